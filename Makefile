@@ -1,0 +1,54 @@
+# What a newcomer needs: make run, make test. The rest: make help.
+
+GO ?= go
+# The site that "make run" starts is thrown away at its end; ARGS go to "candor demo".
+ARGS ?=
+# How long "make fuzz" looks for trouble in each decoder, and "make soak" in the rest.
+FUZZTIME ?= 10s
+SOAK ?= 10
+STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+# What runs concurrently: everything but the pure parts, which have no goroutines.
+CONCURRENT ?= ./auctioneer ./bank ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/...
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test race vet lint fuzz soak bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the one binary, bin/candor
+	$(GO) build -trimpath -o bin/candor ./cmd/candor
+
+run: build ## start a whole site here, run a real workload on it, check everything
+	./bin/candor demo $(ARGS)
+
+test: ## run all tests
+	$(GO) test ./...
+
+race: ## run the tests of what is concurrent under the race detector
+	$(GO) test -race $(CONCURRENT)
+
+vet: ## go vet
+	$(GO) vet ./...
+
+lint: vet ## go vet, gofmt and staticcheck
+	@unformatted=$$(gofmt -l $$($(GO) list -f '{{.Dir}}' ./...)); \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	$(GO) run $(STATICCHECK) ./...
+
+fuzz: ## fuzz each decoder for FUZZTIME (10s)
+	@set -e; for package in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do \
+			echo "== $$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+		done; \
+	done
+
+soak: ## run the tests of what is concurrent SOAK (10) times over, shuffled
+	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $(CONCURRENT)
+
+bench: build ## measure latency, throughput and the rest on this machine
+	@for bench in latency dispatch processes wake scale; do ./bin/candor bench $$bench --json || exit 1; done
+
+clean: ## remove what was built
+	rm -rf bin

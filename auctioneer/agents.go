@@ -1,0 +1,185 @@
+package auctioneer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits on what an agent may say.
+const (
+	maxSlots   = 1 << 16 // of a class of a node
+	maxClasses = 32      // of a node
+)
+
+func (l *leader) register(ctx context.Context, node messages.Name, r messages.RegisterRequest) (reply messages.RegisterReply, err error) {
+	if err := checkNode(node, &r); err != nil {
+		return reply, err
+	}
+	result, err := l.propose(ctx, &book.Command{Register: &book.Register{Node: node, Session: r.Session, Slots: r.Slots, Running: r.Running}})
+	if err != nil {
+		return reply, err
+	}
+	l.leases.renew(node, time.Now())
+	reply = messages.RegisterReply{Lease: l.Lease, Term: l.term, Stop: result.([]messages.Attempt)}
+	for _, m := range l.Markets {
+		if slices.ContainsFunc(r.Slots, func(s messages.ClassSlots) bool { return slices.Contains(m.Classes, s.Class) }) {
+			reply.Markets = append(reply.Markets, m)
+		}
+	}
+	return reply, nil
+}
+
+func checkNode(node messages.Name, r *messages.RegisterRequest) error {
+	if !messages.ValidName(node) {
+		return messages.Errorf(messages.Invalid, "node %q is not a valid name", node)
+	}
+	if r.Session == 0 {
+		return messages.Errorf(messages.Invalid, "session: must not be 0; choose one at random when the agent starts")
+	}
+	if len(r.Slots) == 0 || len(r.Slots) > maxClasses {
+		return messages.Errorf(messages.Invalid, "slots: a node offers between 1 and %d classes, not %d", maxClasses, len(r.Slots))
+	}
+	for i, s := range r.Slots {
+		twice := slices.ContainsFunc(r.Slots[:i], func(o messages.ClassSlots) bool { return o.Class == s.Class })
+		if !messages.ValidName(s.Class) || s.Slots < 1 || s.Slots > maxSlots || twice {
+			return messages.Errorf(messages.Invalid, "slots[%d]: a class is named once, with 1 to %d slots", i, maxSlots)
+		}
+	}
+	return nil
+}
+
+// exchange commits what an agent finished and claims. One that carries neither
+// only renews the lease, which needs no commit.
+func (l *leader) exchange(ctx context.Context, node messages.Name, x messages.Exchange) (reply messages.ExchangeReply, err error) {
+	heard := time.Now()
+	l.metrics.exchanges.Inc()
+	reply.Seq = x.Seq
+	if len(x.Finished) == 0 && len(x.Claims) == 0 {
+		if err := l.heartbeat(ctx, node, &x); err != nil {
+			return reply, err
+		}
+	} else {
+		claims, err := l.resolve(x.Claims)
+		if err != nil {
+			return reply, err
+		}
+		result, err := l.propose(ctx, &book.Command{Exchange: &book.Exchange{
+			Node: node, Session: x.Session, Seq: x.Seq, Finished: x.Finished, Claims: claims}})
+		if err != nil {
+			return reply, err
+		}
+		reply.Grants = result.([]messages.Grant)
+	}
+	l.leases.renew(node, heard)
+	l.metrics.finishes.Add(float64(len(x.Finished)))
+	l.metrics.grants.Add(float64(len(reply.Grants)))
+	l.replica.read(func(b *book.Book) {
+		reply.Programs = programs(b, reply.Grants)
+		if n := b.Node(node); n != nil && n.Session == x.Session {
+			reply.Stop = slices.Clone(n.Stop)
+		}
+	})
+	return reply, nil
+}
+
+func (l *leader) heartbeat(ctx context.Context, node messages.Name, x *messages.Exchange) error {
+	if err := l.verify(ctx); err != nil {
+		return err
+	}
+	var valid bool
+	l.replica.read(func(b *book.Book) {
+		n := b.Node(node)
+		valid = n != nil && n.Up && n.Session == x.Session
+	})
+	if !valid {
+		return messages.Errorf(messages.Fenced, "session %x of node %s is over; stop its tasks and register again", x.Session, node)
+	}
+	return nil
+}
+
+// resolve gives each claim its jobs in order of preference: the one the agent
+// sampled and, where that has too little work left, others drawn by their
+// shares.
+func (l *leader) resolve(claims []messages.Claim) ([]book.Claim, error) {
+	const mostSubstitutes = 16
+	out := make([]book.Claim, 0, len(claims))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, c := range claims {
+		t := l.market(c.Market)
+		if t == nil || t.Class(c.Class) < 0 || c.Slots < 1 || c.Slots > maxSlots {
+			return nil, messages.Errorf(messages.Invalid, "claims[%d]: there is no market %q with class %q, or %d slots are not between 1 and %d",
+				i, c.Market, c.Class, c.Slots, maxSlots)
+		}
+		l.metrics.claims.Inc()
+		k := t.Class(c.Class)
+		jobs := []messages.JobID{c.Job}
+		for missing := c.Slots - t.Pending(c.Job, k); missing > 0 && len(jobs) <= mostSubstitutes; {
+			id := t.Substitute(k, l.rng)
+			if id == 0 {
+				break
+			}
+			if !slices.Contains(jobs, id) {
+				missing -= t.Pending(id, k)
+			}
+			jobs = append(jobs, id)
+		}
+		out = append(out, book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs})
+	}
+	return out, nil
+}
+
+// programs returns what the granted tasks run, one for each stage.
+func programs(b *book.Book, grants []messages.Grant) (out []messages.Program) {
+	for _, g := range grants {
+		r := g.Attempt.Task
+		j := b.Job(r.Job)
+		if j == nil || slices.ContainsFunc(out, func(p messages.Program) bool { return p.Job == r.Job && p.Stage == r.Stage }) {
+			continue
+		}
+		s := &j.Spec.Stages[r.Stage]
+		out = append(out, messages.Program{
+			Job: j.ID, Stage: r.Stage, StageName: s.Name, JobName: j.Spec.Name, Account: j.Account, Class: s.Class,
+			Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: overlay(j.Spec.Env, s.Env), Dir: j.Spec.Dir, TimeLimit: s.TimeLimit,
+		})
+	}
+	return out
+}
+
+// overlay merges two sets of variables; the second wins.
+func overlay(base, over messages.Env) messages.Env {
+	if len(over) == 0 {
+		return base
+	}
+	out := slices.Clone(over)
+	for _, v := range base {
+		if !slices.ContainsFunc(over, func(o messages.Variable) bool { return o.Name == v.Name }) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// vector answers an agent that missed a change.
+func (l *leader) vector(_ context.Context, _ messages.Name, r messages.VectorRequest) (messages.Vector, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.market(r.Market)
+	if t == nil {
+		return messages.Vector{}, messages.Errorf(messages.NotFound, "there is no market %q; the site has %s", r.Market, marketNames(l.Markets))
+	}
+	return t.publisher.Whole(t.Market), nil
+}
+
+func marketNames(markets []messages.Market) string {
+	names := make([]messages.Name, len(markets))
+	for i, m := range markets {
+		names[i] = m.Name
+	}
+	return fmt.Sprint(names)
+}

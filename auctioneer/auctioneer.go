@@ -1,0 +1,121 @@
+package auctioneer
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// Auctioneer is one replica of the actor.
+type Auctioneer struct {
+	Config
+	replica *replica
+	box     mailbox.Mailbox
+	metrics *metrics
+
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// Start joins the group and serves whenever this replica leads, until Close.
+func Start(ctx context.Context, c Config) (*Auctioneer, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c.defaults()
+	a := &Auctioneer{Config: c, replica: newReplica(), metrics: newMetrics(c.Metrics)}
+	box, err := c.Open(a.replica)
+	if err != nil {
+		return nil, fmt.Errorf("auctioneer %s: %w", c.Replica, err)
+	}
+	a.box = box
+	ctx, a.cancel = context.WithCancel(ctx)
+	a.done.Go(func() { a.follow(ctx) })
+	return a, nil
+}
+
+// Close stops serving and leaves the group.
+func (a *Auctioneer) Close() error {
+	a.cancel()
+	a.done.Wait()
+	return a.box.Close()
+}
+
+// Status describes the group as this replica sees it.
+func (a *Auctioneer) Status() mailbox.Status { return a.box.Status() }
+
+// Hash is the hash of the replica's state, for comparing replicas.
+func (a *Auctioneer) Hash() (hash [sha256.Size]byte) {
+	a.replica.read(func(b *book.Book) { hash = b.Hash() })
+	return hash
+}
+
+// follow leads in each term in which this replica is elected.
+func (a *Auctioneer) follow(ctx context.Context) {
+	var end func()
+	stop := func() {
+		if end != nil {
+			end()
+			end = nil
+		}
+	}
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case l := <-a.box.Leadership():
+			stop()
+			if l.Leads {
+				a.Log.Info("leading", zap.String("replica", a.Replica), zap.Uint64("term", l.Term))
+				end = a.lead(ctx, l.Term)
+			}
+		}
+	}
+}
+
+// propose commits a command and returns its result.
+func (a *Auctioneer) propose(ctx context.Context, c *book.Command) (any, error) {
+	c.At = a.Clock()
+	data, err := c.Encode()
+	if err != nil {
+		return nil, err
+	}
+	result, err := a.box.Propose(ctx, data)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if err, ok := result.(error); ok {
+		return nil, err
+	}
+	return result, nil
+}
+
+// verify confirms that what is read from the book now is what the group agreed on.
+func (a *Auctioneer) verify(ctx context.Context) error {
+	if err := a.box.Verify(ctx); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// unavailable translates the mailbox's errors for the wire.
+func unavailable(err error) error {
+	switch {
+	case errors.Is(err, mailbox.ErrNotLeader), errors.Is(err, mailbox.ErrClosed):
+		return messages.Errorf(messages.NotLeader, "this replica does not lead; ask again")
+	case errors.Is(err, mailbox.ErrNoSpace):
+		return messages.Errorf(messages.Exhausted, "the disk of the auctioneer's log is almost full; the operator must free space")
+	case errors.Is(err, mailbox.ErrUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return messages.Errorf(messages.Unknown, "it is not known whether this was committed; ask again with the same key")
+	}
+	return err
+}

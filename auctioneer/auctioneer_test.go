@@ -1,0 +1,393 @@
+package auctioneer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// fakeBank grants every hold up to a limit and remembers what it was asked.
+type fakeBank struct {
+	mu       sync.Mutex
+	holds    map[string]messages.Credits
+	resolved map[string]messages.Credits // charged, by hold; 0 for a void
+	limit    messages.Credits
+}
+
+func (f *fakeBank) transfer(_ context.Context, caller messages.Name, r messages.TransferRequest) (reply messages.TransferReply, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if caller != "$auctioneer" {
+		return reply, messages.Errorf(messages.PermissionDenied, "not a service")
+	}
+	for _, t := range r.Transfers {
+		result := messages.TransferResult{Amount: t.Amount}
+		switch {
+		case t.Kind == messages.Hold && t.Amount > f.limit:
+			result = messages.TransferResult{Error: messages.Errorf(messages.Insufficient, "too little")}
+		case t.Kind == messages.Hold:
+			f.holds[t.ID] = t.Amount
+		case t.Kind == messages.Post || t.Kind == messages.Void:
+			f.resolved[t.Pending] = t.Amount
+		}
+		reply.Results = append(reply.Results, result)
+	}
+	return reply, nil
+}
+
+// charged waits for the hold of a job to be resolved.
+func (f *fakeBank) charged(hold string) (messages.Credits, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c, ok := f.resolved[hold]
+	return c, ok
+}
+
+// fixture is one auctioneer on an in-memory bus, with a bank.
+type fixture struct {
+	t    *testing.T
+	net  *bus.Network
+	bank *fakeBank
+	*Auctioneer
+}
+
+func start(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{t: t, net: bus.NewMemory(), bank: &fakeBank{
+		holds: map[string]messages.Credits{}, resolved: map[string]messages.Credits{}, limit: 1000 * messages.Credit}}
+	sub, err := f.net.Connect("$bank").Serve(bus.Service{Name: "bank", Version: "1.0.0", Endpoints: []bus.Endpoint{
+		{Name: "transfer", Subject: messages.Subject("west", messages.Bank, messages.VerbTransfer, "*"), Handle: bus.Handle("transfer", f.bank.transfer)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Start(t.Context(), Config{
+		Site: "west", Replica: "a1", Bus: f.net.Connect("$auctioneer"), Operators: []messages.Name{"operator"},
+		Open:    func(m mailbox.Machine) (mailbox.Mailbox, error) { return mailbox.NewMemory(m), nil },
+		Markets: []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Auctioneer = a
+	t.Cleanup(func() { _ = a.Close(); _ = sub.Stop() })
+	return f
+}
+
+func call[Reply any](f *fixture, caller messages.Name, verb string, request any) (Reply, error) {
+	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Second)
+	defer cancel()
+	return bus.Call[Reply](ctx, f.net.Connect(caller), messages.Subject("west", messages.Auctioneer, verb, caller), request)
+}
+
+func must[Reply any](f *fixture, caller messages.Name, verb string, request any) Reply {
+	f.t.Helper()
+	r, err := call[Reply](f, caller, verb, request)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return r
+}
+
+// eventually polls a condition until it holds.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !f() {
+		select {
+		case <-deadline:
+			t.Fatalf("never: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func oneStage(tasks int) messages.JobSpec {
+	return messages.JobSpec{Name: "count", Budget: 10 * messages.Credit,
+		Stages: []messages.Stage{{Name: "map", Tasks: tasks, Command: []string{"true"}}}}
+}
+
+func (f *fixture) submit(caller messages.Name, key string, spec messages.JobSpec) messages.SubmitReply {
+	f.t.Helper()
+	return must[messages.SubmitReply](f, caller, messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec})
+}
+
+// register adds a node with map slots.
+func (f *fixture) register(node string, slots int) {
+	f.t.Helper()
+	must[messages.RegisterReply](f, node, messages.VerbRegister,
+		messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: slots}}})
+}
+
+func (f *fixture) claim(node string, seq uint64, job messages.JobID, slots int) messages.ExchangeReply {
+	f.t.Helper()
+	return must[messages.ExchangeReply](f, node, messages.VerbExchange, messages.Exchange{Session: 7, Seq: seq,
+		Claims: []messages.Claim{{Market: "main", Class: "map", Job: job, Slots: slots}}})
+}
+
+func (f *fixture) finish(node string, seq uint64, exit int, grants ...messages.Grant) {
+	f.t.Helper()
+	x := messages.Exchange{Session: 7, Seq: seq}
+	for _, g := range grants {
+		x.Finished = append(x.Finished, messages.Finished{Attempt: g.Attempt, ExitCode: exit})
+	}
+	must[messages.ExchangeReply](f, node, messages.VerbExchange, x)
+}
+
+func wantKind(t *testing.T, err error, kind messages.Kind) {
+	t.Helper()
+	if !errors.Is(err, &messages.Error{Kind: kind}) {
+		t.Fatalf("error is %v, want kind %v", err, kind)
+	}
+}
+
+func TestJobIsHeldRunAndCharged(t *testing.T) {
+	f := start(t)
+	reply := f.submit("alice", "k1", oneStage(2))
+	if reply.Job == 0 || reply.Held != 10*messages.Credit || reply.Market != "main" || reply.Payer != "alice" {
+		t.Fatalf("reply %+v", reply)
+	}
+	f.register("n1", 2)
+	granted := f.claim("n1", 1, reply.Job, 2)
+	if len(granted.Grants) != 2 || len(granted.Programs) != 1 || granted.Programs[0].Account != "alice" {
+		t.Fatalf("granted %+v", granted)
+	}
+	f.finish("n1", 2, 0, granted.Grants...)
+	eventually(t, "the job completes", func() bool {
+		return must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: reply.Job}).State == messages.Completed
+	})
+	if c, ok := f.bank.charged("job/west/alice/k1"); !ok || c != 10*messages.Credit {
+		t.Fatalf("charged %v, %v", c, ok)
+	}
+	why := must[messages.WhyReply](f, "alice", messages.VerbWhy, messages.JobRequest{Job: reply.Job})
+	if why.Reason != "Completed" {
+		t.Fatalf("why: %+v", why)
+	}
+}
+
+func TestSameKeySameAnswer(t *testing.T) {
+	f := start(t)
+	first := f.submit("alice", "k1", oneStage(2))
+	if again := f.submit("alice", "k1", oneStage(2)); again != first {
+		t.Fatalf("first %+v, again %+v", first, again)
+	}
+	_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k1", Spec: oneStage(3)})
+	wantKind(t, err, messages.Conflict)
+}
+
+func TestBadSubmissionsChangeNothing(t *testing.T) {
+	f := start(t)
+	for name, c := range map[string]struct {
+		change func(*messages.JobSpec)
+		kind   messages.Kind
+	}{
+		"unknown class":      {func(s *messages.JobSpec) { s.Stages[0].Class = "gpu" }, messages.NotFound},
+		"unknown market":     {func(s *messages.JobSpec) { s.Market = "night" }, messages.NotFound},
+		"no budget":          {func(s *messages.JobSpec) { s.Budget = 0 }, messages.Invalid},
+		"beyond the balance": {func(s *messages.JobSpec) { s.Budget = 1001 * messages.Credit }, messages.Insufficient},
+		"no weight for class": {func(s *messages.JobSpec) {
+			s.Utility = &messages.Utility{Weights: messages.Weights{{Class: "reduce", Weight: 1}}}
+		}, messages.Invalid},
+		"weight for no class": {func(s *messages.JobSpec) {
+			s.Utility = &messages.Utility{Weights: messages.Weights{{Class: "gpu", Weight: 1}, {Class: "map", Weight: 1}}}
+		}, messages.NotFound},
+		"ten million tasks": {func(s *messages.JobSpec) { s.Stages[0].Tasks = 10_000_000 }, messages.TooLarge},
+		"cycle":             {func(s *messages.JobSpec) { s.Stages[0].After = []string{"map"} }, messages.Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := oneStage(1)
+			c.change(&spec)
+			_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: name, Spec: spec})
+			wantKind(t, err, c.kind)
+		})
+	}
+	if jobs := must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{}); len(jobs.Jobs) != 0 {
+		t.Fatalf("jobs: %+v", jobs.Jobs)
+	}
+	if len(f.bank.holds) != 0 {
+		t.Fatalf("holds: %v", f.bank.holds)
+	}
+}
+
+func TestOthersJobsAreNotYours(t *testing.T) {
+	f := start(t)
+	id := messages.JobRequest{Job: f.submit("alice", "k1", oneStage(1)).Job}
+	for _, verb := range []string{messages.VerbJob, messages.VerbWhy, messages.VerbCancel, messages.VerbTasks} {
+		_, err := call[messages.Empty](f, "bob", verb, id)
+		wantKind(t, err, messages.PermissionDenied)
+	}
+	_, err := call[messages.JobsReply](f, "bob", messages.VerbJobs, messages.JobsRequest{Account: "alice"})
+	wantKind(t, err, messages.PermissionDenied)
+	if jobs := must[messages.JobsReply](f, "operator", messages.VerbJobs, messages.JobsRequest{All: true}); len(jobs.Jobs) != 1 {
+		t.Fatalf("the operator sees %d jobs", len(jobs.Jobs))
+	}
+}
+
+func TestCancelledJobStopsAndIsRefunded(t *testing.T) {
+	f := start(t)
+	id := f.submit("alice", "k1", oneStage(2)).Job
+	f.register("n1", 1)
+	g := f.claim("n1", 1, id, 1).Grants
+	stops := make(chan messages.Directive, 8)
+	sub, err := f.net.Connect("n1").Subscribe(messages.DirectiveSubject("west", "n1"), func(_ string, data []byte) {
+		var d messages.Directive
+		if messages.Unmarshal(data, messages.Msgpack, &d) == nil {
+			stops <- d
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Stop()
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+	if d := <-stops; !slices.Contains(d.Stop, g[0].Attempt) {
+		t.Fatalf("told to stop %v, runs %v", d.Stop, g)
+	}
+	eventually(t, "the hold is freed", func() bool { c, ok := f.bank.charged("job/west/alice/k1"); return ok && c == 0 })
+	_, err = call[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+	wantKind(t, err, messages.Ended)
+}
+
+// TestVectorsFollowTheJobs: an agent that listens learns of a job at once, and
+// that it is gone once its last task is claimed.
+func TestVectorsFollowTheJobs(t *testing.T) {
+	f := start(t)
+	vectors := make(chan messages.Vector, 64)
+	sub, err := f.net.Connect("n1").Subscribe(messages.VectorSubject("west", "main"), func(_ string, data []byte) {
+		var v messages.Vector
+		if messages.Unmarshal(data, messages.Msgpack, &v) == nil {
+			vectors <- v
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Stop()
+	f.register("n1", 1)
+	id := f.submit("alice", "k1", oneStage(1)).Job
+	until := func(what string, ok func(messages.ClassVector) bool) {
+		t.Helper()
+		deadline := time.After(10 * time.Second)
+		for {
+			select {
+			case v := <-vectors:
+				if ok(v.Classes[0]) {
+					return
+				}
+			case <-deadline:
+				t.Fatalf("never published: %s", what)
+			}
+		}
+	}
+	until("the job with its task and the idle slot", func(c messages.ClassVector) bool {
+		return c.Pending == 1 && c.Idle == 1 && len(c.Jobs) == 1 && c.Jobs[0].Job == id && c.Jobs[0].Weight == 1
+	})
+	f.claim("n1", 1, id, 1)
+	until("that the job has nothing pending", func(c messages.ClassVector) bool {
+		return c.Pending == 0 && len(c.Jobs) == 1 && c.Jobs[0].Weight == 0 || c.Pending == 0 && len(c.Jobs) == 0
+	})
+}
+
+func TestClaimOfAnExhaustedJobGetsAnother(t *testing.T) {
+	f := start(t)
+	first := f.submit("alice", "k1", oneStage(1)).Job
+	second := f.submit("bob", "k2", oneStage(5)).Job
+	f.register("n1", 4)
+	eventually(t, "the market knows both jobs", func() bool {
+		m := must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0]
+		return m.Waiting == 2
+	})
+	got := map[messages.JobID]int{}
+	for _, g := range f.claim("n1", 1, first, 4).Grants {
+		got[g.Attempt.Task.Job]++
+	}
+	if got[first] != 1 || got[second] != 3 {
+		t.Fatalf("granted %v", got)
+	}
+}
+
+func TestAgentsAreChecked(t *testing.T) {
+	f := start(t)
+	for name, r := range map[string]messages.RegisterRequest{
+		"no session":  {Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}},
+		"no slots":    {Session: 1},
+		"negative":    {Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: -1}}},
+		"class twice": {Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}, {Class: "map", Slots: 1}}},
+	} {
+		_, err := call[messages.RegisterReply](f, "n1", messages.VerbRegister, r)
+		if messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	f.register("n1", 1)
+	for name, c := range map[string]struct {
+		x    messages.Exchange
+		kind messages.Kind
+	}{
+		"other session":   {messages.Exchange{Session: 9, Seq: 1}, messages.Fenced},
+		"unknown market":  {messages.Exchange{Session: 7, Seq: 1, Claims: []messages.Claim{{Market: "x", Class: "map", Slots: 1}}}, messages.Invalid},
+		"no slots wanted": {messages.Exchange{Session: 7, Seq: 1, Claims: []messages.Claim{{Market: "main", Class: "map"}}}, messages.Invalid},
+	} {
+		_, err := call[messages.ExchangeReply](f, "n1", messages.VerbExchange, c.x)
+		if messages.KindOf(err) != c.kind {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestFailingTaskEndsTheJob: attempts are used up, the job fails, and what was
+// done of it is paid for.
+func TestFailingTaskEndsTheJob(t *testing.T) {
+	f := start(t)
+	id := f.submit("alice", "k1", oneStage(2)).Job
+	f.register("n1", 1)
+	seq := uint64(0)
+	next := func() uint64 { seq++; return seq }
+	done := f.claim("n1", next(), id, 1).Grants
+	f.finish("n1", next(), 0, done...)
+	for range 3 {
+		g := f.claim("n1", next(), id, 1).Grants
+		if len(g) != 1 {
+			t.Fatalf("granted %v", g)
+		}
+		f.finish("n1", next(), 3, g...)
+	}
+	var job messages.JobDetail
+	eventually(t, "the job fails", func() bool {
+		job = must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id})
+		return job.State == messages.Failed
+	})
+	if job.ExitCode != 3 || job.Reason != "TaskFailed" || job.Charged != 5*messages.Credit {
+		t.Fatalf("job %+v", job.JobSummary)
+	}
+}
+
+func TestPaceRemindsMoreAndMoreRarely(t *testing.T) {
+	var p pace
+	now, sent := messages.Time(1), []messages.Time{}
+	for range 3000 {
+		if _, due := p.due(now, 1); due {
+			sent = append(sent, now)
+			p.sent(now, 1, 4, true)
+		}
+		now = now.Add(messages.Duration(time.Millisecond))
+	}
+	if len(sent) < 5 || len(sent) > 12 {
+		t.Fatalf("%d reminders in 3 s, at %v", len(sent), sent)
+	}
+	if announce, due := p.due(now, 2); !announce || !due {
+		t.Fatal("more work is announced at once")
+	}
+	p.sent(now, 2, 1_000_000, true)
+	if _, due := p.due(now.Add(messages.Duration(time.Second)), 3); due {
+		t.Fatal("a vector to a million nodes every second is all the site would do")
+	}
+}

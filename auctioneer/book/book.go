@@ -1,0 +1,213 @@
+package book
+
+import (
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits of a book. They are the same on every replica, as they decide what a
+// command does.
+const (
+	MaxActive      = 500_000 // jobs that have not ended
+	RetainEnded    = 20_000  // ended jobs that are remembered, with their keys
+	MaxNodes       = 100_000
+	DefaultAttempt = 3 // attempts of a task, where its stage does not say
+)
+
+// Book is the replicated state. It is not safe for concurrent use.
+type Book struct {
+	now     messages.Time
+	lastJob messages.JobID
+	jobs    map[messages.JobID]*Job
+	ended   []messages.JobID // remembered ones, in the order in which they ended
+	keys    map[string]messages.JobID
+	nodes   []*Node // in the order of their first registration
+	names   map[messages.Name]uint32
+	effects []Effect // ascending IDs
+	lastID  uint64   // of an effect
+
+	watched bool
+	changes Changes // for the local observer; no part of the state
+}
+
+// Changes is what commands touched since it was last taken.
+type Changes struct {
+	Jobs    map[messages.JobID]bool
+	Nodes   map[uint32]bool
+	Effects bool
+}
+
+// Effect is something that has to happen outside, at least once, because of
+// what was committed. It stays until it is confirmed.
+type Effect struct {
+	ID   uint64
+	Kind EffectKind
+	Job  messages.JobID
+}
+
+// EffectKind says what is to happen.
+type EffectKind uint8
+
+// The kinds of effect.
+const (
+	Charge  EffectKind = iota // post the job's charge against its hold, free the rest
+	Observe                   // leave the job's observation in the estimator's stream
+)
+
+// New returns an empty book.
+func New() *Book {
+	return &Book{
+		jobs:  map[messages.JobID]*Job{},
+		keys:  map[string]messages.JobID{},
+		names: map[messages.Name]uint32{},
+	}
+}
+
+func newChanges() Changes {
+	return Changes{Jobs: map[messages.JobID]bool{}, Nodes: map[uint32]bool{}}
+}
+
+// Now is the latest time of any command.
+func (b *Book) Now() messages.Time { return b.now }
+
+// Job returns a job, nil if there is none. It must not be changed.
+func (b *Book) Job(id messages.JobID) *Job { return b.jobs[id] }
+
+// ByKey returns the job that an account submitted under a key, or nil.
+func (b *Book) ByKey(account messages.Name, key string) *Job {
+	return b.jobs[b.keys[account+"/"+key]]
+}
+
+// LastJob is the highest job number given out.
+func (b *Book) LastJob() messages.JobID { return b.lastJob }
+
+// Active is the number of jobs that have not ended.
+func (b *Book) Active() int { return len(b.jobs) - len(b.ended) }
+
+// Jobs calls yield for each job, in no particular order.
+func (b *Book) Jobs(yield func(*Job) bool) {
+	for _, j := range b.jobs {
+		if !yield(j) {
+			return
+		}
+	}
+}
+
+// Nodes returns the nodes in the order of their first registration. They must
+// not be changed.
+func (b *Book) Nodes() []*Node { return b.nodes }
+
+// Node returns a node by name, nil if there is none.
+func (b *Book) Node(name messages.Name) *Node {
+	if i, ok := b.names[name]; ok {
+		return b.nodes[i]
+	}
+	return nil
+}
+
+// Effects returns up to limit effects that wait, oldest first.
+func (b *Book) Effects(limit int) []Effect {
+	return append([]Effect(nil), b.effects[:min(limit, len(b.effects))]...)
+}
+
+// Watch starts to collect changes, with everything there is as the first, or
+// stops it. Nobody who does not take them should let them pile up.
+func (b *Book) Watch(on bool) {
+	b.watched, b.changes = on, newChanges()
+	if !on {
+		return
+	}
+	for id := range b.jobs {
+		b.touch(id)
+	}
+	for i := range b.nodes {
+		b.touchNode(uint32(i))
+	}
+	b.changes.Effects = true
+}
+
+// TakeChanges returns what was touched since the last call.
+func (b *Book) TakeChanges() Changes {
+	c := b.changes
+	b.changes = newChanges()
+	return c
+}
+
+func (b *Book) touch(job messages.JobID) {
+	if b.watched {
+		b.changes.Jobs[job] = true
+	}
+}
+
+func (b *Book) touchNode(i uint32) {
+	if b.watched {
+		b.changes.Nodes[i] = true
+	}
+}
+
+func (b *Book) effect(kind EffectKind, job messages.JobID) {
+	b.lastID++
+	b.effects = append(b.effects, Effect{ID: b.lastID, Kind: kind, Job: job})
+	b.changes.Effects = true
+}
+
+func (b *Book) confirm(c *Confirm) any {
+	outcome := make(map[uint64]*Confirmation, len(c.Effects))
+	for i := range c.Effects {
+		outcome[c.Effects[i].Effect] = &c.Effects[i]
+	}
+	waiting := b.effects
+	b.effects = nil
+	for _, e := range waiting {
+		switch o := outcome[e.ID]; {
+		case o == nil:
+			b.effects = append(b.effects, e)
+		case e.Kind == Charge:
+			b.charged(b.jobs[e.Job], o)
+		}
+	}
+	b.changes.Effects = true
+	return nil
+}
+
+// charged ends a job once the bank has answered for it.
+func (b *Book) charged(j *Job, o *Confirmation) {
+	j.State = j.Outcome
+	j.Charged = o.Amount
+	j.Refused = o.Refused
+	b.ended = append(b.ended, j.ID)
+	b.effect(Observe, j.ID)
+	b.touch(j.ID)
+	b.forget()
+}
+
+// forget drops the oldest ended jobs beyond what is retained, unless an effect
+// still speaks of them.
+func (b *Book) forget() {
+	for len(b.ended) > RetainEnded {
+		id := b.ended[0]
+		if len(b.effects) > 0 && b.mentioned(id) {
+			return
+		}
+		j := b.jobs[id]
+		b.ended = b.ended[1:]
+		delete(b.keys, j.Account+"/"+j.Key)
+		delete(b.jobs, id)
+		b.touch(id)
+	}
+}
+
+func (b *Book) mentioned(id messages.JobID) bool {
+	for _, e := range b.effects {
+		if e.Job == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Touch counts a job among the changes again.
+func (b *Book) Touch(id messages.JobID) {
+	if b.jobs[id] != nil {
+		b.touch(id)
+	}
+}

@@ -1,0 +1,382 @@
+package book
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// site is a book under test with one node, and a clock that only it moves.
+type site struct {
+	*Book
+	t  testing.TB
+	at messages.Time
+}
+
+func newSite(t testing.TB) *site { return &site{Book: New(), t: t} }
+
+func (s *site) apply(c Command) any {
+	s.t.Helper()
+	s.at++
+	c.At = s.at
+	data, err := c.Encode()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	decoded, err := Decode(data)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	result := s.Apply(decoded)
+	if err := invariant(s.Book); err != nil {
+		s.t.Fatal(err)
+	}
+	return result
+}
+
+func (s *site) submit(key string, stages ...messages.Stage) messages.JobID {
+	s.t.Helper()
+	r, ok := s.apply(Command{Submit: &Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 100, Spec: &messages.JobSpec{
+		Market: "main", Budget: 100, Stages: stages}}}).(Receipt)
+	if !ok {
+		s.t.Fatal("submission refused")
+	}
+	return r.Job
+}
+
+func (s *site) register(node string, session uint64, slots int, running ...messages.Attempt) []messages.Attempt {
+	return s.apply(Command{Register: &Register{Node: node, Session: session, Running: running,
+		Slots: []messages.ClassSlots{{Class: "map", Slots: slots}}}}).([]messages.Attempt)
+}
+
+func (s *site) claim(node string, session, seq uint64, slots int, jobs ...messages.JobID) []messages.Grant {
+	s.t.Helper()
+	g, ok := s.apply(Command{Exchange: &Exchange{Node: node, Session: session, Seq: seq,
+		Claims: []Claim{{Class: "map", Slots: slots, Jobs: jobs}}}}).([]messages.Grant)
+	if !ok {
+		s.t.Fatal("claim refused")
+	}
+	return g
+}
+
+func (s *site) finish(node string, session, seq uint64, outcome messages.Outcome, exit int, attempts ...messages.Attempt) {
+	x := &Exchange{Node: node, Session: session, Seq: seq}
+	for _, a := range attempts {
+		x.Finished = append(x.Finished, messages.Finished{Attempt: a, Outcome: outcome, ExitCode: exit})
+	}
+	s.apply(Command{Exchange: x})
+}
+
+func mapStage(tasks int) messages.Stage {
+	return messages.Stage{Name: "map", Class: "map", Tasks: tasks, Command: []string{"true"}}
+}
+
+// invariant says what is wrong with a book, if anything is.
+func invariant(b *Book) error {
+	held := map[messages.TaskRef]int{}
+	for _, n := range b.nodes {
+		used := make([]int, len(n.Slots))
+		for r, h := range n.Claims {
+			held[r]++
+			if i := n.class(h.Class); i >= 0 {
+				used[i]++
+			}
+			if j := b.jobs[r.Job]; j != nil {
+				if t := j.Stages[r.Stage].Tasks[r.Index]; t.Phase != Claimed || t.Attempt != h.Attempt {
+					return fmt.Errorf("node %s holds %v.%d, but the task is %v by attempt %d", n.Name, r, h.Attempt, t.Phase, t.Attempt)
+				}
+			}
+		}
+		if !slices.Equal(used, n.Used) {
+			return fmt.Errorf("node %s uses %v slots, its claims are %v", n.Name, n.Used, used)
+		}
+	}
+	for id, j := range b.jobs {
+		for i := range j.Stages {
+			s := &j.Stages[i]
+			count := map[Phase]int{}
+			for k, t := range s.Tasks {
+				count[t.Phase]++
+				ref := messages.TaskRef{Job: id, Stage: uint32(i), Index: uint32(k)}
+				if t.Phase == Claimed && held[ref] != 1 {
+					return fmt.Errorf("task %v is claimed %d times", ref, held[ref])
+				}
+			}
+			if count[Claimed] != s.Running || count[Done] != s.Done || count[Pending] != len(s.Again) {
+				return fmt.Errorf("job %d stage %d counts %d running, %d done, %d again; its tasks say %v", id, i, s.Running, s.Done, len(s.Again), count)
+			}
+		}
+	}
+	return nil
+}
+
+func refusal(t *testing.T, result any, kind messages.Kind) {
+	t.Helper()
+	err, ok := result.(error)
+	if !ok || !errors.Is(err, &messages.Error{Kind: kind}) {
+		t.Fatalf("result is %v, want an error of kind %v", result, kind)
+	}
+}
+
+func TestTwoStagesRunInOrder(t *testing.T) {
+	s := newSite(t)
+	reduce := messages.Stage{Name: "reduce", Class: "map", Tasks: 1, After: []string{"map"}}
+	id := s.submit("k", mapStage(2), reduce)
+	s.register("n1", 7, 3)
+	g := s.claim("n1", 7, 1, 3, id)
+	if len(g) != 2 {
+		t.Fatalf("granted %d tasks, want the 2 of the first stage", len(g))
+	}
+	s.finish("n1", 7, 2, messages.Exited, 0, g[0].Attempt)
+	if got := s.claim("n1", 7, 3, 3, id); len(got) != 0 {
+		t.Fatalf("granted %v before the first stage was done", got)
+	}
+	s.finish("n1", 7, 4, messages.Exited, 0, g[1].Attempt)
+	last := s.claim("n1", 7, 5, 3, id)
+	if len(last) != 1 || last[0].Attempt.Task.Stage != 1 {
+		t.Fatalf("granted %v, want the task of the second stage", last)
+	}
+	s.finish("n1", 7, 6, messages.Exited, 0, last[0].Attempt)
+	if j := s.Job(id); j.State != messages.Settling || j.Outcome != messages.Completed {
+		t.Fatalf("job is %v, to be %v", j.State, j.Outcome)
+	}
+}
+
+func TestRepeatedExchangeHasTheFirstAnswer(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(9))
+	s.register("n1", 7, 2)
+	first := s.claim("n1", 7, 1, 1, id)
+	again := s.claim("n1", 7, 1, 1, id)
+	if !slices.Equal(first, again) || s.Job(id).Stages[0].Running != 1 {
+		t.Fatalf("first %v, repeated %v, %d running", first, again, s.Job(id).Stages[0].Running)
+	}
+	refusal(t, s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: 0, Claims: []Claim{{}}}}), messages.Fenced)
+	refusal(t, s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 8, Seq: 2}}), messages.Fenced)
+}
+
+func TestLostNodeGivesBackWithoutCountingTheAttempt(t *testing.T) {
+	s := newSite(t)
+	stage := mapStage(1)
+	stage.Attempts = 1
+	id := s.submit("k", stage)
+	s.register("n1", 7, 1)
+	old := s.claim("n1", 7, 1, 1, id)[0].Attempt
+	if n := s.apply(Command{Lost: &Lost{Node: "n1", Session: 7}}); n != 1 {
+		t.Fatalf("took back %v claims, want 1", n)
+	}
+	s.register("n2", 8, 1)
+	next := s.claim("n2", 8, 1, 1, id)[0].Attempt
+	if next.Number != old.Number+1 {
+		t.Fatalf("attempt %d after %d", next.Number, old.Number)
+	}
+	s.register("n1", 9, 1)
+	s.finish("n1", 9, 1, messages.Exited, 0, old)
+	if j := s.Job(id); j.Stages[0].Done != 0 {
+		t.Fatal("a fenced attempt was accepted")
+	}
+	s.finish("n2", 8, 2, messages.Exited, 0, next)
+	if j := s.Job(id); j.Outcome != messages.Completed {
+		t.Fatalf("job is to be %v", j.Outcome)
+	}
+}
+
+func TestAgentKeepsItsTasksOverARestart(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(2))
+	s.register("n1", 7, 2)
+	g := s.claim("n1", 7, 1, 2, id)
+	stop := s.register("n1", 8, 2, g[0].Attempt, messages.Attempt{Task: messages.TaskRef{Job: 99}, Number: 1})
+	if len(stop) != 1 || stop[0].Task.Job != 99 {
+		t.Fatalf("told to stop %v, want the attempt nobody knows", stop)
+	}
+	if n := s.Node("n1"); len(n.Claims) != 1 || s.Job(id).Claimable(0) != 1 {
+		t.Fatalf("%d claims kept, %d claimable; want 1 and 1", len(n.Claims), s.Job(id).Claimable(0))
+	}
+}
+
+func TestTaskFailsAfterItsAttempts(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		outcome messages.Outcome
+		tries   int
+		reason  string
+	}{
+		{"exit code", messages.Exited, 3, "TaskFailed"},
+		{"cannot start", messages.Unstartable, 3, "CannotStart"},
+		{"time limit is not tried again", messages.TimedOut, 1, "TimeLimit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSite(t)
+			id := s.submit("k", mapStage(1))
+			s.register("n1", 7, 1)
+			tries := 0
+			for seq := uint64(1); s.Job(id).Active(); seq += 2 {
+				g := s.claim("n1", 7, seq, 1, id)
+				s.finish("n1", 7, seq+1, c.outcome, 5, g[0].Attempt)
+				tries++
+			}
+			j := s.Job(id)
+			if tries != c.tries || j.Outcome != messages.Failed || j.Reason != c.reason || j.ExitCode != 5 {
+				t.Fatalf("after %d tries the job is to be %v (%s), exit code %d", tries, j.Outcome, j.Reason, j.ExitCode)
+			}
+		})
+	}
+}
+
+func TestCancelStopsWhatRuns(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(3))
+	s.register("n1", 7, 2)
+	g := s.claim("n1", 7, 1, 2, id)
+	if was := s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}}); was != messages.Running {
+		t.Fatalf("was %v", was)
+	}
+	if stop := s.Node("n1").Stop; len(stop) != 2 {
+		t.Fatalf("to stop: %v", stop)
+	}
+	s.finish("n1", 7, 2, messages.Stopped, 143, g[0].Attempt, g[1].Attempt)
+	if n := s.Node("n1"); len(n.Stop) != 0 || n.Used[0] != 0 {
+		t.Fatalf("still to stop %v, %d slots used", n.Stop, n.Used[0])
+	}
+	refusal(t, s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}}), messages.Ended)
+	refusal(t, s.apply(Command{Cancel: &Cancel{Job: 99}}), messages.NotFound)
+}
+
+func TestSubmissionKeyNamesOneJob(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(1))
+	if again := s.submit("k", mapStage(1)); again != id {
+		t.Fatalf("the same submission became jobs %d and %d", id, again)
+	}
+	refusal(t, s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Digest: []byte{1}, Spec: &messages.JobSpec{}}}), messages.Conflict)
+	if other := s.apply(Command{Submit: &Submit{Account: "bob", Key: "k", Spec: &messages.JobSpec{}}}).(Receipt); other.Job == id {
+		t.Fatal("two accounts share a key")
+	}
+}
+
+func TestSettledOnceAndWithinTheHold(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(1))
+	refusal(t, s.apply(Command{Settle: &Settle{Job: id, Charge: 1}}), messages.Invalid)
+	s.apply(Command{Cancel: &Cancel{Job: id}})
+	refusal(t, s.apply(Command{Settle: &Settle{Job: id, Charge: 101}}), messages.Invalid)
+	refusal(t, s.apply(Command{Settle: &Settle{Job: id, Charge: -1}}), messages.Invalid)
+	s.apply(Command{Settle: &Settle{Job: id, Charge: 60}})
+	s.apply(Command{Settle: &Settle{Job: id, Charge: 70}})
+	e := s.Effects(10)
+	if len(e) != 1 || e[0].Kind != Charge || s.Job(id).Owed != 60 {
+		t.Fatalf("effects %v, owed %v", e, s.Job(id).Owed)
+	}
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: e[0].ID, Amount: 60}}}})
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: e[0].ID, Amount: 60}}}})
+	if j := s.Job(id); j.State != messages.Cancelled || j.Charged != 60 || s.Active() != 0 {
+		t.Fatalf("job is %v, charged %v, %d active", j.State, j.Charged, s.Active())
+	}
+	if e := s.Effects(10); len(e) != 1 || e[0].Kind != Observe {
+		t.Fatalf("effects after the charge: %v", e)
+	}
+}
+
+func TestMaxRunningBoundsAStage(t *testing.T) {
+	s := newSite(t)
+	stage := mapStage(10)
+	stage.MaxRunning = 2
+	id := s.submit("k", stage)
+	s.register("n1", 7, 5)
+	if g := s.claim("n1", 7, 1, 5, id); len(g) != 2 {
+		t.Fatalf("granted %d tasks, want 2", len(g))
+	}
+}
+
+// TestRandomHistories drives a book through random commands, late and repeated
+// ones among them, holding its invariant after each; a replica that joins by
+// an image in the middle ends byte-identical.
+func TestRandomHistories(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s, other := newSite(t), New()
+		var attempts []messages.Attempt
+		seqs := map[string]uint64{}
+		split := rapid.IntRange(0, 60).Draw(rt, "split")
+		for i := range 60 {
+			if i == split {
+				copyInto(t, s.Book, other)
+			}
+			c := command(rt, attempts, seqs)
+			result := s.apply(c)
+			if i >= split {
+				c.At = s.at
+				other.Apply(&c)
+			}
+			if grants, ok := result.([]messages.Grant); ok {
+				for _, g := range grants {
+					attempts = append(attempts, g.Attempt)
+				}
+			}
+		}
+		if split == 60 {
+			copyInto(t, s.Book, other)
+		}
+		if s.Hash() != other.Hash() {
+			rt.Fatal("replicas differ")
+		}
+	})
+}
+
+func copyInto(t *testing.T, from, to *Book) {
+	t.Helper()
+	var buf bytes.Buffer
+	if _, err := from.Capture().WriteTo(&buf); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Restore(&buf); err != nil {
+		t.Fatal(err)
+	}
+	if from.Hash() != to.Hash() {
+		t.Fatal("a restored book differs from its image")
+	}
+}
+
+func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) Command {
+	node := rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "node")
+	session := rapid.Uint64Range(1, 2).Draw(rt, "session")
+	job := messages.JobID(rapid.IntRange(1, 4).Draw(rt, "job"))
+	switch rapid.IntRange(0, 9).Draw(rt, "kind") {
+	case 0:
+		stage := mapStage(rapid.IntRange(1, 5).Draw(rt, "tasks"))
+		last := messages.Stage{Name: "last", Class: "map", Tasks: 1, After: []string{"map"}}
+		return Command{Submit: &Submit{Account: "alice", Key: fmt.Sprint(job), Held: 100, Spec: &messages.JobSpec{Market: "main", Stages: []messages.Stage{stage, last}}}}
+	case 1:
+		var running []messages.Attempt
+		if len(attempts) > 0 {
+			running = append(running, rapid.SampledFrom(attempts).Draw(rt, "running"))
+		}
+		return Command{Register: &Register{Node: node, Session: session, Slots: []messages.ClassSlots{{Class: "map", Slots: 3}}, Running: running}}
+	case 2:
+		return Command{Lost: &Lost{Node: node, Session: session}}
+	case 3:
+		return Command{Cancel: &Cancel{Job: job, By: "alice"}}
+	case 4:
+		return Command{Settle: &Settle{Job: job, Charge: messages.Credits(rapid.IntRange(-1, 101).Draw(rt, "charge"))}}
+	case 5:
+		return Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: rapid.Uint64Range(1, 8).Draw(rt, "effect"), Amount: 5}}}}
+	}
+	if rapid.Bool().Draw(rt, "advance") {
+		seqs[node]++
+	}
+	x := &Exchange{Node: node, Session: session, Seq: seqs[node], Claims: []Claim{{Class: "map", Slots: 2, Jobs: []messages.JobID{job, job%4 + 1}}}}
+	for range min(2, len(attempts)) {
+		x.Finished = append(x.Finished, messages.Finished{
+			Attempt:  rapid.SampledFrom(attempts).Draw(rt, "attempt"),
+			Outcome:  messages.Outcome(rapid.IntRange(0, 3).Draw(rt, "outcome")),
+			ExitCode: rapid.IntRange(0, 1).Draw(rt, "exit"),
+		})
+	}
+	return Command{Exchange: x}
+}

@@ -1,0 +1,132 @@
+package book
+
+import "github.com/candor-grid/candor/messages"
+
+// Command is one change of the book. At is the proposer's time; exactly one of
+// the others is set.
+type Command struct {
+	At       messages.Time
+	Submit   *Submit
+	Cancel   *Cancel
+	Register *Register
+	Exchange *Exchange
+	Lost     *Lost
+	Settle   *Settle
+	Confirm  *Confirm
+}
+
+// Submit enters a job whose hold has been made. Result: Receipt, of the earlier
+// job if the account has used the key before.
+type Submit struct {
+	Account messages.Name
+	Key     string
+	Digest  []byte // of the spec as the client sent it: same key, same digest
+	Payer   messages.Name
+	Spec    *messages.JobSpec // complete: every default filled in
+	Assumed string            // where the utility function comes from, if the user gave none
+	Hold    string
+	Held    messages.Credits
+}
+
+// Cancel ends a job. Result: messages.State before.
+type Cancel struct {
+	Job messages.JobID
+	By  messages.Name
+}
+
+// Register announces a node. Result: []messages.Attempt to stop.
+type Register struct {
+	Node    messages.Name
+	Session uint64
+	Slots   []messages.ClassSlots
+	Running []messages.Attempt
+}
+
+// Exchange carries an agent's finishes, and its claims as the leader resolved
+// them. Result: []messages.Grant, the first answer if the number was seen before.
+type Exchange struct {
+	Node     messages.Name
+	Session  uint64
+	Seq      uint64
+	Finished []messages.Finished
+	Claims   []Claim
+}
+
+// Claim takes up to Slots tasks of a class from Jobs, in that order of
+// preference.
+type Claim struct {
+	Class messages.Name
+	Slots int
+	Jobs  []messages.JobID
+}
+
+// Lost takes back every claim of a node's session. Result: int, how many.
+type Lost struct {
+	Node    messages.Name
+	Session uint64
+}
+
+// Settle says what an ended job owes to the site. Result: nil.
+type Settle struct {
+	Job    messages.JobID
+	Charge messages.Credits
+	Reason string
+	Shares []Share
+}
+
+// Share is a share of a class averaged over the time in which the job had work
+// pending there, in millionths.
+type Share struct {
+	Class     messages.Name
+	Allocated int64
+	Received  int64
+	Over      messages.Duration
+}
+
+// Confirm says how effects turned out. Result: nil.
+type Confirm struct {
+	Effects []Confirmation
+}
+
+// Confirmation is the outcome of one effect: for a charge, what the bank
+// moved, or why it refused.
+type Confirmation struct {
+	Effect  uint64
+	Amount  messages.Credits
+	Refused string
+}
+
+// Apply carries out a command and returns its result, or a *messages.Error
+// if it is refused, in which case nothing changed but the time.
+func (b *Book) Apply(c *Command) any {
+	b.now = max(b.now, c.At)
+	switch {
+	case c.Submit != nil:
+		return b.submit(c.Submit)
+	case c.Cancel != nil:
+		return b.cancel(c.Cancel)
+	case c.Register != nil:
+		return b.register(c.Register)
+	case c.Exchange != nil:
+		return b.exchange(c.Exchange)
+	case c.Lost != nil:
+		return b.lost(c.Lost)
+	case c.Settle != nil:
+		return b.settle(c.Settle)
+	case c.Confirm != nil:
+		return b.confirm(c.Confirm)
+	}
+	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
+}
+
+// Decode reads a command as Encode wrote it.
+func Decode(data []byte) (*Command, error) {
+	c := new(Command)
+	if err := messages.Unmarshal(data, messages.Msgpack, c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Encode writes a command.
+func (c *Command) Encode() ([]byte, error) { return messages.Marshal(c, messages.Msgpack) }

@@ -1,0 +1,27 @@
+// Package book is the job book: the auctioneer's replicated state. It knows
+// every job with its stages and tasks, every node with its claims, and the
+// effects that are still to happen outside, and it changes only by applying a
+// [Command].
+//
+// The book is deterministic and counts in integers: no clock, no random
+// number, no I/O; the time of a command is what its proposer wrote, never
+// going back. A book decides nothing that needs a float or a preference: the
+// leader decides (which jobs a node may take work from, what a job is
+// charged), and the book checks the outcome against what it knows, carries it
+// out or refuses it, alike on every replica.
+//
+// # What it guarantees
+//
+//   - A task has at most one valid claim, by one attempt of one node's session;
+//     attempt numbers of a task only rise, and a word about any but the latest
+//     changes nothing but the slot that it frees.
+//   - A repeated submission, exchange, settlement or effect changes nothing and
+//     has the first one's result.
+//   - A job is settled once, for no more than its hold.
+//
+// # Cost
+//
+// Applying a command is O(1) for each task it touches, but for Lost and
+// Register, which are O(k log k) in the k claims of the node. Capture copies
+// what may still change, a few dozen bytes for each claimed task.
+package book

@@ -1,0 +1,174 @@
+package book
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func (b *Book) exchange(c *Exchange) any {
+	i, known := b.names[c.Node]
+	if !known || !b.nodes[i].Up || b.nodes[i].Session != c.Session {
+		return messages.Errorf(messages.Fenced, "session %x of node %s is over; stop its tasks and register again", c.Session, c.Node)
+	}
+	n := b.nodes[i]
+	if c.Seq == n.Seq {
+		return n.Grants
+	}
+	if c.Seq < n.Seq {
+		return messages.Errorf(messages.Fenced, "exchange %d of node %s comes after %d was answered", c.Seq, c.Node, n.Seq)
+	}
+	for k := range c.Finished {
+		b.finish(n, i, &c.Finished[k])
+	}
+	grants := []messages.Grant{}
+	for k := range c.Claims {
+		grants = b.claim(n, i, &c.Claims[k], grants)
+	}
+	n.Seq, n.Grants = c.Seq, grants
+	return grants
+}
+
+// finish takes an attempt's end from the node that holds its claim. Anything
+// else is an old word about a task that has moved on, and is let pass.
+func (b *Book) finish(n *Node, node uint32, f *messages.Finished) {
+	r := f.Attempt.Task
+	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return a == f.Attempt })
+	h, ok := n.Claims[r]
+	if !ok || h.Attempt != f.Attempt.Number {
+		return
+	}
+	delete(n.Claims, r)
+	n.use(h.Class, -1)
+	n.Finished++
+	b.touchNode(node)
+	if j := b.jobs[r.Job]; j != nil {
+		b.finishTask(j, int(r.Stage), r.Index, f)
+	}
+}
+
+func (b *Book) finishTask(j *Job, stage int, index uint32, f *messages.Finished) {
+	s := &j.Stages[stage]
+	t := &s.Tasks[index]
+	t.Exit = int32(f.ExitCode)
+	b.touch(j.ID)
+	switch {
+	case f.Outcome == messages.Exited && f.ExitCode == 0:
+		b.accept(j, stage, t)
+	case f.Outcome == messages.Stopped && j.Active():
+		b.again(j, s, index)
+	default:
+		b.fail(j, stage, index, f)
+	}
+}
+
+func (b *Book) accept(j *Job, stage int, t *Task) {
+	s := &j.Stages[stage]
+	t.Phase, t.Ended = Done, b.now
+	s.Running--
+	s.Done++
+	s.SlotTime += b.now.Sub(t.Claimed)
+	if s.Done < s.Total || !j.Active() {
+		return
+	}
+	s.Ended = b.now
+	name := j.Spec.Stages[stage].Name
+	over := true
+	for i := range j.Stages {
+		if slices.Contains(j.Spec.Stages[i].After, name) {
+			j.Stages[i].Unmet--
+		}
+		over = over && j.Stages[i].Done == j.Stages[i].Total
+	}
+	if over {
+		b.end(j, messages.Completed, "Completed")
+	}
+}
+
+// fail counts a failed attempt; the task is tried again unless it has used up
+// its attempts or ran into the limit that its user set.
+func (b *Book) fail(j *Job, stage int, index uint32, f *messages.Finished) {
+	s := &j.Stages[stage]
+	t := &s.Tasks[index]
+	t.Tries++
+	limit := uint32(j.Spec.Stages[stage].Attempts)
+	if limit == 0 {
+		limit = DefaultAttempt
+	}
+	if j.Active() && t.Tries < limit && f.Outcome != messages.TimedOut {
+		b.again(j, s, index)
+		return
+	}
+	t.Phase, t.Ended = Failed, b.now
+	s.Running--
+	if !j.Active() {
+		return
+	}
+	j.ExitCode = f.ExitCode
+	b.end(j, messages.Failed, failure(f.Outcome))
+}
+
+func failure(o messages.Outcome) string {
+	switch o {
+	case messages.TimedOut:
+		return "TimeLimit"
+	case messages.Unstartable:
+		return "CannotStart"
+	}
+	return "TaskFailed"
+}
+
+// claim grants tasks of a class from the jobs of the claim, in their order,
+// as far as the node has idle slots.
+func (b *Book) claim(n *Node, node uint32, c *Claim, grants []messages.Grant) []messages.Grant {
+	want := min(c.Slots, n.Idle(c.Class))
+	for _, id := range c.Jobs {
+		j := b.jobs[id]
+		if want <= 0 {
+			break
+		}
+		if j == nil || !j.Active() {
+			continue
+		}
+		for i := range j.Stages {
+			if j.Spec.Stages[i].Class != c.Class {
+				continue
+			}
+			for k := min(want, j.Claimable(i)); k > 0; k-- {
+				grants = append(grants, b.grant(n, node, j, i))
+				want--
+			}
+		}
+	}
+	return grants
+}
+
+func (b *Book) grant(n *Node, node uint32, j *Job, stage int) messages.Grant {
+	s := &j.Stages[stage]
+	var index uint32
+	if len(s.Again) > 0 {
+		index, s.Again = s.Again[0], s.Again[1:]
+	} else {
+		index = uint32(len(s.Tasks))
+		s.Tasks = append(s.Tasks, Task{})
+	}
+	t := &s.Tasks[index]
+	t.Attempt++
+	t.Phase, t.Node, t.Claimed, t.Ended, t.Exit = Claimed, node, b.now, 0, 0
+	if s.Started == 0 {
+		s.Started = b.now
+	}
+	s.Running++
+	if j.State == messages.Waiting {
+		j.State, j.Started = messages.Running, b.now
+	}
+	ref := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: index}
+	if n.Claims == nil {
+		n.Claims = map[messages.TaskRef]Held{}
+	}
+	n.Claims[ref] = Held{Attempt: t.Attempt, Class: j.Spec.Stages[stage].Class}
+	n.use(n.Claims[ref].Class, 1)
+	b.touch(j.ID)
+	b.touchNode(node)
+	return messages.Grant{Attempt: messages.Attempt{Task: ref, Number: t.Attempt}, Array: j.Spec.Stages[stage].Array.At(int64(index))}
+}

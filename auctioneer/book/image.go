@@ -1,0 +1,144 @@
+package book
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// imageVersion stands first in an image; a reader refuses one it does not know.
+const imageVersion = 1
+
+// Image is a captured book: what may still change is copied, what never
+// changes is shared with the book it was taken from.
+type Image struct {
+	Version int
+	Now     messages.Time
+	LastJob messages.JobID
+	Jobs    []Job // ascending
+	Ended   []messages.JobID
+	Nodes   []nodeImage
+	Effects []Effect
+	LastID  uint64
+}
+
+// nodeImage is a Node with its claims in order.
+type nodeImage struct {
+	Node   Node
+	Claims []claimImage
+}
+
+type claimImage struct {
+	Task messages.TaskRef
+	Held Held
+}
+
+// Capture returns an image of the book as it is now.
+func (b *Book) Capture() *Image {
+	im := &Image{
+		Version: imageVersion, Now: b.now, LastJob: b.lastJob, LastID: b.lastID,
+		Jobs: make([]Job, 0, len(b.jobs)), Ended: slices.Clone(b.ended), Effects: slices.Clone(b.effects),
+	}
+	for _, j := range b.jobs {
+		im.Jobs = append(im.Jobs, j.copy())
+	}
+	for _, n := range b.nodes {
+		im.Nodes = append(im.Nodes, n.image())
+	}
+	return im
+}
+
+func (j *Job) copy() Job {
+	c := *j
+	c.Stages = slices.Clone(j.Stages)
+	for i := range c.Stages {
+		c.Stages[i].Tasks = slices.Clone(c.Stages[i].Tasks)
+		c.Stages[i].Again = slices.Clone(c.Stages[i].Again)
+	}
+	return c
+}
+
+func (n *Node) image() nodeImage {
+	im := nodeImage{Node: *n, Claims: make([]claimImage, 0, len(n.Claims))}
+	for _, r := range n.held() {
+		im.Claims = append(im.Claims, claimImage{r, n.Claims[r]})
+	}
+	im.Node.Claims = nil
+	im.Node.Used, im.Node.Stop = slices.Clone(n.Used), slices.Clone(n.Stop)
+	return im
+}
+
+// WriteTo writes the image. Books that applied the same commands write the
+// same bytes.
+func (im *Image) WriteTo(w io.Writer) (int64, error) {
+	slices.SortFunc(im.Jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
+	counted := &counter{w: w}
+	buffered := bufio.NewWriterSize(counted, 1<<16)
+	enc := msgpack.NewEncoder(buffered)
+	enc.UseArrayEncodedStructs(true)
+	if err := enc.Encode(im); err != nil {
+		return counted.n, err
+	}
+	return counted.n, buffered.Flush()
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// Restore replaces the book by an image.
+func (b *Book) Restore(r io.Reader) error {
+	var im Image
+	if err := msgpack.NewDecoder(bufio.NewReaderSize(r, 1<<16)).Decode(&im); err != nil {
+		return fmt.Errorf("book image: %w", err)
+	}
+	if im.Version != imageVersion {
+		return fmt.Errorf("book image: version %d is not %d, the one this program reads", im.Version, imageVersion)
+	}
+	watched := b.watched
+	*b = *New()
+	b.now, b.lastJob, b.ended, b.effects, b.lastID = im.Now, im.LastJob, im.Ended, im.Effects, im.LastID
+	for i := range im.Jobs {
+		j := &im.Jobs[i]
+		b.jobs[j.ID] = j
+		b.keys[j.Account+"/"+j.Key] = j.ID
+	}
+	for i := range im.Nodes {
+		b.nodes = append(b.nodes, im.Nodes[i].restore())
+		b.names[im.Nodes[i].Node.Name] = uint32(i)
+	}
+	b.Watch(watched)
+	return nil
+}
+
+func (im *nodeImage) restore() *Node {
+	n := im.Node
+	n.Claims = make(map[messages.TaskRef]Held, len(im.Claims))
+	for _, c := range im.Claims {
+		n.Claims[c.Task] = c.Held
+	}
+	return &n
+}
+
+// Hash is the SHA-256 of the book's image.
+func (b *Book) Hash() [sha256.Size]byte {
+	h := sha256.New()
+	if _, err := b.Capture().WriteTo(h); err != nil {
+		panic(err) // a hash does not fail, and every field can be encoded
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}

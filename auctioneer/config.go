@@ -1,0 +1,80 @@
+package auctioneer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// Config is one replica of a site's auctioneer.
+type Config struct {
+	Site    messages.Name
+	Replica string
+	Bus     bus.Bus // as the identity "$auctioneer"
+	// Open joins the replica's state to the group's log.
+	Open      func(mailbox.Machine) (mailbox.Mailbox, error)
+	Markets   []messages.Market // the first is the default of submissions
+	Operators []messages.Name   // may see and cancel everybody's jobs
+	// Lease is how long an agent may run tasks without an answered exchange;
+	// default 10 s. Its claims are taken back after half as much again.
+	Lease messages.Duration
+	// HoldFor is how long the bank keeps a job's credits without a word from
+	// the auctioneer, which extends the holds of jobs that live; default 1 h.
+	HoldFor messages.Duration
+	Log     *zap.Logger
+	Metrics prometheus.Registerer
+	Clock   func() messages.Time // default: the wall clock
+}
+
+// Validate reports the first thing that is wrong or missing.
+func (c *Config) Validate() error {
+	switch {
+	case !messages.ValidName(c.Site):
+		return fmt.Errorf("auctioneer: site %q is not a valid name", c.Site)
+	case c.Bus == nil || c.Open == nil:
+		return fmt.Errorf("auctioneer: a bus and a mailbox are needed")
+	case len(c.Markets) == 0:
+		return fmt.Errorf("auctioneer: a site needs at least one market")
+	case c.Lease < 0 || c.HoldFor < 0:
+		return fmt.Errorf("auctioneer: lease and hold time cannot be negative")
+	}
+	seen := map[messages.Name]bool{}
+	for i := range c.Markets {
+		m := &c.Markets[i]
+		if err := m.Validate(); err != nil {
+			return fmt.Errorf("auctioneer: %w", err)
+		}
+		if seen[m.Name] {
+			return fmt.Errorf("auctioneer: there are two markets named %q", m.Name)
+		}
+		seen[m.Name] = true
+		if _, err := newMechanism(*m); err != nil {
+			return fmt.Errorf("auctioneer: market %s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+func (c *Config) defaults() {
+	if c.Lease == 0 {
+		c.Lease = messages.Duration(10 * time.Second)
+	}
+	if c.HoldFor == 0 {
+		c.HoldFor = messages.Duration(time.Hour)
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	if c.Metrics == nil {
+		c.Metrics = prometheus.NewRegistry()
+	}
+	if c.Clock == nil {
+		c.Clock = func() messages.Time { return messages.TimeOf(time.Now()) }
+	}
+}

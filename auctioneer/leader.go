@@ -1,0 +1,307 @@
+package auctioneer
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// leader is what a replica does and knows besides the book while it leads.
+type leader struct {
+	*Auctioneer
+	term uint64
+
+	mu      sync.Mutex // guards what follows
+	markets []*trading
+	rng     *rand.Rand
+	slots   slotCount
+	settled map[messages.JobID]bool // a settlement is under way
+
+	leases  *leases
+	effects chan struct{} // there are effects to carry out
+}
+
+// trading is a market with what was published of it.
+type trading struct {
+	*market.Market
+	publisher *market.Publisher
+	pace      pace
+}
+
+// lead serves for a term until the returned function is called, which waits
+// for everything it started.
+func (a *Auctioneer) lead(ctx context.Context, term uint64) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &leader{
+		Auctioneer: a,
+		term:       term,
+		rng:        rand.New(rand.NewPCG(term, uint64(a.Clock()))),
+		settled:    map[messages.JobID]bool{},
+		leases:     newLeases(),
+		effects:    make(chan struct{}, 1),
+	}
+	for _, m := range a.Markets {
+		mech, _ := newMechanism(m) // Validate has made it before
+		live := market.New(m, mech)
+		l.markets = append(l.markets, &trading{Market: live, publisher: market.NewPublisher(term, live)})
+	}
+	l.slots.init(a.Markets)
+	a.replica.watch(true)
+
+	var running sync.WaitGroup
+	for _, f := range []func(context.Context){l.decide, l.carryOut, l.watchLeases, l.extendHolds} {
+		running.Go(func() { f(ctx) })
+	}
+	stop, err := l.serve()
+	if err != nil {
+		a.Log.Error("cannot serve", zap.Error(err))
+	}
+	a.metrics.leading.Set(1)
+	return func() {
+		a.metrics.leading.Set(0)
+		cancel()
+		stop()
+		running.Wait()
+		a.replica.watch(false)
+	}
+}
+
+// serve opens the leader's services.
+func (l *leader) serve() (stop func(), err error) {
+	var open []bus.Subscription
+	stop = func() {
+		for _, s := range open {
+			_ = s.Stop()
+		}
+	}
+	for _, s := range l.services() {
+		sub, err := l.Bus.Serve(s)
+		if err != nil {
+			return stop, err
+		}
+		open = append(open, sub)
+	}
+	return stop, nil
+}
+
+func (l *leader) services() []bus.Service {
+	at := func(verb string, h bus.Handler) bus.Endpoint {
+		return bus.Endpoint{Name: verb, Subject: messages.Subject(l.Site, messages.Auctioneer, verb, "*"), Handle: h}
+	}
+	return []bus.Service{
+		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
+			at(messages.VerbSubmit, bus.Handle("submit", l.submit)),
+			at(messages.VerbCancel, bus.Handle("cancel", l.cancel)),
+		}},
+		{Name: "candor-auctioneer-agents", Version: "1.0.0", Concurrency: 512, Endpoints: []bus.Endpoint{
+			at(messages.VerbRegister, bus.Handle("register", l.register)),
+			at(messages.VerbExchange, bus.Handle("exchange", l.exchange)),
+			at(messages.VerbVector, bus.Handle("vector", l.vector)),
+		}},
+		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: true,
+			Description: "jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{
+				at(messages.VerbJobs, bus.Handle("jobs", l.listJobs)),
+				at(messages.VerbJob, bus.Handle("job", l.job)),
+				at(messages.VerbTasks, bus.Handle("tasks", l.tasks)),
+				at(messages.VerbWhy, bus.Handle("why", l.why)),
+				at(messages.VerbNodes, bus.Handle("nodes", l.nodes)),
+				at(messages.VerbMarkets, bus.Handle("markets", l.listMarkets)),
+				at(messages.VerbStatus, bus.Handle("status", l.status)),
+			}},
+	}
+}
+
+// Decisions are coalesced: the first change is acted on at once, the next ones
+// no sooner than a few times what the last decision took.
+const (
+	coalesce      = time.Millisecond
+	coalesceTimes = 3
+)
+
+// decide follows the book: it carries what was applied into the markets, lets
+// the mechanisms decide, and publishes.
+func (l *leader) decide(ctx context.Context) {
+	for {
+		began := time.Now()
+		next := l.step(ctx, l.Clock())
+		pause := max(coalesce, coalesceTimes*time.Since(began))
+		if !sleep(ctx, pause) {
+			return
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-l.replica.kick:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// step returns how long the next one can wait if nothing changes.
+func (l *leader) step(ctx context.Context, now messages.Time) time.Duration {
+	news := l.takeNews()
+	if news.effects {
+		select {
+		case l.effects <- struct{}{}:
+		default:
+		}
+	}
+	l.mu.Lock()
+	settlements := l.carry(now, news)
+	var publish []published
+	next := time.Second
+	for _, t := range l.markets {
+		if t.Stale(now) {
+			began := time.Now()
+			t.Allocate(now)
+			l.metrics.allocation.Observe(time.Since(began).Seconds())
+			t.pace.reallocated = true
+		}
+		if v, ok := l.nextVector(t, now); ok {
+			publish = append(publish, v)
+		}
+		next = min(next, t.pace.wait(now))
+		if w := t.Wake(); w != 0 {
+			next = min(next, max(0, w.Sub(now).Std()))
+		}
+	}
+	l.mu.Unlock()
+	for _, p := range publish {
+		l.publish(p)
+	}
+	for _, d := range news.directives {
+		l.publish(published{messages.DirectiveSubject(l.Site, d.node), messages.Directive{Term: l.term, Stop: d.stop}})
+	}
+	if len(settlements) > 0 {
+		go l.proposeSettlements(ctx, settlements)
+	}
+	return next
+}
+
+// news is what the book says has changed, copied out under its lock.
+type news struct {
+	jobs       []jobNews
+	nodes      []nodeNews
+	directives []directive
+	effects    bool
+}
+
+// jobNews is a job's claimable and running tasks by class of its market, or
+// that it has left the market.
+type jobNews struct {
+	id      messages.JobID
+	market  messages.Name
+	job     *book.Job // its immutable parts only
+	started messages.Time
+	left    bool
+	settle  *ending
+	pending []int
+	running []int
+}
+
+// ending is what a settlement rests on.
+type ending struct {
+	outcome messages.State
+	total   int
+	done    int
+}
+
+type nodeNews struct {
+	node  uint32
+	slots []messages.ClassSlots
+	idle  []int // as slots
+}
+
+type directive struct {
+	node messages.Name
+	stop []messages.Attempt
+}
+
+// takeNews copies what changed out of the book.
+func (l *leader) takeNews() news {
+	l.replica.mu.Lock()
+	defer l.replica.mu.Unlock()
+	b := l.replica.book
+	changes := b.TakeChanges()
+	n := news{effects: changes.Effects}
+	for id := range changes.Jobs {
+		if j := b.Job(id); j != nil {
+			n.jobs = append(n.jobs, l.jobNews(j))
+		}
+	}
+	for i := range changes.Nodes {
+		node := b.Nodes()[i]
+		n.nodes = append(n.nodes, newsOf(i, node))
+		if len(node.Stop) > 0 {
+			n.directives = append(n.directives, directive{node.Name, append([]messages.Attempt(nil), node.Stop...)})
+		}
+	}
+	return n
+}
+
+func (l *leader) jobNews(j *book.Job) jobNews {
+	n := jobNews{id: j.ID, market: j.Spec.Market, job: j, started: j.Started, left: !j.Active()}
+	if !j.Active() {
+		if j.State == messages.Settling && !j.Settled {
+			total, _, done := j.Count()
+			n.settle = &ending{j.Outcome, total, done}
+		}
+		return n
+	}
+	t := l.market(n.market)
+	if t == nil {
+		return n
+	}
+	n.pending, n.running = make([]int, len(t.Config.Classes)), make([]int, len(t.Config.Classes))
+	for i := range j.Stages {
+		if k := t.Class(j.Spec.Stages[i].Class); k >= 0 {
+			n.pending[k] += j.Claimable(i)
+			n.running[k] += j.Stages[i].Running
+		}
+	}
+	return n
+}
+
+func newsOf(i uint32, node *book.Node) nodeNews {
+	n := nodeNews{node: i}
+	if node.Up {
+		n.slots = node.Slots
+	}
+	for _, s := range n.slots {
+		n.idle = append(n.idle, node.Idle(s.Class))
+	}
+	return n
+}
+
+// market returns the market of a name, nil if there is none. The set of
+// markets is fixed for the term.
+func (l *leader) market(name messages.Name) *trading {
+	for _, t := range l.markets {
+		if t.Config.Name == name {
+			return t
+		}
+	}
+	return nil
+}

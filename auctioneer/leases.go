@@ -1,0 +1,95 @@
+package auctioneer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// leases remembers when the leader last heard of each node, by the monotonic
+// clock: a wall clock that is set must not cost anybody's tasks. A node it has
+// not heard of yet in its term counts from when it began to lead: whatever an
+// earlier leader answered was answered before.
+type leases struct {
+	mu    sync.Mutex
+	began time.Time
+	heard map[messages.Name]time.Time
+}
+
+func newLeases() *leases {
+	return &leases{began: time.Now(), heard: map[messages.Name]time.Time{}}
+}
+
+func (s *leases) renew(node messages.Name, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at.After(s.heard[node]) {
+		s.heard[node] = at
+	}
+}
+
+// silence is how long nothing was heard of a node.
+func (s *leases) silence(node messages.Name) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.heard[node]; ok {
+		return time.Since(at)
+	}
+	return time.Since(s.began)
+}
+
+// watchLeases takes back the claims of nodes that fell silent. It waits half a
+// lease longer than agents do, so that they have stopped their tasks before.
+func (l *leader) watchLeases(ctx context.Context) {
+	for sleep(ctx, l.Lease.Std()/8) {
+		var silent []*book.Lost
+		l.replica.read(func(b *book.Book) {
+			for _, n := range b.Nodes() {
+				if n.Up && l.leases.silence(n.Name) > (l.Lease+l.Lease/2).Std() {
+					silent = append(silent, &book.Lost{Node: n.Name, Session: n.Session})
+				}
+			}
+		})
+		for _, lost := range silent {
+			back, err := l.propose(ctx, &book.Command{Lost: lost})
+			l.Log.Warn("node lost", zap.String("node", lost.Node), zap.Any("tasks", back), zap.Error(err))
+			l.metrics.nodesLost.Inc()
+		}
+	}
+}
+
+// extendHolds keeps the bank from freeing the holds of jobs that live: each
+// quarter of HoldFor it extends those that have less than half of it left.
+func (l *leader) extendHolds(ctx context.Context) {
+	for sleep(ctx, l.HoldFor.Std()/4) {
+		now := l.Clock()
+		var extensions []messages.Transfer
+		l.replica.read(func(b *book.Book) {
+			for j := range b.Jobs {
+				if !j.Settled && now.Sub(j.Submitted) > l.HoldFor/4 {
+					extensions = append(extensions, extension(j, now, l.HoldFor))
+				}
+			}
+		})
+		for len(extensions) > 0 {
+			n := min(len(extensions), transfersAtOnce)
+			if _, err := l.transfer(ctx, extensions[:n]); err != nil {
+				l.Log.Warn("holds not extended", zap.Int("holds", n), zap.Error(err))
+			}
+			extensions = extensions[n:]
+		}
+	}
+}
+
+func extension(j *book.Job, now messages.Time, by messages.Duration) messages.Transfer {
+	until := now.Add(by)
+	return messages.Transfer{
+		ID: j.Hold + "/until/" + until.Std().Format(time.RFC3339Nano), Kind: messages.Extend, Pending: j.Hold, Expires: until, Job: j.ID,
+		Reason: "job " + j.ID.String() + " has not ended",
+	}
+}

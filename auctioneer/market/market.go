@@ -1,0 +1,237 @@
+package market
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Market is a live market. It is not safe for concurrent use.
+type Market struct {
+	Config messages.Market
+	mech   mechanism.Mechanism
+	view   mechanism.View
+	jobs   []*entry // as view.Jobs
+	prices []float64
+	stale  bool // the set of bidders or slots changed since the last allocation
+	wake   messages.Time
+
+	changed []*mechanism.Job // since the last allocation
+	gone    []messages.JobID
+
+	substitutes [][]messages.JobID // by class, drawn ahead
+}
+
+// entry is a job of the market.
+type entry struct {
+	job    *mechanism.Job
+	share  []float64 // in force, by class
+	ledger []account // by class
+	since  messages.Time
+	told   bool // it is among the changed
+}
+
+// account integrates the shares of a class over the time with work pending there.
+type account struct {
+	allocated, received float64 // share-seconds
+	seconds             float64
+}
+
+// New makes a market for a mechanism, empty and without slots.
+func New(config messages.Market, mech mechanism.Mechanism) *Market {
+	m := &Market{Config: config, mech: mech, stale: true}
+	for _, c := range config.Classes {
+		m.view.Classes = append(m.view.Classes, mechanism.Class{Name: c})
+	}
+	m.prices = make([]float64, len(config.Classes))
+	m.substitutes = make([][]messages.JobID, len(config.Classes))
+	return m
+}
+
+// Class returns the position of a class in the market, -1 if it has none such.
+func (m *Market) Class(name messages.Name) int { return slices.Index(m.Config.Classes, name) }
+
+// Bid translates what a job declares.
+func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *messages.JobSpec) *mechanism.Bid {
+	bid := &mechanism.Bid{
+		Job: id, Account: account, Arrived: at, Budget: spec.Budget,
+		Form: messages.Linear, Weights: make([]float64, len(m.Config.Classes)),
+	}
+	if u := spec.Utility; u != nil {
+		bid.Form, bid.MinUtility = cmp.Or(u.Form, messages.Linear), u.Minimum
+		for i, c := range m.Config.Classes {
+			bid.Weights[i] = u.Weights.Of(c)
+		}
+	}
+	return bid
+}
+
+// Admit asks the mechanism whether it takes a bid.
+func (m *Market) Admit(now messages.Time, bid *mechanism.Bid) error {
+	m.view.Now = now
+	return m.mech.Admit(&m.view, bid)
+}
+
+// SetSlots says how many slots each class has and how many are idle.
+func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
+	for i := range m.view.Classes {
+		c := &m.view.Classes[i]
+		if c.Slots != slots[i] {
+			for _, e := range m.jobs {
+				m.integrate(e, now)
+			}
+			m.stale = true
+		}
+		c.Slots, c.Idle = slots[i], idle[i]
+	}
+}
+
+// Put enters a job, or says how many of its tasks are pending and running now.
+func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, started messages.Time, pending, running []int) {
+	i, known := m.find(id)
+	if !known {
+		e := &entry{
+			job:    &mechanism.Job{Bid: bid(), Pending: pending, Running: running, Started: started},
+			share:  make([]float64, len(pending)),
+			ledger: make([]account, len(pending)),
+			since:  now,
+		}
+		m.jobs = slices.Insert(m.jobs, i, e)
+		m.view.Jobs = slices.Insert(m.view.Jobs, i, e.job)
+		m.stale = true
+		m.change(e)
+		return
+	}
+	e := m.jobs[i]
+	m.integrate(e, now)
+	m.change(e)
+	for k := range pending {
+		if (e.job.Pending[k] > 0) != (pending[k] > 0) {
+			m.stale = true
+		}
+	}
+	e.job.Pending, e.job.Running, e.job.Started = pending, running, started
+}
+
+func (m *Market) change(e *entry) {
+	if !e.told {
+		e.told = true
+		m.changed = append(m.changed, e.job)
+	}
+}
+
+// Remove takes a job out and returns it with its average shares, nil if it was
+// not there.
+func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, []messages.ClassShare) {
+	i, known := m.find(id)
+	if !known {
+		return nil, nil
+	}
+	e := m.jobs[i]
+	m.integrate(e, now)
+	m.jobs = slices.Delete(m.jobs, i, i+1)
+	m.view.Jobs = slices.Delete(m.view.Jobs, i, i+1)
+	m.stale = true
+	m.gone = append(m.gone, id)
+	return e.job, m.shares(e)
+}
+
+// Settle asks the mechanism what a job that has ended owes.
+func (m *Market) Settle(now messages.Time, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
+	m.view.Now = now
+	return m.mech.Settle(&m.view, job, end)
+}
+
+// Stale says whether Allocate has something to decide at this time.
+func (m *Market) Stale(now messages.Time) bool { return m.stale || m.wake != 0 && now >= m.wake }
+
+// Wake is when to allocate again though nothing changed; 0: not before a change.
+func (m *Market) Wake() messages.Time { return m.wake }
+
+// Allocate asks the mechanism to decide, of one that can decide about changes
+// alone just those.
+func (m *Market) Allocate(now messages.Time) {
+	m.view.Now = now
+	if mech, ok := m.mech.(mechanism.Incremental); ok {
+		m.update(now, mech)
+	} else {
+		a := m.mech.Allocate(&m.view)
+		for i, e := range m.jobs {
+			m.enforce(now, e, a.Weights[i])
+		}
+		copy(m.prices, a.Prices)
+		m.wake = a.Wake
+	}
+	for _, job := range m.changed {
+		if i, known := m.find(job.Job); known {
+			m.jobs[i].told = false
+		}
+	}
+	m.stale, m.changed, m.gone = false, m.changed[:0], m.gone[:0]
+	for i := range m.substitutes {
+		m.substitutes[i] = nil
+	}
+}
+
+func (m *Market) update(now messages.Time, mech mechanism.Incremental) {
+	present := m.changed[:0]
+	for _, job := range m.changed {
+		if _, known := m.find(job.Job); known {
+			present = append(present, job)
+		}
+	}
+	m.changed = present
+	c := mech.Update(&m.view, m.changed, m.gone)
+	for i, job := range c.Jobs {
+		if at, known := m.find(job.Job); known {
+			m.enforce(now, m.jobs[at], c.Weights[i])
+		}
+	}
+	copy(m.prices, c.Prices)
+	m.wake = c.Wake
+}
+
+func (m *Market) enforce(now messages.Time, e *entry, share []float64) {
+	m.integrate(e, now)
+	copy(e.share, share)
+}
+
+// integrate accounts for the shares that were in force since the entry was
+// last touched.
+func (m *Market) integrate(e *entry, now messages.Time) {
+	seconds := now.Sub(e.since).Seconds()
+	if seconds <= 0 {
+		return
+	}
+	e.since = now
+	for k := range e.ledger {
+		if e.job.Pending[k] == 0 || m.view.Classes[k].Slots == 0 {
+			continue
+		}
+		a := &e.ledger[k]
+		a.seconds += seconds
+		a.allocated += seconds * e.share[k]
+		a.received += seconds * float64(e.job.Running[k]) / float64(m.view.Classes[k].Slots)
+	}
+}
+
+func (m *Market) find(id messages.JobID) (int, bool) {
+	if n := len(m.jobs); n == 0 || m.jobs[n-1].job.Job < id {
+		return n, false
+	}
+	return slices.BinarySearchFunc(m.jobs, id, func(e *entry, id messages.JobID) int { return cmp.Compare(e.job.Job, id) })
+}
+
+func (m *Market) shares(e *entry) []messages.ClassShare {
+	out := make([]messages.ClassShare, len(e.ledger))
+	for k, a := range e.ledger {
+		out[k] = messages.ClassShare{Class: m.Config.Classes[k], Now: e.share[k]}
+		if a.seconds > 0 {
+			out[k].Allocated, out[k].Received = a.allocated/a.seconds, a.received/a.seconds
+			out[k].Over = messages.Duration(a.seconds * 1e9)
+		}
+	}
+	return out
+}

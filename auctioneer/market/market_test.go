@@ -1,0 +1,234 @@
+package market
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// byBudget is a mechanism that shares each class in proportion to budgets.
+type byBudget struct{ calls int }
+
+func (*byBudget) Admit(*mechanism.View, *mechanism.Bid) error { return nil }
+
+func (b *byBudget) Allocate(v *mechanism.View) *mechanism.Allocation {
+	b.calls++
+	a := &mechanism.Allocation{Weights: make([][]float64, len(v.Jobs)), Prices: make([]float64, len(v.Classes))}
+	for i, j := range v.Jobs {
+		a.Weights[i] = make([]float64, len(v.Classes))
+		for k := range v.Classes {
+			if j.Pending[k] > 0 {
+				a.Prices[k] += j.Budget.Float()
+			}
+		}
+	}
+	for i, j := range v.Jobs {
+		for k := range v.Classes {
+			if j.Pending[k] > 0 {
+				a.Weights[i][k] = j.Budget.Float() / a.Prices[k]
+			}
+		}
+	}
+	return a
+}
+
+func (*byBudget) Settle(_ *mechanism.View, j *mechanism.Job, _ mechanism.End) []mechanism.Payment {
+	return []mechanism.Payment{{From: j.Job, Amount: j.Budget}}
+}
+
+func (*byBudget) Explain(*mechanism.View, *mechanism.Job) mechanism.Explanation {
+	return mechanism.Explanation{Reason: "Test"}
+}
+
+func newMarket() *Market {
+	m := New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
+	m.SetSlots(0, []int{10}, []int{10})
+	return m
+}
+
+func put(m *Market, at messages.Time, id messages.JobID, budget messages.Credits, pending, running int) {
+	bid := func() *mechanism.Bid {
+		return &mechanism.Bid{Job: id, Budget: budget * messages.Credit, Weights: []float64{1}}
+	}
+	m.Put(at, bid, id, 0, []int{pending}, []int{running})
+}
+
+// agent follows vectors as a node agent does.
+type agent struct {
+	seq  uint64
+	jobs map[messages.JobID]float32
+}
+
+func (a *agent) take(t interface{ Fatalf(string, ...any) }, v messages.Vector) {
+	if v.Base == 0 {
+		a.jobs = map[messages.JobID]float32{}
+	} else if v.Base != a.seq {
+		t.Fatalf("vector %d builds on %d, the agent holds %d", v.Seq, v.Base, a.seq)
+	}
+	a.seq = v.Seq
+	for _, j := range v.Classes[0].Jobs {
+		a.jobs[j.Job] = j.Weight
+		if j.Weight == 0 {
+			delete(a.jobs, j.Job)
+		}
+	}
+}
+
+// TestChangesAddUpToTheWhole: an agent that follows the changes holds, within
+// the threshold, the weights that the market has in force.
+func TestChangesAddUpToTheWhole(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
+		p, a := NewPublisher(3, m), &agent{}
+		for i := range 40 {
+			now := messages.Time(i * 1000)
+			id := messages.JobID(rapid.IntRange(1, 12).Draw(rt, "job"))
+			if rapid.IntRange(0, 4).Draw(rt, "what") == 0 {
+				m.Remove(now, id)
+			} else {
+				put(m, now, id, messages.Credits(id), rapid.IntRange(0, 3).Draw(rt, "pending"), 0)
+			}
+			if m.Stale(now) {
+				m.Allocate(now)
+			}
+			if v, ok := p.Next(m, now, rng, rapid.Bool().Draw(rt, "announce")); ok {
+				a.take(rt, v)
+			}
+			bidders := m.bidders(0)
+			if len(a.jobs) != len(bidders) {
+				rt.Fatalf("agent holds %v, %d jobs bid", a.jobs, len(bidders))
+			}
+			for _, e := range bidders {
+				if w := float64(a.jobs[e.job.Job]); math.Abs(w-e.share[0]) > 1.1*changeThreshold*e.share[0] {
+					rt.Fatalf("job %d: agent holds %g, in force is %g", e.job.Job, w, e.share[0])
+				}
+			}
+		}
+	})
+}
+
+func TestSharesAreAveragedWhileWorkIsPending(t *testing.T) {
+	const second = messages.Time(1e6)
+	m := newMarket()
+	put(m, 0, 1, 3, 5, 0)
+	put(m, 0, 2, 1, 5, 0)
+	m.Allocate(0)
+	put(m, 1*second, 1, 3, 4, 5) // a second with 0 of 10 slots, then one with 5
+	put(m, 2*second, 1, 3, 0, 5) // nothing pending any more: not counted
+	m.Allocate(2 * second)
+	job, shares := m.Remove(9*second, 1)
+	s := shares[0]
+	if job.Job != 1 || math.Abs(s.Allocated-0.75) > 1e-9 || math.Abs(s.Received-0.25) > 1e-9 || s.Over.Seconds() != 2 {
+		t.Fatalf("shares %+v, want 0.75 allocated and 0.25 received over 2 s", s)
+	}
+}
+
+func TestAllocatesOnlyWhenBiddersOrSlotsChange(t *testing.T) {
+	m := newMarket()
+	put(m, 0, 1, 3, 5, 0)
+	m.Allocate(0)
+	put(m, 1, 1, 3, 4, 1)
+	if m.Stale(1) {
+		t.Fatal("one task fewer of many changes no share")
+	}
+	put(m, 2, 1, 3, 0, 5)
+	if !m.Stale(2) {
+		t.Fatal("a job without work pending still bids")
+	}
+	m.Allocate(2)
+	m.SetSlots(3, []int{11}, []int{1})
+	if !m.Stale(3) {
+		t.Fatal("a new slot was not noticed")
+	}
+}
+
+// TestSampleMatchesShares: where more jobs wait than a vector carries, the
+// expected weight of each is its share. 2,000 jobs in 4 groups of budgets,
+// 500 samples; chi-squared on the groups' summed weight would be too kind to a
+// systematic sample, so each job's mean is checked against ⌊ns⌋ and ⌈ns⌉, and
+// the groups' means against their shares.
+func TestSampleMatchesShares(t *testing.T) {
+	m := newMarket()
+	const jobs, draws = 2000, 500
+	for i := range jobs {
+		put(m, 0, messages.JobID(i+1), messages.Credits(1+i%4), 1, 0)
+	}
+	m.Allocate(0)
+	rng := rand.New(rand.NewPCG(5, 6))
+	mean := make([]float64, jobs+1)
+	for range draws {
+		for _, j := range sample(m.bidders(0), 0, rng) {
+			mean[j.Job] += float64(j.Weight) / draws
+		}
+	}
+	group := [4]float64{}
+	for _, e := range m.bidders(0) {
+		places := e.share[0] * MostJobs
+		frac := places - math.Floor(places)
+		sd := math.Sqrt(frac*(1-frac)/draws) / MostJobs
+		if got := mean[e.job.Job]; math.Abs(got-e.share[0]) > 5*sd+1e-6 {
+			t.Errorf("job %d: mean weight %g, share %g", e.job.Job, got, e.share[0])
+		}
+		group[(e.job.Job-1)%4] += mean[e.job.Job]
+	}
+	for g, w := range group {
+		if want := float64(g+1) / 10; math.Abs(w-want) > 1e-3 {
+			t.Errorf("group %d: weight %g, share %g", g, w, want)
+		}
+	}
+}
+
+// TestSubstitutesMatchShares: chi-squared over 100,000 substitutes.
+func TestSubstitutesMatchShares(t *testing.T) {
+	m, rng := newMarket(), rand.New(rand.NewPCG(7, 8))
+	const jobs, draws = 20, 100_000
+	for i := range jobs {
+		put(m, 0, messages.JobID(i+1), messages.Credits(i+1), 1, 0)
+	}
+	m.Allocate(0)
+	count := make([]float64, jobs+1)
+	for range draws {
+		count[m.Substitute(0, rng)]++
+	}
+	chi := 0.0
+	for i := 1; i <= jobs; i++ {
+		want := draws * float64(i) / (jobs * (jobs + 1) / 2)
+		chi += (count[i] - want) * (count[i] - want) / want
+	}
+	if p := (distuv.ChiSquared{K: jobs - 1}).Survival(chi); p < 1e-3 || count[0] > 0 {
+		t.Fatalf("chi-squared %g, p %g, %g draws of nothing", chi, p, count[0])
+	}
+	for i := range jobs {
+		put(m, 1, messages.JobID(i+1), messages.Credits(i+1), 0, 1)
+	}
+	if id := m.Substitute(0, rng); id != 0 {
+		t.Fatalf("drew job %d, which has nothing pending", id)
+	}
+}
+
+func TestManyJobsArriveWithoutBeingPublishedEach(t *testing.T) {
+	m, rng := newMarket(), rand.New(rand.NewPCG(9, 10))
+	for i := range 5000 {
+		put(m, 0, messages.JobID(i+1), 1, 1, 0)
+	}
+	m.Allocate(0)
+	p := NewPublisher(1, m)
+	v, _ := p.Next(m, 1, rng, false)
+	if n := len(v.Classes[0].Jobs); n > MostJobs || n < MostJobs/2 || v.Classes[0].Pending != 5000 {
+		t.Fatalf("%d jobs published, %d pending", n, v.Classes[0].Pending)
+	}
+	put(m, 2, 5001, 1, 1, 0)
+	m.Allocate(2)
+	if v, ok := p.Next(m, 2, rng, false); ok {
+		t.Fatalf("an arrival among thousands was published at once: %d changes", len(v.Classes[0].Jobs))
+	}
+	if _, ok := p.Next(m, messages.Time(2).Add(ResampleAfter), rng, false); !ok {
+		t.Fatal("the sample was never drawn anew")
+	}
+}

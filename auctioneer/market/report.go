@@ -1,0 +1,90 @@
+package market
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Jobs is the number of jobs in the market.
+func (m *Market) Jobs() int { return len(m.jobs) }
+
+// Started is the number of jobs in the market that have had a task claimed.
+func (m *Market) Started() int {
+	n := 0
+	for _, e := range m.jobs {
+		if e.job.Started != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Shares returns a job's shares by class up to now, nil if it is not there.
+func (m *Market) Shares(now messages.Time, id messages.JobID) []messages.ClassShare {
+	i, known := m.find(id)
+	if !known {
+		return nil
+	}
+	m.integrate(m.jobs[i], now)
+	return m.shares(m.jobs[i])
+}
+
+// Prices says for each class what it costs and who is after it.
+func (m *Market) Prices() []messages.ClassPrice {
+	out := make([]messages.ClassPrice, len(m.view.Classes))
+	for k, c := range m.view.Classes {
+		out[k] = messages.ClassPrice{Class: c.Name, Price: m.prices[k], Slots: c.Slots, Idle: c.Idle}
+	}
+	for _, e := range m.jobs {
+		for k, n := range e.job.Pending {
+			out[k].Pending += n
+			if n > 0 {
+				out[k].Bidders++
+			}
+		}
+	}
+	return out
+}
+
+// Top returns the jobs with the largest budgets, at most limit.
+func (m *Market) Top(now messages.Time, limit int) []messages.JobShare {
+	largest := slices.Clone(m.jobs)
+	slices.SortStableFunc(largest, func(a, b *entry) int { return cmp.Compare(b.job.Budget, a.job.Budget) })
+	out := []messages.JobShare{}
+	for _, e := range largest[:min(limit, len(largest))] {
+		m.integrate(e, now)
+		s := messages.JobShare{Job: e.job.Job, Account: e.job.Account, Budget: e.job.Budget, Shares: m.shares(e)}
+		for k := range e.job.Pending {
+			s.Pending += e.job.Pending[k]
+			s.Running += e.job.Running[k]
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Explain asks the mechanism about a job; false if it is not in the market.
+func (m *Market) Explain(now messages.Time, id messages.JobID) (mechanism.Explanation, bool) {
+	i, known := m.find(id)
+	if !known {
+		return mechanism.Explanation{}, false
+	}
+	m.view.Now = now
+	return m.mech.Explain(&m.view, m.jobs[i].job), true
+}
+
+// Claimable is the number of tasks pending in classes that have idle slots.
+func (m *Market) Claimable() int {
+	n := 0
+	for _, e := range m.jobs {
+		for k, pending := range e.job.Pending {
+			if m.view.Classes[k].Idle > 0 {
+				n += pending
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,241 @@
+package market
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	// MostJobs bounds the jobs of one class in a vector, and so what an agent
+	// keeps and what an arrival costs to publish. Where more jobs wait, the
+	// vector carries a systematic sample of them, in which the expected
+	// weight of each job is its share; it is drawn anew every ResampleAfter.
+	MostJobs      = 1024
+	ResampleAfter = messages.Duration(1e9)
+	// changeThreshold is the relative change of a weight that is worth
+	// telling the agents.
+	changeThreshold = 1e-3
+	drawAhead       = 256
+)
+
+// Publisher turns a market's allocations into vectors under one term. It
+// remembers what it published last, to publish only what changed.
+type Publisher struct {
+	term, seq uint64
+	classes   []published
+}
+
+// published is what agents hold of a class.
+type published struct {
+	jobs    []messages.JobWeight
+	sampled messages.Time // when the sample was drawn; 0: every job is there
+}
+
+// NewPublisher starts the sequence of a term.
+func NewPublisher(term uint64, m *Market) *Publisher {
+	return &Publisher{term: term, classes: make([]published, len(m.Config.Classes))}
+}
+
+// Seq is the number of the last vector.
+func (p *Publisher) Seq() uint64 { return p.seq }
+
+// Next returns the next vector: what changed since the last one, or all of it
+// where that is no longer. If no weight changed there is one only to announce
+// how much work there is.
+func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v messages.Vector, ok bool) {
+	whole, changes := 0, 0
+	delta := p.header(m)
+	for k := range p.classes {
+		next := p.target(m, k, now, rng)
+		delta.Classes[k].Jobs = difference(p.classes[k].jobs, next.jobs)
+		p.classes[k] = merged(p.classes[k], next, delta.Classes[k].Jobs)
+		whole, changes = whole+len(next.jobs), changes+len(delta.Classes[k].Jobs)
+	}
+	if changes == 0 && !announce {
+		return v, false
+	}
+	p.seq++
+	if p.seq == 1 || changes > whole {
+		return p.Whole(m), true
+	}
+	delta.Seq, delta.Base = p.seq, p.seq-1
+	return delta, true
+}
+
+// Whole returns all that was published up to the last vector, under its number.
+func (p *Publisher) Whole(m *Market) messages.Vector {
+	v := p.header(m)
+	v.Seq = p.seq
+	for k := range p.classes {
+		v.Classes[k].Jobs = slices.Clone(p.classes[k].jobs)
+	}
+	return v
+}
+
+func (p *Publisher) header(m *Market) messages.Vector {
+	v := messages.Vector{Market: m.Config.Name, Term: p.term, Classes: make([]messages.ClassVector, len(p.classes))}
+	for k, c := range m.view.Classes {
+		v.Classes[k] = messages.ClassVector{Class: c.Name, Idle: c.Idle}
+	}
+	for _, e := range m.jobs {
+		for k, n := range e.job.Pending {
+			v.Classes[k].Pending += n
+		}
+	}
+	return v
+}
+
+// target is what agents should hold of class k now.
+func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) published {
+	bidders := m.bidders(k)
+	if len(bidders) <= MostJobs {
+		jobs := make([]messages.JobWeight, len(bidders))
+		for i, e := range bidders {
+			jobs[i] = messages.JobWeight{Job: e.job.Job, Weight: weight(e.share[k])}
+		}
+		return published{jobs: jobs}
+	}
+	held := p.classes[k]
+	if held.sampled != 0 && now.Sub(held.sampled) < ResampleAfter {
+		held.jobs = slices.DeleteFunc(slices.Clone(held.jobs), func(j messages.JobWeight) bool {
+			i, known := m.find(j.Job)
+			return !known || m.jobs[i].job.Pending[k] == 0
+		})
+		if len(held.jobs) > MostJobs/2 {
+			return held
+		}
+	}
+	return published{jobs: sample(bidders, k, rng), sampled: now}
+}
+
+// bidders returns the jobs with work pending in class k.
+func (m *Market) bidders(k int) []*entry {
+	out := make([]*entry, 0, len(m.jobs))
+	for _, e := range m.jobs {
+		if e.job.Pending[k] > 0 {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// sample draws MostJobs places in proportion to the shares, and gives each job
+// the weight of the places it got.
+func sample(bidders []*entry, k int, rng *rand.Rand) []messages.JobWeight {
+	out := make([]messages.JobWeight, 0, MostJobs)
+	systematic(bidders, k, MostJobs, rng.Float64(), func(e *entry) {
+		if n := len(out); n > 0 && out[n-1].Job == e.job.Job {
+			out[n-1].Weight += 1.0 / MostJobs
+			return
+		}
+		out = append(out, messages.JobWeight{Job: e.job.Job, Weight: 1.0 / MostJobs})
+	})
+	return out
+}
+
+// systematic draws n places from the jobs with probability proportional to
+// their shares: places are evenly spaced on the cumulated shares, the first at
+// u in [0, 1) of a space. A job whose share is s of the total gets ⌊ns⌋ or ⌈ns⌉
+// places, ns in expectation. Jobs come in their order. O(jobs + n).
+func systematic(bidders []*entry, k, n int, u float64, place func(*entry)) {
+	total := 0.0
+	for _, e := range bidders {
+		total += e.share[k]
+	}
+	if !(total > 0) {
+		return
+	}
+	space := total / float64(n)
+	next, cumulated := u*space, 0.0
+	for _, e := range bidders {
+		for cumulated += e.share[k]; next < cumulated; next += space {
+			place(e)
+		}
+	}
+}
+
+// Substitute draws a job with work pending in class k in proportion to the
+// shares, for a claim whose own choice has none left; 0 if there is none.
+// Draws are made ahead, O(jobs) for each few hundred.
+func (m *Market) Substitute(k int, rng *rand.Rand) messages.JobID {
+	for redrawn := false; ; redrawn = true {
+		queue := m.substitutes[k]
+		for len(queue) > 0 {
+			id := queue[len(queue)-1]
+			queue = queue[:len(queue)-1]
+			m.substitutes[k] = queue
+			if i, known := m.find(id); known && m.jobs[i].job.Pending[k] > 0 {
+				return id
+			}
+		}
+		if redrawn {
+			return 0
+		}
+		m.drawAhead(k, rng)
+	}
+}
+
+func (m *Market) drawAhead(k int, rng *rand.Rand) {
+	queue := m.substitutes[k][:0]
+	systematic(m.bidders(k), k, drawAhead, rng.Float64(), func(e *entry) { queue = append(queue, e.job.Job) })
+	rng.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
+	m.substitutes[k] = queue
+}
+
+// Pending is how many tasks of a job could be claimed in class k.
+func (m *Market) Pending(id messages.JobID, k int) int {
+	if i, known := m.find(id); known {
+		return m.jobs[i].job.Pending[k]
+	}
+	return 0
+}
+
+// weight rounds a share to what is published; a positive share stays positive.
+func weight(share float64) float32 {
+	return float32(max(share, math.SmallestNonzeroFloat32*(1<<24)))
+}
+
+// difference lists what turns one list into another: new and changed weights,
+// and weight 0 for what is gone. Both are in ascending order of jobs.
+func difference(was, is []messages.JobWeight) []messages.JobWeight {
+	out := []messages.JobWeight{}
+	for len(was) > 0 || len(is) > 0 {
+		switch {
+		case len(is) == 0 || len(was) > 0 && was[0].Job < is[0].Job:
+			out = append(out, messages.JobWeight{Job: was[0].Job})
+			was = was[1:]
+		case len(was) == 0 || is[0].Job < was[0].Job:
+			out = append(out, is[0])
+			is = is[1:]
+		default:
+			if math.Abs(float64(is[0].Weight-was[0].Weight)) > changeThreshold*float64(was[0].Weight) {
+				out = append(out, is[0])
+			}
+			was, is = was[1:], is[1:]
+		}
+	}
+	return out
+}
+
+// merged is what agents hold once they have applied changes: the weights that
+// changed too little to be told stay as they were.
+func merged(held, next published, changes []messages.JobWeight) published {
+	out := make([]messages.JobWeight, 0, len(next.jobs))
+	was := held.jobs
+	for _, j := range next.jobs {
+		for len(was) > 0 && was[0].Job < j.Job {
+			was = was[1:]
+		}
+		for len(changes) > 0 && changes[0].Job < j.Job {
+			changes = changes[1:]
+		}
+		if len(was) > 0 && was[0].Job == j.Job && (len(changes) == 0 || changes[0].Job != j.Job) {
+			j = was[0]
+		}
+		out = append(out, j)
+	}
+	return published{jobs: out, sampled: next.sampled}
+}

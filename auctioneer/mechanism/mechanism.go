@@ -1,0 +1,123 @@
+// Package mechanism is the one interface between the auctioneer and its
+// mechanisms. A mechanism decides, from a view of its market and a time, what
+// share of each class each job gets, and who owes what when a job ends. It is
+// pure: no clock, no I/O, no goroutine that outlives a call, no dependence on
+// the order of a map; the same calls give the same answers. It may keep what
+// it worked out last to start from next time, but a mechanism made anew and
+// given the same view must come to the same decisions within its stated error.
+//
+// The live auctioneer, the command `candor solve` and the simulator all use
+// this interface or the whole-instance functions that the subpackages export
+// beside it. Mechanisms import the standard library, gonum, and the value
+// types of package messages.
+package mechanism
+
+import "github.com/candor-grid/candor/messages"
+
+// Mechanism runs one market. It is not safe for concurrent use.
+type Mechanism interface {
+	// Admit checks a bid against the market's rules before it is taken. The
+	// error is a *messages.Error that tells the bidder what to change.
+	Admit(view *View, bid *Bid) error
+	// Allocate decides. The view and all it points to stay unchanged during
+	// the call; the allocation is valid until the next call.
+	Allocate(view *View) *Allocation
+	// Settle says who owes what when a job has ended: view.Now is when, and
+	// the job is no longer among view.Jobs. Payments by the job itself must
+	// not exceed its budget.
+	Settle(view *View, job *Job, end End) []Payment
+	// Explain says why a job of the view is where it is.
+	Explain(view *View, job *Job) Explanation
+}
+
+// Bid is what a job declares. Classes are positions in View.Classes.
+type Bid struct {
+	Job        messages.JobID
+	Account    messages.Name
+	Arrived    messages.Time
+	Budget     messages.Credits
+	Form       messages.Form
+	Weights    []float64 // by class; never negative, NaN or infinite
+	MinUtility float64   // 0: none
+}
+
+// Job is a bid and how far its work has come.
+type Job struct {
+	*Bid
+	Pending []int // by class: tasks that could be claimed now
+	Running []int // by class: tasks claimed and not finished
+	Started messages.Time
+}
+
+// Class is a resource class of the market.
+type Class struct {
+	Name  messages.Name
+	Slots int // of all nodes that are up
+	Idle  int
+}
+
+// View is a market at an instant. Jobs are in the order of their numbers.
+type View struct {
+	Now     messages.Time
+	Classes []Class
+	Jobs    []*Job
+}
+
+// Allocation is a decision. Weights[i][j] is the share of class j for
+// view.Jobs[i], in [0, 1]; over the jobs that have tasks pending in a class
+// the shares sum to one, and every other job has 0 there. Prices[j] is the sum
+// of the sub-budgets bid for class j, in credits.
+type Allocation struct {
+	Weights [][]float64
+	Prices  []float64
+	// Wake is when to be asked again though nothing changed; 0: not before a change.
+	Wake messages.Time
+}
+
+// End says how a job ended.
+type End struct {
+	State  messages.State // Completed, Failed or Cancelled
+	Tasks  int
+	Done   int     // tasks that finished well
+	Shares []Share // by class
+}
+
+// Share is the share of a class that a job was allocated and received,
+// averaged over the time it had work pending there.
+type Share struct{ Allocated, Received float64 }
+
+// Payment is credits owed by one account holder to another: a job number
+// stands for the account that pays for it, 0 for the site.
+type Payment struct {
+	From, To messages.JobID
+	Amount   messages.Credits
+	Reason   string
+}
+
+// Explanation is the part of a WhyReply that the mechanism knows.
+type Explanation struct {
+	Reason  string // stable CamelCase
+	Message string
+	Change  []string // what would change it, a sentence each
+}
+
+// Incremental is a Mechanism that can decide at a cost that depends on what
+// has changed rather than on how many jobs there are.
+type Incremental interface {
+	Mechanism
+	// Update decides as Allocate does, told which jobs of the view have arrived
+	// or have other counts of pending or running tasks, and which have left,
+	// since the call before of either.
+	Update(view *View, changed []*Job, gone []messages.JobID) *Change
+}
+
+// Change is a decision as far as it differs from the one before: the jobs it
+// does not list keep their weights, within the mechanism's stated error.
+type Change struct {
+	// Whole: Jobs is all of view.Jobs; else some of them.
+	Whole   bool
+	Jobs    []*Job
+	Weights [][]float64 // by job, then by class, as in Allocation
+	Prices  []float64
+	Wake    messages.Time
+}

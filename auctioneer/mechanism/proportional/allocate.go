@@ -1,0 +1,353 @@
+package proportional
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Allocate decides on a whole view. Against the view before it costs a few
+// nanoseconds a job, and the decision itself for what has changed.
+func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
+	c.meet(view.Jobs)
+	c.decide()
+	c.weights = resize(c.weights, len(c.seats))
+	for i, s := range c.seats {
+		c.weights[i] = s.shares
+	}
+	return &mechanism.Allocation{Weights: c.weights, Prices: c.prices}
+}
+
+// Update decides, told what has changed.
+func (c *Mechanism) Update(_ *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
+	for _, id := range gone {
+		if i, known := c.find(id); known {
+			c.leave(c.seats[i])
+			c.seats = slices.Delete(c.seats, i, i+1)
+		}
+	}
+	for _, job := range changed {
+		i, known := c.find(job.Job)
+		if !known {
+			c.seats = slices.Insert(c.seats, i, c.newSeat())
+		}
+		c.refresh(c.seats[i], job)
+	}
+	some := slices.Clone(c.changed)
+	out := &mechanism.Change{Whole: c.decide(), Prices: c.prices}
+	if out.Whole {
+		some = c.seats
+	}
+	for _, s := range some {
+		out.Jobs = append(out.Jobs, s.job)
+		out.Weights = append(out.Weights, s.shares)
+	}
+	return out
+}
+
+func (c *Mechanism) find(id messages.JobID) (int, bool) {
+	if n := len(c.seats); n == 0 || c.seats[n-1].job.Job < id {
+		return n, false
+	}
+	return slices.BinarySearchFunc(c.seats, id, func(s *seat, id messages.JobID) int { return cmp.Compare(s.job.Job, id) })
+}
+
+// meet brings the seats in line with the jobs of a view; both are in the order
+// of the jobs' numbers.
+func (c *Mechanism) meet(jobs []*mechanism.Job) {
+	if c.seated(jobs) {
+		for i, job := range jobs {
+			c.refresh(c.seats[i], job)
+		}
+		return
+	}
+	next, old := make([]*seat, 0, len(jobs)+len(jobs)/8), c.seats
+	for _, job := range jobs {
+		for len(old) > 0 && old[0].job.Job < job.Job {
+			c.leave(old[0])
+			old = old[1:]
+		}
+		s := (*seat)(nil)
+		if len(old) > 0 && old[0].job.Job == job.Job {
+			s, old = old[0], old[1:]
+		} else {
+			s = c.newSeat()
+		}
+		c.refresh(s, job)
+		next = append(next, s)
+	}
+	for _, s := range old {
+		c.leave(s)
+	}
+	c.seats = next
+}
+
+func (c *Mechanism) seated(jobs []*mechanism.Job) bool {
+	if len(jobs) != len(c.seats) {
+		return false
+	}
+	for i, job := range jobs {
+		if c.seats[i].job.Job != job.Job {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Mechanism) newSeat() *seat {
+	m := c.classes
+	numbers := make([]float64, 3*m)
+	return &seat{at: -1, pending: make([]bool, m),
+		weights: numbers[:m:m], spends: numbers[m : 2*m : 2*m], shares: numbers[2*m:]}
+}
+
+// refresh takes in what the view says of a job. Only whether it has work
+// pending in a class matters, not how much.
+func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
+	same := s.job != nil
+	s.job = job
+	for j, n := range job.Pending {
+		same = same && s.pending[j] == (n > 0)
+	}
+	if same {
+		return
+	}
+	c.tally(s, -1)
+	s.bids = false
+	for j, n := range job.Pending {
+		s.pending[j] = n > 0
+		s.bids = s.bids || n > 0
+	}
+	c.tally(s, 1)
+	s.bid()
+	c.changed = append(c.changed, s)
+}
+
+// bid restricts the job's weights to the classes with work pending; if it
+// gave those no weight, its money still goes where its work is.
+func (s *seat) bid() {
+	any := false
+	for j, w := range s.job.Weights {
+		s.weights[j] = 0
+		if s.pending[j] {
+			s.weights[j] = w
+			any = any || w > 0
+		}
+	}
+	if any {
+		return
+	}
+	for j, pending := range s.pending {
+		if pending {
+			s.weights[j] = 1
+		}
+	}
+}
+
+// tally counts a seat in or out of the numbers kept over all of them.
+func (c *Mechanism) tally(s *seat, by int) {
+	for j, pending := range s.pending {
+		if pending {
+			c.pending[j] += by
+		}
+	}
+	if s.bids && s.job.MinUtility != 0 {
+		c.minimum += by
+	}
+}
+
+func (c *Mechanism) leave(s *seat) {
+	c.tally(s, -1)
+	s.bids = false
+	clear(s.pending)
+	c.unplace(s)
+	c.changed = slices.DeleteFunc(c.changed, func(x *seat) bool { return x == s })
+}
+
+// decide solves the market for the seats as they are, and reports whether it
+// worked out every row.
+func (c *Mechanism) decide() bool {
+	if c.minimum > 0 {
+		c.divide()
+		for _, s := range c.seats {
+			c.place(s)
+		}
+	} else {
+		for _, s := range c.changed {
+			s.rejected = false
+			c.place(s)
+		}
+	}
+	full := c.market.Refresh()
+	whole := full || c.minimum > 0 || c.sharesAlone() || c.moved() > c.config.Tolerance
+	if whole {
+		c.workOutAll()
+	} else {
+		for _, s := range c.changed {
+			c.workOut(s)
+		}
+	}
+	c.changed = c.changed[:0]
+	return whole
+}
+
+// place brings the market in line with what a seat bids.
+func (c *Mechanism) place(s *seat) {
+	bids := s.bids && !s.rejected
+	switch {
+	case !bids:
+		c.unplace(s)
+	case s.at < 0:
+		s.at = c.market.Len()
+		c.placed = append(c.placed, s)
+		c.market.Arrive(s.job.Budget.Float(), s.job.Form == messages.Log, s.weights) // checked by Admit
+	case !slices.Equal(s.weights, c.market.weightsOf(s.at)):
+		c.market.Replace(s.at, s.weights)
+	}
+}
+
+func (c *Mechanism) unplace(s *seat) {
+	if s.at < 0 {
+		return
+	}
+	c.market.Depart(s.at)
+	last := c.placed[len(c.placed)-1]
+	c.placed = c.placed[:len(c.placed)-1]
+	if last != s {
+		last.at = s.at
+		c.placed[s.at] = last
+	}
+	s.at = -1
+	for j, spent := range s.spends {
+		c.prices[j] -= spent
+	}
+	clear(s.spends)
+	clear(s.shares)
+}
+
+// moved bounds the relative change of any share since all rows were worked
+// out, other than of the jobs that changed.
+func (c *Mechanism) moved() float64 {
+	most := 0.0
+	fields := c.market.solver.newton.fields
+	for j, old := range c.faced {
+		if c.market.solver.contenders[j] > 1 {
+			most = max(most, math.Abs(fields[j]/old-1))
+		}
+	}
+	return most * (1 + c.market.solver.sensitivity())
+}
+
+// sharesAlone says whether some class with work pending has fewer than two
+// bidders: its shares are then not the market's.
+func (c *Mechanism) sharesAlone() bool {
+	before := c.lone
+	c.lone = false
+	for j, n := range c.pending {
+		c.lone = c.lone || n > 0 && (c.market.Len() == 0 || c.market.stale || c.market.solver.contenders[j] < 2)
+	}
+	return c.lone || before
+}
+
+func (c *Mechanism) workOutAll() {
+	clear(c.prices)
+	for _, s := range c.seats {
+		clear(s.spends)
+		c.workOut(s)
+	}
+	if fields := c.market.solver.newton.fields; len(fields) >= c.classes {
+		copy(c.faced, fields[:c.classes])
+	}
+}
+
+// workOut fills in a seat's shares, sub-budgets and its part of the prices.
+func (c *Mechanism) workOut(s *seat) {
+	for j, spent := range s.spends {
+		c.prices[j] -= spent
+	}
+	clear(s.spends)
+	clear(s.shares)
+	if s.at >= 0 {
+		c.market.Row(s.at, s.spends, s.shares)
+	}
+	for j, pending := range s.pending {
+		c.prices[j] += s.spends[j]
+		switch {
+		case !pending:
+			s.shares[j] = 0
+		case c.bidders(j) == 0: // nobody's money decides: spare capacity is split evenly
+			s.shares[j] = 1 / float64(c.pending[j])
+		}
+	}
+}
+
+// bidders is how many jobs of the market want class j.
+func (c *Mechanism) bidders(j int) int {
+	if c.market.Len() == 0 {
+		return 0
+	}
+	return c.market.solver.contenders[j]
+}
+
+// divide finds which of the bidding seats can be served together, greedily by
+// budget as NewPool does, but taking as many at once as it can. Seats that the
+// limit leaves untried wait.
+func (c *Mechanism) divide() {
+	var bidding []*seat
+	whole := Problem{Alpha: c.config.alpha(), Classes: c.classes}
+	q := &c.pool
+	q.minimum = q.minimum[:0]
+	for _, s := range c.seats {
+		s.rejected = s.bids
+		if !s.bids {
+			continue
+		}
+		bidding = append(bidding, s)
+		whole.Budgets = append(whole.Budgets, s.job.Budget.Float())
+		whole.Log = append(whole.Log, s.job.Form == messages.Log)
+		whole.Weights = append(whole.Weights, s.weights...)
+		q.minimum = append(q.minimum, s.minimumNow())
+	}
+	q.p, q.order, q.count = &whole, byBudget(whole.Budgets), 0
+	q.limit = min(c.config.Evaluations, max(16, 2_000_000/len(bidding)))
+	for _, i := range q.greedyInBulk() {
+		bidding[i].rejected = false
+	}
+}
+
+// minimumNow is the job's minimum utility in terms of the classes it bids on:
+// the stages to come are taken to fare like those under way.
+func (s *seat) minimumNow() float64 {
+	if s.job.MinUtility == 0 {
+		return math.Inf(-1)
+	}
+	now, all := 0.0, 0.0
+	for j, w := range s.job.Weights {
+		all += w
+		now += s.weights[j]
+	}
+	return s.job.MinUtility * now / all
+}
+
+// greedyInBulk is the greedy pool with the next jobs tried many at a time,
+// fewer after a refusal: one refusal costs about log n evaluations.
+func (q *pooling) greedyInBulk() []int {
+	var group []int
+	for at, size := 0, len(q.order); at < len(q.order) && q.count < q.limit; {
+		size = min(size, len(q.order)-at)
+		more := slices.Concat(group, q.order[at:at+size])
+		slices.Sort(more)
+		switch {
+		case q.serves(more):
+			group, at, size = more, at+size, 2*size
+		case size == 1:
+			at++
+		default:
+			size /= 2
+		}
+	}
+	return group
+}

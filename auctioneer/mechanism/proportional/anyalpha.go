@@ -1,0 +1,217 @@
+package proportional
+
+import "math"
+
+// The answer at any alpha in (0, 1], in the logit z of the share. With
+// sp(z) = ln(1+e^z), so that ln s = −sp(−z) and ln(1−s) = −sp(z), the condition
+// b = λ·w·s·(1−s) (linear) or b = λ·w·(1−s) (logarithmic) becomes for a job
+// that faces field f
+//
+//	a·sp(z) − k·sp(−z) = C,   C = ln λ + ln w − ln(f)/alpha,
+//
+// with k = 1/alpha − 1 (linear) or 1/alpha (logarithmic), and a = 1 where f is
+// the total T of the class, p = s·T, or a = 1 + 1/alpha where it is the sum Q
+// of the others, p = Q·e^z. The left side rises with a slope between a and k.
+
+// answerAny finds the multiplier by Newton's method on ln Σ b, within a
+// bracket that is halved whenever the steps do not shrink fast.
+func (s *Solver) answerAny(i int) bool {
+	n := &s.newton
+	if !s.prepare(i) {
+		return n.row.nothing()
+	}
+	target := math.Log(s.p.Budgets[i])
+	if !s.affordable(i, target) {
+		return false
+	}
+	ell, low, high, before := n.guess[i], math.Inf(-1), math.Inf(1), math.Inf(1)
+	if ell == 0 {
+		ell = s.firstAny(i, target)
+	}
+	for range 4 * mostSteps {
+		total, slope := s.spend(i, ell)
+		off := target - math.Log(total)
+		if math.Abs(off) <= 4e-15*(1+math.Abs(target)) {
+			n.guess[i] = ell
+			return true
+		}
+		if off > 0 {
+			low = ell
+		} else {
+			high = ell
+		}
+		next := bracketed(ell, off*total/slope, before, low, high)
+		before = math.Abs(next - ell)
+		if next == ell || next == low || next == high { // as near as doubles go
+			n.guess[i] = ell
+			return math.Abs(off) < 1e-9
+		}
+		ell = next
+	}
+	return false
+}
+
+// affordable says whether the fields leave room for the budget: in a class
+// where the job faces the total, all of it costs T^(1/alpha).
+func (s *Solver) affordable(i int, target float64) bool {
+	room := 0.0
+	for j, c := range s.newton.row.c {
+		if math.IsInf(c, -1) {
+			continue
+		}
+		f := s.field(i, j)
+		if f >= s.m {
+			return true
+		}
+		room += math.Exp(s.newton.row.logarithm[f] - target)
+	}
+	return room > 1
+}
+
+// bracketed returns the next guess: a Newton step if it is at most half as
+// long as the one before and stays in the bracket, else the middle; while a
+// side is open, a step of bounded length.
+func bracketed(at, step, before, low, high float64) float64 {
+	open := math.IsInf(low, -1) || math.IsInf(high, 1)
+	if open {
+		const far = 40
+		switch {
+		case math.IsInf(high, 1) && !(step > 0 && step < far):
+			step = far
+		case math.IsInf(low, -1) && !(step < 0 && step > -far):
+			step = -far
+		}
+		return at + step
+	}
+	if next := at + step; math.Abs(step) <= before/2 && next > low && next < high {
+		return next
+	}
+	return low + (high-low)/2
+}
+
+// prepare fills c with C − ln λ, −∞ where the job wants nothing, and reports
+// whether it wants anything.
+func (s *Solver) prepare(i int) bool {
+	n, wants := &s.newton, false
+	for j, w := range s.weights[i*s.m : (i+1)*s.m] {
+		n.row.c[j] = math.Inf(-1)
+		if w > 0 {
+			n.row.c[j] = math.Log(w) - n.row.logarithm[s.field(i, j)]
+			wants = true
+		}
+		n.row.z[j] = math.NaN() // not known yet
+	}
+	return wants
+}
+
+// field is the position of the field that job i faces in class j.
+func (s *Solver) field(i, j int) int {
+	if s.newton.dominant[j] == i {
+		return s.m + j
+	}
+	return j
+}
+
+// firstAny guesses ln λ so that the job's best class alone would take a share
+// that its budget pays for.
+func (s *Solver) firstAny(i int, target float64) float64 {
+	best, at := math.Inf(-1), 0
+	for j, c := range s.newton.row.c {
+		if c > best {
+			best, at = c, j
+		}
+	}
+	curve := s.curve(i, at)
+	share := min(math.Exp((target-s.newton.row.logarithm[s.field(i, at)])*s.alpha), 0.9)
+	return curve.at(math.Log(share/(1-share))) - best
+}
+
+// spend works out the row for ln λ = ell, and returns what it costs and the
+// derivative of that by ell.
+func (s *Solver) spend(i int, ell float64) (total, slope float64) {
+	n, alpha := &s.newton, s.alpha
+	a := &n.row
+	for j, c := range a.c {
+		curve := s.curve(i, j)
+		z := math.Inf(-1)
+		if c+ell > 0 || curve.k > 0 && !math.IsInf(c, -1) {
+			z = curve.solve(c+ell, a.z[j])
+		}
+		a.z[j] = z
+		f := s.field(i, j)
+		logPower := math.Log(n.fields[f]) + z // ln p
+		rest := 1 / (1 + math.Exp(z))         // 1 − s
+		g := 1 / (curve.a*(1-rest) + curve.k*rest)
+		if f < s.m {
+			logPower -= softplus(z)
+			g *= rest
+		}
+		if math.IsInf(z, -1) {
+			a.clearEntry(j)
+			continue
+		}
+		p, b := math.Exp(logPower), math.Exp(logPower/alpha)
+		g /= alpha
+		h := 1/alpha - g/alpha
+		a.p[j], a.pg[j], a.ph[j] = p, alpha*p*g, alpha*p*h
+		a.b[j], a.bg[j], a.bh[j] = b, b*g, b*h
+		total += b
+		slope += b * g
+	}
+	return total, slope
+}
+
+func (a *answer) clearEntry(j int) {
+	a.p[j], a.pg[j], a.ph[j] = 0, 0, 0
+	a.b[j], a.bg[j], a.bh[j] = 0, 0, 0
+}
+
+// curve is z ↦ a·sp(z) − k·sp(−z).
+type curve struct{ a, k float64 }
+
+func (s *Solver) curve(i, j int) curve {
+	c := curve{1, 1 / s.alpha}
+	if !s.p.log(i) {
+		c.k--
+	}
+	if s.newton.dominant[j] == i {
+		c.a += 1 / s.alpha
+	}
+	return c
+}
+
+func (c curve) at(z float64) float64 { return c.a*softplus(z) - c.k*softplus(-z) }
+
+// solve inverts the curve. It is convex or concave throughout, so Newton's
+// method converges from anywhere, from one side after the first step.
+func (c curve) solve(y, z float64) float64 {
+	if c.k == 0 { // alpha = 1, linear: only for y > 0
+		return math.Log(math.Expm1(y / c.a))
+	}
+	if math.IsNaN(z) || math.IsInf(z, 0) {
+		z = c.first(y)
+	}
+	for range mostSteps {
+		share := 1 / (1 + math.Exp(-z))
+		d := (y - c.at(z)) / (c.a*share + c.k*(1-share))
+		z += d
+		if math.Abs(d) <= 1e-15*max(1, math.Abs(z)) {
+			break
+		}
+	}
+	return z
+}
+
+// first is the inverse of the curve's two asymptotes.
+func (c curve) first(y float64) float64 {
+	if d := y - (c.a-c.k)*math.Ln2; d > 0 {
+		return d / c.a
+	} else {
+		return d / c.k
+	}
+}
+
+// softplus is ln(1+e^z) without overflow.
+func softplus(z float64) float64 {
+	return max(z, 0) + math.Log1p(math.Exp(-math.Abs(z)))
+}

@@ -1,0 +1,129 @@
+package proportional
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// The reasons that Explain gives.
+const (
+	Running         = "Running"         // some of its tasks run
+	WaitingForStage = "WaitingForStage" // no task can be claimed before an earlier stage is done
+	WaitingForSlots = "WaitingForSlots" // no node that is up has the class it waits for
+	WaitingForShare = "WaitingForShare" // it waits for its turn at a slot
+	SLONotAdmitted  = "SLONotAdmitted"  // its minimum utility, or another's, could not be met with it
+)
+
+// Explain says where a job stands, as of the last decision, and what more
+// budget would do.
+func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
+	i, known := c.find(job.Job)
+	if !known {
+		return mechanism.Explanation{Reason: WaitingForShare, Message: "the market has not decided on it yet", Change: []string{}}
+	}
+	s := c.seats[i]
+	e := mechanism.Explanation{Reason: c.reason(view, s, job), Change: []string{}}
+	e.Message = c.message(e.Reason, view, s)
+	switch e.Reason {
+	case WaitingForShare, Running:
+		e.Change = c.doubling(s)
+	case SLONotAdmitted:
+		e.Change = append(e.Change, "a larger budget: jobs are admitted in the order of their budgets",
+			fmt.Sprintf("a minimum utility below %.4g", job.MinUtility), "other jobs with a minimum utility ending")
+	case WaitingForStage:
+		e.Change = append(e.Change, "the stages it comes after finishing")
+	case WaitingForSlots:
+		e.Change = append(e.Change, "a node with slots of "+c.names(s)+" coming up")
+	}
+	return e
+}
+
+func (c *Mechanism) reason(view *mechanism.View, s *seat, job *mechanism.Job) string {
+	running, slots := 0, 0
+	for j, n := range job.Running {
+		running += n
+		if s.pending[j] {
+			slots += view.Classes[j].Slots
+		}
+	}
+	switch {
+	case !s.bids && running == 0:
+		return WaitingForStage
+	case running > 0:
+		return Running
+	case slots == 0:
+		return WaitingForSlots
+	case s.rejected:
+		return SLONotAdmitted
+	default:
+		return WaitingForShare
+	}
+}
+
+func (c *Mechanism) message(reason string, view *mechanism.View, s *seat) string {
+	switch reason {
+	case WaitingForStage:
+		return "none of its tasks can start before an earlier stage is done"
+	case WaitingForSlots:
+		return "no node that is up has a slot of " + c.names(s)
+	case SLONotAdmitted:
+		return "with it in the pool, its own minimum utility or another job's would not be reached"
+	}
+	if !s.bids {
+		return "its tasks run; no more of them can start now"
+	}
+	var parts []string
+	for j, pending := range s.pending {
+		if pending {
+			parts = append(parts, fmt.Sprintf("%.3g%% of the %d slots of %s for a sub-budget of %.6g credits, among %d jobs",
+				100*s.shares[j], view.Classes[j].Slots, view.Classes[j].Name, s.spends[j], c.pending[j]))
+		}
+	}
+	return "its share is " + strings.Join(parts, ", and ")
+}
+
+// doubling says, class by class, about how much more budget would double the
+// share if the others stayed as they are: the odds s/(1−s) are proportional to
+// the sub-budget to the power alpha.
+func (c *Mechanism) doubling(s *seat) []string {
+	alpha, change := c.config.alpha(), []string{}
+	if alpha == 0 {
+		return append(change, "fewer jobs: in this market every job has the same share, whatever its budget")
+	}
+	for j, share := range s.shares {
+		if !s.pending[j] || s.spends[j] == 0 || share >= 0.5 {
+			continue
+		}
+		factor := math.Pow(2*(1-share)/(1-2*share), 1/alpha)
+		more, ok := messages.RoundCredits(s.job.Budget.Float() * (factor - 1))
+		if !ok {
+			continue
+		}
+		change = append(change, fmt.Sprintf("%v credits more would about double its share of %s", coarse(more), c.config.Market.Classes[j]))
+	}
+	return change
+}
+
+// coarse keeps three digits of an amount: more would promise too much.
+func coarse(x messages.Credits) messages.Credits {
+	unit := messages.Credits(1)
+	for x/unit >= 1000 {
+		unit *= 10
+	}
+	return (x + unit/2) / unit * unit
+}
+
+// names lists the classes a job has work pending in.
+func (c *Mechanism) names(s *seat) string {
+	var names []string
+	for j, pending := range s.pending {
+		if pending {
+			names = append(names, c.config.Market.Classes[j])
+		}
+	}
+	return strings.Join(names, " or ")
+}

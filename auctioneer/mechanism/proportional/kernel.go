@@ -1,0 +1,142 @@
+package proportional
+
+import "math"
+
+// mostSteps bounds the search for one job's multiplier.
+const mostSteps = 60
+
+// closeEnough is the relative error of the spending at which one first-order
+// correction, whose own error is its square, replaces another step. While the
+// fields themselves are off, a coarser one, newton.loose, does.
+const closeEnough = 3e-7
+
+// answerHalfLinear is the answer at alpha = 1/2 of a linear utility: from
+// b = λ·w·s·(1−s) and s = √b/T follows s = x/(1+x), x = λ·w/T². The
+// multiplier λ is found by Newton's method on √(Σ b), nearly linear in it.
+func (s *Solver) answerHalfLinear(i int) bool {
+	n, m := &s.newton, s.m
+	a, w := &n.row, s.weights[i*m:i*m+m]
+	budget, lambda := s.p.Budgets[i], n.guess[i]
+	if lambda == 0 {
+		if lambda = firstLinear(budget, w, a.inverse); lambda == 0 {
+			return a.nothing()
+		}
+	}
+	rest, p, b := a.z[:len(w)], a.p[:len(w)], a.b[:len(w)]
+	inverse, fields := a.inverse[:len(w)], n.fields[:len(w)]
+	for range mostSteps {
+		total, slope := 0.0, 0.0
+		for j, weight := range w {
+			x := lambda * weight * inverse[j]
+			r := 1 / (1 + x)
+			power := fields[j] * x * r
+			rest[j], p[j], b[j] = r, power, power*power
+			total += b[j]
+			slope += b[j] * r
+		}
+		off := budget - total
+		if math.Abs(off) < n.loose*budget {
+			n.guess[i] = lambda * (1 + 0.5*off/slope)
+			a.finishLinear(0.5 * off / slope)
+			return true
+		}
+		factor := 1 + (math.Sqrt(budget/total)-1)*total/slope
+		lambda *= min(max(factor, 0.1), 10)
+	}
+	return false
+}
+
+// firstLinear is the multiplier in the limit of small shares, 0 if the job
+// wants nothing.
+func firstLinear(budget float64, w, inverse []float64) float64 {
+	sum := 0.0
+	for j, weight := range w {
+		sum += weight * weight * inverse[j]
+	}
+	if sum == 0 {
+		return 0
+	}
+	return math.Sqrt(budget / sum)
+}
+
+// finishLinear moves the answer by the change of ln λ, to first order, and
+// fills in its derivatives.
+func (a *answer) finishLinear(change float64) {
+	rest, p, b := a.z, a.p[:len(a.z)], a.b[:len(a.z)]
+	pg, ph, bg, bh := a.pg[:len(rest)], a.ph[:len(rest)], a.bg[:len(rest)], a.bh[:len(rest)]
+	for j, r := range rest {
+		p[j] += p[j] * r * change
+		b[j] += 2 * b[j] * r * change
+		pg[j], ph[j] = p[j]*r, p[j]*(1-2*r)
+		bg[j], bh[j] = 2*b[j]*r, 2*b[j]*(1-2*r)
+	}
+}
+
+// answerHalfLog is the answer at alpha = 1/2 of a logarithmic utility: from
+// b = λ·w·(1−s) and s = √b/T follows s²/(1−s) = y, y = λ·w/T². The spending is
+// nearly linear in λ.
+func (s *Solver) answerHalfLog(i int) bool {
+	n, m := &s.newton, s.m
+	a, w := &n.row, s.weights[i*m:i*m+m]
+	budget, lambda := s.p.Budgets[i], n.guess[i]
+	if lambda == 0 {
+		if lambda = firstLog(budget, w); lambda == 0 {
+			return a.nothing()
+		}
+	}
+	share, p, b, g := a.z[:len(w)], a.p[:len(w)], a.b[:len(w)], a.c[:len(w)]
+	inverse, fields := a.inverse[:len(w)], n.fields[:len(w)]
+	for range mostSteps {
+		total, slope := 0.0, 0.0
+		for j, weight := range w {
+			y := lambda * weight * inverse[j]
+			x := 2 / (1 + math.Sqrt(1+4/y)) // 0 where y is
+			power := fields[j] * x
+			share[j], p[j], b[j] = x, power, power*power
+			g[j] = (1 - x) / (1 - 0.5*x)
+			total += b[j]
+			slope += b[j] * g[j]
+		}
+		off := budget - total
+		if math.Abs(off) < n.loose*budget {
+			n.guess[i] = lambda * (1 + off/slope)
+			a.finishLog(off / slope)
+			return true
+		}
+		lambda *= min(max(1+off/slope, 0.1), 10)
+	}
+	return false
+}
+
+// firstLog is the multiplier in the limit of small shares, 0 if the job wants
+// nothing.
+func firstLog(budget float64, w []float64) float64 {
+	sum := 0.0
+	for _, weight := range w {
+		sum += weight
+	}
+	if sum == 0 {
+		return 0
+	}
+	return budget / sum
+}
+
+// finishLog is finishLinear for a logarithmic utility; d ln b/d ln λ is in c.
+func (a *answer) finishLog(change float64) {
+	share, g, p, b := a.z, a.c[:len(a.z)], a.p[:len(a.z)], a.b[:len(a.z)]
+	for j, x := range share {
+		p[j] += 0.5 * p[j] * g[j] * change
+		b[j] += b[j] * g[j] * change
+		h := x / (1 - 0.5*x)
+		a.pg[j], a.ph[j] = 0.5*p[j]*g[j], 0.5*p[j]*h
+		a.bg[j], a.bh[j] = b[j]*g[j], b[j]*h
+	}
+}
+
+// nothing is the answer of a job that wants nothing.
+func (a *answer) nothing() bool {
+	for _, v := range [...][]float64{a.p, a.pg, a.ph, a.b, a.bg, a.bh} {
+		clear(v)
+	}
+	return true
+}

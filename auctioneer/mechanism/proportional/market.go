@@ -1,0 +1,276 @@
+package proportional
+
+import (
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Market keeps the fixed point of a changing set of jobs. Jobs have positions
+// 0…n−1; a departure moves the last job into the gap.
+//
+// It remembers the fields T° of the last full solution, the sum of all answers
+// to T°, and its derivative. An arrival adds the newcomer's own answer to T° and
+// its derivative, a departure takes them away, both exactly; one Newton step
+// over the m classes then gives the fields of the new fixed point with an error
+// of the second order in their distance from T°. The others' rows are
+// functions of the fields, worked out when asked for. So a change costs O(m³),
+// a row O(m), whatever n; when the estimate of the error exceeds the
+// tolerance, one full solution, O(n·m²), starts afresh.
+//
+// It is not safe for concurrent use.
+type Market struct {
+	tolerance float64
+	problem   Problem
+	solver    Solver
+	stale     bool      // the last full solution cannot be built upon
+	settled   bool      // the fields are those of the jobs there are
+	base      []float64 // 2m: T°, at which sum and jacobian hold
+	drift     float64   // estimate of the relative error of a share
+	full      int       // full solutions so far
+}
+
+// fewJobs is the number of jobs up to which a full solution is quicker than to
+// think about it.
+const fewJobs = 192
+
+// NewMarket returns a market without jobs. tolerance bounds the estimated
+// relative error of a share that Refresh leaves, at least 1e-9.
+func NewMarket(alpha float64, classes int, tolerance float64) (*Market, error) {
+	k := &Market{tolerance: max(tolerance, 1e-9), problem: Problem{Alpha: alpha, Classes: classes}, stale: true}
+	if err := k.problem.Check(); err != nil {
+		return nil, err
+	}
+	if classes < 1 {
+		return nil, messages.Errorf(messages.Invalid, "classes: must be at least 1, is %d", classes)
+	}
+	k.problem.Log = []bool{}
+	return k, nil
+}
+
+// Len returns the number of jobs.
+func (k *Market) Len() int { return len(k.problem.Budgets) }
+
+// Full returns how many full solutions there were.
+func (k *Market) Full() int { return k.full }
+
+// Error estimates the largest relative error of a share after Refresh. The
+// true error was below it in all the instances tried; see the tests.
+func (k *Market) Error() float64 { return k.drift }
+
+// Arrive adds a job, at position Len, with weights by class, which are copied.
+func (k *Market) Arrive(budget float64, log bool, weights []float64) error {
+	p := &k.problem
+	one := Problem{Alpha: p.Alpha, Classes: p.Classes, Budgets: []float64{budget}, Weights: weights}
+	if err := one.Check(); err != nil {
+		return err
+	}
+	i := k.Len()
+	p.Budgets = append(p.Budgets, budget)
+	p.Log = append(p.Log, log)
+	p.Weights = append(p.Weights, weights...)
+	k.settled = false
+	if k.incremental() && k.count(weights, 1) {
+		k.extend()
+		k.stale = !k.answerAtBase(i, 1)
+	} else {
+		k.stale = true
+	}
+	return nil
+}
+
+// Depart removes the job at position i; the last job takes its place.
+func (k *Market) Depart(i int) {
+	k.settled = false
+	if k.incremental() && k.count(k.weightsOf(i), -1) {
+		k.stale = !k.answerAtBase(i, -1)
+	} else {
+		k.stale = true
+	}
+	last := k.Len() - 1
+	k.swap(i, last)
+	p := &k.problem
+	p.Budgets, p.Log, p.Weights = p.Budgets[:last], p.Log[:last], p.Weights[:last*p.Classes]
+	if !k.stale {
+		k.shrink(last)
+	}
+}
+
+// Replace gives the job at position i other weights, which are copied.
+func (k *Market) Replace(i int, weights []float64) error {
+	p := &k.problem
+	one := Problem{Alpha: p.Alpha, Classes: p.Classes, Budgets: p.Budgets[i : i+1], Weights: weights}
+	if err := one.Check(); err != nil {
+		return err
+	}
+	row := k.weightsOf(i)
+	k.settled = false
+	if !k.incremental() || !k.count(row, -1) || !k.count(weights, 1) {
+		k.stale = true
+		copy(row, weights)
+		return nil
+	}
+	gone := k.answerAtBase(i, -1)
+	copy(row, weights)
+	copy(k.solver.weights[i*p.Classes:], weights)
+	k.solver.newton.guess[i] = 0
+	k.stale = !gone || !k.answerAtBase(i, 1)
+	return nil
+}
+
+// Refresh brings the fields up to date: by the one Newton step, or by a full
+// solution if that might be off by more than the tolerance. It reports whether
+// it took a full one.
+func (k *Market) Refresh() bool {
+	if k.settled {
+		return false
+	}
+	k.settled = true
+	if !k.stale && k.step() && k.drift <= k.tolerance {
+		return false
+	}
+	k.solve()
+	return true
+}
+
+// Row fills in the sub-budgets and the shares of the job at position i, as of
+// the last Refresh, which must not be older than the last change. Either may
+// be nil.
+func (k *Market) Row(i int, subbudgets, shares []float64) {
+	m := k.problem.Classes
+	s := &k.solver
+	if !k.stale {
+		s.respond(i)
+		for j := range shares {
+			shares[j] = k.share(i, j)
+		}
+	} else if shares != nil {
+		copy(shares, s.shares[i*m:(i+1)*m])
+	}
+	if subbudgets != nil {
+		copy(subbudgets, s.subbudgets[i*m:(i+1)*m])
+	}
+}
+
+// share is the share of class j of the job at position i, from its power.
+func (k *Market) share(i, j int) float64 {
+	s := &k.solver
+	switch {
+	case s.contenders[j] > 1:
+		return min(s.powers[i*s.m+j]/s.newton.fields[j], 1)
+	case s.contenders[j] == 0:
+		return 1 / float64(k.Len())
+	case k.problem.Weights[i*s.m+j] > 0:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// incremental says whether the last full solution can be built upon.
+func (k *Market) incremental() bool { return !k.stale && k.Len() > fewJobs }
+
+// count adjusts how many jobs contend for the classes. It returns false if a
+// class gains or loses its contest, which only a full solution can sort out.
+func (k *Market) count(weights []float64, by int) bool {
+	same := true
+	for j, w := range weights {
+		if w > 0 {
+			c := &k.solver.contenders[j]
+			before := *c
+			*c += by
+			same = same && before > 1 && *c > 1
+		}
+	}
+	return same
+}
+
+// answerAtBase adds the answer of job i to the base fields, and its
+// derivative, to the sums, or takes them away. It returns false if the job is
+// too large for that.
+func (k *Market) answerAtBase(i int, sign float64) bool {
+	s := &k.solver
+	w := &s.newton
+	copy(w.before, w.fields)
+	copy(w.fields, k.base)
+	s.face()
+	ok := s.respond(i)
+	if ok {
+		w.accumulatePlain(s.m, sign)
+		for j, p := range w.row.p {
+			ok = ok && p <= dominance*w.fields[j]
+		}
+	}
+	copy(w.fields, w.before)
+	return ok
+}
+
+// step sets the fields one Newton step from the base.
+func (k *Market) step() bool {
+	s := &k.solver
+	copy(s.newton.fields, k.base)
+	if !s.direction() {
+		return false
+	}
+	move := s.nextMove()
+	k.drift = move * move
+	copy(s.newton.before, k.base)
+	s.move(1)
+	s.face()
+	return !math.IsNaN(k.drift)
+}
+
+// solve finds the fixed point anew, from the fields there are.
+func (k *Market) solve() {
+	s := &k.solver
+	k.full++
+	s.Resolve(&k.problem) // every number was checked when it came
+	k.drift = Tolerance
+	k.stale = !s.newton.linear() || k.Len() <= fewJobs
+	if !k.stale {
+		k.base = append(k.base[:0], s.newton.fields...)
+		s.face()
+	}
+}
+
+// linear says whether the sums and derivative of the last pass describe all
+// jobs by their class totals alone.
+func (w *newton) linear() bool { return w.ready && !w.dominated }
+
+func (k *Market) weightsOf(i int) []float64 {
+	m := k.problem.Classes
+	return k.problem.Weights[i*m : (i+1)*m]
+}
+
+// extend makes room in the solver for the last job of the problem.
+func (k *Market) extend() {
+	s, m := &k.solver, k.problem.Classes
+	s.n = k.Len()
+	s.weights = append(s.weights, k.weightsOf(s.n-1)...)
+	for _, v := range []*[]float64{&s.subbudgets, &s.powers, &s.shares} {
+		*v = slices.Grow(*v, m)[:s.n*m]
+	}
+	s.newton.guess = append(s.newton.guess, 0)
+}
+
+func (k *Market) shrink(n int) {
+	s, m := &k.solver, k.problem.Classes
+	s.n = n
+	for _, v := range []*[]float64{&s.weights, &s.subbudgets, &s.powers, &s.shares} {
+		*v = (*v)[:n*m]
+	}
+	s.newton.guess = s.newton.guess[:n]
+}
+
+// swap exchanges two jobs, in the problem and, if in use, in the solver.
+func (k *Market) swap(i, q int) {
+	p, s, m := &k.problem, &k.solver, k.problem.Classes
+	p.Budgets[i], p.Budgets[q] = p.Budgets[q], p.Budgets[i]
+	p.Log[i], p.Log[q] = p.Log[q], p.Log[i]
+	copy(p.Weights[i*m:(i+1)*m], p.Weights[q*m:(q+1)*m])
+	if !k.stale {
+		copy(s.weights[i*m:(i+1)*m], s.weights[q*m:(q+1)*m])
+		s.newton.guess[i] = s.newton.guess[q]
+	}
+}

@@ -1,0 +1,128 @@
+package proportional
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// exact solves the market's own jobs anew.
+func exact(t testing.TB, k *Market) *Result {
+	t.Helper()
+	var s Solver
+	r, err := s.Solve(&k.problem)
+	if err != nil || !r.Converged {
+		t.Fatalf("converged %v, error %v", r.Converged, err)
+	}
+	return r
+}
+
+// worst is the largest relative error of a share of the market's rows.
+func worst(t testing.TB, k *Market) float64 {
+	r, m, most := exact(t, k), k.problem.Classes, 0.0
+	row := make([]float64, m)
+	for i := range k.Len() {
+		k.Row(i, nil, row)
+		for j, s := range row {
+			want := r.Shares[i*m+j]
+			if want == 0 && s == 0 {
+				continue
+			}
+			most = max(most, math.Abs(s/want-1))
+		}
+	}
+	return most
+}
+
+// TestArrivalAmong100000: the claim of the package, that a newcomer's and
+// everybody's shares are right to 1e-3 without a pass over the jobs.
+func TestArrivalAmong100000(t *testing.T) {
+	p := workload(100_000, 4, 0.5, 0.3)
+	k := filled(t, p, 99_999)
+	full := k.Full()
+	if err := k.Arrive(p.Budgets[99_999], p.log(99_999), p.Weights[4*99_999:]); err != nil {
+		t.Fatal(err)
+	}
+	if k.Refresh() || k.Full() != full {
+		t.Fatal("one arrival took a full solution")
+	}
+	if e := worst(t, k); e > 1e-8 || e > max(k.Error(), 1e-10) {
+		t.Fatalf("error %g, estimate %g", e, k.Error())
+	}
+	k.Depart(5)
+	if k.Refresh() {
+		t.Fatal("one departure took a full solution")
+	}
+	if e := worst(t, k); e > 1e-8 {
+		t.Fatalf("error %g after a departure, estimate %g", e, k.Error())
+	}
+}
+
+// TestMarketStaysTrue: arrivals, departures and changes of all sizes, some as
+// large as everybody else together; after each the error is within the estimate.
+func TestMarketStaysTrue(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		alpha := rapid.SampledFrom([]float64{0, 0.3, 0.5, 0.5, 0.8}).Draw(rt, "alpha")
+		p := workload(300, 3, alpha, 0.4)
+		k := filled(t, p, 300)
+		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			w := []float64{rapid.Float64Range(0.01, 3).Draw(rt, "w"), 1, rapid.SampledFrom([]float64{0, 2}).Draw(rt, "v")}
+			switch rapid.IntRange(0, 3).Draw(rt, "what") {
+			case 0:
+				k.Depart(rapid.IntRange(0, k.Len()-1).Draw(rt, "who"))
+			case 1:
+				if err := k.Replace(rapid.IntRange(0, k.Len()-1).Draw(rt, "who"), w); err != nil {
+					rt.Fatal(err)
+				}
+			default:
+				budget := math.Pow(10, rapid.Float64Range(0, 5).Draw(rt, "size"))
+				if err := k.Arrive(budget, rapid.Bool().Draw(rt, "log"), w); err != nil {
+					rt.Fatal(err)
+				}
+			}
+			k.Refresh()
+			if e := worst(t, k); e > 1e-6 || e > max(k.Error(), 1e-9) {
+				rt.Fatalf("error %g, estimate %g, %d jobs, alpha %v", e, k.Error(), k.Len(), alpha)
+			}
+		}
+	})
+}
+
+func TestMarketFromNothingAndBack(t *testing.T) {
+	k, err := NewMarket(0.5, 2, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := workload(400, 2, 0.5, 0.5)
+	for i := range 400 {
+		if err := k.Arrive(p.Budgets[i], p.log(i), p.Weights[2*i:2*i+2]); err != nil {
+			t.Fatal(err)
+		}
+		k.Refresh()
+	}
+	for k.Len() > 0 {
+		if k.Len()%37 == 0 {
+			if e := worst(t, k); e > 1e-3 {
+				t.Fatalf("%d jobs: error %g", k.Len(), e)
+			}
+		}
+		k.Depart(k.Len() / 2)
+		k.Refresh()
+	}
+	if k.Full() > 500 { // the first and last 192 are solved anew each; in between seldom
+		t.Errorf("%d full solutions", k.Full())
+	}
+}
+
+func TestMarketRefusesBadRowsWhole(t *testing.T) {
+	k := filled(t, workload(10, 2, 0.5, 0), 10)
+	for _, w := range [][]float64{{1}, {1, math.NaN()}, {-1, 1}, {1, math.Inf(1)}} {
+		if k.Arrive(1, false, w) == nil || k.Replace(3, w) == nil {
+			t.Errorf("weights %v were taken", w)
+		}
+	}
+	if k.Len() != 10 || worst(t, k) > 1e-9 {
+		t.Error("a refused row changed the market")
+	}
+}

@@ -1,0 +1,354 @@
+package proportional
+
+import "math"
+
+// leastNewtonAlpha is the exponent below which plain rounds, which contract by
+// about alpha each, are as fast as Newton's method, whose logarithms of
+// sub-budgets lose digits as 1/alpha grows.
+const leastNewtonAlpha = 0.05
+
+// dominance is the share of a class from which its job is told the sum of the
+// others rather than the total: beyond it 1−s would lose digits.
+const dominance = 0.9
+
+// newton solves the auction for what the jobs face instead of for what they
+// bid. Given the total T_j of the powers in each class, job i has one answer
+// b_i(T): the row at which its marginal utilities per credit are equal. The
+// fixed point is the T at which the answers' powers add up to T: m equations,
+// however many the jobs, solved by Newton's method with the exact derivative,
+// which each job's answer yields on the way.
+//
+// A job with nearly all of a class faces the sum Q_j of the others there, one
+// more unknown for that class. Field j is T_j, field m+j is Q_j.
+//
+// Equations, as each pass accumulates them into sum and jacobian:
+//
+//	class without a dominant job:  Σ_i p_ij − T_j = 0                      (row j)
+//	class with dominant job d:     Q_j + p_dj − T_j = 0                    (row j)
+//	                               Σ_{i≠d} p_ij − Q_j = 0                  (row m+j)
+type newton struct {
+	ready     bool      // fields are those of an outcome
+	fields    []float64 // 2m
+	before    []float64 // 2m: fields before the last step
+	dominant  []int     // m: the job with nearly all of the class, or −1
+	dominated bool      // some class has one
+	sum       []float64 // 2m
+	jacobian  []float64 // 2m·2m: derivative of sum by the logarithms of the fields
+	matrix    []float64 // 2m·2m, scratch of the linear solve
+	step      []float64 // 2m: change of the logarithms of the fields
+	loose     float64   // relative error of the spending that an answer may have before its correction
+	guess     []float64 // n: each job's multiplier in the pass before, its logarithm if alpha ≠ 1/2
+	start     []float64 // n·m: sub-budgets at a smaller exponent, for climb
+	row       answer
+}
+
+// answer is one job's answer and its derivatives, class by class, and what a
+// field f needs besides: 1/f² (alpha = 1/2) and ln(f)/alpha.
+type answer struct {
+	p, pg, ph []float64 // power; its derivative by ln λ, and by ln f at fixed λ
+	b, bg, bh []float64 // sub-budget; the same. p and b are the solver's rows
+	z, c      []float64 // scratch
+	inverse   []float64 // 2m: 1/f²
+	logarithm []float64 // 2m: ln(f)/alpha
+}
+
+func (w *newton) reset(n, m int) {
+	for _, v := range []*[]float64{&w.fields, &w.before, &w.sum, &w.step, &w.row.inverse, &w.row.logarithm} {
+		*v = resize(*v, 2*m)
+	}
+	a := &w.row
+	for _, v := range []*[]float64{&a.pg, &a.ph, &a.bg, &a.bh, &a.z, &a.c} {
+		*v = resize(*v, m)
+	}
+	w.jacobian = resize(w.jacobian, 4*m*m)
+	w.matrix = resize(w.matrix, 4*m*m)
+	w.dominant = resize(w.dominant, m)
+	w.guess = resize(w.guess, n)
+	clear(w.guess)
+	w.ready = false
+}
+
+// Limits of the search: passes over the jobs, the largest step of a field's
+// logarithm, and the disagreement of the fields at which rounding, not
+// distance, is taken to be what stops it.
+const (
+	mostPasses  = 200
+	longestStep = 2.0
+	rounding    = 1e-11
+	farOff      = 0.2 // newton.loose from a cold start
+)
+
+// fixedPoint solves the auction, warm from the fields of the last outcome. From
+// a start too far away it goes by way of smaller exponents, and should even
+// that stop short, by damped rounds.
+func (s *Solver) fixedPoint(warm bool) {
+	w := &s.newton
+	had := warm && len(w.fields) == 2*s.m
+	w.reset(s.n, s.m)
+	if had && s.keepFields() && s.iterate(closeEnough) {
+		return
+	}
+	s.splitWanted()
+	s.fieldsFromRows()
+	if !s.iterate(farOff) && !s.climb() {
+		s.alpha, s.result.Converged = s.p.Alpha, false
+		copy(s.subbudgets, w.start)
+		s.total()
+		s.settle()
+	}
+	w.ready = s.result.Converged
+}
+
+// climb reaches the fixed point from that of an easier auction, with a smaller
+// exponent, in steps as long as Newton's method can follow: of 1−alpha by a
+// factor, down to nothing for alpha = 1.
+func (s *Solver) climb() bool {
+	goal := s.p.Alpha
+	s.alpha = min(goal/2, 0.25)
+	s.splitWanted()
+	s.settle()
+	w := &s.newton
+	w.start = append(w.start[:0], s.subbudgets...)
+	at, factor := s.alpha, 0.5
+	for at < goal && factor < 0.999 {
+		s.alpha = 1 - (1-at)*factor
+		if s.alpha >= goal || goal-s.alpha < 1e-4*(1-at) {
+			s.alpha = goal
+		}
+		copy(s.subbudgets, w.start)
+		s.total()
+		s.fieldsFromRows()
+		clear(w.guess)
+		if !s.iterate(farOff) {
+			factor = math.Sqrt(factor)
+			continue
+		}
+		copy(w.start, s.subbudgets)
+		at, factor = s.alpha, max(factor*factor, 0.1)
+	}
+	s.result.Converged = at == goal
+	return at == goal
+}
+
+// keepFields checks that the fields of the last outcome can start this one.
+func (s *Solver) keepFields() bool {
+	for j, c := range s.contenders {
+		if c > 1 && !(s.newton.fields[j] > 0) {
+			return false
+		}
+		s.newton.dominant[j] = -1
+	}
+	s.newton.dominated = false
+	return true
+}
+
+// fieldsFromRows sets the fields, and who is dominant, from the powers.
+func (s *Solver) fieldsFromRows() {
+	w := &s.newton
+	w.dominated = false
+	s.addUp()
+	for j, t := range s.totals {
+		w.fields[j], w.dominant[j] = t, -1
+	}
+	for i := range s.n {
+		for j, p := range s.powers[i*s.m : (i+1)*s.m] {
+			if p > dominance*s.totals[j] {
+				w.dominant[j], w.dominated = i, true
+				w.fields[s.m+j] = s.sumOthers(i, j)
+			}
+		}
+	}
+}
+
+// iterate is Newton's method with a line search on the largest relative
+// disagreement between the fields and the answers to them. loose is newton.loose
+// to begin with.
+func (s *Solver) iterate(loose float64) bool {
+	w := &s.newton
+	length, last := 1.0, math.Inf(1)
+	w.loose = loose
+	for range mostPasses {
+		gap := s.pass()
+		if !(gap < last) { // worse, or a job could not spend its budget: not so far
+			if math.IsInf(last, 1) {
+				return false
+			}
+			if last < rounding && w.loose <= closeEnough {
+				return s.accept()
+			}
+			if length /= 2; length < 1e-9 {
+				return false
+			}
+			s.move(length)
+			continue
+		}
+		if s.redominate() {
+			length, last, w.loose = 1, math.Inf(1), farOff
+			continue
+		}
+		last, length = gap, 1
+		if !s.direction() {
+			return false
+		}
+		if s.nextMove() <= Tolerance/4 && w.loose <= closeEnough {
+			return s.accept()
+		}
+		w.loose = min(w.loose, max(closeEnough, gap))
+		copy(w.before, w.fields)
+		s.move(1)
+	}
+	return false
+}
+
+// accept takes the answers of the last pass as the outcome. They spend the
+// budgets to within 1e-13.
+func (s *Solver) accept() bool {
+	s.result.Converged, s.newton.ready, s.newton.loose = true, true, closeEnough
+	return true
+}
+
+// move sets the fields to a part of the step from where they were before.
+func (s *Solver) move(length float64) {
+	w := &s.newton
+	for f, d := range w.step {
+		w.fields[f] = w.before[f] * math.Exp(length*d)
+	}
+}
+
+// nextMove estimates how far, relative to its budget, any sub-budget would
+// move in the step.
+func (s *Solver) nextMove() float64 {
+	most := 0.0
+	for _, d := range s.newton.step {
+		most = max(most, math.Abs(d))
+	}
+	return most * s.sensitivity()
+}
+
+// sensitivity is about the largest |d ln b/d ln f|: 1/(alpha·k), k the least
+// slope of an answer, but where bids are at the edge of nothing.
+func (s *Solver) sensitivity() float64 {
+	return 1 / max(s.alpha*min(1, 1/s.alpha-1), 0.05)
+}
+
+// redominate finds whether who is dominant has changed with the answers of the
+// last pass; if so it sets the fields anew from those answers.
+func (s *Solver) redominate() bool {
+	w := &s.newton
+	changed := false
+	for j, d := range w.dominant {
+		changed = changed || d >= 0 && s.powers[d*s.m+j] < dominance*dominance*w.fields[j]
+	}
+	if !changed && !s.newDominant() {
+		return false
+	}
+	s.fieldsFromRows()
+	return true
+}
+
+func (s *Solver) newDominant() bool {
+	w := &s.newton
+	for k := 0; k < len(s.powers); k += s.m {
+		for j, p := range s.powers[k : k+s.m] {
+			if p > dominance*w.fields[j] && w.dominant[j] < 0 && s.weights[k+j] > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// direction solves for the step; it returns false if the system is singular.
+func (s *Solver) direction() bool {
+	w, m := &s.newton, s.m
+	size := 2 * m
+	for f := range size {
+		row := w.matrix[f*size : (f+1)*size]
+		if !s.active(f) {
+			clear(row)
+			row[f], w.step[f] = 1, 0
+			continue
+		}
+		scale := 1 / w.fields[f]
+		for g, d := range w.jacobian[f*size : (f+1)*size] {
+			row[g] = -d * scale
+		}
+		row[f]++
+		w.step[f] = w.sum[f]*scale - 1
+		if f < m && w.dominant[f] >= 0 {
+			row[m+f] -= w.fields[m+f] * scale
+			w.step[f] += w.fields[m+f] * scale
+		}
+	}
+	if !eliminate(w.matrix, w.step) {
+		return false
+	}
+	s.shorten()
+	return true
+}
+
+func (s *Solver) active(f int) bool {
+	if f < s.m {
+		return s.contenders[f] > 1
+	}
+	return s.newton.dominant[f-s.m] >= 0
+}
+
+func (s *Solver) shorten() {
+	most := 0.0
+	for _, d := range s.newton.step {
+		most = max(most, math.Abs(d))
+	}
+	if most > longestStep {
+		for f := range s.newton.step {
+			s.newton.step[f] *= longestStep / most
+		}
+	}
+}
+
+// eliminate solves a·x = x in place by Gaussian elimination with partial
+// pivoting; it returns false if a is singular. a has len(x)² entries, by rows,
+// and is overwritten.
+func eliminate(a, x []float64) bool {
+	n := len(x)
+	for c := range n {
+		pivot := c
+		for r := c + 1; r < n; r++ {
+			if math.Abs(a[r*n+c]) > math.Abs(a[pivot*n+c]) {
+				pivot = r
+			}
+		}
+		if d := a[pivot*n+c]; d == 0 || math.IsNaN(d) {
+			return false
+		}
+		swapRows(a, x, c, pivot)
+		for r := c + 1; r < n; r++ {
+			factor := a[r*n+c] / a[c*n+c]
+			if factor == 0 {
+				continue
+			}
+			for k := c; k < n; k++ {
+				a[r*n+k] -= factor * a[c*n+k]
+			}
+			x[r] -= factor * x[c]
+		}
+	}
+	for r := n - 1; r >= 0; r-- {
+		for k := r + 1; k < n; k++ {
+			x[r] -= a[r*n+k] * x[k]
+		}
+		x[r] /= a[r*n+r]
+	}
+	return true
+}
+
+func swapRows(a, x []float64, r, q int) {
+	if r == q {
+		return
+	}
+	n := len(x)
+	for k := range n {
+		a[r*n+k], a[q*n+k] = a[q*n+k], a[r*n+k]
+	}
+	x[r], x[q] = x[q], x[r]
+}

@@ -1,0 +1,190 @@
+package proportional
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Pool says which jobs with a minimum utility can be served together.
+type Pool struct {
+	Members     []int   // ascending; the greedy pool
+	Profit      float64 // sum of its budgets
+	Best        []int   // the most profitable group the search found
+	BestProfit  float64 // at least Profit
+	Evaluations int     // fixed points worked out
+	Complete    bool    // the search was not cut short by its limit
+}
+
+// slack forgives rounding where a utility meets its minimum exactly.
+const slack = 1e-12
+
+// pooling looks for groups in which every member reaches its minimum utility.
+type pooling struct {
+	p       *Problem
+	minimum []float64 // n; −∞: none
+	order   []int     // by budget, largest first, ties by index
+	solver  Solver
+	sub     Problem
+	limit   int
+	count   int
+}
+
+// NewPool divides the jobs of p into those that are served and those that
+// wait. minimum has the least utility of each job, −∞ for none. The greedy
+// pool takes jobs by descending budget, ties by index, and keeps one if at the
+// fixed point of the pool with it every member reaches its minimum; it always
+// runs to its end, one evaluation a job. The search then looks for a group with
+// a larger sum of budgets, within `limit` further evaluations (0: no search).
+//
+// An evaluation is a fixed point over the members: O(n·m²).
+func NewPool(p *Problem, minimum []float64, limit int) (*Pool, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	q := &pooling{p: p, minimum: minimum, order: byBudget(p.Budgets), limit: math.MaxInt}
+	pool := &Pool{}
+	for _, i := range q.order {
+		if group := with(pool.Members, i); q.serves(group) {
+			pool.Members = group
+		}
+	}
+	pool.Profit = q.profit(pool.Members)
+	q.limit = q.count + limit
+	pool.Best, pool.Complete = q.search(pool.Members)
+	pool.BestProfit = q.profit(pool.Best)
+	pool.Evaluations = q.count
+	return pool, nil
+}
+
+func byBudget(budgets []float64) []int {
+	order := make([]int, len(budgets))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(budgets[b], budgets[a]) })
+	return order
+}
+
+// with returns a new ascending group that also has i.
+func with(group []int, i int) []int {
+	at, _ := slices.BinarySearch(group, i)
+	return slices.Insert(slices.Clone(group), at, i)
+}
+
+func without(group []int, i int) []int {
+	return slices.DeleteFunc(slices.Clone(group), func(x int) bool { return x == i })
+}
+
+func (q *pooling) profit(group []int) float64 {
+	sum := 0.0
+	for _, i := range group {
+		sum += q.p.Budgets[i]
+	}
+	return sum
+}
+
+// serves works out the fixed point of a group and whether every member
+// reaches its minimum.
+func (q *pooling) serves(group []int) bool {
+	q.count++
+	q.sub.choose(q.p, group)
+	r, err := q.solver.Solve(&q.sub)
+	if err != nil {
+		return false
+	}
+	m := q.p.Classes
+	for k, i := range group {
+		if u := q.p.Utility(i, r.Shares[k*m:(k+1)*m]); u < q.minimum[i]-slack*math.Abs(q.minimum[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// choose makes p the jobs of q in group, in its own memory.
+func (p *Problem) choose(q *Problem, group []int) {
+	p.Alpha, p.Classes = q.Alpha, q.Classes
+	p.Budgets, p.Weights, p.Log = p.Budgets[:0], p.Weights[:0], p.Log[:0]
+	for _, i := range group {
+		p.Budgets = append(p.Budgets, q.Budgets[i])
+		p.Weights = append(p.Weights, q.Weights[i*q.Classes:(i+1)*q.Classes]...)
+		p.Log = append(p.Log, q.log(i))
+	}
+}
+
+// search improves on a group: first by exchanges, then by branch and bound
+// over all groups. Complete means that the latter went through them all.
+func (q *pooling) search(group []int) (best []int, complete bool) {
+	for {
+		better, ok := q.exchange(group)
+		if !ok {
+			break
+		}
+		group = better
+	}
+	b := bounding{pooling: q, best: group, profit: q.profit(group)}
+	b.left = make([]float64, len(q.order)+1)
+	for k := len(q.order) - 1; k >= 0; k-- {
+		b.left[k] = b.left[k+1] + q.p.Budgets[q.order[k]]
+	}
+	complete = b.branch(0, nil, 0)
+	return b.best, complete
+}
+
+// exchange looks for a job outside that can join, at the price of at most one
+// cheaper member.
+func (q *pooling) exchange(group []int) ([]int, bool) {
+	for _, i := range q.order {
+		if slices.Contains(group, i) {
+			continue
+		}
+		for k := -1; k < len(group); k++ {
+			next := group
+			if k >= 0 {
+				if q.p.Budgets[group[k]] >= q.p.Budgets[i] {
+					continue
+				}
+				next = without(group, group[k])
+			}
+			if q.count >= q.limit {
+				return nil, false
+			}
+			if next = with(next, i); q.serves(next) {
+				return next, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// bounding is branch and bound: jobs by descending budget, each in or out. A
+// branch ends when all that is left could not beat the best, or when the group
+// is not served: more members, it takes it, would not help, which holds but
+// for rare instances since a newcomer takes from everybody's shares.
+type bounding struct {
+	*pooling
+	best   []int
+	profit float64
+	left   []float64 // sum of the budgets from a position on
+}
+
+func (b *bounding) branch(at int, group []int, profit float64) bool {
+	if profit+b.left[at] <= b.profit {
+		return true
+	}
+	if b.count >= b.limit {
+		return false
+	}
+	i := b.order[at] // there is one: something is left
+	if more := with(group, i); b.serves(more) {
+		gain := profit + b.p.Budgets[i]
+		if gain > b.profit {
+			b.best, b.profit = more, gain
+		}
+		if !b.branch(at+1, more, gain) {
+			return false
+		}
+	}
+	return b.branch(at+1, group, profit)
+}

@@ -1,0 +1,68 @@
+package proportional
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Settle charges the budget of a job that completed, and of one that failed
+// or was cancelled the part of it that its finished tasks are of all, rounded
+// half to even to the microcredit. A job whose utility at the shares it
+// received stayed below its minimum owes nothing.
+func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
+	p := mechanism.Payment{From: job.Job}
+	switch u := received(job.Bid, end.Shares); {
+	case job.MinUtility != 0 && u < job.MinUtility:
+		p.Reason = fmt.Sprintf("owes nothing: the utility of the shares it received, %.4g, is below its minimum, %.4g", u, job.MinUtility)
+	case end.State == messages.Completed:
+		p.Amount, p.Reason = job.Budget, "completed: its budget"
+	default:
+		p.Amount = fraction(job.Budget, end.Done, end.Tasks)
+		p.Reason = fmt.Sprintf("%s with %d of %d tasks done: that part of its budget", ended(end.State), end.Done, end.Tasks)
+	}
+	return []mechanism.Payment{p}
+}
+
+func ended(s messages.State) string {
+	if s == messages.Cancelled {
+		return "cancelled"
+	}
+	return "failed"
+}
+
+// received is the utility of the average shares a job received. Classes in
+// which it never had work pending are taken to have fared like the others.
+func received(bid *mechanism.Bid, shares []mechanism.Share) float64 {
+	weights, got := make([]float64, len(bid.Weights)), make([]float64, len(bid.Weights))
+	used, all := 0.0, 0.0
+	for j, w := range bid.Weights {
+		all += w
+		if j < len(shares) && (shares[j].Allocated > 0 || shares[j].Received > 0) {
+			weights[j], got[j] = w, shares[j].Received
+			used += w
+		}
+	}
+	if used == 0 {
+		return 0
+	}
+	return utility(bid.Form == messages.Log, weights, got) * all / used
+}
+
+// fraction is budget·done/tasks, rounded half to even.
+func fraction(budget messages.Credits, done, tasks int) messages.Credits {
+	if done <= 0 || tasks <= 0 || budget <= 0 {
+		return 0
+	}
+	if done >= tasks {
+		return budget
+	}
+	hi, lo := bits.Mul64(uint64(budget), uint64(done))
+	quotient, rest := bits.Div64(hi, lo, uint64(tasks)) // hi < tasks: done < tasks
+	if twice := 2 * rest; twice > uint64(tasks) || twice == uint64(tasks) && quotient%2 == 1 {
+		quotient++
+	}
+	return messages.Credits(quotient)
+}

@@ -1,0 +1,125 @@
+package proportional
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// slowFixedPoint is the auction as simply as it can be said: every job in
+// turn goes a little of the way to the row of the paper's algorithm 2, each 1−s
+// added up from the others, until nothing moves. Classes without a contest are
+// not its business. Cost: O(n²·m) a round, hundreds to thousands of rounds.
+func slowFixedPoint(p *Problem, theta float64) ([]float64, bool) {
+	m := p.Classes
+	b := make([]float64, len(p.Weights))
+	for i, budget := range p.Budgets {
+		for j := range m {
+			b[i*m+j] = budget / float64(m)
+		}
+	}
+	for range 20_000 {
+		move := 0.0
+		for i, budget := range p.Budgets {
+			next := slowRow(p, b, i)
+			for j := range m {
+				d := next[j] - b[i*m+j]
+				move = max(move, math.Abs(d)/budget)
+				b[i*m+j] += theta * d
+			}
+		}
+		if move < 1e-13 {
+			return b, true
+		}
+	}
+	return b, false
+}
+
+// slowRow is algorithm 2 for job i: (∂u/∂s)·s·(1−s), scaled to the budget.
+func slowRow(p *Problem, b []float64, i int) []float64 {
+	m := p.Classes
+	row, sum := make([]float64, m), 0.0
+	for j := range m {
+		own, others := math.Pow(b[i*m+j], p.Alpha), 0.0
+		for l := range p.Budgets {
+			if l != i {
+				others += math.Pow(b[l*m+j], p.Alpha)
+			}
+		}
+		row[j] = p.Weights[i*m+j] * others / (own + others)
+		if !p.log(i) {
+			row[j] *= own / (own + others)
+		}
+		sum += row[j]
+	}
+	for j := range row {
+		row[j] *= p.Budgets[i] / sum
+	}
+	return row
+}
+
+// contested draws auctions in which every class is wanted by every job, with
+// budgets up to the given number of orders of magnitude apart.
+func contested(t *rapid.T, most int, orders float64, alphas ...float64) *Problem {
+	p := &Problem{
+		Alpha:   rapid.SampledFrom(alphas).Draw(t, "alpha"),
+		Classes: rapid.IntRange(1, 4).Draw(t, "m"),
+	}
+	n := rapid.IntRange(2, most).Draw(t, "n")
+	for range n {
+		p.Budgets = append(p.Budgets, 100*math.Pow(10, orders*rapid.Float64Range(-0.5, 0.5).Draw(t, "orders")))
+		p.Log = append(p.Log, rapid.Bool().Draw(t, "log"))
+		for range p.Classes {
+			p.Weights = append(p.Weights, rapid.Float64Range(0.1, 4).Draw(t, "w"))
+		}
+	}
+	return p
+}
+
+func solve(t interface{ Fatalf(string, ...any) }, p *Problem) *Result {
+	var s Solver
+	r, err := s.Solve(p)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	if !r.Converged {
+		t.Fatalf("did not converge in %d passes: %+v", r.Rounds, p)
+	}
+	return r
+}
+
+func TestSolveIsTheSlowFixedPoint(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := contested(t, 5, 3, 0, 0.03, 0.2, 0.5, 0.5, 0.7, 0.8)
+		slow, ok := slowFixedPoint(p, 0.5)
+		if !ok {
+			t.Skip("the slow one is too slow")
+		}
+		r := solve(t, p)
+		for k, want := range slow {
+			if d := math.Abs(r.Subbudgets[k]-want) / p.Budgets[k/p.Classes]; d > 1e-10 {
+				t.Fatalf("sub-budget %d: %v, want %v (%g of the budget); %+v", k, r.Subbudgets[k], want, d, p)
+			}
+		}
+	})
+}
+
+// TestEveryRowIsABestAnswer checks the condition of optimality itself, at any
+// alpha and budgets up to 18 orders apart: where a job bids, its marginal
+// utility per credit is the same, and where it does not, no higher.
+func TestEveryRowIsABestAnswer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := contested(t, 8, rapid.SampledFrom([]float64{1, 5, 18}).Draw(t, "spread"),
+			0.01, 0.1, 0.3, 0.5, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99, 1)
+		r := solve(t, p)
+		for i, budget := range p.Budgets {
+			next := slowRow(p, r.Subbudgets, i)
+			for j, b := range r.Subbudgets[i*p.Classes : (i+1)*p.Classes] {
+				if d := math.Abs(next[j]-b) / budget; !(d < 1e-9) {
+					t.Fatalf("job %d class %d: %v moves on to %v (%g); %+v", i, j, b, next[j], d, p)
+				}
+			}
+		}
+	})
+}

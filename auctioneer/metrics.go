@@ -1,0 +1,42 @@
+package auctioneer
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics of one replica; all but leading move only while it leads.
+type metrics struct {
+	leading     prometheus.Gauge
+	allocation  prometheus.Histogram
+	submissions prometheus.Counter
+	exchanges   prometheus.Counter
+	claims      prometheus.Counter
+	grants      prometheus.Counter
+	finishes    prometheus.Counter
+	vectors     prometheus.Counter
+	vectorBytes prometheus.Counter
+	nodesLost   prometheus.Counter
+	refused     prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "candor_auctioneer_" + name, Help: help})
+		r.MustRegister(c)
+		return c
+	}
+	m := &metrics{
+		leading: prometheus.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_leading", Help: "1 while this replica leads its group."}),
+		allocation: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "candor_auctioneer_allocation_seconds",
+			Help: "Time a mechanism took for one allocation.", Buckets: prometheus.ExponentialBuckets(1e-6, 4, 12)}),
+		submissions: counter("submissions_total", "Jobs committed."),
+		exchanges:   counter("exchanges_total", "Exchanges received from node agents."),
+		claims:      counter("claims_total", "Claims received from node agents."),
+		grants:      counter("grants_total", "Tasks granted to node agents."),
+		finishes:    counter("finishes_total", "Ends of attempts reported by node agents."),
+		vectors:     counter("vectors_total", "Allocation vectors published."),
+		vectorBytes: counter("vector_bytes_total", "Bytes of allocation vectors published, each counted once however many nodes read it."),
+		nodesLost:   counter("nodes_lost_total", "Nodes whose claims were taken back."),
+		refused:     counter("charges_refused_total", "Charges that the bank refused for good."),
+	}
+	r.MustRegister(m.leading, m.allocation)
+	return m
+}

@@ -1,0 +1,201 @@
+package auctioneer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	defaultLimit = 100
+	mostLimit    = 1000
+	mostTop      = 20
+)
+
+// look reads the book once this replica is known to lead still.
+func (l *leader) look(ctx context.Context, f func(*book.Book) error) (err error) {
+	if err := l.verify(ctx); err != nil {
+		return err
+	}
+	l.replica.read(func(b *book.Book) { err = f(b) })
+	return err
+}
+
+func limit(n int) (int, error) {
+	if n < 0 || n > mostLimit {
+		return 0, messages.Errorf(messages.TooLarge, "limit: must be between 1 and %d, or 0 for %d", mostLimit, defaultLimit)
+	}
+	return cmp.Or(n, defaultLimit), nil
+}
+
+func (l *leader) listJobs(ctx context.Context, caller messages.Name, r messages.JobsRequest) (reply messages.JobsReply, err error) {
+	most, err := limit(r.Limit)
+	if err != nil {
+		return reply, err
+	}
+	account := cmp.Or(r.Account, caller)
+	if (r.All || account != caller) && !slices.Contains(l.Operators, caller) {
+		return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
+	}
+	err = l.look(ctx, func(b *book.Book) error {
+		from := b.LastJob()
+		if r.Before != 0 {
+			from = min(from, r.Before-1)
+		}
+		for id := from; id > 0; id-- {
+			j := b.Job(id)
+			if j == nil || !r.All && j.Account != account || r.Active && j.State.Final() {
+				continue
+			}
+			if reply.More = len(reply.Jobs) == most; reply.More {
+				break
+			}
+			reply.Jobs = append(reply.Jobs, summary(j))
+		}
+		return nil
+	})
+	return reply, err
+}
+
+func summary(j *book.Job) messages.JobSummary {
+	total, running, done := j.Count()
+	return messages.JobSummary{
+		Job: j.ID, Name: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, State: j.State, Reason: reason(j),
+		Budget: j.Spec.Budget, Charged: j.Charged, Tasks: total, Running: running, Done: done,
+		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.ExitCode,
+	}
+}
+
+func (l *leader) job(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
+	err = l.look(ctx, func(b *book.Book) error {
+		j, err := l.visible(b, caller, r.Job)
+		if err != nil {
+			return err
+		}
+		reply = messages.JobDetail{JobSummary: summary(j), Spec: *j.Spec, Stages: stages(j), Shares: pastShares(j)}
+		return nil
+	})
+	if err == nil && reply.Shares == nil {
+		reply.Shares = l.shares(reply.Market, r.Job)
+	}
+	return reply, err
+}
+
+// shares returns a live job's shares by class.
+func (l *leader) shares(market messages.Name, id messages.JobID) []messages.ClassShare {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t := l.market(market); t != nil {
+		return t.Shares(l.Clock(), id)
+	}
+	return nil
+}
+
+// pastShares are the shares that were settled on; nil before.
+func pastShares(j *book.Job) []messages.ClassShare {
+	var out []messages.ClassShare
+	for _, s := range j.Shares {
+		out = append(out, messages.ClassShare{Class: s.Class, Allocated: float64(s.Allocated) / 1e6, Received: float64(s.Received) / 1e6, Over: s.Over})
+	}
+	return out
+}
+
+func stages(j *book.Job) []messages.StageStatus {
+	out := make([]messages.StageStatus, len(j.Stages))
+	for i := range j.Stages {
+		s, spec := &j.Stages[i], &j.Spec.Stages[i]
+		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i), Running: s.Running,
+			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime}
+	}
+	return out
+}
+
+func (l *leader) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
+	most, err := limit(r.Limit)
+	if err != nil {
+		return reply, err
+	}
+	err = l.look(ctx, func(b *book.Book) error {
+		j, err := l.visible(b, caller, r.Job)
+		if err != nil {
+			return err
+		}
+		if r.Stage != nil && (*r.Stage < 0 || *r.Stage >= len(j.Stages)) {
+			return messages.Errorf(messages.NotFound, "stage: job %d has stages 0 to %d", j.ID, len(j.Stages)-1)
+		}
+		reply.Account = j.Account
+		for i := range j.Stages {
+			if r.Stage == nil || *r.Stage == i {
+				appendTasks(&reply, b, j, i, r.From, most)
+			}
+		}
+		return nil
+	})
+	return reply, err
+}
+
+func appendTasks(reply *messages.TasksReply, b *book.Book, j *book.Job, stage int, from uint32, most int) {
+	tasks := j.Stages[stage].Tasks
+	for k := int(from); k < len(tasks); k++ {
+		if reply.More = len(reply.Tasks) == most; reply.More {
+			return
+		}
+		t := &tasks[k]
+		reply.Tasks = append(reply.Tasks, messages.TaskStatus{
+			Task:    messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)},
+			Attempt: t.Attempt, Node: b.Nodes()[t.Node].Name, State: t.Phase.String(), ExitCode: int(t.Exit), Claimed: t.Claimed, Ended: t.Ended,
+		})
+	}
+}
+
+func (l *leader) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.NodesReply, err error) {
+	err = l.look(ctx, func(b *book.Book) error {
+		for _, n := range b.Nodes() {
+			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished}
+			if n.Up {
+				s.State = "Up"
+			}
+			for i, c := range n.Slots {
+				s.Used = append(s.Used, messages.ClassSlots{Class: c.Class, Slots: n.Used[i]})
+			}
+			reply.Nodes = append(reply.Nodes, s)
+		}
+		return nil
+	})
+	slices.SortFunc(reply.Nodes, func(a, b messages.NodeStatus) int { return cmp.Compare(a.Node, b.Node) })
+	return reply, err
+}
+
+func (l *leader) listMarkets(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.MarketsReply, err error) {
+	if err := l.verify(ctx); err != nil {
+		return reply, err
+	}
+	l.mu.Lock()
+	for _, t := range l.markets {
+		s := messages.MarketStatus{Market: t.Config, Prices: t.Prices(), Term: l.term, Seq: t.publisher.Seq(), Top: t.Top(l.Clock(), mostTop)}
+		s.Running = t.Started()
+		s.Waiting = t.Jobs() - s.Running
+		reply.Markets = append(reply.Markets, s)
+	}
+	l.mu.Unlock()
+	l.replica.read(func(b *book.Book) {
+		for i := range reply.Markets {
+			for k := range reply.Markets[i].Top {
+				top := &reply.Markets[i].Top[k]
+				if j := b.Job(top.Job); j != nil {
+					top.Name = j.Spec.Name
+				}
+			}
+		}
+	})
+	return reply, nil
+}
+
+func (l *leader) status(context.Context, messages.Name, messages.Empty) (messages.StatusReply, error) {
+	s := l.box.Status()
+	return messages.StatusReply{Actor: messages.Auctioneer, Site: l.Site, Replica: l.Replica, Leader: s.Leader, Term: s.Term,
+		Applied: s.Applied, Replicas: s.Replicas}, nil
+}

@@ -1,0 +1,297 @@
+package auctioneer
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+const maxKey = 128 // bytes of a submission key
+
+// submission is a request on its way into the book.
+type submission struct {
+	account messages.Name
+	key     string
+	digest  []byte
+	spec    *messages.JobSpec
+	payer   messages.Name
+	hold    string
+	assumed string
+}
+
+// submit takes a job: checked, its budget held at the bank under an identifier
+// made from the client's key, and only then committed. Whatever fails on the
+// way, the same request can be sent again.
+func (l *leader) submit(ctx context.Context, account messages.Name, r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+	s, err := l.prepare(account, &r)
+	if err != nil {
+		return reply, err
+	}
+	known, err := l.known(s)
+	if err != nil {
+		return reply, err
+	}
+	if known != nil {
+		return answer(*known), nil
+	}
+	if err := l.admit(s); err != nil {
+		return reply, err
+	}
+	if r.DryRun {
+		return messages.SubmitReply{Market: s.spec.Market, Payer: s.payer, Held: s.spec.Budget, Tasks: s.spec.TaskCount()}, l.affordable(ctx, s)
+	}
+	utility := l.askUtility(ctx, s)
+	if err := l.hold(ctx, s); err != nil {
+		return reply, err
+	}
+	s.assume(utility)
+	result, err := l.propose(ctx, &book.Command{Submit: &book.Submit{Account: s.account, Key: s.key, Digest: s.digest, Payer: s.payer,
+		Spec: s.spec, Assumed: s.assumed, Hold: s.hold, Held: s.spec.Budget}})
+	if err != nil {
+		return reply, err
+	}
+	l.metrics.submissions.Inc()
+	return answer(result.(book.Receipt)), nil
+}
+
+func answer(r book.Receipt) messages.SubmitReply {
+	return messages.SubmitReply{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks}
+}
+
+// prepare checks what can be checked without the state, and fills in defaults.
+func (l *leader) prepare(account messages.Name, r *messages.SubmitRequest) (*submission, error) {
+	if !messages.ValidName(account) {
+		return nil, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
+	}
+	if r.Key == "" && !r.DryRun || len(r.Key) > maxKey {
+		return nil, messages.Errorf(messages.Invalid, "key: choose one of 1 to %d bytes for this job, and send the same again in a retry", maxKey)
+	}
+	encoded, err := messages.Marshal(&r.Spec, messages.Msgpack)
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(encoded)
+	s := &submission{account: account, key: r.Key, digest: digest[:], spec: &r.Spec, payer: r.Spec.Project}
+	s.hold = fmt.Sprintf("job/%s/%s/%s", l.Site, account, r.Key)
+	if s.payer == "" {
+		s.payer = account
+	}
+	if err := r.Spec.Validate(); err != nil {
+		return nil, err
+	}
+	return s, l.complete(s.spec)
+}
+
+// complete fills in what the spec leaves to the site, and checks it against
+// the market.
+func (l *leader) complete(spec *messages.JobSpec) error {
+	if spec.Market == "" {
+		spec.Market = l.Markets[0].Name
+	}
+	t := l.market(spec.Market)
+	if t == nil {
+		return messages.Errorf(messages.NotFound, "market: there is no market %q; the site has %s", spec.Market, marketNames(l.Markets))
+	}
+	m := &t.Config
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		if s.Class == "" {
+			s.Class = m.Classes[0]
+		}
+		if s.Name == "" {
+			s.Name = fmt.Sprintf("stage%d", i)
+		}
+		if s.TimeLimit == 0 || m.TimeLimit > 0 && s.TimeLimit > m.TimeLimit {
+			s.TimeLimit = m.TimeLimit
+		}
+		if !slices.Contains(m.Classes, s.Class) {
+			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %v", i, m.Name, s.Class, m.Classes)
+		}
+	}
+	return checkUtility(spec, m)
+}
+
+// checkUtility sees to it that a job with work in a class also wants a share of it.
+func checkUtility(spec *messages.JobSpec, m *messages.Market) error {
+	if spec.Utility == nil {
+		return nil
+	}
+	for _, w := range spec.Utility.Weights {
+		if !slices.Contains(m.Classes, w.Class) {
+			return messages.Errorf(messages.NotFound, "utility.weights: market %s has no class %q; it has %v", m.Name, w.Class, m.Classes)
+		}
+	}
+	for i, s := range spec.Stages {
+		if !(spec.Utility.Weights.Of(s.Class) > 0) {
+			return messages.Errorf(messages.Invalid, "utility.weights: stage %s (stages[%d]) needs slots of class %s, but the utility gives that no weight; it would never get any",
+				s.Name, i, s.Class)
+		}
+	}
+	return nil
+}
+
+// known answers a submission that was committed before.
+func (l *leader) known(s *submission) (receipt *book.Receipt, err error) {
+	l.replica.read(func(b *book.Book) {
+		j := b.ByKey(s.account, s.key)
+		switch {
+		case j == nil && b.Active() >= book.MaxActive:
+			err = messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", b.Active())
+		case j == nil:
+		case !slices.Equal(j.Digest, s.digest):
+			err = messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", s.key, j.ID)
+		default:
+			r := j.Receipt()
+			receipt = &r
+		}
+	})
+	return receipt, err
+}
+
+func (l *leader) admit(s *submission) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.market(s.spec.Market)
+	now := l.Clock()
+	spec := *s.spec
+	if spec.Utility == nil {
+		spec.Utility = defaultUtility(s.spec)
+	}
+	return t.Admit(now, t.Bid(0, s.account, now, &spec))
+}
+
+// hold sets the budget aside.
+func (l *leader) hold(ctx context.Context, s *submission) error {
+	name := s.spec.Name
+	if name == "" {
+		name = "job"
+	}
+	results, err := l.transfer(ctx, []messages.Transfer{{
+		ID: s.hold, Kind: messages.Hold, Debit: s.payer, Credit: messages.SiteAccount, Amount: s.spec.Budget,
+		Member: s.account, Expires: l.Clock().Add(l.HoldFor), Reason: "budget of " + name + " on market " + s.spec.Market,
+	}})
+	if err != nil {
+		return err
+	}
+	if results[0].Error != nil {
+		return results[0].Error
+	}
+	return nil
+}
+
+// affordable checks for a dry run what a hold would.
+func (l *leader) affordable(ctx context.Context, s *submission) error {
+	subject := messages.Subject(l.Site, messages.Bank, messages.VerbAccount, messages.ServiceIdentity(messages.Auctioneer))
+	account, err := bus.Call[messages.AccountReply](ctx, l.Bus, subject, messages.AccountRequest{Account: s.payer})
+	if err != nil {
+		return err
+	}
+	if s.payer != s.account && !slices.Contains(account.Members, s.account) {
+		return messages.Errorf(messages.PermissionDenied, "%s is not a member of %s", s.account, s.payer)
+	}
+	if account.Available < s.spec.Budget {
+		return messages.Errorf(messages.Insufficient, "a budget of %v is more than the %v credits that %s has available", s.spec.Budget, account.Available, s.payer)
+	}
+	return nil
+}
+
+// askUtility asks the estimator what a job without a utility function is
+// worth, while the hold is being made; nobody waits for the answer.
+func (l *leader) askUtility(ctx context.Context, s *submission) <-chan messages.UtilityReply {
+	answer := make(chan messages.UtilityReply, 1)
+	if s.spec.Utility != nil {
+		return answer
+	}
+	r := messages.UtilityRequest{Account: s.account, Name: s.spec.Name, Market: s.spec.Market, Classes: classes(s.spec)}
+	subject := messages.Subject(l.Site, messages.Estimator, messages.VerbUtility, messages.ServiceIdentity(messages.Auctioneer))
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if u, err := bus.Call[messages.UtilityReply](ctx, l.Bus, subject, r); err == nil {
+			answer <- u
+		} else {
+			l.Log.Debug("no estimate", zap.Error(err))
+		}
+	}()
+	return answer
+}
+
+// assume fills in the utility function that the user left out: the estimator's
+// if it has answered and fits the job, the default otherwise.
+func (s *submission) assume(answer <-chan messages.UtilityReply) {
+	if s.spec.Utility != nil {
+		return
+	}
+	select {
+	case u := <-answer:
+		if u.Runs > 0 && s.fits(&u.Utility) {
+			s.spec.Utility = &u.Utility
+			s.assumed = fmt.Sprintf("estimated from %d runs", u.Runs)
+			return
+		}
+	default:
+	}
+	s.spec.Utility = defaultUtility(s.spec)
+	s.assumed = "default: every class the job uses counts the same"
+}
+
+func (s *submission) fits(u *messages.Utility) bool {
+	probe := *s.spec
+	probe.Utility = u
+	for _, stage := range s.spec.Stages {
+		if !(u.Weights.Of(stage.Class) > 0) {
+			return false
+		}
+	}
+	return probe.Validate() == nil
+}
+
+func defaultUtility(spec *messages.JobSpec) *messages.Utility {
+	u := &messages.Utility{Form: messages.Linear}
+	for _, c := range classes(spec) {
+		u.Weights = append(u.Weights, messages.ClassWeight{Class: c, Weight: 1})
+	}
+	return u
+}
+
+// classes returns the classes that the job's stages use, by name.
+func classes(spec *messages.JobSpec) []messages.Name {
+	var out []messages.Name
+	for _, s := range spec.Stages {
+		out = append(out, s.Class)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (l *leader) cancel(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
+	l.replica.read(func(b *book.Book) { _, err = l.visible(b, caller, r.Job) })
+	if err != nil {
+		return reply, err
+	}
+	was, err := l.propose(ctx, &book.Command{Cancel: &book.Cancel{Job: r.Job, By: caller}})
+	if err != nil {
+		return reply, err
+	}
+	return messages.CancelReply{Job: r.Job, State: was.(messages.State)}, nil
+}
+
+// visible returns a job that the caller may see and cancel.
+func (l *leader) visible(b *book.Book, caller messages.Name, id messages.JobID) (*book.Job, error) {
+	j := b.Job(id)
+	if j == nil {
+		return nil, messages.Errorf(messages.NotFound, "there is no job %d", id)
+	}
+	if j.Account != caller && !slices.Contains(l.Operators, caller) {
+		return nil, messages.Errorf(messages.PermissionDenied, "job %d belongs to another account", id)
+	}
+	return j, nil
+}

@@ -1,0 +1,112 @@
+package auctioneer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// reason is what the book alone knows of why a job is where it is.
+func reason(j *book.Job) string {
+	_, running, _ := j.Count()
+	switch {
+	case j.Refused != "":
+		return "ChargeRefused"
+	case !j.Active():
+		return j.Reason
+	case running > 0:
+		return "Running"
+	}
+	return "Waiting"
+}
+
+// why explains a job: an ended one from the book, a live one from its market.
+func (l *leader) why(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
+	var market messages.Name
+	var assumed string
+	err = l.look(ctx, func(b *book.Book) error {
+		j, err := l.visible(b, caller, r.Job)
+		if err != nil {
+			return err
+		}
+		market, assumed = j.Spec.Market, j.Assumed
+		reply = messages.WhyReply{Job: j.ID, State: j.State, Reason: reason(j), Shares: pastShares(j)}
+		if !j.Active() {
+			reply.Message = epilogue(j)
+			reply.Change = remedy(j)
+		}
+		return nil
+	})
+	if err == nil && reply.Message == "" {
+		l.explain(&reply, market)
+	}
+	if assumed != "" {
+		reply.Message += "; its utility function is assumed (" + assumed + ")"
+	}
+	return reply, err
+}
+
+// explain adds what the market knows of a live job.
+func (l *leader) explain(reply *messages.WhyReply, market messages.Name) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.market(market)
+	if t == nil {
+		reply.Reason, reply.Message = "MarketClosed", "the market "+market+" is not there any more"
+		return
+	}
+	now := l.Clock()
+	reply.Shares, reply.Prices = t.Shares(now, reply.Job), t.Prices()
+	x, known := t.Explain(now, reply.Job)
+	if !known {
+		reply.Message = "it has just been submitted"
+		return
+	}
+	reply.Reason, reply.Message, reply.Change = x.Reason, x.Message, x.Change
+}
+
+// epilogue tells how a job that is over went.
+func epilogue(j *book.Job) string {
+	total, _, done := j.Count()
+	s := fmt.Sprintf("%d of %d tasks finished", done, total)
+	if j.Outcome == messages.Failed {
+		if task, t, ok := failed(j); ok {
+			s += fmt.Sprintf("; task %d of stage %s failed %d times, at last with exit code %d", task.Index, j.Spec.Stages[task.Stage].Name, t.Tries, t.Exit)
+		}
+	}
+	switch {
+	case !j.State.Final():
+		s += "; the charge is being settled"
+	case j.Refused != "":
+		s += "; the bank refused the charge: " + j.Refused
+	default:
+		s += fmt.Sprintf("; %v of the %v credits held were charged: %s", j.Charged, j.Held, j.Why)
+	}
+	return s
+}
+
+func failed(j *book.Job) (messages.TaskRef, *book.Task, bool) {
+	for i := range j.Stages {
+		for k := range j.Stages[i].Tasks {
+			if t := &j.Stages[i].Tasks[k]; t.Phase == book.Failed && t.Tries > 0 {
+				return messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}, t, true
+			}
+		}
+	}
+	return messages.TaskRef{}, nil, false
+}
+
+// remedy says what would have changed the outcome.
+func remedy(j *book.Job) []string {
+	switch j.Reason {
+	case "TaskFailed":
+		return []string{fmt.Sprintf("see `candor logs %d --stderr` for what the task wrote, and submit again", j.ID)}
+	case "TimeLimit":
+		return []string{"a longer time limit for the stage, or smaller tasks"}
+	case "CannotStart":
+		return []string{fmt.Sprintf("a command, interpreter and working directory that exist on the nodes; `candor logs %d --stderr` says what was missing", j.ID)}
+	}
+	return nil
+}

@@ -1,0 +1,543 @@
+package bank
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+const (
+	c = messages.Credit
+	// patience bounds every wait of these tests for something that must happen.
+	patience = 20 * time.Second
+)
+
+// bed is a bank of one replica on a network in memory, with a clock that is
+// set by hand.
+type bed struct {
+	*testing.T
+	network *bus.Network
+	client  bus.Bus
+	bank    *Bank
+	box     *mailbox.Memory
+	metrics *prometheus.Registry
+
+	mu  sync.Mutex
+	now messages.Time
+}
+
+func start(t *testing.T) *bed {
+	b := &bed{T: t, network: bus.NewMemory(), metrics: prometheus.NewRegistry(), now: 1000}
+	b.client = b.network.Connect("test")
+	b.bank = b.open("a", b.metrics)
+	b.eventually("the bank serves", func() bool { return b.metric("candor_bank_serving_replicas", "") == 1 })
+	return b
+}
+
+// open starts a bank; its mailbox becomes the bed's.
+func (b *bed) open(replica string, metrics prometheus.Registerer) *Bank {
+	b.Helper()
+	bank, err := Start(context.Background(), Config{
+		Site: "here", Replica: replica, Bus: b.network.Connect("bank"), Metrics: metrics,
+		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"},
+		ExpiryInterval: messages.Duration(5 * time.Millisecond), Clock: b.clock,
+		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			b.box = mailbox.NewMemory(m)
+			return b.box, nil
+		},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := bank.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return bank
+}
+
+func (b *bed) clock() messages.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+func (b *bed) setClock(now messages.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now = now
+}
+
+// call asks the bank as an account.
+func call[Reply any](b *bed, caller messages.Name, verb string, request any) (Reply, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return bus.Call[Reply](ctx, b.client, messages.Subject("here", messages.Bank, verb, caller), request)
+}
+
+// must is call for what must succeed.
+func must[Reply any](b *bed, caller messages.Name, verb string, request any) Reply {
+	b.Helper()
+	reply, err := call[Reply](b, caller, verb, request)
+	if err != nil {
+		b.Fatalf("%s by %s: %v", verb, caller, err)
+	}
+	return reply
+}
+
+// admitted asks for what must be answered, whatever the answer.
+func (b *bed) admitted(caller messages.Name, verb string, request any) {
+	b.Helper()
+	payload, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := b.client.Request(ctx, messages.Subject("here", messages.Bank, verb, caller), payload); err != nil {
+		b.Fatalf("%s by %s: %v", verb, caller, err)
+	}
+}
+
+// refused is call for what must be refused.
+func (b *bed) refused(kind messages.Kind, caller messages.Name, verb string, request any) {
+	b.Helper()
+	reply, err := call[messages.Empty](b, caller, verb, request)
+	if messages.KindOf(err) != kind || err == nil {
+		b.Fatalf("%s by %s: %v, %v; want a refusal of kind %v", verb, caller, reply, err, kind)
+	}
+	if e := messages.AsError("", err); e.Op != verb || e.Message == "" {
+		b.Fatalf("%s by %s: refusal %+v without operation or message", verb, caller, e)
+	}
+}
+
+func (b *bed) grant(key string, account messages.Name, amount messages.Credits) {
+	b.Helper()
+	must[messages.AccountReply](b, "ops", messages.VerbGrant, messages.GrantRequest{Key: key, Account: account, Amount: amount})
+}
+
+func (b *bed) transfer(ts ...messages.Transfer) []messages.TransferResult {
+	b.Helper()
+	return must[messages.TransferReply](b, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: ts}).Results
+}
+
+func hold(id string, account messages.Name, amount messages.Credits) messages.Transfer {
+	return messages.Transfer{ID: id, Kind: messages.Hold, Debit: account, Member: account, Amount: amount}
+}
+
+func post(id, hold string, amount messages.Credits) messages.Transfer {
+	return messages.Transfer{ID: id, Kind: messages.Post, Pending: hold, Credit: messages.SiteAccount, Amount: amount}
+}
+
+// eventually waits for a condition that other goroutines bring about.
+func (b *bed) eventually(what string, holds func() bool) {
+	b.Helper()
+	deadline := time.After(patience)
+	for !holds() {
+		select {
+		case <-deadline:
+			b.Fatalf("in vain waited for: %s", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func TestOneJob(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 100*c)
+	if r := b.transfer(hold("h", "ada", 30*c), post("p", "h", 12*c)); r[0].Error != nil || r[1].Error != nil || r[1].Amount != 12*c {
+		t.Fatalf("%+v", r)
+	}
+	a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	want := messages.AccountReply{Account: "ada", Balance: 88 * c, Available: 88 * c, Granted: 100 * c, Spent: 12 * c}
+	if fmt.Sprint(a) != fmt.Sprint(want) {
+		t.Fatalf("%+v", a)
+	}
+	s := must[messages.StatementReply](b, "ada", messages.VerbStatement, messages.StatementRequest{})
+	if len(s.Entries) != 3 || s.Entries[2].Balance != 88*c || s.Account != "ada" {
+		t.Fatalf("%+v", s)
+	}
+	books := must[messages.BooksReply](b, "eve", messages.VerbBooks, messages.Empty{})
+	if !books.Balanced || books.Issued != 100*c || books.Transfers != 3 {
+		t.Fatalf("%+v", books)
+	}
+	status := must[messages.StatusReply](b, "eve", messages.VerbStatus, messages.Empty{})
+	if status.Actor != messages.Bank || status.Site != "here" || status.Replica != "a" || status.Applied != 2 || status.Term != 1 {
+		t.Fatalf("%+v", status)
+	}
+}
+
+// TestPermissions has a row for each verb and each sort of caller.
+func TestPermissions(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 10)
+	b.grant("2", "lab", 10)
+	must[messages.AccountReply](b, "ops", messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "ada"})
+	for _, tc := range []struct {
+		verb    string
+		request any
+		allowed []messages.Name
+		denied  []messages.Name
+	}{
+		{messages.VerbTransfer, messages.TransferRequest{}, []messages.Name{"ops", "$auctioneer"}, []messages.Name{"ada", "lab", "$estimator"}},
+		{messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "ada", Amount: 1}, []messages.Name{"ops"}, []messages.Name{"ada", "$auctioneer"}},
+		{messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "bob"}, []messages.Name{"ops"}, []messages.Name{"ada", "lab", "$auctioneer"}},
+		{messages.VerbAccount, messages.AccountRequest{Account: "lab"}, []messages.Name{"ops", "$auctioneer", "ada", "bob", "lab"}, []messages.Name{"eve", "$estimator"}},
+		{messages.VerbAccount, messages.AccountRequest{Account: "ada"}, []messages.Name{"ops", "$auctioneer", "ada"}, []messages.Name{"lab", "eve"}},
+		{messages.VerbAccount, messages.AccountRequest{Account: messages.SiteAccount}, []messages.Name{"ops"}, []messages.Name{"ada"}},
+		{messages.VerbStatement, messages.StatementRequest{Account: "lab"}, []messages.Name{"ops", "ada"}, []messages.Name{"eve"}},
+		{messages.VerbAccounts, messages.Empty{}, []messages.Name{"ops", "ada", "eve"}, nil},
+		{messages.VerbBooks, messages.Empty{}, []messages.Name{"ops", "eve"}, nil},
+		{messages.VerbStatus, messages.Empty{}, []messages.Name{"ops", "eve"}, nil},
+	} {
+		for _, caller := range tc.allowed {
+			b.admitted(caller, tc.verb, tc.request)
+		}
+		for _, caller := range tc.denied {
+			b.refused(messages.PermissionDenied, caller, tc.verb, tc.request)
+		}
+	}
+	// Whether an account exists is told to nobody who may not see it.
+	b.refused(messages.PermissionDenied, "eve", messages.VerbAccount, messages.AccountRequest{Account: "nobody"})
+	b.refused(messages.NotFound, "eve", messages.VerbAccount, messages.AccountRequest{})
+	b.refused(messages.NotFound, "ops", messages.VerbAccount, messages.AccountRequest{Account: "nobody"})
+}
+
+func TestAccountsListsWhatTheCallerMaySee(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 1)
+	b.grant("2", "lab", 1)
+	must[messages.AccountReply](b, "ops", messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "ada"})
+	for caller, want := range map[messages.Name]string{
+		"ops": "$issuer $site ada lab", "$auctioneer": "$issuer $site ada lab", "ada": "ada lab", "lab": "lab", "eve": "",
+	} {
+		var names []string
+		for _, a := range must[messages.AccountsReply](b, caller, messages.VerbAccounts, messages.Empty{}).Accounts {
+			names = append(names, a.Account)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s sees %q, want %q", caller, got, want)
+		}
+	}
+}
+
+// TestLostAnswer: the command is done, the caller does not know, and asking
+// again gives the result of the first time.
+func TestLostAnswer(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 10)
+	for _, loss := range []mailbox.Loss{mailbox.LoseAnswer, mailbox.LoseCommand} {
+		b.box.LoseNext(loss)
+		request := messages.TransferRequest{Transfers: []messages.Transfer{hold(fmt.Sprint("h", loss), "ada", 3)}}
+		b.refused(messages.Unknown, "$auctioneer", messages.VerbTransfer, request)
+		if r := b.transfer(request.Transfers...); r[0].Error != nil || r[0].Amount != 3 {
+			t.Fatalf("again: %+v", r)
+		}
+	}
+	a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	if a.Reserved != 6 {
+		t.Fatalf("%v reserved by two holds of 3", a.Reserved)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 10)
+	b.box.Fill(true)
+	b.refused(messages.Exhausted, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{hold("h", "ada", 3)}})
+	must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	b.box.Fill(false)
+	if r := b.transfer(hold("h", "ada", 3)); r[0].Error != nil {
+		t.Fatal(r[0].Error)
+	}
+}
+
+// TestOnlyTheLeaderServes, and it does again when it is elected again.
+func TestOnlyTheLeaderServes(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 10)
+	b.box.Depose()
+	serves := func() bool { return b.metric("candor_bank_serving_replicas", "") == 1 }
+	b.eventually("the deposed replica withdraws", func() bool { return !serves() })
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, verb := range []string{messages.VerbTransfer, messages.VerbAccount, messages.VerbStatus} {
+		if _, err := b.client.Request(ctx, messages.Subject("here", messages.Bank, verb, "ops"), []byte("{}")); messages.KindOf(err) != messages.Unavailable {
+			t.Errorf("%s: %v", verb, err)
+		}
+	}
+	b.box.Elect()
+	b.eventually("the elected replica serves", serves)
+	if a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}); a.Balance != 10 {
+		t.Fatalf("%+v", a)
+	}
+	if status := must[messages.StatusReply](b, "ada", messages.VerbStatus, messages.Empty{}); status.Term != 2 {
+		t.Fatalf("%+v", status)
+	}
+}
+
+// TestReadsAreVerified: a replica that was deposed and does not know it yet
+// gives no answer out of its old state.
+func TestReadsAreVerified(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 10)
+	b.box.Depose()
+	for name, read := range map[string]func() error{
+		"account": func() error {
+			_, err := b.bank.account(context.Background(), "ada", messages.AccountRequest{})
+			return err
+		},
+		"accounts": func() error { _, err := b.bank.accounts(context.Background(), "ada", messages.Empty{}); return err },
+		"statement": func() error {
+			_, err := b.bank.statement(context.Background(), "ada", messages.StatementRequest{})
+			return err
+		},
+		"books":  func() error { _, err := b.bank.books(context.Background(), "ada", messages.Empty{}); return err },
+		"status": func() error { _, err := b.bank.status(context.Background(), "ada", messages.Empty{}); return err },
+	} {
+		if err := read(); messages.KindOf(err) != messages.NotLeader {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestHoldsLapseOnAnIdleSite: nobody sends anything, and time passes.
+func TestHoldsLapseOnAnIdleSite(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 10)
+	h := hold("h", "ada", 3)
+	h.Expires = 5000
+	b.transfer(h)
+	before := b.bank.Status().Commands
+	b.setClock(4999)
+	b.bank.expire(context.Background())
+	if got := b.bank.Status().Commands; got != before {
+		t.Fatalf("%d commands while nothing is due", got-before)
+	}
+	b.setClock(5000)
+	reserved := func() messages.Credits {
+		return must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}).Reserved
+	}
+	b.eventually("the hold lapses", func() bool { return reserved() == 0 })
+	if got := b.metric("candor_bank_holds_lapsed_total", ""); got != 1 {
+		t.Fatalf("%v holds lapsed by the metric", got)
+	}
+}
+
+// TestRestartFromImage puts a restored ledger behind the running actor.
+func TestRestartFromImage(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 10)
+	b.transfer(hold("h", "ada", 3))
+	hash := b.bank.Hash()
+	image, err := b.box.Image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.bank.machine.Restore(bytes.NewReader(image)); err != nil || b.bank.Hash() != hash {
+		t.Fatalf("restored to another state: %v", err)
+	}
+	if err := b.bank.machine.Restore(bytes.NewReader(image[:len(image)-1])); err == nil || b.bank.Hash() != hash {
+		t.Fatalf("a cut image: %v", err)
+	}
+	if r := b.transfer(hold("h", "ada", 3), post("p", "h", 2)); r[0].Error != nil || r[1].Error != nil {
+		t.Fatalf("%+v", r)
+	}
+	a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	if a.Balance != 8 || a.Reserved != 0 {
+		t.Fatalf("%+v", a)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 1_000_000)
+	many := make([]messages.Transfer, ledger.MaxBatch)
+	for i := range many {
+		many[i] = hold(fmt.Sprintf("h%05d", i), "ada", 1)
+	}
+	before := b.bank.Status().Commands
+	for i, r := range b.transfer(many...) {
+		if r.Error != nil || r.Amount != 1 {
+			t.Fatalf("%d: %+v", i, r)
+		}
+	}
+	if pieces := b.bank.Status().Commands - before; pieces < 4 || pieces > 20 {
+		t.Errorf("%d commands for %d transfers", pieces, len(many))
+	}
+	b.refused(messages.TooLarge, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: append(many, many[0])})
+	for i := range many {
+		many[i].Linked = true
+		many[i].Reason = strings.Repeat("r", ledger.MaxReason)
+	}
+	before = b.bank.Status().Commands
+	b.refused(messages.TooLarge, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: many[:5000]})
+	b.refused(messages.Invalid, "ops", messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "ada", Amount: -1})
+	b.refused(messages.TooLarge, "ops", messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "ada", Amount: messages.MaxCredits + 1})
+	b.refused(messages.Invalid, "ops", messages.VerbMember, messages.MemberRequest{Account: "ada", Member: "Not A Name"})
+	b.refused(messages.TooLarge, "ada", messages.VerbStatement, messages.StatementRequest{Limit: 1001})
+	if got := b.bank.Status().Commands; got != before {
+		t.Errorf("%d refused requests reached the log", got-before)
+	}
+}
+
+// TestSplitKeepsChains cuts only between chains, and loses nothing.
+func TestSplitKeepsChains(t *testing.T) {
+	var ts []messages.Transfer
+	for i := range 4000 {
+		x := hold(fmt.Sprint(i), "ada", 1)
+		x.Linked = i%7 != 6
+		ts = append(ts, x)
+	}
+	pieces, err := split(ts)
+	if err != nil || len(pieces) < 3 {
+		t.Fatalf("%d pieces, %v", len(pieces), err)
+	}
+	i := 0
+	for _, piece := range pieces {
+		for _, x := range piece {
+			if x != ts[i] {
+				t.Fatalf("transfer %d is not in its place", i)
+			}
+			i++
+		}
+		if i < len(ts) && piece[len(piece)-1].Linked {
+			t.Fatalf("a chain is cut after transfer %d", i)
+		}
+	}
+	if i != len(ts) {
+		t.Fatalf("%d of %d transfers", i, len(ts))
+	}
+}
+
+// TestConcurrentCallers send holds and charges at once; the credits are
+// neither lost nor doubled.
+func TestConcurrentCallers(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 1000)
+	var group sync.WaitGroup
+	for caller := range 16 {
+		group.Go(func() {
+			for i := range 20 {
+				id := fmt.Sprintf("%d/%d", caller, i)
+				reply, err := call[messages.TransferReply](b, "$auctioneer", messages.VerbTransfer,
+					messages.TransferRequest{Transfers: []messages.Transfer{hold(id, "ada", 3), post(id+"/c", id, 2)}})
+				if err != nil || reply.Results[0].Error != nil || reply.Results[1].Error != nil {
+					t.Errorf("%s: %+v, %v", id, reply, err)
+				}
+				if _, err := call[messages.BooksReply](b, "ada", messages.VerbBooks, messages.Empty{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	books := must[messages.BooksReply](b, "ada", messages.VerbBooks, messages.Empty{})
+	if a.Balance != 1000-640 || a.Spent != 640 || !books.Balanced || books.Transfers != 641 {
+		t.Fatalf("%+v\n%+v", a, books)
+	}
+}
+
+// TestJSON is what any client can send by hand.
+func TestJSON(t *testing.T) {
+	b := start(t)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ask := func(caller, verb, request string) string {
+		reply, err := b.client.Request(ctx, messages.Subject("here", messages.Bank, verb, caller), []byte(request))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(reply)
+	}
+	ask("ops", messages.VerbGrant, `{"key":"1","account":"ada","amount":12.5}`)
+	ask("$auctioneer", messages.VerbTransfer, `{"transfers":[{"id":"h","kind":"hold","debit":"ada","member":"ada","amount":"2.25"}]}`)
+	if got := ask("ada", messages.VerbAccount, `{}`); !strings.Contains(got, `"available":10.25`) {
+		t.Fatal(got)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 10*c)
+	b.transfer(hold("h", "ada", 4*c), hold("x", "ada", 40*c), hold("y", "nobody", 1))
+	for name, want := range map[[2]string]float64{
+		{"candor_bank_held_credits", ""}:               4,
+		{"candor_bank_issued_credits", ""}:             10,
+		{"candor_bank_pending_holds", ""}:              1,
+		{"candor_bank_open_accounts", ""}:              3,
+		{"candor_bank_refusals_total", "Insufficient"}: 1,
+		{"candor_bank_refusals_total", "NotFound"}:     1,
+		{"candor_bank_transfers_total", ""}:            1,
+		{"candor_bank_commands_total", ""}:             2,
+		{"candor_bank_serving_replicas", ""}:           1,
+		{"candor_bank_request_seconds", "transfer"}:    1,
+		{"candor_bank_holds_lapsed_total", ""}:         0,
+	} {
+		if got := b.metric(name[0], name[1]); got != want {
+			t.Errorf("%s{%s} is %v, want %v", name[0], name[1], got, want)
+		}
+	}
+}
+
+// metric returns the value of a counter or gauge, or the count of a
+// histogram, whose only label, if any, has a value.
+func (b *bed) metric(name, label string) float64 {
+	b.Helper()
+	families, err := b.metrics.Gather()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name && (label == "" || m.GetLabel()[0].GetValue() == label) {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	b.Fatalf("no metric %s{%s}", name, label)
+	return 0
+}
+
+// TestConfig has a row for each thing that Validate refuses; a bank that
+// could not start leaves no metrics behind.
+func TestConfig(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	good := func() Config {
+		return Config{Site: "here", Replica: "a", Bus: bus.NewMemory().Connect("bank"), Metrics: registry,
+			Open: func(m mailbox.Machine) (mailbox.Mailbox, error) { return nil, mailbox.ErrClosed }}
+	}
+	for name, change := range map[string]func(*Config){
+		"site":     func(c *Config) { c.Site = "Not A Name" },
+		"replica":  func(c *Config) { c.Replica = "" },
+		"bus":      func(c *Config) { c.Bus = nil },
+		"open":     func(c *Config) { c.Open = nil },
+		"interval": func(c *Config) { c.ExpiryInterval = -1 },
+		"operator": func(c *Config) { c.Operators = []messages.Name{"$ops"} },
+		"service":  func(c *Config) { c.Services = []messages.Name{"auctioneer"} },
+	} {
+		config := good()
+		change(&config)
+		if _, err := Start(context.Background(), config); err == nil || !strings.Contains(err.Error(), "bank: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for range 2 { // the second would fail if the first had left its metrics
+		if _, err := Start(context.Background(), good()); err == nil || !strings.Contains(err.Error(), "closed") {
+			t.Fatalf("a mailbox that does not open: %v", err)
+		}
+	}
+}

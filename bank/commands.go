@@ -1,0 +1,130 @@
+package bank
+
+import (
+	"context"
+	"time"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// serviceVersion is that of the requests and replies, not of the program.
+const serviceVersion = "1.0.0"
+
+// commandConcurrency is how many commands may wait for the log at once; they
+// share its entries, so many make it no slower.
+const commandConcurrency = 1024
+
+// commands is what the leader alone may answer.
+func (b *Bank) commands() bus.Service {
+	return bus.Service{
+		Name: "candor-bank-commands", Version: serviceVersion, Description: "Changes to the accounts of site " + b.config.Site,
+		Concurrency: commandConcurrency,
+		Endpoints: []bus.Endpoint{
+			endpoint(b, messages.VerbTransfer, b.transfer),
+			endpoint(b, messages.VerbGrant, b.grant),
+			endpoint(b, messages.VerbMember, b.member),
+		},
+	}
+}
+
+// endpoint makes one of a function on typed requests, and times it.
+func endpoint[Req, Rep any](b *Bank, verb string, f func(context.Context, messages.Name, Req) (Rep, error)) bus.Endpoint {
+	seconds := b.metrics.requests.WithLabelValues(verb)
+	handle := bus.Handle(verb, func(ctx context.Context, caller messages.Name, request Req) (Rep, error) {
+		began := time.Now()
+		defer func() { seconds.Observe(time.Since(began).Seconds()) }()
+		return f(ctx, caller, request)
+	})
+	return bus.Endpoint{Name: verb, Subject: messages.Subject(b.config.Site, messages.Bank, verb, "*"), Handle: handle}
+}
+
+// transfer carries out transfers in order. A request that is long is committed
+// in several commands; if the outcome of one is not known, that of the request
+// is not.
+func (b *Bank) transfer(ctx context.Context, caller messages.Name, r messages.TransferRequest) (messages.TransferReply, error) {
+	if !b.services[caller] && !b.operators[caller] {
+		return messages.TransferReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not transfer: only services of the site and operators may", caller)
+	}
+	pieces, err := split(r.Transfers)
+	if err != nil {
+		return messages.TransferReply{}, err
+	}
+	reply := messages.TransferReply{Results: make([]messages.TransferResult, 0, len(r.Transfers))}
+	for _, piece := range pieces {
+		result, err := b.propose(ctx, &ledger.Command{Verb: ledger.Transfers, By: caller, Transfers: piece})
+		if err != nil {
+			return messages.TransferReply{}, err
+		}
+		reply.Results = append(reply.Results, result.Transfers...)
+	}
+	return reply, nil
+}
+
+// Bounds on a command in bytes: a piece of a request is closed where it
+// reaches pieceBytes, and a chain, which cannot be divided, may have
+// chainBytes.
+const (
+	pieceBytes = 128 << 10
+	chainBytes = 768 << 10
+)
+
+// split divides transfers into commands, never within a chain.
+func split(transfers []messages.Transfer) ([][]messages.Transfer, error) {
+	if len(transfers) > ledger.MaxBatch {
+		return nil, messages.Errorf(messages.TooLarge, "%d transfers in one request: send at most %d", len(transfers), ledger.MaxBatch)
+	}
+	var pieces [][]messages.Transfer
+	start, size, chain := 0, 0, 0
+	for i := range transfers {
+		size += ledger.Size(&transfers[i])
+		chain += ledger.Size(&transfers[i])
+		if chain > chainBytes {
+			return nil, messages.Errorf(messages.TooLarge, "transfer %d: its chain takes more than %d bytes; make shorter ones", i, chainBytes)
+		}
+		if transfers[i].Linked {
+			continue
+		}
+		chain = 0
+		if size >= pieceBytes {
+			pieces, start, size = append(pieces, transfers[start:i+1]), i+1, 0
+		}
+	}
+	if start < len(transfers) {
+		pieces = append(pieces, transfers[start:])
+	}
+	return pieces, nil
+}
+
+// operator refuses whoever is not one.
+func (b *Bank) operator(caller messages.Name, what string) error {
+	if b.operators[caller] {
+		return nil
+	}
+	return messages.Errorf(messages.PermissionDenied, "account %q may not %s: ask an operator of the site", caller, what)
+}
+
+// grant issues credits.
+func (b *Bank) grant(ctx context.Context, caller messages.Name, r messages.GrantRequest) (messages.AccountReply, error) {
+	if err := b.operator(caller, "grant credits"); err != nil {
+		return messages.AccountReply{}, err
+	}
+	if err := ledger.CheckGrant(&r); err != nil {
+		return messages.AccountReply{}, err
+	}
+	result, err := b.propose(ctx, &ledger.Command{Verb: ledger.Grant, By: caller, Grant: r})
+	return result.Account, err
+}
+
+// member changes who may spend from a project.
+func (b *Bank) member(ctx context.Context, caller messages.Name, r messages.MemberRequest) (messages.AccountReply, error) {
+	if err := b.operator(caller, "change members"); err != nil {
+		return messages.AccountReply{}, err
+	}
+	if err := ledger.CheckMember(&r); err != nil {
+		return messages.AccountReply{}, err
+	}
+	result, err := b.propose(ctx, &ledger.Command{Verb: ledger.Member, By: caller, Member: r})
+	return result.Account, err
+}

@@ -1,0 +1,73 @@
+package bank
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// Config is one replica of a site's bank.
+type Config struct {
+	Site    messages.Name
+	Replica string
+	Bus     bus.Bus // as the identity "$bank"
+	// Open joins the replica's state to the group's log.
+	Open func(mailbox.Machine) (mailbox.Mailbox, error)
+	// Operators may grant, change members, transfer, and see every account.
+	Operators []messages.Name
+	// Services may transfer and see every account: identities of the site's
+	// actors, such as "$auctioneer".
+	Services []messages.Name
+	// ExpiryInterval is how often the leader looks for holds that are due on a
+	// ledger to which nothing else happens; default 1 s.
+	ExpiryInterval messages.Duration
+	Log            *zap.Logger           // default: none
+	Metrics        prometheus.Registerer // default: nowhere; replicas in one process need a label each
+	Clock          func() messages.Time  // default: the wall clock
+}
+
+// Validate reports the first thing that is wrong or missing.
+func (c *Config) Validate() error {
+	switch {
+	case !messages.ValidName(c.Site):
+		return fmt.Errorf("bank: Site %q is not a valid name", c.Site)
+	case c.Replica == "":
+		return fmt.Errorf("bank: Replica is empty: name the replica")
+	case c.Bus == nil:
+		return fmt.Errorf("bank: Bus is nil: connect one")
+	case c.Open == nil:
+		return fmt.Errorf("bank: Open is nil: give the function that opens the replica's mailbox")
+	case c.ExpiryInterval < 0:
+		return fmt.Errorf("bank: ExpiryInterval %v is negative", c.ExpiryInterval)
+	}
+	for _, name := range c.Operators {
+		if !messages.ValidName(name) {
+			return fmt.Errorf("bank: Operators has %q, which is not a valid name", name)
+		}
+	}
+	for _, name := range c.Services {
+		if !strings.HasPrefix(name, "$") || !messages.ValidName(name[1:]) {
+			return fmt.Errorf("bank: Services has %q, which is not the identity of a service, such as %q", name, messages.ServiceIdentity(messages.Auctioneer))
+		}
+	}
+	return nil
+}
+
+func (c *Config) defaults() {
+	if c.ExpiryInterval == 0 {
+		c.ExpiryInterval = messages.Duration(time.Second)
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	if c.Clock == nil {
+		c.Clock = func() messages.Time { return messages.TimeOf(time.Now()) }
+	}
+}

@@ -1,0 +1,150 @@
+package ledger
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// audit adds up a journal by plain addition, knowing nothing of the rules by
+// which it came about, and notes the first thing that does not add up.
+type audit struct {
+	accounts  map[messages.Name]*standing
+	pending   map[string]messages.Credits
+	transfers uint64
+	fault     string
+}
+
+// Audit recomputes everything from the image's first record and compares it
+// with what the records and the accounts say. It costs about a microsecond
+// for each record.
+func (img *Image) Audit() messages.BooksReply {
+	a := audit{accounts: map[messages.Name]*standing{}, pending: map[string]messages.Credits{}}
+	a.accounts[messages.IssuerAccount] = &standing{}
+	a.accounts[messages.SiteAccount] = &standing{}
+	img.journal.each(func(number uint64, raw []byte) error { //nolint:errcheck // add notes its faults itself
+		a.add(number, raw)
+		return nil
+	})
+	a.compare(img)
+	return a.report(img)
+}
+
+func (a *audit) note(format string, args ...any) {
+	if a.fault == "" {
+		a.fault = fmt.Sprintf(format, args...)
+	}
+}
+
+func (a *audit) add(number uint64, raw []byte) {
+	rec, ok := decodeRecord(raw)
+	switch {
+	case !ok:
+		a.note("record %d cannot be read", number)
+	case rec.what == opened:
+		a.accounts[rec.account] = &standing{}
+	case rec.what == done:
+		a.transfers++
+		a.move(number, &rec)
+	case rec.what == lapsed:
+		a.move(number, &rec)
+	}
+}
+
+// move enters one transfer and checks the standings written beside it.
+func (a *audit) move(number uint64, rec *record) {
+	o := &rec.outcome
+	debit, credit := a.accounts[o.debit], a.accounts[o.credit]
+	if debit == nil || (credit == nil && o.credit != "") {
+		a.note("record %d is of an account that was not opened", number)
+		return
+	}
+	debit.balance -= o.amount
+	debit.reserved += o.held
+	a.settle(number, rec)
+	if credit != nil {
+		credit.balance += o.amount
+		a.expect(number, o.credit, *credit, o.creditAfter)
+	}
+	a.expect(number, o.debit, *debit, o.debitAfter)
+}
+
+// settle enters what a transfer does to a hold, which it must do once.
+func (a *audit) settle(number uint64, rec *record) {
+	o := &rec.outcome
+	switch rec.asked.Kind {
+	case messages.Hold:
+		if _, twice := a.pending[rec.asked.ID]; twice || o.held <= 0 {
+			a.note("record %d makes hold %q twice, or of nothing", number, rec.asked.ID)
+		}
+		a.pending[rec.asked.ID] = o.held
+	case messages.Post, messages.Void:
+		held, pending := a.pending[rec.asked.Pending]
+		if !pending || o.held != -held || o.amount < 0 || o.amount > held {
+			a.note("record %d resolves hold %q, which is not pending or is of %v credits", number, rec.asked.Pending, held)
+		}
+		delete(a.pending, rec.asked.Pending)
+	}
+}
+
+// expect compares a standing with the one written down. Within a chain the
+// books may pass through a standing only once each of its steps is covered,
+// so no account is ever below its limit, not even for a moment.
+func (a *audit) expect(number uint64, name messages.Name, is, written standing) {
+	if is != written {
+		a.note("record %d leaves account %q with balance %v and %v reserved, and the record says %v and %v",
+			number, name, is.balance, is.reserved, written.balance, written.reserved)
+	}
+	if name != messages.IssuerAccount && (is.available() < 0 || is.reserved < 0) {
+		a.note("record %d takes account %q below its limit: balance %v, reserved %v", number, name, is.balance, is.reserved)
+	}
+}
+
+// compare holds the accounts as they stand against what was added up.
+func (a *audit) compare(img *Image) {
+	if len(img.accounts) != len(a.accounts) {
+		a.note("there are %d accounts, and the records open %d", len(img.accounts), len(a.accounts))
+	}
+	for _, stands := range img.accounts {
+		is := a.accounts[stands.name]
+		if is == nil {
+			a.note("account %q was never opened", stands.name)
+		} else if *is != stands.standing {
+			a.note("account %q stands at balance %v and %v reserved, and its records come to %v and %v",
+				stands.name, stands.balance, stands.reserved, is.balance, is.reserved)
+		}
+	}
+	if t := img.totals; t.Holds != len(a.pending) || t.Transfers != a.transfers {
+		a.note("%d holds are pending after %d transfers, and the records come to %d after %d", t.Holds, t.Transfers, len(a.pending), a.transfers)
+	}
+}
+
+// report sums up. The sums cannot overflow unless a fault was noted before,
+// for no balance is negative and all of them were issued within range.
+func (a *audit) report(img *Image) messages.BooksReply {
+	reply := messages.BooksReply{
+		Issued: -a.accounts[messages.IssuerAccount].balance, Holds: len(a.pending),
+		Accounts: len(a.accounts) - 1, Transfers: a.transfers,
+	}
+	for _, stands := range img.accounts {
+		if is := a.accounts[stands.name]; is != nil && stands.name != messages.IssuerAccount {
+			reply.Balances += is.balance
+			reply.Held += is.reserved
+		}
+	}
+	var pending messages.Credits
+	for _, held := range a.pending {
+		pending += held
+	}
+	if reply.Balances != reply.Issued {
+		a.note("the balances sum to %v, and %v were issued", reply.Balances, reply.Issued)
+	}
+	if pending != reply.Held || img.totals.Held != reply.Held {
+		a.note("%v are reserved, and the pending holds are of %v", reply.Held, pending)
+	}
+	reply.Balanced, reply.Message = a.fault == "", a.fault
+	if reply.Balanced {
+		reply.Message = fmt.Sprintf("recomputed from %d records: the balances sum to what was issued, and every hold is backed", img.journal.count)
+	}
+	return reply
+}

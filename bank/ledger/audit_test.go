@@ -1,0 +1,64 @@
+package ledger
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestAuditSeesPlantedFaults plants what a defect of the ledger could leave
+// behind: a checker that never objects shows nothing.
+func TestAuditSeesPlantedFaults(t *testing.T) {
+	for name, plant := range map[string]func(*bed){
+		"a balance changed without a record": func(b *bed) { b.accounts["ada"].balance++ },
+		"credits out of nothing, hidden in two accounts": func(b *bed) {
+			b.accounts["ada"].balance++
+			b.issuer.balance--
+		},
+		"a reservation without a hold": func(b *bed) { b.accounts["ada"].reserved++ },
+		"a hold forgotten":             func(b *bed) { delete(b.holds, "h") },
+		"a total that is off":          func(b *bed) { b.held++ },
+		"an account without a record":  func(b *bed) { b.open("eve") },
+		"a record lost":                func(b *bed) { b.journal = without(b.journal, b.journal.count-1) },
+		"a hold posted twice": func(b *bed) {
+			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Post, Pending: "done", Amount: 5}, debit: b.accounts["ada"], credit: b.accounts["$site"], amount: 5, held: -5}
+			b.move(&s, 1)
+			s.debitAfter, s.creditAfter = s.debit.standing, s.credit.standing
+			b.commit("eve", &s)
+		},
+		"a record that says another standing": func(b *bed) {
+			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: "ada", Credit: "$site", Amount: 5}, debit: b.accounts["ada"], credit: b.accounts["$site"], amount: 5}
+			b.Ledger.do(&s)
+			s.creditAfter.balance++
+			b.commit("eve", &s)
+		},
+		"a balance below zero": func(b *bed) {
+			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: "ada", Credit: "$site", Amount: 500}, debit: b.accounts["ada"], credit: b.accounts["$site"], amount: 500}
+			b.Ledger.do(&s)
+			b.commit("eve", &s)
+		},
+	} {
+		b := newBed(t)
+		b.grant("ada", 100)
+		b.do(held("done", "ada", 5))
+		b.do(post("p", "done", 5))
+		b.do(held("h", "ada", 10))
+		b.balanced()
+		plant(b)
+		if books := b.Capture().Audit(); books.Balanced || books.Message == "" || strings.Contains(books.Message, "recomputed") {
+			t.Errorf("%s: not seen: %+v", name, books)
+		}
+	}
+}
+
+// without is the journal with one record left out.
+func without(j journal, number uint64) (out journal) {
+	j.each(func(n uint64, record []byte) error {
+		if n != number {
+			out.append(record)
+		}
+		return nil
+	})
+	return out
+}

@@ -1,0 +1,124 @@
+package ledger
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// benchLedger has so many accounts with a lot of credits each.
+func benchLedger(b *testing.B, accounts int) (*Ledger, []messages.Name) {
+	l := New()
+	names := make([]messages.Name, accounts)
+	for i := range names {
+		names[i] = fmt.Sprintf("user-%d", i)
+		c := Command{Verb: Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: names[i], Account: names[i], Amount: 1_000_000 * messages.Credit}}
+		if r := l.Apply(c.Encode()); r.Error != nil {
+			b.Fatal(r.Error)
+		}
+	}
+	return l, names
+}
+
+// benchBatch is n transfers as jobs make them: a hold with an expiry, then a
+// charge of a part of it.
+func benchBatch(batch, n int, names []messages.Name) []messages.Transfer {
+	ts := make([]messages.Transfer, 0, n)
+	for i := 0; i < n; i += 2 {
+		name := names[(batch*n+i)*7919%len(names)]
+		id := fmt.Sprintf("%s/%08d-%04d/hold", name, batch, i)
+		ts = append(ts,
+			messages.Transfer{ID: id, Kind: messages.Hold, Debit: name, Member: name, Amount: messages.Credit, Expires: messages.Time(1 << 50), Job: messages.JobID(i)},
+			messages.Transfer{ID: id + "/charge", Kind: messages.Post, Pending: id, Credit: messages.SiteAccount, Amount: messages.Credit / 2, Job: messages.JobID(i), Reason: "budget of a completed job"})
+	}
+	return ts
+}
+
+// BenchmarkApply reports the cost of one transfer, decoding included.
+func BenchmarkApply(b *testing.B) {
+	for _, size := range []int{2, 100, 1000} {
+		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
+			l, names := benchLedger(b, 10_000)
+			commands := make([][]byte, (b.N+size-1)/size)
+			for i := range commands {
+				c := Command{Verb: Transfers, At: 2, By: "$auctioneer", Transfers: benchBatch(i, size, names)}
+				commands[i] = c.Encode()
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for _, c := range commands {
+				if r := l.Apply(c); r.Error != nil || r.Transfers[size-1].Error != nil {
+					b.Fatal(r)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkDecode compares this package's encoding of a batch with that of
+// the wire, per transfer.
+func BenchmarkDecode(b *testing.B) {
+	names := []messages.Name{"alice", "bob"}
+	ts := benchBatch(0, 1000, names)
+	c := Command{Verb: Transfers, At: 2, By: "$auctioneer", Transfers: ts}
+	b.Run("ledger", func(b *testing.B) {
+		data := c.Encode()
+		b.ReportAllocs()
+		for i := 0; i < b.N; i += len(ts) {
+			var d Command
+			if err := d.decode(data, ts); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("wire", func(b *testing.B) {
+		data, err := messages.Marshal(messages.TransferRequest{Transfers: ts}, messages.Msgpack)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for i := 0; i < b.N; i += len(ts) {
+			var d messages.TransferRequest
+			if err := messages.Unmarshal(data, messages.Msgpack, &d); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkImage measures what blocks the ledger (capture), and what does not
+// (audit) or happens at a start (restore), on 200,000 transfers.
+func BenchmarkImage(b *testing.B) {
+	l, names := benchLedger(b, 10_000)
+	for i := range 200 {
+		c := Command{Verb: Transfers, At: 2, By: "$auctioneer", Transfers: benchBatch(i, 1000, names)}
+		l.Apply(c.Encode())
+	}
+	image := encodeImage(b, l)
+	b.Run("capture", func(b *testing.B) {
+		for range b.N {
+			l.Capture()
+		}
+	})
+	b.Run("audit", func(b *testing.B) {
+		for range b.N {
+			if books := l.Capture().Audit(); !books.Balanced {
+				b.Fatal(books.Message)
+			}
+		}
+	})
+	b.Run("restore", func(b *testing.B) {
+		b.ReportMetric(float64(len(image))/210_000, "bytes/record")
+		for range b.N {
+			restore(b, image)
+		}
+	})
+	b.Run("statement", func(b *testing.B) {
+		for range b.N {
+			if _, err := l.Statement(messages.StatementRequest{Account: messages.SiteAccount, After: 150_000}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

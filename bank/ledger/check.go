@@ -1,0 +1,159 @@
+package ledger
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits on the texts of a transfer, in bytes.
+const (
+	MaxID     = 256
+	MaxReason = 512
+	maxName   = 64 // a messages.Name, and '$' before one
+)
+
+// grantPrefix begins the identifiers of grants, which the bank makes from the
+// caller and its key.
+const grantPrefix = "$grant/"
+
+// Check returns what is wrong with a transfer whatever the state of the
+// ledger, or nil. Such a transfer is refused and not remembered.
+func Check(t *messages.Transfer) *messages.Error {
+	if why := checkTexts(t); why != "" {
+		return invalid(t, why)
+	}
+	if t.Amount > messages.MaxCredits {
+		return messages.Errorf(messages.TooLarge, "transfer %q: amount %v is above %v credits, the most of one transfer", clip(t.ID), t.Amount, messages.MaxCredits)
+	}
+	if why := checkKind(t); why != "" {
+		return invalid(t, why)
+	}
+	if t.Debit == messages.IssuerAccount || t.Credit == messages.IssuerAccount {
+		return messages.Errorf(messages.PermissionDenied, "transfer %q: %s only issues, and only by the request \"grant\"", clip(t.ID), messages.IssuerAccount)
+	}
+	return nil
+}
+
+func invalid(t *messages.Transfer, why string) *messages.Error {
+	return messages.Errorf(messages.Invalid, "transfer %q: %s", clip(t.ID), why)
+}
+
+// checkTexts bounds what would be kept for ever.
+func checkTexts(t *messages.Transfer) string {
+	switch {
+	case t.ID == "":
+		return "id is empty: choose one and keep it before sending"
+	case !textual(t.ID, MaxID):
+		return "id must be at most 256 bytes of printable text"
+	case strings.HasPrefix(t.ID, grantPrefix):
+		return "id begins with " + grantPrefix + ", which is the bank's: choose another"
+	case !textual(t.Pending, MaxID):
+		return "pending must be at most 256 bytes of printable text"
+	case !textual(t.Reason, MaxReason):
+		return "reason must be at most 512 bytes of printable text"
+	case len(t.Debit) > maxName || len(t.Credit) > maxName || len(t.Member) > maxName:
+		return "debit, credit and member must be names of accounts, of at most 63 letters"
+	}
+	return ""
+}
+
+// checkKind holds a transfer to what its kind needs and allows.
+func checkKind(t *messages.Transfer) string {
+	switch {
+	case t.Kind > messages.Extend:
+		return "kind is unknown: use posted, hold, post, void or extend"
+	case t.Amount < 0:
+		return "amount is negative: swap debit and credit instead"
+	case t.Expires < 0:
+		return "expires is negative: give an instant, or 0 for never"
+	case resolves(t.Kind):
+		return checkResolution(t)
+	case t.Pending != "":
+		return "pending is only for post, void and extend: leave it empty"
+	case t.Amount == 0:
+		return "amount is 0: give one above 0"
+	case t.Debit == "":
+		return "debit is empty: name the account that pays"
+	case t.Debit == t.Credit:
+		return "debit and credit are the same account: name two"
+	}
+	return checkMaking(t)
+}
+
+// checkMaking is about the fields in which Posted and Hold differ.
+func checkMaking(t *messages.Transfer) string {
+	switch {
+	case t.Kind == messages.Hold && t.Member == "":
+		return "member is empty: name the account on whose word the hold is made"
+	case t.Kind == messages.Posted && t.Credit == "":
+		return "credit is empty: name the account that receives"
+	case t.Kind == messages.Posted && (t.Member != "" || t.Expires != 0):
+		return "member and expires are only for holds: leave them empty"
+	}
+	return ""
+}
+
+// checkResolution is about Post, Void and Extend.
+func checkResolution(t *messages.Transfer) string {
+	switch {
+	case t.Pending == "":
+		return "pending is empty: name the hold"
+	case t.Member != "":
+		return "member is only for holds: leave it empty"
+	case t.Kind != messages.Extend && t.Expires != 0:
+		return "expires is only for hold and extend: leave it 0"
+	case t.Kind != messages.Post && t.Credit != "":
+		return "credit is only for posted, hold and post: leave it empty"
+	}
+	return ""
+}
+
+// checkChain is Check for each transfer of a chain, and for the chain itself;
+// it returns the position of what is wrong.
+func checkChain(chain []messages.Transfer) (int, *messages.Error) {
+	for i := range chain {
+		if err := Check(&chain[i]); err != nil {
+			return i, err
+		}
+	}
+	last := len(chain) - 1
+	if chain[last].Linked {
+		return last, invalid(&chain[last], "it is linked to a next transfer, and there is none: end the chain with one that is not linked")
+	}
+	if last == 0 {
+		return 0, nil
+	}
+	seen := make(map[string]bool, len(chain))
+	for i := range chain {
+		if seen[chain[i].ID] {
+			return i, invalid(&chain[i], "id stands twice in one chain: choose another")
+		}
+		seen[chain[i].ID] = true
+	}
+	return 0, nil
+}
+
+// textual reports whether s can be shown in one line of a statement.
+func textual(s string, most int) bool {
+	if len(s) > most {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c > '~' {
+			return utf8.ValidString(s[i:]) && strings.IndexFunc(s[i:], unicode.IsControl) < 0
+		}
+	}
+	return true
+}
+
+// clip keeps text that a stranger sent short enough to repeat in an error.
+func clip(s string) string {
+	const most = 96
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}

@@ -1,0 +1,104 @@
+package ledger
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestCheck has one row for each rule that a transfer alone can break.
+func TestCheck(t *testing.T) {
+	long := strings.Repeat("x", 600)
+	for name, tc := range map[string]struct {
+		transfer messages.Transfer
+		change   func(*messages.Transfer)
+		want     messages.Kind
+		says     string
+	}{
+		"no id":              {held("", "ada", 1), nil, messages.Invalid, "id is empty"},
+		"long id":            {held(long, "ada", 1), nil, messages.Invalid, "at most 256 bytes"},
+		"id of two lines":    {held("a\nb", "ada", 1), nil, messages.Invalid, "printable"},
+		"id not UTF-8":       {held("a\xff", "ada", 1), nil, messages.Invalid, "printable"},
+		"id of a grant":      {held("$grant/ops/1", "ada", 1), nil, messages.Invalid, "the bank's"},
+		"long reason":        {held("a", "ada", 1), func(x *messages.Transfer) { x.Reason = long }, messages.Invalid, "reason"},
+		"control in reason":  {held("a", "ada", 1), func(x *messages.Transfer) { x.Reason = "caf\u00e9\u0085" }, messages.Invalid, "reason"},
+		"long name":          {held("a", long, 1), nil, messages.Invalid, "names of accounts"},
+		"long pending":       {void("a", long), nil, messages.Invalid, "pending"},
+		"unknown kind":       {held("a", "ada", 1), func(x *messages.Transfer) { x.Kind = 9 }, messages.Invalid, "kind is unknown"},
+		"zero hold":          {held("a", "ada", 0), nil, messages.Invalid, "amount is 0"},
+		"negative hold":      {held("a", "ada", -1), nil, messages.Invalid, "negative"},
+		"2^63":               {held("a", "ada", math.MinInt64), nil, messages.Invalid, "negative"},
+		"enormous":           {held("a", "ada", math.MaxInt64), nil, messages.TooLarge, "most of one transfer"},
+		"just too much":      {post("a", "h", messages.MaxCredits+1), nil, messages.TooLarge, "most of one transfer"},
+		"negative post":      {post("a", "h", -1), nil, messages.Invalid, "negative"},
+		"negative expiry":    {extend("a", "h", -1), nil, messages.Invalid, "expires is negative"},
+		"hold with pending":  {held("a", "ada", 1), func(x *messages.Transfer) { x.Pending = "h" }, messages.Invalid, "pending"},
+		"hold of nobody":     {held("a", "", 1), nil, messages.Invalid, "debit is empty"},
+		"hold of no member":  {held("a", "ada", 1), func(x *messages.Transfer) { x.Member = "" }, messages.Invalid, "member is empty"},
+		"hold for itself":    {held("a", "ada", 1), func(x *messages.Transfer) { x.Credit = "ada" }, messages.Invalid, "same account"},
+		"posted to nobody":   {posted("a", "ada", "", 1), nil, messages.Invalid, "credit is empty"},
+		"posted to itself":   {posted("a", "ada", "ada", 1), nil, messages.Invalid, "same account"},
+		"posted by a member": {posted("a", "ada", "bob", 1), func(x *messages.Transfer) { x.Member = "ada" }, messages.Invalid, "only for holds"},
+		"posted that ends":   {posted("a", "ada", "bob", 1), func(x *messages.Transfer) { x.Expires = 9 }, messages.Invalid, "only for holds"},
+		"post of no hold":    {post("a", "", 1), nil, messages.Invalid, "pending is empty"},
+		"post by a member":   {post("a", "h", 1), func(x *messages.Transfer) { x.Member = "ada" }, messages.Invalid, "only for holds"},
+		"post that ends":     {post("a", "h", 1), func(x *messages.Transfer) { x.Expires = 9 }, messages.Invalid, "expires"},
+		"void to somebody":   {void("a", "h"), func(x *messages.Transfer) { x.Credit = "bob" }, messages.Invalid, "credit"},
+		"issue":              {posted("a", messages.IssuerAccount, "ada", 1), nil, messages.PermissionDenied, "grant"},
+		"hold of the issuer": {held("a", messages.IssuerAccount, 1), nil, messages.PermissionDenied, "grant"},
+		"post to the issuer": {post("a", "h", 1), func(x *messages.Transfer) { x.Credit = messages.IssuerAccount }, messages.PermissionDenied, "grant"},
+	} {
+		if tc.change != nil {
+			tc.change(&tc.transfer)
+		}
+		err := Check(&tc.transfer)
+		if err == nil || err.Kind != tc.want || !strings.Contains(err.Message, tc.says) {
+			t.Errorf("%s: %v, want %v saying %q", name, err, tc.want, tc.says)
+		}
+		if err != nil && len(err.Message) > 512 {
+			t.Errorf("%s: a message of %d bytes", name, len(err.Message))
+		}
+	}
+}
+
+func TestCheckAdmits(t *testing.T) {
+	for _, x := range []messages.Transfer{
+		held("a", "ada", messages.MaxCredits),
+		held(strings.Repeat("é", 128), "ada", 1),
+		posted("a", messages.SiteAccount, "ada", 1),
+		post("a", "h", 0),
+		void("a", "h"),
+		extend("a", "h", 0),
+		extend("a", "h", math.MaxInt64),
+	} {
+		if err := Check(&x); err != nil {
+			t.Errorf("%+v: %v", x, err)
+		}
+	}
+}
+
+func TestCheckGrant(t *testing.T) {
+	good := messages.GrantRequest{Key: "k", Account: "ada", Amount: 1}
+	if err := CheckGrant(&good); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*messages.GrantRequest){
+		"no key":       func(g *messages.GrantRequest) { g.Key = "" },
+		"long key":     func(g *messages.GrantRequest) { g.Key = strings.Repeat("k", 200) },
+		"bank's own":   func(g *messages.GrantRequest) { g.Account = messages.SiteAccount },
+		"no account":   func(g *messages.GrantRequest) { g.Account = "" },
+		"capitals":     func(g *messages.GrantRequest) { g.Account = "Ada" },
+		"zero":         func(g *messages.GrantRequest) { g.Amount = 0 },
+		"negative":     func(g *messages.GrantRequest) { g.Amount = -1 },
+		"enormous":     func(g *messages.GrantRequest) { g.Amount = messages.MaxCredits + 1 },
+		"reason lines": func(g *messages.GrantRequest) { g.Reason = "a\nb" },
+	} {
+		g := good
+		change(&g)
+		if err := CheckGrant(&g); err == nil {
+			t.Errorf("%s: admitted", name)
+		}
+	}
+}

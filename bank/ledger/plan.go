@@ -1,0 +1,155 @@
+package ledger
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// plan checks a transfer against the state. What it returns can be done.
+func (l *Ledger) plan(t *messages.Transfer) (step, *messages.Error) {
+	switch t.Kind {
+	case messages.Posted:
+		return l.planPosted(t)
+	case messages.Hold:
+		return l.planHold(t)
+	}
+	return l.planResolution(t)
+}
+
+func (l *Ledger) planPosted(t *messages.Transfer) (step, *messages.Error) {
+	debit, err := l.find(t.Debit)
+	if err != nil {
+		return step{}, err
+	}
+	credit, err := l.find(t.Credit)
+	if err != nil {
+		return step{}, err
+	}
+	s := step{asked: t, debit: debit, credit: credit, amount: t.Amount, job: t.Job}
+	if err := s.covered(t.Amount); err != nil {
+		return step{}, err
+	}
+	return s, s.fits()
+}
+
+func (l *Ledger) planHold(t *messages.Transfer) (step, *messages.Error) {
+	debit, err := l.find(t.Debit)
+	if err != nil {
+		return step{}, err
+	}
+	if t.Member != debit.name && !debit.has(t.Member) {
+		return step{}, messages.Errorf(messages.PermissionDenied, "%q is not a member of account %q: an operator can make it one", clip(t.Member), debit.name)
+	}
+	if t.Credit != "" {
+		if _, err := l.find(t.Credit); err != nil {
+			return step{}, err
+		}
+	}
+	if t.Expires != 0 && t.Expires <= l.now {
+		return step{}, messages.Errorf(messages.Expired, "hold %q would expire at %v, and it is %v: give a later instant", clip(t.ID), t.Expires, l.now)
+	}
+	s := step{asked: t, debit: debit, held: t.Amount, job: t.Job}
+	if err := s.covered(t.Amount); err != nil {
+		return step{}, err
+	}
+	s.hold = newHold(t, debit)
+	return s, nil
+}
+
+// planResolution plans a Post, Void or Extend.
+func (l *Ledger) planResolution(t *messages.Transfer) (step, *messages.Error) {
+	h, err := l.findHold(t.Pending)
+	if err != nil {
+		return step{}, err
+	}
+	if t.Debit != "" && t.Debit != h.account.name {
+		return step{}, messages.Errorf(messages.PermissionDenied, "hold %q is of account %q, not of %q: leave debit empty, or name the right one", clip(h.id), h.account.name, clip(t.Debit))
+	}
+	s := step{asked: t, debit: h.account, hold: h, job: h.job}
+	if t.Job != 0 {
+		s.job = t.Job
+	}
+	if t.Kind == messages.Post {
+		return l.planPost(s)
+	}
+	if t.Amount != 0 && t.Amount != h.amount {
+		return step{}, messages.Errorf(messages.Invalid, "hold %q is of %v credits, not of %v: leave amount 0, or give all of it", clip(h.id), h.amount, t.Amount)
+	}
+	if t.Kind == messages.Void {
+		s.held = -h.amount
+	} else {
+		s.expires = later(h.expires, t.Expires)
+	}
+	return s, nil
+}
+
+// later returns the later of two expiries, of which 0 is never.
+func later(a, b messages.Time) messages.Time {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return max(a, b)
+}
+
+func (l *Ledger) planPost(s step) (step, *messages.Error) {
+	t, h := s.asked, s.hold
+	if t.Amount > h.amount {
+		return step{}, messages.Errorf(messages.Insufficient, "hold %q is of %v credits: %v cannot be posted from it, post at most what is held", clip(h.id), h.amount, t.Amount)
+	}
+	payee := t.Credit
+	if payee == "" {
+		payee = h.payee
+	}
+	if payee == "" {
+		return step{}, invalid(t, "credit is empty, and the hold names no payee: name the account that receives")
+	}
+	if h.payee != "" && payee != h.payee {
+		return step{}, messages.Errorf(messages.PermissionDenied, "hold %q can only be posted to %q, not to %q", clip(h.id), h.payee, clip(payee))
+	}
+	credit, err := l.find(payee)
+	if err != nil {
+		return step{}, err
+	}
+	if credit == s.debit {
+		return step{}, invalid(t, "credit is the account of the hold: void the hold instead")
+	}
+	s.credit, s.amount, s.held = credit, t.Amount, -h.amount
+	return s, s.fits()
+}
+
+// covered refuses a step whose account has less than amount available. The
+// issuer's has no bound but the range of numbers.
+func (s *step) covered(amount messages.Credits) *messages.Error {
+	a := s.debit
+	if a.issuer() {
+		return nil
+	}
+	if a.available() < amount {
+		return messages.Errorf(messages.Insufficient, "account %q has %v credits available (balance %v, reserved %v), and %v are needed: ask an operator for a grant, or for less",
+			a.name, a.available(), a.balance, a.reserved, amount)
+	}
+	return nil
+}
+
+// fits refuses a step that would take a balance or a total out of range, in
+// which every amount has an opposite: what was issued is minus a balance.
+func (s *step) fits() *messages.Error {
+	less, debited := sum(s.debit.balance, -s.amount)
+	debited = debited && less > math.MinInt64
+	_, credited := sum(s.credit.balance, s.amount)
+	_, spent := sum(s.debit.spent, s.amount)
+	_, granted := sum(s.credit.granted, s.amount)
+	if debited && credited && (spent || s.hold == nil) && (granted || !s.debit.issuer()) {
+		return nil
+	}
+	return messages.Errorf(messages.TooLarge, "moving %v credits from %q to %q would exceed what an account can count: move less",
+		s.amount, s.debit.name, s.credit.name)
+}
+
+// sum adds, and reports false where that overflows.
+func sum(a, b messages.Credits) (messages.Credits, bool) {
+	c := a + b
+	return c, (c > a) == (b > 0)
+}
+

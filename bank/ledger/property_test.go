@@ -1,0 +1,274 @@
+package ledger
+
+import (
+	"bytes"
+	"maps"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestLedgerAgreesWithModel drives the ledger and the model of it with the
+// same random commands, drawn so that identifiers, holds and accounts meet
+// often, and amounts and times stand at their extremes.
+func TestLedgerAgreesWithModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &pair{T: t, ledger: New(), model: newModel()}
+		t.Repeat(map[string]func(*rapid.T){
+			"":          p.check,
+			"grant":     p.grant,
+			"member":    p.member,
+			"transfers": p.transfers,
+			"time":      p.time,
+			"restart":   p.restart,
+		})
+		p.replay()
+	})
+}
+
+type pair struct {
+	*rapid.T
+	ledger   *Ledger
+	model    *model
+	commands [][]byte
+}
+
+// gen draws evenly, which rapid by intent does not; rapid still shrinks the
+// sequence of commands, each of which comes from one drawn seed.
+type gen struct{ *rand.Rand }
+
+func newGen(t *rapid.T) gen {
+	return gen{rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))}
+}
+
+func (g gen) odds(n int) bool { return g.IntN(n) == 0 }
+
+func (g gen) name() messages.Name {
+	if g.odds(20) {
+		return []messages.Name{messages.IssuerAccount, "nobody", "", "Not A Name"}[g.IntN(4)]
+	}
+	return []messages.Name{"ada", "bob", "lab", messages.SiteAccount}[g.IntN(4)]
+}
+
+func (g gen) amount() messages.Credits {
+	if g.odds(12) {
+		return []messages.Credits{0, messages.MaxCredits, messages.MaxCredits + 1, -1, math.MaxInt64, math.MinInt64}[g.IntN(6)]
+	}
+	return messages.Credits(1 + g.IntN(20))
+}
+
+// id is mostly new, and else one of those in use.
+func (g gen) id() string {
+	if g.odds(40) {
+		return []string{"", "$grant/ops/1", "line\nbreak"}[g.IntN(3)]
+	}
+	return strconv.Itoa(g.IntN(300))
+}
+
+func (g gen) when() messages.Time {
+	if g.odds(10) {
+		return []messages.Time{-1, math.MaxInt64, math.MinInt64}[g.IntN(3)]
+	}
+	return messages.Time(g.IntN(150))
+}
+
+func (p *pair) apply(g gen, cmd Command) Result {
+	cmd.At = p.model.now + messages.Time(g.IntN(12)-3)
+	cmd.At = max(cmd.At, 0)
+	data := cmd.Encode()
+	p.commands = append(p.commands, data)
+	p.model.advance(cmd.At)
+	return p.ledger.Apply(data)
+}
+
+func (p *pair) grant(t *rapid.T) {
+	g := newGen(t)
+	r := messages.GrantRequest{Key: strconv.Itoa(g.IntN(30)), Account: g.name(), Amount: g.amount()}
+	if g.odds(5) {
+		r.Amount = messages.MaxCredits // ten of these are too many
+	}
+	result := p.apply(g, Command{Verb: Grant, By: "ops", Grant: r})
+	kind, ok := p.model.grant("ops", r)
+	if sameRefusal(t, "grant", result.Error, kind, ok); ok && result.Account.Account != r.Account {
+		t.Fatalf("grant to %s answered with account %+v", r.Account, result.Account)
+	}
+}
+
+func (p *pair) member(t *rapid.T) {
+	g := newGen(t)
+	m := messages.MemberRequest{Account: g.name(), Member: g.name(), Remove: g.odds(3)}
+	r := p.apply(g, Command{Verb: Member, By: "ops", Member: m})
+	kind, ok := p.model.member(m)
+	sameRefusal(t, "member", r.Error, kind, ok)
+}
+
+func (p *pair) time(t *rapid.T) { p.apply(newGen(t), Command{Verb: Expire}) }
+
+func (p *pair) transfers(t *rapid.T) {
+	g := newGen(t)
+	batch := make([]messages.Transfer, g.IntN(10))
+	for i := range batch {
+		batch[i] = p.transfer(g)
+	}
+	r := p.apply(g, Command{Verb: Transfers, By: "$auctioneer", Transfers: batch})
+	want := p.model.transfers(batch)
+	if r.Error != nil || len(r.Transfers) != len(want) {
+		t.Fatalf("batch of %d: %d results, error %v", len(batch), len(r.Transfers), r.Error)
+	}
+	for i, got := range r.Transfers {
+		if got.Amount != want[i].amount {
+			t.Fatalf("transfer %+v: amount %v, the model says %v", batch[i], got.Amount, want[i].amount)
+		}
+		sameRefusal(t, "transfer "+batch[i].ID, got.Error, want[i].kind, !want[i].failed)
+	}
+}
+
+// transfer draws one that is mostly well formed, and now and then exactly one
+// that was answered before.
+func (p *pair) transfer(g gen) messages.Transfer {
+	x := messages.Transfer{ID: g.id(), Kind: messages.TransferKind(g.IntN(5)), Amount: g.amount(), Linked: g.odds(3)}
+	if before, known := p.model.answers[x.ID]; known && g.odds(2) {
+		if before.asked.Kind == messages.Hold && g.odds(2) {
+			before.asked.Expires = g.when()
+		}
+		return before.asked
+	}
+	if g.odds(60) {
+		x.Kind, x.Reason = messages.Extend+1, "\x00"
+	}
+	odd := g.odds(30) // every field that only other kinds have
+	if x.Kind == messages.Posted || x.Kind == messages.Hold || g.odds(8) || odd {
+		x.Debit = g.name()
+	}
+	if x.Kind == messages.Posted || (x.Kind == messages.Post && !g.odds(3)) || (x.Kind == messages.Hold && g.odds(4)) || odd {
+		x.Credit = g.name()
+	}
+	if x.Kind == messages.Hold || odd {
+		x.Member = x.Debit
+		if g.odds(4) {
+			x.Member = g.name()
+		}
+	}
+	if (x.Kind == messages.Hold || x.Kind == messages.Extend) && !g.odds(3) || odd {
+		x.Expires = g.when()
+	}
+	if resolves(x.Kind) || odd {
+		x.Pending = p.pending(g)
+	}
+	if (x.Kind == messages.Void || x.Kind == messages.Extend) && !g.odds(10) {
+		x.Amount = 0
+	}
+	return x
+}
+
+// pending is mostly a pending hold, and else any identifier.
+func (p *pair) pending(g gen) string {
+	if ids := slices.Sorted(maps.Keys(p.model.pending)); len(ids) > 0 && !g.odds(4) {
+		return ids[g.IntN(len(ids))]
+	}
+	return g.id()
+}
+
+func sameRefusal(t *rapid.T, what string, got *messages.Error, kind messages.Kind, ok bool) {
+	switch {
+	case ok && got != nil:
+		t.Fatalf("%s: refused (%v), and the model did it", what, got)
+	case !ok && got == nil:
+		t.Fatalf("%s: done, and the model refused it as %v", what, kind)
+	case !ok && got.Kind != kind:
+		t.Fatalf("%s: refused as %v, and by the model as %v", what, got, kind)
+	case !ok && got.Message == "":
+		t.Fatalf("%s: refused without a word", what)
+	}
+}
+
+// check compares every account, and what must always hold.
+func (p *pair) check(t *rapid.T) {
+	if len(p.ledger.Accounts()) != len(p.model.balance) || len(p.ledger.holds) != len(p.model.pending) {
+		t.Fatalf("%d accounts and %d holds, the model has %d and %d",
+			len(p.ledger.Accounts()), len(p.ledger.holds), len(p.model.balance), len(p.model.pending))
+	}
+	for _, a := range p.ledger.Accounts() {
+		same := is(a.Balance, p.model.balance[a.Account]) && is(a.Reserved, p.model.reserved(a.Account)) &&
+			is(a.Available, p.model.available(a.Account)) &&
+			is(a.Granted, p.model.granted[a.Account]) && is(a.Spent, p.model.spent[a.Account])
+		if !same {
+			t.Fatalf("%+v, and the model has balance %v, reserved %v", a, p.model.balance[a.Account], p.model.reserved(a.Account))
+		}
+		if a.Account != messages.IssuerAccount && a.Available < 0 {
+			t.Fatalf("%s is below zero", a.Account)
+		}
+	}
+	for id, h := range p.ledger.holds {
+		if h.expires != p.model.pending[id].expires || (h.expires != 0) != (h.place >= 0) {
+			t.Fatalf("hold %s expires at %v (place %d), in the model at %v", id, h.expires, h.place, p.model.pending[id].expires)
+		}
+	}
+	books := p.ledger.Capture().Audit()
+	if !books.Balanced || books.Held != p.ledger.held || books.Issued != books.Balances {
+		t.Fatalf("books: %+v", books)
+	}
+	p.checkStatements(t)
+}
+
+func is(got messages.Credits, want *big.Int) bool { return want.Cmp(big.NewInt(int64(got))) == 0 }
+
+// checkStatements adds up each account's entries.
+func (p *pair) checkStatements(t *rapid.T) {
+	for _, a := range p.ledger.Accounts() {
+		s, err := p.ledger.Statement(messages.StatementRequest{Account: a.Account, Limit: MaxPage})
+		if err != nil || s.More || s.Opening != 0 {
+			t.Fatalf("statement of %s: %+v, %v", a.Account, s, err)
+		}
+		var balance, reserved messages.Credits
+		for _, e := range s.Entries {
+			balance += e.Change
+			reserved += e.Hold
+			if e.Balance != balance || e.Reserved != reserved {
+				t.Fatalf("%s: entry %+v, and the entries before it come to %v, %v", a.Account, e, balance, reserved)
+			}
+		}
+		if balance != a.Balance || reserved != a.Reserved {
+			t.Fatalf("%s: the statement ends with %v, %v: %+v", a.Account, balance, reserved, a)
+		}
+	}
+}
+
+// restart goes on with a ledger restored from an image.
+func (p *pair) restart(t *rapid.T) {
+	before := p.ledger.Hash()
+	image := encodeImage(quiet{}, p.ledger)
+	fresh := New()
+	if err := fresh.Restore(bytes.NewReader(image)); err != nil {
+		t.Fatal(err)
+	}
+	if fresh.Hash() != before || fresh.Totals() != p.ledger.Totals() {
+		t.Fatalf("restored to %+v from %+v", fresh.Totals(), p.ledger.Totals())
+	}
+	p.ledger = fresh
+}
+
+// quiet lets helpers be used inside a rapid action, which has no testing.TB.
+type quiet struct{ testing.TB }
+
+func (quiet) Helper()               {}
+func (quiet) Fatalf(string, ...any) { panic("an image could not be written") }
+
+// replay applies all commands to a second replica, which must come to the
+// same bytes.
+func (p *pair) replay() {
+	second := New()
+	for _, data := range p.commands {
+		second.Apply(slices.Clone(data))
+	}
+	if second.Hash() != p.ledger.Hash() {
+		p.Fatalf("a second replica differs after %d commands", len(p.commands))
+	}
+}

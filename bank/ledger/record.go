@@ -1,0 +1,138 @@
+package ledger
+
+import "github.com/candor-grid/candor/messages"
+
+// what says what a record of the journal is about. The list is append-only.
+type what uint8
+
+const (
+	opened     what = iota + 1 // account was opened
+	membership                 // member was added to account, or removed
+	done                       // asked was carried out
+	refused                    // asked was refused, and is to be refused for ever
+	lapsed                     // hold asked.Pending came to its expiry
+)
+
+// record is one line of the journal in decoded form.
+type record struct {
+	what what
+	at   messages.Time
+	by   messages.Name
+
+	account messages.Name // opened, membership
+	member  messages.Name // membership
+	remove  bool          // membership
+
+	asked   messages.Transfer // done, refused; lapsed: only Kind and Pending
+	outcome outcome           // done, lapsed
+	refusal messages.Error    // refused
+}
+
+// outcome is what a transfer came to.
+type outcome struct {
+	debit  messages.Name
+	credit messages.Name    // "" where credits move nowhere
+	amount messages.Credits // moved from debit to credit
+	held   messages.Credits // change of what is reserved on debit
+	job    messages.JobID
+	// The standing of each account after it.
+	debitAfter, creditAfter standing
+}
+
+// standing is what an account has, and how much of it is set aside.
+type standing struct{ balance, reserved messages.Credits }
+
+func (s standing) available() messages.Credits { return s.balance - s.reserved }
+
+// resolves reports whether a kind acts on an existing hold.
+func resolves(k messages.TransferKind) bool {
+	return k == messages.Post || k == messages.Void || k == messages.Extend
+}
+
+func (w *writer) record(r *record) {
+	w.byte(byte(r.what))
+	w.int(int64(r.at))
+	w.text(r.by)
+	switch r.what {
+	case opened, membership:
+		w.text(r.account)
+		w.text(r.member)
+		w.flag(r.remove)
+	case refused:
+		w.transfer(&r.asked)
+		w.byte(byte(r.refusal.Kind))
+		w.text(r.refusal.Message)
+	case done, lapsed:
+		w.transfer(&r.asked)
+		w.outcome(&r.asked, &r.outcome)
+	}
+}
+
+// outcome writes only what does not follow from the transfer itself.
+func (w *writer) outcome(t *messages.Transfer, o *outcome) {
+	if resolves(t.Kind) {
+		w.text(o.debit)
+		w.text(o.credit)
+		w.int(int64(o.held))
+		w.uint(uint64(o.job))
+	}
+	w.standing(o.debitAfter)
+	if o.credit != "" {
+		w.standing(o.creditAfter)
+	}
+}
+
+func (w *writer) standing(s standing) {
+	w.int(int64(s.balance))
+	w.int(int64(s.reserved))
+}
+
+// decodeRecord reads a record; false if it cannot be one.
+func decodeRecord(b []byte) (record, bool) {
+	r := reader{s: string(b)}
+	rec := record{what: what(r.byte()), at: messages.Time(r.int()), by: r.text()}
+	switch rec.what {
+	case opened, membership:
+		rec.account, rec.member, rec.remove = r.text(), r.text(), r.flag()
+	case refused:
+		r.transfer(&rec.asked)
+		rec.refusal = messages.Error{Kind: messages.Kind(r.byte()), Message: r.text()}
+	case done, lapsed:
+		r.transfer(&rec.asked)
+		r.outcome(&rec.asked, &rec.outcome)
+	default:
+		r.fail()
+	}
+	return rec, r.ok()
+}
+
+func (r *reader) outcome(t *messages.Transfer, o *outcome) {
+	switch t.Kind {
+	case messages.Posted:
+		*o = outcome{debit: t.Debit, credit: t.Credit, amount: t.Amount, job: t.Job}
+	case messages.Hold:
+		*o = outcome{debit: t.Debit, held: t.Amount, job: t.Job}
+	default:
+		*o = outcome{debit: r.text(), credit: r.text(), held: messages.Credits(r.int()), job: messages.JobID(r.uint())}
+	}
+	if t.Kind == messages.Post {
+		o.amount = t.Amount
+	}
+	o.debitAfter = r.standing()
+	if o.credit != "" {
+		o.creditAfter = r.standing()
+	}
+}
+
+func (r *reader) standing() standing {
+	return standing{balance: messages.Credits(r.int()), reserved: messages.Credits(r.int())}
+}
+
+// result is what the maker of a recorded transfer was told.
+func (r *record) result() messages.TransferResult {
+	if r.what == refused {
+		refusal := r.refusal
+		return messages.TransferResult{Error: &refusal}
+	}
+	return messages.TransferResult{Amount: resultAmount(&r.asked, r.outcome.amount, r.outcome.held)}
+}

@@ -1,0 +1,131 @@
+package ledger
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestStatement is one account's story with every kind of entry.
+func TestStatement(t *testing.T) {
+	b := newBed(t)
+	b.grant("ada", 100)
+	b.grant("bob", 10)
+	h := held("h", "ada", 30)
+	h.Job, h.Reason, h.Expires = 7, "job 7", 2000
+	b.do(h)
+	b.do(extend("e", "h", 3000)) // moves nothing: no entry
+	charge := post("c", "h", 20)
+	charge.Reason = "10 minutes of cpu"
+	b.do(charge)
+	b.do(held("v", "ada", 5))
+	b.do(void("w", "v"))
+	b.do(posted("p", "bob", "ada", 4))
+	l := held("l", "ada", 1)
+	l.Expires = 1500
+	b.do(l)
+	b.at = 1500
+	b.command(Command{Verb: Expire})
+	b.refuse(messages.Insufficient, held("no", "ada", 500)) // no entry
+
+	s, err := b.Statement(messages.StatementRequest{Account: "ada"})
+	if err != nil || s.More || s.Opening != 0 {
+		t.Fatalf("%+v %v", s, err)
+	}
+	want := []messages.Entry{
+		{Kind: messages.Posted, Transfer: "$grant/ops/first ada", Other: "$issuer", Change: 100, Balance: 100, Reason: "allocation", At: 1000},
+		{Kind: messages.Hold, Transfer: "h", Hold: 30, Balance: 100, Reserved: 30, Job: 7, Reason: "job 7", At: 1000},
+		{Kind: messages.Post, Transfer: "c", Other: "$site", Change: -20, Hold: -30, Balance: 80, Job: 7, Reason: "10 minutes of cpu", At: 1000},
+		{Kind: messages.Hold, Transfer: "v", Hold: 5, Balance: 80, Reserved: 5, At: 1000},
+		{Kind: messages.Void, Transfer: "w", Hold: -5, Balance: 80, At: 1000},
+		{Kind: messages.Posted, Transfer: "p", Other: "bob", Change: 4, Balance: 84, At: 1000},
+		{Kind: messages.Hold, Transfer: "l", Hold: 1, Balance: 84, Reserved: 1, At: 1000},
+		{Kind: messages.Void, Transfer: "l", Hold: -1, Balance: 84, Reason: lapseReason, At: 1500},
+	}
+	if len(s.Entries) != len(want) {
+		t.Fatalf("%d entries: %+v", len(s.Entries), s.Entries)
+	}
+	for i, e := range s.Entries {
+		if want[i].Number = e.Number; e != want[i] {
+			t.Errorf("entry %d: %+v\nwant %+v", i, e, want[i])
+		}
+	}
+	site, _ := b.Statement(messages.StatementRequest{Account: messages.SiteAccount})
+	if len(site.Entries) != 1 || site.Entries[0].Other != "ada" || site.Entries[0].Change != 20 {
+		t.Errorf("the site's: %+v", site)
+	}
+}
+
+// paged is a ledger in which an account has one entry at each of the times
+// 1001, 1002, …, 1250, the i-th of amount i.
+func paged(t *testing.T) *bed {
+	b := newBed(t)
+	b.grant("bob", 100_000)
+	b.at = 1001
+	b.grant("ada", 1)
+	for i := 2; i <= 250; i++ {
+		b.at++
+		b.do(posted(fmt.Sprint(i), "bob", "ada", messages.Credits(i)))
+	}
+	return b
+}
+
+// TestStatementPages reads the whole history in pages of every size.
+func TestStatementPages(t *testing.T) {
+	b := paged(t)
+	for _, limit := range []int{0, 1, 7, 249, 250, 251, MaxPage} {
+		var balance messages.Credits
+		q := messages.StatementRequest{Account: "ada", Limit: limit}
+		entries := 0
+		for more := true; more; {
+			s, err := b.Statement(q)
+			if err != nil || s.Opening != balance {
+				t.Fatalf("limit %d after %d: opening %v, want %v; %v", limit, q.After, s.Opening, balance, err)
+			}
+			for _, e := range s.Entries {
+				balance += e.Change
+				q.After = e.Number
+			}
+			entries += len(s.Entries)
+			more = s.More
+		}
+		if entries != 250 || balance != 250*251/2 {
+			t.Errorf("limit %d: %d entries come to %v", limit, entries, balance)
+		}
+	}
+}
+
+func TestStatementOfTimes(t *testing.T) {
+	b := paged(t)
+	for _, tc := range []struct {
+		from, to messages.Time
+		opening  messages.Credits
+		entries  int
+	}{
+		{0, 0, 0, 250},
+		{1001, 1002, 0, 1},
+		{1003, 1005, 3, 2}, // 3 and 4
+		{1251, 0, 250 * 251 / 2, 0},
+		{0, 1001, 0, 0},
+		{1200, 1100, 199 * 200 / 2, 0},
+		{1240, 9999, 239 * 240 / 2, 11},
+	} {
+		s, err := b.Statement(messages.StatementRequest{Account: "ada", From: tc.from, To: tc.to, Limit: MaxPage})
+		if err != nil || s.Opening != tc.opening || len(s.Entries) != tc.entries || s.More {
+			t.Errorf("[%d, %d): opening %v, %d entries, more %v, %v; want %v, %d", tc.from, tc.to, s.Opening, len(s.Entries), s.More, err, tc.opening, tc.entries)
+		}
+	}
+}
+
+func TestStatementRefusals(t *testing.T) {
+	b := paged(t)
+	for limit, want := range map[int]messages.Kind{-1: messages.TooLarge, MaxPage + 1: messages.TooLarge} {
+		if _, err := b.Statement(messages.StatementRequest{Account: "ada", Limit: limit}); messages.KindOf(err) != want {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+	if _, err := b.Statement(messages.StatementRequest{Account: "nobody"}); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("nobody's: %v", err)
+	}
+}

@@ -1,0 +1,208 @@
+package ledger
+
+import "github.com/candor-grid/candor/messages"
+
+// step is a transfer that has been checked against the state and can be done,
+// and undone in the reverse order.
+type step struct {
+	asked  *messages.Transfer
+	debit  *account
+	credit *account         // nil: credits move nowhere
+	amount messages.Credits // from debit to credit
+	held   messages.Credits // change of what is reserved on debit
+	hold   *hold            // made, resolved or extended; nil for Posted
+	job    messages.JobID
+	// expires is what Extend swaps with the hold's own.
+	expires messages.Time
+	// The standings right after it was done.
+	debitAfter, creditAfter standing
+}
+
+func (s *step) outcome() outcome {
+	o := outcome{debit: s.debit.name, amount: s.amount, held: s.held, job: s.job, debitAfter: s.debitAfter, creditAfter: s.creditAfter}
+	if s.credit != nil {
+		o.credit = s.credit.name
+	}
+	return o
+}
+
+// transfers carries out a batch, chain by chain.
+func (l *Ledger) transfers(by messages.Name, batch []messages.Transfer) []messages.TransferResult {
+	results := make([]messages.TransferResult, len(batch))
+	for start := 0; start < len(batch); {
+		end := start + 1
+		for end < len(batch) && batch[end-1].Linked {
+			end++
+		}
+		l.chain(by, batch[start:end], results[start:end])
+		start = end
+	}
+	return results
+}
+
+// chain carries out linked transfers, mostly a single one: all or none.
+func (l *Ledger) chain(by messages.Name, chain []messages.Transfer, results []messages.TransferResult) {
+	if culprit, err := checkChain(chain); err != nil {
+		refuseAll(chain, culprit, err, results)
+		return
+	}
+	if l.recallChain(chain, results) {
+		return
+	}
+	steps := l.steps[:0]
+	for i := range chain {
+		s, err := l.plan(&chain[i])
+		if err != nil {
+			l.undoAll(steps)
+			refuseAll(chain, i, err, results)
+			l.rememberRefusals(by, chain, results)
+			return
+		}
+		l.do(&s)
+		steps = append(steps, s)
+	}
+	for i := range steps {
+		l.commit(by, &steps[i])
+		results[i].Amount = steps[i].result()
+	}
+	l.steps = steps
+}
+
+// refuseAll answers every transfer of a chain with the refusal of one.
+func refuseAll(chain []messages.Transfer, culprit int, err *messages.Error, results []messages.TransferResult) {
+	for i := range results {
+		results[i].Error = err
+		if i != culprit {
+			results[i].Error = messages.Errorf(err.Kind, "transfer %q was not done, for it is linked to one that was refused: %s", clip(chain[i].ID), err.Message)
+		}
+	}
+}
+
+func (l *Ledger) undoAll(steps []step) {
+	for i := len(steps) - 1; i >= 0; i-- {
+		l.undo(&steps[i])
+	}
+}
+
+func (l *Ledger) rememberRefusals(by messages.Name, chain []messages.Transfer, results []messages.TransferResult) {
+	for i := range chain {
+		l.known.add(chain[i].ID, l.write(&record{what: refused, at: l.now, by: by, asked: chain[i], refusal: *results[i].Error}, nil, nil))
+	}
+}
+
+// recallChain answers a chain of which some identifier is known; false if
+// none is.
+func (l *Ledger) recallChain(chain []messages.Transfer, results []messages.TransferResult) bool {
+	known := false
+	for i := range chain {
+		known = known || l.recorded(chain[i].ID) != 0
+	}
+	if !known {
+		return false
+	}
+	for i := range chain {
+		results[i] = l.recall(&chain[i])
+	}
+	return true
+}
+
+// recall returns the remembered result of a transfer, or a Conflict.
+func (l *Ledger) recall(t *messages.Transfer) messages.TransferResult {
+	number := l.recorded(t.ID)
+	if number == 0 {
+		return messages.TransferResult{Error: messages.Errorf(messages.Conflict,
+			"transfer %q is new, but is linked to one that was answered before without it: send the chain as it was, or under new identifiers", clip(t.ID))}
+	}
+	rec := l.record(number)
+	if !same(rec.asked, *t) {
+		return messages.TransferResult{Error: messages.Errorf(messages.Conflict,
+			"transfer %q was answered before with other content: choose a new identifier for a new transfer", clip(t.ID))}
+	}
+	return rec.result()
+}
+
+// same reports whether two transfers under one identifier have the same
+// content. When a hold is to expire is counted from the moment of asking and
+// so differs when the same is asked again: the first expiry stands.
+func same(a, b messages.Transfer) bool {
+	if a.Kind == messages.Hold && b.Kind == messages.Hold {
+		a.Expires = b.Expires
+	}
+	return a == b
+}
+
+// do carries out a planned step. It cannot fail.
+func (l *Ledger) do(s *step) {
+	l.move(s, 1)
+	switch s.asked.Kind {
+	case messages.Hold:
+		l.addHold(s.hold)
+	case messages.Post, messages.Void:
+		l.removeHold(s.hold)
+	case messages.Extend:
+		l.swapExpiry(s)
+	}
+	s.debitAfter = s.debit.standing
+	if s.credit != nil {
+		s.creditAfter = s.credit.standing
+	}
+}
+
+// undo takes back the step that was done last.
+func (l *Ledger) undo(s *step) {
+	l.move(s, -1)
+	switch s.asked.Kind {
+	case messages.Hold:
+		l.removeHold(s.hold)
+	case messages.Post, messages.Void:
+		l.addHold(s.hold)
+	case messages.Extend:
+		l.swapExpiry(s)
+	}
+}
+
+func (l *Ledger) swapExpiry(s *step) {
+	s.hold.expires, s.expires = s.expires, s.hold.expires
+	l.expiries.queue(s.hold)
+}
+
+// move changes the accounts as the step says, or with sign −1 back.
+func (l *Ledger) move(s *step, sign messages.Credits) {
+	s.debit.balance -= sign * s.amount
+	s.debit.reserved += sign * s.held
+	if s.credit == nil {
+		return
+	}
+	s.credit.balance += sign * s.amount
+	if s.hold != nil {
+		s.debit.spent += sign * s.amount
+	}
+	if s.debit.issuer() {
+		s.credit.granted += sign * s.amount
+	}
+}
+
+// commit writes down a step that was done, and remembers its identifier.
+func (l *Ledger) commit(by messages.Name, s *step) {
+	debit, credit := s.debit, s.credit
+	if s.amount == 0 && s.held == 0 {
+		debit = nil // an Extend changes no standing
+	}
+	if s.amount == 0 {
+		credit = nil
+	}
+	rec := record{what: done, at: l.now, by: by, asked: *s.asked, outcome: s.outcome()}
+	l.known.add(s.asked.ID, l.write(&rec, debit, credit))
+	l.done++
+}
+
+// result is what the maker of the transfer is told.
+func (s *step) result() messages.Credits { return resultAmount(s.asked, s.amount, s.held) }
+
+// resultAmount is what was moved, or for a hold what was set aside.
+func resultAmount(t *messages.Transfer, moved, held messages.Credits) messages.Credits {
+	if t.Kind == messages.Hold {
+		return held
+	}
+	return moved
+}

@@ -1,0 +1,103 @@
+package bank
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// metrics are one replica's.
+type metrics struct {
+	commands  prometheus.Counter
+	transfers prometheus.Counter
+	refused   *prometheus.CounterVec
+	lapsed    prometheus.Counter
+	requests  *prometheus.HistogramVec
+	serving   prometheus.Gauge
+
+	registry   prometheus.Registerer
+	registered []prometheus.Collector
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		commands: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "candor_bank_commands_total", Help: "Commands applied since this replica started, those replayed from its log too."}),
+		transfers: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "candor_bank_transfers_total", Help: "Transfers answered as done, repeated requests too."}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "candor_bank_refusals_total", Help: "Transfers, grants and changes of membership that were refused, by kind of error."}, []string{"kind"}),
+		lapsed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "candor_bank_holds_lapsed_total", Help: "Holds that came to their expiry."}),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "candor_bank_request_seconds", Help: "Time from a request's arrival in the handler to its answer, by verb.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8)}, []string{"verb"}),
+		serving: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "candor_bank_serving_replicas", Help: "1 while this replica leads its group and serves, 0 otherwise."}),
+	}
+}
+
+// register announces the metrics, and gauges that read the ledger.
+func (m *metrics) register(registry prometheus.Registerer, machine *machine) error {
+	if registry == nil {
+		return nil
+	}
+	m.registry = registry
+	collectors := []prometheus.Collector{m.commands, m.transfers, m.refused, m.lapsed, m.requests, m.serving}
+	for _, c := range append(collectors, ledgerGauges(machine)...) {
+		if err := registry.Register(c); err != nil {
+			return errors.Join(err, m.unregister())
+		}
+		m.registered = append(m.registered, c)
+	}
+	return nil
+}
+
+func (m *metrics) unregister() error {
+	for _, c := range m.registered {
+		m.registry.Unregister(c)
+	}
+	m.registered = nil
+	return nil
+}
+
+func ledgerGauges(machine *machine) []prometheus.Collector {
+	gauge := func(name, help string, value func(ledger.Totals) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "candor_bank_" + name, Help: help}, func() (v float64) {
+			machine.read(func(l *ledger.Ledger) { v = value(l.Totals()) })
+			return v
+		})
+	}
+	return []prometheus.Collector{
+		gauge("open_accounts", "Accounts, the bank's own too.", func(t ledger.Totals) float64 { return float64(t.Accounts) }),
+		gauge("pending_holds", "Holds that are pending.", func(t ledger.Totals) float64 { return float64(t.Holds) }),
+		gauge("held_credits", "Credits that pending holds set aside.", func(t ledger.Totals) float64 { return t.Held.Float() }),
+		gauge("issued_credits", "Credits that were ever issued.", func(t ledger.Totals) float64 { return t.Issued.Float() }),
+		gauge("journal_records", "Records of the ledger's journal.", func(t ledger.Totals) float64 { return float64(t.Records) }),
+	}
+}
+
+// count counts what a command came to.
+func (m *metrics) count(r *ledger.Result) {
+	m.commands.Inc()
+	m.lapsed.Add(float64(r.Lapsed))
+	m.refuse(r.Error)
+	done := 0
+	for i := range r.Transfers {
+		if r.Transfers[i].Error == nil {
+			done++
+		} else {
+			m.refuse(r.Transfers[i].Error)
+		}
+	}
+	m.transfers.Add(float64(done))
+}
+
+func (m *metrics) refuse(err *messages.Error) {
+	if err != nil {
+		m.refused.WithLabelValues(err.Kind.String()).Inc()
+	}
+}

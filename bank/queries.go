@@ -1,0 +1,139 @@
+package bank
+
+import (
+	"context"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// maxListed is the most accounts that one reply lists.
+const maxListed = 10_000
+
+// queries is what anybody may ask, each about what they may see.
+func (b *Bank) queries() bus.Service {
+	return bus.Service{
+		Name: "candor-bank", Version: serviceVersion, Description: "Accounts of site " + b.config.Site, Discoverable: true,
+		Endpoints: []bus.Endpoint{
+			endpoint(b, messages.VerbAccount, b.account),
+			endpoint(b, messages.VerbAccounts, b.accounts),
+			endpoint(b, messages.VerbStatement, b.statement),
+			endpoint(b, messages.VerbBooks, b.books),
+			endpoint(b, messages.VerbStatus, b.status),
+		},
+	}
+}
+
+// seesAll reports whether a caller may see every account.
+func (b *Bank) seesAll(caller messages.Name) bool { return b.operators[caller] || b.services[caller] }
+
+// readAccount has f read an account if the caller may see it. Whoever may not
+// is not told whether it exists.
+func (b *Bank) readAccount(ctx context.Context, caller, name messages.Name, f func(*ledger.Ledger) error) error {
+	if err := b.verify(ctx); err != nil {
+		return err
+	}
+	var err error
+	b.machine.read(func(l *ledger.Ledger) {
+		if !b.seesAll(caller) && !l.MayUse(caller, name) {
+			err = messages.Errorf(messages.PermissionDenied, "account %q may not see that account: it is neither its own nor one it is a member of", caller)
+			return
+		}
+		err = f(l)
+	})
+	return err
+}
+
+// own puts the caller's own account for one that is not named.
+func own(caller, name messages.Name) messages.Name {
+	if name == "" {
+		return caller
+	}
+	return name
+}
+
+func (b *Bank) account(ctx context.Context, caller messages.Name, r messages.AccountRequest) (reply messages.AccountReply, err error) {
+	name := own(caller, r.Account)
+	err = b.readAccount(ctx, caller, name, func(l *ledger.Ledger) (err error) {
+		reply, err = l.Account(name)
+		return err
+	})
+	return reply, err
+}
+
+func (b *Bank) statement(ctx context.Context, caller messages.Name, r messages.StatementRequest) (reply messages.StatementReply, err error) {
+	r.Account = own(caller, r.Account)
+	err = b.readAccount(ctx, caller, r.Account, func(l *ledger.Ledger) (err error) {
+		reply, err = l.Statement(r)
+		return err
+	})
+	return reply, err
+}
+
+func (b *Bank) accounts(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.AccountsReply, err error) {
+	if err := b.verify(ctx); err != nil {
+		return reply, err
+	}
+	b.machine.read(func(l *ledger.Ledger) {
+		if !b.seesAll(caller) {
+			reply.Accounts = l.AccountsOf(caller)
+			return
+		}
+		if n := l.Totals().Accounts; n > maxListed {
+			err = messages.Errorf(messages.TooLarge, "there are %d accounts, more than one reply lists: ask for one by its name", n)
+			return
+		}
+		reply.Accounts = l.Accounts()
+	})
+	return reply, err
+}
+
+func (b *Bank) books(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.BooksReply, error) {
+	if err := b.verify(ctx); err != nil {
+		return messages.BooksReply{}, err
+	}
+	return b.auditor.audit(ctx, b.machine)
+}
+
+func (b *Bank) status(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.StatusReply, error) {
+	if err := b.verify(ctx); err != nil {
+		return messages.StatusReply{}, err
+	}
+	s := b.box.Status()
+	return messages.StatusReply{
+		Actor: messages.Bank, Site: b.config.Site, Replica: b.config.Replica,
+		Leader: s.Leader, Term: s.Term, Applied: s.Applied, Replicas: s.Replicas,
+	}, nil
+}
+
+// auditor recomputes the books, one caller at a time, and not again while
+// they are as they were: anybody may ask for it, and it reads everything.
+type auditor struct {
+	turn    chan struct{} // holds one token while nobody audits
+	records uint64
+	reply   messages.BooksReply
+}
+
+func newAuditor() auditor {
+	a := auditor{turn: make(chan struct{}, 1)}
+	a.turn <- struct{}{}
+	return a
+}
+
+// audit takes an image after its turn has come, so that the reply shows all
+// that was committed when the caller asked.
+func (a *auditor) audit(ctx context.Context, m *machine) (messages.BooksReply, error) {
+	select {
+	case <-a.turn:
+		defer func() { a.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return messages.BooksReply{}, messages.Errorf(messages.Unavailable, "the books are being recomputed for others; ask again")
+	}
+	var image *ledger.Image
+	m.read(func(l *ledger.Ledger) { image = l.Capture() })
+	if !a.reply.Balanced || image.Records() != a.records {
+		a.records, a.reply = image.Records(), image.Audit()
+	}
+	return a.reply, nil
+}

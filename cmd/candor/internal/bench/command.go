@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// measurement is one `candor bench NAME`.
+type measurement struct {
+	name, short string
+	run         func(ctx context.Context, c *cobra.Command) (any, error)
+	flags       func(c *cobra.Command)
+}
+
+var measurements = []measurement{
+	{"latency", "Time from a submission to its started process, on an idle site", latency, latencyFlags},
+	{"dispatch", "Tasks claimed, finished and durable in a second, without processes", dispatch, dispatchFlags},
+	{"processes", "Real processes through the whole path, against a bare fork, exec and wait", processes, processesFlags},
+	{"wake", "Claims that a thousand idle agents make for one task, and for a thousand", wake, nil},
+	{"scale", "A site with many agents connected and many jobs waiting", scale, scaleFlags},
+}
+
+// Command returns `candor bench`.
+func Command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure this machine's Candor",
+		Long: "Measure Candor on this machine: a whole site in one process, three durable replicas of each actor.\n" +
+			"Figures vary with what else the machine does; compare ratios, or runs side by side.",
+		Example: "  candor bench latency\n  candor bench dispatch --json",
+	}
+	for _, m := range measurements {
+		c := &cobra.Command{Use: m.name, Short: m.short, Args: cobra.NoArgs, Example: "  candor bench " + m.name + " --json",
+			RunE: func(c *cobra.Command, _ []string) error {
+				result, err := m.run(c.Context(), c)
+				if err != nil {
+					return err
+				}
+				return show(c, result)
+			}}
+		c.Flags().Bool("json", false, "print the result as JSON")
+		if m.flags != nil {
+			m.flags(c)
+		}
+		root.AddCommand(c)
+	}
+	return root
+}
+
+// show prints a result: a struct of numbers and of such structs.
+func show(c *cobra.Command, result any) error {
+	if asJSON, err := c.Flags().GetBool("json"); err == nil && asJSON {
+		out, err := json.Marshal(result)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(c.OutOrStdout(), string(out))
+		return err
+	}
+	return list(c.OutOrStdout(), "", reflect.ValueOf(result))
+}
+
+func list(w io.Writer, prefix string, v reflect.Value) error {
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		f := v.Field(i)
+		var err error
+		if f.Kind() == reflect.Struct {
+			err = list(w, prefix+name+".", f)
+		} else {
+			_, err = fmt.Fprintf(w, "%-34s %v\n", prefix+name, f.Interface())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+type latencyResult struct {
+	SubmitToStart struct {
+		P50 float64 `json:"p50"`
+		P99 float64 `json:"p99"`
+		Max float64 `json:"max"`
+	} `json:"submit_to_start_ms"`
+	Jobs int `json:"jobs"`
+}
+
+func latencyFlags(c *cobra.Command) {
+	c.Flags().Int("jobs", 500, "jobs to submit, one after the other")
+}
+
+// latency submits one job at a time to an idle site of four nodes, and takes
+// the time from the request to the moment the process has been started.
+func latency(ctx context.Context, c *cobra.Command) (any, error) {
+	jobs, err := c.Flags().GetInt("jobs")
+	if err != nil || jobs < 1 {
+		return nil, messages.Errorf(messages.Invalid, "--jobs: must be at least 1")
+	}
+	started := make(chan time.Time, 1)
+	g, err := open(ctx, 4, 2, func(dir string, node messages.Name) (runner.Runner, error) {
+		real, err := processRunner(dir, node)
+		return watched{real, func() { started <- time.Now() }}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer g.stop()
+	var ms []float64
+	for range jobs {
+		began := time.Now()
+		id, err := g.submit(ctx, 1, "/bin/true")
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case at := <-started:
+			ms = append(ms, at.Sub(began).Seconds()*1e3)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if _, err := g.done(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	r := latencyResult{Jobs: jobs}
+	r.SubmitToStart.P50, r.SubmitToStart.P99, r.SubmitToStart.Max = quantile(ms, 0.5), quantile(ms, 0.99), quantile(ms, 1)
+	return r, nil
+}
+
+// watched runs real processes and tells after each has been started.
+type watched struct {
+	runner.Runner
+	tell func()
+}
+
+func (w watched) Start(task runner.Task, done func(messages.Finished)) runner.Process {
+	p := w.Runner.Start(task, done)
+	w.tell()
+	return p
+}

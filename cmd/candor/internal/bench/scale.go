@@ -1,0 +1,152 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+type scaleResult struct {
+	Agents             int     `json:"agents"`
+	JobsWaiting        int     `json:"jobs_waiting"`
+	ConnectSeconds     float64 `json:"connect_seconds"`
+	SubmissionsPerSec  float64 `json:"submissions_per_second"`
+	TasksPerSecond     float64 `json:"tasks_per_second"` // dispatched while the jobs wait
+	BytesPerArrival    float64 `json:"vector_bytes_per_arrival"`
+	VectorsPerArrival  float64 `json:"vectors_per_arrival"`
+	HeapBytes          uint64  `json:"heap_bytes"`
+	SystemBytes        uint64  `json:"system_bytes"`
+	AllocationMillis   float64 `json:"allocation_ms"` // mean while the jobs arrived
+	DispatchedInSample int     `json:"dispatched_in_sample"`
+}
+
+func scaleFlags(c *cobra.Command) {
+	c.Flags().Int("agents", 10_000, "agents of one slot to connect")
+	c.Flags().Int("jobs", 100_000, "jobs to let wait")
+}
+
+// scale connects many agents, keeps every slot busy, lets jobs pile up, and
+// then lets tasks end so that the site has to dispatch among all of them.
+func scale(ctx context.Context, c *cobra.Command) (any, error) {
+	agents, err := positive(c, "agents")
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := positive(c, "jobs")
+	if err != nil {
+		return nil, err
+	}
+	r := scaleResult{Agents: agents}
+	gate := &gated{}
+	began := time.Now()
+	g, err := open(ctx, agents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil })
+	if err != nil {
+		return nil, err
+	}
+	defer g.stop()
+	r.ConnectSeconds = time.Since(began).Seconds()
+	full := gate.wait(agents)
+	if _, err := g.submit(ctx, agents, "/bin/true"); err != nil {
+		return nil, err
+	}
+	if err := wait(ctx, full); err != nil {
+		return nil, err
+	}
+	if err := g.pileUp(ctx, jobs, &r); err != nil {
+		return nil, err
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	r.HeapBytes, r.SystemBytes = memory.HeapAlloc, memory.Sys
+	began = time.Now()
+	again := gate.wait(agents)
+	gate.release()
+	if err := wait(ctx, again); err != nil {
+		return nil, err
+	}
+	r.DispatchedInSample = agents
+	r.TasksPerSecond = float64(agents) / time.Since(began).Seconds()
+	return r, nil
+}
+
+func wait(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pileUp submits jobs of one task that find no slot, and takes what their
+// arrival costs.
+func (g *grid) pileUp(ctx context.Context, jobs int, r *scaleResult) error {
+	names := []string{"candor_auctioneer_vector_bytes_total", "candor_auctioneer_vectors_total"}
+	var before, after [2]float64
+	var err error
+	for i, n := range names {
+		if before[i], err = g.metric(n); err != nil {
+			return err
+		}
+	}
+	began := time.Now()
+	if err := g.submitMany(ctx, jobs); err != nil {
+		return err
+	}
+	r.JobsWaiting, r.SubmissionsPerSec = jobs, float64(jobs)/time.Since(began).Seconds()
+	for i, n := range names {
+		if after[i], err = g.metric(n); err != nil {
+			return err
+		}
+	}
+	r.BytesPerArrival = (after[0] - before[0]) / float64(jobs)
+	r.VectorsPerArrival = (after[1] - before[1]) / float64(jobs)
+	r.AllocationMillis, err = g.allocation()
+	return err
+}
+
+// submitMany submits jobs from 64 clients at a time.
+func (g *grid) submitMany(ctx context.Context, jobs int) error {
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	var running sync.WaitGroup
+	for range 64 {
+		running.Go(func() {
+			for i := next.Add(1); i <= int64(jobs) && failed.Load() == nil; i = next.Add(1) {
+				if _, err := g.submitKey(ctx, fmt.Sprint("many-", i), 1, "/bin/true"); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// allocation is the mean time of an allocation, in milliseconds.
+func (g *grid) allocation() (float64, error) {
+	families, err := g.Gatherer().Gather()
+	if err != nil {
+		return 0, err
+	}
+	sum, count := 0.0, uint64(0)
+	for _, f := range families {
+		if f.GetName() == "candor_auctioneer_allocation_seconds" {
+			for _, m := range f.GetMetric() {
+				sum, count = sum+m.GetHistogram().GetSampleSum(), count+m.GetHistogram().GetSampleCount()
+			}
+		}
+	}
+	return sum / float64(max(count, 1)) * 1e3, nil
+}

@@ -1,0 +1,143 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+const (
+	account = "bench"
+	class   = "cpu"
+)
+
+// grid is a site under measurement and a user of it.
+type grid struct {
+	*embedded.Site
+	bus  bus.Bus
+	stop func()
+	keys int
+}
+
+// makeRunner makes the runner of a node, with a directory to keep things in.
+type makeRunner func(dir string, node messages.Name) (runner.Runner, error)
+
+// processRunner runs real processes.
+func processRunner(dir string, node messages.Name) (runner.Runner, error) {
+	return runner.NewProcesses(runner.Config{Site: "bench", Node: node, Dir: filepath.Join(dir, "run", node)})
+}
+
+// instantRunner runs nothing: a task is over as it begins.
+func instantRunner(string, messages.Name) (runner.Runner, error) { return runner.Instant{}, nil }
+
+// open starts a site of some nodes with the same slots.
+func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) {
+	dir, err := os.MkdirTemp("", "candor-bench-")
+	if err != nil {
+		return nil, err
+	}
+	c := embedded.Default()
+	c.State, c.Listen, c.DefaultAccount = dir, "127.0.0.1:0", account
+	c.Accounts = []embedded.Account{{Name: account, Grant: 1e9 * messages.Credit}}
+	c.Markets = []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{class}}}
+	c.Nodes = embedded.NodesAlike(nodes, embedded.Slots{{Class: class, Slots: slots}})
+	site, err := embedded.Start(ctx, c, embedded.Options{
+		Metrics: true, Runner: func(node messages.Name) (runner.Runner, error) { return run(dir, node) }})
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	g := &grid{Site: site, stop: func() { _ = site.Close(); _ = os.RemoveAll(dir) }}
+	if g.bus, err = site.Connect(account); err != nil {
+		g.stop()
+		return nil, err
+	}
+	return g, nil
+}
+
+// submit takes a job of so many tasks to the site.
+func (g *grid) submit(ctx context.Context, tasks int, command ...string) (messages.JobID, error) {
+	g.keys++
+	return g.submitKey(ctx, fmt.Sprint(g.keys), tasks, command...)
+}
+
+func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...string) (messages.JobID, error) {
+	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{
+		Key: key,
+		Spec: messages.JobSpec{Name: "bench", Budget: messages.Credit, Stages: []messages.Stage{
+			{Name: "work", Class: class, Tasks: tasks, Command: command}}},
+	})
+	return r.Job, err
+}
+
+func (g *grid) subject(verb string) string {
+	return messages.Subject(g.Info().Site, messages.Auctioneer, verb, account)
+}
+
+// done waits until a job has ended, and fails if it has not completed.
+func (g *grid) done(ctx context.Context, id messages.JobID) (messages.JobDetail, error) {
+	for {
+		j, err := bus.Call[messages.JobDetail](ctx, g.bus, g.subject(messages.VerbJob), messages.JobRequest{Job: id})
+		switch {
+		case err != nil:
+			return j, err
+		case j.State == messages.Completed:
+			return j, nil
+		case j.State.Final():
+			return j, fmt.Errorf("job %d is %v: %s", id, j.State, j.Reason)
+		}
+		if err := pause(ctx, 5*time.Millisecond); err != nil {
+			return j, err
+		}
+	}
+}
+
+// entries is the number of log entries that the auctioneer has applied.
+func (g *grid) entries() uint64 {
+	most := uint64(0)
+	for _, s := range g.Status(messages.Auctioneer) {
+		most = max(most, s.Entries)
+	}
+	return most
+}
+
+// metric sums a counter over all replicas.
+func (g *grid) metric(name string) (sum float64, err error) {
+	families, err := g.Gatherer().Gather()
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum, nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// quantile returns the q-quantile of values, which it sorts.
+func quantile(values []float64, q float64) float64 {
+	slices.Sort(values)
+	return values[min(len(values)-1, int(q*float64(len(values))))]
+}

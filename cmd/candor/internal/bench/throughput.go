@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+type dispatchResult struct {
+	TasksPerSecond float64 `json:"tasks_per_second"`
+	LogEntries     uint64  `json:"log_entries"`
+	Tasks          int     `json:"tasks"`
+}
+
+func dispatchFlags(c *cobra.Command) {
+	c.Flags().Int("tasks", 200_000, "tasks to run")
+	c.Flags().Int("jobs", 16, "jobs they belong to")
+}
+
+// dispatch runs tasks that do nothing on 64 agents of 16 slots, and takes the
+// time from the first submission until every job has completed and is paid for.
+func dispatch(ctx context.Context, c *cobra.Command) (any, error) {
+	tasks, err := positive(c, "tasks")
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := positive(c, "jobs")
+	if err != nil {
+		return nil, err
+	}
+	g, err := open(ctx, 64, 16, instantRunner)
+	if err != nil {
+		return nil, err
+	}
+	defer g.stop()
+	entries, began := g.entries(), time.Now()
+	if err := g.all(ctx, jobs, tasks/jobs); err != nil {
+		return nil, err
+	}
+	n := tasks / jobs * jobs
+	return dispatchResult{float64(n) / time.Since(began).Seconds(), g.entries() - entries, n}, nil
+}
+
+// all submits jobs and waits for every one.
+func (g *grid) all(ctx context.Context, jobs, tasks int, command ...string) error {
+	if len(command) == 0 {
+		command = []string{"/bin/true"}
+	}
+	var ids []messages.JobID
+	for range jobs {
+		id, err := g.submit(ctx, tasks, command...)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	for _, id := range ids {
+		if _, err := g.done(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func positive(c *cobra.Command, flag string) (int, error) {
+	n, err := c.Flags().GetInt(flag)
+	if err == nil && n < 1 {
+		err = messages.Errorf(messages.Invalid, "--%s: must be at least 1", flag)
+	}
+	return n, err
+}
+
+type processesResult struct {
+	TasksPerSecond    float64 `json:"tasks_per_second"`
+	ForkExecPerSecond float64 `json:"forkexec_per_second"`
+	Ratio             float64 `json:"ratio"`
+}
+
+func processesFlags(c *cobra.Command) {
+	c.Flags().Int("tasks", 6_000, "processes to run each way, in rounds")
+	c.Flags().Int("rounds", 3, "rounds, in which both ways alternate")
+	c.Flags().Int("parallel", 8, "processes at a time")
+}
+
+// processes runs /bin/true through the whole path and in a bare loop of fork,
+// exec and wait with the same parallelism, in alternating rounds.
+func processes(ctx context.Context, c *cobra.Command) (any, error) {
+	tasks, err := positive(c, "tasks")
+	if err != nil {
+		return nil, err
+	}
+	rounds, err := positive(c, "rounds")
+	if err != nil {
+		return nil, err
+	}
+	parallel, err := positive(c, "parallel")
+	if err != nil {
+		return nil, err
+	}
+	g, err := open(ctx, 1, parallel, processRunner)
+	if err != nil {
+		return nil, err
+	}
+	defer g.stop()
+	var whole, bare time.Duration
+	for range rounds {
+		began := time.Now()
+		if err := forkExec(tasks/rounds, parallel); err != nil {
+			return nil, err
+		}
+		bare += time.Since(began)
+		began = time.Now()
+		if err := g.all(ctx, 1, tasks/rounds); err != nil {
+			return nil, err
+		}
+		whole += time.Since(began)
+	}
+	n := float64(tasks / rounds * rounds)
+	r := processesResult{TasksPerSecond: n / whole.Seconds(), ForkExecPerSecond: n / bare.Seconds()}
+	r.Ratio = r.TasksPerSecond / r.ForkExecPerSecond
+	return r, nil
+}
+
+// forkExec starts and waits for n processes, some at a time.
+func forkExec(n, parallel int) error {
+	var left atomic.Int64
+	var failed atomic.Pointer[error]
+	var running sync.WaitGroup
+	left.Store(int64(n))
+	for range parallel {
+		running.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := startAndWait(); err != nil {
+					failed.Store(&err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func startAndWait() error {
+	p, err := os.StartProcess("/bin/true", []string{"/bin/true"}, &os.ProcAttr{Env: []string{}})
+	if err != nil {
+		return err
+	}
+	_, err = p.Wait()
+	return err
+}

@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+const idleAgents = 1000
+
+type wakeResult struct {
+	IdleAgents         int `json:"idle_agents"`
+	ClaimsFor1Task     int `json:"claims_for_1_task"`
+	ClaimsFor1000Tasks int `json:"claims_for_1000_tasks"`
+}
+
+// wake counts the claims that a thousand idle agents of one slot make until
+// one task has started, and until a thousand have. Tasks stay until all have
+// started, so that no slot claims twice.
+func wake(ctx context.Context, _ *cobra.Command) (any, error) {
+	gate := &gated{}
+	g, err := open(ctx, idleAgents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil })
+	if err != nil {
+		return nil, err
+	}
+	defer g.stop()
+	r := wakeResult{IdleAgents: idleAgents}
+	if r.ClaimsFor1Task, err = g.claimsFor(ctx, gate, 1); err != nil {
+		return nil, err
+	}
+	r.ClaimsFor1000Tasks, err = g.claimsFor(ctx, gate, idleAgents)
+	return r, err
+}
+
+// claimsFor counts the claims made for a job until all of its tasks have
+// started and the stragglers' claims are in.
+func (g *grid) claimsFor(ctx context.Context, gate *gated, tasks int) (int, error) {
+	const claims = "candor_auctioneer_claims_total"
+	before, err := g.metric(claims)
+	if err != nil {
+		return 0, err
+	}
+	started := gate.wait(tasks)
+	id, err := g.submit(ctx, tasks, "/bin/true")
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-started:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if err := pause(ctx, 500*time.Millisecond); err != nil {
+		return 0, err
+	}
+	after, err := g.metric(claims)
+	if err != nil {
+		return 0, err
+	}
+	gate.release()
+	_, err = g.done(ctx, id)
+	return int(after - before), err
+}
+
+// gated is a runner whose tasks end when they are released.
+type gated struct {
+	mu      sync.Mutex
+	want    int
+	started chan struct{}
+	ends    []func()
+}
+
+// wait returns a channel that is closed when n tasks have started.
+func (g *gated) wait(n int) <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.want, g.started = n, make(chan struct{})
+	return g.started
+}
+
+// Start holds a task until release.
+func (g *gated) Start(task runner.Task, done func(messages.Finished)) runner.Process {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	began := messages.TimeOf(time.Now())
+	g.ends = append(g.ends, func() {
+		done(messages.Finished{Attempt: task.Attempt, Started: began, Ended: messages.TimeOf(time.Now())})
+	})
+	if len(g.ends) == g.want {
+		close(g.started)
+	}
+	return held{}
+}
+
+func (g *gated) release() {
+	g.mu.Lock()
+	ends := g.ends
+	g.ends, g.want = nil, 0
+	g.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+}
+
+// Close implements runner.Runner.
+func (g *gated) Close() error {
+	g.release()
+	return nil
+}
+
+// held is a task that ends when its gate says so.
+type held struct{}
+
+func (held) Stop(time.Duration) {}

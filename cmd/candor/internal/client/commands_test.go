@@ -1,0 +1,322 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// fullSite answers every query with the replies of the view tests.
+func fullSite(t *testing.T) *fakeSite {
+	s := newSite(t)
+	a, b := messages.Auctioneer, messages.Bank
+	answer(s, a, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { r := someJobs(); r.More = false; return r, nil })
+	reply(s, a, messages.VerbJob, someJob())
+	reply(s, a, messages.VerbWhy, someWhy())
+	reply(s, a, messages.VerbCancel, messages.CancelReply{Job: 103, State: messages.Running})
+	answer(s, a, messages.VerbNodes, func(messages.Empty) (messages.NodesReply, error) { return someNodes(), nil })
+	answer(s, a, messages.VerbMarkets, func(messages.Empty) (messages.MarketsReply, error) { return someMarkets(), nil })
+	answer(s, b, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, messages.VerbAccounts, func(messages.Empty) (messages.AccountsReply, error) {
+		return messages.AccountsReply{Accounts: []messages.AccountReply{someAccount(), {Account: "$site"}}}, nil
+	})
+	answer(s, b, messages.VerbStatement, func(messages.StatementRequest) (messages.StatementReply, error) {
+		r := someStatement()
+		r.More = false
+		return r, nil
+	})
+	answer(s, b, messages.VerbGrant, func(messages.GrantRequest) (messages.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, messages.VerbMember, func(messages.MemberRequest) (messages.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, messages.VerbBooks, func(messages.Empty) (messages.BooksReply, error) { return messages.BooksReply{Balanced: true}, nil })
+	return s
+}
+
+// queries are command lines of every command that shows a reply, and the type
+// of that reply.
+var queries = []struct {
+	line  string
+	reply any
+	words string
+}{
+	{"jobs", &messages.JobsReply{}, "WaitingForShare"},
+	{"job 103", &messages.JobDetail{}, "8 credits (4.5 came back)"},
+	{"why 104", &messages.WhyReply{}, "a larger budget raises its share"},
+	{"cancel 103", &messages.CancelReply{}, "Cancelled job 103, which was Running"},
+	{"nodes", &messages.NodesReply{}, "map 3/4, reduce 0/1"},
+	{"markets", &messages.MarketsReply{}, "proportional"},
+	{"top", &overview{}, "1 of 2 nodes up"},
+	{"account", &messages.AccountReply{}, "79.5 credits"},
+	{"account climate", &messages.AccountReply{}, "79.5 credits"},
+	{"account --all", &messages.AccountsReply{}, "climate"},
+	{"account member add climate alice", &messages.AccountReply{}, "climate"},
+	{"account member remove climate alice", &messages.AccountReply{}, "climate"},
+	{"statement", &messages.StatementReply{}, "spring allocation"},
+	{"grant climate 10", &messages.AccountReply{}, "Granted 10 credits to climate, which now has 79.5 credits available"},
+	{"books", &messages.BooksReply{}, "The books balance"},
+	{"version", &buildVersion{}, "candor "},
+}
+
+func TestCommandsShowReplies(t *testing.T) {
+	s := fullSite(t)
+	for _, q := range queries {
+		s.run(strings.Fields(q.line)...).expect(t, codeOK, q.words, "")
+	}
+}
+
+// With --json a command prints what the site sent: one document that reads
+// back as the reply.
+func TestCommandsPrintTheReplyAsJSON(t *testing.T) {
+	s := fullSite(t)
+	for _, q := range queries {
+		got := s.run(append([]string{"--json=true"}, strings.Fields(q.line)...)...)
+		into := reflect.New(reflect.TypeOf(q.reply).Elem()).Interface()
+		d := json.NewDecoder(strings.NewReader(got.out))
+		d.DisallowUnknownFields()
+		if err := d.Decode(into); err != nil || got.code != codeOK || strings.Count(got.out, "\n") != 1 {
+			t.Errorf("%s: %v, %+v", q.line, err, got)
+		}
+		if reflect.DeepEqual(into, q.reply) {
+			t.Errorf("%s: printed an empty reply: %s", q.line, got.out)
+		}
+	}
+}
+
+func TestRequestsSayWhatWasAsked(t *testing.T) {
+	s := newSite(t)
+	var jobs []messages.JobsRequest
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
+		jobs = append(jobs, r)
+		return messages.JobsReply{More: len(jobs) == 1, Jobs: make([]messages.JobSummary, min(r.Limit, 600))}, nil
+	})
+	var grant messages.GrantRequest
+	answer(s, messages.Bank, messages.VerbGrant, func(r messages.GrantRequest) (messages.AccountReply, error) {
+		grant = r
+		return messages.AccountReply{}, nil
+	})
+	var history []messages.StatementRequest
+	answer(s, messages.Bank, messages.VerbStatement, func(r messages.StatementRequest) (messages.StatementReply, error) {
+		history = append(history, r)
+		return messages.StatementReply{Account: "bob", Opening: credit, More: len(history) == 1, Entries: []messages.Entry{{Number: uint64(len(history))}}}, nil
+	})
+	s.run("jobs", "--owner", "bob", "--active", "-n", "1500").expect(t, 0, "", "")
+	if want := (messages.JobsRequest{Account: "bob", Active: true, Limit: 1000}); jobs[0] != want || len(jobs) != 2 || jobs[1].Limit != 900 {
+		t.Errorf("jobs: %+v", jobs)
+	}
+	s.run("grant", "bob", "12.5", "--reason", "spring", "--key", "k").expect(t, 0, "", "")
+	if want := (messages.GrantRequest{Key: "k", Account: "bob", Amount: 12_500_000, Reason: "spring"}); grant != want {
+		t.Errorf("grant: %+v", grant)
+	}
+	s.run("statement", "bob", "--from", "24h", "--to", "2026-03-01T11:00:00Z").expect(t, 0, "opening balance 1 credit", "")
+	want := messages.StatementRequest{Account: "bob", From: at(3600 - 86400), To: at(-3600), Limit: 1000}
+	if len(history) != 2 || history[0] != want || history[1].After != 1 {
+		t.Errorf("statement: %+v", history)
+	}
+}
+
+func TestErrorsHaveExitCodes(t *testing.T) {
+	for kind, code := range map[messages.Kind]int{
+		messages.Internal: 1, messages.Invalid: 2, messages.TooLarge: 2, messages.NotFound: 3, messages.PermissionDenied: 4,
+		messages.Insufficient: 5, messages.Conflict: 1, messages.NotLeader: 6, messages.Unavailable: 6, messages.Unknown: 6,
+		messages.Fenced: 1, messages.Exhausted: 1, messages.Expired: 1, messages.Ended: 1,
+	} {
+		if got := exitCode(messages.Errorf(kind, "x")); got != code {
+			t.Errorf("%v: exit code %d, want %d", kind, got, code)
+		}
+		if got := exitCode(fmt.Errorf("further: %w", messages.Errorf(kind, "x"))); got != code {
+			t.Errorf("%v, wrapped: exit code %d, want %d", kind, got, code)
+		}
+	}
+	s := newSite(t)
+	refuse[messages.JobRequest](s, messages.Auctioneer, messages.VerbJob, messages.Errorf(messages.NotFound, "job 9: does not exist; candor jobs lists yours"))
+	s.run("job", "9").expect(t, codeNotFound, "", "candor job: job 9: does not exist; candor jobs lists yours (NotFound)\n")
+}
+
+func TestWrongUsageIsExplained(t *testing.T) {
+	s := fullSite(t)
+	for line, want := range map[string]string{
+		"jbos":                     `candor: unknown command "jbos": did you mean job or jobs?`,
+		"jobs --al":                "candor jobs: unknown flag: --al: did you mean --all?\nSee: candor jobs --help",
+		"jobs --limit 0":           "candor jobs: --limit 0: must be a whole number from 1 on",
+		"jobs --limit x":           `candor jobs: --limit "x": `,
+		"jobs extra":               "Usage: candor jobs",
+		"job":                      "Usage: candor job NUMBER",
+		"job x":                    `candor job: "x": is not the number of a job: candor jobs lists yours`,
+		"job 0":                    "is not the number of a job",
+		"cancel 1 x":               `candor cancel: "x": is not the number of a job`,
+		"grant bob much":           `candor grant: amount "much": must be a decimal number`,
+		"grant bob":                "Usage: candor grant NAME AMOUNT",
+		"account member":           "say what to do: add or remove",
+		"account climate --all":    "--all: lists every account",
+		"statement --from then":    `--from "then": write it like 2026-01-31`,
+		"statement -n -1":          "--limit -1",
+		"logs 1 --task -5":         "--task -5: must be the position of a task",
+		"top --interval 0s":        "--interval 0s: must be at least 50ms",
+		"jobs --timeout 0s":        "--timeout 0s: must be above 0",
+		"jobs --account Bob":       `--account "Bob": is not a name`,
+		"jobs --server nats://x:1": "--site: missing: name the site that nats://x:1 serves",
+		"jobs --server y --site w": "--account: missing",
+		"jobs --site a.b":          `--site "a.b": is not a name`,
+	} {
+		s.run(strings.Fields(line)...).expect(t, codeUsage, "", want)
+	}
+}
+
+func TestCancelGoesOnAfterARefusal(t *testing.T) {
+	s := newSite(t)
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.JobRequest) (messages.CancelReply, error) {
+		if r.Job == 2 {
+			return messages.CancelReply{}, messages.Errorf(messages.NotFound, "does not exist")
+		}
+		return messages.CancelReply{Job: r.Job}, nil
+	})
+	s.run("cancel", "1", "2", "3").expect(t, codeNotFound, "Cancelled job 1, which was Waiting\nCancelled job 3, which was Waiting\n", "candor cancel: job 2: does not exist (NotFound)\n")
+}
+
+func TestBooksThatDoNotBalanceExitWith1(t *testing.T) {
+	s := newSite(t)
+	answer(s, messages.Bank, messages.VerbBooks, func(messages.Empty) (messages.BooksReply, error) { return messages.BooksReply{Message: "hm"}, nil })
+	s.run("books").expect(t, codeFailed, "The books do NOT balance", "")
+}
+
+// TestConnection covers what decides where to connect, and as whom.
+func TestConnection(t *testing.T) {
+	for name, c := range map[string]struct {
+		env   map[string]string
+		args  []string
+		as    messages.Name
+		creds string
+	}{
+		"as the site's default account":     {nil, []string{"books"}, "alice", "state/creds/alice.creds"},
+		"as another of the site":            {nil, []string{"books", "--account", "bob"}, "bob", ""},
+		"by the environment":                {map[string]string{"CANDOR_ACCOUNT": "carol"}, []string{"books"}, "carol", ""},
+		"a flag wins":                       {map[string]string{"CANDOR_ACCOUNT": "carol"}, []string{"books", "--account", "bob"}, "bob", ""},
+		"by the name of the credentials":    {nil, []string{"books", "--creds", "x/dave.creds"}, "dave", "x/dave.creds"},
+		"an operator's command":             {nil, []string{"grant", "bob", "1"}, "operator", "state/creds/operator.creds"},
+		"an operator's command as another":  {nil, []string{"grant", "bob", "1", "--account", "alice"}, "alice", "state/creds/alice.creds"},
+		"another site":                      {nil, []string{"books", "--server", "nats://else:1", "--site", "west", "--account", "erin"}, "erin", ""},
+		"another site, by the environment":  {map[string]string{"CANDOR_SERVER": "nats://else:1", "CANDOR_SITE": "west", "CANDOR_CREDS": "erin.creds"}, []string{"books"}, "erin", "erin.creds"},
+		"the site of this machine, by name": {nil, []string{"books", "--server", "nats://127.0.0.1:4222"}, "alice", "state/creds/alice.creds"},
+		"the default state directory":       {map[string]string{"CANDOR_STATE": "", "XDG_STATE_HOME": "xdg"}, []string{"books"}, "zoe", ""},
+		"the default of the default":        {map[string]string{"CANDOR_STATE": "", "HOME": "home"}, []string{"books"}, "yann", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fullSite(t)
+			s.write("state/creds/alice.creds", "")
+			s.write("state/creds/operator.creds", "")
+			s.write("xdg/candor/site.json", `{"site":"west","server":"nats://h:1","default_account":"zoe"}`)
+			s.write("home/.local/state/candor/site.json", `{"site":"west","server":"nats://h:1","default_account":"yann"}`)
+			for k, v := range c.env {
+				if k == "HOME" || k == "XDG_STATE_HOME" {
+					v = s.path(v)
+				}
+				s.env[k] = v
+			}
+			s.run(c.args...).expect(t, codeOK, "", "")
+			if len(s.callers) != 1 || s.callers[0] != c.as {
+				t.Errorf("asked as %v, want %s", s.callers, c.as)
+			}
+			if got := strings.TrimPrefix(s.last.creds, s.dir+"/"); got != c.creds {
+				t.Errorf("credentials %q, want %q", got, c.creds)
+			}
+		})
+	}
+}
+
+func TestWithoutASite(t *testing.T) {
+	s := newSite(t)
+	s.env["CANDOR_STATE"] = s.path("nothing")
+	s.run("jobs").expect(t, codeUnavailable, "", "start one with candor up, or name one with --server (Unavailable)\n")
+	s.write("nothing/site.json", "{")
+	s.run("jobs").expect(t, codeUsage, "", "restart the site with candor up")
+}
+
+// Every command explains itself, with an example, and every argument that
+// names something of the site is completed.
+func TestEveryCommandHasHelp(t *testing.T) {
+	s := newSite(t)
+	walk(newApp().root(nil), func(c *cobra.Command) {
+		if !c.Runnable() || c.Name() == "help" {
+			return
+		}
+		if c.Short == "" || c.Example == "" {
+			t.Errorf("%s has no short help or no example", c.CommandPath())
+		}
+		for line := range strings.Lines(c.Example) {
+			if !strings.HasPrefix(line, "  ") || !strings.Contains(line, "candor ") {
+				t.Errorf("%s: example %q", c.CommandPath(), line)
+			}
+		}
+		line := append(strings.Fields(c.CommandPath())[1:], "--help")
+		s.run(line...).expect(t, codeOK, "Usage:", "")
+	})
+	for _, topic := range []string{"exit-codes", "environment", "job-file"} {
+		s.run("help", topic).expect(t, codeOK, "candor", "")
+	}
+}
+
+func walk(c *cobra.Command, f func(*cobra.Command)) {
+	f(c)
+	for _, child := range c.Commands() {
+		walk(child, f)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	s := fullSite(t)
+	for line, want := range map[string]string{
+		"job":              "104\tWaiting waits",
+		"why":              "104\tWaiting waits",
+		"logs":             "104\tWaiting waits",
+		"cancel":           "104\tWaiting waits",
+		"account":          "climate\t79.5 credits available",
+		"statement":        "climate\t79.5 credits available",
+		"grant":            "climate\t79.5 credits available",
+		"jobs --owner":     "climate\t79.5 credits available",
+		"submit --project": "climate\t79.5 credits available",
+		"submit --market":  "night\tfifo",
+		"submit --class":   "gpu\tof market night",
+	} {
+		args := append([]string{"__complete"}, strings.Fields(line)...)
+		got := s.run(append(args, "")...)
+		got.expect(t, codeOK, want, "")
+		if strings.Contains(got.out, "$site") {
+			t.Errorf("%s: completes an account that is the bank's own: %s", line, got.out)
+		}
+	}
+}
+
+// A sibling's command decides its exit code by the kind of its error, or by a
+// method of it.
+func TestFurtherCommands(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+		text string
+	}{
+		{nil, 0, ""},
+		{fmt.Errorf("plain"), 1, "candor extra: plain\n"},
+		{messages.Errorf(messages.Insufficient, "no money"), 5, "candor extra: no money (Insufficient)\n"},
+		{exitStatus(7), 7, ""},
+	} {
+		s := newSite(t)
+		s.further = []Group{{"More:", []*cobra.Command{{Use: "extra", RunE: func(*cobra.Command, []string) error { return c.err }}}}}
+		if got := s.run("extra"); got.code != c.code || got.err != c.text {
+			t.Errorf("%v: got %+v", c.err, got)
+		}
+		s.run("--help").expect(t, 0, "More:\n  extra", "")
+	}
+}
+
+func TestSchema(t *testing.T) {
+	s := newSite(t)
+	s.run("schema").expect(t, codeOK, "SubmitRequest     candor.<site>.auctioneer.submit.<account>", "")
+	s.run("schema", "--json").expect(t, codeOK, `"subject":"candor.`, "")
+	s.run("schema", "jobspec").expect(t, codeOK, `"$schema": "https://json-schema.org/draft/2020-12/schema"`, "")
+	s.run("schema", "JobSpecs").expect(t, codeNotFound, "", "did you mean JobSpec?")
+}

@@ -1,0 +1,69 @@
+package client
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// natsServer starts a NATS server on loopback.
+func natsServer(t *testing.T, options server.Options) string {
+	t.Helper()
+	options.Host, options.Port, options.NoLog, options.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, true
+	s, err := server.NewServer(&options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(30 * time.Second) {
+		t.Fatal("the NATS server does not start")
+	}
+	return s.ClientURL()
+}
+
+// overNATS is a site whose users connect to a NATS server that site.json names.
+func overNATS(t *testing.T, url string) *fakeSite {
+	s := newSite(t)
+	s.nats = true
+	s.write("state/site.json", fmt.Sprintf(`{"site":"west","server":%q,"default_account":"alice"}`, url))
+	return s
+}
+
+func TestOverNATS(t *testing.T) {
+	url := natsServer(t, server.Options{})
+	s := overNATS(t, url)
+	conn, err := bus.Connect(bus.Config{URL: url, Name: "$auctioneer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	s.conn = conn
+	submissions(s)
+	progressing(s, messages.JobSummary{State: messages.Running}, messages.JobSummary{State: messages.Failed, ExitCode: 9})
+	s.in = "date"
+	s.run("submit", "-b", "1", "--wait").expect(t, 9, "Submitted job 17", "Job 17: Running")
+	if s.callers[0] != "alice" {
+		t.Errorf("asked as %q", s.callers[0])
+	}
+}
+
+func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
+	refusing := overNATS(t, natsServer(t, server.Options{Authorization: "secret"}))
+	refusing.run("jobs").expect(t, codeDenied, "", "does not accept account alice: give its credentials with --creds")
+	overNATS(t, "nats://127.0.0.1:1").run("jobs").expect(t, codeUnavailable, "", "site west does not answer at nats://127.0.0.1:1: start it with candor up")
+	silent := overNATS(t, natsServer(t, server.Options{}))
+	silent.run("jobs", "--timeout", "100ms").expect(t, codeUnavailable, "", "(Unavailable)\n")
+	silent.run("jobs", "--ca", silent.path("none.pem")).expect(t, codeUsage, "", "--ca: open")
+	silent.write("bad.pem", "x")
+	silent.run("jobs", "--ca", silent.path("bad.pem")).expect(t, codeUsage, "", "holds no certificate in PEM")
+	silent.run("jobs", "--creds", silent.path("alice.creds")).expect(t, codeUsage, "", "credentials")
+}

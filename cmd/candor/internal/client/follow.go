@@ -1,0 +1,137 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// How often something that changes is looked at: often at first, so that
+// short jobs are followed closely, then once a second.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// nextPause is the pause after one of d.
+func nextPause(d time.Duration) time.Duration { return min(d+d/2, lastPause) }
+
+// wait follows a job to its end and reports its exit code.
+func (a *app) wait(ctx context.Context, s *session, job messages.JobID) error {
+	detail, err := a.follow(ctx, s, job)
+	if err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintf(a.err, "No longer waiting. Job %v goes on; candor cancel %v ends it.\n", job, job)
+		}
+		return err
+	}
+	if err := a.show(detail, func(p *page) { p.ended(detail) }); err != nil {
+		return err
+	}
+	if code := jobExitCode(detail.JobSummary); code != codeOK {
+		return exitStatus(code)
+	}
+	return nil
+}
+
+// jobExitCode is the exit code by which "submit --wait" tells how a job ended.
+func jobExitCode(job messages.JobSummary) int {
+	switch {
+	case job.State == messages.Completed:
+		return codeOK
+	case job.State == messages.Cancelled:
+		return codeInterrupted
+	case job.ExitCode > 0 && job.ExitCode < 256:
+		return job.ExitCode
+	}
+	return codeFailed
+}
+
+// follow shows a job's progress on standard error until it has ended. A site
+// that does not answer for a while is asked again: its jobs go on.
+func (a *app) follow(ctx context.Context, s *session, job messages.JobID) (messages.JobDetail, error) {
+	show := a.progress()
+	defer show.done()
+	for d := firstPause; ; d = nextPause(d) {
+		detail, err := call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job})
+		switch {
+		case err == nil:
+			show.update(detail)
+			if detail.State.Final() {
+				return detail, nil
+			}
+		case !messages.KindOf(err).Retriable() || ctx.Err() != nil:
+			return detail, err
+		default:
+			show.trouble(err)
+		}
+		if err := a.pause(ctx, d); err != nil {
+			return detail, err
+		}
+	}
+}
+
+// progress shows a job as it goes on.
+type progress interface {
+	update(messages.JobDetail)
+	trouble(error)
+	done()
+}
+
+// progress draws in place on a terminal, and else writes a line where
+// something changed.
+func (a *app) progress() progress {
+	if terminal.IsTerminal(a.err) && a.getenv("TERM") != "dumb" {
+		return &drawnProgress{app: a, block: terminal.Block{Out: a.err}}
+	}
+	return &plainProgress{out: a.err}
+}
+
+// plainProgress writes lines.
+type plainProgress struct {
+	out  io.Writer
+	last string
+}
+
+func (w *plainProgress) update(job messages.JobDetail) {
+	line := fmt.Sprintf("Job %v: %v, %d of %s done, %d running", job.Job, job.State, job.Done, terminal.Plural(job.Tasks, "task"), job.Running)
+	if job.State == messages.Waiting && job.Reason != "" {
+		line += " (" + terminal.Safe(job.Reason) + ")"
+	}
+	w.say(line)
+}
+
+func (w *plainProgress) trouble(err error) {
+	w.say(fmt.Sprintf("The site does not answer: %s; asking again", sentence(err)))
+}
+
+func (w *plainProgress) say(line string) {
+	if line != w.last {
+		fmt.Fprintln(w.out, line)
+	}
+	w.last = line
+}
+
+func (w *plainProgress) done() {}
+
+// drawnProgress redraws a block of lines.
+type drawnProgress struct {
+	app   *app
+	block terminal.Block
+}
+
+func (w *drawnProgress) update(job messages.JobDetail) {
+	p := w.app.page(w.app.err)
+	w.block.Draw(p.progressLines(job)...)
+}
+
+func (w *drawnProgress) trouble(err error) {
+	p := w.app.page(w.app.err)
+	w.block.Draw(terminal.Clip(p.Yellow("The site does not answer; asking again: ")+terminal.Safe(sentence(err)), p.columns))
+}
+
+func (w *drawnProgress) done() { w.block.Clear() }

@@ -1,0 +1,190 @@
+package jobfile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// MaxDocument bounds a document or script in bytes: more than any job within
+// the limits of package messages can need.
+const MaxDocument = 4 << 20
+
+// document is a job as it is written in YAML.
+type document struct {
+	Name    text     `yaml:"name"`
+	Project text     `yaml:"project"`
+	Market  text     `yaml:"market"`
+	Budget  *amount  `yaml:"budget"`
+	Utility *utility `yaml:"utility"`
+	Stages  []stage  `yaml:"stages"`
+	Env     env      `yaml:"env"`
+	Dir     text     `yaml:"dir"`
+
+	// The fields of the one stage of a job without "stages".
+	Class      text    `yaml:"class"`
+	Tasks      count   `yaml:"tasks"`
+	Command    command `yaml:"command"`
+	Script     text    `yaml:"script"`
+	TimeLimit  span    `yaml:"time_limit"`
+	Attempts   count   `yaml:"attempts"`
+	Array      array   `yaml:"array"`
+	MaxRunning count   `yaml:"max_running"`
+}
+
+type stage struct {
+	Name       text    `yaml:"name"`
+	Class      text    `yaml:"class"`
+	Tasks      count   `yaml:"tasks"`
+	After      names   `yaml:"after"`
+	Command    command `yaml:"command"`
+	Script     text    `yaml:"script"`
+	Env        env     `yaml:"env"`
+	TimeLimit  span    `yaml:"time_limit"`
+	Attempts   count   `yaml:"attempts"`
+	Array      array   `yaml:"array"`
+	MaxRunning count   `yaml:"max_running"`
+}
+
+type utility struct {
+	Form    text    `yaml:"form"`
+	Weights weights `yaml:"weights"`
+	Minimum number  `yaml:"minimum"`
+}
+
+// Job is a job as its document or script describes it.
+type Job struct {
+	Spec messages.JobSpec
+	// HasBudget tells a budget of 0, which the site refuses, from none.
+	HasBudget bool
+	// Warnings are sentences about what was ignored.
+	Warnings []string
+	// Options are those of the directives, not yet applied to Spec.
+	Options *Options
+
+	source []byte // the document; nil for a script
+}
+
+// ParseDocument reads a YAML or JSON document. Its errors are Invalid.
+func ParseDocument(source []byte) (*Job, error) {
+	var d document
+	decoder := yaml.NewDecoder(bytes.NewReader(source), yaml.Strict())
+	if err := decoder.Decode(&d); err != nil {
+		return nil, documentError(err)
+	}
+	if decoder.Decode(new(any)) != io.EOF {
+		return nil, messages.Errorf(messages.Invalid, "the file holds several documents: submit one job at a time")
+	}
+	spec, err := d.spec()
+	if err != nil {
+		return nil, err
+	}
+	return &Job{Spec: spec, HasBudget: d.Budget != nil, Options: NewOptions(nil), source: source}, nil
+}
+
+// documentError puts an error of the YAML reader into the words of a user.
+func documentError(err error) error {
+	if errors.Is(err, io.EOF) {
+		return messages.Errorf(messages.Invalid, "the file is empty: it must describe a job; see candor help job-file")
+	}
+	var at yaml.Error
+	if !errors.As(err, &at) {
+		return messages.Errorf(messages.Invalid, "%v", err)
+	}
+	if at.GetToken() == nil {
+		return messages.Errorf(messages.Invalid, "%s", at.GetMessage())
+	}
+	snippet := yaml.FormatErrorWithToken("", at.GetToken(), false, true)
+	_, snippet, _ = strings.Cut(snippet, "\n")
+	position := at.GetToken().Position
+	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, at.GetMessage(), strings.TrimRight(snippet, " \n"))
+}
+
+// spec converts the document.
+func (d *document) spec() (messages.JobSpec, error) {
+	spec := messages.JobSpec{Name: string(d.Name), Project: string(d.Project), Market: string(d.Market),
+		Env: messages.Env(d.Env), Dir: string(d.Dir)}
+	if d.Budget != nil {
+		spec.Budget = messages.Credits(*d.Budget)
+	}
+	if d.Utility != nil {
+		spec.Utility = &messages.Utility{Form: messages.Form(d.Utility.Form), Minimum: float64(d.Utility.Minimum),
+			Weights: messages.Weights(d.Utility.Weights)}
+	}
+	single := d.single()
+	switch {
+	case single == nil && len(d.Stages) == 0:
+		return spec, messages.Errorf(messages.Invalid, "stages: missing: say what to run, with command, script or stages")
+	case single != nil && len(d.Stages) > 0:
+		return spec, messages.Errorf(messages.Invalid,
+			"stages: stands beside fields of a stage (class, tasks, command, script, time_limit, attempts, array, max_running): move those into a stage")
+	case single != nil:
+		d.Stages = []stage{*single}
+	}
+	for i := range d.Stages {
+		spec.Stages = append(spec.Stages, d.Stages[i].spec())
+	}
+	return spec, nil
+}
+
+// single is the stage that the top level describes, nil if it has none of a
+// stage's fields.
+func (d *document) single() *stage {
+	if d.Class == "" && d.Tasks == 0 && d.Command == nil && d.Script == "" && d.TimeLimit == 0 &&
+		d.Attempts == 0 && d.Array.ranges == nil && d.MaxRunning == 0 {
+		return nil
+	}
+	return &stage{Name: singleStage, Class: d.Class, Tasks: d.Tasks, Command: d.Command, Script: d.Script,
+		TimeLimit: d.TimeLimit, Attempts: d.Attempts, Array: d.Array, MaxRunning: d.MaxRunning}
+}
+
+// singleStage names the stage of a job that names none.
+const singleStage = "main"
+
+func (s *stage) spec() messages.Stage {
+	out := messages.Stage{Name: string(s.Name), Class: string(s.Class), Tasks: int(s.Tasks), After: s.After,
+		Command: s.Command, Script: string(s.Script), Env: messages.Env(s.Env),
+		TimeLimit: messages.Duration(s.TimeLimit), Attempts: int(s.Attempts), Array: s.Array.ranges,
+		MaxRunning: int(s.MaxRunning)}
+	if out.MaxRunning == 0 {
+		out.MaxRunning = s.Array.most
+	}
+	return out
+}
+
+// Locate shows the line of the document that a message about a field is
+// about, if the message begins with the field's path ("stages[0].tasks: …")
+// and the document has it or what it is part of.
+func (j *Job) Locate(message string) string {
+	field, _, ok := strings.Cut(message, ":")
+	if !ok || j.source == nil {
+		return ""
+	}
+	for field != "" {
+		for _, path := range []string{field, strings.TrimPrefix(field, "stages[0].")} {
+			if snippet := j.at(path); snippet != "" {
+				return snippet
+			}
+		}
+		field = field[:max(0, strings.LastIndexAny(field, ".["))]
+	}
+	return ""
+}
+
+// at shows the line on which a field stands, "" if there is none.
+func (j *Job) at(field string) string {
+	path, err := yaml.PathString("$." + field)
+	if err != nil {
+		return ""
+	}
+	snippet, err := path.AnnotateSource(j.source, false)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimRight(string(snippet), " \n")
+}

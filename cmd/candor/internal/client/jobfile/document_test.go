@@ -1,0 +1,189 @@
+package jobfile
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func TestADocumentWithStages(t *testing.T) {
+	job, err := ParseDocument([]byte(`
+name: flights
+project: climate
+market: main
+budget: 12.5
+dir: /data
+env: {THREADS: 4, LC_ALL: C, EMPTY: ""}
+utility:
+  form: log
+  weights: {reduce: 2, map: 3.5}
+  minimum: 0.25
+stages:
+  - &first
+    name: count
+    class: map
+    array: 0-7%2
+    time_limit: 10m
+    script: &program |
+      awk '{ n++ }'
+      sort
+    attempts: &most 2
+  - script: *program
+    attempts: *most
+    name: total
+    class: reduce
+    array: 5
+    max_running: 9
+    after: [count]
+    time_limit: 90
+    env: {A: 1.50}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "awk '{ n++ }'\nsort\n"
+	want := messages.JobSpec{
+		Name: "flights", Project: "climate", Market: "main", Budget: 12_500_000, Dir: "/data",
+		Env:     messages.Env{{Name: "EMPTY", Value: ""}, {Name: "LC_ALL", Value: "C"}, {Name: "THREADS", Value: "4"}},
+		Utility: &messages.Utility{Form: messages.Log, Minimum: 0.25, Weights: messages.Weights{{Class: "map", Weight: 3.5}, {Class: "reduce", Weight: 2}}},
+		Stages: []messages.Stage{
+			{Name: "count", Class: "map", Attempts: 2, MaxRunning: 2, Script: script, TimeLimit: messages.Duration(10 * time.Minute), Array: messages.Array{{First: 0, Last: 7, Step: 1}}},
+			{Name: "total", Class: "reduce", Attempts: 2, MaxRunning: 9, Script: script, TimeLimit: messages.Duration(90 * time.Second), Array: messages.Array{{First: 5, Last: 5, Step: 1}},
+				After: []messages.Name{"count"}, Env: messages.Env{{Name: "A", Value: "1.50"}}},
+		},
+	}
+	if !reflect.DeepEqual(job.Spec, want) {
+		t.Errorf("got  %+v\nwant %+v", job.Spec, want)
+	}
+}
+
+func TestADocumentOfOneStage(t *testing.T) {
+	for _, text := range []string{
+		"budget: 1\ncommand: [echo, 1, true]\ntasks: 3\n",
+		`{"budget": "1", "command": ["echo", "1", "true"], "tasks": 3, "env": {}, "array": null}`,
+	} {
+		job, err := ParseDocument([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []messages.Stage{{Name: "main", Command: []string{"echo", "1", "true"}, Tasks: 3}}
+		if !reflect.DeepEqual(job.Spec.Stages, want) || job.Spec.Budget != messages.Credit || !job.HasBudget {
+			t.Errorf("got %+v, want %+v", job.Spec, want)
+		}
+	}
+}
+
+func TestABudgetOfZeroIsNotAMissingOne(t *testing.T) {
+	for text, want := range map[string]bool{"budget: 0\ncommand: [x]\n": true, "command: [x]\n": false} {
+		job, err := ParseDocument([]byte(text))
+		if err != nil || job.HasBudget != want {
+			t.Errorf("%q: %v, %v", text, job, err)
+		}
+	}
+}
+
+// A refusal names line and column and shows the line with a mark under it.
+func TestBadDocumentsAreRefusedWithTheirPlace(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"budget: ten\ncommand: [x]\n", `line 1, column 9: amount "ten": must be a decimal number`},
+		{"budget: 1\ncommand: [x]\nbugdet: 2\n", `line 3, column 1: unknown field "bugdet"`},
+		{"budget: 1\nbudget: 2\ncommand: [x]\n", `line 2, column 1: mapping key "budget" already defined`},
+		{"budget: 1\nstages:\n  - name: a\n    tasks: -3\n", `line 4, column 12: "-3" is not a whole number`},
+		{"budget: 1\ntasks: 1.5\n", `line 2, column 8: "1.5" is not a whole number`},
+		{"budget: 1\ntasks: 99999999999999999999\n", "is not a whole number"},
+		{"budget: 1\nstages: 3\n", "line 2, column 9: int was used where sequence is expected"},
+		{"budget: 1\nstages: [a]\n", "line 2, column 10: "},
+		{"budget: 1\ncommand: sort -u\n", "line 2, column 10: must be a list of a program and its arguments"},
+		{"budget: 1\ncommand: [[a]]\n", "must be a list of a program"},
+		{"budget: 1\nname: [a]\n", "line 2, column 7: must be text"},
+		{"budget: 1\ntime_limit: soon\n", `line 2, column 13: "soon" is not a duration`},
+		{"budget: 1\narray: 5-3\n", `line 2, column 8: array "5-3"`},
+		{"budget: 1\nenv: [A]\n", "line 2, column 6: must map variables to values"},
+		{"budget: 1\nenv: {A: [1]}\n", "A: must be text"},
+		{"budget: 1\nutility: {weights: {map: .inf}}\n", "line 2, column 26"},
+		{"budget: 1\nutility: {weights: {map: x}}\n", `"x" is not a number`},
+		{"budget: .nan\n", "must be a decimal number"},
+		{"budget: 1e30\n", "must be a decimal number"},
+		{"budget: 1\n  command: [x\n", "line 1, column 9: mapping value is not allowed"},
+		{"budget: 1\n", "stages: missing: say what to run"},
+		{"budget: 1\ncommand: [x]\nstages: [{name: a}]\n", "stages: stands beside fields of a stage"},
+		{"", "the file is empty"},
+		{"# nothing\n", "the file is empty"},
+		{"budget: 1\ncommand: [x]\n---\nbudget: 2\n", "several documents"},
+		{"just words\n", "line 1, column 1: string was used where mapping is expected"},
+		{"budget: *nowhere\n", "line 1"},
+	} {
+		_, err := ParseDocument([]byte(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %q", c.text, err, c.want)
+			continue
+		}
+		if messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%q: kind %v, want Invalid", c.text, messages.KindOf(err))
+		}
+		if strings.Contains(c.want, "line ") && !strings.Contains(err.Error(), "^") {
+			t.Errorf("%q: no line is shown: %v", c.text, err)
+		}
+	}
+}
+
+func TestTheLineThatTheSiteComplainsOfIsFound(t *testing.T) {
+	job, err := ParseDocument([]byte("budget: 1\nstages:\n  - name: a\n    tasks: 10000000\n    command: [x]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := job.Locate("stages[0].tasks: 10000000 is above the limit"); !strings.Contains(got, ">  4 |     tasks: 10000000") {
+		t.Errorf("got %q", got)
+	}
+	if got := job.Locate("stages[0].command[3]: is too long"); !strings.Contains(got, ">  5 |     command: [x]") {
+		t.Errorf("got %q", got)
+	}
+	single, err := ParseDocument([]byte("tasks: 10000000\ncommand: [x]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := single.Locate("stages[0].tasks: x"); !strings.Contains(got, ">  1 | tasks: 10000000") {
+		t.Errorf("got %q", got)
+	}
+	for _, message := range []string{"", "no field", "budgets: x", "a b c: x", "[[: x"} {
+		if got := job.Locate(message); got != "" {
+			t.Errorf("%q: got %q, want nothing", message, got)
+		}
+	}
+}
+
+// What the site prints of a job can be submitted again.
+func TestTheSitesOwnJSONIsADocument(t *testing.T) {
+	want := messages.JobSpec{Name: "again", Budget: 12_500_000, Dir: "/data", Env: messages.Env{{Name: "A", Value: "1"}},
+		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: 1.5}}},
+		Stages: []messages.Stage{
+			{Name: "a", Command: []string{"x", ""}, TimeLimit: messages.Duration(time.Minute), Array: messages.Array{{First: 0, Last: 9, Step: 3}, {First: 20, Last: 20, Step: 1}}},
+			{Name: "b", After: []messages.Name{"a"}, Script: "#!/bin/sh\ndate\n", Attempts: 1}}}
+	text, err := messages.Marshal(want, messages.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := ParseDocument(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := messages.Marshal(job.Spec, messages.JSON); string(again) != string(text) {
+		t.Errorf("got  %s\nwant %s", again, text)
+	}
+}
+
+func FuzzParseDocument(f *testing.F) {
+	f.Add([]byte("budget: 1\nstages:\n  - &a {name: x, env: {A: 1}}\n  - <<: *a\n"))
+	f.Add([]byte("budget: !!str 5\nutility: {weights: {map: 1}}\narray: 0-9%2\n"))
+	f.Fuzz(func(t *testing.T, source []byte) {
+		if len(source) > 4096 {
+			return
+		}
+		if job, err := ParseDocument(source); err != nil && messages.KindOf(err) != messages.Invalid || err == nil && len(job.Spec.Stages) == 0 {
+			t.Errorf("%q: %v, %v", source, job, err)
+		}
+	})
+}

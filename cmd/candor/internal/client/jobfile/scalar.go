@@ -1,0 +1,226 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// The values of a document's fields. Each reads its node itself, so that a
+// user reads of credits and durations and not of Go types.
+type (
+	text    string
+	count   int
+	number  float64
+	amount  messages.Credits
+	span    messages.Duration
+	names   []messages.Name
+	command []string
+	env     messages.Env
+	weights messages.Weights
+	array   struct {
+		ranges messages.Array
+		most   int
+	}
+)
+
+// refuse is an error at a node.
+func refuse(n ast.Node, format string, args ...any) error {
+	return &yaml.SyntaxError{Message: fmt.Sprintf(format, args...), Token: n.GetToken()}
+}
+
+// bare strips the anchor and tag of a node.
+func bare(n ast.Node) ast.Node {
+	switch n := n.(type) {
+	case *ast.AnchorNode:
+		return bare(n.Value)
+	case *ast.TagNode:
+		return bare(n.Value)
+	}
+	return n
+}
+
+// scalar returns the text of a scalar as it stands in the document.
+func scalar(n ast.Node) (string, bool) {
+	switch n := bare(n).(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.NullNode, *ast.AliasNode, *ast.MergeKeyNode:
+		return "", false
+	case ast.ScalarNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+// UnmarshalYAML takes any scalar as it is written.
+func (t *text) UnmarshalYAML(n ast.Node) error {
+	s, ok := scalar(n)
+	if !ok {
+		return refuse(n, "must be text")
+	}
+	*t = text(s)
+	return nil
+}
+
+// UnmarshalYAML takes a whole number that is not negative.
+func (c *count) UnmarshalYAML(n ast.Node) error {
+	s, _ := scalar(n)
+	i, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
+	if err != nil || i < 0 {
+		return refuse(n, "%q is not a whole number from 0 on", s)
+	}
+	*c = count(i)
+	return nil
+}
+
+// UnmarshalYAML takes a finite number.
+func (x *number) UnmarshalYAML(n ast.Node) error {
+	s, _ := scalar(n)
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return refuse(n, "%q is not a number", s)
+	}
+	*x = number(f)
+	return nil
+}
+
+// UnmarshalYAML takes an amount of credits.
+func (a *amount) UnmarshalYAML(n ast.Node) error {
+	s, _ := scalar(n)
+	c, err := messages.ParseCredits(s)
+	if err != nil {
+		return refuse(n, "%v", err)
+	}
+	*a = amount(c)
+	return nil
+}
+
+// UnmarshalYAML takes a duration, or a number of seconds.
+func (d *span) UnmarshalYAML(n ast.Node) error {
+	s, _ := scalar(n)
+	v, err := messages.ParseDuration(s)
+	if err != nil || v < 0 {
+		return refuse(n, "%q is not a duration: write it like 1h30m, 90s, or as a number of seconds", s)
+	}
+	*d = span(v)
+	return nil
+}
+
+// UnmarshalYAML takes a name or a list of them.
+func (l *names) UnmarshalYAML(n ast.Node) error {
+	if s, ok := scalar(n); ok {
+		*l = names{s}
+		return nil
+	}
+	items, err := list(n, "must be the name of a stage, or a list of them")
+	*l = items
+	return err
+}
+
+// UnmarshalYAML takes a list of a program and its arguments.
+func (c *command) UnmarshalYAML(n ast.Node) error {
+	items, err := list(n, "must be a list of a program and its arguments, like [sort, -u, input.txt]; for a line of shell use script")
+	*c = items
+	return err
+}
+
+func list(n ast.Node, otherwise string) ([]string, error) {
+	sequence, ok := bare(n).(*ast.SequenceNode)
+	if !ok {
+		return nil, refuse(n, "%s", otherwise)
+	}
+	items := make([]string, 0, len(sequence.Values))
+	for _, value := range sequence.Values {
+		s, ok := scalar(value)
+		if !ok {
+			return nil, refuse(value, "%s", otherwise)
+		}
+		items = append(items, s)
+	}
+	return items, nil
+}
+
+// UnmarshalYAML takes a mapping from variables to values.
+func (e *env) UnmarshalYAML(n ast.Node) error {
+	return eachPair(n, "must map variables to values, like {THREADS: 4}", func(key string, value ast.Node) error {
+		s, ok := scalar(value)
+		if !ok {
+			return refuse(value, "%s: must be text", key)
+		}
+		*e = env(setVariable(messages.Env(*e), key, s))
+		return nil
+	})
+}
+
+// UnmarshalYAML takes a mapping from classes to weights.
+func (w *weights) UnmarshalYAML(n ast.Node) error {
+	err := eachPair(n, "must map classes to numbers, like {map: 3, reduce: 2}", func(key string, value ast.Node) error {
+		var x number
+		if err := x.UnmarshalYAML(value); err != nil {
+			return err
+		}
+		*w = append(*w, messages.ClassWeight{Class: key, Weight: float64(x)})
+		return nil
+	})
+	sort.SliceStable(*w, func(i, j int) bool { return (*w)[i].Class < (*w)[j].Class })
+	return err
+}
+
+// eachPair calls f with each pair of a mapping. The YAML reader has refused
+// repeated keys already.
+func eachPair(n ast.Node, otherwise string, f func(key string, value ast.Node) error) error {
+	mapping, ok := bare(n).(ast.MapNode)
+	if !ok {
+		return refuse(n, "%s", otherwise)
+	}
+	for it := mapping.MapRange(); it.Next(); {
+		key, ok := scalar(it.Key())
+		if !ok {
+			return refuse(n, "%s", otherwise)
+		}
+		if err := f(key, it.Value()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UnmarshalYAML takes array indices as text, like "0-99:2,200%4", or as the
+// list of ranges that the site writes.
+func (a *array) UnmarshalYAML(n ast.Node) error {
+	if list, ok := bare(n).(*ast.SequenceNode); ok {
+		return yaml.NodeToValue(list, &a.ranges, yaml.Strict(), yaml.UseJSONUnmarshaler())
+	}
+	s, ok := scalar(n)
+	if !ok {
+		return refuse(n, "must be the indices as text, like 0-15 or 0-99:2,200")
+	}
+	ranges, most, err := parseArray(s)
+	if err != nil {
+		return refuse(n, "%v", err)
+	}
+	a.ranges, a.most = ranges, most
+	return nil
+}
+
+// parseArray is messages.ParseArray with an error that does not name its
+// kind, for use within another.
+func parseArray(s string) (messages.Array, int, error) {
+	ranges, most, err := messages.ParseArray(s)
+	var e *messages.Error
+	if errors.As(err, &e) {
+		return nil, 0, errors.New(e.Message)
+	}
+	return ranges, most, err
+}

@@ -1,0 +1,227 @@
+package jobfile
+
+import (
+	"bytes"
+	"errors"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// ParseScript reads a script with its directives. Its errors are Invalid and
+// name the line. arguments become the script's positional parameters.
+func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error) {
+	if err := checkText(source); err != nil {
+		return nil, err
+	}
+	found, err := scan(string(source))
+	if err != nil {
+		return nil, err
+	}
+	o := NewOptions(lookup)
+	job := &Job{Options: o}
+	if err := o.readSbatch(found.sbatch, &job.Warnings); err != nil {
+		return nil, err
+	}
+	for _, d := range found.candor {
+		if err := o.readDirective(d); err != nil {
+			return nil, err
+		}
+	}
+	script, err := withArguments(string(source), arguments)
+	if err != nil {
+		return nil, err
+	}
+	job.Spec.Stages = []messages.Stage{{Name: singleStage, Script: script}}
+	return job, nil
+}
+
+// checkText refuses what no interpreter could run.
+func checkText(source []byte) error {
+	if bytes.IndexByte(source, 0) >= 0 {
+		return messages.Errorf(messages.Invalid,
+			"this is a binary file, not a script or a job file: to run a program, submit a script that calls it")
+	}
+	first, _, _ := bytes.Cut(source, []byte("\n"))
+	if bytes.HasPrefix(first, []byte("#!")) && bytes.HasSuffix(first, []byte("\r")) {
+		return messages.Errorf(messages.Invalid,
+			"line 1: ends as on Windows, so that its interpreter would not be found: convert the script with dos2unix")
+	}
+	return nil
+}
+
+// directive is the text after #CANDOR or #SBATCH.
+type directive struct {
+	line int
+	text string
+}
+
+type directives struct{ candor, sbatch []directive }
+
+// scan collects the directives before the first command.
+func scan(source string) (found directives, err error) {
+	number := 0
+	for line := range strings.Lines(source) {
+		number++
+		line = strings.TrimRight(line, "\r\n")
+		if trimmed := strings.TrimSpace(line); trimmed != "" && trimmed[0] != '#' {
+			return found, nil
+		}
+		if rest, ok := cutMarker(line, "#CANDOR"); ok {
+			found.candor = append(found.candor, directive{number, rest})
+		} else if rest, ok := cutMarker(line, "#SBATCH"); ok {
+			found.sbatch = append(found.sbatch, directive{number, rest})
+		}
+	}
+	return found, messages.Errorf(messages.Invalid, "the script has no command: nothing but comments in %d lines", number)
+}
+
+func cutMarker(line, marker string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(line, marker)
+	return rest, ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
+}
+
+// readDirective says the options of one #CANDOR line.
+func (o *Options) readDirective(d directive) error {
+	words, err := splitWords(d.text)
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "line %d: #CANDOR%s: %v", d.line, d.text, err)
+	}
+	if err := o.Flags.Parse(words); err != nil {
+		return messages.Errorf(messages.Invalid, "line %d: #CANDOR%s: %s", d.line, d.text, Reword(err))
+	}
+	if extra := o.Flags.Args(); len(extra) > 0 {
+		return messages.Errorf(messages.Invalid, "line %d: #CANDOR%s: %q is not an option: options begin with -- (see candor submit --help)",
+			d.line, d.text, extra[0])
+	}
+	return nil
+}
+
+// flagError matches what pflag says of a value that an option refused.
+var flagError = regexp.MustCompile(`^invalid argument (".*") for "(.*)" flag: (.*)$`)
+
+// Reword puts an error of the flag parser in the words of a user.
+func Reword(err error) string {
+	m := flagError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err.Error()
+	}
+	long := m[2][strings.LastIndex(m[2], "-")+1:]
+	if i := strings.Index(m[2], "--"); i >= 0 {
+		long = m[2][i+2:]
+	}
+	if strings.HasPrefix(m[3], "strconv.") {
+		return "--" + long + " " + m[1] + ": is not a number"
+	}
+	if strings.Contains(m[3], m[1]) {
+		return "--" + long + ": " + m[3]
+	}
+	return "--" + long + " " + m[1] + ": " + m[3]
+}
+
+// splitWords splits a directive as a shell would: at spaces, with quotes and
+// backslashes, up to a comment.
+func splitWords(s string) (words []string, err error) {
+	var word strings.Builder
+	inWord, quote := false, byte(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case c == '\\' && quote != '\'' && i+1 < len(s):
+			i++
+			word.WriteByte(s[i])
+			inWord = true
+		case quote != 0:
+			word.WriteByte(c)
+		case c == '"' || c == '\'':
+			quote, inWord = c, true
+		case c == ' ' || c == '\t':
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		case c == '#' && !inWord:
+			return words, nil
+		default:
+			word.WriteByte(c)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		return nil, errors.New("a quote is not closed")
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// withArguments makes arguments the positional parameters of a shell script,
+// by a "set --" line after its first. Other interpreters have no such line:
+// their scripts take their input from the environment.
+func withArguments(script string, arguments []string) (string, error) {
+	if len(arguments) == 0 {
+		return script, nil
+	}
+	first, rest := "", script
+	if strings.HasPrefix(script, "#!") {
+		first, rest, _ = strings.Cut(script, "\n")
+		first += "\n"
+	}
+	if interpreter := interpreterOf(first); !shells[interpreter] {
+		return "", messages.Errorf(messages.Invalid,
+			"arguments: a script of %s cannot be given arguments: pass values with --env K=V, or submit a job file with a command", interpreter)
+	}
+	set := "set --"
+	for _, a := range arguments {
+		set += " '" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	}
+	return first + set + "\n" + rest, nil
+}
+
+// shells are the interpreters that know "set --".
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true, "ksh": true, "mksh": true, "zsh": true, "busybox": true}
+
+// interpreterOf names the program of a "#!" line, through env(1); sh without one.
+func interpreterOf(first string) string {
+	words := strings.Fields(strings.TrimPrefix(first, "#!"))
+	for i, w := range words {
+		name := path.Base(w)
+		if i == 0 && name == "env" || i > 0 && (strings.HasPrefix(w, "-") || strings.Contains(w, "=")) {
+			continue
+		}
+		return name
+	}
+	return "sh"
+}
+
+// documentKey matches a line that begins a mapping.
+var documentKey = regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running)"?\s*:(\s|$))`)
+
+// IsScript tells a script from a document by its name, if that says, and else
+// by how its text begins. ok is false where neither tells.
+func IsScript(name string, source []byte) (script, ok bool) {
+	if bytes.HasPrefix(source, []byte("#!")) {
+		return true, true
+	}
+	switch path.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return false, true
+	case ".sh", ".bash":
+		return true, true
+	}
+	for line := range strings.Lines(string(source)) {
+		if _, marked := cutMarker(strings.TrimRight(line, "\r\n"), "#CANDOR"); marked || strings.HasPrefix(line, "#SBATCH ") {
+			return true, true
+		}
+		if trimmed := strings.TrimSpace(line); trimmed != "" && trimmed[0] != '#' {
+			return false, documentKey.MatchString(line)
+		}
+	}
+	return false, false
+}

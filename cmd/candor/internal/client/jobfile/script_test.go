@@ -1,0 +1,221 @@
+package jobfile
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// parse reads a script whose user has HOME and LANG set.
+func parse(t *testing.T, script string, arguments ...string) *Job {
+	t.Helper()
+	job, err := ParseScript([]byte(script), arguments, lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := job.Options.Apply(job); err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+func lookup(name string) (string, bool) {
+	value, ok := map[string]string{"HOME": "/home/alice", "LANG": "C"}[name]
+	return value, ok
+}
+
+func TestDirectivesSayTheOptionsOfSubmit(t *testing.T) {
+	job := parse(t, `#!/bin/bash
+#CANDOR --budget 12.5 --name 'two words'   # a comment
+#CANDOR -A climate --market=main -c map
+
+# an ordinary comment
+#CANDOR --array 0-9:3%2 --time 1h30m --attempts 5 --env A=1 --env HOME --utility reduce=2,map=3 --wait
+#CANDOR --chdir "/data/my files"
+sort input
+`)
+	want := messages.JobSpec{
+		Name: "two words", Project: "climate", Market: "main", Budget: 12_500_000, Dir: "/data/my files",
+		Utility: &messages.Utility{Weights: messages.Weights{{Class: "map", Weight: 3}, {Class: "reduce", Weight: 2}}},
+		Env:     messages.Env{{Name: "A", Value: "1"}, {Name: "HOME", Value: "/home/alice"}},
+		Stages: []messages.Stage{{Name: "main", Class: "map", Attempts: 5, MaxRunning: 2, Script: job.Spec.Stages[0].Script,
+			TimeLimit: messages.Duration(90 * time.Minute), Array: messages.Array{{First: 0, Last: 9, Step: 3}}}},
+	}
+	if !reflect.DeepEqual(job.Spec, want) {
+		t.Errorf("got  %+v\nwant %+v", job.Spec, want)
+	}
+	if !job.HasBudget || !job.Options.Wait || len(job.Warnings) != 0 {
+		t.Errorf("budget %v, wait %v, warnings %q", job.HasBudget, job.Options.Wait, job.Warnings)
+	}
+}
+
+func TestSbatchDirectivesAreAliases(t *testing.T) {
+	job := parse(t, `#!/bin/bash
+#SBATCH --job-name=flights -A climate
+#SBATCH -pmain --time=10
+#SBATCH -a 1,3 --ntasks=1
+#SBATCH --chdir /data --export=LANG,NOWHERE,X=y --no-requeue -W
+##SBATCH --name=off
+./run
+`)
+	stage := job.Spec.Stages[0]
+	if job.Spec.Name != "flights" || job.Spec.Project != "climate" || job.Spec.Market != "main" || job.Spec.Dir != "/data" {
+		t.Errorf("job %+v", job.Spec)
+	}
+	if time.Duration(stage.TimeLimit) != 10*time.Minute || stage.Attempts != 1 || stage.Tasks != 0 {
+		t.Errorf("stage %+v", stage)
+	}
+	if want := (messages.Array{{First: 1, Last: 1, Step: 1}, {First: 3, Last: 3, Step: 1}}); !reflect.DeepEqual(stage.Array, want) {
+		t.Errorf("array %v, want %v", stage.Array, want)
+	}
+	if want := (messages.Env{{Name: "LANG", Value: "C"}, {Name: "X", Value: "y"}}); !reflect.DeepEqual(job.Spec.Env, want) {
+		t.Errorf("env %v, want %v", job.Spec.Env, want)
+	}
+	if !job.Options.Wait || len(job.Warnings) != 0 {
+		t.Errorf("wait %v, warnings %q", job.Options.Wait, job.Warnings)
+	}
+}
+
+func TestSbatchDirectivesWithoutAMeaningAreReported(t *testing.T) {
+	job := parse(t, "#!/bin/sh\n#SBATCH --mem 4G -J x\n#SBATCH -N 2 --exclusive --ntasks=4\n#SBATCH --array=0-1\ntrue\n")
+	want := []string{
+		"ignored, having no meaning here: #SBATCH --mem (line 2), -N (line 3), --exclusive (line 3)",
+		"#SBATCH --ntasks=4 is ignored: each index of the array is one task",
+	}
+	if !reflect.DeepEqual(job.Warnings, want) {
+		t.Errorf("got %q, want %q", job.Warnings, want)
+	}
+	if job.Spec.Name != "x" {
+		t.Errorf("an option after an unknown one was lost: %+v", job.Spec)
+	}
+}
+
+func TestNtasksWithoutAnArrayIsTheNumberOfTasks(t *testing.T) {
+	if got := parse(t, "#!/bin/sh\n#SBATCH -n 4\ntrue\n").Spec.Stages[0].Tasks; got != 4 {
+		t.Errorf("%d tasks, want 4", got)
+	}
+}
+
+func TestCandorWinsOverSbatchAndTheCommandLineOverBoth(t *testing.T) {
+	job := parse(t, "#!/bin/sh\n#CANDOR --name ours --market ours --env A=script\n#SBATCH --job-name=theirs -p theirs -A theirs\ntrue\n")
+	if job.Spec.Name != "ours" || job.Spec.Market != "ours" || job.Spec.Project != "theirs" {
+		t.Fatalf("%+v", job.Spec)
+	}
+	line := NewOptions(nil)
+	if err := line.Flags.Parse([]string{"--name", "line", "-e", "A=line", "--wait=false"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := job.Options.Overlay(line); err != nil {
+		t.Fatal(err)
+	}
+	if err := job.Options.Apply(job); err != nil {
+		t.Fatal(err)
+	}
+	if job.Spec.Name != "line" || job.Spec.Market != "ours" || job.Spec.Env[0].Value != "line" {
+		t.Errorf("%+v", job.Spec)
+	}
+}
+
+func TestDirectivesEndAtTheFirstCommand(t *testing.T) {
+	job := parse(t, "#!/bin/sh\n\n  # indented comment\n#CANDOR --budget 1\ntrue\n#CANDOR --nonsense\n#CANDOR --budget 99\n")
+	if job.Spec.Budget != messages.Credit {
+		t.Errorf("budget %v, want 1", job.Spec.Budget)
+	}
+}
+
+func TestBadScriptsAreRefusedWithTheirLine(t *testing.T) {
+	for _, c := range []struct{ script, want string }{
+		{"#!/bin/sh\n#CANDOR --bugdet 5\ntrue\n", "line 2: #CANDOR --bugdet 5: unknown flag: --bugdet"},
+		{"#!/bin/sh\n\n#CANDOR --budget five\ntrue\n", `line 3: #CANDOR --budget five: --budget: amount "five": must be a decimal number`},
+		{"#!/bin/sh\n#CANDOR -b\ntrue\n", "line 2: #CANDOR -b: flag needs an argument"},
+		{"#!/bin/sh\n#CANDOR budget 5\ntrue\n", `line 2: #CANDOR budget 5: "budget" is not an option`},
+		{"#!/bin/sh\n#CANDOR --name 'x\ntrue\n", "line 2: #CANDOR --name 'x: a quote is not closed"},
+		{"#!/bin/sh\n#CANDOR --tasks 0\ntrue\n", `--tasks "0": must be a whole number from 1 on`},
+		{"#!/bin/sh\n#CANDOR --env 9X=1\ntrue\n", `"9X" is not the name of a variable`},
+		{"#!/bin/sh\n#CANDOR --env UNSET\ntrue\n", "UNSET is not set in your environment"},
+		{"#!/bin/sh\n#CANDOR --utility map=x\ntrue\n", `"map=x": write a weight for each class`},
+		{"#!/bin/sh\n#SBATCH --time=soon\ntrue\n", `line 2: #SBATCH --time=soon: --time: time "soon": write it like`},
+		{"#!/bin/sh\n#SBATCH --array\ntrue\n", "line 2: #SBATCH --array: --array needs a value"},
+		{"#!/bin/sh\n#CANDOR --budget 5\n# nothing\n", "the script has no command: nothing but comments in 3 lines"},
+		{"", "the script has no command"},
+		{"#!/bin/sh\r\ntrue\r\n", "line 1: ends as on Windows"},
+		{"\x7fELF\x00", "this is a binary file"},
+	} {
+		_, err := ParseScript([]byte(c.script), nil, lookup)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %q", c.script, err, c.want)
+		}
+		if messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%q: kind %v, want Invalid", c.script, messages.KindOf(err))
+		}
+	}
+}
+
+func TestArgumentsBecomePositionalParametersOfShells(t *testing.T) {
+	for _, c := range []struct{ script, want string }{
+		{"#!/bin/sh\necho $1\n", "#!/bin/sh\nset -- 'a b' 'it'\\''s' '$x'\necho $1\n"},
+		{"#!/usr/bin/env -S bash -e\necho $1\n", "#!/usr/bin/env -S bash -e\nset -- 'a b' 'it'\\''s' '$x'\necho $1\n"},
+		{"echo $1\n", "set -- 'a b' 'it'\\''s' '$x'\necho $1\n"},
+	} {
+		if got := parse(t, c.script, "a b", "it's", "$x").Spec.Stages[0].Script; got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+	_, err := ParseScript([]byte("#!/usr/bin/python3\nprint(1)\n"), []string{"a"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "a script of python3 cannot be given arguments") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAScriptIsToldFromADocument(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		script, ok bool
+	}{
+		{"x", "#!/bin/sh\ntrue\n", true, true},
+		{"job.yaml", "#!/bin/sh\ntrue\n", true, true},
+		{"job.yaml", "budget: 5\n", false, true},
+		{"run.sh", "true\n", true, true},
+		{"standard input", "# a job\n\nbudget: 5\n", false, true},
+		{"standard input", `{"budget": 5}`, false, true},
+		{"standard input", "#CANDOR --budget 5\ntrue\n", true, true},
+		{"standard input", "#SBATCH -n 5\ntrue\n", true, true},
+		{"standard input", "echo budget: 5\n", false, false},
+		{"standard input", "", false, false},
+	} {
+		if script, ok := IsScript(c.name, []byte(c.text)); script != c.script || ok != c.ok {
+			t.Errorf("%s %q: got %v, %v, want %v, %v", c.name, c.text, script, ok, c.script, c.ok)
+		}
+	}
+}
+
+func TestExportAllTakesWhatNothingElseSet(t *testing.T) {
+	job := parse(t, "#!/bin/sh\n#CANDOR --env A=mine\ntrue\n")
+	job.AddEnvironment([]string{"A=theirs", "B=2", "CANDOR_JOB=7", "BASH_FUNC_x%%=() { :; }", "Z="})
+	want := messages.Env{{Name: "A", Value: "mine"}, {Name: "B", Value: "2"}, {Name: "Z", Value: ""}}
+	if !reflect.DeepEqual(job.Spec.Env, want) {
+		t.Errorf("got %v, want %v", job.Spec.Env, want)
+	}
+}
+
+func FuzzParseScript(f *testing.F) {
+	f.Add([]byte("#!/bin/sh\n#CANDOR --budget 5 'x\n#SBATCH -J x --mem 4\ntrue\n"))
+	f.Add([]byte("#CANDOR -a 0-9:2%4,12 -t 1-2:3:4\ntrue"))
+	f.Fuzz(func(t *testing.T, source []byte) {
+		job, err := ParseScript(source, []string{"x"}, lookup)
+		if err != nil {
+			if messages.KindOf(err) != messages.Invalid {
+				t.Errorf("kind %v of %v", messages.KindOf(err), err)
+			}
+			return
+		}
+		if !strings.HasSuffix(job.Spec.Stages[0].Script, lastLine(string(source))) {
+			t.Errorf("the script was changed: %q", job.Spec.Stages[0].Script)
+		}
+	})
+}
+
+func lastLine(s string) string { return s[strings.LastIndexByte(strings.TrimSuffix(s, "\n"), '\n')+1:] }

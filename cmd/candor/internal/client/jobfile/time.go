@@ -1,0 +1,57 @@
+package jobfile
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// slurmTime matches the forms of sbatch(1) --time: minutes,
+// minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes and
+// days-hours:minutes:seconds. The number of digits keeps the sum, at most
+// 10^4 days and 10^6 hours, within what a Duration holds (2.5·10^6 hours).
+var slurmTime = regexp.MustCompile(`^(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?$`)
+
+// ParseTime reads a time limit: with units ("1h30m", "90s"), or in the forms
+// of sbatch, in which a bare number is minutes. 0 and UNLIMITED ask for no
+// limit but the market's.
+func ParseTime(s string) (messages.Duration, error) {
+	if strings.EqualFold(s, "UNLIMITED") || strings.EqualFold(s, "INFINITE") {
+		return 0, nil
+	}
+	if m := slurmTime.FindStringSubmatch(s); m != nil {
+		return slurmDuration(m), nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("time %q: write it like 1h30m, 90s, 2:00:00 (hours) or 1-12 (days-hours); a bare number is minutes", s)
+	}
+	return messages.Duration(d), nil
+}
+
+// slurmDuration adds up the days and up to three fields of a match. With
+// days, the fields are hours first; without, a lone field is minutes and two
+// are minutes and seconds.
+func slurmDuration(m []string) messages.Duration {
+	units := []time.Duration{time.Hour, time.Minute, time.Second}
+	if m[1] == "" && m[4] == "" {
+		units = units[1:]
+	}
+	total := time.Duration(number64(m[1])) * 24 * time.Hour
+	for i, unit := range units {
+		if i+2 < len(m) {
+			total += time.Duration(number64(m[i+2])) * unit
+		}
+	}
+	return messages.Duration(total)
+}
+
+// number64 reads digits that the expression has bounded; "" is 0.
+func number64(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return n
+}

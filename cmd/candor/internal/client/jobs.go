@@ -1,0 +1,155 @@
+package client
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func (a *app) jobsCommand() *cobra.Command {
+	var r messages.JobsRequest
+	cmd := &cobra.Command{
+		Use:   "jobs",
+		Short: "list jobs, newest first",
+		Long:  "List your jobs, newest first. Operators may list those of others, with --all or --owner.",
+		Example: `  candor jobs
+  candor jobs --active --limit 5
+  candor jobs --json | jq '.jobs[] | select(.state == "Failed") | .job'`,
+		Args: cobra.NoArgs,
+		RunE: a.onlineAs(func() bool { return r.All || r.Account != "" }, func(ctx context.Context, s *session, _ []string) error {
+			reply, err := a.listJobs(ctx, s, r)
+			if err != nil {
+				return err
+			}
+			return a.show(reply, func(p *page) { p.jobs(reply) })
+		}),
+	}
+	cmd.Flags().BoolVar(&r.All, "all", false, "jobs of all accounts (operators)")
+	cmd.Flags().StringVar(&r.Account, "owner", "", "jobs of this `account` (operators)")
+	cmd.Flags().BoolVar(&r.Active, "active", false, "only jobs that have not ended")
+	cmd.Flags().IntVarP(&r.Limit, "limit", "n", 20, "at most this `number` of jobs")
+	cmd.RegisterFlagCompletionFunc("owner", a.completeAccounts)
+	return cmd
+}
+
+// maxPage is the most that the site gives in one reply.
+const maxPage = 1000
+
+// listJobs asks page after page until it has what the request's limit asks for.
+func (a *app) listJobs(ctx context.Context, s *session, r messages.JobsRequest) (messages.JobsReply, error) {
+	if r.Limit < 1 {
+		return messages.JobsReply{}, usagef("--limit %d: must be a whole number from 1 on", r.Limit)
+	}
+	var all messages.JobsReply
+	for wanted := r.Limit; ; {
+		r.Limit = min(wanted, maxPage)
+		reply, err := call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+		if err != nil {
+			return all, err
+		}
+		all.Jobs, all.More = append(all.Jobs, reply.Jobs...), reply.More
+		wanted -= len(reply.Jobs)
+		if !reply.More || wanted <= 0 || len(reply.Jobs) == 0 {
+			return all, nil
+		}
+		r.Before = reply.Jobs[len(reply.Jobs)-1].Job
+	}
+}
+
+func (a *app) jobCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "job NUMBER",
+		Short:   "show a job: its stages, shares, times and charge",
+		Example: "  candor job 17\n  candor job 17 --json | jq .stages",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.online(func(ctx context.Context, s *session, args []string) error {
+			reply, err := ofJob[messages.JobDetail](ctx, s, messages.VerbJob, args[0])
+			if err != nil {
+				return err
+			}
+			return a.show(reply, func(p *page) { p.job(reply) })
+		}),
+		ValidArgsFunction: a.completeJobs(false),
+	}
+}
+
+func (a *app) whyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "why NUMBER",
+		Short: "explain why a job waits, or why it went as it did",
+		Long: `Explain a job: the reason it waits or why it went as it did, its share of each
+class, the price around it, and what would change it.`,
+		Example: "  candor why 17\n  candor why 17 --json | jq -r .reason",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.online(func(ctx context.Context, s *session, args []string) error {
+			reply, err := ofJob[messages.WhyReply](ctx, s, messages.VerbWhy, args[0])
+			if err != nil {
+				return err
+			}
+			return a.show(reply, func(p *page) { p.why(reply) })
+		}),
+		ValidArgsFunction: a.completeJobs(false),
+	}
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel NUMBER...",
+		Short: "cancel jobs",
+		Long: `Cancel jobs: tasks that run are ended, those that wait are dropped, and what the
+job owes until now is charged. All the jobs named are tried; the exit code is that
+of the first that could not be cancelled.`,
+		Example:           "  candor cancel 17\n  candor cancel 17 18 19",
+		Args:              cobra.MinimumNArgs(1),
+		RunE:              a.online(a.cancel),
+		ValidArgsFunction: a.completeJobs(true),
+	}
+}
+
+// cancel cancels each job, and goes on after one that it could not.
+func (a *app) cancel(ctx context.Context, s *session, args []string) error {
+	for _, arg := range args { // all or nothing for what is not even a number
+		if _, err := jobNumber(arg); err != nil {
+			return err
+		}
+	}
+	var failed error
+	for _, arg := range args {
+		reply, err := ofJob[messages.CancelReply](ctx, s, messages.VerbCancel, arg)
+		if err == nil {
+			err = a.show(reply, func(p *page) { p.cancelled(reply) })
+		}
+		if err == nil {
+			continue
+		}
+		if len(args) == 1 {
+			return err
+		}
+		a.warn("cancel", []string{sentence(within("job "+arg, err))})
+		if failed == nil {
+			failed = exitStatus(exitCode(err))
+		}
+	}
+	return failed
+}
+
+// ofJob asks the auctioneer something about the job that an argument names.
+func ofJob[Reply any](ctx context.Context, s *session, verb, argument string) (Reply, error) {
+	job, err := jobNumber(argument)
+	if err != nil {
+		var none Reply
+		return none, err
+	}
+	return call[Reply](ctx, s, messages.Auctioneer, verb, messages.JobRequest{Job: job})
+}
+
+func jobNumber(argument string) (messages.JobID, error) {
+	n, err := strconv.ParseUint(argument, 10, 64)
+	if err != nil || n == 0 {
+		return 0, usagef("%q: is not the number of a job: candor jobs lists yours", argument)
+	}
+	return messages.JobID(n), nil
+}

@@ -1,0 +1,188 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// written is what each attempt of job 5 wrote, by node and attempt; standard
+// error is the same in capitals.
+type written map[messages.Attempt]string
+
+func attempt(stage, index, number uint32) messages.Attempt {
+	return messages.Attempt{Task: messages.TaskRef{Job: 5, Stage: stage, Index: index}, Number: number}
+}
+
+// chunk is how many bytes a fake node gives at once.
+const chunk = 4
+
+// withNode makes a node of the site give what was written. ended tells whether
+// an attempt has.
+func withNode(s *fakeSite, node messages.Name, w written, ended func(messages.Attempt) bool) {
+	serve(s, messages.LogsSubject("west", node, "*"), "logs", func(r messages.LogsRequest) (messages.LogsReply, error) {
+		text, ok := w[r.Attempt]
+		if !ok {
+			return messages.LogsReply{}, messages.Errorf(messages.NotFound, "attempt %v: is not here", r.Attempt)
+		}
+		if r.Stderr {
+			text = strings.ToUpper(text)
+		}
+		rest := text[min(r.Offset, int64(len(text))):]
+		piece := rest[:min(len(rest), chunk)]
+		return messages.LogsReply{Data: []byte(piece), Next: r.Offset + int64(len(piece)), End: len(piece) == len(rest) && ended(r.Attempt)}, nil
+	})
+}
+
+func always(messages.Attempt) bool { return true }
+
+// withTasks makes the site say what tasks job 5 has, two to a page.
+func withTasks(s *fakeSite, tasks func() []messages.TaskStatus) {
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (messages.TasksReply, error) {
+		reply := messages.TasksReply{Account: "alice"}
+		for _, t := range tasks() {
+			if int(t.Task.Stage) != *r.Stage || t.Task.Index < r.From {
+				continue
+			}
+			if len(reply.Tasks) == min(r.Limit, 2) {
+				reply.More = true
+				break
+			}
+			reply.Tasks = append(reply.Tasks, t)
+		}
+		return reply, nil
+	})
+}
+
+func task(a messages.Attempt, node messages.Name) messages.TaskStatus {
+	return messages.TaskStatus{Task: a.Task, Attempt: a.Number, Node: node}
+}
+
+func twoStages(state messages.State, maps, reduces int) messages.JobDetail {
+	return messages.JobDetail{JobSummary: messages.JobSummary{Job: 5, State: state},
+		Stages: []messages.StageStatus{{Name: "map", Tasks: maps}, {Name: "reduce", Tasks: reduces}}}
+}
+
+// finishedJob has three map tasks, one in its second attempt, and a reduce
+// task, on two nodes.
+func finishedJob(t *testing.T) *fakeSite {
+	s := newSite(t)
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Completed, 3, 1))
+	withTasks(s, func() []messages.TaskStatus {
+		return []messages.TaskStatus{task(attempt(0, 0, 1), "n1"), task(attempt(0, 1, 2), "n2"), task(attempt(0, 2, 1), "n1"), task(attempt(1, 0, 1), "n2")}
+	})
+	withNode(s, "n1", written{attempt(0, 0, 1): "alpha\nbeta\n", attempt(0, 2, 1): ""}, always)
+	withNode(s, "n2", written{attempt(0, 1, 1): "lost\n", attempt(0, 1, 2): "no end of line", attempt(1, 0, 1): "total\n"}, always)
+	return s
+}
+
+func TestLogs(t *testing.T) {
+	s := finishedJob(t)
+	for line, want := range map[string]string{
+		"logs 5":                               "map.0 | alpha\nmap.0 | beta\nmap.1 | no end of line\nreduce.0 | total\n",
+		"logs 5 --stage map --task 0":          "alpha\nbeta\n",
+		"logs 5 --stage map --task 1":          "no end of line",
+		"logs 5 --stage reduce":                "total\n",
+		"logs 5 --stage reduce --stderr":       "TOTAL\n",
+		"logs 5 --task 0":                      "map.0 | alpha\nmap.0 | beta\nreduce.0 | total\n",
+		"logs 5 --task 2":                      "",
+		"logs 5 --no-prefix":                   "alpha\nbeta\nno end of linetotal\n",
+		"logs 5 --follow --stage map --task 1": "no end of line",
+	} {
+		if got := s.run(strings.Fields(line)...); got.code != 0 || got.out != want || got.err != "" {
+			t.Errorf("%s: got %+v, want %q", line, got, want)
+		}
+	}
+}
+
+func TestLogsAsJSONCarryTheAttempt(t *testing.T) {
+	got := finishedJob(t).run("logs", "5", "--json", "--stage", "map", "--task", "1")
+	text := ""
+	for line := range strings.Lines(got.out) {
+		var piece struct {
+			Task    messages.TaskRef
+			Attempt uint32
+			Node    messages.Name
+			Data    []byte
+		}
+		if err := json.Unmarshal([]byte(line), &piece); err != nil || piece.Task != attempt(0, 1, 2).Task || piece.Attempt != 2 || piece.Node != "n2" {
+			t.Fatalf("%v: %s", err, line)
+		}
+		text += string(piece.Data)
+	}
+	if text != "no end of line" {
+		t.Errorf("got %q", text)
+	}
+}
+
+func TestLogsOfWhatIsNotThere(t *testing.T) {
+	s := finishedJob(t)
+	for line, want := range map[string]string{
+		"logs 5 --stage sort":          "--stage sort: job 5 has no such stage: candor job 5 lists them (NotFound)",
+		"logs 5 --task 3":              "--task 3: no stage of job 5 has so many tasks",
+		"logs 5 --stage map --task 99": "--task 99: no stage",
+	} {
+		s.run(strings.Fields(line)...).expect(t, codeNotFound, "", want)
+	}
+	s = newSite(t)
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Waiting, 1, 1))
+	withTasks(s, func() []messages.TaskStatus { return nil })
+	s.run("logs", "5").expect(t, codeNotFound, "", "job 5 is Waiting, and none of these tasks has started: wait for them with --follow")
+	s = newSite(t)
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1001, 0))
+	s.run("logs", "5", "-f").expect(t, codeUsage, "", "at most 1000 can be followed at once: choose with --task or --stage (TooLarge)")
+}
+
+// A node that has lost its output does not hide that of the others.
+func TestLogsGoOnWithoutANode(t *testing.T) {
+	s := newSite(t)
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Completed, 2, 0))
+	withTasks(s, func() []messages.TaskStatus {
+		return []messages.TaskStatus{task(attempt(0, 0, 1), "n1"), task(attempt(0, 1, 1), "n1")}
+	})
+	withNode(s, "n1", written{attempt(0, 1, 1): "here\n"}, always)
+	for _, follow := range []string{"-f=false", "-f"} {
+		s.run("logs", "5", follow).expect(t, codeNotFound, "map.1 | here\n", "candor logs: map.0 on node n1: attempt")
+	}
+}
+
+// TestLogsFollow follows a job that starts its tasks one by one, tries one
+// again, and ends.
+func TestLogsFollow(t *testing.T) {
+	s := newSite(t)
+	asked := 0
+	steps := [][]messages.TaskStatus{
+		{},
+		{task(attempt(0, 0, 1), "n1")},
+		{task(attempt(0, 0, 2), "n1"), task(attempt(0, 1, 1), "n1")},
+	}
+	answer(s, messages.Auctioneer, messages.VerbJob, func(messages.JobRequest) (messages.JobDetail, error) {
+		state := messages.Running
+		if asked++; asked > len(steps)+2 {
+			state = messages.Completed
+		}
+		return twoStages(state, 2, 0), nil
+	})
+	withTasks(s, func() []messages.TaskStatus { return steps[min(max(asked-2, 0), len(steps)-1)] })
+	text := written{attempt(0, 0, 1): "first\n", attempt(0, 0, 2): "second\n", attempt(0, 1, 1): "other\n"}
+	withNode(s, "n1", text, func(messages.Attempt) bool { return asked > len(steps)+2 })
+	got := s.run("logs", "5", "-f")
+	got.expect(t, codeOK, "map.0 | first\n", "")
+	got.expect(t, codeOK, "map.0 | second\n", "")
+	got.expect(t, codeOK, "map.1 | other\n", "")
+	if strings.Count(got.out, "\n") != 3 {
+		t.Errorf("got %q, want three lines", got.out)
+	}
+}
+
+func TestAnInterruptEndsFollowing(t *testing.T) {
+	s := newSite(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1, 0))
+	withTasks(s, func() []messages.TaskStatus { return []messages.TaskStatus{task(attempt(0, 0, 1), "n1")} })
+	withNode(s, "n1", written{attempt(0, 0, 1): "going on\n"}, func(messages.Attempt) bool { interrupt(); return false })
+	s.runIn(ctx, "logs", "5", "-f").expect(t, codeInterrupted, "", "")
+}

@@ -1,0 +1,259 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// submissions makes the site take jobs, and returns where it keeps them.
+func submissions(s *fakeSite) *[]messages.SubmitRequest {
+	taken := &[]messages.SubmitRequest{}
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+		*taken = append(*taken, r)
+		return messages.SubmitReply{Job: 17, Market: "main", Payer: "alice", Held: r.Spec.Budget, Tasks: 3}, nil
+	})
+	return taken
+}
+
+// progressing makes the site report a job that goes through states, one for
+// each question.
+func progressing(s *fakeSite, states ...messages.JobSummary) {
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+		now := states[0]
+		if len(states) > 1 {
+			states = states[1:]
+		}
+		now.Job, now.Tasks, now.Payer, now.Budget, now.Submitted = r.Job, 3, "alice", 12_500_000, at(0)
+		return messages.JobDetail{JobSummary: now}, nil
+	})
+}
+
+func TestSubmitAScript(t *testing.T) {
+	s := newSite(t)
+	taken := submissions(s)
+	script := "#!/bin/sh\n#CANDOR --budget 12.5 --class map --name ignored\nsort input\n"
+	s.write("sort.sh", script)
+	s.run("submit", "--name", "sorting", "-t", "90s", s.path("sort.sh")).expect(t, 0, "Submitted job 17 (12.5 credits held from alice)\n", "")
+	got := (*taken)[0]
+	want := messages.JobSpec{Name: "sorting", Budget: 12_500_000, Dir: s.dir,
+		Stages: []messages.Stage{{Name: "main", Class: "map", Script: script, TimeLimit: 90e9}}}
+	if got.Key == "" || got.DryRun || !equalJSON(t, got.Spec, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if s.callers[0] != "alice" {
+		t.Errorf("submitted as %q, want the site's default account", s.callers[0])
+	}
+}
+
+func equalJSON(t *testing.T, a, b any) bool {
+	t.Helper()
+	x, err := messages.Marshal(a, messages.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := messages.Marshal(b, messages.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(x) == string(y)
+}
+
+func TestSubmitADocument(t *testing.T) {
+	s := newSite(t)
+	taken := submissions(s)
+	s.write("flights.yaml", "budget: 1\ndir: data\ncommand: [hostname]\n")
+	s.run("submit", s.path("flights.yaml"), "--array", "0-4%2", "--env", "LANG", "--export=ALL", "--chdir", "other", "-A", "climate").
+		expect(t, 0, "Submitted job 17 (1 credit held from alice)\n", "")
+	want := messages.JobSpec{Name: "flights", Project: "climate", Budget: messages.Credit, Dir: s.path("other"),
+		Env:    messages.Env{{Name: "LANG", Value: "C"}},
+		Stages: []messages.Stage{{Name: "main", Command: []string{"hostname"}, MaxRunning: 2, Array: messages.Array{{First: 0, Last: 4, Step: 1}}}}}
+	if got := (*taken)[0].Spec; !equalJSON(t, got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestSubmitStandardInput(t *testing.T) {
+	for name, c := range map[string]struct {
+		in     string
+		args   []string
+		script string
+	}{
+		"a script":                        {"#!/bin/sh\ndate\n", []string{"submit", "-b", "1", "-"}, "#!/bin/sh\ndate\n"},
+		"a script without its first line": {"date\n", []string{"submit", "-b", "1"}, "date\n"},
+		"a document":                      {"script: date\nbudget: 1\n", []string{"submit"}, "date"},
+		"what looks like a document":      {"script: date\n", []string{"submit", "--script", "-b", "1"}, "script: date\n"},
+		"a script with arguments":         {"echo $1", []string{"submit", "-b", "1", "-", "a", "--", "-x"}, "set -- 'a' '-x'\necho $1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			taken := submissions(s)
+			s.in = c.in
+			s.run(c.args...).expect(t, 0, "Submitted job 17", "")
+			if len(*taken) != 1 || (*taken)[0].Spec.Name != "stdin" || (*taken)[0].Spec.Stages[0].Script != c.script {
+				t.Errorf("got %+v, want the script %q", *taken, c.script)
+			}
+		})
+	}
+}
+
+func TestSubmitDryRun(t *testing.T) {
+	s := newSite(t)
+	taken := submissions(s)
+	s.in = "date"
+	s.run("submit", "-b", "2", "--dry-run", "--wait", "--chdir", "-").expect(t, 0, "The site would take this job: 3 tasks in market main, 2 credits held from alice\n", "")
+	if got := (*taken)[0]; !got.DryRun || got.Spec.Dir != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Whatever is wrong with a job is found before anything is sent.
+func TestSubmitRefusesWhatIsIncomplete(t *testing.T) {
+	s := newSite(t)
+	taken := submissions(s)
+	s.write("plain", "hello\n")
+	s.write("two.yaml", "budget: 1\nstages: [{name: a, script: x}, {name: b, script: y}]\n")
+	for _, c := range []struct {
+		in   string
+		args []string
+		err  string
+	}{
+		{"date", nil, "candor submit: budget: missing: say the most the job may cost, with --budget 10"},
+		{"", nil, "candor submit: standard input: the file is empty"},
+		{"#!/bin/sh\n", []string{"-b", "1"}, "the script has no command"},
+		{"budget: 1\ntasks: 10000000\nscript: date\n", nil, "candor submit: stages[0].tasks: 10000000 are more than the limit of 1000000 for a job; submit several jobs (TooLarge)\n   1 | budget: 1\n>  2 | tasks: 10000000\n"},
+		{"date", []string{"-b", "-1"}, "candor submit: budget: -1 must be above 0"},
+		{"date", []string{"-b", "0"}, "candor submit: budget: 0 must be above 0"},
+		{"", []string{"missing.sh"}, "missing.sh: no such file or directory"},
+		{"", []string{s.path("plain")}, "is it a script or a job file?"},
+		{"", []string{s.path("two.yaml"), "--time", "5"}, "candor submit: --time: the job has 2 stages: say it in the file, for each stage (Invalid)"},
+		{"", []string{s.path("two.yaml"), "argument"}, `"argument": a job file takes no arguments`},
+		{"budget: 1\ntasks: x\n", nil, "candor submit: standard input: line 2, column 8: \"x\" is not a whole number from 0 on (Invalid)\n   1 | budget: 1\n>  2 | tasks: x\n"},
+		{"#!/bin/sh\n#CANDOR --time soon\ndate\n", nil, "standard input: line 2: #CANDOR --time soon: --time: time \"soon\": write it like"},
+		{"date", []string{"-b", "1", "--account", "$bank"}, `--account "$bank": is not a name`},
+		{"date", []string{"-b", "1", "-x"}, "unknown shorthand flag: 'x' in -x: if it is meant for the script, put -- before it"},
+		{strings.Repeat("#\n", 3<<20), []string{"-b", "1"}, "standard input: is above 4 MiB"},
+	} {
+		s.in = c.in
+		s.run(append([]string{"submit"}, c.args...)...).expect(t, codeUsage, "", c.err)
+	}
+	if len(*taken) != 0 {
+		t.Errorf("%d jobs were sent", len(*taken))
+	}
+}
+
+func TestSubmitReportsWhatItIgnores(t *testing.T) {
+	s := newSite(t)
+	submissions(s)
+	s.in = "#!/bin/sh\n#SBATCH --mem=4G\ndate\n"
+	s.run("submit", "-b", "1").expect(t, 0, "Submitted job 17", "candor submit: ignored, having no meaning here: #SBATCH --mem (line 2)\n")
+}
+
+func TestSubmitShowsTheLineThatTheSiteRefuses(t *testing.T) {
+	s := newSite(t)
+	refuse[messages.SubmitRequest](s, messages.Auctioneer, messages.VerbSubmit, messages.Errorf(messages.Invalid, "stages[0].class: market main has no class gpu; it has map and reduce"))
+	s.in = "budget: 1\nstages:\n- name: a\n  class: gpu\n  script: date\n"
+	got := s.run("submit")
+	got.expect(t, codeUsage, "", "candor submit: stages[0].class: market main has no class gpu; it has map and reduce (Invalid)\n")
+	got.expect(t, codeUsage, "", ">  4 |   class: gpu\n")
+}
+
+// The key is chosen before the first send: a send whose outcome is not known
+// is repeated under it, so that the site can tell it is the same job.
+func TestSubmitRepeatsUnderTheSameKey(t *testing.T) {
+	s := newSite(t)
+	var sent []messages.SubmitRequest
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+		sent = append(sent, r)
+		switch len(sent) {
+		case 1:
+			return messages.SubmitReply{}, messages.Errorf(messages.NotLeader, "an election is on")
+		case 2:
+			return messages.SubmitReply{}, messages.Errorf(messages.Unknown, "leadership was lost")
+		}
+		return messages.SubmitReply{Job: 17, Payer: "alice"}, nil
+	})
+	s.in = "date"
+	s.run("submit", "-b", "1").expect(t, 0, "Submitted job 17", "")
+	if len(sent) != 3 || sent[0].Key == "" || !reflect.DeepEqual(sent[0], sent[1]) || !reflect.DeepEqual(sent[1], sent[2]) {
+		t.Errorf("sent %+v", sent)
+	}
+	s.run("submit", "-b", "1", "--key", "mine").expect(t, 0, "", "")
+	if sent[3].Key != "mine" {
+		t.Errorf("key %q, want mine", sent[3].Key)
+	}
+}
+
+func TestSubmitSaysHowToAskAgain(t *testing.T) {
+	s := newSite(t)
+	s.in = "date"
+	s.run("submit", "-b", "1", "--key", "k1", "--timeout", "1ms").expect(t, codeUnavailable, "", "repeat with --key k1, which cannot submit it twice (Unavailable)")
+}
+
+func TestSubmitWaitExitsAsTheJobDid(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  messages.JobSummary
+		code int
+		out  string
+	}{
+		"completed":          {messages.JobSummary{State: messages.Completed, Done: 3, Charged: 2_500_000, Ended: at(65)}, 0, "Job 17 Completed in 1m05s: 3 of 3 tasks done, 2.5 of 12.5 credits charged to alice\n"},
+		"failed":             {messages.JobSummary{State: messages.Failed, ExitCode: 42, Ended: at(1)}, 42, "see candor logs 17 --stderr"},
+		"failed to start":    {messages.JobSummary{State: messages.Failed, Ended: at(1)}, 1, "Failed"},
+		"failed by a signal": {messages.JobSummary{State: messages.Failed, ExitCode: 137, Ended: at(1)}, 137, "Failed"},
+		"failed beyond":      {messages.JobSummary{State: messages.Failed, ExitCode: 256, Ended: at(1)}, 1, "Failed"},
+		"cancelled":          {messages.JobSummary{State: messages.Cancelled, Ended: at(1)}, 130, "Cancelled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			submissions(s)
+			progressing(s, messages.JobSummary{Reason: "WaitingForShare"}, messages.JobSummary{State: messages.Running, Running: 1},
+				messages.JobSummary{State: messages.Running, Running: 1}, messages.JobSummary{State: messages.Settling}, c.end)
+			s.in = "date"
+			got := s.run("submit", "-b", "12.5", "--wait")
+			got.expect(t, c.code, c.out, "Job 17: Waiting, 0 of 3 tasks done, 0 running (WaitingForShare)\nJob 17: Running, 0 of 3 tasks done, 1 running\nJob 17: Settling")
+		})
+	}
+}
+
+func TestSubmitWaitAsJSONIsOneDocument(t *testing.T) {
+	s := newSite(t)
+	submissions(s)
+	progressing(s, messages.JobSummary{}, messages.JobSummary{State: messages.Failed, ExitCode: 3})
+	s.in = "date"
+	got := s.run("submit", "-b", "1", "-W", "--json")
+	var job messages.JobDetail
+	if err := json.Unmarshal([]byte(got.out), &job); err != nil || got.code != 3 || job.Job != 17 || job.State != messages.Failed {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
+// A site that does not answer for a while does not end the wait.
+func TestSubmitWaitOutlastsAnElection(t *testing.T) {
+	s := newSite(t)
+	submissions(s)
+	asked := 0
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+		if asked++; asked < 3 {
+			return messages.JobDetail{}, messages.Errorf(messages.Unknown, "an election is on")
+		}
+		return messages.JobDetail{JobSummary: messages.JobSummary{Job: r.Job, State: messages.Completed}}, nil
+	})
+	s.in = "date"
+	s.run("submit", "-b", "1", "--wait").expect(t, 0, "Job 17 Completed", "The site does not answer: an election is on (Unknown); asking again\n")
+}
+
+func TestAnInterruptEndsTheWaitAndNotTheJob(t *testing.T) {
+	s := newSite(t)
+	submissions(s)
+	ctx, interrupt := context.WithCancel(t.Context())
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+		interrupt()
+		return messages.JobDetail{JobSummary: messages.JobSummary{Job: r.Job, State: messages.Running}}, nil
+	})
+	s.in = "date"
+	s.runIn(ctx, "submit", "-b", "1", "--wait").expect(t, codeInterrupted, "Submitted job 17", "Job 17 goes on; candor cancel 17 ends it.\n")
+}

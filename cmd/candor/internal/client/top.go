@@ -1,0 +1,106 @@
+package client
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func (a *app) topCommand() *cobra.Command {
+	var interval time.Duration
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "watch shares, prices and slots as they change",
+		Long: `Watch the markets of the site: prices, slots and the shares of the largest bidders,
+redrawn in place until q or Ctrl-C. Where the output is not a terminal, and with
+--json, print it once.`,
+		Example: "  candor top\n  candor top --interval 200ms\n  candor top --json | jq '.markets[0].prices'",
+		Args:    cobra.NoArgs,
+		RunE: a.online(func(ctx context.Context, s *session, _ []string) error {
+			if interval < minInterval {
+				return usagef("--interval %v: must be at least %v", interval, minInterval)
+			}
+			if a.flags.json || !terminal.IsTerminal(a.in) || !terminal.IsTerminal(a.out) {
+				o, err := survey(ctx, s)
+				if err != nil {
+					return err
+				}
+				return a.show(o, func(p *page) { p.top(o) })
+			}
+			return a.watchTop(ctx, s, interval)
+		}),
+	}
+	cmd.Flags().DurationVar(&interval, "interval", time.Second, "how `often` to look")
+	return cmd
+}
+
+// minInterval keeps a user from making a site answer without pause.
+const minInterval = 50 * time.Millisecond
+
+// survey asks for all that top shows.
+func survey(ctx context.Context, s *session) (o overview, err error) {
+	markets, err := call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	if err != nil {
+		return o, err
+	}
+	nodes, err := call[messages.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+	if err != nil {
+		return o, err
+	}
+	account, err := call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{})
+	if err != nil && messages.KindOf(err) != messages.NotFound { // nobody has granted it anything yet
+		return o, err
+	}
+	if account.Account == "" {
+		account.Account = s.account
+	}
+	return overview{Site: s.site, Account: account, Nodes: nodes.Nodes, Markets: markets.Markets}, nil
+}
+
+// watchTop redraws the overview until the user has enough.
+func (a *app) watchTop(ctx context.Context, s *session, interval time.Duration) error {
+	in, out := a.in.(*os.File), a.out.(*os.File)
+	screen, err := terminal.OpenScreen(in, out)
+	if err != nil {
+		return err
+	}
+	defer screen.Close()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		screen.Draw(a.topFrame(ctx, s))
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		case key, ok := <-screen.Keys():
+			if !ok || key == 'q' || key == 'Q' || key == keyInterrupt || key == keyEscape {
+				return nil
+			}
+		}
+	}
+}
+
+// What a terminal in raw mode sends for Ctrl-C and Escape.
+const (
+	keyInterrupt = 0x03
+	keyEscape    = 0x1b
+)
+
+// topFrame is one picture; a site that does not answer is one too.
+func (a *app) topFrame(ctx context.Context, s *session) string {
+	p := a.page(a.out)
+	o, err := survey(ctx, s)
+	if err != nil {
+		p.printf("%s\n\n%s\n", p.Bold("candor top"), p.Yellow("The site does not answer: "+terminal.Safe(sentence(err))))
+	} else {
+		p.top(o)
+	}
+	p.printf("\n%s\n", p.Dim("q quits"))
+	return p.String()
+}

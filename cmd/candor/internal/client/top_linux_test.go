@@ -1,0 +1,125 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// openTerminal makes a terminal of 100 columns and 30 rows: user is the side
+// of the person, tty that of the program.
+func openTerminal(t *testing.T) (user, tty *os.File) {
+	t.Helper()
+	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { user.Close() })
+	if err := unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(user.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tty.Close() })
+	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}); err != nil {
+		t.Fatal(err)
+	}
+	return user, tty
+}
+
+// readUntil reads what the program shows up to and with a mark.
+func readUntil(t *testing.T, user *os.File, mark string) string {
+	t.Helper()
+	var seen bytes.Buffer
+	piece := make([]byte, 4096)
+	for !strings.Contains(seen.String(), mark) {
+		n, err := user.Read(piece)
+		if err != nil {
+			t.Fatalf("%v after %q", err, seen.String())
+		}
+		seen.Write(piece[:n])
+	}
+	return seen.String()
+}
+
+// onTerminal starts a command on a terminal; the channel gives its exit code.
+func (s *fakeSite) onTerminal(tty *os.File, args ...string) <-chan int {
+	a := &app{
+		in: tty, out: tty, err: tty,
+		lookup:  func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
+		environ: s.environ, workdir: func() (string, error) { return s.dir, nil },
+		now: func() time.Time { return noon.Add(time.Hour) }, zone: time.UTC,
+		pause:   func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+		connect: func(t target) (bus.Bus, error) { return s.net.Connect(t.account), nil },
+	}
+	code := make(chan int, 1)
+	go func() { code <- a.run(s.t.Context(), args, nil) }()
+	return code
+}
+
+func TestTopOnATerminal(t *testing.T) {
+	for name, key := range map[string]string{"q": "q", "Ctrl-C": "\x03", "Escape": "\x1b"} {
+		t.Run(name, func(t *testing.T) {
+			s := fullSite(t)
+			user, tty := openTerminal(t)
+			before, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code := s.onTerminal(tty, "top", "--interval", "1h")
+			frame := readUntil(t, user, "q quits")
+			if !strings.Contains(frame, "\x1b[?1049h") || !strings.Contains(frame, "proportional") || !strings.Contains(frame, "\x1b[1m") {
+				t.Errorf("the screen shows %q", frame)
+			}
+			for line := range strings.SplitSeq(frame, "\r\n") {
+				if terminal.Width(strings.NewReplacer("\x1b[K", "", "\x1b[H", "", "\x1b[J", "", "\x1b[?1049h", "", "\x1b[?25l", "").Replace(line)) > 100 {
+					t.Errorf("a line is wider than the terminal: %q", line)
+				}
+			}
+			if _, err := user.WriteString(key); err != nil {
+				t.Fatal(err)
+			}
+			readUntil(t, user, "\x1b[?25h\x1b[?1049l")
+			if got := <-code; got != codeOK {
+				t.Errorf("exit code %d", got)
+			}
+			after, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+			if err != nil || *after != *before {
+				t.Errorf("the terminal was not given back as it was: %v", err)
+			}
+		})
+	}
+}
+
+// On a terminal, progress is redrawn in place, and nothing of it stays.
+func TestWaitOnATerminal(t *testing.T) {
+	s := newSite(t)
+	submissions(s)
+	s.write("x.sh", "date\n")
+	progressing(s, messages.JobSummary{Reason: "WaitingForShare"}, messages.JobSummary{State: messages.Running, Running: 1}, messages.JobSummary{State: messages.Completed, Ended: at(9)})
+	user, tty := openTerminal(t)
+	code := s.onTerminal(tty, "submit", "-b", "1", "--wait", s.path("x.sh"))
+	shown := readUntil(t, user, "charged to alice")
+	if got := <-code; got != codeOK {
+		t.Errorf("exit code %d", got)
+	}
+	if strings.Count(shown, "\x1b[1A\r\x1b[J") != 3 {
+		t.Errorf("progress was not redrawn in place: %q", shown)
+	}
+}

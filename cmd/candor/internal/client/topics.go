@@ -1,0 +1,91 @@
+package client
+
+import "github.com/spf13/cobra"
+
+// topics are pages of help that are no commands.
+func topics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "exit-codes", Short: "what the exit codes mean", Long: exitCodesTopic},
+		{Use: "environment", Short: "which variables and files are read", Long: environmentTopic},
+		{Use: "job-file", Short: "how to write a job file or script", Long: jobFileTopic},
+	}
+}
+
+const exitCodesTopic = `Exit codes of candor:
+
+    0  done
+    1  failed, in a way that no other code names
+    2  wrong usage, or a request that breaks a rule      Invalid, TooLarge
+    3  what was named does not exist                     NotFound
+    4  the account may not do this                       PermissionDenied
+    5  the account cannot cover the amount               Insufficient
+    6  no answer, or the outcome is not known: ask again Unavailable, NotLeader, Unknown
+  130  interrupted
+
+"candor submit --wait" exits as the job did: 0 if it completed, else the exit code
+of the first task that failed for good (128 + the signal, if one ended it; 1 if the
+task could not be started), 130 if it was cancelled. "candor books" exits with 1 if
+the books do not balance.
+
+Errors go to standard error, as "candor COMMAND: what is wrong (Kind)".`
+
+const environmentTopic = `Where candor connects to is decided by, the first that says something winning:
+
+  flag         variable          file
+  --server     CANDOR_SERVER     site.json in the state directory
+  --site       CANDOR_SITE       site.json
+  --account    CANDOR_ACCOUNT    the name of the --creds file, or site.json
+  --creds      CANDOR_CREDS      creds/<account>.creds in the state directory
+  --ca         CANDOR_CA         site.json
+  --state      CANDOR_STATE      $XDG_STATE_HOME/candor, else ~/.local/state/candor
+
+"candor up" writes these files. What only operators may do is done as the account
+"operator", where that one's credentials are there and no account is named. NO_COLOR turns colours off, as does output to
+anything but a terminal.
+
+A task finds CANDOR_JOB, CANDOR_TASK, CANDOR_STAGE, its array index, the site and the
+node in its own environment; variables of the user's environment are passed on only
+if --env or --export name them.`
+
+const jobFileTopic = `A job file is YAML (or JSON) with these fields; only budget and something to run
+are needed:
+
+  name: flights              # default: the file's name
+  project: climate           # the account that pays; default: your own
+  market: main               # default: the site's first
+  budget: 25                 # credits; the most the job may cost
+  dir: /data/flights         # default: the current directory; - for a fresh one
+  env: {LC_ALL: C}
+  utility:                   # what a share of each class is worth; default: estimated
+    form: linear             # or log
+    weights: {map: 3, reduce: 2}
+    minimum: 0.2             # below this utility the job owes nothing
+  stages:
+    - name: count
+      class: map
+      tasks: 16              # or array: 0-15
+      script: |
+        awk -F, '{ n[$3]++ } END { for (k in n) print k, n[k] }' part-$CANDOR_TASK.csv > count-$CANDOR_TASK
+      time_limit: 10m        # of one attempt; a bare number is seconds
+      attempts: 3            # how often a task may be tried
+      max_running: 8         # at most so many at once
+    - name: total
+      class: reduce
+      after: [count]
+      command: [sh, -c, "sort -m count-* > total"]
+
+A job of one stage may have that stage's fields at the top level:
+
+  budget: 1
+  command: [hostname]
+
+A script has the options of "candor submit" in comments before its first command:
+
+  #!/bin/bash
+  #CANDOR --budget 25 --class map
+  #CANDOR --array 0-15 --time 10m
+  sort "part-$CANDOR_TASK.csv"
+
+Of the directives of sbatch, these are understood: --job-name, --array, --time,
+--account (the project that pays), --partition (the market), --chdir, --ntasks,
+--export, --wait, --requeue and --no-requeue. Others are reported and ignored.`

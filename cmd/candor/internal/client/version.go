@@ -1,0 +1,55 @@
+package client
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// buildVersion says which build of candor this is.
+type buildVersion struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Modified bool   `json:"modified"` // built from a tree that was not committed
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "print the version",
+		Example: "  candor version\n  candor version --json | jq -r .revision",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := readVersion()
+			return a.show(v, func(p *page) {
+				revision := first(v.Revision, "unknown revision")
+				if v.Modified {
+					revision += ", modified"
+				}
+				p.printf("candor %s (%s) %s %s\n", v.Version, revision, v.Go, v.Platform)
+			})
+		},
+	}
+}
+
+// readVersion reads what the Go tool recorded in the binary.
+func readVersion() buildVersion {
+	v := buildVersion{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	v.Version = first(info.Main.Version, v.Version)
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}

@@ -1,0 +1,211 @@
+package client
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func (p *page) submitted(r messages.SubmitReply, dryRun bool) {
+	if dryRun {
+		p.printf("The site would take this job: %s in market %s, %s held from %s\n", terminal.Plural(r.Tasks, "task"), r.Market, credits(r.Held), r.Payer)
+		return
+	}
+	p.printf("Submitted job %v (%s held from %s)\n", r.Job, credits(r.Held), r.Payer)
+}
+
+func (p *page) cancelled(r messages.CancelReply) {
+	p.printf("Cancelled job %v, which was %v\n", r.Job, r.State)
+}
+
+// ended sums up a job that is over.
+func (p *page) ended(j messages.JobDetail) {
+	p.printf("Job %v %s in %s: %d of %s done, %v of %s charged to %s\n", j.Job, p.state(j.State),
+		p.between(j.Submitted, j.Ended), j.Done, terminal.Plural(j.Tasks, "task"), j.Charged, credits(j.Budget), j.Payer)
+	if j.State == messages.Failed {
+		p.printf("A task ended with exit code %d; see candor logs %v --stderr and candor why %v\n", j.ExitCode, j.Job, j.Job)
+	}
+}
+
+func (p *page) jobs(r messages.JobsReply) {
+	if len(r.Jobs) == 0 {
+		p.printf("No jobs. Submit one with candor submit.\n")
+		return
+	}
+	t := terminal.NewTable(terminal.Right("JOB"), terminal.Left("NAME"), terminal.Left("ACCOUNT"), terminal.Left("MARKET"),
+		terminal.Left("STATE"), terminal.Right("DONE"), terminal.Right("RUNNING"), terminal.Right("BUDGET"), terminal.Right("CHARGED"),
+		terminal.Left("SUBMITTED"), terminal.Right("WAITED"), terminal.Right("RAN"), terminal.Left("REASON"))
+	for _, j := range r.Jobs {
+		t.Row(j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 24), paidBy(j.Account, j.Payer), j.Market,
+			p.state(j.State), fmt.Sprintf("%d/%d", j.Done, j.Tasks), number(j.Running), j.Budget.String(), charged(j),
+			p.at(j.Submitted), p.waited(j), p.between(j.Started, j.Ended), reason(j))
+	}
+	t.Write(p, p.Style, "")
+	if r.More {
+		p.printf("%s\n", p.Dim("There are older jobs: see them with --limit."))
+	}
+}
+
+// paidBy names the account of a job, and the project that pays if another.
+func paidBy(account, payer messages.Name) string {
+	if payer == account || payer == "" {
+		return account
+	}
+	return account + " (" + payer + ")"
+}
+
+func charged(j messages.JobSummary) string {
+	if !j.State.Final() {
+		return ""
+	}
+	return j.Charged.String()
+}
+
+// waited is the time from submission to the first claimed task, or to the end
+// of a job that never started.
+func (p *page) waited(j messages.JobSummary) string {
+	if j.Started == 0 {
+		return p.between(j.Submitted, j.Ended)
+	}
+	return p.between(j.Submitted, j.Started)
+}
+
+// reason tells why a job is not done, where that needs telling.
+func reason(j messages.JobSummary) string {
+	switch {
+	case j.State == messages.Completed:
+		return ""
+	case j.State == messages.Failed && j.ExitCode != 0:
+		return strings.TrimSpace(fmt.Sprintf("%s (exit %d)", terminal.Safe(j.Reason), j.ExitCode))
+	}
+	return terminal.Safe(j.Reason)
+}
+
+func (p *page) job(j messages.JobDetail) {
+	p.printf("%s  %s  %s\n", p.Bold("Job "+j.Job.String()), terminal.Safe(j.Name), p.state(j.State))
+	exit := ""
+	if j.State == messages.Failed {
+		exit = strconv.Itoa(j.ExitCode)
+	}
+	p.fields(
+		"Account", j.Account, "Paid by", j.Payer, "Market", j.Market,
+		"Reason", terminal.Safe(j.Reason), "Exit code", exit,
+		"Budget", credits(j.Budget), "Charged", p.charge(j.JobSummary),
+		"Utility", utility(j.Spec.Utility),
+		"Directory", terminal.Safe(j.Spec.Dir),
+		"Submitted", p.exactly(j.Submitted),
+		"Waited", p.waited(j.JobSummary),
+		"Ran", p.between(j.Started, j.Ended),
+		"Response", p.response(j.JobSummary))
+	p.stages(j)
+	p.shares(j.Shares)
+}
+
+// charge says what a job has cost, and how much came back.
+func (p *page) charge(j messages.JobSummary) string {
+	if !j.State.Final() {
+		return "not yet"
+	}
+	return fmt.Sprintf("%s (%v came back)", credits(j.Charged), j.Budget-j.Charged)
+}
+
+// response is the time from submission to the end of a job that has ended.
+func (p *page) response(j messages.JobSummary) string {
+	if j.Ended == 0 {
+		return ""
+	}
+	return p.between(j.Submitted, j.Ended)
+}
+
+func utility(u *messages.Utility) string {
+	if u == nil {
+		return "estimated"
+	}
+	var terms []string
+	for _, w := range u.Weights {
+		term := price(w.Weight) + "·" + w.Class
+		if u.Form == messages.Log {
+			term = price(w.Weight) + "·ln(" + w.Class + ")"
+		}
+		terms = append(terms, term)
+	}
+	text := strings.Join(terms, " + ")
+	if u.Minimum != 0 {
+		text += ", at least " + price(u.Minimum)
+	}
+	return text
+}
+
+func (p *page) stages(j messages.JobDetail) {
+	p.title("Stages")
+	t := terminal.NewTable(terminal.Left("STAGE"), terminal.Left("CLASS"), terminal.Left("AFTER"), terminal.Right("TASKS"), terminal.Right("READY"),
+		terminal.Right("RUNNING"), terminal.Right("DONE"), terminal.Right("RETRIED"), terminal.Left("STARTED"), terminal.Right("RAN"), terminal.Right("SLOT TIME"))
+	for i, s := range j.Stages {
+		after := ""
+		if i < len(j.Spec.Stages) {
+			after = strings.Join(j.Spec.Stages[i].After, ", ")
+		}
+		t.Row(s.Name, s.Class, after, terminal.Count(s.Tasks), number(s.Pending), number(s.Running), terminal.Count(s.Done), number(s.Retried),
+			p.at(s.Started), p.between(s.Started, s.Ended), terminal.Span(s.SlotTime.Std()))
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+func (p *page) shares(shares []messages.ClassShare) {
+	if len(shares) == 0 {
+		return
+	}
+	p.title("Shares")
+	t := terminal.NewTable(terminal.Left("CLASS"), terminal.Right("NOW"), terminal.Right("ALLOCATED"), terminal.Right("RECEIVED"), terminal.Right("OVER"))
+	for _, s := range shares {
+		t.Row(s.Class, terminal.Percent(s.Now), terminal.Percent(s.Allocated), terminal.Percent(s.Received), terminal.Span(s.Over.Std()))
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+func (p *page) why(r messages.WhyReply) {
+	p.printf("%s is %s: %s\n", p.Bold("Job "+r.Job.String()), p.state(r.State), p.Bold(terminal.Safe(r.Reason)))
+	if r.Message != "" {
+		p.printf("  %s\n", terminal.Safe(r.Message))
+	}
+	p.shares(r.Shares)
+	if len(r.Prices) > 0 {
+		p.title("Prices")
+		p.prices(r.Prices)
+	}
+	if len(r.Change) > 0 {
+		p.title("What would change it")
+		for _, sentence := range r.Change {
+			p.printf("  - %s\n", terminal.Safe(sentence))
+		}
+	}
+}
+
+// progressLines is a job that goes on, in as many lines as it has stages and
+// one more.
+func (p *page) progressLines(j messages.JobDetail) []string {
+	why := ""
+	if j.State == messages.Waiting {
+		why = p.Dim(terminal.Safe(j.Reason))
+	}
+	lines := []string{fmt.Sprintf("Job %v  %s  %s  %s", j.Job, p.state(j.State), p.between(j.Submitted, j.Ended), why)}
+	width := 0
+	for _, s := range j.Stages {
+		width = max(width, len(s.Name))
+	}
+	for _, s := range j.Stages {
+		running := ""
+		if s.Running > 0 {
+			running = p.Cyan(fmt.Sprintf("%d running", s.Running))
+		}
+		done := float64(s.Done) / float64(max(s.Tasks, 1))
+		lines = append(lines, fmt.Sprintf("  %-*s  %s  %d/%d  %s", width, s.Name, terminal.Bar(done, 24), s.Done, s.Tasks, running))
+	}
+	for i := range lines {
+		lines[i] = terminal.Clip(strings.TrimRight(lines[i], " "), p.columns)
+	}
+	return lines
+}

@@ -1,0 +1,155 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// The replies that the views are shown with.
+
+const credit = messages.Credit
+
+func someShares() []messages.ClassShare {
+	return []messages.ClassShare{
+		{Class: "map", Now: 0.625, Allocated: 0.5, Received: 0.4375, Over: messages.Duration(95 * time.Second)},
+		{Class: "reduce", Now: 0.03, Allocated: 1, Received: 1, Over: messages.Duration(800 * time.Millisecond)},
+	}
+}
+
+func somePrices() []messages.ClassPrice {
+	return []messages.ClassPrice{
+		{Class: "map", Price: 37.123456, Slots: 16, Idle: 4, Pending: 12345, Bidders: 3},
+		{Class: "reduce", Price: 0, Slots: 0},
+	}
+}
+
+func someJobs() messages.JobsReply {
+	return messages.JobsReply{More: true, Jobs: []messages.JobSummary{
+		{Job: 104, Name: "waits\x1b[2J", Account: "alice", Payer: "climate", Market: "main", State: messages.Waiting, Reason: "WaitingForShare", Budget: 25 * credit, Tasks: 16, Submitted: at(3590)},
+		{Job: 103, Name: "a name that is far too long for a table", Account: "alice", Payer: "alice", Market: "main", State: messages.Running, Reason: "Running", Budget: 12_500_000, Tasks: 1000, Running: 8, Done: 640, Submitted: at(0), Started: at(0.25)},
+		{Job: 102, Name: "fails", Account: "bob", Payer: "bob", Market: "main", State: messages.Failed, Reason: "TaskFailed", ExitCode: 2, Budget: credit, Charged: 250_000, Tasks: 1, Submitted: at(-90000), Started: at(-89000), Ended: at(-85000)},
+		{Job: 7, Name: "sort", Account: "bob", Payer: "bob", Market: "main", State: messages.Completed, Reason: "Completed", Budget: credit, Charged: credit, Tasks: 1, Done: 1, Submitted: at(-100), Started: at(-99), Ended: at(-95.5)},
+	}}
+}
+
+func someJob() messages.JobDetail {
+	return messages.JobDetail{
+		JobSummary: messages.JobSummary{Job: 103, Name: "flights", Account: "alice", Payer: "climate", Market: "main", State: messages.Failed, Reason: "TaskFailed",
+			ExitCode: 3, Budget: 12_500_000, Charged: 8 * credit, Tasks: 20, Done: 17, Submitted: at(0), Started: at(2), Ended: at(185)},
+		Spec: messages.JobSpec{Dir: "/data", Utility: &messages.Utility{Form: messages.Log, Minimum: 0.5, Weights: messages.Weights{{Class: "map", Weight: 3}, {Class: "reduce", Weight: 2}}},
+			Stages: []messages.Stage{{Name: "count"}, {Name: "total", After: []messages.Name{"count"}}}},
+		Stages: []messages.StageStatus{
+			{Name: "count", Class: "map", Tasks: 16, Done: 16, Retried: 1, Started: at(2), Ended: at(100), SlotTime: messages.Duration(20 * time.Minute)},
+			{Name: "total", Class: "reduce", Tasks: 4, Pending: 2, Running: 1, Done: 1, Started: at(100.5), SlotTime: messages.Duration(40 * time.Second)},
+		},
+		Shares: someShares(),
+	}
+}
+
+func someWhy() messages.WhyReply {
+	return messages.WhyReply{Job: 104, State: messages.Waiting, Reason: "WaitingForShare", Message: "other jobs have a larger share of class map, and no slot has fallen to this one yet",
+		Shares: someShares(), Prices: somePrices(), Change: []string{"a larger budget raises its share", "slots that become idle"}}
+}
+
+func someNodes() messages.NodesReply {
+	return messages.NodesReply{Nodes: []messages.NodeStatus{
+		{Node: "n1", State: "Up", Slots: []messages.ClassSlots{{Class: "map", Slots: 4}, {Class: "reduce", Slots: 1}}, Used: []messages.ClassSlots{{Class: "map", Slots: 3}}, Since: at(0), Finished: 123456},
+		{Node: "n2", State: "Lost", Slots: []messages.ClassSlots{{Class: "map", Slots: 4}}, Since: at(3000)},
+	}}
+}
+
+func someMarkets() messages.MarketsReply {
+	return messages.MarketsReply{Markets: []messages.MarketStatus{
+		{Market: messages.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}, Prices: somePrices(), Waiting: 2, Running: 1,
+			Top: []messages.JobShare{
+				{Job: 103, Name: "flights", Account: "alice", Budget: 12_500_000, Shares: someShares(), Pending: 352, Running: 8},
+				{Job: 104, Name: "sort", Account: "bob", Budget: credit, Pending: 1, Shares: []messages.ClassShare{{Class: "map", Now: 0.375}}},
+			}},
+		{Market: messages.Market{Name: "night", Mechanism: "fifo", Classes: []messages.Name{"gpu"}}},
+	}}
+}
+
+func someAccount() messages.AccountReply {
+	return messages.AccountReply{Account: "climate", Balance: 92 * credit, Reserved: 12_500_000, Available: 79_500_000, Granted: 100 * credit, Spent: 8 * credit, Members: []messages.Name{"alice", "bob"}}
+}
+
+func someStatement() messages.StatementReply {
+	return messages.StatementReply{Account: "alice", More: true, Entries: []messages.Entry{
+		{Number: 1, At: at(0), Kind: messages.Posted, Other: messages.IssuerAccount, Change: 100 * credit, Balance: 100 * credit, Reason: "grant: spring allocation"},
+		{Number: 2, At: at(10), Kind: messages.Hold, Hold: 12_500_000, Balance: 100 * credit, Reserved: 12_500_000, Job: 103, Reason: "budget of job 103"},
+		{Number: 9, At: at(200), Kind: messages.Post, Other: messages.SiteAccount, Change: -8 * credit, Hold: -12_500_000, Balance: 92 * credit, Job: 103, Reason: "job 103 failed"},
+	}}
+}
+
+func TestViews(t *testing.T) {
+	views := map[string]func(*page){
+		"jobs":       func(p *page) { p.jobs(someJobs()) },
+		"jobs_none":  func(p *page) { p.jobs(messages.JobsReply{}) },
+		"job":        func(p *page) { p.job(someJob()) },
+		"why":        func(p *page) { p.why(someWhy()) },
+		"nodes":      func(p *page) { p.nodes(someNodes()) },
+		"nodes_none": func(p *page) { p.nodes(messages.NodesReply{}) },
+		"markets":    func(p *page) { p.markets(someMarkets()) },
+		"top": func(p *page) {
+			p.top(overview{Site: "west", Account: someAccount(), Nodes: someNodes().Nodes, Markets: someMarkets().Markets})
+		},
+		"account": func(p *page) { p.account(someAccount()) },
+		"accounts": func(p *page) {
+			p.accounts(messages.AccountsReply{Accounts: []messages.AccountReply{someAccount(), {Account: "alice"}}})
+		},
+		"statement":       func(p *page) { p.statement(someStatement()) },
+		"statement_empty": func(p *page) { p.statement(messages.StatementReply{Account: "carol", Opening: credit}) },
+		"books": func(p *page) {
+			p.books(messages.BooksReply{Issued: 300 * credit, Balances: 300 * credit, Held: 12_500_000, Holds: 1, Accounts: 5, Transfers: 1234, Balanced: true})
+		},
+		"books_broken": func(p *page) {
+			p.books(messages.BooksReply{Issued: 300 * credit, Balances: 299 * credit, Message: "1 credit is missing"})
+		},
+		"progress": func(p *page) {
+			for _, line := range p.progressLines(someJob()) {
+				p.printf("%s\n", line)
+			}
+		},
+	}
+	for name, view := range views {
+		p := &page{now: at(3600), zone: time.UTC, columns: 80}
+		view(p)
+		golden(t, name+".txt", p.String())
+	}
+}
+
+// Colours change nothing but the colours: what a terminal shows is as wide,
+// and what is under it the same text.
+func TestColoursLeaveTheTextAlone(t *testing.T) {
+	plain, coloured := &page{now: at(3600), zone: time.UTC}, &page{now: at(3600), zone: time.UTC, Style: terminal.Style{Colour: true}}
+	for _, p := range []*page{plain, coloured} {
+		p.jobs(someJobs())
+		p.why(someWhy())
+		p.markets(someMarkets())
+		p.statement(someStatement())
+	}
+	if coloured.Len() == plain.Len() {
+		t.Fatal("nothing was coloured")
+	}
+	if got := uncoloured(coloured.String()); got != plain.String() {
+		t.Error(difference(got, plain.String()))
+	}
+}
+
+// uncoloured removes the colour sequences.
+func uncoloured(s string) string {
+	out := []byte{}
+	for i := 0; i < len(s); i++ {
+		if s[i] == 0x1b {
+			for s[i] != 'm' {
+				i++
+			}
+			continue
+		}
+		out = append(out, s[i])
+	}
+	return string(out)
+}

@@ -1,0 +1,166 @@
+package demo
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// AccountLine is an account over the time of the demo, from its statement.
+type AccountLine struct {
+	Account  messages.Name    `json:"account"`
+	Opening  messages.Credits `json:"opening"`  // after grants, before the first job
+	Holds    messages.Credits `json:"holds"`    // set aside for jobs
+	Charges  messages.Credits `json:"charges"`  // taken for jobs
+	Refunds  messages.Credits `json:"refunds"`  // set aside and given back
+	Earnings messages.Credits `json:"earnings"` // paid to the account for jobs
+	Reserved messages.Credits `json:"reserved"` // still set aside
+	Closing  messages.Credits `json:"closing"`
+}
+
+// statement is the whole history of an account.
+type statement struct {
+	account messages.Name
+	entries []messages.Entry
+}
+
+// line adds a statement up. The error names the first entry whose balance is
+// not that of the one before and its own change.
+func (s *statement) line() (AccountLine, error) {
+	line := AccountLine{Account: s.account}
+	var balance, reserved messages.Credits
+	for _, e := range s.entries {
+		balance, reserved = balance+e.Change, reserved+e.Hold
+		if e.Balance != balance || e.Reserved != reserved {
+			return line, fmt.Errorf("%s: entry %d has the balance %v with %v held, and its changes add up to %v with %v held",
+				s.account, e.Number, e.Balance, e.Reserved, balance, reserved)
+		}
+		line.add(&e)
+	}
+	line.Closing, line.Reserved = balance, reserved
+	return line, line.check()
+}
+
+// add takes one entry into the sums.
+func (l *AccountLine) add(e *messages.Entry) {
+	if e.Job == 0 {
+		l.Opening += e.Change
+		return
+	}
+	if e.Hold > 0 {
+		l.Holds += e.Hold
+	} else {
+		l.Refunds += -e.Hold + min(e.Change, 0) // what was held and not charged
+	}
+	if e.Change < 0 {
+		l.Charges -= e.Change
+	} else {
+		l.Earnings += e.Change
+	}
+}
+
+// check compares the sums with each other.
+func (l *AccountLine) check() error {
+	if l.Opening-l.Charges+l.Earnings != l.Closing {
+		return fmt.Errorf("%s: opening %v, less charges %v, plus earnings %v, is not the closing balance %v",
+			l.Account, l.Opening, l.Charges, l.Earnings, l.Closing)
+	}
+	if l.Holds-l.Charges-l.Refunds != l.Reserved {
+		return fmt.Errorf("%s: holds %v, less charges %v and refunds %v, are not what is still held, %v",
+			l.Account, l.Holds, l.Charges, l.Refunds, l.Reserved)
+	}
+	return nil
+}
+
+// Books are the demo's own check of the bank, beside the bank's.
+type Books struct {
+	Bank     messages.BooksReply `json:"bank"`
+	Accounts []AccountLine       `json:"accounts"` // all but the issuer's, by name
+	Sum      messages.Credits    `json:"sum"`      // of their closing balances
+	Issued   messages.Credits    `json:"issued"`   // by the issuer's statement
+	Entries  int                 `json:"entries"`  // read
+	Balanced bool                `json:"balanced"`
+	Problem  string              `json:"problem,omitempty"` // what does not balance
+}
+
+// addUp makes the books of every statement and the bank's own check, and
+// compares them with what the jobs say they were charged. Charged is by job.
+func addUp(bank messages.BooksReply, statements []statement, charged map[messages.JobID]messages.Credits) *Books {
+	b := &Books{Bank: bank}
+	if err := b.read(statements, charged); err != nil {
+		b.Problem = err.Error()
+	}
+	b.Balanced = b.Problem == ""
+	return b
+}
+
+func (b *Books) read(statements []statement, charged map[messages.JobID]messages.Credits) error {
+	for _, s := range statements {
+		line, err := s.line()
+		if err != nil {
+			return err
+		}
+		b.Entries += len(s.entries)
+		if s.account == messages.IssuerAccount {
+			b.Issued = -line.Closing
+			continue
+		}
+		b.Accounts = append(b.Accounts, line)
+		b.Sum += line.Closing
+	}
+	slices.SortFunc(b.Accounts, func(x, y AccountLine) int { return compareNames(x.Account, y.Account) })
+	if err := compareCharges(statements, charged); err != nil {
+		return err
+	}
+	return b.compare()
+}
+
+// compare holds the sums against each other and against the bank's.
+func (b *Books) compare() error {
+	switch bank := &b.Bank; {
+	case b.Sum != b.Issued:
+		return fmt.Errorf("the accounts add up to %v credits, and %v were issued", b.Sum, b.Issued)
+	case !bank.Balanced:
+		return fmt.Errorf("the bank says: %s", bank.Message)
+	case bank.Issued != b.Issued || bank.Balances != b.Sum:
+		return fmt.Errorf("the bank counts %v issued and %v in accounts; the statements say %v and %v",
+			bank.Issued, bank.Balances, b.Issued, b.Sum)
+	case bank.Holds != 0 || bank.Held != 0:
+		return fmt.Errorf("%d holds of %v credits are left over after all jobs ended", bank.Holds, bank.Held)
+	}
+	return nil
+}
+
+// compareCharges checks that each job was charged what it says, once, within
+// what was held for it.
+func compareCharges(statements []statement, charged map[messages.JobID]messages.Credits) error {
+	paid, held := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
+	for _, s := range statements {
+		for _, e := range s.entries {
+			paid[e.Job] += max(-e.Change, 0)
+			held[e.Job] += max(e.Hold, 0)
+		}
+	}
+	for job, amount := range charged {
+		if paid[job] != amount || amount > held[job] {
+			return fmt.Errorf("job %v says it was charged %v; the statements hold %v for it and charge %v",
+				job, amount, held[job], paid[job])
+		}
+	}
+	return nil
+}
+
+// compareNames puts the site's own accounts, which begin with "$", last.
+func compareNames(a, b messages.Name) int {
+	if (a[0] == '$') != (b[0] == '$') {
+		if a[0] == '$' {
+			return 1
+		}
+		return -1
+	}
+	if a < b {
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,161 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/examples"
+)
+
+// options are the command's flags.
+type options struct {
+	state string // empty: a temporary directory
+	json  bool
+	limit time.Duration
+}
+
+// Command is "candor demo".
+func Command() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "run a real workload on a whole site in this process, and check it",
+		Long: `Starts a whole site in this process: a NATS server, three replicas of the
+auctioneer and of the bank, an estimator and four nodes. Three people then submit
+jobs that analyse a year of a real machine's log, and compete for the nodes. When
+all have ended, it reports how each job fared and what it cost, compares the
+results with the known answers, and checks the books.
+
+Exits with 0 only if every job completed, every result is right and the books
+balance.`,
+		Example: `  candor demo
+  candor demo --json > report.json
+  candor demo --state ./demo && candor up --state ./demo   # then look around`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			noColor, _ := cmd.Flags().GetBool("no-color") // of the root, if there is one
+			err := demo(cmd.Context(), &o, noColor, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if err != nil && cmd.Context().Err() == nil {
+				return &failure{strings.ReplaceAll(err.Error(), "\n", "; ")}
+			}
+			return err // the interrupt, which the root knows
+		},
+	}
+	c.Flags().StringVar(&o.state, "state", "", "keep the site's state in a new `directory` (default: a temporary one, removed at the end)")
+	c.Flags().BoolVar(&o.json, "json", false, "print the report as JSON, and progress on standard error")
+	c.Flags().DurationVar(&o.limit, "limit", 5*time.Minute, "give up after this `long`")
+	return c
+}
+
+// failure is what went wrong, in one line; the program then exits with 1.
+type failure struct{ message string }
+
+func (f *failure) Error() string { return f.message }
+
+// ExitCode is the program's.
+func (f *failure) ExitCode() int { return 1 }
+
+// demo runs the whole of it. The error says what is wrong.
+func demo(ctx context.Context, o *options, noColor bool, out, stderr io.Writer) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, fmt.Errorf("the jobs have not ended within %v", o.limit))
+	defer cancel()
+	show := out
+	if o.json {
+		show = stderr
+	}
+	style := terminal.StyleFor(terminal.IsTerminal(show), noColor, os.Getenv)
+	report, err := perform(ctx, o, show, style)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = json.NewEncoder(out).Encode(report)
+	} else {
+		report.write(out, style)
+	}
+	if err == nil && !report.OK {
+		err = errors.New(report.Reason)
+	}
+	return err
+}
+
+// perform starts a site, runs the workload on it, and stops it again.
+func perform(ctx context.Context, o *options, show io.Writer, style terminal.Style) (report *Report, err error) {
+	example := examples.TraceAnalysis()
+	workload, err := LoadWorkload(example)
+	if err != nil {
+		return nil, err
+	}
+	state, remove, err := stateDir(o.state)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	dir := filepath.Join(state, "demo")
+	if err := examples.Unpack(example, dir); err != nil {
+		return nil, err
+	}
+	config := siteConfig(state, workload)
+	fmt.Fprintf(show, "Starting site %s: NATS, %d auctioneers, %d banks, an estimator and %d nodes, in %s\n",
+		config.Site, config.Replicas, config.Replicas, len(config.Nodes), state)
+	site, err := embedded.Start(ctx, config, embedded.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("starting the site: %w", err)
+	}
+	defer func() { err = errors.Join(err, site.Close()) }()
+	grid, err := connect(site, config.Site, config.Operators[0], workload)
+	if err != nil {
+		return nil, err
+	}
+	defer grid.close()
+	fmt.Fprintln(show, introduction(workload))
+	r := &run{grid: grid, workload: workload, example: example, dir: dir, progress: newProgress(show, style)}
+	return r.do(ctx)
+}
+
+// introduction says what is about to happen.
+func introduction(w *Workload) string {
+	last := w.Submissions[len(w.Submissions)-1]
+	return fmt.Sprintf("%d people submit %s (%d tasks) over %v: they analyse a year of a real machine's log",
+		len(w.Accounts), terminal.Plural(len(w.Submissions), "job"), w.tasks(), last.Due())
+}
+
+// siteConfig is the default site, with the workload's accounts, on a free port.
+func siteConfig(state string, w *Workload) embedded.Config {
+	config := embedded.Default()
+	config.State, config.Listen = state, "127.0.0.1:0"
+	config.Accounts = nil
+	for _, a := range w.Accounts {
+		config.Accounts = append(config.Accounts, embedded.Account{Name: a.Name, Grant: a.Grant})
+	}
+	return config
+}
+
+// stateDir returns the directory for the state, absolute, and what removes it
+// at the end. A directory that the user names must be new or empty, and stays.
+func stateDir(named string) (dir string, remove func(), err error) {
+	if named == "" {
+		dir, err = os.MkdirTemp("", "candor-demo-")
+		return dir, func() { os.RemoveAll(dir) }, err
+	}
+	entries, err := os.ReadDir(named)
+	if err != nil && !os.IsNotExist(err) {
+		return "", nil, err
+	}
+	if len(entries) > 0 {
+		return "", nil, fmt.Errorf("--state %s: is not empty: name a new directory", named)
+	}
+	dir, err = filepath.Abs(named)
+	return dir, func() {}, err
+}

@@ -1,0 +1,106 @@
+package demo
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+)
+
+// findings puts a few of the results into words, so that the report says what
+// the work was for. Results are by the name of the answer's file; one that is
+// missing has nothing to say.
+func findings(results map[string]string) []string {
+	var out []string
+	for _, find := range []func(map[string]string) string{mostHours, busiestHour, waitsByWidth, predictions} {
+		if sentence := find(results); sentence != "" {
+			out = append(out, sentence)
+		}
+	}
+	return out
+}
+
+// table reads the rows of a result, without its header, that are all numbers.
+func table(result string) [][]int64 {
+	var rows [][]int64
+	for line := range strings.Lines(result) {
+		var row []int64
+		for _, field := range strings.Fields(line) {
+			n, err := strconv.ParseInt(field, 10, 64)
+			if err != nil {
+				row = nil
+				break
+			}
+			row = append(row, n)
+		}
+		if row != nil {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// column is the c-th number of a row.
+func column(c int) func([]int64) int64 { return func(row []int64) int64 { return row[c] } }
+
+// largest is the row with the largest value, nil of none.
+func largest(rows [][]int64, value func([]int64) int64) []int64 {
+	if len(rows) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(rows, func(a, b []int64) int { return int(value(a) - value(b)) })
+}
+
+func mostHours(results map[string]string) string {
+	rows := table(results["users-1-128.txt"])
+	top := largest(rows, column(2))
+	if top == nil {
+		return ""
+	}
+	var all int64
+	for _, row := range rows {
+		all += row[2]
+	}
+	return fmt.Sprintf("%d users ran %s processor-hours; one of them %s of it.",
+		len(rows), terminal.Count(all), terminal.Percent(float64(top[2])/float64(all)))
+}
+
+func busiestHour(results map[string]string) string {
+	top := largest(table(results["hours-1-128.txt"]), column(1))
+	if top == nil {
+		return ""
+	}
+	return fmt.Sprintf("Most jobs came between %d:00 and %d:00: %s of them, half waiting longer than %s.",
+		top[0], top[0]+1, terminal.Count(top[1]), seconds(top[3]))
+}
+
+func waitsByWidth(results map[string]string) string {
+	rows := table(results["waits-1-128.txt"])
+	if len(rows) < 2 {
+		return ""
+	}
+	first, last := rows[0], rows[len(rows)-1]
+	return fmt.Sprintf("A job of one processor waited %s in the median, one of %d to %d processors %s.",
+		seconds(first[3]), last[0]/2+1, last[0], seconds(last[3]))
+}
+
+func predictions(results map[string]string) string {
+	var jobs, better int64
+	rows := table(results["predict-1-128.txt"])
+	for _, row := range rows {
+		jobs++
+		if row[3] > row[2] {
+			better++
+		}
+	}
+	if jobs == 0 {
+		return ""
+	}
+	return fmt.Sprintf("For %d of the %d busiest users the last two runtimes foretold the next better than the request did.",
+		better, jobs)
+}
+
+func seconds(n int64) string { return terminal.Span(time.Duration(n) * time.Second) }

@@ -1,0 +1,161 @@
+package demo
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// progress shows snapshots as they come: redrawn in place on a terminal, a line
+// a second elsewhere.
+type progress struct {
+	out   io.Writer
+	style terminal.Style
+	block *terminal.Block // nil: lines
+	last  time.Duration   // of the last line
+}
+
+func newProgress(out io.Writer, style terminal.Style) *progress {
+	p := &progress{out: out, style: style, last: -time.Second}
+	if terminal.IsTerminal(out) {
+		p.block = &terminal.Block{Out: out}
+	}
+	return p
+}
+
+// show draws a snapshot.
+func (p *progress) show(s *snapshot) {
+	if p.block != nil {
+		columns, rows := terminal.Size(p.out)
+		p.block.Draw(screen(s, p.style, columns, rows)...)
+		return
+	}
+	if s.elapsed >= p.last+time.Second || s.over() {
+		p.last = s.elapsed
+		fmt.Fprintln(p.out, plain(s))
+	}
+}
+
+// end leaves the terminal to the report.
+func (p *progress) end() {
+	if p.block != nil {
+		p.block.Clear()
+	}
+}
+
+// plain is a snapshot in one line.
+func plain(s *snapshot) string {
+	line := fmt.Sprintf("%5.1fs  jobs: %d of %d submitted, %d running, %d ended; tasks: %d of %d",
+		s.elapsed.Seconds(), len(s.jobs), s.planned, s.inState(messages.Running), s.ended(), s.done(), s.tasks)
+	for _, price := range s.prices() {
+		line += fmt.Sprintf("; %s: %d of %d slots busy, price %.2f", price.Class, price.Slots-price.Idle, price.Slots, price.Price)
+	}
+	return line
+}
+
+// chrome is how many lines of the screen are not rows of the table, with one
+// to spare so that the terminal does not scroll.
+const chrome = 6
+
+// screen is a snapshot as a bar, the prices and a table, within columns and rows.
+func screen(s *snapshot, style terminal.Style, columns, rows int) []string {
+	lines := []string{bar(s, columns), prices(s), ""}
+	shown, hidden := choose(s.jobs, rows-chrome)
+	lines = append(lines, jobTable(s, shown, style)...)
+	if hidden > 0 {
+		lines = append(lines, style.Dim(fmt.Sprintf("… and %s that ended or wait", terminal.Plural(hidden, "more job"))))
+	}
+	for i := range lines {
+		lines[i] = terminal.Clip(lines[i], columns)
+	}
+	return lines
+}
+
+func bar(s *snapshot, columns int) string {
+	fraction := 0.0
+	if s.tasks > 0 {
+		fraction = float64(s.done()) / float64(s.tasks)
+	}
+	text := fmt.Sprintf(" %s  %d of %d tasks, %d of %d jobs, %s",
+		terminal.Percent(fraction), s.done(), s.tasks, s.ended(), s.planned, terminal.Span(s.elapsed))
+	return terminal.Bar(fraction, min(30, max(columns-len(text), 5))) + text
+}
+
+func prices(s *snapshot) string {
+	var parts []string
+	for _, p := range s.prices() {
+		parts = append(parts, fmt.Sprintf("%s: %d of %d slots busy, %d tasks waiting, %d bidders, price %.2f",
+			p.Class, p.Slots-p.Idle, p.Slots, p.Pending, p.Bidders, p.Price))
+	}
+	return strings.Join(parts, "  |  ")
+}
+
+// choose picks the jobs to show in at most rows lines, in their order: those
+// under way first, then those that wait, then the last that ended.
+func choose(jobs []messages.JobSummary, rows int) (shown []messages.JobSummary, hidden int) {
+	rows = max(rows, 1)
+	if len(jobs) <= rows {
+		return jobs, 0
+	}
+	keep := map[messages.JobID]bool{}
+	for _, wanted := range []func(messages.State) bool{
+		func(s messages.State) bool { return s == messages.Running || s == messages.Settling },
+		func(s messages.State) bool { return s == messages.Waiting },
+		messages.State.Final,
+	} {
+		for i := len(jobs) - 1; i >= 0 && len(keep) < rows; i-- {
+			if wanted(jobs[i].State) {
+				keep[jobs[i].Job] = true
+			}
+		}
+	}
+	for _, j := range jobs {
+		if keep[j.Job] {
+			shown = append(shown, j)
+		}
+	}
+	return shown, len(jobs) - len(shown)
+}
+
+func jobTable(s *snapshot, jobs []messages.JobSummary, style terminal.Style) []string {
+	t := terminal.NewTable(terminal.Right("JOB"), terminal.Left("NAME"), terminal.Left("ACCOUNT"), terminal.Left("STATE"),
+		terminal.Right("TASKS"), terminal.Left("SHARE NOW"), terminal.Right("BUDGET"), terminal.Right("CHARGED"))
+	for _, j := range jobs {
+		charged := ""
+		if j.State.Final() {
+			charged = j.Charged.String()
+		}
+		t.Row(j.Job.String(), j.Name, j.Account, paintState(j.State, style), fmt.Sprintf("%d/%d", j.Done, j.Tasks),
+			sharesNow(s.shares(j.Job)), j.Budget.String(), charged)
+	}
+	var b bytes.Buffer
+	t.Write(&b, style, "")
+	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+}
+
+func sharesNow(shares []messages.ClassShare) string {
+	var parts []string
+	for _, c := range shares {
+		if c.Now > 0 {
+			parts = append(parts, c.Class+" "+terminal.Percent(c.Now))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func paintState(state messages.State, style terminal.Style) string {
+	switch state {
+	case messages.Waiting:
+		return style.Yellow(state.String())
+	case messages.Running, messages.Settling:
+		return style.Cyan(state.String())
+	case messages.Completed:
+		return style.Green(state.String())
+	}
+	return style.Red(state.String())
+}

@@ -1,0 +1,90 @@
+package demo
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// snapshot is what is known of the workload at one moment.
+type snapshot struct {
+	elapsed time.Duration // since the first submission
+	planned int           // jobs to be submitted in all
+	tasks   int           // of all of them
+	jobs    []messages.JobSummary
+	markets []messages.MarketStatus
+}
+
+// look asks the site how the submitted jobs are doing. The result has them in
+// the order of their numbers; jobs of others are left out.
+func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot, error) {
+	jobs, err := ask[messages.JobsReply](ctx, g, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true, Limit: 1000})
+	if err != nil {
+		return nil, err
+	}
+	markets, err := ask[messages.MarketsReply](ctx, g, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{markets: markets.Markets}
+	for _, j := range jobs.Jobs {
+		if _, ok := mine[j.Job]; ok {
+			s.jobs = append(s.jobs, j)
+		}
+	}
+	slices.SortFunc(s.jobs, func(a, b messages.JobSummary) int { return int(a.Job) - int(b.Job) })
+	return s, nil
+}
+
+// ended counts the jobs that are over and settled.
+func (s *snapshot) ended() (n int) {
+	for _, j := range s.jobs {
+		if j.State.Final() {
+			n++
+		}
+	}
+	return n
+}
+
+// over reports whether every job of the workload was submitted and has ended.
+func (s *snapshot) over() bool { return len(s.jobs) == s.planned && s.ended() == s.planned }
+
+// done counts finished tasks.
+func (s *snapshot) done() (n int) {
+	for _, j := range s.jobs {
+		n += j.Done
+	}
+	return n
+}
+
+// inState counts the jobs in a state.
+func (s *snapshot) inState(state messages.State) (n int) {
+	for _, j := range s.jobs {
+		if j.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// prices of all markets, class by class.
+func (s *snapshot) prices() (all []messages.ClassPrice) {
+	for _, m := range s.markets {
+		all = append(all, m.Prices...)
+	}
+	return all
+}
+
+// shares are a job's shares now, nil if no market lists it among its largest.
+func (s *snapshot) shares(job messages.JobID) []messages.ClassShare {
+	for _, m := range s.markets {
+		for _, top := range m.Top {
+			if top.Job == job {
+				return top.Shares
+			}
+		}
+	}
+	return nil
+}

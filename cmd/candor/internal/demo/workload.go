@@ -1,0 +1,153 @@
+package demo
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Workload says who submits what, and when.
+type Workload struct {
+	Accounts    []Funding    `yaml:"accounts"`
+	Submissions []Submission `yaml:"submissions"` // in the order of At
+}
+
+// Funding is an account and the credits it starts with.
+type Funding struct {
+	Name  messages.Name    `yaml:"name"`
+	Grant messages.Credits `yaml:"grant"`
+}
+
+// Submission is one job of the workload.
+type Submission struct {
+	At      float64       `yaml:"at"` // seconds after the first
+	Account messages.Name `yaml:"account"`
+	Job     string        `yaml:"job"` // name of the file under jobs/
+	// Budget replaces that of the file if it is not 0.
+	Budget messages.Credits `yaml:"budget"`
+	Widths string           `yaml:"widths"` // "least-most" processors of the jobs to look at
+
+	spec messages.JobSpec // of the file
+}
+
+// anyWidth are the widths of a submission that gives none: all of the machine.
+const anyWidth = "1-128"
+
+// LoadWorkload reads workload.yaml and the job files that it names.
+func LoadWorkload(example fs.FS) (*Workload, error) {
+	text, err := fs.ReadFile(example, "workload.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var w Workload
+	if err := yaml.UnmarshalWithOptions(text, &w, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("workload.yaml: %w", err)
+	}
+	for i := range w.Submissions {
+		if err := w.Submissions[i].load(example); err != nil {
+			return nil, fmt.Errorf("workload.yaml: submissions[%d]: %w", i, err)
+		}
+	}
+	return &w, w.check()
+}
+
+// load reads the job file and fills in the defaults.
+func (s *Submission) load(example fs.FS) error {
+	if s.Widths == "" {
+		s.Widths = anyWidth
+	}
+	text, err := fs.ReadFile(example, path.Join("jobs", s.Job+".yaml"))
+	if err != nil {
+		return err
+	}
+	job, err := jobfile.ParseDocument(text)
+	if err != nil {
+		return fmt.Errorf("jobs/%s.yaml: %w", s.Job, err)
+	}
+	s.spec = job.Spec
+	if s.Budget == 0 {
+		s.Budget = job.Spec.Budget
+	}
+	return nil
+}
+
+// check refuses a workload that could not be run.
+func (w *Workload) check() error {
+	need := map[messages.Name]messages.Credits{}
+	for i, s := range w.Submissions {
+		if i > 0 && s.At < w.Submissions[i-1].At {
+			return fmt.Errorf("workload.yaml: submissions[%d]: at: is before that of the one above", i)
+		}
+		need[s.Account] += s.Budget
+	}
+	for _, a := range w.Accounts {
+		if need[a.Name] > a.Grant {
+			return fmt.Errorf("workload.yaml: %s: its jobs cost %v credits together, and its grant is %v", a.Name, need[a.Name], a.Grant)
+		}
+		delete(need, a.Name)
+	}
+	for _, s := range w.Submissions {
+		if _, unfunded := need[s.Account]; unfunded {
+			return fmt.Errorf("workload.yaml: %s: submits a job, and is not among the accounts", s.Account)
+		}
+	}
+	return nil
+}
+
+// Due is when the job is submitted, from the first submission on.
+func (s *Submission) Due() time.Duration {
+	return time.Duration(s.At * float64(time.Second))
+}
+
+// Title names the submission: the job, and the widths if not all.
+func (s *Submission) Title() string {
+	if s.Widths == anyWidth {
+		return s.Job
+	}
+	return s.Job + " " + s.Widths
+}
+
+// Answer names the file of its known answer.
+func (s *Submission) Answer() string { return s.Job + "-" + s.Widths + ".txt" }
+
+// widths are the least and most processors; zero where Widths does not say.
+func (s *Submission) widths() (least, most int64) {
+	from, to, _ := strings.Cut(s.Widths, "-")
+	least, _ = strconv.ParseInt(from, 10, 64)
+	most, _ = strconv.ParseInt(to, 10, 64)
+	return least, most
+}
+
+// Spec is the job to submit, whose tasks run in dir and leave their results in out.
+func (s *Submission) Spec(dir, out string) messages.JobSpec {
+	spec := s.spec
+	spec.Name, spec.Budget, spec.Dir = s.Title(), s.Budget, dir
+	spec.Env = slices.Concat(spec.Env, messages.Env{{Name: "OUT", Value: out}, {Name: "WIDTHS", Value: s.Widths}})
+	slices.SortFunc(spec.Env, func(a, b messages.Variable) int { return strings.Compare(a.Name, b.Name) })
+	return spec
+}
+
+// outDir is where the tasks of the i-th submission leave their results.
+func outDir(dir string, i int, s *Submission) string {
+	return filepath.Join(dir, "results", fmt.Sprintf("%02d-%s-%s", i+1, s.Job, s.Widths))
+}
+
+// tasks is the number of tasks of all submissions.
+func (w *Workload) tasks() (n int) {
+	for _, s := range w.Submissions {
+		for _, stage := range s.spec.Stages {
+			n += max(stage.Tasks, 1)
+		}
+	}
+	return n
+}

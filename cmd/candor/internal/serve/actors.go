@@ -1,0 +1,106 @@
+package serve
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+)
+
+// single is a command that runs one actor against a NATS server that runs
+// elsewhere.
+type single struct {
+	common
+	actor, server, creds, node string
+}
+
+const singleHelp = `
+
+Connects to the NATS server of --server with the credentials of --creds (see
+candor user add). Markets, operators and nodes are those of the configuration;
+if that has hosts, --host says which one this process is.`
+
+func auctioneerCommand() *cobra.Command {
+	return (&single{actor: messages.Auctioneer}).command("run a replica of the auctioneer alone",
+		`Runs the auctioneer's replica of a host, or all its replicas if the configuration
+has no hosts.`+singleHelp,
+		`  candor auctioneer --config site.yaml --host rack1 \
+      --server nats://10.0.0.1:4222 --creds '$auctioneer.creds'`)
+}
+
+func bankCommand() *cobra.Command {
+	return (&single{actor: messages.Bank}).command("run a replica of the bank alone",
+		`Runs the bank's replica of a host, or all its replicas if the configuration has
+no hosts.`+singleHelp,
+		`  candor bank --config site.yaml --host rack1 \
+      --server nats://10.0.0.1:4222 --creds '$bank.creds'`)
+}
+
+func estimatorCommand() *cobra.Command {
+	return (&single{actor: messages.Estimator}).command("run an estimator alone",
+		`Runs an estimator. Several may run: each learns the same.`+singleHelp,
+		`  candor estimator --config site.yaml --server nats://10.0.0.1:4222 --creds '$estimator.creds'`)
+}
+
+func nodeagentCommand() *cobra.Command {
+	s := &single{actor: messages.NodeAgent}
+	cmd := s.command("run the agent of a node alone",
+		`Runs the agent of one node, which offers its slots and runs tasks on this
+machine, as the user that starts it.`+singleHelp,
+		`  candor nodeagent --config site.yaml --node node7 \
+      --server nats://10.0.0.1:4222 --creds node7.creds`)
+	cmd.Flags().StringVar(&s.node, "node", "", "`name` of the configured node that this is")
+	_ = cmd.MarkFlagRequired("node")
+	return cmd
+}
+
+func (s *single) command(short, long, example string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: s.actor, Short: short, Long: long, Example: example, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
+		// Required flags are checked after this, so the environment counts.
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return prepare(cmd) },
+	}
+	s.settings.fileFlags(cmd.Flags())
+	cmd.Flags().StringVar(&s.settings.metrics, "metrics", "", "`address` that serves Prometheus metrics (default none)")
+	cmd.Flags().BoolVar(&s.settings.profile, "profile", false, "serve pprof beside the metrics")
+	cmd.Flags().StringVar(&s.settings.store, "store", "", "how replicas keep their logs, `wal` or bolt (default wal)")
+	s.logging.flags(cmd.Flags())
+	cmd.Flags().StringVar(&s.server, "server", "", "`URL` of the NATS server, or several with commas")
+	cmd.Flags().StringVar(&s.creds, "creds", "", "NATS credentials `file` of the actor")
+	return cmd
+}
+
+func (s *single) run(cmd *cobra.Command) error {
+	if s.server == "" || s.creds == "" {
+		return messages.Errorf(messages.Invalid, "--server and --creds: say where the NATS server is and who this is")
+	}
+	c, err := s.settings.load()
+	if err != nil {
+		return err
+	}
+	log, err := s.logger(cmd)
+	if err != nil {
+		return err
+	}
+	metrics := s.settings.metricsAddress(&c)
+	site, err := embedded.Start(cmd.Context(), c, embedded.Options{
+		Host: s.settings.host, Metrics: metrics != "", Log: log,
+		Only: &embedded.Only{Actor: s.actor, Node: s.node, Server: s.server, Creds: s.creds},
+	})
+	if err != nil {
+		return err
+	}
+	stop := func() error { return nil }
+	if metrics != "" {
+		if _, stop, err = observe(metrics, c.Profile, site.Gatherer); err != nil {
+			return errors.Join(err, site.Close())
+		}
+	}
+	log.Info("serving")
+	<-cmd.Context().Done()
+	log.Info("stopping")
+	return errors.Join(stop(), site.Close())
+}

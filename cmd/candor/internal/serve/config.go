@@ -1,0 +1,94 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+)
+
+func configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "check and show configurations",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(checkCommand(), showCommand())
+	return cmd
+}
+
+func checkCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE",
+		Short: "say what is wrong with a configuration file",
+		Long: `Reads a site's configuration file as candor up would, and reports everything that
+is wrong with it: file, line, column and a sentence each. Exits 0 if nothing is.`,
+		Example: `  candor config check site.yaml`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := (&settings{file: args[0]}).load()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: nothing is wrong: site %s, %s, %s, %s\n",
+				args[0], c.Site, count(len(c.Markets), "market"), count(len(c.Nodes), "node"), count(len(c.Accounts), "account"))
+			return err
+		},
+	}
+}
+
+func showCommand() *cobra.Command {
+	s := &settings{}
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "show the configuration in effect",
+		Long: `Prints, as YAML, the configuration that candor up with the same flags and
+environment would run: the defaults, the file over them, and both over that.`,
+		Example: `  candor config show > site.yaml
+  candor config show --config site.yaml --nodes 8`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := prepare(cmd); err != nil {
+				return err
+			}
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			text, err := show(&c)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(text)
+			return err
+		},
+	}
+	s.siteFlags(cmd.Flags())
+	return cmd
+}
+
+// show writes a configuration as a file would hold it. It goes through JSON,
+// which knows how amounts and slots are written.
+func show(c *embedded.Config) ([]byte, error) {
+	text, err := json.Marshal(c)
+	if err == nil {
+		text, err = yaml.JSONToYAML(text)
+	}
+	if err != nil {
+		return nil, messages.Errorf(messages.Internal, "writing the configuration: %v", err)
+	}
+	return text, nil
+}
+
+// count writes a number of things.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

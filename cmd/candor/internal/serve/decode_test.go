@@ -1,0 +1,194 @@
+package serve
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+)
+
+// check runs what config check runs on a text.
+func check(t *testing.T, text string) (embedded.Config, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "site.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return (&settings{file: file}).load()
+}
+
+// Each mistake is reported at its line and column, with its path and what to do.
+func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
+	cases := map[string]struct {
+		text string
+		want []string // "line:column: text", in order
+	}{
+		"unknown keys": {
+			"sitee: west\nmarkets:\n  - name: main\n    mechansim: proportional\n    zzz: 1\n",
+			[]string{
+				`1:1: sitee: there is no such key; did you mean "site"?`,
+				`4:5: markets[0].mechansim: there is no such key; did you mean "mechanism"?`,
+				`5:5: markets[0].zzz: there is no such key; it can have name, mechanism, classes, time_limit, alpha`,
+			}},
+		"values of the wrong type": {
+			"replicas: two\nprofile: perhaps\nsite: [west]\nmarkets:\n  - {name: main, alpha: x}\nlisten: {a: 1}\n",
+			[]string{
+				"1:11: replicas: must be a whole number",
+				"2:10: profile: must be true or false",
+				"3:7: site: must be a piece of text",
+				"5:25: markets[0].alpha: must be a number",
+				"6:9: listen: must be a piece of text",
+			}},
+		"values that read themselves": {
+			"lease: 10 parsecs\naccounts:\n  - {name: alice, grant: 1.2345678}\nnodes:\n  - name: node1\n    slots: [2]\n",
+			[]string{
+				`1:8: lease: duration "10 parsecs": write it like 1h30m, 90s, or as a number of seconds`,
+				`3:26: accounts[0].grant: amount "1.2345678": must be a decimal number of credits with at most six places`,
+				"6:12: nodes[0].slots: must map classes to numbers of slots, like {map: 2, reduce: 1}",
+			}},
+		"the wrong shape": {
+			"markets: main\noperators: {a: b}\naccounts:\n  - alice\n",
+			[]string{
+				"1:10: markets: must be a list",
+				"2:12: operators: must be a list",
+				"4:5: accounts[0]: must be a mapping, of name, grant, members",
+			}},
+		"not a mapping":  {"- a\n- b\n", []string{"1:1: the file: must be a mapping, of site, state"}},
+		"not YAML":       {"site: [west\nlisten: x\n", []string{"2:1: ',' or ']' must be specified"}},
+		"a key twice":    {"site: west\nsite: east\n", []string{`2:1: mapping key "site" already defined at [1:1]`}},
+		"unknown anchor": {"site: *nowhere\n", []string{"1:7: alias *nowhere: no anchor of that name stands before it"}},
+		"meaning": {
+			`markets:
+  - name: main
+    mechanism: proportionel
+    classes: [map, gpu]
+    alpha: 2
+  - name: main
+    mechanism: proportional
+    classes: []
+nodes:
+  - name: Node1
+    slots: {map: 0}
+  - name: node2
+accounts:
+  - {name: alice, grant: -5}
+  - {name: lab, members: [alcie]}
+default_account: alise
+store: paper
+listen: here
+lease: 1ms
+`,
+			[]string{
+				`3:16: markets[0].mechanism: "proportionel" is no mechanism of this version`,
+				`4:20: markets[0].classes[1]: no node offers class "gpu"`,
+				"5:12: markets[0].alpha: 2 is out of range; use a number from 0 to 1",
+				`6:11: markets[1].name: "main" stands there twice`,
+				"8:14: markets[1].classes: is empty",
+				`10:11: nodes[0].name: "Node1" is not a name`,
+				"11:18: nodes[0].slots.map: 0 is out of range; use 1 to 100000",
+				"12:5: nodes[1].slots: is empty",
+				"14:26: accounts[0].grant: -5 is negative",
+				"15:5: accounts[1].grant: is missing",
+				`15:27: accounts[1].members[0]: "alcie" is neither among accounts nor among operators; did you mean "alice"?`,
+				`16:18: default_account: "alise" is neither among accounts nor among operators; did you mean "alice"?`,
+				`17:8: store: "paper" is no kind of log; use "wal" or "bolt"`,
+				`18:9: listen: "here" is not an address; write host:port like 127.0.0.1:4222`,
+				"19:8: lease: 1ms is out of range; use 1s to 1h0m0s",
+			}},
+		"hosts": {
+			`hosts:
+  - {name: a, listen: "127.0.0.1:1", cluster: "127.0.0.1:2", auctioneer: "127.0.0.1:3", bank: "127.0.0.1:3", nodes: [node1, node2, node3]}
+  - {name: b, listen: "127.0.0.1:0", cluster: nowhere, auctioneer: "127.0.0.1:6", nodes: [node3, node9]}
+`,
+			[]string{
+				`1:1: nodes[3]: "node4" is on no host`,
+				"2:3: hosts: there are 2; a site has one replica on each host, so use an odd number up to 7",
+				`2:95: hosts[0].bank: "127.0.0.1:3" stands there twice`,
+				"3:5: hosts[1].bank: is missing; write an address",
+				`3:23: hosts[1].listen: "127.0.0.1:0" is not an address`,
+				`3:47: hosts[1].cluster: "nowhere" is not an address`,
+				`3:91: hosts[1].nodes[0]: "node3" stands there twice`,
+				`3:98: hosts[1].nodes[1]: "node9" is not among nodes; did you mean "node1"?`,
+			}},
+	}
+	for what, c := range cases {
+		t.Run(what, func(t *testing.T) {
+			_, err := check(t, c.text)
+			if messages.KindOf(err) != messages.Invalid {
+				t.Fatalf("error %v, want an Invalid one", err)
+			}
+			got := err.Error()
+			for _, want := range c.want {
+				i := strings.Index(got, "site.yaml:"+want)
+				if i < 0 {
+					t.Fatalf("no %q, or not in its order, in:\n%s", want, err)
+				}
+				got = got[i:]
+			}
+		})
+	}
+}
+
+// The sample configuration is right, and a file may leave out anything.
+func TestRightFiles(t *testing.T) {
+	if _, err := (&settings{file: "../../../../deploy/examples/site.yaml"}).load(); err != nil {
+		t.Errorf("the sample: %v", err)
+	}
+	for _, text := range []string{"", "---\n", "# nothing\n", "site: east\n", "accounts: []\n", "state:\n"} {
+		if _, err := check(t, text); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// A file says what it says and leaves the rest; a list replaces a list.
+func TestFileOverDefaults(t *testing.T) {
+	c, err := check(t, `
+site: east
+lease: 30
+accounts: [{name: zoe, grant: 12.5}]
+markets:
+  - &m {name: main, mechanism: proportional, classes: [cpu], time_limit: 1h}
+  - {<<: *m, name: night, alpha: 0.25}
+nodes: [{name: big, slots: {cpu: 64, gpu: 8}}]
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Site != "east" || c.Replicas != 3 || c.Lease.Seconds() != 30 {
+		t.Errorf("site %s, replicas %d, lease %v", c.Site, c.Replicas, c.Lease)
+	}
+	if len(c.Accounts) != 1 || c.Accounts[0].Grant != 12_500_000 {
+		t.Errorf("accounts %+v", c.Accounts)
+	}
+	night := c.Markets[1]
+	if night.Name != "night" || night.TimeLimit.Seconds() != 3600 || *night.Alpha != 0.25 || night.Classes[0] != "cpu" {
+		t.Errorf("merged market %+v", night)
+	}
+	want := embedded.Slots{{Class: "cpu", Slots: 64}, {Class: "gpu", Slots: 8}}
+	if len(c.Nodes) != 1 || len(c.Nodes[0].Slots) != 2 || c.Nodes[0].Slots[0] != want[0] || c.Nodes[0].Slots[1] != want[1] {
+		t.Errorf("nodes %+v", c.Nodes)
+	}
+}
+
+// No text, however strange, does more than be refused.
+func FuzzConfig(f *testing.F) {
+	for _, text := range []string{"", "site: west", "a: [1", "markets: [{<<: *x}]", "x: &a [*a]", "? ? ?", "- - -\n", "<<: 1\n", "nodes: [{slots: {map: !!int x}}]"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c := embedded.Default()
+		d, err := parse("fuzz", text)
+		if err != nil {
+			return
+		}
+		d.decode(&c)
+		d.note(embedded.Problems{{Path: "markets[0].name"}, {Path: "nodes[7].slots.map"}})
+		if len(d.found) == 0 {
+			t.Fatal("the noted problems are not among what was found")
+		}
+	})
+}

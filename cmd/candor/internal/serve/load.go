@@ -1,0 +1,189 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+)
+
+// settings is what the environment and the command line can say about a site;
+// the zero value says nothing.
+type settings struct {
+	file     string
+	state    string
+	keys     string
+	listen   string
+	metrics  string
+	store    string
+	host     string
+	nodes    int
+	replicas int
+	profile  bool
+}
+
+func (s *settings) fileFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.file, "config", "", "configuration `file`; see config show")
+	f.StringVar(&s.state, "state", "", "state `directory` (default "+tilde(defaultState())+")")
+	f.StringVar(&s.host, "host", "", "`name` of the configured host that this process is")
+}
+
+func (s *settings) siteFlags(f *pflag.FlagSet) {
+	s.fileFlags(f)
+	f.StringVar(&s.keys, "keys", "", "`directory` of the site's keys (default keys in the state directory)")
+	f.StringVar(&s.listen, "listen", "", "`address` for NATS clients; port 0 takes a free one (default 127.0.0.1:4222)")
+	f.StringVar(&s.metrics, "metrics", "", "`address` that serves Prometheus metrics (default none)")
+	f.BoolVar(&s.profile, "profile", false, "serve pprof beside the metrics")
+	f.StringVar(&s.store, "store", "", "how replicas keep their logs, `wal` or bolt (default wal)")
+	f.IntVar(&s.nodes, "nodes", 0, "`number` of nodes, all like the first (default 4)")
+	f.IntVar(&s.replicas, "replicas", 0, "`number` of replicas of the auctioneer and of the bank (default 3)")
+}
+
+// environment fills in the flags that were not given from CANDOR_ variables.
+func environment(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	var failed []error
+	f.VisitAll(func(flag *pflag.Flag) {
+		name := "CANDOR_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+		if value, ok := lookup(name); ok && value != "" && !flag.Changed {
+			if err := f.Set(flag.Name, value); err != nil {
+				failed = append(failed, messages.Errorf(messages.Invalid, "environment variable %s: %q is not possible: %v", name, value, err))
+			}
+		}
+	})
+	return errors.Join(failed...)
+}
+
+// load makes the effective configuration: the defaults, under the file, under
+// the settings.
+func (s *settings) load() (embedded.Config, error) {
+	c, d, err := s.read()
+	if err != nil {
+		return c, err
+	}
+	s.override(&c)
+	return c, s.check(&c, d)
+}
+
+// read decodes the file, if one is named, over the defaults.
+func (s *settings) read() (embedded.Config, *document, error) {
+	c := embedded.Default()
+	c.State = defaultState()
+	d := &document{}
+	if s.file != "" {
+		text, err := os.ReadFile(s.file)
+		if err != nil {
+			return c, nil, messages.Errorf(messages.Invalid, "--config: %v", err)
+		}
+		if d, err = parse(s.file, text); err != nil {
+			return c, nil, err
+		}
+		d.decode(&c)
+		if err := d.err(); err != nil {
+			return c, nil, err
+		}
+	}
+	if _, given := d.locate("accounts"); !given && c.DefaultAccount == "" {
+		addOwnAccount(&c)
+	}
+	return c, d, nil
+}
+
+// override puts the settings over what the file said. Hosts have addresses and
+// metrics of their own, which flags of this process replace.
+func (s *settings) override(c *embedded.Config) {
+	set(&c.State, s.state)
+	set(&c.Keys, s.keys)
+	set(&c.Listen, s.listen)
+	set(&c.Metrics, s.metrics)
+	set(&c.Store, s.store)
+	set(&c.Replicas, s.replicas)
+	set(&c.Profile, s.profile)
+	if s.nodes != 0 && len(c.Nodes) > 0 {
+		c.Nodes = embedded.NodesAlike(max(s.nodes, 0), c.Nodes[0].Slots)
+	}
+	for i := range c.Hosts {
+		if h := &c.Hosts[i]; h.Name == s.host {
+			set(&h.Listen, s.listen)
+			set(&h.Metrics, s.metrics)
+		}
+	}
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if value != zero {
+		*field = value
+	}
+}
+
+// check reports every problem, with its place where it is the file's.
+func (s *settings) check(c *embedded.Config, d *document) error {
+	var problems embedded.Problems
+	err := c.Validate()
+	if err != nil && !errors.As(err, &problems) {
+		return err
+	}
+	if s.file == "" {
+		if len(problems) == 0 {
+			return nil
+		}
+		return messages.Errorf(messages.Invalid, "%v", problems)
+	}
+	d.note(problems)
+	return d.err()
+}
+
+// addOwnAccount gives whoever starts a default site an account of their own
+// name. root is left out: it stands for a machine, not for a person.
+func addOwnAccount(c *embedded.Config) {
+	u, err := user.Current()
+	if err != nil || u.Username == "root" || !messages.ValidName(u.Username) {
+		return
+	}
+	for _, a := range c.Accounts {
+		if a.Name == u.Username {
+			c.DefaultAccount = a.Name
+			return
+		}
+	}
+	c.Accounts = append(c.Accounts, embedded.Account{Name: u.Username, Grant: 1000 * messages.Credit})
+	c.DefaultAccount = u.Username
+}
+
+// defaultState is the state directory where none is named: the same for the
+// site and for those who submit to it.
+func defaultState() string {
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "candor")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), fmt.Sprintf("candor-%d", os.Getuid()))
+	}
+	return filepath.Join(home, ".local", "state", "candor")
+}
+
+// tilde shortens a path below the home directory, for reading.
+func tilde(path string) string {
+	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(path, home+"/") {
+		return "~" + strings.TrimPrefix(path, home)
+	}
+	return path
+}
+
+// metricsAddress is where this process serves its metrics, "" for nowhere.
+func (s *settings) metricsAddress(c *embedded.Config) string {
+	for i := range c.Hosts {
+		if h := &c.Hosts[i]; h.Name == s.host && h.Metrics != "" {
+			return h.Metrics
+		}
+	}
+	return c.Metrics
+}

@@ -1,0 +1,167 @@
+package serve
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// run runs one of the commands and returns what it printed.
+func run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(Commands()...)
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// flags > environment > file > defaults, told apart by the listen address.
+func TestPrecedence(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "site.yaml")
+	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:2000\nstore: bolt\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	variables := map[string]string{"CANDOR_LISTEN": "127.0.0.1:3000", "CANDOR_CONFIG": file}
+	cases := []struct {
+		variables map[string]string
+		args      []string
+		listen    string
+		store     string
+	}{
+		{nil, nil, "127.0.0.1:4222", "wal"},
+		{nil, []string{"--config", file}, "127.0.0.1:2000", "bolt"},
+		{variables, nil, "127.0.0.1:3000", "bolt"},
+		{variables, []string{"--listen", "127.0.0.1:4000"}, "127.0.0.1:4000", "bolt"},
+		{variables, []string{"--store", "wal"}, "127.0.0.1:3000", "wal"},
+	}
+	for _, c := range cases {
+		s := &settings{}
+		f := pflag.NewFlagSet("up", pflag.ContinueOnError)
+		s.siteFlags(f)
+		if err := f.Parse(c.args); err != nil {
+			t.Fatal(err)
+		}
+		if err := environment(f, func(name string) (string, bool) { v, ok := c.variables[name]; return v, ok }); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Listen != c.listen || got.Store != c.store {
+			t.Errorf("variables %v, flags %v: listen %s, store %s; want %s, %s", c.variables, c.args, got.Listen, got.Store, c.listen, c.store)
+		}
+	}
+}
+
+func TestEnvironmentNamesTheVariable(t *testing.T) {
+	t.Setenv("CANDOR_NODES", "many")
+	_, err := run(t, "config", "show")
+	if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "CANDOR_NODES") {
+		t.Fatalf("error %v, want an Invalid one that names CANDOR_NODES", err)
+	}
+}
+
+// What config show prints is a configuration file for the same site.
+func TestShowIsAFile(t *testing.T) {
+	first, err := run(t, "config", "show", "--config", "../../../../deploy/examples/site.yaml", "--nodes", "3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "site.yaml")
+	if err := os.WriteFile(file, []byte(first), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second, err := run(t, "config", "show", "--config", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first != second || !strings.Contains(first, "node3") || strings.Contains(first, "node4") {
+		t.Errorf("shown first:\n%s\nand from that:\n%s", first, second)
+	}
+	said, err := run(t, "config", "check", file)
+	if err != nil || !strings.Contains(said, "nothing is wrong") {
+		t.Errorf("config check: %q, %v", said, err)
+	}
+}
+
+func TestFlagsAreChecked(t *testing.T) {
+	for _, c := range []struct{ flag, value, want string }{
+		{"--nodes", "-1", "nodes: is empty"},
+		{"--replicas", "4", "replicas: 4 is not possible"},
+		{"--listen", "4222", `listen: "4222" is not an address`},
+		{"--store", "etcd", `store: "etcd"`},
+		{"--config", "/does/not/exist", "no such file"},
+	} {
+		_, err := run(t, "config", "show", c.flag, c.value)
+		if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: %v, want an Invalid error with %q", c.flag, c.value, err, c.want)
+		}
+	}
+}
+
+// Keys are made once; credentials are issued from them, in a role, for a name.
+func TestUserAdd(t *testing.T) {
+	state := t.TempDir()
+	_, err := run(t, "user", "add", "dave", "--state", state)
+	if messages.KindOf(err) != messages.NotFound {
+		t.Fatalf("without keys: %v, want NotFound", err)
+	}
+	if _, err := run(t, "site", "init", "--state", state); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, "site", "init", "--state", state); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("keys made twice: %v, want Conflict", err)
+	}
+	for _, c := range []struct {
+		args []string
+		file string
+	}{
+		{[]string{"dave"}, "dave.creds"},
+		{[]string{"root1", "--operator"}, "root1.creds"},
+		{[]string{"auctioneer", "--service"}, "$auctioneer.creds"},
+		{[]string{"node1", "--node"}, "node1.creds"},
+	} {
+		said, err := run(t, append([]string{"user", "add", "--state", state}, c.args...)...)
+		want := filepath.Join(state, "creds", c.file)
+		if err != nil || strings.TrimSpace(said) != want {
+			t.Errorf("user add %v: %q, %v; want %s", c.args, said, err, want)
+		}
+		info, err := os.Stat(want)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v; want mode 0600", want, info, err)
+		}
+	}
+	if _, err := run(t, "user", "add", "No Name", "--state", state); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a name that is none: %v, want Invalid", err)
+	}
+}
+
+func TestLogLevelAndFormat(t *testing.T) {
+	var out bytes.Buffer
+	log, err := (&logging{level: "warn", format: "auto"}).logger(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Info("not this")
+	log.Warn("but this")
+	if got := out.String(); !strings.HasPrefix(got, `{"level":"warn"`) || strings.Contains(got, "not this") {
+		t.Errorf("logged %q, want one line of JSON at level warn", got)
+	}
+	for _, l := range []logging{{"loud", "auto"}, {"info", "xml"}, {"fatal", "auto"}} {
+		if _, err := l.logger(&out); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%+v: %v, want Invalid", l, err)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package serve
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+)
+
+// Commands are the commands that run actors, and what belongs to them.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{
+		upCommand(), auctioneerCommand(), bankCommand(), nodeagentCommand(), estimatorCommand(),
+		configCommand(), userCommand(), siteCommand(),
+	}
+}
+
+// prepare reads the environment into the flags of a command that were not
+// given; those of its parents are not this package's.
+func prepare(cmd *cobra.Command) error { return environment(cmd.NonInheritedFlags(), os.LookupEnv) }
+
+// common is what every command that runs actors has.
+type common struct {
+	settings settings
+	logging  logging
+}
+
+func (c *common) flags(f *pflag.FlagSet) {
+	c.settings.siteFlags(f)
+	c.logging.flags(f)
+}
+
+// logger logs to the command's error output.
+func (c *common) logger(cmd *cobra.Command) (*zap.Logger, error) {
+	return c.logging.logger(cmd.ErrOrStderr())
+}

@@ -1,0 +1,174 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// up is the command that runs a whole site, or one host's share of it.
+type up struct {
+	common
+	fresh bool
+}
+
+func upCommand() *cobra.Command {
+	u := &up{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "run a whole site in one process",
+		Long: `Runs a site until it is interrupted: a NATS server, three replicas each of the
+auctioneer and of the bank, an estimator, and the agents of its nodes. Without a
+configuration it is a site for a first look, on loopback, with the accounts
+alice, bob and carol. What the site keeps is in the state directory; started
+again there, it goes on where it stopped.
+
+With --host it runs one host's share of a site that the configuration spreads
+over several; the hosts need the same keys (see candor site init).`,
+		Example: `  candor up
+  candor up --nodes 8 --metrics 127.0.0.1:9090
+  candor up --config site.yaml --state /var/lib/candor
+  candor up --config site.yaml --host rack1`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := prepare(cmd); err != nil {
+				return err
+			}
+			return u.run(cmd)
+		},
+	}
+	u.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&u.fresh, "fresh", false, "first remove what an earlier site left in the state directory, keys and all")
+	return cmd
+}
+
+func (u *up) run(cmd *cobra.Command) error {
+	c, err := u.settings.load()
+	if err != nil {
+		return err
+	}
+	log, err := u.logger(cmd)
+	if err != nil {
+		return err
+	}
+	metrics := u.settings.metricsAddress(&c)
+	site, err := embedded.Start(cmd.Context(), c, embedded.Options{
+		Host: u.settings.host, Fresh: u.fresh, Metrics: metrics != "", Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	return u.serve(cmd, site, metrics, log)
+}
+
+// serve tells where the site is, and waits for the end.
+func (u *up) serve(cmd *cobra.Command, site *embedded.Site, metrics string, log *zap.Logger) error {
+	stop := func() error { return nil }
+	if metrics != "" {
+		address, stopMetrics, err := observe(metrics, site.Config().Profile, site.Gatherer)
+		if err != nil {
+			return errors.Join(err, site.Close())
+		}
+		stop = stopMetrics
+		log.Info("serving metrics", zap.Stringer("address", address))
+	}
+	u.announce(cmd.Context(), cmd.OutOrStdout(), site)
+	<-cmd.Context().Done()
+	fmt.Fprintln(cmd.OutOrStdout(), "stopping")
+	return errors.Join(stop(), site.Close())
+}
+
+// announce tells the operator what runs and how to use it.
+func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
+	c, info := site.Config(), site.Info()
+	title := "site " + c.Site
+	if u.settings.host != "" {
+		title += ", host " + u.settings.host
+	}
+	fmt.Fprintf(w, "%s is up\n", title)
+	line := func(what, text string) { fmt.Fprintf(w, "  %-10s %s\n", what, text) }
+	line("NATS", site.URL())
+	line("state", tilde(c.State))
+	line("accounts", accountList(ctx, site))
+	line("operators", strings.Join(c.Operators, ", "))
+	line("markets", marketList(c.Markets))
+	line("nodes", nodeList(c.Nodes))
+	also := ""
+	if c.State != defaultState() {
+		also = "--state " + c.State + " "
+	}
+	fmt.Fprintf(w, "\nIn another terminal, as %s:\n", info.DefaultAccount)
+	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_NODE' | candor submit %s--budget 1 --wait\n", also)
+	fmt.Fprintf(w, "  candor jobs %s\n", strings.TrimSpace(also))
+	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
+}
+
+// balancesWithin bounds the question for balances, which only inform.
+const balancesWithin = 2 * time.Second
+
+// accountList gives the configured accounts with their balances, or without
+// where the bank does not answer.
+func accountList(ctx context.Context, site *embedded.Site) string {
+	c := site.Config()
+	balance := map[messages.Name]messages.Credits{}
+	ctx, cancel := context.WithTimeout(ctx, balancesWithin)
+	defer cancel()
+	if b, err := site.Connect(c.Operators[0]); err == nil {
+		defer b.Close()
+		subject := messages.Subject(c.Site, messages.Bank, messages.VerbAccounts, c.Operators[0])
+		reply, _ := bus.Call[messages.AccountsReply](ctx, b, subject, messages.Empty{})
+		for _, a := range reply.Accounts {
+			balance[a.Account] = a.Available
+		}
+	}
+	var list []string
+	for _, a := range c.Accounts {
+		text := a.Name
+		if b, ok := balance[a.Name]; ok {
+			text += " " + b.String()
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
+
+func marketList(markets []messages.Market) string {
+	var list []string
+	for _, m := range markets {
+		list = append(list, fmt.Sprintf("%s (%s: %s)", m.Name, m.Mechanism, strings.Join(m.Classes, ", ")))
+	}
+	return strings.Join(list, ", ")
+}
+
+// nodeList names few nodes and counts many.
+func nodeList(nodes []embedded.Node) string {
+	slots := map[messages.Name]int{}
+	var classes, names []string
+	for _, n := range nodes {
+		names = append(names, n.Name)
+		for _, s := range n.Slots {
+			if slots[s.Class] == 0 {
+				classes = append(classes, s.Class)
+			}
+			slots[s.Class] += s.Slots
+		}
+	}
+	for i, class := range classes {
+		classes[i] = fmt.Sprintf("%d %s", slots[class], class)
+	}
+	who := strings.Join(names, ", ")
+	if len(names) > 8 {
+		who = fmt.Sprintf("%d nodes", len(names))
+	}
+	return fmt.Sprintf("%s (slots: %s)", who, strings.Join(classes, ", "))
+}

@@ -1,0 +1,141 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+func userCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "user",
+		Short: "issue credentials",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(addCommand())
+	return cmd
+}
+
+// add issues credentials from the keys of a site on this machine.
+type add struct {
+	settings                settings
+	operator, node, service bool
+}
+
+func addCommand() *cobra.Command {
+	a := &add{}
+	cmd := &cobra.Command{
+		Use:   "add NAME",
+		Short: "issue credentials for a name",
+		Long: `Writes a credentials file for a user, from the site's keys in the state directory,
+and prints where it is. Whoever has the file can speak as that name, and as
+nobody else. The account is opened by its first grant.
+
+An operator's file is for a name that is among the operators of the site's
+configuration; a node's and a service's are for actors that run alone.`,
+		Example: `  candor user add dave && candor grant dave 100
+  candor user add --service auctioneer`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := prepare(cmd); err != nil {
+				return err
+			}
+			return a.run(cmd, args[0])
+		},
+	}
+	a.settings.fileFlags(cmd.Flags())
+	cmd.Flags().StringVar(&a.settings.keys, "keys", "", "`directory` of the site's keys (default keys in the state directory)")
+	cmd.Flags().BoolVar(&a.operator, "operator", false, "for an operator")
+	cmd.Flags().BoolVar(&a.node, "node", false, "for the agent of a node")
+	cmd.Flags().BoolVar(&a.service, "service", false, "for an actor: auctioneer, bank or estimator")
+	cmd.MarkFlagsMutuallyExclusive("operator", "node", "service")
+	return cmd
+}
+
+func (a *add) run(cmd *cobra.Command, name messages.Name) error {
+	c, err := a.settings.load()
+	if err != nil {
+		return err
+	}
+	role, name := a.role(name)
+	authority, err := identity.Open(keysDir(&c))
+	if errors.Is(err, fs.ErrNotExist) {
+		return messages.Errorf(messages.NotFound, "%s: no site has keys there; start it once with candor up, or make them with candor site init", keysDir(&c))
+	}
+	if err != nil {
+		return err
+	}
+	if err := embedded.WriteCredentials(c.State, authority, role, name); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), embedded.CredsFile(c.State, name))
+	return err
+}
+
+func (a *add) role(name messages.Name) (identity.Role, messages.Name) {
+	switch {
+	case a.operator:
+		return identity.Operator, name
+	case a.node:
+		return identity.Node, name
+	case a.service:
+		return identity.Service, messages.ServiceIdentity(name)
+	}
+	return identity.User, name
+}
+
+func keysDir(c *embedded.Config) string {
+	if c.Keys != "" {
+		return c.Keys
+	}
+	return filepath.Join(c.State, "keys")
+}
+
+func siteCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "site",
+		Short: "prepare a site",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(initCommand())
+	return cmd
+}
+
+func initCommand() *cobra.Command {
+	s := &settings{}
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "make the keys of a site",
+		Long: `Makes the keys of the configured site, for its owner alone to read, and prints
+where they are. A site of one process does so at its first start; a site spread
+over several hosts needs the same keys on each before that.`,
+		Example: `  candor site init --config site.yaml --keys ./keys`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := prepare(cmd); err != nil {
+				return err
+			}
+			c, err := s.load()
+			if err != nil {
+				return err
+			}
+			if _, err := identity.Create(keysDir(&c), c.Site); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), keysDir(&c))
+			return err
+		},
+	}
+	s.fileFlags(cmd.Flags())
+	cmd.Flags().StringVar(&s.keys, "keys", "", "`directory` to make (default keys in the state directory)")
+	return cmd
+}

@@ -1,0 +1,83 @@
+// Package solve is the command `candor solve`: it runs one mechanism on a JSON
+// document, for what-if questions and for checking against other
+// implementations. It needs no grid.
+package solve
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
+	"github.com/candor-grid/candor/messages"
+)
+
+// mechanisms maps a name on the command line to what reads the mechanism's
+// document and returns the value whose JSON is the answer.
+var mechanisms = map[string]func(document []byte) (any, error){
+	"proportional": proportional.SolveDocument,
+}
+
+// maxDocument bounds what is read from standard input, in bytes.
+const maxDocument = 1 << 30
+
+// Command returns `candor solve`. An error it returns is a *messages.Error:
+// Invalid or TooLarge for a bad document, which the root command turns into
+// exit code 2.
+func Command() *cobra.Command {
+	names := slices.Sorted(maps.Keys(mechanisms))
+	var pretty bool
+	c := &cobra.Command{
+		Use:   "solve MECHANISM < case.json",
+		Short: "Run a mechanism on a JSON document and print the outcome",
+		Long: "Reads one JSON document from standard input, runs a mechanism on it, and prints the\n" +
+			"outcome as JSON. Mechanisms: " + strings.Join(names, ", ") + ".",
+		Example:       `  echo '{"alpha":0.5,"jobs":[{"budget":100,"kind":"linear","weights":[3,2]}]}' | candor solve proportional`,
+		ValidArgs:     names,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(c *cobra.Command, args []string) error {
+			return run(args, c.InOrStdin(), c.OutOrStdout(), pretty)
+		},
+	}
+	c.Flags().BoolVar(&pretty, "pretty", false, "indent the output")
+	return c
+}
+
+func run(args []string, in io.Reader, out io.Writer, pretty bool) error {
+	names := strings.Join(slices.Sorted(maps.Keys(mechanisms)), ", ")
+	if len(args) != 1 {
+		return messages.Errorf(messages.Invalid, "name one mechanism: %s", names)
+	}
+	solve, ok := mechanisms[args[0]]
+	if !ok {
+		return messages.Errorf(messages.Invalid, "mechanism %q: is none of %s", args[0], names)
+	}
+	document, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
+	if err != nil {
+		return messages.Errorf(messages.Internal, "reading the document: %v", err)
+	}
+	if len(document) > maxDocument {
+		return messages.Errorf(messages.TooLarge, "the document is above the limit of %d bytes: split it", maxDocument)
+	}
+	answer, err := solve(document)
+	if err != nil {
+		return messages.AsError("solve "+args[0], err)
+	}
+	return write(out, answer, pretty)
+}
+
+func write(out io.Writer, answer any, pretty bool) error {
+	e := json.NewEncoder(out)
+	if pretty {
+		e.SetIndent("", "  ")
+	}
+	if err := e.Encode(answer); err != nil {
+		return messages.Errorf(messages.Internal, "writing the outcome: %v", err)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package terminal
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Span writes a span of time as people read it, to two or three digits:
+// "830ms", "4.2s", "42s", "3m05s", "2h04m", "3d07h".
+func Span(d time.Duration) string {
+	if d < 0 {
+		return "-" + Span(-d)
+	}
+	switch {
+	case d == 0:
+		return "0s"
+	case d < time.Millisecond:
+		return "<1ms"
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(math.Floor(d.Seconds()*10)/10, 'f', 1, 64) + "s"
+	case d < time.Minute:
+		return strconv.Itoa(int(d/time.Second)) + "s"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// Percent writes a share in [0, 1] as a percentage, with one decimal place
+// under 10 %.
+func Percent(share float64) string {
+	if share > 0 && share < 0.0995 {
+		return strconv.FormatFloat(100*share, 'f', 1, 64) + "%"
+	}
+	return strconv.FormatFloat(100*share, 'f', 0, 64) + "%"
+}
+
+// Count writes a whole number with separators between thousands.
+func Count[N int | int64 | uint64 | uint32](n N) string {
+	digits := strconv.FormatInt(int64(n), 10)
+	sign := ""
+	if digits[0] == '-' {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// Plural writes a count with its noun: "1 task", "12 tasks".
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(n) + " " + noun + "s"
+}
+
+// Bar draws a fraction in [0, 1] as a bar of width columns, in eighths of a
+// column.
+func Bar(fraction float64, width int) string {
+	eighths := int(math.Round(min(max(fraction, 0), 1) * float64(width) * 8))
+	bar := strings.Repeat("█", eighths/8)
+	if part := eighths % 8; part > 0 {
+		bar += string([]rune("▏▎▍▌▋▊▉")[part-1])
+	}
+	return bar + strings.Repeat("░", width-Width(bar))
+}

@@ -1,0 +1,22 @@
+// Command candor is the whole of Candor in one binary: the actors, the site
+// that runs them all in one process, and the commands of users and operators.
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/bench"
+	"github.com/candor-grid/candor/cmd/candor/internal/client"
+	"github.com/candor-grid/candor/cmd/candor/internal/demo"
+	"github.com/candor-grid/candor/cmd/candor/internal/serve"
+	"github.com/candor-grid/candor/cmd/candor/internal/solve"
+)
+
+func main() {
+	os.Exit(client.Main(os.Args[1:],
+		client.Group{Title: "Run a site:", Commands: serve.Commands()},
+		client.Group{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command()}},
+	))
+}

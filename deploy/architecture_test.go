@@ -1,0 +1,192 @@
+// Package deploy_test holds the tree to its architecture: what may import what.
+package deploy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/candor-grid/candor/"
+
+// listed is what "go list" says of a package.
+type listed struct {
+	ImportPath   string
+	Doc          string
+	GoFiles      []string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+	Standard     bool
+}
+
+// packages are those of the module.
+func packages(t *testing.T) []listed {
+	t.Helper()
+	return list(t, "./...")
+}
+
+// list asks "go list" from the module's root.
+func list(t *testing.T, arguments ...string) []listed {
+	t.Helper()
+	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Doc,GoFiles,Imports,TestImports,XTestImports,Standard"}, arguments...)...)
+	command.Dir = ".."
+	output, err := command.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %v\n%s", err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var all []listed
+	for decoder := json.NewDecoder(strings.NewReader(string(output))); ; {
+		var p listed
+		if err := decoder.Decode(&p); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// within reports whether a package of the module lies in a directory.
+func within(path, directory string) bool {
+	path = strings.TrimPrefix(path, module)
+	return path == directory || strings.HasPrefix(path, directory+"/")
+}
+
+var actors = []string{"auctioneer", "nodeagent", "bank", "estimator"}
+
+// actorOf is the actor whose directory a package lies in, if any.
+func actorOf(path string) string {
+	for _, a := range actors {
+		if strings.HasPrefix(path, module) && within(path, a) {
+			return a
+		}
+	}
+	return ""
+}
+
+// forbidden says why a package may not import another, "" if it may.
+func forbidden(from, to string) string {
+	layer := func(path string) string {
+		first, _, _ := strings.Cut(strings.TrimPrefix(path, module), "/")
+		return first
+	}
+	own := strings.HasPrefix(to, module)
+	switch {
+	case strings.HasPrefix(to, "github.com/nats-io/nats.go") && !within(from, "messages/bus"):
+		return "only messages/bus speaks to NATS"
+	case strings.HasPrefix(to, "github.com/hashicorp/raft") && !within(from, "messages/mailbox"):
+		return "only messages/mailbox uses Raft"
+	case own && layer(to) == "cmd" && layer(from) != "cmd":
+		return "nothing below cmd imports it"
+	case own && layer(to) == "deploy" && layer(from) != "cmd" && layer(from) != "deploy":
+		return "only cmd and deploy import deploy"
+	case actorOf(from) != "" && actorOf(to) != "" && actorOf(from) != actorOf(to):
+		return "actors share nothing but messages"
+	case layer(from) == "messages" && own && layer(to) != "messages":
+		return "messages import nothing of ours"
+	}
+	return ""
+}
+
+// TestImports holds every package to the rules that one import can break.
+// Tests may use nats.go, to show that any client of NATS can take part.
+func TestImports(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, to := range p.Imports {
+			if why := forbidden(p.ImportPath, to); why != "" {
+				t.Errorf("%s imports %s: %s", p.ImportPath, to, why)
+			}
+		}
+		for _, to := range slices.Concat(p.TestImports, p.XTestImports) {
+			why := forbidden(p.ImportPath, to)
+			if why != "" && !strings.HasPrefix(to, "github.com/nats-io/") && !within(p.ImportPath, "deploy") {
+				t.Errorf("a test of %s imports %s: %s", p.ImportPath, to, why)
+			}
+		}
+	}
+}
+
+// TestRulesForbid shows that the rules find what breaks them.
+func TestRulesForbid(t *testing.T) {
+	for _, c := range []struct{ from, to string }{
+		{"auctioneer", "github.com/nats-io/nats.go"},
+		{"messages", "github.com/nats-io/nats.go/jetstream"},
+		{"bank/ledger", "github.com/hashicorp/raft-wal"},
+		{"bank", module + "auctioneer"},
+		{"estimator", module + "nodeagent/runner"},
+		{"deploy/embedded", module + "cmd/candor"},
+		{"auctioneer/book", module + "deploy/embedded"},
+		{"messages/bus", module + "bank"},
+	} {
+		if forbidden(module+c.from, c.to) == "" {
+			t.Errorf("%s may import %s", c.from, c.to)
+		}
+	}
+	for _, c := range []struct{ from, to string }{
+		{"messages/bus", "github.com/nats-io/nats.go"},
+		{"messages/mailbox", "github.com/hashicorp/raft"},
+		{"auctioneer", module + "auctioneer/book"},
+		{"deploy/embedded", module + "bank"},
+		{"cmd/candor", module + "deploy/embedded"},
+		{"deploy/identity", "github.com/nats-io/jwt/v2"},
+	} {
+		if why := forbidden(module+c.from, c.to); why != "" {
+			t.Errorf("%s may not import %s: %s", c.from, c.to, why)
+		}
+	}
+}
+
+// TestMechanismsArePure: a mechanism reaches, directly or not, the standard
+// library, gonum, the vocabulary and its own interface; not even their tests
+// need more of ours.
+func TestMechanismsArePure(t *testing.T) {
+	found := 0
+	for _, p := range packages(t) {
+		if !within(p.ImportPath, "auctioneer/mechanism") {
+			continue
+		}
+		found++
+		for _, d := range list(t, "-deps", p.ImportPath) {
+			if !mechanismMayUse(d) {
+				t.Errorf("%s depends on %s", p.ImportPath, d.ImportPath)
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d packages below auctioneer/mechanism: the test looks in the wrong place", found)
+	}
+}
+
+func mechanismMayUse(p listed) bool {
+	return p.Standard || strings.HasPrefix(p.ImportPath, "gonum.org/v1/gonum") ||
+		p.ImportPath == module+"messages" || within(p.ImportPath, "auctioneer/mechanism") ||
+		strings.HasPrefix(p.ImportPath, "github.com/vmihailenco/") // what messages encode with
+}
+
+// TestVocabularyIsSmall: what every package shares depends on the encoding
+// library at most.
+func TestVocabularyIsSmall(t *testing.T) {
+	for _, p := range list(t, "-deps", "./messages") {
+		if !p.Standard && p.ImportPath != module+"messages" && !strings.HasPrefix(p.ImportPath, "github.com/vmihailenco/") {
+			t.Errorf("messages depend on %s", p.ImportPath)
+		}
+	}
+}
+
+// TestEveryPackageIsDocumented: the tree explains itself.
+func TestEveryPackageIsDocumented(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.Doc == "" && len(p.GoFiles) > 0 {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package embedded
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"sort"
+	"strconv"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Config describes a site. Its fields are named in a configuration file as in
+// their tags; [Default] gives the values that a file leaves out.
+type Config struct {
+	// Site is the site's name, a token of every subject.
+	Site messages.Name `json:"site"`
+	// State is the directory for everything that the site keeps.
+	State string `json:"state"`
+	// Keys is the directory of the site's keys; empty: "keys" in State. Hosts
+	// of one site need the same keys.
+	Keys string `json:"keys,omitempty"`
+	// Listen is the address for NATS clients; port 0 takes a free one.
+	Listen string `json:"listen"`
+	// Metrics is the address that serves Prometheus metrics; empty: none.
+	Metrics string `json:"metrics,omitempty"`
+	// Profile serves pprof below /debug/pprof/ of the metrics address.
+	Profile bool `json:"profile,omitempty"`
+	// Store is how replicas keep their logs: "wal" or "bolt".
+	Store string `json:"store"`
+	// Replicas of the auctioneer and of the bank: odd, at most 7. Without
+	// Hosts they all run here; with Hosts it is their number and not set.
+	Replicas int `json:"replicas,omitempty"`
+	// Lease is how long an agent may run tasks without word from the leader;
+	// after it, its node counts as lost. 0: the auctioneer's default.
+	Lease messages.Duration `json:"lease,omitempty"`
+	// DefaultAccount is the account under which the command line speaks when
+	// it is not told another; empty: the first of Accounts.
+	DefaultAccount messages.Name `json:"default_account,omitempty"`
+	// Operators may grant credits and see and cancel everyone's jobs.
+	Operators []messages.Name `json:"operators"`
+	// Accounts are opened, and granted credits, once each.
+	Accounts []Account `json:"accounts"`
+	// Markets in the order in which they are listed; a job that names none
+	// goes to the first.
+	Markets []messages.Market `json:"markets"`
+	// Nodes whose agents run here, each as a machine of its own.
+	Nodes []Node `json:"nodes"`
+	// TLS secures every port; nil: none, for loopback.
+	TLS *TLS `json:"tls,omitempty"`
+	// Hosts spreads the site over several processes.
+	Hosts []Host `json:"hosts,omitempty"`
+}
+
+// Account is an account that exists from the start.
+type Account struct {
+	Name messages.Name `json:"name"`
+	// Grant is what it is given when it is opened, once: a change in the
+	// configuration later on has no effect. Without, it is opened by the first
+	// grant of an operator.
+	Grant messages.Credits `json:"grant,omitempty"`
+	// Members may spend from it: then it is a project's account.
+	Members []messages.Name `json:"members,omitempty"`
+}
+
+// Node is a node and what it offers.
+type Node struct {
+	Name  messages.Name `json:"name"`
+	Slots Slots         `json:"slots"`
+}
+
+// Slots is how many slots of each class a node has, in the order of the class
+// names; in a file, a mapping from class to number.
+type Slots []messages.ClassSlots
+
+// TLS names PEM files: a certificate for this host that is good for server and
+// client, its key, and the authority that signed those of all hosts.
+type TLS struct {
+	Cert string `json:"cert"`
+	Key  string `json:"key"`
+	CA   string `json:"ca"`
+}
+
+// Host is one process's share of a site: a NATS server, a replica of the
+// auctioneer and of the bank, an estimator, and the agents of some nodes.
+type Host struct {
+	Name       messages.Name   `json:"name"`
+	Listen     string          `json:"listen"`     // NATS clients
+	Cluster    string          `json:"cluster"`    // NATS servers of the other hosts
+	Auctioneer string          `json:"auctioneer"` // Raft, of the auctioneer's replica
+	Bank       string          `json:"bank"`       // Raft, of the bank's replica
+	Nodes      []messages.Name `json:"nodes,omitempty"`
+	// Metrics replaces the site's Metrics for this host.
+	Metrics string `json:"metrics,omitempty"`
+}
+
+// Stores that can be named in Config.Store.
+const (
+	StoreWAL  = "wal"
+	StoreBolt = "bolt"
+)
+
+// Default is a site for a first look, on loopback: three users and an
+// operator, four nodes, one market.
+func Default() Config {
+	return Config{
+		Site:      "west",
+		Listen:    "127.0.0.1:4222",
+		Store:     StoreWAL,
+		Replicas:  3,
+		Operators: []messages.Name{"operator"},
+		Accounts: []Account{
+			{Name: "alice", Grant: 1000 * messages.Credit},
+			{Name: "bob", Grant: 1000 * messages.Credit},
+			{Name: "carol", Grant: 1000 * messages.Credit},
+		},
+		Markets: []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}},
+		Nodes:   NodesAlike(4, Slots{{Class: "map", Slots: 2}, {Class: "reduce", Slots: 1}}),
+	}
+}
+
+// NodesAlike returns nodes node1, node2, … with the same slots.
+func NodesAlike(n int, slots Slots) []Node {
+	nodes := make([]Node, n)
+	for i := range nodes {
+		nodes[i] = Node{Name: "node" + strconv.Itoa(i+1), Slots: append(Slots(nil), slots...)}
+	}
+	return nodes
+}
+
+// account returns the configured default account, or what stands for it.
+func (c *Config) defaultAccount() messages.Name {
+	switch {
+	case c.DefaultAccount != "":
+		return c.DefaultAccount
+	case len(c.Accounts) > 0:
+		return c.Accounts[0].Name
+	}
+	return c.Operators[0]
+}
+
+func (c *Config) keysDir() string {
+	if c.Keys != "" {
+		return c.Keys
+	}
+	return filepath.Join(c.State, "keys")
+}
+
+// host returns the host of a name, nil if there is none.
+func (c *Config) host(name messages.Name) *Host {
+	for i := range c.Hosts {
+		if c.Hosts[i].Name == name {
+			return &c.Hosts[i]
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes an object from class to number of slots.
+func (s Slots) MarshalJSON() ([]byte, error) {
+	counts := map[messages.Name]int{}
+	for _, cs := range s {
+		counts[cs.Class] = cs.Slots
+	}
+	return json.Marshal(counts)
+}
+
+// UnmarshalYAML reads a mapping from class to number of slots.
+func (s *Slots) UnmarshalYAML(decode func(any) error) error {
+	counts := map[messages.Name]int{}
+	if err := decode(&counts); err != nil {
+		return err
+	}
+	*s = (*s)[:0]
+	for class, n := range counts {
+		*s = append(*s, messages.ClassSlots{Class: class, Slots: n})
+	}
+	sort.Slice(*s, func(i, j int) bool { return (*s)[i].Class < (*s)[j].Class })
+	return nil
+}

@@ -1,0 +1,54 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+// writeCredentials sees to it that each operator and account has a credentials
+// file that the site's keys issued, in the role the configuration gives it now.
+// Files that are right are left as they are.
+func writeCredentials(c *Config, authority *identity.Authority) error {
+	role := map[messages.Name]identity.Role{}
+	names := []messages.Name{}
+	for _, a := range c.Accounts {
+		role[a.Name] = identity.User
+		names = append(names, a.Name)
+	}
+	for _, name := range c.Operators {
+		role[name] = identity.Operator
+		names = append(names, name)
+	}
+	for _, name := range names {
+		if err := WriteCredentials(c.State, authority, role[name], name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteCredentials puts credentials of a name in a role into a state
+// directory, unless those that are there will do.
+func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) error {
+	file := CredsFile(state, name)
+	if held, err := os.ReadFile(file); err == nil {
+		if r, n, err := authority.Issued(held); err == nil && r == role && n == name {
+			return nil
+		}
+	}
+	creds, err := authority.Issue(role, name)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("credentials of %s: %w", name, err)
+	}
+	if err := replaceFile(file, creds, 0o600); err != nil {
+		return fmt.Errorf("credentials of %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+// Package embedded runs a whole site in one process: a NATS server with
+// JetStream, the auctioneer's and the bank's replicas with a durable log each,
+// an estimator, and the node agents. With [Config].Hosts it runs one host's
+// share of a site that is spread over several processes.
+//
+// The parts are the ones that production runs, and they talk only over the
+// NATS server: what is different is that one configuration starts them all and
+// that one state directory holds everything they keep:
+//
+//	<state>/lock           held while a process uses the directory
+//	<state>/site.json      where the site listens, for the command line
+//	<state>/keys/          the seeds that credentials are signed with
+//	<state>/creds/         a credentials file for each account
+//	<state>/nats/          JetStream
+//	<state>/auctioneer/N/  the log and snapshots of a replica
+//	<state>/bank/N/
+//	<state>/nodes/NAME/    an agent's tasks and their output
+//
+// [Start] returns when both groups have a leader and the configured accounts
+// are open. Starting again with the same directory continues where the site
+// stopped, or was killed.
+package embedded

@@ -1,0 +1,282 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer"
+	"github.com/candor-grid/candor/bank"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// segmentBytes is the size of the log's segments where all replicas share a
+// disk: each reserves one in advance.
+const segmentBytes = 16 << 20
+
+// replicated is a replica of the auctioneer or of the bank.
+type replicated interface {
+	Status() mailbox.Status
+	Close() error
+}
+
+// kind is what tells the auctioneer's group from the bank's.
+type kind struct {
+	actor string
+	// address of a replica, where hosts are configured.
+	address func(*Host) string
+	start   func(ctx context.Context, c *Config, r seat) (replicated, error)
+}
+
+// seat is what a replica is given to start with.
+type seat struct {
+	replica string
+	bus     bus.Bus
+	open    func(mailbox.Machine) (mailbox.Mailbox, error)
+	log     *zap.Logger
+	metrics prometheus.Registerer
+}
+
+var auctioneerKind = kind{
+	actor:   messages.Auctioneer,
+	address: func(h *Host) string { return h.Auctioneer },
+	start: func(ctx context.Context, c *Config, r seat) (replicated, error) {
+		return auctioneer.Start(ctx, auctioneer.Config{
+			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
+			Operators: c.Operators, Lease: c.Lease, Log: r.log, Metrics: r.metrics,
+		})
+	},
+}
+
+var bankKind = kind{
+	actor:   messages.Bank,
+	address: func(h *Host) string { return h.Bank },
+	start: func(ctx context.Context, c *Config, r seat) (replicated, error) {
+		return bank.Start(ctx, bank.Config{
+			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open,
+			Operators: c.Operators, Services: []messages.Name{messages.ServiceIdentity(messages.Auctioneer)},
+			Log: r.log, Metrics: r.metrics,
+		})
+	},
+}
+
+// group is the replicas of one actor: all of them in this process, or with
+// hosts the one that is this host's.
+type group struct {
+	site *Site
+	kind
+	all []string // IDs of every replica of the group
+	// hush is raised when the group stops: that its replicas then lose one
+	// another is no news.
+	hush zap.AtomicLevel
+
+	mu        sync.Mutex
+	addresses map[string]string // of the replicas that run in this process
+	running   map[string]*running
+}
+
+// running is a started replica and what goes with it.
+type running struct {
+	replicated
+	bus     bus.Bus
+	metrics *prometheus.Registry
+}
+
+func newGroup(s *Site, k kind) *group {
+	g := &group{site: s, kind: k, addresses: map[string]string{}, running: map[string]*running{},
+		hush: zap.NewAtomicLevelAt(s.log.Level())}
+	for i := range s.config.Hosts {
+		g.all = append(g.all, s.config.Hosts[i].Name)
+	}
+	if s.host == nil {
+		for i := range s.config.Replicas {
+			g.all = append(g.all, strconv.Itoa(i+1))
+		}
+	}
+	return g
+}
+
+// here lists the replicas that belong in this process.
+func (g *group) here() []string {
+	if g.site.host != nil {
+		return []string{g.site.host.Name}
+	}
+	return g.all
+}
+
+func (g *group) startAll() error {
+	var starts []func() error
+	for _, id := range g.here() {
+		starts = append(starts, func() error { return g.start1(id) })
+	}
+	return together(starts)
+}
+
+// start1 starts a replica that does not run.
+func (g *group) start1(id string) error {
+	g.mu.Lock()
+	_, runs := g.running[id]
+	g.mu.Unlock()
+	if runs {
+		return messages.Errorf(messages.Conflict, "%s replica %s: runs already", g.actor, id)
+	}
+	listener, err := g.listen(id)
+	if err != nil {
+		return err
+	}
+	b, err := g.site.connectAs(identity.Service, messages.ServiceIdentity(g.actor))
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	registry := g.site.metrics.add()
+	replica, err := g.kind.start(g.site.ctx, &g.site.config, seat{
+		replica: id, bus: b, open: g.opener(id, listener, registry),
+		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id),
+	})
+	if err != nil {
+		g.site.metrics.remove(registry)
+		return errors.Join(fmt.Errorf("%s replica %s: %w", g.actor, id, err), b.Close(), closeListener(listener))
+	}
+	g.mu.Lock()
+	g.running[id] = &running{replica, b, registry}
+	g.mu.Unlock()
+	return nil
+}
+
+// listen takes the address of a replica: the configured one of its host, or a
+// free one on loopback.
+func (g *group) listen(id string) (net.Listener, error) {
+	address := "127.0.0.1:0"
+	if g.site.host != nil {
+		address = g.address(g.site.host)
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s replica %s: %w", g.actor, id, err)
+	}
+	g.mu.Lock()
+	g.addresses[id] = listener.Addr().String()
+	g.mu.Unlock()
+	return listener, nil
+}
+
+// closeListener closes a listener that may have been closed by who took it.
+func closeListener(l net.Listener) error {
+	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// opener joins a replica's state to its group's log.
+func (g *group) opener(id string, listener net.Listener, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
+	c := mailbox.Config{
+		ID: id, Name: g.actor, Dir: filepath.Join(g.site.config.State, g.actor, id),
+		Listener: listener, Resolve: g.resolve, Bootstrap: g.all, Store: g.site.config.Store,
+		Log: g.site.log.WithOptions(zap.IncreaseLevel(g.hush)), Metrics: registry,
+	}
+	if g.site.host == nil {
+		c.SegmentBytes = segmentBytes
+	}
+	return func(m mailbox.Machine) (mailbox.Mailbox, error) {
+		// Between replicas of one process there is nothing to secure.
+		if t := g.site.config.TLS; t != nil && g.site.host != nil {
+			both, err := t.load()
+			if err != nil {
+				return nil, err
+			}
+			c.TLS = both
+		}
+		return mailbox.OpenRaft(c, m)
+	}
+}
+
+// resolve gives the present address of a replica.
+func (g *group) resolve(id string) (string, error) {
+	if h := g.site.config.host(id); h != nil {
+		return g.address(h), nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if address, ok := g.addresses[id]; ok {
+		return address, nil
+	}
+	return "", fmt.Errorf("%s replica %s: has no address", g.actor, id)
+}
+
+// stop1 stops a replica that runs.
+func (g *group) stop1(id string) error {
+	g.mu.Lock()
+	r, ok := g.running[id]
+	delete(g.running, id)
+	g.mu.Unlock()
+	if !ok {
+		return messages.Errorf(messages.NotFound, "%s replica %s: does not run here", g.actor, id)
+	}
+	err := errors.Join(r.Close(), r.bus.Close())
+	g.site.metrics.remove(r.metrics)
+	return err
+}
+
+// stopAll stops the followers before the leader, so that no replica is handed
+// the leadership that is about to stop as well.
+func (g *group) stopAll() error {
+	g.hush.SetLevel(zap.ErrorLevel)
+	var failed []error
+	leader := g.leader()
+	ids := g.ids()
+	slices.SortFunc(ids, func(a, b string) int {
+		switch {
+		case a == leader && b != leader:
+			return 1
+		case b == leader && a != leader:
+			return -1
+		}
+		return 0
+	})
+	for _, id := range ids {
+		failed = append(failed, g.stop1(id))
+	}
+	return errors.Join(failed...)
+}
+
+// ids lists the replicas that run here.
+func (g *group) ids() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Sorted(maps.Keys(g.running))
+}
+
+// leader is the replica that leads according to one that runs here, "" if none
+// is known.
+func (g *group) leader() string {
+	for _, s := range g.statuses() {
+		if s.Leader != "" {
+			return s.Leader
+		}
+	}
+	return ""
+}
+
+// statuses gives each running replica's view of its group.
+func (g *group) statuses() []mailbox.Status {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []mailbox.Status
+	for _, id := range slices.Sorted(maps.Keys(g.running)) {
+		all = append(all, g.running[id].Status())
+	}
+	return all
+}

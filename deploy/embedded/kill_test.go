@@ -1,0 +1,324 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// cluster is a site of three hosts, each a process of the real binary.
+type cluster struct {
+	*testing.T
+	binary string
+	config string // file
+	dir    string
+	Config
+	processes map[messages.Name]*process
+}
+
+// process is one host's.
+type process struct {
+	*exec.Cmd
+	output *output
+	ended  chan struct{}
+}
+
+// output keeps what a process printed, and tells when it has printed a text.
+type output struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	await string
+	found chan struct{}
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Write(b)
+	if o.await != "" && bytes.Contains(o.text.Bytes(), []byte(o.await)) {
+		o.await = ""
+		close(o.found)
+	}
+	return len(b), nil
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{T: t, dir: t.TempDir(), processes: map[messages.Name]*process{}}
+	c.binary = filepath.Join(c.dir, "candor")
+	build := exec.CommandContext(within(t), "go", "build", "-o", c.binary, "./cmd/candor")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the binary: %v\n%s", err, out)
+	}
+	c.Config = Default()
+	c.State = filepath.Join(c.dir, "state")
+	c.Keys = filepath.Join(c.dir, "keys")
+	c.Lease = messages.Duration(2 * time.Second)
+	c.Replicas = 0
+	c.Hosts = c.hosts()
+	if _, err := identity.Create(c.Keys, c.Site); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(&c.Config) // JSON is YAML
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.config = filepath.Join(c.dir, "site.yaml")
+	if err := os.WriteFile(c.config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.stopAll)
+	return c
+}
+
+// hosts gives each host free addresses and a part of the nodes.
+func (c *cluster) hosts() []Host {
+	hosts := three()
+	for i := range hosts {
+		hosts[i].Name = fmt.Sprintf("host%d", i+1)
+		for _, address := range []*string{&hosts[i].Listen, &hosts[i].Cluster, &hosts[i].Auctioneer, &hosts[i].Bank} {
+			*address = c.address()
+		}
+	}
+	return hosts
+}
+
+// address is one that was free a moment ago.
+func (c *cluster) address() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// start starts a host's process.
+func (c *cluster) start(host messages.Name) *process {
+	c.Helper()
+	out := &output{await: "is up", found: make(chan struct{})}
+	p := &process{Cmd: exec.Command(c.binary, "up", "--config", c.config, "--host", host,
+		"--state", filepath.Join(c.dir, host), "--log-level", "warn"), output: out, ended: make(chan struct{})}
+	p.Stdout, p.Stderr = out, out
+	if err := p.Start(); err != nil {
+		c.Fatal(err)
+	}
+	go func() { _ = p.Wait(); close(p.ended) }()
+	c.processes[host] = p
+	return p
+}
+
+// awaitUp waits until a process says that its host is up.
+func (c *cluster) awaitUp(p *process) {
+	c.Helper()
+	select {
+	case <-p.output.found:
+	case <-p.ended:
+		c.Fatalf("%v ended:\n%s", p.Args, p.output)
+	case <-within(c.T).Done():
+		c.Fatalf("%v is not up:\n%s", p.Args, p.output)
+	}
+}
+
+// kill ends a host's process as a power cut would.
+func (c *cluster) kill(host messages.Name) {
+	c.Helper()
+	p := c.processes[host]
+	if p == nil {
+		c.Fatalf("there is no host %q to kill", host)
+	}
+	if err := p.Process.Kill(); err != nil {
+		c.Fatal(err)
+	}
+	<-p.ended
+	delete(c.processes, host)
+}
+
+func (c *cluster) stopAll() {
+	for host, p := range c.processes {
+		_ = p.Process.Signal(os.Interrupt)
+		select {
+		case <-p.ended:
+		case <-time.After(20 * time.Second):
+			c.Errorf("host %s did not stop:\n%s", host, p.output)
+			_ = p.Process.Kill()
+			<-p.ended
+		}
+		if c.Failed() {
+			c.Logf("host %s printed:\n%s", host, p.output)
+		}
+	}
+}
+
+// connect is a user of the cluster, at whichever server answers.
+func (c *cluster) connect(name messages.Name) user {
+	c.Helper()
+	var urls []string
+	for _, h := range c.Hosts {
+		urls = append(urls, "nats://"+h.Listen)
+	}
+	b, err := bus.Connect(bus.Config{URL: strings.Join(urls, ","), Name: name, CredsFile: CredsFile(filepath.Join(c.dir, c.Hosts[0].Name), name)})
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(func() { _ = b.Close() })
+	return user{c.T, b, c.Site, name}
+}
+
+func (u user) leader(actor string) messages.Name {
+	u.Helper()
+	return request[messages.StatusReply](u, actor, messages.VerbStatus, messages.Empty{}).Leader
+}
+
+// work is a job of short tasks in two stages.
+func work() messages.JobSpec {
+	return messages.JobSpec{
+		Budget: messages.Credit,
+		Stages: []messages.Stage{
+			{Name: "map", Class: "map", Tasks: 4, Command: []string{"sleep", "0.05"}},
+			{Name: "reduce", Class: "reduce", After: []messages.Name{"map"}, Command: []string{"true"}},
+		},
+	}
+}
+
+// submitUntil submits jobs, one after another, until stop is closed, and
+// returns the number that was acknowledged for each key. What is not answered
+// is sent again under its key, as any client does.
+func (u user) submitUntil(stop <-chan struct{}, prefix string) map[string]messages.JobID {
+	acknowledged := map[string]messages.JobID{}
+	every := time.NewTicker(30 * time.Millisecond)
+	defer every.Stop()
+	ctx, cancel := context.WithTimeout(u.Context(), patience)
+	defer cancel()
+	for i := 0; ; i++ {
+		key := fmt.Sprintf("%s-%d", prefix, i)
+		id, err := u.insist(ctx, key)
+		if err != nil {
+			u.Errorf("submission %s: %v", key, err)
+			return acknowledged
+		}
+		acknowledged[key] = id
+		select {
+		case <-stop:
+			return acknowledged
+		case <-every.C:
+		}
+	}
+}
+
+// insist submits under a key until there is an answer.
+func (u user) insist(ctx context.Context, key string) (messages.JobID, error) {
+	subject := messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name)
+	for {
+		reply, err := bus.Call[messages.SubmitReply](ctx, u.bus, subject, messages.SubmitRequest{Key: key, Spec: work()})
+		if err == nil || ctx.Err() != nil || !messages.KindOf(err).Retriable() {
+			return reply.Job, err
+		}
+	}
+}
+
+// A site of three processes loses, by kill -9, first the one that leads the
+// auctioneer and then the one that leads the bank, while users submit. Nothing
+// that was acknowledged is lost, all of it is finished and paid once, and who
+// was killed comes back from what it kept.
+func TestKilledLeaderLosesNothing(t *testing.T) {
+	c := newCluster(t)
+	for _, h := range c.Hosts {
+		c.start(h.Name)
+	}
+	for _, p := range c.processes {
+		c.awaitUp(p)
+	}
+	alice, operator := c.connect("alice"), c.connect("operator")
+	all := map[string]messages.JobID{}
+	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
+		for key, id := range c.killUnderLoad(alice, operator, actor) {
+			all[key] = id
+		}
+	}
+	c.checkWork(alice, all)
+	c.checkMoney(alice, operator, len(all))
+}
+
+// killUnderLoad kills the process that leads an actor while alice submits, and
+// goes on until a job that was submitted afterwards is done. Then the process
+// is started again.
+func (c *cluster) killUnderLoad(alice, operator user, actor string) map[string]messages.JobID {
+	c.Helper()
+	stop, result := make(chan struct{}), make(chan map[string]messages.JobID, 1)
+	go func() { result <- alice.submitUntil(stop, actor) }()
+	alice.final(alice.submit(actor+" before", work()))
+	host := operator.leader(actor)
+	c.kill(host)
+	alice.final(alice.submit(actor+" after", work()))
+	if led := operator.leader(actor); led == host || led == "" {
+		c.Errorf("after the death of %s, the %s is led by %q", host, actor, led)
+	}
+	close(stop)
+	acknowledged := <-result
+	if len(acknowledged) < 10 {
+		c.Errorf("only %d submissions went on while the %s changed its leader", len(acknowledged), actor)
+	}
+	c.awaitUp(c.start(host))
+	return acknowledged
+}
+
+// checkWork sees to it that every job acknowledged is there, under its number
+// alone, and done.
+func (c *cluster) checkWork(alice user, acknowledged map[string]messages.JobID) {
+	c.Helper()
+	key := map[messages.JobID]string{}
+	for k, id := range acknowledged {
+		if other, twice := key[id]; twice {
+			c.Errorf("job %d was acknowledged for %s and for %s", id, k, other)
+		}
+		key[id] = k
+		if job := alice.final(id); job.State != messages.Completed || job.Done != 5 {
+			c.Errorf("job %d, acknowledged, ended %v with %d of 5 tasks done", id, job.State, job.Done)
+		}
+		if again := alice.submit(k, work()); again != id {
+			c.Errorf("submission %s was acknowledged as job %d and is job %d when repeated", k, id, again)
+		}
+	}
+}
+
+// checkMoney sees to it that each job was charged once, no hold is left, and
+// the books balance.
+func (c *cluster) checkMoney(alice, operator user, jobs int) {
+	c.Helper()
+	jobs += 4 // those before and after each kill
+	spent := messages.Credits(jobs) * work().Budget
+	account := alice.account()
+	if account.Spent != spent || account.Reserved != 0 || account.Balance != account.Granted-spent {
+		c.Errorf("account %+v after %d jobs of %v each", account, jobs, work().Budget)
+	}
+	books := request[messages.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.Empty{})
+	if !books.Balanced || books.Holds != 0 {
+		c.Errorf("books: %+v, want them to balance without holds", books)
+	}
+	nodes := request[messages.NodesReply](operator, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+	for _, n := range nodes.Nodes {
+		if n.State != "Up" {
+			c.Errorf("node %s is %s after all hosts came back", n.Node, n.State)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package embedded
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// A flood within a second leaves a bounded number of lines, and the next second
+// tells how many were left out.
+func TestServerLogIsBounded(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	l := &natsLog{log: zap.New(core).Sugar()}
+	now := time.Unix(1_800_000_000, 0)
+	admitted := 0
+	for range 1000 {
+		if ok, _ := l.admit(now); ok {
+			admitted++
+		}
+	}
+	if admitted != maxLines {
+		t.Errorf("%d lines of one second, want %d", admitted, maxLines)
+	}
+	ok, dropped := l.admit(now.Add(time.Second))
+	if !ok || dropped != 1000-maxLines {
+		t.Errorf("in the next second: %v, %d left out; want true, %d", ok, dropped, 1000-maxLines)
+	}
+	l.Errorf("refused %s", "alice")
+	l.Noticef("a detail")
+	if got := logs.All(); len(got) != 1 || got[0].Message != "refused alice" || got[0].Level != zap.WarnLevel {
+		t.Errorf("logged %+v, want one warning", got)
+	}
+}

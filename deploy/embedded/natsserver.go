@@ -1,0 +1,129 @@
+package embedded
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	// maxPayload is the largest message: the whole vector of a market with
+	// hundreds of thousands of jobs. It is the most that NATS recommends.
+	maxPayload = 8 << 20
+	// serverStart bounds the start of the server in this process; it takes
+	// milliseconds, more where JetStream recovers a large stream.
+	serverStart = 30 * time.Second
+)
+
+// startServer starts the NATS server of this process.
+func startServer(c *Config, self *Host, authority *identity.Authority, log *zap.Logger) (*server.Server, error) {
+	o, err := serverOptions(c, self, authority)
+	if err != nil {
+		return nil, err
+	}
+	if err := free(o.Host, o.Port); err != nil {
+		return nil, err
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		return nil, fmt.Errorf("NATS server: %w", err)
+	}
+	s.SetLoggerV2(&natsLog{log: log.Named("nats").Sugar()}, false, false, false)
+	go s.Start()
+	if !s.ReadyForConnections(serverStart) {
+		s.Shutdown()
+		return nil, fmt.Errorf("NATS server: did not begin to listen within %v; its log says why", serverStart)
+	}
+	return s, nil
+}
+
+func serverOptions(c *Config, self *Host, authority *identity.Authority) (*server.Options, error) {
+	o := &server.Options{
+		NoSigs:     true, // the signals are the process's
+		MaxPayload: maxPayload,
+		JetStream:  true,
+		StoreDir:   filepath.Join(c.State, "nats"),
+		ServerName: c.Site,
+		// A cut between hosts is noticed within PingInterval·MaxPingsOut.
+		PingInterval: 10 * time.Second,
+		MaxPingsOut:  2,
+	}
+	listen := c.Listen
+	if self != nil {
+		listen = self.Listen
+		o.ServerName = c.Site + "-" + self.Name
+	}
+	var err error
+	if o.Host, o.Port, err = split(listen); err != nil {
+		return nil, err
+	}
+	if err := authority.Secure(o); err != nil {
+		return nil, err
+	}
+	if err := secureServer(o, c.TLS); err != nil {
+		return nil, err
+	}
+	if self != nil {
+		err = joinCluster(o, c, self, authority)
+	}
+	return o, err
+}
+
+// joinCluster makes the server one of a cluster with those of the other hosts.
+func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.Authority) error {
+	secret, err := authority.RouteSecret()
+	if err != nil {
+		return err
+	}
+	o.Cluster.Name = c.Site
+	o.Cluster.Username, o.Cluster.Password = c.Site, secret
+	if o.Cluster.Host, o.Cluster.Port, err = split(self.Cluster); err != nil {
+		return err
+	}
+	// One connection for each pair of servers: routes of their own for the
+	// account cost more than they bring at three servers.
+	o.Cluster.PoolSize = -1
+	for _, h := range c.Hosts {
+		if h.Name != self.Name {
+			o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: h.Cluster, User: url.UserPassword(c.Site, secret)})
+		}
+	}
+	return nil
+}
+
+// free reports at once, and to the caller, what the server would only log: that
+// an address cannot be listened on.
+func free(host string, port int) error {
+	if port == server.RANDOM_PORT {
+		port = 0
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return messages.Errorf(messages.Conflict, "NATS server: %v; name another address with --listen", err)
+	}
+	return listener.Close()
+}
+
+// split takes an address apart; port 0 becomes the server's sign for a free one.
+func split(address string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(address)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("address %q: %w", address, err)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
+}

@@ -1,0 +1,157 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// startAtOnce bounds how many agents are started, or stopped, at a time.
+const startAtOnce = 64
+
+// nodes is the agents that belong in this process.
+type nodes struct {
+	site *Site
+	here []Node
+
+	mu      sync.Mutex
+	running map[messages.Name]*agent
+}
+
+// agent is a started agent and what goes with it.
+type agent struct {
+	*nodeagent.Agent
+	bus bus.Bus
+}
+
+func newNodes(s *Site) *nodes {
+	n := &nodes{site: s, here: s.config.Nodes, running: map[messages.Name]*agent{}}
+	if s.host != nil {
+		n.here = nil
+		for _, node := range s.config.Nodes {
+			if slices.Contains(s.host.Nodes, node.Name) {
+				n.here = append(n.here, node)
+			}
+		}
+	}
+	if only := s.options.Only; only != nil && only.Node != "" {
+		n.here = slices.DeleteFunc(slices.Clone(n.here), func(node Node) bool { return node.Name != only.Node })
+	}
+	return n
+}
+
+func (n *nodes) startAll() error {
+	var names []messages.Name
+	for _, node := range n.here {
+		names = append(names, node.Name)
+	}
+	if only := n.site.options.Only; only != nil && len(names) == 0 {
+		return messages.Errorf(messages.NotFound, "node %q: is not configured for this process", only.Node)
+	}
+	return n.each(names, n.start1)
+}
+
+// each does something to many nodes, a bounded number at a time.
+func (n *nodes) each(names []messages.Name, do func(messages.Name) error) error {
+	turns := make(chan struct{}, startAtOnce)
+	steps := make([]func() error, len(names))
+	for i, name := range names {
+		steps[i] = func() error {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			return do(name)
+		}
+	}
+	return together(steps)
+}
+
+// start1 starts the agent of a node of this process that does not run.
+func (n *nodes) start1(name messages.Name) error {
+	i := slices.IndexFunc(n.here, func(node Node) bool { return node.Name == name })
+	if i < 0 {
+		return messages.Errorf(messages.NotFound, "node %q: is not one of this process", name)
+	}
+	n.mu.Lock()
+	_, runs := n.running[name]
+	n.mu.Unlock()
+	if runs {
+		return messages.Errorf(messages.Conflict, "node %s: runs already", name)
+	}
+	a, err := n.startAgent(n.here[i])
+	if err != nil {
+		return fmt.Errorf("node %s: %w", name, err)
+	}
+	n.mu.Lock()
+	n.running[name] = a
+	n.mu.Unlock()
+	return nil
+}
+
+func (n *nodes) startAgent(node Node) (*agent, error) {
+	s := n.site
+	var run runner.Runner
+	if s.options.Runner != nil {
+		var err error
+		if run, err = s.options.Runner(node.Name); err != nil {
+			return nil, err
+		}
+	}
+	b, err := s.connectAs(identity.Node, node.Name)
+	if err != nil {
+		return nil, err
+	}
+	// The agents of a process count together: there may be thousands.
+	started, err := nodeagent.Start(s.ctx, nodeagent.Config{
+		Site: s.config.Site, Node: node.Name, Slots: node.Slots, Bus: b, Runner: run,
+		Dir: filepath.Join(s.config.State, "nodes", node.Name), Operators: s.config.Operators,
+		Log: s.log.Named(messages.NodeAgent), Metrics: s.metrics.shared,
+	})
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return &agent{started, b}, nil
+}
+
+// stop1 stops the agent of a node that runs.
+func (n *nodes) stop1(name messages.Name) error {
+	n.mu.Lock()
+	a, ok := n.running[name]
+	delete(n.running, name)
+	n.mu.Unlock()
+	if !ok {
+		return messages.Errorf(messages.NotFound, "node %q: does not run here", name)
+	}
+	return errors.Join(a.Close(), a.bus.Close())
+}
+
+func (n *nodes) stopAll() error {
+	n.mu.Lock()
+	names := slices.Sorted(maps.Keys(n.running))
+	n.mu.Unlock()
+	return n.each(names, n.stop1)
+}
+
+// ready waits until every agent that runs here is registered.
+func (n *nodes) ready(ctx context.Context) error {
+	n.mu.Lock()
+	waiting := maps.Clone(n.running)
+	n.mu.Unlock()
+	for _, a := range waiting {
+		select {
+		case <-a.Ready():
+		case <-ctx.Done():
+			return messages.Errorf(messages.Unavailable, "not every node could register with the auctioneer: %v", ctx.Err())
+		}
+	}
+	return nil
+}

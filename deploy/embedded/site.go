@@ -1,0 +1,287 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// Options are what a program, rather than a configuration, says about a site.
+type Options struct {
+	// Host is which of Config.Hosts this process is; empty without Hosts.
+	Host messages.Name
+	// Fresh removes what an earlier site left in the state directory.
+	Fresh bool
+	// Metrics makes the actors count; [Site.Gatherer] collects.
+	Metrics bool
+	// Log is the logger of all actors; nil: none.
+	Log *zap.Logger
+	// Runner runs the tasks of a node in place of real processes; nil: those.
+	Runner func(node messages.Name) (runner.Runner, error)
+	// Only starts one actor alone, against a server that runs elsewhere; nil:
+	// the whole of this process's share.
+	Only *Only
+}
+
+// Only says which actor to start alone: its replica on Options.Host, or all of
+// its replicas where the configuration has no hosts.
+type Only struct {
+	Actor  string        // messages.Auctioneer, Bank, Estimator or NodeAgent
+	Node   messages.Name // of NodeAgent: one node; empty: all of this process
+	Server string        // NATS URL
+	Creds  string        // credentials file of the actor
+}
+
+// Site is a running site, or one host's share of it.
+type Site struct {
+	config    Config
+	options   Options
+	host      *Host // nil without Hosts
+	log       *zap.Logger
+	metrics   *metrics
+	lock      *lock
+	authority *identity.Authority
+	server    *server.Server
+	info      Info
+
+	// ctx is the life of the actors.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	auctioneers, banks *group
+	estimator          *estimatorActor
+	nodes              *nodes
+
+	mu       sync.Mutex
+	operator bus.Bus // made when first needed
+}
+
+// Start starts a site and returns when it can be used: both groups have a
+// leader, the configured accounts are open, and the agents of this process are
+// registered. ctx bounds the start only. On an error nothing is left running.
+func Start(ctx context.Context, c Config, o Options) (*Site, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	s, err := newSite(c, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.startActors(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func newSite(c Config, o Options) (*Site, error) {
+	s := &Site{config: c, options: o, log: o.Log, host: c.host(o.Host)}
+	if s.log == nil {
+		s.log = zap.NewNop()
+	}
+	if len(c.Hosts) > 0 && s.host == nil {
+		return nil, messages.Errorf(messages.Invalid, "host %q: is not among the configured hosts; say with --host which one this process is", o.Host)
+	}
+	if len(c.Hosts) == 0 && o.Host != "" {
+		return nil, messages.Errorf(messages.Invalid, "host %q: the configuration has no hosts", o.Host)
+	}
+	s.metrics = newMetrics(o.Metrics)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// open takes the state directory and starts the server, which needs no actor.
+func (s *Site) open() (err error) {
+	s.info = Info{Site: s.config.Site, DefaultAccount: s.config.defaultAccount()}
+	if s.options.Only != nil {
+		s.info.Server = s.options.Only.Server
+		return nil // replicas and agents lock what is theirs
+	}
+	if s.lock, err = lockState(s.config.State); err != nil {
+		return err
+	}
+	if s.options.Fresh {
+		if err := erase(s.config.State); err != nil {
+			return err
+		}
+	}
+	if s.authority, err = identity.OpenOrCreate(s.config.keysDir(), s.config.Site); err != nil {
+		return err
+	}
+	if err := writeCredentials(&s.config, s.authority); err != nil {
+		return err
+	}
+	if s.server, err = startServer(&s.config, s.host, s.authority, s.log); err != nil {
+		return err
+	}
+	s.info.Server = s.server.ClientURL()
+	if t := s.config.TLS; t != nil {
+		s.info.CA = t.CA
+	}
+	return nil
+}
+
+// startActors starts all the actors of this process at once, as none may rely
+// on another being there first, and waits until they serve.
+func (s *Site) startActors(ctx context.Context) error {
+	s.auctioneers, s.banks, s.nodes = newGroup(s, auctioneerKind), newGroup(s, bankKind), newNodes(s)
+	starts := map[string]func() error{
+		messages.Auctioneer: s.auctioneers.startAll,
+		messages.Bank:       s.banks.startAll,
+		messages.Estimator:  s.startEstimator,
+		messages.NodeAgent:  s.nodes.startAll,
+	}
+	if only := s.options.Only; only != nil {
+		start, ok := starts[only.Actor]
+		if !ok {
+			return messages.Errorf(messages.Invalid, "actor %q: there is none of that name", only.Actor)
+		}
+		return start()
+	}
+	if err := together(slices.Collect(maps.Values(starts))); err != nil {
+		return err
+	}
+	if err := s.openAccounts(ctx); err != nil {
+		return err
+	}
+	if err := s.nodes.ready(ctx); err != nil {
+		return err
+	}
+	return writeInfo(s.config.State, s.info)
+}
+
+// together runs functions at the same time and joins their errors.
+func together(functions []func() error) error {
+	failed := make([]error, len(functions))
+	var wg sync.WaitGroup
+	for i, f := range functions {
+		wg.Go(func() { failed[i] = f() })
+	}
+	wg.Wait()
+	return errors.Join(failed...)
+}
+
+// Close stops the site gracefully: the agents first, which stop their tasks,
+// then the replicas, then the server. What was acknowledged is kept.
+func (s *Site) Close() error {
+	var failed []error
+	if s.nodes != nil {
+		failed = append(failed, s.nodes.stopAll())
+	}
+	if s.estimator != nil {
+		failed = append(failed, s.estimator.close())
+	}
+	if s.auctioneers != nil {
+		failed = append(failed, s.auctioneers.stopAll())
+	}
+	if s.banks != nil {
+		failed = append(failed, s.banks.stopAll())
+	}
+	s.mu.Lock()
+	if s.operator != nil {
+		failed = append(failed, s.operator.Close())
+	}
+	s.mu.Unlock()
+	s.cancel()
+	if s.server != nil {
+		s.server.Shutdown()
+		s.server.WaitForShutdown()
+	}
+	if s.lock != nil {
+		failed = append(failed, s.lock.release())
+	}
+	return errors.Join(failed...)
+}
+
+// Config is the configuration the site runs with.
+func (s *Site) Config() Config { return s.config }
+
+// URL is where the site's NATS server takes clients.
+func (s *Site) URL() string { return s.info.Server }
+
+// Info is what the site tells the command line.
+func (s *Site) Info() Info { return s.info }
+
+// CredsFile is the credentials file of a configured account or operator.
+func (s *Site) CredsFile(account messages.Name) string { return CredsFile(s.config.State, account) }
+
+// Connect connects a user or operator of the site, under the name's own
+// credentials and no others.
+func (s *Site) Connect(account messages.Name) (bus.Bus, error) {
+	file := s.CredsFile(account)
+	if _, err := os.Stat(file); err != nil {
+		return nil, messages.Errorf(messages.NotFound, "account %q: has no credentials in %s; add it to the configuration or with candor user add", account, s.config.State)
+	}
+	c, err := s.busConfig(account)
+	if err != nil {
+		return nil, err
+	}
+	c.CredsFile = file
+	return bus.Connect(c)
+}
+
+// connectAs connects a part of the site itself, under credentials made for it.
+func (s *Site) connectAs(role identity.Role, name messages.Name) (bus.Bus, error) {
+	c, err := s.busConfig(name)
+	if err != nil {
+		return nil, err
+	}
+	if only := s.options.Only; only != nil {
+		c.CredsFile, c.Retry = only.Creds, true
+	} else {
+		creds, err := s.authority.Credentials(role, name)
+		if err != nil {
+			return nil, err
+		}
+		c.JWT, c.Seed = creds.Token, creds.Seed
+	}
+	b, err := bus.Connect(c)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", role, name, err)
+	}
+	return b, nil
+}
+
+func (s *Site) busConfig(name messages.Name) (bus.Config, error) {
+	c := bus.Config{URL: s.URL(), Name: name, Log: s.log, Metrics: s.metrics.shared, StreamReplicas: 1}
+	if len(s.config.Hosts) > 1 {
+		c.StreamReplicas = min(len(s.config.Hosts), 3)
+	}
+	if s.config.TLS != nil {
+		both, err := s.config.TLS.load()
+		if err != nil {
+			return c, err
+		}
+		c.TLS = both
+	}
+	return c, nil
+}
+
+// asOperator is a connection of the first operator, for what the site does by
+// itself.
+func (s *Site) asOperator() (bus.Bus, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.operator == nil {
+		b, err := s.connectAs(identity.Operator, s.config.Operators[0])
+		if err != nil {
+			return nil, err
+		}
+		s.operator = b
+	}
+	return s.operator, nil
+}

@@ -1,0 +1,281 @@
+package embedded
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// patience bounds every wait of these tests. It is far above what anything
+// takes, so that only what never comes runs into it.
+const patience = 60 * time.Second
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// small is a site on free ports of loopback.
+func small(state string) Config {
+	c := Default()
+	c.State = state
+	c.Listen = "127.0.0.1:0"
+	c.Nodes = NodesAlike(2, Slots{{Class: "map", Slots: 2}, {Class: "reduce", Slots: 1}})
+	return c
+}
+
+func start(t *testing.T, c Config) *Site {
+	t.Helper()
+	s, err := Start(within(t), c, Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// user is a connection to a site as one of its accounts.
+type user struct {
+	*testing.T
+	bus  bus.Bus
+	site messages.Name
+	name messages.Name
+}
+
+func connect(t *testing.T, s *Site, name messages.Name) user {
+	t.Helper()
+	b, err := s.Connect(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return user{t, b, s.config.Site, name}
+}
+
+// request asks an actor and fails the test if it is refused.
+func request[Reply any](u user, actor, verb string, what any) Reply {
+	u.Helper()
+	reply, err := bus.Call[Reply](within(u.T), u.bus, messages.Subject(u.site, actor, verb, u.name), what)
+	if err != nil {
+		u.Fatalf("%s %s as %s: %v", actor, verb, u.name, err)
+	}
+	return reply
+}
+
+func (u user) submit(key string, spec messages.JobSpec) messages.JobID {
+	u.Helper()
+	return request[messages.SubmitReply](u, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec}).Job
+}
+
+func (u user) account() messages.AccountReply {
+	u.Helper()
+	return request[messages.AccountReply](u, messages.Bank, messages.VerbAccount, messages.AccountRequest{})
+}
+
+// final waits for a job's end.
+func (u user) final(id messages.JobID) messages.JobDetail {
+	u.Helper()
+	every := time.NewTicker(20 * time.Millisecond)
+	defer every.Stop()
+	ctx := within(u.T)
+	for {
+		job := request[messages.JobDetail](u, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id})
+		if job.State.Final() {
+			return job
+		}
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			u.Fatalf("job %d is %v still, with %d of %d tasks done", id, job.State, job.Done, job.Tasks)
+		}
+	}
+}
+
+// twoStages is a job whose reduce stage needs what its map tasks wrote.
+func twoStages(dir string, budget messages.Credits) messages.JobSpec {
+	return messages.JobSpec{
+		Name: "count", Budget: budget, Dir: dir,
+		Stages: []messages.Stage{
+			{Name: "map", Class: "map", Tasks: 4, Script: "seq 1 $((CANDOR_TASK + 1)) > part$CANDOR_TASK\n"},
+			{Name: "reduce", Class: "reduce", After: []messages.Name{"map"}, Script: "test $(cat part* | wc -l) = 10\n"},
+		},
+	}
+}
+
+// A site runs work in order, charges it, and after a restart knows what it did
+// and grants nothing twice.
+func TestSiteRunsAndRestarts(t *testing.T) {
+	state := t.TempDir()
+	s := start(t, small(state))
+	alice := connect(t, s, "alice")
+	spec := twoStages(t.TempDir(), 10*messages.Credit)
+	first := alice.submit("first", spec)
+	if job := alice.final(first); job.State != messages.Completed || job.Done != 5 {
+		t.Fatalf("job %d ended %v with %d of 5 tasks done, exit code %d", first, job.State, job.Done, job.ExitCode)
+	}
+	before := alice.account()
+	if before.Granted != 1000*messages.Credit || before.Spent == 0 {
+		t.Fatalf("account before the restart: %+v, want 1000 granted and something spent", before)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+
+	s = start(t, small(state))
+	defer closeSite(t, s)
+	alice = connect(t, s, "alice")
+	if after := alice.account(); after.Balance != before.Balance || after.Granted != before.Granted {
+		t.Errorf("account after the restart: %+v, before it: %+v", after, before)
+	}
+	if again := alice.submit("first", spec); again != first {
+		t.Errorf("the first submission, repeated, is job %d, not %d", again, first)
+	}
+}
+
+func closeSite(t *testing.T, s *Site) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// Without the leaders of both groups the other replicas go on, and a replica
+// that is started again takes part.
+func TestSiteOutlivesItsLeaders(t *testing.T) {
+	s := start(t, small(t.TempDir()))
+	defer closeSite(t, s)
+	alice := connect(t, s, "alice")
+	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
+		leader := s.Leader(actor)
+		if err := s.StopReplica(actor, leader); err != nil {
+			t.Fatalf("stopping %s %s: %v", actor, leader, err)
+		}
+		id := alice.submit("without "+actor, twoStages(t.TempDir(), messages.Credit))
+		if job := alice.final(id); job.State != messages.Completed {
+			t.Fatalf("without the leader of the %s, the job ended %v", actor, job.State)
+		}
+		if err := s.StartReplica(actor, leader); err != nil {
+			t.Fatalf("starting %s %s again: %v", actor, leader, err)
+		}
+		caughtUp(t, s, actor)
+	}
+	books := request[messages.BooksReply](connect(t, s, "operator"), messages.Bank, messages.VerbBooks, messages.Empty{})
+	if !books.Balanced {
+		t.Errorf("the books do not balance: %s", books.Message)
+	}
+}
+
+// caughtUp waits until all replicas of an actor applied the same.
+func caughtUp(t *testing.T, s *Site, actor string) {
+	t.Helper()
+	every := time.NewTicker(20 * time.Millisecond)
+	defer every.Stop()
+	ctx := within(t)
+	for {
+		all := s.Status(actor)
+		same := len(all) == s.config.Replicas
+		for _, status := range all {
+			same = same && status.Leader != "" && status.Applied == all[0].Applied
+		}
+		if same {
+			return
+		}
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			t.Fatalf("the replicas of the %s stay apart: %+v", actor, all)
+		}
+	}
+}
+
+// A node that goes and comes back is used again; meanwhile another does the work.
+func TestNodeStopsAndStarts(t *testing.T) {
+	s := start(t, small(t.TempDir()))
+	defer closeSite(t, s)
+	if err := s.StopNode("node1"); err != nil {
+		t.Fatal(err)
+	}
+	alice := connect(t, s, "alice")
+	if job := alice.final(alice.submit("on node2", twoStages(t.TempDir(), messages.Credit))); job.State != messages.Completed {
+		t.Fatalf("the job ended %v", job.State)
+	}
+	if err := s.StartNode("node1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.nodes.ready(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartNode("node1"); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("starting it twice: %v, want Conflict", err)
+	}
+	if err := s.StopNode("node9"); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("stopping what is not there: %v, want NotFound", err)
+	}
+}
+
+// Nobody speaks as another, and only operators do what is theirs.
+func TestSiteRefuses(t *testing.T) {
+	s := start(t, small(t.TempDir()))
+	defer closeSite(t, s)
+	alice := connect(t, s, "alice")
+	for what, c := range map[string]struct {
+		subject string
+		request any
+	}{
+		"a submission as bob": {messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "bob"),
+			messages.SubmitRequest{Key: "k", Spec: twoStages("", messages.Credit)}},
+		"a look at bob's account": {messages.Subject("west", messages.Bank, messages.VerbAccount, "alice"),
+			messages.AccountRequest{Account: "bob"}},
+		"a grant": {messages.Subject("west", messages.Bank, messages.VerbGrant, "alice"),
+			messages.GrantRequest{Key: "k", Account: "alice", Amount: messages.Credit}},
+		"a transfer as the auctioneer": {messages.Subject("west", messages.Bank, messages.VerbTransfer, "$auctioneer"),
+			messages.TransferRequest{}},
+		"a registration as a node": {messages.Subject("west", messages.Auctioneer, messages.VerbRegister, "alice"),
+			messages.RegisterRequest{Session: 1}},
+	} {
+		_, err := bus.Call[messages.Empty](within(t), alice.bus, c.subject, c.request)
+		if messages.KindOf(err) != messages.PermissionDenied {
+			t.Errorf("%s: %v, want PermissionDenied", what, err)
+		}
+	}
+	if got := alice.account(); got.Balance != 1000*messages.Credit {
+		t.Errorf("balance %v after what was refused, want 1000", got.Balance)
+	}
+}
+
+// A state directory has one site, and a site that cannot start leaves nothing.
+func TestStartRefuses(t *testing.T) {
+	state := t.TempDir()
+	s := start(t, small(state))
+	if _, err := Start(within(t), small(state), Options{}); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("a second site on the same state: %v, want Conflict", err)
+	}
+	taken := small(filepath.Join(state, "other"))
+	taken.Listen = strings.TrimPrefix(s.URL(), "nats://")
+	for range 2 { // the second time shows that the first released the directory
+		if _, err := Start(within(t), taken, Options{}); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), "address already in use") {
+			t.Errorf("an address in use: %v, want Conflict", err)
+		}
+	}
+	if _, err := s.Connect("nobody"); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("connecting an unknown account: %v, want NotFound", err)
+	}
+	closeSite(t, s)
+	fresh, err := Start(within(t), small(state), Options{Fresh: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSite(t, fresh)
+	if books := request[messages.BooksReply](connect(t, fresh, "operator"), messages.Bank, messages.VerbBooks, messages.Empty{}); books.Transfers != 3 {
+		t.Errorf("%d transfers in fresh books, want the three opening grants", books.Transfers)
+	}
+}

@@ -1,0 +1,120 @@
+package embedded
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Info is what a running site tells the command line, in site.json of its
+// state directory.
+type Info struct {
+	Site           messages.Name `json:"site"`
+	Server         string        `json:"server"` // NATS URL
+	DefaultAccount messages.Name `json:"default_account"`
+	CA             string        `json:"ca,omitempty"` // PEM file that vouches for the server, with TLS
+}
+
+// infoFile is the name of the file that holds an Info.
+const infoFile = "site.json"
+
+// ReadInfo reads what the site with a state directory left there. The error
+// matches fs.ErrNotExist if no site was ever started with it.
+func ReadInfo(state string) (Info, error) {
+	var info Info
+	data, err := os.ReadFile(filepath.Join(state, infoFile))
+	if err != nil {
+		return info, err
+	}
+	if err := json.Unmarshal(data, &info); err != nil {
+		return info, fmt.Errorf("%s: %w", filepath.Join(state, infoFile), err)
+	}
+	return info, nil
+}
+
+func writeInfo(state string, info Info) error {
+	data, err := json.MarshalIndent(info, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(state, infoFile), append(data, '\n'), 0o644)
+}
+
+// replaceFile puts a whole new file in place of an old one.
+func replaceFile(path string, data []byte, mode fs.FileMode) error {
+	aside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(aside.Name())
+	_, err = aside.Write(data)
+	if err = errors.Join(err, aside.Chmod(mode), aside.Close()); err != nil {
+		return err
+	}
+	return os.Rename(aside.Name(), path)
+}
+
+// CredsFile is where the credentials of an account are, in a state directory.
+func CredsFile(state string, account messages.Name) string {
+	return filepath.Join(state, "creds", account+".creds")
+}
+
+// lock is a state directory held by this process.
+type lock struct{ file *os.File }
+
+// lockState makes the state directory if need be and holds it until release
+// or the end of the process, however it ends.
+func lockState(state string) (*lock, error) {
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(state, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		holder := make([]byte, 32)
+		n, _ := f.ReadAt(holder, 0)
+		_ = f.Close()
+		return nil, messages.Errorf(messages.Conflict, "state directory %s: is in use by process %s; stop it, or name another directory with --state", state, holder[:n])
+	}
+	if err == nil {
+		err = errors.Join(f.Truncate(0), writeAt(f, fmt.Sprint(os.Getpid())))
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("state directory %s: cannot be locked: %w", state, err)
+	}
+	return &lock{f}, nil
+}
+
+func writeAt(f *os.File, s string) error {
+	_, err := f.WriteAt([]byte(s), 0)
+	return err
+}
+
+// release lets another process have the directory.
+func (l *lock) release() error { return l.file.Close() }
+
+// kept is what a site keeps in its state directory, besides the lock. Keys are
+// among it: credentials issued before a fresh start open nothing after it.
+var kept = []string{infoFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, "nodes"}
+
+// erase removes what a site left in a state directory that is locked, and
+// nothing else that may be there.
+func erase(state string) error {
+	for _, name := range kept {
+		if err := os.RemoveAll(filepath.Join(state, name)); err != nil {
+			return fmt.Errorf("state directory: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package embedded
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+func TestStateHasOneHolder(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "a", "b")
+	held, err := lockState(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockState(state); messages.KindOf(err) != messages.Conflict {
+		t.Fatalf("second holder: %v, want Conflict", err)
+	}
+	if err := held.release(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := lockState(state)
+	if err != nil {
+		t.Fatalf("after the release: %v", err)
+	}
+	if err := again.release(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Erasing takes what a site made, and nothing that somebody else put there.
+func TestEraseLeavesTheRest(t *testing.T) {
+	state := t.TempDir()
+	for _, dir := range []string{"keys", "creds", "nats", "auctioneer/1/wal", "bank", "nodes", "mine"} {
+		if err := os.MkdirAll(filepath.Join(state, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeInfo(state, Info{Site: "west"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := erase(state); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(state)
+	if err != nil || len(left) != 1 || left[0].Name() != "mine" {
+		t.Errorf("left: %v, %v; want only mine", left, err)
+	}
+}
+
+func TestInfoIsRead(t *testing.T) {
+	state := t.TempDir()
+	if _, err := ReadInfo(state); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a site: %v, want fs.ErrNotExist", err)
+	}
+	want := Info{Site: "west", Server: "nats://127.0.0.1:4222", DefaultAccount: "alice"}
+	if err := writeInfo(state, want); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadInfo(state); err != nil || got != want {
+		t.Errorf("read %+v, %v; want %+v", got, err, want)
+	}
+}
+
+// Credentials that will do are kept, so that a user's copy stays the same; those
+// of another role or of earlier keys are replaced.
+func TestCredentialsAreReplacedWhenTheyMust(t *testing.T) {
+	state := t.TempDir()
+	authority, err := identity.Create(filepath.Join(state, "keys"), "west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := func(a *identity.Authority, role identity.Role) string {
+		t.Helper()
+		if err := WriteCredentials(state, a, role, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(CredsFile(state, "alice"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	first := issue(authority, identity.User)
+	if issue(authority, identity.User) != first {
+		t.Error("right credentials were replaced")
+	}
+	operator := issue(authority, identity.Operator)
+	if operator == first {
+		t.Error("credentials of another role were kept")
+	}
+	renewed, err := identity.Create(filepath.Join(state, "keys2"), "west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if issue(renewed, identity.Operator) == operator {
+		t.Error("credentials of other keys were kept")
+	}
+}

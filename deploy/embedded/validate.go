@@ -1,0 +1,288 @@
+package embedded
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits of a configuration: far above what one process can run, low enough
+// that a slip of the pen is told from a large site.
+const (
+	maxNodes    = 100_000
+	maxSlots    = 100_000 // of one class on one node
+	maxReplicas = 7
+	minLease    = time.Second
+	maxLease    = time.Hour
+)
+
+// Validate reports everything that is wrong with the configuration as
+// [Problems], or nil.
+func (c *Config) Validate() error {
+	var ps Problems
+	ps.name("site", c.Site)
+	if c.State == "" {
+		ps.addf("state", "is missing; name a directory that the site may keep its state in")
+	}
+	if len(c.Hosts) == 0 {
+		ps.address("listen", c.Listen, true)
+	}
+	if c.Metrics != "" {
+		ps.address("metrics", c.Metrics, true)
+	}
+	if c.Profile && c.Metrics == "" {
+		ps.addf("profile", "needs an address to serve it; set metrics")
+	}
+	if c.Store != StoreWAL && c.Store != StoreBolt {
+		ps.addf("store", "%q is no kind of log; use %q or %q", clip(c.Store), StoreWAL, StoreBolt)
+	}
+	c.checkReplicas(&ps)
+	if d := c.Lease.Std(); d != 0 && (d < minLease || d > maxLease) {
+		ps.addf("lease", "%v is out of range; use %v to %v", c.Lease, minLease, maxLease)
+	}
+	c.checkAccounts(&ps)
+	c.checkMarkets(&ps)
+	c.checkNodes(&ps)
+	c.checkTLS(&ps)
+	c.checkHosts(&ps)
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps
+}
+
+func (c *Config) checkReplicas(ps *Problems) {
+	if len(c.Hosts) > 0 {
+		return
+	}
+	if c.Replicas < 1 || c.Replicas > maxReplicas || c.Replicas%2 == 0 {
+		ps.addf("replicas", "%d is not possible; use an odd number from 1 to %d (3 survive the loss of one, 5 of two)", c.Replicas, maxReplicas)
+	}
+}
+
+func (c *Config) checkAccounts(ps *Problems) {
+	if len(c.Operators) == 0 {
+		ps.addf("operators", "is empty; name at least one account that may grant credits")
+	}
+	known := map[messages.Name]bool{}
+	for i, name := range c.Operators {
+		path := at("operators", i)
+		ps.name(path, name)
+		ps.unique(path, name, known)
+	}
+	opened := map[messages.Name]bool{}
+	for i, a := range c.Accounts {
+		path := at("accounts", i)
+		ps.name(path+".name", a.Name)
+		ps.unique(path+".name", a.Name, opened)
+		known[a.Name] = true
+		if a.Grant < 0 {
+			ps.addf(path+".grant", "%v is negative; a grant gives credits", a.Grant)
+		}
+		if a.Grant == 0 && len(a.Members) > 0 {
+			ps.addf(path+".grant", "is missing; an account that others may spend from is opened by its first grant")
+		}
+	}
+	c.checkMembers(ps, known)
+	if c.DefaultAccount != "" && !known[c.DefaultAccount] {
+		ps.addf("default_account", "%q is neither among accounts nor among operators%s", clip(c.DefaultAccount), didYouMean(c.DefaultAccount, sorted(known)))
+	}
+}
+
+func (c *Config) checkMembers(ps *Problems, known map[messages.Name]bool) {
+	for i, a := range c.Accounts {
+		members := map[messages.Name]bool{}
+		for j, m := range a.Members {
+			path := at(at("accounts", i)+".members", j)
+			ps.unique(path, m, members)
+			if !known[m] {
+				ps.addf(path, "%q is neither among accounts nor among operators%s", clip(m), didYouMean(m, sorted(known)))
+			}
+		}
+	}
+}
+
+func (c *Config) checkMarkets(ps *Problems) {
+	if len(c.Markets) == 0 {
+		ps.addf("markets", "is empty; a site needs at least one market")
+	}
+	offered := c.offered()
+	names := map[messages.Name]bool{}
+	for i, m := range c.Markets {
+		path := at("markets", i)
+		ps.name(path+".name", m.Name)
+		ps.unique(path+".name", m.Name, names)
+		if known := Mechanisms(); !slices.Contains(known, m.Mechanism) {
+			ps.addf(path+".mechanism", "%q is no mechanism of this version; it has %s%s",
+				clip(m.Mechanism), strings.Join(known, ", "), didYouMean(m.Mechanism, known))
+		}
+		checkClasses(ps, path+".classes", m.Classes, offered)
+		if m.TimeLimit < 0 {
+			ps.addf(path+".time_limit", "%v is negative; leave it out for no limit", m.TimeLimit)
+		}
+		if a := m.Alpha; a != nil && !(*a >= 0 && *a <= 1) {
+			ps.addf(path+".alpha", "%v is out of range; use a number from 0 to 1", *a)
+		}
+	}
+}
+
+func checkClasses(ps *Problems, path string, classes []messages.Name, offered map[messages.Name]bool) {
+	if len(classes) == 0 {
+		ps.addf(path, "is empty; name the classes of slots that the market allocates")
+	}
+	seen := map[messages.Name]bool{}
+	for i, class := range classes {
+		ps.unique(at(path, i), class, seen)
+		if !offered[class] {
+			ps.addf(at(path, i), "no node offers class %q%s", clip(class), didYouMean(class, sorted(offered)))
+		}
+	}
+}
+
+// offered is the classes of which some node has slots.
+func (c *Config) offered() map[messages.Name]bool {
+	offered := map[messages.Name]bool{}
+	for _, n := range c.Nodes {
+		for _, s := range n.Slots {
+			offered[s.Class] = true
+		}
+	}
+	return offered
+}
+
+func (c *Config) checkNodes(ps *Problems) {
+	if len(c.Nodes) == 0 {
+		ps.addf("nodes", "is empty; a site needs at least one node")
+	}
+	if len(c.Nodes) > maxNodes {
+		ps.addf("nodes", "%d are more than the limit of %d", len(c.Nodes), maxNodes)
+		return
+	}
+	names := map[messages.Name]bool{}
+	for i, n := range c.Nodes {
+		path := at("nodes", i)
+		ps.name(path+".name", n.Name)
+		ps.unique(path+".name", n.Name, names)
+		if len(n.Slots) == 0 {
+			ps.addf(path+".slots", "is empty; write how many slots of which class the node has, like {map: 2}")
+		}
+		for _, s := range n.Slots {
+			if !messages.ValidName(s.Class) {
+				ps.addf(path+".slots", "class %q: %s", clip(s.Class), nameRule)
+			}
+			if s.Slots < 1 || s.Slots > maxSlots {
+				ps.addf(path+".slots."+s.Class, "%d is out of range; use 1 to %d", s.Slots, maxSlots)
+			}
+		}
+	}
+}
+
+func (c *Config) checkTLS(ps *Problems) {
+	if c.TLS == nil {
+		return
+	}
+	for _, f := range []struct{ name, file string }{{"cert", c.TLS.Cert}, {"key", c.TLS.Key}, {"ca", c.TLS.CA}} {
+		if f.file == "" {
+			ps.addf("tls."+f.name, "is missing; TLS needs cert, key and ca")
+		}
+	}
+}
+
+// checkHosts wants an odd number of hosts, each address once, and each node on
+// exactly one host.
+func (c *Config) checkHosts(ps *Problems) {
+	if len(c.Hosts) == 0 {
+		return
+	}
+	if n := len(c.Hosts); n%2 == 0 || n > maxReplicas {
+		ps.addf("hosts", "there are %d; a site has one replica on each host, so use an odd number up to %d", n, maxReplicas)
+	}
+	names, addresses, placed := map[messages.Name]bool{}, map[messages.Name]bool{}, map[messages.Name]bool{}
+	nodes := map[messages.Name]bool{}
+	for _, n := range c.Nodes {
+		nodes[n.Name] = true
+	}
+	for i, h := range c.Hosts {
+		path := at("hosts", i)
+		ps.name(path+".name", h.Name)
+		ps.unique(path+".name", h.Name, names)
+		h.checkAddresses(ps, path, addresses)
+		for j, n := range h.Nodes {
+			ps.unique(at(path+".nodes", j), n, placed)
+			if !nodes[n] {
+				ps.addf(at(path+".nodes", j), "%q is not among nodes%s", clip(n), didYouMean(n, sorted(nodes)))
+			}
+		}
+	}
+	for i, n := range c.Nodes {
+		if !placed[n.Name] {
+			ps.addf(at("nodes", i), "%q is on no host; name it under nodes of one", clip(n.Name))
+		}
+	}
+}
+
+func (h *Host) checkAddresses(ps *Problems, path string, seen map[string]bool) {
+	for _, a := range []struct{ field, address string }{
+		{"listen", h.Listen}, {"cluster", h.Cluster}, {"auctioneer", h.Auctioneer}, {"bank", h.Bank},
+	} {
+		ps.address(path+"."+a.field, a.address, false)
+		ps.unique(path+"."+a.field, a.address, seen)
+	}
+	if h.Metrics != "" {
+		ps.address(path+".metrics", h.Metrics, true)
+		ps.unique(path+".metrics", h.Metrics, seen)
+	}
+}
+
+const nameRule = "write a lower-case letter, then at most 62 lower-case letters, digits, '-' or '_'"
+
+func (ps *Problems) name(path string, n messages.Name) {
+	switch {
+	case n == "":
+		ps.addf(path, "is missing; %s", nameRule)
+	case !messages.ValidName(n):
+		ps.addf(path, "%q is not a name; %s", clip(n), nameRule)
+	}
+}
+
+// unique notes a value that was seen before, and remembers it.
+func (ps *Problems) unique(path, value string, seen map[string]bool) {
+	if seen[value] && value != "" {
+		ps.addf(path, "%q stands there twice", clip(value))
+	}
+	seen[value] = true
+}
+
+// address wants host:port; port 0, a free one, only where others can learn it.
+func (ps *Problems) address(path, address string, free bool) {
+	if address == "" {
+		ps.addf(path, "is missing; write an address like 127.0.0.1:4222")
+		return
+	}
+	host, port, err := net.SplitHostPort(address)
+	n, perr := strconv.Atoi(port)
+	if err != nil || host == "" || perr != nil || n < 0 || n > math.MaxUint16 || n == 0 && !free {
+		ps.addf(path, "%q is not an address; write host:port like 127.0.0.1:4222", clip(address))
+	}
+}
+
+// at is the path of an element.
+func at(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
+
+// clip keeps a value short enough to repeat in a sentence.
+func clip(s string) string {
+	const most = 64
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}

@@ -1,0 +1,37 @@
+package examples
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+//go:embed trace-analysis
+var files embed.FS
+
+// TraceAnalysis is the workload of "candor demo": jobs that look into a year
+// of a machine's log, and the answers they must come to. Its parts:
+//
+//	workload.yaml          who submits what, and when
+//	jobs/*.yaml            job files
+//	*.sh, *.awk, analyses  what the jobs run
+//	*.swf.gz               the log
+//	answers/*.txt          the known answer of each submission
+//	ATTRIBUTION.md         whose data it is, and its terms
+func TraceAnalysis() fs.FS {
+	sub, err := fs.Sub(files, "trace-analysis")
+	if err != nil {
+		panic(err) // the path is a constant, and valid
+	}
+	return sub
+}
+
+// Unpack writes the files of an example to dir, which is made if need be. A
+// file that is there already is an error.
+func Unpack(example fs.FS, dir string) error {
+	if err := os.CopyFS(dir, example); err != nil {
+		return fmt.Errorf("unpacking the example: %w", err)
+	}
+	return nil
+}

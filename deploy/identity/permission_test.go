@@ -1,0 +1,257 @@
+package identity
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// patience bounds every wait of these tests on a server in this process.
+const patience = 10 * time.Second
+
+// site is a real server that trusts one authority.
+type site struct {
+	*testing.T
+	*Authority
+	url string
+}
+
+func newSite(t *testing.T) site {
+	a, _ := create(t)
+	o := &server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()}
+	if err := a.Secure(o); err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the server does not take connections")
+	}
+	return site{T: t, Authority: a, url: s.ClientURL()}
+}
+
+// client is a plain connection.
+type client struct{ *nats.Conn }
+
+func (s site) connect(role Role, n messages.Name) client {
+	s.Helper()
+	creds, err := s.Issue(role, n)
+	if err != nil {
+		s.Fatal(err)
+	}
+	nc, err := nats.Connect(s.url, nats.UserCredentialBytes(creds), nats.CustomInboxPrefix(messages.InboxPrefix(n)))
+	if err != nil {
+		s.Fatalf("%s %s cannot connect: %v", role, n, err)
+	}
+	s.Cleanup(nc.Close)
+	return client{nc}
+}
+
+// violation is true if the server has refused something that this connection
+// did. The flush makes its word on all that was done arrive.
+func (c client) violation(t *testing.T) bool {
+	t.Helper()
+	if err := c.FlushTimeout(patience); err != nil {
+		t.Fatal(err)
+	}
+	err := c.LastError()
+	if err != nil && !errors.Is(err, nats.ErrPermissionViolation) {
+		t.Fatalf("an error other than a refusal: %v", err)
+	}
+	return err != nil
+}
+
+// echo serves a subject with the credentials of a service and answers with the
+// subject that the request came on.
+func (s site) echo(n messages.Name, subject string) {
+	s.Helper()
+	c := s.connect(Service, n)
+	if _, err := c.Subscribe(subject, func(m *nats.Msg) { _ = m.Respond([]byte(m.Subject)) }); err != nil {
+		s.Fatal(err)
+	}
+	if err := c.FlushTimeout(patience); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func TestRequestUnderOwnNameIsAnswered(t *testing.T) {
+	s := newSite(t)
+	s.echo("$auctioneer", messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "*"))
+	subject := messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice")
+	reply, err := s.connect(User, "alice").Request(subject, nil, patience)
+	if err != nil || string(reply.Data) != subject {
+		t.Fatalf("own request: %v, %v", reply, err)
+	}
+}
+
+// One case for each way in which a name or a role could be overstepped: what
+// may be published and what may not.
+func TestPublishPermissions(t *testing.T) {
+	s := newSite(t)
+	auctioneer := func(verb string, n messages.Name) string {
+		return messages.Subject("west", messages.Auctioneer, verb, n)
+	}
+	cases := []struct {
+		role    Role
+		name    messages.Name
+		subject string
+		allowed bool
+	}{
+		{User, "alice", auctioneer(messages.VerbSubmit, "alice"), true},
+		{User, "alice", messages.Subject("east", messages.Bank, messages.VerbAccount, "alice"), true},
+		{User, "alice", messages.LogsSubject("west", "node1", "alice"), true},
+		{User, "alice", "$SRV.PING", true},
+		{User, "alice", auctioneer(messages.VerbSubmit, "bob"), false},
+		{User, "alice", auctioneer(messages.VerbSubmit, "$bank"), false},
+		{User, "alice", messages.Subject("west", messages.Bank, messages.VerbTransfer, "$auctioneer"), false},
+		{User, "alice", messages.LogsSubject("west", "node1", "bob"), false},
+		{User, "alice", messages.LogsSubject("west", "alice", "bob"), false},
+		{User, "alice", messages.ObservationSubject("west"), false},
+		{User, "alice", messages.InboxPrefix("bob") + ".x", false},
+		{User, "alice", "$JS.API.INFO", false},
+		{User, "alice", "$SYS.REQ.SERVER.PING", false},
+		{User, "node1", auctioneer(messages.VerbRegister, "node1"), false},
+		{User, "node1", auctioneer(messages.VerbExchange, "node1"), false},
+		{User, "node1", messages.DirectiveSubject("west", "node1"), false},
+		{User, "main", messages.VectorSubject("west", "main"), false},
+		{Operator, "operator", messages.Subject("west", messages.Bank, messages.VerbGrant, "operator"), true},
+		{Operator, "operator", messages.Subject("west", messages.Bank, messages.VerbGrant, "$bank"), false},
+		{Operator, "operator", auctioneer(messages.VerbSubmit, "alice"), false},
+		{Node, "node1", auctioneer(messages.VerbExchange, "node1"), true},
+		{Node, "node1", auctioneer(messages.VerbExchange, "node2"), false},
+		{Node, "node1", auctioneer(messages.VerbSubmit, "node1"), false},
+		{Node, "node1", messages.Subject("east", messages.Auctioneer, messages.VerbRegister, "node1"), false},
+		{Node, "node1", messages.VectorSubject("west", "main"), false},
+		{Node, "node1", messages.InboxPrefix("alice") + ".x", false},
+		{Service, "$auctioneer", messages.VectorSubject("west", "main"), true},
+		{Service, "$auctioneer", "$JS.API.INFO", true},
+	}
+	for _, c := range cases {
+		t.Run(string(c.role)+" "+c.name+" "+c.subject, func(t *testing.T) {
+			nc := s.connect(c.role, c.name)
+			if err := nc.Publish(c.subject, nil); err != nil {
+				t.Fatal(err)
+			}
+			if refused := nc.violation(t); refused == c.allowed {
+				t.Errorf("refused: %v, want allowed: %v", refused, c.allowed)
+			}
+		})
+	}
+}
+
+func TestSubscribePermissions(t *testing.T) {
+	s := newSite(t)
+	cases := []struct {
+		role    Role
+		name    messages.Name
+		subject string
+		allowed bool
+	}{
+		{User, "alice", messages.InboxPrefix("alice") + ".>", true},
+		{User, "alice", messages.InboxPrefix("alice") + ".x.*", true},
+		{User, "alice", "_INBOX.>", false},
+		{User, "alice", "*.>", false},
+		{User, "alice", "*.*", false},
+		{User, "alice", messages.InboxPrefix("bob") + ".>", false},
+		{User, "alice", messages.InboxPrefix("alicea") + ".>", false},
+		{User, "alice", ">", false},
+		{User, "alice", messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "*"), false},
+		{User, "alice", messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), false},
+		{User, "alice", messages.ObservationSubject("west"), false},
+		{User, "alice", "$SRV.>", false},
+		{Operator, "operator", "_INBOX.>", false},
+		{Operator, "operator", messages.InboxPrefix("operator") + ".>", true},
+		{Node, "node1", "_INBOX.>", false},
+		{Node, "node1", messages.InboxPrefix("node1") + ".>", true},
+		{Node, "node1", messages.VectorSubject("west", "main"), true},
+		{Node, "node1", messages.DirectiveSubject("west", "node1"), true},
+		{Node, "node1", messages.DirectiveSubject("west", "node2"), false},
+		{Node, "node1", messages.LogsSubject("west", "node1", "*"), true},
+		{Node, "node1", messages.LogsSubject("west", "node2", "*"), false},
+		{Node, "node1", messages.LogsSubject("west", "*", "*"), false},
+		{Node, "node1", messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "*"), false},
+		{Service, "$bank", messages.Subject("west", messages.Bank, messages.VerbAccount, "*"), true},
+	}
+	for _, c := range cases {
+		t.Run(string(c.role)+" "+c.name+" "+c.subject, func(t *testing.T) {
+			nc := s.connect(c.role, c.name)
+			if _, err := nc.SubscribeSync(c.subject); err != nil {
+				t.Fatal(err)
+			}
+			if refused := nc.violation(t); refused == c.allowed {
+				t.Errorf("refused: %v, want allowed: %v", refused, c.allowed)
+			}
+		})
+	}
+}
+
+// An agent answers who asked it, once, and can write into nobody's inbox
+// otherwise.
+func TestNodeRepliesOnlyWhereItWasAsked(t *testing.T) {
+	s := newSite(t)
+	node := s.connect(Node, "node1")
+	inbox := make(chan string, 1)
+	_, err := node.Subscribe(messages.LogsSubject("west", "node1", "*"), func(m *nats.Msg) {
+		_ = m.Respond([]byte("output"))
+		inbox <- m.Reply
+	})
+	if err != nil || node.violation(t) {
+		t.Fatalf("the agent cannot serve its logs: %v", err)
+	}
+	alice := s.connect(User, "alice")
+	reply, err := alice.Request(messages.LogsSubject("west", "node1", "alice"), nil, patience)
+	if err != nil || string(reply.Data) != "output" {
+		t.Fatalf("logs: %v, %v", reply, err)
+	}
+	if err := node.Publish(<-inbox, []byte("again")); err != nil {
+		t.Fatal(err)
+	}
+	if !node.violation(t) {
+		t.Error("a second reply to one request was allowed")
+	}
+}
+
+// A stranger's credentials, and none, open no connection.
+func TestServerAdmitsOnlyItsOwnCredentials(t *testing.T) {
+	s := newSite(t)
+	stranger, _ := create(t)
+	creds, err := stranger.Issue(Service, "$bank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, option := range map[string]nats.Option{
+		"another authority's": nats.UserCredentialBytes(creds),
+		"none":                nats.Name("nobody"),
+		"a password":          nats.UserInfo("alice", "alice"),
+	} {
+		if nc, err := nats.Connect(s.url, option); !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("credentials %s: connection %v, error %v; want an authorization violation", what, nc, err)
+		}
+	}
+}
+
+// Services keep the observations in JetStream: the account has it.
+func TestServiceHasJetStream(t *testing.T) {
+	s := newSite(t)
+	js, err := s.connect(Service, "$estimator").JetStream(nats.MaxWait(patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = js.AddStream(&nats.StreamConfig{Name: messages.ObservationStream("west"), Subjects: []string{messages.ObservationSubject("west")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ack, err := js.Publish(messages.ObservationSubject("west"), []byte("x"))
+	if err != nil || ack.Sequence != 1 {
+		t.Fatalf("append: %v, %v", ack, err)
+	}
+}

@@ -1,0 +1,135 @@
+package messages
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Count returns the number of indices, at most math.MaxInt64; 0 for an empty
+// array.
+func (a Array) Count() int64 {
+	var total int64
+	for _, r := range a {
+		n := r.count()
+		if total > math.MaxInt64-n {
+			return math.MaxInt64
+		}
+		total += n
+	}
+	return total
+}
+
+// count is 0 for a range that is not one.
+func (r Range) count() int64 {
+	if r.First < 0 || r.Last < r.First || r.Step <= 0 {
+		return 0
+	}
+	n := (r.Last - r.First) / r.Step
+	return min(n, math.MaxInt64-1) + 1
+}
+
+// At returns the index of task i, which is i itself for an empty array. Beyond
+// the array it is -1.
+func (a Array) At(i int64) int64 {
+	if len(a) == 0 {
+		return i
+	}
+	if i < 0 {
+		return -1
+	}
+	for _, r := range a {
+		n := r.count()
+		if i < n {
+			return r.First + i*r.Step
+		}
+		i -= n
+	}
+	return -1
+}
+
+func (a Array) validate(path string) error {
+	if len(a) > MaxRanges {
+		return Errorf(TooLarge, "%s: %d ranges are more than the limit of %d; write runs of indices as first-last", path, len(a), MaxRanges)
+	}
+	for i, r := range a {
+		where := fmt.Sprintf("%s[%d]", path, i)
+		switch {
+		case r.First < 0 || r.Last < r.First:
+			return Errorf(Invalid, "%s: %d to %d is no range; it goes up from 0 or above", where, r.First, r.Last)
+		case r.Step <= 0:
+			return Errorf(Invalid, "%s: step %d must be above 0", where, r.Step)
+		case i > 0 && r.First <= a[i-1].last():
+			return Errorf(Invalid, "%s: begins at %d, within or before the range before it; put ranges in order, without overlap", where, r.First)
+		}
+	}
+	if n := a.Count(); n > MaxTasks {
+		return Errorf(TooLarge, "%s: %d indices are more than the limit of %d tasks for a job; submit several jobs", path, n, MaxTasks)
+	}
+	return nil
+}
+
+// last is the last index that the steps reach.
+func (r Range) last() int64 { return r.First + (r.count()-1)*r.Step }
+
+// maxArrayText bounds the text of an array, in bytes.
+const maxArrayText = 64 << 10
+
+// ParseArray reads an array as Slurm writes it: indices and ranges separated
+// by commas, "0-15", "1,3,5", with a step "0-15:4", and at the end how many
+// tasks may run at once, "%4", which is 0 if it is not given. Ranges may come
+// in any order, but not overlap.
+func ParseArray(text string) (a Array, maxRunning int, err error) {
+	refuse := func(format string, args ...any) (Array, int, error) {
+		e := Errorf(Invalid, format, args...)
+		e.Message = fmt.Sprintf("array %q: %s", clip(text), e.Message)
+		return nil, 0, e
+	}
+	if len(text) > maxArrayText {
+		return nil, 0, Errorf(TooLarge, "array: its text of %d bytes is above the limit of %d; write runs of indices as first-last", len(text), maxArrayText)
+	}
+	list, bound, bounded := strings.Cut(text, "%")
+	if bounded {
+		n, err := strconv.ParseInt(bound, 10, 32)
+		if err != nil || n <= 0 {
+			return refuse("after '%%' comes how many tasks may run at once, a number above 0")
+		}
+		maxRunning = int(n)
+	}
+	for part := range strings.SplitSeq(list, ",") {
+		r, ok := parseRange(part)
+		if !ok {
+			return refuse("%q is neither an index, nor first-last, nor first-last:step", clip(part))
+		}
+		a = append(a, r)
+	}
+	slices.SortStableFunc(a, func(x, y Range) int { return cmp.Compare(x.First, y.First) })
+	if err := a.validate("array"); err != nil {
+		return nil, 0, err
+	}
+	return a, maxRunning, nil
+}
+
+func parseRange(s string) (r Range, ok bool) {
+	span, step, stepped := strings.Cut(s, ":")
+	first, last, spanned := strings.Cut(span, "-")
+	if !spanned {
+		last = first
+	}
+	r.Step = 1
+	ok = parseIndex(first, &r.First) && parseIndex(last, &r.Last)
+	if stepped {
+		ok = ok && spanned && parseIndex(step, &r.Step) && r.Step > 0
+	}
+	return r, ok && r.First <= r.Last
+}
+
+// parseIndex reads a number of digits alone.
+func parseIndex(s string, into *int64) bool {
+	n, err := strconv.ParseUint(s, 10, 63)
+	*into = int64(n)
+	return err == nil
+}

@@ -1,0 +1,92 @@
+package bus
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// The waits of [Call]: one attempt waits at most attemptTimeout for its
+// answer, which leaves room for the longest wait that a request may ask for;
+// between attempts it waits a random time below a bound that doubles.
+const (
+	attemptTimeout = 6 * time.Second
+	firstBackoff   = 10 * time.Millisecond
+	lastBackoff    = time.Second
+)
+
+// Call sends a request, in msgpack, and decodes the reply. While nobody can
+// answer (NotLeader, Unavailable) it sends the same request again until ctx
+// ends, or RequestTimeout where ctx has no deadline: so a request must be one
+// that may be carried out twice. The error is then the last attempt's.
+func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (Reply, error) {
+	var reply Reply
+	payload, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		return reply, err
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, RequestTimeout)
+		defer cancel()
+	}
+	data, err := retry(ctx, func() ([]byte, error) { return attempt(ctx, b, subject, payload) })
+	if err != nil {
+		return reply, err
+	}
+	err = messages.Unmarshal(data, messages.Detect(data, ""), &reply)
+	return reply, err
+}
+
+// attempt sends a request once. A caller that has less time than an attempt
+// is given needs no further timer.
+func attempt(ctx context.Context, b Bus, subject string, payload []byte) ([]byte, error) {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > attemptTimeout {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
+	}
+	return b.Request(ctx, subject, payload)
+}
+
+// retry repeats send while its error says that nobody could answer and ctx
+// goes on.
+func retry(ctx context.Context, send func() ([]byte, error)) ([]byte, error) {
+	for bound := firstBackoff; ; bound = min(2*bound, lastBackoff) {
+		data, err := send()
+		if err == nil {
+			return data, nil
+		}
+		if kind := messages.KindOf(err); kind != messages.NotLeader && kind != messages.Unavailable {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(rand.N(bound) + time.Millisecond):
+		}
+	}
+}
+
+// Handle makes a handler of a function on typed requests. A payload in msgpack
+// or JSON is decoded, f is run, and its reply is encoded in the same format;
+// every error carries op unless it names an operation of its own.
+func Handle[Req, Rep any](op string, f func(ctx context.Context, caller messages.Name, request Req) (Rep, error)) Handler {
+	return func(ctx context.Context, request Request) ([]byte, error) {
+		var req Req
+		if err := messages.Unmarshal(request.Payload, request.Format, &req); err != nil {
+			return nil, messages.AsError(op, err)
+		}
+		rep, err := f(ctx, request.Caller, req)
+		if err != nil {
+			return nil, messages.AsError(op, err)
+		}
+		data, err := messages.Marshal(rep, request.Format)
+		if err != nil {
+			return nil, messages.AsError(op, err)
+		}
+		return data, nil
+	}
+}

@@ -1,0 +1,124 @@
+package bus
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func submitHandler(f func(messages.Name, messages.SubmitRequest) (messages.SubmitReply, error)) Handler {
+	return Handle("submit", func(_ context.Context, caller messages.Name, r messages.SubmitRequest) (messages.SubmitReply, error) {
+		return f(caller, r)
+	})
+}
+
+func TestCallAndHandle(t *testing.T) {
+	eachBus(t, func(t *testing.T, connect grid) {
+		serve(t, connect(t, "$auctioneer"), one("submit.*", submitHandler(func(caller messages.Name, r messages.SubmitRequest) (messages.SubmitReply, error) {
+			return messages.SubmitReply{Job: 7, Payer: caller, Held: r.Spec.Budget}, r.Spec.Validate()
+		})))
+		b := connect(t, "alice")
+		spec := messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Name: "a", Command: []string{"true"}}}}
+		got, err := Call[messages.SubmitReply](within(t), b, "submit.alice", messages.SubmitRequest{Spec: spec})
+		if want := (messages.SubmitReply{Job: 7, Payer: "alice", Held: 5}); err != nil || got != want {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		_, err = Call[messages.SubmitReply](context.Background(), b, "submit.alice", messages.SubmitRequest{})
+		wantKind(t, err, messages.Invalid)
+		if e := err.(*messages.Error); e.Op != "submit" || !strings.HasPrefix(e.Message, "budget: ") {
+			t.Errorf("got %v", e)
+		}
+
+		data, err := b.Request(within(t), "submit.alice", []byte(`{"key":"k","spec":{"budget":1.5,"stages":[{"name":"a","command":["true"]}]}}`))
+		if want := `{"job":7,"market":"","payer":"alice","held":1.5,"tasks":0}`; err != nil || string(data) != want {
+			t.Errorf("got %s, %v", data, err)
+		}
+		for payload, say := range map[string]string{"\x93": "claims", `{"kee":"k"}`: "kee: is no field", strings.Repeat("\x91", 1<<19): "deeper"} {
+			_, err := b.Request(within(t), "submit.alice", []byte(payload))
+			wantKind(t, err, messages.Invalid)
+			if e := err.(*messages.Error); e.Op != "submit" || !strings.Contains(e.Message, say) {
+				t.Errorf("got %v", e)
+			}
+		}
+	})
+}
+
+func TestCallAsksAgainWhileNobodyLeads(t *testing.T) {
+	asked := 0
+	b := NewMemory().Connect("alice")
+	serve(t, b, one("submit.*", submitHandler(func(messages.Name, messages.SubmitRequest) (r messages.SubmitReply, err error) {
+		if asked++; asked < 4 {
+			return r, messages.Errorf(messages.NotLeader, "ask another")
+		}
+		return r, messages.Errorf(messages.Conflict, "used before")
+	})))
+	_, err := Call[messages.SubmitReply](within(t), b, "submit.alice", messages.SubmitRequest{})
+	wantKind(t, err, messages.Conflict)
+	if asked != 4 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+func TestCallEndsWithTheLastError(t *testing.T) {
+	b := NewMemory().Connect("alice")
+	ctx, cancel := context.WithCancel(context.Background())
+	asked := 0
+	serve(t, b, one("submit.*", submitHandler(func(messages.Name, messages.SubmitRequest) (r messages.SubmitReply, err error) {
+		if asked++; asked == 3 {
+			defer cancel()
+		}
+		return r, messages.Errorf(messages.NotLeader, "ask another")
+	})))
+	_, err := Call[messages.SubmitReply](ctx, b, "submit.alice", messages.SubmitRequest{})
+	if k := messages.KindOf(err); k != messages.NotLeader && k != messages.Unavailable {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Call[messages.SubmitReply](within(t), b, "submit.alice", map[string]int{}); messages.KindOf(err) != messages.Internal {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCallFindsTheNextLeader(t *testing.T) {
+	eachBus(t, func(t *testing.T, connect grid) {
+		answer := submitHandler(func(messages.Name, messages.SubmitRequest) (messages.SubmitReply, error) {
+			return messages.SubmitReply{Job: 1}, nil
+		})
+		first := serve(t, connect(t, "$auctioneer"), one("submit.*", answer))
+		b := connect(t, "alice")
+		if _, err := Call[messages.SubmitReply](within(t), b, "submit.alice", messages.SubmitRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		result := make(chan error)
+		go func() {
+			_, err := Call[messages.SubmitReply](within(t), b, "submit.alice", messages.SubmitRequest{})
+			result <- err
+		}()
+		serve(t, connect(t, "$auctioneer"), one("submit.*", answer))
+		if err := receive(t, result, 1)[0]; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWatchEndsClean(t *testing.T) {
+	var w watch
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	var ends []func()
+	for range 3 {
+		_, end := w.begin(ctx, "a.b")
+		ends = append(ends, end)
+	}
+	for _, end := range ends {
+		end()
+	}
+	if len(w.waiting) != 0 {
+		t.Errorf("%d subjects are still watched", len(w.waiting))
+	}
+}

@@ -1,0 +1,109 @@
+package bus
+
+import (
+	"crypto/tls"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Config says how to reach NATS, and as whom.
+type Config struct {
+	// URL is one server or several, separated by commas; not used with InProcess.
+	URL string
+	// Name is the account that the credentials are for. Replies come to
+	// inboxes under "_INBOX_<name>.", to which alone it needs to listen.
+	Name messages.Name
+	// CredsFile is a NATS credentials file; or else JWT and Seed are its two
+	// parts. Without either the connection is anonymous.
+	CredsFile string
+	JWT, Seed string
+	// InProcess connects within this process, as nats-server's *Server allows.
+	InProcess interface{ InProcessConn() (net.Conn, error) }
+	TLS       *tls.Config
+	// Retry makes Connect succeed while no server answers yet, and keep trying.
+	Retry bool
+	// StreamReplicas is how many servers keep a stream that is created: 1 by
+	// default, at most 5.
+	StreamReplicas int
+	Log            *zap.Logger           // nil: no log
+	Metrics        prometheus.Registerer // nil: no metrics
+}
+
+// Validate reports what is missing or contradictory.
+func (c *Config) Validate() error {
+	switch {
+	case !messages.ValidName(strings.TrimPrefix(c.Name, "$")):
+		return messages.Errorf(messages.Invalid, "bus: name %q: must be an account, or \"$\" and an actor", clip(c.Name))
+	case c.URL == "" && c.InProcess == nil:
+		return messages.Errorf(messages.Invalid, "bus: give the URL of a NATS server, like nats://127.0.0.1:4222")
+	case c.CredsFile != "" && c.JWT != "":
+		return messages.Errorf(messages.Invalid, "bus: give a credentials file or a JWT, not both")
+	case (c.JWT == "") != (c.Seed == ""):
+		return messages.Errorf(messages.Invalid, "bus: a JWT and its seed go together")
+	case c.StreamReplicas < 0 || c.StreamReplicas > 5:
+		return messages.Errorf(messages.Invalid, "bus: stream replicas %d: must be 1 to 5", c.StreamReplicas)
+	}
+	if c.CredsFile != "" {
+		if _, err := os.Stat(c.CredsFile); err != nil {
+			return messages.Errorf(messages.Invalid, "bus: credentials: %v", err)
+		}
+	}
+	return nil
+}
+
+// InboxPrefix is where the replies to an account's requests go: NATS
+// permissions let it listen to what is under its prefix, and no other's.
+func InboxPrefix(name messages.Name) string { return "_INBOX_" + name }
+
+// The times of a connection. A link that was cut unseen is given up after
+// pingInterval·maxPings; a server is tried again after reconnectWait and a
+// random part of reconnectJitter, so that not everybody comes back at once.
+const (
+	connectTimeout  = 5 * time.Second
+	pingInterval    = 5 * time.Second
+	maxPings        = 2
+	reconnectWait   = 100 * time.Millisecond
+	reconnectJitter = 900 * time.Millisecond
+)
+
+func (b *natsBus) options(c *Config) []nats.Option {
+	options := []nats.Option{
+		nats.Name(c.Name),
+		nats.CustomInboxPrefix(InboxPrefix(c.Name)),
+		nats.Timeout(connectTimeout),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(maxPings),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
+		nats.ReconnectBufSize(-1), // a message kept for later is a message sent too late
+		nats.IgnoreAuthErrorAbort(),
+		nats.RetryOnFailedConnect(c.Retry),
+		nats.DrainTimeout(stopTimeout),
+		nats.ErrorHandler(b.onError),
+		nats.DisconnectErrHandler(b.onDisconnect),
+		nats.ReconnectHandler(b.onReconnect),
+		nats.ClosedHandler(func(*nats.Conn) { close(b.ended) }),
+	}
+	if c.CredsFile != "" {
+		options = append(options, nats.UserCredentials(c.CredsFile))
+	}
+	if c.JWT != "" {
+		options = append(options, nats.UserJWTAndSeed(c.JWT, c.Seed))
+	}
+	if c.InProcess != nil {
+		options = append(options, nats.InProcessServer(c.InProcess))
+	}
+	if c.TLS != nil {
+		options = append(options, nats.Secure(c.TLS))
+	}
+	return options
+}

@@ -1,0 +1,69 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"regexp"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func errClosed() error {
+	return messages.Errorf(messages.Unavailable, "the connection to the bus is closed")
+}
+
+func nobody(subject string) error {
+	return messages.Errorf(messages.Unavailable, "nobody serves %s; is the actor running, and are the site and verb right?", clip(subject))
+}
+
+func noAnswer(ctx context.Context, subject string) error {
+	why := "in time"
+	if errors.Is(ctx.Err(), context.Canceled) {
+		why = "before the request was given up"
+	}
+	return messages.Errorf(messages.Unavailable, "no answer on %s came %s; the request may have been carried out, ask again with the same key", clip(subject), why)
+}
+
+func deniedSend(subject string) error {
+	return messages.Errorf(messages.PermissionDenied,
+		"these credentials may not send to %s; the last token must be the account they were issued for", clip(subject))
+}
+
+func deniedListen(subject string) error {
+	return messages.Errorf(messages.PermissionDenied, "these credentials may not listen to %s", clip(subject))
+}
+
+var streamName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+
+func checkStream(name string, subjects []string) error {
+	if !streamName.MatchString(name) || len(subjects) == 0 {
+		return messages.Errorf(messages.Invalid, "stream %q: needs a name of letters, digits, '-' and '_', and subjects", clip(name))
+	}
+	for _, subject := range subjects {
+		if err := checkPattern(subject); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopAll stops subscriptions, all at once since each may have to wait.
+func stopAll(open map[Subscription]struct{}) error {
+	results := make(chan error, len(open))
+	for s := range open {
+		go func() { results <- s.Stop() }()
+	}
+	var errs []error
+	for range len(open) {
+		errs = append(errs, <-results)
+	}
+	return errors.Join(errs...)
+}
+
+// awaitStop waits for a subscription's handler to return.
+func awaitStop(done <-chan struct{}) error {
+	if !waitFor(done) {
+		return messages.Errorf(messages.Unavailable, "a handler still runs %v after it was to stop", stopTimeout)
+	}
+	return nil
+}

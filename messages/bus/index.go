@@ -1,0 +1,74 @@
+package bus
+
+import (
+	"slices"
+	"strings"
+)
+
+// index finds the listeners of a subject among many patterns, in time that
+// grows with the subject's tokens and the listeners found. It is a tree with a
+// level for each token.
+type index[T comparable] struct {
+	next map[string]*index[T]
+	ends []T // of patterns that end here
+	rest []T // of patterns that end in ">" from here
+}
+
+// add enters a listener.
+func (x *index[T]) add(pattern string, listener T) {
+	token, after, more := strings.Cut(pattern, ".")
+	if token == ">" {
+		x.rest = append(x.rest, listener)
+		return
+	}
+	if x.next == nil {
+		x.next = make(map[string]*index[T])
+	}
+	n := x.next[token]
+	if n == nil {
+		n = new(index[T])
+		x.next[token] = n
+	}
+	if more {
+		n.add(after, listener)
+	} else {
+		n.ends = append(n.ends, listener)
+	}
+}
+
+// remove takes out a listener that was entered under the pattern.
+func (x *index[T]) remove(pattern string, listener T) {
+	token, after, more := strings.Cut(pattern, ".")
+	same := func(other T) bool { return other == listener }
+	if token == ">" {
+		x.rest = slices.DeleteFunc(x.rest, same)
+		return
+	}
+	n := x.next[token]
+	switch {
+	case n == nil:
+		return
+	case more:
+		n.remove(after, listener)
+	default:
+		n.ends = slices.DeleteFunc(n.ends, same)
+	}
+	if len(n.next)+len(n.ends)+len(n.rest) == 0 {
+		delete(x.next, token)
+	}
+}
+
+// find appends the listeners of a subject, always in the same order.
+func (x *index[T]) find(subject string, found []T) []T {
+	token, after, more := strings.Cut(subject, ".")
+	for _, n := range []*index[T]{x.next[token], x.next["*"]} {
+		switch {
+		case n == nil:
+		case more:
+			found = n.find(after, found)
+		default:
+			found = append(found, n.ends...)
+		}
+	}
+	return append(found, x.rest...)
+}

@@ -1,0 +1,257 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Network is a bus inside the process. Messages from one connection reach each
+// subscriber in the order they were sent; requests to a subject that several
+// services listen to go to them in turn.
+type Network struct {
+	mu       sync.RWMutex
+	subs     index[*memorySub]
+	services index[*memoryEndpoint]
+	streams  map[string]*memoryStream
+	turn     atomic.Uint64
+	permit   func(Access) bool
+	log      *zap.Logger
+}
+
+// Access is something that a connection wants to do.
+type Access struct {
+	Name    messages.Name // of the connection
+	Listen  bool          // subscribe or serve; else publish or request
+	Subject string
+}
+
+// NewMemory returns a network without connections, on which everything is
+// permitted.
+func NewMemory() *Network {
+	return &Network{streams: make(map[string]*memoryStream), log: zap.NewNop()}
+}
+
+// Permit has every access from now on decided by allow, which is called
+// concurrently. Publications that are not allowed vanish, as they do on NATS.
+func (n *Network) Permit(allow func(Access) bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.permit = allow
+}
+
+// Connect returns a connection under a name.
+func (n *Network) Connect(name messages.Name) Bus {
+	return &memoryBus{network: n, name: name, open: make(map[Subscription]struct{})}
+}
+
+// memoryBus is a connection to a Network.
+type memoryBus struct {
+	network *Network
+	name    messages.Name
+
+	mu     sync.Mutex
+	open   map[Subscription]struct{}
+	closed bool
+}
+
+func (b *memoryBus) allowed(listen bool, subject string) error {
+	b.mu.Lock()
+	closed := b.closed
+	b.mu.Unlock()
+	if closed {
+		return errClosed()
+	}
+	b.network.mu.RLock()
+	permit := b.network.permit
+	b.network.mu.RUnlock()
+	if permit == nil || permit(Access{Name: b.name, Listen: listen, Subject: subject}) {
+		return nil
+	}
+	if listen {
+		return deniedListen(subject)
+	}
+	return deniedSend(subject)
+}
+
+// Publish implements [Bus].
+func (b *memoryBus) Publish(subject string, payload []byte) error {
+	if err := checkSubject(subject); err != nil {
+		return err
+	}
+	err := b.allowed(false, subject)
+	if messages.KindOf(err) == messages.PermissionDenied {
+		return nil
+	}
+	if err == nil {
+		b.network.publish(subject, "", bytes.Clone(payload))
+	}
+	return err
+}
+
+// publish hands a message to every stream and subscriber of its subject, and
+// reports how many subscribers there were.
+func (n *Network) publish(subject, id string, payload []byte) int {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	for _, s := range n.streams {
+		s.keep(subject, id, payload)
+	}
+	listeners := n.subs.find(subject, nil)
+	for _, s := range listeners {
+		s.push(subject, payload)
+	}
+	return len(listeners)
+}
+
+// Subscribe implements [Bus].
+func (b *memoryBus) Subscribe(pattern string, handle func(string, []byte)) (Subscription, error) {
+	if err := checkPattern(pattern); err != nil {
+		return nil, err
+	}
+	if err := b.allowed(true, pattern); err != nil {
+		return nil, err
+	}
+	s := newMemorySub(b, pattern, handle)
+	n := b.network
+	n.mu.Lock()
+	n.subs.add(pattern, s)
+	n.mu.Unlock()
+	go s.deliver()
+	return b.register(s)
+}
+
+// Request implements [Bus].
+func (b *memoryBus) Request(ctx context.Context, subject string, payload []byte) ([]byte, error) {
+	if err := checkSubject(subject); err != nil {
+		return nil, err
+	}
+	if err := b.allowed(false, subject); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, noAnswer(ctx, subject)
+	}
+	payload = bytes.Clone(payload)
+	answers := make(chan memoryReply, 1)
+	served := b.network.request(Request{Subject: subject, Caller: messages.Caller(subject), Payload: payload,
+		Format: messages.Detect(payload, "")}, func(data []byte, err *messages.Error) {
+		answers <- memoryReply{bytes.Clone(data), err}
+	})
+	if listeners := b.network.publish(subject, "", payload); !served && listeners == 0 {
+		return nil, nobody(subject)
+	}
+	select {
+	case r := <-answers:
+		if r.err != nil {
+			return nil, r.err
+		}
+		return r.data, nil
+	case <-ctx.Done():
+		return nil, noAnswer(ctx, subject)
+	}
+}
+
+type memoryReply struct {
+	data []byte
+	err  *messages.Error
+}
+
+// request hands a request to the next of the services that listen to its
+// subject, and reports whether there was one.
+func (n *Network) request(r Request, respond func([]byte, *messages.Error)) bool {
+	n.mu.RLock()
+	listeners := n.services.find(r.Subject, nil)
+	n.mu.RUnlock()
+	if len(listeners) == 0 {
+		return false
+	}
+	e := listeners[n.turn.Add(1)%uint64(len(listeners))]
+	e.server.handle(&e.Endpoint, &e.tally, r, respond)
+	return true
+}
+
+// Serve implements [Bus].
+func (b *memoryBus) Serve(s Service) (Subscription, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	for _, e := range s.Endpoints {
+		if err := b.allowed(true, e.Subject); err != nil {
+			return nil, err
+		}
+	}
+	service := &memoryService{bus: b, server: newServer(s, b.network.log)}
+	for _, e := range s.Endpoints {
+		service.endpoints = append(service.endpoints, &memoryEndpoint{Endpoint: e, server: service.server})
+	}
+	n := b.network
+	n.mu.Lock()
+	for _, e := range service.endpoints {
+		n.services.add(e.Subject, e)
+	}
+	n.mu.Unlock()
+	return b.register(service)
+}
+
+// register keeps a subscription to be stopped by Close; on a connection that
+// was closed meanwhile it is stopped at once.
+func (b *memoryBus) register(s Subscription) (Subscription, error) {
+	b.mu.Lock()
+	closed := b.closed
+	if !closed {
+		b.open[s] = struct{}{}
+	}
+	b.mu.Unlock()
+	if closed {
+		return nil, errors.Join(errClosed(), s.Stop())
+	}
+	return s, nil
+}
+
+func (b *memoryBus) forget(s Subscription) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.open, s)
+}
+
+// Close implements [Bus].
+func (b *memoryBus) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	open := b.open
+	b.open = nil
+	b.mu.Unlock()
+	return stopAll(open)
+}
+
+// memoryService is a service on a Network.
+type memoryService struct {
+	bus       *memoryBus
+	endpoints []*memoryEndpoint
+	server    *server
+}
+
+type memoryEndpoint struct {
+	Endpoint
+	tally  tally
+	server *server
+}
+
+// Stop implements [Subscription].
+func (s *memoryService) Stop() error {
+	n := s.bus.network
+	n.mu.Lock()
+	for _, e := range s.endpoints {
+		n.services.remove(e.Subject, e)
+	}
+	n.mu.Unlock()
+	s.bus.forget(s)
+	return s.server.stop()
+}

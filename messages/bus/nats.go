@@ -1,0 +1,260 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// settleTimeout bounds how long Subscribe and Serve wait for the server to
+// confirm that it listens.
+const settleTimeout = 2 * time.Second
+
+// natsBus is a connection to NATS.
+type natsBus struct {
+	conn     *nats.Conn
+	js       jetstream.JetStream
+	replicas int
+	log      *zap.Logger
+	metrics  *metrics
+	watch    watch
+	ended    chan struct{} // closed once the connection is
+
+	mu     sync.Mutex
+	open   map[Subscription]struct{}
+	closed bool
+}
+
+// Connect returns a bus over NATS. A connection that breaks is restored in the
+// background for as long as it takes; meanwhile sending is Unavailable.
+func Connect(c Config) (Bus, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	b := &natsBus{log: c.Log, replicas: max(1, c.StreamReplicas), ended: make(chan struct{}), open: make(map[Subscription]struct{})}
+	if b.log == nil {
+		b.log = zap.NewNop()
+	}
+	var err error
+	if b.metrics, err = newMetrics(c.Metrics); err != nil {
+		return nil, err
+	}
+	if b.conn, err = nats.Connect(c.URL, b.options(&c)...); err != nil {
+		return nil, connectError(c.URL, err)
+	}
+	if b.js, err = jetstream.New(b.conn); err != nil {
+		b.conn.Close()
+		return nil, messages.Errorf(messages.Internal, "bus: %v", err)
+	}
+	return b, nil
+}
+
+func connectError(url string, err error) error {
+	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) {
+		return messages.Errorf(messages.PermissionDenied, "bus: NATS at %s refuses these credentials: %v", clip(url), err)
+	}
+	return messages.Errorf(messages.Unavailable, "bus: cannot connect to NATS at %s: %v", clip(url), err)
+}
+
+func (b *natsBus) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
+	subject := ""
+	if sub != nil {
+		subject = sub.Subject
+	}
+	if errors.Is(err, nats.ErrPermissionViolation) {
+		b.metrics.denied.Inc()
+		b.watch.denied(err)
+	} else if errors.Is(err, nats.ErrSlowConsumer) {
+		b.metrics.slow.Inc()
+	} else {
+		b.metrics.errors.Inc()
+	}
+	b.log.Warn("bus error", zap.String("subject", subject), zap.Error(err))
+}
+
+func (b *natsBus) onDisconnect(_ *nats.Conn, err error) {
+	if err != nil {
+		b.log.Warn("bus connection lost", zap.Error(err))
+	}
+}
+
+func (b *natsBus) onReconnect(conn *nats.Conn) {
+	b.metrics.reconnects.Inc()
+	b.log.Info("bus connection restored", zap.String("server", conn.ConnectedUrlRedacted()))
+}
+
+// Publish implements [Bus].
+func (b *natsBus) Publish(subject string, payload []byte) error {
+	if err := checkSubject(subject); err != nil {
+		return err
+	}
+	return sendError(subject, b.conn.Publish(subject, payload))
+}
+
+// sendError explains why a message could not be handed to the connection.
+func sendError(subject string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, nats.ErrMaxPayload):
+		return messages.Errorf(messages.TooLarge, "message to %s is larger than the NATS server accepts; ask for less or raise its max_payload", clip(subject))
+	case errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrConnectionDraining):
+		return errClosed()
+	}
+	return messages.Errorf(messages.Unavailable, "cannot send to %s: %v", clip(subject), err)
+}
+
+// Request implements [Bus].
+func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) ([]byte, error) {
+	if err := checkSubject(subject); err != nil {
+		return nil, err
+	}
+	ctx, unwatch := b.watch.begin(ctx, subject)
+	defer unwatch()
+	m, err := b.conn.RequestWithContext(ctx, subject, payload)
+	if err != nil {
+		return nil, requestError(ctx, subject, err)
+	}
+	return readReply(m)
+}
+
+func requestError(ctx context.Context, subject string, err error) error {
+	var denial *messages.Error
+	switch {
+	case errors.As(context.Cause(ctx), &denial):
+		return denial
+	case errors.Is(err, nats.ErrNoResponders):
+		return nobody(subject)
+	case ctx.Err() != nil:
+		return noAnswer(ctx, subject)
+	}
+	return sendError(subject, err)
+}
+
+// Subscribe implements [Bus].
+func (b *natsBus) Subscribe(pattern string, handle func(string, []byte)) (Subscription, error) {
+	if err := checkPattern(pattern); err != nil {
+		return nil, err
+	}
+	sub, err := b.conn.Subscribe(pattern, func(m *nats.Msg) { handle(m.Subject, m.Data) })
+	if err != nil {
+		return nil, sendError(pattern, err)
+	}
+	s := &natsSub{bus: b, sub: sub, done: make(chan struct{})}
+	sub.SetClosedHandler(func(string) { close(s.done) })
+	if err := sub.SetPendingLimits(maxPending, maxPendingBytes); err != nil {
+		return nil, errors.Join(sendError(pattern, err), s.Stop())
+	}
+	if err := b.settle(pattern); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return b.register(s)
+}
+
+// maxPendingBytes bounds, with maxPending, what may wait for a subscriber.
+const maxPendingBytes = 64 << 20
+
+// settle waits until the server has seen a subscription, so that what is
+// published elsewhere afterwards reaches it, and a refusal is known. Without a
+// connection it returns: the subscription is made when there is one.
+func (b *natsBus) settle(pattern string) error {
+	if !b.conn.IsConnected() {
+		return nil
+	}
+	if err := b.conn.FlushTimeout(settleTimeout); err != nil {
+		return nil
+	}
+	if err := b.conn.LastError(); errors.Is(err, nats.ErrPermissionViolation) && deniedSubject(err) == pattern {
+		return deniedListen(pattern)
+	}
+	return nil
+}
+
+type natsSub struct {
+	bus  *natsBus
+	sub  *nats.Subscription
+	done chan struct{}
+}
+
+// Stop implements [Subscription].
+func (s *natsSub) Stop() error {
+	s.bus.forget(s)
+	if err := s.sub.Unsubscribe(); err != nil {
+		if !errors.Is(err, nats.ErrBadSubscription) && !errors.Is(err, nats.ErrConnectionClosed) {
+			return sendError(s.sub.Subject, err)
+		}
+	}
+	return awaitStop(s.done)
+}
+
+func (b *natsBus) register(s Subscription) (Subscription, error) {
+	b.mu.Lock()
+	closed := b.closed
+	if !closed {
+		b.open[s] = struct{}{}
+	}
+	b.mu.Unlock()
+	if closed {
+		return nil, errors.Join(errClosed(), s.Stop())
+	}
+	return s, nil
+}
+
+func (b *natsBus) forget(s Subscription) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.open, s)
+}
+
+// Close implements [Bus].
+func (b *natsBus) Close() error {
+	b.mu.Lock()
+	again := b.closed
+	b.closed = true
+	open := b.open
+	b.open = nil
+	b.mu.Unlock()
+	if again {
+		return nil
+	}
+	err := stopAll(open)
+	if drain := b.conn.Drain(); drain != nil {
+		b.conn.Close() // not connected: nothing is left to send
+	}
+	if !waitFor(b.ended) {
+		b.conn.Close()
+	}
+	return err
+}
+
+// readReply returns the payload of a reply, or the error it carries.
+func readReply(m *nats.Msg) ([]byte, error) {
+	code := m.Header.Get(errorCodeHeader)
+	if code == "" {
+		return m.Data, nil
+	}
+	e := new(messages.Error)
+	if messages.Unmarshal(m.Data, messages.Detect(m.Data, m.Header.Get(contentType)), e) == nil && e.Message != "" {
+		return nil, e
+	}
+	_ = e.Kind.UnmarshalText([]byte(code)) // an unknown name is Internal
+	return nil, &messages.Error{Kind: e.Kind, Message: m.Header.Get(errorHeader)}
+}
+
+// headerText makes text fit a header line.
+func headerText(s string) string {
+	return clip(strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, s))
+}

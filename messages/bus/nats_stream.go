@@ -1,0 +1,126 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// dedupeWindow is how long a stream remembers the ids of its messages, and
+// maxStreamBytes what it may take on disk before the oldest messages go.
+const (
+	dedupeWindow   = 2 * time.Minute
+	maxStreamBytes = 256 << 20
+)
+
+// A reader asks for messages for pullExpiry at a time. After two missing
+// heartbeats it takes its consumer for lost, as it is when a server restarts,
+// and makes another.
+const (
+	pullExpiry    = 10 * time.Second
+	pullHeartbeat = time.Second
+)
+
+// natsStream is a stream kept by JetStream in files.
+type natsStream struct {
+	bus    *natsBus
+	stream jetstream.Stream
+}
+
+// Stream implements [Bus].
+func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (Stream, error) {
+	if err := checkStream(name, subjects); err != nil {
+		return nil, err
+	}
+	ctx, unwatch := b.watch.begin(ctx, "$JS.API")
+	defer unwatch()
+	stream, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: name, Subjects: subjects, Storage: jetstream.FileStorage, Replicas: b.replicas,
+		Duplicates: dedupeWindow, MaxBytes: maxStreamBytes, Discard: jetstream.DiscardOld,
+	})
+	if err != nil {
+		return nil, streamError(ctx, name, err)
+	}
+	return &natsStream{bus: b, stream: stream}, nil
+}
+
+func streamError(ctx context.Context, name string, err error) error {
+	var denial *messages.Error
+	switch {
+	case errors.As(context.Cause(ctx), &denial):
+		return denial
+	case errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse):
+		return messages.Errorf(messages.Unavailable, "nothing keeps stream %s: is JetStream enabled, and the subject one of the stream's?", clip(name))
+	case ctx.Err() != nil:
+		return noAnswer(ctx, name)
+	case errors.Is(err, nats.ErrMaxPayload):
+		return sendError(name, err)
+	}
+	return messages.Errorf(messages.Unavailable, "stream %s: %v", clip(name), err)
+}
+
+// Append implements [Stream].
+func (s *natsStream) Append(ctx context.Context, subject, id string, payload []byte) error {
+	if err := checkSubject(subject); err != nil {
+		return err
+	}
+	ctx, unwatch := s.bus.watch.begin(ctx, subject)
+	defer unwatch()
+	var options []jetstream.PublishOpt
+	if id != "" {
+		options = append(options, jetstream.WithMsgID(id))
+	}
+	if _, err := s.bus.js.Publish(ctx, subject, payload, options...); err != nil {
+		return streamError(ctx, subject, err)
+	}
+	return nil
+}
+
+// Consume implements [Stream].
+func (s *natsStream) Consume(ctx context.Context, after uint64, handle func(uint64, string, []byte)) (Subscription, error) {
+	ctx, unwatch := s.bus.watch.begin(ctx, "$JS.API")
+	defer unwatch()
+	name := s.stream.CachedInfo().Config.Name
+	consumer, err := s.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+	})
+	if err != nil {
+		return nil, streamError(ctx, name, err)
+	}
+	last := after
+	reading, err := consumer.Consume(func(m jetstream.Msg) {
+		meta, err := m.Metadata()
+		if err != nil || meta.Sequence.Stream <= last {
+			return // no message of a stream, or one seen before the consumer was renewed
+		}
+		last = meta.Sequence.Stream
+		handle(last, m.Subject(), m.Data())
+	}, jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat), jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+		s.bus.metrics.errors.Inc()
+		s.bus.log.Warn("stream is read again from where it broke off", zap.String("stream", name), zap.Error(err))
+	}))
+	if err != nil {
+		return nil, streamError(ctx, name, err)
+	}
+	c := &natsConsumer{s.bus, reading}
+	return s.bus.register(c)
+}
+
+// natsConsumer is a reader of a stream.
+type natsConsumer struct {
+	bus     *natsBus
+	reading jetstream.ConsumeContext
+}
+
+// Stop implements [Subscription].
+func (c *natsConsumer) Stop() error {
+	c.bus.forget(c)
+	c.reading.Stop()
+	return awaitStop(c.reading.Closed())
+}

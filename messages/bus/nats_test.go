@@ -1,0 +1,374 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func plain(t *testing.T, s *natsserver.Server, name messages.Name) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(userURL(s, name), nats.CustomInboxPrefix(InboxPrefix(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func connected(t *testing.T, c Config) Bus {
+	t.Helper()
+	b, err := Connect(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeBus(t, b) })
+	return b
+}
+
+// Any NATS client can ask in JSON, and sees errors in the payload and in the
+// headers of the micro convention.
+func TestPlainClientAsksInJSON(t *testing.T) {
+	s := startServer(t, nil)
+	serve(t, natsGrid(s, false)(t, "$auctioneer"), one("submit.*", submitHandler(func(caller messages.Name, r messages.SubmitRequest) (messages.SubmitReply, error) {
+		return messages.SubmitReply{Job: 7, Payer: caller}, r.Validate()
+	})))
+	nc := plain(t, s, "alice")
+	good := `{"key":"k","spec":{"budget":1,"stages":[{"name":"a","command":["true"]}]}}`
+	m, err := nc.Request("submit.alice", []byte(good), patience)
+	if err != nil || string(m.Data) != `{"job":7,"market":"","payer":"alice","held":0,"tasks":0}` || m.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %+v, %v", m, err)
+	}
+	m, err = nc.Request("submit.alice", nil, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e messages.Error
+	if err := json.Unmarshal(m.Data, &e); err != nil || e.Kind != messages.Invalid || e.Op != "submit" {
+		t.Errorf("got %s, %v", m.Data, err)
+	}
+	if m.Header.Get("Nats-Service-Error-Code") != "Invalid" || !strings.Contains(m.Header.Get("Nats-Service-Error"), "key: is empty") {
+		t.Errorf("got %v", m.Header)
+	}
+	m, err = nc.RequestMsg(&nats.Msg{Subject: "submit.alice", Data: []byte("\x92\xa1k"), Header: nats.Header{"Content-Type": {"application/json"}}}, patience)
+	if err != nil || m.Header.Get("Nats-Service-Error-Code") != "Invalid" || m.Data[0] != '{' {
+		t.Errorf("got %+v, %v", m, err)
+	}
+}
+
+func TestDiscovery(t *testing.T) {
+	s := startServer(t, nil)
+	service := one("jobs.*", echo)
+	service.Name, service.Version, service.Description, service.Discoverable = "candor-auctioneer", "1.2.3", "queries", true
+	b := natsGrid(s, false)(t, "$auctioneer")
+	sub, err := b.Serve(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc := plain(t, s, "alice")
+	for range 3 {
+		if _, err := nc.Request("jobs.alice", nil, patience); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var info struct {
+		Name, Version string
+		Endpoints     []struct{ Name, Subject string }
+	}
+	ask(t, nc, "$SRV.INFO.candor-auctioneer", &info)
+	if info.Name != service.Name || info.Version != "1.2.3" || len(info.Endpoints) != 1 || info.Endpoints[0].Subject != "jobs.*" {
+		t.Errorf("got %+v", info)
+	}
+	var stats struct{ Endpoints []struct{ Data serviceStats } }
+	ask(t, nc, "$SRV.STATS.candor-auctioneer", &stats)
+	if d := stats.Endpoints[0].Data; d.Requests != 3 || d.Errors != 0 || d.ProcessingTime <= 0 {
+		t.Errorf("got %+v", d)
+	}
+	if err := sub.Stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Serve(Service{Name: "no good", Version: "1.0.0", Discoverable: true, Endpoints: service.Endpoints}); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("got %v", err)
+	}
+}
+
+func ask(t *testing.T, nc *nats.Conn, subject string, into any) {
+	t.Helper()
+	m, err := nc.Request(subject, nil, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(m.Data, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRepliesGoToTheAccountsOwnInbox(t *testing.T) {
+	s := startServer(t, nil)
+	replies := make(chan string, 1)
+	nc := plain(t, s, "bob")
+	if _, err := nc.Subscribe("v.*", func(m *nats.Msg) { replies <- m.Reply; m.Respond(nil) }); err != nil {
+		t.Fatal(err)
+	}
+	nc.Flush()
+	if _, err := natsGrid(s, false)(t, "$auctioneer").Request(within(t), "v.x", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, replies, 1)[0]; !strings.HasPrefix(got, "_INBOX_$auctioneer.") {
+		t.Errorf("replies go to %s", got)
+	}
+	_, err := natsGrid(s, false)(t, "eve").Subscribe("_INBOX_alice.>", func(string, []byte) {})
+	wantKind(t, err, messages.PermissionDenied)
+}
+
+func TestTooLargeForTheServer(t *testing.T) {
+	s := startServer(t, func(o *natsserver.Options) { o.MaxPayload = 1 << 16 })
+	connect := natsGrid(s, false)
+	serve(t, connect(t, "$auctioneer"), one("v.*", func(context.Context, Request) ([]byte, error) { return make([]byte, 1<<17), nil }))
+	b := connect(t, "alice")
+	_, err := b.Request(within(t), "v.alice", nil)
+	wantKind(t, err, messages.TooLarge)
+	_, err = b.Request(within(t), "v.alice", make([]byte, 1<<17))
+	wantKind(t, err, messages.TooLarge)
+	wantKind(t, b.Publish("v.alice", make([]byte, 1<<17)), messages.TooLarge)
+}
+
+func TestConnectionOutlivesTheServer(t *testing.T) {
+	port, keep := 0, t.TempDir()
+	restart := func() *natsserver.Server {
+		return startServer(t, func(o *natsserver.Options) {
+			o.StoreDir = keep
+			if port != 0 {
+				o.Port = port
+			}
+		})
+	}
+	s := restart()
+	port = s.Addr().(*net.TCPAddr).Port
+	connect := natsGrid(s, false)
+	b, other := connect(t, "$auctioneer"), connect(t, "alice")
+	serve(t, b, one("v.*", Handle("v", func(context.Context, messages.Name, messages.Empty) (r messages.Empty, err error) { return })))
+	got, seen := make(chan string, 100), make(chan uint64, 100)
+	if _, err := b.Subscribe("a.b", func(_ string, p []byte) { got <- string(p) }); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := b.Stream(within(t), "S", []string{"s.x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Consume(within(t), 0, func(seq uint64, _ string, _ []byte) { seen <- seq }); err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Append(within(t), "s.x", "1", nil); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, seen, 1)
+
+	s.Shutdown()
+	s.WaitForShutdown()
+	_, err = other.Request(within(t), "v.alice", nil)
+	wantKind(t, err, messages.Unavailable)
+	restart()
+	if _, err := Call[messages.Empty](within(t), other, "v.alice", messages.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Publish("a.b", []byte("back")); err != nil || receive(t, got, 1)[0] != "back" {
+		t.Errorf("the subscription is lost: %v", err)
+	}
+	eventually(t, func() bool { return stream.Append(within(t), "s.x", "2", nil) == nil })
+	if seq := receive(t, seen, 1)[0]; seq != 2 {
+		t.Errorf("the stream goes on at %d", seq)
+	}
+}
+
+func TestConnectFailures(t *testing.T) {
+	s := startServer(t, nil)
+	wrong := strings.Replace(userURL(s, "alice"), "pw", "no", 1)
+	_, err := Connect(Config{URL: wrong, Name: "alice"})
+	wantKind(t, err, messages.PermissionDenied)
+	gone := userURL(s, "alice")
+	s.Shutdown()
+	s.WaitForShutdown()
+	_, err = Connect(Config{URL: gone, Name: "alice"})
+	wantKind(t, err, messages.Unavailable)
+	b, err := Connect(Config{URL: gone, Name: "alice", Retry: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Request(within(t), "v.alice", nil)
+	wantKind(t, err, messages.Unavailable)
+	wantKind(t, b.Publish("v.alice", nil), messages.Unavailable)
+	closeBus(t, b)
+}
+
+func TestConfigValidate(t *testing.T) {
+	good := Config{URL: "nats://127.0.0.1:4222", Name: "$auctioneer"}
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for say, change := range map[string]func(*Config){
+		"name":        func(c *Config) { c.Name = "A.b" },
+		"URL":         func(c *Config) { c.URL = "" },
+		"not both":    func(c *Config) { c.CredsFile, c.JWT, c.Seed = "x", "y", "z" },
+		"go together": func(c *Config) { c.JWT = "y" },
+		"replicas":    func(c *Config) { c.StreamReplicas = 6 },
+		"credentials": func(c *Config) { c.CredsFile = filepath.Join(t.TempDir(), "none") },
+	} {
+		c := good
+		change(&c)
+		if _, err := Connect(c); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), say) {
+			t.Errorf("%s: %v", say, err)
+		}
+	}
+}
+
+func TestMetricsCountWhatGoesWrong(t *testing.T) {
+	s := startServer(t, nil)
+	registry := prometheus.NewRegistry()
+	b := connected(t, Config{URL: userURL(s, "eve"), Name: "eve", Metrics: registry})
+	other := connected(t, Config{URL: userURL(s, "alice"), Name: "alice", Metrics: registry})
+	_, err := b.Request(within(t), "secret.x", nil)
+	wantKind(t, err, messages.PermissionDenied)
+	m := b.(*natsBus).metrics
+	if n := counted(t, m.denied); n != 1 {
+		t.Errorf("%v denied", n)
+	}
+	if other.(*natsBus).metrics.denied != m.denied {
+		t.Error("connections of one registry count apart")
+	}
+}
+
+func counted(t *testing.T, c prometheus.Counter) float64 {
+	t.Helper()
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetCounter().GetValue()
+}
+
+// A subscriber that does not keep up loses messages, is counted, and goes on.
+func TestSlowSubscriber(t *testing.T) {
+	s := startServer(t, nil)
+	b := natsGrid(s, false)(t, "alice")
+	entered, leave, last := make(chan bool), make(chan bool), make(chan bool, 1)
+	first := true
+	if _, err := b.Subscribe("a.b", func(_ string, p []byte) {
+		if first {
+			first = false
+			entered <- true
+			<-leave
+		}
+		if string(p) == "last" {
+			select {
+			case last <- true:
+			default:
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	sender := natsGrid(s, false)(t, "bob")
+	sender.Publish("a.b", nil)
+	receive(t, entered, 1)
+	for range maxPending + 1000 {
+		if err := sender.Publish("a.b", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, func() bool { return counted(t, b.(*natsBus).metrics.slow) > 0 })
+	leave <- true
+	eventually(t, func() bool {
+		sender.Publish("a.b", []byte("last"))
+		select {
+		case <-last:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// eventually polls for what nothing reports.
+func eventually(t *testing.T, happened func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	timeout := time.After(patience)
+	for !happened() {
+		select {
+		case <-tick.C:
+		case <-timeout:
+			t.Fatal("it does not happen")
+		}
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	operator, _ := nkeys.CreateOperator()
+	account, _ := nkeys.CreateAccount()
+	operatorKey, _ := operator.PublicKey()
+	accountKey, _ := account.PublicKey()
+	operatorClaims := jwt.NewOperatorClaims(operatorKey)
+	if _, err := operatorClaims.Encode(operator); err != nil {
+		t.Fatal(err)
+	}
+	accountJWT, err := jwt.NewAccountClaims(accountKey).Encode(operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolver := &natsserver.MemAccResolver{}
+	if err := resolver.Store(accountKey, accountJWT); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, func(o *natsserver.Options) {
+		o.Users, o.JetStream = nil, false
+		o.TrustedOperators, o.AccountResolver = []*jwt.OperatorClaims{operatorClaims}, resolver
+	})
+
+	user, _ := nkeys.CreateUser()
+	userKey, _ := user.PublicKey()
+	seed, _ := user.Seed()
+	claims := jwt.NewUserClaims(userKey)
+	claims.Name = "alice"
+	claims.Sub.Allow.Add(InboxPrefix("alice") + ".>")
+	claims.Pub.Allow.Add("v.alice")
+	token, err := claims.Encode(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := jwt.FormatUserConfig(token, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "alice.creds")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []Config{{JWT: token, Seed: string(seed)}, {CredsFile: path}} {
+		c.URL, c.Name = s.ClientURL(), "alice"
+		b := connected(t, c)
+		_, err := b.Request(within(t), "v.alice", nil)
+		wantKind(t, err, messages.Unavailable) // allowed; nobody serves it
+		_, err = b.Request(within(t), "v.bob", nil)
+		wantKind(t, err, messages.PermissionDenied)
+		_, err = b.Stream(within(t), "S", []string{"s.x"})
+		wantKind(t, err, messages.PermissionDenied)
+	}
+	_, err = Connect(Config{URL: s.ClientURL(), Name: "alice"})
+	wantKind(t, err, messages.PermissionDenied)
+}

@@ -1,0 +1,119 @@
+package bus
+
+import (
+	"context"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// defaultConcurrency is how many handlers of a service run at once, and
+// queuePerWorker how many requests may wait for each of them. Beyond that a
+// request is answered Exhausted at once.
+const (
+	defaultConcurrency = 64
+	queuePerWorker     = 64
+)
+
+// Validate reports what a service lacks.
+func (s *Service) Validate() error {
+	if s.Name == "" || len(s.Endpoints) == 0 {
+		return messages.Errorf(messages.Invalid, "service %q: needs a name and endpoints", s.Name)
+	}
+	if s.Concurrency < 0 {
+		return messages.Errorf(messages.Invalid, "service %s: concurrency %d must not be negative", s.Name, s.Concurrency)
+	}
+	for _, e := range s.Endpoints {
+		if e.Name == "" || e.Handle == nil {
+			return messages.Errorf(messages.Invalid, "service %s: endpoint %q needs a name and a handler", s.Name, e.Name)
+		}
+		if err := checkPattern(e.Subject); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// server runs the handlers of one service, over either bus.
+type server struct {
+	pool   *pool
+	log    *zap.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func newServer(s Service, log *zap.Logger) *server {
+	limit := s.Concurrency
+	if limit == 0 {
+		limit = defaultConcurrency
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &server{pool: newPool(limit, limit*queuePerWorker), log: log, ctx: ctx, cancel: cancel}
+}
+
+// tally counts what an endpoint did.
+type tally struct {
+	requests, errors, nanoseconds atomic.Int64
+}
+
+// handle answers a request, later and from another goroutine unless it has to
+// be refused. It does not block.
+func (s *server) handle(e *Endpoint, t *tally, r Request, respond func([]byte, *messages.Error)) {
+	arrived := time.Now()
+	refuse := func(kind messages.Kind, why string) {
+		t.errors.Add(1)
+		respond(nil, &messages.Error{Kind: kind, Op: e.Name, Message: why})
+	}
+	fate := s.pool.submit(func() {
+		ctx, cancel := context.WithDeadline(s.ctx, arrived.Add(RequestTimeout))
+		defer cancel()
+		if ctx.Err() != nil {
+			refuse(messages.Unavailable, "the request waited too long to be handled; it was not carried out, ask again")
+			return
+		}
+		data, err := s.run(ctx, e, r)
+		t.requests.Add(1)
+		t.nanoseconds.Add(int64(time.Since(arrived)))
+		if err != nil {
+			t.errors.Add(1)
+		}
+		respond(data, err)
+	})
+	switch fate {
+	case full:
+		refuse(messages.Exhausted, "too many requests are waiting here; ask again in a moment")
+	case stopped:
+		refuse(messages.Unavailable, "this replica is stopping; ask again")
+	}
+}
+
+// run calls the handler. One that panics has met a defect: that request gets
+// an error, and the others go on.
+func (s *server) run(ctx context.Context, e *Endpoint, r Request) (data []byte, refusal *messages.Error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.log.Error("handler panicked", zap.String("endpoint", e.Name), zap.String("subject", r.Subject),
+				zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
+			refusal = &messages.Error{Kind: messages.Internal, Op: e.Name, Message: "a defect kept this request from being answered; the log says more"}
+		}
+	}()
+	data, err := e.Handle(ctx, r)
+	if err != nil {
+		return nil, messages.AsError(e.Name, err)
+	}
+	return data, nil
+}
+
+// stop refuses further requests and waits for those that were accepted.
+func (s *server) stop() error {
+	ended := s.pool.close()
+	s.cancel()
+	if !ended {
+		return messages.Errorf(messages.Unavailable, "handlers still run %v after they were to stop", stopTimeout)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package bus
+
+import (
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// maxSubject bounds a subject's length in bytes.
+const maxSubject = 1024
+
+// checkSubject refuses what no message can be sent to.
+func checkSubject(subject string) error {
+	if strings.ContainsAny(subject, "*>") {
+		return messages.Errorf(messages.Invalid, "subject %q: \"*\" and \">\" are for those who listen", clip(subject))
+	}
+	return checkPattern(subject)
+}
+
+// checkPattern refuses what nobody can listen to.
+func checkPattern(pattern string) error {
+	if len(pattern) > maxSubject || strings.ContainsFunc(pattern, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return messages.Errorf(messages.Invalid, "subject %q: must be tokens of printable characters, at most %d bytes", clip(pattern), maxSubject)
+	}
+	tokens := strings.Split(pattern, ".")
+	for i, token := range tokens {
+		last := i == len(tokens)-1
+		if token == "" || token == ">" && !last || len(token) > 1 && strings.ContainsAny(token, "*>") {
+			return messages.Errorf(messages.Invalid, "subject %q: tokens must not be empty, \"*\" stands alone, \">\" is the last", clip(pattern))
+		}
+	}
+	return nil
+}
+
+// matches reports whether a subject is one of a pattern's.
+func matches(pattern, subject string) bool {
+	for {
+		p, patternRest, patternMore := strings.Cut(pattern, ".")
+		if p == ">" {
+			return true
+		}
+		s, subjectRest, subjectMore := strings.Cut(subject, ".")
+		if p != s && p != "*" || patternMore != subjectMore {
+			return false
+		}
+		if !patternMore {
+			return true
+		}
+		pattern, subject = patternRest, subjectRest
+	}
+}
+
+func clip(s string) string {
+	const most = 128
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}

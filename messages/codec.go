@@ -1,0 +1,149 @@
+package messages
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// Format is the encoding of a payload.
+type Format uint8
+
+// The encodings. A reply uses the encoding of its request.
+const (
+	Msgpack Format = iota
+	JSON
+)
+
+// MaxPayload is the size in bytes above which a payload is neither written nor
+// read: TooLarge.
+const MaxPayload = 8 << 20
+
+// ContentType returns the format's media type, for a Content-Type header.
+func (f Format) ContentType() string {
+	if f == JSON {
+		return "application/json"
+	}
+	return "application/msgpack"
+}
+
+// Detect tells the format of a payload from its Content-Type header, which may
+// be empty, or else from its first byte: '{' or '[' is JSON, and so is a
+// payload of nothing. Msgpack payloads are arrays and begin with 0x90 or above.
+func Detect(data []byte, contentType string) Format {
+	media, _, _ := strings.Cut(contentType, ";")
+	switch strings.ToLower(strings.TrimSpace(media)) {
+	case "application/json", "text/json":
+		return JSON
+	case "application/msgpack", "application/x-msgpack", "application/vnd.msgpack":
+		return Msgpack
+	}
+	if len(data) == 0 || data[0] < 0x80 {
+		return JSON
+	}
+	return Msgpack
+}
+
+// Marshal encodes a value. In msgpack a struct is the array of its exported
+// fields in their order, an embedded struct being one element of it; numbers
+// take their shortest form; a list or byte string without elements is an empty
+// one, be it nil or not; equal values give equal bytes. In JSON an embedded
+// struct's fields stand among its outer's, and an empty list is [], never null.
+//
+// Types are built of booleans, integers, floats, strings, structs, slices,
+// arrays and pointers; maps, interfaces and types that contain themselves are
+// the error Internal.
+func Marshal(v any, f Format) ([]byte, error) {
+	data, err := marshal(v, f)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > MaxPayload {
+		return nil, Errorf(TooLarge, "%s: %d bytes encoded, above the limit of %d; ask for less at a time", typeName(v), len(data), MaxPayload)
+	}
+	return data, nil
+}
+
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+func marshal(v any, f Format) ([]byte, error) {
+	rv := reflect.ValueOf(v)
+	for rv.Kind() == reflect.Pointer && !rv.IsNil() {
+		rv = rv.Elem()
+	}
+	if !rv.IsValid() || rv.Kind() == reflect.Pointer {
+		return nil, Errorf(Internal, "cannot encode %s: it is nil", typeName(v))
+	}
+	p, err := planOf(rv.Type())
+	if err != nil {
+		return nil, err
+	}
+	if f == JSON {
+		return marshalJSON(rv)
+	}
+	buffer := scratch.Get().(*[]byte)
+	*buffer = p.write((*buffer)[:0], rv)
+	data := append([]byte(nil), *buffer...)
+	if cap(*buffer) <= maxScratch {
+		scratch.Put(buffer)
+	}
+	return data, nil
+}
+
+// maxScratch keeps the rare large message from staying in memory.
+const maxScratch = 64 << 10
+
+// Unmarshal decodes a payload into the value v points to, which is replaced as
+// a whole, or on an error left zero. A payload of nothing is the zero value.
+// Payloads are not trusted: they are bounded in size, depth and in what they
+// expand to; a count, length or integer that does not fit, a field or element
+// too many, a repeated key and trailing bytes are errors of the kinds Invalid
+// and TooLarge, which name the field. Whether a value makes sense is for its
+// reader to say: not-a-number decodes, and so does text that is not UTF-8 in
+// msgpack.
+func Unmarshal(data []byte, f Format, v any) error {
+	rv := reflect.ValueOf(v)
+	if rv.Kind() != reflect.Pointer || rv.IsNil() {
+		return Errorf(Internal, "cannot decode into %s: it is no pointer to a value", typeName(v))
+	}
+	rv = rv.Elem()
+	p, err := planOf(rv.Type())
+	if err != nil {
+		return err
+	}
+	rv.SetZero()
+	if len(data) > MaxPayload {
+		return Errorf(TooLarge, "payload of %d bytes: the limit is %d", len(data), MaxPayload)
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	if f == JSON {
+		err = unmarshalJSON(data, rv)
+	} else {
+		err = unmarshalMsgpack(data, p, rv)
+	}
+	if err != nil {
+		rv.SetZero()
+	}
+	return err
+}
+
+func unmarshalMsgpack(data []byte, p *plan, v reflect.Value) error {
+	if err := scan(data); err != nil {
+		return err
+	}
+	r := reader{data: data, budget: budgetFor(data)}
+	if err := p.read(&r, v); err != nil {
+		return refusal(v.Type(), err)
+	}
+	return nil
+}
+
+func typeName(v any) string {
+	t := reflect.TypeOf(v)
+	if t == nil {
+		return "nil"
+	}
+	return t.String()
+}

@@ -1,0 +1,264 @@
+package messages
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+func marshalJSON(v reflect.Value) ([]byte, error) {
+	data, err := encodeJSON(withLists(v).Interface())
+	if err != nil {
+		return nil, Errorf(Internal, "cannot encode %v: %v", v.Type(), err)
+	}
+	return data, nil
+}
+
+// encodeJSON writes '<', '>' and '&' as they are: nothing here is HTML.
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// withLists returns v with every nil list in it replaced by an empty one.
+func withLists(v reflect.Value) reflect.Value {
+	t := v.Type()
+	if ownJSON(t) {
+		return v
+	}
+	out := reflect.New(t).Elem()
+	out.Set(v)
+	switch t.Kind() {
+	case reflect.Slice:
+		out.Set(reflect.MakeSlice(t, v.Len(), v.Len()))
+		fallthrough
+	case reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			reflect.Copy(out, v)
+			break
+		}
+		for i := range v.Len() {
+			out.Index(i).Set(withLists(v.Index(i)))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(t.Elem()))
+			out.Elem().Set(withLists(v.Elem()))
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if t.Field(i).IsExported() {
+				out.Field(i).Set(withLists(v.Field(i)))
+			}
+		}
+	}
+	return out
+}
+
+var (
+	jsonMarshaler   = reflect.TypeFor[json.Marshaler]()
+	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// ownJSON reports whether a type says itself how it looks in JSON.
+func ownJSON(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return t.Implements(jsonMarshaler) || p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler)
+}
+
+// unmarshalJSON walks the payload and the type together: that gives errors a
+// path, and refuses unknown fields, other spellings of a field and repeated
+// ones, all of which encoding/json lets pass. The walk is as deep as the type;
+// encoding/json bounds the depth of a leaf.
+func unmarshalJSON(data []byte, v reflect.Value) error {
+	if !utf8.Valid(data) {
+		return Errorf(Invalid, "%s: payload is not valid UTF-8", v.Type().Name())
+	}
+	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data)}
+	if err := r.value(v); err != nil {
+		return refusal(v.Type(), jsonMisfit(err))
+	}
+	if _, err := r.Token(); err != io.EOF {
+		return Errorf(Invalid, "%s: payload goes on after its end; send one value", v.Type().Name())
+	}
+	return nil
+}
+
+type jsonReader struct {
+	*json.Decoder
+	budget int
+}
+
+func (r *jsonReader) value(v reflect.Value) error {
+	t := v.Type()
+	switch kind := t.Kind(); {
+	case ownJSON(t) || kind != reflect.Struct && kind != reflect.Slice && kind != reflect.Pointer ||
+		kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return jsonMisfit(r.Decode(v.Addr().Interface()))
+	case kind == reflect.Pointer && ownJSON(t.Elem()) || kind == reflect.Pointer && t.Elem().Kind() != reflect.Struct:
+		return jsonMisfit(r.Decode(v.Addr().Interface()))
+	case kind == reflect.Pointer:
+		return r.pointer(v)
+	case kind == reflect.Slice:
+		return r.list(v)
+	}
+	return r.object(v, nil)
+}
+
+// pointer reads an object or null.
+func (r *jsonReader) pointer(v reflect.Value) error {
+	first, err := r.Token()
+	if err != nil || first == nil {
+		return err
+	}
+	v.Set(reflect.New(v.Type().Elem()))
+	return r.object(v.Elem(), first)
+}
+
+// list reads an array, or null.
+func (r *jsonReader) list(v reflect.Value) error {
+	first, err := r.Token()
+	if err != nil || first == nil {
+		return err
+	}
+	if first != json.Delim('[') {
+		return unfit("is %s, must be a list", jsonSort(first))
+	}
+	size := int(v.Type().Elem().Size())
+	for i := 0; r.More(); i++ {
+		if r.budget -= size; r.budget < 0 {
+			return &misfit{kind: TooLarge, why: "expands to far more than its encoding; send every field of its elements"}
+		}
+		v.Grow(1)
+		v.SetLen(i + 1)
+		if err := r.value(v.Index(i)); err != nil {
+			return under("["+strconv.Itoa(i)+"]", jsonMisfit(err))
+		}
+	}
+	_, err = r.Token()
+	return err
+}
+
+// object reads an object whose first token may have been read already.
+func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
+	if first == nil {
+		if first, err = r.Token(); err != nil || first == nil {
+			return err
+		}
+	}
+	if first != json.Delim('{') {
+		return unfit("is %s, must be an object", jsonSort(first))
+	}
+	fields := fieldsOf(v.Type())
+	seen := make(map[string]bool)
+	for r.More() {
+		key, err := r.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := key.(string)
+		path, known := fields.at[name]
+		if !known {
+			return under("."+clip(name), unfit("is no field; known are %s", strings.Join(fields.names, ", ")))
+		}
+		if seen[name] {
+			return under("."+name, unfit("is given twice"))
+		}
+		seen[name] = true
+		if err := r.value(v.FieldByIndex(path)); err != nil {
+			return under("."+name, jsonMisfit(err))
+		}
+	}
+	_, err = r.Token()
+	return err
+}
+
+// jsonFields are the fields of a struct by their names in JSON, those of
+// embedded structs among them.
+type jsonFields struct {
+	at    map[string][]int // as for reflect.Value.FieldByIndex
+	names []string
+}
+
+var jsonFieldsOf sync.Map // reflect.Type → *jsonFields
+
+func fieldsOf(t reflect.Type) *jsonFields {
+	if f, ok := jsonFieldsOf.Load(t); ok {
+		return f.(*jsonFields)
+	}
+	f := &jsonFields{at: make(map[string][]int)}
+	f.collect(t, nil)
+	jsonFieldsOf.Store(t, f)
+	return f
+}
+
+func (fields *jsonFields) collect(t reflect.Type, outer []int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		path := append(slices.Clone(outer), i)
+		if embedded(f) {
+			fields.collect(f.Type, path)
+		} else if name := jsonName(f); name != "" {
+			fields.at[name] = path
+			fields.names = append(fields.names, name)
+		}
+	}
+}
+
+// embedded reports whether a field's own fields stand in its place in JSON.
+func embedded(f reflect.StructField) bool {
+	return f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("json") == ""
+}
+
+func jsonSort(t json.Token) string {
+	switch t := t.(type) {
+	case nil:
+		return "null"
+	case json.Delim:
+		if t == '[' {
+			return "a list"
+		}
+		return "an object"
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	}
+	return "a number"
+}
+
+// jsonMisfit turns an error of encoding/json, or of a type's own decoding,
+// into a misfit.
+func jsonMisfit(err error) error {
+	var m *misfit
+	var e *Error
+	var syntax *json.SyntaxError
+	var typed *json.UnmarshalTypeError
+	switch {
+	case err == nil || errors.As(err, &m):
+		return err
+	case errors.As(err, &e):
+		return &misfit{kind: e.Kind, why: e.Message}
+	case err == io.EOF || err == io.ErrUnexpectedEOF:
+		return unfit("JSON ends in the middle of a value; it was cut")
+	case errors.As(err, &syntax):
+		return unfit("JSON is malformed at byte %d: %v", syntax.Offset, err)
+	case errors.As(err, &typed):
+		return unfit("is %s, which does not fit %v", clip(typed.Value), typed.Type)
+	}
+	return unfit("%v", err)
+}

@@ -1,0 +1,125 @@
+package messages
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// plan is how values of one type are written and read: worked out once for
+// each type and kept, so that a message costs no look-ups.
+type plan struct {
+	write func(b []byte, v reflect.Value) []byte
+	// read expects what scan has passed.
+	read func(r *reader, v reflect.Value) error
+}
+
+// field is an exported field of a struct.
+type field struct {
+	plan
+	index int
+	name  string // as in JSON
+}
+
+var plans sync.Map // reflect.Type → *plan
+
+func planOf(t reflect.Type) (*plan, error) {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan), nil
+	}
+	p, err := makePlan(t, nil)
+	if err != nil {
+		return nil, Errorf(Internal, "cannot encode %v: %v", t, err)
+	}
+	plans.Store(t, p)
+	return p, nil
+}
+
+// makePlan works out a plan; within holds the types being worked on.
+func makePlan(t reflect.Type, within []reflect.Type) (*plan, error) {
+	for _, outer := range within {
+		if outer == t {
+			return nil, fmt.Errorf("%v contains itself", t)
+		}
+	}
+	within = append(within, t)
+	switch t.Kind() {
+	case reflect.Bool:
+		return &plan{writeBool, readBool}, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return &plan{writeInt, readInt}, nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return &plan{writeUint, readUint}, nil
+	case reflect.Float32:
+		return &plan{writeFloat32, readFloat32}, nil
+	case reflect.Float64:
+		return &plan{writeFloat64, readFloat64}, nil
+	case reflect.String:
+		return &plan{writeString, readString}, nil
+	case reflect.Pointer:
+		return planPointer(t, within)
+	case reflect.Slice, reflect.Array:
+		return planList(t, within)
+	case reflect.Struct:
+		return planStruct(t, within)
+	}
+	return nil, fmt.Errorf("%v has no encoding", t)
+}
+
+func planPointer(t reflect.Type, within []reflect.Type) (*plan, error) {
+	if t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.Slice {
+		return nil, fmt.Errorf("%v could be nil in two ways", t)
+	}
+	elem, err := makePlan(t.Elem(), within)
+	if err != nil {
+		return nil, err
+	}
+	return &plan{writePointer(elem), readPointer(t.Elem(), elem)}, nil
+}
+
+func planList(t reflect.Type, within []reflect.Type) (*plan, error) {
+	if t.Elem().Kind() == reflect.Uint8 {
+		if t.Kind() == reflect.Array {
+			return &plan{writeByteArray, readByteArray}, nil
+		}
+		return &plan{writeBytes, readBytes}, nil
+	}
+	elem, err := makePlan(t.Elem(), within)
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind() == reflect.Array {
+		return &plan{writeList(elem), readArray(elem)}, nil
+	}
+	return &plan{writeList(elem), readSlice(t, elem)}, nil
+}
+
+func planStruct(t reflect.Type, within []reflect.Type) (*plan, error) {
+	var fields []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := jsonName(f)
+		if name == "" {
+			continue
+		}
+		p, err := makePlan(f.Type, within)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		fields = append(fields, field{plan: *p, index: i, name: name})
+	}
+	return &plan{writeStruct(fields), readStruct(fields)}, nil
+}
+
+// jsonName returns the name of a field in JSON, empty if it is not encoded.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	switch {
+	case !f.IsExported() || name == "-":
+		return ""
+	case name == "":
+		return f.Name
+	}
+	return name
+}

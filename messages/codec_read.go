@@ -1,0 +1,343 @@
+package messages
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+)
+
+// reader walks a payload that scan has passed.
+type reader struct {
+	data   []byte
+	at     int
+	budget int // bytes of lists and pointed-to values that may still be allocated
+	recent [8]string
+}
+
+// budgetFor bounds what a payload may expand to. Written in full, no value of
+// ours takes more than 24 bytes of memory per byte (an empty list in a
+// struct); a payload of left-out fields could expand a hundredfold.
+func budgetFor(data []byte) int { return 32*len(data) + 4096 }
+
+// misfit is why a value does not fit its type, and where.
+type misfit struct {
+	kind Kind
+	path string
+	why  string
+}
+
+func (m *misfit) Error() string { return m.why }
+
+// under puts a step of the path before the error's: ".name" or "[3]".
+func under(step string, err error) error {
+	var m *misfit
+	if errors.As(err, &m) {
+		m.path = step + m.path
+	}
+	return err
+}
+
+// refusal is the error for the requester.
+func refusal(t reflect.Type, err error) error {
+	var m *misfit
+	if !errors.As(err, &m) {
+		return Errorf(Invalid, "%s: %v", t.Name(), err)
+	}
+	where := strings.TrimPrefix(m.path, ".")
+	if where == "" {
+		where = t.Name()
+	}
+	return Errorf(m.kind, "%s: %s", where, m.why)
+}
+
+func unfit(format string, args ...any) error {
+	return &misfit{kind: Invalid, why: fmt.Sprintf(format, args...)}
+}
+
+// wrong is the error for a value of another sort than its type's.
+func (r *reader) wrong(want string) error {
+	found := "a number"
+	switch c := codes[r.data[r.at]]; {
+	case r.data[r.at] == msgpcode.Nil:
+		found = "nil"
+	case r.data[r.at] == msgpcode.True || r.data[r.at] == msgpcode.False:
+		found = "a boolean"
+	case c.class == text:
+		found = "a string"
+	case c.class == array:
+		found = "a list"
+	case c.class == table:
+		found = "a map"
+	}
+	return unfit("is %s, must be %s", found, want)
+}
+
+func (r *reader) spend(bytes int) error {
+	if r.budget -= bytes; r.budget < 0 {
+		return &misfit{kind: TooLarge, why: "expands to far more than its encoding; send every field of its elements"}
+	}
+	return nil
+}
+
+// head reads the first byte and count of a value of a class.
+func (r *reader) head(want class) (count int, ok bool) {
+	c := codes[r.data[r.at]]
+	if c.class != want {
+		return 0, false
+	}
+	r.at++
+	count = c.counted(r.data[r.at:])
+	r.at += int(c.width)
+	return count, true
+}
+
+func readBool(r *reader, v reflect.Value) error {
+	switch r.data[r.at] {
+	case msgpcode.True:
+		v.SetBool(true)
+	case msgpcode.False:
+		v.SetBool(false)
+	default:
+		return r.wrong("true or false")
+	}
+	r.at++
+	return nil
+}
+
+// integer reads any integer: its bits as a uint64, and whether it is negative.
+func (r *reader) integer() (bits uint64, negative, ok bool) {
+	first := r.data[r.at]
+	if first <= msgpcode.PosFixedNumHigh {
+		r.at++
+		return uint64(first), false, true
+	}
+	rest := r.data[r.at+1:]
+	var i int64
+	switch first {
+	case msgpcode.Uint8:
+		bits = uint64(rest[0])
+	case msgpcode.Uint16:
+		bits = uint64(binary.BigEndian.Uint16(rest))
+	case msgpcode.Uint32:
+		bits = uint64(binary.BigEndian.Uint32(rest))
+	case msgpcode.Uint64:
+		bits = binary.BigEndian.Uint64(rest)
+	case msgpcode.Int8:
+		i = int64(int8(rest[0]))
+	case msgpcode.Int16:
+		i = int64(int16(binary.BigEndian.Uint16(rest)))
+	case msgpcode.Int32:
+		i = int64(int32(binary.BigEndian.Uint32(rest)))
+	case msgpcode.Int64:
+		i = int64(binary.BigEndian.Uint64(rest))
+	default:
+		if !msgpcode.IsFixedNum(first) {
+			return 0, false, false
+		}
+		i = int64(int8(first))
+	}
+	r.at += 1 + int(codes[first].width)
+	return bits | uint64(i), i < 0, true
+}
+
+func readInt(r *reader, v reflect.Value) error {
+	bits, negative, ok := r.integer()
+	switch {
+	case !ok:
+		return r.wrong("an integer")
+	case !negative && bits > math.MaxInt64:
+		return unfit("%d does not fit %d bits with a sign", bits, v.Type().Bits())
+	case v.OverflowInt(int64(bits)):
+		return unfit("%d does not fit %d bits with a sign", int64(bits), v.Type().Bits())
+	}
+	v.SetInt(int64(bits))
+	return nil
+}
+
+func readUint(r *reader, v reflect.Value) error {
+	bits, negative, ok := r.integer()
+	switch {
+	case !ok:
+		return r.wrong("an integer")
+	case negative:
+		return unfit("%d must not be negative", int64(bits))
+	case v.OverflowUint(bits):
+		return unfit("%d does not fit %d bits", bits, v.Type().Bits())
+	}
+	v.SetUint(bits)
+	return nil
+}
+
+// float reads a float, or an integer that a float holds exactly, which is how
+// some languages write 1.0.
+func (r *reader) float() (float64, error) {
+	const exact = 1 << 53
+	rest := r.data[r.at+1:]
+	switch r.data[r.at] {
+	case msgpcode.Float:
+		r.at += 5
+		return float64(math.Float32frombits(binary.BigEndian.Uint32(rest))), nil
+	case msgpcode.Double:
+		r.at += 9
+		return math.Float64frombits(binary.BigEndian.Uint64(rest)), nil
+	}
+	bits, negative, ok := r.integer()
+	if !ok {
+		return 0, r.wrong("a number")
+	}
+	if !negative && bits > exact || negative && int64(bits) < -exact {
+		return 0, unfit("the integer is too large for a floating-point number")
+	}
+	return float64(int64(bits)), nil
+}
+
+func readFloat64(r *reader, v reflect.Value) error {
+	f, err := r.float()
+	v.SetFloat(f)
+	return err
+}
+
+func readFloat32(r *reader, v reflect.Value) error {
+	f, err := r.float()
+	if err == nil && v.OverflowFloat(f) {
+		return unfit("%v does not fit 32 bits", f)
+	}
+	v.SetFloat(f)
+	return err
+}
+
+// text reads a string or a byte string: the piece of the payload itself.
+func (r *reader) text(binary bool) ([]byte, bool) {
+	first := r.data[r.at]
+	if (first >= msgpcode.Bin8 && first <= msgpcode.Bin32) != binary {
+		return nil, false
+	}
+	n, ok := r.head(text)
+	if !ok {
+		return nil, false
+	}
+	r.at += n
+	return r.data[r.at-n : r.at], true
+}
+
+func readString(r *reader, v reflect.Value) error {
+	s, ok := r.text(false)
+	if !ok {
+		return r.wrong("a text string")
+	}
+	v.SetString(r.share(s))
+	return nil
+}
+
+// share makes a string of b, or returns one made before: names repeat from one
+// element of a list to the next.
+func (r *reader) share(b []byte) string {
+	if len(b) == 0 || len(b) > 63 {
+		return string(b)
+	}
+	slot := &r.recent[(int(b[0])+len(b))%len(r.recent)]
+	if *slot != string(b) {
+		*slot = string(b)
+	}
+	return *slot
+}
+
+func readBytes(r *reader, v reflect.Value) error {
+	s, ok := r.text(true)
+	if !ok {
+		return r.wrong("a byte string")
+	}
+	if len(s) > 0 {
+		v.SetBytes(append([]byte(nil), s...))
+	}
+	return nil
+}
+
+func readByteArray(r *reader, v reflect.Value) error {
+	s, ok := r.text(true)
+	if !ok || len(s) != v.Len() {
+		return unfit("must be a byte string of %d bytes", v.Len())
+	}
+	reflect.Copy(v, reflect.ValueOf(s))
+	return nil
+}
+
+func readPointer(t reflect.Type, elem *plan) func(*reader, reflect.Value) error {
+	return func(r *reader, v reflect.Value) error {
+		if r.data[r.at] == msgpcode.Nil {
+			r.at++
+			return nil
+		}
+		if err := r.spend(int(t.Size())); err != nil {
+			return err
+		}
+		v.Set(reflect.New(t))
+		return elem.read(r, v.Elem())
+	}
+}
+
+func readSlice(t reflect.Type, elem *plan) func(*reader, reflect.Value) error {
+	size := int(t.Elem().Size())
+	return func(r *reader, v reflect.Value) error {
+		if r.data[r.at] == msgpcode.Nil {
+			r.at++
+			return nil
+		}
+		n, ok := r.head(array)
+		if !ok {
+			return r.wrong("a list")
+		}
+		if n == 0 {
+			return nil
+		}
+		if err := r.spend(n * size); err != nil {
+			return err
+		}
+		list := reflect.MakeSlice(t, n, n)
+		v.Set(list)
+		return readElements(r, list, elem)
+	}
+}
+
+func readArray(elem *plan) func(*reader, reflect.Value) error {
+	return func(r *reader, v reflect.Value) error {
+		n, ok := r.head(array)
+		if !ok || n != v.Len() {
+			return unfit("must be a list of %d values", v.Len())
+		}
+		return readElements(r, v, elem)
+	}
+}
+
+func readElements(r *reader, list reflect.Value, elem *plan) error {
+	for i := range list.Len() {
+		if err := elem.read(r, list.Index(i)); err != nil {
+			return under("["+strconv.Itoa(i)+"]", err)
+		}
+	}
+	return nil
+}
+
+func readStruct(fields []field) func(*reader, reflect.Value) error {
+	return func(r *reader, v reflect.Value) error {
+		n, ok := r.head(array)
+		if !ok {
+			return r.wrong("the list of its fields")
+		}
+		if n > len(fields) {
+			return unfit("has %d fields where %d are known; the sender is newer than this version", n, len(fields))
+		}
+		for i := range fields[:n] {
+			if err := fields[i].read(r, v.Field(fields[i].index)); err != nil {
+				return under("."+fields[i].name, err)
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,129 @@
+package messages
+
+import "github.com/vmihailenco/msgpack/v5/msgpcode"
+
+// maxDepth is how deep arrays may nest in a payload; no type of ours needs ten.
+const maxDepth = 32
+
+// class is what the first byte of a value announces.
+type class uint8
+
+const (
+	refused class = iota // never used, or an extension type
+	scalar               // width bytes follow
+	text                 // a length of width bytes and as many bytes follow
+	array                // a count of width bytes and as many values follow
+	table                // a count of width bytes and twice as many values follow
+)
+
+// code describes a first byte; without a width its count stands in it.
+type code struct {
+	class class
+	width uint8
+	count uint8
+}
+
+var codes = makeCodes()
+
+func makeCodes() (c [256]code) {
+	for i := range 0x80 {
+		c[i] = code{class: scalar}
+		c[0x80|i&0x0f] = code{class: table, count: uint8(i & 0x0f)}
+		c[0x90|i&0x0f] = code{class: array, count: uint8(i & 0x0f)}
+		c[0xa0|i&0x1f] = code{class: text, count: uint8(i & 0x1f)}
+		c[0xe0|i&0x1f] = code{class: scalar}
+	}
+	c[msgpcode.Nil], c[msgpcode.False], c[msgpcode.True] = code{class: scalar}, code{class: scalar}, code{class: scalar}
+	for i := range 4 {
+		width := uint8(1) << i
+		c[msgpcode.Uint8+byte(i)] = code{class: scalar, width: width}
+		c[msgpcode.Int8+byte(i)] = code{class: scalar, width: width}
+	}
+	c[msgpcode.Float], c[msgpcode.Double] = code{class: scalar, width: 4}, code{class: scalar, width: 8}
+	for i := range 3 {
+		width := uint8(1) << i
+		c[msgpcode.Bin8+byte(i)] = code{class: text, width: width}
+		c[msgpcode.Str8+byte(i)] = code{class: text, width: width}
+	}
+	c[msgpcode.Array16], c[msgpcode.Array32] = code{class: array, width: 2}, code{class: array, width: 4}
+	c[msgpcode.Map16], c[msgpcode.Map32] = code{class: table, width: 2}, code{class: table, width: 4}
+	return c
+}
+
+// scan checks, without allocating, that data is exactly one well-formed value:
+// not nested deeper than maxDepth, every count and length covered by the bytes
+// that remain, no extension types, nothing after it. What passes can be read
+// without further checks of lengths.
+func scan(data []byte) error {
+	var open [maxDepth + 1]int // values still to come at each depth
+	depth, at := 0, 0
+	open[0] = 1
+	for {
+		for open[depth] == 0 {
+			if depth == 0 {
+				return scanEnd(data, at)
+			}
+			depth--
+		}
+		open[depth]--
+		if at >= len(data) {
+			return cut(len(data))
+		}
+		c := &codes[data[at]]
+		at++
+		if int(c.width) > len(data)-at {
+			return cut(len(data))
+		}
+		if c.class == scalar {
+			at += int(c.width)
+			continue
+		}
+		count := c.counted(data[at:])
+		at += int(c.width)
+		remain := len(data) - at
+		switch c.class {
+		case text:
+			if count > remain {
+				return short("a string of", count, "bytes", remain, at)
+			}
+			at += count
+		case array, table:
+			if c.class == table {
+				count *= 2
+			}
+			if count > remain {
+				return short("a list of", count, "values", remain, at)
+			}
+			if depth++; depth > maxDepth {
+				return Errorf(Invalid, "payload nests deeper than %d levels at byte %d", maxDepth, at)
+			}
+			open[depth] = count
+		default:
+			return Errorf(Invalid, "payload has the code 0x%02x at byte %d: extension types are not used here", data[at-1], at-1)
+		}
+	}
+}
+
+// counted returns the count that a first byte or the bytes after it give.
+func (c *code) counted(after []byte) int {
+	count := int(c.count)
+	for _, b := range after[:c.width] {
+		count = count<<8 | int(b)
+	}
+	return count
+}
+
+func scanEnd(data []byte, at int) error {
+	if at != len(data) {
+		return Errorf(Invalid, "payload goes on for %d bytes after its end at byte %d; send one value", len(data)-at, at)
+	}
+	return nil
+}
+
+func cut(length int) error {
+	return Errorf(Invalid, "payload ends at byte %d in the middle of a value; it was cut", length)
+}
+
+func short(what string, count int, unit string, remain, at int) error {
+	return Errorf(Invalid, "payload claims %s %d %s at byte %d, where %d bytes remain", what, count, unit, at, remain)
+}

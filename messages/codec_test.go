@@ -1,0 +1,463 @@
+package messages
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/messages/internal/sample"
+)
+
+// wireTypes are all payloads that cross the bus.
+func wireTypes() []any {
+	return []any{
+		Empty{}, Error{}, SubmitRequest{}, SubmitReply{}, JobRequest{}, CancelReply{}, JobsRequest{}, JobsReply{},
+		JobDetail{}, TasksRequest{}, TasksReply{}, WhyReply{}, NodesReply{}, MarketsReply{}, StatusReply{},
+		RegisterRequest{}, RegisterReply{}, Exchange{}, ExchangeReply{}, Directive{}, Vector{}, VectorRequest{},
+		LogsRequest{}, LogsReply{}, Observation{}, UtilityRequest{}, UtilityReply{},
+		TransferRequest{}, TransferReply{}, GrantRequest{}, MemberRequest{}, AccountRequest{}, AccountReply{},
+		AccountsReply{}, StatementRequest{}, StatementReply{}, BooksReply{},
+	}
+}
+
+func filled(r *rand.Rand, zero any) reflect.Value {
+	p := reflect.New(reflect.TypeOf(zero))
+	sample.Fill(r, p.Elem())
+	return p
+}
+
+func TestRoundTripOfEveryPayload(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, zero := range wireTypes() {
+		for _, f := range []Format{Msgpack, JSON} {
+			for range 20 {
+				want := filled(r, zero)
+				data, err := Marshal(want.Interface(), f)
+				if err != nil {
+					t.Fatalf("%T: %v", zero, err)
+				}
+				got := reflect.New(want.Type().Elem())
+				if err := Unmarshal(data, f, got.Interface()); err != nil {
+					t.Fatalf("%T from %q: %v", zero, data, err)
+				}
+				if !reflect.DeepEqual(got.Interface(), want.Interface()) {
+					t.Fatalf("%T: got %+v, want %+v", zero, got, want)
+				}
+				if Detect(data, "") != f {
+					t.Fatalf("%T: %q is not seen to be of format %v", zero, data, f)
+				}
+			}
+		}
+	}
+}
+
+// The bytes are those of the msgpack library with structs as arrays, for
+// values of each width; the library is the independent reader and writer.
+func TestBytesAreThoseOfTheLibrary(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		want := sorts{
+			A: rapid.Int64().Draw(rt, "a"), B: rapid.Uint64().Draw(rt, "b"), C: rapid.Int8().Draw(rt, "c"),
+			D: rapid.Float64().Draw(rt, "d"), E: rapid.Float32().Draw(rt, "e"), F: rapid.Bool().Draw(rt, "f"),
+			G: strings.Repeat("x", rapid.SampledFrom([]int{0, 1, 31, 32, 255, 256, 65535, 65536}).Draw(rt, "g")),
+			H: bytes.Repeat([]byte{7}, rapid.SampledFrom([]int{1, 31, 255, 256, 65535, 65536}).Draw(rt, "h")),
+			I: make([]uint16, rapid.SampledFrom([]int{1, 15, 16, 65535, 65536}).Draw(rt, "i")),
+		}
+		ours, err := Marshal(want, Msgpack)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var b bytes.Buffer
+		e := msgpack.NewEncoder(&b)
+		e.UseArrayEncodedStructs(true)
+		e.UseCompactInts(true)
+		if err := e.Encode(want); err != nil {
+			rt.Fatal(err)
+		}
+		if !bytes.Equal(ours, b.Bytes()) {
+			rt.Fatalf("%x, the library writes %x", clip(string(ours)), clip(b.String()))
+		}
+		var got sorts
+		if err := Unmarshal(b.Bytes(), Msgpack, &got); err != nil {
+			rt.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			rt.Fatalf("got %+v, want %+v", got, want)
+		}
+	})
+}
+
+// sorts has a field of each sort.
+type sorts struct {
+	A int64
+	B uint64
+	C int8
+	D float64
+	E float32
+	F bool
+	G string
+	H []byte
+	I []uint16
+}
+
+func sampleExchange() Exchange {
+	x := Exchange{Session: 1 << 60, Seq: 77}
+	for i := range 16 {
+		x.Finished = append(x.Finished, Finished{
+			Attempt: Attempt{TaskRef{JobID(1000 + i), 1, uint32(70000 + i)}, 1},
+			Started: 1_700_000_000_000_000, Ended: 1_700_000_001_000_000, CPU: 1e9, MaxRSS: 12 << 20})
+		x.Claims = append(x.Claims, Claim{Market: "main", Class: "map", Job: JobID(1000 + i), Slots: 1})
+	}
+	return x
+}
+
+func TestCutPayloads(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, zero := range wireTypes() {
+		whole := filled(r, zero)
+		for _, f := range []Format{Msgpack, JSON} {
+			data, err := Marshal(whole.Interface(), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := 1; n < len(data); n++ {
+				got := reflect.New(whole.Type().Elem())
+				err := Unmarshal(data[:n], f, got.Interface())
+				if KindOf(err) != Invalid || !got.Elem().IsZero() {
+					t.Fatalf("%T cut at byte %d of %d: %v, and %+v is left", zero, n, len(data), err, got)
+				}
+			}
+			if err := Unmarshal(append(data, 0xc0), f, reflect.New(whole.Type().Elem()).Interface()); KindOf(err) != Invalid {
+				t.Fatalf("%T with a byte more: %v", zero, err)
+			}
+		}
+	}
+}
+
+func TestOlderSenderLeavesFieldsZero(t *testing.T) {
+	for n, payload := range []string{"\x90", "\x91\x07", "\x92\x07\x08", "\x93\x07\x08\x90", "\x94\x07\x08\x90\xc0"} {
+		got := Exchange{Session: 99, Claims: make([]Claim, 3)}
+		if err := Unmarshal([]byte(payload), Msgpack, &got); err != nil {
+			t.Fatal(err)
+		}
+		want := Exchange{}
+		if n > 0 {
+			want.Session = 7
+		}
+		if n > 1 {
+			want.Seq = 8
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%x: got %+v", payload, got)
+		}
+	}
+}
+
+func deep(opening string) []byte { return []byte(strings.Repeat(opening, 1_000_000)) }
+
+func length(code byte, width int, n uint64, rest string) []byte {
+	b := binary.BigEndian.AppendUint64(nil, n)
+	return append(append([]byte{code}, b[8-width:]...), rest...)
+}
+
+func TestHostilePayloads(t *testing.T) {
+	type one struct {
+		I8  int8    `json:"i8"`
+		U32 uint32  `json:"u32"`
+		I   int64   `json:"i"`
+		F   float32 `json:"f"`
+		S   string  `json:"s"`
+		B   []byte  `json:"b"`
+		L   []Claim `json:"l"`
+		P   *Error  `json:"p"`
+		O   bool    `json:"o"`
+	}
+	at := func(field int, value []byte) []byte { // the value in that field, nothing after
+		head := append([]byte{0x90 | byte(field+1)}, "\x00\x00\x00\x00\xa0\xc4\x00\x90\xc0"...)
+		skip := []int{1, 2, 3, 4, 5, 6, 8, 9, 10}[field]
+		return append(head[:skip:skip], value...)
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		kind Kind
+		say  string
+	}{
+		"nested a million deep":  {deep("\x91"), Invalid, "deeper"},
+		"maps a million deep":    {deep("\x81"), Invalid, ""},
+		"array16s a million":     {deep("\xdc\x00\x01"), Invalid, "deeper"},
+		"list of 2^32 values":    {length(0xdd, 4, math.MaxUint32, "\x00"), Invalid, "claims"},
+		"map of 2^32 pairs":      {length(0xdf, 4, math.MaxUint32, "\x00"), Invalid, "claims"},
+		"string of 2^32 bytes":   {at(4, length(0xdb, 4, math.MaxUint32, "abc")), Invalid, "claims"},
+		"bytes of 2^32":          {at(5, length(0xc6, 4, math.MaxUint32, "abc")), Invalid, "claims"},
+		"string one short":       {at(4, []byte("\xa4abc")), Invalid, "claims"},
+		"trailing byte":          {[]byte("\x90\x00"), Invalid, "goes on"},
+		"two values":             {[]byte("\x90\x90"), Invalid, "goes on"},
+		"too many fields":        {append([]byte{0x9a}, make([]byte, 10)...), Invalid, "10 fields"},
+		"a map for a struct":     {[]byte("\x81\xa1i\x01"), Invalid, "is a map"},
+		"nil for a struct":       {[]byte("\xc0"), Invalid, "is nil"},
+		"a number for a struct":  {[]byte("\xcc\x05"), Invalid, "a number"},
+		"never-used code":        {[]byte("\x91\xc1"), Invalid, "0xc1"},
+		"extension":              {[]byte("\x91\xd4\x01\x02"), Invalid, "0xd4"},
+		"timestamp extension":    {[]byte("\x91\xd6\xff\x00\x00\x00\x00"), Invalid, "0xd6"},
+		"i8 of 128":              {at(0, []byte("\xcc\x80")), Invalid, "i8: 128"},
+		"i8 of -129":             {at(0, []byte("\xd1\xff\x7f")), Invalid, "i8: -129"},
+		"u32 of -1":              {at(1, []byte("\xff")), Invalid, "u32: -1"},
+		"u32 of 2^32":            {at(1, length(0xcf, 8, 1<<32, "")), Invalid, "u32: 4294967296"},
+		"i of 2^63":              {at(2, length(0xcf, 8, 1<<63, "")), Invalid, "i: 9223372036854775808"},
+		"i of 2^64-1":            {at(2, length(0xcf, 8, math.MaxUint64, "")), Invalid, "i: 18446744073709551615"},
+		"i of 1.5":               {at(2, length(0xcb, 8, math.Float64bits(1.5), "")), Invalid, "i: is a number"},
+		"i as text":              {at(2, []byte("\xa11")), Invalid, "i: is a string"},
+		"f of 1e300":             {at(3, length(0xcb, 8, math.Float64bits(1e300), "")), Invalid, "f: 1e+300"},
+		"f of 2^60":              {at(3, length(0xcf, 8, 1<<60, "")), Invalid, "f: the integer"},
+		"text for bytes":         {at(5, []byte("\xa1a")), Invalid, "b: is a string"},
+		"bytes for text":         {at(4, []byte("\xc4\x01a")), Invalid, "s: is a string"},
+		"text for a list":        {at(6, []byte("\xa1a")), Invalid, "l: is a string"},
+		"wrong inside a list":    {at(6, []byte("\x92\x90\x91\x01")), Invalid, "l[1].market: is a number"},
+		"number for a boolean":   {at(8, []byte("\x01")), Invalid, "o: is a number"},
+		"list for an error":      {at(7, []byte("\x91\xa1x")), Invalid, "p.kind"},
+		"expands a hundredfold":  {at(6, length(0xdc, 2, 60000, strings.Repeat("\x90", 60000))), TooLarge, "l: expands"},
+		"larger than the limit":  {make([]byte, MaxPayload+1), TooLarge, "limit"},
+		"json, deep":             {deep(`[`), Invalid, ""},
+		"json, deep objects":     {deep(`{"p":`), Invalid, ""},
+		"json, deep in a leaf":   {[]byte(`{"s":` + string(deep(`[`))), Invalid, ""},
+		"json, unknown field":    {[]byte(`{"i":1,"x":2}`), Invalid, "x: is no field"},
+		"json, other spelling":   {[]byte(`{"I8":1}`), Invalid, "I8: is no field"},
+		"json, field twice":      {[]byte(`{"i":1,"i":2}`), Invalid, "i: is given twice"},
+		"json, inner field":      {[]byte(`{"l":[{},{"slot":2}]}`), Invalid, "l[1].slot: is no field"},
+		"json, i8 of 128":        {[]byte(`{"i8":128}`), Invalid, "i8"},
+		"json, fraction":         {[]byte(`{"i":1.5}`), Invalid, "i: "},
+		"json, 2^63":             {[]byte(`{"i":9223372036854775808}`), Invalid, "i: "},
+		"json, text for number":  {[]byte(`{"i":"1"}`), Invalid, "i: is string"},
+		"json, list for object":  {[]byte(`{"p":[]}`), Invalid, "p: is a list"},
+		"json, object for list":  {[]byte(`{"l":{}}`), Invalid, "l: is an object"},
+		"json, trailing":         {[]byte(`{} {}`), Invalid, "goes on"},
+		"json, trailing bracket": {[]byte(`{}}`), Invalid, "goes on"},
+		"json, not UTF-8":        {[]byte("{\"s\":\"\xff\"}"), Invalid, "UTF-8"},
+		"json, a scalar":         {[]byte(`7`), Invalid, "must be an object"},
+	} {
+		got := one{I: 7}
+		err := Unmarshal(c.data, Detect(c.data, ""), &got)
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != c.kind || !strings.Contains(e.Message, c.say) {
+			t.Errorf("%s: %v, want %v saying %q", name, err, c.kind, c.say)
+		}
+		if len(e.Message) > 500 || !utf8.ValidString(e.Message) {
+			t.Errorf("%s: the error is %d bytes: %q", name, len(e.Message), clip(e.Message))
+		}
+		if !reflect.DeepEqual(got, one{}) {
+			t.Errorf("%s: %+v is left", name, got)
+		}
+	}
+}
+
+func TestNumbersBetweenSorts(t *testing.T) {
+	type numbers struct {
+		A, B float64
+		C    float32
+		D    uint8
+		E    int64
+	}
+	payload := "\x95\x03\xd1\xff\x00\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a\xd3\x00\x00\x00\x00\x00\x00\x00\xff\xcf\x7f\xff\xff\xff\xff\xff\xff\xff"
+	var got numbers
+	if err := Unmarshal([]byte(payload), Msgpack, &got); err != nil {
+		t.Fatal(err)
+	}
+	if want := (numbers{3, -256, 0.1, 255, math.MaxInt64}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestNothingIsTheZeroValueInJSON(t *testing.T) {
+	got := JobsRequest{All: true}
+	if err := Unmarshal(nil, Detect(nil, ""), &got); err != nil || got != (JobsRequest{}) || Detect(nil, "") != JSON {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for _, c := range []struct {
+		data, header string
+		want         Format
+	}{
+		{"{}", "", JSON}, {"[1]", "", JSON}, {" \n{}", "", JSON}, {"\x90", "", Msgpack}, {"\xdc\x00\x10", "", Msgpack},
+		{"\x90", "application/json", JSON}, {"{}", "Application/JSON; charset=utf-8", JSON}, {"{}", "application/msgpack", Msgpack},
+		{"{}", "text/plain", JSON},
+	} {
+		if got := Detect([]byte(c.data), c.header); got != c.want {
+			t.Errorf("%q with %q: got %v", c.data, c.header, got)
+		}
+	}
+}
+
+func TestJSONHasListsAndFlatEmbedding(t *testing.T) {
+	data, err := Marshal(JobDetail{JobSummary: JobSummary{Job: 7, Budget: 12_500_000}}, JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"job":7,"name":"","account":"","payer":"","market":"","state":"Waiting","reason":"","budget":12.5,"charged":0,` +
+		`"tasks":0,"running":0,"done":0,"submitted":null,"started":null,"ended":null,"exit_code":0,` +
+		`"spec":{"budget":0,"stages":[]},"stages":[],"shares":[]}`
+	if string(data) != want {
+		t.Errorf("got %s", data)
+	}
+	spec := JobSpec{Env: Env{{"A", "<&>"}}, Utility: &Utility{Weights: Weights{{"cpu", 1}, {"gpu", 2.5}}}}
+	if data, err = Marshal(&spec, JSON); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"budget":0,"utility":{"weights":{"cpu":1,"gpu":2.5}},"stages":[],"env":{"A":"<&>"}}`; string(data) != want {
+		t.Errorf("got %s", data)
+	}
+	if spec.Stages != nil {
+		t.Error("Marshal changed its argument")
+	}
+}
+
+func TestTypesWithoutEncodingAreDefects(t *testing.T) {
+	type tree struct{ Children []tree }
+	for _, v := range []any{nil, (*Exchange)(nil), map[string]int{}, tree{}, struct{ X any }{}, struct{ X **int }{}, make(chan int), func() {}} {
+		if _, err := Marshal(v, Msgpack); KindOf(err) != Internal || err == nil {
+			t.Errorf("%T: %v", v, err)
+		}
+	}
+	if err := Unmarshal([]byte("\x90"), Msgpack, Exchange{}); err == nil {
+		t.Error("decoded into a value that is no pointer")
+	}
+}
+
+func TestTooLargeToSend(t *testing.T) {
+	for _, f := range []Format{Msgpack, JSON} {
+		if _, err := Marshal(LogsReply{Data: make([]byte, MaxPayload)}, f); KindOf(err) != TooLarge {
+			t.Errorf("%v: %v", f, err)
+		}
+	}
+}
+
+// Decoding hostile payloads allocates no more than a small multiple of them.
+func TestAllocationIsBounded(t *testing.T) {
+	const n = 1 << 20
+	list := string(length(0xdd, 4, n, strings.Repeat("\x90", n)))
+	for name, c := range map[string]struct {
+		payload string
+		into    any
+	}{
+		"finished": {"\x93\x00\x00" + list, new(Exchange)},
+		"claims":   {"\x94\x00\x00\x90" + list, new(Exchange)},
+		"json":     {`{"jobs":[` + strings.Repeat("{},", n/3) + `{}]}`, new(JobsReply)},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := Unmarshal([]byte(c.payload), Detect([]byte(c.payload), ""), c.into)
+		runtime.ReadMemStats(&after)
+		if KindOf(err) != TooLarge {
+			t.Errorf("%s: %v", name, err)
+		}
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 200*uint64(len(c.payload)) {
+			t.Errorf("%s: %d bytes allocated for a payload of %d", name, allocated, len(c.payload))
+		}
+	}
+}
+
+func FuzzUnmarshal(f *testing.F) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for i, zero := range wireTypes() {
+		for _, format := range []Format{Msgpack, JSON} {
+			data, err := Marshal(filled(r, zero).Interface(), format)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(uint8(i), data)
+		}
+	}
+	types := wireTypes()
+	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
+		zero := types[int(which)%len(types)]
+		format := Detect(data, "")
+		first := reflect.New(reflect.TypeOf(zero))
+		if err := Unmarshal(data, format, first.Interface()); err != nil {
+			if k := KindOf(err); k != Invalid && k != TooLarge {
+				t.Fatalf("refused as %v: %v", k, err)
+			}
+			return
+		}
+		again, err := Marshal(first.Interface(), Msgpack)
+		if err != nil {
+			t.Fatalf("decoded, but: %v", err)
+		}
+		second := reflect.New(reflect.TypeOf(zero))
+		if err := Unmarshal(again, Msgpack, second.Interface()); err != nil {
+			t.Fatalf("what was encoded does not decode: %v", err)
+		}
+		if twice, _ := Marshal(second.Interface(), Msgpack); !bytes.Equal(again, twice) {
+			t.Fatalf("%x is %x the second time", again, twice)
+		}
+	})
+}
+
+func BenchmarkExchange(b *testing.B) {
+	x := sampleExchange()
+	data, err := Marshal(&x, Msgpack)
+	if err != nil {
+		b.Fatal(err)
+	}
+	text, err := Marshal(&x, JSON)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			Marshal(&x, Msgpack)
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			var y Exchange
+			if err := Unmarshal(data, Msgpack, &y); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("scan", func(b *testing.B) {
+		for b.Loop() {
+			scan(data)
+		}
+	})
+	var asMap bytes.Buffer
+	if err := msgpack.NewEncoder(&asMap).Encode(&x); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("library-decode", func(b *testing.B) { // of what it encodes by itself: its way with arrays needs a tag in each struct
+		b.ReportAllocs()
+		for b.Loop() {
+			var y Exchange
+			if err := msgpack.Unmarshal(asMap.Bytes(), &y); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("json-encode", func(b *testing.B) {
+		for b.Loop() {
+			Marshal(&x, JSON)
+		}
+	})
+	b.Run("json-decode", func(b *testing.B) {
+		for b.Loop() {
+			var y Exchange
+			if err := Unmarshal(text, JSON, &y); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

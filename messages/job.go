@@ -1,0 +1,124 @@
+package messages
+
+// Limits on what one job may ask for. They bound what a replica stores and
+// what an agent can be made to do; a request beyond them is TooLarge.
+const (
+	MaxStages       = 64
+	MaxTasks        = 1_000_000 // of all stages of a job
+	MaxArguments    = 1024
+	MaxVariables    = 256
+	MaxScript       = 256 << 10 // bytes, script or all arguments of a stage
+	MaxAttemptLimit = 100
+	MaxTextField    = 4096 // bytes of any other text
+)
+
+// JobSpec is what a user submits: the work, and what it is worth. The zero
+// value of an optional field means its default.
+type JobSpec struct {
+	Name    string  `json:"name,omitempty"`
+	Project Name    `json:"project,omitempty"` // the account that pays; default: the submitter's own
+	Market  Name    `json:"market,omitempty"`  // default: the site's first market
+	Budget  Credits `json:"budget"`            // the most the job may cost; held at submission
+	// Utility is what a share of each class is worth; nil asks the estimator.
+	Utility *Utility `json:"utility,omitempty"`
+	Stages  []Stage  `json:"stages"`
+	Env     Env      `json:"env,omitempty"`
+	// Dir is the working directory of every task; default: a fresh directory of the task's own.
+	Dir string `json:"dir,omitempty"`
+}
+
+// Stage is a phase of a job: tasks that run the same command on one slot of
+// one class each. Exactly one of Command and Script is set.
+type Stage struct {
+	Name  Name `json:"name"`
+	Class Name `json:"class,omitempty"` // default: the market's first class
+	Tasks int  `json:"tasks,omitempty"` // default: the number of Array's indices, or 1
+	// After names the stages whose every task must have finished first.
+	After   []Name   `json:"after,omitempty"`
+	Command []string `json:"command,omitempty"`
+	// Script is written to a file and run by the interpreter its first line names, /bin/sh without one.
+	Script    string   `json:"script,omitempty"`
+	Env       Env      `json:"env,omitempty"`
+	TimeLimit Duration `json:"time_limit,omitempty"` // of one attempt; 0: the market's
+	// Attempts is how often a task may be tried; default 3. Attempts lost with a node do not count.
+	Attempts int   `json:"attempts,omitempty"`
+	Array    Array `json:"array,omitempty"`
+	// MaxRunning bounds the tasks of the stage that run at once; 0: no bound.
+	MaxRunning int `json:"max_running,omitempty"`
+}
+
+// Array gives the array index of each task of a stage, as ascending,
+// non-overlapping ranges. Empty: task i has index i.
+type Array []Range
+
+// Range is the indices First, First+Step, … up to Last.
+type Range struct {
+	First int64 `json:"first"`
+	Last  int64 `json:"last"`
+	Step  int64 `json:"step"`
+}
+
+// Form is the form of a utility function.
+type Form string
+
+// The forms of a utility function of shares s with weights w: Σ w·s, Σ w·ln s.
+const (
+	Linear Form = "linear"
+	Log    Form = "log"
+)
+
+// Utility says what a share of each class is worth to a job, up to a common
+// factor: only the ratios of the weights matter.
+type Utility struct {
+	Form    Form    `json:"form,omitempty"` // default: linear
+	Weights Weights `json:"weights"`
+	// Minimum is the utility below which the job owes nothing (its SLO); 0: none.
+	Minimum float64 `json:"minimum,omitempty"`
+}
+
+// Weights maps classes to weights, in the order of the class names; a JSON
+// object on the outside.
+type Weights []ClassWeight
+
+// ClassWeight is the weight of one class.
+type ClassWeight struct {
+	Class  Name    `json:"class"`
+	Weight float64 `json:"weight"`
+}
+
+// Of returns the weight of a class, 0 if there is none.
+func (w Weights) Of(class Name) float64 {
+	for _, cw := range w {
+		if cw.Class == class {
+			return cw.Weight
+		}
+	}
+	return 0
+}
+
+// Env is a set of environment variables, in the order of their names; a JSON
+// object on the outside.
+type Env []Variable
+
+// Variable is one environment variable.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Market describes one market of a site: a mechanism, its parameters, and the
+// classes of slots it allocates.
+type Market struct {
+	Name      Name     `json:"name"`
+	Mechanism Name     `json:"mechanism"`
+	Classes   []Name   `json:"classes"`
+	TimeLimit Duration `json:"time_limit,omitempty"` // of one attempt, where the job gives none; 0: none
+	// Alpha is the exponent of the proportional share, in [0, 1]; nil: 1/2.
+	Alpha *float64 `json:"alpha,omitempty"`
+}
+
+// ClassSlots is a number of slots of one class.
+type ClassSlots struct {
+	Class Name `json:"class"`
+	Slots int  `json:"slots"`
+}

@@ -1,0 +1,107 @@
+package mailbox
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+)
+
+// nothing is a machine that costs nothing, so that a benchmark measures the log.
+type nothing struct{ tally }
+
+var empty = struct{}{}
+
+func (*nothing) Apply(_ uint64, commands [][]byte) []any {
+	results := make([]any, len(commands))
+	for i := range results {
+		results[i] = empty
+	}
+	return results
+}
+
+// raft3 opens three durable replicas over loopback and returns the leader.
+func raft3(b *testing.B) Mailbox {
+	g := newGroup(b, 3, nil)
+	for _, id := range g.ids {
+		box, err := OpenRaft(g.config(id), &nothing{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		g.boxes[id] = box.(*replicated)
+	}
+	return g.leader()
+}
+
+func propose(b *testing.B, m Mailbox, command []byte) {
+	if _, err := m.Propose(context.Background(), command); err != nil {
+		b.Error(err)
+	}
+}
+
+// BenchmarkProposeRaft3 commits 100-byte commands on three durable replicas.
+func BenchmarkProposeRaft3(b *testing.B) {
+	m := raft3(b)
+	command := make([]byte, 100)
+	b.Run("serial", func(b *testing.B) {
+		for b.Loop() {
+			propose(b, m, command)
+		}
+	})
+	for _, c := range []struct {
+		name    string
+		perCore int
+	}{{"64callers", 32}, {"1024callers", 512}, {"8192callers", 4096}} {
+		b.Run(c.name, func(b *testing.B) { proposeParallel(b, m, c.perCore) })
+	}
+}
+
+// proposeParallel also reports how many commands shared an entry.
+func proposeParallel(b *testing.B, m Mailbox, perCore int) {
+	before := m.Status()
+	command := make([]byte, 100)
+	b.SetParallelism(perCore)
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			propose(b, m, command)
+		}
+	})
+	after := m.Status()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commands/s")
+	b.ReportMetric(float64(after.Commands-before.Commands)/float64(after.Entries-before.Entries), "commands/entry")
+}
+
+// BenchmarkVerifyRaft3 confirms leadership, alone and by 1,000 callers a core.
+func BenchmarkVerifyRaft3(b *testing.B) {
+	m := raft3(b)
+	verify := func() {
+		if err := m.Verify(context.Background()); err != nil {
+			b.Error(err)
+		}
+	}
+	b.Run("serial", func(b *testing.B) {
+		for b.Loop() {
+			verify()
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		before := m.(*replicated).verified.Load()
+		var calls atomic.Uint64
+		b.SetParallelism(1000)
+		b.RunParallel(func(p *testing.PB) {
+			for p.Next() {
+				verify()
+				calls.Add(1)
+			}
+		})
+		b.ReportMetric(float64(calls.Load())/float64(m.(*replicated).verified.Load()-before), "calls/round")
+	})
+}
+
+// BenchmarkProposeMemory applies commands in the process.
+func BenchmarkProposeMemory(b *testing.B) {
+	m := NewMemory(&nothing{})
+	command := make([]byte, 100)
+	for b.Loop() {
+		propose(b, m, command)
+	}
+}

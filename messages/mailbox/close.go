@@ -1,0 +1,80 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Close hands leadership over and stops; see [Mailbox].
+func (m *replicated) Close() error {
+	m.closing.Do(func() { m.closed = m.stop() })
+	return m.closed
+}
+
+// stop first lets go of leadership, while everything still runs: what is in
+// flight is then either committed and answered, or known to be unknown.
+func (m *replicated) stop() error {
+	if m.guard.broken.Load() == nil {
+		m.transferOut()
+	}
+	close(m.stopping)
+	m.queue.close(ErrClosed)
+	stopped := m.shutdown()
+	close(m.gone)
+	m.abandon()
+	<-m.collected
+	m.rounds.close(ErrClosed)
+	m.running.Wait()
+	if !stopped {
+		// Raft may still be writing: the files stay open and locked.
+		return errors.Join(fmt.Errorf("mailbox: the log in %s does not stop; its disk may hang", m.config.Dir), m.stream.Close())
+	}
+	return m.release()
+}
+
+// shutdown stops Raft, and says whether it did within StuckAfter.
+func (m *replicated) shutdown() bool {
+	tooLong := make(chan struct{})
+	timer := time.AfterFunc(m.config.StuckAfter, func() { close(tooLong) })
+	defer timer.Stop()
+	return await(m.halt(), tooLong) == nil
+}
+
+// release gives back what open acquired. Raft has stopped.
+func (m *replicated) release() error {
+	var err error
+	if m.meters != nil {
+		m.meters.unregister()
+	}
+	if m.transport != nil {
+		err = m.transport.Close()
+	}
+	if m.stream != nil {
+		err = errors.Join(err, m.stream.Close())
+	}
+	if m.stream == nil && m.config.Listener != nil {
+		err = m.config.Listener.Close()
+	}
+	if m.disk != nil {
+		err = errors.Join(err, m.disk.close())
+	}
+	return err
+}
+
+// fail tells of a disk that hangs or lost a write. If the process lives on, the
+// replica leaves its group: a leader whose disk hangs still sends heartbeats.
+func (m *replicated) fail(err error) {
+	<-m.opened
+	if m.raft == nil {
+		return // OpenRaft has returned the error
+	}
+	m.config.Log.Error("the log's storage failed", zap.Error(err))
+	m.config.OnStuck(err)
+	m.queue.close(fmt.Errorf("%w: %w", ErrClosed, err))
+	_ = m.stream.Close()
+	m.halt()
+	m.abandon()
+}

@@ -1,0 +1,260 @@
+package mailbox
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Stores of the log.
+const (
+	StoreWAL  = "wal"  // hashicorp/raft-wal: segments, written in place; the default
+	StoreBolt = "bolt" // hashicorp/raft-boltdb: one B+ tree; slower, easier to inspect
+)
+
+// Config says how a replica keeps its log. ID, Dir and an address to listen on
+// are needed; every zero elsewhere stands for the default named.
+type Config struct {
+	// ID is the replica's name in its group, unique and kept for ever. With TLS
+	// it is also a DNS name of the replica's certificate.
+	ID string
+	// Name is the actor's, for metrics and logs; default "mailbox".
+	Name string
+	// Dir holds the log, the votes and the snapshots; made if missing, and
+	// locked against a second process.
+	Dir string
+
+	// Listen is the TCP address to serve the group on, "127.0.0.1:7000".
+	Listen string
+	// Listener is used in place of Listen if set. It is closed with the mailbox.
+	Listener net.Listener
+	// Peers gives the address of each replica of the group by its ID.
+	Peers map[string]string
+	// Resolve is used in place of Peers if set: the present address of a
+	// replica, or an error if there is none of that ID.
+	Resolve func(id string) (address string, err error)
+	// TLS secures connections in both directions with mutual authentication:
+	// it needs a certificate, RootCAs, ClientCAs and RequireAndVerifyClientCert.
+	TLS *tls.Config
+
+	// Bootstrap lists the IDs of a new group, the same at each of its replicas.
+	// It is used only where Dir holds no state. A replica that lost its disk is
+	// not to be bootstrapped again under its old ID: it has forgotten its votes.
+	Bootstrap []string
+	// Store is StoreWAL or StoreBolt; default StoreWAL. It stays as it was
+	// when Dir was made.
+	Store string
+	// SegmentBytes is the size of a segment of StoreWAL, reserved on disk in
+	// advance; default 64 MiB, at least 64 KiB.
+	SegmentBytes int
+
+	// Timeout is how long replicas do without word from a leader before they
+	// elect another (they wait between one and two of it), and how long a leader
+	// does without word from a majority before it steps down. Default 1 s: a
+	// process starved of CPU for some hundred milliseconds keeps its office.
+	Timeout time.Duration
+
+	// MaxCommand is the largest command in bytes; default 1 MiB.
+	MaxCommand int
+	// MaxBatch and MaxBatchBytes bound the commands of one log entry; default
+	// 4,096 and 256 KiB. A larger command makes an entry of its own.
+	MaxBatch, MaxBatchBytes int
+	// MaxQueueBytes bounds the commands that wait for the log; Propose waits for
+	// room beyond it. Default 32 MiB.
+	MaxQueueBytes int
+	// InFlight is how many entries may be on their way at a time; default 3.
+	// More of them make smaller entries.
+	InFlight int
+
+	// SnapshotEntries and SnapshotBytes say after how many entries, or bytes of
+	// entries, the state is written aside and the log cut; default 8,192 and
+	// 64 MiB. TrailingEntries stay in the log for replicas that lag a little;
+	// default 1,024.
+	SnapshotEntries, TrailingEntries uint64
+	SnapshotBytes                    uint64
+
+	// MinFreeBytes is the space free on the disk of Dir below which proposals
+	// are refused with ErrNoSpace; default 256 MiB.
+	MinFreeBytes uint64
+	// StuckAfter is how long a write or sync may take; default 20 s.
+	StuckAfter time.Duration
+	// OnStuck is called once when a write hangs or fails. The default logs the
+	// error and ends the process with status 1. If it returns, the replica
+	// leaves its group: connections are cut, and every call fails.
+	OnStuck func(error)
+
+	// Log is the logger; default none.
+	Log *zap.Logger
+	// Metrics is where the replica's metrics are registered, until Close, as
+	// candor_<Name>_log_* with a label for the replica; default nowhere.
+	Metrics prometheus.Registerer
+
+	faults faults
+}
+
+// faults are what tests put between this package and the system.
+type faults struct {
+	wrap func(raft.LogStore) raft.LogStore        // the log's store
+	free func(dir string) (bytes uint64, _ error) // the disk's free space
+}
+
+var metricName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// Validate reports the first field that cannot be used.
+func (c *Config) Validate() error {
+	d := c.withDefaults()
+	for _, check := range []func() error{d.checkIdentity, d.checkNetwork, d.checkLimits} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkIdentity() error {
+	switch {
+	case c.ID == "" || len(c.ID) > 128:
+		return invalid("ID is %q; give the replica a name of 1 to 128 bytes", c.ID)
+	case c.Dir == "":
+		return invalid("Dir is empty; name a directory for the log")
+	case !metricName.MatchString(c.Name):
+		return invalid("Name is %q; use lower-case letters, digits and _", c.Name)
+	case c.Store != StoreWAL && c.Store != StoreBolt:
+		return invalid("Store is %q; use %q or %q", c.Store, StoreWAL, StoreBolt)
+	case len(c.Bootstrap) > 0 && !slices.Contains(c.Bootstrap, c.ID):
+		return invalid("Bootstrap %q does not name this replica, %q", c.Bootstrap, c.ID)
+	}
+	return checkBootstrap(c.Bootstrap)
+}
+
+func checkBootstrap(ids []string) error {
+	sorted := slices.Sorted(slices.Values(ids))
+	if len(ids) > 0 && sorted[0] == "" {
+		return invalid("Bootstrap holds an empty ID")
+	}
+	if n := len(slices.Compact(sorted)); n != len(ids) {
+		return invalid("Bootstrap %q names a replica twice", ids)
+	}
+	return nil
+}
+
+func (c *Config) checkNetwork() error {
+	switch {
+	case c.Listen == "" && c.Listener == nil:
+		return invalid("Listen is empty and there is no Listener; give an address such as 127.0.0.1:7000")
+	case c.Resolve == nil && len(c.Peers) == 0 && len(c.Bootstrap) != 1:
+		return invalid("Peers is empty and there is no Resolve; give the address of each replica")
+	}
+	if c.Resolve == nil {
+		for _, id := range c.Bootstrap {
+			if c.Peers[id] == "" && id != c.ID {
+				return invalid("Peers has no address for %q of Bootstrap", id)
+			}
+		}
+	}
+	return c.checkTLS()
+}
+
+func (c *Config) checkTLS() error {
+	t := c.TLS
+	switch {
+	case t == nil:
+		return nil
+	case len(t.Certificates) == 0 && t.GetCertificate == nil:
+		return invalid("TLS has no certificate")
+	case t.RootCAs == nil || t.ClientCAs == nil:
+		return invalid("TLS needs RootCAs and ClientCAs of the group's own authority")
+	case t.ClientAuth != tls.RequireAndVerifyClientCert:
+		return invalid("TLS.ClientAuth is %v; use RequireAndVerifyClientCert", t.ClientAuth)
+	case t.InsecureSkipVerify:
+		return invalid("TLS.InsecureSkipVerify would let anyone write the log")
+	}
+	return nil
+}
+
+func (c *Config) checkLimits() error {
+	switch {
+	case c.Timeout < 50*time.Millisecond || c.Timeout > time.Minute:
+		return invalid("Timeout is %s; use 50ms to 1m", c.Timeout)
+	case c.MaxBatch < 1 || c.MaxBatch > maxEntryCommands:
+		return invalid("MaxBatch is %d; use 1 to %d", c.MaxBatch, maxEntryCommands)
+	case c.MaxBatchBytes < 1 || c.MaxBatchBytes > 16<<20:
+		return invalid("MaxBatchBytes is %d; use 1 to 16 MiB", c.MaxBatchBytes)
+	case c.MaxCommand < 1 || c.MaxCommand > 16<<20:
+		return invalid("MaxCommand is %d; use 1 to 16 MiB", c.MaxCommand)
+	case c.MaxQueueBytes < c.MaxBatchBytes:
+		return invalid("MaxQueueBytes is %d, less than MaxBatchBytes, %d", c.MaxQueueBytes, c.MaxBatchBytes)
+	case c.InFlight < 1 || c.InFlight > 64:
+		return invalid("InFlight is %d; use 1 to 64", c.InFlight)
+	case c.SegmentBytes < 64<<10 || c.SegmentBytes > 1<<30:
+		return invalid("SegmentBytes is %d; use 64 KiB to 1 GiB", c.SegmentBytes)
+	case c.StuckAfter < 10*time.Millisecond:
+		return invalid("StuckAfter is %s; use at least 10ms", c.StuckAfter)
+	}
+	return nil
+}
+
+// withDefaults returns a copy in which the zeros are filled in.
+func (c *Config) withDefaults() *Config {
+	d := *c
+	fill(&d.Name, "mailbox")
+	fill(&d.Store, StoreWAL)
+	fill(&d.SegmentBytes, 64<<20)
+	fill(&d.Timeout, time.Second)
+	fill(&d.MaxCommand, 1<<20)
+	fill(&d.MaxBatch, 4096)
+	fill(&d.MaxBatchBytes, 256<<10)
+	fill(&d.MaxQueueBytes, 32<<20)
+	fill(&d.InFlight, 3)
+	fill(&d.SnapshotEntries, 8192)
+	fill(&d.SnapshotBytes, 64<<20)
+	fill(&d.TrailingEntries, 1024)
+	fill(&d.MinFreeBytes, 256<<20)
+	fill(&d.StuckAfter, 20*time.Second)
+	d.fillFunctions()
+	return &d
+}
+
+func (c *Config) fillFunctions() {
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	if c.OnStuck == nil {
+		log := c.Log
+		c.OnStuck = func(err error) { log.Fatal("the log's storage failed; ending the process", zap.Error(err)) }
+	}
+	if c.faults.free == nil {
+		c.faults.free = freeBytes
+	}
+}
+
+// resolve gives the present address of a replica.
+func (c *Config) resolve(id string) (string, error) {
+	if c.Resolve != nil {
+		return c.Resolve(id)
+	}
+	if address, ok := c.Peers[id]; ok {
+		return address, nil
+	}
+	return "", fmt.Errorf("mailbox: no address is known for replica %q", id)
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func invalid(format string, args ...any) error {
+	return messages.Errorf(messages.Invalid, "mailbox config: "+format, args...)
+}

@@ -1,0 +1,71 @@
+package mailbox
+
+import (
+	"crypto/tls"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func TestConfigIsRefusedByField(t *testing.T) {
+	cases := []struct {
+		field  string
+		spoil  func(*Config)
+		reason string
+	}{
+		{"ID", func(c *Config) { c.ID = "" }, "empty"},
+		{"Dir", func(c *Config) { c.Dir = "" }, "empty"},
+		{"Name", func(c *Config) { c.Name = "Bank!" }, "not a metric's name"},
+		{"Store", func(c *Config) { c.Store = "sqlite" }, "unknown"},
+		{"Listen", func(c *Config) { c.Listen = "" }, "no address"},
+		{"Peers", func(c *Config) { c.Peers = nil }, "no addresses"},
+		{"Peers", func(c *Config) { delete(c.Peers, "b") }, "one is missing"},
+		{"Bootstrap", func(c *Config) { c.Bootstrap = []string{"b"} }, "without this replica"},
+		{"Bootstrap", func(c *Config) { c.Bootstrap = []string{"a", "b", "b"} }, "twice"},
+		{"Bootstrap", func(c *Config) { c.Bootstrap = []string{"a", ""} }, "empty ID"},
+		{"TLS", func(c *Config) { c.TLS = &tls.Config{} }, "no certificate"},
+		{"Timeout", func(c *Config) { c.Timeout = time.Millisecond }, "too short"},
+		{"MaxBatch", func(c *Config) { c.MaxBatch = maxEntryCommands + 1 }, "too many"},
+		{"MaxBatchBytes", func(c *Config) { c.MaxBatchBytes = -1 }, "negative"},
+		{"MaxCommand", func(c *Config) { c.MaxCommand = 1 << 30 }, "too large"},
+		{"MaxQueueBytes", func(c *Config) { c.MaxQueueBytes = 1 }, "less than a batch"},
+		{"InFlight", func(c *Config) { c.InFlight = 1000 }, "too many"},
+		{"SegmentBytes", func(c *Config) { c.SegmentBytes = 1 }, "too small"},
+		{"StuckAfter", func(c *Config) { c.StuckAfter = 1 }, "too short"},
+	}
+	for _, test := range cases {
+		c := Config{ID: "a", Dir: "d", Listen: "127.0.0.1:0", Bootstrap: []string{"a", "b"}, Peers: map[string]string{"b": "127.0.0.1:1"}}
+		if err := c.Validate(); err != nil {
+			t.Fatalf("a good configuration is refused: %v", err)
+		}
+		test.spoil(&c)
+		err := c.Validate()
+		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), test.field) {
+			t.Errorf("%s, %s: %v", test.field, test.reason, err)
+		}
+	}
+}
+
+func TestDirectoryIsLocked(t *testing.T) {
+	g := newGroup(t, 1, nil)
+	g.start("r1")
+	if _, err := OpenRaft(g.config("r1"), newTally()); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("a second replica opened the directory: %v", err)
+	}
+}
+
+func TestStoreStaysAsItWas(t *testing.T) {
+	for first, second := range map[string]string{StoreWAL: StoreBolt, StoreBolt: StoreWAL} {
+		g := newGroup(t, 1, func(c *Config) { c.Store = first })
+		g.start("r1")
+		g.stop("r1")
+		c := g.config("r1")
+		c.Store = second
+		if _, err := OpenRaft(c, newTally()); !errors.Is(err, &messages.Error{Kind: messages.Invalid}) {
+			t.Errorf("%s opened as %s: %v", first, second, err)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+// Package mailbox is the mailbox of a replicated actor: an ordered log of
+// commands that every replica applies alike to its state. [OpenRaft] keeps the log
+// with hashicorp/raft, durable on a majority before a command is answered;
+// [NewMemory] keeps it in the process, for tests and for simulated sites.
+//
+// # What passes through
+//
+// A command is bytes to this package. [Mailbox.Propose] adds it to the log
+// entry that is being filled; a goroutine hands that entry to Raft as soon as
+// fewer than Config.InFlight entries are on their way, so a lone command leaves
+// at once and a crowd of them shares one entry, one sync of each disk and one
+// round of the network. Each caller gets the result that its own command had on
+// this replica, in log order.
+//
+// # Errors
+//
+// A command that was refused before it reached the log is ErrNotLeader,
+// ErrNoSpace or ErrClosed (or an error of kind TooLarge), and may be sent again
+// anywhere. Every other failure is ErrUnknown: the command may be applied now,
+// later, or never, so it is to be sent again under the same identifier, which
+// the actor's state remembers.
+//
+// # Reads
+//
+// Verify, then read the state. See [Mailbox.Verify] for why that order.
+//
+// # Disks
+//
+// A write that hangs would leave a leader in place that still sends heartbeats
+// and never commits. A watchdog times every write and sync, probes the disk when
+// it is idle, and calls Config.OnStuck, which by default ends the process. After
+// a write that failed the store takes no more of them: the pages that a failed
+// sync leaves behind cannot be trusted, the files can, once they are read again
+// by a new process. A disk that runs low refuses proposals (ErrNoSpace) while
+// there is still room for what was accepted, and accepts them again by itself.
+//
+// # Identity and addresses
+//
+// Raft knows replicas by their IDs alone. An ID is turned into an address each
+// time a connection is made, so addresses may change between starts. With TLS a
+// replica's certificate carries its ID as a DNS name, and both ends check it.
+// Without TLS, anyone who can connect can write the log: listen on loopback.
+package mailbox

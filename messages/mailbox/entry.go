@@ -1,0 +1,69 @@
+package mailbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+)
+
+// A log entry is one byte of version, then for each command its length as a
+// uvarint and its bytes, up to the end of the entry.
+const (
+	entryVersion = 1
+	// maxEntryCommands bounds what a decoder allocates for an entry of empty
+	// commands; it is also the largest Config.MaxBatch.
+	maxEntryCommands = 1 << 16
+)
+
+var (
+	errEntryVersion = errors.New("mailbox: log entry of an unknown version")
+	errEntryLength  = errors.New("mailbox: log entry claims a length it does not have")
+	errEntryCount   = errors.New("mailbox: log entry holds too many commands")
+)
+
+// newEntry starts an entry with room for size bytes of commands.
+func newEntry(size int) []byte { return append(make([]byte, 0, size+1), entryVersion) }
+
+// appendCommand adds a command to an entry.
+func appendCommand(entry, command []byte) []byte {
+	return append(binary.AppendUvarint(entry, uint64(len(command))), command...)
+}
+
+// framed is the number of bytes appendCommand adds for a command of n bytes.
+func framed(n int) int { return n + (bits.Len64(uint64(n)|1)+6)/7 }
+
+// decodeEntry splits an entry into its commands, which alias it. A malformed
+// entry is refused whole, so that replicas agree about it.
+func decodeEntry(entry []byte) ([][]byte, error) {
+	if len(entry) == 0 || entry[0] != entryVersion {
+		return nil, errEntryVersion
+	}
+	n, err := countCommands(entry[1:])
+	if err != nil {
+		return nil, err
+	}
+	commands := make([][]byte, 0, n)
+	for rest := entry[1:]; len(rest) > 0; {
+		length, k := binary.Uvarint(rest)
+		end := k + int(length)
+		commands = append(commands, rest[k:end:end])
+		rest = rest[end:]
+	}
+	return commands, nil
+}
+
+// countCommands checks every length of a body before anything is allocated.
+func countCommands(body []byte) (int, error) {
+	n := 0
+	for len(body) > 0 {
+		length, k := binary.Uvarint(body)
+		if k <= 0 || length > uint64(len(body)-k) {
+			return 0, errEntryLength
+		}
+		if n++; n > maxEntryCommands {
+			return 0, errEntryCount
+		}
+		body = body[k+int(length):]
+	}
+	return n, nil
+}

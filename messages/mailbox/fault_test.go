@@ -1,0 +1,230 @@
+package mailbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// faultyLog is a log store whose writes can be made to fail or hang.
+type faultyLog struct {
+	raft.LogStore
+	err    atomic.Pointer[error]
+	hang   atomic.Pointer[chan struct{}] // writes wait until it is closed
+	writes atomic.Uint64                 // that were carried out
+}
+
+func (f *faultyLog) StoreLogs(logs []*raft.Log) error {
+	if gate := f.hang.Load(); gate != nil {
+		<-*gate
+	}
+	if err := f.err.Load(); err != nil {
+		return *err
+	}
+	f.writes.Add(1)
+	return f.LogStore.StoreLogs(logs)
+}
+
+func (f *faultyLog) fail(err error) {
+	if err == nil {
+		f.err.Store(nil)
+		return
+	}
+	f.err.Store(&err)
+}
+
+func (f *faultyLog) IsMonotonic() bool {
+	m, ok := f.LogStore.(raft.MonotonicLogStore)
+	return ok && m.IsMonotonic()
+}
+
+// faultyGroup is a group whose logs can be made to fail; stuck gets what
+// OnStuck is told.
+func faultyGroup(t *testing.T, n int) (g *group, logs map[string]*faultyLog, stuck chan error) {
+	logs, stuck = map[string]*faultyLog{}, make(chan error, n)
+	g = newGroup(t, n, func(c *Config) {
+		id := c.ID
+		c.StuckAfter = 2 * time.Second
+		c.OnStuck = func(err error) { stuck <- err }
+		c.faults.wrap = func(s raft.LogStore) raft.LogStore {
+			logs[id] = &faultyLog{LogStore: s}
+			return logs[id]
+		}
+	})
+	return g, logs, stuck
+}
+
+func TestHangingDiskLosesTheLeadership(t *testing.T) {
+	g, logs, stuck := faultyGroup(t, 3)
+	g.start(g.ids...)
+	for i := range 50 {
+		g.propose(fmt.Sprint(i))
+	}
+	old := g.leader()
+	gate := make(chan struct{})
+	t.Cleanup(func() { close(gate) }) // before the group's own clean-up
+	logs[old.config.ID].hang.Store(&gate)
+	outcome := make(chan error, 1)
+	go func() {
+		_, err := old.Propose(context.Background(), []byte("during"))
+		outcome <- err
+	}()
+	if err := <-stuck; err == nil {
+		t.Error("stuck without an error")
+	}
+	next := g.another(old)
+	if _, err := next.Propose(context.Background(), []byte("after")); err != nil {
+		t.Errorf("propose at the next leader: %v", err)
+	}
+	if _, err := old.Propose(context.Background(), []byte("late")); !errors.Is(err, ErrClosed) {
+		t.Errorf("propose at the replica whose disk hangs: %v", err)
+	}
+	if err := old.Close(); err == nil {
+		t.Error("closed while its disk hangs")
+	}
+	if err := <-outcome; !errors.Is(err, ErrUnknown) {
+		t.Errorf("the command on the hanging disk: %v", err)
+	}
+	for i := range 50 {
+		if g.machines[next.config.ID].count(fmt.Sprint(i)) == 0 {
+			t.Errorf("command %d was lost", i)
+		}
+	}
+}
+
+func TestFailedWriteIsTheLast(t *testing.T) {
+	g, logs, stuck := faultyGroup(t, 1)
+	g.start("r1")
+	leader, log := g.leader(), logs["r1"]
+	for i := range 20 {
+		g.propose(fmt.Sprint(i))
+	}
+	log.fail(syscall.EIO)
+	if _, err := leader.Propose(context.Background(), []byte("doubtful")); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a write that failed: %v", err)
+	}
+	if err := <-stuck; !errors.Is(err, syscall.EIO) {
+		t.Errorf("stuck with %v", err)
+	}
+	log.fail(nil)
+	before := log.writes.Load()
+	if err := leader.disk.logs.StoreLog(&raft.Log{Index: 1000}); err == nil {
+		t.Error("a write after a failed one was carried out")
+	}
+	if _, err := leader.Propose(context.Background(), []byte("late")); !errors.Is(err, ErrClosed) {
+		t.Errorf("propose after a failed write: %v", err)
+	}
+	if log.writes.Load() != before {
+		t.Error("something was written after a failed write")
+	}
+	g.stop("r1")
+	g.start("r1")
+	g.agree(20)
+}
+
+func TestFullDiskIsWaitedOut(t *testing.T) {
+	g, logs, stuck := faultyGroup(t, 1)
+	g.start("r1")
+	leader := g.leader()
+	g.propose("before")
+	logs["r1"].fail(syscall.ENOSPC)
+	if _, err := leader.Propose(context.Background(), []byte("doubtful")); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a write to a full disk: %v", err)
+	}
+	logs["r1"].fail(nil)
+	eventually(t, "proposals accepted again", func() bool {
+		_, err := leader.Propose(context.Background(), []byte("after"))
+		return err == nil
+	})
+	if len(stuck) > 0 {
+		t.Errorf("a full disk was taken for a broken one: %v", <-stuck)
+	}
+}
+
+func TestLowSpaceRefusesProposals(t *testing.T) {
+	var free atomic.Uint64
+	free.Store(1 << 30)
+	g := newGroup(t, 1, func(c *Config) {
+		c.MinFreeBytes = 1 << 20
+		c.faults.free = func(string) (uint64, error) { return free.Load(), nil }
+	})
+	g.start("r1")
+	leader := g.leader()
+	refused := func() bool {
+		_, err := leader.Propose(context.Background(), []byte("x"))
+		return errors.Is(err, ErrNoSpace)
+	}
+	for range 2 {
+		free.Store(1<<20 - 1)
+		eventually(t, "proposals refused", refused)
+		if err := leader.Verify(context.Background()); err != nil {
+			t.Errorf("verify with little space: %v", err)
+		}
+		free.Store(1 << 30)
+		eventually(t, "proposals accepted", func() bool { return !refused() })
+	}
+}
+
+// TestSpaceMarkDoesNotFlicker: refused below the limit, accepted an eighth above.
+func TestSpaceMarkDoesNotFlicker(t *testing.T) {
+	c := newGroup(t, 1, nil).configWithDefaults()
+	c.MinFreeBytes = 800
+	var free uint64
+	c.faults.free = func(string) (uint64, error) { return free, nil }
+	guard := newGuard(c, nil)
+	for _, step := range []struct {
+		free uint64
+		low  bool
+	}{{801, false}, {800, false}, {799, true}, {801, true}, {899, true}, {900, false}, {801, false}, {0, true}} {
+		free = step.free
+		guard.lookAtSpace()
+		if guard.low.Load() != step.low {
+			t.Errorf("with %d bytes free, low is %v", step.free, !step.low)
+		}
+	}
+	c.faults.free = func(string) (uint64, error) { return 0, syscall.EIO }
+	if guard.lookAtSpace(); !guard.low.Load() {
+		t.Error("a look that failed changed the mark")
+	}
+}
+
+func TestHangingProbeIsOverdue(t *testing.T) {
+	guard := newGuard(&Config{StuckAfter: time.Minute}, nil)
+	end := guard.begin("probe")
+	now := time.Now()
+	if err := guard.overdue(now.Add(time.Minute / 2)); err != nil {
+		t.Errorf("too early: %v", err)
+	}
+	if err := guard.overdue(now.Add(2 * time.Minute)); err == nil {
+		t.Error("not overdue after two minutes of one")
+	}
+	end()
+	if err := guard.overdue(now.Add(2 * time.Minute)); err != nil {
+		t.Errorf("overdue although it returned: %v", err)
+	}
+}
+
+// exit takes the place of the end of the process.
+type exit chan struct{}
+
+func (e exit) OnWrite(*zapcore.CheckedEntry, []zapcore.Field) { close(e) }
+
+func TestStuckEndsTheProcessByDefault(t *testing.T) {
+	core, logged := observer.New(zap.ErrorLevel)
+	ended := make(exit)
+	c := Config{Log: zap.New(core, zap.WithFatalHook(ended))}
+	c.withDefaults().OnStuck(syscall.EIO)
+	<-ended
+	if last := logged.All()[logged.Len()-1]; last.Level != zap.FatalLevel {
+		t.Errorf("logged at %v", last.Level)
+	}
+}

@@ -1,0 +1,301 @@
+package mailbox
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"maps"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// tally is a machine that counts how often each command was applied, and keeps
+// a hash over all of them in order. Its result is the command's place.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]int
+	total  uint64
+	hash   uint64
+	gate   atomic.Pointer[chan struct{}] // if set, Apply waits until it is closed
+}
+
+type tallyImage struct {
+	Counts      map[string]int
+	Total, Hash uint64
+}
+
+func newTally() *tally { return &tally{counts: map[string]int{}} }
+
+func (t *tally) Apply(index uint64, commands [][]byte) []any {
+	if gate := t.gate.Load(); gate != nil {
+		<-*gate
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	results := make([]any, len(commands))
+	for i, c := range commands {
+		t.total++
+		t.counts[string(c)]++
+		h := fnv.New64a()
+		_ = binary.Write(h, binary.BigEndian, []uint64{t.hash, index, uint64(len(c))})
+		_, _ = h.Write(c)
+		t.hash = h.Sum64()
+		results[i] = place{string(c), t.total}
+	}
+	return results
+}
+
+// place is the result of a command: itself, and how many there were up to it.
+type place struct {
+	command string
+	at      uint64
+}
+
+func (t *tally) Capture() Image {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return tallyImage{maps.Clone(t.counts), t.total, t.hash}
+}
+
+func (i tallyImage) WriteTo(w io.Writer) (int64, error) { return 0, gob.NewEncoder(w).Encode(i) }
+
+func (t *tally) Restore(r io.Reader) error {
+	var i tallyImage
+	if err := gob.NewDecoder(r).Decode(&i); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts, t.total, t.hash = i.Counts, i.Total, i.Hash
+	if t.counts == nil {
+		t.counts = map[string]int{}
+	}
+	return nil
+}
+
+func (t *tally) state() (total, hash uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.total, t.hash
+}
+
+func (t *tally) count(command string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counts[command]
+}
+
+// hold makes Apply wait until the result is called.
+func (t *tally) hold() (release func()) {
+	gate := make(chan struct{})
+	t.gate.Store(&gate)
+	return sync.OnceFunc(func() {
+		t.gate.Store(nil)
+		close(gate)
+	})
+}
+
+// group is replicas in one process, over TCP and directories of their own.
+type group struct {
+	t      testing.TB
+	ids    []string
+	dirs   map[string]string
+	adjust func(*Config)
+
+	mu        sync.Mutex
+	addresses map[string]string
+	boxes     map[string]*replicated
+	machines  map[string]*tally
+}
+
+const patience = 60 * time.Second // how long a test waits before it fails
+
+func newGroup(t testing.TB, n int, adjust func(*Config)) *group {
+	g := &group{t: t, adjust: adjust, dirs: map[string]string{}, addresses: map[string]string{},
+		boxes: map[string]*replicated{}, machines: map[string]*tally{}}
+	root := t.TempDir()
+	for i := range n {
+		id := fmt.Sprintf("r%d", i+1)
+		g.ids = append(g.ids, id)
+		g.dirs[id] = filepath.Join(root, id)
+	}
+	t.Cleanup(func() { g.stop(g.ids...) })
+	return g
+}
+
+func (g *group) resolve(id string) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, known := range g.ids {
+		if id == known && g.addresses[id] != "" {
+			return g.addresses[id], nil
+		}
+	}
+	return "", fmt.Errorf("no replica %q", id)
+}
+
+func (g *group) config(id string) Config {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.mu.Lock()
+	g.addresses[id] = l.Addr().String()
+	g.mu.Unlock()
+	c := Config{ID: id, Dir: g.dirs[id], Listener: l, Resolve: g.resolve, Bootstrap: g.ids,
+		Timeout: 500 * time.Millisecond, SegmentBytes: 4 << 20, MinFreeBytes: 1,
+		OnStuck: func(err error) { g.t.Errorf("replica %s: %v", id, err) }}
+	if g.adjust != nil {
+		g.adjust(&c)
+	}
+	return c
+}
+
+// start opens replicas, each at a new address, with an empty machine.
+func (g *group) start(ids ...string) {
+	g.t.Helper()
+	for _, id := range ids {
+		m := newTally()
+		box, err := OpenRaft(g.config(id), m)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		g.mu.Lock()
+		g.boxes[id], g.machines[id] = box.(*replicated), m
+		g.mu.Unlock()
+	}
+}
+
+// stop closes replicas that run.
+func (g *group) stop(ids ...string) {
+	for _, id := range ids {
+		g.mu.Lock()
+		box := g.boxes[id]
+		delete(g.boxes, id)
+		g.mu.Unlock()
+		if box != nil {
+			if err := box.Close(); err != nil && box.guard.broken.Load() == nil {
+				g.t.Errorf("close %s: %v", id, err)
+			}
+		}
+	}
+}
+
+func (g *group) running() map[string]*replicated {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.boxes)
+}
+
+// eventually waits until a condition holds.
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited %s in vain: %s", patience, what)
+		}
+	}
+}
+
+// leader waits for a replica that leads past its barrier.
+func (g *group) leader() *replicated {
+	g.t.Helper()
+	var found *replicated
+	eventually(g.t, "a leader", func() bool {
+		for _, box := range g.running() {
+			if box.office.Load() != nil {
+				found = box
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func (g *group) follower() *replicated {
+	g.t.Helper()
+	leader := g.leader()
+	for _, id := range g.ids {
+		if box := g.running()[id]; box != nil && box != leader {
+			return box
+		}
+	}
+	g.t.Fatal("no follower runs")
+	return nil
+}
+
+// propose sends a command until it is answered, through whoever leads. A
+// command whose outcome was unknown may be applied more than once.
+func (g *group) propose(command string) place {
+	for {
+		for _, box := range g.running() {
+			result, err := box.Propose(context.Background(), []byte(command))
+			if err == nil {
+				return result.(place)
+			}
+			if !errors.Is(err, ErrNotLeader) && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrClosed) {
+				g.t.Errorf("propose: %v", err)
+				return place{}
+			}
+		}
+		g.leader()
+	}
+}
+
+// agree waits until all running replicas have the same state, of at least
+// atLeast commands, and returns its hash.
+func (g *group) agree(atLeast uint64) uint64 {
+	g.t.Helper()
+	var hash uint64
+	eventually(g.t, fmt.Sprintf("agreement on %d commands", atLeast), func() bool {
+		states := map[[2]uint64]bool{}
+		for id := range g.running() {
+			total, h := g.machines[id].state()
+			if total < atLeast {
+				return false
+			}
+			hash = h
+			states[[2]uint64{total, h}] = true
+		}
+		return len(states) == 1
+	})
+	return hash
+}
+
+// another waits for a leader that is not old.
+func (g *group) another(old *replicated) *replicated {
+	g.t.Helper()
+	var found *replicated
+	eventually(g.t, "another leader", func() bool {
+		for _, box := range g.running() {
+			if box != old && box.office.Load() != nil {
+				found = box
+			}
+		}
+		return found != nil
+	})
+	return found
+}
+
+func (g *group) configWithDefaults() *Config {
+	c := g.config(g.ids[0])
+	_ = c.Listener.Close()
+	return c.withDefaults()
+}
+
+func nopCloser(s string) io.ReadCloser { return io.NopCloser(strings.NewReader(s)) }

@@ -1,0 +1,223 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+)
+
+// guard watches over a replica's disk: it times each write, finds out how much
+// space is left, and reports the first failure.
+type guard struct {
+	config *Config
+	failed func(error) // called once, on a goroutine of its own
+	once   sync.Once
+	broken atomic.Pointer[error] // the failure, after which nothing is written
+	low    atomic.Bool           // space is below MinFreeBytes
+	free   atomic.Uint64         // bytes, at the last look
+
+	mu   sync.Mutex
+	ops  map[uint64]operation // writes under way
+	next uint64
+}
+
+type operation struct {
+	name  string
+	start time.Time
+}
+
+func newGuard(c *Config, failed func(error)) *guard {
+	return &guard{config: c, failed: failed, ops: map[uint64]operation{}}
+}
+
+// begin notes a write under way; its result says that it returned.
+func (g *guard) begin(name string) (end func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	id := g.next
+	g.next++
+	g.ops[id] = operation{name, time.Now()}
+	return func() {
+		g.mu.Lock()
+		delete(g.ops, id)
+		g.mu.Unlock()
+	}
+}
+
+// overdue returns an error if a write has been under way for too long.
+func (g *guard) overdue(now time.Time) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, op := range g.ops {
+		if took := now.Sub(op.start); took > g.config.StuckAfter {
+			return fmt.Errorf("mailbox: %s in %s has not returned for %s", op.name, g.config.Dir, took.Round(time.Millisecond))
+		}
+	}
+	return nil
+}
+
+// write runs a write of the log under the guard's eye. A full disk is taken for
+// low space: nothing was written, and room may come back. Any other failure
+// ends writing for good, since it is not known what the disk holds now.
+func (g *guard) write(name string, f func() error) error {
+	if err := g.broken.Load(); err != nil {
+		return *err
+	}
+	end := g.begin(name)
+	err := f()
+	end()
+	switch {
+	case err == nil:
+		return nil
+	case noSpace(err):
+		g.low.Store(true)
+	default:
+		g.fail(fmt.Errorf("mailbox: %s in %s failed: %w", name, g.config.Dir, err))
+	}
+	return err
+}
+
+// noSpace says that a write failed for want of room, or of quota.
+func noSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func (g *guard) fail(err error) {
+	g.once.Do(func() {
+		g.broken.Store(&err)
+		go g.failed(err)
+	})
+}
+
+// watch looks for overdue writes. It does no I/O of its own, so that it
+// cannot hang with the disk.
+func (g *guard) watch(stop <-chan struct{}) {
+	tick := time.NewTicker(g.config.StuckAfter / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case now := <-tick.C:
+			if err := g.overdue(now); err != nil {
+				g.fail(err)
+				return
+			}
+		}
+	}
+}
+
+// spaceEvery is short enough that a fast log does not use up MinFreeBytes
+// between two looks.
+const spaceEvery = 250 * time.Millisecond
+
+// probe looks at the space left, and writes and syncs a small file so that a
+// disk that hangs is noticed while nobody proposes.
+func (g *guard) probe(stop <-chan struct{}) {
+	space, write := time.NewTicker(min(spaceEvery, g.config.StuckAfter/4)), time.NewTicker(g.config.StuckAfter/4)
+	defer space.Stop()
+	defer write.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-space.C:
+			g.lookAtSpace()
+		case <-write.C:
+			g.probeOnce()
+		}
+	}
+}
+
+// lookAtSpace sets the low mark below MinFreeBytes, and clears it an eighth
+// above, so that it does not flicker.
+func (g *guard) lookAtSpace() {
+	end := g.begin("statfs")
+	free, err := g.config.faults.free(g.config.Dir)
+	end()
+	if err != nil {
+		g.config.Log.Error("cannot tell the space left for the log", zap.Error(err))
+		return
+	}
+	g.free.Store(free)
+	limit, was := g.config.MinFreeBytes, g.low.Load()
+	low := free < limit || (was && free < limit+limit/8)
+	g.low.Store(low)
+	if low != was {
+		g.config.Log.Warn("space left for the log", zap.Bool("refusing proposals", low), zap.Uint64("bytes free", free))
+	}
+}
+
+func (g *guard) probeOnce() {
+	path := filepath.Join(g.config.Dir, "probe")
+	err := g.write("probe", func() error { return writeSynced(path, []byte("probe")) })
+	if err != nil {
+		g.config.Log.Error("cannot write beside the log", zap.Error(err))
+	}
+}
+
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// guardedLog is a log store whose writes the guard watches.
+type guardedLog struct {
+	raft.LogStore
+	guard *guard
+}
+
+// StoreLog writes one entry.
+func (l *guardedLog) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
+
+// StoreLogs writes entries and syncs them.
+func (l *guardedLog) StoreLogs(logs []*raft.Log) error {
+	return l.guard.write("a write of the log", func() error { return l.LogStore.StoreLogs(logs) })
+}
+
+// DeleteRange cuts the log at one end.
+func (l *guardedLog) DeleteRange(first, last uint64) error {
+	return l.guard.write("a cut of the log", func() error { return l.LogStore.DeleteRange(first, last) })
+}
+
+// IsMonotonic says whether the store refuses gaps.
+func (l *guardedLog) IsMonotonic() bool {
+	m, ok := l.LogStore.(raft.MonotonicLogStore)
+	return ok && m.IsMonotonic()
+}
+
+// guardedStable is a store of votes whose writes the guard watches.
+type guardedStable struct {
+	raft.StableStore
+	guard *guard
+}
+
+// Set writes a value and syncs it.
+func (s *guardedStable) Set(key, value []byte) error {
+	return s.guarded(func() error { return s.StableStore.Set(key, value) })
+}
+
+// SetUint64 writes a number and syncs it.
+func (s *guardedStable) SetUint64(key []byte, value uint64) error {
+	return s.guarded(func() error { return s.StableStore.SetUint64(key, value) })
+}
+
+// guarded only times the write: Raft ends the process itself when it cannot
+// keep a vote, so this store is never refused on account of another failure.
+func (s *guardedStable) guarded(f func() error) error {
+	end := s.guard.begin("a write of the vote")
+	defer end()
+	return f()
+}

@@ -1,0 +1,131 @@
+package mailbox
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+)
+
+// applier is the Machine as Raft sees it. Raft calls its methods one at a time.
+type applier struct {
+	machine Machine
+	log     *zap.Logger
+
+	index    atomic.Uint64 // last entry applied
+	entries  atomic.Uint64 // since start
+	commands atomic.Uint64
+	garbage  atomic.Uint64 // entries that could not be decoded
+	pending  atomic.Uint64 // bytes of entries since the last snapshot
+	moved    chan struct{} // told, without waiting, when index grows
+}
+
+var _ raft.BatchingFSM = (*applier)(nil)
+
+func newApplier(m Machine, log *zap.Logger) *applier {
+	return &applier{machine: m, log: log, moved: make(chan struct{}, 1)}
+}
+
+// Apply carries out one entry.
+func (a *applier) Apply(l *raft.Log) any { return a.ApplyBatch([]*raft.Log{l})[0] }
+
+// ApplyBatch carries out entries in order. The response to each is an entry's
+// results, or an error for one that could not be decoded.
+func (a *applier) ApplyBatch(logs []*raft.Log) []any {
+	responses := make([]any, len(logs))
+	for i, l := range logs {
+		if l.Type == raft.LogCommand {
+			responses[i] = a.applyEntry(l)
+		}
+	}
+	a.advance(logs[len(logs)-1].Index)
+	return responses
+}
+
+// advance notes the index of the last entry applied.
+func (a *applier) advance(index uint64) {
+	if index > a.index.Load() {
+		a.index.Store(index)
+	}
+	select {
+	case a.moved <- struct{}{}:
+	default:
+	}
+}
+
+// applyEntry skips an entry that is garbage: every replica does, alike.
+func (a *applier) applyEntry(l *raft.Log) any {
+	a.entries.Add(1)
+	a.pending.Add(uint64(len(l.Data)))
+	commands, err := decodeEntry(l.Data)
+	if err != nil {
+		a.garbage.Add(1)
+		a.log.Error("skipped a log entry that cannot be decoded", zap.Uint64("index", l.Index), zap.Error(err))
+		return err
+	}
+	if len(commands) == 0 {
+		return []any{}
+	}
+	results := a.machine.Apply(l.Index, commands)
+	a.commands.Add(uint64(len(commands)))
+	if len(results) != len(commands) {
+		err := fmt.Errorf("mailbox: the machine gave %d results for %d commands", len(results), len(commands))
+		a.log.Error("the machine breaks its contract", zap.Uint64("index", l.Index), zap.Error(err))
+		return err
+	}
+	return results
+}
+
+// A snapshot is this header, the index of the last entry in it, and the
+// machine's image.
+const snapshotHeader = "candor mailbox 1\n"
+
+var errSnapshotHeader = errors.New("mailbox: this is not a snapshot of a mailbox, or one of a newer version")
+
+// Snapshot captures the machine between two entries.
+func (a *applier) Snapshot() (raft.FSMSnapshot, error) {
+	a.pending.Store(0)
+	return &snapshot{index: a.index.Load(), image: a.machine.Capture()}, nil
+}
+
+// Restore replaces the machine's state.
+func (a *applier) Restore(source io.ReadCloser) error {
+	r := bufio.NewReaderSize(source, 64<<10)
+	header := make([]byte, len(snapshotHeader)+8)
+	if _, err := io.ReadFull(r, header); err != nil {
+		return fmt.Errorf("mailbox: cannot read a snapshot: %w", err)
+	}
+	if string(header[:len(snapshotHeader)]) != snapshotHeader {
+		return errSnapshotHeader
+	}
+	if err := a.machine.Restore(r); err != nil {
+		return fmt.Errorf("mailbox: cannot restore a snapshot: %w", err)
+	}
+	a.pending.Store(0)
+	a.advance(binary.BigEndian.Uint64(header[len(snapshotHeader):]))
+	return nil
+}
+
+// snapshot is a captured machine on its way to the disk.
+type snapshot struct {
+	index uint64
+	image Image
+}
+
+// Persist writes the image aside while entries go on being applied.
+func (s *snapshot) Persist(sink raft.SnapshotSink) error {
+	header := binary.BigEndian.AppendUint64([]byte(snapshotHeader), s.index)
+	if _, err := sink.Write(header); err != nil {
+		return err
+	}
+	_, err := s.image.WriteTo(sink)
+	return err
+}
+
+// Release has nothing to give back: an image is memory.
+func (s *snapshot) Release() {}

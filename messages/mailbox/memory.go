@@ -1,0 +1,193 @@
+package mailbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Memory is a mailbox of one replica without disk or network. Propose applies
+// its command before it returns, on the caller's goroutine; nothing here waits
+// or reads a clock, so it runs under virtual time. Further methods bring about
+// what a group goes through.
+type Memory struct {
+	mu         sync.Mutex
+	machine    Machine
+	status     Status
+	leads      bool
+	full       bool
+	closed     bool
+	loss       Loss
+	leadership chan Leadership
+}
+
+var _ Mailbox = (*Memory)(nil)
+
+// Loss says what becomes of a command whose outcome Propose does not learn.
+type Loss int
+
+// What Memory.LoseNext can do to the next command.
+const (
+	LoseNothing Loss = iota // answered as usual
+	LoseAnswer              // applied, and ErrUnknown returned
+	LoseCommand             // not applied, and ErrUnknown returned
+)
+
+// NewMemory returns a mailbox that leads, in term 1.
+func NewMemory(machine Machine) *Memory {
+	m := &Memory{machine: machine, leadership: make(chan Leadership, 1),
+		status: Status{ID: "memory", Replicas: []string{"memory"}}}
+	m.Elect()
+	return m
+}
+
+// Propose applies a command; see [Mailbox].
+func (m *Memory) Propose(ctx context.Context, command []byte) (any, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return nil, ErrClosed
+	case ctx.Err() != nil:
+		return nil, notAppended(ctx.Err())
+	case !m.leads:
+		return nil, ErrNotLeader
+	case m.full:
+		return nil, ErrNoSpace
+	}
+	loss := m.loss
+	m.loss = LoseNothing
+	if loss == LoseCommand {
+		return nil, ErrUnknown
+	}
+	result, err := m.apply(bytes.Clone(command))
+	if loss == LoseAnswer {
+		return nil, ErrUnknown
+	}
+	return result, err
+}
+
+func (m *Memory) apply(command []byte) (any, error) {
+	m.status.Applied++
+	m.status.Entries++
+	m.status.Commands++
+	results := m.machine.Apply(m.status.Applied, [][]byte{command})
+	if len(results) != 1 {
+		return nil, fmt.Errorf("%w: the machine gave %d results for a command", ErrUnknown, len(results))
+	}
+	return results[0], nil
+}
+
+// Verify returns nil while the mailbox leads.
+func (m *Memory) Verify(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return ErrClosed
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !m.leads:
+		return ErrNotLeader
+	}
+	return nil
+}
+
+// Leadership reports what Elect, Depose and Close do.
+func (m *Memory) Leadership() <-chan Leadership { return m.leadership }
+
+// Status describes a group of one.
+func (m *Memory) Status() Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.status
+}
+
+// Close gives leadership up and stops.
+func (m *Memory) Close() error {
+	m.Depose()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return nil
+}
+
+// Elect makes the mailbox the leader of the next term; it does nothing while
+// the mailbox leads.
+func (m *Memory) Elect() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leads || m.closed {
+		return
+	}
+	m.status.Term++
+	m.setLeads(true)
+}
+
+// Depose takes leadership away: Propose and Verify return ErrNotLeader until Elect.
+func (m *Memory) Depose() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leads {
+		m.setLeads(false)
+	}
+}
+
+func (m *Memory) setLeads(leads bool) {
+	m.leads = leads
+	m.status.Leader = ""
+	if leads {
+		m.status.Leader = m.status.ID
+	}
+	select {
+	case <-m.leadership:
+	default:
+	}
+	m.leadership <- Leadership{Leads: leads, Term: m.status.Term}
+}
+
+// LoseNext says what becomes of the next command that would be applied.
+func (m *Memory) LoseNext(l Loss) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.loss = l
+}
+
+// Fill says whether the disk is full: Propose then returns ErrNoSpace.
+func (m *Memory) Fill(full bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.full = full
+}
+
+// Image is the machine's state, written as a snapshot.
+func (m *Memory) Image() ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.image()
+}
+
+func (m *Memory) image() ([]byte, error) {
+	var b bytes.Buffer
+	if _, err := m.machine.Capture().WriteTo(&b); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// Restart puts another machine in place of the present one, restored from its
+// image: what a crash and a start from a snapshot do. Leadership is kept.
+func (m *Memory) Restart(fresh Machine) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	image, err := m.image()
+	if err != nil {
+		return err
+	}
+	if err := fresh.Restore(bytes.NewReader(image)); err != nil {
+		return err
+	}
+	m.machine = fresh
+	return nil
+}

@@ -1,0 +1,68 @@
+package mailbox
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// meters are the metrics of a replica.
+type meters struct {
+	commit     prometheus.Histogram
+	registerer prometheus.Registerer
+	collectors []prometheus.Collector // those registered
+}
+
+func newMeters(m *replicated) (*meters, error) {
+	opts := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: "candor", Subsystem: m.config.Name, Name: "log_" + name, Help: help,
+			ConstLabels: prometheus.Labels{"replica": m.config.ID}}
+	}
+	counter := func(name, help string, f func() uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts(opts(name, help)), func() float64 { return float64(f()) })
+	}
+	gauge := func(name, help string, f func() uint64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts(name, help)), func() float64 { return float64(f()) })
+	}
+	commit := opts("commit_seconds", "Time from the first command of an entry to its result.")
+	mt := &meters{registerer: m.config.Metrics, commit: prometheus.NewHistogram(prometheus.HistogramOpts{
+		Namespace: commit.Namespace, Subsystem: commit.Subsystem, Name: commit.Name, Help: commit.Help,
+		ConstLabels: commit.ConstLabels, Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
+	})}
+	return mt, mt.register([]prometheus.Collector{
+		mt.commit,
+		counter("entries_total", "Log entries applied.", m.applier.entries.Load),
+		counter("commands_total", "Commands applied.", m.applier.commands.Load),
+		counter("garbage_entries_total", "Log entries that could not be decoded.", m.applier.garbage.Load),
+		counter("verify_rounds_total", "Rounds of leadership verification.", m.verified.Load),
+		gauge("applied_index", "Index of the last log entry applied.", m.applier.index.Load),
+		gauge("disk_free_bytes", "Space left on the log's disk.", m.guard.free.Load),
+		gauge("leader", "1 while this replica leads.", m.leads),
+	})
+}
+
+func (m *replicated) leads() uint64 {
+	if m.office.Load() != nil {
+		return 1
+	}
+	return 0
+}
+
+func (mt *meters) register(all []prometheus.Collector) error {
+	if mt.registerer == nil {
+		return nil
+	}
+	for _, c := range all {
+		if err := mt.registerer.Register(c); err != nil {
+			return fmt.Errorf("mailbox: cannot register metrics; give each group its Name and each replica its ID: %w", err)
+		}
+		mt.collectors = append(mt.collectors, c)
+	}
+	return nil
+}
+
+func (mt *meters) unregister() {
+	for _, c := range mt.collectors {
+		mt.registerer.Unregister(c)
+	}
+}

@@ -1,0 +1,257 @@
+package mailbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// batch is the commands of one log entry, and those who wait for them.
+type batch struct {
+	entry    []byte
+	commands int
+	opened   time.Time
+	done     chan struct{} // closed when results or err are set
+	results  []any
+	err      error
+}
+
+func (b *batch) finish(results []any, err error) {
+	b.results, b.err = results, err
+	close(b.done)
+}
+
+// queue collects commands into batches until they are taken for the log.
+type queue struct {
+	config *Config
+	kick   chan struct{} // told, without waiting, when there is something to take
+
+	mu      sync.Mutex
+	batches []*batch
+	bytes   int
+	usual   int           // bytes of the last batch taken, a guess at the next
+	room    chan struct{} // closed when bytes shrinks, if anyone waits for that
+	closed  error
+}
+
+func newQueue(c *Config) *queue { return &queue{config: c, kick: make(chan struct{}, 1)} }
+
+// add copies a command into the last batch that has room. If the queue is full
+// it returns a channel to wait on instead.
+func (q *queue) add(command []byte) (b *batch, i int, full <-chan struct{}, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed != nil {
+		return nil, 0, nil, q.closed
+	}
+	size := framed(len(command))
+	if q.bytes > 0 && q.bytes+size > q.config.MaxQueueBytes {
+		if q.room == nil {
+			q.room = make(chan struct{})
+		}
+		return nil, 0, q.room, nil
+	}
+	b = q.last(size)
+	b.entry = appendCommand(b.entry, command)
+	b.commands++
+	q.bytes += size
+	select {
+	case q.kick <- struct{}{}:
+	default:
+	}
+	return b, b.commands - 1, nil, nil
+}
+
+// last returns the batch to add size bytes to.
+func (q *queue) last(size int) *batch {
+	if n := len(q.batches); n > 0 {
+		b := q.batches[n-1]
+		if b.commands < q.config.MaxBatch && len(b.entry)+size <= q.config.MaxBatchBytes {
+			return b
+		}
+	}
+	b := &batch{entry: newEntry(max(size, q.usual)), opened: time.Now(), done: make(chan struct{})}
+	q.batches = append(q.batches, b)
+	return b
+}
+
+// take removes the first batch; nothing is added to it any more. It returns nil
+// if there is none.
+func (q *queue) take() *batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.batches) == 0 {
+		return nil
+	}
+	b := q.batches[0]
+	q.batches[0] = nil
+	q.batches = q.batches[1:]
+	q.usual = min(len(b.entry)-1, q.config.MaxBatchBytes)
+	q.bytes -= len(b.entry) - 1
+	if q.room != nil {
+		close(q.room)
+		q.room = nil
+	}
+	return b
+}
+
+// close refuses what comes from now on, and what has not been taken.
+func (q *queue) close(err error) {
+	q.mu.Lock()
+	q.closed = err
+	q.mu.Unlock()
+	for b := q.take(); b != nil; b = q.take() {
+		b.finish(nil, err)
+	}
+}
+
+// flight is a batch that Raft has.
+type flight struct {
+	batch  *batch
+	future raft.ApplyFuture
+}
+
+// Propose appends a command; see [Mailbox].
+func (m *replicated) Propose(ctx context.Context, command []byte) (any, error) {
+	if err := m.admit(ctx, command); err != nil {
+		return nil, err
+	}
+	b, i, err := m.enqueue(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
+	}
+	if b.err != nil {
+		return nil, b.err
+	}
+	return b.results[i], nil
+}
+
+// admit refuses what need not be queued.
+func (m *replicated) admit(ctx context.Context, command []byte) error {
+	switch {
+	case ctx.Err() != nil:
+		return notAppended(ctx.Err())
+	case len(command) > m.config.MaxCommand:
+		return messages.Errorf(messages.TooLarge, "a command of %d bytes is above the limit of %d", len(command), m.config.MaxCommand)
+	case m.raft.State() != raft.Leader:
+		return m.orClosed(ErrNotLeader)
+	case m.guard.low.Load():
+		return ErrNoSpace
+	}
+	return nil
+}
+
+func (m *replicated) enqueue(ctx context.Context, command []byte) (*batch, int, error) {
+	for {
+		b, i, full, err := m.queue.add(command)
+		if full == nil {
+			return b, i, err
+		}
+		select {
+		case <-full:
+		case <-ctx.Done():
+			return nil, 0, notAppended(ctx.Err())
+		}
+	}
+}
+
+// dispatch hands batches to Raft, at most InFlight at a time. It takes a batch
+// only when Raft can have it: until then the batch goes on filling.
+func (m *replicated) dispatch() {
+	defer close(m.flights)
+	for {
+		select {
+		case <-m.queue.kick:
+		case <-m.stopping:
+			return
+		}
+		for m.dispatchOne() {
+		}
+	}
+}
+
+func (m *replicated) dispatchOne() bool {
+	select {
+	case m.slots <- struct{}{}:
+	case <-m.stopping:
+		return false
+	}
+	b := m.queue.take()
+	if b == nil {
+		<-m.slots
+		return false
+	}
+	m.flights <- flight{b, m.raft.Apply(b.entry, 0)}
+	return true
+}
+
+// collect gives each batch its results, in log order.
+func (m *replicated) collect() {
+	defer close(m.collected)
+	for f := range m.flights {
+		err := await(f.future, m.unknown)
+		if err != nil {
+			f.batch.finish(nil, proposeError(err))
+		} else {
+			f.batch.finish(split(f.future.Response(), f.batch.commands))
+		}
+		m.meters.commit.Observe(time.Since(f.batch.opened).Seconds())
+		<-m.slots
+	}
+}
+
+// split checks the response of the applier. A committed entry that gave no
+// results has an outcome that cannot be told.
+func split(response any, commands int) ([]any, error) {
+	switch r := response.(type) {
+	case []any:
+		if len(r) == commands {
+			return r, nil
+		}
+	case error:
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, r)
+	}
+	return nil, fmt.Errorf("%w: no result for each of %d commands", ErrUnknown, commands)
+}
+
+// await returns a future's error, or errGone if Raft stopped without giving one:
+// it drops what it had committed and not yet applied.
+func await(f raft.Future, gone <-chan struct{}) error {
+	result := make(chan error, 1)
+	go func() { result <- f.Error() }()
+	select {
+	case err := <-result:
+		return err
+	case <-gone:
+		return errGone
+	}
+}
+
+var errGone = errors.New("mailbox: stopped while the outcome was awaited")
+
+// proposeError says what an error of Raft means for the commands of an entry.
+// Only what Raft returns before it touches its log is a certain no.
+func proposeError(err error) error {
+	switch {
+	case errors.Is(err, raft.ErrNotLeader),
+		errors.Is(err, raft.ErrLeadershipTransferInProgress),
+		errors.Is(err, raft.ErrEnqueueTimeout):
+		return notAppended(err)
+	default: // ErrLeadershipLost, ErrRaftShutdown, ErrAbortedByRestore, a failed write
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+}
+
+// notAppended is ErrNotLeader with its cause.
+func notAppended(cause error) error { return fmt.Errorf("%w: %w", ErrNotLeader, cause) }

@@ -1,0 +1,382 @@
+package mailbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func TestReplicasAgree(t *testing.T) {
+	for _, store := range []string{StoreWAL, StoreBolt} {
+		t.Run(store, func(t *testing.T) {
+			g := newGroup(t, 3, func(c *Config) { c.Store = store })
+			g.start(g.ids...)
+			const callers, each = 50, 40
+			checkResults(t, g, callers, each)
+			g.agree(callers * each)
+			status := g.leader().Status()
+			if status.Commands < callers*each || status.Entries >= status.Commands {
+				t.Errorf("%d commands took %d entries", status.Commands, status.Entries)
+			}
+			if !slices.Equal(slices.Sorted(slices.Values(status.Replicas)), g.ids) || status.Leader != status.ID {
+				t.Errorf("status is %+v", status)
+			}
+		})
+	}
+}
+
+// checkResults has each caller check that each result is its own command's, and
+// that its commands were applied in the order it sent them.
+func checkResults(t *testing.T, g *group, callers, each int) {
+	g.leader()
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			last := uint64(0)
+			for i := range each {
+				command := fmt.Sprintf("%d/%d", caller, i)
+				p := g.propose(command)
+				if p.command != command || p.at <= last {
+					t.Errorf("command %s after place %d: result %+v", command, last, p)
+					return
+				}
+				last = p.at
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestFollowerRefuses(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	f := g.follower()
+	if _, err := f.Propose(context.Background(), []byte("x")); !errors.Is(err, ErrNotLeader) {
+		t.Errorf("propose at a follower: %v", err)
+	}
+	if err := f.Verify(context.Background()); !errors.Is(err, ErrNotLeader) {
+		t.Errorf("verify at a follower: %v", err)
+	}
+}
+
+// TestNothingAcknowledgedIsLost closes one leader after another while callers
+// propose, and starts them again. The model is the set of what was answered.
+func TestNothingAcknowledgedIsLost(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	var answered sync.Map
+	var count atomic.Uint64
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for caller := range 8 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				id := fmt.Sprintf("%d-%d", caller, i)
+				g.propose(id)
+				answered.Store(id, true)
+				count.Add(1)
+			}
+		})
+	}
+	for range 3 {
+		before := count.Load()
+		leader := g.leader().config.ID
+		g.stop(leader)
+		eventually(t, "progress without "+leader, func() bool { return count.Load() > before+100 })
+		g.start(leader)
+	}
+	close(done)
+	wg.Wait()
+	g.agree(count.Load())
+	checkAnswered(t, g, &answered)
+	g.stop(g.ids...)
+	g.start(g.ids...)
+	g.agree(count.Load())
+	checkAnswered(t, g, &answered)
+}
+
+func checkAnswered(t *testing.T, g *group, answered *sync.Map) {
+	t.Helper()
+	answered.Range(func(id, _ any) bool {
+		for replica, m := range g.machines {
+			if m.count(id.(string)) == 0 {
+				t.Errorf("%s was answered, and is not in the state of %s", id, replica)
+			}
+		}
+		return true
+	})
+}
+
+func TestStateSurvivesRestart(t *testing.T) {
+	for _, store := range []string{StoreWAL, StoreBolt} {
+		t.Run(store, func(t *testing.T) {
+			g := newGroup(t, 3, func(c *Config) { c.Store = store })
+			g.start(g.ids...)
+			for i := range 200 {
+				g.propose(fmt.Sprint(i))
+			}
+			before := g.agree(200)
+			g.stop(g.ids...)
+			g.start(g.ids...)
+			if after := g.agree(200); after != before {
+				t.Errorf("the state's hash was %x, is %x", before, after)
+			}
+		})
+	}
+}
+
+// TestSnapshotReachesWhoLagged cuts the log past what a stopped replica has, so
+// that only a snapshot can bring it up to date.
+func TestSnapshotReachesWhoLagged(t *testing.T) {
+	for _, store := range []string{StoreWAL, StoreBolt} {
+		t.Run(store, func(t *testing.T) {
+			// Segments of the log go as a whole, so they are small and the commands large.
+			g := newGroup(t, 3, func(c *Config) { c.Store, c.TrailingEntries, c.SegmentBytes = store, 1, 64<<10 })
+			g.start(g.ids...)
+			g.propose("seen by all")
+			g.agree(1)
+			lagging := g.follower().config.ID
+			g.stop(lagging)
+			for i := range 100 {
+				g.propose(fmt.Sprintf("%4000d", i))
+			}
+			g.agree(101)
+			for id, box := range g.running() {
+				if err := box.raft.Snapshot().Error(); err != nil {
+					t.Fatalf("snapshot of %s: %v", id, err)
+				}
+				if first, err := box.disk.logs.FirstIndex(); err != nil || first < 50 {
+					t.Fatalf("the log of %s still starts at %d, %v", id, first, err)
+				}
+			}
+			g.start(lagging)
+			g.propose("after")
+			before := g.agree(102)
+			box := g.running()[lagging]
+			if box.Status().Commands > 50 || box.applier.index.Load() < 102 {
+				t.Errorf("the replica that lagged applied %d commands, up to %d", box.Status().Commands, box.Status().Applied)
+			}
+			g.stop(g.ids...)
+			g.start(g.ids...)
+			if after := g.agree(102); after != before {
+				t.Errorf("from snapshots and logs the state's hash is %x, was %x", after, before)
+			}
+		})
+	}
+}
+
+func TestLogIsCutWhenItHasGrown(t *testing.T) {
+	g := newGroup(t, 1, func(c *Config) { c.SnapshotBytes, c.TrailingEntries = 1000, 1 })
+	g.start("r1")
+	for i := range 50 {
+		g.propose(fmt.Sprintf("%100d", i))
+	}
+	eventually(t, "a snapshot", func() bool {
+		first, err := g.running()["r1"].disk.logs.FirstIndex()
+		return err == nil && first > 10
+	})
+}
+
+func TestBadSnapshotIsRefused(t *testing.T) {
+	a := newApplier(newTally(), newGroup(t, 1, nil).configWithDefaults().Log)
+	for _, image := range []string{"", "candor", "something else of another program, longer than the header"} {
+		if err := a.Restore(nopCloser(image)); err == nil {
+			t.Errorf("restored from %q", image)
+		}
+	}
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	leader := g.leader()
+	announced := drain(t, leader.Leadership(), func(l Leadership) bool { return l.Leads })
+	started := make(chan struct{})
+	ended := make(chan error)
+	go func() {
+		close(started)
+		for {
+			if _, err := leader.Propose(context.Background(), []byte("x")); errors.Is(err, ErrClosed) {
+				ended <- err
+				return
+			}
+		}
+	}()
+	<-started
+	for range 2 {
+		if err := leader.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
+	<-ended
+	if err := leader.Verify(context.Background()); !errors.Is(err, ErrClosed) {
+		t.Errorf("verify after close: %v", err)
+	}
+	lost := drain(t, leader.Leadership(), func(l Leadership) bool { return !l.Leads })
+	if lost.Term != announced.Term {
+		t.Errorf("gained term %d, lost term %d", announced.Term, lost.Term)
+	}
+	if next := g.another(leader); next.Status().Term <= announced.Term {
+		t.Errorf("the next leader's term is %d, after %d", next.Status().Term, announced.Term)
+	}
+}
+
+func TestCommandsAreBounded(t *testing.T) {
+	g := newGroup(t, 1, func(c *Config) { c.MaxCommand = 1000; c.MaxBatchBytes = 100; c.MaxQueueBytes = 100 })
+	g.start("r1")
+	leader := g.leader()
+	_, err := leader.Propose(context.Background(), make([]byte, 1001))
+	if !errors.Is(err, &messages.Error{Kind: messages.TooLarge}) {
+		t.Errorf("1,001 bytes: %v", err)
+	}
+	if _, err := leader.Propose(context.Background(), make([]byte, 1000)); err != nil {
+		t.Errorf("1,000 bytes: %v", err)
+	}
+	checkResults(t, g, 20, 10) // far more than the queue holds
+}
+
+func TestCallerMayReuseItsBuffer(t *testing.T) {
+	g := newGroup(t, 1, nil)
+	g.start("r1")
+	leader := g.leader()
+	buffer := []byte("????")
+	for i := range 100 {
+		copy(buffer, fmt.Sprintf("%4d", i))
+		result, err := leader.Propose(context.Background(), buffer)
+		if err != nil || result.(place).command != fmt.Sprintf("%4d", i) {
+			t.Fatalf("command %d: %+v, %v", i, result, err)
+		}
+	}
+}
+
+func TestCancelledBeforeIsCertain(t *testing.T) {
+	g := newGroup(t, 1, nil)
+	g.start("r1")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := g.leader().Propose(ctx, []byte("x"))
+	if !errors.Is(err, ErrNotLeader) || !errors.Is(err, context.Canceled) {
+		t.Errorf("propose under a cancelled context: %v", err)
+	}
+	if err := g.leader().Verify(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("verify under a cancelled context: %v", err)
+	}
+}
+
+func TestErrorsOfRaftAreMapped(t *testing.T) {
+	for err, want := range map[error]error{
+		raft.ErrNotLeader:                    ErrNotLeader,
+		raft.ErrLeadershipTransferInProgress: ErrNotLeader,
+		raft.ErrEnqueueTimeout:               ErrNotLeader,
+		raft.ErrLeadershipLost:               ErrUnknown,
+		raft.ErrRaftShutdown:                 ErrUnknown,
+		raft.ErrAbortedByRestore:             ErrUnknown,
+		errGone:                              ErrUnknown,
+		errors.New("write failed"):           ErrUnknown,
+	} {
+		if got := proposeError(err); !errors.Is(got, want) || !errors.Is(got, err) {
+			t.Errorf("%v is taken for %v", err, got)
+		}
+	}
+}
+
+func TestMetricsLastAsLongAsTheMailbox(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	g := newGroup(t, 2, func(c *Config) { c.Metrics, c.Name = registry, "bank" })
+	g.start(g.ids...)
+	g.propose("x")
+	families, err := registry.Gather()
+	if err != nil || len(families) < 8 {
+		t.Fatalf("%d families, %v", len(families), err)
+	}
+	c := g.config("r1")
+	c.Dir = t.TempDir()
+	if _, err := OpenRaft(c, newTally()); err == nil {
+		t.Error("two replicas registered the same metrics")
+	}
+	g.stop(g.ids...)
+	if families, _ := registry.Gather(); len(families) != 0 {
+		t.Errorf("%d families outlive the mailboxes", len(families))
+	}
+	g.start(g.ids...)
+}
+
+func TestLeadershipIsAnnouncedAfterTheBarrier(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	for range 3 {
+		for i := range 20 {
+			g.propose(fmt.Sprint(i))
+		}
+		old := g.leader()
+		total, _ := g.machines[old.config.ID].state()
+		if err := old.raft.LeadershipTransfer().Error(); err != nil {
+			t.Fatal(err)
+		}
+		next := g.another(old)
+		gained := drain(t, next.Leadership(), func(l Leadership) bool { return l.Leads })
+		if now, _ := g.machines[next.config.ID].state(); now < total {
+			t.Errorf("leads with %d commands applied of %d", now, total)
+		}
+		if o := next.office.Load(); o == nil || o.term != gained.Term || gained.Term != next.Status().Term {
+			t.Errorf("gained term %d, status %+v", gained.Term, next.Status())
+		}
+		drain(t, old.Leadership(), func(l Leadership) bool { return !l.Leads && l.Term < gained.Term })
+	}
+}
+
+// TestNoLeadershipBeforeTheBarrier: a replica that was elected and has not
+// applied what earlier terms committed does not lead yet.
+func TestNoLeadershipBeforeTheBarrier(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	old, next := g.leader(), g.follower()
+	machine := g.machines[next.config.ID]
+	release := machine.hold()
+	defer release()
+	g.propose("x")
+	id := raft.ServerID(next.config.ID)
+	if err := old.raft.LeadershipTransferToServer(id, raft.ServerAddress(id)).Error(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the election", func() bool { return next.raft.State() == raft.Leader })
+	if err := next.Verify(context.Background()); !errors.Is(err, ErrNotLeader) || machine.count("x") != 0 {
+		t.Errorf("verify before the barrier: %v", err)
+	}
+	release()
+	drain(t, next.Leadership(), func(l Leadership) bool { return l.Leads })
+	if machine.count("x") != 1 {
+		t.Error("leads without what was committed before")
+	}
+}
+
+// drain receives until a word on leadership is as wanted.
+func drain(t *testing.T, ch <-chan Leadership, wanted func(Leadership) bool) Leadership {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case l := <-ch:
+			if wanted(l) {
+				return l
+			}
+		case <-deadline:
+			t.Fatal("no such word on leadership")
+		}
+	}
+}

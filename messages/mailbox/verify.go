@@ -1,0 +1,181 @@
+package mailbox
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+)
+
+// round is one verification of leadership, shared by those who called before it
+// began.
+type round struct {
+	done chan struct{}
+	err  error
+}
+
+// rounds joins concurrent calls of Verify.
+type rounds struct {
+	kick chan struct{}
+
+	mu     sync.Mutex
+	next   *round // what a caller joins: not begun yet
+	closed error
+}
+
+func newRounds() *rounds { return &rounds{kick: make(chan struct{}, 1)} }
+
+func (r *rounds) join() (*round, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed != nil {
+		return nil, r.closed
+	}
+	if r.next == nil {
+		r.next = &round{done: make(chan struct{})}
+		r.kick <- struct{}{} // has room: the last round was begun before this one was made
+	}
+	return r.next, nil
+}
+
+// begin closes the next round to callers.
+func (r *rounds) begin() *round {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.next
+	r.next = nil
+	return n
+}
+
+func (r *rounds) close(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = err
+	if r.next != nil {
+		r.next.err = err
+		close(r.next.done)
+		r.next = nil
+	}
+}
+
+// Verify checks that this replica leads; see [Mailbox].
+func (m *replicated) Verify(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, err := m.rounds.join()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// verify runs the rounds, one at a time: those who call during a round share
+// the next one.
+func (m *replicated) verify() {
+	for {
+		select {
+		case <-m.rounds.kick:
+		case <-m.gone:
+			return
+		}
+		if r := m.rounds.begin(); r != nil {
+			m.verified.Add(1)
+			r.err = m.verifyOnce()
+			close(r.done)
+		}
+	}
+}
+
+// verifyOnce is Raft's read index: note what is committed, hear from a majority,
+// wait until that much is applied. A follower may have applied, and shown while
+// it led, what this leader has committed and not applied yet.
+func (m *replicated) verifyOnce() error {
+	o := m.office.Load()
+	if o == nil {
+		return m.orClosed(ErrNotLeader)
+	}
+	committed := m.raft.CommitIndex()
+	mark := m.transport.mark()
+	for !m.confirmed(o.term, mark) {
+		if err := await(m.raft.VerifyLeader(), o.lost); err != nil {
+			return m.orClosed(ErrNotLeader)
+		}
+	}
+	return m.appliedUpTo(committed, o)
+}
+
+// confirmed says whether a majority answered this leader's term to a request
+// sent after the mark. Raft's own verification also counts an answer that was
+// under way already when it was asked, and so may be older than another
+// leader's election.
+func (m *replicated) confirmed(term, mark uint64) bool {
+	voters, votes := m.voters(), 1
+	for _, id := range voters {
+		if id != m.config.ID && m.transport.heard(id, term, mark) {
+			votes++
+		}
+	}
+	return votes > len(voters)/2
+}
+
+// appliedUpTo waits until the entry of an index is applied here. After an
+// office's barrier every entry is a command or a configuration, which the
+// applier sees.
+func (m *replicated) appliedUpTo(index uint64, o *office) error {
+	for index > o.barrier && m.applier.index.Load() < index {
+		select {
+		case <-m.applier.moved:
+		case <-o.lost:
+			return m.orClosed(ErrNotLeader)
+		}
+	}
+	return nil
+}
+
+// transport notes which replicas answered, and to which requests.
+type transport struct {
+	*raft.NetworkTransport
+	marks atomic.Uint64
+
+	mu      sync.Mutex
+	answers map[raft.ServerID]answer
+}
+
+// answer is the latest success of a replica: to a request of that term, sent
+// when marks stood at mark.
+type answer struct{ term, mark uint64 }
+
+// mark returns a number that requests sent from now on carry.
+func (t *transport) mark() uint64 { return t.marks.Add(1) }
+
+// AppendEntries sends a heartbeat, or entries outside the pipeline.
+func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
+	mark := t.marks.Load()
+	err := t.NetworkTransport.AppendEntries(id, to, q, p)
+	if err == nil && p.Success && p.Term == q.Term {
+		t.note(id, answer{q.Term, mark})
+	}
+	return err
+}
+
+func (t *transport) note(id raft.ServerID, a answer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.answers[id]; a.term > old.term || (a.term == old.term && a.mark > old.mark) {
+		t.answers[id] = a
+	}
+}
+
+func (t *transport) heard(id string, term, mark uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.answers[raft.ServerID(id)]
+	return a.term == term && a.mark >= mark
+}

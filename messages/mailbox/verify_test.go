@@ -1,0 +1,173 @@
+package mailbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+func TestVerifyIsShared(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	leader := g.leader()
+	const callers = 10_000
+	before := leader.verified.Load()
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	var failed atomic.Uint64
+	for range callers {
+		wg.Go(func() {
+			<-start
+			if leader.Verify(context.Background()) != nil {
+				failed.Add(1)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	if rounds := leader.verified.Load() - before; rounds > callers/10 || failed.Load() > 0 {
+		t.Errorf("%d callers took %d rounds, %d failed", callers, rounds, failed.Load())
+	}
+}
+
+func TestVerifyFailsWithoutMajority(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	leader := g.leader()
+	if err := leader.Verify(context.Background()); err != nil {
+		t.Errorf("verify with a majority: %v", err)
+	}
+	if err := leader.stream.Close(); err != nil { // cuts it off
+		t.Fatal(err)
+	}
+	// At first it still takes itself for the leader: it has not been without
+	// answers for long enough.
+	if err := leader.Verify(context.Background()); !errors.Is(err, ErrNotLeader) {
+		t.Errorf("verify while cut off: %v", err)
+	}
+	next := g.another(leader)
+	if err := next.Verify(context.Background()); err != nil {
+		t.Errorf("verify at the next leader: %v", err)
+	}
+}
+
+// TestOldAnswersDoNotVerify: an answer to a request that was sent before the
+// mark, or in another term, is no evidence.
+func TestOldAnswersDoNotVerify(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	m := g.leader()
+	term := m.office.Load().term
+	tr := &transport{answers: map[raft.ServerID]answer{}}
+	cases := []struct {
+		name   string
+		answer answer
+		heard  bool
+	}{
+		{"sent before the mark", answer{term, 4}, false},
+		{"of an earlier term", answer{term - 1, 9}, false},
+		{"sent at the mark", answer{term, 5}, true},
+		{"an older one, overtaken", answer{term, 3}, true},
+		{"of a later term", answer{term + 1, 5}, false},
+	}
+	for _, c := range cases {
+		tr.note("r", c.answer)
+		if tr.heard("r", term, 5) != c.heard {
+			t.Errorf("%s: heard is %v", c.name, !c.heard)
+		}
+	}
+	if m.confirmed(term, m.transport.marks.Load()+1) {
+		t.Error("confirmed by requests that have not been sent")
+	}
+}
+
+// TestVerifyWaitsForWhatIsCommitted: a follower may have applied, and shown,
+// what the leader has committed and not applied yet.
+func TestVerifyWaitsForWhatIsCommitted(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	leader, follower := g.leader(), g.follower()
+	machine := g.machines[leader.config.ID]
+	release := machine.hold()
+	defer release()
+	go func() { _, _ = leader.Propose(context.Background(), []byte("x")) }()
+	eventually(t, "the follower applies", func() bool { return g.machines[follower.config.ID].count("x") == 1 })
+	shown := make(chan int, 1)
+	mark := leader.transport.marks.Load()
+	go func() {
+		if err := leader.Verify(context.Background()); err != nil {
+			t.Errorf("verify: %v", err)
+		}
+		shown <- machine.count("x")
+	}()
+	eventually(t, "a majority's answer", func() bool {
+		return leader.transport.marks.Load() > mark && leader.confirmed(leader.office.Load().term, mark+1)
+	})
+	release()
+	if <-shown != 1 {
+		t.Error("a verified read misses what a follower had shown")
+	}
+}
+
+// TestVerifiedReadsAreLinearizable reads at every replica while leadership
+// moves. The model is a number that only grows: a read shows at least what was
+// answered, or shown, before it began.
+func TestVerifiedReadsAreLinearizable(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	var known, reads atomic.Uint64 // known is a lower bound on the total
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for caller := range 4 {
+		wg.Go(func() {
+			for i := 0; !ended(done); i++ {
+				raise(&known, g.propose(fmt.Sprintf("%d-%d", caller, i)).at)
+			}
+		})
+	}
+	for id, box := range g.running() {
+		wg.Go(func() {
+			for !ended(done) {
+				atLeast := known.Load()
+				if box.Verify(context.Background()) != nil {
+					continue
+				}
+				total, _ := g.machines[id].state()
+				if total < atLeast {
+					t.Errorf("%s shows %d commands, %d were known", id, total, atLeast)
+				}
+				raise(&known, total)
+				reads.Add(1)
+			}
+		})
+	}
+	for range 5 {
+		leader, before := g.leader(), reads.Load()
+		eventually(t, "reads", func() bool { return reads.Load() > before+50 })
+		if err := leader.raft.LeadershipTransfer().Error(); err != nil && !errors.Is(err, raft.ErrNotLeader) {
+			t.Errorf("transfer: %v", err)
+		}
+	}
+	close(done)
+	wg.Wait()
+}
+
+func ended(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// raise sets v to n if that is more.
+func raise(v *atomic.Uint64, n uint64) {
+	for old := v.Load(); n > old && !v.CompareAndSwap(old, n); old = v.Load() {
+	}
+}

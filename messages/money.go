@@ -1,0 +1,164 @@
+package messages
+
+// Names of accounts that the bank itself keeps; no user can choose a name
+// with '$'.
+const (
+	IssuerAccount = "$issuer" // grants come from here; its balance is minus what was issued
+	SiteAccount   = "$site"   // what jobs pay goes here
+)
+
+// TransferKind says what a transfer does to its hold and balances.
+type TransferKind uint8
+
+// The kinds of transfer.
+const (
+	Posted TransferKind = iota // moves Amount from Debit to Credit at once
+	Hold                       // sets Amount aside on Debit until it is posted, voided or expires
+	Post                       // resolves hold Pending: moves Amount (at most what is held) to Credit and frees the rest
+	Void                       // resolves hold Pending: frees all of it
+	Extend                     // moves the expiry of hold Pending to Expires, if that is later
+)
+
+var transferNames = [...]string{"posted", "hold", "post", "void", "extend"}
+
+// String returns the kind's name.
+func (k TransferKind) String() string {
+	if int(k) < len(transferNames) {
+		return transferNames[k]
+	}
+	return "unknown"
+}
+
+// MarshalText writes the kind's name.
+func (k TransferKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a kind's name.
+func (k *TransferKind) UnmarshalText(b []byte) error {
+	for i, name := range transferNames {
+		if name == string(b) {
+			*k = TransferKind(i)
+			return nil
+		}
+	}
+	return Errorf(Invalid, "transfer kind %q: is none of %v", clip(string(b)), transferNames)
+}
+
+// Transfer is one movement of credits. ID is chosen by its maker and kept
+// before it is sent: the same ID with the same content gets the first result,
+// with other content it is a Conflict.
+type Transfer struct {
+	ID      string       `json:"id"`
+	Kind    TransferKind `json:"kind"`
+	Debit   Name         `json:"debit,omitempty"`
+	Credit  Name         `json:"credit,omitempty"`
+	Amount  Credits      `json:"amount"`
+	Pending string       `json:"pending,omitempty"` // ID of the hold that Post, Void or Extend resolves
+	Expires Time         `json:"expires,omitempty"` // of a Hold or Extend; 0: never
+	// Member is the account on whose word the hold is made: it must be the
+	// debit account or one of its members. Hold only.
+	Member Name   `json:"member,omitempty"`
+	Job    JobID  `json:"job,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Linked ties the transfer to the next one of the request: a chain of
+	// linked transfers happens as a whole or not at all.
+	Linked bool `json:"linked,omitempty"`
+}
+
+// TransferRequest asks the bank for transfers, in order. Only services and
+// operators may send it.
+type TransferRequest struct {
+	Transfers []Transfer `json:"transfers"`
+}
+
+// TransferReply answers each transfer of the request, in order.
+type TransferReply struct {
+	Results []TransferResult `json:"results"`
+}
+
+// TransferResult is the remembered result of one transfer; Error is nil if it
+// was done. Amount is what was moved or held.
+type TransferResult struct {
+	Amount Credits `json:"amount"`
+	Error  *Error  `json:"error,omitempty"`
+}
+
+// GrantRequest issues credits to an account, which is opened if need be.
+type GrantRequest struct {
+	Key     string  `json:"key"`
+	Account Name    `json:"account"`
+	Amount  Credits `json:"amount"`
+	Reason  string  `json:"reason,omitempty"`
+}
+
+// MemberRequest lets an account spend from a project's account, or no longer.
+type MemberRequest struct {
+	Account Name `json:"account"` // the project
+	Member  Name `json:"member"`
+	Remove  bool `json:"remove,omitempty"`
+}
+
+// AccountRequest names an account; empty is the caller's own. Only its
+// members and operators may see it.
+type AccountRequest struct {
+	Account Name `json:"account,omitempty"`
+}
+
+// AccountReply is an account as the bank sees it.
+type AccountReply struct {
+	Account   Name    `json:"account"`
+	Balance   Credits `json:"balance"`
+	Reserved  Credits `json:"reserved"`  // held for jobs
+	Available Credits `json:"available"` // balance − reserved
+	Granted   Credits `json:"granted"`   // received from the issuer, ever
+	Spent     Credits `json:"spent"`     // charged for jobs, ever
+	Members   []Name  `json:"members"`
+}
+
+// AccountsReply lists accounts by name.
+type AccountsReply struct {
+	Accounts []AccountReply `json:"accounts"`
+}
+
+// StatementRequest asks for an account's history, oldest first.
+type StatementRequest struct {
+	Account Name   `json:"account,omitempty"`
+	From    Time   `json:"from,omitempty"`
+	To      Time   `json:"to,omitempty"`
+	After   uint64 `json:"after,omitempty"` // only entries with a larger number, to page on
+	Limit   int    `json:"limit,omitempty"` // default 100, at most 1000
+}
+
+// StatementReply is a page of an account's history.
+type StatementReply struct {
+	Account Name    `json:"account"`
+	Opening Credits `json:"opening"` // balance before the first entry
+	Entries []Entry `json:"entries"`
+	More    bool    `json:"more"`
+}
+
+// Entry is one line of a statement. Balance and Reserved are after it.
+type Entry struct {
+	Number   uint64       `json:"number"`
+	At       Time         `json:"at"`
+	Kind     TransferKind `json:"kind"`
+	Transfer string       `json:"transfer"`
+	Other    Name         `json:"other,omitempty"` // the other account
+	Change   Credits      `json:"change"`          // of the balance
+	Hold     Credits      `json:"hold"`            // change of what is reserved
+	Balance  Credits      `json:"balance"`
+	Reserved Credits      `json:"reserved"`
+	Job      JobID        `json:"job,omitempty"`
+	Reason   string       `json:"reason"`
+}
+
+// BooksReply is the bank's own check of its books.
+type BooksReply struct {
+	Issued    Credits `json:"issued"`
+	Balances  Credits `json:"balances"` // sum over all accounts but the issuer
+	Held      Credits `json:"held"`     // part of Balances that is set aside
+	Holds     int     `json:"holds"`
+	Accounts  int     `json:"accounts"`
+	Transfers uint64  `json:"transfers"`
+	Balanced  bool    `json:"balanced"` // Balances = Issued, no limit broken, every hold backed
+	Message   string  `json:"message"`
+}

@@ -1,0 +1,48 @@
+package messages
+
+import "strconv"
+
+// A Name identifies an account, project, node, market, class, stage or site.
+// It is one subject token: a lower-case letter, then at most 62 lower-case
+// letters, digits, '-' or '_'.
+type Name = string
+
+// ValidName reports whether s is a Name that a user may choose.
+func ValidName(s string) bool {
+	if len(s) == 0 || len(s) > 63 || s[0] < 'a' || s[0] > 'z' {
+		return false
+	}
+	for i := 1; i < len(s); i++ {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// JobID numbers the jobs of a site from 1.
+type JobID uint64
+
+// String writes the number.
+func (id JobID) String() string { return strconv.FormatUint(uint64(id), 10) }
+
+// TaskRef names a task: its job, the position of its stage in the job, and
+// its position in the stage.
+type TaskRef struct {
+	Job   JobID  `json:"job"`
+	Stage uint32 `json:"stage"`
+	Index uint32 `json:"index"`
+}
+
+// String writes "job.stage.index".
+func (r TaskRef) String() string {
+	return r.Job.String() + "." + strconv.Itoa(int(r.Stage)) + "." + strconv.Itoa(int(r.Index))
+}
+
+// Attempt names one attempt of a task. Attempt numbers of a task rise from 1
+// and fence: a word about an attempt that is no longer the latest is refused.
+type Attempt struct {
+	Task   TaskRef `json:"task"`
+	Number uint32  `json:"number"`
+}

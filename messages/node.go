@@ -1,0 +1,211 @@
+package messages
+
+// RegisterRequest announces a node, under the session that its agent chose at
+// its start. A later registration of the same node with another session
+// fences the earlier one.
+type RegisterRequest struct {
+	Session uint64       `json:"session"` // random, not 0
+	Slots   []ClassSlots `json:"slots"`
+	Running []Attempt    `json:"running"` // attempts the agent still has in hand
+}
+
+// RegisterReply admits the node.
+type RegisterReply struct {
+	// Lease is how long the agent may run tasks after its last answered
+	// exchange; it must exchange well within it.
+	Lease   Duration  `json:"lease"`
+	Markets []Market  `json:"markets"`
+	Stop    []Attempt `json:"stop"` // attempts in hand that are no longer valid
+	Term    uint64    `json:"term"`
+}
+
+// Exchange is an agent's one request to the leader: it reports finished
+// attempts, claims work for idle slots, and renews the node's lease. An agent
+// has one exchange under way at a time, numbered from 1 within a session and
+// repeated under the same number until answered; the answer to a repeated
+// number is the first answer.
+type Exchange struct {
+	Session  uint64     `json:"session"`
+	Seq      uint64     `json:"seq"`
+	Finished []Finished `json:"finished"`
+	Claims   []Claim    `json:"claims"`
+}
+
+// Claim asks for tasks of one job on slots of one class.
+type Claim struct {
+	Market Name  `json:"market"`
+	Class  Name  `json:"class"`
+	Job    JobID `json:"job"` // sampled from the vector
+	Slots  int   `json:"slots"`
+}
+
+// Finished reports the end of an attempt.
+type Finished struct {
+	Attempt  Attempt  `json:"attempt"`
+	Outcome  Outcome  `json:"outcome"`
+	ExitCode int      `json:"exit_code"` // 128 + signal if a signal ended it
+	Started  Time     `json:"started"`
+	Ended    Time     `json:"ended"`
+	CPU      Duration `json:"cpu"`
+	MaxRSS   int64    `json:"max_rss"` // bytes
+	Detail   string   `json:"detail"`  // why it could not start, or was ended
+}
+
+// Outcome is how an attempt ended.
+type Outcome uint8
+
+// The outcomes of an attempt.
+const (
+	Exited      Outcome = iota // by itself; ExitCode says how
+	TimedOut                   // ended at its time limit
+	Stopped                    // ended because the leader or the lease said so
+	Unstartable                // the process could not be started
+)
+
+var outcomeNames = [...]string{"Exited", "TimedOut", "Stopped", "Unstartable"}
+
+// String returns the outcome's name.
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return "Unknown"
+}
+
+// MarshalText writes the outcome's name.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads an outcome's name.
+func (o *Outcome) UnmarshalText(b []byte) error {
+	for i, name := range outcomeNames {
+		if name == string(b) {
+			*o = Outcome(i)
+			return nil
+		}
+	}
+	return Errorf(Invalid, "outcome %q: is none of %v", clip(string(b)), outcomeNames)
+}
+
+// ExchangeReply answers an exchange. Fewer grants than slots claimed means
+// that the rest found no work: the agent waits for the next vector.
+type ExchangeReply struct {
+	Seq      uint64    `json:"seq"`
+	Grants   []Grant   `json:"grants"`
+	Programs []Program `json:"programs"` // one for each stage among the grants
+	Stop     []Attempt `json:"stop"`     // attempts of this node to end now
+}
+
+// Grant is a claimed task.
+type Grant struct {
+	Attempt Attempt `json:"attempt"`
+	Array   int64   `json:"array"` // the task's array index
+}
+
+// Program is what the tasks of a stage run.
+type Program struct {
+	Job       JobID    `json:"job"`
+	Stage     uint32   `json:"stage"`
+	StageName Name     `json:"stage_name"`
+	JobName   string   `json:"job_name"`
+	Account   Name     `json:"account"` // owner: may read the logs
+	Class     Name     `json:"class"`
+	Tasks     int      `json:"tasks"`
+	Command   []string `json:"command"`
+	Script    string   `json:"script"`
+	Env       Env      `json:"env"` // of the job, overlaid by the stage's
+	Dir       string   `json:"dir"`
+	TimeLimit Duration `json:"time_limit"`
+}
+
+// Directive tells an agent to end attempts at once; the same list comes with
+// the reply to its next exchange, should this be lost.
+type Directive struct {
+	Term uint64    `json:"term"`
+	Stop []Attempt `json:"stop"`
+}
+
+// Vector is a market's allocation as agents need it: for each class, the
+// weight of each job with work pending there. It is soft state. Agents take a
+// vector only if (Term, Seq) is above what they hold; one with Base ≠ 0 gives
+// only what changed since the vector with Seq = Base of the same term, and an
+// agent that does not hold Base asks for the whole (verb "vector").
+type Vector struct {
+	Market  Name          `json:"market"`
+	Term    uint64        `json:"term"`
+	Seq     uint64        `json:"seq"`
+	Base    uint64        `json:"base"`
+	Classes []ClassVector `json:"classes"`
+}
+
+// ClassVector is one class of a vector. Weights need not sum to one: an agent
+// samples job i with probability Weight_i / Σ Weight. Pending and Idle let
+// idle slots wake in proportion to the work.
+type ClassVector struct {
+	Class   Name        `json:"class"`
+	Pending int         `json:"pending"` // tasks that could be claimed
+	Idle    int         `json:"idle"`    // slots of the site without a task
+	Jobs    []JobWeight `json:"jobs"`    // ascending job numbers; weight 0 removes
+}
+
+// JobWeight is the weight of one job in a class.
+type JobWeight struct {
+	Job    JobID   `json:"job"`
+	Weight float32 `json:"weight"`
+}
+
+// VectorRequest asks the leader for the whole vector of a market.
+type VectorRequest struct {
+	Market Name `json:"market"`
+}
+
+// LogsRequest reads a piece of the output of a task from the node that ran it.
+type LogsRequest struct {
+	Attempt Attempt  `json:"attempt"`
+	Stderr  bool     `json:"stderr,omitempty"`
+	Offset  int64    `json:"offset,omitempty"` // from the start; negative: that many bytes before the end
+	Limit   int      `json:"limit,omitempty"`  // bytes; default and most 256 KiB
+	Wait    Duration `json:"wait,omitempty"`   // how long to wait for more, at most 5 s
+}
+
+// LogsReply is a piece of output. Next is the offset to continue from; End is
+// true when the attempt has ended and nothing is left after Next.
+type LogsReply struct {
+	Data []byte `json:"data"`
+	Next int64  `json:"next"`
+	End  bool   `json:"end"`
+}
+
+// Observation is what the site learned from a job that has ended, for the
+// estimator. Identified by site and job: a repeated one is the same.
+type Observation struct {
+	Site      Name          `json:"site"`
+	Job       JobID         `json:"job"`
+	Account   Name          `json:"account"`
+	Name      string        `json:"name"`
+	Market    Name          `json:"market"`
+	State     State         `json:"state"`
+	Budget    Credits       `json:"budget"`
+	Charged   Credits       `json:"charged"`
+	Utility   *Utility      `json:"utility"`
+	Shares    []ClassShare  `json:"shares"`
+	Submitted Time          `json:"submitted"`
+	Started   Time          `json:"started"`
+	Ended     Time          `json:"ended"`
+	Stages    []StageStatus `json:"stages"`
+}
+
+// UtilityRequest asks the estimator what a job submitted without a utility
+// function is worth on the classes it uses.
+type UtilityRequest struct {
+	Account Name   `json:"account"`
+	Name    string `json:"name"`
+	Market  Name   `json:"market"`
+	Classes []Name `json:"classes"` // those the job has stages in
+}
+
+// UtilityReply is the estimator's answer, and how many runs it rests on; with
+// 0 runs it is the default: every class the job uses counts the same.
+type UtilityReply struct {
+	Utility Utility `json:"utility"`
+	Runs    int     `json:"runs"`
+}

@@ -1,0 +1,207 @@
+package messages
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Credits is an amount of money in microcredits. It is written as a decimal
+// number of credits with at most six places, in text and in JSON.
+type Credits int64
+
+// Credit is one whole credit.
+const Credit Credits = 1_000_000
+
+// MaxCredits is the largest amount that a single request may name: a trillion
+// credits. Nine such amounts still fit a Credits without overflow.
+const MaxCredits = 1_000_000_000_000 * Credit
+
+// RoundCredits converts a number of credits to microcredits, half to even. It
+// reports false if x is not finite or beyond MaxCredits in magnitude.
+func RoundCredits(x float64) (Credits, bool) {
+	micro := math.RoundToEven(x * float64(Credit))
+	if math.IsNaN(micro) || math.Abs(micro) > float64(MaxCredits) {
+		return 0, false
+	}
+	return Credits(micro), true
+}
+
+// Float returns the amount in credits, for the mechanisms, which decide in
+// floating point.
+func (c Credits) Float() float64 { return float64(c) / float64(Credit) }
+
+// String writes the amount in credits without superfluous zeros: "12.5".
+func (c Credits) String() string {
+	sign := ""
+	u := uint64(c)
+	if c < 0 {
+		sign, u = "-", -u
+	}
+	whole, micro := u/uint64(Credit), u%uint64(Credit)
+	if micro == 0 {
+		return fmt.Sprintf("%s%d", sign, whole)
+	}
+	return sign + strings.TrimRight(fmt.Sprintf("%d.%06d", whole, micro), "0")
+}
+
+// ParseCredits reads a decimal number of credits exactly. More than six
+// decimal places, an exponent or a magnitude above MaxCredits is an error.
+func ParseCredits(s string) (Credits, error) {
+	refuse := func(why string) (Credits, error) {
+		return 0, fmt.Errorf("amount %q: %s", clip(s), why)
+	}
+	body := strings.TrimPrefix(s, "-")
+	whole, frac, _ := strings.Cut(body, ".")
+	if whole == "" || len(frac) > 6 || strings.Trim(whole+frac, "0123456789") != "" {
+		return refuse("must be a decimal number of credits with at most six places")
+	}
+	w, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || w > int64(MaxCredits/Credit) {
+		return refuse(fmt.Sprintf("is above the limit of %v credits", MaxCredits))
+	}
+	f, _ := strconv.ParseInt((frac + "000000")[:6], 10, 64)
+	c := Credits(w)*Credit + Credits(f)
+	if c > MaxCredits {
+		return refuse(fmt.Sprintf("is above the limit of %v credits", MaxCredits))
+	}
+	if body != s {
+		c = -c
+	}
+	return c, nil
+}
+
+// MarshalJSON writes the amount as a number of credits.
+func (c Credits) MarshalJSON() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalJSON reads a number of credits, or the same as a string.
+func (c *Credits) UnmarshalJSON(b []byte) (err error) {
+	*c, err = ParseCredits(unquote(b))
+	return err
+}
+
+// UnmarshalYAML reads a number of credits as it stands in the document.
+func (c *Credits) UnmarshalYAML(b []byte) error {
+	return c.UnmarshalJSON([]byte(strings.TrimSpace(string(b))))
+}
+
+// MarshalYAML writes the amount as a number of credits.
+func (c Credits) MarshalYAML() ([]byte, error) { return []byte(c.String()), nil }
+
+// Time is an instant in microseconds since the Unix epoch; zero is "never" or
+// "not yet". Only a shell reads a clock; state and decisions are handed a Time.
+type Time int64
+
+// TimeOf converts a time of the standard library.
+func TimeOf(t time.Time) Time { return Time(t.UnixMicro()) }
+
+// Std converts to the standard library's time, in UTC.
+func (t Time) Std() time.Time { return time.UnixMicro(int64(t)).UTC() }
+
+// Add returns the instant d later.
+func (t Time) Add(d Duration) Time { return t + Time(time.Duration(d)/time.Microsecond) }
+
+// Sub returns the span from u to t.
+func (t Time) Sub(u Time) Duration { return Duration(time.Duration(t-u) * time.Microsecond) }
+
+// String writes the instant in RFC 3339 with microseconds, or "-" for zero.
+func (t Time) String() string {
+	if t == 0 {
+		return "-"
+	}
+	return t.Std().Format("2006-01-02T15:04:05.000000Z")
+}
+
+// MarshalJSON writes RFC 3339, or null for zero.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t == 0 {
+		return []byte("null"), nil
+	}
+	return []byte(strconv.Quote(t.String())), nil
+}
+
+// UnmarshalJSON reads RFC 3339 or null.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	s := unquote(b)
+	if s == "null" || s == "" {
+		*t = 0
+		return nil
+	}
+	std, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return fmt.Errorf("time %q: write it like 2026-01-31T12:00:00Z", clip(s))
+	}
+	*t = TimeOf(std)
+	return nil
+}
+
+// MarshalYAML writes as MarshalJSON does.
+func (t Time) MarshalYAML() ([]byte, error) { return t.MarshalJSON() }
+
+// UnmarshalYAML reads as UnmarshalJSON does.
+func (t *Time) UnmarshalYAML(b []byte) error {
+	return t.UnmarshalJSON([]byte(strings.TrimSpace(string(b))))
+}
+
+// Duration is a span of time, written like "1h30m" or as a number of seconds.
+type Duration time.Duration
+
+// Std converts to the standard library's duration.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// Seconds returns the span in seconds.
+func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }
+
+// String writes the span like "1h30m0s".
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// ParseDuration reads "1h30m", or a bare number of seconds.
+func ParseDuration(s string) (Duration, error) {
+	if seconds, err := strconv.ParseFloat(s, 64); err == nil {
+		if math.IsNaN(seconds) || math.Abs(seconds) > math.MaxInt64/1e9 {
+			return 0, fmt.Errorf("duration %q: out of range", clip(s))
+		}
+		return Duration(seconds * 1e9), nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("duration %q: write it like 1h30m, 90s, or as a number of seconds", clip(s))
+	}
+	return Duration(d), nil
+}
+
+// MarshalJSON writes the span as text.
+func (d Duration) MarshalJSON() ([]byte, error) { return []byte(strconv.Quote(d.String())), nil }
+
+// UnmarshalJSON reads text as ParseDuration does, or a number of seconds.
+func (d *Duration) UnmarshalJSON(b []byte) (err error) {
+	*d, err = ParseDuration(unquote(b))
+	return err
+}
+
+// UnmarshalYAML reads a span as it stands in the document.
+func (d *Duration) UnmarshalYAML(b []byte) error {
+	return d.UnmarshalJSON([]byte(strings.TrimSpace(string(b))))
+}
+
+// MarshalYAML writes the span as text.
+func (d Duration) MarshalYAML() ([]byte, error) { return []byte(d.String()), nil }
+
+func unquote(b []byte) string {
+	s := string(b)
+	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// clip keeps text that a stranger sent short enough to repeat in an error.
+func clip(s string) string {
+	const most = 64
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}

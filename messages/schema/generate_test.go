@@ -1,0 +1,179 @@
+package schema
+
+import (
+	"encoding"
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// node is a schema, as far as ours go.
+type node struct {
+	Schema      string           `json:"$schema,omitempty"`
+	ID          string           `json:"$id,omitempty"`
+	Ref         string           `json:"$ref,omitempty"`
+	Description string           `json:"description,omitempty"`
+	Type        string           `json:"type,omitempty"`
+	Format      string           `json:"format,omitempty"`
+	Pattern     string           `json:"pattern,omitempty"`
+	Encoding    string           `json:"contentEncoding,omitempty"`
+	Minimum     json.Number      `json:"minimum,omitempty"`
+	Maximum     json.Number      `json:"maximum,omitempty"`
+	Enum        []string         `json:"enum,omitempty"`
+	AnyOf       []*node          `json:"anyOf,omitempty"`
+	Items       *node            `json:"items,omitempty"`
+	Properties  map[string]*node `json:"properties,omitempty"`
+	Additional  *extra           `json:"additionalProperties,omitempty"`
+	Required    []string         `json:"required,omitempty"`
+	Defs        map[string]*node `json:"$defs,omitempty"`
+}
+
+// extra is what other properties an object may have: those of a schema, or none.
+type extra struct{ of *node }
+
+func (e *extra) MarshalJSON() ([]byte, error) {
+	if e.of == nil {
+		return []byte("false"), nil
+	}
+	return json.Marshal(e.of)
+}
+
+func (e *extra) UnmarshalJSON(b []byte) error {
+	if string(b) == "false" {
+		return nil
+	}
+	return json.Unmarshal(b, &e.of)
+}
+
+// roots are the types that have a schema of their own.
+var roots = []any{
+	messages.Empty{}, messages.Error{}, messages.JobSpec{}, messages.Market{},
+	messages.SubmitRequest{}, messages.SubmitReply{}, messages.JobRequest{}, messages.CancelReply{},
+	messages.JobsRequest{}, messages.JobsReply{}, messages.JobDetail{}, messages.TasksRequest{}, messages.TasksReply{},
+	messages.WhyReply{}, messages.NodesReply{}, messages.MarketsReply{}, messages.StatusReply{},
+	messages.RegisterRequest{}, messages.RegisterReply{}, messages.Exchange{}, messages.ExchangeReply{},
+	messages.Directive{}, messages.Vector{}, messages.VectorRequest{}, messages.LogsRequest{}, messages.LogsReply{},
+	messages.Observation{}, messages.UtilityRequest{}, messages.UtilityReply{},
+	messages.TransferRequest{}, messages.TransferReply{}, messages.GrantRequest{}, messages.MemberRequest{},
+	messages.AccountRequest{}, messages.AccountReply{}, messages.AccountsReply{},
+	messages.StatementRequest{}, messages.StatementReply{}, messages.BooksReply{},
+}
+
+type generator struct {
+	defs   map[string]*node
+	closed bool
+}
+
+func generate(t reflect.Type) *node {
+	isRequest := func(v Verb) bool { return v.Request == t.Name() }
+	g := &generator{defs: make(map[string]*node), closed: slices.ContainsFunc(verbs, isRequest) || t.Name() == "JobSpec" || t.Name() == "Market"}
+	n := g.object(t)
+	n.Schema = "https://json-schema.org/draft/2020-12/schema"
+	n.ID = "urn:candor:schema:" + t.Name()
+	n.Defs = g.defs
+	return n
+}
+
+// special are the types that write themselves.
+var special = map[reflect.Type]*node{
+	reflect.TypeFor[messages.Credits](): {Description: "credits, with at most six decimal places", AnyOf: []*node{
+		{Type: "number", Minimum: "-1000000000000", Maximum: "1000000000000"}, {Type: "string", Pattern: `^-?[0-9]+(\.[0-9]{1,6})?$`}}},
+	reflect.TypeFor[messages.Time](): {AnyOf: []*node{{Type: "string", Format: "date-time"}, {Type: "null"}}},
+	reflect.TypeFor[messages.Duration](): {Description: "like 1h30m0s, or a number of seconds", AnyOf: []*node{
+		{Type: "string"}, {Type: "number"}}},
+	reflect.TypeFor[messages.Weights](): {Description: "weights by class", Type: "object", Additional: &extra{&node{Type: "number"}}},
+	reflect.TypeFor[messages.Env]():     {Description: "values by name", Type: "object", Additional: &extra{&node{Type: "string"}}},
+	reflect.TypeFor[messages.Form]():    {Type: "string", Enum: []string{"linear", "log"}},
+	reflect.TypeFor[[]byte]():           {Type: "string", Encoding: "base64"},
+}
+
+func (g *generator) of(t reflect.Type) *node {
+	if n := special[t]; n != nil {
+		return n
+	}
+	if names := members(t); names != nil {
+		return &node{Type: "string", Enum: names}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return &node{Type: "boolean"}
+	case reflect.String:
+		return &node{Type: "string"}
+	case reflect.Float32, reflect.Float64:
+		return &node{Type: "number"}
+	case reflect.Slice:
+		return &node{Type: "array", Items: g.of(t.Elem())}
+	case reflect.Pointer:
+		return &node{AnyOf: []*node{g.of(t.Elem()), {Type: "null"}}}
+	case reflect.Struct:
+		return g.refer(t)
+	}
+	return integer(t)
+}
+
+func integer(t reflect.Type) *node {
+	n := &node{Type: "integer"}
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64:
+		n.Minimum, n.Maximum = "-9223372036854775808", "9223372036854775807"
+	case reflect.Uint32:
+		n.Minimum, n.Maximum = "0", "4294967295"
+	case reflect.Uint64:
+		n.Minimum, n.Maximum = "0", "18446744073709551615"
+	default:
+		panic("no schema for " + t.String())
+	}
+	return n
+}
+
+// members returns the names of an enumeration, nil for another type.
+func members(t reflect.Type) (names []string) {
+	if t.Kind() != reflect.Uint8 || !t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return nil
+	}
+	for i := range math.MaxUint8 {
+		v, back := reflect.New(t), reflect.New(t)
+		v.Elem().SetUint(uint64(i))
+		name, _ := v.Interface().(encoding.TextMarshaler).MarshalText()
+		if err := back.Interface().(encoding.TextUnmarshaler).UnmarshalText(name); err != nil || back.Elem().Uint() != uint64(i) {
+			break
+		}
+		names = append(names, string(name))
+	}
+	return names
+}
+
+func (g *generator) refer(t reflect.Type) *node {
+	if g.defs[t.Name()] == nil {
+		g.defs[t.Name()] = g.object(t)
+	}
+	return &node{Ref: "#/$defs/" + t.Name()}
+}
+
+func (g *generator) object(t reflect.Type) *node {
+	n := &node{Type: "object", Properties: make(map[string]*node)}
+	if g.closed {
+		n.Additional = &extra{}
+	}
+	g.fields(t, n)
+	return n
+}
+
+func (g *generator) fields(t reflect.Type, n *node) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			g.fields(f.Type, n)
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		n.Properties[name] = g.of(f.Type)
+		if options != "omitempty" {
+			n.Required = append(n.Required, name)
+		}
+	}
+}

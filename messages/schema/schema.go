@@ -1,0 +1,75 @@
+// Package schema holds the JSON Schemas (draft 2020-12) of all requests and
+// replies, for clients in other languages. They are made from the Go types: a
+// test compares them with the types, and
+//
+//	go test ./messages/schema -update
+//
+// writes them again. A required field is one that is always written; readers
+// take one that is missing as its zero value. Requests are closed, as unknown
+// fields of a request are refused; replies may gain fields.
+package schema
+
+import (
+	"embed"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+//go:embed files/*.json
+var files embed.FS
+
+// Names returns the names of all schemas, sorted: those of the Go types.
+func Names() []string {
+	entries, _ := files.ReadDir("files") // it is embedded
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".json"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Get returns a schema by its name.
+func Get(name string) ([]byte, error) {
+	data, err := files.ReadFile("files/" + name + ".json")
+	if err != nil {
+		return nil, messages.Errorf(messages.NotFound, "there is no schema of that name; there are %s", strings.Join(Names(), ", "))
+	}
+	return data, nil
+}
+
+// Verb names what a verb of an actor is asked and answers.
+type Verb struct {
+	Actor, Verb    string
+	Request, Reply string // names of schemas
+}
+
+// Verbs returns all verbs by actor.
+func Verbs() []Verb { return slices.Clone(verbs) }
+
+var verbs = []Verb{
+	{messages.Auctioneer, messages.VerbSubmit, "SubmitRequest", "SubmitReply"},
+	{messages.Auctioneer, messages.VerbCancel, "JobRequest", "CancelReply"},
+	{messages.Auctioneer, messages.VerbRegister, "RegisterRequest", "RegisterReply"},
+	{messages.Auctioneer, messages.VerbExchange, "Exchange", "ExchangeReply"},
+	{messages.Auctioneer, messages.VerbVector, "VectorRequest", "Vector"},
+	{messages.Auctioneer, messages.VerbJobs, "JobsRequest", "JobsReply"},
+	{messages.Auctioneer, messages.VerbJob, "JobRequest", "JobDetail"},
+	{messages.Auctioneer, messages.VerbTasks, "TasksRequest", "TasksReply"},
+	{messages.Auctioneer, messages.VerbWhy, "JobRequest", "WhyReply"},
+	{messages.Auctioneer, messages.VerbNodes, "Empty", "NodesReply"},
+	{messages.Auctioneer, messages.VerbMarkets, "Empty", "MarketsReply"},
+	{messages.Auctioneer, messages.VerbStatus, "Empty", "StatusReply"},
+	{messages.Bank, messages.VerbTransfer, "TransferRequest", "TransferReply"},
+	{messages.Bank, messages.VerbGrant, "GrantRequest", "AccountReply"},
+	{messages.Bank, messages.VerbMember, "MemberRequest", "AccountReply"},
+	{messages.Bank, messages.VerbAccount, "AccountRequest", "AccountReply"},
+	{messages.Bank, messages.VerbAccounts, "Empty", "AccountsReply"},
+	{messages.Bank, messages.VerbStatement, "StatementRequest", "StatementReply"},
+	{messages.Bank, messages.VerbBooks, "Empty", "BooksReply"},
+	{messages.Bank, messages.VerbStatus, "Empty", "StatusReply"},
+	{messages.Estimator, messages.VerbUtility, "UtilityRequest", "UtilityReply"},
+	{messages.NodeAgent, messages.VerbLogs, "LogsRequest", "LogsReply"},
+}

@@ -1,0 +1,89 @@
+package messages
+
+import "strings"
+
+// Actors, as they stand in subjects.
+const (
+	Auctioneer = "auctioneer"
+	NodeAgent  = "nodeagent"
+	Bank       = "bank"
+	Estimator  = "estimator"
+)
+
+// Verbs of the auctioneer. Submit, cancel, register and exchange are commands
+// of the leader; the others are queries.
+const (
+	VerbSubmit   = "submit"   // SubmitRequest → SubmitReply
+	VerbCancel   = "cancel"   // JobRequest → CancelReply
+	VerbRegister = "register" // RegisterRequest → RegisterReply; the account is the node
+	VerbExchange = "exchange" // Exchange → ExchangeReply; the account is the node
+	VerbVector   = "vector"   // VectorRequest → Vector; the account is the node
+	VerbJobs     = "jobs"     // JobsRequest → JobsReply
+	VerbJob      = "job"      // JobRequest → JobDetail
+	VerbTasks    = "tasks"    // TasksRequest → TasksReply
+	VerbWhy      = "why"      // JobRequest → WhyReply
+	VerbNodes    = "nodes"    // Empty → NodesReply
+	VerbMarkets  = "markets"  // Empty → MarketsReply
+	VerbStatus   = "status"   // Empty → StatusReply; of the bank too
+)
+
+// Verbs of the bank. Transfer, grant and member are commands of the leader.
+const (
+	VerbTransfer  = "transfer"  // TransferRequest → TransferReply; services and operators
+	VerbGrant     = "grant"     // GrantRequest → AccountReply; operators
+	VerbMember    = "member"    // MemberRequest → AccountReply; operators
+	VerbAccount   = "account"   // AccountRequest → AccountReply
+	VerbAccounts  = "accounts"  // Empty → AccountsReply; operators see all, others theirs
+	VerbStatement = "statement" // StatementRequest → StatementReply
+	VerbBooks     = "books"     // Empty → BooksReply
+)
+
+// Verbs of the estimator and of the node agents.
+const (
+	VerbUtility = "utility" // UtilityRequest → UtilityReply
+	VerbLogs    = "logs"    // LogsRequest → LogsReply
+)
+
+// Subject is where a request of an account to an actor goes:
+// candor.<site>.<actor>.<verb>.<account>. With "*" as the account it is what
+// the actor listens to.
+func Subject(site Name, actor, verb string, account Name) string {
+	return strings.Join([]string{"candor", site, actor, verb, account}, ".")
+}
+
+// Caller returns the account of a request's subject, its last token.
+func Caller(subject string) Name { return subject[strings.LastIndexByte(subject, '.')+1:] }
+
+// VectorSubject is where the leader publishes a market's vectors.
+func VectorSubject(site, market Name) string {
+	return strings.Join([]string{"candor", site, Auctioneer, "vectors", market}, ".")
+}
+
+// DirectiveSubject is where the leader publishes a node's directives.
+func DirectiveSubject(site, node Name) string {
+	return strings.Join([]string{"candor", site, NodeAgent, "directives", node}, ".")
+}
+
+// LogsSubject is where a node's agent is asked for the output of its tasks;
+// node "*" is not used: every agent listens to its own name only.
+func LogsSubject(site, node, account Name) string {
+	return strings.Join([]string{"candor", site, NodeAgent, VerbLogs, node, account}, ".")
+}
+
+// ObservationSubject is where the auctioneer leaves observations, in the
+// stream that ObservationStream names.
+func ObservationSubject(site Name) string {
+	return strings.Join([]string{"candor", site, Estimator, "observations"}, ".")
+}
+
+// ObservationStream names the stream of observations of a site.
+func ObservationStream(site Name) string { return "OBSERVATIONS_" + strings.ToUpper(site) }
+
+// ServiceIdentity is the account under which an actor of the site speaks to
+// another actor: "$" and the actor. No user can have such a name.
+func ServiceIdentity(actor string) Name { return "$" + actor }
+
+// InboxPrefix is where the replies to the requests of a connection arrive:
+// below a token with its own name, which its credentials alone may subscribe
+// to. Nobody but a service may subscribe more widely.
+func InboxPrefix(name Name) string { return "_INBOX_" + name }

@@ -1,0 +1,245 @@
+package messages
+
+// State is where a job is in its life.
+type State uint8
+
+// The states of a job. Completed, Failed and Cancelled are final.
+const (
+	Waiting   State = iota // no task has been claimed yet
+	Running                // some task has been claimed
+	Settling               // all work is over; what is owed is being decided and paid
+	Completed              // every task finished with exit code 0
+	Failed                 // a task used up its attempts
+	Cancelled              // the user or an operator cancelled it
+)
+
+var stateNames = [...]string{"Waiting", "Running", "Settling", "Completed", "Failed", "Cancelled"}
+
+// String returns the state's name.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "Unknown"
+}
+
+// Final reports whether the job has ended and been settled.
+func (s State) Final() bool { return s >= Completed }
+
+// MarshalText writes the state's name.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a state's name.
+func (s *State) UnmarshalText(b []byte) error {
+	for i, name := range stateNames {
+		if name == string(b) {
+			*s = State(i)
+			return nil
+		}
+	}
+	return Errorf(Invalid, "state %q: is none of %v", clip(string(b)), stateNames)
+}
+
+// SubmitRequest asks the auctioneer to take a job. Key is chosen by the client,
+// once per job: the same key with the same spec gets the same answer however
+// often it is sent; with another spec it is a Conflict.
+type SubmitRequest struct {
+	Key    string  `json:"key"`
+	Spec   JobSpec `json:"spec"`
+	DryRun bool    `json:"dry_run,omitempty"` // check everything, change nothing
+}
+
+// SubmitReply is the job's number and what was set aside for it.
+type SubmitReply struct {
+	Job    JobID   `json:"job"` // 0 for a dry run
+	Market Name    `json:"market"`
+	Payer  Name    `json:"payer"`
+	Held   Credits `json:"held"`
+	Tasks  int     `json:"tasks"`
+}
+
+// JobRequest names a job, in the queries job, why and the command cancel.
+type JobRequest struct {
+	Job JobID `json:"job"`
+}
+
+// CancelReply says what the job's state was when the cancellation was
+// committed. Cancelling a job that has ended is the error Ended.
+type CancelReply struct {
+	Job   JobID `json:"job"`
+	State State `json:"state"`
+}
+
+// JobsRequest lists jobs, newest first. The caller sees its own; an operator
+// may set All or name an Account.
+type JobsRequest struct {
+	All     bool  `json:"all,omitempty"`
+	Account Name  `json:"account,omitempty"`
+	Active  bool  `json:"active,omitempty"` // only jobs that are not final
+	Before  JobID `json:"before,omitempty"` // only smaller numbers, to page on
+	Limit   int   `json:"limit,omitempty"`  // default 100, at most 1000
+}
+
+// JobsReply lists jobs, newest first.
+type JobsReply struct {
+	Jobs []JobSummary `json:"jobs"`
+	More bool         `json:"more"` // there are older ones
+}
+
+// JobSummary is a job in one line.
+type JobSummary struct {
+	Job       JobID   `json:"job"`
+	Name      string  `json:"name"`
+	Account   Name    `json:"account"`
+	Payer     Name    `json:"payer"`
+	Market    Name    `json:"market"`
+	State     State   `json:"state"`
+	Reason    string  `json:"reason"` // stable CamelCase, as in Why
+	Budget    Credits `json:"budget"`
+	Charged   Credits `json:"charged"`
+	Tasks     int     `json:"tasks"`
+	Running   int     `json:"running"`
+	Done      int     `json:"done"`
+	Submitted Time    `json:"submitted"`
+	Started   Time    `json:"started"`
+	Ended     Time    `json:"ended"`
+	ExitCode  int     `json:"exit_code"` // of the first task that failed for good
+}
+
+// JobDetail is everything a user may want to know of a job.
+type JobDetail struct {
+	JobSummary
+	Spec   JobSpec       `json:"spec"`
+	Stages []StageStatus `json:"stages"`
+	Shares []ClassShare  `json:"shares"`
+}
+
+// StageStatus counts a stage's tasks.
+type StageStatus struct {
+	Name     Name     `json:"name"`
+	Class    Name     `json:"class"`
+	Tasks    int      `json:"tasks"`
+	Pending  int      `json:"pending"` // ready to be claimed; 0 while an earlier stage is unfinished
+	Running  int      `json:"running"`
+	Done     int      `json:"done"`
+	Retried  int      `json:"retried"`
+	Started  Time     `json:"started"`
+	Ended    Time     `json:"ended"`
+	SlotTime Duration `json:"slot_time"` // of accepted attempts
+}
+
+// ClassShare compares, for one class, the share that the mechanism allocated
+// to a job with the share of the slots it received, both averaged over the
+// time in which the job had work pending there.
+type ClassShare struct {
+	Class     Name     `json:"class"`
+	Now       float64  `json:"now"` // share in force
+	Allocated float64  `json:"allocated"`
+	Received  float64  `json:"received"`
+	Over      Duration `json:"over"` // the time averaged over
+}
+
+// TasksRequest lists tasks of a job that have been claimed at least once.
+type TasksRequest struct {
+	Job   JobID  `json:"job"`
+	Stage *int   `json:"stage,omitempty"` // only this stage
+	From  uint32 `json:"from,omitempty"`  // first task index
+	Limit int    `json:"limit,omitempty"` // default 100, at most 1000
+}
+
+// TasksReply lists tasks in the order of stage and index.
+type TasksReply struct {
+	Account Name         `json:"account"`
+	Tasks   []TaskStatus `json:"tasks"`
+	More    bool         `json:"more"`
+}
+
+// TaskStatus is the latest attempt of a task.
+type TaskStatus struct {
+	Task     TaskRef `json:"task"`
+	Attempt  uint32  `json:"attempt"`
+	Node     Name    `json:"node"`
+	State    string  `json:"state"` // Claimed, Done, Failed, Pending (to be tried again)
+	ExitCode int     `json:"exit_code"`
+	Claimed  Time    `json:"claimed"`
+	Ended    Time    `json:"ended"`
+}
+
+// WhyReply explains a job: the reason it waits, or why it went as it did.
+type WhyReply struct {
+	Job     JobID        `json:"job"`
+	State   State        `json:"state"`
+	Reason  string       `json:"reason"` // stable CamelCase, e.g. WaitingForShare
+	Message string       `json:"message"`
+	Shares  []ClassShare `json:"shares"`
+	Prices  []ClassPrice `json:"prices"`
+	Change  []string     `json:"change"` // what would change it, a sentence each
+}
+
+// ClassPrice is what a class costs around now.
+type ClassPrice struct {
+	Class Name `json:"class"`
+	// Price of the whole class to all bidders together: the sum of the
+	// sub-budgets bid for it, in credits.
+	Price   float64 `json:"price"`
+	Slots   int     `json:"slots"`
+	Idle    int     `json:"idle"`
+	Pending int     `json:"pending"`
+	Bidders int     `json:"bidders"`
+}
+
+// Empty is the payload of a request without parameters.
+type Empty struct{}
+
+// NodesReply lists the nodes of a site by name.
+type NodesReply struct {
+	Nodes []NodeStatus `json:"nodes"`
+}
+
+// NodeStatus is a node as the auctioneer sees it.
+type NodeStatus struct {
+	Node     Name         `json:"node"`
+	State    string       `json:"state"` // Up, Lost
+	Slots    []ClassSlots `json:"slots"`
+	Used     []ClassSlots `json:"used"`
+	Since    Time         `json:"since"`
+	Finished uint64       `json:"finished"` // attempts that ended there, well or badly
+}
+
+// MarketsReply lists the markets of a site in the order of its configuration.
+type MarketsReply struct {
+	Markets []MarketStatus `json:"markets"`
+}
+
+// MarketStatus is a market at this moment, with its largest bidders.
+type MarketStatus struct {
+	Market  Market       `json:"market"`
+	Prices  []ClassPrice `json:"prices"`
+	Waiting int          `json:"waiting"` // jobs
+	Running int          `json:"running"`
+	Term    uint64       `json:"term"`
+	Seq     uint64       `json:"seq"`
+	Top     []JobShare   `json:"top"` // at most 20, largest budget first
+}
+
+// JobShare is a job's share of each class of its market.
+type JobShare struct {
+	Job     JobID        `json:"job"`
+	Name    string       `json:"name"`
+	Account Name         `json:"account"`
+	Budget  Credits      `json:"budget"`
+	Shares  []ClassShare `json:"shares"`
+	Pending int          `json:"pending"`
+	Running int          `json:"running"`
+}
+
+// StatusReply is how a replica of an actor sees its group.
+type StatusReply struct {
+	Actor    string   `json:"actor"`
+	Site     Name     `json:"site"`
+	Replica  string   `json:"replica"`
+	Leader   string   `json:"leader"`
+	Term     uint64   `json:"term"`
+	Applied  uint64   `json:"applied"`
+	Replicas []string `json:"replicas"`
+}

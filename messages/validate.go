@@ -1,0 +1,231 @@
+package messages
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// More limits, as those in job.go.
+const (
+	MaxKey     = 128  // bytes of a client's key
+	MaxClasses = 64   // of a market, or weights of a utility function
+	MaxRanges  = 4096 // of an array
+)
+
+// Validate reports what is wrong with a submission in itself, like
+// [JobSpec.Validate].
+func (r *SubmitRequest) Validate() error {
+	if r.Key == "" {
+		return Errorf(Invalid, "key: is empty; choose one per job, and send it again with the job if no answer comes")
+	}
+	if err := checkLine("key", r.Key, MaxKey); err != nil {
+		return err
+	}
+	return r.Spec.Validate()
+}
+
+// Validate reports the first thing wrong with a job that shows without knowing
+// the site: the error's kind is Invalid or TooLarge, and its message begins
+// with the field's path. It costs at most the time to read the job once.
+func (s *JobSpec) Validate() error {
+	for _, check := range []func() error{
+		func() error { return checkLine("name", s.Name, MaxTextField) },
+		func() error { return checkName("project", s.Project) },
+		func() error { return checkName("market", s.Market) },
+		func() error { return checkBudget("budget", s.Budget) },
+		func() error { return s.Utility.validate("utility") },
+		func() error { return s.Env.validate("env") },
+		func() error { return checkDir("dir", s.Dir) },
+		s.validateStages,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *JobSpec) validateStages() error {
+	if len(s.Stages) == 0 {
+		return Errorf(Invalid, "stages: are missing; a job has at least one")
+	}
+	if len(s.Stages) > MaxStages {
+		return Errorf(TooLarge, "stages: %d are more than the limit of %d; submit several jobs", len(s.Stages), MaxStages)
+	}
+	total := 0
+	for i := range s.Stages {
+		stage, path := &s.Stages[i], fmt.Sprintf("stages[%d]", i)
+		if err := stage.validate(path); err != nil {
+			return err
+		}
+		if total += stage.TaskCount(); total > MaxTasks {
+			return Errorf(TooLarge, "%s.tasks: the job has more than %d tasks with this stage; submit several jobs", path, MaxTasks)
+		}
+	}
+	return s.validateOrder()
+}
+
+// TaskCount returns the number of the job's tasks, at most math.MaxInt.
+func (s *JobSpec) TaskCount() int {
+	total := 0
+	for i := range s.Stages {
+		n := s.Stages[i].TaskCount()
+		if total > math.MaxInt-n {
+			return math.MaxInt
+		}
+		total += n
+	}
+	return total
+}
+
+// validate accepts nil: no utility function is given.
+func (u *Utility) validate(path string) error {
+	if u == nil {
+		return nil
+	}
+	if u.Form != "" && u.Form != Linear && u.Form != Log {
+		return Errorf(Invalid, "%s.form: %q is neither %q nor %q", path, clip(string(u.Form)), Linear, Log)
+	}
+	if !(u.Minimum >= 0) || math.IsInf(u.Minimum, 0) {
+		return Errorf(Invalid, "%s.minimum: %v must be a finite number, 0 or above", path, u.Minimum)
+	}
+	return u.Weights.validate(path + ".weights")
+}
+
+func (w Weights) validate(path string) error {
+	if len(w) > MaxClasses {
+		return Errorf(TooLarge, "%s: %d are more than the limit of %d", path, len(w), MaxClasses)
+	}
+	if err := w.ordered(); err != nil {
+		return Errorf(Invalid, "%s: %s", path, AsError("", err).Message)
+	}
+	useful := false
+	for _, cw := range w {
+		if !ValidName(cw.Class) {
+			return badName(path, cw.Class)
+		}
+		if !(cw.Weight >= 0) || math.IsInf(cw.Weight, 0) {
+			return Errorf(Invalid, "%s.%s: %v must be a finite number, 0 or above", path, cw.Class, cw.Weight)
+		}
+		useful = useful || cw.Weight > 0
+	}
+	if !useful {
+		return Errorf(Invalid, "%s: no class has a weight above 0; give one, or leave the utility out to have it estimated", path)
+	}
+	return nil
+}
+
+func (e Env) validate(path string) error {
+	if len(e) > MaxVariables {
+		return Errorf(TooLarge, "%s: %d variables are more than the limit of %d", path, len(e), MaxVariables)
+	}
+	if err := e.ordered(); err != nil {
+		return Errorf(Invalid, "%s: %s", path, AsError("", err).Message)
+	}
+	for _, v := range e {
+		if !validVariable(v.Name) {
+			return Errorf(Invalid, "%s: variable %q: a name is letters, digits and '_', not beginning with a digit", path, clip(v.Name))
+		}
+		if err := checkText(path+"."+clip(v.Name), v.Value, MaxTextField); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validVariable reports whether POSIX calls s a name.
+func validVariable(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 255
+}
+
+// Validate reports what is wrong with a market in itself.
+func (m *Market) Validate() error {
+	switch {
+	case !ValidName(m.Name):
+		return badName("name", m.Name)
+	case !ValidName(m.Mechanism):
+		return badName("mechanism", m.Mechanism)
+	case len(m.Classes) == 0:
+		return Errorf(Invalid, "classes: are missing; a market has at least one class of slots")
+	case len(m.Classes) > MaxClasses:
+		return Errorf(TooLarge, "classes: %d are more than the limit of %d", len(m.Classes), MaxClasses)
+	case m.TimeLimit < 0:
+		return Errorf(Invalid, "time_limit: %v must not be negative; 0 is no limit", m.TimeLimit)
+	case m.Alpha != nil && !(*m.Alpha >= 0 && *m.Alpha <= 1):
+		return Errorf(Invalid, "alpha: %v must be between 0 and 1", *m.Alpha)
+	}
+	for i, class := range m.Classes {
+		path := fmt.Sprintf("classes[%d]", i)
+		if !ValidName(class) {
+			return badName(path, class)
+		}
+		if slices.Contains(m.Classes[:i], class) {
+			return Errorf(Invalid, "%s: %q is given twice", path, class)
+		}
+	}
+	return nil
+}
+
+func badName(path, name string) error {
+	return Errorf(Invalid, "%s: %q is no name; use a lower-case letter, then at most 62 lower-case letters, digits, '-' or '_'", path, clip(name))
+}
+
+// checkName accepts an empty name: the default.
+func checkName(path, name string) error {
+	if name != "" && !ValidName(name) {
+		return badName(path, name)
+	}
+	return nil
+}
+
+func checkBudget(path string, c Credits) error {
+	if c <= 0 {
+		return Errorf(Invalid, "%s: %v must be above 0; it is the most that the job may cost, in credits", path, c)
+	}
+	if c > MaxCredits {
+		return Errorf(TooLarge, "%s: %v is above the limit of %v credits", path, c, MaxCredits)
+	}
+	return nil
+}
+
+// checkDir accepts no directory: the default.
+func checkDir(path, dir string) error {
+	if dir != "" && dir[0] != '/' {
+		return Errorf(Invalid, "%s: %q must be an absolute path; tasks run on other machines", path, clip(dir))
+	}
+	return checkText(path, dir, MaxTextField)
+}
+
+// checkText refuses what cannot be passed to a process or shown.
+func checkText(path, s string, limit int) error {
+	switch {
+	case len(s) > limit:
+		return Errorf(TooLarge, "%s: %d bytes are more than the limit of %d", path, len(s), limit)
+	case strings.IndexByte(s, 0) >= 0:
+		return Errorf(Invalid, "%s: has a NUL byte at %d; remove it", path, strings.IndexByte(s, 0))
+	case !utf8.ValidString(s):
+		return Errorf(Invalid, "%s: is not valid UTF-8; encode it so", path)
+	}
+	return nil
+}
+
+// checkLine refuses control characters too, which would garble a listing.
+func checkLine(path, s string, limit int) error {
+	if err := checkText(path, s, limit); err != nil {
+		return err
+	}
+	if i := strings.IndexFunc(s, unicode.IsControl); i >= 0 {
+		return Errorf(Invalid, "%s: has a control character at byte %d; write it as one line of text", path, i)
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package messages
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// TaskCount returns the number of the stage's tasks, at most math.MaxInt.
+func (s *Stage) TaskCount() int {
+	switch {
+	case s.Tasks > 0:
+		return s.Tasks
+	case len(s.Array) > 0:
+		return int(min(s.Array.Count(), math.MaxInt))
+	}
+	return 1
+}
+
+func (s *Stage) validate(path string) error {
+	if !ValidName(s.Name) {
+		return badName(path+".name", s.Name)
+	}
+	for _, check := range []func() error{
+		func() error { return checkName(path+".class", s.Class) },
+		func() error { return s.validateTasks(path) },
+		func() error { return s.validateProgram(path) },
+		func() error { return s.Env.validate(path + ".env") },
+		func() error { return s.validateLimits(path) },
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Stage) validateTasks(path string) error {
+	if s.Tasks < 0 {
+		return Errorf(Invalid, "%s.tasks: %d must not be negative; leave it out for one task", path, s.Tasks)
+	}
+	if s.Tasks > MaxTasks {
+		return Errorf(TooLarge, "%s.tasks: %d are more than the limit of %d for a job; submit several jobs", path, s.Tasks, MaxTasks)
+	}
+	if err := s.Array.validate(path + ".array"); err != nil {
+		return err
+	}
+	if n := s.Array.Count(); len(s.Array) > 0 && s.Tasks > 0 && n != int64(s.Tasks) {
+		return Errorf(Invalid, "%s.tasks: %d, but the array has %d indices; leave tasks out", path, s.Tasks, n)
+	}
+	return nil
+}
+
+func (s *Stage) validateProgram(path string) error {
+	switch {
+	case len(s.Command) == 0 && s.Script == "":
+		return Errorf(Invalid, "%s: has nothing to run; give a command or a script", path)
+	case len(s.Command) > 0 && s.Script != "":
+		return Errorf(Invalid, "%s: has both a command and a script; give one", path)
+	case len(s.Command) > 0:
+		return checkCommand(path+".command", s.Command)
+	}
+	if err := checkText(path+".script", s.Script, MaxScript); err != nil {
+		return err
+	}
+	if !hasCommand(s.Script) {
+		return Errorf(Invalid, "%s.script: has only comments and blank lines; add the command to run", path)
+	}
+	return nil
+}
+
+func checkCommand(path string, command []string) error {
+	if len(command) > MaxArguments {
+		return Errorf(TooLarge, "%s: %d arguments are more than the limit of %d; use a script", path, len(command), MaxArguments)
+	}
+	if strings.TrimSpace(command[0]) == "" {
+		return Errorf(Invalid, "%s[0]: is empty; it is the program to run", path)
+	}
+	room := MaxScript
+	for i, argument := range command {
+		if err := checkText(fmt.Sprintf("%s[%d]", path, i), argument, room); err != nil {
+			return err
+		}
+		room -= len(argument)
+	}
+	return nil
+}
+
+// hasCommand reports whether some line of a script is neither blank nor a
+// comment of the kind that shells and most interpreters have.
+func hasCommand(script string) bool {
+	for line := range strings.Lines(script) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Stage) validateLimits(path string) error {
+	switch {
+	case s.TimeLimit < 0:
+		return Errorf(Invalid, "%s.time_limit: %v must not be negative; leave it out for the market's", path, s.TimeLimit)
+	case s.Attempts < 0:
+		return Errorf(Invalid, "%s.attempts: %d must not be negative; leave it out for the default", path, s.Attempts)
+	case s.Attempts > MaxAttemptLimit:
+		return Errorf(TooLarge, "%s.attempts: %d are more than the limit of %d", path, s.Attempts, MaxAttemptLimit)
+	case s.MaxRunning < 0:
+		return Errorf(Invalid, "%s.max_running: %d must not be negative; leave it out for no bound", path, s.MaxRunning)
+	}
+	return nil
+}
+
+// validateOrder checks that the stages can run one after the other.
+func (s *JobSpec) validateOrder() error {
+	position := make(map[Name]int, len(s.Stages))
+	for i := range s.Stages {
+		if first, twice := position[s.Stages[i].Name]; twice {
+			return Errorf(Invalid, "stages[%d].name: %q is the name of stages[%d] too; give each its own", i, s.Stages[i].Name, first)
+		}
+		position[s.Stages[i].Name] = i
+	}
+	for i := range s.Stages {
+		after := s.Stages[i].After
+		for k, name := range after {
+			if _, known := position[name]; !known {
+				return Errorf(Invalid, "stages[%d].after[%d]: there is no stage %q in the job", i, k, clip(name))
+			}
+			if slices.Contains(after[:k], name) {
+				return Errorf(Invalid, "stages[%d].after[%d]: %q is given twice", i, k, name)
+			}
+		}
+	}
+	if cycle := s.cycle(position); cycle != nil {
+		return Errorf(Invalid, "stages[%d].after: stages wait for each other: %s; none could ever start",
+			position[cycle[0]], strings.Join(cycle, " after "))
+	}
+	return nil
+}
+
+// cycle returns stages that wait for each other, the first one again at the
+// end, or nil. The depth of the search is at most MaxStages.
+func (s *JobSpec) cycle(position map[Name]int) []Name {
+	const (
+		unseen = iota
+		open
+		closed
+	)
+	state := make([]int, len(s.Stages))
+	var path []Name
+	var visit func(i int) []Name
+	visit = func(i int) []Name {
+		name := s.Stages[i].Name
+		switch state[i] {
+		case closed:
+			return nil
+		case open:
+			return append(path[slices.Index(path, name):], name)
+		}
+		state[i] = open
+		path = append(path, name)
+		for _, before := range s.Stages[i].After {
+			if found := visit(position[before]); found != nil {
+				return found
+			}
+		}
+		path = path[:len(path)-1]
+		state[i] = closed
+		return nil
+	}
+	for i := range s.Stages {
+		if found := visit(i); found != nil {
+			return found
+		}
+	}
+	return nil
+}

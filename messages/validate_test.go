@@ -1,0 +1,341 @@
+package messages
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"pgregory.net/rapid"
+)
+
+func goodSpec() *JobSpec {
+	return &JobSpec{
+		Name: "word count", Project: "physics", Market: "main", Budget: 5 * Credit, Dir: "/data",
+		Utility: &Utility{Form: Log, Weights: Weights{{"map", 3}, {"reduce", 0}}, Minimum: 0.5},
+		Env:     Env{{"A", "x=1"}, {"_B2", ""}},
+		Stages: []Stage{
+			{Name: "reduce", Class: "reduce", After: []Name{"map"}, Script: "#!/bin/sh\n\n# sum\nsort | uniq -c\n", TimeLimit: 1e9, Attempts: 5},
+			{Name: "map", Class: "map", Command: []string{"awk", "{print $1}"}, Tasks: 4, Array: Array{{0, 6, 2}}, MaxRunning: 2},
+		},
+	}
+}
+
+func TestGoodJobIsAccepted(t *testing.T) {
+	s := goodSpec()
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.TaskCount(); n != 5 {
+		t.Errorf("%d tasks, want 5", n)
+	}
+	if err := (&JobSpec{Budget: 1, Stages: []Stage{{Name: "a", Command: []string{"true"}}}}).Validate(); err != nil {
+		t.Errorf("the least job: %v", err)
+	}
+}
+
+func TestBadJobsAreRefusedByField(t *testing.T) {
+	many := func(n int) (list []string) {
+		for i := range n {
+			list = append(list, fmt.Sprintf("v%d", i))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		say    string // what the message begins with
+		kind   Kind
+		change func(*JobSpec)
+	}{
+		{"name: has a control", Invalid, func(s *JobSpec) { s.Name = "a\x1b[2J" }},
+		{"name: has a NUL", Invalid, func(s *JobSpec) { s.Name = "a\x00" }},
+		{"name: is not valid UTF-8", Invalid, func(s *JobSpec) { s.Name = "\xff" }},
+		{"name: 4097 bytes", TooLarge, func(s *JobSpec) { s.Name = strings.Repeat("a", 4097) }},
+		{"project: \"$site\"", Invalid, func(s *JobSpec) { s.Project = "$site" }},
+		{"market: \"a.b\"", Invalid, func(s *JobSpec) { s.Market = "a.b" }},
+		{"budget: 0", Invalid, func(s *JobSpec) { s.Budget = 0 }},
+		{"budget: -1", Invalid, func(s *JobSpec) { s.Budget = -Credit }},
+		{"budget: 1000000000000.000001", TooLarge, func(s *JobSpec) { s.Budget = MaxCredits + 1 }},
+		{"utility.form: \"square\"", Invalid, func(s *JobSpec) { s.Utility.Form = "square" }},
+		{"utility.minimum: NaN", Invalid, func(s *JobSpec) { s.Utility.Minimum = math.NaN() }},
+		{"utility.minimum: -1", Invalid, func(s *JobSpec) { s.Utility.Minimum = -1 }},
+		{"utility.minimum: +Inf", Invalid, func(s *JobSpec) { s.Utility.Minimum = math.Inf(1) }},
+		{"utility.weights: no class", Invalid, func(s *JobSpec) { s.Utility.Weights = nil }},
+		{"utility.weights: no class", Invalid, func(s *JobSpec) { s.Utility.Weights[0].Weight = 0 }},
+		{"utility.weights.map: NaN", Invalid, func(s *JobSpec) { s.Utility.Weights[0].Weight = math.NaN() }},
+		{"utility.weights.map: -3", Invalid, func(s *JobSpec) { s.Utility.Weights[0].Weight = -3 }},
+		{"utility.weights.map: +Inf", Invalid, func(s *JobSpec) { s.Utility.Weights[0].Weight = math.Inf(1) }},
+		{"utility.weights: weight \"map\": is given twice", Invalid, func(s *JobSpec) { s.Utility.Weights[1].Class = "map" }},
+		{"utility.weights: weight \"a\": comes after", Invalid, func(s *JobSpec) { s.Utility.Weights[1].Class = "a" }},
+		{"utility.weights: \"Map\"", Invalid, func(s *JobSpec) { s.Utility.Weights[0].Class = "Map" }},
+		{"utility.weights: 65", TooLarge, func(s *JobSpec) { s.Utility.Weights = make(Weights, 65) }},
+		{"env: variable \"1A\"", Invalid, func(s *JobSpec) { s.Env[0].Name = "1A" }},
+		{"env: variable \"A=\"", Invalid, func(s *JobSpec) { s.Env[0].Name = "A=" }},
+		{"env: variable \"\"", Invalid, func(s *JobSpec) { s.Env[0].Name = "" }},
+		{"env: variable \"A\": is given twice", Invalid, func(s *JobSpec) { s.Env[1].Name = "A" }},
+		{"env.A: has a NUL", Invalid, func(s *JobSpec) { s.Env[0].Value = "\x00" }},
+		{"env: 257 variables", TooLarge, func(s *JobSpec) { s.Env = make(Env, 257) }},
+		{"dir: \"data\"", Invalid, func(s *JobSpec) { s.Dir = "data" }},
+		{"stages: are missing", Invalid, func(s *JobSpec) { s.Stages = nil }},
+		{"stages: 65", TooLarge, func(s *JobSpec) { s.Stages = make([]Stage, 65) }},
+		{"stages[1].name: \"\"", Invalid, func(s *JobSpec) { s.Stages[1].Name = "" }},
+		{"stages[1].name: \"reduce\" is the name of stages[0]", Invalid, func(s *JobSpec) { s.Stages[1].Name = "reduce" }},
+		{"stages[0].class: \"a b\"", Invalid, func(s *JobSpec) { s.Stages[0].Class = "a b" }},
+		{"stages[1].tasks: -1", Invalid, func(s *JobSpec) { s.Stages[1].Tasks = -1 }},
+		{"stages[1].tasks: 10000000 are more", TooLarge, func(s *JobSpec) { s.Stages[1].Tasks = 10_000_000 }},
+		{"stages[1].tasks: the job has more", TooLarge, func(s *JobSpec) { s.Stages[0].Tasks = MaxTasks - 3 }},
+		{"stages[1].tasks: 3, but the array has 4", Invalid, func(s *JobSpec) { s.Stages[1].Tasks = 3 }},
+		{"stages[1].array[0]: step 0", Invalid, func(s *JobSpec) { s.Stages[1].Array[0].Step = 0 }},
+		{"stages[1].array[0]: 7 to 6", Invalid, func(s *JobSpec) { s.Stages[1].Array[0].First = 7 }},
+		{"stages[1].array[0]: -1 to 6", Invalid, func(s *JobSpec) { s.Stages[1].Array[0].First = -1 }},
+		{"stages[1].array[1]: begins at 6", Invalid, func(s *JobSpec) { s.Stages[1].Array = Array{{0, 7, 2}, {6, 8, 1}} }},
+		{"stages[1].array: 9223372036854775807 indices", TooLarge, func(s *JobSpec) { s.Stages[1].Array = Array{{0, math.MaxInt64, 1}} }},
+		{"stages[1].array: 4097 ranges", TooLarge, func(s *JobSpec) { s.Stages[1].Array = make(Array, 4097) }},
+		{"stages[0]: has nothing to run", Invalid, func(s *JobSpec) { s.Stages[0].Script = "" }},
+		{"stages[0]: has both", Invalid, func(s *JobSpec) { s.Stages[0].Command = []string{"x"} }},
+		{"stages[0].script: has only comments", Invalid, func(s *JobSpec) { s.Stages[0].Script = "#!/bin/sh\n  \n\t# echo\n#CANDOR --tasks 3" }},
+		{"stages[0].script: has a NUL", Invalid, func(s *JobSpec) { s.Stages[0].Script = "echo \x00" }},
+		{"stages[0].script: 262145 bytes", TooLarge, func(s *JobSpec) { s.Stages[0].Script = strings.Repeat("x", MaxScript+1) }},
+		{"stages[1].command: 1025 arguments", TooLarge, func(s *JobSpec) { s.Stages[1].Command = many(1025) }},
+		{"stages[1].command[0]: is empty", Invalid, func(s *JobSpec) { s.Stages[1].Command[0] = " " }},
+		{"stages[1].command[1]: has a NUL", Invalid, func(s *JobSpec) { s.Stages[1].Command[1] = "a\x00b" }},
+		{"stages[1].command[1]: ", TooLarge, func(s *JobSpec) { s.Stages[1].Command[1] = strings.Repeat("x", MaxScript) }},
+		{"stages[0].time_limit: -1ns", Invalid, func(s *JobSpec) { s.Stages[0].TimeLimit = -1 }},
+		{"stages[0].attempts: -1", Invalid, func(s *JobSpec) { s.Stages[0].Attempts = -1 }},
+		{"stages[0].attempts: 101", TooLarge, func(s *JobSpec) { s.Stages[0].Attempts = 101 }},
+		{"stages[1].max_running: -1", Invalid, func(s *JobSpec) { s.Stages[1].MaxRunning = -1 }},
+		{"stages[0].env: variable \"a b\"", Invalid, func(s *JobSpec) { s.Stages[0].Env = Env{{"a b", ""}} }},
+		{"stages[0].after[0]: there is no stage \"mpa\"", Invalid, func(s *JobSpec) { s.Stages[0].After[0] = "mpa" }},
+		{"stages[0].after[1]: \"map\" is given twice", Invalid, func(s *JobSpec) { s.Stages[0].After = many(0); s.Stages[0].After = []Name{"map", "map"} }},
+		{"stages[0].after: stages wait for each other: reduce after map after reduce", Invalid, func(s *JobSpec) { s.Stages[1].After = []Name{"reduce"} }},
+		{"stages[1].after: stages wait for each other: map after map", Invalid, func(s *JobSpec) { s.Stages[1].After = []Name{"map"} }},
+	} {
+		s := goodSpec()
+		c.change(s)
+		err := s.Validate()
+		if err == nil || KindOf(err) != c.kind || !strings.HasPrefix(AsError("", err).Message, c.say) {
+			t.Errorf("want %v: %s…; got %v", c.kind, c.say, err)
+		}
+	}
+}
+
+func TestSubmitNeedsKey(t *testing.T) {
+	for key, want := range map[string]string{"": "key: is empty", "a\n": "key: has a control", strings.Repeat("k", 129): "key: 129 bytes", "fine": "<nil>"} {
+		r := SubmitRequest{Key: key, Spec: *goodSpec()}
+		if got := fmt.Sprint(r.Validate()); !strings.HasPrefix(got, want) {
+			t.Errorf("key %q: %s", clip(key), got)
+		}
+	}
+}
+
+// A job is refused for a cycle if and only if its stages have no order.
+func TestCycleIsFoundIffNoOrderExists(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 7).Draw(rt, "stages")
+		s := &JobSpec{Budget: 1}
+		for i := range n {
+			s.Stages = append(s.Stages, Stage{Name: fmt.Sprintf("s%d", i), Command: []string{"true"}})
+			for j := range n {
+				if rapid.IntRange(0, 4).Draw(rt, "edge") == 0 {
+					s.Stages[i].After = append(s.Stages[i].After, fmt.Sprintf("s%d", j))
+				}
+			}
+		}
+		done := map[Name]bool{} // run what can run, as long as something can
+		for progress := true; progress; {
+			progress = false
+			for _, st := range s.Stages {
+				ready := !slices.ContainsFunc(st.After, func(a Name) bool { return !done[a] })
+				if ready && !done[st.Name] {
+					done[st.Name], progress = true, true
+				}
+			}
+		}
+		if err := s.Validate(); (err == nil) != (len(done) == n) {
+			rt.Fatalf("%d of %d stages can run, but: %v", len(done), n, err)
+		}
+	})
+}
+
+func TestMarketValidate(t *testing.T) {
+	half, over, nan := 0.5, 1.5, math.NaN()
+	good := Market{Name: "main", Mechanism: "highest-bid", Classes: []Name{"cpu", "gpu"}, Alpha: &half}
+	for want, change := range map[string]func(*Market){
+		"<nil>":                      func(*Market) {},
+		"name: \"\"":                 func(m *Market) { m.Name = "" },
+		"mechanism: \"Highest\"":     func(m *Market) { m.Mechanism = "Highest" },
+		"classes: are missing":       func(m *Market) { m.Classes = nil },
+		"classes: 65":                func(m *Market) { m.Classes = make([]Name, 65) },
+		"classes[1]: \"cpu\" is giv": func(m *Market) { m.Classes = []Name{"cpu", "cpu"} },
+		"classes[0]: \"C\" is no":    func(m *Market) { m.Classes = []Name{"C"} },
+		"time_limit: -1ns":           func(m *Market) { m.TimeLimit = -1 },
+		"alpha: 1.5":                 func(m *Market) { m.Alpha = &over },
+		"alpha: NaN":                 func(m *Market) { m.Alpha = &nan },
+	} {
+		m := good
+		change(&m)
+		if got := fmt.Sprint(m.Validate()); !strings.HasPrefix(got, want) {
+			t.Errorf("want %s…; got %s", want, got)
+		}
+	}
+}
+
+func TestParseArray(t *testing.T) {
+	for text, want := range map[string]struct {
+		indices []int64
+		running int
+	}{
+		"0-3":       {[]int64{0, 1, 2, 3}, 0},
+		"1,3,5":     {[]int64{1, 3, 5}, 0},
+		"5,1,3%2":   {[]int64{1, 3, 5}, 2},
+		"0-15:4":    {[]int64{0, 4, 8, 12}, 0},
+		"0-15:4,13": {[]int64{0, 4, 8, 12, 13}, 0},
+		"7":         {[]int64{7}, 0},
+		"9223372036854775806-9223372036854775807%1": {[]int64{math.MaxInt64 - 1, math.MaxInt64}, 1},
+	} {
+		a, running, err := ParseArray(text)
+		var got []int64
+		for i := range a.Count() {
+			got = append(got, a.At(i))
+		}
+		if err != nil || !slices.Equal(got, want.indices) || running != want.running || a.At(a.Count()) != -1 || a.At(-1) != -1 {
+			t.Errorf("%s: got %v, %d, %v", text, got, running, err)
+		}
+	}
+	for text, kind := range map[string]Kind{
+		"": Invalid, ",": Invalid, "1,": Invalid, "a": Invalid, "-1": Invalid, "3-1": Invalid, "1-": Invalid, "1-2-3": Invalid,
+		"1:2": Invalid, "1-4:0": Invalid, "1-4:-1": Invalid, "1-4:": Invalid, "1%": Invalid, "1%0": Invalid, "1%-1": Invalid, "1%x": Invalid,
+		"1,1": Invalid, "0-5,3": Invalid, "+1": Invalid, " 1": Invalid, "1%99999999999": Invalid, "9223372036854775808": Invalid,
+		"0-9223372036854775807": TooLarge, "0-1000000": TooLarge, strings.Repeat("1,", 40000): TooLarge, sparse(5000): TooLarge,
+	} {
+		a, _, err := ParseArray(text)
+		if err == nil || KindOf(err) != kind || a != nil {
+			t.Errorf("%s: got %v, %v", clip(text), a, err)
+		}
+	}
+	if _, _, err := ParseArray("1-4:x"); !strings.Contains(fmt.Sprint(err), `array "1-4:x": "1-4:x" is neither`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func sparse(n int) string {
+	var parts []string
+	for i := range n {
+		parts = append(parts, fmt.Sprint(2*i))
+	}
+	return strings.Join(parts, ",")
+}
+
+func TestTaskCounts(t *testing.T) {
+	huge := Stage{Array: Array{{0, math.MaxInt64, 1}, {0, math.MaxInt64, 1}}}
+	for want, s := range map[int]Stage{1: {}, 7: {Tasks: 7}, 3: {Array: Array{{2, 6, 2}}}, math.MaxInt: huge} {
+		if got := s.TaskCount(); got != want {
+			t.Errorf("%+v: %d", s, got)
+		}
+	}
+	if n := (&JobSpec{Stages: []Stage{huge, {}}}).TaskCount(); n != math.MaxInt {
+		t.Errorf("%d", n)
+	}
+	if (Array)(nil).At(5) != 5 || (Array)(nil).Count() != 0 {
+		t.Error("an empty array is not the identity")
+	}
+}
+
+func TestYAMLJob(t *testing.T) {
+	const text = `
+name: word count
+budget: 12.5
+market: main
+utility:
+  weights: {reduce: 1, map: 2.5}
+env:
+  N: 4
+  DEBUG: true
+  A: "x y"
+stages:
+  - name: map
+    class: map
+    array: [{first: 0, last: 7, step: 1}]
+    command: [awk, "{print}"]
+    time_limit: 1h30m
+  - name: reduce
+    after: [map]
+    script: |
+      sort
+`
+	want := JobSpec{Name: "word count", Budget: 12_500_000, Market: "main",
+		Utility: &Utility{Weights: Weights{{"map", 2.5}, {"reduce", 1}}},
+		Env:     Env{{"A", "x y"}, {"DEBUG", "true"}, {"N", "4"}},
+		Stages: []Stage{
+			{Name: "map", Class: "map", Array: Array{{0, 7, 1}}, Command: []string{"awk", "{print}"}, TimeLimit: Duration(90 * 60 * 1e9)},
+			{Name: "reduce", After: []Name{"map"}, Script: "sort\n"},
+		}}
+	var got JobSpec
+	if err := yaml.UnmarshalWithOptions([]byte(text), &got, yaml.Strict()); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if err := got.Validate(); err != nil {
+		t.Error(err)
+	}
+	back, err := yaml.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again JobSpec
+	if err := yaml.UnmarshalWithOptions(back, &again, yaml.Strict()); err != nil || !reflect.DeepEqual(again, got) {
+		t.Errorf("%v from\n%s", err, back)
+	}
+	type times struct{ T, Z Time }
+	if back, err = yaml.Marshal(times{T: 1_700_000_000_000_001}); err != nil {
+		t.Fatal(err)
+	}
+	var at times
+	if err := yaml.Unmarshal(back, &at); err != nil || at.T != 1_700_000_000_000_001 || at.Z != 0 {
+		t.Errorf("%+v, %v from\n%s", at, err, back)
+	}
+	for _, bad := range []string{"env: {A: 1, A: 2}", "utility: {weights: {a: 1, a: 2}}", "utility: {weights: {a: x}}", "env: [A]", "bugdet: 1"} {
+		if err := yaml.UnmarshalWithOptions([]byte(bad), new(JobSpec), yaml.Strict()); err == nil {
+			t.Errorf("%s: accepted", bad)
+		}
+	}
+}
+
+func TestObjectsInJSON(t *testing.T) {
+	var s JobSpec
+	if err := Unmarshal([]byte(`{"env":{"B":"2","A":"1"},"utility":{"weights":{"z":1,"a":0.5}}}`), JSON, &s); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(s.Env, Env{{"A", "1"}, {"B", "2"}}) || !reflect.DeepEqual(s.Utility.Weights, Weights{{"a", 0.5}, {"z", 1}}) {
+		t.Errorf("got %+v %+v", s.Env, s.Utility)
+	}
+	if s.Utility.Weights.Of("z") != 1 || s.Utility.Weights.Of("y") != 0 {
+		t.Error("Of does not find weights")
+	}
+	for text, say := range map[string]string{
+		`{"env":{"A":"1","A":"2"}}`:             `env: variable "A": is given twice`,
+		`{"env":{"A":1}}`:                       `env: variable "A": must be a string`,
+		`{"env":["A"]}`:                         `env: is a list, must be an object`,
+		`{"env":"A"}`:                           `env: is a string, must be an object`,
+		`{"utility":{"weights":{"a":"1"}}}`:     `utility.weights: weight of "a": must be a number`,
+		`{"utility":{"weights":{"a":1,"a":1}}}`: `utility.weights: weight "a": is given twice`,
+	} {
+		if err := Unmarshal([]byte(text), JSON, &s); KindOf(err) != Invalid || !strings.HasPrefix(AsError("", err).Message, say) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestOverlaid(t *testing.T) {
+	job, stage := Env{{"A", "1"}, {"C", "1"}, {"D", "1"}}, Env{{"B", "2"}, {"C", "2"}, {"E", "2"}}
+	if got := job.Overlaid(stage); !reflect.DeepEqual(got, Env{{"A", "1"}, {"B", "2"}, {"C", "2"}, {"D", "1"}, {"E", "2"}}) {
+		t.Errorf("got %v", got)
+	}
+	if got := Env(nil).Overlaid(nil); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,228 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/state"
+)
+
+// Agent is the node agent of one node.
+type Agent struct {
+	c       Config
+	owned   bool // the runner is the agent's own
+	metrics *metrics
+	queue   *queue
+
+	// Of the agent's goroutine alone.
+	state   *state.State
+	running map[messages.Attempt]*running
+	markets map[messages.Name]bus.Subscription
+	cancel  context.CancelFunc // of the request under way
+	wasIn   bool
+
+	subscriptions []bus.Subscription // directives, logs
+	ready         chan struct{}
+	ended         chan struct{} // the goroutine is over
+	life          context.Context
+	die           context.CancelFunc
+	closing       sync.Once
+	closed        error
+}
+
+// running is a task that was started.
+type running struct {
+	process runner.Process
+	granted time.Time
+}
+
+// Start starts an agent. It returns at once; [Agent.Ready] tells when the node
+// is registered. When ctx ends the agent closes, as Close does.
+func Start(ctx context.Context, c Config) (*Agent, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	owned, err := c.fill()
+	if err != nil {
+		return nil, err
+	}
+	seed := c.Seed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	a := &Agent{
+		c: c, owned: owned, queue: newQueue(), metrics: newMetrics(c.Metrics),
+		state:   state.New(c.Slots, rand.New(rand.NewPCG(seed, seed))),
+		running: map[messages.Attempt]*running{}, markets: map[messages.Name]bus.Subscription{},
+		ready: make(chan struct{}), ended: make(chan struct{}),
+	}
+	a.c.Log = c.Log.With(zap.String("node", c.Node))
+	a.life, a.die = context.WithCancel(context.Background())
+	if err := a.listen(); err != nil {
+		a.die()
+		return nil, errors.Join(err, a.release())
+	}
+	context.AfterFunc(ctx, func() { a.Close() }) // whose error is for who calls Close
+	go a.loop()
+	return a, nil
+}
+
+// Ready is closed when the node was registered for the first time.
+func (a *Agent) Ready() <-chan struct{} { return a.ready }
+
+// Close ends the tasks, reports that to the leader, and stops; it takes as
+// long as the configuration says at most.
+func (a *Agent) Close() error {
+	a.leave()
+	a.closing.Do(func() {
+		select {
+		case <-a.ended:
+		case <-time.After(a.c.CloseTimeout):
+			a.c.Log.Warn("closed before every task had ended and was reported")
+		}
+		a.die()
+		<-a.ended
+		a.closed = a.release()
+	})
+	return a.closed
+}
+
+// leave begins the end.
+func (a *Agent) leave() {
+	a.queue.post(func(messages.Time) { a.state.Close(a.c.KillOnClose) })
+}
+
+// release gives back what the agent holds.
+func (a *Agent) release() (err error) {
+	for _, s := range a.subscriptions {
+		err = errors.Join(err, s.Stop())
+	}
+	for _, s := range a.markets {
+		err = errors.Join(err, s.Stop())
+	}
+	if a.owned {
+		err = errors.Join(err, a.c.Runner.Close())
+	}
+	return err
+}
+
+// loop tells the state what happened and does what it says, until all is over.
+func (a *Agent) loop() {
+	defer close(a.ended)
+	defer a.queue.close()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var events []event
+	for {
+		select {
+		case <-a.life.Done():
+			a.kill()
+			return
+		case <-a.queue.ready:
+		case <-timer.C:
+		}
+		events = a.queue.take(events)
+		now := a.c.Clock()
+		for _, e := range events {
+			e(now)
+		}
+		if a.act(now) {
+			return
+		}
+		timer.Reset(a.untilWake())
+	}
+}
+
+// untilWake is how long the state has nothing to do by itself.
+func (a *Agent) untilWake() time.Duration {
+	at := a.state.Wake()
+	if at == 0 {
+		return time.Hour
+	}
+	return max(0, at.Sub(a.c.Clock()).Std())
+}
+
+// act does what the state says; it reports whether all is over.
+func (a *Agent) act(now messages.Time) (over bool) {
+	do := a.state.Act(now)
+	a.noteSession()
+	a.follow(do.Markets)
+	for _, s := range do.Start {
+		a.start(s)
+	}
+	for _, s := range do.Stop {
+		a.stop(s)
+	}
+	for _, market := range do.Fetch {
+		a.metrics.fetch()
+		go a.fetch(market)
+	}
+	if do.Request != nil {
+		a.transmit(do.Request)
+	}
+	return do.Closed
+}
+
+// noteSession tells the log, and who waits for Ready, of a session won or lost.
+func (a *Agent) noteSession() {
+	in := a.state.Joined()
+	if in == a.wasIn {
+		return
+	}
+	a.wasIn = in
+	if !in {
+		a.metrics.lost()
+		a.c.Log.Warn("lost the lease: every task is killed, then the node registers anew")
+		return
+	}
+	a.c.Log.Info("registered", zap.Uint64("session", a.state.Session()))
+	select {
+	case <-a.ready:
+	default:
+		close(a.ready)
+	}
+}
+
+func (a *Agent) start(s state.Start) {
+	r := &running{granted: time.Now()}
+	a.running[s.Grant.Attempt] = r
+	a.metrics.start()
+	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, func(f messages.Finished) {
+		a.queue.post(func(messages.Time) { a.finish(f) })
+	})
+}
+
+func (a *Agent) stop(s state.Stop) {
+	r := a.running[s.Attempt]
+	if r == nil {
+		return
+	}
+	grace := a.c.Grace
+	if s.Kill {
+		grace = 0
+	}
+	r.process.Stop(grace)
+}
+
+func (a *Agent) finish(f messages.Finished) {
+	if r := a.running[f.Attempt]; r != nil {
+		a.metrics.finish(&f, r.granted)
+	}
+	delete(a.running, f.Attempt)
+	a.state.Ended(f)
+}
+
+// kill ends what still runs when the agent is given no more time.
+func (a *Agent) kill() {
+	for _, r := range a.running {
+		r.process.Stop(0)
+	}
+}

@@ -1,0 +1,114 @@
+package nodeagent
+
+import (
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// Config configures an [Agent]. Site, Node, Slots and Bus are needed, and one
+// of Dir and Runner.
+type Config struct {
+	Site messages.Name
+	// Node names this node; it is the account as which the agent speaks.
+	Node messages.Name
+	// Slots is what the node offers.
+	Slots []messages.ClassSlots
+	Bus   bus.Bus
+	// Dir is the state directory: output and working directories of tasks.
+	Dir string
+	// Runner runs the tasks; nil: a [runner.Processes] on Dir. One given here
+	// is not closed with the agent. If it keeps logs they are served.
+	Runner runner.Runner
+	// OutputLimit and KeepJobs are those of [runner.Config], where Runner is nil.
+	OutputLimit int64
+	KeepJobs    int
+	// Operators may read the output of every task.
+	Operators []messages.Name
+	// Grace is the time from SIGTERM to SIGKILL; default 5 s.
+	Grace time.Duration
+	// KillOnClose ends the tasks without grace when the agent is closed.
+	KillOnClose bool
+	// CloseTimeout bounds Close; default: Grace and 5 s.
+	CloseTimeout time.Duration
+	// Seed of every decision by chance; 0: a random one.
+	Seed uint64
+	Log  *zap.Logger // nil: none
+	// Metrics may be shared by agents, whose counts then add up; nil: none.
+	Metrics prometheus.Registerer
+	// Clock measures the lease; it must not go back. Nil: the time since the
+	// machine was started, sleep included. Timers run in real time.
+	Clock func() messages.Time
+}
+
+// maxSlots bounds the slots of one class on one node.
+const maxSlots = 1 << 16
+
+// Validate checks the configuration.
+func (c *Config) Validate() error {
+	switch {
+	case !messages.ValidName(c.Site):
+		return invalid("Site %q: must be a name of lower-case letters, digits, '-' and '_'", c.Site)
+	case !messages.ValidName(c.Node):
+		return invalid("Node %q: must be a name of lower-case letters, digits, '-' and '_'", c.Node)
+	case c.Bus == nil:
+		return invalid("Bus must be set")
+	case c.Dir == "" && c.Runner == nil:
+		return invalid("one of Dir and Runner must be set")
+	case c.Grace < 0 || c.CloseTimeout < 0:
+		return invalid("Grace %v and CloseTimeout %v must not be negative", c.Grace, c.CloseTimeout)
+	}
+	return c.validateSlots()
+}
+
+func (c *Config) validateSlots() error {
+	if len(c.Slots) == 0 {
+		return invalid("Slots: the node must offer at least one class")
+	}
+	var seen []messages.Name
+	for _, s := range c.Slots {
+		switch {
+		case !messages.ValidName(s.Class):
+			return invalid("Slots: class %q: must be a name of lower-case letters, digits, '-' and '_'", s.Class)
+		case s.Slots < 1 || s.Slots > maxSlots:
+			return invalid("Slots: class %q: has %d slots, must be 1 to %d", s.Class, s.Slots, maxSlots)
+		case slices.Contains(seen, s.Class):
+			return invalid("Slots: class %q is there twice", s.Class)
+		}
+		seen = append(seen, s.Class)
+	}
+	return nil
+}
+
+func invalid(format string, args ...any) error {
+	return messages.Errorf(messages.Invalid, "nodeagent: "+format, args...)
+}
+
+// fill sets the defaults, and makes the runner if none was given.
+func (c *Config) fill() (owned bool, err error) {
+	if c.Grace == 0 {
+		c.Grace = runner.DefaultGrace
+	}
+	if c.CloseTimeout == 0 {
+		c.CloseTimeout = c.Grace + 5*time.Second
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	if c.Clock == nil {
+		c.Clock = uptime
+	}
+	if c.Runner != nil {
+		return false, nil
+	}
+	c.Runner, err = runner.NewProcesses(runner.Config{
+		Site: c.Site, Node: c.Node, Dir: c.Dir, Grace: c.Grace, OutputLimit: c.OutputLimit, KeepJobs: c.KeepJobs,
+	})
+	return true, err
+}

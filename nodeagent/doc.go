@@ -1,0 +1,22 @@
+// Package nodeagent is the actor that runs tasks on a node.
+//
+// An [Agent] registers with the leader of its site's auctioneers, follows the
+// allocation vectors of the markets it serves, samples a job for each free
+// slot in proportion to the weights, claims a task of it, runs the task as a
+// process, and reports its end. What it knows and how it decides is in the
+// pure package state, the sampling in sampler, the processes in runner; this
+// package connects them to messages, clocks and timers.
+//
+// # The duties of an agent
+//
+// It runs a task only while it holds a lease: when no exchange with the leader
+// was answered for that long, all its tasks are killed, before the leader
+// gives them to others. The time of a lease goes on while the machine sleeps.
+// Whoever holds the node's credentials can register under its name; the one
+// who registers last is the node, the other is fenced and stops its tasks.
+//
+// # Output
+//
+// The agent answers the verb "logs" for tasks that ran here: to the account
+// whose job it is and to operators, also after a restart.
+package nodeagent

@@ -1,0 +1,136 @@
+package nodeagent
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// metrics counts what agents do; nil counts nothing. Agents that share a
+// registry share its metrics.
+type metrics struct {
+	exchanges, claims, grants, starts   prometheus.Counter
+	vectors, fetches, refused, sessions prometheus.Counter
+	finishes, failures                  *prometheus.CounterVec
+	startSeconds, exchangeSeconds       prometheus.Histogram
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	if r == nil {
+		return nil
+	}
+	return &metrics{
+		exchanges: counter(r, "exchanges_total", "Exchanges sent to the leader, repetitions included."),
+		claims:    counter(r, "claims_total", "Slots for which work was claimed, repetitions included."),
+		grants:    counter(r, "grants_total", "Tasks granted."),
+		starts:    counter(r, "starts_total", "Tasks started."),
+		finishes:  counters(r, "finishes_total", "Tasks ended, by outcome.", "outcome"),
+		failures:  counters(r, "request_failures_total", "Requests to the leader that failed, by kind of error.", "kind"),
+		vectors:   counter(r, "vectors_total", "Allocation vectors received."),
+		fetches:   counter(r, "vector_fetches_total", "Whole allocation vectors asked for."),
+		refused:   counter(r, "refused_messages_total", "Messages of the leader that made no sense."),
+		sessions:  counter(r, "lost_sessions_total", "Sessions that ended with a lost lease or a fence."),
+		startSeconds: histogram(r, "start_seconds",
+			"Time from the arrival of a grant to the started process.", prometheus.ExponentialBuckets(0.0001, 2, 16)),
+		exchangeSeconds: histogram(r, "request_seconds",
+			"Time from a request to the leader to its answer.", prometheus.ExponentialBuckets(0.0001, 2, 18)),
+	}
+}
+
+func counter(r prometheus.Registerer, name, help string) prometheus.Counter {
+	return register(r, prometheus.NewCounter(prometheus.CounterOpts{Namespace: "candor", Subsystem: "nodeagent", Name: name, Help: help}))
+}
+
+func counters(r prometheus.Registerer, name, help, label string) *prometheus.CounterVec {
+	return register(r, prometheus.NewCounterVec(
+		prometheus.CounterOpts{Namespace: "candor", Subsystem: "nodeagent", Name: name, Help: help}, []string{label}))
+}
+
+func histogram(r prometheus.Registerer, name, help string, buckets []float64) prometheus.Histogram {
+	return register(r, prometheus.NewHistogram(
+		prometheus.HistogramOpts{Namespace: "candor", Subsystem: "nodeagent", Name: name, Help: help, Buckets: buckets}))
+}
+
+// register returns the collector, or the one that another agent registered.
+func register[C prometheus.Collector](r prometheus.Registerer, c C) C {
+	var there prometheus.AlreadyRegisteredError
+	if err := r.Register(c); errors.As(err, &there) {
+		if known, ok := there.ExistingCollector.(C); ok {
+			return known
+		}
+	}
+	return c
+}
+
+func (m *metrics) exchange(e *messages.Exchange) {
+	if m == nil {
+		return
+	}
+	m.exchanges.Inc()
+	for _, c := range e.Claims {
+		m.claims.Add(float64(c.Slots))
+	}
+}
+
+func (m *metrics) answered(sent time.Time) {
+	if m != nil {
+		m.exchangeSeconds.Observe(time.Since(sent).Seconds())
+	}
+}
+
+func (m *metrics) fail(err error) {
+	if m != nil {
+		m.failures.WithLabelValues(messages.KindOf(err).String()).Inc()
+	}
+}
+
+func (m *metrics) grant(n int) {
+	if m != nil {
+		m.grants.Add(float64(n))
+	}
+}
+
+func (m *metrics) start() {
+	if m != nil {
+		m.starts.Inc()
+	}
+}
+
+// finish counts an ended task and, if it was started, the time that took.
+func (m *metrics) finish(f *messages.Finished, granted time.Time) {
+	if m == nil {
+		return
+	}
+	m.finishes.WithLabelValues(f.Outcome.String()).Inc()
+	if f.Outcome != messages.Unstartable {
+		took := f.Started.Std().Sub(granted)
+		m.startSeconds.Observe(max(0, took.Seconds()))
+	}
+}
+
+func (m *metrics) vector() {
+	if m != nil {
+		m.vectors.Inc()
+	}
+}
+
+func (m *metrics) fetch() {
+	if m != nil {
+		m.fetches.Inc()
+	}
+}
+
+func (m *metrics) refuse() {
+	if m != nil {
+		m.refused.Inc()
+	}
+}
+
+func (m *metrics) lost() {
+	if m != nil {
+		m.sessions.Inc()
+	}
+}

@@ -1,0 +1,75 @@
+package nodeagent
+
+import (
+	"sync"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// event is something that happened, to be told to the state.
+type event func(now messages.Time)
+
+// queue hands events to the agent's one goroutine.
+type queue struct {
+	mu     sync.Mutex
+	room   sync.Cond // for those who wait in offer
+	events []event
+	ready  chan struct{} // holds a token while there are events
+	closed bool
+}
+
+// maxOffered bounds the events that strangers can pile up.
+const maxOffered = 256
+
+func newQueue() *queue {
+	q := &queue{ready: make(chan struct{}, 1)}
+	q.room.L = &q.mu
+	return q
+}
+
+// post adds an event of the agent's own doing, of which there are never many.
+func (q *queue) post(e event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.add(e)
+}
+
+// offer adds an event from outside, and waits while there are too many.
+func (q *queue) offer(e event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.events) >= maxOffered && !q.closed {
+		q.room.Wait()
+	}
+	q.add(e)
+}
+
+func (q *queue) add(e event) {
+	if q.closed {
+		return
+	}
+	q.events = append(q.events, e)
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take removes all events; into is reused.
+func (q *queue) take(into []event) []event {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	events := q.events
+	clear(into)
+	q.events = into[:0]
+	q.room.Broadcast()
+	return events
+}
+
+// close drops what is there and what still comes.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed, q.events = true, nil
+	q.room.Broadcast()
+}

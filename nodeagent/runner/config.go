@@ -1,0 +1,83 @@
+package runner
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Config configures [Processes]. The zero value of an optional field means
+// its default.
+type Config struct {
+	Site messages.Name
+	Node messages.Name
+	// Dir is the state directory, made if need be.
+	Dir string
+	// Env is the base environment of every task, as "NAME=value"; nil: a clean
+	// one, see [BaseEnv].
+	Env []string
+	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
+	Grace time.Duration
+	// OutputLimit bounds each output file of a task, in bytes; default 64 MiB.
+	// Output beyond it is dropped, the task goes on. A file may be longer for
+	// as long as CheckEvery.
+	OutputLimit int64
+	// CheckEvery is how often the output and memory of running tasks are
+	// looked at; default 500 ms.
+	CheckEvery time.Duration
+	// KeepJobs is how many jobs that have no task running keep their
+	// directories, the latest first; default 1000.
+	KeepJobs int
+	// Clock is the time that is reported; nil: the wall clock. Limits and
+	// graces always pass in real time.
+	Clock func() messages.Time
+}
+
+// Defaults of [Config].
+const (
+	DefaultGrace       = 5 * time.Second
+	DefaultOutputLimit = 64 << 20
+	DefaultCheckEvery  = 500 * time.Millisecond
+	DefaultKeepJobs    = 1000
+)
+
+// Validate checks the configuration and fills in the defaults.
+func (c *Config) Validate() error {
+	switch {
+	case c.Site == "" || c.Node == "":
+		return messages.Errorf(messages.Invalid, "runner: Site and Node must be set")
+	case c.Dir == "":
+		return messages.Errorf(messages.Invalid, "runner: Dir must name the state directory")
+	case c.Grace < 0 || c.CheckEvery < 0 || c.OutputLimit < 0 || c.KeepJobs < 0:
+		return messages.Errorf(messages.Invalid, "runner: Grace, CheckEvery, OutputLimit and KeepJobs must not be negative")
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "runner: Dir %q: %v", c.Dir, err)
+	}
+	c.Dir = dir
+	c.fill()
+	return nil
+}
+
+func (c *Config) fill() {
+	if c.Env == nil {
+		c.Env = BaseEnv()
+	}
+	if c.Grace == 0 {
+		c.Grace = DefaultGrace
+	}
+	if c.OutputLimit == 0 {
+		c.OutputLimit = DefaultOutputLimit
+	}
+	if c.CheckEvery == 0 {
+		c.CheckEvery = DefaultCheckEvery
+	}
+	if c.KeepJobs == 0 {
+		c.KeepJobs = DefaultKeepJobs
+	}
+	if c.Clock == nil {
+		c.Clock = wallClock
+	}
+}

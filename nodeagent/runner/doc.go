@@ -1,0 +1,54 @@
+// Package runner turns tasks that a node was granted into processes.
+//
+// [Processes] runs real ones: each in a session of its own, with a clean
+// environment, a working directory, its output straight in files, a time limit
+// and a bound on what it may write; [Instant] ends every task at once, to
+// measure the rest of the site.
+//
+// # What a task finds
+//
+// Its environment is a small base (PATH, HOME, USER, LOGNAME, SHELL, LANG,
+// TMPDIR), over it the variables of the job, and over those:
+//
+//	CANDOR_SITE         the site
+//	CANDOR_NODE         the node it runs on
+//	CANDOR_JOB          number of the job
+//	CANDOR_JOB_NAME     name of the job
+//	CANDOR_STAGE        name of the stage
+//	CANDOR_TASK         position of the task in the stage, from 0
+//	CANDOR_TASKS        number of tasks of the stage
+//	CANDOR_ATTEMPT      which attempt of the task this is, from 1
+//	CANDOR_ARRAY_INDEX  array index of the task
+//	PWD                 the working directory
+//
+// Standard input is /dev/null. The working directory is the job's, or a fresh
+// one of the task's own, which is removed at the end if it is empty. A script
+// is run by the interpreter that its first line names, without one by /bin/sh.
+//
+// # How a task ends
+//
+// At its time limit, or when it is stopped, every process of its session gets
+// SIGTERM, and SIGKILL when the grace is over. When the first process of a
+// task exits, what is left of its process group is killed. A process that
+// leaves the session by itself is out of this package's reach.
+//
+// # Files
+//
+// Under the state directory:
+//
+//	jobs/<job>/owner                          the account that may read the output
+//	jobs/<job>/<stage>.script                 the script of a stage
+//	jobs/<job>/<stage>.<task>.<attempt>.out   standard output
+//	jobs/<job>/<stage>.<task>.<attempt>.err   standard error
+//	jobs/<job>/<stage>.<task>.<attempt>.dir   the task's own working directory
+//
+// The names are the whole index: output stays readable after a restart of the
+// agent. Only the directories of the latest jobs are kept.
+//
+// # Cost
+//
+// A task costs its fork, exec and wait, four small file operations, and one
+// goroutine that the runtime's poller wakes when the kernel signals the end
+// through a process file descriptor; no thread waits. What is the same for all
+// tasks of a stage is worked out once.
+package runner

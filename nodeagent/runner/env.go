@@ -1,0 +1,105 @@
+package runner
+
+import (
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// BaseEnv returns the clean environment that tasks start from: a handful of
+// variables of this process, or what a login would set, and nothing else of
+// what this process was started with.
+func BaseEnv() []string {
+	name, home := "nobody", "/"
+	if u, err := user.Current(); err == nil {
+		name, home = u.Username, u.HomeDir
+	}
+	return []string{
+		inherited("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+		inherited("HOME", home),
+		inherited("USER", name),
+		inherited("LOGNAME", name),
+		inherited("LANG", "C.UTF-8"),
+		inherited("TMPDIR", os.TempDir()),
+		"SHELL=/bin/sh",
+	}
+}
+
+func inherited(name, otherwise string) string {
+	if v := os.Getenv(name); v != "" {
+		return name + "=" + v
+	}
+	return name + "=" + otherwise
+}
+
+// programEnv is the part of the environment that all tasks of a program
+// share. Each name is there once: of two, which one a task sees would depend
+// on its C library.
+func (c *Config) programEnv(p *messages.Program) ([]string, error) {
+	e := environment{at: map[string]int{}}
+	for _, v := range c.Env {
+		name, value, _ := strings.Cut(v, "=")
+		e.set(name, value)
+	}
+	for _, v := range p.Env {
+		if v.Name == "" || strings.ContainsAny(v.Name, "=\x00") || strings.Contains(v.Value, "\x00") {
+			return nil, messages.Errorf(messages.Invalid,
+				"environment variable %q: a name must not be empty or contain '=', and neither name nor value a zero byte", v.Name)
+		}
+		e.set(v.Name, v.Value)
+	}
+	e.set("CANDOR_SITE", c.Site)
+	e.set("CANDOR_NODE", c.Node)
+	e.set("CANDOR_JOB", p.Job.String())
+	e.set("CANDOR_JOB_NAME", strings.ReplaceAll(p.JobName, "\x00", ""))
+	e.set("CANDOR_STAGE", p.StageName)
+	e.set("CANDOR_TASKS", strconv.Itoa(p.Tasks))
+	for _, name := range perTask {
+		e.unset(name)
+	}
+	return e.list, nil
+}
+
+// perTask names the variables that differ between the tasks of a program.
+var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "PWD"}
+
+// taskEnv adds what is the task's own to its program's environment.
+func taskEnv(shared []string, task *Task, dir string) []string {
+	env := make([]string, len(shared), len(shared)+len(perTask))
+	copy(env, shared)
+	return append(env,
+		"CANDOR_TASK="+strconv.FormatUint(uint64(task.Attempt.Task.Index), 10),
+		"CANDOR_ATTEMPT="+strconv.FormatUint(uint64(task.Attempt.Number), 10),
+		"CANDOR_ARRAY_INDEX="+strconv.FormatInt(task.Array, 10),
+		"PWD="+dir)
+}
+
+// environment is a list of "NAME=value" in which each name is once.
+type environment struct {
+	list []string
+	at   map[string]int
+}
+
+func (e *environment) set(name, value string) {
+	if i, ok := e.at[name]; ok {
+		e.list[i] = name + "=" + value
+		return
+	}
+	e.at[name] = len(e.list)
+	e.list = append(e.list, name+"="+value)
+}
+
+func (e *environment) unset(name string) {
+	i, ok := e.at[name]
+	if !ok {
+		return
+	}
+	last := len(e.list) - 1
+	moved, _, _ := strings.Cut(e.list[last], "=")
+	e.list[i], e.at[moved] = e.list[last], i
+	e.list = e.list[:last]
+	delete(e.at, name)
+}

@@ -1,0 +1,195 @@
+package runner
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// lane is an output file each for .out and .err and a working directory, which
+// the tasks of a job use one after the other for as long as nothing is written
+// there. What a task did write to is given the attempt's own name, and made
+// anew for the next task. For making and removing three of them for every task
+// costs a file system more than the process itself: ext4 looks at each
+// recently removed inode again before it makes the next.
+type lane struct {
+	base  string // where the paths of its files begin
+	fresh bool   // nobody used it yet in this run of the agent
+	dir   bool   // its directory is there and empty
+}
+
+var endings = [...]string{".out", ".err"}
+
+const dirEnding = ".dir"
+
+// takeLane returns a lane of the job that no task uses.
+func (j *job) takeLane() *lane {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if n := len(j.free); n > 0 {
+		l := j.free[n-1]
+		j.free = j.free[:n-1]
+		return l
+	}
+	j.lanes++
+	return &lane{base: filepath.Join(j.dir, "lane"+strconv.Itoa(j.lanes)), fresh: true}
+}
+
+// leaveLane gives a lane back.
+func (j *job) leaveLane(l *lane) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.free = append(j.free, l)
+}
+
+// note remembers an attempt that left no output.
+func (j *job) note(name string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	fd, err := openFile(filepath.Join(j.dir, silentFile), unix.O_CREAT)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.Write(fd, []byte(name+"\n"))
+	return err
+}
+
+// silentFile lists the attempts of a job that left no output, one on a line.
+const silentFile = "silent"
+
+// wasSilent reports whether an attempt ran here and left no output at all.
+func (s *store) wasSilent(a messages.Attempt) bool {
+	file, err := os.Open(filepath.Join(s.dir, a.Task.Job.String(), silentFile))
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	name := filepath.Base(s.base(a))
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		if lines.Text() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// open opens an output file of the lane for appending.
+func (l *lane) open(ending string) (int, error) {
+	flags := unix.O_CREAT
+	if l.fresh { // there may be one from before a restart
+		flags |= unix.O_TRUNC
+	}
+	return openFile(l.base+ending, flags)
+}
+
+// workingDir returns the lane's directory, empty.
+func (l *lane) workingDir() (string, error) {
+	dir := l.base + dirEnding
+	if l.dir {
+		return dir, nil
+	}
+	err := unix.Mkdir(dir, privateDirs)
+	if err == unix.EEXIST { // from before a restart
+		if err = os.RemoveAll(dir); err == nil {
+			err = os.Mkdir(dir, privateDirs)
+		}
+	}
+	l.dir = err == nil
+	return dir, err
+}
+
+// keepDir gives the lane's directory the name of the attempt that used it, if
+// there is anything in it.
+func (l *lane) keepDir(base string) {
+	if !l.dir || isEmpty(l.base+dirEnding) {
+		return
+	}
+	l.dir = false
+	os.RemoveAll(base + dirEnding)
+	unix.Rename(l.base+dirEnding, base+dirEnding)
+}
+
+func isEmpty(dir string) bool {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	buffer := make([]byte, 512) // room for more than "." and ".."
+	n, err := unix.ReadDirent(fd, buffer)
+	if err != nil {
+		return false
+	}
+	_, names, _ := unix.ParseDirent(buffer[:n], 1, nil)
+	return names == 0
+}
+
+func openFile(path string, flags int) (int, error) {
+	for {
+		fd, err := unix.Open(path, flags|unix.O_WRONLY|unix.O_APPEND|unix.O_CLOEXEC, privateFiles)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// settle bounds what the task has written so far, and gives output that is no
+// longer empty the attempt's own name. t.mu is held.
+func (t *process) settle() {
+	for i := range endings {
+		var info unix.Stat_t
+		if t.lane == nil || unix.Stat(t.output(i), &info) != nil {
+			continue
+		}
+		if limit := t.runner.config.OutputLimit; info.Size > limit {
+			unix.Truncate(t.output(i), limit) // at the next check if it fails
+		}
+		if info.Size > 0 && !t.named[i] {
+			t.named[i] = unix.Rename(t.lane.base+endings[i], t.base+endings[i]) == nil
+		}
+	}
+}
+
+// output returns the path of the task's output at the moment. t.mu is held.
+func (t *process) output(i int) string {
+	if t.named[i] || t.lane == nil {
+		return t.base + endings[i]
+	}
+	return t.lane.base + endings[i]
+}
+
+// openOutput opens the task's output for reading. Once the task has left its
+// lane, the lane's files are others'.
+func (t *process) openOutput(i int) (*os.File, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return os.Open(t.output(i))
+}
+
+func (t *process) enterLane(j *job) {
+	l := j.takeLane()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lane = l
+}
+
+// leaveLane gives what the task wrote its own name, and the lane back.
+func (t *process) leaveLane(j *job) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settle()
+	t.lane.keepDir(t.base)
+	t.lane.fresh = false
+	if !t.named[0] && !t.named[1] {
+		j.note(filepath.Base(t.base)) // if it fails, an empty output is reported as not found
+	}
+	j.leaveLane(t.lane)
+	t.lane = nil
+}

@@ -1,0 +1,129 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits of one reading of a log.
+const (
+	maxLogPiece = 256 << 10 // bytes
+	maxLogWait  = 5 * time.Second
+)
+
+// Owner returns the account of a job that ran here.
+func (p *Processes) Owner(job messages.JobID) (messages.Name, error) { return p.store.owner(job) }
+
+// ReadLog returns a piece of the output of an attempt.
+func (p *Processes) ReadLog(ctx context.Context, r messages.LogsRequest) (messages.LogsReply, error) {
+	reply, task, err := p.readLog(&r)
+	if err != nil || task == nil || len(reply.Data) > 0 || r.Wait <= 0 {
+		return reply, err
+	}
+	r.Offset = reply.Next
+	ctx, cancel := context.WithTimeout(ctx, min(r.Wait.Std(), maxLogWait))
+	defer cancel()
+	changed, stop := p.watchOutput(task, &r)
+	defer stop()
+	// It may have been written to between the first look and the watch.
+	if reply, task, err = p.readLog(&r); err != nil || task == nil || len(reply.Data) > 0 {
+		return reply, err
+	}
+	select {
+	case <-changed:
+	case <-task.ended:
+	case <-ctx.Done():
+	}
+	reply, _, err = p.readLog(&r)
+	return reply, err
+}
+
+// watchOutput watches the output of a running task. When it cannot, because
+// the output is just being made or at the kernel's limit on watched files, the
+// channel never speaks, and the reader waits for the end or its time.
+func (p *Processes) watchOutput(t *process, r *messages.LogsRequest) (changed <-chan struct{}, stop func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	changed, stop, err := p.watch.watch(t.output(which(r)))
+	if err != nil {
+		return nil, func() {}
+	}
+	return changed, stop
+}
+
+// which is the position in endings of the output asked for.
+func which(r *messages.LogsRequest) int {
+	if r.Stderr {
+		return 1
+	}
+	return 0
+}
+
+// readLog reads what is there now. The task is nil if it does not run any
+// more, which is asked before reading: what it wrote last is not missed.
+func (p *Processes) readLog(r *messages.LogsRequest) (reply messages.LogsReply, task *process, err error) {
+	var file *os.File
+	if task = p.lookup(r.Attempt); task != nil {
+		file, err = task.openOutput(which(r))
+	} else {
+		file, err = os.Open(p.store.base(r.Attempt) + endings[which(r)])
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		if task != nil || p.ranHere(r.Attempt) {
+			return messages.LogsReply{End: task == nil}, task, nil
+		}
+		return reply, nil, messages.Errorf(messages.NotFound,
+			"attempt %d of task %v: has no output on this node; it never ran here, or its output was removed after %d later jobs",
+			r.Attempt.Number, r.Attempt.Task, p.config.KeepJobs)
+	}
+	if err != nil {
+		return reply, task, messages.Errorf(messages.Unavailable, "output of task %v: %v", r.Attempt.Task, err)
+	}
+	defer file.Close()
+	reply, err = readPiece(file, r, p.config.OutputLimit)
+	reply.End = reply.End && task == nil
+	return reply, task, err
+}
+
+// ranHere reports whether an attempt without this output ran here: it has the
+// other output, or is noted as silent.
+func (p *Processes) ranHere(a messages.Attempt) bool {
+	for _, ending := range endings {
+		if _, err := os.Stat(p.store.base(a) + ending); err == nil {
+			return true
+		}
+	}
+	return p.store.wasSilent(a)
+}
+
+// readPiece reads one piece of a file, of which limit bytes count. End is true
+// if nothing follows it.
+func readPiece(file *os.File, r *messages.LogsRequest, limit int64) (reply messages.LogsReply, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return reply, messages.Errorf(messages.Unavailable, "output: %v", err)
+	}
+	size := min(info.Size(), limit)
+	from := r.Offset
+	if from < 0 {
+		from = max(0, size+from)
+	}
+	from = min(from, size)
+	piece := r.Limit
+	if piece <= 0 || piece > maxLogPiece {
+		piece = maxLogPiece
+	}
+	reply.Data = make([]byte, min(int64(piece), size-from))
+	n, err := file.ReadAt(reply.Data, from)
+	if err != nil && err != io.EOF {
+		return reply, messages.Errorf(messages.Unavailable, "output: %v", err)
+	}
+	reply.Data, reply.Next = reply.Data[:n], from+int64(n)
+	reply.End = reply.Next >= size
+	return reply, nil
+}

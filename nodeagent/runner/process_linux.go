@@ -1,0 +1,230 @@
+package runner
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// process is one task, from its start to its end.
+type process struct {
+	runner *Processes
+	task   Task
+	base   string // where the paths of its files begin
+	ended  chan struct{}
+
+	mu     sync.Mutex
+	lane   *lane              // nil before and after it has one
+	named  [len(endings)]bool // which outputs have the attempt's own name
+	child  child              // zero until it is started
+	over   bool               // the child was reaped: its number may be another's now
+	ending bool               // it was told to end
+	why    messages.Outcome
+	limit  *time.Timer // ends it at its time limit
+	kill   *time.Timer // kills it when the grace is over
+	killAt time.Time
+	peak   int64 // largest memory seen by check, bytes
+}
+
+// run starts the task and returns when nothing of it is left.
+func (t *process) run(j *job) messages.Finished {
+	f := messages.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
+	program, err := t.runner.store.program(j, t.task.Program)
+	if err != nil {
+		return t.refuse(f, detail(err))
+	}
+	t.enterLane(j)
+	defer t.leaveLane(j)
+	dir, err := t.workingDir(program)
+	if err != nil {
+		return t.refuse(f, "working directory: "+err.Error())
+	}
+	own, why := t.spawn(program, dir, &f.Started)
+	if why != "" {
+		return t.refuse(f, why)
+	}
+	t.child.await()
+	t.reap(&f, own)
+	return f
+}
+
+// refuse reports that there is no process, because none could be started or
+// because the task was stopped before.
+func (t *process) refuse(f messages.Finished, why string) messages.Finished {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.Outcome, f.Detail, f.Ended = messages.Unstartable, why, t.runner.config.Clock()
+	if t.ending {
+		f.Outcome, f.Detail = t.why, "stopped before it started"
+	}
+	t.over = true
+	return f
+}
+
+// workingDir returns the task's working directory.
+func (t *process) workingDir(p *program) (string, error) {
+	if p.dir != "" {
+		return p.dir, nil
+	}
+	return t.lane.workingDir()
+}
+
+// spawn opens the output files and starts the process. It returns the peak
+// memory of this process at that moment, in bytes, or why it failed.
+func (t *process) spawn(p *program, dir string, started *messages.Time) (own int64, why string) {
+	files := []uintptr{t.runner.null.Fd()}
+	for _, ending := range endings {
+		fd, err := t.lane.open(ending)
+		if err != nil {
+			return 0, "output file: " + err.Error()
+		}
+		defer unix.Close(fd)
+		files = append(files, uintptr(fd))
+	}
+	if t.stopped() {
+		return 0, "stopped"
+	}
+	c, err := spawn(p.path, p.argv, taskEnv(p.env, &t.task, dir), dir, files)
+	if err != nil {
+		return 0, p.explain(dir, err)
+	}
+	*started = t.runner.config.Clock()
+	t.begun(c)
+	return ownPeak(), ""
+}
+
+func (t *process) stopped() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ending
+}
+
+// begun notes the child, sets its time limit, and ends it if it was stopped
+// meanwhile.
+func (t *process) begun(c child) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.child = c
+	if d := t.task.Program.TimeLimit.Std(); d > 0 {
+		t.limit = time.AfterFunc(d, func() { t.end(messages.TimedOut, t.runner.config.Grace) })
+	}
+	if t.ending {
+		t.signal(unix.SIGKILL)
+	}
+}
+
+// Stop ends the task.
+func (t *process) Stop(grace time.Duration) { t.end(messages.Stopped, grace) }
+
+// end asks every process of the task to end, and kills them when the grace is
+// over. The first reason and the earliest kill count.
+func (t *process) end(why messages.Outcome, grace time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return
+	}
+	first := !t.ending
+	if first {
+		t.ending, t.why = true, why
+	}
+	if t.child.pid == 0 {
+		return // spawn looks at ending
+	}
+	if grace <= 0 {
+		t.signal(unix.SIGKILL)
+		return
+	}
+	if first {
+		t.signal(unix.SIGTERM, unix.SIGCONT) // a suspended process cannot end by itself
+	}
+	t.killIn(grace)
+}
+
+// killIn kills the task after a while, unless it is to be killed earlier.
+// t.mu is held.
+func (t *process) killIn(grace time.Duration) {
+	at := time.Now().Add(grace)
+	if t.kill != nil && !at.Before(t.killAt) {
+		return
+	}
+	if t.kill != nil {
+		t.kill.Stop()
+	}
+	t.killAt = at
+	t.kill = time.AfterFunc(grace, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !t.over {
+			t.signal(unix.SIGKILL)
+		}
+	})
+}
+
+// signal reaches every process of the task's session. The child must not have
+// been reaped: only until then do its number and its session's belong to it.
+// t.mu is held.
+func (t *process) signal(signals ...unix.Signal) {
+	for _, s := range signals {
+		unix.Kill(-t.child.pid, s)
+	}
+	signalSession(t.child.pid, signals...)
+}
+
+// reap collects the child, which has exited, after killing what is left of its
+// group.
+func (t *process) reap(f *messages.Finished, own int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	unix.Kill(-t.child.pid, unix.SIGKILL)
+	if t.ending {
+		signalSession(t.child.pid, unix.SIGKILL)
+	}
+	status, usage := t.child.reap()
+	t.over = true
+	for _, timer := range []*time.Timer{t.limit, t.kill} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	f.Ended = t.runner.config.Clock()
+	f.CPU = messages.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	f.MaxRSS = t.peak
+	if most := usage.Maxrss << 10; most > own {
+		f.MaxRSS = most
+	}
+	t.outcome(f, status)
+}
+
+// outcome says how the task ended.
+func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
+	f.ExitCode = status.ExitStatus()
+	if status.Signaled() {
+		f.ExitCode = 128 + int(status.Signal())
+		f.Detail = "ended by " + unix.SignalName(status.Signal())
+	}
+	if !t.ending {
+		f.Outcome = messages.Exited
+		return
+	}
+	f.Outcome = t.why
+	if t.why == messages.TimedOut {
+		f.Detail = fmt.Sprintf("ended at its time limit of %v", t.task.Program.TimeLimit)
+	}
+}
+
+// ownPeak returns this process's peak memory in bytes. The kernel counts the
+// memory of whoever executes a program towards that program's peak, so that
+// only a larger peak of a child is its own.
+func ownPeak() int64 {
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return usage.Maxrss << 10
+}

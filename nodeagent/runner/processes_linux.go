@@ -1,0 +1,141 @@
+package runner
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Processes is a [Runner] of real processes, and keeps their output.
+type Processes struct {
+	config Config
+	store  *store
+	null   *os.File
+	watch  watcher
+
+	mu      sync.Mutex
+	running map[messages.Attempt]*process
+	checks  *time.Timer // of output and memory; nil while nothing runs
+	closed  bool
+	tasks   sync.WaitGroup
+}
+
+// NewProcesses makes a runner on a state directory.
+func NewProcesses(c Config) (*Processes, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	p := &Processes{config: c, running: map[messages.Attempt]*process{}}
+	var err error
+	if p.store, err = openStore(&p.config); err != nil {
+		return nil, err
+	}
+	if p.null, err = os.Open(os.DevNull); err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
+	}
+	return p, nil
+}
+
+// Start begins a task in a goroutine of its own.
+func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
+	t := &process{runner: p, task: task, base: p.store.base(task.Attempt), ended: make(chan struct{})}
+	if err := p.enter(t); err != nil {
+		now := p.config.Clock()
+		done(messages.Finished{Attempt: task.Attempt, Outcome: messages.Unstartable, Started: now, Ended: now, Detail: detail(err)})
+		return ended{}
+	}
+	go func() {
+		defer p.tasks.Done()
+		j := p.store.acquire(task.Attempt.Task.Job)
+		defer p.store.release(j) // what could not be removed is tried again at the next start
+		f := t.run(j)
+		p.leave(t)
+		done(f)
+	}()
+	return t
+}
+
+// enter notes a task that is about to start.
+func (p *Processes) enter(t *process) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return messages.Errorf(messages.Unavailable, "the node is shutting down")
+	}
+	if p.running[t.task.Attempt] != nil {
+		return messages.Errorf(messages.Conflict, "attempt %d of task %v is running already", t.task.Attempt.Number, t.task.Attempt.Task)
+	}
+	p.running[t.task.Attempt] = t
+	p.tasks.Add(1)
+	if p.checks == nil {
+		p.checks = time.AfterFunc(p.config.CheckEvery, p.check)
+	}
+	return nil
+}
+
+// leave forgets a task that has ended.
+func (p *Processes) leave(t *process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, t.task.Attempt)
+	close(t.ended)
+}
+
+// check looks at the output and the memory of every running task, and comes
+// again as long as there are any.
+func (p *Processes) check() {
+	for _, t := range p.tasksNow() {
+		t.check()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.checks = nil; len(p.running) > 0 {
+		p.checks = time.AfterFunc(p.config.CheckEvery, p.check)
+	}
+}
+
+// lookup returns a running task, or nil.
+func (p *Processes) lookup(a messages.Attempt) *process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.running[a]
+}
+
+func (p *Processes) tasksNow() []*process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	tasks := make([]*process, 0, len(p.running))
+	for _, t := range p.running {
+		tasks = append(tasks, t)
+	}
+	return tasks
+}
+
+// Close kills what runs and waits until all of it was reported. Output that
+// was kept stays.
+func (p *Processes) Close() error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil
+	}
+	p.closed = true
+	p.mu.Unlock()
+	for _, t := range p.tasksNow() {
+		t.Stop(0)
+	}
+	p.tasks.Wait()
+	return errors.Join(p.null.Close(), p.watch.close())
+}
+
+// detail is the sentence of an error, without its kind.
+func detail(err error) string {
+	var e *messages.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}

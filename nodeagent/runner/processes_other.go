@@ -1,0 +1,32 @@
+//go:build !linux
+
+package runner
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Processes is a [Runner] of real processes. It is built on Linux's process
+// file descriptors, sessions and /proc; elsewhere it cannot be made.
+type Processes struct{ Instant }
+
+// NewProcesses refuses.
+func NewProcesses(c Config) (*Processes, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return nil, messages.Errorf(messages.Unavailable, "nodes run processes on Linux only, this is %s", runtime.GOOS)
+}
+
+// Owner knows no job.
+func (*Processes) Owner(job messages.JobID) (messages.Name, error) {
+	return "", messages.Errorf(messages.NotFound, "job %v: nothing of it is on this node", job)
+}
+
+// ReadLog knows no output.
+func (*Processes) ReadLog(_ context.Context, r messages.LogsRequest) (messages.LogsReply, error) {
+	return messages.LogsReply{}, messages.Errorf(messages.NotFound, "task %v: has no output on this node", r.Attempt.Task)
+}

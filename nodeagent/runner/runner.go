@@ -1,0 +1,43 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Task is one granted attempt and what it runs. The program is shared by the
+// tasks of a stage and never changes.
+type Task struct {
+	messages.Grant
+	Program *messages.Program
+}
+
+// Runner runs tasks. It is safe for concurrent use.
+type Runner interface {
+	// Start begins a task and returns without waiting. done is called exactly
+	// once, when the task has ended, or could not be started; perhaps from
+	// another goroutine, perhaps before Start returns.
+	Start(task Task, done func(messages.Finished)) Process
+	// Close kills what still runs and returns when every done was called.
+	Close() error
+}
+
+// Process is a started task.
+type Process interface {
+	// Stop ends the task with the outcome Stopped: asked to end, and killed
+	// when the grace is over; with no grace killed at once. It returns at
+	// once and may be called again; the earliest end counts. Stopping a task
+	// that has ended does nothing.
+	Stop(grace time.Duration)
+}
+
+// Logs is what a [Runner] that keeps the output of its tasks offers as well.
+type Logs interface {
+	// Owner returns the account whose job it is.
+	Owner(job messages.JobID) (messages.Name, error)
+	// ReadLog returns a piece of output; if there is none yet it waits for some,
+	// for the end of the attempt, of the request's Wait, or of ctx.
+	ReadLog(ctx context.Context, request messages.LogsRequest) (messages.LogsReply, error)
+}

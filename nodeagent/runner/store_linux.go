@@ -1,0 +1,207 @@
+package runner
+
+import (
+	"cmp"
+	"container/list"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// store keeps the directories of jobs: it makes one when the first task of a
+// job comes, and removes the oldest ones without a running task beyond a
+// bound.
+type store struct {
+	config *Config
+	dir    string // <state directory>/jobs
+
+	mu   sync.Mutex
+	jobs map[messages.JobID]*job
+	idle *list.List // of *job, without a running task, longest idle first
+}
+
+// job is the directory of a job.
+type job struct {
+	id     messages.JobID
+	dir    string
+	active int           // running tasks; guarded by store.mu
+	idle   *list.Element // in store.idle; guarded by store.mu
+
+	mu       sync.Mutex // held while the directory or a program is made
+	ready    bool
+	free     []*lane             // lanes that no task uses
+	lanes    int                 // lanes made
+	programs map[uint32]*program // by stage
+}
+
+// removedPrefix marks a directory that is being removed.
+const removedPrefix = ".removed-"
+
+// openStore takes stock of the directories that are there, and finishes the
+// removals that an earlier run left undone.
+func openStore(c *Config) (*store, error) {
+	s := &store{config: c, dir: filepath.Join(c.Dir, "jobs"), jobs: map[messages.JobID]*job{}, idle: list.New()}
+	if err := os.MkdirAll(s.dir, privateDirs); err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
+	}
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
+	}
+	for _, found := range s.known(entries) {
+		j := s.add(found)
+		j.idle = s.idle.PushBack(j)
+	}
+	return s, s.removeAll(s.surplus())
+}
+
+// known returns the jobs that have a directory, longest unchanged first.
+func (s *store) known(entries []fs.DirEntry) []messages.JobID {
+	changed := map[messages.JobID]int64{}
+	var ids []messages.JobID
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), removedPrefix) {
+			os.RemoveAll(filepath.Join(s.dir, e.Name())) // again at the next start if it fails
+			continue
+		}
+		id, err := strconv.ParseUint(e.Name(), 10, 64)
+		info, infoErr := e.Info()
+		if err == nil && infoErr == nil && e.IsDir() {
+			ids = append(ids, messages.JobID(id))
+			changed[messages.JobID(id)] = info.ModTime().UnixNano()
+		}
+	}
+	slices.SortFunc(ids, func(a, b messages.JobID) int {
+		return cmp.Or(cmp.Compare(changed[a], changed[b]), cmp.Compare(a, b))
+	})
+	return ids
+}
+
+func (s *store) add(id messages.JobID) *job {
+	j := &job{id: id, dir: filepath.Join(s.dir, id.String()), programs: map[uint32]*program{}}
+	s.jobs[id] = j
+	return j
+}
+
+// acquire keeps a job's directory from being removed until release.
+func (s *store) acquire(id messages.JobID) *job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.jobs[id]
+	if j == nil {
+		j = s.add(id)
+	}
+	if j.idle != nil {
+		s.idle.Remove(j.idle)
+		j.idle = nil
+	}
+	j.active++
+	return j
+}
+
+// release lets a job's directory go, and removes what is beyond the bound.
+func (s *store) release(j *job) error {
+	s.mu.Lock()
+	var surplus []string
+	if j.active--; j.active == 0 {
+		j.idle = s.idle.PushBack(j)
+		surplus = s.surplus()
+	}
+	s.mu.Unlock()
+	return s.removeAll(surplus)
+}
+
+// surplus forgets the jobs beyond the bound and moves their directories out
+// of the way, so that they can be removed without the lock. s.mu is held.
+func (s *store) surplus() (moved []string) {
+	for s.idle.Len() > s.config.KeepJobs {
+		j := s.idle.Remove(s.idle.Front()).(*job)
+		j.idle = nil
+		delete(s.jobs, j.id)
+		to := filepath.Join(s.dir, removedPrefix+j.id.String())
+		os.RemoveAll(to)
+		if os.Rename(j.dir, to) == nil {
+			moved = append(moved, to)
+		}
+	}
+	return moved
+}
+
+func (s *store) removeAll(dirs []string) (err error) {
+	for _, dir := range dirs {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
+// program makes the job's directory and works the program out, once. A
+// failure is not remembered: what was missing may be there next time.
+func (s *store) program(j *job, p *messages.Program) (*program, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.ready {
+		if err := j.makeDir(p.Account); err != nil {
+			return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
+		}
+		j.ready = true
+	}
+	if known := j.programs[p.Stage]; known != nil {
+		return known, nil
+	}
+	made, err := s.config.newProgram(p, j.dir)
+	if err == nil {
+		j.programs[p.Stage] = made
+	}
+	return made, err
+}
+
+// makeDir makes the directory of a job and notes its owner. One that is there
+// and belongs to another account is of another job of the same number, from an
+// earlier life of the site: its files are nobody's now.
+func (j *job) makeDir(account messages.Name) error {
+	owner := filepath.Join(j.dir, ownerFile)
+	if b, err := os.ReadFile(owner); err == nil && string(b) == account {
+		return nil
+	}
+	if err := os.RemoveAll(j.dir); err != nil {
+		return err
+	}
+	if err := os.Mkdir(j.dir, privateDirs); err != nil {
+		return err
+	}
+	return os.WriteFile(owner, []byte(account), privateFiles)
+}
+
+const ownerFile = "owner"
+
+// base is where the files of an attempt begin.
+func (s *store) base(a messages.Attempt) string {
+	b := make([]byte, 0, len(s.dir)+48)
+	b = append(b, s.dir...)
+	b = append(b, '/')
+	b = strconv.AppendUint(b, uint64(a.Task.Job), 10)
+	b = append(b, '/')
+	b = strconv.AppendUint(b, uint64(a.Task.Stage), 10)
+	b = append(b, '.')
+	b = strconv.AppendUint(b, uint64(a.Task.Index), 10)
+	b = append(b, '.')
+	return string(strconv.AppendUint(b, uint64(a.Number), 10))
+}
+
+// owner reads who a job belongs to.
+func (s *store) owner(id messages.JobID) (messages.Name, error) {
+	b, err := os.ReadFile(filepath.Join(s.dir, id.String(), ownerFile))
+	if err != nil || len(b) == 0 {
+		return "", messages.Errorf(messages.NotFound,
+			"job %v: nothing of it is on this node; it never ran here, or its output was removed after %d later jobs",
+			id, s.config.KeepJobs)
+	}
+	return string(b), nil
+}

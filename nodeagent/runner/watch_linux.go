@@ -1,0 +1,114 @@
+package runner
+
+import (
+	"encoding/binary"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// watcher tells when files are written to. The zero value is ready; the
+// kernel's notifications are set up when the first file is watched.
+type watcher struct {
+	mu      sync.Mutex
+	file    *os.File
+	fd      int                // of file, which File.Fd may put into blocking mode
+	waiting map[int32]*watched // by the kernel's number for the file
+}
+
+type watched struct {
+	changed chan struct{} // closed at the next change
+	count   int           // who wait
+}
+
+// watch returns a channel that is closed when the file is written to after
+// this call. stop must be called.
+func (w *watcher) watch(path string) (changed <-chan struct{}, stop func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.file == nil {
+		if err := w.open(); err != nil {
+			return nil, nil, err
+		}
+	}
+	n, err := unix.InotifyAddWatch(w.fd, path, unix.IN_MODIFY)
+	if err != nil {
+		return nil, nil, err
+	}
+	number := int32(n)
+	f := w.waiting[number]
+	if f == nil {
+		f = &watched{changed: make(chan struct{})}
+		w.waiting[number] = f
+	}
+	f.count++
+	return f.changed, func() { w.leave(number, f) }, nil
+}
+
+func (w *watcher) open() error {
+	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	w.fd, w.file, w.waiting = fd, os.NewFile(uintptr(fd), "inotify"), map[int32]*watched{}
+	go w.listen(w.file)
+	return nil
+}
+
+// leave stops watching a file when nobody waits any more.
+func (w *watcher) leave(number int32, f *watched) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f.count--; f.count == 0 && w.waiting[number] == f {
+		w.forget(number)
+	}
+}
+
+// forget stops watching a file. w.mu is held.
+func (w *watcher) forget(number int32) {
+	delete(w.waiting, number)
+	if w.file != nil {
+		unix.InotifyRmWatch(w.fd, uint32(number))
+	}
+}
+
+// listen reads notifications until the file is closed.
+func (w *watcher) listen(file *os.File) {
+	buffer := make([]byte, 4096)
+	for {
+		n, err := file.Read(buffer)
+		if err != nil {
+			return
+		}
+		for b := buffer[:n]; len(b) >= unix.SizeofInotifyEvent; {
+			number := int32(binary.NativeEndian.Uint32(b))
+			mask, name := binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[12:])
+			b = b[unix.SizeofInotifyEvent+int(name):]
+			w.wake(number, mask)
+		}
+	}
+}
+
+// wake tells those who wait for a file; when notifications were lost, all.
+func (w *watcher) wake(number int32, mask uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for n, f := range w.waiting { // a handful
+		if mask&unix.IN_Q_OVERFLOW != 0 || n == number && mask&unix.IN_MODIFY != 0 {
+			close(f.changed)
+			w.forget(n)
+		}
+	}
+}
+
+func (w *watcher) close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.file == nil {
+		return nil
+	}
+	err := w.file.Close()
+	w.file = nil
+	return err
+}

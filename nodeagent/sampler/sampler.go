@@ -1,0 +1,262 @@
+package sampler
+
+import (
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// group is how many neighbouring jobs share one leaf of the tree of sums: a
+// cache line or two of weights, which a scan adds up faster than a deeper tree
+// is descended.
+const group = 32
+
+// Sampler draws jobs in proportion to their weights. The zero value is empty
+// and ready. It is not safe for concurrent use.
+type Sampler struct {
+	jobs    []messages.JobID // ascending
+	weights []float32        // 0: removed, kept until the next compaction
+	live    int              // weights above 0
+	// sums is a binary tree: node i has the children 2i and 2i+1, the root is
+	// 1, group g is node leaves+g.
+	sums   []float64
+	leaves int // a power of two, at least the number of groups
+}
+
+// Replace forgets all jobs and takes these, whose numbers must ascend. A
+// weight of 0 means the job is not there.
+func (s *Sampler) Replace(jobs []messages.JobWeight) error {
+	if err := check(jobs); err != nil {
+		return err
+	}
+	n := 0
+	for _, j := range jobs {
+		if j.Weight > 0 {
+			n++
+		}
+	}
+	s.resize(n)
+	n = 0
+	for _, j := range jobs {
+		if j.Weight > 0 {
+			s.jobs[n], s.weights[n] = j.Job, j.Weight
+			n++
+		}
+	}
+	s.live = n
+	s.rebuild()
+	return nil
+}
+
+// Update sets the weights of some jobs, whose numbers must ascend, and leaves
+// the others. A weight of 0 removes the job; removing a job that is not there
+// is not an error.
+func (s *Sampler) Update(changes []messages.JobWeight) error {
+	if err := check(changes); err != nil {
+		return err
+	}
+	var fresh []messages.JobWeight
+	for _, c := range changes {
+		at, found := slices.BinarySearch(s.jobs, c.Job)
+		if found {
+			s.set(at, c.Weight)
+		} else if c.Weight > 0 {
+			fresh = append(fresh, c)
+		}
+	}
+	s.insert(fresh)
+	if len(s.jobs) > group && s.live < len(s.jobs)/2 {
+		s.compact()
+	}
+	return nil
+}
+
+// Sample returns the job whose stretch of [0, 1) contains u, or 0 if there
+// are no jobs. Stretches are in the order of the job numbers.
+func (s *Sampler) Sample(u float64) messages.JobID {
+	if s.live == 0 {
+		return 0
+	}
+	x, node := u*s.sums[1], 1
+	for node < s.leaves {
+		left, right := s.sums[2*node], s.sums[2*node+1]
+		node *= 2
+		// Rounding may carry x beyond the last weight: never enter an empty half.
+		if x >= left && right > 0 {
+			x -= left
+			node++
+		}
+	}
+	return s.scan(node-s.leaves, x)
+}
+
+// scan finds x among the weights of group g, of which one at least is above 0.
+func (s *Sampler) scan(g int, x float64) (job messages.JobID) {
+	from, to := s.bounds(g)
+	for i := from; i < to; i++ {
+		w := float64(s.weights[i])
+		if w == 0 {
+			continue
+		}
+		job = s.jobs[i]
+		if x < w {
+			break
+		}
+		x -= w
+	}
+	return job
+}
+
+// Len returns the number of jobs.
+func (s *Sampler) Len() int { return s.live }
+
+// Total returns the sum of all weights.
+func (s *Sampler) Total() float64 {
+	if s.live == 0 {
+		return 0
+	}
+	return s.sums[1]
+}
+
+// Weight returns the weight of a job, 0 if it is not there.
+func (s *Sampler) Weight(job messages.JobID) float32 {
+	at, found := slices.BinarySearch(s.jobs, job)
+	if !found {
+		return 0
+	}
+	return s.weights[at]
+}
+
+// check refuses what cannot be sampled from.
+func check(jobs []messages.JobWeight) error {
+	for i, j := range jobs {
+		w := float64(j.Weight)
+		if !(w >= 0) || math.IsInf(w, 1) {
+			return messages.Errorf(messages.Invalid, "weight %v of job %v: must be a finite number, at least 0", w, j.Job)
+		}
+		if i > 0 && jobs[i-1].Job >= j.Job {
+			return messages.Errorf(messages.Invalid, "job %v follows job %v: job numbers must ascend", j.Job, jobs[i-1].Job)
+		}
+	}
+	return nil
+}
+
+// set changes the weight at a position and every sum above it.
+func (s *Sampler) set(at int, w float32) {
+	if s.weights[at] > 0 {
+		s.live--
+	}
+	if w > 0 {
+		s.live++
+	}
+	s.weights[at] = w
+	s.refresh(at / group)
+}
+
+// refresh computes the sums of one group and of all above it.
+func (s *Sampler) refresh(g int) {
+	node := s.leaves + g
+	s.sums[node] = s.groupSum(g)
+	for node /= 2; node > 0; node /= 2 {
+		s.sums[node] = s.sums[2*node] + s.sums[2*node+1]
+	}
+}
+
+// insert takes jobs that are not there yet.
+func (s *Sampler) insert(fresh []messages.JobWeight) {
+	if len(fresh) == 0 {
+		return
+	}
+	if n := len(s.jobs); n > 0 && fresh[0].Job < s.jobs[n-1] {
+		s.merge(fresh)
+		return
+	}
+	for _, j := range fresh {
+		s.jobs = append(s.jobs, j.Job)
+		s.weights = append(s.weights, 0)
+		if s.groups() > s.leaves {
+			s.rebuild() // doubles the leaves: amortised over the jobs that filled them
+		}
+		s.set(len(s.jobs)-1, j.Weight)
+	}
+}
+
+// merge works fresh jobs in from the back, so that each job moves once.
+func (s *Sampler) merge(fresh []messages.JobWeight) {
+	old, n := len(s.jobs)-1, len(s.jobs)+len(fresh)
+	s.jobs = slices.Grow(s.jobs, len(fresh))[:n]
+	s.weights = slices.Grow(s.weights, len(fresh))[:n]
+	next := len(fresh) - 1
+	for to := n - 1; next >= 0; to-- {
+		if old >= 0 && s.jobs[old] > fresh[next].Job {
+			s.jobs[to], s.weights[to] = s.jobs[old], s.weights[old]
+			old--
+		} else {
+			s.jobs[to], s.weights[to] = fresh[next].Job, fresh[next].Weight
+			next--
+		}
+	}
+	s.live += len(fresh)
+	s.rebuild()
+}
+
+// compact drops the removed jobs.
+func (s *Sampler) compact() {
+	n := 0
+	for i, w := range s.weights {
+		if w > 0 {
+			s.jobs[n], s.weights[n] = s.jobs[i], w
+			n++
+		}
+	}
+	s.resize(n)
+	s.rebuild()
+}
+
+// resize makes room for n jobs, and gives back room that is far too large.
+func (s *Sampler) resize(n int) {
+	if cap(s.jobs) >= n && cap(s.jobs) <= 4*n+group {
+		s.jobs, s.weights = s.jobs[:n], s.weights[:n]
+		return
+	}
+	jobs, weights := make([]messages.JobID, n), make([]float32, n)
+	copy(jobs, s.jobs)
+	copy(weights, s.weights)
+	s.jobs, s.weights = jobs, weights
+}
+
+// rebuild computes every sum.
+func (s *Sampler) rebuild() {
+	s.leaves = 1
+	for s.leaves < s.groups() {
+		s.leaves *= 2
+	}
+	if cap(s.sums) < 2*s.leaves || cap(s.sums) > 8*s.leaves {
+		s.sums = make([]float64, 2*s.leaves)
+	}
+	s.sums = s.sums[:2*s.leaves]
+	for g := range s.leaves {
+		s.sums[s.leaves+g] = s.groupSum(g)
+	}
+	for node := s.leaves - 1; node > 0; node-- {
+		s.sums[node] = s.sums[2*node] + s.sums[2*node+1]
+	}
+}
+
+// groups returns the number of groups that hold a job.
+func (s *Sampler) groups() int { return (len(s.jobs) + group - 1) / group }
+
+// bounds returns the positions of group g.
+func (s *Sampler) bounds(g int) (from, to int) {
+	return min(g*group, len(s.jobs)), min((g+1)*group, len(s.jobs))
+}
+
+// groupSum adds up group g in the order in which scan takes it apart.
+func (s *Sampler) groupSum(g int) (sum float64) {
+	from, to := s.bounds(g)
+	for _, w := range s.weights[from:to] {
+		sum += float64(w)
+	}
+	return sum
+}

@@ -1,0 +1,42 @@
+// Package state is what a node agent knows and how it decides: its slots, the
+// attempts it has in hand, the vectors it was sent, the one exchange under way
+// and the lease it runs on. It is pure: time and random numbers arrive as
+// arguments; what is to be done leaves as [Actions].
+//
+// # Use
+//
+// One caller at a time: tell the [State] what happened ([State.Registered],
+// [State.Answered], [State.Failed], [State.Vector], [State.Ended], …), then
+// call [State.Act] and carry out what it returns, and call Act again at
+// [State.Wake] at the latest. Times are of a clock that never goes back and
+// counts sleep of the machine, with any zero.
+//
+// # Guarantees
+//
+//   - At most one request to the leader is under way. An exchange keeps its
+//     number and its content until it is answered.
+//   - The lease counts from when the answered exchange was first sent, the
+//     earliest moment at which the leader can have renewed it.
+//   - When the lease has passed, or the leader says Fenced, every task is
+//     killed, without grace, and the node registers under a new session once
+//     they have ended. What was not reported by then is reported there, and
+//     the leader, which knows the attempts that are still valid, takes its
+//     pick.
+//   - An attempt is started at most once, and its end is reported under every
+//     session until an exchange with it is answered or the leader disowns it.
+//   - A slot that becomes free claims in the exchange that reports the end of
+//     its task. An idle slot whose class has no work pending sends nothing.
+//
+// # Waking idle slots
+//
+// When a vector says that P tasks are pending in a class and I slots of the
+// site are idle, each idle slot here claims with probability
+// min(1, (P + 2√P + 3) / I). So all of them together expect P + 2√P + 3
+// claims: P, two standard deviations so that the chance to fall short is
+// small, and three so that few tasks are no exception. The leader publishes
+// again should work stay unclaimed.
+//
+// A slot of a class that several markets allocate draws its market in
+// proportion to the tasks pending there, then the job from that market's
+// vector.
+package state

@@ -1,0 +1,157 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Registered is the answer to a registration.
+func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterReply) {
+	if !s.expects(id) || s.request.Register == nil {
+		return
+	}
+	if r.Lease <= 0 {
+		s.Failed(now, id, messages.Errorf(messages.Invalid, "lease %v: must be positive", r.Lease))
+		return
+	}
+	s.phase, s.lease, s.failures = joined, r.Lease, 0
+	s.term = max(s.term, r.Term)
+	s.renew(s.firstSent)
+	s.drop()
+	for _, a := range r.Stop {
+		s.disown(a)
+	}
+	s.setMarkets(now, r.Markets)
+}
+
+// disown ends an attempt that the leader gave up: its end is of no interest.
+func (s *State) disown(a messages.Attempt) {
+	s.stop(a, true)
+	s.finished = slices.DeleteFunc(s.finished, func(f messages.Finished) bool { return f.Attempt == a })
+	if t := s.hand[a]; t != nil && t.ended {
+		delete(s.hand, a)
+	}
+}
+
+// Answered is the answer to an exchange.
+func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply) {
+	if !s.expects(id) || s.request.Exchange == nil {
+		return
+	}
+	if r.Seq != s.request.Exchange.Seq {
+		s.Failed(now, id, messages.Errorf(messages.Internal, "the answer is to exchange %d, not %d", r.Seq, s.request.Exchange.Seq))
+		return
+	}
+	asked := s.request.Exchange
+	for _, f := range asked.Finished {
+		delete(s.hand, f.Attempt)
+	}
+	s.failures = 0
+	s.renew(s.firstSent)
+	for i := range s.classes {
+		s.classes[i].claiming = 0
+	}
+	s.request, s.waiting = nil, false
+	s.grant(r)
+	s.dryUp(asked, r)
+	for _, a := range r.Stop {
+		s.stop(a, false)
+	}
+}
+
+// grant starts what was granted. A grant that comes with no program, or while
+// the agent closes, is reported as ended at once.
+func (s *State) grant(r *messages.ExchangeReply) {
+	for _, g := range r.Grants {
+		if s.hand[g.Attempt] != nil {
+			continue
+		}
+		program, class := programOf(r, g.Attempt), -1
+		if program != nil {
+			class = s.classOf(program.Class)
+		}
+		switch {
+		case program == nil:
+			s.refuse(g.Attempt, messages.Unstartable, "the leader's answer did not say what to run")
+		case class < 0:
+			s.refuse(g.Attempt, messages.Unstartable, "the node has no slots of class "+program.Class)
+		case s.closing:
+			s.refuse(g.Attempt, messages.Stopped, "the node is shutting down")
+		default:
+			s.hand[g.Attempt] = &task{class: class}
+			s.classes[class].tasks++
+			s.out.Start = append(s.out.Start, Start{Grant: g, Program: program})
+		}
+	}
+}
+
+// refuse reports a granted attempt as ended though it never began.
+func (s *State) refuse(a messages.Attempt, why messages.Outcome, detail string) {
+	s.hand[a] = &task{ended: true}
+	s.finished = append(s.finished, messages.Finished{Attempt: a, Outcome: why, Detail: detail})
+}
+
+func programOf(r *messages.ExchangeReply, a messages.Attempt) *messages.Program {
+	for i := range r.Programs {
+		if p := &r.Programs[i]; p.Job == a.Task.Job && p.Stage == a.Task.Stage {
+			return p
+		}
+	}
+	return nil
+}
+
+// Failed says that a request was refused, or not answered within its time.
+func (s *State) Failed(now messages.Time, id uint64, err error) {
+	if !s.expects(id) {
+		return
+	}
+	s.waiting = false
+	s.failures++
+	wait := s.backoff(messages.KindOf(err))
+	if messages.KindOf(err) == messages.Fenced {
+		s.lose()
+		s.joinAt = now.Add(wait) // two agents of one name must not fence each other without pause
+		return
+	}
+	s.retryAt = now.Add(wait)
+}
+
+func (s *State) expects(id uint64) bool { return s.request != nil && s.waiting && s.request.ID == id }
+
+// Ended says that a task has ended.
+func (s *State) Ended(f messages.Finished) {
+	t := s.hand[f.Attempt]
+	if t == nil || t.ended {
+		return
+	}
+	t.ended = true
+	s.finished = append(s.finished, f)
+	c := &s.classes[t.class]
+	c.tasks--
+	if s.pending(t.class) > 0 && c.awake < c.free() {
+		c.awake++
+	}
+}
+
+// Directive is a word of the leader between exchanges.
+func (s *State) Directive(d *messages.Directive) {
+	if d.Term < s.term {
+		return // of a leader that was replaced
+	}
+	s.term = d.Term
+	for _, a := range d.Stop {
+		s.stop(a, false)
+	}
+}
+
+// lose gives the session up: every task is killed before the node joins anew.
+func (s *State) lose() {
+	if s.request != nil && s.request.Exchange != nil {
+		// The leader may have got these; if so, it will disown them.
+		s.finished = append(s.request.Exchange.Finished, s.finished...)
+	}
+	s.phase = leaving
+	s.drop()
+	s.stopAll(true)
+}

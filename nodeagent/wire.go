@@ -1,0 +1,198 @@
+package nodeagent
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/state"
+)
+
+// fetchWithin is how long an agent waits for a vector it asked for.
+const fetchWithin = 5 * time.Second
+
+// listen subscribes to the node's directives and serves its logs.
+func (a *Agent) listen() error {
+	directives, err := a.c.Bus.Subscribe(messages.DirectiveSubject(a.c.Site, a.c.Node), func(_ string, payload []byte) {
+		receive(a, payload, func(_ messages.Time, d *messages.Directive) error {
+			a.state.Directive(d)
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	a.subscriptions = append(a.subscriptions, directives)
+	logs, ok := a.c.Runner.(runner.Logs)
+	if !ok {
+		return nil
+	}
+	service, err := a.c.Bus.Serve(a.logService(logs))
+	if err != nil {
+		return err
+	}
+	a.subscriptions = append(a.subscriptions, service)
+	return nil
+}
+
+// receive decodes a published message and queues what is to be done with it.
+func receive[T any](a *Agent, payload []byte, do func(messages.Time, *T) error) {
+	message := new(T)
+	if err := messages.Unmarshal(payload, messages.Detect(payload, ""), message); err != nil {
+		a.metrics.refuse()
+		a.c.Log.Warn("a message could not be read", zap.Error(err))
+		return
+	}
+	a.queue.offer(func(now messages.Time) {
+		if err := do(now, message); err != nil {
+			a.metrics.refuse()
+			a.c.Log.Warn("a message was refused", zap.Error(err))
+		}
+	})
+}
+
+// follow subscribes to the vectors of these markets and of no others; nil
+// changes nothing.
+func (a *Agent) follow(markets []messages.Name) {
+	if markets == nil {
+		return
+	}
+	for name, s := range a.markets {
+		if !slices.Contains(markets, name) {
+			delete(a.markets, name)
+			go s.Stop() // it may wait for a handler that waits for this goroutine
+		}
+	}
+	for _, name := range markets {
+		if a.markets[name] != nil {
+			continue
+		}
+		s, err := a.c.Bus.Subscribe(messages.VectorSubject(a.c.Site, name), func(_ string, payload []byte) {
+			a.metrics.vector()
+			receive(a, payload, a.state.Vector)
+		})
+		if err != nil { // the next registration tries again
+			a.c.Log.Error("cannot follow a market", zap.String("market", name), zap.Error(err))
+			continue
+		}
+		a.markets[name] = s
+	}
+}
+
+// transmit sends a request to the leader; its answer comes as an event. The
+// request before it is given up.
+func (a *Agent) transmit(r *state.Request) {
+	if a.cancel != nil {
+		a.cancel()
+	}
+	var ctx context.Context
+	ctx, a.cancel = context.WithTimeout(a.life, r.Within.Std())
+	if r.Register != nil {
+		go call(ctx, a, messages.VerbRegister, r, r.Register, a.state.Registered)
+		return
+	}
+	a.metrics.exchange(r.Exchange)
+	go call(ctx, a, messages.VerbExchange, r, r.Exchange, a.exchanged)
+}
+
+// call sends one request and queues its answer. The request is not repeated
+// here: when to do that is for the state to say.
+func call[Reply any](ctx context.Context, a *Agent, verb string, r *state.Request, body any,
+	answered func(messages.Time, uint64, *Reply)) {
+	sent := time.Now()
+	reply, err := ask[Reply](ctx, a, verb, body)
+	a.queue.post(func(now messages.Time) {
+		if err == nil {
+			a.metrics.answered(sent)
+			answered(now, r.ID, reply)
+			return
+		}
+		a.metrics.fail(err)
+		a.c.Log.Log(levelOf(err), "a request to the leader failed", zap.String("verb", verb), zap.Error(err))
+		a.state.Failed(now, r.ID, err)
+	})
+}
+
+func (a *Agent) exchanged(now messages.Time, id uint64, r *messages.ExchangeReply) {
+	a.metrics.grant(len(r.Grants))
+	a.state.Answered(now, id, r)
+}
+
+// levelOf is how loud an error of the leader is: those that pass by
+// themselves are of interest to few.
+func levelOf(err error) zapcore.Level {
+	if messages.KindOf(err).Retriable() {
+		return zap.DebugLevel
+	}
+	return zap.WarnLevel
+}
+
+// ask sends a request to the auctioneer under the node's name.
+func ask[Reply any](ctx context.Context, a *Agent, verb string, body any) (*Reply, error) {
+	payload, err := messages.Marshal(body, messages.Msgpack)
+	if err != nil {
+		return nil, err
+	}
+	data, err := a.c.Bus.Request(ctx, messages.Subject(a.c.Site, messages.Auctioneer, verb, a.c.Node), payload)
+	if err != nil {
+		return nil, err
+	}
+	reply := new(Reply)
+	return reply, messages.Unmarshal(data, messages.Detect(data, ""), reply)
+}
+
+// fetch asks for the whole vector of a market.
+func (a *Agent) fetch(market messages.Name) {
+	ctx, cancel := context.WithTimeout(a.life, fetchWithin)
+	defer cancel()
+	v, err := ask[messages.Vector](ctx, a, messages.VerbVector, messages.VectorRequest{Market: market})
+	if err == nil && v.Market != market {
+		err = messages.Errorf(messages.Internal, "asked for the vector of market %q, got that of %q", market, v.Market)
+	}
+	a.queue.post(func(now messages.Time) {
+		if err != nil {
+			a.c.Log.Log(levelOf(err), "no vector", zap.String("market", market), zap.Error(err))
+			a.state.FetchFailed(now, market)
+			return
+		}
+		if err := a.state.Fetched(now, v); err != nil {
+			a.metrics.refuse()
+			a.c.Log.Warn("a vector was refused", zap.Error(err))
+		}
+	})
+}
+
+// logService answers for the output of tasks.
+func (a *Agent) logService(logs runner.Logs) bus.Service {
+	return bus.Service{
+		Name: "candor-nodeagent", Version: "1.0.0", Description: "output of the tasks of node " + a.c.Node,
+		Endpoints: []bus.Endpoint{{
+			Name:    messages.VerbLogs,
+			Subject: messages.LogsSubject(a.c.Site, a.c.Node, "*"),
+			Handle: bus.Handle(messages.VerbLogs, func(ctx context.Context, caller messages.Name, r messages.LogsRequest) (messages.LogsReply, error) {
+				if err := a.mayRead(logs, caller, r.Attempt); err != nil {
+					return messages.LogsReply{}, err
+				}
+				return logs.ReadLog(ctx, r)
+			}),
+		}},
+	}
+}
+
+// mayRead refuses whoever is neither the owner of the job nor an operator.
+func (a *Agent) mayRead(logs runner.Logs, caller messages.Name, of messages.Attempt) error {
+	owner, err := logs.Owner(of.Task.Job)
+	if err != nil {
+		return err
+	}
+	if caller != owner && !slices.Contains(a.c.Operators, caller) {
+		return messages.Errorf(messages.PermissionDenied, "job %v belongs to another account: only its owner and operators may read its output", of.Task.Job)
+	}
+	return nil
+}
