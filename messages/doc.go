@@ -10,7 +10,11 @@
 // [Format]. A payload whose first byte is '{', or whose Content-Type header
 // says application/json, is JSON, and is answered in JSON. Fields are only
 // ever added at the end of a struct: an array that is shorter than the struct
-// leaves the missing fields zero, one that is longer is refused.
+// leaves the missing fields zero, one that is longer is refused. For the same
+// reason an embedded struct is one element, an array of its own; in JSON its
+// fields stand among the others. Enumerations are numbers in msgpack and names
+// in JSON; [Credits], [Time] and [Duration] are integers of microcredits,
+// microseconds and nanoseconds in msgpack.
 //
 // # Identity
 //

@@ -39,6 +39,15 @@ type Bid struct {
 	Form       messages.Form
 	Weights    []float64 // by class; never negative, NaN or infinite
 	MinUtility float64   // 0: none
+
+	// What follows is for mechanisms that assign slots; 0 where the job says nothing.
+
+	Rate     messages.Credits  // bid for a slot-second
+	Value    messages.Credits  // worth of the whole job
+	Delay    messages.Credits  // cost of a second of delay
+	Length   messages.Duration // run time, as declared
+	Deadline messages.Time
+	Width    int // slots that it needs at the same time
 }
 
 // Job is a bid and how far its work has come.
@@ -72,7 +81,28 @@ type Allocation struct {
 	Prices  []float64
 	// Wake is when to be asked again though nothing changed; 0: not before a change.
 	Wake messages.Time
+	// Directives are orders, from mechanisms that assign slots.
+	Directives []Directive
 }
+
+// Directive orders something for one job. A job without one goes on as it is.
+type Directive struct {
+	Job    messages.JobID
+	Action Action
+	At     messages.Time // of Start: when; 0: now
+	Slots  int           // of Start: how many at once
+}
+
+// Action is what a directive orders.
+type Action uint8
+
+// The actions.
+const (
+	Start   Action = iota // start the job's tasks together
+	Suspend               // take its slots away, to go on later
+	Resume
+	Discard // it will not be run
+)
 
 // End says how a job ended.
 type End struct {

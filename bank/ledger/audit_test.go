@@ -33,6 +33,14 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 			s.creditAfter.balance++
 			b.commit("eve", &s)
 		},
+		"a hold made twice": func(b *bed) {
+			again := held("h", "ada", 10)
+			s := step{asked: &again, debit: b.accounts["ada"], held: 10, hold: newHold(&again, b.accounts["ada"])}
+			b.Ledger.do(&s)
+			b.commit("eve", &s)
+			b.do(void("v", "h"))
+			b.accounts["ada"].reserved, b.held = 0, 0 // as if it had been one
+		},
 		"a balance below zero": func(b *bed) {
 			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: "ada", Credit: "$site", Amount: 500}, debit: b.accounts["ada"], credit: b.accounts["$site"], amount: 500}
 			b.Ledger.do(&s)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -181,162 +180,12 @@ func TestExpiryOrder(t *testing.T) {
 
 // TestSameIdentifier: the first result stands, whatever it was and whatever
 // happened since; other content is a conflict and changes nothing.
-func TestSameIdentifier(t *testing.T) {
-	b := newBed(t)
-	b.grant("ada", 10)
-	hold, tooMuch, charge := held("h", "ada", 6), held("x", "ada", 5), post("c", "h", 4)
-	for _, x := range []messages.Transfer{hold, charge} {
-		b.do(x)
-	}
-	b.do(held("h2", "ada", 6)) // so that the next is refused
-	first := b.refuse(messages.Insufficient, tooMuch)
-	b.do(void("v", "h2")) // now it could be done
-	hash := b.Hash()
-	if b.do(hold) != 6 || b.do(charge) != 4 || b.refuse(messages.Insufficient, tooMuch) != first {
-		t.Fatal("another result than the first")
-	}
-	for _, change := range []func(*messages.Transfer){
-		func(x *messages.Transfer) { x.Amount-- },
-		func(x *messages.Transfer) { x.Reason = "other" },
-		func(x *messages.Transfer) { x.Job = 9 },
-		func(x *messages.Transfer) { x.Credit = messages.SiteAccount },
-		func(x *messages.Transfer) { x.Member = "bob" },
-	} {
-		other := hold
-		change(&other)
-		b.refuse(messages.Conflict, other)
-	}
-	b.refuse(messages.Conflict, messages.Transfer{ID: "h", Kind: messages.Void, Pending: "h2"})
-	if b.Hash() != hash {
-		t.Fatal("a repeated request changed the state")
-	}
-}
-
 // TestHoldAskedAgainLater: the expiry that is counted from then does not make
 // it another hold, and does not move the first.
-func TestHoldAskedAgainLater(t *testing.T) {
-	b := newBed(t)
-	b.grant("ada", 10)
-	h := held("h", "ada", 6)
-	h.Expires = 2000
-	b.do(h)
-	b.at = 1500
-	h.Expires = 2500
-	if b.do(h) != 6 || b.NextExpiry() != 2000 {
-		t.Fatalf("expires at %v", b.NextExpiry())
-	}
-	b.has("ada", 10, 6)
-}
-
 // TestMalformedIsNotRemembered: the identifier stays free.
-func TestMalformedIsNotRemembered(t *testing.T) {
-	b := newBed(t)
-	b.grant("ada", 10)
-	hash := b.Hash()
-	b.refuse(messages.Invalid, held("h", "ada", 0))
-	b.refuse(messages.TooLarge, held("h", "ada", messages.MaxCredits+1))
-	if b.Hash() != hash {
-		t.Fatal("a malformed transfer changed the state")
-	}
-	b.do(held("h", "ada", 10))
-}
-
-func TestChain(t *testing.T) {
-	b := newBed(t)
-	b.grant("ada", 10)
-	b.grant("bob", 1)
-	b.grant("cyd", 1)
-	// Credits may pass through an account that has none.
-	r := b.send(linked(posted("1", "ada", "bob", 10), posted("2", "bob", "cyd", 11), held("3", "cyd", 12))...)
-	for i := range r {
-		if r[i].Error != nil {
-			t.Fatal(r[i].Error)
-		}
-	}
-	b.has("cyd", 12, 12)
-	hash, records := b.Hash(), b.Totals().Records
-	// One that fails takes back all: a post, an extension and a void before it too.
-	failing := linked(post("4", "3", 5), posted("5", messages.SiteAccount, "ada", 5), posted("6", "ada", "bob", 99))
-	r = b.send(failing...)
-	for i := range r {
-		if r[i].Error == nil || r[i].Error.Kind != messages.Insufficient {
-			t.Fatalf("%d: %+v", i, r[i])
-		}
-	}
-	b.has("cyd", 12, 12)
-	b.has(messages.SiteAccount, 0, 0)
-	if b.Totals().Records != records+3 || b.Hash() == hash {
-		t.Fatal("the refusals were not remembered")
-	}
-	if again := b.send(failing...); !reflect.DeepEqual(again, r) {
-		t.Fatalf("again: %+v, first: %+v", again, r)
-	}
-	b.balanced()
-}
-
 // TestChainUndoesEveryKind rolls back one transfer of each kind.
-func TestChainUndoesEveryKind(t *testing.T) {
-	b := newBed(t)
-	b.grant("ada", 100)
-	for i, id := range []string{"a", "b", "c"} {
-		h := held(id, "ada", 10)
-		h.Expires = messages.Time(2000 + i)
-		b.do(h)
-	}
-	before := b.Accounts()
-	r := b.send(linked(extend("e", "a", 9000), extend("e2", "a", 0), post("p", "b", 5), void("v", "c"), held("h", "ada", 60), posted("x", "ada", "ada2", 1))...)
-	if r[5].Error.Kind != messages.NotFound {
-		t.Fatal(r[5].Error)
-	}
-	if !reflect.DeepEqual(b.Accounts(), before) || b.NextExpiry() != 2000 {
-		t.Fatalf("left %+v, next expiry %v", b.Accounts(), b.NextExpiry())
-	}
-	b.at = 2002
-	if r := b.command(Command{Verb: Expire}); r.Lapsed != 3 {
-		t.Fatalf("%d lapsed", r.Lapsed)
-	}
-	b.balanced()
-}
-
-func TestChainThatIsMalformed(t *testing.T) {
-	b := newBed(t)
-	b.grant("ada", 10)
-	hash := b.Hash()
-	open := held("b", "ada", 1)
-	open.Linked = true
-	for name, chain := range map[string][]messages.Transfer{
-		"without an end":        linked(held("a", "ada", 1), open),
-		"of one without an end": {open},
-		"identifier twice":      linked(held("a", "ada", 1), held("a", "ada", 1)),
-		"a malformed member":    linked(held("a", "ada", 1), held("c", "ada", 0)),
-	} {
-		for i, r := range b.send(chain...) {
-			if r.Error == nil || r.Error.Kind != messages.Invalid {
-				t.Errorf("%s: %d: %v", name, i, r.Error)
-			}
-		}
-	}
-	if b.Hash() != hash {
-		t.Fatal("a malformed chain changed the state")
-	}
-}
-
 // TestChainInPart: transfers that were answered keep their result, and the
 // others cannot join them.
-func TestChainInPart(t *testing.T) {
-	b := newBed(t)
-	b.grant("ada", 10)
-	a := held("a", "ada", 1)
-	a.Linked = true
-	b.send(a, held("b", "ada", 1))
-	r := b.send(a, held("c", "ada", 1))
-	if r[0].Error != nil || r[0].Amount != 1 || r[1].Error == nil || r[1].Error.Kind != messages.Conflict {
-		t.Fatalf("%+v", r)
-	}
-	b.has("ada", 10, 2)
-	b.do(held("c", "ada", 1)) // its identifier is still free
-}
-
 func TestProjects(t *testing.T) {
 	b := newBed(t)
 	b.grant("lab", 10)
@@ -435,24 +284,6 @@ func TestOverflow(t *testing.T) {
 	b.balanced()
 }
 
-func TestGrantIsIdempotent(t *testing.T) {
-	b := newBed(t)
-	g := messages.GrantRequest{Key: "k", Account: "ada", Amount: 5, Reason: "spring"}
-	for range 3 {
-		if r := b.command(Command{Verb: Grant, By: "ops", Grant: g}); r.Error != nil || r.Account.Balance != 5 {
-			t.Fatalf("%+v", r)
-		}
-	}
-	if r := b.command(Command{Verb: Grant, By: "ops2", Grant: g}); r.Error != nil || r.Account.Balance != 10 {
-		t.Fatalf("another operator's grant under the same key: %+v", r)
-	}
-	g.Amount = 6
-	if r := b.command(Command{Verb: Grant, By: "ops", Grant: g}); r.Error == nil || r.Error.Kind != messages.Conflict {
-		t.Fatalf("other content: %v", r.Error)
-	}
-	b.has("ada", 10, 0)
-}
-
 func TestPayee(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -501,20 +332,3 @@ func TestAttacks(t *testing.T) {
 }
 
 // TestCollision: identifiers of the same hash are kept apart.
-func TestCollision(t *testing.T) {
-	b := newBed(t)
-	b.known.hash = func(string) uint64 { return 7 }
-	b.grant("ada", 1000)
-	for i := range 20 {
-		b.do(held(fmt.Sprint(i), "ada", messages.Credits(i+1)/2+1))
-	}
-	for i := range 20 {
-		if got := b.do(held(fmt.Sprint(i), "ada", messages.Credits(i+1)/2+1)); got != messages.Credits(i+1)/2+1 {
-			t.Fatalf("%d: %v", i, got)
-		}
-	}
-	b.refuse(messages.NotFound, void("v", "no such hold"))
-	if b.Totals().Holds != 20 {
-		t.Fatalf("%+v", b.Totals())
-	}
-}

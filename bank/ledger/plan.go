@@ -152,4 +152,3 @@ func sum(a, b messages.Credits) (messages.Credits, bool) {
 	c := a + b
 	return c, (c > a) == (b > 0)
 }
-

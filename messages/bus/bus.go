@@ -18,6 +18,8 @@ type Bus interface {
 	Publish(subject string, payload []byte) error
 	// Subscribe calls handle, from one goroutine in order of arrival, for
 	// each message on subject, in which tokens may be "*" and the last ">".
+	// What is published after Subscribe returned arrives, unless the handler
+	// falls so far behind that messages are dropped. Handlers may keep the payload.
 	Subscribe(subject string, handle func(subject string, payload []byte)) (Subscription, error)
 	// Request sends a payload and waits for one reply, until ctx ends. The
 	// error is the *messages.Error of the replier; or Unavailable if nobody
@@ -26,7 +28,9 @@ type Bus interface {
 	// allow the subject.
 	Request(ctx context.Context, subject string, payload []byte) ([]byte, error)
 	// Serve answers requests until the service is stopped. Handlers of one
-	// service run concurrently, at most Service.Concurrency at once.
+	// service run concurrently, at most Service.Concurrency at once; a bounded
+	// number of requests waits, and beyond that they are answered Exhausted.
+	// Services that listen to the same subject share its requests.
 	Serve(service Service) (Subscription, error)
 	// Stream opens the durable stream of a name, creating it if need be.
 	Stream(ctx context.Context, name string, subjects []string) (Stream, error)
@@ -77,7 +81,8 @@ type Stream interface {
 	// minutes is dropped.
 	Append(ctx context.Context, subject, id string, payload []byte) error
 	// Consume hands over every message after sequence number after, in order;
-	// handle is given the sequence number and must not fail.
+	// handle is given the sequence number and must not fail. ctx bounds the
+	// opening; messages come until the subscription is stopped.
 	Consume(ctx context.Context, after uint64, handle func(seq uint64, subject string, payload []byte)) (Subscription, error)
 }
 

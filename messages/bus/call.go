@@ -27,12 +27,11 @@ func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (R
 	if err != nil {
 		return reply, err
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, RequestTimeout)
-		defer cancel()
+	end, ok := ctx.Deadline()
+	if !ok {
+		end = time.Now().Add(RequestTimeout)
 	}
-	data, err := retry(ctx, func() ([]byte, error) { return attempt(ctx, b, subject, payload) })
+	data, err := retry(ctx, end, func() ([]byte, error) { return attempt(ctx, end, b, subject, payload) })
 	if err != nil {
 		return reply, err
 	}
@@ -40,20 +39,19 @@ func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (R
 	return reply, err
 }
 
-// attempt sends a request once. A caller that has less time than an attempt
-// is given needs no further timer.
-func attempt(ctx context.Context, b Bus, subject string, payload []byte) ([]byte, error) {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > attemptTimeout {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, attemptTimeout)
-		defer cancel()
+// attempt sends a request once.
+func attempt(ctx context.Context, end time.Time, b Bus, subject string, payload []byte) ([]byte, error) {
+	if last := time.Now().Add(attemptTimeout); last.Before(end) {
+		end = last
 	}
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
 	return b.Request(ctx, subject, payload)
 }
 
-// retry repeats send while its error says that nobody could answer and ctx
-// goes on.
-func retry(ctx context.Context, send func() ([]byte, error)) ([]byte, error) {
+// retry repeats send while its error says that nobody could answer and there
+// is time.
+func retry(ctx context.Context, end time.Time, send func() ([]byte, error)) ([]byte, error) {
 	for bound := firstBackoff; ; bound = min(2*bound, lastBackoff) {
 		data, err := send()
 		if err == nil {
@@ -62,10 +60,14 @@ func retry(ctx context.Context, send func() ([]byte, error)) ([]byte, error) {
 		if kind := messages.KindOf(err); kind != messages.NotLeader && kind != messages.Unavailable {
 			return nil, err
 		}
+		wait := rand.N(bound) + time.Millisecond
+		if time.Until(end) < wait {
+			return nil, err
+		}
 		select {
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(rand.N(bound) + time.Millisecond):
+		case <-time.After(wait):
 		}
 	}
 }

@@ -24,6 +24,10 @@ func noAnswer(ctx context.Context, subject string) error {
 	return messages.Errorf(messages.Unavailable, "no answer on %s came %s; the request may have been carried out, ask again with the same key", clip(subject), why)
 }
 
+func connectionLost() error {
+	return messages.Errorf(messages.Unavailable, "the connection to NATS was lost before an answer came; the request may have been carried out, ask again with the same key")
+}
+
 func deniedSend(subject string) error {
 	return messages.Errorf(messages.PermissionDenied,
 		"these credentials may not send to %s; the last token must be the account they were issued for", clip(subject))

@@ -81,6 +81,7 @@ func (b *natsBus) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 }
 
 func (b *natsBus) onDisconnect(_ *nats.Conn, err error) {
+	b.watch.lost()
 	if err != nil {
 		b.log.Warn("bus connection lost", zap.Error(err))
 	}

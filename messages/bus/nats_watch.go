@@ -7,15 +7,17 @@ import (
 	"sync"
 )
 
-// watch tells requests under way that the server refused to carry them. NATS
-// reports a lack of permission apart from the request, naming its subject.
+// watch tells requests under way that they will not be answered: the server
+// refused to carry them, which NATS reports apart from the request, naming its
+// subject; or the connection is lost.
 type watch struct {
 	mu      sync.Mutex
 	waiting map[string][]*context.CancelCauseFunc
 }
 
-// begin returns a context that is cancelled, with the refusal as its cause,
-// when the server refuses a message on subject; and what ends the watching.
+// begin returns a context that is cancelled, with a *messages.Error as its
+// cause, when a request on subject will not be answered; and what ends the
+// watching.
 func (w *watch) begin(ctx context.Context, subject string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	key := watchKey(subject)
@@ -70,6 +72,16 @@ func (w *watch) denied(report error) {
 		return
 	}
 	cancelAll(w.waiting[watchKey(subject)], deniedSend(subject))
+}
+
+// lost cancels all requests: the connection they were sent on is gone, and
+// what was answered on it may be lost with it.
+func (w *watch) lost() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, list := range w.waiting {
+		cancelAll(list, connectionLost())
+	}
 }
 
 func cancelAll(list []*context.CancelCauseFunc, cause error) {

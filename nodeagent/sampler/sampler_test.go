@@ -113,11 +113,14 @@ func TestFrequencies(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, uint64(n)))
 			var s sampler.Sampler
 			var slow scan
-			s.Replace(randomJobs(r, n, 1))
-			slow.update(randomJobs(rand.New(rand.NewPCG(1, uint64(n))), n, 1))
+			jobs := randomJobs(r, n, 1)
+			if err := s.Replace(jobs); err != nil {
+				t.Fatal(err)
+			}
+			slow.update(jobs)
 			chiSquared(t, &s, slow, r)
 			for range 2000 { // then after many updates
-				c := []messages.JobWeight{{Job: messages.JobID(1 + r.IntN(2*n)), Weight: float32(r.IntN(3)) * r.Float32()}}
+				c := []messages.JobWeight{{Job: messages.JobID(2 + r.IntN(2*n)), Weight: float32(r.IntN(3)) * r.Float32()}}
 				if err := s.Update(c); err != nil {
 					t.Fatal(err)
 				}

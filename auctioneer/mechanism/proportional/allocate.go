@@ -182,7 +182,7 @@ func (c *Mechanism) decide() bool {
 		}
 	}
 	full := c.market.Refresh()
-	whole := full || c.minimum > 0 || c.sharesAlone() || c.moved() > c.config.Tolerance
+	whole := full || c.minimum > 0 || c.config.alpha() == 0 || c.sharesAlone() || c.moved() > c.config.Tolerance
 	if whole {
 		c.workOutAll()
 	} else {
@@ -254,6 +254,14 @@ func (c *Mechanism) sharesAlone() bool {
 
 func (c *Mechanism) workOutAll() {
 	clear(c.prices)
+	clear(c.sharing)
+	for _, s := range c.seats {
+		for j, pending := range s.pending {
+			if pending && s.at >= 0 {
+				c.sharing[j]++
+			}
+		}
+	}
 	for _, s := range c.seats {
 		clear(s.spends)
 		c.workOut(s)
@@ -280,6 +288,8 @@ func (c *Mechanism) workOut(s *seat) {
 			s.shares[j] = 0
 		case c.bidders(j) == 0: // nobody's money decides: spare capacity is split evenly
 			s.shares[j] = 1 / float64(c.pending[j])
+		case c.config.alpha() == 0 && s.at >= 0: // evenly, but only among those with work here
+			s.shares[j] = 1 / float64(c.sharing[j])
 		}
 	}
 }

@@ -64,6 +64,8 @@ func (s *Solver) respond(i int) bool {
 	a := &s.newton.row
 	a.b, a.p = s.subbudgets[lo:hi:hi], s.powers[lo:hi:hi]
 	switch {
+	case s.wanted[i] < 2:
+		return s.answerFixed(i)
 	case s.alpha != 0.5 || s.newton.dominates(i):
 		return s.answerAny(i)
 	case s.p.log(i):
@@ -71,6 +73,20 @@ func (s *Solver) respond(i int) bool {
 	default:
 		return s.answerHalfLinear(i)
 	}
+}
+
+// answerFixed is the answer of a job that wants one class or none.
+func (s *Solver) answerFixed(i int) bool {
+	a := &s.newton.row
+	for _, v := range [...][]float64{a.p, a.pg, a.ph, a.b, a.bg, a.bh} {
+		clear(v)
+	}
+	for j, w := range s.weights[i*s.m : (i+1)*s.m] {
+		if w > 0 {
+			a.b[j], a.p[j] = s.p.Budgets[i], power(s.p.Budgets[i], s.alpha)
+		}
+	}
+	return true
 }
 
 func (w *newton) dominates(i int) bool { return w.dominated && slices.Contains(w.dominant, i) }

@@ -17,9 +17,7 @@ import "math"
 // bracket that is halved whenever the steps do not shrink fast.
 func (s *Solver) answerAny(i int) bool {
 	n := &s.newton
-	if !s.prepare(i) {
-		return n.row.nothing()
-	}
+	s.prepare(i)
 	target := math.Log(s.p.Budgets[i])
 	if !s.affordable(i, target) {
 		return false
@@ -89,19 +87,16 @@ func bracketed(at, step, before, low, high float64) float64 {
 	return low + (high-low)/2
 }
 
-// prepare fills c with C − ln λ, −∞ where the job wants nothing, and reports
-// whether it wants anything.
-func (s *Solver) prepare(i int) bool {
-	n, wants := &s.newton, false
+// prepare fills c with C − ln λ, −∞ where the job wants nothing.
+func (s *Solver) prepare(i int) {
+	n := &s.newton
 	for j, w := range s.weights[i*s.m : (i+1)*s.m] {
 		n.row.c[j] = math.Inf(-1)
 		if w > 0 {
 			n.row.c[j] = math.Log(w) - n.row.logarithm[s.field(i, j)]
-			wants = true
 		}
 		n.row.z[j] = math.NaN() // not known yet
 	}
-	return wants
 }
 
 // field is the position of the field that job i faces in class j.

@@ -18,9 +18,7 @@ func (s *Solver) answerHalfLinear(i int) bool {
 	a, w := &n.row, s.weights[i*m:i*m+m]
 	budget, lambda := s.p.Budgets[i], n.guess[i]
 	if lambda == 0 {
-		if lambda = firstLinear(budget, w, a.inverse); lambda == 0 {
-			return a.nothing()
-		}
+		lambda = firstLinear(budget, w, a.inverse)
 	}
 	rest, p, b := a.z[:len(w)], a.p[:len(w)], a.b[:len(w)]
 	inverse, fields := a.inverse[:len(w)], n.fields[:len(w)]
@@ -46,15 +44,11 @@ func (s *Solver) answerHalfLinear(i int) bool {
 	return false
 }
 
-// firstLinear is the multiplier in the limit of small shares, 0 if the job
-// wants nothing.
+// firstLinear is the multiplier in the limit of small shares.
 func firstLinear(budget float64, w, inverse []float64) float64 {
 	sum := 0.0
 	for j, weight := range w {
 		sum += weight * weight * inverse[j]
-	}
-	if sum == 0 {
-		return 0
 	}
 	return math.Sqrt(budget / sum)
 }
@@ -80,9 +74,7 @@ func (s *Solver) answerHalfLog(i int) bool {
 	a, w := &n.row, s.weights[i*m:i*m+m]
 	budget, lambda := s.p.Budgets[i], n.guess[i]
 	if lambda == 0 {
-		if lambda = firstLog(budget, w); lambda == 0 {
-			return a.nothing()
-		}
+		lambda = firstLog(budget, w)
 	}
 	share, p, b, g := a.z[:len(w)], a.p[:len(w)], a.b[:len(w)], a.c[:len(w)]
 	inverse, fields := a.inverse[:len(w)], n.fields[:len(w)]
@@ -108,15 +100,11 @@ func (s *Solver) answerHalfLog(i int) bool {
 	return false
 }
 
-// firstLog is the multiplier in the limit of small shares, 0 if the job wants
-// nothing.
+// firstLog is the multiplier in the limit of small shares.
 func firstLog(budget float64, w []float64) float64 {
 	sum := 0.0
 	for _, weight := range w {
 		sum += weight
-	}
-	if sum == 0 {
-		return 0
 	}
 	return budget / sum
 }
@@ -131,12 +119,4 @@ func (a *answer) finishLog(change float64) {
 		a.pg[j], a.ph[j] = 0.5*p[j]*g[j], 0.5*p[j]*h
 		a.bg[j], a.bh[j] = b[j]*g[j], b[j]*h
 	}
-}
-
-// nothing is the answer of a job that wants nothing.
-func (a *answer) nothing() bool {
-	for _, v := range [...][]float64{a.p, a.pg, a.ph, a.b, a.bg, a.bh} {
-		clear(v)
-	}
-	return true
 }

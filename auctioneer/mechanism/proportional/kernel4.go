@@ -16,7 +16,7 @@ func (s *Solver) pass4() bool {
 	var a sums4
 	fields, inverse := (*[4]float64)(n.fields), (*[4]float64)(n.row.inverse)
 	for i, budget := range s.p.Budgets {
-		if s.p.log(i) || n.guess[i] == 0 && !s.guess4(i, budget) {
+		if s.p.log(i) || s.wanted[i] < 2 {
 			if !s.respond(i) {
 				return false
 			}
@@ -24,6 +24,9 @@ func (s *Solver) pass4() bool {
 			continue
 		}
 		k := i * 4
+		if n.guess[i] == 0 {
+			n.guess[i] = firstLinear(budget, s.weights[k:k+4], n.row.inverse)
+		}
 		lambda := a.linear(budget, n.guess[i], n.loose, (*[4]float64)(s.weights[k:]), fields, inverse,
 			(*[4]float64)(s.powers[k:]), (*[4]float64)(s.subbudgets[k:]))
 		if !(lambda > 0) {
@@ -38,12 +41,6 @@ func (s *Solver) pass4() bool {
 		}
 	}
 	return true
-}
-
-// guess4 guesses the multiplier of job i; false if the job wants nothing.
-func (s *Solver) guess4(i int, budget float64) bool {
-	s.newton.guess[i] = firstLinear(budget, s.weights[i*4:i*4+4], s.newton.row.inverse)
-	return s.newton.guess[i] > 0
 }
 
 // linear is answerHalfLinear, finishLinear and accumulatePlain in one; it

@@ -71,7 +71,7 @@ func (k *Market) Arrive(budget float64, log bool, weights []float64) error {
 	p.Log = append(p.Log, log)
 	p.Weights = append(p.Weights, weights...)
 	k.settled = false
-	if k.incremental() && k.count(weights, 1) {
+	if k.incremental() && k.recount(weights, 1) {
 		k.extend()
 		k.stale = !k.answerAtBase(i, 1)
 	} else {
@@ -83,7 +83,7 @@ func (k *Market) Arrive(budget float64, log bool, weights []float64) error {
 // Depart removes the job at position i; the last job takes its place.
 func (k *Market) Depart(i int) {
 	k.settled = false
-	if k.incremental() && k.count(k.weightsOf(i), -1) {
+	if k.incremental() && k.recount(k.weightsOf(i), -1) {
 		k.stale = !k.answerAtBase(i, -1)
 	} else {
 		k.stale = true
@@ -106,7 +106,7 @@ func (k *Market) Replace(i int, weights []float64) error {
 	}
 	row := k.weightsOf(i)
 	k.settled = false
-	if !k.incremental() || !k.count(row, -1) || !k.count(weights, 1) {
+	if !k.incremental() || !k.recount(row, -1) || !k.recount(weights, 1) {
 		k.stale = true
 		copy(row, weights)
 		return nil
@@ -114,7 +114,7 @@ func (k *Market) Replace(i int, weights []float64) error {
 	gone := k.answerAtBase(i, -1)
 	copy(row, weights)
 	copy(k.solver.weights[i*p.Classes:], weights)
-	k.solver.newton.guess[i] = 0
+	k.solver.newton.guess[i], k.solver.wanted[i] = 0, count(weights)
 	k.stale = !gone || !k.answerAtBase(i, 1)
 	return nil
 }
@@ -171,9 +171,9 @@ func (k *Market) share(i, j int) float64 {
 // incremental says whether the last full solution can be built upon.
 func (k *Market) incremental() bool { return !k.stale && k.Len() > fewJobs }
 
-// count adjusts how many jobs contend for the classes. It returns false if a
+// recount adjusts how many jobs contend for the classes. It returns false if a
 // class gains or loses its contest, which only a full solution can sort out.
-func (k *Market) count(weights []float64, by int) bool {
+func (k *Market) recount(weights []float64, by int) bool {
 	same := true
 	for j, w := range weights {
 		if w > 0 {
@@ -252,6 +252,7 @@ func (k *Market) extend() {
 		*v = slices.Grow(*v, m)[:s.n*m]
 	}
 	s.newton.guess = append(s.newton.guess, 0)
+	s.wanted = append(s.wanted, count(k.weightsOf(s.n-1)))
 }
 
 func (k *Market) shrink(n int) {
@@ -260,7 +261,7 @@ func (k *Market) shrink(n int) {
 	for _, v := range []*[]float64{&s.weights, &s.subbudgets, &s.powers, &s.shares} {
 		*v = (*v)[:n*m]
 	}
-	s.newton.guess = s.newton.guess[:n]
+	s.newton.guess, s.wanted = s.newton.guess[:n], s.wanted[:n]
 }
 
 // swap exchanges two jobs, in the problem and, if in use, in the solver.
@@ -271,6 +272,6 @@ func (k *Market) swap(i, q int) {
 	copy(p.Weights[i*m:(i+1)*m], p.Weights[q*m:(q+1)*m])
 	if !k.stale {
 		copy(s.weights[i*m:(i+1)*m], s.weights[q*m:(q+1)*m])
-		s.newton.guess[i] = s.newton.guess[q]
+		s.newton.guess[i], s.wanted[i] = s.newton.guess[q], s.wanted[q]
 	}
 }

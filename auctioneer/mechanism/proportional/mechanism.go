@@ -52,6 +52,7 @@ type Mechanism struct {
 	changed []*seat // since the last decision
 	minimum int     // bidding seats with a minimum utility
 	pending []int   // by class: jobs with work pending there
+	sharing []int   // by class: those of them that bid in the market, when all rows were last worked out
 	prices  []float64
 	faced   []float64 // by class: the totals at which all rows were last worked out
 	pool    pooling
@@ -90,7 +91,7 @@ func NewMechanism(c Config) (*Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Mechanism{config: c, classes: m, market: market, pending: make([]int, m),
+	return &Mechanism{config: c, classes: m, market: market, pending: make([]int, m), sharing: make([]int, m),
 		prices: make([]float64, m), faced: make([]float64, m)}, nil
 }
 

@@ -18,7 +18,8 @@ const dominance = 0.9
 // however many the jobs, solved by Newton's method with the exact derivative,
 // which each job's answer yields on the way.
 //
-// A job with nearly all of a class faces the sum Q_j of the others there, one
+// A job that wants one class only bids its budget there whatever it faces. Of
+// the others, a job with nearly all of a class faces the sum Q_j of the others there, one
 // more unknown for that class. Field j is T_j, field m+j is Q_j.
 //
 // Equations, as each pass accumulates them into sum and jacobian:
@@ -152,7 +153,7 @@ func (s *Solver) fieldsFromRows() {
 	}
 	for i := range s.n {
 		for j, p := range s.powers[i*s.m : (i+1)*s.m] {
-			if p > dominance*s.totals[j] {
+			if p > dominance*s.totals[j] && s.wanted[i] > 1 {
 				w.dominant[j], w.dominated = i, true
 				w.fields[s.m+j] = s.sumOthers(i, j)
 			}
@@ -248,9 +249,9 @@ func (s *Solver) redominate() bool {
 
 func (s *Solver) newDominant() bool {
 	w := &s.newton
-	for k := 0; k < len(s.powers); k += s.m {
+	for i, k := 0, 0; i < s.n; i, k = i+1, k+s.m {
 		for j, p := range s.powers[k : k+s.m] {
-			if p > dominance*w.fields[j] && w.dominant[j] < 0 && s.weights[k+j] > 0 {
+			if p > dominance*w.fields[j] && w.dominant[j] < 0 && s.wanted[i] > 1 {
 				return true
 			}
 		}

@@ -27,6 +27,7 @@ type Solver struct {
 	alpha      float64
 	weights    []float64 // n·m: the problem's, 0 in classes without a contest
 	contenders []int     // m: jobs with a weight in the class
+	wanted     []int32   // n: classes in which the job's weight counts
 	subbudgets []float64 // n·m
 	powers     []float64 // n·m: sub-budget^alpha
 	totals     []float64 // m: sum of the powers of a class
@@ -105,6 +106,7 @@ func (s *Solver) reset(p *Problem) {
 		*v = resize(*v, s.m)
 	}
 	s.contenders = resize(s.contenders, s.m)
+	s.wanted = resize(s.wanted, s.n)
 	s.result = Result{Subbudgets: s.subbudgets, Shares: s.shares}
 }
 
@@ -126,16 +128,28 @@ func (s *Solver) contest() {
 		}
 	}
 	copy(s.weights, s.p.Weights)
-	if s.alpha == 0 || !slices.Contains(s.contenders, 1) {
-		return
-	}
-	for k := 0; k < len(s.weights); k += s.m {
-		for j, c := range s.contenders {
-			if c < 2 {
-				s.weights[k+j] = 0
+	if s.alpha != 0 && slices.Contains(s.contenders, 1) {
+		for k := 0; k < len(s.weights); k += s.m {
+			for j, c := range s.contenders {
+				if c < 2 {
+					s.weights[k+j] = 0
+				}
 			}
 		}
 	}
+	for i := range s.wanted {
+		s.wanted[i] = count(s.weights[i*s.m : (i+1)*s.m])
+	}
+}
+
+// count is the number of positive weights of a row.
+func count(row []float64) (n int32) {
+	for _, w := range row {
+		if w > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // splitEvenly is the start of the paper's algorithm 1: b_ij = b_i/m.
@@ -154,13 +168,7 @@ func (s *Solver) splitWanted() {
 	for i, budget := range s.p.Budgets {
 		lo, hi := i*s.m, (i+1)*s.m
 		w, b, p := s.weights[lo:hi], s.subbudgets[lo:hi], s.powers[lo:hi]
-		wanted := 0
-		for _, x := range w {
-			if x > 0 {
-				wanted++
-			}
-		}
-		part := budget / float64(max(wanted, 1))
+		part := budget / float64(max(s.wanted[i], 1))
 		partPower := power(part, s.alpha)
 		for j, x := range w {
 			b[j], p[j] = 0, 0

@@ -21,7 +21,7 @@ func (a *app) accountCommand() *cobra.Command {
 of; operators see all.`,
 		Example: "  candor account\n  candor account climate\n  candor account --all\n  candor account member add climate alice",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: a.online(func(ctx context.Context, s *session, args []string) error {
+		RunE: a.onlineAs(func() bool { return all }, func(ctx context.Context, s *session, args []string) error {
 			if all {
 				return a.accounts(ctx, s, args)
 			}

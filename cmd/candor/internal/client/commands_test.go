@@ -198,6 +198,7 @@ func TestConnection(t *testing.T) {
 		"a flag wins":                       {map[string]string{"CANDOR_ACCOUNT": "carol"}, []string{"books", "--account", "bob"}, "bob", ""},
 		"by the name of the credentials":    {nil, []string{"books", "--creds", "x/dave.creds"}, "dave", "x/dave.creds"},
 		"an operator's command":             {nil, []string{"grant", "bob", "1"}, "operator", "state/creds/operator.creds"},
+		"an operator's view":                {nil, []string{"account", "--all"}, "operator", "state/creds/operator.creds"},
 		"an operator's command as another":  {nil, []string{"grant", "bob", "1", "--account", "alice"}, "alice", "state/creds/alice.creds"},
 		"another site":                      {nil, []string{"books", "--server", "nats://else:1", "--site", "west", "--account", "erin"}, "erin", ""},
 		"another site, by the environment":  {map[string]string{"CANDOR_SERVER": "nats://else:1", "CANDOR_SITE": "west", "CANDOR_CREDS": "erin.creds"}, []string{"books"}, "erin", "erin.creds"},

@@ -199,15 +199,16 @@ func connectNATS(t target) (bus.Bus, error) {
 
 // unreachable says what to do about a connection that was not made.
 func unreachable(t target, err error) error {
+	cause := messages.AsError("", err).Message
 	switch messages.KindOf(err) {
 	case messages.PermissionDenied:
 		return messages.Errorf(messages.PermissionDenied,
-			"site %s at %s does not accept account %s: give its credentials with --creds (%v)", t.site, t.server, t.account, err)
+			"site %s at %s does not accept account %s: give its credentials with --creds (%s)", t.site, t.server, t.account, cause)
 	case messages.Invalid:
 		return err
 	}
 	return messages.Errorf(messages.Unavailable,
-		"site %s does not answer at %s: start it with candor up, or name another with --server (%v)", t.site, t.server, err)
+		"site %s does not answer at %s: start it with candor up, or name another with --server (%s)", t.site, t.server, cause)
 }
 
 // callKeyed is call for a request with a key: where the outcome is not known,

@@ -59,7 +59,7 @@ func TestOverNATS(t *testing.T) {
 func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
 	refusing := overNATS(t, natsServer(t, server.Options{Authorization: "secret"}))
 	refusing.run("jobs").expect(t, codeDenied, "", "does not accept account alice: give its credentials with --creds")
-	overNATS(t, "nats://127.0.0.1:1").run("jobs").expect(t, codeUnavailable, "", "site west does not answer at nats://127.0.0.1:1: start it with candor up")
+	overNATS(t, "nats://127.0.0.1:1").run("jobs").expect(t, codeUnavailable, "", "site west does not answer at nats://127.0.0.1:1: start it with candor up, or name another with --server (bus: cannot connect")
 	silent := overNATS(t, natsServer(t, server.Options{}))
 	silent.run("jobs", "--timeout", "100ms").expect(t, codeUnavailable, "", "(Unavailable)\n")
 	silent.run("jobs", "--ca", silent.path("none.pem")).expect(t, codeUsage, "", "--ca: open")

@@ -1,0 +1,84 @@
+// Package proportional shares classes of slots in proportion to what jobs bid
+// for them. Each job's budget is split over the classes as its owner would
+// split it knowing what the others bid; a class goes to the jobs in proportion
+// to their sub-budgets to the power alpha.
+//
+// # Model
+//
+// Job i has budget b_i and a utility Σ_j w_ij·s_ij (linear) or Σ_j w_ij·ln s_ij
+// (log) of its shares. With sub-budgets b_ij that add up to b_i, its share of
+// class j is s_ij = b_ij^α / Σ_l b_lj^α, α in [0, 1]: 0 shares evenly, 1 in
+// proportion to money. The outcome is the fixed point at which every row is
+// proportional to (∂u/∂s_ij)·s_ij·(1−s_ij), which makes it the job's best answer
+// to the others.
+//
+// Solver.Solve finds it; Solver.Rounds does the paper's rounds literally; Market
+// keeps it up to date as jobs come and go; NewPool chooses which jobs with a
+// minimum utility to serve; New makes the mechanism of a live market, in which a
+// job bids only on classes where it has work pending.
+//
+// Conventions where the formulas say nothing. 0^0 = 1, so that at α = 0 all
+// shares are 1/n. A class wanted by one job goes to it whole, for nothing; a job
+// all of whose classes are so keeps its part of the even split on each, which
+// changes nobody's share, and a job alone in the auction keeps its even split.
+// A class nobody wants is split evenly.
+//
+// # Shapes and units
+//
+// Matrices are n·m, job by job. Budgets and sub-budgets are in any one unit of
+// money (credits, on a live market), weights in any one unit for each job, both
+// between Smallest and Largest. Shares are in [0, 1] and add up to 1 in each
+// class. A live market rounds money once, when a job is settled, half to even to
+// the microcredit.
+//
+// # Guarantees
+//
+// The outcome does not depend on the order of the jobs, the unit of money or a
+// common factor of a job's weights. For every α in [0, 1] a fixed point is found
+// to 1e-12 of each budget, with one exception: at α = 1 (and the closer to it, the
+// less) with budgets more than about eight orders of magnitude apart, whether a
+// poor job bids on one class or another hangs on digits of the rich one's that a
+// double does not have; then Result.Converged is false.
+//
+// More budget gives no less utility, no owner can better the split, and to
+// report truthfully is nearly but not exactly best: with budgets 50 and 150,
+// weights (4, 9) and (8, 5) and α = 1/2, the first job gains 0.17 % by reporting
+// (7, 13). The gain shrinks as the market grows: the best lie gains 0.016 % on
+// average among 8 jobs and 0.0013 % among 32 with the paper's workload.
+//
+// A Market's shares are within Market.Error of the fixed point, relative; the
+// estimate is the square of the distance from the last full solution, times a
+// factor that held in every instance tried. The greedy pool serves each member
+// its minimum; the search's group does too and is at least as profitable.
+//
+// # Errors
+//
+// Numbers that are negative, not finite or out of range are refused as Invalid,
+// naming the job and the field, before anything changes.
+//
+// # Cost
+//
+// The paper's round is O(n·m), a pass of Newton's method O(n·m²), in time; a
+// solution takes 4 to 6 passes unless budgets are orders of magnitude apart and
+// α is near 1, and O(n·m) memory, which is kept. An arrival or departure costs
+// O(m³) and a row O(m). `go test -bench .` shows what that comes to.
+//
+// # Source
+//
+// J. Ding, Z. Zhang, R. T. B. Ma, Y. Yang, "Auction-based cloud service
+// differentiation with service level objectives", sections 3, 4 and 6: equation
+// 1 is Solver.divide, algorithms 1 and 2 are Solver.round, the pool is NewPool.
+// We differ as follows.
+//
+//   - The paper solves by rounds, and says that they always end. Below α = 1/2
+//     they do (theorem 1); above, two jobs whose budgets are far apart can chase
+//     each other for ever (α = 0.9, budgets 1e5 and 1). We solve for the m totals
+//     that jobs face instead, by Newton's method, by way of smaller exponents
+//     where that is too far, and failing that by rounds that damp a circle when
+//     they find themselves in one.
+//   - Theorem 2, incentive compatibility, holds only approximately; see above.
+//   - The paper leaves open how the greedy pool is ordered and what it tests: we
+//     take budgets descending, ties by index, and test the utilities at the
+//     fixed point. Greedy need not be most profitable: NewPool searches on.
+//     Spare capacity is split evenly among the waiting rather than drawn by lot.
+package proportional

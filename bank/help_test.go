@@ -1,0 +1,193 @@
+package bank
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+const (
+	c = messages.Credit
+	// patience bounds every wait of these tests for something that must happen.
+	patience = 20 * time.Second
+)
+
+// bed is a bank of one replica on a network in memory, with a clock that is
+// set by hand.
+// open starts a bank; its mailbox becomes the bed's.
+// call asks the bank as an account.
+// must is call for what must succeed.
+// admitted asks for what must be answered, whatever the answer.
+// refused is call for what must be refused.
+// eventually waits for a condition that other goroutines bring about.
+func TestOneJob(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 100*c)
+	if r := b.transfer(hold("h", "ada", 30*c), post("p", "h", 12*c)); r[0].Error != nil || r[1].Error != nil || r[1].Amount != 12*c {
+		t.Fatalf("%+v", r)
+	}
+	a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	want := messages.AccountReply{Account: "ada", Balance: 88 * c, Available: 88 * c, Granted: 100 * c, Spent: 12 * c}
+	if fmt.Sprint(a) != fmt.Sprint(want) {
+		t.Fatalf("%+v", a)
+	}
+	s := must[messages.StatementReply](b, "ada", messages.VerbStatement, messages.StatementRequest{})
+	if len(s.Entries) != 3 || s.Entries[2].Balance != 88*c || s.Account != "ada" {
+		t.Fatalf("%+v", s)
+	}
+	books := must[messages.BooksReply](b, "eve", messages.VerbBooks, messages.Empty{})
+	if !books.Balanced || books.Issued != 100*c || books.Transfers != 3 {
+		t.Fatalf("%+v", books)
+	}
+	status := must[messages.StatusReply](b, "eve", messages.VerbStatus, messages.Empty{})
+	if status.Actor != messages.Bank || status.Site != "here" || status.Replica != "a" || status.Applied != 2 || status.Term != 1 {
+		t.Fatalf("%+v", status)
+	}
+}
+
+type bed struct {
+	*testing.T
+	network *bus.Network
+	client  bus.Bus
+	bank    *Bank
+	box     *mailbox.Memory
+	metrics *prometheus.Registry
+
+	mu  sync.Mutex
+	now messages.Time
+}
+
+func start(t *testing.T) *bed {
+	b := &bed{T: t, network: bus.NewMemory(), metrics: prometheus.NewRegistry(), now: 1000}
+	b.client = b.network.Connect("test")
+	b.bank = b.open("a", b.metrics)
+	b.eventually("the bank serves", func() bool { return b.metric("candor_bank_serving_replicas", "") == 1 })
+	return b
+}
+
+func (b *bed) open(replica string, metrics prometheus.Registerer) *Bank {
+	b.Helper()
+	bank, err := Start(context.Background(), Config{
+		Site: "here", Replica: replica, Bus: b.network.Connect("bank"), Metrics: metrics,
+		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"},
+		ExpiryInterval: messages.Duration(5 * time.Millisecond), Clock: b.clock,
+		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			b.box = mailbox.NewMemory(m)
+			return b.box, nil
+		},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := bank.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return bank
+}
+
+func (b *bed) clock() messages.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+func (b *bed) setClock(now messages.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now = now
+}
+
+func call[Reply any](b *bed, caller messages.Name, verb string, request any) (Reply, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return bus.Call[Reply](ctx, b.client, messages.Subject("here", messages.Bank, verb, caller), request)
+}
+
+func must[Reply any](b *bed, caller messages.Name, verb string, request any) Reply {
+	b.Helper()
+	reply, err := call[Reply](b, caller, verb, request)
+	if err != nil {
+		b.Fatalf("%s by %s: %v", verb, caller, err)
+	}
+	return reply
+}
+
+func (b *bed) admitted(caller messages.Name, verb string, request any) {
+	b.Helper()
+	payload, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := b.client.Request(ctx, messages.Subject("here", messages.Bank, verb, caller), payload); err != nil {
+		b.Fatalf("%s by %s: %v", verb, caller, err)
+	}
+}
+
+func (b *bed) refused(kind messages.Kind, caller messages.Name, verb string, request any) {
+	b.Helper()
+	reply, err := call[messages.Empty](b, caller, verb, request)
+	if messages.KindOf(err) != kind || err == nil {
+		b.Fatalf("%s by %s: %v, %v; want a refusal of kind %v", verb, caller, reply, err, kind)
+	}
+	if e := messages.AsError("", err); e.Op != verb || e.Message == "" {
+		b.Fatalf("%s by %s: refusal %+v without operation or message", verb, caller, e)
+	}
+}
+
+func (b *bed) grant(key string, account messages.Name, amount messages.Credits) {
+	b.Helper()
+	must[messages.AccountReply](b, "ops", messages.VerbGrant, messages.GrantRequest{Key: key, Account: account, Amount: amount})
+}
+
+func (b *bed) transfer(ts ...messages.Transfer) []messages.TransferResult {
+	b.Helper()
+	return must[messages.TransferReply](b, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: ts}).Results
+}
+
+func hold(id string, account messages.Name, amount messages.Credits) messages.Transfer {
+	return messages.Transfer{ID: id, Kind: messages.Hold, Debit: account, Member: account, Amount: amount}
+}
+
+func post(id, hold string, amount messages.Credits) messages.Transfer {
+	return messages.Transfer{ID: id, Kind: messages.Post, Pending: hold, Credit: messages.SiteAccount, Amount: amount}
+}
+
+func (b *bed) eventually(what string, holds func() bool) {
+	b.Helper()
+	deadline := time.After(patience)
+	for !holds() {
+		select {
+		case <-deadline:
+			b.Fatalf("in vain waited for: %s", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func (b *bed) metric(name, label string) float64 {
+	b.Helper()
+	families, err := b.metrics.Gather()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name && (label == "" || m.GetLabel()[0].GetValue() == label) {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	b.Fatalf("no metric %s{%s}", name, label)
+	return 0
+}

@@ -1,0 +1,197 @@
+package state_test
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// running returns an agent of n slots, each with a task.
+func running(t *testing.T, n int) *agent {
+	a := newAgent(t, n, 1)
+	a.join()
+	a.vector(1, 1000, n)
+	r := a.request()
+	if slotsOf(r.Exchange) != n {
+		t.Fatalf("claimed for %d slots of %d", slotsOf(r.Exchange), n)
+	}
+	a.Answered(a.now, r.ID, grants(r, 0, n))
+	a.act()
+	if len(a.starts) != n {
+		t.Fatalf("started %d of %d tasks", len(a.starts), n)
+	}
+	return a
+}
+
+func TestFinishAndClaimShareOneExchange(t *testing.T) {
+	a := running(t, 3)
+	a.silent()
+	a.end(1, messages.Exited)
+	r := a.request()
+	if e := r.Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(1) || slotsOf(e) != 1 || e.Seq != 2 {
+		t.Fatalf("sent %+v", e)
+	}
+	// What happens meanwhile waits, and goes together.
+	a.end(0, messages.Exited)
+	a.end(2, messages.Exited)
+	a.silent()
+	a.Answered(a.now, r.ID, grants(r, 10, 1))
+	if e := a.request().Exchange; len(e.Finished) != 2 || slotsOf(e) != 2 || e.Seq != 3 {
+		t.Fatalf("sent %+v", e)
+	}
+}
+
+func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
+	for _, kind := range []messages.Kind{messages.Unavailable, messages.NotLeader, messages.Unknown, messages.Internal} {
+		a := running(t, 2)
+		a.end(0, messages.Exited)
+		first := a.request()
+		for range 3 {
+			a.Failed(a.now, first.ID, fails(kind))
+			a.end2(1)
+			a.silent() // not at once
+			again := a.sleep().Request
+			if again == nil || again.Exchange != first.Exchange {
+				t.Fatalf("%v: sent %+v, want exchange %d once more", kind, again, first.Exchange.Seq)
+			}
+			// The answer to what was given up counts no more.
+			a.Answered(a.now, first.ID, grants(first, 50, 1))
+			if len(a.act().Start) != 0 {
+				t.Fatal("listened to the answer to an earlier request")
+			}
+			first = again
+		}
+		a.Answered(a.now, first.ID, grants(first, 20, 1))
+		if e := a.request().Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(1) {
+			t.Fatalf("sent %+v, want the second finish", e)
+		}
+	}
+}
+
+// end2 ends a task once.
+func (a *agent) end2(i int) {
+	if _, ok := a.starts[attempt(i)]; ok {
+		a.end(i, messages.Exited)
+	}
+}
+
+func TestAnswerToAnotherNumberIsNoAnswer(t *testing.T) {
+	a := running(t, 1)
+	a.end(0, messages.Exited)
+	r := a.request()
+	wrong := grants(r, 1, 1)
+	wrong.Seq--
+	a.Answered(a.now, r.ID, wrong)
+	if again := a.sleep().Request; again == nil || again.Exchange != r.Exchange {
+		t.Fatalf("sent %+v, want the exchange once more", again)
+	}
+}
+
+func TestTwiceGrantedRunsOnce(t *testing.T) {
+	a := running(t, 2)
+	a.end(0, messages.Exited)
+	r := a.request()
+	reply := grants(r, 1, 1) // task 1 runs already
+	reply.Grants = append(reply.Grants, reply.Grants[0])
+	a.Answered(a.now, r.ID, reply)
+	if s := a.act().Start; len(s) != 0 {
+		t.Fatalf("started %v", s)
+	}
+}
+
+func TestGrantThatCannotStartIsReported(t *testing.T) {
+	for name, programs := range map[string][]messages.Program{
+		"no program":    nil,
+		"unknown class": {{Job: 7, Class: "gpu"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(t, 1, 1)
+			a.join()
+			a.vector(1, 5, 1)
+			r := a.request()
+			reply := grants(r, 0, 1)
+			reply.Programs = programs
+			a.Answered(a.now, r.ID, reply)
+			e := a.request().Exchange
+			if len(e.Finished) != 1 || e.Finished[0].Outcome != messages.Unstartable || e.Finished[0].Detail == "" {
+				t.Fatalf("sent %+v, want the attempt as Unstartable", e)
+			}
+		})
+	}
+}
+
+func TestShortAnswerMeansWaiting(t *testing.T) {
+	a := newAgent(t, 4, 1)
+	a.join()
+	a.vector(1, 1000, 4)
+	r := a.request()
+	a.Answered(a.now, r.ID, grants(r, 0, 2))
+	a.silent()
+	a.end(0, messages.Exited)
+	if e := a.request().Exchange; slotsOf(e) != 0 {
+		t.Fatalf("claimed %v though there was no work left", e.Claims)
+	}
+}
+
+// A vector that came while the claims were under way may tell of work that
+// they came too early for.
+func TestShortAnswerAfterNewVector(t *testing.T) {
+	a := newAgent(t, 4, 1)
+	a.join()
+	a.vector(1, 1000, 4)
+	r := a.request()
+	a.vector(2, 1000, 4)
+	a.Answered(a.now, r.ID, grants(r, 0, 1))
+	if e := a.request().Exchange; slotsOf(e) != 3 {
+		t.Fatalf("claimed for %d slots, want 3", slotsOf(e))
+	}
+}
+
+func TestHeartbeat(t *testing.T) {
+	a := newAgent(t, 1, 1)
+	a.join()
+	for range 5 {
+		from := a.now
+		do := a.sleep()
+		for do.Request == nil { // the vector is asked for first
+			do = a.sleep()
+		}
+		if waited := a.now.Sub(from); waited < lease/5 || waited > lease/4 {
+			t.Fatalf("the heartbeat came after %v of a lease of %v", waited, lease)
+		}
+		if e := do.Request.Exchange; len(e.Claims)+len(e.Finished) > 0 {
+			t.Fatalf("the heartbeat says %+v", e)
+		}
+		a.Answered(a.now, do.Request.ID, grants(do.Request, 0, 0))
+	}
+}
+
+func TestStopsAreObeyedOnce(t *testing.T) {
+	a := running(t, 2)
+	a.Directive(&messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(0), attempt(99)}})
+	a.Directive(&messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(0)}})
+	a.act()
+	a.end(1, messages.Exited)
+	r := a.request()
+	reply := grants(r, 0, 0)
+	reply.Stop = []messages.Attempt{attempt(0), attempt(1)}
+	a.Answered(a.now, r.ID, reply)
+	a.act()
+	if len(a.stops) != 1 || a.stops[0].Attempt != attempt(0) || a.stops[0].Kill {
+		t.Fatalf("stopped %+v, want task 0 once, with grace", a.stops)
+	}
+}
+
+func TestDirectiveOfEarlierLeaderIsIgnored(t *testing.T) {
+	a := running(t, 1)
+	a.take(whole(5, 1, 0, 0))
+	a.Directive(&messages.Directive{Term: 4, Stop: []messages.Attempt{attempt(0)}})
+	a.act()
+	if len(a.stops) != 0 {
+		t.Fatalf("stopped %v on the word of a leader that was replaced", a.stops)
+	}
+	a.Directive(&messages.Directive{Term: 5, Stop: []messages.Attempt{attempt(0)}})
+	if a.act(); len(a.stops) != 1 {
+		t.Fatal("did not stop on the leader's word")
+	}
+}

@@ -1,0 +1,147 @@
+package state_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/state"
+)
+
+// expire passes time, with every request failing, until tasks are stopped.
+func (a *agent) expire() {
+	a.t.Helper()
+	for len(a.stops) == 0 {
+		if r := a.sleep().Request; r != nil {
+			a.Failed(a.now, r.ID, fails(messages.Unavailable))
+		}
+	}
+}
+
+func TestLeaseCountsFromTheFirstSending(t *testing.T) {
+	a := running(t, 1)
+	var r *state.Request
+	for r == nil {
+		r = a.sleep().Request
+	}
+	sent := a.now
+	a.Failed(a.now, r.ID, fails(messages.Unavailable))
+	r = a.sleep().Request
+	a.now = a.now.Add(second)
+	a.Answered(a.now, r.ID, grants(r, 0, 0)) // which may be the answer to the first sending
+	a.expire()
+	if at := sent.Add(lease); a.now != at {
+		t.Fatalf("tasks were stopped at %v, the lease ended at %v", a.now, at)
+	}
+	if !a.stops[0].Kill {
+		t.Fatal("a task was given grace beyond the lease")
+	}
+}
+
+func TestExpiredLeaseBringsNewSession(t *testing.T) {
+	a := running(t, 2)
+	session := a.Session()
+	a.end(0, messages.Exited) // cannot be reported any more
+	a.expire()
+	if r := a.act().Request; r != nil {
+		t.Fatalf("sent %+v while a task runs", r)
+	}
+	a.end(1, messages.Stopped)
+	r := a.request()
+	if r.Register == nil || r.Register.Session == session || r.Register.Session == 0 {
+		t.Fatalf("sent %+v, want a registration under a new session", r)
+	}
+	if want := []messages.Attempt{attempt(0), attempt(1)}; !slices.Equal(r.Register.Running, want) {
+		t.Fatalf("has %v in hand, want %v", r.Register.Running, want)
+	}
+	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Term: 1, Stop: []messages.Attempt{attempt(1)}})
+	e := a.request().Exchange
+	if len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(0) || e.Finished[0].Outcome != messages.Exited || e.Seq != 1 {
+		t.Fatalf("sent %+v, want the finish of task 0 alone, as exchange 1", e)
+	}
+}
+
+func TestFencedStopsEverything(t *testing.T) {
+	a := running(t, 2)
+	session := a.Session()
+	a.end(0, messages.Exited)
+	r := a.request()
+	a.Failed(a.now, r.ID, fails(messages.Fenced))
+	a.act()
+	if len(a.stops) != 1 || a.stops[0].Attempt != attempt(1) || !a.stops[0].Kill {
+		t.Fatalf("stopped %+v, want task 1 killed", a.stops)
+	}
+	a.end(1, messages.Stopped)
+	a.silent() // for a while, should it be another agent of this name
+	r = a.sleep().Request
+	if r == nil || r.Register == nil || r.Register.Session == session || len(r.Register.Running) != 2 {
+		t.Fatalf("sent %+v, want a registration under a new session", r)
+	}
+}
+
+func TestNothingIsClaimedWithoutLease(t *testing.T) {
+	a := running(t, 1)
+	a.expire()
+	a.vector(2, 1000, 1)
+	a.end(0, messages.Stopped)
+	if r := a.request(); r.Register == nil {
+		t.Fatalf("sent %+v", r.Exchange)
+	}
+}
+
+func TestRegistrationIsRepeatedUnderItsSession(t *testing.T) {
+	a := newAgent(t, 1, 1)
+	r := a.request()
+	session := r.Register.Session
+	for range 20 {
+		from := a.now
+		a.Failed(a.now, r.ID, fails(messages.NotLeader))
+		if r = a.sleep().Request; r.Register.Session != session {
+			t.Fatal("the session changed")
+		}
+		if waited := a.now.Sub(from); waited <= 0 || waited > 2*second {
+			t.Fatalf("waited %v", waited)
+		}
+	}
+	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: 0})
+	if a.Joined() {
+		t.Fatal("took a lease of nothing")
+	}
+}
+
+func TestCloseEndsAndReports(t *testing.T) {
+	a := running(t, 2)
+	a.end(0, messages.Exited)
+	r := a.request() // with a claim
+	a.Close(false)
+	if a.act().Closed {
+		t.Fatal("closed while a task runs")
+	}
+	if len(a.stops) != 1 || a.stops[0].Attempt != attempt(1) || a.stops[0].Kill {
+		t.Fatalf("stopped %+v", a.stops)
+	}
+	a.Answered(a.now, r.ID, grants(r, 5, 1))
+	r = a.request()
+	if e := r.Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(5) || e.Finished[0].Outcome != messages.Stopped {
+		t.Fatalf("sent %+v, want the task granted too late as Stopped", e)
+	}
+	a.end(1, messages.Stopped)
+	a.Answered(a.now, r.ID, grants(r, 0, 0))
+	r = a.request()
+	if e := r.Exchange; len(e.Finished) != 1 || len(e.Claims) != 0 {
+		t.Fatalf("sent %+v, want the last finish and no claim", e)
+	}
+	a.Answered(a.now, r.ID, grants(r, 0, 0))
+	if !a.act().Closed {
+		t.Fatal("not closed when everything was reported")
+	}
+}
+
+func TestCloseWithoutLeaseEndsAtOnce(t *testing.T) {
+	a := newAgent(t, 1, 1)
+	a.request()
+	a.Close(false)
+	if !a.act().Closed {
+		t.Fatal("waits for a session that it does not need")
+	}
+}

@@ -1,0 +1,159 @@
+package state_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// claimed is the job that an idle one-slot agent claims next, 0 if none.
+func (a *agent) claimed() messages.JobID {
+	a.t.Helper()
+	r := a.act().Request
+	if r == nil || len(r.Exchange.Claims) == 0 {
+		return 0
+	}
+	job := r.Exchange.Claims[0].Job
+	a.Answered(a.now, r.ID, grants(r, 0, 0))
+	return job
+}
+
+func only(job messages.JobID) messages.JobWeight { return messages.JobWeight{Job: job, Weight: 1} }
+
+// idle returns an agent that has its first vector, of job 1, and no work.
+func idle(t *testing.T) *agent {
+	a := newAgent(t, 1, 1)
+	a.join()
+	for len(a.sleep().Fetch) == 0 {
+	}
+	if err := a.Fetched(a.now, whole(2, 10, 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestVectorsAreFenced(t *testing.T) {
+	a := idle(t)
+	for _, v := range []*messages.Vector{whole(1, 99, 9, 1, only(1)), whole(2, 10, 9, 1, only(1)), whole(2, 9, 9, 1, only(1))} {
+		a.take(v)
+		if got := a.claimed(); got != 0 {
+			t.Fatalf("claimed %v from vector (%d, %d), (2, 10) is held", got, v.Term, v.Seq)
+		}
+	}
+	for _, v := range []*messages.Vector{whole(2, 11, 9, 1, only(2)), whole(3, 1, 9, 1, only(3))} {
+		a.take(v)
+		if got, want := a.claimed(), v.Classes[0].Jobs[0].Job; got != want {
+			t.Fatalf("claimed %v from vector (%d, %d), want %v", got, v.Term, v.Seq, want)
+		}
+	}
+}
+
+func TestChangesApplyToTheirBase(t *testing.T) {
+	a := idle(t)
+	a.take(change(2, 11, 9, 1, only(4)))
+	if got := a.claimed(); got != 4 {
+		t.Fatalf("claimed %v, want 4", got)
+	}
+	a.take(change(2, 12, 9, 1, messages.JobWeight{Job: 4}, only(5)))
+	if got := a.claimed(); got != 5 {
+		t.Fatalf("claimed %v, want 5: 4 was removed", got)
+	}
+}
+
+func TestMissedChangeAsksForTheWhole(t *testing.T) {
+	a := idle(t)
+	// 11 is lost; 13 overtakes 12.
+	a.take(change(2, 13, 9, 1, messages.JobWeight{Job: 5}, only(6)))
+	a.take(change(2, 12, 9, 1, only(5)))
+	if got := a.claimed(); got != 0 {
+		t.Fatalf("claimed %v from changes to an unknown vector", got)
+	}
+	fetches := 0
+	for fetches == 0 {
+		fetches += len(a.sleep().Fetch)
+	}
+	a.take(change(2, 14, 9, 1))
+	a.now = a.now.Add(second)
+	if again := a.act().Fetch; fetches != 1 || len(again) != 0 {
+		t.Fatalf("asked %d times, and again for %v", fetches, again)
+	}
+	if err := a.Fetched(a.now, whole(2, 11, 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.claimed(); got != 6 {
+		t.Fatalf("claimed %v, want 6, of what follows the whole vector", got)
+	}
+}
+
+func TestOldWholeVectorIsAskedForAgain(t *testing.T) {
+	a := idle(t)
+	a.take(change(2, 20, 9, 1, only(6)))
+	for len(a.sleep().Fetch) == 0 {
+	}
+	a.Fetched(a.now, whole(2, 15, 0, 1)) // does not reach 19
+	for len(a.sleep().Fetch) == 0 {
+	}
+	a.FetchFailed(a.now, "main")
+	for len(a.sleep().Fetch) == 0 {
+	}
+	a.Fetched(a.now, whole(2, 19, 0, 1))
+	if got := a.claimed(); got != 6 {
+		t.Fatalf("claimed %v, want 6", got)
+	}
+}
+
+func TestSenselessVectorIsRefusedAndReplaced(t *testing.T) {
+	a := idle(t)
+	bad := messages.JobWeight{Job: 1, Weight: float32(math.NaN())}
+	if err := a.Vector(a.now, whole(2, 11, 9, 1, bad)); messages.KindOf(err) != messages.Invalid {
+		t.Fatalf("got %v, want Invalid", err)
+	}
+	for len(a.sleep().Fetch) == 0 {
+	}
+	a.Fetched(a.now, whole(2, 11, 9, 1, only(3)))
+	if got := a.claimed(); got != 3 {
+		t.Fatalf("claimed %v, want 3", got)
+	}
+}
+
+func TestIdleWithoutWorkIsSilent(t *testing.T) {
+	a := idle(t)
+	a.take(whole(2, 11, 0, 1, only(1)))
+	a.silent()
+	a.take(whole(2, 12, 5, 1)) // pending, but nobody has a weight
+	a.silent()
+}
+
+func TestMarketsAreFollowed(t *testing.T) {
+	a := newAgent(t, 1, 1)
+	r := a.request()
+	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.Market{
+		{Name: "main", Classes: []messages.Name{"cpu"}}, {Name: "other", Classes: []messages.Name{"gpu"}},
+		{Name: "spot", Classes: []messages.Name{"gpu", "cpu"}}}})
+	if got := a.act().Markets; !slices.Equal(got, []messages.Name{"main", "spot"}) {
+		t.Fatalf("follows %v, want the two with cpu slots", got)
+	}
+}
+
+// TestMarketsShareAClass draws markets in proportion to their pending work.
+func TestMarketsShareAClass(t *testing.T) {
+	const slots = 10_000
+	a := newAgent(t, slots, 1)
+	r := a.request()
+	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.Market{
+		{Name: "main", Classes: []messages.Name{"cpu"}}, {Name: "spot", Classes: []messages.Name{"cpu"}}}})
+	spot := whole(1, 1, 30_000, 0, only(2))
+	spot.Market = "spot"
+	a.take(whole(1, 1, 10_000, 0, only(1)))
+	a.take(spot)
+	got := map[messages.Name]int{}
+	for _, c := range a.request().Exchange.Claims {
+		got[c.Market] += c.Slots
+	}
+	// Binomial with p = 1/4: the standard deviation is 43.
+	if n := got["main"]; got["main"]+got["spot"] != slots || math.Abs(float64(n)-slots/4) > 200 {
+		t.Fatalf("claimed %v of %d slots", got, slots)
+	}
+}

@@ -1,0 +1,85 @@
+package state_test
+
+import (
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestWakeInProportion counts the claims that a thousand idle agents make for
+// a vector, over many seeds: enough for the work, and no herd.
+func TestWakeInProportion(t *testing.T) {
+	const agents = 1000
+	for _, c := range []struct{ pending, least, most int }{
+		{pending: 1, least: 0, most: 20}, // expected: 6
+		{pending: 0, least: 0, most: 0},
+		{pending: 100, least: 100, most: 200}, // expected: 123
+		{pending: 1000, least: 1000, most: 1500},
+	} {
+		none := 0
+		for seed := range uint64(20) {
+			claims := 0
+			for i := range uint64(agents) {
+				a := newAgent(t, 1, seed*agents+i)
+				a.join()
+				a.vector(1, c.pending, agents)
+				if r := a.act().Request; r != nil {
+					claims += slotsOf(r.Exchange)
+				}
+			}
+			if claims < c.least || claims > c.most {
+				t.Errorf("%d claims for %d tasks, want %d to %d", claims, c.pending, c.least, c.most)
+			}
+			if claims == 0 {
+				none++
+			}
+		}
+		if c.pending == 1 && none > 2 { // e⁻⁶ of the time: 0.05 of 20
+			t.Errorf("nobody claimed a lone task in %d of 20 cases", none)
+		}
+	}
+}
+
+// TestOneAgentOfManySlots claims no more than there is to be had.
+func TestOneAgentOfManySlots(t *testing.T) {
+	a := newAgent(t, 64, 3)
+	a.join()
+	a.vector(1, 5, 1) // the leader believes that one slot is idle
+	if e := a.request().Exchange; slotsOf(e) > 5 || slotsOf(e) == 0 {
+		t.Fatalf("claimed for %d slots, 5 tasks are pending", slotsOf(e))
+	}
+}
+
+// TestDispatchFollowsWeights claims 100,000 tasks and compares how often each
+// job was asked for with its weight.
+func TestDispatchFollowsWeights(t *testing.T) {
+	const rounds, slots = 1000, 100
+	a := newAgent(t, slots, 11)
+	a.join()
+	var jobs []messages.JobWeight
+	total := float32(0)
+	for i := range 50 {
+		jobs = append(jobs, messages.JobWeight{Job: messages.JobID(i + 1), Weight: float32(i%7) + 0.5})
+		total += jobs[i].Weight
+	}
+	counts := make([]float64, len(jobs))
+	for round := range rounds {
+		a.take(whole(1, uint64(round+1), 1_000_000, slots, jobs...))
+		r := a.request()
+		for _, c := range r.Exchange.Claims {
+			counts[c.Job-1] += float64(c.Slots)
+		}
+		a.Answered(a.now, r.ID, grants(r, 0, 0))
+	}
+	expected := make([]float64, len(jobs))
+	for i, j := range jobs {
+		expected[i] = rounds * slots * float64(j.Weight/total)
+	}
+	statistic := stat.ChiSquare(counts, expected)
+	if limit := (distuv.ChiSquared{K: float64(len(jobs) - 1)}).Quantile(0.999); statistic > limit {
+		t.Errorf("chi-squared is %.1f, above %.1f", statistic, limit)
+	}
+}
