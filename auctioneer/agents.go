@@ -145,22 +145,8 @@ func programs(b *book.Book, grants []messages.Grant) (out []messages.Program) {
 		s := &j.Spec.Stages[r.Stage]
 		out = append(out, messages.Program{
 			Job: j.ID, Stage: r.Stage, StageName: s.Name, JobName: j.Spec.Name, Account: j.Account, Class: s.Class,
-			Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: overlay(j.Spec.Env, s.Env), Dir: j.Spec.Dir, TimeLimit: s.TimeLimit,
+			Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: j.Spec.Env.Overlaid(s.Env), Dir: j.Spec.Dir, TimeLimit: s.TimeLimit,
 		})
-	}
-	return out
-}
-
-// overlay merges two sets of variables; the second wins.
-func overlay(base, over messages.Env) messages.Env {
-	if len(over) == 0 {
-		return base
-	}
-	out := slices.Clone(over)
-	for _, v := range base {
-		if !slices.ContainsFunc(over, func(o messages.Variable) bool { return o.Name == v.Name }) {
-			out = append(out, v)
-		}
 	}
 	return out
 }

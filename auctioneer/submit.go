@@ -14,8 +14,6 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-const maxKey = 128 // bytes of a submission key
-
 // submission is a request on its way into the book.
 type submission struct {
 	account messages.Name
@@ -71,8 +69,8 @@ func (l *leader) prepare(account messages.Name, r *messages.SubmitRequest) (*sub
 	if !messages.ValidName(account) {
 		return nil, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
 	}
-	if r.Key == "" && !r.DryRun || len(r.Key) > maxKey {
-		return nil, messages.Errorf(messages.Invalid, "key: choose one of 1 to %d bytes for this job, and send the same again in a retry", maxKey)
+	if err := r.Validate(); err != nil {
+		return nil, err
 	}
 	encoded, err := messages.Marshal(&r.Spec, messages.Msgpack)
 	if err != nil {
@@ -83,9 +81,6 @@ func (l *leader) prepare(account messages.Name, r *messages.SubmitRequest) (*sub
 	s.hold = fmt.Sprintf("job/%s/%s/%s", l.Site, account, r.Key)
 	if s.payer == "" {
 		s.payer = account
-	}
-	if err := r.Spec.Validate(); err != nil {
-		return nil, err
 	}
 	return s, l.complete(s.spec)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,6 +15,31 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
+
+func TestOneJob(t *testing.T) {
+	b := start(t)
+	b.grant("1", "ada", 100*c)
+	if r := b.transfer(hold("h", "ada", 30*c), post("p", "h", 12*c)); r[0].Error != nil || r[1].Error != nil || r[1].Amount != 12*c {
+		t.Fatalf("%+v", r)
+	}
+	a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	want := messages.AccountReply{Account: "ada", Balance: 88 * c, Available: 88 * c, Granted: 100 * c, Spent: 12 * c}
+	if fmt.Sprint(a) != fmt.Sprint(want) {
+		t.Fatalf("%+v", a)
+	}
+	s := must[messages.StatementReply](b, "ada", messages.VerbStatement, messages.StatementRequest{})
+	if len(s.Entries) != 3 || s.Entries[2].Balance != 88*c || s.Account != "ada" {
+		t.Fatalf("%+v", s)
+	}
+	books := must[messages.BooksReply](b, "eve", messages.VerbBooks, messages.Empty{})
+	if !books.Balanced || books.Issued != 100*c || books.Transfers != 3 {
+		t.Fatalf("%+v", books)
+	}
+	status := must[messages.StatusReply](b, "eve", messages.VerbStatus, messages.Empty{})
+	if status.Actor != messages.Bank || status.Site != "here" || status.Replica != "a" || status.Applied != 2 || status.Term != 1 {
+		t.Fatalf("%+v", status)
+	}
+}
 
 // TestPermissions has a row for each verb and each sort of caller.
 func TestPermissions(t *testing.T) {
@@ -331,8 +355,6 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// metric returns the value of a counter or gauge, or the count of a
-// histogram, whose only label, if any, has a value.
 // TestConfig has a row for each thing that Validate refuses; a bank that
 // could not start leaves no metrics behind.
 func TestConfig(t *testing.T) {

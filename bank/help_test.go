@@ -21,37 +21,6 @@ const (
 
 // bed is a bank of one replica on a network in memory, with a clock that is
 // set by hand.
-// open starts a bank; its mailbox becomes the bed's.
-// call asks the bank as an account.
-// must is call for what must succeed.
-// admitted asks for what must be answered, whatever the answer.
-// refused is call for what must be refused.
-// eventually waits for a condition that other goroutines bring about.
-func TestOneJob(t *testing.T) {
-	b := start(t)
-	b.grant("1", "ada", 100*c)
-	if r := b.transfer(hold("h", "ada", 30*c), post("p", "h", 12*c)); r[0].Error != nil || r[1].Error != nil || r[1].Amount != 12*c {
-		t.Fatalf("%+v", r)
-	}
-	a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
-	want := messages.AccountReply{Account: "ada", Balance: 88 * c, Available: 88 * c, Granted: 100 * c, Spent: 12 * c}
-	if fmt.Sprint(a) != fmt.Sprint(want) {
-		t.Fatalf("%+v", a)
-	}
-	s := must[messages.StatementReply](b, "ada", messages.VerbStatement, messages.StatementRequest{})
-	if len(s.Entries) != 3 || s.Entries[2].Balance != 88*c || s.Account != "ada" {
-		t.Fatalf("%+v", s)
-	}
-	books := must[messages.BooksReply](b, "eve", messages.VerbBooks, messages.Empty{})
-	if !books.Balanced || books.Issued != 100*c || books.Transfers != 3 {
-		t.Fatalf("%+v", books)
-	}
-	status := must[messages.StatusReply](b, "eve", messages.VerbStatus, messages.Empty{})
-	if status.Actor != messages.Bank || status.Site != "here" || status.Replica != "a" || status.Applied != 2 || status.Term != 1 {
-		t.Fatalf("%+v", status)
-	}
-}
-
 type bed struct {
 	*testing.T
 	network *bus.Network
@@ -72,6 +41,7 @@ func start(t *testing.T) *bed {
 	return b
 }
 
+// open starts a bank; its mailbox becomes the bed's.
 func (b *bed) open(replica string, metrics prometheus.Registerer) *Bank {
 	b.Helper()
 	bank, err := Start(context.Background(), Config{
@@ -106,12 +76,14 @@ func (b *bed) setClock(now messages.Time) {
 	b.now = now
 }
 
+// call asks the bank as an account.
 func call[Reply any](b *bed, caller messages.Name, verb string, request any) (Reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return bus.Call[Reply](ctx, b.client, messages.Subject("here", messages.Bank, verb, caller), request)
 }
 
+// must is call for what must succeed.
 func must[Reply any](b *bed, caller messages.Name, verb string, request any) Reply {
 	b.Helper()
 	reply, err := call[Reply](b, caller, verb, request)
@@ -121,6 +93,7 @@ func must[Reply any](b *bed, caller messages.Name, verb string, request any) Rep
 	return reply
 }
 
+// admitted asks for what must be answered, whatever the answer.
 func (b *bed) admitted(caller messages.Name, verb string, request any) {
 	b.Helper()
 	payload, err := messages.Marshal(request, messages.Msgpack)
@@ -134,6 +107,7 @@ func (b *bed) admitted(caller messages.Name, verb string, request any) {
 	}
 }
 
+// refused is call for what must be refused.
 func (b *bed) refused(kind messages.Kind, caller messages.Name, verb string, request any) {
 	b.Helper()
 	reply, err := call[messages.Empty](b, caller, verb, request)
@@ -163,6 +137,7 @@ func post(id, hold string, amount messages.Credits) messages.Transfer {
 	return messages.Transfer{ID: id, Kind: messages.Post, Pending: hold, Credit: messages.SiteAccount, Amount: amount}
 }
 
+// eventually waits for a condition that other goroutines bring about.
 func (b *bed) eventually(what string, holds func() bool) {
 	b.Helper()
 	deadline := time.After(patience)
@@ -175,6 +150,8 @@ func (b *bed) eventually(what string, holds func() bool) {
 	}
 }
 
+// metric returns the value of a counter or gauge, or the count of a
+// histogram, whose only label, if any, has a value.
 func (b *bed) metric(name, label string) float64 {
 	b.Helper()
 	families, err := b.metrics.Gather()

@@ -8,6 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// TestSameIdentifier: the first result stands, whatever it was and whatever
+// happened since; other content is a conflict and changes nothing.
 func TestSameIdentifier(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -39,6 +41,8 @@ func TestSameIdentifier(t *testing.T) {
 	}
 }
 
+// TestHoldAskedAgainLater: the expiry that is counted from then does not make
+// it another hold, and does not move the first.
 func TestHoldAskedAgainLater(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -53,6 +57,7 @@ func TestHoldAskedAgainLater(t *testing.T) {
 	b.has("ada", 10, 6)
 }
 
+// TestMalformedIsNotRemembered: the identifier stays free.
 func TestMalformedIsNotRemembered(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -98,6 +103,7 @@ func TestChain(t *testing.T) {
 	b.balanced()
 }
 
+// TestChainUndoesEveryKind rolls back one transfer of each kind.
 func TestChainUndoesEveryKind(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 100)
@@ -144,6 +150,8 @@ func TestChainThatIsMalformed(t *testing.T) {
 	}
 }
 
+// TestChainInPart: transfers that were answered keep their result, and the
+// others cannot join them.
 func TestChainInPart(t *testing.T) {
 	b := newBed(t)
 	b.grant("ada", 10)
@@ -176,6 +184,7 @@ func TestGrantIsIdempotent(t *testing.T) {
 	b.has("ada", 10, 0)
 }
 
+// TestCollision: identifiers of the same hash are kept apart.
 func TestCollision(t *testing.T) {
 	b := newBed(t)
 	b.known.hash = func(string) uint64 { return 7 }

@@ -178,14 +178,6 @@ func TestExpiryOrder(t *testing.T) {
 	b.balanced()
 }
 
-// TestSameIdentifier: the first result stands, whatever it was and whatever
-// happened since; other content is a conflict and changes nothing.
-// TestHoldAskedAgainLater: the expiry that is counted from then does not make
-// it another hold, and does not move the first.
-// TestMalformedIsNotRemembered: the identifier stays free.
-// TestChainUndoesEveryKind rolls back one transfer of each kind.
-// TestChainInPart: transfers that were answered keep their result, and the
-// others cannot join them.
 func TestProjects(t *testing.T) {
 	b := newBed(t)
 	b.grant("lab", 10)
@@ -330,5 +322,3 @@ func TestAttacks(t *testing.T) {
 	b.do(wrong)
 	b.balanced()
 }
-
-// TestCollision: identifiers of the same hash are kept apart.

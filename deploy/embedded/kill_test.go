@@ -242,6 +242,7 @@ func (u user) insist(ctx context.Context, key string) (messages.JobID, error) {
 // was killed comes back from what it kept.
 func TestKilledLeaderLosesNothing(t *testing.T) {
 	c := newCluster(t)
+	c.Logf("LAP built %v", time.Now())
 	for _, h := range c.Hosts {
 		c.start(h.Name)
 	}
@@ -255,7 +256,9 @@ func TestKilledLeaderLosesNothing(t *testing.T) {
 			all[key] = id
 		}
 	}
+	c.Logf("LAP all up %v", time.Now())
 	c.checkWork(alice, all)
+	c.Logf("LAP work checked %v %d", time.Now(), len(all))
 	c.checkMoney(alice, operator, len(all))
 }
 
@@ -264,17 +267,23 @@ func TestKilledLeaderLosesNothing(t *testing.T) {
 // is started again.
 func (c *cluster) killUnderLoad(alice, operator user, actor string) map[string]messages.JobID {
 	c.Helper()
+	T0 := time.Now()
+	lap := func(w string) { c.Logf("LAP %s %s %v", actor, w, time.Since(T0)) }
 	stop, result := make(chan struct{}), make(chan map[string]messages.JobID, 1)
 	go func() { result <- alice.submitUntil(stop, actor) }()
 	alice.final(alice.submit(actor+" before", work()))
+	lap("before done")
 	host := operator.leader(actor)
 	c.kill(host)
 	alice.final(alice.submit(actor+" after", work()))
+	lap("after done")
 	if led := operator.leader(actor); led == host || led == "" {
 		c.Errorf("after the death of %s, the %s is led by %q", host, actor, led)
 	}
 	close(stop)
 	acknowledged := <-result
+	lap("stopped")
+	defer lap("up again")
 	if len(acknowledged) < 10 {
 		c.Errorf("only %d submissions went on while the %s changed its leader", len(acknowledged), actor)
 	}

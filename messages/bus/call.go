@@ -18,7 +18,7 @@ const (
 )
 
 // Call sends a request, in msgpack, and decodes the reply. While nobody can
-// answer (NotLeader, Unavailable) it sends the same request again until ctx
+// answer (NotLeader, Unavailable), or the outcome is Unknown, it sends the same request again until ctx
 // ends, or RequestTimeout where ctx has no deadline: so a request must be one
 // that may be carried out twice. The error is then the last attempt's.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (Reply, error) {
@@ -57,7 +57,7 @@ func retry(ctx context.Context, end time.Time, send func() ([]byte, error)) ([]b
 		if err == nil {
 			return data, nil
 		}
-		if kind := messages.KindOf(err); kind != messages.NotLeader && kind != messages.Unavailable {
+		if !messages.KindOf(err).Retriable() {
 			return nil, err
 		}
 		wait := rand.N(bound) + time.Millisecond

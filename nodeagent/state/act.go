@@ -22,7 +22,7 @@ const (
 
 // Act returns what is to be done at an instant.
 func (s *State) Act(now messages.Time) Actions {
-	if false {
+	if s.phase == joined && now >= s.expiry() {
 		s.lose()
 	}
 	if s.phase == leaving && s.Running() == 0 && !s.closing {

@@ -170,19 +170,9 @@ func (c *Mechanism) leave(s *seat) {
 // decide solves the market for the seats as they are, and reports whether it
 // worked out every row.
 func (c *Mechanism) decide() bool {
-	if c.minimum > 0 {
-		c.divide()
-		for _, s := range c.seats {
-			c.place(s)
-		}
-	} else {
-		for _, s := range c.changed {
-			s.rejected = false
-			c.place(s)
-		}
-	}
+	pooled := c.admitSeats()
 	full := c.market.Refresh()
-	whole := full || c.minimum > 0 || c.config.alpha() == 0 || c.sharesAlone() || c.moved() > c.config.Tolerance
+	whole := full || pooled || c.config.alpha() == 0 || c.sharesAlone() || c.moved() > c.config.Tolerance
 	if whole {
 		c.workOutAll()
 	} else {
@@ -192,6 +182,28 @@ func (c *Mechanism) decide() bool {
 	}
 	c.changed = c.changed[:0]
 	return whole
+}
+
+// admitSeats brings the market in line with the seats: all that bid, or where
+// some have a minimum utility, those that can be served together. It reports
+// whether seats other than those that changed may have come in or gone out.
+func (c *Mechanism) admitSeats() bool {
+	pooled := c.minimum > 0 || c.pooled
+	c.pooled = c.minimum > 0
+	seats := c.changed
+	if pooled {
+		seats = c.seats
+	}
+	for _, s := range seats {
+		s.rejected = false
+	}
+	if c.pooled {
+		c.divide()
+	}
+	for _, s := range seats {
+		c.place(s)
+	}
+	return pooled
 }
 
 // place brings the market in line with what a seat bids.
@@ -282,6 +294,9 @@ func (c *Mechanism) workOut(s *seat) {
 		c.market.Row(s.at, s.spends, s.shares)
 	}
 	for j, pending := range s.pending {
+		if c.bidders(j) < 2 { // whoever is alone there pays nothing
+			s.spends[j] = 0
+		}
 		c.prices[j] += s.spends[j]
 		switch {
 		case !pending:

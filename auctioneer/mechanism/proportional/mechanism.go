@@ -57,6 +57,7 @@ type Mechanism struct {
 	faced   []float64 // by class: the totals at which all rows were last worked out
 	pool    pooling
 	weights [][]float64
+	pooled  bool // the last decision kept jobs out for the sake of a minimum utility
 	lone    bool // some class has too few bidders for the market to share it out
 }
 

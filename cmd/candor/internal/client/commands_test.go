@@ -316,8 +316,8 @@ func TestFurtherCommands(t *testing.T) {
 
 func TestSchema(t *testing.T) {
 	s := newSite(t)
-	s.run("schema").expect(t, codeOK, "SubmitRequest     candor.<site>.auctioneer.submit.<account>", "")
+	s.run("schema").expect(t, codeOK, "candor.SITE.auctioneer.submit.ACCOUNT", "")
 	s.run("schema", "--json").expect(t, codeOK, `"subject":"candor.`, "")
-	s.run("schema", "jobspec").expect(t, codeOK, `"$schema": "https://json-schema.org/draft/2020-12/schema"`, "")
+	s.run("schema", "JobSpec").expect(t, codeOK, `"$schema": "https://json-schema.org/draft/2020-12/schema"`, "")
 	s.run("schema", "JobSpecs").expect(t, codeNotFound, "", "did you mean JobSpec?")
 }

@@ -2,23 +2,21 @@ package client
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/candor-grid/candor/cmd/candor/internal/client/schema"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/schema"
 )
 
 func (a *app) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [NAME]",
 		Short: "print the JSON schema of a request or reply",
-		Long: `Print the JSON schema of a message, or without a name list the messages: each
-request with the subject it goes to and the type of its reply. Any NATS client can
-send them.`,
+		Long: `Print the JSON schema of a message, or without a name list the requests, each
+with the subject it goes to and its reply. Any NATS client can send them.`,
 		Example: `  candor schema
   candor schema SubmitRequest
   candor schema JobDetail | jq '.properties | keys'`,
@@ -29,28 +27,31 @@ send them.`,
 			}
 			return a.printSchema(args[0])
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
-			for _, m := range schema.Catalogue() {
-				if !slices.Contains(names, m.Name) {
-					names = append(names, m.Name)
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return schema.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 }
 
+// verbView is a line of the list of requests.
+type verbView struct {
+	Subject string `json:"subject"`
+	Request string `json:"request"`
+	Reply   string `json:"reply"`
+}
+
 func (a *app) listSchemas() error {
-	list := schema.Catalogue()
+	var list []verbView
+	for _, v := range schema.Verbs() {
+		list = append(list, verbView{messages.Subject("SITE", v.Actor, v.Verb, "ACCOUNT"), v.Request, v.Reply})
+	}
 	if a.flags.json {
-		e := json.NewEncoder(a.out)
-		e.SetEscapeHTML(false)
-		return e.Encode(list)
+		return json.NewEncoder(a.out).Encode(list)
 	}
 	p := a.page(a.out)
-	t := terminal.NewTable(terminal.Left("MESSAGE"), terminal.Left("SUBJECT"), terminal.Left("REPLY"))
-	for _, m := range list {
-		t.Row(m.Name, m.Subject, m.Reply)
+	t := terminal.NewTable(terminal.Left("SUBJECT"), terminal.Left("REQUEST"), terminal.Left("REPLY"))
+	for _, v := range list {
+		t.Row(v.Subject, v.Request, v.Reply)
 	}
 	t.Write(p, p.Style, "")
 	_, err := a.out.Write(p.Bytes())
@@ -58,20 +59,18 @@ func (a *app) listSchemas() error {
 }
 
 func (a *app) printSchema(name string) error {
-	m, ok := schema.Find(name)
-	if !ok {
+	data, err := schema.Get(name)
+	if err != nil {
 		return messages.Errorf(messages.NotFound, "%q is none of the messages: candor schema lists them%s", name, similarMessage(name))
 	}
-	e := json.NewEncoder(a.out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(m.Schema())
+	_, err = a.out.Write(data)
+	return err
 }
 
 func similarMessage(name string) string {
-	for _, m := range schema.Catalogue() {
-		if editDistance(strings.ToLower(name), strings.ToLower(m.Name)) <= 3 {
-			return "; did you mean " + m.Name + "?"
+	for _, n := range schema.Names() {
+		if editDistance(strings.ToLower(name), strings.ToLower(n)) <= 3 {
+			return "; did you mean " + n + "?"
 		}
 	}
 	return ""

@@ -44,19 +44,19 @@ func (s *statement) line() (AccountLine, error) {
 
 // add takes one entry into the sums.
 func (l *AccountLine) add(e *messages.Entry) {
-	if e.Job == 0 {
+	switch {
+	case e.Kind == messages.Posted && e.Job == 0:
 		l.Opening += e.Change
-		return
-	}
-	if e.Hold > 0 {
-		l.Holds += e.Hold
-	} else {
-		l.Refunds += -e.Hold + min(e.Change, 0) // what was held and not charged
-	}
-	if e.Change < 0 {
-		l.Charges -= e.Change
-	} else {
+	case e.Change > 0:
 		l.Earnings += e.Change
+	default:
+		l.Charges -= e.Change
+	}
+	switch {
+	case e.Hold > 0:
+		l.Holds += e.Hold
+	case e.Hold < 0:
+		l.Refunds -= e.Hold - e.Change // what was held and not charged
 	}
 }
 
@@ -132,20 +132,21 @@ func (b *Books) compare() error {
 	return nil
 }
 
-// compareCharges checks that each job was charged what it says, once, within
-// what was held for it.
+// compareCharges checks that each job was charged what it says, once, and never
+// more than the hold that the charge resolved.
 func compareCharges(statements []statement, charged map[messages.JobID]messages.Credits) error {
-	paid, held := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
+	paid := map[messages.JobID]messages.Credits{}
 	for _, s := range statements {
 		for _, e := range s.entries {
 			paid[e.Job] += max(-e.Change, 0)
-			held[e.Job] += max(e.Hold, 0)
+			if e.Kind == messages.Post && e.Change < e.Hold && e.Change < 0 {
+				return fmt.Errorf("job %v was charged %v, and %v was held for it", e.Job, -e.Change, -e.Hold)
+			}
 		}
 	}
 	for job, amount := range charged {
-		if paid[job] != amount || amount > held[job] {
-			return fmt.Errorf("job %v says it was charged %v; the statements hold %v for it and charge %v",
-				job, amount, held[job], paid[job])
+		if paid[job] != amount {
+			return fmt.Errorf("job %v says it was charged %v, and the statements charge %v for it", job, amount, paid[job])
 		}
 	}
 	return nil

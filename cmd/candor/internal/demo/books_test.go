@@ -19,13 +19,13 @@ type history struct {
 
 func newHistory() *history { return &history{state: map[messages.Name]*statement{}} }
 
-func (h *history) entry(account messages.Name, job messages.JobID, change, hold messages.Credits) {
+func (h *history) entry(account messages.Name, kind messages.TransferKind, job messages.JobID, change, hold messages.Credits) {
 	s := h.state[account]
 	if s == nil {
 		s = &statement{account: account}
 		h.state[account], h.order = s, append(h.order, account)
 	}
-	e := messages.Entry{Number: h.number, Job: job, Change: change, Hold: hold, Balance: change, Reserved: hold}
+	e := messages.Entry{Number: h.number, Kind: kind, Job: job, Change: change, Hold: hold, Balance: change, Reserved: hold}
 	if n := len(s.entries); n > 0 {
 		e.Balance += s.entries[n-1].Balance
 		e.Reserved += s.entries[n-1].Reserved
@@ -35,17 +35,18 @@ func (h *history) entry(account messages.Name, job messages.JobID, change, hold 
 
 func (h *history) grant(account messages.Name, amount messages.Credits) {
 	h.number++
-	h.entry(messages.IssuerAccount, 0, -amount, 0)
-	h.entry(account, 0, amount, 0)
+	h.entry(messages.IssuerAccount, messages.Posted, 0, -amount, 0)
+	h.entry(account, messages.Posted, 0, amount, 0)
 }
 
-// job holds an amount, charges part of it and frees the rest.
+// job holds an amount, charges part of it and frees the rest. The hold comes
+// before the job has a number.
 func (h *history) job(account messages.Name, job messages.JobID, held, charged messages.Credits) {
 	h.number++
-	h.entry(account, job, 0, held)
+	h.entry(account, messages.Hold, 0, 0, held)
 	h.number++
-	h.entry(account, job, -charged, -held)
-	h.entry(messages.SiteAccount, job, charged, 0)
+	h.entry(account, messages.Post, job, -charged, -held)
+	h.entry(messages.SiteAccount, messages.Post, job, charged, 0)
 }
 
 func (h *history) statements() (all []statement) {
@@ -98,7 +99,7 @@ func TestBooksNotice(t *testing.T) {
 			h.state["alice"].entries[1].Balance++
 		}, "entry 3"},
 		{"credits out of nothing", func(h *history, _ *messages.BooksReply, _ map[messages.JobID]messages.Credits) {
-			h.entry("bob", 0, credit, 0)
+			h.entry("bob", messages.Posted, 0, credit, 0)
 		}, "add up to 151"},
 		{"a job charged twice", func(h *history, bank *messages.BooksReply, _ map[messages.JobID]messages.Credits) {
 			h.job("alice", 1, 10*credit, 10*credit)
@@ -111,7 +112,7 @@ func TestBooksNotice(t *testing.T) {
 			charged[3] = 2 * credit
 		}, "job 3"},
 		{"a hold that is left", func(h *history, bank *messages.BooksReply, _ map[messages.JobID]messages.Credits) {
-			h.entry("bob", 4, 0, credit)
+			h.entry("bob", messages.Hold, 0, 0, credit)
 			bank.Holds, bank.Held = 1, credit
 		}, "left over"},
 		{"another sum at the bank", func(_ *history, bank *messages.BooksReply, _ map[messages.JobID]messages.Credits) {

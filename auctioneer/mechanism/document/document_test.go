@@ -1,0 +1,94 @@
+package document
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+type shape struct {
+	Name  string     `json:"name"`
+	Count int        `json:"count,omitempty"`
+	On    bool       `json:"on,omitempty"`
+	Part  *part      `json:"part,omitempty"`
+	Parts []part     `json:"parts,omitempty"`
+	Grid  [][]uint32 `json:"grid,omitempty"`
+}
+
+type part struct {
+	X float64 `json:"x"`
+}
+
+func TestDecode(t *testing.T) {
+	var got shape
+	err := Decode([]byte(`{"name":"a","count":3e0,"on":true,"part":null,"parts":[{"x":1},{"x":-2.5e-3}],"grid":[[1],[]]}`), &got)
+	want := shape{Name: "a", Count: 3, On: true, Parts: []part{{1}, {-0.0025}}, Grid: [][]uint32{{1}, {}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for document, says := range map[string]string{
+		``:                                  "document: the document ends too early",
+		`{"name":"a"`:                       "document: the document ends too early",
+		`[]`:                                "document: must be an object, is a list",
+		`{"name":"a"} 1`:                    "more after the document",
+		`{"name":"a"} }`:                    "more after the document",
+		`{}`:                                "name: the key is missing",
+		`{"Name":"a"}`:                      "Name: unknown key; known here are name, count",
+		`{"name":"a","name":"b"}`:           "name: the key is given twice",
+		`{"name":1}`:                        "name: must be a string, is the number 1",
+		`{"name":null}`:                     "name: must be a string, is null",
+		`{"name":"a","count":1.5}`:          "count: 1.5 is not a whole number",
+		`{"name":"a","count":"1"}`:          `count: must be a whole number, is the string "1"`,
+		`{"name":"a","count":1e300}`:        "count: 1e300 is not a whole number",
+		`{"name":"a","on":1}`:               "on: must be true or false",
+		`{"name":"a","part":{"y":1}}`:       "part.y: unknown key; known here are x",
+		`{"name":"a","parts":[{"x":1},{}]}`: "parts[1].x: the key is missing",
+		`{"name":"a","parts":[{"x":1},{"x":1,"x":1}]}`: "parts[1].x: the key is given twice",
+		`{"name":"a","parts":[{"x":1e999}]}`:           "parts[0].x: 1e999 does not fit",
+		`{"name":"a","parts":[{"x":NaN}]}`:             "parts[0].x: not JSON",
+		`{"name":"a","parts":[{"x":true}]}`:            "parts[0].x: must be a number, is true",
+		`{"name":"a","parts":{}}`:                      "parts: must be a list, is an object",
+		`{"name":"a","grid":[[1],[-1]]}`:               "grid[1][0]: -1 is out of range",
+	} {
+		var v shape
+		err := Decode([]byte(document), &v)
+		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", document, err, says)
+		}
+	}
+}
+
+func TestErrorsStayShort(t *testing.T) {
+	var v shape
+	err := Decode([]byte(`{"name":"a","`+strings.Repeat("é", 5000)+`":1}`), &v)
+	if err == nil || len(err.Error()) > 400 {
+		t.Errorf("an error of %d bytes", len(err.Error()))
+	}
+}
+
+// FuzzDecode: whatever comes, an error or a value, numbers finite, no panic.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"name":"a","count":3,"part":{"x":1},"parts":[{"x":1}],"grid":[[1,2],[]]}`))
+	f.Add([]byte(`{"name":"a","parts":[{"x":1e308}]} x`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var v shape
+		if err := Decode(data, &v); err != nil {
+			if messages.KindOf(err) != messages.Invalid {
+				t.Fatal(err)
+			}
+			return
+		}
+		for _, p := range v.Parts {
+			if math.IsNaN(p.X) || math.IsInf(p.X, 0) {
+				t.Fatalf("%v", p.X)
+			}
+		}
+	})
+}

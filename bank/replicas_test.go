@@ -1,0 +1,223 @@
+package bank
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// group is a bank of three durable replicas on a bus in memory.
+type group struct {
+	testing.TB
+	dir     string
+	network *bus.Network
+	client  bus.Bus
+	peers   map[string]string
+	mu      sync.Mutex
+	now     messages.Time
+	running map[string]*Bank
+}
+
+func startGroup(t testing.TB) *group {
+	g := &group{TB: t, dir: t.TempDir(), network: bus.NewMemory(), peers: map[string]string{}, now: 1000, running: map[string]*Bank{}}
+	g.client = g.network.Connect("test")
+	listeners := map[string]net.Listener{}
+	for _, id := range []string{"a", "b", "c"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners[id], g.peers[id] = l, l.Addr().String()
+	}
+	t.Cleanup(func() {
+		for id := range g.running {
+			g.stop(id)
+		}
+	})
+	for id, l := range listeners {
+		g.start(id, l)
+	}
+	return g
+}
+
+// start starts a replica; without a listener, on the address it had.
+func (g *group) start(id string, listener net.Listener) {
+	g.Helper()
+	bank, err := Start(context.Background(), Config{
+		Site: "here", Replica: id, Bus: g.network.Connect("bank"), Metrics: prometheus.NewRegistry(),
+		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"}, Clock: g.clock,
+		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			return mailbox.OpenRaft(mailbox.Config{
+				ID: id, Name: "bank", Dir: filepath.Join(g.dir, id), Listener: listener, Listen: g.peers[id],
+				Peers: g.peers, Bootstrap: []string{"a", "b", "c"}, Timeout: 200 * time.Millisecond, MinFreeBytes: 1,
+				SegmentBytes: 8 << 20,
+			}, m)
+		},
+	})
+	if err != nil {
+		g.Fatal(err)
+	}
+	g.running[id] = bank
+}
+
+func (g *group) stop(id string) {
+	g.Helper()
+	if err := g.running[id].Close(); err != nil {
+		g.Error(err)
+	}
+	delete(g.running, id)
+}
+
+// clock moves a little each time that it is read.
+func (g *group) clock() messages.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.now++
+	return g.now
+}
+
+// send repeats a request until its outcome is known.
+func (g *group) send(caller messages.Name, verb string, request any, reply func(context.Context, string) error) {
+	g.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		err := reply(ctx, messages.Subject("here", messages.Bank, verb, caller))
+		if err == nil {
+			return
+		}
+		if !messages.KindOf(err).Retriable() || ctx.Err() != nil {
+			g.Fatalf("%s %+v: %v", verb, request, err)
+		}
+	}
+}
+
+func (g *group) transfer(ts ...messages.Transfer) (reply messages.TransferReply) {
+	g.Helper()
+	request := messages.TransferRequest{Transfers: ts}
+	g.send("$auctioneer", messages.VerbTransfer, request, func(ctx context.Context, subject string) (err error) {
+		reply, err = bus.Call[messages.TransferReply](ctx, g.client, subject, request)
+		return err
+	})
+	return reply
+}
+
+func (g *group) grant(account messages.Name, amount messages.Credits) {
+	g.Helper()
+	request := messages.GrantRequest{Key: account, Account: account, Amount: amount}
+	g.send("ops", messages.VerbGrant, request, func(ctx context.Context, subject string) error {
+		_, err := bus.Call[messages.AccountReply](ctx, g.client, subject, request)
+		return err
+	})
+}
+
+func (g *group) books() (reply messages.BooksReply) {
+	g.Helper()
+	g.send("ada", messages.VerbBooks, nil, func(ctx context.Context, subject string) (err error) {
+		reply, err = bus.Call[messages.BooksReply](ctx, g.client, subject, messages.Empty{})
+		return err
+	})
+	return reply
+}
+
+// leader waits until some running replica serves.
+func (g *group) leader() string {
+	g.Helper()
+	g.books()
+	for id, bank := range g.running {
+		if bank.Status().Leader == id {
+			return id
+		}
+	}
+	g.Fatal("no running replica leads")
+	return ""
+}
+
+// TestReplicasAgree sends holds and charges while the leader is replaced,
+// twice, and a replica comes back: what was answered stands, nothing is done
+// twice, and the replicas come to the same bytes.
+func TestReplicasAgree(t *testing.T) {
+	g := startGroup(t)
+	g.grant("ada", 1000)
+	done := 0
+	work := func() {
+		for range 20 {
+			id := fmt.Sprint("h", done)
+			r := g.transfer(hold(id, "ada", 3), post(id+"/c", id, 2))
+			if r.Results[0].Error != nil || r.Results[1].Error != nil {
+				t.Fatalf("%+v", r)
+			}
+			done++
+		}
+	}
+	work()
+	first := g.leader()
+	g.stop(first)
+	work()
+	g.start(first, nil)
+	work()
+	g.stop(g.leader())
+	work()
+	books := g.books()
+	if !books.Balanced || books.Transfers != uint64(2*done+1) || books.Held != 0 || books.Issued != 1000 {
+		t.Fatalf("%d jobs: %+v", done, books)
+	}
+	hashes := map[string]bool{}
+	agree := func() bool {
+		clear(hashes)
+		for _, bank := range g.running {
+			hashes[fmt.Sprintf("%x", bank.Hash())] = true
+		}
+		return len(hashes) == 1
+	}
+	deadline := time.After(patience)
+	for !agree() {
+		select {
+		case <-deadline:
+			t.Fatalf("the replicas differ: %v", hashes)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// BenchmarkTransfers sends batches through three durable replicas, and single
+// transfers from 64 callers. Times depend on the disk: BANK_BENCH_DIR names a
+// directory to use in place of the system's temporary one.
+func BenchmarkTransfers(b *testing.B) {
+	if dir := os.Getenv("BANK_BENCH_DIR"); dir != "" {
+		b.Setenv("TMPDIR", dir)
+	}
+	for _, shape := range []struct{ callers, batch int }{{64, 1}, {16, 500}} {
+		b.Run(fmt.Sprintf("callers=%d/batch=%d", shape.callers, shape.batch), func(b *testing.B) {
+			g := startGroup(b)
+			g.grant("ada", messages.MaxCredits)
+			g.grant("bob", messages.MaxCredits)
+			b.ResetTimer()
+			var group sync.WaitGroup
+			for caller := range shape.callers {
+				group.Go(func() {
+					for i := caller * shape.batch; i < b.N; i += shape.callers * shape.batch {
+						batch := make([]messages.Transfer, shape.batch)
+						for j := range batch {
+							batch[j] = messages.Transfer{ID: fmt.Sprint(b.N, i, j), Kind: messages.Posted, Debit: "ada", Credit: "bob", Amount: 1}
+						}
+						g.transfer(batch...)
+					}
+				})
+			}
+			group.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "transfers/s")
+		})
+	}
+}
