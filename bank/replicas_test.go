@@ -87,48 +87,31 @@ func (g *group) clock() messages.Time {
 	return g.now
 }
 
-// send repeats a request until its outcome is known.
-func (g *group) send(caller messages.Name, verb string, request any, reply func(context.Context, string) error) {
+// send asks the group as an account, again and again until the outcome is known.
+func send[Reply any](g *group, caller messages.Name, verb string, request any) Reply {
 	g.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	for {
-		err := reply(ctx, messages.Subject("here", messages.Bank, verb, caller))
-		if err == nil {
-			return
-		}
-		if !messages.KindOf(err).Retriable() || ctx.Err() != nil {
-			g.Fatalf("%s %+v: %v", verb, request, err)
-		}
+	reply, err := bus.Call[Reply](ctx, g.client, messages.Subject("here", messages.Bank, verb, caller), request)
+	if err != nil {
+		g.Fatalf("%s %+v: %v", verb, request, err)
 	}
+	return reply
 }
 
-func (g *group) transfer(ts ...messages.Transfer) (reply messages.TransferReply) {
+func (g *group) transfer(ts ...messages.Transfer) messages.TransferReply {
 	g.Helper()
-	request := messages.TransferRequest{Transfers: ts}
-	g.send("$auctioneer", messages.VerbTransfer, request, func(ctx context.Context, subject string) (err error) {
-		reply, err = bus.Call[messages.TransferReply](ctx, g.client, subject, request)
-		return err
-	})
-	return reply
+	return send[messages.TransferReply](g, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: ts})
 }
 
 func (g *group) grant(account messages.Name, amount messages.Credits) {
 	g.Helper()
-	request := messages.GrantRequest{Key: account, Account: account, Amount: amount}
-	g.send("ops", messages.VerbGrant, request, func(ctx context.Context, subject string) error {
-		_, err := bus.Call[messages.AccountReply](ctx, g.client, subject, request)
-		return err
-	})
+	send[messages.AccountReply](g, "ops", messages.VerbGrant, messages.GrantRequest{Key: account, Account: account, Amount: amount})
 }
 
-func (g *group) books() (reply messages.BooksReply) {
+func (g *group) books() messages.BooksReply {
 	g.Helper()
-	g.send("ada", messages.VerbBooks, nil, func(ctx context.Context, subject string) (err error) {
-		reply, err = bus.Call[messages.BooksReply](ctx, g.client, subject, messages.Empty{})
-		return err
-	})
-	return reply
+	return send[messages.BooksReply](g, "ada", messages.VerbBooks, messages.Empty{})
 }
 
 // leader waits until some running replica serves.

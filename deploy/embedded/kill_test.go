@@ -205,7 +205,7 @@ func work() messages.JobSpec {
 // is sent again under its key, as any client does.
 func (u user) submitUntil(stop <-chan struct{}, prefix string) map[string]messages.JobID {
 	acknowledged := map[string]messages.JobID{}
-	every := time.NewTicker(30 * time.Millisecond)
+	every := time.NewTicker(100 * time.Millisecond)
 	defer every.Stop()
 	ctx, cancel := context.WithTimeout(u.Context(), patience)
 	defer cancel()

@@ -18,9 +18,10 @@ const (
 )
 
 // Call sends a request, in msgpack, and decodes the reply. While nobody can
-// answer (NotLeader, Unavailable), or the outcome is Unknown, it sends the same request again until ctx
-// ends, or RequestTimeout where ctx has no deadline: so a request must be one
-// that may be carried out twice. The error is then the last attempt's.
+// answer, or the outcome is not known (NotLeader, Unavailable, Unknown), it
+// sends the same request again until ctx ends, or RequestTimeout where ctx has
+// no deadline: so a request must be one that may be carried out twice. The
+// error is then the last attempt's.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (Reply, error) {
 	var reply Reply
 	payload, err := messages.Marshal(request, messages.Msgpack)

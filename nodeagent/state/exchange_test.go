@@ -153,7 +153,7 @@ func TestHeartbeat(t *testing.T) {
 	for range 5 {
 		from := a.now
 		do := a.sleep()
-		for do.Request == nil { // the vector is asked for first
+		if do.Request == nil { // the vector is asked for first
 			do = a.sleep()
 		}
 		if waited := a.now.Sub(from); waited < lease/5 || waited > lease/4 {

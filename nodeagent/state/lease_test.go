@@ -11,7 +11,10 @@ import (
 // expire passes time, with every request failing, until tasks are stopped.
 func (a *agent) expire() {
 	a.t.Helper()
-	for len(a.stops) == 0 {
+	for i := 0; len(a.stops) == 0; i++ {
+		if i == 1000 {
+			a.t.Fatal("the lease does not end")
+		}
 		if r := a.sleep().Request; r != nil {
 			a.Failed(a.now, r.ID, fails(messages.Unavailable))
 		}

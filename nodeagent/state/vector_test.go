@@ -20,14 +20,26 @@ func (a *agent) claimed() messages.JobID {
 	return job
 }
 
+// sleepUntilFetch passes time until the state asks for vectors, and returns
+// for how many.
+func (a *agent) sleepUntilFetch() int {
+	a.t.Helper()
+	for range 100 {
+		if n := len(a.sleep().Fetch); n > 0 {
+			return n
+		}
+	}
+	a.t.Fatal("no vector is asked for")
+	return 0
+}
+
 func only(job messages.JobID) messages.JobWeight { return messages.JobWeight{Job: job, Weight: 1} }
 
 // idle returns an agent that has its first vector, of job 1, and no work.
 func idle(t *testing.T) *agent {
 	a := newAgent(t, 1, 1)
 	a.join()
-	for len(a.sleep().Fetch) == 0 {
-	}
+	a.sleepUntilFetch()
 	if err := a.Fetched(a.now, whole(2, 10, 0, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +82,7 @@ func TestMissedChangeAsksForTheWhole(t *testing.T) {
 	if got := a.claimed(); got != 0 {
 		t.Fatalf("claimed %v from changes to an unknown vector", got)
 	}
-	fetches := 0
-	for fetches == 0 {
-		fetches += len(a.sleep().Fetch)
-	}
+	fetches := a.sleepUntilFetch()
 	a.take(change(2, 14, 9, 1))
 	a.now = a.now.Add(second)
 	if again := a.act().Fetch; fetches != 1 || len(again) != 0 {
@@ -90,14 +99,11 @@ func TestMissedChangeAsksForTheWhole(t *testing.T) {
 func TestOldWholeVectorIsAskedForAgain(t *testing.T) {
 	a := idle(t)
 	a.take(change(2, 20, 9, 1, only(6)))
-	for len(a.sleep().Fetch) == 0 {
-	}
+	a.sleepUntilFetch()
 	a.Fetched(a.now, whole(2, 15, 0, 1)) // does not reach 19
-	for len(a.sleep().Fetch) == 0 {
-	}
+	a.sleepUntilFetch()
 	a.FetchFailed(a.now, "main")
-	for len(a.sleep().Fetch) == 0 {
-	}
+	a.sleepUntilFetch()
 	a.Fetched(a.now, whole(2, 19, 0, 1))
 	if got := a.claimed(); got != 6 {
 		t.Fatalf("claimed %v, want 6", got)
@@ -110,8 +116,7 @@ func TestSenselessVectorIsRefusedAndReplaced(t *testing.T) {
 	if err := a.Vector(a.now, whole(2, 11, 9, 1, bad)); messages.KindOf(err) != messages.Invalid {
 		t.Fatalf("got %v, want Invalid", err)
 	}
-	for len(a.sleep().Fetch) == 0 {
-	}
+	a.sleepUntilFetch()
 	a.Fetched(a.now, whole(2, 11, 9, 1, only(3)))
 	if got := a.claimed(); got != 3 {
 		t.Fatalf("claimed %v, want 3", got)

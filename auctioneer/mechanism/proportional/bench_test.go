@@ -5,6 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
 )
 
 // workload draws budgets and weights from the paper's ranges: U[50, 200] and
@@ -126,4 +129,37 @@ func filled(t testing.TB, p *Problem, n int) *Market {
 	}
 	k.Refresh()
 	return k
+}
+
+// BenchmarkLive: one job comes to a live market of 100,000, told as a change
+// or found in the whole view, and goes.
+func BenchmarkLive(b *testing.B) {
+	p := workload(100_001, 4, 0.5, 0.3)
+	c, err := NewMechanism(Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"a", "b", "c", "d"}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := &mechanism.View{Classes: make([]mechanism.Class, 4)}
+	for i, budget := range p.Budgets {
+		credits, _ := messages.RoundCredits(budget)
+		v.Jobs = append(v.Jobs, &mechanism.Job{Pending: []int{1, 1, 1, 1}, Running: make([]int, 4),
+			Bid: &mechanism.Bid{Job: messages.JobID(i + 1), Budget: credits, Form: messages.Linear, Weights: p.Weights[i*4 : i*4+4]}})
+	}
+	all, last := v.Jobs, v.Jobs[100_000]
+	v.Jobs = all[:100_000]
+	c.Allocate(v)
+	b.Run("update", func(b *testing.B) {
+		for b.Loop() {
+			c.Update(v, []*mechanism.Job{last}, nil)
+			c.Update(v, nil, []messages.JobID{last.Job})
+		}
+	})
+	b.Run("allocate", func(b *testing.B) {
+		for b.Loop() {
+			v.Jobs = all
+			c.Allocate(v)
+			v.Jobs = all[:100_000]
+			c.Allocate(v)
+		}
+	})
 }

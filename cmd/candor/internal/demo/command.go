@@ -90,18 +90,31 @@ func demo(ctx context.Context, o *options, noColor bool, out, stderr io.Writer) 
 	return err
 }
 
-// perform starts a site, runs the workload on it, and stops it again.
-func perform(ctx context.Context, o *options, show io.Writer, style terminal.Style) (report *Report, err error) {
+// perform runs the workload on a site of its own. The site's state stays where
+// the user wants it, or where something went wrong.
+func perform(ctx context.Context, o *options, show io.Writer, style terminal.Style) (*Report, error) {
+	state, temporary, err := stateDir(o.state)
+	if err != nil {
+		return nil, err
+	}
+	report, err := performIn(ctx, state, show, style)
+	well := err == nil && report.OK
+	if temporary && (well || errors.Is(err, context.Canceled)) {
+		return report, errors.Join(err, os.RemoveAll(state))
+	}
+	if !well {
+		fmt.Fprintf(show, "The site's state and the tasks' output are kept in %s\n", state)
+	}
+	return report, err
+}
+
+// performIn starts a site in a directory, runs the workload on it, and stops it.
+func performIn(ctx context.Context, state string, show io.Writer, style terminal.Style) (report *Report, err error) {
 	example := examples.TraceAnalysis()
 	workload, err := LoadWorkload(example)
 	if err != nil {
 		return nil, err
 	}
-	state, remove, err := stateDir(o.state)
-	if err != nil {
-		return nil, err
-	}
-	defer remove()
 	dir := filepath.Join(state, "demo")
 	if err := examples.Unpack(example, dir); err != nil {
 		return nil, err
@@ -142,20 +155,20 @@ func siteConfig(state string, w *Workload) embedded.Config {
 	return config
 }
 
-// stateDir returns the directory for the state, absolute, and what removes it
-// at the end. A directory that the user names must be new or empty, and stays.
-func stateDir(named string) (dir string, remove func(), err error) {
+// stateDir returns the directory for the state, absolute, and whether it is a
+// temporary one. A directory that the user names must be new or empty.
+func stateDir(named string) (dir string, temporary bool, err error) {
 	if named == "" {
 		dir, err = os.MkdirTemp("", "candor-demo-")
-		return dir, func() { os.RemoveAll(dir) }, err
+		return dir, true, err
 	}
 	entries, err := os.ReadDir(named)
 	if err != nil && !os.IsNotExist(err) {
-		return "", nil, err
+		return "", false, fmt.Errorf("--state: %w", err)
 	}
 	if len(entries) > 0 {
-		return "", nil, fmt.Errorf("--state %s: is not empty: name a new directory", named)
+		return "", false, fmt.Errorf("--state %s: is not empty: name a new directory", named)
 	}
 	dir, err = filepath.Abs(named)
-	return dir, func() {}, err
+	return dir, false, err
 }

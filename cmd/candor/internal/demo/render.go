@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
@@ -20,9 +21,9 @@ func (r *Report) write(w io.Writer, style terminal.Style) {
 }
 
 func (r *Report) writeJobs(w io.Writer, style terminal.Style) {
-	fmt.Fprintf(w, "\n%s\n", style.Bold("Jobs")+"   (shares: received / allocated, while the job had work there)")
+	fmt.Fprintf(w, "\n%s\n", style.Bold("Jobs")+"   (shares of the slots: received / allocated, on average while tasks waited for one)")
 	t := terminal.NewTable(terminal.Right("JOB"), terminal.Left("NAME"), terminal.Left("ACCOUNT"), terminal.Left("STATE"),
-		terminal.Right("TASKS"), terminal.Right("WAIT"), terminal.Right("RESPONSE"), terminal.Right("MAP"), terminal.Right("REDUCE"),
+		terminal.Right("TASKS"), terminal.Right("WAIT"), terminal.Right("RESPONSE"), terminal.Right("MAP SHARE"), terminal.Right("REDUCE SHARE"),
 		terminal.Right("BUDGET"), terminal.Right("CHARGE"), terminal.Left("RESULT"))
 	for _, j := range r.Jobs {
 		result := style.Green("right")
@@ -36,14 +37,19 @@ func (r *Report) writeJobs(w io.Writer, style terminal.Style) {
 	t.Write(w, style, "  ")
 }
 
-// shareOf writes the share of a class that a job received and was allocated.
+// telling is the time below which a share's average says nothing: about what
+// one task takes.
+const telling = messages.Duration(250 * time.Millisecond)
+
+// shareOf writes the share of a class that a job received and was allocated,
+// "-" if its tasks hardly waited for a slot.
 func shareOf(shares []messages.ClassShare, class messages.Name) string {
 	for _, s := range shares {
-		if s.Class == class {
+		if s.Class == class && s.Over >= telling {
 			return terminal.Percent(s.Received) + " / " + terminal.Percent(s.Allocated)
 		}
 	}
-	return ""
+	return "-"
 }
 
 func (r *Report) writeAccounts(w io.Writer, style terminal.Style) {

@@ -1,0 +1,189 @@
+package runner_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+func (b *bench) piece(r messages.LogsRequest) messages.LogsReply {
+	b.t.Helper()
+	reply, err := b.ReadLog(context.Background(), r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return reply
+}
+
+func TestLogIsReadInPieces(t *testing.T) {
+	b := newBench(t, nil)
+	s := b.start(sh("printf 0123456789"))
+	s.wait()
+	for _, c := range []struct {
+		offset int64
+		limit  int
+		data   string
+		end    bool
+	}{
+		{0, 0, "0123456789", true},
+		{0, 4, "0123", false},
+		{4, 4, "4567", false},
+		{8, 4, "89", true},
+		{10, 4, "", true},
+		{99, 4, "", true},
+		{-3, 0, "789", true},
+		{-99, 2, "01", false},
+	} {
+		got := b.piece(messages.LogsRequest{Attempt: s.attempt, Offset: c.offset, Limit: c.limit})
+		if string(got.Data) != c.data || got.End != c.end {
+			t.Errorf("from %d, %d bytes: %q, end %v", c.offset, c.limit, got.Data, got.End)
+		}
+	}
+	if got := b.piece(messages.LogsRequest{Attempt: s.attempt, Stderr: true}); len(got.Data) != 0 || !got.End {
+		t.Errorf("standard error: %+v", got)
+	}
+}
+
+// TestLogIsFollowed reads while the task writes: it is told what to write
+// next only when the last was seen, so that nothing but a notification can
+// bring the rest.
+func TestLogIsFollowed(t *testing.T) {
+	b := newBench(t, nil)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	s := b.start(sh("mkfifo " + pipe + "; echo first; while read line < " + pipe + "; do echo $line; done; rm " + pipe))
+	next := int64(0)
+	follow := func(want string) {
+		t.Helper()
+		got := b.piece(messages.LogsRequest{Attempt: s.attempt, Offset: next, Wait: messages.Duration(patience)})
+		if string(got.Data) != want || got.End {
+			t.Fatalf("read %q, end %v, want %q", got.Data, got.End, want)
+		}
+		next = got.Next
+	}
+	follow("first\n")
+	for _, line := range []string{"second\n", "third\n", "fourth\n"} {
+		go os.WriteFile(pipe, []byte(line), 0)
+		follow(line)
+	}
+	go os.WriteFile(pipe, nil, 0) // the task ends
+	got := b.piece(messages.LogsRequest{Attempt: s.attempt, Offset: next, Wait: messages.Duration(patience)})
+	if len(got.Data) != 0 || !got.End {
+		t.Fatalf("at the end: %+v", got)
+	}
+	s.wait()
+}
+
+func TestWaitIsGivenUp(t *testing.T) {
+	b := newBench(t, nil)
+	s := b.start(sh("exec sleep 600"))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	reply, err := b.ReadLog(ctx, messages.LogsRequest{Attempt: s.attempt, Wait: messages.Duration(time.Hour)})
+	if err != nil || len(reply.Data) != 0 || reply.End {
+		t.Errorf("read %+v, %v", reply, err)
+	}
+	s.Stop(0)
+	s.wait()
+}
+
+func TestUnknownLogs(t *testing.T) {
+	b := newBench(t, nil)
+	s := b.start(sh("true"))
+	s.wait()
+	another := s.attempt
+	another.Number = 2
+	if _, err := b.ReadLog(context.Background(), messages.LogsRequest{Attempt: another}); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("another attempt: %v", err)
+	}
+	if _, err := b.Owner(99); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("another job: %v", err)
+	}
+}
+
+func TestLogsSurviveRestart(t *testing.T) {
+	b := newBench(t, nil)
+	loud, silent := b.start(sh("echo out; echo err >&2")), b.start(sh("true"))
+	loud.wait()
+	silent.wait()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := newBench(t, func(c *runner.Config) { c.Dir = b.dir })
+	if owner, err := again.Owner(7); owner != "ann" {
+		t.Errorf("the owner is %q, %v", owner, err)
+	}
+	if got := again.read(loud, false) + again.read(loud, true); got != "out\nerr\n" {
+		t.Errorf("read %q", got)
+	}
+	if got := again.piece(messages.LogsRequest{Attempt: silent.attempt}); len(got.Data) != 0 || !got.End {
+		t.Errorf("the silent one: %+v", got)
+	}
+	// The next task of the job gets nothing of what was there before.
+	again.tasks = 10
+	s := again.start(sh("ls -A"))
+	s.wait()
+	if got := again.read(s, false); got != "" {
+		t.Errorf("a fresh directory holds %q", got)
+	}
+}
+
+// A job directory of another account is of an earlier life of the site: its
+// output must not be shown to the account that has the number now.
+func TestReusedJobNumber(t *testing.T) {
+	b := newBench(t, nil)
+	s := b.start(sh("echo secret"))
+	s.wait()
+	b.Close()
+	again := newBench(t, func(c *runner.Config) { c.Dir = b.dir })
+	again.tasks = 5
+	again.start(messages.Program{Job: 7, Account: "bob", Command: []string{"true"}}).wait()
+	if owner, _ := again.Owner(7); owner != "bob" {
+		t.Errorf("the owner is %q", owner)
+	}
+	if r, err := again.ReadLog(context.Background(), messages.LogsRequest{Attempt: s.attempt}); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("read %q, %v", r.Data, err)
+	}
+}
+
+func TestInstant(t *testing.T) {
+	var f messages.Finished
+	task := runner.Task{}
+	task.Attempt.Number = 3
+	r := runner.Instant{Clock: func() messages.Time { return 5 }}
+	r.Start(task, func(got messages.Finished) { f = got }).Stop(0)
+	if want := (messages.Finished{Attempt: task.Attempt, Started: 5, Ended: 5}); f != want {
+		t.Errorf("finished as %+v", f)
+	}
+}
+
+func TestRemovalsAreFinishedAtTheNextStart(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, "jobs", ".removed-4", "x")
+	if err := os.MkdirAll(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"1", "2", "3", "no-job"} {
+		if err := os.MkdirAll(filepath.Join(dir, "jobs", id), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := time.Unix(1000, 0)
+	if err := os.Chtimes(filepath.Join(dir, "jobs", "2"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	newBench(t, func(c *runner.Config) { c.Dir, c.KeepJobs = dir, 2 })
+	entries, _ := os.ReadDir(filepath.Join(dir, "jobs"))
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if got := strings.Join(names, " "); got != "1 3 no-job" {
+		t.Errorf("left %s", got)
+	}
+}

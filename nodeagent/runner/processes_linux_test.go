@@ -1,0 +1,470 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// patience bounds every wait of a test: long enough for a loaded machine,
+// since a test that passes never waits for it.
+const patience = 30 * time.Second
+
+// bench is a runner and what a test does with it.
+type bench struct {
+	*runner.Processes
+	t     testing.TB
+	dir   string
+	tasks uint32
+}
+
+func newBench(t testing.TB, change func(*runner.Config)) *bench {
+	c := runner.Config{Site: "home", Node: "n1", Dir: t.TempDir()}
+	if change != nil {
+		change(&c)
+	}
+	r, err := runner.NewProcesses(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return &bench{Processes: r, t: t, dir: c.Dir}
+}
+
+// started is a task that was started.
+type started struct {
+	runner.Process
+	t       testing.TB
+	attempt messages.Attempt
+	done    chan messages.Finished
+}
+
+func (b *bench) start(p messages.Program) *started {
+	if p.Job == 0 {
+		p.Job, p.Account = 7, "ann"
+	}
+	s := &started{t: b.t, done: make(chan messages.Finished, 2)}
+	s.attempt = messages.Attempt{Task: messages.TaskRef{Job: p.Job, Stage: p.Stage, Index: b.tasks}, Number: 1}
+	b.tasks++
+	task := runner.Task{Program: &p}
+	task.Attempt = s.attempt
+	task.Array = 100 + int64(s.attempt.Task.Index)
+	s.Process = b.Start(task, func(f messages.Finished) { s.done <- f })
+	return s
+}
+
+func (s *started) wait() messages.Finished {
+	s.t.Helper()
+	select {
+	case f := <-s.done:
+		if f.Attempt != s.attempt || f.Ended < f.Started || f.Started == 0 {
+			s.t.Fatalf("finished as %+v", f)
+		}
+		return f
+	case <-time.After(patience):
+		s.t.Fatal("the task does not end")
+		panic("unreachable")
+	}
+}
+
+func sh(script string) messages.Program { return messages.Program{Command: []string{"sh", "-c", script}} }
+
+// read waits for output and returns it.
+func (b *bench) read(s *started, stderr bool) string {
+	b.t.Helper()
+	r, err := b.ReadLog(context.Background(), messages.LogsRequest{Attempt: s.attempt, Stderr: stderr, Wait: messages.Duration(patience)})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(r.Data)
+}
+
+func TestOutcomes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("\x00 no program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		program messages.Program
+		outcome messages.Outcome
+		code    int
+		detail  string
+	}{
+		{"exit 0", sh("exit 0"), messages.Exited, 0, ""},
+		{"exit 42", sh("exit 42"), messages.Exited, 42, ""},
+		{"signal", sh("kill -SEGV $$"), messages.Exited, 128 + 11, "SIGSEGV"},
+		{"in PATH", messages.Program{Command: []string{"true"}}, messages.Exited, 0, ""},
+		{"by path", messages.Program{Command: []string{"/bin/false"}}, messages.Exited, 1, ""},
+		{"script", messages.Program{Script: "read line; test -z \"$line\" && exit 5"}, messages.Exited, 5, ""},
+		{"script with interpreter", messages.Program{Script: "#!/usr/bin/awk -f\nBEGIN { exit 9 }\n"}, messages.Exited, 9, ""},
+		{"script without interpreter", messages.Program{Script: "#!/no/such\n"}, messages.Unstartable, 0, "interpreter"},
+		{"missing", messages.Program{Command: []string{"no-such-command"}}, messages.Unstartable, 0, "not found in PATH="},
+		{"missing path", messages.Program{Command: []string{"/no/such"}}, messages.Unstartable, 0, "/no/such: no such file"},
+		{"not executable", messages.Program{Command: []string{"/etc/passwd"}}, messages.Unstartable, 0, "permission denied"},
+		{"no program", messages.Program{Command: []string{file}}, messages.Unstartable, 0, "exec format error"},
+		{"empty", messages.Program{Command: []string{""}}, messages.Unstartable, 0, "must not be empty"},
+		{"neither", messages.Program{}, messages.Unstartable, 0, "either a command or a script"},
+		{"both", messages.Program{Script: "x", Command: []string{"true"}}, messages.Unstartable, 0, "either a command or a script"},
+		{"zero byte", messages.Program{Command: []string{"true", "\x00"}}, messages.Unstartable, 0, "invalid argument"},
+		{"missing dir", messages.Program{Command: []string{"true"}, Dir: "/no/such"}, messages.Unstartable, 0, "working directory: stat /no/such"},
+		{"file as dir", messages.Program{Command: []string{"true"}, Dir: file}, messages.Unstartable, 0, "is not a directory"},
+		{"relative dir", messages.Program{Command: []string{"true"}, Dir: "here"}, messages.Unstartable, 0, "absolute"},
+		{"bad variable", messages.Program{Command: []string{"true"}, Env: messages.Env{{Name: "A=B"}}}, messages.Unstartable, 0, "A=B"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newBench(t, nil).start(c.program).wait()
+			if f.Outcome != c.outcome || f.ExitCode != c.code || !strings.Contains(f.Detail, c.detail) || (c.detail == "") != (f.Detail == "") {
+				t.Errorf("finished as %+v, want %v %d %q", f, c.outcome, c.code, c.detail)
+			}
+		})
+	}
+}
+
+func TestMissingCommandIsFoundOnceItIsThere(t *testing.T) {
+	b := newBench(t, nil)
+	bin := t.TempDir()
+	p := messages.Program{Command: []string{"tool"}, Env: messages.Env{{Name: "PATH", Value: bin}}}
+	if f := b.start(p).wait(); f.Outcome != messages.Unstartable {
+		t.Fatalf("finished as %+v", f)
+	}
+	if err := os.Symlink("/bin/true", filepath.Join(bin, "tool")); err != nil {
+		t.Fatal(err)
+	}
+	if f := b.start(p).wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+		t.Fatalf("finished as %+v", f)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("SECRET_OF_THE_AGENT", "x")
+	t.Setenv("HOME", "/home/somebody")
+	b := newBench(t, nil)
+	p := messages.Program{Job: 12, Stage: 3, StageName: "map", JobName: "word count", Account: "ann", Tasks: 8,
+		Command: []string{"env"},
+		Env:     messages.Env{{Name: "A", Value: "b=c"}, {Name: "CANDOR_JOB", Value: "13"}, {Name: "CANDOR_TASK", Value: "99"}, {Name: "LANG", Value: "sv_SE"}}}
+	b.tasks = 5
+	s := b.start(p)
+	s.wait()
+	got := map[string]string{}
+	for line := range strings.Lines(b.read(s, false)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if _, twice := got[name]; twice {
+			t.Errorf("%s is there twice", name)
+		}
+		got[name] = value
+	}
+	for name, want := range map[string]string{
+		"A": "b=c", "LANG": "sv_SE", "HOME": "/home/somebody", "PATH": os.Getenv("PATH"), "SHELL": "/bin/sh",
+		"CANDOR_SITE": "home", "CANDOR_NODE": "n1", "CANDOR_JOB": "12", "CANDOR_JOB_NAME": "word count", "CANDOR_STAGE": "map",
+		"CANDOR_TASK": "5", "CANDOR_TASKS": "8", "CANDOR_ATTEMPT": "1", "CANDOR_ARRAY_INDEX": "105",
+	} {
+		if got[name] != want {
+			t.Errorf("%s=%s, want %s", name, got[name], want)
+		}
+	}
+	for _, name := range []string{"USER", "LOGNAME", "TMPDIR", "PWD"} {
+		if got[name] == "" {
+			t.Errorf("%s is missing", name)
+		}
+		delete(got, name)
+	}
+	if len(got) != 14 {
+		t.Errorf("the environment holds more than it should: %v", got)
+	}
+}
+
+func TestWorkingDirectories(t *testing.T) {
+	b := newBench(t, nil)
+	own := b.start(sh("ls -A; echo kept > file; echo $PWD"))
+	own.wait()
+	first, found := strings.CutSuffix(b.read(own, false), "\n")
+	if !found || strings.Contains(first, "\n") {
+		t.Fatalf("a fresh directory is not empty: %q", first)
+	}
+	kept := filepath.Join(b.dir, "jobs", "7", "0.0.1.dir", "file")
+	if text, err := os.ReadFile(kept); string(text) != "kept\n" {
+		t.Errorf("what the task wrote: %q, %v", text, err)
+	}
+	for range 3 {
+		next := b.start(sh("ls -A; touch file; mkdir -p a/b"))
+		next.wait()
+		if got := b.read(next, false); got != "" {
+			t.Fatalf("a fresh directory holds %q", got)
+		}
+	}
+	given := t.TempDir()
+	s := b.start(messages.Program{Command: []string{"pwd"}, Dir: given})
+	s.wait()
+	if got := strings.TrimSpace(b.read(s, false)); got != given {
+		t.Errorf("works in %s, want %s", got, given)
+	}
+}
+
+func TestProcessLeadsItsOwnSession(t *testing.T) {
+	b := newBench(t, nil)
+	s := b.start(sh("cut -d' ' -f1,5,6 /proc/$$/stat"))
+	s.wait()
+	ids := strings.Fields(b.read(s, false))
+	if len(ids) != 3 || ids[0] != ids[1] || ids[0] != ids[2] {
+		t.Errorf("process, group and session are %v", ids)
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	b := newBench(t, nil)
+	p := sh("trap 'echo bye; exit 3' TERM; while :; do sleep 0.01; done")
+	p.TimeLimit = messages.Duration(50 * time.Millisecond)
+	s := b.start(p)
+	f := s.wait()
+	if f.Outcome != messages.TimedOut || f.ExitCode != 3 || !strings.Contains(f.Detail, "50ms") {
+		t.Errorf("finished as %+v", f)
+	}
+	if got := b.read(s, false); got != "bye\n" {
+		t.Errorf("wrote %q", got)
+	}
+}
+
+func TestIgnoredSIGTERM(t *testing.T) {
+	b := newBench(t, func(c *runner.Config) { c.Grace = 20 * time.Millisecond })
+	p := sh("trap '' TERM; echo ready; while :; do sleep 0.01; done")
+	p.TimeLimit = messages.Duration(50 * time.Millisecond)
+	if f := b.start(p).wait(); f.Outcome != messages.TimedOut || f.ExitCode != 128+9 {
+		t.Errorf("finished as %+v", f)
+	}
+}
+
+func TestStop(t *testing.T) {
+	for name, c := range map[string]struct {
+		graces []time.Duration
+		code   int
+	}{
+		"with grace":           {[]time.Duration{time.Hour}, 128 + 15},
+		"without":              {[]time.Duration{0}, 128 + 9},
+		"less grace afterward": {[]time.Duration{time.Hour, time.Hour, 0}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil)
+			script := "echo ready; exec sleep 600"
+			if c.code == 0 {
+				script, c.code = "trap '' TERM; echo ready; while :; do sleep 0.01; done", 128+9
+			}
+			s := b.start(sh(script))
+			b.read(s, false)
+			for _, g := range c.graces {
+				s.Stop(g)
+			}
+			if f := s.wait(); f.Outcome != messages.Stopped || f.ExitCode != c.code {
+				t.Errorf("finished as %+v, want exit code %d", f, c.code)
+			}
+			s.Stop(0) // does nothing
+		})
+	}
+}
+
+func TestStopReachesSuspendedProcess(t *testing.T) {
+	b := newBench(t, nil)
+	s := b.start(sh("echo ready; kill -STOP $$"))
+	b.read(s, false)
+	s.Stop(time.Hour)
+	if f := s.wait(); f.Outcome != messages.Stopped || f.ExitCode != 128+15 {
+		t.Errorf("finished as %+v", f)
+	}
+}
+
+func TestStopAtOnce(t *testing.T) {
+	b := newBench(t, nil)
+	for range 50 {
+		s := b.start(sh("exec sleep 600"))
+		s.Stop(0)
+		if f := s.wait(); f.Outcome != messages.Stopped {
+			t.Fatalf("finished as %+v", f)
+		}
+	}
+}
+
+// ends waits until a process is gone, or only a corpse.
+func ends(t *testing.T, pid int) {
+	t.Helper()
+	fd, err := syscall.Open(fmt.Sprintf("/proc/%d/stat", pid), syscall.O_RDONLY, 0)
+	if err == nil {
+		syscall.Close(fd)
+	}
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(b), ") Z ") || strings.Contains(string(b), ") X ") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("process %d goes on: %s", pid, b)
+		}
+	}
+}
+
+func pidOf(t *testing.T, text string) int {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func TestLeftoverGroupIsKilled(t *testing.T) {
+	b := newBench(t, nil)
+	s := b.start(sh("(trap '' TERM HUP; (sleep 600 & echo $!) ) & wait; exit 4"))
+	if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode != 4 {
+		t.Errorf("finished as %+v", f)
+	}
+	ends(t, pidOf(t, b.read(s, false)))
+}
+
+// A shell with job control gives each job a process group of its own, in the
+// same session.
+func TestStopReachesOtherGroups(t *testing.T) {
+	b := newBench(t, nil)
+	s := b.start(sh("set -m; sleep 600 & echo $!; wait"))
+	pid := pidOf(t, b.read(s, false))
+	s.Stop(time.Hour)
+	if f := s.wait(); f.Outcome != messages.Stopped {
+		t.Errorf("finished as %+v", f)
+	}
+	ends(t, pid)
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	const limit = 1 << 20
+	b := newBench(t, func(c *runner.Config) { c.OutputLimit, c.CheckEvery = limit, 10*time.Millisecond })
+	s := b.start(sh("head -c 20000000 /dev/zero | tr '\\0' x; echo end >&2"))
+	if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+		t.Fatalf("finished as %+v", f)
+	}
+	info, err := os.Stat(filepath.Join(b.dir, "jobs", "7", "0.0.1.out"))
+	if err != nil || info.Size() != limit {
+		t.Errorf("kept %v, %v, want %d bytes", info, err, limit)
+	}
+	if got := b.read(s, true); got != "end\n" {
+		t.Errorf("wrote %q to standard error", got)
+	}
+}
+
+func TestMeasures(t *testing.T) {
+	// Memory of this process must not count as the task's.
+	ballast := make([]byte, 300<<20)
+	for i := range ballast {
+		ballast[i] = byte(i)
+	}
+	b := newBench(t, func(c *runner.Config) { c.CheckEvery = 10 * time.Millisecond })
+	s := b.start(sh("echo ready; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"))
+	f := s.wait()
+	if f.CPU <= 0 || f.CPU > messages.Duration(patience) {
+		t.Errorf("used %v of CPU", f.CPU)
+	}
+	if f.MaxRSS > 100<<20 {
+		t.Errorf("a shell used %d MiB", f.MaxRSS>>20)
+	}
+	if len(ballast) == 0 {
+		t.Fatal("no ballast")
+	}
+}
+
+func TestOldJobsAreRemoved(t *testing.T) {
+	b := newBench(t, func(c *runner.Config) { c.KeepJobs = 2 })
+	long := b.start(messages.Program{Job: 1, Account: "ann", Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
+	b.read(long, false)
+	for id := range 5 {
+		b.start(messages.Program{Job: messages.JobID(2 + id), Account: "ann", Command: []string{"echo", "hello"}}).wait()
+	}
+	if err := b.Close(); err != nil { // waits for the removals
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(b.dir, "jobs"))
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	// Job 1 was kept while it ran; it is the latest to end.
+	if want := []string{"1", "6"}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("left %v, %v, want %v", left, err, want)
+	}
+}
+
+func TestCloseKillsAndRefuses(t *testing.T) {
+	b := newBench(t, nil)
+	var all []*started
+	for range 5 {
+		s := b.start(sh("trap '' TERM; echo ready; while :; do sleep 1; done"))
+		b.read(s, false)
+		all = append(all, s)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		select {
+		case f := <-s.done:
+			if f.Outcome != messages.Stopped {
+				t.Errorf("finished as %+v", f)
+			}
+		default:
+			t.Error("Close returned before the end was reported")
+		}
+	}
+	if f := b.start(sh("true")).wait(); f.Outcome != messages.Unstartable {
+		t.Errorf("after Close: %+v", f)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	b := newBench(t, nil)
+	var tasks sync.WaitGroup
+	for range 8 {
+		tasks.Add(1)
+		one := make([]*started, 25)
+		for i := range one {
+			one[i] = b.start(sh("echo $CANDOR_TASK; echo $CANDOR_ARRAY_INDEX >&2"))
+		}
+		go func() {
+			defer tasks.Done()
+			for _, s := range one {
+				s.wait()
+				if got, want := b.read(s, false), fmt.Sprintln(s.attempt.Task.Index); got != want {
+					t.Errorf("wrote %q, want %q", got, want)
+				}
+				if got, want := b.read(s, true), fmt.Sprintln(100+s.attempt.Task.Index); got != want {
+					t.Errorf("wrote %q, want %q", got, want)
+				}
+			}
+		}()
+	}
+	tasks.Wait()
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for name, c := range map[string]runner.Config{
+		"no site":  {Node: "n", Dir: "d"},
+		"no node":  {Site: "s", Dir: "d"},
+		"no dir":   {Site: "s", Node: "n"},
+		"negative": {Site: "s", Node: "n", Dir: "d", KeepJobs: -1},
+	} {
+		if _, err := runner.NewProcesses(c); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%s: got %v, want Invalid", name, err)
+		}
+	}
+}
