@@ -55,6 +55,7 @@ type fixture struct {
 	t    *testing.T
 	net  *bus.Network
 	bank *fakeBank
+	log  *mailbox.Memory
 	*Auctioneer
 }
 
@@ -69,7 +70,10 @@ func start(t *testing.T) *fixture {
 	}
 	a, err := Start(t.Context(), Config{
 		Site: "west", Replica: "a1", Bus: f.net.Connect("$auctioneer"), Operators: []messages.Name{"operator"},
-		Open:    func(m mailbox.Machine) (mailbox.Mailbox, error) { return mailbox.NewMemory(m), nil },
+		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			f.log = mailbox.NewMemory(m)
+			return f.log, nil
+		},
 		Markets: []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}},
 	})
 	if err != nil {
@@ -368,6 +372,51 @@ func TestFailingTaskEndsTheJob(t *testing.T) {
 	if job.ExitCode != 3 || job.Reason != "TaskFailed" || job.Charged != 5*messages.Credit {
 		t.Fatalf("job %+v", job.JobSummary)
 	}
+}
+
+// TestFullDiskRefusesAndLosesNothing: while the log cannot grow, submissions are
+// refused by name and what is there can be read; once there is space again, the
+// same request is taken.
+func TestFullDiskRefusesAndLosesNothing(t *testing.T) {
+	f := start(t)
+	first := f.submit("alice", "k1", oneStage(1)).Job
+	f.log.Fill(true)
+	request := messages.SubmitRequest{Key: "k2", Spec: oneStage(1)}
+	_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, request)
+	wantKind(t, err, messages.Exhausted)
+	if j := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: first}); j.Job != first {
+		t.Fatalf("read job %d", j.Job)
+	}
+	f.log.Fill(false)
+	if second := f.submit("alice", "k2", oneStage(1)).Job; second != first+1 {
+		t.Fatalf("job %d after job %d", second, first)
+	}
+}
+
+// TestNewLeaderGoesOn: what the old term committed is there in the new one,
+// its vectors have a higher term, and a submission whose answer was lost is the
+// same job.
+func TestNewLeaderGoesOn(t *testing.T) {
+	f := start(t)
+	f.register("n1", 1)
+	f.log.LoseNext(mailbox.LoseAnswer)
+	id := f.submit("alice", "k1", oneStage(1)).Job
+	if id != 1 {
+		t.Fatalf("a lost answer made job %d", id)
+	}
+	term := func() uint64 {
+		return must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Term
+	}
+	before := term()
+	f.log.Depose()
+	f.log.Elect()
+	eventually(t, "vectors have a higher term", func() bool { return term() > before })
+	g := f.claim("n1", 1, id, 1)
+	if len(g.Grants) != 1 || len(g.Programs) != 1 {
+		t.Fatalf("the new leader granted %+v", g)
+	}
+	f.finish("n1", 2, 0, g.Grants...)
+	eventually(t, "the job is charged", func() bool { _, ok := f.bank.charged("job/west/alice/k1"); return ok })
 }
 
 func TestPaceRemindsMoreAndMoreRarely(t *testing.T) {

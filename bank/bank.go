@@ -75,9 +75,10 @@ func (b *Bank) Status() mailbox.Status { return b.box.Status() }
 
 // Hash is the digest of the replica's ledger: equal for replicas that applied
 // the same commands. It costs as much as writing an image.
-func (b *Bank) Hash() (hash [sha256.Size]byte) {
-	b.machine.read(func(l *ledger.Ledger) { hash = l.Hash() })
-	return hash
+func (b *Bank) Hash() [sha256.Size]byte {
+	var image *ledger.Image
+	b.machine.read(func(l *ledger.Ledger) { image = l.Capture() })
+	return image.Hash()
 }
 
 // follow serves while this replica leads.

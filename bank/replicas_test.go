@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -175,12 +174,9 @@ func TestReplicasAgree(t *testing.T) {
 }
 
 // BenchmarkTransfers sends batches through three durable replicas, and single
-// transfers from 64 callers. Times depend on the disk: BANK_BENCH_DIR names a
-// directory to use in place of the system's temporary one.
+// transfers from 64 callers. Times depend on the disk of the system's
+// temporary directory.
 func BenchmarkTransfers(b *testing.B) {
-	if dir := os.Getenv("BANK_BENCH_DIR"); dir != "" {
-		b.Setenv("TMPDIR", dir)
-	}
 	for _, shape := range []struct{ callers, batch int }{{64, 1}, {16, 500}} {
 		b.Run(fmt.Sprintf("callers=%d/batch=%d", shape.callers, shape.batch), func(b *testing.B) {
 			g := startGroup(b)

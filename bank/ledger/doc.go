@@ -67,7 +67,7 @@
 //
 // # Cost
 //
-// About a microsecond for each transfer, including its decoding; logarithmic
+// One to two microseconds for each transfer, including its decoding; logarithmic
 // in the number of pending holds that have an expiry, constant in everything
 // else.
 package ledger

@@ -200,29 +200,38 @@ func work() messages.JobSpec {
 	}
 }
 
-// submitUntil submits jobs, one after another, until stop is closed, and
-// returns the number that was acknowledged for each key. What is not answered
-// is sent again under its key, as any client does.
-func (u user) submitUntil(stop <-chan struct{}, prefix string) map[string]messages.JobID {
-	acknowledged := map[string]messages.JobID{}
-	every := time.NewTicker(100 * time.Millisecond)
-	defer every.Stop()
-	ctx, cancel := context.WithTimeout(u.Context(), patience)
-	defer cancel()
-	for i := 0; ; i++ {
-		key := fmt.Sprintf("%s-%d", prefix, i)
-		id, err := u.insist(ctx, key)
-		if err != nil {
-			u.Errorf("submission %s: %v", key, err)
-			return acknowledged
+// submission is a job that was acknowledged, and the key it was sent under.
+type submission struct {
+	key string
+	job messages.JobID
+}
+
+// load submits jobs, one after another, until stop is closed, and hands over
+// each that is acknowledged. What is not answered is sent again under its key,
+// as any client does.
+func (u user) load(stop <-chan struct{}, prefix string) <-chan submission {
+	acknowledged := make(chan submission)
+	ctx := within(u.T)
+	go func() {
+		defer close(acknowledged)
+		every := time.NewTicker(50 * time.Millisecond)
+		defer every.Stop()
+		for i := 0; ; i++ {
+			s := submission{key: fmt.Sprintf("%s-%d", prefix, i)}
+			var err error
+			if s.job, err = u.insist(ctx, s.key); err != nil {
+				u.Errorf("submission %s: %v", s.key, err)
+				return
+			}
+			acknowledged <- s
+			select {
+			case <-stop:
+				return
+			case <-every.C:
+			}
 		}
-		acknowledged[key] = id
-		select {
-		case <-stop:
-			return acknowledged
-		case <-every.C:
-		}
-	}
+	}()
+	return acknowledged
 }
 
 // insist submits under a key until there is an answer.
@@ -242,7 +251,6 @@ func (u user) insist(ctx context.Context, key string) (messages.JobID, error) {
 // was killed comes back from what it kept.
 func TestKilledLeaderLosesNothing(t *testing.T) {
 	c := newCluster(t)
-	c.Logf("LAP built %v", time.Now())
 	for _, h := range c.Hosts {
 		c.start(h.Name)
 	}
@@ -250,42 +258,36 @@ func TestKilledLeaderLosesNothing(t *testing.T) {
 		c.awaitUp(p)
 	}
 	alice, operator := c.connect("alice"), c.connect("operator")
-	all := map[string]messages.JobID{}
-	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
-		for key, id := range c.killUnderLoad(alice, operator, actor) {
-			all[key] = id
-		}
-	}
-	c.Logf("LAP all up %v", time.Now())
+	all := c.killUnderLoad(alice, operator, messages.Auctioneer)
+	all = append(all, c.killUnderLoad(alice, operator, messages.Bank)...)
 	c.checkWork(alice, all)
-	c.Logf("LAP work checked %v %d", time.Now(), len(all))
 	c.checkMoney(alice, operator, len(all))
 }
 
 // killUnderLoad kills the process that leads an actor while alice submits, and
-// goes on until a job that was submitted afterwards is done. Then the process
-// is started again.
-func (c *cluster) killUnderLoad(alice, operator user, actor string) map[string]messages.JobID {
+// starts it again once submissions go on without it.
+func (c *cluster) killUnderLoad(alice, operator user, actor string) (acknowledged []submission) {
 	c.Helper()
-	T0 := time.Now()
-	lap := func(w string) { c.Logf("LAP %s %s %v", actor, w, time.Since(T0)) }
-	stop, result := make(chan struct{}), make(chan map[string]messages.JobID, 1)
-	go func() { result <- alice.submitUntil(stop, actor) }()
-	alice.final(alice.submit(actor+" before", work()))
-	lap("before done")
+	const enough = 10
+	stop := make(chan struct{})
+	load := alice.load(stop, actor)
+	take := func(n int) {
+		for range n {
+			if s, ok := <-load; ok {
+				acknowledged = append(acknowledged, s)
+			}
+		}
+	}
+	take(enough)
 	host := operator.leader(actor)
 	c.kill(host)
-	alice.final(alice.submit(actor+" after", work()))
-	lap("after done")
+	take(enough)
 	if led := operator.leader(actor); led == host || led == "" {
 		c.Errorf("after the death of %s, the %s is led by %q", host, actor, led)
 	}
 	close(stop)
-	acknowledged := <-result
-	lap("stopped")
-	defer lap("up again")
-	if len(acknowledged) < 10 {
-		c.Errorf("only %d submissions went on while the %s changed its leader", len(acknowledged), actor)
+	for s := range load {
+		acknowledged = append(acknowledged, s)
 	}
 	c.awaitUp(c.start(host))
 	return acknowledged
@@ -293,19 +295,19 @@ func (c *cluster) killUnderLoad(alice, operator user, actor string) map[string]m
 
 // checkWork sees to it that every job acknowledged is there, under its number
 // alone, and done.
-func (c *cluster) checkWork(alice user, acknowledged map[string]messages.JobID) {
+func (c *cluster) checkWork(alice user, acknowledged []submission) {
 	c.Helper()
 	key := map[messages.JobID]string{}
-	for k, id := range acknowledged {
-		if other, twice := key[id]; twice {
-			c.Errorf("job %d was acknowledged for %s and for %s", id, k, other)
+	for _, s := range acknowledged {
+		if other, twice := key[s.job]; twice {
+			c.Errorf("job %d was acknowledged for %s and for %s", s.job, s.key, other)
 		}
-		key[id] = k
-		if job := alice.final(id); job.State != messages.Completed || job.Done != 5 {
-			c.Errorf("job %d, acknowledged, ended %v with %d of 5 tasks done", id, job.State, job.Done)
+		key[s.job] = s.key
+		if job := alice.final(s.job); job.State != messages.Completed || job.Done != 5 {
+			c.Errorf("job %d, acknowledged, ended %v with %d of 5 tasks done", s.job, job.State, job.Done)
 		}
-		if again := alice.submit(k, work()); again != id {
-			c.Errorf("submission %s was acknowledged as job %d and is job %d when repeated", k, id, again)
+		if again := alice.submit(s.key, work()); again != s.job {
+			c.Errorf("submission %s was acknowledged as job %d and is job %d when repeated", s.key, s.job, again)
 		}
 	}
 }
@@ -314,7 +316,6 @@ func (c *cluster) checkWork(alice user, acknowledged map[string]messages.JobID) 
 // the books balance.
 func (c *cluster) checkMoney(alice, operator user, jobs int) {
 	c.Helper()
-	jobs += 4 // those before and after each kill
 	spent := messages.Credits(jobs) * work().Budget
 	account := alice.account()
 	if account.Spent != spent || account.Reserved != 0 || account.Balance != account.Granted-spent {

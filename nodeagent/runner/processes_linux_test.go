@@ -27,6 +27,8 @@ type bench struct {
 	t     testing.TB
 	dir   string
 	tasks uint32
+	// stages numbers what is run: a stage always runs the same.
+	stages map[string]uint32
 }
 
 func newBench(t testing.TB, change func(*runner.Config)) *bench {
@@ -39,7 +41,7 @@ func newBench(t testing.TB, change func(*runner.Config)) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	return &bench{Processes: r, t: t, dir: c.Dir}
+	return &bench{Processes: r, t: t, dir: c.Dir, stages: map[string]uint32{}}
 }
 
 // started is a task that was started.
@@ -54,6 +56,9 @@ func (b *bench) start(p messages.Program) *started {
 	if p.Job == 0 {
 		p.Job, p.Account = 7, "ann"
 	}
+	if p.Stage == 0 {
+		p.Stage = b.stage(&p)
+	}
 	s := &started{t: b.t, done: make(chan messages.Finished, 2)}
 	s.attempt = messages.Attempt{Task: messages.TaskRef{Job: p.Job, Stage: p.Stage, Index: b.tasks}, Number: 1}
 	b.tasks++
@@ -62,6 +67,16 @@ func (b *bench) start(p messages.Program) *started {
 	task.Array = 100 + int64(s.attempt.Task.Index)
 	s.Process = b.Start(task, func(f messages.Finished) { s.done <- f })
 	return s
+}
+
+func (b *bench) stage(p *messages.Program) uint32 {
+	key := fmt.Sprint(p.Command, p.Script, p.Dir)
+	n, ok := b.stages[key]
+	if !ok {
+		n = uint32(len(b.stages))
+		b.stages[key] = n
+	}
+	return n
 }
 
 func (s *started) wait() messages.Finished {
@@ -78,7 +93,9 @@ func (s *started) wait() messages.Finished {
 	}
 }
 
-func sh(script string) messages.Program { return messages.Program{Command: []string{"sh", "-c", script}} }
+func sh(script string) messages.Program {
+	return messages.Program{Command: []string{"sh", "-c", script}}
+}
 
 // read waits for output and returns it.
 func (b *bench) read(s *started, stderr bool) string {

@@ -3,9 +3,12 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
+	"runtime/pprof"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,19 +41,40 @@ func Command() *cobra.Command {
 	for _, m := range measurements {
 		c := &cobra.Command{Use: m.name, Short: m.short, Args: cobra.NoArgs, Example: "  candor bench " + m.name + " --json",
 			RunE: func(c *cobra.Command, _ []string) error {
-				result, err := m.run(c.Context(), c)
+				stop, err := profile(c)
 				if err != nil {
+					return err
+				}
+				result, err := m.run(c.Context(), c)
+				if err := errors.Join(err, stop()); err != nil {
 					return err
 				}
 				return show(c, result)
 			}}
 		c.Flags().Bool("json", false, "print the result as JSON")
+		c.Flags().String("cpuprofile", "", "write a CPU profile to this file")
 		if m.flags != nil {
 			m.flags(c)
 		}
 		root.AddCommand(c)
 	}
 	return root
+}
+
+// profile begins a CPU profile if one is asked for.
+func profile(c *cobra.Command) (stop func() error, err error) {
+	name, err := c.Flags().GetString("cpuprofile")
+	if err != nil || name == "" {
+		return func() error { return nil }, err
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error { pprof.StopCPUProfile(); return f.Close() }, nil
 }
 
 // show prints a result: a struct of numbers and of such structs.

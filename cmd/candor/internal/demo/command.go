@@ -91,7 +91,8 @@ func demo(ctx context.Context, o *options, noColor bool, out, stderr io.Writer) 
 }
 
 // perform runs the workload on a site of its own. The site's state stays where
-// the user wants it, or where something went wrong.
+// the user wants it, or where something went wrong
+// other than an interrupt.
 func perform(ctx context.Context, o *options, show io.Writer, style terminal.Style) (*Report, error) {
 	state, temporary, err := stateDir(o.state)
 	if err != nil {
@@ -99,7 +100,8 @@ func perform(ctx context.Context, o *options, show io.Writer, style terminal.Sty
 	}
 	report, err := performIn(ctx, state, show, style)
 	well := err == nil && report.OK
-	if temporary && (well || errors.Is(err, context.Canceled)) {
+	interrupted := errors.Is(ctx.Err(), context.Canceled)
+	if temporary && (well || interrupted) {
 		return report, errors.Join(err, os.RemoveAll(state))
 	}
 	if !well {

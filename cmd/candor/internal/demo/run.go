@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -83,7 +84,7 @@ func (r *run) follow(ctx context.Context, began time.Time, accepted <-chan submi
 		case <-ticker.C:
 			now, err := r.look(ctx, began)
 			if err != nil {
-				return err
+				return cmp.Or(context.Cause(ctx), err)
 			}
 			r.progress.show(now)
 			if now.over() {
