@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -72,7 +73,7 @@ func (l *leader) extendHolds(ctx context.Context) {
 		l.replica.read(func(b *book.Book) {
 			for j := range b.Jobs {
 				if !j.Settled && now.Sub(j.Submitted) > l.HoldFor/4 {
-					extensions = append(extensions, extension(j, now, l.HoldFor))
+					extensions = append(extensions, extension(j.Hold, j.ID, now.Add(l.HoldFor), "the job has not ended"))
 				}
 			}
 		})
@@ -86,10 +87,9 @@ func (l *leader) extendHolds(ctx context.Context) {
 	}
 }
 
-func extension(j *book.Job, now messages.Time, by messages.Duration) messages.Transfer {
-	until := now.Add(by)
+// extension moves a hold's expiry to a time, under an identifier of its own.
+func extension(hold string, job messages.JobID, until messages.Time, why string) messages.Transfer {
 	return messages.Transfer{
-		ID: j.Hold + "/until/" + until.Std().Format(time.RFC3339Nano), Kind: messages.Extend, Pending: j.Hold, Expires: until, Job: j.ID,
-		Reason: "job " + j.ID.String() + " has not ended",
+		ID: fmt.Sprintf("%s/until/%d", hold, until), Kind: messages.Extend, Pending: hold, Expires: until, Job: job, Reason: why,
 	}
 }

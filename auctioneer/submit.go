@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -163,23 +164,37 @@ func (l *leader) admit(s *submission) error {
 	return t.Admit(now, t.Bid(0, s.account, now, &spec))
 }
 
-// hold sets the budget aside.
+// hold sets the budget aside. The extension behind it finds out whether a hold
+// that was made by an earlier try has lapsed meanwhile.
 func (l *leader) hold(ctx context.Context, s *submission) error {
-	name := s.spec.Name
-	if name == "" {
-		name = "job"
-	}
-	results, err := l.transfer(ctx, []messages.Transfer{{
-		ID: s.hold, Kind: messages.Hold, Debit: s.payer, Credit: messages.SiteAccount, Amount: s.spec.Budget,
-		Member: s.account, Expires: l.Clock().Add(l.HoldFor), Reason: "budget of " + name + " on market " + s.spec.Market,
-	}})
+	until := l.Clock().Add(l.HoldFor)
+	results, err := l.transfer(ctx, []messages.Transfer{
+		{ID: s.hold, Kind: messages.Hold, Debit: s.payer, Credit: messages.SiteAccount, Amount: s.spec.Budget, Member: s.account,
+			Expires: until, Reason: "budget of " + title(s.spec) + " on market " + s.spec.Market},
+		extension(s.hold, 0, until, "the job is being committed"),
+	})
 	if err != nil {
 		return err
 	}
 	if results[0].Error != nil {
 		return results[0].Error
 	}
+	if results[1].Error != nil {
+		return messages.Errorf(messages.Expired, "the credits held for key %q were freed meanwhile; submit with a new key", s.key)
+	}
 	return nil
+}
+
+// title is what a statement calls a job.
+func title(spec *messages.JobSpec) string {
+	const most = 100 // bytes
+	switch {
+	case spec.Name == "":
+		return "a job"
+	case len(spec.Name) > most:
+		return strings.ToValidUTF8(spec.Name[:most], "") + "…"
+	}
+	return spec.Name
 }
 
 // affordable checks for a dry run what a hold would.

@@ -222,7 +222,7 @@ func TestUtilityRefusals(t *testing.T) {
 func TestStreamThatOpensLate(t *testing.T) {
 	b := newBed(t)
 	b.observe("a", run(1, "ada", "sort"))
-	allowed := make(chan struct{})
+	allowed, denied := make(chan struct{}), make(chan struct{}, 100)
 	b.network.Permit(func(a bus.Access) bool {
 		if a.Name != "$estimator" || a.Subject != messages.ObservationSubject("here") {
 			return true
@@ -231,10 +231,12 @@ func TestStreamThatOpensLate(t *testing.T) {
 		case <-allowed:
 			return true
 		default:
+			denied <- struct{}{}
 			return false
 		}
 	})
 	e := b.start(0, 0)
+	<-denied
 	if _, err := b.utility("ada", messages.UtilityRequest{Classes: []messages.Name{"cpu"}}); err != nil || e.Seen() != 0 {
 		t.Fatalf("%v, seen %d", err, e.Seen())
 	}

@@ -11,7 +11,7 @@ import (
 
 // More limits, as those in job.go.
 const (
-	MaxKey     = 128  // bytes of a client's key
+	MaxKey     = 64   // bytes of a client's key
 	MaxClasses = 64   // of a market, or weights of a utility function
 	MaxRanges  = 4096 // of an array
 )

@@ -154,8 +154,10 @@ func (c *cluster) kill(host messages.Name) {
 }
 
 func (c *cluster) stopAll() {
-	for host, p := range c.processes {
+	for _, p := range c.processes {
 		_ = p.Process.Signal(os.Interrupt)
+	}
+	for host, p := range c.processes {
 		select {
 		case <-p.ended:
 		case <-time.After(20 * time.Second):
@@ -223,7 +225,11 @@ func (u user) load(stop <-chan struct{}, prefix string) <-chan submission {
 				u.Errorf("submission %s: %v", s.key, err)
 				return
 			}
-			acknowledged <- s
+			select {
+			case acknowledged <- s:
+			case <-ctx.Done():
+				return
+			}
 			select {
 			case <-stop:
 				return

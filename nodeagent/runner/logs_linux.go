@@ -28,6 +28,11 @@ func (p *Processes) ReadLog(ctx context.Context, r messages.LogsRequest) (messag
 	r.Offset = reply.Next
 	ctx, cancel := context.WithTimeout(ctx, min(r.Wait.Std(), maxLogWait))
 	defer cancel()
+	select {
+	case <-task.opened: // and can be watched
+	case <-task.ended:
+	case <-ctx.Done():
+	}
 	changed, stop := p.watchOutput(task, &r)
 	defer stop()
 	// It may have been written to between the first look and the watch.
@@ -43,9 +48,9 @@ func (p *Processes) ReadLog(ctx context.Context, r messages.LogsRequest) (messag
 	return reply, err
 }
 
-// watchOutput watches the output of a running task. When it cannot, because
-// the output is just being made or at the kernel's limit on watched files, the
-// channel never speaks, and the reader waits for the end or its time.
+// watchOutput watches the output of a running task. When it cannot, at the
+// kernel's limit on watched files, the channel never speaks, and the reader
+// waits for the end or its time.
 func (p *Processes) watchOutput(t *process, r *messages.LogsRequest) (changed <-chan struct{}, stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,26 +56,36 @@ func TestLogIsReadInPieces(t *testing.T) {
 // bring the rest.
 func TestLogIsFollowed(t *testing.T) {
 	b := newBench(t, nil)
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	s := b.start(sh("mkfifo " + pipe + "; echo first; while read line < " + pipe + "; do echo $line; done; rm " + pipe))
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	s := b.start(sh("echo first; exec 3<" + path + "; while read line <&3 && [ $line != end ]; do echo $line; done"))
 	next := int64(0)
-	follow := func(want string) {
+	follow := func(want string) messages.LogsReply {
 		t.Helper()
 		got := b.piece(messages.LogsRequest{Attempt: s.attempt, Offset: next, Wait: messages.Duration(patience)})
-		if string(got.Data) != want || got.End {
-			t.Fatalf("read %q, end %v, want %q", got.Data, got.End, want)
+		if string(got.Data) != want {
+			t.Fatalf("read %q, want %q", got.Data, want)
 		}
 		next = got.Next
+		return got
 	}
 	follow("first\n")
 	for _, line := range []string{"second\n", "third\n", "fourth\n"} {
-		go os.WriteFile(pipe, []byte(line), 0)
-		follow(line)
+		pipe.WriteString(line)
+		if follow(line).End {
+			t.Fatal("the end comes before the end")
+		}
 	}
-	go os.WriteFile(pipe, nil, 0) // the task ends
-	got := b.piece(messages.LogsRequest{Attempt: s.attempt, Offset: next, Wait: messages.Duration(patience)})
-	if len(got.Data) != 0 || !got.End {
-		t.Fatalf("at the end: %+v", got)
+	pipe.WriteString("end\n")
+	if !follow("").End {
+		t.Fatal("no end")
 	}
 	s.wait()
 }

@@ -15,8 +15,9 @@ import (
 type process struct {
 	runner *Processes
 	task   Task
-	base   string // where the paths of its files begin
-	ended  chan struct{}
+	base   string        // where the paths of its files begin
+	opened chan struct{} // closed when the output files are there
+	ended  chan struct{} // closed when it is forgotten
 
 	mu     sync.Mutex
 	lane   *lane              // nil before and after it has one
@@ -86,6 +87,7 @@ func (t *process) spawn(p *program, dir string, started *messages.Time) (own int
 		defer unix.Close(fd)
 		files = append(files, uintptr(fd))
 	}
+	close(t.opened)
 	if t.stopped() {
 		return 0, "stopped"
 	}
@@ -114,33 +116,35 @@ func (t *process) begun(c child) {
 		t.limit = time.AfterFunc(d, func() { t.end(messages.TimedOut, t.runner.config.Grace) })
 	}
 	if t.ending {
-		t.signal(unix.SIGKILL)
+		t.ask(t.grace)
 	}
 }
 
 // Stop ends the task.
 func (t *process) Stop(grace time.Duration) { t.end(messages.Stopped, grace) }
 
-// end asks every process of the task to end, and kills them when the grace is
-// over. The first reason and the earliest kill count.
+// end ends the task. The first reason and the earliest kill count.
 func (t *process) end(why messages.Outcome, grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
-		return
+	if !t.ending {
+		t.ending, t.why, t.grace = true, why, grace
 	}
-	first := !t.ending
-	if first {
-		t.ending, t.why = true, why
+	t.grace = min(t.grace, grace)
+	if t.child.pid != 0 && !t.over { // otherwise spawn or begun looks at ending
+		t.ask(grace)
 	}
-	if t.child.pid == 0 {
-		return // spawn looks at ending
-	}
+}
+
+// ask asks every process of the task to end, once, and kills them when the
+// grace is over. t.mu is held.
+func (t *process) ask(grace time.Duration) {
 	if grace <= 0 {
 		t.signal(unix.SIGKILL)
 		return
 	}
-	if first {
+	if !t.asked {
+		t.asked = true
 		t.signal(unix.SIGTERM, unix.SIGCONT) // a suspended process cannot end by itself
 	}
 	t.killIn(grace)

@@ -41,7 +41,10 @@ func NewProcesses(c Config) (*Processes, error) {
 
 // Start begins a task in a goroutine of its own.
 func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
-	t := &process{runner: p, task: task, base: p.store.base(task.Attempt), ended: make(chan struct{})}
+	t := &process{
+		runner: p, task: task, base: p.store.base(task.Attempt),
+		opened: make(chan struct{}), ended: make(chan struct{}),
+	}
 	if err := p.enter(t); err != nil {
 		now := p.config.Clock()
 		done(messages.Finished{Attempt: task.Attempt, Outcome: messages.Unstartable, Started: now, Ended: now, Detail: detail(err)})

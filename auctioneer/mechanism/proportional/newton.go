@@ -69,14 +69,13 @@ func (w *newton) reset(n, m int) {
 	w.ready = false
 }
 
-// Limits of the search: passes over the jobs, the largest step of a field's
-// logarithm, and the disagreement of the fields at which rounding, not
-// distance, is taken to be what stops it.
+// Limits of the search.
 const (
-	mostPasses  = 200
-	longestStep = 2.0
-	rounding    = 1e-11
-	farOff      = 0.2 // newton.loose from a cold start
+	mostPasses  = 200   // over the jobs, at one exponent
+	mostClimb   = 5000  // passes, over all exponents of a climb
+	longestStep = 2.0   // of a field's logarithm
+	rounding    = 1e-11 // disagreement of the fields at which rounding is taken to be what stops it
+	farOff      = 0.2   // newton.loose from a cold start
 )
 
 // fixedPoint solves the auction, warm from the fields of the last outcome. From
@@ -111,9 +110,10 @@ func (s *Solver) climb() bool {
 	w := &s.newton
 	w.start = append(w.start[:0], s.subbudgets...)
 	at, factor := s.alpha, 0.5
-	for at < goal && factor < 0.999 {
+	last := s.result.Rounds + mostClimb
+	for at < goal && factor < 0.999 && s.result.Rounds < last {
 		s.alpha = 1 - (1-at)*factor
-		if s.alpha >= goal || goal-s.alpha < 1e-4*(1-at) {
+		if s.alpha > goal-1e-5 {
 			s.alpha = goal
 		}
 		copy(s.subbudgets, w.start)
@@ -155,7 +155,7 @@ func (s *Solver) fieldsFromRows() {
 		for j, p := range s.powers[i*s.m : (i+1)*s.m] {
 			if p > dominance*s.totals[j] && s.wanted[i] > 1 {
 				w.dominant[j], w.dominated = i, true
-				w.fields[s.m+j] = s.sumOthers(i, j)
+				w.fields[s.m+j] = max(s.sumOthers(i, j), 1e-18*s.totals[j]) // at alpha = 1 it may be 0
 			}
 		}
 	}

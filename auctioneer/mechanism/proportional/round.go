@@ -15,7 +15,7 @@ func (s *Solver) round(theta float64) float64 {
 	}
 	move := 0.0
 	for i, budget := range s.p.Budgets {
-		if sum := s.appraise(i); sum > 0 {
+		if sum := s.appraise(i); sum > nothing {
 			move = max(move, s.apply(i, budget, sum, theta))
 		}
 		k := i * s.m
@@ -25,6 +25,10 @@ func (s *Solver) round(theta float64) float64 {
 	}
 	return move
 }
+
+// nothing is the sum of values up to which a row stays as it is: next to it a
+// budget would overflow. It is 0 but for bids that have died away.
+const nothing = 1e-200
 
 // appraise fills values with (∂u/∂s)·s·(1−s) for each class of job i, and
 // others with the powers of all other jobs there; it returns the sum of the
@@ -113,7 +117,7 @@ func (s *Solver) roundHalf() float64 {
 			values[j] = v
 			sum += v
 		}
-		if sum > 0 {
+		if sum > nothing {
 			scale, most := budget/sum, 0.0
 			for j, v := range values {
 				next := v * scale

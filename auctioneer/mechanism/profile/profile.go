@@ -1,0 +1,122 @@
+package profile
+
+import "math"
+
+// Profile is the number of free nodes of a machine over time. Reset a zero
+// value before its first use. It is not safe for concurrent use.
+type Profile struct {
+	nodes int32
+	tree  []node // an arena: tree[:used] are in use
+	used  int32
+	root  int32
+	depth int // levels above the leaves
+
+	steps  int     // breakpoints, the one at −∞ included
+	limit  int     // of steps, at which to look for those that are no longer of use
+	loose  bool    // some may be no longer of use
+	past   float64 // what is before does not matter
+	points []point // for packing
+}
+
+// point is a breakpoint: so many nodes are free from then to the next.
+type point struct {
+	at   float64
+	free int32
+}
+
+// New makes the profile of an idle machine.
+func New(nodes int) *Profile {
+	p := new(Profile)
+	p.Reset(nodes)
+	return p
+}
+
+// Reset makes the machine idle, with so many nodes. It keeps the memory.
+func (p *Profile) Reset(nodes int) {
+	p.nodes = int32(nodes)
+	p.used, p.depth, p.loose, p.past = 0, 0, false, math.Inf(-1)
+	p.root = p.grow()
+	leaf := &p.tree[p.root]
+	leaf.count, leaf.key[0], leaf.low[0] = 1, math.Inf(-1), p.nodes
+	p.steps, p.limit = 1, 2*fan
+}
+
+// Copy makes p the same as another profile, without sharing memory.
+func (p *Profile) Copy(from *Profile) {
+	points := p.points
+	tree := append(p.tree[:0], from.tree[:from.used]...)
+	*p = *from
+	p.tree, p.points = tree, points
+}
+
+// Nodes is the size of the machine.
+func (p *Profile) Nodes() int { return int(p.nodes) }
+
+// Steps is the number of breakpoints that the profile keeps.
+func (p *Profile) Steps() int { return p.steps }
+
+// Insert takes n nodes during [start, start+length). It takes them whether they
+// are free or not: a profile may be overbooked, and then has fewer than no free
+// nodes. A negative n gives nodes back.
+func (p *Profile) Insert(start, length float64, n int) { p.Take(start, start+length, n) }
+
+// Remove gives back what Insert took with the same arguments.
+func (p *Profile) Remove(start, length float64, n int) { p.Take(start, start+length, -n) }
+
+// Take takes n nodes during [start, end). Nothing happens if the interval is
+// empty, as it is where start or end is NaN.
+func (p *Profile) Take(start, end float64, n int) {
+	if !(start < end) || n == 0 {
+		return
+	}
+	p.cut(start)
+	if !math.IsInf(end, 1) {
+		p.cut(end)
+	}
+	p.add(p.root, p.depth, start, end, -int32(n))
+	p.loose = p.loose || n < 0
+	if p.loose && p.steps > p.limit {
+		p.pack()
+	}
+}
+
+// Forget says that nothing before t will be asked or changed any more.
+func (p *Profile) Forget(t float64) {
+	if t > p.past {
+		p.past, p.loose = t, true
+	}
+}
+
+// Free is the number of nodes free at t.
+func (p *Profile) Free(t float64) int {
+	at, add := p.root, int32(0)
+	for range p.depth {
+		n := &p.tree[at]
+		i := n.find(t)
+		add += n.add[i]
+		at = n.child[i]
+	}
+	n := &p.tree[at]
+	return int(n.low[n.find(t)] + add)
+}
+
+// Soonest returns the smallest start ≥ t from which n nodes are free for so
+// long, +Inf if there is none. A length of 0 asks for n free nodes at an instant.
+func (p *Profile) Soonest(t, length float64, n int) float64 {
+	start, _ := p.Within(t, math.Inf(1), length, n)
+	return start
+}
+
+// Within returns the smallest start ≥ t from which n nodes are free for so
+// long, if that is over by the deadline; else it is not ok and the start is +Inf.
+func (p *Profile) Within(t, deadline, length float64, n int) (start float64, ok bool) {
+	if int64(n) > math.MaxInt32 || !(t+length <= deadline) {
+		return math.Inf(1), false
+	}
+	s := search{tree: p.tree, from: t, deadline: deadline, length: length, n: int32(n)}
+	s.walk(p.root, p.depth, 0)
+	if !s.open {
+		return math.Inf(1), false
+	}
+	return s.start, true
+}

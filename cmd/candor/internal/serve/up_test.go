@@ -1,0 +1,129 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+)
+
+// printed is what a command printed so far.
+type printed struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	changed chan struct{}
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text.Write(b)
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
+
+// await returns what a pattern matched first, once it does.
+func (p *printed) await(t *testing.T, pattern string) []string {
+	t.Helper()
+	expression, tooLong := regexp.MustCompile(pattern), time.NewTimer(time.Minute)
+	defer tooLong.Stop()
+	for {
+		p.mu.Lock()
+		text := p.text.String()
+		p.mu.Unlock()
+		if found := expression.FindStringSubmatch(text); found != nil {
+			return found
+		}
+		select {
+		case <-p.changed:
+		case <-tooLong.C:
+			t.Fatalf("no %s in:\n%s", pattern, text)
+		}
+	}
+}
+
+// candor up tells where the site is and what it has, serves metrics whose
+// labels do not grow, and ends well when it is interrupted.
+func TestUp(t *testing.T) {
+	state := t.TempDir()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	out := &printed{changed: make(chan struct{}, 1)}
+	root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(Commands()...)
+	root.SetOut(out)
+	root.SetErr(out)
+	root.SetArgs([]string{"up", "--state", state, "--listen", "127.0.0.1:0", "--nodes", "2", "--metrics", "127.0.0.1:0"})
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(ctx) }()
+
+	address := out.await(t, `"serving metrics","address":"([^"]+)"`)[1]
+	out.await(t, `(?s)site west is up.*alice 1000, bob 1000, carol 1000.*main \(proportional: map, reduce\).*node1, node2 \(slots: 4 map, 2 reduce\).*Stop with`)
+	info, err := embedded.ReadInfo(state)
+	if err != nil || info.Site != "west" || !strings.HasPrefix(info.Server, "nats://127.0.0.1:") {
+		t.Errorf("site.json: %+v, %v", info, err)
+	}
+	checkMetrics(t, address)
+	interrupt()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("candor up ended with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("candor up did not end")
+	}
+}
+
+// checkMetrics wants the metrics of every actor, of three replicas where it is
+// replicated, and no label that has a value for each job, account or task.
+func checkMetrics(t *testing.T, address string) {
+	t.Helper()
+	reply, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	body, err := io.ReadAll(reply.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`candor_auctioneer_log_leader{replica="3"}`, `candor_bank_log_leader{replica="1"}`, `candor_bank_issued_credits{replica="2"} 3000`,
+		"candor_estimator_", "candor_nodeagent_", "candor_auctioneer_allocation_seconds", "go_goroutines",
+	} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("no %s among the metrics", want)
+		}
+	}
+	for _, label := range regexp.MustCompile(`[{,](job|account|task|node|attempt)="`).FindAllString(string(body), -1) {
+		t.Errorf("a label that grows: %s", label)
+	}
+	if pprof, err := http.Get("http://" + address + "/debug/pprof/"); err != nil || pprof.StatusCode != http.StatusNotFound {
+		t.Errorf("pprof without being asked for: %v, %v", pprof.Status, err)
+	}
+}
+
+// An actor alone is not started without knowing where and as whom.
+func TestActorsWantServerAndCreds(t *testing.T) {
+	for _, args := range [][]string{{"bank"}, {"auctioneer", "--server", "nats://127.0.0.1:1"}, {"estimator", "--creds", "x"}, {"nodeagent", "--node", "node1"}} {
+		if _, err := run(t, args...); err == nil || !strings.Contains(err.Error(), "--server and --creds") {
+			t.Errorf("candor %v: %v, want an error about --server and --creds", args, err)
+		}
+	}
+	if _, err := run(t, "nodeagent"); err == nil || !strings.Contains(err.Error(), `"node"`) {
+		t.Errorf("candor nodeagent: %v, want an error about --node", err)
+	}
+}

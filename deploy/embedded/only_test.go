@@ -1,0 +1,78 @@
+package embedded
+
+import (
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Each actor alone, with the credentials of its role against a server that
+// knows nothing of them, makes the same site as all in one process.
+func TestActorsAlone(t *testing.T) {
+	c := small(t.TempDir())
+	authority, err := identity.Create(filepath.Join(c.State, "keys"), c.Site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := startServer(&c, nil, authority, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Shutdown()
+	if err := writeCredentials(&c, authority); err != nil {
+		t.Fatal(err)
+	}
+	for _, only := range []Only{
+		{Actor: messages.Bank}, {Actor: messages.Auctioneer}, {Actor: messages.Estimator}, {Actor: messages.NodeAgent, Node: "node1"},
+	} {
+		role, name := identity.Service, messages.ServiceIdentity(only.Actor)
+		if only.Node != "" {
+			role, name = identity.Node, only.Node
+		}
+		if err := WriteCredentials(c.State, authority, role, name); err != nil {
+			t.Fatal(err)
+		}
+		only.Server, only.Creds = server.ClientURL(), CredsFile(c.State, name)
+		s, err := Start(within(t), c, Options{Only: &only})
+		if err != nil {
+			t.Fatalf("%s: %v", only.Actor, err)
+		}
+		defer closeSite(t, s)
+	}
+	as := func(name messages.Name) user {
+		b, err := bus.Connect(bus.Config{URL: server.ClientURL(), Name: name, CredsFile: CredsFile(c.State, name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = b.Close() })
+		return user{t, b, c.Site, name}
+	}
+	request[messages.AccountReply](as("operator"), messages.Bank, messages.VerbGrant,
+		messages.GrantRequest{Key: "k", Account: "alice", Amount: 10 * messages.Credit})
+	alice := as("alice")
+	if job := alice.final(alice.submit("k", twoStages(t.TempDir(), messages.Credit))); job.State != messages.Completed {
+		t.Errorf("the job ended %v", job.State)
+	}
+}
+
+func TestOnlyRefuses(t *testing.T) {
+	c := small(t.TempDir())
+	if _, err := Start(within(t), c, Options{Only: &Only{Actor: "broker"}}); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("an actor that is none: %v, want Invalid", err)
+	}
+	if _, err := Start(within(t), c, Options{Only: &Only{Actor: messages.NodeAgent, Node: "node9"}}); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("a node that is not configured: %v, want NotFound", err)
+	}
+	if _, err := Start(within(t), c, Options{Host: "rack1"}); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a host without hosts: %v, want Invalid", err)
+	}
+	c.Hosts = three()
+	if _, err := Start(within(t), c, Options{Host: "rack1"}); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a host that is not configured: %v, want Invalid", err)
+	}
+}

@@ -1,0 +1,118 @@
+package embedded
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// certificates is a certificate authority of a test.
+type certificates struct {
+	*testing.T
+	dir  string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newCertificates(t *testing.T) *certificates {
+	a := &certificates{T: t, dir: t.TempDir()}
+	a.cert = &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(time.Hour)}
+	a.key = a.newKey()
+	a.write("ca.pem", "CERTIFICATE", a.sign(a.cert, &a.key.PublicKey))
+	return a
+}
+
+func (a *certificates) newKey() *ecdsa.PrivateKey {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return key
+}
+
+func (a *certificates) sign(c *x509.Certificate, key *ecdsa.PublicKey) []byte {
+	der, err := x509.CreateCertificate(rand.Reader, c, a.cert, key, a.key)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return der
+}
+
+func (a *certificates) write(name, kind string, der []byte) string {
+	file := filepath.Join(a.dir, name)
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		a.Fatal(err)
+	}
+	return file
+}
+
+// issue makes a host's certificate, for its name and for loopback.
+func (a *certificates) issue(host string) *TLS {
+	key := a.newKey()
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		a.Fatal(err)
+	}
+	cert := a.sign(&x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, &key.PublicKey)
+	return &TLS{Cert: a.write(host+".pem", "CERTIFICATE", cert), Key: a.write(host+".key", "PRIVATE KEY", der), CA: filepath.Join(a.dir, "ca.pem")}
+}
+
+// Three hosts, each with a certificate of its own, make one site: servers,
+// replicas and clients find one another over TLS, and nobody without it.
+func TestHostsOverTLS(t *testing.T) {
+	ca, dir := newCertificates(t), t.TempDir()
+	base := Default()
+	base.Keys = filepath.Join(dir, "keys")
+	if _, err := identity.Create(base.Keys, base.Site); err != nil {
+		t.Fatal(err)
+	}
+	base.Hosts = (&cluster{T: t}).hosts()
+	sites := make([]*Site, len(base.Hosts))
+	var starts []func() error
+	for i, h := range base.Hosts {
+		c := base
+		c.State, c.TLS = filepath.Join(dir, h.Name), ca.issue(h.Name)
+		ctx := within(t)
+		starts = append(starts, func() (err error) {
+			sites[i], err = Start(ctx, c, Options{Host: h.Name})
+			return err
+		})
+	}
+	if err := together(starts); err != nil {
+		t.Fatal(err)
+	}
+	alice := connect(t, sites[2], "alice")
+	if job := alice.final(alice.submit("k", twoStages(t.TempDir(), messages.Credit))); job.State != messages.Completed {
+		t.Errorf("the job ended %v", job.State)
+	}
+	plain := bus.Config{URL: "nats://" + base.Hosts[0].Listen, Name: "alice", CredsFile: sites[0].CredsFile("alice")}
+	if b, err := bus.Connect(plain); err == nil {
+		t.Error("a client without TLS could connect")
+		_ = b.Close()
+	}
+	var stops []func() error
+	for _, s := range sites {
+		stops = append(stops, s.Close)
+	}
+	if err := together(stops); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
