@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -24,31 +25,39 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 		names = append(names, name)
 	}
 	for _, name := range names {
-		if err := WriteCredentials(c.State, authority, role[name], name); err != nil {
+		if _, err := WriteCredentials(c.State, authority, role[name], name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// WriteCredentials puts credentials of a name in a role into a state
-// directory, unless those that are there will do.
-func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) error {
-	file := CredsFile(state, name)
+// WriteCredentials puts credentials of a name in a role into a state directory,
+// unless those that are there will do, and returns the file. Users have theirs
+// in creds, nodes and services, which may be called like users, below it.
+func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) (file string, err error) {
+	file = CredsFile(state, name)
+	switch role {
+	case identity.Node:
+		file = CredsFile(state, filepath.Join("nodes", name))
+	case identity.Service:
+		// Without the '$', which NATS clients would take for a variable.
+		file = CredsFile(state, filepath.Join("services", strings.TrimPrefix(name, "$")))
+	}
 	if held, err := os.ReadFile(file); err == nil {
 		if r, n, err := authority.Issued(held); err == nil && r == role && n == name {
-			return nil
+			return file, nil
 		}
 	}
 	creds, err := authority.Issue(role, name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("credentials of %s: %w", name, err)
+		return "", fmt.Errorf("credentials of %s: %w", name, err)
 	}
 	if err := replaceFile(file, creds, 0o600); err != nil {
-		return fmt.Errorf("credentials of %s: %w", name, err)
+		return "", fmt.Errorf("credentials of %s: %w", name, err)
 	}
-	return nil
+	return file, nil
 }

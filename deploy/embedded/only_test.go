@@ -34,10 +34,10 @@ func TestActorsAlone(t *testing.T) {
 		if only.Node != "" {
 			role, name = identity.Node, only.Node
 		}
-		if err := WriteCredentials(c.State, authority, role, name); err != nil {
+		if only.Creds, err = WriteCredentials(c.State, authority, role, name); err != nil {
 			t.Fatal(err)
 		}
-		only.Server, only.Creds = server.ClientURL(), CredsFile(c.State, name)
+		only.Server = server.ClientURL()
 		s, err := Start(within(t), c, Options{Only: &only})
 		if err != nil {
 			t.Fatalf("%s: %v", only.Actor, err)
@@ -71,7 +71,7 @@ func TestOnlyRefuses(t *testing.T) {
 	if _, err := Start(within(t), c, Options{Host: "rack1"}); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("a host without hosts: %v, want Invalid", err)
 	}
-	c.Hosts = three()
+	c.Nodes, c.Hosts = Default().Nodes, three()
 	if _, err := Start(within(t), c, Options{Host: "rack1"}); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("a host that is not configured: %v, want Invalid", err)
 	}

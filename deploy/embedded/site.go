@@ -73,7 +73,7 @@ type Site struct {
 // registered. ctx bounds the start only. On an error nothing is left running.
 func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 	if err := c.Validate(); err != nil {
-		return nil, err
+		return nil, messages.Errorf(messages.Invalid, "configuration: %v", err)
 	}
 	s, err := newSite(c, o)
 	if err != nil {

@@ -76,10 +76,11 @@ func TestCredentialsAreReplacedWhenTheyMust(t *testing.T) {
 	}
 	issue := func(a *identity.Authority, role identity.Role) string {
 		t.Helper()
-		if err := WriteCredentials(state, a, role, "alice"); err != nil {
-			t.Fatal(err)
+		file, err := WriteCredentials(state, a, role, "alice")
+		if err != nil || file != CredsFile(state, "alice") {
+			t.Fatal(file, err)
 		}
-		text, err := os.ReadFile(CredsFile(state, "alice"))
+		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,6 +93,9 @@ func TestCredentialsAreReplacedWhenTheyMust(t *testing.T) {
 	operator := issue(authority, identity.Operator)
 	if operator == first {
 		t.Error("credentials of another role were kept")
+	}
+	if file, err := WriteCredentials(state, authority, identity.Node, "alice"); err != nil || file == CredsFile(state, "alice") {
+		t.Errorf("a node called like a user has credentials in %s, %v", file, err)
 	}
 	renewed, err := identity.Create(filepath.Join(state, "keys2"), "west")
 	if err != nil {

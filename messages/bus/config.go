@@ -59,10 +59,6 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// InboxPrefix is where the replies to an account's requests go: NATS
-// permissions let it listen to what is under its prefix, and no other's.
-func InboxPrefix(name messages.Name) string { return "_INBOX_" + name }
-
 // The times of a connection. A link that was cut unseen is given up after
 // pingInterval·maxPings; a server is tried again after reconnectWait and a
 // random part of reconnectJitter, so that not everybody comes back at once.
@@ -77,7 +73,7 @@ const (
 func (b *natsBus) options(c *Config) []nats.Option {
 	options := []nats.Option{
 		nats.Name(c.Name),
-		nats.CustomInboxPrefix(InboxPrefix(c.Name)),
+		nats.CustomInboxPrefix(messages.InboxPrefix(c.Name)),
 		nats.Timeout(connectTimeout),
 		nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(maxPings),

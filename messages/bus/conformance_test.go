@@ -74,7 +74,7 @@ func startServer(t testing.TB, change func(*natsserver.Options)) *natsserver.Ser
 	t.Helper()
 	o := &natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir()}
 	for _, name := range accounts {
-		inbox := InboxPrefix(name) + ".>"
+		inbox := messages.InboxPrefix(name) + ".>"
 		p := &natsserver.Permissions{Publish: &natsserver.SubjectPermission{}, Subscribe: &natsserver.SubjectPermission{}}
 		if name == "eve" {
 			p.Publish.Deny = []string{"secret.>"}

@@ -22,7 +22,7 @@ import (
 
 func plain(t *testing.T, s *natsserver.Server, name messages.Name) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(userURL(s, name), nats.CustomInboxPrefix(InboxPrefix(name)))
+	nc, err := nats.Connect(userURL(s, name), nats.CustomInboxPrefix(messages.InboxPrefix(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestCredentials(t *testing.T) {
 	seed, _ := user.Seed()
 	claims := jwt.NewUserClaims(userKey)
 	claims.Name = "alice"
-	claims.Sub.Allow.Add(InboxPrefix("alice") + ".>")
+	claims.Sub.Allow.Add(messages.InboxPrefix("alice") + ".>")
 	claims.Pub.Allow.Add("v.alice")
 	token, err := claims.Encode(account)
 	if err != nil {

@@ -25,6 +25,8 @@ type process struct {
 	child  child              // zero until it is started
 	over   bool               // the child was reaped: its number may be another's now
 	ending bool               // it was told to end
+	asked  bool               // and knows
+	grace  time.Duration      // the least it was given
 	why    messages.Outcome
 	limit  *time.Timer // ends it at its time limit
 	kill   *time.Timer // kills it when the grace is over

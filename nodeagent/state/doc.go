@@ -24,8 +24,8 @@
 //     pick.
 //   - An attempt is started at most once, and its end is reported under every
 //     session until an exchange with it is answered or the leader disowns it.
-//   - A slot that becomes free claims in the exchange that reports the end of
-//     its task. An idle slot whose class has no work pending sends nothing.
+//   - A slot that becomes free while there is work claims in the exchange that
+//     reports the end of its task. An idle slot whose class has no work pending sends nothing.
 //
 // # Waking idle slots
 //
@@ -35,6 +35,9 @@
 // claims: P, two standard deviations so that the chance to fall short is
 // small, and three so that few tasks are no exception. The leader publishes
 // again should work stay unclaimed.
+//
+// A slot that becomes free later claims if the idle ones had not enough slots
+// for the work of that vector; otherwise it waits for the next, as they do.
 //
 // A slot of a class that several markets allocate draws its market in
 // proportion to the tasks pending there, then the job from that market's

@@ -129,7 +129,7 @@ func (s *State) Ended(f messages.Finished) {
 	s.finished = append(s.finished, f)
 	c := &s.classes[t.class]
 	c.tasks--
-	if s.pending(t.class) > 0 && c.awake < c.free() {
+	if s.left(t.class) && c.awake < c.free() {
 		c.awake++
 	}
 }

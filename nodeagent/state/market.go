@@ -23,6 +23,9 @@ type market struct {
 
 type marketClass struct {
 	pending, idle int
+	// rest is the work that the slots idle when the vector was made leave to
+	// those that become free later.
+	rest int
 	// dry says that a claim found no more work here than there was: claim no
 	// more before the next vector.
 	dry  bool
@@ -185,6 +188,7 @@ func (s *State) apply(m *market, v *messages.Vector) error {
 		if err := m.classes[at].take(news, v.Base == 0); err != nil {
 			return err
 		}
+		m.classes[at].share(s.classes[at].free())
 		s.wake(at, &m.classes[at])
 	}
 	m.term, m.seq, m.failures = v.Term, v.Seq, 0
@@ -212,6 +216,18 @@ func classOf(v *messages.Vector, name messages.Name) *messages.ClassVector {
 	return nil
 }
 
+// wanted is the number of claims that all idle slots together should make.
+func (c *marketClass) wanted() float64 {
+	p := float64(c.pending)
+	return p + 2*math.Sqrt(p) + 3
+}
+
+// share works out what the idle slots leave over; own are those of this node.
+func (c *marketClass) share(own int) {
+	claims := min(float64(max(c.idle, own)), c.wanted())
+	c.rest = max(0, c.pending-int(claims))
+}
+
 // wake lets each idle slot of a class decide by chance whether to claim.
 func (s *State) wake(at int, m *marketClass) {
 	c := &s.classes[at]
@@ -219,8 +235,7 @@ func (s *State) wake(at int, m *marketClass) {
 	if s.closing || m.pending <= 0 || m.jobs.Len() == 0 || idle <= 0 {
 		return
 	}
-	p := float64(m.pending)
-	chance := (p + 2*math.Sqrt(p) + 3) / float64(max(m.idle, c.free()))
+	chance := m.wanted() / float64(max(m.idle, c.free()))
 	woken := 0
 	for range idle {
 		if woken < m.pending && s.rng.Float64() < chance {
@@ -248,4 +263,14 @@ func (s *State) pending(at int) (n int) {
 		n += m.classes[at].work()
 	}
 	return n
+}
+
+// left reports whether there is work for a slot that becomes free.
+func (s *State) left(at int) bool {
+	for _, m := range s.markets {
+		if m.classes[at].rest > 0 && m.classes[at].work() > 0 {
+			return !s.closing && s.phase == joined
+		}
+	}
+	return false
 }

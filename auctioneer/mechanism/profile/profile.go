@@ -16,6 +16,7 @@ type Profile struct {
 	loose  bool    // some may be no longer of use
 	past   float64 // what is before does not matter
 	points []point // for packing
+	hints  hints
 }
 
 // point is a breakpoint: so many nodes are free from then to the next.
@@ -39,14 +40,16 @@ func (p *Profile) Reset(nodes int) {
 	leaf := &p.tree[p.root]
 	leaf.count, leaf.key[0], leaf.low[0] = 1, math.Inf(-1), p.nodes
 	p.steps, p.limit = 1, 2*fan
+	p.hints.forget()
 }
 
 // Copy makes p the same as another profile, without sharing memory.
 func (p *Profile) Copy(from *Profile) {
-	points := p.points
+	points, hints := p.points, p.hints
 	tree := append(p.tree[:0], from.tree[:from.used]...)
 	*p = *from
-	p.tree, p.points = tree, points
+	p.tree, p.points, p.hints = tree, points, hints
+	p.hints.forget()
 }
 
 // Nodes is the size of the machine.
@@ -74,7 +77,10 @@ func (p *Profile) Take(start, end float64, n int) {
 		p.cut(end)
 	}
 	p.add(p.root, p.depth, start, end, -int32(n))
-	p.loose = p.loose || n < 0
+	if n < 0 {
+		p.loose = true
+		p.hints.forget()
+	}
 	if p.loose && p.steps > p.limit {
 		p.pack()
 	}
@@ -113,8 +119,18 @@ func (p *Profile) Within(t, deadline, length float64, n int) (start float64, ok 
 	if int64(n) > math.MaxInt32 || !(t+length <= deadline) {
 		return math.Inf(1), false
 	}
+	known := p.steps > 2*fan && length > 0 && n > 0 // in a small profile a hint costs more than the walk
 	s := search{tree: p.tree, from: t, deadline: deadline, length: length, n: int32(n)}
+	if known {
+		s.from = p.hints.begin(t, length, n)
+	}
 	s.walk(p.root, p.depth, 0)
+	if !s.open { // not before the deadline, then
+		s.start = deadline - length
+	}
+	if known && s.start > t {
+		p.hints.found(t, s.start, length, n)
+	}
 	if !s.open {
 		return math.Inf(1), false
 	}

@@ -211,10 +211,10 @@ func TestEdges(t *testing.T) {
 		n         int
 		want      float64
 	}{
-		{0, 10, 2, 0},                   // ends when the other begins
-		{0, 10.5, 2, 15},                // would overlap
-		{0, 10.5, 1, 0},                 // fits beside it
-		{12, 0, 1, 12}, {12, 0, 2, 15},  // at an instant
+		{0, 10, 2, 0},                  // ends when the other begins
+		{0, 10.5, 2, 15},               // would overlap
+		{0, 10.5, 1, 0},                // fits beside it
+		{12, 0, 1, 12}, {12, 0, 2, 15}, // at an instant
 		{0, inf, 2, 15}, {0, inf, 1, 0}, // for ever
 		{-inf, 1, 4, -inf}, {20, 1, 4, 20},
 		{0, 1, 5, inf}, {0, 1, math.MaxInt, inf}, // wider than the machine

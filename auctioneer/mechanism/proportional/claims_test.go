@@ -117,7 +117,7 @@ func TestDampedRoundsEnd(t *testing.T) {
 	var s Solver
 	s.reset(circling)
 	s.contest()
-	s.splitWanted()
+	s.splitByWeight()
 	s.settle()
 	if !s.result.Converged {
 		t.Fatalf("still moving after %d rounds", s.result.Rounds)

@@ -65,8 +65,6 @@ func (w *newton) reset(n, m int) {
 	w.matrix = resize(w.matrix, 4*m*m)
 	w.dominant = resize(w.dominant, m)
 	w.guess = resize(w.guess, n)
-	clear(w.guess)
-	w.ready = false
 }
 
 // Limits of the search.
@@ -83,20 +81,24 @@ const (
 // that stop short, by damped rounds.
 func (s *Solver) fixedPoint(warm bool) {
 	w := &s.newton
-	had := warm && len(w.fields) == 2*s.m
+	same := len(w.guess) == s.n // then the multipliers are those of about the same jobs
 	w.reset(s.n, s.m)
-	if had && s.keepFields() && s.iterate(closeEnough) {
+	if !same {
+		clear(w.guess)
+	}
+	if warm && s.keepFields() && s.iterate(closeEnough) {
 		return
 	}
-	s.splitWanted()
+	clear(w.guess)
+	s.splitByWeight()
 	s.fieldsFromRows()
 	if !s.iterate(farOff) && !s.climb() {
 		s.alpha, s.result.Converged = s.p.Alpha, false
 		copy(s.subbudgets, w.start)
 		s.total()
 		s.settle()
+		w.ready = false
 	}
-	w.ready = s.result.Converged
 }
 
 // climb reaches the fixed point from that of an easier auction, with a smaller
@@ -105,7 +107,7 @@ func (s *Solver) fixedPoint(warm bool) {
 func (s *Solver) climb() bool {
 	goal := s.p.Alpha
 	s.alpha = min(goal/2, 0.25)
-	s.splitWanted()
+	s.splitByWeight()
 	s.settle()
 	w := &s.newton
 	w.start = append(w.start[:0], s.subbudgets...)
@@ -150,6 +152,9 @@ func (s *Solver) fieldsFromRows() {
 	s.addUp()
 	for j, t := range s.totals {
 		w.fields[j], w.dominant[j] = t, -1
+	}
+	if !s.dominable() {
+		return
 	}
 	for i := range s.n {
 		for j, p := range s.powers[i*s.m : (i+1)*s.m] {
@@ -232,10 +237,25 @@ func (s *Solver) sensitivity() float64 {
 	return 1 / max(s.alpha*min(1, 1/s.alpha-1), 0.05)
 }
 
+// dominable says whether the largest budget could dominate any class: a quick
+// no for most auctions.
+func (s *Solver) dominable() bool {
+	largest := power(s.largest, s.alpha)
+	for j, c := range s.contenders {
+		if c > 1 && largest > dominance*s.newton.fields[j] {
+			return true
+		}
+	}
+	return false
+}
+
 // redominate finds whether who is dominant has changed with the answers of the
 // last pass; if so it sets the fields anew from those answers.
 func (s *Solver) redominate() bool {
 	w := &s.newton
+	if !w.dominated && !s.dominable() {
+		return false
+	}
 	changed := false
 	for j, d := range w.dominant {
 		changed = changed || d >= 0 && s.powers[d*s.m+j] < dominance*dominance*w.fields[j]
@@ -262,16 +282,20 @@ func (s *Solver) newDominant() bool {
 // direction solves for the step; it returns false if the system is singular.
 func (s *Solver) direction() bool {
 	w, m := &s.newton, s.m
-	size := 2 * m
-	for f := range size {
-		row := w.matrix[f*size : (f+1)*size]
+	size, fields := 2*m, 2*m
+	if !w.dominated {
+		fields = m
+		clear(w.step[m:])
+	}
+	for f := range fields {
+		row := w.matrix[f*fields : (f+1)*fields]
 		if !s.active(f) {
 			clear(row)
 			row[f], w.step[f] = 1, 0
 			continue
 		}
 		scale := 1 / w.fields[f]
-		for g, d := range w.jacobian[f*size : (f+1)*size] {
+		for g, d := range w.jacobian[f*size : f*size+fields] {
 			row[g] = -d * scale
 		}
 		row[f]++
@@ -281,7 +305,7 @@ func (s *Solver) direction() bool {
 			w.step[f] += w.fields[m+f] * scale
 		}
 	}
-	if !eliminate(w.matrix, w.step) {
+	if !eliminate(w.matrix[:fields*fields], w.step[:fields]) {
 		return false
 	}
 	s.shorten()

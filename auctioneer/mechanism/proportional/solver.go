@@ -32,6 +32,7 @@ type Solver struct {
 	powers     []float64 // n·m: sub-budget^alpha
 	totals     []float64 // m: sum of the powers of a class
 	shares     []float64 // n·m
+	largest    float64   // the largest budget
 	values     []float64 // m, scratch of a row
 	others     []float64 // m, scratch of a row
 	newton     newton
@@ -45,8 +46,8 @@ func (s *Solver) Solve(p *Problem) (*Result, error) {
 }
 
 // Resolve finds the fixed point of p starting from the class totals of the
-// call before, which may have been about other jobs of the same market. The
-// result is Solve's, within Tolerance, in fewer passes.
+// call before, which may have been about other jobs of the same market: same
+// alpha, same classes. The result is Solve's, within Tolerance, in fewer passes.
 func (s *Solver) Resolve(p *Problem) (*Result, error) {
 	return s.solve(p, true)
 }
@@ -75,7 +76,7 @@ func (s *Solver) solve(p *Problem, warm bool) (*Result, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	warm = warm && s.p != nil && s.m == p.Classes && s.newton.ready
+	warm = warm && s.newton.ready && s.m == p.Classes && s.alpha == p.Alpha
 	s.reset(p)
 	s.contest()
 	switch {
@@ -86,7 +87,7 @@ func (s *Solver) solve(p *Problem, warm bool) (*Result, error) {
 		s.round(1)
 		s.result.Rounds, s.result.Converged = 1, true
 	case p.Alpha < leastNewtonAlpha:
-		s.splitWanted()
+		s.splitByWeight()
 		s.settle()
 	default:
 		s.fixedPoint(warm)
@@ -107,6 +108,7 @@ func (s *Solver) reset(p *Problem) {
 	}
 	s.contenders = resize(s.contenders, s.m)
 	s.wanted = resize(s.wanted, s.n)
+	s.newton.ready = false
 	s.result = Result{Subbudgets: s.subbudgets, Shares: s.shares}
 }
 
@@ -120,25 +122,29 @@ func resize[T any](v []T, n int) []T {
 // count: at alpha = 0 and for a job alone in the market, all.
 func (s *Solver) contest() {
 	clear(s.contenders)
-	for k := 0; k < len(s.p.Weights); k += s.m {
-		for j, w := range s.p.Weights[k : k+s.m] {
+	s.largest = 0
+	for i, budget := range s.p.Budgets {
+		s.largest = max(s.largest, budget)
+		s.wanted[i] = 0
+		for j, w := range s.p.Weights[i*s.m : (i+1)*s.m] {
 			if w > 0 {
 				s.contenders[j]++
+				s.wanted[i]++
 			}
 		}
 	}
 	copy(s.weights, s.p.Weights)
-	if s.alpha != 0 && slices.Contains(s.contenders, 1) {
-		for k := 0; k < len(s.weights); k += s.m {
-			for j, c := range s.contenders {
-				if c < 2 {
-					s.weights[k+j] = 0
-				}
-			}
-		}
+	if s.alpha == 0 || !slices.Contains(s.contenders, 1) {
+		return
 	}
 	for i := range s.wanted {
-		s.wanted[i] = count(s.weights[i*s.m : (i+1)*s.m])
+		row := s.weights[i*s.m : (i+1)*s.m]
+		for j, c := range s.contenders {
+			if c < 2 {
+				row[j] = 0
+			}
+		}
+		s.wanted[i] = count(row)
 	}
 }
 
@@ -163,18 +169,24 @@ func (s *Solver) splitEvenly() {
 	s.total()
 }
 
-// splitWanted is the even split over the classes whose weight counts.
-func (s *Solver) splitWanted() {
+// splitByWeight starts every job from its budget split in proportion to the
+// weights that count. At alpha = 1/2 that is half-way, on a logarithmic scale,
+// between what a linear job would bid if all bid alike and if all bid evenly.
+func (s *Solver) splitByWeight() {
 	for i, budget := range s.p.Budgets {
 		lo, hi := i*s.m, (i+1)*s.m
 		w, b, p := s.weights[lo:hi], s.subbudgets[lo:hi], s.powers[lo:hi]
-		part := budget / float64(max(s.wanted[i], 1))
-		partPower := power(part, s.alpha)
+		sum := 0.0
+		for _, x := range w {
+			sum += x
+		}
+		scale := 0.0
+		if sum > 0 {
+			scale = budget / sum
+		}
 		for j, x := range w {
-			b[j], p[j] = 0, 0
-			if x > 0 {
-				b[j], p[j] = part, partPower
-			}
+			b[j] = x * scale
+			p[j] = power(b[j], s.alpha)
 		}
 	}
 }
@@ -211,7 +223,11 @@ func power(b, alpha float64) float64 {
 // divide is equation 1: shares from powers. A class without a sub-budget is
 // split evenly.
 func (s *Solver) divide() {
-	s.addUp()
+	if s.newton.ready && !s.newton.dominated {
+		copy(s.totals, s.newton.sum) // the last pass added them up
+	} else {
+		s.addUp()
+	}
 	inverse := s.values
 	for j, t := range s.totals {
 		inverse[j] = 1 / t // infinite for a class without a sub-budget

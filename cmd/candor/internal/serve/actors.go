@@ -27,7 +27,7 @@ func auctioneerCommand() *cobra.Command {
 		`Runs the auctioneer's replica of a host, or all its replicas if the configuration
 has no hosts.`+singleHelp,
 		`  candor auctioneer --config site.yaml --host rack1 \
-      --server nats://10.0.0.1:4222 --creds '$auctioneer.creds'`)
+      --server nats://10.0.0.1:4222 --creds auctioneer.creds`)
 }
 
 func bankCommand() *cobra.Command {
@@ -35,13 +35,13 @@ func bankCommand() *cobra.Command {
 		`Runs the bank's replica of a host, or all its replicas if the configuration has
 no hosts.`+singleHelp,
 		`  candor bank --config site.yaml --host rack1 \
-      --server nats://10.0.0.1:4222 --creds '$bank.creds'`)
+      --server nats://10.0.0.1:4222 --creds bank.creds`)
 }
 
 func estimatorCommand() *cobra.Command {
 	return (&single{actor: messages.Estimator}).command("run an estimator alone",
 		`Runs an estimator. Several may run: each learns the same.`+singleHelp,
-		`  candor estimator --config site.yaml --server nats://10.0.0.1:4222 --creds '$estimator.creds'`)
+		`  candor estimator --config site.yaml --server nats://10.0.0.1:4222 --creds estimator.creds`)
 }
 
 func nodeagentCommand() *cobra.Command {

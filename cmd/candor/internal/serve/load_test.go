@@ -130,8 +130,8 @@ func TestUserAdd(t *testing.T) {
 	}{
 		{[]string{"dave"}, "dave.creds"},
 		{[]string{"root1", "--operator"}, "root1.creds"},
-		{[]string{"auctioneer", "--service"}, "$auctioneer.creds"},
-		{[]string{"node1", "--node"}, "node1.creds"},
+		{[]string{"auctioneer", "--service"}, "services/auctioneer.creds"},
+		{[]string{"node1", "--node"}, "nodes/node1.creds"},
 	} {
 		said, err := run(t, append([]string{"user", "add", "--state", state}, c.args...)...)
 		want := filepath.Join(state, "creds", c.file)

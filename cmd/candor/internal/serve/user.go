@@ -73,10 +73,11 @@ func (a *add) run(cmd *cobra.Command, name messages.Name) error {
 	if err != nil {
 		return err
 	}
-	if err := embedded.WriteCredentials(c.State, authority, role, name); err != nil {
+	file, err := embedded.WriteCredentials(c.State, authority, role, name)
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), embedded.CredsFile(c.State, name))
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), file)
 	return err
 }
 

@@ -1,0 +1,219 @@
+package nodeagent_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// leader is an auctioneer as an agent sees it: one market, one class, and a
+// list of programs to run, each for some tasks.
+type leader struct {
+	t     testing.TB
+	bus   bus.Bus
+	lease messages.Duration
+
+	mu        sync.Mutex
+	term, seq uint64
+	programs  []messages.Program
+	given     []int // of each program's tasks
+	pending   int
+	sessions  map[messages.Name]*session
+	finished  map[messages.TaskRef]messages.Finished
+	claims    int
+	silent    bool // answers nothing
+	fence     bool // the next exchange
+	changed   chan struct{}
+}
+
+type session struct {
+	number uint64
+	seq    uint64
+	reply  messages.ExchangeReply
+	slots  int
+	used   int
+}
+
+func newLeader(t testing.TB, network *bus.Network, lease time.Duration) *leader {
+	l := &leader{
+		t: t, bus: network.Connect("$auctioneer"), lease: messages.Duration(lease), term: 1,
+		sessions: map[messages.Name]*session{}, finished: map[messages.TaskRef]messages.Finished{}, changed: make(chan struct{}),
+	}
+	subject := func(verb string) string { return messages.Subject("home", messages.Auctioneer, verb, "*") }
+	_, err := l.bus.Serve(bus.Service{Name: "candor-auctioneer", Version: "1.0.0", Endpoints: []bus.Endpoint{
+		{Name: "register", Subject: subject(messages.VerbRegister), Handle: bus.Handle("register", l.register)},
+		{Name: "exchange", Subject: subject(messages.VerbExchange), Handle: bus.Handle("exchange", l.exchange)},
+		{Name: "vector", Subject: subject(messages.VerbVector), Handle: bus.Handle("vector", l.whole)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	t.Cleanup(func() { close(stop) })
+	go l.republish(stop)
+	return l
+}
+
+// republish sends the vector out again while work stays unclaimed.
+func (l *leader) republish(stop chan struct{}) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for last := 0; ; {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		l.mu.Lock()
+		if l.pending > 0 && l.pending == last {
+			l.publish()
+		}
+		last = l.pending
+		l.mu.Unlock()
+	}
+}
+
+// note wakes those who wait for something. l.mu is held.
+func (l *leader) note() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// until waits for something to become true.
+func (l *leader) until(what string, ok func() bool) {
+	l.t.Helper()
+	deadline := time.After(patience)
+	for {
+		l.mu.Lock()
+		done, changed := ok(), l.changed
+		l.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			l.t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// set changes the leader's mind.
+func (l *leader) set(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+	l.note()
+}
+
+func (l *leader) register(_ context.Context, node messages.Name, r messages.RegisterRequest) (messages.RegisterReply, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.silent {
+		return messages.RegisterReply{}, messages.Errorf(messages.Unavailable, "not now")
+	}
+	if s := l.sessions[node]; s == nil || s.number != r.Session {
+		l.sessions[node] = &session{number: r.Session, slots: r.Slots[0].Slots}
+	}
+	l.note()
+	return messages.RegisterReply{
+		Lease: l.lease, Term: l.term, Stop: r.Running,
+		Markets: []messages.Market{{Name: "main", Classes: []messages.Name{"cpu"}}},
+	}, nil
+}
+
+func (l *leader) exchange(_ context.Context, node messages.Name, e messages.Exchange) (messages.ExchangeReply, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.note()
+	s := l.sessions[node]
+	switch {
+	case l.silent:
+		return messages.ExchangeReply{}, messages.Errorf(messages.Unavailable, "not now")
+	case s == nil || s.number != e.Session || l.fence:
+		l.fence = false
+		return messages.ExchangeReply{}, messages.Errorf(messages.Fenced, "another session")
+	case s.seq == e.Seq:
+		return s.reply, nil
+	}
+	for _, f := range e.Finished {
+		l.finished[f.Attempt.Task] = f
+		s.used--
+	}
+	s.seq, s.reply = e.Seq, messages.ExchangeReply{Seq: e.Seq}
+	for _, c := range e.Claims {
+		l.claims += c.Slots
+		l.grant(&s.reply, c)
+	}
+	s.used += len(s.reply.Grants)
+	return s.reply, nil
+}
+
+func (l *leader) grant(reply *messages.ExchangeReply, c messages.Claim) {
+	for range c.Slots {
+		for i := range l.programs {
+			p := &l.programs[(int(c.Job)-1+i)%len(l.programs)]
+			at := int(p.Job) - 1
+			if l.given[at] == p.Tasks {
+				continue
+			}
+			ref := messages.TaskRef{Job: p.Job, Index: uint32(l.given[at])}
+			l.given[at]++
+			l.pending--
+			reply.Grants = append(reply.Grants, messages.Grant{Attempt: messages.Attempt{Task: ref, Number: 1}})
+			reply.Programs = append(reply.Programs, *p)
+			break
+		}
+	}
+}
+
+func (l *leader) whole(context.Context, messages.Name, messages.VectorRequest) (messages.Vector, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.vector(), nil
+}
+
+func (l *leader) vector() messages.Vector {
+	v := messages.Vector{Market: "main", Term: l.term, Seq: l.seq, Classes: []messages.ClassVector{{Class: "cpu", Pending: l.pending}}}
+	for _, s := range l.sessions {
+		v.Classes[0].Idle += s.slots - s.used
+	}
+	for i, p := range l.programs {
+		if l.given[i] < p.Tasks {
+			v.Classes[0].Jobs = append(v.Classes[0].Jobs, messages.JobWeight{Job: p.Job, Weight: 1})
+		}
+	}
+	return v
+}
+
+// submit adds a job and publishes the vector.
+func (l *leader) submit(p messages.Program) messages.JobID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.Job, p.Class, p.Account = messages.JobID(len(l.programs)+1), "cpu", "ann"
+	l.programs, l.given, l.pending = append(l.programs, p), append(l.given, 0), l.pending+p.Tasks
+	l.publish()
+	return p.Job
+}
+
+// publish sends the vector out. l.mu is held.
+func (l *leader) publish() {
+	l.seq++
+	l.send(messages.VectorSubject("home", "main"), l.vector())
+}
+
+func (l *leader) send(subject string, message any) {
+	payload, err := messages.Marshal(message, messages.Msgpack)
+	if err == nil {
+		err = l.bus.Publish(subject, payload)
+	}
+	if err != nil {
+		l.t.Error(err)
+	}
+}
+
+func first(job messages.JobID) messages.TaskRef { return messages.TaskRef{Job: job} }
