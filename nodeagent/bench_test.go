@@ -36,10 +36,10 @@ func TestWakesInProportion(t *testing.T) {
 	l := newLeader(t, network, time.Hour)
 	crowd(t, network, l, 1000, 1)
 	for _, c := range []struct{ tasks, most int }{{1, 20}, {1000, 1500}} {
-		done, before := len(l.finished), l.claims
+		done, before := get(l, func() int { return len(l.finished) }), get(l, func() int { return l.claims })
 		l.submit(messages.Program{Tasks: c.tasks})
 		l.until("the work is done", func() bool { return len(l.finished) == done+c.tasks })
-		if claims := l.claims - before; claims > c.most {
+		if claims := get(l, func() int { return l.claims }) - before; claims > c.most {
 			t.Errorf("%d claims for %d tasks, want at most %d", claims, c.tasks, c.most)
 		}
 	}

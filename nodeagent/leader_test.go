@@ -216,4 +216,16 @@ func (l *leader) send(subject string, message any) {
 	}
 }
 
+// session is the number of the node's session.
+func (l *leader) session() uint64 {
+	return get(l, func() uint64 { return l.sessions["n1"].number })
+}
+
+// get reads something of the leader.
+func get[T any](l *leader, read func() T) T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return read()
+}
+
 func first(job messages.JobID) messages.TaskRef { return messages.TaskRef{Job: job} }

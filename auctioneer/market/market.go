@@ -2,7 +2,9 @@ package market
 
 import (
 	"cmp"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
@@ -230,7 +232,7 @@ func (m *Market) shares(e *entry) []messages.ClassShare {
 		out[k] = messages.ClassShare{Class: m.Config.Classes[k], Now: e.share[k]}
 		if a.seconds > 0 {
 			out[k].Allocated, out[k].Received = a.allocated/a.seconds, a.received/a.seconds
-			out[k].Over = messages.Duration(a.seconds * 1e9)
+			out[k].Over = messages.Duration(math.Round(a.seconds*1e3)) * messages.Duration(time.Millisecond)
 		}
 	}
 	return out

@@ -52,6 +52,12 @@ func (s *Site) openAccount(ctx context.Context, a Account) error {
 	return nil
 }
 
+// awaitAuctioneer waits until some replica leads and serves.
+func (s *Site) awaitAuctioneer(ctx context.Context) error {
+	_, err := ask[messages.StatusReply](ctx, s, messages.Auctioneer, messages.VerbStatus, messages.Empty{})
+	return err
+}
+
 // ask sends a request as the first operator, again and again while nobody
 // answers, until ctx ends.
 func ask[Reply any](ctx context.Context, s *Site, actor, verb string, request any) (Reply, error) {

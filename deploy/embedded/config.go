@@ -127,7 +127,7 @@ func NodesAlike(n int, slots Slots) []Node {
 	return nodes
 }
 
-// account returns the configured default account, or what stands for it.
+// defaultAccount is the configured one, or what stands for it.
 func (c *Config) defaultAccount() messages.Name {
 	switch {
 	case c.DefaultAccount != "":
@@ -136,6 +136,19 @@ func (c *Config) defaultAccount() messages.Name {
 		return c.Accounts[0].Name
 	}
 	return c.Operators[0]
+}
+
+// replicaIDs names the replicas of each group: the hosts, or numbers from 1.
+func (c *Config) replicaIDs() (ids []string) {
+	for i := range c.Hosts {
+		ids = append(ids, c.Hosts[i].Name)
+	}
+	if len(c.Hosts) == 0 {
+		for i := range c.Replicas {
+			ids = append(ids, strconv.Itoa(i+1))
+		}
+	}
+	return ids
 }
 
 func (c *Config) keysDir() string {

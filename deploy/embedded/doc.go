@@ -8,6 +8,7 @@
 // that one state directory holds everything they keep:
 //
 //	<state>/lock           held while a process uses the directory
+//	<state>/shape.json     the replicas and the kind of log it was made for
 //	<state>/site.json      where the site listens, for the command line
 //	<state>/keys/          the seeds that credentials are signed with
 //	<state>/creds/         a credentials file for each account

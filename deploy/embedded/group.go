@@ -8,7 +8,6 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -95,17 +94,8 @@ type running struct {
 }
 
 func newGroup(s *Site, k kind) *group {
-	g := &group{site: s, kind: k, addresses: map[string]string{}, running: map[string]*running{},
-		hush: zap.NewAtomicLevelAt(s.log.Level())}
-	for i := range s.config.Hosts {
-		g.all = append(g.all, s.config.Hosts[i].Name)
-	}
-	if s.host == nil {
-		for i := range s.config.Replicas {
-			g.all = append(g.all, strconv.Itoa(i+1))
-		}
-	}
-	return g
+	return &group{site: s, kind: k, all: s.config.replicaIDs(), hush: zap.NewAtomicLevelAt(s.log.Level()),
+		addresses: map[string]string{}, running: map[string]*running{}}
 }
 
 // here lists the replicas that belong in this process.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"sync"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -119,6 +117,9 @@ func (s *Site) open() (err error) {
 			return err
 		}
 	}
+	if err := keepShape(&s.config); err != nil {
+		return err
+	}
 	if s.authority, err = identity.OpenOrCreate(s.config.keysDir(), s.config.Site); err != nil {
 		return err
 	}
@@ -135,33 +136,46 @@ func (s *Site) open() (err error) {
 	return nil
 }
 
-// startActors starts all the actors of this process at once, as none may rely
-// on another being there first, and waits until they serve.
+// startActors starts the actors of this process and waits until they serve. No
+// actor relies on another being there first; but agents that come when the
+// auctioneer leads need not ask twice.
 func (s *Site) startActors(ctx context.Context) error {
 	s.auctioneers, s.banks, s.nodes = newGroup(s, auctioneerKind), newGroup(s, bankKind), newNodes(s)
-	starts := map[string]func() error{
-		messages.Auctioneer: s.auctioneers.startAll,
-		messages.Bank:       s.banks.startAll,
-		messages.Estimator:  s.startEstimator,
-		messages.NodeAgent:  s.nodes.startAll,
+	if s.options.Only != nil {
+		return s.startOnly()
 	}
-	if only := s.options.Only; only != nil {
-		start, ok := starts[only.Actor]
-		if !ok {
-			return messages.Errorf(messages.Invalid, "actor %q: there is none of that name", only.Actor)
-		}
-		return start()
-	}
-	if err := together(slices.Collect(maps.Values(starts))); err != nil {
+	if err := together([]func() error{s.auctioneers.startAll, s.banks.startAll, s.startEstimator}); err != nil {
 		return err
 	}
-	if err := s.openAccounts(ctx); err != nil {
+	if err := together([]func() error{
+		func() error { return s.openAccounts(ctx) },
+		func() error { return s.awaitAuctioneer(ctx) },
+	}); err != nil {
+		return err
+	}
+	if err := s.nodes.startAll(); err != nil {
 		return err
 	}
 	if err := s.nodes.ready(ctx); err != nil {
 		return err
 	}
 	return writeInfo(s.config.State, s.info)
+}
+
+// startOnly starts one actor and does not wait: what it needs may come later.
+func (s *Site) startOnly() error {
+	switch actor := s.options.Only.Actor; actor {
+	case messages.Auctioneer:
+		return s.auctioneers.startAll()
+	case messages.Bank:
+		return s.banks.startAll()
+	case messages.Estimator:
+		return s.startEstimator()
+	case messages.NodeAgent:
+		return s.nodes.startAll()
+	default:
+		return messages.Errorf(messages.Invalid, "actor %q: there is none of that name", actor)
+	}
 }
 
 // together runs functions at the same time and joins their errors.

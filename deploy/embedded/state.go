@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -104,9 +105,46 @@ func writeAt(f *os.File, s string) error {
 // release lets another process have the directory.
 func (l *lock) release() error { return l.file.Close() }
 
+// shape is what a state directory was made for and cannot be used otherwise:
+// the members of a group are written in its log, and a log is of one kind.
+type shape struct {
+	Site     messages.Name `json:"site"`
+	Replicas []string      `json:"replicas"`
+	Store    string        `json:"store"`
+}
+
+// shapeFile is the name of the file that holds a shape.
+const shapeFile = "shape.json"
+
+// keepShape remembers the shape of a new state directory, and refuses a
+// configuration that another was made for.
+func keepShape(c *Config) error {
+	want := shape{Site: c.Site, Replicas: c.replicaIDs(), Store: c.Store}
+	path := filepath.Join(c.State, shapeFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if text, err = json.Marshal(want); err != nil {
+			return err
+		}
+		return replaceFile(path, append(text, '\n'), 0o600)
+	}
+	var have shape
+	if err == nil {
+		err = json.Unmarshal(text, &have)
+	}
+	if err != nil {
+		return fmt.Errorf("state directory: %s: %w", path, err)
+	}
+	if have.Site != want.Site || have.Store != want.Store || !slices.Equal(have.Replicas, want.Replicas) {
+		return messages.Errorf(messages.Conflict, "state directory %s: was made for site %s with replicas %v and store %s, not for site %s with replicas %v and store %s; use those, or another directory",
+			c.State, have.Site, have.Replicas, have.Store, want.Site, want.Replicas, want.Store)
+	}
+	return nil
+}
+
 // kept is what a site keeps in its state directory, besides the lock. Keys are
 // among it: credentials issued before a fresh start open nothing after it.
-var kept = []string{infoFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, "nodes"}
+var kept = []string{infoFile, shapeFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, "nodes"}
 
 // erase removes what a site left in a state directory that is locked, and
 // nothing else that may be there.

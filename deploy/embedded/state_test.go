@@ -105,3 +105,25 @@ func TestCredentialsAreReplacedWhenTheyMust(t *testing.T) {
 		t.Error("credentials of other keys were kept")
 	}
 }
+
+// A state directory is used again only for what it was made for.
+func TestStateKeepsItsShape(t *testing.T) {
+	made := small(t.TempDir())
+	for range 2 {
+		if err := keepShape(&made); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, change := range map[string]func(*Config){
+		"other replicas": func(c *Config) { c.Replicas = 5 },
+		"another store":  func(c *Config) { c.Store = StoreBolt },
+		"another site":   func(c *Config) { c.Site = "east" },
+		"hosts":          func(c *Config) { c.Hosts = three() },
+	} {
+		c := made
+		change(&c)
+		if err := keepShape(&c); messages.KindOf(err) != messages.Conflict {
+			t.Errorf("%s: %v, want Conflict", what, err)
+		}
+	}
+}

@@ -38,17 +38,23 @@
 //
 //	jobs/<job>/owner                          the account that may read the output
 //	jobs/<job>/<stage>.script                 the script of a stage
-//	jobs/<job>/<stage>.<task>.<attempt>.out   standard output
-//	jobs/<job>/<stage>.<task>.<attempt>.err   standard error
-//	jobs/<job>/<stage>.<task>.<attempt>.dir   the task's own working directory
+//	jobs/<job>/<stage>.<task>.<attempt>.out   standard output, if there is any
+//	jobs/<job>/<stage>.<task>.<attempt>.err   standard error, if there is any
+//	jobs/<job>/<stage>.<task>.<attempt>.dir   what is left in its own working directory
+//	jobs/<job>/silent                         the attempts without any output, one on a line
+//	jobs/<job>/lane<n>.{out,err,dir}          of running tasks, while they are empty
 //
 // The names are the whole index: output stays readable after a restart of the
-// agent. Only the directories of the latest jobs are kept.
+// agent. While a task runs, its output has the name of its lane, which a task
+// of the same job had before, until something is found in it, within
+// Config.CheckEvery; its own working directory has that name until the end.
+// Only the directories of the latest jobs are kept.
 //
 // # Cost
 //
-// A task costs its fork, exec and wait, four small file operations, and one
-// goroutine that the runtime's poller wakes when the kernel signals the end
-// through a process file descriptor; no thread waits. What is the same for all
-// tasks of a stage is worked out once.
+// A task costs its fork, exec and wait, some twenty cheap system calls that
+// make no file and remove none unless it writes something, and one goroutine
+// that the runtime's poller wakes when the kernel signals the end through a
+// process file descriptor; no thread waits. What is the same for all tasks of
+// a stage is worked out once.
 package runner

@@ -17,7 +17,14 @@ const (
 )
 
 // Owner returns the account of a job that ran here.
-func (p *Processes) Owner(job messages.JobID) (messages.Name, error) { return p.store.owner(job) }
+func (p *Processes) Owner(job messages.JobID) (messages.Name, error) {
+	for _, t := range p.tasksNow() { // which may not have a directory yet
+		if t.task.Program.Job == job {
+			return t.task.Program.Account, nil
+		}
+	}
+	return p.store.owner(job)
+}
 
 // ReadLog returns a piece of the output of an attempt.
 func (p *Processes) ReadLog(ctx context.Context, r messages.LogsRequest) (messages.LogsReply, error) {

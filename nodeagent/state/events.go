@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -89,7 +90,18 @@ func (s *State) grant(r *messages.ExchangeReply) {
 // refuse reports a granted attempt as ended though it never began.
 func (s *State) refuse(a messages.Attempt, why messages.Outcome, detail string) {
 	s.hand[a] = &task{ended: true}
-	s.finished = append(s.finished, messages.Finished{Attempt: a, Outcome: why, Detail: detail})
+	s.report(messages.Finished{Attempt: a, Outcome: why, Detail: detail})
+}
+
+// maxDetail bounds the sentence about the end of an attempt, in bytes. It may
+// repeat what a user wrote, of any length and in any encoding, and must not be
+// what makes an exchange unfit to be sent.
+const maxDetail = 1024
+
+// report puts the end of an attempt into the next exchange.
+func (s *State) report(f messages.Finished) {
+	f.Detail = strings.ToValidUTF8(f.Detail[:min(len(f.Detail), maxDetail)], "?")
+	s.finished = append(s.finished, f)
 }
 
 func programOf(r *messages.ExchangeReply, a messages.Attempt) *messages.Program {
@@ -126,7 +138,7 @@ func (s *State) Ended(f messages.Finished) {
 		return
 	}
 	t.ended = true
-	s.finished = append(s.finished, f)
+	s.report(f)
 	c := &s.classes[t.class]
 	c.tasks--
 	if s.left(t.class) && c.awake < c.free() {

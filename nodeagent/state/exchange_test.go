@@ -1,7 +1,9 @@
 package state_test
 
 import (
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -117,6 +119,15 @@ func TestGrantThatCannotStartIsReported(t *testing.T) {
 				t.Fatalf("sent %+v, want the attempt as Unstartable", e)
 			}
 		})
+	}
+}
+
+func TestDetailIsBounded(t *testing.T) {
+	a := running(t, 1)
+	delete(a.starts, attempt(0))
+	a.Ended(messages.Finished{Attempt: attempt(0), Outcome: messages.Unstartable, Detail: strings.Repeat("é\xff", 100_000)})
+	if d := a.request().Exchange.Finished[0].Detail; len(d) > 1024 || !utf8.ValidString(d) || !strings.HasPrefix(d, "é?é") {
+		t.Fatalf("the detail has %d bytes: %.20q", len(d), d)
 	}
 }
 

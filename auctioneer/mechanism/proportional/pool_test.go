@@ -37,11 +37,9 @@ func served(p *Problem, minimum []float64, group []int) bool {
 	return true
 }
 
-// TestPoolsServeTheirMembers: greedy by the rule, the search no worse, and,
-// its limit permitting, as good as the best of all groups but in rare cases,
-// which are counted.
+// TestPoolsServeTheirMembers: greedy by the rule, the search no worse, and
+// given time, as good as the best of all groups.
 func TestPoolsServeTheirMembers(t *testing.T) {
-	instances, short := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		p, minimum := demanding(t)
 		pool, err := NewPool(p, minimum, 1000)
@@ -58,14 +56,10 @@ func TestPoolsServeTheirMembers(t *testing.T) {
 		if q.profit(greedy) != pool.Profit || !served(p, minimum, pool.Best) || pool.BestProfit < pool.Profit {
 			t.Fatalf("greedy %v; pool %+v", greedy, pool)
 		}
-		instances++
-		if best := bestGroup(p, minimum); pool.BestProfit < best-1e-9*best {
-			short++
+		if best := bestGroup(p, minimum); !pool.Complete || math.Abs(pool.BestProfit-best) > 1e-9*best {
+			t.Fatalf("the best group makes %v; pool %+v", best, pool)
 		}
 	})
-	if short*100 > instances {
-		t.Errorf("in %d of %d instances a group better than the search's exists", short, instances)
-	}
 }
 
 func bestGroup(p *Problem, minimum []float64) float64 {

@@ -114,6 +114,9 @@ func (s *settings) override(c *embedded.Config) {
 			set(&h.Metrics, s.metrics)
 		}
 	}
+	if path, err := filepath.Abs(c.State); err == nil && c.State != "" {
+		c.State = path // as others must name it from where they are
+	}
 }
 
 func set[T comparable](field *T, value T) {

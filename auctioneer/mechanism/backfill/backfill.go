@@ -1,0 +1,54 @@
+package backfill
+
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
+)
+
+// Variant is a kind of backfilling.
+type Variant string
+
+// The variants.
+const (
+	EASY         Variant = "easy"         // the front job has a reservation
+	Conservative Variant = "conservative" // every job has
+)
+
+// Schedule runs the jobs of a machine in the order of their submission, with
+// backfilling.
+func Schedule(in *rigid.Instance, v Variant) (*rigid.Schedule, error) {
+	if err := in.Check(); err != nil {
+		return nil, err
+	}
+	switch v {
+	case EASY:
+		return rigid.Run(in, newEasy(in))
+	case Conservative:
+		return rigid.Run(in, newConservative(in))
+	default:
+		return nil, document.Invalid("variant", "must be %q or %q, is %.64q", EASY, Conservative, v)
+	}
+}
+
+// input is the document of `candor solve backfill`.
+type input struct {
+	Nodes   int              `json:"nodes"`
+	Jobs    []rigid.InputJob `json:"jobs"`
+	Price   *float64         `json:"price,omitempty"`
+	Variant *string          `json:"variant,omitempty"`
+}
+
+// SolveDocument answers the JSON document described in package rigid, with the
+// key "variant" besides: "easy", the default, or "conservative".
+func SolveDocument(data []byte) (any, error) {
+	var in input
+	if err := document.Decode(data, &in); err != nil {
+		return nil, err
+	}
+	v := EASY
+	if in.Variant != nil {
+		v = Variant(*in.Variant)
+	}
+	common := &rigid.Input{Nodes: in.Nodes, Jobs: in.Jobs, Price: in.Price}
+	return common.Solve(func(i *rigid.Instance) (*rigid.Schedule, error) { return Schedule(i, v) })
+}

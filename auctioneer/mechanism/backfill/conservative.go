@@ -1,0 +1,108 @@
+package backfill
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
+	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
+)
+
+// conservative is backfilling in which every job is promised a start when it
+// arrives.
+type conservative struct {
+	plan    *profile.Profile // running jobs and promises
+	waiting []promise        // in the order of arrival
+	soonest float64          // of the promises
+	freed   bool             // nodes are free sooner than was planned
+	late    bool             // or later
+	// promised, if set, is told of each new job's promise.
+	promised func(job int, start float64)
+}
+
+// promise is a waiting job and when it will start at the latest, if no running
+// job outlives its estimate.
+type promise struct {
+	job   int
+	start float64
+}
+
+func newConservative(in *rigid.Instance) *conservative {
+	return &conservative{plan: profile.New(in.Nodes), soonest: math.Inf(1)}
+}
+
+func (c *conservative) Arrive(m *rigid.Machine, job int) {
+	c.replan(m) // what is free again goes to those ahead of it
+	start := c.place(m, job)
+	c.waiting = append(c.waiting, promise{job, start})
+	if c.promised != nil {
+		c.promised(job, start)
+	}
+}
+
+// place puts a job into the plan where it can start soonest.
+func (c *conservative) place(m *rigid.Machine, job int) float64 {
+	j := m.Jobs[job]
+	start := c.plan.Soonest(m.Now, j.Estimate, j.Width)
+	c.plan.Insert(start, j.Estimate, j.Width)
+	c.soonest = min(c.soonest, start)
+	return start
+}
+
+func (c *conservative) End(m *rigid.Machine, job int) {
+	if until := m.Until(job); until > m.Now {
+		c.plan.Take(m.Now, until, -m.Jobs[job].Width)
+		c.freed = true
+	}
+}
+
+func (c *conservative) Outlive(m *rigid.Machine, job int, until float64) {
+	c.plan.Take(m.Now, until, m.Jobs[job].Width)
+	c.late = true
+}
+
+func (c *conservative) Decide(m *rigid.Machine) {
+	c.plan.Forget(m.Now)
+	c.replan(m)
+	if c.soonest > m.Now {
+		return
+	}
+	c.soonest = math.Inf(1)
+	rest := c.waiting[:0]
+	for _, w := range c.waiting {
+		if w.start <= m.Now && m.Jobs[w.job].Width <= m.Free {
+			m.Start(w.job)
+			continue
+		}
+		rest = append(rest, w)
+		c.soonest = min(c.soonest, w.start)
+	}
+	c.waiting = rest
+}
+
+// replan gives the waiting jobs new promises, in the order of arrival. Where
+// nodes are free sooner, each is placed anew among the promises of all others:
+// its old window is free for it, so that no promise gets worse. Where a job has
+// outlived its estimate, all are placed anew behind it.
+func (c *conservative) replan(m *rigid.Machine) {
+	if !c.freed && !c.late {
+		return
+	}
+	if c.late {
+		for _, w := range c.waiting {
+			c.unplace(m, w)
+		}
+	}
+	c.soonest = math.Inf(1)
+	for i, w := range c.waiting {
+		if !c.late {
+			c.unplace(m, w)
+		}
+		c.waiting[i].start = c.place(m, w.job)
+	}
+	c.freed, c.late = false, false
+}
+
+func (c *conservative) unplace(m *rigid.Machine, w promise) {
+	j := m.Jobs[w.job]
+	c.plan.Remove(w.start, j.Estimate, j.Width)
+}

@@ -1,0 +1,72 @@
+package backfill
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
+	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
+)
+
+// easy is aggressive backfilling: only the front job has a reservation.
+type easy struct {
+	queue   queue
+	running *profile.Profile // of the running jobs alone
+	// reserved, if set, is told of each reservation made.
+	reserved func(job int, start float64)
+}
+
+func newEasy(in *rigid.Instance) *easy {
+	return &easy{queue: newQueue(len(in.Jobs)), running: profile.New(in.Nodes)}
+}
+
+func (e *easy) Arrive(m *rigid.Machine, job int) {
+	e.queue.push(job, m.Jobs[job].Width, m.Jobs[job].Estimate)
+}
+
+func (e *easy) End(m *rigid.Machine, job int) {
+	e.running.Take(m.Now, m.Until(job), -m.Jobs[job].Width)
+}
+
+func (e *easy) Outlive(m *rigid.Machine, job int, until float64) {
+	e.running.Take(m.Now, until, m.Jobs[job].Width)
+}
+
+func (e *easy) start(m *rigid.Machine, at int) {
+	job := e.queue.take(at)
+	m.Start(job)
+	e.running.Take(m.Now, m.Until(job), m.Jobs[job].Width)
+}
+
+func (e *easy) Decide(m *rigid.Machine) {
+	e.running.Forget(m.Now)
+	front := e.queue.find(0, want{free: m.Free, spare: math.MaxInt})
+	for ; front >= 0 && front == e.queue.front(); front = e.queue.find(front, want{free: m.Free, spare: math.MaxInt}) {
+		e.start(m, front)
+	}
+	if front < 0 { // nothing fits at all
+		return
+	}
+	e.backfill(m)
+}
+
+// backfill starts the jobs behind the front one that do not delay it: those
+// that are over when enough nodes are free for it, and those that fit beside it.
+func (e *easy) backfill(m *rigid.Machine) {
+	head := m.Jobs[e.queue.jobs[e.queue.front()]]
+	w := want{now: m.Now, shadow: e.running.Soonest(m.Now, 0, head.Width)}
+	if e.reserved != nil {
+		e.reserved(e.queue.jobs[e.queue.front()], w.shadow)
+	}
+	w.spare = e.running.Free(w.shadow) - head.Width
+	for at := e.queue.front() + 1; ; at++ {
+		w.free = m.Free
+		if at = e.queue.find(at, w); at < 0 {
+			return
+		}
+		job := m.Jobs[e.queue.jobs[at]]
+		if m.Now+job.Estimate > w.shadow {
+			w.spare -= job.Width
+		}
+		e.start(m, at)
+	}
+}

@@ -1,0 +1,138 @@
+package fairshare
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
+)
+
+// Schedule runs the jobs of a machine by fair share: whenever nodes are free,
+// the next to start is the oldest job of the user whose recent use is least
+// for its weight; if it does not fit, everybody waits for it. Past use counts
+// half after each half-life, and not at all if that is 0.
+func Schedule(in *rigid.Instance, halfLife float64) (*rigid.Schedule, error) {
+	if !(halfLife >= 0 && halfLife <= rigid.Largest) {
+		return nil, document.Invalid("half_life", "must be from 0 to %g, is %g", rigid.Largest, halfLife)
+	}
+	weights := in.Weights
+	if len(weights) == 0 {
+		weights = []float64{1}
+	}
+	return rigid.Run(in, &policy{halfLife: halfLife, weights: weights, users: make([]user, len(weights))})
+}
+
+// input is the document of `candor solve fairshare`.
+type input struct {
+	Nodes    int              `json:"nodes"`
+	Jobs     []rigid.InputJob `json:"jobs"`
+	Price    *float64         `json:"price,omitempty"`
+	HalfLife float64          `json:"half_life,omitempty"`
+}
+
+// SolveDocument answers the JSON document described in package rigid, with the
+// key "half_life" besides: 0 or absent, the past does not count.
+func SolveDocument(data []byte) (any, error) {
+	var in input
+	if err := document.Decode(data, &in); err != nil {
+		return nil, err
+	}
+	common := &rigid.Input{Nodes: in.Nodes, Jobs: in.Jobs, Price: in.Price}
+	return common.Solve(func(i *rigid.Instance) (*rigid.Schedule, error) { return Schedule(i, in.HalfLife) })
+}
+
+// policy is fair share among users for jobs of fixed width.
+type policy struct {
+	halfLife float64
+	weights  []float64
+	users    []user
+	waiting  []int // users with jobs waiting
+}
+
+type user struct {
+	use
+	jobs []int // waiting, the oldest first
+	next int
+}
+
+// use is what a user holds and has recently held.
+type use struct {
+	held   float64 // slots now
+	recent float64 // slots, averaged over the past with exponentially falling weight
+	at     float64 // when recent was worked out
+}
+
+// advance brings the average up to a time: it approaches what is held, the
+// distance halving each half-life.
+func (u *use) advance(now, halfLife float64) {
+	if now <= u.at {
+		return
+	}
+	if halfLife > 0 {
+		u.recent = u.held + (u.recent-u.held)*math.Exp2(-(now-u.at)/halfLife)
+	}
+	u.at = now
+}
+
+func (p *policy) Arrive(m *rigid.Machine, job int) {
+	at := m.Jobs[job].User
+	u := &p.users[at]
+	if u.next == len(u.jobs) {
+		p.waiting = append(p.waiting, at)
+	}
+	u.jobs = append(u.jobs, job)
+}
+
+func (p *policy) End(m *rigid.Machine, job int) { p.hold(m, job, -1) }
+
+// hold changes what the job's user holds by the job's width.
+func (p *policy) hold(m *rigid.Machine, job, sign int) {
+	u := &p.users[m.Jobs[job].User]
+	u.advance(m.Now, p.halfLife)
+	u.held += float64(sign * m.Jobs[job].Width)
+}
+
+func (p *policy) Decide(m *rigid.Machine) {
+	for m.Free > 0 && len(p.waiting) > 0 {
+		i := p.poorest(m)
+		u := &p.users[p.waiting[i]]
+		job := u.jobs[u.next]
+		if m.Jobs[job].Width > m.Free {
+			return
+		}
+		m.Start(job)
+		p.hold(m, job, 1)
+		u.next++
+		if u.next == len(u.jobs) {
+			last := len(p.waiting) - 1
+			p.waiting[i] = p.waiting[last]
+			p.waiting = p.waiting[:last]
+		}
+	}
+}
+
+// poorest returns the position in waiting of the user with the least recent
+// and present use for its weight; of several, the one whose job is oldest.
+func (p *policy) poorest(m *rigid.Machine) int {
+	best, least := 0, math.Inf(1)
+	for i, at := range p.waiting {
+		u := &p.users[at]
+		u.advance(m.Now, p.halfLife)
+		level := (u.recent + u.held) / p.weights[at]
+		if level < least || level == least && p.older(m, i, best) {
+			best, least = i, level
+		}
+	}
+	return best
+}
+
+func (p *policy) older(m *rigid.Machine, i, j int) bool {
+	a, b := p.front(i), p.front(j)
+	x, y := m.Jobs[a].Submit, m.Jobs[b].Submit
+	return x < y || x == y && a < b
+}
+
+func (p *policy) front(i int) int {
+	u := &p.users[p.waiting[i]]
+	return u.jobs[u.next]
+}

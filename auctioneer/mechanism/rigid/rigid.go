@@ -1,0 +1,80 @@
+package rigid
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+)
+
+// Largest is the largest time, length and weight: sums of millions of them
+// still tell apart what is a thousandth of a second apart in a century.
+const Largest = 1e15
+
+// Job is a job of fixed width.
+type Job struct {
+	Submit   float64
+	Runtime  float64
+	Estimate float64 // of the runtime, by its owner
+	Width    int
+	User     int // position in Instance.Weights
+}
+
+// Instance is a machine and all that will be submitted to it.
+type Instance struct {
+	Nodes   int
+	Jobs    []Job
+	Weights []float64 // by user
+}
+
+// Schedule says when each job runs.
+type Schedule struct{ Start, Finish []float64 }
+
+// Check refuses what no schedule could be made for.
+func (in *Instance) Check() error {
+	if in.Nodes < 1 || in.Nodes > math.MaxInt32 {
+		return document.Invalid("nodes", "must be from 1 to %d, is %d", math.MaxInt32, in.Nodes)
+	}
+	for u, w := range in.Weights {
+		if !(w > 0 && w <= Largest) {
+			return document.Invalid("weights["+strconv.Itoa(u)+"]", "must be above 0 and at most %g, is %g", Largest, w)
+		}
+	}
+	for i := range in.Jobs {
+		if err := in.check(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *Instance) check(i int) error {
+	job, place := &in.Jobs[i], "jobs["+strconv.Itoa(i)+"]."
+	switch {
+	case !(math.Abs(job.Submit) <= Largest):
+		return document.Invalid(place+"submit", "must be from %g to %g, is %g", -Largest, Largest, job.Submit)
+	case !(job.Runtime >= 0 && job.Runtime <= Largest):
+		return document.Invalid(place+"runtime", "must be from 0 to %g, is %g", Largest, job.Runtime)
+	case !(job.Estimate >= 0 && job.Estimate <= Largest):
+		return document.Invalid(place+"estimate", "must be from 0 to %g, is %g", Largest, job.Estimate)
+	case job.Estimate == 0 && job.Runtime > 0:
+		return document.Invalid(place+"estimate", "must be above 0 for a job that runs: leave it out to give the runtime, %g", job.Runtime)
+	case job.Width < 1 || job.Width > in.Nodes:
+		return document.Invalid(place+"width", "must be from 1 to the %d nodes of the machine, is %d", in.Nodes, job.Width)
+	case job.User < 0 || job.User >= max(1, len(in.Weights)):
+		return document.Invalid(place+"user", "has no weight: there are %d", len(in.Weights))
+	}
+	return nil
+}
+
+// Arrivals returns the jobs in the order of submission, ties by index.
+func (in *Instance) Arrivals() []int {
+	order := make([]int, len(in.Jobs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(in.Jobs[a].Submit, in.Jobs[b].Submit) })
+	return order
+}

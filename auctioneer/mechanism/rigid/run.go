@@ -1,0 +1,169 @@
+package rigid
+
+import "math"
+
+// Policy says which jobs start. Jobs are given by their index.
+type Policy interface {
+	// Arrive and End tell of a job that was submitted, or has ended and given
+	// its nodes back.
+	Arrive(m *Machine, job int)
+	End(m *Machine, job int)
+	// Decide starts jobs, by m.Start. It comes after all events of an instant.
+	Decide(m *Machine)
+}
+
+// Expecting is a Policy that plans with estimates.
+type Expecting interface {
+	Policy
+	// Outlive tells that a job still runs at the time it was expected to end,
+	// and when it is expected to end now.
+	Outlive(m *Machine, job int, until float64)
+}
+
+// Machine is the state of a run.
+type Machine struct {
+	Jobs []Job
+	Now  float64
+	Free int // nodes
+
+	schedule  Schedule
+	running   events
+	expecting Expecting // nil: estimates do not matter
+	expected  []float64 // by job: how long it takes in all, as expected
+}
+
+// Run puts an instance through a policy. It checks the instance first.
+func Run(in *Instance, p Policy) (*Schedule, error) {
+	if err := in.Check(); err != nil {
+		return nil, err
+	}
+	n := len(in.Jobs)
+	m := &Machine{Jobs: in.Jobs, Free: in.Nodes, schedule: Schedule{make([]float64, n), make([]float64, n)}}
+	for i := range n {
+		m.schedule.Start[i] = math.NaN()
+	}
+	if e, ok := p.(Expecting); ok {
+		m.expecting = e
+		m.expected = make([]float64, n)
+	}
+	for arrivals := in.Arrivals(); len(arrivals) > 0 || len(m.running) > 0; {
+		m.Now = m.next(arrivals)
+		m.end(p)
+		for len(arrivals) > 0 && m.Jobs[arrivals[0]].Submit <= m.Now {
+			p.Arrive(m, arrivals[0])
+			arrivals = arrivals[1:]
+		}
+		p.Decide(m)
+	}
+	return &m.schedule, nil
+}
+
+func (m *Machine) next(arrivals []int) float64 {
+	next := math.Inf(1)
+	if len(arrivals) > 0 {
+		next = m.Jobs[arrivals[0]].Submit
+	}
+	if len(m.running) > 0 {
+		next = min(next, m.running[0].at)
+	}
+	return next
+}
+
+// end ends the jobs that end now, then tells of those that outlive what was
+// expected.
+func (m *Machine) end(p Policy) {
+	for len(m.running) > 0 && m.running[0].at <= m.Now {
+		e := m.running.pop()
+		if e.outlives {
+			m.expected[e.job] *= 2
+			m.expecting.Outlive(m, e.job, m.watch(e.job))
+			continue
+		}
+		m.Free += m.Jobs[e.job].Width
+		p.End(m, e.job)
+	}
+}
+
+// Start starts a job now. The policy sees to it that so many nodes are free.
+func (m *Machine) Start(job int) {
+	j := &m.Jobs[job]
+	m.Free -= j.Width
+	m.schedule.Start[job], m.schedule.Finish[job] = m.Now, m.Now+j.Runtime
+	if m.expecting == nil {
+		m.running.push(event{at: m.Now + j.Runtime, job: job})
+		return
+	}
+	m.expected[job] = j.Estimate
+	m.watch(job)
+}
+
+// watch enters the next event of a running job: its end, or before that the
+// time it is expected to end, which it returns.
+func (m *Machine) watch(job int) (until float64) {
+	start, finish := m.schedule.Start[job], m.schedule.Finish[job]
+	until = start + m.expected[job]
+	for until <= m.Now && finish > m.Now { // too little to tell from now
+		m.expected[job] *= 2
+		until = start + m.expected[job]
+	}
+	m.running.push(event{at: min(until, finish), job: job, outlives: until < finish})
+	return until
+}
+
+// Until returns when a running job is expected to end.
+func (m *Machine) Until(job int) float64 { return m.schedule.Start[job] + m.expected[job] }
+
+// event is the end of a job, or that it outlives what was expected.
+type event struct {
+	at       float64
+	job      int
+	outlives bool
+}
+
+func (e event) before(f event) bool {
+	if e.at != f.at {
+		return e.at < f.at
+	}
+	if e.outlives != f.outlives {
+		return f.outlives
+	}
+	return e.job < f.job
+}
+
+// events is a heap, the first event on top.
+type events []event
+
+func (h *events) push(e event) {
+	s := append(*h, e)
+	i := len(s) - 1
+	for i > 0 && e.before(s[(i-1)/2]) {
+		s[i] = s[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	s[i] = e
+	*h = s
+}
+
+func (h *events) pop() event {
+	s := *h
+	top, last := s[0], s[len(s)-1]
+	s = s[:len(s)-1]
+	*h = s
+	if len(s) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		c := 2*i + 1
+		if c+1 < len(s) && s[c+1].before(s[c]) {
+			c++
+		}
+		if c >= len(s) || !s[c].before(last) {
+			break
+		}
+		s[i] = s[c]
+		i = c
+	}
+	s[i] = last
+	return top
+}
