@@ -55,7 +55,7 @@ type pace struct {
 }
 
 const (
-	remindFirst = 5 * time.Millisecond
+	remindFirst = 20 * time.Millisecond
 	remindMost  = time.Second
 	fanOutCost  = 5 * time.Microsecond // to hand a vector to one node
 )

@@ -15,9 +15,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// patience bounds every wait of a test that would otherwise wait for ever.
-const patience = 30 * time.Second
-
 // begin starts an agent and waits until it is registered.
 func begin(t testing.TB, network *bus.Network, change func(*nodeagent.Config)) *nodeagent.Agent {
 	t.Helper()
@@ -156,7 +153,7 @@ func ready(t testing.TB, network *bus.Network, job messages.JobID) {
 
 func TestLostLeaseKillsTasks(t *testing.T) {
 	network := bus.NewMemory()
-	l := newLeader(t, network, 400*time.Millisecond)
+	l := newLeader(t, network, 1500*time.Millisecond)
 	begin(t, network, nil)
 	job := l.submit(messages.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}})
 	ready(t, network, job)

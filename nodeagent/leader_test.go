@@ -10,6 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
+// patience bounds every wait of a test that would otherwise wait for ever.
+const patience = 30 * time.Second
+
 // leader is an auctioneer as an agent sees it: one market, one class, and a
 // list of programs to run, each for some tasks.
 type leader struct {

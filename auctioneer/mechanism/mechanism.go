@@ -56,6 +56,11 @@ type Job struct {
 	Pending []int // by class: tasks that could be claimed now
 	Running []int // by class: tasks claimed and not finished
 	Started messages.Time
+
+	// What follows is for mechanisms that suspend, and that charge by time.
+
+	Suspended []int            // by class: tasks suspended, not counted in Running; nil: none
+	Accrued   messages.Credits // owed so far, at the tariffs that were committed
 }
 
 // Class is a resource class of the market.
@@ -83,14 +88,37 @@ type Allocation struct {
 	Wake messages.Time
 	// Directives are orders, from mechanisms that assign slots.
 	Directives []Directive
+	// Tariffs are by class, from mechanisms that charge by time: what running
+	// costs from now on. One that differs from the last is to be committed.
+	Tariffs []Tariff
 }
+
+// Tariff says what a second on a slot costs each job, in integers, so that what
+// a job owes can be worked out from the tariffs committed while it ran.
+type Tariff struct {
+	Basis  Basis
+	Rate   messages.Credits  // of AtLevel: what the job that sets the level bids for a slot-second
+	Length messages.Duration // of AtLevel: its length, where prices are by length; else 0
+}
+
+// Basis is what a price is made of.
+type Basis uint8
+
+// The bases. At a level each pays the rate, times its own length over the
+// tariff's where there is one, and not above its own bid where the market says so.
+const (
+	AtReserve Basis = iota // the market's reserve
+	OwnBid                 // the job's own bid
+	AtLevel                // the level of those who wait
+)
 
 // Directive orders something for one job. A job without one goes on as it is.
 type Directive struct {
 	Job    messages.JobID
 	Action Action
 	At     messages.Time // of Start: when; 0: now
-	Slots  int           // of Start: how many at once
+	Slots  int           // of Start: how many at once; of Suspend and Resume: how many, 0: all
+	Class  int           // position in View.Classes
 }
 
 // Action is what a directive orders.

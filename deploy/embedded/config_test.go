@@ -105,7 +105,7 @@ func TestMechanismsAreTheAuctioneers(t *testing.T) {
 		}
 		takes, listed := c.Validate() == nil, strings.Contains(" "+strings.Join(known, " ")+" ", " "+name+" ")
 		if takes != listed {
-			t.Errorf("mechanism %s: the auctioneer takes it: %v; listed: %v", name, takes, listed)
+			t.Errorf("mechanism %s: the auctioneer takes it: %v; Mechanisms lists it: %v", name, takes, listed)
 		}
 	}
 }

@@ -3,8 +3,6 @@ package embedded
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"sync"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -27,6 +25,7 @@ type Options struct {
 	// Log is the logger of all actors; nil: none.
 	Log *zap.Logger
 	// Runner runs the tasks of a node in place of real processes; nil: those.
+	// Whoever gives one closes it.
 	Runner func(node messages.Name) (runner.Runner, error)
 	// Only starts one actor alone, against a server that runs elsewhere; nil:
 	// the whole of this process's share.
@@ -64,6 +63,9 @@ type Site struct {
 
 	mu       sync.Mutex
 	operator bus.Bus // made when first needed
+
+	closing sync.Once
+	closed  error // what Close returned first
 }
 
 // Start starts a site and returns when it can be used: both groups have a
@@ -190,8 +192,14 @@ func together(functions []func() error) error {
 }
 
 // Close stops the site gracefully: the agents first, which stop their tasks,
-// then the replicas, then the server. What was acknowledged is kept.
+// then the replicas, then the server. What was acknowledged is kept. Closing
+// again does nothing.
 func (s *Site) Close() error {
+	s.closing.Do(func() { s.closed = s.stop() })
+	return s.closed
+}
+
+func (s *Site) stop() error {
 	var failed []error
 	if s.nodes != nil {
 		failed = append(failed, s.nodes.stopAll())
@@ -232,70 +240,3 @@ func (s *Site) Info() Info { return s.info }
 
 // CredsFile is the credentials file of a configured account or operator.
 func (s *Site) CredsFile(account messages.Name) string { return CredsFile(s.config.State, account) }
-
-// Connect connects a user or operator of the site, under the name's own
-// credentials and no others.
-func (s *Site) Connect(account messages.Name) (bus.Bus, error) {
-	file := s.CredsFile(account)
-	if _, err := os.Stat(file); err != nil {
-		return nil, messages.Errorf(messages.NotFound, "account %q: has no credentials in %s; add it to the configuration or with candor user add", account, s.config.State)
-	}
-	c, err := s.busConfig(account)
-	if err != nil {
-		return nil, err
-	}
-	c.CredsFile = file
-	return bus.Connect(c)
-}
-
-// connectAs connects a part of the site itself, under credentials made for it.
-func (s *Site) connectAs(role identity.Role, name messages.Name) (bus.Bus, error) {
-	c, err := s.busConfig(name)
-	if err != nil {
-		return nil, err
-	}
-	if only := s.options.Only; only != nil {
-		c.CredsFile, c.Retry = only.Creds, true
-	} else {
-		creds, err := s.authority.Credentials(role, name)
-		if err != nil {
-			return nil, err
-		}
-		c.JWT, c.Seed = creds.Token, creds.Seed
-	}
-	b, err := bus.Connect(c)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", role, name, err)
-	}
-	return b, nil
-}
-
-func (s *Site) busConfig(name messages.Name) (bus.Config, error) {
-	c := bus.Config{URL: s.URL(), Name: name, Log: s.log, Metrics: s.metrics.shared, StreamReplicas: 1}
-	if len(s.config.Hosts) > 1 {
-		c.StreamReplicas = min(len(s.config.Hosts), 3)
-	}
-	if s.config.TLS != nil {
-		both, err := s.config.TLS.load()
-		if err != nil {
-			return c, err
-		}
-		c.TLS = both
-	}
-	return c, nil
-}
-
-// asOperator is a connection of the first operator, for what the site does by
-// itself.
-func (s *Site) asOperator() (bus.Bus, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.operator == nil {
-		b, err := s.connectAs(identity.Operator, s.config.Operators[0])
-		if err != nil {
-			return nil, err
-		}
-		s.operator = b
-	}
-	return s.operator, nil
-}

@@ -117,6 +117,10 @@ func (p *Processes) tasksNow() []*process {
 	return tasks
 }
 
+// closeWithin is how long Close waits for killed tasks: the kernel may keep a
+// process that waits for a device.
+const closeWithin = 10 * time.Second
+
 // Close kills what runs and waits until all of it was reported. Output that
 // was kept stays.
 func (p *Processes) Close() error {
@@ -130,8 +134,14 @@ func (p *Processes) Close() error {
 	for _, t := range p.tasksNow() {
 		t.Stop(0)
 	}
-	p.tasks.Wait()
-	return errors.Join(p.null.Close(), p.watch.close())
+	ended := make(chan struct{})
+	go func() { p.tasks.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return errors.Join(p.null.Close(), p.watch.close())
+	case <-time.After(closeWithin):
+		return messages.Errorf(messages.Unavailable, "%d tasks do not end, %v after they were killed", len(p.tasksNow()), closeWithin)
+	}
 }
 
 // detail is the sentence of an error, without its kind.

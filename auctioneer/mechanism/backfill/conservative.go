@@ -79,6 +79,10 @@ func (c *conservative) Decide(m *rigid.Machine) {
 	c.waiting = rest
 }
 
+// Next is the soonest promised start: a job placed before another that then
+// moved forward out of its way starts when nothing else happens.
+func (c *conservative) Next() float64 { return c.soonest }
+
 // replan gives the waiting jobs new promises, in the order of arrival. Where
 // nodes are free sooner, each is placed anew among the promises of all others:
 // its old window is free for it, so that no promise gets worse. Where a job has

@@ -31,6 +31,9 @@ func (e *easy) Outlive(m *rigid.Machine, job int, until float64) {
 	e.running.Take(m.Now, until, m.Jobs[job].Width)
 }
 
+// Next is never: a job starts when another has ended.
+func (e *easy) Next() float64 { return math.Inf(1) }
+
 func (e *easy) start(m *rigid.Machine, at int) {
 	job := e.queue.take(at)
 	m.Start(job)

@@ -34,7 +34,12 @@ func MaxMin(amount float64, claims []Claim, out []float64) ([]float64, error) {
 			return nil, messages.Errorf(messages.Invalid, "claims[%d].demand: must not be negative, is %v", i, c.Demand)
 		}
 	}
-	return pour(amount, level(amount, claims), claims, out), nil
+	return divide(amount, claims, out), nil
+}
+
+// divide is MaxMin for claims that are known to be in order.
+func divide(amount float64, claims []Claim, out []float64) []float64 {
+	return pour(amount, level(amount, claims), claims, out)
 }
 
 // edge is a level at which the number of those being filled changes: a claim
@@ -59,11 +64,11 @@ func level(amount float64, claims []Claim) float64 {
 	filling, open, at := 0.0, 0, math.Inf(-1)
 	for _, e := range edges {
 		if open > 0 {
-			if need := filling * (e.level - at); need >= amount {
+			need := filling * (e.level - at)
+			if need >= amount {
 				return at + amount/filling
-			} else {
-				amount -= need
 			}
+			amount -= need
 		}
 		at, filling = e.level, filling+e.weight
 		open++

@@ -176,3 +176,28 @@ func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 		t.Errorf("mean gains %v do not shrink as the market grows", mean)
 	}
 }
+
+// TestSeveralFixedPoints: above alpha = 1/2 the fixed point need not be the only
+// one. Solve gives the one that the paper's rounds reach from the even split;
+// the other, from another start, is one as well.
+func TestSeveralFixedPoints(t *testing.T) {
+	p := &Problem{Alpha: 0.7, Classes: 2, Budgets: []float64{124.09377607517196, 153.99265260594922}, Weights: []float64{1.875, 0.1, 0.125, 3.75}}
+	var s Solver
+	rounds, err := s.Rounds(p, 5000)
+	if err != nil || !rounds.Converged {
+		t.Fatalf("%+v, %v", rounds, err)
+	}
+	got := slices.Clone(solve(t, p).Subbudgets)
+	other := []float64{117.80299905054316, 6.29077702462944, 4.961429161097148, 149.03122344485251}
+	for k, b := range got {
+		if math.Abs(b-rounds.Subbudgets[k]) > 1e-8 {
+			t.Errorf("entry %d: %v, by rounds %v", k, b, rounds.Subbudgets[k])
+		}
+		if next := slowRow(p, other, k/2)[k%2]; math.Abs(next-other[k]) > 1e-9 {
+			t.Errorf("the other point moves on from %v to %v", other[k], next)
+		}
+		if math.Abs(b-other[k]) < 1 {
+			t.Errorf("entry %d is the other point's", k)
+		}
+	}
+}

@@ -40,6 +40,12 @@
 // poor job bids on one class or another hangs on digits of the rich one's that a
 // double does not have; then Result.Converged is false.
 //
+// Up to α = 1/2 the fixed point is the only one. Above, it need not be when few
+// jobs have opposite tastes (α = 0.7, budgets 124 and 154, weights (1.875, 0.1)
+// and (0.125, 3.75): job 1 bids 122.3 or 117.8 on class 1). Auctions of up to 2048
+// entries are then solved by the paper's rounds from the even split, damped if
+// they circle, which settles which one; a larger auction is taken to have one.
+//
 // More budget gives no less utility, no owner can better the split, and to
 // report truthfully is nearly but not exactly best: with budgets 50 and 150,
 // weights (4, 9) and (8, 5) and α = 1/2, the first job gains 0.17 % by reporting
@@ -72,10 +78,10 @@
 //
 //   - The paper solves by rounds, and says that they always end. Below α = 1/2
 //     they do (theorem 1); above, two jobs whose budgets are far apart can chase
-//     each other for ever (α = 0.9, budgets 1e5 and 1). We solve for the m totals
-//     that jobs face instead, by Newton's method, by way of smaller exponents
-//     where that is too far, and failing that by rounds that damp a circle when
-//     they find themselves in one.
+//     each other for ever (α = 0.9, budgets 1e5 and 1): we notice, and damp. Up to
+//     1/2, and in large auctions, we solve for the m totals that jobs face
+//     instead, by Newton's method, by way of smaller exponents where that is too
+//     far to go at once.
 //   - Theorem 2, incentive compatibility, holds only approximately; see above.
 //   - The paper leaves open how the greedy pool is ordered and what it tests: we
 //     take budgets descending, ties by index, and test the utilities at the

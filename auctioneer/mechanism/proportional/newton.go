@@ -76,9 +76,8 @@ const (
 	farOff      = 0.2   // newton.loose from a cold start
 )
 
-// fixedPoint solves the auction, warm from the fields of the last outcome. From
-// a start too far away it goes by way of smaller exponents, and should even
-// that stop short, by damped rounds.
+// fixedPoint solves the auction, warm from the fields of the last outcome; from
+// a start too far away by way of smaller exponents.
 func (s *Solver) fixedPoint(warm bool) {
 	w := &s.newton
 	same := len(w.guess) == s.n // then the multipliers are those of about the same jobs
@@ -93,11 +92,36 @@ func (s *Solver) fixedPoint(warm bool) {
 	s.splitByWeight()
 	s.fieldsFromRows()
 	if !s.iterate(farOff) && !s.climb() {
-		s.alpha, s.result.Converged = s.p.Alpha, false
+		s.alpha = s.p.Alpha
 		copy(s.subbudgets, w.start)
 		s.total()
 		s.settle()
-		w.ready = false
+	}
+}
+
+// byRounds solves an auction that may have several fixed points: it finds the
+// one that the paper's rounds reach from the even split. Should they take too
+// long, Newton's method goes on from where they are.
+func (s *Solver) byRounds() {
+	s.splitEvenly()
+	for i, n := range s.wanted {
+		if n == 0 {
+			clear(s.subbudgets[i*s.m : (i+1)*s.m])
+			clear(s.powers[i*s.m : (i+1)*s.m])
+		}
+	}
+	s.settle()
+	if s.result.Converged {
+		return
+	}
+	w := &s.newton
+	w.reset(s.n, s.m)
+	clear(w.guess)
+	s.fieldsFromRows()
+	if !s.iterate(farOff) && !s.climb() {
+		s.alpha = s.p.Alpha
+		copy(s.subbudgets, w.start)
+		s.total()
 	}
 }
 
@@ -180,7 +204,8 @@ func (s *Solver) iterate(loose float64) bool {
 				return false
 			}
 			if last < rounding && w.loose <= closeEnough {
-				return s.accept()
+				copy(w.fields, w.before)
+				return !math.IsNaN(s.pass()) && s.accept()
 			}
 			if length /= 2; length < 1e-9 {
 				return false

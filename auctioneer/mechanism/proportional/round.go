@@ -141,13 +141,14 @@ func (s *Solver) roundHalf() float64 {
 const (
 	mostVisits  = 1 << 28
 	mostRounds  = 20_000
-	cycleWindow = 12
+	cycleWindow = 200
 )
 
-// settle does rounds until nothing moves. When the moves have not shrunk by a
-// tenth over a window the jobs are chasing one another, which the plain round
-// robin can do for ever above alpha = 1/2: then each goes half as far as before.
+// settle does rounds until nothing moves. When the moves have not shrunk at all
+// over a window the jobs are chasing one another, which the plain round robin
+// can do for ever above alpha = 1/2: then each goes half as far as before.
 func (s *Solver) settle() {
+	s.newton.ready, s.result.Converged = false, false
 	theta, least := 1.0, math.Inf(1)
 	last := s.result.Rounds + min(mostRounds, 100+mostVisits/len(s.weights))
 	for since := 0; s.result.Rounds < last; since++ {
@@ -157,7 +158,7 @@ func (s *Solver) settle() {
 			s.result.Converged = true
 			return
 		}
-		if move < 0.9*least {
+		if move < 0.999*least {
 			least, since = move, 0
 		}
 		if since >= cycleWindow {

@@ -9,6 +9,10 @@ import (
 // budget, when the solver stops.
 const Tolerance = 1e-12
 
+// mostAmbiguous is the number of entries up to which an auction with alpha above
+// 1/2 is taken to have perhaps several fixed points; see doc.go.
+const mostAmbiguous = 2048
+
 // Result is an outcome. Its slices belong to the solver and hold until its
 // next call.
 type Result struct {
@@ -89,6 +93,8 @@ func (s *Solver) solve(p *Problem, warm bool) (*Result, error) {
 	case p.Alpha < leastNewtonAlpha:
 		s.splitByWeight()
 		s.settle()
+	case p.Alpha > 0.5 && len(p.Weights) <= mostAmbiguous:
+		s.byRounds()
 	default:
 		s.fixedPoint(warm)
 	}

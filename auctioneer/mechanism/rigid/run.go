@@ -1,6 +1,10 @@
 package rigid
 
-import "math"
+import (
+	"math"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // Policy says which jobs start. Jobs are given by their index.
 type Policy interface {
@@ -18,6 +22,8 @@ type Expecting interface {
 	// Outlive tells that a job still runs at the time it was expected to end,
 	// and when it is expected to end now.
 	Outlive(m *Machine, job int, until float64)
+	// Next is when to decide though nothing happens before; +Inf: never.
+	Next() float64
 }
 
 // Machine is the state of a run.
@@ -46,14 +52,27 @@ func Run(in *Instance, p Policy) (*Schedule, error) {
 		m.expecting = e
 		m.expected = make([]float64, n)
 	}
-	for arrivals := in.Arrivals(); len(arrivals) > 0 || len(m.running) > 0; {
-		m.Now = m.next(arrivals)
+	m.Now = math.Inf(-1)
+	arrivals := in.Arrivals()
+	for {
+		if m.Now = m.next(arrivals); math.IsInf(m.Now, 1) {
+			return m.done()
+		}
 		m.end(p)
 		for len(arrivals) > 0 && m.Jobs[arrivals[0]].Submit <= m.Now {
 			p.Arrive(m, arrivals[0])
 			arrivals = arrivals[1:]
 		}
 		p.Decide(m)
+	}
+}
+
+// done returns the schedule; that of a policy that left jobs waiting is none.
+func (m *Machine) done() (*Schedule, error) {
+	for i, start := range m.schedule.Start {
+		if math.IsNaN(start) {
+			return nil, messages.Errorf(messages.Internal, "job %d was never started", i)
+		}
 	}
 	return &m.schedule, nil
 }
@@ -66,6 +85,11 @@ func (m *Machine) next(arrivals []int) float64 {
 	if len(m.running) > 0 {
 		next = min(next, m.running[0].at)
 	}
+	if m.expecting != nil {
+		if wake := m.expecting.Next(); wake > m.Now {
+			next = min(next, wake)
+		}
+	}
 	return next
 }
 
@@ -76,37 +100,42 @@ func (m *Machine) end(p Policy) {
 		e := m.running.pop()
 		if e.outlives {
 			m.expected[e.job] *= 2
-			m.expecting.Outlive(m, e.job, m.watch(e.job))
+			m.expecting.Outlive(m, e.job, m.watch(e.job, e.width))
 			continue
 		}
-		m.Free += m.Jobs[e.job].Width
+		m.Free += e.width
 		p.End(m, e.job)
 	}
 }
 
-// Start starts a job now. The policy sees to it that so many nodes are free.
+// Start starts a job now. The policy sees to it that so many nodes are free. One
+// that takes no time, neither as estimated nor in fact, takes no nodes.
 func (m *Machine) Start(job int) {
 	j := &m.Jobs[job]
-	m.Free -= j.Width
+	width := j.Width
+	if m.Now+j.Estimate <= m.Now && m.Now+j.Runtime <= m.Now {
+		width = 0
+	}
+	m.Free -= width
 	m.schedule.Start[job], m.schedule.Finish[job] = m.Now, m.Now+j.Runtime
 	if m.expecting == nil {
-		m.running.push(event{at: m.Now + j.Runtime, job: job})
+		m.running.push(event{at: m.Now + j.Runtime, job: job, width: width})
 		return
 	}
 	m.expected[job] = j.Estimate
-	m.watch(job)
+	m.watch(job, width)
 }
 
 // watch enters the next event of a running job: its end, or before that the
 // time it is expected to end, which it returns.
-func (m *Machine) watch(job int) (until float64) {
+func (m *Machine) watch(job, width int) (until float64) {
 	start, finish := m.schedule.Start[job], m.schedule.Finish[job]
 	until = start + m.expected[job]
 	for until <= m.Now && finish > m.Now { // too little to tell from now
 		m.expected[job] *= 2
 		until = start + m.expected[job]
 	}
-	m.running.push(event{at: min(until, finish), job: job, outlives: until < finish})
+	m.running.push(event{at: min(until, finish), job: job, width: width, outlives: until < finish})
 	return until
 }
 
@@ -117,6 +146,7 @@ func (m *Machine) Until(job int) float64 { return m.schedule.Start[job] + m.expe
 type event struct {
 	at       float64
 	job      int
+	width    int // nodes that it holds
 	outlives bool
 }
 

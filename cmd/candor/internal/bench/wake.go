@@ -67,15 +67,15 @@ func (g *grid) claimsFor(ctx context.Context, gate *gated, tasks int) (int, erro
 	return int(after - before), err
 }
 
-// gated is a runner whose tasks end when they are released.
+// gated is a runner whose tasks end when they are released or stopped.
 type gated struct {
 	mu      sync.Mutex
 	want    int
 	started chan struct{}
-	ends    []func()
+	held    []*held
 }
 
-// wait returns a channel that is closed when n tasks have started.
+// wait returns a channel that is closed when n tasks are held.
 func (g *gated) wait(n int) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,27 +83,29 @@ func (g *gated) wait(n int) <-chan struct{} {
 	return g.started
 }
 
-// Start holds a task until release.
+// Start holds a task.
 func (g *gated) Start(task runner.Task, done func(messages.Finished)) runner.Process {
+	began := messages.TimeOf(time.Now())
+	h := &held{end: sync.OnceFunc(func() {
+		done(messages.Finished{Attempt: task.Attempt, Started: began, Ended: messages.TimeOf(time.Now())})
+	})}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	began := messages.TimeOf(time.Now())
-	g.ends = append(g.ends, func() {
-		done(messages.Finished{Attempt: task.Attempt, Started: began, Ended: messages.TimeOf(time.Now())})
-	})
-	if len(g.ends) == g.want {
+	g.held = append(g.held, h)
+	if len(g.held) == g.want {
 		close(g.started)
 	}
-	return held{}
+	return h
 }
 
+// release lets the held tasks end.
 func (g *gated) release() {
 	g.mu.Lock()
-	ends := g.ends
-	g.ends, g.want = nil, 0
+	tasks := g.held
+	g.held = nil
 	g.mu.Unlock()
-	for _, end := range ends {
-		end()
+	for _, h := range tasks {
+		h.end()
 	}
 }
 
@@ -113,7 +115,8 @@ func (g *gated) Close() error {
 	return nil
 }
 
-// held is a task that ends when its gate says so.
-type held struct{}
+// held is a task that goes on until it is let go.
+type held struct{ end func() }
 
-func (held) Stop(time.Duration) {}
+// Stop lets the task go.
+func (h *held) Stop(time.Duration) { h.end() }

@@ -12,6 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/backfill"
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadline"
+	"github.com/candor-grid/candor/auctioneer/mechanism/fairshare"
+	"github.com/candor-grid/candor/auctioneer/mechanism/fifo"
+	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/messages"
 )
@@ -19,6 +24,11 @@ import (
 // mechanisms maps a name on the command line to what reads the mechanism's
 // document and returns the value whose JSON is the answer.
 var mechanisms = map[string]func(document []byte) (any, error){
+	"backfill":     backfill.SolveDocument,
+	"deadline":     deadline.SolveDocument,
+	"fairshare":    fairshare.SolveDocument,
+	"fifo":         fifo.SolveDocument,
+	"highest-bid":  highestbid.SolveDocument,
 	"proportional": proportional.SolveDocument,
 }
 

@@ -1,0 +1,115 @@
+package aria
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+)
+
+// Rule says what becomes of slots that nobody needs to be in time.
+type Rule uint8
+
+// The rules.
+const (
+	Least Rule = iota // they stay idle
+	Spare             // they are given out by deadline
+	Most              // every job takes all it can use from the start
+)
+
+// MostPhases bounds the phases of a job.
+const MostPhases = 62
+
+// Largest bounds times, durations and values.
+const Largest = 1e15
+
+// Job is a job with a deadline.
+type Job struct {
+	Submit   float64
+	Deadline float64 // an instant
+	Value    float64 // earned if it is in time
+	Phases   []Phase
+	// Durations of the tasks by phase; nil: every task takes its phase's mean.
+	Durations [][]float64
+}
+
+// Instance is a cluster and all that will be submitted to it.
+type Instance struct {
+	Slots []int // by class
+	Jobs  []Job
+	Rule  Rule
+}
+
+// Result says what became of the jobs.
+type Result struct {
+	Start, Finish []float64 // of the first task, of the last; a job without tasks has both at its submission
+	InTime        []bool
+	Profit        float64
+	Offered       float64 // the value of all jobs
+}
+
+// Check refuses what cannot be run.
+func (in *Instance) Check() error {
+	if in.Rule > Most {
+		return document.Invalid("rule", "%d is none: use Least, Spare or Most", in.Rule)
+	}
+	for j, n := range in.Slots {
+		if n < 1 || n > math.MaxInt32 {
+			return document.Invalid(fmt.Sprintf("slots[%d]", j), "must be from 1 to %d, is %d", math.MaxInt32, n)
+		}
+	}
+	for i := range in.Jobs {
+		if err := in.check(&in.Jobs[i], fmt.Sprintf("jobs[%d]", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *Instance) check(job *Job, place string) error {
+	for _, c := range []struct {
+		name   string
+		value  float64
+		lowest float64
+	}{{"submit", job.Submit, -Largest}, {"deadline", job.Deadline, -Largest}, {"value", job.Value, 0}} {
+		if !(c.value >= c.lowest && c.value <= Largest) {
+			return document.Invalid(place+"."+c.name, "must be from %g to %g, is %g", c.lowest, Largest, c.value)
+		}
+	}
+	if len(job.Phases) > MostPhases {
+		return document.Invalid(place+".phases", "are %d: the limit is %d", len(job.Phases), MostPhases)
+	}
+	if job.Durations != nil && len(job.Durations) != len(job.Phases) {
+		return document.Invalid(place+".durations", "must be given for each of the %d phases, are for %d", len(job.Phases), len(job.Durations))
+	}
+	for k := range job.Phases {
+		if err := in.checkPhase(job, k, fmt.Sprintf("%s.phases[%d].", place, k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *Instance) checkPhase(job *Job, k int, place string) error {
+	p := &job.Phases[k]
+	switch {
+	case p.Class < 0 || p.Class >= len(in.Slots):
+		return document.Invalid(place+"class", "%d is none of the %d classes", p.Class, len(in.Slots))
+	case p.Tasks < 0 || p.Tasks > math.MaxInt32:
+		return document.Invalid(place+"tasks", "must be from 0 to %d, are %d", math.MaxInt32, p.Tasks)
+	case !(p.Mean >= 0 && p.Mean <= Largest):
+		return document.Invalid(place+"mean", "must be from 0 to %g, is %g", Largest, p.Mean)
+	case !(p.Longest >= p.Mean && p.Longest <= Largest):
+		return document.Invalid(place+"longest", "must be from the mean, %g, to %g, is %g", p.Mean, Largest, p.Longest)
+	case job.Durations == nil:
+		return nil
+	case len(job.Durations[k]) != p.Tasks:
+		return document.Invalid(place+"durations", "must be one for each of the %d tasks, are %d", p.Tasks, len(job.Durations[k]))
+	}
+	for t, d := range job.Durations[k] {
+		if !(d >= 0 && d <= Largest) {
+			return document.Invalid(fmt.Sprintf("%sdurations[%d]", place, t), "must be from 0 to %g, is %g", Largest, d)
+		}
+	}
+	return nil
+}

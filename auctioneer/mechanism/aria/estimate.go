@@ -1,0 +1,115 @@
+package aria
+
+import "math"
+
+// Phase is a phase of a job: so many tasks on the slots of a class.
+type Phase struct {
+	Class   int
+	Tasks   int
+	Mean    float64 // duration of a task
+	Longest float64 // duration of the longest
+}
+
+// Bounds returns the least and most time the phase takes on so many slots, at
+// least one, whatever the order of its tasks.
+func (p *Phase) Bounds(slots int) (low, up float64) {
+	if p.Tasks == 0 {
+		return 0, 0
+	}
+	n, s := float64(p.Tasks), float64(slots)
+	return max(n*p.Mean/s, p.Longest), (n-1)*p.Mean/s + p.Longest
+}
+
+// work and tail are what the estimate a/S + c of a phase on S slots is made of.
+func (p *Phase) work() float64 { return (float64(p.Tasks) - 0.5) * p.Mean }
+func (p *Phase) tail() float64 { return p.Longest / 2 }
+
+// Estimate is the time that phases take one after the other, each on its slots.
+func Estimate(phases []Phase, slots []int) float64 {
+	sum := 0.0
+	for i := range phases {
+		if phases[i].Tasks > 0 {
+			sum += phases[i].work()/float64(slots[i]) + phases[i].tail()
+		}
+	}
+	return sum
+}
+
+// Fewest returns for each phase how many slots are needed for all of them to be
+// done within the time left, by the estimate, and whether they can be; if they
+// cannot, it is as many as they can use. Slots are those of each class. The
+// result is written to out, which is grown as needed.
+func Fewest(phases []Phase, slots []int, left float64, out []int) ([]int, bool) {
+	out = out[:0]
+	for _, p := range phases {
+		out = append(out, min(p.Tasks, slots[p.Class]))
+	}
+	if !(Estimate(phases, out) <= left) {
+		return out, false
+	}
+	lagrange(phases, left, out)
+	if !(Estimate(phases, out) <= left) { // the last digits
+		for i, p := range phases {
+			out[i] = min(p.Tasks, slots[p.Class])
+		}
+	}
+	trim(phases, left, out)
+	return out, true
+}
+
+// lagrange lowers the slots from the most that can be used to the solution in
+// real numbers, rounded up. A phase for which that asks more than it can use is
+// left at that, and the others are solved for the time that remains.
+func lagrange(phases []Phase, left float64, slots []int) {
+	open := 0 // the phases still to be solved for, a bit each
+	for i, p := range phases {
+		left -= p.tail()
+		if p.Tasks > 0 {
+			open |= 1 << i
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		roots := 0.0
+		for i := range phases {
+			if open&(1<<i) != 0 {
+				roots += math.Sqrt(phases[i].work())
+			}
+		}
+		for i := range phases {
+			if open&(1<<i) == 0 {
+				continue
+			}
+			if want := math.Sqrt(phases[i].work()) * roots / left; !(want <= float64(slots[i])) {
+				open &^= 1 << i
+				left -= phases[i].work() / float64(slots[i])
+				changed = true
+				break
+			}
+		}
+		if !changed {
+			settle(phases, slots, open, roots/left)
+		}
+	}
+}
+
+func settle(phases []Phase, slots []int, open int, factor float64) {
+	for i := range phases {
+		if open&(1<<i) != 0 {
+			slots[i] = max(1, min(slots[i], int(math.Ceil(math.Sqrt(phases[i].work())*factor))))
+		}
+	}
+}
+
+// trim takes back slots that rounding up gave, as long as the estimate allows it.
+func trim(phases []Phase, left float64, slots []int) {
+	for i := range phases {
+		for slots[i] > 1 {
+			slots[i]--
+			if Estimate(phases, slots) > left {
+				slots[i]++
+				break
+			}
+		}
+	}
+}

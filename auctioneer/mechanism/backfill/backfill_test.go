@@ -1,0 +1,180 @@
+package backfill
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/fifo"
+	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
+)
+
+// TestEasyKeepsReservations: with estimates that are not too short, nobody who
+// was given a shadow time starts after it.
+func TestEasyKeepsReservations(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := draw(t, 1, 1, 1, 2, 5)
+		e, reserved := newEasy(in), map[int]float64{}
+		e.reserved = func(job int, start float64) {
+			if first, known := reserved[job]; known && start > first {
+				t.Fatalf("job %d was to start at %v, now at %v: %+v", job, first, start, in)
+			}
+			reserved[job] = start
+		}
+		s, err := rigid.Run(in, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for job, start := range reserved {
+			if s.Start[job] > start {
+				t.Fatalf("job %d starts at %v, not by %v: %+v", job, s.Start[job], start, in)
+			}
+		}
+	})
+}
+
+// TestConservativeKeepsPromises: nobody starts after the first promise; with
+// exact estimates, everybody starts exactly then.
+func TestConservativeKeepsPromises(t *testing.T) {
+	for name, factors := range map[string][]float64{"exact": {1}, "long": {1, 1, 2, 5}} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				in := draw(t, factors...)
+				c, promised := newConservative(in), make([]float64, len(in.Jobs))
+				c.promised = func(job int, start float64) { promised[job] = start }
+				s, err := rigid.Run(in, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, start := range s.Start {
+					if start > promised[i] || name == "exact" && start != promised[i] {
+						t.Fatalf("job %d was promised %v, starts at %v: %+v", i, promised[i], start, in)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestLaterArrivalsDelayNobodyPromised: with exact estimates, leaving out the
+// jobs that come after one changes nothing for it.
+func TestLaterArrivalsDelayNobodyPromised(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := draw(t, 1)
+		slices.SortStableFunc(in.Jobs, func(a, b rigid.Job) int { return int(a.Submit - b.Submit) })
+		all, err := Schedule(in, Conservative)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := rapid.IntRange(1, len(in.Jobs)).Draw(t, "n")
+		some, err := Schedule(&rigid.Instance{Nodes: in.Nodes, Jobs: in.Jobs[:n], Weights: in.Weights}, Conservative)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(all.Start[:n], some.Start) {
+			t.Fatalf("starts %v, with later jobs %v: %+v", some.Start, all.Start[:n], in)
+		}
+	})
+}
+
+// TestSerialJobsAreFirstComeFirstServed: with nothing to fill, neither variant
+// differs from the queue.
+func TestSerialJobsAreFirstComeFirstServed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := draw(t, 1, 2)
+		for i := range in.Jobs {
+			in.Jobs[i].Width = 1
+		}
+		want, err := fifo.Schedule(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range []Variant{EASY, Conservative} {
+			if got, err := Schedule(in, v); err != nil || !slices.Equal(got.Start, want.Start) {
+				t.Fatalf("%s: %v, %v, want %v: %+v", v, got, err, want, in)
+			}
+		}
+	})
+}
+
+// TestByHand: 4 nodes, 3 of them taken until 10. The second job, of 4 nodes,
+// waits for 10. The third fits beside and ends by then; the fourth is too long
+// for EASY, and so is the fifth, which would take what is not spare.
+func TestByHand(t *testing.T) {
+	job := func(submit, runtime float64, width int) rigid.Job {
+		return rigid.Job{Submit: submit, Runtime: runtime, Estimate: runtime, Width: width}
+	}
+	for _, c := range []struct {
+		what    string
+		variant Variant
+		jobs    []rigid.Job
+		want    []float64
+	}{
+		{"ends by the shadow time", EASY, []rigid.Job{job(0, 10, 3), job(1, 5, 4), job(2, 8, 1), job(2, 1, 1)}, []float64{0, 10, 2, 15}},
+		{"too long", EASY, []rigid.Job{job(0, 10, 3), job(1, 5, 4), job(2, 8.5, 1), job(3, 7, 1)}, []float64{0, 10, 15, 3}},
+		{"fits in what is spare", EASY, []rigid.Job{job(0, 10, 3), job(1, 5, 3), job(2, 100, 1)}, []float64{0, 10, 2}},
+		{"delays the third", EASY, []rigid.Job{job(0, 10, 3), job(1, 5, 3), job(2, 9, 2), job(3, 100, 1)}, []float64{0, 10, 15, 3}},
+		{"delays nobody", Conservative, []rigid.Job{job(0, 10, 3), job(1, 5, 3), job(2, 9, 4), job(3, 100, 1), job(3, 4, 1)}, []float64{0, 10, 15, 24, 3}},
+	} {
+		s, err := Schedule(&rigid.Instance{Nodes: 4, Jobs: c.jobs}, c.variant)
+		if err != nil || !slices.Equal(s.Start, c.want) {
+			t.Errorf("%s: %+v, %v, want %v", c.what, s, err, c.want)
+		}
+	}
+}
+
+// TestOutlivedEstimates: the first job says 4 and takes 10. At 4 it is expected
+// until 8, and the third job, too long before, now fits ahead of the wide one; at
+// 8 it is expected until 16, and the fourth fits.
+func TestOutlivedEstimates(t *testing.T) {
+	in := &rigid.Instance{Nodes: 2, Jobs: []rigid.Job{
+		{Runtime: 10, Estimate: 4, Width: 1}, {Runtime: 1, Estimate: 1, Width: 2},
+		{Submit: 1, Runtime: 4, Estimate: 4, Width: 1}, {Submit: 1, Runtime: 7, Estimate: 7, Width: 1}}}
+	for _, v := range []Variant{EASY, Conservative} {
+		s, err := Schedule(in, v)
+		if want := []float64{0, 15, 4, 8}; err != nil || !slices.Equal(s.Start, want) {
+			t.Errorf("%s: %+v, %v, want %v", v, s, err, want)
+		}
+	}
+}
+
+// TestQueueFindsTheFirst compares the tree with a walk.
+func TestQueueFindsTheFirst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 40).Draw(t, "n")
+		q, needs := newQueue(n), []need{}
+		for i := range n {
+			x := need{rapid.IntRange(1, 9).Draw(t, "width"), float64(rapid.IntRange(1, 9).Draw(t, "estimate"))}
+			q.push(i, x.width, x.estimate)
+			needs = append(needs, x)
+		}
+		for range rapid.IntRange(0, 20).Draw(t, "taken") {
+			if n > 0 {
+				at := rapid.IntRange(0, n-1).Draw(t, "at")
+				q.take(at)
+				needs[at] = empty
+			}
+		}
+		w := want{free: rapid.IntRange(0, 9).Draw(t, "free"), spare: rapid.IntRange(0, 9).Draw(t, "spare"),
+			now: 3, shadow: float64(rapid.IntRange(3, 12).Draw(t, "shadow"))}
+		from := rapid.IntRange(0, n).Draw(t, "from")
+		first := -1
+		for i := n - 1; i >= from; i-- {
+			if x := needs[i]; x.width <= w.free && (x.width <= w.spare || 3+x.estimate <= w.shadow) {
+				first = i
+			}
+		}
+		if got := q.find(from, w); got != first {
+			t.Fatalf("found %d, want %d: %v %+v", got, first, needs, w)
+		}
+		front := slices.IndexFunc(needs, func(x need) bool { return x.width != math.MaxInt })
+		if front < 0 {
+			front = n
+		}
+		if got := q.front(); got != front {
+			t.Fatalf("front %d, want %d", got, front)
+		}
+	})
+}

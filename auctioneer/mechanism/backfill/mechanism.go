@@ -1,0 +1,225 @@
+package backfill
+
+import (
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
+	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Config describes a market run with backfilling.
+type Config struct {
+	posted.Config
+	Variant Variant // default: EASY
+}
+
+// Mechanism runs a live market with backfilling.
+type Mechanism struct {
+	variant Variant
+	desk    *posted.Desk
+	queue   []int // positions in the view, of one class, the oldest first
+	plan    profile.Profile
+}
+
+// New makes the mechanism of a market: EASY, at the default price.
+func New(m messages.Market) (mechanism.Mechanism, error) {
+	return NewMechanism(Config{Config: posted.Config{Market: m}})
+}
+
+// NewMechanism makes the mechanism of a market.
+func NewMechanism(c Config) (*Mechanism, error) {
+	if c.Variant == "" {
+		c.Variant = EASY
+	}
+	if c.Variant != EASY && c.Variant != Conservative {
+		return nil, messages.Errorf(messages.Invalid, "market %s: variant: must be %q or %q, is %.64q", c.Market.Name, EASY, Conservative, c.Variant)
+	}
+	desk, err := posted.NewDesk(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &Mechanism{variant: c.Variant, desk: desk}, nil
+}
+
+var _ mechanism.Mechanism = (*Mechanism)(nil)
+
+// Admit checks a bid; see package posted.
+func (b *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
+	return b.desk.Admit(view, bid)
+}
+
+// Settle charges the posted price; see package posted.
+func (b *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
+	return b.desk.Settle(view, job, end)
+}
+
+// whileWaiting is how often to look again at slots that came free.
+const whileWaiting = messages.Duration(1e9)
+
+// Allocate orders what can start now, class by class. The weights say the
+// same: they are in proportion to the slots ordered, or where nothing can start,
+// all on the oldest job.
+func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
+	a := b.desk.Allocation(view)
+	for j := range b.desk.Classes {
+		b.line(view, j)
+		if len(b.queue) == 0 {
+			continue
+		}
+		a.Wake = view.Now.Add(whileWaiting)
+		ordered := len(a.Directives)
+		b.decide(view, j, a)
+		spread(view, j, b.queue, a, a.Directives[ordered:])
+	}
+	return a
+}
+
+// line queues the jobs with work pending in a class.
+func (b *Mechanism) line(view *mechanism.View, j int) {
+	b.queue = b.queue[:0]
+	for i, job := range view.Jobs {
+		if job.Pending[j] > 0 {
+			b.queue = append(b.queue, i)
+		}
+	}
+	slices.SortFunc(b.queue, func(x, y int) int {
+		if posted.Older(view.Jobs[x], view.Jobs[y]) {
+			return -1
+		}
+		return 1
+	})
+}
+
+func spread(view *mechanism.View, j int, queue []int, a *mechanism.Allocation, orders []mechanism.Directive) {
+	total := 0
+	for _, d := range orders {
+		total += d.Slots
+	}
+	if total == 0 {
+		a.Weights[queue[0]][j] = 1
+		return
+	}
+	for _, d := range orders {
+		i, _ := slices.BinarySearchFunc(view.Jobs, d.Job, func(job *mechanism.Job, id messages.JobID) int {
+			return int(int64(job.Job) - int64(id))
+		})
+		a.Weights[i][j] = float64(d.Slots) / float64(total)
+	}
+}
+
+// decide orders starts in one class.
+func (b *Mechanism) decide(view *mechanism.View, j int, a *mechanism.Allocation) {
+	now, free := float64(view.Now), view.Classes[j].Idle
+	b.running(view, j)
+	w := want{now: now, shadow: math.Inf(1)} // no reservation yet
+	for _, i := range b.queue {
+		if free == 0 {
+			return
+		}
+		job := view.Jobs[i]
+		n, length := demand(job, j, free), span(job)
+		w.free = free
+		if !b.fits(&w, n, length) {
+			b.reserve(&w, n, length)
+			continue
+		}
+		if now+length > w.shadow {
+			w.spare -= n
+		}
+		free -= n
+		b.plan.Insert(now, length, n)
+		a.Directives = append(a.Directives, mechanism.Directive{Job: job.Job, Action: mechanism.Start, Slots: n, Class: j})
+	}
+}
+
+// fits says whether a job can start now without getting in the way of a
+// reservation.
+func (b *Mechanism) fits(w *want, n int, length float64) bool {
+	switch {
+	case n > w.free:
+		return false
+	case b.variant == Conservative:
+		return b.plan.Soonest(w.now, length, n) == w.now
+	default:
+		return w.now+length <= w.shadow || n <= w.spare
+	}
+}
+
+// reserve keeps a window for a job that cannot start now: in the conservative
+// variant for each, by taking it out of the plan, which then is what decides; in
+// EASY for the first, by the shadow time and what is spare at it. A job that is
+// wider than the class is at present reserves nothing and holds nobody up.
+func (b *Mechanism) reserve(w *want, n int, length float64) {
+	if b.variant == Conservative {
+		b.plan.Insert(b.plan.Soonest(w.now, length, n), length, n)
+		return
+	}
+	if math.IsInf(w.shadow, 1) {
+		w.shadow = b.plan.Soonest(w.now, 0, n)
+		w.spare = b.plan.Free(w.shadow) - n
+	}
+}
+
+// demand is how many slots a job wants at once: its width, or of tasks that
+// start one by one as many as there is room for.
+func demand(job *mechanism.Job, j, free int) int {
+	if job.Width > 1 {
+		return min(job.Width, job.Pending[j])
+	}
+	return min(job.Pending[j], free)
+}
+
+// span is the declared length in microseconds, +Inf if none was declared.
+func span(job *mechanism.Job) float64 {
+	if job.Length <= 0 {
+		return math.Inf(1)
+	}
+	return float64(job.Length) / 1e3
+}
+
+// running draws up the plan of a class: its slots that are idle, and those that
+// its running jobs hold until they are expected to end.
+func (b *Mechanism) running(view *mechanism.View, j int) {
+	now, nodes := float64(view.Now), view.Classes[j].Idle
+	for _, job := range view.Jobs {
+		nodes += job.Running[j]
+	}
+	b.plan.Reset(nodes)
+	for _, job := range view.Jobs {
+		if n := job.Running[j]; n > 0 {
+			b.plan.Take(now, expected(job, now), n)
+		}
+	}
+}
+
+// expected is when a running job's slots come free. A gang that outlives its
+// length is expected to take twice as long, as often as needed; tasks that start
+// one by one are expected to have done so whenever others of theirs ended.
+func expected(job *mechanism.Job, now float64) float64 {
+	length, start := span(job), float64(job.Started)
+	if math.IsInf(length, 1) || start > now {
+		return now + length
+	}
+	rounds := math.Floor((now-start)/length) + 1
+	if job.Width > 1 {
+		rounds = math.Exp2(math.Ceil(math.Log2(rounds)))
+	}
+	return start + rounds*length
+}
+
+// Explain says how many jobs came before, of those that wait too.
+func (b *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
+	ahead := 0
+	for _, other := range view.Jobs {
+		for j, n := range job.Pending {
+			if n > 0 && other.Pending[j] > 0 && posted.Older(other, job) {
+				ahead++
+				break
+			}
+		}
+	}
+	return b.desk.Explain(view, job, ahead, "first come, first served, and before that if it delays nobody who has a reservation")
+}

@@ -1,0 +1,91 @@
+package batchqueue
+
+import "github.com/candor-grid/candor/auctioneer/mechanism/profile"
+
+// Decision is what becomes of the front job. The slices are by position in the
+// queue; in a queue without Nodes only Delays is filled.
+type Decision struct {
+	With      []float64 // when each job starts, if the front job runs
+	Without   []float64 // and if it is discarded; the front job's is 0 and means nothing
+	Delays    []float64 // With − Without, negative where a job gains; the front job's is 0
+	Threshold float64   // what the delay costs the others
+	Runs      bool
+}
+
+// Decide says whether the front job runs: if it is worth at least what the
+// delay costs the others. An empty queue decides nothing.
+func Decide(q *Queue) (*Decision, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	return decide(q), nil
+}
+
+func decide(q *Queue) *Decision {
+	d := &Decision{Delays: make([]float64, len(q.Jobs))}
+	if len(q.Jobs) == 0 {
+		return d
+	}
+	if q.wide() {
+		s := newSchedules(q)
+		d.With, d.Without = make([]float64, len(q.Jobs)), make([]float64, len(q.Jobs))
+		for i, job := range q.Jobs {
+			d.With[i], d.Without[i] = s.insert(job, i == 0)
+		}
+	}
+	for i, job := range q.Jobs[1:] {
+		delay := q.Jobs[0].Length
+		if q.wide() {
+			delay = d.With[i+1] - d.Without[i+1]
+		}
+		d.Delays[i+1] = delay
+		d.Threshold += job.Delay * delay
+	}
+	d.Runs = worth(q.Jobs[0].Value, d.Threshold)
+	return d
+}
+
+// slack is the relative difference up to which a value and a threshold are
+// taken to be equal: sums of decimals in binary are off by less than that.
+const slack = 1e-12
+
+// worth says whether a value reaches a threshold; a tie does.
+func worth(value, threshold float64) bool {
+	return value >= threshold || value >= threshold*(1-slack)
+}
+
+// schedules are the two schedules of a queue, with and without the front job,
+// drawn up job by job in queue order: each into the soonest window.
+type schedules struct{ with, without *profile.Profile }
+
+func newSchedules(q *Queue) schedules {
+	s := schedules{profile.New(q.Nodes), profile.New(q.Nodes)}
+	s.reset(q)
+	return s
+}
+
+func (s schedules) reset(q *Queue) {
+	s.with.Reset(q.Nodes)
+	for _, r := range q.Running {
+		s.with.Insert(0, r.Remaining, r.Width)
+	}
+	s.without.Copy(s.with)
+}
+
+func (s schedules) copy(from schedules) {
+	s.with.Copy(from.with)
+	s.without.Copy(from.without)
+}
+
+// insert puts a job into both schedules, the front job into one, and returns
+// when it starts.
+func (s schedules) insert(job Job, front bool) (with, without float64) {
+	with = s.with.Soonest(0, job.Length, job.Width)
+	s.with.Insert(with, job.Length, job.Width)
+	if front {
+		return with, 0
+	}
+	without = s.without.Soonest(0, job.Length, job.Width)
+	s.without.Insert(without, job.Length, job.Width)
+	return with, without
+}

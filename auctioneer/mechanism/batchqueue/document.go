@@ -1,0 +1,228 @@
+package batchqueue
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+)
+
+// input is the document of `candor solve batch-queue`.
+type input struct {
+	Nodes         *int           `json:"N,omitempty"`
+	Queue         []inputJob     `json:"queue"`
+	Running       []inputRunning `json:"running,omitempty"`
+	Mode          *string        `json:"mode,omitempty"`
+	Distributions [][]inputPoint `json:"distributions,omitempty"`
+	Expectation   *string        `json:"expectation,omitempty"`
+	Draws         *int           `json:"draws,omitempty"`
+	Seed          *uint64        `json:"seed,omitempty"`
+	Sampling      *string        `json:"sampling,omitempty"`
+}
+
+type inputJob struct {
+	V *float64 `json:"v,omitempty"`
+	D *float64 `json:"d,omitempty"`
+	R *float64 `json:"r,omitempty"`
+	N *int     `json:"n,omitempty"`
+}
+
+type inputRunning struct {
+	N         int     `json:"n"`
+	Remaining float64 `json:"remaining"`
+}
+
+type inputPoint struct {
+	V     *float64 `json:"v,omitempty"`
+	D     *float64 `json:"d,omitempty"`
+	R     *float64 `json:"r,omitempty"`
+	N     *int     `json:"n,omitempty"`
+	P     float64  `json:"p"`
+	Exact *string  `json:"p_exact,omitempty"` // the same probability for people to read; not used
+}
+
+// output is what it prints. Null is what the front job does not have, and a
+// standard error that a single draw does not tell.
+type output struct {
+	Runs      bool    `json:"runs"`
+	Threshold float64 `json:"threshold"`
+	*starts
+	*paid
+}
+
+type starts struct {
+	With    []float64  `json:"start_with"`
+	Without []*float64 `json:"start_without"`
+	Delays  []*float64 `json:"delays"`
+}
+
+type paid struct {
+	Payments    []float64  `json:"payments"`
+	Externality []float64  `json:"expected_externality"`
+	Errors      []*float64 `json:"standard_errors,omitempty"`
+	Draws       int        `json:"draws,omitempty"`
+}
+
+// defaultDraws is how many draws are made if the document does not say.
+const defaultDraws = 1000
+
+// SolveDocument answers a JSON document: {"queue": [{"v", "r"}, {"d", "r"}…]},
+// with "N", "n" for each job and "running": [{"n", "remaining"}…] for jobs of
+// any width; for payments "distributions": [[{"v" or "d", "r", "n", "p"}…]…],
+// "mode": "priority" (the default) or "full", and "expectation": "exact", or
+// else "draws" (1000), "seed" (0) and "sampling" ("stratified", "antithetic" or
+// "independent"). In priority mode r and n in a distribution are not used.
+func SolveDocument(data []byte) (any, error) {
+	var in input
+	if err := document.Decode(data, &in); err != nil {
+		return nil, err
+	}
+	q, err := in.queue()
+	if err != nil {
+		return nil, err
+	}
+	d, err := Decide(q)
+	if err != nil {
+		return nil, err
+	}
+	out := present(q, d)
+	e, err := in.expectation()
+	if err != nil || e == nil {
+		return out, err
+	}
+	p, err := Pay(q, e)
+	if err != nil {
+		return nil, err
+	}
+	out.paid = &paid{Payments: p.Net, Externality: p.Externality}
+	if !e.Exact {
+		out.Errors, out.Draws = nullable(p.Errors, 0), e.Draws
+	}
+	return out, nil
+}
+
+func (in *input) queue() (*Queue, error) {
+	q := &Queue{Jobs: make([]Job, len(in.Queue))}
+	if in.Nodes != nil {
+		if q.Nodes = *in.Nodes; q.Nodes < 1 {
+			return nil, document.Invalid("N", "must be at least 1 node, is %d", q.Nodes)
+		}
+	}
+	for i, job := range in.Queue {
+		place := at("queue", i)
+		if job.R == nil {
+			return nil, document.Invalid(place+".r", "the key is missing: it is required")
+		}
+		if err := oneOf(place, i, job.V, job.D); err != nil {
+			return nil, err
+		}
+		q.Jobs[i] = fill(job.V, job.D, job.R, job.N)
+	}
+	for _, r := range in.Running {
+		q.Running = append(q.Running, Running{Width: r.N, Remaining: r.Remaining})
+	}
+	return q, nil
+}
+
+// oneOf wants a value of the front job and a cost of delay of any other.
+func oneOf(place string, i int, v, d *float64) error {
+	switch {
+	case i == 0 && v == nil:
+		return document.Invalid(place+".v", "the key is missing: the front job has a value")
+	case i == 0 && d != nil:
+		return document.Invalid(place+".d", "the front job waits for nobody: leave it out")
+	case i > 0 && d == nil:
+		return document.Invalid(place+".d", "the key is missing: a waiting job has a cost of delay")
+	case i > 0 && v != nil:
+		return document.Invalid(place+".v", "only the front job's value is asked for: leave it out")
+	}
+	return nil
+}
+
+func fill(v, d, r *float64, n *int) Job {
+	var job Job
+	for _, f := range []struct {
+		to   *float64
+		from *float64
+	}{{&job.Value, v}, {&job.Delay, d}, {&job.Length, r}} {
+		if f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	if n != nil {
+		job.Width = *n
+	}
+	return job
+}
+
+// expectation reads how payments are to be worked out; nil: not at all.
+func (in *input) expectation() (*Expectation, error) {
+	if in.Distributions == nil {
+		if in.Mode != nil || in.Draws != nil {
+			return nil, document.Invalid("distributions", "the key is missing: payments need one for each job")
+		}
+		return nil, nil
+	}
+	e := &Expectation{Mode: Priority, Draws: defaultDraws}
+	if in.Mode != nil {
+		e.Mode = Mode(*in.Mode)
+	}
+	if in.Expectation != nil {
+		if *in.Expectation != "exact" {
+			return nil, document.Invalid("expectation", `must be "exact", or left out for one from draws, is %.64q`, *in.Expectation)
+		}
+		e.Exact = true
+	}
+	if in.Draws != nil {
+		if e.Exact {
+			return nil, document.Invalid("draws", "an exact expectation draws nothing: give one or the other")
+		}
+		e.Draws = *in.Draws
+	}
+	if in.Seed != nil {
+		e.Seed = *in.Seed
+	}
+	if in.Sampling != nil {
+		e.Sampling = Sampling(*in.Sampling)
+	}
+	return e, in.priors(e)
+}
+
+func (in *input) priors(e *Expectation) error {
+	for i, points := range in.Distributions {
+		var p Prior
+		for k, point := range points {
+			place := at("distributions", i) + at("", k)
+			if err := oneOf(place, i, point.V, point.D); err != nil {
+				return err
+			}
+			if e.Mode == Full && point.R == nil {
+				return document.Invalid(place+".r", `the key is missing: mode "full" draws lengths too`)
+			}
+			p.Points = append(p.Points, Point{Type: fill(point.V, point.D, point.R, point.N), P: point.P})
+		}
+		e.Priors = append(e.Priors, p)
+	}
+	return nil
+}
+
+func present(q *Queue, d *Decision) *output {
+	out := &output{Runs: d.Runs, Threshold: d.Threshold}
+	if q.wide() {
+		out.starts = &starts{With: d.With, Without: nullable(d.Without, 1), Delays: nullable(d.Delays, 1)}
+		if len(q.Jobs) == 0 {
+			out.With = []float64{}
+		}
+	}
+	return out
+}
+
+// nullable points at numbers; null for those before the first and for NaN.
+func nullable(x []float64, first int) []*float64 {
+	out := make([]*float64, len(x))
+	for i := first; i < len(x); i++ {
+		if !math.IsNaN(x[i]) {
+			out[i] = &x[i]
+		}
+	}
+	return out
+}

@@ -1,0 +1,116 @@
+package batchqueue
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+)
+
+// golden is a sample case; see testdata/README.md for their origin.
+type golden struct {
+	ID            string          `json:"id"`
+	N             *int            `json:"N"`
+	Queue         json.RawMessage `json:"queue"`
+	Running       json.RawMessage `json:"running"`
+	Mode          *string         `json:"mode"`
+	Distributions json.RawMessage `json:"distributions"`
+	Expect        struct {
+		Runs        bool       `json:"runs"`
+		Threshold   float64    `json:"threshold"`
+		With        []float64  `json:"start_with"`
+		Without     []*float64 `json:"start_without"`
+		Delays      []*float64 `json:"delays"`
+		Externality []float64  `json:"expected_externality"`
+		Payments    []float64  `json:"payments"`
+		RunsAsRead  *bool      `json:"runs_literal_eq42"`
+	} `json:"expect"`
+}
+
+func samples(t testing.TB, file string) []golden {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct{ Cases []golden }
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Cases) == 0 {
+		t.Fatalf("%s has no cases", file)
+	}
+	return doc.Cases
+}
+
+// ask solves a case the way the command line does.
+func ask(t testing.TB, c *golden, more map[string]any) *output {
+	t.Helper()
+	in := map[string]any{"queue": c.Queue}
+	if c.N != nil {
+		in["N"], in["running"] = *c.N, c.Running
+	}
+	if c.Distributions != nil {
+		in["mode"], in["distributions"] = *c.Mode, c.Distributions
+		for key, value := range more {
+			in[key] = value
+		}
+	}
+	data, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := SolveDocument(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.(*output)
+}
+
+func near(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d %s, want %d", len(got), what, len(want))
+	}
+	for i := range want {
+		if math.Abs(got[i]-want[i]) > 1e-12*math.Abs(want[i]) {
+			t.Errorf("%s[%d] = %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+func TestSampleCases(t *testing.T) {
+	for _, file := range []string{"batch-queue.json", "batch-queue-wide.json"} {
+		for _, c := range samples(t, file) {
+			t.Run(c.ID, func(t *testing.T) {
+				out := ask(t, &c, map[string]any{"expectation": "exact"})
+				if out.Runs != c.Expect.Runs || out.Threshold != c.Expect.Threshold {
+					t.Errorf("runs %v at threshold %v, want %v at %v", out.Runs, out.Threshold, c.Expect.Runs, c.Expect.Threshold)
+				}
+				if c.N != nil {
+					near(t, "start_with", out.With, c.Expect.With)
+					near(t, "start_without", numbers(out.Without), numbers(c.Expect.Without))
+					near(t, "delays", numbers(out.Delays), numbers(c.Expect.Delays))
+				}
+				if c.Distributions != nil {
+					near(t, "payments", out.Payments, c.Expect.Payments)
+				}
+				if c.Expect.Externality != nil {
+					near(t, "externality", out.Externality, c.Expect.Externality)
+				}
+			})
+		}
+	}
+}
+
+// numbers makes null 0.12345, so that it is not taken for a number.
+func numbers(x []*float64) []float64 {
+	out := make([]float64, len(x))
+	for i, p := range x {
+		out[i] = 0.12345
+		if p != nil {
+			out[i] = *p
+		}
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package batchqueue
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Mode says which part of a type is drawn.
+type Mode string
+
+// The modes.
+const (
+	// Priority draws values and costs of delay; lengths and widths are as announced.
+	Priority Mode = "priority"
+	// Full draws whole types.
+	Full Mode = "full"
+)
+
+// Expectation says how expected externalities are worked out.
+type Expectation struct {
+	Mode     Mode
+	Priors   []Prior  // by position in the queue
+	Exact    bool     // enumerate; only for priors with Points
+	Draws    int      // else: how many
+	Seed     uint64   // of the draws
+	Sampling Sampling // how; empty: Stratified
+}
+
+// MaxDraws bounds Expectation.Draws.
+const MaxDraws = 1 << 24
+
+// Payments are what jobs pay (positive) and receive (negative), by position in
+// the queue.
+type Payments struct {
+	// Externality is G_j: what the others can expect, given what j announces.
+	Externality []float64
+	// Net payments. In binary, summed in any order, they are exactly 0 in total.
+	Net []float64
+	// Errors are the standard errors of Net; 0 where the expectation is exact,
+	// NaN where there are too few draws to tell (one).
+	Errors []float64
+}
+
+// Pay works out the payments for a queue.
+func Pay(q *Queue, e *Expectation) (*Payments, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	if err := e.check(q); err != nil {
+		return nil, err
+	}
+	n := len(q.Jobs)
+	out := &Payments{Externality: make([]float64, n), Net: make([]float64, n), Errors: make([]float64, n)}
+	if n < 2 {
+		return out, nil
+	}
+	var err error
+	if e.Exact {
+		out.Externality, err = expect(q, e)
+	} else {
+		out.Externality, out.Errors, err = estimate(q, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	transfer(out.Net, out.Externality)
+	Balance(out.Net)
+	return out, nil
+}
+
+func (e *Expectation) check(q *Queue) error {
+	if e.Mode != Priority && e.Mode != Full {
+		return document.Invalid("mode", "must be %q or %q, is %.64q", Priority, Full, e.Mode)
+	}
+	if len(e.Priors) != len(q.Jobs) {
+		return document.Invalid("distributions", "must be one for each of the %d jobs, there are %d", len(q.Jobs), len(e.Priors))
+	}
+	for i := range e.Priors {
+		if err := e.Priors[i].check(q, i, e.Mode == Priority); err != nil {
+			return err
+		}
+		if e.Exact && len(e.Priors[i].Points) == 0 {
+			return document.Invalid(at("distributions", i), "an exact expectation needs finitely many types: give them, or a number of draws")
+		}
+	}
+	if e.Exact {
+		return nil
+	}
+	if e.Draws < 1 || e.Draws > MaxDraws {
+		return document.Invalid("draws", "must be from 1 to %d, is %d", MaxDraws, e.Draws)
+	}
+	return e.Sampling.check()
+}
+
+// transfer sets each job's payment: the mean of the others' externalities less
+// its own.
+func transfer(net, externality []float64) {
+	sum := 0.0
+	for _, g := range externality {
+		sum += g
+	}
+	others := float64(len(externality) - 1)
+	for i, g := range externality {
+		net[i] = (sum-g)/others - g
+	}
+}
+
+// Balance rounds payments that sum to zero but for rounding so that they do
+// exactly: to whole numbers of the largest power of two of which no partial sum
+// has more than 53 bits. What is then missing, less than one of them for each
+// payment, goes to the first.
+func Balance(net []float64) {
+	all := 0.0
+	for _, x := range net {
+		all += math.Abs(x)
+	}
+	if all == 0 || math.IsInf(all, 0) || math.IsNaN(all) {
+		return
+	}
+	_, exponent := math.Frexp(all) // all < 2^exponent
+	unit := exponent - 52          // leaves a bit for the rounding
+	rest := 0.0
+	for i, x := range net {
+		whole := math.RoundToEven(math.Ldexp(x, -unit))
+		rest -= whole
+		net[i] = math.Ldexp(whole, unit)
+	}
+	net[0] += math.Ldexp(rest, unit)
+	for i := range net {
+		net[i] += 0 // no negative zeros
+	}
+}
+
+// Microcredits rounds payments in credits, each once, half to even, to the
+// microcredit, so that they sum to zero; the remainder goes to the first.
+func Microcredits(net []float64) ([]messages.Credits, error) {
+	out := make([]messages.Credits, len(net))
+	var rest messages.Credits
+	for i, x := range net {
+		c, ok := messages.RoundCredits(x)
+		if !ok {
+			return nil, messages.Errorf(messages.TooLarge, "payments[%d]: %g is no amount of at most %v credits", i, x, messages.MaxCredits)
+		}
+		out[i], rest = c, rest-c
+	}
+	if len(out) > 0 {
+		out[0] += rest
+	}
+	return out, nil
+}

@@ -1,0 +1,116 @@
+package batchqueue
+
+import (
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+)
+
+// Prior is what is believed about a job before it announces anything: finitely
+// many types with their probabilities, or a way to sample them.
+type Prior struct {
+	Points []Point
+	// Sample maps a number uniform in [0, 1) to a type. It is used where there
+	// are no Points; the closer to monotone it is, the more stratification helps.
+	// It must be a function: the same number gives the same type.
+	Sample func(u float64) Job
+}
+
+// Point is a type and its probability.
+type Point struct {
+	Type Job
+	P    float64
+}
+
+// total is how far from 1 probabilities may sum: decimals are rounded.
+const total = 1e-9
+
+// check checks a prior; priority says that only value and delay matter.
+func (p *Prior) check(q *Queue, i int, priority bool) error {
+	place := at("distributions", i)
+	if p.Sample != nil && len(p.Points) == 0 {
+		return nil // its types are checked as they are drawn
+	}
+	if len(p.Points) == 0 {
+		return document.Invalid(place, "has no types: give at least one, of probability 1")
+	}
+	sum := 0.0
+	for k, point := range p.Points {
+		here := place + at("", k)
+		if !(point.P >= 0 && point.P <= 1) {
+			return document.Invalid(here+".p", "must be a probability from 0 to 1, is %g", point.P)
+		}
+		sum += point.P
+		t := point.Type
+		if priority { // the rest is as announced
+			t.Length, t.Width = q.Jobs[i].Length, q.Jobs[i].Width
+		}
+		if err := q.checkJob(here, i == 0, t); err != nil {
+			return err
+		}
+	}
+	if math.Abs(sum-1) > total {
+		return document.Invalid(place, "the probabilities sum to %g: make them sum to 1", sum)
+	}
+	return nil
+}
+
+// normalised returns the points of positive probability, which then sum to 1.
+func normalised(points []Point) []Point {
+	sum := 0.0
+	for _, p := range points {
+		sum += p.P
+	}
+	out := slices.Clone(points)
+	for k := range out {
+		out[k].P /= sum
+	}
+	return slices.DeleteFunc(out, func(p Point) bool { return p.P == 0 })
+}
+
+// inverse reads types off the cumulated probabilities.
+type inverse struct {
+	points []Point
+	above  []float64 // cumulated; the last is +Inf, so that nothing lies beyond
+	guide  []int32   // guide[g]: the first k with above[k] > g/len(guide)
+	sample func(u float64) Job
+	drawn  Job // the last of sample's
+}
+
+func invert(p Prior) *inverse {
+	if len(p.Points) == 0 {
+		return &inverse{sample: p.Sample}
+	}
+	in := &inverse{points: normalised(p.Points)}
+	sum, k := 0.0, 0
+	for _, point := range in.points {
+		sum += point.P
+		in.above = append(in.above, sum)
+	}
+	in.above[len(in.above)-1] = math.Inf(1)
+	in.guide = make([]int32, len(in.above))
+	for g := range in.guide {
+		for in.above[k] <= float64(g)/float64(len(in.guide)) {
+			k++
+		}
+		in.guide[g] = int32(k)
+	}
+	return in
+}
+
+// at returns the type at u in [0, 1), valid until the next call.
+func (in *inverse) at(u float64) *Job {
+	if in.sample != nil {
+		in.drawn = in.sample(u)
+		return &in.drawn
+	}
+	k := in.guide[int(u*float64(len(in.guide)))]
+	for k > 0 && in.above[k-1] > u { // the guide's rounding
+		k--
+	}
+	for in.above[k] <= u {
+		k++
+	}
+	return &in.points[k].Type
+}

@@ -1,0 +1,104 @@
+package batchqueue
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+)
+
+// Job is a job of a queue, as announced or as drawn. Money and time are in any
+// one unit each.
+type Job struct {
+	Value  float64 // what running it is worth; of the front job only
+	Delay  float64 // what a unit of time of delay costs; of the others only
+	Length float64
+	Width  int // nodes; only in a queue with Nodes
+}
+
+// Running is a job that runs already: it holds Width nodes for Remaining more.
+type Running struct {
+	Width     int
+	Remaining float64
+}
+
+// Queue is a queue whose front job, Jobs[0], is considered for running, at time 0.
+type Queue struct {
+	Nodes   int // 0: every job takes the whole machine, which is idle
+	Jobs    []Job
+	Running []Running // only with Nodes
+}
+
+// Largest is the most that a value, a cost of delay or a time may be.
+const Largest = 1e15
+
+// wide says whether jobs have widths.
+func (q *Queue) wide() bool { return q.Nodes > 0 }
+
+// Check says what is wrong with a queue, naming the place as in the document
+// of SolveDocument.
+func (q *Queue) Check() error {
+	if q.Nodes < 0 || q.Nodes > math.MaxInt32 {
+		return document.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, q.Nodes)
+	}
+	for i, job := range q.Jobs {
+		if err := q.checkJob(at("queue", i), i == 0, job); err != nil {
+			return err
+		}
+	}
+	return q.checkRunning()
+}
+
+func (q *Queue) checkJob(place string, front bool, job Job) error {
+	if front {
+		if err := inRange(place+".v", job.Value); err != nil {
+			return err
+		}
+	} else if err := inRange(place+".d", job.Delay); err != nil {
+		return err
+	}
+	if err := inRange(place+".r", job.Length); err != nil {
+		return err
+	}
+	return q.checkWidth(place+".n", job.Width)
+}
+
+func (q *Queue) checkWidth(place string, width int) error {
+	switch {
+	case q.wide() && width < 1:
+		return document.Invalid(place, "must be at least 1 node, is %d", width)
+	case q.wide() && width > q.Nodes:
+		return document.Invalid(place, "%d nodes are more than the machine's %d: lower it", width, q.Nodes)
+	case !q.wide() && width != 0:
+		return document.Invalid(place, "a width needs the size of the machine: give N")
+	}
+	return nil
+}
+
+func (q *Queue) checkRunning() error {
+	if !q.wide() && len(q.Running) > 0 {
+		return document.Invalid("running", "needs the size of the machine: give N")
+	}
+	held := 0
+	for i, r := range q.Running {
+		if err := q.checkWidth(at("running", i)+".n", r.Width); err != nil {
+			return err
+		}
+		if err := inRange(at("running", i)+".remaining", r.Remaining); err != nil {
+			return err
+		}
+		if held += r.Width; held > q.Nodes {
+			return document.Invalid(at("running", i)+".n", "with it, the running jobs hold more than the machine's %d nodes", q.Nodes)
+		}
+	}
+	return nil
+}
+
+func inRange(place string, x float64) error {
+	if !(x >= 0 && x <= Largest) { // NaN is neither
+		return document.Invalid(place, "must be from 0 to %g, is %g", Largest, x)
+	}
+	return nil
+}
+
+func at(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }

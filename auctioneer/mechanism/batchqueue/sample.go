@@ -1,0 +1,125 @@
+package batchqueue
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+)
+
+// Sampling is how types are drawn. Whichever it is, a draw's types are
+// independent of one another and follow the priors exactly; what differs is
+// how a batch of draws is spread.
+type Sampling string
+
+// The ways of sampling.
+const (
+	// Stratified spreads the draws of a job evenly over its distribution, and
+	// pairs those of different jobs at random (Latin hypercube).
+	Stratified Sampling = "stratified"
+	// Antithetic takes draws in pairs, u and 1−u for every job.
+	Antithetic Sampling = "antithetic"
+	// Independent takes each draw by itself.
+	Independent Sampling = "independent"
+)
+
+func (s Sampling) check() error {
+	switch s {
+	case "", Stratified, Antithetic, Independent:
+		return nil
+	}
+	return document.Invalid("sampling", "must be %q, %q or %q, is %.64q", Stratified, Antithetic, Independent, s)
+}
+
+// batches is into how many independent batches draws are divided, to see from
+// how their means differ how far they are off.
+const batches = 16
+
+// sampler draws the types of jobs, a batch at a time. The types of a job in a
+// batch depend on the seed, the job and the batch only, so that they can be
+// drawn again rather than kept.
+type sampler struct {
+	sampling Sampling
+	seed     uint64
+	types    []*inverse // by job
+	uniform  []float64
+}
+
+func newSampler(e *Expectation) *sampler {
+	s := &sampler{sampling: e.Sampling, seed: e.Seed, uniform: make([]float64, batch(e.Draws, 0))}
+	if s.sampling == "" {
+		s.sampling = Stratified
+	}
+	for i, p := range e.Priors {
+		if i > 0 && same(p, e.Priors[i-1]) {
+			s.types = append(s.types, s.types[i-1])
+			continue
+		}
+		s.types = append(s.types, invert(p))
+	}
+	return s
+}
+
+// same says whether two priors are one, shared.
+func same(p, q Prior) bool {
+	return len(p.Points) > 0 && len(p.Points) == len(q.Points) && &p.Points[0] == &q.Points[0]
+}
+
+// batch is the number of draws in batch b.
+func batch(draws, b int) int {
+	size := draws / batches
+	if b < draws%batches {
+		size++
+	}
+	return size
+}
+
+// column returns numbers in [0, 1) for job i, one for each draw of a batch. It
+// is valid until the next call.
+func (s *sampler) column(i, b, size int) []float64 {
+	random := rand.NewPCG(mix(s.seed+uint64(i)), mix(s.seed^uint64(b)<<32))
+	out := s.uniform[:size]
+	switch s.sampling {
+	case Stratified:
+		stratify(out, random)
+	case Antithetic:
+		for k := range out {
+			if k%2 == 1 {
+				out[k] = math.Nextafter(1, 0) - out[k-1]
+				continue
+			}
+			out[k] = unit(random)
+		}
+	default:
+		for k := range out {
+			out[k] = unit(random)
+		}
+	}
+	return out
+}
+
+// stratify puts one number into each of len(out) equal parts of [0, 1), all at
+// the same place in their part, in random order. Each by itself is uniform.
+func stratify(out []float64, random *rand.PCG) {
+	place, parts := unit(random), float64(len(out))
+	for k := range out {
+		out[k] = min((float64(k)+place)/parts, math.Nextafter(1, 0))
+	}
+	for k := len(out) - 1; k > 0; k-- {
+		// The bias of not rejecting is below len(out)/2^64.
+		other, _ := bits.Mul64(random.Uint64(), uint64(k+1))
+		out[k], out[other] = out[other], out[k]
+	}
+}
+
+// unit draws from [0, 1).
+func unit(random *rand.PCG) float64 { return float64(random.Uint64()>>11) / (1 << 53) }
+
+// mix spreads the bits of a small number (splitmix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,135 @@
+package contract
+
+import (
+	"math"
+	"slices"
+)
+
+// path is the state of a search for the shortest path from a free row to a
+// free column. Lengths are what the rows on the way lose, at the prices.
+type path struct {
+	lengths []float64 // by column: of the shortest path known to it
+	nearest []float64 // by block: the least length of a column that is not done
+	done    []bool    // by column: the length is final and its row was looked at
+	before  []int32   // by column: the row before it
+	visited []int32   // columns done, in order
+	goal    int       // the nearest free column known
+	reach   float64   // its length: paths as long are of no interest
+}
+
+func (q *path) resize(m, blocks int) {
+	q.lengths, q.nearest = resize(q.lengths, m), resize(q.nearest, blocks)
+	q.done, q.before = resize(q.done, m), resize(q.before, m)
+	q.visited = slices.Grow(q.visited[:0], m)
+}
+
+func (q *path) reset() {
+	for c := range q.lengths {
+		q.lengths[c] = math.Inf(1)
+	}
+	for b := range q.nearest {
+		q.nearest[b] = math.Inf(1)
+	}
+	clear(q.done)
+	q.visited, q.goal, q.reach = q.visited[:0], none, math.Inf(1)
+}
+
+// augment matches a free row along a shortest path, and raises prices so that
+// every matched row still has one of its favourite columns.
+func (s *Solver) augment(row int) {
+	q := &s.path
+	q.reset()
+	_, best, _ := s.favourites(row)
+	s.relax(row, -best)
+	for {
+		c, length := s.closest()
+		if length >= q.reach {
+			break
+		}
+		s.finish(c)
+		next := int(s.rowOf[c])
+		s.relax(next, s.prices[c]-s.weights[next*s.m+c]-length)
+	}
+	for _, c := range q.visited {
+		s.prices[c] += q.reach - q.lengths[c]
+	}
+	for _, c := range q.visited {
+		s.settleFloor(int(c) / width)
+	}
+	s.flip(row)
+}
+
+// relax looks for shorter paths by way of a row; its column c costs it
+// price − weight − base more than where it stands.
+func (s *Solver) relax(row int, base float64) {
+	q := &s.path
+	peaks := s.peaksOf(row)
+	for b, floor := range s.floors {
+		if floor-peaks[b]-base >= q.reach {
+			continue
+		}
+		from, to := s.columnsOf(b)
+		prices := s.prices[from:to]
+		weights := s.weights[row*s.m+from:][:len(prices)]
+		lengths, done := q.lengths[from:][:len(prices)], q.done[from:][:len(prices)]
+		for t, p := range prices {
+			x := p - weights[t] - base
+			if x >= q.reach || x >= lengths[t] || done[t] {
+				continue
+			}
+			lengths[t] = x
+			q.before[from+t] = int32(row)
+			q.nearest[b] = min(q.nearest[b], x)
+			if s.rowOf[from+t] == none {
+				q.goal, q.reach = from+t, x
+			}
+		}
+	}
+}
+
+// closest is the column nearest among those not done, and its length.
+func (s *Solver) closest() (column int, length float64) {
+	q := &s.path
+	block, length := 0, math.Inf(1)
+	for b, x := range q.nearest {
+		if x < length {
+			block, length = b, x
+		}
+	}
+	from, to := s.columnsOf(block)
+	for c := from; c < to; c++ {
+		if q.lengths[c] == length && !q.done[c] {
+			return c, length
+		}
+	}
+	return q.goal, math.Inf(1) // nothing is left that is nearer than the goal
+}
+
+// finish makes a column's length final.
+func (s *Solver) finish(column int) {
+	q := &s.path
+	q.done[column] = true
+	q.visited = append(q.visited, int32(column))
+	block := column / width
+	from, to := s.columnsOf(block)
+	least := math.Inf(1)
+	for c := from; c < to; c++ {
+		if !q.done[c] {
+			least = min(least, q.lengths[c])
+		}
+	}
+	q.nearest[block] = least
+}
+
+// flip matches the rows along the path anew.
+func (s *Solver) flip(first int) {
+	for c := s.path.goal; ; {
+		row := int(s.path.before[c])
+		next := s.colOf[row]
+		s.match(row, c)
+		if row == first {
+			return
+		}
+		c = int(next)
+	}
+}

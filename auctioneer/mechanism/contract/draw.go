@@ -1,0 +1,135 @@
+package contract
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Sampler draws a type from the estimated distribution of a job profile class.
+// A type that is not a valuation, such as one with a negative deadline, is
+// drawn again.
+type Sampler func(r *rand.Rand) messages.Valuation
+
+// mostDraws bounds how often a type is drawn again.
+const mostDraws = 10_000
+
+// Valid makes a sampler repeat until it draws a valuation.
+func Valid(draw Sampler) func(r *rand.Rand) (messages.Valuation, error) {
+	return func(r *rand.Rand) (messages.Valuation, error) {
+		var err error
+		for range mostDraws {
+			t := draw(r)
+			if err = t.Validate(); err == nil {
+				return t, nil
+			}
+		}
+		return messages.Valuation{}, messages.Errorf(messages.Invalid,
+			"samples: none of %d draws is a valuation, the last for its %v: correct the distribution of the class", mostDraws, err)
+	}
+}
+
+// FromSamples draws each of a class's samples as likely as any other.
+func FromSamples(samples []messages.Valuation) (Sampler, error) {
+	if len(samples) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "samples: there are none: a class needs at least one type to draw from")
+	}
+	return func(r *rand.Rand) messages.Valuation { return samples[r.IntN(len(samples))] }, nil
+}
+
+// Draw is what is drawn for a job: M replicas, of which the declared type is
+// one, and M surrogates.
+type Draw struct {
+	Replicas   []messages.Valuation
+	Surrogates []messages.Valuation
+	Declared   int // index of the declared type among the replicas
+}
+
+// NewDraw puts the declared type at a uniformly random place among m−1 replicas
+// from the class, and draws m surrogates from it. The same seed draws the same.
+func NewDraw(declared messages.Valuation, class Sampler, m int, seed uint64) (*Draw, error) {
+	if err := sized(m); err != nil {
+		return nil, err
+	}
+	if err := declared.Validate(); err != nil {
+		return nil, messages.Errorf(messages.KindOf(err), "type.%s", err.(*messages.Error).Message)
+	}
+	r := rand.New(rand.NewPCG(seed, 0x636f6e7472616374)) // the stream is this package's own
+	d := &Draw{Declared: r.IntN(m)}
+	draw := Valid(class)
+	for len(d.Surrogates) < m {
+		if len(d.Replicas) == d.Declared {
+			d.Replicas = append(d.Replicas, declared)
+		}
+		if len(d.Replicas) < m {
+			t, err := draw(r)
+			if err != nil {
+				return nil, err
+			}
+			d.Replicas = append(d.Replicas, t)
+		}
+		t, err := draw(r)
+		if err != nil {
+			return nil, err
+		}
+		d.Surrogates = append(d.Surrogates, t)
+	}
+	return d, nil
+}
+
+// Curves makes the replicas ready to be evaluated.
+func (d *Draw) Curves() ([]valuation.Curve, error) {
+	curves := make([]valuation.Curve, len(d.Replicas))
+	for j, t := range d.Replicas {
+		c, err := valuation.New(t)
+		if err != nil {
+			return nil, err
+		}
+		curves[j] = c
+	}
+	return curves, nil
+}
+
+// Weights returns v(r_j, X_k) for each replica j and completion time X_k, in
+// seconds after submission, replica by replica, in the memory of into if it
+// suffices.
+func Weights(replicas []valuation.Curve, completion []float64, into []float64) []float64 {
+	into = resize(into, len(replicas)*len(completion))
+	for j := range replicas {
+		row := into[j*len(completion):]
+		for k, x := range completion {
+			row[k] = replicas[j].At(x)
+		}
+	}
+	return into
+}
+
+// MForBound is the number of replicas with which the loss of value is of the
+// order of epsilon for types of so many parameters, by the paper's theorem 4:
+// (√L/2)^L·ε^(−L−2), with the constants that it leaves open taken as 1.
+func MForBound(parameters int, epsilon float64) (int, error) {
+	l := float64(parameters)
+	return atLeast(parameters, epsilon, math.Pow(math.Sqrt(l)/2, l)*math.Pow(epsilon, -l-2))
+}
+
+// MByRule is the number of replicas by the paper's rule of thumb, ε^(−L−1).
+func MByRule(parameters int, epsilon float64) (int, error) {
+	return atLeast(parameters, epsilon, math.Pow(epsilon, -float64(parameters)-1))
+}
+
+func atLeast(parameters int, epsilon, m float64) (int, error) {
+	if parameters < 1 {
+		return 0, messages.Errorf(messages.Invalid, "parameters: a type has at least one, not %d", parameters)
+	}
+	if !(epsilon > 0 && epsilon < 1) {
+		return 0, messages.Errorf(messages.Invalid, "epsilon: must be between 0 and 1, is %v", epsilon)
+	}
+	// 0.05 has no exact double: what is a whole number but for that stays one.
+	m = math.Ceil(m * (1 - 1e-12))
+	if m > MaxM {
+		return 0, messages.Errorf(messages.TooLarge, "M: %.0f is above the limit of %d: allow a larger epsilon than %v", m, MaxM, epsilon)
+	}
+	return max(1, int(m)), nil
+}

@@ -1,0 +1,196 @@
+package contract
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// MaxM bounds the number of replicas: the weights of so many take 800 MB.
+const MaxM = 10_000
+
+// MaxWeight bounds a weight: sums along a path of any length stay finite.
+const MaxWeight = 1e100
+
+// Matching is an optimal assignment of surrogates to replicas and its prices.
+type Matching struct {
+	Weight    float64   // sum over the matched pairs
+	Surrogate []int     // by replica
+	Replica   []int     // by surrogate
+	Prices    []float64 // by surrogate
+}
+
+// Solver finds optimal matchings. The zero value is ready; it keeps its memory
+// from one call to the next. It is not safe for concurrent use.
+//
+// Inside, surrogates are columns in descending order of the sum of their
+// weights: where weights are valuations of one completion time per surrogate,
+// that is by time, and what stands together is alike. Columns stand in blocks
+// of width. Of each row and block the largest weight is known, of each block
+// the lowest price: where their difference cannot be of interest, the block is
+// passed over. That is exact whatever the weights.
+type Solver struct {
+	m, blocks int
+	integral  bool
+	largest   float64 // weight
+	weights   []float64
+	columns   []int     // surrogate of each column
+	sums      []float64 // by surrogate, of its weights
+	peaks     []float64 // by row and block: largest weight
+	prices    []float64 // by column: optimal duals, once solved
+	floors    []float64 // by block: lowest price
+	rowOf     []int32   // by column; none: free
+	colOf     []int32   // by row
+	block     []int32   // by row: block of its last bid
+	path      path
+	lowest    []float64 // by column: the lowest competitive prices
+	result    Matching
+}
+
+// width of a block, in columns: 256 bytes of weights.
+const width = 32
+
+// none is where no row or column is.
+const none = -1
+
+// Solve finds a matching of the largest weight of m replicas and m surrogates,
+// and the lowest competitive price of every surrogate. weights is m×m, replica
+// by replica, and is only read. The matching stays valid until the next call.
+func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
+	if err := s.check(m, weights); err != nil {
+		return nil, err
+	}
+	s.reset(m)
+	s.sort(weights)
+	s.arrange(weights)
+	s.bid()
+	s.keepTight()
+	for row := range m {
+		if s.colOf[row] == none {
+			s.augment(row)
+		}
+	}
+	s.lower()
+	s.report()
+	return &s.result, nil
+}
+
+// check refuses weights that are no weights, and notes what kind they are.
+func (s *Solver) check(m int, weights []float64) error {
+	if err := sized(m); err != nil {
+		return err
+	}
+	if len(weights) != m*m {
+		return messages.Errorf(messages.Invalid, "weights: %d replicas need as many surrogates, so %d weights; there are %d", m, m*m, len(weights))
+	}
+	s.integral, s.largest = true, 0
+	for i, w := range weights {
+		if !(w >= 0 && w <= MaxWeight) {
+			return messages.Errorf(messages.Invalid, "weights[%d][%d]: must be from 0 to %v, is %v", i/m, i%m, float64(MaxWeight), w)
+		}
+		s.integral = s.integral && w == math.Trunc(w)
+		s.largest = max(s.largest, w)
+	}
+	// Beyond that, sums of whole numbers need not be exact.
+	s.integral = s.integral && s.largest*float64(m) < 1<<52
+	return nil
+}
+
+// sized refuses a number of replicas.
+func sized(m int) error {
+	if m < 1 {
+		return messages.Errorf(messages.Invalid, "M: is %d: give at least one replica", m)
+	}
+	if m > MaxM {
+		return messages.Errorf(messages.TooLarge, "M: %d is above the limit of %d: give fewer replicas", m, MaxM)
+	}
+	return nil
+}
+
+func (s *Solver) reset(m int) {
+	s.m, s.blocks = m, (m+width-1)/width
+	s.weights = resize(s.weights, m*m)
+	s.peaks = resize(s.peaks, m*s.blocks)
+	s.floors = resize(s.floors, s.blocks)
+	for _, v := range []*[]float64{&s.sums, &s.prices, &s.lowest, &s.result.Prices} {
+		*v = resize(*v, m)
+	}
+	for _, v := range []*[]int32{&s.rowOf, &s.colOf, &s.block} {
+		*v = resize(*v, m)
+	}
+	for _, v := range []*[]int{&s.columns, &s.result.Surrogate, &s.result.Replica} {
+		*v = resize(*v, m)
+	}
+	s.path.resize(m, s.blocks)
+	clear(s.prices)
+	clear(s.floors)
+	clear(s.block)
+}
+
+// resize returns v with length n and unspecified content, in its own memory if
+// there is room.
+func resize[T any](v []T, n int) []T {
+	return slices.Grow(v[:0], n)[:n]
+}
+
+// sort puts alike surrogates next to each other.
+func (s *Solver) sort(weights []float64) {
+	clear(s.sums)
+	for i := 0; i < len(weights); i += s.m {
+		for k, w := range weights[i : i+s.m] {
+			s.sums[k] += w
+		}
+	}
+	for k := range s.columns {
+		s.columns[k] = k
+	}
+	slices.SortFunc(s.columns, func(a, b int) int {
+		return cmp.Or(cmp.Compare(s.sums[b], s.sums[a]), cmp.Compare(a, b))
+	})
+}
+
+// arrange copies the weights into the order of the columns, and finds the peaks.
+func (s *Solver) arrange(weights []float64) {
+	for i := range s.m {
+		from, row, peaks := weights[i*s.m:(i+1)*s.m], s.row(i), s.peaksOf(i)
+		for c, k := range s.columns {
+			row[c] = from[k]
+		}
+		for b := range peaks {
+			peaks[b] = slices.Max(row[b*width : min(s.m, (b+1)*width)])
+		}
+	}
+}
+
+func (s *Solver) row(i int) []float64 { return s.weights[i*s.m : (i+1)*s.m : (i+1)*s.m] }
+
+func (s *Solver) peaksOf(i int) []float64 { return s.peaks[i*s.blocks : (i+1)*s.blocks] }
+
+// columnsOf is where a block's columns begin and end.
+func (s *Solver) columnsOf(block int) (from, to int) {
+	return block * width, min(s.m, (block+1)*width)
+}
+
+// settleFloor brings the floor of a block up to date.
+func (s *Solver) settleFloor(block int) {
+	from, to := s.columnsOf(block)
+	s.floors[block] = slices.Min(s.prices[from:to])
+}
+
+func (s *Solver) match(row, column int) {
+	s.rowOf[column], s.colOf[row] = int32(row), int32(column)
+}
+
+// report turns columns back into surrogates.
+func (s *Solver) report() {
+	r := &s.result
+	r.Weight = 0
+	for i, c := range s.colOf {
+		k := s.columns[c]
+		r.Surrogate[i], r.Replica[k] = k, i
+		r.Prices[k] = s.lowest[c]
+		r.Weight += s.weights[i*s.m+int(c)]
+	}
+}

@@ -1,0 +1,251 @@
+package deadline
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// Outcome is what the mechanism decided.
+type Outcome struct {
+	Completed  []bool // by task
+	TotalValue float64
+	schedule   *schedule
+}
+
+// margins are how many ranks around the last slot are kept for the critical
+// values, at first and when that did not do.
+const (
+	firstMargin = 64
+	moreMargin  = 16
+)
+
+// Run decides who is served when.
+func Run(p *Problem) (*Outcome, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	o := &Outcome{Completed: make([]bool, len(p.Tasks)), schedule: newSchedule(p, firstMargin)}
+	for i := range p.Tasks {
+		if o.Completed[i] = o.schedule.completed(i); o.Completed[i] {
+			o.TotalValue += p.Tasks[i].Value
+		}
+	}
+	return o, nil
+}
+
+// Units returns the units in which task i was served, ascending.
+func (o *Outcome) Units(i int) []int {
+	units := make([]int, 0, o.schedule.served[i])
+	for _, s := range o.schedule.spans[i] {
+		for t := s.from; t < s.to; t++ {
+			units = append(units, o.schedule.first+int(t))
+		}
+	}
+	return units
+}
+
+// Payments returns what each task owes: its critical value if it was
+// completed, else 0. The tasks are shared out over the processors; the result
+// does not depend on how many there are.
+func (o *Outcome) Payments() []float64 {
+	payments := make([]float64, len(o.Completed))
+	var todo []int32
+	for i, done := range o.Completed {
+		if done && !o.twin(i) {
+			todo = append(todo, int32(i))
+		}
+	}
+	for s := o.schedule; len(todo) > 0; s = newSchedule(s.p, s.margin*moreMargin) {
+		todo = priceAll(s, todo, payments)
+	}
+	for i := range payments {
+		if o.Completed[i] && o.twin(i) {
+			payments[i] = payments[i-1]
+		}
+	}
+	return payments
+}
+
+// CriticalValue returns what task i owes; 0 if it was not completed.
+func (o *Outcome) CriticalValue(i int) float64 {
+	if !o.Completed[i] {
+		return 0
+	}
+	for s := o.schedule; ; s = newSchedule(s.p, s.margin*moreMargin) {
+		if v, ok := newReplay(s).price(int32(i)); ok {
+			return v
+		}
+	}
+}
+
+// twin says whether task i owes what the one before it does: where the rule is
+// monotone a critical value depends only on the others, and the others of two
+// equal neighbours are the same.
+func (o *Outcome) twin(i int) bool {
+	p := o.schedule.p
+	return i > 0 && o.Completed[i-1] && p.Tasks[i] == p.Tasks[i-1] && p.monotone()
+}
+
+// monotone says whether the rule is.
+func (p *Problem) monotone() bool { return p.Rule == Monotone || p.Lambda == 0 }
+
+// priceAll fills in the payments of the tasks listed and returns those it could
+// not work out from the ranks kept.
+func priceAll(s *schedule, todo []int32, payments []float64) []int32 {
+	const block = 64
+	failed := make([]bool, len(todo))
+	starts := make(chan int)
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(todo)/block+1) {
+		group.Go(func() {
+			r := newReplay(s)
+			for at := range starts {
+				for k := at; k < min(at+block, len(todo)); k++ {
+					v, ok := r.price(todo[k])
+					payments[todo[k]], failed[k] = v, !ok
+				}
+			}
+		})
+	}
+	for at := 0; at < len(todo); at += block {
+		starts <- at
+	}
+	close(starts)
+	group.Wait()
+	var left []int32
+	for k, i := range todo {
+		if failed[k] {
+			left = append(left, i)
+		}
+	}
+	return left
+}
+
+// price is the critical value of a task that was completed.
+func (r *replay) price(i int32) (float64, bool) {
+	if !r.p.monotone() {
+		return r.descend(i)
+	}
+	var ladder ladder
+	ok := r.run(i, 0, true, func(t int, s step) bool {
+		ladder.levels = append(ladder.levels, s.rival)
+		return true
+	})
+	if !ok {
+		return 0, false
+	}
+	task := &r.p.Tasks[i]
+	ladder.length = task.Length
+	if r.p.Rule == Monotone && r.p.Lambda > 0 {
+		ladder.growth = r.growth[task.Arrival-r.first:]
+	}
+	top := r.p.initial(i, task.Value)
+	return min(ladder.least(top)*float64(task.Length), task.Value), true
+}
+
+// descend is the paper's search: from the report made down, to the largest
+// value at which the task would lose a unit it now gets, as long as it is
+// completed there nevertheless, with ties lost.
+func (r *replay) descend(i int32) (float64, bool) {
+	value, served := r.given(i)
+	for served && value > 0 {
+		next, done := 0.0, int32(0)
+		ok := r.run(i, value, false, func(t int, s step) bool {
+			if s.served {
+				done = s.done + 1
+				c := contender{task: i, done: s.done}
+				next = max(next, s.rival*r.p.remaining(c))
+			}
+			return int(done) < r.p.Tasks[i].Length
+		})
+		if !ok {
+			return 0, false
+		}
+		if int(done) < r.p.Tasks[i].Length {
+			break
+		}
+		value = next
+	}
+	return value, served
+}
+
+// given is the largest value at which the task would lose a unit of those it
+// got in the schedule; false if the ranks kept do not say.
+func (r *replay) given(i int32) (float64, bool) {
+	value, done := 0.0, int32(0)
+	for _, s := range r.spans[i] {
+		for t := s.from; t < s.to; t++ {
+			u := &r.units[t]
+			if u.ranked > u.slots {
+				k := int(u.slots - u.skip)
+				if k >= len(u.near) {
+					return 0, false
+				}
+				value = max(value, u.near[k].level*r.p.remaining(contender{task: i, done: done}))
+			}
+			done++
+		}
+	}
+	return min(value, r.p.Tasks[i].Value), true
+}
+
+// ladder is what a task has to outdo, unit by unit of its time, to be served:
+// −1 where a slot is free.
+type ladder struct {
+	levels []float64
+	growth []float64 // nil: levels do not grow
+	length int
+}
+
+// climb runs the ladder from a starting level, losing ties. It returns whether
+// the task is completed, and the largest level at which it would lose a unit
+// that it now gets.
+func (l *ladder) climb(from float64) (bool, float64) {
+	level, done, next := from, 0, 0.0
+	for t, rival := range l.levels {
+		if len(l.levels)-t < l.length-done {
+			return false, 0
+		}
+		if level <= rival*(1+slack) {
+			continue
+		}
+		if rival > 0 {
+			next = max(next, from*(rival/level))
+		}
+		if done++; done == l.length {
+			return true, next
+		}
+		level = min(level*l.growth[t], math.MaxFloat64)
+	}
+	return false, 0
+}
+
+// least returns the smallest level from which the task is completed, which it
+// is from top on.
+func (l *ladder) least(top float64) float64 {
+	if l.growth == nil {
+		slices.Sort(l.levels)
+		return min(max(l.levels[l.length-1], 0), top)
+	}
+	low, high := 0.0, top
+	done, next := l.climb(high)
+	if !done { // it was completed by winning a tie
+		return top
+	}
+	for next > low {
+		high = next
+		if done, next = l.climb(high); !done {
+			return high
+		}
+		if middle := low + (high-low)/2; middle > low && middle < high {
+			if ok, below := l.climb(middle); ok {
+				high, next = middle, below
+			} else {
+				low = middle
+			}
+		}
+	}
+	return max(low, next)
+}

@@ -1,0 +1,319 @@
+package deadline
+
+import (
+	"math"
+	"slices"
+)
+
+// replay works out how a schedule would have gone, over the time of one task,
+// the payer, had that task reported another value or not come at all. It
+// follows only the tasks whose state is not what it was; in a crowd of n they
+// are few, and a unit costs time in proportion to them.
+type replay struct {
+	*schedule
+	value   float64  // what the payer reports
+	absent  bool     // the payer does not come
+	changed []change // [0] is the payer
+	mark    []int32  // by task: its position in changed, and 1; 0: unchanged
+	rivals  []contender
+	// Of the unit being replayed:
+	base  int // units of slots taken in the schedule
+	pos   int // rank in the schedule of the first that is unchanged and not served
+	total int // unchanged tasks that compete
+	lost  bool
+}
+
+// change is a task whose state differs from the schedule's.
+type change struct {
+	now, was  contender
+	at        int32 // its span in the schedule that ends after the unit
+	wasServed bool
+	served    bool
+}
+
+// step is what the payer meets in a unit.
+type step struct {
+	served bool
+	done   int32   // units it had before
+	rival  float64 // level of the best that is not served; absent payer: of the last that is; −1: there is none
+}
+
+func newReplay(s *schedule) *replay {
+	return &replay{schedule: s, mark: make([]int32, len(s.p.Tasks))}
+}
+
+// run replays the time of payer i and calls see for each unit. It reports
+// false if it would need ranks that the schedule did not keep.
+func (r *replay) run(i int32, value float64, absent bool, see func(t int, s step) bool) bool {
+	r.value, r.absent, r.lost = value, absent, false
+	defer r.forget()
+	r.add(contender{task: i, level: r.p.initial(i, value)}, contender{task: i, level: r.p.initial(i, r.p.Tasks[i].Value)}, 0)
+	from, end := r.p.Tasks[i].Arrival-r.first, r.p.Tasks[i].Deadline-r.first+1
+	for t := from; t < end; t++ {
+		s := r.unit(t)
+		if r.lost {
+			return false
+		}
+		if !see(t, s) {
+			break
+		}
+	}
+	return true
+}
+
+func (r *replay) forget() {
+	for _, c := range r.changed {
+		r.mark[c.now.task] = 0
+	}
+	r.changed = r.changed[:0]
+}
+
+func (r *replay) add(now, was contender, t int) {
+	spans := r.spans[now.task]
+	at, _ := slices.BinarySearchFunc(spans, int32(t), func(s span, t int32) int {
+		if s.to <= t {
+			return -1
+		}
+		return 1
+	})
+	r.changed = append(r.changed, change{now: now, was: was, at: int32(at)})
+	r.mark[now.task] = int32(len(r.changed))
+}
+
+// unit decides unit t anew and brings the changed up to date.
+func (r *replay) unit(t int) step {
+	u := &r.units[t]
+	r.base = u.taken()
+	r.total = int(u.ranked)
+	kept := r.base // unchanged tasks served in the schedule
+	r.rivals = r.rivals[:0]
+	for k := range r.changed {
+		c := &r.changed[k]
+		c.wasServed, c.served = r.wasServed(c, t), false
+		if r.effective(c.was.task, c.was.done, t) {
+			r.total--
+		}
+		if c.wasServed {
+			kept--
+		}
+		if !(k == 0 && r.absent) && r.effective(c.now.task, c.now.done, t) {
+			r.rivals = append(r.rivals, c.now)
+		}
+	}
+	slices.SortFunc(r.rivals, r.order)
+	taken := r.settle(u, kept)
+	if r.lost {
+		return step{}
+	}
+	s := r.meet(u, taken)
+	r.advance(u, t, taken)
+	return s
+}
+
+func (r *replay) wasServed(c *change, t int) bool {
+	spans := r.spans[c.was.task]
+	for int(c.at) < len(spans) && spans[c.at].to <= int32(t) {
+		c.at++
+	}
+	return int(c.at) < len(spans) && spans[c.at].from <= int32(t)
+}
+
+// settle finds how many of the rivals are served, and moves pos so that the
+// unchanged tasks before it fill the other slots.
+func (r *replay) settle(u *unit, kept int) int {
+	r.pos = r.base
+	slots := min(int(u.slots), r.total+len(r.rivals))
+	taken := min(max(slots-kept, 0), len(r.rivals))
+	for ; kept > slots-taken && !r.lost; kept-- {
+		r.back(u)
+	}
+	for ; kept < slots-taken && kept < r.total && !r.lost; kept++ {
+		r.forth(u)
+	}
+	for taken < len(r.rivals) && kept > 0 && !r.lost {
+		if last := r.last(u); r.lost || !r.ahead(r.rivals[taken], *last) {
+			break
+		}
+		r.back(u)
+		taken, kept = taken+1, kept-1
+	}
+	for taken > 0 && kept < r.total && !r.lost {
+		if next := r.next(u); r.lost || r.ahead(r.rivals[taken-1], *next) {
+			break
+		}
+		r.forth(u)
+		taken, kept = taken-1, kept+1
+	}
+	return taken
+}
+
+// last is the unchanged task ranked last before pos.
+func (r *replay) last(u *unit) *contender {
+	for k := r.pos - int(u.skip) - 1; k >= 0 && k < len(u.near); k-- {
+		if r.mark[u.near[k].task] == 0 {
+			return &u.near[k]
+		}
+	}
+	r.lost = true
+	return nil
+}
+
+// next is the unchanged task ranked first from pos on.
+func (r *replay) next(u *unit) *contender {
+	for k := r.pos - int(u.skip); k >= 0 && k < len(u.near); k++ {
+		if r.mark[u.near[k].task] == 0 {
+			return &u.near[k]
+		}
+	}
+	r.lost = true
+	return nil
+}
+
+// back moves pos before the last unchanged task before it.
+func (r *replay) back(u *unit) {
+	k := r.pos - int(u.skip) - 1
+	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
+		k--
+	}
+	r.lost = r.lost || k < 0 || k >= len(u.near)
+	r.pos = k + int(u.skip)
+}
+
+// forth moves pos after the next unchanged task.
+func (r *replay) forth(u *unit) {
+	k := r.pos - int(u.skip)
+	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
+		k++
+	}
+	r.lost = r.lost || k < 0 || k >= len(u.near)
+	r.pos = k + 1 + int(u.skip)
+}
+
+// meet is what the payer meets when so many rivals are served.
+func (r *replay) meet(u *unit, taken int) step {
+	payer := &r.changed[0]
+	s := step{done: payer.now.done, rival: -1}
+	for _, c := range r.rivals[:taken] {
+		s.served = s.served || c.task == payer.now.task
+	}
+	if r.absent {
+		s.rival = r.threshold(u, taken)
+		return s
+	}
+	for _, c := range r.rivals[taken:] {
+		if c.task != payer.now.task {
+			s.rival = max(s.rival, c.level)
+			break
+		}
+	}
+	if r.unserved(u, taken) > 0 {
+		if next := r.next(u); next != nil {
+			s.rival = max(s.rival, next.level)
+		}
+	}
+	return s
+}
+
+// unserved is how many unchanged tasks compete in vain.
+func (r *replay) unserved(u *unit, taken int) int {
+	return r.total - (min(int(u.slots), r.total+len(r.rivals)) - taken)
+}
+
+// threshold is the level of the last that is served, −1 if a slot is free.
+func (r *replay) threshold(u *unit, taken int) float64 {
+	if r.total+len(r.rivals) < int(u.slots) {
+		return -1
+	}
+	least := math.Inf(1) // without slots nobody is served
+	if taken > 0 {
+		least = r.rivals[taken-1].level
+	}
+	if int(u.slots) > taken {
+		if last := r.last(u); last != nil {
+			least = min(least, last.level)
+		}
+	}
+	return least
+}
+
+// advance applies the decision: to the changed, and to those who become so
+// because the place of the last slot among the unchanged has moved.
+func (r *replay) advance(u *unit, t, taken int) {
+	for _, c := range r.rivals[:taken] {
+		r.changed[r.mark[c.task]-1].served = true
+	}
+	old := len(r.changed)
+	r.displace(u, t)
+	keep := r.changed[:0]
+	for k := range r.changed {
+		c := r.changed[k]
+		if k < old {
+			r.grow(&c, t)
+		}
+		if k > 0 && r.same(&c, t+1) {
+			r.mark[c.now.task] = 0
+			continue
+		}
+		keep = append(keep, c)
+		r.mark[c.now.task] = int32(len(keep))
+	}
+	r.changed = keep
+}
+
+func (r *replay) displace(u *unit, t int) {
+	for k := min(r.pos, r.base); k < max(r.pos, r.base); k++ {
+		c := u.near[k-int(u.skip)]
+		if r.mark[c.task] != 0 {
+			continue
+		}
+		up := r.raised(c, r.p.Tasks[c.task].Value, t)
+		if r.pos < r.base {
+			r.add(c, up, t+1)
+		} else {
+			r.add(up, c, t+1)
+		}
+	}
+}
+
+// grow moves a changed task through unit t, as it is and as it was.
+func (r *replay) grow(c *change, t int) {
+	truth := r.p.Tasks[c.now.task].Value
+	if c.wasServed {
+		c.was = r.raised(c.was, truth, t)
+	}
+	if !c.served {
+		return
+	}
+	if c.now.task == r.changed[0].now.task {
+		truth = r.value
+	}
+	c.now = r.raised(c.now, truth, t)
+}
+
+// same says whether a task is again as it was, or out of it both ways.
+func (r *replay) same(c *change, t int) bool {
+	if c.now.done == c.was.done && c.now.level == c.was.level {
+		return true
+	}
+	return !r.effective(c.now.task, c.now.done, t) && !r.effective(c.was.task, c.was.done, t)
+}
+
+// ahead ranks as before does, but the payer loses ties.
+func (r *replay) ahead(a, b contender) bool {
+	payer := r.changed[0].now.task
+	if near := math.Abs(a.level-b.level) <= slack*max(a.level, b.level); near && (a.task == payer || b.task == payer) {
+		return b.task == payer
+	}
+	return r.p.before(a, b)
+}
+
+func (r *replay) order(a, b contender) int {
+	switch {
+	case a.task == b.task:
+		return 0
+	case r.ahead(a, b):
+		return -1
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,141 @@
+package deadline
+
+import "slices"
+
+// span is units in a row, half open, counted from the first arrival.
+type span struct{ from, to int32 }
+
+// schedule is a run of the mechanism, with what is needed to work out how it
+// would have gone had one task reported something else.
+type schedule struct {
+	p      *Problem
+	first  int       // the unit that counts as 0
+	growth []float64 // by unit, of rule Monotone
+	spans  [][]span  // by task: when it was served
+	served []int32   // by task: units
+	units  []unit
+	margin int // how many ranks either side of the last slot are kept
+}
+
+// unit is what is kept of one unit: the contenders ranked around the last slot.
+type unit struct {
+	slots  int32
+	ranked int32       // how many competed
+	skip   int32       // rank of near[0]
+	near   []contender // ranks skip and on
+}
+
+// taken is how many slots are in use.
+func (u *unit) taken() int { return int(min(u.slots, u.ranked)) }
+
+// simulation is a run under way.
+type simulation struct {
+	*schedule
+	coming  []int32     // tasks not arrived yet, by arrival, then index
+	present []contender // ranked
+	spare   []contender
+}
+
+// newSchedule runs the mechanism on a problem that was checked.
+func newSchedule(p *Problem, margin int) *schedule {
+	first, end := p.span()
+	m := simulation{schedule: &schedule{p: p, first: first, growth: p.growths(), margin: margin,
+		spans: make([][]span, len(p.Tasks)), served: make([]int32, len(p.Tasks)), units: make([]unit, end-first)}}
+	m.coming = make([]int32, len(p.Tasks))
+	for i := range m.coming {
+		m.coming[i] = int32(i)
+	}
+	slices.SortStableFunc(m.coming, func(a, b int32) int { return p.Tasks[a].Arrival - p.Tasks[b].Arrival })
+	for t := range m.units {
+		m.leave(t)
+		m.arrive(t)
+		m.keep(t)
+		m.serve(t)
+	}
+	return m.schedule
+}
+
+// effective says whether a task with so much done can still make it.
+func (s *schedule) effective(i, done int32, t int) bool {
+	task := &s.p.Tasks[i]
+	return int(done) < task.Length && task.Deadline-s.first-t+1 >= task.Length-int(done)
+}
+
+func (m *simulation) leave(t int) {
+	m.present = slices.DeleteFunc(m.present, func(c contender) bool { return !m.effective(c.task, c.done, t) })
+}
+
+// arrive ranks the tasks that come in unit t among those present.
+func (m *simulation) arrive(t int) {
+	news := m.spare[:0]
+	for len(m.coming) > 0 && m.p.Tasks[m.coming[0]].Arrival-m.first == t {
+		if i := m.coming[0]; m.effective(i, 0, t) {
+			news = append(news, contender{task: i, level: m.p.initial(i, m.p.Tasks[i].Value)})
+		}
+		m.coming = m.coming[1:]
+	}
+	m.spare = news
+	if len(news) == 0 {
+		return
+	}
+	slices.SortFunc(news, m.p.compare)
+	m.present = m.merge(m.present, news)
+}
+
+// merge merges two ranked lists; of equals those of old come first, so that
+// under rule Monotone nobody ever falls behind a task it was ahead of.
+func (m *simulation) merge(old, news []contender) []contender {
+	n := len(old)
+	old = append(old, news...)
+	i, j := n-1, len(news)-1
+	for k := len(old) - 1; j >= 0; k-- {
+		if i >= 0 && m.p.before(news[j], old[i]) {
+			old[k] = old[i]
+			i--
+		} else {
+			old[k] = news[j]
+			j--
+		}
+	}
+	return old
+}
+
+// keep records the ranks around the last slot.
+func (m *simulation) keep(t int) {
+	slots, n := m.p.capacityAt(t), len(m.present)
+	from, to := max(0, slots-m.margin), min(n, slots+m.margin)
+	u := unit{slots: int32(slots), ranked: int32(n), skip: int32(min(from, n))}
+	if m.margin > 0 && from < to {
+		u.near = slices.Clone(m.present[from:to])
+	}
+	m.units[t] = u
+}
+
+// serve gives the units of t to those ranked first.
+func (m *simulation) serve(t int) {
+	taken := m.units[t].taken()
+	for k := range m.present[:taken] {
+		c := &m.present[k]
+		*c = m.raised(*c, m.p.Tasks[c.task].Value, t)
+		m.served[c.task]++
+		m.note(c.task, int32(t))
+	}
+	if m.p.Rule == Paper && m.p.Lambda > 0 && taken > 0 {
+		m.rerank(taken)
+	}
+}
+
+// rerank restores the order after the levels of the first have risen, each at
+// its own pace. They stay ahead of the others, which have not moved.
+func (m *simulation) rerank(taken int) { slices.SortFunc(m.present[:taken], m.p.compare) }
+
+func (s *schedule) note(i, t int32) {
+	spans := s.spans[i]
+	if n := len(spans); n > 0 && spans[n-1].to == t {
+		spans[n-1].to++
+		return
+	}
+	s.spans[i] = append(spans, span{t, t + 1})
+}
+
+func (s *schedule) completed(i int) bool { return int(s.served[i]) == s.p.Tasks[i].Length }

@@ -1,0 +1,39 @@
+// Package fifo serves jobs strictly in the order in which they came: the
+// baseline that everything else is compared with.
+//
+// # Model
+//
+// Schedule: jobs of fixed width on one machine. The front job starts as soon
+// as so many nodes are free, and nobody starts before it: while a wide job waits
+// at the front, nodes that a narrower one behind it could use stay idle
+// (head-of-line blocking). Events of an instant and the JSON document are those
+// of package rigid.
+//
+// New: a live market. All weight of a class is on the oldest job with work
+// pending there (by arrival, ties by number), so that every slot that comes free
+// goes to it. The price is posted; see package posted. A width is not waited for:
+// tasks start one by one.
+//
+// # Shapes and units
+//
+// Those of packages rigid and mechanism.
+//
+// # Guarantees
+//
+// No job starts before one that was submitted earlier. No node idles while a
+// job that fits is at the front. Runtimes, estimates, budgets and users change
+// nobody's place.
+//
+// # Errors
+//
+// Those of package rigid, and of package posted on a live market.
+//
+// # Cost
+//
+// O(n log n): a million jobs in about a second. A live decision is O(jobs times
+// classes).
+//
+// # Source
+//
+// The rule is folklore; Ding et al., section 7.2 (figure 13), compare with it.
+package fifo

@@ -1,0 +1,153 @@
+package highestbid
+
+import "math"
+
+// auction keeps who runs and who waits on a number of nodes, and decides
+// anew after arrivals and departures. It knows no time and no prices.
+type auction struct {
+	preempt  bool
+	nodes    int
+	used     int // nodes that run something
+	wanted   int // of all bidders
+	bidders  []bidder
+	running  heap // worst first; only kept with preemption
+	waiting  heap // best first
+	changed  []int32
+	isRatio  bool
+	sequence int
+}
+
+// bidder is a job in the auction. One that wants several nodes is so many
+// bidders of the same bid, of which some may run while others wait.
+type bidder struct {
+	key     float64 // bid, or bid over length
+	bid     float64
+	length  float64 // 1 where the length does not count
+	order   int     // of submission
+	running int     // nodes it has
+	waiting int     // nodes it wants besides
+	touched bool    // is in changed
+	before  int     // nodes it had when it was touched
+}
+
+func newAuction(r Rule, nodes int) *auction {
+	a := &auction{preempt: r.preempts(), nodes: nodes, isRatio: r.byLength()}
+	a.waiting.before = a.better
+	a.running.before = func(i, j int32) bool { return a.better(j, i) }
+	return a
+}
+
+// reserve makes room for bidders with numbers below n.
+func (a *auction) reserve(n int) {
+	a.bidders = make([]bidder, n)
+	a.waiting.place = make([]int32, n)
+	if a.preempt {
+		a.running.place = make([]int32, n)
+	}
+}
+
+// better says whether bidder i goes before bidder j.
+func (a *auction) better(i, j int32) bool {
+	x, y := &a.bidders[i], &a.bidders[j]
+	if x.key != y.key {
+		return x.key > y.key
+	}
+	if a.isRatio {
+		if c := product(x.bid, y.length).compare(product(y.bid, x.length)); c != 0 {
+			return c > 0
+		}
+	}
+	return x.order < y.order
+}
+
+// arrive puts a bidder that wants so many nodes among those who wait. Its
+// number is the caller's: small, and not in use.
+func (a *auction) arrive(id int32, bid, length float64, nodes int) {
+	for int(id) >= len(a.bidders) {
+		a.bidders = append(a.bidders, bidder{})
+	}
+	a.sequence++
+	if !a.isRatio {
+		length = 1
+	}
+	a.bidders[id] = bidder{key: bid / length, bid: bid, length: length, order: a.sequence}
+	a.want(id, nodes)
+}
+
+// want adds to the nodes that a bidder waits for.
+func (a *auction) want(id int32, nodes int) {
+	a.wanted += nodes
+	a.move(id, 0, nodes)
+}
+
+// leave takes away nodes that a bidder has, or waits for.
+func (a *auction) leave(id int32, running, waiting int) {
+	a.wanted -= running + waiting
+	a.move(id, -running, -waiting)
+}
+
+// move changes what a bidder has and waits for, and its place in the heaps.
+func (a *auction) move(id int32, running, waiting int) {
+	b := &a.bidders[id]
+	if running != 0 && !b.touched {
+		b.touched, b.before = true, b.running
+		a.changed = append(a.changed, id)
+	}
+	a.used += running
+	b.running += running
+	b.waiting += waiting
+	a.waiting.keep(id, b.waiting > 0)
+	if a.preempt {
+		a.running.keep(id, b.running > 0)
+	}
+}
+
+// keep puts id in the heap or takes it out.
+func (h *heap) keep(id int32, in bool) {
+	switch {
+	case in == h.has(id):
+	case in:
+		h.push(id)
+	default:
+		h.remove(id)
+	}
+}
+
+// decide gives nodes to the best: free ones, and with preemption those of
+// worse bidders too, and takes back those above the number there are. The
+// bidders in changed then differ in running from before, unless their changes
+// came to nothing. A bidder is never given and taken nodes in one decision.
+func (a *auction) decide() {
+	for a.preempt && a.used > a.nodes {
+		worst := a.running.first()
+		n := min(a.used-a.nodes, a.bidders[worst].running)
+		a.move(worst, -n, n)
+	}
+	for a.used < a.nodes && !a.waiting.empty() {
+		best := a.waiting.first()
+		n := min(a.nodes-a.used, a.bidders[best].waiting)
+		a.move(best, n, -n)
+	}
+	for a.preempt && !a.waiting.empty() && !a.running.empty() && a.better(a.waiting.first(), a.running.first()) {
+		best, worst := a.waiting.first(), a.running.first()
+		n := min(a.bidders[best].waiting, a.bidders[worst].running)
+		a.move(worst, -n, n)
+		a.move(best, n, -n)
+	}
+}
+
+// settled forgets the changes.
+func (a *auction) settled() {
+	for _, id := range a.changed {
+		a.bidders[id].touched = false
+	}
+	a.changed = a.changed[:0]
+}
+
+// level is the key of the best who waits; NaN if nobody does.
+func (a *auction) level() float64 {
+	if a.waiting.empty() {
+		return math.NaN()
+	}
+	return a.bidders[a.waiting.first()].key
+}

@@ -1,0 +1,91 @@
+package highestbid
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+)
+
+// The reasons that Explain gives.
+const (
+	Running         = "Running"         // some of its tasks run
+	Outbid          = "Outbid"          // others that bid more have all slots
+	WaitingForStage = "WaitingForStage" // no task can be claimed before an earlier stage is done
+	WaitingForNode  = "WaitingForNode"  // no node that is up has the class it waits for
+	BudgetSpent     = "BudgetSpent"     // its slots have cost its budget
+)
+
+// Explain says where a job stands if the market decided now, and what bid would
+// be enough.
+func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
+	at := slices.IndexFunc(view.Jobs, func(o *mechanism.Job) bool { return o.Job == job.Job })
+	switch {
+	case spent(job):
+		return explain(BudgetSpent, fmt.Sprintf("its slots have cost %v credits, and its budget is %v", job.Accrued, job.Budget), "a larger budget")
+	case at < 0:
+		return explain(Outbid, "the market has not decided on it yet")
+	}
+	order := seniority(view)
+	e := explain(WaitingForStage, "none of its tasks can start before an earlier stage is done", "the stages it comes after finishing")
+	for j := range view.Classes {
+		s := c.stand(view, order, j)
+		b := &s.auction.bidders[at]
+		switch {
+		case b.running > 0:
+			return s.running(job, b)
+		case b.waiting > 0:
+			e = s.waiting(job, int32(at))
+		}
+	}
+	return e
+}
+
+func explain(reason, message string, change ...string) mechanism.Explanation {
+	return mechanism.Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
+}
+
+func (s *standing) running(job *mechanism.Job, b *bidder) mechanism.Explanation {
+	price := s.config.Rule.PriceOf(s.tariff(), s.config.Reserve, job.Rate, job.Length)
+	e := explain(Running, fmt.Sprintf("its bid of %v is good for %d slots of %s, at %.6g credits a slot-second now; it owes %v by now",
+		job.Rate, b.running, s.view.Classes[s.class].Name, price, job.Accrued))
+	if b.waiting > 0 {
+		e.Message += fmt.Sprintf("; %d more of its tasks wait", b.waiting)
+		e.Change = append(e.Change, s.enough(job)...)
+	}
+	return e
+}
+
+func (s *standing) waiting(job *mechanism.Job, at int32) mechanism.Explanation {
+	class := s.view.Classes[s.class]
+	if class.Slots == 0 {
+		return explain(WaitingForNode, fmt.Sprintf("no node that is up has a slot of %s", class.Name), fmt.Sprintf("a node with slots of %s coming up", class.Name))
+	}
+	ahead := 0
+	for i := range s.view.Jobs {
+		if b := &s.auction.bidders[i]; b.waiting > 0 && int32(i) != at && s.auction.better(int32(i), at) {
+			ahead += b.waiting
+		}
+	}
+	e := explain(Outbid, fmt.Sprintf("all %d slots of %s go to others, and %d tasks that bid more, or as much and earlier, wait before it", class.Slots, class.Name, ahead),
+		fmt.Sprintf("%d slots of %s coming free", ahead+1, class.Name))
+	e.Change = append(e.Change, s.enough(job)...)
+	return e
+}
+
+// enough says what bid would get a job a slot: with preemption, at once; else
+// the next.
+func (s *standing) enough(job *mechanism.Job) []string {
+	other, gets := int32(-1), "would get it the next slot that comes free"
+	if s.auction.preempt {
+		gets = "would get it a slot now"
+		other = int32(s.worst())
+	} else if !s.auction.waiting.empty() {
+		other = s.auction.waiting.first()
+	}
+	if other < 0 || s.view.Jobs[other].Job == job.Job {
+		return nil
+	}
+	rate := s.auction.bidders[other].key * float64(s.config.Rule.microseconds(job.Length)) / 1e6
+	return []string{fmt.Sprintf("a bid above %.6g credits a slot-second %s", rate, gets)}
+}

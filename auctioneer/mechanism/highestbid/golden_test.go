@@ -1,0 +1,88 @@
+package highestbid
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// golden is a sample case; see testdata/README.md for their origin.
+type golden struct {
+	ID     string
+	Nodes  int
+	Jobs   []map[string]float64
+	Expect map[string]*output
+}
+
+func samples(t *testing.T) []golden {
+	t.Helper()
+	data, err := os.ReadFile("testdata/highest-bid.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct{ Cases []golden }
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Cases) == 0 {
+		t.Fatal("no cases")
+	}
+	return doc.Cases
+}
+
+func TestSampleCases(t *testing.T) {
+	for _, c := range samples(t) {
+		for name, want := range c.Expect {
+			t.Run(c.ID+"/"+name, func(t *testing.T) {
+				algorithm, scheme, _ := strings.Cut(name, "/")
+				price, _, _ := strings.Cut(scheme, "_")
+				data, err := json.Marshal(map[string]any{"nodes": c.Nodes, "jobs": c.Jobs,
+					"algorithm": algorithm, "price": price, "capped": scheme == "kth_capped"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := SolveDocument(data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				compare(t, out.(*output), want)
+			})
+		}
+	}
+}
+
+// compare: times exactly, money to 1e-12.
+func compare(t *testing.T, got, want *output) {
+	t.Helper()
+	for what, pair := range map[string][2][]float64{
+		"start": {got.Start, want.Start}, "finish": {got.Finish, want.Finish}, "flow": {got.Flow, want.Flow},
+	} {
+		if !slices.Equal(pair[0], pair[1]) {
+			t.Errorf("%s %v, want %v", what, pair[0], pair[1])
+		}
+	}
+	for what, pair := range map[string][2][]float64{
+		"payment": {got.Payment, want.Payment}, "bsd": {got.Slowdown, want.Slowdown}, "utility": {got.Utility, want.Utility},
+		"sums": {{got.Revenue, got.Weighted, *got.Payoff}, {want.Revenue, want.Weighted, *want.Payoff}},
+	} {
+		if !slices.EqualFunc(pair[0], pair[1], func(a, b float64) bool { return near(a, b, 1e-12) }) {
+			t.Errorf("%s %v, want %v", what, pair[0], pair[1])
+		}
+	}
+	if !slices.Equal(got.Severe, want.Severe) {
+		t.Errorf("ssj %v, want %v", got.Severe, want.Severe)
+	}
+	for i := range want.Intervals { // given for HB alone
+		if !slices.Equal(got.Intervals[i], want.Intervals[i]) {
+			t.Errorf("intervals[%d] %v, want %v", i, got.Intervals[i], want.Intervals[i])
+		}
+	}
+}
+
+// near says whether a and b differ by at most a relative tolerance.
+func near(a, b, tolerance float64) bool {
+	return a == b || math.Abs(a-b) <= tolerance*max(math.Abs(a), math.Abs(b))
+}

@@ -1,0 +1,50 @@
+package highestbid
+
+// Outcome is what became of a trace, by job in the order of the problem.
+type Outcome struct {
+	Start     []float64 // when it first ran
+	Finish    []float64
+	Flow      []float64 // from submission to finish
+	Payment   []float64
+	Slowdown  []float64 // bounded slowdown: flow over run time, taken as at least a minute
+	Severe    []bool    // whether that is 5 or more
+	Utility   []float64 // −value·flow − payment
+	Intervals [][]Interval
+
+	Revenue     float64 // all payments
+	Weighted    float64 // total weighted flow time: the sum of value·flow
+	Preemptions int
+}
+
+// Interval is a time of running, half open.
+type Interval [2]float64
+
+// Payoff is the designer's: revenue over weighted flow time; NaN of nothing.
+func (o *Outcome) Payoff() float64 { return o.Revenue / o.Weighted }
+
+const (
+	shortest = 60 // seconds: a run time below it counts as this in a slowdown
+	severe   = 5
+)
+
+func newOutcome(n int) *Outcome {
+	numbers := make([]float64, 6*n)
+	part := func(k int) []float64 { return numbers[k*n : (k+1)*n : (k+1)*n] }
+	return &Outcome{Start: part(0), Finish: part(1), Flow: part(2), Payment: part(3), Slowdown: part(4), Utility: part(5),
+		Severe: make([]bool, n), Intervals: make([][]Interval, n)}
+}
+
+// conclude works out what follows from flow times and payments.
+func (o *Outcome) conclude(jobs []Job) {
+	var revenue, weighted double
+	for i := range jobs {
+		j := &jobs[i]
+		o.Slowdown[i] = o.Flow[i] / max(j.Runtime, shortest)
+		o.Severe[i] = o.Slowdown[i] >= severe
+		delay := product(j.Value, o.Flow[i])
+		o.Utility[i] = 0 - delay.plus(double{hi: o.Payment[i]}).float() // no −0
+		revenue = revenue.plus(double{hi: o.Payment[i]})
+		weighted = weighted.plus(delay)
+	}
+	o.Revenue, o.Weighted = revenue.float(), weighted.float()
+}

@@ -1,0 +1,90 @@
+package highestbid
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Reserve is the reserve price of the paper, for a second on a node.
+const Reserve = 1
+
+// Smallest and Largest bound the numbers that a problem may hold, of any kind,
+// besides 0.
+const (
+	Smallest = 1e-30
+	Largest  = 1e30
+)
+
+// MostNodes is the largest number of nodes that a market may have.
+const MostNodes = 1 << 40
+
+// Problem is a trace and what to run it on.
+type Problem struct {
+	Nodes   int
+	Rule    Rule
+	Reserve float64 // for a second on a node
+	Jobs    []Job
+}
+
+// Job is a serial job. Times are in seconds from any origin, money in any unit.
+// A job of no run time wants nothing: it ends as it is submitted, for free.
+type Job struct {
+	Submit   float64
+	Runtime  float64
+	Value    float64 // what a second of delay costs its owner, privately
+	Bid      float64 // for a second on a node
+	Estimate float64 // of the run time, for WSEPT alone
+}
+
+// Check refuses what has no outcome, naming the job and the field.
+func (p *Problem) Check() error {
+	if err := p.Rule.Validate(); err != nil {
+		return err
+	}
+	if p.Nodes < 1 || p.Nodes > MostNodes {
+		return messages.Errorf(messages.Invalid, "nodes: must be from 1 to %d, is %d", MostNodes, p.Nodes)
+	}
+	if !amount(p.Reserve) {
+		return messages.Errorf(messages.Invalid, "reserve: must be 0 or from %g to %g, is %v", Smallest, Largest, p.Reserve)
+	}
+	if len(p.Jobs) > math.MaxInt32-1 {
+		return messages.Errorf(messages.TooLarge, "jobs: there are %d, above the limit of %d", len(p.Jobs), math.MaxInt32-1)
+	}
+	for i := range p.Jobs {
+		if err := p.Jobs[i].check(i, p.Rule.Algorithm == WSEPT); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *Job) check(i int, estimated bool) error {
+	for _, f := range [...]struct {
+		name string
+		x    float64
+	}{{"submit", j.Submit}, {"runtime", j.Runtime}, {"value", j.Value}, {"bid", j.Bid}, {"estimate", j.Estimate}} {
+		if !amount(f.x) {
+			return messages.Errorf(messages.Invalid, "jobs[%d].%s: must be 0 or from %g to %g, is %v", i, f.name, Smallest, Largest, f.x)
+		}
+	}
+	if estimated && j.Estimate == 0 {
+		return messages.Errorf(messages.Invalid, "jobs[%d].estimate: must be above 0 for WSEPT, which orders jobs by it: give the run time that is expected", i)
+	}
+	return nil
+}
+
+// amount says whether x is a number that a problem may hold.
+func amount(x float64) bool { return x == 0 || x >= Smallest && x <= Largest }
+
+// length is what the rule divides a job's bid by.
+func (j *Job) length(a Algorithm) float64 {
+	switch a {
+	case WSPT:
+		return j.Runtime
+	case WSEPT:
+		return j.Estimate
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,55 @@
+package highestbid
+
+import "github.com/candor-grid/candor/messages"
+
+// Algorithm says in which order jobs get nodes.
+type Algorithm string
+
+// The algorithms, best first in the order that each goes by.
+const (
+	HB    Algorithm = "HB"    // by bid, with preemption
+	NPHB  Algorithm = "NPHB"  // by bid
+	WSPT  Algorithm = "WSPT"  // by bid over run time
+	WSEPT Algorithm = "WSEPT" // by bid over estimated run time
+)
+
+// Price is a payment scheme.
+type Price string
+
+// The payment schemes.
+const (
+	First Price = "first" // the own bid
+	Kth   Price = "kth"   // what the best waiting job bids
+)
+
+// Rule is what a market goes by.
+type Rule struct {
+	Algorithm Algorithm
+	Price     Price
+	Capped    bool // no price, the reserve neither, is above the own bid
+}
+
+// Validate refuses names that are not of the lists above.
+func (r Rule) Validate() error {
+	switch r.Algorithm {
+	case HB, NPHB, WSPT, WSEPT:
+	default:
+		return messages.Errorf(messages.Invalid, "algorithm: must be HB, NPHB, WSPT or WSEPT, is %.64q", string(r.Algorithm))
+	}
+	if r.Price != First && r.Price != Kth {
+		return messages.Errorf(messages.Invalid, "price: must be %q or %q, is %.64q", First, Kth, string(r.Price))
+	}
+	return nil
+}
+
+// preempts says whether a running job gives way to a better one.
+func (r Rule) preempts() bool { return r.Algorithm == HB }
+
+// byLength says whether jobs are ordered, and priced, by bid over length.
+func (r Rule) byLength() bool { return r.Algorithm == WSPT || r.Algorithm == WSEPT }
+
+// capsLevel says whether the level can be above what a running job bids, and
+// does not bind it then. Under HB no running job is below the best waiting one.
+func (r Rule) capsLevel() bool {
+	return r.Price == Kth && (r.Algorithm == NPHB || r.byLength() && r.Capped)
+}

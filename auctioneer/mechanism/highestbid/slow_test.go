@@ -1,0 +1,167 @@
+package highestbid
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// slow runs a trace of whole seconds second by second: who has ended leaves,
+// who is submitted comes, all are sorted, the first run and each pays its price
+// for the second.
+type slow struct {
+	p       *Problem
+	left    []float64
+	in      []int // jobs in the system
+	runs    map[int]bool
+	payment []float64
+	seconds [][]float64 // by job, those in which it ran
+}
+
+func (s *slow) run() {
+	for now := 0.0; ; now++ {
+		s.in = slices.DeleteFunc(s.in, func(i int) bool { return s.left[i] == 0 })
+		last := true
+		for i, j := range s.p.Jobs {
+			last = last && j.Submit <= now
+			if j.Submit == now && j.Runtime > 0 {
+				s.in = append(s.in, i)
+			}
+		}
+		if last && len(s.in) == 0 {
+			return
+		}
+		s.decide()
+		s.second(now)
+	}
+}
+
+func (s *slow) key(i int) float64 { return s.p.Jobs[i].Bid / s.p.Jobs[i].length(s.p.Rule.Algorithm) }
+
+func (s *slow) decide() {
+	slices.SortFunc(s.in, func(a, b int) int {
+		kept := 0
+		if s.p.Rule.Algorithm != HB && s.runs[a] != s.runs[b] {
+			kept = 1
+			if s.runs[a] {
+				kept = -1
+			}
+		}
+		return cmp.Or(kept, cmp.Compare(s.key(b), s.key(a)), cmp.Compare(s.p.Jobs[a].Submit, s.p.Jobs[b].Submit), cmp.Compare(a, b))
+	})
+	s.runs = map[int]bool{}
+	for _, i := range s.in[:min(s.p.Nodes, len(s.in))] {
+		s.runs[i] = true
+	}
+}
+
+func (s *slow) second(now float64) {
+	waiting := s.in[min(s.p.Nodes, len(s.in)):]
+	for i := range s.p.Jobs {
+		if s.runs[i] {
+			s.payment[i] += s.price(i, waiting)
+			s.left[i]--
+			s.seconds[i] = append(s.seconds[i], now)
+		}
+	}
+}
+
+func (s *slow) price(i int, waiting []int) float64 {
+	job, rule := s.p.Jobs[i], s.p.Rule
+	price := s.p.Reserve
+	switch {
+	case rule.Price == First && len(s.in) >= s.p.Nodes:
+		price = job.Bid
+	case rule.Price == Kth && len(waiting) > 0:
+		highest := 0.0
+		for _, w := range waiting {
+			highest = max(highest, s.key(w))
+		}
+		price = highest * job.length(rule.Algorithm)
+		if rule.Algorithm == NPHB {
+			price = min(price, job.Bid)
+		}
+	}
+	if rule.Capped {
+		price = min(price, job.Bid)
+	}
+	return price
+}
+
+// instances draws problems with many ties and equal instants.
+func instances(t *rapid.T, most int) *Problem {
+	p := &Problem{
+		Nodes:   rapid.IntRange(1, 4).Draw(t, "nodes"),
+		Rule:    rules(t),
+		Reserve: rapid.SampledFrom([]float64{1, 1, 0, 2.5}).Draw(t, "reserve"),
+	}
+	for range rapid.IntRange(0, most).Draw(t, "jobs") {
+		p.Jobs = append(p.Jobs, Job{
+			Submit:   float64(rapid.IntRange(0, 12).Draw(t, "submit")),
+			Runtime:  float64(rapid.IntRange(0, 8).Draw(t, "runtime")),
+			Value:    float64(rapid.IntRange(0, 9).Draw(t, "value")),
+			Bid:      float64(rapid.IntRange(0, 12).Draw(t, "bid")) / 2,
+			Estimate: float64(rapid.IntRange(1, 9).Draw(t, "estimate")),
+		})
+	}
+	return p
+}
+
+func rules(t *rapid.T) Rule {
+	return Rule{rapid.SampledFrom([]Algorithm{HB, NPHB, WSPT, WSEPT}).Draw(t, "algorithm"),
+		rapid.SampledFrom([]Price{Kth, First}).Draw(t, "price"), rapid.Bool().Draw(t, "capped")}
+}
+
+func mustRun(t interface {
+	Helper()
+	Fatal(...any)
+}, p *Problem) *Outcome {
+	t.Helper()
+	o, err := Run(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestAgainstSecondBySecond is the main test: thousands of small instances,
+// all rules.
+func TestAgainstSecondBySecond(t *testing.T) {
+	for range 50 {
+		rapid.Check(t, func(t *rapid.T) {
+			p := instances(t, 12)
+			s := &slow{p: p, left: make([]float64, len(p.Jobs)), payment: make([]float64, len(p.Jobs)), seconds: make([][]float64, len(p.Jobs))}
+			for i, j := range p.Jobs {
+				s.left[i] = j.Runtime
+			}
+			s.run()
+			same(t, mustRun(t, p), s)
+		})
+	}
+}
+
+func same(t *rapid.T, o *Outcome, s *slow) {
+	for i, j := range s.p.Jobs {
+		var seconds []float64
+		for _, v := range o.Intervals[i] {
+			for x := v[0]; x < v[1]; x++ {
+				seconds = append(seconds, x)
+			}
+		}
+		if !slices.Equal(seconds, s.seconds[i]) {
+			t.Fatalf("job %d ran in seconds %v, want %v: %+v", i, seconds, s.seconds[i], s.p)
+		}
+		start, finish := j.Submit, j.Submit
+		if n := len(seconds); n > 0 {
+			start, finish = seconds[0], seconds[n-1]+1
+		}
+		if o.Start[i] != start || o.Finish[i] != finish || o.Flow[i] != finish-j.Submit {
+			t.Fatalf("job %d: start %v finish %v flow %v, want %v %v: %+v", i, o.Start[i], o.Finish[i], o.Flow[i], start, finish, s.p)
+		}
+		if !near(o.Payment[i], s.payment[i], 1e-12) {
+			t.Fatalf("job %d pays %v, want %v: %+v", i, o.Payment[i], s.payment[i], s.p)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package highestbid
+
+// tree is a treap of the running jobs by the key they bid, for prices that are
+// capped by the own bid: at a level P, jobs whose key is at most P are billed
+// their own bid, the others the level. pass adds to all of them at once by tags
+// on subtrees, which are pushed down where the shape changes; so insert, remove
+// and pass cost O(log n) for n running jobs, and a job's sums hold only what
+// was added while it ran. Priorities are a hash of the number: the expected
+// depth does not depend on the keys, nor the sums on the shape.
+type tree[A adder[A]] struct {
+	nodes []node[A] // by number; number 0 is nobody
+	root  int32
+}
+
+type node[A adder[A]] struct {
+	key         float64
+	priority    uint32
+	left, right int32
+	sum         capped[A] // of the job alone, besides the tags above it
+	tag         capped[A] // owed to the whole subtree, itself included
+}
+
+// capped is time billed at the own bid, and the integral of the level over the rest.
+type capped[A adder[A]] struct{ own, level A }
+
+func (c *capped[A]) add(x *capped[A]) {
+	if *x != (capped[A]{}) {
+		c.own, c.level = c.own.plus(x.own), c.level.plus(x.level)
+	}
+}
+
+// insert adds number id ≥ 1, which is not in the tree, with sums of zero.
+func (t *tree[A]) insert(id int32, key float64) {
+	for int(id) >= len(t.nodes) {
+		t.nodes = append(t.nodes, node[A]{})
+	}
+	t.nodes[id] = node[A]{key: key, priority: scramble(uint32(id))}
+	low, high := t.split(t.root, key, id)
+	t.root = t.merge(t.merge(low, id), high)
+}
+
+// remove takes id out and returns its sums.
+func (t *tree[A]) remove(id int32) capped[A] {
+	key := t.nodes[id].key
+	link := &t.root
+	for *link != id {
+		n := &t.nodes[*link]
+		t.push(n)
+		link = n.toward(key, *link, id)
+	}
+	n := &t.nodes[id]
+	t.push(n)
+	*link = t.merge(n.left, n.right)
+	return n.sum
+}
+
+// toward is the link of n, which has number at, that leads to (key, id).
+func (n *node[A]) toward(key float64, at, id int32) *int32 {
+	if key < n.key || key == n.key && id < at {
+		return &n.left
+	}
+	return &n.right
+}
+
+// read returns the sums of id.
+func (t *tree[A]) read(id int32) capped[A] {
+	key, sum := t.nodes[id].key, t.nodes[id].sum
+	for at := t.root; ; {
+		n := &t.nodes[at]
+		sum.add(&n.tag)
+		if at == id {
+			return sum
+		}
+		at = *n.toward(key, at, id)
+	}
+}
+
+// pass adds time to all jobs with a key of at most level, integral to the
+// others. Tags need not be pushed for it: sums do not mind their order.
+func (t *tree[A]) pass(level float64, time, integral A) {
+	for at := t.root; at != 0; {
+		n := &t.nodes[at]
+		if n.key <= level {
+			n.sum.own = n.sum.own.plus(time)
+			left := &t.nodes[n.left].tag // of nobody, if there is none: never read
+			left.own = left.own.plus(time)
+			at = n.right
+		} else {
+			n.sum.level = n.sum.level.plus(integral)
+			right := &t.nodes[n.right].tag
+			right.level = right.level.plus(integral)
+			at = n.left
+		}
+	}
+}
+
+func (t *tree[A]) push(n *node[A]) {
+	n.sum.add(&n.tag)
+	t.nodes[n.left].tag.add(&n.tag)
+	t.nodes[n.right].tag.add(&n.tag)
+	n.tag = capped[A]{}
+}
+
+// split cuts a subtree into what is at most (key, id) and what is above.
+func (t *tree[A]) split(at int32, key float64, id int32) (low, high int32) {
+	if at == 0 {
+		return 0, 0
+	}
+	n := &t.nodes[at]
+	t.push(n)
+	if n.key < key || n.key == key && at <= id {
+		n.right, high = t.split(n.right, key, id)
+		return at, high
+	}
+	low, n.left = t.split(n.left, key, id)
+	return low, at
+}
+
+// merge joins two subtrees, all of a below all of b.
+func (t *tree[A]) merge(a, b int32) int32 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	x, y := &t.nodes[a], &t.nodes[b]
+	if x.priority > y.priority {
+		t.push(x)
+		x.right = t.merge(x.right, b)
+		return a
+	}
+	t.push(y)
+	y.left = t.merge(a, y.left)
+	return b
+}
+
+// scramble is the finishing mix of MurmurHash3.
+func scramble(x uint32) uint32 {
+	x = (x ^ x>>16) * 0x85ebca6b
+	x = (x ^ x>>13) * 0xc2b2ae35
+	return x ^ x>>16
+}

@@ -1,0 +1,34 @@
+// Package posted is what the mechanisms with a posted price have in common on
+// a live market: fifo, fairshare and backfill decide who goes first, and all of
+// them charge the same.
+//
+// # Model
+//
+// A second on a slot costs the market's reserve, whoever runs and whoever
+// waits. A job pays for the slot-seconds it had, however it ended, and at most
+// its budget. What a budget, a utility or a bid says otherwise is of no account.
+//
+// # Shapes and units
+//
+// Weights are by job of the view, then by class; they are kept from call to
+// call. Prices are credits for a slot-second.
+//
+// # Guarantees
+//
+// Nobody is paid anything, nobody pays more than the budget, and no report
+// changes what a slot-second costs.
+//
+// # Errors
+//
+// Admit refuses as Invalid a budget that is not positive, a length or deadline
+// that is negative, and a job wider than all slots the market has.
+//
+// # Cost
+//
+// O(jobs times classes) a decision.
+//
+// # Source
+//
+// The tariff at the reserve price of Shudler et al., when nobody waits, taken
+// as the price always.
+package posted

@@ -1,0 +1,99 @@
+package posted
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+func desk(t *testing.T) *Desk {
+	t.Helper()
+	d, err := NewDesk(Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}}, Price: 2 * messages.Credit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestChargesWhatAccruedAtMostTheBudget(t *testing.T) {
+	for _, c := range []struct{ accrued, budget, want messages.Credits }{{0, 5, 0}, {3, 5, 3}, {5, 5, 5}, {9, 5, 5}, {-1, 5, 0}} {
+		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 7, Budget: c.budget}, Accrued: c.accrued}
+		p := desk(t).Settle(nil, job, mechanism.End{})
+		if len(p) != 1 || p[0].From != 7 || p[0].To != 0 || p[0].Amount != c.want || p[0].Reason == "" {
+			t.Errorf("accrued %v of %v: %+v, want %v", c.accrued, c.budget, p, c.want)
+		}
+	}
+}
+
+func TestAdmit(t *testing.T) {
+	view := &mechanism.View{Classes: []mechanism.Class{{Name: "cpu", Slots: 4}, {Name: "gpu", Slots: 1}}}
+	for says, change := range map[string]func(*mechanism.Bid){
+		"":                            func(*mechanism.Bid) {},
+		"budget: must be above 0":     func(b *mechanism.Bid) { b.Budget = 0 },
+		"budget: must be above":       func(b *mechanism.Bid) { b.Budget = messages.MaxCredits + 1 },
+		"length: must not":            func(b *mechanism.Bid) { b.Length = -1 },
+		"deadline: must not":          func(b *mechanism.Bid) { b.Deadline = -1 },
+		"width: must not":             func(b *mechanism.Bid) { b.Width = -1 },
+		"width: 5 is more than the 4": func(b *mechanism.Bid) { b.Width = 5 },
+	} {
+		bid := &mechanism.Bid{Budget: 1, Width: 4, Length: 1, Deadline: 1}
+		change(bid)
+		err := desk(t).Admit(view, bid)
+		if says == "" && err != nil || says != "" && (messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%q: %v", says, err)
+		}
+	}
+	if err := desk(t).Admit(&mechanism.View{}, &mechanism.Bid{Budget: 1, Width: 5}); err != nil {
+		t.Errorf("while no node is up: %v", err)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for says, c := range map[string]Config{
+		"classes: name":       {Market: messages.Market{Name: "main"}},
+		"price: must be from": {Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, Price: -1},
+	} {
+		if _, err := NewDesk(c); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
+
+func TestAllocationStartsEmpty(t *testing.T) {
+	d, view := desk(t), &mechanism.View{Jobs: make([]*mechanism.Job, 3)}
+	d.Allocation(view).Weights[1][1] = 1
+	view.Jobs = view.Jobs[:2]
+	a := d.Allocation(view)
+	for i, row := range a.Weights {
+		for j, w := range row {
+			if w != 0 {
+				t.Errorf("weight %d, %d is %v", i, j, w)
+			}
+		}
+	}
+	if len(a.Weights) != 2 || a.Prices[1] != 2 || len(a.Tariffs) != 2 || a.Tariffs[1].Basis != mechanism.AtReserve {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	view := &mechanism.View{Classes: []mechanism.Class{{Slots: 1}, {Slots: 0}}}
+	for _, c := range []struct {
+		pending, running []int
+		ahead            int
+		want             string
+	}{
+		{[]int{0, 0}, []int{0, 0}, 0, WaitingForStage},
+		{[]int{0, 1}, []int{1, 0}, 0, Running},
+		{[]int{0, 1}, []int{0, 0}, 3, WaitingForSlots},
+		{[]int{1, 1}, []int{0, 0}, 3, WaitingForTurn},
+		{[]int{1, 1}, []int{0, 0}, 0, NextInTurn},
+	} {
+		e := desk(t).Explain(view, &mechanism.Job{Pending: c.pending, Running: c.running}, c.ahead, "the rule")
+		if e.Reason != c.want || e.Message == "" || e.Change == nil {
+			t.Errorf("%+v: %+v", c, e)
+		}
+	}
+}

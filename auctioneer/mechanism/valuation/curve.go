@@ -1,0 +1,140 @@
+package valuation
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// DefaultEpsilon is the ε of a sigmoid that names none.
+const DefaultEpsilon = 0.01
+
+// Curve is a valuation made ready to be evaluated. The zero Curve is worth
+// nothing at any time.
+type Curve struct {
+	shape    shape
+	max      float64
+	a, b     float64 // sigmoid: slope, and the time at which half is left
+	from, to float64 // step: full value to from; decay: falling from from to to
+	points   []messages.ValuationPoint
+}
+
+type shape uint8
+
+const (
+	step shape = iota
+	sigmoid
+	decay
+	lines
+)
+
+// New makes the curve of a valuation.
+func New(v messages.Valuation) (Curve, error) {
+	if err := v.Validate(); err != nil {
+		return Curve{}, err
+	}
+	c := Curve{max: v.Max}
+	switch v.Class {
+	case messages.Sigmoidal:
+		c.shape = sigmoid
+		c.a, c.b = Slope(v.Mu, v.Delta, v.Epsilon)
+	case messages.Hard:
+		c.from = v.Deadline
+	case messages.Recurrent:
+		c.from = v.Workload * v.SecondsPerUnit
+	case messages.LinearDecay:
+		c.shape, c.from, c.to = decay, v.Mu, v.Mu+v.Delta
+	case messages.Custom:
+		c.shape, c.points = lines, slices.Clone(v.Points)
+	}
+	return c, nil
+}
+
+// Slope returns the parameters a and b of max/(1+e^{a(x−b)}), the sigmoid that
+// has lost the part epsilon (0: DefaultEpsilon) at mu and has it left at mu+delta.
+func Slope(mu, delta, epsilon float64) (a, b float64) {
+	if epsilon == 0 {
+		epsilon = DefaultEpsilon
+	}
+	return 2 * math.Log((1-epsilon)/epsilon) / delta, mu + delta/2
+}
+
+// Max is what the curve is worth at best.
+func (c *Curve) Max() float64 { return c.max }
+
+// At is the value of completing x seconds after submission.
+func (c *Curve) At(x float64) float64 {
+	switch c.shape {
+	case sigmoid:
+		return c.max / (1 + math.Exp(c.a*(x-c.b)))
+	case decay:
+		return c.max * part(x, c.from, c.to)
+	case lines:
+		return c.max * c.partAt(x)
+	default:
+		if x > c.from {
+			return 0
+		}
+		return c.max + 0*x // NaN for NaN
+	}
+}
+
+// part is how much is left at x of what falls straight from 1 to 0.
+func part(x, from, to float64) float64 {
+	return min(1, max(0, (to-x)/(to-from)))
+}
+
+func (c *Curve) partAt(x float64) float64 {
+	p := c.points
+	i := sort.Search(len(p), func(i int) bool { return p[i].At > x }) // the first corner after x
+	switch {
+	case math.IsNaN(x):
+		return x
+	case i == 0:
+		return p[0].Part
+	case i == len(p):
+		return p[i-1].Part
+	}
+	left := part(x, p[i-1].At, p[i].At)
+	return p[i].Part + left*(p[i-1].Part-p[i].Part)
+}
+
+// Latest is the inverse: the last x ≥ 0 at which completion is worth at least
+// level; +Inf if it always is, and false if it never is.
+func (c *Curve) Latest(level float64) (x float64, ever bool) {
+	switch {
+	case math.IsNaN(level):
+		return level, false
+	case level <= 0:
+		return math.Inf(1), true
+	case level > c.At(0):
+		return 0, false
+	}
+	switch c.shape {
+	case sigmoid:
+		x = c.b + math.Log(c.max/level-1)/c.a
+	case decay:
+		x = c.to - level/c.max*(c.to-c.from)
+	case lines:
+		x = c.latestPart(level / c.max)
+	default:
+		x = c.from
+	}
+	return max(0, x), true
+}
+
+// latestPart is Latest for a part of the maximum that some corner has.
+func (c *Curve) latestPart(level float64) float64 {
+	p := c.points
+	i := sort.Search(len(p), func(i int) bool { return p[i].Part < level }) // the first corner below
+	switch {
+	case i == len(p):
+		return math.Inf(1)
+	case i == 0: // only by rounding
+		return p[0].At
+	}
+	down := (p[i-1].Part - level) / (p[i-1].Part - p[i].Part)
+	return p[i-1].At + down*(p[i].At-p[i-1].At)
+}

@@ -1,0 +1,66 @@
+package valuation
+
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/messages"
+)
+
+// input is the document of `candor solve valuation`: a valuation, and times in
+// seconds.
+type input struct {
+	Class          messages.ValuationClass   `json:"class"`
+	Max            float64                   `json:"max"`
+	Mu             float64                   `json:"mu,omitempty"`
+	Delta          float64                   `json:"delta,omitempty"`
+	Epsilon        float64                   `json:"eps,omitempty"`
+	Deadline       float64                   `json:"deadline,omitempty"`
+	Workload       float64                   `json:"workload,omitempty"`
+	SecondsPerUnit float64                   `json:"seconds_per_unit,omitempty"`
+	Points         []messages.ValuationPoint `json:"points,omitempty"`
+	T              []float64                 `json:"t,omitempty"`
+	Levels         []float64                 `json:"levels,omitempty"`
+}
+
+// output is what it prints. Latest is null for a level that is always or never
+// reached.
+type output struct {
+	A      *float64   `json:"a,omitempty"` // of a sigmoid
+	B      *float64   `json:"b,omitempty"`
+	V      []float64  `json:"v"`      // by time
+	Latest []*float64 `json:"latest"` // by level
+}
+
+// SolveDocument answers a JSON document: {"class", "max", the parameters of the
+// class, "t"?, "levels"?} with the value at each time of t, and the last time
+// that is worth as much as each of levels.
+func SolveDocument(data []byte) (any, error) {
+	var in input
+	if err := document.Decode(data, &in); err != nil {
+		return nil, err
+	}
+	c, err := New(messages.Valuation{Class: in.Class, Max: in.Max, Mu: in.Mu, Delta: in.Delta, Epsilon: in.Epsilon,
+		Deadline: in.Deadline, Workload: in.Workload, SecondsPerUnit: in.SecondsPerUnit, Points: in.Points})
+	if err != nil {
+		return nil, err
+	}
+	out := &output{V: []float64{}, Latest: []*float64{}}
+	if c.shape == sigmoid {
+		out.A, out.B = &c.a, &c.b
+	}
+	for _, x := range in.T {
+		out.V = append(out.V, c.At(x))
+	}
+	for _, level := range in.Levels {
+		out.Latest = append(out.Latest, c.latestOf(level))
+	}
+	return out, nil
+}
+
+// latestOf is nil where JSON has no number for Latest.
+func (c *Curve) latestOf(level float64) *float64 {
+	x, ever := c.Latest(level)
+	if !ever || x-x != 0 {
+		return nil
+	}
+	return &x
+}

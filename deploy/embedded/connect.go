@@ -1,0 +1,77 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Connect connects a user or operator of the site, under the name's own
+// credentials and no others.
+func (s *Site) Connect(account messages.Name) (bus.Bus, error) {
+	file := s.CredsFile(account)
+	if _, err := os.Stat(file); err != nil {
+		return nil, messages.Errorf(messages.NotFound, "account %q: has no credentials in %s; add it to the configuration or with candor user add", account, s.config.State)
+	}
+	c, err := s.busConfig(account)
+	if err != nil {
+		return nil, err
+	}
+	c.CredsFile = file
+	return bus.Connect(c)
+}
+
+// connectAs connects a part of the site itself, under credentials made for it.
+func (s *Site) connectAs(role identity.Role, name messages.Name) (bus.Bus, error) {
+	c, err := s.busConfig(name)
+	if err != nil {
+		return nil, err
+	}
+	if only := s.options.Only; only != nil {
+		c.CredsFile, c.Retry = only.Creds, true
+	} else {
+		creds, err := s.authority.Credentials(role, name)
+		if err != nil {
+			return nil, err
+		}
+		c.JWT, c.Seed = creds.Token, creds.Seed
+	}
+	b, err := bus.Connect(c)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", role, name, err)
+	}
+	return b, nil
+}
+
+func (s *Site) busConfig(name messages.Name) (bus.Config, error) {
+	c := bus.Config{URL: s.URL(), Name: name, Log: s.log, Metrics: s.metrics.shared, StreamReplicas: 1}
+	if len(s.config.Hosts) > 1 {
+		c.StreamReplicas = min(len(s.config.Hosts), 3)
+	}
+	if s.config.TLS != nil {
+		both, err := s.config.TLS.load()
+		if err != nil {
+			return c, err
+		}
+		c.TLS = both
+	}
+	return c, nil
+}
+
+// asOperator is a connection of the first operator, for what the site does by
+// itself.
+func (s *Site) asOperator() (bus.Bus, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.operator == nil {
+		b, err := s.connectAs(identity.Operator, s.config.Operators[0])
+		if err != nil {
+			return nil, err
+		}
+		s.operator = b
+	}
+	return s.operator, nil
+}

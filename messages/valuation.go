@@ -1,0 +1,193 @@
+package messages
+
+import (
+	"fmt"
+	"math"
+)
+
+// ValuationClass is the shape of a valuation.
+type ValuationClass string
+
+// The classes of valuations.
+const (
+	Sigmoidal   ValuationClass = "sigmoidal"    // falls smoothly from Mu to Mu+Delta
+	Hard        ValuationClass = "hard"         // full value up to and including Deadline, then nothing
+	Recurrent   ValuationClass = "recurrent"    // Hard, with the deadline in proportion to the workload
+	LinearDecay ValuationClass = "linear-decay" // full value to Mu, then straight down to nothing at Mu+Delta
+	Custom      ValuationClass = "custom"       // straight lines between Points
+)
+
+// ValuationClasses are all classes.
+var ValuationClasses = []ValuationClass{Sigmoidal, Hard, Recurrent, LinearDecay, Custom}
+
+// Limits on a valuation.
+const (
+	MaxValuationTime   = 1e12 // seconds
+	MaxValuationPoints = 1024
+	// LeastEpsilon bounds what is left of a sigmoid's value to tell it from the
+	// rounding of a double.
+	LeastEpsilon = 1e-9
+)
+
+// Valuation says what a job's completion is worth, as a function of the
+// seconds from its submission to its completion: it starts at most at Max and
+// never rises. It is what the mechanism of contracts calls a type, so that
+// numbers are real: types are also drawn from estimated distributions.
+type Valuation struct {
+	Class ValuationClass `json:"class"`
+	Max   float64        `json:"max"` // credits
+
+	Mu    float64 `json:"mu,omitempty"`    // Sigmoidal, LinearDecay: seconds after which the value falls
+	Delta float64 `json:"delta,omitempty"` // Sigmoidal, LinearDecay: seconds that the fall takes
+	// Epsilon is what a Sigmoidal has lost at Mu and what is left of it at
+	// Mu+Delta, as a part of Max; 0: 0.01.
+	Epsilon float64 `json:"eps,omitempty"`
+
+	Deadline       float64 `json:"deadline,omitempty"`         // Hard: seconds
+	Workload       float64 `json:"workload,omitempty"`         // Recurrent: in any unit
+	SecondsPerUnit float64 `json:"seconds_per_unit,omitempty"` // Recurrent: of workload
+
+	// Points are the corners of a Custom valuation, in the order of time: its
+	// value is level before the first and after the last.
+	Points []ValuationPoint `json:"points,omitempty"`
+}
+
+// ValuationPoint is a corner of a Custom valuation.
+type ValuationPoint struct {
+	At   float64 `json:"at"`   // seconds
+	Part float64 `json:"part"` // of Max, in [0, 1]
+}
+
+// Validate checks a valuation. A field that its class does not use must be
+// zero: it would be lost without a word.
+func (v *Valuation) Validate() error {
+	if !(v.Max >= 0 && v.Max <= MaxCredits.Float()) {
+		return Errorf(Invalid, "max: must be from 0 to %v credits, is %v", MaxCredits, v.Max)
+	}
+	if err := v.unused(); err != nil {
+		return err
+	}
+	switch v.Class {
+	case Sigmoidal, LinearDecay:
+		return v.validateFall()
+	case Hard:
+		return within("deadline", v.Deadline)
+	case Recurrent:
+		return v.validateRecurrent()
+	case Custom:
+		return v.validatePoints()
+	default:
+		return Errorf(Invalid, "class: %q is none of %v", clip(string(v.Class)), ValuationClasses)
+	}
+}
+
+// within checks a time in seconds.
+func within(field string, seconds float64) error {
+	if !(seconds >= 0 && seconds <= MaxValuationTime) {
+		return Errorf(Invalid, "%s: must be from 0 to %v seconds, is %v", field, float64(MaxValuationTime), seconds)
+	}
+	return nil
+}
+
+// unused refuses fields of other classes.
+func (v *Valuation) unused() error {
+	falls := v.Class == Sigmoidal || v.Class == LinearDecay
+	for _, f := range [...]struct {
+		name string
+		set  bool
+	}{
+		{"mu", v.Mu != 0 && !falls},
+		{"delta", v.Delta != 0 && !falls},
+		{"eps", v.Epsilon != 0 && v.Class != Sigmoidal},
+		{"deadline", v.Deadline != 0 && v.Class != Hard},
+		{"workload", v.Workload != 0 && v.Class != Recurrent},
+		{"seconds_per_unit", v.SecondsPerUnit != 0 && v.Class != Recurrent},
+		{"points", len(v.Points) > 0 && v.Class != Custom},
+	} {
+		if f.set {
+			return Errorf(Invalid, "%s: a valuation of class %q has none; leave it out", f.name, clip(string(v.Class)))
+		}
+	}
+	return nil
+}
+
+func (v *Valuation) validateFall() error {
+	if err := within("mu", v.Mu); err != nil {
+		return err
+	}
+	if !(v.Delta > 0 && v.Delta <= MaxValuationTime) {
+		return Errorf(Invalid, "delta: must be positive and at most %v seconds, is %v", float64(MaxValuationTime), v.Delta)
+	}
+	if v.Epsilon != 0 && !(v.Epsilon >= LeastEpsilon && v.Epsilon < 0.5) {
+		return Errorf(Invalid, "eps: must be from %v to below 0.5, is %v", float64(LeastEpsilon), v.Epsilon)
+	}
+	return nil
+}
+
+func (v *Valuation) validateRecurrent() error {
+	if !(v.Workload >= 0) || math.IsInf(v.Workload, 0) {
+		return Errorf(Invalid, "workload: must not be negative, is %v", v.Workload)
+	}
+	if !(v.SecondsPerUnit > 0) || math.IsInf(v.SecondsPerUnit, 0) {
+		return Errorf(Invalid, "seconds_per_unit: must be positive, is %v", v.SecondsPerUnit)
+	}
+	return within("workload times seconds_per_unit", v.Workload*v.SecondsPerUnit)
+}
+
+func (v *Valuation) validatePoints() error {
+	if len(v.Points) == 0 {
+		return Errorf(Invalid, "points: give at least one")
+	}
+	if len(v.Points) > MaxValuationPoints {
+		return Errorf(TooLarge, "points: %d are more than the limit of %d", len(v.Points), MaxValuationPoints)
+	}
+	time, part := -1.0, 1.0
+	for i, p := range v.Points {
+		where := fmt.Sprintf("points[%d]", i)
+		if err := within(where+".at", p.At); err != nil {
+			return err
+		}
+		if p.At <= time {
+			return Errorf(Invalid, "%s.at: must be after the point before it, at %v, is %v", where, time, p.At)
+		}
+		if !(p.Part >= 0 && p.Part <= part) {
+			return Errorf(Invalid, "%s.part: must be from 0 to the %v before it, is %v: a valuation never rises", where, part, p.Part)
+		}
+		time, part = p.At, p.Part
+	}
+	return nil
+}
+
+// Parameters returns what a user of the valuation's class submits: the vector
+// whose distribution is learned for the class. That of Custom is of varying
+// length, so there is none.
+func (v *Valuation) Parameters() []float64 {
+	switch v.Class {
+	case Sigmoidal, LinearDecay:
+		return []float64{v.Max, v.Mu, v.Delta}
+	case Hard:
+		return []float64{v.Max, v.Deadline}
+	case Recurrent:
+		return []float64{v.Max, v.Workload}
+	}
+	return nil
+}
+
+// WithParameters returns the valuation with another vector of its class's
+// parameters: what Parameters returns, of another type. The result is not yet
+// validated.
+func (v Valuation) WithParameters(x []float64) (Valuation, error) {
+	if want := len(v.Parameters()); want == 0 || len(x) != want {
+		return v, Errorf(Invalid, "parameters: class %q has %d of them, not %d", clip(string(v.Class)), want, len(x))
+	}
+	v.Max = x[0]
+	switch v.Class {
+	case Hard:
+		v.Deadline = x[1]
+	case Recurrent:
+		v.Workload = x[1]
+	default:
+		v.Mu, v.Delta = x[1], x[2]
+	}
+	return v, nil
+}
