@@ -65,9 +65,10 @@ func (l *leader) watchLeases(ctx context.Context) {
 }
 
 // extendHolds keeps the bank from freeing the holds of jobs that live: each
-// quarter of HoldFor it extends those that have less than half of it left.
+// quarter of HoldFor it extends those of jobs that are older than that, the
+// first time as soon as it leads, as the last leader may have been about to.
 func (l *leader) extendHolds(ctx context.Context) {
-	for sleep(ctx, l.HoldFor.Std()/4) {
+	for wait := time.Duration(0); sleep(ctx, wait); wait = l.HoldFor.Std() / 4 {
 		now := l.Clock()
 		var extensions []messages.Transfer
 		l.replica.read(func(b *book.Book) {

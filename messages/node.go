@@ -164,7 +164,7 @@ type LogsRequest struct {
 	Stderr  bool     `json:"stderr,omitempty"`
 	Offset  int64    `json:"offset,omitempty"` // from the start; negative: that many bytes before the end
 	Limit   int      `json:"limit,omitempty"`  // bytes; default and most 256 KiB
-	Wait    Duration `json:"wait,omitempty"`   // how long to wait for more, at most 5 s
+	Wait    Duration `json:"wait,omitempty"`   // how long to wait for more, at most 1 s
 }
 
 // LogsReply is a piece of output. Next is the offset to continue from; End is

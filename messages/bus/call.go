@@ -12,7 +12,7 @@ import (
 // answer, which leaves room for the longest wait that a request may ask for;
 // between attempts it waits a random time below a bound that doubles.
 const (
-	attemptTimeout = 6 * time.Second
+	attemptTimeout = 2 * time.Second
 	firstBackoff   = 10 * time.Millisecond
 	lastBackoff    = time.Second
 )

@@ -13,7 +13,7 @@ import (
 // Limits of one reading of a log.
 const (
 	maxLogPiece = 256 << 10 // bytes
-	maxLogWait  = 5 * time.Second
+	maxLogWait  = time.Second
 )
 
 // Owner returns the account of a job that ran here.

@@ -15,7 +15,7 @@ import (
 // was given a shadow time starts after it.
 func TestEasyKeepsReservations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := draw(t, 1, 1, 1, 2, 5)
+		in := lasting(t, 1, 1, 1, 2, 5)
 		e, reserved := newEasy(in), map[int]float64{}
 		e.reserved = func(job int, start float64) {
 			if first, known := reserved[job]; known && start > first {
@@ -41,7 +41,7 @@ func TestConservativeKeepsPromises(t *testing.T) {
 	for name, factors := range map[string][]float64{"exact": {1}, "long": {1, 1, 2, 5}} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				in := draw(t, factors...)
+				in := lasting(t, factors...)
 				c, promised := newConservative(in), make([]float64, len(in.Jobs))
 				c.promised = func(job int, start float64) { promised[job] = start }
 				s, err := rigid.Run(in, c)
@@ -62,7 +62,7 @@ func TestConservativeKeepsPromises(t *testing.T) {
 // jobs that come after one changes nothing for it.
 func TestLaterArrivalsDelayNobodyPromised(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := draw(t, 1)
+		in := lasting(t, 1)
 		slices.SortStableFunc(in.Jobs, func(a, b rigid.Job) int { return int(a.Submit - b.Submit) })
 		all, err := Schedule(in, Conservative)
 		if err != nil {
@@ -83,7 +83,7 @@ func TestLaterArrivalsDelayNobodyPromised(t *testing.T) {
 // differs from the queue.
 func TestSerialJobsAreFirstComeFirstServed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := draw(t, 1, 2)
+		in := lasting(t, 1, 2)
 		for i := range in.Jobs {
 			in.Jobs[i].Width = 1
 		}

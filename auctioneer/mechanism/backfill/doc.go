@@ -43,8 +43,10 @@
 // With estimates that are not too short, EASY never starts the front job after
 // a shadow time it was given, and the conservative variant never starts a job after
 // the first time it was promised. No promise is made later because of a later
-// arrival, or an early end. Both keep work of width 1 going while any waits; for
-// it both are first come, first served.
+// arrival, or an early end. For work of width 1 both are first come, first served,
+// and no node idles while any waits. Jobs of estimate 0 are outside of this: no
+// window can be kept for them, and they hold their nodes for an instant that no
+// plan counts.
 //
 // # Errors
 //

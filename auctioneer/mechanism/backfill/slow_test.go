@@ -193,6 +193,16 @@ func draw(t *rapid.T, factors ...float64) *rigid.Instance {
 	return in
 }
 
+// lasting is draw with no runtime or estimate of 0.
+func lasting(t *rapid.T, factors ...float64) *rigid.Instance {
+	in := draw(t, factors...)
+	for i := range in.Jobs {
+		in.Jobs[i].Runtime = max(in.Jobs[i].Runtime, 0.5)
+		in.Jobs[i].Estimate = max(in.Jobs[i].Estimate, 0.5)
+	}
+	return in
+}
+
 var anyEstimates = []float64{1, 1, 1.5, 3, 0.6, 0.2}
 
 func TestFastIsSlow(t *testing.T) {

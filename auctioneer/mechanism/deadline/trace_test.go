@@ -39,7 +39,11 @@ func ricc(b *testing.B, from, to int) []record {
 			continue
 		}
 		if n++; n >= from {
-			records = append(records, record{number(b, fields[1]), number(b, fields[3]), max(number(b, fields[4]), number(b, fields[7]))})
+			r := record{number(b, fields[1]), number(b, fields[3]), number(b, fields[4])}
+			if r.processors <= 0 { // not known: what was asked for
+				r.processors = number(b, fields[7])
+			}
+			records = append(records, r)
 		}
 	}
 	return records
@@ -60,8 +64,7 @@ const unitSeconds = 600
 // split makes the paper's tasks of records: one for each processor, arriving in
 // the unit after the submission's, with l the run time in units, rounded up,
 // d = a + l + l·Exp(2) and v = l·Exp(50), means 2 and 50. The paper leaves open
-// whether the tasks of a record share their draws; alike says they do. A unit
-// is also taken off d, which is inclusive here.
+// whether the tasks of a record share their draws; alike says they do.
 func split(records []record, alike bool, seed uint64) []Task {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var tasks []Task
@@ -71,7 +74,7 @@ func split(records []record, alike bool, seed uint64) []Task {
 		for k := range rec.processors {
 			if k == 0 || !alike {
 				a := rec.submit/unitSeconds + 2
-				drawn = Task{a, a + l - 1 + int(float64(l)*r.ExpFloat64()*2), l, float64(l) * r.ExpFloat64() * 50}
+				drawn = Task{a, a + l + int(float64(l)*r.ExpFloat64()*2), l, float64(l) * r.ExpFloat64() * 50}
 			}
 			tasks = append(tasks, drawn)
 		}

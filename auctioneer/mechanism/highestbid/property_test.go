@@ -15,18 +15,18 @@ func TestUnitOfMoneyDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := instances(t, 12)
 		before := mustRun(t, p)
-		unit := rapid.SampledFrom([]float64{1e-6, 3, 0.7, 1e12}).Draw(t, "unit")
+		unit := rapid.SampledFrom([][2]float64{{1, 1e5}, {3, 1}, {7, 10}, {1e12, 1}}).Draw(t, "unit")
+		by := func(x float64) float64 { return x * unit[0] / unit[1] }
 		q := *p
-		q.Reserve *= unit
+		q.Reserve = by(p.Reserve)
 		q.Jobs = slices.Clone(p.Jobs)
 		for i := range q.Jobs {
-			q.Jobs[i].Bid *= unit
-			q.Jobs[i].Value *= unit
+			q.Jobs[i].Bid, q.Jobs[i].Value = by(q.Jobs[i].Bid), by(q.Jobs[i].Value)
 		}
 		after := mustRun(t, &q)
 		for i := range p.Jobs {
-			if after.Finish[i] != before.Finish[i] || !near(after.Payment[i], unit*before.Payment[i], 1e-12) ||
-				!near(after.Utility[i], unit*before.Utility[i], 1e-12) {
+			if after.Finish[i] != before.Finish[i] || !near(after.Payment[i], by(before.Payment[i]), 1e-12) ||
+				!near(after.Utility[i], by(before.Utility[i]), 1e-12) {
 				t.Fatalf("unit %v: job %d pays %v, before %v: %+v", unit, i, after.Payment[i], before.Payment[i], p)
 			}
 		}

@@ -26,7 +26,7 @@ func Run(p *Problem) (*Outcome, error) {
 // times are in ticks.
 type run struct {
 	p        *Problem
-	scale    float64 // ticks in a second
+	units    units
 	now      float64
 	next     int // the next job to be submitted
 	jobs     []traced
@@ -55,10 +55,10 @@ type segment struct {
 }
 
 func newRun(p *Problem) *run {
-	r := &run{p: p, scale: p.ticks(), jobs: make([]traced, len(p.Jobs)),
+	r := &run{p: p, units: p.units(), jobs: make([]traced, len(p.Jobs)),
 		auction: newAuction(p.Rule, p.Nodes), accounts: newAccounts[double](p.Rule), out: newOutcome(len(p.Jobs))}
 	for i := range p.Jobs {
-		r.jobs[i] = traced{submit: inTicks(p.Jobs[i].Submit, r.scale), left: inTicks(p.Jobs[i].Runtime, r.scale), index: int32(i)}
+		r.jobs[i] = traced{submit: scaled(p.Jobs[i].Submit, r.units.time), left: scaled(p.Jobs[i].Runtime, r.units.time), index: int32(i)}
 	}
 	slices.SortFunc(r.jobs, func(a, b traced) int {
 		return cmp.Or(cmp.Compare(a.submit, b.submit), cmp.Compare(a.index, b.index))
@@ -129,8 +129,11 @@ func (r *run) arrive(id int32) {
 		r.out.Start[t.index], r.out.Finish[t.index] = job.Submit, job.Submit
 		return
 	}
-	r.auction.arrive(id, job.Bid, job.length(r.p.Rule.Algorithm), 1)
+	r.auction.arrive(id, scaled(job.Bid, r.units.money), r.length(job), 1)
 }
+
+// length is what the rule divides a job's bid by, in ticks.
+func (r *run) length(job *Job) float64 { return scaled(job.length(r.p.Rule.Algorithm), r.units.time) }
 
 func (r *run) finish(id int32) {
 	r.ends.remove(id)
@@ -138,8 +141,8 @@ func (r *run) finish(id int32) {
 	t.left = 0
 	r.pause(id)
 	r.auction.leave(id, 1, 0)
-	r.out.Finish[t.index] = r.now / r.scale
-	r.out.Flow[t.index] = (r.now - t.submit) / r.scale
+	r.out.Finish[t.index] = r.now / r.units.time
+	r.out.Flow[t.index] = (r.now - t.submit) / r.units.time
 	r.out.Payment[t.index] = r.amount(t)
 }
 
@@ -159,7 +162,7 @@ func (r *run) follow(id int32) {
 		r.ends.push(id)
 		if !t.ran {
 			t.ran = true
-			r.out.Start[t.index] = r.now / r.scale
+			r.out.Start[t.index] = r.now / r.units.time
 		}
 	}
 }
@@ -168,7 +171,7 @@ func (r *run) follow(id int32) {
 func (r *run) pause(id int32) {
 	t := &r.jobs[id]
 	t.bill = t.bill.plus(r.accounts.close(t.open))
-	r.segments = append(r.segments, segment{t.index, t.began / r.scale, r.now / r.scale})
+	r.segments = append(r.segments, segment{t.index, t.began / r.units.time, r.now / r.units.time})
 }
 
 // amount is what a job's bill comes to.
@@ -178,8 +181,12 @@ func (r *run) amount(t *traced) float64 {
 	if r.p.Rule.Capped {
 		reserve = min(reserve, job.Bid)
 	}
-	sum := t.bill.own.times(job.Bid).plus(t.bill.reserve.times(reserve)).plus(t.bill.level.times(job.length(r.p.Rule.Algorithm)))
-	return sum.float() / r.scale
+	sum := t.bill.own.times(job.Bid).plus(t.bill.reserve.times(reserve))
+	level := t.bill.level
+	if r.p.Rule.byLength() {
+		level = level.times(r.length(job))
+	}
+	return (sum.float() + level.float()/r.units.money) / r.units.time
 }
 
 // outcome sorts the intervals by job and works out the rest.

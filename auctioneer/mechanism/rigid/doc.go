@@ -9,9 +9,7 @@
 // policy knows its Estimate. Events of an instant apply in this order: jobs end,
 // jobs outlive their estimates, jobs arrive; then the policy decides once. A job
 // of runtime 0 needs its nodes too: it ends at the instant it starts, and the
-// policy then decides again. If its estimate is 0 too, it needs them free at that
-// instant but holds them for no time: others may start on the same nodes at once.
-// Jobs arrive in the order of submission, ties by
+// policy then decides again. Jobs arrive in the order of submission, ties by
 // index, and end in the order of their indices.
 //
 // A job that outlives its estimate is expected to take twice as long as

@@ -100,42 +100,37 @@ func (m *Machine) end(p Policy) {
 		e := m.running.pop()
 		if e.outlives {
 			m.expected[e.job] *= 2
-			m.expecting.Outlive(m, e.job, m.watch(e.job, e.width))
+			m.expecting.Outlive(m, e.job, m.watch(e.job))
 			continue
 		}
-		m.Free += e.width
+		m.Free += m.Jobs[e.job].Width
 		p.End(m, e.job)
 	}
 }
 
-// Start starts a job now. The policy sees to it that so many nodes are free. One
-// that takes no time, neither as estimated nor in fact, takes no nodes.
+// Start starts a job now. The policy sees to it that so many nodes are free.
 func (m *Machine) Start(job int) {
 	j := &m.Jobs[job]
-	width := j.Width
-	if m.Now+j.Estimate <= m.Now && m.Now+j.Runtime <= m.Now {
-		width = 0
-	}
-	m.Free -= width
+	m.Free -= j.Width
 	m.schedule.Start[job], m.schedule.Finish[job] = m.Now, m.Now+j.Runtime
 	if m.expecting == nil {
-		m.running.push(event{at: m.Now + j.Runtime, job: job, width: width})
+		m.running.push(event{at: m.Now + j.Runtime, job: job})
 		return
 	}
 	m.expected[job] = j.Estimate
-	m.watch(job, width)
+	m.watch(job)
 }
 
 // watch enters the next event of a running job: its end, or before that the
 // time it is expected to end, which it returns.
-func (m *Machine) watch(job, width int) (until float64) {
+func (m *Machine) watch(job int) (until float64) {
 	start, finish := m.schedule.Start[job], m.schedule.Finish[job]
 	until = start + m.expected[job]
 	for until <= m.Now && finish > m.Now { // too little to tell from now
 		m.expected[job] *= 2
 		until = start + m.expected[job]
 	}
-	m.running.push(event{at: min(until, finish), job: job, width: width, outlives: until < finish})
+	m.running.push(event{at: min(until, finish), job: job, outlives: until < finish})
 	return until
 }
 
@@ -146,7 +141,6 @@ func (m *Machine) Until(job int) float64 { return m.schedule.Start[job] + m.expe
 type event struct {
 	at       float64
 	job      int
-	width    int // nodes that it holds
 	outlives bool
 }
 

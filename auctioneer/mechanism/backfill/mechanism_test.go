@@ -1,0 +1,155 @@
+package backfill
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
+	"github.com/candor-grid/candor/messages"
+)
+
+const second = 1_000_000 // messages.Time
+
+func newMechanism(t interface{ Fatal(...any) }, v Variant) *Mechanism {
+	m, err := NewMechanism(Config{Config: posted.Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}}, Variant: v})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// job is a job of a market with one class, its length in seconds.
+func job(id messages.JobID, width, length, pending, running int) *mechanism.Job {
+	return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Arrived: messages.Time(id), Width: width, Length: messages.Duration(length) * 1e9},
+		Pending: []int{pending}, Running: []int{running}}
+}
+
+// market is a view of 4 slots, 3 of them held by a gang until second 10.
+func market(jobs ...*mechanism.Job) *mechanism.View {
+	gang := job(1, 3, 10, 0, 3)
+	return &mechanism.View{Now: 2 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 4, Idle: 1}}, Jobs: append([]*mechanism.Job{gang}, jobs...)}
+}
+
+func start(id messages.JobID, slots int) mechanism.Directive {
+	return mechanism.Directive{Job: id, Action: mechanism.Start, Slots: slots}
+}
+
+func TestLiveMarket(t *testing.T) {
+	both := []Variant{EASY, Conservative}
+	for _, c := range []struct {
+		what     string
+		variants []Variant
+		jobs     []*mechanism.Job
+		want     []mechanism.Directive
+		weights  []float64
+	}{
+		{"what fits starts", both, []*mechanism.Job{job(2, 1, 50, 9, 0)}, []mechanism.Directive{start(2, 1)}, []float64{0, 1}},
+		{"a short one behind a wide one", both, []*mechanism.Job{job(2, 4, 5, 4, 0), job(3, 1, 8, 1, 0)}, []mechanism.Directive{start(3, 1)}, []float64{0, 0, 1}},
+		{"a long one behind a wide one", both, []*mechanism.Job{job(2, 4, 5, 4, 0), job(3, 1, 9, 1, 0)}, nil, []float64{0, 1, 0}},
+		{"one of unknown length", both, []*mechanism.Job{job(2, 4, 5, 4, 0), job(3, 1, 0, 1, 0)}, nil, []float64{0, 1, 0}},
+		{"in what is spare", both, []*mechanism.Job{job(2, 3, 5, 3, 0), job(3, 1, 0, 7, 0)}, []mechanism.Directive{start(3, 1)}, []float64{0, 0, 1}},
+		{"wider than the class is now", both, []*mechanism.Job{job(2, 9, 5, 9, 0), job(3, 1, 50, 1, 0)}, []mechanism.Directive{start(3, 1)}, []float64{0, 0, 1}},
+		{"delays the second in line", []Variant{EASY}, []*mechanism.Job{job(2, 3, 5, 3, 0), job(3, 2, 5, 2, 0), job(4, 1, 50, 1, 0)}, []mechanism.Directive{start(4, 1)}, []float64{0, 0, 0, 1}},
+		{"must not delay the second in line", []Variant{Conservative}, []*mechanism.Job{job(2, 3, 5, 3, 0), job(3, 4, 5, 4, 0), job(4, 1, 50, 1, 0)}, nil, []float64{0, 1, 0, 0}},
+		{"the rest of a gang", both, []*mechanism.Job{job(2, 4, 5, 1, 3)}, []mechanism.Directive{start(2, 1)}, []float64{0, 1}},
+	} {
+		for _, v := range c.variants {
+			view := market(c.jobs...)
+			a := newMechanism(t, v).Allocate(view)
+			var weights []float64
+			for _, row := range a.Weights {
+				weights = append(weights, row[0])
+			}
+			if !slices.Equal(a.Directives, c.want) || !slices.Equal(weights, c.weights) {
+				t.Errorf("%s, %s: %+v %v, want %+v %v", c.what, v, a.Directives, weights, c.want, c.weights)
+			}
+			if a.Wake != 3*second {
+				t.Errorf("%s, %s: wakes at %v", c.what, v, a.Wake)
+			}
+		}
+	}
+}
+
+func TestNothingWaits(t *testing.T) {
+	a := newMechanism(t, EASY).Allocate(market())
+	if len(a.Directives) != 0 || a.Wake != 0 || !reflect.DeepEqual(a.Weights, [][]float64{{0}}) {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestExpected(t *testing.T) {
+	for _, c := range []struct {
+		width, length int
+		now, want     float64
+	}{
+		{3, 10, 0, 10}, {3, 10, 9.5, 10}, {3, 10, 10, 20}, {3, 10, 25, 40}, {3, 10, 45, 80}, // doubled
+		{1, 10, 25, 30}, {1, 10, 45, 50}, // one task after the other
+		{3, 0, 5, math.Inf(1)},
+	} {
+		if got := expected(job(1, c.width, c.length, 0, 1), c.now*second); got != c.want*second {
+			t.Errorf("%+v: %v", c, got/second)
+		}
+	}
+}
+
+// TestOrdersFit: whatever the view, orders are for tasks that are pending and
+// slots that are idle, the weights add up, and without widths a slot is idle
+// only if nothing is pending.
+func TestOrdersFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMechanism(t, rapid.SampledFrom([]Variant{EASY, Conservative}).Draw(t, "variant"))
+		idle, widest := rapid.IntRange(0, 5).Draw(t, "idle"), rapid.SampledFrom([]int{0, 1, 6}).Draw(t, "widest")
+		view := &mechanism.View{Now: 100 * second, Classes: []mechanism.Class{{Slots: 8, Idle: idle}}}
+		pending := 0
+		for id := range rapid.IntRange(0, 8).Draw(t, "jobs") {
+			j := job(messages.JobID(id+1), rapid.IntRange(0, widest).Draw(t, "width"), rapid.IntRange(0, 60).Draw(t, "length"),
+				rapid.IntRange(0, 6).Draw(t, "pending"), rapid.IntRange(0, 2).Draw(t, "running"))
+			j.Started = messages.Time(rapid.IntRange(1, 100).Draw(t, "started")) * second
+			view.Jobs = append(view.Jobs, j)
+			pending += j.Pending[0]
+		}
+		a := m.Allocate(view)
+		ordered, sum := 0, 0.0
+		for _, d := range a.Directives {
+			j := view.Jobs[d.Job-1]
+			if d.Slots < 1 || d.Slots > j.Pending[0] || j.Width > 1 && d.Slots != min(j.Width, j.Pending[0]) {
+				t.Fatalf("%+v of %+v", d, j)
+			}
+			ordered += d.Slots
+		}
+		for _, row := range a.Weights {
+			sum += row[0]
+		}
+		if ordered > idle || widest <= 1 && ordered != min(idle, pending) {
+			t.Fatalf("%d ordered, %d idle, %d pending", ordered, idle, pending)
+		}
+		if pending > 0 && math.Abs(sum-1) > 1e-12 || pending == 0 && sum != 0 {
+			t.Fatalf("weights add up to %v", sum)
+		}
+	})
+}
+
+func TestConfig(t *testing.T) {
+	market := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}
+	if _, err := NewMechanism(Config{Config: posted.Config{Market: market}, Variant: "magic"}); messages.KindOf(err) != messages.Invalid {
+		t.Error(err)
+	}
+	if m, err := New(market); err != nil || m.(*Mechanism).variant != EASY {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	m, view := newMechanism(t, EASY), market(job(2, 4, 5, 4, 0), job(3, 1, 9, 1, 0))
+	if e := m.Explain(view, view.Jobs[2]); e.Reason != posted.WaitingForTurn {
+		t.Errorf("%+v", e)
+	}
+	if e := m.Explain(view, view.Jobs[1]); e.Reason != posted.NextInTurn {
+		t.Errorf("%+v", e)
+	}
+}

@@ -1,0 +1,325 @@
+package fairshare
+
+import (
+	"flag"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
+	"github.com/candor-grid/candor/messages"
+)
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "1000"); err != nil { // unless the command line says otherwise
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+func drawClaims(t *rapid.T) (float64, []Claim) {
+	var claims []Claim
+	for range rapid.IntRange(0, 8).Draw(t, "n") {
+		claims = append(claims, Claim{
+			Weight: rapid.SampledFrom([]float64{1, 1, 2, 0.5, 1e-3, 1e3}).Draw(t, "weight"),
+			Had:    float64(rapid.IntRange(0, 5).Draw(t, "had")),
+			Demand: rapid.SampledFrom([]float64{0, 1, 2, 3, 10, math.Inf(1)}).Draw(t, "demand"),
+		})
+	}
+	return float64(rapid.IntRange(0, 20).Draw(t, "amount")), claims
+}
+
+// TestMaxMinIsFair checks the definition: nobody can be given more but by taking
+// from somebody whose level is no higher, and nothing that is wanted is left over.
+func TestMaxMinIsFair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amount, claims := drawClaims(t)
+		parts, err := MaxMin(amount, claims, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, wanted := 0.0, 0.0
+		for i, c := range claims {
+			if !(parts[i] >= 0 && parts[i] <= c.Demand*(1+1e-12)) {
+				t.Fatalf("part %d is %v: %+v", i, parts[i], claims)
+			}
+			sum, wanted = sum+parts[i], wanted+c.Demand
+		}
+		if want := min(amount, wanted); math.Abs(sum-want) > 1e-9*max(1, want) {
+			t.Fatalf("the parts add up to %v, not %v: %v %+v", sum, want, parts, claims)
+		}
+		for i, c := range claims {
+			if parts[i] >= c.Demand*(1-1e-12) {
+				continue
+			}
+			for k, d := range claims {
+				mine, theirs := (c.Had+parts[i])/c.Weight, (d.Had+parts[k])/d.Weight
+				if parts[k] > 1e-9 && theirs > mine*(1+1e-9)+1e-9 {
+					t.Fatalf("claim %d at level %v, %d is given %v at level %v: %v %+v", i, mine, k, parts[k], theirs, parts, claims)
+				}
+			}
+		}
+	})
+}
+
+// TestMaxMinIsTheSlowOne pours small drops to the lowest.
+func TestMaxMinIsTheSlowOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amount, claims := drawClaims(t)
+		parts, err := MaxMin(amount, claims, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const drops = 2000
+		slow := make([]float64, len(claims))
+		for range drops {
+			lowest := -1
+			for i, c := range claims {
+				if slow[i]+amount/drops > c.Demand*(1+1e-9) {
+					continue
+				}
+				if lowest < 0 || (c.Had+slow[i])/c.Weight < (claims[lowest].Had+slow[lowest])/claims[lowest].Weight {
+					lowest = i
+				}
+			}
+			if lowest >= 0 {
+				slow[lowest] += amount / drops
+			}
+		}
+		for i := range claims {
+			if math.Abs(parts[i]-slow[i]) > 10*amount/drops {
+				t.Fatalf("%v, drop by drop %v: %v of %+v", parts, slow, amount, claims)
+			}
+		}
+	})
+}
+
+func TestMaxMinSymmetries(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amount, claims := drawClaims(t)
+		parts, err := MaxMin(amount, claims, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := append([]Claim{{Weight: 3, Had: 1}}, claims...) // one that asks for nothing
+		slices.Reverse(changed)
+		for i := range changed {
+			changed[i].Had *= 4
+			changed[i].Demand *= 4
+			changed[i].Weight *= 1024
+		}
+		got, err := MaxMin(4*amount, changed, make([]float64, 0, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Reverse(got)
+		for i, x := range append([]float64{0}, parts...) {
+			if math.Abs(got[i]-4*x) > 1e-9*max(1, x) {
+				t.Fatalf("%v becomes %v: %+v", parts, got, claims)
+			}
+		}
+	})
+}
+
+func TestMaxMinByHand(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		amount float64
+		claims []Claim
+		want   []float64
+	}{
+		{10, nil, []float64{}},
+		{10, []Claim{{1, 0, 2}, {1, 0, 8}, {1, 0, 10}}, []float64{2, 4, 4}},
+		{10, []Claim{{1, 0, inf}, {4, 0, inf}}, []float64{2, 8}},
+		{10, []Claim{{1, 4, inf}, {1, 0, inf}}, []float64{3, 7}},
+		{2, []Claim{{1, 4, inf}, {1, 0, inf}}, []float64{0, 2}},
+		{10, []Claim{{1, 0, 3}, {1, 9, 3}}, []float64{3, 3}},
+		{0, []Claim{{1, 0, 3}}, []float64{0}},
+		{1e12, []Claim{{1e-6, 0, inf}, {1e6, 0, 1}}, []float64{1e12 - 1, 1}},
+	} {
+		got, err := MaxMin(c.amount, c.claims, nil)
+		if err != nil || !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(1, b) }) {
+			t.Errorf("%v of %v: %v, %v, want %v", c.claims, c.amount, got, err, c.want)
+		}
+	}
+}
+
+func TestMaxMinRefuses(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		amount float64
+		claim  Claim
+	}{
+		{nan, Claim{1, 0, 1}}, {-1, Claim{1, 0, 1}}, {inf, Claim{1, 0, 1}},
+		{1, Claim{0, 0, 1}}, {1, Claim{nan, 0, 1}}, {1, Claim{inf, 0, 1}},
+		{1, Claim{1, -1, 1}}, {1, Claim{1, nan, 1}}, {1, Claim{1, inf, 1}},
+		{1, Claim{1, 0, -1}}, {1, Claim{1, 0, nan}},
+	} {
+		if got, err := MaxMin(c.amount, []Claim{c.claim}, nil); messages.KindOf(err) != messages.Invalid || got != nil {
+			t.Errorf("%+v: %v, %v", c, got, err)
+		}
+	}
+}
+
+// slow is the policy with the averages added up from all that ever ran, by the
+// integral that defines them.
+type slow struct {
+	halfLife float64
+	weights  []float64
+	waiting  []int
+	ran      []stay
+}
+
+type stay struct {
+	job        int
+	start, end float64
+}
+
+func (s *slow) Arrive(_ *rigid.Machine, job int) { s.waiting = append(s.waiting, job) }
+
+func (s *slow) End(m *rigid.Machine, job int) {
+	for i := range s.ran {
+		if s.ran[i].job == job {
+			s.ran[i].end = m.Now
+		}
+	}
+}
+
+// level is ∫ held(t)·2^(−(now−t)/h) dt·ln 2/h, and what is held now, over the weight.
+func (s *slow) level(m *rigid.Machine, user int) float64 {
+	sum := 0.0
+	for _, r := range s.ran {
+		if m.Jobs[r.job].User != user {
+			continue
+		}
+		if r.end > m.Now || math.IsInf(r.end, 1) {
+			sum += float64(m.Jobs[r.job].Width)
+		}
+		if s.halfLife > 0 {
+			until := min(r.end, m.Now)
+			sum += float64(m.Jobs[r.job].Width) * (math.Exp2((until-m.Now)/s.halfLife) - math.Exp2((r.start-m.Now)/s.halfLife))
+		}
+	}
+	return sum / s.weights[user]
+}
+
+func (s *slow) Decide(m *rigid.Machine) {
+	for len(s.waiting) > 0 {
+		best := 0
+		for i, job := range s.waiting {
+			if s.level(m, m.Jobs[job].User) < s.level(m, m.Jobs[s.waiting[best]].User)-1e-9 {
+				best = i
+			}
+		}
+		job := s.waiting[best]
+		if m.Jobs[job].Width > m.Free {
+			return
+		}
+		m.Start(job)
+		s.ran = append(s.ran, stay{job, m.Now, math.Inf(1)})
+		s.waiting = slices.Delete(s.waiting, best, best+1)
+	}
+}
+
+// TestScheduleIsTheSlowOne: widths and weights are such that levels are the same
+// only where they are so exactly, or so that the digits decide.
+func TestScheduleIsTheSlowOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := &rigid.Instance{Nodes: rapid.IntRange(1, 6).Draw(t, "nodes"), Weights: []float64{1, 1.37, 0.81}}
+		for range rapid.IntRange(0, 18).Draw(t, "jobs") {
+			runtime := rapid.Float64Range(0.1, 6).Draw(t, "runtime")
+			in.Jobs = append(in.Jobs, rigid.Job{Submit: float64(rapid.IntRange(0, 12).Draw(t, "submit")), Runtime: runtime,
+				Estimate: runtime, Width: rapid.IntRange(1, in.Nodes).Draw(t, "width"), User: rapid.IntRange(0, 2).Draw(t, "user")})
+		}
+		halfLife := rapid.SampledFrom([]float64{0, 1, 7.3}).Draw(t, "half-life")
+		got, err := Schedule(in, halfLife)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := rigid.Run(in, &slow{halfLife: halfLife, weights: in.Weights})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Start, want.Start) {
+			t.Fatalf("starts %v, want %v: %+v", got.Start, want.Start, in)
+		}
+	})
+}
+
+// TestWithinAUserFirstComeFirstServed also says that one user alone is a queue.
+func TestWithinAUserFirstComeFirstServed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := &rigid.Instance{Nodes: 4, Weights: []float64{1, 2}}
+		for range rapid.IntRange(0, 20).Draw(t, "jobs") {
+			in.Jobs = append(in.Jobs, rigid.Job{Submit: float64(rapid.IntRange(0, 9).Draw(t, "submit")), Runtime: 2, Estimate: 2,
+				Width: rapid.IntRange(1, 4).Draw(t, "width"), User: rapid.IntRange(0, 1).Draw(t, "user")})
+		}
+		s, err := Schedule(in, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := []float64{math.Inf(-1), math.Inf(-1)}
+		for _, i := range in.Arrivals() {
+			u := in.Jobs[i].User
+			if s.Start[i] < last[u] {
+				t.Fatalf("job %d of user %d starts at %v, one ahead at %v: %+v", i, u, s.Start[i], last[u], in)
+			}
+			last[u] = s.Start[i]
+		}
+	})
+}
+
+// TestSharesOfBusyUsers: users with weights 1, 2 and 5 who always have jobs
+// waiting hold their parts of 80 slots throughout, though the first came with
+// everything at once and the others an instant later.
+func TestSharesOfBusyUsers(t *testing.T) {
+	in := &rigid.Instance{Nodes: 80, Weights: []float64{1, 2, 5}}
+	for i := range 6000 {
+		in.Jobs = append(in.Jobs, rigid.Job{Submit: float64(min(i%3, 1)), Runtime: 1 + float64(i*37%100)/100, Estimate: 2, Width: 1, User: i % 3})
+	}
+	for _, halfLife := range []float64{0, 3} {
+		s, err := Schedule(in, halfLife)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := make([]float64, 3)
+		for at := 20.0; at < 40; at += 0.25 {
+			for i, job := range in.Jobs {
+				if s.Start[i] <= at && at < s.Finish[i] {
+					held[job.User] += 1. / 80
+				}
+			}
+		}
+		for u, want := range []float64{10, 20, 50} {
+			if math.Abs(held[u]-want) > 1 {
+				t.Errorf("half-life %v: user %d holds %v slots on average, want %v", halfLife, u, held[u], want)
+			}
+		}
+	}
+}
+
+// TestThePastCounts: who has had the machine lately waits; after some half-lives
+// it hardly matters, and after enough to lose it, not at all.
+func TestThePastCounts(t *testing.T) {
+	for _, c := range []struct {
+		halfLife, wait float64
+		want           int // user who goes first
+	}{{0, 1, 0}, {10, 1, 1}, {10, 200, 1}, {10, 20_000, 0}} {
+		in := &rigid.Instance{Nodes: 1, Weights: []float64{1, 1}}
+		at := 50 + c.wait
+		for _, j := range []rigid.Job{{Runtime: 50, User: 0}, {Submit: at, Runtime: 1, User: 0}, {Submit: at, Runtime: 1, User: 1}} {
+			j.Width, j.Estimate = 1, j.Runtime
+			in.Jobs = append(in.Jobs, j)
+		}
+		s, err := Schedule(in, c.halfLife)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := 0; (s.Start[2] < s.Start[1]) != (c.want != first) {
+			t.Errorf("%+v: starts %v", c, s.Start)
+		}
+	}
+}

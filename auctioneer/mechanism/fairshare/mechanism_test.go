@@ -1,0 +1,142 @@
+package fairshare
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
+	"github.com/candor-grid/candor/messages"
+)
+
+const second = 1_000_000 // messages.Time
+
+func newMechanism(t interface{ Fatal(...any) }, change func(*Config)) *Mechanism {
+	c := Config{Config: posted.Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}}}}
+	change(&c)
+	m, err := NewMechanism(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func job(id messages.JobID, account messages.Name, pending, running int) *mechanism.Job {
+	return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Account: account, Arrived: messages.Time(id), Budget: messages.Credits(id) * messages.Credit},
+		Pending: []int{pending, 0}, Running: []int{running, 0}}
+}
+
+func view(now messages.Time, slots int, jobs ...*mechanism.Job) *mechanism.View {
+	return &mechanism.View{Now: now, Classes: []mechanism.Class{{Name: "cpu", Slots: slots}, {Name: "gpu"}}, Jobs: jobs}
+}
+
+func check(t *testing.T, what string, a *mechanism.Allocation, want ...float64) {
+	t.Helper()
+	for i, w := range want {
+		if math.Abs(a.Weights[i][0]-w) > 1e-9 || a.Weights[i][1] != 0 {
+			t.Errorf("%s: job %d has %v, want %v", what, i, a.Weights[i], w)
+		}
+	}
+}
+
+func TestLiveMarket(t *testing.T) {
+	plain := func(*Config) {}
+	m := newMechanism(t, plain)
+	many := []*mechanism.Job{job(1, "ada", 9, 0), job(2, "ada", 9, 0), job(3, "bob", 9, 0), job(4, "cyd", 0, 0)}
+	check(t, "by user, then equally", m.Allocate(view(second, 8, many...)), 0.25, 0.25, 0.5, 0)
+	check(t, "up to what they ask for", newMechanism(t, plain).Allocate(view(second, 8, job(1, "ada", 2, 0), job(2, "bob", 99, 0))), 0.25, 0.75)
+	check(t, "by budget", newMechanism(t, func(c *Config) { c.ByBudget = true }).Allocate(view(second, 8, many...)), 1./6, 1./3, 0.5, 0)
+	check(t, "by weight", newMechanism(t, func(c *Config) { c.Weights = map[messages.Name]float64{"ada": 3} }).Allocate(view(second, 8, many...)), 0.375, 0.375, 0.25, 0)
+	check(t, "no slots", newMechanism(t, plain).Allocate(view(second, 0, many...)), 0.25, 0.25, 0.5, 0)
+}
+
+// TestThePastFades: ada has held all 8 slots for a half-life, so that her recent
+// use is 4; then both ask for everything, and bob is given what makes up for it.
+func TestThePastFadesOnALiveMarket(t *testing.T) {
+	m := newMechanism(t, func(c *Config) { c.HalfLife = 100e9 })
+	a := m.Allocate(view(second, 8, job(1, "ada", 9, 8)))
+	if a.Wake != second+100*second/64 {
+		t.Errorf("wakes at %v", a.Wake)
+	}
+	both := []*mechanism.Job{job(1, "ada", 9, 0), job(2, "bob", 9, 0)}
+	check(t, "after a half-life", m.Allocate(view(101*second, 8, both...)), 0.25, 0.75)
+	check(t, "after another", m.Allocate(view(201*second, 8, both...)), 0.375, 0.625)
+	check(t, "nobody runs long after", m.Allocate(view(100_000*second, 8, both...)), 0.5, 0.5)
+	m.Allocate(view(100_001*second, 8))
+	m.Allocate(view(100_002*second, 8))
+	if len(m.accounts) != 0 {
+		t.Errorf("%d accounts remembered", len(m.accounts))
+	}
+}
+
+// TestOverdrawn: the only user with work pending is far above the level of one
+// who holds everything and asks for no more; what comes free goes to it all the same.
+func TestOverdrawn(t *testing.T) {
+	m := newMechanism(t, func(c *Config) { c.HalfLife = 100e9 })
+	m.Allocate(view(second, 8, job(1, "ada", 0, 8)))
+	check(t, "alone", m.Allocate(view(500*second, 2, job(1, "ada", 5, 0), job(2, "bob", 0, 2))), 1, 0)
+}
+
+func TestWeightsAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMechanism(t, func(c *Config) { c.ByBudget = rapid.Bool().Draw(t, "by budget"); c.HalfLife = 30e9 })
+		now := messages.Time(second)
+		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
+			v, pending := view(now, rapid.IntRange(0, 9).Draw(t, "slots")), 0
+			for id := range rapid.IntRange(0, 6).Draw(t, "jobs") {
+				j := job(messages.JobID(id+1), rapid.SampledFrom([]messages.Name{"ada", "bob", "cyd"}).Draw(t, "account"),
+					rapid.IntRange(0, 5).Draw(t, "pending"), rapid.IntRange(0, 3).Draw(t, "running"))
+				pending += j.Pending[0]
+				v.Jobs = append(v.Jobs, j)
+			}
+			a, sum := m.Allocate(v), 0.0
+			for i, row := range a.Weights {
+				if !(row[0] >= 0) || v.Jobs[i].Pending[0] == 0 && row[0] != 0 || row[1] != 0 {
+					t.Fatalf("weights %v of %+v", row, v.Jobs[i])
+				}
+				sum += row[0]
+				m.Explain(v, v.Jobs[i])
+			}
+			if pending > 0 && math.Abs(sum-1) > 1e-9 || pending == 0 && sum != 0 {
+				t.Fatalf("weights add up to %v: %v", sum, a.Weights)
+			}
+			now += messages.Time(rapid.IntRange(0, 100).Draw(t, "seconds")) * second
+		}
+	})
+}
+
+func TestExplain(t *testing.T) {
+	m, v := newMechanism(t, func(c *Config) { c.HalfLife = 100e9 }), view(second, 8, job(1, "ada", 9, 8))
+	if e := m.Explain(v, v.Jobs[0]); e.Message == "" {
+		t.Errorf("%+v", e)
+	}
+	m.Allocate(v)
+	v = view(1000*second, 2, job(1, "ada", 9, 0), job(2, "bob", 9, 0))
+	m.Allocate(v)
+	if e := m.Explain(v, v.Jobs[0]); e.Reason != posted.WaitingForTurn {
+		t.Errorf("%+v", e)
+	}
+	if e := m.Explain(v, v.Jobs[1]); e.Reason != posted.NextInTurn {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	market := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}
+	for _, w := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		c := Config{Config: posted.Config{Market: market}, Weights: map[messages.Name]float64{"ada": w}}
+		if _, err := NewMechanism(c); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("weight %v: %v", w, err)
+		}
+	}
+	m, err := New(market)
+	if err != nil || m.(*Mechanism).config.HalfLife.Seconds() != 86400 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	forgetful := newMechanism(t, func(c *Config) { c.HalfLife = -1 })
+	if a := forgetful.Allocate(view(second, 8, job(1, "ada", 1, 0))); a.Wake != 0 {
+		t.Errorf("wakes at %v though nothing fades", a.Wake)
+	}
+}

@@ -1,0 +1,112 @@
+package reservation
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+)
+
+// Bid asks for Length granules in a row, on Width nodes at once, over by
+// Deadline.
+type Bid struct {
+	Length   int
+	Deadline int
+	Value    float64 // what that is worth
+	Width    int     // only in a problem with Nodes
+}
+
+// Problem is a period of Horizon granules to be sold.
+type Problem struct {
+	Nodes   int // 0: every bid takes the whole machine
+	Horizon int
+	Bids    []Bid
+}
+
+// Limits of a problem.
+const (
+	LargestValue = 1e15
+	LargestTime  = 1 << 50
+)
+
+func (p *Problem) wide() bool { return p.Nodes > 0 }
+
+// Check says what is wrong with a problem, naming the place as in the document
+// of SolveDocument.
+func (p *Problem) Check() error {
+	if p.Nodes < 0 || p.Nodes > math.MaxInt32 {
+		return document.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, p.Nodes)
+	}
+	if p.Horizon < 0 || p.Horizon > LargestTime {
+		return document.Invalid("T", "must be from 0 to %d, is %d", int64(LargestTime), p.Horizon)
+	}
+	for i, bid := range p.Bids {
+		if err := p.checkBid("bids["+strconv.Itoa(i)+"].", bid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Problem) checkBid(place string, bid Bid) error {
+	switch {
+	case bid.Length < 0 || bid.Length > LargestTime:
+		return document.Invalid(place+"l", "must be from 0 to %d, is %d", int64(LargestTime), bid.Length)
+	case bid.Deadline < 0 || bid.Deadline > LargestTime:
+		return document.Invalid(place+"d", "must be from 0 to %d, is %d", int64(LargestTime), bid.Deadline)
+	case !(bid.Value >= 0 && bid.Value <= LargestValue): // NaN is neither
+		return document.Invalid(place+"v", "must be from 0 to %g, is %g", LargestValue, bid.Value)
+	case p.wide() && (bid.Width < 1 || bid.Width > math.MaxInt32):
+		return document.Invalid(place+"n", "must be from 1 to %d nodes, is %d", math.MaxInt32, bid.Width)
+	case !p.wide() && bid.Width != 0:
+		return document.Invalid(place+"n", "a width needs the size of the machine: give N")
+	}
+	return nil
+}
+
+// latest is when a bid must be over.
+func (p *Problem) latest(i int) int { return min(p.Bids[i].Deadline, p.Horizon) }
+
+// fits says whether a bid could be met on an idle machine.
+func (p *Problem) fits(i int) bool {
+	return p.Bids[i].Length <= p.latest(i) && p.Bids[i].Width <= p.Nodes
+}
+
+// Lost is the start of a bid that is not met.
+const Lost = -1
+
+// Outcome is a schedule and its prices, by position in Problem.Bids.
+type Outcome struct {
+	Value    float64   // of the bids met
+	Start    []int     // Lost if not met
+	Without  []float64 // what the best schedule is worth, this bid's value not counted
+	Payments []float64 // from 0 to the bid's value; 0 if not met
+}
+
+// Winners are the bids met, ascending.
+func (o *Outcome) Winners() []int {
+	winners := []int{}
+	for i, start := range o.Start {
+		if start != Lost {
+			winners = append(winners, i)
+		}
+	}
+	return winners
+}
+
+// newOutcome puts an outcome together. Only of winners does it look at without.
+func newOutcome(m *money, start []int, value int64, without []int64) *Outcome {
+	o := &Outcome{
+		Value: m.float(value), Start: start,
+		Without: make([]float64, len(start)), Payments: make([]float64, len(start)),
+	}
+	for i, at := range start {
+		if at == Lost { // the schedule stays as good without it, and gets no better
+			o.Without[i] = o.Value
+			continue
+		}
+		o.Without[i] = m.float(without[i])
+		o.Payments[i] = m.float(without[i] - (value - m.amounts[i]))
+	}
+	return o
+}

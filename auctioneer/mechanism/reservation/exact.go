@@ -1,0 +1,61 @@
+package reservation
+
+import "github.com/candor-grid/candor/messages"
+
+// Limits of the exact program.
+const (
+	// MaxCells bounds bids times granules, that is, the time it takes.
+	MaxCells = 1 << 36
+	// MaxMemory bounds the rows that are kept, in bytes.
+	MaxMemory = 512 << 20
+)
+
+// Solve finds a schedule of the most value on a whole machine, and all prices.
+func Solve(p *Problem) (*Outcome, error) {
+	if p.wide() {
+		return nil, messages.Errorf(messages.Invalid, "N: bids of any width need orders, or a search: give one of them")
+	}
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	m := newMoney(p.Bids)
+	var a lane
+	a.gather(p, m, all(len(p.Bids)))
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	value := a.suffix()
+	without := make([]int64, len(p.Bids))
+	a.trace(without)
+	start := make([]int, len(p.Bids))
+	a.starts(start)
+	return newOutcome(m, start, value, without), nil
+}
+
+// check refuses what would take too long or too much memory.
+func (a *lane) check() error {
+	rows := 2*a.block + 3
+	if a.horizon < MaxCells/max(len(a.items), 1) && a.horizon < MaxMemory/8/rows {
+		return nil
+	}
+	return messages.Errorf(messages.TooLarge, "T: %d bids over %d granules are too many for an exact solution: use coarser granules",
+		len(a.items), a.horizon)
+}
+
+// starts sets when each bid is met, Lost for all that are not in the lane.
+func (a *lane) starts(start []int) {
+	for i := range start {
+		start[i] = Lost
+	}
+	for _, x := range a.items {
+		start[x.bid] = x.start
+	}
+}
+
+func all(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}

@@ -1,0 +1,196 @@
+package reservation
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// lane is a part of the machine that meets one bid at a time, and the bids that
+// may be met there. It has room for one problem at a time and is used again.
+//
+// Times are in units of the greatest common divisor of the lengths: the bids
+// that are met follow one another without gaps, so that no other times occur.
+type lane struct {
+	items   []item // by deadline, ties by index
+	unit    int
+	horizon int
+	block   int // rows from one kept suffix row to the next
+
+	row    []int64   // the suffix row in work
+	kept   [][]int64 // suffix rows 0, block, 2·block…
+	rows   [][]int64 // suffix rows of one block
+	prefix []int64
+}
+
+// item is a bid of a lane.
+type item struct {
+	bid              int // position in Problem.Bids
+	length, deadline int
+	value            int64
+	start            int // Lost, or when it is met, in the problem's time
+}
+
+// gather takes the bids that can be met and are worth anything.
+func (a *lane) gather(p *Problem, m *money, bids []int) {
+	a.items, a.unit, a.horizon = a.items[:0], 0, 0
+	for _, i := range bids {
+		if p.fits(i) && m.amounts[i] > 0 {
+			a.items = append(a.items, item{i, p.Bids[i].Length, p.latest(i), m.amounts[i], Lost})
+			a.unit = gcd(a.unit, p.Bids[i].Length)
+		}
+	}
+	a.unit = max(a.unit, 1)
+	total := 0
+	for k := range a.items {
+		x := &a.items[k]
+		x.length, x.deadline = x.length/a.unit, x.deadline/a.unit
+		total = min(total+x.length, math.MaxInt/2)
+		a.horizon = max(a.horizon, x.deadline)
+	}
+	a.horizon = min(a.horizon, total)
+	for k := range a.items {
+		a.items[k].deadline = min(a.items[k].deadline, a.horizon)
+	}
+	slices.SortFunc(a.items, func(x, y item) int {
+		return cmp.Or(cmp.Compare(x.deadline, y.deadline), cmp.Compare(x.bid, y.bid))
+	})
+	a.block = max(1, int(math.Sqrt(float64(len(a.items)))))
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// before is the last time at which the items before k can be over.
+func (a *lane) before(k int) int {
+	if k == 0 {
+		return 0
+	}
+	return a.items[k-1].deadline
+}
+
+// suffix works out the suffix rows from back to front, keeps one in every
+// block, and returns the value of the best schedule. Entry t of row k is the
+// most that items k and on are worth if the first of them to be met starts at t;
+// it is worked out for t up to before(k).
+func (a *lane) suffix() int64 {
+	a.row = zeros(a.row, a.horizon+1)
+	count := len(a.items)/a.block + 1
+	a.kept = slices.Grow(a.kept[:0], count)[:count]
+	for k := len(a.items); ; k-- {
+		if k < len(a.items) {
+			a.prepend(k)
+		}
+		if k%a.block == 0 {
+			a.kept[k/a.block] = append(a.kept[k/a.block][:0], a.row[:a.before(k)+1]...)
+		}
+		if k == 0 {
+			return a.row[0]
+		}
+	}
+}
+
+// prepend turns row k+1 into row k, in place.
+func (a *lane) prepend(k int) {
+	x := &a.items[k]
+	n := min(x.deadline-x.length, a.before(k)) + 1
+	if x.length == 0 { // met for nothing, whenever there is time for it
+		for t := range n {
+			a.row[t] += x.value
+		}
+		return
+	}
+	if n <= 0 {
+		return
+	}
+	here, after := a.row[:n], a.row[x.length:]
+	after = after[:len(here)]
+	for t, skip := range here { // ascending: what is read of row k+1 lies ahead
+		here[t] = max(skip, after[t]+x.value)
+	}
+}
+
+// trace goes through the items from front to back, block by block, and sets
+// which are met and when: an item is, if the rest is worth strictly more so. If
+// without is not nil, it is set, for each bid that is met, to the value of the
+// best schedule that does not meet it.
+func (a *lane) trace(without []int64) {
+	if without != nil {
+		a.prefix = zeros(a.prefix, a.horizon+1)
+	}
+	t := 0
+	for from := 0; from < len(a.items); from += a.block {
+		a.unfold(from)
+		for k := from; k < min(from+a.block, len(a.items)); k++ {
+			x := &a.items[k]
+			next := a.rows[k+1-from]
+			if end := t + x.length; end <= x.deadline && x.value+next[end] > next[t] {
+				x.start = t * a.unit
+				t = end
+				if without != nil {
+					without[x.bid] = combine(a.prefix[:a.before(k)+1], next)
+				}
+			}
+			if without != nil {
+				a.append(k)
+			}
+		}
+	}
+}
+
+// unfold works out the rows of a block again: a.rows[i] is row from+i.
+func (a *lane) unfold(from int) {
+	last := min(from+a.block, len(a.items))
+	for len(a.rows) <= a.block {
+		a.rows = append(a.rows, nil)
+	}
+	a.row = zeros(a.row, a.horizon+1)
+	if last%a.block == 0 {
+		copy(a.row, a.kept[last/a.block])
+	}
+	for k := last; k >= from; k-- {
+		if k < last {
+			a.prepend(k)
+		}
+		a.rows[k-from] = append(a.rows[k-from][:0], a.row[:a.before(k)+1]...)
+	}
+}
+
+// append adds item k to the prefix row, in place. Entry t of it is the most that
+// the items so far are worth if the last of them to be met is over by t; it
+// holds for t up to the last deadline so far, after which it rises no more.
+func (a *lane) append(k int) {
+	x := &a.items[k]
+	last := a.before(k)
+	for t := last + 1; t <= x.deadline; t++ {
+		a.prefix[t] = a.prefix[last]
+	}
+	row := a.prefix[:x.deadline+1]
+	for t := x.deadline; t >= x.length; t-- { // descending: what is read lies behind
+		row[t] = max(row[t], row[t-x.length]+x.value)
+	}
+}
+
+// combine is the most that a prefix and a suffix are worth that meet at some
+// time.
+func combine(prefix, suffix []int64) (best int64) {
+	suffix = suffix[:len(prefix)]
+	for t, x := range prefix {
+		best = max(best, x+suffix[t])
+	}
+	return best
+}
+
+// zeros returns a slice of n zeros, in the same memory if it fits.
+func zeros(s []int64, n int) []int64 {
+	if cap(s) < n {
+		return make([]int64, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}

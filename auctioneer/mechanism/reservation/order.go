@@ -1,0 +1,64 @@
+package reservation
+
+import (
+	"strconv"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
+)
+
+// Placement is the schedule that an order makes: the bids one by one, each into
+// its soonest window, dropped if that is over too late.
+type Placement struct {
+	Start    []int // by bid; Lost if dropped
+	Accepted []int // ascending
+	Value    float64
+}
+
+// placer draws up schedules from orders.
+type placer struct {
+	problem *Problem
+	profile *profile.Profile
+	start   []int
+	rest    []bool // to check that an order is one
+}
+
+func newPlacer(p *Problem) *placer {
+	return &placer{problem: p, profile: profile.New(p.Nodes), start: make([]int, len(p.Bids))}
+}
+
+// place sets start for an order. A bid of no length needs its nodes free at an
+// instant, and takes none.
+func (a *placer) place(order []int) {
+	a.profile.Reset(a.problem.Nodes)
+	for _, i := range order {
+		bid := &a.problem.Bids[i]
+		length := float64(bid.Length) // times are below 2^53: exact
+		at, ok := a.profile.Within(0, float64(a.problem.latest(i)), length, bid.Width)
+		if !ok {
+			a.start[i] = Lost
+			continue
+		}
+		a.start[i] = int(at)
+		a.profile.Insert(at, length, bid.Width)
+	}
+}
+
+// check refuses what is not an order of all bids.
+func (a *placer) check(place string, order []int) error {
+	n := len(a.problem.Bids)
+	if len(order) != n {
+		return document.Invalid(place, "must name each of the %d bids once, has %d", n, len(order))
+	}
+	a.rest = make([]bool, n)
+	for k, i := range order {
+		if i < 0 || i >= n {
+			return document.Invalid(place+"["+strconv.Itoa(k)+"]", "must be a bid from 0 to %d, is %d", n-1, i)
+		}
+		if a.rest[i] {
+			return document.Invalid(place+"["+strconv.Itoa(k)+"]", "bid %d is named twice: name each once", i)
+		}
+		a.rest[i] = true
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package reservation
+
+import (
+	"strconv"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Orders draws up the schedules of the given orders, which must not depend on
+// values, and returns them, the first that is worth most, and its prices over
+// this range of schedules.
+func Orders(p *Problem, orders [][]int) (placed []Placement, best int, o *Outcome, err error) {
+	if !p.wide() {
+		return nil, 0, nil, messages.Errorf(messages.Invalid, "N: orders are for bids of any width: give the number of nodes")
+	}
+	if err := p.Check(); err != nil {
+		return nil, 0, nil, err
+	}
+	if len(orders) == 0 {
+		return nil, 0, nil, messages.Errorf(messages.Invalid, "orders: give at least one")
+	}
+	a, m := newPlacer(p), newMoney(p.Bids)
+	for k, order := range orders {
+		if err := a.check("orders["+strconv.Itoa(k)+"]", order); err != nil {
+			return nil, 0, nil, err
+		}
+	}
+	l := newLedger(m)
+	for k, order := range orders {
+		a.place(order)
+		value := l.value(a.start)
+		l.add(k, value, a.start)
+		placed = append(placed, placement(a.start, m.float(value)))
+	}
+	return placed, l.which, l.outcome(m), nil
+}
+
+func placement(start []int, value float64) Placement {
+	p := Placement{Start: append([]int{}, start...), Accepted: []int{}, Value: value}
+	for i, at := range start {
+		if at != Lost {
+			p.Accepted = append(p.Accepted, i)
+		}
+	}
+	return p
+}
