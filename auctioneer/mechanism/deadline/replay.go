@@ -15,7 +15,8 @@ type replay struct {
 	absent  bool     // the payer does not come
 	changed []change // [0] is the payer
 	mark    []int32  // by task: its position in changed, and 1; 0: unchanged
-	rivals  []contender
+	rivals  []contender // the changed that compete, ranked
+	fresh   int         // position in changed of the first that is not among the rivals yet
 	// Of the unit being replayed:
 	base  int // units of slots taken in the schedule
 	pos   int // rank in the schedule of the first that is unchanged and not served
@@ -65,7 +66,7 @@ func (r *replay) forget() {
 	for _, c := range r.changed {
 		r.mark[c.now.task] = 0
 	}
-	r.changed = r.changed[:0]
+	r.changed, r.rivals, r.fresh = r.changed[:0], r.rivals[:0], 0
 }
 
 func (r *replay) add(now, was contender, t int) {
@@ -86,7 +87,6 @@ func (r *replay) unit(t int) step {
 	r.base = u.taken()
 	r.total = int(u.ranked)
 	kept := r.base // unchanged tasks served in the schedule
-	r.rivals = r.rivals[:0]
 	for k := range r.changed {
 		c := &r.changed[k]
 		c.wasServed, c.served = r.wasServed(c, t), false
@@ -96,11 +96,8 @@ func (r *replay) unit(t int) step {
 		if c.wasServed {
 			kept--
 		}
-		if !(k == 0 && r.absent) && r.effective(c.now.task, c.now.done, t) {
-			r.rivals = append(r.rivals, c.now)
-		}
 	}
-	slices.SortFunc(r.rivals, r.order)
+	r.rank(t)
 	taken := r.settle(u, kept)
 	if r.lost {
 		return step{}
@@ -108,6 +105,33 @@ func (r *replay) unit(t int) step {
 	s := r.meet(u, taken)
 	r.advance(u, t, taken)
 	return s
+}
+
+// rank brings the rivals up to date. They come nearly in order, so that to
+// insert each is fast.
+func (r *replay) rank(t int) {
+	old := r.rivals
+	r.rivals = r.rivals[:0]
+	for _, c := range old {
+		if m := r.mark[c.task]; m > 0 && r.effective(c.task, r.changed[m-1].now.done, t) {
+			r.insert(r.changed[m-1].now)
+		}
+	}
+	for ; r.fresh < len(r.changed); r.fresh++ {
+		c := r.changed[r.fresh].now
+		if !(r.fresh == 0 && r.absent) && r.effective(c.task, c.done, t) {
+			r.insert(c)
+		}
+	}
+}
+
+func (r *replay) insert(c contender) {
+	r.rivals = append(r.rivals, c)
+	k := len(r.rivals) - 1
+	for ; k > 0 && r.ahead(c, r.rivals[k-1]); k-- {
+		r.rivals[k] = r.rivals[k-1]
+	}
+	r.rivals[k] = c
 }
 
 func (r *replay) wasServed(c *change, t int) bool {
@@ -244,7 +268,7 @@ func (r *replay) advance(u *unit, t, taken int) {
 	}
 	old := len(r.changed)
 	r.displace(u, t)
-	keep := r.changed[:0]
+	keep, known := r.changed[:0], 0
 	for k := range r.changed {
 		c := r.changed[k]
 		if k < old {
@@ -255,9 +279,13 @@ func (r *replay) advance(u *unit, t, taken int) {
 			continue
 		}
 		keep = append(keep, c)
+		if k < old {
+			known = len(keep)
+		}
 		r.mark[c.now.task] = int32(len(keep))
 	}
 	r.changed = keep
+	r.fresh = min(known, len(keep))
 }
 
 func (r *replay) displace(u *unit, t int) {
@@ -300,20 +328,12 @@ func (r *replay) same(c *change, t int) bool {
 
 // ahead ranks as before does, but the payer loses ties.
 func (r *replay) ahead(a, b contender) bool {
+	if r.absent {
+		return r.p.before(a, b)
+	}
 	payer := r.changed[0].now.task
-	if near := math.Abs(a.level-b.level) <= slack*max(a.level, b.level); near && (a.task == payer || b.task == payer) {
+	if (a.task == payer || b.task == payer) && math.Abs(a.level-b.level) <= slack*max(a.level, b.level) {
 		return b.task == payer
 	}
 	return r.p.before(a, b)
-}
-
-func (r *replay) order(a, b contender) int {
-	switch {
-	case a.task == b.task:
-		return 0
-	case r.ahead(a, b):
-		return -1
-	default:
-		return 1
-	}
 }

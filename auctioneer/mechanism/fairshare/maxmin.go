@@ -1,9 +1,9 @@
 package fairshare
 
 import (
-	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -39,65 +39,60 @@ func MaxMin(amount float64, claims []Claim, out []float64) ([]float64, error) {
 
 // divide is MaxMin for claims that are known to be in order.
 func divide(amount float64, claims []Claim, out []float64) []float64 {
-	return pour(amount, level(amount, claims), claims, out)
-}
-
-// edge is a level at which the number of those being filled changes: a claim
-// begins to be filled at had/weight, and is full at (had+demand)/weight.
-type edge struct{ level, weight float64 }
-
-// level finds how high the water stands, +Inf if every demand is met.
-func level(amount float64, claims []Claim) float64 {
-	edges := make([]edge, 0, 2*len(claims))
+	level := level(amount, claims)
+	out = out[:0]
 	for _, c := range claims {
-		if c.Demand == 0 {
-			continue
-		}
-		edges = append(edges, edge{c.Had / c.Weight, c.Weight})
-		if full := (c.Had + c.Demand) / c.Weight; !math.IsInf(full, 1) {
-			edges = append(edges, edge{full, -c.Weight})
-		}
-	}
-	slices.SortFunc(edges, func(a, b edge) int {
-		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(b.weight, a.weight))
-	})
-	filling, open, at := 0.0, 0, math.Inf(-1)
-	for _, e := range edges {
-		if open > 0 {
-			need := filling * (e.level - at)
-			if need >= amount {
-				return at + amount/filling
-			}
-			amount -= need
-		}
-		at, filling = e.level, filling+e.weight
-		open++
-		if e.weight < 0 {
-			open -= 2
-		}
-		if open == 0 { // not what subtraction left over
-			filling = 0
-		}
-	}
-	if open > 0 {
-		return at + amount/filling
-	}
-	return math.Inf(1)
-}
-
-// pour fills every claim up to the level. The level is exact only to the last
-// digits of the largest; what is poured is scaled to the amount.
-func pour(amount, level float64, claims []Claim, out []float64) []float64 {
-	out = append(out[:0], make([]float64, len(claims))...)
-	sum := 0.0
-	for i, c := range claims {
-		out[i] = min(max(0, level*c.Weight-c.Had), c.Demand)
-		sum += out[i]
-	}
-	if sum > 0 && !math.IsInf(level, 1) {
-		for i := range out {
-			out[i] *= amount / sum
-		}
+		out = append(out, c.upTo(level))
 	}
 	return out
+}
+
+// upTo is what the claim is given when the water stands at a level.
+func (c *Claim) upTo(level float64) float64 {
+	if c.Demand == 0 {
+		return 0
+	}
+	return min(max(0, level*c.Weight-c.Had), c.Demand)
+}
+
+// given is what all claims are given at a level, and how fast that rises with it.
+func given(level float64, claims []Claim) (sum, rate float64) {
+	for i := range claims {
+		c := &claims[i]
+		part := c.upTo(level)
+		sum += part
+		if part < c.Demand && level >= c.Had/c.Weight {
+			rate += c.Weight
+		}
+	}
+	return sum, rate
+}
+
+// level finds how high the water stands, +Inf if every demand is met. It is
+// between two of the levels at which a claim begins to be filled or is full.
+// Sums are made anew for each level that is tried, since to subtract a large
+// weight from a running sum would lose the small ones.
+func level(amount float64, claims []Claim) float64 {
+	var edges []float64
+	for _, c := range claims {
+		if c.Demand > 0 {
+			edges = append(edges, c.Had/c.Weight, (c.Had+c.Demand)/c.Weight)
+		}
+	}
+	slices.Sort(edges)
+	above := sort.Search(len(edges), func(k int) bool {
+		if math.IsInf(edges[k], 1) {
+			return true
+		}
+		sum, _ := given(edges[k], claims)
+		return sum > amount
+	})
+	if above == 0 { // nobody asks for anything
+		return math.Inf(1)
+	}
+	sum, rate := given(edges[above-1], claims)
+	if rate == 0 {
+		return math.Inf(1)
+	}
+	return edges[above-1] + (amount-sum)/rate
 }

@@ -50,18 +50,18 @@ func Find(p *Problem, s Search) (*Result, error) {
 	}
 	m := newMoney(p.Bids)
 	plan := newPlan(p, s.Seed)
-	f := &finder{plan: plan, money: m, search: s}
+	f := &finder{problem: p, plan: plan, money: m, search: s}
 	l := f.run()
 	return &Result{Outcome: *l.outcome(m), Best: l.which, Kind: plan.kind(l.which), Tried: f.tried}, nil
 }
 
 // finder tries candidates, several at a time.
 type finder struct {
-	plan   *plan
-	money  *money
-	search Search
-	tried  int
-	values []int64 // of the lanes candidates, by number of lanes
+	problem *Problem
+	plan    *plan
+	money   *money
+	search  Search
+	tried   int
 }
 
 func (f *finder) workers() int {
@@ -78,7 +78,7 @@ func (f *finder) run() *ledger {
 	ledgers := make([]*ledger, f.workers())
 	worths := make([][]worth, len(ledgers))
 	f.each(func(w int) {
-		t := newTrial(f.plan, f.money)
+		t := newTrial(f.plan, f.problem, f.money)
 		ledgers[w] = t.ledger
 		for {
 			if f.search.Stop != nil && next.Load() > 0 && f.search.Stop() {
@@ -98,7 +98,6 @@ func (f *finder) run() *ledger {
 	for _, other := range ledgers[1:] {
 		l.join(other)
 	}
-	f.price(l, worths)
 	return l
 }
 

@@ -1,0 +1,202 @@
+package reservation
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+)
+
+// plan says what the candidates are. It is made from lengths, deadlines and
+// widths; it never sees a value.
+type plan struct {
+	nodes  int
+	seed   uint64
+	shapes []shape // of the bids that fit, by index
+	widest int
+	stride int // candidate c is made of lanes if stride divides c
+}
+
+// shape is what a plan knows of a bid.
+type shape struct {
+	bid   int
+	width int
+	logs  [3]float64 // of length, width and the time to the deadline
+}
+
+func newPlan(p *Problem, seed uint64) *plan {
+	a := &plan{nodes: p.Nodes, seed: seed, widest: 1}
+	horizon := 0
+	for i, bid := range p.Bids {
+		if !p.fits(i) {
+			continue
+		}
+		log := func(x int) float64 { return math.Log1p(float64(x)) }
+		a.shapes = append(a.shapes, shape{i, bid.Width, [3]float64{log(bid.Length), log(bid.Width), log(p.latest(i))}})
+		a.widest = max(a.widest, bid.Width)
+		horizon = max(horizon, p.latest(i))
+	}
+	a.stride = min(2+horizon/rowsPerPlacement, maxStride)
+	return a
+}
+
+// A candidate made of lanes takes as long as so many orders as its horizon has
+// times this many granules.
+const rowsPerPlacement, maxStride = 400, 64
+
+func (a *plan) isOrder(c int) bool { return c%a.stride != a.stride-1 }
+
+func (a *plan) kind(c int) string {
+	if a.isOrder(c) {
+		return "order"
+	}
+	return "lanes"
+}
+
+// random is the source of what is random in candidate c.
+func (a *plan) random(c int) *rand.Rand {
+	return rand.New(rand.NewPCG(a.seed, uint64(c)*0x9e3779b97f4a7c15))
+}
+
+// standard are the exponents of length, width and deadline in the keys of the
+// first orders: by deadline, area, length, width, ...
+var standard = [][3]float64{{0, 0, 1}, {1, 1, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 1}, {1, 2, 0}, {-1, -1, 0}, {0, -1, 0}}
+
+// order writes the order of candidate c.
+func (a *plan) order(c int, s *sorter) []int {
+	r := a.random(c)
+	var power [3]float64
+	noise := 0.0
+	switch k := c - c/a.stride; {
+	case k < len(standard):
+		power = standard[k]
+	case k%8 == 0: // any order whatever
+		noise = 1
+	default:
+		power = [3]float64{1.5 * r.Float64(), 2 * r.Float64(), r.Float64() - 0.3}
+		noise = 4 * r.Float64() * r.Float64()
+	}
+	s.reset(len(a.shapes))
+	for k := range a.shapes {
+		logs := &a.shapes[k].logs
+		s.keys[k] = power[0]*logs[0] + power[1]*logs[1] + power[2]*logs[2] + noise*r.Float64()
+	}
+	s.sort()
+	for k, at := range s.order {
+		s.order[k] = a.shapes[at].bid
+	}
+	return s.order
+}
+
+// sorter sorts positions by keys, to a resolution of one in its buckets; those
+// that fall together stay in order.
+type sorter struct {
+	keys  []float64
+	slot  []uint16
+	order []int
+	count [buckets + 1]int
+}
+
+const buckets = 1 << 12
+
+func (s *sorter) reset(n int) {
+	if cap(s.keys) < n {
+		s.keys, s.slot, s.order = make([]float64, n), make([]uint16, n), make([]int, n)
+	}
+	s.keys, s.slot, s.order = s.keys[:n], s.slot[:n], s.order[:n]
+}
+
+func (s *sorter) sort() {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, x := range s.keys {
+		low, high = min(low, x), max(high, x)
+	}
+	scale := 0.0
+	if high > low {
+		scale = (buckets - 1) / (high - low)
+	}
+	clear(s.count[:])
+	for k, x := range s.keys {
+		s.slot[k] = uint16((x - low) * scale)
+		s.count[s.slot[k]+1]++
+	}
+	for b := range buckets {
+		s.count[b+1] += s.count[b]
+	}
+	for k, b := range s.slot {
+		s.order[s.count[b]] = k
+		s.count[b]++
+	}
+}
+
+// division is the machine cut into lanes and the bids assigned to them.
+type division struct {
+	widths []int
+	bids   [][]int
+	by     []int // scratch
+}
+
+// divide writes the division of candidate c.
+func (a *plan) divide(c int, d *division) {
+	r := a.random(c)
+	cap := a.width(r)
+	d.widths = d.widths[:0]
+	equal := r.IntN(3) == 0
+	for rest := a.nodes; rest > 0; {
+		w := cap
+		if !equal {
+			w = a.shapes[r.IntN(len(a.shapes))].width
+			for tries := 0; (w > cap || w > rest) && tries < 20; tries++ {
+				w = a.shapes[r.IntN(len(a.shapes))].width
+			}
+		}
+		if w > cap {
+			w = cap
+		}
+		if w > rest {
+			w = rest
+		}
+		d.widths = append(d.widths, w)
+		rest -= w
+	}
+	// group
+	for len(d.bids) < len(d.widths) {
+		d.bids = append(d.bids, nil)
+	}
+	d.bids = d.bids[:len(d.widths)]
+	for k := range d.bids {
+		d.bids[k] = d.bids[k][:0]
+	}
+	loose := []float64{0, 0.2, 0.5}[r.IntN(3)]
+	for k := range a.shapes {
+		n := a.shapes[k].width
+		if n > cap {
+			continue
+		}
+		best, ties := -1, 0
+		any := r.Float64() < loose
+		for j, w := range d.widths {
+			if w < n {
+				continue
+			}
+			switch {
+			case best >= 0 && !any && w > d.widths[best]:
+			case best < 0 || !any && w < d.widths[best]:
+				best, ties = j, 1
+			default:
+				ties++
+				if r.IntN(ties) == 0 {
+					best = j
+				}
+			}
+		}
+		if best >= 0 {
+			d.bids[best] = append(d.bids[best], a.shapes[k].bid)
+		}
+	}
+}
+
+// width draws a width, each order of magnitude alike.
+func (a *plan) width(r *rand.Rand) int {
+	octaves := float64(bits.Len(uint(a.widest)))
+	return min(a.widest, max(1, int(math.Exp2(octaves*r.Float64()))))
+}

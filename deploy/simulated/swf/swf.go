@@ -1,0 +1,156 @@
+// Package swf reads job logs in the Standard Workload Format, version 2, of the
+// Parallel Workloads Archive: a line of 18 numbers for each job, after header
+// lines that begin with ';'. A log may be gzipped.
+//
+// Unknown fields are -1, and stay so. Headers are kept as text, since they often
+// lie: nothing of the jobs is derived from them.
+package swf
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+const (
+	fields   = 18
+	maxLine  = 1 << 16
+	mostJobs = 50_000_000
+)
+
+// Job is one job of a log. Times are in seconds, from the log's beginning
+// where they are instants; -1 is unknown.
+type Job struct {
+	Number      int64
+	Submit      int64
+	Wait        int64
+	Run         int64
+	Processors  int64 // allocated
+	CPU         float64
+	Memory      int64 // kilobytes of a processor
+	AskedFor    int64 // processors
+	Limit       int64 // run time asked for
+	AskedMemory int64
+	Status      int64
+	User        int64
+	Group       int64
+	Program     int64
+	Queue       int64
+	Partition   int64
+	Preceding   int64
+	ThinkTime   int64
+}
+
+// Width is the number of processors: those allocated, or those asked for where
+// that is not known; not positive if neither is.
+func (j *Job) Width() int64 {
+	if j.Processors > 0 {
+		return j.Processors
+	}
+	return j.AskedFor
+}
+
+// Log is a whole log, its jobs in the order of the file.
+type Log struct {
+	Header []string // lines without their ';', trimmed
+	Jobs   []Job
+}
+
+// Value returns what a header line says of a key, such as MaxProcs.
+func (l *Log) Value(key string) (string, bool) {
+	for _, line := range l.Header {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
+			return strings.TrimSpace(v), true
+		}
+	}
+	return "", false
+}
+
+// Read reads a log, gzipped or not. An error names the line.
+func Read(r io.Reader) (*Log, error) {
+	b := bufio.NewReaderSize(r, 1<<16)
+	if magic, err := b.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("the log is not sound gzip: %w", err)
+		}
+		b = bufio.NewReaderSize(z, 1<<16)
+		if magic, err := b.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+			return nil, errors.New("the log is gzipped twice: unpack it once")
+		}
+	}
+	return read(b)
+}
+
+func read(r io.Reader) (*Log, error) {
+	log := &Log{}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 1<<12), maxLine)
+	number := 0
+	for lines.Scan() {
+		number++
+		line := bytes.TrimSpace(lines.Bytes())
+		switch {
+		case len(line) == 0:
+		case line[0] == ';':
+			log.Header = append(log.Header, string(bytes.TrimSpace(line[1:])))
+		default:
+			if len(log.Jobs) == mostJobs {
+				return nil, fmt.Errorf("line %d: the log has more than %d jobs", number, mostJobs)
+			}
+			var j Job
+			if err := j.parse(line); err != nil {
+				return nil, fmt.Errorf("line %d: %w", number, err)
+			}
+			log.Jobs = append(log.Jobs, j)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("after line %d: %w", number, err)
+	}
+	if len(log.Jobs) == 0 {
+		return nil, fmt.Errorf("the log has no jobs in its %d lines", number)
+	}
+	return log, nil
+}
+
+// parse reads a job line. Every field but the CPU time is a whole number.
+func (j *Job) parse(line []byte) error {
+	whole := [...]*int64{&j.Number, &j.Submit, &j.Wait, &j.Run, &j.Processors, nil, &j.Memory, &j.AskedFor, &j.Limit,
+		&j.AskedMemory, &j.Status, &j.User, &j.Group, &j.Program, &j.Queue, &j.Partition, &j.Preceding, &j.ThinkTime}
+	n := 0
+	for rest := line; len(rest) > 0; n++ {
+		var field []byte
+		field, rest = cut(rest)
+		if n >= fields {
+			continue
+		}
+		var err error
+		if whole[n] == nil {
+			j.CPU, err = strconv.ParseFloat(string(field), 64)
+		} else {
+			*whole[n], err = strconv.ParseInt(string(field), 10, 64)
+		}
+		if err != nil {
+			return fmt.Errorf("field %d is not a number: %.40q", n+1, field)
+		}
+	}
+	if n != fields {
+		return fmt.Errorf("has %d fields, not %d", n, fields)
+	}
+	return nil
+}
+
+// cut returns the first field of a trimmed line and the rest without its space.
+func cut(line []byte) (field, rest []byte) {
+	i := bytes.IndexAny(line, " \t")
+	if i < 0 {
+		return line, nil
+	}
+	return line[:i], bytes.TrimLeft(line[i:], " \t")
+}
