@@ -61,6 +61,10 @@ type Job struct {
 
 	Suspended []int            // by class: tasks suspended, not counted in Running; nil: none
 	Accrued   messages.Credits // owed so far, at the tariffs that were committed
+
+	// Received is the slot time the job has had, for mechanisms that count it; 0
+	// where the auctioneer does not say.
+	Received messages.Duration
 }
 
 // Class is a resource class of the market.

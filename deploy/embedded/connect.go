@@ -24,6 +24,9 @@ func (s *Site) Connect(account messages.Name) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
+// connectTries is how often a part of the site tries to connect to its server.
+const connectTries = 5
+
 // connectAs connects a part of the site itself, under credentials made for it.
 func (s *Site) connectAs(role identity.Role, name messages.Name) (bus.Bus, error) {
 	c, err := s.busConfig(name)
@@ -39,7 +42,13 @@ func (s *Site) connectAs(role identity.Role, name messages.Name) (bus.Bus, error
 		}
 		c.JWT, c.Seed = creds.Token, creds.Seed
 	}
+	if s.server != nil && s.config.TLS == nil {
+		c.InProcess = s.server // no socket: a process may host thousands of agents
+	}
 	b, err := bus.Connect(c)
+	for tries := 1; messages.KindOf(err) == messages.Unavailable && tries < connectTries; tries++ {
+		b, err = bus.Connect(c) // the server is there, but may be busy with thousands of others
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", role, name, err)
 	}

@@ -22,6 +22,9 @@ const (
 	// serverStart bounds the start of the server in this process; it takes
 	// milliseconds, more where JetStream recovers a large stream.
 	serverStart = 30 * time.Second
+	// authTimeout is how long a client may take to identify itself, in seconds:
+	// more than NATS allows by default, as thousands of agents may come back at once.
+	authTimeout = 10
 )
 
 // startServer starts the NATS server of this process.
@@ -56,6 +59,7 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 		// A cut between hosts is noticed within PingInterval·MaxPingsOut.
 		PingInterval: 10 * time.Second,
 		MaxPingsOut:  2,
+		AuthTimeout:  authTimeout,
 	}
 	listen := c.Listen
 	if self != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // startAtOnce bounds how many agents are started, or stopped, at a time.
-const startAtOnce = 64
+const startAtOnce = 16
 
 // nodes is the agents that belong in this process.
 type nodes struct {

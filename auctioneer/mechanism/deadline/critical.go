@@ -68,11 +68,18 @@ func (o *Outcome) Payments() []float64 {
 	return payments
 }
 
-// CriticalValue returns what task i owes; 0 if it was not completed.
+// CriticalValue returns what task i owes; 0 if it was not completed. It is for
+// one task; Payments shares the work for all.
 func (o *Outcome) CriticalValue(i int) float64 {
 	if !o.Completed[i] {
 		return 0
 	}
+	return o.threshold(i)
+}
+
+// threshold is the critical value of task i, of a monotone rule whether or not
+// it was completed, but at most its value.
+func (o *Outcome) threshold(i int) float64 {
 	for s := o.schedule; ; s = newSchedule(s.p, s.margin*moreMargin) {
 		if v, ok := newReplay(s).price(int32(i)); ok {
 			return v
@@ -225,6 +232,9 @@ func (l *ladder) climb(from float64) (bool, float64) {
 // least returns the smallest level from which the task is completed, which it
 // is from top on.
 func (l *ladder) least(top float64) float64 {
+	if l.length > len(l.levels) {
+		return top
+	}
 	if l.growth == nil {
 		slices.Sort(l.levels)
 		return min(max(l.levels[l.length-1], 0), top)

@@ -88,7 +88,7 @@ func (in *input) problem() (*Problem, error) {
 			return nil, document.Invalid("tasks["+strconv.Itoa(i)+"].id", "%.64q is the id of task %d too: give each its own", t.ID, other)
 		}
 		seen[t.ID] = i
-		p.Tasks = append(p.Tasks, Task{t.A, t.D, t.L, t.V})
+		p.Tasks = append(p.Tasks, Task{Arrival: t.A, Deadline: t.D, Length: t.L, Value: t.V})
 	}
 	return p, nil
 }

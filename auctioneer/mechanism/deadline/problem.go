@@ -31,6 +31,9 @@ const (
 type Task struct {
 	Arrival, Deadline, Length int
 	Value                     float64
+	// Until, where not 0, is the unit from which the task no longer competes: it
+	// was withdrawn, or was done sooner than it said.
+	Until int
 }
 
 // Problem is one pool of slots and the tasks that compete for it.

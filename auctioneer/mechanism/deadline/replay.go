@@ -11,10 +11,10 @@ import (
 // are few, and a unit costs time in proportion to them.
 type replay struct {
 	*schedule
-	value   float64  // what the payer reports
-	absent  bool     // the payer does not come
-	changed []change // [0] is the payer
-	mark    []int32  // by task: its position in changed, and 1; 0: unchanged
+	value   float64     // what the payer reports
+	absent  bool        // the payer does not come
+	changed []change    // [0] is the payer
+	mark    []int32     // by task: its position in changed, and 1; 0: unchanged
 	rivals  []contender // the changed that compete, ranked
 	fresh   int         // position in changed of the first that is not among the rivals yet
 	// Of the unit being replayed:

@@ -58,6 +58,9 @@ func newSchedule(p *Problem, margin int) *schedule {
 // effective says whether a task with so much done can still make it.
 func (s *schedule) effective(i, done int32, t int) bool {
 	task := &s.p.Tasks[i]
+	if task.Until != 0 && t+s.first >= task.Until {
+		return false
+	}
 	return int(done) < task.Length && task.Deadline-s.first-t+1 >= task.Length-int(done)
 }
 

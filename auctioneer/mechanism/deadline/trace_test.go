@@ -74,7 +74,7 @@ func split(records []record, alike bool, seed uint64) []Task {
 		for k := range rec.processors {
 			if k == 0 || !alike {
 				a := rec.submit/unitSeconds + 2
-				drawn = Task{a, a + l + int(float64(l)*r.ExpFloat64()*2), l, float64(l) * r.ExpFloat64() * 50}
+				drawn = Task{Arrival: a, Deadline: a + l + int(float64(l)*r.ExpFloat64()*2), Length: l, Value: float64(l) * r.ExpFloat64() * 50}
 			}
 			tasks = append(tasks, drawn)
 		}

@@ -41,27 +41,35 @@ func MaxMin(amount float64, claims []Claim, out []float64) ([]float64, error) {
 func divide(amount float64, claims []Claim, out []float64) []float64 {
 	level := level(amount, claims)
 	out = out[:0]
-	for _, c := range claims {
-		out = append(out, c.upTo(level))
+	for i := range claims {
+		out = append(out, claims[i].upTo(level))
 	}
 	return out
 }
 
-// upTo is what the claim is given when the water stands at a level.
+// opens and closes are the levels at which the claim begins to be filled, and is full.
+func (c *Claim) opens() float64  { return c.Had / c.Weight }
+func (c *Claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
+
+// upTo is what the claim is given when the water stands at a level: exactly
+// nothing and exactly the demand at and beyond its ends.
 func (c *Claim) upTo(level float64) float64 {
-	if c.Demand == 0 {
+	switch {
+	case c.Demand == 0 || level <= c.opens():
 		return 0
+	case level >= c.closes():
+		return c.Demand
+	default:
+		return min(max(0, level*c.Weight-c.Had), c.Demand)
 	}
-	return min(max(0, level*c.Weight-c.Had), c.Demand)
 }
 
 // given is what all claims are given at a level, and how fast that rises with it.
 func given(level float64, claims []Claim) (sum, rate float64) {
 	for i := range claims {
 		c := &claims[i]
-		part := c.upTo(level)
-		sum += part
-		if part < c.Demand && level >= c.Had/c.Weight {
+		sum += c.upTo(level)
+		if c.Demand > 0 && c.opens() <= level && level < c.closes() {
 			rate += c.Weight
 		}
 	}
@@ -74,9 +82,9 @@ func given(level float64, claims []Claim) (sum, rate float64) {
 // weight from a running sum would lose the small ones.
 func level(amount float64, claims []Claim) float64 {
 	var edges []float64
-	for _, c := range claims {
-		if c.Demand > 0 {
-			edges = append(edges, c.Had/c.Weight, (c.Had+c.Demand)/c.Weight)
+	for i := range claims {
+		if c := &claims[i]; c.Demand > 0 {
+			edges = append(edges, c.opens(), c.closes())
 		}
 	}
 	slices.Sort(edges)

@@ -1,7 +1,9 @@
 package fifo
 
 import (
+	"flag"
 	"math"
+	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -12,6 +14,13 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 	"github.com/candor-grid/candor/messages"
 )
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "2000"); err != nil { // unless the command line says otherwise
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // slowly places the jobs one by one where the rule first allows it: not before
 // the job ahead, and with enough nodes free of those placed before. What runs

@@ -1,13 +1,22 @@
 package profile
 
 import (
+	"flag"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "1000"); err != nil { // unless the command line says otherwise
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // slow is a profile as it can be said shortest: the list of what was taken,
 // added up again for every question.

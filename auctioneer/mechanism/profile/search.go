@@ -33,19 +33,27 @@ func (s *search) walk(at int32, level int, add int32) bool {
 }
 
 func (s *search) leaf(n *node, add int32) bool {
-	need := s.n - add
-	for i := n.find(s.from); i < int(n.count); i++ {
-		switch free := n.low[i] >= need; {
-		case s.open && n.key[i] >= s.start+s.length:
-			return true
-		case free && !s.open:
-			s.start, s.open = max(n.key[i], s.from), true
+	need, count := s.n-add, int(n.count)
+	for i := n.find(s.from); i < count; {
+		if !s.open {
+			for n.low[i] < need {
+				if i++; i == count {
+					return false
+				}
+			}
+			s.start = max(n.key[i], s.from)
 			if s.start+s.length > s.deadline {
-				s.open = false
 				return true
 			}
-		case !free:
-			s.open = false
+			s.open = true
+			i++
+		}
+		end := s.start + s.length
+		for ; s.open && i < count; i++ {
+			if n.key[i] >= end {
+				return true
+			}
+			s.open = n.low[i] >= need
 		}
 	}
 	return false

@@ -32,7 +32,8 @@ func Orders(p *Problem, orders [][]int) (placed []Placement, best int, o *Outcom
 		l.add(k, value, a.start)
 		placed = append(placed, placement(a.start, m.float(value)))
 	}
-	return placed, l.which, l.outcome(m), nil
+	l.settle()
+	return placed, l.which, newOutcome(m, l.start, l.best, l.without), nil
 }
 
 func placement(start []int, value float64) Placement {

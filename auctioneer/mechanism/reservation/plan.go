@@ -2,7 +2,6 @@ package reservation
 
 import (
 	"math"
-	"math/bits"
 	"math/rand/v2"
 )
 
@@ -69,10 +68,10 @@ func (a *plan) order(c int, s *sorter) []int {
 	switch k := c - c/a.stride; {
 	case k < len(standard):
 		power = standard[k]
-	case k%8 == 0: // any order whatever
+	case k%4 == 0: // any order whatever
 		noise = 1
-	default:
-		power = [3]float64{1.5 * r.Float64(), 2 * r.Float64(), r.Float64() - 0.3}
+	default: // small or short or narrow or urgent ones first, or the other way round
+		power = [3]float64{2*r.Float64() - 0.5, 2.5*r.Float64() - 0.5, 1.5*r.Float64() - 0.5}
 		noise = 4 * r.Float64() * r.Float64()
 	}
 	s.reset(len(a.shapes))
@@ -126,77 +125,4 @@ func (s *sorter) sort() {
 		s.order[s.count[b]] = k
 		s.count[b]++
 	}
-}
-
-// division is the machine cut into lanes and the bids assigned to them.
-type division struct {
-	widths []int
-	bids   [][]int
-	by     []int // scratch
-}
-
-// divide writes the division of candidate c.
-func (a *plan) divide(c int, d *division) {
-	r := a.random(c)
-	cap := a.width(r)
-	d.widths = d.widths[:0]
-	equal := r.IntN(3) == 0
-	for rest := a.nodes; rest > 0; {
-		w := cap
-		if !equal {
-			w = a.shapes[r.IntN(len(a.shapes))].width
-			for tries := 0; (w > cap || w > rest) && tries < 20; tries++ {
-				w = a.shapes[r.IntN(len(a.shapes))].width
-			}
-		}
-		if w > cap {
-			w = cap
-		}
-		if w > rest {
-			w = rest
-		}
-		d.widths = append(d.widths, w)
-		rest -= w
-	}
-	// group
-	for len(d.bids) < len(d.widths) {
-		d.bids = append(d.bids, nil)
-	}
-	d.bids = d.bids[:len(d.widths)]
-	for k := range d.bids {
-		d.bids[k] = d.bids[k][:0]
-	}
-	loose := []float64{0, 0.2, 0.5}[r.IntN(3)]
-	for k := range a.shapes {
-		n := a.shapes[k].width
-		if n > cap {
-			continue
-		}
-		best, ties := -1, 0
-		any := r.Float64() < loose
-		for j, w := range d.widths {
-			if w < n {
-				continue
-			}
-			switch {
-			case best >= 0 && !any && w > d.widths[best]:
-			case best < 0 || !any && w < d.widths[best]:
-				best, ties = j, 1
-			default:
-				ties++
-				if r.IntN(ties) == 0 {
-					best = j
-				}
-			}
-		}
-		if best >= 0 {
-			d.bids[best] = append(d.bids[best], a.shapes[k].bid)
-		}
-	}
-}
-
-// width draws a width, each order of magnitude alike.
-func (a *plan) width(r *rand.Rand) int {
-	octaves := float64(bits.Len(uint(a.widest)))
-	return min(a.widest, max(1, int(math.Exp2(octaves*r.Float64()))))
 }

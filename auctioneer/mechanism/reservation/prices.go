@@ -7,7 +7,8 @@ type ledger struct {
 	best    int64 // value of the best schedule
 	which   int   // the lowest number of a candidate that has it; −1: none yet
 	start   []int // of that schedule
-	// without[i] is the value of the best schedule so far that does not meet bid i.
+	// without[i] is the value of the best schedule so far, bid i not counted:
+	// one that does not meet it, or after settle any.
 	without []int64
 }
 
@@ -53,14 +54,13 @@ func (l *ledger) join(other *ledger) {
 	}
 }
 
-// outcome prices the best schedule. The schedule itself is in the range with
-// the bid's value not counted, so that no price is below zero.
-func (l *ledger) outcome(m *money) *Outcome {
-	best := max(l.best, 0)
+// settle counts the best schedule in with each bid that it meets not counted:
+// so no price is below zero.
+func (l *ledger) settle() {
+	l.best = max(l.best, 0)
 	for i, at := range l.start {
 		if at != Lost {
-			l.without[i] = max(l.without[i], best-l.amounts[i])
+			l.without[i] = max(l.without[i], l.best-l.amounts[i])
 		}
 	}
-	return newOutcome(m, l.start, best, l.without)
 }

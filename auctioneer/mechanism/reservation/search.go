@@ -1,7 +1,9 @@
 package reservation
 
 import (
+	"cmp"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -52,7 +54,7 @@ func Find(p *Problem, s Search) (*Result, error) {
 	plan := newPlan(p, s.Seed)
 	f := &finder{problem: p, plan: plan, money: m, search: s}
 	l := f.run()
-	return &Result{Outcome: *l.outcome(m), Best: l.which, Kind: plan.kind(l.which), Tried: f.tried}, nil
+	return &Result{Outcome: *newOutcome(m, l.start, l.best, l.without), Best: l.which, Kind: plan.kind(l.which), Tried: f.tried}, nil
 }
 
 // finder tries candidates, several at a time.
@@ -62,56 +64,83 @@ type finder struct {
 	money   *money
 	search  Search
 	tried   int
+	trials  []*trial  // by worker
+	worths  [][]worth // by worker: of the candidates made of lanes
 }
 
-func (f *finder) workers() int {
-	if f.search.Workers > 0 {
-		return f.search.Workers
-	}
-	return runtime.GOMAXPROCS(0)
-}
-
-// run tries the candidates and then asks those made of lanes what they are
-// worth without each winner, as far as that can change a price.
-func (f *finder) run() *ledger {
-	var next atomic.Int64
-	ledgers := make([]*ledger, f.workers())
-	worths := make([][]worth, len(ledgers))
-	f.each(func(w int) {
-		t := newTrial(f.plan, f.problem, f.money)
-		ledgers[w] = t.ledger
-		for {
-			if f.search.Stop != nil && next.Load() > 0 && f.search.Stop() {
-				return
-			}
-			c := int(next.Add(1) - 1)
-			if c >= f.search.Candidates {
-				return
-			}
-			if value := t.try(c); !f.plan.isOrder(c) {
-				worths[w] = append(worths[w], worth{c, value})
-			}
-		}
-	})
-	f.tried = min(int(next.Load()), f.search.Candidates)
-	l := ledgers[0]
-	for _, other := range ledgers[1:] {
-		l.join(other)
-	}
-	return l
-}
-
-// worth is what a candidate made of lanes is worth.
+// worth is what a candidate is worth.
 type worth struct {
 	candidate int
 	value     int64
 }
 
+// run tries the candidates, and prices the best schedule.
+func (f *finder) run() *ledger {
+	workers := f.search.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	for range min(workers, f.search.Candidates) {
+		f.trials = append(f.trials, newTrial(f.problem, f.plan, f.money))
+	}
+	f.worths = make([][]worth, len(f.trials))
+	f.try()
+	l := f.trials[0].ledger
+	for _, t := range f.trials[1:] {
+		l.join(t.ledger)
+	}
+	f.price(l)
+	return l
+}
+
 // each runs work for each worker and waits for all.
-func (f *finder) each(work func(w int)) {
+func (f *finder) each(work func(w int, t *trial)) {
 	var group sync.WaitGroup
-	for w := range f.workers() {
-		group.Go(func() { work(w) })
+	for w, t := range f.trials {
+		group.Go(func() { work(w, t) })
 	}
 	group.Wait()
+}
+
+// try tries candidates in their order until they are exhausted or the search is
+// stopped. One that was begun is finished, so that none is left out.
+func (f *finder) try() {
+	var next atomic.Int64
+	stop := func() bool { return next.Load() > 0 && f.search.Stop != nil && f.search.Stop() }
+	f.each(func(w int, t *trial) {
+		for !stop() {
+			c := int(next.Add(1) - 1)
+			if c >= f.search.Candidates {
+				return
+			}
+			if value := t.try(c); !f.plan.isOrder(c) {
+				f.worths[w] = append(f.worths[w], worth{c, value})
+			}
+		}
+	})
+	f.tried = min(int(next.Load()), f.search.Candidates)
+}
+
+// price completes the values without each winner: of orders they are known; a
+// candidate made of lanes is asked, as far as it can change a price. Those worth
+// most come first, so that few of the others can.
+func (f *finder) price(l *ledger) {
+	l.settle()
+	worths := slices.Concat(f.worths...)
+	slices.SortFunc(worths, func(x, y worth) int {
+		return cmp.Or(cmp.Compare(y.value, x.value), cmp.Compare(x.candidate, y.candidate))
+	})
+	withouts := make([][]int64, len(f.trials))
+	var next atomic.Int64
+	f.each(func(w int, t *trial) {
+		withouts[w] = slices.Clone(l.without)
+		for k := int(next.Add(1) - 1); k < len(worths); k = int(next.Add(1) - 1) {
+			t.price(worths[k], l.start, withouts[w])
+		}
+	})
+	for _, without := range withouts {
+		for i, x := range without {
+			l.without[i] = max(l.without[i], x)
+		}
+	}
 }

@@ -1,18 +1,20 @@
 package reservation
 
-// trial is a worker's memory.
+// trial tries candidates, one after the other, in the same memory.
 type trial struct {
-	plan   *plan
-	money  *money
-	placer *placer
-	ledger *ledger
-	sorter sorter
-	cut    division
-	lane   lane
+	problem *Problem
+	plan    *plan
+	money   *money
+	placer  *placer
+	ledger  *ledger
+	sorter  sorter
+	cut     division
+	lane    lane
+	without []int64 // by bid, of the lane it is met in
 }
 
-func newTrial(p *plan, problem *Problem, m *money) *trial {
-	return &trial{plan: p, money: m, placer: newPlacer(problem), ledger: newLedger(m)}
+func newTrial(p *Problem, plan *plan, m *money) *trial {
+	return &trial{problem: p, plan: plan, money: m, placer: newPlacer(p), ledger: newLedger(m), without: make([]int64, len(p.Bids))}
 }
 
 // try adds a candidate to the ledger and returns what it is worth.
@@ -25,16 +27,53 @@ func (t *trial) try(c int) (value int64) {
 		t.placer.place(t.plan.order(c, &t.sorter))
 		value = t.ledger.value(start)
 	} else {
-		t.plan.divide(c, &t.cut)
-		for _, bids := range t.cut.bids {
-			t.lane.gather(t.placer.problem, t.money, bids)
-			value += t.lane.suffix()
-			t.lane.trace(nil)
-			for _, x := range t.lane.items {
-				start[x.bid] = x.start
-			}
-		}
+		value = t.lanes(c, start)
 	}
 	t.ledger.add(c, value, start)
 	return value
+}
+
+// lanes finds the best schedule of a candidate made of lanes: each lane's.
+func (t *trial) lanes(c int, start []int) (value int64) {
+	t.plan.divide(c, &t.cut)
+	for _, bids := range t.cut.bids {
+		t.lane.gather(t.problem, t.money, bids)
+		value += t.lane.suffix()
+		t.lane.trace(nil)
+		for _, x := range t.lane.items {
+			start[x.bid] = x.start
+		}
+	}
+	return value
+}
+
+// price raises without by what a candidate made of lanes is worth if some bid
+// of the best schedule is not met, for all that are. Only one of its lanes
+// changes then.
+func (t *trial) price(w worth, best []int, without []int64) {
+	t.plan.divide(w.candidate, &t.cut)
+	for _, bids := range t.cut.bids {
+		if !matters(w.value, bids, best, without) {
+			continue
+		}
+		t.lane.gather(t.problem, t.money, bids)
+		value := t.lane.suffix()
+		t.lane.trace(t.without)
+		for _, x := range t.lane.items {
+			if x.start != Lost && best[x.bid] != Lost {
+				without[x.bid] = max(without[x.bid], w.value-value+t.without[x.bid])
+			}
+		}
+	}
+}
+
+// matters says whether a candidate of some value may be worth more, without
+// one of these bids, than what is known.
+func matters(value int64, bids, best []int, without []int64) bool {
+	for _, i := range bids {
+		if best[i] != Lost && value > without[i] {
+			return true
+		}
+	}
+	return false
 }

@@ -1,8 +1,10 @@
 package rigid_test
 
 import (
+	"flag"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,13 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/fifo"
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "2000"); err != nil { // unless the command line says otherwise
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 type scheduler = func(*rigid.Instance) (*rigid.Schedule, error)
 

@@ -1,0 +1,81 @@
+package deadline
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Settle charges a job that was completed by its deadline its critical value,
+// rounded half to even to the microcredit, and any other job nothing.
+func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
+	unit := m.unitOf(view.Now)
+	p := mechanism.Payment{From: job.Job}
+	switch {
+	case end.State == messages.Completed && view.Now <= job.Deadline:
+		p.Amount = m.owed(job)
+		p.Reason = fmt.Sprintf("completed by its deadline: the smallest value, of its %v, that would have been enough", job.Value)
+	case end.State == messages.Completed:
+		p.Reason = "owes nothing: it was completed after its deadline"
+	default:
+		p.Reason = "owes nothing: it was not completed"
+	}
+	m.past.left(job.Job, unit+1)
+	delete(m.seats, job.Job)
+	return []mechanism.Payment{p}
+}
+
+func (m *Mechanism) owed(job *mechanism.Job) messages.Credits {
+	amount, ok := messages.RoundCredits(m.past.critical(m, job.Job))
+	if !ok {
+		return 0
+	}
+	return min(amount, job.Value, job.Budget)
+}
+
+// Explain says why a job has a slot or not, what value would change it, and
+// what it would owe as things stand.
+func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
+	s := m.seats[job.Job]
+	switch {
+	case s == nil || !m.decided || s.rank < 0 && !m.hopeless(s):
+		unit := m.unitOf(view.Now) + 1
+		return mechanism.Explanation{Reason: "WaitingForUnit",
+			Message: fmt.Sprintf("slots are given out in units of %v; it competes from the one that starts at %v", m.config.Slot, m.starts(unit))}
+	case m.hopeless(s):
+		return mechanism.Explanation{Reason: "CannotMakeDeadline",
+			Message: fmt.Sprintf("it still needs %d units of %v and has %d until its deadline", max(1, s.task.Length-s.done), m.config.Slot, max(0, m.left(s, m.unit))),
+			Change:  []string{"a later deadline, in a new submission"}}
+	case m.holds(s):
+		return m.explainHolder(s)
+	default:
+		return m.explainOutranked(s)
+	}
+}
+
+func (m *Mechanism) explainHolder(s *seat) mechanism.Explanation {
+	e := mechanism.Explanation{Reason: "HoldsSlot", Message: fmt.Sprintf("it ranks %d of %d for %d slots, with %d of %d units done; ", s.rank+1, len(m.ranking), m.slots, s.done, s.task.Length)}
+	e.Message += fmt.Sprintf("a value above %v credits would be enough in this unit, and its price so far is %v credits", m.enough(s, m.taken), m.owed(s.job))
+	return e
+}
+
+func (m *Mechanism) explainOutranked(s *seat) mechanism.Explanation {
+	e := mechanism.Explanation{Reason: "Outranked", Message: fmt.Sprintf("it ranks %d of %d for %d slots, with %d of %d units done, and can wait %d units more",
+		s.rank+1, len(m.ranking), m.slots, s.done, s.task.Length, m.left(s, m.unit)-max(1, s.task.Length-s.done))}
+	if m.taken > 0 {
+		e.Change = append(e.Change, fmt.Sprintf("a value above %v credits would have been enough in this unit", m.enough(s, m.taken-1)))
+	}
+	e.Change = append(e.Change, "a later deadline lets it wait longer, in a new submission")
+	return e
+}
+
+// enough is the value with which a job with as much done would rank level with
+// the one of that rank; 0 if there is none.
+func (m *Mechanism) enough(s *seat, rank int) messages.Credits {
+	if rank >= len(m.ranking) || s.level == 0 {
+		return 0
+	}
+	value, _ := messages.RoundCredits(s.task.Value * (m.ranking[rank].level / s.level))
+	return value
+}

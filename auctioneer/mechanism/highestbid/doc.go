@@ -1,0 +1,106 @@
+// Package highestbid runs serial jobs on equal nodes in the order of what they
+// bid for a second on a node, online and without knowing what comes: preemptive,
+// by bid (HB), or without preemption, by bid (NPHB), by bid over run time (WSPT)
+// or by bid over estimated run time (WSEPT). Each job pays its own bid or the
+// k-th price, that of the best who waits, for as long as it runs.
+//
+// # Model
+//
+// All events of an instant apply together, terminations first, then arrivals,
+// and one decision follows. Under HB the n best of all jobs in the system run,
+// and preemption and migration are free; under the others a free node goes to
+// the best who waits. Ties go to the earlier submission, then to the smaller
+// index.
+//
+// The price of a second is set anew, for all who run, by each decision:
+//
+//	first price   own bid; the reserve while fewer than n jobs are in the system
+//	k-th price    HB     b                   b, τ: bid and length of the best who waits
+//	              NPHB   min(own bid, b)
+//	              WSPT   (b/τ)·own run time; WSEPT the same with estimates
+//	              the reserve while nobody waits
+//	capped        as above, and nobody, at the reserve neither, above the own bid
+//
+// Run runs a whole trace. Market is the same as steps: offers arrive, slots
+// finish, Decide says who has slots from now on. New makes the mechanism of a
+// live market, where each class is an auction and each task a bidder with its
+// job's bid.
+//
+// All bills are kept at once. At a decision the price is one number for all, in
+// three sums that grow with time: the time at the own bid, the time at the
+// reserve, and the integral of the level, b or b/τ. A job notes where they stood
+// when it began, and owes the difference, times its bid, the reserve and its
+// length. Where the own bid caps the level each job has sums of its own, in a tree
+// ordered by bid: time passes for the jobs up to the level and those above it
+// by tags on O(log n) subtrees (tree).
+//
+// Meter keeps the same bills in whole microcredits, microseconds and levels of
+// 64 binary places in 192 bits: sums, so that it does not matter how time is
+// cut. Its input is what a book can commit: a mechanism.Tariff when it
+// differs from the last, with its time, and the slots each job has when they
+// change. Replayed, they give the same amounts to the microcredit, and so a new
+// leader, or an auditor, finds what every running job has accrued.
+//
+// Conventions where the paper says nothing. A job of no run time wants nothing:
+// it ends as it is submitted, for free, and is in nobody's way. Bids below the
+// reserve take part like any other and the formulas are taken as they stand: at
+// the k-th price a waiting bid below the reserve is the price, and a job that
+// runs while nobody waits pays the reserve, unless capped. A live market does
+// not admit such bids. It charges for the time slots were had, however the
+// job ended, and at most the budget: a job that has spent it is discarded.
+//
+// # Shapes and units
+//
+// Results are by job, in the order of the problem. Times of a Problem are in
+// seconds, money in any one unit; each number is 0 or from Smallest to Largest.
+// Decimal fractions of up to six places, within 2⁵³ of the last, are worked with
+// exactly, and so are ties of bid over length; with other numbers times are
+// rounded where they are added. A Market has messages.Time, microcredits per
+// slot-second and lengths in whole microseconds; amounts are rounded once, half to
+// even.
+//
+// # Guarantees
+//
+// No node is idle while a job waits. Under HB a higher bid never ends later, no
+// sequence of n arrivals causes more than n suspensions, at the k-th price no
+// job pays more than at the first, and the price is the smallest bid with which
+// a job would still be running. Nobody whose bid is at least the reserve pays
+// above it, but for WSPT and WSEPT uncapped. Payments are exact to 1e-9 as long
+// as they are within some 22 orders of magnitude of the sum of all prices to date.
+//
+// Bidding the private value is not best over time, though it is at each
+// decision: a job of 10 s worth 3 a second, with one node and a job of 1 s that
+// bids 2, loses 50 honestly and 43 bidding 1, after the short one and at the reserve.
+//
+// # Errors
+//
+// Numbers that are negative, not finite or out of range, an unknown algorithm or
+// price, no nodes, and WSEPT without an estimate are Invalid, naming the job and
+// the field, before anything changes. A Market refuses what it does not have
+// (NotFound), has already (Conflict), and times that go back.
+//
+// # Cost
+//
+// O(log n) in time for each event, with n jobs in the system, and for each job
+// that starts or is suspended, whoever else runs; O(n) memory. A live
+// decision looks at the whole view, O(n·log n) for each class. `go test
+// -bench .` shows what that comes to; with CANDOR_TRACES naming a directory that has
+// it, on the log the paper used.
+//
+// # Source
+//
+// S. Shudler, L. Amar, A. Barak, A. Mu'alem, "The effects of untruthful bids on
+// user utilities and stability in computing markets": algorithm 1 is
+// auction.decide, equations 1 to 3 are Outcome, the payment schemes of section IV
+// and their forms without preemption of section V are auction.basis and accounts.
+// We differ as follows.
+//
+//   - The paper updates every running job's payment at every event; see above.
+//   - Its prices for WSPT may exceed the own bid; its tables need them capped. Both
+//     are here.
+//   - It takes the revenue at the first price to be independent of the algorithm,
+//     which holds on one node; on more, it depends on who is left alone at the
+//     reserve. It has HB best by weighted flow time, which holds in its tables;
+//     with a long job and a short one, WSPT is better. The tests have the numbers.
+//   - A waiting bid below the reserve, at the letter, lowers everyone's price.
+package highestbid

@@ -1,0 +1,72 @@
+package reservation
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// division is the machine cut lengthwise into lanes, and each bid given to one
+// lane that is wide enough, or to none.
+type division struct {
+	widths []int   // ascending
+	bids   [][]int // by lane
+}
+
+// divide writes the division of candidate c. Bids up to some width, drawn with
+// each order of magnitude alike, are considered; the lanes are as wide as that,
+// or as bids drawn at random; and a bid goes to one of the narrowest lanes that
+// hold it or, some of the time, to any that does.
+func (a *plan) divide(c int, d *division) {
+	r := a.random(c)
+	widest := int(math.Exp2(math.Log2(float64(a.widest)) * r.Float64()))
+	equal := r.IntN(3) == 0
+	d.widths = d.widths[:0]
+	for rest := a.nodes; rest > 0 && len(a.shapes) > 0; {
+		w := min(widest, rest)
+		if !equal {
+			w = a.draw(r, w)
+		}
+		d.widths = append(d.widths, w)
+		rest -= w
+	}
+	slices.Sort(d.widths)
+	for len(d.bids) < len(d.widths) {
+		d.bids = append(d.bids, nil)
+	}
+	d.bids = d.bids[:len(d.widths)]
+	for k := range d.bids {
+		d.bids[k] = d.bids[k][:0]
+	}
+	a.assign(d, widest, 0.25*float64(r.IntN(3)), r)
+}
+
+// draw draws the width of a bid of at most so many nodes; if it meets only
+// wider ones, it is so many.
+func (a *plan) draw(r *rand.Rand, most int) int {
+	const attempts = 20
+	for range attempts {
+		if w := a.shapes[r.IntN(len(a.shapes))].width; w <= most {
+			return w
+		}
+	}
+	return most
+}
+
+// assign gives the bids of at most a width to lanes; loose is the part of them
+// that may go to wider lanes than they need.
+func (a *plan) assign(d *division, widest int, loose float64, r *rand.Rand) {
+	for k := range a.shapes {
+		x := &a.shapes[k]
+		first, _ := slices.BinarySearch(d.widths, x.width)
+		if x.width > widest || first == len(d.widths) {
+			continue
+		}
+		last := len(d.widths)
+		if r.Float64() >= loose {
+			last, _ = slices.BinarySearch(d.widths, d.widths[first]+1)
+		}
+		lane := first + r.IntN(last-first)
+		d.bids[lane] = append(d.bids[lane], x.bid)
+	}
+}
