@@ -104,7 +104,7 @@ func settle(phases []Phase, slots []int, open int, factor float64) {
 // trim takes back slots that rounding up gave, as long as the estimate allows it.
 func trim(phases []Phase, left float64, slots []int) {
 	for i := range phases {
-		for slots[i] > 99 {
+		for slots[i] > 1 {
 			slots[i]--
 			if Estimate(phases, slots) > left {
 				slots[i]++

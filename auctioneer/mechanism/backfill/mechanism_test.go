@@ -75,6 +75,17 @@ func TestLiveMarket(t *testing.T) {
 	}
 }
 
+// TestSpareIsUsedUp: of 5 slots 2 are idle, and 1 is spare when the wide job
+// starts at second 10: one long job may start now, not two.
+func TestSpareIsUsedUp(t *testing.T) {
+	view := market(job(2, 4, 5, 4, 0), job(3, 1, 50, 1, 0), job(4, 1, 50, 1, 0), job(5, 1, 8, 1, 0))
+	view.Classes[0] = mechanism.Class{Name: "cpu", Slots: 5, Idle: 2}
+	want := []mechanism.Directive{start(3, 1), start(5, 1)}
+	if a := newMechanism(t, EASY).Allocate(view); !slices.Equal(a.Directives, want) {
+		t.Errorf("%+v, want %+v", a.Directives, want)
+	}
+}
+
 func TestNothingWaits(t *testing.T) {
 	a := newMechanism(t, EASY).Allocate(market())
 	if len(a.Directives) != 0 || a.Wake != 0 || !reflect.DeepEqual(a.Weights, [][]float64{{0}}) {

@@ -85,16 +85,16 @@ func (s *Solver) check(m int, weights []float64) error {
 	if len(weights) != m*m {
 		return messages.Errorf(messages.Invalid, "weights: %d replicas need as many surrogates, so %d weights; there are %d", m, m*m, len(weights))
 	}
-	s.integral, s.largest = true, 0
+	whole, largest := true, 0.
 	for i, w := range weights {
 		if !(w >= 0 && w <= MaxWeight) {
 			return messages.Errorf(messages.Invalid, "weights[%d][%d]: must be from 0 to %v, is %v", i/m, i%m, float64(MaxWeight), w)
 		}
-		s.integral = s.integral && w == math.Trunc(w)
-		s.largest = max(s.largest, w)
+		whole = whole && w == math.Trunc(w)
+		largest = max(largest, w)
 	}
 	// Beyond that, sums of whole numbers need not be exact.
-	s.integral = s.integral && s.largest*float64(m) < 1<<52
+	s.integral, s.largest = whole && largest*float64(m) < 1<<52, largest
 	return nil
 }
 

@@ -138,7 +138,7 @@ func TestMaxMinByHand(t *testing.T) {
 		{2, []Claim{{1, 4, inf}, {1, 0, inf}}, []float64{0, 2}},
 		{10, []Claim{{1, 0, 3}, {1, 9, 3}}, []float64{3, 3}},
 		{0, []Claim{{1, 0, 3}}, []float64{0}},
-		{0, []Claim{{49, 1, 3}}, []float64{0}}, // 49·(1/49) is not 1
+		{0, []Claim{{49, 53, 3}}, []float64{0}}, // 49·(53/49) is above 53
 		{1e12, []Claim{{1e-6, 0, inf}, {1e6, 0, 1}}, []float64{1e12 - 1, 1}},
 	} {
 		got, err := MaxMin(c.amount, c.claims, nil)

@@ -61,12 +61,14 @@
 //
 // # Guarantees
 //
-// No node is idle while a job waits. Under HB a higher bid never ends later, no
-// sequence of n arrivals causes more than n suspensions, at the k-th price no
-// job pays more than at the first, and the price is the smallest bid with which
-// a job would still be running. Nobody whose bid is at least the reserve pays
-// above it, but for WSPT and WSEPT uncapped. Payments are exact to 1e-9 as long
-// as they are within some 22 orders of magnitude of the sum of all prices to date.
+// No node is idle while a job waits. Under HB a higher bid never ends later, and
+// while no slots go away no sequence of offers causes more suspensions of slots
+// than the slots it asks for. With bids of at least the reserve, nobody pays above
+// its bid, but for WSPT and WSEPT uncapped; under HB nobody pays more at the
+// k-th price than at the first, and the k-th price is, while somebody waits, the
+// smallest bid with which a job would still be running. Payments are exact to
+// 1e-9 as long as they are within some 22 orders of magnitude of the sum of all
+// prices to date.
 //
 // Bidding the private value is not best over time, though it is at each
 // decision: a job of 10 s worth 3 a second, with one node and a job of 1 s that

@@ -12,8 +12,9 @@ type money struct {
 }
 
 // newMoney picks the unit: 1 or a millionth if all values are whole numbers of
-// it (as decimals with up to six places are), else a power of two so small that
-// the sum of all has 61 bits; then what is below it is dropped.
+// it (as decimals with up to six places are) and together below 2^62 of it; else
+// a power of two so small that all together have 61 bits, and what is below it
+// is dropped.
 func newMoney(bids []Bid) *money {
 	for _, per := range []float64{1, 1e6} {
 		if m := (&money{decimal: per}); m.take(bids) {
@@ -32,13 +33,12 @@ func newMoney(bids []Bid) *money {
 	return m
 }
 
-// take converts values that are whole numbers of a decimal unit, together
-// fewer than a double can count.
+// take converts values that are whole numbers of a decimal unit.
 func (m *money) take(bids []Bid) bool {
 	sum := 0.0
 	for _, bid := range bids {
 		x := math.RoundToEven(bid.Value * m.decimal)
-		if sum += x; x/m.decimal != bid.Value || sum > 1<<53 {
+		if sum += x; x/m.decimal != bid.Value || sum > 1<<62 {
 			return false
 		}
 		m.amounts = append(m.amounts, int64(x))

@@ -6,8 +6,8 @@
 // # Model
 //
 // A job needs Width nodes from its start for Runtime without interruption; the
-// policy knows its Estimate. Events of an instant apply in this order: jobs end,
-// jobs outlive their estimates, jobs arrive; then the policy decides once. A job
+// policy knows its Estimate. Events of an instant apply in this order: jobs end
+// or outlive their estimates, jobs arrive; then the policy decides once. A job
 // of runtime 0 needs its nodes too: it ends at the instant it starts, and the
 // policy then decides again. Jobs arrive in the order of submission, ties by
 // index, and end in the order of their indices.

@@ -93,7 +93,7 @@ func (m *Machine) next(arrivals []int) float64 {
 	return next
 }
 
-// end ends the jobs that end now, then tells of those that outlive what was
+// end ends the jobs that end now, and tells of those that outlive what was
 // expected.
 func (m *Machine) end(p Policy) {
 	for len(m.running) > 0 && m.running[0].at <= m.Now {
@@ -145,13 +145,7 @@ type event struct {
 }
 
 func (e event) before(f event) bool {
-	if e.at != f.at {
-		return e.at < f.at
-	}
-	if e.outlives != f.outlives {
-		return f.outlives
-	}
-	return e.job < f.job
+	return e.at < f.at || e.at == f.at && e.job < f.job
 }
 
 // events is a heap, the first event on top.

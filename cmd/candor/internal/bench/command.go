@@ -26,6 +26,7 @@ var measurements = []measurement{
 	{"dispatch", "Tasks claimed, finished and durable in a second, without processes", dispatch, dispatchFlags},
 	{"processes", "Real processes through the whole path, against a bare fork, exec and wait", processes, processesFlags},
 	{"wake", "Claims that a thousand idle agents make for one task, and for a thousand", wake, nil},
+	{"auction", "The mechanisms by themselves, on drawn instances and real logs", auction, auctionFlags},
 	{"scale", "A site with many agents connected and many jobs waiting", scale, scaleFlags},
 }
 

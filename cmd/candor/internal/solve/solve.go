@@ -13,11 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/backfill"
+	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadline"
 	"github.com/candor-grid/candor/auctioneer/mechanism/fairshare"
 	"github.com/candor-grid/candor/auctioneer/mechanism/fifo"
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
+	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -25,11 +27,13 @@ import (
 // document and returns the value whose JSON is the answer.
 var mechanisms = map[string]func(document []byte) (any, error){
 	"backfill":     backfill.SolveDocument,
+	"batch-queue":  batchqueue.SolveDocument,
 	"deadline":     deadline.SolveDocument,
 	"fairshare":    fairshare.SolveDocument,
 	"fifo":         fifo.SolveDocument,
 	"highest-bid":  highestbid.SolveDocument,
 	"proportional": proportional.SolveDocument,
+	"reservation":  reservation.SolveDocument,
 }
 
 // maxDocument bounds what is read from standard input, in bytes.

@@ -1,0 +1,247 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/messages"
+)
+
+// input is the document of `candor solve contract`: exactly one of Weights,
+// ExPost and Type, with what belongs to it.
+type input struct {
+	Weights    [][]float64 `json:"weights,omitempty"` // by replica, then surrogate
+	Completion []float64   `json:"completion,omitempty"`
+	Types      [][]float64 `json:"types_mu_delta,omitempty"` // of the replicas: only told, not used
+
+	ExPost   *adjustment `json:"ex_post,omitempty"`
+	LateOnly *bool       `json:"late_only,omitempty"`
+
+	Type     *parameters             `json:"type,omitempty"`
+	Class    messages.ValuationClass `json:"class,omitempty"`
+	Samples  []parameters            `json:"samples,omitempty"`
+	Seed     uint64                  `json:"seed,omitempty"`
+	Schedule *schedule               `json:"schedule,omitempty"`
+
+	M    *int `json:"M,omitempty"`
+	Show *int `json:"show,omitempty"` // how many contracts of the menu; default all
+}
+
+// parameters is a type, of the class that the document names.
+type parameters struct {
+	Max            float64                   `json:"max"`
+	Mu             float64                   `json:"mu,omitempty"`
+	Delta          float64                   `json:"delta,omitempty"`
+	Epsilon        float64                   `json:"eps,omitempty"`
+	Deadline       float64                   `json:"deadline,omitempty"`
+	Workload       float64                   `json:"workload,omitempty"`
+	SecondsPerUnit float64                   `json:"seconds_per_unit,omitempty"`
+	Points         []messages.ValuationPoint `json:"points,omitempty"`
+}
+
+// schedule says when the job would complete: as the surrogates drawn one by
+// one, or by earliest deadline among other jobs.
+type schedule struct {
+	Completion []float64 `json:"completion,omitempty"`
+	Slots      *float64  `json:"slots,omitempty"` // default 1
+	Demand     float64   `json:"demand,omitempty"`
+	Jobs       []Other   `json:"jobs,omitempty"`
+}
+
+// output is what it prints. Where more than one matching is optimal, the one
+// printed is one of them, and so are the prices by replica.
+type output struct {
+	M          int        `json:"M"`
+	MaxWeight  float64    `json:"max_weight"`
+	Unique     bool       `json:"unique"`
+	Matching   []int      `json:"matching"` // surrogate by replica
+	Surrogates []float64  `json:"price_by_surrogate"`
+	Replicas   []float64  `json:"price_by_replica"`
+	Utility    []float64  `json:"utility_by_replica"`
+	Declared   *int       `json:"declared,omitempty"` // replica
+	Menu       []Contract `json:"menu,omitempty"`
+}
+
+// SolveDocument answers a JSON document: {"weights", "completion"?}, with the
+// matching and its prices, and the menu if it is told the completion times;
+// {"type", "class", "samples", "M", "seed"?, "schedule"} with those of a job of
+// that type, whose replicas and surrogates are drawn from the samples; or
+// {"ex_post": {"price", "v_expected", "v_actual"} or a list of them,
+// "late_only"?} with the prices adjusted.
+func SolveDocument(data []byte) (any, error) {
+	if listed(data) {
+		return adjustList(data)
+	}
+	var in input
+	if err := document.Decode(data, &in); err != nil {
+		return nil, err
+	}
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case in.ExPost != nil:
+		return in.ExPost.answer("ex_post", in.LateOnly)
+	case in.Type != nil:
+		return in.offer()
+	default:
+		return in.matching()
+	}
+}
+
+// check refuses keys that do not go together: none is silently dropped.
+func (in *input) check() error {
+	weights, adjusts, offers := in.Weights != nil, in.ExPost != nil, in.Type != nil
+	if n := count(weights, adjusts, offers); n != 1 {
+		return document.Invalid("", "give one of weights, ex_post and type; there are %d", n)
+	}
+	for _, key := range []struct {
+		name  string
+		given bool
+		fits  bool
+		with  string
+	}{
+		{"completion", in.Completion != nil, weights, "weights"},
+		{"types_mu_delta", in.Types != nil, weights, "weights"},
+		{"late_only", in.LateOnly != nil, adjusts, "ex_post"},
+		{"class", in.Class != "", offers, "type"},
+		{"samples", in.Samples != nil, offers, "type"},
+		{"seed", in.Seed != 0, offers, "type"},
+		{"schedule", in.Schedule != nil, offers, "type"},
+		{"M", in.M != nil, weights || offers, "weights or type"},
+		{"show", in.Show != nil, in.Completion != nil || offers, "completion or type"},
+	} {
+		if key.given && !key.fits {
+			return document.Invalid(key.name, "goes only with %s: leave it out", key.with)
+		}
+	}
+	if in.Show != nil && *in.Show < 2 {
+		return document.Invalid("show", "must be at least 2, for the declared and the free contract, is %d", *in.Show)
+	}
+	return nil
+}
+
+func count(given ...bool) (n int) {
+	for _, g := range given {
+		if g {
+			n++
+		}
+	}
+	return n
+}
+
+// matching answers a document with weights.
+func (in *input) matching() (*output, error) {
+	m := len(in.Weights)
+	if in.M != nil && *in.M != m {
+		return nil, document.Invalid("M", "is %d, but there are %d rows of weights", *in.M, m)
+	}
+	if in.Completion != nil && len(in.Completion) != m {
+		return nil, document.Invalid("completion", "must be one for each of the %d surrogates, there are %d", m, len(in.Completion))
+	}
+	if in.Types != nil && len(in.Types) != m {
+		return nil, document.Invalid("types_mu_delta", "must be one for each of the %d replicas, there are %d", m, len(in.Types))
+	}
+	var flat []float64
+	for j, row := range in.Weights {
+		if len(row) != m {
+			return nil, document.Invalid("weights", "must be square: there are %d rows, and row %d has %d", m, j, len(row))
+		}
+		flat = append(flat, row...)
+	}
+	var s Solver
+	r, err := s.Solve(m, flat)
+	if err != nil {
+		return nil, err
+	}
+	out := present(&s, r, flat)
+	if in.Completion != nil {
+		out.Menu = in.shown(Menu(r, flat, in.Completion, none))
+	}
+	return out, nil
+}
+
+func (in *input) shown(menu []Contract) []Contract {
+	if in.Show == nil {
+		return menu
+	}
+	return Sample(menu, *in.Show, in.Seed)
+}
+
+func present(s *Solver, r *Matching, weights []float64) *output {
+	out := &output{M: len(r.Surrogate), MaxWeight: r.Weight, Unique: s.Unique(), Matching: r.Surrogate, Surrogates: r.Prices}
+	for j, k := range r.Surrogate {
+		out.Replicas = append(out.Replicas, r.Prices[k])
+		out.Utility = append(out.Utility, weights[j*out.M+k]-r.Prices[k])
+	}
+	return out
+}
+
+// offer answers a document with a type.
+func (in *input) offer() (*output, error) {
+	switch {
+	case in.Class == "":
+		return nil, document.Invalid("class", "the key is missing: name the class of the type and of the samples")
+	case in.M == nil:
+		return nil, document.Invalid("M", "the key is missing: say how many replicas")
+	case in.Schedule == nil:
+		return nil, document.Invalid("schedule", "the key is missing: say when the job would complete")
+	}
+	sampler, err := FromSamples(in.samples())
+	if err != nil {
+		return nil, err
+	}
+	schedule, err := in.Schedule.box()
+	if err != nil {
+		return nil, err
+	}
+	d, err := NewDraw(in.Type.of(in.Class), sampler, *in.M, in.Seed)
+	if err != nil {
+		return nil, err
+	}
+	var s Solver
+	o, err := NewOffer(&s, d, schedule)
+	if err != nil {
+		return nil, err
+	}
+	out := present(&s, o.Matching, o.Weights)
+	out.Declared, out.Menu = &d.Declared, in.shown(o.Menu)
+	return out, nil
+}
+
+func (in *input) samples() (out []messages.Valuation) {
+	for _, p := range in.Samples {
+		out = append(out, p.of(in.Class))
+	}
+	return out
+}
+
+func (p *parameters) of(class messages.ValuationClass) messages.Valuation {
+	return messages.Valuation{Class: class, Max: p.Max, Mu: p.Mu, Delta: p.Delta, Epsilon: p.Epsilon,
+		Deadline: p.Deadline, Workload: p.Workload, SecondsPerUnit: p.SecondsPerUnit, Points: p.Points}
+}
+
+// box makes the black box.
+func (s *schedule) box() (Scheduler, error) {
+	if s.Completion != nil {
+		if s.Slots != nil || s.Demand != 0 || s.Jobs != nil {
+			return nil, document.Invalid("schedule", "give either completion, or slots, demand and jobs")
+		}
+		return Fixed(s.Completion), nil
+	}
+	slots := 1.0
+	if s.Slots != nil {
+		slots = *s.Slots
+	}
+	return EarliestDeadline(slots, s.Demand, s.Jobs)
+}
+
+// listed says whether a document's ex_post is a list. What is no document at
+// all is left to document.Decode to refuse.
+func listed(data []byte) bool {
+	var in struct {
+		ExPost json.RawMessage `json:"ex_post"`
+	}
+	return bytes.Contains(data, []byte(`"ex_post"`)) && json.Unmarshal(data, &in) == nil && bytes.HasPrefix(in.ExPost, []byte("["))
+}

@@ -1,0 +1,62 @@
+package contract
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Other is a job that stands in line with the one to be priced.
+type Other struct {
+	Deadline float64 `json:"deadline"` // seconds
+	Demand   float64 `json:"demand"`   // slot-seconds
+}
+
+// EarliestDeadline is a simple black box, for what-if questions and tests: all
+// slots work on the job with the earliest deadline. The deadline of a declared
+// type is the last time at which it is worth half of what it is at best. A job
+// so completes when all work of as early a deadline has been done.
+func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) {
+	if !(slots > 0 && slots <= messages.MaxValuationTime) {
+		return nil, document.Invalid("schedule.slots", "must be positive, is %v", slots)
+	}
+	if !(demand >= 0 && demand <= messages.MaxValuationTime) {
+		return nil, document.Invalid("schedule.demand", "must not be negative, is %v", demand)
+	}
+	line := slices.Clone(others)
+	slices.SortStableFunc(line, func(a, b Other) int { return cmp.Compare(a.Deadline, b.Deadline) })
+	done := make([]float64, len(line)+1) // by how many of the others are before it: when it completes
+	done[0] = demand / slots
+	for i, o := range line {
+		if !(o.Demand >= 0 && o.Demand <= messages.MaxValuationTime) || o.Deadline != o.Deadline {
+			return nil, document.Invalid("schedule.jobs", "a deadline must be a number and a demand not negative; there are %v and %v", o.Deadline, o.Demand)
+		}
+		done[i+1] = done[i] + o.Demand/slots
+	}
+	return func(types []messages.Valuation) ([]float64, error) {
+		out := make([]float64, len(types))
+		for k, t := range types {
+			c, err := valuation.New(t)
+			if err != nil {
+				return nil, err
+			}
+			deadline, _ := c.Latest(c.Max() / 2)
+			before, _ := slices.BinarySearchFunc(line, deadline, func(o Other, d float64) int {
+				if o.Deadline <= d {
+					return -1
+				}
+				return 1
+			})
+			out[k] = done[before]
+		}
+		return out, nil
+	}, nil
+}
+
+// Fixed is the black box whose answers are known: one for each surrogate.
+func Fixed(completion []float64) Scheduler {
+	return func([]messages.Valuation) ([]float64, error) { return slices.Clone(completion), nil }
+}

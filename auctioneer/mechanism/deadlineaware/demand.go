@@ -1,0 +1,203 @@
+package deadlineaware
+
+import (
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// steps bounds the halvings of an interval of doubles; 64 exhaust its digits.
+const steps = 200
+
+// RobustQuantile returns the smallest sample x such that at most x is needed
+// with a probability of at least part, in (0, 1], under every distribution
+// whose Kullback-Leibler divergence from the empirical one of the samples is at
+// most delta ≥ 0. It is the empirical quantile at 0 and never above the largest
+// sample. It costs O(n log n); the samples are not changed.
+func RobustQuantile(samples []float64, delta, part float64) (float64, error) {
+	if err := checkBall(samples, delta); err != nil {
+		return 0, err
+	}
+	if err := checkPart(part); err != nil {
+		return 0, err
+	}
+	return quantile(slices.Sorted(slices.Values(samples)), delta, part), nil
+}
+
+func quantile(sorted []float64, delta, part float64) float64 {
+	n := len(sorted)
+	// The worst distribution takes the same part of every sample up to x.
+	at, _ := slices.BinarySearchFunc(sorted, part, func(x float64, part float64) int {
+		i, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1))) // samples up to x
+		if Lowest(float64(i)/float64(n), delta) >= part*(1-1e-14) {
+			return 1
+		}
+		return -1
+	})
+	return sorted[min(at, n-1)]
+}
+
+// Lowest is the smallest probability that a distribution within a divergence of
+// delta gives to an event of probability q: the p ≤ q at which
+// p·ln(p/q) + (1−p)·ln((1−p)/(1−q)) is delta, or 0. What is certain stays so.
+func Lowest(q, delta float64) float64 {
+	switch {
+	case q >= 1:
+		return 1
+	case q <= 0 || delta >= -math.Log1p(-q):
+		return 0
+	case delta == 0:
+		return q
+	}
+	low, high := 0.0, q
+	for range steps {
+		p := low + (high-low)/2
+		if p == low || p == high {
+			break
+		}
+		if bernoulli(p, q) > delta {
+			low = p
+		} else {
+			high = p
+		}
+	}
+	return high
+}
+
+// bernoulli is the divergence of probability p from q, for 0 < p ≤ q < 1. By
+// way of the difference, because the two terms nearly cancel when p is near q.
+func bernoulli(p, q float64) float64 {
+	d := q - p
+	return q*entropy(-d/q) + (1-q)*entropy(d/(1-q))
+}
+
+// entropy is (1+x)·ln(1+x) − x for x > −1, at least 0.
+func entropy(x float64) float64 {
+	if math.Abs(x) > 0.01 {
+		return (1+x)*math.Log1p(x) - x
+	}
+	sum, power := 0.0, x // Σ (−1)^k x^k / (k(k−1))
+	for k := 2.0; k < 10; k++ {
+		power *= -x
+		sum -= power / (k * (k - 1))
+	}
+	return sum
+}
+
+// RobustMean returns the largest mean of a distribution whose Kullback-Leibler
+// divergence from the empirical one of the samples is at most delta ≥ 0, to
+// 1e-9 of the samples' range: the minimum over s > 0 of (delta + ln E e^{sx})/s,
+// which is reached where the samples tilted by e^{sx} are delta away. It is the
+// empirical mean at 0, and never above the largest sample.
+func RobustMean(samples []float64, delta float64) (float64, error) {
+	if err := checkBall(samples, delta); err != nil {
+		return 0, err
+	}
+	return mean(slices.Sorted(slices.Values(samples)), delta), nil
+}
+
+func mean(sorted []float64, delta float64) float64 {
+	n := len(sorted)
+	most := sorted[n-1]
+	spread := most - sorted[0]
+	first, _ := slices.BinarySearch(sorted, most)
+	if spread == 0 || delta >= math.Log(float64(n)/float64(n-first)) {
+		return most // all the probability can be on the largest
+	}
+	average := 0.0
+	for _, x := range sorted {
+		average += (x - sorted[0]) / float64(n)
+	}
+	offset := make([]float64, n) // from the average, as a part of the spread
+	for i, x := range sorted {
+		offset[i] = (x - sorted[0] - average) / spread
+	}
+	return min(most, sorted[0]+average+spread*tilted(offset, delta))
+}
+
+// tilted is the robust mean of offsets whose mean is 0 and range 1.
+func tilted(offset []float64, delta float64) float64 {
+	if delta == 0 {
+		return 0
+	}
+	low, high := 0.0, 1.0
+	for away, _ := tilt(offset, high); away < delta && high < 0x1p60; away, _ = tilt(offset, high) {
+		low, high = high, 2*high
+	}
+	for range steps {
+		s := low + (high-low)/2
+		if s == low || s == high {
+			break
+		}
+		if away, _ := tilt(offset, s); away < delta {
+			low = s
+		} else {
+			high = s
+		}
+	}
+	_, log := tilt(offset, high)
+	return (delta + log) / high
+}
+
+// tilt returns how far the offsets tilted by e^{sx} are from themselves, and
+// the logarithm of the mean of e^{sx}.
+func tilt(offset []float64, s float64) (away, log float64) {
+	n := float64(len(offset))
+	if s > 1 { // e^{sx} relative to its largest
+		most, sum, moment := offset[len(offset)-1], 0.0, 0.0
+		for _, x := range offset {
+			e := math.Exp(s * (x - most))
+			sum += e
+			moment += x * e
+		}
+		log = s*most + math.Log(sum/n)
+		return s*moment/sum - log, log
+	}
+	excess, moment := 0.0, 0.0 // of e^{sx} over 1+sx, whose mean is 1
+	for _, x := range offset {
+		excess += exponentialExcess(s*x) / n
+		moment += x * math.Expm1(s*x) / n
+	}
+	log = math.Log1p(excess)
+	return s*moment/(1+excess) - log, log
+}
+
+// exponentialExcess is e^x − 1 − x, for |x| ≤ 1.
+func exponentialExcess(x float64) float64 {
+	if math.Abs(x) > 0.1 {
+		return math.Expm1(x) - x
+	}
+	sum, term := 0.0, x
+	for k := 2.0; k < 14; k++ {
+		term *= x / k
+		sum += term
+	}
+	return sum
+}
+
+func checkBall(samples []float64, delta float64) error {
+	if len(samples) == 0 {
+		return messages.Errorf(messages.Invalid, "samples: there are none: give at least one")
+	}
+	for i, x := range samples {
+		if !(x >= 0 && x <= Largest) {
+			return messages.Errorf(messages.Invalid, "samples[%d]: must be from 0 to %g, is %g", i, Largest, x)
+		}
+	}
+	return checkDelta(delta)
+}
+
+func checkDelta(delta float64) error {
+	if !(delta >= 0 && delta <= Largest) {
+		return messages.Errorf(messages.Invalid, "delta: must be from 0 to %g, is %g", Largest, delta)
+	}
+	return nil
+}
+
+func checkPart(part float64) error {
+	if !(part > 0 && part <= 1) {
+		return messages.Errorf(messages.Invalid, "quantile: must be above 0 and at most 1, is %g", part)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package deadlineaware
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// ahead is how many more jobs are bounded together while they are placed.
+const ahead = 24
+
+// goesLast tells which of two jobs is the bottleneck, and so goes last of those
+// that share the work done by t: one that has its best all the same, and of
+// several the one that has it longest; else the one that has more utility
+// left. Ties go to the job whose leaving makes more room, then to the later.
+func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
+	contentA, contentB := a.top >= t, b.top >= t
+	if contentA != contentB {
+		return contentA
+	}
+	order := cmp.Compare(utilityA, utilityB)
+	if contentA {
+		order = cmp.Compare(a.top, b.top)
+	}
+	return cmp.Or(order, cmp.Compare(a.work, b.work), cmp.Compare(a.index, b.index)) > 0
+}
+
+// layer is a job fixed in its place from the end.
+type layer struct {
+	job   int32
+	t     float64 // when the work up to and including its own is done
+	worth float64 // its utility then
+}
+
+// peeling is the jobs that are not fixed yet.
+type peeling struct {
+	*planner
+	work   float64   // of left, and extra
+	tops   []int32   // all that are to be fixed, those that are content longest first
+	fixed  []bool    // by job
+	left   []int32   // not fixed
+	bounds []float64 // of left: no more utility than this, until the bounds end
+	until  float64   // work at which the bounds end
+}
+
+// peel puts jobs in their order from the last to the first. Extra is work that
+// shares the slots but is not put anywhere: it comes before them all.
+func (q *planner) peel(jobs []int32, extra float64) []layer {
+	p := &peeling{planner: q, work: extra, fixed: make([]bool, len(q.items)), until: math.Inf(1)}
+	for _, j := range jobs {
+		p.work += q.items[j].work
+	}
+	p.left, p.tops = slices.Clone(jobs), slices.Clone(jobs)
+	slices.SortFunc(p.tops, func(a, b int32) int {
+		x, y := &q.items[a], &q.items[b]
+		return -cmp.Or(cmp.Compare(x.top, y.top), cmp.Compare(x.work, y.work), cmp.Compare(x.index, y.index))
+	})
+	layers := make([]layer, 0, len(jobs))
+	for len(layers) < len(jobs) {
+		layers = append(layers, p.next())
+	}
+	return layers
+}
+
+func (p *peeling) next() layer {
+	t := p.work / p.slots
+	job := p.content(t)
+	if job < 0 {
+		job = p.richest(t)
+	}
+	p.fixed[job] = true
+	p.work -= p.items[job].work
+	return layer{job, t, p.items[job].at(t)}
+}
+
+// content is the job that has its best at t and keeps it longest; −1 if there
+// is none.
+func (p *peeling) content(t float64) int32 {
+	for len(p.tops) > 0 && p.fixed[p.tops[0]] {
+		p.tops = p.tops[1:]
+	}
+	if len(p.tops) > 0 && p.items[p.tops[0]].top >= t {
+		return p.tops[0]
+	}
+	return -1
+}
+
+// richest is the job with the most utility at t.
+func (p *peeling) richest(t float64) int32 {
+	if p.work < p.until {
+		p.bound()
+	}
+	at, utility := -1, math.Inf(-1)
+	for k := 0; k < len(p.left); k++ {
+		if p.bounds[k] < utility {
+			continue
+		}
+		j := p.left[k]
+		if p.fixed[j] {
+			p.drop(k)
+			k--
+			continue
+		}
+		u := p.items[j].at(t)
+		if at < 0 || goesLast(&p.items[j], &p.items[p.left[at]], t, u, utility) {
+			at, utility = k, u
+		}
+	}
+	job := p.left[at]
+	p.drop(at)
+	return job
+}
+
+// drop takes one out of left.
+func (p *peeling) drop(k int) {
+	n := len(p.left) - 1
+	p.left[k], p.bounds[k] = p.left[n], p.bounds[n]
+	p.left, p.bounds = p.left[:n], p.bounds[:n]
+}
+
+// bound bounds the utilities that the jobs left can have while some more of
+// them are fixed: what they have when the work of these is gone. The largest
+// comes first, so that most others need not be looked at.
+func (p *peeling) bound() {
+	p.left = slices.DeleteFunc(p.left, func(j int32) bool { return p.fixed[j] })
+	n := float64(len(p.left))
+	p.until = max(0, p.work*(1-ahead/max(ahead, n)))
+	p.bounds = p.bounds[:0]
+	largest := 0
+	for k, j := range p.left {
+		p.bounds = append(p.bounds, p.items[j].at(p.until/p.slots))
+		if p.bounds[k] > p.bounds[largest] {
+			largest = k
+		}
+	}
+	p.left[0], p.left[largest] = p.left[largest], p.left[0]
+	p.bounds[0], p.bounds[largest] = p.bounds[largest], p.bounds[0]
+}

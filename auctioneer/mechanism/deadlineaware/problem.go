@@ -1,0 +1,153 @@
+package deadlineaware
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits on numbers.
+const (
+	Largest   = 1e15    // of a demand, a time and a divergence
+	MostSlots = 1 << 20 // of a problem
+	MostTasks = 1 << 30 // of a job
+)
+
+// DefaultResolution is a microcredit, the smallest amount of money.
+const DefaultResolution = 1e-6
+
+// grace is the part of a time at which a valuation is looked up, so that a
+// deadline is not missed by the rounding of a sum.
+const grace = 1 - 0x1p-40
+
+// Job is one that has not ended.
+type Job struct {
+	Tasks     int     // of equal length, as far as is planned; at least 1 if there is demand
+	Demand    float64 // slot-seconds that are left of all its tasks together
+	Elapsed   float64 // seconds since its submission
+	Valuation valuation.Curve
+}
+
+// Problem is what to schedule, from now on.
+type Problem struct {
+	Slots int
+	Jobs  []Job
+	// Resolution is what utilities are told apart by, in credits; 0:
+	// DefaultResolution. A job that cannot get as much is given up, one that
+	// lacks no more from its best is content.
+	Resolution float64
+}
+
+// Check returns what is wrong with a problem.
+func (p *Problem) Check() error {
+	if p.Slots < 1 || p.Slots > MostSlots {
+		return messages.Errorf(messages.Invalid, "slots: must be from 1 to %d, is %d", MostSlots, p.Slots)
+	}
+	if !(p.Resolution >= 0 && p.Resolution <= Largest) {
+		return messages.Errorf(messages.Invalid, "resolution: must be from 0 to %g credits, is %g", Largest, p.Resolution)
+	}
+	for i := range p.Jobs {
+		if err := p.Jobs[i].check(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (job *Job) check(i int) error {
+	switch {
+	case !(job.Demand >= 0 && job.Demand <= Largest):
+		return messages.Errorf(messages.Invalid, "jobs[%d].demand: must be from 0 to %g slot-seconds, is %g", i, Largest, job.Demand)
+	case job.Tasks < 0 || job.Tasks > MostTasks:
+		return messages.Errorf(messages.Invalid, "jobs[%d].tasks: must be from 0 to %d, is %d", i, MostTasks, job.Tasks)
+	case job.Tasks == 0 && job.Demand > 0:
+		return messages.Errorf(messages.Invalid, "jobs[%d].tasks: a job that has demand has at least 1 task", i)
+	case !(job.Elapsed >= 0 && job.Elapsed <= Largest):
+		return messages.Errorf(messages.Invalid, "jobs[%d].elapsed: must be from 0 to %g seconds, is %g", i, Largest, job.Elapsed)
+	}
+	return nil
+}
+
+// each is how long a task is planned to take, in seconds.
+func (job *Job) each() float64 { return job.Demand / float64(max(1, job.Tasks)) }
+
+// item is a job made ready. Its times t are those at which the slots together
+// have done all the work up to and including its own; it is complete by
+// t + spill at the latest.
+type item struct {
+	curve *valuation.Curve
+	index int
+	work  float64 // slot-seconds, a multiple of the planner's unit
+	spill float64 // seconds by which tasks that cannot be cut may exceed t
+	lead  float64 // seconds from submission to now, plus spill
+	best  float64 // its utility if it goes first
+	top   float64 // the last t at which it has its best, but for the resolution
+	last  float64 // the last t at which it has any utility
+}
+
+// at is the item's utility.
+func (x *item) at(t float64) float64 { return x.curve.At((x.lead + t) * grace) }
+
+// latest is the inverse of at; −Inf if the level is never reached.
+func (x *item) latest(level float64) float64 {
+	seconds, ever := x.curve.Latest(level)
+	if !ever {
+		return math.Inf(-1)
+	}
+	return seconds/grace - x.lead
+}
+
+// planner is a problem made ready.
+type planner struct {
+	*Problem
+	slots      float64
+	resolution float64
+	unit       float64 // all work is a multiple of it, and sums of it are exact
+	items      []item
+	byLast     []int32 // jobs with work, the first to become worthless first
+	byWork     []int32 // jobs with work, the least first
+	idle       []int32 // jobs without
+}
+
+func newPlanner(p *Problem) (*planner, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	q := &planner{Problem: p, slots: float64(p.Slots), resolution: p.Resolution, items: make([]item, len(p.Jobs))}
+	if q.resolution == 0 {
+		q.resolution = DefaultResolution
+	}
+	total := 0.0
+	for i := range p.Jobs {
+		total += p.Jobs[i].Demand
+	}
+	_, exponent := math.Frexp(total)
+	q.unit = math.Ldexp(1, exponent-50)
+	for i := range p.Jobs {
+		q.items[i] = q.item(i, &p.Jobs[i].Valuation)
+		if q.items[i].work == 0 {
+			q.idle = append(q.idle, int32(i))
+		} else {
+			q.byWork = append(q.byWork, int32(i))
+		}
+	}
+	q.byLast = slices.Clone(q.byWork)
+	slices.SortStableFunc(q.byWork, func(a, b int32) int { return cmp.Compare(q.items[a].work, q.items[b].work) })
+	slices.SortStableFunc(q.byLast, func(a, b int32) int { return cmp.Compare(q.items[a].last, q.items[b].last) })
+	return q, nil
+}
+
+// item makes a job ready, with a valuation of its own or another.
+func (q *planner) item(i int, curve *valuation.Curve) item {
+	job := &q.Jobs[i]
+	x := item{curve: curve, index: i, work: math.RoundToEven(job.Demand/q.unit) * q.unit}
+	x.spill = job.each() * (1 - 1/q.slots)
+	x.lead = job.Elapsed + x.spill
+	x.best = x.at(x.work / q.slots)
+	x.top = x.latest(x.best - q.resolution)
+	x.last = x.latest(q.resolution)
+	return x
+}

@@ -1,0 +1,71 @@
+package deadlineaware
+
+// Schedule is what was decided; by job, but for Order and Runs. Times are in
+// seconds from now.
+type Schedule struct {
+	Order      []int     // the jobs, in the order in which they get slots
+	Target     []float64 // by when the job is complete, if tasks take what is planned
+	Level      []float64 // its utility then
+	Start      []float64 // of its first task, on the slots
+	Completion []float64 // of its last task; not after Target
+	Utility    []float64 // at completion
+	GivenUp    []bool    // it cannot be complete while it is worth anything
+	Runs       []Run     // what the slots do, in the order of Order
+}
+
+// New schedules the jobs of a problem.
+func New(p *Problem) (*Schedule, error) {
+	q, err := newPlanner(p)
+	if err != nil {
+		return nil, err
+	}
+	n := len(p.Jobs)
+	flat := make([]float64, 5*n)
+	s := &Schedule{Order: make([]int, 0, n), Target: flat[:n:n], Level: flat[n : 2*n : 2*n], Start: flat[2*n : 3*n : 3*n],
+		Completion: flat[3*n : 4*n : 4*n], Utility: flat[4*n:], GivenUp: make([]bool, n)}
+	served := q.serve(nil)
+	order := q.order(served)
+	m := newMachine(p.Slots)
+	m.keep = true
+	work := 0.0
+	for _, j := range order {
+		x, job := &q.items[j], &p.Jobs[j]
+		work += x.work
+		s.Order = append(s.Order, int(j))
+		s.Target[j] = work/q.slots + x.spill
+		s.Level[j] = x.at(work / q.slots)
+		s.GivenUp[j] = x.work > 0 && !served[j]
+		s.Start[j], s.Completion[j] = m.place(int(j), job.Tasks, job.each())
+		s.Utility[j] = job.Valuation.At((job.Elapsed + s.Completion[j]) * grace)
+	}
+	s.Runs = m.runs
+	return s, nil
+}
+
+// order is the order of all jobs: those without work; those served, peeled;
+// those given up, the least work first.
+func (q *planner) order(served []bool) []int32 {
+	order := append(make([]int32, 0, len(q.items)), q.idle...)
+	order = q.appendPeeled(order, q.pick(q.byLast, served, true))
+	return append(order, q.pick(q.byWork, served, false)...)
+}
+
+// pick returns those of the jobs that are served, or not.
+func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
+	picked := make([]int32, 0, len(jobs))
+	for _, j := range jobs {
+		if served[j] == want {
+			picked = append(picked, j)
+		}
+	}
+	return picked
+}
+
+// appendPeeled appends jobs in the order in which they get slots.
+func (q *planner) appendPeeled(order, jobs []int32) []int32 {
+	layers := q.peel(jobs, 0)
+	for k := len(layers) - 1; k >= 0; k-- {
+		order = append(order, layers[k].job)
+	}
+	return order
+}

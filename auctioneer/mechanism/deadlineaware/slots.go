@@ -1,0 +1,118 @@
+package deadlineaware
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Run is tasks of a job one after another on a slot: Tasks of them, each as
+// long as the others, from Start to Finish.
+type Run struct {
+	Job    int     `json:"job"`
+	Slot   int     `json:"slot"`
+	Tasks  int     `json:"tasks"`
+	Start  float64 `json:"start"`
+	Finish float64 `json:"finish"`
+}
+
+// slot is when a slot becomes free.
+type slot struct {
+	free float64
+	id   int32
+}
+
+func sooner(a, b slot) bool { return a.free < b.free || a.free == b.free && a.id < b.id }
+
+// machine gives tasks to slots: each to the slot that is free first.
+type machine struct {
+	slots []slot // a heap, the soonest first
+	from  []slot // those that the job at hand got, with when they became free
+	keep  bool   // keep the runs
+	runs  []Run
+}
+
+func newMachine(n int) *machine {
+	m := &machine{slots: make([]slot, n)}
+	for i := range m.slots {
+		m.slots[i].id = int32(i)
+	}
+	return m
+}
+
+// place gives a job's tasks to slots, and returns when the first starts and the
+// last finishes.
+func (m *machine) place(job, tasks int, each float64) (start, finish float64) {
+	start = m.slots[0].free
+	if tasks == 0 || each == 0 {
+		return start, start
+	}
+	if m.keep {
+		m.from = m.from[:0]
+		for range len(m.slots) {
+			m.from = append(m.from, slot{free: -1})
+		}
+	}
+	if tasks > len(m.slots) {
+		tasks, finish = m.pour(job, tasks, each)
+	}
+	for range tasks {
+		s := m.slots[0]
+		s.free = m.add(job, s, 1, each)
+		finish = max(finish, s.free)
+		m.slots[0] = s
+		sink(m.slots, 0, sooner)
+	}
+	return start, finish
+}
+
+// pour gives each slot as many tasks as it would surely get one by one: those
+// that start a task's length below the level to which all the work, were it
+// water, would fill the slots. It returns how many are left.
+func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) {
+	slices.SortFunc(m.slots, func(a, b slot) int { return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.id, b.id)) })
+	level := m.level(float64(tasks) * each)
+	left = tasks
+	for i, s := range m.slots {
+		n := min(left, int(math.Floor((level-s.free)/each)))
+		if n <= 0 {
+			continue
+		}
+		left -= n
+		m.slots[i].free = m.add(job, s, n, each)
+		finish = max(finish, m.slots[i].free)
+	}
+	for i := len(m.slots)/2 - 1; i >= 0; i-- {
+		sink(m.slots, i, sooner)
+	}
+	return left, finish
+}
+
+// level is how high the work fills the slots, which are sorted.
+func (m *machine) level(work float64) float64 {
+	free := 0.0
+	for i, s := range m.slots {
+		free += s.free
+		level := (work + free) / float64(i+1)
+		if i+1 == len(m.slots) || level <= m.slots[i+1].free {
+			return level
+		}
+	}
+	return 0
+}
+
+// add gives a slot n tasks and returns when it is free again.
+func (m *machine) add(job int, s slot, n int, each float64) float64 {
+	end := s.free + float64(n)*each
+	if !m.keep {
+		return end
+	}
+	if at := &m.from[s.id]; at.free < 0 {
+		*at = slot{s.free, int32(len(m.runs))}
+		m.runs = append(m.runs, Run{job, int(s.id), n, s.free, end})
+	} else {
+		run := &m.runs[at.id]
+		run.Tasks, run.Finish = run.Tasks+n, end
+	}
+	return end
+}

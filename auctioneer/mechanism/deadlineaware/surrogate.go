@@ -1,0 +1,146 @@
+package deadlineaware
+
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Hypothesis is what would become of a job that declared another valuation.
+type Hypothesis struct {
+	Target     float64 // as in Schedule
+	Completion float64
+	GivenUp    bool
+}
+
+// CompletionTimes returns the completion time of a job, in seconds from now, for
+// each of some valuations that it might declare instead, everybody else's being
+// as they are: what New would say, exactly.
+func CompletionTimes(p *Problem, job int, surrogates []valuation.Curve) ([]float64, error) {
+	all, err := Hypotheses(p, job, surrogates)
+	if err != nil {
+		return nil, err
+	}
+	times := make([]float64, len(all))
+	for k, h := range all {
+		times[k] = h.Completion
+	}
+	return times, nil
+}
+
+// Hypotheses returns what New would say of a job for each of some valuations
+// that it might declare instead.
+func Hypotheses(p *Problem, job int, surrogates []valuation.Curve) ([]Hypothesis, error) {
+	if job < 0 || job >= len(p.Jobs) {
+		return nil, messages.Errorf(messages.Invalid, "job: must be the index of one of the %d jobs, is %d", len(p.Jobs), job)
+	}
+	q, err := newPlanner(p)
+	if err != nil {
+		return nil, err
+	}
+	w := whatIf{q, job, map[string]*others{}}
+	all := make([]Hypothesis, len(surrogates))
+	for k := range surrogates {
+		all[k] = w.ask(&surrogates[k])
+	}
+	return all, nil
+}
+
+// whatIf answers what becomes of a job under one valuation after another.
+type whatIf struct {
+	*planner
+	job    int
+	served map[string]*others // by who is served
+}
+
+// others is what does not depend on the job's valuation once it is known who is
+// served.
+type others struct {
+	served []bool
+	layers []layer       // of the other jobs served, from the last, all with the job before them
+	seen   []*Hypothesis // by how many of the layers come after the job
+}
+
+func (w *whatIf) ask(surrogate *valuation.Curve) Hypothesis {
+	x := w.item(w.job, surrogate)
+	if x.work == 0 {
+		return Hypothesis{}
+	}
+	o := w.othersOf(w.serve(&x))
+	after := 0
+	if o.served[w.job] {
+		after = w.after(o, &x)
+	}
+	if o.seen[after] == nil {
+		o.seen[after] = w.fill(o, after)
+	}
+	return *o.seen[after]
+}
+
+func (w *whatIf) othersOf(served []bool) *others {
+	key := make([]byte, len(served))
+	for j, s := range served {
+		if s {
+			key[j] = 1
+		}
+	}
+	o := w.served[string(key)]
+	if o != nil {
+		return o
+	}
+	o = &others{served: served, seen: make([]*Hypothesis, 1)}
+	if served[w.job] {
+		o.layers = w.peel(w.except(w.pick(w.byLast, served, true)), w.items[w.job].work)
+		o.seen = make([]*Hypothesis, len(o.layers)+1)
+	}
+	w.served[string(key)] = o
+	return o
+}
+
+func (w *whatIf) except(jobs []int32) []int32 {
+	kept := jobs[:0]
+	for _, j := range jobs {
+		if int(j) != w.job {
+			kept = append(kept, j)
+		}
+	}
+	return kept
+}
+
+// after is how many of the others come after the job: from the last, until it
+// goes last of those that remain. Which those are does not depend on it.
+func (w *whatIf) after(o *others, x *item) int {
+	for k, l := range o.layers {
+		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.worth) {
+			return k
+		}
+	}
+	return len(o.layers)
+}
+
+// fill puts on slots all that come before the job, and the job.
+func (w *whatIf) fill(o *others, after int) *Hypothesis {
+	before := append(make([]int32, 0, len(w.items)), w.idle...)
+	if o.served[w.job] {
+		rest := make([]int32, 0, len(o.layers)-after)
+		for _, l := range o.layers[after:] {
+			rest = append(rest, l.job)
+		}
+		before = w.appendPeeled(before, rest)
+	} else {
+		before = w.order(o.served)
+	}
+	h := &Hypothesis{GivenUp: !o.served[w.job]}
+	m := newMachine(w.Slots)
+	work := 0.0
+	for _, j := range before {
+		if int(j) == w.job {
+			break
+		}
+		work += w.items[j].work
+		m.place(int(j), w.Jobs[j].Tasks, w.Jobs[j].each())
+	}
+	x := &w.items[w.job]
+	h.Target = (work+x.work)/w.slots + x.spill
+	_, h.Completion = m.place(w.job, w.Jobs[w.job].Tasks, w.Jobs[w.job].each())
+	return h
+}

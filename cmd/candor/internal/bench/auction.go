@@ -1,0 +1,226 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
+	"github.com/candor-grid/candor/deploy/simulated/swf"
+)
+
+type auctionResult struct {
+	Results []row `json:"results"`
+}
+
+// row is one mechanism on one instance. FloorSeconds is a bare loop that does
+// the same arithmetic, where that makes sense.
+type row struct {
+	Name         string  `json:"name"`
+	Seconds      float64 `json:"seconds"`
+	FloorSeconds float64 `json:"floor_seconds,omitempty"`
+}
+
+// String writes the row for people.
+func (r row) String() string {
+	if r.FloorSeconds > 0 {
+		return fmt.Sprintf("\n  %-36s %.3g s, %.2f times its floor", r.Name, r.Seconds, r.Seconds/r.FloorSeconds)
+	}
+	return fmt.Sprintf("\n  %-36s %.3g s", r.Name, r.Seconds)
+}
+
+func auctionFlags(c *cobra.Command) {
+	c.Flags().String("traces", os.Getenv("CANDOR_TRACES"), "directory with logs of the Parallel Workloads Archive, for the instances that need one")
+}
+
+// auction times the mechanisms by themselves, on instances drawn with fixed
+// seeds and, where they are given, on real logs.
+func auction(_ context.Context, c *cobra.Command) (any, error) {
+	traces, err := c.Flags().GetString("traces")
+	if err != nil {
+		return nil, err
+	}
+	var r auctionResult
+	for _, measure := range []func(*auctionResult) error{shares, arrival, func(r *auctionResult) error { return spot(r, traces) }} {
+		if err := measure(&r); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// timed returns the least time of some runs of f.
+func timed(runs int, f func() error) (float64, error) {
+	least := math.Inf(1)
+	for range runs {
+		began := time.Now()
+		if err := f(); err != nil {
+			return 0, err
+		}
+		least = min(least, time.Since(began).Seconds())
+	}
+	return least, nil
+}
+
+func (r *auctionResult) add(name string, runs int, f func() error) error {
+	seconds, err := timed(runs, f)
+	r.Results = append(r.Results, row{Name: name, Seconds: seconds})
+	return err
+}
+
+// problem draws budgets from U[50, 200] and weights from U[0.5, 2].
+func problem(n, classes int) *proportional.Problem {
+	rng := rand.New(rand.NewPCG(1, 2))
+	p := &proportional.Problem{Alpha: 0.5, Classes: classes}
+	for range n {
+		p.Budgets = append(p.Budgets, 50+150*rng.Float64())
+		for range classes {
+			p.Weights = append(p.Weights, 0.5+1.5*rng.Float64())
+		}
+	}
+	return p
+}
+
+// shares times the proportional mechanism to its fixed point, and one of the
+// paper's rounds against a bare loop.
+func shares(r *auctionResult) error {
+	var s proportional.Solver
+	for _, size := range []struct{ jobs, runs int }{{128, 200}, {10_000, 10}, {1_000_000, 2}} {
+		p := problem(size.jobs, 4)
+		name := fmt.Sprintf("proportional/%dx4", size.jobs)
+		if err := r.add(name, size.runs, func() error { _, err := s.Solve(p); return err }); err != nil {
+			return err
+		}
+	}
+	p := problem(1_000_000, 4)
+	rounds := func(k int) (float64, error) {
+		return timed(3, func() error { _, err := s.Rounds(p, k); return err })
+	}
+	one, err := rounds(1)
+	if err != nil {
+		return err
+	}
+	six, err := rounds(6)
+	if err != nil {
+		return err
+	}
+	floor, err := timed(3, bareRounds(p, 5))
+	r.Results = append(r.Results, row{"proportional/1000000x4/round", (six - one) / 5, floor / 5})
+	return err
+}
+
+// bareRounds does the arithmetic of rounds at α = 1/2 over four classes, and
+// nothing else.
+func bareRounds(p *proportional.Problem, rounds int) func() error {
+	n := len(p.Budgets)
+	roots, spends := make([]float64, 4*n), make([]float64, 4*n)
+	var totals [4]float64
+	for k := range roots {
+		roots[k] = math.Sqrt(p.Budgets[k/4] / 4)
+		totals[k%4] += roots[k]
+	}
+	return func() error {
+		for range rounds {
+			t := totals
+			for i, budget := range p.Budgets {
+				w, q, b := p.Weights[i*4:i*4+4], roots[i*4:i*4+4], spends[i*4:i*4+4]
+				var rest, v [4]float64
+				sum := 0.0
+				for j := range 4 {
+					rest[j] = t[j] - q[j]
+					inverse := 1 / t[j]
+					v[j] = w[j] * rest[j] * inverse * q[j] * inverse
+					sum += v[j]
+				}
+				scale := budget / sum
+				for j := range 4 {
+					b[j] = v[j] * scale
+					q[j] = math.Sqrt(b[j])
+					t[j] = rest[j] + q[j]
+				}
+			}
+			totals = t
+		}
+		return nil
+	}
+}
+
+// arrival times one job that comes to 100,000 and goes again.
+func arrival(r *auctionResult) error {
+	const jobs = 100_000
+	m, err := proportional.NewMarket(0.5, 4, 1e-4)
+	if err != nil {
+		return err
+	}
+	p := problem(jobs+1, 4)
+	for i := range jobs {
+		if err := m.Arrive(p.Budgets[i], false, p.Weights[i*4:i*4+4]); err != nil {
+			return err
+		}
+	}
+	m.Refresh()
+	return r.add("proportional/arrival/100000x4", 200, func() error {
+		if m.Len() > jobs {
+			m.Depart(jobs)
+			m.Refresh()
+		}
+		err := m.Arrive(p.Budgets[jobs], false, p.Weights[jobs*4:])
+		m.Refresh()
+		return err
+	})
+}
+
+// spot times preemptive highest bids at the k-th price, on a drawn trace and on
+// the LPC log where there is one.
+func spot(r *auctionResult, traces string) error {
+	rng := rand.New(rand.NewPCG(3, 4))
+	drawn := make([]highestbid.Job, 220_695)
+	at := 0.0
+	for i := range drawn {
+		at += rng.ExpFloat64() * 10
+		drawn[i] = bidding(rng, math.Floor(at), math.Ceil(rng.ExpFloat64()*1000))
+	}
+	if err := runSpot(r, "highest-bid/HB/kth/220695 drawn", drawn); err != nil || traces == "" {
+		return err
+	}
+	f, err := os.Open(filepath.Join(traces, "LPC-EGEE-2004-1.2-cln.swf.gz"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	log, err := swf.Read(f)
+	if err != nil {
+		return err
+	}
+	var jobs []highestbid.Job
+	for _, j := range log.Jobs {
+		if j.Run >= 0 && j.Width() > 0 {
+			jobs = append(jobs, bidding(rng, float64(j.Submit), float64(j.Run)))
+		}
+	}
+	return runSpot(r, fmt.Sprintf("highest-bid/HB/kth/%d LPC", len(jobs)), jobs)
+}
+
+// bidding gives a job a value of which 80 % are about 30 and 20 % about 150,
+// and the truth as its bid.
+func bidding(rng *rand.Rand, submit, runtime float64) highestbid.Job {
+	mean := 30.0
+	if rng.Float64() < 0.2 {
+		mean = 150
+	}
+	v := max(1, mean+15*rng.NormFloat64())
+	return highestbid.Job{Submit: submit, Runtime: runtime, Value: v, Bid: v, Estimate: runtime}
+}
+
+func runSpot(r *auctionResult, name string, jobs []highestbid.Job) error {
+	p := &highestbid.Problem{Nodes: 105, Reserve: highestbid.Reserve, Jobs: jobs,
+		Rule: highestbid.Rule{Algorithm: highestbid.HB, Price: highestbid.Kth}}
+	return r.add(name, 3, func() error { _, err := highestbid.Run(p); return err })
+}

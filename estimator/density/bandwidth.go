@@ -1,0 +1,154 @@
+package density
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Rule is how a bandwidth matrix is chosen.
+type Rule string
+
+// The rules. With n the total weight, L dimensions, σ the standard deviations
+// and C the covariance with divisor n−1.
+const (
+	ScottFull      Rule = "scott_full"      // n^(−2/(L+4))·C
+	SilvermanFull  Rule = "silverman_full"  // (n(L+2)/4)^(−2/(L+4))·C
+	ScottDiag      Rule = "scott_diag"      // diagonal, (σ_j·n^(−1/(L+4)))²
+	SilvermanDiag  Rule = "silverman_diag"  // diagonal, (σ_j·(4/((L+2)n))^(1/(L+4)))²
+	CrossValidated Rule = "cross_validated" // most likely to have drawn each sample from the others
+)
+
+// Check refuses a rule that is not one.
+func (r Rule) Check() error {
+	switch r {
+	case ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, CrossValidated:
+		return nil
+	}
+	return messages.Errorf(messages.Invalid, "bandwidth: must be %q, %q, %q, %q or %q, is %.64q",
+		ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, CrossValidated, string(r))
+}
+
+// Bandwidth returns the bandwidth matrix H, the covariance of each kernel, that
+// a rule chooses. It is singular if the samples lie in a plane: Regular mends
+// it. A total weight of 1 or below has no spread and is refused.
+func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	n, mean, c := d.moments()
+	if c == nil {
+		return nil, messages.Errorf(messages.Invalid, "samples: %g of them show no spread, from which %s is chosen: give at least two, or H", n, r)
+	}
+	if r == CrossValidated {
+		return crossValidate(d, n, mean, c), nil
+	}
+	return r.of(c, n), nil
+}
+
+// of applies a rule of thumb to the covariance of n samples.
+func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
+	l := float64(c.SymmetricDim())
+	f := math.Pow(n, -2/(l+4))
+	if r == SilvermanFull || r == SilvermanDiag {
+		f = math.Pow(n*(l+2)/4, -2/(l+4))
+	}
+	h := mat.NewSymDense(c.SymmetricDim(), nil)
+	for i := range c.SymmetricDim() {
+		for j := i; j < c.SymmetricDim(); j++ {
+			if i == j || r == ScottFull || r == SilvermanFull {
+				h.SetSym(i, j, f*c.At(i, j))
+			}
+		}
+	}
+	return h
+}
+
+const (
+	// leastPivot is below which a squared pivot of the Cholesky factor of a
+	// correlation matrix says that a rule's matrix is singular: the part of a
+	// coordinate's variance that the ones before it do not explain.
+	leastPivot = 1e-10
+	// leastWidth is below which part of its scale a bandwidth is none.
+	leastWidth = 1e-9
+	// floorWidth is what it then is, as a part of the scale.
+	floorWidth = 1e-3
+	// shrink is by how much the correlations of a singular matrix are reduced.
+	shrink = 0.01
+)
+
+// Regular mends a bandwidth matrix that is singular, and says whether it had
+// to. A coordinate without any width gets 1/1000 of its scale, such as the
+// distance of its bounds; then, if the matrix still is singular, correlations
+// are reduced by 1 %, which makes it not so. Scale nil is no scale: then a
+// coordinate without width is refused.
+func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bool, err error) {
+	l := h.SymmetricDim()
+	regular = mat.NewSymDense(l, nil)
+	regular.CopySym(h)
+	for j := range l {
+		width, least := math.Sqrt(h.At(j, j)), 0.0
+		if scale != nil {
+			least = leastWidth * scale[j]
+		}
+		if width > least {
+			continue
+		}
+		if scale == nil || !(scale[j] > 0) {
+			return nil, false, messages.Errorf(messages.Invalid, "samples: coordinate %d is the same in all, and nothing says on what scale it varies: give H", j)
+		}
+		regular.SetSym(j, j, floorWidth*floorWidth*scale[j]*scale[j])
+		mended = true
+	}
+	if pivot(regular) > leastPivot {
+		return regular, mended, nil
+	}
+	for i := range l {
+		for j := i + 1; j < l; j++ {
+			regular.SetSym(i, j, (1-shrink)*regular.At(i, j))
+		}
+	}
+	return regular, true, nil
+}
+
+// pivot is the least squared pivot of the Cholesky factor of the correlation
+// matrix of h, 0 if h is not positive definite.
+func pivot(h mat.Symmetric) float64 {
+	_, least := factor(h)
+	return least
+}
+
+// factor returns the lower Cholesky factor of h, row by row, and the least part
+// of a coordinate's variance that the coordinates before it leave over; 0, and
+// no factor, if h is not positive definite.
+func factor(h mat.Symmetric) (lower []float64, least float64) {
+	l := h.SymmetricDim()
+	r := mat.NewSymDense(l, nil) // the correlations: no unit makes it ill-scaled
+	for i := range l {
+		if !(h.At(i, i) > 0) {
+			return nil, 0
+		}
+		for j := i; j < l; j++ {
+			r.SetSym(i, j, h.At(i, j)/math.Sqrt(h.At(i, i))/math.Sqrt(h.At(j, j)))
+		}
+	}
+	var c mat.Cholesky
+	if !c.Factorize(r) {
+		return nil, 0
+	}
+	var t mat.TriDense
+	c.LTo(&t)
+	lower, least = make([]float64, l*l), 1
+	for i := range l {
+		least = min(least, t.At(i, i)*t.At(i, i))
+		for j := range i + 1 {
+			lower[i*l+j] = t.At(i, j) * math.Sqrt(h.At(i, i))
+		}
+	}
+	return lower, least
+}

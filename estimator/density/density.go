@@ -1,0 +1,193 @@
+package density
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Density is a weighted sum of Gaussian kernels, all with one covariance. It
+// does not change, and may be used concurrently.
+type Density struct {
+	dims    int
+	h       *mat.SymDense
+	lower   []float64 // Cholesky factor of h, row by row
+	centre  []float64 // subtracted before whitening, so that few digits cancel
+	kernels []float64 // whitened, L·n: coordinate by coordinate
+	logs    []float64 // logarithm of each kernel's part of the weight
+	peak    float64   // logarithm of a kernel of the whole weight at its centre
+	pick    alias
+}
+
+// smallest squared pivot, relative, of a matrix that counts as positive
+// definite: below it, rounding decides.
+const smallest = 1e-14
+
+// New makes the density of data with bandwidth matrix h, the covariance of each
+// kernel, positive definite. Samples of weight 0 are left out. O(n·L²).
+func New(d *Data, h mat.Symmetric) (*Density, error) {
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	if err := checkBandwidth(h, d.Dimensions); err != nil {
+		return nil, err
+	}
+	lower, least := factor(h)
+	if least < smallest {
+		return nil, messages.Errorf(messages.Invalid, "H: is not positive definite: give a covariance matrix that is")
+	}
+	f := &Density{dims: d.Dimensions, h: mat.NewSymDense(d.Dimensions, nil), lower: lower}
+	f.h.CopySym(h)
+	total, mean, _ := d.moments()
+	f.centre = mean
+	f.peak = -0.5 * float64(f.dims) * math.Log(2*math.Pi)
+	for j := range f.dims {
+		f.peak -= math.Log(f.lower[j*f.dims+j])
+	}
+	f.place(d, total)
+	return f, nil
+}
+
+func checkBandwidth(h mat.Symmetric, dims int) error {
+	if h.SymmetricDim() != dims {
+		return messages.Errorf(messages.Invalid, "H: must be %d by %d as samples have %d coordinates, is %d by %d", dims, dims, dims, h.SymmetricDim(), h.SymmetricDim())
+	}
+	for i := range dims {
+		for j := i; j < dims; j++ {
+			if x := h.At(i, j); !(math.Abs(x) <= Largest*Largest) {
+				return messages.Errorf(messages.Invalid, "H[%d][%d]: must be finite and below %g, is %g", i, j, Largest*Largest, x)
+			}
+		}
+	}
+	return nil
+}
+
+// place whitens the samples that have weight.
+func (f *Density) place(d *Data, total float64) {
+	n := 0
+	for k := range d.Len() {
+		if d.Weight(k) > 0 {
+			n++
+		}
+	}
+	f.kernels, f.logs = make([]float64, n*f.dims), make([]float64, n)
+	z := make([]float64, f.dims)
+	parts := make([]float64, n)
+	at := 0
+	for k := range d.Len() {
+		w := d.Weight(k)
+		if w == 0 {
+			continue
+		}
+		f.whiten(d.At(k), z)
+		for j, x := range z {
+			f.kernels[j*n+at] = x
+		}
+		parts[at] = w / total
+		f.logs[at] = math.Log(w / total)
+		at++
+	}
+	f.pick = newAlias(parts)
+}
+
+// Dimensions is L.
+func (f *Density) Dimensions() int { return f.dims }
+
+// Kernels is how many there are.
+func (f *Density) Kernels() int { return len(f.logs) }
+
+// H returns a copy of the bandwidth matrix.
+func (f *Density) H() *mat.SymDense {
+	h := mat.NewSymDense(f.dims, nil)
+	h.CopySym(f.h)
+	return h
+}
+
+// whiten solves lower·z = x − centre.
+func (f *Density) whiten(x, z []float64) {
+	for i := range z {
+		row := f.lower[i*f.dims : i*f.dims+i+1]
+		s := x[i] - f.centre[i]
+		for j, l := range row[:i] {
+			s -= l * z[j]
+		}
+		z[i] = s / row[i]
+	}
+}
+
+// CheckPoint refuses a point that has not L finite coordinates; index is its
+// place in a list, for the error.
+func (f *Density) CheckPoint(index int, x []float64) error {
+	if len(x) != f.dims {
+		return messages.Errorf(messages.Invalid, "points[%d]: must have %d coordinates as the samples have, has %d", index, f.dims, len(x))
+	}
+	for j, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return messages.Errorf(messages.Invalid, "points[%d][%d]: must be a finite number, is %g", index, j, v)
+		}
+	}
+	return nil
+}
+
+// At is the density at x, which has L coordinates; 0 where it underflows.
+func (f *Density) At(x []float64) float64 { return math.Exp(f.Log(x)) }
+
+const (
+	// block is how many kernels are evaluated at a time: their exponents stay in
+	// the first-level cache.
+	block = 128
+	// negligible is the exponent below which a kernel is left out: each that is
+	// changes the sum by less than 1e-19 of the largest.
+	negligible = -44
+)
+
+// Log is the logarithm of the density at x, which has L coordinates. It does
+// not underflow: it is finite for every x, −math.MaxFloat64 where the squared
+// distance overflows. O(n·L), no allocation.
+func (f *Density) Log(x []float64) float64 {
+	var point [MaxDimensions]float64
+	z := point[:f.dims]
+	f.whiten(x, z)
+	var exponents [block]float64
+	top, sum := math.Inf(-1), 0.0
+	for from := 0; from < len(f.logs); from += block {
+		e := exponents[:min(block, len(f.logs)-from)]
+		f.exponents(from, z, e)
+		high := top
+		for _, v := range e {
+			if v > high {
+				high = v
+			}
+		}
+		if high > top {
+			sum *= math.Exp(top - high)
+			top = high
+		}
+		for _, v := range e {
+			if v -= top; v > negligible {
+				sum += math.Exp(v)
+			}
+		}
+	}
+	if math.IsInf(top, -1) {
+		return -math.MaxFloat64
+	}
+	return max(-math.MaxFloat64, f.peak+top+math.Log(sum))
+}
+
+// exponents writes ln w_k − |z−y_k|²/2 for the len(e) kernels at from.
+func (f *Density) exponents(from int, z, e []float64) {
+	n := len(f.logs)
+	clear(e)
+	for j, x := range z {
+		kernels := f.kernels[j*n+from : j*n+from+len(e)]
+		for k, y := range kernels {
+			e[k] += (x - y) * (x - y)
+		}
+	}
+	for k, l := range f.logs[from : from+len(e)] {
+		e[k] = l - 0.5*e[k]
+	}
+}

@@ -1,0 +1,153 @@
+package density
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Bounds are those of a parameter template: coordinate j is in [Low[j],
+// High[j]]. An end may be infinite.
+type Bounds struct {
+	Low, High []float64
+}
+
+// Check refuses bounds that are not L intervals of positive width.
+func (b *Bounds) Check(dimensions int) error {
+	if len(b.Low) != dimensions || len(b.High) != dimensions {
+		return messages.Errorf(messages.Invalid, "bounds: must be %d intervals, are %d lower and %d upper ends", dimensions, len(b.Low), len(b.High))
+	}
+	for j, low := range b.Low {
+		high := b.High[j]
+		switch {
+		case low > high:
+			return messages.Errorf(messages.Invalid, "bounds[%d]: %g to %g is reversed: give the lower end first", j, low, high)
+		case !(low < high):
+			return messages.Errorf(messages.Invalid, "bounds[%d]: %g to %g is no interval: give two different numbers", j, low, high)
+		}
+	}
+	return nil
+}
+
+// Contains says whether x is within.
+func (b *Bounds) Contains(x []float64) bool {
+	for j, v := range x {
+		if !(v >= b.Low[j] && v <= b.High[j]) {
+			return false
+		}
+	}
+	return true
+}
+
+// reflect folds x at the bounds until it is within: a coordinate that lies d
+// beyond an end comes to lie d before it.
+func (b *Bounds) reflect(x []float64) {
+	for j, v := range x {
+		low, high := b.Low[j], b.High[j]
+		switch width := high - low; {
+		case v >= low && v <= high:
+			continue
+		case !math.IsInf(width, 0):
+			part := math.Mod(math.Abs(v-low), 2*width)
+			v = low + min(part, 2*width-part)
+		case v < low:
+			v = low + (low - v)
+		default:
+			v = high - (v - high)
+		}
+		x[j] = min(high, max(low, v)) // rounding
+	}
+}
+
+// Redraws is how often a draw outside the bounds is made anew before it is
+// reflected.
+const Redraws = 100
+
+// Draw draws from the density into x, which has L coordinates. O(L²).
+func (f *Density) Draw(r *rand.Rand, x []float64) {
+	k, n := f.pick.draw(r), len(f.logs)
+	var white [MaxDimensions]float64
+	for j := range x {
+		white[j] = f.kernels[j*n+k] + r.NormFloat64()
+	}
+	for i := range x {
+		s := f.centre[i]
+		for j, l := range f.lower[i*f.dims : i*f.dims+i+1] {
+			s += l * white[j]
+		}
+		x[i] = s
+	}
+}
+
+// DrawWithin draws into x from the density truncated to the bounds: what falls
+// outside is drawn anew. If it does so 100 times in a row, which means that
+// hardly anything of the density is within, the last draw is reflected at the
+// bounds instead, and reflected is true.
+func (f *Density) DrawWithin(r *rand.Rand, b *Bounds, x []float64) (reflected bool) {
+	for range Redraws {
+		if f.Draw(r, x); b.Contains(x) {
+			return false
+		}
+	}
+	b.reflect(x)
+	return true
+}
+
+// Draws makes n draws, n·L numbers; bounds nil is none. It also says how many
+// were reflected.
+func (f *Density) Draws(r *rand.Rand, n int, b *Bounds) (values []float64, reflected int) {
+	values = make([]float64, n*f.dims)
+	for k := range n {
+		x := values[k*f.dims : (k+1)*f.dims]
+		if b == nil {
+			f.Draw(r, x)
+		} else if f.DrawWithin(r, b, x) {
+			reflected++
+		}
+	}
+	return values, reflected
+}
+
+// alias draws an index with given probabilities in O(1) (Walker's method, in
+// Vose's form): index k with probability keep[k] of its column, else other[k].
+type alias struct {
+	keep  []float64
+	other []int32
+}
+
+func newAlias(parts []float64) alias {
+	n := len(parts)
+	a := alias{make([]float64, n), make([]int32, n)}
+	var small, large []int32
+	for k, p := range parts {
+		a.keep[k], a.other[k] = p*float64(n), int32(k)
+		if a.keep[k] < 1 {
+			small = append(small, int32(k))
+		} else {
+			large = append(large, int32(k))
+		}
+	}
+	for len(small) > 0 && len(large) > 0 {
+		s, l := small[len(small)-1], large[len(large)-1]
+		small = small[:len(small)-1]
+		a.other[s] = l
+		a.keep[l] -= 1 - a.keep[s]
+		if a.keep[l] < 1 {
+			large = large[:len(large)-1]
+			small = append(small, l)
+		}
+	}
+	for _, k := range append(small, large...) { // what is left is 1 but for rounding
+		a.keep[k] = 1
+	}
+	return a
+}
+
+func (a *alias) draw(r *rand.Rand) int {
+	k := r.IntN(len(a.keep))
+	if r.Float64() < a.keep[k] {
+		return k
+	}
+	return int(a.other[k])
+}

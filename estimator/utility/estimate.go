@@ -1,0 +1,169 @@
+package utility
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Estimate is what a kind of job is taken to be worth.
+type Estimate struct {
+	Fit *Fit // what the runs say by themselves
+	// Weights are m, 0 or above, at least one positive: the fit, drawn towards
+	// the default the more, the less the runs determine it. Only their ratios
+	// matter.
+	Weights []float64
+	// Default is which part of Weights comes from the default rather than from
+	// the runs, in [0, 1]: 1 without runs, near 0 with many.
+	Default float64
+}
+
+const (
+	// assumedNoise is the part of a utility that is taken to be noise before the
+	// runs say how much it is; it counts as one degree of freedom.
+	assumedNoise = 0.1
+	// defaultSpread is by which part of itself a weight is taken to differ from
+	// the default's before any run.
+	defaultSpread = 1.0
+)
+
+// Estimate draws the fit towards a default, m weights of 0 or above of which
+// only the ratios matter. The default is scaled to fit the runs best; each
+// weight is then taken to be normally distributed around it with a spread of
+// its own size, and the runs to be off by normally distributed noise of the
+// size that they show. The most likely weights, none negative, are the answer.
+// O(m³).
+func (g *Regression) Estimate(fallback []float64) (*Estimate, error) {
+	if err := g.checkDefault(fallback); err != nil {
+		return nil, err
+	}
+	e := &Estimate{Fit: g.Fit(), Weights: append([]float64{}, fallback...), Default: 1}
+	scale := g.scaleOf(fallback)
+	if scale == 0 { // no run, or none worth anything
+		return e, nil
+	}
+	prior := make([]float64, g.m)
+	largest := 0.0
+	for j, w := range fallback {
+		prior[j] = scale * w
+		largest = max(largest, prior[j])
+	}
+	noise := g.noise(e.Fit)
+	if noise == 0 {
+		return e, nil
+	}
+	w, part, err := g.shrink(prior, noise, largest)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range w {
+		if v > 0 {
+			e.Weights, e.Default = w, part
+			break
+		}
+	}
+	return e, nil
+}
+
+func (g *Regression) checkDefault(fallback []float64) error {
+	if len(fallback) != g.m {
+		return messages.Errorf(messages.Invalid, "default: must be a weight for each of %d resources, there are %d", g.m, len(fallback))
+	}
+	sum := 0.0
+	for j, w := range fallback {
+		if !(w >= 0 && w <= Largest) {
+			return messages.Errorf(messages.Invalid, "default[%d]: must be 0 or above and finite, is %g", j, w)
+		}
+		sum += w
+	}
+	if sum == 0 {
+		return messages.Errorf(messages.Invalid, "default: all weights are 0: give at least one resource a positive weight")
+	}
+	return nil
+}
+
+// scaleOf is the factor with which the default fits the runs best; where that
+// is not positive, the one with which it is of their size. 0: there is nothing
+// to fit.
+func (g *Regression) scaleOf(fallback []float64) float64 {
+	var product, square float64
+	for i := range g.m {
+		v := 0.0
+		for j := i; j < g.m; j++ {
+			v += g.r[i*g.m+j] * fallback[j]
+		}
+		product += v * g.z[i]
+		square += v * v
+	}
+	switch {
+	case square == 0:
+		return 0
+	case product > 0:
+		return product / square
+	}
+	return math.Sqrt(g.size() / square)
+}
+
+// size is Σ weight·y².
+func (g *Regression) size() float64 {
+	sum := g.rss
+	for _, z := range g.z {
+		sum += z * z
+	}
+	return sum
+}
+
+// noise is the standard deviation of a run's utility: what the residuals show,
+// with the assumption counted as one more degree of freedom.
+func (g *Regression) noise(f *Fit) float64 {
+	assumed := assumedNoise * assumedNoise * g.size() / g.weight
+	freedom := max(0, g.weight-float64(f.Rank))
+	return math.Sqrt((f.RSS + assumed) / (freedom + 1))
+}
+
+// shrink adds to the runs an equation w_j = prior_j for each weight, in the
+// measure of the noise over the spread, and solves for w ≥ 0. It also returns
+// which part of the answer the prior determines: the mean over directions of
+// κ²/(σ²+κ²), the trace of the prior's precision over the total's.
+func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float64, part float64, err error) {
+	m := g.m
+	r, z := append([]float64{}, g.r...), append([]float64{}, g.z...)
+	row, precisions := make([]float64, m), make([]float64, m)
+	for j := range m {
+		// A weight of 0 in the default may be as large as the others.
+		spread := defaultSpread * prior[j]
+		if spread == 0 {
+			spread = defaultSpread * largest
+		}
+		precisions[j] = noise / spread
+		clear(row)
+		row[j] = precisions[j]
+		turn(r, z, row, precisions[j]*prior[j])
+	}
+	w, ok := nonnegative(r, z)
+	if !ok {
+		return nil, 0, messages.Errorf(messages.Internal, "the search for nonnegative weights did not end")
+	}
+	return w, priorPart(r, precisions), nil
+}
+
+// priorPart is trace((RᵀR)⁻¹·diag(precisions²))/m, R with the prior's equations.
+func priorPart(r, precisions []float64) float64 {
+	m, trace := len(precisions), 0.0
+	for j, p := range precisions {
+		// x solves Rᵀx = p·e_j; |x|² is that entry of the trace.
+		x := make([]float64, m)
+		for i := j; i < m; i++ {
+			s := 0.0
+			if i == j {
+				s = p
+			}
+			for k := j; k < i; k++ {
+				s -= r[k*m+i] * x[k]
+			}
+			x[i] = s / r[i*m+i]
+			trace += x[i] * x[i]
+		}
+	}
+	return min(1, trace/float64(m))
+}

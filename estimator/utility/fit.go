@@ -1,0 +1,145 @@
+package utility
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Fit is a least-squares fit.
+type Fit struct {
+	Runs   int
+	Weight float64 // Σ of the runs' weights: Runs, less what has faded
+	Rank   int
+	// Weights are m, nil where the rank is below m: then the runs do not
+	// determine them.
+	Weights []float64
+	RSS     float64 // residual sum of squares
+	// StandardErrors of the weights; nil unless there are more runs, after
+	// fading, than weights.
+	StandardErrors []float64
+	// Condition is that of the features, each scaled to length 1: by about what
+	// factor noise is amplified; +Inf where the rank is short.
+	Condition float64
+}
+
+// rankTolerance is below which part of the largest a singular value counts as
+// 0, the columns being scaled to length 1: a share known to within 1e-12
+// of another's multiple tells nothing about its weight.
+const rankTolerance = 1e-12
+
+// Fit solves the plain least squares, without intercept or sign constraint.
+// O(m³).
+func (g *Regression) Fit() *Fit {
+	f := &Fit{Runs: g.runs, Weight: g.weight, RSS: g.rss, Condition: math.Inf(1)}
+	scaled, scale := g.scaled()
+	var svd mat.SVD
+	if !svd.Factorize(scaled, mat.SVDThin) {
+		return f // numbers are bounded and finite: unreachable but for a defect in the SVD
+	}
+	values := svd.Values(nil)
+	for _, v := range values {
+		if v > rankTolerance*values[0] && v > 0 {
+			f.Rank++
+		}
+	}
+	if f.Rank < g.m {
+		f.RSS += g.unexplained(&svd, f.Rank)
+		return f
+	}
+	f.Condition = values[0] / values[g.m-1]
+	f.Weights = backward(g.r, g.z)
+	f.StandardErrors = g.errors(&svd, scale)
+	return f
+}
+
+// scaled returns R with its columns scaled to length 1, and their lengths; a
+// column of zeros stays, with length 1.
+func (g *Regression) scaled() (*mat.Dense, []float64) {
+	r, scale := mat.NewDense(g.m, g.m, nil), make([]float64, g.m)
+	for j := range g.m {
+		for i := range j + 1 {
+			scale[j] = math.Hypot(scale[j], g.r[i*g.m+j])
+		}
+		if scale[j] == 0 {
+			scale[j] = 1
+		}
+		for i := range j + 1 {
+			r.Set(i, j, g.r[i*g.m+j]/scale[j])
+		}
+	}
+	return r, scale
+}
+
+// unexplained is the part of z outside the range of R.
+func (g *Regression) unexplained(svd *mat.SVD, rank int) float64 {
+	var u mat.Dense
+	svd.UTo(&u)
+	sum := 0.0
+	for k := rank; k < g.m; k++ {
+		part := 0.0
+		for i, z := range g.z {
+			part += u.At(i, k) * z
+		}
+		sum += part * part
+	}
+	return sum
+}
+
+// backward solves r·w = z for upper triangular r of full rank.
+func backward(r, z []float64) []float64 {
+	m := len(z)
+	w := make([]float64, m)
+	for i := m - 1; i >= 0; i-- {
+		s := z[i]
+		for j := i + 1; j < m; j++ {
+			s -= r[i*m+j] * w[j]
+		}
+		w[i] = s / r[i*m+i]
+	}
+	return w
+}
+
+// errors are the square roots of the diagonal of s²·(RᵀR)⁻¹ with s² = rss over
+// the degrees of freedom.
+func (g *Regression) errors(svd *mat.SVD, scale []float64) []float64 {
+	freedom := g.weight - float64(g.m)
+	if !(freedom > slack) {
+		return nil
+	}
+	var v mat.Dense
+	svd.VTo(&v)
+	values := svd.Values(nil)
+	out := make([]float64, g.m)
+	for j := range out {
+		for k, value := range values {
+			out[j] = math.Hypot(out[j], v.At(j, k)/value)
+		}
+		out[j] *= math.Sqrt(g.rss/freedom) / scale[j]
+	}
+	return out
+}
+
+// Nonnegative solves the least squares under w ≥ 0. Where the rank is short it
+// is one of several solutions.
+func (g *Regression) Nonnegative() (weights []float64, rss float64, err error) {
+	w, ok := nonnegative(g.r, g.z)
+	if !ok {
+		return nil, 0, messages.Errorf(messages.Internal, "the search for nonnegative weights did not end")
+	}
+	return w, g.rss + residual(g.r, g.z, w), nil
+}
+
+// residual is ‖r·w−z‖².
+func residual(r, z, w []float64) float64 {
+	m, sum := len(z), 0.0
+	for i, v := range z {
+		for j := i; j < m; j++ {
+			v -= r[i*m+j] * w[j]
+		}
+		sum += v * v
+	}
+	return sum
+}

@@ -1,0 +1,132 @@
+package utility
+
+import (
+	"math"
+	"slices"
+)
+
+// nonnegative minimises ‖r·w−z‖² over w ≥ 0 for an upper triangular r (Lawson
+// and Hanson's active set). Columns that the ones in use already explain stay
+// at 0. It is false if it cycles, by rounding.
+func nonnegative(r, z []float64) (w []float64, ok bool) {
+	m := len(z)
+	s := &activeSet{m: m, r: r, z: z, w: make([]float64, m), tolerance: tolerance(r, z)}
+	barred := make([]bool, m)
+	for range 3*m + 10 {
+		enter := s.steepest(barred)
+		if enter < 0 {
+			return s.w, true
+		}
+		s.use = append(s.use, enter)
+		if !s.descend() || s.w[enter] <= 0 {
+			// Nothing is gained but by rounding.
+			s.use = slices.DeleteFunc(s.use, func(j int) bool { return j == enter })
+			s.w[enter] = 0
+			barred[enter] = true
+			continue
+		}
+		clear(barred)
+	}
+	return nil, false
+}
+
+// activeSet is the state of the search: the columns in use, and the solution.
+type activeSet struct {
+	m         int
+	r, z      []float64
+	w         []float64
+	use       []int
+	tolerance []float64 // of the gradient, by column
+}
+
+// tolerance is how much of each column's gradient is rounding.
+func tolerance(r, z []float64) []float64 {
+	m, length := len(z), 0.0
+	for _, v := range z {
+		length = math.Hypot(length, v)
+	}
+	out := make([]float64, m)
+	for j := range m {
+		for i := range j + 1 {
+			out[j] = math.Hypot(out[j], r[i*m+j])
+		}
+		out[j] *= length * 1e-14 * float64(m)
+	}
+	return out
+}
+
+// steepest is the column not in use along which the residual falls most, each
+// measured by its length; −1 if it falls along none.
+func (s *activeSet) steepest(barred []bool) int {
+	left := slices.Clone(s.z)
+	for i := range left {
+		for j := i; j < s.m; j++ {
+			left[i] -= s.r[i*s.m+j] * s.w[j]
+		}
+	}
+	best, at := 1.0, -1
+	for j := range s.m {
+		if barred[j] || slices.Contains(s.use, j) {
+			continue
+		}
+		gradient := 0.0
+		for i := range j + 1 {
+			gradient += s.r[i*s.m+j] * left[i]
+		}
+		if part := gradient / s.tolerance[j]; part > best { // NaN for a column of zeros
+			best, at = part, j
+		}
+	}
+	return at
+}
+
+// descend goes to the least squares over the columns in use, dropping those
+// that would turn negative on the way. It is false if the columns depend on
+// one another.
+func (s *activeSet) descend() bool {
+	for len(s.use) > 0 {
+		v, ok := s.solve()
+		if !ok {
+			return false
+		}
+		step := 1.0
+		for i, j := range s.use {
+			if v[i] <= 0 {
+				step = min(step, s.w[j]/(s.w[j]-v[i]))
+			}
+		}
+		for i, j := range s.use {
+			s.w[j] += step * (v[i] - s.w[j])
+			if step < 1 && v[i] <= 0 && s.w[j] <= 1e-14*math.Abs(v[i]) {
+				s.w[j] = 0
+			}
+		}
+		if step == 1 {
+			return true
+		}
+		s.use = slices.DeleteFunc(s.use, func(j int) bool { return s.w[j] <= 0 })
+	}
+	return true
+}
+
+// solve is the least squares over the columns in use.
+func (s *activeSet) solve() ([]float64, bool) {
+	k := len(s.use)
+	r, z, row := make([]float64, k*k), make([]float64, k), make([]float64, k)
+	for i := range s.m {
+		for a, j := range s.use {
+			row[a] = s.r[i*s.m+j]
+		}
+		turn(r, z, row, s.z[i])
+	}
+	for a, j := range s.use {
+		length := 0.0
+		for i := range s.m {
+			length = math.Hypot(length, s.r[i*s.m+j])
+		}
+		if math.Abs(r[a*k+a]) <= rankTolerance*length {
+			return nil, false
+		}
+	}
+	return backward(r, z), true
+}

@@ -1,0 +1,120 @@
+package utility
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Regression is what is remembered of the runs of one kind of job: the
+// triangular factor R and the vector z with ‖Rw−z‖² + rss = Σ weight·(y−x·w)²
+// for every w, m·(m+3)/2 numbers however many runs there were. It is not safe
+// for concurrent use.
+type Regression struct {
+	form     Form
+	m        int
+	halfLife messages.Duration
+	latest   messages.Time // of the runs
+
+	runs   int
+	weight float64   // Σ of the runs' weights, faded
+	r      []float64 // m·m, upper triangular, row by row
+	z      []float64 // m
+	rss    float64
+	row    []float64 // scratch
+}
+
+// New makes a regression over m resources. A run counts half when another ended
+// halfLife after it; 0: runs never fade.
+func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
+	if form != messages.Linear && form != messages.Log {
+		return nil, messages.Errorf(messages.Invalid, "form: must be %q or %q, is %.64q", messages.Linear, messages.Log, string(form))
+	}
+	if m < 1 || m > MaxResources {
+		return nil, messages.Errorf(messages.Invalid, "m: must be from 1 to %d resources, is %d", MaxResources, m)
+	}
+	if halfLife < 0 {
+		return nil, messages.Errorf(messages.Invalid, "half-life: must not be negative, is %v", halfLife)
+	}
+	return &Regression{form: form, m: m, halfLife: halfLife,
+		r: make([]float64, m*m), z: make([]float64, m), row: make([]float64, m)}, nil
+}
+
+// Runs is how many runs were observed, faded or not.
+func (g *Regression) Runs() int { return g.runs }
+
+// Observe takes in a run that ended at a time, with its average job resource (m
+// shares in [0, 1], above 0 for the log form) and the utility it had. Runs may
+// come in any order. On an error nothing changes. O(m²), no allocation.
+func (g *Regression) Observe(ended messages.Time, average []float64, utility float64) error {
+	if len(average) != g.m {
+		return messages.Errorf(messages.Invalid, "average: must be one share for each of %d resources, there are %d", g.m, len(average))
+	}
+	if !(math.Abs(utility) <= Largest) {
+		return messages.Errorf(messages.Invalid, "utility: must be finite and of magnitude below %g, is %g", Largest, utility)
+	}
+	if err := features(g.form, average, g.row); err != nil {
+		return err
+	}
+	g.rotate(g.fade(ended), utility)
+	g.runs++
+	return nil
+}
+
+// fade makes old runs count less if a run ended later than all before it, and
+// returns the weight of this one.
+func (g *Regression) fade(ended messages.Time) float64 {
+	if g.runs == 0 {
+		g.latest = ended
+	}
+	if g.halfLife == 0 {
+		return 1
+	}
+	// As floats: the distance of two times may exceed an integer.
+	lives := (float64(ended) - float64(g.latest)) / float64(g.halfLife)
+	if lives <= 0 {
+		return math.Exp2(lives)
+	}
+	g.latest = ended
+	factor, root := math.Exp2(-lives), math.Exp2(-lives/2)
+	g.weight *= factor
+	g.rss *= factor
+	for i := range g.r {
+		g.r[i] *= root
+	}
+	for i := range g.z {
+		g.z[i] *= root
+	}
+	return 1
+}
+
+// rotate adds the run in g.row, turning it into R by Givens rotations.
+func (g *Regression) rotate(weight, y float64) {
+	g.weight += weight
+	root := math.Sqrt(weight)
+	for j := range g.row {
+		g.row[j] *= root
+	}
+	left := turn(g.r, g.z, g.row, y*root)
+	g.rss += left * left
+}
+
+// turn adds the equation row·w = y to the triangular system r·w = z and returns
+// what is left of y. It overwrites row.
+func turn(r, z, row []float64, y float64) float64 {
+	m := len(z)
+	for j, x := range row {
+		if x == 0 {
+			continue
+		}
+		above := r[j*m : (j+1)*m]
+		length := math.Hypot(above[j], x)
+		c, s := above[j]/length, x/length
+		above[j] = length
+		for k := j + 1; k < m; k++ {
+			above[k], row[k] = c*above[k]+s*row[k], c*row[k]-s*above[k]
+		}
+		z[j], y = c*z[j]+s*y, c*y-s*z[j]
+	}
+	return y
+}
