@@ -3,6 +3,7 @@ package messages
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ValuationClass is the shape of a valuation.
@@ -61,6 +62,9 @@ type ValuationPoint struct {
 // Validate checks a valuation. A field that its class does not use must be
 // zero: it would be lost without a word.
 func (v *Valuation) Validate() error {
+	if !slices.Contains(ValuationClasses, v.Class) {
+		return Errorf(Invalid, "class: %q is none of %v", clip(string(v.Class)), ValuationClasses)
+	}
 	if !(v.Max >= 0 && v.Max <= MaxCredits.Float()) {
 		return Errorf(Invalid, "max: must be from 0 to %v credits, is %v", MaxCredits, v.Max)
 	}
@@ -74,10 +78,8 @@ func (v *Valuation) Validate() error {
 		return within("deadline", v.Deadline)
 	case Recurrent:
 		return v.validateRecurrent()
-	case Custom:
-		return v.validatePoints()
 	default:
-		return Errorf(Invalid, "class: %q is none of %v", clip(string(v.Class)), ValuationClasses)
+		return v.validatePoints()
 	}
 }
 

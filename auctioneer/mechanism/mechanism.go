@@ -163,6 +163,14 @@ type Explanation struct {
 	Change  []string // what would change it, a sentence each
 }
 
+// Deferred is a Mechanism whose prices depend on what happens after a job has
+// ended. Settle asked earlier than SettleAt answers from what is known by then.
+type Deferred interface {
+	Mechanism
+	// SettleAt is when a job that has ended is to be settled.
+	SettleAt(job *Job, end End) messages.Time
+}
+
 // Incremental is a Mechanism that can decide at a cost that depends on what
 // has changed rather than on how many jobs there are.
 type Incremental interface {

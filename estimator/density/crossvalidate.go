@@ -10,7 +10,7 @@ import (
 const (
 	// mostPlaces is from how many different samples a bandwidth is
 	// cross-validated at most; there the time is quadratic.
-	mostPlaces = 400
+	mostPlaces = 256
 	// stray is the part of samples taken to come from anywhere, so that one
 	// far from the others does not widen every kernel until it is reached.
 	stray = 0.01

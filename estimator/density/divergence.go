@@ -18,7 +18,7 @@ func Divergence(p, q *Density, draws int, seed uint64) (mean, standardError floa
 	if draws < 2 {
 		return 0, 0, messages.Errorf(messages.Invalid, "draws: must be at least 2, are %d", draws)
 	}
-	r := rand.New(rand.NewPCG(seed, 0x64656e73697479)) // the stream is this package's own
+	r := generator(seed)
 	x := make([]float64, p.dims)
 	squares := 0.0
 	for k := range draws {
@@ -30,3 +30,7 @@ func Divergence(p, q *Density, draws int, seed uint64) (mean, standardError floa
 	}
 	return mean, math.Sqrt(squares / float64(draws-1) / float64(draws)), nil
 }
+
+// generator makes the random numbers of a seed; the stream is this package's
+// own.
+func generator(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x64656e73697479)) }

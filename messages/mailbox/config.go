@@ -215,7 +215,7 @@ func (c *Config) withDefaults() *Config {
 	fill(&d.MaxBatchBytes, 256<<10)
 	fill(&d.MaxQueueBytes, 32<<20)
 	fill(&d.InFlight, 3)
-	fill(&d.SnapshotEntries, 8192)
+	fill(&d.SnapshotEntries, 32768)
 	fill(&d.SnapshotBytes, 64<<20)
 	fill(&d.TrailingEntries, 1024)
 	fill(&d.MinFreeBytes, 256<<20)

@@ -118,7 +118,7 @@ func (in *input) queue() (*Queue, error) {
 		q.Jobs[i] = fill(job.V, job.D, job.R, job.N)
 	}
 	for _, r := range in.Running {
-		q.Running = append(q.Running, Running{Width: r.N, Remaining: r.Remaining})
+		q.Running = append(q.Running, Hold{Width: r.N, Remaining: r.Remaining})
 	}
 	return q, nil
 }

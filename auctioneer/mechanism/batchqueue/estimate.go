@@ -82,8 +82,8 @@ func (s *sampler) probe(q *Queue, e *Expectation) error {
 				if e.Mode == Priority {
 					t.Length, t.Width = q.Jobs[i].Length, q.Jobs[i].Width
 				}
-				if err := q.checkJob(at("distributions", i), i == 0, t); err != nil {
-					return err
+				if q.checkJob("", i == 0, t) != nil {
+					return q.checkJob(at("distributions", i), i == 0, t)
 				}
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 // MaxSteps bounds the work of an exact expectation: terms added up, or jobs put
 // into schedules.
-const MaxSteps = 1 << 28
+const MaxSteps = 1 << 26
 
 // steps counts work down and stops it.
 type steps int

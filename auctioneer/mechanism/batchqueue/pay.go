@@ -78,6 +78,9 @@ func (e *Expectation) check(q *Queue) error {
 		return document.Invalid("distributions", "must be one for each of the %d jobs, there are %d", len(q.Jobs), len(e.Priors))
 	}
 	for i := range e.Priors {
+		if i > 1 && same(e.Priors[i], e.Priors[i-1]) {
+			continue
+		}
 		if err := e.Priors[i].check(q, i, e.Mode == Priority); err != nil {
 			return err
 		}

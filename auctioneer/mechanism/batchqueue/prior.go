@@ -36,18 +36,18 @@ func (p *Prior) check(q *Queue, i int, priority bool) error {
 		return document.Invalid(place, "has no types: give at least one, of probability 1")
 	}
 	sum := 0.0
-	for k, point := range p.Points {
-		here := place + at("", k)
+	for k := range p.Points {
+		point := &p.Points[k]
 		if !(point.P >= 0 && point.P <= 1) {
-			return document.Invalid(here+".p", "must be a probability from 0 to 1, is %g", point.P)
+			return document.Invalid(place+at("", k)+".p", "must be a probability from 0 to 1, is %g", point.P)
 		}
 		sum += point.P
 		t := point.Type
 		if priority { // the rest is as announced
 			t.Length, t.Width = q.Jobs[i].Length, q.Jobs[i].Width
 		}
-		if err := q.checkJob(here, i == 0, t); err != nil {
-			return err
+		if q.checkJob("", i == 0, t) != nil { // there are many: name the place only if need be
+			return q.checkJob(place+at("", k), i == 0, t)
 		}
 	}
 	if math.Abs(sum-1) > total {

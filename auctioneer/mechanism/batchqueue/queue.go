@@ -16,8 +16,8 @@ type Job struct {
 	Width  int // nodes; only in a queue with Nodes
 }
 
-// Running is a job that runs already: it holds Width nodes for Remaining more.
-type Running struct {
+// Hold is a job that runs already: it has Width nodes for Remaining more.
+type Hold struct {
 	Width     int
 	Remaining float64
 }
@@ -26,7 +26,7 @@ type Running struct {
 type Queue struct {
 	Nodes   int // 0: every job takes the whole machine, which is idle
 	Jobs    []Job
-	Running []Running // only with Nodes
+	Running []Hold // only with Nodes
 }
 
 // Largest is the most that a value, a cost of delay or a time may be.

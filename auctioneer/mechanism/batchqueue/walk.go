@@ -1,7 +1,7 @@
 package batchqueue
 
 // insertion is how many terms added up cost as much as a job put into schedules.
-const insertion = 32
+const insertion = 8
 
 // walk enumerates the profiles of whole types in queue order, as a tree: the
 // schedules of the first jobs are drawn up once for all profiles that begin so.
@@ -17,42 +17,53 @@ type walk struct {
 
 func (w *walk) run() ([]float64, error) {
 	out := make([]float64, len(w.q.Jobs))
+	for j := range out {
+		if err := w.left.spend(w.size(j)); err != nil {
+			return nil, err
+		}
+	}
 	for range len(w.q.Jobs) + 1 {
 		w.tiers = append(w.tiers, newSchedules(w.q))
 	}
 	for j := range out {
 		w.j, w.sum = j, 0
-		if err := w.from(0, 1, 0, 0); err != nil {
-			return nil, err
-		}
+		w.from(0, 1, 0, 0)
 		out[j] = w.sum
 	}
 	return out, nil
 }
 
-// from goes through the types of job i and those behind it. So far: the
-// probability, what the delay costs all, and all but j.
-func (w *walk) from(i int, p, all, others float64) error {
-	if i == len(w.q.Jobs) {
-		w.leaf(p, all, others)
-		return nil
-	}
-	if i == w.j {
-		return w.branch(i, &w.q.Jobs[i], p, all, others)
-	}
-	for k := range w.types[i] {
-		point := &w.types[i][k]
-		if err := w.branch(i, &point.Type, p*point.P, all, others); err != nil {
-			return err
+// size is how much work it is to go through all profiles with job j as announced.
+func (w *walk) size(j int) int {
+	total, tier := 0, 1
+	for i := range w.types {
+		if i != j {
+			tier *= len(w.types[i])
+		}
+		if total += tier * insertion; total > MaxSteps {
+			return total // before it can overflow
 		}
 	}
-	return nil
+	return total
 }
 
-func (w *walk) branch(i int, t *Job, p, all, others float64) error {
-	if err := w.left.spend(insertion); err != nil {
-		return err
+// from goes through the types of job i and those behind it. So far: the
+// probability, what the delay costs all, and all but j.
+func (w *walk) from(i int, p, all, others float64) {
+	switch i {
+	case len(w.q.Jobs):
+		w.leaf(p, all, others)
+	case w.j:
+		w.branch(i, &w.q.Jobs[i], p, all, others)
+	default:
+		for k := range w.types[i] {
+			point := &w.types[i][k]
+			w.branch(i, &point.Type, p*point.P, all, others)
+		}
 	}
+}
+
+func (w *walk) branch(i int, t *Job, p, all, others float64) {
 	w.tiers[i+1].copy(w.tiers[i])
 	cost := inserted(w.tiers[i+1], *t, i == 0)
 	if i == 0 {
@@ -62,7 +73,7 @@ func (w *walk) branch(i int, t *Job, p, all, others float64) error {
 	if i != w.j {
 		others += cost
 	}
-	return w.from(i+1, p, all, others)
+	w.from(i+1, p, all, others)
 }
 
 func (w *walk) leaf(p, all, others float64) {

@@ -159,7 +159,12 @@ func (s *Solver) arrange(weights []float64) {
 			row[c] = from[k]
 		}
 		for b := range peaks {
-			peaks[b] = slices.Max(row[b*width : min(s.m, (b+1)*width)])
+			peaks[b] = 0
+			for _, w := range row[b*width : min(s.m, (b+1)*width)] {
+				if w > peaks[b] {
+					peaks[b] = w
+				}
+			}
 		}
 	}
 }
@@ -176,7 +181,13 @@ func (s *Solver) columnsOf(block int) (from, to int) {
 // settleFloor brings the floor of a block up to date.
 func (s *Solver) settleFloor(block int) {
 	from, to := s.columnsOf(block)
-	s.floors[block] = slices.Min(s.prices[from:to])
+	floor := math.Inf(1)
+	for _, p := range s.prices[from:to] {
+		if p < floor { // the built-in min takes three times as long for the sake of NaN
+			floor = p
+		}
+	}
+	s.floors[block] = floor
 }
 
 func (s *Solver) match(row, column int) {

@@ -157,7 +157,7 @@ func TestMoneyIsNotLostInLargeNumbers(t *testing.T) {
 	for range 300 {
 		w := make([]float64, m*m)
 		for i := range w {
-			w[i] = float64(1<<49 + r.Int64N(1<<49))
+			w[i] = float64(1<<48 + r.Int64N(1<<48))
 		}
 		got, err := s.Solve(m, w)
 		if err != nil || !s.integral {

@@ -8,18 +8,19 @@ import (
 )
 
 // history is what a live market remembers to price its jobs: every bid since
-// it was last empty, and how many slots there were in each unit.
+// there was last nobody with time left, and how many slots there were in each unit.
 type history struct {
 	first   int // unit of slots[0]
 	slots   []int
 	tasks   []Task
+	last    int // unit: the last deadline of them
 	index   map[messages.JobID]int
 	outcome *Outcome // of the tasks as they stand; nil: to be worked out
 }
 
 // record takes in the bids of a view and the slots of a unit.
 func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
-	if len(view.Jobs) == 0 || len(h.tasks) >= m.config.History+len(view.Jobs) {
+	if len(view.Jobs) == 0 && unit > h.last || len(h.tasks) >= m.config.History+len(view.Jobs) {
 		*h = history{index: map[messages.JobID]int{}}
 	}
 	h.outcome = nil
@@ -50,6 +51,7 @@ func (h *history) note(unit, slots int) {
 func (h *history) add(id messages.JobID, t Task) {
 	h.index[id] = len(h.tasks)
 	h.tasks = append(h.tasks, t)
+	h.last = max(h.last, t.Deadline)
 }
 
 // critical is the smallest value with which a job would have been completed,

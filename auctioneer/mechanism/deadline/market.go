@@ -62,7 +62,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Mechanism runs a live market. It implements mechanism.Mechanism.
+// Mechanism runs a live market. It implements mechanism.Mechanism and
+// mechanism.Deferred.
 type Mechanism struct {
 	config  Config
 	growth  float64 // of a level by a unit served
@@ -97,7 +98,7 @@ func NewMechanism(c Config) (*Mechanism, error) {
 		past: history{index: map[messages.JobID]int{}}}, nil
 }
 
-var _ mechanism.Mechanism = (*Mechanism)(nil)
+var _ mechanism.Deferred = (*Mechanism)(nil)
 
 // micros is the length of a unit in the steps of messages.Time.
 func (m *Mechanism) micros() int64 { return int64(m.config.Slot) / 1000 }
@@ -156,7 +157,7 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 // it decided holds until the next unit, whoever comes or goes.
 func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	unit := m.unitOf(view.Now)
-	m.meet(view)
+	m.meet(view, unit)
 	if !m.decided || unit != m.unit {
 		m.decide(view, unit)
 	}
@@ -191,8 +192,13 @@ func count(by []int) int {
 	return n
 }
 
-// meet brings the seats in line with the view.
-func (m *Mechanism) meet(view *mechanism.View) {
+// meet brings the seats in line with the view. A job that has left competes no
+// more from the next unit that is not decided yet.
+func (m *Mechanism) meet(view *mechanism.View, unit int) {
+	undecided := unit
+	if m.decided && unit == m.unit {
+		undecided++
+	}
 	present := make(map[messages.JobID]bool, len(view.Jobs))
 	for _, job := range view.Jobs {
 		present[job.Job] = true
@@ -205,6 +211,7 @@ func (m *Mechanism) meet(view *mechanism.View) {
 	}
 	for id := range m.seats {
 		if !present[id] {
+			m.past.left(id, undecided)
 			delete(m.seats, id)
 		}
 	}

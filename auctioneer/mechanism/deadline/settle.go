@@ -7,13 +7,23 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// SettleAt is when everybody is known whom a job could have met: at its
+// deadline. Asked earlier, Settle prices the job as if nobody else were to come,
+// which is too little if somebody does, and rewards who asks for more than it
+// is worth so as to be done before.
+func (m *Mechanism) SettleAt(job *mechanism.Job, end mechanism.End) messages.Time {
+	if end.State != messages.Completed {
+		return 0
+	}
+	return job.Deadline
+}
+
 // Settle charges a job that was completed by its deadline its critical value,
 // rounded half to even to the microcredit, and any other job nothing.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
-	unit := m.unitOf(view.Now)
 	p := mechanism.Payment{From: job.Job}
 	switch {
-	case end.State == messages.Completed && view.Now <= job.Deadline:
+	case end.State == messages.Completed && !m.late(view, job):
 		p.Amount = m.owed(job)
 		p.Reason = fmt.Sprintf("completed by its deadline: the smallest value, of its %v, that would have been enough", job.Value)
 	case end.State == messages.Completed:
@@ -21,9 +31,16 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 	default:
 		p.Reason = "owes nothing: it was not completed"
 	}
-	m.past.left(job.Job, unit+1)
-	delete(m.seats, job.Job)
 	return []mechanism.Payment{p}
+}
+
+// late says whether a job that has ended did so after its deadline: by when it
+// was first missed, or if it was not yet, by the clock.
+func (m *Mechanism) late(view *mechanism.View, job *mechanism.Job) bool {
+	if i, known := m.past.index[job.Job]; known && m.past.tasks[i].Until != 0 {
+		return m.past.tasks[i].Until > m.past.tasks[i].Deadline+1
+	}
+	return view.Now > job.Deadline
 }
 
 func (m *Mechanism) owed(job *mechanism.Job) messages.Credits {

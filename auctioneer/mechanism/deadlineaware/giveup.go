@@ -12,7 +12,8 @@ import (
 // without work are false.
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
-	m := moore{q, changed, make([]bool, len(q.items)), make([]int32, 0, len(jobs))}
+	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}
+	m.heap.before = m.longer
 	if m.all(jobs) {
 		return m.served
 	}
@@ -22,18 +23,14 @@ func (q *planner) serve(changed *item) []bool {
 		values = append(values, m.item(j).best)
 	}
 	slices.Sort(values)
-	// The first value that is too high a threshold, from which on all are.
+	// The first value that is too high a threshold; the lowest never is.
 	at, _ := slices.BinarySearchFunc(values, most, func(value float64, most int) int {
 		if m.count(jobs, value) < most {
 			return 1
 		}
 		return -1
 	})
-	if at > 0 {
-		m.count(jobs, values[at-1])
-	} else {
-		m.count(jobs, 0)
-	}
+	m.count(jobs, values[at-1])
 	return m.served
 }
 
@@ -56,7 +53,7 @@ type moore struct {
 	*planner
 	changed *item
 	served  []bool
-	heap    []int32 // the jobs served so far, the longest first
+	heap    heap // the jobs served so far, the longest first
 }
 
 func (m *moore) item(j int32) *item {
@@ -83,7 +80,7 @@ func (m *moore) all(jobs []int32) bool {
 // count serves as many as possible of the jobs whose best is at least least.
 func (m *moore) count(jobs []int32, least float64) int {
 	clear(m.served)
-	m.heap = m.heap[:0]
+	m.heap.jobs = m.heap.jobs[:0]
 	work := 0.0
 	for _, j := range jobs {
 		x := m.item(j)
@@ -91,16 +88,15 @@ func (m *moore) count(jobs []int32, least float64) int {
 			continue
 		}
 		work += x.work
-		m.heap = push(m.heap, j, m.longer)
+		m.heap.push(j)
 		if work/m.slots > x.last {
-			work -= m.item(m.heap[0]).work
-			m.heap = pop(m.heap, m.longer)
+			work -= m.item(m.heap.pop()).work
 		}
 	}
-	for _, j := range m.heap {
+	for _, j := range m.heap.jobs {
 		m.served[j] = true
 	}
-	return len(m.heap)
+	return len(m.heap.jobs)
 }
 
 // longer orders jobs by work; of equal ones the one worth less, then the later,

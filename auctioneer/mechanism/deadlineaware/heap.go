@@ -1,45 +1,40 @@
 package deadlineaware
 
-// push adds to a binary heap whose first is before all others.
-func push[T any](heap []T, x T, before func(a, b T) bool) []T {
-	heap = append(heap, x)
-	i := len(heap) - 1
-	for i > 0 && before(x, heap[(i-1)/2]) {
-		heap[i] = heap[(i-1)/2]
-		i = (i - 1) / 2
+// heap is a binary heap of jobs; the first is before all others.
+type heap struct {
+	jobs   []int32
+	before func(a, b int32) bool
+}
+
+func (h *heap) push(job int32) {
+	h.jobs = append(h.jobs, job)
+	i := len(h.jobs) - 1
+	for up := (i - 1) / 2; i > 0 && h.before(job, h.jobs[up]); up = (i - 1) / 2 {
+		h.jobs[i] = h.jobs[up]
+		i = up
 	}
-	heap[i] = x
-	return heap
+	h.jobs[i] = job
 }
 
 // pop takes the first away.
-func pop[T any](heap []T, before func(a, b T) bool) []T {
-	n := len(heap) - 1
-	last := heap[n]
-	heap = heap[:n]
-	if n > 0 {
-		heap[0] = last
-		sink(heap, 0, before)
+func (h *heap) pop() int32 {
+	first, n := h.jobs[0], len(h.jobs)-1
+	last := h.jobs[n]
+	h.jobs = h.jobs[:n]
+	if n == 0 {
+		return first
 	}
-	return heap
-}
-
-// sink moves down the one at i, which may belong below.
-func sink[T any](heap []T, i int, before func(a, b T) bool) {
-	x := heap[i]
-	for {
-		child := 2*i + 1
-		if child >= len(heap) {
-			break
-		}
-		if child+1 < len(heap) && before(heap[child+1], heap[child]) {
+	i := 0
+	for child := 1; child < n; child = 2*i + 1 {
+		if child+1 < n && h.before(h.jobs[child+1], h.jobs[child]) {
 			child++
 		}
-		if !before(heap[child], x) {
+		if !h.before(h.jobs[child], last) {
 			break
 		}
-		heap[i] = heap[child]
+		h.jobs[i] = h.jobs[child]
 		i = child
 	}
-	heap[i] = x
+	h.jobs[i] = last
+	return first
 }

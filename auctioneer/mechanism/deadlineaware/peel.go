@@ -27,39 +27,41 @@ func goesLast(a, b *item, t, utilityA, utilityB float64) bool {
 
 // layer is a job fixed in its place from the end.
 type layer struct {
-	job   int32
-	t     float64 // when the work up to and including its own is done
-	worth float64 // its utility then
+	job     int32
+	t       float64 // when the work up to and including its own is done
+	utility float64 // its utility then
 }
 
 // peeling is the jobs that are not fixed yet.
 type peeling struct {
 	*planner
 	work   float64   // of left, and extra
-	tops   []int32   // all that are to be fixed, those that are content longest first
+	tops   []int32   // the jobs in the order of byTop, from the first that may not be fixed
 	fixed  []bool    // by job
 	left   []int32   // not fixed
 	bounds []float64 // of left: no more utility than this, until the bounds end
 	until  float64   // work at which the bounds end
 }
 
-// peel puts jobs in their order from the last to the first. Extra is work that
+// peel puts jobs, given in the order of byTop, in their order from the last to
+// the first. Extra is work that
 // shares the slots but is not put anywhere: it comes before them all.
 func (q *planner) peel(jobs []int32, extra float64) []layer {
-	p := &peeling{planner: q, work: extra, fixed: make([]bool, len(q.items)), until: math.Inf(1)}
-	for _, j := range jobs {
-		p.work += q.items[j].work
-	}
-	p.left, p.tops = slices.Clone(jobs), slices.Clone(jobs)
-	slices.SortFunc(p.tops, func(a, b int32) int {
-		x, y := &q.items[a], &q.items[b]
-		return -cmp.Or(cmp.Compare(x.top, y.top), cmp.Compare(x.work, y.work), cmp.Compare(x.index, y.index))
-	})
+	p := q.newPeeling(jobs, extra)
 	layers := make([]layer, 0, len(jobs))
 	for len(layers) < len(jobs) {
 		layers = append(layers, p.next())
 	}
 	return layers
+}
+
+func (q *planner) newPeeling(jobs []int32, extra float64) *peeling {
+	p := &peeling{planner: q, work: extra, fixed: make([]bool, len(q.items)), until: math.Inf(1)}
+	for _, j := range jobs {
+		p.work += q.items[j].work
+	}
+	p.left, p.tops = slices.Clone(jobs), jobs
+	return p
 }
 
 func (p *peeling) next() layer {

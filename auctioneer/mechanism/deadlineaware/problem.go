@@ -13,6 +13,7 @@ import (
 const (
 	Largest   = 1e15    // of a demand, a time and a divergence
 	MostSlots = 1 << 20 // of a problem
+	MostJobs  = 100_000 // of a problem
 	MostTasks = 1 << 30 // of a job
 )
 
@@ -49,6 +50,9 @@ func (p *Problem) Check() error {
 	if !(p.Resolution >= 0 && p.Resolution <= Largest) {
 		return messages.Errorf(messages.Invalid, "resolution: must be from 0 to %g credits, is %g", Largest, p.Resolution)
 	}
+	if len(p.Jobs) > MostJobs {
+		return messages.Errorf(messages.TooLarge, "jobs: %d are more than the limit of %d", len(p.Jobs), MostJobs)
+	}
 	for i := range p.Jobs {
 		if err := p.Jobs[i].check(i); err != nil {
 			return err
@@ -74,14 +78,18 @@ func (job *Job) check(i int) error {
 // each is how long a task is planned to take, in seconds.
 func (job *Job) each() float64 { return job.Demand / float64(max(1, job.Tasks)) }
 
+// span is how long the job takes with all slots to itself, in seconds.
+func (job *Job) span(slots int) float64 {
+	return job.each() * float64((job.Tasks+slots-1)/slots)
+}
+
 // item is a job made ready. Its times t are those at which the slots together
-// have done all the work up to and including its own; it is complete by
-// t + spill at the latest.
+// have done all the work up to and including its own.
 type item struct {
 	curve *valuation.Curve
 	index int
 	work  float64 // slot-seconds, a multiple of the planner's unit
-	spill float64 // seconds by which tasks that cannot be cut may exceed t
+	spill float64 // seconds that it takes beyond t, because tasks cannot be cut
 	lead  float64 // seconds from submission to now, plus spill
 	best  float64 // its utility if it goes first
 	top   float64 // the last t at which it has its best, but for the resolution
@@ -109,6 +117,7 @@ type planner struct {
 	items      []item
 	byLast     []int32 // jobs with work, the first to become worthless first
 	byWork     []int32 // jobs with work, the least first
+	byTop      []int32 // jobs with work, those content longest first
 	idle       []int32 // jobs without
 }
 
@@ -134,17 +143,24 @@ func newPlanner(p *Problem) (*planner, error) {
 			q.byWork = append(q.byWork, int32(i))
 		}
 	}
-	q.byLast = slices.Clone(q.byWork)
-	slices.SortStableFunc(q.byWork, func(a, b int32) int { return cmp.Compare(q.items[a].work, q.items[b].work) })
-	slices.SortStableFunc(q.byLast, func(a, b int32) int { return cmp.Compare(q.items[a].last, q.items[b].last) })
+	q.byLast, q.byTop = slices.Clone(q.byWork), slices.Clone(q.byWork)
+	q.sort(q.byWork, func(a, b *item) int { return cmp.Compare(a.work, b.work) })
+	q.sort(q.byLast, func(a, b *item) int { return cmp.Compare(a.last, b.last) })
+	q.sort(q.byTop, func(a, b *item) int {
+		return -cmp.Or(cmp.Compare(a.top, b.top), cmp.Compare(a.work, b.work), cmp.Compare(a.index, b.index))
+	})
 	return q, nil
+}
+
+func (q *planner) sort(jobs []int32, order func(a, b *item) int) {
+	slices.SortStableFunc(jobs, func(a, b int32) int { return order(&q.items[a], &q.items[b]) })
 }
 
 // item makes a job ready, with a valuation of its own or another.
 func (q *planner) item(i int, curve *valuation.Curve) item {
 	job := &q.Jobs[i]
 	x := item{curve: curve, index: i, work: math.RoundToEven(job.Demand/q.unit) * q.unit}
-	x.spill = job.each() * (1 - 1/q.slots)
+	x.spill = max(0, job.span(q.Slots)-job.Demand/q.slots)
 	x.lead = job.Elapsed + x.spill
 	x.best = x.at(x.work / q.slots)
 	x.top = x.latest(x.best - q.resolution)

@@ -4,13 +4,12 @@ package deadlineaware
 // seconds from now.
 type Schedule struct {
 	Order      []int     // the jobs, in the order in which they get slots
-	Target     []float64 // by when the job is complete, if tasks take what is planned
+	Target     []float64 // when the job is complete, if those before it free the slots together
 	Level      []float64 // its utility then
 	Start      []float64 // of its first task, on the slots
-	Completion []float64 // of its last task; not after Target
+	Completion []float64 // of its last task
 	Utility    []float64 // at completion
 	GivenUp    []bool    // it cannot be complete while it is worth anything
-	Runs       []Run     // what the slots do, in the order of Order
 }
 
 // New schedules the jobs of a problem.
@@ -26,7 +25,6 @@ func New(p *Problem) (*Schedule, error) {
 	served := q.serve(nil)
 	order := q.order(served)
 	m := newMachine(p.Slots)
-	m.keep = true
 	work := 0.0
 	for _, j := range order {
 		x, job := &q.items[j], &p.Jobs[j]
@@ -35,18 +33,27 @@ func New(p *Problem) (*Schedule, error) {
 		s.Target[j] = work/q.slots + x.spill
 		s.Level[j] = x.at(work / q.slots)
 		s.GivenUp[j] = x.work > 0 && !served[j]
-		s.Start[j], s.Completion[j] = m.place(int(j), job.Tasks, job.each())
+		s.Start[j], s.Completion[j] = m.place(int(j), job)
 		s.Utility[j] = job.Valuation.At((job.Elapsed + s.Completion[j]) * grace)
 	}
-	s.Runs = m.runs
 	return s, nil
+}
+
+// Runs returns what the slots do, in the order of the schedule.
+func (s *Schedule) Runs(p *Problem) []Run {
+	m := newMachine(p.Slots)
+	m.keep()
+	for _, j := range s.Order {
+		m.place(j, &p.Jobs[j])
+	}
+	return m.runs
 }
 
 // order is the order of all jobs: those without work; those served, peeled;
 // those given up, the least work first.
 func (q *planner) order(served []bool) []int32 {
 	order := append(make([]int32, 0, len(q.items)), q.idle...)
-	order = q.appendPeeled(order, q.pick(q.byLast, served, true))
+	order = q.appendPeeled(order, q.pick(q.byTop, served, true))
 	return append(order, q.pick(q.byWork, served, false)...)
 }
 
@@ -61,7 +68,8 @@ func (q *planner) pick(jobs []int32, served []bool, want bool) []int32 {
 	return picked
 }
 
-// appendPeeled appends jobs in the order in which they get slots.
+// appendPeeled appends jobs, given in the order of byTop, in the order in which
+// they get slots.
 func (q *planner) appendPeeled(order, jobs []int32) []int32 {
 	layers := q.peel(jobs, 0)
 	for k := len(layers) - 1; k >= 0; k-- {

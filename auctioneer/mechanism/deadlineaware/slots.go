@@ -22,14 +22,13 @@ type slot struct {
 	id   int32
 }
 
-func sooner(a, b slot) bool { return a.free < b.free || a.free == b.free && a.id < b.id }
+func (a slot) before(b slot) bool { return a.free < b.free || a.free == b.free && a.id < b.id }
 
 // machine gives tasks to slots: each to the slot that is free first.
 type machine struct {
 	slots []slot // a heap, the soonest first
-	from  []slot // those that the job at hand got, with when they became free
-	keep  bool   // keep the runs
 	runs  []Run
+	runOf []int32 // by slot: its latest run; nil: no runs are kept
 }
 
 func newMachine(n int) *machine {
@@ -42,28 +41,43 @@ func newMachine(n int) *machine {
 
 // place gives a job's tasks to slots, and returns when the first starts and the
 // last finishes.
-func (m *machine) place(job, tasks int, each float64) (start, finish float64) {
+func (m *machine) place(index int, job *Job) (start, finish float64) {
 	start = m.slots[0].free
+	tasks, each := job.Tasks, job.each()
 	if tasks == 0 || each == 0 {
 		return start, start
 	}
-	if m.keep {
-		m.from = m.from[:0]
-		for range len(m.slots) {
-			m.from = append(m.from, slot{free: -1})
-		}
-	}
 	if tasks > len(m.slots) {
-		tasks, finish = m.pour(job, tasks, each)
+		tasks, finish = m.pour(index, tasks, each)
 	}
 	for range tasks {
 		s := m.slots[0]
-		s.free = m.add(job, s, 1, each)
+		s.free = m.add(index, s, 1, each)
 		finish = max(finish, s.free)
 		m.slots[0] = s
-		sink(m.slots, 0, sooner)
+		m.sink(0)
 	}
 	return start, finish
+}
+
+// sink restores the heap below i.
+func (m *machine) sink(i int) {
+	x := m.slots[i]
+	for {
+		child := 2*i + 1
+		if child >= len(m.slots) {
+			break
+		}
+		if child+1 < len(m.slots) && m.slots[child+1].before(m.slots[child]) {
+			child++
+		}
+		if !m.slots[child].before(x) {
+			break
+		}
+		m.slots[i] = m.slots[child]
+		i = child
+	}
+	m.slots[i] = x
 }
 
 // pour gives each slot as many tasks as it would surely get one by one: those
@@ -83,7 +97,7 @@ func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) 
 		finish = max(finish, m.slots[i].free)
 	}
 	for i := len(m.slots)/2 - 1; i >= 0; i-- {
-		sink(m.slots, i, sooner)
+		m.sink(i)
 	}
 	return left, finish
 }
@@ -104,15 +118,26 @@ func (m *machine) level(work float64) float64 {
 // add gives a slot n tasks and returns when it is free again.
 func (m *machine) add(job int, s slot, n int, each float64) float64 {
 	end := s.free + float64(n)*each
-	if !m.keep {
+	if m.runOf == nil {
 		return end
 	}
-	if at := &m.from[s.id]; at.free < 0 {
-		*at = slot{s.free, int32(len(m.runs))}
-		m.runs = append(m.runs, Run{job, int(s.id), n, s.free, end})
-	} else {
-		run := &m.runs[at.id]
+	if at := m.runOf[s.id]; at >= 0 && m.runs[at].Job == job {
+		run := &m.runs[at]
 		run.Tasks, run.Finish = run.Tasks+n, end
+		return end
 	}
+	m.runOf[s.id] = int32(len(m.runs))
+	m.runs = append(m.runs, Run{job, int(s.id), n, s.free, end})
 	return end
+}
+
+// clone is another machine in the same state, that keeps no runs.
+func (m *machine) clone() *machine { return &machine{slots: slices.Clone(m.slots)} }
+
+// keep makes the machine keep runs from now on.
+func (m *machine) keep() {
+	m.runOf = make([]int32, len(m.slots))
+	for i := range m.runOf {
+		m.runOf[i] = -1
+	}
 }

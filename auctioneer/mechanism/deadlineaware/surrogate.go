@@ -1,6 +1,8 @@
 package deadlineaware
 
 import (
+	"slices"
+
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
 )
@@ -58,12 +60,13 @@ type others struct {
 	served []bool
 	layers []layer       // of the other jobs served, from the last, all with the job before them
 	seen   []*Hypothesis // by how many of the layers come after the job
+	before *before       // if the job is served
 }
 
 func (w *whatIf) ask(surrogate *valuation.Curve) Hypothesis {
 	x := w.item(w.job, surrogate)
 	if x.work == 0 {
-		return Hypothesis{}
+		return Hypothesis{Completion: w.whenIdle()}
 	}
 	o := w.othersOf(w.serve(&x))
 	after := 0
@@ -71,9 +74,18 @@ func (w *whatIf) ask(surrogate *valuation.Curve) Hypothesis {
 		after = w.after(o, &x)
 	}
 	if o.seen[after] == nil {
-		o.seen[after] = w.fill(o, after)
+		o.seen[after] = w.answer(o, after)
 	}
 	return *o.seen[after]
+}
+
+// whenIdle is when the job completes if it is one without work.
+func (w *whatIf) whenIdle() (completion float64) {
+	m := newMachine(w.Slots)
+	for _, j := range w.idle[:slices.Index(w.idle, int32(w.job))+1] {
+		_, completion = m.place(int(j), &w.Jobs[j])
+	}
+	return completion
 }
 
 func (w *whatIf) othersOf(served []bool) *others {
@@ -89,58 +101,52 @@ func (w *whatIf) othersOf(served []bool) *others {
 	}
 	o = &others{served: served, seen: make([]*Hypothesis, 1)}
 	if served[w.job] {
-		o.layers = w.peel(w.except(w.pick(w.byLast, served, true)), w.items[w.job].work)
+		rest := slices.Clone(served)
+		rest[w.job] = false
+		o.layers = w.peel(w.pick(w.byTop, rest, true), w.items[w.job].work)
 		o.seen = make([]*Hypothesis, len(o.layers)+1)
+		o.before = newBefore(w.planner, o.layers)
 	}
 	w.served[string(key)] = o
 	return o
-}
-
-func (w *whatIf) except(jobs []int32) []int32 {
-	kept := jobs[:0]
-	for _, j := range jobs {
-		if int(j) != w.job {
-			kept = append(kept, j)
-		}
-	}
-	return kept
 }
 
 // after is how many of the others come after the job: from the last, until it
 // goes last of those that remain. Which those are does not depend on it.
 func (w *whatIf) after(o *others, x *item) int {
 	for k, l := range o.layers {
-		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.worth) {
+		if goesLast(x, &w.items[l.job], l.t, x.at(l.t), l.utility) {
 			return k
 		}
 	}
 	return len(o.layers)
 }
 
-// fill puts on slots all that come before the job, and the job.
-func (w *whatIf) fill(o *others, after int) *Hypothesis {
-	before := append(make([]int32, 0, len(w.items)), w.idle...)
-	if o.served[w.job] {
-		rest := make([]int32, 0, len(o.layers)-after)
-		for _, l := range o.layers[after:] {
-			rest = append(rest, l.job)
-		}
-		before = w.appendPeeled(before, rest)
-	} else {
-		before = w.order(o.served)
+// answer puts on slots all that come before the job, and the job.
+func (w *whatIf) answer(o *others, after int) *Hypothesis {
+	x := &w.items[w.job]
+	if !o.served[w.job] {
+		return w.lost(o)
 	}
-	h := &Hypothesis{GivenUp: !o.served[w.job]}
-	m := newMachine(w.Slots)
-	work := 0.0
-	for _, j := range before {
+	t := x.work / w.slots
+	if after < len(o.layers) {
+		t = o.layers[after].t
+	}
+	_, completion := o.before.machine(after).place(w.job, &w.Jobs[w.job])
+	return &Hypothesis{Target: t + x.spill, Completion: completion}
+}
+
+// lost is the answer for a job that is given up.
+func (w *whatIf) lost(o *others) *Hypothesis {
+	h := &Hypothesis{GivenUp: true}
+	x, work, m := &w.items[w.job], 0.0, newMachine(w.Slots)
+	for _, j := range w.order(o.served) {
+		work += w.items[j].work
+		_, h.Completion = m.place(int(j), &w.Jobs[j])
 		if int(j) == w.job {
 			break
 		}
-		work += w.items[j].work
-		m.place(int(j), w.Jobs[j].Tasks, w.Jobs[j].each())
 	}
-	x := &w.items[w.job]
-	h.Target = (work+x.work)/w.slots + x.spill
-	_, h.Completion = m.place(w.job, w.Jobs[w.job].Tasks, w.Jobs[w.job].each())
+	h.Target = work/w.slots + x.spill
 	return h
 }

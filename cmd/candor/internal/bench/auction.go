@@ -100,19 +100,28 @@ func shares(r *auctionResult) error {
 		}
 	}
 	p := problem(1_000_000, 4)
+	const few, many = 1, 17
+	ran := 0
 	rounds := func(k int) (float64, error) {
-		return timed(3, func() error { _, err := s.Rounds(p, k); return err })
+		return timed(3, func() error {
+			answer, err := s.Rounds(p, k)
+			if err == nil {
+				ran = answer.Rounds
+			}
+			return err
+		})
 	}
-	one, err := rounds(1)
+	short, err := rounds(few)
 	if err != nil {
 		return err
 	}
-	six, err := rounds(6)
+	long, err := rounds(many)
 	if err != nil {
 		return err
 	}
-	floor, err := timed(3, bareRounds(p, 5))
-	r.Results = append(r.Results, row{"proportional/1000000x4/round", (six - one) / 5, floor / 5})
+	floor, err := timed(3, bareRounds(p, ran-few))
+	each := float64(ran - few)
+	r.Results = append(r.Results, row{"proportional/1000000x4/round", (long - short) / each, floor / each})
 	return err
 }
 

@@ -51,7 +51,7 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer g.stop()
+	defer g.abandon()
 	r.ConnectSeconds = time.Since(began).Seconds()
 	full := gate.wait(agents)
 	if _, err := g.submit(ctx, agents, "/bin/true"); err != nil {

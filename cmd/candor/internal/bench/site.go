@@ -23,9 +23,19 @@ const (
 type grid struct {
 	*embedded.Site
 	bus  bus.Bus
-	stop func()
+	dir  string
 	keys int
 }
+
+// stop closes the site and removes what it kept.
+func (g *grid) stop() {
+	_ = g.Close()
+	g.abandon()
+}
+
+// abandon removes what the site kept and leaves the rest to the process's end:
+// for a site whose thousands of agents would take minutes to take leave one by one.
+func (g *grid) abandon() { _ = os.RemoveAll(g.dir) }
 
 // makeRunner makes the runner of a node, with a directory to keep things in.
 type makeRunner func(dir string, node messages.Name) (runner.Runner, error)
@@ -55,7 +65,7 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	g := &grid{Site: site, stop: func() { _ = site.Close(); _ = os.RemoveAll(dir) }}
+	g := &grid{Site: site, dir: dir}
 	if g.bus, err = site.Connect(account); err != nil {
 		g.stop()
 		return nil, err

@@ -1,0 +1,190 @@
+package batchqueue
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Config describes a live market run by this mechanism.
+type Config struct {
+	Market messages.Market
+	// Prior says what is believed about a waiting job before it announces
+	// anything: values and costs of delay in credits and credits a second. It must
+	// not use the job's own announcement. nil: that it is like the jobs that are
+	// in the market now, each as likely.
+	Prior func(view *mechanism.View, job *mechanism.Job, front bool) Prior
+	// Draws of an expectation, at most; 0: 1,000, fewer in a long queue.
+	Draws int
+}
+
+// Validate checks the configuration.
+func (c *Config) Validate() error {
+	if len(c.Market.Classes) != 1 {
+		return messages.Errorf(messages.Invalid, "market %s: classes: a batch queue has one machine: name exactly one class", c.Market.Name)
+	}
+	if c.Draws < 0 || c.Draws > MaxDraws {
+		return messages.Errorf(messages.Invalid, "market %s: draws: must be from 0 to %d, is %d", c.Market.Name, MaxDraws, c.Draws)
+	}
+	return nil
+}
+
+// Mechanism runs a live market: a queue by arrival, whose front job is
+// considered when it could start. What was decided of a job is remembered until
+// the job is settled: it is ordered again until it is done, and its round's
+// payments are made when the job has ended.
+type Mechanism struct {
+	config Config
+	rounds map[messages.JobID]*round
+	owed   map[messages.JobID]messages.Credits // by all rounds remembered
+}
+
+// round is what was decided of a front job.
+type round struct {
+	runs      bool
+	value     float64
+	threshold float64
+	transfers []mechanism.Payment
+}
+
+// New makes the mechanism of a market.
+func New(m messages.Market) (mechanism.Mechanism, error) { return NewMechanism(Config{Market: m}) }
+
+// NewMechanism makes the mechanism of a market, with what is believed about it.
+func NewMechanism(c Config) (*Mechanism, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Mechanism{c, map[messages.JobID]*round{}, map[messages.JobID]messages.Credits{}}, nil
+}
+
+var _ mechanism.Mechanism = (*Mechanism)(nil)
+
+// Admit refuses a bid that this market cannot weigh.
+func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
+	slots := 0
+	if len(view.Classes) > 0 {
+		slots = view.Classes[0].Slots
+	}
+	switch {
+	case bid.Value < 0 || bid.Value > messages.MaxCredits:
+		return messages.Errorf(messages.Invalid, "value: must be from 0 to %v credits, is %v", messages.MaxCredits, bid.Value)
+	case bid.Delay < 0 || bid.Delay > messages.MaxCredits:
+		return messages.Errorf(messages.Invalid, "delay: must be from 0 to %v credits a second, is %v", messages.MaxCredits, bid.Delay)
+	case bid.Length <= 0:
+		return messages.Errorf(messages.Invalid, "length: must be above 0, is %v: declare the longest run time of the job", bid.Length)
+	case bid.Width < 0 || slots > 0 && bid.Width > slots:
+		return messages.Errorf(messages.Invalid, "width: must be from 1 to the machine's %d slots, is %d", slots, bid.Width)
+	case bid.Budget < bid.Value || bid.Budget > messages.MaxCredits:
+		return messages.Errorf(messages.Invalid, "budget: must cover the value, %v, and be at most %v credits, is %v", bid.Value, messages.MaxCredits, bid.Budget)
+	}
+	return nil
+}
+
+// Allocate considers the jobs at the front of the queue, as long as they could
+// start now. The price is what running the next job would cost the others by
+// delay, in credits.
+func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
+	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: make([]float64, len(view.Classes))}
+	q := c.queue(view)
+	for len(q.waiting) > 0 {
+		d := decide(&q.Queue)
+		a.Prices[0] = d.Threshold
+		if d.With[0] > 0 {
+			a.Wake = view.Now + messages.Time(math.Ceil(d.With[0]*1e6))
+			break
+		}
+		c.rounds[q.waiting[0].Job] = c.round(view, q, d)
+		q.next(d.Runs)
+	}
+	c.direct(view, a)
+	return a
+}
+
+// queue is the live queue and the jobs in it.
+type queue struct {
+	Queue
+	waiting []*mechanism.Job // by position in Queue.Jobs
+}
+
+// queue reads the view: what runs, and what waits and is not wider than the
+// machine is now.
+func (c *Mechanism) queue(view *mechanism.View) *queue {
+	q, held := &queue{}, 0
+	for _, job := range view.Jobs {
+		r := c.rounds[job.Job]
+		switch {
+		case job.Running[0] > 0 || r != nil && r.runs && job.Pending[0] > 0:
+			n := max(job.Running[0], width(job))
+			q.Running = append(q.Running, Hold{Width: n, Remaining: remaining(view.Now, job)})
+			held += n
+		case r == nil && job.Pending[0] > 0 && width(job) <= view.Classes[0].Slots:
+			q.waiting = append(q.waiting, job)
+		}
+	}
+	slices.SortStableFunc(q.waiting, func(x, y *mechanism.Job) int { return cmp.Compare(x.Arrived, y.Arrived) })
+	q.Nodes = max(held, view.Classes[0].Slots)
+	for i, job := range q.waiting {
+		q.Jobs = append(q.Jobs, announced(job, i == 0))
+	}
+	return q
+}
+
+// next takes the front job out of the queue.
+func (q *queue) next(runs bool) {
+	if front := q.Jobs[0]; runs {
+		q.Running = append(q.Running, Hold{Width: front.Width, Remaining: front.Length})
+	}
+	q.Jobs, q.waiting = q.Jobs[1:], q.waiting[1:]
+	if len(q.Jobs) > 0 {
+		q.Jobs[0] = announced(q.waiting[0], true)
+	}
+}
+
+func width(job *mechanism.Job) int { return max(job.Width, 1) }
+
+func announced(job *mechanism.Job, front bool) Job {
+	out := Job{Length: job.Length.Seconds(), Width: width(job)}
+	if front {
+		out.Value = job.Value.Float()
+	} else {
+		out.Delay = job.Delay.Float()
+	}
+	return out
+}
+
+// remaining is for how many seconds more a job holds its slots. One that has
+// outlived its length is taken to need another second.
+func remaining(now messages.Time, job *mechanism.Job) float64 {
+	if job.Started == 0 {
+		return job.Length.Seconds()
+	}
+	return max(1, (job.Length - now.Sub(job.Started)).Seconds())
+}
+
+// direct orders what was decided and is not done yet, and shares the slots
+// among the jobs that are to start.
+func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
+	total := 0
+	for i, job := range view.Jobs {
+		a.Weights[i] = make([]float64, len(view.Classes))
+		r := c.rounds[job.Job]
+		switch {
+		case r == nil:
+		case !r.runs:
+			a.Directives = append(a.Directives, mechanism.Directive{Job: job.Job, Action: mechanism.Discard})
+		case job.Pending[0] > 0:
+			a.Weights[i][0] = float64(job.Pending[0])
+			total += job.Pending[0]
+			if job.Running[0] == 0 {
+				a.Directives = append(a.Directives, mechanism.Directive{Job: job.Job, Action: mechanism.Start, Slots: width(job)})
+			}
+		}
+	}
+	for i := range a.Weights {
+		a.Weights[i][0] /= float64(max(total, 1))
+	}
+}

@@ -1,0 +1,225 @@
+package contract
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// curve makes a valuation that is known to be valid.
+func curve(t testing.TB, v messages.Valuation) *valuation.Curve {
+	t.Helper()
+	c, err := valuation.New(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &c
+}
+
+// crowd is a machine in the paper's scenario: jobs of the same distribution,
+// each with work for 20 seconds.
+func crowd(t testing.TB, seed uint64) Scheduler {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 7))
+	draw := Valid(paperType)
+	var others []Other
+	for range 200 {
+		v, _ := draw(r)
+		others = append(others, Other{Deadline: v.Mu + v.Delta/2, Demand: 20})
+	}
+	schedule, err := EarliestDeadline(1, 100, others)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schedule
+}
+
+func offer(t testing.TB, declared messages.Valuation, m int, seed uint64, schedule Scheduler) *Offer {
+	t.Helper()
+	d, err := NewDraw(declared, paperType, m, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := NewOffer(new(Solver), d, schedule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestPaperScenario is figures 4 and 5: sigmoid types from N((2000, 1000),
+// diag(1000², 500²)), M = 100. Prices never rise with the completion time, some
+// contract is free, and a user does best, all contracts considered, with one
+// that completes about when the value begins to fall and before it is half gone:
+// better than with the first or the last on the menu.
+func TestPaperScenario(t *testing.T) {
+	for seed, mu := range []float64{1200, 1800, 2500, 3200} {
+		declared := messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
+		o := offer(t, declared, 100, uint64(seed), crowd(t, uint64(seed)))
+		truth := curve(t, declared)
+		best, at := math.Inf(-1), Contract{}
+		for i, c := range o.Menu {
+			if i > 0 && c.Price > o.Menu[i-1].Price+1e-10 {
+				t.Errorf("μ = %v: completing at %v costs %v, at %v %v", mu, c.Completion, c.Price, o.Menu[i-1].Completion, o.Menu[i-1].Price)
+			}
+			if u := truth.At(c.Completion) - c.Price; u > best {
+				best, at = u, c
+			}
+		}
+		last := o.Menu[len(o.Menu)-1]
+		if !last.Free {
+			t.Errorf("μ = %v: the last to complete pays %v", mu, last.Price)
+		}
+		if at.Completion < mu-600 || at.Completion > mu+declared.Delta/2 {
+			t.Errorf("μ = %v: the best contract completes at %v", mu, at.Completion)
+		}
+		for _, end := range []Contract{o.Menu[0], last} {
+			if u := truth.At(end.Completion) - end.Price; best < u+0.1 {
+				t.Errorf("μ = %v: no peak: %v at best, %v completing at %v", mu, best, u, end.Completion)
+			}
+		}
+	}
+}
+
+// TestTruthIsBestOnTheMenu: the declared type's own contract is a best one for
+// a user of that type (theorem 1 as far as one draw goes).
+func TestTruthIsBestOnTheMenu(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 9))
+	draw := Valid(paperType)
+	for seed := range uint64(20) {
+		declared, _ := draw(r)
+		o := offer(t, declared, 60, seed, crowd(t, seed))
+		truth := curve(t, declared)
+		own := math.Inf(-1)
+		for _, c := range o.Menu {
+			if c.Declared {
+				own = c.Value - c.Price
+			}
+		}
+		for _, c := range o.Menu {
+			if u := truth.At(c.Completion) - c.Price; u > own+1e-10 {
+				t.Errorf("seed %d: %v by contract %+v, %v by the declared one", seed, u, c, own)
+			}
+		}
+	}
+}
+
+// TestTheorem2ForTheReplica: whoever values its job as the contract's replica
+// does never pays more than it received, whenever the job completes, by either
+// rule of adjustment.
+func TestTheorem2ForTheReplica(t *testing.T) {
+	o := offer(t, messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: 1500, Delta: 700}, 80, 3, crowd(t, 3))
+	for _, c := range o.Menu {
+		replica := curve(t, o.Replicas[c.Replica])
+		for completed := 0.0; completed < 12_000; completed += 37 {
+			for _, lateOnly := range []bool{false, true} {
+				if owed := c.Settle(replica, completed, lateOnly); owed < 0 || owed > replica.At(completed)*(1+1e-12) {
+					t.Fatalf("%+v completed at %v, is worth %v and owes %v (late only: %v)", c, completed, replica.At(completed), owed, lateOnly)
+				}
+			}
+		}
+	}
+}
+
+// TestTheorem2NotForAnotherUser: a user who takes the contract of a replica
+// unlike itself can lose. Its own job is worthless after 100 s; the replica's is
+// worth as much until 1000 s; the job completes at 500 s.
+func TestTheorem2NotForAnotherUser(t *testing.T) {
+	user := curve(t, messages.Valuation{Class: messages.Hard, Max: 10, Deadline: 100})
+	replica := curve(t, messages.Valuation{Class: messages.Hard, Max: 10, Deadline: 1000})
+	c := Contract{Completion: 90, Price: 8, Value: replica.At(90)}
+	if u := user.At(90) - c.Price; u != 2 {
+		t.Errorf("the user expects %v", u)
+	}
+	if u := user.At(500) - c.Settle(replica, 500, false); u != -8 {
+		t.Errorf("the user gets %v", u)
+	}
+}
+
+// risky are completion times, as likely each, of 100 s on average: just within
+// a deadline that half of them miss.
+var risky = [2]float64{50, 150}
+
+// TestTheorem3ExpectationOfARatio: an unbiased completion time does not make
+// the expected value the value of the expected time, nor the expected price the
+// price agreed. Worse, contracts that are unlike in risk change their order: the
+// one that is better on the menu is the worse one in expectation.
+func TestTheorem3ExpectationOfARatio(t *testing.T) {
+	v := curve(t, messages.Valuation{Class: messages.Hard, Max: 10, Deadline: 100})
+	contract := Contract{Completion: 100, Price: 4, Value: v.At(100)}
+	price, value := 0.0, 0.0
+	for _, x := range risky {
+		price += contract.Settle(v, x, false) / 2
+		value += v.At(x) / 2
+	}
+	if price != 2 || value != 5 {
+		t.Errorf("expected price %v of 4 agreed, expected value %v of 10 promised", price, value)
+	}
+	safe := Contract{Completion: 90, Price: 6, Value: v.At(90)} // is always kept
+	if onMenu := contract.Value - contract.Price; onMenu <= safe.Value-safe.Price || value-price >= safe.Value-safe.Price {
+		t.Errorf("on the menu %v against %v, in expectation %v", onMenu, safe.Value-safe.Price, value-price)
+	}
+}
+
+// TestTheorem3WithExpectedValues is what does hold: if the promise is the
+// expected value, instead of the value of the expected time, then the expected
+// price is the price agreed.
+func TestTheorem3WithExpectedValues(t *testing.T) {
+	v := curve(t, messages.Valuation{Class: messages.Sigmoidal, Max: 10, Mu: 80, Delta: 60})
+	promise, price := 0.0, 0.0
+	for _, x := range risky {
+		promise += v.At(x) / 2
+	}
+	contract := Contract{Price: 4, Value: promise}
+	for _, x := range risky {
+		price += contract.Settle(v, x, false) / 2
+	}
+	if math.Abs(price-4) > 1e-12 {
+		t.Errorf("expected price %v of 4 agreed", price)
+	}
+}
+
+// TestTheorem4IsReversed: the value with surrogates is at least, not at most,
+// (1−O(ε)) of that with declared types. Where the schedule does not depend on
+// the type, nothing is lost at any M, so that no such upper bound can hold; and
+// where it does, the loss shrinks as M grows.
+func TestTheorem4IsReversed(t *testing.T) {
+	constant := func(types []messages.Valuation) ([]float64, error) {
+		x := make([]float64, len(types))
+		for k := range x {
+			x[k] = 1500
+		}
+		return x, nil
+	}
+	if kept := surplus(t, constant, 2, 200); kept != 1 {
+		t.Errorf("a constant schedule keeps %v of the value", kept)
+	}
+	few, many := surplus(t, crowd(t, 1), 2, 400), surplus(t, crowd(t, 1), 100, 400)
+	if !(few < many && many > 0.97) {
+		t.Errorf("%v of the value is kept with M = 2, %v with M = 100", few, many)
+	}
+}
+
+// surplus is the part of the value that is kept, over users who are truthful,
+// when surrogates are declared for them.
+func surplus(t *testing.T, schedule Scheduler, m, users int) float64 {
+	t.Helper()
+	r := rand.New(rand.NewPCG(6, 9))
+	draw := Valid(paperType)
+	with, without := 0.0, 0.0
+	for seed := range uint64(users) {
+		declared, _ := draw(r)
+		truth := curve(t, declared)
+		x, err := schedule([]messages.Valuation{declared})
+		if err != nil {
+			t.Fatal(err)
+		}
+		without += truth.At(x[0])
+		o := offer(t, declared, m, seed, schedule)
+		with += o.Weights[o.Declared*m+o.Matching.Surrogate[o.Declared]]
+	}
+	return with / without
+}

@@ -1,0 +1,112 @@
+// Package contract makes the menu of contracts of one job, pairs of a
+// completion time and a price, over a scheduler that it treats as a black box.
+//
+// # Model
+//
+// The declared valuation type and M−1 types drawn from the estimated
+// distribution of its job profile class are the replicas r_j, the declared one
+// at a uniformly random place; M more types drawn are the surrogates. X_k is by
+// when the scheduler expects the job to complete if surrogate k is declared in
+// its place, and v(r_j, X_k) the weight of the pair (j, k). A matching of the
+// largest weight gives each replica a surrogate, and k costs, for the replica j
+// matched to it,
+//
+//	p_jk = W(R∖j, S) − W(R∖j, S∖k),
+//
+// what the others lose by j's taking k, where W is the largest weight of a
+// matching. Each pair is a contract (X_k, p_jk). Whoever takes it is scheduled
+// as surrogate k and owes, when its job has completed at x,
+// p·v(r_j, x)/v(r_j, X_k): either way, or only if late.
+//
+// NewDraw draws, NewOffer makes the menu, Sample shortens it, Contract.Settle
+// says what is owed; Solver is the matching alone. MForBound and MByRule choose
+// M. EarliestDeadline is a simple black box.
+//
+// # Shapes and units
+//
+// Matrices are M×M, replica by replica. Times are in seconds after submission,
+// weights and prices in credits or any other unit of money. Amounts are not
+// rounded here.
+//
+// # Guarantees
+//
+// All prices come from one optimal matching and one search for longest paths.
+// Let σ be the matching, i_k the replica of k. Removing j and leaving k on offer
+// makes room at k: some replica may move there, another to the surrogate that it
+// left, and so on until a surrogate is left without a replica. Nothing else
+// helps, since what a change of σ does not begin at k is a circle of moves, which
+// cannot gain in an optimal matching. Hence p_jk is the largest gain along such
+// a chain, of none or more moves, in which the replica of c gains
+// w(i_c, k) − w(i_c, c) by moving to k. Chains through j itself, which is gone,
+// close a circle at k and gain nothing, so they do not disturb. The gains
+// of the best chains are the least solution of
+//
+//	p_k = max(0, max_c w(i_c, k) − w(i_c, c) + p_c):
+//
+// the lowest prices, not negative, at which no replica would rather have
+// another's surrogate. One of them is 0, or all could be lowered. They are
+// the same in every optimal matching, as the lowest point of a set that is the
+// same for all: prices that support one support each. Any prices d that support
+// σ, such as those the matching was found with, make no move lose less than
+// nothing, w(i_c, c) − d_c − (w(i_c, k) − d_k) ≥ 0, so that chains by increasing
+// d_k − p_k are Dijkstra's shortest paths. And p_jk ≤ w(j, k), as W(R∖j, S) ≤ W.
+//
+// Whole weights give exact prices and weights, as long as M times the largest is
+// below 2^52. Other weights give a matching and prices to 1e-12 of their sum.
+//
+// If weights do not rise with the completion time, neither do prices: who has
+// the later of two surrogates would rather have the earlier one if it cost no
+// more. Whatever is drawn, a user of exactly the declared type finds no contract
+// on the menu that is better for it than that of the declared replica. Over the
+// draw, to declare the true type is best in expectation (theorem 1), on the
+// premise that others' types follow the class's distribution. Sample keeps that,
+// as what it shows does not depend on the declaration but for the free contract
+// and the declared one, and the declared one is best on the whole menu.
+//
+// What the paper claims further holds as follows; each is a test.
+//
+//   - Theorem 2, nobody pays more than it received: true of a user who values
+//     its job as the contract's replica does, at any actual completion time and
+//     by both rules of adjustment. A user whose own valuation differs can lose:
+//     it pays by the replica's, which may have got all while it got nothing.
+//   - Theorem 3, the adjustment keeps incentives: the proof takes the value at
+//     the expected completion time for the expected value. They differ wherever
+//     a valuation is not a straight line (Jensen), so that the expected price is
+//     not the price agreed, and the order of contracts that differ in risk can
+//     change. It holds if completion times are certain, if each contract's
+//     expected value is the same multiple of that promised, or if the weights
+//     are expected values instead: then the expected price is the price.
+//   - Theorem 4 bounds the value with surrogates from above; it is a bound from
+//     below: at least (1−O(ε)) of the value with declared types. Nothing bounds
+//     it from above: a schedule that ignores the type loses nothing. In M, the
+//     constants of its O and Ω are left open and are 1 in MForBound.
+//
+// # Errors
+//
+// A matrix that is not square, weights that are negative or not finite, M below
+// 1, a class without samples or none of whose draws is a valuation, a scheduler
+// that answers too little: Invalid. M above MaxM: TooLarge. Nothing changes.
+//
+// # Cost
+//
+// The matching is found in three steps: an auction with shrinking increments,
+// which only finds prices to start from; a greedy matching at those prices; and
+// a shortest augmenting path for each replica left over (Jonker and Volgenant).
+// The worst case is O(M³), and O(M²) for the prices; memory is 8·M² bytes and a
+// few per cent, kept from one call to the next. Weights that are valuations of
+// one completion time per surrogate are faster than that because surrogates are
+// ordered and searched in blocks of alike ones, most of which are passed over;
+// that is exact for every matrix. `go test -bench .` shows what it comes to.
+//
+// # Source
+//
+// Z. Huang, S. M. Weinberg, L. Zheng, C. Joe-Wong, M. Chiang, "Discovering
+// valuations and enforcing truthfulness in a deadline-aware scheduler", sections
+// II and III: equation 1 is Solver.Solve, equation 2 Adjust, section III-C's
+// late-only variant AdjustLate, section III-D MForBound, MByRule and Sample. The
+// paper solves M more matchings for the prices, in O(M⁴). R. Jonker, A.
+// Volgenant, "A shortest augmenting path algorithm for dense and sparse linear
+// assignment problems"; D. Bertsekas, "The auction algorithm"; H. Leonard,
+// "Elicitation of honest preferences for the assignment of individuals to
+// positions", for the lowest competitive prices.
+package contract

@@ -1,0 +1,121 @@
+package contract
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+const someOffer = `{"type":{"max":100,"mu":1500,"delta":500},"class":"sigmoidal","M":12,"seed":3,
+	"samples":[{"max":100,"mu":1000,"delta":900},{"max":80,"mu":2500,"delta":400},{"max":120,"mu":1700,"delta":300},{"max":60,"mu":-5,"delta":1}],
+	"schedule":{"slots":2,"demand":100,"jobs":[{"deadline":900,"demand":800},{"deadline":1800,"demand":1600},{"deadline":2600,"demand":900}]}}`
+
+func TestDocumentWithAType(t *testing.T) {
+	out, err := SolveDocument([]byte(someOffer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := out.(*output)
+	if o.M != 12 || len(o.Menu) != 12 || *o.Declared < 0 || *o.Declared > 11 {
+		t.Fatalf("%+v", o)
+	}
+	for i, c := range o.Menu {
+		if i > 0 && (c.Completion < o.Menu[i-1].Completion || c.Price > o.Menu[i-1].Price+1e-10) {
+			t.Errorf("%+v after %+v", c, o.Menu[i-1])
+		}
+		if c.Declared != (c.Replica == *o.Declared) || c.Price != o.Surrogates[c.Surrogate] {
+			t.Errorf("%+v", c)
+		}
+	}
+	again, _ := SolveDocument([]byte(someOffer))
+	a, _ := json.Marshal(o)
+	b, _ := json.Marshal(again)
+	if string(a) != string(b) {
+		t.Error("the same document has another answer")
+	}
+	shown, err := SolveDocument([]byte(strings.Replace(someOffer, `"M":12`, `"M":12,"show":4`, 1)))
+	if err != nil || len(shown.(*output).Menu) != 4 {
+		t.Errorf("%v, %v", shown, err)
+	}
+}
+
+func TestDocumentWithCompletionTimes(t *testing.T) {
+	out, err := SolveDocument([]byte(`{"M":2,"weights":[[9,1],[8,6]],"completion":[20,10],"types_mu_delta":[[1,2],[3,4]]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := out.(*output)
+	want := []Contract{{Completion: 10, Value: 6, Replica: 1, Surrogate: 1, Free: true}, {Completion: 20, Price: 2, Value: 9}}
+	if !slices.Equal(o.Menu, want) || !o.Unique || o.MaxWeight != 15 {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestBadDocuments(t *testing.T) {
+	for document, says := range map[string]string{
+		``:   "ends too early",
+		`{}`: "give one of weights, ex_post and type; there are 0",
+		`{"weights":[[1]],"ex_post":{"price":1,"v_expected":2,"v_actual":1}}`: "there are 2",
+		`{"weights":[]}`:                                                                              "M: is 0",
+		`{"weights":[[]]}`:                                                                            "weights: must be square: there are 1 rows, and row 0 has 0",
+		`{"weights":[[1,2]]}`:                                                                         "weights: must be square",
+		`{"weights":[[1,2],[3]]}`:                                                                     "row 1 has 1",
+		`{"weights":[[1,-2],[3,4]]}`:                                                                  "weights[0][1]: must be from 0",
+		`{"weights":[[1,NaN],[3,4]]}`:                                                                 "weights[0][1]: not JSON",
+		`{"weights":[[1,1e999],[3,4]]}`:                                                               "does not fit a double",
+		`{"weights":[[1]],"M":2}`:                                                                     "M: is 2, but there are 1 rows",
+		`{"weights":[[1]],"completion":[1,2]}`:                                                        "completion: must be one for each",
+		`{"weights":[[1]],"types_mu_delta":[]}`:                                                       "types_mu_delta: must be one for each",
+		`{"weights":[[1]],"seed":1}`:                                                                  "seed: goes only with type",
+		`{"weights":[[1]],"show":2}`:                                                                  "show: goes only with completion or type",
+		`{"weights":[[1]],"late_only":true}`:                                                          "late_only: goes only with ex_post",
+		`{"weights":[[1]],"wieghts":1}`:                                                               "wieghts: unknown key",
+		`{"ex_post":{"price":1,"v_expected":2}}`:                                                      "ex_post.v_actual: the key is missing",
+		`{"ex_post":{"price":-1,"v_expected":2,"v_actual":1}}`:                                        "ex_post.price: must not be negative",
+		`{"ex_post":[{"price":1,"v_expected":2,"v_actual":-1}]}`:                                      "ex_post[0].v_actual: must not be negative",
+		`{"ex_post":[{"price":1,"v_expected":2,"v_actual":1,"x_actual":1}]}`:                          "ex_post[0]: give both",
+		`{"ex_post":[{"price":1e300,"v_expected":1e-300,"v_actual":1e300}]}`:                          "too large for a double",
+		`{"ex_post":[],"weights":[[1]]}`:                                                              "weights: unknown key",
+		strings.Replace(someOffer, `"sigmoidal"`, `"cubic"`, 1):                                       `type.class: "cubic" is none of`,
+		strings.Replace(someOffer, `"class":"sigmoidal",`, ``, 1):                                     "class: the key is missing",
+		strings.Replace(someOffer, `"M":12`, `"M":0`, 1):                                              "M: is 0",
+		strings.Replace(someOffer, `"M":12,`, ``, 1):                                                  "M: the key is missing",
+		strings.Replace(someOffer, `"M":12`, `"M":12,"show":1`, 1):                                    "show: must be at least 2",
+		strings.Replace(someOffer, `"slots":2`, `"slots":0`, 1):                                       "schedule.slots: must be positive",
+		strings.Replace(someOffer, `"slots":2`, `"slots":2,"completion":[1]`, 1):                      "schedule: give either",
+		`{"type":{"max":1},"class":"hard","M":2,"samples":[],"schedule":{}}`:                          "samples: there are none",
+		`{"type":{"max":1},"class":"hard","M":2,"samples":[{"max":1}]}`:                               "schedule: the key is missing",
+		`{"type":{"max":1},"class":"hard","M":2,"samples":[{"max":-1}],"schedule":{}}`:                "samples: none of 10000 draws",
+		`{"type":{"max":1},"class":"hard","M":2,"samples":[{"max":1}],"schedule":{"completion":[1]}}`: "gives 1 completion times for 2",
+	} {
+		_, err := SolveDocument([]byte(document))
+		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", document, err, says)
+		}
+	}
+}
+
+func FuzzSolveDocument(f *testing.F) {
+	f.Add([]byte(someOffer))
+	f.Add([]byte(`{"weights":[[3,1],[2,2.5]],"completion":[1,2]}`))
+	f.Add([]byte(`{"ex_post":[{"price":1,"v_expected":2,"v_actual":1}],"late_only":true}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 600 {
+			return
+		}
+		out, err := SolveDocument(data)
+		if err != nil {
+			if kind := messages.KindOf(err); kind != messages.Invalid && kind != messages.TooLarge {
+				t.Fatalf("%v is not the sender's fault", err)
+			}
+			return
+		}
+		if _, err := json.Marshal(out); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

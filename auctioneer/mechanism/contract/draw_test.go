@@ -1,0 +1,201 @@
+package contract
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+var steady = messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: 2000, Delta: 1000}
+
+func TestDrawIsSeeded(t *testing.T) {
+	a, err := NewDraw(steady, paperType, 50, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := NewDraw(steady, paperType, 50, 7)
+	c, _ := NewDraw(steady, paperType, 50, 8)
+	if !reflect.DeepEqual(a, b) || reflect.DeepEqual(a, c) {
+		t.Error("a seed does not decide the draw")
+	}
+	if len(a.Replicas) != 50 || len(a.Surrogates) != 50 || !reflect.DeepEqual(a.Replicas[a.Declared], steady) {
+		t.Errorf("%d replicas, %d surrogates, declared at %d: %+v", len(a.Replicas), len(a.Surrogates), a.Declared, a.Replicas[a.Declared])
+	}
+}
+
+// TestDrawDoesNotDependOnTheDeclaration: only the place of the declared type
+// shows it; a report cannot choose its competition.
+func TestDrawDoesNotDependOnTheDeclaration(t *testing.T) {
+	other := steady
+	other.Mu = 1
+	a, _ := NewDraw(steady, paperType, 50, 7)
+	b, _ := NewDraw(other, paperType, 50, 7)
+	b.Replicas[b.Declared] = steady
+	if !reflect.DeepEqual(a, b) {
+		t.Error("another declaration, another draw")
+	}
+}
+
+// TestDeclaredPlaceIsUniform by Pearson's test over 10 places: 9 degrees of
+// freedom exceed 33.7 once in 10,000.
+func TestDeclaredPlaceIsUniform(t *testing.T) {
+	const places, draws = 10, 5000
+	var seen [places]float64
+	for seed := range uint64(draws) {
+		d, err := NewDraw(steady, paperType, places, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[d.Declared]++
+	}
+	chi := 0.0
+	for _, n := range seen {
+		chi += (n - draws/places) * (n - draws/places) / (draws / places)
+	}
+	if chi > 33.7 {
+		t.Errorf("χ² = %v: %v", chi, seen)
+	}
+}
+
+func TestTypesOutOfRangeAreDrawnAgain(t *testing.T) {
+	wild := func(r *rand.Rand) messages.Valuation {
+		v := paperType(r)
+		v.Mu, v.Delta = v.Mu-2000, v.Delta-1000 // three of four are not valuations
+		return v
+	}
+	d, err := NewDraw(steady, wild, 200, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range append(d.Replicas, d.Surrogates...) {
+		if err := v.Validate(); err != nil {
+			t.Errorf("%+v: %v", v, err)
+		}
+	}
+}
+
+func TestNumberOfReplicas(t *testing.T) {
+	for _, c := range []struct {
+		size       func(int, float64) (int, error)
+		parameters int
+		epsilon    float64
+		want       int
+	}{
+		{MForBound, 1, 0.05, 4000}, // the paper's section III-D
+		{MForBound, 2, 0.1, 5000},  // (√2/2)²·10⁴
+		{MByRule, 1, 0.05, 400},
+		{MByRule, 2, 0.1, 1000},
+		{MByRule, 3, 0.5, 16},
+		{MForBound, 1, 0.99, 1},
+	} {
+		if got, err := c.size(c.parameters, c.epsilon); err != nil || got != c.want {
+			t.Errorf("L = %d, ε = %v: M = %d, %v; want %d", c.parameters, c.epsilon, got, err, c.want)
+		}
+	}
+	for _, bad := range []struct {
+		parameters int
+		epsilon    float64
+		kind       messages.Kind
+	}{{0, 0.1, messages.Invalid}, {1, 0, messages.Invalid}, {1, 1, messages.Invalid}, {1, math.NaN(), messages.Invalid}, {4, 0.05, messages.TooLarge}} {
+		for _, size := range []func(int, float64) (int, error){MForBound, MByRule} {
+			if _, err := size(bad.parameters, bad.epsilon); err == nil || messages.KindOf(err) != bad.kind {
+				t.Errorf("L = %d, ε = %v: %v", bad.parameters, bad.epsilon, err)
+			}
+		}
+	}
+}
+
+func TestEarliestDeadline(t *testing.T) {
+	schedule, err := EarliestDeadline(2, 10, []Other{{Deadline: 300, Demand: 40}, {Deadline: 100, Demand: 20}, {Deadline: 200, Demand: 30}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []messages.Valuation
+	for _, d := range []float64{99, 100, 250, 1000} {
+		types = append(types, messages.Valuation{Class: messages.Hard, Max: 1, Deadline: d})
+	}
+	got, err := schedule(types)
+	near(t, "completion", got, []float64{5, 15, 30, 50}, 0)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSampleOfALongMenu(t *testing.T) {
+	o := offer(t, steady, 100, 1, crowd(t, 1))
+	seen := make(map[int]int)
+	for seed := range uint64(400) {
+		shown := Sample(o.Menu, 10, seed)
+		declared, free := 0, 0
+		for i, c := range shown {
+			seen[c.Surrogate]++
+			if i > 0 && c.Completion < shown[i-1].Completion {
+				t.Fatal("not in the menu's order")
+			}
+			if c.Declared {
+				declared++
+			}
+			if c.Free {
+				free++
+			}
+		}
+		if len(shown) != 10 || declared != 1 || free == 0 {
+			t.Fatalf("%d contracts, %d declared, %d free", len(shown), declared, free)
+		}
+	}
+	for k, n := range seen { // 8 of 98 places for each but two: 33 times on average, standard deviation 5.5
+		if n < 9 || n > 60 && n < 400 {
+			t.Errorf("surrogate %d was shown %d times of 400", k, n)
+		}
+	}
+	if len(seen) != 100 || len(Sample(o.Menu, 0, 1)) != 100 || len(Sample(o.Menu, 200, 1)) != 100 {
+		t.Errorf("%d contracts were ever shown", len(seen))
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	var s Solver
+	solve := func(m int, w ...float64) error { _, err := s.Solve(m, w); return err }
+	draw := func(v messages.Valuation, c Sampler, m int) error { _, err := NewDraw(v, c, m, 1); return err }
+	noSamples := func() error { _, err := FromSamples(nil); return err }
+	never := func(*rand.Rand) messages.Valuation { return messages.Valuation{Class: messages.Hard, Max: -1} }
+	wrong := func(x ...float64) error {
+		d, _ := NewDraw(steady, paperType, 2, 1)
+		_, err := NewOffer(&s, d, Fixed(x))
+		return err
+	}
+	box := func(slots, demand float64, others ...Other) error {
+		_, err := EarliestDeadline(slots, demand, others)
+		return err
+	}
+	for says, err := range map[string]error{
+		"M: is 0":                                  solve(0),
+		"M: is -1":                                 solve(-1),
+		"M: 10001 is above":                        solve(MaxM+1, 1),
+		"2 replicas need as many surrogates":       solve(2, 1, 2, 3),
+		"weights[1][0]: must be from 0":            solve(2, 1, 2, -3, 4),
+		"weights[0][1]: must be from 0 to 1e+100,": solve(2, 1, math.NaN(), 3, 4),
+		"weights[1][1]: must be":                   solve(2, 1, 2, 3, math.Inf(1)),
+		"M: is 0: give":                            draw(steady, paperType, 0),
+		"type.class":                               draw(messages.Valuation{}, paperType, 3),
+		"samples: none of 10000 draws":             draw(steady, never, 3),
+		"samples: there are none":                  noSamples(),
+		"gives 3 completion times for 2":           wrong(1, 2, 3),
+		"completion time of surrogate 1 is NaN":    wrong(1, math.NaN()),
+		"completion time of surrogate 0 is -1":     wrong(-1, 1),
+		"schedule.slots":                           box(0, 1),
+		"schedule.demand":                          box(1, -1),
+		"schedule.jobs":                            box(1, 1, Other{1, -1}),
+		"schedule.jobs: a deadline":                box(1, 1, Other{math.NaN(), 1}),
+	} {
+		var e *messages.Error
+		if !errors.As(err, &e) || e.Kind != messages.Invalid && e.Kind != messages.TooLarge || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package deadline
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+const second = messages.Duration(1e9)
+
+func live(t interface{ Fatal(...any) }, lambda float64) *Mechanism {
+	m, err := NewMechanism(Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}},
+		Slot: 10 * second, Lambda: &lambda, Scale: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// at is the start of a unit of 10 s.
+func at(unit int) messages.Time { return messages.Time(unit * 10_000_000) }
+
+// bidOf is a task as a live bid.
+func bidOf(id messages.JobID, task Task) *mechanism.Bid {
+	value, _ := messages.RoundCredits(task.Value)
+	return &mechanism.Bid{Job: id, Arrived: at(task.Arrival), Deadline: at(task.Deadline + 1), Length: messages.Duration(task.Length) * 10 * second,
+		Value: value, Budget: value}
+}
+
+// market plays the auctioneer: it does what the directives say and lets a job
+// end when it has had its length.
+type market struct {
+	*Mechanism
+	view  *mechanism.View
+	units map[messages.JobID][]int
+	paid  map[messages.JobID]messages.Credits
+	gone  map[messages.JobID]messages.State
+	owing []*mechanism.Job // completed, not settled
+}
+
+// play runs a live market of a problem from its first to its last unit.
+func play(t interface{ Fatal(...any) }, p *Problem) *market {
+	m := &market{Mechanism: live(t, p.Lambda), units: map[messages.JobID][]int{}, paid: map[messages.JobID]messages.Credits{}, gone: map[messages.JobID]messages.State{}}
+	m.view = &mechanism.View{Classes: []mechanism.Class{{Name: "cpu", Slots: p.Capacity}}}
+	for unit, end := p.span(); unit <= end; unit++ {
+		m.view.Now = at(unit)
+		m.finish(p, unit)
+		for i, task := range p.Tasks {
+			if task.Arrival == unit && !task.Impossible() {
+				m.view.Jobs = append(m.view.Jobs, &mechanism.Job{Bid: bidOf(messages.JobID(i+1), task), Pending: []int{1}, Running: []int{0}, Suspended: []int{0}})
+			}
+		}
+		slices.SortFunc(m.view.Jobs, func(a, b *mechanism.Job) int { return int(a.Job) - int(b.Job) })
+		m.settle()
+		m.obey(m.Allocate(m.view))
+		for _, job := range m.view.Jobs {
+			if job.Running[0] > 0 {
+				m.units[job.Job] = append(m.units[job.Job], unit)
+			}
+		}
+	}
+	return m
+}
+
+// finish ends the jobs that are done or were discarded.
+func (m *market) finish(p *Problem, unit int) {
+	for _, job := range slices.Clone(m.view.Jobs) {
+		state, over := m.gone[job.Job]
+		if len(m.units[job.Job]) == p.Tasks[job.Job-1].Length {
+			state, over = messages.Completed, true
+		}
+		if !over {
+			continue
+		}
+		m.view.Jobs = slices.DeleteFunc(m.view.Jobs, func(j *mechanism.Job) bool { return j == job })
+		m.gone[job.Job] = state
+		m.owing = append(m.owing, job)
+	}
+}
+
+// settle settles the jobs whose time for it has come.
+func (m *market) settle() {
+	m.owing = slices.DeleteFunc(m.owing, func(job *mechanism.Job) bool {
+		end := mechanism.End{State: m.gone[job.Job]}
+		due := m.SettleAt(job, end) <= m.view.Now
+		if due {
+			for _, payment := range m.Settle(m.view, job, end) {
+				m.paid[job.Job] += payment.Amount
+			}
+		}
+		return due
+	})
+}
+
+func (m *market) obey(a *mechanism.Allocation) {
+	for _, d := range a.Directives {
+		i := slices.IndexFunc(m.view.Jobs, func(j *mechanism.Job) bool { return j.Job == d.Job })
+		job := m.view.Jobs[i]
+		job.Pending[0], job.Suspended[0], job.Running[0] = 0, 0, 0
+		switch d.Action {
+		case mechanism.Start, mechanism.Resume:
+			job.Running[0] = 1
+		case mechanism.Suspend:
+			job.Suspended[0] = 1
+		case mechanism.Discard:
+			m.gone[job.Job] = messages.Failed
+		}
+	}
+}
+
+// TestLiveMarketIsTheMechanism: played unit by unit, jobs get the units, and
+// owe the critical values, of the whole problem at once.
+func TestLiveMarketIsTheMechanism(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
+		p.Scale = 4
+		for i := range p.Tasks {
+			p.Tasks[i].Arrival += 100
+			p.Tasks[i].Deadline += 100
+			p.Tasks[i].Value = rapid.Float64Range(1, 50).Draw(t, "value")
+		}
+		slices.SortStableFunc(p.Tasks, func(a, b Task) int { return a.Arrival - b.Arrival })
+		for i := range p.Tasks { // as the live market rounds it
+			c, _ := messages.RoundCredits(p.Tasks[i].Value)
+			p.Tasks[i].Value = c.Float()
+		}
+		o := mustRun(t, p)
+		m, payments := play(t, p), o.Payments()
+		for i := range p.Tasks {
+			id := messages.JobID(i + 1)
+			if want := o.Units(i); len(want) == p.Tasks[i].Length && !slices.Equal(m.units[id], want) {
+				t.Fatalf("job %d has units %v, want %v: %+v", id, m.units[id], want, p)
+			}
+			want, _ := messages.RoundCredits(payments[i])
+			if d := m.paid[id] - want; d < -1 || d > 1 {
+				t.Fatalf("job %d pays %v, want %v: %+v", id, m.paid[id], want, p)
+			}
+		}
+	})
+}
+
+func TestAdmit(t *testing.T) {
+	m := live(t, 0.6)
+	view := &mechanism.View{Now: at(5), Classes: []mechanism.Class{{Name: "cpu", Slots: 2}}}
+	good := Task{Arrival: 5, Deadline: 9, Length: 5, Value: 10}
+	if err := m.Admit(view, bidOf(1, good)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		says   string
+		kind   messages.Kind
+		change func(b *mechanism.Bid)
+	}{
+		{"value: must be above 0", messages.Invalid, func(b *mechanism.Bid) { b.Value = 0 }},
+		{"budget: must cover the value", messages.Invalid, func(b *mechanism.Bid) { b.Budget-- }},
+		{"length: must be above 0", messages.Invalid, func(b *mechanism.Bid) { b.Length = 0 }},
+		{"width: must be 1", messages.Invalid, func(b *mechanism.Bid) { b.Width = 2 }},
+		{"needs 5 units of 10s, and 4 whole ones are left", messages.Expired, func(b *mechanism.Bid) { b.Deadline-- }},
+		{"needs 6 units of 10s, and 5 whole ones are left", messages.Expired, func(b *mechanism.Bid) { b.Length += second }},
+		{"0 whole ones are left", messages.Expired, func(b *mechanism.Bid) { b.Deadline = at(3) }},
+		{"deadline: is more than", messages.TooLarge, func(b *mechanism.Bid) { b.Deadline = at(5 + 2*MostUnits) }},
+	} {
+		b := bidOf(1, good)
+		c.change(b)
+		err := m.Admit(view, b)
+		if messages.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v, want %s: %q", err, c.kind, c.says)
+		}
+	}
+}
+
+// TestExplain: a job is told its rank, and the value that would be enough is.
+func TestExplain(t *testing.T) {
+	m := live(t, 0.6)
+	rich := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 9, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
+	poor := &mechanism.Job{Bid: bidOf(2, Task{Arrival: 1, Deadline: 9, Length: 4, Value: 8}), Pending: []int{1}, Running: []int{0}}
+	late := &mechanism.Job{Bid: bidOf(3, Task{Arrival: 2, Deadline: 9, Length: 1, Value: 1}), Pending: []int{1}, Running: []int{0}}
+	view := &mechanism.View{Now: at(1), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{rich, poor, late}}
+	a := m.Allocate(view)
+	if a.Weights[0][0] != 1 || a.Weights[1][0] != 0 || a.Prices[0] != 2 || a.Wake != at(2) {
+		t.Fatalf("%+v", a)
+	}
+	for _, c := range []struct {
+		job          *mechanism.Job
+		reason, says string
+	}{
+		{rich, "HoldsSlot", "a value above 4 credits would be enough"},
+		{poor, "Outranked", "ranks 2 of 2 for 1 slots"},
+		{late, "WaitingForUnit", "units of 10s"},
+	} {
+		e := m.Explain(view, c.job)
+		if e.Reason != c.reason || !strings.Contains(e.Message, c.says) {
+			t.Errorf("%+v, want %s: %q", e, c.reason, c.says)
+		}
+	}
+	if e := m.Explain(view, poor); !strings.Contains(strings.Join(e.Change, "\n"), "a value above 40 credits would have been enough") {
+		t.Errorf("%+v", e)
+	}
+	view.Now = at(7)
+	a = m.Allocate(view)
+	if e := m.Explain(view, poor); e.Reason != "CannotMakeDeadline" || !slices.ContainsFunc(a.Directives, func(d mechanism.Directive) bool {
+		return d.Job == 2 && d.Action == mechanism.Discard
+	}) {
+		t.Errorf("%+v, %+v", e, a.Directives)
+	}
+}
+
+// TestSettleChargesOnlySuccess: late, failed and cancelled jobs owe nothing.
+func TestSettleChargesOnlySuccess(t *testing.T) {
+	for _, c := range []struct {
+		state messages.State
+		now   int
+		pays  messages.Credits
+	}{
+		{messages.Completed, 3, 4 * messages.Credit}, {messages.Completed, 12, 0}, {messages.Failed, 3, 0}, {messages.Cancelled, 3, 0},
+	} {
+		m := live(t, 0)
+		one := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
+		two := &mechanism.Job{Bid: bidOf(2, Task{Arrival: 1, Deadline: 9, Length: 4, Value: 8}), Pending: []int{1}, Running: []int{0}}
+		view := &mechanism.View{Now: at(1), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{one, two}}
+		m.Allocate(view)
+		view.Now, view.Jobs = at(c.now), []*mechanism.Job{two}
+		got := m.Settle(view, one, mechanism.End{State: c.state})
+		if len(got) != 1 || got[0].Amount != c.pays || got[0].From != 1 || got[0].To != 0 || got[0].Reason == "" {
+			t.Errorf("%v at %d: %+v, want %v", c.state, c.now, got, c.pays)
+		}
+	}
+}
+
+// TestSettlingLaterIsNotBeingLate: what counts is when the job ended.
+func TestSettlingLaterIsNotBeingLate(t *testing.T) {
+	m := live(t, 0)
+	one := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
+	two := &mechanism.Job{Bid: bidOf(2, Task{Arrival: 1, Deadline: 9, Length: 4, Value: 8}), Pending: []int{1}, Running: []int{0}}
+	view := &mechanism.View{Now: at(1), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{one, two}}
+	m.Allocate(view)
+	view.Now, view.Jobs = at(3), []*mechanism.Job{two}
+	m.Allocate(view)
+	view.Now = at(6)
+	end := mechanism.End{State: messages.Completed}
+	if due := m.SettleAt(one, end); due != one.Deadline {
+		t.Errorf("due at %v, want its deadline", due)
+	}
+	if got := m.Settle(view, one, end); got[0].Amount != 4*messages.Credit {
+		t.Errorf("%+v, want 4 credits", got)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	two := 2.0
+	good := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}
+	if _, err := New(good); err != nil {
+		t.Fatal(err)
+	}
+	for says, c := range map[string]Config{
+		"classes: must be exactly one": {Market: messages.Market{Name: "main"}},
+		"lambda: must be from 0 to 1":  {Market: good, Lambda: &two},
+		"slot: must be at least":       {Market: good, Slot: 1},
+		"scale: must be from 1":        {Market: good, Scale: 0.5},
+		"history: must not":            {Market: good, History: -1},
+	} {
+		if _, err := NewMechanism(c); !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}

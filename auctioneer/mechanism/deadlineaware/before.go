@@ -1,0 +1,87 @@
+package deadlineaware
+
+import "slices"
+
+// mostKept bounds the states of slots that are kept, in slots.
+const mostKept = 1 << 22
+
+// before knows the order and the slots of the jobs before the one that is asked
+// about. With k layers after it these are the layers from k on, peeled anew
+// without its work. Peeling them soon leaves the layers from some later number
+// on, as if that had been asked; so that all answers share most of their order.
+type before struct {
+	*planner
+	layers []layer
+	place  []int32    // by job: its number among the layers
+	links  []link     // by number
+	states []*machine // by number: the slots with the layers from there on; nil: not kept
+	kept   int        // slots in states
+}
+
+// link is one step in peeling the layers from some number on.
+type link struct {
+	jobs []int32 // the next from the last; nil: not known
+	next int     // what is left then are the layers from this number on
+}
+
+func newBefore(q *planner, layers []layer) *before {
+	b := &before{planner: q, layers: layers, place: make([]int32, len(q.items)),
+		links: make([]link, len(layers)), states: make([]*machine, len(layers)+1)}
+	for k, l := range layers {
+		b.place[l.job] = int32(k)
+	}
+	empty := newMachine(q.Slots)
+	for _, j := range q.idle {
+		empty.place(int(j), &q.Jobs[j])
+	}
+	b.states[len(layers)] = empty
+	return b
+}
+
+// machine returns the slots with the layers from number k on, to be changed.
+func (b *before) machine(k int) *machine {
+	if k < len(b.layers) && b.links[k].jobs == nil {
+		b.peelFrom(k)
+	}
+	var path []int
+	for ; b.states[k] == nil; k = b.links[k].next {
+		path = append(path, k)
+	}
+	m, since := b.states[k].clone(), 0
+	for _, k := range slices.Backward(path) {
+		for _, j := range slices.Backward(b.links[k].jobs) {
+			m.place(int(j), &b.Jobs[j])
+			since += min(b.Jobs[j].Tasks, b.Slots)
+		}
+		// To keep a state costs no more than to have come there from the last.
+		if since >= b.Slots && b.kept < mostKept {
+			b.states[k], since = m.clone(), 0
+			b.kept += b.Slots
+		}
+	}
+	return m
+}
+
+// peelFrom finds the links from number k on, up to those already known.
+func (b *before) peelFrom(k int) {
+	member := make([]bool, len(b.items))
+	for _, l := range b.layers[k:] {
+		member[l.job] = true
+	}
+	p := b.newPeeling(b.pick(b.byTop, member, true), 0)
+	for k < len(b.layers) && b.links[k].jobs == nil {
+		b.links[k] = b.link(p, k)
+		k = b.links[k].next
+	}
+}
+
+// link peels until those fixed since number k are the next so many layers.
+func (b *before) link(p *peeling, k int) link {
+	var l link
+	for l.next != k+len(l.jobs) || l.jobs == nil {
+		job := p.next().job
+		l.jobs = append(l.jobs, job)
+		l.next = max(l.next, int(b.place[job])+1)
+	}
+	return l
+}

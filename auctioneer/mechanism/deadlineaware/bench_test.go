@@ -1,0 +1,73 @@
+package deadlineaware
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// sigmoids draws sigmoidal types as the paper's experiments do: deadline and
+// fall from N((2000, 1000), diag(1000², 500²)), 100 credits each; those without
+// a deadline or a fall are drawn again.
+func sigmoids(r *rand.Rand, n int) []valuation.Curve {
+	curves := make([]valuation.Curve, 0, n)
+	for len(curves) < n {
+		c, err := valuation.New(messages.Valuation{Class: messages.Sigmoidal, Max: 100,
+			Mu: 2000 + 1000*r.NormFloat64(), Delta: 1000 + 500*r.NormFloat64()})
+		if err == nil {
+			curves = append(curves, c)
+		}
+	}
+	return curves
+}
+
+// busy is n jobs of up to 20 tasks on 64 slots, whose work would take the slots
+// so many seconds.
+func busy(n int, seconds float64) (*Problem, []valuation.Curve) {
+	r := rand.New(rand.NewPCG(1, 2))
+	p := &Problem{Slots: 64, Jobs: make([]Job, n)}
+	total := 0.0
+	for i, c := range sigmoids(r, n) {
+		tasks := 1 + r.IntN(20)
+		p.Jobs[i] = Job{Tasks: tasks, Demand: float64(tasks) * r.ExpFloat64(), Elapsed: 500 * r.Float64(), Valuation: c}
+		total += p.Jobs[i].Demand
+	}
+	for i := range p.Jobs {
+		p.Jobs[i].Demand *= seconds * float64(p.Slots) / total
+	}
+	return p, sigmoids(r, 100)
+}
+
+var loads = []struct {
+	name    string
+	seconds float64
+}{{"light", 1000}, {"full", 2000}, {"over", 6000}}
+
+func BenchmarkNew(b *testing.B) {
+	for _, load := range loads {
+		p, _ := busy(1000, load.seconds)
+		b.Run(load.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := New(p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCompletionTimes: 1,000 jobs, 100 surrogates of one of them.
+func BenchmarkCompletionTimes(b *testing.B) {
+	for _, load := range loads {
+		p, surrogates := busy(1000, load.seconds)
+		b.Run(load.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := CompletionTimes(p, 500, surrogates); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,293 @@
+package deadlineaware
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// judge is the utility of a job if the slots have done the work up to its own
+// at t, with what is not worth telling apart made equal. It is written from the
+// definition, apart from the code under test.
+func judge(p *Problem, i int, t float64) float64 {
+	job := &p.Jobs[i]
+	each := job.Demand / float64(job.Tasks)
+	rounds := math.Ceil(float64(job.Tasks) / float64(p.Slots))
+	at := func(t float64) float64 {
+		return job.Valuation.At((job.Elapsed + t + rounds*each - job.Demand/float64(p.Slots)) * (1 - 1e-12))
+	}
+	u, best := at(t), at(job.Demand/float64(p.Slots))
+	if u < DefaultResolution {
+		return 0
+	}
+	if u >= best-DefaultResolution {
+		return best
+	}
+	return u
+}
+
+// judged is all jobs' utilities in an order, the lowest first.
+func judged(p *Problem, order []int) []float64 {
+	utilities, work := make([]float64, len(order)), 0.0
+	for k, i := range order {
+		work += p.Jobs[i].Demand
+		// Equal times are not equal to the last bit in another order of summing.
+		utilities[k] = math.Round(judge(p, i, work/float64(p.Slots))*1e8) / 1e8
+	}
+	slices.Sort(utilities)
+	return utilities
+}
+
+// permutations calls f with each order of n.
+func permutations(n int, f func([]int)) {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	var from func(int)
+	from = func(k int) {
+		if k == n {
+			f(order)
+			return
+		}
+		for i := k; i < n; i++ {
+			order[k], order[i] = order[i], order[k]
+			from(k + 1)
+			order[k], order[i] = order[i], order[k]
+		}
+	}
+	from(0)
+}
+
+// lexicographic is the best of all orders.
+func lexicographic(p *Problem) []float64 {
+	var best []float64
+	permutations(len(p.Jobs), func(order []int) {
+		if u := judged(p, order); best == nil || slices.Compare(u, best) > 0 {
+			best = u
+		}
+	})
+	return best
+}
+
+func same(a, b []float64, part float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return near(x, y, part) })
+}
+
+// TestLexicographicallyOptimal: where valuations fall strictly and nobody is
+// given up, no order of the jobs is lexicographically better.
+func TestLexicographicallyOptimal(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	tried := 0
+	for range 3000 {
+		p := randomProblem(t, r, 1+r.IntN(6), falling)
+		s := schedule(t, p)
+		if slices.Contains(s.GivenUp, true) {
+			continue
+		}
+		tried++
+		if got, want := judged(p, s.Order), lexicographic(p); !same(got, want, 1e-6) {
+			t.Fatalf("%+v: utilities %v, best are %v", p, got, want)
+		}
+	}
+	if tried < 1000 {
+		t.Errorf("only %d instances gave nobody up", tried)
+	}
+}
+
+// TestLowestIsHighest: whatever the classes, the fewest possible get nothing,
+// and if nobody does the lowest utility is as high as it can be.
+func TestLowestIsHighest(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		p := randomProblem(t, r, 1+r.IntN(6), anyValuation)
+		s := schedule(t, p)
+		got, want := judged(p, s.Order), lexicographic(p)
+		lost := func(u float64) int { return boolToInt(u == 0) }
+		if a, b := sum(got, lost), sum(want, lost); a != b {
+			t.Fatalf("%+v: %d get nothing, %d must", p, a, b)
+		}
+		if !near(got[0], want[0], 1e-6) {
+			t.Fatalf("%+v: the lowest utility is %v, could be %v", p, got[0], want[0])
+		}
+	}
+}
+
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func sum(list []float64, f func(float64) int) (n int) {
+	for _, x := range list {
+		n += f(x)
+	}
+	return n
+}
+
+// TestOfHardDeadlinesTheDearestAreMet: of the choices that give up as few, the
+// least valued job that is served is worth as much as it can be.
+func TestOfHardDeadlinesTheDearestAreMet(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	for range 1000 {
+		p := randomProblem(t, r, 1+r.IntN(6), func(r *rand.Rand, horizon float64) messages.Valuation {
+			return messages.Valuation{Class: messages.Hard, Max: 1 + r.Float64(), Deadline: horizon * r.Float64()}
+		})
+		got, want := judged(p, schedule(t, p).Order), lexicographic(p)
+		positive := func(u float64) bool { return u > 0 }
+		a, b := slices.IndexFunc(got, positive), slices.IndexFunc(want, positive)
+		if a != b || a >= 0 && got[a] != want[a] {
+			t.Fatalf("%+v: %v, best is %v", p, got, want)
+		}
+	}
+}
+
+// peelByBisection is the textbook's method, written plainly: raise the level of
+// all who are not fixed until their deadlines cannot all be met; fix who is in
+// the way at the level reached; go on with the others.
+func peelByBisection(p *Problem) []float64 {
+	n := len(p.Jobs)
+	deadlines, level := make([]float64, n), make([]float64, n)
+	for i := range level {
+		level[i] = math.NaN() // not fixed
+	}
+	for range n {
+		low, high := 0.0, 1e3
+		for range 100 {
+			if middle := (low + high) / 2; meets(p, level, middle, -1, deadlines) {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		// Who is in the way: with it left at the low level the rest can go above.
+		for i := range n {
+			if math.IsNaN(level[i]) && meets(p, level, high, i, deadlines) {
+				level[i] = low
+				break
+			}
+		}
+	}
+	slices.Sort(level)
+	return level
+}
+
+// meets says whether all deadlines can be met: of those fixed for their level,
+// of the others for level l, and of except a little later.
+func meets(p *Problem, fixed []float64, l float64, except int, deadlines []float64) bool {
+	order := make([]int, len(p.Jobs))
+	for i := range p.Jobs {
+		order[i] = i
+		job := &p.Jobs[i]
+		level := fixed[i]
+		if math.IsNaN(level) {
+			level = l
+		}
+		seconds, ever := job.Valuation.Latest(level)
+		slack := 1e-8
+		switch {
+		case i == except:
+			slack = 1e-6
+		case level == fixed[i]: // more than it was fixed with, lest rounding turn it
+			slack = 2e-8
+		}
+		seconds += slack * (1 + seconds)
+		if !ever {
+			return false
+		}
+		rounds := float64((job.Tasks + p.Slots - 1) / p.Slots)
+		deadlines[i] = seconds - job.Elapsed - rounds*job.Demand/float64(job.Tasks) + job.Demand/float64(p.Slots)
+	}
+	slices.SortFunc(order, func(a, b int) int { return compare(deadlines[a], deadlines[b]) })
+	work := 0.0
+	for _, i := range order {
+		work += p.Jobs[i].Demand
+		if work/float64(p.Slots) > deadlines[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func compare(a, b float64) int { return boolToInt(a > b) - boolToInt(a < b) }
+
+// TestPeelingByBisectionAgrees: fixing bottlenecks from the last one backwards
+// gives the levels that bisection gives.
+func TestPeelingByBisectionAgrees(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 4))
+	tried := 0
+	for range 300 {
+		p := randomProblem(t, r, 1+r.IntN(12), func(r *rand.Rand, horizon float64) messages.Valuation {
+			v := falling(r, horizon) // slow enough for a level to tell times apart
+			v.Class, v.Mu, v.Delta = messages.Sigmoidal, horizon/2+v.Mu/4, v.Delta+horizon
+			return v
+		})
+		s := schedule(t, p)
+		if slices.Contains(s.GivenUp, true) {
+			continue
+		}
+		tried++
+		got := slices.Sorted(slices.Values(s.Level))
+		if want := peelByBisection(p); !same(got, want, 1e-4) {
+			t.Fatalf("%d slots, levels\n%v, by bisection\n%v", p.Slots, got, want)
+		}
+	}
+	if tried < 100 {
+		t.Errorf("only %d instances gave nobody up", tried)
+	}
+}
+
+// TestLevelIsTight: the deadlines of the lowest level can be met, those of one
+// a little above cannot, unless the lowest is the best of its job.
+func TestLevelIsTight(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 5))
+	for range 300 {
+		p := randomProblem(t, r, 40, falling)
+		s := schedule(t, p)
+		lowest := slices.Min(s.Level)
+		if lowest < DefaultResolution {
+			continue
+		}
+		free := slices.Repeat([]float64{math.NaN()}, len(p.Jobs))
+		deadlines := make([]float64, len(p.Jobs))
+		if !meets(p, free, lowest*(1-1e-9), -1, deadlines) {
+			t.Fatalf("level %v cannot be met", lowest)
+		}
+		who := slices.Index(s.Level, lowest)
+		best := judge(p, who, p.Jobs[who].Demand/float64(p.Slots))
+		if lowest < best-2*DefaultResolution && meets(p, free, lowest*(1+1e-6)+1e-9, -1, deadlines) {
+			t.Fatalf("a level above %v can be met", lowest)
+		}
+	}
+}
+
+func TestOrdersOfEqualJobs(t *testing.T) {
+	p := &Problem{Slots: 2}
+	for _, demand := range []float64{8, 2, 4, 4} { // one valuation: the shortest first, ties as they came
+		p.Jobs = append(p.Jobs, Job{Tasks: 2, Demand: demand, Valuation: curveOf(t, messages.Valuation{Class: messages.Sigmoidal, Max: 9, Mu: 1, Delta: 20})})
+	}
+	s := schedule(t, p)
+	if !slices.Equal(s.Order, []int{1, 2, 3, 0}) || !slices.Equal(s.Target, []float64{9, 1, 3, 5}) || !slices.Equal(s.Completion, s.Target) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestHopelessJobsWait: a job that nothing can save does not delay one that can.
+func TestHopelessJobsWait(t *testing.T) {
+	p := &Problem{Slots: 1, Jobs: []Job{
+		{Tasks: 1, Demand: 10, Valuation: hard(t, 1000, 9)},
+		{Tasks: 1, Demand: 5, Elapsed: 1e6, Valuation: curveOf(t, messages.Valuation{Class: messages.Sigmoidal, Max: 1e6, Mu: 10, Delta: 10})},
+		{Tasks: 1, Demand: 7, Valuation: curveOf(t, messages.Valuation{Class: messages.LinearDecay, Max: 2, Mu: 5, Delta: 5})},
+		{Tasks: 1, Demand: 1, Valuation: valuation.Curve{}},
+	}}
+	s := schedule(t, p)
+	if !slices.Equal(s.Order, []int{2, 3, 1, 0}) || !slices.Equal(s.GivenUp, []bool{true, true, false, true}) || !near(s.Level[2], 1.2, 1e-9) {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,87 @@
+package deadlineaware
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// curveOf makes a valuation that must be one.
+func curveOf(t testing.TB, v messages.Valuation) valuation.Curve {
+	t.Helper()
+	c, err := valuation.New(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func hard(t testing.TB, most, deadline float64) valuation.Curve {
+	return curveOf(t, messages.Valuation{Class: messages.Hard, Max: most, Deadline: deadline})
+}
+
+// falling draws a valuation that falls strictly from its best to nothing, over
+// times up to about horizon.
+func falling(r *rand.Rand, horizon float64) messages.Valuation {
+	v := messages.Valuation{Class: messages.Sigmoidal, Max: 1 + 99*r.Float64(),
+		Mu: horizon * r.Float64(), Delta: horizon * (0.2 + 2*r.Float64())}
+	if r.IntN(2) == 0 {
+		v.Class = messages.LinearDecay
+	}
+	return v
+}
+
+// anyValuation draws a valuation of any class, often one of a few that coincide.
+func anyValuation(r *rand.Rand, horizon float64) messages.Valuation {
+	switch r.IntN(6) {
+	case 0:
+		return messages.Valuation{Class: messages.Hard, Max: float64(r.IntN(4)), Deadline: horizon * float64(r.IntN(5)) / 4}
+	case 1:
+		return messages.Valuation{Class: messages.Recurrent, Max: 5, Workload: horizon * r.Float64(), SecondsPerUnit: 1}
+	case 2:
+		v := messages.Valuation{Class: messages.Custom, Max: 1 + 9*r.Float64()}
+		for at, part := 0.0, 1.0; len(v.Points) < 4; at, part = at+horizon*r.Float64()/2+1e-3, part*float64(r.IntN(4))/3 {
+			v.Points = append(v.Points, messages.ValuationPoint{At: at, Part: part})
+		}
+		return v
+	default:
+		return falling(r, horizon)
+	}
+}
+
+// randomProblem draws jobs whose work would take the slots about as long as
+// their valuations fall.
+func randomProblem(t testing.TB, r *rand.Rand, jobs int, draw func(*rand.Rand, float64) messages.Valuation) *Problem {
+	p := &Problem{Slots: 1 + r.IntN(6), Jobs: make([]Job, jobs)}
+	total := 0.0
+	for i := range p.Jobs {
+		tasks := 1 + r.IntN(12)
+		p.Jobs[i] = Job{Tasks: tasks, Demand: float64(tasks) * (0.1 + r.ExpFloat64())}
+		total += p.Jobs[i].Demand
+	}
+	horizon := 2 * total / float64(p.Slots) * r.Float64()
+	for i := range p.Jobs {
+		p.Jobs[i].Valuation = curveOf(t, draw(r, horizon))
+		if r.IntN(3) == 0 {
+			p.Jobs[i].Elapsed = horizon * r.Float64() / 4
+		}
+	}
+	return p
+}
+
+func schedule(t testing.TB, p *Problem) *Schedule {
+	t.Helper()
+	s, err := New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// within says that two numbers differ by no more than a part of the larger.
+func near(a, b, part float64) bool {
+	return math.Abs(a-b) <= part*max(1, math.Abs(a), math.Abs(b))
+}

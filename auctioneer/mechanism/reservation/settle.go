@@ -1,0 +1,94 @@
+package reservation
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// direct orders what was decided and is not done yet, shares the slots among
+// the jobs whose time has come, and sets when to be asked again: when the next
+// job's time comes, or the next period begins.
+func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
+	a.Wake = c.startOf(view.Now) + c.micros(c.config.period())
+	total := 0
+	for i, job := range view.Jobs {
+		a.Weights[i] = make([]float64, len(view.Classes))
+		r := c.rounds[job.Job]
+		switch {
+		case r == nil:
+			continue
+		case !r.won:
+			a.Directives = append(a.Directives, mechanism.Directive{Job: job.Job, Action: mechanism.Discard})
+			continue
+		}
+		a.Prices[0] += r.price.Float()
+		if job.Pending[0] == 0 {
+			continue
+		}
+		if job.Running[0] == 0 {
+			a.Directives = append(a.Directives, mechanism.Directive{Job: job.Job, Action: mechanism.Start, At: r.start, Slots: width(job)})
+		}
+		if r.start > view.Now {
+			a.Wake = min(a.Wake, r.start)
+			continue
+		}
+		a.Weights[i][0] = float64(job.Pending[0])
+		total += job.Pending[0]
+	}
+	for i := range a.Weights {
+		a.Weights[i][0] /= float64(max(total, 1))
+	}
+}
+
+// Settle charges a winner its price, however it ended: what it was sold could
+// not be sold to others. It owes nothing if it failed before it could start,
+// and nothing if it had not won.
+func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
+	r := c.rounds[job.Job]
+	delete(c.rounds, job.Job)
+	p := mechanism.Payment{From: job.Job}
+	switch {
+	case r == nil:
+		p.Reason = "owes nothing: it ended before its auction"
+	case !r.won:
+		p.Reason = "owes nothing: it did not win a reservation"
+	case end.State == messages.Failed && job.Started == 0:
+		p.Reason = "owes nothing: its reservation was not honoured"
+	default:
+		p.Amount = min(r.price, job.Value, job.Budget)
+		p.Reason = fmt.Sprintf("its reservation from %v: what the others lose by it", r.start)
+	}
+	return []mechanism.Payment{p}
+}
+
+// The reasons that Explain gives.
+const (
+	Running           = "Running"           // it has its slots
+	Reserved          = "Reserved"          // it won; its time comes
+	Outbid            = "Outbid"            // it did not win
+	WaitingForAuction = "WaitingForAuction" // its auction is at the start of the next period
+	WaitingForStage   = "WaitingForStage"   // no task can be claimed before an earlier stage is done
+)
+
+// Explain says where a job stands, and what would change it.
+func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
+	r := c.rounds[job.Job]
+	switch {
+	case job.Running[0] > 0:
+		return explain(Running, "it has the slots that it was sold")
+	case r != nil && r.won:
+		return explain(Reserved, fmt.Sprintf("it has %d slots from %v for %v credits; without it, the schedule would be worth %.6g", width(job), r.start, r.price, r.without))
+	case r != nil:
+		return explain(Outbid, fmt.Sprintf("it was not among the winners of %d bids: the schedule is worth %.6g credits without it, and not more with it", r.rivals, r.without),
+			"bidding again with a higher value, a later deadline, fewer slots or a shorter length")
+	case job.Pending[0] == 0:
+		return explain(WaitingForStage, "none of its tasks can start before an earlier stage is done", "the stages it comes after finishing")
+	}
+	return explain(WaitingForAuction, fmt.Sprintf("bids are sealed until %v, when the period from then on is sold", c.startOf(view.Now)+c.micros(c.config.period())))
+}
+
+func explain(reason, message string, change ...string) mechanism.Explanation {
+	return mechanism.Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
+}

@@ -1,0 +1,226 @@
+package valuation
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// close compares to a relative tolerance.
+func closeTo(got, want, tolerance float64) bool {
+	return math.Abs(got-want) <= tolerance*math.Abs(want)
+}
+
+func TestSampleCases(t *testing.T) {
+	data, err := os.ReadFile("testdata/valuation.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Cases []map[string]any }
+	if err := json.Unmarshal(data, &file); err != nil || len(file.Cases) == 0 {
+		t.Fatalf("%d cases, %v", len(file.Cases), err)
+	}
+	for _, c := range file.Cases {
+		t.Run(c["id"].(string), func(t *testing.T) {
+			want := c["expect"].(map[string]any)
+			c["t"] = want["t"]
+			for _, told := range []string{"id", "informative", "expect"} {
+				delete(c, told)
+			}
+			document, _ := json.Marshal(c)
+			out, err := SolveDocument(document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := out.(*output)
+			if a, falls := want["a"]; falls && (!closeTo(*got.A, a.(float64), 1e-14) || !closeTo(*got.B, want["b"].(float64), 1e-14)) {
+				t.Errorf("a = %v, b = %v", *got.A, *got.B)
+			}
+			values := want["v"].([]any)
+			if len(got.V) != len(values) {
+				t.Fatalf("%d values of %d", len(got.V), len(values))
+			}
+			for i, v := range values {
+				if !closeTo(got.V[i], v.(float64), 1e-12) {
+					t.Errorf("v[%d] = %v, want %v", i, got.V[i], v)
+				}
+			}
+		})
+	}
+}
+
+// draw draws a valuation of any class.
+func draw(t *rapid.T) messages.Valuation {
+	v := messages.Valuation{Class: rapid.SampledFrom(messages.ValuationClasses).Draw(t, "class"), Max: rapid.Float64Range(0, 1e6).Draw(t, "max")}
+	seconds := rapid.Float64Range(0, 1e4)
+	switch v.Class {
+	case messages.Sigmoidal:
+		v.Epsilon = rapid.Float64Range(1e-9, 0.49).Draw(t, "eps")
+		fallthrough
+	case messages.LinearDecay:
+		v.Mu, v.Delta = seconds.Draw(t, "mu"), rapid.Float64Range(1e-3, 1e4).Draw(t, "delta")
+	case messages.Hard:
+		v.Deadline = seconds.Draw(t, "deadline")
+	case messages.Recurrent:
+		v.Workload, v.SecondsPerUnit = seconds.Draw(t, "workload"), rapid.Float64Range(1e-3, 10).Draw(t, "each")
+	case messages.Custom:
+		at, part := seconds.Draw(t, "first"), 1.0
+		for range rapid.IntRange(1, 5).Draw(t, "points") {
+			part *= rapid.SampledFrom([]float64{1, 0.7, 0.1, 0}).Draw(t, "drop")
+			v.Points = append(v.Points, messages.ValuationPoint{At: at, Part: part})
+			at += rapid.Float64Range(1e-3, 1e3).Draw(t, "more")
+		}
+	}
+	return v
+}
+
+func made(t *rapid.T) *Curve {
+	c, err := New(draw(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &c
+}
+
+func TestAValuationNeverRises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := made(t)
+		x := rapid.Float64Range(0, 3e4).Draw(t, "x")
+		for _, more := range []float64{0, math.Nextafter(x, math.Inf(1)) - x, 1e-6, 1, 1e4} {
+			if now, later := c.At(x), c.At(x+more); !(0 <= later && later <= now && now <= c.Max()) {
+				t.Fatalf("%+v is worth %v at %v and %v at %v", c, now, x, later, x+more)
+			}
+		}
+	})
+}
+
+// TestLatestIsTheInverse: at the time it gives the level is still reached, and
+// after it no longer.
+func TestLatestIsTheInverse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := made(t)
+		level := rapid.Float64Range(0, 1).Draw(t, "level") * c.At(0)
+		x, ever := c.Latest(level)
+		if !ever {
+			t.Fatalf("%+v never reaches %v, but starts at %v", c, level, c.At(0))
+		}
+		if math.IsInf(x, 1) {
+			if c.At(1e15) < level {
+				t.Fatalf("%+v always reaches %v, but ends at %v", c, level, c.At(1e15))
+			}
+			return
+		}
+		step := 1e-9 * (1 + x)
+		if before := c.At(max(0, x-step)); before < level*(1-1e-12) {
+			t.Fatalf("%+v is worth %v before %v, below %v", c, before, x, level)
+		}
+		if after := c.At(x + step); after > level*(1+1e-12) {
+			t.Fatalf("%+v is worth %v after %v, above %v", c, after, x, level)
+		}
+	})
+}
+
+func TestLatestAtTheEdges(t *testing.T) {
+	hard, _ := New(messages.Valuation{Class: messages.Hard, Max: 10, Deadline: 100})
+	steps, _ := New(messages.Valuation{Class: messages.Custom, Max: 10, Points: []messages.ValuationPoint{
+		{At: 10, Part: 0.8}, {At: 20, Part: 0.8}, {At: 40, Part: 0.2}}})
+	var nothing Curve
+	for _, c := range []struct {
+		curve *Curve
+		level float64
+		x     float64
+		ever  bool
+	}{
+		{&hard, 10, 100, true},
+		{&hard, 0.1, 100, true},
+		{&hard, 0, math.Inf(1), true},
+		{&hard, -1, math.Inf(1), true},
+		{&hard, 10.5, 0, false},
+		{&steps, 8, 20, true},
+		{&steps, 5, 30, true},
+		{&steps, 2, math.Inf(1), true},
+		{&steps, 8.5, 0, false},
+		{&nothing, 0, math.Inf(1), true},
+		{&nothing, 1, 0, false},
+	} {
+		if x, ever := c.curve.Latest(c.level); x != c.x || ever != c.ever {
+			t.Errorf("%+v reaches %v until %v, %v", c.curve, c.level, x, ever)
+		}
+	}
+	if x, ever := hard.Latest(math.NaN()); !math.IsNaN(x) || ever {
+		t.Errorf("NaN is reached until %v, %v", x, ever)
+	}
+}
+
+// TestSigmoidMeetsItsDefinition: v(μ) = (1−ε)·max and v(μ+δ) = ε·max, for the
+// default ε too.
+func TestSigmoidMeetsItsDefinition(t *testing.T) {
+	for _, epsilon := range []float64{0, 1e-6, 0.01, 0.05, 0.3} {
+		c, err := New(messages.Valuation{Class: messages.Sigmoidal, Max: 80, Mu: 300, Delta: 50, Epsilon: epsilon})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if epsilon == 0 {
+			epsilon = 0.01
+		}
+		if !closeTo(c.At(300), 80*(1-epsilon), 1e-12) || !closeTo(c.At(350), 80*epsilon, 1e-12) || c.At(325) != 40 {
+			t.Errorf("ε = %v: %v at μ, %v half-way, %v at μ+δ", epsilon, c.At(300), c.At(325), c.At(350))
+		}
+	}
+}
+
+func TestDocumentWithLevels(t *testing.T) {
+	out, err := SolveDocument([]byte(`{"class":"linear-decay","max":10,"mu":5,"delta":10,"t":[0,5,10,15,99],"levels":[0,5,10,11]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _ := json.Marshal(out)
+	if want := `{"v":[10,10,5,0,0],"latest":[null,10,5,null]}`; string(data) != want {
+		t.Errorf("%s, want %s", data, want)
+	}
+}
+
+func TestBadDocuments(t *testing.T) {
+	for document, says := range map[string]string{
+		``:                                     "ends too early",
+		`{"max":1}`:                            "class: the key is missing",
+		`{"class":"hard"}`:                     "max: the key is missing",
+		`{"class":"cubic","max":1}`:            `class: "cubic" is none of`,
+		`{"class":"hard","max":-1}`:            "max: must be from 0",
+		`{"class":"hard","max":1,"mu":3}`:      `mu: a valuation of class "hard" has none`,
+		`{"class":"hard","max":1,"dead":3}`:    "dead: unknown key",
+		`{"class":"sigmoidal","max":1,"mu":3}`: "delta: must be positive",
+		`{"class":"custom","max":1,"points":[{"at":1}]}`: "points[0].part: the key is missing",
+	} {
+		_, err := SolveDocument([]byte(document))
+		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", document, err, says)
+		}
+	}
+}
+
+func BenchmarkAt(b *testing.B) {
+	for _, v := range []messages.Valuation{
+		{Class: messages.Sigmoidal, Max: 100, Mu: 2000, Delta: 1000},
+		{Class: messages.LinearDecay, Max: 100, Mu: 2000, Delta: 1000},
+		{Class: messages.Hard, Max: 100, Deadline: 2000},
+	} {
+		b.Run(string(v.Class), func(b *testing.B) {
+			c, err := New(v)
+			if err != nil {
+				b.Fatal(err)
+			}
+			x := 0.0
+			for b.Loop() {
+				x += c.At(x)
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package solve
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/estimator/utility"
+	"github.com/candor-grid/candor/messages"
+)
+
+// utilityInput is the document of `candor solve utility`: the runs of one kind
+// of job.
+type utilityInput struct {
+	Form        utility.Form `json:"form"`
+	M           *int         `json:"m,omitempty"` // resources, if the writer wants them checked
+	Jobs        []utilityJob `json:"jobs"`
+	Nonnegative bool         `json:"nonnegative,omitempty"`
+}
+
+type utilityJob struct {
+	Segments []utilitySegment `json:"segments,omitempty"`
+	Average  []float64        `json:"average,omitempty"` // instead of segments, or to be checked against them
+	Utility  float64          `json:"utility"`
+}
+
+type utilitySegment struct {
+	Duration float64   `json:"duration"`
+	S        []float64 `json:"s"`
+}
+
+type utilityOutput struct {
+	Rank           int         `json:"rank"`
+	Weights        []float64   `json:"weights"` // null: the jobs do not determine them
+	RSS            float64     `json:"rss"`
+	StandardErrors []float64   `json:"standard_errors"` // null: no more jobs than weights
+	Condition      *float64    `json:"condition"`       // null: the rank is short
+	Averages       [][]float64 `json:"averages"`
+}
+
+func solveUtility(data []byte) (any, error) {
+	var in utilityInput
+	if err := document.Decode(data, &in); err != nil {
+		return nil, err
+	}
+	averages, err := in.averages()
+	if err != nil {
+		return nil, err
+	}
+	g, err := utility.New(in.Form, len(averages[0]), 0)
+	if err != nil {
+		return nil, err
+	}
+	for i, average := range averages {
+		if err := g.Observe(0, average, in.Jobs[i].Utility); err != nil {
+			return nil, in.place(i, err)
+		}
+	}
+	return in.present(g, averages)
+}
+
+func (in *utilityInput) averages() ([][]float64, error) {
+	if len(in.Jobs) == 0 {
+		return nil, document.Invalid("jobs", "is empty: give at least one")
+	}
+	averages := make([][]float64, len(in.Jobs))
+	for i := range in.Jobs {
+		average, err := in.Jobs[i].average()
+		if err != nil {
+			return nil, in.place(i, err)
+		}
+		if want := in.resources(averages[0]); want >= 0 && len(average) != want {
+			return nil, document.Invalid("jobs["+strconv.Itoa(i)+"]", "must have shares of %d resources, has %d", want, len(average))
+		}
+		averages[i] = average
+	}
+	return averages, nil
+}
+
+// resources is how many a job must have, −1 if it is the first to say.
+func (in *utilityInput) resources(first []float64) int {
+	switch {
+	case in.M != nil:
+		return *in.M
+	case first != nil:
+		return len(first)
+	}
+	return -1
+}
+
+// average integrates the segments, or takes the average as given.
+func (j *utilityJob) average() ([]float64, error) {
+	if j.Segments == nil {
+		if len(j.Average) == 0 {
+			return nil, document.Invalid("segments", "the key is missing: give the job's segments, or its average")
+		}
+		return j.Average, nil
+	}
+	segments := make([]utility.Segment, len(j.Segments))
+	for i, s := range j.Segments {
+		segments[i] = utility.Segment{Duration: s.Duration, Shares: s.S}
+	}
+	average, err := utility.Average(segments)
+	if err != nil || j.Average == nil {
+		return average, err
+	}
+	return average, agree(j.Average, average)
+}
+
+// agree refuses a given average that is not that of the segments.
+func agree(given, average []float64) error {
+	if len(given) != len(average) {
+		return document.Invalid("average", "must be of %d shares as the segments are, is of %d", len(average), len(given))
+	}
+	for r, a := range average {
+		if math.Abs(given[r]-a) > 1e-9 {
+			return document.Invalid("average["+strconv.Itoa(r)+"]", "is %g, but the segments average %g: leave it out", given[r], a)
+		}
+	}
+	return nil
+}
+
+// place says which job an error is about.
+func (in *utilityInput) place(i int, err error) error {
+	e := messages.AsError("", err)
+	return messages.Errorf(e.Kind, "jobs[%d].%s", i, e.Message)
+}
+
+func (in *utilityInput) present(g *utility.Regression, averages [][]float64) (any, error) {
+	f := g.Fit()
+	out := &utilityOutput{Rank: f.Rank, Weights: f.Weights, RSS: f.RSS, StandardErrors: f.StandardErrors, Averages: averages}
+	if f.Weights == nil {
+		return out, nil
+	}
+	out.Condition = &f.Condition
+	if !in.Nonnegative {
+		return out, nil
+	}
+	var err error
+	out.StandardErrors = nil // they hold for the fit without constraint
+	out.Weights, out.RSS, err = g.Nonnegative()
+	return out, err
+}

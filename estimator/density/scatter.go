@@ -1,0 +1,174 @@
+package density
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+const (
+	// core is the part of the weight by which location and scatter are judged:
+	// up to a quarter may lie.
+	core = 0.75
+	// most steps towards the core of least scatter.
+	coreSteps = 20
+	// normalMAD is the standard deviation of a normal distribution over its
+	// median absolute deviation, normalMean over its mean absolute deviation.
+	normalMAD, normalMean = 1.482602218505602, 1.2533141373155001
+	// floorScatter is the least standard deviation of the core, in that of all.
+	floorScatter = 0.01
+)
+
+// robust returns the samples whitened by a location and scatter that samples
+// far from the others do not influence: the mean and covariance of three
+// quarters of the weight that lie closest together, scaled to agree with a
+// normal distribution at the median distance. It begins at medians and
+// deviations from them, and each step takes the samples nearest by the last
+// (fast minimum covariance determinant).
+func robust(d *Data, weights []float64) []float64 {
+	l, n := d.Dimensions, d.Len()
+	scale := make([]float64, l)
+	white := make([]float64, len(d.Values))
+	for j := range l {
+		middle, deviation := spread(d, weights, j)
+		if deviation == 0 {
+			deviation = 1
+		}
+		scale[j] = deviation
+		for k := range n {
+			white[k*l+j] = (d.Values[k*l+j] - middle) / deviation
+		}
+	}
+	distances := squares(white, l)
+	previous := []int(nil)
+	for range coreSteps {
+		members := nearest(distances, weights)
+		if slices.Equal(members, previous) {
+			break
+		}
+		previous = members
+		white = whitenBy(d, weights, members, scale)
+		distances = squares(white, l)
+	}
+	chi := distuv.ChiSquared{K: float64(l)}
+	if median := quantile(distances, weights, 0.5); median > 0 {
+		factor := math.Sqrt(chi.Quantile(0.5) / median)
+		for i := range white {
+			white[i] *= factor
+		}
+	}
+	return white
+}
+
+// spread is the weighted median of coordinate j, and a robust standard
+// deviation: from the median absolute deviation, from the mean one where more
+// than half the samples are equal, 0 where all are.
+func spread(d *Data, weights []float64, j int) (middle, deviation float64) {
+	x := make([]float64, d.Len())
+	for k := range x {
+		x[k] = d.At(k)[j]
+	}
+	middle = quantile(x, weights, 0.5)
+	mean, total := 0.0, 0.0
+	for k := range x {
+		x[k] = math.Abs(x[k] - middle)
+		mean += weights[k] * x[k]
+		total += weights[k]
+	}
+	if deviation = normalMAD * quantile(x, weights, 0.5); deviation > 0 {
+		return middle, deviation
+	}
+	return middle, normalMean * mean / total
+}
+
+// squares is the squared length of each row.
+func squares(white []float64, l int) []float64 {
+	out := make([]float64, len(white)/l)
+	for k := range out {
+		for _, x := range white[k*l : (k+1)*l] {
+			out[k] += x * x
+		}
+	}
+	return out
+}
+
+// ordered returns indices by ascending value, ties by index.
+func ordered(values []float64) []int {
+	order := make([]int, len(values))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	return order
+}
+
+// quantile is the least value at or below which lies the part p of the weight.
+func quantile(values, weights []float64, p float64) float64 {
+	order := ordered(values)
+	return values[order[len(upTo(order, weights, p))-1]]
+}
+
+// nearest are the samples at the least distances that have the core's weight,
+// in ascending order.
+func nearest(distances, weights []float64) []int {
+	members := slices.Clone(upTo(ordered(distances), weights, core))
+	slices.Sort(members)
+	return members
+}
+
+// upTo is the shortest prefix of an order that has the part p of the weight.
+func upTo(order []int, weights []float64, p float64) []int {
+	total := 0.0
+	for _, w := range weights {
+		total += w
+	}
+	sum := 0.0
+	for i, k := range order {
+		if sum += weights[k]; sum >= p*total {
+			return order[:i+1]
+		}
+	}
+	return order
+}
+
+// whitenBy whitens all samples by the mean and covariance of some of them.
+func whitenBy(d *Data, weights []float64, members []int, scale []float64) []float64 {
+	l := d.Dimensions
+	some := Data{Dimensions: l}
+	for _, k := range members {
+		some.Values = append(some.Values, d.At(k)...)
+		some.Weights = append(some.Weights, weights[k])
+	}
+	total, mean, _ := some.moments()
+	c := some.scatter(mean)
+	c.ScaleSym(1/total, c)
+	f := Density{dims: l, centre: mean, lower: floored(c, scale)}
+	white := make([]float64, len(d.Values))
+	for k := range d.Len() {
+		f.whiten(d.At(k), white[k*l:(k+1)*l])
+	}
+	return white
+}
+
+// floored is the Cholesky factor of a core's covariance, of which no
+// coordinate is narrower than a hundredth of its scale.
+func floored(c *mat.SymDense, scale []float64) []float64 {
+	for j, s := range scale {
+		c.SetSym(j, j, max(c.At(j, j), floorScatter*floorScatter*s*s))
+	}
+	regular, _, err := Regular(c, scale)
+	if err == nil {
+		if lower, least := factor(regular); least > 0 {
+			return lower
+		}
+	}
+	// Only by rounding: go by the coordinates alone.
+	lower := make([]float64, len(scale)*len(scale))
+	for j := range scale {
+		lower[j*len(scale)+j] = math.Sqrt(c.At(j, j))
+	}
+	return lower
+}

@@ -1,0 +1,91 @@
+package density
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	// Enough is how many samples make an estimate good; only then it is known
+	// which of them do not fit (Huang et al., figure 7).
+	Enough = 50
+	// support is the part of the influence that must be near a sample for it to
+	// stay: more than an account has alone, and than those who lie together.
+	support = 0.15
+	// falseAlarm is which part of normally distributed samples does not stay.
+	falseAlarm = 0.001
+)
+
+// Screen says which samples to keep. Below 50 samples, all. Otherwise a sample
+// stays if accounts that have 15 % of the influence (see Influence) have
+// samples near it: within sqrt(χ²(0.999, L)) − 1.04 standard deviations, in a
+// robust measure of the spread of them all. Of normal samples that screens one
+// in a thousand; a group apart from the rest stays if it has more than 15 %.
+// O(n²·L) in the worst case, about a fifth of that as a rule.
+func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, err error) {
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	if len(accounts) != d.Len() {
+		return nil, messages.Errorf(messages.Invalid, "accounts: must be one for each of %d samples, there are %d", d.Len(), len(accounts))
+	}
+	weights, err := Influence(accounts, d.Weights, influence)
+	if err != nil {
+		return nil, err
+	}
+	count := 0.0
+	for k := range d.Len() {
+		count += d.Weight(k)
+	}
+	return screen(d, weights, count), nil
+}
+
+// screen is Screen for weights already capped and the number of samples that d
+// stands for.
+func screen(d *Data, weights []float64, count float64) []bool {
+	keep := make([]bool, d.Len())
+	if count < Enough {
+		for k := range keep {
+			keep[k] = true
+		}
+		return keep
+	}
+	white := robust(d, weights)
+	radius := reach(d.Dimensions)
+	need := 0.0
+	for _, w := range weights {
+		need += support * w
+	}
+	for k := range keep {
+		keep[k] = supported(white, weights, d.Dimensions, k, radius*radius, need)
+	}
+	return keep
+}
+
+// reach is how near samples must be. Seen from far out, normal samples that
+// have the part support of the weight begin where their projection on the line
+// of sight has that tail.
+func reach(dimensions int) float64 {
+	chi := distuv.ChiSquared{K: float64(dimensions)}
+	return math.Sqrt(chi.Quantile(1-falseAlarm)) - distuv.UnitNormal.Quantile(1-support)
+}
+
+func supported(white, weights []float64, l, k int, square, need float64) bool {
+	x := white[k*l : (k+1)*l]
+	near := 0.0
+	for i, w := range weights {
+		distance := 0.0
+		for j, y := range white[i*l : (i+1)*l] {
+			distance += (x[j] - y) * (x[j] - y)
+		}
+		if distance <= square {
+			if near += w; near >= need {
+				return true
+			}
+		}
+	}
+	return false
+}

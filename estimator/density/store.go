@@ -1,0 +1,193 @@
+package density
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Group is the samples of one account, merged into kernels: as many as the
+// account's part of all the kernels there may be.
+type Group struct {
+	Account messages.Name
+	Weights []float64 // samples merged into each kernel
+	Values  []float64 // L for each kernel: one of those samples, each as likely
+	Turn    int       // the kernel to be considered for merging next
+}
+
+// store keeps a bounded number of kernels. Accounts share them evenly: when all
+// are in use, the account with most gives up one. Kernels that are merged lie
+// where one of them lay, drawn by weight: so each sample is as likely as any
+// other to stand for those around it, and nothing of the spread is lost.
+type store struct {
+	dims, kernels, accounts int
+
+	groups  []Group // in the order of their first sample
+	index   map[messages.Name]int
+	used    int       // kernels
+	count   float64   // samples
+	widths  []float64 // scale of each coordinate, by which distances are judged
+	rescale float64   // count at which widths are measured again
+	drawn   uint64    // state of the draws
+}
+
+func newStore(c *Config) store {
+	s := store{dims: len(c.Bounds.Low), kernels: c.Kernels, accounts: c.Accounts,
+		index: map[messages.Name]int{}, rescale: float64(c.Kernels)}
+	for j, low := range c.Bounds.Low {
+		s.widths = append(s.widths, c.Bounds.High[j]-low)
+	}
+	return s
+}
+
+func (s *store) add(account messages.Name, x []float64) {
+	g := s.group(account)
+	s.count++
+	if s.used < s.kernels {
+		g.put(x)
+		s.used++
+		return
+	}
+	if s.count >= s.rescale {
+		s.measure()
+	}
+	if most := s.most(); len(most.Weights) > len(g.Weights) {
+		most.give(s)
+		g.put(x)
+		return
+	}
+	g.absorb(x, s)
+}
+
+// group returns an account's, or that of the accounts beyond the limit.
+func (s *store) group(account messages.Name) *Group {
+	if at, ok := s.index[account]; ok {
+		return &s.groups[at]
+	}
+	if len(s.groups) >= s.accounts && account != "" {
+		return s.group("")
+	}
+	s.index[account] = len(s.groups)
+	s.groups = append(s.groups, Group{Account: account})
+	return &s.groups[len(s.groups)-1]
+}
+
+// most is the group with most kernels: two or more, as there are fewer groups
+// than kernels.
+func (s *store) most() *Group {
+	at := 0
+	for i := range s.groups {
+		if len(s.groups[i].Weights) > len(s.groups[at].Weights) {
+			at = i
+		}
+	}
+	return &s.groups[at]
+}
+
+// measure takes the scale of each coordinate from the samples: when all kernels
+// are first in use, and whenever their number has doubled.
+func (s *store) measure() {
+	s.rescale *= 2
+	d, _ := s.data()
+	for j := range s.widths {
+		if _, deviation := spread(d, d.Weights, j); deviation > 0 {
+			s.widths[j] = deviation
+		}
+	}
+}
+
+// data returns all kernels as weighted samples, and whose they are.
+func (s *store) data() (d *Data, owner []int) {
+	d = &Data{Dimensions: s.dims, Weights: []float64{}}
+	for a := range s.groups {
+		g := &s.groups[a]
+		d.Values, d.Weights = append(d.Values, g.Values...), append(d.Weights, g.Weights...)
+		for range g.Weights {
+			owner = append(owner, a)
+		}
+	}
+	return d, owner
+}
+
+// chance is true with probability p (splitmix64).
+func (s *store) chance(p float64) bool {
+	s.drawn += 0x9e3779b97f4a7c15
+	x := s.drawn
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return float64((x^x>>31)>>11)/(1<<53) < p
+}
+
+// put adds a kernel of one sample.
+func (g *Group) put(x []float64) {
+	g.Weights = append(g.Weights, 1)
+	g.Values = append(g.Values, x...)
+}
+
+// absorb adds a sample to a group without adding a kernel: into the nearest,
+// or as a kernel of its own if to merge the one whose turn it is costs less.
+func (g *Group) absorb(x []float64, s *store) {
+	into, cost := g.near(x, 1, -1, math.Inf(1), s.widths)
+	i := g.next()
+	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, cost, s.widths)
+	if j < 0 {
+		g.join(into, x, 1, s)
+		return
+	}
+	g.join(j, g.value(i, s.dims), g.Weights[i], s)
+	g.Weights[i] = 1
+	copy(g.value(i, s.dims), x)
+}
+
+// give gives up a kernel: the one whose turn it is goes into the nearest.
+func (g *Group) give(s *store) {
+	i, last := g.next(), len(g.Weights)-1
+	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.widths)
+	g.join(j, g.value(i, s.dims), g.Weights[i], s)
+	g.Weights[i] = g.Weights[last]
+	copy(g.value(i, s.dims), g.value(last, s.dims))
+	g.Weights, g.Values = g.Weights[:last], g.Values[:last*s.dims]
+}
+
+func (g *Group) next() int {
+	g.Turn++
+	if g.Turn >= len(g.Weights) {
+		g.Turn = 0
+	}
+	return g.Turn
+}
+
+func (g *Group) value(k, l int) []float64 { return g.Values[k*l : (k+1)*l : (k+1)*l] }
+
+// near is the kernel, except one, that a kernel at x is merged into at least
+// cost: by how much the squared distances within grow (Ward). −1: none costs
+// less than a limit.
+func (g *Group) near(x []float64, w float64, except int, limit float64, widths []float64) (at int, cost float64) {
+	var scale [MaxDimensions]float64
+	l := len(x)
+	for j, width := range widths {
+		scale[j] = 1 / (width * width)
+	}
+	at, cost = -1, limit
+	for k, v := range g.Weights {
+		distance := 0.0
+		for j, y := range g.Values[k*l : k*l+l] {
+			distance += (x[j] - y) * (x[j] - y) * scale[j&(MaxDimensions-1)]
+		}
+		if 0.5*distance*min(w, v) >= cost { // which the growth is not below
+			continue
+		}
+		if growth := distance * w * v / (w + v); growth < cost && k != except {
+			at, cost = k, growth
+		}
+	}
+	return at, cost
+}
+
+// join merges a kernel of weight w at x into kernel k.
+func (g *Group) join(k int, x []float64, w float64, s *store) {
+	g.Weights[k] += w
+	if s.chance(w / g.Weights[k]) {
+		copy(g.value(k, s.dims), x)
+	}
+}
