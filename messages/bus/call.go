@@ -8,11 +8,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The waits of [Call]: one attempt waits at most attemptTimeout for its
-// answer, which leaves room for the longest wait that a request may ask for;
+// The waits of [Call]: the first attempt waits attemptTimeout for its answer,
+// and a second more for each 100 kB that it sends, every further one twice as
+// long as the one before, so that a site that is slow is not asked ever more;
 // between attempts it waits a random time below a bound that doubles.
 const (
 	attemptTimeout = 2 * time.Second
+	bytesPerSecond = 100_000
 	firstBackoff   = 10 * time.Millisecond
 	lastBackoff    = time.Second
 )
@@ -32,7 +34,12 @@ func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (R
 	if !ok {
 		end = time.Now().Add(RequestTimeout)
 	}
-	data, err := retry(ctx, end, func() ([]byte, error) { return attempt(ctx, end, b, subject, payload) })
+	patience := attemptTimeout + time.Second*time.Duration(len(payload)/bytesPerSecond)
+	data, err := retry(ctx, end, func() ([]byte, error) {
+		last := time.Now().Add(patience)
+		patience *= 2
+		return attempt(ctx, earlier(last, end), b, subject, payload)
+	})
 	if err != nil {
 		return reply, err
 	}
@@ -42,12 +49,16 @@ func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (R
 
 // attempt sends a request once.
 func attempt(ctx context.Context, end time.Time, b Bus, subject string, payload []byte) ([]byte, error) {
-	if last := time.Now().Add(attemptTimeout); last.Before(end) {
-		end = last
-	}
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	return b.Request(ctx, subject, payload)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // retry repeats send while its error says that nobody could answer and there
