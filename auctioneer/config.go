@@ -22,7 +22,7 @@ type Config struct {
 	Markets   []messages.Market // the first is the default of submissions
 	Operators []messages.Name   // may see and cancel everybody's jobs
 	// Lease is how long an agent may run tasks without an answered exchange;
-	// default 10 s. Its claims are taken back after half as much again.
+	// default 30 s. Its claims are taken back after half as much again.
 	Lease messages.Duration
 	// HoldFor is how long the bank keeps a job's credits without a word from
 	// the auctioneer, which extends the holds of jobs that live; default 1 h.
@@ -63,7 +63,7 @@ func (c *Config) Validate() error {
 
 func (c *Config) defaults() {
 	if c.Lease == 0 {
-		c.Lease = messages.Duration(10 * time.Second)
+		c.Lease = messages.Duration(30 * time.Second)
 	}
 	if c.HoldFor == 0 {
 		c.HoldFor = messages.Duration(time.Hour)

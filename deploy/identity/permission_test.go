@@ -23,7 +23,8 @@ type site struct {
 
 func newSite(t *testing.T) site {
 	a, _ := create(t)
-	o := &server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()}
+	o := &server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+		AuthTimeout: 30} // seconds: a busy machine takes its time
 	if err := a.Secure(o); err != nil {
 		t.Fatal(err)
 	}

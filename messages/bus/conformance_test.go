@@ -72,7 +72,8 @@ var accounts = []messages.Name{"alice", "bob", "eve", "$auctioneer"}
 // startServer runs a NATS server with JetStream on a port of its own.
 func startServer(t testing.TB, change func(*natsserver.Options)) *natsserver.Server {
 	t.Helper()
-	o := &natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir()}
+	o := &natsserver.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(),
+		AuthTimeout: 30} // seconds: a busy machine takes its time
 	for _, name := range accounts {
 		inbox := messages.InboxPrefix(name) + ".>"
 		p := &natsserver.Permissions{Publish: &natsserver.SubjectPermission{}, Subscribe: &natsserver.SubjectPermission{}}

@@ -2,72 +2,69 @@ package batchqueue
 
 import "math"
 
-// batchMeans collects the mean externalities of independent batches of draws.
-type batchMeans struct {
-	draws int
-	sums  [][]float64 // by batch, then job: of the draws
+// means collects the sums of externalities over batches of draws that are
+// independent of one another.
+type means struct {
+	draws   int
+	batches int
+	total   []float64 // by job: of all draws so far
+	net     []float64 // scratch
+	// Of the net payments that each batch gives by itself, by Welford's update:
+	mean, square []float64
 }
 
-func newBatchMeans(draws, jobs int) *batchMeans {
-	m := &batchMeans{draws: draws}
-	for range min(batches, draws) {
-		m.sums = append(m.sums, make([]float64, jobs))
-	}
-	return m
+func newMeans(jobs int) *means {
+	room := func() []float64 { return make([]float64, jobs) }
+	return &means{total: room(), net: room(), mean: room(), square: room()}
 }
 
-// means returns the mean externalities over all draws.
-func (m *batchMeans) means() []float64 {
-	out := make([]float64, len(m.sums[0]))
-	for _, sums := range m.sums {
-		for i, x := range sums {
-			out[i] += x
-		}
+// add takes the sums over a batch of so many draws. It overwrites them.
+func (m *means) add(sums []float64, draws int) {
+	m.draws += draws
+	m.batches++
+	for i, x := range sums {
+		m.total[i] += x
+		sums[i] = x / float64(draws)
 	}
-	for i := range out {
-		out[i] /= float64(m.draws)
+	transfer(m.net, sums)
+	for i, x := range m.net {
+		before := x - m.mean[i]
+		m.mean[i] += before / float64(m.batches)
+		m.square[i] += before * (x - m.mean[i])
 	}
-	return out
 }
 
-// errors returns the standard errors of the net payments: each batch by itself
-// gives payments, and how these vary tells how far their mean is off.
-func (m *batchMeans) errors() []float64 {
-	jobs, count := len(m.sums[0]), float64(len(m.sums))
-	mean, square, net := make([]float64, jobs), make([]float64, jobs), make([]float64, jobs)
-	for b, sums := range m.sums {
-		size := float64(batch(m.draws, b))
-		for i := range sums {
-			sums[i] /= size
-		}
-		transfer(net, sums)
-		for i, x := range net { // Welford's update
-			before := x - mean[i]
-			mean[i] += before / float64(b+1)
-			square[i] += before * (x - mean[i])
-		}
+// results returns the mean externalities, and the standard errors of the
+// payments: how these vary from batch to batch tells how far their mean is off.
+func (m *means) results() (externality, errors []float64) {
+	count := float64(m.batches)
+	for i := range m.total {
+		m.total[i] /= float64(m.draws)
+		m.square[i] = math.Sqrt(m.square[i] / (count - 1) / count) // 0/0 for a single batch
 	}
-	for i := range square {
-		square[i] = math.Sqrt(square[i] / (count - 1) / count) // 0/0 for a single batch
-	}
-	return square
+	return m.total, m.square
 }
 
 // estimate estimates the externalities by drawing from the priors, and the
 // standard errors of the payments.
 func estimate(q *Queue, e *Expectation) (externality, errors []float64, err error) {
-	means := newBatchMeans(e.Draws, len(q.Jobs))
-	draws := newSampler(e)
+	draws, out := newSampler(e), newMeans(len(q.Jobs))
 	if err := draws.probe(q, e); err != nil {
 		return nil, nil, err
 	}
+	var batch func(b int, sums []float64)
 	if l, ok := newLinear(q, e); ok {
-		l.estimate(draws, means)
+		batch = l.drawn(draws)
 	} else {
-		redraw(q, draws, means)
+		batch = redrawn(q, draws)
 	}
-	externality = means.means()
-	return externality, means.errors(), nil
+	sums := make([]float64, len(q.Jobs))
+	for b := range draws.batches {
+		batch(b, sums)
+		out.add(sums, draws.size(b))
+	}
+	externality, errors = out.results()
+	return externality, errors, nil
 }
 
 // probe checks the types that the given functions sample, by drawing them all.
@@ -76,8 +73,8 @@ func (s *sampler) probe(q *Queue, e *Expectation) error {
 		if in.sample == nil {
 			continue
 		}
-		for b := range min(batches, e.Draws) {
-			for _, u := range s.column(i, b, batch(e.Draws, b)) {
+		for b := range s.batches {
+			for _, u := range s.column(i, b) {
 				t := *in.at(u)
 				if e.Mode == Priority {
 					t.Length, t.Width = q.Jobs[i].Length, q.Jobs[i].Width

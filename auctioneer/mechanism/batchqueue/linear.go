@@ -11,9 +11,13 @@ type linear struct {
 	priority bool
 	jobs     []Job
 	cost     []float64 // by position; 0 for the front job
-	total    []float64 // by draw of a batch: Σ_l cost_l·d_l as drawn
-	value    []float64 // by draw: the front job's as drawn
-	scale    []float64
+
+	// What follows is by draw of a batch.
+
+	terms [][]float64 // by position: cost_l·d_l as drawn
+	total []float64   // Σ_l cost_l·d_l
+	value []float64   // of the front job, as drawn
+	scale []float64
 }
 
 func newLinear(q *Queue, e *Expectation) (*linear, bool) {
@@ -40,38 +44,35 @@ func (l *linear) front(t *Job) (value, scale float64) {
 	return t.Value, t.Length
 }
 
-// estimate adds to the sums of each batch. A draw costs O(1) for each job: that
-// a job announces something else than was drawn for it changes one term of the
-// total.
-func (l *linear) estimate(draws *sampler, means *batchMeans) {
-	for b, sums := range means.sums {
-		size := batch(means.draws, b)
-		l.draw(draws, b, size)
+// drawn returns a function that sets sums to the externalities summed over a
+// batch. A draw costs O(1) for each job: that a job announces something else
+// than was drawn for it changes one term of the total.
+func (l *linear) drawn(draws *sampler) func(b int, sums []float64) {
+	l.terms = make([][]float64, len(l.jobs))
+	return func(b int, sums []float64) {
+		l.draw(draws, b)
 		sums[0] = l.frontSum()
 		for j := 1; j < len(l.jobs); j++ {
-			sums[j] = l.waitingSum(j, draws.types[j], draws.column(j, b, size))
+			sums[j] = l.waitingSum(j)
 		}
 	}
 }
 
-// draw draws a batch of the front job's types and of totals.
-func (l *linear) draw(draws *sampler, b, size int) {
-	if cap(l.total) < size {
-		l.total, l.value, l.scale = make([]float64, size), make([]float64, size), make([]float64, size)
+// draw draws a batch.
+func (l *linear) draw(draws *sampler, b int) {
+	l.value, l.scale, l.total = l.value[:0], l.scale[:0], l.total[:0]
+	for _, u := range draws.column(0, b) {
+		value, scale := l.front(draws.types[0].at(u))
+		l.value, l.scale, l.total = append(l.value, value), append(l.scale, scale), append(l.total, 0)
 	}
-	l.total, l.value, l.scale = l.total[:size], l.value[:size], l.scale[:size]
-	for k, u := range draws.column(0, b, size) {
-		l.value[k], l.scale[k] = l.front(draws.types[0].at(u))
-	}
-	clear(l.total)
 	for j := 1; j < len(l.jobs); j++ {
-		in, cost := draws.types[j], l.cost[j]
-		if cost == 0 {
-			continue
+		in, cost, terms := draws.types[j], l.cost[j], l.terms[j][:0]
+		for k, u := range draws.column(j, b) {
+			term := cost * in.at(u).Delay
+			terms = append(terms, term)
+			l.total[k] += term
 		}
-		for k, u := range draws.column(j, b, size) {
-			l.total[k] += cost * in.at(u).Delay
-		}
+		l.terms[j] = terms
 	}
 }
 
@@ -87,13 +88,10 @@ func (l *linear) frontSum() (sum float64) {
 }
 
 // waitingSum sums the externality of a waiting job over a batch.
-func (l *linear) waitingSum(j int, in *inverse, column []float64) (sum float64) {
-	cost, announced := l.cost[j], l.cost[j]*l.jobs[j].Delay
-	for k, u := range column {
-		others := l.total[k]
-		if cost != 0 {
-			others -= cost * in.at(u).Delay
-		}
+func (l *linear) waitingSum(j int) (sum float64) {
+	announced := l.cost[j] * l.jobs[j].Delay
+	for k, term := range l.terms[j] {
+		others := l.total[k] - term
 		if value, scale := l.value[k], l.scale[k]; worth(value, scale*(others+announced)) {
 			sum += value - scale*others
 		}

@@ -1,23 +1,24 @@
 package batchqueue
 
-// redraw estimates externalities where lengths and widths are drawn too, so
-// that the schedules must be drawn up anew: for each draw, n pairs of them, in
-// the j-th of which job j is as announced. These have the first j jobs in
-// common with the schedule of the draw, and are drawn up from there on.
-func redraw(q *Queue, draws *sampler, means *batchMeans) {
+// redrawn returns a function that sets sums to the externalities summed over a
+// batch, where lengths and widths are drawn too, so that the schedules must be
+// drawn up anew: for each draw, n pairs of them, in the j-th of which job j is as
+// announced. These have the first j jobs in common with the schedules of the
+// draw, and are drawn up from there on.
+func redrawn(q *Queue, draws *sampler) func(b int, sums []float64) {
 	n := len(q.Jobs)
 	empty, upto, rest := newSchedules(q), newSchedules(q), newSchedules(q)
 	types := make([][]Job, n) // by job, then draw of the batch
 	profile := make([]Job, n)
-	for b, sums := range means.sums {
-		size := batch(means.draws, b)
+	return func(b int, sums []float64) {
 		for i := range types {
 			types[i] = types[i][:0]
-			for _, u := range draws.column(i, b, size) {
+			for _, u := range draws.column(i, b) {
 				types[i] = append(types[i], *draws.types[i].at(u))
 			}
 		}
-		for k := range size {
+		clear(sums)
+		for k := range draws.size(b) {
 			for i := range profile {
 				profile[i] = types[i][k]
 			}

@@ -32,22 +32,26 @@ func (s Sampling) check() error {
 	return document.Invalid("sampling", "must be %q, %q or %q, is %.64q", Stratified, Antithetic, Independent, s)
 }
 
-// batches is into how many independent batches draws are divided, to see from
-// how their means differ how far they are off.
-const batches = 16
-
 // sampler draws the types of jobs, a batch at a time. The types of a job in a
-// batch depend on the seed, the job and the batch only, so that they can be
-// drawn again rather than kept.
+// batch depend on the seed, the job and the batch only.
 type sampler struct {
 	sampling Sampling
 	seed     uint64
+	draws    int
+	batches  int
 	types    []*inverse // by job
 	uniform  []float64
 }
 
+// Draws are divided into this many independent batches, to see from how their
+// means differ how far they are off; into more if a batch would otherwise have
+// more than so many types, all of which are kept at a time.
+const leastBatches, mostTypes = 16, 1 << 20
+
 func newSampler(e *Expectation) *sampler {
-	s := &sampler{sampling: e.Sampling, seed: e.Seed, uniform: make([]float64, batch(e.Draws, 0))}
+	s := &sampler{sampling: e.Sampling, seed: e.Seed, draws: e.Draws}
+	s.batches = min(e.Draws, max(leastBatches, int(float64(e.Draws)*float64(len(e.Priors))/mostTypes)))
+	s.uniform = make([]float64, s.size(0))
 	if s.sampling == "" {
 		s.sampling = Stratified
 	}
@@ -66,10 +70,10 @@ func same(p, q Prior) bool {
 	return len(p.Points) > 0 && len(p.Points) == len(q.Points) && &p.Points[0] == &q.Points[0]
 }
 
-// batch is the number of draws in batch b.
-func batch(draws, b int) int {
-	size := draws / batches
-	if b < draws%batches {
+// size is the number of draws in batch b.
+func (s *sampler) size(b int) int {
+	size := s.draws / s.batches
+	if b < s.draws%s.batches {
 		size++
 	}
 	return size
@@ -77,9 +81,9 @@ func batch(draws, b int) int {
 
 // column returns numbers in [0, 1) for job i, one for each draw of a batch. It
 // is valid until the next call.
-func (s *sampler) column(i, b, size int) []float64 {
+func (s *sampler) column(i, b int) []float64 {
 	random := rand.NewPCG(mix(s.seed+uint64(i)), mix(s.seed^uint64(b)<<32))
-	out := s.uniform[:size]
+	out := s.uniform[:s.size(b)]
 	switch s.sampling {
 	case Stratified:
 		stratify(out, random)

@@ -10,7 +10,7 @@ const (
 	firstIncrement = 1. / 4    // of the largest weight
 	lastIncrement  = 1. / 1000 // of the largest weight, divided by m
 	shrink         = 4
-	mostBids = 20 // in a phase, for each row
+	mostBids       = 5 // in a phase, for each row
 )
 
 // bid finds prices at which the rows' favourites are spread over the columns.

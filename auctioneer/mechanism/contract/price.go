@@ -37,7 +37,7 @@ func (s *Solver) outbid(c int) {
 }
 
 // Unique says whether the matching found last is the only optimal one. Weights
-// that are not whole numbers count as equal if they are within 1e-12 of the
+// that are not whole numbers count as equal if they are within 1e-14 of the
 // largest.
 func (s *Solver) Unique() bool {
 	if s.m == 0 {
@@ -45,7 +45,7 @@ func (s *Solver) Unique() bool {
 	}
 	tolerance := 0.
 	if !s.integral {
-		tolerance = 1e-12 * s.largest
+		tolerance = 1e-14 * s.largest
 	}
 	// Were it not, some rows would like each other's columns as well as their
 	// own, in a circle. There is none if and only if the columns can be put in an

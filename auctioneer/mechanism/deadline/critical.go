@@ -157,7 +157,7 @@ func (r *replay) price(i int32) (float64, bool) {
 // completed there nevertheless, with ties lost.
 func (r *replay) descend(i int32) (float64, bool) {
 	value, served := r.given(i)
-	for served && value > 0 {
+	for last := math.Inf(1); served && value > 0 && value < last; {
 		next, done := 0.0, int32(0)
 		ok := r.run(i, value, false, func(t int, s step) bool {
 			if s.served {
@@ -173,7 +173,7 @@ func (r *replay) descend(i int32) (float64, bool) {
 		if int(done) < r.p.Tasks[i].Length {
 			break
 		}
-		value = next
+		last, value = value, next
 	}
 	return value, served
 }

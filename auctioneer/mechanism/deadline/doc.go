@@ -89,16 +89,17 @@
 // densities within a factor of three; on crowds of 300 tasks on ten slots,
 // relative to λ = 0, 1.017 (λ = 0.6: 1.020) and 1.050 (1.054); on the RICC log
 // with 2,000, 4,018 and 6,500 slots 1.003, 0.999 and 0.998 (1.011, 1.002, 0.999):
-// work done counts for little there, whichever the rule. A fixed S of about 200
-// units does as well as the paper there. BenchmarkEfficiency reports these numbers.
+// work done counts for little there, whichever the rule. BenchmarkEfficiency
+// reports these numbers.
 //
 // Critical values are exact: λ = 0 takes an order statistic, λ > 0 compares
 // exactly among the finitely many values at which something can change, to
 // rounding. In the search the payer loses whatever is a tie to 1e-12. A live
-// market prices what it has seen: its decisions are those of the jobs' declared
-// lengths, replayed with the jobs that it remembers, each until it really left.
-// Made anew, it remembers nothing, and prices by the jobs present then; such a
-// price can be lower than it should be, and never above the job's value.
+// market prices what it has seen: it replays the jobs that it remembers, by their
+// declared lengths, each until it really left. A price is exact at the job's
+// deadline, which is when SettleAt asks for it; earlier it leaves out who is yet
+// to come. Made anew, the market remembers nothing, and prices by the jobs
+// present then. Such prices can be too low, and never above the job's value.
 //
 // # Errors
 //
@@ -118,7 +119,8 @@
 // without the task is enough: it is completed from the level at which it outdoes
 // the last served, unit by unit, for l units. Under rule Paper the search replays once for each
 // unit that a lower report would lose. Payments uses all processors. BenchmarkAllocation and
-// BenchmarkPayments measure it on the RICC log: 318,265 tasks, of which half are completed.
+// BenchmarkPayments measure it on the RICC log: 318,265 tasks, of
+// which nearly half are completed.
 //
 // # Source
 //

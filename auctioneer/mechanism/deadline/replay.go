@@ -333,7 +333,7 @@ func (r *replay) ahead(a, b contender) bool {
 	}
 	payer := r.changed[0].now.task
 	if (a.task == payer || b.task == payer) && math.Abs(a.level-b.level) <= slack*max(a.level, b.level) {
-		return a.task == payer
+		return b.task == payer
 	}
 	return r.p.before(a, b)
 }

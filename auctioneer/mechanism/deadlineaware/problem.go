@@ -24,6 +24,9 @@ const DefaultResolution = 1e-6
 // deadline is not missed by the rounding of a sum.
 const grace = 1 - 0x1p-40
 
+// leastExponent keeps the unit of work a normal double; less work is none.
+const leastExponent = -900
+
 // Job is one that has not ended.
 type Job struct {
 	Tasks     int     // of equal length, as far as is planned; at least 1 if there is demand
@@ -134,7 +137,7 @@ func newPlanner(p *Problem) (*planner, error) {
 		total += p.Jobs[i].Demand
 	}
 	_, exponent := math.Frexp(total)
-	q.unit = math.Ldexp(1, exponent-50)
+	q.unit = math.Ldexp(1, max(exponent, leastExponent)-50)
 	for i := range p.Jobs {
 		q.items[i] = q.item(i, &p.Jobs[i].Valuation)
 		if q.items[i].work == 0 {

@@ -82,19 +82,27 @@ func (m *machine) sink(i int) {
 
 // pour gives each slot as many tasks as it would surely get one by one: those
 // that start a task's length below the level to which all the work, were it
-// water, would fill the slots. It returns how many are left.
+// water, would fill the slots. It returns how many are left: few, unless a task
+// is lost in the rounding of times; then all slots get as many of them.
 func (m *machine) pour(job, tasks int, each float64) (left int, finish float64) {
 	slices.SortFunc(m.slots, func(a, b slot) int { return cmp.Or(cmp.Compare(a.free, b.free), cmp.Compare(a.id, b.id)) })
 	level := m.level(float64(tasks) * each)
 	left = tasks
-	for i, s := range m.slots {
-		n := min(left, int(math.Floor((level-s.free)/each)))
+	give := func(i, n int) {
 		if n <= 0 {
-			continue
+			return
 		}
 		left -= n
-		m.slots[i].free = m.add(job, s, n, each)
+		m.slots[i].free = m.add(job, m.slots[i], n, each)
 		finish = max(finish, m.slots[i].free)
+	}
+	for i, s := range m.slots {
+		give(i, int(min(float64(left), math.Floor((level-s.free)/each))))
+	}
+	if more := left / len(m.slots); more > 1 {
+		for i := range m.slots {
+			give(i, more)
+		}
 	}
 	for i := len(m.slots)/2 - 1; i >= 0; i-- {
 		m.sink(i)

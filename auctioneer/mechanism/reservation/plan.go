@@ -68,10 +68,10 @@ func (a *plan) order(c int, s *sorter) []int {
 	switch k := c - c/a.stride; {
 	case k < len(standard):
 		power = standard[k]
-	case k%4 == 0: // any order whatever
+	case k%3 == 0: // any order whatever
 		noise = 1
 	default: // small or short or narrow or urgent ones first, or the other way round
-		power = [3]float64{2*r.Float64() - 0.5, 2.5*r.Float64() - 0.5, 1.5*r.Float64() - 0.5}
+		power = [3]float64{3*r.Float64() - 1.5, 3*r.Float64() - 1.5, 2*r.Float64() - 0.5}
 		noise = 4 * r.Float64() * r.Float64()
 	}
 	s.reset(len(a.shapes))

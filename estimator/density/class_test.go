@@ -1,0 +1,365 @@
+package density
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// truthful is the distribution of types (μ, δ) of Huang et al., section IV:
+// normal, mean (2000, 1000), standard deviations 1000 and 500.
+func truthful(tb testing.TB) *Density {
+	return must[*Density](tb)(New(&Data{Dimensions: 2, Values: []float64{2000, 1000}}, mat.NewSymDense(2, []float64{1e6, 0, 0, 250_000})))
+}
+
+var template = Bounds{Low: []float64{-10_000, -10_000}, High: []float64{20_000, 20_000}}
+
+// TestFigure7 repeats figure 7 of Huang et al. with 40 repetitions: the mean
+// divergence levels off at about 50 samples, the variance after about 20.
+func TestFigure7(t *testing.T) {
+	truth := truthful(t)
+	mean, variance := map[int]float64{}, map[int]float64{}
+	const repetitions = 40
+	for _, n := range []int{5, 10, 20, 50, 100, 200} {
+		for s := range uint64(repetitions) {
+			values, _ := truth.Draws(rand.New(rand.NewPCG(s, uint64(n))), n, nil)
+			k, _, err := Divergence(truth, estimate(t, &Data{Dimensions: 2, Values: values}, ScottFull), 300, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mean[n] += k / repetitions
+			variance[n] += k * k / repetitions
+		}
+		variance[n] -= mean[n] * mean[n]
+	}
+	t.Logf("mean %v, variance %v", mean, variance)
+	if !(mean[50] < 0.2 && mean[50]-mean[200] < (mean[5]-mean[50])/10) {
+		t.Errorf("mean divergence has not levelled off at 50 samples: %v", mean)
+	}
+	if !(variance[5] > 20*variance[20] && variance[20] < 0.05 && variance[50] < variance[20]) {
+		t.Errorf("variance has not vanished after 20 samples: %v", variance)
+	}
+}
+
+// lies are what liars submit.
+var lies = map[string]func(r *rand.Rand) []float64{
+	"corner": func(*rand.Rand) []float64 { return []float64{20_000, 20_000} },
+	"far":    func(*rand.Rand) []float64 { return []float64{12_000, 1000} },
+	"edge":   func(*rand.Rand) []float64 { return []float64{6000, 1000} },
+	"anywhere": func(r *rand.Rand) []float64 {
+		return []float64{-10_000 + 30_000*r.Float64(), -10_000 + 30_000*r.Float64()}
+	},
+}
+
+// poisoned has 40 accounts submit types in n turns; two of them lie, if there
+// is a lie to tell, and do so five times a turn.
+func poisoned(t *testing.T, n int, lie func(*rand.Rand) []float64) (screened, raw *Density) {
+	t.Helper()
+	truth, r := truthful(t), rand.New(rand.NewPCG(5, 5))
+	c := must[*Class](t)(NewClass(Config{Bounds: template}))
+	all := &Data{Dimensions: 2}
+	add := func(account int, x []float64) {
+		if err := c.Add(fmt.Sprintf("user-%d", account), x); err != nil {
+			t.Fatal(err)
+		}
+		all.Values = append(all.Values, x...)
+	}
+	for k := range n {
+		if account := k % 40; account >= 2 || lie == nil {
+			x := make([]float64, 2)
+			truth.DrawWithin(r, &template, x)
+			add(account, x)
+			continue
+		}
+		for range 5 {
+			add(k%40, lie(r))
+		}
+	}
+	return must[*Density](t)(c.Estimate()), estimate(t, all, ScottFull)
+}
+
+// TestPoisoning: 5 % of the accounts, which submit a fifth of the types, lie.
+// Lies that no honest account comes near do not move the estimate; those at the
+// edge of the honest ones move it by less than half of what they would.
+func TestPoisoning(t *testing.T) {
+	truth := truthful(t)
+	from := func(f *Density) float64 {
+		k, _, err := Divergence(truth, f, 3000, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	for _, n := range []int{200, 2000} {
+		f, _ := poisoned(t, n, nil)
+		honest := from(f)
+		for name, lie := range lies {
+			screened, raw := poisoned(t, n, lie)
+			s, r := from(screened), from(raw)
+			t.Logf("%d turns, %s: divergence from the truth %.3f screened, %.3f not, %.3f without lies", n, name, s, r, honest)
+			if limit := honest + 0.05; name != "edge" && s > limit || name == "edge" && s-honest > 0.75*(r-honest) {
+				t.Errorf("%d turns, %s: divergence %.3f, raw %.3f, honest %.3f", n, name, s, r, honest)
+			}
+		}
+	}
+}
+
+// TestMinoritiesStay: a second mode that a fifth of the accounts have, far from
+// the first, is not screened out; one of a tenth is.
+func TestMinoritiesStay(t *testing.T) {
+	for minority, stays := range map[int]bool{20: true, 10: false} {
+		d, accounts := normal(1000, 2, 3), make([]messages.Name, 1000)
+		for k := range accounts {
+			accounts[k] = fmt.Sprintf("user-%d", k%100)
+			if k%100 < minority {
+				d.At(k)[0] += 30
+			}
+		}
+		keep := must[[]bool](t)(Screen(d, accounts, DefaultInfluence))
+		for k, kept := range keep {
+			if x := d.At(k); k%100 < minority && kept != stays || math.Hypot(x[0], x[1]) < 2 && !kept {
+				t.Fatalf("with %d %%, the sample at %v: kept %v", minority, x, kept)
+			}
+		}
+	}
+}
+
+// TestFalseAlarms: of honest normal samples about one in a thousand is screened
+// out, in any number of dimensions.
+func TestFalseAlarms(t *testing.T) {
+	for _, l := range []int{1, 2, 3, 5} {
+		lost := 0
+		for seed := range uint64(5) {
+			d := normal(1000, l, seed+10)
+			for _, kept := range must[[]bool](t)(Screen(d, make([]messages.Name, 1000), DefaultInfluence)) {
+				if !kept {
+					lost++
+				}
+			}
+		}
+		if lost < 1 || lost > 40 {
+			t.Errorf("L=%d: %d of 5000 screened out", l, lost)
+		}
+	}
+}
+
+func TestFewSamplesAreNotScreened(t *testing.T) {
+	d := normal(Enough-1, 1, 1)
+	d.Values[0] = 1e6
+	if slices.Contains(must[[]bool](t)(Screen(d, make([]messages.Name, d.Len()), 2)), false) {
+		t.Error("screened")
+	}
+	d.Values = append(d.Values, 0)
+	if keep := must[[]bool](t)(Screen(d, make([]messages.Name, d.Len()), 2)); keep[0] {
+		t.Error("not screened")
+	}
+}
+
+// TestInfluence: no account above the ceiling, those below untouched, and the
+// ceiling is reached.
+func TestInfluence(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		n := 1 + r.IntN(40)
+		accounts := make([]messages.Name, n)
+		for k := range accounts {
+			accounts[k] = fmt.Sprintf("user-%d", int(math.Abs(r.NormFloat64()*4)))
+		}
+		multiple := 1 + r.Float64()*3
+		weights := must[[]float64](t)(Influence(accounts, nil, multiple))
+		totals, counts, sum := map[string]float64{}, map[string]float64{}, 0.0
+		for k, w := range weights {
+			totals[accounts[k]] += w
+			counts[accounts[k]]++
+			sum += w
+		}
+		most := multiple * sum / float64(len(totals))
+		for a, w := range totals {
+			if w > most*(1+1e-9) || w < counts[a]*(1-1e-9) && w < most*(1-1e-9) {
+				t.Fatalf("%s has %v of %v samples, may have %v", a, w, counts[a], most)
+			}
+		}
+	}
+	if _, err := Influence([]messages.Name{"a"}, nil, 0.5); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("%v", err)
+	}
+	if _, err := Influence([]messages.Name{"a"}, []float64{1, 2}, 2); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestClassBeginsWithThePrior: without samples the estimate is the prior's, and
+// 20 samples displace it.
+func TestClassBeginsWithThePrior(t *testing.T) {
+	c := must[*Class](t)(NewClass(Config{Bounds: Bounds{Low: []float64{0}, High: []float64{100}}, Prior: []float64{70, 80, 90}}))
+	last := 2.0
+	for k := range 25 {
+		s := must[*Summary](t)(c.Summary())
+		if want := max(0, 1-float64(k)/20); !close(s.Prior, want, 1e-12) || s.Samples != float64(k) || s.Effective != float64(k) {
+			t.Fatalf("%d samples: %+v", k, s)
+		}
+		above := 0.0
+		for _, x := range must[[]float64](t)(c.Draws(1, 2000)) {
+			if x < 0 || x > 100 {
+				t.Fatalf("drew %v", x)
+			}
+			if x > 60 {
+				above += 1.0 / 2000
+			}
+		}
+		if k%5 == 0 && above > last-0.02 && above > 0 {
+			t.Errorf("%d samples: %.3f of the draws are near the prior, %.3f before", k, above, last)
+		}
+		if k%5 == 0 {
+			last = above
+		}
+		if err := c.Add("u", []float64{20 + float64(k%5)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestConstantClass: a thousand times the same type is a narrow peak there.
+func TestConstantClass(t *testing.T) {
+	for _, rule := range []Rule{"", CrossValidated} {
+		c := must[*Class](t)(NewClass(Config{Bounds: Bounds{Low: []float64{0, 0}, High: []float64{1, 1000}}, Rule: rule}))
+		for range 1500 {
+			if err := c.Add("u", []float64{0.5, 500}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		values := must[[]float64](t)(c.Draws(1, 1000))
+		_, mean, covariance := (&Data{Dimensions: 2, Values: values}).moments()
+		if !close(mean[0], 0.5, 1e-3) || !close(mean[1], 500, 1e-3) || !close(covariance.At(0, 0), 1e-6, 1e-6) || !close(covariance.At(1, 1), 1, 0.2) {
+			t.Errorf("mean %v, covariance %v", mean, mat.Formatted(covariance))
+		}
+	}
+}
+
+// TestCompactFormIsBounded: whoever submits, kernels stay few, all samples are
+// counted, and the estimate is about as good as one from so many samples as
+// there are kernels.
+func TestCompactFormIsBounded(t *testing.T) {
+	truth := must[*Density](t)(New(&Data{Dimensions: 2, Values: []float64{0, 0, 6, 3}}, mat.NewSymDense(2, []float64{1, 0.5, 0.5, 1})))
+	for _, accounts := range []int{1, 30, 3000} {
+		c := must[*Class](t)(NewClass(Config{Bounds: Bounds{Low: []float64{-100, -100}, High: []float64{100, 100}}, Kernels: 512}))
+		r, x := rand.New(rand.NewPCG(1, 1)), make([]float64, 2)
+		const n = 20_000
+		for k := range n {
+			truth.Draw(r, x)
+			if err := c.Add(fmt.Sprintf("user-%d", k%accounts), x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum := 0.0
+		for _, g := range c.store.groups {
+			for _, w := range g.Weights {
+				sum += w
+			}
+		}
+		if f := must[*Density](t)(c.Estimate()); sum != n || c.store.used != 512 || f.Kernels() > 512 || len(c.store.groups) > 257 {
+			t.Errorf("%d accounts: weight %v, %d kernels, %d groups", accounts, sum, f.Kernels(), len(c.store.groups))
+		}
+		values, _ := truth.Draws(r, 512, nil)
+		sample, _, err := Divergence(truth, estimate(t, &Data{Dimensions: 2, Values: values}, ScottFull), 2000, 1)
+		k, _, err2 := Divergence(truth, must[*Density](t)(c.Estimate()), 2000, 1)
+		if t.Logf("%d accounts: divergence %.4f, of 512 samples %.4f", accounts, k, sample); err != nil || err2 != nil || k > 1.5*sample {
+			t.Errorf("%d accounts: divergence %.4f, of 512 samples %.4f", accounts, k, sample)
+		}
+	}
+}
+
+// TestSnapshot: a class restored goes on as the one that was saved.
+func TestSnapshot(t *testing.T) {
+	config := Config{Bounds: Bounds{Low: []float64{-10, -10, -10}, High: []float64{10, 10, 10}}, Kernels: 64}
+	c := must[*Class](t)(NewClass(config))
+	d := normal(600, 3, 1)
+	var restored *Class
+	for k := range d.Len() {
+		if k == 300 {
+			restored = must[*Class](t)(RestoreClass(config, c.Snapshot()))
+		}
+		for _, class := range []*Class{c, restored} {
+			if class == nil {
+				continue
+			}
+			if err := class.Add(fmt.Sprintf("user-%d", k%7), d.At(k)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := errors.Join(c.build(), restored.build()); err != nil {
+		t.Fatal(err)
+	}
+	for k := range d.Len() {
+		if a, b := c.built.Log(d.At(k)), restored.built.Log(d.At(k)); a != b {
+			t.Fatalf("log-density %v restored, %v", b, a)
+		}
+	}
+}
+
+func TestSnapshotRefuses(t *testing.T) {
+	config := Config{Bounds: Bounds{Low: []float64{0}, High: []float64{10}}, Kernels: 64}
+	c := must[*Class](t)(NewClass(config))
+	for k := range 10 {
+		if err := c.Add(fmt.Sprintf("user-%d", k%2), []float64{float64(k)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, harm := range map[string]func(s *Snapshot){
+		"count":    func(s *Snapshot) { s.Count = math.NaN() },
+		"widths":   func(s *Snapshot) { s.Widths = nil },
+		"width":    func(s *Snapshot) { s.Widths[0] = 0 },
+		"account":  func(s *Snapshot) { s.Groups[1].Account = s.Groups[0].Account },
+		"value":    func(s *Snapshot) { s.Groups[1].Values[2] = 11 },
+		"NaN":      func(s *Snapshot) { s.Groups[1].Values[2] = math.NaN() },
+		"weight":   func(s *Snapshot) { s.Groups[0].Weights[0] = -1 },
+		"lengths":  func(s *Snapshot) { s.Groups[0].Weights = s.Groups[0].Weights[:2] },
+		"too many": func(s *Snapshot) { s.Groups[0].Weights, s.Groups[0].Values = ones(100), ones(100) },
+	} {
+		s := c.Snapshot()
+		harm(s)
+		if _, err := RestoreClass(config, s); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }
+
+func TestClassRefuses(t *testing.T) {
+	one := Bounds{Low: []float64{0}, High: []float64{1}}
+	for says, config := range map[string]Config{
+		"bounds: must be 1 to 32":           {},
+		"bounds[0]: 1 to 0 is reversed":     {Bounds: Bounds{Low: []float64{1}, High: []float64{0}}},
+		"bounds[0]: 0 to +Inf is wider":     {Bounds: Bounds{Low: []float64{0}, High: []float64{math.Inf(1)}}},
+		"prior[1][0]: 2 is outside":         {Bounds: one, Prior: []float64{0, 2}},
+		"prior[0][0]: must be a finite":     {Bounds: one, Prior: []float64{math.NaN()}},
+		"bandwidth: must be":                {Bounds: one, Rule: "wide"},
+		"influence: must be 1 or more":      {Bounds: one, Influence: 0.1},
+		"kernels: must be from 64 to 65536": {Bounds: one, Kernels: 10},
+		"accounts: must be from 0 to half":  {Bounds: one, Accounts: 513},
+	} {
+		if _, err := NewClass(config); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	c := must[*Class](t)(NewClass(Config{Bounds: one}))
+	for says, x := range map[string][]float64{
+		"sample: must have 1 coordinates": {0.5, 0.5},
+		"sample[0]: must be a finite":     {math.NaN()},
+		"sample[0]: -1 is outside":        {-1},
+	} {
+		if err := c.Add("u", x); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), says) || c.store.count != 0 {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
