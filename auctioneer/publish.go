@@ -57,7 +57,7 @@ type pace struct {
 const (
 	remindFirst = 20 * time.Millisecond
 	remindMost  = time.Second
-	fanOutCost  = 5 * time.Microsecond // to hand a vector to one node
+	fanOutCost  = 50 * time.Microsecond // to hand a vector to one node
 )
 
 // due says whether to publish though no weight may have changed, and whether

@@ -79,8 +79,8 @@ func (s *sampler) probe(q *Queue, e *Expectation) error {
 				if e.Mode == Priority {
 					t.Length, t.Width = q.Jobs[i].Length, q.Jobs[i].Width
 				}
-				if q.checkJob("", i == 0, t) != nil {
-					return q.checkJob(at("distributions", i), i == 0, t)
+				if err := q.checkJob(place("distributions", i), i == 0, t); err != nil {
+					return err
 				}
 			}
 		}

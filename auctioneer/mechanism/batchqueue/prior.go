@@ -28,30 +28,30 @@ const total = 1e-9
 
 // check checks a prior; priority says that only value and delay matter.
 func (p *Prior) check(q *Queue, i int, priority bool) error {
-	place := at("distributions", i)
 	if p.Sample != nil && len(p.Points) == 0 {
 		return nil // its types are checked as they are drawn
 	}
 	if len(p.Points) == 0 {
-		return document.Invalid(place, "has no types: give at least one, of probability 1")
+		return document.Invalid(at("distributions", i), "has no types: give at least one, of probability 1")
 	}
-	sum := 0.0
-	for k := range p.Points {
+	sum, k := 0.0, 0
+	place := field(func(name string) string { return at("distributions", i) + at("", k) + name })
+	for k = range p.Points {
 		point := &p.Points[k]
 		if !(point.P >= 0 && point.P <= 1) {
-			return document.Invalid(place+at("", k)+".p", "must be a probability from 0 to 1, is %g", point.P)
+			return document.Invalid(place(".p"), "must be a probability from 0 to 1, is %g", point.P)
 		}
 		sum += point.P
 		t := point.Type
 		if priority { // the rest is as announced
 			t.Length, t.Width = q.Jobs[i].Length, q.Jobs[i].Width
 		}
-		if q.checkJob("", i == 0, t) != nil { // there are many: name the place only if need be
-			return q.checkJob(place+at("", k), i == 0, t)
+		if err := q.checkJob(place, i == 0, t); err != nil {
+			return err
 		}
 	}
 	if math.Abs(sum-1) > total {
-		return document.Invalid(place, "the probabilities sum to %g: make them sum to 1", sum)
+		return document.Invalid(at("distributions", i), "the probabilities sum to %g: make them sum to 1", sum)
 	}
 	return nil
 }

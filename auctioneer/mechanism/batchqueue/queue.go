@@ -42,35 +42,43 @@ func (q *Queue) Check() error {
 		return document.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, q.Nodes)
 	}
 	for i, job := range q.Jobs {
-		if err := q.checkJob(at("queue", i), i == 0, job); err != nil {
+		if err := q.checkJob(place("queue", i), i == 0, job); err != nil {
 			return err
 		}
 	}
 	return q.checkRunning()
 }
 
-func (q *Queue) checkJob(place string, front bool, job Job) error {
-	if front {
-		if err := inRange(place+".v", job.Value); err != nil {
-			return err
-		}
-	} else if err := inRange(place+".d", job.Delay); err != nil {
-		return err
-	}
-	if err := inRange(place+".r", job.Length); err != nil {
-		return err
-	}
-	return q.checkWidth(place+".n", job.Width)
+// field names a place in the document, given a field; names are put together
+// only for errors, since there may be a million types to check.
+type field func(name string) string
+
+func place(list string, i int) field {
+	return func(name string) string { return at(list, i) + name }
 }
 
-func (q *Queue) checkWidth(place string, width int) error {
+func (q *Queue) checkJob(place field, front bool, job Job) error {
+	if front {
+		if err := inRange(place, ".v", job.Value); err != nil {
+			return err
+		}
+	} else if err := inRange(place, ".d", job.Delay); err != nil {
+		return err
+	}
+	if err := inRange(place, ".r", job.Length); err != nil {
+		return err
+	}
+	return q.checkWidth(place, job.Width)
+}
+
+func (q *Queue) checkWidth(place field, width int) error {
 	switch {
 	case q.wide() && width < 1:
-		return document.Invalid(place, "must be at least 1 node, is %d", width)
+		return document.Invalid(place(".n"), "must be at least 1 node, is %d", width)
 	case q.wide() && width > q.Nodes:
-		return document.Invalid(place, "%d nodes are more than the machine's %d: lower it", width, q.Nodes)
+		return document.Invalid(place(".n"), "%d nodes are more than the machine's %d: lower it", width, q.Nodes)
 	case !q.wide() && width != 0:
-		return document.Invalid(place, "a width needs the size of the machine: give N")
+		return document.Invalid(place(".n"), "a width needs the size of the machine: give N")
 	}
 	return nil
 }
@@ -81,10 +89,10 @@ func (q *Queue) checkRunning() error {
 	}
 	held := 0
 	for i, r := range q.Running {
-		if err := q.checkWidth(at("running", i)+".n", r.Width); err != nil {
+		if err := q.checkWidth(place("running", i), r.Width); err != nil {
 			return err
 		}
-		if err := inRange(at("running", i)+".remaining", r.Remaining); err != nil {
+		if err := inRange(place("running", i), ".remaining", r.Remaining); err != nil {
 			return err
 		}
 		if held += r.Width; held > q.Nodes {
@@ -94,9 +102,9 @@ func (q *Queue) checkRunning() error {
 	return nil
 }
 
-func inRange(place string, x float64) error {
+func inRange(place field, name string, x float64) error {
 	if !(x >= 0 && x <= Largest) { // NaN is neither
-		return document.Invalid(place, "must be from 0 to %g, is %g", Largest, x)
+		return document.Invalid(place(name), "must be from 0 to %g, is %g", Largest, x)
 	}
 	return nil
 }

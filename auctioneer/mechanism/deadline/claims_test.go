@@ -181,7 +181,7 @@ func TestNoProfitableMisreport(t *testing.T) {
 		lie := *p
 		lie.Tasks = slices.Clone(p.Tasks)
 		x := &lie.Tasks[i]
-		x.Arrival += rapid.IntRange(0, 2).Draw(t, "later")
+		x.Arrival = min(x.Deadline, x.Arrival+rapid.IntRange(0, 2).Draw(t, "later"))
 		x.Deadline = max(x.Arrival, x.Deadline-rapid.IntRange(0, 2).Draw(t, "sooner"))
 		x.Length += rapid.IntRange(0, 2).Draw(t, "longer")
 		x.Value = float64(rapid.IntRange(0, 60).Draw(t, "says")) / 2
@@ -234,7 +234,7 @@ func TestScaleAndOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, rapid.SampledFrom([]Rule{Paper, Monotone}).Draw(t, "rule"), []float64{0, 0.3, 1})
 		for i := range p.Tasks {
-			p.Tasks[i].Value = rapid.Float64Range(1, 50).Draw(t, "value")
+			p.Tasks[i].Value = rapid.Float64Range(1, 50).Draw(t, "value") + math.Sqrt(float64(i+2))/1000 // no ties
 		}
 		order := rapid.Permutation(indices(len(p.Tasks))).Draw(t, "order")
 		q := *p

@@ -144,7 +144,7 @@ func (r *replay) price(i int32) (float64, bool) {
 		return 0, false
 	}
 	task := &r.p.Tasks[i]
-	ladder.length = task.Length
+	ladder.length, ladder.work = task.Length, task.work()
 	if r.p.Rule == Monotone && r.p.Lambda > 0 {
 		ladder.growth = r.growth[task.Arrival-r.first:]
 	}
@@ -165,12 +165,12 @@ func (r *replay) descend(i int32) (float64, bool) {
 				c := contender{task: i, done: s.done}
 				next = max(next, s.rival*r.p.remaining(c))
 			}
-			return int(done) < r.p.Tasks[i].Length
+			return int(done) < r.p.Tasks[i].work()
 		})
 		if !ok {
 			return 0, false
 		}
-		if int(done) < r.p.Tasks[i].Length {
+		if int(done) < r.p.Tasks[i].work() {
 			break
 		}
 		last, value = value, next
@@ -203,7 +203,8 @@ func (r *replay) given(i int32) (float64, bool) {
 type ladder struct {
 	levels []float64
 	growth []float64 // nil: levels do not grow
-	length int
+	length int       // units it is taken to need
+	work   int       // units that complete it
 }
 
 // climb runs the ladder from a starting level, losing ties. It returns whether
@@ -221,10 +222,12 @@ func (l *ladder) climb(from float64) (bool, float64) {
 		if rival > 0 {
 			next = max(next, from*(rival/level))
 		}
-		if done++; done == l.length {
+		if done++; done == l.work {
 			return true, next
 		}
-		level = min(level*l.growth[t], math.MaxFloat64)
+		if l.growth != nil {
+			level = min(level*l.growth[t], math.MaxFloat64)
+		}
 	}
 	return false, 0
 }
@@ -235,7 +238,7 @@ func (l *ladder) least(top float64) float64 {
 	if l.length > len(l.levels) {
 		return top
 	}
-	if l.growth == nil {
+	if l.growth == nil && l.work == l.length {
 		slices.Sort(l.levels)
 		return min(max(l.levels[l.length-1], 0), top)
 	}

@@ -95,8 +95,8 @@
 // Critical values are exact: λ = 0 takes an order statistic, λ > 0 compares
 // exactly among the finitely many values at which something can change, to
 // rounding. In the search the payer loses whatever is a tie to 1e-12. A live
-// market prices what it has seen: it replays the jobs that it remembers, by their
-// declared lengths, each until it really left. A price is exact at the job's
+// market prices what it has seen: it replays the jobs that it remembers, ranked by
+// the lengths declared, for as long as they really took. A price is exact at the job's
 // deadline, which is when SettleAt asks for it; earlier it leaves out who is yet
 // to come. Made anew, the market remembers nothing, and prices by the jobs
 // present then. Such prices can be too low, and never above the job's value.

@@ -13,7 +13,8 @@ type history struct {
 	first   int // unit of slots[0]
 	slots   []int
 	tasks   []Task
-	last    int // unit: the last deadline of them
+	gone    []int // by task: the unit by which it had left; 0: it is there
+	last    int   // unit: the last deadline of them
 	index   map[messages.JobID]int
 	outcome *Outcome // of the tasks as they stand; nil: to be worked out
 }
@@ -50,7 +51,7 @@ func (h *history) note(unit, slots int) {
 // which is how ties are broken.
 func (h *history) add(id messages.JobID, t Task) {
 	h.index[id] = len(h.tasks)
-	h.tasks = append(h.tasks, t)
+	h.tasks, h.gone = append(h.tasks, t), append(h.gone, 0)
 	h.last = max(h.last, t.Deadline)
 }
 
@@ -85,10 +86,29 @@ func (h *history) replay(m *Mechanism) *Outcome {
 	return o
 }
 
-// left notes that a job competes no more from a unit on.
-func (h *history) left(id messages.JobID, unit int) {
-	if i, known := h.index[id]; known && h.tasks[i].Until == 0 {
+// left notes that a job was gone by a unit, and takes it to have been completed
+// after so many units of work, until withdrawn says otherwise. One that never
+// had any was withdrawn, or could no longer make its deadline; the latter is
+// kept as if it had stayed: had another asked for less, it might have made it.
+func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
+	i, known := h.index[id]
+	if !known || h.gone[i] != 0 {
+		return
+	}
+	h.gone[i] = unit
+	switch {
+	case hopeless && work < h.tasks[i].Length:
+	case work > 0:
+		h.tasks[i].Work = min(work, h.tasks[i].Length)
+	default:
 		h.tasks[i].Until = unit
-		h.outcome = nil
+	}
+	h.outcome = nil
+}
+
+// withdrawn notes that a job that has left was not completed.
+func (h *history) withdrawn(id messages.JobID) {
+	if i, known := h.index[id]; known && h.tasks[i].Work != 0 {
+		h.tasks[i].Work, h.tasks[i].Until, h.outcome = 0, h.gone[i], nil
 	}
 }

@@ -157,6 +157,7 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 // it decided holds until the next unit, whoever comes or goes.
 func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	unit := m.unitOf(view.Now)
+	m.count(unit)
 	m.meet(view, unit)
 	if !m.decided || unit != m.unit {
 		m.decide(view, unit)
@@ -195,9 +196,9 @@ func count(by []int) int {
 // meet brings the seats in line with the view. A job that has left competes no
 // more from the next unit that is not decided yet.
 func (m *Mechanism) meet(view *mechanism.View, unit int) {
-	undecided := unit
+	undecided, under := unit, 0 // under way: units not counted yet
 	if m.decided && unit == m.unit {
-		undecided++
+		undecided, under = unit+1, 1
 	}
 	present := make(map[messages.JobID]bool, len(view.Jobs))
 	for _, job := range view.Jobs {
@@ -211,15 +212,23 @@ func (m *Mechanism) meet(view *mechanism.View, unit int) {
 	}
 	for id := range m.seats {
 		if !present[id] {
-			m.past.left(id, undecided)
+			m.leave(id, undecided, under)
 			delete(m.seats, id)
 		}
 	}
 }
 
+func (m *Mechanism) leave(id messages.JobID, undecided, under int) {
+	s := m.seats[id]
+	work := s.done
+	if m.holds(s) {
+		work += under
+	}
+	m.past.left(id, undecided, work, m.hopelessAt(s, undecided))
+}
+
 // decide ranks the jobs for a unit.
 func (m *Mechanism) decide(view *mechanism.View, unit int) {
-	m.count(unit)
 	m.unit, m.decided, m.slots = unit, true, max(0, view.Classes[0].Slots)
 	m.ranking = m.ranking[:0]
 	for _, job := range view.Jobs {
@@ -239,8 +248,8 @@ func (m *Mechanism) decide(view *mechanism.View, unit int) {
 	m.past.record(m, view, unit)
 }
 
-// count adds the units since the last decision to those of the jobs that had
-// slots in them.
+// count adds the units since the last decision, if it is for another one, to
+// those of the jobs that had slots in them. It comes once before each decision.
 func (m *Mechanism) count(unit int) {
 	if !m.decided || unit <= m.unit {
 		return
@@ -297,6 +306,8 @@ func (m *Mechanism) direct(s *seat) (mechanism.Directive, bool) {
 }
 
 // hopeless says whether a job can no longer make its deadline.
-func (m *Mechanism) hopeless(s *seat) bool {
-	return m.left(s, max(m.unit, s.task.Arrival)) < max(1, s.task.Length-s.done)
+func (m *Mechanism) hopeless(s *seat) bool { return m.hopelessAt(s, m.unit) }
+
+func (m *Mechanism) hopelessAt(s *seat, unit int) bool {
+	return m.left(s, max(unit, s.task.Arrival)) < max(1, s.task.Length-s.done)
 }

@@ -31,9 +31,17 @@ const (
 type Task struct {
 	Arrival, Deadline, Length int
 	Value                     float64
-	// Until, where not 0, is the unit from which the task no longer competes: it
-	// was withdrawn, or was done sooner than it said.
-	Until int
+	// Of tasks that have ended on a live market, where not 0: the units it really
+	// took, at most Length, and the unit from which it was withdrawn.
+	Work, Until int
+}
+
+// work is how many units complete the task.
+func (t *Task) work() int {
+	if t.Work > 0 {
+		return min(t.Work, t.Length)
+	}
+	return t.Length
 }
 
 // Problem is one pool of slots and the tasks that compete for it.

@@ -61,7 +61,7 @@ func (s *schedule) effective(i, done int32, t int) bool {
 	if task.Until != 0 && t+s.first >= task.Until {
 		return false
 	}
-	return int(done) < task.Length && task.Deadline-s.first-t+1 >= task.Length-int(done)
+	return int(done) < task.work() && task.Deadline-s.first-t+1 >= task.Length-int(done)
 }
 
 func (m *simulation) leave(t int) {
@@ -141,4 +141,4 @@ func (s *schedule) note(i, t int32) {
 	s.spans[i] = append(spans, span{t, t + 1})
 }
 
-func (s *schedule) completed(i int) bool { return int(s.served[i]) == s.p.Tasks[i].Length }
+func (s *schedule) completed(i int) bool { return int(s.served[i]) == s.p.Tasks[i].work() }

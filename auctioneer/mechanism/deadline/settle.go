@@ -30,6 +30,7 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 		p.Reason = "owes nothing: it was completed after its deadline"
 	default:
 		p.Reason = "owes nothing: it was not completed"
+		m.past.withdrawn(job.Job)
 	}
 	return []mechanism.Payment{p}
 }
@@ -37,8 +38,8 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 // late says whether a job that has ended did so after its deadline: by when it
 // was first missed, or if it was not yet, by the clock.
 func (m *Mechanism) late(view *mechanism.View, job *mechanism.Job) bool {
-	if i, known := m.past.index[job.Job]; known && m.past.tasks[i].Until != 0 {
-		return m.past.tasks[i].Until > m.past.tasks[i].Deadline+1
+	if i, known := m.past.index[job.Job]; known && m.past.gone[i] != 0 {
+		return m.past.gone[i] > m.past.tasks[i].Deadline+1
 	}
 	return view.Now > job.Deadline
 }

@@ -89,7 +89,7 @@ func TestUp(t *testing.T) {
 
 // checkMetrics wants the metrics of every actor, of three replicas where it is
 // replicated, and no label that has a value for each job, account or task.
-func checkMetrics(t *testing.T, address string) {
+func metricsOf(t *testing.T, address string) string {
 	t.Helper()
 	reply, err := http.Get("http://" + address + "/metrics")
 	if err != nil {
@@ -100,15 +100,31 @@ func checkMetrics(t *testing.T, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(body)
+}
+
+func checkMetrics(t *testing.T, address string) {
+	t.Helper()
+	body := metricsOf(t, address)
+	every, tooLong := time.NewTicker(20*time.Millisecond), time.After(time.Minute)
+	defer every.Stop()
+	for late := true; late; late = !strings.Contains(body, `candor_bank_issued_credits{replica="2"} 3000`) {
+		select { // a follower hears of the grants a moment later
+		case <-every.C:
+			body = metricsOf(t, address)
+		case <-tooLong:
+			t.Fatal("the second bank never heard of the grants")
+		}
+	}
 	for _, want := range []string{
-		`candor_auctioneer_log_leader{replica="3"}`, `candor_bank_log_leader{replica="1"}`, `candor_bank_issued_credits{replica="2"} 3000`,
+		`candor_auctioneer_log_leader{replica="3"}`, `candor_bank_log_leader{replica="1"}`,
 		"candor_estimator_", "candor_nodeagent_", "candor_auctioneer_allocation_seconds", "go_goroutines",
 	} {
-		if !strings.Contains(string(body), want) {
+		if !strings.Contains(body, want) {
 			t.Errorf("no %s among the metrics", want)
 		}
 	}
-	for _, label := range regexp.MustCompile(`[{,](job|account|task|node|attempt)="`).FindAllString(string(body), -1) {
+	for _, label := range regexp.MustCompile(`[{,](job|account|task|node|attempt)="`).FindAllString(body, -1) {
 		t.Errorf("a label that grows: %s", label)
 	}
 	if pprof, err := http.Get("http://" + address + "/debug/pprof/"); err != nil || pprof.StatusCode != http.StatusNotFound {

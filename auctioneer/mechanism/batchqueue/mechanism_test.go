@@ -1,0 +1,209 @@
+package batchqueue
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+const second = messages.Time(1e6)
+
+func market(t *testing.T, c Config) *Mechanism {
+	t.Helper()
+	c.Market = messages.Market{Name: "batch", Mechanism: "batch-queue", Classes: []messages.Name{"cpu"}}
+	m, err := NewMechanism(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func waiting(id messages.JobID, value, delay messages.Credits, seconds, width int) *mechanism.Job {
+	return &mechanism.Job{
+		Bid: &mechanism.Bid{Job: id, Arrived: messages.Time(id), Budget: value * messages.Credit, Value: value * messages.Credit,
+			Delay: delay * messages.Credit, Length: messages.Duration(time.Duration(seconds) * time.Second), Width: width},
+		Pending: []int{width}, Running: []int{0},
+	}
+}
+
+func grid(slots int, jobs ...*mechanism.Job) *mechanism.View {
+	return &mechanism.View{Now: 1000 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: slots}}, Jobs: jobs}
+}
+
+func run(view *mechanism.View, job *mechanism.Job) {
+	job.Started, job.Running, job.Pending = view.Now, []int{job.Width}, []int{0}
+}
+
+// TestTheLifeOfAQueue: the first is discarded, the second runs, the third must
+// wait for it; the discarded and the one that ran move money, and only between
+// those who were there.
+func TestTheLifeOfAQueue(t *testing.T) {
+	c := market(t, Config{})
+	one, two, three := waiting(1, 50, 9, 10, 8), waiting(2, 40, 5, 10, 8), waiting(3, 70, 3, 10, 8)
+	view := grid(8, one, two, three)
+	for _, job := range view.Jobs {
+		if err := c.Admit(view, job.Bid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// One's run costs 10·(5+3) = 80 > 50; two's 10·3 = 30 ≤ 40.
+	a := c.Allocate(view)
+	want := []mechanism.Directive{{Job: 1, Action: mechanism.Discard}, {Job: 2, Action: mechanism.Start, Slots: 8}}
+	if !slices.Equal(a.Directives, want) || a.Wake != view.Now+10*second || a.Weights[1][0] != 1 || a.Weights[2][0] != 0 {
+		t.Fatalf("%+v", a)
+	}
+	if again := c.Allocate(view); !slices.Equal(again.Directives, want) {
+		t.Errorf("asked again before anything was done: %+v", again.Directives)
+	}
+	for i, reason := range []string{Discarded, Starting, WaitingForSlots} {
+		if e := c.Explain(view, view.Jobs[i]); e.Reason != reason || e.Message == "" {
+			t.Errorf("job %d: %+v, want %s", i+1, e, reason)
+		}
+	}
+	view.Jobs = view.Jobs[1:]
+	checkTransfers(t, c.Settle(view, one, mechanism.End{State: messages.Cancelled}), []*mechanism.Job{one, two, three})
+	run(view, two)
+	view.Now += 4 * second
+	if a := c.Allocate(view); len(a.Directives) != 0 || a.Wake != view.Now+6*second || c.Explain(view, two).Reason != Running {
+		t.Errorf("while job 2 runs: %+v", a)
+	}
+	view.Jobs, view.Now = view.Jobs[1:], view.Now+6*second
+	checkTransfers(t, c.Settle(view, two, mechanism.End{State: messages.Completed}), []*mechanism.Job{two, three})
+	a = c.Allocate(view)
+	if len(a.Directives) != 1 || a.Directives[0].Job != 3 || a.Directives[0].Action != mechanism.Start {
+		t.Errorf("alone, job 3: %+v", a)
+	}
+	if p := c.Settle(view, three, mechanism.End{State: messages.Completed}); p[0].Amount != 0 || len(c.rounds) != 0 || len(c.owed) != 0 {
+		t.Errorf("alone, job 3 pays %+v; kept are %v and %v", p, c.rounds, c.owed)
+	}
+	if p := c.Settle(view, three, mechanism.End{State: messages.Completed}); len(p) != 1 || p[0].Amount != 0 {
+		t.Errorf("settled twice: %+v", p)
+	}
+}
+
+// checkTransfers: some money moves, between these jobs, and within budgets.
+func checkTransfers(t *testing.T, payments []mechanism.Payment, among []*mechanism.Job) {
+	t.Helper()
+	paid := map[messages.JobID]messages.Credits{}
+	for _, p := range payments {
+		if p.Amount <= 0 || p.From == p.To || p.Reason == "" {
+			t.Errorf("payment %+v", p)
+		}
+		for _, id := range []messages.JobID{p.From, p.To} {
+			if !slices.ContainsFunc(among, func(j *mechanism.Job) bool { return j.Job == id }) {
+				t.Errorf("payment %+v of a job that was not in the queue", p)
+			}
+		}
+		paid[p.From] += p.Amount
+	}
+	for _, job := range among {
+		if paid[job.Job] > job.Budget {
+			t.Errorf("job %d pays %v of a budget of %v", job.Job, paid[job.Job], job.Budget)
+		}
+	}
+}
+
+// TestTransfersArePayments: with a prior of single types, payments are known:
+// the transfers between jobs are just those.
+func TestTransfersArePayments(t *testing.T) {
+	prior := func(_ *mechanism.View, _ *mechanism.Job, front bool) Prior {
+		if front {
+			return Prior{Points: []Point{{Job{Value: 100}, 1}}}
+		}
+		return Prior{Points: []Point{{Job{Delay: 2}, 1}}}
+	}
+	c := market(t, Config{Prior: prior, Draws: 3})
+	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 100, 1, 10, 8), waiting(3, 100, 4, 10, 8)}
+	c.Allocate(grid(8, jobs...))
+	// All profiles run. G = −40, 100−20, 100−20; net = 80+40, 20−80, 20−80.
+	got := fmt.Sprint(c.Settle(grid(8), jobs[0], mechanism.End{State: messages.Completed}))
+	reason := "what its place in the queue of job 1 is expected to cost others"
+	want := fmt.Sprint([]mechanism.Payment{{From: 1, To: 2, Amount: 60 * messages.Credit, Reason: reason}, {From: 1, To: 3, Amount: 40 * messages.Credit, Reason: reason}})
+	if got != want { // the budget of 100 is spent before job 3 has all
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestGangsPassEachOther: a job that is too wide now waits, others behind it are
+// considered only when it is too wide for the machine.
+func TestGangsPassEachOther(t *testing.T) {
+	c := market(t, Config{})
+	busy, front, narrow := waiting(1, 9, 1, 60, 5), waiting(2, 900, 1, 10, 6), waiting(3, 9, 1, 10, 2)
+	view := grid(8, busy, front, narrow)
+	run(view, busy)
+	view.Now += 20 * second
+	if a := c.Allocate(view); len(a.Directives) != 0 || a.Wake != view.Now+40*second {
+		t.Errorf("%+v", a)
+	}
+	if e := c.Explain(view, narrow); e.Reason != WaitingForTurn || !strings.Contains(e.Message, "1 jobs") {
+		t.Errorf("%+v", e)
+	}
+	view.Classes[0].Slots = 5
+	if a := c.Allocate(view); len(a.Directives) != 0 {
+		t.Errorf("%+v", a)
+	}
+	if e := c.Explain(view, front); e.Reason != WaitingForSlots || !strings.Contains(e.Message, "6 slots") {
+		t.Errorf("%+v", e)
+	}
+	view.Now += 100 * second // the one that runs has outlived its length
+	if a := c.Allocate(view); len(a.Directives) != 0 || a.Wake != view.Now+second {
+		t.Errorf("%+v", a)
+	}
+	narrow.Pending[0] = 0
+	if e := c.Explain(view, narrow); e.Reason != WaitingForStage {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestANewLeaderDecidesAlike: made anew and given the same view, with the same
+// payments.
+func TestANewLeaderDecidesAlike(t *testing.T) {
+	var answers []string
+	for range 2 {
+		c, view := market(t, Config{}), grid(16)
+		for i := range 40 {
+			view.Jobs = append(view.Jobs, waiting(messages.JobID(i+1), messages.Credits(10+i*37%500), messages.Credits(i%4), 1+i%9, 1+i*7%16))
+		}
+		answer := fmt.Sprintf("%+v", c.Allocate(view))
+		for _, job := range view.Jobs {
+			answer += fmt.Sprint(c.Settle(view, job, mechanism.End{State: messages.Completed}))
+		}
+		answers = append(answers, answer)
+	}
+	if answers[0] != answers[1] {
+		t.Errorf("%s\nand\n%s", answers[0], answers[1])
+	}
+}
+
+func TestAdmitRefuses(t *testing.T) {
+	c, view := market(t, Config{}), grid(8)
+	for says, change := range map[string]func(b *mechanism.Bid){
+		"value":  func(b *mechanism.Bid) { b.Value = -1 },
+		"delay":  func(b *mechanism.Bid) { b.Delay = -1 },
+		"length": func(b *mechanism.Bid) { b.Length = 0 },
+		"width":  func(b *mechanism.Bid) { b.Width = 9 },
+		"budget": func(b *mechanism.Bid) { b.Budget = b.Value - 1 },
+	} {
+		b := *waiting(1, 50, 1, 10, 8).Bid
+		change(&b)
+		if err := c.Admit(view, &b); messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.AsError("", err).Message, says+": ") {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
+
+func TestConfigRefuses(t *testing.T) {
+	for _, c := range []Config{{}, {Market: messages.Market{Classes: []messages.Name{"a", "b"}}}, {Market: messages.Market{Classes: []messages.Name{"a"}}, Draws: -1}} {
+		if _, err := NewMechanism(c); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if _, err := New(messages.Market{Classes: []messages.Name{"a"}}); err != nil {
+		t.Error(err)
+	}
+}
