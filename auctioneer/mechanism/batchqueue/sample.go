@@ -1,7 +1,6 @@
 package batchqueue
 
 import (
-	"math"
 	"math/bits"
 	"math/rand/v2"
 
@@ -90,7 +89,7 @@ func (s *sampler) column(i, b int) []float64 {
 	case Antithetic:
 		for k := range out {
 			if k%2 == 1 {
-				out[k] = math.Nextafter(1, 0) - out[k-1]
+				out[k] = below1 - out[k-1]
 				continue
 			}
 			out[k] = unit(random)
@@ -108,7 +107,7 @@ func (s *sampler) column(i, b int) []float64 {
 func stratify(out []float64, random *rand.PCG) {
 	place, parts := unit(random), float64(len(out))
 	for k := range out {
-		out[k] = min((float64(k)+place)/parts, math.Nextafter(1, 0))
+		out[k] = min((float64(k)+place)/parts, below1)
 	}
 	for k := len(out) - 1; k > 0; k-- {
 		// The bias of not rejecting is below len(out)/2^64.
@@ -116,6 +115,9 @@ func stratify(out []float64, random *rand.PCG) {
 		out[k], out[other] = out[other], out[k]
 	}
 }
+
+// below1 is the largest double below 1.
+const below1 = 1 - 1./(1<<53)
 
 // unit draws from [0, 1).
 func unit(random *rand.PCG) float64 { return float64(random.Uint64()>>11) / (1 << 53) }
