@@ -213,7 +213,7 @@ func TestLargerCrowds(t *testing.T) {
 		for range rapid.IntRange(20, 60).Draw(t, "n") {
 			a, l := rapid.IntRange(0, 15).Draw(t, "a"), rapid.IntRange(1, 9).Draw(t, "l")
 			p.Tasks = append(p.Tasks, Task{Arrival: a, Length: l, Deadline: a + l + rapid.IntRange(0, 12).Draw(t, "slack"),
-				Value: rapid.Float64Range(0, 50).Draw(t, "v")})
+				Value: rapid.Float64Range(0, 50).Draw(t, "v"), Work: rapid.IntRange(0, l).Draw(t, "work")})
 		}
 		wide := &Outcome{Completed: make([]bool, len(p.Tasks)), schedule: newSchedule(p, 1000)}
 		narrow := &Outcome{Completed: make([]bool, len(p.Tasks)), schedule: newSchedule(p, 1)}

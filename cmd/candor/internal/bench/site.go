@@ -80,6 +80,8 @@ func (g *grid) submit(ctx context.Context, tasks int, command ...string) (messag
 }
 
 func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...string) (messages.JobID, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // thousands of agents may be on their way
+	defer cancel()
 	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{
 		Key: key,
 		Spec: messages.JobSpec{Name: "bench", Budget: messages.Credit, Stages: []messages.Stage{
