@@ -48,7 +48,7 @@ soak: ## run the tests of what is concurrent SOAK (10) times over, shuffled
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $(CONCURRENT)
 
 bench: build ## measure latency, throughput and the rest on this machine
-	@for bench in latency dispatch processes wake scale; do ./bin/candor bench $$bench --json || exit 1; done
+	@for bench in latency dispatch processes wake auction scale; do ./bin/candor bench $$bench --json || exit 1; done
 
 clean: ## remove what was built
 	rm -rf bin

@@ -85,7 +85,7 @@ type processesResult struct {
 func processesFlags(c *cobra.Command) {
 	c.Flags().Int("tasks", 12_000, "processes to run each way, in rounds")
 	c.Flags().Int("rounds", 3, "rounds, in which both ways alternate")
-	c.Flags().Int("parallel", 32, "processes at a time: the slots of one node")
+	c.Flags().Int("parallel", 64, "processes at a time: the slots of one node")
 }
 
 // processes runs /bin/true through the whole path and in a bare loop of fork,
