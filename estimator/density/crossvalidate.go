@@ -117,9 +117,11 @@ func newValidation(d *Data, mean []float64, axes *mat.Dense) *validation {
 // places returns the different samples in lexical order, which does not depend
 // on theirs, with the total weight of each.
 func places(d *Data) (values, weights []float64) {
-	order := make([]int, d.Len())
-	for k := range order {
-		order[k] = k
+	var order []int
+	for k := range d.Len() {
+		if d.Weight(k) > 0 {
+			order = append(order, k)
+		}
 	}
 	slices.SortFunc(order, func(a, b int) int { return slices.Compare(d.At(a), d.At(b)) })
 	for i, k := range order {
@@ -180,9 +182,7 @@ func (v *validation) likelihood(volume float64) float64 {
 	}
 	sum := 0.0
 	for i, w := range v.weights {
-		if w > 0 {
-			sum += w * math.Log((1-stray)*v.sums[i]/((total-w)*volume)+stray*v.strays[i])
-		}
+		sum += w * math.Log((1-stray)*v.sums[i]/((total-w)*volume)+stray*v.strays[i])
 	}
 	return sum / total
 }

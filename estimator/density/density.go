@@ -165,11 +165,7 @@ func (f *Density) Log(x []float64) float64 {
 			sum *= math.Exp(top - high)
 			top = high
 		}
-		for _, v := range e {
-			if v -= top; v > negligible {
-				sum += math.Exp(v)
-			}
-		}
+		sum = addExp(sum, e, top)
 	}
 	if math.IsInf(top, -1) {
 		return -math.MaxFloat64

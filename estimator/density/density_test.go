@@ -55,7 +55,7 @@ func instance(r *rand.Rand) (d *Data, h *mat.SymDense, points *Data) {
 	return d, h, normal(5, l, r.Uint64())
 }
 
-func close(got, want, tolerance float64) bool {
+func alike(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*max(1, math.Abs(want))
 }
 
@@ -119,10 +119,10 @@ func TestEquivariance(t *testing.T) {
 			p := estimate(t, shuffled, rule)
 			for k := range points.Len() {
 				want := f.Log(points.At(k))
-				if got := g.Log(there.At(k)) + math.Log(math.Abs(mat.Det(a))); !close(got, want, 1e-8) {
+				if got := g.Log(there.At(k)) + math.Log(math.Abs(mat.Det(a))); !alike(got, want, 1e-8) {
 					t.Fatalf("%s, L=%d: log-density %v after a linear map, %v before", rule, l, got, want)
 				}
-				if got := p.Log(points.At(k)); !close(got, want, 1e-11) {
+				if got := p.Log(points.At(k)); !alike(got, want, 1e-11) {
 					t.Fatalf("%s, L=%d: log-density %v in another order, was %v", rule, l, got, want)
 				}
 			}
@@ -156,7 +156,7 @@ func TestDuplicatesAreWeights(t *testing.T) {
 	for _, rule := range []Rule{ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, CrossValidated} {
 		f, g := estimate(t, weighted, rule), estimate(t, repeated, rule)
 		for k := range d.Len() {
-			if x := d.At(k); !close(f.Log(x), g.Log(x), 1e-9) {
+			if x := d.At(k); !alike(f.Log(x), g.Log(x), 1e-9) {
 				t.Fatalf("%s: log-density %v with weights, %v with duplicates", rule, f.Log(x), g.Log(x))
 			}
 		}
@@ -183,12 +183,26 @@ func TestLogIsFinite(t *testing.T) {
 	}
 }
 
+func TestAddExp(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	for range 200_000 {
+		x := negligible * r.Float64()
+		if got, want := addExp(0, []float64{x}, 0), math.Exp(x); math.Abs(got-want) > 4e-16*want {
+			t.Fatalf("e^%v = %v, want %v", x, got, want)
+		}
+	}
+	nan, inf := math.NaN(), math.Inf(-1)
+	if got := addExp(1, []float64{0, 7, nan, inf, -1000, negligible}, 7); !alike(got, 1+math.Exp(-7)+1, 1e-15) {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestLogFarAway: at 100 bandwidths the density is far below the least double;
 // its logarithm is still that of the nearest kernel.
 func TestLogFarAway(t *testing.T) {
 	f := must[*Density](t)(New(&Data{Dimensions: 1, Values: []float64{0, 1}}, mat.NewSymDense(1, []float64{1})))
 	want := math.Log(0.5) - 0.5*math.Log(2*math.Pi) - 0.5*100*100 + math.Log1p(math.Exp(-0.5*(101*101-100*100)))
-	if got := f.Log([]float64{101}); !close(got, want, 1e-15) || f.At([]float64{101}) != 0 {
+	if got := f.Log([]float64{101}); !alike(got, want, 1e-15) || f.At([]float64{101}) != 0 {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
@@ -267,7 +281,7 @@ func TestConstantSamplesNeedAScale(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	regular, mended, err := Regular(h, []float64{10, 10})
-	if err != nil || !mended || !close(regular.At(1, 1), 1e-4, 1e-12) {
+	if err != nil || !mended || !alike(regular.At(1, 1), 1e-4, 1e-12) {
 		t.Errorf("%v, %v, %v", regular, mended, err)
 	}
 	if _, err := Bandwidth(&Data{Dimensions: 1, Values: []float64{3}}, ScottFull); messages.KindOf(err) != messages.Invalid {

@@ -13,17 +13,18 @@ const (
 	// which of them do not fit (Huang et al., figure 7).
 	Enough = 50
 	// support is the part of the influence that must be near a sample for it to
-	// stay: more than an account has alone, and than those who lie together.
-	support = 0.15
+	// stay: more than one account in twenty has, lying together.
+	support = 0.12
 	// falseAlarm is which part of normally distributed samples does not stay.
 	falseAlarm = 0.001
 )
 
 // Screen says which samples to keep. Below 50 samples, all. Otherwise a sample
-// stays if accounts that have 15 % of the influence (see Influence) have
-// samples near it: within sqrt(χ²(0.999, L)) − 1.04 standard deviations, in a
+// stays if accounts that have 12 % of the influence (see Influence) have
+// samples near it: within sqrt(χ²(0.999, L)) − 1.17 standard deviations, in a
 // robust measure of the spread of them all. Of normal samples that screens one
-// in a thousand; a group apart from the rest stays if it has more than 15 %.
+// in a thousand; a group apart from the rest goes if it has less than 12 %, and
+// keeps all but its fringe if it has a fifth.
 // O(n²·L) in the worst case, about a fifth of that as a rule.
 func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, err error) {
 	if err := d.Check(); err != nil {

@@ -44,8 +44,8 @@ type peeling struct {
 }
 
 // peel puts jobs, given in the order of byTop, in their order from the last to
-// the first. Extra is work that
-// shares the slots but is not put anywhere: it comes before them all.
+// the first. Extra is work that shares the slots but is not put anywhere: it
+// comes before them all.
 func (q *planner) peel(jobs []int32, extra float64) []layer {
 	p := q.newPeeling(jobs, extra)
 	layers := make([]layer, 0, len(jobs))

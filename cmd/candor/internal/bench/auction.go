@@ -48,8 +48,8 @@ func auction(_ context.Context, c *cobra.Command) (any, error) {
 		return nil, err
 	}
 	var r auctionResult
-	for _, measure := range []func(*auctionResult) error{shares, arrival, func(r *auctionResult) error { return spot(r, traces) }} {
-		if err := measure(&r); err != nil {
+	for _, measure := range []func(*auctionResult, string) error{shares, arrival, spot, deadlines, queues, reservations, matchings} {
+		if err := measure(&r, traces); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,7 @@ func problem(n, classes int) *proportional.Problem {
 
 // shares times the proportional mechanism to its fixed point, and one of the
 // paper's rounds against a bare loop.
-func shares(r *auctionResult) error {
+func shares(r *auctionResult, _ string) error {
 	var s proportional.Solver
 	for _, size := range []struct{ jobs, runs int }{{128, 200}, {10_000, 10}, {1_000_000, 2}} {
 		p := problem(size.jobs, 4)
@@ -162,7 +162,7 @@ func bareRounds(p *proportional.Problem, rounds int) func() error {
 }
 
 // arrival times one job that comes to 100,000 and goes again.
-func arrival(r *auctionResult) error {
+func arrival(r *auctionResult, _ string) error {
 	const jobs = 100_000
 	m, err := proportional.NewMarket(0.5, 4, 1e-4)
 	if err != nil {
@@ -199,22 +199,31 @@ func spot(r *auctionResult, traces string) error {
 	if err := runSpot(r, "highest-bid/HB/kth/220695 drawn", drawn); err != nil || traces == "" {
 		return err
 	}
-	f, err := os.Open(filepath.Join(traces, "LPC-EGEE-2004-1.2-cln.swf.gz"))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	log, err := swf.Read(f)
+	records, err := readLog(traces, "LPC-EGEE-2004-1.2-cln.swf.gz")
 	if err != nil {
 		return err
 	}
 	var jobs []highestbid.Job
-	for _, j := range log.Jobs {
+	for _, j := range records {
 		if j.Run >= 0 && j.Width() > 0 {
 			jobs = append(jobs, bidding(rng, float64(j.Submit), float64(j.Run)))
 		}
 	}
 	return runSpot(r, fmt.Sprintf("highest-bid/HB/kth/%d LPC", len(jobs)), jobs)
+}
+
+// readLog reads the jobs of a log in the directory of the traces.
+func readLog(traces, name string) ([]swf.Job, error) {
+	f, err := os.Open(filepath.Join(traces, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	log, err := swf.Read(f)
+	if err != nil {
+		return nil, err
+	}
+	return log.Jobs, nil
 }
 
 // bidding gives a job a value of which 80 % are about 30 and 20 % about 150,

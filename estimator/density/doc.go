@@ -1,0 +1,101 @@
+// Package density estimates the distribution of the types that are submitted to
+// a job profile class, by multivariate Gaussian kernels, and draws from it.
+//
+// # Model
+//
+// The density is f(x) = Σ w_k·N(x; d_k, H) / Σ w_k over samples d_k of weight
+// w_k, all kernels with the covariance H, the bandwidth matrix. A weight is a
+// count: a sample of weight 3 is in every respect three equal samples.
+//
+//   - New makes a Density of Data and H; Bandwidth chooses H by the rules of Scott
+//     and Silverman, full or diagonal, or by cross-validated likelihood; Regular
+//     mends an H that is singular.
+//   - Density.Log and At evaluate it, Draw and DrawWithin draw from it, the latter
+//     truncated to a template's bounds; Divergence compares two.
+//   - Influence bounds what an account weighs, Screen says which samples do not fit.
+//   - Class does all of that for samples as they come, in bounded memory, with a
+//     prior until there are enough; it can be saved and restored.
+//
+// Cross-validation looks for the bandwidth along each principal axis of the
+// correlations with which each sample is most likely drawn from the kernels of
+// the others, equal ones left out together and one in a hundred taken to come
+// from anywhere. It sees that a distribution has narrow modes far apart, which
+// the rules of thumb blur. It needs some fifty samples to be as good as Scott's
+// rule on a distribution with one mode, and never is much better there.
+//
+// # Shapes and units
+//
+// A sample or point has L coordinates, 1 to 32, in the parameters' own units,
+// of magnitude up to 1e100; no unit is better than another. Values are n·L
+// numbers, sample by sample. Log-densities and divergences are in nats.
+//
+// # Guarantees
+//
+// The density is exact but for rounding and for kernels below 1e-19 of the
+// largest at a point. Its logarithm does not underflow and is finite for every
+// point, also for one that is not a number; nothing returns NaN. It does not
+// depend on the order of samples, and with a full rule moves with them under any
+// linear map. Draws within bounds follow the density truncated to them; if a
+// hundred in a row fall outside, the last is reflected at the bounds. The same
+// seed draws the same.
+//
+// Degenerate samples have a bandwidth too: a coordinate without spread gets
+// 1/1000 of its scale, which for a Class is the width of its bounds, and
+// correlations of a singular matrix are reduced by 1 %.
+//
+// An account weighs at most twice an even part in a Class, so that 5 % of the
+// accounts weigh 10 %, and lie in vain where nobody else is: a sample stays, once
+// there are 50, only if accounts with 12 % of the weight have some near it.
+// Lies just beyond the edge of the honest types are believed, with that
+// weight. TestPoisoning, 2 of 40 accounts lying five times as often as the others
+// submit, types of section IV of the paper in the bounds ±10000 around them;
+// divergence from the truth, in nats:
+//
+//	turns  lie                        no liars  capped and screened  neither
+//	  200  the template's corner         0.068                0.087    1.715
+//	  200  10 σ from the mean            0.068                0.087    0.560
+//	  200  anywhere                      0.068                0.068    1.426
+//	  200  4 σ from the mean             0.068                0.165    0.301
+//	 2000  the template's corner         0.015                0.016    1.325
+//	 2000  10 σ from the mean            0.015                0.020    0.378
+//	 2000  anywhere                      0.015                0.011    0.877
+//	 2000  4 σ from the mean             0.015                0.137    0.253
+//
+// It is the price that a mode of its own, which less than 12 % of the weight
+// shares, is screened out, and that one of a fifth loses its fringe. With fewer
+// than 17 accounts one that submits much is believed whatever it says: twice
+// its even part is 12 % or more.
+//
+// A Class holds 1024 kernels unless configured otherwise. Beyond that, nearby
+// samples of an account are merged, and one of them, each as likely, stands for
+// them all: the estimate is then about as good as from so many samples, chosen
+// evenly, and does not become better with more. Accounts share the kernels
+// evenly; those that come when there are half as many as kernels count as one.
+//
+// # Errors
+//
+// Numbers that are not finite or out of range are refused as Invalid, naming
+// the sample and the coordinate; so are bounds that are reversed, a value
+// outside its template, an H that is not positive definite, one sample, from
+// which no rule can choose, and a coordinate that never varies where nothing
+// says on what scale it would. Nothing changes then.
+//
+// # Cost
+//
+// Log takes O(n·L), 13 µs for 1000 samples in three dimensions on one core of a
+// busy server, and allocates nothing; a draw 0.1 µs; Bandwidth O(n·L²), and by
+// cross-validation some 0.1 s from 256 samples on. Class.Add takes O(Kernels·L), 1 to
+// 15 µs on the same core, and Class.Estimate nothing unless samples have grown by 1/32,
+// and then O(Kernels²·L), some 10 ms. `go test -bench .` shows more.
+//
+// # Source
+//
+// Y. Huang, et al., "Pricing by contracts: a Bayesian incentive-compatible
+// mechanism", sections III-B and IV-B. We differ as follows.
+//
+//   - The paper prints |H|^(−1/2) also inside the kernel, where H^(−1/2) is meant.
+//   - It leaves the bandwidth to Wand and Jones, Kernel Smoothing (1994), whose
+//     rules these are. It says neither how to screen nor what an account may
+//     weigh. TestFigure7 repeats its figure 7: from 50 samples on the mean
+//     divergence falls slowly, and from 20 on its variance is small.
+package density
