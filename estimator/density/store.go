@@ -169,16 +169,17 @@ func (g *Group) near(x []float64, w float64, except int, limit float64, widths [
 		scale[j] = 1 / (width * width)
 	}
 	at, cost = -1, limit
+	values, scales := g.Values, scale[:l]
 	for k, v := range g.Weights {
+		row := values[:l]
+		values = values[l:]
 		distance := 0.0
-		for j, y := range g.Values[k*l : k*l+l] {
-			distance += (x[j] - y) * (x[j] - y) * scale[j&(MaxDimensions-1)]
+		for j, y := range row {
+			y -= x[j]
+			distance += y * y * scales[j]
 		}
-		if 0.5*distance*min(w, v) >= cost { // which the growth is not below
-			continue
-		}
-		if growth := distance * w * v / (w + v); growth < cost && k != except {
-			at, cost = k, growth
+		if growth := distance * w * v; growth < cost*(w+v) && k != except {
+			at, cost = k, growth/(w+v)
 		}
 	}
 	return at, cost
