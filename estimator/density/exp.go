@@ -22,8 +22,8 @@ var powers = func() (p [expSteps]uint64) {
 }()
 
 // addExp returns sum + Σ e^(v−top) over those v ≤ top that are not negligible.
-// It is several times faster than math.Exp, the core of which is not inlined,
-// and off by 3e-16 of each term at most: e^x = 2^(k/64)·e^r with
+// It takes half the time that a call of math.Exp for each does, and is off by
+// 4e-16 of each term at most: e^x = 2^(k/64)·e^r with
 // |r| ≤ ln 2/128, and e^r by its Taylor polynomial of degree 5.
 func addExp(sum float64, values []float64, top float64) float64 {
 	for _, v := range values {
