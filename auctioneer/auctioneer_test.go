@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,6 +62,12 @@ type fixture struct {
 
 func start(t *testing.T) *fixture {
 	t.Helper()
+	return startOn(t, func(b bus.Bus) bus.Bus { return b })
+}
+
+// startOn starts the auctioneer on a bus that wrap makes of the ordinary one.
+func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
+	t.Helper()
 	f := &fixture{t: t, net: bus.NewMemory(), bank: &fakeBank{
 		holds: map[string]messages.Credits{}, resolved: map[string]messages.Credits{}, limit: 1000 * messages.Credit}}
 	sub, err := f.net.Connect("$bank").Serve(bus.Service{Name: "bank", Version: "1.0.0", Endpoints: []bus.Endpoint{
@@ -69,7 +76,7 @@ func start(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	a, err := Start(t.Context(), Config{
-		Site: "west", Replica: "a1", Bus: f.net.Connect("$auctioneer"), Operators: []messages.Name{"operator"},
+		Site: "west", Replica: "a1", Bus: wrap(f.net.Connect("$auctioneer")), Operators: []messages.Name{"operator"},
 		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
 			f.log = mailbox.NewMemory(m)
 			return f.log, nil
@@ -417,6 +424,28 @@ func TestNewLeaderGoesOn(t *testing.T) {
 	}
 	f.finish("n1", 2, 0, g.Grants...)
 	eventually(t, "the job is charged", func() bool { _, ok := f.bank.charged("job/west/alice/k1"); return ok })
+}
+
+// cut is a bus on which services cannot be started for a while.
+type cut struct {
+	bus.Bus
+	refusals atomic.Int32
+}
+
+func (c *cut) Serve(s bus.Service) (bus.Subscription, error) {
+	if c.refusals.Add(-1) >= 0 {
+		return nil, messages.Errorf(messages.Unavailable, "the bus is cut")
+	}
+	return c.Bus.Serve(s)
+}
+
+func TestLeaderServesOnceTheBusIsBack(t *testing.T) {
+	f := startOn(t, func(b bus.Bus) bus.Bus {
+		c := &cut{Bus: b}
+		c.refusals.Store(2)
+		return c
+	})
+	f.submit("alice", "k1", oneStage(1))
 }
 
 func TestPaceRemindsMoreAndMoreRarely(t *testing.T) {

@@ -57,24 +57,39 @@ func (a *Auctioneer) lead(ctx context.Context, term uint64) (end func()) {
 	a.replica.watch(true)
 
 	var running sync.WaitGroup
-	for _, f := range []func(context.Context){l.decide, l.carryOut, l.watchLeases, l.extendHolds} {
+	for _, f := range []func(context.Context){l.decide, l.keepServing, l.carryOut, l.watchLeases, l.extendHolds} {
 		running.Go(func() { f(ctx) })
-	}
-	stop, err := l.serve()
-	if err != nil {
-		a.Log.Error("cannot serve", zap.Error(err))
 	}
 	a.metrics.leading.Set(1)
 	return func() {
 		a.metrics.leading.Set(0)
 		cancel()
-		stop()
 		running.Wait()
 		a.replica.watch(false)
 	}
 }
 
-// serve opens the leader's services.
+// keepServing serves until ctx ends. While the bus is cut it tries again: a leader
+// that nobody can reach would keep everybody waiting.
+func (l *leader) keepServing(ctx context.Context) {
+	const pause = 100 * time.Millisecond
+	for {
+		stop, err := l.serve()
+		if err == nil {
+			<-ctx.Done()
+			stop()
+			return
+		}
+		l.Log.Warn("cannot serve yet", zap.Error(err))
+		stop()
+		if !sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+// serve opens the leader's services; what it opened before an error is for
+// stop to close.
 func (l *leader) serve() (stop func(), err error) {
 	var open []bus.Subscription
 	stop = func() {
