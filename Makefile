@@ -7,6 +7,10 @@ ARGS ?=
 FUZZTIME ?= 10s
 SOAK ?= 10
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+# The tests that draw random cases draw these, the same each time, so that a change
+# fails for what it did; "make soak" draws new ones.
+SEED ?= 1
+PACKAGES = $(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | awk
 # What runs concurrently: everything but the pure parts, which have no goroutines.
 CONCURRENT ?= ./auctioneer ./bank ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/...
 
@@ -23,7 +27,8 @@ run: build ## start a whole site here, run a real workload on it, check everythi
 	./bin/candor demo $(ARGS)
 
 test: ## run all tests
-	$(GO) test ./...
+	$(GO) test $$($(PACKAGES) '!/pgregory.net.rapid/ {print $$1}')
+	$(GO) test $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}') -rapid.seed=$(SEED)
 
 race: ## run the tests of what is concurrent under the race detector
 	$(GO) test -race $(CONCURRENT)
@@ -51,7 +56,8 @@ fuzz: ## fuzz each decoder for FUZZTIME (10s)
 		done; \
 	done
 
-soak: ## run the tests of what is concurrent SOAK (10) times over, shuffled
+soak: ## run the tests of what is concurrent and those on random cases SOAK (10) times over, shuffled
+	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}')
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $(CONCURRENT)
 
 bench: build ## measure latency, throughput and the rest on this machine

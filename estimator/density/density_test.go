@@ -266,7 +266,7 @@ func TestDegenerateSamplesAreMended(t *testing.T) {
 				t.Fatalf("log-density %v", v)
 			}
 			for j := range l {
-				if h.At(j, j) > 0 && regular.At(j, j) != h.At(j, j) {
+				if math.Sqrt(h.At(j, j)) > leastWidth*scale[j] && regular.At(j, j) != h.At(j, j) {
 					t.Fatalf("variance %v became %v", h.At(j, j), regular.At(j, j))
 				}
 			}
