@@ -7,6 +7,8 @@ type RegisterRequest struct {
 	Session uint64       `json:"session"` // random, not 0
 	Slots   []ClassSlots `json:"slots"`
 	Running []Attempt    `json:"running"` // attempts the agent still has in hand
+	// Abilities says what the node can do to a task; the names are in ability.go.
+	Abilities []Name `json:"abilities,omitempty"`
 }
 
 // RegisterReply admits the node.
@@ -93,6 +95,11 @@ type ExchangeReply struct {
 	Grants   []Grant   `json:"grants"`
 	Programs []Program `json:"programs"` // one for each stage among the grants
 	Stop     []Attempt `json:"stop"`     // attempts of this node to end now
+	// Held is all attempts of this node that are not to run for now: those under
+	// way are suspended, those not yet begun wait. All others run. Version rises
+	// with every change; an agent ignores what is older than what it obeys.
+	Held    []Attempt `json:"held,omitempty"`
+	Version uint64    `json:"version,omitempty"`
 }
 
 // Grant is a claimed task.
@@ -117,11 +124,14 @@ type Program struct {
 	TimeLimit Duration `json:"time_limit"`
 }
 
-// Directive tells an agent to end attempts at once; the same list comes with
-// the reply to its next exchange, should this be lost.
+// Directive tells an agent at once what to end and what to hold; the same comes
+// with the reply to its next exchange, should this be lost.
 type Directive struct {
 	Term uint64    `json:"term"`
 	Stop []Attempt `json:"stop"`
+	// As in [ExchangeReply].
+	Held    []Attempt `json:"held,omitempty"`
+	Version uint64    `json:"version,omitempty"`
 }
 
 // Vector is a market's allocation as agents need it: for each class, the
