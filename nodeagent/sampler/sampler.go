@@ -214,9 +214,10 @@ func (s *Sampler) compact() {
 	s.rebuild()
 }
 
-// resize makes room for n jobs, and gives back room that is far too large.
+// resize makes room for n jobs, and gives back room that is far too large. What
+// append reserved for the one slice may be more than for the other.
 func (s *Sampler) resize(n int) {
-	if cap(s.jobs) >= n && cap(s.jobs) <= 4*n+group {
+	if min(cap(s.jobs), cap(s.weights)) >= n && cap(s.jobs) <= 4*n+group {
 		s.jobs, s.weights = s.jobs[:n], s.weights[:n]
 		return
 	}

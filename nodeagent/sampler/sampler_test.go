@@ -232,3 +232,18 @@ func BenchmarkUpdate(b *testing.B) {
 		s.Update(change)
 	}
 }
+
+// TestReplaceAfterAppends: the jobs and their weights have reserved different room.
+func TestReplaceAfterAppends(t *testing.T) {
+	for n := 1; n < 200; n++ {
+		var s sampler.Sampler
+		for id := range messages.JobID(9) {
+			if err := s.Update([]messages.JobWeight{{Job: id + 1, Weight: 1}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Replace(randomJobs(rand.New(rand.NewPCG(1, 1)), n, 1)); err != nil || s.Len() != n {
+			t.Fatalf("%d jobs, want %d: %v", s.Len(), n, err)
+		}
+	}
+}
