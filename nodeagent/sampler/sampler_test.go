@@ -1,6 +1,7 @@
 package sampler_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -233,17 +234,21 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// TestReplaceAfterAppends: the jobs and their weights have reserved different room.
-func TestReplaceAfterAppends(t *testing.T) {
-	for n := 1; n < 200; n++ {
-		var s sampler.Sampler
-		for id := range messages.JobID(9) {
-			if err := s.Update([]messages.JobWeight{{Job: id + 1, Weight: 1}}); err != nil {
-				t.Fatal(err)
-			}
+// TestReplaceAfterGrowth: the jobs and their weights have reserved different room.
+func TestReplaceAfterGrowth(t *testing.T) {
+	jobs := func(first, n int) (list []messages.JobWeight) {
+		for i := range n {
+			list = append(list, messages.JobWeight{Job: messages.JobID(first + i), Weight: 1})
 		}
-		if err := s.Replace(randomJobs(rand.New(rand.NewPCG(1, 1)), n, 1)); err != nil || s.Len() != n {
-			t.Fatalf("%d jobs, want %d: %v", s.Len(), n, err)
+		return list
+	}
+	for merged := range 40 {
+		for n := range 120 {
+			var s sampler.Sampler
+			err := errors.Join(s.Replace(jobs(1000, 1)), s.Update(jobs(1, merged)), s.Update(jobs(1001, 2)), s.Replace(jobs(1, n)))
+			if err != nil || s.Len() != n {
+				t.Fatalf("%d jobs, want %d: %v", s.Len(), n, err)
+			}
 		}
 	}
 }
