@@ -25,8 +25,12 @@ func wireTypes() []any {
 		JobDetail{}, TasksRequest{}, TasksReply{}, WhyReply{}, NodesReply{}, MarketsReply{}, StatusReply{},
 		RegisterRequest{}, RegisterReply{}, Exchange{}, ExchangeReply{}, Directive{}, Vector{}, VectorRequest{},
 		LogsRequest{}, LogsReply{}, Observation{}, UtilityRequest{}, UtilityReply{},
+		RuntimeRequest{}, RuntimeReply{}, EstimateRequest{}, EstimateReply{}, ClassesReply{}, SamplesRequest{}, SamplesReply{}, Profile{},
 		TransferRequest{}, TransferReply{}, GrantRequest{}, MemberRequest{}, AccountRequest{}, AccountReply{},
 		AccountsReply{}, StatementRequest{}, StatementReply{}, BooksReply{},
+		AuthoriseRequest{}, SignedAuthorisation{}, RevokeRequest{}, RemitRequest{}, ChargeRequest{}, ClearingReply{}, PeerRequest{},
+		PeerReply{}, PeersReply{}, ReserveRequest{}, CloseRequest{}, SignedPosition{}, NettingReport{}, SignedInstructions{},
+		SignedReceipt{}, LinesRequest{}, SignedLines{},
 	}
 }
 

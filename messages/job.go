@@ -25,6 +25,21 @@ type JobSpec struct {
 	Env     Env      `json:"env,omitempty"`
 	// Dir is the working directory of every task; default: a fresh directory of the task's own.
 	Dir string `json:"dir,omitempty"`
+
+	// What follows is bid in markets whose mechanism asks for it, and 0 elsewhere.
+
+	Rate   Credits  `json:"rate,omitempty"`   // for a second on a slot
+	Value  Credits  `json:"value,omitempty"`  // of the job's completion
+	Delay  Credits  `json:"delay,omitempty"`  // cost of a second of waiting
+	Length Duration `json:"length,omitempty"` // run time of the job; where slots are bid for one by one, of a task
+	// Deadline is by when the job must have completed to be worth Value.
+	Deadline Time `json:"deadline,omitempty"`
+	// Valuation says what completion at any time is worth; for contracts.
+	Valuation *Valuation `json:"valuation,omitempty"`
+	Contract  string     `json:"contract,omitempty"` // the contract of a quote's menu that is taken
+	// AfterJobs must have ended, and AfterOK have completed, before any task starts.
+	AfterJobs []JobID `json:"after_jobs,omitempty"`
+	AfterOK   []JobID `json:"after_ok,omitempty"`
 }
 
 // Stage is a phase of a job: tasks that run the same command on one slot of
@@ -45,6 +60,8 @@ type Stage struct {
 	Array    Array `json:"array,omitempty"`
 	// MaxRunning bounds the tasks of the stage that run at once; 0: no bound.
 	MaxRunning int `json:"max_running,omitempty"`
+	// Gang: all tasks of the stage start together, on as many slots at once, or none does.
+	Gang bool `json:"gang,omitempty"`
 }
 
 // Array gives the array index of each task of a stage, as ascending,
@@ -104,17 +121,6 @@ type Env []Variable
 type Variable struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-}
-
-// Market describes one market of a site: a mechanism, its parameters, and the
-// classes of slots it allocates.
-type Market struct {
-	Name      Name     `json:"name"`
-	Mechanism Name     `json:"mechanism"`
-	Classes   []Name   `json:"classes"`
-	TimeLimit Duration `json:"time_limit,omitempty"` // of one attempt, where the job gives none; 0: none
-	// Alpha is the exponent of the proportional share, in [0, 1]; nil: 1/2.
-	Alpha *float64 `json:"alpha,omitempty"`
 }
 
 // ClassSlots is a number of slots of one class.

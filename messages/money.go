@@ -62,10 +62,36 @@ type Transfer struct {
 	// Linked ties the transfer to the next one of the request: a chain of
 	// linked transfers happens as a whole or not at all.
 	Linked bool `json:"linked,omitempty"`
+	// Timeout says when a Hold expires, or to when an Extend moves its expiry,
+	// as a span from the moment at which the bank carries the transfer out. It
+	// is the better form where the maker's clock may differ from the bank's; of
+	// Expires and Timeout at most one is given.
+	Timeout Duration `json:"timeout,omitempty"`
 }
+
+// MaxLegs is how many linked transfers the bank always takes as one chain.
+const MaxLegs = 1024
 
 // TransferRequest asks the bank for transfers, in order. Only services and
 // operators may send it.
+//
+// A payment between many accounts in one step, such as the expected-externality
+// payments of a batch queue, is one chain of up to MaxLegs transfers, all but
+// the last of which are Linked. They are carried out in order, each against
+// what the ones before it left, and all or none are done. Credits may pass
+// through an account that had none, so that n accounts pay and m are paid in
+// n + m legs:
+//
+//	post  hold of ada → $site  4    linked    (what she owes of her hold; the rest is freed)
+//	post  hold of bob → $site  2    linked
+//	posted $site → cyd         5    linked    (what each is owed)
+//	posted $site → dan         1    linked
+//	void  hold of cyd               the end of the chain
+//
+// As every leg has a debit and a credit, the chain sums to zero exactly; it
+// leaves $site as it was if what it paid in equals what it pays out, which
+// the maker of the chain sees to by rounding once. A leg that is refused
+// refuses all of them, each with the same kind of error.
 type TransferRequest struct {
 	Transfers []Transfer `json:"transfers"`
 }
@@ -76,7 +102,8 @@ type TransferReply struct {
 }
 
 // TransferResult is the remembered result of one transfer; Error is nil if it
-// was done. Amount is what was moved or held.
+// was done. Amount is what was moved by a Posted or Post, set aside by a Hold,
+// freed by a Void, and for an Extend what its hold sets aside.
 type TransferResult struct {
 	Amount Credits `json:"amount"`
 	Error  *Error  `json:"error,omitempty"`
@@ -88,13 +115,22 @@ type GrantRequest struct {
 	Account Name    `json:"account"`
 	Amount  Credits `json:"amount"`
 	Reason  string  `json:"reason,omitempty"`
+	// Expires is when the part that is unspent goes back to the issuer; 0: never.
+	Expires Time `json:"expires,omitempty"`
 }
 
 // MemberRequest lets an account spend from a project's account, or no longer.
+// Operators and the project's owners may send it. What is not given stays as
+// it is; a new member is one that spends, without a limit.
 type MemberRequest struct {
 	Account Name `json:"account"` // the project
 	Member  Name `json:"member"`
 	Remove  bool `json:"remove,omitempty"`
+
+	Role *Role `json:"role,omitempty"`
+	// Limit bounds what the member may have spent and hold in the project,
+	// together and ever; 0 is no bound.
+	Limit *Credits `json:"limit,omitempty"`
 }
 
 // AccountRequest names an account; empty is the caller's own. Only its
@@ -111,12 +147,22 @@ type AccountReply struct {
 	Available Credits `json:"available"` // balance − reserved
 	Granted   Credits `json:"granted"`   // received from the issuer, ever
 	Spent     Credits `json:"spent"`     // charged for jobs, ever
-	Members   []Name  `json:"members"`
+	Members   []Name  `json:"members"`   // who may spend: owners and members, not auditors
+
+	Credit   Credits      `json:"credit"`           // how far below zero the balance may go; part of what can be held, not of available
+	Holds    int          `json:"holds"`            // pending
+	Project  bool         `json:"project"`          // it was made as a project
+	Title    string       `json:"title,omitempty"`  // of a project
+	Roles    []Membership `json:"roles"`            // everybody with a part in the project, by name
+	Frozen   Name         `json:"frozen,omitempty"` // who froze it; "": it is not frozen
+	Why      string       `json:"why,omitempty"`    // it was frozen
+	Expiring []Expiring   `json:"expiring"`         // by when
 }
 
 // AccountsReply lists accounts by name.
 type AccountsReply struct {
 	Accounts []AccountReply `json:"accounts"`
+	More     bool           `json:"more"` // there are later ones: ask again with After
 }
 
 // StatementRequest asks for an account's history, oldest first.
@@ -149,6 +195,9 @@ type Entry struct {
 	Reserved Credits      `json:"reserved"`
 	Job      JobID        `json:"job,omitempty"`
 	Reason   string       `json:"reason"`
+	Pending  string       `json:"pending,omitempty"` // the hold that it resolves, the grant that it returns, or the transfer that it corrects
+	Member   Name         `json:"member,omitempty"`  // on whose word the credits were held
+	By       Name         `json:"by,omitempty"`      // who asked for it; "": the bank itself
 }
 
 // BooksReply is the bank's own check of its books.

@@ -122,6 +122,8 @@ type Program struct {
 	Env       Env      `json:"env"` // of the job, overlaid by the stage's
 	Dir       string   `json:"dir"`
 	TimeLimit Duration `json:"time_limit"`
+	// Memory bounds a task, in bytes; 0: as the node says.
+	Memory int64 `json:"memory,omitempty"`
 }
 
 // Directive tells an agent at once what to end and what to hold; the same comes
@@ -202,6 +204,11 @@ type Observation struct {
 	Started   Time          `json:"started"`
 	Ended     Time          `json:"ended"`
 	Stages    []StageStatus `json:"stages"`
+	// Work has an entry for each of Stages, in the same order.
+	Work []StageWork `json:"work,omitempty"`
+	// Valuation is what the job declared its completion to be worth, if it did: a
+	// sample of a job profile class.
+	Valuation *Valuation `json:"valuation,omitempty"`
 }
 
 // UtilityRequest asks the estimator what a job submitted without a utility
@@ -218,4 +225,17 @@ type UtilityRequest struct {
 type UtilityReply struct {
 	Utility Utility `json:"utility"`
 	Runs    int     `json:"runs"`
+	// Default is the part of the weights that is the default's rather than
+	// determined by the runs: 1 without runs, near 0 with many.
+	Default    float64 `json:"default"`
+	Determined bool    `json:"determined"` // the runs alone determine the weights
+	// Residual is by how much the runs differ from the fit: the root of the mean
+	// square, as a part of that of their utilities.
+	Residual float64 `json:"residual"`
+	// Errors are the standard errors of the weights, in the same unit; none
+	// where there are not more runs than weights.
+	Errors Weights `json:"errors,omitempty"`
+	// Condition is by about what factor noise in the runs is amplified; 0 where
+	// they do not determine the weights.
+	Condition float64 `json:"condition"`
 }

@@ -31,11 +31,11 @@ const (
 const (
 	VerbTransfer  = "transfer"  // TransferRequest → TransferReply; services and operators
 	VerbGrant     = "grant"     // GrantRequest → AccountReply; operators
-	VerbMember    = "member"    // MemberRequest → AccountReply; operators
+	VerbMember    = "member"    // MemberRequest → AccountReply; operators, owners of a project
 	VerbAccount   = "account"   // AccountRequest → AccountReply
-	VerbAccounts  = "accounts"  // Empty → AccountsReply; operators see all, others theirs
+	VerbAccounts  = "accounts"  // AccountsRequest → AccountsReply; operators see all, others theirs
 	VerbStatement = "statement" // StatementRequest → StatementReply
-	VerbBooks     = "books"     // Empty → BooksReply
+	VerbBooks     = "books"     // BooksRequest → BooksReply
 )
 
 // Verbs of the estimator and of the node agents.

@@ -3,7 +3,7 @@ package messages
 // State is where a job is in its life.
 type State uint8
 
-// The states of a job. Completed, Failed and Cancelled are final.
+// The states of a job. Completed and those after it are final.
 const (
 	Waiting   State = iota // no task has been claimed yet
 	Running                // some task has been claimed
@@ -11,9 +11,10 @@ const (
 	Completed              // every task finished with exit code 0
 	Failed                 // a task used up its attempts
 	Cancelled              // the user or an operator cancelled it
+	Discarded              // its market will not run it
 )
 
-var stateNames = [...]string{"Waiting", "Running", "Settling", "Completed", "Failed", "Cancelled"}
+var stateNames = [...]string{"Waiting", "Running", "Settling", "Completed", "Failed", "Cancelled", "Discarded"}
 
 // String returns the state's name.
 func (s State) String() string {

@@ -3,7 +3,6 @@ package messages
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -41,6 +40,8 @@ func (s *JobSpec) Validate() error {
 		func() error { return s.Env.validate("env") },
 		func() error { return checkDir("dir", s.Dir) },
 		s.validateStages,
+		s.validateBid,
+		s.validateDependencies,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -146,34 +147,6 @@ func validVariable(s string) bool {
 		}
 	}
 	return s != "" && len(s) <= 255
-}
-
-// Validate reports what is wrong with a market in itself.
-func (m *Market) Validate() error {
-	switch {
-	case !ValidName(m.Name):
-		return badName("name", m.Name)
-	case !ValidName(m.Mechanism):
-		return badName("mechanism", m.Mechanism)
-	case len(m.Classes) == 0:
-		return Errorf(Invalid, "classes: are missing; a market has at least one class of slots")
-	case len(m.Classes) > MaxClasses:
-		return Errorf(TooLarge, "classes: %d are more than the limit of %d", len(m.Classes), MaxClasses)
-	case m.TimeLimit < 0:
-		return Errorf(Invalid, "time_limit: %v must not be negative; 0 is no limit", m.TimeLimit)
-	case m.Alpha != nil && !(*m.Alpha >= 0 && *m.Alpha <= 1):
-		return Errorf(Invalid, "alpha: %v must be between 0 and 1", *m.Alpha)
-	}
-	for i, class := range m.Classes {
-		path := fmt.Sprintf("classes[%d]", i)
-		if !ValidName(class) {
-			return badName(path, class)
-		}
-		if slices.Contains(m.Classes[:i], class) {
-			return Errorf(Invalid, "%s: %q is given twice", path, class)
-		}
-	}
-	return nil
 }
 
 func badName(path, name string) error {

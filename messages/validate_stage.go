@@ -108,6 +108,8 @@ func (s *Stage) validateLimits(path string) error {
 		return Errorf(TooLarge, "%s.attempts: %d are more than the limit of %d", path, s.Attempts, MaxAttemptLimit)
 	case s.MaxRunning < 0:
 		return Errorf(Invalid, "%s.max_running: %d must not be negative; leave it out for no bound", path, s.MaxRunning)
+	case s.Gang && s.MaxRunning > 0 && s.MaxRunning < s.TaskCount():
+		return Errorf(Invalid, "%s.max_running: %d tasks at once and a gang of %d, which start together, cannot both be; leave one out", path, s.MaxRunning, s.TaskCount())
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func TestCycleIsFoundIffNoOrderExists(t *testing.T) {
 
 func TestMarketValidate(t *testing.T) {
 	half, over, nan := 0.5, 1.5, math.NaN()
-	good := Market{Name: "main", Mechanism: "highest-bid", Classes: []Name{"cpu", "gpu"}, Alpha: &half}
+	good := Market{Name: "main", Mechanism: "proportional", Classes: []Name{"cpu", "gpu"}, Alpha: &half}
 	for want, change := range map[string]func(*Market){
 		"<nil>":                      func(*Market) {},
 		"name: \"\"":                 func(m *Market) { m.Name = "" },

@@ -58,9 +58,17 @@ var roots = []any{
 	messages.RegisterRequest{}, messages.RegisterReply{}, messages.Exchange{}, messages.ExchangeReply{},
 	messages.Directive{}, messages.Vector{}, messages.VectorRequest{}, messages.LogsRequest{}, messages.LogsReply{},
 	messages.Observation{}, messages.UtilityRequest{}, messages.UtilityReply{},
+	messages.RuntimeRequest{}, messages.RuntimeReply{}, messages.EstimateRequest{}, messages.EstimateReply{},
+	messages.ClassesReply{}, messages.SamplesRequest{}, messages.SamplesReply{}, messages.Profile{},
 	messages.TransferRequest{}, messages.TransferReply{}, messages.GrantRequest{}, messages.MemberRequest{},
 	messages.AccountRequest{}, messages.AccountReply{}, messages.AccountsReply{},
-	messages.StatementRequest{}, messages.StatementReply{}, messages.BooksReply{},
+	messages.StatementRequest{}, messages.StatementReply{}, messages.BooksReply{}, messages.BooksRequest{},
+	messages.AccountsRequest{}, messages.ProjectRequest{}, messages.PayRequest{}, messages.FreezeRequest{},
+	messages.CreditRequest{}, messages.WithdrawRequest{}, messages.CorrectRequest{}, messages.CorrectReply{},
+	messages.AuthoriseRequest{}, messages.SignedAuthorisation{}, messages.RevokeRequest{}, messages.RemitRequest{},
+	messages.ChargeRequest{}, messages.ClearingReply{}, messages.PeerRequest{}, messages.PeerReply{}, messages.PeersReply{},
+	messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedPosition{}, messages.NettingReport{},
+	messages.SignedInstructions{}, messages.SignedReceipt{}, messages.LinesRequest{}, messages.SignedLines{},
 }
 
 type generator struct {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
 // Config configures [Processes]. The zero value of an optional field means
@@ -29,6 +30,15 @@ type Config struct {
 	// KeepJobs is how many jobs that have no task running keep their
 	// directories, the latest first; default 1000.
 	KeepJobs int
+	// Limits bounds each task, where the node can; Memory where its stage says
+	// nothing. Default: 4,096 processes.
+	Limits cell.Limits
+	// MayGainPrivileges leaves set-uid programs their power in tasks.
+	MayGainPrivileges bool
+	// User is as whom tasks run: a name, "account" for the user named as the job's
+	// account, or a range such as "100000-165535", of which each job has one; needs
+	// root. Default: as this process.
+	User string
 	// Clock is the time that is reported; nil: the wall clock. Limits and
 	// graces always pass in real time.
 	Clock func() messages.Time
@@ -40,6 +50,7 @@ const (
 	DefaultOutputLimit = 64 << 20
 	DefaultCheckEvery  = 500 * time.Millisecond
 	DefaultKeepJobs    = 1000
+	DefaultPids        = 4096
 )
 
 // Validate checks the configuration and fills in the defaults.
@@ -51,6 +62,11 @@ func (c *Config) Validate() error {
 		return messages.Errorf(messages.Invalid, "runner: Dir must name the state directory")
 	case c.Grace < 0 || c.CheckEvery < 0 || c.OutputLimit < 0 || c.KeepJobs < 0:
 		return messages.Errorf(messages.Invalid, "runner: Grace, CheckEvery, OutputLimit and KeepJobs must not be negative")
+	case c.Limits.Memory < 0 || c.Limits.Pids < 0 || !(c.Limits.CPU >= 0):
+		return messages.Errorf(messages.Invalid, "runner: Limits must not be negative")
+	}
+	if err := validUser(c.User); err != nil {
+		return err
 	}
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
@@ -76,6 +92,9 @@ func (c *Config) fill() {
 	}
 	if c.KeepJobs == 0 {
 		c.KeepJobs = DefaultKeepJobs
+	}
+	if c.Limits.Pids == 0 {
+		c.Limits.Pids = DefaultPids
 	}
 	if c.Clock == nil {
 		c.Clock = wallClock

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -89,8 +90,9 @@ func (l *lane) open(ending string) (int, error) {
 	return openFile(l.base+ending, flags)
 }
 
-// workingDir returns the lane's directory, empty.
-func (l *lane) workingDir() (string, error) {
+// workingDir returns the lane's directory, empty, of the user as whom the job's
+// tasks run.
+func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	dir := l.base + dirEnding
 	if l.dir {
 		return dir, nil
@@ -100,6 +102,9 @@ func (l *lane) workingDir() (string, error) {
 		if err = os.RemoveAll(dir); err == nil {
 			err = os.Mkdir(dir, privateDirs)
 		}
+	}
+	if err == nil && as != nil {
+		err = os.Chown(dir, int(as.Uid), int(as.Gid))
 	}
 	l.dir = err == nil
 	return dir, err

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
 // process is one task, from its start to its end.
@@ -16,6 +17,7 @@ type process struct {
 	runner *Processes
 	task   Task
 	base   string        // where the paths of its files begin
+	cell   *cell.Cell    // nil before and after it has one
 	opened chan struct{} // closed when the output files are there
 	ended  chan struct{} // closed when it is forgotten
 
@@ -28,7 +30,8 @@ type process struct {
 	asked  bool               // and knows
 	grace  time.Duration      // the least it was given
 	why    messages.Outcome
-	limit  *time.Timer // ends it at its time limit
+	held   bool // it is not to run for now
+	limit  limit
 	kill   *time.Timer // kills it when the grace is over
 	killAt time.Time
 	peak   int64 // largest memory seen by check, bytes
@@ -47,6 +50,10 @@ func (t *process) run(j *job) messages.Finished {
 	if err != nil {
 		return t.refuse(f, "working directory: "+err.Error())
 	}
+	if t.cell, err = t.runner.cells.Take(t.limits()); err != nil {
+		return t.refuse(f, detail(err))
+	}
+	defer t.runner.cells.Leave(t.cell)
 	own, why := t.spawn(program, dir, &f.Started)
 	if why != "" {
 		return t.refuse(f, why)
@@ -74,7 +81,7 @@ func (t *process) workingDir(p *program) (string, error) {
 	if p.dir != "" {
 		return p.dir, nil
 	}
-	return t.lane.workingDir()
+	return t.lane.workingDir(p.as)
 }
 
 // spawn opens the output files and starts the process. It returns the peak
@@ -93,13 +100,31 @@ func (t *process) spawn(p *program, dir string, started *messages.Time) (own int
 	if t.stopped() {
 		return 0, "stopped"
 	}
-	c, err := spawn(p.path, p.argv, taskEnv(p.env, &t.task, dir), dir, files)
+	var c child
+	var err error
+	t.cell.Run(func() { c, err = t.fork(p, dir, files) })
 	if err != nil {
 		return 0, p.explain(dir, err)
 	}
 	*started = t.runner.config.Clock()
 	t.begun(c)
 	return ownPeak(), ""
+}
+
+// fork starts the process; on the cell's thread.
+func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
+	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as}
+	t.cell.Attributes(sys)
+	return spawn(p.path, p.argv, taskEnv(p.env, &t.task, dir), dir, files, sys)
+}
+
+// limits are those of the node, and of the stage where it has its own.
+func (t *process) limits() cell.Limits {
+	l := t.runner.config.Limits
+	if t.task.Program.Memory > 0 {
+		l.Memory = t.task.Program.Memory
+	}
+	return l
 }
 
 func (t *process) stopped() bool {
@@ -114,11 +139,12 @@ func (t *process) begun(c child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.child = c
-	if d := t.task.Program.TimeLimit.Std(); d > 0 {
-		t.limit = time.AfterFunc(d, func() { t.end(messages.TimedOut, t.runner.config.Grace) })
-	}
+	t.limit.left = t.task.Program.TimeLimit.Std()
+	t.limit.run(func() { t.end(messages.TimedOut, t.runner.config.Grace) })
 	if t.ending {
 		t.ask(t.grace)
+	} else if t.held {
+		t.suspend()
 	}
 }
 
@@ -141,6 +167,10 @@ func (t *process) end(why messages.Outcome, grace time.Duration) {
 // ask asks every process of the task to end, once, and kills them when the
 // grace is over. t.mu is held.
 func (t *process) ask(grace time.Duration) {
+	if t.held { // a frozen process cannot end
+		t.held = false
+		t.suspend()
+	}
 	if grace <= 0 {
 		t.signal(unix.SIGKILL)
 		return
@@ -193,10 +223,9 @@ func (t *process) reap(f *messages.Finished, own int64) {
 	}
 	status, usage := t.child.reap()
 	t.over = true
-	for _, timer := range []*time.Timer{t.limit, t.kill} {
-		if timer != nil {
-			timer.Stop()
-		}
+	t.limit.stop()
+	if t.kill != nil {
+		t.kill.Stop()
 	}
 	f.Ended = t.runner.config.Clock()
 	f.CPU = messages.Duration(usage.Utime.Nano() + usage.Stime.Nano())
@@ -213,6 +242,9 @@ func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 	if status.Signaled() {
 		f.ExitCode = 128 + int(status.Signal())
 		f.Detail = "ended by " + unix.SignalName(status.Signal())
+	}
+	if t.cell.OutOfMemory() {
+		f.Detail = fmt.Sprintf("ended for using more than its %d MiB of memory", t.limits().Memory>>20)
 	}
 	if !t.ending {
 		f.Outcome = messages.Exited

@@ -2,17 +2,21 @@ package runner
 
 import (
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
 // Processes is a [Runner] of real processes, and keeps their output.
 type Processes struct {
 	config Config
 	store  *store
+	cells  *cell.Cells
 	null   *os.File
 	watch  watcher
 
@@ -36,8 +40,20 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.null, err = os.Open(os.DevNull); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
+	p.cells = cell.Open(cell.Config{Name: cellsName(&p.config), MayGainPrivileges: c.MayGainPrivileges})
 	return p, nil
 }
+
+// cellsName is a name that no other node on this machine has, though it may be
+// called the same: its state directory is its own.
+func cellsName(c *Config) string {
+	h := fnv.New32a()
+	h.Write([]byte(c.Dir))
+	return fmt.Sprintf("%s-%08x", c.Node, h.Sum32())
+}
+
+// Abilities says what can be done to a task here.
+func (p *Processes) Abilities() []messages.Name { return p.cells.Abilities() }
 
 // Start begins a task in a goroutine of its own.
 func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
@@ -138,7 +154,7 @@ func (p *Processes) Close() error {
 	go func() { p.tasks.Wait(); close(ended) }()
 	select {
 	case <-ended:
-		return errors.Join(p.null.Close(), p.watch.close())
+		return errors.Join(p.null.Close(), p.watch.close(), p.cells.Close())
 	case <-time.After(closeWithin):
 		return messages.Errorf(messages.Unavailable, "%d tasks do not end, %v after they were killed", len(p.tasksNow()), closeWithin)
 	}

@@ -17,13 +17,16 @@ type program struct {
 	path string   // what is executed
 	argv []string // its arguments
 	env  []string
-	dir  string // working directory; "": one of each task's own
+	dir  string              // working directory; "": one of each task's own
+	as   *syscall.Credential // nil: as this process
 }
 
 const (
 	shell        = "/bin/sh"
 	privateFiles = 0o600
 	privateDirs  = 0o700
+	// throughDirs can be passed by those who know the name of what is inside.
+	throughDirs = 0o711
 )
 
 // newProgram works a program out. The job's directory must be there, for the
@@ -37,6 +40,9 @@ func (c *Config) newProgram(p *messages.Program, jobDir string) (*program, error
 		return nil, err
 	}
 	out := &program{env: env, dir: p.Dir, argv: p.Command}
+	if out.as, err = c.credential(p); err != nil {
+		return nil, err
+	}
 	switch {
 	case (len(p.Command) == 0) == (p.Script == ""):
 		return nil, messages.Errorf(messages.Invalid, "stage %q: needs either a command or a script", p.StageName)
@@ -55,6 +61,11 @@ func (c *Config) newProgram(p *messages.Program, jobDir string) (*program, error
 func (p *program) useScript(script, file string) error {
 	if err := writeExecutable(file, script); err != nil {
 		return messages.Errorf(messages.Unavailable, "the script could not be written: %v", err)
+	}
+	if p.as != nil {
+		if err := os.Chown(file, int(p.as.Uid), int(p.as.Gid)); err != nil {
+			return messages.Errorf(messages.Unavailable, "the script could not be given to the task's user: %v", err)
+		}
 	}
 	if strings.HasPrefix(script, "#!") {
 		p.path, p.argv = file, []string{file}

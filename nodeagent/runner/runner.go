@@ -31,7 +31,14 @@ type Process interface {
 	// once and may be called again; the earliest end counts. Stopping a task
 	// that has ended does nothing.
 	Stop(grace time.Duration)
+	// Hold suspends the task, or lets it go on. Its time limit does not run
+	// meanwhile. A task that is being stopped is not suspended any more.
+	Hold(held bool)
 }
+
+// Able is a [Runner] that says what it can do to a task, in the words of
+// package messages.
+type Able interface{ Abilities() []messages.Name }
 
 // Logs is what a [Runner] that keeps the output of its tasks offers as well.
 type Logs interface {

@@ -17,14 +17,12 @@ type child struct {
 	fd *os.File
 }
 
-// spawn executes a program in a session of its own. files are its standard
+// spawn executes a program, as sys says. files are its standard
 // input, output and error.
-func spawn(path string, argv, env []string, dir string, files []uintptr) (child, error) {
+func spawn(path string, argv, env []string, dir string, files []uintptr, sys *syscall.SysProcAttr) (child, error) {
 	fd := -1
-	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
-		Dir: dir, Env: env, Files: files,
-		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &fd},
-	})
+	sys.PidFD = &fd
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: sys})
 	if err != nil {
 		return child{}, err
 	}

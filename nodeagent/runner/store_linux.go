@@ -48,7 +48,7 @@ const removedPrefix = ".removed-"
 // removals that an earlier run left undone.
 func openStore(c *Config) (*store, error) {
 	s := &store{config: c, dir: filepath.Join(c.Dir, "jobs"), jobs: map[messages.JobID]*job{}, idle: list.New()}
-	if err := os.MkdirAll(s.dir, privateDirs); err != nil {
+	if err := c.makeDir(s.dir); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 	}
 	entries, err := os.ReadDir(s.dir)
@@ -147,7 +147,7 @@ func (s *store) program(j *job, p *messages.Program) (*program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.ready {
-		if err := j.makeDir(p.Account); err != nil {
+		if err := j.makeDir(s.config, p.Account); err != nil {
 			return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 		}
 		j.ready = true
@@ -165,7 +165,7 @@ func (s *store) program(j *job, p *messages.Program) (*program, error) {
 // makeDir makes the directory of a job and notes its owner. One that is there
 // and belongs to another account is of another job of the same number, from an
 // earlier life of the site: its files are nobody's now.
-func (j *job) makeDir(account messages.Name) error {
+func (j *job) makeDir(c *Config, account messages.Name) error {
 	owner := filepath.Join(j.dir, ownerFile)
 	if b, err := os.ReadFile(owner); err == nil && string(b) == account {
 		return nil
@@ -173,13 +173,22 @@ func (j *job) makeDir(account messages.Name) error {
 	if err := os.RemoveAll(j.dir); err != nil {
 		return err
 	}
-	if err := os.Mkdir(j.dir, privateDirs); err != nil {
+	if err := c.makeDir(j.dir); err != nil {
 		return err
 	}
 	return os.WriteFile(owner, []byte(account), privateFiles)
 }
 
 const ownerFile = "owner"
+
+// makeDir makes a directory that nobody else can look into; where tasks run as
+// other users, they can pass through it to what is theirs.
+func (c *Config) makeDir(dir string) error {
+	if err := os.MkdirAll(dir, privateDirs); err != nil || c.User == "" {
+		return err
+	}
+	return errors.Join(os.Chmod(c.Dir, throughDirs), os.Chmod(dir, throughDirs))
+}
 
 // base is where the files of an attempt begin.
 func (s *store) base(a messages.Attempt) string {

@@ -13,6 +13,8 @@ type Actions struct {
 	Start []Start
 	// Stop lists tasks to be ended.
 	Stop []Stop
+	// Hold and Resume list tasks to be suspended, and to go on.
+	Hold, Resume []messages.Attempt
 	// Markets are those to subscribe to, instead of what was said before; nil:
 	// as before.
 	Markets []messages.Name

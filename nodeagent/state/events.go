@@ -16,7 +16,7 @@ func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterRep
 		s.Failed(now, id, messages.Errorf(messages.Invalid, "lease %v: must be positive", r.Lease))
 		return
 	}
-	s.phase, s.lease, s.failures = joined, r.Lease, 0
+	s.phase, s.lease, s.failures, s.version = joined, r.Lease, 0, 0
 	s.term = max(s.term, r.Term)
 	s.renew(s.firstSent)
 	s.drop()
@@ -54,6 +54,7 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 		s.classes[i].claiming = 0
 	}
 	s.request, s.waiting = nil, false
+	s.obey(r.Version, r.Held)
 	s.grant(r)
 	s.dryUp(asked, r)
 	for _, a := range r.Stop {
@@ -80,9 +81,7 @@ func (s *State) grant(r *messages.ExchangeReply) {
 		case s.closing:
 			s.refuse(g.Attempt, messages.Stopped, "the node is shutting down")
 		default:
-			s.hand[g.Attempt] = &task{class: class}
-			s.classes[class].tasks++
-			s.out.Start = append(s.out.Start, Start{Grant: g, Program: program})
+			s.take(class, Start{Grant: g, Program: program})
 		}
 	}
 }
@@ -138,7 +137,11 @@ func (s *State) Ended(f messages.Finished) {
 		return
 	}
 	t.ended = true
+	s.alive--
 	s.report(f)
+	if t.held {
+		return
+	}
 	c := &s.classes[t.class]
 	c.tasks--
 	if s.left(t.class) && c.awake < c.free() {
@@ -152,6 +155,7 @@ func (s *State) Directive(d *messages.Directive) {
 		return // of a leader that was replaced
 	}
 	s.term = d.Term
+	s.obey(d.Version, d.Held)
 	for _, a := range d.Stop {
 		s.stop(a, false)
 	}

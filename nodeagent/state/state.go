@@ -31,6 +31,9 @@ type State struct {
 	ids       uint64
 
 	hand     map[messages.Attempt]*task
+	alive    int                       // tasks in hand and not ended
+	held     map[messages.Attempt]bool // what is not to run, of this
+	version  uint64
 	finished []messages.Finished // ended, and in no exchange yet
 	closing  bool
 	out      Actions
@@ -50,7 +53,7 @@ const (
 type class struct {
 	name     messages.Name
 	slots    int
-	tasks    int // in hand and not ended
+	tasks    int // in hand, not ended and not held
 	claiming int // claimed in the exchange under way
 	awake    int // free and to be claimed for in the next exchange
 }
@@ -61,6 +64,8 @@ func (c *class) free() int { return max(0, c.slots-c.tasks-c.claiming) }
 // task is an attempt in hand: from the grant until its end was reported.
 type task struct {
 	class   int
+	start   *Start // what it begins with; nil once it has begun
+	held    bool   // not to run for now: leaves its slot to others
 	ended   bool
 	stopped bool // told to end
 	killed  bool
@@ -84,12 +89,7 @@ func (s *State) Session() uint64 { return s.session }
 func (s *State) Joined() bool { return s.phase == joined }
 
 // Running returns the number of attempts that have not ended.
-func (s *State) Running() (n int) {
-	for i := range s.classes {
-		n += s.classes[i].tasks
-	}
-	return n
-}
+func (s *State) Running() int { return s.alive }
 
 // Idle returns the number of slots without a task or a claim.
 func (s *State) Idle() (n int) {
@@ -138,6 +138,10 @@ func (s *State) stop(a messages.Attempt, kill bool) {
 		return
 	}
 	t.stopped, t.killed = true, kill
+	if t.start != nil {
+		s.Ended(messages.Finished{Attempt: a, Outcome: messages.Stopped, Detail: "stopped before it started"})
+		return
+	}
 	s.out.Stop = append(s.out.Stop, Stop{Attempt: a, Kill: kill})
 }
 

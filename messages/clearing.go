@@ -1,0 +1,514 @@
+package messages
+
+// Verbs of the bank between sites. Authorise, remit and revoke are commands of
+// users at their home bank; accept and charge of services at the site that
+// runs the job; peer, reserve and close of operators; instruct is a command,
+// and lines a query, of the bank of another site, whose account is "$" and the
+// name of its site.
+const (
+	VerbAuthorise = "authorise" // AuthoriseRequest → SignedAuthorisation
+	VerbRevoke    = "revoke"    // RevokeRequest → ClearingReply
+	VerbRemit     = "remit"     // RemitRequest → ClearingReply
+	VerbAccept    = "accept"    // SignedAuthorisation → ClearingReply
+	VerbCharge    = "charge"    // ChargeRequest → ClearingReply
+	VerbPeer      = "peer"      // PeerRequest → PeerReply
+	VerbReserve   = "reserve"   // ReserveRequest → AccountReply
+	VerbClose     = "close"     // CloseRequest → SignedPosition
+	VerbPeers     = "peers"     // Empty → PeersReply
+	VerbInstruct  = "instruct"  // SignedInstructions → SignedReceipt
+	VerbLines     = "lines"     // LinesRequest → SignedLines
+)
+
+// Limits of the settlement between banks.
+const (
+	MaxInstructions = 256  // in one message
+	MaxLines        = 1000 // in one page
+	MaxPeerKeys     = 4
+	MaxReason       = 256 // bytes of what a user writes beside a payment
+	MaxPeerName     = 54  // bytes; the account of a peer has a prefix
+)
+
+// Bounds on how long an authorisation may be charged, and on how long after
+// that the home bank keeps the credits aside. The margin covers clocks that
+// are MaxClockSkew apart, and the time that a charge takes to arrive.
+const (
+	MinInterval  = Duration(1_000_000_000)               // a second
+	MaxInterval  = Duration(90 * 24 * 3600_000_000_000)  // 90 days
+	MaxMargin    = Duration(365 * 24 * 3600_000_000_000) // a year
+	MaxClockSkew = Duration(3600_000_000_000)            // an hour
+)
+
+// Authorisation is the word of a home bank that Amount credits of Account are
+// set aside for one charge by Peer. It may be charged before Issued+Interval by
+// the clock of the peer; the home bank frees what is left at
+// Issued+Interval+Margin by its own.
+type Authorisation struct {
+	Issuer   Name     `json:"issuer"` // the home site
+	Peer     Name     `json:"peer"`   // the only site that may charge
+	ID       string   `json:"id"`     // unique at the issuer
+	Account  Name     `json:"account"`
+	Member   Name     `json:"member"` // who asked for it
+	Amount   Credits  `json:"amount"`
+	Issued   Time     `json:"issued"`
+	Interval Duration `json:"interval"`
+	Margin   Duration `json:"margin"`
+}
+
+// Ends is when the authorisation can no longer be charged.
+func (a *Authorisation) Ends() Time { return a.Issued.Add(a.Interval) }
+
+// Frees is when the home bank frees the credits: a charge that reaches it
+// later is refused.
+func (a *Authorisation) Frees() Time { return a.Ends().Add(a.Margin) }
+
+// Validate reports what is wrong with an authorisation in itself.
+func (a *Authorisation) Validate() error {
+	switch {
+	case !ValidName(a.Issuer):
+		return badName("issuer", a.Issuer)
+	case !ValidName(a.Peer):
+		return badName("peer", a.Peer)
+	case !ValidName(a.Account):
+		return badName("account", a.Account)
+	case !ValidName(a.Member):
+		return badName("member", a.Member)
+	case a.Issued <= 0 || a.Issued > maxIssued:
+		return Errorf(Invalid, "issued: is no instant before the year 9999")
+	case a.Margin < MaxClockSkew || a.Margin > MaxMargin:
+		return Errorf(Invalid, "margin: %v must be from %v, by which clocks may differ, to %v", a.Margin, MaxClockSkew, MaxMargin)
+	}
+	if err := checkIdentifier("id", a.ID); err != nil {
+		return err
+	}
+	if err := checkAmount("amount", a.Amount); err != nil {
+		return err
+	}
+	return checkInterval("interval", a.Interval)
+}
+
+// maxIssued keeps sums of instants and spans in range.
+const maxIssued = Time(253_402_300_799_000_000) // the end of the year 9999
+
+// SignedAuthorisation is an authorisation, signed by the home bank.
+type SignedAuthorisation struct {
+	Authorisation Authorisation `json:"authorisation"`
+	Signature     []byte        `json:"signature"`
+}
+
+// Validate is that of the authorisation.
+func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate() }
+
+// AuthoriseRequest sets credits aside for one charge by another site. The same
+// key with the same content gets the same authorisation.
+type AuthoriseRequest struct {
+	Key      string   `json:"key"`
+	Account  Name     `json:"account,omitempty"` // default: the caller's own
+	Peer     Name     `json:"peer"`
+	Amount   Credits  `json:"amount"`
+	Interval Duration `json:"interval"`
+	Reason   string   `json:"reason,omitempty"`
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *AuthoriseRequest) Validate() error {
+	if err := checkAsked(r.Key, r.Account, r.Peer, r.Reason); err != nil {
+		return err
+	}
+	if err := checkAmount("amount", r.Amount); err != nil {
+		return err
+	}
+	return checkInterval("interval", r.Interval)
+}
+
+// RevokeRequest asks the site that an authorisation is for to give it up. The
+// credits are free once it has said so.
+type RevokeRequest struct {
+	ID string `json:"id"`
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *RevokeRequest) Validate() error { return checkIdentifier("id", r.ID) }
+
+// RemitRequest moves credits to an account of another site. They are set aside
+// until that site's bank has answered; if it refuses they are free again.
+type RemitRequest struct {
+	Key     string  `json:"key"`
+	Account Name    `json:"account,omitempty"` // default: the caller's own
+	Peer    Name    `json:"peer"`
+	Payee   Name    `json:"payee"` // an account of the peer
+	Amount  Credits `json:"amount"`
+	Reason  string  `json:"reason,omitempty"`
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *RemitRequest) Validate() error {
+	if err := checkAsked(r.Key, r.Account, r.Peer, r.Reason); err != nil {
+		return err
+	}
+	if !ValidName(r.Payee) {
+		return badName("payee", r.Payee)
+	}
+	return checkAmount("amount", r.Amount)
+}
+
+// ChargeRequest takes at most what was authorised, once; 0 releases it all.
+// The same request again gets the same answer.
+type ChargeRequest struct {
+	Issuer Name    `json:"issuer"`
+	ID     string  `json:"id"`
+	Amount Credits `json:"amount"`
+	Payee  Name    `json:"payee,omitempty"` // default: the site's account
+	Job    JobID   `json:"job,omitempty"`
+	Reason string  `json:"reason,omitempty"`
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *ChargeRequest) Validate() error {
+	if !ValidName(r.Issuer) {
+		return badName("issuer", r.Issuer)
+	}
+	if r.Payee != "" && r.Payee != SiteAccount && !ValidName(r.Payee) {
+		return badName("payee", r.Payee)
+	}
+	if err := checkIdentifier("id", r.ID); err != nil {
+		return err
+	}
+	if r.Amount != 0 {
+		if err := checkAmount("amount", r.Amount); err != nil {
+			return err
+		}
+	}
+	return checkLine("reason", r.Reason, MaxReason)
+}
+
+// ClearingReply answers a request that the bank of another site has to hear
+// of: Number is that of the instruction to it, 0 if it has been answered or
+// there is none.
+type ClearingReply struct {
+	Number uint64 `json:"number"`
+}
+
+// PeerRequest opens the account of another site's bank, or changes the terms.
+type PeerRequest struct {
+	Peer  Name     `json:"peer"`
+	Keys  []string `json:"keys"`  // public nkeys, any of which its bank signs with
+	Limit Credits  `json:"limit"` // what it may owe, at most
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *PeerRequest) Validate() error {
+	if !ValidName(r.Peer) {
+		return badName("peer", r.Peer)
+	}
+	if len(r.Peer) > MaxPeerName {
+		return Errorf(TooLarge, "peer: the name of a peer has at most %d bytes", MaxPeerName)
+	}
+	if len(r.Keys) == 0 || len(r.Keys) > MaxPeerKeys {
+		return Errorf(Invalid, "keys: give 1 to %d public keys of the peer's bank", MaxPeerKeys)
+	}
+	return checkLimit(r.Limit)
+}
+
+// PeerReply is a peer as this bank sees it.
+type PeerReply struct {
+	Peer        Name         `json:"peer"`
+	Keys        []string     `json:"keys"`
+	Limit       Credits      `json:"limit"`
+	Owed        Credits      `json:"owed"`        // by this site to the peer; negative: the peer owes
+	Held        Credits      `json:"held"`        // of the limit: authorisations, and charges not yet confirmed
+	Outstanding int          `json:"outstanding"` // instructions that the peer has not answered
+	Sent        RunningTotal `json:"sent"`        // instructions that the peer has answered
+	Received    RunningTotal `json:"received"`    // instructions of the peer that were answered
+	Heard       Time         `json:"heard"`       // the latest time by the peer's clock that it signed
+	Dispute     string       `json:"dispute"`     // what did not agree, first; empty: nothing
+}
+
+// PeersReply lists the peers by name, the credits that wait, and how many
+// messages were refused for each reason.
+type PeersReply struct {
+	Site    Name           `json:"site"`
+	Peers   []PeerReply    `json:"peers"`
+	Settled Credits        `json:"settled"` // by settlements of all cycles: paid less received
+	Refused []RefusalTally `json:"refused"`
+}
+
+// RefusalTally says how often something was refused for a reason.
+type RefusalTally struct {
+	Reason string `json:"reason"`
+	Count  uint64 `json:"count"`
+}
+
+// ReserveRequest says how much the other sites together may owe this one by
+// settlements that are not paid outside the ledgers yet.
+type ReserveRequest struct {
+	Limit Credits `json:"limit"`
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
+
+// CloseRequest ends a cycle: the bank offers every peer what it owes it.
+type CloseRequest struct {
+	Cycle uint64 `json:"cycle"` // 0: only asks for how the latest stands
+}
+
+// InstructionKind says what a bank asks of another.
+type InstructionKind uint8
+
+// The kinds of instruction. The list is append-only.
+const (
+	InstructPay    InstructionKind = iota // pay Amount to Account: the sender owes it
+	InstructCharge                        // take Amount from authorisation ID: the receiver owes it; 0 releases it
+	InstructSettle                        // Cycle's settlement: take up to Amount of what the sender owes
+	InstructRevoke                        // give up authorisation ID, if it is not charged
+)
+
+var instructionNames = [...]string{"pay", "charge", "settle", "revoke"}
+
+// String returns the kind's name.
+func (k InstructionKind) String() string {
+	if int(k) < len(instructionNames) {
+		return instructionNames[k]
+	}
+	return "unknown"
+}
+
+// MarshalText writes the kind's name.
+func (k InstructionKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a kind's name.
+func (k *InstructionKind) UnmarshalText(b []byte) error {
+	for i, name := range instructionNames {
+		if name == string(b) {
+			*k = InstructionKind(i)
+			return nil
+		}
+	}
+	return Errorf(Invalid, "instruction kind %q: is none of %v", clip(string(b)), instructionNames)
+}
+
+// Instruction is one entry of what a bank asks of another, in order.
+type Instruction struct {
+	Kind    InstructionKind `json:"kind"`
+	ID      string          `json:"id,omitempty"`      // of an authorisation: charge, revoke
+	Account Name            `json:"account,omitempty"` // pay
+	Amount  Credits         `json:"amount"`
+	Expires Time            `json:"expires,omitempty"` // revoke: when the authorisation ends
+	Cycle   uint64          `json:"cycle,omitempty"`   // settle
+	Job     JobID           `json:"job,omitempty"`     // charge: the job at the sender
+	Reason  string          `json:"reason,omitempty"`
+}
+
+// Validate reports what is wrong with an instruction in itself.
+func (i *Instruction) Validate() error {
+	if err := checkLine("reason", i.Reason, MaxReason); err != nil {
+		return err
+	}
+	if i.Amount != 0 || i.Kind == InstructPay {
+		if err := checkAmount("amount", i.Amount); err != nil {
+			return err
+		}
+	}
+	switch i.Kind {
+	case InstructPay:
+		if !ValidName(i.Account) {
+			return badName("account", i.Account)
+		}
+	case InstructCharge, InstructRevoke:
+		return checkIdentifier("id", i.ID)
+	case InstructSettle:
+		if i.Cycle == 0 {
+			return Errorf(Invalid, "cycle: is 0; cycles are numbered from 1")
+		}
+	default:
+		return Errorf(Invalid, "kind: %d is unknown; the peer may be of a newer release", i.Kind)
+	}
+	return nil
+}
+
+// RunningTotal is what the instructions of one direction come to, up to and
+// with a number. Digest chains them with their outcomes: two banks have the
+// same digest at a number if they have the same history up to it.
+type RunningTotal struct {
+	Number uint64  `json:"number"`
+	Owed   Credits `json:"owed"`   // by the sender to the receiver; negative: the receiver owes
+	Volume Credits `json:"volume"` // of payments and charges
+	Digest []byte  `json:"digest"` // 32 bytes
+}
+
+// Instructions is a run of consecutive instructions from a bank to another,
+// from number First on. Known is the running total up to the last number whose
+// outcome the sender keeps: the receiver may forget outcomes up to it.
+type Instructions struct {
+	From  Name          `json:"from"`
+	To    Name          `json:"to"`
+	First uint64        `json:"first"`
+	List  []Instruction `json:"list"`
+	Known RunningTotal  `json:"known"`
+	At    Time          `json:"at"` // by the sender's clock
+}
+
+// SignedInstructions are instructions, signed by their sender.
+type SignedInstructions struct {
+	Instructions Instructions `json:"instructions"`
+	Signature    []byte       `json:"signature"`
+}
+
+// Receipt is what instructions came to, from number First on, and the running
+// total of the receiver after the last of them.
+type Receipt struct {
+	From     Name             `json:"from"` // who received the instructions
+	To       Name             `json:"to"`
+	First    uint64           `json:"first"`
+	Outcomes []TransferResult `json:"outcomes"`
+	Total    RunningTotal     `json:"total"`
+	At       Time             `json:"at"`
+}
+
+// SignedReceipt is a receipt, signed by the receiver of the instructions.
+type SignedReceipt struct {
+	Receipt   Receipt `json:"receipt"`
+	Signature []byte  `json:"signature"`
+}
+
+// LinesRequest asks a bank for its book of one direction, to find where two
+// books differ.
+type LinesRequest struct {
+	Sender Name   `json:"sender"` // whose instructions: the caller's site or the one asked
+	From   uint64 `json:"from"`   // the first number wanted
+	Limit  int    `json:"limit,omitempty"`
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *LinesRequest) Validate() error {
+	if !ValidName(r.Sender) {
+		return badName("sender", r.Sender)
+	}
+	if r.Limit < 0 || r.Limit > MaxLines {
+		return Errorf(TooLarge, "limit %d: ask for 1 to %d lines, and page on with from", r.Limit, MaxLines)
+	}
+	return nil
+}
+
+// ClearingLine is one number of a book: what was asked, what it came to, and
+// the digest of all up to it.
+type ClearingLine struct {
+	Number  uint64          `json:"number"`
+	Kind    InstructionKind `json:"kind"`
+	Asked   Credits         `json:"asked"`
+	Moved   Credits         `json:"moved"`
+	Refused bool            `json:"refused"`
+	Digest  []byte          `json:"digest"`
+}
+
+// Lines is a page of the book of one direction.
+type Lines struct {
+	Site   Name           `json:"site"` // whose book it is
+	Peer   Name           `json:"peer"`
+	Sender Name           `json:"sender"`
+	Oldest uint64         `json:"oldest"` // the first number that the book still has
+	Last   uint64         `json:"last"`
+	List   []ClearingLine `json:"list"`
+	At     Time           `json:"at"`
+}
+
+// SignedLines is a page of a book, signed by whose book it is.
+type SignedLines struct {
+	Lines     Lines  `json:"lines"`
+	Signature []byte `json:"signature"`
+}
+
+// Position is how a site comes out of a cycle.
+type Position struct {
+	Site     Name    `json:"site"`
+	Cycle    uint64  `json:"cycle"`
+	Legs     []Leg   `json:"legs"`     // by peer
+	Complete bool    `json:"complete"` // every leg is final
+	Net      Credits `json:"net"`      // received less paid: what the others owe the site
+	At       Time    `json:"at"`
+}
+
+// Leg is the part of a position that is between two sites.
+type Leg struct {
+	Peer     Name    `json:"peer"`
+	Paid     Credits `json:"paid"`     // by the site to the peer
+	Received Credits `json:"received"` // by the site from the peer
+	Volume   Credits `json:"volume"`   // of the site's payments and charges since the cycle before
+	Final    bool    `json:"final"`
+}
+
+// SignedPosition is a position, signed by the site's bank.
+type SignedPosition struct {
+	Position  Position `json:"position"`
+	Signature []byte   `json:"signature"`
+}
+
+// NettingReport is a cycle of a federation: who owes what after all debts were
+// set against one another, and the fewest payments found that settle it.
+type NettingReport struct {
+	Cycle        uint64       `json:"cycle"`
+	Positions    []Position   `json:"positions"`
+	Payments     []NetPayment `json:"payments"`
+	Volume       Credits      `json:"volume"`       // of all payments and charges
+	Bilateral    Credits      `json:"bilateral"`    // left after each two sites netted
+	Multilateral Credits      `json:"multilateral"` // left after all netted: the sum of the payments
+	Missing      []Name       `json:"missing"`      // sites without a final position
+	Faults       []string     `json:"faults"`       // legs on which two sites disagree
+	Balanced     bool         `json:"balanced"`     // nothing missing, no fault, and the nets sum to 0
+}
+
+// NetPayment is what one site pays another, outside the ledgers.
+type NetPayment struct {
+	From   Name    `json:"from"`
+	To     Name    `json:"to"`
+	Amount Credits `json:"amount"`
+}
+
+// checkAsked is about the fields that the requests of users share.
+func checkAsked(key string, account, peer Name, reason string) error {
+	if key == "" {
+		return Errorf(Invalid, "key: is empty; choose one, and send it again with the request if no answer comes")
+	}
+	if err := checkLine("key", key, MaxKey); err != nil {
+		return err
+	}
+	if account != "" && !ValidName(account) {
+		return badName("account", account)
+	}
+	if !ValidName(peer) {
+		return badName("peer", peer)
+	}
+	return checkLine("reason", reason, MaxReason)
+}
+
+// checkIdentifier is about an authorisation's: a member, a slash and its key.
+func checkIdentifier(path, id string) error {
+	if id == "" {
+		return Errorf(Invalid, "%s: is empty; name an authorisation", path)
+	}
+	return checkLine(path, id, MaxKey+64)
+}
+
+func checkAmount(path string, amount Credits) error {
+	if amount <= 0 {
+		return Errorf(Invalid, "%s: %v must be above 0", path, amount)
+	}
+	if amount > MaxCredits {
+		return Errorf(TooLarge, "%s: is above %v credits, the most of one request", path, MaxCredits)
+	}
+	return nil
+}
+
+func checkLimit(limit Credits) error {
+	if limit < 0 || limit > MaxCredits {
+		return Errorf(Invalid, "limit: %v must be from 0 to %v credits", limit, MaxCredits)
+	}
+	return nil
+}
+
+func checkInterval(path string, d Duration) error {
+	if d < MinInterval || d > MaxInterval {
+		return Errorf(Invalid, "%s: %v must be from %v to %v", path, d, MinInterval, MaxInterval)
+	}
+	return nil
+}

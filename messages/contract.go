@@ -1,0 +1,37 @@
+package messages
+
+// Contract is a completion time and what it costs, as a market of contracts
+// quotes it and as a job that takes it carries it. The job is scheduled as if it
+// had declared Surrogate; when it has completed, the price is scaled by what
+// completion was worth then over Promised, both by Replica.
+type Contract struct {
+	Completion Time    `json:"completion"`
+	Price      Credits `json:"price"`
+	Promised   float64 `json:"promised"` // credits: what Replica gives for Completion
+	// Replica and Surrogate are types of the job's class, in seconds from its
+	// submission.
+	Replica   Valuation `json:"replica"`
+	Surrogate Valuation `json:"surrogate"`
+}
+
+// Validate checks a contract.
+func (c *Contract) Validate() error {
+	if c.Completion <= 0 {
+		return Errorf(Invalid, "completion: must be an instant after 1970, is %d microseconds", int64(c.Completion))
+	}
+	if c.Price < 0 || c.Price > MaxCredits {
+		return Errorf(Invalid, "price: must be from 0 to %v credits, is %v", MaxCredits, c.Price)
+	}
+	if !(c.Promised >= 0 && c.Promised <= MaxCredits.Float()) {
+		return Errorf(Invalid, "promised: must be from 0 to %v credits, is %v", MaxCredits, c.Promised)
+	}
+	for _, t := range []struct {
+		name string
+		v    *Valuation
+	}{{"replica", &c.Replica}, {"surrogate", &c.Surrogate}} {
+		if err := t.v.Validate(); err != nil {
+			return Errorf(KindOf(err), "%s.%s", t.name, AsError("", err).Message)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package messages
+
+// Verbs of the bank about its whole history. Operators and services of the
+// site may ask.
+const (
+	VerbJournal     = "journal"     // JournalRequest → JournalReply
+	VerbCheckpoints = "checkpoints" // CheckpointsRequest → CheckpointsReply
+	VerbSegment     = "segment"     // SegmentRequest → SegmentReply; replicas of the bank
+)
+
+// JournalRequest asks for a page of the bank's journal, in order.
+type JournalRequest struct {
+	After uint64 `json:"after,omitempty"` // only records with a larger number, to page on
+	Limit int    `json:"limit,omitempty"` // default and most: what fits into a reply
+	// Standings asks for the balance of every account as of the last record.
+	Standings bool `json:"standings,omitempty"`
+}
+
+// JournalReply is a page of the journal. Each record is in its canonical
+// bytes, over which the chain runs: the hash after a record is SHA-256 of the
+// hash before it (64 hexadecimal digits here, 32 bytes there) and the record.
+type JournalReply struct {
+	Records   []JournalRecord `json:"records"`
+	Before    string          `json:"before"` // the hash before the first record of the page
+	Count     uint64          `json:"count"`  // records there are
+	Head      string          `json:"head"`   // the hash after the last of them
+	More      bool            `json:"more"`
+	Standings []Standing      `json:"standings,omitempty"` // by name; after record Count
+}
+
+// JournalRecord is one record in its canonical bytes.
+type JournalRecord struct {
+	Number uint64 `json:"number"`
+	Data   []byte `json:"data"`
+}
+
+// Standing is what an account has, and how much of it is set aside.
+type Standing struct {
+	Account  Name    `json:"account"`
+	Balance  Credits `json:"balance"`
+	Reserved Credits `json:"reserved"`
+}
+
+// CheckpointsRequest asks for signed checkpoints, oldest first.
+type CheckpointsRequest struct {
+	After uint64 `json:"after,omitempty"` // only those of more records, to page on
+	Limit int    `json:"limit,omitempty"` // default and most 1000
+	Sign  bool   `json:"sign,omitempty"`  // sign one of the journal as it stands first
+}
+
+// CheckpointsReply lists signed checkpoints.
+type CheckpointsReply struct {
+	Checkpoints []Checkpoint `json:"checkpoints"`
+	More        bool         `json:"more"`
+}
+
+// Checkpoint is the site's word that its journal had a hash after so many
+// records. What is signed is the text that Signed returns.
+type Checkpoint struct {
+	Site      Name   `json:"site"`
+	Records   uint64 `json:"records"`
+	Head      string `json:"head"` // 64 hexadecimal digits
+	At        Time   `json:"at"`   // of the ledger
+	Key       string `json:"key"`  // public key of the site's account (nkeys)
+	Signature []byte `json:"signature"`
+}
+
+// SegmentRequest asks for a part of a closed segment of the journal.
+type SegmentRequest struct {
+	First  uint64 `json:"first"` // number of the segment's first record
+	Offset int64  `json:"offset,omitempty"`
+}
+
+// SegmentReply is as much of a segment as fits into a reply.
+type SegmentReply struct {
+	Data []byte `json:"data"`
+	Size int64  `json:"size"` // of the whole segment
+}

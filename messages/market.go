@@ -1,0 +1,248 @@
+package messages
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// The mechanisms that a market can name.
+const (
+	Proportional = "proportional"
+	HighestBid   = "highest-bid"
+	DeadlineBid  = "deadline"
+	BatchQueue   = "batch-queue"
+	Reservation  = "reservation"
+	ContractMenu = "contract"
+	FIFO         = "fifo"
+	FairShare    = "fairshare"
+	Backfill     = "backfill"
+)
+
+// What happens to a task whose slot goes to another.
+const (
+	PreemptSuspend = "suspend" // it is stopped where it is, and goes on there
+	PreemptRequeue = "requeue" // it is ended, and run again from its beginning
+	PreemptCancel  = "cancel"  // its job is ended
+)
+
+// Market describes one market of a site: a mechanism, its parameters, and the
+// classes of slots it allocates. A parameter that its mechanism has no use for
+// must be left out.
+type Market struct {
+	Name      Name     `json:"name"`
+	Mechanism Name     `json:"mechanism"`
+	Classes   []Name   `json:"classes"`
+	TimeLimit Duration `json:"time_limit,omitempty"` // of one attempt, where the job gives none; 0: none
+	// Alpha is the exponent of the proportional share, in [0, 1]; nil: 1/2.
+	Alpha *float64 `json:"alpha,omitempty"`
+
+	// Nodes are those whose slots the market allocates; none: all that have its classes.
+	Nodes []Name `json:"nodes,omitempty"`
+	// Reserve is the least price of a slot-second, and with a posted price the
+	// price; nil: a credit.
+	Reserve    *Credits `json:"reserve,omitempty"`
+	Algorithm  string   `json:"algorithm,omitempty"`  // highest-bid: HB (default), NPHB or WSEPT
+	Price      string   `json:"price,omitempty"`      // highest-bid: kth (default) or first
+	Capped     bool     `json:"capped,omitempty"`     // highest-bid: nobody pays above the own bid
+	Preemption string   `json:"preemption,omitempty"` // suspend (default), requeue or cancel
+
+	Lambda *float64 `json:"lambda,omitempty"` // deadline: how much work done protects a job, in [0, 1]; nil: 0.6
+	Slot   Duration `json:"slot,omitempty"`   // deadline: for how long a decision holds; 0: 10 s
+	Scale  float64  `json:"scale,omitempty"`  // deadline: a typical length in slots; 0: 32
+
+	Mode  string   `json:"mode,omitempty"`  // backfill: easy (default) or conservative
+	Draws int      `json:"draws,omitempty"` // batch-queue: draws of an expectation; 0: 1,000, fewer in a long queue
+	Cycle Duration `json:"cycle,omitempty"` // reservation: what is sold at once; 0: a day
+	// Granule is what reservations are rounded to; 0: 15 min.
+	Granule Duration `json:"granule,omitempty"`
+	Orders  int      `json:"orders,omitempty"` // reservation: candidate schedules looked at; 0: 2,000
+
+	HalfLife Duration `json:"half_life,omitempty"` // fairshare: after which past use counts half; 0: a day
+	// GangTimeout is how long the tasks of a gang wait for all to be claimed
+	// before they are given back; 0: 10 s.
+	GangTimeout Duration `json:"gang_timeout,omitempty"`
+
+	Quote    Duration `json:"quote,omitempty"`     // contract: how long a menu holds; 0: 5 min
+	Replicas int      `json:"replicas,omitempty"`  // contract: types in a matching; 0: the mechanism's
+	LateOnly bool     `json:"late_only,omitempty"` // contract: a job that is early pays what was agreed
+
+	MaxJobs  int `json:"max_jobs,omitempty"`  // of an account that have not ended; 0: no bound
+	MaxTasks int `json:"max_tasks,omitempty"` // of one job; 0: no bound
+}
+
+// Limits on a market's parameters.
+const (
+	MaxMarketNodes = 100_000
+	MaxReplicas    = 10_000
+	MaxDrawn       = 1_000_000
+	MaxOrders      = 1_000_000
+)
+
+// ReservePrice is the market's reserve, with the default filled in.
+func (m *Market) ReservePrice() Credits {
+	if m.Reserve == nil {
+		return Credit
+	}
+	return *m.Reserve
+}
+
+// Validate reports the first thing that is wrong with a market in itself: the
+// message begins with the field.
+func (m *Market) Validate() error {
+	for _, check := range []func() error{m.validateNames, m.validateUse, m.validateNumbers, m.validateWords, m.validateCycle} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Market) validateNames() error {
+	switch {
+	case !ValidName(m.Name):
+		return badName("name", m.Name)
+	case !ValidName(m.Mechanism):
+		return badName("mechanism", m.Mechanism)
+	case len(m.Classes) == 0:
+		return Errorf(Invalid, "classes: are missing; a market has at least one class of slots")
+	case len(m.Classes) > MaxClasses:
+		return Errorf(TooLarge, "classes: %d are more than the limit of %d", len(m.Classes), MaxClasses)
+	case len(m.Nodes) > MaxMarketNodes:
+		return Errorf(TooLarge, "nodes: %d are more than the limit of %d", len(m.Nodes), MaxMarketNodes)
+	}
+	if err := distinct("classes", m.Classes); err != nil {
+		return err
+	}
+	return distinct("nodes", m.Nodes)
+}
+
+func distinct(field string, names []Name) error {
+	seen := make(map[Name]bool, len(names))
+	for i, name := range names {
+		path := fmt.Sprintf("%s[%d]", field, i)
+		if !ValidName(name) {
+			return badName(path, name)
+		}
+		if seen[name] {
+			return Errorf(Invalid, "%s: %q is given twice", path, name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// preempting are the mechanisms that take slots from running jobs.
+var preempting = []Name{HighestBid, DeadlineBid}
+
+// validateUse refuses a parameter of other mechanisms, which would be lost
+// without a word.
+func (m *Market) validateUse() error {
+	for _, f := range [...]struct {
+		field string
+		set   bool
+		users []Name
+	}{
+		{"alpha", m.Alpha != nil, []Name{Proportional}},
+		{"reserve", m.Reserve != nil, []Name{HighestBid, FIFO, FairShare, Backfill}},
+		{"algorithm", m.Algorithm != "", []Name{HighestBid}},
+		{"price", m.Price != "", []Name{HighestBid}},
+		{"capped", m.Capped, []Name{HighestBid}},
+		{"preemption", m.Preemption != "", preempting},
+		{"lambda", m.Lambda != nil, []Name{DeadlineBid}},
+		{"slot", m.Slot != 0, []Name{DeadlineBid}},
+		{"scale", m.Scale != 0, []Name{DeadlineBid}},
+		{"mode", m.Mode != "", []Name{Backfill}},
+		{"draws", m.Draws != 0, []Name{BatchQueue}},
+		{"cycle", m.Cycle != 0, []Name{Reservation}},
+		{"granule", m.Granule != 0, []Name{Reservation}},
+		{"orders", m.Orders != 0, []Name{Reservation}},
+		{"half_life", m.HalfLife != 0, []Name{FairShare}},
+		{"gang_timeout", m.GangTimeout != 0, []Name{BatchQueue, Reservation, Backfill}},
+		{"quote", m.Quote != 0, []Name{ContractMenu}},
+		{"replicas", m.Replicas != 0, []Name{ContractMenu}},
+		{"late_only", m.LateOnly, []Name{ContractMenu}},
+	} {
+		if f.set && !slices.Contains(f.users, m.Mechanism) {
+			return Errorf(Invalid, "%s: a market of mechanism %s has no use for it, only %v; leave it out", f.field, m.Mechanism, f.users)
+		}
+	}
+	return nil
+}
+
+func (m *Market) validateNumbers() error {
+	for _, f := range [...]struct {
+		field string
+		value Duration
+	}{
+		{"time_limit", m.TimeLimit}, {"slot", m.Slot}, {"cycle", m.Cycle}, {"granule", m.Granule},
+		{"half_life", m.HalfLife}, {"gang_timeout", m.GangTimeout}, {"quote", m.Quote},
+	} {
+		if f.value < 0 {
+			return Errorf(Invalid, "%s: %v must not be negative; leave it out for the default", f.field, f.value)
+		}
+	}
+	for _, f := range [...]struct {
+		field       string
+		value, most int
+	}{
+		{"draws", m.Draws, MaxDrawn}, {"orders", m.Orders, MaxOrders}, {"replicas", m.Replicas, MaxReplicas},
+		{"max_jobs", m.MaxJobs, math.MaxInt32}, {"max_tasks", m.MaxTasks, MaxTasks},
+	} {
+		if f.value < 0 || f.value > f.most {
+			return Errorf(Invalid, "%s: %d must be from 1 to %d; leave it out for the default", f.field, f.value, f.most)
+		}
+	}
+	switch {
+	case m.Alpha != nil && !(*m.Alpha >= 0 && *m.Alpha <= 1): // NaN is neither
+		return Errorf(Invalid, "alpha: %v must be between 0 and 1", *m.Alpha)
+	case m.Lambda != nil && !(*m.Lambda >= 0 && *m.Lambda <= 1):
+		return Errorf(Invalid, "lambda: %v must be between 0 and 1", *m.Lambda)
+	case m.Scale != 0 && !(m.Scale >= 1 && m.Scale <= 1e6):
+		return Errorf(Invalid, "scale: %v must be from 1 to 1000000 slots", m.Scale)
+	case m.Reserve != nil && (*m.Reserve < 0 || *m.Reserve > MaxCredits):
+		return Errorf(Invalid, "reserve: %v must be from 0 to %v credits for a slot-second", *m.Reserve, MaxCredits)
+	}
+	return nil
+}
+
+func (m *Market) validateWords() error {
+	for _, f := range [...]struct {
+		field, value string
+		known        []string
+	}{
+		{"algorithm", m.Algorithm, []string{"HB", "NPHB", "WSEPT"}},
+		{"price", m.Price, []string{"first", "kth"}},
+		{"preemption", m.Preemption, []string{PreemptSuspend, PreemptRequeue, PreemptCancel}},
+		{"mode", m.Mode, []string{"easy", "conservative"}},
+	} {
+		if f.value != "" && !slices.Contains(f.known, f.value) {
+			return Errorf(Invalid, "%s: %q is none of %v", f.field, clip(f.value), f.known)
+		}
+	}
+	if m.Preemption != "" && m.Mechanism == HighestBid && m.Algorithm != "" && m.Algorithm != "HB" {
+		return Errorf(Invalid, "preemption: algorithm %s takes no slot from a running job; leave it out, or use HB", m.Algorithm)
+	}
+	return nil
+}
+
+// validateCycle sees to it that a cycle is of whole granules.
+func (m *Market) validateCycle() error {
+	cycle, granule := m.Cycle, m.Granule
+	if cycle == 0 {
+		cycle = Duration(24 * time.Hour)
+	}
+	if granule == 0 {
+		granule = Duration(15 * time.Minute)
+	}
+	switch {
+	case m.Mechanism != Reservation:
+		return nil
+	case granule < Duration(time.Millisecond):
+		return Errorf(Invalid, "granule: %v must be at least a millisecond", granule)
+	case cycle < granule || cycle%granule != 0:
+		return Errorf(Invalid, "cycle: %v must be a multiple of the granule, %v; it would end before what it sells", cycle, granule)
+	}
+	return nil
+}

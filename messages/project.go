@@ -1,0 +1,141 @@
+package messages
+
+// Verbs of the bank about projects and by operators; each is a command of the
+// leader.
+const (
+	VerbProject  = "project"  // ProjectRequest → AccountReply; operators
+	VerbPay      = "pay"      // PayRequest → AccountReply; the account itself, owners of a project, operators
+	VerbFreeze   = "freeze"   // FreezeRequest → AccountReply; operators, owners of a project
+	VerbCredit   = "credit"   // CreditRequest → AccountReply; operators
+	VerbWithdraw = "withdraw" // WithdrawRequest → AccountReply; operators
+	VerbCorrect  = "correct"  // CorrectRequest → CorrectReply; operators
+)
+
+// Role is what an account may do with the account of a project.
+type Role uint8
+
+// The roles. Everybody with one may see the account and its statement.
+const (
+	RoleMember  Role = iota // spends, within its limit
+	RoleOwner               // spends, pays, changes members, freezes
+	RoleAuditor             // only sees
+	RoleSelf                // it is the account's own name: may do what an owner may; never given
+)
+
+var roleNames = [...]string{"member", "owner", "auditor", "self"}
+
+// String returns the role's name.
+func (r Role) String() string {
+	if int(r) < len(roleNames) {
+		return roleNames[r]
+	}
+	return "unknown"
+}
+
+// Spends reports whether the role may have credits held for its jobs.
+func (r Role) Spends() bool { return r != RoleAuditor }
+
+// MarshalText writes the role's name.
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a role's name.
+func (r *Role) UnmarshalText(b []byte) error {
+	for i, name := range roleNames {
+		if name == string(b) {
+			*r = Role(i)
+			return nil
+		}
+	}
+	return Errorf(Invalid, "role %q: is none of %v", clip(string(b)), roleNames)
+}
+
+// Membership is the part that an account has in a project.
+type Membership struct {
+	Member Name    `json:"member"`
+	Role   Role    `json:"role"`
+	Limit  Credits `json:"limit"` // on spent + held; 0: none
+	Spent  Credits `json:"spent"` // charged for its jobs, less what was corrected
+	Held   Credits `json:"held"`  // for its jobs
+}
+
+// Expiring is what is left of a grant that expires.
+type Expiring struct {
+	Grant   string  `json:"grant"` // the grant's transfer
+	Expires Time    `json:"expires"`
+	Free    Credits `json:"free"` // goes back to the issuer then
+	Held    Credits `json:"held"` // what is freed of it later goes back at once
+}
+
+// ProjectRequest makes a project: an account with owners, which is opened if
+// need be. An account that is somebody's own, without members, cannot become
+// one. Repeating the request changes nothing; a further one changes the title
+// and adds owners.
+type ProjectRequest struct {
+	Account Name   `json:"account"`
+	Title   string `json:"title,omitempty"`
+	Owners  []Name `json:"owners,omitempty"`
+}
+
+// PayRequest moves credits between accounts on the word of who owns them.
+// Credits that expire keep their expiry.
+type PayRequest struct {
+	Key    string  `json:"key"`
+	From   Name    `json:"from,omitempty"` // default: the caller's own
+	To     Name    `json:"to"`
+	Amount Credits `json:"amount"`
+	Reason string  `json:"reason,omitempty"`
+}
+
+// FreezeRequest freezes an account or thaws it. Nothing new can be held on a
+// frozen account or moved from it; holds that it has can still be charged, and
+// it can receive. What an operator froze only an operator thaws.
+type FreezeRequest struct {
+	Account Name   `json:"account"`
+	Frozen  bool   `json:"frozen"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// CreditRequest sets how far below zero the balance of an account may go.
+type CreditRequest struct {
+	Account Name    `json:"account"`
+	Credit  Credits `json:"credit"`
+	Reason  string  `json:"reason,omitempty"`
+}
+
+// WithdrawRequest takes credits that are available back to the issuer.
+type WithdrawRequest struct {
+	Key     string  `json:"key"`
+	Account Name    `json:"account"`
+	Amount  Credits `json:"amount"`
+	Reason  string  `json:"reason"`
+}
+
+// CorrectRequest takes back a transfer that was done, or part of it, by a new
+// one in the other direction. A transfer can be corrected once; its
+// correction can be corrected in turn.
+type CorrectRequest struct {
+	Transfer string  `json:"transfer"`         // the identifier, as statements show it
+	Amount   Credits `json:"amount,omitempty"` // default: all that it moved
+	Reason   string  `json:"reason"`
+}
+
+// CorrectReply is the transfer that corrects.
+type CorrectReply struct {
+	Transfer string  `json:"transfer"`
+	Debit    Name    `json:"debit"`
+	Credit   Name    `json:"credit"`
+	Amount   Credits `json:"amount"`
+}
+
+// AccountsRequest lists accounts by name.
+type AccountsRequest struct {
+	After    Name `json:"after,omitempty"`    // only later names, to page on
+	Limit    int  `json:"limit,omitempty"`    // default and most: 1000
+	Projects bool `json:"projects,omitempty"` // only projects
+}
+
+// BooksRequest asks the bank to check its books. Full has them recomputed from
+// the first record, which only operators may ask for.
+type BooksRequest struct {
+	Full bool `json:"full,omitempty"`
+}

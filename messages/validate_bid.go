@@ -1,0 +1,70 @@
+package messages
+
+import "slices"
+
+// MaxDependencies bounds the jobs that a job can wait for.
+const MaxDependencies = 1000
+
+// validateBid checks what a job bids, as far as that shows without knowing the
+// market.
+func (s *JobSpec) validateBid() error {
+	for _, f := range [...]struct {
+		field string
+		value Credits
+	}{{"rate", s.Rate}, {"value", s.Value}, {"delay", s.Delay}} {
+		if f.value < 0 {
+			return Errorf(Invalid, "%s: %v must not be negative", f.field, f.value)
+		}
+		if f.value > MaxCredits {
+			return Errorf(TooLarge, "%s: %v is above the limit of %v credits", f.field, f.value, MaxCredits)
+		}
+	}
+	switch {
+	case s.Length < 0:
+		return Errorf(Invalid, "length: %v must not be negative; it is the run time that the job declares", s.Length)
+	case s.Deadline < 0:
+		return Errorf(Invalid, "deadline: %v is before 1970; give an instant to come", s.Deadline)
+	}
+	if err := checkLine("contract", s.Contract, MaxKey); err != nil {
+		return err
+	}
+	if s.Valuation == nil {
+		return nil
+	}
+	if err := s.Valuation.Validate(); err != nil {
+		return Errorf(KindOf(err), "valuation.%s", AsError("", err).Message)
+	}
+	return nil
+}
+
+func (s *JobSpec) validateDependencies() error {
+	if n := len(s.AfterJobs) + len(s.AfterOK); n > MaxDependencies {
+		return Errorf(TooLarge, "after_jobs: %d jobs are more than the limit of %d", n, MaxDependencies)
+	}
+	for _, f := range [...]struct {
+		field string
+		jobs  []JobID
+	}{{"after_jobs", s.AfterJobs}, {"after_ok", s.AfterOK}} {
+		for i, id := range f.jobs {
+			if id == 0 {
+				return Errorf(Invalid, "%s[%d]: 0 is no job's number", f.field, i)
+			}
+			if slices.Contains(f.jobs[:i], id) {
+				return Errorf(Invalid, "%s[%d]: job %d is given twice", f.field, i, id)
+			}
+		}
+	}
+	return nil
+}
+
+// Width is how many slots the job needs at the same time: the tasks of its
+// widest gang, 1 if it has none.
+func (s *JobSpec) Width() int {
+	width := 1
+	for i := range s.Stages {
+		if s.Stages[i].Gang {
+			width = max(width, s.Stages[i].TaskCount())
+		}
+	}
+	return width
+}

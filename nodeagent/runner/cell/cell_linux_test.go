@@ -1,0 +1,173 @@
+package cell_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
+)
+
+func open(t *testing.T) *cell.Cells {
+	c := cell.Open(cell.Config{Name: "test-" + filepath.Base(t.TempDir()) + "-" + strings.ToLower(t.Name())})
+	t.Logf("this machine has %v", c.Abilities())
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func take(t *testing.T, c *cell.Cells, l cell.Limits) *cell.Cell {
+	inside, err := c.Take(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inside
+}
+
+// start runs a script inside a cell.
+func start(t *testing.T, inside *cell.Cell, script string) (*exec.Cmd, *strings.Builder) {
+	cmd, out := exec.Command("/bin/sh", "-c", script), new(strings.Builder)
+	cmd.Stdout, cmd.SysProcAttr = out, &syscall.SysProcAttr{Setsid: true}
+	inside.Attributes(cmd.SysProcAttr)
+	var err error
+	inside.Run(func() { err = cmd.Start() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, out
+}
+
+func run(t *testing.T, inside *cell.Cell, script string) string {
+	cmd, out := start(t, inside, script)
+	_ = cmd.Wait()
+	return out.String()
+}
+
+// TestNoNewPrivileges: set-uid programs have no power in a task.
+func TestNoNewPrivileges(t *testing.T) {
+	c := open(t)
+	inside := take(t, c, cell.Limits{})
+	defer c.Leave(inside)
+	if got := run(t, inside, "grep NoNewPrivs /proc/self/status"); !strings.Contains(got, "1") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestEscapeIsEnded: a process that left its session and whose parents are gone
+// is still in its cell, and ends with the task.
+func TestEscapeIsEnded(t *testing.T) {
+	c := open(t)
+	inside := take(t, c, cell.Limits{})
+	pid := filepath.Join(t.TempDir(), "pid")
+	run(t, inside, "setsid sh -c 'echo $$ > "+pid+".new; mv "+pid+".new "+pid+"; exec sleep 1000' >/dev/null 2>&1 & while ! [ -e "+pid+" ]; do :; done")
+	b, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Leave(inside)
+	alive := dirExists("/proc/" + strings.TrimSpace(string(b)))
+	if c.Can(messages.AbilityPids) && alive {
+		t.Errorf("process %s outlived its task", b)
+	}
+	if alive {
+		exec.Command("kill", "-9", strings.TrimSpace(string(b))).Run()
+	}
+}
+
+func dirExists(path string) bool {
+	b, err := os.ReadFile(path + "/stat")
+	return err == nil && !strings.Contains(string(b), ") Z ")
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	c := open(t)
+	inside := take(t, c, cell.Limits{Memory: 32 << 20})
+	out := run(t, inside, "head -c 200000000 /dev/zero | tail -c 150000000 | wc -c")
+	exceeded := inside.OutOfMemory()
+	if c.Can(messages.AbilityMemory) && (!exceeded || strings.TrimSpace(out) == "150000000") {
+		t.Errorf("150 MB were kept within 32 MiB: %q, exceeded %v", out, exceeded)
+	}
+	c.Leave(inside)
+
+	next := take(t, c, cell.Limits{}) // the same cell, for a task without a limit
+	defer c.Leave(next)
+	if out := run(t, next, "head -c 200000000 /dev/zero | tail -c 100000000 | wc -c"); strings.TrimSpace(out) != "100000000" {
+		t.Errorf("%q: a limit outlived its task", out)
+	}
+	if next.OutOfMemory() {
+		t.Error("one task's end was put down to the next")
+	}
+}
+
+func TestForksAreBounded(t *testing.T) {
+	c := open(t)
+	if !c.Can(messages.AbilityPids) {
+		t.Log("processes cannot be bounded here")
+		return
+	}
+	inside := take(t, c, cell.Limits{Pids: 20})
+	cmd, _ := start(t, inside, "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do sleep 1000 >/dev/null & done; wait")
+	err := cmd.Wait() // the shell gives up when it cannot fork
+	if err == nil {
+		t.Error("thirty processes were begun within a bound of twenty")
+	}
+	c.Leave(inside)
+}
+
+// TestFreeze: a frozen task gets no processor time, and goes on afterwards.
+func TestFreeze(t *testing.T) {
+	c := open(t)
+	inside := take(t, c, cell.Limits{})
+	defer c.Leave(inside)
+	cmd, _ := start(t, inside, "while :; do :; done")
+	ok, err := inside.Freeze(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok {
+		before := ticks(t, cmd.Process.Pid)
+		spin(50 * time.Millisecond)
+		if after := ticks(t, cmd.Process.Pid); after != before {
+			t.Errorf("a frozen process ran: %s, then %s", before, after)
+		}
+		if _, err := inside.Freeze(false); err != nil {
+			t.Fatal(err)
+		}
+		for ticks(t, cmd.Process.Pid) == before { // until it goes on
+		}
+		if _, err := inside.Freeze(true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := inside.Kill(); err != nil { // frozen as it is
+		t.Error(err)
+	}
+	if !ok {
+		_ = cmd.Process.Kill()
+	}
+	_ = cmd.Wait()
+}
+
+// spin passes time by working, which gives others their turn as well.
+func spin(d time.Duration) {
+	for until := time.Now().Add(d); time.Now().Before(until); {
+	}
+}
+
+// ticks is the processor time of a process.
+func ticks(t *testing.T, pid int) string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(b[strings.LastIndexByte(string(b), ')'):]))[12]
+}

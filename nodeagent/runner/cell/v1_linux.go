@@ -1,0 +1,334 @@
+package cell
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containerd/cgroups/v3"
+	"github.com/containerd/cgroups/v3/cgroup1"
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// v1 is control groups of version 1, those controllers of them that may be used.
+type v1 struct {
+	path cgroup1.Path
+	root cgroup1.Cgroup
+	use  []cgroup1.Subsystem
+}
+
+// abilityOf names what each controller is for.
+var abilityOf = map[cgroup1.Name]messages.Name{
+	cgroup1.Freezer: messages.AbilityFreeze,
+	cgroup1.Memory:  messages.AbilityMemory,
+	cgroup1.Pids:    messages.AbilityPids,
+	cgroup1.Cpu:     messages.AbilityCPU,
+}
+
+// openV1 returns nil if there is nothing to be used.
+func openV1(name string) *v1 {
+	if cgroups.Mode() == cgroups.Unified || cgroups.Mode() == cgroups.Unavailable {
+		return nil
+	}
+	all, err := cgroup1.Default()
+	if err != nil {
+		return nil
+	}
+	g := &v1{path: cgroup1.NestedPath(filepath.Join("candor", name))}
+	for _, s := range all {
+		if _, wanted := abilityOf[s.Name()]; wanted && g.usable(s) {
+			g.use = append(g.use, s)
+		}
+	}
+	if len(g.use) == 0 {
+		return nil
+	}
+	if g.root, err = cgroup1.New(g.path, &specs.LinuxResources{}, g.hierarchy()); err != nil {
+		return nil
+	}
+	g.clear()
+	return g
+}
+
+func (g *v1) hierarchy(only ...cgroup1.Subsystem) cgroup1.InitOpts {
+	if only == nil {
+		only = g.use
+	}
+	return cgroup1.WithHierarchy(func() ([]cgroup1.Subsystem, error) { return slices.Clone(only), nil })
+}
+
+// usable tries a controller.
+func (g *v1) usable(s cgroup1.Subsystem) bool {
+	_, err := cgroup1.New(g.path, &specs.LinuxResources{}, g.hierarchy(s))
+	return err == nil
+}
+
+// clear ends what an earlier run left behind.
+func (g *v1) clear() {
+	for _, s := range g.use {
+		dir := g.dir(s.Name())
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if e.IsDir() {
+				old := &v1Group{name: s.Name(), dirs: map[cgroup1.Name]string{s.Name(): filepath.Join(dir, e.Name())}}
+				if old.kill() == nil {
+					_ = old.remove()
+				}
+			}
+		}
+	}
+}
+
+// dir is the group of a controller in the file system.
+func (g *v1) dir(name cgroup1.Name) string {
+	for _, s := range g.use {
+		if p, ok := s.(interface{ Path(string) string }); ok && s.Name() == name {
+			at, _ := g.path(name)
+			return p.Path(at)
+		}
+	}
+	return ""
+}
+
+func (g *v1) abilities() (all []messages.Name) {
+	for _, s := range g.use {
+		all = append(all, abilityOf[s.Name()])
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (g *v1) make(name string) (group, error) {
+	control, err := g.root.New(name, &specs.LinuxResources{})
+	if err != nil {
+		return nil, err
+	}
+	made := &v1Group{control: control, dirs: map[cgroup1.Name]string{}}
+	for _, s := range g.use {
+		made.dirs[s.Name()] = filepath.Join(g.dir(s.Name()), name)
+		if s.Name() != cgroup1.Freezer {
+			made.name = s.Name()
+		}
+	}
+	made.oom = made.open(cgroup1.Memory, "memory.oom_control")
+	made.pids = made.open(cgroup1.Pids, "pids.current")
+	return made, nil
+}
+
+func (g *v1) close() (err error) {
+	for _, s := range g.use {
+		err = errors.Join(err, rmdir(g.dir(s.Name())))
+	}
+	return err
+}
+
+// v1Group is a group in each controller that is used.
+type v1Group struct {
+	control   cgroup1.Cgroup
+	name      cgroup1.Name // a controller to list processes by
+	dirs      map[cgroup1.Name]string
+	oom, pids *os.File // nil where there is none
+}
+
+func (g *v1Group) open(of cgroup1.Name, file string) *os.File {
+	if g.dirs[of] == "" {
+		return nil
+	}
+	f, err := os.Open(filepath.Join(g.dirs[of], file))
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// enter goes into every group but the freezer's: a process with a frozen thread
+// cannot end, not even when it is killed.
+func (g *v1Group) enter() error {
+	var into []cgroup1.Name
+	for name := range g.dirs {
+		if name != cgroup1.Freezer {
+			into = append(into, name)
+		}
+	}
+	if len(into) == 0 {
+		return nil // no name would mean all
+	}
+	return g.control.AddTask(cgroup1.Process{Pid: unix.Gettid()}, into...)
+}
+
+func (*v1Group) clone(*syscall.SysProcAttr) {}
+
+// cpuPeriod is the time over which processor time is counted.
+const cpuPeriod = 100 * time.Millisecond
+
+func (g *v1Group) limit(l Limits) error {
+	memory, pids, quota := int64(-1), int64(0), int64(-1)
+	if l.Memory > 0 {
+		memory = l.Memory
+	}
+	if l.Pids > 0 {
+		pids = l.Pids + 1 // the thread inside
+	}
+	if l.CPU > 0 {
+		quota = int64(l.CPU * float64(cpuPeriod.Microseconds()))
+	}
+	period := uint64(cpuPeriod.Microseconds())
+	return g.control.Update(&specs.LinuxResources{
+		Memory: &specs.LinuxMemory{Limit: &memory},
+		Pids:   &specs.LinuxPids{Limit: &pids},
+		CPU:    &specs.LinuxCPU{Quota: &quota, Period: &period},
+	})
+}
+
+// freeze suspends what is inside. The processes are brought into the freezer's
+// group only now, when it freezes them as they come: so few tasks are ever
+// suspended that the others need not pay for it.
+func (g *v1Group) freeze(frozen bool) error {
+	dir := g.dirs[cgroup1.Freezer]
+	switch {
+	case dir == "" || g.name == "":
+		return errNoFreezer
+	case !frozen:
+		return g.control.Thaw()
+	}
+	if err := g.setFreezer(cgroup1.Frozen); err != nil {
+		return err
+	}
+	procs := filepath.Join(dir, "cgroup.procs")
+	for range killRounds {
+		inside, _ := os.ReadFile(procs)
+		left := outside(g.processes(), inside)
+		if len(left) == 0 {
+			return g.control.Freeze() // and waits until all are
+		}
+		for _, pid := range left { // one that ended meanwhile is no matter
+			_ = os.WriteFile(procs, []byte(strconv.Itoa(pid)), 0)
+		}
+	}
+	return errors.New("processes of a task are made faster than they can be suspended")
+}
+
+func (g *v1Group) setFreezer(s cgroup1.State) error {
+	return os.WriteFile(filepath.Join(g.dirs[cgroup1.Freezer], "freezer.state"), []byte(strings.ToUpper(string(s))), 0)
+}
+
+// outside returns the processes that a list does not have.
+func outside(pids []int, list []byte) (left []int) {
+	known := strings.Fields(string(list))
+	for _, pid := range pids {
+		if !slices.Contains(known, strconv.Itoa(pid)) {
+			left = append(left, pid)
+		}
+	}
+	return left
+}
+
+func (g *v1Group) empty() bool {
+	if g.pids != nil {
+		return number(g.pids) <= 1 // the thread inside
+	}
+	return len(g.processes()) == 0
+}
+
+// processes lists what is alive inside but for this process.
+func (g *v1Group) processes() (pids []int) {
+	b, _ := os.ReadFile(filepath.Join(g.dirs[g.name], "cgroup.procs"))
+	for _, line := range strings.Fields(string(b)) {
+		if pid, err := strconv.Atoi(line); err == nil && pid != os.Getpid() && alive(line) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// alive reports whether a process has not ended: one that only waits for its
+// parent to ask how it ended stays in its group until then.
+func alive(pid string) bool {
+	b, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.HasPrefix(string(b[strings.LastIndexByte(string(b), ')')+1:]), " Z")
+}
+
+// A process that was killed is gone soon, unless it waits for a device; new ones
+// are made meanwhile by those that are left.
+const (
+	killRounds = 200
+	killPause  = 5 * time.Millisecond
+)
+
+func (g *v1Group) kill() error {
+	for range killRounds {
+		left := g.processes()
+		if len(left) == 0 {
+			return nil
+		}
+		for _, pid := range left {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		if g.dirs[cgroup1.Freezer] != "" {
+			_ = g.setFreezer(cgroup1.Thawed) // a frozen process does not die
+		}
+		time.Sleep(killPause)
+	}
+	return errors.New("processes of a task do not end though they were killed")
+}
+
+func (g *v1Group) killed() uint64 {
+	if g.oom == nil {
+		return 0
+	}
+	var buffer [256]byte
+	n, _ := g.oom.ReadAt(buffer[:], 0)
+	return after(string(buffer[:n]), "oom_kill ")
+}
+
+func (g *v1Group) remove() error {
+	for _, f := range []*os.File{g.oom, g.pids} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+	var err error
+	for _, dir := range g.dirs {
+		err = errors.Join(err, rmdir(dir))
+	}
+	return err
+}
+
+// rmdir removes a group, which is busy until the kernel is done with what ended
+// in it just now, such as the thread inside.
+func rmdir(dir string) (err error) {
+	for range killRounds {
+		if err = unix.Rmdir(dir); err != unix.EBUSY {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err == nil || err == unix.ENOENT {
+		return nil
+	}
+	return &os.PathError{Op: "rmdir", Path: dir, Err: err}
+}
+
+// number reads a file that holds a number.
+func number(f *os.File) uint64 {
+	var buffer [32]byte
+	n, _ := f.ReadAt(buffer[:], 0)
+	return after(string(buffer[:n]), "")
+}
+
+// after returns the number that follows a key at the beginning of a line, 0 if
+// there is none.
+func after(text, key string) uint64 {
+	_, rest, _ := strings.Cut("\n"+text, "\n"+key)
+	digits, _, _ := strings.Cut(rest, "\n")
+	v, _ := strconv.ParseUint(strings.TrimSpace(digits), 10, 64)
+	return v
+}

@@ -1,0 +1,67 @@
+package runner
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Hold suspends the task, or lets it go on.
+func (t *process) Hold(held bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.held == held || t.ending {
+		return
+	}
+	t.held = held
+	if t.child.pid != 0 && !t.over { // otherwise begun looks at held
+		t.suspend()
+	}
+}
+
+// suspend does what held says: by the freezer, which a task does not notice;
+// where there is none by signals, which it may see. t.mu is held.
+func (t *process) suspend() {
+	if t.held {
+		t.limit.stop()
+	} else {
+		defer t.limit.run(nil)
+	}
+	if done, err := t.cell.Freeze(t.held); done && err == nil {
+		return
+	}
+	if t.held {
+		t.signal(unix.SIGSTOP)
+	} else {
+		t.signal(unix.SIGCONT)
+	}
+}
+
+// limit is a timer that can be stopped and goes on with what was left.
+type limit struct {
+	left  time.Duration // 0: there is no limit
+	from  time.Time     // since when it runs
+	over  func()
+	timer *time.Timer // nil while it does not run
+}
+
+// run lets the time go on; over is called when it is up, nil: what was said before.
+func (l *limit) run(over func()) {
+	if over != nil {
+		l.over = over
+	}
+	if l.left <= 0 || l.timer != nil {
+		return
+	}
+	l.from = time.Now()
+	l.timer = time.AfterFunc(l.left, l.over)
+}
+
+func (l *limit) stop() {
+	if l.timer == nil {
+		return
+	}
+	l.timer.Stop()
+	l.timer = nil
+	l.left = max(l.left-time.Since(l.from), 1) // 0 would be none
+}
