@@ -64,6 +64,9 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 		running: map[messages.Attempt]*running{}, markets: map[messages.Name]bus.Subscription{},
 		ready: make(chan struct{}), ended: make(chan struct{}),
 	}
+	if able, ok := c.Runner.(runner.Able); ok {
+		a.state.SetAbilities(able.Abilities())
+	}
 	a.c.Log = c.Log.With(zap.String("node", c.Node))
 	a.life, a.die = context.WithCancel(context.Background())
 	if err := a.listen(); err != nil {
@@ -158,6 +161,12 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	for _, s := range do.Start {
 		a.start(s)
 	}
+	for _, attempt := range do.Hold {
+		a.hold(attempt, true)
+	}
+	for _, attempt := range do.Resume {
+		a.hold(attempt, false)
+	}
 	for _, s := range do.Stop {
 		a.stop(s)
 	}
@@ -210,6 +219,12 @@ func (a *Agent) stop(s state.Stop) {
 		grace = 0
 	}
 	r.process.Stop(grace)
+}
+
+func (a *Agent) hold(attempt messages.Attempt, held bool) {
+	if r := a.running[attempt]; r != nil {
+		r.process.Hold(held)
+	}
 }
 
 func (a *Agent) finish(f messages.Finished) {

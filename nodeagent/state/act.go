@@ -84,7 +84,7 @@ func (s *State) due(now messages.Time) bool {
 
 func (s *State) registration() *Request {
 	return &Request{Within: messages.Duration(registerWithin), Register: &messages.RegisterRequest{
-		Session: s.session, Slots: s.slots, Running: s.inHand(),
+		Session: s.session, Slots: s.slots, Running: s.inHand(), Abilities: s.can,
 	}}
 }
 

@@ -10,7 +10,8 @@ import (
 type State struct {
 	rng     *rand.Rand
 	slots   []messages.ClassSlots
-	classes []class // by name, in the order of slots
+	can     []messages.Name // abilities of the node
+	classes []class         // by name, in the order of slots
 	markets []*market
 	term    uint64 // highest seen
 
@@ -81,6 +82,9 @@ func New(slots []messages.ClassSlots, rng *rand.Rand) *State {
 	s.newSession()
 	return s
 }
+
+// SetAbilities says what the node can do to a task, for registrations to come.
+func (s *State) SetAbilities(can []messages.Name) { s.can = can }
 
 // Session returns the session's number.
 func (s *State) Session() uint64 { return s.session }

@@ -120,3 +120,6 @@ type held struct{ end func() }
 
 // Stop lets the task go.
 func (h *held) Stop(time.Duration) { h.end() }
+
+// Hold does nothing: the task does nothing either.
+func (*held) Hold(bool) {}

@@ -1,0 +1,157 @@
+package runner_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
+)
+
+// can reports whether this machine has an ability; what a test asks of a node
+// that has not is said in its log.
+func (b *bench) can(ability messages.Name) bool {
+	if slices.Contains(b.Abilities(), ability) {
+		return true
+	}
+	b.t.Logf("this machine lacks %q", ability)
+	return false
+}
+
+func TestForkBombIsContained(t *testing.T) {
+	b := newBench(t, func(c *runner.Config) { c.Limits.Pids = 32 })
+	if !b.can(messages.AbilityPids) {
+		return
+	}
+	s := b.start(sh("bomb() { bomb | bomb & }; bomb; sleep 1000 & echo $!; wait"))
+	quiet := b.start(sh("echo well"))
+	if f := quiet.wait(); f.ExitCode != 0 || b.read(quiet, false) != "well\n" {
+		t.Errorf("its neighbour: %+v", f)
+	}
+	s.Stop(0)
+	if f := s.wait(); f.Outcome != messages.Stopped {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestMemoryHogIsReported(t *testing.T) {
+	b := newBench(t, nil)
+	if !b.can(messages.AbilityMemory) {
+		return
+	}
+	hog := sh("head -c 300000000 /dev/zero | tail -c 200000000 | wc -c")
+	hog.Memory = 32 << 20
+	s := b.start(hog)
+	if f := s.wait(); !strings.Contains(f.Detail, "more than its 32 MiB") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestEscapeeEndsWithItsTask: neither another session nor the death of its
+// parents takes a process out of its task.
+func TestEscapeeEndsWithItsTask(t *testing.T) {
+	b := newBench(t, nil)
+	if !b.can(messages.AbilityPids) {
+		return
+	}
+	s := b.start(sh("setsid sh -c 'setsid sh -c \"echo \\$\\$ >pid.new; mv pid.new pid; exec sleep 1000\" &' & while ! [ -e pid ]; do sleep 0.01; done; cat pid"))
+	if f := s.wait(); f.ExitCode != 0 {
+		t.Fatalf("%+v", f)
+	}
+	ends(t, pidOf(t, b.read(s, false)))
+}
+
+func TestTasksRunAsOthersWhoseFilesTheyCannotRead(t *testing.T) {
+	dir, err := os.MkdirTemp("/var/tmp", "candor") // which others may pass through
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	secret := filepath.Join(dir, "credentials")
+	b := newBench(t, func(c *runner.Config) { c.Dir, c.User = dir, "100000-165535" })
+	if !b.can(messages.AbilityUser) {
+		return
+	}
+	if err := os.WriteFile(secret, []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := sh("id -u; umask 022; echo mine >file; sleep 1000")
+	first.Job, first.Account = 7, "ann"
+	one := b.start(first)
+	second := sh("id -u; cat " + secret + " || echo no; cat ../../7/*/file || echo no; ls " + dir + "/jobs || echo no")
+	second.Job, second.Account = 8, "bob"
+	two := b.start(second)
+	if f := two.wait(); f.Outcome != messages.Exited {
+		t.Fatalf("%+v", f)
+	}
+	if got := b.read(two, false); got != "100008\nno\nno\nno\n" {
+		t.Errorf("%q", got)
+	}
+	one.Stop(0)
+	one.wait()
+}
+
+func TestSuperUserIsRefused(t *testing.T) {
+	b := newBench(t, func(c *runner.Config) { c.User = "root" })
+	if f := b.start(sh("id")).wait(); f.Outcome != messages.Unstartable || !strings.Contains(f.Detail, "super-user") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestHoldAndResume: a thousand times; what the task counts, it counts once.
+func TestHoldAndResume(t *testing.T) {
+	b := newBench(t, func(c *runner.Config) { c.Limits = cell.Limits{} })
+	s := b.start(sh("i=0; while [ $i -lt 30000 ]; do i=$((i+1)); echo $i; done"))
+	for range 1000 {
+		s.Hold(true)
+		s.Hold(false)
+	}
+	if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+		t.Fatalf("%+v", f)
+	}
+	lines := strings.Fields(b.read(s, false))
+	if len(lines) != 30000 || lines[29999] != "30000" {
+		t.Errorf("%d lines", len(lines))
+	}
+}
+
+// TestHeldTaskMakesNoProgress, and is stopped without having to be let go.
+func TestHeldTaskMakesNoProgress(t *testing.T) {
+	b := newBench(t, nil)
+	s := b.start(sh("while :; do echo; done"))
+	for b.read(s, false) == "" { // until it has begun
+	}
+	s.Hold(true)
+	before := b.read(s, false)
+	quiet := b.start(sh("sleep 0.05"))
+	quiet.wait()
+	if after := b.read(s, false); after != before {
+		t.Errorf("%d bytes, then %d", len(before), len(after))
+	}
+	s.Stop(0)
+	if f := s.wait(); f.Outcome != messages.Stopped {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestTimeLimitWaitsWhileHeld: the time in which a task was held is not its own.
+func TestTimeLimitWaitsWhileHeld(t *testing.T) {
+	b := newBench(t, nil)
+	p := sh("exec sleep 1000")
+	p.TimeLimit = messages.Duration(300 * time.Millisecond)
+	s := b.start(p)
+	s.Hold(true)
+	b.start(sh("exec sleep 0.4")).wait()
+	if len(s.done) != 0 {
+		t.Errorf("ended while it was held: %+v", <-s.done)
+	}
+	s.Hold(false)
+	if f := s.wait(); f.Outcome != messages.TimedOut {
+		t.Errorf("%+v", f)
+	}
+}

@@ -1,0 +1,116 @@
+package state_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/state"
+)
+
+// tell gives a directive and returns what comes of it.
+func (a *agent) tell(version uint64, held ...int) state.Actions {
+	a.t.Helper()
+	d := &messages.Directive{Term: 1, Version: version}
+	for _, i := range held {
+		d.Held = append(d.Held, attempt(i))
+	}
+	a.Directive(d)
+	return a.act()
+}
+
+func TestHoldAndResume(t *testing.T) {
+	a := running(t, 2)
+	do := a.tell(1, 0)
+	if !slices.Equal(do.Hold, []messages.Attempt{attempt(0)}) || len(do.Resume)+len(do.Stop) > 0 || a.Idle() != 1 {
+		t.Fatalf("%+v, %d slots idle; want task 0 held and its slot free", do, a.Idle())
+	}
+	if do := a.tell(1, 0); len(do.Hold) != 0 {
+		t.Fatalf("held twice: %+v", do)
+	}
+	do = a.tell(2, 1)
+	if !slices.Equal(do.Hold, []messages.Attempt{attempt(1)}) || !slices.Equal(do.Resume, []messages.Attempt{attempt(0)}) {
+		t.Fatalf("%+v, want the two to change places", do)
+	}
+	if do := a.tell(1, 0); len(do.Hold)+len(do.Resume) != 0 {
+		t.Fatalf("obeyed what is older: %+v", do)
+	}
+	if do := a.tell(3); !slices.Equal(do.Resume, []messages.Attempt{attempt(1)}) || a.Idle() != 0 || a.Running() != 2 {
+		t.Fatalf("%+v, %d idle, want task 1 to go on", do, a.Idle())
+	}
+}
+
+func TestHeldFromTheStart(t *testing.T) {
+	a := newAgent(t, 2, 1)
+	a.join()
+	a.vector(1, 1000, 2)
+	r := a.request()
+	reply := grants(r, 0, 2)
+	reply.Held, reply.Version = []messages.Attempt{attempt(0), attempt(1)}, 1
+	a.Answered(a.now, r.ID, reply)
+	if do := a.act(); len(do.Start)+len(do.Hold) != 0 || a.Running() != 2 {
+		t.Fatalf("%+v, want both to wait", do)
+	}
+	if do := a.tell(2); len(do.Start) != 2 || len(do.Resume) != 0 {
+		t.Fatalf("%+v, want both to begin", do)
+	}
+}
+
+// TestDirectiveBeforeGrant: what is to be held is known before the task is.
+func TestDirectiveBeforeGrant(t *testing.T) {
+	a := newAgent(t, 1, 1)
+	a.join()
+	a.vector(1, 1000, 1)
+	r := a.request()
+	a.tell(7, 0)
+	reply := grants(r, 0, 1)
+	reply.Held, reply.Version = nil, 6
+	a.Answered(a.now, r.ID, reply)
+	if do := a.act(); len(do.Start) != 0 {
+		t.Fatalf("began %+v though newer orders hold it", do.Start)
+	}
+}
+
+func TestStopWhileHeld(t *testing.T) {
+	a := newAgent(t, 2, 1)
+	a.join()
+	a.vector(1, 1000, 2)
+	r := a.request()
+	reply := grants(r, 0, 2)
+	reply.Held, reply.Version = []messages.Attempt{attempt(0)}, 1
+	a.Answered(a.now, r.ID, reply)
+	a.act()
+	a.tell(2, 0, 1)                                                                                        // one has begun, the other has not
+	a.Directive(&messages.Directive{Term: 1, Version: 2, Held: []messages.Attempt{attempt(0), attempt(1)}, // again
+		Stop: []messages.Attempt{attempt(0), attempt(1)}})
+	do := a.act()
+	if len(do.Stop) != 1 || do.Stop[0].Attempt != attempt(1) {
+		t.Fatalf("%+v, want the task that has begun to be stopped", do)
+	}
+	if do.Request == nil || len(do.Request.Exchange.Finished) != 1 || do.Request.Exchange.Finished[0].Outcome != messages.Stopped {
+		t.Fatalf("%+v, want the other reported as stopped", do.Request)
+	}
+	a.end(1, messages.Stopped)
+	if a.Running() != 0 || a.Idle() != 2 {
+		t.Fatalf("%d run, %d slots idle", a.Running(), a.Idle())
+	}
+}
+
+func TestAdoptedTasksAreReported(t *testing.T) {
+	a := newAgent(t, 2, 1)
+	a.Adopt(attempt(3), "cpu")
+	a.Adopt(attempt(4), "cpu")
+	r := a.request()
+	if !slices.Equal(r.Register.Running, []messages.Attempt{attempt(3), attempt(4)}) {
+		t.Fatalf("registered with %v", r.Register.Running)
+	}
+	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Term: 1, Stop: []messages.Attempt{attempt(4)}})
+	do := a.act()
+	if len(do.Stop) != 1 || do.Stop[0].Attempt != attempt(4) || a.Idle() != 0 {
+		t.Fatalf("%+v, %d idle", do, a.Idle())
+	}
+	a.Ended(messages.Finished{Attempt: attempt(3), Outcome: messages.Exited})
+	if e := a.request().Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(3) {
+		t.Fatalf("%+v", e)
+	}
+}
