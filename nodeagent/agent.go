@@ -27,6 +27,7 @@ type Agent struct {
 	running map[messages.Attempt]*running
 	markets map[messages.Name]bus.Subscription
 	cancel  context.CancelFunc // of the request under way
+	kept    messages.Time      // until when lasting tasks may run, as they were told
 	wasIn   bool
 
 	subscriptions []bus.Subscription // directives, logs
@@ -67,6 +68,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	if able, ok := c.Runner.(runner.Able); ok {
 		a.state.SetAbilities(able.Abilities())
 	}
+	a.adopt()
 	a.c.Log = c.Log.With(zap.String("node", c.Node))
 	a.life, a.die = context.WithCancel(context.Background())
 	if err := a.listen(); err != nil {
@@ -100,6 +102,10 @@ func (a *Agent) Close() error {
 
 // leave begins the end.
 func (a *Agent) leave() {
+	if a.c.LeaveRunning {
+		a.die()
+		return
+	}
 	a.queue.post(func(messages.Time) { a.state.Close(a.c.KillOnClose) })
 }
 
@@ -110,6 +116,9 @@ func (a *Agent) release() (err error) {
 	}
 	for _, s := range a.markets {
 		err = errors.Join(err, s.Stop())
+	}
+	if lasting, ok := a.c.Runner.(runner.Lasting); ok && a.c.LeaveRunning {
+		return errors.Join(err, lasting.Detach())
 	}
 	if a.owned {
 		err = errors.Join(err, a.c.Runner.Close())
@@ -169,6 +178,9 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	}
 	for _, s := range do.Stop {
 		a.stop(s)
+	}
+	if lasting, ok := a.c.Runner.(runner.Lasting); ok {
+		a.last(lasting, now, do.Reported)
 	}
 	for _, market := range do.Fetch {
 		a.metrics.fetch()
@@ -237,6 +249,9 @@ func (a *Agent) finish(f messages.Finished) {
 
 // kill ends what still runs when the agent is given no more time.
 func (a *Agent) kill() {
+	if a.c.LeaveRunning {
+		return
+	}
 	for _, r := range a.running {
 		r.process.Stop(0)
 	}

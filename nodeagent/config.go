@@ -1,6 +1,7 @@
 package nodeagent
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // Config configures an [Agent]. Site, Node, Slots and Bus are needed, and one
@@ -26,9 +28,15 @@ type Config struct {
 	// Runner runs the tasks; nil: a [runner.Processes] on Dir. One given here
 	// is not closed with the agent. If it keeps logs they are served.
 	Runner runner.Runner
-	// OutputLimit and KeepJobs are those of [runner.Config], where Runner is nil.
-	OutputLimit int64
-	KeepJobs    int
+	// Tasks says how tasks are run where Runner is nil; its Site, Node, Dir and
+	// Grace are the agent's.
+	Tasks runner.Config
+	// Executor is the command that starts an executor, see package executor: tasks
+	// then outlive the agent. Empty: they are the agent's own processes.
+	Executor []string
+	// LeaveRunning leaves the tasks of an executor to the next agent when this one
+	// is closed.
+	LeaveRunning bool
 	// Operators may read the output of every task.
 	Operators []messages.Name
 	// Grace is the time from SIGTERM to SIGKILL; default 5 s.
@@ -61,6 +69,8 @@ func (c *Config) Validate() error {
 		return invalid("Bus must be set")
 	case c.Dir == "" && c.Runner == nil:
 		return invalid("one of Dir and Runner must be set")
+	case c.LeaveRunning && len(c.Executor) == 0 && c.Runner == nil:
+		return invalid("LeaveRunning needs an Executor: other tasks end with the agent")
 	case c.Grace < 0 || c.CloseTimeout < 0:
 		return invalid("Grace %v and CloseTimeout %v must not be negative", c.Grace, c.CloseTimeout)
 	}
@@ -107,8 +117,16 @@ func (c *Config) fill() (owned bool, err error) {
 	if c.Runner != nil {
 		return false, nil
 	}
-	c.Runner, err = runner.NewProcesses(runner.Config{
-		Site: c.Site, Node: c.Node, Dir: c.Dir, Grace: c.Grace, OutputLimit: c.OutputLimit, KeepJobs: c.KeepJobs,
-	})
+	c.Tasks.Site, c.Tasks.Node, c.Tasks.Dir, c.Tasks.Grace = c.Site, c.Node, c.Dir, c.Grace
+	if len(c.Executor) == 0 {
+		c.Runner, err = runner.NewProcesses(c.Tasks)
+		return true, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), executorWithin)
+	defer cancel()
+	c.Runner, err = executor.Open(ctx, executor.Config{Command: c.Executor, Runner: c.Tasks, Log: c.Log})
 	return true, err
 }
+
+// executorWithin is how long an executor may take to answer.
+const executorWithin = 15 * time.Second

@@ -41,7 +41,7 @@ type Config struct {
 	User string
 	// Clock is the time that is reported; nil: the wall clock. Limits and
 	// graces always pass in real time.
-	Clock func() messages.Time
+	Clock func() messages.Time `json:"-"`
 }
 
 // Defaults of [Config].

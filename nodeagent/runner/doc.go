@@ -29,8 +29,18 @@
 //
 // At its time limit, or when it is stopped, every process of its session gets
 // SIGTERM, and SIGKILL when the grace is over. When the first process of a
-// task exits, what is left of its process group is killed. A process that
-// leaves the session by itself is out of this package's reach.
+// task exits, what is left of the task is killed: all of its cell, where the
+// machine has control groups (see package cell), else its process group; there a
+// process that leaves its session by itself is out of reach. What a runner that
+// was killed left running, the next one ends before it begins.
+//
+// # Limits and suspension
+//
+// Memory, processes and processor time are bounded where the machine can; what
+// ran out is said in the attempt's Detail. A held task is frozen with all its
+// processes, or stopped by signals where there is no freezer, and its time limit
+// waits. Tasks cannot gain privileges, and run as another user where that is
+// configured.
 //
 // # Files
 //
@@ -43,6 +53,8 @@
 //	jobs/<job>/<stage>.<task>.<attempt>.dir   what is left in its own working directory
 //	jobs/<job>/silent                         the attempts without any output, one on a line
 //	jobs/<job>/lane<n>.{out,err,dir}          of running tasks, while they are empty
+//
+//	running                                   the sessions of running tasks
 //
 // The names are the whole index: output stays readable after a restart of the
 // agent. While a task runs, its output has the name of its lane, which a task

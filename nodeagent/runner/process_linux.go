@@ -25,6 +25,7 @@ type process struct {
 	lane   *lane              // nil before and after it has one
 	named  [len(endings)]bool // which outputs have the attempt's own name
 	child  child              // zero until it is started
+	note   int                // where it is noted
 	over   bool               // the child was reaped: its number may be another's now
 	ending bool               // it was told to end
 	asked  bool               // and knows
@@ -138,7 +139,7 @@ func (t *process) stopped() bool {
 func (t *process) begun(c child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.child = c
+	t.child, t.note = c, t.runner.notes.note(c.pid)
 	t.limit.left = t.task.Program.TimeLimit.Std()
 	t.limit.run(func() { t.end(messages.TimedOut, t.runner.config.Grace) })
 	if t.ending {
@@ -221,6 +222,7 @@ func (t *process) reap(f *messages.Finished, own int64) {
 	if t.ending {
 		signalSession(t.child.pid, unix.SIGKILL)
 	}
+	t.runner.notes.forget(t.note) // while the number is still its own
 	status, usage := t.child.reap()
 	t.over = true
 	t.limit.stop()

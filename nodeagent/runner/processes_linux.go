@@ -17,6 +17,7 @@ type Processes struct {
 	config Config
 	store  *store
 	cells  *cell.Cells
+	notes  *handles
 	null   *os.File
 	watch  watcher
 
@@ -40,6 +41,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.null, err = os.Open(os.DevNull); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
+	p.notes = openHandles(p.config.Dir)
 	p.cells = cell.Open(cell.Config{Name: cellsName(&p.config), MayGainPrivileges: c.MayGainPrivileges})
 	return p, nil
 }
@@ -154,7 +156,7 @@ func (p *Processes) Close() error {
 	go func() { p.tasks.Wait(); close(ended) }()
 	select {
 	case <-ended:
-		return errors.Join(p.null.Close(), p.watch.close(), p.cells.Close())
+		return errors.Join(p.null.Close(), p.watch.close(), p.cells.Close(), p.notes.close())
 	case <-time.After(closeWithin):
 		return messages.Errorf(messages.Unavailable, "%d tasks do not end, %v after they were killed", len(p.tasksNow()), closeWithin)
 	}

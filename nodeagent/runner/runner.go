@@ -48,3 +48,26 @@ type Logs interface {
 	// for the end of the attempt, of the request's Wait, or of ctx.
 	ReadLog(ctx context.Context, request messages.LogsRequest) (messages.LogsReply, error)
 }
+
+// Adopted is a task that an earlier agent of this node began.
+type Adopted struct {
+	Attempt messages.Attempt
+	Class   messages.Name
+	Process Process
+}
+
+// Lasting is a [Runner] whose tasks outlive the agent.
+type Lasting interface {
+	Runner
+	// Adopt takes over the tasks that are there; done is called for each, perhaps
+	// before Adopt returns. It may be called once.
+	Adopt(done func(messages.Finished)) []Adopted
+	// Confirm says that the end of a task is known where it counts: until then
+	// the next agent would be told it again.
+	Confirm(messages.Attempt)
+	// Keep says how long tasks may run from now; without another word they are
+	// killed then.
+	Keep(time.Duration)
+	// Detach leaves the tasks to the next agent.
+	Detach() error
+}

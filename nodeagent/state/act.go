@@ -22,7 +22,7 @@ const (
 
 // Act returns what is to be done at an instant.
 func (s *State) Act(now messages.Time) Actions {
-	if s.phase == joined && now >= s.expiry() {
+	if s.phase == joined && now >= s.Expiry() {
 		s.lose()
 	}
 	if s.phase == leaving && s.Running() == 0 && !s.closing {
@@ -110,8 +110,8 @@ func (s *State) exchange() *Request {
 	return &Request{Within: within, Exchange: e}
 }
 
-// expiry is when the lease ends.
-func (s *State) expiry() messages.Time { return s.renewed.Add(s.lease) }
+// Expiry is when the lease ends.
+func (s *State) Expiry() messages.Time { return s.renewed.Add(s.lease) }
 
 // renew starts the lease at an instant, and sets the next heartbeat to a
 // random moment shortly before a quarter of it has passed.
@@ -142,7 +142,7 @@ func (s *State) Wake() messages.Time {
 		}
 	}
 	if s.phase == joined {
-		sooner(s.expiry())
+		sooner(s.Expiry())
 		if !s.waiting && s.request == nil {
 			sooner(s.beat)
 		}

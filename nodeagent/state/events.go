@@ -31,8 +31,14 @@ func (s *State) disown(a messages.Attempt) {
 	s.stop(a, true)
 	s.finished = slices.DeleteFunc(s.finished, func(f messages.Finished) bool { return f.Attempt == a })
 	if t := s.hand[a]; t != nil && t.ended {
-		delete(s.hand, a)
+		s.forget(a)
 	}
+}
+
+// forget lets go of a task that has ended.
+func (s *State) forget(a messages.Attempt) {
+	delete(s.hand, a)
+	s.out.Reported = append(s.out.Reported, a)
 }
 
 // Answered is the answer to an exchange.
@@ -46,7 +52,7 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 	}
 	asked := s.request.Exchange
 	for _, f := range asked.Finished {
-		delete(s.hand, f.Attempt)
+		s.forget(f.Attempt)
 	}
 	s.failures = 0
 	s.renew(s.firstSent)

@@ -19,16 +19,17 @@ func (s *State) begin(t *task) {
 	t.start = nil
 }
 
-// Adopt takes a task in hand that an earlier run of the agent began and that
-// still runs; before the first Act.
-func (s *State) Adopt(a messages.Attempt, class messages.Name) {
+// Adopt takes a task in hand that an earlier run of the agent began; before the
+// first Act. It reports false if the node has no such slots any more.
+func (s *State) Adopt(a messages.Attempt, class messages.Name) bool {
 	at := s.classOf(class)
 	if at < 0 || s.hand[a] != nil {
-		return
+		return false
 	}
 	s.hand[a] = &task{class: at}
 	s.alive++
 	s.classes[at].tasks++
+	return true
 }
 
 // obey holds what is listed and lets everything else run, unless something

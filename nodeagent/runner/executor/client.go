@@ -1,0 +1,312 @@
+package executor
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// Client is a [runner.Runner] that leaves the running to an executor. It starts
+// one if there is none, and another if that one ends.
+type Client struct {
+	config Config
+	life   context.Context
+	die    context.CancelFunc
+	over   chan struct{} // the goroutine has ended
+
+	mu        sync.Mutex
+	conn      *conn // nil while there is no executor
+	abilities []messages.Name
+	tasks     map[messages.Attempt]*remote
+	found     map[messages.Attempt]frame // in the executor's hand and not adopted
+	programs  map[*messages.Program]uint64
+	questions map[uint64]chan<- *frame
+	numbers   uint64
+	closing   bool
+}
+
+// remote is a task in the executor's hand.
+type remote struct {
+	client  *Client
+	attempt messages.Attempt
+	done    func(messages.Finished)
+}
+
+// maxPrograms bounds the programs that an executor is to remember.
+const maxPrograms = 1024
+
+// Open connects to the executor of a state directory, and starts one if there is
+// none.
+func Open(ctx context.Context, c Config) (*Client, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	k := &Client{config: c, tasks: map[messages.Attempt]*remote{}, over: make(chan struct{}),
+		questions: map[uint64]chan<- *frame{}}
+	k.life, k.die = context.WithCancel(context.Background())
+	conn, err := k.connect(ctx)
+	if err != nil {
+		k.die()
+		return nil, err
+	}
+	go k.listen(conn)
+	return k, nil
+}
+
+// connect finds or starts the executor and learns what it has in hand.
+func (k *Client) connect(ctx context.Context) (*conn, error) {
+	socket, err := reach(ctx, &k.config)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = socket.Close() })
+	defer stop()
+	c := newConn(socket)
+	found := map[messages.Attempt]frame{}
+	var abilities []messages.Name
+	for {
+		f, err := c.receive()
+		if err != nil {
+			c.finish()
+			return nil, messages.Errorf(messages.Unavailable, "the executor does not say what it has in hand: %v; see %s", err, k.config.log())
+		}
+		switch f.Kind {
+		case hello:
+			abilities = f.Names
+		case has:
+			found[f.Attempt] = *f
+		case ready:
+			k.met(c, abilities, found)
+			return c, nil
+		}
+	}
+}
+
+// met notes a new connection. What was in hand and is no more was lost with the
+// executor before.
+func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Attempt]frame) {
+	k.mu.Lock()
+	k.conn, k.abilities, k.found = c, abilities, found
+	k.programs = map[*messages.Program]uint64{}
+	var lost []*remote
+	var over []*messages.Finished
+	for a, t := range k.tasks {
+		f, known := found[a]
+		delete(found, a)
+		switch {
+		case !known:
+			delete(k.tasks, a)
+			lost = append(lost, t)
+		case f.Finished != nil:
+			over = append(over, f.Finished)
+		}
+	}
+	k.mu.Unlock()
+	for _, t := range lost {
+		t.lose("its executor ended and took it along")
+	}
+	for _, f := range over {
+		k.finish(f)
+	}
+}
+
+// lose reports a task of which nothing is left.
+func (t *remote) lose(why string) {
+	now := messages.TimeOf(time.Now())
+	t.done(messages.Finished{Attempt: t.attempt, Outcome: messages.Stopped, Detail: why, Started: now, Ended: now})
+}
+
+// listen hears the executor, and finds another when it is gone.
+func (k *Client) listen(c *conn) {
+	defer close(k.over)
+	for c != nil {
+		for {
+			f, err := c.receive()
+			if err != nil {
+				break
+			}
+			k.hear(f)
+		}
+		c.finish()
+		k.mu.Lock()
+		k.conn = nil
+		closing := k.closing
+		k.mu.Unlock()
+		if closing {
+			return
+		}
+		k.config.Log.Warn("the executor is gone")
+		c = k.again()
+	}
+}
+
+// again connects anew, however long it takes; nil when the client is closed.
+func (k *Client) again() *conn {
+	const first, last = 50 * time.Millisecond, 5 * time.Second
+	for pause := first; ; pause = min(2*pause, last) {
+		c, err := k.connect(k.life)
+		if err == nil {
+			return c
+		}
+		k.config.Log.Error("no executor", zap.Error(err))
+		select {
+		case <-k.life.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (k *Client) hear(f *frame) {
+	switch f.Kind {
+	case ended:
+		k.finish(f.Finished)
+	case reply:
+		k.mu.Lock()
+		answer := k.questions[f.Number]
+		delete(k.questions, f.Number)
+		k.mu.Unlock()
+		if answer != nil {
+			answer <- f
+		}
+	}
+}
+
+// finish passes an end on.
+func (k *Client) finish(f *messages.Finished) {
+	if f == nil {
+		return
+	}
+	k.mu.Lock()
+	t := k.tasks[f.Attempt]
+	delete(k.tasks, f.Attempt)
+	k.mu.Unlock()
+	if t != nil {
+		t.done(*f)
+	}
+}
+
+// send sends a frame if there is an executor. k.mu is held.
+func (k *Client) send(f *frame) bool {
+	if k.conn == nil {
+		return false
+	}
+	k.conn.send(f)
+	return true
+}
+
+// Start begins a task.
+func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Process {
+	t := &remote{client: k, attempt: task.Attempt, done: done}
+	k.mu.Lock()
+	if k.closing || k.conn == nil {
+		k.mu.Unlock()
+		t.lose("the node's executor is not there")
+		return t
+	}
+	defer k.mu.Unlock()
+	k.tasks[task.Attempt] = t
+	k.send(&frame{Kind: start, Attempt: task.Attempt, Array: task.Array, Number: k.program(task.Program)})
+	return t
+}
+
+// program makes a program known to the executor, once. k.mu is held.
+func (k *Client) program(p *messages.Program) uint64 {
+	if n, known := k.programs[p]; known {
+		return n
+	}
+	if len(k.programs) == maxPrograms {
+		clear(k.programs)
+		k.send(&frame{Kind: program})
+	}
+	k.numbers++
+	k.programs[p] = k.numbers
+	k.send(&frame{Kind: program, Number: k.numbers, Program: p})
+	return k.numbers
+}
+
+// Stop ends the task.
+func (t *remote) Stop(grace time.Duration) {
+	t.client.order(&frame{Kind: stop, Attempt: t.attempt, Time: messages.Duration(grace)})
+}
+
+// Hold suspends the task, or lets it go on.
+func (t *remote) Hold(held bool) {
+	t.client.order(&frame{Kind: hold, Attempt: t.attempt, Held: held})
+}
+
+func (k *Client) order(f *frame) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.send(f)
+}
+
+// Adopt takes over the tasks that an earlier agent began; done is called for
+// each, perhaps before Adopt returns.
+func (k *Client) Adopt(done func(messages.Finished)) (all []runner.Adopted) {
+	k.mu.Lock()
+	var over []*messages.Finished
+	for a, f := range k.found {
+		t := &remote{client: k, attempt: a, done: done}
+		k.tasks[a] = t
+		all = append(all, runner.Adopted{Attempt: a, Class: f.Name, Process: t})
+		if f.Finished != nil {
+			over = append(over, f.Finished)
+		}
+	}
+	k.found = nil
+	k.mu.Unlock()
+	for _, f := range over {
+		k.finish(f)
+	}
+	return all
+}
+
+// Confirm lets the executor forget a task that has ended.
+func (k *Client) Confirm(a messages.Attempt) { k.order(&frame{Kind: confirm, Attempt: a}) }
+
+// Keep says how long tasks may run from now.
+func (k *Client) Keep(d time.Duration) {
+	k.order(&frame{Kind: keep, Time: messages.Duration(max(d, 0))})
+}
+
+// Abilities says what can be done to a task here.
+func (k *Client) Abilities() []messages.Name {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.abilities
+}
+
+// closeWithin is a little more than what runner gives its tasks.
+const closeWithin = 15 * time.Second
+
+// Close kills what runs, waits until all of it was reported, and ends the executor.
+func (k *Client) Close() error { return k.leave(&frame{Kind: end}) }
+
+// Detach leaves the executor with its tasks; another client will find them.
+func (k *Client) Detach() error { return k.leave(nil) }
+
+func (k *Client) leave(last *frame) error {
+	k.mu.Lock()
+	k.closing = true
+	c := k.conn
+	if last != nil {
+		k.send(last)
+	}
+	k.mu.Unlock()
+	k.die()
+	if c != nil && last == nil {
+		c.finish()
+	}
+	select {
+	case <-k.over:
+		return nil
+	case <-time.After(closeWithin):
+		return messages.Errorf(messages.Unavailable, "the executor does not end; see %s", k.config.log())
+	}
+}

@@ -1,0 +1,29 @@
+// Package executor runs a node's tasks in a process of their own, which outlives
+// the agent: an agent that ends, crashes or is replaced by a newer one finds its
+// tasks again.
+//
+// # One executor for a node
+//
+// The agent starts one with its own binary, over a socket in the state directory.
+// One for each task would cost a process and an exec of some milliseconds for
+// every task; one for a node costs a message, far less than the fork.
+//
+// # What it promises
+//
+//   - A task begins once, however often the agent asks: an attempt has one life here.
+//   - How a task ended is told until the agent has confirmed it, also to the next agent.
+//   - It has its own lease: the agent says with each renewal how long tasks may run,
+//     and when that time is over every task is killed, whether there is an agent or
+//     not. So a task never runs on when the leader has given it away, even if the
+//     agent is dead.
+//   - An executor that is killed leaves processes behind; the next one ends them
+//     before it does anything else, by their cells or by the handles that package
+//     runner keeps, and the agent reports them as stopped.
+//   - Without an agent and without tasks it ends by itself after a while.
+//
+// # Wire
+//
+// Frames of a length in four bytes, big endian, and a msgpack array, as everywhere.
+// What an agent sends twice changes nothing. The newest connection counts; the one
+// before is closed.
+package executor

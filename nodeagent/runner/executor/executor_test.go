@@ -1,0 +1,245 @@
+package executor_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
+)
+
+// TestMain makes the test binary an executor when it is started as one.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "executor" {
+		if err := executor.Main(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// patience bounds every wait; a test that passes never waits for it.
+const patience = 30 * time.Second
+
+func open(t *testing.T, dir string) *executor.Client {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	k, err := executor.Open(ctx, executor.Config{
+		Command: []string{os.Args[0], "executor"},
+		Runner:  runner.Config{Site: "home", Node: "n1", Dir: dir},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return k
+}
+
+func attempt(i int) messages.Attempt {
+	return messages.Attempt{Task: messages.TaskRef{Job: 7, Stage: uint32(i)}, Number: 1}
+}
+
+// begin starts task i, which runs a script.
+func begin(k *executor.Client, i int, script string) (runner.Process, chan messages.Finished) {
+	done := make(chan messages.Finished, 4)
+	p := &messages.Program{Job: 7, Stage: uint32(i), Account: "ann", Class: "cpu", Script: script}
+	return k.Start(runner.Task{Grant: messages.Grant{Attempt: attempt(i)}, Program: p}, func(f messages.Finished) { done <- f }), done
+}
+
+func wait(t *testing.T, done chan messages.Finished) messages.Finished {
+	t.Helper()
+	select {
+	case f := <-done:
+		return f
+	case <-time.After(patience):
+		t.Fatal("the task does not end")
+		panic("unreachable")
+	}
+}
+
+// output waits for output of task i.
+func output(t *testing.T, k *executor.Client, i int) string {
+	t.Helper()
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		r, err := k.ReadLog(context.Background(), messages.LogsRequest{Attempt: attempt(i), Wait: messages.Duration(time.Second)})
+		if err == nil && len(r.Data) > 0 {
+			return string(r.Data)
+		}
+	}
+	t.Fatal("the task says nothing")
+	return ""
+}
+
+func pidOf(t *testing.T, s string) int {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// gone waits until a process has ended.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(patience); time.Now().Before(until); <-tick.C {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(b), ") Z ") {
+			return
+		}
+	}
+	t.Fatalf("process %d goes on", pid)
+}
+
+func TestRunsTasks(t *testing.T) {
+	k := open(t, t.TempDir())
+	_, done := begin(k, 1, "echo $CANDOR_NODE; exit 3")
+	if f := wait(t, done); f.ExitCode != 3 || f.Attempt != attempt(1) {
+		t.Errorf("%+v", f)
+	}
+	if got := output(t, k, 1); got != "n1\n" {
+		t.Errorf("%q", got)
+	}
+	if who, err := k.Owner(7); who != "ann" || err != nil {
+		t.Errorf("%q, %v", who, err)
+	}
+	if _, err := k.Owner(8); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("%v", err)
+	}
+	p, done := begin(k, 2, "exec sleep 1000")
+	p.Hold(true)
+	p.Stop(0)
+	if f := wait(t, done); f.Outcome != messages.Stopped {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestAgentRestarts: the next agent finds what runs, and what ended meanwhile.
+func TestAgentRestarts(t *testing.T) {
+	dir := t.TempDir()
+	k := open(t, dir)
+	_, ended := begin(k, 1, "exit 5")
+	wait(t, ended) // and is not confirmed: the leader has not heard of it
+	_, told := begin(k, 2, "exit 6")
+	wait(t, told)
+	k.Confirm(attempt(2))
+	begin(k, 3, "echo $$; exec sleep 1000")
+	pid := pidOf(t, output(t, k, 3))
+	if err := k.Detach(); err != nil {
+		t.Fatal(err)
+	}
+
+	k = open(t, dir)
+	done := make(chan messages.Finished, 4)
+	adopted := map[messages.Attempt]runner.Adopted{}
+	for _, a := range k.Adopt(func(f messages.Finished) { done <- f }) {
+		adopted[a.Attempt] = a
+	}
+	if len(adopted) != 2 || adopted[attempt(3)].Class != "cpu" {
+		t.Fatalf("adopted %v", adopted)
+	}
+	if f := wait(t, done); f.Attempt != attempt(1) || f.ExitCode != 5 {
+		t.Errorf("%+v", f)
+	}
+	if got := output(t, k, 3); pidOf(t, got) != pid {
+		t.Errorf("another process than before: %s", got)
+	}
+	adopted[attempt(3)].Process.Stop(0)
+	if f := wait(t, done); f.Attempt != attempt(3) || f.Outcome != messages.Stopped {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestExecutorIsKilled: its tasks are ended by the next one, and reported.
+func TestExecutorIsKilled(t *testing.T) {
+	dir := t.TempDir()
+	k := open(t, dir)
+	_, done := begin(k, 1, "echo $PPID; echo $$ >pid.new; mv pid.new "+filepath.Join(dir, "pid")+"; exec sleep 1000")
+	executorPid := pidOf(t, output(t, k, 1))
+	var b []byte
+	for len(b) == 0 {
+		b, _ = os.ReadFile(filepath.Join(dir, "pid"))
+	}
+	if err := unix.Kill(executorPid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if f := wait(t, done); f.Outcome != messages.Stopped || !strings.Contains(f.Detail, "executor") {
+		t.Errorf("%+v", f)
+	}
+	gone(t, pidOf(t, string(b)))
+	_, done = begin(k, 2, "exit 4")
+	if f := wait(t, done); f.ExitCode != 4 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestLeaseEndsWithoutAgent: a task does not outlive its node's lease, whoever is
+// there to say so.
+func TestLeaseEndsWithoutAgent(t *testing.T) {
+	dir := t.TempDir()
+	k := open(t, dir)
+	begin(k, 1, "echo $$; exec sleep 1000")
+	pid := pidOf(t, output(t, k, 1))
+	k.Keep(time.Hour)
+	k.Keep(50 * time.Millisecond)
+	if err := k.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, pid)
+	k = open(t, dir)
+	done := make(chan messages.Finished, 1)
+	if all := k.Adopt(func(f messages.Finished) { done <- f }); len(all) != 1 {
+		t.Fatalf("adopted %v", all)
+	}
+	if f := wait(t, done); f.Outcome != messages.Stopped {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAttemptHasOneLife(t *testing.T) {
+	dir := t.TempDir()
+	k := open(t, dir)
+	file := filepath.Join(dir, "lives")
+	_, first := begin(k, 1, "echo x >>"+file)
+	_, second := begin(k, 1, "echo x >>"+file)
+	select {
+	case <-first:
+	case <-second:
+	case <-time.After(patience):
+		t.Fatal("the task does not end")
+	}
+	_, last := begin(k, 2, "cat "+file)
+	wait(t, last)
+	if got := output(t, k, 2); got != "x\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	if _, err := executor.Open(context.Background(), executor.Config{}); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("%v", err)
+	}
+	_, err := executor.Open(context.Background(), executor.Config{Command: []string{"/does/not/exist"},
+		Runner: runner.Config{Site: "home", Node: "n1", Dir: t.TempDir()}})
+	if messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("%v", err)
+	}
+}

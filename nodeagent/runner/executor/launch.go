@@ -1,0 +1,171 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// Config configures [Open].
+type Config struct {
+	// Command starts an executor that calls [Main], such as the path of this
+	// binary and a word.
+	Command []string
+	// Runner is how tasks are run; its Dir is where the socket is.
+	Runner runner.Config
+	Log    *zap.Logger // nil: none
+}
+
+// Validate checks the configuration and fills in the defaults.
+func (c *Config) Validate() error {
+	if len(c.Command) == 0 {
+		return messages.Errorf(messages.Invalid, "executor: Command must say how to start one")
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	return c.Runner.Validate()
+}
+
+// maxSocketPath is what fits into the address of a socket, with its final zero.
+const maxSocketPath = 107
+
+func (c *Config) socket() string { return filepath.Join(c.Runner.Dir, "executor.sock") }
+func (c *Config) lock() string   { return filepath.Join(c.Runner.Dir, "executor.lock") }
+func (c *Config) log() string    { return filepath.Join(c.Runner.Dir, "executor.log") }
+
+// reach connects to the executor, which it starts if there is none.
+func reach(ctx context.Context, c *Config) (net.Conn, error) {
+	if err := os.MkdirAll(c.Runner.Dir, 0o711); err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
+	}
+	lock, err := os.OpenFile(c.lock(), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
+	}
+	defer lock.Close()
+	const pause = 20 * time.Millisecond
+	for {
+		if socket, err := dial(c.socket()); err == nil {
+			return socket, nil
+		}
+		// Whoever has the lock is an executor that is about to listen, or to end.
+		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			return launch(c, lock)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, messages.Errorf(messages.Unavailable, "another executor holds %s and does not answer", c.lock())
+		case <-time.After(pause):
+		}
+	}
+}
+
+// dial connects to a socket, by a short name where its path is long.
+func dial(path string) (net.Conn, error) {
+	short, release, err := shorten(path)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return net.Dial("unix", short)
+}
+
+// shorten gives a path another name, through an open directory, if it is too
+// long for a socket's address.
+func shorten(path string) (short string, release func(), err error) {
+	if len(path) <= maxSocketPath {
+		return path, func() {}, nil
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)), func() { _ = dir.Close() }, nil
+}
+
+// launch starts an executor, which inherits the lock and the socket to listen on.
+func launch(c *Config, lock *os.File) (net.Conn, error) {
+	_ = os.Remove(c.socket())
+	short, release, err := shorten(c.socket())
+	if err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
+	}
+	defer release()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
+	if err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "socket: %v", err)
+	}
+	listener.SetUnlinkOnClose(false)
+	defer listener.Close()
+	if err := os.Chmod(c.socket(), 0o600); err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "socket: %v", err)
+	}
+	if err := begin(c, listener, lock); err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "executor: %v", err)
+	}
+	return net.Dial("unix", short)
+}
+
+func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
+	socket, err := listener.File()
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	log, err := os.OpenFile(c.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	how := c.Runner
+	how.Clock = nil
+	data, err := json.Marshal(how)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(c.Command[0], c.Command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), log, log
+	cmd.ExtraFiles = []*os.File{socket, lock}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // whose end the broken connection tells
+	return nil
+}
+
+// Main is the executor's program: it reads from standard input how tasks are run,
+// and serves on the socket that it inherited.
+func Main() error {
+	data, err := io.ReadAll(io.LimitReader(os.Stdin, messages.MaxPayload))
+	if err != nil {
+		return err
+	}
+	var c runner.Config
+	if err := json.Unmarshal(data, &c); err != nil {
+		return messages.Errorf(messages.Invalid, "executor: is started by an agent, not by hand (%v)", err)
+	}
+	socket := os.NewFile(3, "socket")
+	listener, err := net.FileListener(socket)
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "executor: is started by an agent, not by hand (%v)", err)
+	}
+	unix.CloseOnExec(4) // the lock: this process's as long as it lives, and no task's
+	return errors.Join(socket.Close(), Serve(listener, c))
+}

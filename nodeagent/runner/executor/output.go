@@ -1,0 +1,55 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Owner returns the account of a job that ran here.
+func (k *Client) Owner(job messages.JobID) (messages.Name, error) {
+	r, err := k.ask(context.Background(), &frame{Kind: owner,
+		Logs: &messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: job}}}})
+	if err != nil {
+		return "", err
+	}
+	return r.Name, nil
+}
+
+// ReadLog returns a piece of the output of an attempt.
+func (k *Client) ReadLog(ctx context.Context, request messages.LogsRequest) (messages.LogsReply, error) {
+	r, err := k.ask(ctx, &frame{Kind: logs, Logs: &request})
+	if err != nil || r.Reply == nil {
+		return messages.LogsReply{}, err
+	}
+	return *r.Reply, nil
+}
+
+// ask sends a question and waits for its answer.
+func (k *Client) ask(ctx context.Context, f *frame) (*frame, error) {
+	answer := make(chan *frame, 1)
+	k.mu.Lock()
+	k.numbers++
+	f.Number = k.numbers
+	k.questions[f.Number] = answer
+	sent := k.send(f)
+	k.mu.Unlock()
+	defer func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.questions, f.Number)
+	}()
+	if !sent {
+		return nil, messages.Errorf(messages.Unavailable, "the node's executor is not there; ask again")
+	}
+	select {
+	case r := <-answer:
+		if r.Error != nil {
+			return nil, r.Error
+		}
+		return r, nil
+	case <-ctx.Done():
+	case <-k.life.Done():
+	}
+	return nil, messages.Errorf(messages.Unavailable, "the node's executor did not answer in time; ask again")
+}

@@ -1,0 +1,279 @@
+package executor
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// lonely is how long an executor stays without an agent and without tasks.
+const lonely = 10 * time.Second
+
+// server is the executor's side.
+type server struct {
+	run      *runner.Processes
+	listener net.Listener
+
+	mu     sync.Mutex
+	tasks  map[messages.Attempt]*task
+	agent  *conn       // the newest; nil: none
+	lease  *time.Timer // when it ends every task is killed; nil: none was given yet
+	alone  *time.Timer // counts down while there is neither agent nor task; else nil
+	ending bool
+}
+
+// task is an attempt in hand, until the agent has confirmed its end.
+type task struct {
+	runner.Process
+	class    messages.Name
+	finished *messages.Finished // nil while it runs
+	forget   bool               // nobody wants to know how it ends
+}
+
+// Serve runs tasks for the agents that connect, one at a time, until it is told
+// to end or is not needed any more.
+func Serve(l net.Listener, c runner.Config) error {
+	run, err := runner.NewProcesses(c)
+	if err != nil {
+		return err
+	}
+	s := &server{run: run, listener: l, tasks: map[messages.Attempt]*task{}}
+	s.mu.Lock()
+	s.rest()
+	s.mu.Unlock()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			break
+		}
+		go s.serve(newConn(c))
+	}
+	s.mu.Lock()
+	s.ending = true
+	agent := s.agent
+	s.mu.Unlock()
+	err = run.Close()
+	if agent != nil {
+		agent.finish()
+	}
+	return err
+}
+
+// serve listens to one agent.
+func (s *server) serve(agent *conn) {
+	s.welcome(agent)
+	programs := map[uint64]*messages.Program{}
+	for {
+		f, err := agent.receive()
+		if err != nil {
+			break
+		}
+		s.handle(agent, programs, f)
+	}
+	agent.finish()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.agent == agent {
+		s.agent = nil
+		s.rest()
+	}
+}
+
+// welcome makes a connection the one that counts and tells what is in hand.
+func (s *server) welcome(agent *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.agent != nil {
+		s.agent.finish()
+	}
+	s.agent = agent
+	s.rest()
+	agent.send(&frame{Kind: hello, Names: s.run.Abilities()})
+	for a, t := range s.tasks {
+		agent.send(&frame{Kind: has, Attempt: a, Name: t.class, Finished: t.finished})
+	}
+	agent.send(&frame{Kind: ready})
+}
+
+// rest begins or ends the countdown to the end. s.mu is held.
+func (s *server) rest() {
+	needed := s.agent != nil || len(s.tasks) > 0
+	switch {
+	case needed && s.alone != nil:
+		s.alone.Stop()
+		s.alone = nil
+	case !needed && s.alone == nil:
+		s.alone = time.AfterFunc(lonely, s.end)
+	}
+}
+
+// end ends the executor; Serve does the rest.
+func (s *server) end() { _ = s.listener.Close() }
+
+func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *frame) {
+	switch f.Kind {
+	case program:
+		if f.Program == nil { // of a long list: begin anew
+			clear(programs)
+			return
+		}
+		programs[f.Number] = f.Program
+	case start:
+		s.start(f, programs[f.Number])
+	case stop, hold, confirm:
+		s.tell(f)
+	case keep:
+		s.keep(f.Time.Std())
+	case owner, logs:
+		go s.answer(agent, f)
+	case end:
+		s.end()
+	}
+}
+
+// start begins a task that is not known yet.
+func (s *server) start(f *frame, p *messages.Program) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tasks[f.Attempt] != nil {
+		return
+	}
+	t := new(task)
+	s.tasks[f.Attempt] = t
+	s.rest()
+	if p == nil {
+		t.finished = &messages.Finished{Attempt: f.Attempt, Outcome: messages.Unstartable, Detail: "the agent did not say what to run"}
+		s.report(t)
+		return
+	}
+	t.class = p.Class
+	grant := messages.Grant{Attempt: f.Attempt, Array: f.Array}
+	// done may be called before Start returns: not while the lock is held.
+	go func() {
+		process := s.run.Start(runner.Task{Grant: grant, Program: p}, s.done)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		t.begun(process)
+	}()
+}
+
+// begun takes the process, and passes on what was said before it was there.
+func (t *task) begun(p runner.Process) {
+	before, _ := t.Process.(*early)
+	t.Process = p
+	if before == nil {
+		return
+	}
+	p.Hold(before.held)
+	if before.stopped {
+		p.Stop(before.grace)
+	}
+}
+
+// early remembers what a task that is just being started was told.
+type early struct {
+	held, stopped bool
+	grace         time.Duration
+}
+
+func (e *early) Hold(held bool) { e.held = held }
+
+func (e *early) Stop(grace time.Duration) {
+	if e.stopped {
+		grace = min(grace, e.grace)
+	}
+	e.stopped, e.grace = true, grace
+}
+
+// done notes how a task ended.
+func (s *server) done(f messages.Finished) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tasks[f.Attempt]; t != nil {
+		t.finished = &f
+		s.report(t)
+		s.let(f.Attempt, t)
+	}
+}
+
+// let lets go of a task that has ended, if that is known where it counts.
+func (s *server) let(a messages.Attempt, t *task) {
+	if t.finished != nil && t.forget {
+		delete(s.tasks, a)
+		s.rest()
+	}
+}
+
+func (s *server) report(t *task) {
+	if s.agent != nil {
+		s.agent.send(&frame{Kind: ended, Finished: t.finished})
+	}
+}
+
+// tell passes an order to a task.
+func (s *server) tell(f *frame) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tasks[f.Attempt]
+	switch {
+	case t == nil:
+	case f.Kind == confirm:
+		t.forget = true
+		s.let(f.Attempt, t)
+	default:
+		if t.Process == nil {
+			t.Process = new(early)
+		}
+		if f.Kind == hold {
+			t.Hold(f.Held)
+		} else {
+			t.Stop(f.Time.Std())
+		}
+	}
+}
+
+// keep lets tasks run for as long as the agent says.
+func (s *server) keep(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease != nil {
+		s.lease.Stop()
+	}
+	s.lease = time.AfterFunc(d, s.expire)
+}
+
+// expire kills every task: the leader may have given them to others.
+func (s *server) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tasks {
+		if t.Process == nil {
+			t.Process = new(early)
+		}
+		t.Stop(0)
+	}
+}
+
+// answer answers a question about output.
+func (s *server) answer(agent *conn, f *frame) {
+	r := &frame{Kind: reply, Number: f.Number}
+	var err error
+	switch {
+	case f.Logs == nil:
+		err = messages.Errorf(messages.Invalid, "a question about output without an attempt")
+	case f.Kind == owner:
+		r.Name, err = s.run.Owner(f.Logs.Attempt.Task.Job)
+	default:
+		var piece messages.LogsReply
+		piece, err = s.run.ReadLog(context.Background(), *f.Logs)
+		r.Reply = &piece
+	}
+	if err != nil {
+		r.Error = messages.AsError("logs", err)
+	}
+	agent.send(r)
+}

@@ -1,0 +1,142 @@
+package runner
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// handles is a file of what runs, mapped into memory: noting a task costs no
+// system call, and outlives this process. The next one ends by it what was left
+// behind, where there are no cells to tell.
+type handles struct {
+	mu   sync.Mutex
+	data []byte // nil: cannot be mapped, nothing is noted
+	free []int  // records that are not in use
+	next int    // the first record that never was
+}
+
+// A record is a session, by the number of its first process, and when that began,
+// in ticks since boot; 0 is none. The file begins with which boot that was.
+const (
+	bootSize    = 36
+	handleSize  = 16
+	maxHandles  = 1 << 16
+	handlesSize = bootSize + maxHandles*handleSize
+	handlesFile = "running"
+	ticks       = 100 // in a second, as the kernel tells them
+	// sameStart is by how many ticks a start may differ from what was noted, which
+	// is a moment later.
+	sameStart = 2 * ticks
+)
+
+// openHandles ends what an earlier run left, and begins anew.
+func openHandles(dir string) *handles {
+	h := new(handles)
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || len(boot) < bootSize {
+		return h
+	}
+	fd, err := unix.Open(filepath.Join(dir, handlesFile), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, privateFiles)
+	if err != nil {
+		return h
+	}
+	defer unix.Close(fd)
+	if unix.Ftruncate(fd, handlesSize) != nil { // grows by a hole
+		return h
+	}
+	data, err := unix.Mmap(fd, 0, handlesSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return h
+	}
+	if string(data[:bootSize]) == string(boot[:bootSize]) {
+		endAll(data[bootSize:])
+	}
+	copy(data, boot[:bootSize])
+	clear(data[bootSize:])
+	h.data = data
+	return h
+}
+
+// endAll kills the sessions noted, as far as they are still those.
+func endAll(records []byte) {
+	left := map[int]int64{}
+	for ; len(records) > 0; records = records[handleSize:] {
+		if pid := binary.LittleEndian.Uint64(records); pid != 0 {
+			left[int(pid)] = int64(binary.LittleEndian.Uint64(records[8:]))
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	for pid, began := range left {
+		if now, alive := startOf(strconv.Itoa(pid)); alive && (now > began || now < began-sameStart) {
+			continue // the number is another's now
+		}
+		unix.Kill(-pid, unix.SIGKILL)
+		signalSession(pid, unix.SIGKILL)
+	}
+}
+
+// startOf reads when a process began.
+func startOf(pid string) (began int64, alive bool) {
+	b, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return 0, false
+	}
+	const start = 19 // after the name
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	if len(fields) <= start {
+		return 0, false
+	}
+	began, err = strconv.ParseInt(fields[start], 10, 64)
+	return began, err == nil
+}
+
+// note remembers a session until forget.
+func (h *handles) note(session int) (at int) {
+	var now unix.Timespec
+	unix.ClockGettime(unix.CLOCK_BOOTTIME, &now)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch n := len(h.free); {
+	case n > 0:
+		at = h.free[n-1]
+		h.free = h.free[:n-1]
+	case h.data == nil || h.next == maxHandles:
+		return -1
+	default:
+		at = h.next
+		h.next++
+	}
+	record := h.data[bootSize+at*handleSize:]
+	binary.LittleEndian.PutUint64(record[8:], uint64(now.Nano()/(1e9/ticks))+1)
+	binary.LittleEndian.PutUint64(record, uint64(session))
+	return at
+}
+
+func (h *handles) forget(at int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if at < 0 || h.data == nil {
+		return
+	}
+	binary.LittleEndian.PutUint64(h.data[bootSize+at*handleSize:], 0)
+	h.free = append(h.free, at)
+}
+
+func (h *handles) close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.data == nil {
+		return nil
+	}
+	data := h.data
+	h.data = nil
+	return unix.Munmap(data)
+}
