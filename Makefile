@@ -59,9 +59,10 @@ fuzz: ## fuzz each decoder for FUZZTIME (10s)
 soak: ## run the tests of what is concurrent and those on random cases SOAK (10) times over, shuffled
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}')
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $(CONCURRENT)
+	CANDOR_SEEDS=10000 $(GO) test -run 'TestRing$$' -timeout 60m ./bank/clearing
 
 bench: build ## measure latency, throughput and the rest on this machine
-	@for bench in latency dispatch processes wake auction scale; do ./bin/candor bench $$bench --json || exit 1; done
+	@for bench in latency dispatch processes wake auction ledger scale; do ./bin/candor bench $$bench --json || exit 1; done
 
 clean: ## remove what was built
 	rm -rf bin

@@ -25,13 +25,41 @@ func (l *leader) register(ctx context.Context, node messages.Name, r messages.Re
 		return reply, err
 	}
 	l.leases.renew(node, time.Now())
+	l.informed.Delete(node)
 	reply = messages.RegisterReply{Lease: l.Lease, Term: l.term, Stop: result.([]messages.Attempt)}
-	for _, m := range l.Markets {
-		if slices.ContainsFunc(r.Slots, func(s messages.ClassSlots) bool { return slices.Contains(m.Classes, s.Class) }) {
-			reply.Markets = append(reply.Markets, m)
+	reply.Markets = l.served(node, r.Slots)
+	return reply, nil
+}
+
+// served are the markets that allocate slots of a node.
+func (l *leader) served(node messages.Name, slots []messages.ClassSlots) (out []messages.Market) {
+	for _, m := range l.configs {
+		if serves(&m, node) && slices.ContainsFunc(slots, func(s messages.ClassSlots) bool { return slices.Contains(m.Classes, s.Class) }) {
+			out = append(out, m)
 		}
 	}
-	return reply, nil
+	return out
+}
+
+// inform returns a node's markets with the answer to its first exchange under
+// this leader, and whenever that is repeated, where markets have been applied:
+// the node may have registered under others.
+func (l *leader) inform(n *book.Node, seq uint64) []messages.Market {
+	if !l.reapplied {
+		return nil
+	}
+	if first, known := l.informed.LoadOrStore(n.Name, seq); known && first != seq {
+		return nil
+	}
+	if m := l.served(n.Name, n.Slots); m != nil {
+		return m
+	}
+	return []messages.Market{}
+}
+
+// serves says whether a node's slots are a market's, as far as their classes are.
+func serves(m *messages.Market, node messages.Name) bool {
+	return len(m.Nodes) == 0 || slices.Contains(m.Nodes, node)
 }
 
 func checkNode(node messages.Name, r *messages.RegisterRequest) error {
@@ -64,7 +92,7 @@ func (l *leader) exchange(ctx context.Context, node messages.Name, x messages.Ex
 			return reply, err
 		}
 	} else {
-		claims, err := l.resolve(x.Claims)
+		claims, err := l.resolve(node, x.Claims)
 		if err != nil {
 			return reply, err
 		}
@@ -82,6 +110,8 @@ func (l *leader) exchange(ctx context.Context, node messages.Name, x messages.Ex
 		reply.Programs = programs(b, reply.Grants)
 		if n := b.Node(node); n != nil && n.Session == x.Session {
 			reply.Stop = slices.Clone(n.Stop)
+			reply.Held, reply.Version = n.Halted(), n.Version
+			reply.Markets = l.inform(n, x.Seq)
 		}
 	})
 	return reply, nil
@@ -105,7 +135,7 @@ func (l *leader) heartbeat(ctx context.Context, node messages.Name, x *messages.
 // resolve gives each claim its jobs in order of preference: the one the agent
 // sampled and, where that has too little work left, others drawn by their
 // shares.
-func (l *leader) resolve(claims []messages.Claim) ([]book.Claim, error) {
+func (l *leader) resolve(node messages.Name, claims []messages.Claim) ([]book.Claim, error) {
 	const mostSubstitutes = 16
 	out := make([]book.Claim, 0, len(claims))
 	l.mu.Lock()
@@ -117,6 +147,9 @@ func (l *leader) resolve(claims []messages.Claim) ([]book.Claim, error) {
 				i, c.Market, c.Class, c.Slots, maxSlots)
 		}
 		l.metrics.claims.Inc()
+		if !serves(&t.Config, node) {
+			continue
+		}
 		k := t.Class(c.Class)
 		jobs := []messages.JobID{c.Job}
 		for missing := c.Slots - t.Pending(c.Job, k); missing > 0 && len(jobs) <= mostSubstitutes; {
@@ -129,9 +162,21 @@ func (l *leader) resolve(claims []messages.Claim) ([]book.Claim, error) {
 			}
 			jobs = append(jobs, id)
 		}
-		out = append(out, book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs})
+		out = append(out, book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs, Most: t.mosts(jobs, k)})
 	}
 	return out, nil
+}
+
+// mosts is how many claims each of some jobs may come to have; nil: no bound.
+func (t *trading) mosts(jobs []messages.JobID, k int) []int {
+	if !t.Directs() {
+		return nil
+	}
+	out := make([]int, len(jobs))
+	for i, id := range jobs {
+		out[i] = t.Most(id, k)
+	}
+	return out
 }
 
 // programs returns what the granted tasks run, one for each stage.
@@ -157,7 +202,7 @@ func (l *leader) vector(_ context.Context, _ messages.Name, r messages.VectorReq
 	defer l.mu.Unlock()
 	t := l.market(r.Market)
 	if t == nil {
-		return messages.Vector{}, messages.Errorf(messages.NotFound, "there is no market %q; the site has %s", r.Market, marketNames(l.Markets))
+		return messages.Vector{}, messages.Errorf(messages.NotFound, "there is no market %q; the site has %s", r.Market, marketNames(l.configs))
 	}
 	return t.publisher.Whole(t.Market), nil
 }

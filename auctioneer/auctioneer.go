@@ -20,6 +20,8 @@ type Auctioneer struct {
 	replica *replica
 	box     mailbox.Mailbox
 	metrics *metrics
+	applied chan struct{}            // the markets are others now
+	seqs    map[messages.Name]uint64 // of the last vectors of the last leadership here; of follow alone
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -31,7 +33,7 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 		return nil, err
 	}
 	c.defaults()
-	a := &Auctioneer{Config: c, replica: newReplica(), metrics: newMetrics(c.Metrics)}
+	a := &Auctioneer{Config: c, replica: newReplica(), metrics: newMetrics(c.Metrics), applied: make(chan struct{}, 1)}
 	box, err := c.Open(a.replica)
 	if err != nil {
 		return nil, fmt.Errorf("auctioneer %s: %w", c.Replica, err)
@@ -68,12 +70,19 @@ func (a *Auctioneer) follow(ctx context.Context) {
 		}
 	}
 	defer stop()
+	var last mailbox.Leadership
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-a.applied: // begin anew, in the same term
+			if end != nil {
+				stop()
+				end = a.lead(ctx, last.Term)
+			}
 		case l := <-a.box.Leadership():
 			stop()
+			last, a.seqs = l, nil
 			if l.Leads {
 				a.Log.Info("leading", zap.String("replica", a.Replica), zap.Uint64("term", l.Term))
 				end = a.lead(ctx, l.Term)

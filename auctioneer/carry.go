@@ -3,6 +3,8 @@ package auctioneer
 import (
 	"context"
 	"math"
+	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -19,8 +21,8 @@ func (l *leader) carry(now messages.Time, n news) []*book.Settle {
 		l.slots.set(&n.nodes[i])
 	}
 	if len(n.nodes) > 0 {
-		for _, t := range l.markets {
-			slots, idle := l.slots.of(t.Config.Classes)
+		for i, t := range l.markets {
+			slots, idle := l.slots.of(i)
 			t.SetSlots(now, slots, idle)
 		}
 	}
@@ -29,7 +31,7 @@ func (l *leader) carry(now messages.Time, n news) []*book.Settle {
 			out = append(out, s)
 		}
 	}
-	return out
+	return append(out, l.due(now)...)
 }
 
 func (l *leader) carryJob(now messages.Time, n *jobNews) *book.Settle {
@@ -37,23 +39,37 @@ func (l *leader) carryJob(now messages.Time, n *jobNews) *book.Settle {
 	if n.settle == nil {
 		delete(l.settled, n.id)
 	}
+	l.gather(n)
 	switch {
 	case n.settle != nil && !l.settled[n.id]:
 		l.settled[n.id] = true
 		return l.settlement(now, t, n)
-	case t == nil:
+	case t == nil || n.blocked:
 		return nil
 	case n.left:
 		t.Remove(now, n.id)
 		return nil
 	}
-	bid := func() *mechanism.Bid { return t.Bid(n.id, n.job.Account, n.job.Submitted, n.job.Spec) }
-	t.Put(now, bid, n.id, n.started, n.pending, n.running)
+	t.Put(now, func() *mechanism.Bid { return bidOf(t, n.job) }, n.id, n.progress)
 	return nil
 }
 
-// settlement asks the mechanism what an ended job owes. A job whose market is
-// no more owes nothing.
+func bidOf(t *trading, j *book.Job) *mechanism.Bid {
+	return t.Bid(j.ID, j.Account, j.Submitted, j.Spec, j.Contract)
+}
+
+// later is a settlement that waits for its time.
+type later struct {
+	at     messages.Time
+	market *trading
+	job    *mechanism.Job
+	end    mechanism.End
+	settle *book.Settle
+	left   messages.Credits
+}
+
+// settlement asks the mechanism what an ended job owes; nil if it is too early
+// to say. A job whose market is no more owes nothing.
 func (l *leader) settlement(now messages.Time, t *trading, n *jobNews) *book.Settle {
 	s := &book.Settle{Job: n.id}
 	if t == nil {
@@ -62,19 +78,76 @@ func (l *leader) settlement(now messages.Time, t *trading, n *jobNews) *book.Set
 	}
 	job, shares := t.Remove(now, n.id)
 	if job == nil { // it ended before this term saw it
-		job = &mechanism.Job{Bid: t.Bid(n.id, n.job.Account, n.job.Submitted, n.job.Spec), Started: n.started}
+		job = &mechanism.Job{Bid: bidOf(t, n.job), Started: n.job.Started}
 		job.Pending, job.Running = make([]int, len(t.Config.Classes)), make([]int, len(t.Config.Classes))
 	}
+	job.Accrued, job.Received = n.settle.cost, n.settle.slotTime
 	end := mechanism.End{State: n.settle.outcome, Tasks: n.settle.total, Done: n.settle.done}
 	for _, c := range shares {
 		end.Shares = append(end.Shares, mechanism.Share{Allocated: c.Allocated, Received: c.Received})
 		s.Shares = append(s.Shares, book.Share{Class: c.Class, Allocated: millionths(c.Allocated), Received: millionths(c.Received), Over: c.Over})
 	}
-	for _, p := range t.Settle(now, job, end) {
-		s.Charge += p.Amount
-		s.Reason = p.Reason
+	if t.Commits() && n.settle.ordered {
+		s.Charge, s.Reason = settledBefore(n)
+		return s
 	}
+	w := later{max(t.SettleAt(job, end), n.settle.ended), t, job, end, s, n.settle.left}
+	if w.at > now {
+		l.later = append(l.later, w)
+		return nil
+	}
+	w.ask()
 	return s
+}
+
+// settledBefore is what a job owes whose price was decided with its start. One
+// that could not be started as promised owes nothing.
+func settledBefore(n *jobNews) (messages.Credits, string) {
+	f := n.settle.fixed
+	switch {
+	case f == nil:
+		return 0, "owes nothing more: the payments of its decision were made then"
+	case n.settle.outcome == messages.Failed && n.job.Started == 0:
+		return 0, "owes nothing: its reservation was not honoured"
+	}
+	return min(f.Amount, n.settle.left), f.Reason
+}
+
+// ask lets the mechanism say what the job owes, as of the settlement's time.
+func (w *later) ask() {
+	for _, p := range w.market.Settle(w.at, w.job, w.end) {
+		w.settle.Charge += p.Amount
+		w.settle.Reason = p.Reason
+	}
+	w.settle.Charge = max(0, min(w.settle.Charge, w.left))
+}
+
+// due returns the settlements whose time has come.
+func (l *leader) due(now messages.Time) (out []*book.Settle) {
+	waiting := l.later[:0]
+	for _, w := range l.later {
+		if w.at > now {
+			waiting = append(waiting, w)
+			continue
+		}
+		w.ask()
+		out = append(out, w.settle)
+	}
+	clear(l.later[len(waiting):])
+	l.later = waiting
+	return out
+}
+
+// soonest is how long until something waits no longer, at most a second.
+func (l *leader) soonest(now messages.Time) time.Duration {
+	next := time.Second
+	for _, w := range l.later {
+		next = min(next, max(0, w.at.Sub(now).Std()))
+	}
+	for g, since := range l.gangs {
+		next = min(next, max(0, l.gangEnds(g, since).Sub(now).Std()))
+	}
+	return next
 }
 
 func millionths(x float64) int64 { return int64(math.RoundToEven(x * 1e6)) }
@@ -101,24 +174,31 @@ func (l *leader) retrySettlement(id messages.JobID) {
 	l.replica.wake()
 }
 
-// slotCount sums the slots of all nodes by class.
+// slotCount sums the slots of all nodes by market and class.
 type slotCount struct {
-	classes map[messages.Name]int // position in the sums
-	slots   []int
-	idle    []int
+	markets []marketSlots
 	nodes   map[uint32]*nodeNews
 }
 
+type marketSlots struct {
+	config *messages.Market
+	nodes  map[messages.Name]bool // nil: all
+	slots  []int                  // by class
+	idle   []int
+}
+
 func (s *slotCount) init(markets []messages.Market) {
-	s.classes, s.nodes = map[messages.Name]int{}, map[uint32]*nodeNews{}
-	for _, m := range markets {
-		for _, c := range m.Classes {
-			if _, known := s.classes[c]; !known {
-				s.classes[c] = len(s.classes)
+	s.markets, s.nodes = nil, map[uint32]*nodeNews{}
+	for i := range markets {
+		m := marketSlots{config: &markets[i], slots: make([]int, len(markets[i].Classes)), idle: make([]int, len(markets[i].Classes))}
+		if len(markets[i].Nodes) > 0 {
+			m.nodes = map[messages.Name]bool{}
+			for _, n := range markets[i].Nodes {
+				m.nodes[n] = true
 			}
 		}
+		s.markets = append(s.markets, m)
 	}
-	s.slots, s.idle = make([]int, len(s.classes)), make([]int, len(s.classes))
 }
 
 // set replaces what was counted for a node.
@@ -131,18 +211,21 @@ func (s *slotCount) set(n *nodeNews) {
 }
 
 func (s *slotCount) add(n *nodeNews, sign int) {
-	for i, c := range n.slots {
-		if k, known := s.classes[c.Class]; known {
-			s.slots[k] += sign * c.Slots
-			s.idle[k] += sign * n.idle[i]
+	for i := range s.markets {
+		m := &s.markets[i]
+		if m.nodes != nil && !m.nodes[n.name] {
+			continue
+		}
+		for i, c := range n.slots {
+			if k := slices.Index(m.config.Classes, c.Class); k >= 0 {
+				m.slots[k] += sign * c.Slots
+				m.idle[k] += sign * n.idle[i]
+			}
 		}
 	}
 }
 
-// of returns the slots, in all and idle, of some classes.
-func (s *slotCount) of(classes []messages.Name) (slots, idle []int) {
-	for _, c := range classes {
-		slots, idle = append(slots, s.slots[s.classes[c]]), append(idle, s.idle[s.classes[c]])
-	}
-	return slots, idle
+// of returns the slots of a market's classes, in all and idle.
+func (s *slotCount) of(market int) (slots, idle []int) {
+	return s.markets[market].slots, s.markets[market].idle
 }

@@ -44,19 +44,8 @@ func (c *Config) Validate() error {
 	case c.Lease < 0 || c.HoldFor < 0:
 		return fmt.Errorf("auctioneer: lease and hold time cannot be negative")
 	}
-	seen := map[messages.Name]bool{}
-	for i := range c.Markets {
-		m := &c.Markets[i]
-		if err := m.Validate(); err != nil {
-			return fmt.Errorf("auctioneer: %w", err)
-		}
-		if seen[m.Name] {
-			return fmt.Errorf("auctioneer: there are two markets named %q", m.Name)
-		}
-		seen[m.Name] = true
-		if _, err := newMechanism(*m); err != nil {
-			return fmt.Errorf("auctioneer: market %s: %w", m.Name, err)
-		}
+	if i, err := CheckMarkets(c.Markets); err != nil {
+		return fmt.Errorf("auctioneer: market %s: %w", c.Markets[i].Name, err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -59,44 +60,69 @@ func (l *leader) carryOut(ctx context.Context) {
 	}
 }
 
+// batch is effects to be carried out together: a round alone, or charges and
+// observations up to the next round, so that a charge comes after the rounds
+// that took from its hold.
+type batch struct {
+	ids, seen    []uint64 // of transfers, of observations
+	transfers    []messages.Transfer
+	observations []messages.Observation
+	round        bool
+	none         []uint64 // charges with nothing to do
+}
+
+func (l *leader) nextBatch(b *book.Book) (w batch) {
+	for i, e := range b.Effects(transfersAtOnce) {
+		switch j := b.Job(e.Job); {
+		case e.Kind == book.Round && i == 0:
+			w.ids, w.round = []uint64{e.ID}, true
+			w.transfers = l.round(b, &e)
+			return w
+		case e.Kind == book.Round:
+			return w
+		case e.Kind == book.Observe:
+			w.seen, w.observations = append(w.seen, e.ID), append(w.observations, l.observation(j))
+		case j.HoldID() == "":
+			w.none = append(w.none, e.ID)
+		default:
+			w.ids, w.transfers = append(w.ids, e.ID), append(w.transfers, charge(j))
+		}
+	}
+	return w
+}
+
 // carryOutSome carries out the oldest effects; again says there may be more.
 func (l *leader) carryOutSome(ctx context.Context, stream bus.Stream) (again bool, err error) {
-	var charges []messages.Transfer
-	var observations []messages.Observation
-	var ids, seen []uint64
-	l.replica.read(func(b *book.Book) {
-		for _, e := range b.Effects(transfersAtOnce) {
-			switch j := b.Job(e.Job); e.Kind {
-			case book.Charge:
-				ids, charges = append(ids, e.ID), append(charges, charge(j))
-			case book.Observe:
-				seen, observations = append(seen, e.ID), append(observations, l.observation(j))
-			}
-		}
-	})
+	var w batch
+	l.replica.read(func(b *book.Book) { w = l.nextBatch(b) })
 	done := &book.Confirm{}
-	if len(charges) > 0 {
-		if err := l.charge(ctx, ids, charges, done); err != nil {
+	for _, id := range w.none {
+		done.Effects = append(done.Effects, book.Confirmation{Effect: id})
+	}
+	if len(w.transfers) > 0 {
+		if err := l.charge(ctx, &w, done); err != nil {
 			return false, err
 		}
 	}
-	for i := range observations {
-		if err := l.observe(ctx, stream, &observations[i]); err != nil {
+	for i := range w.observations {
+		if err := l.observe(ctx, stream, &w.observations[i]); err != nil {
 			l.Log.Warn("observation waits", zap.Error(err))
 			break
 		}
-		done.Effects = append(done.Effects, book.Confirmation{Effect: seen[i]})
+		done.Effects = append(done.Effects, book.Confirmation{Effect: w.seen[i]})
 	}
 	if len(done.Effects) == 0 {
 		return false, nil
 	}
 	_, err = l.propose(ctx, &book.Command{Confirm: done})
-	return err == nil && len(charges)+len(observations) == transfersAtOnce, err
+	more := false
+	l.replica.read(func(b *book.Book) { more = len(b.Effects(1)) > 0 })
+	return err == nil && more && len(done.Effects) == len(w.ids)+len(w.none)+len(w.observations) || w.round, err
 }
 
 // charge is what the bank is asked for an ended job.
 func charge(j *book.Job) messages.Transfer {
-	t := messages.Transfer{ID: j.Hold + "/charge", Kind: messages.Post, Pending: j.Hold, Debit: j.Payer, Credit: messages.SiteAccount,
+	t := messages.Transfer{ID: j.Hold + "/charge", Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer, Credit: messages.SiteAccount,
 		Amount: j.Owed, Job: j.ID, Reason: j.Why}
 	if j.Owed == 0 {
 		t.Kind, t.Debit, t.Credit = messages.Void, "", ""
@@ -104,19 +130,57 @@ func charge(j *book.Job) messages.Transfer {
 	return t
 }
 
-func (l *leader) charge(ctx context.Context, ids []uint64, charges []messages.Transfer, done *book.Confirm) error {
-	results, err := l.transfer(ctx, charges)
+// round is what the bank is asked for payments between jobs, one linked set: it
+// takes from each payer's hold, which leaves a smaller one, and pays it on by
+// way of the site's account.
+func (l *leader) round(b *book.Book, e *book.Effect) (out []messages.Transfer) {
+	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
+	var payers, payees []messages.JobID
+	for _, leg := range e.Legs {
+		if due[leg.From] == 0 {
+			payers = append(payers, leg.From)
+		}
+		if gain[leg.To] == 0 {
+			payees = append(payees, leg.To)
+		}
+		due[leg.From] += leg.Amount
+		gain[leg.To] += leg.Amount
+	}
+	reason := e.Legs[0].Reason
+	for _, id := range payers {
+		j := b.Job(id)
+		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/pays/%d", j.Hold, e.ID), Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer,
+			Credit: messages.SiteAccount, Amount: due[id], Job: id, Reason: reason, Linked: true})
+		if rest := j.Held - j.Drawn - due[id]; rest > 0 {
+			out = append(out, messages.Transfer{ID: j.RestID(e.ID), Kind: messages.Hold, Debit: j.Payer, Credit: messages.SiteAccount, Amount: rest,
+				Member: j.Account, Expires: l.Clock().Add(l.HoldFor), Job: id, Reason: "what is left of its budget", Linked: true})
+		}
+	}
+	for _, id := range payees {
+		j := b.Job(id)
+		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/gets/%d", j.Hold, e.ID), Kind: messages.Posted, Debit: messages.SiteAccount,
+			Credit: j.Payer, Amount: gain[id], Job: id, Reason: reason, Linked: true})
+	}
+	out[len(out)-1].Linked = false
+	return out
+}
+
+func (l *leader) charge(ctx context.Context, w *batch, done *book.Confirm) error {
+	results, err := l.transfer(ctx, w.transfers)
 	if err != nil {
 		return err
 	}
 	for i, r := range results {
-		c := book.Confirmation{Effect: ids[i]}
+		if w.round && i > 0 {
+			break
+		}
+		c := book.Confirmation{Effect: w.ids[i]}
 		switch {
 		case r.Error != nil:
 			c.Refused = r.Error.Error()
-			l.Log.Error("charge refused", zap.String("transfer", charges[i].ID), zap.Error(r.Error))
+			l.Log.Error("charge refused", zap.String("transfer", w.transfers[i].ID), zap.Error(r.Error))
 			l.metrics.refused.Inc()
-		case charges[i].Kind == messages.Post:
+		case w.transfers[i].Kind == messages.Post:
 			c.Amount = r.Amount
 		}
 		done.Effects = append(done.Effects, c)
@@ -135,7 +199,8 @@ func (l *leader) observe(ctx context.Context, stream bus.Stream, o *messages.Obs
 func (l *leader) observation(j *book.Job) messages.Observation {
 	return messages.Observation{
 		Site: l.Site, Job: j.ID, Account: j.Account, Name: j.Spec.Name, Market: j.Spec.Market, State: j.State,
-		Budget: j.Spec.Budget, Charged: j.Charged, Utility: j.Spec.Utility, Shares: pastShares(j),
-		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, Stages: stages(j),
+		Budget: j.Spec.Budget, Charged: j.Cost(), Utility: j.Spec.Utility, Shares: pastShares(j),
+		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, Stages: stages(j), Work: work(j),
+		Valuation: j.Spec.Valuation,
 	}
 }

@@ -3,6 +3,7 @@ package auctioneer
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,11 +23,17 @@ type leader struct {
 	mu      sync.Mutex // guards what follows
 	markets []*trading
 	rng     *rand.Rand
+	configs []messages.Market // of markets, in the same order
 	slots   slotCount
 	settled map[messages.JobID]bool // a settlement is under way
+	later   []later                 // settlements that are not due yet
+	gangs   map[gang]messages.Time  // that gather, since when
+	told    map[uint32]uint64       // by node: the version that was published; guarded by the replica's lock
 
-	leases  *leases
-	effects chan struct{} // there are effects to carry out
+	leases    *leases
+	reapplied bool          // the markets are not those of the configuration
+	informed  sync.Map      // by node: the exchange that was answered with its markets
+	effects   chan struct{} // there are effects to carry out
 }
 
 // trading is a market with what was published of it.
@@ -34,6 +41,7 @@ type trading struct {
 	*market.Market
 	publisher *market.Publisher
 	pace      pace
+	deciding  bool // a decision is being committed
 }
 
 // lead serves for a term until the returned function is called, which waits
@@ -45,15 +53,12 @@ func (a *Auctioneer) lead(ctx context.Context, term uint64) (end func()) {
 		term:       term,
 		rng:        rand.New(rand.NewPCG(term, uint64(a.Clock()))),
 		settled:    map[messages.JobID]bool{},
+		gangs:      map[gang]messages.Time{},
+		told:       map[uint32]uint64{},
 		leases:     newLeases(),
 		effects:    make(chan struct{}, 1),
 	}
-	for _, m := range a.Markets {
-		mech, _ := newMechanism(m) // Validate has made it before
-		live := market.New(m, mech)
-		l.markets = append(l.markets, &trading{Market: live, publisher: market.NewPublisher(term, live)})
-	}
-	l.slots.init(a.Markets)
+	l.open()
 	a.replica.watch(true)
 
 	var running sync.WaitGroup
@@ -66,6 +71,10 @@ func (a *Auctioneer) lead(ctx context.Context, term uint64) (end func()) {
 		cancel()
 		running.Wait()
 		a.replica.watch(false)
+		a.seqs = map[messages.Name]uint64{}
+		for _, t := range l.markets {
+			a.seqs[t.Config.Name] = t.publisher.Seq()
+		}
 	}
 }
 
@@ -115,6 +124,9 @@ func (l *leader) services() []bus.Service {
 		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
 			at(messages.VerbSubmit, bus.Handle("submit", l.submit)),
 			at(messages.VerbCancel, bus.Handle("cancel", l.cancel)),
+			at(messages.VerbQuote, bus.Handle("quote", l.quote)),
+			at(messages.VerbDrain, bus.Handle("drain", l.drain)),
+			at(messages.VerbApply, bus.Handle("apply", l.apply)),
 		}},
 		{Name: "candor-auctioneer-agents", Version: "1.0.0", Concurrency: 512, Endpoints: []bus.Endpoint{
 			at(messages.VerbRegister, bus.Handle("register", l.register)),
@@ -129,6 +141,7 @@ func (l *leader) services() []bus.Service {
 				at(messages.VerbWhy, bus.Handle("why", l.why)),
 				at(messages.VerbNodes, bus.Handle("nodes", l.nodes)),
 				at(messages.VerbMarkets, bus.Handle("markets", l.listMarkets)),
+				at(messages.VerbReservations, bus.Handle("reservations", l.reservations)),
 				at(messages.VerbStatus, bus.Handle("status", l.status)),
 			}},
 	}
@@ -186,11 +199,14 @@ func (l *leader) step(ctx context.Context, now messages.Time) time.Duration {
 	l.mu.Lock()
 	settlements := l.carry(now, news)
 	var publish []published
-	next := time.Second
+	var decisions []decision
+	next := l.soonest(now)
 	for _, t := range l.markets {
-		if t.Stale(now) {
+		if t.Stale(now) && !t.deciding {
 			began := time.Now()
-			t.Allocate(now)
+			if d := l.allocate(now, t); d != nil {
+				decisions = append(decisions, decision{t, d})
+			}
 			l.metrics.allocation.Observe(time.Since(began).Seconds())
 			t.pace.reallocated = true
 		}
@@ -198,7 +214,7 @@ func (l *leader) step(ctx context.Context, now messages.Time) time.Duration {
 			publish = append(publish, v)
 		}
 		next = min(next, t.pace.wait(now))
-		if w := t.Wake(); w != 0 {
+		if w := t.Wake(); w != 0 && !t.deciding {
 			next = min(next, max(0, w.Sub(now).Std()))
 		}
 	}
@@ -207,11 +223,15 @@ func (l *leader) step(ctx context.Context, now messages.Time) time.Duration {
 		l.publish(p)
 	}
 	for _, d := range news.directives {
-		l.publish(published{messages.DirectiveSubject(l.Site, d.node), messages.Directive{Term: l.term, Stop: d.stop}})
+		l.publish(published{messages.DirectiveSubject(l.Site, d.node), messages.Directive{Term: l.term, Stop: d.stop, Held: d.held, Version: d.version}})
 	}
 	if len(settlements) > 0 {
 		go l.proposeSettlements(ctx, settlements)
 	}
+	for _, d := range decisions {
+		go l.commit(ctx, d)
+	}
+	l.disband(ctx, now)
 	return next
 }
 
@@ -223,35 +243,43 @@ type news struct {
 	effects    bool
 }
 
-// jobNews is a job's claimable and running tasks by class of its market, or
-// that it has left the market.
+// jobNews is how far a job of a market has come, or that it has left it.
 type jobNews struct {
-	id      messages.JobID
-	market  messages.Name
-	job     *book.Job // its immutable parts only
-	started messages.Time
-	left    bool
-	settle  *ending
-	pending []int
-	running []int
+	id       messages.JobID
+	market   messages.Name
+	job      *book.Job // its immutable parts only
+	left     bool
+	blocked  bool // it waits for other jobs
+	settle   *ending
+	progress market.Progress
+	gangs    []gathering
 }
 
 // ending is what a settlement rests on.
 type ending struct {
-	outcome messages.State
-	total   int
-	done    int
+	outcome  messages.State
+	ended    messages.Time
+	total    int
+	done     int
+	cost     messages.Credits
+	slotTime messages.Duration
+	left     messages.Credits // of the hold
+	ordered  bool
+	fixed    *book.Fixed
 }
 
 type nodeNews struct {
 	node  uint32
+	name  messages.Name
 	slots []messages.ClassSlots
 	idle  []int // as slots
 }
 
 type directive struct {
-	node messages.Name
-	stop []messages.Attempt
+	node    messages.Name
+	stop    []messages.Attempt
+	held    []messages.Attempt
+	version uint64
 }
 
 // takeNews copies what changed out of the book.
@@ -263,25 +291,25 @@ func (l *leader) takeNews() news {
 	n := news{effects: changes.Effects}
 	for id := range changes.Jobs {
 		if j := b.Job(id); j != nil {
-			n.jobs = append(n.jobs, l.jobNews(j))
+			n.jobs = append(n.jobs, l.jobNews(b, j))
 		}
 	}
 	for i := range changes.Nodes {
 		node := b.Nodes()[i]
 		n.nodes = append(n.nodes, newsOf(i, node))
-		if len(node.Stop) > 0 {
-			n.directives = append(n.directives, directive{node.Name, append([]messages.Attempt(nil), node.Stop...)})
+		if len(node.Stop) > 0 || l.told[i] != node.Version {
+			l.told[i] = node.Version
+			n.directives = append(n.directives, directive{node.Name, slices.Clone(node.Stop), node.Halted(), node.Version})
 		}
 	}
 	return n
 }
 
-func (l *leader) jobNews(j *book.Job) jobNews {
-	n := jobNews{id: j.ID, market: j.Spec.Market, job: j, started: j.Started, left: !j.Active()}
+func (l *leader) jobNews(b *book.Book, j *book.Job) jobNews {
+	n := jobNews{id: j.ID, market: j.Spec.Market, job: j, left: !j.Active(), blocked: j.Blocked > 0}
 	if !j.Active() {
 		if j.State == messages.Settling && !j.Settled {
-			total, _, done := j.Count()
-			n.settle = &ending{j.Outcome, total, done}
+			n.settle = l.endingOf(b, j)
 		}
 		return n
 	}
@@ -289,20 +317,54 @@ func (l *leader) jobNews(j *book.Job) jobNews {
 	if t == nil {
 		return n
 	}
-	n.pending, n.running = make([]int, len(t.Config.Classes)), make([]int, len(t.Config.Classes))
+	p := market.Progress{Started: j.Started, Pending: make([]int, len(t.Config.Classes)), Running: make([]int, len(t.Config.Classes))}
 	for i := range j.Stages {
-		if k := t.Class(j.Spec.Stages[i].Class); k >= 0 {
-			n.pending[k] += j.Claimable(i)
-			n.running[k] += j.Stages[i].Running
+		s := &j.Stages[i]
+		p.Done += s.Done
+		k := t.Class(j.Spec.Stages[i].Class)
+		if k < 0 {
+			continue
+		}
+		p.Pending[k] += j.Claimable(i)
+		p.Running[k] += s.Running - s.Suspended - s.Leaving
+		if s.Suspended > 0 {
+			if p.Suspended == nil {
+				p.Suspended = make([]int, len(t.Config.Classes))
+			}
+			p.Suspended[k] += s.Suspended
+		}
+		if s.Gathered != 0 {
+			n.gangs = append(n.gangs, gathering{gang{j.ID, uint32(i)}, s.Gathered})
 		}
 	}
+	if o := j.Order; o != nil {
+		p.Ordered, p.OrderedAt = make([]int, len(t.Config.Classes)), o.At
+		if k := t.Class(o.Class); k >= 0 {
+			p.Ordered[k] = o.Slots
+		}
+	}
+	n.progress = p
 	return n
 }
 
+func (l *leader) endingOf(b *book.Book, j *book.Job) *ending {
+	total, _, done := j.Count()
+	e := &ending{outcome: j.Outcome, ended: j.Ended, total: total, done: done, left: j.Held - j.Paid, ordered: j.Order != nil, fixed: j.Fixed}
+	e.cost, e.slotTime = b.Used(j, j.Ended)
+	return e
+}
+
 func newsOf(i uint32, node *book.Node) nodeNews {
-	n := nodeNews{node: i}
-	if node.Up {
-		n.slots = node.Slots
+	n := nodeNews{node: i, name: node.Name}
+	if !node.Up {
+		return n
+	}
+	n.slots = node.Slots
+	if node.Drain != 0 { // what it has left is all it is good for
+		n.slots = slices.Clone(node.Slots)
+		for k := range n.slots {
+			n.slots[k].Slots = min(n.slots[k].Slots, node.Used[k])
+		}
 	}
 	for _, s := range n.slots {
 		n.idle = append(n.idle, node.Idle(s.Class))

@@ -47,7 +47,8 @@ func (s *leases) silence(node messages.Name) time.Duration {
 // watchLeases takes back the claims of nodes that fell silent. It waits half a
 // lease longer than agents do, so that they have stopped their tasks before.
 func (l *leader) watchLeases(ctx context.Context) {
-	for sleep(ctx, l.Lease.Std()/8) {
+	for sleep(ctx, min(l.Lease.Std()/8, time.Second)) {
+		l.evict(ctx)
 		var silent []*book.Lost
 		l.replica.read(func(b *book.Book) {
 			for _, n := range b.Nodes() {
@@ -73,8 +74,8 @@ func (l *leader) extendHolds(ctx context.Context) {
 		var extensions []messages.Transfer
 		l.replica.read(func(b *book.Book) {
 			for j := range b.Jobs {
-				if !j.Settled && now.Sub(j.Submitted) > l.HoldFor/4 {
-					extensions = append(extensions, extension(j.Hold, j.ID, now.Add(l.HoldFor), "the job has not ended"))
+				if hold := j.HoldID(); !j.Settled && hold != "" && now.Sub(j.Submitted) > l.HoldFor/4 {
+					extensions = append(extensions, extension(hold, j.ID, now.Add(l.HoldFor), "the job has not ended"))
 				}
 			}
 		})

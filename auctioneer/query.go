@@ -64,7 +64,7 @@ func summary(j *book.Job) messages.JobSummary {
 	total, running, done := j.Count()
 	return messages.JobSummary{
 		Job: j.ID, Name: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, State: j.State, Reason: reason(j),
-		Budget: j.Spec.Budget, Charged: j.Charged, Tasks: total, Running: running, Done: done,
+		Budget: j.Spec.Budget, Charged: j.Cost(), Tasks: total, Running: running, Done: done,
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.ExitCode,
 	}
 }
@@ -155,7 +155,10 @@ func (l *leader) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (
 	err = l.look(ctx, func(b *book.Book) error {
 		for _, n := range b.Nodes() {
 			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished}
-			if n.Up {
+			switch {
+			case n.Up && n.Drain != 0:
+				s.State, s.DrainBy = "Draining", n.Drain
+			case n.Up:
 				s.State = "Up"
 			}
 			for i, c := range n.Slots {
@@ -178,11 +181,15 @@ func (l *leader) listMarkets(ctx context.Context, _ messages.Name, _ messages.Em
 		s := messages.MarketStatus{Market: t.Config, Prices: t.Prices(), Term: l.term, Seq: t.publisher.Seq(), Top: t.Top(l.Clock(), mostTop)}
 		s.Running = t.Started()
 		s.Waiting = t.Jobs() - s.Running
+		s.Next = t.Next()
 		reply.Markets = append(reply.Markets, s)
 	}
 	l.mu.Unlock()
 	l.replica.read(func(b *book.Book) {
 		for i := range reply.Markets {
+			for _, t := range b.Tariffs(reply.Markets[i].Market.Name) {
+				reply.Markets[i].Tariffs = append(reply.Markets[i].Tariffs, messages.SlotTariff{Class: t.Class, Price: t.Price, OwnBid: t.OwnBid, Length: t.Length})
+			}
 			for k := range reply.Markets[i].Top {
 				top := &reply.Markets[i].Top[k]
 				if j := b.Job(top.Job); j != nil {
@@ -198,4 +205,24 @@ func (l *leader) status(context.Context, messages.Name, messages.Empty) (message
 	s := l.box.Status()
 	return messages.StatusReply{Actor: messages.Auctioneer, Site: l.Site, Replica: l.Replica, Leader: s.Leader, Term: s.Term,
 		Applied: s.Applied, Replicas: s.Replicas}, nil
+}
+
+// reservations lists the timetable: the jobs whose start was ordered for good.
+func (l *leader) reservations(ctx context.Context, _ messages.Name, r messages.ReservationsRequest) (reply messages.ReservationsReply, err error) {
+	if r.Market != "" && l.market(r.Market) == nil {
+		return reply, messages.Errorf(messages.NotFound, "market: there is no market %q; the site has %s", r.Market, marketNames(l.configs))
+	}
+	err = l.look(ctx, func(b *book.Book) error {
+		for j := range b.Jobs {
+			if o := j.Order; o != nil && j.Active() && (r.Market == "" || j.Spec.Market == r.Market) {
+				reply.Reservations = append(reply.Reservations, messages.ReservedSlots{Job: j.ID, Account: j.Account, Market: j.Spec.Market,
+					Class: o.Class, Slots: o.Slots, Start: o.At, End: o.At.Add(j.Spec.Length), State: j.State})
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(reply.Reservations, func(a, b messages.ReservedSlots) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Job, b.Job))
+	})
+	return reply, err
 }

@@ -24,6 +24,11 @@ type submission struct {
 	payer   messages.Name
 	hold    string
 	assumed string
+	// mechanism is that of the job's market.
+	mechanism messages.Name
+	// contract is what the spec's names.
+	contract *messages.Contract
+	quote    uint64
 }
 
 // submit takes a job: checked, its budget held at the bank under an identifier
@@ -41,6 +46,9 @@ func (l *leader) submit(ctx context.Context, account messages.Name, r messages.S
 	if known != nil {
 		return answer(*known), nil
 	}
+	if err := l.agree(s); err != nil {
+		return reply, err
+	}
 	if err := l.admit(s); err != nil {
 		return reply, err
 	}
@@ -53,7 +61,7 @@ func (l *leader) submit(ctx context.Context, account messages.Name, r messages.S
 	}
 	s.assume(utility)
 	result, err := l.propose(ctx, &book.Command{Submit: &book.Submit{Account: s.account, Key: s.key, Digest: s.digest, Payer: s.payer,
-		Spec: s.spec, Assumed: s.assumed, Hold: s.hold, Held: s.spec.Budget}})
+		Spec: s.spec, Assumed: s.assumed, Hold: s.hold, Held: s.spec.Budget, Contract: s.contract, Quote: s.quote}})
 	if err != nil {
 		return reply, err
 	}
@@ -83,20 +91,27 @@ func (l *leader) prepare(account messages.Name, r *messages.SubmitRequest) (*sub
 	if s.payer == "" {
 		s.payer = account
 	}
-	return s, l.complete(s.spec)
+	if err := l.complete(s.spec); err != nil {
+		return nil, err
+	}
+	s.mechanism = l.market(s.spec.Market).Config.Mechanism
+	return s, nil
 }
 
 // complete fills in what the spec leaves to the site, and checks it against
 // the market.
 func (l *leader) complete(spec *messages.JobSpec) error {
 	if spec.Market == "" {
-		spec.Market = l.Markets[0].Name
+		spec.Market = l.configs[0].Name
 	}
 	t := l.market(spec.Market)
 	if t == nil {
-		return messages.Errorf(messages.NotFound, "market: there is no market %q; the site has %s", spec.Market, marketNames(l.Markets))
+		return messages.Errorf(messages.NotFound, "market: there is no market %q; the site has %s", spec.Market, marketNames(l.configs))
 	}
 	m := &t.Config
+	if err := checkLimits(spec, m); err != nil {
+		return err
+	}
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
 		if s.Class == "" {
@@ -105,14 +120,36 @@ func (l *leader) complete(spec *messages.JobSpec) error {
 		if s.Name == "" {
 			s.Name = fmt.Sprintf("stage%d", i)
 		}
-		if s.TimeLimit == 0 || m.TimeLimit > 0 && s.TimeLimit > m.TimeLimit {
-			s.TimeLimit = m.TimeLimit
+		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
+		if ways[m.Mechanism].spans { // its slots go to others then
+			s.TimeLimit = least(s.TimeLimit, spec.Length)
 		}
 		if !slices.Contains(m.Classes, s.Class) {
 			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %v", i, m.Name, s.Class, m.Classes)
 		}
 	}
 	return checkUtility(spec, m)
+}
+
+// least is the smaller of two limits, of which 0 is none.
+func least(a, b messages.Duration) messages.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// checkLimits refuses a job that the market's rules or slots have no room for.
+func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
+	if n := spec.TaskCount(); m.MaxTasks > 0 && n > m.MaxTasks {
+		return messages.Errorf(messages.TooLarge, "stages: market %s takes jobs of at most %d tasks, not of %d", m.Name, m.MaxTasks, n)
+	}
+	for i := range spec.Stages {
+		if spec.Stages[i].Gang && !ways[m.Mechanism].gangs {
+			return messages.Errorf(messages.Invalid, "stages[%d].gang: market %s starts tasks one by one and cannot keep a gang together; use a market of batch-queue, reservation or backfill", i, m.Name)
+		}
+	}
+	return nil
 }
 
 // checkUtility sees to it that a job with work in a class also wants a share of it.
@@ -142,6 +179,7 @@ func (l *leader) known(s *submission) (receipt *book.Receipt, err error) {
 		case j == nil && b.Active() >= book.MaxActive:
 			err = messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", b.Active())
 		case j == nil:
+			err = l.takes(b, s)
 		case !slices.Equal(j.Digest, s.digest):
 			err = messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", s.key, j.ID)
 		default:
@@ -150,6 +188,32 @@ func (l *leader) known(s *submission) (receipt *book.Receipt, err error) {
 		}
 	})
 	return receipt, err
+}
+
+// takes checks a new job against the other jobs of the book.
+func (l *leader) takes(b *book.Book, s *submission) error {
+	for _, id := range slices.Concat(s.spec.AfterJobs, s.spec.AfterOK) {
+		if _, err := l.visible(b, s.account, id); err != nil {
+			return messages.Errorf(messages.KindOf(err), "after_jobs: %s", messages.AsError("", err).Message)
+		}
+	}
+	if err := b.Dependable(s.spec); err != nil {
+		return err
+	}
+	most := l.market(s.spec.Market).Config.MaxJobs
+	if most == 0 {
+		return nil
+	}
+	n := 0
+	for j := range b.Jobs {
+		if j.Account == s.account && j.Spec.Market == s.spec.Market && j.Active() {
+			n++
+		}
+	}
+	if n >= most {
+		return messages.Errorf(messages.Exhausted, "market %s takes at most %d jobs of an account at a time, and %s has %d that have not ended; wait for one", s.spec.Market, most, s.account, n)
+	}
+	return nil
 }
 
 func (l *leader) admit(s *submission) error {
@@ -161,7 +225,7 @@ func (l *leader) admit(s *submission) error {
 	if spec.Utility == nil {
 		spec.Utility = defaultUtility(s.spec)
 	}
-	return t.Admit(now, t.Bid(0, s.account, now, &spec))
+	return t.Admit(now, t.Bid(0, s.account, now, &spec, s.contract))
 }
 
 // hold sets the budget aside. The extension behind it finds out whether a hold
@@ -213,17 +277,25 @@ func (l *leader) affordable(ctx context.Context, s *submission) error {
 	return nil
 }
 
+// estimateWithin is how long the estimator may take to say what a job is worth. A
+// submission waits no longer for it than that, counted from when the hold was
+// asked for, which as a rule takes longer.
+const estimateWithin = 20 * time.Millisecond
+
 // askUtility asks the estimator what a job without a utility function is
-// worth, while the hold is being made; nobody waits for the answer.
+// worth, while the hold is being made. The answer comes within estimateWithin, or
+// the channel is closed without one.
 func (l *leader) askUtility(ctx context.Context, s *submission) <-chan messages.UtilityReply {
 	answer := make(chan messages.UtilityReply, 1)
-	if s.spec.Utility != nil {
+	if s.spec.Utility != nil || l.market(s.spec.Market).Config.Mechanism != messages.Proportional {
+		close(answer)
 		return answer
 	}
 	r := messages.UtilityRequest{Account: s.account, Name: s.spec.Name, Market: s.spec.Market, Classes: classes(s.spec)}
 	subject := messages.Subject(l.Site, messages.Estimator, messages.VerbUtility, messages.ServiceIdentity(messages.Auctioneer))
 	go func() {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer close(answer)
+		ctx, cancel := context.WithTimeout(ctx, estimateWithin)
 		defer cancel()
 		if u, err := bus.Call[messages.UtilityReply](ctx, l.Bus, subject, r); err == nil {
 			answer <- u
@@ -237,20 +309,16 @@ func (l *leader) askUtility(ctx context.Context, s *submission) <-chan messages.
 // assume fills in the utility function that the user left out: the estimator's
 // if it has answered and fits the job, the default otherwise.
 func (s *submission) assume(answer <-chan messages.UtilityReply) {
-	if s.spec.Utility != nil {
+	if s.spec.Utility != nil || s.mechanism != messages.Proportional {
 		return
 	}
-	select {
-	case u := <-answer:
-		if u.Runs > 0 && s.fits(&u.Utility) {
-			s.spec.Utility = &u.Utility
-			s.assumed = fmt.Sprintf("estimated from %d runs", u.Runs)
-			return
-		}
-	default:
+	if u, answered := <-answer; answered && u.Runs > 0 && s.fits(&u.Utility) {
+		s.spec.Utility = &u.Utility
+		s.assumed = u.Basis()
+		return
 	}
 	s.spec.Utility = defaultUtility(s.spec)
-	s.assumed = "default: every class the job uses counts the same"
+	s.assumed = (&messages.UtilityReply{}).Basis()
 }
 
 func (s *submission) fits(u *messages.Utility) bool {

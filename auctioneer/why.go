@@ -18,14 +18,44 @@ func reason(j *book.Job) string {
 		return j.Reason
 	case running > 0:
 		return "Running"
+	case j.Blocked > 0:
+		return "WaitingForJobs"
 	}
 	return "Waiting"
+}
+
+// expected explains a live job whose fate does not lie with its market now.
+func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
+	_, running, _ := j.Count()
+	switch o := j.Order; {
+	case j.Blocked > 0:
+		jobs := b.Awaited(j)
+		reply.Message = fmt.Sprintf("it waits for %s to end: %v", terms(len(jobs), "another job", "other jobs"), jobs)
+		reply.Change = []string{"those jobs ending"}
+	case o == nil || running > 0:
+	case o.At > b.Now():
+		reply.Reason = "Reserved"
+		reply.Message = fmt.Sprintf("%d slots of %s are kept for it from %v on", o.Slots, o.Class, o.At)
+		if j.Fixed != nil {
+			reply.Message += fmt.Sprintf(", for %v credits: %s", j.Fixed.Amount, j.Fixed.Reason)
+		}
+		reply.Change = []string{"its time coming"}
+	default:
+		reply.Reason, reply.Message = "Starting", fmt.Sprintf("it may start on %d slots of %s, which are being claimed", o.Slots, o.Class)
+	}
+}
+
+func terms(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // why explains a job: an ended one from the book, a live one from its market.
 func (l *leader) why(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
 	var market messages.Name
-	var assumed string
+	var assumed, notice string
 	err = l.look(ctx, func(b *book.Book) error {
 		j, err := l.visible(b, caller, r.Job)
 		if err != nil {
@@ -36,11 +66,19 @@ func (l *leader) why(ctx context.Context, caller messages.Name, r messages.JobRe
 		if !j.Active() {
 			reply.Message = epilogue(j)
 			reply.Change = remedy(j)
+			return nil
+		}
+		expected(b, j, &reply)
+		if n, until := draining(b, j); n > 0 {
+			notice = fmt.Sprintf("%d of its tasks are on nodes that drain: what of them has not ended by %v is run elsewhere", n, until)
 		}
 		return nil
 	})
 	if err == nil && reply.Message == "" {
 		l.explain(&reply, market)
+	}
+	if notice != "" {
+		reply.Message += "; " + notice
 	}
 	if assumed != "" {
 		reply.Message += "; its utility function is assumed (" + assumed + ")"
@@ -71,6 +109,9 @@ func (l *leader) explain(reply *messages.WhyReply, market messages.Name) {
 func epilogue(j *book.Job) string {
 	total, _, done := j.Count()
 	s := fmt.Sprintf("%d of %d tasks finished", done, total)
+	if j.Message != "" {
+		s = j.Message
+	}
 	if j.Outcome == messages.Failed {
 		if task, t, ok := failed(j); ok {
 			s += fmt.Sprintf("; task %d of stage %s failed %d times, at last with exit code %d", task.Index, j.Spec.Stages[task.Stage].Name, t.Tries, t.Exit)
@@ -83,6 +124,9 @@ func epilogue(j *book.Job) string {
 		s += "; the bank refused the charge: " + j.Refused
 	default:
 		s += fmt.Sprintf("; %v of the %v credits held were charged: %s", j.Charged, j.Held, j.Why)
+	}
+	if j.Paid != 0 || j.Gained != 0 {
+		s += fmt.Sprintf("; it paid %v credits to other jobs and received %v from them", j.Paid, j.Gained)
 	}
 	return s
 }
@@ -100,6 +144,9 @@ func failed(j *book.Job) (messages.TaskRef, *book.Task, bool) {
 
 // remedy says what would have changed the outcome.
 func remedy(j *book.Job) []string {
+	if len(j.Change) > 0 {
+		return j.Change
+	}
 	switch j.Reason {
 	case "TaskFailed":
 		return []string{fmt.Sprintf("see `candor logs %d --stderr` for what the task wrote, and submit again", j.ID)}

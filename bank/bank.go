@@ -22,6 +22,7 @@ type Bank struct {
 	metrics   *metrics
 	box       mailbox.Mailbox
 	auditor   auditor
+	archive   *archive
 	operators map[messages.Name]bool
 	services  map[messages.Name]bool
 
@@ -41,11 +42,14 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 	}
 	c.defaults()
 	b := &Bank{config: c, metrics: newMetrics(), operators: set(c.Operators), services: set(c.Services), auditor: newAuditor(), done: make(chan struct{})}
-	b.machine = &machine{metrics: b.metrics, ledger: ledger.New()}
+	var err error
+	if b.archive, err = openArchive(&b.config); err != nil {
+		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
+	}
+	b.machine = &machine{metrics: b.metrics, archive: b.archive, broken: c.OnBroken, ledger: b.archive.ledger()}
 	if err := b.metrics.register(c.Metrics, b.machine); err != nil {
 		return nil, fmt.Errorf("bank %s: metrics: %w", c.Replica, err)
 	}
-	var err error
 	if b.box, err = c.Open(b.machine); err != nil {
 		return nil, errors.Join(fmt.Errorf("bank %s: mailbox: %w", c.Replica, err), b.metrics.unregister())
 	}
@@ -67,7 +71,14 @@ func set(names []messages.Name) map[messages.Name]bool {
 func (b *Bank) Close() error {
 	b.cancel()
 	<-b.done
-	return errors.Join(b.box.Close(), b.metrics.unregister())
+	return errors.Join(b.box.Close(), b.saveHistory(), b.metrics.unregister())
+}
+
+// saveHistory leaves the journal in files as it is, up to its end.
+func (b *Bank) saveHistory() error {
+	var image *ledger.Image
+	b.machine.read(func(l *ledger.Ledger) { image = l.Capture() })
+	return errors.Join(b.archive.saveTail(image), b.archive.close())
 }
 
 // Status describes the group as this replica sees it.
@@ -97,6 +108,7 @@ func (b *Bank) follow(ctx context.Context) {
 			b.attend()
 		case <-tick.C:
 			b.attend()
+			b.checkpointIfDue()
 			if b.leads {
 				b.expire(ctx)
 			}

@@ -55,7 +55,7 @@ func TestPermissions(t *testing.T) {
 	}{
 		{messages.VerbTransfer, messages.TransferRequest{}, []messages.Name{"ops", "$auctioneer"}, []messages.Name{"ada", "lab", "$estimator"}},
 		{messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "ada", Amount: 1}, []messages.Name{"ops"}, []messages.Name{"ada", "$auctioneer"}},
-		{messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "bob"}, []messages.Name{"ops"}, []messages.Name{"ada", "lab", "$auctioneer"}},
+		{messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "bob"}, []messages.Name{"ops", "lab"}, []messages.Name{"ada", "eve", "$auctioneer"}},
 		{messages.VerbAccount, messages.AccountRequest{Account: "lab"}, []messages.Name{"ops", "$auctioneer", "ada", "bob", "lab"}, []messages.Name{"eve", "$estimator"}},
 		{messages.VerbAccount, messages.AccountRequest{Account: "ada"}, []messages.Name{"ops", "$auctioneer", "ada"}, []messages.Name{"lab", "eve"}},
 		{messages.VerbAccount, messages.AccountRequest{Account: messages.SiteAccount}, []messages.Name{"ops"}, []messages.Name{"ada"}},
@@ -161,12 +161,15 @@ func TestReadsAreVerified(t *testing.T) {
 			_, err := b.bank.account(context.Background(), "ada", messages.AccountRequest{})
 			return err
 		},
-		"accounts": func() error { _, err := b.bank.accounts(context.Background(), "ada", messages.Empty{}); return err },
+		"accounts": func() error {
+			_, err := b.bank.accounts(context.Background(), "ada", messages.AccountsRequest{})
+			return err
+		},
 		"statement": func() error {
 			_, err := b.bank.statement(context.Background(), "ada", messages.StatementRequest{})
 			return err
 		},
-		"books":  func() error { _, err := b.bank.books(context.Background(), "ada", messages.Empty{}); return err },
+		"books":  func() error { _, err := b.bank.books(context.Background(), "ada", messages.BooksRequest{}); return err },
 		"status": func() error { _, err := b.bank.status(context.Background(), "ada", messages.Empty{}); return err },
 	} {
 		if err := read(); messages.KindOf(err) != messages.NotLeader {

@@ -25,6 +25,12 @@ func (b *Bank) commands() bus.Service {
 			endpoint(b, messages.VerbTransfer, b.transfer),
 			endpoint(b, messages.VerbGrant, b.grant),
 			endpoint(b, messages.VerbMember, b.member),
+			endpoint(b, messages.VerbProject, b.project),
+			endpoint(b, messages.VerbPay, b.pay),
+			endpoint(b, messages.VerbFreeze, b.freeze),
+			endpoint(b, messages.VerbCredit, b.credit),
+			endpoint(b, messages.VerbWithdraw, b.takeBack),
+			endpoint(b, messages.VerbCorrect, b.correct),
 		},
 	}
 }
@@ -34,8 +40,10 @@ func endpoint[Req, Rep any](b *Bank, verb string, f func(context.Context, messag
 	seconds := b.metrics.requests.WithLabelValues(verb)
 	handle := bus.Handle(verb, func(ctx context.Context, caller messages.Name, request Req) (Rep, error) {
 		began := time.Now()
-		defer func() { seconds.Observe(time.Since(began).Seconds()) }()
-		return f(ctx, caller, request)
+		reply, err := f(ctx, caller, request)
+		seconds.Observe(time.Since(began).Seconds())
+		b.metrics.refuseRequest(verb, err)
+		return reply, err
 	})
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(b.config.Site, messages.Bank, verb, "*"), Handle: handle}
 }
@@ -44,7 +52,8 @@ func endpoint[Req, Rep any](b *Bank, verb string, f func(context.Context, messag
 // in several commands; if the outcome of one is not known, that of the request
 // is not.
 func (b *Bank) transfer(ctx context.Context, caller messages.Name, r messages.TransferRequest) (messages.TransferReply, error) {
-	if !b.services[caller] && !b.operators[caller] {
+	rank := b.rank(caller)
+	if rank == ledger.User {
 		return messages.TransferReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not transfer: only services of the site and operators may", caller)
 	}
 	pieces, err := split(r.Transfers)
@@ -53,9 +62,14 @@ func (b *Bank) transfer(ctx context.Context, caller messages.Name, r messages.Tr
 	}
 	reply := messages.TransferReply{Results: make([]messages.TransferResult, 0, len(r.Transfers))}
 	for _, piece := range pieces {
-		result, err := b.propose(ctx, &ledger.Command{Verb: ledger.Transfers, By: caller, Transfers: piece})
+		result, err := b.propose(ctx, &ledger.Command{Verb: ledger.Transfers, By: caller, Rank: rank, Transfers: piece})
 		if err != nil {
 			return messages.TransferReply{}, err
+		}
+		for i := range result.Transfers {
+			if refusal := result.Transfers[i].Error; refusal != nil {
+				b.metrics.refuseRequest(messages.VerbTransfer, refusal)
+			}
 		}
 		reply.Results = append(reply.Results, result.Transfers...)
 	}
@@ -64,7 +78,8 @@ func (b *Bank) transfer(ctx context.Context, caller messages.Name, r messages.Tr
 
 // Bounds on a command in bytes: a piece of a request is closed where it
 // reaches pieceBytes, and a chain, which cannot be divided, may have
-// chainBytes.
+// chainBytes, or messages.MaxLegs transfers if these take less than 768 bytes
+// each. A mailbox takes commands of at least 1 MiB.
 const (
 	pieceBytes = 128 << 10
 	chainBytes = 768 << 10
@@ -114,17 +129,5 @@ func (b *Bank) grant(ctx context.Context, caller messages.Name, r messages.Grant
 		return messages.AccountReply{}, err
 	}
 	result, err := b.propose(ctx, &ledger.Command{Verb: ledger.Grant, By: caller, Grant: r})
-	return result.Account, err
-}
-
-// member changes who may spend from a project.
-func (b *Bank) member(ctx context.Context, caller messages.Name, r messages.MemberRequest) (messages.AccountReply, error) {
-	if err := b.operator(caller, "change members"); err != nil {
-		return messages.AccountReply{}, err
-	}
-	if err := ledger.CheckMember(&r); err != nil {
-		return messages.AccountReply{}, err
-	}
-	result, err := b.propose(ctx, &ledger.Command{Verb: ledger.Member, By: caller, Member: r})
 	return result.Account, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
@@ -28,9 +29,21 @@ type Config struct {
 	// ExpiryInterval is how often the leader looks for holds that are due on a
 	// ledger to which nothing else happens; default 1 s.
 	ExpiryInterval messages.Duration
-	Log            *zap.Logger           // default: none
-	Metrics        prometheus.Registerer // default: nowhere; replicas in one process need a label each
-	Clock          func() messages.Time  // default: the wall clock
+	// History is where the replica keeps the journal; nil: in memory.
+	History history.Files
+	// SegmentBytes is how many bytes of records go into a file of it, the same
+	// in all replicas; default 4 MiB.
+	SegmentBytes int
+	// Signer signs checkpoints of the journal in the site's name; nil: none are
+	// made.
+	Signer history.Signer
+	// OnBroken is called when the journal cannot be written or read any more.
+	// The default logs the error and ends the process with status 1: a replica
+	// that starts again finds what it needs in its snapshot and log.
+	OnBroken func(error)
+	Log      *zap.Logger           // default: none
+	Metrics  prometheus.Registerer // default: nowhere; replicas in one process need a label each
+	Clock    func() messages.Time  // default: the wall clock
 }
 
 // Validate reports the first thing that is wrong or missing.
@@ -44,6 +57,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("bank: Bus is nil: connect one")
 	case c.Open == nil:
 		return fmt.Errorf("bank: Open is nil: give the function that opens the replica's mailbox")
+	case c.SegmentBytes < 0 || c.SegmentBytes > 1<<30:
+		return fmt.Errorf("bank: SegmentBytes %d is not between 0 and 1 GiB", c.SegmentBytes)
 	case c.ExpiryInterval < 0:
 		return fmt.Errorf("bank: ExpiryInterval %v is negative", c.ExpiryInterval)
 	}
@@ -66,6 +81,13 @@ func (c *Config) defaults() {
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()
+	}
+	if c.SegmentBytes == 0 {
+		c.SegmentBytes = history.SegmentBytes
+	}
+	if c.OnBroken == nil {
+		log := c.Log
+		c.OnBroken = func(err error) { log.Fatal("this replica of the bank ends", zap.Error(err)) }
 	}
 	if c.Clock == nil {
 		c.Clock = func() messages.Time { return messages.TimeOf(time.Now()) }

@@ -2,20 +2,28 @@
 // group that shares a [ledger.Ledger] through a mailbox.
 //
 // The leader alone serves. It answers the commands transfer (services of the
-// site and operators), grant and member (operators), and the discoverable
-// queries account, accounts, statement, books and status. The other replicas
-// answer nothing, so that a request meets the leader or nobody; how each
-// replica fares is told by its metrics, and by the leader's status.
+// site and operators); grant, withdraw, correct, project and credit (operators);
+// member, freeze and pay (whoever owns the account, and operators); and the
+// discoverable queries account, accounts, statement, books and status. Who
+// calls is the last token of the subject; its rank, as configured here, goes
+// into the command, and what a user owns is for the ledger to say. What is
+// refused is counted, by verb and kind. The other replicas answer nothing, so
+// that a request meets the leader or nobody; how each replica fares is told by
+// its metrics, and by the leader's status.
 //
-// Everybody sees their own account and those they are a member of; operators
-// and services see all. An answer to a query shows every command answered
-// before the query was made: leadership is verified, then the state is read.
+// Everybody sees their own account and those in which they have a part;
+// operators and services see all. The books' running totals are anybody's to
+// see; only operators have them recomputed. An answer to a query shows every
+// command answered before the query was made: leadership is verified, then the
+// state is read.
 //
 // Time is the leader's clock, carried by each command. While holds are due the
 // leader proposes the bare passing of time, so that they lapse on an idle site
 // too.
 //
 // A command whose outcome is not known is answered Unknown: whoever asks again
-// under the same identifiers gets the result, and nothing happens twice. Grants
-// are identified by the operator and its key.
+// under the same identifiers gets the result, and nothing happens twice. Grants,
+// payments and withdrawals are identified by the caller and its key; changes of
+// members, freezing and credit set what is to be, so that asking again changes
+// nothing.
 package bank

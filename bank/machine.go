@@ -11,6 +11,8 @@ import (
 // machine is the ledger as the mailbox changes it and queries read it.
 type machine struct {
 	metrics *metrics
+	archive *archive
+	broken  func(error) // told when the ledger can do nothing any more
 
 	mu     sync.RWMutex
 	ledger *ledger.Ledger
@@ -29,6 +31,9 @@ func (m *machine) Apply(_ uint64, commands [][]byte) []any {
 		m.metrics.count(&result)
 		results[i] = result
 	}
+	if err := m.ledger.Err(); err != nil {
+		m.broken(err)
+	}
 	return results
 }
 
@@ -36,12 +41,26 @@ func (m *machine) Apply(_ uint64, commands [][]byte) []any {
 func (m *machine) Capture() mailbox.Image {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.ledger.Capture()
+	return &image{m.ledger.Capture(), m.archive}
+}
+
+// image is written with what the archive needs beside it.
+type image struct {
+	*ledger.Image
+	archive *archive
+}
+
+func (i *image) WriteTo(w io.Writer) (int64, error) {
+	n, err := i.Image.WriteTo(w)
+	if err != nil {
+		return n, err
+	}
+	return n, i.archive.saveTail(i.Image)
 }
 
 // Restore replaces the ledger by an image. Queries meanwhile read the old one.
 func (m *machine) Restore(r io.Reader) error {
-	fresh := ledger.New()
+	fresh := m.archive.ledger()
 	if err := fresh.Restore(r); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ type metrics struct {
 	commands  prometheus.Counter
 	transfers prometheus.Counter
 	refused   *prometheus.CounterVec
+	turned    *prometheus.CounterVec
 	lapsed    prometheus.Counter
 	requests  *prometheus.HistogramVec
 	serving   prometheus.Gauge
@@ -30,6 +31,8 @@ func newMetrics() *metrics {
 			Name: "candor_bank_transfers_total", Help: "Transfers answered as done, repeated requests too."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "candor_bank_refusals_total", Help: "Transfers, grants and changes of membership that were refused, by kind of error."}, []string{"kind"}),
+		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "candor_bank_turned_down_total", Help: "What callers asked of this replica as the leader and was refused, by verb and kind of error; each transfer of a request counts."}, []string{"verb", "kind"}),
 		lapsed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "candor_bank_holds_lapsed_total", Help: "Holds that came to their expiry."}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -46,7 +49,7 @@ func (m *metrics) register(registry prometheus.Registerer, machine *machine) err
 		return nil
 	}
 	m.registry = registry
-	collectors := []prometheus.Collector{m.commands, m.transfers, m.refused, m.lapsed, m.requests, m.serving}
+	collectors := []prometheus.Collector{m.commands, m.transfers, m.refused, m.turned, m.lapsed, m.requests, m.serving}
 	for _, c := range append(collectors, ledgerGauges(machine)...) {
 		if err := registry.Register(c); err != nil {
 			return errors.Join(err, m.unregister())
@@ -100,4 +103,13 @@ func (m *metrics) refuse(err *messages.Error) {
 	if err != nil {
 		m.refused.WithLabelValues(err.Kind.String()).Inc()
 	}
+}
+
+// refuseRequest counts what a caller was refused, whether the ledger refused it
+// or it never came so far: attempts to do what one may not show here.
+func (m *metrics) refuseRequest(verb string, err error) {
+	if err == nil {
+		return
+	}
+	m.turned.WithLabelValues(verb, messages.KindOf(err).String()).Inc()
 }

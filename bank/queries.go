@@ -8,9 +8,6 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// maxListed is the most accounts that one reply lists.
-const maxListed = 10_000
-
 // queries is what anybody may ask, each about what they may see.
 func (b *Bank) queries() bus.Service {
 	return bus.Service{
@@ -21,6 +18,9 @@ func (b *Bank) queries() bus.Service {
 			endpoint(b, messages.VerbStatement, b.statement),
 			endpoint(b, messages.VerbBooks, b.books),
 			endpoint(b, messages.VerbStatus, b.status),
+			endpoint(b, messages.VerbJournal, b.journal),
+			endpoint(b, messages.VerbCheckpoints, b.listCheckpoints),
+			endpoint(b, messages.VerbSegment, b.segment),
 		},
 	}
 }
@@ -36,7 +36,7 @@ func (b *Bank) readAccount(ctx context.Context, caller, name messages.Name, f fu
 	}
 	var err error
 	b.machine.read(func(l *ledger.Ledger) {
-		if !b.seesAll(caller) && !l.MayUse(caller, name) {
+		if !b.seesAll(caller) && !l.MaySee(caller, name) {
 			err = messages.Errorf(messages.PermissionDenied, "account %q may not see that account: it is neither its own nor one it is a member of", caller)
 			return
 		}
@@ -71,29 +71,36 @@ func (b *Bank) statement(ctx context.Context, caller messages.Name, r messages.S
 	return reply, err
 }
 
-func (b *Bank) accounts(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.AccountsReply, err error) {
+func (b *Bank) accounts(ctx context.Context, caller messages.Name, r messages.AccountsRequest) (reply messages.AccountsReply, err error) {
 	if err := b.verify(ctx); err != nil {
 		return reply, err
 	}
 	b.machine.read(func(l *ledger.Ledger) {
-		if !b.seesAll(caller) {
-			reply.Accounts = l.AccountsOf(caller)
-			return
+		if b.seesAll(caller) {
+			reply, err = l.AccountsPage(r)
+		} else {
+			reply, err = l.AccountsOf(caller, r)
 		}
-		if n := l.Totals().Accounts; n > maxListed {
-			err = messages.Errorf(messages.TooLarge, "there are %d accounts, more than one reply lists: ask for one by its name", n)
-			return
-		}
-		reply.Accounts = l.Accounts()
 	})
 	return reply, err
 }
 
-func (b *Bank) books(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.BooksReply, error) {
+// books tells the running totals to anybody. To recompute them from the first
+// record reads everything, so that is for operators.
+func (b *Bank) books(ctx context.Context, caller messages.Name, r messages.BooksRequest) (reply messages.BooksReply, err error) {
+	if r.Full {
+		if err := b.operator(caller, "have the books recomputed"); err != nil {
+			return messages.BooksReply{}, err
+		}
+	}
 	if err := b.verify(ctx); err != nil {
 		return messages.BooksReply{}, err
 	}
-	return b.auditor.audit(ctx, b.machine)
+	if r.Full {
+		return b.auditor.audit(ctx, b.machine)
+	}
+	b.machine.read(func(l *ledger.Ledger) { reply = l.Books() })
+	return reply, nil
 }
 
 func (b *Bank) status(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.StatusReply, error) {
@@ -108,7 +115,7 @@ func (b *Bank) status(ctx context.Context, _ messages.Name, _ messages.Empty) (m
 }
 
 // auditor recomputes the books, one caller at a time, and not again while
-// they are as they were: anybody may ask for it, and it reads everything.
+// they are as they were.
 type auditor struct {
 	turn    chan struct{} // holds one token while nobody audits
 	records uint64

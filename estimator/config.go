@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/candor-grid/candor/estimator/memory"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -16,19 +17,32 @@ type Config struct {
 	Site      messages.Name
 	Bus       bus.Bus         // as the identity "$estimator"
 	Operators []messages.Name // may ask about every account's jobs
+	// Markets of the site, for jobs that leave theirs and their classes to it.
+	Markets []messages.Market
+	// Profiles are the site's job profile classes.
+	Profiles []messages.Profile
 	// Kinds bounds the kinds of job that are remembered; default 100,000. The
 	// kind that was not seen for longest is forgotten first.
 	Kinds int
-	// Runs bounds the observations that are kept of one kind, the latest ones;
-	// default 32.
-	Runs    int
+	// HalfLife is after how long a run counts half; default 30 days.
+	HalfLife messages.Duration
+	// Dir keeps the snapshot that a restart goes on from; "": none is kept, and
+	// the stream is read from its beginning at each start.
+	Dir string
+	// Every is how often a snapshot is written while there is news; default a
+	// minute. One is written at Close too.
+	Every   time.Duration
 	Log     *zap.Logger           // default: none
 	Metrics prometheus.Registerer // default: nowhere
 }
 
-// retryInterval is how long the estimator waits before it tries again to open
-// the stream.
-const retryInterval = time.Second
+const (
+	// retryInterval is how long the estimator waits before it tries again to open
+	// the stream.
+	retryInterval = time.Second
+	// saveEvery is the default of Config.Every.
+	saveEvery = time.Minute
+)
 
 // Validate reports the first thing that is wrong or missing.
 func (c *Config) Validate() error {
@@ -37,23 +51,28 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("estimator: Site %q is not a valid name", c.Site)
 	case c.Bus == nil:
 		return fmt.Errorf("estimator: Bus is nil: connect one")
-	case c.Kinds < 0 || c.Runs < 0:
-		return fmt.Errorf("estimator: Kinds %d and Runs %d cannot be negative", c.Kinds, c.Runs)
+	case c.Every < 0:
+		return fmt.Errorf("estimator: Every %v cannot be negative", c.Every)
 	}
 	for _, name := range c.Operators {
 		if !messages.ValidName(name) {
 			return fmt.Errorf("estimator: Operators has %q, which is not a valid name", name)
 		}
 	}
+	remembered := c.memory()
+	if err := remembered.Validate(); err != nil {
+		return fmt.Errorf("estimator: %w", err)
+	}
 	return nil
 }
 
+func (c *Config) memory() memory.Config {
+	return memory.Config{Kinds: c.Kinds, HalfLife: c.HalfLife, Profiles: c.Profiles}
+}
+
 func (c *Config) defaults() {
-	if c.Kinds == 0 {
-		c.Kinds = 100_000
-	}
-	if c.Runs == 0 {
-		c.Runs = 32
+	if c.Every == 0 {
+		c.Every = saveEvery
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()

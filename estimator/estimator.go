@@ -2,15 +2,13 @@ package estimator
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/candor-grid/candor/estimator/memory"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -23,9 +21,14 @@ type Estimator struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	mu      sync.Mutex
-	history *history
-	seen    uint64
+	// doubt is told that the stream is not the one that was read before.
+	doubt chan struct{}
+
+	mu       sync.Mutex
+	memory   *memory.Memory
+	sequence uint64 // of the stream, up to which the memory has read
+	saved    uint64 // sequence of the last snapshot
+	resuming bool   // nothing was read yet since a snapshot was loaded
 }
 
 // Start answers until ctx ends or Close. It does so from the first moment,
@@ -35,12 +38,16 @@ func Start(ctx context.Context, c Config) (*Estimator, error) {
 		return nil, err
 	}
 	c.defaults()
-	e := &Estimator{config: c, history: newHistory(c.Kinds, c.Runs), done: make(chan struct{})}
+	e := &Estimator{config: c, done: make(chan struct{}), doubt: make(chan struct{}, 1)}
+	var err error
+	if e.memory, err = memory.New(c.memory()); err != nil {
+		return nil, fmt.Errorf("estimator: %w", err)
+	}
 	e.metrics = newMetrics(e)
 	if err := e.metrics.register(c.Metrics); err != nil {
 		return nil, fmt.Errorf("estimator: metrics: %w", err)
 	}
-	var err error
+	e.load()
 	if e.service, err = c.Bus.Serve(e.queries()); err != nil {
 		e.metrics.unregister()
 		return nil, fmt.Errorf("estimator: serving: %w", err)
@@ -50,7 +57,7 @@ func Start(ctx context.Context, c Config) (*Estimator, error) {
 	return e, nil
 }
 
-// Close stops.
+// Close stops, and writes a snapshot.
 func (e *Estimator) Close() error {
 	e.cancel()
 	<-e.done
@@ -58,49 +65,86 @@ func (e *Estimator) Close() error {
 	return nil
 }
 
-// Seen returns how many different jobs' observations were taken in since the
-// start.
+// Seen returns how many different jobs' observations were ever taken in.
 func (e *Estimator) Seen() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.seen
+	return e.memory.Taken()
 }
 
-// Held returns how many observations are in memory.
-func (e *Estimator) Held() int {
+// Kinds returns how many kinds of job are remembered.
+func (e *Estimator) Kinds() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.history.held
+	return e.memory.Kinds()
 }
 
-// Runs returns the observations kept of an account's jobs of a name, oldest
-// first. They are shared, not to be changed.
-func (e *Estimator) Runs(account messages.Name, name string) []messages.Observation {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.history.of(kind{account, name})
-}
+// resumeWithin is how long the last message that a snapshot knows of may take to
+// come again. If it does not, the stream is another one, which is read from its
+// beginning: what was taken in before changes nothing.
+const resumeWithin = 5 * time.Second
 
-// follow reads the stream from its beginning until ctx ends.
+// follow reads the stream until ctx ends, and saves what it learned.
 func (e *Estimator) follow(ctx context.Context) {
 	defer close(e.done)
-	reading := e.open(ctx)
-	<-ctx.Done()
-	stopping := []bus.Subscription{e.service}
-	if reading != nil {
-		stopping = append(stopping, reading)
+	from := uint64(0)
+	var overdue <-chan time.Time
+	if e.sequence > 0 {
+		from, e.resuming, overdue = e.sequence-1, true, time.After(resumeWithin)
 	}
-	for _, s := range stopping {
+	reading := e.open(ctx, from)
+	tick := time.NewTicker(e.config.Every)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+			e.save()
+		case <-overdue:
+			overdue = nil
+			if e.stillResuming() {
+				reading = e.again(ctx, reading)
+			}
+		case <-e.doubt:
+			reading = e.again(ctx, reading)
+		}
+	}
+	e.stop(e.service, reading)
+	e.save()
+}
+
+func (e *Estimator) stillResuming() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.resuming
+}
+
+// again reads the stream from its beginning.
+func (e *Estimator) again(ctx context.Context, reading bus.Subscription) bus.Subscription {
+	e.config.Log.Warn("the stream is not the one that the snapshot was made from; reading it from its beginning")
+	e.stop(reading)
+	e.mu.Lock()
+	e.resuming, e.sequence = false, 0
+	e.mu.Unlock()
+	return e.open(ctx, 0)
+}
+
+func (e *Estimator) stop(subscriptions ...bus.Subscription) {
+	for _, s := range subscriptions {
+		if s == nil {
+			continue
+		}
 		if err := s.Stop(); err != nil {
 			e.config.Log.Warn("a subscription did not stop in time", zap.Error(err))
 		}
 	}
 }
 
-// open begins to read the stream, trying again until it can; nil if ctx ended.
-func (e *Estimator) open(ctx context.Context) bus.Subscription {
+// open begins to read the stream after a sequence number, trying again until it
+// can; nil if ctx ended.
+func (e *Estimator) open(ctx context.Context, after uint64) bus.Subscription {
 	for {
-		reading, err := e.consume(ctx)
+		reading, err := e.consume(ctx, after)
 		if err == nil {
 			return reading
 		}
@@ -116,13 +160,13 @@ func (e *Estimator) open(ctx context.Context) bus.Subscription {
 	}
 }
 
-func (e *Estimator) consume(ctx context.Context) (bus.Subscription, error) {
+func (e *Estimator) consume(ctx context.Context, after uint64) (bus.Subscription, error) {
 	site := e.config.Site
 	stream, err := e.config.Bus.Stream(ctx, messages.ObservationStream(site), []string{messages.ObservationSubject(site)})
 	if err != nil {
 		return nil, err
 	}
-	return stream.Consume(ctx, 0, e.take)
+	return stream.Consume(ctx, after, e.take)
 }
 
 // take takes in one message of the stream. One that is malformed is passed
@@ -130,75 +174,36 @@ func (e *Estimator) consume(ctx context.Context) (bus.Subscription, error) {
 func (e *Estimator) take(seq uint64, _ string, payload []byte) {
 	var o messages.Observation
 	err := messages.Unmarshal(payload, messages.Detect(payload, ""), &o)
+	e.mu.Lock()
+	fresh := false
 	if err == nil {
-		err = check(&o)
+		fresh, err = e.memory.Take(&o)
 	}
-	if err != nil {
+	e.advance(seq, fresh)
+	e.mu.Unlock()
+	switch {
+	case err != nil:
 		e.metrics.malformed.Inc()
 		e.config.Log.Warn("passed over an observation", zap.Uint64("sequence", seq), zap.Error(err))
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.history.add(o) {
+	case fresh:
+		e.metrics.kept.Inc()
+	default:
 		e.metrics.repeated.Inc()
-		return
-	}
-	e.seen++
-	e.metrics.kept.Inc()
-}
-
-// check refuses an observation that no auctioneer would make.
-func check(o *messages.Observation) error {
-	switch {
-	case !messages.ValidName(o.Site) || !messages.ValidName(o.Account):
-		return errors.New("estimator: observation without a valid site and account")
-	case o.Job == 0:
-		return errors.New("estimator: observation of job 0")
-	case len(o.Name) > messages.MaxTextField:
-		return errors.New("estimator: observation of a job with an overlong name")
-	case !o.State.Final():
-		return fmt.Errorf("estimator: observation of job %v, which is %v", o.Job, o.State)
-	}
-	return nil
-}
-
-func (e *Estimator) queries() bus.Service {
-	return bus.Service{
-		Name: "candor-estimator", Version: "1.0.0", Description: "What jobs of site " + e.config.Site + " are worth", Discoverable: true,
-		Endpoints: []bus.Endpoint{{
-			Name:    messages.VerbUtility,
-			Subject: messages.Subject(e.config.Site, messages.Estimator, messages.VerbUtility, "*"),
-			Handle:  bus.Handle(messages.VerbUtility, e.utility),
-		}},
 	}
 }
 
-// utility answers with the default.
-func (e *Estimator) utility(_ context.Context, caller messages.Name, r messages.UtilityRequest) (messages.UtilityReply, error) {
-	began := time.Now()
-	defer func() { e.metrics.seconds.Observe(time.Since(began).Seconds()) }()
-	if err := e.permit(caller, r.Account); err != nil {
-		return messages.UtilityReply{}, err
-	}
-	if len(r.Classes) == 0 || len(r.Classes) > messages.MaxStages {
-		return messages.UtilityReply{}, messages.Errorf(messages.Invalid, "%d classes: name those that the job has stages in, 1 to %d", len(r.Classes), messages.MaxStages)
-	}
-	utility := messages.Utility{Form: messages.Linear}
-	for _, class := range slices.Compact(slices.Sorted(slices.Values(r.Classes))) {
-		if !messages.ValidName(class) {
-			return messages.UtilityReply{}, messages.Errorf(messages.Invalid, "classes has a name that is not one: a lower-case letter, then at most 62 of a-z, 0-9, '-' and '_'")
+// advance notes how far the stream was read. The first message after a snapshot
+// is the last that this knows of, or a later one where that is gone; else the
+// stream is not the one that was read before.
+func (e *Estimator) advance(seq uint64, fresh bool) {
+	if e.resuming {
+		e.resuming = false
+		if seq < e.sequence || seq == e.sequence && fresh {
+			select {
+			case e.doubt <- struct{}{}:
+			default:
+			}
 		}
-		utility.Weights = append(utility.Weights, messages.ClassWeight{Class: class, Weight: 1})
 	}
-	return messages.UtilityReply{Utility: utility}, nil
-}
-
-// permit lets services and operators ask about everybody's jobs, and others
-// about their own. An account that is not named is the caller's.
-func (e *Estimator) permit(caller, account messages.Name) error {
-	if account == "" || account == caller || strings.HasPrefix(caller, "$") || slices.Contains(e.config.Operators, caller) {
-		return nil
-	}
-	return messages.Errorf(messages.PermissionDenied, "account %q may only ask about its own jobs", caller)
+	e.sequence = seq
 }

@@ -3,7 +3,6 @@ package estimator
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,12 +35,22 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-func (b *bed) start(kinds, runs int) *Estimator {
+func (b *bed) config() Config {
+	return Config{
+		Site: "here", Bus: b.network.Connect("$estimator"), Operators: []messages.Name{"ops"}, Metrics: b.metrics,
+		Markets: []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}},
+		Profiles: []messages.Profile{{Name: "due", Class: messages.Hard, Bounds: []messages.ParameterBounds{
+			{Parameter: "max", High: 100}, {Parameter: "deadline", High: 1000}}}},
+	}
+}
+
+func (b *bed) start(change ...func(*Config)) *Estimator {
 	b.Helper()
-	e, err := Start(context.Background(), Config{
-		Site: "here", Bus: b.network.Connect("$estimator"), Operators: []messages.Name{"ops"},
-		Kinds: kinds, Runs: runs, Metrics: b.metrics,
-	})
+	c := b.config()
+	for _, f := range change {
+		f(&c)
+	}
+	e, err := Start(context.Background(), c)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -53,9 +62,30 @@ func (b *bed) start(kinds, runs int) *Estimator {
 	return e
 }
 
+// run is a job that took 60 slot-seconds of maps and 10 of reduces, with shares
+// that change from job to job, and whose response time is what these make it on
+// a site of 10 slots each.
 func run(job messages.JobID, account messages.Name, name string) messages.Observation {
-	return messages.Observation{Site: "here", Job: job, Account: account, Name: name, State: messages.Completed, Charged: messages.Credits(job)}
+	maps, reduces := 0.3+float64(job%5)/30, 0.3+float64(job*3%5)/30
+	first := at(60 / (10 * maps))
+	second := first + at(10/(10*reduces))
+	begin := messages.Time(job) * at(100)
+	span := func(t messages.Time) messages.Duration { return t.Sub(0) }
+	return messages.Observation{
+		Site: "here", Job: job, Account: account, Name: name, Market: "main", State: messages.Completed,
+		Submitted: begin, Started: begin, Ended: begin + second,
+		Shares: []messages.ClassShare{{Class: "map", Allocated: maps, Over: span(first)}, {Class: "reduce", Allocated: reduces, Over: span(second - first)}},
+		Stages: []messages.StageStatus{
+			{Name: "m", Class: "map", Tasks: 6, Done: 6, Started: begin, Ended: begin + first, SlotTime: span(at(60))},
+			{Name: "r", Class: "reduce", Tasks: 1, Done: 1, Started: begin + first, Ended: begin + second, SlotTime: span(at(10))},
+		},
+		Work:      []messages.StageWork{{Stage: "m", Command: "sorts", Runtimes: []messages.Duration{span(at(10))}}, {Stage: "r", Command: "merges"}},
+		Valuation: &messages.Valuation{Class: messages.Hard, Max: float64(job % 10), Deadline: 100},
+	}
 }
+
+// at is so many seconds.
+func at(seconds float64) messages.Time { return messages.Time(seconds * 1e6) }
 
 // publish appends a payload under an identifier that the stream has not seen.
 func (b *bed) publish(id string, payload []byte) {
@@ -78,14 +108,20 @@ func (b *bed) observe(id string, o messages.Observation) {
 func (b *bed) read(kept, repeated, malformed float64) {
 	b.Helper()
 	want := fmt.Sprint(kept, repeated, malformed)
+	got := func() string { return fmt.Sprint(b.fate("kept"), b.fate("repeated"), b.fate("malformed")) }
+	b.await(func() bool { return got() == want }, func() string { return fmt.Sprintf("kept, repeated, malformed are %s, want %s", got(), want) })
+}
+
+// await waits until something is so, and says what is so instead if it never is.
+func (b *bed) await(so func() bool, instead func() string) {
+	b.Helper()
 	deadline := time.After(patience)
-	for got := ""; got != want; {
+	for !so() {
 		select {
 		case <-deadline:
-			b.Fatalf("kept, repeated, malformed are %s, want %s", got, want)
+			b.Fatal(instead())
 		case <-time.After(time.Millisecond):
 		}
-		got = fmt.Sprint(b.fate("kept"), b.fate("repeated"), b.fate("malformed"))
 	}
 }
 
@@ -111,6 +147,14 @@ func (b *bed) utility(caller messages.Name, r messages.UtilityRequest) (messages
 	return bus.Call[messages.UtilityReply](ctx, b.client, messages.Subject("here", messages.Estimator, messages.VerbUtility, caller), r)
 }
 
+func ask[Rep any](b *bed, caller messages.Name, verb string, r any) (Rep, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return bus.Call[Rep](ctx, b.client, messages.Subject("here", messages.Estimator, verb, caller), r)
+}
+
+var bothClasses = []messages.Name{"map", "reduce"}
+
 // TestStreamIsReadFromItsBeginning: what was left there before the start
 // counts, and a second estimator comes to the same.
 func TestStreamIsReadFromItsBeginning(t *testing.T) {
@@ -118,24 +162,32 @@ func TestStreamIsReadFromItsBeginning(t *testing.T) {
 	for job := range messages.JobID(5) {
 		b.observe(fmt.Sprint(job), run(job+1, "ada", "sort"))
 	}
-	first := b.start(0, 0)
+	first := b.start()
 	b.read(5, 0, 0)
 	b.observe("6", run(6, "bob", "sort"))
 	b.read(6, 0, 0)
+	r := messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: bothClasses}
+	one, err := b.utility("ada", r)
+	if err != nil || one.Runs != 5 {
+		t.Fatalf("%+v, %v", one, err)
+	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	second := b.start(0, 0)
+	second := b.start()
 	b.read(6, 0, 0)
-	if first.Seen() != 6 || second.Seen() != 6 || second.Held() != 6 || len(second.Runs("ada", "sort")) != 5 || second.Runs("bob", "sort")[0].Job != 6 {
-		t.Fatalf("first saw %d, second %d and holds %d", first.Seen(), second.Seen(), second.Held())
+	if other, err := b.utility("ada", r); err != nil || fmt.Sprint(other) != fmt.Sprint(one) {
+		t.Errorf("the second answers %+v, %v; the first %+v", other, err, one)
+	}
+	if first.Seen() != 6 || second.Seen() != 6 || second.Kinds() != 2 {
+		t.Errorf("first saw %d, second %d of %d kinds", first.Seen(), second.Seen(), second.Kinds())
 	}
 }
 
 // TestRepeatedAndMalformed observations are counted and change nothing.
 func TestRepeatedAndMalformed(t *testing.T) {
 	b := newBed(t)
-	e := b.start(0, 0)
+	e := b.start()
 	b.observe("a", run(1, "ada", "sort"))
 	b.observe("b", run(1, "ada", "sort")) // the stream's own memory of ids is short
 	elsewhere := run(1, "ada", "sort")
@@ -150,51 +202,104 @@ func TestRepeatedAndMalformed(t *testing.T) {
 	b.publish("cut", []byte{0x9e, 0xa4, 'h'})
 	b.publish("json", []byte(`{"site":"here","job":9,"account":"ada","name":"sort","state":"Failed"}`))
 	b.read(3, 1, 6)
-	if e.Seen() != 3 || len(e.Runs("ada", "sort")) != 3 {
-		t.Fatalf("seen %d, runs %+v", e.Seen(), e.Runs("ada", "sort"))
+	got, err := b.utility("ada", messages.UtilityRequest{Name: "sort", Market: "main", Classes: bothClasses})
+	if e.Seen() != 3 || err != nil || got.Runs != 2 {
+		t.Fatalf("seen %d, %+v, %v", e.Seen(), got, err)
 	}
 }
 
-// TestMemoryIsBounded in the runs of a kind and in the kinds.
-func TestMemoryIsBounded(t *testing.T) {
+// TestUtilityIsLearned: from no run it is the default; from five it is what the
+// jobs are like: six times as much work in maps as in reduces.
+func TestUtilityIsLearned(t *testing.T) {
 	b := newBed(t)
-	e := b.start(3, 4)
-	for job := messages.JobID(1); job <= 100; job++ {
-		b.observe(fmt.Sprint(job), run(job, "ada", "often"))
-		b.observe(fmt.Sprint(job, "once"), run(job+1000, "ada", fmt.Sprint("once", job)))
-	}
-	b.read(200, 0, 0)
-	if e.Seen() != 200 || e.Held() != 4+2 {
-		t.Fatalf("seen %d, holds %d", e.Seen(), e.Held())
-	}
-	var jobs []messages.JobID
-	for _, o := range e.Runs("ada", "often") {
-		jobs = append(jobs, o.Job)
-	}
-	if !slices.Equal(jobs, []messages.JobID{97, 98, 99, 100}) || e.Runs("ada", "once1") != nil || len(e.Runs("ada", "once100")) != 1 {
-		t.Fatalf("kept %v", jobs)
-	}
-}
-
-// TestUtilityIsTheDefault, which rests on no run, however many were seen.
-func TestUtilityIsTheDefault(t *testing.T) {
-	b := newBed(t)
-	b.observe("a", run(1, "ada", "sort"))
-	b.start(0, 0)
-	b.read(1, 0, 0)
-	got, err := b.utility("$auctioneer", messages.UtilityRequest{Account: "ada", Name: "sort", Classes: []messages.Name{"reduce", "map", "reduce"}})
+	b.start()
+	r := messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"reduce", "map", "reduce"}}
+	got, err := b.utility("$auctioneer", r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := messages.UtilityReply{Utility: messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: 1}, {Class: "reduce", Weight: 1}}}}
+	want := messages.UtilityReply{Default: 1, Utility: messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: 1}, {Class: "reduce", Weight: 1}}}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Fatalf("%+v, want %+v", got, want)
+	}
+	for job := messages.JobID(1); job <= 5; job++ {
+		b.observe(fmt.Sprint(job), run(job, "ada", "sort"))
+	}
+	b.read(5, 0, 0)
+	if got, err = b.utility("$auctioneer", r); err != nil {
+		t.Fatal(err)
+	}
+	w := got.Utility.Weights
+	if ratio := w.Of("map") / w.Of("reduce"); got.Runs != 5 || !got.Determined || !(ratio > 3 && ratio < 9) || !(got.Default < 0.5) {
+		t.Errorf("%+v: %s", got, got.Basis())
+	}
+	for _, part := range []string{"estimated from 5 runs", "map ", " ± ", "the default's"} {
+		if !strings.Contains(got.Basis(), part) {
+			t.Errorf("%q says nothing of %q", got.Basis(), part)
+		}
+	}
+}
+
+// TestEveryVerbAnswers, and refuses those who may not ask.
+func TestEveryVerbAnswers(t *testing.T) {
+	b := newBed(t)
+	b.start()
+	for job := messages.JobID(1); job <= 20; job++ {
+		b.observe(fmt.Sprint(job), run(job, "ada", "sort"))
+	}
+	b.read(20, 0, 0)
+	times, err := ask[messages.RuntimeReply](b, "ada", messages.VerbRuntime, messages.RuntimeRequest{Name: "sort", Stages: []messages.StageShape{{Name: "m", Command: "sorts", Tasks: 6}}})
+	if err != nil || len(times.Stages) != 1 || times.Stages[0].Spread.Median.Seconds() != 10 {
+		t.Errorf("%+v, %v", times, err)
+	}
+	spec := messages.JobSpec{Name: "sort", Budget: messages.Credit, Stages: []messages.Stage{
+		{Name: "m", Tasks: 6, Command: []string{"sort"}}, {Name: "r", Class: "reduce", After: []messages.Name{"m"}, Command: []string{"merge"}}}}
+	job, err := ask[messages.EstimateReply](b, "ada", messages.VerbEstimate, messages.EstimateRequest{Spec: spec})
+	if err != nil || job.Utility.Runs != 20 || !(job.Completion.Median.Seconds() > 10 && job.Completion.Median.Seconds() < 70) {
+		t.Errorf("%+v, %v", job, err)
+	}
+	classes, err := ask[messages.ClassesReply](b, "ada", messages.VerbClasses, messages.Empty{})
+	if err != nil || len(classes.Classes) != 1 || classes.Classes[0].Samples != 20 || len(classes.Classes[0].Bandwidth) != 2 {
+		t.Errorf("%+v, %v", classes, err)
+	}
+	draws, err := ask[messages.SamplesReply](b, "$auctioneer", messages.VerbSamples, messages.SamplesRequest{Class: "due", Draws: 100, Seed: 7})
+	if err != nil || len(draws.Valuations) != 100 || len(draws.Samples) != 200 {
+		t.Errorf("%d, %v", len(draws.Valuations), err)
+	}
+	for name, tc := range map[string]struct {
+		verb string
+		r    any
+		want messages.Kind
+	}{
+		"another's run times": {messages.VerbRuntime, messages.RuntimeRequest{Account: "ada", Stages: []messages.StageShape{{}}}, messages.PermissionDenied},
+		"another's job":       {messages.VerbEstimate, messages.EstimateRequest{Account: "ada", Spec: spec}, messages.PermissionDenied},
+		"types":               {messages.VerbSamples, messages.SamplesRequest{Class: "due", Draws: 1}, messages.PermissionDenied},
+		"no stage":            {messages.VerbRuntime, messages.RuntimeRequest{}, messages.Invalid},
+		"no job":              {messages.VerbEstimate, messages.EstimateRequest{}, messages.Invalid},
+		"no such market":      {messages.VerbEstimate, messages.EstimateRequest{Spec: func() messages.JobSpec { s := spec; s.Market = "night"; return s }()}, messages.NotFound},
+	} {
+		if _, err := ask[messages.Empty](b, "eve", tc.verb, tc.r); err == nil || messages.KindOf(err) != tc.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, tc := range []struct {
+		r    messages.SamplesRequest
+		want messages.Kind
+	}{
+		{messages.SamplesRequest{Class: "none", Draws: 1}, messages.NotFound},
+		{messages.SamplesRequest{Class: "due"}, messages.Invalid},
+		{messages.SamplesRequest{Class: "due", Draws: messages.MostDraws + 1}, messages.Invalid},
+		{messages.SamplesRequest{Class: "Due", Draws: 1}, messages.Invalid},
+	} {
+		if _, err := ask[messages.SamplesReply](b, "ops", messages.VerbSamples, tc.r); err == nil || messages.KindOf(err) != tc.want {
+			t.Errorf("%+v: %v", tc.r, err)
+		}
 	}
 }
 
 func TestUtilityRefusals(t *testing.T) {
 	b := newBed(t)
-	b.start(0, 0)
+	b.start()
 	classes := []messages.Name{"cpu"}
 	for name, tc := range map[string]struct {
 		caller  messages.Name
@@ -235,7 +340,7 @@ func TestStreamThatOpensLate(t *testing.T) {
 			return false
 		}
 	})
-	e := b.start(0, 0)
+	e := b.start()
 	<-denied
 	if _, err := b.utility("ada", messages.UtilityRequest{Classes: []messages.Name{"cpu"}}); err != nil || e.Seen() != 0 {
 		t.Fatalf("%v, seen %d", err, e.Seen())
@@ -250,28 +355,15 @@ func TestConfig(t *testing.T) {
 		"site":     func(c *Config) { c.Site = "Not A Name" },
 		"bus":      func(c *Config) { c.Bus = nil },
 		"kinds":    func(c *Config) { c.Kinds = -1 },
-		"runs":     func(c *Config) { c.Runs = -1 },
+		"life":     func(c *Config) { c.HalfLife = -1 },
+		"every":    func(c *Config) { c.Every = -1 },
+		"profile":  func(c *Config) { c.Profiles = []messages.Profile{{Name: "x", Class: "square"}} },
 		"operator": func(c *Config) { c.Operators = []messages.Name{"$ops"} },
 	} {
 		c := good
 		change(&c)
 		if _, err := Start(context.Background(), c); err == nil || !strings.Contains(err.Error(), "estimator: ") {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestJobSet(t *testing.T) {
-	var s jobSet
-	jobs := []messages.JobID{0, 1, 63, 64, 4095, 4096, 1 << 40, 1<<64 - 1}
-	for _, job := range jobs {
-		if !s.add(job) {
-			t.Errorf("%d is in the set before it was added", job)
-		}
-	}
-	for _, job := range jobs {
-		if s.add(job) {
-			t.Errorf("%d was lost", job)
 		}
 	}
 }

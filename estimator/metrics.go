@@ -6,8 +6,9 @@ import "github.com/prometheus/client_golang/prometheus"
 type metrics struct {
 	observations              *prometheus.CounterVec
 	kept, repeated, malformed prometheus.Counter
-	held                      prometheus.Collector
-	seconds                   prometheus.Histogram
+	kinds                     prometheus.Collector
+	seconds                   *prometheus.HistogramVec
+	snapshots                 *prometheus.CounterVec
 
 	registry   prometheus.Registerer
 	registered []prometheus.Collector
@@ -17,11 +18,13 @@ func newMetrics(e *Estimator) *metrics {
 	m := &metrics{
 		observations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "candor_estimator_observations_total", Help: "Observations read since the start: kept, repeated or malformed."}, []string{"fate"}),
-		held: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "candor_estimator_held_observations", Help: "Observations in memory."}, func() float64 { return float64(e.Held()) }),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "candor_estimator_utility_seconds", Help: "Time to answer what a job is worth.",
-			Buckets: prometheus.ExponentialBuckets(0.000001, 10, 7)}),
+		kinds: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "candor_estimator_kinds", Help: "Kinds of job remembered."}, func() float64 { return float64(e.Kinds()) }),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "candor_estimator_answer_seconds", Help: "Time to answer a request, by verb.",
+			Buckets: prometheus.ExponentialBuckets(0.000001, 10, 7)}, []string{"verb"}),
+		snapshots: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "candor_estimator_snapshots_total", Help: "Snapshots: written, failed to be written, read or refused."}, []string{"fate"}),
 	}
 	m.kept = m.observations.WithLabelValues("kept")
 	m.repeated = m.observations.WithLabelValues("repeated")
@@ -34,7 +37,7 @@ func (m *metrics) register(registry prometheus.Registerer) error {
 	if registry == nil {
 		return nil
 	}
-	for _, c := range []prometheus.Collector{m.observations, m.held, m.seconds} {
+	for _, c := range []prometheus.Collector{m.observations, m.kinds, m.seconds, m.snapshots} {
 		if err := registry.Register(c); err != nil {
 			m.unregister()
 			return err

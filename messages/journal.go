@@ -1,5 +1,7 @@
 package messages
 
+import "fmt"
+
 // Verbs of the bank about its whole history. Operators and services of the
 // site may ask.
 const (
@@ -75,4 +77,33 @@ type SegmentRequest struct {
 type SegmentReply struct {
 	Data []byte `json:"data"`
 	Size int64  `json:"size"` // of the whole segment
+}
+
+// Signed is the text that a checkpoint's signature is of.
+func (c *Checkpoint) Signed() []byte {
+	return fmt.Appendf(nil, "candor checkpoint 1\nsite %s\nrecords %d\nhead %s\nat %d\n", c.Site, c.Records, c.Head, int64(c.At))
+}
+
+// Validate reports the first thing that is wrong with a request for a page.
+func (r *JournalRequest) Validate() error { return checkPage(r.Limit) }
+
+// Validate reports the first thing that is wrong with a request for a page.
+func (r *CheckpointsRequest) Validate() error { return checkPage(r.Limit) }
+
+func checkPage(limit int) error {
+	if limit < 0 {
+		return Errorf(Invalid, "limit %d is negative: leave it out, or give how many are wanted", limit)
+	}
+	return nil
+}
+
+// Validate reports the first thing that is wrong with the request.
+func (r *SegmentRequest) Validate() error {
+	switch {
+	case r.First == 0:
+		return Errorf(Invalid, "first is 0: give the number of a segment's first record")
+	case r.Offset < 0:
+		return Errorf(Invalid, "offset %d is negative: begin with 0", r.Offset)
+	}
+	return nil
 }

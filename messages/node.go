@@ -100,6 +100,9 @@ type ExchangeReply struct {
 	// with every change; an agent ignores what is older than what it obeys.
 	Held    []Attempt `json:"held,omitempty"`
 	Version uint64    `json:"version,omitempty"`
+	// Markets are those that the node serves now, where they are not those of its
+	// registration; nil: as before.
+	Markets []Market `json:"markets,omitempty"`
 }
 
 // Grant is a claimed task.

@@ -139,3 +139,27 @@ type AccountsRequest struct {
 type BooksRequest struct {
 	Full bool `json:"full,omitempty"`
 }
+
+// Affords reports why an amount could not be held on the account on a member's
+// word, as it stands; nil if it could.
+func (r *AccountReply) Affords(member Name, amount Credits) error {
+	if r.Frozen != "" {
+		return Errorf(PermissionDenied, "account %q is frozen by %q: nothing can be held on it until it is thawed", r.Account, r.Frozen)
+	}
+	if r.Available+r.Credit < amount {
+		return Errorf(Insufficient, "account %q has %v credits available, and %v are needed", r.Account, r.Available+r.Credit, amount)
+	}
+	if member == r.Account {
+		return nil
+	}
+	for _, m := range r.Roles {
+		switch {
+		case m.Member != member || !m.Role.Spends():
+		case m.Limit != 0 && m.Limit-m.Spent-m.Held < amount:
+			return Errorf(Insufficient, "the limit of %q in account %q leaves it %v credits, and %v are needed", member, r.Account, max(m.Limit-m.Spent-m.Held, 0), amount)
+		default:
+			return nil
+		}
+	}
+	return Errorf(PermissionDenied, "%q may not spend from account %q: one of its owners can make it a member", member, r.Account)
+}

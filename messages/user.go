@@ -200,11 +200,13 @@ type NodesReply struct {
 // NodeStatus is a node as the auctioneer sees it.
 type NodeStatus struct {
 	Node     Name         `json:"node"`
-	State    string       `json:"state"` // Up, Lost
+	State    string       `json:"state"` // Up, Lost, Draining
 	Slots    []ClassSlots `json:"slots"`
 	Used     []ClassSlots `json:"used"`
 	Since    Time         `json:"since"`
 	Finished uint64       `json:"finished"` // attempts that ended there, well or badly
+	// DrainBy is by when the tasks of a node that drains are gone.
+	DrainBy Time `json:"drain_by,omitempty"`
 }
 
 // MarketsReply lists the markets of a site in the order of its configuration.
@@ -221,6 +223,27 @@ type MarketStatus struct {
 	Term    uint64       `json:"term"`
 	Seq     uint64       `json:"seq"`
 	Top     []JobShare   `json:"top"` // at most 20, largest budget first
+	// Next are the jobs that would get the next slot of each class that comes
+	// free, one for each class that anybody waits for; where prices are by time,
+	// Tariffs says what a slot-second costs.
+	Next    []NextJob    `json:"next,omitempty"`
+	Tariffs []SlotTariff `json:"tariffs,omitempty"`
+}
+
+// NextJob is the job that is next in a class.
+type NextJob struct {
+	Class   Name    `json:"class"`
+	Job     JobID   `json:"job"`
+	Account Name    `json:"account"`
+	Rate    Credits `json:"rate,omitempty"` // what it bids for a slot-second
+}
+
+// SlotTariff is what a second on a slot of a class costs.
+type SlotTariff struct {
+	Class  Name     `json:"class"`
+	Price  Credits  `json:"price"`             // to everybody, where nothing below says otherwise
+	OwnBid bool     `json:"own_bid,omitempty"` // each pays the own bid
+	Length Duration `json:"length,omitempty"`  // the price is that of a job of this length; others pay in proportion
 }
 
 // JobShare is a job's share of each class of its market.

@@ -1,6 +1,8 @@
 package book
 
 import (
+	"slices"
+
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -15,15 +17,24 @@ const (
 
 // Book is the replicated state. It is not safe for concurrent use.
 type Book struct {
-	now     messages.Time
-	lastJob messages.JobID
-	jobs    map[messages.JobID]*Job
-	ended   []messages.JobID // remembered ones, in the order in which they ended
-	keys    map[string]messages.JobID
-	nodes   []*Node // in the order of their first registration
-	names   map[messages.Name]uint32
-	effects []Effect // ascending IDs
-	lastID  uint64   // of an effect
+	now       messages.Time
+	lastJob   messages.JobID
+	jobs      map[messages.JobID]*Job
+	ended     []messages.JobID // remembered ones, in the order in which they ended
+	keys      map[string]messages.JobID
+	nodes     []*Node // in the order of their first registration
+	names     map[messages.Name]uint32
+	effects   []Effect                   // ascending IDs
+	lastID    uint64                     // of an effect
+	tariffs   map[messages.Name][]Tariff // by market
+	markets   []messages.Market          // that were applied; nil: those of the configuration
+	quotes    []*Quote                   // ascending IDs
+	lastQuote uint64
+
+	// Worked out from the above.
+	waiters map[messages.JobID][]messages.JobID       // that wait for a job, ascending
+	metered map[messages.Name]map[messages.JobID]*Job // by market with tariffs: jobs that have had a task claimed
+	ending  []*Job                                    // whose waiters are still to be looked at
 
 	watched bool
 	changes Changes // for the local observer; no part of the state
@@ -42,6 +53,7 @@ type Effect struct {
 	ID   uint64
 	Kind EffectKind
 	Job  messages.JobID
+	Legs []Leg // of a Round
 }
 
 // EffectKind says what is to happen.
@@ -51,6 +63,7 @@ type EffectKind uint8
 const (
 	Charge  EffectKind = iota // post the job's charge against its hold, free the rest
 	Observe                   // leave the job's observation in the estimator's stream
+	Round                     // move credits between jobs' accounts, all or nothing
 )
 
 // New returns an empty book.
@@ -59,8 +72,15 @@ func New() *Book {
 		jobs:  map[messages.JobID]*Job{},
 		keys:  map[string]messages.JobID{},
 		names: map[messages.Name]uint32{},
+
+		tariffs: map[messages.Name][]Tariff{},
+		waiters: map[messages.JobID][]messages.JobID{},
+		metered: map[messages.Name]map[messages.JobID]*Job{},
 	}
 }
+
+// Markets are the markets that were applied; nil: none were.
+func (b *Book) Markets() []messages.Market { return b.markets }
 
 func newChanges() Changes {
 	return Changes{Jobs: map[messages.JobID]bool{}, Nodes: map[uint32]bool{}}
@@ -144,9 +164,9 @@ func (b *Book) touchNode(i uint32) {
 	}
 }
 
-func (b *Book) effect(kind EffectKind, job messages.JobID) {
+func (b *Book) effect(kind EffectKind, job messages.JobID, legs ...Leg) {
 	b.lastID++
-	b.effects = append(b.effects, Effect{ID: b.lastID, Kind: kind, Job: job})
+	b.effects = append(b.effects, Effect{ID: b.lastID, Kind: kind, Job: job, Legs: legs})
 	b.changes.Effects = true
 }
 
@@ -163,6 +183,8 @@ func (b *Book) confirm(c *Confirm) any {
 			b.effects = append(b.effects, e)
 		case e.Kind == Charge:
 			b.charged(b.jobs[e.Job], o)
+		case e.Kind == Round:
+			b.rounded(&e, o)
 		}
 	}
 	b.changes.Effects = true
@@ -198,7 +220,7 @@ func (b *Book) forget() {
 
 func (b *Book) mentioned(id messages.JobID) bool {
 	for _, e := range b.effects {
-		if e.Job == id {
+		if e.Job == id || slices.ContainsFunc(e.Legs, func(l Leg) bool { return l.From == id || l.To == id }) {
 			return true
 		}
 	}

@@ -84,7 +84,7 @@ func invariant(b *Book) error {
 		used := make([]int, len(n.Slots))
 		for r, h := range n.Claims {
 			held[r]++
-			if i := n.class(h.Class); i >= 0 {
+			if i := n.class(h.Class); i >= 0 && h.Halt != Suspended {
 				used[i]++
 			}
 			if j := b.jobs[r.Job]; j != nil {

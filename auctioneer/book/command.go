@@ -13,6 +13,11 @@ type Command struct {
 	Lost     *Lost
 	Settle   *Settle
 	Confirm  *Confirm
+	Decide   *Decide
+	Disband  *Disband
+	Drain    *Drain
+	Quote    *Quote
+	Apply    *Apply
 }
 
 // Submit enters a job whose hold has been made. Result: Receipt, of the earlier
@@ -26,6 +31,15 @@ type Submit struct {
 	Assumed string            // where the utility function comes from, if the user gave none
 	Hold    string
 	Held    messages.Credits
+	// Contract is what Spec.Contract names, one of quote Quote.
+	Contract *messages.Contract
+	Quote    uint64
+}
+
+// Apply makes these the markets of the site, instead of those of its
+// configuration. Result: nil.
+type Apply struct {
+	Markets []messages.Market
 }
 
 // Cancel ends a job. Result: messages.State before.
@@ -58,6 +72,9 @@ type Claim struct {
 	Class messages.Name
 	Slots int
 	Jobs  []messages.JobID
+	// Most is how many claims of the class each of Jobs may come to have at once;
+	// none: no bound.
+	Most []int
 }
 
 // Lost takes back every claim of a node's session. Result: int, how many.
@@ -115,6 +132,17 @@ func (b *Book) Apply(c *Command) any {
 		return b.settle(c.Settle)
 	case c.Confirm != nil:
 		return b.confirm(c.Confirm)
+	case c.Decide != nil:
+		return b.decide(c.Decide)
+	case c.Disband != nil:
+		return b.disband(c.Disband)
+	case c.Drain != nil:
+		return b.drain(c.Drain)
+	case c.Quote != nil:
+		return b.quote(c.Quote)
+	case c.Apply != nil:
+		b.markets = c.Apply.Markets
+		return nil
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }

@@ -38,36 +38,45 @@ func (b *Book) finish(n *Node, node uint32, f *messages.Finished) {
 	if !ok || h.Attempt != f.Attempt.Number {
 		return
 	}
+	b.uncount(r, h)
 	delete(n.Claims, r)
-	n.use(h.Class, -1)
+	if h.Halt != Suspended {
+		n.use(h.Class, -1)
+	}
+	if h.Halt != Goes {
+		n.Version++
+	}
 	n.Finished++
 	b.touchNode(node)
 	if j := b.jobs[r.Job]; j != nil {
-		b.finishTask(j, int(r.Stage), r.Index, f)
+		b.finishTask(j, int(r.Stage), r.Index, f, h.paused(b.now))
 	}
 }
 
-func (b *Book) finishTask(j *Job, stage int, index uint32, f *messages.Finished) {
+func (b *Book) finishTask(j *Job, stage int, index uint32, f *messages.Finished, paused messages.Duration) {
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
 	t.Exit = int32(f.ExitCode)
 	b.touch(j.ID)
 	switch {
+	case s.Broken && j.Active():
+		b.again(j, s, index)
 	case f.Outcome == messages.Exited && f.ExitCode == 0:
-		b.accept(j, stage, t)
+		b.accept(j, stage, t, paused)
 	case f.Outcome == messages.Stopped && j.Active():
 		b.again(j, s, index)
+		b.breakGang(j, stage)
 	default:
 		b.fail(j, stage, index, f)
 	}
 }
 
-func (b *Book) accept(j *Job, stage int, t *Task) {
+func (b *Book) accept(j *Job, stage int, t *Task, paused messages.Duration) {
 	s := &j.Stages[stage]
 	t.Phase, t.Ended = Done, b.now
 	s.Running--
 	s.Done++
-	s.SlotTime += b.now.Sub(t.Claimed)
+	s.SlotTime += b.now.Sub(t.Claimed) - paused
 	if s.Done < s.Total || !j.Active() {
 		return
 	}
@@ -97,6 +106,7 @@ func (b *Book) fail(j *Job, stage int, index uint32, f *messages.Finished) {
 	}
 	if j.Active() && t.Tries < limit && f.Outcome != messages.TimedOut {
 		b.again(j, s, index)
+		b.breakGang(j, stage)
 		return
 	}
 	t.Phase, t.Ended = Failed, b.now
@@ -122,7 +132,7 @@ func failure(o messages.Outcome) string {
 // as far as the node has idle slots.
 func (b *Book) claim(n *Node, node uint32, c *Claim, grants []messages.Grant) []messages.Grant {
 	want := min(c.Slots, n.Idle(c.Class))
-	for _, id := range c.Jobs {
+	for at, id := range c.Jobs {
 		j := b.jobs[id]
 		if want <= 0 {
 			break
@@ -130,13 +140,17 @@ func (b *Book) claim(n *Node, node uint32, c *Claim, grants []messages.Grant) []
 		if j == nil || !j.Active() {
 			continue
 		}
+		room := want
+		if at < len(c.Most) {
+			room = min(want, c.Most[at]-j.Running(c.Class))
+		}
 		for i := range j.Stages {
 			if j.Spec.Stages[i].Class != c.Class {
 				continue
 			}
-			for k := min(want, j.Claimable(i)); k > 0; k-- {
+			for k := min(room, j.Claimable(i)); k > 0; k-- {
 				grants = append(grants, b.grant(n, node, j, i))
-				want--
+				want, room = want-1, room-1
 			}
 		}
 	}
@@ -145,6 +159,7 @@ func (b *Book) claim(n *Node, node uint32, c *Claim, grants []messages.Grant) []
 
 func (b *Book) grant(n *Node, node uint32, j *Job, stage int) messages.Grant {
 	s := &j.Stages[stage]
+	b.meter(j, stage)
 	var index uint32
 	if len(s.Again) > 0 {
 		index, s.Again = s.Again[0], s.Again[1:]
@@ -168,6 +183,9 @@ func (b *Book) grant(n *Node, node uint32, j *Job, stage int) messages.Grant {
 	}
 	n.Claims[ref] = Held{Attempt: t.Attempt, Class: j.Spec.Stages[stage].Class}
 	n.use(n.Claims[ref].Class, 1)
+	if j.Spec.Stages[stage].Gang {
+		b.gather(j, stage, ref)
+	}
 	b.touch(j.ID)
 	b.touchNode(node)
 	return messages.Grant{Attempt: messages.Attempt{Task: ref, Number: t.Attempt}, Array: j.Spec.Stages[stage].Array.At(int64(index))}

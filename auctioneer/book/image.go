@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -19,14 +20,24 @@ const imageVersion = 1
 // Image is a captured book: what may still change is copied, what never
 // changes is shared with the book it was taken from.
 type Image struct {
-	Version int
-	Now     messages.Time
-	LastJob messages.JobID
-	Jobs    []Job // ascending
-	Ended   []messages.JobID
-	Nodes   []nodeImage
-	Effects []Effect
-	LastID  uint64
+	Version   int
+	Now       messages.Time
+	LastJob   messages.JobID
+	Jobs      []Job // ascending
+	Ended     []messages.JobID
+	Nodes     []nodeImage
+	Effects   []Effect
+	LastID    uint64
+	Tariffs   []tariffImage // by market name
+	Markets   []messages.Market
+	Quotes    []Quote
+	LastQuote uint64
+}
+
+// tariffImage is the tariffs of a market.
+type tariffImage struct {
+	Market  messages.Name
+	Tariffs []Tariff
 }
 
 // nodeImage is a Node with its claims in order.
@@ -51,6 +62,13 @@ func (b *Book) Capture() *Image {
 	}
 	for _, n := range b.nodes {
 		im.Nodes = append(im.Nodes, n.image())
+	}
+	for _, market := range slices.Sorted(maps.Keys(b.tariffs)) {
+		im.Tariffs = append(im.Tariffs, tariffImage{market, b.tariffs[market]})
+	}
+	im.Markets, im.LastQuote = b.markets, b.lastQuote
+	for _, q := range b.quotes {
+		im.Quotes = append(im.Quotes, *q)
 	}
 	return im
 }
@@ -117,12 +135,33 @@ func (b *Book) Restore(r io.Reader) error {
 		b.jobs[j.ID] = j
 		b.keys[j.Account+"/"+j.Key] = j.ID
 	}
+	for _, t := range im.Tariffs {
+		b.tariffs[t.Market] = t.Tariffs
+	}
+	b.markets, b.lastQuote = im.Markets, im.LastQuote
+	for i := range im.Quotes {
+		b.quotes = append(b.quotes, &im.Quotes[i])
+	}
+	b.relate(im.Jobs)
 	for i := range im.Nodes {
 		b.nodes = append(b.nodes, im.Nodes[i].restore())
 		b.names[im.Nodes[i].Node.Name] = uint32(i)
 	}
 	b.Watch(watched)
 	return nil
+}
+
+// relate works out who waits for whom, and whose slots are metered.
+func (b *Book) relate(jobs []Job) {
+	for i := range jobs {
+		j := b.jobs[jobs[i].ID]
+		if j.Active() && j.Blocked > 0 {
+			b.await(j)
+		}
+		if j.Active() && j.Started != 0 && b.tariffs[j.Spec.Market] != nil {
+			b.enlist(j)
+		}
+	}
 }
 
 func (im *nodeImage) restore() *Node {

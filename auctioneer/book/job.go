@@ -2,6 +2,7 @@ package book
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -33,6 +34,32 @@ type Job struct {
 	Charged messages.Credits
 	Refused string // why the bank refused the charge
 	Shares  []Share
+
+	// What follows is of markets that order and charge by decisions.
+
+	Contract *messages.Contract // that it took; nil: none
+	Blocked  int                // jobs that it waits for
+	Order    *Order             // when and on how many slots it may start; nil: the market orders anew each time
+	Fixed    *Fixed             // what it will owe if that was decided in advance
+	Paid     messages.Credits   // to other jobs, by rounds
+	Gained   messages.Credits   // from other jobs
+	Drawn    messages.Credits   // of Paid, what the bank has confirmed
+	LastDraw uint64             // the round that did so last; 0: none
+	Message  string             // how its market explained its end
+	Change   []string           // what would have changed it
+}
+
+// Order says that a job may start tasks of a class, on so many slots at once.
+type Order struct {
+	Class messages.Name
+	Slots int
+	At    messages.Time
+}
+
+// Fixed is what a job owes to the site if it was started at all.
+type Fixed struct {
+	Amount messages.Credits
+	Reason string
 }
 
 // Stage is how far a stage has come.
@@ -47,6 +74,15 @@ type Stage struct {
 	Started  messages.Time
 	Ended    messages.Time
 	SlotTime messages.Duration // of accepted attempts, from claim to finish
+
+	// Of the claims that Running counts:
+	Suspended int // have given up their slot for now
+	Gathering int // have their slot, and wait for the rest of their gang
+	Leaving   int // are to end, to be claimed again; no part of the two above
+
+	Gathered messages.Time // when the first of a gang that gathers was claimed
+	Broken   bool          // the gang has lost a member: all of it starts anew
+	Meter    Meter
 }
 
 // Phase is where a task is.
@@ -82,7 +118,7 @@ func (j *Job) Active() bool { return j.State <= messages.Running }
 // Claimable is the number of tasks of stage i that could be claimed now.
 func (j *Job) Claimable(i int) int {
 	s := &j.Stages[i]
-	if !j.Active() || s.Unmet > 0 {
+	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken {
 		return 0
 	}
 	n := s.Total - len(s.Tasks) + len(s.Again)
@@ -127,16 +163,28 @@ func (b *Book) submit(c *Submit) any {
 	if b.Active() >= MaxActive {
 		return messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", MaxActive)
 	}
+	if err := b.Dependable(c.Spec); err != nil {
+		return err
+	}
+	q, err := b.take(c)
+	if err != nil {
+		return err
+	}
 	b.lastJob++
+	if q != nil {
+		q.Job = b.lastJob
+	}
 	j := &Job{
 		ID: b.lastJob, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
 		Assumed: c.Assumed, Hold: c.Hold, Held: c.Held, Submitted: b.now, Stages: make([]Stage, len(c.Spec.Stages)),
+		Contract: c.Contract,
 	}
 	for i := range c.Spec.Stages {
 		j.Stages[i] = Stage{Total: c.Spec.Stages[i].TaskCount(), Unmet: len(c.Spec.Stages[i].After)}
 	}
 	b.jobs[j.ID] = j
 	b.keys[j.Account+"/"+j.Key] = j.ID
+	b.await(j)
 	b.touch(j.ID)
 	return j.Receipt()
 }
@@ -162,8 +210,13 @@ func by(who, owner messages.Name) string {
 }
 
 // end stops a job: no task of it may be claimed any more, those that run are
-// to be stopped, and what it owes is to be decided.
+// to be stopped, and what it owes is to be decided. Jobs that waited for it go
+// on, or end with it.
 func (b *Book) end(j *Job, outcome messages.State, reason string) {
+	for i := range j.Stages {
+		b.meter(j, i)
+	}
+	delete(b.metered[j.Spec.Market], j.ID)
 	j.State, j.Outcome, j.Reason, j.Ended = messages.Settling, outcome, reason, b.now
 	b.touch(j.ID)
 	for i := range j.Stages {
@@ -171,17 +224,41 @@ func (b *Book) end(j *Job, outcome messages.State, reason string) {
 			b.stopStage(j, i)
 		}
 	}
+	b.ending = append(b.ending, j)
+	if len(b.ending) > 1 { // called from the loop below
+		return
+	}
+	for k := 0; k < len(b.ending); k++ {
+		b.release(b.ending[k])
+	}
+	b.ending = b.ending[:0]
 }
 
 func (b *Book) stopStage(j *Job, i int) {
 	for k := range j.Stages[i].Tasks {
 		if t := &j.Stages[i].Tasks[k]; t.Phase == Claimed {
-			n := b.nodes[t.Node]
-			n.Stop = append(n.Stop, messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}, Number: t.Attempt})
-			b.touchNode(t.Node)
+			b.stop(messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}, Number: t.Attempt})
 		}
 	}
 }
+
+// HoldID names the hold that a job's credits are under now; "" if rounds have
+// used it up.
+func (j *Job) HoldID() string {
+	switch {
+	case j.Drawn == j.Held:
+		return ""
+	case j.LastDraw != 0:
+		return j.RestID(j.LastDraw)
+	}
+	return j.Hold
+}
+
+// RestID names the hold that a round leaves a job that pays.
+func (j *Job) RestID(round uint64) string { return fmt.Sprintf("%s/rest/%d", j.Hold, round) }
+
+// Cost is what a job has paid, less what other jobs paid it.
+func (j *Job) Cost() messages.Credits { return j.Charged + j.Paid - j.Gained }
 
 func (b *Book) settle(c *Settle) any {
 	j := b.jobs[c.Job]
@@ -192,8 +269,8 @@ func (b *Book) settle(c *Settle) any {
 		return nil
 	case j.State != messages.Settling:
 		return messages.Errorf(messages.Invalid, "job %d has not ended", j.ID)
-	case c.Charge < 0 || c.Charge > j.Held:
-		return messages.Errorf(messages.Invalid, "a charge of %v for job %d is not between 0 and its hold of %v", c.Charge, j.ID, j.Held)
+	case c.Charge < 0 || c.Charge > j.Held-j.Paid:
+		return messages.Errorf(messages.Invalid, "a charge of %v for job %d is not between 0 and what is left of its hold, %v", c.Charge, j.ID, j.Held-j.Paid)
 	}
 	j.Settled, j.Owed, j.Why, j.Shares = true, c.Charge, c.Reason, c.Shares
 	b.effect(Charge, j.ID)

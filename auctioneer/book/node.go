@@ -20,13 +20,29 @@ type Node struct {
 	Seq      uint64             // of the last exchange applied
 	Grants   []messages.Grant   // its answer
 	Finished uint64
+	Version  uint64        // rises when what is held back changes
+	Drain    messages.Time // by when its tasks are to be gone; 0: it takes work
 }
 
 // Held is a claim as its node holds it.
 type Held struct {
 	Attempt uint32
 	Class   messages.Name
+	Halt    Halt
+	Leaving bool              // it is to end, and its task to be claimed again
+	Since   messages.Time     // of Halt
+	Paused  messages.Duration // how long it was suspended or gathered before
 }
+
+// Halt says whether a claimed task may run.
+type Halt uint8
+
+// The kinds of halt.
+const (
+	Goes      Halt = iota
+	Gathers        // waits for the rest of its gang, on its slot
+	Suspended      // has left its slot to others
+)
 
 func (n *Node) class(name messages.Name) int {
 	return slices.IndexFunc(n.Slots, func(s messages.ClassSlots) bool { return s.Class == name })
@@ -35,7 +51,7 @@ func (n *Node) class(name messages.Name) int {
 // Idle is the number of free slots of a class.
 func (n *Node) Idle(class messages.Name) int {
 	i := n.class(class)
-	if !n.Up || i < 0 {
+	if !n.Up || i < 0 || n.Drain != 0 {
 		return 0
 	}
 	return max(0, n.Slots[i].Slots-n.Used[i])
@@ -89,21 +105,26 @@ func (b *Book) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 			stop = append(stop, a)
 		}
 	}
-	kept := map[messages.TaskRef]Held{}
 	n.Slots, n.Used = c.Slots, make([]int, len(c.Slots))
 	for _, r := range n.held() {
-		h := n.Claims[r]
-		if inHand[r] != h.Attempt {
+		if h := n.Claims[r]; inHand[r] != h.Attempt {
+			b.uncount(r, h)
 			b.giveBack(r, h.Attempt)
-			continue
+			delete(n.Claims, r)
 		}
-		kept[r] = h
-		n.use(h.Class, 1)
-		if j := b.jobs[r.Job]; j == nil || !j.Active() {
+	}
+	for _, r := range n.held() { // those that are kept, some of them broken by the loss of others
+		h := n.Claims[r]
+		if h.Halt != Suspended {
+			n.use(h.Class, 1)
+		}
+		if h.Halt != Goes {
+			n.Version++ // the agent is to be told again
+		}
+		if j := b.jobs[r.Job]; j == nil || !j.Active() || h.Leaving {
 			stop = append(stop, messages.Attempt{Task: r, Number: h.Attempt})
 		}
 	}
-	n.Claims = kept
 	return stop
 }
 
@@ -115,6 +136,7 @@ func (b *Book) lost(c *Lost) any {
 	n := b.nodes[i]
 	refs := n.held()
 	for _, r := range refs {
+		b.uncount(r, n.Claims[r])
 		b.giveBack(r, n.Claims[r].Attempt)
 	}
 	n.Up, n.Since, n.Claims, n.Stop, n.Grants = false, b.now, nil, nil, nil
@@ -132,6 +154,7 @@ func (b *Book) giveBack(r messages.TaskRef, attempt uint32) {
 	s := &j.Stages[r.Stage]
 	if t := &s.Tasks[r.Index]; t.Phase == Claimed && t.Attempt == attempt {
 		b.again(j, s, r.Index)
+		b.breakGang(j, int(r.Stage))
 	}
 }
 
@@ -141,5 +164,6 @@ func (b *Book) again(j *Job, s *Stage, index uint32) {
 	s.Running--
 	s.Retried++
 	s.Again = append(s.Again, index)
+	s.Broken = s.Broken && s.Running > 0
 	b.touch(j.ID)
 }

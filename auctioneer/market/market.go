@@ -20,6 +20,8 @@ type Market struct {
 	stale  bool // the set of bidders or slots changed since the last allocation
 	wake   messages.Time
 
+	manner  Manner
+	orders  Orders
 	changed []*mechanism.Job // since the last allocation
 	gone    []messages.JobID
 
@@ -33,6 +35,9 @@ type entry struct {
 	ledger []account // by class
 	since  messages.Time
 	told   bool // it is among the changed
+	Progress
+	most   []int // by class, where the mechanism directs: claims that it may come to have
+	hidden []int // by class: suspended tasks that the mechanism is not to count on; nil: none
 }
 
 // account integrates the shares of a class over the time with work pending there.
@@ -41,9 +46,14 @@ type account struct {
 	seconds             float64
 }
 
-// New makes a market for a mechanism, empty and without slots.
+// New makes a market for a mechanism that gives weights, empty and without slots.
 func New(config messages.Market, mech mechanism.Mechanism) *Market {
-	m := &Market{Config: config, mech: mech, stale: true}
+	return NewIn(Manner{}, config, mech)
+}
+
+// NewIn makes a market for a mechanism that is to be dealt with in some manner.
+func NewIn(manner Manner, config messages.Market, mech mechanism.Mechanism) *Market {
+	m := &Market{Config: config, mech: mech, manner: manner, stale: true}
 	for _, c := range config.Classes {
 		m.view.Classes = append(m.view.Classes, mechanism.Class{Name: c})
 	}
@@ -55,11 +65,13 @@ func New(config messages.Market, mech mechanism.Mechanism) *Market {
 // Class returns the position of a class in the market, -1 if it has none such.
 func (m *Market) Class(name messages.Name) int { return slices.Index(m.Config.Classes, name) }
 
-// Bid translates what a job declares.
-func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *messages.JobSpec) *mechanism.Bid {
+// Bid translates what a job declares. Its contract is what spec.Contract names.
+func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *messages.JobSpec, contract *messages.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{
 		Job: id, Account: account, Arrived: at, Budget: spec.Budget,
 		Form: messages.Linear, Weights: make([]float64, len(m.Config.Classes)),
+		Rate: spec.Rate, Value: spec.Value, Delay: spec.Delay, Length: spec.Length, Deadline: spec.Deadline, Width: spec.Width(),
+		Tasks: spec.TaskCount(), Valuation: spec.Valuation, Contract: contract,
 	}
 	if u := spec.Utility; u != nil {
 		bid.Form, bid.MinUtility = cmp.Or(u.Form, messages.Linear), u.Minimum
@@ -86,20 +98,25 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 			}
 			m.stale = true
 		}
+		m.stale = m.stale || m.manner.Attentive && c.Idle != idle[i]
 		c.Slots, c.Idle = slots[i], idle[i]
 	}
 }
 
-// Put enters a job, or says how many of its tasks are pending and running now.
-func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, started messages.Time, pending, running []int) {
+// Put enters a job, or says how far it has come.
+func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, p Progress) {
 	i, known := m.find(id)
 	if !known {
 		e := &entry{
-			job:    &mechanism.Job{Bid: bid(), Pending: pending, Running: running, Started: started},
-			share:  make([]float64, len(pending)),
-			ledger: make([]account, len(pending)),
+			job:    &mechanism.Job{Bid: bid()},
+			share:  make([]float64, len(p.Pending)),
+			ledger: make([]account, len(p.Pending)),
 			since:  now,
 		}
+		if m.manner.Directs {
+			e.most = slices.Clone(p.Running)
+		}
+		e.become(p)
 		m.jobs = slices.Insert(m.jobs, i, e)
 		m.view.Jobs = slices.Insert(m.view.Jobs, i, e.job)
 		m.stale = true
@@ -109,12 +126,13 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 	e := m.jobs[i]
 	m.integrate(e, now)
 	m.change(e)
-	for k := range pending {
-		if (e.job.Pending[k] > 0) != (pending[k] > 0) {
+	m.stale = m.stale || m.manner.Attentive && !e.same(&p)
+	for k := range p.Pending {
+		if (e.job.Pending[k] > 0) != (p.Pending[k] > 0) {
 			m.stale = true
 		}
 	}
-	e.job.Pending, e.job.Running, e.job.Started = pending, running, started
+	e.become(p)
 }
 
 func (m *Market) change(e *entry) {
@@ -165,6 +183,8 @@ func (m *Market) Allocate(now messages.Time) {
 		}
 		copy(m.prices, a.Prices)
 		m.wake = a.Wake
+		m.orders = Orders{Directives: a.Directives, Tariffs: a.Tariffs}
+		m.permit(now)
 	}
 	for _, job := range m.changed {
 		if i, known := m.find(job.Job); known {

@@ -56,7 +56,7 @@ func put(m *Market, at messages.Time, id messages.JobID, budget messages.Credits
 	bid := func() *mechanism.Bid {
 		return &mechanism.Bid{Job: id, Budget: budget * messages.Credit, Weights: []float64{1}}
 	}
-	m.Put(at, bid, id, 0, []int{pending}, []int{running})
+	m.Put(at, bid, id, Progress{Pending: []int{pending}, Running: []int{running}})
 }
 
 // agent follows vectors as a node agent does.

@@ -39,7 +39,7 @@ func (m *Market) Prices() []messages.ClassPrice {
 		out[k] = messages.ClassPrice{Class: c.Name, Price: m.prices[k], Slots: c.Slots, Idle: c.Idle}
 	}
 	for _, e := range m.jobs {
-		for k, n := range e.job.Pending {
+		for k, n := range e.Pending {
 			out[k].Pending += n
 			if n > 0 {
 				out[k].Bidders++
@@ -58,8 +58,8 @@ func (m *Market) Top(now messages.Time, limit int) []messages.JobShare {
 		m.integrate(e, now)
 		s := messages.JobShare{Job: e.job.Job, Account: e.job.Account, Budget: e.job.Budget, Shares: m.shares(e)}
 		for k := range e.job.Pending {
-			s.Pending += e.job.Pending[k]
-			s.Running += e.job.Running[k]
+			s.Pending += e.Pending[k]
+			s.Running += e.Running[k]
 		}
 		out = append(out, s)
 	}
@@ -80,11 +80,28 @@ func (m *Market) Explain(now messages.Time, id messages.JobID) (mechanism.Explan
 func (m *Market) Claimable() int {
 	n := 0
 	for _, e := range m.jobs {
-		for k, pending := range e.job.Pending {
+		for k := range e.job.Pending {
 			if m.view.Classes[k].Idle > 0 {
-				n += pending
+				n += e.open(k)
 			}
 		}
 	}
 	return n
+}
+
+// Next says for each class who would get the next slot that comes free: of
+// those with tasks waiting, the one with the largest weight.
+func (m *Market) Next() (out []messages.NextJob) {
+	for k, c := range m.Config.Classes {
+		var best *entry
+		for _, e := range m.jobs {
+			if e.Pending[k] > 0 && (best == nil || e.share[k] > best.share[k]) {
+				best = e
+			}
+		}
+		if best != nil && best.share[k] > 0 {
+			out = append(out, messages.NextJob{Class: c, Job: best.job.Job, Account: best.job.Account, Rate: best.job.Rate})
+		}
+	}
+	return out
 }

@@ -26,6 +26,7 @@ const (
 type Publisher struct {
 	term, seq uint64
 	classes   []published
+	whole     bool // the next is to be whole
 }
 
 // published is what agents hold of a class.
@@ -38,6 +39,9 @@ type published struct {
 func NewPublisher(term uint64, m *Market) *Publisher {
 	return &Publisher{term: term, classes: make([]published, len(m.Config.Classes))}
 }
+
+// Continue has the vectors follow one of the same term that is of no use any more.
+func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 
 // Seq is the number of the last vector.
 func (p *Publisher) Seq() uint64 { return p.seq }
@@ -54,11 +58,12 @@ func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce 
 		p.classes[k] = merged(p.classes[k], next, delta.Classes[k].Jobs)
 		whole, changes = whole+len(next.jobs), changes+len(delta.Classes[k].Jobs)
 	}
-	if changes == 0 && !announce {
+	if changes == 0 && !announce && !p.whole {
 		return v, false
 	}
 	p.seq++
-	if p.seq == 1 || changes > whole {
+	if p.seq == 1 || p.whole || changes > whole {
+		p.whole = false
 		return p.Whole(m), true
 	}
 	delta.Seq, delta.Base = p.seq, p.seq-1
@@ -81,8 +86,8 @@ func (p *Publisher) header(m *Market) messages.Vector {
 		v.Classes[k] = messages.ClassVector{Class: c.Name, Idle: c.Idle}
 	}
 	for _, e := range m.jobs {
-		for k, n := range e.job.Pending {
-			v.Classes[k].Pending += n
+		for k := range e.job.Pending {
+			v.Classes[k].Pending += e.open(k)
 		}
 	}
 	return v
@@ -94,7 +99,7 @@ func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) 
 	if len(bidders) <= MostJobs {
 		jobs := make([]messages.JobWeight, len(bidders))
 		for i, e := range bidders {
-			jobs[i] = messages.JobWeight{Job: e.job.Job, Weight: weight(e.share[k])}
+			jobs[i] = messages.JobWeight{Job: e.job.Job, Weight: weight(e.pull(k))}
 		}
 		return published{jobs: jobs}
 	}
@@ -102,7 +107,7 @@ func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) 
 	if held.sampled != 0 && now.Sub(held.sampled) < ResampleAfter {
 		held.jobs = slices.DeleteFunc(slices.Clone(held.jobs), func(j messages.JobWeight) bool {
 			i, known := m.find(j.Job)
-			return !known || m.jobs[i].job.Pending[k] == 0
+			return !known || m.jobs[i].open(k) == 0
 		})
 		if len(held.jobs) > MostJobs/2 {
 			return held
@@ -111,11 +116,11 @@ func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) 
 	return published{jobs: sample(bidders, k, rng), sampled: now}
 }
 
-// bidders returns the jobs with work pending in class k.
+// bidders returns the jobs with work in class k that could be claimed.
 func (m *Market) bidders(k int) []*entry {
 	out := make([]*entry, 0, len(m.jobs))
 	for _, e := range m.jobs {
-		if e.job.Pending[k] > 0 {
+		if e.open(k) > 0 {
 			out = append(out, e)
 		}
 	}
@@ -143,7 +148,7 @@ func sample(bidders []*entry, k int, rng *rand.Rand) []messages.JobWeight {
 func systematic(bidders []*entry, k, n int, u float64, place func(*entry)) {
 	total := 0.0
 	for _, e := range bidders {
-		total += e.share[k]
+		total += e.pull(k)
 	}
 	if !(total > 0) {
 		return
@@ -151,7 +156,7 @@ func systematic(bidders []*entry, k, n int, u float64, place func(*entry)) {
 	space := total / float64(n)
 	next, cumulated := u*space, 0.0
 	for _, e := range bidders {
-		for cumulated += e.share[k]; next < cumulated; next += space {
+		for cumulated += e.pull(k); next < cumulated; next += space {
 			place(e)
 		}
 	}
@@ -167,7 +172,7 @@ func (m *Market) Substitute(k int, rng *rand.Rand) messages.JobID {
 			id := queue[len(queue)-1]
 			queue = queue[:len(queue)-1]
 			m.substitutes[k] = queue
-			if i, known := m.find(id); known && m.jobs[i].job.Pending[k] > 0 {
+			if i, known := m.find(id); known && m.jobs[i].open(k) > 0 {
 				return id
 			}
 		}
@@ -188,7 +193,7 @@ func (m *Market) drawAhead(k int, rng *rand.Rand) {
 // Pending is how many tasks of a job could be claimed in class k.
 func (m *Market) Pending(id messages.JobID, k int) int {
 	if i, known := m.find(id); known {
-		return m.jobs[i].job.Pending[k]
+		return m.jobs[i].open(k)
 	}
 	return 0
 }

@@ -48,6 +48,12 @@ type Bid struct {
 	Length   messages.Duration // run time, as declared
 	Deadline messages.Time
 	Width    int // slots that it needs at the same time
+
+	// What follows is for mechanisms that sell completion times.
+
+	Tasks     int                 // of all its stages; 0: those that could be claimed or run
+	Valuation *messages.Valuation // what completion is worth at each time; nil: nothing is declared
+	Contract  *messages.Contract  // that was taken; nil: none
 }
 
 // Job is a bid and how far its work has come.
@@ -65,6 +71,9 @@ type Job struct {
 	// Received is the slot time the job has had, for mechanisms that count it; 0
 	// where the auctioneer does not say.
 	Received messages.Duration
+	// Done is how many tasks finished well, for mechanisms that plan with what is
+	// left; 0 where the auctioneer does not say.
+	Done int
 }
 
 // Class is a resource class of the market.

@@ -11,23 +11,41 @@ import (
 type audit struct {
 	accounts  map[messages.Name]*standing
 	pending   map[string]messages.Credits
+	credit    map[messages.Name]messages.Credits // how far below zero each may go; of what it once could
 	transfers uint64
 	fault     string
+	trails    map[messages.Name]*trail
+	chain     chain
 }
 
 // Audit recomputes everything from the image's first record and compares it
 // with what the records and the accounts say. It costs about a microsecond
 // for each record.
 func (img *Image) Audit() messages.BooksReply {
-	a := audit{accounts: map[messages.Name]*standing{}, pending: map[string]messages.Credits{}}
-	a.accounts[messages.IssuerAccount] = &standing{}
-	a.accounts[messages.SiteAccount] = &standing{}
-	img.journal.each(func(number uint64, raw []byte) error { //nolint:errcheck // add notes its faults itself
+	a := newAudit()
+	err := img.journal.each(1, func(number uint64, raw []byte) error {
 		a.add(number, raw)
 		return nil
 	})
+	if err != nil {
+		a.note("the history cannot be read: %v", err)
+	}
+	if a.chain.head != img.journal.chain.head {
+		a.note("the records do not come to the hash that stands for them")
+	}
 	a.compare(img)
 	return a.report(img)
+}
+
+func newAudit() *audit {
+	a := &audit{
+		accounts: map[messages.Name]*standing{}, pending: map[string]messages.Credits{},
+		credit: map[messages.Name]messages.Credits{}, trails: map[messages.Name]*trail{},
+	}
+	for _, own := range []messages.Name{messages.IssuerAccount, messages.SiteAccount} {
+		a.accounts[own], a.trails[own] = &standing{}, &trail{}
+	}
+	return a
 }
 
 func (a *audit) note(format string, args ...any) {
@@ -37,17 +55,21 @@ func (a *audit) note(format string, args ...any) {
 }
 
 func (a *audit) add(number uint64, raw []byte) {
+	a.chain.add(raw)
 	rec, ok := decodeRecord(raw)
 	switch {
 	case !ok:
 		a.note("record %d cannot be read", number)
 	case rec.what == opened:
-		a.accounts[rec.account] = &standing{}
+		a.accounts[rec.account], a.trails[rec.account] = &standing{}, &trail{}
 	case rec.what == done:
 		a.transfers++
 		a.move(number, &rec)
 	case rec.what == lapsed:
 		a.move(number, &rec)
+	case rec.what == changed && rec.change.setting == creditLimit:
+		name := rec.change.account
+		a.credit[name] = max(a.credit[name], messages.Credits(rec.change.number))
 	}
 }
 
@@ -65,8 +87,22 @@ func (a *audit) move(number uint64, rec *record) {
 	if credit != nil {
 		credit.balance += o.amount
 		a.expect(number, o.credit, *credit, o.creditAfter)
+		a.follow(number, o.credit, rec.creditLink, o.amount != 0)
 	}
 	a.expect(number, o.debit, *debit, o.debitAfter)
+	a.follow(number, o.debit, rec.debitLink, o.amount != 0 || o.held != 0)
+}
+
+// follow checks that a record is an entry of an account if it changes its
+// standing, and leads to the earlier ones.
+func (a *audit) follow(number uint64, name messages.Name, written link, entry bool) {
+	var is link
+	if entry {
+		is = a.trails[name].extend(number)
+	}
+	if is != written {
+		a.note("record %d does not lead to the earlier entries of account %q", number, name)
+	}
 }
 
 // settle enters what a transfer does to a hold, which it must do once.
@@ -95,17 +131,17 @@ func (a *audit) expect(number uint64, name messages.Name, is, written standing) 
 		a.note("record %d leaves account %q with balance %v and %v reserved, and the record says %v and %v",
 			number, name, is.balance, is.reserved, written.balance, written.reserved)
 	}
-	if name != messages.IssuerAccount && (is.available() < 0 || is.reserved < 0) {
+	if name != messages.IssuerAccount && (is.available() < -a.credit[name] || is.reserved < 0) {
 		a.note("record %d takes account %q below its limit: balance %v, reserved %v", number, name, is.balance, is.reserved)
 	}
 }
 
 // compare holds the accounts as they stand against what was added up.
 func (a *audit) compare(img *Image) {
-	if len(img.accounts) != len(a.accounts) {
-		a.note("there are %d accounts, and the records open %d", len(img.accounts), len(a.accounts))
+	if img.totals.Accounts != len(a.accounts) {
+		a.note("there are %d accounts, and the records open %d", img.totals.Accounts, len(a.accounts))
 	}
-	for _, stands := range img.accounts {
+	for stands := range img.each {
 		is := a.accounts[stands.name]
 		if is == nil {
 			a.note("account %q was never opened", stands.name)
@@ -126,7 +162,7 @@ func (a *audit) report(img *Image) messages.BooksReply {
 		Issued: -a.accounts[messages.IssuerAccount].balance, Holds: len(a.pending),
 		Accounts: len(a.accounts) - 1, Transfers: a.transfers,
 	}
-	for _, stands := range img.accounts {
+	for stands := range img.each {
 		if is := a.accounts[stands.name]; is != nil && stands.name != messages.IssuerAccount {
 			reply.Balances += is.balance
 			reply.Held += is.reserved

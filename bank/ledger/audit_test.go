@@ -54,6 +54,9 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 		b.do(held("h", "ada", 10))
 		b.balanced()
 		plant(b)
+		for _, a := range b.order {
+			b.touch(a) // what is planted leaves no trace, as no record of the ledger's own
+		}
 		if books := b.Capture().Audit(); books.Balanced || books.Message == "" || strings.Contains(books.Message, "recomputed") {
 			t.Errorf("%s: not seen: %+v", name, books)
 		}
@@ -62,11 +65,13 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 
 // without is the journal with one record left out.
 func without(j journal, number uint64) (out journal) {
-	j.each(func(n uint64, record []byte) error {
-		if n != number {
-			out.append(record)
+	out = newJournal(memory{})
+	j.each(1, func(n uint64, record []byte) error {
+		if n == number {
+			return nil
 		}
-		return nil
+		_, err := out.append(record, 0)
+		return err
 	})
 	return out
 }

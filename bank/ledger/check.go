@@ -15,10 +15,6 @@ const (
 	maxName   = 64 // a messages.Name, and '$' before one
 )
 
-// grantPrefix begins the identifiers of grants, which the bank makes from the
-// caller and its key.
-const grantPrefix = "$grant/"
-
 // Check returns what is wrong with a transfer whatever the state of the
 // ledger, or nil. Such a transfer is refused and not remembered.
 func Check(t *messages.Transfer) *messages.Error {
@@ -32,7 +28,7 @@ func Check(t *messages.Transfer) *messages.Error {
 		return invalid(t, why)
 	}
 	if t.Debit == messages.IssuerAccount || t.Credit == messages.IssuerAccount {
-		return messages.Errorf(messages.PermissionDenied, "transfer %q: %s only issues, and only by the request \"grant\"", clip(t.ID), messages.IssuerAccount)
+		return messages.Errorf(messages.PermissionDenied, "transfer %q: %s only issues and takes back, and only by the requests \"grant\" and \"withdraw\"", clip(t.ID), messages.IssuerAccount)
 	}
 	return nil
 }
@@ -48,8 +44,8 @@ func checkTexts(t *messages.Transfer) string {
 		return "id is empty: choose one and keep it before sending"
 	case !textual(t.ID, MaxID):
 		return "id must be at most 256 bytes of printable text"
-	case strings.HasPrefix(t.ID, grantPrefix):
-		return "id begins with " + grantPrefix + ", which is the bank's: choose another"
+	case originOf(t.ID) != ordinary:
+		return "id begins as those that are the bank's own: choose another"
 	case !textual(t.Pending, MaxID):
 		return "pending must be at most 256 bytes of printable text"
 	case !textual(t.Reason, MaxReason):
@@ -69,6 +65,14 @@ func checkKind(t *messages.Transfer) string {
 		return "amount is negative: swap debit and credit instead"
 	case t.Expires < 0:
 		return "expires is negative: give an instant, or 0 for never"
+	case t.Timeout < 0:
+		return "timeout is negative: give a span, or 0 for none"
+	case t.Timeout != 0 && t.Timeout < 1000:
+		return "timeout is below a microsecond: give a longer span"
+	case t.Timeout != 0 && t.Expires != 0:
+		return "expires and timeout are both given: leave one 0"
+	case t.Timeout != 0 && t.Kind != messages.Hold && t.Kind != messages.Extend:
+		return "timeout is only for hold and extend: leave it 0"
 	case resolves(t.Kind):
 		return checkResolution(t)
 	case t.Pending != "":

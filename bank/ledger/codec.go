@@ -30,7 +30,14 @@ func (w *writer) text(s string) {
 
 func (w *writer) transfer(t *messages.Transfer) {
 	w.byte(byte(t.Kind))
-	w.flag(t.Linked)
+	var has byte
+	if t.Linked {
+		has |= hasLink
+	}
+	if t.Timeout != 0 {
+		has |= hasTimeout
+	}
+	w.byte(has)
 	w.text(t.ID)
 	w.text(t.Debit)
 	w.text(t.Credit)
@@ -40,13 +47,23 @@ func (w *writer) transfer(t *messages.Transfer) {
 	w.text(t.Member)
 	w.uint(uint64(t.Job))
 	w.text(t.Reason)
+	if t.Timeout != 0 {
+		w.int(int64(t.Timeout))
+	}
 }
+
+// What the second byte of a transfer says of it.
+const (
+	hasLink    = 1 << iota // it is linked
+	hasTimeout             // it ends with a time-out
+)
 
 // reader reads what writer wrote. The first thing that does not fit sets bad,
 // after which everything reads as zero. Texts share the memory of s.
 type reader struct {
-	s   string
-	bad bool
+	s       string
+	bad     bool
+	version byte // of the command that is read
 }
 
 func (r *reader) fail() { r.s, r.bad = "", true }
@@ -104,7 +121,8 @@ func (r *reader) text() string {
 
 func (r *reader) transfer(t *messages.Transfer) {
 	t.Kind = messages.TransferKind(r.byte())
-	t.Linked = r.flag()
+	has := r.byte()
+	t.Linked = has&hasLink != 0
 	t.ID = r.text()
 	t.Debit = r.text()
 	t.Credit = r.text()
@@ -114,6 +132,13 @@ func (r *reader) transfer(t *messages.Transfer) {
 	t.Member = r.text()
 	t.Job = messages.JobID(r.uint())
 	t.Reason = r.text()
+	t.Timeout = 0
+	if has&hasTimeout != 0 {
+		t.Timeout = messages.Duration(r.int())
+	}
+	if has&^(hasLink|hasTimeout) != 0 || (has&hasTimeout != 0) != (t.Timeout != 0) {
+		r.fail()
+	}
 }
 
 // ok reports whether everything was read well and nothing is left.

@@ -8,8 +8,9 @@ const MaxBatch = 10_000
 // smallestTransfer is the length of an encoded transfer with every field empty.
 const smallestTransfer = 11
 
-// version begins every command; a command of another version is refused.
-const version = 1
+// version begins every command; one of a later version is refused. Version 1
+// had no rank, and less in Grant and Member.
+const version = 2
 
 // Verb says what a command does.
 type Verb uint8
@@ -20,6 +21,23 @@ const (
 	Grant                     // issues Command.Grant
 	Member                    // changes the members of an account as Command.Member says
 	Expire                    // only lets time pass
+	Project                   // makes Command.Project a project
+	Pay                       // moves credits as Command.Pay says
+	Freeze                    // freezes or thaws an account as Command.Freeze says
+	Credit                    // sets an account's credit as Command.Credit says
+	Withdraw                  // takes credits back as Command.Withdraw says
+	Correct                   // takes a transfer back as Command.Correct says
+	lastVerb  = Correct
+)
+
+// Rank is the office of whoever asks for a command, as the leader knows it.
+type Rank uint8
+
+// The ranks.
+const (
+	Operator Rank = iota
+	Service       // resolves only the holds that it made
+	User          // manages only what it owns
 )
 
 // Command is one change asked of the ledger. Only the field that Verb names
@@ -28,10 +46,17 @@ type Command struct {
 	Verb Verb
 	At   messages.Time // the leader's clock
 	By   messages.Name // the caller on whose request it is made; "" for Expire
+	Rank Rank          // of By
 
 	Transfers []messages.Transfer
 	Grant     messages.GrantRequest
 	Member    messages.MemberRequest
+	Project   messages.ProjectRequest
+	Pay       messages.PayRequest // From is given
+	Freeze    messages.FreezeRequest
+	Credit    messages.CreditRequest
+	Withdraw  messages.WithdrawRequest
+	Correct   messages.CorrectRequest
 }
 
 // Encode returns the command's bytes, as Apply takes them.
@@ -41,21 +66,14 @@ func (c *Command) Encode() []byte {
 	w.byte(byte(c.Verb))
 	w.int(int64(c.At))
 	w.text(c.By)
-	switch c.Verb {
-	case Transfers:
+	w.byte(byte(c.Rank))
+	if c.Verb == Transfers {
 		w.uint(uint64(len(c.Transfers)))
 		for i := range c.Transfers {
 			w.transfer(&c.Transfers[i])
 		}
-	case Grant:
-		w.text(c.Grant.Key)
-		w.text(c.Grant.Account)
-		w.int(int64(c.Grant.Amount))
-		w.text(c.Grant.Reason)
-	case Member:
-		w.text(c.Member.Account)
-		w.text(c.Member.Member)
-		w.flag(c.Member.Remove)
+	} else {
+		w.management(c)
 	}
 	return w.b
 }
@@ -71,23 +89,24 @@ func Size(t *messages.Transfer) int {
 // transfers are put into the given space where they fit.
 func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 	r := reader{s: string(b)}
-	if v := r.byte(); v != version && !r.bad {
-		return messages.Errorf(messages.Invalid, "command of version %d: this bank reads version %d; run the same release on every replica", v, version)
+	r.version = r.byte()
+	if (r.version < 1 || r.version > version) && !r.bad {
+		return messages.Errorf(messages.Invalid, "command of version %d: this bank reads versions up to %d; run the same release on every replica", r.version, version)
 	}
 	c.Verb = Verb(r.byte())
 	c.At = messages.Time(r.int())
 	c.By = r.text()
-	switch c.Verb {
-	case Transfers:
+	if r.version > 1 {
+		c.Rank = Rank(r.byte())
+	}
+	if c.Verb == Transfers {
 		if err := c.readTransfers(&r, space); err != nil {
 			return err
 		}
-	case Grant:
-		c.Grant = messages.GrantRequest{Key: r.text(), Account: r.text(), Amount: messages.Credits(r.int()), Reason: r.text()}
-	case Member:
-		c.Member = messages.MemberRequest{Account: r.text(), Member: r.text(), Remove: r.flag()}
-	case Expire:
-	default:
+	} else {
+		r.management(c)
+	}
+	if c.Rank > User || c.Verb < Transfers || c.Verb > lastVerb {
 		r.fail()
 	}
 	if !r.ok() || c.At < 0 || len(c.By) > maxName {

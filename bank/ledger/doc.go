@@ -9,20 +9,59 @@
 // An account has a balance, and a part of it that is reserved by pending
 // holds; what is left is available. Credits enter only by a grant, which moves
 // them from "$issuer"; the issuer's balance is minus what was issued, so that
-// all balances always sum to zero. No other account's available credits ever
-// go below zero. An account is opened by its first grant; a project is an
-// account with members.
+// all balances always sum to zero. What another account has available never
+// goes below zero, or below minus the credit that operators gave it; pending
+// holds count as if they were spent. An account is opened by its first grant,
+// or as a project.
 //
-// A command is a batch of transfers, a grant, a change of membership, or the
-// bare passing of time; see [Command]. Time is the leader's, carried by the
+// A command is a batch of transfers, a request about one account, or the bare
+// passing of time; see [Command]. Time is the leader's, carried by the
 // command, and never runs backwards: the ledger's time is the latest it was
-// given. At each command's time, before anything else, the holds that are due
-// lapse by themselves, in the order of (expiry, identifier).
+// given. A hold may expire at an instant, or after a span that counts from its
+// own command's time, which does not depend on its maker's clock. At each
+// command's time, before anything else, holds that are due lapse by themselves
+// and grants expire: the earliest first, at one instant the holds before the
+// grants, and these by identifier and account.
 //
 // A hold resolves exactly once: by a Post (which moves part or all of it and
 // frees the rest), by a Void, or by lapsing. A hold that names a payee
 // (Credit) can only be posted to it. Post, Void and Extend need not repeat the
-// hold's account and amount; where they do, they must be right.
+// hold's account and amount; where they do, they must be right. A service
+// resolves only the holds that it made; an operator any, so that none can get
+// stuck. An account has at most [MaxHolds] of them.
+//
+// # Members
+//
+// A project is an account in which others have a part: owners, members, who
+// have credits held on their word, and auditors, who only see. A limit bounds
+// what a member has spent and holds in the account, together and ever; it is
+// counted on while the member is away. Owners change members and pay from the
+// account. The rank of whoever asks (operator, service or user) is the
+// leader's to know and comes with the command; what a user owns is decided
+// here.
+//
+// A frozen account receives, and its holds are settled; nothing new is held on
+// it or moved from it, but by an operator.
+//
+// # Grants that expire
+//
+// What an account has of a grant that expires is a lot, of which a part may be
+// held. A hold, and whatever else takes credits, draws on the lot that expires
+// first, then on the next, and on other credits last. When a hold is resolved,
+// what is spent comes from the earliest of what it drew, and the rest goes back
+// to where it came from. At its expiry the free part of a lot returns to the
+// issuer by a transfer of the ledger's own, and what holds free of it later
+// returns as soon as their chain is done. Credits that are paid to another
+// account keep their expiry; those that are earned have none, and neither have
+// those that a correction gives back. A return never takes an account below its
+// limit: what it owes delays it.
+//
+// # Corrections
+//
+// Nothing is changed that was written. A correction is a transfer in the other
+// direction that names the one that it corrects; the correction of a charge
+// counts as not spent. Its identifier is derived from what it corrects, so there
+// is one at most, which can be corrected in turn.
 //
 // # Identifiers
 //
@@ -31,15 +70,27 @@
 // content it is a Conflict. What is remembered is everything that depended on
 // the state: transfers done, and refusals (Insufficient, NotFound,
 // PermissionDenied, Expired, Ended and the like), so that a late duplicate of
-// a refused request cannot succeed after its maker acted on the refusal. What
-// is malformed (Invalid, TooLarge by [Check]) is not remembered: it is refused
-// alike at any time.
+// a refused request cannot succeed after its maker acted on the refusal. That
+// includes lack of credits: whoever was told that a hold was refused may have
+// told its user so, who must not find it made when a delayed copy arrives after
+// the next grant. To try again, when there are credits, is a new transfer under a
+// new identifier. What is malformed (Invalid, TooLarge by [Check]) is not
+// remembered: it is refused alike at any time. Nor is what somebody asked who
+// may not ask at all, so that strangers leave no trace, nor the refusal of a
+// correction, which can have no other identifier and asks for the same whenever
+// it arrives.
+//
+// Grants, payments, withdrawals, returns and corrections are transfers under
+// identifiers that the bank makes, of the caller and its key, the number of the
+// record, or what is corrected. Nobody else may choose one of these.
 //
 // A chain of linked transfers is one unit. If one is refused, all are, each
 // with the same kind of error, and all are remembered. A chain with a
 // malformed transfer, an identifier twice, or no end is malformed as a whole.
 // In a chain of which some identifiers are known and some are not, the known
-// ones get their first result and the others a Conflict.
+// ones get their first result and the others a Conflict. Each step of a chain
+// is held against what the ones before it left, so credits may pass through an
+// account that has none; as each has a debit and a credit, it sums to zero.
 //
 // # Journal
 //

@@ -15,7 +15,15 @@ func someCommands() []Command {
 		{Verb: Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 5, Reason: "spring"}},
 		{Verb: Member, At: 1, By: "ops", Member: messages.MemberRequest{Account: "ada", Member: "bob", Remove: true}},
 		{Verb: Transfers, At: 1, By: "$auctioneer", Transfers: linked(held("a", "ada", 1), post("b", "a", 1), extend("c", "h", 9), void("d", "h"), posted("e", "ada", "$site", 1))},
-		{Verb: Transfers, At: 1, By: "$auctioneer"},
+		{Verb: Transfers, At: 1, By: "$auctioneer", Rank: Service},
+		{Verb: Project, At: 1, By: "ops", Project: messages.ProjectRequest{Account: "lab", Title: "t", Owners: []messages.Name{"ada"}}},
+		{Verb: Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "e", Account: "lab", Amount: 5, Expires: 3000}},
+		{Verb: Member, At: 1, By: "ada", Rank: User, Member: messages.MemberRequest{Account: "lab", Member: "bob", Role: new(messages.Role), Limit: new(messages.Credits)}},
+		{Verb: Pay, At: 1, By: "ada", Rank: User, Pay: messages.PayRequest{Key: "k", From: "lab", To: "ada", Amount: 1}},
+		{Verb: Freeze, At: 1, By: "ada", Rank: User, Freeze: messages.FreezeRequest{Account: "ada", Frozen: true}},
+		{Verb: Credit, At: 1, By: "ops", Credit: messages.CreditRequest{Account: "ada", Credit: 3}},
+		{Verb: Withdraw, At: 1, By: "ops", Withdraw: messages.WithdrawRequest{Key: "k", Account: "ada", Amount: 1, Reason: "r"}},
+		{Verb: Correct, At: 1, By: "ops", Correct: messages.CorrectRequest{Transfer: "$grant/ops/k", Reason: "r"}},
 	}
 }
 
@@ -77,7 +85,7 @@ func FuzzRestore(f *testing.F) {
 
 func body(t testing.TB, l *Ledger) []byte {
 	var out bytes.Buffer
-	if err := l.Capture().body(&out); err != nil {
+	if err := l.Capture().body(&out, false); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

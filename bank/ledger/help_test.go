@@ -134,8 +134,13 @@ func encodeImage(t testing.TB, l *Ledger) []byte {
 func restore(t testing.TB, image []byte) *Ledger {
 	t.Helper()
 	l := New()
+	restoreInto(t, l, image)
+	return l
+}
+
+func restoreInto(t testing.TB, l *Ledger, image []byte) {
+	t.Helper()
 	if err := l.Restore(bytes.NewReader(image)); err != nil {
 		t.Fatal(err)
 	}
-	return l
 }

@@ -15,7 +15,10 @@ type hold struct {
 	amount  messages.Credits
 	expires messages.Time // 0: never
 	job     messages.JobID
-	place   int // in the queue of expiries; -1: not there
+	by      messages.Name // who made it, and may resolve it
+	member  messages.Name // on whose word; "": the account's own
+	draws   []draw        // what it took of expiring grants
+	place   int           // in the queue of expiries; -1: not there
 }
 
 func (h *hold) earlier(o *hold) bool {
@@ -58,6 +61,7 @@ func (l *Ledger) addHold(h *hold) {
 	l.holds[h.id] = h
 	l.expiries.queue(h)
 	l.held += h.amount
+	h.account.holds++
 }
 
 func (l *Ledger) removeHold(h *hold) {
@@ -66,6 +70,7 @@ func (l *Ledger) removeHold(h *hold) {
 		heap.Remove(&l.expiries, h.place)
 	}
 	l.held -= h.amount
+	h.account.holds--
 }
 
 // findHold returns a pending hold, or the refusal that says why it is none.
@@ -77,7 +82,7 @@ func (l *Ledger) findHold(id string) (*hold, *messages.Error) {
 	if number == 0 {
 		return nil, messages.Errorf(messages.NotFound, "there is no hold %q: make it first", clip(id))
 	}
-	if l.lapsed[id] {
+	if l.recorded(lapseKey(id)) != 0 {
 		return nil, messages.Errorf(messages.Expired, "hold %q expired and its credits are free again: make a new one, and extend it in time", clip(id))
 	}
 	rec := l.record(number)
@@ -87,20 +92,37 @@ func (l *Ledger) findHold(id string) (*hold, *messages.Error) {
 	return nil, messages.Errorf(messages.Ended, "hold %q was posted or voided before: a hold resolves once", clip(id))
 }
 
-// NextExpiry returns when the next pending hold lapses, 0 if none will.
+// NextExpiry returns when the next pending hold lapses or a grant may expire,
+// 0 if none will.
 func (l *Ledger) NextExpiry() messages.Time {
-	if len(l.expiries) == 0 {
-		return 0
+	switch {
+	case l.holdFirst():
+		return l.expiries[0].expires
+	case len(l.dues) > 0:
+		return l.dues[0].at
 	}
-	return l.expiries[0].expires
+	return 0
 }
 
-// advance lets time pass and the holds that are due lapse. It returns how many.
+// holdFirst reports whether the next to expire is a hold, not a grant.
+func (l *Ledger) holdFirst() bool {
+	return len(l.expiries) > 0 && (len(l.dues) == 0 || l.expiries[0].expires <= l.dues[0].at)
+}
+
+// advance lets time pass, holds that are due lapse and grants expire, in the
+// order of time. It returns how many holds lapsed.
 func (l *Ledger) advance(at messages.Time) int {
 	l.now = max(l.now, at)
 	n := 0
-	for ; len(l.expiries) > 0 && l.expiries[0].expires <= l.now; n++ {
-		l.lapse(l.expiries[0])
+	for next := l.NextExpiry(); next != 0 && next <= l.now; next = l.NextExpiry() {
+		if l.holdFirst() {
+			h := l.expiries[0]
+			l.lapse(h)
+			l.sweep(h.account, next)
+			n++
+		} else if d := heap.Pop(&l.dues).(due); l.accounts[d.name] != nil {
+			l.sweep(l.accounts[d.name], d.at)
+		}
 	}
 	return n
 }
@@ -109,18 +131,29 @@ func (l *Ledger) advance(at messages.Time) int {
 func (l *Ledger) lapse(h *hold) {
 	s := step{
 		asked: &messages.Transfer{Kind: messages.Void, Pending: h.id},
-		debit: h.account, held: -h.amount, hold: h, job: h.job,
+		debit: h.account, held: -h.amount, hold: h, job: h.job, member: h.member,
 	}
 	l.do(&s)
-	l.lapsed[h.id] = true
-	l.write(&record{what: lapsed, at: l.now, asked: *s.asked, outcome: s.outcome()}, s.debit, nil)
+	l.known.add(lapseKey(h.id), l.write(&record{what: lapsed, at: l.now, asked: *s.asked, outcome: s.outcome()}, s.debit, nil))
 }
 
-// newHold makes the hold that a transfer asks for. Its identifier is copied,
-// for it may be part of a command.
+// newHold makes the hold that a transfer asks for. Its texts are copied, for
+// they may be parts of a command.
 func newHold(t *messages.Transfer, a *account) *hold {
-	return &hold{
+	h := &hold{
 		id: strings.Clone(t.ID), account: a, payee: strings.Clone(t.Credit), amount: t.Amount,
 		expires: t.Expires, job: t.Job, place: -1,
 	}
+	if m := a.member(t.Member); m != nil && t.Member != a.name {
+		h.member = m.name
+	}
+	return h
+}
+
+// until is when a Hold or Extend asks for, 0 for never.
+func until(t *messages.Transfer, now messages.Time) messages.Time {
+	if t.Timeout > 0 {
+		return after(now, t.Timeout)
+	}
+	return t.Expires
 }

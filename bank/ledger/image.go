@@ -7,38 +7,36 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 
 	"github.com/candor-grid/candor/messages"
 )
 
 // magic begins every image; it changes with the format.
-const magic = "candor-ledger-1\n"
+const magic = "candor-ledger-2\n"
 
 // Image is a ledger at one moment. Later changes of the ledger leave it
 // untouched, and it may be used by other goroutines.
 type Image struct {
 	now      messages.Time
 	journal  journal
-	accounts []accountImage // in the order of opening
+	accounts [][]account // in the order of opening, copied
+	holds    []hold      // copied
+	dues     dues        // copied
 	totals   Totals
 }
 
-// accountImage is what an account came to, as a check on the journal.
-type accountImage struct {
-	name messages.Name
-	standing
-	granted, spent messages.Credits
-}
-
-// Capture takes an image. It copies a few words for each account and each page
-// of the journal.
+// Capture takes an image. It copies the pending holds, and of the accounts
+// those that changed since the last one.
 func (l *Ledger) Capture() *Image {
-	img := &Image{now: l.now, journal: l.journal.prefix(), totals: l.Totals()}
-	img.accounts = make([]accountImage, len(l.order))
-	for i, a := range l.order {
-		img.accounts[i] = accountImage{name: a.name, standing: a.standing, granted: a.granted, spent: a.spent}
+	l.refresh()
+	img := &Image{now: l.now, journal: l.journal.prefix(), accounts: append([][]account(nil), l.copies...), totals: l.Totals()}
+	img.holds = make([]hold, 0, len(l.holds))
+	for _, h := range l.holds {
+		img.holds = append(img.holds, *h)
 	}
+	img.dues = append(dues(nil), l.dues...)
 	return img
 }
 
@@ -46,29 +44,63 @@ func (l *Ledger) Capture() *Image {
 // ledger with as many records differ at most in their time.
 func (img *Image) Records() uint64 { return img.journal.count }
 
+// Head returns the hash of the image's journal.
+func (img *Image) Head() Head { return img.journal.chain.head }
+
+// Tail returns the records since the last full segment.
+func (img *Image) Tail() *Segment {
+	tail := img.journal.tail
+	return &tail
+}
+
+// Now returns the ledger's time.
+func (img *Image) Now() messages.Time { return img.now }
+
+// each calls f with every account, in the order of opening.
+func (img *Image) each(f func(*account) bool) {
+	for _, page := range img.accounts {
+		for i := range page {
+			if !f(&page[i]) {
+				return
+			}
+		}
+	}
+}
+
 // Hash returns the digest of the ledger's image; see [Image.Hash].
 func (l *Ledger) Hash() [sha256.Size]byte { return l.Capture().Hash() }
 
 // Hash returns the image's digest: equal for replicas that applied the same
-// commands. It costs as much as writing the image.
+// commands, wherever they keep their history. Its cost does not depend on the
+// length of the history, for which its head stands.
 func (img *Image) Hash() [sha256.Size]byte {
 	h := sha256.New()
-	img.body(h) //nolint:errcheck // a hash takes everything
+	var w writer
+	w.opening(img)
+	h.Write(w.b)      //nolint:errcheck // a hash takes everything
+	img.writeState(h) //nolint:errcheck // a hash takes everything
+	img.writeDues(h)  //nolint:errcheck // a hash takes everything
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// WriteTo writes the image, then its SHA-256.
+// WriteTo writes the image, then its SHA-256. Where the store keeps segments
+// through a loss of power, they are made to last and the image has only their
+// sums; else it has every record.
 func (img *Image) WriteTo(w io.Writer) (int64, error) {
+	durable, err := img.journal.store.Sync()
+	if err != nil {
+		return 0, fmt.Errorf("the bank's history cannot be made durable: %w", err)
+	}
 	out := &counter{w: w}
 	buffered := bufio.NewWriterSize(out, 1<<16)
 	h := sha256.New()
-	if err := img.body(io.MultiWriter(buffered, h)); err != nil {
+	if err := img.body(io.MultiWriter(buffered, h), durable); err != nil {
 		return out.n, err
 	}
 	if _, err := buffered.Write(h.Sum(nil)); err != nil {
 		return out.n, err
 	}
-	err := buffered.Flush()
+	err = buffered.Flush()
 	return out.n, err
 }
 
@@ -83,16 +115,35 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// body writes the time, each record behind its length, and each account.
-func (img *Image) body(out io.Writer) error {
-	var w writer
+// opening writes what stands for the history: the time, the number of records,
+// and their hash.
+func (w *writer) opening(img *Image) {
 	w.b = append(w.b, magic...)
 	w.int(int64(img.now))
 	w.uint(img.journal.count)
+	w.b = append(w.b, img.journal.chain.head[:]...)
+}
+
+// body writes the opening, the sums of the segments that are elsewhere, each
+// other record behind its length, and the state.
+func (img *Image) body(out io.Writer, durable bool) error {
+	var w writer
+	w.opening(img)
+	from := uint64(1)
+	elsewhere := img.journal.sealed
+	if !durable {
+		elsewhere = nil
+	}
+	w.uint(uint64(len(elsewhere)))
+	for _, s := range elsewhere {
+		sum := s.Sum()
+		w.sum(&sum)
+		from = sum.First + uint64(sum.Count)
+	}
 	if _, err := out.Write(w.b); err != nil {
 		return err
 	}
-	err := img.journal.each(func(_ uint64, record []byte) error {
+	err := img.journal.each(from, func(_ uint64, record []byte) error {
 		w.b = binary.AppendUvarint(w.b[:0], uint64(len(record)))
 		w.b = append(w.b, record...)
 		_, err := out.Write(w.b)
@@ -101,40 +152,39 @@ func (img *Image) body(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	w.b = w.b[:0]
-	w.uint(uint64(len(img.accounts)))
-	for i := range img.accounts {
-		w.accountImage(&img.accounts[i])
+	if err := img.writeState(out); err != nil {
+		return err
 	}
-	_, err = out.Write(w.b)
-	return err
+	return img.writeDues(out)
 }
 
-func (w *writer) accountImage(a *accountImage) {
-	w.text(a.name)
-	w.standing(a.standing)
-	w.int(int64(a.granted))
-	w.int(int64(a.spent))
+func (w *writer) sum(s *Sum) {
+	w.uint(s.First)
+	w.uint(uint64(s.Count))
+	w.uint(uint64(s.Size))
+	w.b = append(w.b, s.After[:]...)
+	w.b = append(w.b, s.Digest[:]...)
 }
 
 // errImage is wrapped by every error of Restore that is not the reader's own.
 var errImage = errors.New("ledger: the image is damaged")
 
-// Restore replaces the ledger by an image. Every record is checked against
-// the rules that made it and against the standings written down; on an error
-// the ledger is as it was.
+// Restore replaces the ledger by an image. Where the image has every record,
+// each is checked against the rules that made it, and all against the state
+// written down; where segments are elsewhere, they are opened, and the state is
+// taken from the image. On an error the ledger is as it was.
 func (l *Ledger) Restore(r io.Reader) error {
-	h := sha256.New()
-	in := bufio.NewReaderSize(r, 1<<16)
-	fresh := New()
-	if err := fresh.readBody(&hashing{in, h}); err != nil {
+	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
+	fresh := Open(l.journal.store)
+	if err := fresh.readBody(in); err != nil {
 		return err
 	}
 	var digest [sha256.Size]byte
-	if _, err := io.ReadFull(in, digest[:]); err != nil {
+	want := in.h.Sum(nil)
+	if _, err := io.ReadFull(in.in, digest[:]); err != nil {
 		return damaged("its digest", err)
 	}
-	if !bytes.Equal(digest[:], h.Sum(nil)) {
+	if !bytes.Equal(digest[:], want) {
 		return fmt.Errorf("%w: its digest does not match", errImage)
 	}
 	*l = *fresh
@@ -148,19 +198,19 @@ func damaged(where string, err error) error {
 	return fmt.Errorf("ledger: reading %s: %w", where, err)
 }
 
-// hashing hashes exactly what is read through it, not what is read ahead.
-type hashing struct {
+// source hashes exactly what is read through it, not what is read ahead.
+type source struct {
 	in *bufio.Reader
-	h  io.Writer
+	h  hash.Hash
 }
 
-func (r *hashing) Read(b []byte) (int, error) {
+func (r *source) Read(b []byte) (int, error) {
 	n, err := r.in.Read(b)
 	r.h.Write(b[:n]) //nolint:errcheck // a hash never fails
 	return n, err
 }
 
-func (r *hashing) ReadByte() (byte, error) {
+func (r *source) ReadByte() (byte, error) {
 	c, err := r.in.ReadByte()
 	if err == nil {
 		r.h.Write([]byte{c}) //nolint:errcheck // a hash never fails
@@ -168,53 +218,147 @@ func (r *hashing) ReadByte() (byte, error) {
 	return c, err
 }
 
-func (l *Ledger) readBody(r *hashing) error {
-	head := make([]byte, len(magic))
-	if _, err := io.ReadFull(r, head); err != nil {
+func (l *Ledger) readBody(r *source) error {
+	first := make([]byte, len(magic))
+	if _, err := io.ReadFull(r, first); err != nil {
 		return damaged("its first line", err)
 	}
-	if string(head) != magic {
+	if string(first) != magic {
 		return fmt.Errorf("%w: it does not begin with %q", errImage, magic)
 	}
 	now, err := binary.ReadVarint(r)
 	if err != nil {
 		return damaged("its time", err)
 	}
-	if err := l.readRecords(r); err != nil {
+	count, err := binary.ReadUvarint(r)
+	if err != nil {
+		return damaged("the number of records", err)
+	}
+	var head Head
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return damaged("the hash of the records", err)
+	}
+	replayed, err := l.readHistory(r, count)
+	if err != nil {
 		return err
+	}
+	if l.journal.chain.head != head {
+		return fmt.Errorf("%w: its records do not come to the hash that stands for them", errImage)
 	}
 	if messages.Time(now) < l.now {
 		return fmt.Errorf("%w: its time is before its last record", errImage)
 	}
 	l.now = messages.Time(now)
-	return l.readAccounts(r)
+	state := l.readState
+	if replayed {
+		state = l.compareState
+	}
+	if err := state(r); err != nil {
+		return err
+	}
+	return l.readDues(r)
 }
 
-func (l *Ledger) readRecords(r *hashing) error {
-	count, err := binary.ReadUvarint(r)
+// readHistory opens the segments that are elsewhere and reads the records that
+// are here. It reports whether these were all, and so gave the state.
+func (l *Ledger) readHistory(r *source, count uint64) (replayed bool, err error) {
+	segments, err := binary.ReadUvarint(r)
 	if err != nil {
-		return damaged("the number of records", err)
+		return false, damaged("the number of segments", err)
+	}
+	for range segments {
+		if err := l.readSegment(r); err != nil {
+			return false, err
+		}
+	}
+	add := l.replay
+	if segments > 0 {
+		add = l.readd
 	}
 	var raw []byte
-	for number := uint64(1); number <= count; number++ {
-		if raw, err = readText(r, raw); err != nil {
-			return damaged(fmt.Sprintf("record %d of %d", number, count), err)
+	for l.journal.count < count {
+		number := l.journal.count + 1
+		if raw, err = readText(r, raw, maxRecord); err != nil {
+			return false, damaged(fmt.Sprintf("record %d of %d", number, count), err)
 		}
-		if err := l.replay(raw); err != nil {
-			return fmt.Errorf("%w: record %d: %v", errImage, number, err)
+		if err := add(raw); err != nil {
+			return false, fmt.Errorf("%w: record %d: %v", errImage, number, err)
 		}
 	}
+	if l.journal.count != count {
+		return false, fmt.Errorf("%w: its segments have more records than there are", errImage)
+	}
+	return segments == 0, nil
+}
+
+// readSegment opens a segment that is elsewhere, behind those before.
+func (l *Ledger) readSegment(r *source) error {
+	sum, err := readSum(r)
+	if err != nil {
+		return damaged("the sum of a segment", err)
+	}
+	if sum.First != l.journal.count+1 || sum.Count <= 0 || sum.Size <= 0 {
+		return fmt.Errorf("%w: its segments do not follow one another", errImage)
+	}
+	s, err := l.journal.store.Open(sum)
+	if err != nil {
+		return fmt.Errorf("ledger: the bank's history: %w", err)
+	}
+	keys, err := s.Keys()
+	if err != nil {
+		return fmt.Errorf("ledger: the bank's history: %w", err)
+	}
+	for i, key := range keys {
+		if key != 0 {
+			l.known.enter(key, sum.First+uint64(i))
+		}
+	}
+	l.journal.follow(s)
 	return nil
 }
 
+func readSum(r *source) (s Sum, err error) {
+	var numbers [3]uint64
+	for i := range numbers {
+		if numbers[i], err = binary.ReadUvarint(r); err != nil {
+			return s, err
+		}
+	}
+	s.First, s.Count, s.Size = numbers[0], int(numbers[1]), int(numbers[2])
+	for _, part := range [][]byte{s.After[:], s.Digest[:]} {
+		if _, err := io.ReadFull(r, part); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// readd adds a record to a history of which the state is given otherwise.
+func (l *Ledger) readd(raw []byte) error {
+	rec, ok := decodeRecord(raw)
+	if !ok {
+		return errRecord
+	}
+	if rec.at < l.now {
+		return errTime
+	}
+	l.now = rec.at
+	key := l.keyOf(&rec)
+	number, err := l.journal.append(raw, key)
+	if err == nil && key != 0 {
+		l.known.enter(key, number)
+	}
+	return err
+}
+
 // readText reads a length and so many bytes, into space if they fit.
-func readText(r *hashing, space []byte) ([]byte, error) {
+func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {
 		return nil, err
 	}
-	if n > pageSize {
-		return nil, fmt.Errorf("%d bytes, more than a record can have", n)
+	if n > most {
+		return nil, fmt.Errorf("%d bytes, more than there can be", n)
 	}
 	if uint64(cap(space)) < n {
 		space = make([]byte, n)
@@ -223,19 +367,5 @@ func readText(r *hashing, space []byte) ([]byte, error) {
 	return space[:n], err
 }
 
-// readAccounts compares what the accounts came to with what is written down.
-func (l *Ledger) readAccounts(r *hashing) error {
-	var w writer
-	w.uint(uint64(len(l.order)))
-	for _, a := range l.Capture().accounts {
-		w.accountImage(&a)
-	}
-	written := make([]byte, len(w.b))
-	if _, err := io.ReadFull(r, written); err != nil {
-		return damaged("its accounts", err)
-	}
-	if !bytes.Equal(written, w.b) {
-		return fmt.Errorf("%w: its accounts differ from what its records come to", errImage)
-	}
-	return nil
-}
+// maxRecord bounds a record in bytes.
+const maxRecord = 1 << 20

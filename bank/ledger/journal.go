@@ -1,70 +1,104 @@
 package ledger
 
-import (
-	"slices"
-	"sort"
-)
+import "sort"
 
-// pageSize is the capacity of a page in bytes; a record is never larger.
-const pageSize = 1 << 20
-
-// journal is an append-only list of records, numbered from 1. Bytes once
-// written are never changed or moved, so a prefix can be read while more is
+// journal is an append-only list of records, numbered from 1. Those that fill
+// a segment are with the store; the ones since the last full segment are here.
+// Bytes once written are never changed, so a prefix can be read while more is
 // appended.
 type journal struct {
-	pages []page
-	count uint64
+	store  Store
+	sealed []Sealed
+	tail   Segment
+	count  uint64
+	chain  chain
 }
 
-// page holds consecutive records without pointers into them, so that the
-// garbage collector has one thing to look at for some thousands of records.
-type page struct {
-	first uint64 // number of the first record
-	data  []byte
-	ends  []uint32 // ends[i] is where record first+i ends in data
-}
+func newJournal(s Store) journal { return journal{store: s, tail: Segment{First: 1}} }
 
-// append adds a record and returns its number.
-func (j *journal) append(record []byte) uint64 {
-	last := len(j.pages) - 1
-	if last < 0 || len(j.pages[last].data)+len(record) > pageSize {
-		j.pages = append(j.pages, page{first: j.count + 1, data: make([]byte, 0, pageSize)})
-		last++
+// append adds a record, under the hash of its identifier or 0, and returns
+// its number. An error is the store's, and nothing is added.
+func (j *journal) append(record []byte, key uint64) (uint64, error) {
+	if len(j.tail.Ends) > 0 && len(j.tail.Data)+len(record) > j.store.SegmentBytes() {
+		if err := j.seal(); err != nil {
+			return 0, err
+		}
 	}
-	p := &j.pages[last]
-	p.data = append(p.data, record...)
-	p.ends = append(p.ends, uint32(len(p.data)))
+	j.tail.Data = append(j.tail.Data, record...)
+	j.tail.Ends = append(j.tail.Ends, uint32(len(j.tail.Data)))
+	j.tail.Keys = append(j.tail.Keys, key)
+	j.chain.add(record)
+	j.tail.After = j.chain.head
 	j.count++
-	return j.count
+	return j.count, nil
+}
+
+// seal hands the tail to the store and starts another.
+func (j *journal) seal() error {
+	full := j.tail
+	s, err := j.store.Seal(&full)
+	if err != nil {
+		return err
+	}
+	j.sealed = append(j.sealed, s)
+	j.tail = Segment{
+		First: j.count + 1, Before: full.After, After: full.After,
+		Data: make([]byte, 0, cap(full.Data)), Ends: make([]uint32, 0, cap(full.Ends)), Keys: make([]uint64, 0, cap(full.Keys)),
+	}
+	return nil
+}
+
+// follow puts a segment that the store has behind those before it. The tail
+// must be empty.
+func (j *journal) follow(s Sealed) {
+	sum := s.Sum()
+	j.sealed = append(j.sealed, s)
+	j.count += uint64(sum.Count)
+	j.chain.head = sum.After
+	j.tail = Segment{First: j.count + 1, Before: sum.After, After: sum.After}
 }
 
 // at returns the record of a number in [1, count]. It must not be changed.
-func (j *journal) at(number uint64) []byte {
-	after := sort.Search(len(j.pages), func(i int) bool { return j.pages[i].first > number })
-	p := &j.pages[after-1]
-	i := number - p.first
-	start := uint32(0)
-	if i > 0 {
-		start = p.ends[i-1]
+func (j *journal) at(number uint64) ([]byte, error) {
+	if number >= j.tail.First {
+		return j.tail.record(int(number - j.tail.First)), nil
 	}
-	return p.data[start:p.ends[i]:p.ends[i]]
+	after := sort.Search(len(j.sealed), func(i int) bool { return j.sealed[i].Sum().First > number })
+	s := j.sealed[after-1]
+	return s.Record(int(number - s.Sum().First))
 }
 
 // prefix returns the journal as it is now, unaffected by later appends. It
-// costs a few words per page.
+// costs a few words.
 func (j *journal) prefix() journal {
-	return journal{pages: slices.Clone(j.pages), count: j.count}
+	p := *j
+	p.sealed = j.sealed[:len(j.sealed):len(j.sealed)]
+	p.chain = chain{head: j.chain.head}
+	return p
 }
 
-// each calls f for every record in order until f returns an error.
-func (j *journal) each(f func(number uint64, record []byte) error) error {
-	for _, p := range j.pages {
-		start := uint32(0)
-		for i, end := range p.ends {
-			if err := f(p.first+uint64(i), p.data[start:end:end]); err != nil {
-				return err
-			}
-			start = end
+// each calls f for every record from a number on, in order, until f returns
+// an error. What it reads from the store is checked.
+func (j *journal) each(from uint64, f func(number uint64, record []byte) error) error {
+	for _, s := range j.sealed {
+		if sum := s.Sum(); sum.First+uint64(sum.Count) <= from {
+			continue
+		}
+		whole, err := s.Segment()
+		if err != nil {
+			return err
+		}
+		if err := whole.each(from, f); err != nil {
+			return err
+		}
+	}
+	return j.tail.each(from, f)
+}
+
+func (s *Segment) each(from uint64, f func(number uint64, record []byte) error) error {
+	for i := int(max(from, s.First) - s.First); i < len(s.Ends); i++ {
+		if err := f(s.First+uint64(i), s.record(i)); err != nil {
+			return err
 		}
 	}
 	return nil

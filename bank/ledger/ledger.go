@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"sync"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // Ledger is the state of a bank. Make one with New.
 type Ledger struct {
@@ -12,10 +16,19 @@ type Ledger struct {
 	projects map[messages.Name][]messages.Name // the accounts that a name is a member of, ascending
 	holds    map[string]*hold                  // pending, by identifier
 	expiries expiries
-	lapsed   map[string]bool  // holds that came to their expiry
+	dues     dues             // of grants that expire
+	names    names            // of the accounts
 	known    index            // of the identifiers that were answered
 	held     messages.Credits // sum of the pending holds
+	balances messages.Credits // sum of all but the issuer's, added up leg by leg
 	done     uint64           // transfers that were done
+	broken   error            // of the store; nothing is done any more
+
+	// Copies of the accounts as the last image has them, and which of them
+	// are no longer right.
+	copies  [][]account
+	stale   []bool
+	copying *sync.Mutex // images may be taken by several who only look
 
 	// Scratch space, of no meaning between commands.
 	steps  []step
@@ -25,12 +38,16 @@ type Ledger struct {
 
 // New returns the ledger in which nothing has happened: it has the issuer's
 // and the site's account.
-func New() *Ledger {
+func New() *Ledger { return Open(memory{}) }
+
+// Open returns New with its history in a store, of which it is the only user.
+func Open(s Store) *Ledger {
 	l := &Ledger{
+		journal:  newJournal(s),
+		copying:  new(sync.Mutex),
 		accounts: map[messages.Name]*account{},
 		projects: map[messages.Name][]messages.Name{},
 		holds:    map[string]*hold{},
-		lapsed:   map[string]bool{},
 		known:    newIndex(),
 	}
 	l.issuer = l.open(messages.IssuerAccount)
@@ -41,7 +58,8 @@ func New() *Ledger {
 // Result is what a command came to.
 type Result struct {
 	Transfers []messages.TransferResult // of Transfers, one for each
-	Account   messages.AccountReply     // of Grant and Member: the account after it
+	Account   messages.AccountReply     // of the other verbs but Correct and Expire: the account after it
+	Corrected messages.CorrectReply     // of Correct
 	Lapsed    int                       // holds that lapsed at the command's time
 	Error     *messages.Error           // the command as a whole was refused
 }
@@ -53,18 +71,46 @@ func (l *Ledger) Apply(command []byte) Result {
 	if err := c.decode(command, l.batch); err != nil {
 		return Result{Error: err}
 	}
+	if l.broken != nil {
+		return l.refuseBroken()
+	}
 	result := Result{Lapsed: l.advance(c.At)}
 	switch c.Verb {
 	case Transfers:
-		result.Transfers = l.transfers(c.By, c.Transfers)
+		result.Transfers = l.transfers(&c)
 		clear(c.Transfers) // they would keep the command's bytes alive
 		l.batch = c.Transfers
-	case Grant:
-		result.Account, result.Error = l.grant(c.By, &c.Grant)
-	case Member:
-		result.Account, result.Error = l.member(c.By, &c.Member)
+	case Correct:
+		result.Corrected, result.Error = l.correct(c.By, &c.Correct)
+	default:
+		result.Account, result.Error = l.manage(&c)
+	}
+	l.known.forget()
+	if l.broken != nil {
+		return l.refuseBroken()
 	}
 	return result
+}
+
+// manage carries out a command about one account.
+func (l *Ledger) manage(c *Command) (messages.AccountReply, *messages.Error) {
+	switch c.Verb {
+	case Grant:
+		return l.grant(c.By, &c.Grant)
+	case Member:
+		return l.changeMember(c)
+	case Project:
+		return l.makeProject(c.By, &c.Project)
+	case Pay:
+		return l.pay(c)
+	case Freeze:
+		return l.freeze(c)
+	case Credit:
+		return l.setCredit(c.By, &c.Credit)
+	case Withdraw:
+		return l.withdraw(c.By, &c.Withdraw)
+	}
+	return messages.AccountReply{}, nil // Expire
 }
 
 // Now returns the latest time that the ledger was given.
@@ -77,16 +123,9 @@ func (l *Ledger) grant(by messages.Name, g *messages.GrantRequest) (messages.Acc
 	}
 	t := messages.Transfer{
 		ID: grantPrefix + by + "/" + g.Key, Kind: messages.Posted,
-		Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason,
+		Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires,
 	}
-	if l.recorded(t.ID) != 0 {
-		return l.reply(g.Account, l.recall(&t).Error)
-	}
-	if err := l.issue(by, &t); err != nil {
-		l.known.add(t.ID, l.write(&record{what: refused, at: l.now, by: by, asked: t, refusal: *err}, nil, nil))
-		return messages.AccountReply{}, err
-	}
-	return l.reply(g.Account, nil)
+	return l.keyed(by, &t, g.Account, func() *messages.Error { return l.issue(by, &t) })
 }
 
 // issue carries out the transfer of a grant. The account is opened only once
@@ -97,70 +136,21 @@ func (l *Ledger) issue(by messages.Name, t *messages.Transfer) *messages.Error {
 		credit, fresh = &account{name: t.Credit}, true
 	}
 	s := step{asked: t, debit: l.issuer, credit: credit, amount: t.Amount}
+	switch {
+	case t.Expires != 0 && t.Expires <= l.now:
+		return messages.Errorf(messages.Expired, "the grant would expire at %v, and it is %v: give a later instant", t.Expires, l.now)
+	case t.Expires != 0 && len(credit.lots) >= MaxLots:
+		return messages.Errorf(messages.Exhausted, "account %q has credits of %d expiring grants, the most there can be: grant without an expiry, or later", credit.name, MaxLots)
+	}
 	if err := s.fits(); err != nil {
 		return err
 	}
 	if fresh {
-		s.credit = l.open(t.Credit)
-		l.write(&record{what: opened, at: l.now, by: by, account: t.Credit}, nil, nil)
+		s.credit = l.openFor(by, t.Credit)
 	}
 	l.do(&s)
 	l.commit(by, &s)
 	return nil
-}
-
-// CheckGrant returns what is wrong with a grant whatever the state of the
-// ledger, or nil.
-func CheckGrant(g *messages.GrantRequest) *messages.Error {
-	switch {
-	case g.Key == "" || !textual(g.Key, MaxID-len(grantPrefix)-maxName-1):
-		return messages.Errorf(messages.Invalid, "key: choose one of at most 184 bytes of printable text, the same whenever this grant is sent again")
-	case !messages.ValidName(g.Account):
-		return badName(g.Account)
-	case !textual(g.Reason, MaxReason):
-		return messages.Errorf(messages.Invalid, "reason must be at most %d bytes of printable text", MaxReason)
-	case g.Amount <= 0:
-		return messages.Errorf(messages.Invalid, "amount %v: grant more than 0 credits", g.Amount)
-	case g.Amount > messages.MaxCredits:
-		return messages.Errorf(messages.TooLarge, "amount %v: grant at most %v credits at once", g.Amount, messages.MaxCredits)
-	}
-	return nil
-}
-
-// CheckMember returns what is wrong with a change of membership whatever the
-// state of the ledger, or nil.
-func CheckMember(m *messages.MemberRequest) *messages.Error {
-	for _, name := range []messages.Name{m.Account, m.Member} {
-		if !messages.ValidName(name) {
-			return badName(name)
-		}
-	}
-	if m.Account == m.Member {
-		return messages.Errorf(messages.Invalid, "account %q need not be its own member: name another", m.Account)
-	}
-	return nil
-}
-
-func badName(name string) *messages.Error {
-	return messages.Errorf(messages.Invalid, "account %q: a name is a lower-case letter, then at most 62 of a-z, 0-9, '-' and '_'", clip(name))
-}
-
-// member adds a member to an account, or removes it. It is idempotent.
-func (l *Ledger) member(by messages.Name, m *messages.MemberRequest) (messages.AccountReply, *messages.Error) {
-	if err := CheckMember(m); err != nil {
-		return messages.AccountReply{}, err
-	}
-	a, err := l.find(m.Account)
-	if err != nil {
-		return messages.AccountReply{}, err
-	}
-	if !m.Remove && len(a.members) >= MaxMembers && !a.has(m.Member) {
-		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, the most there can be: remove one first", a.name, MaxMembers)
-	}
-	if l.setMember(a, m.Member, m.Remove) {
-		l.write(&record{what: membership, at: l.now, by: by, account: a.name, member: m.Member, remove: m.Remove}, nil, nil)
-	}
-	return a.reply(), nil
 }
 
 func (l *Ledger) reply(name messages.Name, err *messages.Error) (messages.AccountReply, *messages.Error) {
@@ -173,20 +163,24 @@ func (l *Ledger) reply(name messages.Name, err *messages.Error) (messages.Accoun
 // write appends a record and enters it on the statements of the accounts
 // whose standing it changed, if not nil. It returns the record's number.
 func (l *Ledger) write(r *record, debit, credit *account) uint64 {
-	l.buffer.b = l.buffer.b[:0]
-	l.buffer.record(r)
-	number := l.journal.append(l.buffer.b)
 	if debit != nil {
-		debit.entries = append(debit.entries, number)
+		r.debitLink = debit.trail.extend(l.journal.count + 1)
 	}
 	if credit != nil {
-		credit.entries = append(credit.entries, number)
+		r.creditLink = credit.trail.extend(l.journal.count + 1)
 	}
+	l.buffer.b = l.buffer.b[:0]
+	l.buffer.record(r)
+	l.touched(r)
+	number, err := l.journal.append(l.buffer.b, l.keyOf(r))
+	l.fail(err)
 	return number
 }
 
-// record decodes a record that this ledger wrote.
-func (l *Ledger) record(number uint64) record {
-	rec, _ := decodeRecord(l.journal.at(number))
-	return rec
+// keyOf is the hash under which a record is found, 0 for none.
+func (l *Ledger) keyOf(r *record) uint64 {
+	if key := r.key(); key != "" {
+		return l.known.hash(key)
+	}
+	return 0
 }

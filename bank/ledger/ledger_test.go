@@ -188,14 +188,21 @@ func TestProjects(t *testing.T) {
 	b.join("lab", "ada")
 	h.ID = "h2"
 	b.do(h)
-	if !b.MayUse("ada", "lab") || b.MayUse("eve", "lab") || b.MayUse("ada", "bob") {
+	if !b.MaySee("ada", "lab") || b.MaySee("eve", "lab") || b.MaySee("ada", "bob") {
 		t.Fatal("MayUse")
 	}
-	if of := b.AccountsOf("ada"); len(of) != 1 || of[0].Account != "lab" {
+	of := func() []messages.AccountReply {
+		r, err := b.AccountsOf("ada", messages.AccountsRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Accounts
+	}
+	if of := of(); len(of) != 1 || of[0].Account != "lab" {
 		t.Fatalf("accounts of ada: %+v", of)
 	}
 	b.grant("ada", 1)
-	if of := b.AccountsOf("ada"); len(of) != 2 || of[0].Account != "ada" {
+	if of := of(); len(of) != 2 || of[0].Account != "ada" {
 		t.Fatalf("accounts of ada: %+v", of)
 	}
 	records := b.Totals().Records

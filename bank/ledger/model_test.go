@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"math/big"
@@ -11,26 +12,35 @@ import (
 
 // model is the ledger written as plainly as possible: amounts without bounds,
 // everything in maps of values, a chain carried out on a copy. It knows kinds
-// of refusals, not their words.
+// of refusals, not their words. Its further files are for members and
+// operators, and for grants that expire.
 type model struct {
 	now     messages.Time
 	balance map[messages.Name]*big.Int // of the accounts that are open
 	granted map[messages.Name]*big.Int
 	spent   map[messages.Name]*big.Int
-	members map[[2]messages.Name]bool // project, member
 	pending map[string]modelHold
 	ended   map[string]messages.Kind // why a hold is not pending any more
 	answers map[string]modelAnswer
+
+	parts   map[modelPart]modelMember
+	project map[messages.Name]string // title
+	frozen  map[messages.Name]freezer
+	credit  map[messages.Name]messages.Credits
+	lots    map[modelLot]messages.Credits // what is free of each
+	dues    map[due]bool
 }
 
 type modelHold struct {
-	account, payee messages.Name
-	amount         messages.Credits
-	expires        messages.Time
+	account, payee, member, by messages.Name
+	amount                     messages.Credits
+	expires                    messages.Time
+	draws                      map[modelLot]messages.Credits // never changed
 }
 
 type modelAnswer struct {
 	asked messages.Transfer
+	by    messages.Name
 	modelResult
 }
 
@@ -43,7 +53,9 @@ type modelResult struct {
 func newModel() *model {
 	m := &model{
 		balance: map[messages.Name]*big.Int{}, granted: map[messages.Name]*big.Int{}, spent: map[messages.Name]*big.Int{},
-		members: map[[2]messages.Name]bool{}, pending: map[string]modelHold{}, ended: map[string]messages.Kind{}, answers: map[string]modelAnswer{},
+		pending: map[string]modelHold{}, ended: map[string]messages.Kind{}, answers: map[string]modelAnswer{},
+		parts: map[modelPart]modelMember{}, project: map[messages.Name]string{}, frozen: map[messages.Name]freezer{},
+		credit: map[messages.Name]messages.Credits{}, lots: map[modelLot]messages.Credits{}, dues: map[due]bool{},
 	}
 	m.open(messages.IssuerAccount)
 	m.open(messages.SiteAccount)
@@ -54,11 +66,13 @@ func (m *model) open(name messages.Name) {
 	m.balance[name], m.granted[name], m.spent[name] = new(big.Int), new(big.Int), new(big.Int)
 }
 
-// clone copies the maps; amounts are replaced, never changed, so they may be shared.
+// clone copies the maps that transfers change; amounts are replaced, never
+// changed, so they may be shared.
 func (m *model) clone() *model {
 	c := *m
 	c.balance, c.granted, c.spent = maps.Clone(m.balance), maps.Clone(m.granted), maps.Clone(m.spent)
-	c.pending, c.ended = maps.Clone(m.pending), maps.Clone(m.ended)
+	c.pending, c.ended, c.answers = maps.Clone(m.pending), maps.Clone(m.ended), maps.Clone(m.answers)
+	c.parts, c.lots, c.dues = maps.Clone(m.parts), maps.Clone(m.lots), maps.Clone(m.dues)
 	return &c
 }
 
@@ -79,32 +93,31 @@ func (m *model) available(name messages.Name) *big.Int {
 	return new(big.Int).Sub(m.balance[name], m.reserved(name))
 }
 
-// advance voids what is due.
-func (m *model) advance(at messages.Time) {
-	m.now = max(m.now, at)
-	for id, h := range m.pending {
-		if h.expires != 0 && h.expires <= m.now {
-			delete(m.pending, id)
-			m.ended[id] = messages.Expired
-		}
-	}
+// short reports whether an account cannot cover an amount with what it has and
+// its credit.
+func (m *model) short(name messages.Name, amount messages.Credits) bool {
+	return name != messages.IssuerAccount && m.room(name).Cmp(big.NewInt(int64(amount))) < 0
+}
+
+func (m *model) room(name messages.Name) *big.Int {
+	return new(big.Int).Add(m.available(name), big.NewInt(int64(m.credit[name])))
 }
 
 // transfers answers a batch.
-func (m *model) transfers(batch []messages.Transfer) []modelResult {
+func (m *model) transfers(by messages.Name, rank Rank, batch []messages.Transfer) []modelResult {
 	var results []modelResult
 	for len(batch) > 0 {
 		n := slices.IndexFunc(batch, func(t messages.Transfer) bool { return !t.Linked }) + 1
 		if n == 0 {
 			n = len(batch)
 		}
-		results = append(results, m.chain(batch[:n])...)
+		results = append(results, m.chain(by, rank, batch[:n])...)
 		batch = batch[n:]
 	}
 	return results
 }
 
-func (m *model) chain(chain []messages.Transfer) []modelResult {
+func (m *model) chain(by messages.Name, rank Rank, chain []messages.Transfer) []modelResult {
 	if kind, bad := badChain(chain); bad {
 		return slices.Repeat([]modelResult{{kind: kind, failed: true}}, len(chain))
 	}
@@ -114,7 +127,7 @@ func (m *model) chain(chain []messages.Transfer) []modelResult {
 	trial := m.clone()
 	var results []modelResult
 	for _, t := range chain {
-		amount, kind, ok := trial.transfer(t)
+		amount, kind, ok := trial.permitted(by, rank, t)
 		if !ok {
 			results = slices.Repeat([]modelResult{{kind: kind, failed: true}}, len(chain))
 			trial = m
@@ -123,10 +136,27 @@ func (m *model) chain(chain []messages.Transfer) []modelResult {
 		results = append(results, modelResult{amount: amount})
 	}
 	for i, t := range chain {
-		trial.answers[t.ID] = modelAnswer{t, results[i]}
+		trial.answers[t.ID] = modelAnswer{t, by, results[i]}
+	}
+	if trial != m {
+		trial.sweepHolders(chain)
 	}
 	*m = *trial
 	return results
+}
+
+// permitted is transfer, after which it may turn out that the hold is not the
+// caller's to resolve.
+func (m *model) permitted(by messages.Name, rank Rank, t messages.Transfer) (messages.Credits, messages.Kind, bool) {
+	maker := m.answers[t.Pending].by
+	if h, pending := m.pending[t.Pending]; pending {
+		maker = h.by
+	}
+	amount, kind, ok := m.transfer(by, t)
+	if ok && resolves(t.Kind) && rank == Service && maker != by {
+		return 0, messages.PermissionDenied, false
+	}
+	return amount, kind, ok
 }
 
 // badChain leaves single transfers to Check, which has a table of its own.
@@ -157,12 +187,12 @@ func (m *model) recall(chain []messages.Transfer) []modelResult {
 	return results
 }
 
-func (m *model) transfer(t messages.Transfer) (messages.Credits, messages.Kind, bool) {
+func (m *model) transfer(by messages.Name, t messages.Transfer) (messages.Credits, messages.Kind, bool) {
 	switch t.Kind {
 	case messages.Posted:
 		return m.posted(t)
 	case messages.Hold:
-		return m.hold(t)
+		return m.hold(by, t)
 	}
 	h, pending := m.pending[t.Pending]
 	switch {
@@ -177,51 +207,66 @@ func (m *model) transfer(t messages.Transfer) (messages.Credits, messages.Kind, 
 	case t.Amount != 0 && t.Amount != h.amount:
 		return 0, messages.Invalid, false
 	case t.Kind == messages.Void:
-		delete(m.pending, t.Pending)
-		m.ended[t.Pending] = messages.Ended
-		return 0, 0, true
+		m.resolve(t.Pending, 0, messages.Ended)
+		return h.amount, 0, true
 	}
-	if h.expires != 0 && (t.Expires == 0 || t.Expires > h.expires) {
-		h.expires = t.Expires
+	if to := m.until(t); h.expires != 0 && (to == 0 || to > h.expires) {
+		h.expires = to
 	}
 	m.pending[t.Pending] = h
-	return 0, 0, true
+	return h.amount, 0, true
+}
+
+func (m *model) until(t messages.Transfer) messages.Time {
+	if t.Timeout == 0 {
+		return t.Expires
+	}
+	end := new(big.Int).Add(big.NewInt(int64(m.now)), big.NewInt(int64(t.Timeout)/1000))
+	if !end.IsInt64() {
+		return math.MaxInt64
+	}
+	return messages.Time(end.Int64())
 }
 
 func (m *model) posted(t messages.Transfer) (messages.Credits, messages.Kind, bool) {
 	switch {
 	case !m.isOpen(t.Debit) || !m.isOpen(t.Credit):
 		return 0, messages.NotFound, false
-	case m.available(t.Debit).Cmp(big.NewInt(int64(t.Amount))) < 0:
+	case m.frozen[t.Debit] != thawed:
+		return 0, messages.PermissionDenied, false
+	case m.short(t.Debit, t.Amount):
 		return 0, messages.Insufficient, false
 	case !m.move(t.Debit, t.Credit, t.Amount):
 		return 0, messages.TooLarge, false
 	}
+	m.take(t.Debit, t.Amount)
 	return t.Amount, 0, true
 }
 
-func (m *model) hold(t messages.Transfer) (messages.Credits, messages.Kind, bool) {
-	switch {
-	case !m.isOpen(t.Debit):
+func (m *model) hold(by messages.Name, t messages.Transfer) (messages.Credits, messages.Kind, bool) {
+	if !m.isOpen(t.Debit) {
 		return 0, messages.NotFound, false
-	case t.Member != t.Debit && !m.members[[2]messages.Name{t.Debit, t.Member}]:
+	}
+	if kind, ok := m.mayHold(t); !ok {
+		return 0, kind, false
+	}
+	switch {
+	case m.frozen[t.Debit] != thawed:
 		return 0, messages.PermissionDenied, false
 	case t.Credit != "" && !m.isOpen(t.Credit):
 		return 0, messages.NotFound, false
 	case t.Expires != 0 && t.Expires <= m.now:
 		return 0, messages.Expired, false
-	case m.available(t.Debit).Cmp(big.NewInt(int64(t.Amount))) < 0:
+	case m.short(t.Debit, t.Amount):
 		return 0, messages.Insufficient, false
 	}
-	m.pending[t.ID] = modelHold{t.Debit, t.Credit, t.Amount, t.Expires}
+	draws := m.take(t.Debit, t.Amount)
+	m.pending[t.ID] = modelHold{t.Debit, t.Credit, t.Member, by, t.Amount, m.until(t), draws}
 	return t.Amount, 0, true
 }
 
 func (m *model) post(t messages.Transfer, h modelHold) (messages.Credits, messages.Kind, bool) {
-	payee := t.Credit
-	if payee == "" {
-		payee = h.payee
-	}
+	payee := cmp.Or(t.Credit, h.payee)
 	spent := new(big.Int).Add(m.spent[h.account], big.NewInt(int64(t.Amount)))
 	switch {
 	case t.Amount > h.amount:
@@ -238,59 +283,27 @@ func (m *model) post(t messages.Transfer, h modelHold) (messages.Credits, messag
 		return 0, messages.TooLarge, false
 	}
 	m.spent[h.account] = spent
-	delete(m.pending, t.Pending)
-	m.ended[t.Pending] = messages.Ended
+	m.charge(h.account, h.member, t.Amount)
+	m.resolve(t.Pending, t.Amount, messages.Ended)
 	return t.Amount, 0, true
 }
 
-// move changes two balances; false if one would not fit a Credits.
+// resolve ends a hold of which an amount was spent.
+func (m *model) resolve(id string, spent messages.Credits, why messages.Kind) {
+	h := m.pending[id]
+	delete(m.pending, id)
+	m.ended[id] = why
+	m.settle(h.draws, spent)
+}
+
+// move changes two balances; false if one would not fit a Credits, or would
+// have no opposite that does.
 func (m *model) move(debit, credit messages.Name, amount messages.Credits) bool {
 	less := new(big.Int).Sub(m.balance[debit], big.NewInt(int64(amount)))
 	more := new(big.Int).Add(m.balance[credit], big.NewInt(int64(amount)))
-	if !less.IsInt64() || !more.IsInt64() {
+	if less.Cmp(big.NewInt(-math.MaxInt64)) < 0 || !more.IsInt64() {
 		return false
 	}
 	m.balance[debit], m.balance[credit] = less, more
 	return true
-}
-
-// grant reports the kind of refusal.
-func (m *model) grant(by messages.Name, g messages.GrantRequest) (messages.Kind, bool) {
-	if err := CheckGrant(&g); err != nil {
-		return err.Kind, false
-	}
-	t := messages.Transfer{ID: "$grant/" + by + "/" + g.Key, Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason}
-	if answer, known := m.answers[t.ID]; known {
-		if answer.asked != t {
-			return messages.Conflict, false
-		}
-		return answer.kind, !answer.failed
-	}
-	issued := new(big.Int).Neg(m.balance[messages.IssuerAccount])
-	if issued.Add(issued, big.NewInt(int64(g.Amount))).Cmp(big.NewInt(math.MaxInt64)) > 0 {
-		m.answers[t.ID] = modelAnswer{t, modelResult{kind: messages.TooLarge, failed: true}}
-		return messages.TooLarge, false
-	}
-	if !m.isOpen(g.Account) {
-		m.open(g.Account)
-	}
-	m.move(messages.IssuerAccount, g.Account, g.Amount)
-	m.granted[g.Account] = new(big.Int).Add(m.granted[g.Account], big.NewInt(int64(g.Amount)))
-	m.answers[t.ID] = modelAnswer{t, modelResult{amount: g.Amount}}
-	return 0, true
-}
-
-func (m *model) member(r messages.MemberRequest) (messages.Kind, bool) {
-	if err := CheckMember(&r); err != nil {
-		return err.Kind, false
-	}
-	if !m.isOpen(r.Account) {
-		return messages.NotFound, false
-	}
-	if key := [2]messages.Name{r.Account, r.Member}; r.Remove {
-		delete(m.members, key)
-	} else {
-		m.members[key] = true
-	}
-	return 0, true
 }

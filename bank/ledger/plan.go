@@ -27,10 +27,32 @@ func (l *Ledger) planPosted(t *messages.Transfer) (step, *messages.Error) {
 		return step{}, err
 	}
 	s := step{asked: t, debit: debit, credit: credit, amount: t.Amount, job: t.Job}
+	if s, err = l.planOrigin(s); err != nil {
+		return step{}, err
+	}
 	if err := s.covered(t.Amount); err != nil {
 		return step{}, err
 	}
 	return s, s.fits()
+}
+
+// planOrigin holds a Posted to the rules that its origin is under. What an
+// operator or the ledger itself does is done to a frozen account too.
+func (l *Ledger) planOrigin(s step) (step, *messages.Error) {
+	switch originOf(s.asked.ID) {
+	case ordinary:
+		return s, s.debit.thawedFor("moved from")
+	case paid:
+		if len(s.debit.lots)+len(s.credit.lots) > MaxLots {
+			return s, messages.Errorf(messages.Exhausted, "accounts %q and %q have credits of more than %d expiring grants: pay when some of them have expired", s.debit.name, s.credit.name, MaxLots)
+		}
+		return s, s.debit.thawedFor("paid from")
+	case returned:
+		return l.planReturn(s.asked, s.debit)
+	case corrected:
+		return l.planCorrection(s)
+	}
+	return s, nil
 }
 
 func (l *Ledger) planHold(t *messages.Transfer) (step, *messages.Error) {
@@ -38,15 +60,15 @@ func (l *Ledger) planHold(t *messages.Transfer) (step, *messages.Error) {
 	if err != nil {
 		return step{}, err
 	}
-	if t.Member != debit.name && !debit.has(t.Member) {
-		return step{}, messages.Errorf(messages.PermissionDenied, "%q is not a member of account %q: an operator can make it one", clip(t.Member), debit.name)
+	if err := l.mayHold(debit, t); err != nil {
+		return step{}, err
 	}
 	if t.Credit != "" {
 		if _, err := l.find(t.Credit); err != nil {
 			return step{}, err
 		}
 	}
-	if t.Expires != 0 && t.Expires <= l.now {
+	if t.Expires != 0 && until(t, l.now) <= l.now {
 		return step{}, messages.Errorf(messages.Expired, "hold %q would expire at %v, and it is %v: give a later instant", clip(t.ID), t.Expires, l.now)
 	}
 	s := step{asked: t, debit: debit, held: t.Amount, job: t.Job}
@@ -54,7 +76,23 @@ func (l *Ledger) planHold(t *messages.Transfer) (step, *messages.Error) {
 		return step{}, err
 	}
 	s.hold = newHold(t, debit)
+	s.hold.expires, s.member = until(t, l.now), s.hold.member
 	return s, nil
+}
+
+// MaxHolds is the most holds that can be pending on one account, so that no
+// account can fill the bank's memory.
+const MaxHolds = 100_000
+
+// mayHold refuses a hold that the account is not open to.
+func (l *Ledger) mayHold(a *account, t *messages.Transfer) *messages.Error {
+	if err := a.mayHold(t.Member, t.Amount); err != nil {
+		return err
+	}
+	if a.holds >= MaxHolds {
+		return messages.Errorf(messages.Exhausted, "account %q has %d pending holds, the most there can be: wait until some jobs have ended", a.name, a.holds)
+	}
+	return a.thawedFor("held on")
 }
 
 // planResolution plans a Post, Void or Extend.
@@ -66,7 +104,7 @@ func (l *Ledger) planResolution(t *messages.Transfer) (step, *messages.Error) {
 	if t.Debit != "" && t.Debit != h.account.name {
 		return step{}, messages.Errorf(messages.PermissionDenied, "hold %q is of account %q, not of %q: leave debit empty, or name the right one", clip(h.id), h.account.name, clip(t.Debit))
 	}
-	s := step{asked: t, debit: h.account, hold: h, job: h.job}
+	s := step{asked: t, debit: h.account, hold: h, job: h.job, member: h.member}
 	if t.Job != 0 {
 		s.job = t.Job
 	}
@@ -79,7 +117,7 @@ func (l *Ledger) planResolution(t *messages.Transfer) (step, *messages.Error) {
 	if t.Kind == messages.Void {
 		s.held = -h.amount
 	} else {
-		s.expires = later(h.expires, t.Expires)
+		s.expires = later(h.expires, until(t, l.now))
 	}
 	return s, nil
 }
@@ -114,20 +152,20 @@ func (l *Ledger) planPost(s step) (step, *messages.Error) {
 	if credit == s.debit {
 		return step{}, invalid(t, "credit is the account of the hold: void the hold instead")
 	}
-	s.credit, s.amount, s.held = credit, t.Amount, -h.amount
+	s.credit, s.amount, s.held, s.spent = credit, t.Amount, -h.amount, t.Amount
 	return s, s.fits()
 }
 
-// covered refuses a step whose account has less than amount available. The
-// issuer's has no bound but the range of numbers.
+// covered refuses a step whose account has less than amount available, its
+// credit counted. The issuer's has no bound but the range of numbers.
 func (s *step) covered(amount messages.Credits) *messages.Error {
 	a := s.debit
 	if a.issuer() {
 		return nil
 	}
-	if a.available() < amount {
-		return messages.Errorf(messages.Insufficient, "account %q has %v credits available (balance %v, reserved %v), and %v are needed: ask an operator for a grant, or for less",
-			a.name, a.available(), a.balance, a.reserved, amount)
+	if room, ok := sum(a.available(), a.credit); ok && room < amount {
+		return messages.Errorf(messages.Insufficient, "account %q has %v credits available (balance %v, reserved %v, credit %v), and %v are needed: ask an operator for a grant, or for less",
+			a.name, room, a.balance, a.reserved, a.credit, amount)
 	}
 	return nil
 }
@@ -138,9 +176,9 @@ func (s *step) fits() *messages.Error {
 	less, debited := sum(s.debit.balance, -s.amount)
 	debited = debited && less > math.MinInt64
 	_, credited := sum(s.credit.balance, s.amount)
-	_, spent := sum(s.debit.spent, s.amount)
+	_, spent := sum(s.charged().spent, s.spent)
 	_, granted := sum(s.credit.granted, s.amount)
-	if debited && credited && (spent || s.hold == nil) && (granted || !s.debit.issuer()) {
+	if debited && credited && spent && (granted || !s.grants()) {
 		return nil
 	}
 	return messages.Errorf(messages.TooLarge, "moving %v credits from %q to %q would exceed what an account can count: move less",

@@ -11,6 +11,7 @@ const (
 	done                       // asked was carried out
 	refused                    // asked was refused, and is to be refused for ever
 	lapsed                     // hold asked.Pending came to its expiry
+	changed                    // change was made to its account
 )
 
 // record is one line of the journal in decoded form.
@@ -22,11 +23,30 @@ type record struct {
 	account messages.Name // opened, membership
 	member  messages.Name // membership
 	remove  bool          // membership
+	change  change        // changed
 
 	asked   messages.Transfer // done, refused; lapsed: only Kind and Pending
 	outcome outcome           // done, lapsed
 	refusal messages.Error    // refused
+
+	// The entries that the record is, on the statements of the accounts that
+	// it debits and credits.
+	debitLink, creditLink link
 }
+
+// key is the identifier under which the record is found, "" for none.
+func (r *record) key() string {
+	switch r.what {
+	case done, refused:
+		return r.asked.ID
+	case lapsed:
+		return lapseKey(r.asked.Pending)
+	}
+	return ""
+}
+
+// lapseKey is the identifier of a hold's lapsing, which no transfer can have.
+func lapseKey(hold string) string { return "\x00" + hold }
 
 // outcome is what a transfer came to.
 type outcome struct {
@@ -58,6 +78,8 @@ func (w *writer) record(r *record) {
 		w.text(r.account)
 		w.text(r.member)
 		w.flag(r.remove)
+	case changed:
+		w.change(&r.change)
 	case refused:
 		w.transfer(&r.asked)
 		w.byte(byte(r.refusal.Kind))
@@ -65,6 +87,10 @@ func (w *writer) record(r *record) {
 	case done, lapsed:
 		w.transfer(&r.asked)
 		w.outcome(&r.asked, &r.outcome)
+		w.link(r.debitLink)
+		if r.outcome.credit != "" {
+			w.link(r.creditLink)
+		}
 	}
 }
 
@@ -94,12 +120,18 @@ func decodeRecord(b []byte) (record, bool) {
 	switch rec.what {
 	case opened, membership:
 		rec.account, rec.member, rec.remove = r.text(), r.text(), r.flag()
+	case changed:
+		rec.change = r.change()
 	case refused:
 		r.transfer(&rec.asked)
 		rec.refusal = messages.Error{Kind: messages.Kind(r.byte()), Message: r.text()}
 	case done, lapsed:
 		r.transfer(&rec.asked)
 		r.outcome(&rec.asked, &rec.outcome)
+		rec.debitLink = r.link()
+		if rec.outcome.credit != "" {
+			rec.creditLink = r.link()
+		}
 	default:
 		r.fail()
 	}

@@ -28,10 +28,10 @@ func (l *Ledger) replay(raw []byte) error {
 	if err := l.again(&rec); err != nil {
 		return err
 	}
-	if l.journal.count != before+1 || !bytes.Equal(l.journal.at(l.journal.count), raw) {
+	if l.journal.count != before+1 || !bytes.Equal(l.buffer.b, raw) {
 		return errDiffers
 	}
-	return nil
+	return l.broken
 }
 
 // again repeats the change of a record and writes it down anew.
@@ -41,6 +41,12 @@ func (l *Ledger) again(rec *record) error {
 		return l.openAgain(rec)
 	case membership:
 		return l.memberAgain(rec)
+	case changed:
+		if !l.alter(rec.by, &rec.change) {
+			return errDiffers
+		}
+		l.write(rec, nil, nil)
+		return nil
 	case lapsed:
 		h := l.holds[rec.asked.Pending]
 		if h == nil || h.expires == 0 || h.expires > l.now {

@@ -1,10 +1,6 @@
 package ledger
 
-import (
-	"sort"
-
-	"github.com/candor-grid/candor/messages"
-)
+import "github.com/candor-grid/candor/messages"
 
 // Limits on a page of a statement, in entries.
 const (
@@ -26,31 +22,54 @@ func (l *Ledger) Statement(q messages.StatementRequest) (messages.StatementReply
 	if q.Limit == 0 {
 		q.Limit = DefaultPage
 	}
-	first := sort.Search(len(a.entries), func(i int) bool {
-		return a.entries[i] > q.After && l.record(a.entries[i]).at >= q.From
-	})
-	return l.page(a, first, q), nil
+	reply, err := l.page(a, q)
+	if err != nil {
+		return messages.StatementReply{}, messages.Errorf(messages.Internal, "the history of account %q cannot be read: %v", a.name, err)
+	}
+	return reply, nil
 }
 
-// page collects the entries of an account from position first on.
-func (l *Ledger) page(a *account, first int, q messages.StatementRequest) messages.StatementReply {
+// page collects the entries of an account that a request asks for.
+func (l *Ledger) page(a *account, q messages.StatementRequest) (messages.StatementReply, error) {
 	reply := messages.StatementReply{Account: a.name, Entries: []messages.Entry{}}
-	if first > 0 {
-		rec := l.record(a.entries[first-1])
-		reply.Opening = rec.entry(a.name, a.entries[first-1]).Balance
+	first, err := l.oldest(a, func(e *entry) bool { return e.number > q.After && e.at >= q.From })
+	if err != nil {
+		return reply, err
 	}
-	for _, number := range a.entries[first:] {
-		rec := l.record(number)
-		if q.To != 0 && rec.at >= q.To {
+	if first == nil {
+		return reply, l.opening(a, a.trail.last(), &reply)
+	}
+	if err := l.opening(a, first.before(a.name), &reply); err != nil {
+		return reply, err
+	}
+	entries, err := l.run(a, first, q.Limit+1)
+	if err != nil {
+		return reply, err
+	}
+	for i := range entries {
+		e := &entries[i]
+		if q.To != 0 && e.at >= q.To {
 			break
 		}
 		if len(reply.Entries) == q.Limit {
 			reply.More = true
 			break
 		}
-		reply.Entries = append(reply.Entries, rec.entry(a.name, number))
+		reply.Entries = append(reply.Entries, e.entry(a.name, e.number))
 	}
-	return reply
+	return reply, l.explain(reply.Entries)
+}
+
+// opening notes the balance after an entry, if there is one.
+func (l *Ledger) opening(a *account, number uint64, reply *messages.StatementReply) error {
+	if number == 0 {
+		return nil
+	}
+	rec, err := l.read(number)
+	if err == nil {
+		reply.Opening = rec.entry(a.name, number).Balance
+	}
+	return err
 }
 
 // lapseReason stands in the statement for a hold that nobody resolved.

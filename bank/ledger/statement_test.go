@@ -20,7 +20,9 @@ func TestStatement(t *testing.T) {
 	charge.Reason = "10 minutes of cpu"
 	b.do(charge)
 	b.do(held("v", "ada", 5))
-	b.do(void("w", "v"))
+	w := void("w", "v")
+	w.Job = 8 // known only now
+	b.do(w)
 	b.do(posted("p", "bob", "ada", 4))
 	l := held("l", "ada", 1)
 	l.Expires = 1500
@@ -34,14 +36,14 @@ func TestStatement(t *testing.T) {
 		t.Fatalf("%+v %v", s, err)
 	}
 	want := []messages.Entry{
-		{Kind: messages.Posted, Transfer: "$grant/ops/first ada", Other: "$issuer", Change: 100, Balance: 100, Reason: "allocation", At: 1000},
-		{Kind: messages.Hold, Transfer: "h", Hold: 30, Balance: 100, Reserved: 30, Job: 7, Reason: "job 7", At: 1000},
-		{Kind: messages.Post, Transfer: "c", Other: "$site", Change: -20, Hold: -30, Balance: 80, Job: 7, Reason: "10 minutes of cpu", At: 1000},
-		{Kind: messages.Hold, Transfer: "v", Hold: 5, Balance: 80, Reserved: 5, At: 1000},
-		{Kind: messages.Void, Transfer: "w", Hold: -5, Balance: 80, At: 1000},
-		{Kind: messages.Posted, Transfer: "p", Other: "bob", Change: 4, Balance: 84, At: 1000},
-		{Kind: messages.Hold, Transfer: "l", Hold: 1, Balance: 84, Reserved: 1, At: 1000},
-		{Kind: messages.Void, Transfer: "l", Hold: -1, Balance: 84, Reason: lapseReason, At: 1500},
+		{Kind: messages.Posted, Transfer: "$grant/ops/first ada", Other: "$issuer", Change: 100, Balance: 100, Reason: "allocation", At: 1000, By: "ops"},
+		{Kind: messages.Hold, Transfer: "h", Hold: 30, Balance: 100, Reserved: 30, Job: 7, Reason: "job 7", At: 1000, Member: "ada", By: "$auctioneer"},
+		{Kind: messages.Post, Transfer: "c", Other: "$site", Change: -20, Hold: -30, Balance: 80, Job: 7, Reason: "10 minutes of cpu", At: 1000, Pending: "h", Member: "ada", By: "$auctioneer"},
+		{Kind: messages.Hold, Transfer: "v", Hold: 5, Balance: 80, Reserved: 5, At: 1000, Job: 8, Member: "ada", By: "$auctioneer"},
+		{Kind: messages.Void, Transfer: "w", Hold: -5, Balance: 80, At: 1000, Job: 8, Pending: "v", Member: "ada", By: "$auctioneer"},
+		{Kind: messages.Posted, Transfer: "p", Other: "bob", Change: 4, Balance: 84, At: 1000, By: "$auctioneer"},
+		{Kind: messages.Hold, Transfer: "l", Hold: 1, Balance: 84, Reserved: 1, At: 1000, Member: "ada", By: "$auctioneer"},
+		{Kind: messages.Void, Transfer: "l", Hold: -1, Balance: 84, Reason: lapseReason, At: 1500, Member: "ada"},
 	}
 	if len(s.Entries) != len(want) {
 		t.Fatalf("%d entries: %+v", len(s.Entries), s.Entries)

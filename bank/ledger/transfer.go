@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // step is a transfer that has been checked against the state and can be done,
 // and undone in the reverse order.
@@ -14,9 +18,25 @@ type step struct {
 	job    messages.JobID
 	// expires is what Extend swaps with the hold's own.
 	expires messages.Time
+	spent   messages.Credits // change of what was spent for jobs
+	member  messages.Name    // on whose word credits are held or spent; "": the account's own
+	refund  *account         // has spent less, by a correction; nil: spent is of debit
+	// What the accounts had of expiring grants before it was done.
+	debitLots, creditLots []lot
 	// The standings right after it was done.
 	debitAfter, creditAfter standing
 }
+
+// charged is the account of which spent is changed.
+func (s *step) charged() *account {
+	if s.refund != nil {
+		return s.refund
+	}
+	return s.debit
+}
+
+// grants reports whether the step is a grant.
+func (s *step) grants() bool { return s.debit.issuer() && originOf(s.asked.ID) == granted }
 
 func (s *step) outcome() outcome {
 	o := outcome{debit: s.debit.name, amount: s.amount, held: s.held, job: s.job, debitAfter: s.debitAfter, creditAfter: s.creditAfter}
@@ -27,21 +47,22 @@ func (s *step) outcome() outcome {
 }
 
 // transfers carries out a batch, chain by chain.
-func (l *Ledger) transfers(by messages.Name, batch []messages.Transfer) []messages.TransferResult {
+func (l *Ledger) transfers(c *Command) []messages.TransferResult {
+	batch := c.Transfers
 	results := make([]messages.TransferResult, len(batch))
 	for start := 0; start < len(batch); {
 		end := start + 1
 		for end < len(batch) && batch[end-1].Linked {
 			end++
 		}
-		l.chain(by, batch[start:end], results[start:end])
+		l.chain(c, batch[start:end], results[start:end])
 		start = end
 	}
 	return results
 }
 
 // chain carries out linked transfers, mostly a single one: all or none.
-func (l *Ledger) chain(by messages.Name, chain []messages.Transfer, results []messages.TransferResult) {
+func (l *Ledger) chain(c *Command, chain []messages.Transfer, results []messages.TransferResult) {
 	if culprit, err := checkChain(chain); err != nil {
 		refuseAll(chain, culprit, err, results)
 		return
@@ -52,20 +73,41 @@ func (l *Ledger) chain(by messages.Name, chain []messages.Transfer, results []me
 	steps := l.steps[:0]
 	for i := range chain {
 		s, err := l.plan(&chain[i])
+		if err == nil {
+			err = s.permitted(c)
+		}
 		if err != nil {
 			l.undoAll(steps)
 			refuseAll(chain, i, err, results)
-			l.rememberRefusals(by, chain, results)
+			l.rememberRefusals(c.By, chain, results)
 			return
 		}
 		l.do(&s)
 		steps = append(steps, s)
 	}
 	for i := range steps {
-		l.commit(by, &steps[i])
+		l.commit(c.By, &steps[i])
 		results[i].Amount = steps[i].result()
 	}
 	l.steps = steps
+	l.sweepAfter(steps)
+}
+
+// permitted refuses a service that would resolve or extend the hold of another.
+func (s *step) permitted(c *Command) *messages.Error {
+	if c.Rank == Operator || s.hold == nil || s.asked.Kind == messages.Hold || s.hold.by == c.By {
+		return nil
+	}
+	return messages.Errorf(messages.PermissionDenied, "hold %q was made by %q: only that one and operators may resolve it", clip(s.hold.id), s.hold.by)
+}
+
+// sweepAfter returns what a chain freed of grants that had expired.
+func (l *Ledger) sweepAfter(steps []step) {
+	for i := range steps {
+		if s := &steps[i]; s.hold != nil && len(s.debit.lots) > 0 {
+			l.sweep(s.debit, l.now)
+		}
+	}
 }
 
 // refuseAll answers every transfer of a chain with the refusal of one.
@@ -118,7 +160,11 @@ func (l *Ledger) recall(t *messages.Transfer) messages.TransferResult {
 		return messages.TransferResult{Error: messages.Errorf(messages.Conflict,
 			"transfer %q was answered before with other content: choose a new identifier for a new transfer", clip(t.ID))}
 	}
-	return rec.result()
+	result := rec.result()
+	if result.Error == nil && rec.asked.Kind == messages.Extend {
+		result.Amount = l.record(l.recorded(rec.asked.Pending)).asked.Amount
+	}
+	return result
 }
 
 // same reports whether two transfers under one identifier have the same
@@ -133,7 +179,12 @@ func same(a, b messages.Transfer) bool {
 
 // do carries out a planned step. It cannot fail.
 func (l *Ledger) do(s *step) {
+	s.debitLots = s.debit.lots
+	if s.credit != nil {
+		s.creditLots = s.credit.lots
+	}
 	l.move(s, 1)
+	l.moveLots(s)
 	switch s.asked.Kind {
 	case messages.Hold:
 		l.addHold(s.hold)
@@ -151,6 +202,10 @@ func (l *Ledger) do(s *step) {
 // undo takes back the step that was done last.
 func (l *Ledger) undo(s *step) {
 	l.move(s, -1)
+	s.debit.lots = s.debitLots
+	if s.credit != nil {
+		s.credit.lots = s.creditLots
+	}
 	switch s.asked.Kind {
 	case messages.Hold:
 		l.removeHold(s.hold)
@@ -170,14 +225,19 @@ func (l *Ledger) swapExpiry(s *step) {
 func (l *Ledger) move(s *step, sign messages.Credits) {
 	s.debit.balance -= sign * s.amount
 	s.debit.reserved += sign * s.held
+	s.use(sign)
 	if s.credit == nil {
 		return
 	}
-	s.credit.balance += sign * s.amount
-	if s.hold != nil {
-		s.debit.spent += sign * s.amount
+	if !s.credit.issuer() {
+		l.balances += sign * s.amount
 	}
-	if s.debit.issuer() {
+	if !s.debit.issuer() {
+		l.balances -= sign * s.amount
+	}
+	s.credit.balance += sign * s.amount
+	s.charged().spent += sign * s.spent
+	if s.grants() {
 		s.credit.granted += sign * s.amount
 	}
 }
@@ -191,18 +251,33 @@ func (l *Ledger) commit(by messages.Name, s *step) {
 	if s.amount == 0 {
 		credit = nil
 	}
+	switch s.asked.Kind {
+	case messages.Hold:
+		s.hold.by = strings.Clone(by)
+	case messages.Extend:
+		s.hold.job = s.job // often not known when the hold was made
+	}
 	rec := record{what: done, at: l.now, by: by, asked: *s.asked, outcome: s.outcome()}
 	l.known.add(s.asked.ID, l.write(&rec, debit, credit))
 	l.done++
 }
 
 // result is what the maker of the transfer is told.
-func (s *step) result() messages.Credits { return resultAmount(s.asked, s.amount, s.held) }
+func (s *step) result() messages.Credits {
+	if s.asked.Kind == messages.Extend {
+		return s.hold.amount
+	}
+	return resultAmount(s.asked, s.amount, s.held)
+}
 
-// resultAmount is what was moved, or for a hold what was set aside.
+// resultAmount is what was moved, set aside or freed; of an Extend, which
+// changes no amount, the caller knows better.
 func resultAmount(t *messages.Transfer, moved, held messages.Credits) messages.Credits {
-	if t.Kind == messages.Hold {
+	switch t.Kind {
+	case messages.Hold:
 		return held
+	case messages.Void:
+		return -held
 	}
 	return moved
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client"
 	"github.com/candor-grid/candor/cmd/candor/internal/demo"
 	"github.com/candor-grid/candor/cmd/candor/internal/serve"
+	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
 	"github.com/candor-grid/candor/cmd/candor/internal/solve"
 )
 
 func main() {
 	os.Exit(client.Main(os.Args[1:],
 		client.Group{Title: "Run a site:", Commands: serve.Commands()},
-		client.Group{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command()}},
+		client.Group{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command()}},
 	))
 }

@@ -43,8 +43,12 @@ type Config struct {
 	// Markets in the order in which they are listed; a job that names none
 	// goes to the first.
 	Markets []messages.Market `json:"markets"`
+	// Profiles are the job profile classes, whose types the estimator learns.
+	Profiles []messages.Profile `json:"profiles,omitempty"`
 	// Nodes whose agents run here, each as a machine of its own.
 	Nodes []Node `json:"nodes"`
+	// Tasks bounds every task of these nodes, as far as their machines can.
+	Tasks Tasks `json:"tasks,omitzero"`
 	// TLS secures every port; nil: none, for loopback.
 	TLS *TLS `json:"tls,omitempty"`
 	// Hosts spreads the site over several processes.
@@ -66,6 +70,20 @@ type Account struct {
 type Node struct {
 	Name  messages.Name `json:"name"`
 	Slots Slots         `json:"slots"`
+}
+
+// Tasks is how tasks run.
+type Tasks struct {
+	// MemoryMiB bounds the memory of a task whose stage says nothing, in MiB; 0: none.
+	MemoryMiB int64 `json:"memory_mib,omitempty"`
+	// Processes and threads of a task at a time; 0: 4,096.
+	Processes int64 `json:"processes,omitempty"`
+	// CPU is the processors that a task may use; 0: no bound.
+	CPU float64 `json:"cpu,omitempty"`
+	// User is as whom tasks run: a name, "account" for the user named as the job's
+	// account, or a range of user numbers such as "100000-165535", of which each
+	// job has one. Empty: the user that runs the node.
+	User string `json:"user,omitempty"`
 }
 
 // Slots is how many slots of each class a node has, in the order of the class

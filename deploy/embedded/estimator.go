@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -32,7 +33,8 @@ func (s *Site) startEstimator() error {
 		replica = s.host.Name
 	}
 	started, err := estimator.Start(s.ctx, estimator.Config{
-		Site: s.config.Site, Bus: b, Operators: s.config.Operators,
+		Site: s.config.Site, Bus: b, Operators: s.config.Operators, Markets: s.config.Markets, Profiles: s.config.Profiles,
+		Dir: filepath.Join(s.config.State, "estimator", replica),
 		Log: s.log.Named(messages.Estimator), Metrics: labelled(registry, "replica", replica),
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/bank"
+	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -44,6 +45,8 @@ type seat struct {
 	replica string
 	bus     bus.Bus
 	open    func(mailbox.Machine) (mailbox.Mailbox, error)
+	dir     string         // where the replica keeps its log
+	signer  history.Signer // the site's; nil where its keys are elsewhere
 	log     *zap.Logger
 	metrics prometheus.Registerer
 }
@@ -63,8 +66,12 @@ var bankKind = kind{
 	actor:   messages.Bank,
 	address: func(h *Host) string { return h.Bank },
 	start: func(ctx context.Context, c *Config, r seat) (replicated, error) {
+		journal, err := history.Directory(filepath.Join(r.dir, historyDir))
+		if err != nil {
+			return nil, err
+		}
 		return bank.Start(ctx, bank.Config{
-			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open,
+			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, History: journal, Signer: r.signer,
 			Operators: c.Operators, Services: []messages.Name{messages.ServiceIdentity(messages.Auctioneer)},
 			Log: r.log, Metrics: r.metrics,
 		})
@@ -132,7 +139,7 @@ func (g *group) start1(id string) error {
 	}
 	registry := g.site.metrics.add()
 	replica, err := g.kind.start(g.site.ctx, &g.site.config, seat{
-		replica: id, bus: b, open: g.opener(id, listener, registry),
+		replica: id, bus: b, open: g.opener(id, listener, registry), dir: g.dir(id), signer: g.site.signer(),
 		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id),
 	})
 	if err != nil {
@@ -173,7 +180,7 @@ func closeListener(l net.Listener) error {
 // opener joins a replica's state to its group's log.
 func (g *group) opener(id string, listener net.Listener, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
 	c := mailbox.Config{
-		ID: id, Name: g.actor, Dir: filepath.Join(g.site.config.State, g.actor, id),
+		ID: id, Name: g.actor, Dir: g.dir(id),
 		Listener: listener, Resolve: g.resolve, Bootstrap: g.all, Store: g.site.config.Store,
 		Log: g.site.log.WithOptions(zap.IncreaseLevel(g.hush)), Metrics: registry,
 	}
@@ -191,6 +198,20 @@ func (g *group) opener(id string, listener net.Listener, registry prometheus.Reg
 		}
 		return mailbox.OpenRaft(c, m)
 	}
+}
+
+// historyDir is where a replica of the bank keeps its journal, beside its log.
+const historyDir = "history"
+
+// dir is where a replica keeps what must last.
+func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.actor, id) }
+
+// signer signs in the site's name, where its keys are here.
+func (s *Site) signer() history.Signer {
+	if s.authority == nil {
+		return nil
+	}
+	return s.authority
 }
 
 // resolve gives the present address of a replica.

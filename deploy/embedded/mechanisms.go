@@ -1,4 +1,6 @@
 package embedded
 
+import "github.com/candor-grid/candor/auctioneer"
+
 // Mechanisms lists the mechanisms that a market can name.
-func Mechanisms() []string { return []string{"proportional"} }
+func Mechanisms() []string { return auctioneer.Mechanisms() }

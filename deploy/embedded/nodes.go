@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
 // startAtOnce bounds how many agents are started, or stopped, at a time.
@@ -115,11 +116,17 @@ func (n *nodes) startAgent(node Node) (*agent, error) {
 		Site: s.config.Site, Node: node.Name, Slots: node.Slots, Bus: b, Runner: run,
 		Dir: filepath.Join(s.config.State, "nodes", node.Name), Operators: s.config.Operators,
 		Log: s.log.Named(messages.NodeAgent), Metrics: s.metrics.shared,
+		Tasks: s.config.Tasks.runner(), Executor: s.options.Executor, LeaveRunning: s.options.LeaveRunning,
 	})
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return &agent{started, b}, nil
+}
+
+// runner says the same to the node's runner.
+func (t *Tasks) runner() runner.Config {
+	return runner.Config{User: t.User, Limits: cell.Limits{Memory: t.MemoryMiB << 20, Pids: t.Processes, CPU: t.CPU}}
 }
 
 // stop1 stops the agent of a node that runs.

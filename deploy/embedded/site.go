@@ -27,6 +27,11 @@ type Options struct {
 	// Runner runs the tasks of a node in place of real processes; nil: those.
 	// Whoever gives one closes it.
 	Runner func(node messages.Name) (runner.Runner, error)
+	// Executor is the command that starts a node's executor: tasks then outlive
+	// this process, and are found again by the next. Empty: they are its own.
+	Executor []string
+	// LeaveRunning leaves tasks running when the site is closed, with an Executor.
+	LeaveRunning bool
 	// Only starts one actor alone, against a server that runs elsewhere; nil:
 	// the whole of this process's share.
 	Only *Only

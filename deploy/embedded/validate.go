@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -49,6 +50,7 @@ func (c *Config) Validate() error {
 	}
 	c.checkAccounts(&ps)
 	c.checkMarkets(&ps)
+	c.checkProfiles(&ps)
 	c.checkNodes(&ps)
 	c.checkTLS(&ps)
 	c.checkHosts(&ps)
@@ -113,7 +115,9 @@ func (c *Config) checkMarkets(ps *Problems) {
 	if len(c.Markets) == 0 {
 		ps.addf("markets", "is empty; a site needs at least one market")
 	}
+	before := len(*ps)
 	offered := c.offered()
+	nodes := c.nodeNames()
 	names := map[messages.Name]bool{}
 	for i, m := range c.Markets {
 		path := at("markets", i)
@@ -124,6 +128,11 @@ func (c *Config) checkMarkets(ps *Problems) {
 				clip(m.Mechanism), strings.Join(known, ", "), didYouMean(m.Mechanism, known))
 		}
 		checkClasses(ps, path+".classes", m.Classes, offered)
+		for k, n := range m.Nodes {
+			if !nodes[n] {
+				ps.addf(at(path+".nodes", k), "%q is not among nodes%s", clip(n), didYouMean(n, sorted(nodes)))
+			}
+		}
 		if m.TimeLimit < 0 {
 			ps.addf(path+".time_limit", "%v is negative; leave it out for no limit", m.TimeLimit)
 		}
@@ -131,6 +140,30 @@ func (c *Config) checkMarkets(ps *Problems) {
 			ps.addf(path+".alpha", "%v is out of range; use a number from 0 to 1", *a)
 		}
 	}
+	if len(*ps) > before { // what follows would say the same again
+		return
+	}
+	if i, err := auctioneer.CheckMarkets(c.Markets); err != nil {
+		ps.field(at("markets", i), err)
+	}
+}
+
+// field notes an error whose message begins with a field of what is at path.
+func (ps *Problems) field(path string, err error) {
+	text := messages.AsError("", err).Message
+	if name, rest, ok := strings.Cut(text, ": "); ok && !strings.Contains(name, " ") {
+		ps.addf(path+"."+name, "%s", rest)
+		return
+	}
+	ps.addf(path, "%s", text)
+}
+
+func (c *Config) nodeNames() map[messages.Name]bool {
+	names := map[messages.Name]bool{}
+	for _, n := range c.Nodes {
+		names[n.Name] = true
+	}
+	return names
 }
 
 func checkClasses(ps *Problems, path string, classes []messages.Name, offered map[messages.Name]bool) {

@@ -222,13 +222,9 @@ func (a *Authority) Credentials(role Role, n messages.Name) (Credentials, error)
 // Issued reports the role and name that credentials of this authority claim;
 // an error if they are another authority's or no credentials at all.
 func (a *Authority) Issued(creds []byte) (Role, messages.Name, error) {
-	token, err := jwt.ParseDecoratedJWT(creds)
+	claims, err := userClaims(creds)
 	if err != nil {
-		return "", "", fmt.Errorf("credentials: %w", err)
-	}
-	claims, err := jwt.DecodeUserClaims(token)
-	if err != nil {
-		return "", "", fmt.Errorf("credentials: %w", err)
+		return "", "", err
 	}
 	for _, r := range roles {
 		if claims.Issuer == publicKey(a.signers[r]) {
@@ -236,6 +232,19 @@ func (a *Authority) Issued(creds []byte) (Role, messages.Name, error) {
 		}
 	}
 	return "", "", messages.Errorf(messages.PermissionDenied, "credentials of %q: not issued with the keys of site %s", claims.Name, a.site)
+}
+
+// userClaims are what a credentials file says, signed by whoever it names.
+func userClaims(creds []byte) (*jwt.UserClaims, error) {
+	token, err := jwt.ParseDecoratedJWT(creds)
+	if err != nil {
+		return nil, fmt.Errorf("credentials: %w", err)
+	}
+	claims, err := jwt.DecodeUserClaims(token)
+	if err != nil {
+		return nil, fmt.Errorf("credentials: %w", err)
+	}
+	return claims, nil
 }
 
 // publicKey of a pair that was read or made here, and so has one.

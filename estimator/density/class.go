@@ -144,6 +144,10 @@ func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
 	return h, err
 }
 
+// Effective is what the samples count as after capping and screening, as of the
+// last estimate made.
+func (c *Class) Effective() float64 { return c.effective }
+
 // Summary is what is known of a class, as of the last estimate made.
 type Summary struct {
 	Samples   float64 // taken in

@@ -56,6 +56,23 @@
 // O(m³), 3 µs for 2 resources, 7 for 4 and 200 for 16. A Regression is m·(m+3)/2
 // numbers, however many runs it has seen.
 //
+// # Evidence
+//
+// Recovery repeats figure 11 of the source: a user whose weights are 6 to 1, shares
+// anywhere in (0, 1), utilities 5 % off. Of a thousand estimates (TestRecovery):
+//
+//	runs  plain: median  from 5 to 9  deviation   Estimate: median  from 5 to 9  deviation
+//	   5          5.94         68 %      0.421               5.66         65 %      0.360
+//	  10          6.05         83 %      0.198               5.94         81 %      0.193
+//	  20          6.02         94 %      0.126               5.99         94 %      0.125
+//	  50          6.00        100 %      0.076               5.99        100 %      0.076
+//
+// The deviation is that of the ratio's logarithm. The inverse of a run time is
+// linear in the shares only nearly: a job of two phases of 60 and 10 s has weights
+// in the ratio of their times where its shares are equal, and that times the square
+// of the shares' ratio elsewhere. With shares from 1/4 to 1/2 the median of 20 runs is
+// 5.6 (TestTimedRecovery).
+//
 // # Source
 //
 // J. Ding, Z. Zhang, R. T. B. Ma, Y. Yang, "Auction-based cloud service

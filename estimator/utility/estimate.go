@@ -16,6 +16,9 @@ type Estimate struct {
 	// Default is which part of Weights comes from the default rather than from
 	// the runs, in [0, 1]: 1 without runs, near 0 with many.
 	Default float64
+	// Residual is the root mean square, over the runs, of what Weights leave
+	// unexplained of their utilities; Scale is that of the utilities themselves.
+	Residual, Scale float64
 }
 
 const (
@@ -52,6 +55,7 @@ func (g *Regression) Estimate(fallback []float64) (*Estimate, error) {
 	if noise == 0 {
 		return e, nil
 	}
+	e.Scale = math.Sqrt(g.size() / g.weight)
 	w, part, err := g.shrink(prior, noise, largest)
 	if err != nil {
 		return nil, err
@@ -59,6 +63,7 @@ func (g *Regression) Estimate(fallback []float64) (*Estimate, error) {
 	for _, v := range w {
 		if v > 0 {
 			e.Weights, e.Default = w, part
+			e.Residual = math.Sqrt((g.rss + residual(g.r, g.z, w)) / g.weight)
 			break
 		}
 	}

@@ -69,7 +69,9 @@
 // Deciding takes two schedules, O(n) for a whole machine. Payments take O(1) for
 // each job and draw in mode Priority and on a whole machine: what others lose in
 // total is known, and j's part is put in its place. In mode Full with widths they
-// take n pairs of schedules for each draw, half of each shared.
+// take n pairs of schedules for each draw, half of each shared, kept as lists if
+// they are short; draws are shared among the processors, and what they come to
+// does not depend on how many there are.
 //
 // Draws are spread as a Latin hypercube, in at least 16 batches whose means give
 // the standard errors; how much that saves depends on how nearly payoffs add up:

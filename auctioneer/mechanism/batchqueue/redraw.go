@@ -1,15 +1,37 @@
 package batchqueue
 
+import (
+	"runtime"
+	"sync"
+)
+
+// drafts are the two schedules of a queue, in either form.
+type drafts[S any] interface {
+	// insert puts a job into both schedules, the front job into one, and returns
+	// when it starts.
+	insert(job Job, front bool) (with, without float64)
+	copy(from S)
+}
+
 // redrawn returns a function that sets sums to the externalities summed over a
 // batch, where lengths and widths are drawn too, so that the schedules must be
-// drawn up anew: for each draw, n pairs of them, in the j-th of which job j is as
-// announced. These have the first j jobs in common with the schedules of the
-// draw, and are drawn up from there on.
+// drawn up anew. Draws are shared among the processors; what they come to is
+// added up in their order, so that the sums do not depend on how many there are.
 func redrawn(q *Queue, draws *sampler) func(b int, sums []float64) {
+	if len(q.Jobs)+len(q.Running) <= mostListed {
+		return redrawnWith(q, draws, newTimelines)
+	}
+	return redrawnWith(q, draws, newSchedules)
+}
+
+func redrawnWith[S drafts[S]](q *Queue, draws *sampler, idle func(*Queue) S) func(b int, sums []float64) {
 	n := len(q.Jobs)
-	empty, upto, rest := newSchedules(q), newSchedules(q), newSchedules(q)
 	types := make([][]Job, n) // by job, then draw of the batch
-	profile := make([]Job, n)
+	var each []float64        // by draw, then job
+	workers := make([]*redrawer[S], runtime.GOMAXPROCS(0))
+	for w := range workers {
+		workers[w] = &redrawer[S]{q, idle(q), idle(q), idle(q), make([]Job, n)}
+	}
 	return func(b int, sums []float64) {
 		for i := range types {
 			types[i] = types[i][:0]
@@ -17,24 +39,49 @@ func redrawn(q *Queue, draws *sampler) func(b int, sums []float64) {
 				types[i] = append(types[i], *draws.types[i].at(u))
 			}
 		}
+		size := draws.size(b)
+		each = append(each[:0], make([]float64, size*n)...)
+		var group sync.WaitGroup
+		for w, worker := range workers {
+			group.Go(func() {
+				for k := w; k < size; k += len(workers) {
+					worker.draw(types, k, each[k*n:(k+1)*n])
+				}
+			})
+		}
+		group.Wait()
 		clear(sums)
-		for k := range draws.size(b) {
-			for i := range profile {
-				profile[i] = types[i][k]
-			}
-			upto.copy(empty)
-			cost := 0.0 // of the delay of the jobs before j
-			for j := range n {
-				rest.copy(upto)
-				sums[j] += externality(q, rest, profile, j, cost)
-				cost += inserted(upto, profile[j], j == 0)
-			}
+		for k, x := range each {
+			sums[k%n] += x
 		}
 	}
 }
 
+// redrawer works out one draw after another.
+type redrawer[S drafts[S]] struct {
+	q                 *Queue
+	empty, upto, rest S
+	profile           []Job
+}
+
+// draw sets the externalities by job of a draw. It takes n pairs of schedules,
+// in the j-th of which job j is as announced. These have the first j jobs in
+// common with the schedules of the draw, and are drawn up from there on.
+func (w *redrawer[S]) draw(types [][]Job, k int, externalities []float64) {
+	for i := range w.profile {
+		w.profile[i] = types[i][k]
+	}
+	w.upto.copy(w.empty)
+	cost := 0.0 // of the delay of the jobs before j
+	for j := range externalities {
+		w.rest.copy(w.upto)
+		externalities[j] = externality(w.q, w.rest, w.profile, j, cost)
+		cost += inserted(w.upto, w.profile[j], j == 0)
+	}
+}
+
 // inserted puts a job into the schedules and returns what its delay costs.
-func inserted(s schedules, job Job, front bool) float64 {
+func inserted[S drafts[S]](s S, job Job, front bool) float64 {
 	with, without := s.insert(job, front)
 	if front {
 		return 0
@@ -45,7 +92,7 @@ func inserted(s schedules, job Job, front bool) float64 {
 // externality is what a profile is worth to all but job j, which is as
 // announced; before is the cost of the delay of the jobs before j, which are in
 // the schedules already.
-func externality(q *Queue, s schedules, profile []Job, j int, before float64) float64 {
+func externality[S drafts[S]](q *Queue, s S, profile []Job, j int, before float64) float64 {
 	own, others := inserted(s, q.Jobs[j], j == 0), before
 	for i := j + 1; i < len(profile); i++ {
 		others += inserted(s, profile[i], false)

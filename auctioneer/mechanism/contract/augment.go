@@ -13,6 +13,7 @@ type path struct {
 	done    []bool    // by column: the length is final and its row was looked at
 	before  []int32   // by column: the row before it
 	visited []int32   // columns done, in order
+	raised  []bool    // by block: prices of columns done are raised
 	goal    int       // the nearest free column known
 	reach   float64   // its length: paths as long are of no interest
 }
@@ -20,7 +21,7 @@ type path struct {
 func (q *path) resize(m, blocks int) {
 	q.lengths, q.nearest = resize(q.lengths, m), resize(q.nearest, blocks)
 	q.done, q.before = resize(q.done, m), resize(q.before, m)
-	q.visited = slices.Grow(q.visited[:0], m)
+	q.visited, q.raised = slices.Grow(q.visited[:0], m), resize(q.raised, blocks)
 }
 
 func (q *path) reset() {
@@ -31,6 +32,7 @@ func (q *path) reset() {
 		q.nearest[b] = math.Inf(1)
 	}
 	clear(q.done)
+	clear(q.raised)
 	q.visited, q.goal, q.reach = q.visited[:0], none, math.Inf(1)
 }
 
@@ -52,9 +54,12 @@ func (s *Solver) augment(row int) {
 	}
 	for _, c := range q.visited {
 		s.prices[c] += q.reach - q.lengths[c]
+		q.raised[c>>s.shift] = true
 	}
-	for _, c := range q.visited {
-		s.settleFloor(int(c) / width)
+	for b, raised := range q.raised {
+		if raised {
+			s.settleFloor(b)
+		}
 	}
 	s.flip(row)
 }
@@ -110,7 +115,7 @@ func (s *Solver) finish(column int) {
 	q := &s.path
 	q.done[column] = true
 	q.visited = append(q.visited, int32(column))
-	block := column / width
+	block := column >> s.shift
 	from, to := s.columnsOf(block)
 	least := math.Inf(1)
 	for c := from; c < to; c++ {

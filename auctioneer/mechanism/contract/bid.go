@@ -7,10 +7,12 @@ import "math"
 // more bids it takes. Whatever the prices, the search after it is exact; so a
 // phase that takes long, as some contrived weights make it, is broken off.
 const (
-	firstIncrement = 1. / 4    // of the largest weight
-	lastIncrement  = 1. / 1000 // of the largest weight, divided by m
-	shrink         = 4
-	mostBids       = 5 // in a phase, for each row
+	firstIncrement   = 1. / 4    // of the largest weight
+	lastIncrement    = 1. / 1000 // of the largest weight, divided by m
+	lastIncrementFew = 1. / 10   // of the largest weight, divided by m, if rows are few
+	shrink           = 4
+	mostBids         = 5 // in a phase, for each row
+	mostBidsFew      = 2 // in a phase, for each row, if rows are few
 )
 
 // bid finds prices at which the rows' favourites are spread over the columns.
@@ -18,9 +20,13 @@ func (s *Solver) bid() {
 	if s.largest == 0 {
 		return
 	}
-	last := lastIncrement / float64(s.m) * s.largest
+	last, bids := lastIncrement, mostBids
+	if s.m <= few {
+		last, bids = lastIncrementFew, mostBidsFew
+	}
+	last *= s.largest / float64(s.m)
 	for increment := firstIncrement * s.largest; increment > last; increment /= shrink {
-		s.phase(increment)
+		s.phase(increment, bids*s.m)
 	}
 	// Prices that are optimal for whole weights are so when rounded: they obey
 	// inequalities between differences of two prices and whole numbers.
@@ -36,10 +42,10 @@ func (s *Solver) bid() {
 
 // phase lets each row bid for the column it likes best, until all have one:
 // the price rises to where its second choice would do as well, and by the
-// increment; who had the column must bid again.
-func (s *Solver) phase(increment float64) {
+// increment; who had the column must bid again. It is broken off after so many
+// bids.
+func (s *Solver) phase(increment float64, left int) {
 	s.unmatch()
-	left := mostBids * s.m
 	for first := range s.m {
 		for row := int32(first); row != none && left > 0; left-- {
 			c, best, second := s.favourites(int(row))
@@ -53,10 +59,10 @@ func (s *Solver) phase(increment float64) {
 
 // raise raises the price of a column.
 func (s *Solver) raise(column int, by float64) {
-	lowest := s.prices[column] == s.floors[column/width]
+	lowest := s.prices[column] == s.floors[column>>s.shift]
 	s.prices[column] += by
 	if lowest {
-		s.settleFloor(column / width)
+		s.settleFloor(column >> s.shift)
 	}
 }
 
@@ -78,7 +84,7 @@ func (s *Solver) favourites(row int) (column int, best, second float64) {
 			column, best, second = s.favouritesOf(row, b, column, best, second)
 		}
 	}
-	s.block[row] = int32(column / width)
+	s.block[row] = int32(column >> s.shift)
 	if math.IsInf(second, -1) { // there is only one column
 		second = best
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
 )
@@ -80,6 +81,46 @@ func TestPaperScenario(t *testing.T) {
 			if u := truth.At(end.Completion) - end.Price; best < u+0.1 {
 				t.Errorf("μ = %v: no peak: %v at best, %v completing at %v", mu, best, u, end.Completion)
 			}
+		}
+	}
+}
+
+// underneath is the paper's scenario over the paper's scheduler: a job of 20
+// tasks of 5 s among 200 others like it, on 10 slots, which so have work for as
+// long as valuations take to fall.
+func underneath(t testing.TB, seed uint64) Scheduler {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 8))
+	draw := Valid(paperType)
+	p := &deadlineaware.Problem{Slots: 10}
+	for range 200 {
+		v, _ := draw(r)
+		p.Jobs = append(p.Jobs, deadlineaware.Job{Tasks: 20, Demand: 200 * r.Float64(), Valuation: *curve(t, v)})
+	}
+	p.Jobs = append(p.Jobs, deadlineaware.Job{Tasks: 20, Demand: 100})
+	return DeadlineAware(p, 200)
+}
+
+// TestPaperScenarioUnderneath: with jobs ordered by the paper's scheduler, too,
+// prices never rise with the completion time and one contract is free; and a user
+// does best with a contract that completes before its value is half gone.
+func TestPaperScenarioUnderneath(t *testing.T) {
+	for seed, mu := range []float64{800, 1200, 1600} {
+		declared := messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: mu, Delta: 800}
+		o := offer(t, declared, 100, uint64(seed), underneath(t, uint64(seed)))
+		truth := curve(t, declared)
+		best, at, free := math.Inf(-1), Contract{}, false
+		for i, c := range o.Menu {
+			if i > 0 && c.Price > o.Menu[i-1].Price+1e-10 {
+				t.Errorf("μ = %v: completing at %v costs %v, at %v %v", mu, c.Completion, c.Price, o.Menu[i-1].Completion, o.Menu[i-1].Price)
+			}
+			if u := truth.At(c.Completion) - c.Price; u > best {
+				best, at = u, c
+			}
+			free = free || c.Free
+		}
+		if !free || at.Completion > mu+declared.Delta/2 || o.Menu[0].Completion == o.Menu[99].Completion {
+			t.Errorf("μ = %v: the best contract completes at %v, of %v to %v", mu, at.Completion, o.Menu[0].Completion, o.Menu[99].Completion)
 		}
 	}
 }

@@ -20,13 +20,32 @@
 //
 // NewDraw draws, NewOffer makes the menu, Sample shortens it, Contract.Settle
 // says what is owed; Solver is the matching alone. MForBound and MByRule choose
-// M. EarliestDeadline is a simple black box.
+// M. The black box of the live market is package deadlineaware (DeadlineAware);
+// EarliestDeadline is a simple one.
+//
+// A live market (New) works as follows.
+//
+//   - Mechanism.Quote makes the menu of a bid's declared Valuation, among the jobs
+//     of the view, from types seen of its class (or the market's Prior), and shows a
+//     sample of it. Contracts are messages.Contract: an instant, microcredits, and
+//     the valuations of the replica and the surrogate.
+//   - A job is submitted with one of them as Bid.Contract; Quote.Declared is the
+//     one to take for a bidder without a wish of its own. Its budget must cover
+//     Most: completing early can cost more than was agreed. The mechanism cannot
+//     know what it quoted: the auctioneer keeps the quotes it gave, and takes a
+//     contract only from there.
+//   - Allocate has deadlineaware.New order the jobs by their surrogates' valuations,
+//     with what is left of their tasks at the robust run time, and gives idle
+//     slots to them in that order, as tasks end: none is suspended.
+//   - Settle scales the price by what was received, and says how in the reason. A
+//     job that fails or is cancelled received nothing and owes nothing.
 //
 // # Shapes and units
 //
 // Matrices are M×M, replica by replica. Times are in seconds after submission,
-// weights and prices in credits or any other unit of money. Amounts are not
-// rounded here.
+// weights and prices in credits or any other unit of money. Amounts are rounded
+// on the live market only: the price to the microcredit when it is quoted, what
+// is owed when it is settled, half to even.
 //
 // # Guarantees
 //
@@ -82,6 +101,10 @@
 //     constants of its O and Ω are left open and are 1 in MForBound.
 //
 // # Errors
+//
+// Admit and Quote refuse a bid without a contract or a valuation, and one that
+// could not be planned or charged; a class that nothing is known of is
+// Unavailable.
 //
 // A matrix that is not square, weights that are negative or not finite, M below
 // 1, a class without samples or none of whose draws is a valuation, a scheduler

@@ -40,15 +40,6 @@ type parameters struct {
 	Points         []messages.ValuationPoint `json:"points,omitempty"`
 }
 
-// schedule says when the job would complete: as the surrogates drawn one by
-// one, or by earliest deadline among other jobs.
-type schedule struct {
-	Completion []float64 `json:"completion,omitempty"`
-	Slots      *float64  `json:"slots,omitempty"` // default 1
-	Demand     float64   `json:"demand,omitempty"`
-	Jobs       []Other   `json:"jobs,omitempty"`
-}
-
 // output is what it prints. Where more than one matching is optimal, the one
 // printed is one of them, and so are the prices by replica.
 type output struct {
@@ -220,21 +211,6 @@ func (in *input) samples() (out []messages.Valuation) {
 func (p *parameters) of(class messages.ValuationClass) messages.Valuation {
 	return messages.Valuation{Class: class, Max: p.Max, Mu: p.Mu, Delta: p.Delta, Epsilon: p.Epsilon,
 		Deadline: p.Deadline, Workload: p.Workload, SecondsPerUnit: p.SecondsPerUnit, Points: p.Points}
-}
-
-// box makes the black box.
-func (s *schedule) box() (Scheduler, error) {
-	if s.Completion != nil {
-		if s.Slots != nil || s.Demand != 0 || s.Jobs != nil {
-			return nil, document.Invalid("schedule", "give either completion, or slots, demand and jobs")
-		}
-		return Fixed(s.Completion), nil
-	}
-	slots := 1.0
-	if s.Slots != nil {
-		slots = *s.Slots
-	}
-	return EarliestDeadline(slots, s.Demand, s.Jobs)
 }
 
 // listed says whether a document's ex_post is a list. What is no document at

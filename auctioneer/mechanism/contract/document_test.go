@@ -14,6 +14,37 @@ const someOffer = `{"type":{"max":100,"mu":1500,"delta":500},"class":"sigmoidal"
 	"samples":[{"max":100,"mu":1000,"delta":900},{"max":80,"mu":2500,"delta":400},{"max":120,"mu":1700,"delta":300},{"max":60,"mu":-5,"delta":1}],
 	"schedule":{"slots":2,"demand":100,"jobs":[{"deadline":900,"demand":800},{"deadline":1800,"demand":1600},{"deadline":2600,"demand":900}]}}`
 
+const deadlineAwareOffer = `{"type":{"max":9,"deadline":120},"class":"hard","M":6,"seed":1,"samples":[{"max":9,"deadline":40},{"max":9,"deadline":200}],
+	"schedule":{"job":1,"deadline_aware":{"slots":1,"jobs":[{"demand":[50],"valuation":{"class":"hard","max":9,"deadline":60}},
+		{"demand":[30],"elapsed":5,"valuation":{"class":"hard","max":1,"deadline":1}}]}}}`
+
+// TestDocumentWithTheSchedulerUnderneath: 30 s of work, submitted 5 s ago, are
+// beside 50 s due in 60 s. As a surrogate due after 200 s they wait, and are done
+// 85 s after submission; as one due after 40 s they are first, since only one of
+// the two can be in time, and that with less work is.
+func TestDocumentWithTheSchedulerUnderneath(t *testing.T) {
+	out, err := SolveDocument([]byte(deadlineAwareOffer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := out.(*output)
+	if len(o.Menu) != 6 {
+		t.Fatalf("%+v", o)
+	}
+	early, late := 0, 0
+	for _, c := range o.Menu {
+		switch c.Completion {
+		case 35:
+			early++
+		case 85:
+			late++
+		}
+	}
+	if early == 0 || late == 0 || early+late != 6 {
+		t.Errorf("%+v", o.Menu)
+	}
+}
+
 func TestDocumentWithAType(t *testing.T) {
 	out, err := SolveDocument([]byte(someOffer))
 	if err != nil {
@@ -87,6 +118,11 @@ func TestBadDocuments(t *testing.T) {
 		strings.Replace(someOffer, `"M":12`, `"M":12,"show":1`, 1):                                    "show: must be at least 2",
 		strings.Replace(someOffer, `"slots":2`, `"slots":0`, 1):                                       "schedule.slots: must be positive",
 		strings.Replace(someOffer, `"slots":2`, `"slots":2,"completion":[1]`, 1):                      "schedule: give either",
+		strings.Replace(deadlineAwareOffer, `"job":1`, `"job":2`, 1):                                  "schedule.job: must be the index of one of the 2 jobs",
+		strings.Replace(deadlineAwareOffer, `"job":1`, `"job":1,"slots":1`, 1):                        "schedule: give either",
+		strings.Replace(deadlineAwareOffer, `"slots":1`, `"slots":1,"runs":true`, 1):                  "schedule.deadline_aware: surrogates and runs",
+		strings.Replace(deadlineAwareOffer, `"demand":[50]`, `"demand":[-1]`, 1):                      "schedule.deadline_aware.jobs[0].demand[0]: must be from 0",
+		strings.Replace(someOffer, `"demand":100`, `"demand":100,"job":1`, 1):                         "schedule.job: goes only with deadline_aware",
 		`{"type":{"max":1},"class":"hard","M":2,"samples":[],"schedule":{}}`:                          "samples: there are none",
 		`{"type":{"max":1},"class":"hard","M":2,"samples":[{"max":1}]}`:                               "schedule: the key is missing",
 		`{"type":{"max":1},"class":"hard","M":2,"samples":[{"max":-1}],"schedule":{}}`:                "samples: none of 10000 draws",

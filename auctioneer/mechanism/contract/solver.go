@@ -28,11 +28,12 @@ type Matching struct {
 // Inside, surrogates are columns in descending order of the sum of their
 // weights: where weights are valuations of one completion time per surrogate,
 // that is by time, and what stands together is alike. Columns stand in blocks
-// of width. Of each row and block the largest weight is known, of each block
+// of 2^shift. Of each row and block the largest weight is known, of each block
 // the lowest price: where their difference cannot be of interest, the block is
 // passed over. That is exact whatever the weights.
 type Solver struct {
 	m, blocks int
+	shift     int // columns of a block: 2^shift
 	integral  bool
 	largest   float64 // weight
 	weights   []float64
@@ -49,8 +50,9 @@ type Solver struct {
 	result    Matching
 }
 
-// width of a block, in columns: 256 bytes of weights.
-const width = 32
+// Up to so many replicas are few: what is best for them differs, as looking
+// through all columns then costs no more than the steps around it.
+const few = 256
 
 // none is where no row or column is.
 const none = -1
@@ -90,8 +92,12 @@ func (s *Solver) check(m int, weights []float64) error {
 		if !(w >= 0 && w <= MaxWeight) {
 			return messages.Errorf(messages.Invalid, "weights[%d][%d]: must be from 0 to %v, is %v", i/m, i%m, float64(MaxWeight), w)
 		}
-		whole = whole && w == math.Trunc(w)
-		largest = max(largest, w)
+		if whole && w != math.Trunc(w) {
+			whole = false
+		}
+		if w > largest { // the built-in max takes longer for the sake of NaN
+			largest = w
+		}
 	}
 	// Beyond that, sums of whole numbers need not be exact.
 	s.integral, s.largest = whole && largest*float64(m) < 1<<52, largest
@@ -110,7 +116,11 @@ func sized(m int) error {
 }
 
 func (s *Solver) reset(m int) {
-	s.m, s.blocks = m, (m+width-1)/width
+	s.m, s.shift = m, 5 // 256 bytes of weights
+	if m <= few {
+		s.shift = 4
+	}
+	s.blocks = (m + 1<<s.shift - 1) >> s.shift
 	s.weights = resize(s.weights, m*m)
 	s.peaks = resize(s.peaks, m*s.blocks)
 	s.floors = resize(s.floors, s.blocks)
@@ -160,7 +170,8 @@ func (s *Solver) arrange(weights []float64) {
 		}
 		for b := range peaks {
 			peaks[b] = 0
-			for _, w := range row[b*width : min(s.m, (b+1)*width)] {
+			from, to := s.columnsOf(b)
+			for _, w := range row[from:to] {
 				if w > peaks[b] {
 					peaks[b] = w
 				}
@@ -175,7 +186,7 @@ func (s *Solver) peaksOf(i int) []float64 { return s.peaks[i*s.blocks : (i+1)*s.
 
 // columnsOf is where a block's columns begin and end.
 func (s *Solver) columnsOf(block int) (from, to int) {
-	return block * width, min(s.m, (block+1)*width)
+	return block << s.shift, min(s.m, (block+1)<<s.shift)
 }
 
 // settleFloor brings the floor of a block up to date.

@@ -15,8 +15,9 @@ const DefaultQuantile = 0.9
 // mostRuns bounds the runs that are printed.
 const mostRuns = 10_000_000
 
-// input is the document of `candor solve deadline-aware`.
-type input struct {
+// Document is the document of `candor solve deadline-aware`, and with neither
+// Surrogates nor Runs that of a problem elsewhere.
+type Document struct {
 	Slots      int              `json:"slots"`
 	Delta      *float64         `json:"delta,omitempty"`
 	Quantile   *float64         `json:"quantile,omitempty"`
@@ -65,11 +66,11 @@ type outputSurrogates struct {
 // "demand", "elapsed"? (0), "valuation"}…], "surrogates"?: {"job", "types":
 // [valuation…]}, "runs"?: true}.
 func SolveDocument(data []byte) (any, error) {
-	var in input
+	var in Document
 	if err := document.Decode(data, &in); err != nil {
 		return nil, err
 	}
-	p, err := in.problem()
+	p, err := in.Problem()
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,8 @@ func SolveDocument(data []byte) (any, error) {
 	return out, err
 }
 
-func (in *input) problem() (*Problem, error) {
+// Problem is what the document asks to schedule. Errors name places in it.
+func (in *Document) Problem() (*Problem, error) {
 	demand, err := in.measure()
 	if err != nil {
 		return nil, err
@@ -112,7 +114,7 @@ func (in *input) problem() (*Problem, error) {
 }
 
 // measure returns what makes one number of the samples of a demand.
-func (in *input) measure() (func(samples []float64) (float64, error), error) {
+func (in *Document) measure() (func(samples []float64) (float64, error), error) {
 	delta, part := 0.0, DefaultQuantile
 	if in.Delta != nil {
 		delta = *in.Delta
@@ -185,7 +187,7 @@ func fewRuns(p *Problem) error {
 	return nil
 }
 
-func (in *input) surrogates(p *Problem) (*outputSurrogates, error) {
+func (in *Document) surrogates(p *Problem) (*outputSurrogates, error) {
 	if in.Surrogates == nil {
 		return nil, nil
 	}

@@ -92,10 +92,9 @@ func (s *Solver) fixedPoint(warm bool) {
 	s.splitByWeight()
 	s.fieldsFromRows()
 	if !s.iterate(farOff) && !s.climb() {
-		s.alpha = s.p.Alpha
-		copy(s.subbudgets, w.start)
-		s.total()
-		s.settle()
+		s.beyondDoubles()
+	} else {
+		s.verify()
 	}
 }
 
@@ -112,6 +111,7 @@ func (s *Solver) byRounds() {
 	}
 	s.settle()
 	if s.result.Converged {
+		s.polish()
 		return
 	}
 	w := &s.newton
@@ -119,11 +119,42 @@ func (s *Solver) byRounds() {
 	clear(w.guess)
 	s.fieldsFromRows()
 	if !s.iterate(farOff) && !s.climb() {
-		s.alpha = s.p.Alpha
-		copy(s.subbudgets, w.start)
-		s.total()
+		s.beyondDoubles()
+	} else {
+		s.verify()
 	}
 }
+
+// polish takes the rounds' outcome, which is as far from the fixed point as their
+// last move times 1/(1 − alpha), to it. Nearer to 1 doubles do not have the
+// digits; an outcome elsewhere is another fixed point's.
+func (s *Solver) polish() {
+	if s.alpha < leastPolished || s.alpha > mostPolished {
+		return
+	}
+	w := &s.newton
+	w.reset(s.n, s.m)
+	clear(w.guess)
+	w.start = append(w.start[:0], s.subbudgets...)
+	s.fieldsFromRows()
+	good := s.iterate(closeEnough)
+	for k, b := range s.subbudgets {
+		good = good && math.Abs(w.start[k]-b) < nearby*s.p.Budgets[k/s.m]
+		s.shares[k] = w.start[k] // not yet in use
+		w.start[k] = b
+	}
+	if !good || !s.atRest() {
+		copy(s.subbudgets, s.shares)
+		s.total()
+	}
+	s.newton.ready, s.result.Converged = false, true
+}
+
+// Limits of polish.
+const (
+	leastPolished, mostPolished = 0.9, 0.9999
+	nearby                      = 1e-7
+)
 
 // climb reaches the fixed point from that of an easier auction, with a smaller
 // exponent, in steps as long as Newton's method can follow: of 1−alpha by a
@@ -153,8 +184,47 @@ func (s *Solver) climb() bool {
 		copy(w.start, s.subbudgets)
 		at, factor = s.alpha, max(factor*factor, 0.1)
 	}
+	s.reached = at
 	s.result.Converged = at == goal
 	return at == goal
+}
+
+// verify sees that Newton's outcome at an alpha near 1, where doubles may lack
+// the digits, is at rest; if not, more digits finish it.
+func (s *Solver) verify() {
+	if s.alpha < leastPolished {
+		return
+	}
+	w := &s.newton
+	w.start = append(w.start[:0], s.subbudgets...)
+	if !s.atRest() {
+		s.reached = s.alpha
+		s.beyondDoubles()
+	}
+}
+
+// atRest says whether another round leaves everything as it is, which newton.start
+// must hold as well.
+func (s *Solver) atRest() bool {
+	s.addUp()
+	move := s.round(1)
+	copy(s.subbudgets, s.newton.start)
+	s.total()
+	return move <= Tolerance
+}
+
+// beyondDoubles goes on in more digits from where climb stopped.
+func (s *Solver) beyondDoubles() {
+	w := &s.newton
+	copy(s.subbudgets, w.start)
+	near := 1 - s.reached
+	s.beyond = true
+	s.alpha = s.p.Alpha
+	w.ready = false
+	if !s.solvePrecisely(near) {
+		s.total()
+		s.settle()
+	}
 }
 
 // keepFields checks that the fields of the last outcome can start this one.

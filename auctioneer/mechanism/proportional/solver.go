@@ -40,6 +40,8 @@ type Solver struct {
 	values     []float64 // m, scratch of a row
 	others     []float64 // m, scratch of a row
 	newton     newton
+	reached    float64 // the exponent that climb reached
+	beyond     bool    // the outcome took more digits than doubles have
 	result     Result
 }
 
@@ -114,7 +116,7 @@ func (s *Solver) reset(p *Problem) {
 	}
 	s.contenders = resize(s.contenders, s.m)
 	s.wanted = resize(s.wanted, s.n)
-	s.newton.ready = false
+	s.newton.ready, s.beyond = false, false
 	s.result = Result{Subbudgets: s.subbudgets, Shares: s.shares}
 }
 

@@ -114,7 +114,8 @@ func (c *Curve) Latest(level float64) (x float64, ever bool) {
 	}
 	switch c.shape {
 	case sigmoid:
-		x = c.b + math.Log(c.max/level-1)/c.a
+		// What is left of a sigmoid is 0 from where its exponential is no double.
+		x = c.b + math.Log(min(c.max/level, math.MaxFloat64)-1)/c.a
 	case decay:
 		x = c.to - level/c.max*(c.to-c.from)
 	case lines:

@@ -132,6 +132,7 @@ func TestLatestAtTheEdges(t *testing.T) {
 	steps, _ := New(messages.Valuation{Class: messages.Custom, Max: 10, Points: []messages.ValuationPoint{
 		{At: 10, Part: 0.8}, {At: 20, Part: 0.8}, {At: 40, Part: 0.2}}})
 	var nothing Curve
+	tail, _ := New(messages.Valuation{Class: messages.Sigmoidal, Max: 1, Mu: 0, Delta: 2 * math.Log(99)}) // 1/(1+e^{x−b})
 	for _, c := range []struct {
 		curve *Curve
 		level float64
@@ -147,6 +148,7 @@ func TestLatestAtTheEdges(t *testing.T) {
 		{&steps, 5, 30, true},
 		{&steps, 2, math.Inf(1), true},
 		{&steps, 8.5, 0, false},
+		{&tail, 1e-320, math.Log(99) + math.Log(math.MaxFloat64), true},
 		{&nothing, 0, math.Inf(1), true},
 		{&nothing, 1, 0, false},
 	} {

@@ -3,7 +3,8 @@
 // lines that begin with ';'. A log may be gzipped.
 //
 // Unknown fields are -1, and stay so. Headers are kept as text, since they often
-// lie: nothing of the jobs is derived from them.
+// lie: nothing of the jobs is derived from them. Jobs stay in the order of the
+// file, which need not be that of their submission.
 package swf
 
 import (
@@ -26,6 +27,7 @@ const (
 // Job is one job of a log. Times are in seconds, from the log's beginning
 // where they are instants; -1 is unknown.
 type Job struct {
+	Line        int // of the file, from 1
 	Number      int64
 	Submit      int64
 	Wait        int64
@@ -59,6 +61,20 @@ func (j *Job) Width() int64 {
 type Log struct {
 	Header []string // lines without their ';', trimmed
 	Jobs   []Job
+	Bad    Bad // what was passed over, by ReadSkipping alone
+}
+
+// Bad says which lines of a log were passed over.
+type Bad struct {
+	Lines int
+	First error // of the first of them; nil: there are none
+	Cut   bool  // the file ends in the middle: what stood after the last line read is lost
+}
+
+func (b *Bad) add(err error) {
+	if b.Lines++; b.First == nil {
+		b.First = err
+	}
 }
 
 // Value returns what a header line says of a key, such as MaxProcs.
@@ -71,8 +87,26 @@ func (l *Log) Value(key string) (string, bool) {
 	return "", false
 }
 
+// Number returns the whole number that a header line begins its value with, such
+// as 1664 of "1664 (72, 1368, 224)".
+func (l *Log) Number(key string) (int64, bool) {
+	text, _ := l.Value(key)
+	end := 0
+	for end < len(text) && text[end] >= '0' && text[end] <= '9' {
+		end++
+	}
+	n, err := strconv.ParseInt(text[:end], 10, 64)
+	return n, err == nil
+}
+
 // Read reads a log, gzipped or not. An error names the line.
-func Read(r io.Reader) (*Log, error) {
+func Read(r io.Reader) (*Log, error) { return open(r, false) }
+
+// ReadSkipping reads a log as Read does, but passes over lines that are not
+// sound, and counts them. A log without one sound line is an error all the same.
+func ReadSkipping(r io.Reader) (*Log, error) { return open(r, true) }
+
+func open(r io.Reader, skip bool) (*Log, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	if magic, err := b.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(b)
@@ -84,10 +118,10 @@ func Read(r io.Reader) (*Log, error) {
 			return nil, errors.New("the log is gzipped twice: unpack it once")
 		}
 	}
-	return read(b)
+	return read(b, skip)
 }
 
-func read(r io.Reader) (*Log, error) {
+func read(r io.Reader, skip bool) (*Log, error) {
 	log := &Log{}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 1<<12), maxLine)
@@ -103,20 +137,42 @@ func read(r io.Reader) (*Log, error) {
 			if len(log.Jobs) == mostJobs {
 				return nil, fmt.Errorf("line %d: the log has more than %d jobs", number, mostJobs)
 			}
-			var j Job
+			j := Job{Line: number}
 			if err := j.parse(line); err != nil {
-				return nil, fmt.Errorf("line %d: %w", number, err)
+				err = fmt.Errorf("line %d: %w", number, err)
+				if !skip {
+					return nil, err
+				}
+				log.Bad.add(err)
+				continue
 			}
 			log.Jobs = append(log.Jobs, j)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("after line %d: %w", number, err)
+	return log.end(lines.Err(), number, skip)
+}
+
+// end concludes a log of so many lines whose reading ended with err.
+func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
+	if err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("the file is cut: its gzip stream has no end")
+		}
+		err = fmt.Errorf("after line %d: %w", lines, err)
+		if !skip {
+			return nil, err
+		}
+		l.Bad.add(err)
+		l.Bad.Cut = true
 	}
-	if len(log.Jobs) == 0 {
-		return nil, fmt.Errorf("the log has no jobs in its %d lines", number)
+	if len(l.Jobs) == 0 {
+		err := fmt.Errorf("the log has no jobs in its %d lines", lines)
+		if l.Bad.First != nil {
+			err = fmt.Errorf("%w; %w", err, l.Bad.First)
+		}
+		return nil, err
 	}
-	return log, nil
+	return l, nil
 }
 
 // parse reads a job line. Every field but the CPU time is a whole number.

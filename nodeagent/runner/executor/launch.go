@@ -21,6 +21,19 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
+// Argument is what a program that calls [Main] is started with.
+const Argument = "executor"
+
+// Self is the command that starts this program as an executor; empty if it cannot
+// tell where it is.
+func Self() []string {
+	path, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{path, Argument}
+}
+
 // Config configures [Open].
 type Config struct {
 	// Command starts an executor that calls [Main], such as the path of this

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
-	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadline"
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 	"github.com/candor-grid/candor/deploy/simulated/swf"
@@ -58,13 +57,20 @@ func splitTasks(records []swf.Job) (tasks []deadline.Task) {
 	return tasks
 }
 
-// queues times the payments of a batch queue from a thousand draws.
+// queues times the payments of a batch queue from a thousand draws. Types are
+// as in the thesis a value or a cost of delay; where all is drawn, lengths and
+// widths too.
 func queues(r *auctionResult, _ string) error {
-	for _, size := range []struct{ jobs, nodes int }{{244, 0}, {10_000, 0}, {64, 64}} {
+	for _, size := range []struct {
+		jobs, nodes int
+		mode        batchqueue.Mode
+	}{{244, 0, batchqueue.Priority}, {10_000, 0, batchqueue.Priority}, {64, 64, batchqueue.Priority}, {64, 64, batchqueue.Full}} {
 		rng := rand.New(rand.NewPCG(7, 8))
-		draw := func(u float64) batchqueue.Job { return batchqueue.Job{Value: 2e4 * u, Delay: 10 * u} }
+		draw := func(u float64) batchqueue.Job {
+			return batchqueue.Job{Value: 2e4 * u, Delay: 10 * u, Length: 1 + 99*u, Width: 1 + int(64*u)}
+		}
 		q := &batchqueue.Queue{Nodes: size.nodes}
-		e := &batchqueue.Expectation{Mode: batchqueue.Priority, Draws: 1000, Seed: 9}
+		e := &batchqueue.Expectation{Mode: size.mode, Draws: 1000, Seed: 9}
 		for i := range size.jobs {
 			job := batchqueue.Job{Length: float64(1 + rng.IntN(100))}
 			if size.nodes > 0 {
@@ -81,6 +87,9 @@ func queues(r *auctionResult, _ string) error {
 		name := fmt.Sprintf("batch-queue/%d jobs/1000 draws", size.jobs)
 		if size.nodes > 0 {
 			name += "/any width"
+		}
+		if size.mode == batchqueue.Full {
+			name += "/all drawn"
 		}
 		if err := r.add(name, 3, func() error { _, err := batchqueue.Pay(q, e); return err }); err != nil {
 			return err
@@ -116,21 +125,4 @@ func bids(n, horizon, nodes int) *reservation.Problem {
 		p.Bids = append(p.Bids, b)
 	}
 	return p
-}
-
-// matchings times optimal matchings with all prices, on random weights.
-func matchings(r *auctionResult, _ string) error {
-	var s contract.Solver
-	for _, size := range []struct{ m, runs int }{{100, 20}, {1000, 3}, {4000, 1}} {
-		rng := rand.New(rand.NewPCG(13, 14))
-		weights := make([]float64, size.m*size.m)
-		for i := range weights {
-			weights[i] = rng.Float64()
-		}
-		name := fmt.Sprintf("contract/%d", size.m)
-		if err := r.add(name, size.runs, func() error { _, err := s.Solve(size.m, weights); return err }); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -27,6 +27,7 @@ var measurements = []measurement{
 	{"processes", "Real processes through the whole path, against a bare fork, exec and wait", processes, processesFlags},
 	{"wake", "Claims that a thousand idle agents make for one task, and for a thousand", wake, nil},
 	{"auction", "The mechanisms by themselves, on drawn instances and real logs", auction, auctionFlags},
+	{"ledger", "Transfers that a bank of three durable replicas gets through, and PostgreSQL beside it", ledger, ledgerFlags},
 	{"scale", "A site with many agents connected and many jobs waiting", scale, scaleFlags},
 }
 
@@ -96,6 +97,9 @@ func list(w io.Writer, prefix string, v reflect.Value) error {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		f := v.Field(i)
 		var err error
+		if f.Kind() == reflect.Pointer && !f.IsNil() {
+			f = f.Elem()
+		}
 		if f.Kind() == reflect.Struct {
 			err = list(w, prefix+name+".", f)
 		} else {

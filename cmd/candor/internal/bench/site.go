@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 const (
@@ -48,7 +49,8 @@ func processRunner(dir string, node messages.Name) (runner.Runner, error) {
 // instantRunner runs nothing: a task is over as it begins.
 func instantRunner(string, messages.Name) (runner.Runner, error) { return runner.Instant{}, nil }
 
-// open starts a site of some nodes with the same slots.
+// open starts a site of some nodes with the same slots, whose tasks are run by
+// what run makes; nil: by executors, as those of "candor up" are.
 func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
@@ -59,8 +61,11 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 	c.Accounts = []embedded.Account{{Name: account, Grant: 1e9 * messages.Credit}}
 	c.Markets = []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{class}}}
 	c.Nodes = embedded.NodesAlike(nodes, embedded.Slots{{Class: class, Slots: slots}})
-	site, err := embedded.Start(ctx, c, embedded.Options{
-		Metrics: true, Runner: func(node messages.Name) (runner.Runner, error) { return run(dir, node) }})
+	o := embedded.Options{Metrics: true, Executor: executor.Self()}
+	if run != nil {
+		o.Runner = func(node messages.Name) (runner.Runner, error) { return run(dir, node) }
+	}
+	site, err := embedded.Start(ctx, c, o)
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err

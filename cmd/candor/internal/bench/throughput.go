@@ -103,7 +103,7 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := open(ctx, 1, parallel, processRunner)
+	g, err := open(ctx, 1, parallel, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func fullSite(t *testing.T) *fakeSite {
 	answer(s, a, messages.VerbNodes, func(messages.Empty) (messages.NodesReply, error) { return someNodes(), nil })
 	answer(s, a, messages.VerbMarkets, func(messages.Empty) (messages.MarketsReply, error) { return someMarkets(), nil })
 	answer(s, b, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	answer(s, b, messages.VerbAccounts, func(messages.Empty) (messages.AccountsReply, error) {
+	answer(s, b, messages.VerbAccounts, func(messages.AccountsRequest) (messages.AccountsReply, error) {
 		return messages.AccountsReply{Accounts: []messages.AccountReply{someAccount(), {Account: "$site"}}}, nil
 	})
 	answer(s, b, messages.VerbStatement, func(messages.StatementRequest) (messages.StatementReply, error) {
@@ -31,9 +31,19 @@ func fullSite(t *testing.T) *fakeSite {
 		r.More = false
 		return r, nil
 	})
+	answer(s, b, messages.VerbProject, func(messages.ProjectRequest) (messages.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, messages.VerbPay, func(messages.PayRequest) (messages.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, messages.VerbFreeze, func(messages.FreezeRequest) (messages.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, messages.VerbCredit, func(messages.CreditRequest) (messages.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, messages.VerbWithdraw, func(messages.WithdrawRequest) (messages.AccountReply, error) { return someAccount(), nil })
+	answer(s, b, messages.VerbCorrect, func(messages.CorrectRequest) (messages.CorrectReply, error) {
+		return messages.CorrectReply{Debit: "$site", Credit: "climate", Amount: credit}, nil
+	})
 	answer(s, b, messages.VerbGrant, func(messages.GrantRequest) (messages.AccountReply, error) { return someAccount(), nil })
 	answer(s, b, messages.VerbMember, func(messages.MemberRequest) (messages.AccountReply, error) { return someAccount(), nil })
-	answer(s, b, messages.VerbBooks, func(messages.Empty) (messages.BooksReply, error) { return messages.BooksReply{Balanced: true}, nil })
+	answer(s, b, messages.VerbBooks, func(messages.BooksRequest) (messages.BooksReply, error) {
+		return messages.BooksReply{Balanced: true}, nil
+	})
 	return s
 }
 
@@ -58,7 +68,22 @@ var queries = []struct {
 	{"account member remove climate alice", &messages.AccountReply{}, "climate"},
 	{"statement", &messages.StatementReply{}, "spring allocation"},
 	{"grant climate 10", &messages.AccountReply{}, "Granted 10 credits to climate, which now has 79.5 credits available"},
+	{"grant climate 10 --expires 90d", &messages.AccountReply{}, "until 2026-05-30 13:00:00"},
+	{"account freeze climate --reason audit", &messages.AccountReply{}, "climate"},
+	{"account unfreeze climate", &messages.AccountReply{}, "climate"},
+	{"account credit climate 5", &messages.AccountReply{}, "climate"},
+	{"project create climate --owner alice", &messages.AccountReply{}, "climate"},
+	{"project show climate", &messages.AccountReply{}, "79.5 credits"},
+	{"project list", &messages.AccountsReply{}, "climate"},
+	{"project member add climate bob --role auditor", &messages.AccountReply{}, "climate"},
+	{"project member remove climate bob", &messages.AccountReply{}, "climate"},
+	{"project limit climate bob 50", &messages.AccountReply{}, "climate"},
+	{"project role climate bob owner", &messages.AccountReply{}, "climate"},
+	{"transfer bob 5 --from climate", &messages.AccountReply{}, "Transferred 5 credits to bob; climate now has 79.5 credits available"},
+	{"withdraw climate 5 --reason end", &messages.AccountReply{}, "Withdrew 5 credits from climate"},
+	{"correct job/charge --reason fault", &messages.CorrectReply{}, "Corrected job/charge: moved 1 credit from $site back to climate"},
 	{"books", &messages.BooksReply{}, "The books balance"},
+	{"books --full", &messages.BooksReply{}, "The books balance"},
 	{"version", &buildVersion{}, "candor "},
 }
 
@@ -180,7 +205,9 @@ func TestCancelGoesOnAfterARefusal(t *testing.T) {
 
 func TestBooksThatDoNotBalanceExitWith1(t *testing.T) {
 	s := newSite(t)
-	answer(s, messages.Bank, messages.VerbBooks, func(messages.Empty) (messages.BooksReply, error) { return messages.BooksReply{Message: "hm"}, nil })
+	answer(s, messages.Bank, messages.VerbBooks, func(messages.BooksRequest) (messages.BooksReply, error) {
+		return messages.BooksReply{Message: "hm"}, nil
+	})
 	s.run("books").expect(t, codeFailed, "The books do NOT balance", "")
 }
 

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // Group is a set of further commands, under a title of the root's help.
@@ -85,9 +87,10 @@ Start a site on this machine with "candor up", then submit to it.`,
 
 func (a *app) addGroups(root *cobra.Command, further []Group) {
 	own := []Group{
-		{"Work:", []*cobra.Command{a.submitCommand(), a.jobsCommand(), a.jobCommand(), a.whyCommand(), a.logsCommand(), a.cancelCommand()}},
-		{"Site:", []*cobra.Command{a.nodesCommand(), a.marketsCommand(), a.topCommand()}},
-		{"Money:", []*cobra.Command{a.accountCommand(), a.statementCommand(), a.grantCommand(), a.booksCommand()}},
+		{"Work:", []*cobra.Command{a.submitCommand(), a.quoteCommand(), a.jobsCommand(), a.jobCommand(), a.whyCommand(), a.logsCommand(), a.cancelCommand(), a.estimateCommand()}},
+		{"Site:", []*cobra.Command{a.nodesCommand(), a.nodeCommand(), a.marketsCommand(), a.marketCommand(), a.reservationsCommand(), a.topCommand()}},
+		{"Money:", []*cobra.Command{a.accountCommand(), a.statementCommand(), a.projectCommand(), a.transferCommand(), a.grantCommand(),
+			a.withdrawCommand(), a.correctCommand(), a.booksCommand()}},
 	}
 	other := Group{"Other:", []*cobra.Command{a.schemaCommand(), a.versionCommand()}}
 	for i, g := range own {
@@ -97,7 +100,11 @@ func (a *app) addGroups(root *cobra.Command, further []Group) {
 		addGroup(root, fmt.Sprintf("further%d", i), g)
 		for _, c := range g.Commands {
 			// They do not connect as a client: the root's flags are not theirs.
-			c.SetUsageTemplate(strings.Replace(c.UsageTemplate(), "{{if .HasAvailableInheritedFlags}}", "{{if false}}", 1))
+			usual := c.UsageTemplate()
+			c.SetUsageTemplate(strings.Replace(usual, "{{if .HasAvailableInheritedFlags}}", "{{if false}}", 1))
+			if c.Name() == messages.Bank {
+				a.addBankCommands(c, usual)
+			}
 		}
 	}
 	addGroup(root, "other", other)

@@ -29,8 +29,9 @@ func (a *app) marketsCommand() *cobra.Command {
 		Use:   "markets",
 		Short: "list the markets of the site, with prices and largest bidders",
 		Long: `List the markets of the site: their mechanism, the price of each class (the sum of
-what all bidders put on it, in credits), slots, tasks that wait, and the largest
-bidders.`,
+what all bidders put on it, in credits; where slots are charged by time, what a second
+on one costs), slots, tasks that wait, who would get the next slot that comes free, and
+the largest bidders.`,
 		Example: "  candor markets\n  candor markets --json | jq '.markets[].prices'",
 		Args:    cobra.NoArgs,
 		RunE: a.online(func(ctx context.Context, s *session, _ []string) error {

@@ -112,8 +112,18 @@ func refused(err error, job *jobfile.Job, key string) error {
 	return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: message}
 }
 
-// readJob makes the job of a file and the command line.
+// readJob makes the job of a file and the command line, with a budget.
 func (a *app) readJob(sub *submission, args []string) (*jobfile.Job, error) {
+	job, err := a.readUnpaid(sub, args)
+	if err == nil && !job.HasBudget {
+		return nil, messages.Errorf(messages.Invalid,
+			"budget: missing: say the most the job may cost, with --budget 10, a line #CANDOR --budget 10 in a script, or budget: 10 in a job file")
+	}
+	return job, err
+}
+
+// readUnpaid makes the job of a file and the command line.
+func (a *app) readUnpaid(sub *submission, args []string) (*jobfile.Job, error) {
 	path, arguments := "-", args
 	if len(args) > 0 {
 		path, arguments = args[0], args[1:]
@@ -184,9 +194,8 @@ const ownDirectory = "-"
 // complete fills in what depends on where and by whom the job is submitted.
 func (a *app) complete(job *jobfile.Job, name string) error {
 	spec := &job.Spec
-	if !job.HasBudget {
-		return messages.Errorf(messages.Invalid,
-			"budget: missing: say the most the job may cost, with --budget 10, a line #CANDOR --budget 10 in a script, or budget: 10 in a job file")
+	if job.DueIn > 0 {
+		spec.Deadline = messages.TimeOf(a.now()).Add(job.DueIn)
 	}
 	if spec.Name == "" {
 		spec.Name = jobName(name)

@@ -69,10 +69,24 @@ are needed:
       time_limit: 10m        # of one attempt; a bare number is seconds
       attempts: 3            # how often a task may be tried
       max_running: 8         # at most so many at once
+      gang: false            # all tasks start together, or none; not in every market
     - name: total
       class: reduce
       after: [count]
       command: [sh, -c, "sort -m count-* > total"]
+  after_jobs: [7]            # start when job 7 has ended
+  after_ok: [8]              # and job 8 has completed
+
+What is bid depends on the market's mechanism; see candor markets:
+
+  rate: 2                    # highest-bid: credits for a second on a slot
+  value: 30                  # deadline, batch-queue, reservation: of completion
+  delay: 0.01                # batch-queue: cost of a second of waiting
+  length: 1h30m              # declared run time; of a task in contract markets
+  deadline: +6h              # deadline, reservation: or 2026-01-31T12:00:00Z
+  valuation:                 # contract: what completion is worth, by its time
+    {class: sigmoidal, max: 20, mu: 3600, delta: 7200}
+  contract: q7-3             # contract: what was chosen from candor quote
 
 A job of one stage may have that stage's fields at the top level:
 

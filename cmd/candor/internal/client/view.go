@@ -29,7 +29,7 @@ func (p *page) state(s messages.State) string {
 		return p.Green(s.String())
 	case messages.Failed:
 		return p.Red(s.String())
-	case messages.Cancelled:
+	case messages.Cancelled, messages.Discarded:
 		return p.Yellow(s.String())
 	case messages.Running, messages.Settling:
 		return p.Cyan(s.String())

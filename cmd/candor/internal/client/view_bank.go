@@ -8,14 +8,133 @@ import (
 )
 
 func (p *page) account(r messages.AccountReply) {
-	p.printf("%s\n", p.Bold("Account "+r.Account))
+	title := p.Bold("Account " + r.Account)
+	if r.Title != "" {
+		title += "  " + terminal.Safe(r.Title)
+	}
+	p.printf("%s\n", title)
 	p.fields(
 		"Available", credits(r.Available),
-		"Held for jobs", credits(r.Reserved),
+		"Held for jobs", credits(r.Reserved)+inHolds(r.Holds),
 		"Balance", credits(r.Balance),
+		"Credit limit", amount(r.Credit),
+		"Frozen", p.frozen(r),
 		"Granted, ever", credits(r.Granted),
 		"Spent, ever", credits(r.Spent),
-		"Members", strings.Join(r.Members, ", "))
+		"Members", plainMembers(r))
+	p.expiring(r.Expiring)
+	p.members(r.Roles)
+}
+
+// inHolds says in how many holds credits are held.
+func inHolds(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return " in " + terminal.Plural(n, "hold")
+}
+
+// amount writes credits, "" for none.
+func amount(c messages.Credits) string {
+	if c == 0 {
+		return ""
+	}
+	return credits(c)
+}
+
+func (p *page) frozen(r messages.AccountReply) string {
+	if r.Frozen == "" {
+		return ""
+	}
+	text := "by " + terminal.Safe(r.Frozen)
+	if r.Why != "" {
+		text += ": " + terminal.Safe(r.Why)
+	}
+	return p.Red(text)
+}
+
+// plainMembers lists the members where their parts are not listed.
+func plainMembers(r messages.AccountReply) string {
+	if len(r.Roles) > 0 {
+		return ""
+	}
+	return strings.Join(r.Members, ", ")
+}
+
+// expiring lists what goes back to the issuer, and when.
+func (p *page) expiring(list []messages.Expiring) {
+	if len(list) == 0 {
+		return
+	}
+	p.title("Expiring")
+	t := terminal.NewTable(terminal.Left("WHEN"), terminal.Right("IN"), terminal.Right("UNSPENT"), terminal.Right("HELD"), terminal.Left("GRANT"))
+	for _, e := range list {
+		held := ""
+		if e.Held != 0 {
+			held = e.Held.String()
+		}
+		t.Row(p.exactly(e.Expires), p.between(p.now, e.Expires), e.Free.String(), held, terminal.Safe(e.Grant))
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+// members lists the parts in a project.
+func (p *page) members(list []messages.Membership) {
+	if len(list) == 0 {
+		return
+	}
+	p.title("Members")
+	t := terminal.NewTable(terminal.Left("ACCOUNT"), terminal.Left("ROLE"), terminal.Right("SPENT"), terminal.Right("HELD"), terminal.Right("LIMIT"), terminal.Right("LEFT"))
+	for _, m := range list {
+		limit, left := "", ""
+		if m.Limit != 0 {
+			limit, left = m.Limit.String(), max(m.Limit-m.Spent-m.Held, 0).String()
+		}
+		t.Row(terminal.Safe(m.Member), m.Role.String(), m.Spent.String(), m.Held.String(), limit, left)
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+// projects lists projects in a line each.
+func (p *page) projects(r messages.AccountsReply) {
+	if len(r.Accounts) == 0 {
+		p.printf("No projects. An operator makes one with candor project create.\n")
+		return
+	}
+	t := terminal.NewTable(terminal.Left("PROJECT"), terminal.Right("AVAILABLE"), terminal.Right("HELD"), terminal.Right("SPENT"),
+		terminal.Right("MEMBERS"), terminal.Left("STATE"), terminal.Left("TITLE"))
+	for _, a := range r.Accounts {
+		state := ""
+		if a.Frozen != "" {
+			state = "frozen"
+		}
+		t.Row(a.Account, a.Available.String(), a.Reserved.String(), a.Spent.String(), terminal.Count(len(a.Roles)), state, terminal.Safe(a.Title))
+	}
+	t.Write(p, p.Style, "")
+}
+
+// moved says what was moved, and what an account has after it.
+func (p *page) moved(what string, c messages.Credits, where string, r messages.AccountReply) {
+	p.printf("%s %s %s; %s now has %s available\n", what, credits(c), where, r.Account, credits(r.Available))
+}
+
+// prediction shows an account before and after a job.
+func (p *page) prediction(r prediction) {
+	p.printf("%s pays for a job on market %s, which may cost up to %s\n", p.Bold("Account "+r.Account.Account), r.Market, credits(r.Held))
+	t := terminal.NewTable(terminal.Left(""), terminal.Right("NOW"), terminal.Right("WHILE IT LIVES"), terminal.Right("AFTER IT"))
+	t.Row("Balance", r.Account.Balance.String(), r.Account.Balance.String(), r.Least.String()+" to "+r.Most.String())
+	t.Row("Held for jobs", r.Account.Reserved.String(), (r.Account.Reserved + r.Held).String(), r.Account.Reserved.String())
+	t.Row("Available", r.Account.Available.String(), r.Available.String(), r.Available.String()+" to "+r.Account.Available.String())
+	t.Write(p, p.Style, "  ")
+	for _, d := range r.Draws {
+		p.printf("  %s of what it holds expire on %s\n", credits(d.Amount), p.exactly(d.Expires))
+	}
+	if r.Limited {
+		p.printf("  of your limit in it, %s are left while the job lives\n", credits(max(r.Left, 0)))
+	}
+	if r.Refusal != "" {
+		p.printf("%s\n", p.Red("It would be refused now: "+terminal.Safe(r.Refusal)))
+	}
 }
 
 func (p *page) accounts(r messages.AccountsReply) {
@@ -28,11 +147,15 @@ func (p *page) accounts(r messages.AccountsReply) {
 }
 
 func (p *page) granted(q messages.GrantRequest, r messages.AccountReply) {
-	p.printf("Granted %s to %s, which now has %s available\n", credits(q.Amount), r.Account, credits(r.Available))
+	until := ""
+	if q.Expires != 0 {
+		until = " until " + p.exactly(q.Expires)
+	}
+	p.printf("Granted %s to %s%s, which now has %s available\n", credits(q.Amount), r.Account, until, credits(r.Available))
 }
 
 // statement writes the entries between the opening and the closing balance.
-func (p *page) statement(r messages.StatementReply) {
+func (p *page) statement(r messages.StatementReply, facts map[messages.JobID]jobFacts) {
 	p.printf("%s  opening balance %s\n", p.Bold("Account "+r.Account), credits(r.Opening))
 	if len(r.Entries) == 0 {
 		p.printf("  No movements.\n")
@@ -46,7 +169,7 @@ func (p *page) statement(r messages.StatementReply) {
 			job = e.Job.String()
 		}
 		t.Row(terminal.Count(e.Number), p.exactly(e.At), e.Kind.String(), job, terminal.Safe(e.Other),
-			p.change(e.Change), change(e.Hold), e.Balance.String(), e.Reserved.String(), terminal.Safe(e.Reason))
+			p.change(e.Change), change(e.Hold), e.Balance.String(), e.Reserved.String(), terminal.Safe(inWords(e, facts)))
 	}
 	t.Write(p, p.Style, "  ")
 	last := r.Entries[len(r.Entries)-1]

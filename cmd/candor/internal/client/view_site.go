@@ -21,8 +21,11 @@ func (p *page) nodes(r messages.NodesReply) {
 }
 
 func (p *page) nodeState(state string) string {
-	if state == "Up" {
+	switch state {
+	case "Up":
 		return p.Green(state)
+	case "Draining":
+		return p.Yellow(state)
 	}
 	return p.Red(terminal.Safe(state))
 }
@@ -58,10 +61,33 @@ func (p *page) markets(r messages.MarketsReply) {
 func (p *page) market(m messages.MarketStatus) {
 	p.printf("%s  %s  %d waiting, %d running\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running)
 	p.prices(m.Prices)
+	for _, t := range m.Tariffs {
+		p.printf("  a second on a slot of %s costs %s\n", t.Class, tariff(t))
+	}
+	for _, n := range m.Next {
+		p.printf("  next for %s: job %v of %s%s\n", n.Class, n.Job, n.Account, bidding(n.Rate))
+	}
 	if len(m.Top) > 0 {
 		p.printf("\n")
 		p.bidders(m)
 	}
+}
+
+func tariff(t messages.SlotTariff) string {
+	switch {
+	case t.OwnBid:
+		return "what each bids"
+	case t.Length > 0:
+		return fmt.Sprintf("%s to a job of %v, and others in proportion to their length", credits(t.Price), t.Length)
+	}
+	return credits(t.Price)
+}
+
+func bidding(rate messages.Credits) string {
+	if rate == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", which bids %v", rate)
 }
 
 func (p *page) prices(prices []messages.ClassPrice) {

@@ -100,8 +100,8 @@ func TestViews(t *testing.T) {
 		"accounts": func(p *page) {
 			p.accounts(messages.AccountsReply{Accounts: []messages.AccountReply{someAccount(), {Account: "alice"}}})
 		},
-		"statement":       func(p *page) { p.statement(someStatement()) },
-		"statement_empty": func(p *page) { p.statement(messages.StatementReply{Account: "carol", Opening: credit}) },
+		"statement":       func(p *page) { p.statement(someStatement(), someFacts()) },
+		"statement_empty": func(p *page) { p.statement(messages.StatementReply{Account: "carol", Opening: credit}, nil) },
 		"books": func(p *page) {
 			p.books(messages.BooksReply{Issued: 300 * credit, Balances: 300 * credit, Held: 12_500_000, Holds: 1, Accounts: 5, Transfers: 1234, Balanced: true})
 		},
@@ -129,7 +129,7 @@ func TestColoursLeaveTheTextAlone(t *testing.T) {
 		p.jobs(someJobs())
 		p.why(someWhy())
 		p.markets(someMarkets())
-		p.statement(someStatement())
+		p.statement(someStatement(), someFacts())
 	}
 	if coloured.Len() == plain.Len() {
 		t.Fatal("nothing was coloured")

@@ -21,6 +21,7 @@ import (
 // options are the command's flags.
 type options struct {
 	state string // empty: a temporary directory
+	books string // file for the bank's journal; empty: none
 	json  bool
 	limit time.Duration
 }
@@ -53,6 +54,7 @@ balance.`,
 		},
 	}
 	c.Flags().StringVar(&o.state, "state", "", "keep the site's state in a new `directory` (default: a temporary one, removed at the end)")
+	c.Flags().StringVar(&o.books, "books", "", "write the bank's books to a `file`: .journal for hledger, .beancount or .csv")
 	c.Flags().BoolVar(&o.json, "json", false, "print the report as JSON, and progress on standard error")
 	c.Flags().DurationVar(&o.limit, "limit", 5*time.Minute, "give up after this `long`")
 	return c
@@ -94,11 +96,14 @@ func demo(ctx context.Context, o *options, noColor bool, out, stderr io.Writer) 
 // the user wants it, or where something went wrong
 // other than an interrupt.
 func perform(ctx context.Context, o *options, show io.Writer, style terminal.Style) (*Report, error) {
+	if err := checkBooksFile(o.books); err != nil {
+		return nil, err
+	}
 	state, temporary, err := stateDir(o.state)
 	if err != nil {
 		return nil, err
 	}
-	report, err := performIn(ctx, state, show, style)
+	report, err := performIn(ctx, o, state, show, style)
 	well := err == nil && report.OK
 	interrupted := errors.Is(ctx.Err(), context.Canceled)
 	if temporary && (well || interrupted) {
@@ -111,7 +116,7 @@ func perform(ctx context.Context, o *options, show io.Writer, style terminal.Sty
 }
 
 // performIn starts a site in a directory, runs the workload on it, and stops it.
-func performIn(ctx context.Context, state string, show io.Writer, style terminal.Style) (report *Report, err error) {
+func performIn(ctx context.Context, o *options, state string, show io.Writer, style terminal.Style) (report *Report, err error) {
 	example := examples.TraceAnalysis()
 	workload, err := LoadWorkload(example)
 	if err != nil {
@@ -136,7 +141,10 @@ func performIn(ctx context.Context, state string, show io.Writer, style terminal
 	defer grid.close()
 	fmt.Fprintln(show, introduction(workload))
 	r := &run{grid: grid, workload: workload, example: example, dir: dir, progress: newProgress(show, style)}
-	return r.do(ctx)
+	if report, err = r.do(ctx); err == nil && o.books != "" {
+		err = grid.exportBooks(ctx, o.books)
+	}
+	return report, err
 }
 
 // introduction says what is about to happen.

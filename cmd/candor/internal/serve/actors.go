@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // single is a command that runs one actor against a NATS server that runs
@@ -14,6 +15,7 @@ import (
 type single struct {
 	common
 	actor, server, creds, node string
+	leave                      bool // of a node agent
 }
 
 const singleHelp = `
@@ -52,6 +54,7 @@ machine, as the user that starts it.`+singleHelp,
 		`  candor nodeagent --config site.yaml --node node7 \
       --server nats://10.0.0.1:4222 --creds node7.creds`)
 	cmd.Flags().StringVar(&s.node, "node", "", "`name` of the configured node that this is")
+	cmd.Flags().BoolVar(&s.leave, "leave-running", false, "leave the tasks to the next agent of the node when this one ends")
 	_ = cmd.MarkFlagRequired("node")
 	return cmd
 }
@@ -87,7 +90,7 @@ func (s *single) run(cmd *cobra.Command) error {
 	}
 	metrics := s.settings.metricsAddress(&c)
 	site, err := embedded.Start(cmd.Context(), c, embedded.Options{
-		Host: s.settings.host, Metrics: metrics != "", Log: log,
+		Host: s.settings.host, Metrics: metrics != "", Log: log, Executor: executor.Self(), LeaveRunning: s.leave,
 		Only: &embedded.Only{Actor: s.actor, Node: s.node, Server: s.server, Creds: s.creds},
 	})
 	if err != nil {

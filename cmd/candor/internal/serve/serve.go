@@ -12,7 +12,7 @@ import (
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		upCommand(), auctioneerCommand(), bankCommand(), nodeagentCommand(), estimatorCommand(),
-		configCommand(), userCommand(), siteCommand(),
+		configCommand(), userCommand(), siteCommand(), executorCommand(),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // up is the command that runs a whole site, or one host's share of it.
@@ -63,7 +64,8 @@ func (u *up) run(cmd *cobra.Command) error {
 	}
 	metrics := u.settings.metricsAddress(&c)
 	site, err := embedded.Start(cmd.Context(), c, embedded.Options{
-		Host: u.settings.host, Fresh: u.fresh, Metrics: metrics != "", Log: log,
+		Executor: executor.Self(),
+		Host:     u.settings.host, Fresh: u.fresh, Metrics: metrics != "", Log: log,
 	})
 	if err != nil {
 		return err

@@ -26,6 +26,17 @@ type document struct {
 	Env     env      `yaml:"env"`
 	Dir     text     `yaml:"dir"`
 
+	// What is bid, where the market's mechanism asks for it.
+	Rate      amount     `yaml:"rate"`
+	Value     amount     `yaml:"value"`
+	Delay     amount     `yaml:"delay"`
+	Length    span       `yaml:"length"`
+	Deadline  due        `yaml:"deadline"`
+	Valuation *valuation `yaml:"valuation"`
+	Contract  text       `yaml:"contract"`
+	AfterJobs numbers    `yaml:"after_jobs"`
+	AfterOK   numbers    `yaml:"after_ok"`
+
 	// The fields of the one stage of a job without "stages".
 	Class      text    `yaml:"class"`
 	Tasks      count   `yaml:"tasks"`
@@ -35,6 +46,7 @@ type document struct {
 	Attempts   count   `yaml:"attempts"`
 	Array      array   `yaml:"array"`
 	MaxRunning count   `yaml:"max_running"`
+	Gang       bool    `yaml:"gang"`
 }
 
 type stage struct {
@@ -49,6 +61,7 @@ type stage struct {
 	Attempts   count   `yaml:"attempts"`
 	Array      array   `yaml:"array"`
 	MaxRunning count   `yaml:"max_running"`
+	Gang       bool    `yaml:"gang"`
 }
 
 type utility struct {
@@ -62,6 +75,9 @@ type Job struct {
 	Spec messages.JobSpec
 	// HasBudget tells a budget of 0, which the site refuses, from none.
 	HasBudget bool
+	// DueIn is a deadline that counts from the submission; 0: none, or
+	// Spec.Deadline.
+	DueIn messages.Duration
 	// Warnings are sentences about what was ignored.
 	Warnings []string
 	// Options are those of the directives, not yet applied to Spec.
@@ -84,7 +100,7 @@ func ParseDocument(source []byte) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{Spec: spec, HasBudget: d.Budget != nil, Options: NewOptions(nil), source: source}, nil
+	return &Job{Spec: spec, HasBudget: d.Budget != nil, DueIn: messages.Duration(d.Deadline.in), Options: NewOptions(nil), source: source}, nil
 }
 
 // documentError puts an error of the YAML reader into the words of a user.
@@ -108,7 +124,9 @@ func documentError(err error) error {
 // spec converts the document.
 func (d *document) spec() (messages.JobSpec, error) {
 	spec := messages.JobSpec{Name: string(d.Name), Project: string(d.Project), Market: string(d.Market),
-		Env: messages.Env(d.Env), Dir: string(d.Dir)}
+		Env: messages.Env(d.Env), Dir: string(d.Dir),
+		Rate: messages.Credits(d.Rate), Value: messages.Credits(d.Value), Delay: messages.Credits(d.Delay), Length: messages.Duration(d.Length),
+		Deadline: d.Deadline.at, Valuation: d.Valuation.spec(), Contract: string(d.Contract), AfterJobs: d.AfterJobs, AfterOK: d.AfterOK}
 	if d.Budget != nil {
 		spec.Budget = messages.Credits(*d.Budget)
 	}
@@ -122,7 +140,7 @@ func (d *document) spec() (messages.JobSpec, error) {
 		return spec, messages.Errorf(messages.Invalid, "stages: missing: say what to run, with command, script or stages")
 	case single != nil && len(d.Stages) > 0:
 		return spec, messages.Errorf(messages.Invalid,
-			"stages: stands beside fields of a stage (class, tasks, command, script, time_limit, attempts, array, max_running): move those into a stage")
+			"stages: stands beside fields of a stage (class, tasks, command, script, time_limit, attempts, array, max_running, gang): move those into a stage")
 	case single != nil:
 		d.Stages = []stage{*single}
 	}
@@ -136,11 +154,11 @@ func (d *document) spec() (messages.JobSpec, error) {
 // stage's fields.
 func (d *document) single() *stage {
 	if d.Class == "" && d.Tasks == 0 && d.Command == nil && d.Script == "" && d.TimeLimit == 0 &&
-		d.Attempts == 0 && d.Array.ranges == nil && d.MaxRunning == 0 {
+		d.Attempts == 0 && d.Array.ranges == nil && d.MaxRunning == 0 && !d.Gang {
 		return nil
 	}
 	return &stage{Name: singleStage, Class: d.Class, Tasks: d.Tasks, Command: d.Command, Script: d.Script,
-		TimeLimit: d.TimeLimit, Attempts: d.Attempts, Array: d.Array, MaxRunning: d.MaxRunning}
+		TimeLimit: d.TimeLimit, Attempts: d.Attempts, Array: d.Array, MaxRunning: d.MaxRunning, Gang: d.Gang}
 }
 
 // singleStage names the stage of a job that names none.
@@ -150,7 +168,7 @@ func (s *stage) spec() messages.Stage {
 	out := messages.Stage{Name: string(s.Name), Class: string(s.Class), Tasks: int(s.Tasks), After: s.After,
 		Command: s.Command, Script: string(s.Script), Env: messages.Env(s.Env),
 		TimeLimit: messages.Duration(s.TimeLimit), Attempts: int(s.Attempts), Array: s.Array.ranges,
-		MaxRunning: int(s.MaxRunning)}
+		MaxRunning: int(s.MaxRunning), Gang: s.Gang}
 	if out.MaxRunning == 0 {
 		out.MaxRunning = s.Array.most
 	}

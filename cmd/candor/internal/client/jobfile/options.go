@@ -42,6 +42,8 @@ type Options struct {
 	dir      string
 	env      messages.Env
 	utility  *messages.Utility
+	bid      bid
+	gang     bool
 	lookup   Lookup
 }
 
@@ -69,6 +71,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.take("env", "e", "set a variable for the tasks: `K=V`, or K alone to pass on yours; may be repeated", o.setEnv)
 	o.take("export", "", "pass on `variables` of your environment as sbatch does: NONE, ALL, or a list of K and K=V", o.setExport)
 	o.take("utility", "u", "what a share of each class is worth: `map=3,reduce=2` (default: estimated)", o.setUtility)
+	o.bidOptions()
 	o.take("attempts", "", "how often a task may be tried, a `number` (default: 3)", positive(&o.attempts))
 	o.Flags.BoolFuncP("wait", "W", "follow the job and exit with its exit code", func(text string) error {
 		o.said = append(o.said, setting{"wait", text})
@@ -116,6 +119,7 @@ func (o *Options) Apply(job *Job) error {
 	if o.utility != nil {
 		spec.Utility = o.utility
 	}
+	o.bid.apply(job)
 	for _, v := range o.env {
 		spec.Env = setVariable(spec.Env, v.Name, v.Value)
 	}
@@ -140,6 +144,7 @@ func (o *Options) applyStage(job *Job, stage *messages.Stage) {
 		stage.Array = o.array
 	}
 	setCount(&stage.MaxRunning, o.most)
+	stage.Gang = stage.Gang || o.gang
 	if o.ntasks == 0 || o.tasks > 0 {
 		return
 	}
@@ -155,7 +160,7 @@ func (o *Options) applyStage(job *Job, stage *messages.Stage) {
 func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {
-		case "array", "time", "class", "tasks", "attempts":
+		case "array", "time", "class", "tasks", "attempts", "gang":
 			return s.flag
 		}
 	}

@@ -1,0 +1,113 @@
+package auctioneer
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+// open makes the markets: those that were applied, or else those of the
+// configuration.
+func (l *leader) open() {
+	l.configs = l.Markets
+	l.replica.read(func(b *book.Book) {
+		if applied := b.Markets(); len(applied) > 0 {
+			l.configs, l.reapplied = applied, true
+		}
+	})
+	for _, m := range l.configs {
+		mech, err := newMechanism(m)
+		if err != nil { // of another version of this program; jobs there wait
+			l.Log.Error("a market cannot be run", zap.String("market", m.Name), zap.Error(err))
+			continue
+		}
+		live := market.NewIn(ways[m.Mechanism].manner, m, mech)
+		t := &trading{Market: live, publisher: market.NewPublisher(l.term, live)}
+		if seq := l.seqs[m.Name]; seq > 0 {
+			t.publisher.Continue(seq)
+		}
+		l.markets = append(l.markets, t)
+	}
+	l.configs = make([]messages.Market, len(l.markets))
+	for i, t := range l.markets {
+		l.configs[i] = t.Config
+	}
+	l.slots.init(l.configs)
+}
+
+// apply makes others the markets of the site. The leader begins anew with them,
+// as a new leader would; jobs are in the book, and stay.
+func (l *leader) apply(ctx context.Context, caller messages.Name, r messages.ApplyRequest) (reply messages.ApplyReply, err error) {
+	if !slices.Contains(l.Operators, caller) {
+		return reply, messages.Errorf(messages.PermissionDenied, "only operators may change the markets")
+	}
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	if i, err := CheckMarkets(r.Markets); err != nil {
+		e := messages.AsError("", err)
+		return reply, messages.Errorf(e.Kind, "markets[%d].%s", i, e.Message)
+	}
+	reply = compare(l.configs, r.Markets)
+	if err := l.spare(&reply, r.Markets); err != nil {
+		return reply, err
+	}
+	if r.DryRun || len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0 {
+		return reply, nil
+	}
+	if _, err := l.propose(ctx, &book.Command{Apply: &book.Apply{Markets: r.Markets}}); err != nil {
+		return reply, err
+	}
+	l.Log.Info("markets applied", zap.String("by", caller), zap.Strings("added", reply.Added),
+		zap.Strings("changed", reply.Changed), zap.Strings("removed", reply.Removed))
+	select {
+	case l.applied <- struct{}{}:
+	default:
+	}
+	return reply, nil
+}
+
+func compare(was, is []messages.Market) (r messages.ApplyReply) {
+	find := func(in []messages.Market, name messages.Name) int {
+		return slices.IndexFunc(in, func(m messages.Market) bool { return m.Name == name })
+	}
+	for i := range is {
+		switch k := find(was, is[i].Name); {
+		case k < 0:
+			r.Added = append(r.Added, is[i].Name)
+		case !reflect.DeepEqual(was[k], is[i]):
+			r.Changed = append(r.Changed, is[i].Name)
+		}
+	}
+	for i := range was {
+		if find(is, was[i].Name) < 0 {
+			r.Removed = append(r.Removed, was[i].Name)
+		}
+	}
+	return r
+}
+
+// spare refuses changes that would lose jobs.
+func (l *leader) spare(r *messages.ApplyReply, markets []messages.Market) (err error) {
+	l.replica.read(func(b *book.Book) {
+		for _, name := range slices.Concat(r.Removed, r.Changed) {
+			n := b.Live(name)
+			i := slices.IndexFunc(markets, func(m messages.Market) bool { return m.Name == name })
+			switch was := l.market(name).Config; {
+			case n == 0:
+			case i < 0:
+				err = messages.Errorf(messages.Conflict, "markets: %s cannot go: it has %d jobs that have not ended; cancel them or wait", name, n)
+			case markets[i].Mechanism != was.Mechanism || !slices.Equal(markets[i].Classes, was.Classes):
+				err = messages.Errorf(messages.Conflict, "markets[%d]: %s has %d jobs that bid under mechanism %s for %v; these cannot change before they end",
+					i, name, n, was.Mechanism, was.Classes)
+			}
+		}
+	})
+	return err
+}

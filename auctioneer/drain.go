@@ -1,0 +1,69 @@
+package auctioneer
+
+import (
+	"context"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// drain has a node take no more work.
+func (l *leader) drain(ctx context.Context, caller messages.Name, r messages.DrainRequest) (reply messages.DrainReply, err error) {
+	if !slices.Contains(l.Operators, caller) {
+		return reply, messages.Errorf(messages.PermissionDenied, "only operators may drain a node")
+	}
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	reply.Node = r.Node
+	if !r.Undo {
+		reply.Until = l.Clock().Add(r.Notice)
+	}
+	n, err := l.propose(ctx, &book.Command{Drain: &book.Drain{Node: r.Node, Until: reply.Until}})
+	if err != nil {
+		return reply, err
+	}
+	reply.Tasks = n.(int)
+	l.Log.Info("node drains", zap.String("node", r.Node), zap.Stringer("until", reply.Until), zap.Int("tasks", reply.Tasks))
+	return reply, nil
+}
+
+// evict ends what is left on nodes whose time to drain is over.
+func (l *leader) evict(ctx context.Context) {
+	var over []*book.Drain
+	now := l.Clock()
+	l.replica.read(func(b *book.Book) {
+		for _, n := range b.Nodes() {
+			if n.Gone(now) {
+				over = append(over, &book.Drain{Node: n.Name, Until: n.Drain, Evict: true})
+			}
+		}
+	})
+	for _, d := range over {
+		if _, err := l.propose(ctx, &book.Command{Drain: d}); err != nil && ctx.Err() == nil {
+			l.Log.Warn("node not evicted yet", zap.String("node", d.Node), zap.Error(err))
+		}
+	}
+}
+
+// draining says which of a job's tasks are on nodes that drain, and until when.
+func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
+	for i := range j.Stages {
+		if j.Stages[i].Running == 0 {
+			continue
+		}
+		for k := range j.Stages[i].Tasks {
+			t := &j.Stages[i].Tasks[k]
+			if n := b.Nodes()[t.Node]; t.Phase == book.Claimed && n.Drain != 0 {
+				tasks++
+				if until == 0 || n.Drain < until {
+					until = n.Drain
+				}
+			}
+		}
+	}
+	return tasks, until
+}

@@ -1,0 +1,74 @@
+package auctioneer
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// estimator answers what jobs are worth.
+func (f *fixture) estimator(answer func(context.Context, messages.Name, messages.UtilityRequest) (messages.UtilityReply, error)) {
+	f.t.Helper()
+	sub, err := f.net.Connect("$estimator").Serve(bus.Service{Name: "estimator", Version: "1.0.0", Endpoints: []bus.Endpoint{
+		{Name: "utility", Subject: messages.Subject("west", messages.Estimator, messages.VerbUtility, "*"), Handle: bus.Handle("utility", answer)}}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = sub.Stop() })
+}
+
+func (f *fixture) assumed(job messages.JobID) string {
+	f.t.Helper()
+	return must[messages.WhyReply](f, "alice", messages.VerbWhy, messages.JobRequest{Job: job}).Message
+}
+
+// TestUtilityIsAssumed from what the estimator says, and the job's owner can read
+// from what.
+func TestUtilityIsAssumed(t *testing.T) {
+	f := start(t)
+	f.estimator(func(_ context.Context, caller messages.Name, r messages.UtilityRequest) (messages.UtilityReply, error) {
+		if caller != "$auctioneer" || r.Account != "alice" || r.Name != "count" || r.Market != "main" || len(r.Classes) != 1 {
+			t.Errorf("%s asks %+v", caller, r)
+		}
+		return messages.UtilityReply{Utility: messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: 3}}}, Runs: 7, Determined: true, Default: 0.25}, nil
+	})
+	// The machine may be too slow for the answer to come in time; not each time.
+	for k := range 100 {
+		job := f.submit("alice", strings.Repeat("k", k+1), oneStage(1)).Job
+		if text := f.assumed(job); strings.Contains(text, "estimated from 7 runs") && strings.Contains(text, "25 % is the default's") {
+			detail := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: job})
+			if detail.Spec.Utility.Weights.Of("map") != 3 {
+				t.Errorf("utility %+v", detail.Spec.Utility)
+			}
+			return
+		}
+	}
+	t.Error("the estimator was never heard")
+}
+
+// patience bounds the wait for a submission that must not wait for the estimator.
+const patience = 5 * time.Second
+
+// TestSilentEstimator: a submission does not wait for it, and goes by the default.
+func TestSilentEstimator(t *testing.T) {
+	f, over := start(t), make(chan struct{})
+	f.estimator(func(context.Context, messages.Name, messages.UtilityRequest) (messages.UtilityReply, error) {
+		<-over
+		return messages.UtilityReply{}, nil
+	})
+	t.Cleanup(func() { close(over) })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	reply, err := bus.Call[messages.SubmitReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
+		messages.SubmitRequest{Key: "k", Spec: oneStage(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := f.assumed(reply.Job); !strings.Contains(text, "default: every class the job uses counts the same") {
+		t.Error(text)
+	}
+}

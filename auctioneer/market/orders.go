@@ -1,0 +1,195 @@
+package market
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Manner is how a market deals with its mechanism.
+type Manner struct {
+	// Attentive: the mechanism is to decide whenever any number of the view has
+	// changed, not just who bids and how many slots there are.
+	Attentive bool
+	// Directs: tasks may be claimed only as its directives say.
+	Directs bool
+	// Commits: its word that a job starts, or does not run, is final, and what
+	// that costs is settled at once.
+	Commits bool
+}
+
+// Orders are what the last allocation said beside weights.
+type Orders struct {
+	Directives []mechanism.Directive
+	Tariffs    []mechanism.Tariff // by class; none: it does not charge by time
+}
+
+// Progress is how far a job has come. Slices are by class.
+type Progress struct {
+	Started   messages.Time
+	Pending   []int // tasks that could be claimed
+	Running   []int // tasks claimed, but for those suspended or about to end
+	Suspended []int // nil: none
+	Done      int
+	// Ordered is how many slots were given to the job for good, from OrderedAt
+	// on; nil: none. The mechanism is shown them as taken.
+	Ordered   []int
+	OrderedAt messages.Time
+}
+
+// same says whether p is as far; Done and Started follow from the counts.
+func (e *entry) same(p *Progress) bool {
+	return slices.Equal(e.Pending, p.Pending) && slices.Equal(e.Running, p.Running) &&
+		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered)
+}
+
+// become takes over how far a job has come.
+func (e *entry) become(p Progress) {
+	e.Progress, e.hidden = p, nil
+	e.job.Pending, e.job.Running, e.job.Suspended = p.Pending, p.Running, p.Suspended
+	e.job.Started, e.job.Done = p.Started, p.Done
+	if p.Ordered == nil {
+		return
+	}
+	e.job.Pending, e.job.Running = slices.Clone(p.Pending), slices.Clone(p.Running)
+	for k, n := range p.Ordered {
+		if n > 0 {
+			e.job.Pending[k], e.job.Running[k] = 0, max(n, p.Running[k])
+		}
+	}
+}
+
+// permit works out from the directives how many tasks may be claimed.
+func (m *Market) permit(now messages.Time) {
+	if !m.manner.Directs {
+		return
+	}
+	for _, e := range m.jobs {
+		copy(e.most, e.Running)
+		for k, n := range e.Ordered {
+			switch {
+			case n == 0:
+			case e.OrderedAt <= now:
+				e.most[k] = n
+			case m.wake == 0 || e.OrderedAt < m.wake:
+				m.wake = e.OrderedAt
+			}
+		}
+		if e.Ordered == nil && e.job.Width > 1 { // a gang that has begun to gather goes on
+			for k, n := range e.Running {
+				if n > 0 {
+					e.most[k] = n + e.Pending[k]
+				}
+			}
+		}
+	}
+	if m.manner.Commits {
+		return
+	}
+	for _, d := range m.orders.Directives {
+		if i, known := m.find(d.Job); known && d.Action == mechanism.Start && d.At <= now {
+			m.jobs[i].most[d.Class] += max(d.Slots, 1)
+		}
+	}
+}
+
+// open is how many tasks of a class could be claimed.
+func (e *entry) open(k int) int {
+	if e.most == nil {
+		return e.job.Pending[k]
+	}
+	return min(e.Pending[k], max(0, e.most[k]-e.Running[k]))
+}
+
+// pull is the weight with which a class's slots are drawn to the job.
+func (e *entry) pull(k int) float64 {
+	if e.most == nil {
+		return e.share[k]
+	}
+	return float64(e.open(k))
+}
+
+// Directs says whether tasks may be claimed only as the mechanism orders.
+func (m *Market) Directs() bool { return m.manner.Directs }
+
+// Attentive says whether the mechanism decides about all changes.
+func (m *Market) Attentive() bool { return m.manner.Attentive }
+
+// Commits says whether the mechanism's word is final.
+func (m *Market) Commits() bool { return m.manner.Commits }
+
+// Orders are what the last allocation said. They are valid until the next.
+func (m *Market) Orders() Orders { return m.orders }
+
+// Most is how many claims of class k a job may come to have.
+func (m *Market) Most(id messages.JobID, k int) int {
+	if i, known := m.find(id); known && m.jobs[i].most != nil {
+		return m.jobs[i].most[k]
+	}
+	return 0
+}
+
+// Hide has the mechanism decide as if n of a job's suspended tasks were not
+// there, until the job's progress is put again or Reveal is called.
+func (m *Market) Hide(id messages.JobID, k, n int) {
+	i, known := m.find(id)
+	if !known || m.jobs[i].Suspended == nil {
+		return
+	}
+	e := m.jobs[i]
+	if e.hidden == nil {
+		e.hidden = make([]int, len(e.Suspended))
+		e.job.Suspended = slices.Clone(e.Suspended)
+	}
+	e.hidden[k] += n
+	e.job.Suspended[k] = max(0, e.Suspended[k]-e.hidden[k])
+}
+
+// Reveal ends what Hide said.
+func (m *Market) Reveal() {
+	for _, e := range m.jobs {
+		if e.hidden != nil {
+			e.hidden, e.job.Suspended = nil, e.Suspended
+		}
+	}
+}
+
+// Charge tells the mechanism what jobs owe for their slots so far, and for how
+// long they have had them.
+func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Duration)) {
+	for _, e := range m.jobs {
+		if e.Started != 0 {
+			e.job.Accrued, e.job.Received = used(e.job.Job)
+		}
+	}
+}
+
+// Stalled has the market decide again at the next occasion.
+func (m *Market) Stalled() { m.stale = true }
+
+// Job returns a job as the mechanism sees it, nil if it is not there.
+func (m *Market) Job(id messages.JobID) *mechanism.Job {
+	if i, known := m.find(id); known {
+		return m.jobs[i].job
+	}
+	return nil
+}
+
+// SettleAt is when a job that has ended is to be settled; 0: at once.
+func (m *Market) SettleAt(job *mechanism.Job, end mechanism.End) messages.Time {
+	if d, ok := m.mech.(mechanism.Deferred); ok {
+		return d.SettleAt(job, end)
+	}
+	return 0
+}
+
+// Quote asks a mechanism that sells contracts for the menu of a job.
+func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []messages.Valuation, seed uint64) (*mechanism.Quote, error) {
+	q, ok := m.mech.(mechanism.Quoter)
+	if !ok {
+		return nil, messages.Errorf(messages.Invalid, "market: %s sells no contracts; its jobs are submitted without a quote", m.Config.Name)
+	}
+	m.view.Now = now
+	return q.Quote(&m.view, bid, class, seed)
+}

@@ -1,0 +1,85 @@
+package batchqueue
+
+import "slices"
+
+// timeline is how many nodes are free over time, as a list: in a short schedule
+// that only fills up, whose every question is from now on, faster than a
+// profile.Profile, whose answers it gives.
+type timeline struct {
+	at   []float64 // breakpoints, the first at 0
+	free []int32   // from each to the next; all nodes after the last
+	full int       // breakpoints at the beginning where no node is free
+}
+
+// mostListed is the most jobs for which a list is faster.
+const mostListed = 512
+
+func (l *timeline) reset(nodes int) {
+	l.at, l.free, l.full = append(l.at[:0], 0), append(l.free[:0], int32(nodes)), 0
+}
+
+func (l *timeline) copy(from *timeline) {
+	l.at, l.free, l.full = append(l.at[:0], from.at...), append(l.free[:0], from.free...), from.full
+}
+
+// place puts a job of at least one and at most all nodes into the soonest
+// window, and returns when that begins.
+func (l *timeline) place(length float64, nodes int) (start float64) {
+	at, free, width := l.at, l.free[:len(l.at)], int32(nodes)
+	first, next := l.full, 0
+	var end float64
+search:
+	for {
+		for free[first] < width {
+			first++
+		}
+		start = at[first]
+		end = start + length
+		for next = first + 1; next < len(at) && at[next] < end; next++ {
+			if free[next] < width {
+				first = next + 1
+				continue search
+			}
+		}
+		break
+	}
+	if !(start < end) { // the length is 0, or lost in the sum
+		return start
+	}
+	if next == len(at) || at[next] != end {
+		l.at, l.free = slices.Insert(l.at, next, end), slices.Insert(l.free, next, free[next-1])
+	}
+	for i := first; i < next; i++ {
+		l.free[i] -= width
+	}
+	for l.free[l.full] == 0 {
+		l.full++
+	}
+	return start
+}
+
+// timelines are the two schedules of a queue, as schedules has them.
+type timelines struct{ with, without timeline }
+
+func newTimelines(q *Queue) *timelines {
+	s := &timelines{}
+	s.with.reset(q.Nodes)
+	for _, r := range q.Running {
+		s.with.place(r.Remaining, r.Width) // they fit at the same time
+	}
+	s.without.copy(&s.with)
+	return s
+}
+
+func (s *timelines) copy(from *timelines) {
+	s.with.copy(&from.with)
+	s.without.copy(&from.without)
+}
+
+func (s *timelines) insert(job Job, front bool) (with, without float64) {
+	with = s.with.place(job.Length, job.Width)
+	if front {
+		return with, 0
+	}
+	return with, s.without.place(job.Length, job.Width)
+}

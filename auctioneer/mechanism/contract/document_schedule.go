@@ -1,0 +1,61 @@
+package contract
+
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
+	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+)
+
+// schedule says when the job would complete: as the surrogates drawn one by
+// one, by package deadlineaware as one of several jobs, or by earliest deadline
+// among other jobs.
+type schedule struct {
+	Completion []float64 `json:"completion,omitempty"`
+
+	DeadlineAware *deadlineaware.Document `json:"deadline_aware,omitempty"`
+	Job           *int                    `json:"job,omitempty"` // its index there; default 0
+
+	Slots  *float64 `json:"slots,omitempty"` // default 1
+	Demand float64  `json:"demand,omitempty"`
+	Jobs   []Other  `json:"jobs,omitempty"`
+}
+
+// box makes the black box.
+func (s *schedule) box() (Scheduler, error) {
+	simple := s.Slots != nil || s.Demand != 0 || s.Jobs != nil
+	if count(s.Completion != nil, s.DeadlineAware != nil, simple) > 1 {
+		return nil, document.Invalid("schedule", "give either completion, or deadline_aware, or slots, demand and jobs")
+	}
+	if s.Job != nil && s.DeadlineAware == nil {
+		return nil, document.Invalid("schedule.job", "goes only with deadline_aware: leave it out")
+	}
+	switch {
+	case s.Completion != nil:
+		return Fixed(s.Completion), nil
+	case s.DeadlineAware != nil:
+		return s.deadlineAware()
+	}
+	slots := 1.0
+	if s.Slots != nil {
+		slots = *s.Slots
+	}
+	return EarliestDeadline(slots, s.Demand, s.Jobs)
+}
+
+func (s *schedule) deadlineAware() (Scheduler, error) {
+	const place = "schedule.deadline_aware"
+	if s.DeadlineAware.Surrogates != nil || s.DeadlineAware.Runs != nil {
+		return nil, document.Invalid(place, "surrogates and runs have no place here: leave them out")
+	}
+	p, err := s.DeadlineAware.Problem()
+	if err != nil {
+		return nil, within(place, err)
+	}
+	job := 0
+	if s.Job != nil {
+		job = *s.Job
+	}
+	if job < 0 || job >= len(p.Jobs) {
+		return nil, document.Invalid("schedule.job", "must be the index of one of the %d jobs of deadline_aware, is %d", len(p.Jobs), job)
+	}
+	return DeadlineAware(p, job), nil
+}

@@ -1,0 +1,92 @@
+package contract
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+func TestBadConfigurations(t *testing.T) {
+	for says, c := range map[string]Config{
+		"market contracts: classes: must be exactly one": {Market: messages.Market{Name: "contracts"}},
+		"market contracts: M: must be from 1":            {Market: cpu, M: -1},
+		"market contracts: M: must be from 1 to 10000":   {Market: cpu, M: MaxM + 1},
+		"market contracts: show: must be at least 2":     {Market: cpu, Show: 1},
+		"market contracts: refresh: must be at least":    {Market: cpu, Refresh: 1},
+		"market contracts: resolution: must be":          {Market: cpu, Resolution: math.NaN()},
+		"market contracts: quantile: must be":            {Market: cpu, Quantile: 1.5},
+		"market contracts: delta: must be":               {Market: cpu, Delta: -1},
+		"market contracts: prior[1].class":               {Market: cpu, Prior: []messages.Valuation{sigmoid(1, 1, 1), {}}},
+	} {
+		if _, err := NewMechanism(c); messages.KindOf(err) != messages.Invalid || err == nil || !strings.HasPrefix(err.(*messages.Error).Message, says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	if m, err := New(cpu); err != nil || m == nil {
+		t.Error(err)
+	}
+}
+
+func TestBadBids(t *testing.T) {
+	m, view := market(t, Config{}), grid(2, 2)
+	good := take(t, quote(t, m, view, bidOf(1, view.Now, 3), 1), bidOf(1, view.Now, 3)).Bid
+	good.Contract.Price, good.Contract.Promised = messages.Credit, 5
+	if err := m.Admit(view, good); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		says  string
+		kind  messages.Kind
+		spoil func(*mechanism.Bid)
+	}{
+		{"contract: this market sells", messages.Invalid, func(b *mechanism.Bid) { b.Contract = nil }},
+		{"contract.price: must be", messages.Invalid, func(b *mechanism.Bid) { b.Contract.Price = -1 }},
+		{"contract.replica.class", messages.Invalid, func(b *mechanism.Bid) { b.Contract.Replica = messages.Valuation{} }},
+		{"contract: its completion time", messages.Expired, func(b *mechanism.Bid) { b.Contract.Completion = view.Now }},
+		{"length: must be above 0", messages.Invalid, func(b *mechanism.Bid) { b.Length = 0 }},
+		{"width: must be 1", messages.Invalid, func(b *mechanism.Bid) { b.Width = 2 }},
+		{"tasks: must be from 0", messages.Invalid, func(b *mechanism.Bid) { b.Tasks = -1 }},
+		{"budget: must cover", messages.Invalid, func(b *mechanism.Bid) { b.Budget = messages.Credit }},
+		{"budget: must cover", messages.Invalid, func(b *mechanism.Bid) { b.Budget = messages.MaxCredits + 1 }},
+	} {
+		bad, c := *good, *good.Contract
+		bad.Contract = &c
+		test.spoil(&bad)
+		if err := m.Admit(view, &bad); err == nil || messages.KindOf(err) != test.kind || !strings.HasPrefix(err.(*messages.Error).Message, test.says) {
+			t.Errorf("%v, want %q", err, test.says)
+		}
+	}
+}
+
+func TestQuotesThatAreRefused(t *testing.T) {
+	view := grid(2, 2)
+	hard := messages.Valuation{Class: messages.Hard, Max: 1, Deadline: 5}
+	for _, test := range []struct {
+		says  string
+		kind  messages.Kind
+		class []messages.Valuation
+		spoil func(*mechanism.Bid)
+	}{
+		{"valuation: is missing", messages.Invalid, class, func(b *mechanism.Bid) { b.Valuation = nil }},
+		{"valuation.max", messages.Invalid, class, func(b *mechanism.Bid) { b.Valuation.Max = -1 }},
+		{"length: must be above 0", messages.Invalid, class, func(b *mechanism.Bid) { b.Length = -1 }},
+		{`samples[1]: is of class "hard"`, messages.Invalid, []messages.Valuation{class[0], hard}, nil},
+		{`samples: no type of class "sigmoidal" is known yet`, messages.Unavailable, nil, nil},
+		{"samples: none of 10000 draws", messages.Invalid, []messages.Valuation{{Class: messages.Sigmoidal, Max: -1}}, nil},
+	} {
+		bid := bidOf(1, view.Now, 3)
+		if test.spoil != nil {
+			test.spoil(bid)
+		}
+		_, err := market(t, Config{Prior: []messages.Valuation{hard}}).Quote(view, bid, test.class, 1)
+		if err == nil || messages.KindOf(err) != test.kind || !strings.HasPrefix(err.(*messages.Error).Message, test.says) {
+			t.Errorf("%v, want %q", err, test.says)
+		}
+	}
+	if q, err := market(t, Config{Prior: []messages.Valuation{hard, class[1]}}).Quote(view, bidOf(1, 0, 0), nil, 1); err != nil || q.Contracts[0].Surrogate.Class != messages.Sigmoidal {
+		t.Errorf("with a prior: %+v, %v", q, err)
+	}
+}

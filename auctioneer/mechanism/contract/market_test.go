@@ -1,0 +1,358 @@
+package contract
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+	"pgregory.net/rapid"
+)
+
+const second = messages.Time(1e6)
+
+var cpu = messages.Market{Name: "contracts", Mechanism: "contract", Classes: []messages.Name{"cpu"}}
+
+func market(t testing.TB, c Config) *Mechanism {
+	t.Helper()
+	c.Market = cpu
+	m, err := NewMechanism(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func sigmoid(most, mu, delta float64) messages.Valuation {
+	return messages.Valuation{Class: messages.Sigmoidal, Max: most, Mu: mu, Delta: delta}
+}
+
+// class is types of a class, as an estimator would have seen them.
+var class = []messages.Valuation{sigmoid(10, 50, 60), sigmoid(30, 100, 100), sigmoid(20, 200, 50), sigmoid(25, 400, 300), sigmoid(15, 800, 200)}
+
+// bidOf is a job of so many tasks of 10 s, to be submitted at an instant.
+func bidOf(id messages.JobID, at messages.Time, tasks int) *mechanism.Bid {
+	declared := sigmoid(20, 120, 80)
+	return &mechanism.Bid{Job: id, Arrived: at, Budget: 1000 * messages.Credit, Length: messages.Duration(10e9), Tasks: tasks, Valuation: &declared}
+}
+
+// take has a job take the contract of its declared type.
+func take(t testing.TB, m *mechanism.Quote, bid *mechanism.Bid) *mechanism.Job {
+	t.Helper()
+	c := m.Contracts[m.Declared]
+	bid.Contract = &c
+	return &mechanism.Job{Bid: bid, Pending: []int{bid.Tasks}, Running: []int{0}}
+}
+
+func grid(slots, idle int, jobs ...*mechanism.Job) *mechanism.View {
+	return &mechanism.View{Now: 1000 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: slots, Idle: idle}}, Jobs: jobs}
+}
+
+func quote(t testing.TB, m *Mechanism, view *mechanism.View, bid *mechanism.Bid, seed uint64) *mechanism.Quote {
+	t.Helper()
+	q, err := m.Quote(view, bid, class, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// TestTheLifeOfAContract: jobs are quoted, take the contract of their declared
+// type, get slots in the order underneath, and owe what the contract comes to.
+func TestTheLifeOfAContract(t *testing.T) {
+	m := market(t, Config{})
+	view := grid(4, 4)
+	for id := range messages.JobID(6) {
+		bid := bidOf(id+1, view.Now, 10)
+		q := quote(t, m, view, bid, uint64(id))
+		if len(q.Contracts) != defaultShow || q.Contracts[q.Free].Price != 0 {
+			t.Fatalf("%d contracts, the free one at %v", len(q.Contracts), q.Contracts[q.Free].Price)
+		}
+		job := take(t, q, bid)
+		if err := m.Admit(view, job.Bid); err != nil {
+			t.Fatal(err)
+		}
+		view.Jobs = append(view.Jobs, job)
+	}
+	a := m.Allocate(view)
+	first := m.order(view)[0]
+	if a.Weights[first][0] != 1 || a.Wake != view.Now+10*second {
+		t.Fatalf("%+v, first is %d", a, first)
+	}
+	job := view.Jobs[first]
+	view.Now += 60 * second
+	p := m.Settle(view, job, mechanism.End{State: messages.Completed})[0]
+	replica := curve(t, job.Contract.Replica)
+	want := job.Contract.Price.Float() * replica.At(60) / job.Contract.Promised
+	if math.Abs(p.Amount.Float()-want) > 5.1e-7 || p.From != job.Job || p.To != 0 || !strings.Contains(p.Reason, "received") {
+		t.Errorf("%+v, want %v", p, want)
+	}
+}
+
+// TestSettlement is arithmetic by hand: 6 credits agreed for completing within
+// 100 s, worth 8 of 10 (linear from 80 s to 180 s).
+func TestSettlement(t *testing.T) {
+	falls := messages.Valuation{Class: messages.LinearDecay, Max: 10, Mu: 80, Delta: 100}
+	c := &messages.Contract{Completion: 1100 * second, Price: 6 * messages.Credit, Promised: 8, Replica: falls, Surrogate: falls}
+	for _, test := range []struct {
+		after    messages.Time
+		state    messages.State
+		budget   messages.Credits
+		both     messages.Credits
+		lateOnly messages.Credits
+		says     string
+	}{
+		{100, messages.Completed, 100, 6_000_000, 6_000_000, "= 6:"},
+		{80, messages.Completed, 100, 7_500_000, 6_000_000, "6 credits agreed × 10 received / 8 promised = 7.5: completed 80 s after submission, promised 100 s"},
+		{10, messages.Completed, 100, 7_500_000, 6_000_000, "10 received"},
+		{130, messages.Completed, 100, 3_750_000, 3_750_000, "6 credits agreed × 5 received / 8 promised = 3.75"},
+		{180, messages.Completed, 100, 0, 0, "0 received"},
+		{10, messages.Completed, 7, 7_000_000, 6_000_000, "no more is charged than its budget"},
+		{10, messages.Failed, 100, 0, 0, "it was not completed"},
+		{10, messages.Cancelled, 100, 0, 0, "it was not completed"},
+	} {
+		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 3, Arrived: 1000 * second, Budget: test.budget * messages.Credit, Contract: c}}
+		view := grid(1, 1)
+		view.Now += test.after * second
+		p := market(t, Config{}).Settle(view, job, mechanism.End{State: test.state})[0]
+		if p.Amount != test.both || !strings.Contains(p.Reason, test.says) {
+			t.Errorf("after %d s, %v: %+v, want %v, %q", test.after, test.state, p, test.both, test.says)
+		}
+		p = market(t, Config{LateOnly: true}).Settle(view, job, mechanism.End{State: test.state})[0]
+		if p.Amount != test.lateOnly || p.Reason == "" {
+			t.Errorf("late only, after %d s, %v: %+v, want %v", test.after, test.state, p, test.lateOnly)
+		}
+	}
+	p := market(t, Config{}).Settle(grid(1, 1), &mechanism.Job{Bid: &mechanism.Bid{Job: 3}}, mechanism.End{State: messages.Completed})[0]
+	if p.Amount != 0 || !strings.Contains(p.Reason, "no contract") {
+		t.Errorf("without a contract: %+v", p)
+	}
+}
+
+// TestExPostRationalityOnTheMarket: whenever it completes, a job that takes any
+// contract quoted owes no more than its replica's valuation gives, to the
+// rounding, and no more than the budget that it must have.
+func TestExPostRationalityOnTheMarket(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		lateOnly := rapid.Bool().Draw(r, "late only")
+		m, view := market(t, Config{M: 20, LateOnly: lateOnly}), grid(2, 1)
+		for id := range messages.JobID(rapid.IntRange(0, 8).Draw(r, "jobs")) {
+			bid := bidOf(id+1, view.Now, 3)
+			view.Jobs = append(view.Jobs, take(t, quote(t, m, view, bid, uint64(id)), bid))
+		}
+		bid := bidOf(99, view.Now, 2)
+		declared := rapid.SampledFrom(class).Draw(r, "declared")
+		bid.Valuation = &declared
+		q := quote(t, m, view, bid, rapid.Uint64().Draw(r, "seed"))
+		c := rapid.SampledFrom(q.Contracts).Draw(r, "taken")
+		bid.Contract, bid.Budget = &c, Most(&c, lateOnly)
+		if err := m.Admit(view, bid); err != nil {
+			r.Fatal(err)
+		}
+		after := rapid.IntRange(0, 3000).Draw(r, "seconds")
+		at := *view
+		at.Now += messages.Time(after) * second
+		p := m.Settle(&at, &mechanism.Job{Bid: bid}, mechanism.End{State: messages.Completed})[0]
+		if received := curve(t, c.Replica).At(float64(after)); p.Amount < 0 || p.Amount.Float() > received+5.1e-7 {
+			r.Errorf("%+v completed after %d s, is worth %v and owes %v", c, after, received, p.Amount)
+		}
+		if strings.Contains(p.Reason, "budget") {
+			r.Errorf("the budget that Admit demands does not do: %+v of %+v", p, c)
+		}
+	})
+}
+
+// TestQuoteIsTheOffer: a quote says what NewOffer says of the same draw over the
+// schedules that deadlineaware.New makes with each surrogate in the job's place.
+func TestQuoteIsTheOffer(t *testing.T) {
+	m := market(t, Config{M: 30, Show: 30})
+	view := grid(3, 0)
+	for id := range messages.JobID(7) {
+		bid := bidOf(id+1, view.Now-messages.Time(id)*5*second, 1+int(id))
+		view.Jobs = append(view.Jobs, take(t, quote(t, m, view, bid, uint64(id)), bid))
+	}
+	view.Jobs[2].Started, view.Jobs[2].Running, view.Jobs[2].Pending = view.Now-7*second, []int{2}, []int{1}
+	bid := bidOf(50, view.Now-20*second, 4)
+	q := quote(t, m, view, bid, 11)
+
+	sampler, err := FromSamples(class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := NewDraw(*bid.Valuation, sampler, 30, 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := func(types []messages.Valuation) ([]float64, error) {
+		out := make([]float64, len(types))
+		for k := range types {
+			alone := bidOf(50, bid.Arrived, 4)
+			alone.Contract = &messages.Contract{Surrogate: types[k]}
+			all := append(slices.Clone(view.Jobs), &mechanism.Job{Bid: alone, Pending: []int{4}})
+			s, err := deadlineaware.New(m.problem(&mechanism.View{Now: view.Now, Classes: view.Classes, Jobs: all}))
+			if err != nil {
+				return nil, err
+			}
+			out[k] = 20 + s.Completion[7]
+		}
+		return out, nil
+	}
+	o, err := NewOffer(new(Solver), d, slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range o.Menu {
+		got := q.Contracts[i]
+		if math.Abs(got.Completion.Sub(bid.Arrived).Seconds()-c.Completion) > 1.1e-6 || math.Abs(got.Price.Float()-c.Price) > 1.1e-6 ||
+			got.Promised != c.Value || c.Declared != (i == q.Declared) {
+			t.Errorf("contract %d: %+v, want %+v", i, got, c)
+		}
+	}
+}
+
+// TestPlannedWork: what is left of a job is its tasks not done, less what the
+// wave that runs has done, by the robust run time.
+func TestPlannedWork(t *testing.T) {
+	now := 1000 * second
+	bid := &mechanism.Bid{Arrived: now - 100*second, Length: messages.Duration(10e9), Tasks: 9}
+	job := &mechanism.Job{Bid: bid, Pending: []int{2}, Running: []int{3}, Suspended: []int{1}, Started: now - 24*second, Done: 1}
+	for _, test := range []struct {
+		runtimes func(*mechanism.Bid) []float64
+		want     float64
+	}{
+		{nil, 8*10 - 3*4}, // 8 tasks left; 3 run, 24 s after the start: 4 s into the third wave
+		{func(*mechanism.Bid) []float64 { return nil }, 8*10 - 3*4},
+		{func(*mechanism.Bid) []float64 { return []float64{1, 2, 15, 3} }, 8*15 - 3*9},
+	} {
+		got := market(t, Config{Runtimes: test.runtimes}).planned(now, job)
+		if got.Tasks != 8 || got.Demand != test.want || got.Elapsed != 100 {
+			t.Errorf("%+v, want a demand of %v", got, test.want)
+		}
+	}
+}
+
+// TestDeadlineAwareBox: times are those of a schedule made anew, counted from
+// submission; errors name the surrogate.
+func TestDeadlineAwareBox(t *testing.T) {
+	late := curve(t, sigmoid(5, 300, 50))
+	p := &deadlineaware.Problem{Slots: 1, Jobs: []deadlineaware.Job{
+		{Tasks: 1, Demand: 100, Valuation: *late}, {Tasks: 2, Demand: 40, Elapsed: 30, Valuation: valuation.Curve{}},
+	}}
+	box := DeadlineAware(p, 1)
+	got, err := box([]messages.Valuation{sigmoid(5, 10, 100), sigmoid(5, 2000, 10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "completion", got, []float64{70, 170}, 0)
+	if _, err := box([]messages.Valuation{sigmoid(5, 10, 100), {}}); err == nil || !strings.HasPrefix(messages.AsError("", err).Message, "surrogates[1].class") {
+		t.Error(err)
+	}
+	if _, err := DeadlineAware(p, 2)(nil); messages.KindOf(err) != messages.Invalid {
+		t.Error(err)
+	}
+}
+
+// TestAllocationsOfAContractMarket: shares sum to one where somebody has tasks
+// to start; idle slots go to jobs by the order underneath, each as many as it has
+// tasks for.
+func TestAllocationsOfAContractMarket(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		m, view := market(t, Config{M: 5}), grid(rapid.IntRange(0, 5).Draw(r, "slots"), rapid.IntRange(0, 9).Draw(r, "idle"))
+		pending := 0
+		for id := range messages.JobID(rapid.IntRange(0, 7).Draw(r, "jobs")) {
+			bid := bidOf(id+1, view.Now, 3)
+			job := take(t, quote(t, m, view, bid, uint64(id)), bid)
+			job.Pending[0], job.Running[0] = rapid.IntRange(0, 3).Draw(r, "pending"), rapid.IntRange(0, 2).Draw(r, "running")
+			pending += job.Pending[0]
+			view.Jobs = append(view.Jobs, job)
+		}
+		a := m.Allocate(view)
+		want, sum := make([]float64, len(view.Jobs)), 0.0
+		if pending > 0 {
+			slots := min(pending, max(1, view.Classes[0].Idle))
+			given := 0
+			for _, i := range m.order(view) {
+				for n := 0; n < view.Jobs[i].Pending[0] && given < slots; n++ {
+					want[i] += 1 / float64(slots)
+					given++
+				}
+			}
+		}
+		for i, w := range a.Weights {
+			sum += w[0]
+			if math.Abs(w[0]-want[i]) > 1e-12 || w[0] > 0 && view.Jobs[i].Pending[0] == 0 {
+				r.Errorf("job %d has %v, want %v", i, w[0], want[i])
+			}
+		}
+		if pending > 0 && math.Abs(sum-1) > 1e-12 {
+			r.Errorf("shares sum to %v", sum)
+		}
+	})
+}
+
+// TestMoreJobsThanCanBePlanned are served by what they were promised.
+func TestMoreJobsThanCanBePlanned(t *testing.T) {
+	m, view := market(t, Config{}), grid(1, 1)
+	for id := range messages.JobID(deadlineaware.MostJobs + 1) {
+		c := &messages.Contract{Completion: view.Now + messages.Time(id%1000+1), Surrogate: class[0]}
+		view.Jobs = append(view.Jobs, &mechanism.Job{Bid: &mechanism.Bid{Job: id + 1, Arrived: view.Now, Contract: c}, Pending: []int{1}, Running: []int{0}})
+	}
+	view.Jobs[0].Contract = nil
+	if order := m.order(view); order[0] != 1000 || order[len(order)-1] != 0 {
+		t.Errorf("from %d to %d", order[0], order[len(order)-1])
+	}
+	if e := m.Explain(view, view.Jobs[5]); e.Reason != WaitingForTurn || !strings.Contains(e.Message, "limit") {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestExplanationsOfAContractMarket(t *testing.T) {
+	m, view := market(t, Config{}), grid(2, 0)
+	for id := range messages.JobID(3) {
+		job := take(t, quote(t, m, view, bidOf(id+1, view.Now, 4), uint64(id)), bidOf(id+1, view.Now, 4))
+		job.Contract.Surrogate = sigmoid(10, 200*float64(id+1), 50)
+		view.Jobs = append(view.Jobs, job)
+	}
+	hopeless := take(t, quote(t, m, view, bidOf(9, view.Now, 4), 9), bidOf(9, view.Now, 4))
+	hopeless.Contract.Surrogate = messages.Valuation{Class: messages.Hard, Max: 1, Deadline: 1}
+	view.Jobs = append(view.Jobs, hopeless)
+	check := func(job *mechanism.Job, reason, says string) {
+		t.Helper()
+		e := m.Explain(view, job)
+		if e.Reason != reason || !strings.Contains(e.Message, says) || !strings.Contains(e.Message, "contract") || (reason != Running && len(e.Change) == 0) {
+			t.Errorf("%+v, want %s with %q", e, reason, says)
+		}
+	}
+	check(view.Jobs[0], NextInTurn, "planned to complete by 1970-01-01T00:17:00")
+	check(view.Jobs[2], WaitingForTurn, "2 jobs with tasks to start")
+	check(hopeless, GivenUp, "cannot complete in time")
+	view.Jobs[1].Running[0], view.Jobs[1].Pending[0] = 1, 3
+	check(view.Jobs[1], Running, "1 of its tasks run and 3 can start")
+	view.Jobs[1].Running[0], view.Jobs[1].Pending[0] = 0, 0
+	check(view.Jobs[1], WaitingForStage, "earlier stage")
+	stranger := &mechanism.Job{Bid: &mechanism.Bid{Job: 77}, Pending: []int{1}, Running: []int{0}}
+	check(stranger, WaitingForTurn, "no contract")
+}
+
+// TestANewLeaderDecidesAlike: made anew and given the same view, with the same
+// quotes and shares, whatever was asked before.
+func TestANewLeaderDecidesAlike(t *testing.T) {
+	old, view := market(t, Config{M: 40}), grid(3, 2)
+	for id := range messages.JobID(8) {
+		bid := bidOf(id+1, view.Now, 2+int(id))
+		view.Jobs = append(view.Jobs, take(t, quote(t, old, view, bid, uint64(id)), bid))
+		old.Allocate(view)
+	}
+	fresh, bid := market(t, Config{M: 40}), bidOf(20, view.Now, 5)
+	if a, b := quote(t, old, view, bid, 5), quote(t, fresh, view, bid, 5); !reflect.DeepEqual(a, b) {
+		t.Errorf("%+v, made anew %+v", a, b)
+	}
+	if a, b := old.Allocate(view), fresh.Allocate(view); !reflect.DeepEqual(a, b) {
+		t.Errorf("%+v, made anew %+v", a, b)
+	}
+}

@@ -1,0 +1,95 @@
+package contract
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// problem is the view as the scheduler underneath sees it, jobs at their
+// positions.
+func (m *Mechanism) problem(view *mechanism.View) *deadlineaware.Problem {
+	p := &deadlineaware.Problem{
+		Slots:      min(max(1, view.Classes[0].Slots), deadlineaware.MostSlots),
+		Jobs:       make([]deadlineaware.Job, len(view.Jobs), len(view.Jobs)+1),
+		Resolution: m.config.Resolution,
+	}
+	for i, job := range view.Jobs {
+		p.Jobs[i] = m.planned(view.Now, job)
+		p.Jobs[i].Valuation = curveOf(job.Bid)
+	}
+	return p
+}
+
+// planned is what is left of a job. Tasks that run are taken to be of a wave
+// that started when they last could have, had all before them taken as long as
+// is planned.
+func (m *Mechanism) planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
+	running, each, age := total(job.Running), m.each(job.Bid), 0.0
+	if job.Started != 0 && each > 0 {
+		age = math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
+	}
+	tasks := max(job.Tasks-job.Done, total(job.Pending)+running+total(job.Suspended))
+	return deadlineaware.Job{
+		Tasks:   tasks,
+		Demand:  min(deadlineaware.Largest, float64(tasks-running)*each+float64(running)*(each-age)),
+		Elapsed: max(0, now.Sub(job.Arrived).Seconds()),
+	}
+}
+
+func total(by []int) (n int) {
+	for _, x := range by {
+		n += x
+	}
+	return n
+}
+
+// each is how long a task is planned to take, in seconds.
+func (m *Mechanism) each(bid *mechanism.Bid) float64 {
+	if m.config.Runtimes != nil {
+		if seconds, err := deadlineaware.RobustQuantile(m.config.Runtimes(bid), m.config.Delta, m.config.Quantile); err == nil {
+			return seconds
+		}
+	}
+	return max(0, bid.Length.Seconds())
+}
+
+// curveOf is the valuation by which a job is scheduled. A job without a
+// contract is worth nothing: it comes after all others.
+func curveOf(bid *mechanism.Bid) valuation.Curve {
+	if bid.Contract == nil {
+		return valuation.Curve{}
+	}
+	c, err := valuation.New(bid.Contract.Surrogate)
+	if err != nil { // Admit refuses it
+		return valuation.Curve{}
+	}
+	return c
+}
+
+// order is the positions of the view's jobs, from the first to be served. More
+// jobs than the scheduler underneath takes are served by promised completion.
+func (m *Mechanism) order(view *mechanism.View) []int {
+	if s, err := deadlineaware.New(m.problem(view)); err == nil {
+		return s.Order
+	}
+	order := make([]int, len(view.Jobs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(promise(view.Jobs[a]), promise(view.Jobs[b])) })
+	return order
+}
+
+// promise is when a job was promised to complete.
+func promise(job *mechanism.Job) messages.Time {
+	if job.Contract == nil {
+		return math.MaxInt64
+	}
+	return job.Contract.Completion
+}

@@ -1,0 +1,93 @@
+package contract
+
+import (
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Quote makes the menu of a job that declares a valuation: what it would pay,
+// and by when it would complete among the jobs of the view, as each of the
+// surrogates that are drawn. Of a long menu it shows a uniform sample.
+func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []messages.Valuation, seed uint64) (*mechanism.Quote, error) {
+	if bid.Valuation == nil {
+		return nil, messages.Errorf(messages.Invalid, "valuation: is missing: say what the job's completion is worth at each time")
+	}
+	if err := bid.Valuation.Validate(); err != nil {
+		return nil, within("valuation", err)
+	}
+	if err := plannable(bid); err != nil {
+		return nil, err
+	}
+	sampler, err := m.sampler(bid.Valuation.Class, class)
+	if err != nil {
+		return nil, err
+	}
+	d, err := NewDraw(*bid.Valuation, sampler, m.config.M, seed)
+	if err != nil {
+		return nil, err
+	}
+	p, at := m.with(view, bid)
+	o, err := NewOffer(&m.solver, d, DeadlineAware(p, at))
+	if err != nil {
+		return nil, err
+	}
+	return o.quote(view.Now, p.Jobs[at].Elapsed, Sample(o.Menu, m.config.Show, seed)), nil
+}
+
+// sampler draws from the samples of a class; if there are none, from what is
+// thought likely.
+func (m *Mechanism) sampler(class messages.ValuationClass, samples []messages.Valuation) (Sampler, error) {
+	for i := range samples {
+		if samples[i].Class != class {
+			return nil, messages.Errorf(messages.Invalid, "samples[%d]: is of class %q: must be of the declared class, %q", i, samples[i].Class, class)
+		}
+	}
+	if len(samples) > 0 {
+		return FromSamples(samples)
+	}
+	prior := slices.DeleteFunc(slices.Clone(m.config.Prior), func(v messages.Valuation) bool { return v.Class != class })
+	if len(prior) == 0 {
+		return nil, messages.Errorf(messages.Unavailable, "samples: no type of class %q is known yet: declare a valuation of another class, or have the operator give the market prior types", class)
+	}
+	return FromSamples(prior)
+}
+
+// with returns what is to be scheduled, the job of the bid included, and its
+// index there.
+func (m *Mechanism) with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int) {
+	p := m.problem(view)
+	if at := slices.IndexFunc(view.Jobs, func(job *mechanism.Job) bool { return job.Job == bid.Job }); at >= 0 {
+		return p, at
+	}
+	fresh := *bid
+	if fresh.Arrived == 0 {
+		fresh.Arrived = view.Now
+	}
+	p.Jobs = append(p.Jobs, m.planned(view.Now, &mechanism.Job{Bid: &fresh, Pending: []int{max(1, bid.Tasks)}}))
+	return p, len(view.Jobs)
+}
+
+// quote puts contracts in instants and microcredits. A price is not rounded
+// above what is promised.
+func (o *Offer) quote(now messages.Time, elapsed float64, shown []Contract) *mechanism.Quote {
+	q := &mechanism.Quote{Free: none}
+	for i, c := range shown {
+		seconds := min(max(0, c.Completion-elapsed), messages.MaxValuationTime)
+		out := messages.Contract{Completion: now + messages.Time(math.Ceil(seconds*1e6)), Promised: c.Value,
+			Replica: o.Replicas[c.Replica], Surrogate: o.Surrogates[c.Surrogate]}
+		out.Price, _ = messages.RoundCredits(c.Price)
+		out.Price = min(out.Price, messages.Credits(math.Floor(c.Value*float64(messages.Credit))))
+		if c.Declared {
+			q.Declared = i
+		}
+		if out.Price == 0 && q.Free == none {
+			q.Free = i
+		}
+		q.Contracts = append(q.Contracts, out)
+	}
+	return q
+}

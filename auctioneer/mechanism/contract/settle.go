@@ -1,0 +1,57 @@
+package contract
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Settle charges a job that completed the price agreed, times the value
+// received over the value promised, by its replica's valuation at view.Now,
+// rounded half to even to the microcredit. A job that did not complete received
+// nothing, and owes nothing.
+func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
+	p := mechanism.Payment{From: job.Job}
+	switch c := job.Contract; {
+	case c == nil:
+		p.Reason = "owes nothing: it has no contract"
+	case end.State != messages.Completed:
+		p.Reason = fmt.Sprintf("owes nothing: it was not completed, so that it received nothing of what its contract, at %v credits, promised", c.Price)
+	default:
+		var amount messages.Credits
+		amount, p.Reason = m.owed(c, job.Arrived, view.Now)
+		if p.Amount = min(amount, job.Budget); p.Amount < amount {
+			p.Reason += "; no more is charged than its budget"
+		}
+	}
+	return []mechanism.Payment{p}
+}
+
+// owed is what a contract comes to, and how.
+func (m *Mechanism) owed(c *messages.Contract, arrived, completed messages.Time) (messages.Credits, string) {
+	replica, err := valuation.New(c.Replica)
+	if err != nil { // Admit refuses it
+		return 0, "owes nothing: " + err.Error()
+	}
+	after, late := max(0, completed.Sub(arrived).Seconds()), completed > c.Completion
+	received := replica.At(after)
+	if m.config.LateOnly && !late {
+		return c.Price, fmt.Sprintf("the %v credits agreed: it completed %.6g s after submission, not after the %.6g s promised",
+			c.Price, after, c.Completion.Sub(arrived).Seconds())
+	}
+	amount, _ := messages.RoundCredits(Adjust(c.Price.Float(), c.Promised, received))
+	return amount, fmt.Sprintf("%v credits agreed × %.9g received / %.9g promised = %v: completed %.6g s after submission, promised %.6g s",
+		c.Price, received, c.Promised, amount, after, c.Completion.Sub(arrived).Seconds())
+}
+
+// Most is the most that a contract can come to, whenever the job completes.
+func Most(c *messages.Contract, lateOnly bool) messages.Credits {
+	replica, err := valuation.New(c.Replica)
+	if lateOnly || err != nil {
+		return c.Price
+	}
+	most, _ := messages.RoundCredits(Adjust(c.Price.Float(), c.Promised, replica.At(0)))
+	return most
+}

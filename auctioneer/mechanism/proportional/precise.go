@@ -1,0 +1,398 @@
+package proportional
+
+import (
+	"math"
+	"math/big"
+	"slices"
+)
+
+// precise solves what doubles cannot: with alpha near 1 and budgets far apart,
+// where a poor job bids hangs on the 18th digit of what a rich one bids. It is
+// newton in numbers of more digits, and with the largest bidder of each class
+// always told the sum of the others: fields, equations and derivatives are the
+// same. It costs some hundreds of times as much.
+type precise struct {
+	*digits
+	s                    *Solver
+	spread               int          // binary orders of magnitude between the largest number and the smallest
+	unit                 bool         // alpha is 1
+	alpha, inverse, rest *big.Float   // alpha, 1/alpha, 1/alpha − 1
+	dominant             []int        // m: the largest bidder of the class; −1 without a contest
+	contenders           []int        // m: as the solver's, and those that are still in the running
+	wanted               []int32      // n
+	fields, before, logs []*big.Float // 2m: as newton's, and ln(f)/alpha
+	sum, step            []*big.Float // 2m
+	jacobian             []*big.Float // 2m·2m
+	weights, logWeights  []*big.Float // n·m; nil for none
+	budgets              []*big.Float // n
+	hopeless             *big.Float   // the part of a class below which a contest is over
+	guess                []*big.Float // n: ln λ in the pass before; nil for none
+	bids, powers         []*big.Float // n·m
+	row                  []entry      // m
+}
+
+// entry is a job's answer in a class, with its derivatives by ln λ and, at fixed
+// λ, by the logarithm of the field.
+type entry struct{ p, pg, ph, b, bg, bh *big.Float }
+
+// solvePrecisely finds the fixed point from that at the exponent 1 − near, which
+// is in the rows: straight, or by way of exponents in between.
+func (s *Solver) solvePrecisely(near float64) bool {
+	x := newPrecise(s)
+	goal := 1 - s.p.Alpha
+	if x.attempt(goal) {
+		return true
+	}
+	factor := 0.03
+	for last := s.result.Rounds + x.patience(); factor < 0.99 && s.result.Rounds < last; {
+		next := max(goal, near*factor)
+		if !x.attempt(next) {
+			factor = math.Sqrt(factor)
+			continue
+		}
+		x.concede()
+		if next == goal || goal == 0 && x.attempt(0) {
+			return true
+		}
+		near, factor = next, factor*factor
+	}
+	return false
+}
+
+// attempt is solve, of which a failure leaves the bids as they were.
+func (x *precise) attempt(short float64) bool {
+	before := slices.Clone(x.bids)
+	if !x.solve(short) {
+		x.bids = before
+		return false
+	}
+	if short == 1-x.s.p.Alpha {
+		x.deliver()
+	}
+	return true
+}
+
+// mostTries bounds the passes at one exponent, patience those in all, so that the
+// search ends in a time that grows with the entries.
+const mostTries = 30
+
+func (x *precise) patience() int { return min(max(2_000_000/len(x.bids), 20), 1000) }
+
+func newPrecise(s *Solver) *precise {
+	n, m := s.n, s.m
+	spread := orders(s.p.Budgets, s.weights)
+	d := newDigits(uint(3*spread + 192))
+	x := &precise{digits: d, s: s, spread: spread,
+		hopeless:   new(big.Float).SetMantExp(d.one, -800),
+		dominant:   make([]int, m),
+		contenders: slices.Clone(s.contenders),
+		wanted:     slices.Clone(s.wanted),
+		fields:     d.numbers(2 * m),
+		before:     d.numbers(2 * m),
+		logs:       d.numbers(2 * m),
+		sum:        d.numbers(2 * m),
+		step:       d.numbers(2 * m),
+		jacobian:   d.numbers(4 * m * m),
+		weights:    make([]*big.Float, n*m),
+		logWeights: make([]*big.Float, n*m),
+		budgets:    d.numbers(n),
+		guess:      make([]*big.Float, n),
+		bids:       d.numbers(n * m),
+		powers:     d.numbers(n * m),
+		row:        make([]entry, m),
+	}
+	for i := range n {
+		x.take(i)
+	}
+	return x
+}
+
+// orders is how many binary orders of magnitude lie between the positive numbers
+// of one of the vectors, at most, rounded up generously.
+func orders(vectors ...[]float64) int {
+	most := 0
+	for _, v := range vectors {
+		low, high := math.Inf(1), 0.0
+		for _, y := range v {
+			if y > 0 {
+				low, high = min(low, y), max(high, y)
+			}
+		}
+		if high > 0 {
+			most = max(most, math.Ilogb(high)-math.Ilogb(low))
+		}
+	}
+	return most + 8
+}
+
+// take copies job i from the solver, its row made to spend its budget exactly.
+func (x *precise) take(i int) {
+	m := x.s.m
+	x.budgets[i].SetFloat64(x.s.p.Budgets[i])
+	total := x.number(0)
+	for k := i * m; k < (i+1)*m; k++ {
+		x.bids[k].SetFloat64(x.s.subbudgets[k])
+		total.Add(total, x.bids[k])
+		if w := x.s.weights[k]; w > 0 {
+			x.weights[k] = x.number(w)
+			x.logWeights[k] = x.log(x.weights[k])
+		}
+	}
+	for k := i * m; k < (i+1)*m && total.Sign() > 0; k++ {
+		x.bids[k].Mul(x.bids[k], over(x.budgets[i], total))
+	}
+}
+
+func (d *digits) numbers(n int) []*big.Float {
+	out := make([]*big.Float, n)
+	for i := range out {
+		out[i] = d.number(0)
+	}
+	return out
+}
+
+// solve is Newton's method at the exponent 1 − short, from the bids there are,
+// with a line search on the largest disagreement of a field with the answers.
+func (x *precise) solve(short float64) bool {
+	x.unit = short == 0
+	x.alpha = minus(x.one, x.number(short))
+	x.inverse = over(x.one, x.alpha)
+	x.rest = minus(x.inverse, x.one)
+	clear(x.guess)
+	x.start()
+	enough := math.Ldexp(1, -2*x.spread-60)
+	last, length := math.Inf(1), 1.0
+	for range mostTries {
+		gap := x.pass()
+		switch {
+		case gap <= enough:
+			return true
+		case gap < last:
+			last, length = gap, 1
+			if !x.direction() {
+				return false
+			}
+			for f, y := range x.fields {
+				x.before[f].Set(y)
+			}
+		default:
+			if length /= 2; math.IsInf(last, 1) || length < 0.03 {
+				return false
+			}
+		}
+		for f, d := range x.step {
+			x.fields[f] = times(x.before[f], x.exp(times(d, x.number(length))))
+		}
+	}
+	return false
+}
+
+// concede gives up contests that are over. Where poor jobs have a class to
+// themselves, alpha near 1 draws them there from the classes of a rich one, as a
+// number below 1 to the power 1/(1 − alpha): beyond all limits. Whoever has a class
+// to all but hopeless of it keeps its row, and the others leave its classes.
+func (x *precise) concede() {
+	m := x.s.m
+	for j, d := range x.dominant {
+		if d < 0 || less(x.hopeless, over(x.fields[m+j], x.fields[j])) {
+			continue
+		}
+		x.wanted[d] = kept
+		for k := range m {
+			if x.weights[d*m+k] != nil {
+				x.abandon(d, k)
+			}
+		}
+	}
+}
+
+// abandon takes all but job d out of class j.
+func (x *precise) abandon(d, j int) {
+	m := x.s.m
+	for i := range x.s.n {
+		if k := i*m + j; i != d && x.weights[k] != nil {
+			x.weights[k], x.bids[k] = nil, x.number(0)
+			x.wanted[i]--
+		}
+	}
+	x.contenders[j], x.dominant[j] = 1, -1
+}
+
+// kept is the number of classes wanted of a job whose row stays as it is.
+const kept = -1
+
+// start sets the fields from the bids.
+func (x *precise) start() {
+	m := x.s.m
+	for j := range x.dominant {
+		x.dominant[j] = -1
+		if x.contenders[j] < 2 {
+			continue
+		}
+		d := j
+		for k := j; k < len(x.bids); k += m {
+			if less(x.bids[d], x.bids[k]) {
+				d = k
+			}
+		}
+		x.dominant[j] = d / m
+		others := x.number(0)
+		for k := j; k < len(x.bids); k += m {
+			if k != d {
+				others.Add(others, x.power(x.bids[k]))
+			}
+		}
+		x.fields[m+j], x.fields[j] = others, plus(others, x.power(x.bids[d]))
+	}
+}
+
+func (x *precise) power(b *big.Float) *big.Float {
+	if x.unit || b.Sign() == 0 {
+		return b
+	}
+	return x.exp(times(x.alpha, x.log(b)))
+}
+
+// pass is Solver.pass.
+func (x *precise) pass() float64 {
+	x.s.result.Rounds++
+	for _, v := range [...][]*big.Float{x.sum, x.jacobian} {
+		for _, y := range v {
+			y.SetFloat64(0)
+		}
+	}
+	for f, y := range x.fields {
+		if !x.active(f) {
+			continue
+		}
+		if y.Sign() <= 0 || y.IsInf() {
+			return math.NaN()
+		}
+		x.logs[f] = times(x.log(y), x.inverse)
+	}
+	for i := range x.s.n {
+		if !x.respond(i) {
+			return math.NaN()
+		}
+		x.accumulate(i)
+	}
+	return x.gap()
+}
+
+func (x *precise) active(f int) bool { return x.dominant[f%x.s.m] >= 0 }
+
+// answered is what the answers make of field f: all but nothing where nobody bids.
+func (x *precise) answered(f int) *big.Float {
+	sum := x.sum[f]
+	if f < x.s.m {
+		sum = plus(sum, x.fields[x.s.m+f])
+	}
+	if least := new(big.Float).SetMantExp(x.fields[f], -64); less(sum, least) && x.unit {
+		return least
+	}
+	return sum
+}
+
+// residual is the logarithm of what the answers make of field f, relative to it:
+// bids can be off by many orders of magnitude.
+func (x *precise) residual(f int) *big.Float {
+	ratio := over(x.answered(f), x.fields[f])
+	if ratio.Sign() <= 0 {
+		return x.number(math.Inf(-1))
+	}
+	return x.log(ratio)
+}
+
+func (x *precise) gap() float64 {
+	most := 0.0
+	for f := range x.fields {
+		if x.active(f) {
+			most = max(most, math.Abs(double(x.residual(f))))
+		}
+	}
+	return most
+}
+
+// accumulate is Solver.accumulate with all classes dominated.
+func (x *precise) accumulate(i int) {
+	m, size := x.s.m, 2*x.s.m
+	slack := x.number(0)
+	for _, e := range x.row {
+		slack.Add(slack, e.bg)
+	}
+	for j, e := range x.row {
+		if x.weights[i*m+j] == nil {
+			continue
+		}
+		equation, field := m+j, x.field(i, j)
+		if field == m+j {
+			equation = j
+		}
+		x.sum[equation].Add(x.sum[equation], e.p)
+		row := x.jacobian[equation*size : (equation+1)*size]
+		row[field].Add(row[field], e.ph)
+		if slack.Sign() == 0 {
+			continue
+		}
+		factor := over(e.pg, slack)
+		for k, other := range x.row {
+			f := x.field(i, k)
+			row[f].Sub(row[f], times(factor, other.bh))
+		}
+	}
+}
+
+// direction is Solver.direction.
+func (x *precise) direction() bool {
+	m, size := x.s.m, 2*x.s.m
+	matrix := make([]*big.Float, size*size)
+	for f := range size {
+		row := matrix[f*size : (f+1)*size]
+		for g := range row {
+			row[g] = x.number(0)
+		}
+		row[f].SetFloat64(1)
+		x.step[f] = x.number(0)
+		if !x.active(f) {
+			continue
+		}
+		answered := x.answered(f)
+		for g := range row {
+			row[g].Sub(row[g], over(x.jacobian[f*size+g], answered))
+		}
+		if f < m {
+			row[m+f].Sub(row[m+f], over(x.fields[m+f], answered))
+		}
+		x.step[f] = x.residual(f)
+		if x.step[f].IsInf() {
+			return false
+		}
+	}
+	if !eliminatePrecisely(matrix, x.step) {
+		return false
+	}
+	x.shorten()
+	return true
+}
+
+// shorten bounds the step: a field that is orders of magnitude from 1 may go on
+// by as many in proportion, since it moves as a power of 1/(1 − alpha).
+func (x *precise) shorten() {
+	most := 1.0
+	for f, d := range x.step {
+		if x.active(f) {
+			most = max(most, math.Abs(double(d))/max(longestStep, math.Abs(double(x.logs[f]))/4))
+		}
+	}
+	for _, d := range x.step {
+		d.Quo(d, x.number(most))
+	}
+}
+
+// deliver rounds the outcome into the solver's rows.
+func (x *precise) deliver() {
+	for k, b := range x.bids {
+		x.s.subbudgets[k], x.s.powers[k] = double(b), double(x.powers[k])
+	}
+	x.s.result.Converged = true
+}

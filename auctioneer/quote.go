@@ -1,0 +1,193 @@
+package auctioneer
+
+import (
+	"cmp"
+	"context"
+	cryptorand "crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// defaultQuote is how long a menu holds where its market does not say.
+const defaultQuote = messages.Duration(5 * time.Minute)
+
+// quote makes a menu of contracts and commits it, so that it can be taken
+// whoever leads then.
+func (l *leader) quote(ctx context.Context, account messages.Name, r messages.QuoteRequest) (reply messages.QuoteReply, err error) {
+	if !messages.ValidName(account) {
+		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
+	}
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	if err := l.complete(&r.Spec); err != nil {
+		return reply, err
+	}
+	t := l.market(r.Spec.Market)
+	q, err := l.menu(ctx, t, account, &r.Spec)
+	if err != nil {
+		return reply, err
+	}
+	kept := &book.Quote{Account: account, Market: r.Spec.Market, Work: workOf(&r.Spec), Contracts: q.Contracts,
+		Expires: l.Clock().Add(cmp.Or(t.Config.Quote, defaultQuote))}
+	id, err := l.propose(ctx, &book.Command{Quote: kept})
+	if err != nil {
+		return reply, err
+	}
+	reply = messages.QuoteReply{Quote: fmt.Sprintf("q%d", id), Market: kept.Market, Expires: kept.Expires}
+	for i, c := range q.Contracts {
+		reply.Contracts = append(reply.Contracts, messages.QuotedContract{
+			ID: fmt.Sprintf("q%d-%d", id, i+1), Completion: c.Completion, Price: c.Price, Budget: leastBudget(&c, t.Config.LateOnly),
+			Promised: c.Promised, Declared: i == q.Declared, Free: i == q.Free,
+		})
+	}
+	return reply, nil
+}
+
+// leastBudget is what a submission with a contract must allow: a job cannot
+// have none, though it costs nothing.
+func leastBudget(c *messages.Contract, lateOnly bool) messages.Credits {
+	return max(contract.Most(c, lateOnly), 1)
+}
+
+func (l *leader) menu(ctx context.Context, t *trading, account messages.Name, spec *messages.JobSpec) (*mechanism.Quote, error) {
+	class := l.types(ctx, t, spec)
+	seed, err := secretSeed()
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.Clock()
+	q, err := t.Quote(now, t.Bid(0, account, now, spec, nil), class, seed)
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// secretSeed is one that no bidder can know.
+func secretSeed() (uint64, error) {
+	var b [8]byte
+	if _, err := cryptorand.Read(b[:]); err != nil {
+		return 0, messages.Errorf(messages.Internal, "no random numbers: %v", err)
+	}
+	return binary.LittleEndian.Uint64(b[:]), nil
+}
+
+// workOf is a digest of what a quote was for: what is planned with, and what
+// completion is declared to be worth.
+func workOf(spec *messages.JobSpec) []byte {
+	work := messages.JobSpec{Market: spec.Market, Length: spec.Length, Valuation: spec.Valuation}
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		work.Stages = append(work.Stages, messages.Stage{Name: s.Name, Class: s.Class, Tasks: s.TaskCount(), After: s.After})
+	}
+	data, _ := messages.Marshal(&work, messages.Msgpack) // the request was read from such bytes
+	digest := sha256.Sum256(data)
+	return digest[:]
+}
+
+// drawnTypes is how many types are asked of the estimator for a quote.
+const drawnTypes = 1000
+
+// types returns types like those that users of such jobs declare: drawn by the
+// estimator from the profile of the declared class, or where it has none or
+// does not answer, thought likely beforehand.
+func (l *leader) types(ctx context.Context, t *trading, spec *messages.JobSpec) []messages.Valuation {
+	if spec.Valuation == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	drawn, err := l.drawTypes(ctx, spec.Valuation)
+	if err != nil || len(drawn) == 0 {
+		l.Log.Debug("no types from the estimator", zap.String("market", t.Config.Name), zap.Error(err))
+		return likely(spec.Valuation)
+	}
+	return drawn
+}
+
+func (l *leader) drawTypes(ctx context.Context, declared *messages.Valuation) ([]messages.Valuation, error) {
+	as := messages.ServiceIdentity(messages.Auctioneer)
+	known, err := bus.Call[messages.ClassesReply](ctx, l.Bus, messages.Subject(l.Site, messages.Estimator, messages.VerbClasses, as), messages.Empty{})
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(known.Classes, func(c messages.ClassEstimate) bool { return c.Profile.Class == declared.Class })
+	if i < 0 {
+		return nil, nil
+	}
+	r := messages.SamplesRequest{Class: known.Classes[i].Profile.Name, Draws: drawnTypes}
+	reply, err := bus.Call[messages.SamplesReply](ctx, l.Bus, messages.Subject(l.Site, messages.Estimator, messages.VerbSamples, as), r)
+	return slices.DeleteFunc(reply.Valuations, func(v messages.Valuation) bool {
+		return v.Class != declared.Class || v.Validate() != nil
+	}), err
+}
+
+// likely are types to go by while nothing is known of those who declare a
+// class: values from 1 to 100 credits, times from ten seconds to a day, each as
+// likely. Nothing declared is in them but the shape.
+func likely(declared *messages.Valuation) (out []messages.Valuation) {
+	for _, worth := range []float64{1, 2, 5, 10, 20, 50, 100} {
+		for _, seconds := range []float64{10, 30, 100, 300, 1000, 3600, 10_000, 30_000, 86_400} {
+			v := messages.Valuation{Class: declared.Class, Max: worth}
+			switch declared.Class {
+			case messages.Sigmoidal, messages.LinearDecay:
+				v.Mu, v.Delta = seconds, seconds
+			case messages.Hard:
+				v.Deadline = seconds
+			case messages.Recurrent:
+				v.Workload, v.SecondsPerUnit = seconds, 1
+			case messages.Custom:
+				v.Points = []messages.ValuationPoint{{At: seconds, Part: 1}, {At: 2 * seconds, Part: 0}}
+			}
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// agree finds the contract that a submission names, and checks that it was
+// quoted for that.
+func (l *leader) agree(s *submission) (err error) {
+	id := s.spec.Contract
+	if id == "" {
+		return nil
+	}
+	quote, place, ok := strings.Cut(strings.TrimPrefix(id, "q"), "-")
+	number, err1 := strconv.ParseUint(quote, 10, 64)
+	at, err2 := strconv.Atoi(place)
+	if !ok || err1 != nil || err2 != nil || !strings.HasPrefix(id, "q") {
+		return messages.Errorf(messages.Invalid, "contract: %q is not the identifier of a contract, like q12-3; `candor quote` shows them", id)
+	}
+	l.replica.read(func(b *book.Book) {
+		q := b.Quote(number)
+		switch {
+		case q == nil || q.Expires < l.Clock():
+			err = messages.Errorf(messages.Expired, "contract: quote q%d does not hold any more, or never did; ask for another", number)
+		case q.Account != s.account:
+			err = messages.Errorf(messages.PermissionDenied, "contract: %s was quoted to another account; ask for a quote of your own", id)
+		case at < 1 || at > len(q.Contracts):
+			err = messages.Errorf(messages.NotFound, "contract: quote q%d has contracts 1 to %d", number, len(q.Contracts))
+		case q.Market != s.spec.Market || !slices.Equal(q.Work, workOf(s.spec)):
+			err = messages.Errorf(messages.Invalid, "contract: %s was quoted for other work or another valuation; submit what was quoted, or ask for another quote", id)
+		default:
+			s.contract, s.quote = &q.Contracts[at-1], number
+		}
+	})
+	return err
+}

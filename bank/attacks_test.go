@@ -1,0 +1,197 @@
+package bank
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// attacked is a bank with two users, and a project of which ada is a member
+// with a limit, cyd an auditor and dan the owner.
+func attacked(t *testing.T) *bed {
+	b := start(t)
+	for i, name := range []messages.Name{"ada", "bob", "dan"} {
+		b.grant(fmt.Sprint(i), name, 1000*c)
+	}
+	must[messages.AccountReply](b, "ops", messages.VerbProject, messages.ProjectRequest{Account: "lab", Title: "The lab", Owners: []messages.Name{"dan"}})
+	b.grant("lab", "lab", 1000*c)
+	limit, auditor := 20*c, messages.RoleAuditor
+	must[messages.AccountReply](b, "dan", messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "ada", Limit: &limit})
+	must[messages.AccountReply](b, "dan", messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "cyd", Role: &auditor})
+	if r := b.transfer(hold("h", "ada", 30*c)); r[0].Error != nil {
+		t.Fatal(r[0].Error)
+	}
+	return b
+}
+
+// turnedDown is what the metric says of a verb and a kind of error.
+func (b *bed) turnedDown(verb string, kind messages.Kind) float64 {
+	b.Helper()
+	families, err := b.metrics.Gather()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if l := m.GetLabel(); family.GetName() == "candor_bank_turned_down_total" && l[0].GetValue() == kind.String() && l[1].GetValue() == verb {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+func by(member messages.Name, t messages.Transfer) messages.Transfer {
+	t.Member = member
+	return t
+}
+
+func debit(account messages.Name, t messages.Transfer) messages.Transfer {
+	t.Debit = account
+	return t
+}
+
+// TestAttacksByTransfer are transfers that a service passes on, or makes up:
+// each is refused by name, counted, and leaves every account as it was.
+func TestAttacksByTransfer(t *testing.T) {
+	b := attacked(t)
+	b.transfer(hold("spent", "bob", 5*c), post("capture", "spent", 5*c))
+	before := must[messages.AccountsReply](b, "ops", messages.VerbAccounts, messages.AccountsRequest{})
+	for name, attack := range map[string]struct {
+		transfer messages.Transfer
+		kind     messages.Kind
+		says     string
+	}{
+		"somebody else's hold":         {debit("bob", post("a1", "h", c)), messages.PermissionDenied, `"ada", not of "bob"`},
+		"a second capture":             {post("a2", "spent", c), messages.Ended, "resolves once"},
+		"a void of what was captured":  {messages.Transfer{ID: "a3", Kind: messages.Void, Pending: "spent"}, messages.Ended, "resolves once"},
+		"more than was held":           {post("a4", "h", 31*c), messages.Insufficient, "post at most"},
+		"the same name for other":      {post("capture", "h", c), messages.Conflict, "other content"},
+		"2^63, as it wraps":            {hold("a5", "ada", math.MinInt64), messages.Invalid, "negative"},
+		"2^63 - 1":                     {hold("a6", "ada", math.MaxInt64), messages.TooLarge, "most of one transfer"},
+		"a negative amount":            {hold("a7", "ada", -c), messages.Invalid, "negative"},
+		"a negative capture":           {post("a8", "h", -c), messages.Invalid, "negative"},
+		"no member":                    {by("bob", hold("a9", "lab", c)), messages.PermissionDenied, "not a member"},
+		"a user's account by another":  {by("bob", hold("a10", "ada", c)), messages.PermissionDenied, "not a member"},
+		"an auditor":                   {by("cyd", hold("a11", "lab", c)), messages.PermissionDenied, "auditor"},
+		"above the member's limit":     {by("ada", hold("a12", "lab", 21*c)), messages.Insufficient, "limit"},
+		"more than there is":           {hold("a13", "ada", 971*c), messages.Insufficient, "available"},
+		"issuing":                      {messages.Transfer{ID: "a14", Debit: messages.IssuerAccount, Credit: "bob", Amount: c}, messages.PermissionDenied, "only issues"},
+		"the name of a grant":          {hold("$grant/ops/0", "ada", c), messages.Invalid, "the bank's"},
+		"the name of a correction":     {hold("$correct/capture", "ada", c), messages.Invalid, "the bank's"},
+		"a capture to oneself":         {messages.Transfer{ID: "a15", Kind: messages.Post, Pending: "h", Credit: "ada", Amount: c}, messages.Invalid, "void the hold"},
+		"a hold that nobody made":      {post("a16", "nothing", c), messages.NotFound, "no hold"},
+		"a capture of no hold at all":  {post("a17", "capture", c), messages.NotFound, "not a hold"},
+		"an account that nobody opens": {hold("a18", "eve", c), messages.NotFound, "no account"},
+	} {
+		counted := b.turnedDown(messages.VerbTransfer, attack.kind)
+		r := b.transfer(attack.transfer)[0]
+		if r.Error == nil || r.Error.Kind != attack.kind || !strings.Contains(r.Error.Message, attack.says) {
+			t.Errorf("%s: %v, want %v saying %q", name, r.Error, attack.kind, attack.says)
+		}
+		if now := b.turnedDown(messages.VerbTransfer, attack.kind); now != counted+1 {
+			t.Errorf("%s: counted %v times", name, now-counted)
+		}
+	}
+	after := must[messages.AccountsReply](b, "ops", messages.VerbAccounts, messages.AccountsRequest{})
+	if fmt.Sprintf("%+v", before) != fmt.Sprintf("%+v", after) {
+		t.Errorf("the accounts were\n%+v\nand are\n%+v", before, after)
+	}
+}
+
+// TestAttacksByCallers are requests that their callers may not make: who
+// calls is the subject's last token, whatever the request says.
+func TestAttacksByCallers(t *testing.T) {
+	b := attacked(t)
+	owner, none := messages.RoleOwner, messages.Credits(0)
+	before := must[messages.AccountsReply](b, "ops", messages.VerbAccounts, messages.AccountsRequest{})
+	for name, attack := range map[string]struct {
+		callers []messages.Name
+		verb    string
+		request any
+	}{
+		"charging a hold":               {[]messages.Name{"eve", "bob", "$estimator"}, messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{post("x", "h", c)}}},
+		"granting":                      {[]messages.Name{"eve", "dan", "$auctioneer"}, messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "eve", Amount: c}},
+		"withdrawing":                   {[]messages.Name{"eve", "dan", "$auctioneer"}, messages.VerbWithdraw, messages.WithdrawRequest{Key: "k", Account: "ada", Amount: c, Reason: "r"}},
+		"correcting":                    {[]messages.Name{"eve", "dan", "$auctioneer"}, messages.VerbCorrect, messages.CorrectRequest{Transfer: "$grant/ops/1", Reason: "r"}},
+		"making a project":              {[]messages.Name{"eve", "$auctioneer"}, messages.VerbProject, messages.ProjectRequest{Account: "new", Owners: []messages.Name{"eve"}}},
+		"giving credit":                 {[]messages.Name{"eve", "dan", "$auctioneer"}, messages.VerbCredit, messages.CreditRequest{Account: "lab", Credit: c}},
+		"paying from another's account": {[]messages.Name{"eve", "bob", "$auctioneer"}, messages.VerbPay, messages.PayRequest{Key: "k", From: "ada", To: "bob", Amount: c}},
+		"paying from a project":         {[]messages.Name{"ada", "cyd", "eve"}, messages.VerbPay, messages.PayRequest{Key: "k", From: "lab", To: "bob", Amount: c}},
+		"making oneself owner":          {[]messages.Name{"ada", "cyd", "eve", "$auctioneer"}, messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "ada", Role: &owner}},
+		"taking one's limit away":       {[]messages.Name{"ada"}, messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "ada", Limit: &none}},
+		"removing the last owner":       {[]messages.Name{"dan"}, messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "dan", Remove: true}},
+		"freezing another's account":    {[]messages.Name{"ada", "cyd", "eve", "$auctioneer"}, messages.VerbFreeze, messages.FreezeRequest{Account: "lab", Frozen: true}},
+		"recomputing the books":         {[]messages.Name{"ada", "$auctioneer"}, messages.VerbBooks, messages.BooksRequest{Full: true}},
+		"reading another's statement":   {[]messages.Name{"eve", "bob", "$estimator"}, messages.VerbStatement, messages.StatementRequest{Account: "lab"}},
+	} {
+		for _, caller := range attack.callers {
+			counted := b.turnedDown(attack.verb, messages.PermissionDenied)
+			if err := b.ask(caller, attack.verb, attack.request); messages.KindOf(err) != messages.PermissionDenied {
+				t.Errorf("%s by %s: %v", name, caller, err)
+			}
+			if now := b.turnedDown(attack.verb, messages.PermissionDenied); now != counted+1 {
+				t.Errorf("%s by %s: counted %v times", name, caller, now-counted)
+			}
+		}
+	}
+	after := must[messages.AccountsReply](b, "ops", messages.VerbAccounts, messages.AccountsRequest{})
+	if fmt.Sprintf("%+v", before) != fmt.Sprintf("%+v", after) {
+		t.Errorf("the accounts were\n%+v\nand are\n%+v", before, after)
+	}
+}
+
+// TestMillionTinyHolds: an account can have only so many holds pending, and
+// the others go on.
+func TestMillionTinyHolds(t *testing.T) {
+	b := attacked(t)
+	batch := make([]messages.Transfer, ledger.MaxBatch)
+	made, refused := 1, 0 // one was made before
+	for n := 0; n <= ledger.MaxHolds; n += len(batch) {
+		for i := range batch {
+			batch[i] = hold(fmt.Sprint("tiny", n+i), "ada", 1)
+		}
+		for _, r := range b.transfer(batch...) {
+			switch {
+			case r.Error == nil:
+				made++
+			case r.Error.Kind != messages.Exhausted || !strings.Contains(r.Error.Message, "pending holds"):
+				t.Fatal(r.Error)
+			default:
+				refused++
+			}
+		}
+	}
+	if made != ledger.MaxHolds || refused != len(batch)+1 || b.turnedDown(messages.VerbTransfer, messages.Exhausted) != float64(refused) {
+		t.Errorf("%d holds made, %d refused, %v counted", made, refused, b.turnedDown(messages.VerbTransfer, messages.Exhausted))
+	}
+	if r := b.transfer(hold("other", "bob", c), post("charge", "h", c), hold("again", "ada", 1)); r[0].Error != nil || r[1].Error != nil || r[2].Error != nil {
+		t.Errorf("others, a charge, and a hold in its place: %+v", r)
+	}
+}
+
+// TestHoldsOfAnotherService: a service resolves only the holds that it made.
+func TestHoldsOfAnotherService(t *testing.T) {
+	b := attacked(t)
+	extend := messages.Transfer{ID: "x3", Kind: messages.Extend, Pending: "o", Expires: 9000}
+	void := messages.Transfer{ID: "x2", Kind: messages.Void, Pending: "o"}
+	reply := must[messages.TransferReply](b, "ops", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{hold("o", "ada", c)}})
+	if reply.Results[0].Error != nil {
+		t.Fatal(reply.Results[0].Error)
+	}
+	for _, x := range []messages.Transfer{post("x1", "o", c), void, extend} {
+		if r := b.transfer(x)[0]; r.Error == nil || r.Error.Kind != messages.PermissionDenied || !strings.Contains(r.Error.Message, `"ops"`) {
+			t.Errorf("%s: %+v", x.Kind, r)
+		}
+	}
+	// An operator frees what got stuck, whoever made it.
+	stuck := messages.Transfer{ID: "free", Kind: messages.Void, Pending: "h"}
+	reply = must[messages.TransferReply](b, "ops", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{stuck}})
+	if r := reply.Results[0]; r.Error != nil || r.Amount != 30*c {
+		t.Errorf("%+v", r)
+	}
+}

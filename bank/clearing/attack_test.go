@@ -1,0 +1,310 @@
+package clearing
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Statements that were tampered with, sent to the wrong site, by strangers or
+// too late are refused, each by its name.
+func TestStatementsThatAreRefused(t *testing.T) {
+	east, west := pair(t)
+	north := newSide(t, "north")
+	a := east.authorise(west, "k", 30)
+	altered := func(change func(*messages.Authorisation)) Command {
+		b := a
+		change(&b.Authorisation)
+		return Command{Accept: &b}
+	}
+	sealed := func(by nkeys.KeyPair, change func(*messages.Authorisation)) Command {
+		b := a.Authorisation
+		change(&b)
+		signed, err := SignAuthorisation(by, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Command{Accept: &signed}
+	}
+	nothing := func(*messages.Authorisation) {}
+
+	west.refuse(Signature, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Amount *= 2 }))
+	west.refuse(Signature, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Account = "bob" }))
+	west.refuse(Signature, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Interval *= 2 }))
+	west.refuse(Signature, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.ID = "ada/other" }))
+	west.refuse(Misaddressed, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Peer = "north" }))
+	west.refuse(Stranger, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Issuer = "north" }))
+	west.refuse(Signature, messages.PermissionDenied, sealed(north.keys, nothing))
+	west.refuse(Signature, messages.PermissionDenied, sealed(west.keys, nothing))
+	west.refuse(Amount, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Amount = -1 }))
+	west.refuse(Amount, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Amount = math.MinInt64 }))
+	west.refuse(Amount, messages.TooLarge, sealed(east.keys, func(b *messages.Authorisation) { b.Amount = math.MaxInt64 }))
+	west.refuse(Malformed, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Issued = math.MaxInt64 }))
+	west.refuse(Malformed, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Margin = 0 }))
+	west.refuse(Future, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Issued = west.at + hour + 1 }))
+
+	west.must(Command{Accept: &a})
+	west.refuse(Rewritten, messages.Conflict, sealed(east.keys, func(b *messages.Authorisation) { b.Amount *= 2 }))
+	west.must(charging(a, 30))
+	west.refuse(Recharged, messages.Ended, Command{Accept: &a})
+	west.at = a.Authorisation.Ends()
+	west.must(Command{})
+	west.refuse(Stale, messages.Expired, Command{Accept: &a})
+}
+
+// A statement that has ended by the issuer's clock is refused by a bank whose
+// own clock is behind, as far as it has heard from the issuer.
+func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
+	east, west := pair(t)
+	a := east.authorise(west, "k", 30)
+	east.at = a.Authorisation.Ends()
+	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 1}})
+	east.exchange(west)
+	west.refuse(Stale, messages.Expired, Command{Accept: &a})
+}
+
+// A site cannot charge more than was authorised, twice, or what is another's.
+func TestChargesThatAreRefused(t *testing.T) {
+	east, west := pair(t)
+	north := newSide(t, "north")
+	north.know(east, 100)
+	east.know(north, 100)
+	a := east.authorise(west, "k", 30)
+	west.must(Command{Accept: &a})
+	west.refuse(Amount, messages.Insufficient, charging(a, 31))
+	west.refuse(Amount, messages.Invalid, charging(a, -1))
+	west.must(charging(a, 20))
+	west.refuse(Recharged, messages.Conflict, charging(a, 10))
+	west.refuse(Ordinary, messages.NotFound, charging(messages.SignedAuthorisation{Authorisation: messages.Authorisation{Issuer: "east", ID: "ada/none"}}, 10))
+
+	// The same by a bank that keeps no rules: each is an outcome that stands.
+	charge := func(from *side, amount messages.Credits, id string) (messages.Kind, bool) {
+		m := from.forge(east, messages.Instruction{Kind: messages.InstructCharge, ID: id, Amount: amount})
+		o := east.answer(m).Receipt.Outcomes
+		return o[len(o)-1].Error.Kind, strings.Contains(o[len(o)-1].Error.Message, ":")
+	}
+	for _, attempt := range []struct {
+		from   *side
+		amount messages.Credits
+		reason Refusal
+		kind   messages.Kind
+	}{
+		{north, 10 * messages.Credit, Poached, messages.PermissionDenied},
+		{west, 31 * messages.Credit, Amount, messages.Insufficient},
+		{west, -1, Amount, messages.Invalid},
+		{west, math.MaxInt64, Amount, messages.TooLarge},
+		{west, math.MinInt64, Amount, messages.Invalid},
+	} {
+		before := east.state.Refused(attempt.reason)
+		kind, named := charge(attempt.from, attempt.amount, a.Authorisation.ID)
+		if kind != attempt.kind || !named || east.state.Refused(attempt.reason) != before+1 {
+			t.Errorf("%s charging %v: got %v, counted %d times, want %v, once more than %d", attempt.from.name, attempt.amount,
+				kind, east.state.Refused(attempt.reason), attempt.kind, before)
+		}
+		east.has("ada", 100, 30)
+	}
+	east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructCharge, ID: a.Authorisation.ID, Amount: 30 * messages.Credit}))
+	east.has("ada", 70, 0)
+	if kind, _ := charge(west, 30*messages.Credit, a.Authorisation.ID); kind != messages.Ended || east.state.Refused(Recharged) != 1 {
+		t.Errorf("a second capture came to %v", kind)
+	}
+	east.has("ada", 70, 0)
+}
+
+// forge signs an instruction under the next number that the receiver expects,
+// whatever the sender's own books say.
+func (s *side) forge(to *side, i messages.Instruction) messages.SignedInstructions {
+	in := &to.state.peers[s.name].in
+	return s.sign(messages.Instructions{From: s.name, To: to.name, First: in.total.Number + 1, List: []messages.Instruction{i}, Known: in.base, At: s.at})
+}
+
+// An amount of 2^63 does not fit the type: whatever carries it is refused as
+// unreadable, before anything is looked at.
+func TestAmountBeyondTheType(t *testing.T) {
+	east, west := pair(t)
+	c := Command{At: west.at, Instructions: &messages.SignedInstructions{Instructions: messages.Instructions{
+		From: "east", To: "west", First: 1, List: []messages.Instruction{{Kind: messages.InstructPay, Account: "ada", Amount: math.MaxInt64}}}}}
+	data, err := c.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	largest := []byte{0xcf, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+	at := bytes.Index(data, largest)
+	if at < 0 {
+		t.Fatal("the amount is not where it was looked for")
+	}
+	copy(data[at:], []byte{0xcf, 0x80, 0, 0, 0, 0, 0, 0, 0})
+	hash := west.state.Capture()
+	r := west.state.Apply(data)
+	if r.Error == nil || r.Refused != Malformed || west.state.Refused(Malformed) != 1 {
+		t.Errorf("got %+v", r)
+	}
+	if west.state.Capture().head.Serial != hash.head.Serial || east.ledger.Now() == 0 {
+		t.Error("something changed")
+	}
+}
+
+// Messages between banks that were altered, readdressed, repeated, or leave
+// numbers out are refused by name.
+func TestMessagesThatAreRefused(t *testing.T) {
+	east, west := pair(t)
+	for _, key := range []string{"a", "b", "c"} {
+		east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: messages.Credit}})
+	}
+	whole := east.outgoing(west)
+	with := func(change func(*messages.Instructions)) Command {
+		m := whole.Instructions
+		m.List = slices.Clone(m.List)
+		change(&m)
+		signed := east.sign(m)
+		return Command{Instructions: &signed}
+	}
+	altered := whole
+	altered.Instructions.At++
+	west.refuse(Signature, messages.PermissionDenied, Command{Instructions: &altered})
+	west.refuse(Misaddressed, messages.PermissionDenied, with(func(m *messages.Instructions) { m.To = "north" }))
+	west.refuse(Stranger, messages.PermissionDenied, with(func(m *messages.Instructions) { m.From = "north" }))
+	west.refuse(Gap, messages.Unavailable, with(func(m *messages.Instructions) { m.First = 2 }))
+	west.refuse(Malformed, messages.Invalid, with(func(m *messages.Instructions) { m.First = 0 }))
+	west.refuse(Malformed, messages.Invalid, with(func(m *messages.Instructions) { m.First = math.MaxUint64 }))
+	west.refuse(Malformed, messages.Invalid, with(func(m *messages.Instructions) { m.List = make([]messages.Instruction, messages.MaxInstructions+1) }))
+
+	receipt := west.answer(whole)
+	west.has("ada", 103, 0)
+	west.answer(whole) // repeated: answered, and not done again
+	west.has("ada", 103, 0)
+	west.refuse(Rewritten, messages.Conflict, with(func(m *messages.Instructions) { m.List[1].Amount *= 2 }))
+	west.refuse(Rewritten, messages.Conflict, with(func(m *messages.Instructions) { m.List[0], m.List[1] = m.List[1], m.List[0]; m.List[0].Reason = "x" }))
+
+	east.refuse(Misaddressed, messages.PermissionDenied, forged(west, receipt, func(r *messages.Receipt) { r.To = "north" }))
+	tampered := receipt
+	tampered.Receipt.At++
+	east.refuse(Signature, messages.PermissionDenied, Command{Receipt: &tampered})
+	east.must(Command{Receipt: &receipt})
+	east.refuse(Repeated, messages.Expired, Command{Receipt: &receipt})
+	west.answer(east.outgoing(west)) // tells that the outcomes are known
+	west.refuse(Repeated, messages.Expired, Command{Instructions: &whole})
+	east.has("ada", 97, 0)
+}
+
+// forged is a receipt changed by the bank that signs it.
+func forged(by *side, r messages.SignedReceipt, change func(*messages.Receipt)) Command {
+	m := r.Receipt
+	m.Outcomes = slices.Clone(m.Outcomes)
+	change(&m)
+	signed, err := SignReceipt(by.keys, m)
+	if err != nil {
+		by.Fatal(err)
+	}
+	return Command{Receipt: &signed}
+}
+
+// A running total that does not match is refused, noted as a dispute, and
+// changes nothing, whichever of the two banks it is that is wrong.
+func TestTotalsThatDoNotMatch(t *testing.T) {
+	east, west := pair(t)
+	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "a", Peer: "west", Payee: "ada", Amount: messages.Credit}})
+	receipt := west.answer(east.outgoing(west))
+
+	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Total.Owed++ }))
+	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Total.Volume++ }))
+	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Total.Digest = make([]byte, 32) }))
+	refused := messages.TransferResult{Error: messages.Errorf(messages.NotFound, "no")}
+	east.refuse(Totals, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Outcomes[0] = refused }))
+	east.refuse(Amount, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Outcomes[0].Amount++ }))
+	east.refuse(Amount, messages.Conflict, forged(west, receipt, func(r *messages.Receipt) { r.Outcomes[0].Amount = math.MinInt64 }))
+	if d := east.state.Peers().Peers[0].Dispute; !strings.HasPrefix(d, "totals: ") {
+		t.Errorf("the dispute is %q", d)
+	}
+	east.must(Command{Receipt: &receipt})
+
+	m := east.outgoing(west).Instructions
+	m.Known.Owed++
+	wrong := east.sign(m)
+	west.refuse(Totals, messages.Conflict, Command{Instructions: &wrong})
+	west.know(east, 100)
+	if d := west.state.Peers().Peers[0].Dispute; d != "" {
+		t.Errorf("the dispute is still %q after the operator set the terms", d)
+	}
+}
+
+// A bank that lost what it had answered, or what it had sent, is told so.
+func TestLostBooksAreNoticed(t *testing.T) {
+	east, west := pair(t)
+	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "a", Peer: "west", Payee: "ada", Amount: messages.Credit}})
+	sent := east.outgoing(west)
+	receipt := west.answer(sent)
+	east.must(Command{Receipt: &receipt})
+
+	_, amnesiac := pair(t)
+	next := east.outgoing(west)
+	amnesiac.refuse(Lost, messages.Conflict, Command{Instructions: &next})
+	forgetful, _ := pair(t)
+	forgetful.refuse(Lost, messages.Conflict, Command{Receipt: &receipt})
+}
+
+// A peer cannot make a bank remember more outcomes than a bound.
+func TestFlood(t *testing.T) {
+	east, west := pair(t)
+	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers["east"].in.base}
+	for range messages.MaxInstructions {
+		m.List = append(m.List, messages.Instruction{Kind: messages.InstructCharge, ID: "ada/x", Amount: 1})
+	}
+	for range MaxOutstanding / messages.MaxInstructions {
+		signed := east.sign(m)
+		west.must(Command{Instructions: &signed})
+		m.First += messages.MaxInstructions
+	}
+	signed := east.sign(m)
+	west.refuse(Flood, messages.Exhausted, Command{Instructions: &signed})
+}
+
+// An outbox that is full refuses users, and loses nothing.
+func TestFullOutbox(t *testing.T) {
+	east, west := pair(t)
+	a := west.authorise(east, "k", 10)
+	east.must(Command{Accept: &a})
+	for i := range MaxOutstanding {
+		east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint(i), Peer: "west", Payee: "ada", Amount: 1}})
+	}
+	one := Command{By: "ada", Remit: &messages.RemitRequest{Key: "more", Peer: "west", Payee: "ada", Amount: 1}}
+	east.refuse(Ordinary, messages.Exhausted, one)
+	east.refuse(Ordinary, messages.Exhausted, charging(a, 5))
+	east.refuse(Ordinary, messages.Exhausted, Command{Close: &messages.CloseRequest{Cycle: 1}})
+	east.at = a.Authorisation.Ends()
+	east.must(Command{}) // the release has to wait
+	for range MaxOutstanding / messages.MaxInstructions {
+		east.exchange(west)
+	}
+	east.must(one)
+	if out := &east.state.peers["west"].outbox; len(*out) != 2 || (*out)[0].instruction.Kind != messages.InstructCharge {
+		t.Errorf("what waits is %+v", *out)
+	}
+	if in := &west.state.peers["east"].in; in.total.Number != MaxOutstanding || in.total.Owed != MaxOutstanding {
+		t.Errorf("west has %+v", in.total)
+	}
+}
+
+// Nobody fills a bank's memory with authorisations.
+func TestManyTinyAuthorisations(t *testing.T) {
+	east, _ := pair(t)
+	tiny := func(n int) Command {
+		return Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: fmt.Sprint(n), Peer: "west", Amount: 1, Interval: span}}
+	}
+	for n := range maxOwned {
+		east.must(tiny(n))
+	}
+	east.refuse(Flood, messages.Exhausted, tiny(maxOwned))
+	east.at += 30 * day
+	east.must(tiny(maxOwned))
+	if n := len(east.state.issued.byID); n != 1 || len(east.state.issued.queue) != 1 || east.state.issued.owned["ada"] != 1 {
+		t.Errorf("%d are left in %d places", n, len(east.state.issued.queue))
+	}
+}

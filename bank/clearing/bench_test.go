@@ -1,0 +1,50 @@
+package clearing
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// BenchmarkExchange is one message of as many payments as one can carry, from
+// the request of each to its confirmation, with signatures and both ledgers.
+func BenchmarkExchange(b *testing.B) {
+	t := &testing.T{}
+	east, west := newSide(t, "east"), newSide(t, "west")
+	east.know(west, 1_000_000)
+	west.know(east, 1_000_000)
+	east.grant("ada", 1_000_000)
+	west.grant("ada", 1)
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		for range messages.MaxInstructions {
+			n++
+			east.do(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint(n), Peer: "west", Payee: "ada", Amount: 1}})
+		}
+		east.exchange(west)
+	}
+	if balance, _ := west.state.owed(PeerAccount("east")); balance != -messages.Credits(n) {
+		b.Fatalf("west is owed %v after %d payments of a microcredit", balance, n)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/payment")
+}
+
+// BenchmarkAccept is one authorisation: its signature and its hold.
+func BenchmarkAccept(b *testing.B) {
+	t := &testing.T{}
+	east, west := newSide(t, "east"), newSide(t, "west")
+	east.know(west, 1_000_000)
+	west.know(east, 1_000_000)
+	east.grant("ada", 1_000_000)
+	statements := make([]messages.SignedAuthorisation, maxOwned)
+	for i := range statements {
+		statements[i] = east.authorise(west, fmt.Sprint(i), 1)
+	}
+	i := 0
+	for b.Loop() {
+		west.do(Command{Accept: &statements[i%len(statements)]})
+		i++
+	}
+}

@@ -1,0 +1,256 @@
+package clearing
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// A site that is cut off charges what was authorised; the home bank pays once
+// it hears of it, and the rest is free.
+func TestAuthorisationIsChargedWhileCutOff(t *testing.T) {
+	east, west := pair(t)
+	a := east.authorise(west, "k", 30)
+	east.has("ada", 100, 30)
+
+	west.must(Command{Accept: &a})
+	west.has(PeerAccount("east"), 0, 30)
+	west.must(charging(a, 20))
+	west.has(PeerAccount("east"), 0, 30)
+	west.has(messages.SiteAccount, 0, 0)
+
+	west.exchange(east)
+	east.has("ada", 80, 0)
+	east.has(PeerAccount("west"), 20, 0)
+	west.has(PeerAccount("east"), -20, 0)
+	west.has(messages.SiteAccount, 20, 0)
+}
+
+func TestRequestsAreIdempotent(t *testing.T) {
+	east, west := pair(t)
+	a, again := east.authorise(west, "k", 30), east.authorise(west, "k", 30)
+	if a.Authorisation != again.Authorisation {
+		t.Errorf("got %+v, then %+v", a, again)
+	}
+	east.at += minute
+	if later := east.authorise(west, "k", 30); a.Authorisation != later.Authorisation {
+		t.Errorf("got %+v, later %+v", a, later)
+	}
+	other := Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 1, Interval: 3600 * span}}
+	east.refuse(Ordinary, messages.Conflict, other)
+
+	west.must(Command{Accept: &a})
+	west.must(Command{Accept: &a})
+	first, second := west.must(charging(a, 20)), west.must(charging(a, 20))
+	if first.Answer.Number != 1 || second.Answer.Number != 1 {
+		t.Errorf("charged as numbers %d and %d, want 1", first.Answer.Number, second.Answer.Number)
+	}
+
+	pay := Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}}
+	for range 2 {
+		if r := east.must(pay); r.Answer.Number != 1 {
+			t.Errorf("remitted as number %d, want 1", r.Answer.Number)
+		}
+	}
+	east.exchange(west)
+	if r := east.must(pay); r.Answer.Number != 0 {
+		t.Errorf("remitted as number %d, want 0: it was answered", r.Answer.Number)
+	}
+	west.has("ada", 101, 0)
+	west.exchange(east)
+	east.refuse(Ordinary, messages.Ended, Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: 3600 * span}})
+}
+
+// A refusal by the other bank frees what was set aside, and stands: the same
+// number is refused for ever, even once the reason is gone.
+func TestRejectionIsDurable(t *testing.T) {
+	east, west := pair(t)
+	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "bob", Amount: 5 * messages.Credit}})
+	east.has("ada", 100, 5)
+	m := east.outgoing(west)
+	first := west.answer(m)
+	west.grant("bob", 1)
+	second := west.answer(m)
+	for _, r := range []messages.SignedReceipt{first, second} {
+		if o := r.Receipt.Outcomes; len(o) != 1 || o[0].Error == nil || o[0].Error.Kind != messages.NotFound {
+			t.Fatalf("got outcomes %+v, want a refusal", o)
+		}
+	}
+	east.must(Command{Receipt: &second})
+	east.has("ada", 100, 0)
+	west.has("bob", 1, 0)
+}
+
+// However long the other bank is silent, nobody is refunded.
+func TestSilenceRefundsNobody(t *testing.T) {
+	east, west := pair(t)
+	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 5 * messages.Credit}})
+	a := west.authorise(east, "k", 30)
+	east.must(Command{Accept: &a})
+	east.must(charging(a, 30))
+	east.at += 1000 * day
+	east.must(Command{})
+	east.has("ada", 100, 5)
+	east.has(PeerAccount("west"), 0, 30)
+}
+
+// An authorisation that is not charged is released by its peer as it ends, and
+// the home bank need not wait for the margin.
+func TestReleaseAtTheEnd(t *testing.T) {
+	east, west := pair(t)
+	a := east.authorise(west, "k", 30)
+	west.must(Command{Accept: &a})
+	if due := west.state.Due(); due != a.Authorisation.Ends() {
+		t.Errorf("due at %v, want %v", due, a.Authorisation.Ends())
+	}
+	west.at = a.Authorisation.Ends()
+	west.must(Command{})
+	west.refuse(Ordinary, messages.NotFound, charging(a, 20))
+	west.has(PeerAccount("east"), 0, 0)
+	west.exchange(east)
+	east.has("ada", 100, 0)
+}
+
+// Who loses when both are cut off for longer than the margin: the site that
+// charged. The user was told that the credits are free, and the site knew by
+// when its charge had to arrive.
+func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
+	east, west := pair(t)
+	a := east.authorise(west, "k", 30)
+	west.must(Command{Accept: &a})
+	west.must(charging(a, 20))
+	east.at = a.Authorisation.Frees() - 1
+	east.must(Command{})
+	east.has("ada", 100, 30)
+	if due := east.state.Due(); due != a.Authorisation.Frees() {
+		t.Errorf("due at %v, want %v", due, a.Authorisation.Frees())
+	}
+	east.at++
+	east.must(Command{})
+	east.has("ada", 100, 0)
+	west.exchange(east)
+	east.has("ada", 100, 0)
+	west.has(messages.SiteAccount, 0, 0)
+	west.has(PeerAccount("east"), 0, 0)
+}
+
+// A charge made in time that arrives within the margin is paid, though the
+// peer's clock is an hour behind.
+func TestMarginCoversClocksApart(t *testing.T) {
+	east, west := pair(t)
+	a := east.authorise(west, "k", 30)
+	west.at = a.Authorisation.Issued - hour
+	west.state, west.ledger = nil, nil
+	fresh := newSide(t, "west")
+	fresh.at = a.Authorisation.Issued - hour
+	fresh.know(east, 100)
+	fresh.must(Command{Accept: &a})
+	fresh.at = a.Authorisation.Ends() - 1
+	fresh.must(charging(a, 30))
+	east.at = fresh.at + hour + 6*day
+	fresh.exchange(east)
+	east.has("ada", 70, 0)
+}
+
+func TestRevoke(t *testing.T) {
+	east, west := pair(t)
+	revoke := func(a messages.SignedAuthorisation) Command {
+		return Command{By: "ada", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}}
+	}
+	accepted, never, taken := east.authorise(west, "a", 10), east.authorise(west, "b", 10), east.authorise(west, "c", 10)
+	west.must(Command{Accept: &accepted})
+	west.must(Command{Accept: &taken})
+	west.must(charging(taken, 10))
+	east.refuse(Ordinary, messages.NotFound, Command{By: "bob", Revoke: &messages.RevokeRequest{ID: accepted.Authorisation.ID}})
+	for _, a := range []messages.SignedAuthorisation{accepted, never, taken} {
+		east.must(revoke(a))
+	}
+	east.has("ada", 100, 30)
+	east.exchange(west)
+	east.has("ada", 100, 10)
+	west.has(PeerAccount("east"), 0, 10)
+	west.refuse(Recharged, messages.Ended, Command{Accept: &never})
+	west.refuse(Recharged, messages.Conflict, charging(accepted, 5))
+	west.exchange(east)
+	east.has("ada", 90, 0)
+	west.at += 2 * hour
+	west.must(Command{})
+	if n := len(west.state.accepted.byID); n != 0 {
+		t.Errorf("%d authorisations are remembered after they ended", n)
+	}
+}
+
+// What a peer may owe is bounded, authorisations and charges in flight counted.
+func TestCreditLimit(t *testing.T) {
+	east, west := pair(t)
+	east.grant("bob", 100)
+	a := east.authorise(west, "k", 90)
+	west.must(Command{Accept: &a})
+	b := east.must(Command{By: "bob", Authorise: &messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 11 * messages.Credit, Interval: 3600 * span}})
+	signed, err := SignAuthorisation(east.keys, *b.Authorisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := west.do(Command{Accept: &signed}); r.Error == nil || r.Error.Kind != messages.Insufficient {
+		t.Fatalf("got %v, want a refusal as Insufficient", r.Error)
+	}
+	west.know(east, 101)
+	west.must(Command{Accept: &signed})
+	west.know(east, 10) // what was accepted stands
+	west.must(charging(a, 90))
+	west.exchange(east)
+	east.must(Command{By: "bob", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}})
+	east.exchange(west)
+	east.has("bob", 100, 11)
+}
+
+func TestPeers(t *testing.T) {
+	east, west := pair(t)
+	a := east.authorise(west, "k", 30)
+	west.must(Command{Accept: &a})
+	west.must(charging(a, 20))
+	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 5 * messages.Credit}})
+	west.exchange(east)
+	got := west.state.Peers()
+	if len(got.Peers) != 1 {
+		t.Fatalf("got %d peers, want 1", len(got.Peers))
+	}
+	p := got.Peers[0]
+	if p.Peer != "east" || p.Limit != 100*messages.Credit || p.Owed != -20*messages.Credit || p.Outstanding != 0 || p.Sent.Number != 1 || p.Sent.Volume != 20*messages.Credit {
+		t.Errorf("got %+v", p)
+	}
+	if p := east.state.Peers().Peers[0]; p.Owed != 20*messages.Credit || p.Outstanding != 1 || p.Received.Owed != -20*messages.Credit {
+		t.Errorf("got %+v", p)
+	}
+}
+
+func TestOperatorsRequestsAreChecked(t *testing.T) {
+	east, west := pair(t)
+	east.refuse(Malformed, messages.Invalid, Command{Peer: &messages.PeerRequest{Peer: "east", Keys: []string{"k"}, Limit: 1}})
+	east.refuse(Malformed, messages.Invalid, Command{Peer: &messages.PeerRequest{Peer: "west", Limit: 1}})
+	east.refuse(Malformed, messages.TooLarge, Command{Peer: &messages.PeerRequest{Peer: "w" + strings.Repeat("x", 60), Keys: []string{"k"}, Limit: 1}})
+	east.refuse(Malformed, messages.Invalid, Command{Reserve: &messages.ReserveRequest{Limit: -1}})
+	east.grant("clearing-north", 1)
+	east.refuse(Ordinary, messages.Conflict, Command{Peer: &messages.PeerRequest{Peer: "north", Keys: []string{west.public()}, Limit: 1}})
+	east.refuse(Ordinary, messages.NotFound, Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "south", Payee: "ada", Amount: 1}})
+	east.refuse(Ordinary, messages.NotFound, Command{Close: &messages.CloseRequest{}})
+}
+
+// No account of the clearing's own can be paid from or paid into by a request.
+func TestOwnAccountsAreOutOfReach(t *testing.T) {
+	east, west := pair(t)
+	own := PeerAccount("west")
+	east.refuse(Ordinary, messages.PermissionDenied, Command{By: own, Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 1}})
+	east.refuse(Ordinary, messages.PermissionDenied, Command{By: own, Authorise: &messages.AuthoriseRequest{Key: "p", Peer: "west", Amount: 1, Interval: span}})
+	east.refuse(Ordinary, messages.PermissionDenied, Command{By: "$auctioneer", Remit: &messages.RemitRequest{Key: "p", Account: "ada", Peer: "west", Payee: "ada", Amount: 1}})
+	east.refuse(Ordinary, messages.PermissionDenied, Command{By: "bob", Remit: &messages.RemitRequest{Key: "p", Account: "ada", Peer: "west", Payee: "ada", Amount: 1}})
+	a := west.authorise(east, "k", 10)
+	east.must(Command{Accept: &a})
+	c := charging(a, 10)
+	c.Charge.Payee = own
+	east.refuse(Ordinary, messages.PermissionDenied, c)
+	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "q", Peer: "west", Payee: PeerAccount("east"), Amount: 1}})
+	east.exchange(west)
+	east.has("ada", 100, 0)
+}

@@ -1,0 +1,167 @@
+package courier
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+const hour = messages.Duration(3600_000_000_000)
+
+// The way of an authorisation over the bus, through a road that loses a third
+// of the messages each way, a cut, and the settlement after it.
+func TestAuthorisationsOverTheBus(t *testing.T) {
+	east, west := pair(t)
+	east.road.set(0.3)
+	west.road.set(0.3)
+	for i := range 20 {
+		if i == 10 {
+			west.road.set(1) // west goes on charging, unheard
+		}
+		a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
+			messages.AuthoriseRequest{Key: fmt.Sprint(i), Peer: "west", Amount: 3 * messages.Credit, Interval: hour})
+		must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, a)
+		must[messages.ClearingReply](west, "$auctioneer", messages.VerbCharge,
+			messages.ChargeRequest{Issuer: "east", ID: a.Authorisation.ID, Amount: 2 * messages.Credit, Job: messages.JobID(i + 1)})
+		must[messages.ClearingReply](west, "ada", messages.VerbRemit,
+			messages.RemitRequest{Key: fmt.Sprint(i), Peer: "east", Payee: "ada", Amount: messages.Credit / 2})
+	}
+	if got := west.account("ada"); got.Reserved < 5*messages.Credit {
+		t.Errorf("cut off, west has %v reserved: nobody may be refunded", got.Reserved)
+	}
+	west.road.set(0.3)
+	west.settled()
+	east.settled()
+	if got := east.account("ada"); got.Balance != 70*messages.Credit || got.Reserved != 0 {
+		t.Errorf("ada has %v at home with %v reserved, want 70", got.Balance, got.Reserved)
+	}
+	if got := west.account(messages.SiteAccount).Balance; got != 40*messages.Credit {
+		t.Errorf("west earned %v, want 40", got)
+	}
+	if west.count("candor_bank_clearing_messages_total", "again") == 0 {
+		t.Error("nothing was lost: the road was too good to show anything")
+	}
+	for _, s := range []*site{east, west} {
+		s.road.set(0)
+		other := messages.Name("east")
+		if s == east {
+			other = "west"
+		}
+		found, err := s.courier.Reconcile(context.Background(), other)
+		if err != nil || len(found) > 0 {
+			t.Errorf("%s: reconciled to %v, %v", s.name, found, err)
+		}
+	}
+	settle(t, east, west)
+}
+
+// settle closes a cycle, and checks what the two sites then owe one another.
+func settle(t *testing.T, sides ...*site) {
+	t.Helper()
+	var positions []messages.Position
+	for _, s := range sides {
+		must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
+	}
+	for _, s := range sides {
+		s.eventually("the position is complete", func() bool {
+			return must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{}).Position.Complete
+		})
+		p := must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
+		public, err := s.keys.PublicKey()
+		if err != nil || !clearing.VerifyPosition(clearing.Ed25519, []string{public}, &p) {
+			t.Errorf("%s: its position does not verify: %v", s.name, err)
+		}
+		positions = append(positions, p.Position)
+	}
+	report := clearing.Net(1, positions)
+	if !report.Balanced || len(report.Payments) != 1 || report.Payments[0].Amount != 30*messages.Credit || report.Payments[0].From != "east" {
+		t.Errorf("got %+v, want east to pay 30", report)
+	}
+}
+
+// A command whose outcome is not known is asked again, and done once.
+func TestUnknownOutcomes(t *testing.T) {
+	east, west := pair(t)
+	for _, loss := range []mailbox.Loss{mailbox.LoseAnswer, mailbox.LoseCommand} {
+		for _, s := range []*site{east, west} {
+			s.host.box.LoseNext(loss)
+			must[messages.ClearingReply](east, "ada", messages.VerbRemit,
+				messages.RemitRequest{Key: fmt.Sprint(s.name, loss), Peer: "west", Payee: "ada", Amount: messages.Credit})
+		}
+	}
+	east.settled()
+	if got := west.account("ada").Balance; got != 104*messages.Credit {
+		t.Errorf("ada has %v at west, want 104", got)
+	}
+}
+
+// What ends without a charge is released by the courier's own tick.
+func TestTickReleases(t *testing.T) {
+	east, west := pair(t)
+	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
+		messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
+	must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, a)
+	west.pass(hour)
+	east.eventually("the credits are free", func() bool { return east.account("ada").Reserved == 0 })
+}
+
+// Only who may ask is answered, and nothing forged reaches the log.
+func TestWhoMayAsk(t *testing.T) {
+	east, west := pair(t)
+	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
+		messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
+	west.refused(messages.PermissionDenied, "ada", messages.VerbAccept, a)
+	west.refused(messages.PermissionDenied, "ada", messages.VerbCharge, messages.ChargeRequest{Issuer: "east", ID: "x"})
+	west.refused(messages.PermissionDenied, "ada", messages.VerbPeer, messages.PeerRequest{})
+	west.refused(messages.PermissionDenied, "ada", messages.VerbReserve, messages.ReserveRequest{})
+	west.refused(messages.PermissionDenied, "$auctioneer", messages.VerbClose, messages.CloseRequest{Cycle: 1})
+	west.refused(messages.PermissionDenied, "ada", messages.VerbPeers, messages.Empty{})
+	west.refused(messages.PermissionDenied, "east", messages.VerbLines, messages.LinesRequest{Sender: "east"})
+	west.refused(messages.NotFound, "$north", messages.VerbLines, messages.LinesRequest{Sender: "east"})
+
+	m := messages.SignedInstructions{Instructions: messages.Instructions{From: "east", To: "west", First: 1}, Signature: make([]byte, 64)}
+	west.refused(messages.PermissionDenied, "$north", messages.VerbInstruct, m)
+	west.refused(messages.PermissionDenied, "$east", messages.VerbInstruct, m)
+	forged := a
+	forged.Authorisation.Amount *= 2
+	west.refused(messages.PermissionDenied, "$auctioneer", messages.VerbAccept, forged)
+	if got := west.count("candor_bank_clearing_refusals_total", "signature"); got != 2 {
+		t.Errorf("%v forgeries were counted, want 2", got)
+	}
+	for account, balance := range map[messages.Name]messages.Credits{clearing.PeerAccount("east"): 0, "ada": 100 * messages.Credit} {
+		if a := west.account(account); a.Balance != balance || a.Reserved != 0 {
+			t.Errorf("after what was refused %s has %v with %v reserved, want %v", account, a.Balance, a.Reserved, balance)
+		}
+	}
+	if got := must[messages.PeersReply](west, "$auctioneer", messages.VerbPeers, messages.Empty{}); len(got.Peers) != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestReconcileRefusesForgedPages(t *testing.T) {
+	east, _ := pair(t)
+	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "ada", Amount: messages.Credit})
+	east.settled()
+	public, err := east.keys.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 1})
+	if _, err := east.courier.Reconcile(context.Background(), "west"); messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("got %v", err)
+	}
+	if _, err := east.courier.Reconcile(context.Background(), "north"); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	if _, err := New(Config{Site: "east", Bus: bus.NewMemory().Connect("x")}); err == nil {
+		t.Error("a courier without a bank is made")
+	}
+}

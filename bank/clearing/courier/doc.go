@@ -1,0 +1,20 @@
+// Package courier is the clearing's shell: it carries the instructions of a
+// site's bank to the banks of its peers and their receipts back, and answers
+// what peers, users, services and operators ask of the clearing.
+//
+// It runs where the bank's leader runs. [Courier.Services] is what the leader
+// serves; [Courier.Run] sends each peer what it has not answered, again and
+// again, until its context ends: one message at a time to each peer, at once
+// while the peer answers, and after waits that double, with jitter, while it
+// does not. A peer that is cut off costs a request now and then, and delays
+// nobody else. Two replicas that both believe for a moment that they lead do
+// no harm: every message may come twice.
+//
+// Nothing is decided here. What a message asks for is screened, so that
+// nothing forged reaches the log, then proposed; what is signed is what the
+// log has committed.
+//
+// A peer's bank speaks as "$" and the name of its site, which the connection
+// between the sites must bind; what it says is believed for its signature
+// alone.
+package courier

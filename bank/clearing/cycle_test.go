@@ -1,0 +1,205 @@
+package clearing
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func (s *side) pay(other *side, key string, credits messages.Credits) {
+	s.Helper()
+	s.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: other.name, Payee: "ada", Amount: credits * messages.Credit}})
+	s.exchange(other)
+}
+
+func (s *side) close(cycle uint64) messages.Position {
+	s.Helper()
+	return *s.must(Command{Close: &messages.CloseRequest{Cycle: cycle}}).Position
+}
+
+// ring is three sites that know one another.
+func ring(t *testing.T) [3]*side {
+	sides := [3]*side{newSide(t, "east"), newSide(t, "north"), newSide(t, "west")}
+	for _, s := range sides {
+		for _, other := range sides {
+			if s != other {
+				s.know(other, 100)
+			}
+		}
+		s.grant("ada", 100)
+	}
+	return sides
+}
+
+// Debts in a circle cancel: nobody pays anything outside the ledgers.
+func TestNetSettlementOfACircle(t *testing.T) {
+	sides := ring(t)
+	east, north, west := sides[0], sides[1], sides[2]
+	east.pay(north, "a", 30)
+	north.pay(west, "b", 30)
+	west.pay(east, "c", 40)
+	var positions []messages.Position
+	for _, s := range sides {
+		if p := s.close(1); p.Complete {
+			t.Errorf("%s is complete before anybody answered", s.name)
+		}
+	}
+	for _, s := range sides {
+		for _, other := range sides {
+			if s != other {
+				s.exchange(other)
+			}
+		}
+	}
+	for _, s := range sides {
+		positions = append(positions, s.close(0))
+		for _, other := range sides {
+			if s != other {
+				s.has(PeerAccount(other.name), 0, 0)
+			}
+		}
+	}
+	east.has(SettlementAccount, -10, 0)
+	north.has(SettlementAccount, 0, 0)
+	west.has(SettlementAccount, 10, 0)
+	got := Net(1, positions)
+	want := []messages.NetPayment{{From: "west", To: "east", Amount: 10 * messages.Credit}}
+	if !got.Balanced || !reflect.DeepEqual(got.Payments, want) {
+		t.Errorf("got %+v, want payments %+v", got, want)
+	}
+	if got.Volume != 100*messages.Credit || got.Bilateral != 100*messages.Credit || got.Multilateral != 10*messages.Credit {
+		t.Errorf("volume %v, bilateral %v, multilateral %v; want 100, 100, 10", got.Volume, got.Bilateral, got.Multilateral)
+	}
+}
+
+// Two sites that owe one another settle the difference.
+func TestBilateralNetting(t *testing.T) {
+	east, west := pair(t)
+	east.pay(west, "a", 30)
+	west.pay(east, "b", 50)
+	east.close(1)
+	west.close(1)
+	east.exchange(west)
+	west.exchange(east)
+	e, w := east.close(0), west.close(0)
+	if e.Legs[0].Received != 20*messages.Credit || e.Legs[0].Paid != 0 || e.Net != 20*messages.Credit || !e.Complete {
+		t.Errorf("east has %+v", e)
+	}
+	if w.Legs[0].Paid != 20*messages.Credit || w.Net != -20*messages.Credit || w.Legs[0].Volume != 50*messages.Credit {
+		t.Errorf("west has %+v", w)
+	}
+}
+
+// A creditor takes no more than it is owed by its own book, and no more than
+// its reserve covers; the rest stays owed for the next cycle.
+func TestSettlementTakesWhatIsOwed(t *testing.T) {
+	east, west := pair(t)
+	east.pay(west, "a", 30)
+	east.must(Command{Close: &messages.CloseRequest{Cycle: 1}})
+	west.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "b", Peer: "east", Payee: "ada", Amount: 20 * messages.Credit}})
+	west.exchange(east)
+	east.exchange(west) // east offers 30, and by now owes 10
+	east.has(PeerAccount("west"), 0, 0)
+	west.has(PeerAccount("east"), 0, 0)
+	west.has(SettlementAccount, -10, 0)
+
+	east.pay(west, "c", 30)
+	west.must(Command{Reserve: &messages.ReserveRequest{Limit: 15 * messages.Credit}})
+	east.close(2)
+	east.exchange(west)
+	west.has(SettlementAccount, -15, 0)
+	east.has(PeerAccount("west"), 25, 0)
+}
+
+// A bank cannot settle more than it owes, a cycle twice, or one far ahead.
+func TestSettlementsThatAreRefused(t *testing.T) {
+	east, west := pair(t)
+	settle := func(cycle uint64, amount messages.Credits) messages.TransferResult {
+		t.Helper()
+		return west.answer(east.forge(west, messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle, Amount: amount})).Receipt.Outcomes[0]
+	}
+	if o := settle(1, 50*messages.Credit); o.Error != nil || o.Amount != 0 {
+		t.Errorf("took %+v of a peer that owes nothing", o)
+	}
+	if o := settle(1, 1); o.Error == nil || o.Error.Kind != messages.Conflict {
+		t.Errorf("a cycle twice came to %+v", o)
+	}
+	if o := settle(1000, 1); o.Error == nil || o.Error.Kind != messages.Invalid {
+		t.Errorf("a cycle far ahead came to %+v", o)
+	}
+	if o := settle(2, -1); o.Error == nil || o.Error.Kind != messages.Invalid {
+		t.Errorf("a negative amount came to %+v", o)
+	}
+	west.has(SettlementAccount, 0, 0)
+}
+
+// Old cycles are forgotten, and those that came late are not made up again.
+func TestOldCyclesAreForgotten(t *testing.T) {
+	east, west := pair(t)
+	for n := uint64(1); n <= keptCycles+10; n++ {
+		east.close(n)
+		west.close(n)
+		east.exchange(west)
+		west.exchange(east)
+	}
+	if n := len(west.state.peers["east"].cycles); n != keptCycles {
+		t.Errorf("%d cycles are kept, want %d", n, keptCycles)
+	}
+	o := west.answer(east.forge(west, messages.Instruction{Kind: messages.InstructSettle, Cycle: 1, Amount: 1})).Receipt.Outcomes[0]
+	if o.Error == nil || o.Error.Kind != messages.Expired {
+		t.Errorf("an old cycle came to %+v", o)
+	}
+}
+
+// The report says which sites disagree, and which are missing.
+func TestNetReportsWhatDoesNotFit(t *testing.T) {
+	leg := func(peer messages.Name, paid, received messages.Credits) messages.Leg {
+		return messages.Leg{Peer: peer, Paid: paid, Received: received, Final: true}
+	}
+	a := messages.Position{Site: "a", Cycle: 1, Legs: []messages.Leg{leg("b", 5, 0), leg("c", 0, 0)}, Net: -5}
+	b := messages.Position{Site: "b", Cycle: 1, Legs: []messages.Leg{leg("a", 0, 5)}, Net: 5}
+	lies := b
+	lies.Legs = []messages.Leg{leg("a", 0, 4)}
+	lies.Net = 4
+	late := b
+	late.Cycle = 2
+	wrong := b
+	wrong.Net = 7
+	for name, c := range map[string]struct {
+		given []messages.Position
+		fault string
+	}{
+		"a lie":            {[]messages.Position{a, lies}, "a says it settled 0.000005 with b"},
+		"another cycle":    {[]messages.Position{a, late}, "of cycle 2"},
+		"a wrong sum":      {[]messages.Position{a, wrong}, "come to 0.000005"},
+		"a site twice":     {[]messages.Position{a, b, b}, "two positions of b"},
+		"nothing but gaps": {[]messages.Position{a, b}, ""},
+	} {
+		got := Net(1, c.given)
+		if got.Balanced || !strings.Contains(strings.Join(got.Faults, "; "), c.fault) {
+			t.Errorf("%s: got %+v, want a fault like %q", name, got, c.fault)
+		}
+		if !reflect.DeepEqual(got.Missing, []messages.Name{"c"}) {
+			t.Errorf("%s: missing %v, want c", name, got.Missing)
+		}
+	}
+}
+
+// Positions are signed, and a signature is of one position only.
+func TestPositionsAreSigned(t *testing.T) {
+	east, west := pair(t)
+	signed, err := SignPosition(east.keys, east.close(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := []string{west.public(), east.public()}
+	if !VerifyPosition(Ed25519, keys, &signed) || VerifyPosition(Ed25519, keys[:1], &signed) {
+		t.Error("a position is verified with the wrong keys")
+	}
+	signed.Position.Net++
+	if VerifyPosition(Ed25519, keys, &signed) {
+		t.Error("an altered position is verified")
+	}
+}

@@ -1,0 +1,142 @@
+// Package clearing settles between the banks of different sites, which trust
+// one another for a bounded amount and no further. It is the second half of a
+// bank's replicated state, composed with a [ledger.Ledger]: it changes only by
+// [State.Apply], has no clock, no I/O and no goroutines, and replicas that
+// applied the same commands are byte-identical ([State.Hash]). It has no
+// credits of its own. What it moves or sets aside is moved and set aside in the
+// ledger; here it is only remembered why.
+//
+// # Model
+//
+// Each bank has one account for each peer in its own ledger ([PeerAccount]).
+// Its balance is what this site owes that one; below zero, it is what that one
+// owes, at most the peer's limit, which is the account's credit. The two
+// accounts of two sites mirror one another: their balances sum to zero, but
+// for what was carried out by one bank and has not yet been confirmed to the
+// other.
+//
+// Banks ask things of one another by instructions, numbered from 1 in each
+// direction:
+//
+//	pay      pay an account of the receiver; the sender owes it
+//	charge   take from an authorisation of the receiver, once; the receiver owes it
+//	settle   the settlement of a cycle: take up to so much of what the sender owes
+//	revoke   give up an authorisation of the sender that was not charged
+//
+// An instruction stays in the outbox, under its number, until the receiver's
+// signed receipt has its outcome; it is sent as often as that takes. The
+// receiver carries numbers out in order, each once, and keeps the outcome, a
+// refusal like a success, until the sender has said that it has it. Both banks
+// enter each number with its outcome into a book: the receiver when it carries
+// it out, the sender when it learns of it. A book has a running total, and a
+// digest that chains all numbers, contents and outcomes. Every message carries
+// its sender's running total, and is signed.
+//
+// Whatever waits for an answer is set aside in the ledger of the bank that
+// asked, by a hold without an end. A confirmation makes the hold a transfer; a
+// refusal frees it; nothing else resolves it. A time-out is not a failure:
+// nobody is refunded because somebody did not answer.
+//
+// # Authorisations
+//
+// A user has its home bank set credits aside for one charge by one other
+// site, and gets the bank's signed word for it: issuer, peer, identifier,
+// account, amount, when it was issued, for what interval, and the margin. The
+// other site's bank accepts the statement by its signature alone, sets the
+// amount aside of what the issuer may owe, and can then charge up to it, once,
+// whether the issuer can be reached or not. What is charged is the payee's
+// when the home bank confirms.
+//
+// A charge must be made before Issued+Interval, by the clock of the bank that
+// charges or by the latest time that the issuer signed, whichever is later.
+// The home bank keeps the credits aside until Issued+Interval+Margin by its
+// own. The margin is [messages.MaxClockSkew] for clocks that are apart, and a
+// week for the charge to arrive. As an authorisation ends without a charge the
+// peer releases it by an instruction, and its user can have it revoked before:
+// the margin is only ever waited for if the peer is cut off.
+//
+// Who loses when both are cut off? If a charge that was made in time reaches
+// the home bank within the margin, nobody. If it comes later it is refused,
+// and the site that charged bears it: it alone knew of the charge, it chose to
+// go on working for a bank that it could not reach, it knew to the second by
+// when the charge had to arrive, and what it risks is bounded by the limit
+// that it gave the peer. The user does not lose: it is never charged more than
+// it authorised, more than once, or after it was told that the credits are
+// free. The home bank does not lose: it pays out only what is set aside.
+//
+// # Settlement
+//
+// At the end of a cycle each bank offers each peer what it owes it by its own
+// book; the peer takes of it what it is owed by its own, as far as its reserve
+// covers that, and the rest stays owed. An offer of nothing says that nothing
+// is to come. What was taken leaves both accounts of the pair for
+// [SettlementAccount], which stands for all the other sites together: so the
+// change of that account in a cycle is the site's multilateral position, and
+// debts that run in a circle vanish without a payment. [Net] compares the
+// signed positions of all sites leg by leg and finds the payments outside the
+// ledgers that settle the cycle, at most one fewer than there are sites. Until
+// they are paid, a site has a claim on the federation where it had one on the
+// peer; its reserve bounds that.
+//
+// # Invariants
+//
+// They hold after every command, for every order in which messages arrive, and
+// are checked so in simulation (TestRing).
+//
+//  1. No credit comes into being or is lost. Every change is one of the ledger,
+//     all whose balances sum to zero.
+//  2. A number is carried out at most once. Only the number after the last one
+//     in the book is carried out, and the book is in the same replicated state
+//     as the ledger that it changes: a crash loses both or neither.
+//  3. The sender's book is a prefix of the receiver's: it enters only what a
+//     receipt says whose digest covers all before it. So the two accounts of a
+//     pair differ by exactly the numbers that only the receiver has.
+//  4. Users' balances over all banks, less payments and more charges among
+//     those numbers, are what was granted to users.
+//  5. An instruction's hold is resolved once, and as its outcome says: it
+//     leaves the outbox when its outcome is entered, by 3 in the order of the
+//     numbers.
+//  6. An outcome that a sender may still ask for is remembered: only outcomes
+//     are forgotten that the sender has entered, by its own signed word.
+//  7. An authorisation is charged at most once and never above its amount:
+//     at the home bank it is one hold, which names the peer as its only payee
+//     and which the ledger resolves once. That does not rest on the peer.
+//  8. A peer never owes more than its limit: the account's credit is the bound,
+//     and the amount of each accepted authorisation is set aside of it until
+//     its charge is confirmed. Lowering the limit takes nothing back.
+//
+// From 2, 3 and 6 follows that it does no harm to send anything again, late or
+// never; that whatever is sent often enough is done follows from the outbox.
+//
+// For 2 and 3 the answer must be durable before it leaves: receipts,
+// authorisations and outgoing instructions are read from state that the log
+// has committed. A bank whose disk forgot what it had answered is told so by
+// its peers (lost), and changes nothing more on their word.
+//
+// # Refusals
+//
+// What no honest peer sends is refused under a name ([Refusal]) and counted.
+// [State.Screen] finds what shows without the books, signatures among it, for
+// the leader to refuse before it proposes anything; Apply screens again. A
+// message whose running total does not match is refused and noted as a dispute
+// for an operator. [Compare] then names the first number at which the two books
+// differ, from signed pages of them ([State.Lines]); the operator's new terms
+// for the peer close it.
+//
+// # Duties of the caller
+//
+// Apply the commands to one State and one ledger in the order of one log, and
+// capture and restore the two together; [Mark] tells its commands from the
+// ledger's. Correct no transfer of the accounts named here in the ledger: a
+// correction on one side has no mirror on the other. Give no user a name that
+// begins like these accounts' names. Propose the passing of time when
+// [State.Due] has come. Send what [State.Outgoing] says again and again.
+//
+// # Cost
+//
+// An instruction takes a few hundred bytes while it is outstanding, of which
+// there are at most [MaxOutstanding] in each direction, and its line about a
+// hundred among the latest ten thousand; an authorisation a few hundred while
+// it is pending. A message costs one signature to verify, about 50 µs, and a
+// few microseconds for each of up to [messages.MaxInstructions] numbers.
+package clearing

@@ -1,0 +1,161 @@
+package clearing
+
+import "github.com/candor-grid/candor/messages"
+
+// accepted is an authorisation of another site that this one may charge, or
+// did, or gave up. It is remembered until it ends; later it is refused for
+// having ended.
+type accepted struct {
+	messages.Authorisation
+	hold   string // sets the amount aside of what the issuer may owe; "" once resolved
+	closed closing
+	taken  messages.Credits // by the charge
+	number uint64           // of the charge to the issuer
+}
+
+// closing says how an accepted authorisation came to its end.
+type closing uint8
+
+const (
+	open    closing = iota
+	charged         // taken, or released by a charge of 0
+	revoked         // given up at the issuer's request
+)
+
+// acceptedKey identifies an authorisation among those of all sites: a site's
+// name has no slash.
+func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" + id }
+
+// accept takes an authorisation whose signature was checked: from now on it
+// can be charged, whether the issuer can be reached or not.
+func (s *State) accept(a *messages.Authorisation) (*messages.ClearingReply, *Rejected) {
+	p, err := s.peer(a.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.timely(p, a); err != nil {
+		return nil, err
+	}
+	key := acceptedKey(a.Issuer, a.ID)
+	if first := s.accepted.find(key); first != nil {
+		return first.again(a)
+	}
+	owner := acceptedKey(a.Issuer, a.Account)
+	if err := s.accepted.room(owner); err != nil {
+		return nil, err
+	}
+	account, hold := PeerAccount(p.name), s.mint()
+	if _, err := s.move(maker, messages.Transfer{
+		ID: hold, Kind: messages.Hold, Debit: account, Member: account, Amount: a.Amount, Expires: a.Ends(), Reason: clip("authorisation " + key),
+	}); err != nil {
+		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.name, err.Err.Message))
+	}
+	s.accepted.add(key, owner, a.Ends(), accepted{Authorisation: *a, hold: hold})
+	return &messages.ClearingReply{}, nil
+}
+
+// timely refuses an authorisation that has ended, by this bank's time or the
+// latest that the issuer signed, and one from beyond what clocks may differ.
+func (s *State) timely(p *peer, a *messages.Authorisation) *Rejected {
+	now := max(s.books.Now(), p.heard)
+	if a.Ends() <= now {
+		return reject(Stale, messages.Expired, "authorisation %q ended at %v, and it is %v: ask the home bank for a new one", clip(a.ID), a.Ends(), now)
+	}
+	if a.Issued > s.books.Now().Add(messages.MaxClockSkew) {
+		return reject(Future, messages.Invalid, "authorisation %q was issued at %v, and it is %v here: the clocks differ by more than %v; set them", clip(a.ID), a.Issued, s.books.Now(), messages.MaxClockSkew)
+	}
+	return nil
+}
+
+// again answers an authorisation that is known.
+func (k *accepted) again(a *messages.Authorisation) (*messages.ClearingReply, *Rejected) {
+	switch {
+	case k.closed == revoked:
+		return nil, reject(Recharged, messages.Ended, "authorisation %q was given up at its issuer's request", clip(a.ID))
+	case k.Authorisation != *a:
+		return nil, reject(Rewritten, messages.Conflict, "authorisation %q was accepted before with other content, signed by the same bank: keep both as evidence", clip(a.ID))
+	case k.closed == charged:
+		return nil, reject(Recharged, messages.Ended, "authorisation %q was charged or released before: it can be once", clip(a.ID))
+	}
+	return &messages.ClearingReply{}, nil
+}
+
+// charge takes at most what was authorised, once, and instructs the issuer's
+// bank. The payee has it when that bank confirms; until then it is set aside.
+func (s *State) charge(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
+	p, err := s.peer(r.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	a := s.accepted.find(acceptedKey(r.Issuer, r.ID))
+	if a == nil {
+		return nil, ordinary(messages.Errorf(messages.NotFound, "authorisation %q of site %q is not accepted here, or has ended: accept it first", clip(r.ID), p.name))
+	}
+	if a.closed != open {
+		return a.chargeAgain(r)
+	}
+	if r.Amount > a.Amount {
+		return nil, reject(Amount, messages.Insufficient, "authorisation %q is of %v credits: %v cannot be charged, charge at most what was authorised", clip(r.ID), a.Amount, r.Amount)
+	}
+	if err := users(r.Payee); err != nil {
+		return nil, err
+	}
+	if p.heard >= a.Frees() {
+		return nil, reject(Stale, messages.Expired, "authorisation %q was freed by its issuer at %v", clip(r.ID), a.Frees())
+	}
+	if err := p.room(); err != nil {
+		return nil, err
+	}
+	it, err := s.capture(a, r)
+	if err != nil {
+		return nil, err
+	}
+	a.hold, a.closed, a.taken = "", charged, r.Amount
+	a.number = p.send(it)
+	return &messages.ClearingReply{Number: a.number}, nil
+}
+
+// chargeAgain answers a charge of what was charged or given up before.
+func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
+	if k.closed == charged && k.taken == r.Amount {
+		return &messages.ClearingReply{Number: k.number}, nil
+	}
+	return nil, reject(Recharged, messages.Conflict, "authorisation %q was charged, released or given up before: it can be once", clip(r.ID))
+}
+
+// capture keeps what an authorisation sets aside for as long as it takes the
+// issuer's bank to answer: nobody is refunded because a bank is silent. A
+// release frees it at once.
+func (s *State) capture(a *accepted, r *messages.ChargeRequest) (item, *Rejected) {
+	it := item{
+		instruction: messages.Instruction{Kind: messages.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
+		hold:        a.hold, held: a.Amount, payee: r.Payee,
+	}
+	if it.payee == "" {
+		it.payee = messages.SiteAccount
+	}
+	t := messages.Transfer{Kind: messages.Extend, Pending: a.hold, Reason: "charged"}
+	if r.Amount == 0 {
+		t.Kind, t.Reason = messages.Void, "released"
+		it.hold, it.held, it.payee = "", 0, ""
+	} else if _, err := s.books.Account(it.payee); err != nil {
+		return item{}, ordinary(err)
+	}
+	_, err := s.move(maker, t)
+	return it, err
+}
+
+// expire forgets an authorisation that has ended. One that was not charged is
+// released, so that the home bank need not wait for its margin; false if the
+// outbox has no room for that now.
+func (s *State) expire(key string, a *accepted) bool {
+	if a.closed == open {
+		p := s.peers[a.Issuer]
+		if p.room() != nil {
+			return false
+		}
+		p.send(item{instruction: messages.Instruction{Kind: messages.InstructCharge, ID: a.ID, Reason: "it ended without a charge"}})
+	}
+	s.accepted.drop(key)
+	return true
+}

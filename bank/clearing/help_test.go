@@ -1,0 +1,167 @@
+package clearing
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// side is one of two banks under test, with keys as in production. Each of
+// its methods applies one command.
+type side struct {
+	*testing.T
+	name   messages.Name
+	keys   nkeys.KeyPair
+	ledger *ledger.Ledger
+	state  *State
+	at     messages.Time
+}
+
+func newSide(t *testing.T, name messages.Name) *side {
+	keys, err := nkeys.FromRawSeed(nkeys.PrefixByteAccount, []byte((name + "0123456789abcdef0123456789abcdef")[:32]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &side{T: t, name: name, keys: keys, ledger: ledger.New(), at: 1000 * day}
+	s.state = New(name, s.ledger, Ed25519)
+	return s
+}
+
+func (s *side) public() string {
+	public, err := s.keys.PublicKey()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return public
+}
+
+// pair is east and west, peers with a limit of 100 credits, ada at each with 100.
+func pair(t *testing.T) (east, west *side) {
+	east, west = newSide(t, "east"), newSide(t, "west")
+	east.know(west, 100)
+	west.know(east, 100)
+	for _, s := range []*side{east, west} {
+		s.grant("ada", 100)
+	}
+	return east, west
+}
+
+// know makes another a peer that may owe so many credits.
+func (s *side) know(other *side, limit messages.Credits) {
+	s.Helper()
+	s.must(Command{Peer: &messages.PeerRequest{Peer: other.name, Keys: []string{other.public()}, Limit: limit * messages.Credit}})
+	s.must(Command{Reserve: &messages.ReserveRequest{Limit: 1000 * messages.Credit}})
+}
+
+func (s *side) grant(account messages.Name, credits messages.Credits) {
+	s.Helper()
+	c := ledger.Command{Verb: ledger.Grant, At: s.ledger.Now(), By: "ops", Grant: messages.GrantRequest{Key: account, Account: account, Amount: credits * messages.Credit}}
+	if r := s.ledger.Apply(c.Encode()); r.Error != nil {
+		s.Fatal(r.Error)
+	}
+}
+
+func (s *side) do(c Command) Result {
+	s.Helper()
+	c.At = s.at
+	data, err := c.Encode()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return s.state.Apply(data)
+}
+
+// must applies a command that has to be carried out.
+func (s *side) must(c Command) Result {
+	s.Helper()
+	r := s.do(c)
+	if r.Error != nil {
+		s.Fatalf("%s: refused: %v", s.name, r.Error)
+	}
+	return r
+}
+
+// refuse applies a command that has to be refused for a reason, with a kind,
+// counted once, and with no other effect.
+func (s *side) refuse(reason Refusal, kind messages.Kind, c Command) string {
+	s.Helper()
+	books, count := s.ledger.Accounts(), s.state.Refused(reason)
+	r := s.do(c)
+	if r.Error == nil || r.Refused != reason || r.Error.Kind != kind {
+		s.Fatalf("%s: got %v (%v), want a refusal for %v of kind %v", s.name, r.Error, r.Refused, reason, kind)
+	}
+	if got := s.state.Refused(reason); got != count+1 {
+		s.Fatalf("%s: %v was counted %d times, want %d", s.name, reason, got, count+1)
+	}
+	if !reflect.DeepEqual(s.ledger.Accounts(), books) {
+		s.Fatalf("%s: a refused command changed an account", s.name)
+	}
+	return r.Error.Message
+}
+
+// authorise has ada set credits aside for another site, for an hour.
+func (s *side) authorise(other *side, key string, credits messages.Credits) messages.SignedAuthorisation {
+	s.Helper()
+	r := s.must(Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: key, Peer: other.name, Amount: credits * messages.Credit, Interval: 3600 * span}})
+	signed, err := SignAuthorisation(s.keys, *r.Authorisation)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return signed
+}
+
+func charging(a messages.SignedAuthorisation, credits messages.Credits) Command {
+	return Command{By: "$auctioneer", Charge: &messages.ChargeRequest{Issuer: a.Authorisation.Issuer, ID: a.Authorisation.ID, Amount: credits * messages.Credit, Job: 7}}
+}
+
+// outgoing is what a side sends to another now.
+func (s *side) outgoing(other *side) messages.SignedInstructions {
+	s.Helper()
+	m, ok := s.state.Outgoing(other.name, s.at)
+	if !ok {
+		s.Fatalf("%s does not know %s", s.name, other.name)
+	}
+	return s.sign(m)
+}
+
+func (s *side) sign(m messages.Instructions) messages.SignedInstructions {
+	s.Helper()
+	signed, err := SignInstructions(s.keys, m)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return signed
+}
+
+func (s *side) answer(m messages.SignedInstructions) messages.SignedReceipt {
+	s.Helper()
+	r := s.must(Command{Instructions: &m})
+	signed, err := SignReceipt(s.keys, *r.Receipt)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return signed
+}
+
+// exchange sends what waits and hears the answer.
+func (s *side) exchange(other *side) {
+	s.Helper()
+	receipt := other.answer(s.outgoing(other))
+	s.must(Command{Receipt: &receipt})
+}
+
+// has checks an account's balance and what is reserved of it, in credits.
+func (s *side) has(account messages.Name, balance, reserved messages.Credits) {
+	s.Helper()
+	a, err := s.ledger.Account(account)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if a.Balance != balance*messages.Credit || a.Reserved != reserved*messages.Credit {
+		s.Errorf("%s: %s has %v with %v reserved, want %v with %v", s.name, account, a.Balance, a.Reserved, balance, reserved)
+	}
+}

@@ -1,0 +1,294 @@
+package clearing
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// magic begins every image; it changes with the format.
+const magic = "candor-clearing-1\n"
+
+// Image is a clearing at one moment. Later changes leave it untouched, and it
+// may be used by other goroutines. It does not hold the ledger: capture the
+// two together.
+type Image struct {
+	head     imageHead
+	peers    []imagePeer
+	issued   []imageIssued   // by identifier
+	accepted []imageAccepted // by issuer and identifier
+}
+
+// What an image consists of. Each value is written in canonical msgpack; their
+// fields are exported for the encoding alone, and only ever added at the end.
+type (
+	imageHead struct {
+		Site     messages.Name
+		Cycle    uint64
+		Serial   uint64
+		Refused  []uint64
+		Fault    string
+		Peers    int
+		Issued   int
+		Accepted int
+	}
+	imagePeer struct {
+		Name     messages.Name
+		Keys     []string
+		Heard    messages.Time
+		Out, In  imageBook
+		Outbox   []imageItem
+		Outcomes []messages.TransferResult
+		Known    uint64
+		Cycles   []cycle
+		Counted  messages.Credits
+		Dispute  string
+	}
+	imageBook struct {
+		Base, Total messages.RunningTotal
+		Lines       []imageLine
+	}
+	imageLine struct {
+		Shown        messages.ClearingLine
+		Owed, Volume messages.Credits
+	}
+	imageItem struct {
+		Instruction messages.Instruction
+		Hold        string
+		Held        messages.Credits
+		Payee       messages.Name
+	}
+	imageIssued struct {
+		Authorisation messages.Authorisation
+		Revoking      bool
+	}
+	imageAccepted struct {
+		Owner         string
+		Until         messages.Time
+		Authorisation messages.Authorisation
+		Hold          string
+		Closed        closing
+		Taken         messages.Credits
+		Number        uint64
+	}
+)
+
+// Capture takes an image. It copies what the state holds: a few hundred bytes
+// for each pending authorisation and each instruction that waits.
+func (s *State) Capture() *Image {
+	img := &Image{head: imageHead{
+		Site: s.site, Cycle: s.cycle, Serial: s.serial, Refused: slices.Clone(s.refused[:]), Fault: s.fault,
+		Peers: len(s.order), Issued: len(s.issued.byID), Accepted: len(s.accepted.byID),
+	}}
+	for _, name := range s.order {
+		img.peers = append(img.peers, capturePeer(s.peers[name]))
+	}
+	for _, e := range s.issued.sorted() {
+		img.issued = append(img.issued, imageIssued{e.value.Authorisation, e.value.revoking})
+	}
+	for _, e := range s.accepted.sorted() {
+		a := &e.value
+		img.accepted = append(img.accepted, imageAccepted{e.owner, e.at, a.Authorisation, a.hold, a.closed, a.taken, a.number})
+	}
+	return img
+}
+
+func capturePeer(p *peer) imagePeer {
+	img := imagePeer{
+		Name: p.name, Keys: slices.Clone(p.keys), Heard: p.heard,
+		Out: captureBook(&p.out), In: captureBook(&p.in), Outcomes: slices.Clone(p.outcomes), Known: p.known,
+		Cycles: slices.Clone(p.cycles), Counted: p.counted, Dispute: p.dispute,
+	}
+	for _, it := range p.outbox {
+		img.Outbox = append(img.Outbox, imageItem{it.instruction, it.hold, it.held, it.payee})
+	}
+	return img
+}
+
+func captureBook(b *book) imageBook {
+	img := imageBook{Base: b.base, Total: b.total}
+	for i := range b.lines {
+		img.Lines = append(img.Lines, imageLine{b.lines[i].shown, b.lines[i].total.Owed, b.lines[i].total.Volume})
+	}
+	return img
+}
+
+// Hash is the digest of the state's image: equal for replicas that applied the
+// same commands.
+func (s *State) Hash() [sha256.Size]byte {
+	h := sha256.New()
+	s.Capture().parts(h) //nolint:errcheck // a hash takes everything
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// WriteTo writes the image: its parts, each behind its length, then their
+// SHA-256. Its end shows from itself, so that more may follow.
+func (img *Image) WriteTo(w io.Writer) (int64, error) {
+	out := &counter{w: w}
+	buffered := bufio.NewWriterSize(out, 1<<16)
+	h := sha256.New()
+	if err := img.parts(io.MultiWriter(buffered, h)); err != nil {
+		return out.n, err
+	}
+	if _, err := buffered.Write(h.Sum(nil)); err != nil {
+		return out.n, err
+	}
+	err := buffered.Flush()
+	return out.n, err
+}
+
+// counter counts what is written through it.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+func (img *Image) parts(w io.Writer) error {
+	if _, err := io.WriteString(w, magic); err != nil {
+		return err
+	}
+	if err := writePart(w, &img.head); err != nil {
+		return err
+	}
+	if err := writeParts(w, img.peers); err != nil {
+		return err
+	}
+	if err := writeParts(w, img.issued); err != nil {
+		return err
+	}
+	return writeParts(w, img.accepted)
+}
+
+func writeParts[T any](w io.Writer, list []T) error {
+	for i := range list {
+		if err := writePart(w, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writePart(w io.Writer, v any) error {
+	body, err := messages.Marshal(v, messages.Msgpack)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
+	return err
+}
+
+// errImage is wrapped by every error of Restore that is not the reader's own.
+var errImage = errors.New("clearing: the image is damaged")
+
+// Restore replaces the state by an image of the same site, and reads no
+// further than its end. On an error the state is as it was.
+func (s *State) Restore(r io.Reader) error {
+	h := sha256.New()
+	fresh := New(s.site, s.books, s.verify)
+	if err := fresh.read(io.TeeReader(r, h)); err != nil {
+		return err
+	}
+	var digest [sha256.Size]byte
+	if _, err := io.ReadFull(r, digest[:]); err != nil {
+		return fmt.Errorf("%w: it ends within its digest", errImage)
+	}
+	if !bytes.Equal(digest[:], h.Sum(nil)) {
+		return fmt.Errorf("%w: its digest does not match", errImage)
+	}
+	*s = *fresh
+	return nil
+}
+
+func (s *State) read(r io.Reader) error {
+	first := make([]byte, len(magic))
+	if _, err := io.ReadFull(r, first); err != nil || string(first) != magic {
+		return fmt.Errorf("%w: it does not begin with %q", errImage, magic)
+	}
+	var head imageHead
+	if err := readPart(r, &head); err != nil {
+		return err
+	}
+	if head.Site != s.site || len(head.Refused) > len(s.refused) {
+		return fmt.Errorf("%w: it is of site %q, or of a newer release", errImage, clip(head.Site))
+	}
+	s.cycle, s.serial, s.fault = head.Cycle, head.Serial, head.Fault
+	copy(s.refused[:], head.Refused)
+	return errors.Join(
+		readParts(r, head.Peers, s.restorePeer),
+		readParts(r, head.Issued, s.restoreIssued),
+		readParts(r, head.Accepted, s.restoreAccepted))
+}
+
+func readParts[T any](r io.Reader, n int, restore func(*T)) error {
+	for range n {
+		var v T
+		if err := readPart(r, &v); err != nil {
+			return err
+		}
+		restore(&v)
+	}
+	return nil
+}
+
+func readPart(r io.Reader, v any) error {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return fmt.Errorf("%w: it ends too early", errImage)
+	}
+	n := binary.BigEndian.Uint32(length[:])
+	if n > messages.MaxPayload {
+		return fmt.Errorf("%w: a part has %d bytes", errImage, n)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return fmt.Errorf("%w: it ends too early", errImage)
+	}
+	if err := messages.Unmarshal(body, messages.Msgpack, v); err != nil {
+		return fmt.Errorf("%w: %v", errImage, err)
+	}
+	return nil
+}
+
+func (s *State) restorePeer(img *imagePeer) {
+	p := &peer{
+		name: img.Name, keys: img.Keys, heard: img.Heard,
+		out: restoreBook(&img.Out), in: restoreBook(&img.In), outcomes: img.Outcomes, known: img.Known,
+		cycles: img.Cycles, counted: img.Counted, dispute: img.Dispute,
+	}
+	for _, it := range img.Outbox {
+		p.outbox = append(p.outbox, item{it.Instruction, it.Hold, it.Held, it.Payee})
+	}
+	s.addPeer(p)
+}
+
+func restoreBook(img *imageBook) book {
+	b := book{base: img.Base, total: img.Total}
+	for _, l := range img.Lines {
+		total := messages.RunningTotal{Number: l.Shown.Number, Owed: l.Owed, Volume: l.Volume, Digest: l.Shown.Digest}
+		b.lines = append(b.lines, line{shown: l.Shown, total: total})
+	}
+	return b
+}
+
+func (s *State) restoreIssued(img *imageIssued) {
+	a := img.Authorisation
+	s.issued.add(a.ID, a.Account, a.Frees(), issued{a, img.Revoking})
+}
+
+func (s *State) restoreAccepted(img *imageAccepted) {
+	a := accepted{img.Authorisation, img.Hold, img.Closed, img.Taken, img.Number}
+	s.accepted.add(acceptedKey(a.Issuer, a.ID), img.Owner, img.Until, a)
+}

@@ -1,0 +1,110 @@
+package clearing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Net sets all debts of a cycle against one another: the positions of the
+// sites, of which each is to be given once, and the payments outside the
+// ledgers that settle it. With n sites there are at most n−1 payments, and
+// their sum is the least that any payments can have: what the debtors owe.
+// Whoever collects the positions checks their signatures first.
+func Net(cycle uint64, positions []messages.Position) messages.NettingReport {
+	n := netting{r: messages.NettingReport{
+		Cycle: cycle, Positions: slices.Clone(positions), Payments: []messages.NetPayment{}, Missing: []messages.Name{}, Faults: []string{},
+	}, sites: map[messages.Name]*messages.Position{}}
+	slices.SortFunc(n.r.Positions, func(a, b messages.Position) int { return cmp.Compare(a.Site, b.Site) })
+	for i := range n.r.Positions {
+		n.enter(&n.r.Positions[i])
+	}
+	for i := range n.r.Positions {
+		n.compare(&n.r.Positions[i])
+	}
+	slices.Sort(n.r.Missing)
+	n.r.Missing = slices.Compact(n.r.Missing)
+	n.pay()
+	return n.r
+}
+
+type netting struct {
+	r     messages.NettingReport
+	sites map[messages.Name]*messages.Position
+}
+
+func (n *netting) fault(format string, args ...any) {
+	n.r.Faults = append(n.r.Faults, fmt.Sprintf(format, args...))
+}
+
+// enter checks a position by itself.
+func (n *netting) enter(p *messages.Position) {
+	var net messages.Credits
+	for _, leg := range p.Legs {
+		net += leg.Received - leg.Paid
+		n.r.Volume += leg.Volume
+		if !leg.Final {
+			n.r.Missing = append(n.r.Missing, p.Site, leg.Peer)
+		}
+	}
+	switch {
+	case p.Cycle != n.r.Cycle:
+		n.fault("the position of %s is of cycle %d", p.Site, p.Cycle)
+	case n.sites[p.Site] != nil:
+		n.fault("there are two positions of %s", p.Site)
+	case net != p.Net:
+		n.fault("the legs of %s come to %v, and its position says %v", p.Site, net, p.Net)
+	}
+	n.sites[p.Site] = p
+}
+
+// compare holds each leg of a position against that of the other site.
+func (n *netting) compare(p *messages.Position) {
+	for _, leg := range p.Legs {
+		other := n.sites[leg.Peer]
+		if other == nil {
+			n.r.Missing = append(n.r.Missing, leg.Peer)
+			continue
+		}
+		i := slices.IndexFunc(other.Legs, func(l messages.Leg) bool { return l.Peer == p.Site })
+		if i < 0 || other.Legs[i].Received != leg.Paid {
+			n.fault("%s says it settled %v with %s, and %s does not", p.Site, leg.Paid, leg.Peer, leg.Peer)
+			continue
+		}
+		if net := leg.Paid - leg.Received; net > 0 {
+			n.r.Bilateral += net
+		}
+	}
+}
+
+// pay pairs the largest debtor with the largest creditor until one side is done.
+func (n *netting) pay() {
+	var debtors, creditors []messages.NetPayment
+	var sum messages.Credits
+	for _, p := range n.r.Positions {
+		sum += p.Net
+		if p.Net < 0 {
+			debtors = append(debtors, messages.NetPayment{From: p.Site, Amount: -p.Net})
+		} else if p.Net > 0 {
+			creditors = append(creditors, messages.NetPayment{To: p.Site, Amount: p.Net})
+		}
+	}
+	largest := func(a, b messages.NetPayment) int { return cmp.Compare(b.Amount, a.Amount) }
+	slices.SortStableFunc(debtors, largest)
+	slices.SortStableFunc(creditors, largest)
+	for len(debtors) > 0 && len(creditors) > 0 {
+		d, c := &debtors[0], &creditors[0]
+		amount := min(d.Amount, c.Amount)
+		n.r.Payments = append(n.r.Payments, messages.NetPayment{From: d.From, To: c.To, Amount: amount})
+		n.r.Multilateral += amount
+		if d.Amount -= amount; d.Amount == 0 {
+			debtors = debtors[1:]
+		}
+		if c.Amount -= amount; c.Amount == 0 {
+			creditors = creditors[1:]
+		}
+	}
+	n.r.Balanced = sum == 0 && len(n.r.Missing) == 0 && len(n.r.Faults) == 0
+}

@@ -1,0 +1,107 @@
+package clearing
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// maxPeers bounds the sites that one bank settles with.
+const maxPeers = 256
+
+// peer is the bank of another site.
+type peer struct {
+	name  messages.Name
+	keys  []string
+	heard messages.Time // the latest time that it signed
+
+	out    book   // of our instructions, up to those whose outcome we know
+	outbox []item // numbers out.total.Number+1 on
+
+	in       book                      // of its instructions
+	outcomes []messages.TransferResult // of numbers known+1 on
+	known    uint64                    // it keeps the outcomes up to this number
+
+	cycles  []cycle          // ascending, the latest keptCycles
+	counted messages.Credits // volume of out when the latest cycle was closed
+	dispute string
+}
+
+// item is an instruction that waits for its outcome, and the hold that
+// becomes a transfer or is voided then.
+type item struct {
+	instruction messages.Instruction
+	hold        string           // "": it sets nothing aside
+	held        messages.Credits // by the hold: at least what is asked
+	payee       messages.Name    // of a charge
+}
+
+// last is the number of the last instruction.
+func (p *peer) last() uint64 { return p.out.total.Number + uint64(len(p.outbox)) }
+
+// room refuses what would make more outstanding than may be.
+func (p *peer) room() *Rejected {
+	if len(p.outbox) < MaxOutstanding {
+		return nil
+	}
+	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", len(p.outbox), p.name))
+}
+
+// send adds an instruction to the outbox and returns its number.
+func (p *peer) send(it item) uint64 {
+	p.outbox = append(p.outbox, it)
+	return p.last()
+}
+
+// hear notes the peer's clock.
+func (p *peer) hear(at messages.Time) { p.heard = max(p.heard, at) }
+
+// disputes notes the first thing on which the banks do not agree, and refuses it.
+func (p *peer) disputes(err *Rejected) *Rejected {
+	if p.dispute == "" {
+		p.dispute = clip(err.Err.Message)
+	}
+	return err
+}
+
+// setPeer opens a peer's account or changes the terms. An operator who sets
+// them also declares a dispute to be settled.
+func (s *State) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected) {
+	p, account := s.peers[r.Peer], PeerAccount(r.Peer)
+	if p == nil {
+		if len(s.peers) >= maxPeers {
+			return nil, ordinary(messages.Errorf(messages.Exhausted, "there are %d peers, the most there can be", maxPeers))
+		}
+		if _, err := s.books.Account(account); err == nil {
+			return nil, ordinary(messages.Errorf(messages.Conflict, "account %q is somebody's already, and is to be the peer's: give that one another name", account))
+		}
+	}
+	if _, err := s.line(account, "the bank of site "+r.Peer, r.Limit); err != nil {
+		return nil, err
+	}
+	if p == nil {
+		p = &peer{name: r.Peer, out: newBook(s.site, r.Peer), in: newBook(r.Peer, s.site)}
+		s.addPeer(p)
+	}
+	p.keys, p.dispute = slices.Clone(r.Keys), ""
+	reply := s.describe(p)
+	return &reply, nil
+}
+
+// describe is the peer as operators see it.
+func (s *State) describe(p *peer) messages.PeerReply {
+	r := messages.PeerReply{
+		Peer: p.name, Keys: slices.Clone(p.keys), Outstanding: len(p.outbox),
+		Sent: p.out.total, Received: p.in.total, Heard: p.heard, Dispute: p.dispute,
+	}
+	if a, err := s.books.Account(PeerAccount(p.name)); err == nil {
+		r.Limit, r.Owed, r.Held = a.Credit, a.Balance, a.Reserved
+	}
+	return r
+}
+
+// setReserve says what the other sites together may owe by settlements.
+func (s *State) setReserve(r *messages.ReserveRequest) (*messages.AccountReply, *Rejected) {
+	a, err := s.line(SettlementAccount, "settlements with other sites", r.Limit)
+	return &a, err
+}

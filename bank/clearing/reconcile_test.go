@@ -1,0 +1,170 @@
+package clearing
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// The comparison names the first number at which two books differ, wherever
+// that is, from signed pages.
+func TestReconciliationNamesTheFirstDifference(t *testing.T) {
+	east, west := pair(t)
+	for n := range 20 {
+		east.pay(west, fmt.Sprint(n), 1)
+	}
+	for number := uint64(1); number <= 20; number++ {
+		ours, theirs := east.lines(west, "east"), west.lines(east, "east")
+		if d, differ := Compare(ours, theirs); differ {
+			t.Fatalf("equal books: %v", d)
+		}
+		falsified := west.lines(east, "east")
+		for i := number - 1; i < 20; i++ {
+			digest := sha256.Sum256(falsified[i].Digest)
+			falsified[i].Digest = digest[:]
+		}
+		falsified[number-1].Moved++
+		d, differ := Compare(ours[:15+number/4], falsified[min(3, max(number, 2)-2):])
+		if !differ || d.Number != number || d.Earlier {
+			if number > uint64(15+number/4) && !differ {
+				continue // it is in flight: one of the two has not that number
+			}
+			t.Errorf("falsified at %d: got %v (%v)", number, d, differ)
+		}
+		if !strings.Contains(d.String(), fmt.Sprintf("first at number %d:", number)) && differ {
+			t.Errorf("it reads %q", d)
+		}
+	}
+}
+
+// lines are those of a signed page of a side's book about another.
+func (s *side) lines(other *side, sender messages.Name) []messages.ClearingLine {
+	s.Helper()
+	page, err := s.state.Lines(other.name, messages.LinesRequest{Sender: sender, From: 1})
+	if err != nil {
+		s.Fatal(err)
+	}
+	signed, err := SignLines(s.keys, page)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if !VerifyLines(Ed25519, []string{s.public()}, &signed) {
+		s.Fatal("the signature does not verify")
+	}
+	return signed.Lines.List
+}
+
+func TestLinesArePagedAndBounded(t *testing.T) {
+	east, west := pair(t)
+	for n := range 5 {
+		east.pay(west, fmt.Sprint(n), 1)
+	}
+	page, err := west.state.Lines("east", messages.LinesRequest{Sender: "east", From: 2, Limit: 2})
+	if err != nil || len(page.List) != 2 || page.List[0].Number != 2 || page.Last != 5 || page.Oldest != 1 {
+		t.Errorf("got %+v, %v", page, err)
+	}
+	for _, r := range []messages.LinesRequest{{Sender: "north"}, {Sender: "east", Limit: -1}, {Sender: "east", Limit: 5000}} {
+		if _, err := west.state.Lines("east", r); err == nil {
+			t.Errorf("%+v is answered", r)
+		}
+	}
+	if _, err := west.state.Lines("north", messages.LinesRequest{Sender: "east"}); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A book keeps a bounded number of lines, and knows its totals at each of them
+// and right before the first.
+func TestBookIsBounded(t *testing.T) {
+	b := newBook("east", "west")
+	i := &messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 2}
+	for range 3 * keptLines {
+		b.enter(i, &messages.TransferResult{Amount: 2})
+	}
+	if n := len(b.lines); n < keptLines || n > keptLines+keptLines/4 {
+		t.Errorf("%d lines are kept", n)
+	}
+	for _, n := range []uint64{b.oldest() - 1, b.oldest(), b.total.Number} {
+		if total, ok := b.at(n); !ok || total.Number != n || total.Owed != messages.Credits(2*n) {
+			t.Errorf("at %d: %+v, %v", n, total, ok)
+		}
+	}
+	for _, n := range []uint64{0, b.oldest() - 2, b.total.Number + 1} {
+		if total, ok := b.at(n); ok {
+			t.Errorf("at %d: %+v", n, total)
+		}
+	}
+}
+
+// An image restores to the same state, byte for byte, and goes on alike; one
+// in which anything differs is refused.
+func TestImage(t *testing.T) {
+	east, west := pair(t)
+	east.pay(west, "a", 3)
+	a, b := east.authorise(west, "k", 10), west.authorise(east, "l", 5)
+	west.must(Command{Accept: &a})
+	east.must(Command{Accept: &b})
+	east.must(charging(b, 4))
+	east.must(Command{By: "ada", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}})
+	east.close(1)
+	east.do(Command{Accept: &a}) // misaddressed, and counted
+
+	var image bytes.Buffer
+	if _, err := east.state.Capture().WriteTo(&image); err != nil {
+		t.Fatal(err)
+	}
+	fresh := New("east", east.ledger, Ed25519)
+	rest := strings.NewReader("what follows")
+	if err := fresh.Restore(io.MultiReader(bytes.NewReader(image.Bytes()), rest)); err != nil {
+		t.Fatal(err)
+	}
+	if rest.Len() != len("what follows") {
+		t.Error("restoring reads beyond the image")
+	}
+	if fresh.Hash() != east.state.Hash() || fresh.Due() != east.state.Due() || fresh.Refused(Misaddressed) != 1 {
+		t.Error("the restored state differs")
+	}
+	for i := 0; i < image.Len(); i += 7 {
+		damaged := bytes.Clone(image.Bytes())
+		damaged[i] ^= 0x20
+		if err := fresh.Restore(bytes.NewReader(damaged)); err == nil {
+			t.Fatalf("byte %d is damaged, and the image is restored", i)
+		}
+		if err := fresh.Restore(bytes.NewReader(image.Bytes()[:i])); err == nil {
+			t.Fatalf("the first %d bytes are restored", i)
+		}
+	}
+	if fresh.Hash() != east.state.Hash() {
+		t.Error("a failed restore changed the state")
+	}
+	if err := New("west", west.ledger, Ed25519).Restore(bytes.NewReader(image.Bytes())); err == nil {
+		t.Error("the image of another site is restored")
+	}
+}
+
+// Commands that cannot be read change nothing.
+func FuzzApply(f *testing.F) {
+	c := Command{At: 5, By: "ada", Remit: &messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: 5}}
+	data, err := c.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte{Mark})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		east, _ := pair(t)
+		r := east.state.Apply(data)
+		if _, err := decode(data); err != nil && (r.Error == nil || east.state.Refused(r.Refused) == 0) {
+			t.Errorf("what cannot be read came to %+v", r)
+		}
+		if fault := east.state.Fault(); fault != "" {
+			t.Errorf("a step was refused by the ledger: %s", fault)
+		}
+	})
+}

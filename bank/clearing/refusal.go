@@ -1,0 +1,108 @@
+package clearing
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Refusal names why something was refused that an honest peer on a working
+// network does not send, or sends only as a late duplicate.
+type Refusal uint8
+
+// The reasons. Ordinary is none of them: a request that the books cannot cover,
+// for one, is refused and not counted. The list is append-only: counts are
+// part of the state.
+const (
+	Ordinary     Refusal = iota
+	Malformed            // it cannot be read, or breaks a rule that needs no state
+	Misaddressed         // it is signed for another site
+	Stranger             // it is of a site that is no peer
+	Signature            // it was altered, or signed with a key that is not the sender's
+	Stale                // the authorisation has ended
+	Future               // it was issued after this bank's time, by more than clocks may differ
+	Amount               // more than was authorised, or no amount at all
+	Recharged            // the authorisation was charged before, or given back
+	Poached              // the authorisation is for another site
+	Gap                  // numbers before it are missing
+	Repeated             // a late duplicate, the outcome of which its sender has
+	Rewritten            // under a number or identifier that had other content before
+	Totals               // its running total is not what this book comes to
+	Lost                 // it builds on numbers that this book does not have
+	Flood                // more is outstanding than a peer may have
+
+	refusals // how many there are
+)
+
+var refusalNames = [refusals]string{"ordinary", "malformed", "misaddressed", "stranger", "signature", "stale", "future", "amount",
+	"recharged", "poached", "gap", "repeated", "rewritten", "totals", "lost", "flood"}
+
+// String returns the reason's name.
+func (r Refusal) String() string {
+	if r < refusals {
+		return refusalNames[r]
+	}
+	return fmt.Sprintf("refusal%d", uint8(r))
+}
+
+// Rejected is a refusal with its reason, which begins the message.
+type Rejected struct {
+	Reason Refusal
+	Err    *messages.Error
+}
+
+// Error is that of the error, so that a Rejected is one.
+func (r *Rejected) Error() string { return r.Err.Error() }
+
+// Unwrap gives the error with its kind.
+func (r *Rejected) Unwrap() error { return r.Err }
+
+// reject makes a refusal whose message begins with the reason.
+func reject(reason Refusal, kind messages.Kind, format string, args ...any) *Rejected {
+	return &Rejected{reason, messages.Errorf(kind, "%s: %s", reason, fmt.Sprintf(format, args...))}
+}
+
+// ordinary passes on a refusal of the ledger or of a rule; nil stays nil.
+func ordinary(err error) *Rejected {
+	if err == nil {
+		return nil
+	}
+	return &Rejected{Ordinary, messages.AsError("", err)}
+}
+
+// malformed refuses what breaks a rule that needs no state; nil stays nil.
+func malformed(err error) *Rejected {
+	if err == nil {
+		return nil
+	}
+	e := messages.AsError("", err)
+	reason := Malformed
+	if strings.HasPrefix(e.Message, "amount") {
+		reason = Amount
+	}
+	return reject(reason, e.Kind, "%s", e.Message)
+}
+
+// outcome is the remembered answer to an instruction that was refused.
+func (r *Rejected) outcome() messages.TransferResult {
+	return messages.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: clip(r.Err.Message)}}
+}
+
+// maxMessage bounds, in bytes, the message of a refusal that is remembered.
+const maxMessage = 256
+
+// clip bounds text that is kept, or that a stranger sent, and leaves nothing in
+// it that cannot stand in one line of a statement.
+func clip(s string) string {
+	if len(s) > maxMessage {
+		s = s[:maxMessage]
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+}

@@ -1,0 +1,116 @@
+package clearing
+
+import (
+	"container/heap"
+	"maps"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Bounds on what one register holds, and of each owner.
+const (
+	maxRegistered = 1 << 20
+	maxOwned      = 10_000
+)
+
+// register holds authorisations by their identifiers, in the order of the
+// times at which they end.
+type register[T any] struct {
+	byID  map[string]*entry[T]
+	queue entries[T]
+	owned map[string]int // how many each owner has
+}
+
+// entry is one authorisation of a register.
+type entry[T any] struct {
+	id, owner string
+	at        messages.Time
+	value     T
+	place     int // in the queue
+}
+
+func newRegister[T any]() register[T] {
+	return register[T]{byID: map[string]*entry[T]{}, owned: map[string]int{}}
+}
+
+// find returns the value of an identifier, nil if there is none.
+func (r *register[T]) find(id string) *T {
+	if e := r.byID[id]; e != nil {
+		return &e.value
+	}
+	return nil
+}
+
+// room refuses what would be one too many, altogether or of its owner.
+func (r *register[T]) room(owner string) *Rejected {
+	if r.owned[owner] >= maxOwned {
+		return reject(Flood, messages.Exhausted, "%d authorisations of account %q are remembered, the most there may be: try again when some have ended", r.owned[owner], clip(owner))
+	}
+	if len(r.byID) >= maxRegistered {
+		return ordinary(messages.Errorf(messages.Exhausted, "%d authorisations are remembered, the most there may be: try again later", len(r.byID)))
+	}
+	return nil
+}
+
+// add enters a value under an identifier that is free.
+func (r *register[T]) add(id, owner string, at messages.Time, value T) {
+	e := &entry[T]{id: id, owner: owner, at: at, value: value}
+	r.byID[id] = e
+	r.owned[owner]++
+	heap.Push(&r.queue, e)
+}
+
+// drop removes an identifier that is there.
+func (r *register[T]) drop(id string) {
+	e := r.byID[id]
+	delete(r.byID, id)
+	heap.Remove(&r.queue, e.place)
+	if r.owned[e.owner]--; r.owned[e.owner] == 0 {
+		delete(r.owned, e.owner)
+	}
+}
+
+// next is when the first ends, 0 if there is none.
+func (r *register[T]) next() messages.Time {
+	if len(r.queue) == 0 {
+		return 0
+	}
+	return r.queue[0].at
+}
+
+// due returns the first whose end has come, nil if there is none.
+func (r *register[T]) due(now messages.Time) *entry[T] {
+	if len(r.queue) == 0 || r.queue[0].at > now {
+		return nil
+	}
+	return r.queue[0]
+}
+
+// sorted lists all entries by their identifiers.
+func (r *register[T]) sorted() []*entry[T] {
+	list := make([]*entry[T], 0, len(r.byID))
+	for _, id := range slices.Sorted(maps.Keys(r.byID)) {
+		list = append(list, r.byID[id])
+	}
+	return list
+}
+
+// entries is a heap by time, then by identifier.
+type entries[T any] []*entry[T]
+
+func (q entries[T]) Len() int      { return len(q) }
+func (q entries[T]) Swap(i, j int) { q[i], q[j] = q[j], q[i]; q[i].place, q[j].place = i, j }
+func (q *entries[T]) Push(x any)   { x.(*entry[T]).place = len(*q); *q = append(*q, x.(*entry[T])) }
+
+func (q entries[T]) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].id < q[j].id
+}
+
+func (q *entries[T]) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return e
+}

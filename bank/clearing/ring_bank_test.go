@@ -1,0 +1,217 @@
+package clearing
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// bug is a fault that is planted on purpose, to show that the checks find it.
+type bug int
+
+const (
+	sound         bug = iota
+	noDedupe          // a number that comes again is carried out again
+	refundTimeout     // a payment that is not answered in time is refunded
+	skippedSync       // what is not yet on disk is answered
+)
+
+func (b bug) String() string {
+	return [...]string{"none", "a removed dedupe", "a refund on time-out", "a skipped sync"}[b]
+}
+
+// bank is one bank of the ring: its state in memory, and what is on its disk.
+type bank struct {
+	site   messages.Name
+	offset messages.Time // of its clock
+	bug    bug
+
+	ledger *ledger.Ledger
+	state  *State
+
+	log     [][]byte // since the snapshot
+	synced  int      // of log: what a crash cannot take
+	image   []byte   // the snapshot
+	waiting []parcel // what is to be sent once the log is on disk
+}
+
+func newBank(site messages.Name, planted bug) *bank {
+	b := &bank{site: site, bug: planted}
+	b.reset()
+	return b
+}
+
+func (b *bank) reset() {
+	b.ledger = ledger.New()
+	b.state = New(b.site, b.ledger, seal)
+}
+
+// seal is a stand-in for signatures that costs little: each site's key is its
+// name, and whoever knows it can sign; forging is tested elsewhere.
+func seal(key string, data, signature []byte) bool {
+	s, _ := sealer(key).Sign(data)
+	return bytes.Equal(s, signature)
+}
+
+type sealer string
+
+func (s sealer) Sign(data []byte) ([]byte, error) {
+	h := sha256.Sum256(append([]byte(s+"\x00"), data...))
+	return h[:8], nil
+}
+
+// Marks of the log's entries that are none of the clearing's.
+const (
+	markLedger = 'l' // a command of the ledger
+	markRefund = 'r' // of the planted bug: refund whatever waits
+)
+
+// propose appends an entry to the log and applies it.
+func (b *bank) propose(entry []byte) Result {
+	b.log = append(b.log, entry)
+	return b.apply(entry)
+}
+
+func (b *bank) apply(entry []byte) Result {
+	switch entry[0] {
+	case markLedger:
+		r := b.ledger.Apply(entry[1:])
+		return Result{Error: r.Error}
+	case markRefund:
+		b.refund()
+		return Result{}
+	}
+	if b.bug == noDedupe {
+		b.forgetNumbers(entry)
+	}
+	return b.state.Apply(entry)
+}
+
+// command encodes and proposes a command of the clearing.
+func (b *bank) command(c Command) Result {
+	entry, err := c.Encode()
+	if err != nil {
+		panic(err)
+	}
+	return b.propose(entry)
+}
+
+// forgetNumbers takes the book of a sender back to before the message, as if
+// nothing of it had been seen.
+func (b *bank) forgetNumbers(entry []byte) {
+	c, err := decode(entry)
+	if err != nil || c.Instructions == nil {
+		return
+	}
+	m := &c.Instructions.Instructions
+	p := b.state.peers[m.From]
+	before, known := p.in.at(m.First - 1)
+	if !known || m.First > p.in.total.Number || m.First <= p.known {
+		return
+	}
+	p.in.lines = p.in.lines[:before.Number-p.in.base.Number]
+	p.in.total = before
+	p.outcomes = p.outcomes[:before.Number-p.known]
+}
+
+// refund frees what payments set aside that were not answered.
+func (b *bank) refund() {
+	for _, name := range b.state.order {
+		p := b.state.peers[name]
+		for i := range p.outbox {
+			if it := &p.outbox[i]; it.instruction.Kind == messages.InstructPay && it.hold != "" {
+				b.state.must(messages.Transfer{Kind: messages.Void, Pending: it.hold})
+				it.hold = ""
+			}
+		}
+	}
+}
+
+// emit sends once all that was applied so far is on disk.
+func (b *bank) emit(p parcel) {
+	p.after = len(b.log)
+	b.waiting = append(b.waiting, p)
+}
+
+// sync brings the log to disk and returns what may be sent now.
+func (b *bank) sync() []parcel {
+	b.synced = len(b.log)
+	out := b.waiting
+	b.waiting = nil
+	return out
+}
+
+// released is what may be sent without a sync: of a sound bank only what
+// depends on nothing that is not on disk.
+func (b *bank) released() []parcel {
+	var out, rest []parcel
+	for _, p := range b.waiting {
+		if p.after <= b.synced || b.bug == skippedSync {
+			out = append(out, p)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	b.waiting = rest
+	return out
+}
+
+// crash loses what is in memory, and of the log's end what was not synced,
+// but for the first kept entries of it, and starts again.
+func (b *bank) crash(kept int) error {
+	b.log = b.log[:min(len(b.log), b.synced+kept)]
+	b.synced = len(b.log)
+	b.waiting = nil
+	return b.restart()
+}
+
+// restart rebuilds the state from the snapshot and the log after it.
+func (b *bank) restart() error {
+	b.reset()
+	if b.image != nil {
+		r := bytes.NewReader(b.image)
+		if err := b.state.Restore(r); err != nil {
+			return err
+		}
+		if err := b.ledger.Restore(r); err != nil {
+			return err
+		}
+	}
+	for _, entry := range b.log {
+		b.apply(entry)
+	}
+	return nil
+}
+
+// snapshot puts the state aside and begins a new log. It makes sure that the
+// log replays, and the image restores, to the same state, as a replica would.
+func (b *bank) snapshot() error {
+	state, books := b.state.Hash(), b.ledger.Hash()
+	if err := b.restart(); err != nil {
+		return err
+	}
+	if b.state.Hash() != state || b.ledger.Hash() != books {
+		return fmt.Errorf("%s: its log replays to another state", b.site)
+	}
+	var out bytes.Buffer
+	if _, err := b.state.Capture().WriteTo(&out); err != nil {
+		return err
+	}
+	if _, err := b.ledger.Capture().WriteTo(&out); err != nil {
+		return err
+	}
+	b.image, b.log, b.synced = out.Bytes(), nil, 0
+	if err := b.restart(); err != nil {
+		return err
+	}
+	if b.state.Hash() != state || b.ledger.Hash() != books {
+		return fmt.Errorf("%s: its snapshot restores to another state", b.site)
+	}
+	return nil
+}
+
+// now is the bank's clock.
+func (b *bank) now(world messages.Time) messages.Time { return world + b.offset }

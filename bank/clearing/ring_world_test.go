@@ -1,0 +1,298 @@
+package clearing
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	second = messages.Time(1_000_000)
+	minute = 60 * second
+	hour   = 60 * minute
+	day    = 24 * hour
+
+	// ringLimit is the most that a bank lets another owe.
+	ringLimit = 80 * messages.Credit
+
+	span = messages.Duration(1_000_000_000) // a second
+)
+
+// parcel is a message on the network; one of the pointers is set.
+type parcel struct {
+	to           int
+	after        int // entries of its sender's log that must be on disk first
+	instructions *messages.SignedInstructions
+	receipt      *messages.SignedReceipt
+	statement    *messages.SignedAuthorisation
+}
+
+// world is three banks in a ring, whose users trade, and a network that loses,
+// repeats, reorders and delays. Everything follows from the seed.
+type world struct {
+	*rand.Rand
+	time    messages.Time
+	banks   [3]*bank
+	network []parcel
+
+	checkers []checker
+	seen     observer
+
+	statements []messages.SignedAuthorisation // that users were given
+	granted    messages.Credits               // to users, over all banks
+	keys       int
+	cycle      uint64
+}
+
+func site(i int) messages.Name { return [3]messages.Name{"east", "north", "west"}[i] }
+
+var ringUsers = [3]messages.Name{"ada", "bob", "cyd"}
+
+func newWorld(seed uint64, planted bug, under ...checker) *world {
+	w := &world{Rand: rand.New(rand.NewPCG(seed, 5)), time: 1000 * day, checkers: under, seen: newObserver()}
+	for i := range w.banks {
+		w.banks[i] = newBank(site(i), planted)
+		w.banks[i].offset = w.skew()
+	}
+	for _, b := range w.banks {
+		w.open(b)
+		b.sync()
+	}
+	return w
+}
+
+// skew is how far a clock is off, so that any two are at most an hour apart.
+func (w *world) skew() messages.Time { return messages.Time(w.Int64N(int64(hour))) }
+
+// open makes peers of the others, and gives the users credits.
+func (w *world) open(b *bank) {
+	at := b.now(w.time)
+	for i := range w.banks {
+		if site(i) != b.site {
+			b.command(Command{At: at, By: "ops", Peer: &messages.PeerRequest{Peer: site(i), Keys: []string{site(i)}, Limit: ringLimit}})
+		}
+	}
+	b.command(Command{At: at, By: "ops", Reserve: &messages.ReserveRequest{Limit: 50 * messages.Credit}})
+	for _, user := range ringUsers {
+		w.grant(b, user, 100*messages.Credit)
+	}
+}
+
+func (w *world) grant(b *bank, user messages.Name, amount messages.Credits) {
+	w.keys++
+	c := ledger.Command{Verb: ledger.Grant, At: b.ledger.Now(), By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint(w.keys), Account: user, Amount: amount}}
+	if r := b.propose(append([]byte{markLedger}, c.Encode()...)); r.Error == nil {
+		w.granted += amount
+	}
+}
+
+// step does one thing, chosen at random.
+func (w *world) step() error {
+	b := w.banks[w.IntN(3)]
+	switch n := w.IntN(100); {
+	case n < 24:
+		w.use(b)
+	case n < 50:
+		w.deliver()
+	case n < 66:
+		w.retry(b)
+	case n < 84:
+		w.send(b.sync())
+	case n < 88:
+		b.offset = w.skew()
+		return b.crash(w.IntN(3))
+	case n < 90:
+		w.send(b.sync())
+		return b.snapshot()
+	case n < 95:
+		w.pass()
+		b.command(Command{At: b.now(w.time)})
+	case n < 97:
+		w.close(b)
+	case n < 98:
+		w.operate(b)
+	default:
+		w.timeout(b)
+	}
+	w.send(b.released())
+	return nil
+}
+
+// pass lets time go by, rarely so much that authorisations lapse at home.
+func (w *world) pass() {
+	w.time += messages.Time(w.Int64N(int64(10 * minute)))
+	switch w.IntN(40) {
+	case 0:
+		w.time += 3 * hour
+	case 1:
+		w.time += 9 * day
+	}
+}
+
+// send puts messages on the network: the observer hears them all, and some are
+// lost.
+func (w *world) send(out []parcel) {
+	for _, p := range out {
+		w.seen.hear(&p)
+		if w.IntN(6) > 0 {
+			w.network = append(w.network, p)
+		}
+	}
+}
+
+// deliver hands over one message, in any order; it may be handed over again.
+func (w *world) deliver() {
+	if len(w.network) == 0 {
+		return
+	}
+	i := w.IntN(len(w.network))
+	p := w.network[i]
+	if w.IntN(4) > 0 {
+		last := len(w.network) - 1
+		w.network[i] = w.network[last]
+		w.network = w.network[:last]
+	}
+	w.arrive(p)
+}
+
+// arrive has a bank take a message.
+func (w *world) arrive(p parcel) {
+	b := w.banks[p.to]
+	r := b.command(Command{At: b.now(w.time), Instructions: p.instructions, Receipt: p.receipt, Accept: p.statement})
+	if r.Receipt == nil {
+		return
+	}
+	signed, err := SignReceipt(sealer(b.site), *r.Receipt)
+	if err != nil {
+		panic(err)
+	}
+	b.emit(parcel{to: index(r.Receipt.To), receipt: &signed})
+}
+
+func index(s messages.Name) int {
+	for i := range 3 {
+		if site(i) == s {
+			return i
+		}
+	}
+	panic("no such site: " + s)
+}
+
+// retry has a bank send another what that has not answered.
+func (w *world) retry(b *bank) {
+	for i := range w.banks {
+		if site(i) == b.site || w.IntN(2) == 0 {
+			continue
+		}
+		m, _ := b.state.Outgoing(site(i), b.now(w.time))
+		m.List = m.List[:w.IntN(len(m.List)+1)]
+		w.dispatch(b, i, m)
+	}
+}
+
+func (w *world) dispatch(b *bank, to int, m messages.Instructions) {
+	signed, err := SignInstructions(sealer(b.site), m)
+	if err != nil {
+		panic(err)
+	}
+	b.emit(parcel{to: to, instructions: &signed})
+}
+
+// use is what a user or a service asks of its bank.
+func (w *world) use(b *bank) {
+	w.keys++
+	user, peer := ringUsers[w.IntN(3)], w.other(b)
+	amount := messages.Credits(1 + w.Int64N(int64(20*messages.Credit)))
+	c := Command{At: b.now(w.time), By: user}
+	switch w.IntN(10) {
+	case 0, 1, 2:
+		payee := [4]messages.Name{"ada", "bob", "cyd", "nobody"}[w.IntN(4)]
+		c.Remit = &messages.RemitRequest{Key: fmt.Sprint(w.keys), Peer: peer, Payee: payee, Amount: amount, Reason: user}
+	case 3, 4, 5:
+		w.authorise(b, c, peer, amount)
+		return
+	case 6, 7, 8:
+		if w.charge(b, &c) {
+			break
+		}
+		return
+	default:
+		if len(w.statements) == 0 {
+			return
+		}
+		a := w.statements[w.IntN(len(w.statements))].Authorisation
+		c.By, c.Revoke = a.Member, &messages.RevokeRequest{ID: a.ID}
+	}
+	b.command(c)
+}
+
+func (w *world) other(b *bank) messages.Name {
+	return site((index(b.site) + 1 + w.IntN(2)) % 3)
+}
+
+// authorise asks for an authorisation, and its user carries it to the peer,
+// more than once.
+func (w *world) authorise(b *bank, c Command, peer messages.Name, amount messages.Credits) {
+	interval := messages.Duration(w.Int64N(int64(3*3600*span))) + span
+	c.Authorise = &messages.AuthoriseRequest{Key: fmt.Sprint(w.keys - w.IntN(2)), Peer: peer, Amount: amount, Interval: interval}
+	r := b.command(c)
+	if r.Authorisation == nil {
+		return
+	}
+	signed, err := SignAuthorisation(sealer(b.site), *r.Authorisation)
+	if err != nil {
+		panic(err)
+	}
+	w.statements = append(w.statements, signed)
+	for range 1 + w.IntN(2) {
+		b.emit(parcel{to: index(peer), statement: &signed})
+	}
+}
+
+// charge picks an authorisation that the bank accepted; false if there is none.
+func (w *world) charge(b *bank, c *Command) bool {
+	for range 4 {
+		if len(w.statements) == 0 {
+			return false
+		}
+		a := w.statements[w.IntN(len(w.statements))].Authorisation
+		if b.state.accepted.find(acceptedKey(a.Issuer, a.ID)) == nil {
+			continue
+		}
+		amount := min(a.Amount, messages.Credits(w.Int64N(int64(25*messages.Credit))))
+		c.By, c.Charge = "$auctioneer", &messages.ChargeRequest{Issuer: a.Issuer, ID: a.ID, Amount: amount}
+		return true
+	}
+	return false
+}
+
+// close ends a cycle at one bank; the others follow when their turn comes.
+func (w *world) close(b *bank) {
+	if b.state.cycle == w.cycle {
+		w.cycle++
+	}
+	b.command(Command{At: b.now(w.time), By: "ops", Close: &messages.CloseRequest{Cycle: w.cycle}})
+}
+
+// operate has an operator change a peer's limit, freeze its account or a
+// user's, or thaw it.
+func (w *world) operate(b *bank) {
+	peer := w.other(b)
+	if w.IntN(2) == 0 {
+		limit := messages.Credits(w.Int64N(int64(ringLimit)))
+		b.command(Command{At: b.now(w.time), By: "ops", Peer: &messages.PeerRequest{Peer: peer, Keys: []string{peer}, Limit: limit}})
+		return
+	}
+	f := messages.FreezeRequest{Account: []messages.Name{PeerAccount(peer), ringUsers[w.IntN(3)]}[w.IntN(2)], Frozen: w.IntN(3) == 0}
+	c := ledger.Command{Verb: ledger.Freeze, At: b.ledger.Now(), By: "ops", Freeze: f}
+	b.propose(append([]byte{markLedger}, c.Encode()...))
+}
+
+// timeout is nothing to a sound bank: it waits.
+func (w *world) timeout(b *bank) {
+	if b.bug == refundTimeout {
+		b.propose([]byte{markRefund})
+	}
+}

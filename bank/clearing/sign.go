@@ -1,0 +1,102 @@
+package clearing
+
+import (
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// What is signed is a domain, a zero byte, and the value in canonical msgpack:
+// an array, in which equal values have equal bytes. The domain says what the
+// value is, so that the signature of one thing is never that of another.
+const (
+	domainAuthorisation = "candor clearing authorisation 1"
+	domainInstructions  = "candor clearing instructions 1"
+	domainReceipt       = "candor clearing receipt 1"
+	domainLines         = "candor clearing lines 1"
+	domainPosition      = "candor clearing position 1"
+	domainBook          = "candor clearing book 1"
+)
+
+// Signer makes a signature of data; [nkeys.KeyPair] has such a method.
+type Signer interface {
+	Sign(data []byte) ([]byte, error)
+}
+
+// Verify reports whether a signature of data was made with the private part of
+// a public key. It is a pure function: replicas agree on it.
+type Verify func(key string, data, signature []byte) bool
+
+// Ed25519 verifies with public nkeys.
+func Ed25519(key string, data, signature []byte) bool {
+	public, err := nkeys.FromPublicKey(key)
+	return err == nil && public.Verify(data, signature) == nil
+}
+
+// signed is the bytes over which a signature is made; nil if the value cannot
+// be encoded, which nothing that was decoded is.
+func signed(domain string, value any) []byte {
+	body, err := messages.Marshal(value, messages.Msgpack)
+	if err != nil {
+		return nil
+	}
+	return append(append([]byte(domain), 0), body...)
+}
+
+func sign(k Signer, domain string, value any) ([]byte, error) {
+	data := signed(domain, value)
+	if data == nil {
+		return nil, messages.Errorf(messages.Internal, "%T is too large to be signed", value)
+	}
+	return k.Sign(data)
+}
+
+// SignAuthorisation signs for the issuer.
+func SignAuthorisation(k Signer, a messages.Authorisation) (messages.SignedAuthorisation, error) {
+	signature, err := sign(k, domainAuthorisation, &a)
+	return messages.SignedAuthorisation{Authorisation: a, Signature: signature}, err
+}
+
+// SignInstructions signs for the sender.
+func SignInstructions(k Signer, i messages.Instructions) (messages.SignedInstructions, error) {
+	signature, err := sign(k, domainInstructions, &i)
+	return messages.SignedInstructions{Instructions: i, Signature: signature}, err
+}
+
+// SignReceipt signs for the receiver of the instructions.
+func SignReceipt(k Signer, r messages.Receipt) (messages.SignedReceipt, error) {
+	signature, err := sign(k, domainReceipt, &r)
+	return messages.SignedReceipt{Receipt: r, Signature: signature}, err
+}
+
+// SignLines signs a page of a book.
+func SignLines(k Signer, l messages.Lines) (messages.SignedLines, error) {
+	signature, err := sign(k, domainLines, &l)
+	return messages.SignedLines{Lines: l, Signature: signature}, err
+}
+
+// SignPosition signs a position in a cycle.
+func SignPosition(k Signer, p messages.Position) (messages.SignedPosition, error) {
+	signature, err := sign(k, domainPosition, &p)
+	return messages.SignedPosition{Position: p, Signature: signature}, err
+}
+
+// VerifyLines reports whether a page was signed with one of the keys.
+func VerifyLines(v Verify, keys []string, l *messages.SignedLines) bool {
+	return verifyAny(v, keys, domainLines, &l.Lines, l.Signature)
+}
+
+// VerifyPosition reports whether a position was signed with one of the keys.
+func VerifyPosition(v Verify, keys []string, p *messages.SignedPosition) bool {
+	return verifyAny(v, keys, domainPosition, &p.Position, p.Signature)
+}
+
+func verifyAny(v Verify, keys []string, domain string, value any, signature []byte) bool {
+	data := signed(domain, value)
+	for _, key := range keys {
+		if data != nil && v(key, data, signature) {
+			return true
+		}
+	}
+	return false
+}

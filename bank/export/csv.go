@@ -1,0 +1,64 @@
+package export
+
+import (
+	"encoding/csv"
+	"strconv"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Columns are those of the CSV format, in its first line.
+var Columns = []string{
+	"number", "at", "status", "by", "kind", "transfer", "pending", "member", "job", "linked", "reason", "note",
+	"debit", "credit", "amount", "held",
+	"debit_balance", "debit_reserved", "credit_balance", "credit_reserved",
+}
+
+// table writes comma-separated values.
+type table struct {
+	*output
+	rows *csv.Writer
+}
+
+func newCSV(o *output) *table {
+	t := &table{o, csv.NewWriter(o.w)}
+	t.rows.Write(Columns) //nolint:errcheck // Close returns it
+	return t
+}
+
+func (t *table) Line(l *ledger.Line) error {
+	row := []string{
+		strconv.FormatUint(l.Number, 10), l.At.String(), l.What, l.By, "", l.Asked.ID, l.Asked.Pending, l.Asked.Member, "", "", l.Asked.Reason, l.Note,
+		l.Debit, l.Credit, "", "", "", "", "", "",
+	}
+	if l.Account == "" {
+		row[4] = l.Asked.Kind.String()
+	}
+	if l.Job != 0 {
+		row[8] = strconv.FormatUint(uint64(l.Job), 10)
+	}
+	if l.Asked.Linked {
+		row[9] = "yes"
+	}
+	if l.Debit != "" {
+		row[14], row[15] = decimal(l.Amount), decimal(l.Held)
+		standing(row[16:18], l.DebitAfter)
+	}
+	if l.Credit != "" {
+		standing(row[18:20], l.CreditAfter)
+	}
+	return t.rows.Write(row)
+}
+
+func standing(cells []string, s messages.Standing) {
+	cells[0], cells[1] = decimal(s.Balance), decimal(s.Reserved)
+}
+
+func (t *table) Close() error {
+	t.rows.Flush()
+	if err := t.rows.Error(); err != nil {
+		return err
+	}
+	return t.flush()
+}

@@ -1,0 +1,49 @@
+// Package export writes a bank's journal as plain-text accounting, such that
+// the ordinary tools read it and find that it balances: [Hledger], [Beancount],
+// and [CSV] for all others. It is pure: lines in, text out.
+//
+// # Accounts
+//
+// Every account of the bank is two: what is available, and what is held for
+// jobs. A hold moves credits from the one to the other, a charge from the held
+// part to the payee, and what it frees goes back to what is available, so the
+// two always add up to the balance.
+//
+//	bank      hledger                                      beancount
+//	ada       assets:ada:available   assets:ada:held       Assets:Ada:Available  Assets:Ada:Held
+//	lab_2     assets:lab_2:…                               Assets:LabX5f2:…
+//	$site     assets:$site:…                               Assets:Bank:Site:…
+//	$issuer   equity:$issuer:available                     Equity:Bank:Issuer:Available
+//
+// No two names become one. In hledger they are as they were. In beancount,
+// whose components begin with a capital and take letters, digits and '-', the
+// first letter is made a capital and every other byte that it does not take is
+// X and two hexadecimal digits: names have no capitals, so that X is never one
+// of theirs. The first component of a user's account is never "Bank" alone:
+// what a user called "bank" has is Assets:Bank:Available, two components below
+// Assets, and what the bank's own have is three below.
+//
+// # Amounts
+//
+// The commodity is CREDIT, with six decimals: the bank's own unit, exactly. In
+// hledger every posting asserts the balance that the bank wrote down beside the
+// movement; in beancount the last balances are asserted a day after the last
+// entry, for its assertions are of whole days.
+//
+// # Tags
+//
+// Each transaction carries number, at (the instant), kind, transfer, and where
+// they are not empty by, job, pending (the hold it resolves), member and
+// reason. hledger ends a tag's value at a comma and finds dates in brackets, so
+// there the bytes , : ; % [ ] and what is not ASCII are percent-encoded, as
+// in URLs. What moves nothing (an account's
+// opening, a change of members, a refusal, an extension) is a comment.
+//
+// # CSV
+//
+// The columns are those of [Columns]. To recompute every balance: start each
+// account at 0; in each line with status "done" or "lapsed" subtract amount
+// from the debit account, add it to the credit account (none if empty), and add
+// held to what is reserved on the debit account; after the line they are what
+// the four last columns say. Amounts are in credits with six decimals.
+package export

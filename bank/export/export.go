@@ -1,0 +1,151 @@
+package export
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Formats are the names of the formats that New knows.
+var Formats = []string{"hledger", "beancount", "csv"}
+
+// Writer takes the lines of a journal in order, from the first.
+type Writer interface {
+	Line(l *ledger.Line) error
+	// Close writes what comes last. It does not close what is written to.
+	Close() error
+}
+
+// New returns the writer of a format.
+func New(format string, w io.Writer, site messages.Name) (Writer, error) {
+	out := &output{w: bufio.NewWriterSize(w, 1<<16), standings: map[messages.Name]messages.Standing{}}
+	switch format {
+	case "hledger":
+		return newHledger(out, site), nil
+	case "beancount":
+		return newBeancount(out, site), nil
+	case "csv":
+		return newCSV(out), nil
+	}
+	return nil, messages.Errorf(messages.Invalid, "format %q: is none of %s", format, strings.Join(Formats, ", "))
+}
+
+// output is text that is written, and what the accounts came to so far.
+type output struct {
+	w         *bufio.Writer
+	last      messages.Time
+	standings map[messages.Name]messages.Standing
+}
+
+// printf keeps the first error in w, which flush returns.
+func (o *output) printf(format string, args ...any) { fmt.Fprintf(o.w, format, args...) } //nolint:errcheck // flush returns it
+
+func (o *output) flush() error { return o.w.Flush() }
+
+// posting is one leg of a transaction, and the account's part after it.
+type posting struct {
+	account messages.Name
+	held    bool
+	change  messages.Credits
+	after   messages.Credits
+}
+
+// postings are the legs of a line that moves credits; they sum to zero.
+func postings(l *ledger.Line) []posting {
+	available := func(s messages.Standing) messages.Credits { return s.Balance - s.Reserved }
+	legs := []posting{
+		{account: l.Debit, change: -l.Amount - l.Held, after: available(l.DebitAfter)},
+		{account: l.Debit, held: true, change: l.Held, after: l.DebitAfter.Reserved},
+	}
+	if l.Credit != "" {
+		legs = append(legs, posting{account: l.Credit, change: l.Amount, after: available(l.CreditAfter)})
+	}
+	moving := legs[:0]
+	for _, leg := range legs {
+		if leg.change != 0 {
+			moving = append(moving, leg)
+		}
+	}
+	return moving
+}
+
+// note keeps where the accounts of a line stand, and names those seen first.
+func (o *output) note(l *ledger.Line) (fresh []messages.Name) {
+	o.last = max(o.last, l.At)
+	for _, s := range []messages.Standing{l.DebitAfter, l.CreditAfter} {
+		if s.Account == "" {
+			continue
+		}
+		if _, seen := o.standings[s.Account]; !seen {
+			fresh = append(fresh, s.Account)
+		}
+		o.standings[s.Account] = s
+	}
+	return fresh
+}
+
+// decimal writes an amount with all six places.
+func decimal(c messages.Credits) string {
+	sign, u := "", uint64(c)
+	if c < 0 {
+		sign, u = "-", -u
+	}
+	return fmt.Sprintf("%s%d.%06d", sign, u/uint64(messages.Credit), u%uint64(messages.Credit))
+}
+
+// day is the date of a line, in UTC.
+func day(t messages.Time) string { return t.Std().Format("2006-01-02") }
+
+// tag is a name and a value that says something about a line.
+type tag struct{ name, value string }
+
+// tags are what is known of a line that moves credits, without what is empty.
+func tags(l *ledger.Line) []tag {
+	transfer := l.Asked.ID
+	all := []tag{
+		{"number", fmt.Sprint(l.Number)}, {"at", l.At.String()}, {"kind", kind(l)}, {"transfer", transfer},
+		{"pending", l.Asked.Pending}, {"by", l.By}, {"member", l.Asked.Member}, {"reason", l.Asked.Reason},
+	}
+	if l.Job != 0 {
+		all = append(all, tag{"job", fmt.Sprint(uint64(l.Job))})
+	}
+	if l.Asked.Linked {
+		all = append(all, tag{"linked", "yes"})
+	}
+	kept := all[:0]
+	for _, t := range all {
+		if t.value != "" {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// kind is the kind of a transfer, or what happened by itself.
+func kind(l *ledger.Line) string {
+	if l.What == "done" || l.What == "refused" {
+		return l.Asked.Kind.String()
+	}
+	return l.What
+}
+
+// words says what a line that moves credits is about.
+func words(l *ledger.Line) string {
+	text := map[string]string{
+		"posted": "transfer", "hold": "held", "post": "charge", "void": "freed", "lapsed": "hold expired",
+	}[kind(l)]
+	if text == "" {
+		text = kind(l)
+	}
+	if l.Debit == messages.IssuerAccount {
+		text = "grant"
+	}
+	if l.Job != 0 {
+		text += fmt.Sprintf(" for job %d", uint64(l.Job))
+	}
+	return text
+}

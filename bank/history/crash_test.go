@@ -1,0 +1,161 @@
+package history
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/ledger"
+)
+
+// TestPowerLossAtEveryOperation loses power at each operation on the files of
+// a run, with each fate of what was not synced. The replica comes back with
+// everything that was acknowledged, goes on, and ends with the same bytes as
+// one that never failed.
+func TestPowerLossAtEveryOperation(t *testing.T) {
+	commands := script(100)
+	reference := NewVolatile()
+	want := whole(t, reference, commands)
+	if reference.Operations() < 60 {
+		t.Fatalf("only %d operations: the script is to fill some segments", reference.Operations())
+	}
+	for operation := 1; operation <= reference.Operations(); operation++ {
+		for _, fate := range []Fate{Lost, Torn, Kept} {
+			files := NewVolatile()
+			r := failing(files, files, operation, commands)
+			files.Restart(fate)
+			if err := r.start(); err != nil {
+				t.Fatalf("operation %d, fate %d: after %d commands: %v", operation, fate, r.done, err)
+			}
+			if err := r.run(commands); err != nil {
+				t.Fatalf("operation %d, fate %d: %v", operation, fate, err)
+			}
+			same(t, r, want)
+		}
+	}
+}
+
+// failing runs a script up to a loss of power at an operation of power's.
+func failing(files Files, power *Volatile, operation int, commands [][]byte) *replica {
+	power.FailAt(operation)
+	r := &replica{files: files}
+	if err := r.start(); err == nil {
+		_ = r.run(commands) // its error is the loss of power, or what comes of it
+	}
+	return r
+}
+
+// same compares two replicas, and their files byte by byte.
+func same(t *testing.T, r, want *replica) {
+	t.Helper()
+	if r.ledger.Hash() != want.ledger.Hash() || r.ledger.Totals() != want.ledger.Totals() {
+		t.Fatalf("%+v, want %+v", r.ledger.Totals(), want.ledger.Totals())
+	}
+	if books := r.ledger.Capture().Audit(); !books.Balanced {
+		t.Fatal(books.Message)
+	}
+	names, _ := want.files.List()
+	for _, name := range names {
+		if !bytes.Equal(contentOf(r.files, name), contentOf(want.files, name)) {
+			t.Fatalf("file %s differs from that of a replica that never failed", name)
+		}
+	}
+}
+
+func contentOf(files Files, name string) []byte { return files.(*Volatile).Content(name) }
+
+// careless skips what makes files last: bugs planted to see them caught.
+type careless struct {
+	*Volatile
+	sync, commit bool // skipped
+}
+
+func (c careless) Sync(name string) error {
+	if c.sync {
+		return nil
+	}
+	return c.Volatile.Sync(name)
+}
+
+func (c careless) Commit() error {
+	if c.commit {
+		return nil
+	}
+	return c.Volatile.Commit()
+}
+
+// TestSkippedSyncIsCaught: the run of losses above fails if a snapshot does
+// not sync what it builds on, and the error says what to do; the replica never
+// goes on with less than was acknowledged.
+func TestSkippedSyncIsCaught(t *testing.T) {
+	commands := script(60)
+	for _, bug := range []careless{{sync: true}, {commit: true}} {
+		caught := 0
+		for operation := 1; operation < 40; operation++ {
+			bug.Volatile = NewVolatile()
+			r := failing(bug, bug.Volatile, operation, commands)
+			bug.Restart(Lost)
+			if err := r.start(); err != nil {
+				caught++
+				if !strings.Contains(err.Error(), "restore the file from a backup") {
+					t.Fatalf("the error does not say what to do: %v", err)
+				}
+			}
+		}
+		if caught == 0 {
+			t.Errorf("sync skipped %v, commit skipped %v: not caught", bug.sync, bug.commit)
+		}
+	}
+}
+
+// TestReplicasHaveTheSameFiles, and so has one that got its history from
+// another replica's snapshot and files.
+func TestReplicasHaveTheSameFiles(t *testing.T) {
+	commands := script(60)
+	first, second := whole(t, NewVolatile(), commands), whole(t, NewVolatile(), commands)
+	same(t, second, first)
+
+	fetched := 0
+	late := NewVolatile()
+	store := New(late, segmentBytes, func(s ledger.Sum) ([]byte, error) {
+		fetched++
+		b, _, err := Part(first.files, s.First, 0, 1<<20)
+		return b, err
+	})
+	l := ledger.Open(store)
+	if err := l.Restore(bytes.NewReader(first.snapshot)); err != nil {
+		t.Fatal(err)
+	}
+	if fetched == 0 {
+		t.Fatal("nothing was fetched")
+	}
+	late.Restart(Lost) // what was fetched is durable at once
+	third := &replica{files: late, snapshot: first.snapshot, log: first.log}
+	if err := third.start(); err != nil {
+		t.Fatal(err)
+	}
+	same(t, third, first)
+}
+
+// TestFetchIsChecked: what another replica sends is not believed.
+func TestFetchIsChecked(t *testing.T) {
+	r := whole(t, NewVolatile(), script(60))
+	for name, fetch := range map[string]func(ledger.Sum) ([]byte, error){
+		"damaged": func(s ledger.Sum) ([]byte, error) {
+			b, _, err := Part(r.files, s.First, 0, 1<<20)
+			b[len(magic)+3]++
+			return b, err
+		},
+		"another": func(ledger.Sum) ([]byte, error) {
+			names, _ := r.files.List()
+			return contentOf(r.files, names[len(names)-2]), nil
+		},
+		"nothing": func(ledger.Sum) ([]byte, error) { return nil, nil },
+	} {
+		l := ledger.Open(New(NewVolatile(), segmentBytes, fetch))
+		empty := l.Hash()
+		if err := l.Restore(bytes.NewReader(r.snapshot)); err == nil || !strings.Contains(err.Error(), "was not fetched") || l.Hash() != empty {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

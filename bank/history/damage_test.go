@@ -1,0 +1,115 @@
+package history
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestDamagedFiles flips a bit in each byte of a file, and cuts it everywhere.
+// Whoever reads all of it says so; a ledger that starts on it either does not,
+// or gives the right answers and refuses those that it cannot give.
+func TestDamagedFiles(t *testing.T) {
+	files := NewVolatile()
+	r := whole(t, files, script(40))
+	names, _ := files.List()
+	name := names[1]
+	original := slices.Clone(files.Content(name))
+	right := r.ledger.Hash()
+	statement, err := r.ledger.Statement(messages.StatementRequest{Account: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range original {
+		flipped := slices.Clone(original)
+		flipped[i] ^= 1 << (i % 8)
+		for _, damage := range [][]byte{flipped, original[:i]} {
+			files.Damage(name, damage)
+			if _, _, err := Walk(files, func(uint64, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(), name) {
+				t.Fatalf("byte %d: all was read: %v", i, err)
+			}
+			started := &replica{files: files, snapshot: r.snapshot, log: r.log}
+			if err := started.start(); err != nil {
+				if !strings.Contains(err.Error(), "restore the file from a backup") {
+					t.Fatalf("byte %d: the error does not say what to do: %v", i, err)
+				}
+				continue
+			}
+			if started.ledger.Hash() != right {
+				t.Fatalf("byte %d: another ledger", i)
+			}
+			answer(t, i, started.ledger, statement)
+		}
+	}
+}
+
+// answer checks that a ledger on damaged files gives a right statement or none.
+func answer(t *testing.T, i int, l *ledger.Ledger, want messages.StatementReply) {
+	t.Helper()
+	got, err := l.Statement(messages.StatementRequest{Account: "ada"})
+	switch {
+	case err != nil:
+		if messages.KindOf(err) != messages.Internal {
+			t.Fatalf("byte %d: %v", i, err)
+		}
+	case !slices.Equal(got.Entries, want.Entries):
+		t.Fatalf("byte %d: a wrong statement", i)
+	}
+	if books := l.Capture().Audit(); books.Balanced {
+		t.Fatalf("byte %d: the audit saw nothing", i)
+	}
+}
+
+func TestMissingFile(t *testing.T) {
+	files := NewVolatile()
+	r := whole(t, files, script(40))
+	names, _ := files.List()
+	files.Damage(names[1], nil)
+	err := (&replica{files: files, snapshot: r.snapshot}).start()
+	if err == nil || !strings.Contains(err.Error(), names[1]+" is missing") || !strings.Contains(err.Error(), "start the replica while the others run") {
+		t.Fatalf("%v", err)
+	}
+	if _, _, err := Walk(files, func(uint64, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(), "are in no file") {
+		t.Fatalf("%v", err)
+	}
+}
+
+// TestDirectory runs on real files, and reads them as those who have only the
+// directory do.
+func TestDirectory(t *testing.T) {
+	files, err := Directory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := whole(t, files, script(60))
+	image := r.ledger.Capture()
+	store := New(files, segmentBytes, nil)
+	if err := store.SaveTail(image.Tail()); err != nil {
+		t.Fatal(err)
+	}
+	v := ledger.NewVerifier(New(NewVolatile(), segmentBytes, nil))
+	count, head, err := Walk(files, func(_ uint64, record []byte) error { return v.Add(record) })
+	if err != nil || count != image.Records() || head != image.Head() || v.Head() != head || !v.Totals().Balanced {
+		t.Fatalf("%d records of %d, %v, %+v", count, image.Records(), err, v.Totals())
+	}
+	fresh := ledger.Open(store)
+	if err := fresh.Restore(bytes.NewReader(r.snapshot)); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range r.log {
+		fresh.Apply(command)
+	}
+	if fresh.Hash() != r.ledger.Hash() {
+		t.Fatal("restored to another ledger")
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Existing(t.TempDir() + "/none"); err == nil {
+		t.Fatal("a directory that is not there is opened")
+	}
+}

@@ -1,0 +1,122 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Files is a directory of files that are written once and read often. What
+// was written survives the end of the process; only what was synced, and then
+// Commit, survives a loss of power.
+type Files interface {
+	// Write makes a file of the parts, in place of one of that name.
+	Write(name string, parts ...[]byte) error
+	// Append adds to a file, which is made if need be.
+	Append(name string, data []byte) error
+	Open(name string) (File, error)
+	// Sync makes the content of a file durable, Commit the names of files.
+	Sync(name string) error
+	Commit() error
+	// List returns the names of all files, ascending.
+	List() ([]string, error)
+}
+
+// File is an open file.
+type File interface {
+	io.ReaderAt
+	io.Closer
+	Size() (int64, error)
+}
+
+// disk is a directory of the system.
+type disk struct{ dir string }
+
+func (d disk) path(name string) string { return filepath.Join(d.dir, name) }
+
+// Write goes by another name until the file is whole, so that a reader of the
+// old file keeps what it has.
+func (d disk) Write(name string, parts ...[]byte) error {
+	f, err := os.OpenFile(d.path(name+".new"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if _, err := f.Write(part); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(d.path(name+".new"), d.path(name))
+}
+
+func (d disk) Append(name string, data []byte) error {
+	f, err := os.OpenFile(d.path(name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+func (d disk) Open(name string) (File, error) {
+	f, err := os.Open(d.path(name))
+	if err != nil {
+		return nil, err
+	}
+	return file{f}, nil
+}
+
+func (d disk) Sync(name string) error { return syncFile(d.path(name)) }
+func (d disk) Commit() error          { return syncFile(d.dir) }
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func (d disk) List() ([]string, error) {
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
+type file struct{ *os.File }
+
+func (f file) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// Directory returns the files in a directory of the system, which is made if
+// need be.
+func Directory(dir string) (Files, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the bank's history: %w", err)
+	}
+	return disk{dir}, nil
+}
+
+// Existing is Directory for one that must be there.
+func Existing(dir string) (Files, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("the bank's history: %w", err)
+	}
+	return disk{dir}, nil
+}

@@ -1,0 +1,108 @@
+package history
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+const segmentBytes = 600 // some four records
+
+// script is commands with holds, charges, refusals, repetitions and time.
+func script(n int) [][]byte {
+	var all [][]byte
+	add := func(c ledger.Command) {
+		c.At = messages.Time(1000 + len(all))
+		all = append(all, c.Encode())
+	}
+	for _, name := range []string{"ada", "bob"} {
+		add(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: name, Account: name, Amount: 1000, Expires: 5000}})
+	}
+	for i := range n {
+		id := fmt.Sprint("h", i)
+		batch := []messages.Transfer{
+			{ID: id, Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: 3, Expires: messages.Time(1000 + len(all) + 5), Job: 7},
+			{ID: id + "/c", Kind: messages.Post, Pending: id, Credit: messages.SiteAccount, Amount: 2},
+		}
+		if i%3 == 0 {
+			batch = batch[:1] // it lapses
+		}
+		if i%5 == 0 {
+			batch = append(batch, messages.Transfer{ID: fmt.Sprint("p", i/10), Kind: messages.Posted, Debit: "bob", Credit: "ada", Amount: 1})
+			batch = append(batch, messages.Transfer{ID: id + "/no", Kind: messages.Posted, Debit: "bob", Credit: "ada", Amount: 10_000})
+		}
+		add(ledger.Command{Verb: ledger.Transfers, By: "$auctioneer", Transfers: batch})
+	}
+	return all
+}
+
+// replica is a ledger with what survives a loss of power: its log from the
+// last snapshot on, that snapshot, and what was synced of its files.
+type replica struct {
+	files    Files
+	log      [][]byte // since the snapshot, acknowledged
+	snapshot []byte
+	done     int // commands acknowledged
+	ledger   *ledger.Ledger
+}
+
+// start restores the snapshot and applies the log again.
+func (r *replica) start() error {
+	r.ledger = ledger.Open(New(r.files, segmentBytes, nil))
+	if r.snapshot != nil {
+		if err := r.ledger.Restore(bytes.NewReader(r.snapshot)); err != nil {
+			return err
+		}
+	}
+	for _, command := range r.log {
+		r.ledger.Apply(command)
+	}
+	return r.ledger.Err()
+}
+
+// snapshotEvery is after how many commands a replica takes a snapshot.
+const snapshotEvery = 7
+
+// run applies the rest of a script, up to its end or a failure.
+func (r *replica) run(script [][]byte) error {
+	for r.done < len(script) {
+		r.log = append(r.log, script[r.done]) // durable in the log before it is answered
+		r.done++
+		r.ledger.Apply(script[r.done-1])
+		if err := r.ledger.Err(); err != nil {
+			return err
+		}
+		if r.done%snapshotEvery == 0 {
+			if err := r.cut(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cut takes a snapshot, and if it could be written forgets the log before it.
+func (r *replica) cut() error {
+	var b bytes.Buffer
+	if _, err := r.ledger.Capture().WriteTo(&b); err != nil {
+		return err
+	}
+	r.snapshot, r.log = b.Bytes(), nil
+	return nil
+}
+
+// whole runs a script without a failure.
+func whole(t testing.TB, files Files, script [][]byte) *replica {
+	t.Helper()
+	r := &replica{files: files}
+	if err := r.start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.run(script); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

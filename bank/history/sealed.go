@@ -1,0 +1,146 @@
+package history
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/candor-grid/candor/bank/ledger"
+)
+
+// sealed is a segment in its file.
+type sealed struct {
+	store *Store
+	sum   ledger.Sum
+	name  string
+}
+
+var _ ledger.Sealed = (*sealed)(nil)
+
+// errOther is of a file that is whole, but not the one that is meant.
+var errOther = errors.New("it is of other records")
+
+func (s *sealed) Sum() ledger.Sum { return s.sum }
+
+// Where the parts of the file are.
+func (s *sealed) tableAt() int64 { return int64(len(magic) + s.sum.Size) }
+func (s *sealed) tableLen() int  { return ledger.TableHead + ledger.TableRow*s.sum.Count }
+func (s *sealed) fileLen() int64 { return s.tableAt() + int64(s.tableLen()) + trailerLen }
+func (s *sealed) rowAt(i int) int64 {
+	return s.tableAt() + ledger.TableHead + int64(ledger.TableRow*i)
+}
+
+// check compares the file's length and table with the sum. It does not read
+// the records: each is checked when it is read.
+func (s *sealed) check() error {
+	_, err := s.table()
+	return err
+}
+
+// table reads the table and compares it with the sum.
+func (s *sealed) table() ([]byte, error) {
+	table := make([]byte, s.tableLen())
+	err := s.store.with(s.name, func(f File) error {
+		size, err := f.Size()
+		if err != nil {
+			return err
+		}
+		if size == s.fileLen() {
+			if err := readFull(f, table, s.tableAt()); err != nil {
+				return err
+			}
+			if is, err := ledger.SumOf(table); err == nil && is == s.sum {
+				return nil
+			}
+		}
+		return s.otherwise(f, size)
+	})
+	return table, err
+}
+
+// otherwise says why a file is not the one that is meant: it is damaged, or it
+// is of other records, as a release that divides the journal otherwise leaves.
+func (s *sealed) otherwise(f File, size int64) error {
+	whole := make([]byte, size)
+	if err := readFull(f, whole, 0); err != nil {
+		return err
+	}
+	if _, err := decode(whole); err != nil {
+		return err
+	}
+	return errOther
+}
+
+func readFull(f File, b []byte, at int64) error {
+	n, err := f.ReadAt(b, at)
+	if n == len(b) {
+		return nil
+	}
+	if errors.Is(err, io.EOF) {
+		return errors.New("it is cut")
+	}
+	return err
+}
+
+// Record reads one record.
+func (s *sealed) Record(place int) ([]byte, error) {
+	var record []byte
+	err := s.store.with(s.name, func(f File) error {
+		// The row before says where the record begins; before the first row
+		// stands the hash after the segment.
+		var rows [2 * ledger.TableRow]byte
+		if err := readFull(f, rows[:], s.rowAt(place-1)); err != nil {
+			return err
+		}
+		start := binary.LittleEndian.Uint32(rows[:])
+		if place == 0 {
+			start = 0
+		}
+		end, crc := binary.LittleEndian.Uint32(rows[ledger.TableRow:]), binary.LittleEndian.Uint32(rows[ledger.TableRow+4:])
+		if start > end || int(end) > s.sum.Size {
+			return fmt.Errorf("the table's row of record %d is damaged", s.sum.First+uint64(place))
+		}
+		record = make([]byte, end-start)
+		if err := readFull(f, record, int64(len(magic))+int64(start)); err != nil {
+			return err
+		}
+		if ledger.Checksum(record) != crc {
+			return fmt.Errorf("record %d does not match its checksum", s.sum.First+uint64(place))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, damaged(s.name, err)
+	}
+	return record, nil
+}
+
+// Segment reads the whole file.
+func (s *sealed) Segment() (*ledger.Segment, error) {
+	b, err := load(s.store.files, s.name)
+	if err != nil {
+		return nil, damaged(s.name, err)
+	}
+	segment, err := decode(b)
+	if err != nil {
+		return nil, damaged(s.name, err)
+	}
+	if is, err := ledger.SumOf(segment.Table()); err != nil || is != s.sum {
+		return nil, damaged(s.name, errors.New("it is not the one that the ledger vouches for"))
+	}
+	return segment, nil
+}
+
+// Keys reads the table.
+func (s *sealed) Keys() ([]uint64, error) {
+	table, err := s.table()
+	if err != nil {
+		return nil, damaged(s.name, err)
+	}
+	keys := make([]uint64, s.sum.Count)
+	for i := range keys {
+		_, _, keys[i] = ledger.Row(table, i)
+	}
+	return keys, nil
+}

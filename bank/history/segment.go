@@ -1,0 +1,139 @@
+package history
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// A file is this line, the records, the table, and the table's length and
+// CRC-32C in four bytes each, little endian.
+const magic = "candor-journal-1"
+
+const (
+	suffix     = ".segment"
+	tailName   = "tail"
+	trailerLen = 8
+)
+
+func nameOf(first uint64) string { return fmt.Sprintf("%020d%s", first, suffix) }
+
+// encode returns the parts of a segment's file.
+func encode(s *ledger.Segment) [][]byte {
+	table := s.Table()
+	trailer := binary.LittleEndian.AppendUint32(nil, uint32(len(table)))
+	trailer = binary.LittleEndian.AppendUint32(trailer, ledger.Checksum(table))
+	return [][]byte{[]byte(magic), s.Data, table, trailer}
+}
+
+// decode reads a whole file and checks every byte.
+func decode(b []byte) (*ledger.Segment, error) {
+	table, err := split(b)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.ReadSegment(table, b[len(magic):len(b)-trailerLen-len(table)])
+}
+
+func split(b []byte) (table []byte, err error) {
+	if len(b) < len(magic)+trailerLen || string(b[:len(magic)]) != magic {
+		return nil, errors.New("it does not begin as a file of this kind")
+	}
+	trailer := b[len(b)-trailerLen:]
+	n := int64(binary.LittleEndian.Uint32(trailer))
+	if n > int64(len(b)-len(magic)-trailerLen) {
+		return nil, errors.New("it is cut, or its end is damaged")
+	}
+	table = b[int64(len(b)-trailerLen)-n : len(b)-trailerLen]
+	if ledger.Checksum(table) != binary.LittleEndian.Uint32(trailer[4:]) {
+		return nil, errors.New("it is cut, or its table is damaged")
+	}
+	return table, nil
+}
+
+// damaged says what to do about a file that is not what it was.
+func damaged(name string, err error) error {
+	return messages.Errorf(messages.Internal,
+		"history file %s: %v. Stop the replica, remove this file, and start it while the others run: it then fetches the file from them; with no other replica, restore the file from a backup", name, err)
+}
+
+// missing says what to do about a file that is not there.
+func missing(name string, cause error) error {
+	return messages.Errorf(messages.Internal,
+		"history file %s is missing, and was not fetched (%v): start the replica while the others run, or restore the file from a backup", name, cause)
+}
+
+// load reads a whole file.
+func load(files Files, name string) ([]byte, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, size)
+	if n, err := f.ReadAt(b, 0); err != nil && !(errors.Is(err, io.EOF) && n == len(b)) {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Walk reads a directory of a replica that is stopped: it calls f for every
+// record, from the first to the last that is there, after its file was
+// checked. It returns the hash of the journal up to there.
+func Walk(files Files, f func(number uint64, record []byte) error) (count uint64, head ledger.Head, err error) {
+	names, err := files.List()
+	if err != nil {
+		return 0, head, fmt.Errorf("the bank's history: %w", err)
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, suffix) {
+			continue
+		}
+		if count, head, err = walkFile(files, name, count, head, f); err != nil {
+			return count, head, err
+		}
+	}
+	count, head, err = walkFile(files, tailName, count, head, f)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errEarlier) {
+		return count, head, nil // none was written, or before the last file
+	}
+	return count, head, err
+}
+
+// errEarlier is of a tail that is older than the files beside it.
+var errEarlier = errors.New("it belongs before other files")
+
+func walkFile(files Files, name string, count uint64, head ledger.Head, f func(uint64, []byte) error) (uint64, ledger.Head, error) {
+	b, err := load(files, name)
+	if err != nil {
+		return count, head, fmt.Errorf("the bank's history: %w", err)
+	}
+	s, err := decode(b)
+	switch {
+	case err != nil:
+		return count, head, damaged(name, err)
+	case name == tailName && s.First <= count:
+		return count, head, errEarlier
+	case s.First != count+1:
+		return count, head, messages.Errorf(messages.Internal, "the bank's history: records %d to %d are in no file: restore %s and what follows it from a backup, or from another replica", count+1, s.First-1, nameOf(count+1))
+	case s.Before != head:
+		return count, head, damaged(name, errors.New("it does not continue what is before it"))
+	}
+	for i, start := 0, uint32(0); i < len(s.Ends); i++ {
+		if err := f(s.First+uint64(i), s.Data[start:s.Ends[i]]); err != nil {
+			return count, head, err
+		}
+		start = s.Ends[i]
+	}
+	return count + uint64(len(s.Ends)), s.After, nil
+}

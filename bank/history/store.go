@@ -1,0 +1,191 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"github.com/candor-grid/candor/bank/ledger"
+)
+
+// SegmentBytes is how many bytes of records a file has by default. It is one
+// of the things that make replicas byte-identical.
+const SegmentBytes = 4 << 20
+
+// openFiles is how many files are kept open for reading.
+const openFiles = 64
+
+// Store keeps a replica's journal in files. Its methods are safe for
+// concurrent use as far as [ledger.Store] asks for.
+type Store struct {
+	files Files
+	bytes int
+	// fetch gets a file's content from another replica; nil: nobody can.
+	fetch func(ledger.Sum) ([]byte, error)
+
+	mu       sync.Mutex
+	unsynced []string
+	open     map[string]File
+	order    []string // of open, the longest unused first
+}
+
+// New returns a store in files. Fetch, if not nil, gets from another replica
+// what a file there holds; what it returns is checked.
+func New(files Files, segmentBytes int, fetch func(ledger.Sum) ([]byte, error)) *Store {
+	return &Store{files: files, bytes: segmentBytes, fetch: fetch, open: map[string]File{}}
+}
+
+var _ ledger.Store = (*Store)(nil)
+
+// SegmentBytes is as it was given.
+func (s *Store) SegmentBytes() int { return s.bytes }
+
+// Seal writes a segment's file.
+func (s *Store) Seal(segment *ledger.Segment) (ledger.Sealed, error) {
+	name := nameOf(segment.First)
+	parts := encode(segment)
+	sum, err := ledger.SumOf(parts[2])
+	if err != nil {
+		return nil, err
+	}
+	if err := s.write(name, parts); err != nil {
+		return nil, err
+	}
+	return &sealed{store: s, sum: sum, name: name}, nil
+}
+
+func (s *Store) write(name string, parts [][]byte) error {
+	if err := s.files.Write(name, parts...); err != nil {
+		return fmt.Errorf("history file %s cannot be written: %w; free space on its disk and start the replica again", name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unsynced = append(s.unsynced, name)
+	s.forget(name)
+	return nil
+}
+
+// Open finds a segment's file, or fetches it.
+func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
+	found := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
+	err := found.check()
+	switch {
+	case err == nil:
+		return found, nil
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errOther):
+		return nil, damaged(found.name, err)
+	case s.fetch == nil:
+		return nil, missing(found.name, errors.New("there is nobody to ask"))
+	}
+	if err := s.retrieve(found); err != nil {
+		return nil, missing(found.name, err)
+	}
+	return found, nil
+}
+
+// retrieve fetches a file and makes it durable, for a snapshot that is durable
+// already builds on it.
+func (s *Store) retrieve(wanted *sealed) error {
+	b, err := s.fetch(wanted.sum)
+	if err != nil {
+		return err
+	}
+	segment, err := decode(b)
+	if err != nil {
+		return fmt.Errorf("what was fetched is damaged: %w", err)
+	}
+	if got, err := ledger.SumOf(segment.Table()); err != nil || got != wanted.sum {
+		return errors.New("what was fetched is another file")
+	}
+	if err := s.write(wanted.name, [][]byte{b}); err != nil {
+		return err
+	}
+	_, err = s.Sync()
+	return err
+}
+
+// Sync makes durable what was written since the last time.
+func (s *Store) Sync() (bool, error) {
+	s.mu.Lock()
+	names := s.unsynced
+	s.unsynced = nil
+	s.mu.Unlock()
+	if err := s.sync(names); err != nil {
+		s.mu.Lock()
+		s.unsynced = append(names, s.unsynced...)
+		s.mu.Unlock()
+		return false, err
+	}
+	return true, nil
+}
+
+func (s *Store) sync(names []string) error {
+	for _, name := range names {
+		if err := s.files.Sync(name); err != nil {
+			return err
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return s.files.Commit()
+}
+
+// SaveTail writes the records since the last full segment, for those who read
+// the directory of a replica that is stopped.
+func (s *Store) SaveTail(tail *ledger.Segment) error {
+	if len(tail.Ends) == 0 {
+		return nil
+	}
+	return s.files.Write(tailName, encode(tail)...)
+}
+
+// Close closes the files.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var failed []error
+	for _, f := range s.open {
+		failed = append(failed, f.Close())
+	}
+	clear(s.open)
+	s.order = nil
+	return errors.Join(failed...)
+}
+
+// with calls f with an open file, which stays open for the next time.
+func (s *Store) with(name string, f func(File) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	opened, ok := s.open[name]
+	if !ok {
+		var err error
+		if opened, err = s.files.Open(name); err != nil {
+			return err
+		}
+		if len(s.order) == openFiles {
+			s.forget(s.order[0])
+		}
+		s.open[name] = opened
+		s.order = append(s.order, name)
+	}
+	return f(opened)
+}
+
+// forget closes a file. Nothing was written to it, so there is nothing that
+// closing could fail to save.
+func (s *Store) forget(name string) {
+	opened, ok := s.open[name]
+	if !ok {
+		return
+	}
+	_ = opened.Close()
+	delete(s.open, name)
+	for i, other := range s.order {
+		if other == name {
+			s.order = append(s.order[:i], s.order[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Volatile is files in memory of which a loss of power leaves only what was
+// synced: for tests of what must survive one. It can be told to lose power by
+// itself at any of its operations.
+type Volatile struct {
+	mu      sync.Mutex
+	now     map[string]*content
+	durable map[string]*content
+	left    int // operations until power is lost; negative: never
+	ops     int
+}
+
+// content is a file's bytes; its name may change or vanish.
+type content struct{ now, synced []byte }
+
+// ErrPower is what every operation returns once power is lost, until Restart.
+var ErrPower = errors.New("power is lost")
+
+// NewVolatile returns no files yet.
+func NewVolatile() *Volatile {
+	return &Volatile{now: map[string]*content{}, durable: map[string]*content{}, left: -1}
+}
+
+// FailAt makes power fail in place of the operation of a number, from 1 on,
+// counted from now.
+func (v *Volatile) FailAt(operation int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.left = operation - 1
+}
+
+// Operations is how many there were.
+func (v *Volatile) Operations() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.ops
+}
+
+// Fate is what becomes of bytes that were not synced.
+type Fate int
+
+// Fates of what was not synced.
+const (
+	Lost Fate = iota // none of it is there
+	Torn             // the first half of a file is there
+	Kept             // by chance, all of it is there
+)
+
+// Restart loses power, if it was not lost before, and brings it back.
+func (v *Volatile) Restart(unsynced Fate) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.left = -1
+	names := v.durable
+	if unsynced != Lost {
+		names = v.now
+	}
+	after := map[string]*content{}
+	for name, c := range names {
+		b := c.synced
+		switch {
+		case unsynced == Kept:
+			b = c.now
+		case unsynced == Torn && c.synced == nil:
+			b = c.now[:len(c.now)/2]
+		}
+		after[name] = &content{now: b, synced: b}
+	}
+	v.now, v.durable = after, maps.Clone(after)
+}
+
+// operate counts an operation, which fails once power is lost.
+func (v *Volatile) operate(do func() error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.left == 0 {
+		return ErrPower
+	}
+	v.left--
+	v.ops++
+	return do()
+}
+
+func (v *Volatile) Write(name string, parts ...[]byte) error {
+	return v.operate(func() error {
+		v.now[name] = &content{now: bytes.Join(parts, nil)}
+		return nil
+	})
+}
+
+func (v *Volatile) Append(name string, data []byte) error {
+	return v.operate(func() error {
+		c := v.now[name]
+		if c == nil {
+			c = &content{}
+			v.now[name] = c
+		}
+		c.now = append(slices.Clone(c.now), data...)
+		return nil
+	})
+}
+
+func (v *Volatile) Sync(name string) error {
+	return v.operate(func() error {
+		c := v.now[name]
+		if c == nil {
+			return fs.ErrNotExist
+		}
+		c.synced = c.now
+		return nil
+	})
+}
+
+func (v *Volatile) Commit() error {
+	return v.operate(func() error {
+		v.durable = maps.Clone(v.now)
+		return nil
+	})
+}
+
+func (v *Volatile) List() ([]string, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Sorted(maps.Keys(v.now)), nil
+}
+
+func (v *Volatile) Open(name string) (File, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := v.now[name]
+	if c == nil {
+		return nil, fs.ErrNotExist
+	}
+	return opened{bytes.NewReader(c.now)}, nil
+}
+
+// Content returns a file's bytes, nil if there is none.
+func (v *Volatile) Content(name string) []byte {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if c := v.now[name]; c != nil {
+		return c.now
+	}
+	return nil
+}
+
+// Damage puts other bytes in place of a file's, or removes it with nil.
+func (v *Volatile) Damage(name string, b []byte) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.now, name)
+	if b != nil {
+		v.now[name] = &content{now: b, synced: b}
+	}
+}
+
+// opened is a file in memory.
+type opened struct{ *bytes.Reader }
+
+func (o opened) Size() (int64, error) { return o.Reader.Size(), nil }
+func (o opened) Close() error         { return nil }
+
+var _ io.ReaderAt = opened{}

@@ -1,0 +1,123 @@
+package ledger
+
+import "github.com/candor-grid/candor/messages"
+
+// MaxOwners is the most owners that one request names.
+const MaxOwners = 100
+
+// maxKey leaves room in an identifier for a prefix and the caller.
+const maxKey = MaxID - len(withdrawPrefix) - maxName - 1
+
+// CheckGrant returns what is wrong with a grant whatever the state of the
+// ledger, or nil. So do the other functions named Check.
+func CheckGrant(g *messages.GrantRequest) *messages.Error {
+	if g.Expires < 0 {
+		return messages.Errorf(messages.Invalid, "expires is negative: give an instant, or leave it out for a grant that does not expire")
+	}
+	return checkMovement("grant", g.Key, g.Account, g.Amount, g.Reason)
+}
+
+// CheckPay is about payments.
+func CheckPay(p *messages.PayRequest) *messages.Error {
+	if err := checkMovement("pay", p.Key, p.From, p.Amount, p.Reason); err != nil {
+		return err
+	}
+	switch {
+	case !messages.ValidName(p.To):
+		return badName(p.To)
+	case p.From == p.To:
+		return messages.Errorf(messages.Invalid, "from and to are the same account %q: name two", p.To)
+	}
+	return nil
+}
+
+// CheckWithdraw is about withdrawals, which need a reason.
+func CheckWithdraw(w *messages.WithdrawRequest) *messages.Error {
+	if w.Reason == "" {
+		return noReason()
+	}
+	return checkMovement("withdraw", w.Key, w.Account, w.Amount, w.Reason)
+}
+
+func noReason() *messages.Error {
+	return messages.Errorf(messages.Invalid, "reason is empty: say why, for the statement of whoever loses by it")
+}
+
+// checkMovement is about what a request that moves credits under a key must have.
+func checkMovement(verb, key string, account messages.Name, amount messages.Credits, reason string) *messages.Error {
+	switch {
+	case key == "" || !textual(key, maxKey):
+		return messages.Errorf(messages.Invalid, "key: choose one of at most %d bytes of printable text, the same whenever this request is sent again", maxKey)
+	case !messages.ValidName(account):
+		return badName(account)
+	case amount <= 0:
+		return messages.Errorf(messages.Invalid, "amount %v: %s more than 0 credits", amount, verb)
+	case amount > messages.MaxCredits:
+		return messages.Errorf(messages.TooLarge, "amount %v: %s at most %v credits at once", amount, verb, messages.MaxCredits)
+	}
+	return checkReason(reason)
+}
+
+func checkReason(reason string) *messages.Error {
+	if !textual(reason, MaxReason) {
+		return messages.Errorf(messages.Invalid, "reason must be at most %d bytes of printable text", MaxReason)
+	}
+	return nil
+}
+
+// CheckCorrect is about corrections, which need a reason.
+func CheckCorrect(c *messages.CorrectRequest) *messages.Error {
+	switch {
+	case c.Transfer == "" || !textual(c.Transfer, MaxID):
+		return messages.Errorf(messages.Invalid, "transfer: name the identifier of what is to be corrected, as the statement shows it")
+	case c.Amount < 0 || c.Amount > messages.MaxCredits:
+		return messages.Errorf(messages.Invalid, "amount %v: give what is to be taken back, or 0 for all of it", c.Amount)
+	case c.Reason == "":
+		return noReason()
+	}
+	return checkReason(c.Reason)
+}
+
+// CheckProject is about the making of projects.
+func CheckProject(p *messages.ProjectRequest) *messages.Error {
+	if !messages.ValidName(p.Account) {
+		return badName(p.Account)
+	}
+	if !textual(p.Title, MaxReason) {
+		return messages.Errorf(messages.Invalid, "title must be at most %d bytes of printable text", MaxReason)
+	}
+	if len(p.Owners) > MaxOwners {
+		return messages.Errorf(messages.TooLarge, "%d owners at once: name at most %d", len(p.Owners), MaxOwners)
+	}
+	for _, name := range p.Owners {
+		if err := CheckMember(&messages.MemberRequest{Account: p.Account, Member: name}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckFreeze is about freezing and thawing.
+func CheckFreeze(f *messages.FreezeRequest) *messages.Error {
+	if !messages.ValidName(f.Account) {
+		return badName(f.Account)
+	}
+	return checkReason(f.Reason)
+}
+
+// CheckCredit is about how far below zero an account may go.
+func CheckCredit(r *messages.CreditRequest) *messages.Error {
+	switch {
+	case !messages.ValidName(r.Account):
+		return badName(r.Account)
+	case r.Credit < 0:
+		return messages.Errorf(messages.Invalid, "credit %v is negative: give how far below zero the balance may go, or 0", r.Credit)
+	case r.Credit > messages.MaxCredits:
+		return messages.Errorf(messages.TooLarge, "credit %v: give at most %v credits", r.Credit, messages.MaxCredits)
+	}
+	return checkReason(r.Reason)
+}
+
+func badName(name string) *messages.Error {
+	return messages.Errorf(messages.Invalid, "account %q: a name is a lower-case letter, then at most 62 of a-z, 0-9, '-' and '_'", clip(name))
+}

@@ -1,0 +1,196 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// MaxMembers is the most members an account can have.
+const MaxMembers = 10_000
+
+// member is the part that somebody has in an account.
+type member struct {
+	name  messages.Name
+	role  messages.Role
+	limit messages.Credits // on spent + held; 0: none
+	spent messages.Credits // posted from the holds made on its word, less corrections
+	held  messages.Credits // by the pending ones
+	// left says that it is a member no more. It is still here for what it
+	// spent and holds, which count if it comes back.
+	left bool
+}
+
+func (m *member) unused() bool { return m.spent == 0 && m.held == 0 }
+
+func (a *account) search(name messages.Name) (int, bool) {
+	return slices.BinarySearchFunc(a.members, name, func(m member, name messages.Name) int { return strings.Compare(m.name, name) })
+}
+
+// member returns the entry of a name, also of one that has left; nil if it has none.
+func (a *account) member(name messages.Name) *member {
+	if i, found := a.search(name); found {
+		return &a.members[i]
+	}
+	return nil
+}
+
+// part returns a name's role in an account, and whether it has one.
+func (a *account) part(name messages.Name) (messages.Role, bool) {
+	if name == a.name {
+		return messages.RoleSelf, true
+	}
+	if m := a.member(name); m != nil && !m.left {
+		return m.role, true
+	}
+	return 0, false
+}
+
+// owns reports whether a name may manage an account and pay from it.
+func (a *account) owns(name messages.Name) bool {
+	role, ok := a.part(name)
+	return ok && (role == messages.RoleSelf || role == messages.RoleOwner)
+}
+
+// has reports whether a name is a member.
+func (a *account) has(name messages.Name) bool {
+	m := a.member(name)
+	return m != nil && !m.left
+}
+
+// count is how many members there are.
+func (a *account) count() (n int) {
+	for i := range a.members {
+		if !a.members[i].left {
+			n++
+		}
+	}
+	return n
+}
+
+// owners is how many members are owners.
+func (a *account) owners() (n int) {
+	for i := range a.members {
+		if m := &a.members[i]; !m.left && m.role == messages.RoleOwner {
+			n++
+		}
+	}
+	return n
+}
+
+// setMember adds or removes a member and reports whether that changed anything.
+func (l *Ledger) setMember(a *account, name messages.Name, remove bool) bool {
+	if a.has(name) != remove {
+		return false
+	}
+	i, known := a.search(name)
+	projects := l.projects[name]
+	j, _ := slices.BinarySearch(projects, a.name)
+	switch {
+	case remove && a.members[i].unused():
+		a.members = slices.Delete(a.members, i, i+1)
+	case remove:
+		a.members[i].left = true
+	case known:
+		a.members[i] = member{name: a.members[i].name, spent: a.members[i].spent, held: a.members[i].held}
+	default:
+		name = strings.Clone(name)
+		a.members = slices.Insert(a.members, i, member{name: name})
+	}
+	if remove {
+		projects = slices.Delete(projects, j, j+1)
+	} else {
+		projects = slices.Insert(projects, j, a.name)
+	}
+	if l.projects[name] = projects; len(projects) == 0 {
+		delete(l.projects, name)
+	}
+	return true
+}
+
+// mayHold refuses a hold on the word of somebody who may not make it.
+func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages.Error {
+	role, ok := a.part(name)
+	switch {
+	case !ok:
+		return messages.Errorf(messages.PermissionDenied, "%q is not a member of account %q: one of its owners or an operator can make it one", clip(name), a.name)
+	case !role.Spends():
+		return messages.Errorf(messages.PermissionDenied, "%q is an auditor of account %q and may only see it: one of its owners can make it a member", clip(name), a.name)
+	case role == messages.RoleSelf:
+		return nil
+	}
+	m := a.member(name)
+	used, fits := sum(m.spent, m.held)
+	all, also := sum(used, amount)
+	if m.limit != 0 && (!fits || !also || all > m.limit) {
+		return messages.Errorf(messages.Insufficient, "the limit of %q in account %q is %v credits, and it has spent %v and holds %v: %v more are above it; an owner can raise it",
+			m.name, a.name, m.limit, m.spent, m.held, amount)
+	}
+	return nil
+}
+
+// CheckMember returns what is wrong with a change of membership whatever the
+// state of the ledger, or nil.
+func CheckMember(m *messages.MemberRequest) *messages.Error {
+	for _, name := range []messages.Name{m.Account, m.Member} {
+		if !messages.ValidName(name) {
+			return badName(name)
+		}
+	}
+	switch {
+	case m.Account == m.Member:
+		return messages.Errorf(messages.Invalid, "account %q need not be its own member: name another", m.Account)
+	case m.Remove && (m.Role != nil || m.Limit != nil):
+		return messages.Errorf(messages.Invalid, "role and limit are not for one who is removed: leave them out")
+	case m.Role != nil && *m.Role > messages.RoleAuditor:
+		return messages.Errorf(messages.Invalid, "role %v cannot be given: use member, owner or auditor", *m.Role)
+	case m.Limit != nil && *m.Limit < 0:
+		return messages.Errorf(messages.Invalid, "limit %v is negative: give an amount, or 0 for no limit", *m.Limit)
+	case m.Limit != nil && *m.Limit > messages.MaxCredits:
+		return messages.Errorf(messages.TooLarge, "limit %v is above %v credits: give less, or 0 for no limit", *m.Limit, messages.MaxCredits)
+	}
+	return nil
+}
+
+// changeMember adds a member to an account, changes its part, or removes it.
+// It is idempotent.
+func (l *Ledger) changeMember(c *Command) (messages.AccountReply, *messages.Error) {
+	m := &c.Member
+	if err := CheckMember(m); err != nil {
+		return messages.AccountReply{}, err
+	}
+	a, err := l.owned(c, m.Account, "change its members")
+	if err != nil {
+		return messages.AccountReply{}, err
+	}
+	present := a.has(m.Member)
+	demotes := present && a.member(m.Member).role == messages.RoleOwner && (m.Remove || m.Role != nil && *m.Role != messages.RoleOwner)
+	switch {
+	case demotes && c.Rank == User && a.owners() == 1:
+		return messages.AccountReply{}, messages.Errorf(messages.PermissionDenied, "%q is the last owner of account %q: make another one first, or ask an operator", m.Member, a.name)
+	case !m.Remove && !present && a.count() >= MaxMembers:
+		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, the most there can be: remove one first", a.name, MaxMembers)
+	}
+	if l.setMember(a, m.Member, m.Remove) {
+		l.write(&record{what: membership, at: l.now, by: c.By, account: a.name, member: m.Member, remove: m.Remove}, nil, nil)
+	}
+	if m.Role != nil {
+		l.change(c.By, change{setting: memberRole, account: a.name, member: m.Member, number: int64(*m.Role)})
+	}
+	if m.Limit != nil {
+		l.change(c.By, change{setting: memberLimit, account: a.name, member: m.Member, number: int64(*m.Limit)})
+	}
+	return a.reply(), nil
+}
+
+// use counts what a step does to the account's member on whose word it is.
+func (s *step) use(sign messages.Credits) {
+	if s.member == "" {
+		return
+	}
+	if m := s.charged().member(s.member); m != nil {
+		m.held += sign * s.held
+		m.spent += sign * s.spent
+	}
+}

@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"cmp"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// modelLot names what an account has of a grant that expires.
+type modelLot struct {
+	account messages.Name
+	expires messages.Time
+	grant   string
+}
+
+// sorted lists the lots of an account, the earliest to expire first.
+func (m *model) sorted(account messages.Name) []modelLot {
+	var list []modelLot
+	for lot := range m.lots {
+		if lot.account == account {
+			list = append(list, lot)
+		}
+	}
+	slices.SortFunc(list, byExpiry)
+	return list
+}
+
+func byExpiry(a, b modelLot) int {
+	return cmp.Or(cmp.Compare(a.expires, b.expires), strings.Compare(a.grant, b.grant))
+}
+
+// take draws up to an amount from what expires first.
+func (m *model) take(account messages.Name, amount messages.Credits) map[modelLot]messages.Credits {
+	draws := map[modelLot]messages.Credits{}
+	for _, lot := range m.sorted(account) {
+		part := min(m.lots[lot], amount)
+		if part > 0 {
+			draws[lot] = part
+			m.lots[lot] -= part
+			amount -= part
+		}
+	}
+	return draws
+}
+
+func (m *model) give(lot modelLot, amount messages.Credits) {
+	m.lots[lot] += amount
+	m.dues[due{lot.expires, lot.account}] = true
+}
+
+// settle frees what a hold drew beyond what was spent of it.
+func (m *model) settle(draws map[modelLot]messages.Credits, spent messages.Credits) {
+	for _, lot := range slices.SortedFunc(maps.Keys(draws), byExpiry) {
+		part := min(draws[lot], spent)
+		spent -= part
+		m.lots[lot] += draws[lot] - part
+	}
+}
+
+// sweep returns what expired to the issuer, as far as the account can cover it.
+func (m *model) sweep(account messages.Name, by messages.Time) {
+	for _, lot := range m.sorted(account) {
+		amount := big.NewInt(int64(m.lots[lot]))
+		if room := m.room(account); room.Cmp(amount) < 0 {
+			amount = room
+		}
+		if lot.expires <= by && amount.Sign() > 0 {
+			m.move(account, messages.IssuerAccount, messages.Credits(amount.Int64()))
+			m.lots[lot] -= messages.Credits(amount.Int64())
+		}
+	}
+}
+
+// sweepHolders sweeps the accounts whose holds a chain resolved.
+func (m *model) sweepHolders(chain []messages.Transfer) {
+	for _, t := range chain {
+		if resolves(t.Kind) || t.Kind == messages.Hold {
+			m.sweep(m.answersFor(t), m.now)
+		}
+	}
+}
+
+// answersFor is the account of the hold that a transfer made or resolved.
+func (m *model) answersFor(t messages.Transfer) messages.Name {
+	if t.Kind == messages.Hold {
+		return t.Debit
+	}
+	return m.answers[t.Pending].asked.Debit
+}
+
+// advance lets holds lapse and grants expire, the earliest first, and at one
+// moment the holds first.
+func (m *model) advance(at messages.Time) {
+	m.now = max(m.now, at)
+	for {
+		h, d := m.nextHold(), m.nextDue()
+		switch {
+		case h != "" && m.pending[h].expires <= m.now && (d == due{} || m.pending[h].expires <= d.at):
+			hold := m.pending[h]
+			m.resolve(h, 0, messages.Expired)
+			m.sweep(hold.account, hold.expires)
+		case d != due{} && d.at <= m.now:
+			delete(m.dues, d)
+			m.sweep(d.name, d.at)
+		default:
+			return
+		}
+	}
+}
+
+func (m *model) nextHold() (next string) {
+	for id, h := range m.pending {
+		old := m.pending[next]
+		if h.expires != 0 && (next == "" || h.expires < old.expires || h.expires == old.expires && id < next) {
+			next = id
+		}
+	}
+	return next
+}
+
+func (m *model) nextDue() (next due) {
+	for d := range m.dues {
+		if next == (due{}) || d.at < next.at || d.at == next.at && d.name < next.name {
+			next = d
+		}
+	}
+	return next
+}

@@ -1,0 +1,306 @@
+package ledger
+
+import (
+	"math/big"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+type modelPart struct{ account, name messages.Name }
+
+// modelMember is the part that somebody has in an account. One who was a
+// member and is not has spent what it spent.
+type modelMember struct {
+	in    bool
+	role  messages.Role
+	limit messages.Credits
+	spent *big.Int
+}
+
+func (m *model) mayHold(t messages.Transfer) (messages.Kind, bool) {
+	if t.Member == t.Debit {
+		return 0, true
+	}
+	p := m.parts[modelPart{t.Debit, t.Member}]
+	switch {
+	case !p.in || p.role == messages.RoleAuditor:
+		return messages.PermissionDenied, false
+	case p.limit == 0:
+		return 0, true
+	}
+	used := new(big.Int).Add(m.heldBy(t.Debit, t.Member), big.NewInt(int64(t.Amount)))
+	return messages.Insufficient, used.Add(used, p.spent).Cmp(big.NewInt(int64(p.limit))) <= 0
+}
+
+func (m *model) heldBy(account, member messages.Name) *big.Int {
+	sum := new(big.Int)
+	for _, h := range m.pending {
+		if h.account == account && h.member == member {
+			sum.Add(sum, big.NewInt(int64(h.amount)))
+		}
+	}
+	return sum
+}
+
+// charge counts what a member spent, or with a negative amount got back.
+func (m *model) charge(account, member messages.Name, amount messages.Credits) {
+	key := modelPart{account, member}
+	if p, ever := m.parts[key]; ever {
+		p.spent = new(big.Int).Add(p.spent, big.NewInt(int64(amount)))
+		m.parts[key] = p
+	}
+}
+
+func (m *model) owns(by, account messages.Name) bool {
+	p := m.parts[modelPart{account, by}]
+	return by == account || p.in && p.role == messages.RoleOwner
+}
+
+// managed reports why a command about an account is not to be done.
+func (m *model) managed(by messages.Name, rank Rank, account messages.Name) (messages.Kind, bool) {
+	if rank == User && (!m.isOpen(account) || !m.owns(by, account)) {
+		return messages.PermissionDenied, false
+	}
+	return messages.NotFound, m.isOpen(account)
+}
+
+func (m *model) member(by messages.Name, rank Rank, r messages.MemberRequest) (messages.Kind, bool) {
+	if err := CheckMember(&r); err != nil {
+		return err.Kind, false
+	}
+	if kind, ok := m.managed(by, rank, r.Account); !ok {
+		return kind, false
+	}
+	key := modelPart{r.Account, r.Member}
+	p, ever := m.parts[key]
+	loses := p.in && p.role == messages.RoleOwner && (r.Remove || r.Role != nil && *r.Role != messages.RoleOwner)
+	if loses && rank == User && m.owners(r.Account) == 1 {
+		return messages.PermissionDenied, false
+	}
+	switch {
+	case r.Remove:
+		p.in = false
+	case !p.in:
+		p.in, p.role, p.limit = true, messages.RoleMember, 0
+	}
+	if !ever {
+		p.spent = new(big.Int)
+	}
+	if r.Role != nil {
+		p.role = *r.Role
+	}
+	if r.Limit != nil {
+		p.limit = *r.Limit
+	}
+	m.parts[key] = p
+	return 0, true
+}
+
+func (m *model) owners(account messages.Name) (n int) {
+	for key, p := range m.parts {
+		if key.account == account && p.in && p.role == messages.RoleOwner {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) makeProject(r messages.ProjectRequest) (messages.Kind, bool) {
+	if err := CheckProject(&r); err != nil {
+		return err.Kind, false
+	}
+	_, already := m.project[r.Account]
+	shared := false
+	for key, p := range m.parts {
+		shared = shared || key.account == r.Account && p.in
+	}
+	if m.isOpen(r.Account) && !already && !shared {
+		return messages.Conflict, false
+	}
+	if !m.isOpen(r.Account) {
+		m.open(r.Account)
+	}
+	m.project[r.Account] = r.Title
+	owner := messages.RoleOwner
+	for _, name := range r.Owners {
+		m.member("ops", Operator, messages.MemberRequest{Account: r.Account, Member: name, Role: &owner})
+	}
+	return 0, true
+}
+
+func (m *model) freeze(by messages.Name, rank Rank, r messages.FreezeRequest) (messages.Kind, bool) {
+	if err := CheckFreeze(&r); err != nil {
+		return err.Kind, false
+	}
+	if kind, ok := m.managed(by, rank, r.Account); !ok {
+		return kind, false
+	}
+	if rank == User && m.frozen[r.Account] == frozenByOperator {
+		return messages.PermissionDenied, false
+	}
+	switch {
+	case !r.Frozen:
+		m.frozen[r.Account] = thawed
+	case rank == User:
+		m.frozen[r.Account] = frozenByOwner
+	default:
+		m.frozen[r.Account] = frozenByOperator
+	}
+	return 0, true
+}
+
+func (m *model) setCredit(r messages.CreditRequest) (messages.Kind, bool) {
+	if err := CheckCredit(&r); err != nil {
+		return err.Kind, false
+	}
+	if m.isOpen(r.Account) {
+		m.credit[r.Account] = r.Credit
+	}
+	return messages.NotFound, m.isOpen(r.Account)
+}
+
+// once answers what was answered before, else does something and remembers
+// what came of it.
+func (m *model) once(by messages.Name, t messages.Transfer, remember bool, run func() (messages.Kind, bool)) (messages.Kind, bool) {
+	if answer, known := m.answers[t.ID]; known {
+		if answer.asked != t {
+			return messages.Conflict, false
+		}
+		return answer.kind, !answer.failed
+	}
+	kind, ok := run()
+	if ok {
+		m.answers[t.ID] = modelAnswer{t, by, modelResult{amount: t.Amount}}
+	} else if remember {
+		m.answers[t.ID] = modelAnswer{t, by, modelResult{kind: kind, failed: true}}
+	}
+	return kind, ok
+}
+
+func (m *model) grant(by messages.Name, g messages.GrantRequest) (messages.Kind, bool) {
+	if err := CheckGrant(&g); err != nil {
+		return err.Kind, false
+	}
+	t := messages.Transfer{ID: "$grant/" + by + "/" + g.Key, Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires}
+	return m.once(by, t, true, func() (messages.Kind, bool) {
+		if g.Expires != 0 && g.Expires <= m.now {
+			return messages.Expired, false
+		}
+		granted, fresh := new(big.Int), !m.isOpen(g.Account)
+		if fresh {
+			m.open(g.Account)
+		}
+		granted.Add(m.granted[g.Account], big.NewInt(int64(g.Amount)))
+		if !granted.IsInt64() || !m.move(messages.IssuerAccount, g.Account, g.Amount) {
+			if fresh {
+				delete(m.balance, g.Account)
+			}
+			return messages.TooLarge, false
+		}
+		m.granted[g.Account] = granted
+		if g.Expires != 0 {
+			m.give(modelLot{g.Account, g.Expires, t.ID}, g.Amount)
+		}
+		return 0, true
+	})
+}
+
+func (m *model) pay(by messages.Name, rank Rank, r messages.PayRequest) (messages.Kind, bool) {
+	if err := CheckPay(&r); err != nil {
+		return err.Kind, false
+	}
+	if kind, ok := m.managed(by, rank, r.From); !ok {
+		return kind, false
+	}
+	t := messages.Transfer{ID: "$pay/" + by + "/" + r.Key, Debit: r.From, Credit: r.To, Amount: r.Amount, Reason: r.Reason}
+	return m.once(by, t, true, func() (messages.Kind, bool) {
+		switch {
+		case !m.isOpen(r.To):
+			return messages.NotFound, false
+		case m.frozen[r.From] != thawed:
+			return messages.PermissionDenied, false
+		case m.short(r.From, r.Amount):
+			return messages.Insufficient, false
+		case !m.move(r.From, r.To, r.Amount):
+			return messages.TooLarge, false
+		}
+		for lot, amount := range m.take(r.From, r.Amount) {
+			m.give(modelLot{r.To, lot.expires, lot.grant}, amount)
+		}
+		return 0, true
+	})
+}
+
+func (m *model) withdraw(by messages.Name, r messages.WithdrawRequest) (messages.Kind, bool) {
+	if err := CheckWithdraw(&r); err != nil {
+		return err.Kind, false
+	}
+	if !m.isOpen(r.Account) {
+		return messages.NotFound, false
+	}
+	t := messages.Transfer{ID: "$withdraw/" + by + "/" + r.Key, Debit: r.Account, Credit: messages.IssuerAccount, Amount: r.Amount, Reason: r.Reason}
+	return m.once(by, t, true, func() (messages.Kind, bool) {
+		if m.short(r.Account, r.Amount) {
+			return messages.Insufficient, false
+		}
+		if !m.move(r.Account, messages.IssuerAccount, r.Amount) {
+			return messages.TooLarge, false
+		}
+		m.take(r.Account, r.Amount)
+		return 0, true
+	})
+}
+
+// correct knows the accounts of a charge from the hold, which the test tells it.
+func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
+	if err := CheckCorrect(&r); err != nil {
+		return err.Kind, false
+	}
+	old, known := m.answers[r.Transfer]
+	charge := old.asked.Kind == messages.Post
+	switch {
+	case !known:
+		return messages.NotFound, false
+	case old.failed || !charge && old.asked.Kind != messages.Posted || old.amount == 0:
+		return messages.Invalid, false
+	}
+	from, to, h := old.asked.Debit, old.asked.Credit, holds[old.asked.Pending]
+	if charge {
+		from = h.account
+		if to == "" {
+			to = h.payee
+		}
+	}
+	t := messages.Transfer{ID: "$correct/" + r.Transfer, Debit: to, Credit: from, Amount: r.Amount, Pending: r.Transfer, Reason: r.Reason}
+	if t.Amount == 0 {
+		t.Amount = old.amount
+	}
+	return m.once(by, t, false, func() (messages.Kind, bool) {
+		switch {
+		case t.Amount > old.amount:
+			return messages.Invalid, false
+		case m.short(to, t.Amount):
+			return messages.Insufficient, false
+		case !m.move(to, from, t.Amount):
+			return messages.TooLarge, false
+		}
+		if charge {
+			m.spent[from] = new(big.Int).Sub(m.spent[from], big.NewInt(int64(t.Amount)))
+			m.charge(from, h.member, -t.Amount)
+		}
+		m.take(to, t.Amount)
+		return 0, true
+	})
+}
+
+// membersOf is who may spend from an account.
+func (m *model) membersOf(account messages.Name) (names []messages.Name) {
+	for key, p := range m.parts {
+		if key.account == account && p.in && p.role != messages.RoleAuditor {
+			names = append(names, key.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

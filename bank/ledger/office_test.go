@@ -1,0 +1,310 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// as carries out a command about an account on a user's word.
+func (b *bed) as(user messages.Name, c Command) Result {
+	c.By, c.Rank = user, User
+	return b.command(c)
+}
+
+// must fails the test if a command is refused.
+func (b *bed) must(r Result) Result {
+	b.Helper()
+	if r.Error != nil {
+		b.Fatal(r.Error)
+	}
+	return r
+}
+
+func (b *bed) refused(kind messages.Kind, r Result) {
+	b.Helper()
+	if r.Error == nil || r.Error.Kind != kind || r.Error.Message == "" {
+		b.Fatalf("%v, want a refusal of kind %v", r.Error, kind)
+	}
+}
+
+// climate is a project with dan as its owner and ada as a member with a limit of 20.
+func climate(t *testing.T) *bed {
+	b := newBed(t)
+	b.must(b.command(Command{Verb: Project, By: "ops", Project: messages.ProjectRequest{Account: "climate", Title: "Climate", Owners: []messages.Name{"dan"}}}))
+	b.grant("climate", 100)
+	b.grant("eve", 5)
+	limit := messages.Credits(20)
+	b.must(b.as("dan", Command{Verb: Member, Member: messages.MemberRequest{Account: "climate", Member: "ada", Limit: &limit}}))
+	return b
+}
+
+func (b *bed) part(account, member messages.Name) messages.Membership {
+	b.Helper()
+	a, err := b.Account(account)
+	if err != nil {
+		b.Fatal(err)
+	}
+	i := slices.IndexFunc(a.Roles, func(m messages.Membership) bool { return m.Member == member })
+	if i < 0 {
+		b.Fatalf("%s has no part in %s: %+v", member, account, a.Roles)
+	}
+	return a.Roles[i]
+}
+
+func heldBy(member messages.Name, t messages.Transfer) messages.Transfer {
+	t.Member = member
+	return t
+}
+
+// TestMemberLimit counts what a member spent and holds, whatever becomes of
+// its holds, and whether it leaves and comes back.
+func TestMemberLimit(t *testing.T) {
+	b := climate(t)
+	b.do(heldBy("ada", held("a", "climate", 12)))
+	b.refuse(messages.Insufficient, heldBy("ada", held("b", "climate", 9)))
+	b.do(heldBy("ada", held("c", "climate", 8)))
+	b.do(void("v", "c")) // its 8 are free again
+	b.do(post("p", "a", 10))
+	if m := b.part("climate", "ada"); m.Spent != 10 || m.Held != 0 || m.Limit != 20 {
+		t.Fatalf("%+v", m)
+	}
+	b.do(heldBy("ada", held("d", "climate", 10)))
+	b.must(b.as("dan", Command{Verb: Member, Member: messages.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
+	b.refuse(messages.PermissionDenied, heldBy("ada", held("e", "climate", 1)))
+	b.do(post("pd", "d", 4)) // what it held before is still charged
+	limit := messages.Credits(15)
+	b.must(b.as("dan", Command{Verb: Member, Member: messages.MemberRequest{Account: "climate", Member: "ada", Limit: &limit}}))
+	if m := b.part("climate", "ada"); m.Spent != 14 || m.Held != 0 {
+		t.Fatalf("%+v", m)
+	}
+	b.refuse(messages.Insufficient, heldBy("ada", held("f", "climate", 2)))
+	b.do(heldBy("ada", held("g", "climate", 1)))
+	b.do(held("own", "climate", 50)) // the account's own word has no limit
+}
+
+// TestRoles: owners manage and pay, members spend, auditors see.
+func TestRoles(t *testing.T) {
+	b := climate(t)
+	auditor, owner := messages.RoleAuditor, messages.RoleOwner
+	member := func(by, who messages.Name, role *messages.Role, remove bool) Result {
+		return b.as(by, Command{Verb: Member, Member: messages.MemberRequest{Account: "climate", Member: who, Role: role, Remove: remove}})
+	}
+	b.must(member("dan", "cyd", &auditor, false))
+	b.refuse(messages.PermissionDenied, heldBy("cyd", held("a", "climate", 1)))
+	if !b.MaySee("cyd", "climate") || slices.Contains(b.must(member("dan", "cyd", &auditor, false)).Account.Members, "cyd") {
+		t.Fatal("an auditor sees the account, and may not spend from it")
+	}
+	for _, by := range []messages.Name{"ada", "cyd", "eve"} {
+		b.refused(messages.PermissionDenied, member(by, "eve", nil, false))
+	}
+	b.refused(messages.PermissionDenied, member("dan", "dan", nil, true))
+	b.refused(messages.PermissionDenied, member("dan", "dan", &auditor, false))
+	b.must(member("dan", "ada", &owner, false))
+	b.must(member("ada", "dan", nil, true)) // there is another one now
+	b.refused(messages.PermissionDenied, member("dan", "eve", nil, false))
+	if m := b.part("climate", "ada"); m.Limit != 20 {
+		t.Fatalf("a new role took the limit away: %+v", m)
+	}
+	b.must(b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
+}
+
+// TestProject: made once, changed by asking again, and never of somebody's own
+// account.
+func TestProject(t *testing.T) {
+	b := climate(t)
+	request := messages.ProjectRequest{Account: "climate", Title: "Climate", Owners: []messages.Name{"dan"}}
+	records := b.Totals().Records
+	if a := b.must(b.command(Command{Verb: Project, By: "ops", Project: request})).Account; !a.Project || a.Title != "Climate" || b.Totals().Records != records {
+		t.Fatalf("%+v", a)
+	}
+	request.Title, request.Owners = "Models", []messages.Name{"eve"}
+	if a := b.must(b.command(Command{Verb: Project, By: "ops", Project: request})).Account; a.Title != "Models" || len(a.Roles) != 3 {
+		t.Fatalf("%+v", a)
+	}
+	request.Account, request.Owners = "eve", nil
+	b.refused(messages.Conflict, b.command(Command{Verb: Project, By: "ops", Project: request}))
+	request.Account, request.Owners = "new", make([]messages.Name, MaxOwners+1)
+	b.refused(messages.TooLarge, b.command(Command{Verb: Project, By: "ops", Project: request}))
+}
+
+// TestFreeze stops what is new, and nothing else.
+func TestFreeze(t *testing.T) {
+	b := climate(t)
+	b.do(heldBy("ada", held("a", "climate", 10)))
+	b.do(heldBy("ada", held("b", "climate", 10)))
+	freeze := func(frozen bool) Command {
+		return Command{Verb: Freeze, By: "ops", Freeze: messages.FreezeRequest{Account: "climate", Frozen: frozen, Reason: "audit"}}
+	}
+	b.refused(messages.PermissionDenied, b.as("ada", freeze(true)))
+	if a := b.must(b.command(freeze(true))).Account; a.Frozen != "ops" || a.Why != "audit" {
+		t.Fatalf("%+v", a)
+	}
+	b.refuse(messages.PermissionDenied, held("c", "climate", 1))
+	b.refuse(messages.PermissionDenied, posted("d", "climate", "eve", 1))
+	b.refused(messages.PermissionDenied, b.as("dan", Command{Verb: Pay, Pay: messages.PayRequest{Key: "k", From: "climate", To: "eve", Amount: 1}}))
+	b.do(post("pa", "a", 3))
+	b.do(extend("eb", "b", 9000))
+	b.do(void("vb", "b"))
+	b.do(posted("in", "eve", "climate", 5))
+	b.must(b.command(Command{Verb: Withdraw, By: "ops", Withdraw: messages.WithdrawRequest{Key: "w", Account: "climate", Amount: 2, Reason: "audit"}}))
+	b.has("climate", 100, 0)
+	b.refused(messages.PermissionDenied, b.as("dan", freeze(false))) // an operator froze it
+	b.must(b.command(freeze(false)))
+	b.must(b.as("dan", freeze(true)))
+	b.must(b.as("dan", freeze(false)))
+	b.do(held("e", "climate", 1))
+}
+
+// TestCorrection goes the other way, once, and counts as not spent.
+func TestCorrection(t *testing.T) {
+	b := climate(t)
+	b.do(heldBy("ada", held("h", "climate", 12)))
+	b.do(post("charge", "h", 10))
+	correct := func(of string, amount messages.Credits) Result {
+		return b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: of, Amount: amount, Reason: "a faulty node"}})
+	}
+	b.refused(messages.NotFound, correct("nothing", 0))
+	b.refused(messages.Invalid, correct("h", 0)) // moved nothing
+	b.refused(messages.Invalid, correct("charge", 11))
+	b.refused(messages.Invalid, b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: "charge"}})) // no reason
+	for range 2 {
+		if r := b.must(correct("charge", 4)).Corrected; r.Debit != messages.SiteAccount || r.Credit != "climate" || r.Amount != 4 {
+			t.Fatalf("%+v", r)
+		}
+	}
+	b.refused(messages.Conflict, correct("charge", 5))
+	b.has("climate", 94, 0)
+	if a, _ := b.Account("climate"); a.Spent != 6 || b.part("climate", "ada").Spent != 6 {
+		t.Fatalf("%+v", a)
+	}
+	b.must(correct("$correct/charge", 0)) // taken back in turn
+	b.has("climate", 90, 0)
+	b.must(correct("$grant/ops/first climate", 30))
+	b.has("climate", 60, 0)
+	// A refusal is not remembered: it may succeed when there are credits again.
+	b.do(held("all", "climate", 60))
+	b.do(posted("x", "eve", "climate", 5))
+	b.do(held("more", "climate", 5))
+	b.refused(messages.Insufficient, correct("x", 0))
+	b.do(void("v", "more"))
+	b.must(correct("x", 0))
+	b.balanced()
+}
+
+// TestCredit lets an account go below zero, so far and no further.
+func TestCredit(t *testing.T) {
+	b := newBed(t)
+	b.grant("ada", 10)
+	b.refuse(messages.Insufficient, held("a", "ada", 15))
+	b.must(b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: "ada", Credit: 8}}))
+	b.do(held("b", "ada", 15))
+	b.refuse(messages.Insufficient, held("c", "ada", 4))
+	b.do(post("p", "b", 15))
+	b.has("ada", -5, 0)
+	if books := b.balanced(); books.Balances != 10 || books.Issued != 10 {
+		t.Fatalf("%+v", books)
+	}
+	b.must(b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: "ada"}}))
+	b.refuse(messages.Insufficient, held("d", "ada", 1))
+	b.balanced() // what it owes it still owes
+}
+
+// TestExternalityPayments moves credits between many accounts in one step: the
+// runner's hold and those who waited are settled by one chain of MaxLegs
+// transfers, or by none of it.
+func TestExternalityPayments(t *testing.T) {
+	const waiting = (messages.MaxLegs - 2) / 2
+	b := newBed(t)
+	b.grant("runner", 10*waiting)
+	b.do(held("hold", "runner", 8*waiting))
+	legs := []messages.Transfer{post("capture", "hold", 3*waiting)}
+	for i := range waiting {
+		name := messages.Name(fmt.Sprintf("user%d", i))
+		b.grant(name, 1)
+		b.do(held(name+"/hold", name, 1))
+		legs = append(legs, posted(name+"/owed", messages.SiteAccount, name, 3), void(name+"/void", name+"/hold"))
+	}
+	legs = linked(append(legs, posted("fee", "runner", messages.SiteAccount, 1))...)
+	if len(legs) != messages.MaxLegs {
+		t.Fatalf("%d legs", len(legs))
+	}
+	broken := slices.Clone(legs)
+	for i := range broken {
+		broken[i].ID = "x" + broken[i].ID
+	}
+	broken[len(broken)-1].Amount = 1 << 50
+	before := b.Accounts()
+	for _, r := range b.send(broken...) {
+		if r.Error == nil || r.Error.Kind != messages.Insufficient {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if fmt.Sprint(b.Accounts()) != fmt.Sprint(before) {
+		t.Fatal("a part of it was done")
+	}
+	for _, r := range b.send(legs...) {
+		if r.Error != nil {
+			t.Fatal(r.Error)
+		}
+	}
+	b.has("runner", 7*waiting-1, 0)
+	b.has("user7", 4, 0)
+	b.has(messages.SiteAccount, 1, 0)
+	b.balanced()
+}
+
+// TestCommandsOfVersion1 are in logs: they mean what they meant.
+func TestCommandsOfVersion1(t *testing.T) {
+	v1 := func(verb Verb, rest func(*writer)) []byte {
+		var w writer
+		w.byte(1)
+		w.byte(byte(verb))
+		w.int(1000)
+		w.text("ops")
+		rest(&w)
+		return w.b
+	}
+	l := New()
+	for _, data := range [][]byte{
+		v1(Grant, func(w *writer) { w.text("k"); w.text("lab"); w.int(50); w.text("why") }),
+		v1(Member, func(w *writer) { w.text("lab"); w.text("ada"); w.flag(false) }),
+		v1(Transfers, func(w *writer) {
+			w.uint(2)
+			h, p := heldBy("ada", held("h", "lab", 5)), post("p", "h", 2)
+			w.transfer(&h)
+			w.transfer(&p)
+		}),
+		v1(Expire, func(*writer) {}),
+	} {
+		r := l.Apply(data)
+		if r.Error != nil || len(r.Transfers) == 2 && r.Transfers[1].Error != nil {
+			t.Fatalf("%x: %+v", data, r)
+		}
+	}
+	if a, err := l.Account("lab"); err != nil || a.Balance != 48 || len(a.Roles) != 1 {
+		t.Fatalf("%+v %v", a, err)
+	}
+	if r := l.Apply([]byte{version + 1, byte(Expire), 0, 0, 0}); r.Error == nil || r.Error.Kind != messages.Invalid {
+		t.Fatal("a later version was read")
+	}
+}
+
+// TestAmounts: what each kind of transfer answers, the first time and again.
+func TestAmounts(t *testing.T) {
+	b := newBed(t)
+	b.grant("ada", 100)
+	for _, x := range []struct {
+		transfer messages.Transfer
+		want     messages.Credits
+	}{
+		{held("h", "ada", 30), 30}, {held("h2", "ada", 20), 20}, {extend("e", "h", 9000), 30},
+		{post("p", "h", 12), 12}, {void("v", "h2"), 20}, {posted("x", "ada", messages.SiteAccount, 5), 5},
+	} {
+		if first, again := b.do(x.transfer), b.do(x.transfer); first != x.want || again != x.want {
+			t.Errorf("%s: %v, and again %v, want %v", x.transfer.Kind, first, again, x.want)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Verifier recomputes a journal from its records, which it takes in order.
+// It trusts nobody: it runs the chain, adds everything up, and, if it was asked
+// to, carries out every record again under the ledger's rules.
+type Verifier struct {
+	audit *audit
+	count uint64
+	again *Ledger // nil: the rules are not checked
+}
+
+// NewVerifier returns one that has seen no record. With a store, which must be
+// empty, it carries the records out again and keeps its own journal there.
+func NewVerifier(s Store) *Verifier {
+	v := &Verifier{audit: newAudit()}
+	if s != nil {
+		v.again = Open(s)
+	}
+	return v
+}
+
+// Add takes the next record. The error names the first thing that is wrong;
+// after it nothing more is to be added.
+func (v *Verifier) Add(record []byte) error {
+	v.count++
+	v.audit.add(v.count, record)
+	if v.audit.fault != "" {
+		return messages.Errorf(messages.Internal, "%s", v.audit.fault)
+	}
+	if v.again == nil {
+		return nil
+	}
+	if err := v.again.replay(record); err != nil {
+		return messages.Errorf(messages.Internal, "record %d, carried out again under the ledger's rules, %v", v.count, err)
+	}
+	return nil
+}
+
+// Count is how many records were added, Head the hash of all of them.
+func (v *Verifier) Count() uint64 { return v.count }
+
+// Head is the hash of the records that were added.
+func (v *Verifier) Head() Head { return v.audit.chain.head }
+
+// Standings lists what the records come to, by account.
+func (v *Verifier) Standings() []messages.Standing {
+	var list []messages.Standing
+	for _, name := range slices.Sorted(maps.Keys(v.audit.accounts)) {
+		s := v.audit.accounts[name]
+		list = append(list, messages.Standing{Account: name, Balance: s.balance, Reserved: s.reserved})
+	}
+	return list
+}
+
+// Totals sums up: what was issued, what the other accounts have together, what
+// is held of it, and in how many holds.
+func (v *Verifier) Totals() messages.BooksReply {
+	r := messages.BooksReply{Issued: -v.audit.accounts[messages.IssuerAccount].balance, Holds: len(v.audit.pending), Accounts: len(v.audit.accounts) - 1, Transfers: v.audit.transfers}
+	for name, s := range v.audit.accounts {
+		if name != messages.IssuerAccount {
+			r.Balances += s.balance
+			r.Held += s.reserved
+		}
+	}
+	var pending messages.Credits
+	for _, held := range v.audit.pending {
+		pending += held
+	}
+	switch {
+	case r.Balances != r.Issued:
+		r.Message = fmt.Sprintf("the balances sum to %v, and %v were issued", r.Balances, r.Issued)
+	case pending != r.Held:
+		r.Message = fmt.Sprintf("%v are reserved, and the pending holds are of %v", r.Held, pending)
+	default:
+		r.Balanced = true
+	}
+	return r
+}

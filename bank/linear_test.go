@@ -1,0 +1,344 @@
+package bank
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// These tests ask three replicas of a bank, whichever leads or believes it
+// does, to hold, charge and show credits, while leadership moves and answers
+// are lost; and then ask porcupine whether what each caller was told could
+// have been told by one ledger that did one thing at a time.
+
+// trio is a log in memory and the replicas that apply it.
+type trio struct {
+	replicas []*replica
+	banks    []*Bank
+
+	elections sync.Mutex // one at a time
+	leader    int
+
+	mu  sync.Mutex
+	log [][]byte
+}
+
+// replica is a machine that stands between a mailbox in memory and a bank's
+// own machine. While its mailbox leads, what is proposed goes into the log;
+// it applies what others put there when it is elected.
+type replica struct {
+	group   *trio
+	box     *mailbox.Memory
+	machine mailbox.Machine
+	applied int
+}
+
+func (r *replica) Apply(index uint64, commands [][]byte) []any {
+	r.group.mu.Lock()
+	defer r.group.mu.Unlock()
+	r.group.log = append(r.group.log, commands...)
+	r.applied += len(commands)
+	return r.machine.Apply(index, commands)
+}
+
+func (r *replica) Capture() mailbox.Image       { return r.machine.Capture() }
+func (r *replica) Restore(from io.Reader) error { return r.machine.Restore(from) }
+
+// credulous is the planted bug: a mailbox whose replica never asks whether it
+// still leads before it is read.
+type credulous struct{ *mailbox.Memory }
+
+func (credulous) Verify(context.Context) error { return nil }
+
+// newTrio starts three banks on one log, of which the first leads.
+func newTrio(t *testing.T, buggy bool) *trio {
+	g := &trio{}
+	network := bus.NewMemory()
+	for i := range 3 {
+		bank, err := Start(context.Background(), Config{
+			Site: "here", Replica: fmt.Sprint(i), Bus: network.Connect("bank"), Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"},
+			Clock: func() messages.Time { return 1000 },
+			Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
+				r := &replica{group: g, machine: m}
+				r.box = mailbox.NewMemory(r)
+				if i > 0 {
+					r.box.Depose()
+				}
+				g.replicas = append(g.replicas, r)
+				if buggy {
+					return credulous{r.box}, nil
+				}
+				return r.box, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := bank.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		g.banks = append(g.banks, bank)
+	}
+	return g
+}
+
+// elect moves leadership. The one that had it keeps its state, and serves
+// whoever still asks it.
+func (g *trio) elect(next int) {
+	g.elections.Lock()
+	defer g.elections.Unlock()
+	if next == g.leader {
+		return
+	}
+	g.replicas[g.leader].box.Depose() // waits for what is being proposed there
+	g.leader = next
+	g.replicas[next].follow()
+	g.replicas[next].box.Elect()
+}
+
+// follow applies what the log has more.
+func (r *replica) follow() {
+	r.group.mu.Lock()
+	defer r.group.mu.Unlock()
+	if more := r.group.log[r.applied:]; len(more) > 0 {
+		r.machine.Apply(uint64(r.applied+1), more)
+		r.applied = len(r.group.log)
+	}
+}
+
+// The operations on an account, and what porcupine is told of them.
+type (
+	asked struct {
+		account messages.Name
+		kind    string // "hold", "post", "void" or "read"
+		hold    messages.Credits
+		amount  messages.Credits // of "post"
+	}
+	answer struct {
+		unknown           bool
+		done              bool
+		balance, reserved messages.Credits // of "read"
+	}
+	standing struct{ balance, reserved messages.Credits }
+)
+
+const opening = 40 * c
+
+// account is one account of a ledger, one operation at a time.
+var account = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		parts := map[messages.Name][]porcupine.Operation{}
+		for _, o := range history {
+			name := o.Input.(asked).account
+			parts[name] = append(parts[name], o)
+		}
+		var list [][]porcupine.Operation
+		for _, part := range parts {
+			list = append(list, part)
+		}
+		return list
+	},
+	Init: func() any { return standing{balance: opening} },
+	Step: func(state, input, output any) (bool, any) {
+		s, in, out := state.(standing), input.(asked), output.(answer)
+		switch in.kind {
+		case "read":
+			return out.balance == s.balance && out.reserved == s.reserved, s
+		case "hold":
+			fits := s.balance-s.reserved >= in.hold
+			if fits {
+				s.reserved += in.hold
+			}
+			return out.unknown || out.done == fits, s
+		}
+		s.reserved -= in.hold
+		s.balance -= in.amount
+		return out.unknown || out.done, s
+	},
+}
+
+// run is one run of several callers against a trio.
+type run struct {
+	*testing.T
+	*trio
+	clock   atomic.Int64
+	ids     atomic.Int64
+	forgets bool // the planted bug: asks again under another identifier
+
+	historyMu sync.Mutex
+	history   []porcupine.Operation
+}
+
+// record notes an operation between its call and its return. One of which the
+// outcome is not known may take effect at any later time.
+func (r *run) record(caller int, in asked, call int64, out answer) {
+	end := r.clock.Add(1)
+	if out.unknown {
+		end = math.MaxInt64
+	}
+	r.historyMu.Lock()
+	defer r.historyMu.Unlock()
+	r.history = append(r.history, porcupine.Operation{ClientId: caller, Input: in, Call: call, Output: out, Return: end})
+}
+
+// caller does some operations, one after another.
+func (r *run) caller(number, operations int, rng *rand.Rand) {
+	type held struct {
+		id string
+		in asked
+	}
+	var holds []held
+	for i := range operations {
+		switch {
+		case i%5 == 4:
+			r.elect(rng.IntN(3))
+		case i%7 == 3:
+			r.replicas[rng.IntN(3)].box.LoseNext(mailbox.Loss(1 + rng.IntN(2)))
+		}
+		name := []messages.Name{"ada", "bob"}[rng.IntN(2)]
+		switch {
+		case rng.IntN(2) == 0:
+			r.read(number, name, rng)
+		case len(holds) > 0 && rng.IntN(2) == 0:
+			h := holds[0]
+			holds = holds[1:]
+			h.in.kind, h.in.amount = "void", 0
+			t := messages.Transfer{ID: h.id + "/end", Kind: messages.Void, Pending: h.id}
+			if rng.IntN(2) == 0 {
+				h.in.kind, h.in.amount = "post", h.in.hold/2
+				t = post(h.id+"/end", h.id, h.in.amount)
+			}
+			r.transfer(number, h.in, t, rng)
+		default:
+			in := asked{account: name, kind: "hold", hold: messages.Credits(1+rng.IntN(10)) * c}
+			id := fmt.Sprint(r.ids.Add(1))
+			if id, done := r.transfer(number, in, hold(id, name, in.hold), rng); done {
+				holds = append(holds, held{id, in})
+			}
+		}
+	}
+}
+
+// read shows an account, at whichever replica answers.
+func (r *run) read(caller int, name messages.Name, rng *rand.Rand) {
+	in, call := asked{account: name, kind: "read"}, r.clock.Add(1)
+	for {
+		reply, err := r.banks[rng.IntN(3)].account(context.Background(), name, messages.AccountRequest{})
+		if err == nil {
+			r.record(caller, in, call, answer{done: true, balance: reply.Balance, reserved: reply.Reserved})
+			return
+		}
+		if messages.KindOf(err) != messages.NotLeader {
+			r.Errorf("read: %v", err)
+			return
+		}
+	}
+}
+
+// transfer asks until it is known what came of it; now and then it does not
+// ask again where it is not. It returns the identifier, and whether it was done.
+func (r *run) transfer(caller int, in asked, t messages.Transfer, rng *rand.Rand) (string, bool) {
+	call := r.clock.Add(1)
+	for {
+		reply, err := r.banks[rng.IntN(3)].transfer(context.Background(), "$auctioneer", messages.TransferRequest{Transfers: []messages.Transfer{t}})
+		switch kind := messages.KindOf(err); {
+		case err == nil:
+			refusal := reply.Results[0].Error
+			if refusal != nil && refusal.Kind != messages.Insufficient {
+				r.Errorf("%s: %v", in.kind, refusal)
+			}
+			r.record(caller, in, call, answer{done: refusal == nil})
+			return t.ID, refusal == nil
+		case kind == messages.Unknown && r.forgets && in.kind == "hold":
+			t.ID = fmt.Sprint(r.ids.Add(1))
+		case kind == messages.Unknown && rng.IntN(4) == 0:
+			r.record(caller, in, call, answer{unknown: true})
+			return t.ID, false
+		case kind != messages.NotLeader && kind != messages.Unknown:
+			r.Errorf("%s: %v", in.kind, err)
+			return t.ID, false
+		}
+	}
+}
+
+// open gives the accounts what they begin with.
+func (r *run) open() {
+	for _, name := range []messages.Name{"ada", "bob"} {
+		if _, err := r.banks[0].grant(context.Background(), "ops", messages.GrantRequest{Key: name, Account: name, Amount: opening}); err != nil {
+			r.Fatal(err)
+		}
+	}
+	for _, next := range []int{1, 2, 0} {
+		r.elect(next) // each has them
+	}
+}
+
+func (r *run) check() porcupine.CheckResult {
+	return porcupine.CheckOperationsTimeout(account, r.history, time.Minute)
+}
+
+// TestAccountsAreLinearizable: with callers at once, three leaders in turn, and
+// answers and commands lost, what everybody was told fits one order.
+func TestAccountsAreLinearizable(t *testing.T) {
+	for seed := range uint64(30) {
+		r := &run{T: t, trio: newTrio(t, false)}
+		r.open()
+		var group sync.WaitGroup
+		for caller := range 4 {
+			group.Go(func() { r.caller(caller, 50, rand.New(rand.NewPCG(seed, uint64(caller)))) })
+		}
+		group.Wait()
+		if result := r.check(); result != porcupine.Ok {
+			t.Fatalf("seed %d: %d operations are %s", seed, len(r.history), result)
+		}
+		r.agree()
+	}
+}
+
+// agree has every replica apply all of the log, and compares them.
+func (r *run) agree() {
+	r.Helper()
+	for i := range r.replicas {
+		r.elect(i)
+	}
+	for _, x := range r.replicas {
+		x.follow()
+	}
+	if a, b, c := r.banks[0].Hash(), r.banks[1].Hash(), r.banks[2].Hash(); a != b || b != c {
+		r.Errorf("the replicas differ: %x, %x, %x", a, b, c)
+	}
+}
+
+// TestTheCheckFindsPlantedBugs: it is no proof unless it fails where it must.
+func TestTheCheckFindsPlantedBugs(t *testing.T) {
+	for name, bug := range map[string]struct{ unverified, forgets bool }{
+		"a read that is not verified":                {unverified: true},
+		"a command sent again under another name":    {forgets: true},
+		"neither, with the same caller and the rest": {},
+	} {
+		r := &run{T: t, trio: newTrio(t, bug.unverified), forgets: bug.forgets}
+		r.open()
+		r.caller(0, 120, rand.New(rand.NewPCG(7, 7)))
+		want := porcupine.Illegal
+		if bug == (struct{ unverified, forgets bool }{}) {
+			want = porcupine.Ok
+		}
+		if result := r.check(); result != want {
+			t.Errorf("%s: the history is %s, want %s", name, result, want)
+		}
+	}
+}

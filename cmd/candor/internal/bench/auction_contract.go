@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// matchings times optimal matchings with all prices, beside scipy's matchings
+// without prices of the same weights where scipy is installed; and then the
+// scheduler that completion times come from.
+func matchings(r *auctionResult, _ string) error {
+	var s contract.Solver
+	for _, size := range []struct{ m, runs int }{{100, 50}, {1000, 3}, {4000, 1}} {
+		for _, kind := range weightings {
+			weights := kind.draw(rand.New(rand.NewPCG(13, 14)), size.m)
+			seconds, err := timed(size.runs, func() error { _, err := s.Solve(size.m, weights); return err })
+			if err != nil {
+				return err
+			}
+			r.Results = append(r.Results, row{fmt.Sprintf("contract/%d%s", size.m, kind.name), seconds, scipySeconds(size.m, size.runs, weights)})
+		}
+	}
+	return completions(r)
+}
+
+// weightings are ways to draw weights, replica by replica.
+var weightings = []struct {
+	name string
+	draw func(r *rand.Rand, m int) []float64
+}{
+	{"", random},
+	{"/sigmoid", func(r *rand.Rand, m int) []float64 {
+		return sigmoids(r, m, func(t messages.Valuation) float64 { return t.Mu + t.Delta*r.Float64() })
+	}},
+	{"/sigmoid, late", func(r *rand.Rand, m int) []float64 {
+		return sigmoids(r, m, func(messages.Valuation) float64 { return 1500 + 5000*r.Float64() })
+	}},
+}
+
+func random(r *rand.Rand, m int) []float64 {
+	weights := make([]float64, m*m)
+	for i := range weights {
+		weights[i] = r.Float64()
+	}
+	return weights
+}
+
+// sigmoids draws weights that are valuations of one completion time for each
+// surrogate.
+func sigmoids(r *rand.Rand, m int, completion func(messages.Valuation) float64) []float64 {
+	replicas, surrogates := types(r, m), types(r, m)
+	times := make([]float64, m)
+	for k := range times {
+		times[k] = completion(surrogates[k])
+	}
+	return contract.Weights(curves(replicas), times, nil)
+}
+
+// types draws sigmoidal valuations as the paper on contracts does: μ and δ from
+// N((2000, 1000), diag(1000², 500²)), 100 credits each.
+func types(r *rand.Rand, n int) []messages.Valuation {
+	out := make([]messages.Valuation, 0, n)
+	for len(out) < n {
+		t := messages.Valuation{Class: messages.Sigmoidal, Max: 100, Mu: 2000 + 1000*r.NormFloat64(), Delta: 1000 + 500*r.NormFloat64()}
+		if t.Validate() == nil {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func curves(types []messages.Valuation) []valuation.Curve {
+	out := make([]valuation.Curve, len(types))
+	for i, t := range types {
+		out[i], _ = valuation.New(t) // that are valid
+	}
+	return out
+}
+
+// completions times the completion times of one of 1,000 active jobs, as each
+// of 100 surrogates, on slots that have about half as much work as they could do
+// in time, about as much, or three times as much.
+func completions(r *auctionResult) error {
+	for _, load := range []struct {
+		name    string
+		seconds float64
+	}{{"light", 1000}, {"full", 2000}, {"over", 6000}} {
+		rng := rand.New(rand.NewPCG(15, 16))
+		p := &deadlineaware.Problem{Slots: 64}
+		demand := 0.0
+		for _, c := range curves(types(rng, 1000)) {
+			tasks := 1 + rng.IntN(20)
+			p.Jobs = append(p.Jobs, deadlineaware.Job{Tasks: tasks, Demand: float64(tasks) * rng.ExpFloat64(), Elapsed: 500 * rng.Float64(), Valuation: c})
+			demand += p.Jobs[len(p.Jobs)-1].Demand
+		}
+		for i := range p.Jobs {
+			p.Jobs[i].Demand *= load.seconds * float64(p.Slots) / demand
+		}
+		surrogates := curves(types(rng, 100))
+		name := "deadline-aware/1000 jobs/100 surrogates/" + load.name
+		if err := r.add(name, 5, func() error { _, err := deadlineaware.CompletionTimes(p, 500, surrogates); return err }); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/bank"
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// ledgerResult is transfers a second. Ratio is that of 64 clients to
+// PostgreSQL's, whose clients are as many and also send one at a time.
+type ledgerResult struct {
+	Batched   float64  `json:"batched_per_second"`
+	Single    float64  `json:"single_64_clients_per_second"`
+	Postgres  *float64 `json:"postgres_per_second"`
+	Ratio     *float64 `json:"ratio"`
+	Transfers uint64   `json:"transfers"`
+}
+
+// Shape of the load.
+const (
+	singleClients = 64
+	batchClients  = 8
+	batchSize     = 1000
+	accounts      = 1000
+)
+
+func ledgerFlags(c *cobra.Command) {
+	c.Flags().Duration("for", 5*time.Second, "how `long` to measure each way")
+	c.Flags().Bool("postgres", true, "measure PostgreSQL too, where it is installed")
+}
+
+// ledger sends transfers to a bank of three durable replicas in this process:
+// in batches, and from 64 clients that send one at a time. Then PostgreSQL does
+// the like, with its own client, on the same disk.
+func ledger(ctx context.Context, c *cobra.Command) (any, error) {
+	span, err := c.Flags().GetDuration("for")
+	if err != nil || span <= 0 {
+		return nil, messages.Errorf(messages.Invalid, "--for: must be above 0")
+	}
+	b, err := openBank(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer b.stop()
+	var r ledgerResult
+	if r.Batched, err = b.measure(ctx, "batched", batchClients, batchSize, span); err != nil {
+		return nil, err
+	}
+	if r.Single, err = b.measure(ctx, "single", singleClients, 1, span); err != nil {
+		return nil, err
+	}
+	books, err := ask[messages.BooksReply](ctx, b, messages.VerbBooks, messages.BooksRequest{Full: true})
+	if err != nil {
+		return nil, err
+	}
+	if !books.Balanced {
+		return nil, fmt.Errorf("the books do not balance: %s", books.Message)
+	}
+	r.Transfers = books.Transfers
+	if err := b.stop(); err != nil {
+		return nil, err
+	}
+	if wanted, err := c.Flags().GetBool("postgres"); err != nil || !wanted {
+		return r, err
+	}
+	if r.Postgres, err = postgres(ctx, span); err != nil {
+		return nil, fmt.Errorf("postgresql: %w", err)
+	}
+	if r.Postgres != nil {
+		ratio := r.Single / *r.Postgres
+		r.Ratio = &ratio
+	}
+	return r, nil
+}
+
+// bankBed is a bank under measurement.
+type bankBed struct {
+	dir      string
+	network  *bus.Network
+	replicas []*bank.Bank
+	client   bus.Bus
+	once     sync.Once
+	stopped  error
+}
+
+// operator is who asks, site whom.
+const (
+	operator = "operator"
+	bankSite = "bench"
+)
+
+func openBank(ctx context.Context) (*bankBed, error) {
+	dir, err := os.MkdirTemp("", "candor-bench-")
+	if err != nil {
+		return nil, err
+	}
+	b := &bankBed{dir: dir, network: bus.NewMemory()}
+	b.client = b.network.Connect(operator)
+	if err := b.start(ctx); err != nil {
+		_ = b.stop()
+		return nil, err
+	}
+	return b, nil
+}
+
+// start starts the replicas and opens the accounts.
+func (b *bankBed) start(ctx context.Context) error {
+	ids := []string{"1", "2", "3"}
+	peers, listeners := map[string]string{}, map[string]net.Listener{}
+	for _, id := range ids {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		peers[id], listeners[id] = l.Addr().String(), l
+	}
+	for _, id := range ids {
+		if err := b.startReplica(ctx, id, peers, listeners[id]); err != nil {
+			return err
+		}
+	}
+	for i := range accounts {
+		name := account + fmt.Sprint(i)
+		_, err := ask[messages.AccountReply](ctx, b, messages.VerbGrant, messages.GrantRequest{Key: name, Account: name, Amount: 1_000_000 * messages.Credit})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bankBed) startReplica(ctx context.Context, id string, peers map[string]string, listener net.Listener) error {
+	dir := filepath.Join(b.dir, id)
+	journal, err := history.Directory(filepath.Join(dir, "history"))
+	if err != nil {
+		return err
+	}
+	replica, err := bank.Start(ctx, bank.Config{
+		Site: bankSite, Replica: id, Bus: b.network.Connect("bank"), Operators: []messages.Name{operator}, History: journal,
+		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			return mailbox.OpenRaft(mailbox.Config{
+				ID: id, Name: "bank", Dir: dir, Listener: listener, Peers: peers, Bootstrap: []string{"1", "2", "3"},
+			}, m)
+		},
+	})
+	if err == nil {
+		b.replicas = append(b.replicas, replica)
+	}
+	return err
+}
+
+// stop stops the replicas and removes what they kept.
+func (b *bankBed) stop() error {
+	b.once.Do(func() {
+		for _, r := range b.replicas {
+			if err := r.Close(); err != nil && b.stopped == nil {
+				b.stopped = err
+			}
+		}
+		_ = os.RemoveAll(b.dir)
+	})
+	return b.stopped
+}
+
+func ask[Reply any](ctx context.Context, b *bankBed, verb string, request any) (Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return bus.Call[Reply](ctx, b.client, messages.Subject(bankSite, messages.Bank, verb, operator), request)
+}
+
+// measure returns the transfers a second that so many clients get through,
+// each of which sends one request at a time.
+func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, span time.Duration) (float64, error) {
+	var done atomic.Int64
+	var failed atomic.Pointer[error]
+	var running sync.WaitGroup
+	began := time.Now()
+	for client := range clients {
+		running.Go(func() {
+			for i := 0; time.Since(began) < span && failed.Load() == nil; i++ {
+				if err := b.send(ctx, fmt.Sprintf("%s/%d/%d", name, client, i), client, i, batch); err != nil {
+					failed.Store(&err)
+				}
+				done.Add(int64(batch))
+			}
+		})
+	}
+	running.Wait()
+	if err := failed.Load(); err != nil {
+		return 0, *err
+	}
+	return float64(done.Load()) / time.Since(began).Seconds(), nil
+}
+
+// send sends one request of transfers between drawn accounts.
+func (b *bankBed) send(ctx context.Context, id string, client, i, batch int) error {
+	r := messages.TransferRequest{Transfers: make([]messages.Transfer, batch)}
+	for j := range r.Transfers {
+		from := (client*7919 + i*31 + j) % accounts
+		r.Transfers[j] = messages.Transfer{
+			ID: fmt.Sprintf("%s/%d", id, j), Kind: messages.Posted, Amount: 1,
+			Debit: account + fmt.Sprint(from), Credit: account + fmt.Sprint((from+1+j%(accounts-1))%accounts), Reason: "bench",
+		}
+	}
+	reply, err := ask[messages.TransferReply](ctx, b, messages.VerbTransfer, r)
+	if err != nil {
+		return err
+	}
+	for j := range reply.Results {
+		if err := reply.Results[j].Error; err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func (a *app) transferCommand() *cobra.Command {
+	var from, reason, key string
+	cmd := &cobra.Command{
+		Use:   "transfer ACCOUNT AMOUNT",
+		Short: "give credits of yours, or of a project that you own, to an account",
+		Long: `Transfer credits to an account, from your own or, with --from, from a project that you
+own. Credits that expire keep their expiry. Repeating a transfer with the same --key
+transfers nothing more.`,
+		Example: "  candor transfer bob 5 --reason 'thanks for the data'\n  candor transfer bob 100 --from climate",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.online(func(ctx context.Context, s *session, args []string) error {
+			amount, err := amountOf(args[1])
+			if err != nil {
+				return err
+			}
+			r := messages.PayRequest{Key: first(key, rand.Text()), From: from, To: args[0], Amount: amount, Reason: reason}
+			reply, err := keyed[messages.AccountReply](ctx, s, messages.VerbPay, r.Key, "transfer", r)
+			if err != nil {
+				return err
+			}
+			return a.show(reply, func(p *page) { p.moved("Transferred", amount, "to "+r.To, reply) })
+		}),
+		ValidArgsFunction: a.completeAccounts,
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the `account` that pays (default: your own)")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` of the transfer (default: random)")
+	cmd.RegisterFlagCompletionFunc("from", a.completeAccounts)
+	return cmd
+}
+
+func (a *app) withdrawCommand() *cobra.Command {
+	var reason, key string
+	cmd := &cobra.Command{
+		Use:     "withdraw NAME AMOUNT",
+		Short:   "take credits that are available back from an account (operators)",
+		Long:    "Take credits that are available back from an account. Repeating it with the same --key takes nothing more.",
+		Example: "  candor withdraw climate 20 --reason 'the project ends early'",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
+			amount, err := amountOf(args[1])
+			if err != nil {
+				return err
+			}
+			r := messages.WithdrawRequest{Key: first(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
+			reply, err := keyed[messages.AccountReply](ctx, s, messages.VerbWithdraw, r.Key, "withdraw", r)
+			if err != nil {
+				return err
+			}
+			return a.show(reply, func(p *page) { p.moved("Withdrew", amount, "from "+r.Account, reply) })
+		}),
+		ValidArgsFunction: a.completeAccounts,
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` (default: random)")
+	cmd.MarkFlagRequired("reason")
+	return cmd
+}
+
+func (a *app) correctCommand() *cobra.Command {
+	var reason, amount string
+	cmd := &cobra.Command{
+		Use:   "correct TRANSFER",
+		Short: "take a transfer back, or part of it, by a new one (operators)",
+		Long: `Take back what a transfer moved, or part of it. Nothing is changed that was written: a
+new transfer goes the other way and names the one that it corrects. A transfer can
+be corrected once, and its correction in turn. "candor statement --json" has the
+identifiers of transfers.`,
+		Example: "  candor correct job/alice/42/charge --reason 'the node was faulty'\n  candor correct '$grant/operator/spring' --amount 10 --reason 'granted too much'",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.operating(func(ctx context.Context, s *session, args []string) (err error) {
+			r := messages.CorrectRequest{Transfer: args[0], Reason: reason}
+			if amount != "" {
+				if r.Amount, err = amountOf(amount); err != nil {
+					return err
+				}
+			}
+			reply, err := callKeyed[messages.CorrectReply](ctx, s, messages.Bank, messages.VerbCorrect, r)
+			if err != nil {
+				return err
+			}
+			return a.show(reply, func(p *page) {
+				p.printf("Corrected %s: moved %s from %s back to %s\n", r.Transfer, credits(reply.Amount), reply.Debit, reply.Credit)
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&amount, "amount", "", "how many `credits` to take back (default: all)")
+	cmd.MarkFlagRequired("reason")
+	return cmd
+}

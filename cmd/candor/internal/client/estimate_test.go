@@ -1,0 +1,99 @@
+package client
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func someSpread(seconds float64) messages.Spread {
+	d := func(x float64) messages.Duration { return messages.Duration(x * float64(time.Second)) }
+	return messages.Spread{Low: d(seconds / 2), Median: d(seconds), High: d(3 * seconds), Mean: d(1.2 * seconds)}
+}
+
+func someEstimate() messages.EstimateReply {
+	return messages.EstimateReply{
+		Utility: messages.UtilityReply{Runs: 12, Default: 0.07, Determined: true, Residual: 0.04, Condition: 3,
+			Utility: messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: 1.7}, {Class: "reduce", Weight: 0.3}}},
+			Errors:  messages.Weights{{Class: "map", Weight: 0.1}, {Class: "reduce", Weight: 0.02}}},
+		Stages: []messages.RuntimeEstimate{
+			{Stage: "count", Spread: someSpread(60), Robust: messages.Duration(4 * time.Minute), Divergence: 0.2, Samples: []float64{30, 60, 180}, Runs: 8.6, Source: "runs of this command by this user"},
+			{Stage: "total", Source: "nothing is known"},
+		},
+		Wait: someSpread(2), Completion: someSpread(600), Runs: 7.25, Source: "waits and slots of runs by this user",
+	}
+}
+
+func someClasses() messages.ClassesReply {
+	bounds := []messages.ParameterBounds{{Parameter: "max", High: 1000}, {Parameter: "deadline", High: 86400}}
+	return messages.ClassesReply{Classes: []messages.ClassEstimate{
+		{Profile: messages.Profile{Name: "due", Class: messages.Hard, Bounds: bounds}, Samples: 1234, Outside: 3, Accounts: 40, Kernels: 1024, Effective: 1100,
+			Screened: 0.031, Bandwidth: []float64{20, 3000}, Mean: []float64{250.5, 40000}, Deviation: []float64{100, 9000}, Moved: 0.002, MovedBy: 0.001},
+		{Profile: messages.Profile{Name: "new", Class: messages.Hard, Bounds: bounds}, Prior: 1, Bandwidth: []float64{180, 15000}, Mean: []float64{500, 43000}, Deviation: []float64{270, 23000}},
+	}}
+}
+
+const jobOfTwoStages = `
+name: flights
+budget: 25
+stages:
+  - {name: count, class: map, tasks: 16, command: [count]}
+  - {name: total, class: reduce, after: [count], command: [total]}
+`
+
+func estimating(t *testing.T) *fakeSite {
+	s := newSite(t)
+	answer(s, messages.Estimator, messages.VerbEstimate, func(r messages.EstimateRequest) (messages.EstimateReply, error) {
+		if r.Account != "" || r.Spec.Name != "flights" || len(r.Spec.Stages) != 2 {
+			t.Errorf("asked for %+v", r)
+		}
+		return someEstimate(), nil
+	})
+	answer(s, messages.Estimator, messages.VerbClasses, func(messages.Empty) (messages.ClassesReply, error) { return someClasses(), nil })
+	s.write("job.yaml", jobOfTwoStages)
+	return s
+}
+
+func TestEstimateViews(t *testing.T) {
+	s := estimating(t)
+	for name, line := range map[string][]string{"estimate": {"estimate", s.path("job.yaml")}, "classes": {"estimate", "classes"}} {
+		got := s.run(line...)
+		got.expect(t, codeOK, "", "")
+		golden(t, name+".txt", got.out)
+	}
+	p := &page{}
+	p.classes(messages.ClassesReply{})
+	if p.String() != "No job profile classes. An operator declares them as profiles in the site's configuration.\n" {
+		t.Error(p.String())
+	}
+	declared := someEstimate()
+	declared.Declared, declared.Completion, declared.Runs = true, messages.Spread{}, 0
+	p.estimate(&messages.JobSpec{Name: "x\x1b"}, declared)
+	golden(t, "estimate_declared.txt", p.String())
+}
+
+func TestEstimateAsJSON(t *testing.T) {
+	s := estimating(t)
+	var job messages.EstimateReply
+	if got := s.run("estimate", "--json", s.path("job.yaml")); json.Unmarshal([]byte(got.out), &job) != nil || job.Completion.Median != someEstimate().Completion.Median {
+		t.Errorf("%+v", got)
+	}
+	var classes messages.ClassesReply
+	if got := s.run("estimate", "classes", "--json"); json.Unmarshal([]byte(got.out), &classes) != nil || classes.Classes[0].Samples != 1234 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestEstimateRefusals(t *testing.T) {
+	s := estimating(t)
+	s.write("bad.yaml", "budget: 1\nstages:\n  - {name: A, command: [x]}\n")
+	s.run("estimate", s.path("bad.yaml")).expect(t, codeUsage, "", "stages[0].name")
+	s.run("estimate", s.path("none.yaml")).expect(t, codeUsage, "", "none.yaml")
+	s.run("estimate", "classes", "more").expect(t, codeUsage, "", "")
+	refused := newSite(t)
+	refuse[messages.EstimateRequest](refused, messages.Estimator, messages.VerbEstimate, messages.Errorf(messages.NotFound, "market: there is no market \"x\""))
+	refused.write("job.yaml", jobOfTwoStages)
+	refused.run("estimate", refused.path("job.yaml")).expect(t, codeNotFound, "", "there is no market")
+}

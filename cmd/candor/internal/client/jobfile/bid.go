@@ -1,0 +1,178 @@
+package jobfile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// bid is what can be bid on the command line; zero values were not said.
+type bid struct {
+	rate, value, delay *messages.Credits
+	length             messages.Duration
+	deadline           due
+	contract           string
+	after, afterOK     []messages.JobID
+}
+
+// due is a deadline: an instant, or a span from the submission.
+type due struct {
+	at messages.Time
+	in span
+}
+
+// numbers is a list of job numbers.
+type numbers []messages.JobID
+
+// valuation is a messages.Valuation as it is written in YAML.
+type valuation struct {
+	Class          text    `yaml:"class"`
+	Max            number  `yaml:"max"`
+	Mu             number  `yaml:"mu"`
+	Delta          number  `yaml:"delta"`
+	Epsilon        number  `yaml:"eps"`
+	Deadline       number  `yaml:"deadline"`
+	Workload       number  `yaml:"workload"`
+	SecondsPerUnit number  `yaml:"seconds_per_unit"`
+	Points         []point `yaml:"points"`
+}
+
+type point struct {
+	At   number `yaml:"at"`
+	Part number `yaml:"part"`
+}
+
+func (v *valuation) spec() *messages.Valuation {
+	if v == nil {
+		return nil
+	}
+	out := &messages.Valuation{Class: messages.ValuationClass(v.Class), Max: float64(v.Max), Mu: float64(v.Mu), Delta: float64(v.Delta),
+		Epsilon: float64(v.Epsilon), Deadline: float64(v.Deadline), Workload: float64(v.Workload), SecondsPerUnit: float64(v.SecondsPerUnit)}
+	for _, p := range v.Points {
+		out.Points = append(out.Points, messages.ValuationPoint{At: float64(p.At), Part: float64(p.Part)})
+	}
+	return out
+}
+
+// UnmarshalYAML takes an instant, or a span with a "+" before it.
+func (d *due) UnmarshalYAML(n ast.Node) error {
+	s, _ := scalar(n)
+	parsed, err := parseDue(s)
+	if err != nil {
+		return refuse(n, "%v", err)
+	}
+	*d = parsed
+	return nil
+}
+
+// parseDue reads "2026-01-31T12:00:00Z", or "+1h30m" from the submission on.
+func parseDue(s string) (d due, err error) {
+	if rest, relative := strings.CutPrefix(s, "+"); relative {
+		v, err := messages.ParseDuration(rest)
+		if err != nil || v <= 0 {
+			return d, fmt.Errorf("%q is not a span after the submission: write it like +1h30m", s)
+		}
+		return due{in: span(v)}, nil
+	}
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return d, fmt.Errorf("%q is no instant: write it like 2026-01-31T12:00:00Z, or +1h30m from the submission on", s)
+	}
+	return due{at: messages.TimeOf(at)}, nil
+}
+
+// UnmarshalYAML takes a job's number or a list of them.
+func (l *numbers) UnmarshalYAML(n ast.Node) error {
+	items := []string{}
+	if s, ok := scalar(n); ok {
+		items = append(items, s)
+	} else {
+		var err error
+		if items, err = list(n, "must be the number of a job, or a list of them"); err != nil {
+			return err
+		}
+	}
+	ids, err := parseJobs(items)
+	if err != nil {
+		return refuse(n, "%v", err)
+	}
+	*l = ids
+	return nil
+}
+
+func parseJobs(items []string) ([]messages.JobID, error) {
+	out := make([]messages.JobID, len(items))
+	for i, item := range items {
+		id, err := strconv.ParseUint(item, 10, 64)
+		if err != nil || id == 0 {
+			return nil, fmt.Errorf("%q is not the number of a job", item)
+		}
+		out[i] = messages.JobID(id)
+	}
+	return out, nil
+}
+
+// bidOptions are the options about what is bid.
+func (o *Options) bidOptions() {
+	credits := func(field **messages.Credits) func(string) error {
+		return func(text string) error {
+			c, err := messages.ParseCredits(text)
+			*field = &c
+			return err
+		}
+	}
+	o.take("rate", "", "bid for a second on a slot, in `credits`; for highest-bid markets", credits(&o.bid.rate))
+	o.take("value", "", "what the job's completion is worth, in `credits`; for deadline, batch-queue and reservation markets", credits(&o.bid.value))
+	o.take("delay", "", "what a second of waiting costs, in `credits`; for batch-queue markets", credits(&o.bid.delay))
+	o.take("length", "", "declared run `time` of the job, written as for --time", func(text string) (err error) {
+		o.bid.length, err = ParseTime(text)
+		return err
+	})
+	o.take("deadline", "", "`instant` by which the job must have completed: 2026-01-31T12:00:00Z, or +1h30m", func(text string) (err error) {
+		o.bid.deadline, err = parseDue(text)
+		return err
+	})
+	o.take("contract", "", "take the contract of this `ID`, from candor quote", textOf(&o.bid.contract))
+	o.take("after", "", "start when the jobs of these `numbers` have ended: 7 or 7,8", jobList(&o.bid.after))
+	o.take("after-ok", "", "start when the jobs of these `numbers` have completed; end if one does not", jobList(&o.bid.afterOK))
+	o.Flags.BoolFunc("gang", "start all tasks together, on as many slots at once, or none", func(text string) (err error) {
+		o.said = append(o.said, setting{"gang", text})
+		o.gang, err = strconv.ParseBool(text)
+		return err
+	})
+}
+
+func jobList(field *[]messages.JobID) func(string) error {
+	return func(text string) (err error) {
+		*field, err = parseJobs(strings.Split(text, ","))
+		return err
+	}
+}
+
+// apply says what was bid about a job.
+func (b *bid) apply(job *Job) {
+	spec := &job.Spec
+	for _, f := range []struct{ field, said *messages.Credits }{{&spec.Rate, b.rate}, {&spec.Value, b.value}, {&spec.Delay, b.delay}} {
+		if f.said != nil {
+			*f.field = *f.said
+		}
+	}
+	if b.length != 0 {
+		spec.Length = b.length
+	}
+	if b.deadline != (due{}) {
+		spec.Deadline, job.DueIn = b.deadline.at, messages.Duration(b.deadline.in)
+	}
+	setText(&spec.Contract, b.contract)
+	if b.after != nil {
+		spec.AfterJobs = b.after
+	}
+	if b.afterOK != nil {
+		spec.AfterOK = b.afterOK
+	}
+}

@@ -1,0 +1,184 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func (a *app) marketCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "market",
+		Short:   "change the markets of a running site",
+		Example: "  candor market apply site.yaml",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.marketApplyCommand())
+	return cmd
+}
+
+func (a *app) marketApplyCommand() *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "apply FILE",
+		Short: "make the markets of a file those of the site",
+		Long: `Make the markets of a file those of the running site: a site's configuration, of
+which only markets is read, or a list of markets alone. Jobs stay in their markets. A
+market with jobs that have not ended cannot go, nor change its mechanism or classes. What
+was applied outlives the site's configuration file; see candor markets.`,
+		Example: "  candor config check site.yaml && candor market apply site.yaml\n  candor market apply --dry-run site.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
+			markets, err := readMarkets(args[0])
+			if err != nil {
+				return err
+			}
+			reply, err := call[messages.ApplyReply](ctx, s, messages.Auctioneer, messages.VerbApply, messages.ApplyRequest{Markets: markets, DryRun: dryRun})
+			if err != nil {
+				return within(args[0], err)
+			}
+			return a.show(reply, func(p *page) { p.applied(reply, dryRun) })
+		}),
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, and change nothing")
+	return cmd
+}
+
+// readMarkets reads the markets of a file.
+func readMarkets(path string) ([]messages.Market, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	asJSON, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: %s", path, yaml.FormatError(err, false, true))
+	}
+	list := json.RawMessage(asJSON)
+	if !bytes.HasPrefix(bytes.TrimSpace(list), []byte("[")) {
+		var site struct {
+			Markets json.RawMessage `json:"markets"`
+		}
+		if err := json.Unmarshal(list, &site); err != nil || site.Markets == nil {
+			return nil, messages.Errorf(messages.Invalid, "%s: has no markets: it must be a site's configuration, or a list of markets", path)
+		}
+		list = site.Markets
+	}
+	var request messages.ApplyRequest
+	if err := messages.Unmarshal(slices.Concat([]byte(`{"markets":`), list, []byte("}")), messages.JSON, &request); err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: %s; candor config check says where", path, messages.AsError("", err).Message)
+	}
+	return request.Markets, nil
+}
+
+func (p *page) applied(r messages.ApplyReply, dryRun bool) {
+	if len(r.Added)+len(r.Changed)+len(r.Removed) == 0 {
+		p.printf("Nothing changed: the site has these markets.\n")
+		return
+	}
+	did := [3]string{"Added", "Changed", "Removed"}
+	if dryRun {
+		did = [3]string{"Would add", "Would change", "Would remove"}
+	}
+	for i, names := range [][]messages.Name{r.Added, r.Changed, r.Removed} {
+		if len(names) > 0 {
+			p.printf("%s %s\n", did[i], strings.Join(names, ", "))
+		}
+	}
+}
+
+func (a *app) reservationsCommand() *cobra.Command {
+	var r messages.ReservationsRequest
+	cmd := &cobra.Command{
+		Use:   "reservations [MARKET]",
+		Short: "show the timetable: which jobs have slots, and when",
+		Long: `Show the jobs that were given slots for good, now or for later, in the order of their
+times. Bids are sealed until they are decided on; from then on everybody sees the timetable.`,
+		Example:           "  candor reservations\n  candor reservations night --json | jq '.reservations[].start'",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeMarkets,
+		RunE: a.online(func(ctx context.Context, s *session, args []string) error {
+			if len(args) > 0 {
+				r.Market = args[0]
+			}
+			reply, err := call[messages.ReservationsReply](ctx, s, messages.Auctioneer, messages.VerbReservations, r)
+			if err != nil {
+				return err
+			}
+			return a.show(reply, func(p *page) { p.reservations(reply) })
+		}),
+	}
+	return cmd
+}
+
+func (p *page) reservations(r messages.ReservationsReply) {
+	if len(r.Reservations) == 0 {
+		p.printf("No reservations.\n")
+		return
+	}
+	t := terminal.NewTable(terminal.Left("START"), terminal.Left("END"), terminal.Left("MARKET"), terminal.Right("SLOTS"), terminal.Left("CLASS"),
+		terminal.Right("JOB"), terminal.Left("ACCOUNT"), terminal.Left("STATE"))
+	for _, e := range r.Reservations {
+		t.Row(p.exactly(e.Start), p.exactly(e.End), e.Market, terminal.Count(e.Slots), e.Class, e.Job.String(), e.Account, p.state(e.State))
+	}
+	t.Write(p, p.Style, "")
+}
+
+func (a *app) nodeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "node",
+		Short:   "take a node out of use and back",
+		Example: "  candor node drain node3",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.nodeDrainCommand())
+	return cmd
+}
+
+func (a *app) nodeDrainCommand() *cobra.Command {
+	var notice string
+	var undo bool
+	cmd := &cobra.Command{
+		Use:   "drain NODE",
+		Short: "let a node run empty",
+		Long: `Have a node take no more work. Tasks that run there go on for as long as the notice
+says; what has not ended then is ended and run elsewhere, which does not count as a
+failed attempt. The owners are told by candor why. --undo has the node take work again.`,
+		Example: "  candor node drain node3 --notice 10m\n  candor node drain node3 --undo",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
+			r := messages.DrainRequest{Node: args[0], Undo: undo}
+			var err error
+			if r.Notice, err = messages.ParseDuration(notice); err != nil {
+				return usagef("--notice: %v", err)
+			}
+			reply, err := call[messages.DrainReply](ctx, s, messages.Auctioneer, messages.VerbDrain, r)
+			if err != nil {
+				return err
+			}
+			return a.show(reply, func(p *page) { p.drained(reply) })
+		}),
+	}
+	cmd.Flags().StringVar(&notice, "notice", "10m", "how long its tasks may go on, a `span`")
+	cmd.Flags().BoolVar(&undo, "undo", false, "have it take work again")
+	return cmd
+}
+
+func (p *page) drained(r messages.DrainReply) {
+	if r.Until == 0 {
+		p.printf("Node %s takes work again\n", r.Node)
+		return
+	}
+	p.printf("Node %s takes no more work; %s may go on there until %s\n", r.Node, terminal.Plural(r.Tasks, "task"), p.exactly(r.Until))
+}

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func (a *app) quoteCommand() *cobra.Command {
+	sub := &submission{options: jobfile.NewOptions(a.lookup)}
+	cmd := &cobra.Command{
+		Use:   "quote [flags] [FILE|-] [ARGUMENT...]",
+		Short: "ask what completion times a job can have, and at which prices",
+		Long: `Ask a market that sells completion times for the menu of a job, which is described as
+for candor submit and declares a length and a valuation. A menu holds for a while and for
+you alone; one of its contracts can be taken, with candor submit --contract ID and the same
+job. At the end the price is scaled by what completion was worth, over what was promised.`,
+		Example: "  candor quote job.yaml\n  candor submit --contract q7-3 --budget 12 job.yaml",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.quote(cmd.Context(), sub, args) },
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().AddFlagSet(sub.options.Flags)
+	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
+	cmd.RegisterFlagCompletionFunc("market", a.completeMarkets)
+	return cmd
+}
+
+func (a *app) quote(ctx context.Context, sub *submission, args []string) error {
+	job, err := a.readUnpaid(sub, args)
+	if err != nil {
+		return err
+	}
+	a.warn("quote", job.Warnings)
+	request := messages.QuoteRequest{Spec: job.Spec}
+	if err := request.Validate(); err != nil {
+		return refused(err, job, "")
+	}
+	s, err := a.dial(false)
+	if err != nil {
+		return err
+	}
+	defer s.bus.Close()
+	reply, err := call[messages.QuoteReply](ctx, s, messages.Auctioneer, messages.VerbQuote, request)
+	if err != nil {
+		return refused(err, job, "")
+	}
+	return a.show(reply, func(p *page) { p.menu(reply, terminal.IsTerminal(a.out)) })
+}
+
+func (p *page) menu(r messages.QuoteReply, chart bool) {
+	p.printf("%s of market %s, until %s\n", p.Bold("Quote "+r.Quote), r.Market, p.exactly(r.Expires))
+	t := terminal.NewTable(terminal.Left("CONTRACT"), terminal.Left("COMPLETION"), terminal.Right("IN"), terminal.Right("PRICE"),
+		terminal.Right("BUDGET"), terminal.Right("PROMISED"), terminal.Left(""))
+	for _, c := range r.Contracts {
+		t.Row(c.ID, p.exactly(c.Completion), p.between(p.now, c.Completion), c.Price.String(), c.Budget.String(), price(c.Promised), remarks(c))
+	}
+	t.Write(p, p.Style, "  ")
+	if chart {
+		p.curve(r.Contracts)
+	}
+	p.printf("Take one with candor submit --contract ID and at least its BUDGET, the most it can come to.\n")
+}
+
+func remarks(c messages.QuotedContract) string {
+	var words []string
+	if c.Declared {
+		words = append(words, "fits what was declared")
+	}
+	if c.Free {
+		words = append(words, "the earliest that is free")
+	}
+	return strings.Join(words, ", ")
+}
+
+// curve draws the prices over the completion times.
+func (p *page) curve(menu []messages.QuotedContract) {
+	const height, most = 8, 60
+	if len(menu) < 2 {
+		return
+	}
+	first, last := menu[0].Completion, menu[len(menu)-1].Completion
+	top := messages.Credits(0)
+	for _, c := range menu {
+		top = max(top, c.Price)
+	}
+	if top == 0 || last <= first {
+		return
+	}
+	width := max(10, min(most, p.columns-20))
+	grid := make([][]rune, height+1)
+	for i := range grid {
+		grid[i] = []rune(strings.Repeat(" ", width+1))
+	}
+	for _, c := range menu {
+		x := int(math.Round(float64(width) * float64(c.Completion-first) / float64(last-first)))
+		y := int(math.Round(height * c.Price.Float() / top.Float()))
+		mark := '·'
+		if c.Declared {
+			mark = '◆'
+		}
+		grid[height-y][x] = mark
+	}
+	p.printf("\n")
+	for i, row := range grid {
+		label := ""
+		switch i {
+		case 0:
+			label = top.String()
+		case height:
+			label = "0"
+		}
+		p.printf("  %*s │%s\n", 12, terminal.Clip(label, 12), strings.TrimRight(string(row), " "))
+	}
+	p.printf("  %*s └%s\n", 12, "credits", strings.Repeat("─", width))
+	left, right := p.between(p.now, first), p.between(p.now, last)
+	p.printf("  %*s  %s%s\n\n", 12, "", left, fmt.Sprintf("%*s", max(1, width-len(left)), right))
+}

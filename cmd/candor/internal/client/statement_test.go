@@ -1,0 +1,113 @@
+package client
+
+import (
+	"encoding/csv"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func someFacts() map[messages.JobID]jobFacts {
+	return map[messages.JobID]jobFacts{103: {"flights", "main", "proportional"}}
+}
+
+// entriesOfEveryKind is a line for each ground on which credits move, and what
+// is said of it.
+var entriesOfEveryKind = []struct {
+	entry messages.Entry
+	words string
+}{
+	{messages.Entry{Transfer: "$grant/ops/1", By: "ops", Change: 5, Reason: "spring"}, "granted by ops: spring"},
+	{messages.Entry{Transfer: "$withdraw/ops/1", By: "ops", Change: -5, Reason: "too much"}, "withdrawn by ops: too much"},
+	{messages.Entry{Transfer: "$correct/x", Pending: "x", By: "ops", Change: 5, Reason: "fault"}, "correction by ops of x: fault"},
+	{messages.Entry{Transfer: "$return/9", Pending: "$grant/ops/1", Change: -5, Reason: "the grant expired"}, "unspent of grant ops/1: the grant expired"},
+	{messages.Entry{Transfer: "$pay/bob/1", By: "bob", Change: 5}, "received from bob"},
+	{messages.Entry{Transfer: "$pay/bob/1", By: "bob", Change: -5}, "transferred by bob"},
+	{messages.Entry{Transfer: "grant/ops/1", Change: 5, Reason: "externality of job 9"}, "externality of job 9"},
+	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Member: "bob", Job: 103}, "flights on main (proportional): 2 held for bob"},
+	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Job: 7, Reason: "budget"}, "2 held: budget"},
+	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -2 * credit, Job: 103, Reason: "late"}, "flights on main (proportional): 2 of 3 held were charged, 1 came back: late"},
+	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -3 * credit}, "all 3 held were charged"},
+	{messages.Entry{Kind: messages.Post, Hold: -3 * credit}, "nothing was charged, all 3 held came back"},
+	{messages.Entry{Kind: messages.Post, Change: 2 * credit}, "received"},
+	{messages.Entry{Kind: messages.Void, Hold: -3 * credit, By: "$auctioneer", Reason: "cancelled"}, "nothing was charged, all 3 held came back: cancelled"},
+	{messages.Entry{Kind: messages.Void, Hold: -3 * credit, Reason: "the hold expired"}, "all 3 held came back: the hold expired"},
+}
+
+func TestEveryMovementHasAReason(t *testing.T) {
+	for _, tc := range entriesOfEveryKind {
+		if got := inWords(tc.entry, someFacts()); got != tc.words {
+			t.Errorf("%+v: %q, want %q", tc.entry, got, tc.words)
+		}
+	}
+}
+
+// ledgerSite answers with the statement of climate in pages of two entries:
+// alice and bob each had a job there.
+func ledgerSite(t *testing.T) *fakeSite {
+	s := newSite(t)
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { r := someJobs(); r.More = false; return r, nil })
+	answer(s, messages.Auctioneer, messages.VerbMarkets, func(messages.Empty) (messages.MarketsReply, error) { return someMarkets(), nil })
+	entries := []messages.Entry{
+		{Number: 1, At: at(0), Transfer: "$grant/ops/1", By: "ops", Other: messages.IssuerAccount, Change: 100 * credit, Balance: 100 * credit},
+		{Number: 2, At: at(1), Kind: messages.Hold, Transfer: "h", Member: "alice", Hold: 5 * credit, Balance: 100 * credit, Reserved: 5 * credit},
+		{Number: 4, At: at(2), Kind: messages.Hold, Transfer: "i", Member: "bob", Hold: credit, Balance: 100 * credit, Reserved: 6 * credit},
+		{Number: 5, At: at(3), Kind: messages.Post, Transfer: "h/charge", Pending: "h", Member: "alice", Job: 103, Hold: -5 * credit, Change: -2 * credit, Balance: 98 * credit, Reserved: credit, Reason: "said, \"so\""},
+	}
+	answer(s, messages.Bank, messages.VerbStatement, func(r messages.StatementRequest) (messages.StatementReply, error) {
+		reply := messages.StatementReply{Account: "climate"}
+		for _, e := range entries {
+			if e.Number > r.After && len(reply.Entries) == 2 {
+				reply.More = true
+			} else if e.Number > r.After {
+				reply.Entries = append(reply.Entries, e)
+			}
+		}
+		return reply, nil
+	})
+	return s
+}
+
+// The number of a job, which the bank learns after the hold, is given to the
+// hold from a later page.
+func TestHoldsAreGivenTheirJobs(t *testing.T) {
+	s := ledgerSite(t)
+	got := s.run("statement", "climate", "--csv")
+	rows, err := csv.NewReader(strings.NewReader(got.out)).ReadAll()
+	if err != nil || len(rows) != 5 {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	job, reason := slices.Index(rows[0], "job"), slices.Index(rows[0], "reason")
+	if rows[2][job] != "103" || rows[4][job] != "103" || rows[3][job] != "" {
+		t.Errorf("%q", rows)
+	}
+	if want := `a name that is far too long for a table on main (proportional): 2 of 5 held were charged, 3 came back: said, "so"`; rows[4][reason] != want {
+		t.Errorf("%q, want %q", rows[4][reason], want)
+	}
+}
+
+func TestStatementOfOnesOwnPart(t *testing.T) {
+	s := ledgerSite(t)
+	got := s.run("statement", "--project", "climate")
+	got.expect(t, codeOK, "5 held for alice", "")
+	if strings.Contains(got.out, "bob") || strings.Contains(got.out, "granted") {
+		t.Errorf("it shows what was not on alice's word: %s", got.out)
+	}
+	s.run("statement", "lab", "--project", "climate").expect(t, codeUsage, "", `leave out "lab"`)
+	s.run("statement", "--csv", "--json").expect(t, codeUsage, "", "choose one")
+}
+
+// Without the auctioneer a statement says what the bank knows.
+func TestStatementWithoutTheAuctioneer(t *testing.T) {
+	s := newSite(t)
+	refuse[messages.JobsRequest](s, messages.Auctioneer, messages.VerbJobs, messages.Errorf(messages.Internal, "away"))
+	refuse[messages.Empty](s, messages.Auctioneer, messages.VerbMarkets, messages.Errorf(messages.Internal, "away"))
+	answer(s, messages.Bank, messages.VerbStatement, func(messages.StatementRequest) (messages.StatementReply, error) {
+		r := someStatement()
+		r.More = false
+		return r, nil
+	})
+	s.run("statement").expect(t, codeOK, "8 of 12.5 held were charged, 4.5 came back: job 103 failed", "")
+}

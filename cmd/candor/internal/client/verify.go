@@ -1,0 +1,253 @@
+package client
+
+import (
+	"context"
+	"encoding/hex"
+	"math"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+func (a *app) verifyCommand() *cobra.Command {
+	var genesis bool
+	var key, directory string
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "check the bank's books yourself, record by record (operators)",
+		Long: `Read every record of the bank's journal and check, here and not in the bank: that
+the hash chain holds, that all records add up to the balances that they and the
+bank state, that no account went below its limit, that each hold resolved at most
+once, and that the checkpoints which the site signed are of this very journal.
+
+With --from-genesis every record is also carried out again, in an empty ledger,
+under the rules of the bank: that nobody was refused or served against them.
+
+The exit code is 1 if anything is wrong; the first thing that is gets named.`,
+		Example: `  candor bank verify
+  candor bank verify --from-genesis --json
+  candor bank verify --history ~/.local/state/candor/bank/1`,
+		Args: cobra.NoArgs,
+		RunE: a.withJournal(&directory, func(ctx context.Context, source journalSource) error {
+			return a.verifyBooks(ctx, source, genesis, key)
+		}),
+	}
+	cmd.Flags().BoolVar(&genesis, "from-genesis", false, "carry every record out again under the bank's rules")
+	cmd.Flags().StringVar(&key, "key", "", "public `key` that checkpoints must be signed with (default: that of the site which issued your credentials)")
+	cmd.Flags().StringVar(&directory, "history", "", historyFlag)
+	return cmd
+}
+
+// verified is what was checked.
+type verified struct {
+	Records     uint64           `json:"records"`
+	Head        string           `json:"head"`
+	Transfers   uint64           `json:"transfers"`
+	Accounts    int              `json:"accounts"`
+	Issued      messages.Credits `json:"issued"`
+	Held        messages.Credits `json:"held"`
+	Holds       int              `json:"holds"`
+	Rules       bool             `json:"rules"`    // each record was carried out again
+	Compared    int              `json:"compared"` // accounts of which the bank stated the same
+	Signed      uint64           `json:"signed"`   // records under the latest checkpoint
+	Checkpoints int              `json:"checkpoints"`
+	Key         string           `json:"key"`     // that signed them
+	Trusted     bool             `json:"trusted"` // the key is known to be the site's
+}
+
+// verification is a check under way.
+type verification struct {
+	verifier    *ledger.Verifier
+	checkpoints []messages.Checkpoint // those still to come
+	key         string                // that they must be signed with; "": any
+	result      verified
+}
+
+// verifyBooks checks a journal and says what was checked.
+func (a *app) verifyBooks(ctx context.Context, source journalSource, genesis bool, key string) error {
+	v := &verification{key: first(key, a.trustedKey()), result: verified{Rules: genesis}}
+	var err error
+	if v.checkpoints, err = checkpointsOf(ctx, source); err != nil {
+		return err
+	}
+	var scratch ledger.Store
+	if genesis {
+		store, remove, err := scratchStore()
+		if err != nil {
+			return err
+		}
+		defer remove()
+		scratch = store
+	}
+	v.verifier = ledger.NewVerifier(scratch)
+	if err := v.run(ctx, source); err != nil {
+		return within("the books do NOT verify", err)
+	}
+	return a.show(v.result, func(p *page) { p.verified(v.result) })
+}
+
+// scratchStore keeps a second journal while the first is checked, on disk, for
+// it may be long.
+func scratchStore() (ledger.Store, func(), error) {
+	dir, err := os.MkdirTemp("", "candor-verify-")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove := func() { _ = os.RemoveAll(dir) }
+	files, err := history.Directory(dir)
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return history.New(files, history.SegmentBytes, nil), remove, nil
+}
+
+// trustedKey is the public key of the site that issued the credentials in
+// use, "" if there are none.
+func (a *app) trustedKey() string {
+	t, err := a.resolve(true)
+	if err != nil || t.creds == "" {
+		return ""
+	}
+	creds, err := os.ReadFile(t.creds)
+	if err != nil {
+		return ""
+	}
+	key, err := identity.SiteKey(creds)
+	if err != nil {
+		return ""
+	}
+	return key
+}
+
+// run reads the journal, and holds what it came to against what is stated.
+func (v *verification) run(ctx context.Context, source journalSource) error {
+	err := source.each(ctx, func(_ uint64, record []byte) error {
+		if err := v.verifier.Add(record); err != nil {
+			return err
+		}
+		return v.checkpoint()
+	})
+	if err != nil {
+		return err
+	}
+	head, books := v.verifier.Head(), v.verifier.Totals()
+	if !books.Balanced {
+		return messages.Errorf(messages.Internal, "%s", books.Message)
+	}
+	r := &v.result
+	r.Records, r.Head = v.verifier.Count(), hex.EncodeToString(head[:])
+	r.Transfers, r.Accounts, r.Issued, r.Held, r.Holds = books.Transfers, books.Accounts, books.Issued, books.Held, books.Holds
+	if len(v.checkpoints) > 0 {
+		return messages.Errorf(messages.Internal, "the site signed a checkpoint of %d records, and there are %d: records are missing at the end", v.checkpoints[0].Records, r.Records)
+	}
+	if live, ok := source.(*liveJournal); ok {
+		return v.compare(&live.last)
+	}
+	return nil
+}
+
+// checkpoint checks the checkpoint of the records added so far, if there is one.
+func (v *verification) checkpoint() error {
+	if len(v.checkpoints) == 0 || v.checkpoints[0].Records != v.verifier.Count() {
+		return nil
+	}
+	c := v.checkpoints[0]
+	v.checkpoints = v.checkpoints[1:]
+	if err := history.Verify(&c); err != nil {
+		return messages.Errorf(messages.Internal, "%v", err)
+	}
+	if v.key != "" && c.Key != v.key {
+		return messages.Errorf(messages.Internal, "the checkpoint of %d records is signed with key %s, and the site's is %s", c.Records, c.Key, v.key)
+	}
+	if head := v.verifier.Head(); c.Head != hex.EncodeToString(head[:]) {
+		return messages.Errorf(messages.Internal, "the site signed another history: its checkpoint of %d records has hash %s, and these records come to %x", c.Records, c.Head, head)
+	}
+	v.result.Signed, v.result.Key, v.result.Trusted = c.Records, c.Key, v.key != ""
+	v.result.Checkpoints++
+	return nil
+}
+
+// compare holds the balances that the bank states against those recomputed.
+func (v *verification) compare(last *messages.JournalReply) error {
+	if len(last.Standings) == 0 {
+		return nil
+	}
+	if last.Count != v.result.Records || last.Head != v.result.Head {
+		return messages.Errorf(messages.Internal, "the bank states %d records with hash %s, and sent %d with hash %s", last.Count, last.Head, v.result.Records, v.result.Head)
+	}
+	is := v.verifier.Standings()
+	if len(is) != len(last.Standings) {
+		return messages.Errorf(messages.Internal, "the bank states %d accounts, and its records are of %d", len(last.Standings), len(is))
+	}
+	for i, stated := range last.Standings {
+		if stated != is[i] {
+			return messages.Errorf(messages.Internal, "the bank states balance %v and %v held for account %s, and its records come to %v and %v for %s",
+				stated.Balance, stated.Reserved, stated.Account, is[i].Balance, is[i].Reserved, is[i].Account)
+		}
+	}
+	v.result.Compared = len(is)
+	return nil
+}
+
+// checkpointsOf lists the signed checkpoints that go with a journal. A site
+// that runs is asked to sign another one first, so that all is signed.
+func checkpointsOf(ctx context.Context, source journalSource) ([]messages.Checkpoint, error) {
+	if stored, ok := source.(*storedJournal); ok {
+		kept, err := history.ReadCheckpoints(stored.files)
+		if err != nil {
+			return nil, err
+		}
+		all, _ := kept.After(0, math.MaxInt32)
+		return all, nil
+	}
+	live := source.(*liveJournal)
+	var all []messages.Checkpoint
+	r := messages.CheckpointsRequest{Sign: true}
+	for {
+		page, err := call[messages.CheckpointsReply](ctx, live.session, messages.Bank, messages.VerbCheckpoints, r)
+		if r.Sign && messages.KindOf(err) == messages.NotFound {
+			r.Sign = false // it runs without the site's keys
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Checkpoints...)
+		if !page.More || len(page.Checkpoints) == 0 {
+			return all, nil
+		}
+		r = messages.CheckpointsRequest{After: all[len(all)-1].Records}
+	}
+}
+
+// verified says what was checked.
+func (p *page) verified(r verified) {
+	p.printf("The books verify: %s records\n", terminal.Count(r.Records))
+	p.printf("  the hash chain holds, up to %s\n", r.Head)
+	p.printf("  %s transfers among %s accounts add up: %v credits issued, %v of them held in %s\n",
+		terminal.Count(r.Transfers), terminal.Count(r.Accounts), r.Issued, r.Held, terminal.Plural(r.Holds, "hold"))
+	if r.Rules {
+		p.printf("  every record, carried out again under the bank's rules, came to the same bytes\n")
+	}
+	if r.Compared > 0 {
+		p.printf("  %s balances are what the bank states\n", terminal.Count(r.Compared))
+	} else {
+		p.printf("  not checked: what a running bank states now\n")
+	}
+	switch {
+	case r.Checkpoints == 0:
+		p.printf("  not checked: signatures, for no checkpoint was signed\n")
+	case r.Trusted:
+		p.printf("  %s signed by the site's key, the last of %s records\n", terminal.Plural(r.Checkpoints, "checkpoint"), terminal.Count(r.Signed))
+	default:
+		p.printf("  %s signed, the last of %s records, by key %s: compare it with the site's, or give --key\n",
+			terminal.Plural(r.Checkpoints, "checkpoint"), terminal.Count(r.Signed), r.Key)
+	}
+}

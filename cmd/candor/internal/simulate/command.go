@@ -1,0 +1,155 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/grid"
+	"github.com/candor-grid/candor/deploy/simulated/measure"
+	"github.com/candor-grid/candor/deploy/simulated/network"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/messages"
+)
+
+// options are the flags that are the command's own.
+type options struct {
+	Source
+	actors string
+	by     string
+	events string
+	plots  string
+	json   bool
+}
+
+// Command returns `candor simulate`. An error it returns is a *messages.Error.
+func Command() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "simulate --trace FILE --market FILE",
+		Short: "Run a log of jobs through a market, in virtual time",
+		Long: `Runs the jobs of a log in the Standard Workload Format through a market, in virtual
+time, and reports how they fared and what they paid.
+
+A market is a file of YAML; only the mechanism is needed:
+
+  name: spot
+  mechanism: highest-bid     # ` + strings.Join(rules.Mechanisms(), ", ") + `
+  price: kth
+  bids:                      # how bids are drawn; these are the defaults
+    value: {distribution: bimodal, share: 0.2, low: {mean: 30, deviation: 15}, high: {mean: 150, deviation: 15}}
+    shading: {aggressive: 0, beta: 0.1, others: 0}
+    deadline: {slack: exponential, mean: 2, least: 60}
+    length: {declared: exact}
+    users: {spread: 0, by: job}
+
+What a second on a slot is worth to a job's owner (value), what it bids for it, by
+when the job should be complete, and what it says of its length are drawn from that
+model, or read from a file with --bids: columns job, value, bid, deadline, length,
+budget; by the number of the job in the log, times in seconds from its beginning.
+
+The keys of --json are stable; package deploy/simulated/measure defines each.`,
+		Example: `  candor simulate --trace LPC-EGEE-2004-1.2-cln.swf.gz --market highest-bid --nodes 105
+  candor simulate --trace KTH-SP2.swf.gz --market market.yaml --from 30d --to 60d --scale-load 1.5 --plots figures
+  candor simulate --trace log.swf --market market.yaml --json --events events.csv > report.json`,
+		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.OutOrStdout(), c.ErrOrStderr()) },
+	}
+	f := c.Flags()
+	o.Flags(f)
+	f.StringVar(&o.actors, "actors", "core", "`core`: the mechanism alone; all: every message of every actor")
+	f.StringVar(&o.by, "by", "group", "report groups of jobs by `what`: "+strings.Join(measure.Groupings, ", "))
+	f.StringVar(&o.events, "events", "", "write what happened, event by event, to this `file`, .csv or .parquet")
+	f.StringVar(&o.plots, "plots", "", "draw figures into this `directory`, as SVG and PNG")
+	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	return c
+}
+
+func (o *options) run(out, stderr io.Writer) error {
+	if err := o.check(); err != nil {
+		return messages.AsError("simulate", err)
+	}
+	report, err := o.simulate(newProgress(stderr))
+	if err != nil {
+		return messages.AsError("simulate", err)
+	}
+	if o.json {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(report)
+	}
+	write(out, terminal.StyleFor(terminal.IsTerminal(out), false, os.Getenv), report)
+	return nil
+}
+
+// check refuses what can be seen to be wrong before anything is read.
+func (o *options) check() error {
+	if o.actors != "core" && o.actors != "all" {
+		return messages.Errorf(messages.Invalid, "--actors: must be core or all, is %.64q", o.actors)
+	}
+	known := false
+	for _, g := range measure.Groupings {
+		known = known || g == o.by
+	}
+	if !known {
+		return messages.Errorf(messages.Invalid, "--by: must be one of %s, is %.64q", strings.Join(measure.Groupings, ", "), o.by)
+	}
+	return nil
+}
+
+func (o *options) simulate(show *progress) (*measure.Report, error) {
+	defer show.end()
+	show.step("reading " + o.Trace)
+	p, err := o.Study()
+	if err != nil {
+		return nil, err
+	}
+	show.step(fmt.Sprintf("running %s through %s", terminal.Plural(len(p.Work.Jobs), "job"), p.Market.Mechanism))
+	p.Progress = show.at
+	study := &measure.Study{Market: p.Market, Work: p.Work, Bids: p.Bids}
+	var traffic *grid.Traffic
+	if study.Outcome, traffic, err = o.outcome(p); err != nil {
+		return nil, err
+	}
+	show.step("measuring")
+	report, err := study.Report(o.by)
+	if err != nil {
+		return nil, err
+	}
+	if traffic != nil {
+		report.Traffic = traffic
+	}
+	report.Seed, report.Actors, report.Trace.File, report.Trace.Scale = o.Seed, o.actors, o.Trace, o.Load
+	return report, o.files(show, study, report)
+}
+
+// outcome runs the study with the actors asked for.
+func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error) {
+	if o.actors == "all" {
+		const ms = messages.Duration(1e6)
+		return grid.Run(p, grid.Config{Network: network.Config{Delay: ms / 2, Jitter: ms}})
+	}
+	out, err := core.Run(p)
+	return out, nil, err
+}
+
+// files writes what was asked for besides the report.
+func (o *options) files(show *progress, s *measure.Study, r *measure.Report) error {
+	if o.events != "" {
+		show.step("writing " + o.events)
+		if err := writeEvents(o.events, s); err != nil {
+			return err
+		}
+	}
+	if o.plots != "" {
+		show.step("drawing into " + o.plots)
+		return draw(o.plots, s, r)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package simulate
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/measure"
+	"github.com/candor-grid/candor/deploy/simulated/parquet"
+	"github.com/candor-grid/candor/messages"
+)
+
+// event is a row of the events: something that happened to a job.
+type event struct {
+	at   float64
+	what uint8
+	job  int
+}
+
+// What can happen, in the order in which it happens at one instant.
+const (
+	ended uint8 = iota // as its fate says
+	submitted
+	started
+)
+
+// readBids puts the file of bids over those that were drawn.
+func (s *Source) readBids(p *core.Problem) error {
+	text, err := os.ReadFile(s.BidsFile)
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "--bids: %v", err)
+	}
+	said, err := bids.Read(s.BidsFile, text, p.Work, p.Bids)
+	if err == nil && said < len(p.Bids) {
+		p.Work.Notes = append(p.Work.Notes, fmt.Sprintf("%s has bids for %d of %d jobs; those of the others were drawn", s.BidsFile, said, len(p.Bids)))
+	}
+	return err
+}
+
+// eventsOf lists what happened, in order.
+func eventsOf(s *measure.Study) []event {
+	out := make([]event, 0, 3*len(s.Work.Jobs))
+	for i := range s.Work.Jobs {
+		r := &s.Outcome.Jobs[i]
+		out = append(out, event{s.Work.Jobs[i].Submit, submitted, i})
+		if !math.IsNaN(r.Start) {
+			out = append(out, event{r.Start, started, i})
+		}
+		out = append(out, event{r.Finish, ended, i})
+	}
+	slices.SortFunc(out, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order(s), b.order(s)), cmp.Compare(a.job, b.job))
+	})
+	return out
+}
+
+// order is what comes first at one instant; a job that takes no time ends after
+// its own start.
+func (e event) order(s *measure.Study) uint8 {
+	if e.what == ended && s.Outcome.Jobs[e.job].Used == 0 {
+		return started + 1
+	}
+	return e.what
+}
+
+func (e event) name(s *measure.Study) string {
+	switch e.what {
+	case submitted:
+		return "submitted"
+	case started:
+		return "started"
+	}
+	return s.Outcome.Jobs[e.job].Fate.String()
+}
+
+// writeEvents writes the events as CSV or Parquet, by the file's name.
+func writeEvents(path string, s *measure.Study) (err error) {
+	write := writeCSV
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".csv":
+	case ".parquet":
+		write = writeParquet
+	default:
+		return messages.Errorf(messages.Invalid, "--events: %s: name a file that ends in .csv or .parquet", path)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "--events: %v", err)
+	}
+	defer func() {
+		if err = errors.Join(err, file.Close()); err != nil {
+			err = messages.Errorf(messages.Internal, "--events: %v", err)
+		}
+	}()
+	b := bufio.NewWriterSize(file, 1<<16)
+	if err := write(b, s); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+func writeCSV(w io.Writer, s *measure.Study) error {
+	if _, err := io.WriteString(w, "time,event,job,line,user,group,slots,value,bid,paid\n"); err != nil {
+		return err
+	}
+	var row []byte
+	number := func(x float64) { row = strconv.AppendFloat(append(row, ','), x, 'f', -1, 64) }
+	for _, e := range eventsOf(s) {
+		j, b := &s.Work.Jobs[e.job], &s.Bids[e.job]
+		row = strconv.AppendFloat(row[:0], e.at, 'f', -1, 64)
+		row = append(append(row, ','), e.name(s)...)
+		for _, n := range [...]int64{j.Number, int64(j.Line), s.Work.Users[j.User], s.Work.Groups[j.Group], int64(j.Width)} {
+			row = strconv.AppendInt(append(row, ','), n, 10)
+		}
+		number(b.Value)
+		number(b.Rate)
+		number(paid(s, e))
+		if _, err := w.Write(append(row, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// paid is what a job paid, told with its end.
+func paid(s *measure.Study, e event) float64 {
+	if e.what != ended {
+		return 0
+	}
+	return s.Outcome.Jobs[e.job].Paid.Float()
+}
+
+func writeParquet(w io.Writer, s *measure.Study) error {
+	events := eventsOf(s)
+	doubles := func(name string, of func(event) float64) parquet.Column {
+		c := parquet.Column{Name: name, Double: make([]float64, len(events))}
+		for i, e := range events {
+			c.Double[i] = of(e)
+		}
+		return c
+	}
+	ints := func(name string, of func(event) int64) parquet.Column {
+		c := parquet.Column{Name: name, Int: make([]int64, len(events))}
+		for i, e := range events {
+			c.Int[i] = of(e)
+		}
+		return c
+	}
+	names := parquet.Column{Name: "event", Text: make([]string, len(events))}
+	for i, e := range events {
+		names.Text[i] = e.name(s)
+	}
+	return parquet.Write(w, []parquet.Column{
+		doubles("time", func(e event) float64 { return e.at }),
+		names,
+		ints("job", func(e event) int64 { return s.Work.Jobs[e.job].Number }),
+		ints("line", func(e event) int64 { return int64(s.Work.Jobs[e.job].Line) }),
+		ints("user", func(e event) int64 { return s.Work.Users[s.Work.Jobs[e.job].User] }),
+		ints("group", func(e event) int64 { return s.Work.Groups[s.Work.Jobs[e.job].Group] }),
+		ints("slots", func(e event) int64 { return int64(s.Work.Jobs[e.job].Width) }),
+		doubles("value", func(e event) float64 { return s.Bids[e.job].Value }),
+		doubles("bid", func(e event) float64 { return s.Bids[e.job].Rate }),
+		doubles("paid", func(e event) float64 { return paid(s, e) }),
+	})
+}

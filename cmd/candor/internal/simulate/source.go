@@ -1,0 +1,166 @@
+package simulate
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/swf"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Source says what to study: the flags that studies of a log have in common.
+type Source struct {
+	Trace    string
+	Market   string
+	BidsFile string
+	Nodes    int
+	From, To string
+	Load     float64
+	Seed     uint64
+	Parallel string
+	SkipBad  bool
+}
+
+// Flags adds the flags.
+func (s *Source) Flags(f *pflag.FlagSet) {
+	f.StringVar(&s.Trace, "trace", "", "the log: `file` in the Standard Workload Format, gzipped or not")
+	f.StringVar(&s.Market, "market", "", "the market: `file` of YAML, or the name of a mechanism for its defaults")
+	f.StringVar(&s.BidsFile, "bids", "", "read bids from this `file`, CSV or JSON, instead of drawing them")
+	f.IntVar(&s.Nodes, "nodes", 0, "`number` of slots (default: as the log's header says)")
+	f.StringVar(&s.From, "from", "", "leave out what was submitted before this `time`: 36h or 30d from the log's beginning, seconds, or a date")
+	f.StringVar(&s.To, "to", "", "leave out what was submitted at this `time` or later")
+	f.Float64Var(&s.Load, "scale-load", 1, "let jobs come so many `times` as fast")
+	f.Uint64Var(&s.Seed, "seed", 1, "`seed` of all that is drawn")
+	f.StringVar(&s.Parallel, "parallel", "", "what to do with parallel jobs: `gang`, split or skip (default: gang where the mechanism can, else split)")
+	f.BoolVar(&s.SkipBad, "skip-bad", false, "pass over lines and records that make no sense, and count them")
+}
+
+// Study reads it all.
+func (s *Source) Study() (*core.Problem, error) {
+	if s.Trace == "" || s.Market == "" {
+		return nil, messages.Errorf(messages.Invalid, "--trace and --market: name the log and the market")
+	}
+	if s.Load == 0 {
+		return nil, messages.Errorf(messages.Invalid, "--scale-load: must be from 0.000001 to 1000000, is 0")
+	}
+	market, err := s.market()
+	if err != nil {
+		return nil, err
+	}
+	work, err := s.workload(market)
+	if err != nil {
+		return nil, err
+	}
+	p := &core.Problem{Market: market, Work: work, Bids: market.Bids.Draw(work, s.Seed), Seed: s.Seed}
+	if s.BidsFile != "" {
+		if err := s.readBids(p); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// market reads the market's file; the name of a mechanism that is no file
+// stands for its defaults.
+func (s *Source) market() (*rules.Market, error) {
+	text, err := os.ReadFile(s.Market)
+	if errors.Is(err, fs.ErrNotExist) && rules.Parameters(s.Market) != nil {
+		return rules.Decode(s.Market, []byte("mechanism: "+s.Market))
+	}
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "--market: %v", err)
+	}
+	return rules.Decode(s.Market, text)
+}
+
+func (s *Source) workload(market *rules.Market) (*workload.Workload, error) {
+	file, err := os.Open(s.Trace)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "--trace: %v", err)
+	}
+	defer file.Close()
+	read := swf.Read
+	if s.SkipBad {
+		read = swf.ReadSkipping
+	}
+	log, err := read(file)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: %v", s.Trace, err)
+	}
+	options, err := s.options(market, log)
+	if err != nil {
+		return nil, err
+	}
+	work, err := workload.New(log, options)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: %s", s.Trace, messages.AsError("", err).Message)
+	}
+	return work, nil
+}
+
+func (s *Source) options(market *rules.Market, log *swf.Log) (o workload.Options, err error) {
+	o = workload.Options{Nodes: s.Nodes, Load: s.Load, Parallel: workload.Parallel(s.Parallel), SkipBad: s.SkipBad}
+	if s.Nodes < 0 {
+		return o, messages.Errorf(messages.Invalid, "--nodes: must be above 0, is %d", s.Nodes)
+	}
+	if o.Nodes == 0 {
+		o.Nodes = market.N
+	}
+	if o.Parallel == "" {
+		o.Parallel = workload.Split
+		if rules.Wide(market.Mechanism) {
+			o.Parallel = workload.Gang
+		}
+	}
+	epoch, _ := log.Number("UnixStartTime")
+	if o.From, err = when("--from", s.From, epoch); err != nil {
+		return o, err
+	}
+	o.To, err = when("--to", s.To, epoch)
+	if err == nil && s.To != "" && o.To <= o.From {
+		err = messages.Errorf(messages.Invalid, "--to: %s is not after --from", s.To)
+	}
+	return o, err
+}
+
+// when reads a time as seconds from the log's beginning, which was at epoch if
+// that is not 0.
+func when(flag, text string, epoch int64) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	refuse := func(why string) (float64, error) {
+		return 0, messages.Errorf(messages.Invalid, "%s: %.64q %s", flag, text, why)
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 && n <= 1e6 {
+			return n * 86400, nil
+		}
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02"} {
+		t, err := time.Parse(layout, text)
+		switch {
+		case err != nil:
+			continue
+		case epoch <= 0:
+			return refuse("is a date, and the log does not say when it began (UnixStartTime): give seconds, 36h or 30d from its beginning")
+		case t.Unix() < epoch:
+			return refuse("is before the log begins")
+		}
+		return float64(t.Unix() - epoch), nil
+	}
+	d, err := messages.ParseDuration(text)
+	if err != nil || d < 0 {
+		return refuse("is no time: write 36h or 30d from the log's beginning, seconds, or 2006-01-31")
+	}
+	return d.Seconds(), nil
+}

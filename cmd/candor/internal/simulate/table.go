@@ -1,0 +1,124 @@
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/deploy/simulated/measure"
+)
+
+// mostGroups is how many groups the table shows; the JSON has all.
+const mostGroups = 20
+
+// write prints a report for people.
+func write(out io.Writer, style terminal.Style, r *measure.Report) {
+	t := &r.Trace
+	fmt.Fprintf(out, "%s on market %s (%s), %s, seed %d, actors: %s\n", style.Bold(t.File), style.Bold(r.Market.Name), r.Market.Mechanism,
+		terminal.Plural(t.Nodes, "slot"), r.Seed, r.Actors)
+	fmt.Fprintf(out, "%s of %s over %s, load %.3g; %s left out (%s)\n\n", terminal.Plural(t.Jobs, "job"), terminal.Plural(t.Users, "user"),
+		span(t.To-t.From), t.Load, terminal.Count(t.Skipped.Total()), skipped(r))
+	results(out, style, &r.Results)
+	groups(out, style, r)
+	for _, note := range r.Notes {
+		fmt.Fprintf(out, "note: %s\n", terminal.Safe(note))
+	}
+}
+
+func skipped(r *measure.Report) string {
+	s := &r.Trace.Skipped
+	return fmt.Sprintf("no run time %d, no processors %d, no submission %d, outside of the time %d, parallel %d, unsound %d",
+		s.NoLength, s.NoWidth, s.NoSubmit, s.Outside, s.Parallel, s.Bad)
+}
+
+func results(out io.Writer, style terminal.Style, r *measure.Results) {
+	spreads := terminal.NewTable(terminal.Left(""), terminal.Right("MEAN"), terminal.Right("MEDIAN"), terminal.Right("95 %"), terminal.Right("MAX"))
+	seconds := func(name string, s measure.Spread) {
+		spreads.Row(name, span(s.Mean), span(s.Median), span(s.P95), span(s.Max))
+	}
+	seconds("wait", r.Wait)
+	seconds("response", r.Response)
+	for _, n := range []struct {
+		name string
+		s    measure.Spread
+	}{{"bounded slowdown", r.Slowdown}, {"payment", r.Payment}} {
+		spreads.Row(n.name, amount(n.s.Mean), amount(n.s.Median), amount(n.s.P95), amount(n.s.Max))
+	}
+	spreads.Write(out, style, "  ")
+	fmt.Fprintln(out)
+	facts := terminal.NewTable(terminal.Left(""), terminal.Right(""), terminal.Left(""))
+	facts.Row("completed", terminal.Count(r.Completed), share(r.Completed, r.Jobs))
+	for _, f := range []struct {
+		name string
+		n    int
+	}{{"discarded", r.Discarded}, {"expired", r.Expired}, {"refused", r.Refused}, {"severely slowed", r.Severe}, {"paid above their value", r.Overcharge}} {
+		if f.n > 0 {
+			facts.Row(f.name, terminal.Count(f.n), share(f.n, r.Jobs))
+		}
+	}
+	facts.Row("preemptions", terminal.Count(r.Preemptions), "")
+	facts.Row("utilisation", terminal.Percent(r.Utilisation), "of the slots over "+span(r.Makespan))
+	facts.Row("payments", amount(r.Payments), "credits")
+	facts.Row("receipts", amount(r.Receipts), "credits, paid to jobs")
+	facts.Row("revenue", amount(r.Revenue), balance(r.Revenue, r.Payments))
+	facts.Row("welfare", amount(r.Welfare), "by "+r.Optimum.Worth)
+	facts.Row("bound", amount(r.Optimum.Bound), r.Optimum.Kind)
+	facts.Row("ratio to the bound", strconv.FormatFloat(r.Optimum.Ratio, 'f', 3, 64), "")
+	facts.Row("surplus", amount(r.Surplus), "welfare less revenue")
+	facts.Write(out, style, "  ")
+	fmt.Fprintln(out)
+}
+
+func balance(revenue, payments float64) string {
+	switch {
+	case math.Abs(revenue) <= 1e-9*max(1, payments):
+		return "the budget is balanced: what some pay others get"
+	case revenue < 0:
+		return "credits that the site pays in"
+	}
+	return "credits left with the site"
+}
+
+func groups(out io.Writer, style terminal.Style, r *measure.Report) {
+	if len(r.Groups) < 2 {
+		return
+	}
+	t := terminal.NewTable(terminal.Left("BY "+r.GroupBy), terminal.Right("JOBS"), terminal.Right("DONE"), terminal.Right("WAIT"), terminal.Right("RESPONSE"),
+		terminal.Right("SLOWDOWN"), terminal.Right("SEVERE"), terminal.Right("PAID"), terminal.Right("RECEIVED"), terminal.Right("WELFARE"))
+	for i := range r.Groups[:min(mostGroups, len(r.Groups))] {
+		g := &r.Groups[i]
+		t.Row(g.Name, terminal.Count(g.Jobs), share(g.Completed, g.Jobs), span(g.Wait.Mean), span(g.Response.Mean), amount(g.Slowdown.Mean),
+			share(g.Severe, g.Jobs), amount(g.Payments), amount(g.Receipts), amount(g.Welfare))
+	}
+	t.Write(out, style, "  ")
+	if more := len(r.Groups) - mostGroups; more > 0 {
+		fmt.Fprintf(out, "  and %s more; --json has all\n", terminal.Count(more))
+	}
+	fmt.Fprintln(out)
+}
+
+func span(seconds float64) string {
+	const most = 1e9 // seconds: what is longer overflows
+	return terminal.Span(time.Duration(min(seconds, most) * 1e9))
+}
+
+func share(n, of int) string {
+	if of == 0 {
+		return ""
+	}
+	return terminal.Percent(float64(n) / float64(of))
+}
+
+// amount writes a number to four digits, or all before the point.
+func amount(x float64) string {
+	switch a := math.Abs(x); {
+	case a >= 1e15:
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	case a >= 1000:
+		return terminal.Count(int64(math.Round(x)))
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
+}

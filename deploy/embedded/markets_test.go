@@ -1,0 +1,397 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// bazaar is a site with a market of each kind, each with slots of its own, so
+// that the scenarios can be played at the same time.
+func bazaar(t *testing.T) *Site {
+	t.Helper()
+	c := small(t.TempDir())
+	c.Replicas = 1
+	for _, name := range []messages.Name{"dan", "erin", "frank"} {
+		c.Accounts = append(c.Accounts, Account{Name: name, Grant: 5000 * messages.Credit})
+	}
+	one := 1.0
+	slots := func(counts ...any) (out Slots) {
+		for i := 0; i < len(counts); i += 2 {
+			out = append(out, messages.ClassSlots{Class: counts[i].(string), Slots: counts[i+1].(int)})
+		}
+		return out
+	}
+	c.Nodes = []Node{
+		{Name: "node1", Slots: slots("spot", 1, "due", 1, "batch", 1, "night", 1, "sold", 1, "main", 1)},
+		{Name: "node2", Slots: slots("batch", 1, "posted", 2)},
+	}
+	c.Markets = []messages.Market{
+		{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"main"}},
+		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}},
+		{Name: "due", Mechanism: messages.DeadlineBid, Classes: []messages.Name{"due"}, Slot: unit, Lambda: &one, Scale: 2},
+		{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"}},
+		{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"night"}, Cycle: night, Granule: granule},
+		{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"sold"}},
+		{Name: "posted", Mechanism: messages.Backfill, Classes: []messages.Name{"posted"}},
+	}
+	s := start(t, c)
+	t.Cleanup(func() { closeSite(t, s) })
+	return s
+}
+
+const (
+	unit    = messages.Duration(time.Second)
+	night   = messages.Duration(5 * time.Second)
+	granule = messages.Duration(250 * time.Millisecond)
+)
+
+// job is a job of one stage that runs a script on slots of its market's class.
+func job(market messages.Name, tasks int, script string, change func(*messages.JobSpec)) messages.JobSpec {
+	spec := messages.JobSpec{Name: market, Market: market, Budget: 100 * messages.Credit,
+		Stages: []messages.Stage{{Name: "main", Class: market, Tasks: tasks, Script: script}}}
+	change(&spec)
+	return spec
+}
+
+// untilFile is a script that ends once a file is there.
+func untilFile(path string) string {
+	return fmt.Sprintf("while [ ! -e %s ]; do sleep 0.02; done\n", path)
+}
+
+// forSeconds is a script that runs for so long, but for the time in which it is stopped.
+func forSeconds(seconds float64) string {
+	return fmt.Sprintf("i=0; while [ $i -lt %d ]; do sleep 0.05; i=$((i+1)); done\n", int(seconds/0.055))
+}
+
+func touch(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await polls until something holds.
+func (u user) await(what string, holds func() bool) {
+	u.Helper()
+	every := time.NewTicker(10 * time.Millisecond)
+	defer every.Stop()
+	ctx := within(u.T)
+	for !holds() {
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			u.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func (u user) job(id messages.JobID) messages.JobDetail {
+	u.Helper()
+	return request[messages.JobDetail](u, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id})
+}
+
+func (u user) why(id messages.JobID) messages.WhyReply {
+	u.Helper()
+	return request[messages.WhyReply](u, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: id})
+}
+
+func (u user) running(id messages.JobID) {
+	u.Helper()
+	u.await(fmt.Sprintf("job %d runs", id), func() bool { return u.job(id).State == messages.Running })
+}
+
+// at waits for an instant that a scenario names.
+func (u user) at(instant messages.Time) {
+	u.Helper()
+	u.await("the instant comes", func() bool { return messages.TimeOf(time.Now()) >= instant })
+}
+
+// balances are what the bank says that accounts have.
+func balances(t *testing.T, s *Site, names ...messages.Name) (sum messages.Credits) {
+	t.Helper()
+	for _, n := range names {
+		sum += connect(t, s, n).account().Balance
+	}
+	return sum
+}
+
+// slotTime is how long a job's tasks have had slots.
+func slotTime(j messages.JobDetail) (d messages.Duration) {
+	for _, s := range j.Stages {
+		d += s.SlotTime
+	}
+	return d
+}
+
+// cost is what slot time costs at a price, rounded half to even as the book does.
+func cost(price messages.Credits, d messages.Duration) messages.Credits {
+	c, _ := messages.RoundCredits(price.Float() * d.Seconds())
+	return c
+}
+
+// TestMarkets plays a scenario with a known outcome in each market, with real
+// processes.
+func TestMarkets(t *testing.T) {
+	s := bazaar(t)
+	for name, play := range map[string]func(*testing.T, *Site){
+		"spot": playSpot, "deadline": playDeadline, "batch queue": playBatchQueue, "reservation": playReservation,
+		"contract": playContract, "proportional with a minimum": playMinimum, "backfill": playBackfill,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, s)
+		})
+	}
+}
+
+// playSpot: at the k-th price, Bob's bid takes Alice's slot; her process stops
+// where it is and goes on; each pays the integral of the price.
+func playSpot(t *testing.T, s *Site) {
+	alice, bob, dir := connect(t, s, "alice"), connect(t, s, "bob"), t.TempDir()
+	count, go1, go2 := filepath.Join(dir, "count"), filepath.Join(dir, "alice"), filepath.Join(dir, "bob")
+	lines := func() int {
+		data, _ := os.ReadFile(count)
+		return len(data)
+	}
+	a := alice.submit("spot", job("spot", 1, fmt.Sprintf("while [ ! -e %s ]; do echo >> %s; sleep 0.02; done\n", go1, count),
+		func(s *messages.JobSpec) { s.Rate = 2 * messages.Credit }))
+	alice.await("Alice's process works", func() bool { return lines() > 2 })
+	b := bob.submit("spot", job("spot", 1, untilFile(go2), func(s *messages.JobSpec) { s.Rate = 5 * messages.Credit }))
+	bob.running(b)
+	alice.await("Alice's process is stopped", func() bool {
+		before := lines()
+		select {
+		case <-time.After(100 * time.Millisecond): // five of its steps
+		case <-t.Context().Done():
+		}
+		return lines() == before
+	})
+	if w := alice.why(a); w.Reason != "Outbid" || len(w.Change) == 0 {
+		t.Errorf("why: %+v", w)
+	}
+	at := lines()
+	touch(t, go2)
+	alice.await("Alice's process goes on", func() bool { return lines() > at })
+	touch(t, go1)
+	aj, bj := alice.final(a), bob.final(b)
+	if aj.Stages[0].Retried != 0 {
+		t.Errorf("Alice's task was run %d times more", aj.Stages[0].Retried)
+	}
+	if want := cost(messages.Credit, slotTime(aj)); aj.Charged != want {
+		t.Errorf("Alice was charged %v for %v at the reserve, want %v", aj.Charged, slotTime(aj), want)
+	}
+	if want := cost(2*messages.Credit, slotTime(bj)); bj.Charged != want {
+		t.Errorf("Bob was charged %v for %v at Alice's bid of 2, want %v", bj.Charged, slotTime(bj), want)
+	}
+}
+
+// playDeadline is the worked example of Gu et al., section 4.2: users (100, 104,
+// 3, 30), (101, 104, 2, 25) and (102, 108, 3, 33) and one slot. The first two
+// pay 22 each, the third nothing. A level grows by half with each unit, which
+// here is what the paper's rule at λ = 1 comes to.
+func playDeadline(t *testing.T, s *Site) {
+	users := []user{connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol")}
+	first := messages.TimeOf(time.Now())
+	users[0].at(first + messages.Time(unit/1000) - first%messages.Time(unit/1000) + messages.Time(unit/10_000)) // early in a unit
+	first = messages.TimeOf(time.Now())
+	first += messages.Time(unit/1000) - first%messages.Time(unit/1000) // the next is unit 100
+	due := func(length int, value messages.Credits, last int) messages.JobSpec {
+		return job("due", 1, forSeconds(float64(length)-0.7), func(s *messages.JobSpec) {
+			s.Length, s.Value, s.Deadline = messages.Duration(length)*unit, value*messages.Credit, first.Add(messages.Duration(last-99)*unit)
+		})
+	}
+	jobs := []messages.JobID{users[0].submit("due", due(3, 30, 104))}
+	users[1].at(first.Add(unit / 10))
+	jobs = append(jobs, users[1].submit("due", due(2, 25, 104)))
+	users[2].at(first.Add(unit + unit/10))
+	jobs = append(jobs, users[2].submit("due", due(3, 33, 108)))
+	for i, want := range []messages.Credits{22, 22, 0} {
+		j := users[i].final(jobs[i])
+		if j.State != messages.Completed || j.Charged != want*messages.Credit {
+			t.Errorf("user %d: %v, charged %v, want %v: %s", i+1, j.State, j.Charged, want*messages.Credit, users[i].why(jobs[i]).Message)
+		}
+	}
+	_, err := bus.Call[messages.SubmitReply](within(t), users[0].bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbSubmit, "alice"),
+		messages.SubmitRequest{Key: "late", Spec: due(3, 30, 90)})
+	if messages.KindOf(err) != messages.Expired {
+		t.Errorf("a deadline in the past: %v", err)
+	}
+}
+
+// playBatchQueue: gangs of two on two nodes. The front job that is worth less
+// than the delay it causes is discarded, and the payments sum to zero.
+func playBatchQueue(t *testing.T, s *Site) {
+	dan, erin, frank, dir := connect(t, s, "dan"), connect(t, s, "erin"), connect(t, s, "frank"), t.TempDir()
+	before := balances(t, s, "dan", "erin", "frank")
+	gang := func(file string, value messages.Credits, delay messages.Credits) messages.JobSpec {
+		return job("batch", 2, untilFile(filepath.Join(dir, file)), func(s *messages.JobSpec) {
+			s.Value, s.Delay, s.Length, s.Stages[0].Gang = value*messages.Credit, delay*messages.Credit/100, messages.Duration(100*time.Second), true
+		})
+	}
+	first := dan.submit("batch", gang("go", 50, 10))
+	dan.await("the gang runs", func() bool { return dan.job(first).Running == 2 && dan.job(first).State == messages.Running })
+	poor := erin.submit("batch", gang("go", 1, 10))
+	rich := frank.submit("batch", gang("go", 80, 50))
+	erin.await("both wait", func() bool {
+		return erin.why(poor).Reason == "WaitingForSlots" && frank.why(rich).Reason == "WaitingForTurn"
+	})
+	touch(t, filepath.Join(dir, "go"))
+	if p := erin.final(poor); p.State != messages.Discarded || p.Reason != "Discarded" || len(erin.why(poor).Change) == 0 {
+		t.Errorf("%+v", p.JobSummary)
+	}
+	if r := frank.final(rich); r.State != messages.Completed {
+		t.Errorf("%+v", r.JobSummary)
+	}
+	dan.final(first)
+	if after := balances(t, s, "dan", "erin", "frank"); after != before {
+		t.Errorf("the three had %v together and have %v", before, after)
+	}
+	if p, r := erin.job(poor), frank.job(rich); p.Charged <= 0 || p.Charged != -r.Charged {
+		t.Errorf("Erin paid %v, Frank received %v", p.Charged, -r.Charged)
+	}
+}
+
+// playReservation is a night of twelve sealed bids for the whole machine, each
+// for so many granules by some deadline. Who wins and what they pay is compared
+// with the best of all sets of bids.
+func playReservation(t *testing.T, s *Site) {
+	dan := connect(t, s, "dan")
+	cycle := messages.Time(night / 1000)
+	begin := messages.TimeOf(time.Now())
+	dan.at(begin + cycle - begin%cycle + cycle/50) // all twelve within one cycle
+	begin = messages.TimeOf(time.Now())
+	begin += cycle - begin%cycle
+	type bid struct {
+		length, due int // granules
+		value       messages.Credits
+	}
+	var bids []bid
+	var jobs []messages.JobID
+	for i := range 12 {
+		b := bid{1 + i*5%4, 6 + i*7%14, messages.Credits(1+i*11%17) * messages.Credit}
+		bids = append(bids, b)
+		jobs = append(jobs, dan.submit(fmt.Sprint("night", i), job("night", 1, "true", func(s *messages.JobSpec) {
+			s.Length, s.Value, s.Deadline = messages.Duration(b.length)*granule, b.value, begin.Add(messages.Duration(b.due)*granule)
+		})))
+	}
+	// best is the most that sets of bids that can be met are worth, without one.
+	best := func(without int) (most messages.Credits) {
+		for set := range 1 << len(bids) {
+			var in []bid
+			value := messages.Credits(0)
+			for i, b := range bids {
+				if set&(1<<i) != 0 && i != without {
+					in, value = append(in, b), value+b.value
+				}
+			}
+			slices.SortFunc(in, func(a, b bid) int { return a.due - b.due })
+			end, met := 0, true
+			for _, b := range in {
+				end += b.length
+				met = met && end <= min(b.due, int(night/granule))
+			}
+			if met && value > most {
+				most = value
+			}
+		}
+		return most
+	}
+	total, won := best(-1), messages.Credits(0)
+	dan.at(begin)
+	var timetable messages.ReservationsReply
+	dan.await("the timetable is out", func() bool {
+		timetable = request[messages.ReservationsReply](dan, messages.Auctioneer, messages.VerbReservations, messages.ReservationsRequest{Market: "night"})
+		return len(timetable.Reservations) > 0
+	})
+	late := messages.Time(0)
+	for i, id := range jobs {
+		j := dan.final(id)
+		switch {
+		case j.State == messages.Completed:
+			won += bids[i].value
+			if want := best(i) - (total - bids[i].value); j.Charged != want {
+				t.Errorf("bid %d pays %v, want %v", i, j.Charged, want)
+			}
+			late = max(late, j.Started)
+		case j.State != messages.Discarded || j.Charged != 0 || j.Reason != "Outbid":
+			t.Errorf("bid %d: %+v", i, j.JobSummary)
+		}
+	}
+	if won != total {
+		t.Errorf("the winners are worth %v, the best of all sets %v", won, total)
+	}
+	for _, r := range timetable.Reservations {
+		if j := dan.job(r.Job); j.Started != 0 && j.Started < r.Start {
+			t.Errorf("job %d started at %v, before its time, %v", r.Job, j.Started, r.Start)
+		}
+	}
+}
+
+// playContract: a job that completes when that is worth nothing any more owes
+// nothing of its price.
+func playContract(t *testing.T, s *Site) {
+	erin, dir := connect(t, s, "erin"), t.TempDir()
+	spec := job("sold", 1, untilFile(filepath.Join(dir, "go")), func(s *messages.JobSpec) {
+		s.Length, s.Valuation = messages.Duration(time.Second), &messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 3}
+	})
+	// A job that holds the slot makes early completion scarce.
+	menu := request[messages.QuoteReply](erin, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
+	i := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })
+	if i < 0 || !slices.ContainsFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Free }) {
+		t.Fatalf("menu: %+v", menu)
+	}
+	spec.Contract, spec.Budget = menu.Contracts[i].ID, menu.Contracts[i].Budget
+	id := erin.submit("sold", spec)
+	erin.running(id)
+	erin.at(erin.job(id).Submitted.Add(messages.Duration(3100 * time.Millisecond)))
+	touch(t, filepath.Join(dir, "go"))
+	if j := erin.final(id); j.State != messages.Completed || j.Charged != 0 {
+		t.Errorf("charged %v of %v agreed: %s", j.Charged, menu.Contracts[i].Price, erin.why(id).Message)
+	}
+}
+
+// playMinimum: the slot is taken when the job comes, so that it receives less
+// than its minimum and owes nothing.
+func playMinimum(t *testing.T, s *Site) {
+	carol, dir := connect(t, s, "carol"), t.TempDir()
+	file := filepath.Join(dir, "go")
+	holder := carol.submit("holder", job("main", 1, untilFile(file), func(*messages.JobSpec) {}))
+	carol.running(holder)
+	id := carol.submit("minimum", job("main", 2, "true\n", func(s *messages.JobSpec) {
+		s.Utility = &messages.Utility{Weights: messages.Weights{{Class: "main", Weight: 1}}, Minimum: 0.9}
+	}))
+	carol.at(carol.job(id).Submitted.Add(messages.Duration(time.Second)))
+	touch(t, file)
+	if j := carol.final(id); j.State != messages.Completed || j.Charged != 0 {
+		t.Errorf("%v, charged %v: %s", j.State, j.Charged, carol.why(id).Message)
+	}
+	if j := carol.final(holder); j.Charged != 100*messages.Credit {
+		t.Errorf("the other was charged %v", j.Charged)
+	}
+}
+
+// playBackfill: a job of one slot overtakes a gang of two that waits for both,
+// as it is over before the second is free; the posted price is what it costs.
+func playBackfill(t *testing.T, s *Site) {
+	frank, dir := connect(t, s, "frank"), t.TempDir()
+	hour := messages.Duration(time.Hour)
+	long := frank.submit("long", job("posted", 1, untilFile(filepath.Join(dir, "long")), func(s *messages.JobSpec) { s.Length = hour }))
+	frank.running(long)
+	wide := frank.submit("wide", job("posted", 2, "true\n", func(s *messages.JobSpec) { s.Length, s.Stages[0].Gang = hour, true }))
+	short := frank.submit("short", job("posted", 1, "true\n", func(s *messages.JobSpec) { s.Length = hour / 60 }))
+	j := frank.final(short)
+	if frank.job(wide).Running > 0 || j.Charged != cost(messages.Credit, slotTime(j)) {
+		t.Errorf("the gang has %d tasks running; %v charged for %v", frank.job(wide).Running, j.Charged, slotTime(j))
+	}
+	touch(t, filepath.Join(dir, "long"))
+	if w := frank.final(wide); w.State != messages.Completed || w.Stages[0].Retried != 0 {
+		t.Errorf("%+v", w)
+	}
+}

@@ -1,0 +1,234 @@
+package bids
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
+)
+
+// entry is what a file says of a job; absent fields are as the model has them.
+type entry struct {
+	Job      *int64   `json:"job"`
+	Value    *float64 `json:"value"`
+	Bid      *float64 `json:"bid"`
+	Deadline *float64 `json:"deadline"`
+	Length   *float64 `json:"length"`
+	Budget   *float64 `json:"budget"`
+
+	line int
+}
+
+var columns = []string{"job", "value", "bid", "deadline", "length", "budget"}
+
+// Read puts what a file says into the bids that were drawn for a workload, and
+// returns for how many jobs it said something. A file is CSV with a head line,
+// or a JSON array of objects, of job (its number in the log), value and bid (for
+// a slot-second), deadline (seconds from the log's beginning), length (seconds)
+// and budget. A job with a value and no bid bids it; one with neither keeps what
+// was drawn. Errors are Invalid and name file and line.
+func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, error) {
+	entries, err := parse(name, text)
+	if err != nil {
+		return 0, err
+	}
+	jobs := map[int64][]int{}
+	for i := range w.Jobs {
+		jobs[w.Jobs[i].Number] = append(jobs[w.Jobs[i].Number], i)
+	}
+	said, seen := 0, map[int64]int{}
+	for i := range entries {
+		e := &entries[i]
+		refuse := func(format string, args ...any) error {
+			return messages.Errorf(messages.Invalid, "%s:%d: "+format, append([]any{name, e.line}, args...)...)
+		}
+		if e.Job == nil {
+			return 0, refuse("job: is missing")
+		}
+		if before, twice := seen[*e.Job]; twice {
+			return 0, refuse("job %d: stands in line %d already", *e.Job, before)
+		}
+		seen[*e.Job] = e.line
+		if field := e.wrong(); field != "" {
+			return 0, refuse("job %d: %s: must be a number from 0 to %g, above 0 but for a deadline", *e.Job, field, Largest)
+		}
+		for _, k := range jobs[*e.Job] {
+			e.put(&into[k])
+			said++
+		}
+	}
+	if said == 0 {
+		return 0, messages.Errorf(messages.Invalid, "%s: none of its %d jobs is one that is run", name, len(entries))
+	}
+	return said, nil
+}
+
+// wrong names a field that no bid can have.
+func (e *entry) wrong() string {
+	for i, x := range []*float64{e.Value, e.Bid, e.Deadline, e.Length, e.Budget} {
+		most := float64(Largest)
+		if i == 2 || i == 4 {
+			most = 1e12
+		}
+		if x != nil && !(*x >= 0 && *x <= most && (*x > 0 || i == 2)) {
+			return columns[i+1]
+		}
+	}
+	return ""
+}
+
+func (e *entry) put(b *Bid) {
+	if e.Value != nil {
+		b.Value, b.Rate = *e.Value, *e.Value
+	}
+	set(&b.Rate, e.Bid)
+	set(&b.Deadline, e.Deadline)
+	set(&b.Length, e.Length)
+	set(&b.Budget, e.Budget)
+}
+
+func set(field, value *float64) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+func parse(name string, text []byte) ([]entry, error) {
+	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '[' {
+		return parseJSON(name, text)
+	}
+	return parseCSV(name, text)
+}
+
+func parseJSON(name string, text []byte) ([]entry, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	refuse := func(err error) ([]entry, error) {
+		at := d.InputOffset()
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			at = syntax.Offset
+		}
+		return nil, messages.Errorf(messages.Invalid, "%s:%d: %v", name, lineAt(text, at), err)
+	}
+	if _, err := d.Token(); err != nil {
+		return refuse(err)
+	}
+	var out []entry
+	for d.More() {
+		var e entry
+		if err := d.Decode(&e); err != nil {
+			return refuse(err)
+		}
+		e.line = lineAt(text, d.InputOffset())
+		out = append(out, e)
+	}
+	if _, err := d.Token(); err != nil {
+		return refuse(err)
+	}
+	if rest := bytes.TrimSpace(text[d.InputOffset():]); len(rest) > 0 {
+		return refuse(errors.New("something stands after the list"))
+	}
+	return out, nil
+}
+
+func lineAt(text []byte, offset int64) int {
+	return 1 + bytes.Count(text[:min(int(offset), len(text))], []byte{'\n'})
+}
+
+func parseCSV(name string, text []byte) ([]entry, error) {
+	r := csv.NewReader(bytes.NewReader(text))
+	r.TrimLeadingSpace, r.Comment = true, '#'
+	head, err := r.Read()
+	if err != nil {
+		return nil, csvError(name, err)
+	}
+	var out []entry
+	fields, err := fieldsOf(name, head)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, csvError(name, err)
+		}
+		var e entry
+		e.line, _ = r.FieldPos(0)
+		for k, cell := range row {
+			if cell = strings.TrimSpace(cell); cell == "" {
+				continue
+			}
+			if err := e.parse(fields[k], cell); err != nil {
+				return nil, messages.Errorf(messages.Invalid, "%s:%d: %s: %.40q is not a number", name, e.line, fields[k], cell)
+			}
+		}
+		out = append(out, e)
+	}
+}
+
+func csvError(name string, err error) error {
+	var at *csv.ParseError
+	switch {
+	case errors.Is(err, io.EOF):
+		return messages.Errorf(messages.Invalid, "%s:1: is empty: the first line names the columns %s", name, strings.Join(columns, ", "))
+	case errors.As(err, &at):
+		return messages.Errorf(messages.Invalid, "%s:%d: %v", name, at.Line, at.Err)
+	}
+	return messages.Errorf(messages.Invalid, "%s: %v", name, err)
+}
+
+// fieldsOf checks the head line.
+func fieldsOf(name string, head []string) ([]string, error) {
+	seen := map[string]bool{}
+	for k := range head {
+		head[k] = strings.TrimSpace(head[k])
+		known := false
+		for _, c := range columns {
+			known = known || c == head[k]
+		}
+		if !known || seen[head[k]] {
+			return nil, messages.Errorf(messages.Invalid, "%s:1: column %.40q: there is none such, or it stands twice; there are %s", name, head[k], strings.Join(columns, ", "))
+		}
+		seen[head[k]] = true
+	}
+	if !seen["job"] {
+		return nil, messages.Errorf(messages.Invalid, "%s:1: column job is missing", name)
+	}
+	return head, nil
+}
+
+func (e *entry) parse(field, cell string) error {
+	if field == "job" {
+		n, err := strconv.ParseInt(cell, 10, 64)
+		e.Job = &n
+		return err
+	}
+	x, err := strconv.ParseFloat(cell, 64)
+	if math.IsNaN(x) {
+		return errors.New("not a number")
+	}
+	switch field {
+	case "value":
+		e.Value = &x
+	case "bid":
+		e.Bid = &x
+	case "deadline":
+		e.Deadline = &x
+	case "length":
+		e.Length = &x
+	case "budget":
+		e.Budget = &x
+	}
+	return err
+}

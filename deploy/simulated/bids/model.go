@@ -1,0 +1,184 @@
+package bids
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Bid is what a job is worth and what it says. Money is in credits.
+type Bid struct {
+	Value      float64 // v: of a slot-second, privately
+	Rate       float64 // what it bids for a slot-second
+	Deadline   float64 // seconds from the log's beginning; +Inf: none
+	Length     float64 // declared, seconds
+	Budget     float64
+	High       bool // its value is of the upper mode
+	Aggressive bool // it shades its bid by the larger β
+}
+
+// Worth is what the whole job is worth to its owner.
+func (b *Bid) Worth(j *workload.Job) float64 { return b.Value * j.Work() }
+
+// Delay is what a second of delay costs its owner.
+func (b *Bid) Delay(j *workload.Job) float64 { return b.Value * float64(j.Width) }
+
+// Model is the document that says how bids are drawn. Absent fields have the
+// defaults of Default.
+type Model struct {
+	Value    Value    `json:"value"`
+	Shading  Shading  `json:"shading"`
+	Deadline Deadline `json:"deadline"`
+	Length   Length   `json:"length"`
+	Users    Users    `json:"users"`
+	// Budget is in multiples of what the job's slot-seconds cost at its bid.
+	Budget float64 `json:"budget"`
+}
+
+// Value is the distribution of v.
+type Value struct {
+	Distribution string  `json:"distribution"` // bimodal, normal, lognormal, exponential, uniform or constant
+	Share        float64 `json:"share"`        // bimodal: of the upper mode
+	Low          Normal  `json:"low"`          // bimodal
+	High         Normal  `json:"high"`
+	Mean         float64 `json:"mean"` // of the others
+	Deviation    float64 `json:"deviation"`
+	Min          float64 `json:"min"` // uniform
+	Max          float64 `json:"max"`
+}
+
+// Normal is a normal distribution, cut off at 0.
+type Normal struct {
+	Mean      float64 `json:"mean"`
+	Deviation float64 `json:"deviation"`
+}
+
+// Shading says who bids below the value, and by how much at most.
+type Shading struct {
+	Aggressive float64 `json:"aggressive"` // part of the jobs
+	Beta       float64 `json:"beta"`       // of these
+	Others     float64 `json:"others"`     // β of the others
+}
+
+// Deadline says how much later than possible a job may be complete.
+type Deadline struct {
+	Slack string  `json:"slack"` // exponential, fixed or none
+	Mean  float64 `json:"mean"`  // in lengths
+	Least float64 `json:"least"` // seconds after submission, at least
+}
+
+// Length says what run time is declared.
+type Length struct {
+	Declared string  `json:"declared"` // exact, asked (as in the log, where it is known) or noisy
+	Spread   float64 `json:"spread"`   // noisy: σ of the logarithm
+}
+
+// Users makes a user's jobs alike.
+type Users struct {
+	Spread float64 `json:"spread"` // σ of the logarithm of a user's factor
+	By     string  `json:"by"`     // job or user: who draws the mode of the value
+}
+
+// Default is the model where nothing is said.
+func Default() Model {
+	return Model{
+		Value: Value{Distribution: "bimodal", Share: 0.2, Low: Normal{30, 15}, High: Normal{150, 15},
+			Mean: 50, Deviation: 25, Min: 10, Max: 100},
+		Shading:  Shading{Beta: 0.1},
+		Deadline: Deadline{Slack: "exponential", Mean: 2, Least: 60},
+		Length:   Length{Declared: "exact", Spread: 0.5},
+		Users:    Users{By: "job"},
+		Budget:   10,
+	}
+}
+
+// Largest bounds the numbers of a model.
+const Largest = 1e9
+
+// Check refuses a model that cannot be drawn from, naming the field as
+// "value.share".
+func (m *Model) Check() error {
+	for _, f := range []struct {
+		name        string
+		x, low, top float64
+	}{
+		{"value.share", m.Value.Share, 0, 1},
+		{"value.low.mean", m.Value.Low.Mean, 0, Largest}, {"value.low.deviation", m.Value.Low.Deviation, 0, Largest},
+		{"value.high.mean", m.Value.High.Mean, 0, Largest}, {"value.high.deviation", m.Value.High.Deviation, 0, Largest},
+		{"value.mean", m.Value.Mean, 1e-6, Largest}, {"value.deviation", m.Value.Deviation, 0, Largest},
+		{"value.min", m.Value.Min, 0, Largest}, {"value.max", m.Value.Max, max(m.Value.Min, 1e-6), Largest},
+		{"shading.aggressive", m.Shading.Aggressive, 0, 1}, {"shading.beta", m.Shading.Beta, 0, 1}, {"shading.others", m.Shading.Others, 0, 1},
+		{"deadline.mean", m.Deadline.Mean, 0, 1e6}, {"deadline.least", m.Deadline.Least, 0, Largest},
+		{"length.spread", m.Length.Spread, 0, 5}, {"users.spread", m.Users.Spread, 0, 5},
+		{"budget", m.Budget, 1e-6, 1e6},
+	} {
+		if !(f.x >= f.low && f.x <= f.top) {
+			return messages.Errorf(messages.Invalid, "%s: must be from %g to %g, is %v", f.name, f.low, f.top, f.x)
+		}
+	}
+	for _, f := range []struct {
+		name, is string
+		of       []string
+	}{
+		{"value.distribution", m.Value.Distribution, []string{"bimodal", "normal", "lognormal", "exponential", "uniform", "constant"}},
+		{"deadline.slack", m.Deadline.Slack, []string{"exponential", "fixed", "none"}},
+		{"length.declared", m.Length.Declared, []string{"exact", "asked", "noisy"}},
+		{"users.by", m.Users.By, []string{"job", "user"}},
+	} {
+		if err := oneOf(f.name, f.is, f.of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func oneOf(name, is string, of []string) error {
+	for _, s := range of {
+		if s == is {
+			return nil
+		}
+	}
+	return messages.Errorf(messages.Invalid, "%s: must be one of %v, is %.64q", name, of, is)
+}
+
+// Draw draws a bid for each job of a workload.
+func (m *Model) Draw(w *workload.Workload, seed uint64) []Bid {
+	users := make([]user, len(w.Users))
+	for i, n := range w.Users {
+		rng := rand.New(rand.NewPCG(seed, mix(uint64(n), 1)))
+		users[i] = user{factor: m.factor(rng), high: rng.Float64() < m.Value.Share}
+	}
+	out := make([]Bid, len(w.Jobs))
+	source := rand.NewPCG(0, 0)
+	rng := rand.New(source)
+	for i := range w.Jobs {
+		j := &w.Jobs[i]
+		source.Seed(seed, mix(uint64(j.Number), uint64(j.Line)<<1))
+		out[i] = m.draw(j, &users[j.User], rng)
+	}
+	return out
+}
+
+// user is what a user's jobs have in common.
+type user struct {
+	factor float64
+	high   bool
+}
+
+func (m *Model) factor(rng *rand.Rand) float64 {
+	if m.Users.Spread == 0 {
+		return 1
+	}
+	s := m.Users.Spread
+	return math.Exp(s*rng.NormFloat64() - s*s/2)
+}
+
+// mix spreads two numbers over 64 bits (the finaliser of SplitMix64).
+func mix(a, b uint64) uint64 {
+	z := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

@@ -1,0 +1,168 @@
+package core
+
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
+	"github.com/candor-grid/candor/deploy/simulated/clock"
+	"github.com/candor-grid/candor/messages"
+)
+
+// runBatchQueue runs a queue first come, first served, whose front job is run or
+// discarded when its slots are free.
+func runBatchQueue(p *Problem) (*Outcome, error) {
+	q := &queue{Problem: p, out: newOutcome(p), free: p.Work.Nodes, left: make([]int, len(p.Bids)), until: make([]messages.Time, len(p.Bids))}
+	for q.next < len(p.Work.Jobs) || q.ends.Len() > 0 {
+		if err := q.instant(); err != nil {
+			return nil, err
+		}
+	}
+	return q.out, nil
+}
+
+// queue is a run on its way.
+type queue struct {
+	*Problem
+	out     *Outcome
+	next    int // the next job to be submitted
+	free    int // slots
+	waiting []int
+	running []int // jobs, in the order in which they started
+	left    []int // by job: tasks that still run, of one that runs
+	until   []messages.Time
+	ends    clock.Queue[int]
+}
+
+func (q *queue) instant() error {
+	now := q.ends.Next()
+	if q.next < len(q.Work.Jobs) {
+		if at := micros(q.Work.Jobs[q.next].Submit); q.ends.Len() == 0 || at < now {
+			now = at
+		}
+	}
+	for q.ends.Len() > 0 && q.ends.Next() <= now {
+		q.end(q.ends.Pop())
+	}
+	for ; q.next < len(q.Work.Jobs) && micros(q.Work.Jobs[q.next].Submit) <= now; q.next++ {
+		q.progress(q.next)
+		if j := &q.Work.Jobs[q.next]; j.Runtime == 0 {
+			q.complete(q.out, q.next, j.Submit, j.Submit, 0)
+			continue
+		}
+		q.waiting = append(q.waiting, q.next)
+	}
+	for len(q.waiting) > 0 && q.Work.Jobs[q.waiting[0]].Width <= q.free {
+		if err := q.consider(now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (q *queue) end(i int) {
+	q.free += q.Work.Jobs[i].Width
+	for k, job := range q.running {
+		if job == i {
+			q.running = append(q.running[:k], q.running[k+1:]...)
+			break
+		}
+	}
+}
+
+// consider runs the front job or discards it, and lets the queue pay.
+func (q *queue) consider(now messages.Time) error {
+	profile := q.profile(now)
+	d, err := batchqueue.Decide(profile)
+	if err != nil {
+		return err
+	}
+	q.out.Decisions++
+	if err := q.pay(profile); err != nil {
+		return err
+	}
+	i := q.waiting[0]
+	q.waiting = q.waiting[1:]
+	if !d.Runs {
+		q.out.Jobs[i].Finish, q.out.Jobs[i].Fate = seconds(now), Discarded
+		return nil
+	}
+	paid := q.out.Jobs[i].Paid
+	finish := now + micros(q.Work.Jobs[i].Runtime)
+	q.complete(q.out, i, seconds(now), seconds(finish), paid)
+	q.free -= q.Work.Jobs[i].Width
+	q.running = append(q.running, i)
+	q.until[i] = now + micros(q.Bids[i].Length)
+	q.ends.Push(finish, i)
+	return nil
+}
+
+// profile is what the queue has announced. A job that outlives its length is
+// taken to need another second.
+func (q *queue) profile(now messages.Time) *batchqueue.Queue {
+	const more = 1e6
+	p := &batchqueue.Queue{Nodes: q.Work.Nodes}
+	for _, i := range q.running {
+		p.Running = append(p.Running, batchqueue.Hold{Width: q.Work.Jobs[i].Width, Remaining: seconds(max(q.until[i]-now, more))})
+	}
+	for k, i := range q.waiting {
+		p.Jobs = append(p.Jobs, q.announced(i, k == 0))
+	}
+	return p
+}
+
+// announced is a job as it bids: at the rate it bids, whatever its value.
+func (q *queue) announced(i int, front bool) batchqueue.Job {
+	j, b := &q.Work.Jobs[i], &q.Bids[i]
+	out := batchqueue.Job{Length: b.Length, Width: j.Width}
+	if front {
+		out.Value = b.Rate * b.Length * float64(j.Width)
+	} else {
+		out.Delay = b.Rate * float64(j.Width)
+	}
+	return out
+}
+
+// pay lets the jobs of the queue pay each other what they can be expected to
+// cost, rounded to the microcredit: in total exactly nothing.
+func (q *queue) pay(profile *batchqueue.Queue) error {
+	if len(q.waiting) < 2 {
+		return nil
+	}
+	e := &batchqueue.Expectation{Mode: batchqueue.Mode(q.Market.Mode), Sampling: batchqueue.Sampling(q.Market.Sampling),
+		Draws: q.draws(), Seed: q.Seed + uint64(q.waiting[0]), Priors: q.priors()}
+	pay, err := batchqueue.Pay(profile, e)
+	if err != nil {
+		return err
+	}
+	net, err := batchqueue.Microcredits(pay.Net)
+	if err != nil {
+		return err
+	}
+	for k, i := range q.waiting {
+		q.out.Jobs[i].Paid += net[k]
+	}
+	return nil
+}
+
+// draws keeps a decision on a long queue to some milliseconds, as a live market does.
+func (q *queue) draws() int {
+	const most, least, work = 1000, 64, 500_000
+	if q.Market.Draws > 0 {
+		return q.Market.Draws
+	}
+	return min(most, max(least, work/len(q.waiting)))
+}
+
+// priors says what is believed about each job of the queue: that it is like
+// those in it.
+func (q *queue) priors() []batchqueue.Prior {
+	fronts, others := make([]batchqueue.Point, len(q.waiting)), make([]batchqueue.Point, len(q.waiting))
+	for k, i := range q.waiting {
+		p := 1 / float64(len(q.waiting))
+		fronts[k], others[k] = batchqueue.Point{Type: q.announced(i, true), P: p}, batchqueue.Point{Type: q.announced(i, false), P: p}
+	}
+	out := make([]batchqueue.Prior, len(q.waiting))
+	for k := range out {
+		out[k].Points = others
+	}
+	out[0].Points = fronts
+	return out
+}

@@ -1,0 +1,215 @@
+package core
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/deploy/simulated/clock"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
+)
+
+// runContract offers each job a menu of contracts as it comes, and schedules it
+// as the one says that its user takes.
+func runContract(p *Problem) (*Outcome, error) {
+	c := &contracts{Problem: p, out: newOutcome(p), free: p.Work.Nodes, deals: make([]deal, len(p.Bids))}
+	for c.next < len(p.Work.Jobs) || c.ends.Len() > 0 {
+		if err := c.instant(); err != nil {
+			return nil, err
+		}
+	}
+	return c.out, nil
+}
+
+// contracts is a run on its way.
+type contracts struct {
+	*Problem
+	out    *Outcome
+	next   int // the next job to be submitted
+	free   int // slots
+	deals  []deal
+	active []int // jobs that have not ended
+	solver contract.Solver
+	ends   clock.Queue[int] // of tasks: the job
+}
+
+// deal is what a job's user took, and how far the job has come.
+type deal struct {
+	contract  contract.Contract
+	replica   valuation.Curve // by which it pays
+	surrogate valuation.Curve // by which it is scheduled
+	tasks
+}
+
+func (c *contracts) instant() error {
+	now := c.ends.Next()
+	if c.next < len(c.Work.Jobs) {
+		if at := micros(c.Work.Jobs[c.next].Submit); c.ends.Len() == 0 || at < now {
+			now = at
+		}
+	}
+	for c.ends.Len() > 0 && c.ends.Next() <= now {
+		c.end(now, c.ends.Pop())
+	}
+	for ; c.next < len(c.Work.Jobs) && micros(c.Work.Jobs[c.next].Submit) <= now; c.next++ {
+		if err := c.arrive(now, c.next); err != nil {
+			return err
+		}
+	}
+	return c.serve(now)
+}
+
+// arrive makes the menu, and takes what is best on it for the user.
+func (c *contracts) arrive(now messages.Time, i int) error {
+	if c.Progress != nil {
+		c.Progress(i, len(c.Bids)) // a menu takes long
+	}
+	j, b := &c.Work.Jobs[i], &c.Bids[i]
+	if j.Runtime == 0 {
+		c.complete(c.out, i, j.Submit, j.Submit, 0)
+		return nil
+	}
+	c.deals[i].tasks = tasks{j.Width, j.Width}
+	c.active = append(c.active, i)
+	draw, err := contract.NewDraw(declared(j, b), c.class(j), c.Market.M, c.Seed+uint64(j.Number))
+	if err != nil {
+		return err
+	}
+	curves, err := draw.Curves()
+	if err != nil {
+		return err
+	}
+	offer, err := contract.NewOffer(&c.solver, draw, func(types []messages.Valuation) ([]float64, error) {
+		p, err := c.plan(now)
+		if err != nil {
+			return nil, err
+		}
+		surrogates := make([]valuation.Curve, len(types))
+		for k := range types {
+			if surrogates[k], err = valuation.New(types[k]); err != nil {
+				return nil, err
+			}
+		}
+		return deadlineaware.CompletionTimes(p, len(p.Jobs)-1, surrogates)
+	})
+	if err != nil {
+		return err
+	}
+	c.out.Decisions++
+	best := c.choose(i, offer.Menu)
+	if best == nil {
+		c.active = c.active[:len(c.active)-1]
+		c.out.Jobs[i].Finish, c.out.Jobs[i].Fate = j.Submit, Refused
+		return nil
+	}
+	surrogate, err := valuation.New(draw.Surrogates[best.Surrogate])
+	if err != nil {
+		return err
+	}
+	d := &c.deals[i]
+	d.contract, d.replica, d.surrogate = *best, curves[best.Replica], surrogate
+	return nil
+}
+
+// declared is the valuation that a job's user declares: all of its bid up to
+// the deadline.
+func declared(j *workload.Job, b *bids.Bid) messages.Valuation {
+	return hard(b.Rate*j.Work(), b.Deadline-j.Submit)
+}
+
+func hard(worth, within float64) messages.Valuation {
+	return messages.Valuation{Class: messages.Hard, Max: min(worth, messages.MaxCredits.Float()), Deadline: min(within, messages.MaxValuationTime)}
+}
+
+// class draws valuations of jobs like one: of a random job of the workload, for
+// a slot-second and in lengths.
+func (c *contracts) class(j *workload.Job) contract.Sampler {
+	return func(r *rand.Rand) messages.Valuation {
+		k := r.IntN(len(c.Bids))
+		other := &c.Work.Jobs[k]
+		within := (c.Bids[k].Deadline - other.Submit) / max(1, other.Runtime)
+		return hard(c.Bids[k].Rate*j.Work(), within*j.Runtime)
+	}
+}
+
+// choose takes what is worth most to the user less the price, the sooner of
+// what is worth as much; nil if everything is a loss.
+func (c *contracts) choose(i int, menu []contract.Contract) *contract.Contract {
+	j, b := &c.Work.Jobs[i], &c.Bids[i]
+	var best *contract.Contract
+	most := 0.0
+	for k := range menu {
+		gain := -menu[k].Price
+		if j.Submit+menu[k].Completion <= b.Deadline {
+			gain += b.Worth(j)
+		}
+		if gain > most || gain == most && (best == nil || menu[k].Completion < best.Completion) {
+			best, most = &menu[k], gain
+		}
+	}
+	return best
+}
+
+// plan is the scheduler's problem as it stands, the newest job last.
+func (c *contracts) plan(now messages.Time) (*deadlineaware.Problem, error) {
+	p := &deadlineaware.Problem{Slots: c.Work.Nodes}
+	for _, i := range c.active {
+		d, length := &c.deals[i], c.Bids[i].Length
+		p.Jobs = append(p.Jobs, deadlineaware.Job{Tasks: d.left, Demand: length * float64(d.left),
+			Elapsed: max(0, seconds(now)-c.Work.Jobs[i].Submit), Valuation: d.surrogate})
+	}
+	return p, nil
+}
+
+// serve gives free slots to tasks in the order of the schedule.
+func (c *contracts) serve(now messages.Time) error {
+	pending := false
+	for _, i := range c.active {
+		pending = pending || c.deals[i].pending > 0
+	}
+	if c.free == 0 || !pending {
+		return nil
+	}
+	p, err := c.plan(now)
+	if err != nil {
+		return err
+	}
+	s, err := deadlineaware.New(p)
+	if err != nil {
+		return err
+	}
+	for _, k := range s.Order {
+		i := c.active[k]
+		for d := &c.deals[i]; d.pending > 0 && c.free > 0; d.pending-- {
+			if math.IsNaN(c.out.Jobs[i].Start) {
+				c.out.Jobs[i].Start = seconds(now)
+			}
+			c.free--
+			c.ends.Push(now+micros(c.Work.Jobs[i].Runtime), i)
+		}
+	}
+	return nil
+}
+
+func (c *contracts) end(now messages.Time, i int) {
+	c.free++
+	j, d, r := &c.Work.Jobs[i], &c.deals[i], &c.out.Jobs[i]
+	if seconds(now) <= c.Bids[i].Deadline {
+		r.InTime += 1 / float64(j.Width)
+	}
+	if d.left--; d.left > 0 {
+		return
+	}
+	for k, job := range c.active {
+		if job == i {
+			c.active = append(c.active[:k], c.active[k+1:]...)
+			break
+		}
+	}
+	r.Finish, r.InTime, r.Used = seconds(now), min(1, r.InTime), j.Work()
+	r.Paid = money(d.contract.Settle(&d.replica, r.Finish-j.Submit, c.Market.LateOnly))
+}

@@ -1,0 +1,118 @@
+package core
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Problem is a study: who bids what for which machine under which rules.
+type Problem struct {
+	Market *rules.Market
+	Work   *workload.Workload
+	Bids   []bids.Bid // by job
+	Seed   uint64
+	// Progress, if not nil, is told now and then how much is done.
+	Progress func(done, of int)
+}
+
+// Outcome is what became of the jobs.
+type Outcome struct {
+	Jobs        []Job // by job of the workload
+	Preemptions int
+	Decisions   int // 0 where the mechanism does not count them
+	Notes       []string
+}
+
+// Fate is how a job ended.
+type Fate uint8
+
+// The fates.
+const (
+	Completed Fate = iota
+	Discarded      // the mechanism decided not to run it
+	Expired        // it did not get its slots in time, or not for long enough
+	Refused        // its bid was not admitted
+)
+
+var fates = [...]string{"completed", "discarded", "expired", "refused"}
+
+// String names the fate.
+func (f Fate) String() string { return fates[f] }
+
+// Job is what became of one. Times are in seconds from the log's beginning.
+type Job struct {
+	Start  float64          // of its first task; NaN: it never ran
+	Finish float64          // of its last task, or when it was given up
+	Paid   messages.Credits // negative: it received
+	Used   float64          // slot-seconds
+	InTime float64          // part of its tasks that were complete by its deadline
+	Fate   Fate
+}
+
+var runners = map[string]func(*Problem) (*Outcome, error){
+	rules.HighestBid:   runHighestBid,
+	rules.Deadline:     runDeadline,
+	rules.Proportional: runProportional,
+	rules.BatchQueue:   runBatchQueue,
+	rules.Contract:     runContract,
+	rules.Reservation:  runReservation,
+	rules.FIFO:         runBaseline,
+	rules.FairShare:    runBaseline,
+	rules.Backfill:     runBaseline,
+}
+
+// Run runs a study.
+func Run(p *Problem) (*Outcome, error) {
+	if len(p.Bids) != len(p.Work.Jobs) {
+		return nil, messages.Errorf(messages.Invalid, "bids: there are %d for %d jobs", len(p.Bids), len(p.Work.Jobs))
+	}
+	if p.Work.Parallel != workload.Split && !rules.Wide(p.Market.Mechanism) {
+		if widest, _ := p.Work.Widest(); widest > 1 {
+			return nil, messages.Errorf(messages.Invalid, "mechanism %s runs serial tasks and cannot keep %d slots together: split parallel jobs, or skip them", p.Market.Mechanism, widest)
+		}
+	}
+	run, ok := runners[p.Market.Mechanism]
+	if !ok {
+		return nil, messages.Errorf(messages.Invalid, "mechanism %s cannot be simulated", p.Market.Mechanism)
+	}
+	return run(p)
+}
+
+func newOutcome(p *Problem) *Outcome {
+	o := &Outcome{Jobs: make([]Job, len(p.Work.Jobs))}
+	for i := range o.Jobs {
+		o.Jobs[i].Start = math.NaN()
+	}
+	return o
+}
+
+// money rounds an amount once, half to even, to the microcredit. What is beyond
+// the most that there can be is the most there can be.
+func money(x float64) messages.Credits {
+	c, ok := messages.RoundCredits(x)
+	if !ok {
+		return messages.Credits(math.Copysign(float64(messages.MaxCredits), x))
+	}
+	return c
+}
+
+// complete notes that all of a job was done.
+func (p *Problem) complete(o *Outcome, i int, start, finish float64, paid messages.Credits) {
+	j := &p.Work.Jobs[i]
+	in := 0.0
+	if finish <= p.Bids[i].Deadline {
+		in = 1
+	}
+	o.Jobs[i] = Job{Start: start, Finish: finish, Paid: paid, Used: j.Work(), InTime: in}
+}
+
+func (p *Problem) progress(done int) {
+	const often = 1024
+	if p.Progress != nil && done%often == 0 {
+		p.Progress(done, len(p.Work.Jobs))
+	}
+}

@@ -1,0 +1,296 @@
+package core
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
+	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
+)
+
+// study draws a small crowded study of a mechanism.
+func study(t *rapid.T, mechanism string, widest int) *Problem {
+	nodes := rapid.IntRange(1, 4).Draw(t, "nodes")
+	widest = min(widest, nodes)
+	w := &workload.Workload{Nodes: nodes, Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
+	if rules.Wide(mechanism) {
+		w.Parallel = workload.Gang
+	}
+	at := 0
+	for i := range rapid.IntRange(1, 12).Draw(t, "jobs") {
+		at += rapid.IntRange(0, 90).Draw(t, "gap")
+		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Submit: float64(at), Runtime: float64(rapid.IntRange(0, 300).Draw(t, "runtime")),
+			Width: rapid.IntRange(1, widest).Draw(t, "width"), User: i % 2})
+	}
+	m := rules.Default(mechanism)
+	switch mechanism {
+	case rules.Reservation:
+		m.Granule, m.T, m.Bids.Deadline.Slack = messages.Duration(60e9), 10, "none"
+	case rules.Deadline:
+		m.Slot = messages.Duration(10e9)
+	}
+	return &Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, rapid.Uint64().Draw(t, "seed")), Seed: 1}
+}
+
+func mustRun(t *rapid.T, p *Problem) *Outcome {
+	o, err := Run(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// tasksAlone is the problem with each task as a bidder of its own, and whose it is.
+func tasksAlone(p *Problem) (*highestbid.Problem, []int) {
+	out := &highestbid.Problem{Nodes: p.Work.Nodes, Rule: rule(p.Market), Reserve: *p.Market.Reserve}
+	var owner []int
+	for i := range p.Bids {
+		j, b := &p.Work.Jobs[i], &p.Bids[i]
+		for range j.Width {
+			out.Jobs = append(out.Jobs, highestbid.Job{Submit: j.Submit, Runtime: j.Runtime, Bid: b.Rate, Estimate: b.Length})
+			owner = append(owner, i)
+		}
+	}
+	return out, owner
+}
+
+// TestHighestBidIsTheWholeTraceFunction: a job of several tasks, run in groups,
+// fares as its tasks do when each is a bidder of the whole-trace function.
+func TestHighestBidIsTheWholeTraceFunction(t *testing.T) {
+	for _, r := range []highestbid.Rule{{Algorithm: highestbid.HB, Price: highestbid.Kth}, {Algorithm: highestbid.HB, Price: highestbid.First},
+		{Algorithm: highestbid.NPHB, Price: highestbid.Kth}, {Algorithm: highestbid.WSPT, Price: highestbid.Kth, Capped: true}, {Algorithm: highestbid.WSEPT, Price: highestbid.Kth}} {
+		t.Run(fmt.Sprint(r), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := study(t, rules.HighestBid, 4)
+				p.Market.Algorithm, p.Market.Price, p.Market.Capped = string(r.Algorithm), string(r.Price), r.Capped
+				alone, owner := tasksAlone(p)
+				want, err := highestbid.Run(alone)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := runWideHighestBid(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				finish, paid := make([]float64, len(p.Bids)), make([]float64, len(p.Bids))
+				for k, i := range owner {
+					finish[i] = max(finish[i], want.Finish[k])
+					paid[i] += want.Payment[k]
+				}
+				for i := range finish {
+					if g := &got.Jobs[i]; math.Abs(g.Finish-finish[i]) > 1e-5 || math.Abs(g.Paid.Float()-paid[i]) > 2e-6+1e-9*paid[i] {
+						t.Fatalf("job %d ends at %v and pays %v, its tasks end at %v and pay %v: %+v", i, g.Finish, g.Paid, finish[i], paid[i], p.Work.Jobs)
+					}
+				}
+				if widest, _ := p.Work.Widest(); widest == 1 {
+					if o := mustRun(t, p); o.Preemptions != want.Preemptions {
+						t.Fatalf("%d preemptions, want %d", o.Preemptions, want.Preemptions)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestBaselinesAreWhatTheyAreCalled compares with a simulation that goes second by
+// second and looks at everything anew.
+func TestBaselinesAreWhatTheyAreCalled(t *testing.T) {
+	for _, name := range []string{rules.FIFO, rules.Backfill} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := study(t, name, 4)
+				for i := range p.Work.Jobs {
+					p.Work.Jobs[i].Runtime++ // what takes no time is tested with the mechanism
+				}
+				for i := range p.Bids {
+					p.Bids[i].Length = p.Work.Jobs[i].Runtime
+				}
+				o := mustRun(t, p)
+				for i, start := range slowly(p, name == rules.Backfill) {
+					if o.Jobs[i].Start != float64(start) {
+						t.Fatalf("job %d starts at %v, want %d: %+v", i, o.Jobs[i].Start, start, p.Work.Jobs)
+					}
+				}
+			})
+		})
+	}
+}
+
+// slowly is first come, first served, with EASY backfilling or without.
+func slowly(p *Problem, fill bool) []int {
+	jobs := p.Work.Jobs
+	start := make([]int, len(jobs))
+	for i := range start {
+		start[i] = -1
+	}
+	free := func(at int) int {
+		n := p.Work.Nodes
+		for i := range jobs {
+			if start[i] >= 0 && start[i] <= at && at < start[i]+int(jobs[i].Runtime) {
+				n -= jobs[i].Width
+			}
+		}
+		return n
+	}
+	for now, left := 0, len(jobs); left > 0; now++ {
+		blocked, shadow, spare := false, 0, 0
+		for i := range jobs {
+			if start[i] >= 0 || int(jobs[i].Submit) > now {
+				continue
+			}
+			fits := jobs[i].Width <= free(now)
+			switch {
+			case !blocked && fits:
+			case !blocked:
+				for blocked, shadow = true, now; free(shadow) < jobs[i].Width; shadow++ {
+				}
+				spare = free(shadow) - jobs[i].Width
+				continue
+			case !fill || !fits:
+				continue
+			case now+int(jobs[i].Runtime) <= shadow:
+			case jobs[i].Width <= spare:
+				spare -= jobs[i].Width
+			default:
+				continue
+			}
+			start[i] = now
+			left--
+		}
+	}
+	return start
+}
+
+// TestNothingIsLostOrMade holds for every mechanism: jobs run after they came, on
+// no more slots than there are, for as long as they take, and no credit appears.
+func TestNothingIsLostOrMade(t *testing.T) {
+	for _, name := range rules.Mechanisms() {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := study(t, name, 3)
+				o := mustRun(t, p)
+				sum, used, last := messages.Credits(0), 0.0, 0.0
+				for i := range o.Jobs {
+					r, j := &o.Jobs[i], &p.Work.Jobs[i]
+					if r.Start < j.Submit || r.Finish < j.Submit || r.Fate == Completed && (math.IsNaN(r.Start) || r.Finish < r.Start+j.Runtime-1e-6) {
+						t.Fatalf("job %d: %+v of %+v", i, r, j)
+					}
+					if r.Fate == Completed && math.Abs(r.Used-j.Work()) > 1e-6 {
+						t.Fatalf("job %d used %v of %v slot-seconds", i, r.Used, j.Work())
+					}
+					if r.InTime < 0 || r.InTime > 1 || r.Fate == Refused && (r.Paid != 0 || r.Used != 0) {
+						t.Fatalf("job %d: %+v", i, r)
+					}
+					sum, used, last = sum+r.Paid, used+r.Used, max(last, r.Finish)
+				}
+				if room := float64(p.Work.Nodes) * (last - p.Work.Jobs[0].Submit); used > room+1e-6 {
+					t.Fatalf("%v slot-seconds were used, there were %v", used, room)
+				}
+				if sum < 0 || name == rules.BatchQueue && sum != 0 {
+					t.Fatalf("%v credits were paid in all", sum)
+				}
+				if again := mustRun(t, p); fmt.Sprint(again) != fmt.Sprint(o) {
+					t.Fatal("another run has another outcome")
+				}
+				if rules.Wide(name) {
+					neverTooMany(t, p, o)
+				}
+			})
+		})
+	}
+}
+
+// neverTooMany checks that gangs hold no more slots together than there are.
+func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
+	for i := range o.Jobs {
+		at, held := o.Jobs[i].Start, 0
+		for k := range o.Jobs {
+			if o.Jobs[k].Start <= at && at < o.Jobs[k].Finish {
+				held += p.Work.Jobs[k].Width
+			}
+		}
+		if held > p.Work.Nodes {
+			t.Fatalf("%d of %d slots are held at %v", held, p.Work.Nodes, at)
+		}
+	}
+}
+
+// TestSharesAreTheMechanisms: on one class the shares by which slots are drawn
+// are those of the mechanism.
+func TestSharesAreTheMechanisms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		alpha := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "alpha")
+		mech, err := proportional.NewMechanism(proportional.Config{Market: messages.Market{Name: "m", Classes: []messages.Name{"cpu"}, Alpha: &alpha}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		view, total := &mechanism.View{Classes: []mechanism.Class{{Name: "cpu", Slots: 3}}}, 0.0
+		for i := range rapid.IntRange(2, 9).Draw(t, "jobs") {
+			budget := messages.Credits(rapid.IntRange(1, 1e9).Draw(t, "budget"))
+			view.Jobs = append(view.Jobs, &mechanism.Job{Bid: &mechanism.Bid{Job: messages.JobID(i + 1), Budget: budget, Form: messages.Linear, Weights: []float64{1}},
+				Pending: []int{1}, Running: []int{0}})
+			total += math.Pow(budget.Float(), alpha)
+		}
+		for i, w := range mech.Allocate(view).Weights {
+			if want := math.Pow(view.Jobs[i].Budget.Float(), alpha) / total; math.Abs(w[0]-want) > 1e-6 {
+				t.Fatalf("job %d has a share of %v, want %v", i, w[0], want)
+			}
+		}
+	})
+}
+
+// TestFewOrdersPricedAnewAreNoAuction shows the thesis's pricing: payments that
+// are negative or above the value, which the exact ones never are.
+func TestFewOrdersPricedAnewAreNoAuction(t *testing.T) {
+	odd := 0
+	for seed := range uint64(20) {
+		w := &workload.Workload{Nodes: 4, Parallel: workload.Gang, Users: []int64{1}, Groups: []int64{1}}
+		for i := range 12 {
+			w.Jobs = append(w.Jobs, workload.Job{Number: int64(i), Submit: 1, Runtime: float64(60 * (1 + (i*7)%5)), Width: 1 + (i*3)%4})
+		}
+		m := rules.Default(rules.Reservation)
+		m.Granule, m.T, m.Bids.Deadline.Slack, m.Search.Orders, m.Search.Seed = messages.Duration(60e9), 10, "none", 3, seed
+		p := &Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, seed), Seed: seed}
+		for _, pricing := range []string{"exact", "thesis"} {
+			m.Pricing = pricing
+			o, err := Run(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range o.Jobs {
+				strange := o.Jobs[i].Paid < 0 || o.Jobs[i].Paid.Float() > p.Bids[i].Worth(&w.Jobs[i])+1e-6
+				switch {
+				case strange && pricing == "exact":
+					t.Errorf("seed %d: job %d pays %v of a value of %v", seed, i, o.Jobs[i].Paid, p.Bids[i].Worth(&w.Jobs[i]))
+				case strange:
+					odd++
+				}
+			}
+		}
+	}
+	if odd == 0 {
+		t.Error("no payment of the thesis's was negative or above the value")
+	}
+}
+
+func TestWhatCannotBeRunIsRefused(t *testing.T) {
+	m := rules.Default(rules.HighestBid)
+	w := &workload.Workload{Nodes: 4, Parallel: workload.Gang, Users: []int64{1}, Groups: []int64{1},
+		Jobs: []workload.Job{{Number: 1, Runtime: 5, Width: 2}}}
+	p := &Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)}
+	if _, err := Run(p); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a gang under serial tasks: %v", err)
+	}
+	p.Bids = []bids.Bid{}
+	if _, err := Run(p); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("no bids: %v", err)
+	}
+}

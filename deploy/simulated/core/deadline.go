@@ -1,0 +1,152 @@
+package core
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadline"
+	"github.com/candor-grid/candor/messages"
+)
+
+// runDeadline runs the tasks of all jobs in units of time.
+func runDeadline(p *Problem) (*Outcome, error) {
+	o := newOutcome(p)
+	p = p.withSlot()
+	o.Notes = append(o.Notes, fmt.Sprintf("time is in units of %v", p.Market.Slot))
+	problem, owner, err := tasksOf(p, o)
+	if err != nil {
+		return nil, err
+	}
+	completed, payments, units, err := allot(p, problem)
+	if err != nil {
+		return nil, err
+	}
+	for k, i := range owner {
+		job, j := &o.Jobs[i], &p.Work.Jobs[i]
+		had := units(k)
+		if len(had) == 0 {
+			job.Fate = Expired
+			continue
+		}
+		start, finish := span(p.Market.Slot.Seconds(), had, j.Runtime)
+		if math.IsNaN(job.Start) || start < job.Start {
+			job.Start = start
+		}
+		job.Finish = max(job.Finish, finish)
+		job.Paid += money(payments[k])
+		if !completed[k] || tooShort(p, i) {
+			job.Fate = Expired
+			job.Used += float64(len(had)) * p.Market.Slot.Seconds()
+			continue
+		}
+		job.Used += j.Runtime
+		job.InTime += 1 / float64(j.Width)
+	}
+	for i := range o.Jobs {
+		if job := &o.Jobs[i]; job.Fate != Completed {
+			job.Finish = max(p.Work.Jobs[i].Submit, p.Bids[i].Deadline)
+		}
+		o.Jobs[i].InTime = min(1, o.Jobs[i].InTime)
+	}
+	return o, nil
+}
+
+// withSlot is the problem with a unit of time: that of the market, or as many
+// minutes as keep the study well below the most units that there can be.
+func (p *Problem) withSlot() *Problem {
+	const most = 900_000
+	if p.Market.Slot > 0 {
+		return p
+	}
+	from, to := p.Work.Span()
+	for i := range p.Bids {
+		if d := p.Bids[i].Deadline; !math.IsInf(d, 1) {
+			to = max(to, d)
+		}
+	}
+	market, q := *p.Market, *p
+	market.Slot = messages.Duration(60e9 * math.Ceil(max(1, (to-from)/60/most)))
+	q.Market = &market
+	return &q
+}
+
+// tooShort says whether a job declared too few units for its run time: it gets
+// what it asked for, and is not done.
+func tooShort(p *Problem, i int) bool {
+	slot := p.Market.Slot.Seconds()
+	return unitsOf(p.Bids[i].Length, slot)*slot < p.Work.Jobs[i].Runtime
+}
+
+func unitsOf(length, slot float64) float64 { return max(1, math.Ceil(length/slot)) }
+
+// tasksOf makes the tasks, and says which job each is of. Jobs that cannot make
+// their deadlines are refused, and those of no run time are complete at once.
+func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
+	slot := p.Market.Slot.Seconds()
+	problem := &deadline.Problem{Capacity: p.Work.Nodes, Lambda: *p.Market.Lambda, Rule: deadline.Monotone, Scale: p.Market.Scale}
+	if p.Market.C > 0 {
+		problem.Capacity = p.Market.C
+	}
+	if p.Market.Rule == "paper" {
+		problem.Rule = deadline.Paper
+	}
+	if _, tasks := p.Work.Widest(); tasks > mostTasks {
+		return nil, nil, messages.Errorf(messages.TooLarge, "the jobs split into %d tasks, the limit for mechanism deadline is %d: study a shorter time, or skip parallel jobs", tasks, mostTasks)
+	}
+	var owner []int
+	for i := range p.Work.Jobs {
+		j, b := &p.Work.Jobs[i], &p.Bids[i]
+		if j.Runtime == 0 {
+			p.complete(o, i, j.Submit, j.Submit, 0)
+			continue
+		}
+		task := deadline.Task{Arrival: int(math.Ceil(j.Submit / slot)), Length: int(unitsOf(b.Length, slot)), Value: b.Rate * b.Length}
+		if math.IsInf(b.Deadline, 1) {
+			return nil, nil, messages.Errorf(messages.Invalid, "bids.deadline.slack: is none, but mechanism deadline needs deadlines")
+		}
+		task.Deadline = int(math.Floor(b.Deadline/slot)) - 1
+		if task.Deadline < task.Arrival || task.Impossible() {
+			o.Jobs[i] = Job{Start: math.NaN(), Finish: j.Submit, Fate: Refused}
+			continue
+		}
+		for range j.Width {
+			problem.Tasks = append(problem.Tasks, task)
+			owner = append(owner, i)
+		}
+	}
+	return problem, owner, nil
+}
+
+// allot decides who gets which units and pays what, in one group or several.
+func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []float64, units func(int) []int, err error) {
+	if p.Market.Groups > 1 {
+		g := &deadline.Groups{Of: make([]int, len(problem.Tasks))}
+		rng := rand.New(rand.NewPCG(p.Seed, 0x67726f757073))
+		for i := range g.Of {
+			g.Of[i] = rng.IntN(p.Market.Groups)
+		}
+		for k := range p.Market.Groups {
+			g.Capacities = append(g.Capacities, (problem.Capacity+k)/p.Market.Groups)
+		}
+		out, err := deadline.RunGroups(problem, g)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return out.Completed, out.Payments, out.Units, nil
+	}
+	out, err := deadline.Run(problem)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return out.Completed, out.Payments(), out.Units, nil
+}
+
+// span is when a task starts in its first unit, and ends in its last: in the
+// middle of it, if its run time is no whole number of units.
+func span(slot float64, units []int, runtime float64) (start, finish float64) {
+	start = float64(units[0]) * slot
+	last := float64(units[len(units)-1]) * slot
+	rest := runtime - float64(len(units)-1)*slot
+	return start, last + max(0, min(rest, slot))
+}

@@ -1,0 +1,42 @@
+// Package core runs a workload through a mechanism and nothing else: no
+// messages, no actors, no agents that take time to hear of a decision. It is
+// what the mechanism would do if everybody knew at once.
+//
+// # Model
+//
+// The machine has Nodes slots of one class. Where the mechanism has a function
+// for whole traces, that is what runs: highestbid.Run, deadline.Run, fifo,
+// fairshare and backfill. The others run in a loop over events, decision by
+// decision: batchqueue.Decide and Pay, reservation.Solve, Find and Orders, draws
+// by proportional shares, contract's menus over the deadline-aware scheduler.
+//
+// All events of an instant apply together, ends first, then submissions; one
+// decision follows. A job of no run time takes nothing: it is complete as it is
+// submitted, for free, except under the baselines, where it waits its turn.
+//
+// Parallel jobs: the baselines, batch queues and reservations hold all slots of a
+// job together. The others run serial tasks, a job of width n being n of them
+// with one bid; it is complete with the last.
+//
+// Conventions of each mechanism:
+//
+//   - highest-bid: each task is a bidder. Prices are in credits for a second.
+//   - proportional: slots draw jobs by their shares when they come free, as agents
+//     do. A job pays its budget on completion.
+//   - deadline: time is in units (Slot, else a minute, or as many as keep a study
+//     below a million units); each task's value is its part of the
+//     job's, its length rounded up to whole units; it competes from the first
+//     whole unit on.
+//   - batch-queue: the front job is considered when its slots are free. What is
+//     believed about a waiting job is that it is like those in the queue.
+//   - reservation: what comes in a period is sold at the start of the next, in
+//     granules; a job that outlives its reservation is cut off.
+//   - contract: a user takes the contract worth most to it, by its own valuation,
+//     less the price; nothing on the menu at a loss.
+//   - baselines: a job pays the posted price of its slot-seconds, at most its
+//     budget.
+//
+// # Determinism
+//
+// The same problem gives the same outcome, to the bit.
+package core

@@ -1,0 +1,35 @@
+package core
+
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+)
+
+// rule is the market's, as the mechanism has it.
+func rule(m *rules.Market) highestbid.Rule {
+	return highestbid.Rule{Algorithm: highestbid.Algorithm(m.Algorithm), Price: highestbid.Price(m.Price.(string)), Capped: m.Capped}
+}
+
+// runHighestBid runs serial jobs by the whole-trace function, and jobs of
+// several tasks by the market in steps.
+func runHighestBid(p *Problem) (*Outcome, error) {
+	if widest, _ := p.Work.Widest(); widest > 1 {
+		return runWideHighestBid(p)
+	}
+	problem := &highestbid.Problem{Nodes: p.Work.Nodes, Rule: rule(p.Market), Reserve: *p.Market.Reserve,
+		Jobs: make([]highestbid.Job, len(p.Bids))}
+	for i := range p.Bids {
+		j, b := &p.Work.Jobs[i], &p.Bids[i]
+		problem.Jobs[i] = highestbid.Job{Submit: j.Submit, Runtime: j.Runtime, Value: b.Value, Bid: b.Rate, Estimate: b.Length}
+	}
+	r, err := highestbid.Run(problem)
+	if err != nil {
+		return nil, err
+	}
+	o := newOutcome(p)
+	o.Preemptions = r.Preemptions
+	for i := range o.Jobs {
+		p.complete(o, i, r.Start[i], r.Finish[i], money(r.Payment[i]))
+	}
+	return o, nil
+}

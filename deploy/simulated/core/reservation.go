@@ -1,0 +1,151 @@
+package core
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// runReservation sells period after period: what was submitted in one is sold
+// at the start of the next.
+func runReservation(p *Problem) (*Outcome, error) {
+	r := &sale{Problem: p, out: newOutcome(p), granule: p.Market.Granule.Seconds()}
+	r.period = float64(p.Market.T) * r.granule
+	for from := 0; from < len(p.Work.Jobs); {
+		k := math.Floor(p.Work.Jobs[from].Submit / r.period)
+		until := from
+		for until < len(p.Work.Jobs) && math.Floor(p.Work.Jobs[until].Submit/r.period) == k {
+			until++
+		}
+		r.begin = (k + 1) * r.period
+		if err := r.sell(from, until); err != nil {
+			return nil, err
+		}
+		from = until
+	}
+	return r.out, nil
+}
+
+// sale is a run on its way.
+type sale struct {
+	*Problem
+	out             *Outcome
+	granule, period float64 // seconds
+	begin           float64 // of the period being sold
+	bidders         []int   // jobs, by bid
+}
+
+// sell holds the auction of the jobs from one to before another.
+func (r *sale) sell(from, until int) error {
+	p := r.problem(from, until)
+	if len(p.Bids) == 0 {
+		return nil
+	}
+	o, err := r.solve(p, r.Market.Search.Seed)
+	if err != nil {
+		return err
+	}
+	r.out.Decisions++
+	if r.Market.Pricing == "thesis" {
+		if err := r.thesis(p, o); err != nil {
+			return err
+		}
+	}
+	for k, i := range r.bidders {
+		if o.Start[k] == reservation.Lost {
+			r.out.Jobs[i].Finish, r.out.Jobs[i].Fate = r.begin, Discarded
+			continue
+		}
+		r.run(i, r.begin+float64(o.Start[k])*r.granule, float64(p.Bids[k].Length)*r.granule, money(o.Payments[k]))
+	}
+	r.progress(until)
+	return nil
+}
+
+// run lets a job have what it was sold, for as long as it was sold it.
+func (r *sale) run(i int, start, length float64, paid messages.Credits) {
+	j := &r.Work.Jobs[i]
+	if j.Runtime <= length {
+		r.complete(r.out, i, start, start+j.Runtime, paid)
+		return
+	}
+	r.out.Jobs[i] = Job{Start: start, Finish: start + length, Paid: paid, Used: length * float64(j.Width), Fate: Expired}
+}
+
+// problem is the auction. Jobs that are longer than a period, or late before it
+// begins, are refused.
+func (r *sale) problem(from, until int) *reservation.Problem {
+	p := &reservation.Problem{Nodes: r.Work.Nodes, Horizon: r.Market.T}
+	r.bidders = r.bidders[:0]
+	for i := from; i < until; i++ {
+		j, b := &r.Work.Jobs[i], &r.Bids[i]
+		if j.Runtime == 0 {
+			r.complete(r.out, i, j.Submit, j.Submit, 0)
+			continue
+		}
+		bid := reservation.Bid{Length: int(math.Ceil(b.Length / r.granule)), Deadline: p.Horizon, Value: b.Rate * b.Length * float64(j.Width), Width: j.Width}
+		if !math.IsInf(b.Deadline, 1) {
+			bid.Deadline = min(p.Horizon, int(math.Floor((b.Deadline-r.begin)/r.granule)))
+		}
+		if bid.Length > bid.Deadline {
+			r.out.Jobs[i] = Job{Start: math.NaN(), Finish: j.Submit, Fate: Refused}
+			continue
+		}
+		p.Bids = append(p.Bids, bid)
+		r.bidders = append(r.bidders, i)
+	}
+	return p
+}
+
+// solve finds the schedule: the best there is if every bid takes the whole
+// machine, else the best of a search.
+func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome, error) {
+	if r.Market.Pricing == "thesis" {
+		_, _, o, err := reservation.Orders(p, orders(len(p.Bids), r.Market.Search.Orders, seed))
+		return o, err
+	}
+	if !slices.ContainsFunc(p.Bids, func(b reservation.Bid) bool { return b.Width < p.Nodes }) {
+		whole := &reservation.Problem{Horizon: p.Horizon, Bids: slices.Clone(p.Bids)}
+		for k := range whole.Bids {
+			whole.Bids[k].Width = 0
+		}
+		return reservation.Solve(whole)
+	}
+	found, err := reservation.Find(p, reservation.Search{Candidates: r.Market.Search.Orders, Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	return &found.Outcome, nil
+}
+
+// thesis prices as Mutz did: by another search without each winner, among
+// orders drawn anew. What it finds without a winner may be worse or better than
+// what it found with it.
+func (r *sale) thesis(p *reservation.Problem, o *reservation.Outcome) error {
+	for _, k := range o.Winners() {
+		without := &reservation.Problem{Nodes: p.Nodes, Horizon: p.Horizon, Bids: slices.Delete(slices.Clone(p.Bids), k, k+1)}
+		value := 0.0
+		if len(without.Bids) > 0 {
+			_, _, best, err := reservation.Orders(without, orders(len(without.Bids), r.Market.Search.Orders, r.Market.Search.Seed+uint64(k)+1))
+			if err != nil {
+				return err
+			}
+			value = best.Value
+		}
+		o.Payments[k] = value - (o.Value - p.Bids[k].Value)
+	}
+	return nil
+}
+
+// orders draws orders of n bids.
+func orders(n, count int, seed uint64) [][]int {
+	rng := rand.New(rand.NewPCG(seed, uint64(n)))
+	out := make([][]int, count)
+	for k := range out {
+		out[k] = rng.Perm(n)
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+package core
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/deploy/simulated/clock"
+	"github.com/candor-grid/candor/messages"
+)
+
+// runWideHighestBid runs jobs of several tasks. Of a job's tasks the first in
+// order that are not done run, as if each were a bidder with the same bid and a
+// number of its own; so they are kept in groups that have as far to go.
+func runWideHighestBid(p *Problem) (*Outcome, error) {
+	w := &wide{Problem: p, out: newOutcome(p), jobs: make([]split, len(p.Bids)), rule: rule(p.Market)}
+	reserve, _ := messages.RoundCredits(*p.Market.Reserve)
+	var err error
+	if w.market, err = highestbid.NewMarket(w.rule, reserve, p.Work.Nodes); err != nil {
+		return nil, err
+	}
+	for w.next < len(p.Work.Jobs) || w.ends.Len() > 0 {
+		if err := w.instant(); err != nil {
+			return nil, err
+		}
+	}
+	return w.out, nil
+}
+
+// wide is a run on its way.
+type wide struct {
+	*Problem
+	rule   highestbid.Rule
+	market *highestbid.Market
+	out    *Outcome
+	jobs   []split
+	next   int // the next job to be submitted
+	ends   clock.Queue[end]
+	doom   []end // the ends of this instant
+}
+
+// split is a job on its way: its tasks that are not done, in order.
+type split struct {
+	groups []group // what is left of them does not fall from one to the next
+	has    int     // how many of them run: the first ones
+	at     messages.Time
+	round  int32 // of the last end that was announced; earlier ones are void
+}
+
+type group struct {
+	left  messages.Time // microseconds
+	tasks int
+}
+
+// end is when the first running tasks of a job will be done, if nothing changes.
+type end struct {
+	job, round int32
+}
+
+func micros(seconds float64) messages.Time { return messages.Time(math.Round(seconds * 1e6)) }
+
+func seconds(t messages.Time) float64 { return float64(t) / 1e6 }
+
+// instant goes on to the next time at which something happens, and lets all of
+// it happen.
+func (w *wide) instant() error {
+	now := w.ends.Next()
+	if w.next < len(w.jobs) {
+		if at := micros(w.Work.Jobs[w.next].Submit); w.ends.Len() == 0 || at < now {
+			now = at
+		}
+	}
+	for w.ends.Len() > 0 && w.ends.Next() <= now {
+		if err := w.finish(now, w.ends.Pop()); err != nil {
+			return err
+		}
+	}
+	for ; w.next < len(w.jobs) && micros(w.Work.Jobs[w.next].Submit) <= now; w.next++ {
+		if err := w.arrive(now, w.next); err != nil {
+			return err
+		}
+	}
+	return w.decide(now)
+}
+
+func (w *wide) arrive(now messages.Time, i int) error {
+	w.progress(i)
+	j, b := &w.Work.Jobs[i], &w.Bids[i]
+	if j.Runtime == 0 {
+		w.complete(w.out, i, j.Submit, j.Submit, 0)
+		return nil
+	}
+	rate, _ := messages.RoundCredits(b.Rate)
+	length := j.Runtime
+	if w.rule.Algorithm == highestbid.WSEPT {
+		length = b.Length
+	}
+	w.jobs[i] = split{groups: []group{{micros(j.Runtime), j.Width}}, at: now}
+	return w.market.Arrive(now, highestbid.Offer{Job: messages.JobID(i + 1), Rate: rate, Length: messages.Duration(length * 1e9), Slots: j.Width})
+}
+
+// finish ends the tasks of a job that are done by now.
+func (w *wide) finish(now messages.Time, e end) error {
+	s := &w.jobs[e.job]
+	if s.round != e.round {
+		return nil
+	}
+	s.advance(now)
+	done := 0
+	for len(s.groups) > 0 && s.groups[0].left == 0 {
+		done += s.groups[0].tasks
+		s.groups = s.groups[1:]
+	}
+	s.has -= done
+	owed, err := w.market.Finish(now, messages.JobID(e.job+1), done)
+	if err != nil {
+		return err
+	}
+	job := &w.out.Jobs[e.job]
+	if seconds(now) <= w.Bids[e.job].Deadline {
+		job.InTime += float64(done) / float64(w.Work.Jobs[e.job].Width)
+	}
+	if len(s.groups) > 0 {
+		w.announce(int(e.job))
+		return nil
+	}
+	s.groups = nil
+	job.Finish, job.Paid, job.Used = seconds(now), owed, w.Work.Jobs[e.job].Work()
+	return nil
+}
+
+// advance lets the time until now count for the running tasks. A group of
+// which some run and some wait has been cut in two before.
+func (s *split) advance(now messages.Time) {
+	running := s.has
+	for k := range s.groups {
+		if running <= 0 {
+			break
+		}
+		s.groups[k].left -= now - s.at
+		running -= s.groups[k].tasks
+	}
+	s.at = now
+}
+
+// cut sees to it that the first n tasks are whole groups, and puts the other
+// neighbours that have as far to go together.
+func (s *split) cut(n int) {
+	var out []group
+	seen := 0
+	for _, g := range s.groups {
+		for g.tasks > 0 {
+			take := g.tasks
+			if seen < n {
+				take = min(take, n-seen)
+			}
+			if last := len(out) - 1; last >= 0 && out[last].left == g.left && seen != n {
+				out[last].tasks += take
+			} else {
+				out = append(out, group{g.left, take})
+			}
+			seen += take
+			g.tasks -= take
+		}
+	}
+	s.groups = out
+}
+
+func (w *wide) decide(now messages.Time) error {
+	changes, err := w.market.Decide(now)
+	if err != nil {
+		return err
+	}
+	w.out.Decisions++
+	for _, c := range changes {
+		i := int(c.Job) - 1
+		s := &w.jobs[i]
+		s.advance(now)
+		s.has = c.Has
+		s.cut(c.Has)
+		if lost := c.Was - c.Has; lost > 0 {
+			w.out.Preemptions += lost
+		}
+		if job := &w.out.Jobs[i]; math.IsNaN(job.Start) && c.Has > 0 {
+			job.Start = seconds(now)
+		}
+		w.announce(i)
+	}
+	return nil
+}
+
+// announce enters when the first running tasks of a job will be done. Those
+// that started first have least to go.
+func (w *wide) announce(i int) {
+	s := &w.jobs[i]
+	s.round++
+	if s.has > 0 {
+		w.ends.Push(s.at+s.groups[0].left, end{int32(i), s.round})
+	}
+}

@@ -1,0 +1,190 @@
+package grid
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/state"
+)
+
+// class is what the slots of a site are called.
+const class = "cpu"
+
+// agent is the shell of a node agent: what it says it does, and its tasks are
+// timers.
+type agent struct {
+	*Grid
+	name  messages.Name
+	state *state.State
+	tasks map[messages.Attempt]*task
+	wake  messages.Time // when its timer goes off; 0: it has none
+}
+
+// task is a virtual process.
+type task struct {
+	left  messages.Duration // of its run time, as of since
+	since messages.Time     // when it last began to run; 0: it is suspended
+	round int               // of its timer; earlier ones are void
+}
+
+func newAgent(g *Grid, i int, rng *rand.Rand) *agent {
+	return &agent{Grid: g, name: fmt.Sprintf("n%d", i), tasks: map[messages.Attempt]*task{},
+		state: state.New([]messages.ClassSlots{{Class: class, Slots: 1}}, rng)}
+}
+
+// act does what the state says, and sets the timer.
+func (a *agent) act() {
+	do := a.state.Act(a.now)
+	for i := range do.Start {
+		a.start(&do.Start[i])
+	}
+	for _, at := range do.Hold {
+		a.hold(at)
+	}
+	for _, at := range do.Resume {
+		a.resume(at)
+	}
+	for _, s := range do.Stop {
+		a.end(s.Attempt, messages.Stopped)
+	}
+	for _, m := range do.Fetch {
+		a.fetch(m)
+	}
+	if do.Request != nil {
+		a.request(do.Request)
+	}
+	a.setTimer()
+}
+
+func (a *agent) setTimer() {
+	at := a.state.Wake()
+	if at == 0 || a.wake != 0 && a.wake <= at && a.wake > a.now {
+		return // an earlier timer looks again when it goes off
+	}
+	a.wake = max(at, a.now)
+	due := a.wake
+	a.queue.Push(due, func() {
+		if a.wake != due {
+			return
+		}
+		a.wake = 0
+		if at := a.state.Wake(); at != 0 && at <= a.now {
+			a.act()
+		} else {
+			a.setTimer()
+		}
+	})
+}
+
+func (a *agent) start(s *state.Start) {
+	i := int(a.leader.of[s.Grant.Attempt.Task.Job])
+	t := &task{left: messages.Duration(a.Work.Jobs[i].Runtime * 1e9)}
+	a.tasks[s.Grant.Attempt] = t
+	a.goOn(s.Grant.Attempt, t)
+}
+
+// goOn lets a task run to its end, unless something comes between.
+func (a *agent) goOn(at messages.Attempt, t *task) {
+	t.since = a.now
+	t.round++
+	round := t.round
+	a.queue.Push(a.now.Add(t.left), func() {
+		if a.tasks[at] == t && t.round == round {
+			a.end(at, messages.Exited)
+			a.act()
+		}
+	})
+}
+
+func (a *agent) hold(at messages.Attempt) {
+	if t := a.tasks[at]; t != nil && t.since != 0 {
+		t.left -= a.now.Sub(t.since)
+		t.since = 0
+		t.round++
+	}
+}
+
+func (a *agent) resume(at messages.Attempt) {
+	if t := a.tasks[at]; t != nil && t.since == 0 {
+		a.goOn(at, t)
+	}
+}
+
+func (a *agent) end(at messages.Attempt, how messages.Outcome) {
+	if a.tasks[at] == nil {
+		return
+	}
+	delete(a.tasks, at)
+	a.state.Ended(messages.Finished{Attempt: at, Outcome: how, Ended: a.now})
+}
+
+// request sends a registration or an exchange, and its answer back.
+func (a *agent) request(r *state.Request) {
+	a.send(a.name, auctioneerActor, func() {
+		if r.Register != nil {
+			reply := a.leader.register(a.name, r.Register)
+			a.send(auctioneerActor, a.name, func() {
+				a.state.Registered(a.now, r.ID, reply)
+				a.act()
+			})
+			return
+		}
+		reply, err := a.leader.exchange(a.name, r.Exchange)
+		a.send(auctioneerActor, a.name, func() {
+			if err != nil {
+				a.state.Failed(a.now, r.ID, err)
+			} else {
+				a.state.Answered(a.now, r.ID, reply)
+			}
+			a.act()
+		})
+	})
+	if a.net.Reliable() && 2*a.net.Slowest() < r.Within {
+		return // it will be answered
+	}
+	a.queue.Push(a.now.Add(r.Within), func() {
+		a.state.Failed(a.now, r.ID, messages.Errorf(messages.Unavailable, "no answer"))
+		a.act()
+	})
+}
+
+// fetch asks for the whole vector of a market.
+func (a *agent) fetch(m messages.Name) {
+	const patience = messages.Duration(5e9)
+	a.traffic.Fetches++
+	answered := false
+	a.send(a.name, auctioneerActor, func() {
+		v := a.leader.publisher.Whole(a.leader.market)
+		a.send(auctioneerActor, a.name, func() {
+			if answered {
+				return
+			}
+			answered = true
+			if err := a.state.Fetched(a.now, &v); err != nil {
+				a.fail("%s: %v", a.name, err)
+			}
+			a.act()
+		})
+	})
+	if a.net.Reliable() {
+		return
+	}
+	a.queue.Push(a.now.Add(patience), func() {
+		if !answered {
+			answered = true
+			a.state.FetchFailed(a.now, m)
+			a.act()
+		}
+	})
+}
+
+// vector is a vector that was published. Most change nothing for an agent that
+// is busy, which then has nothing to do.
+func (a *agent) vector(v *messages.Vector) {
+	a.traffic.Delivered++
+	if err := a.state.Vector(a.now, v); err != nil {
+		a.fail("%s: %v", a.name, err)
+	}
+	a.act()
+}

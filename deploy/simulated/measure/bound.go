@@ -1,0 +1,129 @@
+package measure
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/deploy/simulated/core"
+)
+
+// Delay is a lower bound of Σ v·width·response over any schedule of the jobs
+// that were completed, preemptive or not.
+//
+// Take the machine for one slot that is as fast as all of them. It can do
+// whatever the machine does, so that the least weighted sum of mean busy times
+// on it, reached by always serving the job with most weight for its work
+// (Goemans 1996), is not above that of the machine. There a job of length r
+// completes r/2 after its mean busy time at the earliest. And no response is
+// below the run time.
+func (s *Study) Delay() float64 {
+	jobs := s.fluid(func(i int) bool { return s.Outcome.Jobs[i].Fate == core.Completed })
+	busy, least := 0.0, 0.0
+	for _, j := range jobs {
+		least += j.weight * j.runtime
+	}
+	f := fast{speed: float64(s.Work.Nodes), jobs: jobs}
+	for k, mean := range f.meanBusy() {
+		busy += jobs[k].weight * (mean + jobs[k].runtime/2 - jobs[k].release)
+	}
+	return max(busy, least)
+}
+
+// RunBound is an upper bound of what running the jobs is worth: that each runs
+// without waiting.
+func (s *Study) RunBound() float64 {
+	sum := 0.0
+	for i := range s.Bids {
+		sum += s.Bids[i].Worth(&s.Work.Jobs[i])
+	}
+	return sum
+}
+
+// fluid is a job as work that can be done at any rate.
+type fluid struct {
+	release, deadline, runtime, work float64
+	weight                           float64 // of a second of delay
+	density                          float64 // of a slot-second
+}
+
+// fluid returns the jobs that take time and that a test lets through, by release.
+func (s *Study) fluid(take func(i int) bool) []fluid {
+	var out []fluid
+	for i := range s.Work.Jobs {
+		j, b := &s.Work.Jobs[i], &s.Bids[i]
+		if j.Runtime > 0 && take(i) {
+			out = append(out, fluid{j.Submit, b.Deadline, j.Runtime, j.Work(), b.Delay(j), b.Value})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b fluid) int { return cmp.Compare(a.release, b.release) })
+	return out
+}
+
+// fast is one slot of some speed, which serves the best job at each moment.
+type fast struct {
+	speed float64
+	jobs  []fluid // by release
+	left  []float64
+	heap  []int32 // the best first
+}
+
+// meanBusy returns the mean time at which each job is worked on.
+func (f *fast) meanBusy() []float64 {
+	f.left = make([]float64, len(f.jobs))
+	mean := make([]float64, len(f.jobs))
+	now, next := math.Inf(-1), 0
+	for next < len(f.jobs) || len(f.heap) > 0 {
+		if len(f.heap) == 0 {
+			now = f.jobs[next].release
+		}
+		for ; next < len(f.jobs) && f.jobs[next].release <= now; next++ {
+			f.left[next] = f.jobs[next].work / f.speed
+			f.push(int32(next))
+		}
+		best := f.heap[0]
+		until := now + f.left[best]
+		done := true
+		if next < len(f.jobs) && f.jobs[next].release < until {
+			until, done = f.jobs[next].release, false
+		}
+		mean[best] += (until - now) * (now + (until-now)/2) / (f.jobs[best].work / f.speed)
+		f.left[best] -= until - now
+		now = until
+		if done {
+			f.pop()
+		}
+	}
+	return mean
+}
+
+// before says whether a job has more weight for its work than another.
+func (f *fast) before(a, b int32) bool {
+	x, y := &f.jobs[a], &f.jobs[b]
+	l, r := x.weight*y.work, y.weight*x.work
+	return l > r || l == r && a < b
+}
+
+func (f *fast) push(j int32) {
+	f.heap = append(f.heap, j)
+	for i := len(f.heap) - 1; i > 0 && f.before(f.heap[i], f.heap[(i-1)/2]); i = (i - 1) / 2 {
+		f.heap[i], f.heap[(i-1)/2] = f.heap[(i-1)/2], f.heap[i]
+	}
+}
+
+func (f *fast) pop() {
+	last := len(f.heap) - 1
+	f.heap[0] = f.heap[last]
+	f.heap = f.heap[:last]
+	for i := 0; ; {
+		c := 2*i + 1
+		if c+1 < last && f.before(f.heap[c+1], f.heap[c]) {
+			c++
+		}
+		if c >= last || !f.before(f.heap[c], f.heap[i]) {
+			return
+		}
+		f.heap[i], f.heap[c] = f.heap[c], f.heap[i]
+		i = c
+	}
+}

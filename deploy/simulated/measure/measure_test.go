@@ -1,0 +1,143 @@
+package measure
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
+)
+
+// run draws a small study and runs it.
+func run(t *rapid.T, mechanism, worth string) *Study {
+	nodes := rapid.IntRange(1, 3).Draw(t, "nodes")
+	w := &workload.Workload{Nodes: nodes, Parallel: workload.Split, Users: []int64{1, -1}, Groups: []int64{7}}
+	if rules.Wide(mechanism) {
+		w.Parallel = workload.Gang
+	}
+	at := 0
+	for i := range rapid.IntRange(1, 10).Draw(t, "jobs") {
+		at += rapid.IntRange(0, 60).Draw(t, "gap")
+		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i), Submit: float64(at), Runtime: float64(rapid.IntRange(0, 200).Draw(t, "runtime")),
+			Width: rapid.IntRange(1, nodes).Draw(t, "width"), User: i % 2})
+	}
+	m := rules.Default(mechanism)
+	m.Worth = worth
+	if mechanism == rules.Deadline {
+		m.Slot = messages.Duration(10e9)
+	}
+	b := m.Bids.Draw(w, rapid.Uint64().Draw(t, "seed"))
+	o, err := core.Run(&core.Problem{Market: m, Work: w, Bids: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Study{Market: m, Work: w, Bids: b, Outcome: o}
+}
+
+// TestNoMechanismIsAboveTheBound, whatever it is measured by.
+func TestNoMechanismIsAboveTheBound(t *testing.T) {
+	for _, mechanism := range []string{rules.HighestBid, rules.FIFO, rules.Backfill, rules.Deadline, rules.Proportional, rules.BatchQueue} {
+		for _, worth := range []string{rules.ByDelay, rules.ByDeadline, rules.ByRun} {
+			t.Run(mechanism+"/"+worth, func(t *testing.T) {
+				rapid.Check(t, func(t *rapid.T) {
+					s := run(t, mechanism, worth)
+					r, err := s.Report("user")
+					if err != nil {
+						t.Fatal(err)
+					}
+					o := r.Results.Optimum
+					if o.Achieved > o.Bound+1e-6*math.Abs(o.Bound)+1e-6 {
+						t.Fatalf("achieved %v, bound %v: %+v", o.Achieved, o.Bound, s.Work.Jobs)
+					}
+					checkSums(t, r)
+				})
+			})
+		}
+	}
+}
+
+// checkSums: groups add up to the whole.
+func checkSums(t *rapid.T, r *Report) {
+	jobs, paid, welfare := 0, 0.0, 0.0
+	for _, g := range r.Groups {
+		jobs, paid, welfare = jobs+g.Jobs, paid+g.Revenue, welfare+g.Welfare
+	}
+	all := &r.Results
+	if jobs != all.Jobs || math.Abs(paid-all.Revenue) > 1e-5 || math.Abs(welfare-all.Welfare) > 1e-6*(1+math.Abs(all.Welfare)) {
+		t.Fatalf("groups come to %d jobs, %v, %v; all are %d, %v, %v", jobs, paid, welfare, all.Jobs, all.Revenue, all.Welfare)
+	}
+	if all.Completed+all.Discarded+all.Expired+all.Refused != all.Jobs || all.Utilisation < 0 || all.Utilisation > 1+1e-9 {
+		t.Fatalf("%+v", all)
+	}
+}
+
+// TestDelayIsExactOnOneSlot: with everything there from the start, the bound is
+// the cost of Smith's order, by hand: (10·2) at 2 and (3·5) at 7.
+func TestDelayIsExactOnOneSlot(t *testing.T) {
+	w := &workload.Workload{Nodes: 1, Jobs: []workload.Job{{Runtime: 5, Width: 1}, {Runtime: 2, Width: 1}}}
+	s := &Study{Work: w, Bids: []bids.Bid{{Value: 3}, {Value: 10}}, Outcome: &core.Outcome{Jobs: make([]core.Job, 2)}}
+	if got := s.Delay(); math.Abs(got-(10*2+3*7)) > 1e-9 {
+		t.Errorf("bound %v, want 41", got)
+	}
+}
+
+// TestValueIsNearTheOptimum: the bound by prices is below the sum of all values
+// where there is more work than room, and never below what the best subset of
+// single slots' worth of work is worth.
+func TestValueIsNearTheOptimum(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	w, b := &workload.Workload{Nodes: 1}, []bids.Bid{}
+	for range 100 { // 100 jobs of 10 s, all due at 100 s: the ten best fit
+		w.Jobs = append(w.Jobs, workload.Job{Runtime: 10, Width: 1})
+		b = append(b, bids.Bid{Value: 1 + rng.Float64(), Deadline: 100})
+	}
+	all, best := 0.0, make([]float64, 0, 100)
+	for i := range b {
+		all += 10 * b[i].Value
+		best = append(best, 10*b[i].Value)
+	}
+	optimum := 0.0
+	for range 10 {
+		at := 0
+		for i := range best {
+			if best[i] > best[at] {
+				at = i
+			}
+		}
+		optimum += best[at]
+		best[at] = 0
+	}
+	s := &Study{Work: w, Bids: b}
+	if got := s.Value(); got < optimum || got > 1.1*optimum || got > all/4 {
+		t.Errorf("bound %v, optimum %v, all %v", got, optimum, all)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	if got := (spread([]float64{3, 1, 2, 10})); got != (Spread{4, 2, 10, 10}) {
+		t.Errorf("%+v", got)
+	}
+	if got := spread(nil); got != (Spread{}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestGroupings(t *testing.T) {
+	w := &workload.Workload{Nodes: 1, Users: []int64{5, -1}, Groups: []int64{2}, Jobs: []workload.Job{{Runtime: 5, Width: 1}, {Runtime: 2, Width: 3, User: 1, Queue: 4}}}
+	s := &Study{Market: rules.Default(rules.FIFO), Work: w, Bids: []bids.Bid{{Value: 3, High: true}, {Value: 1, Aggressive: true}}, Outcome: &core.Outcome{Jobs: make([]core.Job, 2)}}
+	for by, want := range map[string]string{"user": "unknown", "group": "group 2", "value": "low value", "shading": "aggressive", "width": "up to 4", "queue": "queue 4"} {
+		name, err := s.namer(by)
+		if err != nil || name(1) != want {
+			t.Errorf("%s: %v, want %s", by, err, want)
+		}
+	}
+	if _, err := s.Report("colour"); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a grouping that is none: %v", err)
+	}
+}

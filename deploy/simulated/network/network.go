@@ -1,0 +1,119 @@
+// Package network decides by a seed what becomes of messages between the actors
+// of a simulated site: how long each is on its way, whether it is lost, comes
+// twice, overtakes others, or meets a cut. It is pure: it says when copies
+// arrive, and whoever asks puts them into a clock's queue.
+package network
+
+import (
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Config is how bad a network is. The zero Config delivers everything at once,
+// in order.
+type Config struct {
+	Delay  messages.Duration // of every message, at least
+	Jitter messages.Duration // more, uniform from 0: what is sent later may come earlier
+	Loss   float64           // part of the messages that never come
+	Repeat float64           // part of those delivered that come twice
+	Cuts   []Cut
+}
+
+// Cut separates some actors from all others for a time.
+type Cut struct {
+	From, Until messages.Time
+	Actors      []string
+}
+
+// Validate refuses what cannot be.
+func (c *Config) Validate() error {
+	switch {
+	case c.Delay < 0 || c.Jitter < 0:
+		return messages.Errorf(messages.Invalid, "delay, jitter: must not be negative, are %v and %v", c.Delay, c.Jitter)
+	case !(c.Loss >= 0 && c.Loss < 1):
+		return messages.Errorf(messages.Invalid, "loss: must be from 0 to below 1, is %v", c.Loss)
+	case !(c.Repeat >= 0 && c.Repeat <= 1):
+		return messages.Errorf(messages.Invalid, "repeat: must be from 0 to 1, is %v", c.Repeat)
+	}
+	for i, cut := range c.Cuts {
+		if cut.Until < cut.From {
+			return messages.Errorf(messages.Invalid, "cuts[%d]: ends before it begins", i)
+		}
+	}
+	return nil
+}
+
+// Network is a network with its random numbers. It is not safe for concurrent use.
+type Network struct {
+	config Config
+	rng    *rand.Rand
+
+	Sent, Lost, Repeated uint64
+}
+
+// New makes a network.
+func New(c Config, seed uint64) (*Network, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Network{config: c, rng: rand.New(rand.NewPCG(seed, 0x6e6574776f726b))}, nil
+}
+
+// Reliable says whether every message arrives, once.
+func (n *Network) Reliable() bool {
+	return n.config.Loss == 0 && n.config.Repeat == 0 && len(n.config.Cuts) == 0
+}
+
+// Slowest is how long a message that arrives is on its way at most.
+func (n *Network) Slowest() messages.Duration { return n.config.Delay + n.config.Jitter }
+
+// Send calls deliver with the time at which each copy of a message arrives:
+// never, once or twice.
+func (n *Network) Send(now messages.Time, from, to string, deliver func(at messages.Time)) {
+	n.Sent++
+	if n.cut(now, from, to) || n.config.Loss > 0 && n.rng.Float64() < n.config.Loss {
+		n.Lost++
+		return
+	}
+	deliver(n.arrival(now))
+	if n.config.Repeat > 0 && n.rng.Float64() < n.config.Repeat {
+		n.Repeated++
+		deliver(n.arrival(now))
+	}
+}
+
+// Arrival is when one message that is not lost arrives: of a publication, at
+// all who listen.
+func (n *Network) Arrival(now messages.Time) messages.Time {
+	n.Sent++
+	return n.arrival(now)
+}
+
+func (n *Network) arrival(now messages.Time) messages.Time {
+	d := n.config.Delay
+	if n.config.Jitter > 0 {
+		d += messages.Duration(n.rng.Int64N(int64(n.config.Jitter) + 1))
+	}
+	return now.Add(d)
+}
+
+// cut says whether two actors are on different sides of a cut.
+func (n *Network) cut(now messages.Time, from, to string) bool {
+	for i := range n.config.Cuts {
+		c := &n.config.Cuts[i]
+		if now >= c.From && now < c.Until && c.has(from) != c.has(to) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Cut) has(actor string) bool {
+	for _, a := range c.Actors {
+		if a == actor {
+			return true
+		}
+	}
+	return false
+}

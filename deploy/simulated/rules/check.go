@@ -1,0 +1,124 @@
+package rules
+
+import (
+	"math"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// check refuses what a market cannot be. The message begins with the path of
+// the field.
+func (m *Market) check() error {
+	if !messages.ValidName(m.Name) {
+		return invalid("name", "%.64q is not a name: use letters, digits, - and _", m.Name)
+	}
+	if err := choice("worth", m.Worth, ByDelay, ByDeadline, ByRun); err != nil {
+		return err
+	}
+	if err := m.Bids.Check(); err != nil {
+		return messages.Errorf(messages.Invalid, "bids.%s", messages.AsError("", err).Message)
+	}
+	switch m.Mechanism {
+	case HighestBid:
+		return m.checkHighestBid()
+	case Proportional:
+		return number("alpha", *m.Alpha, 0, 1)
+	case Deadline:
+		return m.checkDeadline()
+	case BatchQueue:
+		return first(choice("mode", m.Mode, "priority", "full"), whole("draws", m.Draws, 0, 1<<24), whole("N", m.N, 0, 1<<30),
+			choice("sampling", m.Sampling, "stratified", "antithetic", "independent"))
+	case Reservation:
+		return m.checkReservation()
+	case Contract:
+		return whole("M", m.M, 2, 4096)
+	}
+	return m.checkBaseline()
+}
+
+func (m *Market) checkHighestBid() error {
+	price, ok := m.Price.(string)
+	if !ok {
+		return invalid("price", "must be first or kth, is %v", m.Price)
+	}
+	return first(choice("algorithm", m.Algorithm, "HB", "NPHB", "WSPT", "WSEPT"), choice("price", price, "first", "kth"),
+		number("reserve", *m.Reserve, 0, 1e9))
+}
+
+func (m *Market) checkDeadline() error {
+	if m.Slot != 0 && m.Slot < messages.Duration(1e9) {
+		return invalid("slot", "must be at least 1s, is %v", m.Slot)
+	}
+	return first(whole("C", m.C, 0, math.MaxInt32), number("lambda", *m.Lambda, 0, 1), choice("rule", m.Rule, "paper", "monotone"),
+		number("scale", m.Scale, 0, 1<<20), whole("groups", m.Groups, 1, 1<<20))
+}
+
+func (m *Market) checkReservation() error {
+	if m.Granule < messages.Duration(1e9) {
+		return invalid("granule", "must be at least 1s, is %v", m.Granule)
+	}
+	return first(whole("N", m.N, 0, 1<<30), whole("T", m.T, 1, 1<<20), whole("search.orders", m.Search.Orders, 1, 1<<20),
+		choice("pricing", m.Pricing, "exact", "thesis"))
+}
+
+// checkBaseline also makes a number of whatever kind the price's number.
+func (m *Market) checkBaseline() error {
+	switch p := m.Price.(type) {
+	case uint64:
+		m.Price = float64(p)
+	case int64:
+		m.Price = float64(p)
+	case float64:
+	default:
+		return invalid("price", "must be a number of credits for a slot-second, is %v", m.Price)
+	}
+	if err := number("price", m.Price.(float64), 0, 1e9); err != nil {
+		return err
+	}
+	switch m.Mechanism {
+	case FairShare:
+		if *m.HalfLife < 0 {
+			return invalid("half_life", "must not be negative, is %v", *m.HalfLife)
+		}
+	case Backfill:
+		return choice("variant", m.Variant, "easy", "conservative")
+	}
+	return nil
+}
+
+func invalid(field, format string, args ...any) error {
+	return messages.Errorf(messages.Invalid, field+": "+format, args...)
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func choice(field, is string, of ...string) error {
+	for _, s := range of {
+		if is == s {
+			return nil
+		}
+	}
+	return invalid(field, "must be %s, is %.64q", strings.Join(of, ", "), is)
+}
+
+func number(field string, x, low, top float64) error {
+	if !(x >= low && x <= top) {
+		return invalid(field, "must be from %g to %g, is %v", low, top, x)
+	}
+	return nil
+}
+
+func whole(field string, x, low, top int) error {
+	if x < low || x > top {
+		return invalid(field, "must be from %d to %d, is %d", low, top, x)
+	}
+	return nil
+}

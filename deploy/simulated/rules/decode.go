@@ -1,0 +1,167 @@
+package rules
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Decode reads a market. Its errors are Invalid and begin with name:line:column.
+func Decode(name string, text []byte) (*Market, error) {
+	d := &document{name: name}
+	if err := d.parse(text); err != nil {
+		return nil, err
+	}
+	m := &Market{Name: "main", Bids: bids.Default()}
+	mechanism, err := d.mechanism()
+	if err != nil {
+		return nil, err
+	}
+	d.own(mechanism, m)
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(m); err != nil && !errors.Is(err, io.EOF) {
+		return nil, d.syntax(err)
+	}
+	if err := d.belong(mechanism); err != nil {
+		return nil, err
+	}
+	m.defaults()
+	if err := m.check(); err != nil {
+		return nil, d.locate(err)
+	}
+	return m, nil
+}
+
+// own sets the defaults of a mechanism's bids that differ from the model's.
+func (d *document) own(mechanism string, m *Market) {
+	switch mechanism {
+	case Proportional:
+		m.Bids.Budget = 1 // which is what a completed job pays
+	case Reservation:
+		m.Bids.Deadline.Slack = "none" // by the end of the period that is sold
+	}
+}
+
+// document is a parsed file.
+type document struct {
+	name string
+	file *ast.File
+}
+
+func (d *document) parse(text []byte) error {
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return d.syntax(err)
+	}
+	bodies := 0
+	for _, doc := range file.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.NullType && doc.Body.Type() != ast.CommentType {
+			bodies++
+		}
+	}
+	if bodies != 1 {
+		return messages.Errorf(messages.Invalid, "%s:1:1: a market is described by one document, there are %d", d.name, bodies)
+	}
+	d.file = file
+	return nil
+}
+
+// syntax says where YAML found something wrong.
+func (d *document) syntax(err error) error {
+	var at yaml.Error
+	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
+		return messages.Errorf(messages.Invalid, "%s:1:1: %v", d.name, err)
+	}
+	p := at.GetToken().Position
+	text := at.GetMessage()
+	if key, unknown := strings.CutPrefix(text, "unknown field "); unknown {
+		text = strings.Trim(key, `"`) + ": there is no such field" + d.near(strings.Trim(key, `"`))
+	}
+	return messages.Errorf(messages.Invalid, "%s:%d:%d: %s", d.name, p.Line, p.Column, text)
+}
+
+// near suggests what a misspelt parameter may have meant.
+func (d *document) near(key string) string {
+	mechanism, err := d.mechanism()
+	if err != nil {
+		return ""
+	}
+	known := append(slices.Clone(common), parameters[mechanism]...)
+	return "; at the top level there can be " + strings.Join(known, ", ")
+}
+
+// mechanism reads the mechanism's name before everything else, as it says what
+// else there can be.
+func (d *document) mechanism() (string, error) {
+	for key, pair := range d.pairs() {
+		if key != "mechanism" {
+			continue
+		}
+		name := ""
+		if err := yaml.NodeToValue(pair.Value, &name); err != nil || parameters[name] == nil {
+			return "", d.at(pair.Value, "mechanism: must be one of %s, is %.64q", strings.Join(Mechanisms(), ", "), pair.Value.String())
+		}
+		return name, nil
+	}
+	return "", messages.Errorf(messages.Invalid, "%s:1:1: mechanism: is missing; it can be %s", d.name, strings.Join(Mechanisms(), ", "))
+}
+
+// pairs goes through the top level.
+func (d *document) pairs() func(yield func(string, *ast.MappingValueNode) bool) {
+	return func(yield func(string, *ast.MappingValueNode) bool) {
+		for _, doc := range d.file.Docs {
+			var values []*ast.MappingValueNode
+			switch body := doc.Body.(type) {
+			case *ast.MappingNode:
+				values = body.Values
+			case *ast.MappingValueNode:
+				values = append(values, body)
+			}
+			for _, pair := range values {
+				if !yield(pair.Key.GetToken().Value, pair) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// belong refuses parameters of other mechanisms.
+func (d *document) belong(mechanism string) error {
+	for key, pair := range d.pairs() {
+		if !slices.Contains(common, key) && !slices.Contains(parameters[mechanism], key) {
+			return d.at(pair.Key, "%s: mechanism %s has no such parameter; it has %s", key, mechanism, strings.Join(parameters[mechanism], ", "))
+		}
+	}
+	return nil
+}
+
+func (d *document) at(n ast.Node, format string, args ...any) error {
+	p := n.GetToken().Position
+	return messages.Errorf(messages.Invalid, "%s:%d:%d: %s", d.name, p.Line, p.Column, fmt.Sprintf(format, args...))
+}
+
+// locate puts file, line and column before an error that begins with a path.
+func (d *document) locate(err error) error {
+	text := messages.AsError("", err).Message
+	path, _, _ := strings.Cut(text, ":")
+	for ; path != ""; path = path[:max(0, strings.LastIndexByte(path, '.'))] {
+		p, bad := yaml.PathString("$." + path)
+		if bad != nil {
+			break
+		}
+		if n, none := p.FilterFile(d.file); none == nil && n != nil {
+			return d.at(n, "%s", text)
+		}
+	}
+	return messages.Errorf(messages.Invalid, "%s:1:1: %s", d.name, text)
+}

@@ -1,0 +1,14 @@
+// Package rules is the document that describes the market of a study: its
+// mechanism with the mechanism's parameters, and the model that bids are drawn
+// from.
+//
+//	name: spot
+//	mechanism: highest-bid
+//	price: kth
+//	bids:
+//	  shading: {aggressive: 0.1, beta: 0.6}
+//
+// Only the mechanism is needed. A mechanism has its own parameters, listed in
+// Parameters; one of another mechanism is refused, like a misspelt one, with
+// file, line and column. Decode reads YAML, and so JSON too.
+package rules

@@ -1,0 +1,168 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/messages"
+)
+
+// The mechanisms, by the names that markets call them.
+const (
+	HighestBid   = "highest-bid"
+	Proportional = "proportional"
+	Deadline     = "deadline"
+	BatchQueue   = "batch-queue"
+	Reservation  = "reservation"
+	Contract     = "contract"
+	FIFO         = "fifo"
+	FairShare    = "fairshare"
+	Backfill     = "backfill"
+)
+
+// The ways in which a job is worth something to its owner.
+const (
+	ByDelay    = "delay"    // every second from submission to finish costs
+	ByDeadline = "deadline" // the whole value if complete by the deadline, else nothing
+	ByRun      = "run"      // the value if it is run, less what waiting costs
+)
+
+// Market is the document. Fields that a mechanism has no use for must be absent.
+type Market struct {
+	Name      messages.Name `json:"name"`
+	Mechanism string        `json:"mechanism"`
+	Worth     string        `json:"worth"` // delay, deadline or run; default: what the mechanism is about
+	Bids      bids.Model    `json:"bids"`
+
+	Algorithm string   `json:"algorithm,omitempty"` // highest-bid: HB, NPHB, WSPT, WSEPT
+	Price     any      `json:"price,omitempty"`     // highest-bid: first, kth; baselines: credits for a slot-second
+	Capped    bool     `json:"capped,omitempty"`    // highest-bid
+	Reserve   *float64 `json:"reserve,omitempty"`   // highest-bid: credits for a slot-second
+
+	Alpha *float64 `json:"alpha,omitempty"` // proportional
+
+	C      int               `json:"C,omitempty"`      // deadline: slots; 0: the machine's
+	Lambda *float64          `json:"lambda,omitempty"` // deadline
+	Rule   string            `json:"rule,omitempty"`   // deadline: paper, monotone
+	Scale  float64           `json:"scale,omitempty"`  // deadline: a typical length in units; 0: learned
+	Groups int               `json:"groups,omitempty"` // deadline: random groups of jobs and slots
+	Slot   messages.Duration `json:"slot,omitempty"`   // deadline: a unit of time; 0: a minute or more
+
+	N        int    `json:"N,omitempty"`        // batch-queue, reservation: nodes; 0: the machine's
+	Mode     string `json:"mode,omitempty"`     // batch-queue: priority, full
+	Draws    int    `json:"draws,omitempty"`    // batch-queue: 0: as many as take some milliseconds
+	Sampling string `json:"sampling,omitempty"` // batch-queue
+
+	T       int               `json:"T,omitempty"`       // reservation: granules of a period
+	Granule messages.Duration `json:"granule,omitempty"` // reservation
+	Search  *Search           `json:"search,omitempty"`  // reservation
+	Pricing string            `json:"pricing,omitempty"` // reservation: exact, thesis
+
+	M        int  `json:"M,omitempty"`         // contract: replicas
+	LateOnly bool `json:"late_only,omitempty"` // contract
+
+	HalfLife *messages.Duration `json:"half_life,omitempty"` // fairshare
+	Variant  string             `json:"variant,omitempty"`   // backfill: easy, conservative
+}
+
+// Search bounds a reservation market's search for a schedule.
+type Search struct {
+	Orders int    `json:"orders"` // candidates
+	Seed   uint64 `json:"seed"`
+}
+
+// common are the parameters of every mechanism.
+var common = []string{"name", "mechanism", "worth", "bids"}
+
+var parameters = map[string][]string{
+	HighestBid:   {"algorithm", "price", "capped", "reserve"},
+	Proportional: {"alpha"},
+	Deadline:     {"C", "lambda", "rule", "scale", "groups", "slot"},
+	BatchQueue:   {"N", "mode", "draws", "sampling"},
+	Reservation:  {"N", "T", "granule", "search", "pricing"},
+	Contract:     {"M", "late_only"},
+	FIFO:         {"price"},
+	FairShare:    {"price", "half_life"},
+	Backfill:     {"price", "variant"},
+}
+
+// Parameters are the names of a mechanism's own parameters; nil if there is no
+// such mechanism.
+func Parameters(mechanism string) []string { return slices.Clone(parameters[mechanism]) }
+
+// Mechanisms are all names.
+func Mechanisms() []string {
+	return []string{HighestBid, Proportional, Deadline, BatchQueue, Reservation, Contract, FIFO, FairShare, Backfill}
+}
+
+// Wide says whether a mechanism runs jobs whose slots are held together.
+// The others run serial tasks.
+func Wide(mechanism string) bool {
+	switch mechanism {
+	case BatchQueue, Reservation, FIFO, FairShare, Backfill:
+		return true
+	}
+	return false
+}
+
+// Default is the market of a mechanism where nothing more is said.
+func Default(mechanism string) *Market {
+	m := &Market{Name: "main", Mechanism: mechanism, Bids: bids.Default()}
+	m.defaults()
+	return m
+}
+
+// defaults fills in what the document leaves out.
+func (m *Market) defaults() {
+	reserve, lambda, alpha := 1.0, 0.6, 0.5
+	halfLife := messages.Duration(24 * 3600 * 1e9)
+	switch m.Mechanism {
+	case HighestBid:
+		fill(&m.Algorithm, "HB")
+		fill[any](&m.Price, "kth")
+		fill(&m.Reserve, &reserve)
+	case Proportional:
+		fill(&m.Alpha, &alpha)
+	case Deadline:
+		fill(&m.Lambda, &lambda)
+		fill(&m.Rule, "monotone")
+		fill(&m.Groups, 1)
+	case BatchQueue:
+		fill(&m.Mode, "priority")
+		fill(&m.Sampling, "stratified")
+	case Reservation:
+		fill(&m.Granule, messages.Duration(900e9))
+		fill(&m.T, 96)
+		fill(&m.Search, &Search{Orders: 200, Seed: 1})
+		fill(&m.Pricing, "exact")
+	case Contract:
+		fill(&m.M, 16)
+	case FairShare:
+		fill(&m.HalfLife, &halfLife)
+	case Backfill:
+		fill(&m.Variant, "easy")
+	}
+	switch m.Mechanism {
+	case FIFO, FairShare, Backfill:
+		fill[any](&m.Price, 1.0)
+	}
+	fill(&m.Worth, worthOf(m.Mechanism))
+}
+
+// worthOf is what a mechanism is about.
+func worthOf(mechanism string) string {
+	switch mechanism {
+	case Deadline, Reservation, Contract:
+		return ByDeadline
+	case BatchQueue:
+		return ByRun
+	}
+	return ByDelay
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

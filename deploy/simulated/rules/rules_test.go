@@ -1,0 +1,74 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOnlyTheMechanismIsNeeded(t *testing.T) {
+	for _, name := range Mechanisms() {
+		m, err := Decode("m.yaml", []byte("mechanism: "+name+"\n"))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if m.Mechanism != name || m.Worth == "" || m.Bids.Value.Share != 0.2 {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}
+
+func TestEveryParameterIsRead(t *testing.T) {
+	for _, text := range []string{
+		"name: spot\nmechanism: highest-bid\nprice: first\nalgorithm: WSEPT\ncapped: true\nreserve: 0.5\nworth: deadline\n",
+		"mechanism: deadline\nC: 7\nlambda: 0\nrule: paper\nscale: 8\ngroups: 3\nslot: 1m\n",
+		"mechanism: batch-queue\nN: 4\nmode: full\ndraws: 10\nsampling: antithetic\n",
+		"mechanism: reservation\nN: 4\nT: 10\ngranule: 60\nsearch: {orders: 3, seed: 4}\npricing: thesis\n",
+		"mechanism: contract\nM: 8\nlate_only: true\n",
+		"mechanism: proportional\nalpha: 0.25\nbids: {users: {spread: 0.5, by: user}, shading: {aggressive: 0.1, beta: 0.6}}\n",
+		"mechanism: fifo\nprice: 2\n", "mechanism: backfill\nprice: 0.5\nvariant: conservative\n", "mechanism: fairshare\nhalf_life: 0s\n",
+		`{"mechanism": "highest-bid", "bids": {"value": {"distribution": "uniform", "min": 1, "max": 2}}}`,
+	} {
+		if _, err := Decode("m.yaml", []byte(text)); err != nil {
+			t.Errorf("%s\n%v", text, err)
+		}
+	}
+	m, err := Decode("m.yaml", []byte("mechanism: deadline\nlambda: 0\nbids: {deadline: {mean: 3}}\n"))
+	if err != nil || *m.Lambda != 0 || m.Bids.Deadline.Mean != 3 || m.Bids.Deadline.Slack != "exponential" {
+		t.Errorf("%v, %+v", err, m)
+	}
+}
+
+func TestMistakesAreLocated(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                      "m.yaml:1:1: a market is described by one document",
+		"name: a\n":                             "m.yaml:1:1: mechanism: is missing",
+		"mechanism: auction\n":                  "m.yaml:1:12: mechanism: must be one of",
+		"mechanism: highest-bid\npricee: kth\n": "m.yaml:2:1: pricee: there is no such field",
+		"mechanism: highest-bid\nalpha: 0.5\n":  "m.yaml:2:1: alpha: mechanism highest-bid has no such parameter",
+		"mechanism: highest-bid\nprice: second\n":     "m.yaml:2:8: price: must be first, kth",
+		"mechanism: fifo\nprice: dear\n":              "m.yaml:2:8: price: must be a number",
+		"mechanism: fifo\nbids:\n  valu: {}\n":        "m.yaml:3:3: valu: there is no such field",
+		"mechanism: fifo\nbids:\n  value: {share: 2}": "m.yaml:3:18: bids.value.share: must be from 0 to 1",
+		"mechanism: fifo\nbids: 7\n":                  "m.yaml:2:7: ",
+		"mechanism: [\n":                              "m.yaml:1:12: ",
+		"mechanism: fifo\nname: a b\n":                "m.yaml:2:7: name: ",
+		"mechanism: deadline\nslot: 5ms\n":            "m.yaml:2:7: slot: must be at least 1s",
+		"mechanism: fifo\nmechanism: fifo\n":          "m.yaml:2:1: ",
+		"mechanism: fifo\n---\nmechanism: fifo\n":     "m.yaml:1:1: a market is described by one document",
+		"\x00\x01": "m.yaml:1:1: ",
+	} {
+		if _, err := Decode("m.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error is %v, want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("mechanism: highest-bid\nprice: kth\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if m, err := Decode("m", text); err == nil && parameters[m.Mechanism] == nil {
+			t.Fatal("a market without a mechanism")
+		}
+	})
+}

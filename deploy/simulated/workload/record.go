@@ -1,0 +1,127 @@
+package workload
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/deploy/simulated/swf"
+	"github.com/candor-grid/candor/messages"
+)
+
+// builder makes a workload, record by record.
+type builder struct {
+	*Workload
+	options       Options
+	users, groups map[int64]int
+}
+
+func (w *Workload) note(format string, args ...any) {
+	w.Notes = append(w.Notes, fmt.Sprintf(format, args...))
+}
+
+// machine finds out how many slots there are: as asked for, as the header says,
+// or as many as the widest job has, where it has several.
+func (b *builder) machine(log *swf.Log) error {
+	if b.Nodes = b.options.Nodes; b.Nodes > 0 {
+		return nil
+	}
+	widest := int64(0)
+	for i := range log.Jobs {
+		if j := &log.Jobs[i]; j.Run >= 0 && j.Width() <= MostNodes {
+			widest = max(widest, j.Width())
+		}
+	}
+	for _, key := range []string{"MaxProcs", "MaxNodes"} {
+		n, ok := log.Number(key)
+		switch {
+		case !ok || n < 1 || n > MostNodes:
+			continue
+		case n < widest && b.options.Parallel == Gang:
+			b.note("the header says %s: %d, but there are jobs of %d processors: the machine is taken to have %d", key, n, widest, widest)
+			n = widest
+		default:
+			b.note("the machine has %d slots, as the header's %s says", n, key)
+		}
+		b.Nodes = int(n)
+		return nil
+	}
+	if widest < 2 {
+		return messages.Errorf(messages.Invalid, "nodes: the log's header does not say how many processors the machine has: say so")
+	}
+	b.Nodes = int(widest)
+	b.note("the header does not say how many processors the machine has: it is taken to have as many as the widest job, %d", widest)
+	return nil
+}
+
+// take enters a record, or counts why not.
+func (b *builder) take(r *swf.Job) error {
+	switch {
+	case r.Submit == -1:
+		b.Skipped.NoSubmit++
+		return nil
+	case r.Run == -1:
+		b.Skipped.NoLength++
+		return nil
+	case r.Width() == 0 || r.Width() == -1:
+		b.Skipped.NoWidth++
+		return nil
+	}
+	if err := b.sound(r); err != nil {
+		if !b.options.SkipBad {
+			return err
+		}
+		if b.Skipped.Bad++; b.Skipped.Bad == 1 {
+			b.note("records were passed over as unsound, first: %v", err)
+		}
+		return nil
+	}
+	at := float64(r.Submit)
+	switch {
+	case at < b.options.From || b.options.To > 0 && at >= b.options.To:
+		b.Skipped.Outside++
+	case r.Width() > 1 && b.options.Parallel == Leave:
+		b.Skipped.Parallel++
+	default:
+		b.enter(r)
+	}
+	return nil
+}
+
+// sound checks what a record says. Unknown wait and request are no error.
+func (b *builder) sound(r *swf.Job) error {
+	refuse := func(format string, args ...any) error {
+		return messages.Errorf(messages.Invalid, "line %d: job %d: %s", r.Line, r.Number, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case r.Submit < 0 || float64(r.Submit) > mostTime:
+		return refuse("submitted at %d s: must be from 0 to %g; -1 is unknown", r.Submit, mostTime)
+	case r.Run < 0 || float64(r.Run) > mostTime:
+		return refuse("ran %d s: must be from 0 to %g; -1 is unknown", r.Run, mostTime)
+	case r.Wait < -1 || float64(r.Wait) > mostTime:
+		return refuse("waited %d s: must be from 0 to %g; -1 is unknown", r.Wait, mostTime)
+	case r.Width() < 0 || r.Width() > MostNodes:
+		return refuse("has %d processors: must be from 1 to %d; -1 is unknown", r.Width(), MostNodes)
+	case b.options.Parallel == Gang && r.Width() > int64(b.Nodes):
+		return refuse("needs %d processors together, the machine has %d: take more nodes, split parallel jobs, or skip what is bad", r.Width(), b.Nodes)
+	}
+	return nil
+}
+
+func (b *builder) enter(r *swf.Job) {
+	b.Jobs = append(b.Jobs, Job{
+		Number: r.Number, Line: r.Line, Submit: float64(r.Submit), Runtime: float64(r.Run),
+		Asked: float64(max(0, r.Limit)), Width: int(r.Width()), Queue: r.Queue, Recorded: float64(r.Wait),
+		User: number(b.users, &b.Users, r.User), Group: number(b.groups, &b.Groups, r.Group),
+	})
+}
+
+// number gives a log's number a position in a list; all negative ones are Unknown.
+func number(known map[int64]int, list *[]int64, n int64) int {
+	n = max(n, Unknown)
+	i, ok := known[n]
+	if !ok {
+		i = len(*list)
+		known[n] = i
+		*list = append(*list, n)
+	}
+	return i
+}

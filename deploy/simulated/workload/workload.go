@@ -1,0 +1,152 @@
+package workload
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/deploy/simulated/swf"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Parallel says what becomes of jobs of more than one processor.
+type Parallel string
+
+// The ways.
+const (
+	Gang  Parallel = "gang"  // all slots together, from start to end
+	Split Parallel = "split" // a serial task for each processor
+	Leave Parallel = "skip"  // left out, and counted
+)
+
+// Limits of a workload.
+const (
+	MostNodes = 1 << 30
+	mostTime  = 1e12 // seconds: more than any calendar holds
+)
+
+// Unknown is the number of users and groups that the log does not know.
+const Unknown = -1
+
+// Options say what to take from a log.
+type Options struct {
+	Nodes    int     // slots of the machine; 0: as the log says
+	From, To float64 // submissions from (inclusive) to (exclusive), seconds; To 0: all
+	Load     float64 // X; 0: 1
+	Parallel Parallel
+	SkipBad  bool
+}
+
+// Job is a job to be run.
+type Job struct {
+	Number   int64 // in the log
+	Line     int   // of the log
+	Submit   float64
+	Runtime  float64
+	Asked    float64 // run time asked for; 0: unknown
+	Width    int     // slots, or serial tasks
+	User     int     // position in Workload.Users
+	Group    int     // position in Workload.Groups
+	Queue    int64   // of the log; -1: unknown
+	Recorded float64 // wait in the log; -1: unknown
+}
+
+// Work is the slot-seconds that a job takes.
+func (j *Job) Work() float64 { return j.Runtime * float64(j.Width) }
+
+// Workload is what is to be run, and where.
+type Workload struct {
+	Nodes    int
+	Parallel Parallel
+	Jobs     []Job
+	Users    []int64 // the log's numbers, Unknown for none
+	Groups   []int64
+	Skipped  Skipped
+	Notes    []string // what a reader of the results should know
+}
+
+// Skipped counts the records that were left out, by reason.
+type Skipped struct {
+	Outside  int `json:"outside"`   // not submitted in the time studied
+	NoSubmit int `json:"no_submit"` // unknown submission
+	NoLength int `json:"no_runtime"`
+	NoWidth  int `json:"no_processors"`
+	Parallel int `json:"parallel"` // left out as asked for
+	Bad      int `json:"bad"`      // lines and records that make no sense
+}
+
+// Total is how many were left out.
+func (s *Skipped) Total() int {
+	return s.Outside + s.NoSubmit + s.NoLength + s.NoWidth + s.Parallel + s.Bad
+}
+
+// New makes the workload of a log.
+func New(log *swf.Log, o Options) (*Workload, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	w := &Workload{Parallel: o.Parallel}
+	w.Skipped.Bad = log.Bad.Lines
+	if log.Bad.First != nil {
+		w.note("%d lines were passed over as unsound, first: %v", log.Bad.Lines, log.Bad.First)
+	}
+	b := builder{Workload: w, options: o, users: map[int64]int{}, groups: map[int64]int{}}
+	if err := b.machine(log); err != nil {
+		return nil, err
+	}
+	for i := range log.Jobs {
+		if err := b.take(&log.Jobs[i]); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.Jobs) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "no job of the log can be run: of %d records, %d are outside of the time studied, %d have no submission, %d no run time, %d no processors, %d are parallel, %d unsound",
+			len(log.Jobs)+log.Bad.Lines, w.Skipped.Outside, w.Skipped.NoSubmit, w.Skipped.NoLength, w.Skipped.NoWidth, w.Skipped.Parallel, w.Skipped.Bad)
+	}
+	b.arrange()
+	return w, nil
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.Nodes < 0 || o.Nodes > MostNodes:
+		return messages.Errorf(messages.Invalid, "nodes: must be from 1 to %d, is %d", MostNodes, o.Nodes)
+	case o.Load == 0:
+		o.Load = 1
+	case !(o.Load >= 1e-6 && o.Load <= 1e6):
+		return messages.Errorf(messages.Invalid, "load: must be from 0.000001 to 1000000, is %v", o.Load)
+	}
+	if o.From < 0 || o.To < 0 || o.To != 0 && o.To <= o.From {
+		return messages.Errorf(messages.Invalid, "from, to: must be a time and a later one, are %v s and %v s", o.From, o.To)
+	}
+	switch o.Parallel {
+	case Gang, Split, Leave:
+		return nil
+	}
+	return messages.Errorf(messages.Invalid, "parallel: must be %s, %s or %s, is %.64q", Gang, Split, Leave, string(o.Parallel))
+}
+
+// arrange sorts the jobs and squeezes the times between them.
+func (b *builder) arrange() {
+	slices.SortStableFunc(b.Jobs, func(x, y Job) int { return cmp.Compare(x.Submit, y.Submit) })
+	if x := b.options.Load; x != 1 {
+		first := b.Jobs[0].Submit
+		for i := range b.Jobs {
+			b.Jobs[i].Submit = math.Round((first+(b.Jobs[i].Submit-first)/x)*1000) / 1000
+		}
+	}
+}
+
+// Span is from the first submission to the last.
+func (w *Workload) Span() (first, last float64) {
+	return w.Jobs[0].Submit, w.Jobs[len(w.Jobs)-1].Submit
+}
+
+// Widest is the most slots that a job needs, and how many tasks there are in all.
+func (w *Workload) Widest() (widest, tasks int) {
+	for i := range w.Jobs {
+		widest = max(widest, w.Jobs[i].Width)
+		tasks += w.Jobs[i].Width
+	}
+	return widest, tasks
+}

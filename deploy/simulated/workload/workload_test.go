@@ -1,0 +1,123 @@
+package workload
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/deploy/simulated/swf"
+	"github.com/candor-grid/candor/messages"
+)
+
+// record writes a line of a log.
+func record(number, submit, run, processors, asked int) string {
+	return fmt.Sprintf("%d %d -1 %d %d -1 -1 %d 100 -1 1 3 2 -1 1 -1 -1 -1\n", number, submit, run, processors, asked)
+}
+
+func read(t *testing.T, text string) *swf.Log {
+	t.Helper()
+	log, err := swf.Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+func TestRecordsBecomeJobs(t *testing.T) {
+	log := read(t, "; MaxProcs: 16 (10, 6)\n"+record(1, 50, 10, -1, 4)+record(2, 20, 0, 1, -1)+record(3, -1, 10, 1, 1)+record(4, 30, -1, 1, 1)+record(5, 30, 10, -1, -1)+record(6, 90, 5, 2, 1))
+	w, err := New(log, Options{Parallel: Gang, To: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Nodes != 16 || len(w.Jobs) != 2 || w.Jobs[0].Number != 2 || w.Jobs[1].Width != 4 || w.Jobs[1].Asked != 100 || w.Jobs[1].Line != 2 {
+		t.Errorf("%+v", w)
+	}
+	if want := (Skipped{Outside: 1, NoSubmit: 1, NoLength: 1, NoWidth: 1}); w.Skipped != want {
+		t.Errorf("skipped %+v, want %+v", w.Skipped, want)
+	}
+	if w.Users[w.Jobs[0].User] != 3 || w.Groups[w.Jobs[0].Group] != 2 {
+		t.Errorf("users %v, groups %v", w.Users, w.Groups)
+	}
+}
+
+func TestLoadSqueezesTimes(t *testing.T) {
+	w, err := New(read(t, record(1, 100, 10, 1, 1)+record(2, 400, 10, 1, 1)), Options{Nodes: 1, Parallel: Split, Load: 4})
+	if err != nil || w.Jobs[0].Submit != 100 || w.Jobs[1].Submit != 175 || w.Jobs[1].Runtime != 10 {
+		t.Errorf("%v: %+v", err, w)
+	}
+}
+
+// TestTheMachineIsFoundOrAskedFor: headers lie, or say nothing.
+func TestTheMachineIsFoundOrAskedFor(t *testing.T) {
+	wide := record(1, 0, 10, 8, 8)
+	for _, c := range []struct {
+		log   string
+		nodes int
+		want  int
+		notes int
+	}{{"; MaxProcs: 4\n" + wide, 0, 8, 1}, {"; MaxNodes: 70  (dual)\n" + wide, 0, 70, 1}, {wide, 0, 8, 1}, {"; MaxProcs: 4\n" + wide, 32, 32, 0}, {"; MaxProcs: none\n" + wide, 0, 8, 1}} {
+		w, err := New(read(t, c.log), Options{Nodes: c.nodes, Parallel: Gang})
+		if err != nil || w.Nodes != c.want || len(w.Notes) != c.notes {
+			t.Errorf("%q: %v, %+v", c.log, err, w)
+		}
+	}
+	if _, err := New(read(t, record(1, 0, 10, 1, 1)), Options{Parallel: Gang}); err == nil || !strings.Contains(err.Error(), "nodes: the log's header does not say") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestUnsoundRecords are errors that name the line, or are counted.
+func TestUnsoundRecords(t *testing.T) {
+	good := record(9, 5, 10, 1, 1)
+	for name, c := range map[string]struct{ bad, want string }{
+		"submitted before the beginning": {record(1, -7, 10, 1, 1), "line 2: job 1: submitted at -7 s"},
+		"a negative length":              {record(1, 0, -9, 1, 1), "line 2: job 1: ran -9 s"},
+		"wider than the machine":         {record(1, 0, 10, 65, 1), "line 2: job 1: needs 65 processors together, the machine has 64"},
+		"too wide for any":               {record(1, 0, 10, 1<<31, 1), "line 2: job 1: has 2147483648 processors"},
+		"negative processors":            {record(1, 0, 10, -5, -5), "line 2: job 1: has -5 processors"},
+		"beyond all time":                {record(1, 1e15, 10, 1, 1), "line 2: job 1: submitted at"},
+	} {
+		log := read(t, good+c.bad)
+		_, err := New(log, Options{Nodes: 64, Parallel: Gang})
+		if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error is %v, want %q", name, err, c.want)
+		}
+		w, err := New(log, Options{Nodes: 64, Parallel: Gang, SkipBad: true})
+		if err != nil || len(w.Jobs) != 1 || w.Skipped.Bad != 1 || len(w.Notes) != 1 {
+			t.Errorf("%s: skipped: %v, %+v", name, err, w)
+		}
+	}
+}
+
+func TestParallelJobsMayBeLeftOut(t *testing.T) {
+	log := read(t, record(1, 0, 10, 8, 8)+record(2, 0, 10, 1, 1))
+	w, err := New(log, Options{Nodes: 4, Parallel: Leave})
+	if err != nil || len(w.Jobs) != 1 || w.Skipped.Parallel != 1 {
+		t.Errorf("%v, %+v", err, w)
+	}
+	if w, err = New(log, Options{Nodes: 4, Parallel: Split}); err != nil || len(w.Jobs) != 2 { // tasks fit one by one
+		t.Errorf("%v, %+v", err, w)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	log := read(t, record(1, 0, 10, 1, 1))
+	for _, o := range []Options{{Nodes: -1, Parallel: Gang}, {Nodes: 1, Parallel: "both"}, {Nodes: 1, Parallel: Gang, Load: -1}, {Nodes: 1, Parallel: Gang, From: 10, To: 5}, {Nodes: 1, Parallel: Gang, From: 10}} {
+		if _, err := New(log, o); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+func FuzzNew(f *testing.F) {
+	f.Add(record(1, 0, 10, 8, 8), true)
+	f.Fuzz(func(t *testing.T, text string, skip bool) {
+		log, err := swf.ReadSkipping(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		if w, err := New(log, Options{Parallel: Gang, SkipBad: skip}); err == nil && (w.Nodes < 1 || len(w.Jobs)+w.Skipped.Total() != len(log.Jobs)+log.Bad.Lines) {
+			t.Fatalf("%d jobs, %+v of %d records and %d bad lines", len(w.Jobs), w.Skipped, len(log.Jobs), log.Bad.Lines)
+		}
+	})
+}

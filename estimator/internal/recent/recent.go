@@ -1,0 +1,58 @@
+// Package recent is a map of bounded size that forgets first what was not
+// touched for longest. It is deterministic, and not safe for concurrent use.
+package recent
+
+import "container/list"
+
+// Map is a map of bounded size.
+type Map[K comparable, V any] struct {
+	most  int
+	index map[K]*list.Element
+	order *list.List // of entry, the latest touched first
+}
+
+type entry[K comparable, V any] struct {
+	key   K
+	value V
+}
+
+// New makes a map of at most so many keys, 1 or more.
+func New[K comparable, V any](most int) *Map[K, V] {
+	return &Map[K, V]{most: most, index: map[K]*list.Element{}, order: list.New()}
+}
+
+// Len is the number of keys.
+func (m *Map[K, V]) Len() int { return m.order.Len() }
+
+// Get returns the value of a key, without touching it.
+func (m *Map[K, V]) Get(k K) (v V, ok bool) {
+	e := m.index[k]
+	if e == nil {
+		return v, false
+	}
+	return e.Value.(*entry[K, V]).value, true
+}
+
+// Touch returns the value of a key as the one used last, made if there is none,
+// for which another key may have to go. O(1).
+func (m *Map[K, V]) Touch(k K, fresh func() V) V {
+	if e := m.index[k]; e != nil {
+		m.order.MoveToFront(e)
+		return e.Value.(*entry[K, V]).value
+	}
+	if m.order.Len() == m.most {
+		delete(m.index, m.order.Remove(m.order.Back()).(*entry[K, V]).key)
+	}
+	v := fresh()
+	m.index[k] = m.order.PushFront(&entry[K, V]{k, v})
+	return v
+}
+
+// OldestFirst visits every key, in the order in which touching them makes the
+// same map.
+func (m *Map[K, V]) OldestFirst(visit func(K, V)) {
+	for e := m.order.Back(); e != nil; e = e.Prev() {
+		x := e.Value.(*entry[K, V])
+		visit(x.key, x.value)
+	}
+}

@@ -1,0 +1,160 @@
+package memory
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/estimator/density"
+	"github.com/candor-grid/candor/messages"
+)
+
+// class is a job profile class and what was learned of it.
+type class struct {
+	profile messages.Profile
+	density *density.Class
+	outside uint64 // samples that were not within the template
+}
+
+func newClass(p *messages.Profile) (*class, error) {
+	d, err := density.NewClass(densityConfig(p))
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "profile %s: %s", p.Name, messages.AsError("", err).Message)
+	}
+	return &class{profile: *p, density: d}, nil
+}
+
+func densityConfig(p *messages.Profile) density.Config {
+	c := density.Config{Rule: density.Rule(p.Bandwidth), Influence: p.Influence, Kernels: p.Kernels}
+	for _, b := range p.Bounds {
+		c.Bounds.Low, c.Bounds.High = append(c.Bounds.Low, b.Low), append(c.Bounds.High, b.High)
+	}
+	for _, x := range p.Prior {
+		c.Prior = append(c.Prior, x...)
+	}
+	return c
+}
+
+// takeType lets a job's valuation be a sample of the first class of its shape
+// that has it within its bounds; if none has, the first of its shape counts it.
+func (m *Memory) takeType(o *messages.Observation) {
+	if o.Valuation == nil {
+		return
+	}
+	var near *class
+	for _, c := range m.classes {
+		x, ok := c.profile.Sample(o.Valuation)
+		if !ok {
+			continue
+		}
+		if c.profile.Contains(x) == nil && c.density.Add(o.Account, x) == nil {
+			return
+		}
+		if near == nil {
+			near = c
+		}
+	}
+	if near != nil {
+		near.outside++
+	}
+}
+
+func (m *Memory) class(name messages.Name) (*class, error) {
+	for _, c := range m.classes {
+		if c.profile.Name == name {
+			return c, nil
+		}
+	}
+	return nil, messages.Errorf(messages.NotFound, "class: there is no job profile class %q; `candor estimate classes` lists them", name)
+}
+
+// Classes answers what is known of each job profile class.
+func (m *Memory) Classes() (reply messages.ClassesReply, err error) {
+	reply.Classes = []messages.ClassEstimate{}
+	for _, c := range m.classes {
+		e, err := c.estimate()
+		if err != nil {
+			return reply, err
+		}
+		reply.Classes = append(reply.Classes, e)
+	}
+	return reply, nil
+}
+
+// momentDraws is from how many draws a class's mean and deviation are taken.
+const momentDraws = 2000
+
+func (c *class) estimate() (messages.ClassEstimate, error) {
+	s, err := c.density.Summary()
+	if err != nil {
+		return messages.ClassEstimate{}, err
+	}
+	e := messages.ClassEstimate{
+		Profile: c.profile, Samples: s.Samples, Outside: c.outside, Accounts: s.Accounts, Kernels: s.Kernels,
+		Effective: s.Effective, Screened: s.Screened, Prior: s.Prior, Moved: s.Moved, MovedBy: s.MovedBy,
+	}
+	for j := range c.profile.Bounds {
+		e.Bandwidth = append(e.Bandwidth, math.Sqrt(s.Bandwidth.At(j, j)))
+	}
+	values, err := c.density.Draws(0, momentDraws)
+	if err != nil {
+		return e, err
+	}
+	e.Mean, e.Deviation = moments(values, len(c.profile.Bounds))
+	return e, nil
+}
+
+func moments(values []float64, l int) (mean, deviation []float64) {
+	mean, deviation = make([]float64, l), make([]float64, l)
+	n := float64(len(values) / l)
+	for i, x := range values {
+		mean[i%l] += x / n
+	}
+	for i, x := range values {
+		deviation[i%l] = math.Hypot(deviation[i%l], (x-mean[i%l])/math.Sqrt(n))
+	}
+	return mean, deviation
+}
+
+// Samples prepares draws from a class; the function it returns makes them, and
+// needs the memory no more.
+func (m *Memory) Samples(r *messages.SamplesRequest) (draw func() (messages.SamplesReply, error), err error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	c, err := m.class(r.Class)
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.density.Estimate()
+	if err != nil {
+		return nil, err
+	}
+	reply := messages.SamplesReply{Class: r.Class, Parameters: c.profile.Parameters(), Runs: c.density.Effective()}
+	reply.Prior = max(0, 1-reply.Runs/density.Sufficient)
+	profile, bounds, request := c.profile, densityConfig(&c.profile).Bounds, *r
+	return func() (messages.SamplesReply, error) { return drawTypes(reply, f, &profile, &bounds, &request) }, nil
+}
+
+// redraws bounds how often a draw that is no type, such as a custom one whose
+// points are out of order, is made anew.
+const redraws = 1000
+
+func drawTypes(reply messages.SamplesReply, f *density.Density, p *messages.Profile, b *density.Bounds, r *messages.SamplesRequest) (messages.SamplesReply, error) {
+	random := rand.New(rand.NewPCG(r.Seed, 0x74797065)) // a stream of its own
+	x := make([]float64, len(p.Bounds))
+	for range r.Draws {
+		v, err := messages.Valuation{}, error(nil)
+		for range redraws {
+			f.DrawWithin(random, b, x)
+			if v, err = p.Valuation(x); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			return reply, messages.Errorf(messages.Invalid, "class %s: hardly anything drawn from it is a valuation (%s): narrow its bounds", p.Name, messages.AsError("", err).Message)
+		}
+		reply.Samples = append(reply.Samples, x...)
+		reply.Valuations = append(reply.Valuations, v)
+	}
+	return reply, nil
+}

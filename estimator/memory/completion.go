@@ -1,0 +1,159 @@
+package memory
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/candor-grid/candor/estimator/runtime"
+	"github.com/candor-grid/candor/messages"
+)
+
+// plays is how often a job is played through.
+const plays = 512
+
+// Estimate answers what is expected of a job: what it is worth, how long a task
+// of each stage runs, and when it would be complete. The job must be valid.
+func (m *Memory) Estimate(account messages.Name, spec *messages.JobSpec) (reply messages.EstimateReply, err error) {
+	if reply.Utility, reply.Declared, err = m.worth(account, spec); err != nil {
+		return reply, err
+	}
+	r := &messages.RuntimeRequest{Account: account, Name: spec.Name}
+	draws := make([]stageDraws, len(spec.Stages))
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		shape := s.Shape()
+		e, d, err := m.task(r, &shape)
+		if err != nil {
+			return reply, err
+		}
+		reply.Stages = append(reply.Stages, e)
+		if draws[i], err = m.stage(account, spec, i, d); err != nil {
+			return reply, err
+		}
+	}
+	return m.play(account, spec, draws, reply)
+}
+
+// worth is the job's own utility function, or the one it would get.
+func (m *Memory) worth(account messages.Name, spec *messages.JobSpec) (r messages.UtilityReply, declared bool, err error) {
+	if spec.Utility != nil {
+		return messages.UtilityReply{Utility: *spec.Utility}, true, nil
+	}
+	request := &messages.UtilityRequest{Account: account, Name: spec.Name, Market: spec.Market}
+	for i := range spec.Stages {
+		request.Classes = append(request.Classes, spec.Stages[i].Class)
+	}
+	r, err = m.Utility(request)
+	return r, false, err
+}
+
+// stageDraws is what a stage is played through with.
+type stageDraws struct {
+	task  *runtime.Distribution // nil: nothing is known
+	slots *runtime.Distribution // nil: nothing is known
+	tasks float64
+	most  float64 // slots at once
+	after []int
+}
+
+func (m *Memory) stage(account messages.Name, spec *messages.JobSpec, i int, task *runtime.Distribution) (stageDraws, error) {
+	s := &spec.Stages[i]
+	d := stageDraws{task: task, tasks: float64(s.TaskCount())}
+	d.most = d.tasks
+	if s.MaxRunning > 0 {
+		d.most = min(d.most, float64(s.MaxRunning))
+	}
+	for k := range spec.Stages {
+		if slices.Contains(s.After, spec.Stages[k].Name) {
+			d.after = append(d.after, k)
+		}
+	}
+	var err error
+	j := slots(account, spec.Market, s.Class, s.TaskCount())
+	if d.slots, err = m.paces.slots.Estimate(j); err == nil && d.slots != nil && d.slots.Runs == 0 {
+		d.slots = nil // it has the number of tasks alone, which is no observation
+	}
+	return d, err
+}
+
+// play plays the job through many times. Where nothing is known of a stage's
+// slots it has one; where nothing is known of the wait there is none; where
+// nothing is known of a run time there is no answer.
+func (m *Memory) play(account messages.Name, spec *messages.JobSpec, draws []stageDraws, reply messages.EstimateReply) (messages.EstimateReply, error) {
+	wait, err := m.paces.waits.Estimate(waiting(account, spec.Name, spec.Market, len(spec.Stages)))
+	if err != nil {
+		return reply, err
+	}
+	reply.Source = "no job was observed: as if it got one slot at once"
+	if wait != nil {
+		reply.Wait, reply.Runs = spread(wait), wait.Runs
+		reply.Source = "waits and slots of " + wait.Source
+	}
+	for i := range draws {
+		if draws[i].task == nil {
+			reply.Source = fmt.Sprintf("the run time of stage %s is not known", spec.Stages[i].Name)
+			return reply, nil
+		}
+	}
+	order, ok := ordered(draws)
+	if !ok {
+		return reply, messages.Errorf(messages.Invalid, "stages: wait for one another in a circle")
+	}
+	r := rand.New(rand.NewPCG(plays, uint64(len(draws)))) // the same job is always played alike
+	ends, times := make([]float64, len(draws)), make([]float64, plays)
+	for k := range times {
+		begin := 0.0
+		if wait != nil {
+			begin = wait.Quantile(r.Float64())
+		}
+		times[k] = once(r, draws, order, begin, ends)
+	}
+	reply.Completion = spreadOf(times)
+	return reply, nil
+}
+
+// once plays the job through and returns when it is complete.
+func once(r *rand.Rand, draws []stageDraws, order []int, begin float64, ends []float64) float64 {
+	last := begin
+	for _, i := range order {
+		d := &draws[i]
+		start := begin
+		for _, k := range d.after {
+			start = max(start, ends[k])
+		}
+		ends[i] = start + d.span(r)
+		last = max(last, ends[i])
+	}
+	return last
+}
+
+// span is how long the stage takes: its work on the slots it has, but not less
+// than a task.
+func (d *stageDraws) span(r *rand.Rand) float64 {
+	slots := 1.0
+	if d.slots != nil {
+		slots = d.slots.Quantile(r.Float64())
+	}
+	task := d.task.Quantile(r.Float64())
+	slots = min(d.most, max(slots, leastSlots))
+	return min(runtime.Largest, max(task, task*d.tasks/slots))
+}
+
+// leastSlots is what a stage has at least: a slot for a hundredth of the time.
+const leastSlots = 0.01
+
+// ordered returns the stages such that each comes after those it waits for.
+func ordered(draws []stageDraws) (order []int, ok bool) {
+	placed := make([]bool, len(draws))
+	for range draws {
+		for i := range draws {
+			ready := !placed[i] && !slices.ContainsFunc(draws[i].after, func(k int) bool { return !placed[k] })
+			if ready {
+				placed[i] = true
+				order = append(order, i)
+			}
+		}
+	}
+	return order, len(order) == len(draws)
+}

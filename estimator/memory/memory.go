@@ -1,0 +1,128 @@
+package memory
+
+import (
+	"github.com/candor-grid/candor/estimator/internal/recent"
+	"github.com/candor-grid/candor/estimator/runtime"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Config says how much is remembered, and of what.
+type Config struct {
+	// Kinds bounds the kinds of job remembered; 0: 100,000.
+	Kinds int
+	// Contexts bounds the sets of similar stages and jobs whose times are
+	// remembered; 0: what package runtime takes.
+	Contexts int
+	// HalfLife is after how long a run counts half; 0: 30 days.
+	HalfLife messages.Duration
+	// Profiles are the site's job profile classes.
+	Profiles []messages.Profile
+}
+
+const (
+	defaultKinds    = 100_000
+	day             = messages.Duration(24 * 3600 * 1e9)
+	defaultHalfLife = 30 * day
+)
+
+// Validate reports the first thing that is wrong.
+func (c *Config) Validate() error {
+	if c.Kinds < 0 {
+		return messages.Errorf(messages.Invalid, "kinds: %d cannot be negative", c.Kinds)
+	}
+	if err := (&runtime.Config{Contexts: c.Contexts}).Check(); err != nil {
+		return err
+	}
+	if c.HalfLife < 0 {
+		return messages.Errorf(messages.Invalid, "half_life: %v cannot be negative", c.HalfLife)
+	}
+	if len(c.Profiles) > messages.MaxProfiles {
+		return messages.Errorf(messages.TooLarge, "profiles: %d are more than the limit of %d", len(c.Profiles), messages.MaxProfiles)
+	}
+	names := map[messages.Name]bool{}
+	for i := range c.Profiles {
+		p := &c.Profiles[i]
+		if err := p.Validate(); err != nil {
+			return messages.Errorf(messages.KindOf(err), "profiles[%d].%s", i, messages.AsError("", err).Message)
+		}
+		if names[p.Name] {
+			return messages.Errorf(messages.Invalid, "profiles[%d].name: there are two profiles %q", i, p.Name)
+		}
+		names[p.Name] = true
+	}
+	return nil
+}
+
+// Memory is what was learned. It is not safe for concurrent use.
+type Memory struct {
+	config Config
+	seen   map[messages.Name]*jobSet // by site
+	taken  uint64                    // jobs
+	kinds  *recent.Map[kind, *worth]
+	paces  paces
+
+	classes []*class // as configured
+}
+
+// New makes a memory that has seen nothing.
+func New(c Config) (*Memory, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Kinds == 0 {
+		c.Kinds = defaultKinds
+	}
+	if c.HalfLife == 0 {
+		c.HalfLife = defaultHalfLife
+	}
+	p, err := newPaces(c.Contexts)
+	if err != nil {
+		return nil, err
+	}
+	m := &Memory{config: c, paces: p, seen: map[messages.Name]*jobSet{}, kinds: recent.New[kind, *worth](c.Kinds)}
+	for i := range c.Profiles {
+		class, err := newClass(&c.Profiles[i])
+		if err != nil {
+			return nil, err
+		}
+		m.classes = append(m.classes, class)
+	}
+	return m, nil
+}
+
+// Taken is how many different jobs' observations were taken in.
+func (m *Memory) Taken() uint64 { return m.taken }
+
+// Kinds is how many kinds of job are remembered.
+func (m *Memory) Kinds() int { return m.kinds.Len() }
+
+// Take takes in an observation; fresh is false if one of the same job was taken
+// in before. One that no auctioneer makes is refused.
+func (m *Memory) Take(o *messages.Observation) (fresh bool, err error) {
+	if err := check(o); err != nil {
+		return false, err
+	}
+	if !m.mark(o.Site, o.Job) {
+		return false, nil
+	}
+	m.takeUtility(o)
+	m.paces.take(o)
+	m.takeType(o)
+	return true, nil
+}
+
+func check(o *messages.Observation) error {
+	switch {
+	case !messages.ValidName(o.Site) || !messages.ValidName(o.Account):
+		return messages.Errorf(messages.Invalid, "observation: without a valid site and account")
+	case o.Job == 0:
+		return messages.Errorf(messages.Invalid, "observation: of job 0")
+	case len(o.Name) > messages.MaxTextField:
+		return messages.Errorf(messages.Invalid, "observation: of a job with an overlong name")
+	case !o.State.Final():
+		return messages.Errorf(messages.Invalid, "observation: of job %v, which is %v", o.Job, o.State)
+	case len(o.Stages) > messages.MaxStages || len(o.Work) > messages.MaxStages || len(o.Shares) > messages.MaxClasses:
+		return messages.Errorf(messages.TooLarge, "observation: of job %v, which has more stages or classes than a job can have", o.Job)
+	}
+	return nil
+}

@@ -1,0 +1,417 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func span(seconds float64) messages.Duration { return messages.Duration(seconds * 1e9) }
+
+func at(seconds float64) messages.Time { return messages.Time(seconds * 1e6) }
+
+// profiles are one class of each shape.
+func profiles() []messages.Profile {
+	bounds := func(pairs ...any) (out []messages.ParameterBounds) {
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, messages.ParameterBounds{Parameter: pairs[i].(string), High: float64(pairs[i+1].(int))})
+		}
+		return out
+	}
+	return []messages.Profile{
+		{Name: "due", Class: messages.Hard, Bounds: bounds("max", 100, "deadline", 1000)},
+		{Name: "late", Class: messages.Hard, Bounds: bounds("max", 100, "deadline", 100_000)},
+		{Name: "smooth", Class: messages.Sigmoidal, Bounds: bounds("max", 100, "mu", 1000, "delta", 1000), Prior: []messages.Sample{{50, 500, 100}}},
+		{Name: "again", Class: messages.Recurrent, SecondsPerUnit: 2, Bounds: bounds("max", 100, "workload", 1000)},
+		{Name: "down", Class: messages.LinearDecay, Bounds: bounds("max", 100, "mu", 1000, "delta", 1000), Bandwidth: "silverman_diag"},
+		{Name: "steps", Class: messages.Custom, Parts: []float64{1, 0.5, 0}, Bounds: bounds("max", 100, "at1", 100, "at2", 200, "at3", 300)},
+	}
+}
+
+func remember(tb rapid.TB) *Memory {
+	tb.Helper()
+	m, err := New(Config{Profiles: profiles()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+func (m *Memory) see(tb testing.TB, o messages.Observation) {
+	tb.Helper()
+	if fresh, err := m.Take(&o); err != nil || !fresh {
+		tb.Fatalf("job %d: fresh %v, %v", o.Job, fresh, err)
+	}
+}
+
+// observed is a job of a site: 60 s of maps, then 10 s of reduces, on what shares
+// it got of 10 slots each.
+func observed(r *rand.Rand, job messages.JobID, account messages.Name) messages.Observation {
+	maps, reduces := 0.25+0.25*r.Float64(), 0.25+0.25*r.Float64()
+	begin := at(float64(job) * 100)
+	first := begin.Add(span(6 / maps))
+	end := first.Add(span(1 / reduces))
+	return messages.Observation{
+		Site: "here", Job: job, Account: account, Name: "sort", Market: "main", State: messages.Completed,
+		Submitted: begin, Started: begin, Ended: end,
+		Shares: []messages.ClassShare{{Class: "map", Allocated: maps, Over: span(1)}, {Class: "reduce", Allocated: reduces, Over: span(1)}},
+		Stages: []messages.StageStatus{
+			{Name: "m", Class: "map", Tasks: 6, Done: 6, Started: begin, Ended: first, SlotTime: span(60)},
+			{Name: "r", Class: "reduce", Tasks: 1, Done: 1, Started: first, Ended: end, SlotTime: span(10)},
+		},
+		Work:      []messages.StageWork{{Stage: "m", Command: "sorts", TimeLimit: span(100), Runtimes: []messages.Duration{span(9), span(11)}}, {Stage: "r", Command: "merges"}},
+		Valuation: &messages.Valuation{Class: messages.Hard, Max: 100 * r.Float64(), Deadline: 2000 * r.Float64()},
+	}
+}
+
+// ask is all that can be asked about an account's jobs; it fails on anything that
+// is not finite.
+func (m *Memory) ask(tb rapid.TB, account messages.Name) string {
+	u, err := m.Utility(&messages.UtilityRequest{Account: account, Name: "sort", Market: "main", Classes: []messages.Name{"reduce", "map"}})
+	must(tb, err)
+	spec := &messages.JobSpec{Name: "sort", Market: "main", Budget: 1, Stages: []messages.Stage{
+		{Name: "m", Class: "map", Tasks: 6, Command: []string{"x"}, TimeLimit: span(100)},
+		{Name: "r", Class: "reduce", Command: []string{"y"}, After: []messages.Name{"m"}, TimeLimit: span(100)}}}
+	e, err := m.Estimate(account, spec)
+	must(tb, err)
+	c, err := m.Classes()
+	must(tb, err)
+	var out []any
+	for _, p := range m.config.Profiles {
+		draw, err := m.Samples(&messages.SamplesRequest{Class: p.Name, Draws: 20, Seed: 1})
+		must(tb, err)
+		s, err := draw()
+		must(tb, err)
+		out = append(out, s)
+	}
+	for _, reply := range append(out, u, e, c) {
+		if text := fmt.Sprintf("%+v", reply); strings.Contains(text, "NaN") || strings.Contains(text, "+Inf") || strings.Contains(text, "-Inf") {
+			tb.Fatalf("an answer is not finite: %s", text)
+		}
+		if _, err := messages.Marshal(reply, messages.JSON); err != nil {
+			tb.Fatalf("an answer cannot be written: %v", err)
+		}
+	}
+	return fmt.Sprintf("%+v %+v %+v %+v", u, e, c, out)
+}
+
+func must(tb rapid.TB, err error) {
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+}
+
+// TestNothingSeen: it says so, and goes by the default, the prior and the limits.
+func TestNothingSeen(t *testing.T) {
+	m := remember(t)
+	m.ask(t, "ada")
+	u, err := m.Utility(&messages.UtilityRequest{Account: "ada", Classes: []messages.Name{"map"}})
+	if err != nil || u.Runs != 0 || u.Default != 1 || u.Utility.Weights.Of("map") != 1 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	c, err := m.Classes()
+	if err != nil || c.Classes[2].Prior != 1 || c.Classes[2].Samples != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestWhatIsLearned: from fifty runs of one user, and from another's nothing.
+func TestWhatIsLearned(t *testing.T) {
+	m, r := remember(t), rand.New(rand.NewPCG(1, 1))
+	for job := messages.JobID(1); job <= 50; job++ {
+		m.see(t, observed(r, job, "ada"))
+	}
+	request := &messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
+	u, err := m.Utility(request)
+	if ratio := u.Utility.Weights.Of("map") / u.Utility.Weights.Of("reduce"); err != nil || u.Runs != 50 || !u.Determined || !(ratio > 4 && ratio < 8) || u.Default > 0.1 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	for _, other := range []messages.UtilityRequest{
+		{Account: "bob", Name: "sort", Market: "main", Classes: request.Classes}, {Account: "ada", Name: "other", Market: "main", Classes: request.Classes},
+		{Account: "ada", Name: "sort", Market: "night", Classes: request.Classes}, {Account: "ada", Name: "sort", Market: "main", Classes: request.Classes[:1]},
+	} {
+		if u, err := m.Utility(&other); err != nil || u.Runs != 0 {
+			t.Errorf("%+v: %+v, %v", other, u, err)
+		}
+	}
+	times, err := m.Runtime(&messages.RuntimeRequest{Account: "ada", Name: "sort", Stages: []messages.StageShape{{Name: "m", Command: "sorts", Tasks: 6, TimeLimit: span(100)}}})
+	if s := times.Stages[0]; err != nil || s.Spread.Low != span(9) || s.Spread.High != span(11) || s.Robust > span(20) || len(s.Samples) != messages.MostRuntimes {
+		t.Errorf("%+v, %v", times, err)
+	}
+}
+
+// TestTypesGoToTheirClass: the first of their shape that has them within its
+// bounds; what no class has is counted.
+func TestTypesGoToTheirClass(t *testing.T) {
+	m := remember(t)
+	for job, v := range []messages.Valuation{
+		{Class: messages.Hard, Max: 1, Deadline: 10}, {Class: messages.Hard, Max: 1, Deadline: 5000}, {Class: messages.Hard, Max: 1, Deadline: 1e9},
+		{Class: messages.Sigmoidal, Max: 1, Mu: 1, Delta: 1}, {Class: messages.Recurrent, Max: 1, Workload: 1, SecondsPerUnit: 9},
+		{Class: messages.LinearDecay, Max: 1e9, Mu: 1, Delta: 1},
+		{Class: messages.Custom, Max: 1, Points: []messages.ValuationPoint{{At: 1, Part: 1}, {At: 2, Part: 0.5}, {At: 3}}},
+		{Class: messages.Custom, Max: 1, Points: []messages.ValuationPoint{{At: 1, Part: 1}, {At: 2, Part: 0.6}, {At: 3}}},
+	} {
+		m.see(t, messages.Observation{Site: "here", Job: messages.JobID(job + 1), Account: "ada", State: messages.Cancelled, Valuation: &v})
+	}
+	reply, err := m.Classes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, c := range reply.Classes {
+		got += fmt.Sprintf("%s %g %d, ", c.Profile.Name, c.Samples, c.Outside)
+	}
+	if got != "due 1 1, late 1 0, smooth 1 0, again 1 0, down 0 1, steps 1 0, " {
+		t.Error(got)
+	}
+}
+
+// TestRepeatedAndOutOfOrder observations are harmless: the answers are the same,
+// whatever the order, but for rounding.
+func TestRepeatedAndOutOfOrder(t *testing.T) {
+	var all []messages.Observation
+	r := rand.New(rand.NewPCG(2, 2))
+	for job := messages.JobID(1); job <= 15; job++ {
+		all = append(all, observed(r, job, "ada"))
+	}
+	straight, shuffled := remember(t), remember(t)
+	for _, o := range all {
+		straight.see(t, o)
+	}
+	rand.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	for _, o := range all {
+		shuffled.see(t, o)
+		if fresh, err := shuffled.Take(&o); fresh || err != nil {
+			t.Fatalf("a repeated one: %v, %v", fresh, err)
+		}
+	}
+	request := &messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
+	a, err := straight.Utility(request)
+	must(t, err)
+	b, err := shuffled.Utility(request)
+	must(t, err)
+	if a.Runs != b.Runs || math.Abs(a.Utility.Weights[0].Weight-b.Utility.Weights[0].Weight) > 1e-9 || straight.Taken() != shuffled.Taken() {
+		t.Errorf("%+v, out of order %+v", a, b)
+	}
+	times := &messages.RuntimeRequest{Account: "ada", Name: "sort", Stages: []messages.StageShape{{Name: "m", Command: "sorts", Tasks: 6}}}
+	x, err := straight.Runtime(times)
+	must(t, err)
+	y, err := shuffled.Runtime(times)
+	must(t, err)
+	if x.Stages[0].Spread.Median != y.Stages[0].Spread.Median {
+		t.Errorf("%+v, out of order %+v", x, y)
+	}
+}
+
+// odd draws numbers that break what is not careful.
+var odd = rapid.SampledFrom([]float64{0, 1, 0.5, -1, 1e-300, 1e300, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1)})
+
+// TestOddNumbersComeToNothing: whatever numbers an observation holds, no answer is
+// NaN or infinite.
+func TestOddNumbersComeToNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, r := remember(t), rand.New(rand.NewPCG(3, 3))
+		instant := rapid.SampledFrom([]messages.Time{0, 1, -1, at(100), math.MaxInt64, math.MinInt64})
+		length := rapid.SampledFrom([]messages.Duration{0, 1, -1, span(10), math.MaxInt64, math.MinInt64})
+		for job := messages.JobID(1); job <= 6; job++ {
+			o := observed(r, job, "ada")
+			o.Submitted, o.Started, o.Ended = instant.Draw(t, "submitted"), instant.Draw(t, "started"), instant.Draw(t, "ended")
+			o.Shares[0].Allocated, o.Shares[1].Over = odd.Draw(t, "share"), length.Draw(t, "over")
+			o.Stages[0].SlotTime, o.Stages[1].Tasks = length.Draw(t, "slot time"), rapid.IntRange(-1, 3).Draw(t, "tasks")
+			o.Stages[1].Started, o.Stages[1].Ended = instant.Draw(t, "began"), instant.Draw(t, "finished")
+			o.Work[0].Runtimes[0], o.Work[0].TimeLimit = length.Draw(t, "runtime"), length.Draw(t, "limit")
+			o.Valuation.Max, o.Valuation.Deadline = odd.Draw(t, "max"), odd.Draw(t, "deadline")
+			if rapid.Bool().Draw(t, "short") {
+				o.Work = o.Work[:1]
+			}
+			if _, err := m.Take(&o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.ask(t, "ada")
+	})
+}
+
+func TestRefuses(t *testing.T) {
+	m, r := remember(t), rand.New(rand.NewPCG(4, 4))
+	before := m.Snapshot()
+	for name, change := range map[string]func(*messages.Observation){
+		"site": func(o *messages.Observation) { o.Site = "" }, "account": func(o *messages.Observation) { o.Account = "A" },
+		"job": func(o *messages.Observation) { o.Job = 0 }, "state": func(o *messages.Observation) { o.State = messages.Running },
+		"name":   func(o *messages.Observation) { o.Name = strings.Repeat("x", messages.MaxTextField+1) },
+		"stages": func(o *messages.Observation) { o.Stages = make([]messages.StageStatus, messages.MaxStages+1) },
+	} {
+		o := observed(r, 1, "ada")
+		change(&o)
+		if _, err := m.Take(&o); err == nil {
+			t.Errorf("%s: was taken", name)
+		}
+	}
+	if !reflect.DeepEqual(m.Snapshot(), before) {
+		t.Error("something changed")
+	}
+	for name, change := range map[string]func(*Config){
+		"kinds":         func(c *Config) { c.Kinds = -1 },
+		"contexts":      func(c *Config) { c.Contexts = 1 },
+		"half_life":     func(c *Config) { c.HalfLife = -1 },
+		"profiles[1].":  func(c *Config) { c.Profiles[1].Name = "due" },
+		"reversed":      func(c *Config) { c.Profiles[0].Bounds[1].Low = 2000 },
+		"not a number":  func(c *Config) { c.Profiles[0].Bounds[1].Low = math.NaN() },
+		"prior outside": func(c *Config) { c.Profiles[2].Prior[0][0] = -1 },
+	} {
+		c := Config{Profiles: profiles()}
+		change(&c)
+		if _, err := New(c); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := m.Samples(&messages.SamplesRequest{Class: "none", Draws: 1}); messages.KindOf(err) != messages.NotFound {
+		t.Error(err)
+	}
+	for _, classes := range [][]messages.Name{nil, {"CPU"}, make([]messages.Name, messages.MaxStages+1)} {
+		if _, err := m.Utility(&messages.UtilityRequest{Classes: classes}); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%v: %v", classes, err)
+		}
+	}
+}
+
+// TestSnapshot: what is restored answers, and goes on learning, alike.
+func TestSnapshot(t *testing.T) {
+	m, r := remember(t), rand.New(rand.NewPCG(5, 5))
+	for job := messages.JobID(1); job <= 200; job++ {
+		m.see(t, observed(r, job*37, fmt.Sprintf("user%d", job%7)))
+	}
+	n, err := Restore(Config{Profiles: profiles()}, m.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for job := messages.JobID(1); job <= 50; job++ {
+		o := observed(r, 100_000+job, "user1")
+		m.see(t, o)
+		n.see(t, o)
+	}
+	if m.Taken() != n.Taken() || m.Kinds() != n.Kinds() {
+		t.Errorf("%d jobs of %d kinds, want %d of %d", n.Taken(), n.Kinds(), m.Taken(), m.Kinds())
+	}
+	a, b := m.ask(t, "user1"), n.ask(t, "user1")
+	// How far an estimate moved from the one before is not kept.
+	if cut := func(s string) string { return s[:strings.Index(s, "Moved:")] }; cut(a) != cut(b) {
+		t.Errorf("restored\n%s\nwant\n%s", b, a)
+	}
+	for _, bad := range []Record{{}, {Class: &ClassRecord{Name: "none"}}, {Times: &TimesRecord{Sort: 9}}, {Kind: &KindRecord{}}} {
+		if _, err := Restore(Config{Profiles: profiles()}, []Record{bad}); err == nil {
+			t.Errorf("%+v was taken", bad)
+		}
+	}
+}
+
+// TestMemoryIsBounded in the kinds of job.
+func TestMemoryIsBounded(t *testing.T) {
+	m, err := New(Config{Kinds: 10, Contexts: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(6, 6))
+	for job := messages.JobID(1); job <= 5000; job++ {
+		o := observed(r, job, "ada")
+		o.Name = fmt.Sprint("job", job)
+		m.see(t, o)
+	}
+	if m.Kinds() != 10 || m.paces.tasks.Contexts() != 100 || m.Taken() != 5000 {
+		t.Errorf("%d kinds, %d contexts", m.Kinds(), m.paces.tasks.Contexts())
+	}
+}
+
+func TestJobSet(t *testing.T) {
+	var s jobSet
+	jobs := []messages.JobID{0, 1, 63, 64, 4095, 4096, 1 << 40, 1<<64 - 1}
+	for _, job := range jobs {
+		if s.has(job) {
+			t.Errorf("%d is in the set before it was added", job)
+		}
+		s.add(job)
+	}
+	if blocks := s.blocksOf("here"); len(blocks) != 4 || !slices.IsSortedFunc(blocks, func(a, b JobBlock) int { return int(a.Number>>1) - int(b.Number>>1) }) {
+		t.Errorf("%d blocks", len(blocks))
+	}
+	for _, job := range jobs {
+		if !s.has(job) {
+			t.Errorf("%d was lost", job)
+		}
+	}
+}
+
+// BenchmarkTake is of a site of 200 users, with two stages and a type a job.
+func BenchmarkTake(b *testing.B) {
+	m, r := remember(b), rand.New(rand.NewPCG(7, 7))
+	all := make([]messages.Observation, 4096)
+	for k := range all {
+		all[k] = observed(r, messages.JobID(k+1), fmt.Sprintf("user%d", k%200))
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		o := all[i%4096]
+		o.Job = messages.JobID(i + 1)
+		if _, err := m.Take(&o); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkUtility(b *testing.B) {
+	m, r := remember(b), rand.New(rand.NewPCG(8, 8))
+	for job := messages.JobID(1); job <= 50; job++ {
+		m.see(b, observed(r, job, "ada"))
+	}
+	request := &messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
+	for b.Loop() {
+		if _, err := m.Utility(request); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestLiarsMoveTheirOwnWeightsOnly: two of forty accounts run the same job as the
+// others, with shares and run times that say the opposite, five times as often; the
+// weights of the others are to the last bit what they are without them.
+func TestLiarsMoveTheirOwnWeightsOnly(t *testing.T) {
+	honest, lied := remember(t), remember(t)
+	r, job := rand.New(rand.NewPCG(9, 9)), messages.JobID(0)
+	for range 10 {
+		for user := range 40 {
+			job++
+			account := fmt.Sprint("user", user)
+			o := observed(r, job, account)
+			if user < 38 {
+				honest.see(t, o)
+				lied.see(t, o)
+				continue
+			}
+			for range 5 {
+				job++
+				o.Job = job
+				o.Shares[0].Allocated, o.Shares[1].Allocated = r.Float64()/10, r.Float64()
+				o.Ended = o.Submitted.Add(span(100 / o.Shares[1].Allocated))
+				lied.see(t, o)
+			}
+		}
+	}
+	for user := range 40 {
+		request := &messages.UtilityRequest{Account: fmt.Sprint("user", user), Name: "sort", Market: "main", Classes: []messages.Name{"map", "reduce"}}
+		a, err := honest.Utility(request)
+		must(t, err)
+		b, err := lied.Utility(request)
+		must(t, err)
+		if reflect.DeepEqual(a, b) != (user < 38) {
+			t.Errorf("user %d: %+v without liars, %+v with them", user, a, b)
+		}
+	}
+}

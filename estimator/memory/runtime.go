@@ -1,0 +1,147 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/estimator/runtime"
+	"github.com/candor-grid/candor/messages"
+)
+
+// paces is what was learned of how long things take.
+type paces struct {
+	tasks *runtime.Predictor // seconds of one task
+	waits *runtime.Predictor // seconds from submission to the first claim
+	slots *runtime.Predictor // that a stage has on average while it runs
+}
+
+// Differences that do not matter, in the unit of each.
+const (
+	taskGrain = 0.1 // seconds
+	waitGrain = 1   // seconds
+	slotGrain = 0.5 // slots
+)
+
+func newPaces(contexts int) (p paces, err error) {
+	for _, x := range []struct {
+		into  **runtime.Predictor
+		grain float64
+	}{{&p.tasks, taskGrain}, {&p.waits, waitGrain}, {&p.slots, slotGrain}} {
+		if *x.into, err = runtime.New(runtime.Config{Contexts: contexts, Grain: x.grain}); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// take learns from a completed job. Numbers that are out of range are passed
+// over: the predictors refuse them.
+func (p *paces) take(o *messages.Observation) {
+	if o.State != messages.Completed {
+		return
+	}
+	if o.Started > 0 {
+		_ = p.waits.Observe(waiting(o.Account, o.Name, o.Market, len(o.Stages)), int64(o.Ended), []float64{o.Started.Sub(o.Submitted).Seconds()})
+	}
+	for i := range o.Stages {
+		s := &o.Stages[i]
+		work := messages.StageWork{}
+		if i < len(o.Work) {
+			work = o.Work[i]
+		}
+		p.takeStage(o, s, &work)
+	}
+}
+
+func (p *paces) takeStage(o *messages.Observation, s *messages.StageStatus, work *messages.StageWork) {
+	if s.Done <= 0 {
+		return
+	}
+	shape := messages.StageShape{Name: s.Name, Command: work.Command, Tasks: s.Tasks, TimeLimit: work.TimeLimit}
+	times := make([]float64, len(work.Runtimes))
+	for k, d := range work.Runtimes {
+		times[k] = d.Seconds()
+	}
+	if len(times) == 0 {
+		times = []float64{s.SlotTime.Seconds() / float64(s.Done)}
+	}
+	_ = p.tasks.Observe(task(o.Account, o.Name, &shape), int64(o.Ended), times)
+	if span := s.Ended.Sub(s.Started).Seconds(); span > 0 {
+		_ = p.slots.Observe(slots(o.Account, o.Market, s.Class, s.Tasks), int64(o.Ended), []float64{s.SlotTime.Seconds() / span})
+	}
+}
+
+func task(account messages.Name, job string, s *messages.StageShape) *runtime.Job {
+	return &runtime.Job{User: account, Group: job + "/" + s.Name, Command: s.Command, Size: int64(s.Tasks), Limit: s.TimeLimit.Seconds()}
+}
+
+func waiting(account messages.Name, job string, market messages.Name, stages int) *runtime.Job {
+	return &runtime.Job{User: account, Group: job, Command: market, Size: int64(stages)}
+}
+
+// slots says that those of a stage hang on the market, the class and how many
+// tasks there are; it has no more than that.
+func slots(account, market, class messages.Name, tasks int) *runtime.Job {
+	return &runtime.Job{User: account, Group: market, Command: class, Size: int64(tasks), Limit: float64(tasks)}
+}
+
+const defaultPart = 0.9
+
+// Runtime answers how long the tasks of stages take.
+func (m *Memory) Runtime(r *messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	for i := range r.Stages {
+		e, _, err := m.task(r, &r.Stages[i])
+		if err != nil {
+			return reply, err
+		}
+		reply.Stages = append(reply.Stages, e)
+	}
+	return reply, nil
+}
+
+// nothingKnown is the source of an estimate that there is none.
+const nothingKnown = "nothing is known: no run was observed, and there is no time limit"
+
+// task estimates one stage's task; the distribution is nil if nothing is known.
+func (m *Memory) task(r *messages.RuntimeRequest, s *messages.StageShape) (messages.RuntimeEstimate, *runtime.Distribution, error) {
+	e := messages.RuntimeEstimate{Stage: s.Name, Source: nothingKnown}
+	d, err := m.paces.tasks.Estimate(task(r.Account, r.Name, s))
+	if err != nil || d == nil {
+		return e, nil, err
+	}
+	part := r.Part
+	if part == 0 {
+		part = defaultPart
+	}
+	e.Divergence = d.Divergence()
+	if r.Divergence != nil {
+		e.Divergence = *r.Divergence
+	}
+	robust, err := d.Robust(part, e.Divergence)
+	if err != nil {
+		return e, nil, err
+	}
+	e.Robust, e.Spread, e.Samples = seconds(robust), spread(d), d.Samples(messages.MostRuntimes)
+	e.Runs, e.Source = d.Runs, d.Source
+	return e, d, nil
+}
+
+func spread(d *runtime.Distribution) messages.Spread {
+	return messages.Spread{Low: seconds(d.Quantile(0.1)), Median: seconds(d.Quantile(0.5)), High: seconds(d.Quantile(0.9)), Mean: seconds(d.Mean())}
+}
+
+// seconds is at most what a duration can hold, some 292 years.
+func seconds(x float64) messages.Duration { return messages.Duration(min(x, 9e9) * 1e9) }
+
+// spreadOf is that of times that were played through; it sorts them.
+func spreadOf(times []float64) messages.Spread {
+	slices.Sort(times)
+	at := func(part float64) messages.Duration { return seconds(times[int(part*float64(len(times)-1))]) }
+	sum := 0.0
+	for _, t := range times {
+		sum += t / float64(len(times))
+	}
+	return messages.Spread{Low: at(0.1), Median: at(0.5), High: at(0.9), Mean: seconds(sum)}
+}

@@ -1,0 +1,146 @@
+package memory
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/candor-grid/candor/estimator/density"
+	"github.com/candor-grid/candor/estimator/runtime"
+	"github.com/candor-grid/candor/estimator/utility"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Record is a part of what a memory remembers; one of its fields is set.
+type Record struct {
+	Jobs  *JobBlock
+	Kind  *KindRecord
+	Times *TimesRecord
+	Class *ClassRecord
+}
+
+// KindRecord is a kind of job and the regression on its runs.
+type KindRecord struct {
+	Account    messages.Name
+	Name       string
+	Market     messages.Name
+	Classes    string
+	Regression utility.Snapshot
+}
+
+// TimesRecord is a part of what is known of one of the sorts of time: of tasks,
+// waits, and slots.
+type TimesRecord struct {
+	Sort   uint8
+	Record runtime.Record
+}
+
+// ClassRecord is what was learned of a job profile class.
+type ClassRecord struct {
+	Name    messages.Name
+	Outside uint64
+	Density density.Snapshot
+}
+
+func (p *paces) all() []*runtime.Predictor {
+	return []*runtime.Predictor{p.tasks, p.waits, p.slots}
+}
+
+// Snapshot returns copies of all that is remembered.
+func (m *Memory) Snapshot() []Record {
+	var out []Record
+	for _, site := range slices.Sorted(maps.Keys(m.seen)) {
+		for _, b := range m.seen[site].blocksOf(site) {
+			out = append(out, Record{Jobs: &b})
+		}
+	}
+	m.kinds.OldestFirst(func(k kind, w *worth) {
+		if w.regression != nil {
+			out = append(out, Record{Kind: &KindRecord{k.account, k.name, k.market, k.classes, *w.regression.Snapshot()}})
+		}
+	})
+	for i, p := range m.paces.all() {
+		p.Snapshot(func(r *runtime.Record) { out = append(out, Record{Times: &TimesRecord{uint8(i), *r}}) })
+	}
+	for _, c := range m.classes {
+		out = append(out, Record{Class: &ClassRecord{c.profile.Name, c.outside, *c.density.Snapshot()}})
+	}
+	return out
+}
+
+// Restore makes a memory that goes on from a snapshot. One that is damaged, or
+// of other job profile classes, is refused.
+func Restore(c Config, records []Record) (*Memory, error) {
+	m, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	for i := range records {
+		if err := m.restore(&records[i]); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *Memory) restore(r *Record) error {
+	switch {
+	case r.Jobs != nil:
+		m.restoreJobs(r.Jobs)
+		return nil
+	case r.Kind != nil:
+		return m.restoreKind(r.Kind)
+	case r.Times != nil && int(r.Times.Sort) < len(m.paces.all()):
+		return m.paces.all()[r.Times.Sort].Restore(&r.Times.Record)
+	case r.Class != nil:
+		return m.restoreClass(r.Class)
+	}
+	return messages.Errorf(messages.Invalid, "snapshot: holds a record of no known sort: learn anew")
+}
+
+func (m *Memory) restoreJobs(b *JobBlock) {
+	for k, word := range b.Words {
+		for i := range 64 {
+			if word&(1<<i) != 0 {
+				m.mark(b.Site, messages.JobID(b.Number<<12|uint64(k)<<6|uint64(i)))
+			}
+		}
+	}
+}
+
+func (m *Memory) restoreKind(r *KindRecord) error {
+	s := r.Regression
+	s.HalfLife = m.config.HalfLife
+	g, err := utility.Restore(&s)
+	if err != nil {
+		return err
+	}
+	m.kinds.Touch(kind{r.Account, r.Name, r.Market, r.Classes}, func() *worth { return &worth{g} })
+	return nil
+}
+
+func (m *Memory) restoreClass(r *ClassRecord) error {
+	c, err := m.class(r.Name)
+	if err != nil {
+		return err
+	}
+	if c.density, err = density.RestoreClass(densityConfig(&c.profile), &r.Density); err != nil {
+		return err
+	}
+	c.outside = r.Outside
+	return nil
+}
+
+// mark remembers that a job was taken in; false if it was before.
+func (m *Memory) mark(site messages.Name, job messages.JobID) bool {
+	jobs := m.seen[site]
+	if jobs == nil {
+		jobs = &jobSet{}
+		m.seen[site] = jobs
+	}
+	if jobs.has(job) {
+		return false
+	}
+	jobs.add(job)
+	m.taken++
+	return true
+}

@@ -1,0 +1,162 @@
+package memory
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/estimator/utility"
+	"github.com/candor-grid/candor/messages"
+)
+
+// kind is what makes two jobs runs of the same thing.
+type kind struct {
+	account messages.Name
+	name    string
+	market  messages.Name
+	classes string // by name, with spaces between
+}
+
+func kindOf(account messages.Name, name string, market messages.Name, classes []messages.Name) kind {
+	return kind{account, name, market, strings.Join(classes, " ")}
+}
+
+// worth is what is remembered of a kind.
+type worth struct{ regression *utility.Regression }
+
+// takeUtility lets a completed job say what its shares were worth.
+func (m *Memory) takeUtility(o *messages.Observation) {
+	classes, shares, y, ok := Run(o)
+	if !ok {
+		return
+	}
+	k := m.kinds.Touch(kindOf(o.Account, o.Name, o.Market, classes), func() *worth {
+		g, err := utility.New(messages.Linear, len(classes), m.config.HalfLife)
+		if err != nil {
+			return &worth{} // more classes than a job has stages: unreachable past check
+		}
+		return &worth{g}
+	})
+	if k.regression != nil {
+		// Shares out of range make the run uninformative; nothing changes then.
+		_ = k.regression.Observe(o.Ended, shares, y)
+	}
+}
+
+// Run is what a completed job says of the worth of its shares: the classes its
+// stages used, by name, the share it had of each, and its utility, the slots it
+// kept busy on average from its submission to its end. ok is false if the job
+// did not complete, or took no time.
+func Run(o *messages.Observation) (classes []messages.Name, shares []float64, worth float64, ok bool) {
+	response := o.Ended.Sub(o.Submitted).Seconds()
+	if o.State != messages.Completed || !(response > 0) || len(o.Stages) == 0 {
+		return nil, nil, 0, false
+	}
+	work := 0.0
+	for i := range o.Stages {
+		s := &o.Stages[i]
+		work += s.SlotTime.Seconds()
+		classes = append(classes, s.Class)
+	}
+	slices.Sort(classes)
+	classes = slices.Compact(classes)
+	for _, class := range classes {
+		share, known := shareOf(o.Shares, class)
+		if !known {
+			return nil, nil, 0, false
+		}
+		shares = append(shares, share)
+	}
+	return classes, shares, work / response, work > 0
+}
+
+// shareOf is the share allocated of a class while work was pending there; 1
+// where none ever was long enough to be recorded.
+func shareOf(shares []messages.ClassShare, class messages.Name) (share float64, known bool) {
+	for _, s := range shares {
+		switch {
+		case s.Class != class:
+		case s.Over <= 0:
+			return 1, true
+		default:
+			return s.Allocated, s.Allocated >= 0 && s.Allocated <= 1+1e-6
+		}
+	}
+	return 0, false
+}
+
+// leastWeight is the part of the largest weight that every class the job uses
+// has at least: with none at all it would never get a slot there.
+const leastWeight = 0.01
+
+// Utility answers what a kind of job is worth. Classes may be in any order and
+// repeated.
+func (m *Memory) Utility(r *messages.UtilityRequest) (messages.UtilityReply, error) {
+	if len(r.Classes) == 0 || len(r.Classes) > messages.MaxStages {
+		return messages.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: are %d; name those that the job has stages in, 1 to %d", len(r.Classes), messages.MaxStages)
+	}
+	classes := slices.Compact(slices.Sorted(slices.Values(r.Classes)))
+	for _, class := range classes {
+		if !messages.ValidName(class) {
+			return messages.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: one is not a name: a lower-case letter, then at most 62 of a-z, 0-9, '-' and '_'")
+		}
+	}
+	even := slices.Repeat([]float64{1}, len(classes))
+	k, _ := m.kinds.Get(kindOf(r.Account, r.Name, r.Market, classes))
+	if k == nil || k.regression == nil || k.regression.Runs() == 0 {
+		return defaultReply(classes, even), nil
+	}
+	e, err := k.regression.Estimate(even)
+	if err != nil {
+		return messages.UtilityReply{}, err
+	}
+	return answer(classes, e), nil
+}
+
+func defaultReply(classes []messages.Name, weights []float64) messages.UtilityReply {
+	return messages.UtilityReply{Utility: messages.Utility{Form: messages.Linear, Weights: named(classes, weights)}, Default: 1}
+}
+
+// answer scales an estimate so that its weights sum to their number, as those
+// of the default do.
+func answer(classes []messages.Name, e *utility.Estimate) messages.UtilityReply {
+	weights := slices.Clone(e.Weights)
+	largest, sum := slices.Max(weights), 0.0
+	for j := range weights {
+		weights[j] = max(weights[j], leastWeight*largest)
+		sum += weights[j]
+	}
+	scale := float64(len(weights)) / sum
+	for j := range weights {
+		weights[j] *= scale
+	}
+	r := defaultReply(classes, weights)
+	r.Runs, r.Default, r.Determined = e.Fit.Runs, e.Default, e.Fit.Weights != nil
+	r.Residual = relative(e.Residual, e.Scale)
+	if r.Determined {
+		r.Condition = e.Fit.Condition
+	}
+	if e.Fit.StandardErrors != nil {
+		errors := slices.Clone(e.Fit.StandardErrors)
+		for j := range errors {
+			errors[j] *= scale
+		}
+		r.Errors = named(classes, errors)
+	}
+	return r
+}
+
+func relative(x, of float64) float64 {
+	if r := x / of; of > 0 && !math.IsInf(r, 0) {
+		return r
+	}
+	return 0
+}
+
+func named(classes []messages.Name, weights []float64) messages.Weights {
+	out := make(messages.Weights, len(classes))
+	for j, class := range classes {
+		out[j] = messages.ClassWeight{Class: class, Weight: weights[j]}
+	}
+	return out
+}

@@ -1,0 +1,138 @@
+package runtime
+
+import (
+	"hash/fnv"
+	"slices"
+)
+
+// Run is what is kept of an observed run.
+type Run struct {
+	Ended  int64     // microseconds
+	Owner  uint64    // a hash of the user
+	Values []float64 // ascending, at most mostValues
+}
+
+const (
+	mostRuns   = 24 // of a context
+	mostValues = 4  // of a run
+	// own is by how much each run counts less than the one that ended next, where
+	// all are one user's.
+	own = 0.8
+)
+
+// context is the latest runs of similar jobs, in the order in which they ended:
+// all of one user, with a fade below 1; or, with a fade of 1, the last of each
+// user, who then cannot say more than others by running more.
+type context struct {
+	runs []Run
+	fade float64
+}
+
+func newContext(l *level) *context {
+	if l.user {
+		return &context{fade: own}
+	}
+	return &context{fade: 1}
+}
+
+// add keeps a run among the latest.
+func (c *context) add(r Run) {
+	at, _ := slices.BinarySearchFunc(c.runs, r.Ended+1, func(r Run, ended int64) int {
+		if r.Ended < ended {
+			return -1
+		}
+		return 1
+	})
+	c.runs = slices.Insert(c.runs, at, r)
+	if c.fade == 1 && c.drop(r.Owner) || len(c.runs) <= mostRuns {
+		return
+	}
+	c.runs = slices.Delete(c.runs, 0, 1)
+}
+
+// drop removes the older of two runs of an owner, if there are two.
+func (c *context) drop(owner uint64) bool {
+	older := -1
+	for i := range c.runs {
+		switch {
+		case c.runs[i].Owner != owner:
+		case older < 0:
+			older = i
+		default:
+			c.runs = slices.Delete(c.runs, older, older+1)
+			return true
+		}
+	}
+	return false
+}
+
+// weight is Σ fade^k over the runs, and Σ fade^2k.
+func (c *context) weight() (sum, squares float64) {
+	w := 1.0
+	for range c.runs {
+		sum += w
+		squares += w * w
+		w *= c.fade
+	}
+	return sum, squares
+}
+
+// atom is a run time and how probable it is.
+type atom struct{ value, part float64 }
+
+// atoms appends the runs' times, of parts that sum to total; scale is what the
+// times are parts of, and most what they are at most.
+func (c *context) atoms(out []atom, total, scale, most float64) []atom {
+	sum, _ := c.weight()
+	w := total / sum
+	for i := len(c.runs) - 1; i >= 0; i-- {
+		values := c.runs[i].Values
+		for _, v := range values {
+			out = append(out, atom{min(v*scale, most), w / float64(len(values))})
+		}
+		w *= c.fade
+	}
+	return out
+}
+
+// middle is the median of the runs' middle times. O(mostRuns²), no allocation.
+func (c *context) middle() float64 {
+	var sorted [mostRuns]atom
+	n, total, w := 0, 0.0, 1.0
+	for i := len(c.runs) - 1; i >= 0; i-- {
+		values := c.runs[i].Values
+		a := atom{values[len(values)/2], w}
+		at := n
+		for ; at > 0 && sorted[at-1].value > a.value; at-- {
+			sorted[at] = sorted[at-1]
+		}
+		sorted[at] = a
+		n, total, w = n+1, total+w, w*c.fade
+	}
+	sum := 0.0
+	for _, a := range sorted[:n] {
+		if sum += a.part; sum >= total/2 {
+			return a.value
+		}
+	}
+	return sorted[n-1].value
+}
+
+func ownerOf(user string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(user))
+	return h.Sum64()
+}
+
+// few returns at most mostValues of sorted values: the middle of each of as many
+// equal parts.
+func few(sorted []float64) []float64 {
+	if len(sorted) <= mostValues {
+		return sorted
+	}
+	out := make([]float64, mostValues)
+	for k := range out {
+		out[k] = sorted[(2*k+1)*len(sorted)/(2*mostValues)]
+	}
+	return out
+}

@@ -1,0 +1,203 @@
+package runtime
+
+import (
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/estimator/internal/recent"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Config bounds a Predictor.
+type Config struct {
+	// Contexts is how many sets of similar jobs are remembered, at most; 0: 50,000.
+	// Each takes up to 2 kB.
+	Contexts int
+	// Grain is below what a difference does not matter, in the unit of what is
+	// predicted; 0: 10, for seconds.
+	Grain float64
+}
+
+const (
+	defaultContexts = 50_000
+	defaultGrain    = 10
+	// least is what there must be room for: the contexts of some jobs.
+	least = 4 * len(levels)
+)
+
+// Check refuses bounds that make no sense.
+func (c *Config) Check() error {
+	if c.Contexts != 0 && c.Contexts < least {
+		return messages.Errorf(messages.Invalid, "contexts: must be %d or more, are %d", least, c.Contexts)
+	}
+	if !(c.Grain >= 0 && c.Grain <= Largest) {
+		return messages.Errorf(messages.Invalid, "grain: must be from 0 to %g, is %g", Largest, c.Grain)
+	}
+	return nil
+}
+
+// Predictor learns how long jobs run. It is not safe for concurrent use.
+type Predictor struct {
+	grain    float64
+	contexts *recent.Map[key, *context]
+	trust    *recent.Map[string, *trust] // by user
+	site     trust
+}
+
+// New makes a predictor that has seen nothing.
+func New(c Config) (*Predictor, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	if c.Contexts == 0 {
+		c.Contexts = defaultContexts
+	}
+	if c.Grain == 0 {
+		c.Grain = defaultGrain
+	}
+	return &Predictor{grain: c.Grain, contexts: recent.New[key, *context](c.Contexts), trust: recent.New[string, *trust](c.Contexts)}, nil
+}
+
+// Contexts is how many are remembered.
+func (p *Predictor) Contexts() int { return p.contexts.Len() }
+
+// Observe takes in a job that ended, at a time in microseconds, and its run time;
+// if it has several tasks, all of theirs, or some chosen evenly, which together
+// count as one run. On an error nothing changes.
+func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
+	if err := j.Check(); err != nil {
+		return err
+	}
+	if err := checkRuntimes(runtimes); err != nil {
+		return err
+	}
+	sorted := slices.Sorted(slices.Values(runtimes))
+	r := Run{Ended: ended, Owner: ownerOf(j.User), Values: few(sorted)}
+	p.judge(j, sorted[len(sorted)/2])
+	for i := range levels {
+		l := &levels[i]
+		k, ok := l.key(i, j)
+		if !ok {
+			continue
+		}
+		kept := r
+		if l.ratio {
+			kept.Values = make([]float64, len(r.Values))
+			for n, v := range r.Values {
+				kept.Values[n] = v / j.Limit
+			}
+		}
+		p.contexts.Touch(k, func() *context { return newContext(l) }).add(kept)
+	}
+	return nil
+}
+
+// judge lets each level that had something to say be trusted by how near it came.
+func (p *Predictor) judge(j *Job, truth float64) {
+	user := p.trust.Touch(j.User, func() *trust { return &trust{} })
+	for i := range levels {
+		c, scale, most := p.context(i, j)
+		if c == nil {
+			continue
+		}
+		guess := min(c.middle()*scale, most)
+		loss := math.Abs(math.Log((guess + p.grain) / (truth + p.grain)))
+		user.add(i, loss, userMemory)
+		p.site.add(i, loss, siteMemory)
+	}
+}
+
+// context returns the job's context of a level, nil if it is empty, what its
+// numbers are to be multiplied by, and what none may exceed.
+func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
+	scale, most = 1, Largest
+	if j.Limit > 0 {
+		most = j.Limit
+	}
+	if levels[i].ratio {
+		scale = j.Limit
+	}
+	k, ok := levels[i].key(i, j)
+	if !ok {
+		return nil, scale, most
+	}
+	c, _ = p.contexts.Get(k)
+	return c, scale, most
+}
+
+// thin is how many runs a context lacks: with n runs it has the part n/(n+thin)
+// of the say that it would have with many.
+const thin = 0.5
+
+// Estimate is the distribution of a job's run time by all that was observed; nil
+// if nothing is known: no run was observed, and the job has no limit.
+func (p *Predictor) Estimate(j *Job) (*Distribution, error) {
+	if err := j.Check(); err != nil {
+		return nil, err
+	}
+	user, _ := p.trust.Get(j.User)
+	say := p.site.say(user)
+	var atoms []atom
+	m := mixture{}
+	for i := range levels {
+		c, scale, most := p.context(i, j)
+		if c == nil {
+			continue
+		}
+		part := m.add(c, say[i], levels[i].label)
+		atoms = c.atoms(atoms, part, scale, most)
+	}
+	if len(atoms) == 0 {
+		return unseen(j), nil
+	}
+	return m.complete(j, atoms), nil
+}
+
+// mixture is what the levels add up to.
+type mixture struct {
+	parts, runs float64 // Σ part, Σ part·runs
+	largest     float64
+	source      string
+}
+
+// mostCounted is as how many runs a context counts at most: what the runs of one
+// user come to, of which old ones fade, (1+own)/(1−own). A run of each of many
+// users tells no more about the next.
+const mostCounted = (1 + own) / (1 - own)
+
+// add takes in a context and returns the part it gets.
+func (m *mixture) add(c *context, say float64, label string) (part float64) {
+	sum, squares := c.weight()
+	part = say * sum / (sum + thin)
+	if part > m.largest {
+		m.largest, m.source = part, label
+	}
+	m.parts += part
+	m.runs += part * min(mostCounted, sum*sum/squares)
+	return part
+}
+
+// unseen is what is known of a job by its limit alone.
+func unseen(j *Job) *Distribution {
+	if j.Limit == 0 {
+		return nil
+	}
+	return &Distribution{atoms: []atom{{j.Limit, 1}}, Source: "the time limit alone: no run was observed"}
+}
+
+// doubt is the part that the limit has beside one run; each run more leaves a
+// quarter of it.
+const doubt = 1.0 / 16
+
+// complete adds the job's own limit to what was observed: few runs do not say
+// that none takes so long.
+func (m *mixture) complete(j *Job, atoms []atom) *Distribution {
+	runs := m.runs / m.parts
+	if j.Limit > 0 {
+		own := doubt * math.Pow(4, 1-runs)
+		atoms = append(atoms, atom{j.Limit, m.parts * own / (1 - own)})
+	}
+	d := newDistribution(atoms)
+	d.Runs, d.Source = runs, m.source
+	return d
+}

@@ -1,0 +1,77 @@
+package runtime
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Record is a part of what a predictor remembers: the runs of a context, or how
+// far the levels are trusted, of a user or of the site.
+type Record struct {
+	// Of a context.
+	Level                uint8
+	User, Group, Command string
+	Size                 int64
+	Limit                float64
+	Runs                 []Run
+	// Of trust, where there are no Runs; User "" and Site: of the site.
+	Site         bool
+	Loss, Weight []float64
+}
+
+// Snapshot hands over copies of all that the predictor remembers, in an order in
+// which Restore makes the same predictor of it.
+func (p *Predictor) Snapshot(visit func(*Record)) {
+	visit(trustRecord("", true, &p.site))
+	p.trust.OldestFirst(func(user string, t *trust) { visit(trustRecord(user, false, t)) })
+	p.contexts.OldestFirst(func(k key, c *context) {
+		r := &Record{Level: k.Level, User: k.User, Group: k.Group, Command: k.Command, Size: k.Size, Limit: k.Limit}
+		r.Runs = append(r.Runs, c.runs...) // what a run holds never changes
+		visit(r)
+	})
+}
+
+func trustRecord(user string, site bool, t *trust) *Record {
+	return &Record{User: user, Site: site, Loss: append([]float64{}, t.Loss[:]...), Weight: append([]float64{}, t.Weight[:]...)}
+}
+
+// Restore takes over a record of a snapshot. A damaged one is refused.
+func (p *Predictor) Restore(r *Record) error {
+	if len(r.Runs) > 0 {
+		return p.restoreContext(r)
+	}
+	if len(r.Loss) != len(levels) || len(r.Weight) != len(levels) {
+		return damaged()
+	}
+	t := &p.site
+	if !r.Site {
+		t = p.trust.Touch(r.User, func() *trust { return &trust{} })
+	}
+	for i := range levels {
+		if !(r.Loss[i] >= 0 && r.Loss[i] <= math.MaxFloat64 && r.Weight[i] >= 0 && r.Weight[i] <= math.MaxFloat64) {
+			return damaged()
+		}
+		t.Loss[i], t.Weight[i] = r.Loss[i], r.Weight[i]
+	}
+	return nil
+}
+
+func (p *Predictor) restoreContext(r *Record) error {
+	if int(r.Level) >= len(levels) || len(r.Runs) > mostRuns {
+		return damaged()
+	}
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		if checkRuntimes(run.Values) != nil || len(run.Values) > mostValues || i > 0 && run.Ended < r.Runs[i-1].Ended {
+			return damaged()
+		}
+	}
+	k := key{r.Level, r.User, r.Group, r.Command, r.Size, r.Limit}
+	p.contexts.Touch(k, func() *context { return newContext(&levels[r.Level]) }).runs = r.Runs
+	return nil
+}
+
+func damaged() error {
+	return messages.Errorf(messages.Invalid, "snapshot: what it says of run times is damaged: learn anew")
+}

@@ -1,0 +1,206 @@
+package estimator
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/estimator/memory"
+	"github.com/candor-grid/candor/messages"
+)
+
+// snapshotFile is the name of the snapshot in Config.Dir: a line that says what
+// it is, records of a length and that many bytes each, the first of them a
+// header, and a checksum of all that.
+const snapshotFile = "memory"
+
+// magic is the first line; its number changes with what the records mean.
+const magic = "candor estimator 1\n"
+
+// header is a snapshot's first record.
+type header struct {
+	Site     messages.Name
+	Sequence uint64   // of the stream, up to which the memory has read
+	Profiles [32]byte // what the job profile classes were, hashed
+	Records  uint64   // that follow
+}
+
+func (c *Config) profilesHash() ([32]byte, error) {
+	h := sha256.New()
+	for i := range c.Profiles {
+		encoded, err := messages.Marshal(&c.Profiles[i], messages.Msgpack)
+		if err != nil {
+			return [32]byte{}, err
+		}
+		h.Write(encoded)
+	}
+	return [32]byte(h.Sum(nil)), nil
+}
+
+// save writes a snapshot if there is news since the last one. Answers wait only
+// while the memory is copied.
+func (e *Estimator) save() {
+	if e.config.Dir == "" {
+		return
+	}
+	e.mu.Lock()
+	sequence, news := e.sequence, e.sequence != e.saved
+	var records []memory.Record
+	if news {
+		records = e.memory.Snapshot()
+	}
+	e.mu.Unlock()
+	if !news {
+		return
+	}
+	if err := e.write(sequence, records); err != nil {
+		e.metrics.snapshots.WithLabelValues("failed").Inc()
+		e.config.Log.Warn("cannot write a snapshot; a restart will read more of the stream", zap.Error(err))
+		return
+	}
+	e.metrics.snapshots.WithLabelValues("written").Inc()
+	e.mu.Lock()
+	e.saved = sequence
+	e.mu.Unlock()
+}
+
+// write puts a whole new file in place of the old one.
+func (e *Estimator) write(sequence uint64, records []memory.Record) error {
+	if err := os.MkdirAll(e.config.Dir, 0o700); err != nil {
+		return err
+	}
+	aside, err := os.CreateTemp(e.config.Dir, snapshotFile+".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(aside.Name())
+	err = encode(aside, &e.config, sequence, records)
+	if err = errors.Join(err, aside.Sync(), aside.Close()); err != nil {
+		return err
+	}
+	return os.Rename(aside.Name(), filepath.Join(e.config.Dir, snapshotFile))
+}
+
+func encode(to io.Writer, c *Config, sequence uint64, records []memory.Record) error {
+	hash := sha256.New()
+	w := bufio.NewWriterSize(io.MultiWriter(to, hash), 1<<16)
+	profiles, err := c.profilesHash()
+	if err != nil {
+		return err
+	}
+	if _, err := w.WriteString(magic); err != nil {
+		return err
+	}
+	if err := encodeRecord(w, &header{c.Site, sequence, profiles, uint64(len(records))}); err != nil {
+		return err
+	}
+	for i := range records {
+		if err := encodeRecord(w, &records[i]); err != nil {
+			return err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err = to.Write(hash.Sum(nil))
+	return err
+}
+
+func encodeRecord(w io.Writer, record any) error {
+	data, err := messages.Marshal(record, messages.Msgpack)
+	if err != nil {
+		return err
+	}
+	if err := binary.Write(w, binary.BigEndian, uint32(len(data))); err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// load goes on from the snapshot, if there is one that fits. Another is left
+// aside: the stream has all of it that is recent.
+func (e *Estimator) load() {
+	if e.config.Dir == "" {
+		return
+	}
+	path := filepath.Join(e.config.Dir, snapshotFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var learned *memory.Memory
+	sequence := uint64(0)
+	if err == nil {
+		learned, sequence, err = decode(data, &e.config)
+	}
+	if err != nil {
+		e.metrics.snapshots.WithLabelValues("refused").Inc()
+		e.config.Log.Warn("the snapshot is not used; the stream is read from its beginning", zap.String("file", path), zap.Error(err))
+		return
+	}
+	e.metrics.snapshots.WithLabelValues("read").Inc()
+	e.memory, e.sequence, e.saved = learned, sequence, sequence
+}
+
+func decode(data []byte, c *Config) (*memory.Memory, uint64, error) {
+	body, sum := data[:max(0, len(data)-sha256.Size)], data[max(0, len(data)-sha256.Size):]
+	if check := sha256.Sum256(body); !bytes.Equal(check[:], sum) {
+		return nil, 0, errors.New("it is damaged")
+	}
+	rest, ok := bytes.CutPrefix(body, []byte(magic))
+	if !ok {
+		return nil, 0, errors.New("it is of another version")
+	}
+	var h header
+	rest, err := decodeRecord(rest, &h)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := h.fits(c); err != nil {
+		return nil, 0, err
+	}
+	var records []memory.Record
+	for range h.Records {
+		var r memory.Record
+		if rest, err = decodeRecord(rest, &r); err != nil {
+			return nil, 0, err
+		}
+		records = append(records, r)
+	}
+	learned, err := memory.Restore(c.memory(), records)
+	return learned, h.Sequence, err
+}
+
+func (h *header) fits(c *Config) error {
+	profiles, err := c.profilesHash()
+	switch {
+	case err != nil:
+		return err
+	case h.Site != c.Site:
+		return fmt.Errorf("it is of site %s", h.Site)
+	case h.Profiles != profiles:
+		return errors.New("the job profile classes have changed since")
+	}
+	return nil
+}
+
+func decodeRecord(data []byte, into any) (rest []byte, err error) {
+	if len(data) < 4 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	n := int(binary.BigEndian.Uint32(data))
+	if data = data[4:]; n > len(data) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return data[n:], messages.Unmarshal(data[:n], messages.Msgpack, into)
+}

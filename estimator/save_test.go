@@ -1,0 +1,148 @@
+package estimator
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// answers is all that an estimator says of ada's jobs.
+func (b *bed) answers() string {
+	b.Helper()
+	u, err := b.utility("ada", messages.UtilityRequest{Name: "sort", Market: "main", Classes: bothClasses})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := ask[messages.RuntimeReply](b, "ada", messages.VerbRuntime, messages.RuntimeRequest{Name: "sort", Stages: []messages.StageShape{{Name: "m", Command: "sorts", Tasks: 6}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := ask[messages.SamplesReply](b, "ops", messages.VerbSamples, messages.SamplesRequest{Class: "due", Draws: 10})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return fmt.Sprint(u, r, c)
+}
+
+func (b *bed) close(e *Estimator) {
+	b.Helper()
+	if err := e.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// TestRestartGoesOnFromTheSnapshot: it answers as before at once, and reads only
+// what is new and the last message before that.
+func TestRestartGoesOnFromTheSnapshot(t *testing.T) {
+	b, dir := newBed(t), t.TempDir()
+	in := func(c *Config) { c.Dir = dir }
+	e := b.start(in)
+	for job := messages.JobID(1); job <= 60; job++ {
+		b.observe(fmt.Sprint(job), run(job, "ada", "sort"))
+	}
+	b.read(60, 0, 0)
+	before := b.answers()
+	b.close(e)
+	e = b.start(in)
+	if got := b.answers(); got != before {
+		t.Errorf("after the restart %s, before %s", got, before)
+	}
+	b.observe("61", run(61, "ada", "sort"))
+	b.read(1, 1, 0)
+	if e.Seen() != 61 {
+		t.Errorf("seen %d", e.Seen())
+	}
+	b.close(e)
+	whole := b.start() // without a snapshot: all of the stream
+	b.read(61, 0, 0)
+	all := b.answers()
+	b.close(whole)
+	e = b.start(in)
+	b.read(0, 1, 0)
+	if got := b.answers(); got != all {
+		t.Errorf("from snapshots %s, from the whole stream %s", got, all)
+	}
+}
+
+// TestAnotherStreamIsReadWhole: one that does not have what the snapshot was made
+// from.
+func TestAnotherStreamIsReadWhole(t *testing.T) {
+	b, dir := newBed(t), t.TempDir()
+	in := func(c *Config) { c.Dir = dir }
+	e := b.start(in)
+	for job := messages.JobID(1); job <= 3; job++ {
+		b.observe(fmt.Sprint(job), run(job, "ada", "sort"))
+	}
+	b.read(3, 0, 0)
+	b.close(e)
+
+	other := newBed(t)
+	for job := messages.JobID(4); job <= 8; job++ {
+		other.observe(fmt.Sprint(job), run(job, "ada", "sort"))
+	}
+	e = other.start(in)
+	other.await(func() bool { return e.Seen() == 8 }, func() string { return fmt.Sprintf("seen %d jobs of 8", e.Seen()) })
+}
+
+// TestSnapshotsThatDoNotFit are left aside, and the stream is read whole.
+func TestSnapshotsThatDoNotFit(t *testing.T) {
+	b, dir := newBed(t), t.TempDir()
+	in := func(c *Config) { c.Dir = dir }
+	e := b.start(in)
+	b.observe("1", run(1, "ada", "sort"))
+	b.read(1, 0, 0)
+	b.close(e)
+	path := filepath.Join(dir, snapshotFile)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := append([]byte{}, good...)
+	damaged[len(damaged)/2] ^= 1
+	for name, tc := range map[string]struct {
+		file   []byte
+		change func(*Config)
+	}{
+		"damaged":  {damaged, in},
+		"cut":      {good[:len(good)-1], in},
+		"empty":    {nil, in},
+		"profiles": {good, func(c *Config) { in(c); c.Profiles[0].Bounds[0].High = 99 }},
+	} {
+		if err := os.WriteFile(path, tc.file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e := b.start(tc.change)
+		b.read(1, 0, 0)
+		if e.Seen() != 1 {
+			t.Errorf("%s: seen %d", name, e.Seen())
+		}
+		b.close(e)
+	}
+	if err := os.WriteFile(path, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := b.config()
+	elsewhere.Site, elsewhere.Dir, elsewhere.Bus = "there", dir, bus.NewMemory().Connect("$estimator")
+	if _, _, err := decode(good, &elsewhere); err == nil {
+		t.Error("a snapshot of another site was taken")
+	}
+}
+
+// FuzzDecode: no file makes it panic or hold a NaN.
+func FuzzDecode(f *testing.F) {
+	c := Config{Site: "here"}
+	f.Add([]byte(magic))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var h header
+		if _, _, err := decode(data, &c); err == nil {
+			t.Error("a file without a checksum was taken")
+		}
+		if _, err := decodeRecord(data, &h); err != nil {
+			return
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package estimator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+func (e *Estimator) queries() bus.Service {
+	endpoint := func(verb string, handle bus.Handler) bus.Endpoint {
+		return bus.Endpoint{Name: verb, Subject: messages.Subject(e.config.Site, messages.Estimator, verb, "*"), Handle: handle}
+	}
+	return bus.Service{
+		Name: "candor-estimator", Version: "1.1.0", Description: "What jobs of site " + e.config.Site + " are worth, and how long they take", Discoverable: true,
+		Endpoints: []bus.Endpoint{
+			endpoint(messages.VerbUtility, bus.Handle(messages.VerbUtility, e.utility)),
+			endpoint(messages.VerbRuntime, bus.Handle(messages.VerbRuntime, e.runtime)),
+			endpoint(messages.VerbEstimate, bus.Handle(messages.VerbEstimate, e.estimate)),
+			endpoint(messages.VerbClasses, bus.Handle(messages.VerbClasses, e.classes)),
+			endpoint(messages.VerbSamples, bus.Handle(messages.VerbSamples, e.samples)),
+		},
+	}
+}
+
+func (e *Estimator) utility(_ context.Context, caller messages.Name, r messages.UtilityRequest) (reply messages.UtilityReply, err error) {
+	defer e.timed(messages.VerbUtility)()
+	if r.Account, err = e.permit(caller, r.Account); err != nil {
+		return reply, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.memory.Utility(&r)
+}
+
+func (e *Estimator) runtime(_ context.Context, caller messages.Name, r messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
+	defer e.timed(messages.VerbRuntime)()
+	if r.Account, err = e.permit(caller, r.Account); err != nil {
+		return reply, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.memory.Runtime(&r)
+}
+
+func (e *Estimator) estimate(_ context.Context, caller messages.Name, r messages.EstimateRequest) (reply messages.EstimateReply, err error) {
+	defer e.timed(messages.VerbEstimate)()
+	if r.Account, err = e.permit(caller, r.Account); err != nil {
+		return reply, err
+	}
+	if err := r.Spec.Validate(); err != nil {
+		return reply, err
+	}
+	if err := e.complete(&r.Spec); err != nil {
+		return reply, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.memory.Estimate(r.Account, &r.Spec)
+}
+
+// complete fills in what a job leaves to the site, as the auctioneer does.
+func (e *Estimator) complete(spec *messages.JobSpec) error {
+	var market *messages.Market
+	for i := range e.config.Markets {
+		if m := &e.config.Markets[i]; market == nil && (spec.Market == "" || spec.Market == m.Name) {
+			market = m
+		}
+	}
+	if market == nil {
+		return messages.Errorf(messages.NotFound, "market: there is no market %q", spec.Market)
+	}
+	spec.Market = market.Name
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		if s.Class == "" {
+			s.Class = market.Classes[0]
+		}
+		if s.Name == "" {
+			s.Name = fmt.Sprintf("stage%d", i)
+		}
+		if s.TimeLimit == 0 || market.TimeLimit > 0 && s.TimeLimit > market.TimeLimit {
+			s.TimeLimit = market.TimeLimit
+		}
+		if !slices.Contains(market.Classes, s.Class) {
+			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %v", i, market.Name, s.Class, market.Classes)
+		}
+	}
+	return nil
+}
+
+func (e *Estimator) classes(context.Context, messages.Name, messages.Empty) (messages.ClassesReply, error) {
+	defer e.timed(messages.VerbClasses)()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.memory.Classes()
+}
+
+// samples are for those who run a mechanism or the site: single types could be
+// guessed at from many draws.
+func (e *Estimator) samples(_ context.Context, caller messages.Name, r messages.SamplesRequest) (reply messages.SamplesReply, err error) {
+	defer e.timed(messages.VerbSamples)()
+	if !e.privileged(caller) {
+		return reply, messages.Errorf(messages.PermissionDenied, "account %q may not draw types of a class; the site's services and operators may", caller)
+	}
+	e.mu.Lock()
+	draw, err := e.memory.Samples(&r)
+	e.mu.Unlock()
+	if err != nil {
+		return reply, err
+	}
+	return draw()
+}
+
+// permit lets services and operators ask about everybody's jobs, and others
+// about their own. An account that is not named is the caller's.
+func (e *Estimator) permit(caller, account messages.Name) (messages.Name, error) {
+	if account == "" || account == caller {
+		return caller, nil
+	}
+	if e.privileged(caller) {
+		return account, nil
+	}
+	return "", messages.Errorf(messages.PermissionDenied, "account %q may only ask about its own jobs", caller)
+}
+
+// privileged are the site's services and operators.
+func (e *Estimator) privileged(caller messages.Name) bool {
+	return strings.HasPrefix(caller, "$") || slices.Contains(e.config.Operators, caller)
+}
+
+// timed begins to time an answer; the function it returns ends that.
+func (e *Estimator) timed(verb string) func() {
+	began := time.Now()
+	return func() { e.metrics.seconds.WithLabelValues(verb).Observe(time.Since(began).Seconds()) }
+}

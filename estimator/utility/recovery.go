@@ -1,0 +1,98 @@
+package utility
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Recovery is an experiment like that of figure 11 of Ding et al.: a user repeats
+// a job that is worth so much on two resources, gets shares that differ from run
+// to run, and the weights are estimated from the utilities that the runs had.
+type Recovery struct {
+	Weights [2]float64
+	// Low and High are between which each run's shares are, evenly.
+	Low, High float64
+	// Timed: the utility is the inverse of the time that work in proportion to the
+	// weights takes one resource after the other, which is linear in the shares
+	// only nearly; else it is linear.
+	Timed bool
+	// Noise is by what part utilities fluctuate (standard deviation of their
+	// logarithm).
+	Noise float64
+	Runs  int // that each estimate is made from
+	Seed  uint64
+}
+
+// Figure11 is the paper's user 3, whose weights are 6 to 1.
+func Figure11(runs int, seed uint64) Recovery {
+	return Recovery{Weights: [2]float64{6, 1}, Low: 0, High: 1, Noise: 0.05, Runs: runs, Seed: seed}
+}
+
+// Recovered is the two weights that an experiment led to.
+type Recovered struct {
+	Plain    []float64 // by least squares, as in the paper; nil where undetermined
+	Estimate []float64 // by Regression.Estimate, from equal ones as the default
+}
+
+// Repeat repeats the experiment. One that makes no sense is refused.
+func (e *Recovery) Repeat(repetitions int) ([]Recovered, error) {
+	if err := e.check(repetitions); err != nil {
+		return nil, err
+	}
+	r, all := rand.New(rand.NewPCG(e.Seed, 11)), make([]Recovered, repetitions)
+	for k := range all {
+		g, err := e.once(r)
+		if err != nil {
+			return nil, err
+		}
+		estimate, err := g.Estimate([]float64{1, 1})
+		if err != nil {
+			return nil, err
+		}
+		all[k] = Recovered{estimate.Fit.Weights, estimate.Weights}
+	}
+	return all, nil
+}
+
+func (e *Recovery) check(repetitions int) error {
+	if !(e.Weights[0] > 0 && e.Weights[1] > 0 && e.Weights[0]+e.Weights[1] <= Largest) || e.Runs < 1 || repetitions < 1 {
+		return messages.Errorf(messages.Invalid, "recovery: needs weights, runs and repetitions above 0")
+	}
+	if !(e.Low >= 0 && e.Low <= e.High && e.High <= 1) || !(e.Noise >= 0 && e.Noise <= 1) || e.Timed && e.Low == 0 {
+		return messages.Errorf(messages.Invalid, "recovery: needs shares and noise from 0 to 1; timed, shares above 0")
+	}
+	return nil
+}
+
+// once has the job run so often and learns from that.
+func (e *Recovery) once(r *rand.Rand) (*Regression, error) {
+	g, err := New(messages.Linear, len(e.Weights), 0)
+	if err != nil {
+		return nil, err
+	}
+	for run := range e.Runs {
+		shares := make([]float64, len(e.Weights))
+		for j := range shares {
+			shares[j] = e.Low + (e.High-e.Low)*r.Float64()
+		}
+		utility := e.utility(shares) * math.Exp(e.Noise*r.NormFloat64())
+		if err := g.Observe(messages.Time(run), shares, utility); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+func (e *Recovery) utility(shares []float64) float64 {
+	sum, seconds := 0.0, 0.0
+	for j, w := range e.Weights {
+		sum += w * shares[j]
+		seconds += w / shares[j]
+	}
+	if e.Timed {
+		return 1 / seconds
+	}
+	return sum
+}

@@ -1,0 +1,225 @@
+package messages
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Limits on job profile classes.
+const (
+	MaxProfiles     = 256  // of a site
+	MaxPriorSamples = 4096 // of a profile
+	maxParts        = 31   // of a custom profile, which has one more parameter
+	maxInfluence    = 1e9
+)
+
+// Profile is a job profile class: a template of the types that users of one
+// sort of job declare, with the bounds of its parameters and what to go by until
+// there are enough samples.
+type Profile struct {
+	Name  Name           `json:"name"`
+	Class ValuationClass `json:"class"`
+	// Bounds of every parameter of the class: max, with mu and delta
+	// (sigmoidal, linear-decay), deadline (hard), workload (recurrent) or at1,
+	// at2, … (custom: when the first, second, … of Parts is reached).
+	Bounds []ParameterBounds `json:"bounds"`
+	// Parts of max that a custom valuation has left at its points, from 1
+	// downwards.
+	Parts          []float64 `json:"parts,omitempty"`
+	Epsilon        float64   `json:"eps,omitempty"`              // sigmoidal, as in Valuation
+	SecondsPerUnit float64   `json:"seconds_per_unit,omitempty"` // recurrent
+	// Prior is types to go by until there are 20 samples, a number for each of
+	// Bounds; without, everything within the bounds is as likely.
+	Prior []Sample `json:"prior,omitempty"`
+	// Bandwidth is the rule by which the kernels' width is chosen: scott_full
+	// (the default), silverman_full, scott_diag, silverman_diag, cross_validated.
+	Bandwidth string `json:"bandwidth,omitempty"`
+	// Influence is how many times an even part of the weight one account has at
+	// most; 0: 2.
+	Influence float64 `json:"influence,omitempty"`
+	// Kernels is how many are kept before samples are merged; 0: 1024.
+	Kernels int `json:"kernels,omitempty"`
+}
+
+// Sample is the parameters of one type, in the order of a profile's bounds.
+type Sample []float64
+
+// ParameterBounds is the range of one parameter of a type.
+type ParameterBounds struct {
+	Parameter string  `json:"parameter"`
+	Low       float64 `json:"low"`
+	High      float64 `json:"high"`
+}
+
+// Bandwidths are the rules that a profile may name.
+var Bandwidths = []string{"scott_full", "silverman_full", "scott_diag", "silverman_diag", "cross_validated"}
+
+// Parameters names the parameters of the profile's types, in the order in
+// which samples have them.
+func (p *Profile) Parameters() []string {
+	names := []string{"max"}
+	switch p.Class {
+	case Sigmoidal, LinearDecay:
+		return append(names, "mu", "delta")
+	case Hard:
+		return append(names, "deadline")
+	case Recurrent:
+		return append(names, "workload")
+	case Custom:
+		for i := range p.Parts {
+			names = append(names, fmt.Sprintf("at%d", i+1))
+		}
+	}
+	return names
+}
+
+// Validate reports the first thing that is wrong with a profile; the message
+// begins with the field's path.
+func (p *Profile) Validate() error {
+	if !ValidName(p.Name) {
+		return badName("name", p.Name)
+	}
+	if !slices.Contains(ValuationClasses, p.Class) {
+		return Errorf(Invalid, "class: %q is none of %v", clip(string(p.Class)), ValuationClasses)
+	}
+	for _, check := range []func() error{p.validateParts, p.validateBounds, p.validatePrior, p.validateRules} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Profile) validateParts() error {
+	if p.Class != Custom && len(p.Parts) > 0 {
+		return Errorf(Invalid, "parts: only a custom class has them; leave them out")
+	}
+	if p.Class == Custom && (len(p.Parts) == 0 || len(p.Parts) > maxParts) {
+		return Errorf(Invalid, "parts: are %d; a custom class needs 1 to %d parts of max, like [1, 0.5, 0]", len(p.Parts), maxParts)
+	}
+	for i, part := range p.Parts {
+		if !(part >= 0 && part <= 1) || i > 0 && part > p.Parts[i-1] {
+			return Errorf(Invalid, "parts[%d]: must be from 0 to 1 and not above the one before, is %v", i, part)
+		}
+	}
+	if p.Class != Sigmoidal && p.Epsilon != 0 {
+		return Errorf(Invalid, "eps: only a sigmoidal class has it; leave it out")
+	}
+	if p.Epsilon != 0 && !(p.Epsilon >= LeastEpsilon && p.Epsilon < 0.5) {
+		return Errorf(Invalid, "eps: must be from %v to below 0.5, is %v", float64(LeastEpsilon), p.Epsilon)
+	}
+	if (p.Class == Recurrent) != (p.SecondsPerUnit != 0) || !(p.SecondsPerUnit >= 0 && p.SecondsPerUnit <= MaxValuationTime) {
+		return Errorf(Invalid, "seconds_per_unit: a recurrent class needs it, above 0, and others have none; it is %v", p.SecondsPerUnit)
+	}
+	return nil
+}
+
+func (p *Profile) validateBounds() error {
+	want := p.Parameters()
+	for i, b := range p.Bounds {
+		path := fmt.Sprintf("bounds[%d]", i)
+		if i >= len(want) || b.Parameter != want[i] {
+			return Errorf(Invalid, "%s.parameter: %q; a class %s has the parameters %s, in this order", path, clip(b.Parameter), p.Class, strings.Join(want, ", "))
+		}
+		least, most := 0.0, float64(MaxValuationTime)
+		if i == 0 {
+			most = MaxCredits.Float()
+		}
+		switch {
+		case !(b.Low >= least && b.Low <= most):
+			return Errorf(Invalid, "%s.low: must be from %v to %v, is %v", path, least, most, b.Low)
+		case !(b.High >= least && b.High <= most):
+			return Errorf(Invalid, "%s.high: must be from %v to %v, is %v", path, least, most, b.High)
+		case b.Low > b.High:
+			return Errorf(Invalid, "%s: %v to %v is reversed; give the lower end as low", path, b.Low, b.High)
+		case b.Low == b.High:
+			return Errorf(Invalid, "%s: %v to %v is no interval; give two different numbers", path, b.Low, b.High)
+		}
+	}
+	if len(p.Bounds) < len(want) {
+		return Errorf(Invalid, "bounds: %s is missing; a class %s has the parameters %s", want[len(p.Bounds)], p.Class, strings.Join(want, ", "))
+	}
+	return nil
+}
+
+func (p *Profile) validatePrior() error {
+	if len(p.Prior) > MaxPriorSamples {
+		return Errorf(TooLarge, "prior: %d samples are more than the limit of %d", len(p.Prior), MaxPriorSamples)
+	}
+	for k, x := range p.Prior {
+		if err := p.Contains(x); err != nil {
+			return Errorf(Invalid, "prior[%d]: %s", k, AsError("", err).Message)
+		}
+	}
+	return nil
+}
+
+// Contains refuses a sample that is not within the bounds.
+func (p *Profile) Contains(x []float64) error {
+	if len(x) != len(p.Bounds) {
+		return Errorf(Invalid, "has %d numbers; a class %s has the %d parameters %s", len(x), p.Class, len(p.Bounds), strings.Join(p.Parameters(), ", "))
+	}
+	for j, b := range p.Bounds {
+		if !(x[j] >= b.Low && x[j] <= b.High) {
+			return Errorf(Invalid, "%s: must be from %v to %v, is %v", b.Parameter, b.Low, b.High, x[j])
+		}
+	}
+	return nil
+}
+
+func (p *Profile) validateRules() error {
+	if p.Bandwidth != "" && !slices.Contains(Bandwidths, p.Bandwidth) {
+		return Errorf(Invalid, "bandwidth: %q is none of %s", clip(p.Bandwidth), strings.Join(Bandwidths, ", "))
+	}
+	if p.Influence != 0 && !(p.Influence >= 1 && p.Influence <= maxInfluence) {
+		return Errorf(Invalid, "influence: must be 1 or more times an even part, is %v", p.Influence)
+	}
+	if p.Kernels != 0 && (p.Kernels < 64 || p.Kernels > 1<<16) {
+		return Errorf(Invalid, "kernels: must be from 64 to %d, are %d", 1<<16, p.Kernels)
+	}
+	return nil
+}
+
+// Sample returns the parameters of a valuation as a sample of the profile;
+// false if the valuation is not of the profile's shape.
+func (p *Profile) Sample(v *Valuation) (Sample, bool) {
+	if v.Class != p.Class {
+		return nil, false
+	}
+	if p.Class != Custom {
+		return v.Parameters(), true
+	}
+	if len(v.Points) != len(p.Parts) {
+		return nil, false
+	}
+	x := Sample{v.Max}
+	for i, point := range v.Points {
+		if point.Part != p.Parts[i] {
+			return nil, false
+		}
+		x = append(x, point.At)
+	}
+	return x, true
+}
+
+// Valuation returns the valuation of a sample of the profile; an error if it is
+// none, such as a custom one whose points are out of order.
+func (p *Profile) Valuation(x []float64) (Valuation, error) {
+	if err := p.Contains(x); err != nil {
+		return Valuation{}, err
+	}
+	v := Valuation{Class: p.Class, Epsilon: p.Epsilon, SecondsPerUnit: p.SecondsPerUnit}
+	if p.Class == Custom {
+		v.Max = x[0]
+		for i, at := range x[1:] {
+			v.Points = append(v.Points, ValuationPoint{At: at, Part: p.Parts[i]})
+		}
+		return v, v.Validate()
+	}
+	v, err := v.WithParameters(x)
+	if err != nil {
+		return v, err
+	}
+	return v, v.Validate()
+}

@@ -1,0 +1,145 @@
+package messages
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func someProfile() Profile {
+	return Profile{Name: "patient", Class: Sigmoidal, Prior: []Sample{{10, 60, 60}}, Bounds: []ParameterBounds{
+		{Parameter: "max", High: 100}, {Parameter: "mu", High: 3600}, {Parameter: "delta", Low: 1, High: 7200}}}
+}
+
+// TestProfileRefuses: what is wrong is named by the field's path.
+func TestProfileRefuses(t *testing.T) {
+	good := someProfile()
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	nan := math.NaN()
+	for says, change := range map[string]func(*Profile){
+		`name: "X"`:                          func(p *Profile) { p.Name = "X" },
+		`class: "square"`:                    func(p *Profile) { p.Class = "square" },
+		"bounds: delta is missing":           func(p *Profile) { p.Bounds = p.Bounds[:2] },
+		`bounds[1].parameter: "deadline"`:    func(p *Profile) { p.Bounds[1].Parameter = "deadline" },
+		`bounds[3].parameter: "more"`:        func(p *Profile) { p.Bounds = append(p.Bounds, ParameterBounds{Parameter: "more"}) },
+		"bounds[0].low: must be from 0":      func(p *Profile) { p.Bounds[0].Low = -1 },
+		"bounds[0].low: must be from 0 to 1": func(p *Profile) { p.Bounds[0].Low = nan },
+		"bounds[2].high: must be from 0 to":  func(p *Profile) { p.Bounds[2].High = math.Inf(1) },
+		"bounds[2]: 9000 to 7200 is revers":  func(p *Profile) { p.Bounds[2].Low = 9000 },
+		"bounds[2]: 7200 to 7200 is no int":  func(p *Profile) { p.Bounds[2].Low = 7200 },
+		"prior[0]: has 2 numbers":            func(p *Profile) { p.Prior[0] = Sample{1, 2} },
+		"prior[0]: delta: must be from 1":    func(p *Profile) { p.Prior[0][2] = 0 },
+		"prior[0]: max: must be from 0":      func(p *Profile) { p.Prior[0][0] = nan },
+		"parts: only a custom class":         func(p *Profile) { p.Parts = []float64{1} },
+		"eps: must be from":                  func(p *Profile) { p.Epsilon = 0.6 },
+		"eps: only a sigmoidal":              func(p *Profile) { p.Class, p.Epsilon = LinearDecay, 0.1 },
+		"seconds_per_unit: a recurrent":      func(p *Profile) { p.SecondsPerUnit = 1 },
+		"parts: are 0; a custom class":       func(p *Profile) { p.Class = Custom },
+		"parts[1]: must be from 0 to 1":      func(p *Profile) { p.Class, p.Parts = Custom, []float64{0.5, 0.6} },
+		`bandwidth: "wide" is none of`:       func(p *Profile) { p.Bandwidth = "wide" },
+		"influence: must be 1 or more":       func(p *Profile) { p.Influence = 0.5 },
+		"kernels: must be from 64":           func(p *Profile) { p.Kernels = 2 },
+	} {
+		p := someProfile()
+		change(&p)
+		if err := p.Validate(); err == nil || KindOf(err) != Invalid || !strings.HasPrefix(AsError("", err).Message, says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	p := someProfile()
+	p.Prior = make([]Sample, MaxPriorSamples+1)
+	if err := p.Validate(); KindOf(err) != TooLarge {
+		t.Error(err)
+	}
+}
+
+// TestSamplesAreValuations of every class, and back.
+func TestSamplesAreValuations(t *testing.T) {
+	unit := func(names ...string) (b []ParameterBounds) {
+		for _, n := range names {
+			b = append(b, ParameterBounds{Parameter: n, High: 10})
+		}
+		return b
+	}
+	for _, tc := range []struct {
+		p Profile
+		x Sample
+	}{
+		{Profile{Class: Hard, Bounds: unit("max", "deadline")}, Sample{1, 2}},
+		{Profile{Class: Recurrent, SecondsPerUnit: 3, Bounds: unit("max", "workload")}, Sample{1, 2}},
+		{Profile{Class: Sigmoidal, Epsilon: 0.1, Bounds: unit("max", "mu", "delta")}, Sample{1, 2, 3}},
+		{Profile{Class: LinearDecay, Bounds: unit("max", "mu", "delta")}, Sample{1, 2, 3}},
+		{Profile{Class: Custom, Parts: []float64{1, 0.5}, Bounds: unit("max", "at1", "at2")}, Sample{1, 2, 3}},
+	} {
+		tc.p.Name = "some"
+		if err := tc.p.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		v, err := tc.p.Valuation(tc.x)
+		if err != nil {
+			t.Errorf("%s: %v", tc.p.Class, err)
+		}
+		if back, ok := tc.p.Sample(&v); !ok || !slices.Equal(back, tc.x) {
+			t.Errorf("%s: %v, want %v", tc.p.Class, back, tc.x)
+		}
+		if _, ok := tc.p.Sample(&Valuation{Class: "another"}); ok {
+			t.Errorf("%s: took a valuation of another class", tc.p.Class)
+		}
+		if _, err := tc.p.Valuation(Sample{1, 11, 1}[:len(tc.x)]); KindOf(err) != Invalid || err == nil {
+			t.Errorf("%s: %v", tc.p.Class, err)
+		}
+	}
+	steps := Profile{Class: Custom, Parts: []float64{1, 0.5}, Bounds: unit("max", "at1", "at2")}
+	if _, err := steps.Valuation(Sample{1, 3, 2}); err == nil {
+		t.Error("points out of order are a valuation")
+	}
+	if _, ok := steps.Sample(&Valuation{Class: Custom, Points: []ValuationPoint{{At: 1, Part: 1}, {At: 2, Part: 0.4}}}); ok {
+		t.Error("took a custom valuation with other parts")
+	}
+}
+
+func TestEstimateRequestsRefuse(t *testing.T) {
+	below := -1.0
+	for says, err := range map[string]error{
+		"stages: are 0":               (&RuntimeRequest{}).Validate(),
+		"stages[0].time_limit":        (&RuntimeRequest{Stages: []StageShape{{TimeLimit: -1}}}).Validate(),
+		"part: must be above 0":       (&RuntimeRequest{Stages: []StageShape{{}}, Part: 1}).Validate(),
+		"divergence: must be 0":       (&RuntimeRequest{Stages: []StageShape{{}}, Divergence: &below}).Validate(),
+		"draws: must be from 1":       (&SamplesRequest{Class: "a"}).Validate(),
+		`class: "" is no name`:        (&SamplesRequest{Draws: 1}).Validate(),
+		"name: has a control char":    (&RuntimeRequest{Stages: []StageShape{{}}, Name: "a\nb"}).Validate(),
+		"stages[0].command: has a co": (&RuntimeRequest{Stages: []StageShape{{Command: "a\nb"}}}).Validate(),
+	} {
+		if err == nil || !strings.HasPrefix(AsError("", err).Message, says) || KindOf(err) != Invalid {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	if err := (&RuntimeRequest{Stages: []StageShape{{Tasks: -1}}}).Validate(); KindOf(err) != TooLarge {
+		t.Error(err)
+	}
+}
+
+// TestCommandID tells commands apart by their arguments' bounds too.
+func TestCommandID(t *testing.T) {
+	ids := map[string]bool{}
+	for _, s := range []Stage{{}, {Script: "a"}, {Command: []string{"a"}}, {Command: []string{"a", "b"}}, {Command: []string{"ab"}}, {Command: []string{"a", ""}}} {
+		ids[CommandID(&s)] = true
+	}
+	if len(ids) != 6 {
+		t.Errorf("%d identifiers of 6 commands", len(ids))
+	}
+}
+
+func TestBasis(t *testing.T) {
+	r := UtilityReply{Runs: 1, Default: 0.9, Utility: Utility{Weights: Weights{{"map", 1.5}, {"reduce", 0.5}}}}
+	if got := r.Basis(); got != "estimated from 1 run: weights map 1.5, reduce 0.5; the runs alone do not determine them; 90 % is the default's, runs differ from the fit by 0 %" {
+		t.Error(got)
+	}
+	r.Runs, r.Determined, r.Errors, r.Residual = 8, true, Weights{{"map", 0.123}, {"reduce", 0.01}}, 0.05
+	if got := r.Basis(); got != "estimated from 8 runs: weights map 1.5 ± 0.12, reduce 0.5 ± 0.01; 90 % is the default's, runs differ from the fit by 5 %" {
+		t.Error(got)
+	}
+}
