@@ -84,6 +84,9 @@ type Tasks struct {
 	// account, or a range of user numbers such as "100000-165535", of which each
 	// job has one. Empty: the user that runs the node.
 	User string `json:"user,omitempty"`
+	// Private gives every task a network and a view of the files of its own: it
+	// sees no network, and of the site's state nothing but its own directory.
+	Private bool `json:"private,omitempty"`
 }
 
 // Slots is how many slots of each class a node has, in the order of the class

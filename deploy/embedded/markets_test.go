@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,8 @@ func bazaar(t *testing.T) *Site {
 		{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"sold"}},
 		{Name: "posted", Mechanism: messages.Backfill, Classes: []messages.Name{"posted"}},
 	}
+	c.Profiles = []messages.Profile{{Name: "hasty", Class: messages.Hard,
+		Bounds: []messages.ParameterBounds{{Parameter: "max", Low: 0, High: 100}, {Parameter: "deadline", Low: 0, High: 5}}}}
 	s := start(t, c)
 	t.Cleanup(func() { closeSite(t, s) })
 	return s
@@ -155,31 +158,29 @@ func TestMarkets(t *testing.T) {
 // where it is and goes on; each pays the integral of the price.
 func playSpot(t *testing.T, s *Site) {
 	alice, bob, dir := connect(t, s, "alice"), connect(t, s, "bob"), t.TempDir()
-	count, go1, go2 := filepath.Join(dir, "count"), filepath.Join(dir, "alice"), filepath.Join(dir, "bob")
-	lines := func() int {
-		data, _ := os.ReadFile(count)
+	steps := func(who string) int {
+		data, _ := os.ReadFile(filepath.Join(dir, who))
 		return len(data)
 	}
-	a := alice.submit("spot", job("spot", 1, fmt.Sprintf("while [ ! -e %s ]; do echo >> %s; sleep 0.02; done\n", go1, count),
-		func(s *messages.JobSpec) { s.Rate = 2 * messages.Credit }))
-	alice.await("Alice's process works", func() bool { return lines() > 2 })
-	b := bob.submit("spot", job("spot", 1, untilFile(go2), func(s *messages.JobSpec) { s.Rate = 5 * messages.Credit }))
-	bob.running(b)
-	alice.await("Alice's process is stopped", func() bool {
-		before := lines()
-		select {
-		case <-time.After(100 * time.Millisecond): // five of its steps
-		case <-t.Context().Done():
-		}
-		return lines() == before
-	})
+	stepping := func(who string, rate messages.Credits) messages.JobSpec {
+		script := fmt.Sprintf("while [ ! -e %s/end-%s ]; do echo >> %[1]s/%[2]s; sleep 0.02; done\n", dir, who)
+		return job("spot", 1, script, func(s *messages.JobSpec) { s.Rate = rate * messages.Credit })
+	}
+	a := alice.submit("spot", stepping("alice", 2))
+	alice.await("Alice's process works", func() bool { return steps("alice") > 2 })
+	b := bob.submit("spot", stepping("bob", 5))
+	bob.await("Bob's process works", func() bool { return steps("bob") > 2 })
+	at := steps("alice")
+	bob.await("Bob's process goes on", func() bool { return steps("bob") > 10 })
+	if now := steps("alice"); now != at {
+		t.Errorf("Alice's process went from step %d to %d while Bob had the slot", at, now)
+	}
 	if w := alice.why(a); w.Reason != "Outbid" || len(w.Change) == 0 {
 		t.Errorf("why: %+v", w)
 	}
-	at := lines()
-	touch(t, go2)
-	alice.await("Alice's process goes on", func() bool { return lines() > at })
-	touch(t, go1)
+	touch(t, filepath.Join(dir, "end-bob"))
+	alice.await("Alice's process goes on", func() bool { return steps("alice") > at })
+	touch(t, filepath.Join(dir, "end-alice"))
 	aj, bj := alice.final(a), bob.final(b)
 	if aj.Stages[0].Retried != 0 {
 		t.Errorf("Alice's task was run %d times more", aj.Stages[0].Retried)
@@ -334,26 +335,49 @@ func playReservation(t *testing.T, s *Site) {
 	}
 }
 
-// playContract: a job that completes when that is worth nothing any more owes
-// nothing of its price.
+// playContract: with others waiting, early completion has a price. A job that
+// took the dearest contract and completes when that is worth nothing any more
+// owes nothing of it.
 func playContract(t *testing.T, s *Site) {
-	erin, dir := connect(t, s, "erin"), t.TempDir()
-	spec := job("sold", 1, untilFile(filepath.Join(dir, "go")), func(s *messages.JobSpec) {
-		s.Length, s.Valuation = messages.Duration(time.Second), &messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 3}
+	erin, frank, dir := connect(t, s, "erin"), connect(t, s, "frank"), t.TempDir()
+	file := filepath.Join(dir, "go")
+	spec := job("sold", 1, untilFile(file), func(s *messages.JobSpec) {
+		s.Length, s.Valuation = unit, &messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 3}
 	})
-	// A job that holds the slot makes early completion scarce.
-	menu := request[messages.QuoteReply](erin, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
-	i := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })
-	if i < 0 || !slices.ContainsFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Free }) {
-		t.Fatalf("menu: %+v", menu)
+	take := func(u user, key string, which func(messages.QuoteReply) messages.QuotedContract) (messages.JobID, messages.QuotedContract) {
+		menu := request[messages.QuoteReply](u, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
+		taken := spec
+		c := which(menu)
+		taken.Contract, taken.Budget = c.ID, c.Budget
+		return u.submit(key, taken), c
 	}
-	spec.Contract, spec.Budget = menu.Contracts[i].ID, menu.Contracts[i].Budget
-	id := erin.submit("sold", spec)
-	erin.running(id)
-	erin.at(erin.job(id).Submitted.Add(messages.Duration(3100 * time.Millisecond)))
-	touch(t, filepath.Join(dir, "go"))
+	free := func(menu messages.QuoteReply) messages.QuotedContract {
+		i := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Free })
+		if i < 0 || menu.Contracts[i].Price != 0 || !slices.ContainsFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared }) {
+			t.Fatalf("menu without a free and the declared contract: %+v", menu)
+		}
+		return menu.Contracts[i]
+	}
+	dearest := func(menu messages.QuoteReply) messages.QuotedContract {
+		return slices.MaxFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return int(a.Price - b.Price) })
+	}
+	holder, _ := take(frank, "sold", free)
+	frank.running(holder)
+	for i := range 3 {
+		take(frank, fmt.Sprint("sold", i), free)
+	}
+	id, c := take(erin, "sold", dearest)
+	if c.Price == 0 {
+		t.Fatalf("nothing on the menu has a price: %+v", c)
+	}
+	erin.await("the promise is told", func() bool { return strings.Contains(erin.why(id).Message, "promises") })
+	erin.at(erin.job(id).Submitted.Add(6 * unit)) // above every deadline of the profile
+	touch(t, file)
 	if j := erin.final(id); j.State != messages.Completed || j.Charged != 0 {
-		t.Errorf("charged %v of %v agreed: %s", j.Charged, menu.Contracts[i].Price, erin.why(id).Message)
+		t.Errorf("charged %v of %v agreed: %s", j.Charged, c.Price, erin.why(id).Message)
+	}
+	if w := erin.why(id); !strings.Contains(w.Message, "× 0 received") {
+		t.Errorf("the arithmetic is not shown: %s", w.Message)
 	}
 }
 

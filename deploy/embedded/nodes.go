@@ -15,6 +15,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // startAtOnce bounds how many agents are started, or stopped, at a time.
@@ -116,7 +117,7 @@ func (n *nodes) startAgent(node Node) (*agent, error) {
 		Site: s.config.Site, Node: node.Name, Slots: node.Slots, Bus: b, Runner: run,
 		Dir: filepath.Join(s.config.State, "nodes", node.Name), Operators: s.config.Operators,
 		Log: s.log.Named(messages.NodeAgent), Metrics: s.metrics.shared,
-		Tasks: s.config.Tasks.runner(), Executor: s.options.Executor, LeaveRunning: s.options.LeaveRunning,
+		Tasks: s.config.tasks(), Executor: s.options.Executor, LeaveRunning: s.options.LeaveRunning,
 	})
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -124,9 +125,13 @@ func (n *nodes) startAgent(node Node) (*agent, error) {
 	return &agent{started, b}, nil
 }
 
-// runner says the same to the node's runner.
-func (t *Tasks) runner() runner.Config {
-	return runner.Config{User: t.User, Limits: cell.Limits{Memory: t.MemoryMiB << 20, Pids: t.Processes, CPU: t.CPU}}
+// tasks says to a node's runner how tasks run.
+func (c *Config) tasks() runner.Config {
+	t := &c.Tasks
+	return runner.Config{
+		User: t.User, Private: t.Private, Hide: []string{c.State}, Inside: executor.Inside(),
+		Limits: cell.Limits{Memory: t.MemoryMiB << 20, Pids: t.Processes, CPU: t.CPU},
+	}
 }
 
 // stop1 stops the agent of a node that runs.

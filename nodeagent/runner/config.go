@@ -39,6 +39,13 @@ type Config struct {
 	// account, or a range such as "100000-165535", of which each job has one; needs
 	// root. Default: as this process.
 	User string
+	// Private gives tasks mount, network and IPC namespaces of their own: they see
+	// nothing of the network but a loopback, an empty temporary directory, and of
+	// the directories of Hide only what is theirs; default of Hide: Dir. Needs root,
+	// and Inside, the command that calls [Inside]. It costs a task another exec.
+	Private bool
+	Hide    []string
+	Inside  []string
 	// Clock is the time that is reported; nil: the wall clock. Limits and
 	// graces always pass in real time.
 	Clock func() messages.Time `json:"-"`
@@ -65,6 +72,9 @@ func (c *Config) Validate() error {
 	case c.Limits.Memory < 0 || c.Limits.Pids < 0 || !(c.Limits.CPU >= 0):
 		return messages.Errorf(messages.Invalid, "runner: Limits must not be negative")
 	}
+	if c.Private && len(c.Inside) == 0 {
+		return messages.Errorf(messages.Invalid, "runner: Private needs Inside, the command that sets the namespaces up")
+	}
 	if err := validUser(c.User); err != nil {
 		return err
 	}
@@ -74,6 +84,9 @@ func (c *Config) Validate() error {
 	}
 	c.Dir = dir
 	c.fill()
+	if len(c.Hide) == 0 {
+		c.Hide = []string{c.Dir}
+	}
 	return nil
 }
 

@@ -116,7 +116,14 @@ func (t *process) spawn(p *program, dir string, started *messages.Time) (own int
 func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as}
 	t.cell.Attributes(sys)
-	return spawn(p.path, p.argv, taskEnv(p.env, &t.task, dir), dir, files, sys)
+	path, argv := p.path, p.argv
+	if t.runner.config.Private {
+		var err error
+		if path, argv, err = t.runner.config.private(p, dir, sys); err != nil {
+			return child{}, err
+		}
+	}
+	return spawn(path, argv, taskEnv(p.env, &t.task, dir), dir, files, sys)
 }
 
 // limits are those of the node, and of the stage where it has its own.

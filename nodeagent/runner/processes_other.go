@@ -30,3 +30,11 @@ func (*Processes) Owner(job messages.JobID) (messages.Name, error) {
 func (*Processes) ReadLog(_ context.Context, r messages.LogsRequest) (messages.LogsReply, error) {
 	return messages.LogsReply{}, messages.Errorf(messages.NotFound, "task %v: has no output on this node", r.Attempt.Task)
 }
+
+// Inside refuses.
+func Inside([]string) error {
+	return messages.Errorf(messages.Unavailable, "nodes run processes on Linux only, this is %s", runtime.GOOS)
+}
+
+// Abilities are none.
+func (*Processes) Abilities() []messages.Name { return nil }

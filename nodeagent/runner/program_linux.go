@@ -14,11 +14,12 @@ import (
 
 // program is what the tasks of one stage share, worked out once.
 type program struct {
-	path string   // what is executed
-	argv []string // its arguments
-	env  []string
-	dir  string              // working directory; "": one of each task's own
-	as   *syscall.Credential // nil: as this process
+	path   string   // what is executed
+	argv   []string // its arguments
+	env    []string
+	dir    string              // working directory; "": one of each task's own
+	script string              // the file it is in, if it is a script
+	as     *syscall.Credential // nil: as this process
 }
 
 const (
@@ -67,6 +68,7 @@ func (p *program) useScript(script, file string) error {
 			return messages.Errorf(messages.Unavailable, "the script could not be given to the task's user: %v", err)
 		}
 	}
+	p.script = file
 	if strings.HasPrefix(script, "#!") {
 		p.path, p.argv = file, []string{file}
 		return nil

@@ -19,8 +19,8 @@ import (
 
 // TestMain makes the test binary an executor when it is started as one.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "executor" {
-		if err := executor.Main(); err != nil {
+	if len(os.Args) > 1 && os.Args[1] == "executor" {
+		if err := executor.Main(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -241,5 +241,50 @@ func TestConfigIsChecked(t *testing.T) {
 		Runner: runner.Config{Site: "home", Node: "n1", Dir: t.TempDir()}})
 	if messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestPrivateTask sees no network, no other task's files, and nothing of what is
+// to be hidden but what is its own.
+func TestPrivateTask(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("namespaces need root")
+		return
+	}
+	state, err := os.MkdirTemp("/var/tmp", "candor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(state) })
+	if err := os.WriteFile(filepath.Join(state, "credentials"), []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range []string{"", "100000-165535"} {
+		dir := filepath.Join(state, "node"+user)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		k, err := executor.Open(ctx, executor.Config{Command: executor.Self(), Runner: runner.Config{
+			Site: "home", Node: "n1", Dir: dir, User: user, Private: true, Hide: []string{state}, Inside: executor.Inside()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if user != "" {
+			os.Chmod(state, 0o711)
+		}
+		_, done := begin(k, 1, "ls "+state+"; ls /tmp | wc -l; echo mine >file && cat file; tail -n +3 /proc/net/dev | cut -d: -f1; id -u")
+		if f := wait(t, done); f.ExitCode != 0 {
+			t.Errorf("%+v", f)
+		}
+		uid := "0"
+		if user != "" {
+			uid = "100007"
+		}
+		if got := strings.Fields(output(t, k, 1)); strings.Join(got, " ") != filepath.Base(dir)+" 0 mine lo "+uid {
+			r, _ := k.ReadLog(ctx, messages.LogsRequest{Attempt: attempt(1), Stderr: true})
+			t.Errorf("%q %s", got, r.Data)
+		}
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

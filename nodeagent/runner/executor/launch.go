@@ -24,6 +24,9 @@ import (
 // Argument is what a program that calls [Main] is started with.
 const Argument = "executor"
 
+// argumentInside follows it where a process is to set up a task's namespaces.
+const argumentInside = "inside"
+
 // Self is the command that starts this program as an executor; empty if it cannot
 // tell where it is.
 func Self() []string {
@@ -32,6 +35,14 @@ func Self() []string {
 		return nil
 	}
 	return []string{path, Argument}
+}
+
+// Inside is the command of this program that sets up the namespaces of a task.
+func Inside() []string {
+	if self := Self(); self != nil {
+		return append(self, argumentInside)
+	}
+	return nil
 }
 
 // Config configures [Open].
@@ -146,9 +157,7 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 		return err
 	}
 	defer log.Close()
-	how := c.Runner
-	how.Clock = nil
-	data, err := json.Marshal(how)
+	data, err := json.Marshal(c.Runner)
 	if err != nil {
 		return err
 	}
@@ -164,8 +173,12 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 }
 
 // Main is the executor's program: it reads from standard input how tasks are run,
-// and serves on the socket that it inherited.
-func Main() error {
+// and serves on the socket that it inherited. The arguments are those after
+// [Argument].
+func Main(args []string) error {
+	if len(args) > 0 && args[0] == argumentInside {
+		return runner.Inside(args[1:])
+	}
 	data, err := io.ReadAll(io.LimitReader(os.Stdin, messages.MaxPayload))
 	if err != nil {
 		return err

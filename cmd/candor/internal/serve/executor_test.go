@@ -11,8 +11,8 @@ import (
 // TestMain makes the test binary an executor when a site under test starts it as
 // one.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == executor.Argument {
-		if err := executor.Main(); err != nil {
+	if len(os.Args) > 1 && os.Args[1] == executor.Argument {
+		if err := executor.Main(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
