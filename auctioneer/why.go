@@ -152,6 +152,8 @@ func remedy(j *book.Job) []string {
 		return []string{fmt.Sprintf("see `candor logs %d --stderr` for what the task wrote, and submit again", j.ID)}
 	case "TimeLimit":
 		return []string{"a longer time limit for the stage, or smaller tasks"}
+	case "LimitExceeded":
+		return []string{"a larger memory limit for the stage where memory ran out, or tasks that need less; the job's tasks say what was exceeded"}
 	case "CannotStart":
 		return []string{fmt.Sprintf("a command, interpreter and working directory that exist on the nodes; `candor logs %d --stderr` says what was missing", j.ID)}
 	}

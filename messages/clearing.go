@@ -9,7 +9,7 @@ const (
 	VerbAuthorise = "authorise" // AuthoriseRequest → SignedAuthorisation
 	VerbRevoke    = "revoke"    // RevokeRequest → ClearingReply
 	VerbRemit     = "remit"     // RemitRequest → ClearingReply
-	VerbAccept    = "accept"    // SignedAuthorisation → ClearingReply
+	VerbAccept    = "accept"    // AcceptRequest → ClearingReply
 	VerbCharge    = "charge"    // ChargeRequest → ClearingReply
 	VerbPeer      = "peer"      // PeerRequest → PeerReply
 	VerbReserve   = "reserve"   // ReserveRequest → AccountReply
@@ -21,11 +21,11 @@ const (
 
 // Limits of the settlement between banks.
 const (
-	MaxInstructions = 256  // in one message
-	MaxLines        = 1000 // in one page
-	MaxPeerKeys     = 4
-	MaxReason       = 256 // bytes of what a user writes beside a payment
-	MaxPeerName     = 54  // bytes; the account of a peer has a prefix
+	MaxInstructions   = 256  // in one message
+	MaxBookLines      = 1000 // in one page
+	MaxPeerKeys       = 4
+	MaxClearingReason = 256 // bytes of what a user writes beside a payment
+	MaxPeerName       = 54  // bytes; the account of a peer has a prefix
 )
 
 // Bounds on how long an authorisation may be charged, and on how long after
@@ -97,6 +97,26 @@ type SignedAuthorisation struct {
 
 // Validate is that of the authorisation.
 func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate() }
+
+// AcceptRequest has the bank of a site take another's authorisation, to be
+// charged under a purpose that the service chooses, such as a job's key. The
+// same purpose again gets the same answer; for another one the authorisation
+// is refused, so that nobody has two jobs run on one.
+type AcceptRequest struct {
+	Purpose       string              `json:"purpose"`
+	Authorisation SignedAuthorisation `json:"authorisation"`
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *AcceptRequest) Validate() error {
+	if r.Purpose == "" {
+		return Errorf(Invalid, "purpose: is empty; name what the authorisation is to pay for, the same whenever it is sent again")
+	}
+	if err := checkLine("purpose", r.Purpose, MaxKey+64); err != nil {
+		return err
+	}
+	return r.Authorisation.Validate()
+}
 
 // AuthoriseRequest sets credits aside for one charge by another site. The same
 // key with the same content gets the same authorisation.
@@ -178,7 +198,7 @@ func (r *ChargeRequest) Validate() error {
 			return err
 		}
 	}
-	return checkLine("reason", r.Reason, MaxReason)
+	return checkLine("reason", r.Reason, MaxClearingReason)
 }
 
 // ClearingReply answers a request that the bank of another site has to hear
@@ -252,218 +272,6 @@ type CloseRequest struct {
 	Cycle uint64 `json:"cycle"` // 0: only asks for how the latest stands
 }
 
-// InstructionKind says what a bank asks of another.
-type InstructionKind uint8
-
-// The kinds of instruction. The list is append-only.
-const (
-	InstructPay    InstructionKind = iota // pay Amount to Account: the sender owes it
-	InstructCharge                        // take Amount from authorisation ID: the receiver owes it; 0 releases it
-	InstructSettle                        // Cycle's settlement: take up to Amount of what the sender owes
-	InstructRevoke                        // give up authorisation ID, if it is not charged
-)
-
-var instructionNames = [...]string{"pay", "charge", "settle", "revoke"}
-
-// String returns the kind's name.
-func (k InstructionKind) String() string {
-	if int(k) < len(instructionNames) {
-		return instructionNames[k]
-	}
-	return "unknown"
-}
-
-// MarshalText writes the kind's name.
-func (k InstructionKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText reads a kind's name.
-func (k *InstructionKind) UnmarshalText(b []byte) error {
-	for i, name := range instructionNames {
-		if name == string(b) {
-			*k = InstructionKind(i)
-			return nil
-		}
-	}
-	return Errorf(Invalid, "instruction kind %q: is none of %v", clip(string(b)), instructionNames)
-}
-
-// Instruction is one entry of what a bank asks of another, in order.
-type Instruction struct {
-	Kind    InstructionKind `json:"kind"`
-	ID      string          `json:"id,omitempty"`      // of an authorisation: charge, revoke
-	Account Name            `json:"account,omitempty"` // pay
-	Amount  Credits         `json:"amount"`
-	Expires Time            `json:"expires,omitempty"` // revoke: when the authorisation ends
-	Cycle   uint64          `json:"cycle,omitempty"`   // settle
-	Job     JobID           `json:"job,omitempty"`     // charge: the job at the sender
-	Reason  string          `json:"reason,omitempty"`
-}
-
-// Validate reports what is wrong with an instruction in itself.
-func (i *Instruction) Validate() error {
-	if err := checkLine("reason", i.Reason, MaxReason); err != nil {
-		return err
-	}
-	if i.Amount != 0 || i.Kind == InstructPay {
-		if err := checkAmount("amount", i.Amount); err != nil {
-			return err
-		}
-	}
-	switch i.Kind {
-	case InstructPay:
-		if !ValidName(i.Account) {
-			return badName("account", i.Account)
-		}
-	case InstructCharge, InstructRevoke:
-		return checkIdentifier("id", i.ID)
-	case InstructSettle:
-		if i.Cycle == 0 {
-			return Errorf(Invalid, "cycle: is 0; cycles are numbered from 1")
-		}
-	default:
-		return Errorf(Invalid, "kind: %d is unknown; the peer may be of a newer release", i.Kind)
-	}
-	return nil
-}
-
-// RunningTotal is what the instructions of one direction come to, up to and
-// with a number. Digest chains them with their outcomes: two banks have the
-// same digest at a number if they have the same history up to it.
-type RunningTotal struct {
-	Number uint64  `json:"number"`
-	Owed   Credits `json:"owed"`   // by the sender to the receiver; negative: the receiver owes
-	Volume Credits `json:"volume"` // of payments and charges
-	Digest []byte  `json:"digest"` // 32 bytes
-}
-
-// Instructions is a run of consecutive instructions from a bank to another,
-// from number First on. Known is the running total up to the last number whose
-// outcome the sender keeps: the receiver may forget outcomes up to it.
-type Instructions struct {
-	From  Name          `json:"from"`
-	To    Name          `json:"to"`
-	First uint64        `json:"first"`
-	List  []Instruction `json:"list"`
-	Known RunningTotal  `json:"known"`
-	At    Time          `json:"at"` // by the sender's clock
-}
-
-// SignedInstructions are instructions, signed by their sender.
-type SignedInstructions struct {
-	Instructions Instructions `json:"instructions"`
-	Signature    []byte       `json:"signature"`
-}
-
-// Receipt is what instructions came to, from number First on, and the running
-// total of the receiver after the last of them.
-type Receipt struct {
-	From     Name             `json:"from"` // who received the instructions
-	To       Name             `json:"to"`
-	First    uint64           `json:"first"`
-	Outcomes []TransferResult `json:"outcomes"`
-	Total    RunningTotal     `json:"total"`
-	At       Time             `json:"at"`
-}
-
-// SignedReceipt is a receipt, signed by the receiver of the instructions.
-type SignedReceipt struct {
-	Receipt   Receipt `json:"receipt"`
-	Signature []byte  `json:"signature"`
-}
-
-// LinesRequest asks a bank for its book of one direction, to find where two
-// books differ.
-type LinesRequest struct {
-	Sender Name   `json:"sender"` // whose instructions: the caller's site or the one asked
-	From   uint64 `json:"from"`   // the first number wanted
-	Limit  int    `json:"limit,omitempty"`
-}
-
-// Validate reports what is wrong with the request in itself.
-func (r *LinesRequest) Validate() error {
-	if !ValidName(r.Sender) {
-		return badName("sender", r.Sender)
-	}
-	if r.Limit < 0 || r.Limit > MaxLines {
-		return Errorf(TooLarge, "limit %d: ask for 1 to %d lines, and page on with from", r.Limit, MaxLines)
-	}
-	return nil
-}
-
-// ClearingLine is one number of a book: what was asked, what it came to, and
-// the digest of all up to it.
-type ClearingLine struct {
-	Number  uint64          `json:"number"`
-	Kind    InstructionKind `json:"kind"`
-	Asked   Credits         `json:"asked"`
-	Moved   Credits         `json:"moved"`
-	Refused bool            `json:"refused"`
-	Digest  []byte          `json:"digest"`
-}
-
-// Lines is a page of the book of one direction.
-type Lines struct {
-	Site   Name           `json:"site"` // whose book it is
-	Peer   Name           `json:"peer"`
-	Sender Name           `json:"sender"`
-	Oldest uint64         `json:"oldest"` // the first number that the book still has
-	Last   uint64         `json:"last"`
-	List   []ClearingLine `json:"list"`
-	At     Time           `json:"at"`
-}
-
-// SignedLines is a page of a book, signed by whose book it is.
-type SignedLines struct {
-	Lines     Lines  `json:"lines"`
-	Signature []byte `json:"signature"`
-}
-
-// Position is how a site comes out of a cycle.
-type Position struct {
-	Site     Name    `json:"site"`
-	Cycle    uint64  `json:"cycle"`
-	Legs     []Leg   `json:"legs"`     // by peer
-	Complete bool    `json:"complete"` // every leg is final
-	Net      Credits `json:"net"`      // received less paid: what the others owe the site
-	At       Time    `json:"at"`
-}
-
-// Leg is the part of a position that is between two sites.
-type Leg struct {
-	Peer     Name    `json:"peer"`
-	Paid     Credits `json:"paid"`     // by the site to the peer
-	Received Credits `json:"received"` // by the site from the peer
-	Volume   Credits `json:"volume"`   // of the site's payments and charges since the cycle before
-	Final    bool    `json:"final"`
-}
-
-// SignedPosition is a position, signed by the site's bank.
-type SignedPosition struct {
-	Position  Position `json:"position"`
-	Signature []byte   `json:"signature"`
-}
-
-// NettingReport is a cycle of a federation: who owes what after all debts were
-// set against one another, and the fewest payments found that settle it.
-type NettingReport struct {
-	Cycle        uint64       `json:"cycle"`
-	Positions    []Position   `json:"positions"`
-	Payments     []NetPayment `json:"payments"`
-	Volume       Credits      `json:"volume"`       // of all payments and charges
-	Bilateral    Credits      `json:"bilateral"`    // left after each two sites netted
-	Multilateral Credits      `json:"multilateral"` // left after all netted: the sum of the payments
-	Missing      []Name       `json:"missing"`      // sites without a final position
-	Faults       []string     `json:"faults"`       // legs on which two sites disagree
-	Balanced     bool         `json:"balanced"`     // nothing missing, no fault, and the nets sum to 0
-}
-
-// NetPayment is what one site pays another, outside the ledgers.
-type NetPayment struct {
-	From   Name    `json:"from"`
-	To     Name    `json:"to"`
-	Amount Credits `json:"amount"`
-}
-
 // checkAsked is about the fields that the requests of users share.
 func checkAsked(key string, account, peer Name, reason string) error {
 	if key == "" {
@@ -478,7 +286,7 @@ func checkAsked(key string, account, peer Name, reason string) error {
 	if !ValidName(peer) {
 		return badName("peer", peer)
 	}
-	return checkLine("reason", reason, MaxReason)
+	return checkLine("reason", reason, MaxClearingReason)
 }
 
 // checkIdentifier is about an authorisation's: a member, a slash and its key.

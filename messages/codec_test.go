@@ -30,7 +30,7 @@ func wireTypes() []any {
 		TransferRequest{}, TransferReply{}, GrantRequest{}, MemberRequest{}, AccountRequest{}, AccountReply{},
 		AccountsReply{}, StatementRequest{}, StatementReply{}, BooksReply{},
 		JournalRequest{}, JournalReply{}, CheckpointsRequest{}, CheckpointsReply{}, SegmentRequest{}, SegmentReply{},
-		AuthoriseRequest{}, SignedAuthorisation{}, RevokeRequest{}, RemitRequest{}, ChargeRequest{}, ClearingReply{}, PeerRequest{},
+		AuthoriseRequest{}, AcceptRequest{}, SignedAuthorisation{}, RevokeRequest{}, RemitRequest{}, ChargeRequest{}, ClearingReply{}, PeerRequest{},
 		PeerReply{}, PeersReply{}, ReserveRequest{}, CloseRequest{}, SignedPosition{}, NettingReport{}, SignedInstructions{},
 		SignedReceipt{}, LinesRequest{}, SignedLines{},
 	}

@@ -62,9 +62,10 @@ const (
 	TimedOut                   // ended at its time limit
 	Stopped                    // ended because the leader or the lease said so
 	Unstartable                // the process could not be started
+	Exceeded                   // ended for using more than it may: memory, or room for files
 )
 
-var outcomeNames = [...]string{"Exited", "TimedOut", "Stopped", "Unstartable"}
+var outcomeNames = [...]string{"Exited", "TimedOut", "Stopped", "Unstartable", "Exceeded"}
 
 // String returns the outcome's name.
 func (o Outcome) String() string {

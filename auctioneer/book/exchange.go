@@ -104,7 +104,7 @@ func (b *Book) fail(j *Job, stage int, index uint32, f *messages.Finished) {
 	if limit == 0 {
 		limit = DefaultAttempt
 	}
-	if j.Active() && t.Tries < limit && f.Outcome != messages.TimedOut {
+	if j.Active() && t.Tries < limit && f.Outcome != messages.TimedOut && f.Outcome != messages.Exceeded {
 		b.again(j, s, index)
 		b.breakGang(j, stage)
 		return
@@ -122,6 +122,8 @@ func failure(o messages.Outcome) string {
 	switch o {
 	case messages.TimedOut:
 		return "TimeLimit"
+	case messages.Exceeded:
+		return "LimitExceeded"
 	case messages.Unstartable:
 		return "CannotStart"
 	}

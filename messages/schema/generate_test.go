@@ -69,7 +69,7 @@ var roots = []any{
 	messages.StatementRequest{}, messages.StatementReply{}, messages.BooksReply{}, messages.BooksRequest{},
 	messages.AccountsRequest{}, messages.ProjectRequest{}, messages.PayRequest{}, messages.FreezeRequest{},
 	messages.CreditRequest{}, messages.WithdrawRequest{}, messages.CorrectRequest{}, messages.CorrectReply{},
-	messages.AuthoriseRequest{}, messages.SignedAuthorisation{}, messages.RevokeRequest{}, messages.RemitRequest{},
+	messages.AuthoriseRequest{}, messages.AcceptRequest{}, messages.SignedAuthorisation{}, messages.RevokeRequest{}, messages.RemitRequest{},
 	messages.ChargeRequest{}, messages.ClearingReply{}, messages.PeerRequest{}, messages.PeerReply{}, messages.PeersReply{},
 	messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedPosition{}, messages.NettingReport{},
 	messages.SignedInstructions{}, messages.SignedReceipt{}, messages.LinesRequest{}, messages.SignedLines{},

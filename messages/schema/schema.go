@@ -86,7 +86,7 @@ var verbs = []Verb{
 	{messages.Bank, messages.VerbAuthorise, "AuthoriseRequest", "SignedAuthorisation"},
 	{messages.Bank, messages.VerbRevoke, "RevokeRequest", "ClearingReply"},
 	{messages.Bank, messages.VerbRemit, "RemitRequest", "ClearingReply"},
-	{messages.Bank, messages.VerbAccept, "SignedAuthorisation", "ClearingReply"},
+	{messages.Bank, messages.VerbAccept, "AcceptRequest", "ClearingReply"},
 	{messages.Bank, messages.VerbCharge, "ChargeRequest", "ClearingReply"},
 	{messages.Bank, messages.VerbPeer, "PeerRequest", "PeerReply"},
 	{messages.Bank, messages.VerbReserve, "ReserveRequest", "AccountReply"},

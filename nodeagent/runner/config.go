@@ -24,6 +24,10 @@ type Config struct {
 	// Output beyond it is dropped, the task goes on. A file may be longer for
 	// as long as CheckEvery.
 	OutputLimit int64
+	// DirLimit bounds what a task may keep in a working directory of its own, in
+	// bytes; beyond it the task is ended. Default 10 GiB. It is looked at as often
+	// as output is.
+	DirLimit int64
 	// CheckEvery is how often the output and memory of running tasks are
 	// looked at; default 500 ms.
 	CheckEvery time.Duration
@@ -55,6 +59,7 @@ type Config struct {
 const (
 	DefaultGrace       = 5 * time.Second
 	DefaultOutputLimit = 64 << 20
+	DefaultDirLimit    = 10 << 30
 	DefaultCheckEvery  = 500 * time.Millisecond
 	DefaultKeepJobs    = 1000
 	DefaultPids        = 4096
@@ -67,8 +72,8 @@ func (c *Config) Validate() error {
 		return messages.Errorf(messages.Invalid, "runner: Site and Node must be set")
 	case c.Dir == "":
 		return messages.Errorf(messages.Invalid, "runner: Dir must name the state directory")
-	case c.Grace < 0 || c.CheckEvery < 0 || c.OutputLimit < 0 || c.KeepJobs < 0:
-		return messages.Errorf(messages.Invalid, "runner: Grace, CheckEvery, OutputLimit and KeepJobs must not be negative")
+	case c.Grace < 0 || c.CheckEvery < 0 || c.OutputLimit < 0 || c.DirLimit < 0 || c.KeepJobs < 0:
+		return messages.Errorf(messages.Invalid, "runner: Grace, CheckEvery, OutputLimit, DirLimit and KeepJobs must not be negative")
 	case c.Limits.Memory < 0 || c.Limits.Pids < 0 || !(c.Limits.CPU >= 0):
 		return messages.Errorf(messages.Invalid, "runner: Limits must not be negative")
 	}
@@ -99,6 +104,9 @@ func (c *Config) fill() {
 	}
 	if c.OutputLimit == 0 {
 		c.OutputLimit = DefaultOutputLimit
+	}
+	if c.DirLimit == 0 {
+		c.DirLimit = DefaultDirLimit
 	}
 	if c.CheckEvery == 0 {
 		c.CheckEvery = DefaultCheckEvery

@@ -44,10 +44,21 @@ func TestMemoryHogIsReported(t *testing.T) {
 	if !b.can(messages.AbilityMemory) {
 		return
 	}
-	hog := sh("head -c 300000000 /dev/zero | tail -c 200000000 | wc -c")
+	hog := sh("set -e; head -c 300000000 /dev/zero | tail -c 200000000 >/dev/null")
 	hog.Memory = 32 << 20
 	s := b.start(hog)
-	if f := s.wait(); !strings.Contains(f.Detail, "more than its 32 MiB") {
+	if f := s.wait(); f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "more than its 32 MiB") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestDirectoryIsBounded(t *testing.T) {
+	b := newBench(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 1<<20, 10*time.Millisecond })
+	s := b.start(sh("mkdir sub; head -c 4000000 /dev/urandom >sub/file; exec sleep 1000"))
+	if f := s.wait(); f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "more than 1 MiB") {
+		t.Errorf("%+v", f)
+	}
+	if f := b.start(sh("head -c 400000 /dev/urandom >file; sleep 0.1")).wait(); f.Outcome != messages.Exited {
 		t.Errorf("%+v", f)
 	}
 }

@@ -252,16 +252,17 @@ func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 		f.ExitCode = 128 + int(status.Signal())
 		f.Detail = "ended by " + unix.SignalName(status.Signal())
 	}
-	if t.cell.OutOfMemory() {
-		f.Detail = fmt.Sprintf("ended for using more than its %d MiB of memory", t.limits().Memory>>20)
-	}
-	if !t.ending {
+	switch {
+	case t.ending && t.why == messages.TimedOut:
+		f.Outcome, f.Detail = t.why, fmt.Sprintf("ended at its time limit of %v", t.task.Program.TimeLimit)
+	case t.ending && t.why == messages.Exceeded:
+		f.Outcome, f.Detail = t.why, fmt.Sprintf("ended for filling its directory with more than %d MiB", t.runner.config.DirLimit>>20)
+	case t.ending:
+		f.Outcome = t.why
+	case t.cell.OutOfMemory() && f.ExitCode != 0:
+		f.Outcome, f.Detail = messages.Exceeded, fmt.Sprintf("ended for using more than its %d MiB of memory", t.limits().Memory>>20)
+	default:
 		f.Outcome = messages.Exited
-		return
-	}
-	f.Outcome = t.why
-	if t.why == messages.TimedOut {
-		f.Detail = fmt.Sprintf("ended at its time limit of %v", t.task.Program.TimeLimit)
 	}
 }
 

@@ -1,0 +1,167 @@
+package messages
+
+// InstructionKind says what a bank asks of another.
+type InstructionKind uint8
+
+// The kinds of instruction. The list is append-only.
+const (
+	InstructPay    InstructionKind = iota // pay Amount to Account: the sender owes it
+	InstructCharge                        // take Amount from authorisation ID: the receiver owes it; 0 releases it
+	InstructSettle                        // Cycle's settlement: take up to Amount of what the sender owes
+	InstructRevoke                        // give up authorisation ID, if it is not charged
+)
+
+var instructionNames = [...]string{"pay", "charge", "settle", "revoke"}
+
+// String returns the kind's name.
+func (k InstructionKind) String() string {
+	if int(k) < len(instructionNames) {
+		return instructionNames[k]
+	}
+	return "unknown"
+}
+
+// MarshalText writes the kind's name.
+func (k InstructionKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a kind's name.
+func (k *InstructionKind) UnmarshalText(b []byte) error {
+	for i, name := range instructionNames {
+		if name == string(b) {
+			*k = InstructionKind(i)
+			return nil
+		}
+	}
+	return Errorf(Invalid, "instruction kind %q: is none of %v", clip(string(b)), instructionNames)
+}
+
+// Instruction is one entry of what a bank asks of another, in order.
+type Instruction struct {
+	Kind    InstructionKind `json:"kind"`
+	ID      string          `json:"id,omitempty"`      // of an authorisation: charge, revoke
+	Account Name            `json:"account,omitempty"` // pay
+	Amount  Credits         `json:"amount"`
+	Expires Time            `json:"expires,omitempty"` // revoke: when the authorisation ends
+	Cycle   uint64          `json:"cycle,omitempty"`   // settle
+	Job     JobID           `json:"job,omitempty"`     // charge: the job at the sender
+	Reason  string          `json:"reason,omitempty"`
+}
+
+// Validate reports what is wrong with an instruction in itself.
+func (i *Instruction) Validate() error {
+	if err := checkLine("reason", i.Reason, MaxClearingReason); err != nil {
+		return err
+	}
+	if i.Amount != 0 || i.Kind == InstructPay {
+		if err := checkAmount("amount", i.Amount); err != nil {
+			return err
+		}
+	}
+	switch i.Kind {
+	case InstructPay:
+		if !ValidName(i.Account) {
+			return badName("account", i.Account)
+		}
+	case InstructCharge, InstructRevoke:
+		return checkIdentifier("id", i.ID)
+	case InstructSettle:
+		if i.Cycle == 0 {
+			return Errorf(Invalid, "cycle: is 0; cycles are numbered from 1")
+		}
+	default:
+		return Errorf(Invalid, "kind: %d is unknown; the peer may be of a newer release", i.Kind)
+	}
+	return nil
+}
+
+// RunningTotal is what the instructions of one direction come to, up to and
+// with a number. Digest chains them with their outcomes: two banks have the
+// same digest at a number if they have the same history up to it.
+type RunningTotal struct {
+	Number uint64  `json:"number"`
+	Owed   Credits `json:"owed"`   // by the sender to the receiver; negative: the receiver owes
+	Volume Credits `json:"volume"` // of payments and charges
+	Digest []byte  `json:"digest"` // 32 bytes
+}
+
+// Instructions is a run of consecutive instructions from a bank to another,
+// from number First on. Known is the running total up to the last number whose
+// outcome the sender keeps: the receiver may forget outcomes up to it.
+type Instructions struct {
+	From  Name          `json:"from"`
+	To    Name          `json:"to"`
+	First uint64        `json:"first"`
+	List  []Instruction `json:"list"`
+	Known RunningTotal  `json:"known"`
+	At    Time          `json:"at"` // by the sender's clock
+}
+
+// SignedInstructions are instructions, signed by their sender.
+type SignedInstructions struct {
+	Instructions Instructions `json:"instructions"`
+	Signature    []byte       `json:"signature"`
+}
+
+// Receipt is what instructions came to, from number First on, and the running
+// total of the receiver after the last of them.
+type Receipt struct {
+	From     Name             `json:"from"` // who received the instructions
+	To       Name             `json:"to"`
+	First    uint64           `json:"first"`
+	Outcomes []TransferResult `json:"outcomes"`
+	Total    RunningTotal     `json:"total"`
+	At       Time             `json:"at"`
+}
+
+// SignedReceipt is a receipt, signed by the receiver of the instructions.
+type SignedReceipt struct {
+	Receipt   Receipt `json:"receipt"`
+	Signature []byte  `json:"signature"`
+}
+
+// LinesRequest asks a bank for its book of one direction, to find where two
+// books differ.
+type LinesRequest struct {
+	Sender Name   `json:"sender"` // whose instructions: the caller's site or the one asked
+	From   uint64 `json:"from"`   // the first number wanted
+	Limit  int    `json:"limit,omitempty"`
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *LinesRequest) Validate() error {
+	if !ValidName(r.Sender) {
+		return badName("sender", r.Sender)
+	}
+	if r.Limit < 0 || r.Limit > MaxBookLines {
+		return Errorf(TooLarge, "limit %d: ask for 1 to %d lines, and page on with from", r.Limit, MaxBookLines)
+	}
+	return nil
+}
+
+// ClearingLine is one number of a book: what was asked, what it came to, and
+// the digest of all up to it.
+type ClearingLine struct {
+	Number  uint64          `json:"number"`
+	Kind    InstructionKind `json:"kind"`
+	Asked   Credits         `json:"asked"`
+	Moved   Credits         `json:"moved"`
+	Refused bool            `json:"refused"`
+	Digest  []byte          `json:"digest"`
+}
+
+// Lines is a page of the book of one direction.
+type Lines struct {
+	Site   Name           `json:"site"` // whose book it is
+	Peer   Name           `json:"peer"`
+	Sender Name           `json:"sender"`
+	Oldest uint64         `json:"oldest"` // the first number that the book still has
+	Last   uint64         `json:"last"`
+	List   []ClearingLine `json:"list"`
+	At     Time           `json:"at"`
+}
+
+// SignedLines is a page of a book, signed by whose book it is.
+type SignedLines struct {
+	Lines     Lines  `json:"lines"`
+	Signature []byte `json:"signature"`
+}

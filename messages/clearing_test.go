@@ -1,0 +1,119 @@
+package messages
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// Each line is a request of the clearing with one thing wrong, the kind of
+// error that it gets, and the field that the message begins with.
+func TestClearingRequestsAreChecked(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	authorisation := func(change func(*Authorisation)) error {
+		a := Authorisation{Issuer: "east", Peer: "west", ID: "ada/k", Account: "ada", Member: "ada", Amount: 1, Issued: 1, Interval: MinInterval, Margin: MaxClockSkew}
+		change(&a)
+		return (&SignedAuthorisation{Authorisation: a}).Validate()
+	}
+	authorise := func(change func(*AuthoriseRequest)) error {
+		r := AuthoriseRequest{Key: "k", Peer: "west", Amount: 1, Interval: MaxInterval}
+		change(&r)
+		return r.Validate()
+	}
+	remit := func(change func(*RemitRequest)) error {
+		r := RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: MaxCredits}
+		change(&r)
+		return r.Validate()
+	}
+	charge := func(change func(*ChargeRequest)) error {
+		r := ChargeRequest{Issuer: "east", ID: "ada/k", Payee: SiteAccount}
+		change(&r)
+		return r.Validate()
+	}
+	peer := func(change func(*PeerRequest)) error {
+		r := PeerRequest{Peer: "west", Keys: []string{"k"}}
+		change(&r)
+		return r.Validate()
+	}
+	instruction := func(i Instruction) error { return i.Validate() }
+
+	for _, good := range []error{
+		authorisation(func(*Authorisation) {}), authorise(func(*AuthoriseRequest) {}), remit(func(*RemitRequest) {}),
+		charge(func(*ChargeRequest) {}), peer(func(*PeerRequest) {}), (&RevokeRequest{ID: "ada/k"}).Validate(),
+		(&ReserveRequest{}).Validate(), (&LinesRequest{Sender: "east", Limit: MaxBookLines}).Validate(),
+		instruction(Instruction{Kind: InstructPay, Account: "bob", Amount: 1}), instruction(Instruction{Kind: InstructCharge, ID: "ada/k"}),
+		instruction(Instruction{Kind: InstructSettle, Cycle: 1}), instruction(Instruction{Kind: InstructRevoke, ID: "ada/k"}),
+	} {
+		if good != nil {
+			t.Errorf("refused: %v", good)
+		}
+	}
+	for i, c := range []struct {
+		err   error
+		kind  Kind
+		field string
+	}{
+		{authorisation(func(a *Authorisation) { a.Issuer = "$east" }), Invalid, "issuer"},
+		{authorisation(func(a *Authorisation) { a.Peer = "" }), Invalid, "peer"},
+		{authorisation(func(a *Authorisation) { a.Account = "Ada" }), Invalid, "account"},
+		{authorisation(func(a *Authorisation) { a.Member = "a b" }), Invalid, "member"},
+		{authorisation(func(a *Authorisation) { a.ID = "" }), Invalid, "id"},
+		{authorisation(func(a *Authorisation) { a.ID = long }), TooLarge, "id"},
+		{authorisation(func(a *Authorisation) { a.Amount = 0 }), Invalid, "amount"},
+		{authorisation(func(a *Authorisation) { a.Amount = math.MinInt64 }), Invalid, "amount"},
+		{authorisation(func(a *Authorisation) { a.Amount = math.MaxInt64 }), TooLarge, "amount"},
+		{authorisation(func(a *Authorisation) { a.Issued = 0 }), Invalid, "issued"},
+		{authorisation(func(a *Authorisation) { a.Issued = math.MaxInt64 }), Invalid, "issued"},
+		{authorisation(func(a *Authorisation) { a.Interval = MinInterval - 1 }), Invalid, "interval"},
+		{authorisation(func(a *Authorisation) { a.Interval = math.MaxInt64 }), Invalid, "interval"},
+		{authorisation(func(a *Authorisation) { a.Margin = MaxClockSkew - 1 }), Invalid, "margin"},
+		{authorisation(func(a *Authorisation) { a.Margin = math.MaxInt64 }), Invalid, "margin"},
+		{(&AcceptRequest{}).Validate(), Invalid, "purpose"},
+		{(&AcceptRequest{Purpose: long}).Validate(), TooLarge, "purpose"},
+		{(&AcceptRequest{Purpose: "job"}).Validate(), Invalid, "issuer"},
+		{authorise(func(r *AuthoriseRequest) { r.Key = "" }), Invalid, "key"},
+		{authorise(func(r *AuthoriseRequest) { r.Key = long }), TooLarge, "key"},
+		{authorise(func(r *AuthoriseRequest) { r.Account = "$site" }), Invalid, "account"},
+		{authorise(func(r *AuthoriseRequest) { r.Amount = -1 }), Invalid, "amount"},
+		{authorise(func(r *AuthoriseRequest) { r.Interval = 0 }), Invalid, "interval"},
+		{remit(func(r *RemitRequest) { r.Peer = "x.y" }), Invalid, "peer"},
+		{remit(func(r *RemitRequest) { r.Payee = "" }), Invalid, "payee"},
+		{remit(func(r *RemitRequest) { r.Amount++ }), TooLarge, "amount"},
+		{remit(func(r *RemitRequest) { r.Reason = long }), TooLarge, "reason"},
+		{remit(func(r *RemitRequest) { r.Reason = "a\nb" }), Invalid, "reason"},
+		{charge(func(r *ChargeRequest) { r.Issuer = "" }), Invalid, "issuer"},
+		{charge(func(r *ChargeRequest) { r.Payee = IssuerAccount }), Invalid, "payee"},
+		{charge(func(r *ChargeRequest) { r.Amount = -1 }), Invalid, "amount"},
+		{charge(func(r *ChargeRequest) { r.ID = "" }), Invalid, "id"},
+		{peer(func(r *PeerRequest) { r.Peer = "w" + strings.Repeat("x", MaxPeerName) }), TooLarge, "peer"},
+		{peer(func(r *PeerRequest) { r.Keys = nil }), Invalid, "keys"},
+		{peer(func(r *PeerRequest) { r.Keys = make([]string, MaxPeerKeys+1) }), Invalid, "keys"},
+		{peer(func(r *PeerRequest) { r.Limit = -1 }), Invalid, "limit"},
+		{(&ReserveRequest{Limit: math.MaxInt64}).Validate(), Invalid, "limit"},
+		{(&LinesRequest{}).Validate(), Invalid, "sender"},
+		{(&LinesRequest{Sender: "east", Limit: MaxBookLines + 1}).Validate(), TooLarge, "limit"},
+		{instruction(Instruction{Kind: InstructPay, Account: "bob"}), Invalid, "amount"},
+		{instruction(Instruction{Kind: InstructPay, Account: "$site", Amount: 1}), Invalid, "account"},
+		{instruction(Instruction{Kind: InstructSettle}), Invalid, "cycle"},
+		{instruction(Instruction{Kind: 9, Amount: 1}), Invalid, "kind"},
+	} {
+		if c.err == nil || KindOf(c.err) != c.kind || !strings.HasPrefix(AsError("", c.err).Message, c.field) {
+			t.Errorf("case %d: got %v, want %v about %q", i, c.err, c.kind, c.field)
+		}
+	}
+}
+
+// The kinds of instruction are written by name.
+func TestInstructionKindsHaveNames(t *testing.T) {
+	for k := InstructPay; k <= InstructRevoke; k++ {
+		text, err := k.MarshalText()
+		var back InstructionKind
+		if err != nil || back.UnmarshalText(text) != nil || back != k {
+			t.Errorf("%v is written %q and read %v", k, text, back)
+		}
+	}
+	var k InstructionKind
+	if err := k.UnmarshalText([]byte("steal")); KindOf(err) != Invalid || InstructionKind(9).String() != "unknown" {
+		t.Errorf("got %v", err)
+	}
+}
