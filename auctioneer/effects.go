@@ -201,6 +201,6 @@ func (l *leader) observation(j *book.Job) messages.Observation {
 		Site: l.Site, Job: j.ID, Account: j.Account, Name: j.Spec.Name, Market: j.Spec.Market, State: j.State,
 		Budget: j.Spec.Budget, Charged: j.Cost(), Utility: j.Spec.Utility, Shares: pastShares(j),
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, Stages: stages(j), Work: work(j),
-		Valuation: j.Spec.Valuation,
+		Valuation: j.Spec.Valuation, Value: j.Spec.Value, Delay: j.Spec.Delay, Length: j.Spec.Length,
 	}
 }

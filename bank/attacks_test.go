@@ -195,3 +195,41 @@ func TestHoldsOfAnotherService(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestPaymentOfManyLegs sends a chain of MaxLegs over the bus: a charge, what
+// others are owed of it, and their holds freed, all at once or not at all.
+func TestPaymentOfManyLegs(t *testing.T) {
+	b := attacked(t)
+	why := strings.Repeat("what others would have gained had this job not run; ", 5)
+	chain := func(prefix string, last messages.Credits) []messages.Transfer {
+		legs := []messages.Transfer{post(prefix+"charge", "h", 30*c)}
+		for i := range messages.MaxLegs - 2 {
+			id := fmt.Sprintf("job/here/ada/%s/%s/externality/%d", strings.Repeat("K", 64), prefix, i)
+			legs = append(legs, messages.Transfer{ID: id, Debit: messages.SiteAccount, Credit: "bob", Amount: 1, Job: 7, Reason: why})
+		}
+		legs = append(legs, messages.Transfer{ID: prefix + "last", Debit: messages.SiteAccount, Credit: "dan", Amount: last})
+		for i := range legs[:len(legs)-1] {
+			legs[i].Linked = true
+		}
+		return legs
+	}
+	balance := func(name messages.Name) messages.Credits {
+		return must[messages.AccountReply](b, "ops", messages.VerbAccount, messages.AccountRequest{Account: name}).Balance
+	}
+	for _, r := range b.transfer(chain("too much ", 31*c)...) {
+		if r.Error == nil || r.Error.Kind != messages.Insufficient {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if balance("ada") != 1000*c || balance(messages.SiteAccount) != 0 {
+		t.Fatal("a part of a refused payment was done")
+	}
+	for _, r := range b.transfer(chain("", 30*c-(messages.MaxLegs-2))...) {
+		if r.Error != nil {
+			t.Fatal(r.Error)
+		}
+	}
+	if balance("ada") != 970*c || balance(messages.SiteAccount) != 0 || balance("bob") != 1000*c+messages.MaxLegs-2 {
+		t.Fatalf("ada has %v, bob %v, the site %v", balance("ada"), balance("bob"), balance(messages.SiteAccount))
+	}
+}

@@ -76,9 +76,13 @@ func (b *Bank) Close() error {
 
 // saveHistory leaves the journal in files as it is, up to its end.
 func (b *Bank) saveHistory() error {
+	var signed error
+	if b.config.Signer != nil {
+		signed = b.checkpoint()
+	}
 	var image *ledger.Image
 	b.machine.read(func(l *ledger.Ledger) { image = l.Capture() })
-	return errors.Join(b.archive.saveTail(image), b.archive.close())
+	return errors.Join(signed, b.archive.saveTail(image), b.archive.close())
 }
 
 // Status describes the group as this replica sees it.

@@ -387,3 +387,22 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestGrantsExpireOnAnIdleSite: nobody sends anything, and what is unspent of a
+// grant goes back.
+func TestGrantsExpireOnAnIdleSite(t *testing.T) {
+	b := start(t)
+	must[messages.AccountReply](b, "ops", messages.VerbGrant, messages.GrantRequest{Key: "k", Account: "ada", Amount: 10 * c, Expires: 5000})
+	b.transfer(hold("h", "ada", 3*c), post("p", "h", 3*c))
+	b.setClock(5000)
+	account := func() messages.AccountReply {
+		return must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
+	}
+	b.eventually("the grant expires", func() bool { return account().Balance == 0 })
+	if a := account(); a.Granted != 10*c || a.Spent != 3*c || len(a.Expiring) != 0 {
+		t.Fatalf("%+v", a)
+	}
+	if books := must[messages.BooksReply](b, "ops", messages.VerbBooks, messages.BooksRequest{Full: true}); !books.Balanced || books.Issued != 3*c {
+		t.Fatalf("%+v", books)
+	}
+}

@@ -26,4 +26,11 @@
 // payments and withdrawals are identified by the caller and its key; changes of
 // members, freezing and credit set what is to be, so that asking again changes
 // nothing.
+//
+// The journal is kept in files where the configuration names a directory, one
+// of each replica (package history), and in memory otherwise. Operators read it
+// page by page (journal) with the checkpoints that each replica signs with the
+// site's key after every ten thousand records, when it stops, and when it is
+// asked to (checkpoints). Replicas that lack a part of it fetch it from the
+// leader (segment).
 package bank

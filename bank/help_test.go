@@ -28,13 +28,16 @@ type bed struct {
 	bank    *Bank
 	box     *mailbox.Memory
 	metrics *prometheus.Registry
+	tune    func(*Config)
 
 	mu  sync.Mutex
 	now messages.Time
 }
 
-func start(t *testing.T) *bed {
-	b := &bed{T: t, network: bus.NewMemory(), metrics: prometheus.NewRegistry(), now: 1000}
+func start(t *testing.T) *bed { return startWith(t, func(*Config) {}) }
+
+func startWith(t *testing.T, tune func(*Config)) *bed {
+	b := &bed{T: t, network: bus.NewMemory(), metrics: prometheus.NewRegistry(), now: 1000, tune: tune}
 	b.client = b.network.Connect("test")
 	b.bank = b.open("a", b.metrics)
 	b.eventually("the bank serves", func() bool { return b.metric("candor_bank_serving_replicas", "") == 1 })
@@ -44,7 +47,7 @@ func start(t *testing.T) *bed {
 // open starts a bank; its mailbox becomes the bed's.
 func (b *bed) open(replica string, metrics prometheus.Registerer) *Bank {
 	b.Helper()
-	bank, err := Start(context.Background(), Config{
+	config := Config{
 		Site: "here", Replica: replica, Bus: b.network.Connect("bank"), Metrics: metrics,
 		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"},
 		ExpiryInterval: messages.Duration(5 * time.Millisecond), Clock: b.clock,
@@ -52,7 +55,9 @@ func (b *bed) open(replica string, metrics prometheus.Registerer) *Bank {
 			b.box = mailbox.NewMemory(m)
 			return b.box, nil
 		},
-	})
+	}
+	b.tune(&config)
+	bank, err := Start(context.Background(), config)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -26,10 +26,14 @@ type group struct {
 	mu      sync.Mutex
 	now     messages.Time
 	running map[string]*Bank
+	history string                                          // directory of those, where they are in files
+	tune    func(id string, c *Config, log *mailbox.Config) // nil: nothing
 }
 
-func startGroup(t testing.TB) *group {
-	g := &group{TB: t, dir: t.TempDir(), network: bus.NewMemory(), peers: map[string]string{}, now: 1000, running: map[string]*Bank{}}
+func startGroup(t testing.TB) *group { return startTuned(t, nil) }
+
+func startTuned(t testing.TB, tune func(string, *Config, *mailbox.Config)) *group {
+	g := &group{TB: t, dir: t.TempDir(), network: bus.NewMemory(), peers: map[string]string{}, now: 1000, running: map[string]*Bank{}, tune: tune}
 	g.client = g.network.Connect("test")
 	listeners := map[string]net.Listener{}
 	for _, id := range []string{"a", "b", "c"} {
@@ -53,17 +57,20 @@ func startGroup(t testing.TB) *group {
 // start starts a replica; without a listener, on the address it had.
 func (g *group) start(id string, listener net.Listener) {
 	g.Helper()
-	bank, err := Start(context.Background(), Config{
+	config := Config{
 		Site: "here", Replica: id, Bus: g.network.Connect("bank"), Metrics: prometheus.NewRegistry(),
 		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"}, Clock: g.clock,
-		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
-			return mailbox.OpenRaft(mailbox.Config{
-				ID: id, Name: "bank", Dir: filepath.Join(g.dir, id), Listener: listener, Listen: g.peers[id],
-				Peers: g.peers, Bootstrap: []string{"a", "b", "c"}, Timeout: 200 * time.Millisecond, MinFreeBytes: 1,
-				SegmentBytes: 8 << 20,
-			}, m)
-		},
-	})
+	}
+	log := mailbox.Config{
+		ID: id, Name: "bank", Dir: filepath.Join(g.dir, id), Listener: listener, Listen: g.peers[id],
+		Peers: g.peers, Bootstrap: []string{"a", "b", "c"}, Timeout: 200 * time.Millisecond, MinFreeBytes: 1,
+		SegmentBytes: 8 << 20,
+	}
+	if g.tune != nil {
+		g.tune(id, &config, &log)
+	}
+	config.Open = func(m mailbox.Machine) (mailbox.Mailbox, error) { return mailbox.OpenRaft(log, m) }
+	bank, err := Start(context.Background(), config)
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -198,5 +205,29 @@ func BenchmarkTransfers(b *testing.B) {
 			group.Wait()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "transfers/s")
 		})
+	}
+}
+
+// BenchmarkBalance asks the leader of three durable replicas for the balance
+// of one of a million accounts.
+func BenchmarkBalance(b *testing.B) {
+	g := startGroup(b)
+	const accounts = 1_000_000
+	g.grant("ada", messages.MaxCredits)
+	var group sync.WaitGroup
+	for worker := range 16 {
+		group.Go(func() {
+			for i := worker; i < accounts; i += 16 {
+				g.grant(fmt.Sprint("user-", i), 1)
+			}
+		})
+	}
+	group.Wait()
+	b.ResetTimer()
+	for i := range b.N {
+		name := fmt.Sprint("user-", i*7919%accounts)
+		if r := send[messages.AccountReply](g, name, messages.VerbAccount, messages.AccountRequest{}); r.Balance != 1 {
+			b.Fatalf("%+v", r)
+		}
 	}
 }

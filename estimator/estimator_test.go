@@ -240,7 +240,36 @@ func TestUtilityIsLearned(t *testing.T) {
 	}
 }
 
-// TestEveryVerbAnswers, and refuses those who may not ask.
+// TestSeveralShareRequests: each reads the whole stream, any answers, and as one
+// ends the others go on.
+func TestSeveralShareRequests(t *testing.T) {
+	b := newBed(t)
+	unmeasured := func(c *Config) { c.Metrics = nil }
+	group := []*Estimator{b.start(unmeasured), b.start(unmeasured), b.start(unmeasured)}
+	for job := messages.JobID(1); job <= 9; job++ {
+		b.observe(fmt.Sprint(job), run(job, "ada", "sort"))
+	}
+	for _, e := range group {
+		b.await(func() bool { return e.Seen() == 9 }, func() string { return fmt.Sprintf("one has seen %d of 9", e.Seen()) })
+	}
+	for n := range group {
+		for range 20 {
+			got, err := b.utility("ada", messages.UtilityRequest{Name: "sort", Market: "main", Classes: bothClasses})
+			if err != nil || got.Runs != 9 {
+				t.Fatalf("with %d of them: %+v, %v", len(group)-n, got, err)
+			}
+		}
+		if n < len(group)-1 {
+			b.close(group[n])
+		}
+	}
+}
+
+// sortSpec is a job of the kind that run tells of.
+var sortSpec = messages.JobSpec{Name: "sort", Budget: messages.Credit, Stages: []messages.Stage{
+	{Name: "m", Tasks: 6, Command: []string{"sort"}}, {Name: "r", Class: "reduce", After: []messages.Name{"m"}, Command: []string{"merge"}}}}
+
+// TestEveryVerbAnswers from what was learned.
 func TestEveryVerbAnswers(t *testing.T) {
 	b := newBed(t)
 	b.start()
@@ -252,9 +281,7 @@ func TestEveryVerbAnswers(t *testing.T) {
 	if err != nil || len(times.Stages) != 1 || times.Stages[0].Spread.Median.Seconds() != 10 {
 		t.Errorf("%+v, %v", times, err)
 	}
-	spec := messages.JobSpec{Name: "sort", Budget: messages.Credit, Stages: []messages.Stage{
-		{Name: "m", Tasks: 6, Command: []string{"sort"}}, {Name: "r", Class: "reduce", After: []messages.Name{"m"}, Command: []string{"merge"}}}}
-	job, err := ask[messages.EstimateReply](b, "ada", messages.VerbEstimate, messages.EstimateRequest{Spec: spec})
+	job, err := ask[messages.EstimateReply](b, "ada", messages.VerbEstimate, messages.EstimateRequest{Spec: sortSpec})
 	if err != nil || job.Utility.Runs != 20 || !(job.Completion.Median.Seconds() > 10 && job.Completion.Median.Seconds() < 70) {
 		t.Errorf("%+v, %v", job, err)
 	}
@@ -266,17 +293,27 @@ func TestEveryVerbAnswers(t *testing.T) {
 	if err != nil || len(draws.Valuations) != 100 || len(draws.Samples) != 200 {
 		t.Errorf("%d, %v", len(draws.Valuations), err)
 	}
+}
+
+// TestVerbsRefuse those who may not ask, and what makes no sense.
+func TestVerbsRefuse(t *testing.T) {
+	b := newBed(t)
+	b.start()
+	elsewhere, foreign := sortSpec, sortSpec
+	elsewhere.Market = "night"
+	foreign.Stages = []messages.Stage{{Name: "m", Class: "gpu", Command: []string{"sort"}}}
 	for name, tc := range map[string]struct {
 		verb string
 		r    any
 		want messages.Kind
 	}{
 		"another's run times": {messages.VerbRuntime, messages.RuntimeRequest{Account: "ada", Stages: []messages.StageShape{{}}}, messages.PermissionDenied},
-		"another's job":       {messages.VerbEstimate, messages.EstimateRequest{Account: "ada", Spec: spec}, messages.PermissionDenied},
+		"another's job":       {messages.VerbEstimate, messages.EstimateRequest{Account: "ada", Spec: sortSpec}, messages.PermissionDenied},
 		"types":               {messages.VerbSamples, messages.SamplesRequest{Class: "due", Draws: 1}, messages.PermissionDenied},
 		"no stage":            {messages.VerbRuntime, messages.RuntimeRequest{}, messages.Invalid},
 		"no job":              {messages.VerbEstimate, messages.EstimateRequest{}, messages.Invalid},
-		"no such market":      {messages.VerbEstimate, messages.EstimateRequest{Spec: func() messages.JobSpec { s := spec; s.Market = "night"; return s }()}, messages.NotFound},
+		"no such market":      {messages.VerbEstimate, messages.EstimateRequest{Spec: elsewhere}, messages.NotFound},
+		"no such class":       {messages.VerbEstimate, messages.EstimateRequest{Spec: foreign}, messages.NotFound},
 	} {
 		if _, err := ask[messages.Empty](b, "eve", tc.verb, tc.r); err == nil || messages.KindOf(err) != tc.want {
 			t.Errorf("%s: %v", name, err)

@@ -1,11 +1,14 @@
 package estimator
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/candor-grid/candor/estimator/memory"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -61,7 +64,7 @@ func TestRestartGoesOnFromTheSnapshot(t *testing.T) {
 	b.read(61, 0, 0)
 	all := b.answers()
 	b.close(whole)
-	e = b.start(in)
+	b.start(in)
 	b.read(0, 1, 0)
 	if got := b.answers(); got != all {
 		t.Errorf("from snapshots %s, from the whole stream %s", got, all)
@@ -132,17 +135,41 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no file makes it panic or hold a NaN.
+// FuzzDecode: a file with a good checksum, whatever is in it, is refused or makes a
+// memory that answers.
 func FuzzDecode(f *testing.F) {
 	c := Config{Site: "here"}
-	f.Add([]byte(magic))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var h header
-		if _, _, err := decode(data, &c); err == nil {
-			t.Error("a file without a checksum was taken")
+	m, err := memory.New(c.memory())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for job := messages.JobID(1); job <= 3; job++ {
+		o := run(job, "ada", "sort")
+		if _, err := m.Take(&o); err != nil {
+			f.Fatal(err)
 		}
-		if _, err := decodeRecord(data, &h); err != nil {
+	}
+	var whole bytes.Buffer
+	if err := encode(&whole, &c, 7, m.Snapshot()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole.Bytes()[:whole.Len()-sha256.Size])
+	f.Add([]byte(magic))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		sum := sha256.Sum256(body)
+		m, _, err := decode(append(bytes.Clone(body), sum[:]...), &c)
+		if err != nil {
 			return
+		}
+		r, err := m.Utility(&messages.UtilityRequest{Account: "ada", Name: "sort", Market: "main", Classes: bothClasses})
+		if err == nil {
+			_, err = messages.Marshal(r, messages.JSON)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		if _, err := m.Runtime(&messages.RuntimeRequest{Account: "ada", Stages: []messages.StageShape{{Name: "m", Tasks: 6}}}); err != nil {
+			t.Error(err)
 		}
 	})
 }

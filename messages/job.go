@@ -9,6 +9,7 @@ const (
 	MaxVariables    = 256
 	MaxScript       = 256 << 10 // bytes, script or all arguments of a stage
 	MaxAttemptLimit = 100
+	MinMemory       = 1 << 20 // bytes: less starts no process
 	MaxTextField    = 4096 // bytes of any other text
 )
 
@@ -62,6 +63,8 @@ type Stage struct {
 	MaxRunning int `json:"max_running,omitempty"`
 	// Gang: all tasks of the stage start together, on as many slots at once, or none does.
 	Gang bool `json:"gang,omitempty"`
+	// Memory bounds each task, in bytes, where its node can; 0: as the node says.
+	Memory int64 `json:"memory,omitempty"`
 }
 
 // Array gives the array index of each task of a stage, as ascending,

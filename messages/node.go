@@ -213,6 +213,10 @@ type Observation struct {
 	// Valuation is what the job declared its completion to be worth, if it did: a
 	// sample of a job profile class.
 	Valuation *Valuation `json:"valuation,omitempty"`
+	// What the job declared to a batch queue.
+	Value  Credits  `json:"value,omitempty"`
+	Delay  Credits  `json:"delay,omitempty"` // cost of a second
+	Length Duration `json:"length,omitempty"`
 }
 
 // UtilityRequest asks the estimator what a job submitted without a utility

@@ -14,6 +14,13 @@ const (
 	maxInfluence    = 1e9
 )
 
+// Queued is the class of profiles of what jobs of a batch queue declare: a value,
+// the cost of a second's delay, and a length. It is no class of valuations.
+const Queued ValuationClass = "queued"
+
+// ProfileClasses are all classes that a profile may have.
+var ProfileClasses = append(slices.Clone(ValuationClasses), Queued)
+
 // Profile is a job profile class: a template of the types that users of one
 // sort of job declare, with the bounds of its parameters and what to go by until
 // there are enough samples.
@@ -22,7 +29,8 @@ type Profile struct {
 	Class ValuationClass `json:"class"`
 	// Bounds of every parameter of the class: max, with mu and delta
 	// (sigmoidal, linear-decay), deadline (hard), workload (recurrent) or at1,
-	// at2, … (custom: when the first, second, … of Parts is reached).
+	// at2, … (custom: when the first, second, … of Parts is reached); or value,
+	// delay (credits a second) and length (queued).
 	Bounds []ParameterBounds `json:"bounds"`
 	// Parts of max that a custom valuation has left at its points, from 1
 	// downwards.
@@ -40,6 +48,8 @@ type Profile struct {
 	Influence float64 `json:"influence,omitempty"`
 	// Kernels is how many are kept before samples are merged; 0: 1024.
 	Kernels int `json:"kernels,omitempty"`
+	// Market whose jobs alone are samples; "": all markets'. A queued class needs it.
+	Market Name `json:"market,omitempty"`
 }
 
 // Sample is the parameters of one type, in the order of a profile's bounds.
@@ -60,6 +70,8 @@ var Bandwidths = []string{"scott_full", "silverman_full", "scott_diag", "silverm
 func (p *Profile) Parameters() []string {
 	names := []string{"max"}
 	switch p.Class {
+	case Queued:
+		return []string{"value", "delay", "length"}
 	case Sigmoidal, LinearDecay:
 		return append(names, "mu", "delta")
 	case Hard:
@@ -80,8 +92,14 @@ func (p *Profile) Validate() error {
 	if !ValidName(p.Name) {
 		return badName("name", p.Name)
 	}
-	if !slices.Contains(ValuationClasses, p.Class) {
-		return Errorf(Invalid, "class: %q is none of %v", clip(string(p.Class)), ValuationClasses)
+	if !slices.Contains(ProfileClasses, p.Class) {
+		return Errorf(Invalid, "class: %q is none of %v", clip(string(p.Class)), ProfileClasses)
+	}
+	if p.Market != "" && !ValidName(p.Market) {
+		return badName("market", p.Market)
+	}
+	if p.Market == "" && p.Class == Queued {
+		return Errorf(Invalid, "market: is missing; name the batch queue whose jobs a class %s is of", Queued)
 	}
 	for _, check := range []func() error{p.validateParts, p.validateBounds, p.validatePrior, p.validateRules} {
 		if err := check(); err != nil {
@@ -123,7 +141,7 @@ func (p *Profile) validateBounds() error {
 			return Errorf(Invalid, "%s.parameter: %q; a class %s has the parameters %s, in this order", path, clip(b.Parameter), p.Class, strings.Join(want, ", "))
 		}
 		least, most := 0.0, float64(MaxValuationTime)
-		if i == 0 {
+		if i == 0 || b.Parameter == "delay" {
 			most = MaxCredits.Float()
 		}
 		switch {
@@ -181,6 +199,20 @@ func (p *Profile) validateRules() error {
 	return nil
 }
 
+// Observed returns what an observed job declared as a sample of the profile; false
+// if it declared nothing of the profile's shape, or went to another market.
+func (p *Profile) Observed(o *Observation) (Sample, bool) {
+	switch {
+	case p.Market != "" && p.Market != o.Market:
+		return nil, false
+	case p.Class == Queued:
+		return Sample{o.Value.Float(), o.Delay.Float(), o.Length.Seconds()}, o.Length > 0
+	case o.Valuation == nil:
+		return nil, false
+	}
+	return p.Sample(o.Valuation)
+}
+
 // Sample returns the parameters of a valuation as a sample of the profile;
 // false if the valuation is not of the profile's shape.
 func (p *Profile) Sample(v *Valuation) (Sample, bool) {
@@ -208,6 +240,9 @@ func (p *Profile) Sample(v *Valuation) (Sample, bool) {
 func (p *Profile) Valuation(x []float64) (Valuation, error) {
 	if err := p.Contains(x); err != nil {
 		return Valuation{}, err
+	}
+	if p.Class == Queued {
+		return Valuation{}, Errorf(Invalid, "class: a sample of class %s is no valuation", Queued)
 	}
 	v := Valuation{Class: p.Class, Epsilon: p.Epsilon, SecondsPerUnit: p.SecondsPerUnit}
 	if p.Class == Custom {

@@ -41,6 +41,8 @@ func TestProfileRefuses(t *testing.T) {
 		"parts[1]: must be from 0 to 1":      func(p *Profile) { p.Class, p.Parts = Custom, []float64{0.5, 0.6} },
 		`bandwidth: "wide" is none of`:       func(p *Profile) { p.Bandwidth = "wide" },
 		"influence: must be 1 or more":       func(p *Profile) { p.Influence = 0.5 },
+		`market: "A" is no name`:             func(p *Profile) { p.Market = "A" },
+		"market: is missing; name the batch": func(p *Profile) { p.Class = Queued },
 		"kernels: must be from 64":           func(p *Profile) { p.Kernels = 2 },
 	} {
 		p := someProfile()
@@ -98,6 +100,28 @@ func TestSamplesAreValuations(t *testing.T) {
 	}
 	if _, ok := steps.Sample(&Valuation{Class: Custom, Points: []ValuationPoint{{At: 1, Part: 1}, {At: 2, Part: 0.4}}}); ok {
 		t.Error("took a custom valuation with other parts")
+	}
+}
+
+// TestQueuedSamples are what jobs of one market declare.
+func TestQueuedSamples(t *testing.T) {
+	p := Profile{Name: "queue", Class: Queued, Market: "batch", Bounds: []ParameterBounds{{"value", 0, 10}, {"delay", 0, 1}, {"length", 0, 100}}}
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	o := Observation{Market: "batch", Value: 3 * Credit, Delay: Credit / 4, Length: 60_000_000_000}
+	if x, ok := p.Observed(&o); !ok || !slices.Equal(x, Sample{3, 0.25, 60}) || p.Contains(x) != nil {
+		t.Errorf("%v, %v", x, ok)
+	}
+	if _, err := p.Valuation(Sample{3, 0.25, 60}); KindOf(err) != Invalid || err == nil {
+		t.Error(err)
+	}
+	o.Market = "main"
+	if _, ok := p.Observed(&o); ok {
+		t.Error("a job of another market is a sample")
+	}
+	if _, ok := p.Observed(&Observation{Market: "batch"}); ok {
+		t.Error("a job without a length is a sample")
 	}
 }
 

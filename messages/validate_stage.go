@@ -106,6 +106,8 @@ func (s *Stage) validateLimits(path string) error {
 		return Errorf(Invalid, "%s.attempts: %d must not be negative; leave it out for the default", path, s.Attempts)
 	case s.Attempts > MaxAttemptLimit:
 		return Errorf(TooLarge, "%s.attempts: %d are more than the limit of %d", path, s.Attempts, MaxAttemptLimit)
+	case s.Memory != 0 && s.Memory < MinMemory:
+		return Errorf(Invalid, "%s.memory: %d bytes: must be at least %d; leave it out for the node's", path, s.Memory, MinMemory)
 	case s.MaxRunning < 0:
 		return Errorf(Invalid, "%s.max_running: %d must not be negative; leave it out for no bound", path, s.MaxRunning)
 	case s.Gang && s.MaxRunning > 0 && s.MaxRunning < s.TaskCount():

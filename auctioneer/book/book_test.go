@@ -100,6 +100,9 @@ func invariant(b *Book) error {
 	for id, j := range b.jobs {
 		for i := range j.Stages {
 			s := &j.Stages[i]
+			if err := tallied(b, j, i); err != nil {
+				return err
+			}
 			count := map[Phase]int{}
 			for k, t := range s.Tasks {
 				count[t.Phase]++
@@ -112,6 +115,47 @@ func invariant(b *Book) error {
 				return fmt.Errorf("job %d stage %d counts %d running, %d done, %d again; its tasks say %v", id, i, s.Running, s.Done, len(s.Again), count)
 			}
 		}
+	}
+	return paid(b)
+}
+
+// tallied says whether a stage counts its claims right, and whether its gang is
+// together: some of it runs only when all of it does, or has been broken.
+func tallied(b *Book, j *Job, stage int) error {
+	s, going := &j.Stages[stage], 0
+	var seen Stage
+	for k := range s.Tasks {
+		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
+		if s.Tasks[k].Phase != Claimed {
+			continue
+		}
+		h := b.nodes[s.Tasks[k].Node].Claims[r]
+		seen.tally(h, 1)
+		if h.Halt == Goes && !h.Leaving {
+			going++
+		}
+	}
+	if seen.Suspended != s.Suspended || seen.Gathering != s.Gathering || seen.Leaving != s.Leaving {
+		return fmt.Errorf("job %d stage %d counts %d suspended, %d gathering, %d leaving; its claims say %d, %d, %d",
+			j.ID, stage, s.Suspended, s.Gathering, s.Leaving, seen.Suspended, seen.Gathering, seen.Leaving)
+	}
+	if j.Spec.Stages[stage].Gang && j.Active() && !s.Broken && going > 0 && going+s.Suspended+s.Done != s.Total {
+		return fmt.Errorf("job %d stage %d: %d of a gang of %d run, %d are done", j.ID, stage, going, s.Total, s.Done)
+	}
+	return nil
+}
+
+// paid says whether what jobs paid one another adds up, within their holds.
+func paid(b *Book) error {
+	var sum messages.Credits
+	for id, j := range b.jobs {
+		sum += j.Paid - j.Gained
+		if j.Paid < 0 || j.Gained < 0 || j.Drawn > j.Paid || j.Paid+j.Owed > j.Held {
+			return fmt.Errorf("job %d: held %v, owes %v, paid %v (%v drawn), gained %v", id, j.Held, j.Owed, j.Paid, j.Drawn, j.Gained)
+		}
+	}
+	if sum != 0 {
+		return fmt.Errorf("jobs paid one another %v more than they received", sum)
 	}
 	return nil
 }
@@ -347,11 +391,20 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 	node := rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "node")
 	session := rapid.Uint64Range(1, 2).Draw(rt, "session")
 	job := messages.JobID(rapid.IntRange(1, 4).Draw(rt, "job"))
-	switch rapid.IntRange(0, 9).Draw(rt, "kind") {
+	switch rapid.IntRange(0, 14).Draw(rt, "kind") {
+	case 10, 11, 12:
+		return Command{Decide: decision(rt, attempts)}
+	case 13:
+		return Command{Disband: &Disband{Job: job, Since: messages.Time(rapid.IntRange(0, 60).Draw(rt, "since"))}}
+	case 14:
+		until := messages.Time(rapid.IntRange(0, 1).Draw(rt, "until"))
+		return Command{Drain: &Drain{Node: node, Until: until, Evict: rapid.Bool().Draw(rt, "evict")}}
 	case 0:
 		stage := mapStage(rapid.IntRange(1, 5).Draw(rt, "tasks"))
+		stage.Gang = rapid.Bool().Draw(rt, "gang")
 		last := messages.Stage{Name: "last", Class: "map", Tasks: 1, After: []string{"map"}}
-		return Command{Submit: &Submit{Account: "alice", Key: fmt.Sprint(job), Held: 100, Spec: &messages.JobSpec{Market: "main", Stages: []messages.Stage{stage, last}}}}
+		return Command{Submit: &Submit{Account: "alice", Key: fmt.Sprint(job), Held: 100, Spec: &messages.JobSpec{
+			Market: "main", Rate: 3, Length: 7, Stages: []messages.Stage{stage, last}, AfterJobs: waits(rt, "after", job), AfterOK: waits(rt, "ok", job)}}}
 	case 1:
 		var running []messages.Attempt
 		if len(attempts) > 0 {
@@ -365,7 +418,8 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 	case 4:
 		return Command{Settle: &Settle{Job: job, Charge: messages.Credits(rapid.IntRange(-1, 101).Draw(rt, "charge"))}}
 	case 5:
-		return Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: rapid.Uint64Range(1, 8).Draw(rt, "effect"), Amount: 5}}}}
+		return Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: rapid.Uint64Range(1, 8).Draw(rt, "effect"), Amount: 5,
+			Refused: rapid.SampledFrom([]string{"", "", "no"}).Draw(rt, "refused")}}}}
 	}
 	if rapid.Bool().Draw(rt, "advance") {
 		seqs[node]++
@@ -379,4 +433,40 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 		})
 	}
 	return Command{Exchange: x}
+}
+
+// waits draws jobs to wait for.
+func waits(rt *rapid.T, name string, job messages.JobID) []messages.JobID {
+	if other := messages.JobID(rapid.IntRange(0, 8).Draw(rt, name)); other > 0 && other <= 4 && other != job {
+		return []messages.JobID{other}
+	}
+	return nil
+}
+
+// decision draws what a market might decide, and what it could not.
+func decision(rt *rapid.T, attempts []messages.Attempt) *Decide {
+	d := &Decide{Market: "main"}
+	job := func(name string) messages.JobID { return messages.JobID(rapid.IntRange(1, 4).Draw(rt, name)) }
+	for range min(2, len(attempts)) {
+		a := rapid.SampledFrom(attempts).Draw(rt, "attempt")
+		switch rapid.IntRange(0, 2).Draw(rt, "what") {
+		case 0:
+			d.Suspend = append(d.Suspend, a)
+		case 1:
+			d.Resume = append(d.Resume, a)
+		default:
+			d.Requeue = append(d.Requeue, a)
+		}
+	}
+	legs := []Leg{{From: job("from"), To: job("to"), Amount: messages.Credits(rapid.IntRange(-1, 60).Draw(rt, "leg"))}}
+	switch rapid.IntRange(0, 5).Draw(rt, "more") {
+	case 0:
+		d.Start = []Starting{{Job: job("start"), Order: Order{Class: "map", Slots: 1, At: 5}, Fixed: &Fixed{Amount: 50}, Legs: legs}}
+	case 1:
+		d.Discard = []Discarding{{Job: job("discard"), Reason: "Outbid", Legs: legs}}
+	case 2:
+		d.Tariffs = []Tariff{{Class: "map", Price: messages.Credits(rapid.IntRange(0, 5).Draw(rt, "price")), OwnBid: rapid.Bool().Draw(rt, "own"),
+			Length: messages.Duration(rapid.IntRange(0, 3).Draw(rt, "length")), Capped: rapid.Bool().Draw(rt, "capped")}}
+	}
+	return d
 }

@@ -30,11 +30,7 @@ func (b *Book) drain(c *Drain) any {
 		return len(n.Claims)
 	}
 	for _, r := range n.held() {
-		a := messages.Attempt{Task: r, Number: n.Claims[r].Attempt}
-		b.requeue(a)
-		if j := b.jobs[r.Job]; j != nil {
-			b.breakGang(j, int(r.Stage))
-		}
+		b.requeue(messages.Attempt{Task: r, Number: n.Claims[r].Attempt})
 	}
 	return len(n.Claims)
 }

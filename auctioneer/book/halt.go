@@ -81,8 +81,8 @@ func (b *Book) stop(a messages.Attempt) {
 	}
 }
 
-// requeue has a claim of a job that lives ended, and its task claimed again.
-// Saying so again changes nothing.
+// requeue has a claim of a job that lives ended, and its task claimed again, with
+// all of its gang. Saying so again changes nothing.
 func (b *Book) requeue(a messages.Attempt) {
 	node, h, ok := b.claimOf(a)
 	if !ok || h.Leaving || !b.jobs[a.Task.Job].Active() {
@@ -91,6 +91,7 @@ func (b *Book) requeue(a messages.Attempt) {
 	h.Leaving = true
 	b.turn(node, a.Task, h)
 	b.stop(a)
+	b.breakGang(b.jobs[a.Task.Job], int(a.Task.Stage))
 }
 
 // suspend takes a claim's slot away until resume gives one back.

@@ -88,8 +88,17 @@ func (m *Market) permit(now messages.Time) {
 		return
 	}
 	for _, d := range m.orders.Directives {
-		if i, known := m.find(d.Job); known && d.Action == mechanism.Start && d.At <= now {
-			m.jobs[i].most[d.Class] += max(d.Slots, 1)
+		i, known := m.find(d.Job)
+		if !known {
+			continue
+		}
+		switch most := &m.jobs[i].most[d.Class]; {
+		case d.Action == mechanism.Start && d.At <= now:
+			*most += max(d.Slots, 1)
+		case d.Action == mechanism.Suspend && d.Slots == 0:
+			*most = 0
+		case d.Action == mechanism.Suspend:
+			*most = max(0, *most-d.Slots)
 		}
 	}
 }

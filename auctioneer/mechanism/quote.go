@@ -11,7 +11,8 @@ type Quoter interface {
 	// or of one of the view. The bid needs Arrived (0: now), Length, Tasks and
 	// Valuation; class are types seen of the job's class, of which none may stand
 	// for the job itself. The seed must not be known to the bidder before it has
-	// bid; the same one gives the same menu. Nothing changes by it.
+	// bid, nor be another each time that it asks: it would choose its draw. The
+	// same one gives the same menu. Nothing changes by it.
 	Quote(view *View, bid *Bid, class []messages.Valuation, seed uint64) (*Quote, error)
 }
 

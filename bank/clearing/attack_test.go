@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -22,7 +23,7 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	altered := func(change func(*messages.Authorisation)) Command {
 		b := a
 		change(&b.Authorisation)
-		return Command{Accept: &b}
+		return accepting(b)
 	}
 	sealed := func(by nkeys.KeyPair, change func(*messages.Authorisation)) Command {
 		b := a.Authorisation
@@ -31,7 +32,7 @@ func TestStatementsThatAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Command{Accept: &signed}
+		return accepting(signed)
 	}
 	nothing := func(*messages.Authorisation) {}
 
@@ -50,13 +51,17 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	west.refuse(Malformed, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Margin = 0 }))
 	west.refuse(Future, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Issued = west.at + hour + 1 }))
 
-	west.must(Command{Accept: &a})
+	west.must(accepting(a))
 	west.refuse(Rewritten, messages.Conflict, sealed(east.keys, func(b *messages.Authorisation) { b.Amount *= 2 }))
+	replay := accepting(a)
+	replay.Accept.Purpose = "another job"
+	west.refuse(Replayed, messages.Conflict, replay)
 	west.must(charging(a, 30))
-	west.refuse(Recharged, messages.Ended, Command{Accept: &a})
+	west.refuse(Recharged, messages.Ended, accepting(a))
+	west.refuse(Replayed, messages.Conflict, replay)
 	west.at = a.Authorisation.Ends()
 	west.must(Command{})
-	west.refuse(Stale, messages.Expired, Command{Accept: &a})
+	west.refuse(Stale, messages.Expired, accepting(a))
 }
 
 // A statement that has ended by the issuer's clock is refused by a bank whose
@@ -67,7 +72,23 @@ func TestStatementEndsByTheClockThatIsAhead(t *testing.T) {
 	east.at = a.Authorisation.Ends()
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 1}})
 	east.exchange(west)
-	west.refuse(Stale, messages.Expired, Command{Accept: &a})
+	west.refuse(Stale, messages.Expired, accepting(a))
+}
+
+// A peer whose clock was once far ahead is believed again when it is right.
+func TestClockThatWasFarAhead(t *testing.T) {
+	east, west := pair(t)
+	a := east.authorise(west, "k", 30)
+	west.exchange(east)
+	east.at += 1000 * day
+	east.exchange(west)
+	east.at -= 1000 * day
+	a.Authorisation.Interval = 2 * 3600 * span
+	a, err := SignAuthorisation(east.keys, a.Authorisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	west.must(accepting(a))
 }
 
 // A site cannot charge more than was authorised, twice, or what is another's.
@@ -77,7 +98,7 @@ func TestChargesThatAreRefused(t *testing.T) {
 	north.know(east, 100)
 	east.know(north, 100)
 	a := east.authorise(west, "k", 30)
-	west.must(Command{Accept: &a})
+	west.must(accepting(a))
 	west.refuse(Amount, messages.Insufficient, charging(a, 31))
 	west.refuse(Amount, messages.Invalid, charging(a, -1))
 	west.must(charging(a, 20))
@@ -270,7 +291,7 @@ func TestFlood(t *testing.T) {
 func TestFullOutbox(t *testing.T) {
 	east, west := pair(t)
 	a := west.authorise(east, "k", 10)
-	east.must(Command{Accept: &a})
+	east.must(accepting(a))
 	for i := range MaxOutstanding {
 		east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint(i), Peer: "west", Payee: "ada", Amount: 1}})
 	}
@@ -306,5 +327,39 @@ func TestManyTinyAuthorisations(t *testing.T) {
 	east.must(tiny(maxOwned))
 	if n := len(east.state.issued.byID); n != 1 || len(east.state.issued.queue) != 1 || east.state.issued.owned["ada"] != 1 {
 		t.Errorf("%d are left in %d places", n, len(east.state.issued.queue))
+	}
+}
+
+// What a peer writes stands in this bank's statements only as one line of text.
+func TestHostileText(t *testing.T) {
+	east, west := pair(t)
+	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "bob", Amount: messages.Credit}})
+	m := east.outgoing(west)
+	why := &messages.Error{Kind: messages.NotFound, Message: "no\n\x00\xff" + strings.Repeat("ü", 120)}
+	o := messages.TransferResult{Error: why}
+	total := after(m.Instructions.Known, &m.Instructions.List[0], &o)
+	r, err := SignReceipt(west.keys, messages.Receipt{From: "west", To: "east", First: 1, Outcomes: []messages.TransferResult{o}, Total: total, At: west.at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	east.must(Command{Receipt: &r})
+	east.has("ada", 100, 0)
+	if fault := east.state.Fault(); fault != "" {
+		t.Errorf("a step was refused by the ledger: %s", fault)
+	}
+}
+
+// If somebody resolves what the clearing has set aside, it shows.
+func TestMeddlingShows(t *testing.T) {
+	east, west := pair(t)
+	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}})
+	void := ledger.Command{Verb: ledger.Transfers, At: east.at, By: "ops", Transfers: []messages.Transfer{
+		{ID: "meddling", Kind: messages.Void, Pending: remittanceHold + "ada/p"}}}
+	if r := east.ledger.Apply(void.Encode()); r.Error != nil || r.Transfers[0].Error != nil {
+		t.Fatalf("got %+v", r)
+	}
+	east.exchange(west)
+	if fault := east.state.Fault(); !strings.Contains(fault, "voided") {
+		t.Errorf("the fault is %q", fault)
 	}
 }

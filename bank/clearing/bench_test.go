@@ -10,8 +10,7 @@ import (
 // BenchmarkExchange is one message of as many payments as one can carry, from
 // the request of each to its confirmation, with signatures and both ledgers.
 func BenchmarkExchange(b *testing.B) {
-	t := &testing.T{}
-	east, west := newSide(t, "east"), newSide(t, "west")
+	east, west := newSide(b, "east"), newSide(b, "west")
 	east.know(west, 1_000_000)
 	west.know(east, 1_000_000)
 	east.grant("ada", 1_000_000)
@@ -33,8 +32,7 @@ func BenchmarkExchange(b *testing.B) {
 
 // BenchmarkAccept is one authorisation: its signature and its hold.
 func BenchmarkAccept(b *testing.B) {
-	t := &testing.T{}
-	east, west := newSide(t, "east"), newSide(t, "west")
+	east, west := newSide(b, "east"), newSide(b, "west")
 	east.know(west, 1_000_000)
 	west.know(east, 1_000_000)
 	east.grant("ada", 1_000_000)
@@ -44,7 +42,7 @@ func BenchmarkAccept(b *testing.B) {
 	}
 	i := 0
 	for b.Loop() {
-		west.do(Command{Accept: &statements[i%len(statements)]})
+		west.do(accepting(statements[i%len(statements)]))
 		i++
 	}
 }

@@ -14,7 +14,7 @@ func TestAuthorisationIsChargedWhileCutOff(t *testing.T) {
 	a := east.authorise(west, "k", 30)
 	east.has("ada", 100, 30)
 
-	west.must(Command{Accept: &a})
+	west.must(accepting(a))
 	west.has(PeerAccount("east"), 0, 30)
 	west.must(charging(a, 20))
 	west.has(PeerAccount("east"), 0, 30)
@@ -40,8 +40,8 @@ func TestRequestsAreIdempotent(t *testing.T) {
 	other := Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 1, Interval: 3600 * span}}
 	east.refuse(Ordinary, messages.Conflict, other)
 
-	west.must(Command{Accept: &a})
-	west.must(Command{Accept: &a})
+	west.must(accepting(a))
+	west.must(accepting(a))
 	first, second := west.must(charging(a, 20)), west.must(charging(a, 20))
 	if first.Answer.Number != 1 || second.Answer.Number != 1 {
 		t.Errorf("charged as numbers %d and %d, want 1", first.Answer.Number, second.Answer.Number)
@@ -87,7 +87,7 @@ func TestSilenceRefundsNobody(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 5 * messages.Credit}})
 	a := west.authorise(east, "k", 30)
-	east.must(Command{Accept: &a})
+	east.must(accepting(a))
 	east.must(charging(a, 30))
 	east.at += 1000 * day
 	east.must(Command{})
@@ -100,7 +100,7 @@ func TestSilenceRefundsNobody(t *testing.T) {
 func TestReleaseAtTheEnd(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
-	west.must(Command{Accept: &a})
+	west.must(accepting(a))
 	if due := west.state.Due(); due != a.Authorisation.Ends() {
 		t.Errorf("due at %v, want %v", due, a.Authorisation.Ends())
 	}
@@ -118,7 +118,7 @@ func TestReleaseAtTheEnd(t *testing.T) {
 func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
-	west.must(Command{Accept: &a})
+	west.must(accepting(a))
 	west.must(charging(a, 20))
 	east.at = a.Authorisation.Frees() - 1
 	east.must(Command{})
@@ -145,7 +145,7 @@ func TestMarginCoversClocksApart(t *testing.T) {
 	fresh := newSide(t, "west")
 	fresh.at = a.Authorisation.Issued - hour
 	fresh.know(east, 100)
-	fresh.must(Command{Accept: &a})
+	fresh.must(accepting(a))
 	fresh.at = a.Authorisation.Ends() - 1
 	fresh.must(charging(a, 30))
 	east.at = fresh.at + hour + 6*day
@@ -159,8 +159,8 @@ func TestRevoke(t *testing.T) {
 		return Command{By: "ada", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}}
 	}
 	accepted, never, taken := east.authorise(west, "a", 10), east.authorise(west, "b", 10), east.authorise(west, "c", 10)
-	west.must(Command{Accept: &accepted})
-	west.must(Command{Accept: &taken})
+	west.must(accepting(accepted))
+	west.must(accepting(taken))
 	west.must(charging(taken, 10))
 	east.refuse(Ordinary, messages.NotFound, Command{By: "bob", Revoke: &messages.RevokeRequest{ID: accepted.Authorisation.ID}})
 	for _, a := range []messages.SignedAuthorisation{accepted, never, taken} {
@@ -170,7 +170,7 @@ func TestRevoke(t *testing.T) {
 	east.exchange(west)
 	east.has("ada", 100, 10)
 	west.has(PeerAccount("east"), 0, 10)
-	west.refuse(Recharged, messages.Ended, Command{Accept: &never})
+	west.refuse(Recharged, messages.Ended, accepting(never))
 	west.refuse(Recharged, messages.Conflict, charging(accepted, 5))
 	west.exchange(east)
 	east.has("ada", 90, 0)
@@ -186,17 +186,17 @@ func TestCreditLimit(t *testing.T) {
 	east, west := pair(t)
 	east.grant("bob", 100)
 	a := east.authorise(west, "k", 90)
-	west.must(Command{Accept: &a})
+	west.must(accepting(a))
 	b := east.must(Command{By: "bob", Authorise: &messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 11 * messages.Credit, Interval: 3600 * span}})
 	signed, err := SignAuthorisation(east.keys, *b.Authorisation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := west.do(Command{Accept: &signed}); r.Error == nil || r.Error.Kind != messages.Insufficient {
+	if r := west.do(accepting(signed)); r.Error == nil || r.Error.Kind != messages.Insufficient {
 		t.Fatalf("got %v, want a refusal as Insufficient", r.Error)
 	}
 	west.know(east, 101)
-	west.must(Command{Accept: &signed})
+	west.must(accepting(signed))
 	west.know(east, 10) // what was accepted stands
 	west.must(charging(a, 90))
 	west.exchange(east)
@@ -208,7 +208,7 @@ func TestCreditLimit(t *testing.T) {
 func TestPeers(t *testing.T) {
 	east, west := pair(t)
 	a := east.authorise(west, "k", 30)
-	west.must(Command{Accept: &a})
+	west.must(accepting(a))
 	west.must(charging(a, 20))
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: 5 * messages.Credit}})
 	west.exchange(east)
@@ -246,7 +246,7 @@ func TestOwnAccountsAreOutOfReach(t *testing.T) {
 	east.refuse(Ordinary, messages.PermissionDenied, Command{By: "$auctioneer", Remit: &messages.RemitRequest{Key: "p", Account: "ada", Peer: "west", Payee: "ada", Amount: 1}})
 	east.refuse(Ordinary, messages.PermissionDenied, Command{By: "bob", Remit: &messages.RemitRequest{Key: "p", Account: "ada", Peer: "west", Payee: "ada", Amount: 1}})
 	a := west.authorise(east, "k", 10)
-	east.must(Command{Accept: &a})
+	east.must(accepting(a))
 	c := charging(a, 10)
 	c.Charge.Payee = own
 	east.refuse(Ordinary, messages.PermissionDenied, c)

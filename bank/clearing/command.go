@@ -17,7 +17,7 @@ type Command struct {
 	Authorise    *messages.AuthoriseRequest
 	Revoke       *messages.RevokeRequest
 	Remit        *messages.RemitRequest
-	Accept       *messages.SignedAuthorisation
+	Accept       *messages.AcceptRequest
 	Charge       *messages.ChargeRequest
 	Instructions *messages.SignedInstructions
 	Receipt      *messages.SignedReceipt
@@ -65,7 +65,7 @@ func (s *State) Screen(c *Command) *Rejected {
 	case c.Charge != nil:
 		return malformed(c.Charge.Validate())
 	case c.Accept != nil:
-		return s.screenAuthorisation(c.Accept)
+		return s.screenAccept(c.Accept)
 	case c.Instructions != nil:
 		i := &c.Instructions.Instructions
 		return s.screenMessage(i.From, i.To, domainInstructions, i, c.Instructions.Signature, len(i.List), i.First)
@@ -83,12 +83,12 @@ func (s *State) screenPeer(r *messages.PeerRequest) *Rejected {
 	return malformed(r.Validate())
 }
 
-func (s *State) screenAuthorisation(a *messages.SignedAuthorisation) *Rejected {
-	if err := malformed(a.Validate()); err != nil {
+func (s *State) screenAccept(r *messages.AcceptRequest) *Rejected {
+	if err := malformed(r.Validate()); err != nil {
 		return err
 	}
-	t := &a.Authorisation
-	return s.screenSigned(t.Issuer, t.Peer, domainAuthorisation, t, a.Signature)
+	a := &r.Authorisation.Authorisation
+	return s.screenSigned(a.Issuer, a.Peer, domainAuthorisation, a, r.Authorisation.Signature)
 }
 
 func (s *State) screenMessage(from, to messages.Name, domain string, value any, signature []byte, n int, first uint64) *Rejected {

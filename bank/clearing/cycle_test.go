@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -64,6 +65,14 @@ func TestNetSettlementOfACircle(t *testing.T) {
 	east.has(SettlementAccount, -10, 0)
 	north.has(SettlementAccount, 0, 0)
 	west.has(SettlementAccount, 10, 0)
+	// What is paid outside moves from one issuer to the other.
+	west.apply(ledger.Command{Verb: ledger.Withdraw, Withdraw: messages.WithdrawRequest{Key: "w", Account: SettlementAccount, Amount: 10 * messages.Credit, Reason: "paid to east"}})
+	east.apply(ledger.Command{Verb: ledger.Grant, Grant: messages.GrantRequest{Key: "w", Account: SettlementAccount, Amount: 10 * messages.Credit, Reason: "paid by west"}})
+	east.has(SettlementAccount, 0, 0)
+	west.has(SettlementAccount, 0, 0)
+	if issued := east.ledger.Totals().Issued + north.ledger.Totals().Issued + west.ledger.Totals().Issued; issued != 300*messages.Credit {
+		t.Errorf("%v are issued over all sites, want 300", issued)
+	}
 	got := Net(1, positions)
 	want := []messages.NetPayment{{From: "west", To: "east", Amount: 10 * messages.Credit}}
 	if !got.Balanced || !reflect.DeepEqual(got.Payments, want) {

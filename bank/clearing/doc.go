@@ -44,11 +44,15 @@
 // account, amount, when it was issued, for what interval, and the margin. The
 // other site's bank accepts the statement by its signature alone, sets the
 // amount aside of what the issuer may owe, and can then charge up to it, once,
-// whether the issuer can be reached or not. What is charged is the payee's
-// when the home bank confirms.
+// whether the issuer can be reached or not. It accepts it for one purpose, such
+// as a job: the same statement shown for another is refused. What is charged is
+// the payee's when the home bank confirms.
 //
 // A charge must be made before Issued+Interval, by the clock of the bank that
 // charges or by the latest time that the issuer signed, whichever is later.
+// Where the clocks are apart, an interval shorter than that may be over for the
+// peer when it begins: give a longer one.
+//
 // The home bank keeps the credits aside until Issued+Interval+Margin by its
 // own. The margin is [messages.MaxClockSkew] for clocks that are apart, and a
 // week for the charge to arrive. As an authorisation ends without a charge the
@@ -76,7 +80,8 @@
 // signed positions of all sites leg by leg and finds the payments outside the
 // ledgers that settle the cycle, at most one fewer than there are sites. Until
 // they are paid, a site has a claim on the federation where it had one on the
-// peer; its reserve bounds that.
+// peer; its reserve bounds that. Once they are paid, the operator of the site
+// that paid withdraws as much from the account, and that of the other grants it.
 //
 // # Invariants
 //
@@ -101,7 +106,7 @@
 //  7. An authorisation is charged at most once and never above its amount:
 //     at the home bank it is one hold, which names the peer as its only payee
 //     and which the ledger resolves once. That does not rest on the peer.
-//  8. A peer never owes more than its limit: the account's credit is the bound,
+//  8. A peer never comes to owe more than its limit: the account's credit is the bound,
 //     and the amount of each accepted authorisation is set aside of it until
 //     its charge is confirmed. Lowering the limit takes nothing back.
 //
@@ -127,16 +132,18 @@
 //
 // Apply the commands to one State and one ledger in the order of one log, and
 // capture and restore the two together; [Mark] tells its commands from the
-// ledger's. Correct no transfer of the accounts named here in the ledger: a
-// correction on one side has no mirror on the other. Give no user a name that
-// begins like these accounts' names. Propose the passing of time when
-// [State.Due] has come. Send what [State.Outgoing] says again and again.
+// ledger's. Correct no transfer of the peers' accounts in the ledger, and grant
+// them nothing: what is done on one side alone has no mirror on the other. Give
+// no user a name that begins like these accounts' names. Propose the passing of
+// time when [State.Due] has come. Send what [State.Outgoing] says again and
+// again.
 //
 // # Cost
 //
 // An instruction takes a few hundred bytes while it is outstanding, of which
 // there are at most [MaxOutstanding] in each direction, and its line about a
 // hundred among the latest ten thousand; an authorisation a few hundred while
-// it is pending. A message costs one signature to verify, about 50 µs, and a
-// few microseconds for each of up to [messages.MaxInstructions] numbers.
+// it is pending. A message costs one signature to verify, about a tenth of a
+// millisecond, and each of its up to [messages.MaxInstructions] numbers about
+// ten microseconds at each of the two banks, their ledgers included.
 package clearing

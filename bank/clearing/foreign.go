@@ -7,10 +7,11 @@ import "github.com/candor-grid/candor/messages"
 // having ended.
 type accepted struct {
 	messages.Authorisation
-	hold   string // sets the amount aside of what the issuer may owe; "" once resolved
-	closed closing
-	taken  messages.Credits // by the charge
-	number uint64           // of the charge to the issuer
+	purpose string
+	hold    string // sets the amount aside of what the issuer may owe; "" once resolved
+	closed  closing
+	taken   messages.Credits // by the charge
+	number  uint64           // of the charge to the issuer
 }
 
 // closing says how an accepted authorisation came to its end.
@@ -28,7 +29,7 @@ func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" +
 
 // accept takes an authorisation whose signature was checked: from now on it
 // can be charged, whether the issuer can be reached or not.
-func (s *State) accept(a *messages.Authorisation) (*messages.ClearingReply, *Rejected) {
+func (s *State) accept(purpose string, a *messages.Authorisation) (*messages.ClearingReply, *Rejected) {
 	p, err := s.peer(a.Issuer)
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func (s *State) accept(a *messages.Authorisation) (*messages.ClearingReply, *Rej
 	}
 	key := acceptedKey(a.Issuer, a.ID)
 	if first := s.accepted.find(key); first != nil {
-		return first.again(a)
+		return first.again(purpose, a)
 	}
 	owner := acceptedKey(a.Issuer, a.Account)
 	if err := s.accepted.room(owner); err != nil {
@@ -50,7 +51,7 @@ func (s *State) accept(a *messages.Authorisation) (*messages.ClearingReply, *Rej
 	}); err != nil {
 		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.name, err.Err.Message))
 	}
-	s.accepted.add(key, owner, a.Ends(), accepted{Authorisation: *a, hold: hold})
+	s.accepted.add(key, owner, a.Ends(), accepted{Authorisation: *a, purpose: purpose, hold: hold})
 	return &messages.ClearingReply{}, nil
 }
 
@@ -68,12 +69,14 @@ func (s *State) timely(p *peer, a *messages.Authorisation) *Rejected {
 }
 
 // again answers an authorisation that is known.
-func (k *accepted) again(a *messages.Authorisation) (*messages.ClearingReply, *Rejected) {
+func (k *accepted) again(purpose string, a *messages.Authorisation) (*messages.ClearingReply, *Rejected) {
 	switch {
 	case k.closed == revoked:
 		return nil, reject(Recharged, messages.Ended, "authorisation %q was given up at its issuer's request", clip(a.ID))
 	case k.Authorisation != *a:
 		return nil, reject(Rewritten, messages.Conflict, "authorisation %q was accepted before with other content, signed by the same bank: keep both as evidence", clip(a.ID))
+	case k.purpose != purpose:
+		return nil, reject(Replayed, messages.Conflict, "authorisation %q was accepted before to pay for %q: ask for a new one", clip(a.ID), k.purpose)
 	case k.closed == charged:
 		return nil, reject(Recharged, messages.Ended, "authorisation %q was charged or released before: it can be once", clip(a.ID))
 	}

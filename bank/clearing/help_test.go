@@ -13,7 +13,7 @@ import (
 // side is one of two banks under test, with keys as in production. Each of
 // its methods applies one command.
 type side struct {
-	*testing.T
+	testing.TB
 	name   messages.Name
 	keys   nkeys.KeyPair
 	ledger *ledger.Ledger
@@ -21,12 +21,12 @@ type side struct {
 	at     messages.Time
 }
 
-func newSide(t *testing.T, name messages.Name) *side {
+func newSide(t testing.TB, name messages.Name) *side {
 	keys, err := nkeys.FromRawSeed(nkeys.PrefixByteAccount, []byte((name + "0123456789abcdef0123456789abcdef")[:32]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &side{T: t, name: name, keys: keys, ledger: ledger.New(), at: 1000 * day}
+	s := &side{TB: t, name: name, keys: keys, ledger: ledger.New(), at: 1000 * day}
 	s.state = New(name, s.ledger, Ed25519)
 	return s
 }
@@ -40,7 +40,7 @@ func (s *side) public() string {
 }
 
 // pair is east and west, peers with a limit of 100 credits, ada at each with 100.
-func pair(t *testing.T) (east, west *side) {
+func pair(t testing.TB) (east, west *side) {
 	east, west = newSide(t, "east"), newSide(t, "west")
 	east.know(west, 100)
 	west.know(east, 100)
@@ -59,7 +59,13 @@ func (s *side) know(other *side, limit messages.Credits) {
 
 func (s *side) grant(account messages.Name, credits messages.Credits) {
 	s.Helper()
-	c := ledger.Command{Verb: ledger.Grant, At: s.ledger.Now(), By: "ops", Grant: messages.GrantRequest{Key: account, Account: account, Amount: credits * messages.Credit}}
+	s.apply(ledger.Command{Verb: ledger.Grant, Grant: messages.GrantRequest{Key: account, Account: account, Amount: credits * messages.Credit}})
+}
+
+// apply has an operator change the ledger itself.
+func (s *side) apply(c ledger.Command) {
+	s.Helper()
+	c.At, c.By = s.ledger.Now(), "ops"
 	if r := s.ledger.Apply(c.Encode()); r.Error != nil {
 		s.Fatal(r.Error)
 	}
@@ -112,6 +118,10 @@ func (s *side) authorise(other *side, key string, credits messages.Credits) mess
 		s.Fatal(err)
 	}
 	return signed
+}
+
+func accepting(a messages.SignedAuthorisation) Command {
+	return Command{By: "$auctioneer", Accept: &messages.AcceptRequest{Purpose: "job", Authorisation: a}}
 }
 
 func charging(a messages.SignedAuthorisation, credits messages.Credits) Command {

@@ -77,6 +77,7 @@ type (
 		Closed        closing
 		Taken         messages.Credits
 		Number        uint64
+		Purpose       string
 	}
 )
 
@@ -95,7 +96,7 @@ func (s *State) Capture() *Image {
 	}
 	for _, e := range s.accepted.sorted() {
 		a := &e.value
-		img.accepted = append(img.accepted, imageAccepted{e.owner, e.at, a.Authorisation, a.hold, a.closed, a.taken, a.number})
+		img.accepted = append(img.accepted, imageAccepted{e.owner, e.at, a.Authorisation, a.hold, a.closed, a.taken, a.number, a.purpose})
 	}
 	return img
 }
@@ -289,6 +290,6 @@ func (s *State) restoreIssued(img *imageIssued) {
 }
 
 func (s *State) restoreAccepted(img *imageAccepted) {
-	a := accepted{img.Authorisation, img.Hold, img.Closed, img.Taken, img.Number}
+	a := accepted{img.Authorisation, img.Purpose, img.Hold, img.Closed, img.Taken, img.Number}
 	s.accepted.add(acceptedKey(a.Issuer, a.ID), img.Owner, img.Until, a)
 }

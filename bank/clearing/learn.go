@@ -10,7 +10,7 @@ func (s *State) learn(m *messages.Receipt) *Rejected {
 	end := m.First + uint64(len(m.Outcomes)) // one past the last
 	switch next := p.out.total.Number + 1; {
 	case end <= next:
-		return p.repeats(m, end-1)
+		return s.repeats(p, m, end-1)
 	case m.First > next:
 		return reject(Gap, messages.Unavailable, "the outcomes of numbers %d to %d are missing", next, m.First-1)
 	case end-1 > p.last():
@@ -21,7 +21,7 @@ func (s *State) learn(m *messages.Receipt) *Rejected {
 	if err := p.tallies(outcomes, m.Total); err != nil {
 		return err
 	}
-	p.hear(m.At)
+	s.hear(p, m.At)
 	for i := range outcomes {
 		s.resolve(p, &p.outbox[i], &outcomes[i])
 		p.out.enter(&p.outbox[i].instruction, &outcomes[i])
@@ -32,13 +32,13 @@ func (s *State) learn(m *messages.Receipt) *Rejected {
 
 // repeats is about a receipt of nothing new, the last number of which is
 // given: one that does not agree with this book is refused as such.
-func (p *peer) repeats(m *messages.Receipt, last uint64) *Rejected {
+func (s *State) repeats(p *peer, m *messages.Receipt, last uint64) *Rejected {
 	ours, known := p.out.at(last)
 	if known && !same(ours, m.Total) {
 		return p.disputes(reject(Totals, messages.Conflict, "bank %q says that our instructions come to %v owed by number %d, and this book to %v: compare the lines of both books",
 			p.name, m.Total.Owed, last, ours.Owed))
 	}
-	p.hear(m.At)
+	s.hear(p, m.At)
 	if len(m.Outcomes) == 0 {
 		return nil
 	}

@@ -53,8 +53,11 @@ func (p *peer) send(it item) uint64 {
 	return p.last()
 }
 
-// hear notes the peer's clock.
-func (p *peer) hear(at messages.Time) { p.heard = max(p.heard, at) }
+// hear notes the peer's clock, no further ahead than clocks may differ: a peer
+// whose clock was once far ahead is not to be refused for years.
+func (s *State) hear(p *peer, at messages.Time) {
+	p.heard = max(p.heard, min(at, s.books.Now().Add(messages.MaxClockSkew)))
+}
 
 // disputes notes the first thing on which the banks do not agree, and refuses it.
 func (p *peer) disputes(err *Rejected) *Rejected {

@@ -14,7 +14,7 @@ func (s *State) receive(m *messages.Instructions) (*messages.Receipt, *Rejected)
 		return nil, err
 	}
 	p.forget(m.Known.Number)
-	p.hear(m.At)
+	s.hear(p, m.At)
 	first := max(m.First, p.known+1)
 	for n := max(first, p.in.total.Number+1); n < m.First+uint64(len(m.List)); n++ {
 		i := &m.List[n-m.First]

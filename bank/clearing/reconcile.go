@@ -19,7 +19,7 @@ func (s *State) Lines(name messages.Name, r messages.LinesRequest) (messages.Lin
 		return messages.Lines{}, err
 	}
 	if r.Limit == 0 {
-		r.Limit = messages.MaxLines
+		r.Limit = messages.MaxBookLines
 	}
 	b := &p.in
 	switch r.Sender {
@@ -47,7 +47,7 @@ func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name)
 		return err
 	}
 	for i := range m.List {
-		if m.List[i].Number != m.List[0].Number+uint64(i) || len(m.List) > messages.MaxLines {
+		if m.List[i].Number != m.List[0].Number+uint64(i) || len(m.List) > messages.MaxBookLines {
 			return reject(Malformed, messages.Invalid, "the page has too many lines, or not all numbers in order")
 		}
 	}

@@ -107,12 +107,12 @@ func TestImage(t *testing.T) {
 	east, west := pair(t)
 	east.pay(west, "a", 3)
 	a, b := east.authorise(west, "k", 10), west.authorise(east, "l", 5)
-	west.must(Command{Accept: &a})
-	east.must(Command{Accept: &b})
+	west.must(accepting(a))
+	east.must(accepting(b))
 	east.must(charging(b, 4))
 	east.must(Command{By: "ada", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}})
 	east.close(1)
-	east.do(Command{Accept: &a}) // misaddressed, and counted
+	east.do(accepting(a)) // misaddressed, and counted
 
 	var image bytes.Buffer
 	if _, err := east.state.Capture().WriteTo(&image); err != nil {

@@ -25,6 +25,7 @@ const (
 	Future               // it was issued after this bank's time, by more than clocks may differ
 	Amount               // more than was authorised, or no amount at all
 	Recharged            // the authorisation was charged before, or given back
+	Replayed             // the authorisation was accepted before, to pay for something else
 	Poached              // the authorisation is for another site
 	Gap                  // numbers before it are missing
 	Repeated             // a late duplicate, the outcome of which its sender has
@@ -37,7 +38,7 @@ const (
 )
 
 var refusalNames = [refusals]string{"ordinary", "malformed", "misaddressed", "stranger", "signature", "stale", "future", "amount",
-	"recharged", "poached", "gap", "repeated", "rewritten", "totals", "lost", "flood"}
+	"recharged", "replayed", "poached", "gap", "repeated", "rewritten", "totals", "lost", "flood"}
 
 // String returns the reason's name.
 func (r Refusal) String() string {

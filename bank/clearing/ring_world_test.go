@@ -160,7 +160,11 @@ func (w *world) deliver() {
 // arrive has a bank take a message.
 func (w *world) arrive(p parcel) {
 	b := w.banks[p.to]
-	r := b.command(Command{At: b.now(w.time), Instructions: p.instructions, Receipt: p.receipt, Accept: p.statement})
+	c := Command{At: b.now(w.time), Instructions: p.instructions, Receipt: p.receipt}
+	if p.statement != nil {
+		c.Accept = &messages.AcceptRequest{Purpose: fmt.Sprint("job ", w.IntN(2)), Authorisation: *p.statement}
+	}
+	r := b.command(c)
 	if r.Receipt == nil {
 		return
 	}

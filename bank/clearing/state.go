@@ -61,8 +61,8 @@ type Result struct {
 }
 
 // Apply carries out an encoded command. A command that is refused changes
-// nothing but the time and the count of refusals; one that cannot be read, not
-// even the time.
+// nothing but the time, the count of refusals, and what the ledger remembers of
+// a transfer that it refused; one that cannot be read, not even the time.
 func (s *State) Apply(command []byte) Result {
 	c, err := decode(command)
 	if err == nil {
@@ -98,7 +98,7 @@ func (s *State) carryOut(c *Command, r *Result) (err *Rejected) {
 	case c.Remit != nil:
 		r.Answer, err = s.remit(c.By, c.Remit)
 	case c.Accept != nil:
-		r.Answer, err = s.accept(&c.Accept.Authorisation)
+		r.Answer, err = s.accept(c.Accept.Purpose, &c.Accept.Authorisation.Authorisation)
 	case c.Charge != nil:
 		r.Answer, err = s.charge(c.Charge)
 	case c.Instructions != nil:

@@ -14,9 +14,6 @@ type hledger struct{ *output }
 func newHledger(o *output, site messages.Name) *hledger {
 	o.printf("; The books of the bank of site %s.\n; Each posting asserts the balance that the bank recorded.\n\n", site)
 	o.printf("decimal-mark .\ncommodity 1000.000000 CREDIT\n")
-	for _, name := range []string{"number", "at", "kind", "transfer", "pending", "by", "member", "reason", "job", "linked"} {
-		o.printf("; tag %s\n", name)
-	}
 	return &hledger{o}
 }
 

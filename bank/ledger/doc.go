@@ -96,18 +96,35 @@
 //
 // Every change is one record of an append-only journal, from which all else
 // can be derived; a record says what was asked, by whom, what it came to, and
-// the standing of each account after it. It is kept in pages of bytes that are
-// never rewritten. An image is the journal's pages up to now, shared, and a
-// copy of the standings: taking one costs a word per page and a few per
-// account, nothing per transfer. Restoring replays the records under the same
-// rules that made them, and refuses an image in which any byte differs from
-// what they give. [Image.Audit] is a second opinion, by plain addition and
-// without those rules.
+// the standing of each account after it. Records are chained: each has a hash
+// of itself and the hash before it ([Head]), so that the hash after the last
+// stands for all of them, and a site that signs it now and then cannot rewrite
+// what it signed.
 //
-// All records and all results are kept, in memory: about 200 bytes for each
-// transfer, and each image writes them all. A page that is full could live in
-// a file, and records could be chained by hash, without changing what stands
-// here.
+// Records fill segments, which a [Store] keeps: in memory ([New]), or in files
+// of which nothing stays in memory ([Open], and package history). In memory
+// are the accounts, the pending holds, 16 bytes for each identifier (the index:
+// a hash, and the number of the record to look at), and the records since the
+// last full segment. Where a store fails, the ledger refuses everything from
+// then on ([Ledger.Err]), for what it holds may be half of a change.
+//
+// An entry on an account's statement leads to two earlier ones, so that a
+// statement begins anywhere, at a number or a time, after about 3 log n records
+// have been read, without an index beside the journal.
+//
+// # Images
+//
+// An image is the accounts, the pending holds, the expiries to come, the sums
+// of the full segments and the records since. Taking one copies the accounts
+// that changed since the last one, and the holds; writing it happens aside. Where
+// the store does not survive a loss of power (it is in memory), an image has all
+// records instead, and restoring replays them under the same rules that made
+// them, and refuses an image in which any byte differs from what they give.
+// Restoring beside a store that does survive reads the identifiers' hashes from
+// the segments' tables, not the records.
+//
+// [Image.Audit] is a second opinion, by plain addition and without those rules;
+// [Verifier] is one for outsiders, with both.
 //
 // # Errors
 //
@@ -118,7 +135,8 @@
 //
 // # Cost
 //
-// One to two microseconds for each transfer, including its decoding; logarithmic
-// in the number of pending holds that have an expiry, constant in everything
-// else.
+// One to two microseconds for each transfer, including its decoding, of which a
+// quarter goes into hashes; logarithmic in the number of pending holds that have
+// an expiry, constant in everything else. A full segment is written within the
+// command that fills it.
 package ledger

@@ -297,7 +297,7 @@ func (l *Ledger) readSegment(r *source) error {
 	if err != nil {
 		return damaged("the sum of a segment", err)
 	}
-	if sum.First != l.journal.count+1 || sum.Count <= 0 || sum.Size <= 0 {
+	if sum.First != l.journal.count+1 || sum.Count <= 0 || sum.Size < sum.Count || sum.Size > maxSegment {
 		return fmt.Errorf("%w: its segments do not follow one another", errImage)
 	}
 	s, err := l.journal.store.Open(sum)
@@ -360,12 +360,20 @@ func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	if n > most {
 		return nil, fmt.Errorf("%d bytes, more than there can be", n)
 	}
-	if uint64(cap(space)) < n {
-		space = make([]byte, n)
+	if uint64(cap(space)) >= n {
+		_, err = io.ReadFull(r, space[:n])
+		return space[:n], err
 	}
-	_, err = io.ReadFull(r, space[:n])
-	return space[:n], err
+	// A length may be damaged: nothing is reserved for bytes that do not come.
+	var grown bytes.Buffer
+	if _, err := io.CopyN(&grown, r, int64(n)); err != nil {
+		return nil, err
+	}
+	return grown.Bytes(), nil
 }
 
-// maxRecord bounds a record in bytes.
-const maxRecord = 1 << 20
+// maxRecord bounds a record in bytes, maxSegment those of a segment.
+const (
+	maxRecord  = 1 << 20
+	maxSegment = 1 << 31
+)

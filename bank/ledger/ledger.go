@@ -31,6 +31,7 @@ type Ledger struct {
 	copying *sync.Mutex // images may be taken by several who only look
 
 	// Scratch space, of no meaning between commands.
+	made   messages.Name // who made the last hold
 	steps  []step
 	batch  []messages.Transfer
 	buffer writer

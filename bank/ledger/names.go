@@ -6,18 +6,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// names is a set of names in order, to page through. A name goes into a short
-// run, which is merged into the long one when it has grown to that one's
-// square root: adding costs about the root of their number in moved words.
-type names struct{ long, short []messages.Name }
+// names is a set of names in order, to page through: sorted runs, each longer
+// than the next. A new name is a run of its own, merged with those before it
+// that are no longer; so adding costs the logarithm of their number, and there
+// are at most that many runs.
+type names struct{ runs [][]messages.Name }
 
 // add enters a name that is not in the set.
 func (n *names) add(name messages.Name) {
-	i, _ := slices.BinarySearch(n.short, name)
-	n.short = slices.Insert(n.short, i, name)
-	if len(n.short)*len(n.short) > len(n.long) {
-		n.long, n.short = merge(n.long, n.short), nil
+	run := []messages.Name{name}
+	last := len(n.runs) - 1
+	for ; last >= 0 && len(n.runs[last]) <= len(run); last-- {
+		run = merge(n.runs[last], run)
 	}
+	n.runs = append(n.runs[:last+1], run)
 }
 
 func merge(a, b []messages.Name) []messages.Name {
@@ -34,13 +36,22 @@ func merge(a, b []messages.Name) []messages.Name {
 
 // after calls f with the names above one, in order, until f returns false.
 func (n *names) after(name messages.Name, f func(messages.Name) bool) {
-	a, b := above(n.long, name), above(n.short, name)
-	for len(a)+len(b) > 0 {
-		var next messages.Name
-		if len(b) == 0 || len(a) > 0 && a[0] < b[0] {
-			next, a = a[0], a[1:]
-		} else {
-			next, b = b[0], b[1:]
+	var runs [][]messages.Name
+	for _, run := range n.runs {
+		if run = above(run, name); len(run) > 0 {
+			runs = append(runs, run)
+		}
+	}
+	for len(runs) > 0 {
+		least := 0
+		for i := range runs {
+			if runs[i][0] < runs[least][0] {
+				least = i
+			}
+		}
+		next := runs[least][0]
+		if runs[least] = runs[least][1:]; len(runs[least]) == 0 {
+			runs = slices.Delete(runs, least, least+1)
 		}
 		if !f(next) {
 			return
@@ -48,6 +59,7 @@ func (n *names) after(name messages.Name, f func(messages.Name) bool) {
 	}
 }
 
+// above is the part of a sorted list after a name.
 func above(sorted []messages.Name, name messages.Name) []messages.Name {
 	i, found := slices.BinarySearch(sorted, name)
 	if found {

@@ -253,13 +253,22 @@ func (l *Ledger) commit(by messages.Name, s *step) {
 	}
 	switch s.asked.Kind {
 	case messages.Hold:
-		s.hold.by = strings.Clone(by)
+		s.hold.by = l.maker(by)
 	case messages.Extend:
 		s.hold.job = s.job // often not known when the hold was made
 	}
 	rec := record{what: done, at: l.now, by: by, asked: *s.asked, outcome: s.outcome()}
 	l.known.add(s.asked.ID, l.write(&rec, debit, credit))
 	l.done++
+}
+
+// maker returns a copy of a name that many holds share: most are made by one
+// service.
+func (l *Ledger) maker(by messages.Name) messages.Name {
+	if l.made != by {
+		l.made = strings.Clone(by)
+	}
+	return l.made
 }
 
 // result is what the maker of the transfer is told.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/audit"
 	"github.com/candor-grid/candor/cmd/candor/internal/bench"
 	"github.com/candor-grid/candor/cmd/candor/internal/client"
 	"github.com/candor-grid/candor/cmd/candor/internal/demo"
@@ -18,6 +19,6 @@ import (
 func main() {
 	os.Exit(client.Main(os.Args[1:],
 		client.Group{Title: "Run a site:", Commands: serve.Commands()},
-		client.Group{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command()}},
+		client.Group{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}},
 	))
 }

@@ -73,7 +73,7 @@ func forSeconds(seconds float64) string {
 	return fmt.Sprintf("i=0; while [ $i -lt %d ]; do sleep 0.05; i=$((i+1)); done\n", int(seconds/0.055))
 }
 
-func touch(t *testing.T, path string) {
+func touch(t testing.TB, path string) {
 	t.Helper()
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)

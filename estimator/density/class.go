@@ -144,6 +144,9 @@ func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
 	return h, err
 }
 
+// Samples is how many were taken in.
+func (c *Class) Samples() float64 { return c.store.count }
+
 // Effective is what the samples count as after capping and screening, as of the
 // last estimate made.
 func (c *Class) Effective() float64 { return c.effective }

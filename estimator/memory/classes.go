@@ -13,6 +13,9 @@ type class struct {
 	profile messages.Profile
 	density *density.Class
 	outside uint64 // samples that were not within the template
+
+	told *messages.ClassEstimate // of the estimate that it was told of
+	of   *density.Density
 }
 
 func newClass(p *messages.Profile) (*class, error) {
@@ -34,15 +37,12 @@ func densityConfig(p *messages.Profile) density.Config {
 	return c
 }
 
-// takeType lets a job's valuation be a sample of the first class of its shape
+// takeType lets what a job declared be a sample of the first class of its shape
 // that has it within its bounds; if none has, the first of its shape counts it.
 func (m *Memory) takeType(o *messages.Observation) {
-	if o.Valuation == nil {
-		return
-	}
 	var near *class
 	for _, c := range m.classes {
-		x, ok := c.profile.Sample(o.Valuation)
+		x, ok := c.profile.Observed(o)
 		if !ok {
 			continue
 		}
@@ -83,13 +83,32 @@ func (m *Memory) Classes() (reply messages.ClassesReply, err error) {
 // momentDraws is from how many draws a class's mean and deviation are taken.
 const momentDraws = 2000
 
+// estimate describes the class. That takes thousands of draws, which are made once
+// for each density that the class comes to.
 func (c *class) estimate() (messages.ClassEstimate, error) {
+	f, err := c.density.Estimate()
+	if err != nil {
+		return messages.ClassEstimate{}, err
+	}
+	if c.told == nil || c.of != f {
+		e, err := c.describe()
+		if err != nil {
+			return messages.ClassEstimate{}, err
+		}
+		c.told, c.of = &e, f
+	}
+	e := *c.told
+	e.Samples, e.Outside = c.density.Samples(), c.outside
+	return e, nil
+}
+
+func (c *class) describe() (messages.ClassEstimate, error) {
 	s, err := c.density.Summary()
 	if err != nil {
 		return messages.ClassEstimate{}, err
 	}
 	e := messages.ClassEstimate{
-		Profile: c.profile, Samples: s.Samples, Outside: c.outside, Accounts: s.Accounts, Kernels: s.Kernels,
+		Profile: c.profile, Accounts: s.Accounts, Kernels: s.Kernels,
 		Effective: s.Effective, Screened: s.Screened, Prior: s.Prior, Moved: s.Moved, MovedBy: s.MovedBy,
 	}
 	for j := range c.profile.Bounds {
@@ -142,6 +161,13 @@ const redraws = 1000
 func drawTypes(reply messages.SamplesReply, f *density.Density, p *messages.Profile, b *density.Bounds, r *messages.SamplesRequest) (messages.SamplesReply, error) {
 	random := rand.New(rand.NewPCG(r.Seed, 0x74797065)) // a stream of its own
 	x := make([]float64, len(p.Bounds))
+	if p.Class == messages.Queued {
+		for range r.Draws {
+			f.DrawWithin(random, b, x)
+			reply.Samples = append(reply.Samples, x...)
+		}
+		return reply, nil
+	}
 	for range r.Draws {
 		v, err := messages.Valuation{}, error(nil)
 		for range redraws {

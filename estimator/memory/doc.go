@@ -36,10 +36,10 @@
 // job and of command that are remembered, the one not seen for longest being
 // forgotten first, and in what is kept of each; beside a bit for each job seen.
 //
-// What an account does moves the estimates for its own jobs and, as far as it
-// bears on accounts about which little is known, those of others: a site's run
-// times have at most the weight of a few runs for anybody with runs of their own.
-// In a job profile class an account has at most twice an even part.
+// What an account does moves the estimates for its own jobs alone, but for two
+// things. Users with few runs of their own are told of everybody's last runs, among
+// which an account has one; and in a job profile class an account has at most twice
+// an even part.
 //
 // # Errors
 //
@@ -49,6 +49,7 @@
 //
 // # Cost
 //
-// Take takes some microseconds per stage; see BenchmarkTake. Snapshots are of the
-// size of the memory: a kind about 300 bytes.
+// On one core of a 2020s server Take takes 30 µs for a job of two stages and a type,
+// Utility 3 µs, Estimate 1 ms; see the benchmarks. A snapshot has some 200 bytes for a
+// kind, and up to 1 kB for each set of similar stages or jobs.
 package memory

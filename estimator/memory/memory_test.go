@@ -33,6 +33,7 @@ func profiles() []messages.Profile {
 		{Name: "again", Class: messages.Recurrent, SecondsPerUnit: 2, Bounds: bounds("max", 100, "workload", 1000)},
 		{Name: "down", Class: messages.LinearDecay, Bounds: bounds("max", 100, "mu", 1000, "delta", 1000), Bandwidth: "silverman_diag"},
 		{Name: "steps", Class: messages.Custom, Parts: []float64{1, 0.5, 0}, Bounds: bounds("max", 100, "at1", 100, "at2", 200, "at3", 300)},
+		{Name: "queue", Class: messages.Queued, Market: "batch", Bounds: bounds("value", 100, "delay", 1, "length", 1000)},
 	}
 }
 
@@ -161,6 +162,10 @@ func TestTypesGoToTheirClass(t *testing.T) {
 	} {
 		m.see(t, messages.Observation{Site: "here", Job: messages.JobID(job + 1), Account: "ada", State: messages.Cancelled, Valuation: &v})
 	}
+	for job, market := range map[messages.JobID]messages.Name{11: "batch", 12: "main"} {
+		m.see(t, messages.Observation{Site: "here", Job: job, Account: "ada", Market: market, State: messages.Completed, Value: 5 * messages.Credit, Delay: messages.Credit / 2, Length: span(60)})
+	}
+	m.see(t, messages.Observation{Site: "here", Job: 13, Account: "ada", Market: "batch", State: messages.Completed, Value: 500 * messages.Credit, Length: span(60)})
 	reply, err := m.Classes()
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +174,7 @@ func TestTypesGoToTheirClass(t *testing.T) {
 	for _, c := range reply.Classes {
 		got += fmt.Sprintf("%s %g %d, ", c.Profile.Name, c.Samples, c.Outside)
 	}
-	if got != "due 1 1, late 1 0, smooth 1 0, again 1 0, down 0 1, steps 1 0, " {
+	if got != "due 1 1, late 1 0, smooth 1 0, again 1 0, down 0 1, steps 1 0, queue 1 1, " {
 		t.Error(got)
 	}
 }
@@ -412,6 +417,20 @@ func TestLiarsMoveTheirOwnWeightsOnly(t *testing.T) {
 		must(t, err)
 		if reflect.DeepEqual(a, b) != (user < 38) {
 			t.Errorf("user %d: %+v without liars, %+v with them", user, a, b)
+		}
+	}
+}
+
+func BenchmarkJob(b *testing.B) {
+	m, r := remember(b), rand.New(rand.NewPCG(8, 8))
+	for job := messages.JobID(1); job <= 50; job++ {
+		m.see(b, observed(r, job, "ada"))
+	}
+	spec := &messages.JobSpec{Name: "sort", Market: "main", Budget: 1, Stages: []messages.Stage{
+		{Name: "m", Class: "map", Tasks: 6, Command: []string{"x"}}, {Name: "r", Class: "reduce", Command: []string{"y"}, After: []messages.Name{"m"}}}}
+	for b.Loop() {
+		if _, err := m.Estimate("ada", spec); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

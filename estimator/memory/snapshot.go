@@ -126,7 +126,7 @@ func (m *Memory) restoreClass(r *ClassRecord) error {
 	if c.density, err = density.RestoreClass(densityConfig(&c.profile), &r.Density); err != nil {
 		return err
 	}
-	c.outside = r.Outside
+	c.outside, c.told = r.Outside, nil
 	return nil
 }
 

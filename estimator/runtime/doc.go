@@ -58,8 +58,9 @@
 //
 // # Cost
 //
-// Observe and Estimate take some ten microseconds once contexts are full; a
-// context up to 2 kB, 50,000 of which are kept, the longest untouched going first.
+// On one core of a 2020s server Observe takes 13 µs and Estimate, once all contexts
+// of a job are full, 100; less before. A context takes up to 2 kB, and 50,000 are
+// kept, the longest untouched going first.
 //
 // # Evidence
 //
@@ -83,8 +84,8 @@
 //	SDSC-SP2       54,009     9466     4123   3547    47.54    10.28   8.80    0.99
 //
 // LLNL-Thunder says nothing about waits; there, jobs are taken to have begun when
-// they were submitted. In RICC, half of whose jobs are two users' in large bags that
-// all differ at once from the ones before, the robust demand is not robust enough.
+// they were submitted. In RICC, half of whose jobs are two users', the robust demand
+// falls short of the nine in ten that it is for.
 //
 // # Source
 //

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
 )
 
 // BenchmarkSolve finds the matching and all prices. Beside it, `random` takes
@@ -29,4 +32,28 @@ func BenchmarkSolve(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkMarket: a quote of 100 replicas, and an order, among 1,000 jobs that
+// have contracts.
+func BenchmarkMarket(b *testing.B) {
+	m, view := market(b, Config{}), grid(64, 8)
+	r := rand.New(rand.NewPCG(3, 4))
+	draw := Valid(paperType)
+	for id := range messages.JobID(1000) {
+		surrogate, _ := draw(r)
+		bid := bidOf(id+1, view.Now, 1+r.IntN(20))
+		bid.Contract = &messages.Contract{Surrogate: surrogate, Replica: surrogate}
+		view.Jobs = append(view.Jobs, &mechanism.Job{Bid: bid, Pending: []int{bid.Tasks}, Running: []int{0}})
+	}
+	b.Run("quote", func(b *testing.B) {
+		for b.Loop() {
+			quote(b, m, view, bidOf(2000, view.Now, 9), 1)
+		}
+	})
+	b.Run("allocate", func(b *testing.B) {
+		for b.Loop() {
+			m.Allocate(view)
+		}
+	})
 }

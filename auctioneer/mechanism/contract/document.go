@@ -57,7 +57,9 @@ type output struct {
 // SolveDocument answers a JSON document: {"weights", "completion"?}, with the
 // matching and its prices, and the menu if it is told the completion times;
 // {"type", "class", "samples", "M", "seed"?, "schedule"} with those of a job of
-// that type, whose replicas and surrogates are drawn from the samples; or
+// that type, whose replicas and surrogates are drawn from the samples, and which
+// completes as the schedule says: {"completion"}, {"deadline_aware", "job"?} with a
+// document of package deadlineaware, or {"slots"?, "demand", "jobs"}; or
 // {"ex_post": {"price", "v_expected", "v_actual"} or a list of them,
 // "late_only"?} with the prices adjusted.
 func SolveDocument(data []byte) (any, error) {

@@ -3,13 +3,11 @@ package contract
 import (
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
-	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
 	"pgregory.net/rapid"
 )
@@ -165,96 +163,6 @@ func TestExPostRationalityOnTheMarket(t *testing.T) {
 			r.Errorf("the budget that Admit demands does not do: %+v of %+v", p, c)
 		}
 	})
-}
-
-// TestQuoteIsTheOffer: a quote says what NewOffer says of the same draw over the
-// schedules that deadlineaware.New makes with each surrogate in the job's place.
-func TestQuoteIsTheOffer(t *testing.T) {
-	m := market(t, Config{M: 30, Show: 30})
-	view := grid(3, 0)
-	for id := range messages.JobID(7) {
-		bid := bidOf(id+1, view.Now-messages.Time(id)*5*second, 1+int(id))
-		view.Jobs = append(view.Jobs, take(t, quote(t, m, view, bid, uint64(id)), bid))
-	}
-	view.Jobs[2].Started, view.Jobs[2].Running, view.Jobs[2].Pending = view.Now-7*second, []int{2}, []int{1}
-	bid := bidOf(50, view.Now-20*second, 4)
-	q := quote(t, m, view, bid, 11)
-
-	sampler, err := FromSamples(class)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := NewDraw(*bid.Valuation, sampler, 30, 11)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slow := func(types []messages.Valuation) ([]float64, error) {
-		out := make([]float64, len(types))
-		for k := range types {
-			alone := bidOf(50, bid.Arrived, 4)
-			alone.Contract = &messages.Contract{Surrogate: types[k]}
-			all := append(slices.Clone(view.Jobs), &mechanism.Job{Bid: alone, Pending: []int{4}})
-			s, err := deadlineaware.New(m.problem(&mechanism.View{Now: view.Now, Classes: view.Classes, Jobs: all}))
-			if err != nil {
-				return nil, err
-			}
-			out[k] = 20 + s.Completion[7]
-		}
-		return out, nil
-	}
-	o, err := NewOffer(new(Solver), d, slow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, c := range o.Menu {
-		got := q.Contracts[i]
-		if math.Abs(got.Completion.Sub(bid.Arrived).Seconds()-c.Completion) > 1.1e-6 || math.Abs(got.Price.Float()-c.Price) > 1.1e-6 ||
-			got.Promised != c.Value || c.Declared != (i == q.Declared) {
-			t.Errorf("contract %d: %+v, want %+v", i, got, c)
-		}
-	}
-}
-
-// TestPlannedWork: what is left of a job is its tasks not done, less what the
-// wave that runs has done, by the robust run time.
-func TestPlannedWork(t *testing.T) {
-	now := 1000 * second
-	bid := &mechanism.Bid{Arrived: now - 100*second, Length: messages.Duration(10e9), Tasks: 9}
-	job := &mechanism.Job{Bid: bid, Pending: []int{2}, Running: []int{3}, Suspended: []int{1}, Started: now - 24*second, Done: 1}
-	for _, test := range []struct {
-		runtimes func(*mechanism.Bid) []float64
-		want     float64
-	}{
-		{nil, 8*10 - 3*4}, // 8 tasks left; 3 run, 24 s after the start: 4 s into the third wave
-		{func(*mechanism.Bid) []float64 { return nil }, 8*10 - 3*4},
-		{func(*mechanism.Bid) []float64 { return []float64{1, 2, 15, 3} }, 8*15 - 3*9},
-	} {
-		got := market(t, Config{Runtimes: test.runtimes}).planned(now, job)
-		if got.Tasks != 8 || got.Demand != test.want || got.Elapsed != 100 {
-			t.Errorf("%+v, want a demand of %v", got, test.want)
-		}
-	}
-}
-
-// TestDeadlineAwareBox: times are those of a schedule made anew, counted from
-// submission; errors name the surrogate.
-func TestDeadlineAwareBox(t *testing.T) {
-	late := curve(t, sigmoid(5, 300, 50))
-	p := &deadlineaware.Problem{Slots: 1, Jobs: []deadlineaware.Job{
-		{Tasks: 1, Demand: 100, Valuation: *late}, {Tasks: 2, Demand: 40, Elapsed: 30, Valuation: valuation.Curve{}},
-	}}
-	box := DeadlineAware(p, 1)
-	got, err := box([]messages.Valuation{sigmoid(5, 10, 100), sigmoid(5, 2000, 10)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "completion", got, []float64{70, 170}, 0)
-	if _, err := box([]messages.Valuation{sigmoid(5, 10, 100), {}}); err == nil || !strings.HasPrefix(messages.AsError("", err).Message, "surrogates[1].class") {
-		t.Error(err)
-	}
-	if _, err := DeadlineAware(p, 2)(nil); messages.KindOf(err) != messages.Invalid {
-		t.Error(err)
-	}
 }
 
 // TestAllocationsOfAContractMarket: shares sum to one where somebody has tasks

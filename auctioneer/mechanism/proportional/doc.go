@@ -34,11 +34,20 @@
 // # Guarantees
 //
 // The outcome does not depend on the order of the jobs, the unit of money or a
-// common factor of a job's weights. For every α in [0, 1] a fixed point is found
-// to 1e-12 of each budget, with one exception: at α = 1 (and the closer to it, the
-// less) with budgets more than about eight orders of magnitude apart, whether a
-// poor job bids on one class or another hangs on digits of the rich one's that a
-// double does not have; then Result.Converged is false.
+// common factor of a job's weights. A fixed point is found for every α in [0, 1],
+// to 1e-12 of each budget, also where budgets are so far apart and α so near to 1
+// that whether a poor job bids on one class or another hangs on digits of the rich
+// one's that a double does not have: numbers of more digits are used then.
+// Near a point of which the rounds' moves shrink by a factor of nearly 1 each, as
+// they can for α above 0.9999, an answer from rounds is within 1e-9 of a budget.
+//
+// At α = 1 a linear job may bid nothing on a class it wants, and all who want a
+// class may leave it to one. That one's best answer is then any small bid: the
+// supremum of its utility, all of the class for all but nothing, is not attained.
+// The convention is the limit from below: the job keeps the row it has when the
+// others' part of its classes falls below 2^−800, and these get nothing there. At α
+// short of 1 the same happens by powers of 1/(1 − α); shares are unaffected by
+// more than that part.
 //
 // Up to α = 1/2 the fixed point is the only one. Above, it need not be when few
 // jobs have opposite tastes (α = 0.7, budgets 124 and 154, weights (1.875, 0.1)
@@ -66,7 +75,10 @@
 //
 // The paper's round is O(n·m), a pass of Newton's method O(n·m²), in time; a
 // solution takes 4 to 6 passes unless budgets are orders of magnitude apart and
-// α is near 1, and O(n·m) memory, which is kept. An arrival or departure costs
+// α is near 1, and O(n·m) memory, which is kept. Where more digits are needed, for
+// about one in fifteen auctions at α = 1 with budgets 18 orders apart, it takes
+// some 0.05 s with 12 jobs and 5 s with 2000, a few times as much at α below 1, and
+// rarely, where there are several fixed points, a minute. An arrival or departure costs
 // O(m³) and a row O(m). `go test -bench .` shows what that comes to.
 //
 // # Source

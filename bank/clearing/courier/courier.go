@@ -113,7 +113,7 @@ func (c *Courier) remit(ctx context.Context, caller messages.Name, r messages.Re
 	return c.answer(ctx, clearing.Command{By: caller, Remit: &r})
 }
 
-func (c *Courier) accept(ctx context.Context, caller messages.Name, r messages.SignedAuthorisation) (messages.ClearingReply, error) {
+func (c *Courier) accept(ctx context.Context, caller messages.Name, r messages.AcceptRequest) (messages.ClearingReply, error) {
 	if err := c.allow(caller, c.config.Service, "accept authorisations"); err != nil {
 		return messages.ClearingReply{}, err
 	}

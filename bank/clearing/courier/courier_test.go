@@ -3,11 +3,11 @@ package courier
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
@@ -25,7 +25,7 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 		}
 		a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
 			messages.AuthoriseRequest{Key: fmt.Sprint(i), Peer: "west", Amount: 3 * messages.Credit, Interval: hour})
-		must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, a)
+		must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: a})
 		must[messages.ClearingReply](west, "$auctioneer", messages.VerbCharge,
 			messages.ChargeRequest{Issuer: "east", ID: a.Authorisation.ID, Amount: 2 * messages.Credit, Job: messages.JobID(i + 1)})
 		must[messages.ClearingReply](west, "ada", messages.VerbRemit,
@@ -105,7 +105,7 @@ func TestTickReleases(t *testing.T) {
 	east, west := pair(t)
 	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
 		messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
-	must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, a)
+	must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: a})
 	west.pass(hour)
 	east.eventually("the credits are free", func() bool { return east.account("ada").Reserved == 0 })
 }
@@ -115,7 +115,7 @@ func TestWhoMayAsk(t *testing.T) {
 	east, west := pair(t)
 	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
 		messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
-	west.refused(messages.PermissionDenied, "ada", messages.VerbAccept, a)
+	west.refused(messages.PermissionDenied, "ada", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: a})
 	west.refused(messages.PermissionDenied, "ada", messages.VerbCharge, messages.ChargeRequest{Issuer: "east", ID: "x"})
 	west.refused(messages.PermissionDenied, "ada", messages.VerbPeer, messages.PeerRequest{})
 	west.refused(messages.PermissionDenied, "ada", messages.VerbReserve, messages.ReserveRequest{})
@@ -129,7 +129,7 @@ func TestWhoMayAsk(t *testing.T) {
 	west.refused(messages.PermissionDenied, "$east", messages.VerbInstruct, m)
 	forged := a
 	forged.Authorisation.Amount *= 2
-	west.refused(messages.PermissionDenied, "$auctioneer", messages.VerbAccept, forged)
+	west.refused(messages.PermissionDenied, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: forged})
 	if got := west.count("candor_bank_clearing_refusals_total", "signature"); got != 2 {
 		t.Errorf("%v forgeries were counted, want 2", got)
 	}
@@ -160,8 +160,39 @@ func TestReconcileRefusesForgedPages(t *testing.T) {
 	}
 }
 
+// A user gets back at once what the peer's bank gives up.
+func TestRevokeOverTheBus(t *testing.T) {
+	east, west := pair(t)
+	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
+		messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
+	must[messages.ClearingReply](east, "ada", messages.VerbRevoke, messages.RevokeRequest{ID: a.Authorisation.ID})
+	east.eventually("the credits are free", func() bool { return east.account("ada").Reserved == 0 })
+	west.refused(messages.Ended, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: a})
+	if got := west.count("candor_bank_clearing_refusals_total", "recharged"); got != 1 {
+		t.Errorf("%v were counted, want 1", got)
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
-	if _, err := New(Config{Site: "east", Bus: bus.NewMemory().Connect("x")}); err == nil {
-		t.Error("a courier without a bank is made")
+	east, _ := pair(t)
+	good := east.courier.config
+	good.Metrics = nil
+	if _, err := New(good); err != nil {
+		t.Errorf("refused: %v", err)
+	}
+	for field, spoil := range map[string]func(*Config){
+		"Site":     func(c *Config) { c.Site = "East" },
+		"Bus":      func(c *Config) { c.Bus = nil },
+		"Host":     func(c *Config) { c.Host = nil },
+		"Signer":   func(c *Config) { c.Signer = nil },
+		"Operator": func(c *Config) { c.Operator = nil },
+		"Attempt":  func(c *Config) { c.Attempt = -1 },
+		"metrics":  func(c *Config) { c.Metrics = east.metrics }, // which has them already
+	} {
+		bad := good
+		spoil(&bad)
+		if _, err := New(bad); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: got %v", field, err)
+		}
 	}
 }

@@ -59,7 +59,7 @@ func (c *Courier) theirBook(ctx context.Context, peer, sender messages.Name) ([]
 }
 
 // maxBook bounds the lines that are fetched of a book: more than any keeps.
-const maxBook = 20 * messages.MaxLines
+const maxBook = 20 * messages.MaxBookLines
 
 // pages collects the pages of a book, as far as it went when it was begun.
 func pages(sender messages.Name, page func(messages.LinesRequest) (messages.Lines, error)) (all []messages.ClearingLine, err error) {

@@ -126,7 +126,6 @@ func (l *leader) takeSlots(p *plan, d mechanism.Directive, wanted map[uint32]boo
 		p.suspend = append(p.suspend, c.Attempt)
 		freed[c.node]++
 	}
-	l.out.Preemptions += len(running)
 }
 
 // goOn chooses the tasks that get a slot again: those that have waited longest,
@@ -156,6 +155,7 @@ func (l *leader) command(p *plan) *book.Decide {
 	if now := l.tariffs(); !slices.Equal(now, l.book.Tariffs(d.Market)) {
 		d.Tariffs = now
 	}
+	l.out.Preemptions += len(d.Suspend)
 	if len(d.Suspend)+len(d.Resume)+len(d.Discard)+len(d.Tariffs) == 0 {
 		return nil
 	}

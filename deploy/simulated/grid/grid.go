@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/clock"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/network"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -71,6 +72,9 @@ type Grid struct {
 // Run runs a study with all actors.
 func Run(p *core.Problem, c Config) (*core.Outcome, *Traffic, error) {
 	c.Lease = cmp.Or(c.Lease, defaultLease)
+	if err := possible(p); err != nil {
+		return nil, nil, err
+	}
 	g := &Grid{Problem: p, config: c, bank: ledger.New(), out: &core.Outcome{Jobs: make([]core.Job, len(p.Work.Jobs))}}
 	var err error
 	if g.net, err = network.New(c.Network, p.Seed); err != nil {
@@ -91,6 +95,24 @@ func Run(p *core.Problem, c Config) (*core.Outcome, *Traffic, error) {
 		g.queue.Push(at(p.Work.Jobs[i].Submit), func() { g.submit(i) })
 	}
 	return g.run()
+}
+
+// possible refuses what no site of serial tasks can run.
+func possible(p *core.Problem) error {
+	const most = 1e9 // seconds: what is longer does not fit a Duration
+	if len(p.Bids) != len(p.Work.Jobs) {
+		return messages.Errorf(messages.Invalid, "bids: there are %d for %d jobs", len(p.Bids), len(p.Work.Jobs))
+	}
+	for i := range p.Work.Jobs {
+		j := &p.Work.Jobs[i]
+		switch {
+		case j.Width > 1 && p.Work.Parallel != workload.Split:
+			return messages.Errorf(messages.Invalid, "job %d: all actors are simulated with serial tasks: split parallel jobs, or skip them", j.Number)
+		case j.Runtime > most || p.Bids[i].Length > most || j.Submit > most:
+			return messages.Errorf(messages.Invalid, "job %d: submitted at %v s, runs %v s: all actors are simulated for at most %v s", j.Number, j.Submit, j.Runtime, most)
+		}
+	}
+	return nil
 }
 
 // at is an instant of the log.

@@ -141,6 +141,9 @@ func read(r io.Reader, skip bool) (*Log, error) {
 			if err := j.parse(line); err != nil {
 				err = fmt.Errorf("line %d: %w", number, err)
 				if !skip {
+					if !lines.Scan() && lines.Err() != nil { // the line is what is left of one
+						return log.end(lines.Err(), number-1, false)
+					}
 					return nil, err
 				}
 				log.Bad.add(err)

@@ -74,7 +74,13 @@ func (a *app) statement(ctx context.Context, s *session, o *statementOptions, ar
 		return a.printJSON(reply)
 	}
 	facts := jobsOf(ctx, s, reply)
-	return a.show(reply, func(p *page) { p.statement(reply, facts) })
+	return a.show(reply, func(p *page) {
+		if o.project != "" {
+			p.part(reply, s.account, facts)
+		} else {
+			p.statement(reply, facts)
+		}
+	})
 }
 
 // fullStatement reads page after page and joins them; limit 0 reads all.

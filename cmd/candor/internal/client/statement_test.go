@@ -92,6 +92,7 @@ func TestStatementOfOnesOwnPart(t *testing.T) {
 	s := ledgerSite(t)
 	got := s.run("statement", "--project", "climate")
 	got.expect(t, codeOK, "5 held for alice", "")
+	got.expect(t, codeOK, "Together 2 credits charged, 0 more held than before", "")
 	if strings.Contains(got.out, "bob") || strings.Contains(got.out, "granted") {
 		t.Errorf("it shows what was not on alice's word: %s", got.out)
 	}

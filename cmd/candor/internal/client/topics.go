@@ -69,6 +69,7 @@ are needed:
       time_limit: 10m        # of one attempt; a bare number is seconds
       attempts: 3            # how often a task may be tried
       max_running: 8         # at most so many at once
+      memory: 2G             # of each task, where the node can bound it
       gang: false            # all tasks start together, or none; not in every market
     - name: total
       class: reduce

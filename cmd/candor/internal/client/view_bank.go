@@ -157,13 +157,44 @@ func (p *page) granted(q messages.GrantRequest, r messages.AccountReply) {
 // statement writes the entries between the opening and the closing balance.
 func (p *page) statement(r messages.StatementReply, facts map[messages.JobID]jobFacts) {
 	p.printf("%s  opening balance %s\n", p.Bold("Account "+r.Account), credits(r.Opening))
-	if len(r.Entries) == 0 {
-		p.printf("  No movements.\n")
+	if !p.entries(r.Entries, facts) {
 		return
+	}
+	last := r.Entries[len(r.Entries)-1]
+	p.printf("%s balance %s, %v held, %v available\n", p.Bold("Closing"), credits(last.Balance), last.Reserved, last.Balance-last.Reserved)
+	p.later(r.More)
+}
+
+// part writes those entries of a project that were on one member's word.
+func (p *page) part(r messages.StatementReply, member messages.Name, facts map[messages.JobID]jobFacts) {
+	p.printf("%s  on the word of %s\n", p.Bold("Account "+r.Account), member)
+	if !p.entries(r.Entries, facts) {
+		return
+	}
+	var moved, held messages.Credits
+	for _, e := range r.Entries {
+		moved += e.Change
+		held += e.Hold
+	}
+	p.printf("%s %s charged, %v more held than before\n", p.Bold("Together"), credits(-moved), held)
+	p.later(r.More)
+}
+
+func (p *page) later(more bool) {
+	if more {
+		p.printf("%s\n", p.Dim("There are later entries: see them with --limit."))
+	}
+}
+
+// entries writes a line for each, and reports whether there are any.
+func (p *page) entries(entries []messages.Entry, facts map[messages.JobID]jobFacts) bool {
+	if len(entries) == 0 {
+		p.printf("  No movements.\n")
+		return false
 	}
 	t := terminal.NewTable(terminal.Right("NO."), terminal.Left("AT"), terminal.Left("WHAT"), terminal.Right("JOB"), terminal.Left("WITH"),
 		terminal.Right("CHANGE"), terminal.Right("HELD"), terminal.Right("BALANCE"), terminal.Right("HELD NOW"), terminal.Left("REASON"))
-	for _, e := range r.Entries {
+	for _, e := range entries {
 		job := ""
 		if e.Job != 0 {
 			job = e.Job.String()
@@ -172,11 +203,7 @@ func (p *page) statement(r messages.StatementReply, facts map[messages.JobID]job
 			p.change(e.Change), change(e.Hold), e.Balance.String(), e.Reserved.String(), terminal.Safe(inWords(e, facts)))
 	}
 	t.Write(p, p.Style, "  ")
-	last := r.Entries[len(r.Entries)-1]
-	p.printf("%s balance %s, %v held, %v available\n", p.Bold("Closing"), credits(last.Balance), last.Reserved, last.Balance-last.Reserved)
-	if r.More {
-		p.printf("%s\n", p.Dim("There are later entries: see them with --limit."))
-	}
+	return true
 }
 
 // change writes a difference with its sign, "" for none.

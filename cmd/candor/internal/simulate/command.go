@@ -75,7 +75,7 @@ func (o *options) run(out, stderr io.Writer) error {
 	if err := o.check(); err != nil {
 		return messages.AsError("simulate", err)
 	}
-	report, err := o.simulate(newProgress(stderr))
+	report, err := o.simulate(NewProgress(stderr))
 	if err != nil {
 		return messages.AsError("simulate", err)
 	}
@@ -103,21 +103,22 @@ func (o *options) check() error {
 	return nil
 }
 
-func (o *options) simulate(show *progress) (*measure.Report, error) {
-	defer show.end()
-	show.step("reading " + o.Trace)
+func (o *options) simulate(show *Progress) (*measure.Report, error) {
+	defer show.End()
+	show.Step("reading " + o.Trace)
+	o.Serial = o.actors == "all"
 	p, err := o.Study()
 	if err != nil {
 		return nil, err
 	}
-	show.step(fmt.Sprintf("running %s through %s", terminal.Plural(len(p.Work.Jobs), "job"), p.Market.Mechanism))
-	p.Progress = show.at
+	show.Step(fmt.Sprintf("running %s through %s", terminal.Plural(len(p.Work.Jobs), "job"), p.Market.Mechanism))
+	p.Progress = show.At
 	study := &measure.Study{Market: p.Market, Work: p.Work, Bids: p.Bids}
 	var traffic *grid.Traffic
 	if study.Outcome, traffic, err = o.outcome(p); err != nil {
 		return nil, err
 	}
-	show.step("measuring")
+	show.Step("measuring")
 	report, err := study.Report(o.by)
 	if err != nil {
 		return nil, err
@@ -140,15 +141,15 @@ func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error)
 }
 
 // files writes what was asked for besides the report.
-func (o *options) files(show *progress, s *measure.Study, r *measure.Report) error {
+func (o *options) files(show *Progress, s *measure.Study, r *measure.Report) error {
 	if o.events != "" {
-		show.step("writing " + o.events)
+		show.Step("writing " + o.events)
 		if err := writeEvents(o.events, s); err != nil {
 			return err
 		}
 	}
 	if o.plots != "" {
-		show.step("drawing into " + o.plots)
+		show.Step("drawing into " + o.plots)
 		return draw(o.plots, s, r)
 	}
 	return nil

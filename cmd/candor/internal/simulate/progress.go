@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// progress shows on a terminal how far a run is, and how long it will take; on
+// Progress shows on a terminal how far a run is, and how long it will take; on
 // anything else, nothing.
-type progress struct {
+type Progress struct {
 	block *terminal.Block // nil: no terminal
 	what  string
 	began time.Time // of the step
@@ -18,22 +18,23 @@ type progress struct {
 	width int
 }
 
-func newProgress(out io.Writer) *progress {
+// NewProgress shows it on out, if that is a terminal.
+func NewProgress(out io.Writer) *Progress {
 	if !terminal.IsTerminal(out) {
-		return &progress{}
+		return &Progress{}
 	}
 	width, _ := terminal.Size(out)
-	return &progress{block: &terminal.Block{Out: out}, width: width}
+	return &Progress{block: &terminal.Block{Out: out}, width: width}
 }
 
-// step begins another part of the work.
-func (p *progress) step(what string) {
+// Step begins another part of the work.
+func (p *Progress) Step(what string) {
 	p.what, p.began = what, time.Now()
 	p.draw(what)
 }
 
-// at says how much of the step is done.
-func (p *progress) at(done, of int) {
+// At says how much of the step is done.
+func (p *Progress) At(done, of int) {
 	const often = 100 * time.Millisecond
 	if p.block == nil || time.Since(p.drawn) < often || of == 0 {
 		return
@@ -50,7 +51,7 @@ func line(what string, part float64, took time.Duration) string {
 	return fmt.Sprintf("%s %s %s  %s", terminal.Bar(part, 24), terminal.Percent(part), left, what)
 }
 
-func (p *progress) draw(text string) {
+func (p *Progress) draw(text string) {
 	if p.block == nil {
 		return
 	}
@@ -58,7 +59,8 @@ func (p *progress) draw(text string) {
 	p.block.Draw(terminal.Clip(text, p.width))
 }
 
-func (p *progress) end() {
+// End removes what was shown.
+func (p *Progress) End() {
 	if p.block != nil {
 		p.block.Clear()
 	}

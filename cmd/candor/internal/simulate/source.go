@@ -28,6 +28,7 @@ type Source struct {
 	Seed     uint64
 	Parallel string
 	SkipBad  bool
+	Serial   bool // parallel jobs are split where nothing is said
 }
 
 // Flags adds the flags.
@@ -117,7 +118,7 @@ func (s *Source) options(market *rules.Market, log *swf.Log) (o workload.Options
 	}
 	if o.Parallel == "" {
 		o.Parallel = workload.Split
-		if rules.Wide(market.Mechanism) {
+		if rules.Wide(market.Mechanism) && !s.Serial {
 			o.Parallel = workload.Gang
 		}
 	}

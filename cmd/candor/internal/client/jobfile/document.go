@@ -47,6 +47,7 @@ type document struct {
 	Array      array   `yaml:"array"`
 	MaxRunning count   `yaml:"max_running"`
 	Gang       bool    `yaml:"gang"`
+	Memory     size    `yaml:"memory"`
 }
 
 type stage struct {
@@ -62,6 +63,7 @@ type stage struct {
 	Array      array   `yaml:"array"`
 	MaxRunning count   `yaml:"max_running"`
 	Gang       bool    `yaml:"gang"`
+	Memory     size    `yaml:"memory"`
 }
 
 type utility struct {
@@ -154,11 +156,11 @@ func (d *document) spec() (messages.JobSpec, error) {
 // stage's fields.
 func (d *document) single() *stage {
 	if d.Class == "" && d.Tasks == 0 && d.Command == nil && d.Script == "" && d.TimeLimit == 0 &&
-		d.Attempts == 0 && d.Array.ranges == nil && d.MaxRunning == 0 && !d.Gang {
+		d.Attempts == 0 && d.Array.ranges == nil && d.MaxRunning == 0 && !d.Gang && d.Memory == 0 {
 		return nil
 	}
 	return &stage{Name: singleStage, Class: d.Class, Tasks: d.Tasks, Command: d.Command, Script: d.Script,
-		TimeLimit: d.TimeLimit, Attempts: d.Attempts, Array: d.Array, MaxRunning: d.MaxRunning, Gang: d.Gang}
+		TimeLimit: d.TimeLimit, Attempts: d.Attempts, Array: d.Array, MaxRunning: d.MaxRunning, Gang: d.Gang, Memory: d.Memory}
 }
 
 // singleStage names the stage of a job that names none.
@@ -168,7 +170,7 @@ func (s *stage) spec() messages.Stage {
 	out := messages.Stage{Name: string(s.Name), Class: string(s.Class), Tasks: int(s.Tasks), After: s.After,
 		Command: s.Command, Script: string(s.Script), Env: messages.Env(s.Env),
 		TimeLimit: messages.Duration(s.TimeLimit), Attempts: int(s.Attempts), Array: s.Array.ranges,
-		MaxRunning: int(s.MaxRunning), Gang: s.Gang}
+		MaxRunning: int(s.MaxRunning), Gang: s.Gang, Memory: int64(s.Memory)}
 	if out.MaxRunning == 0 {
 		out.MaxRunning = s.Array.most
 	}

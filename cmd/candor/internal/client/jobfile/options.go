@@ -44,6 +44,7 @@ type Options struct {
 	utility  *messages.Utility
 	bid      bid
 	gang     bool
+	memory   int64
 	lookup   Lookup
 }
 
@@ -72,6 +73,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.take("export", "", "pass on `variables` of your environment as sbatch does: NONE, ALL, or a list of K and K=V", o.setExport)
 	o.take("utility", "u", "what a share of each class is worth: `map=3,reduce=2` (default: estimated)", o.setUtility)
 	o.bidOptions()
+	o.take("memory", "", "what each task may use, a `size` such as 512M or 2G (default: the node's)", o.setMemory)
 	o.take("attempts", "", "how often a task may be tried, a `number` (default: 3)", positive(&o.attempts))
 	o.Flags.BoolFuncP("wait", "W", "follow the job and exit with its exit code", func(text string) error {
 		o.said = append(o.said, setting{"wait", text})
@@ -133,6 +135,11 @@ func (o *Options) Apply(job *Job) error {
 	return nil
 }
 
+func (o *Options) setMemory(text string) (err error) {
+	o.memory, err = parseSize(text)
+	return err
+}
+
 func (o *Options) applyStage(job *Job, stage *messages.Stage) {
 	setText(&stage.Class, o.class)
 	setCount(&stage.Tasks, o.tasks)
@@ -145,6 +152,9 @@ func (o *Options) applyStage(job *Job, stage *messages.Stage) {
 	}
 	setCount(&stage.MaxRunning, o.most)
 	stage.Gang = stage.Gang || o.gang
+	if o.memory > 0 {
+		stage.Memory = o.memory
+	}
 	if o.ntasks == 0 || o.tasks > 0 {
 		return
 	}
@@ -160,7 +170,7 @@ func (o *Options) applyStage(job *Job, stage *messages.Stage) {
 func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {
-		case "array", "time", "class", "tasks", "attempts", "gang":
+		case "array", "time", "class", "tasks", "attempts", "gang", "memory":
 			return s.flag
 		}
 	}

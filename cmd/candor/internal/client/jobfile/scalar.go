@@ -22,6 +22,7 @@ type (
 	number  float64
 	amount  messages.Credits
 	span    messages.Duration
+	size    int64
 	names   []messages.Name
 	command []string
 	env     messages.Env

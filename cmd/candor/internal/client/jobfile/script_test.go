@@ -80,9 +80,9 @@ func TestSbatchDirectivesAreAliases(t *testing.T) {
 }
 
 func TestSbatchDirectivesWithoutAMeaningAreReported(t *testing.T) {
-	job := parse(t, "#!/bin/sh\n#SBATCH --mem 4G -J x\n#SBATCH -N 2 --exclusive --ntasks=4\n#SBATCH --array=0-1\ntrue\n")
+	job := parse(t, "#!/bin/sh\n#SBATCH --nice 4 -J x\n#SBATCH -N 2 --exclusive --ntasks=4\n#SBATCH --array=0-1\ntrue\n")
 	want := []string{
-		"ignored, having no meaning here: #SBATCH --mem (line 2), -N (line 3), --exclusive (line 3)",
+		"ignored, having no meaning here: #SBATCH --nice (line 2), -N (line 3), --exclusive (line 3)",
 		"#SBATCH --ntasks=4 is ignored: each index of the array is one task",
 	}
 	if !reflect.DeepEqual(job.Warnings, want) {
@@ -219,3 +219,10 @@ func FuzzParseScript(f *testing.F) {
 }
 
 func lastLine(s string) string { return s[strings.LastIndexByte(strings.TrimSuffix(s, "\n"), '\n')+1:] }
+
+func TestMemoryOfSbatch(t *testing.T) {
+	job := parse(t, "#!/bin/sh\n#SBATCH --mem=2G\ntrue\n")
+	if len(job.Warnings) != 0 || job.Spec.Stages[0].Memory != 2<<30 {
+		t.Errorf("%q, %+v", job.Warnings, job.Spec.Stages)
+	}
+}

@@ -1,0 +1,207 @@
+package auctioneer
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// floor is a market at work without its shell: a book, the market, and nodes
+// that claim whatever they may.
+type floor struct {
+	*rapid.T
+	book  *book.Book
+	l     *leader
+	t     *trading
+	nodes []messages.Name
+	seq   map[messages.Name]uint64
+	now   messages.Time
+	keys  int
+
+	asked       int // slots that jobs have asked for
+	freed       int // slots that ended tasks gave back
+	suspensions int
+	suspended   map[messages.JobID]int
+}
+
+func newFloor(t *rapid.T, m messages.Market, nodes, slots int) *floor {
+	mech, err := newMechanism(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &floor{T: t, book: book.New(), seq: map[messages.Name]uint64{}, suspended: map[messages.JobID]int{}, now: epoch}
+	f.t = &trading{Market: market.NewIn(ways[m.Mechanism].manner, m, mech)}
+	f.l = &leader{markets: []*trading{f.t}, Auctioneer: &Auctioneer{}}
+	for i := range nodes {
+		name := "n" + messages.JobID(i+1).String()
+		f.nodes = append(f.nodes, name)
+		f.apply(book.Command{Register: &book.Register{Node: name, Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: slots}}}})
+	}
+	f.t.SetSlots(f.now, []int{nodes * slots}, []int{nodes * slots})
+	return f
+}
+
+func (f *floor) apply(c book.Command) any {
+	c.At = f.now
+	result := f.book.Apply(&c)
+	if err, refused := result.(error); refused {
+		f.Fatal(err)
+	}
+	return result
+}
+
+// submit enters a job of some tasks.
+func (f *floor) submit(rate messages.Credits, tasks int) {
+	f.keys++
+	f.asked += tasks
+	spec := bids(tasks, func(s *messages.JobSpec) {
+		s.Market, s.Rate, s.Budget = "spot", rate*messages.Credit, messages.MaxCredits
+	})
+	f.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: messages.JobID(f.keys).String(), Payer: "alice", Spec: &spec, Hold: "h", Held: spec.Budget}})
+}
+
+// look brings the market up to date with the book.
+func (f *floor) look() {
+	idle := 0
+	for _, n := range f.book.Nodes() {
+		idle += n.Idle("cpu")
+	}
+	slots := 0
+	for _, n := range f.book.Nodes() {
+		slots += n.Slots[0].Slots
+	}
+	f.t.SetSlots(f.now, []int{slots}, []int{idle})
+	for j := range f.book.Jobs {
+		if !j.Active() {
+			f.t.Remove(f.now, j.ID)
+			continue
+		}
+		n := f.l.jobNews(f.book, j)
+		f.t.Put(f.now, func() *mechanism.Bid { return bidOf(f.t, j) }, j.ID, n.progress)
+	}
+}
+
+// settle lets the market decide and the nodes claim until nothing changes, and
+// fails if that never is.
+func (f *floor) settle() {
+	for round := 0; ; round++ {
+		f.look()
+		d := f.l.settleOn(f.book, f.now, f.t)
+		if d != nil {
+			f.suspensions += len(d.Suspend)
+			for _, a := range d.Suspend {
+				f.suspended[a.Task.Job]++
+			}
+			f.apply(book.Command{Decide: d})
+			f.check(d)
+			f.look()
+		}
+		if !f.claim() && d == nil {
+			return
+		}
+		if round > 20 {
+			f.Fatalf("the market does not come to rest: %+v", d)
+		}
+	}
+}
+
+// claim has every node claim what it may; it reports whether any got something.
+func (f *floor) claim() (any bool) {
+	for _, name := range f.nodes {
+		free := f.book.Node(name).Idle("cpu")
+		if free == 0 {
+			continue
+		}
+		var jobs []messages.JobID
+		for j := range f.book.Jobs {
+			if j.Active() && f.t.Pending(j.ID, 0) > 0 {
+				jobs = append(jobs, j.ID)
+			}
+		}
+		if len(jobs) == 0 {
+			return any
+		}
+		slices.Sort(jobs)
+		f.seq[name]++
+		grants := f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name],
+			Claims: []book.Claim{{Class: "cpu", Slots: free, Jobs: jobs, Most: f.t.mosts(jobs, 0)}}}}).([]messages.Grant)
+		any = any || len(grants) > 0
+		f.look()
+	}
+	return any
+}
+
+// running lists the claims that run, and suspended those that do not.
+func (f *floor) claims(halt book.Halt) (out []claim) {
+	for j := range f.book.Jobs {
+		if j.Active() {
+			out = append(out, claims(f.book, j.ID, "cpu", halt)...)
+		}
+	}
+	slices.SortFunc(out, func(a, b claim) int { return int(a.Task.Job) - int(b.Task.Job) })
+	return out
+}
+
+// check sees to it that who took the slots pays for it: the price of a slot is
+// from then on at least what any job bids that was suspended for it.
+func (f *floor) check(d *book.Decide) {
+	if len(d.Suspend) == 0 {
+		return
+	}
+	price := f.book.Tariffs("spot")[0].Price
+	for _, a := range d.Suspend {
+		if bid := f.book.Job(a.Task.Job).Spec.Rate; price < bid {
+			f.Fatalf("a slot-second costs %v, and task %v was suspended that bids %v", price, a, bid)
+		}
+	}
+}
+
+// finish ends a task that runs, on its node.
+func (f *floor) finish(c claim) {
+	name := f.book.Nodes()[c.node].Name
+	f.seq[name]++
+	f.freed++
+	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: []messages.Finished{{Attempt: c.Attempt}}}})
+}
+
+// TestNoThrash: whatever bids come and tasks end, the market comes to rest after
+// each event; slots change hands by suspension no more often than slots were
+// asked for; no job is suspended more often than better bids than its own asked
+// for slots; and whoever's bid takes a slot pays at least what it displaced.
+func TestNoThrash(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := spot(func(*messages.Market) {})
+		f := newFloor(rt, m, rapid.IntRange(1, 3).Draw(rt, "nodes"), rapid.IntRange(1, 2).Draw(rt, "slots"))
+		better := map[messages.JobID]int{} // slots asked for by better bids while a job was there
+		for range rapid.IntRange(1, 25).Draw(rt, "events") {
+			f.now = f.now.Add(second)
+			running := f.claims(book.Goes)
+			if len(running) > 0 && rapid.Bool().Draw(rt, "end") {
+				f.finish(running[rapid.IntRange(0, len(running)-1).Draw(rt, "which")])
+			} else {
+				rate, tasks := messages.Credits(rapid.IntRange(1, 6).Draw(rt, "rate")), rapid.IntRange(1, 4).Draw(rt, "tasks")
+				for j := range f.book.Jobs {
+					if j.Active() && j.Spec.Rate < rate*messages.Credit {
+						better[j.ID] += tasks
+					}
+				}
+				f.submit(rate, tasks)
+			}
+			f.settle()
+		}
+		if f.suspensions > f.asked {
+			rt.Fatalf("%d suspensions for %d slots asked for", f.suspensions, f.asked)
+		}
+		for id, n := range f.suspended {
+			if n > better[id] {
+				rt.Fatalf("job %d was suspended %d times, and better bids asked for %d slots", id, n, better[id])
+			}
+		}
+	})
+}

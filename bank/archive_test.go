@@ -1,0 +1,203 @@
+package bank
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// archived is a group whose replicas keep small files and cut their logs early.
+func archived(t *testing.T) *group {
+	dirs := map[string]history.Files{}
+	base := t.TempDir()
+	for _, id := range []string{"a", "b", "c"} {
+		files, err := history.Directory(filepath.Join(base, id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dirs[id] = files
+	}
+	g := startTuned(t, func(id string, c *Config, log *mailbox.Config) {
+		c.History, c.SegmentBytes = dirs[id], 4000
+		log.SnapshotBytes, log.TrailingEntries = 2000, 1
+	})
+	g.history = base
+	return g
+}
+
+// segments reads the files of a replica's full segments.
+func (g *group) segments(id string) map[string][]byte {
+	g.Helper()
+	entries, err := os.ReadDir(filepath.Join(g.history, id))
+	if err != nil {
+		g.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".segment") {
+			if files[e.Name()], err = os.ReadFile(filepath.Join(g.history, id, e.Name())); err != nil {
+				g.Fatal(err)
+			}
+		}
+	}
+	return files
+}
+
+// agree waits until the running replicas have the same state.
+func (g *group) agree() {
+	g.Helper()
+	deadline := time.After(patience)
+	for {
+		hashes := map[[32]byte]bool{}
+		for _, bank := range g.running {
+			hashes[bank.Hash()] = true
+		}
+		if len(hashes) == 1 {
+			return
+		}
+		select {
+		case <-deadline:
+			g.Fatalf("the replicas differ: %v", hashes)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// work makes and charges so many holds.
+func (g *group) work(name string, n int) {
+	g.Helper()
+	for i := range n {
+		id := fmt.Sprint(name, i)
+		r := g.transfer(hold(id, "ada", 3), post(id+"/c", id, 2))
+		if r.Results[0].Error != nil || r.Results[1].Error != nil {
+			g.Fatalf("%+v", r)
+		}
+	}
+}
+
+// TestLateReplicaFetchesTheHistory stops a replica until the others have cut
+// what it would need off their logs: it is given a snapshot, fetches the files
+// that it lacks, and has the same files as the others. It then loses one of
+// them while it is stopped, and fetches it again.
+func TestLateReplicaFetchesTheHistory(t *testing.T) {
+	g := archived(t)
+	g.grant("ada", 100_000)
+	g.work("early", 20)
+	leader := g.leader()
+	late := map[string]string{"a": "b", "b": "c", "c": "a"}[leader]
+	g.stop(late)
+	had := len(g.segments(late))
+	snapshots := func() int {
+		found, _ := filepath.Glob(filepath.Join(g.dir, leader, "snapshots", "*", "state.bin"))
+		return len(found)
+	}
+	deadline := time.Now().Add(patience)
+	for round := 0; snapshots() < 2 || len(g.segments(leader)) < had+3; round++ {
+		g.work(fmt.Sprint("late", round, "/"), 20)
+		if time.Now().After(deadline) {
+			t.Fatalf("%d snapshots, %d files", snapshots(), len(g.segments(leader)))
+		}
+	}
+	g.start(late, nil)
+	g.agree()
+	want := g.segments(leader)
+	g.same(late, want)
+
+	g.stop(late)
+	first := slices.Min(slices.Collect(maps.Keys(want)))
+	if err := os.Remove(filepath.Join(g.history, late, first)); err != nil {
+		t.Fatal(err)
+	}
+	g.start(late, nil)
+	g.agree()
+	g.same(late, want)
+}
+
+// same compares the files of a replica with those of another.
+func (g *group) same(id string, want map[string][]byte) {
+	g.Helper()
+	got := g.segments(id)
+	for name, b := range want {
+		if !bytes.Equal(got[name], b) {
+			g.Fatalf("replica %s: file %s has %d bytes, and the leader's %d, or others", id, name, len(got[name]), len(b))
+		}
+	}
+}
+
+// TestJournalQuery reads the journal page by page and checks it as a stranger
+// would: chain, sums, standings, and the signed checkpoints.
+func TestJournalQuery(t *testing.T) {
+	signer, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := startWith(t, func(c *Config) { c.Signer = signer })
+	b.grant("g", "ada", 1000)
+	b.transfer(hold("h", "ada", 10), post("c", "h", 4), hold("open", "ada", 5))
+	checkpoints := must[messages.CheckpointsReply](b, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{Sign: true})
+	b.transfer(hold("h2", "ada", 10))
+
+	v := ledger.NewVerifier(history.New(history.NewVolatile(), 1000, nil))
+	var last messages.JournalReply
+	var after uint64
+	for pages := 1; pages == 1 || last.More; pages++ {
+		last = must[messages.JournalReply](b, "ops", messages.VerbJournal, messages.JournalRequest{After: after, Limit: 2, Standings: true})
+		for _, r := range last.Records {
+			if err := v.Add(r.Data); err != nil {
+				t.Fatal(err)
+			}
+			after = r.Number
+			if head := v.Head(); after == checkpoints.Checkpoints[0].Records && hex.EncodeToString(head[:]) != checkpoints.Checkpoints[0].Head {
+				t.Fatal("the checkpoint is of another history")
+			}
+		}
+	}
+	head := v.Head()
+	if v.Count() != 6 || last.Count != 6 || last.Head != hex.EncodeToString(head[:]) || fmt.Sprint(v.Standings()) != fmt.Sprint(last.Standings) || !v.Totals().Balanced {
+		t.Fatalf("%d records, %+v, want %+v", v.Count(), v.Standings(), last)
+	}
+	c := checkpoints.Checkpoints[0]
+	if len(checkpoints.Checkpoints) != 1 || c.Records != 5 || history.Verify(&c) != nil {
+		t.Fatalf("%+v", checkpoints)
+	}
+	for _, alter := range []func(){func() { c.Records++ }, func() { c.Site = "else" }, func() { c.Head = "00" }, func() { c.At++ }} {
+		if alter(); history.Verify(&c) == nil {
+			t.Errorf("an altered checkpoint verifies: %+v", c)
+		}
+		c = checkpoints.Checkpoints[0]
+	}
+	again := must[messages.CheckpointsReply](b, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{After: 5, Sign: true})
+	if len(again.Checkpoints) != 1 || again.Checkpoints[0].Records != 6 || again.More {
+		t.Fatalf("%+v", again)
+	}
+}
+
+// TestJournalIsNotForEverybody, nor with any request.
+func TestJournalIsNotForEverybody(t *testing.T) {
+	b := start(t)
+	b.grant("g", "ada", 1000)
+	b.refused(messages.PermissionDenied, "ada", messages.VerbJournal, messages.JournalRequest{})
+	b.refused(messages.PermissionDenied, "ada", messages.VerbCheckpoints, messages.CheckpointsRequest{})
+	b.refused(messages.PermissionDenied, "ada", messages.VerbSegment, messages.SegmentRequest{First: 1})
+	b.refused(messages.Invalid, "ops", messages.VerbJournal, messages.JournalRequest{Limit: -1})
+	b.refused(messages.Invalid, "ops", messages.VerbSegment, messages.SegmentRequest{})
+	b.refused(messages.NotFound, "ops", messages.VerbSegment, messages.SegmentRequest{First: 1})
+	b.refused(messages.NotFound, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{Sign: true})
+	if r := must[messages.JournalReply](b, "ops", messages.VerbJournal, messages.JournalRequest{After: 1000}); len(r.Records) != 0 || r.More {
+		t.Errorf("beyond the end: %+v", r)
+	}
+}

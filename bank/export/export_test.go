@@ -1,0 +1,238 @@
+package export
+
+import (
+	"bytes"
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// story is the journal of a small bank, with reasons that mean something in
+// the formats.
+func story(t testing.TB) (*ledger.Ledger, []ledger.Line) {
+	l := ledger.New()
+	at := messages.Time(1_790_000_000_000_000)
+	apply := func(c ledger.Command) {
+		c.At, at = at, at+60_000_000
+		if r := l.Apply(c.Encode()); r.Error != nil {
+			t.Fatal(r.Error)
+		}
+	}
+	transfer := func(ts ...messages.Transfer) {
+		apply(ledger.Command{Verb: ledger.Transfers, By: "$auctioneer", Transfers: ts})
+	}
+	apply(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 100 * messages.Credit, Reason: `spring; "allocation", 50% [2026-01-01] date:2020-01-01 \ ü`}})
+	apply(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k2", Account: "lab_2", Amount: 1}})
+	transfer(messages.Transfer{ID: "h1", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: 10_500_000, Job: 7, Reason: "job 7"})
+	transfer(messages.Transfer{ID: "h1/charge", Kind: messages.Post, Pending: "h1", Credit: messages.SiteAccount, Amount: 4_000_001, Job: 7, Reason: "budget of a completed job"})
+	transfer(messages.Transfer{ID: "h2", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: messages.Credit, Expires: at + 90_000_000})
+	transfer(messages.Transfer{ID: "h2/void", Kind: messages.Void, Pending: "h2"})
+	transfer(messages.Transfer{ID: "h3", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: messages.Credit, Expires: at + 30_000_000})
+	apply(ledger.Command{Verb: ledger.Expire})
+	transfer(messages.Transfer{ID: "no", Kind: messages.Posted, Debit: "lab_2", Credit: "ada", Amount: messages.Credit})
+	transfer(messages.Transfer{ID: "p1", Kind: messages.Posted, Debit: "ada", Credit: messages.SiteAccount, Amount: 2, Linked: true},
+		messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: messages.SiteAccount, Credit: "lab_2", Amount: 2})
+	return l, lines(t, l)
+}
+
+func lines(t testing.TB, l *ledger.Ledger) (all []ledger.Line) {
+	history := l.History()
+	for n := uint64(1); n <= history.Count(); n++ {
+		record, err := history.Record(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := ledger.ReadLine(n, record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func write(t testing.TB, format string, all []ledger.Line) string {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := New(format, &out, "west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		if err := w.Line(&all[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestGolden compares with files that "hledger check --strict" and "bean-check"
+// accepted when they were made; the hledger of CI reads one of each run.
+func TestGolden(t *testing.T) {
+	_, all := story(t)
+	for format, name := range map[string]string{"hledger": "story.journal", "beancount": "story.beancount", "csv": "story.csv"} {
+		path := filepath.Join("testdata", name)
+		got := write(t, format, all)
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s: got\n%s", path, got)
+		}
+	}
+}
+
+var postingLine = regexp.MustCompile(`(?m)^ +(\S+:\S+) +(-?[0-9.]+) CREDIT(?: = (-?[0-9.]+) CREDIT)?$`)
+
+// TestEveryTransactionBalances adds up what the two formats say, knowing
+// nothing but their syntax: each transaction is zero, the running balances are
+// those asserted, and the last ones are the ledger's.
+func TestEveryTransactionBalances(t *testing.T) {
+	l, all := story(t)
+	for _, format := range []string{"hledger", "beancount"} {
+		balances, moved := map[string]messages.Credits{}, 0
+		for _, entry := range strings.Split(write(t, format, all), "\n\n") {
+			var sum messages.Credits
+			for _, p := range postingLine.FindAllStringSubmatch(entry, -1) {
+				change := parse(t, p[2])
+				balances[p[1]] += change
+				sum += change
+				if p[3] != "" && balances[p[1]] != parse(t, p[3]) {
+					t.Errorf("%s: %s is %v: %s", format, p[1], balances[p[1]], p[0])
+				}
+				moved++
+			}
+			if sum != 0 {
+				t.Errorf("%s: this does not balance:\n%s", format, entry)
+			}
+		}
+		if moved < 20 {
+			t.Fatalf("%s: only %d postings were read", format, moved)
+		}
+		for _, a := range l.Accounts() {
+			name := map[string]func(messages.Name, bool) string{"hledger": hledgerAccount, "beancount": beancountAccount}[format]
+			if balances[name(a.Account, false)] != a.Available || balances[name(a.Account, true)] != a.Reserved {
+				t.Errorf("%s: %s: %v and %v, want %v and %v", format, a.Account, balances[name(a.Account, false)], balances[name(a.Account, true)], a.Available, a.Reserved)
+			}
+		}
+	}
+}
+
+func parse(t testing.TB, s string) messages.Credits {
+	t.Helper()
+	c, err := messages.ParseCredits(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestCSVIsEnough recomputes every balance as the package's documentation says.
+func TestCSVIsEnough(t *testing.T) {
+	l, all := story(t)
+	rows, err := csv.NewReader(strings.NewReader(write(t, "csv", all))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	for i, name := range rows[0] {
+		at[name] = i
+	}
+	balance, reserved := map[string]messages.Credits{}, map[string]messages.Credits{}
+	for _, row := range rows[1:] {
+		cell := func(name string) string { return row[at[name]] }
+		if cell("status") != "done" && cell("status") != "lapsed" {
+			continue
+		}
+		debit, credit := cell("debit"), cell("credit")
+		balance[debit] -= parse(t, cell("amount"))
+		reserved[debit] += parse(t, cell("held"))
+		if balance[debit] != parse(t, cell("debit_balance")) || reserved[debit] != parse(t, cell("debit_reserved")) {
+			t.Errorf("row %s", cell("number"))
+		}
+		if credit == "" {
+			continue
+		}
+		balance[credit] += parse(t, cell("amount"))
+		if balance[credit] != parse(t, cell("credit_balance")) || reserved[credit] != parse(t, cell("credit_reserved")) {
+			t.Errorf("row %s", cell("number"))
+		}
+	}
+	for _, a := range l.Accounts() {
+		if balance[a.Account] != a.Balance || reserved[a.Account] != a.Reserved {
+			t.Errorf("%s: %v, %v; want %v, %v", a.Account, balance[a.Account], reserved[a.Account], a.Balance, a.Reserved)
+		}
+	}
+}
+
+// beancountName is what beancount takes as an account.
+var beancountName = regexp.MustCompile(`^(Assets|Equity)(:[A-Z0-9][A-Za-z0-9-]*)+$`)
+
+// TestNamesStayApart: names that differ have accounts that differ, which the
+// tools accept.
+func TestNamesStayApart(t *testing.T) {
+	names := []messages.Name{"a", "ada", "a-da", "a_da", "ax5fda", "ad", "bank", "bank-site", "x", "x2d", "x_", "x5f", "$site", "$issuer", "site", "issuer", "$bank", "available", "held", "z9"}
+	for i := range 200 {
+		names = append(names, fmt.Sprintf("n%d_%d-%d", i%7, i%5, i))
+	}
+	seen := map[string]messages.Name{}
+	for _, name := range names {
+		for _, held := range []bool{false, true} {
+			for _, account := range []string{hledgerAccount(name, held), beancountAccount(name, held)} {
+				if other, twice := seen[account]; twice {
+					t.Errorf("%q and %q are both %s", name, other, account)
+				}
+				seen[account] = name
+			}
+			if account := beancountAccount(name, held); !beancountName.MatchString(account) {
+				t.Errorf("%q is %s, which beancount does not take", name, account)
+			}
+		}
+	}
+}
+
+func TestUnknownFormat(t *testing.T) {
+	if _, err := New("qif", &bytes.Buffer{}, "west"); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "hledger, beancount, csv") {
+		t.Errorf("%v", err)
+	}
+}
+
+// full is a writer with no room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+func TestWriteErrorIsTold(t *testing.T) {
+	_, all := story(t)
+	for _, format := range Formats {
+		w, err := New(format, full{}, "west")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range all {
+			_ = w.Line(&all[i]) // it may tell already here
+		}
+		if err := w.Close(); err == nil {
+			t.Errorf("%s: nothing was written, and nothing said so", format)
+		}
+	}
+}

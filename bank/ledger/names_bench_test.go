@@ -1,0 +1,36 @@
+package ledger
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// BenchmarkNames adds names to a set of up to a million, and reads a page of it.
+func BenchmarkNames(b *testing.B) {
+	const most = 1_000_000
+	list := make([]messages.Name, most)
+	for i := range list {
+		list[i] = fmt.Sprintf("u%08x", uint32(i)*2654435761)
+	}
+	b.Run("add", func(b *testing.B) {
+		var set names
+		for i := range b.N {
+			if i%most == 0 {
+				set = names{}
+			}
+			set.add(list[i%most])
+		}
+	})
+	b.Run("page", func(b *testing.B) {
+		var set names
+		for _, name := range list {
+			set.add(name)
+		}
+		for b.Loop() {
+			left := MaxAccounts
+			set.after("u8", func(messages.Name) bool { left--; return left > 0 })
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package ledger
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// records of a small ledger with a bit of everything.
+func records(t *testing.T) (*bed, [][]byte) {
+	b := newBed(t)
+	b.grant("ada", 100)
+	b.join("ada", "bob")
+	h := held("h", "ada", 10)
+	h.Expires = 1500
+	b.do(h)
+	b.do(extend("e", "h", 1600))
+	b.do(held("i", "ada", 7))
+	b.do(post("c", "i", 5))
+	b.do(posted("p", "ada", messages.SiteAccount, 3))
+	b.refuse(messages.Insufficient, posted("no", "ada", messages.SiteAccount, 1000))
+	b.at = 1700
+	b.command(Command{Verb: Expire})
+	b.do(held("open", "ada", 2))
+	history := b.History()
+	var all [][]byte
+	for n := uint64(1); n <= history.Count(); n++ {
+		record, err := history.Record(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, bytes.Clone(record))
+	}
+	return b, all
+}
+
+func verify(records [][]byte, rules bool) (*Verifier, error) {
+	var store Store
+	if rules {
+		store = newKept(300)
+	}
+	v := NewVerifier(store)
+	for _, record := range records {
+		if err := v.Add(record); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+func TestVerifierAgrees(t *testing.T) {
+	b, all := records(t)
+	for _, rules := range []bool{false, true} {
+		v, err := verify(all, rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := b.Standings(100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		history, books := b.History(), v.Totals()
+		if v.Head() != history.Head() || v.Count() != history.Count() || !equal(v.Standings(), want) {
+			t.Errorf("rules %v: %+v, want %+v", rules, v.Standings(), want)
+		}
+		if !books.Balanced || books.Issued != 100 || books.Held != 2 || books.Holds != 1 {
+			t.Errorf("rules %v: %+v", rules, books)
+		}
+	}
+	if _, err := b.Standings(2); messages.KindOf(err) != messages.TooLarge {
+		t.Errorf("more standings than asked for: %v", err)
+	}
+}
+
+func equal(a, b []messages.Standing) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// TestVerifierSeesEveryChange: records left out, swapped, repeated or altered
+// in any byte end in an error, or in another hash than the one that was signed.
+func TestVerifierSeesEveryChange(t *testing.T) {
+	b, all := records(t)
+	history := b.History()
+	wrong := func(what string, changed [][]byte) {
+		t.Helper()
+		if v, err := verify(changed, true); err == nil && v.Head() == history.Head() {
+			t.Errorf("%s: not seen", what)
+		}
+	}
+	for i := range all {
+		without := append(append([][]byte(nil), all[:i]...), all[i+1:]...)
+		wrong("a record left out", without)
+		wrong("a record twice", append(append(append([][]byte(nil), all[:i+1]...), all[i]), all[i+1:]...))
+		if i > 0 {
+			swapped := append([][]byte(nil), all...)
+			swapped[i], swapped[i-1] = swapped[i-1], swapped[i]
+			wrong("records swapped", swapped)
+		}
+		for j := range all[i] {
+			altered := append([][]byte(nil), all...)
+			altered[i] = bytes.Clone(all[i])
+			altered[i][j] ^= 1
+			wrong("a byte altered", altered)
+		}
+	}
+}
+
+// TestVerifierNamesWhatBreaksTheRules: credits that add up are not enough with
+// rules, and are named.
+func TestVerifierNamesWhatBreaksTheRules(t *testing.T) {
+	b := newBed(t)
+	b.grant("ada", 100)
+	h := held("h", "ada", 10)
+	h.Member = "eve" // who is no member
+	s := step{asked: &h, debit: b.accounts["ada"], held: 10, hold: newHold(&h, b.accounts["ada"])}
+	b.Ledger.do(&s)
+	b.commit("eve", &s)
+	history := b.History()
+	var all [][]byte
+	for n := uint64(1); n <= history.Count(); n++ {
+		record, _ := history.Record(n)
+		all = append(all, record)
+	}
+	if _, err := verify(all, false); err != nil {
+		t.Errorf("by addition: %v", err)
+	}
+	if _, err := verify(all, true); err == nil || !strings.Contains(err.Error(), "record 3") || !strings.Contains(err.Error(), "member") {
+		t.Errorf("by the rules: %v", err)
+	}
+}

@@ -1,0 +1,200 @@
+// Package audit is the command `candor audit`: whether lying pays in a market, on
+// a log.
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/deploy/simulated/audit"
+	"github.com/candor-grid/candor/messages"
+)
+
+// options are the command's flags.
+type options struct {
+	simulate.Source
+	jobs      int
+	kinds     []string
+	threshold float64
+	plots     string
+	json      bool
+}
+
+// Pays says that a lie gains more than the threshold; the program then exits
+// with 1.
+type Pays struct{ message string }
+
+func (p *Pays) Error() string { return p.message }
+
+// ExitCode is the program's.
+func (p *Pays) ExitCode() int { return 1 }
+
+// document is what --json prints.
+type document struct {
+	Market    any      `json:"market"`
+	Trace     string   `json:"trace"`
+	Nodes     int      `json:"nodes"`
+	Seed      uint64   `json:"seed"`
+	Threshold *float64 `json:"threshold"` // null: none
+	Pays      bool     `json:"pays"`      // a lie gains more than the threshold
+	*audit.Report
+}
+
+// Command returns `candor audit`.
+func Command() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "audit --trace FILE --market FILE",
+		Short: "Does lying pay in a market? Search for the best lies, on a log",
+		Long: `For a sample of a log's jobs, searches for the misreport that gains most: of the
+value, the deadline, the length, the nodes, a later arrival, the job in two halves, two
+users who collude, and utility weights where shares are proportional. Each is found by
+running the whole market again with everything else equal. Gains are parts of the job's
+value.
+
+A lie takes a run of the market: study a few days of a log (--from, --to).
+
+Exits with 1 if --threshold is given and a lie gains more.`,
+		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline --from 30d --to 37d --jobs 50
+  candor audit --trace log.swf --market market.yaml --threshold 0.01 --json`,
+		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.run(c.OutOrStdout(), c.ErrOrStderr(), c.Flags().Changed("threshold"))
+		},
+	}
+	f := c.Flags()
+	o.Flags(f)
+	f.IntVar(&o.jobs, "jobs", 30, "`number` of jobs in the sample")
+	f.StringSliceVar(&o.kinds, "lies", nil, "`kinds` of lie to try (default all): "+strings.Join(audit.Kinds, ","))
+	f.Float64Var(&o.threshold, "threshold", 0, "fail if a lie gains more than this `part` of the job's value")
+	f.StringVar(&o.plots, "plots", "", "draw the gains into this `directory`, as SVG and PNG")
+	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	return c
+}
+
+func (o *options) run(out, stderr io.Writer, limited bool) error {
+	d, err := o.audit(simulate.NewProgress(stderr))
+	if err != nil {
+		return messages.AsError("audit", err)
+	}
+	if limited {
+		d.Threshold, d.Pays = &o.threshold, d.Largest > o.threshold
+	}
+	if err := o.present(out, d); err != nil {
+		return err
+	}
+	if d.Pays {
+		return &Pays{fmt.Sprintf("lying pays: a lie gains %.4g of a job's value, above the threshold of %g", d.Largest, o.threshold)}
+	}
+	return nil
+}
+
+func (o *options) audit(show *simulate.Progress) (*document, error) {
+	defer show.End()
+	for _, k := range o.kinds {
+		if !slices.Contains(audit.Kinds, k) {
+			return nil, messages.Errorf(messages.Invalid, "--lies: must be of %s, is %.64q", strings.Join(audit.Kinds, ", "), k)
+		}
+	}
+	if !(o.threshold >= 0 && o.threshold <= 1e9) {
+		return nil, messages.Errorf(messages.Invalid, "--threshold: must be 0 or more, is %v", o.threshold)
+	}
+	show.Step("reading " + o.Trace)
+	p, err := o.Study()
+	if err != nil {
+		return nil, err
+	}
+	show.Step(fmt.Sprintf("lying for %s of %d", terminal.Plural(o.jobs, "job"), len(p.Work.Jobs)))
+	r, err := audit.Run(p, audit.Options{Jobs: o.jobs, Kinds: o.kinds, Progress: show.At})
+	if err != nil {
+		return nil, err
+	}
+	d := &document{Market: p.Market, Trace: o.Trace, Nodes: p.Work.Nodes, Seed: o.Seed, Report: r}
+	d.Notes = append(d.Notes, p.Work.Notes...)
+	if o.plots != "" {
+		return d, draw(o.plots, p.Market.Name+" ("+p.Market.Mechanism+")", r)
+	}
+	return d, nil
+}
+
+func (o *options) present(out io.Writer, d *document) error {
+	if o.json {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(d)
+	}
+	style := terminal.StyleFor(terminal.IsTerminal(out), false, os.Getenv)
+	fmt.Fprintf(out, "%s, a sample of %s, %s of the market, seed %d; gains are parts of a job's value\n\n", style.Bold(d.Trace),
+		terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Runs, "run"), d.Seed)
+	t := terminal.NewTable(terminal.Left("LIE ABOUT"), terminal.Right("JOBS"), terminal.Right("LIES"), terminal.Right("GAIN BY IT"), terminal.Right("MEAN GAIN"),
+		terminal.Right("95 %"), terminal.Right("LARGEST"), terminal.Right("CREDITS"), terminal.Right("JOB"))
+	for i := range d.Kinds {
+		f := &d.Kinds[i]
+		row := []string{f.Kind, terminal.Count(f.Jobs), terminal.Count(f.Lies), terminal.Count(f.Gainers), part(f.Mean),
+			part(f.CI[0]) + " … " + part(f.CI[1]), part(f.Largest), fmt.Sprintf("%.4g", f.Credits), "-"}
+		if f.Job != 0 {
+			row[8] = fmt.Sprint(f.Job)
+		}
+		t.Row(row...)
+	}
+	t.Write(out, style, "  ")
+	fmt.Fprintln(out)
+	for _, note := range d.Notes {
+		fmt.Fprintf(out, "note: %s\n", terminal.Safe(note))
+	}
+	return nil
+}
+
+// part writes a part of one: what is below a millionth is rounding.
+func part(x float64) string {
+	if x > -1e-6 && x < 1e-6 {
+		return "0"
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+// draw draws the mean and the largest gain by kind.
+func draw(dir, title string, r *audit.Report) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return messages.Errorf(messages.Invalid, "--plots: %v", err)
+	}
+	var means, largest plotter.Values
+	var names []string
+	for i := range r.Kinds {
+		names = append(names, r.Kinds[i].Kind)
+		means, largest = append(means, r.Kinds[i].Mean), append(largest, r.Kinds[i].Largest)
+	}
+	p := plot.New()
+	p.Title.Text, p.Y.Label.Text = title, "gain, part of the job's value"
+	for k, values := range []plotter.Values{means, largest} {
+		bars, err := plotter.NewBarChart(values, vg.Points(14))
+		if err != nil {
+			return messages.Errorf(messages.Internal, "--plots: %v", err)
+		}
+		bars.Color, bars.Offset = plotutil.Color(k), vg.Points(float64(14*k-7))
+		p.Add(bars)
+		p.Legend.Add([]string{"mean", "largest"}[k], bars)
+	}
+	p.NominalX(names...)
+	p.Legend.Top = true
+	p.Y.Max = max(p.Y.Max, 1e-6)
+	for _, kind := range []string{".svg", ".png"} {
+		if err := p.Save(18*vg.Centimeter, 10*vg.Centimeter, filepath.Join(dir, "gains"+kind)); err != nil {
+			return messages.Errorf(messages.Invalid, "--plots: %v", err)
+		}
+	}
+	return nil
+}

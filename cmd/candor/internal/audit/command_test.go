@@ -1,0 +1,105 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// trace is a log of forty jobs in each other's way, on two slots.
+func trace(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&b, "%d %d -1 %d 1 -1 -1 -1 90 -1 1 %d 1 -1 1 -1 -1 -1\n", i+1, 20*i, 60+(i*37)%200, i%3)
+	}
+	path := filepath.Join(t.TempDir(), "log.swf")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func run(args ...string) (string, error) {
+	var out bytes.Buffer
+	c := Command()
+	c.SetArgs(args)
+	c.SetOut(&out)
+	c.SetErr(io.Discard)
+	err := c.Execute()
+	return out.String(), err
+}
+
+func market(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "market.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestTheThresholdDecidesTheExitCode: first price must fail it, a truthful rule
+// must not.
+func TestTheThresholdDecidesTheExitCode(t *testing.T) {
+	log := trace(t)
+	first := market(t, "mechanism: highest-bid\nprice: first\n")
+	honest := market(t, "mechanism: deadline\nslot: 20s\n")
+	common := []string{"--trace", log, "--nodes", "2", "--jobs", "20", "--lies", "value,arrival", "--json", "--threshold", "0.001"}
+	text, err := run(append(common, "--market", first)...)
+	var pays *Pays
+	if !errors.As(err, &pays) || pays.ExitCode() != 1 {
+		t.Errorf("first price: %v", err)
+	}
+	var d struct {
+		Pays  bool
+		Kinds []struct {
+			Kind    string
+			Largest float64
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &d); err != nil || !d.Pays || len(d.Kinds) != 2 || d.Kinds[0].Kind != "value" || d.Kinds[0].Largest < 0.001 {
+		t.Errorf("%v %s", err, text)
+	}
+	if again, _ := run(append(common, "--market", first)...); again != text {
+		t.Error("another run writes other bytes")
+	}
+	if text, err := run(append(common, "--market", honest)...); err != nil || !strings.Contains(text, `"pays": false`) {
+		t.Errorf("deadline: %v %s", err, text)
+	}
+}
+
+func TestTableAndPlots(t *testing.T) {
+	dir := t.TempDir()
+	text, err := run("--trace", trace(t), "--nodes", "2", "--jobs", "3", "--market", "highest-bid", "--plots", dir)
+	if err != nil || !strings.Contains(text, "LIE ABOUT") || !strings.Contains(text, "collusion") {
+		t.Errorf("%v %s", err, text)
+	}
+	for _, name := range []string{"gains.svg", "gains.png"} {
+		if s, err := os.Stat(filepath.Join(dir, name)); err != nil || s.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestBadCommandLines(t *testing.T) {
+	log := trace(t)
+	for want, args := range map[string][]string{
+		"--lies":      {"--trace", log, "--nodes", "2", "--market", "fifo", "--lies", "white"},
+		"--threshold": {"--trace", log, "--nodes", "2", "--market", "fifo", "--threshold", "-1"},
+		"jobs: must":  {"--trace", log, "--nodes", "2", "--market", "fifo", "--jobs", "0"},
+		"--trace":     {"--market", "fifo"},
+	} {
+		if _, err := run(args...); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error is %v, want %q", args, err, want)
+		}
+	}
+}

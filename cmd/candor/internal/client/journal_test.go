@@ -1,0 +1,172 @@
+package client
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nkeys"
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// keptBooks is a bank's journal, as a site answers for it.
+type keptBooks struct {
+	site        *fakeSite
+	ledger      *ledger.Ledger
+	records     [][]byte
+	standings   []messages.Standing
+	checkpoints []messages.Checkpoint
+	signer      nkeys.KeyPair
+}
+
+func withBooks(t *testing.T) *keptBooks {
+	b := &keptBooks{site: newSite(t), ledger: ledger.New()}
+	var err error
+	if b.signer, err = nkeys.CreateAccount(); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []ledger.Command{
+		{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "alice", Amount: 10 * messages.Credit}},
+		{Verb: ledger.Transfers, By: "$auctioneer", Transfers: []messages.Transfer{{ID: "h", Kind: messages.Hold, Debit: "alice", Member: "alice", Amount: 4}}},
+		{Verb: ledger.Transfers, By: "$auctioneer", Transfers: []messages.Transfer{{ID: "c", Kind: messages.Post, Pending: "h", Credit: "$site", Amount: 3}}},
+	} {
+		c.At = messages.Time(1_790_000_000_000_000 + i)
+		b.ledger.Apply(c.Encode())
+	}
+	kept := b.ledger.History()
+	for n := uint64(1); n <= kept.Count(); n++ {
+		record, err := kept.Record(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.records = append(b.records, slices.Clone(record))
+	}
+	if b.standings, err = b.ledger.Standings(10); err != nil {
+		t.Fatal(err)
+	}
+	b.sign(t, kept.Count(), kept.Head())
+	answer(b.site, messages.Bank, messages.VerbJournal, b.journal)
+	answer(b.site, messages.Bank, messages.VerbCheckpoints, func(messages.CheckpointsRequest) (messages.CheckpointsReply, error) {
+		return messages.CheckpointsReply{Checkpoints: b.checkpoints}, nil
+	})
+	return b
+}
+
+func (b *keptBooks) sign(t *testing.T, records uint64, head ledger.Head) {
+	t.Helper()
+	c, err := history.Sign(b.signer, messages.Checkpoint{Site: "west", Records: records, Head: hex.EncodeToString(head[:])})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.checkpoints = append(b.checkpoints, c)
+}
+
+// run runs a command line of a program that also runs a bank.
+func (b *keptBooks) run(args ...string) result {
+	b.site.t.Helper()
+	b.site.further = []Group{{"Run a site:", []*cobra.Command{{Use: "bank", Run: func(*cobra.Command, []string) {}}}}}
+	return b.site.run(args...)
+}
+
+// journal answers two records at a time.
+func (b *keptBooks) journal(r messages.JournalRequest) (messages.JournalReply, error) {
+	kept := b.ledger.History()
+	head := kept.Head()
+	reply := messages.JournalReply{Count: kept.Count(), Head: hex.EncodeToString(head[:]), Records: []messages.JournalRecord{}}
+	for n := int(r.After); n < len(b.records) && n < int(r.After)+2; n++ {
+		reply.Records = append(reply.Records, messages.JournalRecord{Number: uint64(n + 1), Data: b.records[n]})
+	}
+	reply.More = int(r.After)+2 < len(b.records)
+	if r.Standings {
+		reply.Standings = b.standings
+	}
+	return reply, nil
+}
+
+func TestVerifySaysWhatItChecked(t *testing.T) {
+	b := withBooks(t)
+	key, _ := b.signer.PublicKey()
+	b.run("bank", "verify", "--from-genesis", "--key", key).expect(t, codeOK, "every record, carried out again", "")
+	b.run("bank", "verify", "--key", key).expect(t, codeOK, "1 checkpoint signed by the site's key, the last of 4 records", "")
+	b.run("bank", "verify").expect(t, codeOK, "3 balances are what the bank states", "")
+	b.run("bank", "verify").expect(t, codeOK, "compare it with the site's", "")
+	var r verified
+	if err := json.Unmarshal([]byte(b.run("bank", "verify", "--json").out), &r); err != nil || r.Records != 4 || r.Issued != 10*messages.Credit || r.Compared != 3 || r.Rules {
+		t.Errorf("%+v, %v", r, err)
+	}
+	b.checkpoints = nil
+	b.run("bank", "verify").expect(t, codeOK, "not checked: signatures", "")
+}
+
+// TestVerifySeesWhatIsWrong: each of these is one thing that a bank could have
+// got wrong, or lied about.
+func TestVerifySeesWhatIsWrong(t *testing.T) {
+	stranger, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := stranger.PublicKey()
+	for name, tc := range map[string]struct {
+		plant func(*testing.T, *keptBooks)
+		args  []string
+		says  string
+	}{
+		"a record altered":        {func(_ *testing.T, b *keptBooks) { b.records[2][len(b.records[2])-3]++ }, nil, "the books do NOT verify"},
+		"a record left out":       {func(_ *testing.T, b *keptBooks) { b.records = b.records[:3] }, nil, "records are missing at the end"},
+		"a balance":               {func(_ *testing.T, b *keptBooks) { b.standings[2].Balance++ }, nil, "the bank states balance 9.999998"},
+		"an account too many":     {func(_ *testing.T, b *keptBooks) { b.standings = append(b.standings, messages.Standing{Account: "eve"}) }, nil, "the bank states 4 accounts"},
+		"another history signed":  {func(t *testing.T, b *keptBooks) { b.checkpoints = nil; b.sign(t, 3, ledger.Head{1}) }, nil, "signed another history"},
+		"a signature altered":     {func(_ *testing.T, b *keptBooks) { b.checkpoints[0].At++ }, nil, "does not have the signature"},
+		"signed by somebody else": {func(*testing.T, *keptBooks) {}, []string{"--key", other}, "and the site's is " + other},
+	} {
+		b := withBooks(t)
+		tc.plant(t, b)
+		r := b.run(append([]string{"bank", "verify"}, tc.args...)...)
+		if r.code != codeFailed || !strings.Contains(r.err, tc.says) {
+			t.Errorf("%s: exit code %d: %s", name, r.code, r.err)
+		}
+	}
+}
+
+func TestExportWritesBooks(t *testing.T) {
+	b := withBooks(t)
+	b.run("bank", "export").expect(t, codeOK, "assets:alice:available", "")
+	b.run("bank", "export", "--format", "csv").expect(t, codeOK, "number,at,status", "")
+	file := filepath.Join(t.TempDir(), "books.beancount")
+	b.run("bank", "export", "--format", "beancount", "--output", file).expect(t, codeOK, "", "")
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), "balance Assets:Alice:Available") {
+		t.Errorf("%s, %v", text, err)
+	}
+	b.run("bank", "export", "--format", "qif").expect(t, codeUsage, "", "hledger, beancount, csv")
+	b.run("bank", "export", "--output", file+"/x").expect(t, codeUsage, "", "--output")
+	b.records[1] = []byte("nonsense")
+	b.run("bank", "export", "--output", file).expect(t, codeFailed, "", "record 2")
+	if again, _ := os.ReadFile(file); string(again) != string(text) {
+		t.Error("an export that failed took the place of one that did not")
+	}
+}
+
+// TestVerifyWithoutASite reads the files of a replica that is stopped.
+func TestVerifyWithoutASite(t *testing.T) {
+	b := withBooks(t)
+	dir := t.TempDir()
+	files, err := history.Directory(filepath.Join(dir, "history"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := history.New(files, history.SegmentBytes, nil).SaveTail(b.ledger.Capture().Tail()); err != nil {
+		t.Fatal(err)
+	}
+	b.run("bank", "verify", "--history", dir, "--from-genesis").expect(t, codeOK, "The books verify: 4 records", "")
+	b.run("bank", "export", "--history", filepath.Join(dir, "history")).expect(t, codeOK, "equity:$issuer", "")
+	b.run("bank", "verify", "--history", filepath.Join(dir, "none")).expect(t, codeNotFound, "", "name the directory of a replica")
+}

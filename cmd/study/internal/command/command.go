@@ -1,0 +1,102 @@
+// Package command is the command line of cmd/study.
+package command
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/study/internal/shudler"
+	"github.com/candor-grid/candor/cmd/study/internal/study"
+	"github.com/candor-grid/candor/messages"
+)
+
+// studies are all there are, in the order they run in.
+var studies = []study.Study{shudler.Tables}
+
+// options are the flags.
+type options struct {
+	study.Options
+	out  string
+	list bool
+}
+
+// New returns the command.
+func New() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "study [NAME…] --out DIR",
+		Short: "Reproduce the papers' tables and figures, and set ours beside theirs",
+		Long: `Runs the studies that are named, or all, and writes for each a page (NAME.md), its
+numbers (NAME.json) and its figures (SVG and PNG) into a directory. The same seed
+gives the same numbers.`,
+		Example: `  study --list
+  study shudler-tables --out figures --traces ~/logs
+  study --quick --out /tmp/figures --traces ~/logs`,
+		SilenceErrors: true, SilenceUsage: true,
+		RunE: func(c *cobra.Command, names []string) error {
+			if o.list {
+				list(c.OutOrStdout())
+				return nil
+			}
+			return o.run(names, c.OutOrStdout())
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.out, "out", "", "the `directory` to write to")
+	f.Uint64Var(&o.Seed, "seed", 1, "the `seed` of all that is drawn")
+	f.BoolVar(&o.Quick, "quick", false, "small ones, in seconds, to see that they work: their numbers mean little")
+	f.StringVar(&o.Traces, "traces", "", "the `directory` of the logs of the Parallel Workloads Archive")
+	f.BoolVar(&o.list, "list", false, "list the studies")
+	return c
+}
+
+func list(w io.Writer) {
+	for _, s := range studies {
+		fmt.Fprintf(w, "%-20s %s\n", s.Name, s.About)
+	}
+}
+
+func (o *options) run(names []string, w io.Writer) error {
+	chosen, err := choose(names)
+	if err != nil {
+		return err
+	}
+	if o.out == "" {
+		return messages.Errorf(messages.Invalid, "--out: missing: name the directory to write to")
+	}
+	for _, s := range chosen {
+		began := time.Now()
+		report, err := s.Run(o.Options)
+		if err == nil {
+			err = report.Write(o.out, s.Name)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		fmt.Fprintf(w, "%-20s %.1f s\n", s.Name, time.Since(began).Seconds())
+	}
+	return nil
+}
+
+// choose finds the studies by their names; none means all.
+func choose(names []string) ([]study.Study, error) {
+	if len(names) == 0 {
+		return studies, nil
+	}
+	byName := map[string]study.Study{}
+	for _, s := range studies {
+		byName[s.Name] = s
+	}
+	var out []study.Study
+	for _, name := range names {
+		s, known := byName[name]
+		if !known {
+			return nil, messages.Errorf(messages.Invalid, "there is no study %.64q: --list lists them", name)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}

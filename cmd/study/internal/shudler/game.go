@@ -1,0 +1,94 @@
+package shudler
+
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+)
+
+// The strategies of both players.
+var (
+	algorithms = []highestbid.Algorithm{highestbid.HB, highestbid.NPHB, highestbid.WSPT}
+	prices     = []highestbid.Price{highestbid.First, highestbid.Kth}
+	betas      = []float64{0.05, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9}
+)
+
+// matrix is a payoff of every cell: by price, algorithm and β.
+type matrix [2][3][7]float64
+
+// game is the payoffs of one seed: the designer's over all jobs, and by groups
+// A, B and C; the users' by group.
+type game struct {
+	designer      matrix
+	designerGroup [3]matrix
+	users         [3]matrix
+}
+
+// play runs every cell. The schedule depends on the algorithm and the bids alone,
+// but payments are kept while it runs, so that each price is a run.
+func play(p *population, nodes int) (*game, error) {
+	g := &game{}
+	for b, beta := range betas {
+		p.bid(beta)
+		for a, algorithm := range algorithms {
+			for s, price := range prices {
+				out, err := highestbid.Run(&highestbid.Problem{Nodes: nodes, Reserve: highestbid.Reserve, Jobs: p.jobs,
+					Rule: highestbid.Rule{Algorithm: algorithm, Price: price, Capped: algorithm == highestbid.WSPT && price == highestbid.Kth}})
+				if err != nil {
+					return nil, err
+				}
+				g.designer[s][a][b] = out.Payoff()
+				for k, group := range p.groups {
+					g.designerGroup[k][s][a][b], g.users[k][s][a][b] = p.payoffs(out, group)
+				}
+			}
+		}
+	}
+	g.normalise()
+	return g, nil
+}
+
+// payoffs are the designer's from a group and the mean utility of its aggressive
+// jobs.
+func (p *population) payoffs(out *highestbid.Outcome, group []int) (designer, users float64) {
+	revenue, weighted, n := 0.0, 0.0, 0
+	for _, i := range group {
+		revenue += out.Payment[i]
+		weighted += p.jobs[i].Value * out.Flow[i]
+		if p.aggressive[i] {
+			users += out.Utility[i]
+			n++
+		}
+	}
+	return revenue / weighted, users / float64(n)
+}
+
+// normalise makes the best payoff of each player 1.
+func (g *game) normalise() {
+	g.designer.scale(true)
+	for k := range g.users {
+		g.designerGroup[k].scale(true)
+		g.users[k].scale(false)
+	}
+}
+
+// scale divides by the largest; or, negative payoffs, the largest by them.
+func (m *matrix) scale(positive bool) {
+	best := m[0][0][0]
+	m.each(func(x *float64) { best = max(best, *x) })
+	m.each(func(x *float64) {
+		if positive {
+			*x /= best
+		} else {
+			*x = best / *x
+		}
+	})
+}
+
+func (m *matrix) each(do func(x *float64)) {
+	for s := range m {
+		for a := range m[s] {
+			for b := range m[s][a] {
+				do(&m[s][a][b])
+			}
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package shudler
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+
+	"github.com/candor-grid/candor/cmd/study/internal/study"
+)
+
+const tablesName = "shudler-tables"
+
+// Tables is the study of tables II and III.
+var Tables = study.Study{
+	Name:  tablesName,
+	About: "tables II and III: payoffs of the designer and of aggressive users, by algorithm, price and β (needs --traces)",
+	Run:   tables,
+}
+
+// The paper's tables, by price, algorithm and β: the designer's and the users'.
+var (
+	paperDesigner = matrix{
+		{{1.000, 0.990, 0.976, 0.970, 0.963, 0.955, 0.945}, {0.862, 0.853, 0.841, 0.836, 0.831, 0.824, 0.816}, {0.904, 0.895, 0.883, 0.878, 0.873, 0.868, 0.863}},
+		{{0.306, 0.303, 0.296, 0.292, 0.287, 0.281, 0.274}, {0.636, 0.629, 0.619, 0.614, 0.609, 0.603, 0.597}, {0.774, 0.765, 0.755, 0.751, 0.746, 0.741, 0.736}},
+	}
+	paperUsers = matrix{
+		{{0.833, 0.842, 0.845, 0.838, 0.824, 0.802, 0.777}, {0.801, 0.810, 0.813, 0.809, 0.799, 0.785, 0.767}, {0.827, 0.842, 0.860, 0.863, 0.863, 0.867, 0.861}},
+		{{1.000, 0.988, 0.961, 0.940, 0.913, 0.882, 0.846}, {0.854, 0.858, 0.847, 0.839, 0.827, 0.810, 0.790}, {0.855, 0.869, 0.879, 0.884, 0.886, 0.881, 0.879}},
+	}
+)
+
+const (
+	seeds      = 12
+	quickSeeds = 2
+	quickJobs  = 2000
+)
+
+// estimates is a payoff of every cell over the seeds.
+type estimates [2][3][7]study.Estimate
+
+// results are the estimates of a whole study.
+type results struct {
+	jobs, seeds int
+	designer    estimates
+	users       [3]estimates
+}
+
+func tables(o study.Options) (*study.Report, error) {
+	r, err := simulate(lpc, o)
+	if err != nil {
+		return nil, err
+	}
+	report := &study.Report{Numbers: r.numbers(), Page: r.page(tablesName)}
+	report.Figures, err = r.figures(tablesName)
+	return report, err
+}
+
+func simulate(m machine, o study.Options) (*results, error) {
+	w, err := m.read(o.Traces)
+	if err != nil {
+		return nil, err
+	}
+	runs, nodes := seeds, m.nodes
+	if o.Quick {
+		runs = quickSeeds
+		w.Jobs = w.Jobs[:min(quickJobs, len(w.Jobs))]
+	}
+	games := make([]*game, runs)
+	for k := range games {
+		if games[k], err = play(draw(w, o.Seed+uint64(k)), nodes); err != nil {
+			return nil, err
+		}
+	}
+	r := &results{jobs: len(w.Jobs), seeds: runs}
+	r.designer = estimate(games, func(g *game) *matrix { return &g.designer })
+	for k := range r.users {
+		r.users[k] = estimate(games, func(g *game) *matrix { return &g.users[k] })
+	}
+	return r, nil
+}
+
+func estimate(games []*game, of func(*game) *matrix) (out estimates) {
+	values := make([]float64, len(games))
+	for s := range prices {
+		for a := range algorithms {
+			for b := range betas {
+				for k, g := range games {
+					values[k] = of(g)[s][a][b]
+				}
+				out[s][a][b] = study.Estimated(values)
+			}
+		}
+	}
+	return out
+}
+
+// payoffs is a row of a table as JSON.
+type payoffs struct {
+	Designer []float64 `json:"designer"`
+	Users    []float64 `json:"user"`
+}
+
+// numbers are the means for group C, by price and algorithm.
+func (r *results) numbers() map[string]map[string]payoffs {
+	out := map[string]map[string]payoffs{}
+	for s, price := range prices {
+		rows := map[string]payoffs{}
+		for a, algorithm := range algorithms {
+			var row payoffs
+			for b := range betas {
+				row.Designer = append(row.Designer, r.designer[s][a][b].Mean)
+				row.Users = append(row.Users, r.users[2][s][a][b].Mean)
+			}
+			rows[string(algorithm)] = row
+		}
+		out[string(price)] = rows
+	}
+	return out
+}
+
+// near is the difference from the paper's number up to which ours is called the
+// same: the spread of the users' payoffs over a row is 5 to 20 times it.
+const near = 0.01
+
+// compare counts the cells of a matrix that are the same as the paper's, and
+// finds the largest difference.
+func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
+	for s := range e {
+		for a := range e[s] {
+			for b, x := range e[s][a] {
+				d := x.Mean - paper[s][a][b]
+				if x.Holds(paper[s][a][b], 0.0005) {
+					within++
+				}
+				if math.Abs(d) <= near {
+					same++
+				}
+				if math.Abs(d) > math.Abs(worst) {
+					worst = d
+				}
+			}
+		}
+	}
+	return within, same, worst
+}
+
+// cell is a pure Nash equilibrium of one price's table: an algorithm and a β.
+type cell struct{ algorithm, beta int }
+
+// equilibria are the cells that are best in their row to the users and in their
+// column to the designer, to the third decimal, as the tables are printed.
+func equilibria(designer, users *[3][7]float64) (out []cell) {
+	for a := range users {
+		for b := range betas {
+			best := true
+			for k := range betas {
+				best = best && rounded(users[a][k]) <= rounded(users[a][b])
+			}
+			for k := range designer {
+				best = best && rounded(designer[k][b]) <= rounded(designer[a][b])
+			}
+			if best {
+				out = append(out, cell{a, b})
+			}
+		}
+	}
+	return out
+}
+
+func rounded(x float64) float64 { return math.Round(1000 * x) }
+
+func (e *estimates) means() (m matrix) {
+	for s := range e {
+		for a := range e[s] {
+			for b, x := range e[s][a] {
+				m[s][a][b] = x.Mean
+			}
+		}
+	}
+	return m
+}
+
+// figures draw the payoffs of the users of group C, and of the designer, over β.
+func (r *results) figures(name string) ([]study.Figure, error) {
+	var out []study.Figure
+	for _, f := range []struct {
+		suffix, label string
+		ours          *estimates
+		paper         *matrix
+	}{{"users", "payoff of aggressive users, group C", &r.users[2], &paperUsers}, {"designer", "payoff of the designer", &r.designer, &paperDesigner}} {
+		p, err := payoffPlot(f.label, f.ours, f.paper)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, study.Figure{Name: name + "-" + f.suffix, Plot: p})
+	}
+	return out, nil
+}
+
+func payoffPlot(label string, ours *estimates, paper *matrix) (*plot.Plot, error) {
+	p := study.NewPlot("", "β of the aggressive", label)
+	for s, price := range prices {
+		for a, algorithm := range algorithms {
+			line := study.Line{Name: fmt.Sprintf("%s, %s", algorithm, price), Style: a + 3*s}
+			points := study.Line{Style: a + 3*s, Points: true}
+			for b, beta := range betas {
+				line.Add(beta, ours[s][a][b].Mean)
+				points.Add(beta, paper[s][a][b])
+			}
+			if err := study.AddLines(p, line, points); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}

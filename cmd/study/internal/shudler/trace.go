@@ -1,0 +1,113 @@
+package shudler
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/deploy/simulated/swf"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
+)
+
+// machine is a log and the number of nodes that the jobs compete for.
+type machine struct {
+	file  string
+	nodes int
+}
+
+// lpc has a quarter fewer nodes than the cluster had, for competition.
+var lpc = machine{"LPC-EGEE-2004-1.2-cln.swf.gz", 105}
+
+// read reads the log's jobs, as serial ones.
+func (m machine) read(dir string) (*workload.Workload, error) {
+	if dir == "" {
+		return nil, messages.Errorf(messages.Invalid, "--traces: this study runs on a log: name the directory that holds %s, from the Parallel Workloads Archive", m.file)
+	}
+	f, err := os.Open(filepath.Join(dir, m.file))
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "--traces: %v: name the directory that holds %s, from the Parallel Workloads Archive", err, m.file)
+	}
+	defer f.Close()
+	log, err := swf.Read(f)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: %v", m.file, err)
+	}
+	return workload.New(log, workload.Options{Parallel: workload.Split})
+}
+
+// population is the jobs of a log with what a seed draws for them.
+type population struct {
+	jobs       []highestbid.Job // their bids are set by bid
+	aggressive []bool
+	shade      []float64 // where between w and (1−β)·w a bid is, from 0
+	groups     [3][]int  // A, B, C: positions of jobs
+}
+
+// The model of bids; see doc.go.
+const (
+	highShare       = 0.2
+	lowMean         = 30
+	highMean        = 150
+	deviation       = 15
+	aggressiveShare = 0.1
+	conservative    = 0.1 // β of the others
+)
+
+func draw(w *workload.Workload, seed uint64) *population {
+	p := &population{}
+	for i := range w.Jobs {
+		j := &w.Jobs[i]
+		for range max(j.Width, 1) {
+			p.jobs = append(p.jobs, highestbid.Job{Submit: j.Submit, Runtime: j.Runtime})
+		}
+	}
+	r := rand.New(rand.NewPCG(seed, 0))
+	n := len(p.jobs)
+	p.aggressive, p.shade = make([]bool, n), make([]float64, n)
+	for i := range p.jobs {
+		p.jobs[i].Value = value(r)
+		p.aggressive[i] = r.Float64() < aggressiveShare
+		p.shade[i] = r.Float64()
+	}
+	p.divide()
+	return p
+}
+
+func value(r *rand.Rand) float64 {
+	mean := float64(lowMean)
+	if r.Float64() < highShare {
+		mean = highMean
+	}
+	for {
+		if v := mean + deviation*r.NormFloat64(); v > 0 {
+			return v
+		}
+	}
+}
+
+// divide forms the groups.
+func (p *population) divide() {
+	order := make([]int, len(p.jobs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(p.jobs[i].Runtime, p.jobs[k].Runtime) })
+	for g := range p.groups {
+		p.groups[g] = order[g*len(order)/3 : (g+1)*len(order)/3]
+	}
+}
+
+// bid sets the bids for a β of the aggressive.
+func (p *population) bid(beta float64) {
+	for i := range p.jobs {
+		b := conservative
+		if p.aggressive[i] {
+			b = beta
+		}
+		p.jobs[i].Bid = p.jobs[i].Value * (1 - b*p.shade[i])
+	}
+}

@@ -1,0 +1,43 @@
+package study
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Page is a page of Markdown under construction.
+type Page struct{ text strings.Builder }
+
+// NewPage begins a page.
+func NewPage(title string) *Page {
+	p := &Page{}
+	fmt.Fprintf(&p.text, "# %s\n", title)
+	return p
+}
+
+// Section begins a section.
+func (p *Page) Section(title string) { fmt.Fprintf(&p.text, "\n## %s\n", title) }
+
+// Text adds a paragraph.
+func (p *Page) Text(format string, args ...any) {
+	fmt.Fprintf(&p.text, "\n"+format+"\n", args...)
+}
+
+// Figure shows a figure of the report.
+func (p *Page) Figure(name, caption string) {
+	fmt.Fprintf(&p.text, "\n![%s](%s.svg)\n\n%s\n", caption, name, caption)
+}
+
+// Table adds a table.
+func (p *Page) Table(head []string, rows [][]string) {
+	rule := make([]string, len(head))
+	for i := range rule {
+		rule[i] = "---"
+	}
+	p.text.WriteByte('\n')
+	for _, row := range append([][]string{head, rule}, rows...) {
+		fmt.Fprintf(&p.text, "| %s |\n", strings.Join(row, " | "))
+	}
+}
+
+func (p *Page) String() string { return p.text.String() }

@@ -1,0 +1,72 @@
+package embedded
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// learned waits until the estimator knows of so many runs of a kind of job.
+func (u user) learned(r messages.UtilityRequest, runs int) messages.UtilityReply {
+	u.Helper()
+	every := time.NewTicker(20 * time.Millisecond)
+	defer every.Stop()
+	for ctx := within(u.T); ; {
+		got := request[messages.UtilityReply](u, messages.Estimator, messages.VerbUtility, r)
+		if got.Runs >= runs {
+			return got
+		}
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			u.Fatalf("the estimator knows of %d runs of %d", got.Runs, runs)
+		}
+	}
+}
+
+// TestBudgetAlone: what jobs are worth is learned from how they ran, jobs that
+// come with a budget alone are given it, `candor why` tells so, and a restart
+// forgets nothing.
+func TestBudgetAlone(t *testing.T) {
+	config := small(t.TempDir())
+	config.Profiles = []messages.Profile{{Name: "due", Class: messages.Hard, Bounds: []messages.ParameterBounds{{Parameter: "max", High: 10}, {Parameter: "deadline", High: 60}}}}
+	s := start(t, config)
+	alice := connect(t, s, "alice")
+	kind := messages.UtilityRequest{Name: "count", Market: "main", Classes: []messages.Name{"map", "reduce"}}
+	for k := range 3 {
+		alice.final(alice.submit(fmt.Sprint("run", k), twoStages(t.TempDir(), messages.Credit)))
+	}
+	before := alice.learned(kind, 3)
+	explained := func() bool { // not if the estimator was too slow this time
+		for k := range 20 {
+			job := alice.submit(fmt.Sprint("budget", k), twoStages(t.TempDir(), messages.Credit))
+			why := request[messages.WhyReply](alice, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: job})
+			alice.final(job)
+			if strings.Contains(why.Message, "its utility function is assumed (estimated from ") {
+				return true
+			}
+		}
+		return false
+	}
+	if !explained() {
+		t.Error("no job was given the utility that was learned")
+	}
+	estimate := request[messages.EstimateReply](alice, messages.Estimator, messages.VerbEstimate, messages.EstimateRequest{Spec: twoStages("", messages.Credit)})
+	if estimate.Declared || estimate.Completion.Median <= 0 || len(estimate.Stages) != 2 || estimate.Stages[0].Runs == 0 {
+		t.Errorf("estimate %+v", estimate)
+	}
+	if classes := request[messages.ClassesReply](alice, messages.Estimator, messages.VerbClasses, messages.Empty{}); len(classes.Classes) != 1 {
+		t.Errorf("classes %+v", classes)
+	}
+	closeSite(t, s)
+
+	s = start(t, config)
+	defer closeSite(t, s)
+	alice = connect(t, s, "alice")
+	if at := request[messages.UtilityReply](alice, messages.Estimator, messages.VerbUtility, kind); at.Runs <= before.Runs {
+		t.Errorf("after the restart it knows of %d runs, before of more than %d", at.Runs, before.Runs)
+	}
+}

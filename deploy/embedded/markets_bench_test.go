@@ -1,0 +1,72 @@
+package embedded
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// BenchmarkPreemption submits bids that take the one slot of a spot market from
+// a job, and reports how long it took from each submission until the bid's
+// process had run: suspending the one, starting the other, with every step
+// committed by three replicas. At the end the first job's task has been
+// suspended and resumed as often, and never run anew.
+func BenchmarkPreemption(b *testing.B) {
+	c := small(b.TempDir())
+	c.Nodes = NodesAlike(1, Slots{{Class: "spot", Slots: 1}})
+	c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}}}
+	c.Accounts = []Account{{Name: "alice", Grant: messages.MaxCredits / 10}}
+	s, err := Start(b.Context(), c, Options{Log: zap.NewNop()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	conn, err := s.Connect("alice")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	end := filepath.Join(b.TempDir(), "end")
+	submit := func(key string, rate messages.Credits, script string) messages.JobID {
+		spec := job("spot", 1, script, func(s *messages.JobSpec) { s.Rate, s.Budget = rate*messages.Credit, 100_000*messages.Credit })
+		r, err := bus.Call[messages.SubmitReply](b.Context(), conn, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
+			messages.SubmitRequest{Key: key, Spec: spec})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return r.Job
+	}
+	until := func(id messages.JobID, holds func(messages.JobDetail) bool) messages.JobDetail {
+		for {
+			j, err := bus.Call[messages.JobDetail](b.Context(), conn, messages.Subject("west", messages.Auctioneer, messages.VerbJob, "alice"), messages.JobRequest{Job: id})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if holds(j) {
+				return j
+			}
+		}
+	}
+	long := submit("long", 2, untilFile(end))
+	until(long, func(j messages.JobDetail) bool { return j.State == messages.Running })
+	var took []time.Duration
+	for i := range b.N {
+		id := submit(fmt.Sprint(i), 3, "exit 0\n")
+		j := until(id, func(j messages.JobDetail) bool { return j.Done == 1 })
+		took = append(took, j.Ended.Sub(j.Submitted).Std())
+	}
+	touch(b, end)
+	if j := until(long, func(j messages.JobDetail) bool { return j.State.Final() }); j.State != messages.Completed || j.Stages[0].Retried != 0 {
+		b.Fatalf("%+v", j.Stages)
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1e3, "ms/median")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1e3, "ms/p99")
+}

@@ -1,0 +1,161 @@
+package audit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
+)
+
+// crowd is a study with more work than room: n jobs of up to ten minutes, one
+// each half minute, on a few slots.
+func crowd(t *testing.T, n int, market string, widest int) *core.Problem {
+	t.Helper()
+	m, err := rules.Decode("market", []byte(market))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	w := &workload.Workload{Nodes: 4, Parallel: workload.Split, Users: []int64{1, 2, 3}, Groups: []int64{1}}
+	if rules.Wide(m.Mechanism) {
+		w.Parallel = workload.Gang
+	}
+	for i := range n {
+		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Submit: float64(30 * i), Runtime: float64(60 + rng.IntN(540)), Width: 1 + rng.IntN(widest), User: i % 3})
+	}
+	return &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 5), Seed: 5}
+}
+
+func gains(t *testing.T, p *core.Problem, jobs int, kinds ...string) map[string]Finding {
+	t.Helper()
+	r, err := Run(p, Options{Jobs: jobs, Kinds: kinds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]Finding{}
+	for _, f := range r.Kinds {
+		out[f.Kind] = f
+	}
+	return out
+}
+
+// TestControlsThatMustGain: where lying is known to pay, it is found.
+func TestControlsThatMustGain(t *testing.T) {
+	for name, c := range map[string]struct {
+		market string
+		widest int
+		kind   string
+	}{
+		"first price":                {"mechanism: highest-bid\nprice: first\n", 1, Value},
+		"a few orders priced anew":   {"mechanism: reservation\nT: 20\ngranule: 1m\nsearch: {orders: 5, seed: 1}\npricing: thesis\n", 4, Value},
+		"first come, and two halves": {"mechanism: fifo\n", 1, Split},
+	} {
+		f := gains(t, crowd(t, 120, c.market, c.widest), 60, c.kind)[c.kind]
+		if f.Largest <= 0.001 || f.Gainers == 0 || f.Job == 0 {
+			t.Errorf("%s: no gain was found: %+v", name, f)
+		}
+	}
+}
+
+// TestWorkDoneThatCountsIsFound: the paper's rule at λ = 1 does not complete the
+// third of these tasks at its value of 16.5, and does at less.
+func TestWorkDoneThatCountsIsFound(t *testing.T) {
+	p := crowd(t, 4, "mechanism: deadline\nslot: 1m\nrule: paper\nlambda: 1\n", 1)
+	p.Work.Nodes = 1
+	for i, x := range [][4]float64{{2, 7, 3, 6}, {2, 4, 2, 8}, {2, 7, 4, 16.5}, {3, 5, 3, 17}} {
+		p.Work.Jobs[i].Submit, p.Work.Jobs[i].Runtime = 60*x[0], 60*x[2]
+		p.Bids[i].Deadline, p.Bids[i].Length = 60*(x[1]+1), 60*x[2]
+		p.Bids[i].Value = x[3] / (60 * x[2])
+		p.Bids[i].Rate = p.Bids[i].Value
+	}
+	if f := gains(t, p, 4, Value)[Value]; f.Job != 3 || f.Gainers != 1 || f.Largest < 0.4 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestTruthfulMechanismsShowNone, in the parameters that they claim it of.
+func TestTruthfulMechanismsShowNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		market string
+		widest int
+		kinds  []string
+	}{
+		"deadline":              {"mechanism: deadline\nslot: 30s\n", 1, []string{Value, Deadline, Arrival, Length}},
+		"deadline, density":     {"mechanism: deadline\nslot: 30s\nrule: paper\nlambda: 0\n", 1, []string{Value, Deadline, Arrival, Length}},
+		"reservation, search":   {"mechanism: reservation\nT: 20\ngranule: 1m\nsearch: {orders: 5, seed: 1}\n", 3, []string{Value}},
+		"first come":            {"mechanism: fifo\n", 3, []string{Value, Deadline, Arrival}},
+		"backfilling, the rate": {"mechanism: backfill\n", 3, []string{Value}},
+	} {
+		for kind, f := range gains(t, crowd(t, 60, c.market, c.widest), 25, c.kinds...) {
+			if f.Largest > rounding || f.Jobs == 0 {
+				t.Errorf("%s: lying about %s gains %v: %+v", name, kind, f.Largest, f)
+			}
+		}
+	}
+}
+
+// TestTheReportIsTheSame on any number of processors.
+func TestTheReportIsTheSame(t *testing.T) {
+	p := crowd(t, 40, "mechanism: highest-bid\n", 2)
+	var was string
+	for range 3 {
+		r, err := Run(p, Options{Jobs: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := fmt.Sprint(r); was != "" && is != was {
+			t.Fatalf("%s\n%s", was, is)
+		}
+		was = fmt.Sprint(r)
+		if len(r.Kinds) != len(Kinds) || r.Runs == 0 {
+			t.Fatalf("%+v", r)
+		}
+	}
+}
+
+// TestWeightsAreTried where shares are proportional, and gains of luck are none:
+// lies that change nothing gain nothing on the average.
+func TestWeightsAreTried(t *testing.T) {
+	found := gains(t, crowd(t, 60, "mechanism: proportional\n", 1), 15, Weights, Deadline)
+	if f := found[Weights]; f.Jobs != 15 || f.Largest < 0 || f.Largest > 0.2 {
+		t.Errorf("%+v", f)
+	}
+	if f := found[Deadline]; f.Largest > rounding { // which shares do not depend on
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestALieThatIsTheTruthChangesNothing: what is run again is the same market.
+func TestALieThatIsTheTruthChangesNothing(t *testing.T) {
+	p := crowd(t, 40, "mechanism: highest-bid\n", 2)
+	for i := range p.Bids {
+		p.Bids[i].Rate = p.Bids[i].Value
+	}
+	want, err := core.Run(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &audit{Problem: p, seeds: []uint64{p.Seed}}
+	q, owner := variant(p, []int{7, 9}, a.entries([]int{7, 9}))
+	got, err := core.Run(q)
+	if err != nil || fmt.Sprint(got.Jobs) != fmt.Sprint(want.Jobs) || owner[7] != 1 || owner[9] != 2 || owner[8] != 0 {
+		t.Errorf("%v: the market is another one", err)
+	}
+}
+
+func TestWhatCannotBeAuditedIsRefused(t *testing.T) {
+	p := crowd(t, 3, "mechanism: fifo\n", 1)
+	if _, err := Run(p, Options{}); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("no jobs: %v", err)
+	}
+	for i := range p.Work.Jobs {
+		p.Work.Jobs[i].Runtime = 0
+	}
+	if _, err := Run(p, Options{Jobs: 2}); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("jobs of no time: %v", err)
+	}
+}

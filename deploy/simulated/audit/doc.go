@@ -1,0 +1,42 @@
+// Package audit asks of a market, on a log: does lying pay here? For a sample
+// of jobs it searches for the most profitable misreport, by running the whole
+// market again with everything else equal.
+//
+// # Model
+//
+// A job's payoff is what the outcome is worth to its owner by the true value,
+// deadline, length and width (package measure), less what it pays; by deadline,
+// all or nothing. Mechanism deadline is audited as it is meant to be run: a result
+// is handed over at the deadline that was declared. Everybody else says what their bids say. The gain of a lie is
+// its payoff less that of the truth, as a part of the job's value v·width·length.
+//
+// The kinds of lie, each over a few sizes:
+//
+//	value      another rate than the true one
+//	deadline   an earlier or a later one
+//	length     a shorter or a longer one than the run time
+//	nodes      the same work on fewer slots for longer, or more slots than needed
+//	arrival    submitted later
+//	split      two jobs of half the work
+//	collusion  two users' jobs, next to each other, both with other rates; the
+//	           gain is that of both together
+//	weights    proportional shares: other utility weights, over two classes of
+//	           slots, among the jobs that are there when this one comes
+//
+// A job gains its best lie of a kind, or 0 by telling the truth. Where the
+// mechanism draws lots, payoffs are means over several seeds, and a lie that was
+// chosen with some of them is measured with the others: else luck would look
+// like gain.
+//
+// # What it can and cannot show
+//
+// A gain is a proof: the run that shows it can be repeated. No gain is evidence,
+// among the lies tried, on these jobs. Lies about value and length are to
+// mechanisms that read them; others they do not change.
+//
+// # Determinism and cost
+//
+// The same study gives the same report, on any number of processors. A lie costs
+// a run of the market: a study of a few days, or of a slice of a log, is enough to
+// see most.
+package audit
