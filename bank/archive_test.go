@@ -3,6 +3,7 @@ package bank
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -200,4 +201,35 @@ func TestJournalIsNotForEverybody(t *testing.T) {
 	if r := must[messages.JournalReply](b, "ops", messages.VerbJournal, messages.JournalRequest{After: 1000}); len(r.Records) != 0 || r.More {
 		t.Errorf("beyond the end: %+v", r)
 	}
+}
+
+// TestBrokenHistoryEndsTheReplica: once its files cannot be written, a replica
+// says so, answers nothing as done, and asks to be ended.
+func TestBrokenHistoryEndsTheReplica(t *testing.T) {
+	files, broken := history.NewVolatile(), make(chan error, 100)
+	b := startWith(t, func(c *Config) {
+		c.History, c.SegmentBytes = files, 2000
+		c.OnBroken = func(err error) { broken <- err }
+	})
+	b.grant("g", "ada", 1000)
+	files.FailAt(1)
+	for i := range 100 {
+		request := messages.TransferRequest{Transfers: []messages.Transfer{hold(fmt.Sprint(i), "ada", 1)}}
+		if err := b.ask("$auctioneer", messages.VerbTransfer, request); err != nil {
+			if messages.KindOf(err) != messages.Internal {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	select {
+	case err := <-broken:
+		if !errors.Is(err, history.ErrPower) {
+			t.Fatal(err)
+		}
+	default:
+		t.Fatal("a hundred holds fit into 2,000 bytes")
+	}
+	b.refused(messages.Internal, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{hold("late", "ada", 1)}})
+	files.Restart(history.Lost)
 }

@@ -124,6 +124,8 @@ func walkFile(files Files, name string, count uint64, head ledger.Head, f func(u
 		return count, head, damaged(name, err)
 	case name == tailName && s.First <= count:
 		return count, head, errEarlier
+	case name == tailName && s.First != count+1:
+		return count, head, messages.Errorf(messages.Unavailable, "the bank's history: the replica did not stop regularly, and files before record %d are not written yet: start it and stop it", s.First)
 	case s.First != count+1:
 		return count, head, messages.Errorf(messages.Internal, "the bank's history: records %d to %d are in no file: restore %s and what follows it from a backup, or from another replica", count+1, s.First-1, nameOf(count+1))
 	case s.Before != head:

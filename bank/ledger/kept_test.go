@@ -12,6 +12,7 @@ type kept struct {
 	bytes    int
 	segments map[uint64]*Segment
 	fails    error // what Seal and reads return, if not nil
+	reads    int   // records that were read
 }
 
 func newKept(bytes int) *kept { return &kept{bytes: bytes, segments: map[uint64]*Segment{}} }
@@ -49,6 +50,7 @@ func (s keptSegment) Record(place int) ([]byte, error) {
 	if s.store.fails != nil {
 		return nil, s.store.fails
 	}
+	s.store.reads++
 	return s.inMemory.Record(place)
 }
 

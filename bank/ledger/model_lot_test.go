@@ -71,6 +71,7 @@ func (m *model) sweep(account messages.Name, by messages.Time) {
 		if lot.expires <= by && amount.Sign() > 0 {
 			m.move(account, messages.IssuerAccount, messages.Credits(amount.Int64()))
 			m.lots[lot] -= messages.Credits(amount.Int64())
+			m.done++
 		}
 	}
 }

@@ -171,6 +171,7 @@ func (m *model) once(by messages.Name, t messages.Transfer, remember bool, run f
 	}
 	kind, ok := run()
 	if ok {
+		m.done++
 		m.answers[t.ID] = modelAnswer{t, by, modelResult{amount: t.Amount}}
 	} else if remember {
 		m.answers[t.ID] = modelAnswer{t, by, modelResult{kind: kind, failed: true}}

@@ -22,6 +22,7 @@ type model struct {
 	pending map[string]modelHold
 	ended   map[string]messages.Kind // why a hold is not pending any more
 	answers map[string]modelAnswer
+	done    uint64 // transfers that were done
 
 	parts   map[modelPart]modelMember
 	project map[messages.Name]string // title
@@ -139,6 +140,7 @@ func (m *model) chain(by messages.Name, rank Rank, chain []messages.Transfer) []
 		trial.answers[t.ID] = modelAnswer{t, by, results[i]}
 	}
 	if trial != m {
+		trial.done += uint64(len(chain))
 		trial.sweepHolders(chain)
 	}
 	*m = *trial

@@ -168,6 +168,9 @@ func (p *pair) freeze(t *rapid.T) {
 func (p *pair) credit(t *rapid.T) {
 	g := newGen(t)
 	r := messages.CreditRequest{Account: g.name(), Credit: g.amount()}
+	if g.odds(2) {
+		r.Credit = 0
+	}
 	p.manage(t, g, Command{Verb: Credit, By: "ops", Credit: r}, func() (messages.Kind, bool) { return p.model.setCredit(r) })
 }
 
@@ -346,8 +349,8 @@ func (p *pair) check(t *rapid.T) {
 		}
 	}
 	books := p.ledger.Capture().Audit()
-	if !books.Balanced || books.Held != p.ledger.held || books.Issued != books.Balances {
-		t.Fatalf("books: %+v", books)
+	if !books.Balanced || books.Held != p.ledger.held || books.Issued != books.Balances || books.Transfers != p.model.done {
+		t.Fatalf("books: %+v, and the model did %d transfers", books, p.model.done)
 	}
 	p.checkStatements(t)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// coalesce is how soon a step can follow another: what changes meanwhile is
-// decided together.
-const coalesce = messages.Duration(1e6)
+// coalesce is how soon a step can follow another, as on a site that is busy
+// deciding: what changes meanwhile is decided together.
+const coalesce = messages.Duration(3e6)
 
 // leader is the shell of the auctioneer: what it does when the book changes.
 type leader struct {

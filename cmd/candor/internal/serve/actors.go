@@ -103,7 +103,9 @@ func (s *single) run(cmd *cobra.Command) error {
 		}
 	}
 	log.Info("serving")
+	serving()
 	<-cmd.Context().Done()
+	leaving()
 	log.Info("stopping")
 	return errors.Join(stop(), site.Close())
 }

@@ -21,6 +21,7 @@ import (
 type up struct {
 	common
 	fresh bool
+	leave bool // tasks go on when this ends
 }
 
 func upCommand() *cobra.Command {
@@ -49,6 +50,7 @@ over several; the hosts need the same keys (see candor site init).`,
 		},
 	}
 	u.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "leave the tasks to the next start when this one ends")
 	cmd.Flags().BoolVar(&u.fresh, "fresh", false, "first remove what an earlier site left in the state directory, keys and all")
 	return cmd
 }
@@ -64,8 +66,8 @@ func (u *up) run(cmd *cobra.Command) error {
 	}
 	metrics := u.settings.metricsAddress(&c)
 	site, err := embedded.Start(cmd.Context(), c, embedded.Options{
-		Executor: executor.Self(),
-		Host:     u.settings.host, Fresh: u.fresh, Metrics: metrics != "", Log: log,
+		Executor: executor.Self(), LeaveRunning: u.leave,
+		Host: u.settings.host, Fresh: u.fresh, Metrics: metrics != "", Log: log,
 	})
 	if err != nil {
 		return err
@@ -85,7 +87,9 @@ func (u *up) serve(cmd *cobra.Command, site *embedded.Site, metrics string, log 
 		log.Info("serving metrics", zap.Stringer("address", address))
 	}
 	u.announce(cmd.Context(), cmd.OutOrStdout(), site)
+	serving()
 	<-cmd.Context().Done()
+	leaving()
 	fmt.Fprintln(cmd.OutOrStdout(), "stopping")
 	return errors.Join(stop(), site.Close())
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -133,6 +134,10 @@ func (o *options) simulate(show *Progress) (*measure.Report, error) {
 // outcome runs the study with the actors asked for.
 func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error) {
 	if o.actors == "all" {
+		// Most of the work is short-lived: collecting it less often is faster, and
+		// well below a gigabyte for hundreds of thousands of jobs.
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(900 << 20))
 		const ms = messages.Duration(1e6)
 		return grid.Run(p, grid.Config{Network: network.Config{Delay: ms / 2, Jitter: ms}})
 	}

@@ -1,0 +1,66 @@
+package systemd
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// units returns the unit files, with what they start replaced by this program,
+// which is there.
+func units(t *testing.T) (paths []string) {
+	found, err := filepath.Glob("*.service")
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no units: %v", err)
+	}
+	env := filepath.Join(t.TempDir(), "env")
+	if err := os.WriteFile(env, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range found {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		here := strings.NewReplacer("/usr/local/bin/candor", os.Args[0], "/etc/candor/nodeagent.env", env).Replace(string(text))
+		path := filepath.Join(dir, strings.Replace(name, "@", "@one", 1))
+		if err := os.WriteFile(path, []byte(here), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// TestUnits are what systemd itself finds nothing wrong with.
+func TestUnits(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Log("systemd-analyze is not here: the units were not checked by it")
+		return
+	}
+	for _, unit := range units(t) {
+		out, err := exec.Command(analyze, "verify", "--man=no", "--recursive-errors=no", unit).CombinedOutput()
+		if err != nil || strings.Contains(string(out), filepath.Base(unit)) {
+			t.Errorf("%s: %v\n%s", filepath.Base(unit), err, out)
+		}
+	}
+}
+
+// TestUnitsKeepTasks: what makes a restart harmless is there.
+func TestUnitsKeepTasks(t *testing.T) {
+	for _, unit := range units(t) {
+		text, err := os.ReadFile(unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"Type=notify", "KillMode=process", "Delegate=yes", "--leave-running"} {
+			if !strings.Contains(string(text), line) {
+				t.Errorf("%s lacks %s", filepath.Base(unit), line)
+			}
+		}
+	}
+}
