@@ -12,10 +12,10 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 SEED ?= 1
 PACKAGES = $(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | awk
 # What runs concurrently: everything but the pure parts, which have no goroutines.
-CONCURRENT ?= ./auctioneer ./bank ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/...
+CONCURRENT ?= ./auctioneer ./bank ./bank/clearing/courier ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race vet lint fuzz soak bench clean
+.PHONY: help build run test race vet lint fuzz soak bench figures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 
 bench: build ## measure latency, throughput and the rest on this machine
 	@for bench in latency dispatch processes wake auction ledger scale; do ./bin/candor bench $$bench --json || exit 1; done
+
+# The logs that some studies run on, of the Parallel Workloads Archive, are yours to get.
+figures: ## reproduce the papers' tables and figures in figures/; TRACES=DIR says where the logs are
+	$(GO) run ./cmd/study $(STUDIES) --out figures $(if $(TRACES),--traces $(TRACES))
 
 clean: ## remove what was built
 	rm -rf bin

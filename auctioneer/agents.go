@@ -191,6 +191,7 @@ func programs(b *book.Book, grants []messages.Grant) (out []messages.Program) {
 		out = append(out, messages.Program{
 			Job: j.ID, Stage: r.Stage, StageName: s.Name, JobName: j.Spec.Name, Account: j.Account, Class: s.Class,
 			Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: j.Spec.Env.Overlaid(s.Env), Dir: j.Spec.Dir, TimeLimit: s.TimeLimit, Memory: s.Memory,
+			Inputs: s.Inputs, Outputs: s.Outputs,
 		})
 	}
 	return out

@@ -12,4 +12,19 @@
 // with their allocations, when each node was last heard of, vectors; a new
 // leader makes it anew, publishes under its higher term, and gives every node
 // a whole lease before it takes a claim back.
+//
+// # Markets that direct
+//
+// Some mechanisms do more than weigh: they say which job has how many slots.
+// The leader lets tasks be claimed as far as they say, which the book checks
+// with each claim, and commits what takes slots away or gives them back, as one
+// command for each decision, before the market decides again: what is suspended
+// and resumed, which job is discarded, what a slot-second costs from then on.
+// Where a mechanism's word is final, the start of a job, its time and the
+// payments that go with it are committed too, so that a new leader, whose
+// mechanisms remember nothing, keeps it.
+//
+// A suspended task can go on only on its own node. If that has no slot for it,
+// the mechanism decides again as if the task were not there, so that no slot is
+// idle for its sake.
 package auctioneer

@@ -98,79 +98,6 @@ func (l *leader) prepare(account messages.Name, r *messages.SubmitRequest) (*sub
 	return s, nil
 }
 
-// complete fills in what the spec leaves to the site, and checks it against
-// the market.
-func (l *leader) complete(spec *messages.JobSpec) error {
-	if spec.Market == "" {
-		spec.Market = l.configs[0].Name
-	}
-	t := l.market(spec.Market)
-	if t == nil {
-		return messages.Errorf(messages.NotFound, "market: there is no market %q; the site has %s", spec.Market, marketNames(l.configs))
-	}
-	m := &t.Config
-	if err := checkLimits(spec, m); err != nil {
-		return err
-	}
-	for i := range spec.Stages {
-		s := &spec.Stages[i]
-		if s.Class == "" {
-			s.Class = m.Classes[0]
-		}
-		if s.Name == "" {
-			s.Name = fmt.Sprintf("stage%d", i)
-		}
-		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
-		if ways[m.Mechanism].spans { // its slots go to others then
-			s.TimeLimit = least(s.TimeLimit, spec.Length)
-		}
-		if !slices.Contains(m.Classes, s.Class) {
-			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %v", i, m.Name, s.Class, m.Classes)
-		}
-	}
-	return checkUtility(spec, m)
-}
-
-// least is the smaller of two limits, of which 0 is none.
-func least(a, b messages.Duration) messages.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
-}
-
-// checkLimits refuses a job that the market's rules or slots have no room for.
-func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
-	if n := spec.TaskCount(); m.MaxTasks > 0 && n > m.MaxTasks {
-		return messages.Errorf(messages.TooLarge, "stages: market %s takes jobs of at most %d tasks, not of %d", m.Name, m.MaxTasks, n)
-	}
-	for i := range spec.Stages {
-		if spec.Stages[i].Gang && !ways[m.Mechanism].gangs {
-			return messages.Errorf(messages.Invalid, "stages[%d].gang: market %s starts tasks one by one and cannot keep a gang together; use a market of batch-queue, reservation or backfill", i, m.Name)
-		}
-	}
-	return nil
-}
-
-// checkUtility sees to it that a job with work in a class also wants a share of it.
-func checkUtility(spec *messages.JobSpec, m *messages.Market) error {
-	if spec.Utility == nil {
-		return nil
-	}
-	for _, w := range spec.Utility.Weights {
-		if !slices.Contains(m.Classes, w.Class) {
-			return messages.Errorf(messages.NotFound, "utility.weights: market %s has no class %q; it has %v", m.Name, w.Class, m.Classes)
-		}
-	}
-	for i, s := range spec.Stages {
-		if !(spec.Utility.Weights.Of(s.Class) > 0) {
-			return messages.Errorf(messages.Invalid, "utility.weights: stage %s (stages[%d]) needs slots of class %s, but the utility gives that no weight; it would never get any",
-				s.Name, i, s.Class)
-		}
-	}
-	return nil
-}
-
 // known answers a submission that was committed before.
 func (l *leader) known(s *submission) (receipt *book.Receipt, err error) {
 	l.replica.read(func(b *book.Book) {
@@ -188,32 +115,6 @@ func (l *leader) known(s *submission) (receipt *book.Receipt, err error) {
 		}
 	})
 	return receipt, err
-}
-
-// takes checks a new job against the other jobs of the book.
-func (l *leader) takes(b *book.Book, s *submission) error {
-	for _, id := range slices.Concat(s.spec.AfterJobs, s.spec.AfterOK) {
-		if _, err := l.visible(b, s.account, id); err != nil {
-			return messages.Errorf(messages.KindOf(err), "after_jobs: %s", messages.AsError("", err).Message)
-		}
-	}
-	if err := b.Dependable(s.spec); err != nil {
-		return err
-	}
-	most := l.market(s.spec.Market).Config.MaxJobs
-	if most == 0 {
-		return nil
-	}
-	n := 0
-	for j := range b.Jobs {
-		if j.Account == s.account && j.Spec.Market == s.spec.Market && j.Active() {
-			n++
-		}
-	}
-	if n >= most {
-		return messages.Errorf(messages.Exhausted, "market %s takes at most %d jobs of an account at a time, and %s has %d that have not ended; wait for one", s.spec.Market, most, s.account, n)
-	}
-	return nil
 }
 
 func (l *leader) admit(s *submission) error {
@@ -360,16 +261,4 @@ func (l *leader) cancel(ctx context.Context, caller messages.Name, r messages.Jo
 		return reply, err
 	}
 	return messages.CancelReply{Job: r.Job, State: was.(messages.State)}, nil
-}
-
-// visible returns a job that the caller may see and cancel.
-func (l *leader) visible(b *book.Book, caller messages.Name, id messages.JobID) (*book.Job, error) {
-	j := b.Job(id)
-	if j == nil {
-		return nil, messages.Errorf(messages.NotFound, "there is no job %d", id)
-	}
-	if j.Account != caller && !slices.Contains(l.Operators, caller) {
-		return nil, messages.Errorf(messages.PermissionDenied, "job %d belongs to another account", id)
-	}
-	return j, nil
 }

@@ -215,9 +215,9 @@ func BenchmarkBalance(b *testing.B) {
 	const accounts = 1_000_000
 	g.grant("ada", messages.MaxCredits)
 	var group sync.WaitGroup
-	for worker := range 16 {
+	for worker := range 256 {
 		group.Go(func() {
-			for i := worker; i < accounts; i += 16 {
+			for i := worker; i < accounts; i += 256 {
 				g.grant(fmt.Sprint("user-", i), 1)
 			}
 		})

@@ -46,8 +46,9 @@
 //
 // # Who is asked what
 //
-// Users are told of their own jobs, services and operators of everybody's. Classes
-// are told to all; types are drawn for services and operators alone.
+// Users are told of their own jobs, services and operators of everybody's. Where a
+// user has few, times of everybody's last runs are part of the answer, without
+// names. Classes are told to all; types are drawn for services and operators alone.
 //
 // The auctioneer asks while the bank makes the hold, and gives the estimator 20 ms;
 // without an answer the job gets the default. So an estimator that is slow or gone

@@ -215,8 +215,8 @@ func (r *SamplesRequest) Validate() error {
 type SamplesReply struct {
 	Class      Name        `json:"class"`
 	Parameters []string    `json:"parameters"`
-	Samples    []float64   `json:"samples"` // len(Parameters) numbers each
+	Samples    []float64   `json:"samples"`    // len(Parameters) numbers each
 	Valuations []Valuation `json:"valuations"` // the same; none of a class queued
-	Runs       float64     `json:"runs"`  // samples that it rests on, capped and screened
-	Prior      float64     `json:"prior"` // part of the estimate that is the prior's
+	Runs       float64     `json:"runs"`       // samples that it rests on, capped and screened
+	Prior      float64     `json:"prior"`      // part of the estimate that is the prior's
 }

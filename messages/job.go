@@ -10,7 +10,7 @@ const (
 	MaxScript       = 256 << 10 // bytes, script or all arguments of a stage
 	MaxAttemptLimit = 100
 	MinMemory       = 1 << 20 // bytes: less starts no process
-	MaxTextField    = 4096 // bytes of any other text
+	MaxTextField    = 4096    // bytes of any other text
 )
 
 // JobSpec is what a user submits: the work, and what it is worth. The zero
@@ -65,6 +65,12 @@ type Stage struct {
 	Gang bool `json:"gang,omitempty"`
 	// Memory bounds each task, in bytes, where its node can; 0: as the node says.
 	Memory int64 `json:"memory,omitempty"`
+	// Inputs are put into each task's working directory before it starts. The
+	// submitter has stored them at the depot.
+	Inputs []File `json:"inputs,omitempty"`
+	// Outputs are patterns, as of package path, of the files of the working directory
+	// that are stored at the depot when a task has ended well.
+	Outputs []string `json:"outputs,omitempty"`
 }
 
 // Array gives the array index of each task of a stage, as ascending,

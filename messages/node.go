@@ -128,6 +128,9 @@ type Program struct {
 	TimeLimit Duration `json:"time_limit"`
 	// Memory bounds a task, in bytes; 0: as the node says.
 	Memory int64 `json:"memory,omitempty"`
+	// As in [Stage].
+	Inputs  []File   `json:"inputs,omitempty"`
+	Outputs []string `json:"outputs,omitempty"`
 }
 
 // Directive tells an agent at once what to end and what to hold; the same comes
@@ -138,6 +141,7 @@ type Directive struct {
 	// As in [ExchangeReply].
 	Held    []Attempt `json:"held,omitempty"`
 	Version uint64    `json:"version,omitempty"`
+	Markets []Market  `json:"markets,omitempty"`
 }
 
 // Vector is a market's allocation as agents need it: for each class, the

@@ -42,6 +42,7 @@ func (s *JobSpec) Validate() error {
 		s.validateStages,
 		s.validateBid,
 		s.validateDependencies,
+		s.validateFiles,
 	} {
 		if err := check(); err != nil {
 			return err

@@ -28,6 +28,7 @@ func (s *Stage) validate(path string) error {
 		func() error { return s.validateProgram(path) },
 		func() error { return s.Env.validate(path + ".env") },
 		func() error { return s.validateLimits(path) },
+		func() error { return s.validateFiles(path) },
 	} {
 		if err := check(); err != nil {
 			return err

@@ -20,8 +20,9 @@ const fetchWithin = 5 * time.Second
 // listen subscribes to the node's directives and serves its logs.
 func (a *Agent) listen() error {
 	directives, err := a.c.Bus.Subscribe(messages.DirectiveSubject(a.c.Site, a.c.Node), func(_ string, payload []byte) {
-		receive(a, payload, func(_ messages.Time, d *messages.Directive) error {
+		receive(a, payload, func(now messages.Time, d *messages.Directive) error {
 			a.state.Directive(d)
+			a.state.Serve(now, d.Markets)
 			return nil
 		})
 	})

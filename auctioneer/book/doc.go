@@ -18,10 +18,16 @@
 //   - A repeated submission, exchange, settlement or effect changes nothing and
 //     has the first one's result.
 //   - A job is settled once, for no more than its hold.
+//   - The tasks of a gang start together, in the command that claims the last of
+//     them; when one is lost, all that run are stopped and claimed anew.
+//   - What jobs pay one another sums to zero, and is covered by their holds.
+//   - What a job's slots cost is the exact integral of the tariffs committed, and
+//     does not depend on how time is cut.
 //
 // # Cost
 //
 // Applying a command is O(1) for each task it touches, but for Lost and
-// Register, which are O(k log k) in the k claims of the node. Capture copies
+// Register, which are O(k log k) in the k claims of the node, and for new
+// tariffs, which are O(n) in the n jobs of the market that have begun. Capture copies
 // what may still change, a few dozen bytes for each claimed task.
 package book

@@ -74,7 +74,7 @@ func (l *Ledger) keyed(by messages.Name, t *messages.Transfer, show messages.Nam
 
 // carryOut plans and does a single transfer.
 func (l *Ledger) carryOut(by messages.Name, t *messages.Transfer) *messages.Error {
-	s, err := l.plan(t)
+	s, err := l.prepare(by, t)
 	if err != nil {
 		return err
 	}

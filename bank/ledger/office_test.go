@@ -308,3 +308,27 @@ func TestAmounts(t *testing.T) {
 		}
 	}
 }
+
+// TestChainOnItsOwnHold: what a chain does to a hold that it made itself, or of
+// which it learned the job, is done, and restored, as by single transfers.
+func TestChainOnItsOwnHold(t *testing.T) {
+	b := newBed(t)
+	b.grant("ada", 100)
+	e := extend("e", "h", 9000)
+	e.Job = 7
+	chain := linked(held("h", "ada", 30), e, post("p", "h", 12), held("h2", "ada", 5), void("v", "h2"))
+	r := b.command(Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: chain})
+	for i, x := range r.Transfers {
+		if x.Error != nil {
+			t.Fatalf("%s: %v", chain[i].ID, x.Error)
+		}
+	}
+	b.has("ada", 88, 0)
+	s, err := b.Statement(messages.StatementRequest{Account: "ada"})
+	if err != nil || s.Entries[1].Job != 7 || s.Entries[2].Job != 7 {
+		t.Fatalf("%+v %v", s, err)
+	}
+	if restored := restore(t, encodeImage(t, b.Ledger)); restored.Hash() != b.Hash() {
+		t.Fatal("restored to another state")
+	}
+}

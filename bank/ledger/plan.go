@@ -6,6 +6,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// prepare is plan for a transfer that somebody asked for.
+func (l *Ledger) prepare(by messages.Name, t *messages.Transfer) (step, *messages.Error) {
+	s, err := l.plan(t)
+	if err == nil && t.Kind == messages.Hold {
+		s.hold.by = l.maker(by)
+	}
+	return s, err
+}
+
 // plan checks a transfer against the state. What it returns can be done.
 func (l *Ledger) plan(t *messages.Transfer) (step, *messages.Error) {
 	switch t.Kind {
@@ -117,7 +126,7 @@ func (l *Ledger) planResolution(t *messages.Transfer) (step, *messages.Error) {
 	if t.Kind == messages.Void {
 		s.held = -h.amount
 	} else {
-		s.expires = later(h.expires, until(t, l.now))
+		s.expires, s.learned = later(h.expires, until(t, l.now)), s.job
 	}
 	return s, nil
 }

@@ -58,6 +58,7 @@ type pair struct {
 	model    *model
 	commands [][]byte
 	holds    map[string]modelHold // ever made
+	last     string               // identifier of the last transfer that was drawn
 }
 
 // gen draws evenly, which rapid by intent does not; rapid still shrinks the
@@ -304,11 +305,18 @@ func (p *pair) transfer(g gen) messages.Transfer {
 	if (x.Kind == messages.Void || x.Kind == messages.Extend) && !g.odds(10) {
 		x.Amount = 0
 	}
+	if resolves(x.Kind) && g.odds(3) {
+		x.Job = messages.JobID(g.IntN(3))
+	}
+	p.last = x.ID
 	return x
 }
 
 // pending is mostly a pending hold, and else any identifier.
 func (p *pair) pending(g gen) string {
+	if g.odds(5) {
+		return p.last // perhaps of a hold of the same chain
+	}
 	if ids := slices.Sorted(maps.Keys(p.model.pending)); len(ids) > 0 && !g.odds(4) {
 		return ids[g.IntN(len(ids))]
 	}

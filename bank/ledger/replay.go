@@ -87,7 +87,7 @@ func (l *Ledger) transferAgain(rec *record) error {
 	if rec.asked.Kind > messages.Extend {
 		return errDiffers
 	}
-	s, err := l.plan(&rec.asked)
+	s, err := l.prepare(rec.by, &rec.asked)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,10 @@ type step struct {
 	held   messages.Credits // change of what is reserved on debit
 	hold   *hold            // made, resolved or extended; nil for Posted
 	job    messages.JobID
-	// expires is what Extend swaps with the hold's own.
+	// What Extend swaps with the hold's own. The job is often not known when
+	// the hold is made.
 	expires messages.Time
+	learned messages.JobID
 	spent   messages.Credits // change of what was spent for jobs
 	member  messages.Name    // on whose word credits are held or spent; "": the account's own
 	refund  *account         // has spent less, by a correction; nil: spent is of debit
@@ -72,7 +74,7 @@ func (l *Ledger) chain(c *Command, chain []messages.Transfer, results []messages
 	}
 	steps := l.steps[:0]
 	for i := range chain {
-		s, err := l.plan(&chain[i])
+		s, err := l.prepare(c.By, &chain[i])
 		if err == nil {
 			err = s.permitted(c)
 		}
@@ -218,6 +220,7 @@ func (l *Ledger) undo(s *step) {
 
 func (l *Ledger) swapExpiry(s *step) {
 	s.hold.expires, s.expires = s.expires, s.hold.expires
+	s.hold.job, s.learned = s.learned, s.hold.job
 	l.expiries.queue(s.hold)
 }
 
@@ -250,12 +253,6 @@ func (l *Ledger) commit(by messages.Name, s *step) {
 	}
 	if s.amount == 0 {
 		credit = nil
-	}
-	switch s.asked.Kind {
-	case messages.Hold:
-		s.hold.by = l.maker(by)
-	case messages.Extend:
-		s.hold.job = s.job // often not known when the hold was made
 	}
 	rec := record{what: done, at: l.now, by: by, asked: *s.asked, outcome: s.outcome()}
 	l.known.add(s.asked.ID, l.write(&rec, debit, credit))

@@ -419,3 +419,46 @@ func playBackfill(t *testing.T, s *Site) {
 		t.Errorf("%+v", w)
 	}
 }
+
+// TestMarketsAreAppliedAndNodesDrained: a running site gets a market, whose first
+// job waits for another market's to complete; the node it runs on is drained,
+// and it is run again on the other.
+func TestMarketsAreAppliedAndNodesDrained(t *testing.T) {
+	c := small(t.TempDir())
+	c.Replicas = 1
+	c.Nodes = NodesAlike(2, Slots{{Class: "cpu", Slots: 1}, {Class: "spot", Slots: 1}})
+	c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}}}
+	s := start(t, c)
+	defer closeSite(t, s)
+	alice, operator, dir := connect(t, s, "alice"), connect(t, s, "operator"), t.TempDir()
+	first := alice.submit("first", job("main", 1, untilFile(filepath.Join(dir, "first")), func(s *messages.JobSpec) { s.Stages[0].Class = "cpu" }))
+	markets := append(slices.Clone(c.Markets), messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}})
+	applied := request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, messages.ApplyRequest{Markets: markets})
+	if !slices.Equal(applied.Added, []messages.Name{"spot"}) {
+		t.Fatalf("%+v", applied)
+	}
+	alice.await("the site serves again", func() bool {
+		r, err := bus.Call[messages.MarketsReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbMarkets, "alice"), messages.Empty{})
+		return err == nil && len(r.Markets) == 2
+	})
+	second := alice.submit("second", job("spot", 1, untilFile(filepath.Join(dir, "second")), func(s *messages.JobSpec) {
+		s.Rate, s.AfterOK = 2*messages.Credit, []messages.JobID{first}
+	}))
+	alice.running(first)
+	if w := alice.why(second); w.Reason != "WaitingForJobs" {
+		t.Errorf("why: %+v", w)
+	}
+	touch(t, filepath.Join(dir, "first"))
+	alice.running(second)
+	tasks := request[messages.TasksReply](alice, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: second})
+	node := tasks.Tasks[0].Node
+	request[messages.DrainReply](operator, messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: node})
+	alice.await("it runs on the other node", func() bool {
+		r := request[messages.TasksReply](alice, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: second})
+		return len(r.Tasks) == 1 && r.Tasks[0].State == "Claimed" && r.Tasks[0].Node != node && r.Tasks[0].Attempt == 2
+	})
+	touch(t, filepath.Join(dir, "second"))
+	if j := alice.final(second); j.State != messages.Completed {
+		t.Errorf("%+v", j.JobSummary)
+	}
+}

@@ -133,17 +133,27 @@ func answer(classes []messages.Name, e *utility.Estimate) messages.UtilityReply 
 	r := defaultReply(classes, weights)
 	r.Runs, r.Default, r.Determined = e.Fit.Runs, e.Default, e.Fit.Weights != nil
 	r.Residual = relative(e.Residual, e.Scale)
-	if r.Determined {
+	if r.Determined && !math.IsInf(e.Fit.Condition, 0) {
 		r.Condition = e.Fit.Condition
 	}
-	if e.Fit.StandardErrors != nil {
-		errors := slices.Clone(e.Fit.StandardErrors)
-		for j := range errors {
-			errors[j] *= scale
-		}
-		r.Errors = named(classes, errors)
-	}
+	r.Errors = errorsOf(classes, e.Fit.StandardErrors, scale)
 	return r
+}
+
+// errorsOf names the standard errors, in the weights' unit. One that overflows, as
+// of a class that the job had a share of next to nothing of, leaves none.
+func errorsOf(classes []messages.Name, errors []float64, scale float64) messages.Weights {
+	if errors == nil {
+		return nil
+	}
+	scaled := slices.Clone(errors)
+	for j := range scaled {
+		scaled[j] *= scale
+		if !(scaled[j] <= math.MaxFloat64) {
+			return nil
+		}
+	}
+	return named(classes, scaled)
 }
 
 func relative(x, of float64) float64 {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"compress/gzip"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -82,7 +81,7 @@ func TestTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Printf("%-32s %7d %8.0f %8.0f %8.0f %9.2f %9.2f %9.2f %9.3f\n", strings.TrimSuffix(name, ".swf.gz"), e.Jobs,
+		t.Logf("%-32s %7d %8.0f %8.0f %8.0f %9.2f %9.2f %9.2f %9.3f", strings.TrimSuffix(name, ".swf.gz"), e.Jobs,
 			e.Request.Absolute, e.LastTwo.Absolute, e.Ours.Absolute, e.Request.Relative, e.LastTwo.Relative, e.Ours.Relative, e.Covered)
 		if !(e.Ours.Absolute < e.LastTwo.Absolute && e.Ours.Absolute < e.Request.Absolute) {
 			t.Errorf("%s: mean absolute error %.0f s is not below the others'", name, e.Ours.Absolute)

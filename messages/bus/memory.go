@@ -20,6 +20,7 @@ type Network struct {
 	subs     index[*memorySub]
 	services index[*memoryEndpoint]
 	streams  map[string]*memoryStream
+	buckets  map[string]*memoryBucket
 	turn     atomic.Uint64
 	permit   func(Access) bool
 	log      *zap.Logger
@@ -35,7 +36,7 @@ type Access struct {
 // NewMemory returns a network without connections, on which everything is
 // permitted.
 func NewMemory() *Network {
-	return &Network{streams: make(map[string]*memoryStream), log: zap.NewNop()}
+	return &Network{streams: make(map[string]*memoryStream), buckets: make(map[string]*memoryBucket), log: zap.NewNop()}
 }
 
 // Permit has every access from now on decided by allow, which is called

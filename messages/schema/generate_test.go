@@ -57,6 +57,8 @@ var roots = []any{
 	messages.WhyReply{}, messages.NodesReply{}, messages.MarketsReply{}, messages.StatusReply{},
 	messages.RegisterRequest{}, messages.RegisterReply{}, messages.Exchange{}, messages.ExchangeReply{},
 	messages.Directive{}, messages.Vector{}, messages.VectorRequest{}, messages.LogsRequest{}, messages.LogsReply{},
+	messages.PutRequest{}, messages.PutReply{}, messages.GetRequest{}, messages.GetReply{},
+	messages.OutputsRequest{}, messages.OutputsReply{}, messages.DeliverRequest{},
 	messages.QuoteRequest{}, messages.QuoteReply{}, messages.ReservationsRequest{}, messages.ReservationsReply{},
 	messages.ApplyRequest{}, messages.ApplyReply{}, messages.DrainRequest{}, messages.DrainReply{},
 	messages.Observation{}, messages.UtilityRequest{}, messages.UtilityReply{},

@@ -61,6 +61,7 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 	}
 	s.request, s.waiting = nil, false
 	s.obey(r.Version, r.Held)
+	s.Serve(now, r.Markets)
 	s.grant(r)
 	s.dryUp(asked, r)
 	for _, a := range r.Stop {

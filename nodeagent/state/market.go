@@ -63,6 +63,14 @@ func (s *State) setMarkets(now messages.Time, named []messages.Market) {
 	}
 }
 
+// Serve takes the markets that the leader says the node serves from now on; nil
+// changes nothing.
+func (s *State) Serve(now messages.Time, named []messages.Market) {
+	if named != nil && s.phase == joined {
+		s.setMarkets(now, named)
+	}
+}
+
 // serves reports whether the node has slots of one of the classes.
 func (s *State) serves(classes []messages.Name) bool {
 	for _, c := range classes {

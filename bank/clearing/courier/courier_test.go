@@ -34,6 +34,7 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 	if got := west.account("ada"); got.Reserved < 5*messages.Credit {
 		t.Errorf("cut off, west has %v reserved: nobody may be refunded", got.Reserved)
 	}
+	west.eventually("west tries in vain", func() bool { return west.count("candor_bank_clearing_messages_total", "again") > 3 })
 	west.road.set(0.3)
 	west.settled()
 	east.settled()
@@ -42,9 +43,6 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 	}
 	if got := west.account(messages.SiteAccount).Balance; got != 40*messages.Credit {
 		t.Errorf("west earned %v, want 40", got)
-	}
-	if west.count("candor_bank_clearing_messages_total", "again") == 0 {
-		t.Error("nothing was lost: the road was too good to show anything")
 	}
 	for _, s := range []*site{east, west} {
 		s.road.set(0)

@@ -127,7 +127,7 @@ func (q *queue) pay(profile *batchqueue.Queue) error {
 		return nil
 	}
 	e := &batchqueue.Expectation{Mode: batchqueue.Mode(q.Market.Mode), Sampling: batchqueue.Sampling(q.Market.Sampling),
-		Draws: q.draws(), Seed: q.Seed + uint64(q.Work.Jobs[q.waiting[0]].Number), Priors: q.priors()}
+		Exact: q.Market.Expectation == "exact", Draws: q.draws(), Seed: q.drawSeed() + uint64(q.Work.Jobs[q.waiting[0]].Number), Priors: q.priors()}
 	pay, err := batchqueue.Pay(profile, e)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	}
 	c.deals[i].tasks = tasks{j.Width, j.Width}
 	c.active = append(c.active, i)
-	draw, err := contract.NewDraw(declared(j, b), c.class(j), c.Market.M, c.Seed+uint64(j.Number))
+	draw, err := contract.NewDraw(declared(j, b), c.class(j), c.Market.M, c.drawSeed()+uint64(j.Number))
 	if err != nil {
 		return err
 	}

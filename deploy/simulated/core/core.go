@@ -110,6 +110,14 @@ func (p *Problem) complete(o *Outcome, i int, start, finish float64, paid messag
 	o.Jobs[i] = Job{Start: start, Finish: finish, Paid: paid, Used: j.Work(), InTime: in}
 }
 
+// drawSeed is of what a mechanism draws: the market's own, or the study's.
+func (p *Problem) drawSeed() uint64 {
+	if p.Market.Seed != nil {
+		return *p.Market.Seed
+	}
+	return p.Seed
+}
+
 func (p *Problem) progress(done int) {
 	const often = 1024
 	if p.Progress != nil && done%often == 0 {

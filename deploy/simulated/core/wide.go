@@ -35,7 +35,6 @@ type wide struct {
 	jobs   []split
 	next   int // the next job to be submitted
 	ends   clock.Queue[end]
-	doom   []end // the ends of this instant
 }
 
 // split is a job on its way: its tasks that are not done, in order.

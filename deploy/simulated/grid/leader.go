@@ -23,6 +23,7 @@ type leader struct {
 	rng       *rand.Rand
 	of        map[messages.JobID]int32 // of the workload
 	told      map[uint32]uint64        // by node: the version that it was told of
+	touched   []uint32                 // nodes that have changed, ascending
 	asked     map[uint64]bool          // effects that are being carried out
 
 	free    messages.Time // from when on a step can be made
@@ -104,6 +105,11 @@ func (l *leader) step() {
 // settled.
 func (l *leader) carry() (out []book.Settle) {
 	changes := l.book.TakeChanges()
+	l.touched = l.touched[:0]
+	for i := range changes.Nodes {
+		l.touched = append(l.touched, i)
+	}
+	slices.Sort(l.touched)
 	if len(changes.Nodes) > 0 {
 		slots, idle := 0, 0
 		for _, n := range l.book.Nodes() {
@@ -191,13 +197,14 @@ func (l *leader) publish() {
 	}
 }
 
-// direct tells nodes what to end and what to hold.
+// direct tells the nodes that have changed what to end and what to hold.
 func (l *leader) direct() {
-	for i, n := range l.book.Nodes() {
-		if len(n.Stop) == 0 && l.told[uint32(i)] == n.Version {
+	for _, i := range l.touched {
+		n := l.book.Nodes()[i]
+		if len(n.Stop) == 0 && l.told[i] == n.Version {
 			continue
 		}
-		l.told[uint32(i)] = n.Version
+		l.told[i] = n.Version
 		d := &messages.Directive{Term: 1, Stop: slices.Clone(n.Stop), Held: n.Halted(), Version: n.Version}
 		a := l.agents[l.index(n.Name)]
 		l.traffic.Directives++

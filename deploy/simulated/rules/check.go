@@ -16,6 +16,9 @@ func (m *Market) check() error {
 	if err := choice("worth", m.Worth, ByDelay, ByDeadline, ByRun); err != nil {
 		return err
 	}
+	if err := whole("nodes", m.Nodes, 0, 1<<30); err != nil {
+		return err
+	}
 	if err := m.Bids.Check(); err != nil {
 		return messages.Errorf(messages.Invalid, "bids.%s", messages.AsError("", err).Message)
 	}
@@ -27,7 +30,7 @@ func (m *Market) check() error {
 	case Deadline:
 		return m.checkDeadline()
 	case BatchQueue:
-		return first(choice("mode", m.Mode, "priority", "full"), whole("draws", m.Draws, 0, 1<<24), whole("N", m.N, 0, 1<<30),
+		return first(choice("mode", m.Mode, "priority", "full"), choice("expectation", m.Expectation, "drawn", "exact"), whole("draws", m.Draws, 0, 1<<24), whole("N", m.N, 0, 1<<30),
 			choice("sampling", m.Sampling, "stratified", "antithetic", "independent"))
 	case Reservation:
 		return m.checkReservation()

@@ -49,13 +49,18 @@ type Market struct {
 	Slot   messages.Duration `json:"slot,omitempty"`   // deadline: a unit of time; 0: a minute or more
 
 	N        int    `json:"N,omitempty"`        // batch-queue, reservation: nodes; 0: the machine's
+	Nodes    int    `json:"nodes,omitempty"`    // the others: the same
 	Mode     string `json:"mode,omitempty"`     // batch-queue: priority, full
 	Draws    int    `json:"draws,omitempty"`    // batch-queue: 0: as many as take some milliseconds
 	Sampling string `json:"sampling,omitempty"` // batch-queue
+	// Expectation is "exact" to enumerate, "drawn" (the default) to draw; batch-queue.
+	Expectation string  `json:"expectation,omitempty"`
+	Seed        *uint64 `json:"seed,omitempty"` // batch-queue, contract: of draws; absent: the study's
 
 	T       int               `json:"T,omitempty"`       // reservation: granules of a period
 	Granule messages.Duration `json:"granule,omitempty"` // reservation
 	Search  *Search           `json:"search,omitempty"`  // reservation
+	Orders  int               `json:"orders,omitempty"`  // reservation: the same as search.orders
 	Pricing string            `json:"pricing,omitempty"` // reservation: exact, thesis
 
 	M        int  `json:"M,omitempty"`         // contract: replicas
@@ -75,15 +80,15 @@ type Search struct {
 var common = []string{"name", "mechanism", "worth", "bids"}
 
 var parameters = map[string][]string{
-	HighestBid:   {"algorithm", "price", "capped", "reserve"},
-	Proportional: {"alpha"},
+	HighestBid:   {"nodes", "algorithm", "price", "capped", "reserve"},
+	Proportional: {"nodes", "alpha"},
 	Deadline:     {"C", "lambda", "rule", "scale", "groups", "slot"},
-	BatchQueue:   {"N", "mode", "draws", "sampling"},
-	Reservation:  {"N", "T", "granule", "search", "pricing"},
-	Contract:     {"M", "late_only"},
-	FIFO:         {"price"},
-	FairShare:    {"price", "half_life"},
-	Backfill:     {"price", "variant"},
+	BatchQueue:   {"N", "mode", "expectation", "draws", "seed", "sampling"},
+	Reservation:  {"N", "T", "granule", "search", "orders", "pricing"},
+	Contract:     {"nodes", "M", "seed", "late_only"},
+	FIFO:         {"nodes", "price"},
+	FairShare:    {"nodes", "price", "half_life"},
+	Backfill:     {"nodes", "price", "variant"},
 }
 
 // Parameters are the names of a mechanism's own parameters; nil if there is no
@@ -94,6 +99,9 @@ func Parameters(mechanism string) []string { return slices.Clone(parameters[mech
 func Mechanisms() []string {
 	return []string{HighestBid, Proportional, Deadline, BatchQueue, Reservation, Contract, FIFO, FairShare, Backfill}
 }
+
+// Slots is the number that the market says the machine has; 0: none.
+func (m *Market) Slots() int { return max(m.N, m.Nodes) }
 
 // Wide says whether a mechanism runs jobs whose slots are held together.
 // The others run serial tasks.
@@ -130,10 +138,14 @@ func (m *Market) defaults() {
 	case BatchQueue:
 		fill(&m.Mode, "priority")
 		fill(&m.Sampling, "stratified")
+		fill(&m.Expectation, "drawn")
 	case Reservation:
 		fill(&m.Granule, messages.Duration(900e9))
 		fill(&m.T, 96)
-		fill(&m.Search, &Search{Orders: 200, Seed: 1})
+		fill(&m.Orders, 200)
+		fill(&m.Search, &Search{Orders: m.Orders, Seed: 1})
+		fill(&m.Search.Orders, m.Orders)
+		m.Orders = 0 // said by Search
 		fill(&m.Pricing, "exact")
 	case Contract:
 		fill(&m.M, 16)

@@ -24,7 +24,7 @@ func TestEveryParameterIsRead(t *testing.T) {
 		"mechanism: deadline\nC: 7\nlambda: 0\nrule: paper\nscale: 8\ngroups: 3\nslot: 1m\n",
 		"mechanism: batch-queue\nN: 4\nmode: full\ndraws: 10\nsampling: antithetic\n",
 		"mechanism: reservation\nN: 4\nT: 10\ngranule: 60\nsearch: {orders: 3, seed: 4}\npricing: thesis\n",
-		"mechanism: contract\nM: 8\nlate_only: true\n",
+		"mechanism: contract\nM: 8\nlate_only: true\nseed: 3\n", "mechanism: batch-queue\nexpectation: exact\nseed: 0\n", "mechanism: fifo\nnodes: 5\n",
 		"mechanism: proportional\nalpha: 0.25\nbids: {users: {spread: 0.5, by: user}, shading: {aggressive: 0.1, beta: 0.6}}\n",
 		"mechanism: fifo\nprice: 2\n", "mechanism: backfill\nprice: 0.5\nvariant: conservative\n", "mechanism: fairshare\nhalf_life: 0s\n",
 		`{"mechanism": "highest-bid", "bids": {"value": {"distribution": "uniform", "min": 1, "max": 2}}}`,
@@ -32,6 +32,9 @@ func TestEveryParameterIsRead(t *testing.T) {
 		if _, err := Decode("m.yaml", []byte(text)); err != nil {
 			t.Errorf("%s\n%v", text, err)
 		}
+	}
+	if m, err := Decode("m.yaml", []byte("mechanism: reservation\norders: 7\n")); err != nil || m.Search.Orders != 7 || m.Search.Seed != 1 {
+		t.Errorf("%v, %+v", err, m)
 	}
 	m, err := Decode("m.yaml", []byte("mechanism: deadline\nlambda: 0\nbids: {deadline: {mean: 3}}\n"))
 	if err != nil || *m.Lambda != 0 || m.Bids.Deadline.Mean != 3 || m.Bids.Deadline.Slack != "exponential" {

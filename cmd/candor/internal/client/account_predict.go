@@ -41,7 +41,8 @@ func (a *app) predictCommand() *cobra.Command {
 		Short: "show what an account would have after a job",
 		Long: `Have the site check a job as "candor submit --dry-run" does, and show what the account
 that pays has now, while the job would run, and after it. Takes what submit takes.
-Nothing is submitted.`,
+Nothing is submitted. The exit code is that of the submission's refusal, if the
+account could not hold its budget as it is now.`,
 		Example: "  candor account predict job.yaml\n  candor account predict --budget 10 -A climate sort.sh input.txt",
 		Args:    cobra.ArbitraryArgs,
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.predict(cmd.Context(), sub, args) },
@@ -75,7 +76,10 @@ func (a *app) predict(ctx context.Context, sub *submission, args []string) error
 		return err
 	}
 	p := predictFor(account, checked, s.account)
-	return a.show(p, func(page *page) { page.prediction(p) })
+	if err := a.show(p, func(page *page) { page.prediction(p) }); err != nil || p.Refusal == "" {
+		return err
+	}
+	return exitStatus(exitCode(account.Affords(s.account, checked.Held)))
 }
 
 // predictFor adds a job's hold to an account as it stands.

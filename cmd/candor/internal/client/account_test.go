@@ -101,6 +101,8 @@ func TestPredict(t *testing.T) {
 	s.write("job.yaml", "command: [sort]\nbudget: 15\nproject: climate\n")
 	s.run("account", "predict", s.path("job.yaml")).expect(t, codeOK, "77 to 92", "")
 	s.run("account", "predict", s.path("job.yaml"), "--json").expect(t, codeOK, `"least":77,"most":92,"limited":false`, "")
+	s.run("account", "predict", s.path("job.yaml"), "--account", "bob").expect(t, codeCredits, "It would be refused now: the limit of \"bob\"", "")
+	s.run("account", "predict", s.path("job.yaml"), "--account", "carol").expect(t, codeDenied, "It would be refused now", "")
 	s.in = "echo hi\n"
 	s.run("account", "predict").expect(t, codeUsage, "", "budget: missing")
 }

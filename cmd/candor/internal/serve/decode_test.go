@@ -98,6 +98,20 @@ lease: 1ms
 				`18:9: listen: "here" is not an address; write host:port like 127.0.0.1:4222`,
 				"19:8: lease: 1ms is out of range; use 1s to 1h0m0s",
 			}},
+		"a parameter of another mechanism": {"markets:\n  - name: main\n    mechanism: fifo\n    classes: [map]\n    alpha: 0.5\n",
+			[]string{"5:12: markets[0].alpha: a market of mechanism fifo has no use for it"}},
+		"a cycle that ends before it starts": {"markets:\n  - {name: night, mechanism: reservation, classes: [map], cycle: 1m, granule: 15m}\n",
+			[]string{"2:66: markets[0].cycle: 1m0s must be a multiple of the granule, 15m0s"}},
+		"preemption that cannot be": {"markets:\n  - name: spot\n    mechanism: highest-bid\n    classes: [map]\n    algorithm: NPHB\n    preemption: requeue\n",
+			[]string{"6:17: markets[0].preemption: algorithm NPHB takes no slot from a running job"}},
+		"an unknown word": {"markets:\n  - name: spot\n    mechanism: highest-bid\n    classes: [map]\n    price: second\n",
+			[]string{`5:12: markets[0].price: "second" is none of [first kth]`}},
+		"one machine": {"markets:\n  - name: due\n    mechanism: deadline\n    classes: [map, reduce]\n",
+			[]string{"4:14: markets[0].classes: must be exactly one, there are 2"}},
+		"slots promised twice": {"markets:\n  - {name: a, mechanism: fifo, classes: [map]}\n  - {name: b, mechanism: batch-queue, classes: [map]}\n",
+			[]string{`3:49: markets[1].classes[0]: market a allocates slots of class "map" too`}},
+		"a node that is not there": {"markets:\n  - {name: a, mechanism: fifo, classes: [map], nodes: [node9]}\n",
+			[]string{`2:56: markets[0].nodes[0]: "node9" is not among nodes; did you mean "node1"?`}},
 		"hosts": {
 			`hosts:
   - {name: a, listen: "127.0.0.1:1", cluster: "127.0.0.1:2", auctioneer: "127.0.0.1:3", bank: "127.0.0.1:3", nodes: [node1, node2, node3]}

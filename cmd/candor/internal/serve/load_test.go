@@ -165,3 +165,32 @@ func TestLogLevelAndFormat(t *testing.T) {
 		}
 	}
 }
+
+// The markets that the sample configuration shows as comments are right too,
+// and so are the values that it says are the defaults.
+func TestSampleMarkets(t *testing.T) {
+	text, err := os.ReadFile("../../../../deploy/examples/site.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, ok := strings.Cut(string(text), "# max_tasks (of a job).\n#\n")
+	block, _, end := strings.Cut(block, "\n\n")
+	if !ok || !end {
+		t.Fatal("the sample has no markets as comments")
+	}
+	var markets, slots []string
+	for line := range strings.Lines(block) {
+		markets = append(markets, strings.TrimPrefix(line, "#"))
+		if name, found := strings.CutPrefix(strings.TrimSpace(strings.TrimPrefix(line, "#")), "classes: ["); found {
+			slots = append(slots, strings.TrimSuffix(name, "]")+": 1")
+		}
+	}
+	whole := "markets:\n" + strings.Join(markets, "") + "\nnodes:\n  - {name: node1, slots: {" + strings.Join(slots, ", ") + "}}\n"
+	c, err := check(t, whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Markets) != 8 {
+		t.Errorf("%d markets", len(c.Markets))
+	}
+}

@@ -136,8 +136,8 @@ func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error)
 	if o.actors == "all" {
 		// Most of the work is short-lived: collecting it less often is faster, and
 		// well below a gigabyte for hundreds of thousands of jobs.
-		defer debug.SetGCPercent(debug.SetGCPercent(400))
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(900 << 20))
+		defer debug.SetGCPercent(debug.SetGCPercent(250))
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(800 << 20))
 		const ms = messages.Duration(1e6)
 		return grid.Run(p, grid.Config{Network: network.Config{Delay: ms / 2, Jitter: ms}})
 	}

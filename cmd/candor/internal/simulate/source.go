@@ -114,7 +114,7 @@ func (s *Source) options(market *rules.Market, log *swf.Log) (o workload.Options
 		return o, messages.Errorf(messages.Invalid, "--nodes: must be above 0, is %d", s.Nodes)
 	}
 	if o.Nodes == 0 {
-		o.Nodes = market.N
+		o.Nodes = market.Slots()
 	}
 	if o.Parallel == "" {
 		o.Parallel = workload.Split

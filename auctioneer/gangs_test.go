@@ -1,0 +1,167 @@
+package auctioneer
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func queued(change func(*messages.Market)) messages.Market {
+	m := messages.Market{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"cpu"}, GangTimeout: 10 * second}
+	change(&m)
+	return m
+}
+
+// ganged is a gang that is worth so much, and loses delay for a second of waiting.
+func ganged(value, delay messages.Credits, length messages.Duration) func(*messages.JobSpec) {
+	return func(s *messages.JobSpec) {
+		s.Value, s.Delay, s.Length, s.Stages[0].Gang = value*messages.Credit, delay*messages.Credit/100, length, true
+	}
+}
+
+// TestBatchQueueRunsOrDiscards: a gang of two runs on two nodes at once; the
+// front job that is worth less than the delay it causes is discarded; and the
+// payments of each decision sum to zero.
+func TestBatchQueueRunsOrDiscards(t *testing.T) {
+	g := newGrid(t, 1, queued(func(*messages.Market) {}))
+	other := &node{name: "n2", slots: 1}
+	g.enroll(other)
+	first := g.enter("alice", "a", 2, ganged(50, 10, 100*second))
+	eventually(t, "the gang runs", func() bool {
+		g.look(g.node)
+		g.look(other)
+		return len(g.node.going()) == 1 && len(other.going()) == 1
+	})
+	poor := g.enter("bob", "b", 2, ganged(1, 10, 100*second))
+	rich := g.enter("carol", "c", 2, ganged(80, 50, 100*second))
+	g.reason(poor, "WaitingForSlots")
+	g.pass(50 * second)
+	a := other.running[0]
+	g.report(other, messages.Finished{Attempt: a})
+	g.complete(first)
+	if p := g.final(poor); p.State != messages.Discarded || p.Reason != "Discarded" || g.why(poor).Change == nil {
+		t.Errorf("%+v", p.JobSummary)
+	}
+	eventually(t, "the last gang runs", func() bool {
+		g.look(g.node)
+		g.look(other)
+		return len(g.node.going()) == 1 && len(other.going()) == 1
+	})
+	g.report(other, messages.Finished{Attempt: other.running[0]})
+	g.complete(rich)
+	g.final(rich)
+	g.final(first)
+	eventually(t, "every hold is resolved", func() bool { return g.books.holds() == 0 })
+	sum := g.books.balance("alice") + g.books.balance("bob") + g.books.balance("carol")
+	if sum != 3000*messages.Credit || g.books.balance(messages.SiteAccount) != 0 {
+		t.Errorf("balances sum to %v, the site has %v", sum, g.books.balance(messages.SiteAccount))
+	}
+	if p, r := g.job(poor), g.job(rich); p.Charged == 0 || p.Charged != -r.Charged {
+		t.Errorf("the one paid %v, the other %v", p.Charged, r.Charged)
+	}
+}
+
+// TestGangsStartTogetherOrNotAtAll: with one node where two are needed, the task
+// that was claimed waits; it is given back when that takes too long; and once
+// there is another node, both start.
+func TestGangsStartTogetherOrNotAtAll(t *testing.T) {
+	g := newGrid(t, 2, queued(func(*messages.Market) {}))
+	other := &node{name: "n2", slots: 1}
+	g.enroll(other)
+	id := g.enter("alice", "a", 3, ganged(50, 0, 100*second))
+	eventually(t, "two tasks gather", func() bool { g.look(g.node); return len(g.node.held) == 2 })
+	if going := g.node.going(); len(going) != 0 {
+		t.Fatalf("%v run before their gang is complete", going)
+	}
+	g.pass(11 * second)
+	eventually(t, "they are given back", func() bool {
+		g.exchange(g.node, messages.Exchange{Session: 7, Seq: g.node.seq + 1})
+		return len(g.node.running) == 0
+	})
+	eventually(t, "all start", func() bool {
+		g.look(g.node)
+		g.look(other)
+		return len(g.node.going()) == 2 && len(other.going()) == 1
+	})
+	if j := g.job(id); j.Stages[0].Retried < 2 {
+		t.Errorf("retried %d", j.Stages[0].Retried)
+	}
+}
+
+// TestOneFailureEndsTheGang: and the whole of it is tried again.
+func TestOneFailureEndsTheGang(t *testing.T) {
+	g := newGrid(t, 2, queued(func(*messages.Market) {}))
+	id := g.enter("alice", "a", 2, ganged(50, 0, 100*second))
+	g.until(id, id)
+	g.report(g.node, messages.Finished{Attempt: g.node.running[0], ExitCode: 1})
+	eventually(t, "the other is stopped", func() bool {
+		g.exchange(g.node, messages.Exchange{Session: 7, Seq: g.node.seq + 1})
+		return len(g.node.running) == 0
+	})
+	g.until(id, id)
+	for _, a := range g.node.running {
+		if a.Number != 2 {
+			t.Errorf("attempt %v, want the second of both", a)
+		}
+	}
+	g.complete(id)
+	if j := g.final(id); j.State != messages.Completed {
+		t.Errorf("%+v", j.JobSummary)
+	}
+}
+
+func night(change func(*messages.Market)) messages.Market {
+	m := messages.Market{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"cpu"}, Cycle: 10 * minute, Granule: minute}
+	change(&m)
+	return m
+}
+
+// TestReservationsStartAtTheirTime: two gangs that each take the machine for six
+// of ten minutes: the better one wins and pays what the other bid; a third of
+// four minutes fits after it, for nothing.
+func TestReservationsStartAtTheirTime(t *testing.T) {
+	g := newGrid(t, 2, night(func(*messages.Market) {}))
+	g.pass(minute)
+	better, worse := g.enter("alice", "a", 2, ganged(40, 0, 6*minute)), g.enter("bob", "b", 2, ganged(30, 0, 6*minute))
+	small := g.enter("carol", "c", 2, ganged(5, 0, 4*minute))
+	g.reason(better, "WaitingForAuction")
+	g.pass(9 * minute)
+	if b := g.final(worse); b.State != messages.Discarded || b.Reason != "Outbid" || b.Charged != 0 {
+		t.Errorf("%+v", b.JobSummary)
+	}
+	eventually(t, "the timetable is known", func() bool { return g.why(better).Reason == "Reserved" || g.why(small).Reason == "Reserved" })
+	first, last := better, small
+	if g.why(better).Reason == "Reserved" {
+		first, last = small, better
+	}
+	g.until(first, first)
+	g.pass(2 * minute)
+	g.complete(first)
+	g.look(g.node)
+	if len(g.node.running) != 0 {
+		t.Fatal("a reservation began before its time")
+	}
+	g.pass(4 * minute)
+	g.until(last, last)
+	g.complete(last)
+	if a, c := g.final(better), g.final(small); a.Charged != 30*messages.Credit || c.Charged != 0 {
+		t.Errorf("charged %v and %v, want 30 and 0", a.Charged, c.Charged)
+	}
+}
+
+// TestReservationsOutliveTheLeader: what was sold stays sold.
+func TestReservationsOutliveTheLeader(t *testing.T) {
+	g := newGrid(t, 2, night(func(*messages.Market) {}))
+	id := g.enter("alice", "a", 2, ganged(40, 0, 10*minute))
+	rival := g.enter("bob", "b", 2, ganged(30, 0, 10*minute))
+	g.pass(10 * minute)
+	g.final(rival)
+	g.log.Depose()
+	g.log.Elect()
+	late := g.enter("carol", "c", 2, ganged(90, 0, 10*minute))
+	g.until(id, id)
+	g.complete(id)
+	if a, c := g.final(id), g.job(late); a.Charged != 30*messages.Credit || c.State != messages.Waiting {
+		t.Errorf("charged %v; the later bid is %v", a.Charged, c.State)
+	}
+}

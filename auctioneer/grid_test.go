@@ -1,0 +1,271 @@
+package auctioneer
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+const (
+	second = messages.Duration(time.Second)
+	minute = 60 * second
+)
+
+// grid is an auctioneer with markets, a clock that the test moves, a bank that
+// keeps balances, and one node.
+type grid struct {
+	*fixture
+	now   atomic.Int64
+	books *books
+	node  *node
+	slots int
+}
+
+// node is an agent that does as it is told, when it is told to look.
+type node struct {
+	name    messages.Name
+	slots   int
+	seq     uint64
+	running []messages.Attempt // in hand, in the order of their grants
+	held    []messages.Attempt
+	version uint64
+}
+
+const epoch = messages.Time(1_700_000_000_000_000 - 1_700_000_000_000_000%3_600_000_000)
+
+func newGrid(t *testing.T, slots int, markets ...messages.Market) *grid {
+	t.Helper()
+	g := &grid{books: newBooks(), node: &node{name: "n1", slots: slots}}
+	g.now.Store(int64(epoch))
+	f := &fixture{t: t, net: bus.NewMemory()}
+	g.fixture = f
+	sub, err := f.net.Connect("$bank").Serve(bus.Service{Name: "bank", Version: "1.0.0", Endpoints: []bus.Endpoint{
+		{Name: "transfer", Subject: messages.Subject("west", messages.Bank, messages.VerbTransfer, "*"), Handle: bus.Handle("transfer", g.books.transfer)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Start(t.Context(), Config{
+		Site: "west", Replica: "a1", Bus: f.net.Connect("$auctioneer"), Operators: []messages.Name{"operator"}, Markets: markets,
+		HoldFor: messages.Duration(1000 * time.Hour), Lease: messages.Duration(time.Hour),
+		Clock: func() messages.Time { return messages.Time(g.now.Load()) },
+		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			f.log = mailbox.NewMemory(m)
+			return f.log, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Auctioneer = a
+	t.Cleanup(func() { _ = a.Close(); _ = sub.Stop() })
+	g.enroll(g.node)
+	return g
+}
+
+func (g *grid) enroll(n *node) {
+	must[messages.RegisterReply](g.fixture, n.name, messages.VerbRegister,
+		messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "cpu", Slots: n.slots}}})
+	g.slots += n.slots
+	eventually(g.t, "the markets know the node", func() bool {
+		m := must[messages.MarketsReply](g.fixture, n.name, messages.VerbMarkets, messages.Empty{}).Markets[0]
+		return m.Prices[0].Slots == g.slots
+	})
+}
+
+// pass lets time pass and the leader notice.
+func (g *grid) pass(d messages.Duration) {
+	g.now.Add(int64(d / 1000))
+	g.replica.wake()
+}
+
+// look has a node claim what it can, and obey.
+func (g *grid) look(n *node) {
+	g.t.Helper()
+	free := n.slots - (len(n.running) - len(n.held))
+	x := messages.Exchange{Session: 7, Seq: n.seq + 1}
+	if free > 0 { // the leader knows better than a vector which job is to have the slots
+		for _, m := range g.Markets {
+			x.Claims = append(x.Claims, messages.Claim{Market: m.Name, Class: "cpu", Slots: free})
+		}
+	}
+	g.exchange(n, x)
+}
+
+func (g *grid) exchange(n *node, x messages.Exchange) {
+	g.t.Helper()
+	n.seq = x.Seq
+	r := must[messages.ExchangeReply](g.fixture, n.name, messages.VerbExchange, x)
+	for _, grant := range r.Grants {
+		n.running = append(n.running, grant.Attempt)
+	}
+	var stopped []messages.Finished
+	for _, a := range r.Stop {
+		if slices.Contains(n.running, a) {
+			stopped = append(stopped, messages.Finished{Attempt: a, Outcome: messages.Stopped, ExitCode: 143})
+		}
+	}
+	if r.Version >= n.version {
+		n.held, n.version = r.Held, r.Version
+	}
+	if len(stopped) > 0 {
+		g.report(n, stopped...)
+	}
+}
+
+// report tells the leader of attempts that ended.
+func (g *grid) report(n *node, finished ...messages.Finished) {
+	g.t.Helper()
+	for _, f := range finished {
+		n.running = slices.DeleteFunc(n.running, func(a messages.Attempt) bool { return a == f.Attempt })
+	}
+	g.exchange(n, messages.Exchange{Session: 7, Seq: n.seq + 1, Finished: finished})
+}
+
+// going lists the jobs whose tasks run on a node.
+func (n *node) going() (out []messages.JobID) {
+	for _, a := range n.running {
+		if !slices.Contains(n.held, a) {
+			out = append(out, a.Task.Job)
+		}
+	}
+	return out
+}
+
+// until has the node look until exactly these jobs run on it.
+func (g *grid) until(jobs ...messages.JobID) {
+	g.t.Helper()
+	slices.Sort(jobs)
+	eventually(g.t, "the right jobs run", func() bool {
+		g.look(g.node)
+		going := g.node.going()
+		slices.Sort(going)
+		return slices.Equal(going, jobs)
+	})
+}
+
+// complete ends a job's tasks well.
+func (g *grid) complete(id messages.JobID) {
+	g.t.Helper()
+	var done []messages.Finished
+	for _, a := range g.node.running {
+		if a.Task.Job == id {
+			done = append(done, messages.Finished{Attempt: a})
+		}
+	}
+	g.report(g.node, done...)
+}
+
+func (g *grid) job(id messages.JobID) messages.JobDetail {
+	g.t.Helper()
+	return must[messages.JobDetail](g.fixture, "operator", messages.VerbJob, messages.JobRequest{Job: id})
+}
+
+// final waits for a job to be settled.
+func (g *grid) final(id messages.JobID) (j messages.JobDetail) {
+	g.t.Helper()
+	eventually(g.t, "the job is settled", func() bool { j = g.job(id); return j.State.Final() })
+	return j
+}
+
+func (g *grid) why(id messages.JobID) messages.WhyReply {
+	g.t.Helper()
+	return must[messages.WhyReply](g.fixture, "operator", messages.VerbWhy, messages.JobRequest{Job: id})
+}
+
+// reason waits until a job has been explained so.
+func (g *grid) reason(id messages.JobID, want string) (w messages.WhyReply) {
+	g.t.Helper()
+	eventually(g.t, "the reason is "+want, func() bool { w = g.why(id); return w.Reason == want })
+	if w.Message == "" {
+		g.t.Errorf("no message: %+v", w)
+	}
+	return w
+}
+
+// bids is a job of one stage of tasks.
+func bids(tasks int, change func(*messages.JobSpec)) messages.JobSpec {
+	spec := messages.JobSpec{Name: "job", Budget: 100 * messages.Credit,
+		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
+	change(&spec)
+	return spec
+}
+
+func (g *grid) enter(who messages.Name, key string, tasks int, change func(*messages.JobSpec)) messages.JobID {
+	g.t.Helper()
+	return g.submit(who, key, bids(tasks, change)).Job
+}
+
+// books is a bank of accounts with 1,000 credits each.
+type books struct {
+	fakeBank
+	balances map[messages.Name]messages.Credits
+	held     map[string]messages.Transfer
+	done     map[string]messages.TransferResult
+}
+
+func newBooks() *books {
+	return &books{balances: map[messages.Name]messages.Credits{messages.SiteAccount: 0}, held: map[string]messages.Transfer{}, done: map[string]messages.TransferResult{}}
+}
+
+func (b *books) transfer(_ context.Context, _ messages.Name, r messages.TransferRequest) (reply messages.TransferReply, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, t := range r.Transfers {
+		result, known := b.done[t.ID]
+		if !known {
+			result = b.do(&t)
+			b.done[t.ID] = result
+		}
+		reply.Results = append(reply.Results, result)
+	}
+	return reply, nil
+}
+
+func (b *books) do(t *messages.Transfer) (r messages.TransferResult) {
+	r.Amount = t.Amount
+	switch t.Kind {
+	case messages.Hold:
+		b.open(t.Debit)
+		b.held[t.ID] = *t
+	case messages.Post, messages.Void:
+		h, ok := b.held[t.Pending]
+		if !ok || t.Amount > h.Amount {
+			return messages.TransferResult{Error: messages.Errorf(messages.NotFound, "no hold %q of %v", t.Pending, t.Amount)}
+		}
+		delete(b.held, t.Pending)
+		if t.Kind == messages.Post {
+			b.balances[h.Debit] -= t.Amount
+			b.balances[t.Credit] += t.Amount
+		}
+	case messages.Posted:
+		b.open(t.Credit)
+		b.balances[t.Debit] -= t.Amount
+		b.balances[t.Credit] += t.Amount
+	}
+	return r
+}
+
+func (b *books) open(name messages.Name) {
+	if _, known := b.balances[name]; !known {
+		b.balances[name] = 1000 * messages.Credit
+	}
+}
+
+func (b *books) balance(name messages.Name) messages.Credits {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open(name)
+	return b.balances[name]
+}
+
+func (b *books) holds() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.held)
+}

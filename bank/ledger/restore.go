@@ -1,0 +1,226 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// errImage is wrapped by every error of Restore that is not the reader's own.
+var errImage = errors.New("ledger: the image is damaged")
+
+// Restore replaces the ledger by an image. Where the image has every record,
+// each is checked against the rules that made it, and all against the state
+// written down; where segments are elsewhere, they are opened, and the state is
+// taken from the image. On an error the ledger is as it was.
+func (l *Ledger) Restore(r io.Reader) error {
+	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
+	fresh := Open(l.journal.store)
+	if err := fresh.readBody(in); err != nil {
+		return err
+	}
+	var digest [sha256.Size]byte
+	want := in.h.Sum(nil)
+	if _, err := io.ReadFull(in.in, digest[:]); err != nil {
+		return damaged("its digest", err)
+	}
+	if !bytes.Equal(digest[:], want) {
+		return fmt.Errorf("%w: its digest does not match", errImage)
+	}
+	*l = *fresh
+	return nil
+}
+
+func damaged(where string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: it ends within %s", errImage, where)
+	}
+	return fmt.Errorf("ledger: reading %s: %w", where, err)
+}
+
+// source hashes exactly what is read through it, not what is read ahead.
+type source struct {
+	in *bufio.Reader
+	h  hash.Hash
+}
+
+func (r *source) Read(b []byte) (int, error) {
+	n, err := r.in.Read(b)
+	r.h.Write(b[:n]) //nolint:errcheck // a hash never fails
+	return n, err
+}
+
+func (r *source) ReadByte() (byte, error) {
+	c, err := r.in.ReadByte()
+	if err == nil {
+		r.h.Write([]byte{c}) //nolint:errcheck // a hash never fails
+	}
+	return c, err
+}
+
+func (l *Ledger) readBody(r *source) error {
+	first := make([]byte, len(magic))
+	if _, err := io.ReadFull(r, first); err != nil {
+		return damaged("its first line", err)
+	}
+	if string(first) != magic {
+		return fmt.Errorf("%w: it does not begin with %q", errImage, magic)
+	}
+	now, err := binary.ReadVarint(r)
+	if err != nil {
+		return damaged("its time", err)
+	}
+	count, err := binary.ReadUvarint(r)
+	if err != nil {
+		return damaged("the number of records", err)
+	}
+	var head Head
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return damaged("the hash of the records", err)
+	}
+	replayed, err := l.readHistory(r, count)
+	if err != nil {
+		return err
+	}
+	if l.journal.chain.head != head {
+		return fmt.Errorf("%w: its records do not come to the hash that stands for them", errImage)
+	}
+	if messages.Time(now) < l.now {
+		return fmt.Errorf("%w: its time is before its last record", errImage)
+	}
+	l.now = messages.Time(now)
+	state := l.readState
+	if replayed {
+		state = l.compareState
+	}
+	if err := state(r); err != nil {
+		return err
+	}
+	return l.readDues(r)
+}
+
+// readHistory opens the segments that are elsewhere and reads the records that
+// are here. It reports whether these were all, and so gave the state.
+func (l *Ledger) readHistory(r *source, count uint64) (replayed bool, err error) {
+	segments, err := binary.ReadUvarint(r)
+	if err != nil {
+		return false, damaged("the number of segments", err)
+	}
+	for range segments {
+		if err := l.readSegment(r); err != nil {
+			return false, err
+		}
+	}
+	add := l.replay
+	if segments > 0 {
+		add = l.readd
+	}
+	var raw []byte
+	for l.journal.count < count {
+		number := l.journal.count + 1
+		if raw, err = readText(r, raw, maxRecord); err != nil {
+			return false, damaged(fmt.Sprintf("record %d of %d", number, count), err)
+		}
+		if err := add(raw); err != nil {
+			return false, fmt.Errorf("%w: record %d: %v", errImage, number, err)
+		}
+	}
+	if l.journal.count != count {
+		return false, fmt.Errorf("%w: its segments have more records than there are", errImage)
+	}
+	return segments == 0, nil
+}
+
+// readSegment opens a segment that is elsewhere, behind those before.
+func (l *Ledger) readSegment(r *source) error {
+	sum, err := readSum(r)
+	if err != nil {
+		return damaged("the sum of a segment", err)
+	}
+	if sum.First != l.journal.count+1 || sum.Count <= 0 || sum.Size < sum.Count || sum.Size > maxSegment {
+		return fmt.Errorf("%w: its segments do not follow one another", errImage)
+	}
+	s, err := l.journal.store.Open(sum)
+	if err != nil {
+		return fmt.Errorf("ledger: the bank's history: %w", err)
+	}
+	keys, err := s.Keys()
+	if err != nil {
+		return fmt.Errorf("ledger: the bank's history: %w", err)
+	}
+	for i, key := range keys {
+		if key != 0 {
+			l.known.enter(key, sum.First+uint64(i))
+		}
+	}
+	l.journal.follow(s)
+	return nil
+}
+
+func readSum(r *source) (s Sum, err error) {
+	var numbers [3]uint64
+	for i := range numbers {
+		if numbers[i], err = binary.ReadUvarint(r); err != nil {
+			return s, err
+		}
+	}
+	s.First, s.Count, s.Size = numbers[0], int(numbers[1]), int(numbers[2])
+	for _, part := range [][]byte{s.After[:], s.Digest[:]} {
+		if _, err := io.ReadFull(r, part); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// readd adds a record to a history of which the state is given otherwise.
+func (l *Ledger) readd(raw []byte) error {
+	rec, ok := decodeRecord(raw)
+	if !ok {
+		return errRecord
+	}
+	if rec.at < l.now {
+		return errTime
+	}
+	l.now = rec.at
+	key := l.keyOf(&rec)
+	number, err := l.journal.append(raw, key)
+	if err == nil && key != 0 {
+		l.known.enter(key, number)
+	}
+	return err
+}
+
+// readText reads a length and so many bytes, into space if they fit.
+func readText(r *source, space []byte, most uint64) ([]byte, error) {
+	n, err := binary.ReadUvarint(r)
+	if err != nil {
+		return nil, err
+	}
+	if n > most {
+		return nil, fmt.Errorf("%d bytes, more than there can be", n)
+	}
+	if uint64(cap(space)) >= n {
+		_, err = io.ReadFull(r, space[:n])
+		return space[:n], err
+	}
+	// A length may be damaged: nothing is reserved for bytes that do not come.
+	var grown bytes.Buffer
+	if _, err := io.CopyN(&grown, r, int64(n)); err != nil {
+		return nil, err
+	}
+	return grown.Bytes(), nil
+}
+
+// maxRecord bounds a record in bytes, maxSegment those of a segment.
+const (
+	maxRecord  = 1 << 20
+	maxSegment = 1 << 31
+)

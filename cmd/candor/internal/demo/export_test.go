@@ -1,0 +1,53 @@
+package demo
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// TestBooksAreExportedPageByPage from a bank that sends one record at a time.
+func TestBooksAreExportedPageByPage(t *testing.T) {
+	kept := ledger.New()
+	for i, name := range []messages.Name{"ada", "bob"} {
+		c := ledger.Command{Verb: ledger.Grant, At: messages.Time(1_790_000_000_000_000 + i), By: "ops", Grant: messages.GrantRequest{Key: name, Account: name, Amount: 5}}
+		if r := kept.Apply(c.Encode()); r.Error != nil {
+			t.Fatal(r.Error)
+		}
+	}
+	history := kept.History()
+	network := bus.NewMemory()
+	handle := bus.Handle(messages.VerbJournal, func(_ context.Context, _ messages.Name, r messages.JournalRequest) (messages.JournalReply, error) {
+		record, err := history.Record(r.After + 1)
+		return messages.JournalReply{Records: []messages.JournalRecord{{Number: r.After + 1, Data: record}}, More: r.After+1 < history.Count()}, err
+	})
+	_, err := network.Connect("bank").Serve(bus.Service{Name: "bank", Version: "1.0.0", Endpoints: []bus.Endpoint{
+		{Name: messages.VerbJournal, Subject: messages.Subject("west", messages.Bank, messages.VerbJournal, "*"), Handle: handle}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &grid{site: "west", operator: "operator", watcher: network.Connect("operator")}
+	for ending, part := range map[string]string{"journal": "assets:bob:available", "beancount": "Assets:Bob:Available", "csv": "$issuer,bob"} {
+		file := filepath.Join(t.TempDir(), "books."+ending)
+		if err := g.exportBooks(t.Context(), file); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), part) {
+			t.Errorf("%s: %v\n%s", ending, err, text)
+		}
+	}
+}
+
+func TestBooksFileSaysItsFormat(t *testing.T) {
+	for name, right := range map[string]bool{"": true, "b.journal": true, "b.csv": true, "b.beancount": true, "b": false, "b.txt": false} {
+		if err := checkBooksFile(name); (err == nil) != right {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package study
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestEstimated: Student's t for 4 degrees of freedom is 2.776 (any table of it);
+// the numbers 1 to 5 have the deviation √2.5.
+func TestEstimated(t *testing.T) {
+	e := Estimated([]float64{1, 2, 3, 4, 5})
+	if want := 2.776 * math.Sqrt(2.5/5); e.Mean != 3 || math.Abs(e.Half-want) > 1e-3 {
+		t.Errorf("%+v, want 3 ± %v", e, want)
+	}
+	if !e.Holds(4.9, 0) || e.Holds(5, 0) || !e.Holds(5, 0.05) {
+		t.Error("the interval is not from 1.04 to 4.96")
+	}
+	if one := Estimated([]float64{7}); one.Mean != 7 || !math.IsInf(one.Half, 1) {
+		t.Errorf("%+v", one)
+	}
+}
+
+func TestReportIsWritten(t *testing.T) {
+	page := NewPage("Title")
+	page.Section("Part")
+	page.Table([]string{"a", "b"}, [][]string{{"1", "2"}})
+	p := NewPlot("t", "x", "y")
+	line := Line{Name: "l"}
+	line.Add(0, 1)
+	line.Add(1, 2)
+	if err := AddLines(p, line, Line{Points: true, xy: line.xy}); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "new")
+	r := Report{Numbers: []int{1}, Page: page, Figures: []Figure{{"f", p}}}
+	if err := r.Write(dir, "n"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"n.json": "[\n 1\n]\n", "n.md": "# Title\n\n## Part\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"} {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); string(data) != want {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	for _, name := range []string{"f.svg", "f.png"} {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); len(data) < 500 {
+			t.Errorf("%s has %d bytes, %v", name, len(data), err)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package bus
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+)
+
+// memoryBucket keeps objects for as long as the Network exists; their age does
+// not count.
+type memoryBucket struct {
+	name string
+
+	mu       sync.Mutex
+	maxBytes int64
+	bytes    int64
+	kept     map[string]memoryObject
+}
+
+type memoryObject struct {
+	data []byte
+	at   time.Time
+}
+
+// memoryObjects is a bucket as one connection holds it.
+type memoryObjects struct {
+	*memoryBucket
+	bus *memoryBus
+}
+
+// Objects implements [ObjectStore].
+func (b *memoryBus) Objects(ctx context.Context, bucket string, c BucketConfig) (Objects, error) {
+	if err := checkBucket(bucket, c); err != nil {
+		return nil, err
+	}
+	if err := b.allowed(true, objectsSubject(bucket)); err != nil {
+		return nil, err
+	}
+	n := b.network
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k := n.buckets[bucket]
+	if k == nil {
+		k = &memoryBucket{name: bucket, kept: make(map[string]memoryObject)}
+		n.buckets[bucket] = k
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.maxBytes = c.MaxBytes
+	return memoryObjects{k, b}, nil
+}
+
+// objectsSubject is what access to a bucket is decided by.
+func objectsSubject(bucket string) string { return "$KV." + bucket + ".>" }
+
+// Put implements [Objects].
+func (o memoryObjects) Put(ctx context.Context, name string, data []byte) error {
+	if err := o.check(ctx, name); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	more := int64(len(data) - len(o.kept[name].data))
+	if o.bytes+more > o.maxBytes {
+		return bucketFull(o.name)
+	}
+	o.bytes += more
+	o.kept[name] = memoryObject{bytes.Clone(data), time.Now()}
+	return nil
+}
+
+// Get implements [Objects].
+func (o memoryObjects) Get(ctx context.Context, name string) ([]byte, time.Time, error) {
+	if err := o.check(ctx, name); err != nil {
+		return nil, time.Time{}, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	found, ok := o.kept[name]
+	if !ok {
+		return nil, time.Time{}, noObject(o.name, name)
+	}
+	return bytes.Clone(found.data), found.at, nil
+}
+
+func (o memoryObjects) check(ctx context.Context, name string) error {
+	if err := checkObject(name); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return noAnswer(ctx, o.name)
+	}
+	return o.bus.allowed(true, objectsSubject(o.name))
+}

@@ -1,0 +1,69 @@
+package bus
+
+import (
+	"context"
+	"regexp"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Objects is a bucket of named byte strings that are kept for a while. To keep
+// what is larger than a message, cut it in pieces. It is safe for concurrent use.
+type Objects interface {
+	// Put keeps an object, in place of one of the same name. When the bucket is
+	// full the error is Exhausted, and nothing is kept.
+	Put(ctx context.Context, name string, data []byte) error
+	// Get returns an object and when it was put; NotFound if there is none.
+	Get(ctx context.Context, name string) ([]byte, time.Time, error)
+}
+
+// BucketConfig bounds a bucket.
+type BucketConfig struct {
+	MaxAge   time.Duration // after which an object is gone
+	MaxBytes int64         // of all objects, with what it takes to keep them
+}
+
+// ObjectStore is a [Bus] that keeps objects: what [Connect] and [Network.Connect]
+// return is one.
+type ObjectStore interface {
+	// Objects opens a bucket, creating it if need be.
+	Objects(ctx context.Context, bucket string, c BucketConfig) (Objects, error)
+}
+
+// OpenObjects opens a bucket over a bus.
+func OpenObjects(ctx context.Context, b Bus, bucket string, c BucketConfig) (Objects, error) {
+	store, ok := b.(ObjectStore)
+	if !ok {
+		return nil, messages.Errorf(messages.Invalid, "bucket %s: this bus keeps no objects", clip(bucket))
+	}
+	return store.Objects(ctx, bucket, c)
+}
+
+// objectName is what objects can be called: what needs no escaping anywhere.
+var objectName = regexp.MustCompile(`^[A-Za-z0-9_=.-]{1,256}$`)
+
+func checkBucket(bucket string, c BucketConfig) error {
+	if !streamName.MatchString(bucket) {
+		return messages.Errorf(messages.Invalid, "bucket %q: needs a name of letters, digits, '-' and '_'", clip(bucket))
+	}
+	if c.MaxAge <= 0 || c.MaxBytes <= 0 {
+		return messages.Errorf(messages.Invalid, "bucket %s: age %v and size %d must be bounded", bucket, c.MaxAge, c.MaxBytes)
+	}
+	return nil
+}
+
+func checkObject(name string) error {
+	if !objectName.MatchString(name) {
+		return messages.Errorf(messages.Invalid, "object %q: needs a name of letters, digits, '-', '_', '=' and '.'", clip(name))
+	}
+	return nil
+}
+
+func noObject(bucket, name string) error {
+	return messages.Errorf(messages.NotFound, "bucket %s has no object %s", bucket, clip(name))
+}
+
+func bucketFull(bucket string) error {
+	return messages.Errorf(messages.Exhausted, "bucket %s is full; objects go by their age", bucket)
+}

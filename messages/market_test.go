@@ -1,0 +1,107 @@
+package messages
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMarketParameters: what is wrong is named; each parameter is taken where
+// its mechanism has a use for it, and nowhere else.
+func TestMarketParameters(t *testing.T) {
+	half, nan, negative := 0.5, math.NaN(), -Credit
+	second := Duration(time.Second)
+	for _, c := range []struct {
+		mechanism, want string
+		change          func(*Market)
+	}{
+		{HighestBid, "<nil>", func(m *Market) { m.Algorithm, m.Price, m.Capped, m.Preemption = "HB", "first", true, PreemptCancel }},
+		{DeadlineBid, "<nil>", func(m *Market) { m.Lambda, m.Slot, m.Scale, m.Preemption = &half, second, 8, PreemptRequeue }},
+		{BatchQueue, "<nil>", func(m *Market) { m.Draws, m.GangTimeout = 100, second }},
+		{Reservation, "<nil>", func(m *Market) { m.Cycle, m.Granule, m.Orders = 60*second, second, 5 }},
+		{ContractMenu, "<nil>", func(m *Market) { m.Quote, m.Replicas, m.LateOnly = second, 10, true }},
+		{FairShare, "<nil>", func(m *Market) { m.HalfLife, m.MaxJobs, m.MaxTasks = second, 3, 4 }},
+		{Backfill, "<nil>", func(m *Market) { m.Mode = "conservative" }},
+		{FIFO, "algorithm: a market of mechanism fifo has no use", func(m *Market) { m.Algorithm = "HB" }},
+		{FIFO, "preemption: a market of mechanism fifo", func(m *Market) { m.Preemption = PreemptSuspend }},
+		{Proportional, "reserve: a market of mechanism proportional", func(m *Market) { m.Reserve = new(Credits) }},
+		{Proportional, "gang_timeout: ", func(m *Market) { m.GangTimeout = second }},
+		{BatchQueue, "alpha: ", func(m *Market) { m.Alpha = &half }},
+		{HighestBid, "algorithm: \"FCFS\" is none of", func(m *Market) { m.Algorithm = "FCFS" }},
+		{HighestBid, "price: \"second\" is none of", func(m *Market) { m.Price = "second" }},
+		{HighestBid, "preemption: algorithm NPHB takes no slot", func(m *Market) { m.Algorithm, m.Preemption = "NPHB", PreemptSuspend }},
+		{HighestBid, "reserve: -1 must be from 0", func(m *Market) { m.Reserve = &negative }},
+		{DeadlineBid, "lambda: NaN must be between", func(m *Market) { m.Lambda = &nan }},
+		{DeadlineBid, "scale: NaN must be from 1", func(m *Market) { m.Scale = nan }},
+		{DeadlineBid, "slot: -1s must not be negative", func(m *Market) { m.Slot = -second }},
+		{Reservation, "cycle: 1s must be a multiple of the granule, 15m0s", func(m *Market) { m.Cycle = second }},
+		{Reservation, "granule: 1ns must be at least", func(m *Market) { m.Granule = 1 }},
+		{Reservation, "orders: -1 must be from 1", func(m *Market) { m.Orders = -1 }},
+		{FairShare, "max_jobs: -1 must be from 1", func(m *Market) { m.MaxJobs = -1 }},
+		{FIFO, "nodes[1]: \"n1\" is given twice", func(m *Market) { m.Nodes = []Name{"n1", "n1"} }},
+		{FIFO, "nodes[0]: \"N1\" is no name", func(m *Market) { m.Nodes = []Name{"N1"} }},
+	} {
+		m := Market{Name: "main", Mechanism: c.mechanism, Classes: []Name{"cpu"}}
+		c.change(&m)
+		if got := fmt.Sprint(m.Validate()); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: want %s…; got %s", c.mechanism, c.want, got)
+		}
+	}
+}
+
+// TestBidFields: what a job bids is refused by name where it cannot be.
+func TestBidFields(t *testing.T) {
+	good := JobSpec{Budget: Credit, Stages: []Stage{{Name: "main", Tasks: 3, Command: []string{"true"}}}}
+	for want, change := range map[string]func(*JobSpec){
+		"<nil>": func(s *JobSpec) {
+			s.Rate, s.Value, s.Delay, s.Length, s.Deadline, s.AfterJobs, s.AfterOK = 1, 2, 3, 4, 5, []JobID{1}, []JobID{1}
+		},
+		"rate: -0.000001 must not":          func(s *JobSpec) { s.Rate = -1 },
+		"value: ":                           func(s *JobSpec) { s.Value = MaxCredits + 1 },
+		"delay: ":                           func(s *JobSpec) { s.Delay = -1 },
+		"length: -1ns":                      func(s *JobSpec) { s.Length = -1 },
+		"deadline: ":                        func(s *JobSpec) { s.Deadline = -1 },
+		"valuation.max: ":                   func(s *JobSpec) { s.Valuation = &Valuation{Class: Hard, Max: math.NaN()} },
+		"contract: ":                        func(s *JobSpec) { s.Contract = "q\n" },
+		"after_jobs[1]: job 4 is given":     func(s *JobSpec) { s.AfterJobs = []JobID{4, 4} },
+		"after_ok[0]: 0 is no":              func(s *JobSpec) { s.AfterOK = []JobID{0} },
+		"after_jobs: 1001 jobs are more":    func(s *JobSpec) { s.AfterJobs = make([]JobID, 1001) },
+		"stages[0].max_running: 2 tasks at": func(s *JobSpec) { s.Stages = []Stage{{Name: "main", Tasks: 3, Command: []string{"true"}, Gang: true, MaxRunning: 2}} },
+	} {
+		s := good
+		change(&s)
+		if got := fmt.Sprint(s.Validate()); !strings.HasPrefix(got, want) {
+			t.Errorf("want %s…; got %s", want, got)
+		}
+	}
+	good.Stages = []Stage{{Tasks: 3}, {Tasks: 7, Gang: true}, {Tasks: 5, Gang: true}}
+	if w := good.Width(); w != 7 {
+		t.Errorf("width %d, want that of the widest gang, 7", w)
+	}
+}
+
+func TestTradeRequests(t *testing.T) {
+	spec := JobSpec{Stages: []Stage{{Name: "main", Command: []string{"true"}}}}
+	taken := spec
+	taken.Contract = "q1-1"
+	for want, r := range map[string]interface{ Validate() error }{
+		"<nil>":                 &QuoteRequest{Spec: spec},
+		"contract: a job that":  &QuoteRequest{Spec: taken},
+		"stages: are missing":   &QuoteRequest{},
+		"markets: is empty":     &ApplyRequest{},
+		"markets: 1001 are":     &ApplyRequest{Markets: make([]Market, 1001)},
+		"node: \"\" is no name": &DrainRequest{},
+		"notice: -1ns must not": &DrainRequest{Node: "n1", Notice: -1},
+	} {
+		if got := fmt.Sprint(r.Validate()); !strings.HasPrefix(got, want) {
+			t.Errorf("want %s…; got %s", want, got)
+		}
+	}
+	for algorithm, want := range map[string]bool{"": true, "HB": true, "NPHB": false} {
+		if m := (Market{Mechanism: HighestBid, Algorithm: algorithm}); m.Preempts() != want {
+			t.Errorf("%q preempts: %v", algorithm, !want)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package messages
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+)
+
+// Limits on the files that travel with a job. They are meant for parameters,
+// small data and results: what is larger belongs on storage of its own.
+const (
+	MaxFile      = 64 << 20  // bytes of one input or output
+	MaxJobFiles  = 256 << 20 // bytes of all inputs of a job, or of all outputs of a task
+	MaxInputs    = 256       // of a stage
+	MaxPatterns  = 64        // of a stage's outputs
+	MaxOutputs   = 1024      // files that a task leaves
+	PieceSize    = 512 << 10 // bytes of a file in one message
+	MaxFileName  = 1024      // bytes of a file's name
+	digestLength = 64        // hexadecimal digits of a SHA-256
+)
+
+// Depot is the service that keeps the files of jobs. Users and agents reach the
+// site's object store through it alone: whoever may use the API of JetStream can
+// have it deliver a stored message to any subject, and so speak in others' names.
+const Depot = "depot"
+
+// Verbs of the depot. The first are for users, about what is the caller's own;
+// the others for agents, about a task that the caller was given.
+const (
+	VerbPut     = "put"     // PutRequest → PutReply
+	VerbGet     = "get"     // GetRequest → GetReply
+	VerbOutputs = "outputs" // OutputsRequest → OutputsReply
+	VerbTake    = "take"    // GetRequest → GetReply: an input of the attempt's stage
+	VerbGive    = "give"    // PutRequest → PutReply: for the attempt's owner
+	VerbDeliver = "deliver" // DeliverRequest → Empty: what the attempt left
+)
+
+// File is a file that travels, known by what is in it.
+type File struct {
+	Name   string `json:"name"`   // where it lies in the working directory, with "/" between directories
+	Size   int64  `json:"size"`   // bytes
+	Digest string `json:"digest"` // SHA-256 of the content, in lower-case hexadecimal digits
+	// Executable files may be run.
+	Executable bool `json:"executable,omitempty"`
+}
+
+// PutRequest stores a piece of a file. A request without Data asks whether the
+// file is there; pieces are sent in their order, each at Next of the reply before.
+type PutRequest struct {
+	Digest  string  `json:"digest"`
+	Size    int64   `json:"size"`             // of the whole file
+	Offset  int64   `json:"offset,omitempty"` // a multiple of PieceSize
+	Data    []byte  `json:"data,omitempty"`   // PieceSize bytes, or what is left
+	Attempt Attempt `json:"attempt"`          // of agents; users leave it out
+}
+
+// PutReply says from where to go on; at Size the file is there, and is what its
+// digest says.
+type PutReply struct {
+	Next int64 `json:"next"`
+	Done bool  `json:"done"`
+}
+
+// GetRequest reads a piece of a file.
+type GetRequest struct {
+	Digest  string  `json:"digest"`
+	Offset  int64   `json:"offset,omitempty"` // a multiple of PieceSize
+	Attempt Attempt `json:"attempt"`          // of agents; users leave it out
+}
+
+// GetReply is a piece of a file.
+type GetReply struct {
+	Size int64  `json:"size"` // of the whole file
+	Data []byte `json:"data"`
+}
+
+// DeliverRequest says what an attempt left; the files are there already.
+type DeliverRequest struct {
+	Attempt Attempt `json:"attempt"`
+	Files   []File  `json:"files"`
+}
+
+// OutputsRequest asks what the tasks of a stage left, from a task on. Stage is a
+// position.
+type OutputsRequest struct {
+	Job   JobID  `json:"job"`
+	Stage uint32 `json:"stage,omitempty"`
+	From  uint32 `json:"from,omitempty"`  // first task index
+	Limit int    `json:"limit,omitempty"` // tasks; default 100, at most 1000
+}
+
+// OutputsReply lists, in the order of their indices, tasks that left something.
+type OutputsReply struct {
+	Tasks []TaskOutputs `json:"tasks"`
+	More  bool          `json:"more"`
+	Next  uint32        `json:"next"` // where to go on, if there is more
+}
+
+// TaskOutputs is what a task left.
+type TaskOutputs struct {
+	Attempt Attempt `json:"attempt"`
+	Files   []File  `json:"files"` // in the order of their names
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *PutRequest) Validate() error {
+	if err := checkDigest("digest", r.Digest); err != nil {
+		return err
+	}
+	switch {
+	case r.Size < 0:
+		return Errorf(Invalid, "size: %d must not be negative", r.Size)
+	case r.Size > MaxFile:
+		return Errorf(TooLarge, "size: %d bytes are more than the limit of %d MiB for a file", r.Size, MaxFile>>20)
+	case r.Offset < 0 || r.Offset%PieceSize != 0 || r.Offset > r.Size:
+		return Errorf(Invalid, "offset: %d must be a multiple of %d within the file", r.Offset, PieceSize)
+	}
+	if n := min(PieceSize, r.Size-r.Offset); len(r.Data) > 0 && int64(len(r.Data)) != n {
+		return Errorf(Invalid, "data: %d bytes, must be %d at this offset", len(r.Data), n)
+	}
+	return nil
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *GetRequest) Validate() error {
+	if r.Offset < 0 || r.Offset%PieceSize != 0 || r.Offset > MaxFile {
+		return Errorf(Invalid, "offset: %d must be a multiple of %d within the file", r.Offset, PieceSize)
+	}
+	return checkDigest("digest", r.Digest)
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *DeliverRequest) Validate() error {
+	if len(r.Files) > MaxOutputs {
+		return Errorf(TooLarge, "files: %d are more than the limit of %d for a task; put them in an archive", len(r.Files), MaxOutputs)
+	}
+	return validateFiles("files", r.Files)
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *OutputsRequest) Validate() error {
+	if r.Limit < 0 || r.Limit > 1000 {
+		return Errorf(Invalid, "limit: %d must be 0 to 1000", r.Limit)
+	}
+	return nil
+}
+
+// Travels reports whether files come to the stage's tasks or go from them.
+func (s *Stage) Travels() bool { return len(s.Inputs)+len(s.Outputs) > 0 }
+
+// validateFiles checks what travels with a stage.
+func (s *Stage) validateFiles(path string) error {
+	if len(s.Inputs) > MaxInputs {
+		return Errorf(TooLarge, "%s.inputs: %d are more than the limit of %d; put them in an archive", path, len(s.Inputs), MaxInputs)
+	}
+	if len(s.Outputs) > MaxPatterns {
+		return Errorf(TooLarge, "%s.outputs: %d patterns are more than the limit of %d", path, len(s.Outputs), MaxPatterns)
+	}
+	if err := validateFiles(path+".inputs", s.Inputs); err != nil {
+		return err
+	}
+	for i, pattern := range s.Outputs {
+		if err := checkPattern(fmt.Sprintf("%s.outputs[%d]", path, i), pattern); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateFiles checks the files and their names, of which none may be another's
+// or a directory of another's.
+func validateFiles(where string, files []File) error {
+	total := int64(0)
+	names := make(map[string]int, len(files))
+	for i, f := range files {
+		at := fmt.Sprintf("%s[%d]", where, i)
+		if err := f.validate(at); err != nil {
+			return err
+		}
+		if total += f.Size; total > MaxJobFiles {
+			return Errorf(TooLarge, "%s: with this one they are more than the limit of %d MiB together", at, MaxJobFiles>>20)
+		}
+		if first, twice := names[f.Name]; twice {
+			return Errorf(Invalid, "%s.name: %q is the name of %s[%d] too; give each its own", at, clip(f.Name), where, first)
+		}
+		names[f.Name] = i
+	}
+	for i, f := range files {
+		for dir := path.Dir(f.Name); dir != "."; dir = path.Dir(dir) {
+			if k, isFile := names[dir]; isFile {
+				return Errorf(Invalid, "%s[%d].name: %q lies in a directory that has the name of %s[%d]", where, i, clip(f.Name), where, k)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *File) validate(at string) error {
+	if err := CheckFileName(at+".name", f.Name); err != nil {
+		return err
+	}
+	switch {
+	case f.Size < 0:
+		return Errorf(Invalid, "%s.size: %d must not be negative", at, f.Size)
+	case f.Size > MaxFile:
+		return Errorf(TooLarge, "%s: %q has %d bytes, more than the limit of %d MiB for a file", at, clip(f.Name), f.Size, MaxFile>>20)
+	}
+	return checkDigest(at+".digest", f.Digest)
+}
+
+// CheckFileName refuses a name that is none of a file within a working directory:
+// one that is not in its shortest form, absolute, or leads out of it.
+func CheckFileName(at, name string) error {
+	if err := checkLine(at, name, MaxFileName); err != nil {
+		return err
+	}
+	if name == "" || name == "." || name[0] == '/' || path.Clean(name) != name || name == ".." || strings.HasPrefix(name, "../") {
+		return Errorf(Invalid, "%s: %q must be a relative path within the working directory, without . or ..", at, clip(name))
+	}
+	return nil
+}
+
+// checkPattern refuses what is no pattern of package path, or could match a file
+// outside the working directory.
+func checkPattern(at, pattern string) error {
+	if err := CheckFileName(at, pattern); err != nil {
+		return err
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return Errorf(Invalid, "%s: %q is no pattern: use * and ? for parts of a name, [a-z] for one of several characters, and \\ before those meant as they are", at, clip(pattern))
+	}
+	return nil
+}
+
+func checkDigest(at, digest string) error {
+	odd := func(r rune) bool { return !unicode.Is(unicode.ASCII_Hex_Digit, r) || unicode.IsUpper(r) }
+	if len(digest) != digestLength || strings.ContainsFunc(digest, odd) {
+		return Errorf(Invalid, "%s: %q must be a SHA-256, %d lower-case hexadecimal digits", at, clip(digest), digestLength)
+	}
+	return nil
+}
+
+// validateFiles checks what travels with the job as a whole.
+func (s *JobSpec) validateFiles() error {
+	total, seen := int64(0), map[string]bool{}
+	for i := range s.Stages {
+		stage := &s.Stages[i]
+		if stage.Travels() && s.Dir != "" {
+			return Errorf(Invalid, "dir: %q: tasks with inputs or outputs run in a fresh directory of their own; leave dir out, or say - on the command line", clip(s.Dir))
+		}
+		for _, f := range stage.Inputs {
+			if !seen[f.Digest] {
+				seen[f.Digest] = true
+				total += f.Size
+			}
+		}
+	}
+	if total > MaxJobFiles {
+		return Errorf(TooLarge, "stages: their inputs have %d bytes, more than the limit of %d MiB for a job", total, MaxJobFiles>>20)
+	}
+	return nil
+}
