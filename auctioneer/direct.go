@@ -300,6 +300,12 @@ func (l *leader) commit(ctx context.Context, d decision) {
 	if err != nil && ctx.Err() == nil {
 		l.Log.Warn("decision not committed, deciding again", zap.String("market", d.Market), zap.Error(err))
 	}
+	if err == nil {
+		l.metrics.decisions.Inc()
+		l.metrics.suspensions.Add(float64(len(d.Suspend) + len(d.Requeue)))
+		l.metrics.resumptions.Add(float64(len(d.Resume)))
+		l.metrics.discards.Add(float64(len(d.Discard)))
+	}
 	l.mu.Lock()
 	d.market.deciding = false
 	if err != nil {

@@ -15,6 +15,10 @@ type metrics struct {
 	vectorBytes prometheus.Counter
 	nodesLost   prometheus.Counter
 	refused     prometheus.Counter
+	decisions   prometheus.Counter
+	suspensions prometheus.Counter
+	resumptions prometheus.Counter
+	discards    prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -36,6 +40,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		vectorBytes: counter("vector_bytes_total", "Bytes of allocation vectors published, each counted once however many nodes read it."),
 		nodesLost:   counter("nodes_lost_total", "Nodes whose claims were taken back."),
 		refused:     counter("charges_refused_total", "Charges that the bank refused for good."),
+		decisions:   counter("decisions_total", "Decisions of markets committed: suspensions, starts, discards, tariffs."),
+		suspensions: counter("suspensions_total", "Tasks that had to leave their slots."),
+		resumptions: counter("resumptions_total", "Suspended tasks that went on."),
+		discards:    counter("discards_total", "Jobs that their markets would not run."),
 	}
 	r.MustRegister(m.leading, m.allocation)
 	return m

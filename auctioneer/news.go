@@ -98,6 +98,9 @@ func (l *leader) jobNews(b *book.Book, j *book.Job) jobNews {
 		return n
 	}
 	p := market.Progress{Started: j.Started, Pending: make([]int, len(t.Config.Classes)), Running: make([]int, len(t.Config.Classes))}
+	if j.Paid > 0 {
+		p.Budget = j.Held - j.Paid
+	}
 	for i := range j.Stages {
 		s := &j.Stages[i]
 		p.Done += s.Done

@@ -108,7 +108,7 @@ func stages(j *book.Job) []messages.StageStatus {
 	for i := range j.Stages {
 		s, spec := &j.Stages[i], &j.Spec.Stages[i]
 		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i), Running: s.Running,
-			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime}
+			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended}
 	}
 	return out
 }
@@ -143,12 +143,24 @@ func appendTasks(reply *messages.TasksReply, b *book.Book, j *book.Job, stage in
 		if reply.More = len(reply.Tasks) == most; reply.More {
 			return
 		}
-		t := &tasks[k]
+		t, ref := &tasks[k], messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
 		reply.Tasks = append(reply.Tasks, messages.TaskStatus{
-			Task:    messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)},
-			Attempt: t.Attempt, Node: b.Nodes()[t.Node].Name, State: t.Phase.String(), ExitCode: int(t.Exit), Claimed: t.Claimed, Ended: t.Ended,
+			Task: ref, Attempt: t.Attempt, Node: b.Nodes()[t.Node].Name, State: taskState(b, ref, t), ExitCode: int(t.Exit), Claimed: t.Claimed, Ended: t.Ended,
 		})
 	}
+}
+
+func taskState(b *book.Book, r messages.TaskRef, t *book.Task) string {
+	if t.Phase != book.Claimed {
+		return t.Phase.String()
+	}
+	switch b.Nodes()[t.Node].Claims[r].Halt {
+	case book.Suspended:
+		return "Suspended"
+	case book.Gathers:
+		return "Gathering"
+	}
+	return t.Phase.String()
 }
 
 func (l *leader) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.NodesReply, err error) {
@@ -176,18 +188,23 @@ func (l *leader) listMarkets(ctx context.Context, _ messages.Name, _ messages.Em
 	if err := l.verify(ctx); err != nil {
 		return reply, err
 	}
+	charged := map[messages.Name]bool{} // by time
 	l.mu.Lock()
 	for _, t := range l.markets {
 		s := messages.MarketStatus{Market: t.Config, Prices: t.Prices(), Term: l.term, Seq: t.publisher.Seq(), Top: t.Top(l.Clock(), mostTop)}
 		s.Running = t.Started()
 		s.Waiting = t.Jobs() - s.Running
 		s.Next = t.Next()
+		charged[t.Config.Name] = len(t.Orders().Tariffs) > 0
 		reply.Markets = append(reply.Markets, s)
 	}
 	l.mu.Unlock()
 	l.replica.read(func(b *book.Book) {
 		for i := range reply.Markets {
-			for _, t := range b.Tariffs(reply.Markets[i].Market.Name) {
+			for _, t := range b.Tariffs(reply.Markets[i].Market.Name) { // that of an earlier mechanism is not told
+				if !charged[reply.Markets[i].Market.Name] {
+					break
+				}
 				reply.Markets[i].Tariffs = append(reply.Markets[i].Tariffs, messages.SlotTariff{Class: t.Class, Price: t.Price, OwnBid: t.OwnBid, Length: t.Length})
 			}
 			for k := range reply.Markets[i].Top {

@@ -16,12 +16,24 @@ func reason(j *book.Job) string {
 		return "ChargeRefused"
 	case !j.Active():
 		return j.Reason
+	case running > 0 && allSuspended(j):
+		return "Suspended"
 	case running > 0:
 		return "Running"
 	case j.Blocked > 0:
 		return "WaitingForJobs"
 	}
 	return "Waiting"
+}
+
+// allSuspended says whether every claimed task of a job has had to leave its slot.
+func allSuspended(j *book.Job) bool {
+	for i := range j.Stages {
+		if s := &j.Stages[i]; s.Running > s.Suspended {
+			return false
+		}
+	}
+	return true
 }
 
 // expected explains a live job whose fate does not lie with its market now.
@@ -66,6 +78,9 @@ func (l *leader) why(ctx context.Context, caller messages.Name, r messages.JobRe
 		if !j.Active() {
 			reply.Message = epilogue(j)
 			reply.Change = remedy(j)
+			if t := l.market(market); !j.State.Final() && t != nil && t.Config.Mechanism == messages.DeadlineBid && j.Spec.Deadline > b.Now() {
+				notice = fmt.Sprintf("that is at its deadline, %v, when all that it could have met are known", j.Spec.Deadline)
+			}
 			return nil
 		}
 		expected(b, j, &reply)

@@ -3,7 +3,6 @@ package bank
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
@@ -22,103 +20,6 @@ import (
 // does, to hold, charge and show credits, while leadership moves and answers
 // are lost; and then ask porcupine whether what each caller was told could
 // have been told by one ledger that did one thing at a time.
-
-// trio is a log in memory and the replicas that apply it.
-type trio struct {
-	replicas []*replica
-	banks    []*Bank
-
-	elections sync.Mutex // one at a time
-	leader    int
-
-	mu  sync.Mutex
-	log [][]byte
-}
-
-// replica is a machine that stands between a mailbox in memory and a bank's
-// own machine. While its mailbox leads, what is proposed goes into the log;
-// it applies what others put there when it is elected.
-type replica struct {
-	group   *trio
-	box     *mailbox.Memory
-	machine mailbox.Machine
-	applied int
-}
-
-func (r *replica) Apply(index uint64, commands [][]byte) []any {
-	r.group.mu.Lock()
-	defer r.group.mu.Unlock()
-	r.group.log = append(r.group.log, commands...)
-	r.applied += len(commands)
-	return r.machine.Apply(index, commands)
-}
-
-func (r *replica) Capture() mailbox.Image       { return r.machine.Capture() }
-func (r *replica) Restore(from io.Reader) error { return r.machine.Restore(from) }
-
-// credulous is the planted bug: a mailbox whose replica never asks whether it
-// still leads before it is read.
-type credulous struct{ *mailbox.Memory }
-
-func (credulous) Verify(context.Context) error { return nil }
-
-// newTrio starts three banks on one log, of which the first leads.
-func newTrio(t *testing.T, buggy bool) *trio {
-	g := &trio{}
-	network := bus.NewMemory()
-	for i := range 3 {
-		bank, err := Start(context.Background(), Config{
-			Site: "here", Replica: fmt.Sprint(i), Bus: network.Connect("bank"), Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"},
-			Clock: func() messages.Time { return 1000 },
-			Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
-				r := &replica{group: g, machine: m}
-				r.box = mailbox.NewMemory(r)
-				if i > 0 {
-					r.box.Depose()
-				}
-				g.replicas = append(g.replicas, r)
-				if buggy {
-					return credulous{r.box}, nil
-				}
-				return r.box, nil
-			},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := bank.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		g.banks = append(g.banks, bank)
-	}
-	return g
-}
-
-// elect moves leadership. The one that had it keeps its state, and serves
-// whoever still asks it.
-func (g *trio) elect(next int) {
-	g.elections.Lock()
-	defer g.elections.Unlock()
-	if next == g.leader {
-		return
-	}
-	g.replicas[g.leader].box.Depose() // waits for what is being proposed there
-	g.leader = next
-	g.replicas[next].follow()
-	g.replicas[next].box.Elect()
-}
-
-// follow applies what the log has more.
-func (r *replica) follow() {
-	r.group.mu.Lock()
-	defer r.group.mu.Unlock()
-	if more := r.group.log[r.applied:]; len(more) > 0 {
-		r.machine.Apply(uint64(r.applied+1), more)
-		r.applied = len(r.group.log)
-	}
-}
 
 // The operations on an account, and what porcupine is told of them.
 type (

@@ -58,17 +58,19 @@ func TestBidFields(t *testing.T) {
 		"<nil>": func(s *JobSpec) {
 			s.Rate, s.Value, s.Delay, s.Length, s.Deadline, s.AfterJobs, s.AfterOK = 1, 2, 3, 4, 5, []JobID{1}, []JobID{1}
 		},
-		"rate: -0.000001 must not":          func(s *JobSpec) { s.Rate = -1 },
-		"value: ":                           func(s *JobSpec) { s.Value = MaxCredits + 1 },
-		"delay: ":                           func(s *JobSpec) { s.Delay = -1 },
-		"length: -1ns":                      func(s *JobSpec) { s.Length = -1 },
-		"deadline: ":                        func(s *JobSpec) { s.Deadline = -1 },
-		"valuation.max: ":                   func(s *JobSpec) { s.Valuation = &Valuation{Class: Hard, Max: math.NaN()} },
-		"contract: ":                        func(s *JobSpec) { s.Contract = "q\n" },
-		"after_jobs[1]: job 4 is given":     func(s *JobSpec) { s.AfterJobs = []JobID{4, 4} },
-		"after_ok[0]: 0 is no":              func(s *JobSpec) { s.AfterOK = []JobID{0} },
-		"after_jobs: 1001 jobs are more":    func(s *JobSpec) { s.AfterJobs = make([]JobID, 1001) },
-		"stages[0].max_running: 2 tasks at": func(s *JobSpec) { s.Stages = []Stage{{Name: "main", Tasks: 3, Command: []string{"true"}, Gang: true, MaxRunning: 2}} },
+		"rate: -0.000001 must not":       func(s *JobSpec) { s.Rate = -1 },
+		"value: ":                        func(s *JobSpec) { s.Value = MaxCredits + 1 },
+		"delay: ":                        func(s *JobSpec) { s.Delay = -1 },
+		"length: -1ns":                   func(s *JobSpec) { s.Length = -1 },
+		"deadline: ":                     func(s *JobSpec) { s.Deadline = -1 },
+		"valuation.max: ":                func(s *JobSpec) { s.Valuation = &Valuation{Class: Hard, Max: math.NaN()} },
+		"contract: ":                     func(s *JobSpec) { s.Contract = "q\n" },
+		"after_jobs[1]: job 4 is given":  func(s *JobSpec) { s.AfterJobs = []JobID{4, 4} },
+		"after_ok[0]: 0 is no":           func(s *JobSpec) { s.AfterOK = []JobID{0} },
+		"after_jobs: 1001 jobs are more": func(s *JobSpec) { s.AfterJobs = make([]JobID, 1001) },
+		"stages[0].max_running: 2 tasks at": func(s *JobSpec) {
+			s.Stages = []Stage{{Name: "main", Tasks: 3, Command: []string{"true"}, Gang: true, MaxRunning: 2}}
+		},
 	} {
 		s := good
 		change(&s)
@@ -97,11 +99,6 @@ func TestTradeRequests(t *testing.T) {
 	} {
 		if got := fmt.Sprint(r.Validate()); !strings.HasPrefix(got, want) {
 			t.Errorf("want %s…; got %s", want, got)
-		}
-	}
-	for algorithm, want := range map[string]bool{"": true, "HB": true, "NPHB": false} {
-		if m := (Market{Mechanism: HighestBid, Algorithm: algorithm}); m.Preempts() != want {
-			t.Errorf("%q preempts: %v", algorithm, !want)
 		}
 	}
 }

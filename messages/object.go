@@ -14,7 +14,7 @@ const (
 	MaxJobFiles  = 256 << 20 // bytes of all inputs of a job, or of all outputs of a task
 	MaxInputs    = 256       // of a stage
 	MaxPatterns  = 64        // of a stage's outputs
-	MaxOutputs   = 1024      // files that a task leaves
+	MaxOutputs   = 1000      // files that a task leaves
 	PieceSize    = 512 << 10 // bytes of a file in one message
 	MaxFileName  = 1024      // bytes of a file's name
 	digestLength = 64        // hexadecimal digits of a SHA-256
@@ -55,11 +55,10 @@ type PutRequest struct {
 	Attempt Attempt `json:"attempt"`          // of agents; users leave it out
 }
 
-// PutReply says from where to go on; at Size the file is there, and is what its
-// digest says.
+// PutReply says from where to go on. A file that is there is what its digest says.
 type PutReply struct {
 	Next int64 `json:"next"`
-	Done bool  `json:"done"`
+	Done bool  `json:"done"` // the file is there
 }
 
 // GetRequest reads a piece of a file.
@@ -81,20 +80,18 @@ type DeliverRequest struct {
 	Files   []File  `json:"files"`
 }
 
-// OutputsRequest asks what the tasks of a stage left, from a task on. Stage is a
-// position.
+// OutputsRequest asks what the tasks of a stage of one of the caller's jobs left.
 type OutputsRequest struct {
 	Job   JobID  `json:"job"`
-	Stage uint32 `json:"stage,omitempty"`
+	Stage uint32 `json:"stage,omitempty"` // its position in the job
 	From  uint32 `json:"from,omitempty"`  // first task index
-	Limit int    `json:"limit,omitempty"` // tasks; default 100, at most 1000
+	Limit int    `json:"limit,omitempty"` // tasks to look at; default 100, at most 1000
 }
 
 // OutputsReply lists, in the order of their indices, tasks that left something.
 type OutputsReply struct {
 	Tasks []TaskOutputs `json:"tasks"`
-	More  bool          `json:"more"`
-	Next  uint32        `json:"next"` // where to go on, if there is more
+	Next  uint32        `json:"next"` // the index of the first task that was not looked at
 }
 
 // TaskOutputs is what a task left.

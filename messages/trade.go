@@ -1,7 +1,5 @@
 package messages
 
-import "slices"
-
 // Further verbs of the auctioneer. Quote, apply and drain are commands of the
 // leader; reservations is a query.
 const (
@@ -128,9 +126,4 @@ type DrainReply struct {
 	Node  Name `json:"node"`
 	Until Time `json:"until"`
 	Tasks int  `json:"tasks"`
-}
-
-// Preempts says whether the market takes slots from jobs that have them.
-func (m *Market) Preempts() bool {
-	return slices.Contains(preempting, m.Mechanism) && (m.Algorithm == "" || m.Algorithm == "HB")
 }

@@ -126,7 +126,9 @@ type StageStatus struct {
 	Retried  int      `json:"retried"`
 	Started  Time     `json:"started"`
 	Ended    Time     `json:"ended"`
-	SlotTime Duration `json:"slot_time"` // of accepted attempts
+	SlotTime Duration `json:"slot_time"` // of accepted attempts, but for when they were suspended
+	// Suspended is how many of Running have had to leave their slots for now.
+	Suspended int `json:"suspended,omitempty"`
 }
 
 // ClassShare compares, for one class, the share that the mechanism allocated
@@ -160,7 +162,7 @@ type TaskStatus struct {
 	Task     TaskRef `json:"task"`
 	Attempt  uint32  `json:"attempt"`
 	Node     Name    `json:"node"`
-	State    string  `json:"state"` // Claimed, Done, Failed, Pending (to be tried again)
+	State    string  `json:"state"` // Claimed, Suspended, Gathering (waits for its gang), Done, Failed, Pending (to be tried again)
 	ExitCode int     `json:"exit_code"`
 	Claimed  Time    `json:"claimed"`
 	Ended    Time    `json:"ended"`

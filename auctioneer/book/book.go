@@ -79,6 +79,18 @@ func New() *Book {
 	}
 }
 
+// apply takes other markets. What a market that goes had for tariffs goes with it.
+func (b *Book) apply(c *Apply) any {
+	b.markets = c.Markets
+	for name := range b.tariffs {
+		if !slices.ContainsFunc(c.Markets, func(m messages.Market) bool { return m.Name == name }) {
+			delete(b.tariffs, name)
+			delete(b.metered, name)
+		}
+	}
+	return nil
+}
+
 // Markets are the markets that were applied; nil: none were.
 func (b *Book) Markets() []messages.Market { return b.markets }
 

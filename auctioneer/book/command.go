@@ -141,8 +141,7 @@ func (b *Book) Apply(c *Command) any {
 	case c.Quote != nil:
 		return b.quote(c.Quote)
 	case c.Apply != nil:
-		b.markets = c.Apply.Markets
-		return nil
+		return b.apply(c.Apply)
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }

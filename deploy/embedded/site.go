@@ -64,6 +64,7 @@ type Site struct {
 
 	auctioneers, banks *group
 	estimator          *estimatorActor
+	depot              *depotService
 	nodes              *nodes
 
 	mu       sync.Mutex
@@ -151,7 +152,7 @@ func (s *Site) startActors(ctx context.Context) error {
 	if s.options.Only != nil {
 		return s.startOnly()
 	}
-	if err := together([]func() error{s.auctioneers.startAll, s.banks.startAll, s.startEstimator}); err != nil {
+	if err := together([]func() error{s.auctioneers.startAll, s.banks.startAll, s.startEstimator, s.startDepot}); err != nil {
 		return err
 	}
 	if err := together([]func() error{
@@ -172,8 +173,8 @@ func (s *Site) startActors(ctx context.Context) error {
 // startOnly starts one actor and does not wait: what it needs may come later.
 func (s *Site) startOnly() error {
 	switch actor := s.options.Only.Actor; actor {
-	case messages.Auctioneer:
-		return s.auctioneers.startAll()
+	case messages.Auctioneer: // whom the depot asks
+		return together([]func() error{s.auctioneers.startAll, s.startDepot})
 	case messages.Bank:
 		return s.banks.startAll()
 	case messages.Estimator:
@@ -208,6 +209,9 @@ func (s *Site) stop() error {
 	var failed []error
 	if s.nodes != nil {
 		failed = append(failed, s.nodes.stopAll())
+	}
+	if s.depot != nil {
+		failed = append(failed, s.depot.close())
 	}
 	if s.estimator != nil {
 		failed = append(failed, s.estimator.close())

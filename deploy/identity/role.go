@@ -53,6 +53,9 @@ func userPermissions() jwt.Permissions {
 	for _, verb := range nodeVerbs {
 		deny = append(deny, messages.Subject("*", messages.Auctioneer, verb, "*"))
 	}
+	for _, verb := range fileVerbs {
+		deny = append(deny, messages.Subject("*", messages.Depot, verb, "*"))
+	}
 	return jwt.Permissions{
 		Pub: jwt.Permission{
 			Allow: jwt.StringList{
@@ -69,13 +72,19 @@ func userPermissions() jwt.Permissions {
 // nodeVerbs are the requests that only an agent makes of the auctioneer.
 var nodeVerbs = []string{messages.VerbRegister, messages.VerbExchange, messages.VerbVector}
 
-// nodePermissions lets an agent speak to its own site's auctioneer, hear the
-// vectors and its own directives, and answer requests for its logs; it may
+// fileVerbs are the requests that only an agent makes of the depot.
+var fileVerbs = []string{messages.VerbTake, messages.VerbGive, messages.VerbDeliver}
+
+// nodePermissions lets an agent speak to its own site's auctioneer and depot, hear
+// the vectors and its own directives, and answer requests for its logs; it may
 // publish a reply only where it was asked.
 func nodePermissions(site messages.Name) jwt.Permissions {
 	publish := jwt.StringList{}
 	for _, verb := range nodeVerbs {
 		publish = append(publish, messages.Subject(site, messages.Auctioneer, verb, name))
+	}
+	for _, verb := range fileVerbs {
+		publish = append(publish, messages.Subject(site, messages.Depot, verb, name))
 	}
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: publish},
@@ -94,12 +103,12 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 // and an actor, all others under a name a user may choose.
 func checkName(role Role, n messages.Name) error {
 	if role == Service {
-		for _, actor := range []string{messages.Auctioneer, messages.Bank, messages.Estimator} {
+		for _, actor := range []string{messages.Auctioneer, messages.Bank, messages.Estimator, messages.Depot} {
 			if n == messages.ServiceIdentity(actor) {
 				return nil
 			}
 		}
-		return messages.Errorf(messages.Invalid, "service %q: is none of $auctioneer, $bank, $estimator", n)
+		return messages.Errorf(messages.Invalid, "service %q: is none of $auctioneer, $bank, $estimator, $depot", n)
 	}
 	if !messages.ValidName(n) {
 		return messages.Errorf(messages.Invalid, "name %q: must be a lower-case letter followed by at most 62 lower-case letters, digits, '-' or '_'", n)

@@ -86,6 +86,8 @@ func ended(s messages.State) string {
 		return "completed"
 	case messages.Cancelled:
 		return "cancelled"
+	case messages.Discarded:
+		return "discarded"
 	default:
 		return "failed"
 	}

@@ -77,7 +77,7 @@ func (m *Model) length(j *workload.Job, noise float64) float64 {
 			return j.Asked
 		}
 	case "noisy":
-		return max(least, math.Round(j.Runtime*math.Exp(m.Length.Spread*noise)))
+		return min(workload.MostTime, max(least, math.Round(j.Runtime*math.Exp(m.Length.Spread*noise))))
 	}
 	return max(least, j.Runtime)
 }

@@ -76,6 +76,8 @@ func (e *entry) wrong() string {
 		most := float64(Largest)
 		if i == 2 || i == 4 {
 			most = 1e12
+		} else if i == 3 {
+			most = workload.MostTime
 		}
 		if x != nil && !(*x >= 0 && *x <= most && (*x > 0 || i == 2)) {
 			return columns[i+1]

@@ -247,6 +247,25 @@ func TestSharesAreTheMechanisms(t *testing.T) {
 	})
 }
 
+// TestThoseWhoseMinimumIsNotMetPayNothing, and nobody who waits for the pool
+// waits for ever.
+func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := study(t, rules.Proportional, 4)
+		p.Market.SLO = rapid.SampledFrom([]float64{0.01, 0.3, 0.6, 1}).Draw(t, "slo")
+		o := mustRun(t, p)
+		for i := range o.Jobs {
+			r := &o.Jobs[i]
+			if r.Fate != Completed || r.Paid != 0 && r.Paid != money(p.Bids[i].Budget) {
+				t.Fatalf("job %d: %+v, budget %v", i, r, p.Bids[i].Budget)
+			}
+		}
+		if again := mustRun(t, p); fmt.Sprint(again) != fmt.Sprint(o) {
+			t.Fatal("another run has another outcome")
+		}
+	})
+}
+
 // TestFewOrdersPricedAnewAreNoAuction shows the thesis's pricing: payments that
 // are negative or above the value, which the exact ones never are.
 func TestFewOrdersPricedAnewAreNoAuction(t *testing.T) {

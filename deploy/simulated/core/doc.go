@@ -22,7 +22,8 @@
 //
 //   - highest-bid: each task is a bidder. Prices are in credits for a second.
 //   - proportional: slots draw jobs by their shares when they come free, as agents
-//     do. A job pays its budget on completion.
+//     do. A job pays its budget on completion, with an slo only if the share that
+//     it received, of the time it had tasks to start, was as much.
 //   - deadline: time is in units (Slot, else a minute, or as many as keep a study
 //     below a million units); each task's value is its part of the
 //     job's, its length rounded up to whole units; it competes from the first

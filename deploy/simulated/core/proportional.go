@@ -14,6 +14,9 @@ import (
 // every job bids its budget b there, and its share is b^α of the sum of all with
 // tasks to start, whoever the others are.
 func runProportional(p *Problem) (*Outcome, error) {
+	if p.Market.SLO > 0 {
+		return runPool(p)
+	}
 	s := &shares{Problem: p, out: newOutcome(p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids)),
 		rng: rand.New(rand.NewPCG(p.Seed, 0x736861726573))}
 	for s.next < len(p.Work.Jobs) || s.ends.Len() > 0 {
@@ -77,19 +80,24 @@ func (s *shares) weigh(i int, weight float64) error {
 func (s *shares) serve(now messages.Time) error {
 	for s.free > 0 && s.draw.Len() > 0 {
 		i := int(s.draw.Sample(s.rng.Float64())) - 1
-		if math.IsNaN(s.out.Jobs[i].Start) {
-			s.out.Jobs[i].Start = seconds(now)
-		}
-		s.free--
 		s.out.Decisions++
-		s.ends.Push(now+micros(s.Work.Jobs[i].Runtime), i)
-		if s.jobs[i].pending--; s.jobs[i].pending == 0 {
+		if s.begin(now, i); s.jobs[i].pending == 0 {
 			if err := s.weigh(i, 0); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// begin starts a task of a job.
+func (s *shares) begin(now messages.Time, i int) {
+	if math.IsNaN(s.out.Jobs[i].Start) {
+		s.out.Jobs[i].Start = seconds(now)
+	}
+	s.free--
+	s.jobs[i].pending--
+	s.ends.Push(now+micros(s.Work.Jobs[i].Runtime), i)
 }
 
 // end takes note of a task's end, and charges the budget with the last.

@@ -57,6 +57,12 @@ type end struct {
 
 func micros(seconds float64) messages.Time { return messages.Time(math.Round(seconds * 1e6)) }
 
+// duration of some seconds; what is beyond the longest is the longest.
+func duration(seconds float64) messages.Duration {
+	const most = 9e9
+	return messages.Duration(min(seconds, most) * 1e9)
+}
+
 func seconds(t messages.Time) float64 { return float64(t) / 1e6 }
 
 // instant goes on to the next time at which something happens, and lets all of
@@ -94,7 +100,7 @@ func (w *wide) arrive(now messages.Time, i int) error {
 		length = b.Length
 	}
 	w.jobs[i] = split{groups: []group{{micros(j.Runtime), j.Width}}, at: now}
-	return w.market.Arrive(now, highestbid.Offer{Job: messages.JobID(i + 1), Rate: rate, Length: messages.Duration(length * 1e9), Slots: j.Width})
+	return w.market.Arrive(now, highestbid.Offer{Job: messages.JobID(i + 1), Rate: rate, Length: duration(length), Slots: j.Width})
 }
 
 // finish ends the tasks of a job that are done by now.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/deploy/simulated/clock"
 	"github.com/candor-grid/candor/deploy/simulated/core"
@@ -102,6 +103,12 @@ func possible(p *core.Problem) error {
 	const most = 1e9 // seconds: what is longer does not fit a Duration
 	if len(p.Bids) != len(p.Work.Jobs) {
 		return messages.Errorf(messages.Invalid, "bids: there are %d for %d jobs", len(p.Bids), len(p.Work.Jobs))
+	}
+	if p.Work.Nodes > book.MaxNodes {
+		return messages.Errorf(messages.TooLarge, "nodes: all actors are simulated with at most %d, there are %d", book.MaxNodes, p.Work.Nodes)
+	}
+	if p.Market.SLO > 0 {
+		return messages.Errorf(messages.Invalid, "slo: is not simulated with all actors: leave it out, or take --actors core")
 	}
 	for i := range p.Work.Jobs {
 		j := &p.Work.Jobs[i]

@@ -26,7 +26,7 @@ func (m *Market) check() error {
 	case HighestBid:
 		return m.checkHighestBid()
 	case Proportional:
-		return number("alpha", *m.Alpha, 0, 1)
+		return first(number("alpha", *m.Alpha, 0, 1), number("slo", m.SLO, 0, 1))
 	case Deadline:
 		return m.checkDeadline()
 	case BatchQueue:

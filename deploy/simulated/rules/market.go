@@ -40,6 +40,7 @@ type Market struct {
 	Reserve   *float64 `json:"reserve,omitempty"`   // highest-bid: credits for a slot-second
 
 	Alpha *float64 `json:"alpha,omitempty"` // proportional
+	SLO   float64  `json:"slo,omitempty"`   // proportional: the least utility, a share of the slots, that every job asks for
 
 	C      int               `json:"C,omitempty"`      // deadline: slots; 0: the machine's
 	Lambda *float64          `json:"lambda,omitempty"` // deadline
@@ -81,7 +82,7 @@ var common = []string{"name", "mechanism", "worth", "bids"}
 
 var parameters = map[string][]string{
 	HighestBid:   {"nodes", "algorithm", "price", "capped", "reserve"},
-	Proportional: {"nodes", "alpha"},
+	Proportional: {"nodes", "alpha", "slo"},
 	Deadline:     {"C", "lambda", "rule", "scale", "groups", "slot"},
 	BatchQueue:   {"N", "mode", "expectation", "draws", "seed", "sampling"},
 	Reservation:  {"N", "T", "granule", "search", "orders", "pricing"},

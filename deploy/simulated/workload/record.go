@@ -92,12 +92,12 @@ func (b *builder) sound(r *swf.Job) error {
 		return messages.Errorf(messages.Invalid, "line %d: job %d: %s", r.Line, r.Number, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case r.Submit < 0 || float64(r.Submit) > mostTime:
-		return refuse("submitted at %d s: must be from 0 to %g; -1 is unknown", r.Submit, mostTime)
-	case r.Run < 0 || float64(r.Run) > mostTime:
-		return refuse("ran %d s: must be from 0 to %g; -1 is unknown", r.Run, mostTime)
-	case r.Wait < -1 || float64(r.Wait) > mostTime:
-		return refuse("waited %d s: must be from 0 to %g; -1 is unknown", r.Wait, mostTime)
+	case r.Submit < 0 || float64(r.Submit) > MostTime:
+		return refuse("submitted at %d s: must be from 0 to %g; -1 is unknown", r.Submit, float64(MostTime))
+	case r.Run < 0 || float64(r.Run) > MostTime:
+		return refuse("ran %d s: must be from 0 to %g; -1 is unknown", r.Run, float64(MostTime))
+	case r.Wait < -1 || float64(r.Wait) > MostTime:
+		return refuse("waited %d s: must be from 0 to %g; -1 is unknown", r.Wait, float64(MostTime))
 	case r.Width() < 0 || r.Width() > MostNodes:
 		return refuse("has %d processors: must be from 1 to %d; -1 is unknown", r.Width(), MostNodes)
 	case b.options.Parallel == Gang && r.Width() > int64(b.Nodes):
@@ -109,7 +109,7 @@ func (b *builder) sound(r *swf.Job) error {
 func (b *builder) enter(r *swf.Job) {
 	b.Jobs = append(b.Jobs, Job{
 		Number: r.Number, Line: r.Line, Submit: float64(r.Submit), Runtime: float64(r.Run),
-		Asked: float64(max(0, r.Limit)), Width: int(r.Width()), Queue: r.Queue, Recorded: float64(r.Wait),
+		Asked: min(float64(max(0, r.Limit)), MostTime), Width: int(r.Width()), Queue: r.Queue, Recorded: float64(r.Wait),
 		User: number(b.users, &b.Users, r.User), Group: number(b.groups, &b.Groups, r.Group),
 	})
 }

@@ -22,7 +22,12 @@ const (
 // Limits of a workload.
 const (
 	MostNodes = 1 << 30
-	mostTime  = 1e12 // seconds: more than any calendar holds
+	// MostTime is the latest submission and the longest run time that a record can
+	// have, in seconds: more than a century.
+	MostTime = 4e9
+	// mostSpan is how long a study may last, in seconds, at worst: microseconds
+	// of it are counted in 64 bits.
+	mostSpan = 4e12
 )
 
 // Unknown is the number of users and groups that the log does not know.
@@ -103,8 +108,7 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 		return nil, messages.Errorf(messages.Invalid, "no job of the log can be run: of %d records, %d are outside of the time studied, %d have no submission, %d no run time, %d no processors, %d are parallel, %d unsound",
 			len(log.Jobs)+log.Bad.Lines, w.Skipped.Outside, w.Skipped.NoSubmit, w.Skipped.NoLength, w.Skipped.NoWidth, w.Skipped.Parallel, w.Skipped.Bad)
 	}
-	b.arrange()
-	return w, nil
+	return w, b.arrange()
 }
 
 func (o *Options) check() error {
@@ -127,7 +131,7 @@ func (o *Options) check() error {
 }
 
 // arrange sorts the jobs and squeezes the times between them.
-func (b *builder) arrange() {
+func (b *builder) arrange() error {
 	slices.SortStableFunc(b.Jobs, func(x, y Job) int { return cmp.Compare(x.Submit, y.Submit) })
 	if x := b.options.Load; x != 1 {
 		first := b.Jobs[0].Submit
@@ -135,6 +139,14 @@ func (b *builder) arrange() {
 			b.Jobs[i].Submit = math.Round((first+(b.Jobs[i].Submit-first)/x)*1000) / 1000
 		}
 	}
+	_, last := b.Span()
+	for i := range b.Jobs {
+		j := &b.Jobs[i]
+		if last += j.Runtime * math.Ceil(float64(j.Width)/float64(b.Nodes)); last > mostSpan {
+			return messages.Errorf(messages.TooLarge, "line %d: job %d: the jobs up to it can take %.3g s, the limit of a study is %.3g: study a shorter time, or a larger load", j.Line, j.Number, last, float64(mostSpan))
+		}
+	}
+	return nil
 }
 
 // Span is from the first submission to the last.

@@ -100,6 +100,21 @@ func TestParallelJobsMayBeLeftOut(t *testing.T) {
 	}
 }
 
+// TestNoStudyLastsForEver: what the clock cannot count is refused.
+func TestNoStudyLastsForEver(t *testing.T) {
+	log := read(t, record(1, 0, 10, 1, 1)+record(2, 3e9, 10, 1, 1))
+	if _, err := New(log, Options{Nodes: 1, Parallel: Gang, Load: 1e-4}); messages.KindOf(err) != messages.TooLarge {
+		t.Errorf("%v", err)
+	}
+	var b strings.Builder
+	for i := range 1200 {
+		b.WriteString(record(i+1, 0, 3.9e9, 1, 1))
+	}
+	if _, err := New(read(t, b.String()), Options{Nodes: 1, Parallel: Gang}); messages.KindOf(err) != messages.TooLarge || !strings.Contains(err.Error(), "line 1026") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	log := read(t, record(1, 0, 10, 1, 1))
 	for _, o := range []Options{{Nodes: -1, Parallel: Gang}, {Nodes: 1, Parallel: "both"}, {Nodes: 1, Parallel: Gang, Load: -1}, {Nodes: 1, Parallel: Gang, From: 10, To: 5}, {Nodes: 1, Parallel: Gang, From: 10}} {

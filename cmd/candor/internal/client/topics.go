@@ -24,7 +24,7 @@ const exitCodesTopic = `Exit codes of candor:
 
 "candor submit --wait" exits as the job did: 0 if it completed, else the exit code
 of the first task that failed for good (128 + the signal, if one ended it; 1 if the
-task could not be started), 130 if it was cancelled. "candor books" exits with 1 if
+task could not be started), 1 if its market discarded it, 130 if it was cancelled. "candor books" exits with 1 if
 the books do not balance, "candor bank verify" if they do not verify.
 
 Errors go to standard error, as "candor COMMAND: what is wrong (Kind)".`

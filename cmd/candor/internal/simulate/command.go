@@ -50,6 +50,9 @@ A market is a file of YAML; only the mechanism is needed:
     length: {declared: exact}
     users: {spread: 0, by: job}
 
+Parameters, beside name, worth (delay, deadline or run) and bids:
+
+` + parameters() + `
 What a second on a slot is worth to a job's owner (value), what it bids for it, by
 when the job should be complete, and what it says of its length are drawn from that
 model, or read from a file with --bids: columns job, value, bid, deadline, length,
@@ -70,6 +73,15 @@ The keys of --json are stable; package deploy/simulated/measure defines each.`,
 	f.StringVar(&o.plots, "plots", "", "draw figures into this `directory`, as SVG and PNG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	return c
+}
+
+// parameters lists what each mechanism's market can say.
+func parameters() string {
+	var b strings.Builder
+	for _, name := range rules.Mechanisms() {
+		fmt.Fprintf(&b, "  %-13s %s\n", name, strings.Join(rules.Parameters(name), ", "))
+	}
+	return b.String()
 }
 
 func (o *options) run(out, stderr io.Writer) error {

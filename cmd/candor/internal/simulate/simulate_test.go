@@ -77,6 +77,23 @@ func TestEveryMechanismReports(t *testing.T) {
 	}
 }
 
+func TestAllActors(t *testing.T) {
+	trace := file(t, "log.swf", log())
+	for _, name := range []string{"highest-bid", "proportional", "fifo", "fairshare"} {
+		text, err := run("--trace", trace, "--market", name, "--actors", "all", "--json")
+		var r measure.Report
+		if err != nil || json.Unmarshal([]byte(text), &r) != nil || r.Results.Completed != 10 || r.Actors != "all" || !strings.Contains(text, `"exchanges"`) {
+			t.Errorf("%s: %v %s", name, err, text)
+		}
+		if again, _ := run("--trace", trace, "--market", name, "--actors", "all", "--json"); again != text {
+			t.Errorf("%s: another run writes other bytes", name)
+		}
+	}
+	if _, err := run("--trace", trace, "--market", "reservation", "--actors", "all"); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("reservation: %v", err)
+	}
+}
+
 // TestBadTracesAreNamed: each is an error with file and line, and none is passed
 // over in silence.
 func TestBadTracesAreNamed(t *testing.T) {

@@ -1,0 +1,138 @@
+package depot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Config configures a [Depot]. Site, Bus and Operator are needed.
+type Config struct {
+	Site messages.Name
+	// Bus is a connection of a service: it keeps the buckets.
+	Bus bus.Bus
+	// Operator is as whom the auctioneer is asked about jobs.
+	Operator messages.Name
+	// Retention is how long files and lists of outputs are kept; default 14 days.
+	Retention time.Duration
+	// Quota bounds the bucket of an account, in bytes; default 4 GiB.
+	Quota int64
+	Log   *zap.Logger // nil: none
+}
+
+// Defaults of [Config].
+const (
+	DefaultRetention = 14 * 24 * time.Hour
+	DefaultQuota     = 4 << 30
+)
+
+// Validate checks the configuration and fills in the defaults.
+func (c *Config) Validate() error {
+	switch {
+	case !messages.ValidName(c.Site):
+		return messages.Errorf(messages.Invalid, "depot: Site %q: must be a name of lower-case letters, digits, '-' and '_'", c.Site)
+	case c.Bus == nil || c.Operator == "":
+		return messages.Errorf(messages.Invalid, "depot: Bus and Operator must be set")
+	case c.Retention < 0 || c.Quota < 0:
+		return messages.Errorf(messages.Invalid, "depot: Retention %v and Quota %d must not be negative", c.Retention, c.Quota)
+	}
+	if c.Retention == 0 {
+		c.Retention = DefaultRetention
+	}
+	if c.Quota == 0 {
+		c.Quota = DefaultQuota
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	return nil
+}
+
+// Depot serves the files of jobs.
+type Depot struct {
+	c       Config
+	service bus.Subscription
+
+	mu      sync.Mutex
+	buckets map[messages.Name]bus.Objects
+	owners  map[holding]messages.Name
+	inputs  map[messages.JobID]map[string]bool // digests
+}
+
+// maxRemembered bounds each of the depot's maps; beyond, it forgets and asks again.
+const maxRemembered = 4096
+
+// Start starts to serve.
+func Start(c Config) (*Depot, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	d := &Depot{c: c, buckets: map[messages.Name]bus.Objects{}, owners: map[holding]messages.Name{}, inputs: map[messages.JobID]map[string]bool{}}
+	at := func(verb string, handle bus.Handler) bus.Endpoint {
+		return bus.Endpoint{Name: verb, Subject: messages.Subject(c.Site, messages.Depot, verb, "*"), Handle: handle}
+	}
+	var err error
+	d.service, err = c.Bus.Serve(bus.Service{
+		Name: "candor-depot", Version: "1.0.0", Description: "files of jobs of site " + c.Site, Discoverable: true, Concurrency: concurrency,
+		Endpoints: []bus.Endpoint{
+			at(messages.VerbPut, bus.Handle(messages.VerbPut, d.put)),
+			at(messages.VerbGet, bus.Handle(messages.VerbGet, d.get)),
+			at(messages.VerbOutputs, bus.Handle(messages.VerbOutputs, d.outputs)),
+			at(messages.VerbTake, bus.Handle(messages.VerbTake, d.take)),
+			at(messages.VerbGive, bus.Handle(messages.VerbGive, d.give)),
+			at(messages.VerbDeliver, bus.Handle(messages.VerbDeliver, d.deliver)),
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("depot: %w", err)
+	}
+	return d, nil
+}
+
+// concurrency bounds the requests at work, each with a piece in memory.
+const concurrency = 16
+
+// Close ends the service.
+func (d *Depot) Close() error { return d.service.Stop() }
+
+// bucket is that of an account.
+func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects, error) {
+	d.mu.Lock()
+	known := d.buckets[account]
+	d.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	if !messages.ValidName(account) {
+		return nil, messages.Errorf(messages.PermissionDenied, "account %q: has no files", account)
+	}
+	made, err := bus.OpenObjects(ctx, d.c.Bus, bucketName(d.c.Site, account), bus.BucketConfig{MaxAge: d.c.Retention, MaxBytes: d.c.Quota})
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	remember(d.buckets, account, made)
+	return made, nil
+}
+
+// bucketName tells the accounts of all sites apart: since neither name can hold
+// the other's length, no two pairs have the same.
+func bucketName(site, account messages.Name) string {
+	return fmt.Sprintf("FILES_%s_%d_%s", strings.ToUpper(site), len(account), account)
+}
+
+// remember keeps a value in a map of bounded size.
+func remember[K comparable, V any](in map[K]V, key K, value V) {
+	if len(in) >= maxRemembered {
+		clear(in)
+	}
+	in[key] = value
+}

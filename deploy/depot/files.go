@@ -1,0 +1,122 @@
+package depot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// put takes a piece of a file of the caller's.
+func (d *Depot) put(ctx context.Context, caller messages.Name, r messages.PutRequest) (messages.PutReply, error) {
+	return d.store(ctx, caller, &r)
+}
+
+// get reads a piece of a file of the caller's.
+func (d *Depot) get(ctx context.Context, caller messages.Name, r messages.GetRequest) (messages.GetReply, error) {
+	return d.read(ctx, caller, &r)
+}
+
+// store takes a piece for an account's bucket.
+func (d *Depot) store(ctx context.Context, account messages.Name, r *messages.PutRequest) (messages.PutReply, error) {
+	if err := r.Validate(); err != nil {
+		return messages.PutReply{}, err
+	}
+	b, err := d.bucket(ctx, account)
+	if err != nil {
+		return messages.PutReply{}, err
+	}
+	size, at, err := stored(ctx, b, r.Digest)
+	switch {
+	case err == nil && size != r.Size:
+		return messages.PutReply{}, messages.Errorf(messages.Invalid, "size: the file of this digest has %d bytes, not %d", size, r.Size)
+	case err == nil && time.Since(at) < d.c.Retention/2:
+		return messages.PutReply{Next: size, Done: true}, nil
+	case err != nil && messages.KindOf(err) != messages.NotFound:
+		return messages.PutReply{}, err
+	}
+	return keep(ctx, b, r)
+}
+
+// keep stores a piece, and with the last one notes that the file is there.
+func keep(ctx context.Context, b bus.Objects, r *messages.PutRequest) (messages.PutReply, error) {
+	if len(r.Data) == 0 && r.Size > 0 {
+		return messages.PutReply{}, nil
+	}
+	if len(r.Data) > 0 {
+		if err := b.Put(ctx, pieceName(r.Digest, r.Offset), r.Data); err != nil {
+			return messages.PutReply{}, err
+		}
+	}
+	next := r.Offset + int64(len(r.Data))
+	if next < r.Size {
+		return messages.PutReply{Next: next}, nil
+	}
+	if err := verify(ctx, b, r.Digest, r.Size); err != nil {
+		return messages.PutReply{}, err
+	}
+	return messages.PutReply{Next: next, Done: true}, b.Put(ctx, r.Digest, strconv.AppendInt(nil, r.Size, 10))
+}
+
+// verify reads all pieces of a file and compares them with its digest.
+func verify(ctx context.Context, b bus.Objects, digest string, size int64) error {
+	sum := sha256.New()
+	for offset := int64(0); offset < size; offset += messages.PieceSize {
+		data, _, err := b.Get(ctx, pieceName(digest, offset))
+		if messages.KindOf(err) == messages.NotFound && err != nil {
+			return messages.Errorf(messages.Invalid, "offset: the piece at %d has not come; send the pieces in their order", offset)
+		}
+		if err != nil {
+			return err
+		}
+		sum.Write(data)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != digest {
+		return messages.Errorf(messages.Invalid, "digest: what came has the SHA-256 %s, not %s; did the file change? send it again", got, digest)
+	}
+	return nil
+}
+
+// stored returns the size of a file that is there, and since when.
+func stored(ctx context.Context, b bus.Objects, digest string) (int64, time.Time, error) {
+	text, at, err := b.Get(ctx, digest)
+	if err != nil {
+		return 0, at, err
+	}
+	size, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return 0, at, messages.Errorf(messages.Internal, "the note of file %s is damaged", digest)
+	}
+	return size, at, nil
+}
+
+// read returns a piece of a file in an account's bucket.
+func (d *Depot) read(ctx context.Context, account messages.Name, r *messages.GetRequest) (messages.GetReply, error) {
+	if err := r.Validate(); err != nil {
+		return messages.GetReply{}, err
+	}
+	b, err := d.bucket(ctx, account)
+	if err != nil {
+		return messages.GetReply{}, err
+	}
+	size, _, err := stored(ctx, b, r.Digest)
+	if err == nil && r.Offset >= size {
+		return messages.GetReply{Size: size}, nil
+	}
+	var data []byte
+	if err == nil {
+		data, _, err = b.Get(ctx, pieceName(r.Digest, r.Offset))
+	}
+	if err != nil && messages.KindOf(err) == messages.NotFound {
+		err = messages.Errorf(messages.NotFound, "no file of digest %s is kept for account %s (any more): files are kept for %v", r.Digest, account, messages.Duration(d.c.Retention))
+	}
+	return messages.GetReply{Size: size, Data: data}, err
+}
+
+func pieceName(digest string, offset int64) string {
+	return digest + "." + strconv.FormatInt(offset/messages.PieceSize, 10)
+}

@@ -1,0 +1,176 @@
+package depot
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// holding is an attempt that a node was given.
+type holding struct {
+	node    messages.Name
+	attempt messages.Attempt
+}
+
+// take reads an input for a task that the caller was given.
+func (d *Depot) take(ctx context.Context, node messages.Name, r messages.GetRequest) (messages.GetReply, error) {
+	account, err := d.owner(ctx, holding{node, r.Attempt})
+	if err != nil {
+		return messages.GetReply{}, err
+	}
+	inputs, err := d.inputsOf(ctx, r.Attempt.Task.Job)
+	if err != nil {
+		return messages.GetReply{}, err
+	}
+	if !inputs[r.Digest] {
+		return messages.GetReply{}, messages.Errorf(messages.PermissionDenied, "job %v has no input of this digest", r.Attempt.Task.Job)
+	}
+	return d.read(ctx, account, &r)
+}
+
+// give takes a piece of an output of a task that the caller was given.
+func (d *Depot) give(ctx context.Context, node messages.Name, r messages.PutRequest) (messages.PutReply, error) {
+	account, err := d.owner(ctx, holding{node, r.Attempt})
+	if err != nil {
+		return messages.PutReply{}, err
+	}
+	return d.store(ctx, account, &r)
+}
+
+// deliver notes what a task left, unless it was given to another meanwhile.
+func (d *Depot) deliver(ctx context.Context, node messages.Name, r messages.DeliverRequest) (messages.Empty, error) {
+	if err := r.Validate(); err != nil {
+		return messages.Empty{}, err
+	}
+	account, err := d.ask(ctx, holding{node, r.Attempt})
+	if err != nil {
+		return messages.Empty{}, err
+	}
+	b, err := d.bucket(ctx, account)
+	if err != nil {
+		return messages.Empty{}, err
+	}
+	for i, f := range r.Files {
+		if size, _, err := stored(ctx, b, f.Digest); err != nil || size != f.Size {
+			return messages.Empty{}, messages.Errorf(messages.NotFound, "files[%d]: %q has not come with this size and digest; give it first", i, f.Name)
+		}
+	}
+	data, err := messages.Marshal(messages.TaskOutputs{Attempt: r.Attempt, Files: r.Files}, messages.Msgpack)
+	if err != nil {
+		return messages.Empty{}, err
+	}
+	return messages.Empty{}, b.Put(ctx, outputsName(r.Attempt.Task), data)
+}
+
+func outputsName(t messages.TaskRef) string {
+	return fmt.Sprintf("outputs.%d.%d.%d", t.Job, t.Stage, t.Index)
+}
+
+// Bounds of a reply about outputs: of the tasks looked at, and of the names and
+// digests in it, in bytes, beyond which no further task is added.
+const (
+	defaultLook = 100
+	enoughBytes = 1 << 20
+)
+
+// outputs lists what tasks of a job of the caller's left. Of others' jobs nothing
+// is in the caller's bucket.
+func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.OutputsRequest) (messages.OutputsReply, error) {
+	var reply messages.OutputsReply
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	b, err := d.bucket(ctx, caller)
+	if err != nil {
+		return reply, err
+	}
+	if r.Limit == 0 {
+		r.Limit = defaultLook
+	}
+	reply.Next = r.From
+	for size := 0; reply.Next-r.From < uint32(r.Limit) && size < enoughBytes; reply.Next++ {
+		data, _, err := b.Get(ctx, outputsName(messages.TaskRef{Job: r.Job, Stage: r.Stage, Index: reply.Next}))
+		if err != nil && messages.KindOf(err) == messages.NotFound {
+			continue
+		}
+		var left messages.TaskOutputs
+		if err == nil {
+			err = messages.Unmarshal(data, messages.Msgpack, &left)
+		}
+		if err != nil {
+			return messages.OutputsReply{}, err
+		}
+		reply.Tasks, size = append(reply.Tasks, left), size+len(data)
+	}
+	return reply, nil
+}
+
+// owner is whose job an attempt is of that a node was given. What was true once
+// stays so.
+func (d *Depot) owner(ctx context.Context, h holding) (messages.Name, error) {
+	d.mu.Lock()
+	account, known := d.owners[h]
+	d.mu.Unlock()
+	if known {
+		return account, nil
+	}
+	account, err := d.ask(ctx, h)
+	if err != nil {
+		return "", err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	remember(d.owners, h, account)
+	return account, nil
+}
+
+// ask asks the auctioneer whether a node has the latest attempt of a task, and
+// whose it is.
+func (d *Depot) ask(ctx context.Context, h holding) (messages.Name, error) {
+	t := h.attempt.Task
+	stage := int(t.Stage)
+	reply, err := query[messages.TasksReply](ctx, d, messages.VerbTasks, messages.TasksRequest{Job: t.Job, Stage: &stage, From: t.Index, Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(reply.Tasks) == 0 || reply.Tasks[0].Task != t {
+		return "", messages.Errorf(messages.PermissionDenied, "task %v was given to no node", t)
+	}
+	switch latest := reply.Tasks[0]; {
+	case latest.Attempt != h.attempt.Number:
+		return "", messages.Errorf(messages.Fenced, "attempt %d of task %v: the latest is attempt %d", h.attempt.Number, t, latest.Attempt)
+	case latest.Node != h.node:
+		return "", messages.Errorf(messages.PermissionDenied, "task %v was given to another node", t)
+	}
+	return reply.Account, nil
+}
+
+// inputsOf returns the digests of the inputs of a job, which never change.
+func (d *Depot) inputsOf(ctx context.Context, id messages.JobID) (map[string]bool, error) {
+	d.mu.Lock()
+	known := d.inputs[id]
+	d.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	job, err := query[messages.JobDetail](ctx, d, messages.VerbJob, messages.JobRequest{Job: id})
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, s := range job.Spec.Stages {
+		for _, f := range s.Inputs {
+			found[f.Digest] = true
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	remember(d.inputs, id, found)
+	return found, nil
+}
+
+func query[Reply any](ctx context.Context, d *Depot, verb string, request any) (Reply, error) {
+	return bus.Call[Reply](ctx, d.c.Bus, messages.Subject(d.c.Site, messages.Auctioneer, verb, d.c.Operator), request)
+}

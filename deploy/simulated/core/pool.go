@@ -1,0 +1,122 @@
+package core
+
+import (
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
+	"github.com/candor-grid/candor/messages"
+)
+
+// class is what the slots of a study are called.
+const class = "cpu"
+
+// pool runs proportional shares among jobs that each have a least utility: the
+// live mechanism chooses who is served together, and the others wait. Shares,
+// and what was received of them, are kept by a live market.
+type pool struct {
+	*shares
+	market    *market.Market
+	publisher *market.Publisher
+}
+
+// runPool is runProportional where the market has an slo. A job whose utility at
+// the share that it received stays below it pays nothing.
+func runPool(p *Problem) (*Outcome, error) {
+	config := messages.Market{Name: p.Market.Name, Mechanism: p.Market.Mechanism, Classes: []messages.Name{class}, Alpha: p.Market.Alpha}
+	mech, err := proportional.New(config)
+	if err != nil {
+		return nil, err
+	}
+	l := &pool{shares: &shares{Problem: p, out: newOutcome(p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids)),
+		rng: rand.New(rand.NewPCG(p.Seed, 0x706f6f6c))}, market: market.New(config, mech)}
+	l.publisher = market.NewPublisher(1, l.market)
+	for l.next < len(p.Work.Jobs) || l.ends.Len() > 0 {
+		if err := l.instant(); err != nil {
+			return nil, err
+		}
+	}
+	return l.out, nil
+}
+
+func (l *pool) instant() error {
+	now := l.ends.Next()
+	if l.next < len(l.Work.Jobs) {
+		if at := micros(l.Work.Jobs[l.next].Submit); l.ends.Len() == 0 || at < now {
+			now = at
+		}
+	}
+	for l.ends.Len() > 0 && l.ends.Next() <= now {
+		i := l.ends.Pop()
+		l.end(now, i)
+		if l.put(now, i); l.jobs[i].left == 0 {
+			l.settle(now, i)
+		}
+	}
+	for ; l.next < len(l.Work.Jobs) && micros(l.Work.Jobs[l.next].Submit) <= now; l.next++ {
+		l.progress(l.next)
+		j := &l.Work.Jobs[l.next]
+		if j.Runtime == 0 {
+			l.complete(l.out, l.next, j.Submit, j.Submit, 0)
+			continue
+		}
+		l.jobs[l.next] = tasks{j.Width, j.Width}
+		l.put(now, l.next)
+	}
+	return l.share(now)
+}
+
+// put tells the market how far a job has come.
+func (l *pool) put(now messages.Time, i int) {
+	t := &l.jobs[i]
+	l.market.Put(now, func() *mechanism.Bid {
+		return &mechanism.Bid{Job: messages.JobID(i + 1), Arrived: now, Budget: money(l.Bids[i].Budget), Form: messages.Linear,
+			Weights: []float64{1}, MinUtility: l.Market.SLO}
+	}, messages.JobID(i+1), market.Progress{Started: now, Pending: []int{t.pending}, Running: []int{t.left - t.pending}})
+}
+
+// share lets free slots draw jobs as the mechanism has just decided, job by job.
+func (l *pool) share(now messages.Time) error {
+	for {
+		l.market.SetSlots(now, []int{l.Work.Nodes}, []int{l.free})
+		if l.market.Stale(now) {
+			l.market.Allocate(now)
+			l.out.Decisions++
+		}
+		if v, ok := l.publisher.Next(l.market, now, l.rng, false); ok {
+			update := l.draw.Update
+			if v.Base == 0 {
+				update = l.draw.Replace
+			}
+			if err := update(v.Classes[0].Jobs); err != nil {
+				return err
+			}
+		}
+		if l.free == 0 || l.draw.Len() == 0 {
+			return nil
+		}
+		i := int(l.draw.Sample(l.rng.Float64())) - 1
+		if l.jobs[i].pending == 0 { // its weight is no more than what was not worth telling
+			if err := l.weigh(i, 0); err != nil {
+				return err
+			}
+			continue
+		}
+		l.begin(now, i)
+		l.put(now, i)
+	}
+}
+
+// settle asks the mechanism what a job that is done owes.
+func (l *pool) settle(now messages.Time, i int) {
+	job, got := l.market.Remove(now, messages.JobID(i+1))
+	end := mechanism.End{State: messages.Completed, Tasks: l.Work.Jobs[i].Width, Done: l.Work.Jobs[i].Width}
+	for _, c := range got {
+		end.Shares = append(end.Shares, mechanism.Share{Allocated: c.Allocated, Received: c.Received})
+	}
+	l.out.Jobs[i].Paid = 0
+	for _, p := range l.market.Settle(now, job, end) {
+		l.out.Jobs[i].Paid += p.Amount
+	}
+}

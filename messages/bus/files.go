@@ -1,0 +1,80 @@
+package bus
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// SendFile sends a file to a depot, on the subject of the verb put or give, unless
+// it is there already. It reports whether anything had to be sent. Of agents,
+// attempt says for which task; users leave it zero. A ctx without a deadline gives
+// each piece [RequestTimeout].
+func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f messages.File, from io.ReaderAt) (sent bool, err error) {
+	request := messages.PutRequest{Digest: f.Digest, Size: f.Size, Attempt: attempt}
+	reply, err := Call[messages.PutReply](ctx, b, subject, request)
+	if err != nil || reply.Done {
+		return false, err
+	}
+	piece := make([]byte, min(messages.PieceSize, f.Size))
+	for request.Offset < f.Size {
+		request.Data = piece[:min(messages.PieceSize, f.Size-request.Offset)]
+		n, err := from.ReadAt(request.Data, request.Offset)
+		if err != nil && !(errors.Is(err, io.EOF) && n == len(request.Data)) {
+			return true, messages.Errorf(messages.Invalid, "file %s: cannot be read to its end, did it change? %v", f.Name, err)
+		}
+		if reply, err = Call[messages.PutReply](ctx, b, subject, request); err != nil || reply.Done {
+			return true, err
+		}
+		if reply.Next != request.Offset+int64(n) {
+			return true, messages.Errorf(messages.Internal, "file %s: the depot asks for byte %d after %d", f.Name, reply.Next, request.Offset)
+		}
+		request.Offset = reply.Next
+	}
+	return true, messages.Errorf(messages.Internal, "file %s: was sent whole, and the depot wants more", f.Name)
+}
+
+// ReceiveFile reads a file from a depot, on the subject of the verb get or take,
+// and checks its size and digest. What was written to is of no use if it failed.
+func ReceiveFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f messages.File, to io.Writer) error {
+	sum := sha256.New()
+	request := messages.GetRequest{Digest: f.Digest, Attempt: attempt}
+	for {
+		reply, err := Call[messages.GetReply](ctx, b, subject, request)
+		if err != nil {
+			return err
+		}
+		if want := min(messages.PieceSize, f.Size-request.Offset); reply.Size != f.Size || int64(len(reply.Data)) != want {
+			return messages.Errorf(messages.Internal, "file %s: the depot has %d of its %d bytes", f.Name, reply.Size, f.Size)
+		}
+		sum.Write(reply.Data)
+		if _, err := to.Write(reply.Data); err != nil {
+			return messages.Errorf(messages.Unavailable, "file %s: cannot be written: %v", f.Name, err)
+		}
+		if request.Offset += int64(len(reply.Data)); request.Offset >= f.Size {
+			break
+		}
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != f.Digest {
+		return messages.Errorf(messages.Internal, "file %s: what came has the SHA-256 %s, not %s", f.Name, got, f.Digest)
+	}
+	return nil
+}
+
+// Digest describes a file by its content: its size and digest. One that is longer
+// than a file may be is TooLarge.
+func Digest(name string, from io.Reader) (messages.File, error) {
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.LimitReader(from, messages.MaxFile+1))
+	switch {
+	case err != nil:
+		return messages.File{}, messages.Errorf(messages.Invalid, "%s: cannot be read: %v", name, err)
+	case n > messages.MaxFile:
+		return messages.File{}, messages.Errorf(messages.TooLarge, "%s: is above the limit of %d MiB for a file that travels with a job", name, messages.MaxFile>>20)
+	}
+	return messages.File{Name: name, Size: n, Digest: hex.EncodeToString(sum.Sum(nil))}, nil
+}
