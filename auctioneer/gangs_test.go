@@ -165,3 +165,60 @@ func TestReservationsOutliveTheLeader(t *testing.T) {
 		t.Errorf("charged %v; the later bid is %v", a.Charged, c.State)
 	}
 }
+
+func TestGangsThatCannotBeAreRefused(t *testing.T) {
+	g := newGrid(t, 2, queued(func(*messages.Market) {}))
+	wide := bids(3, ganged(50, 0, 100*second))
+	_, err := call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: wide})
+	wantKind(t, err, messages.Invalid)
+	one := newGrid(t, 2, spot(func(*messages.Market) {}))
+	_, err = call[messages.SubmitReply](one.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: bids(2, func(s *messages.JobSpec) {
+		s.Rate, s.Stages[0].Gang = 2*messages.Credit, true
+	})})
+	wantKind(t, err, messages.Invalid)
+	if n := g.books.holds() + one.books.holds(); n != 0 {
+		t.Errorf("%d holds were made", n)
+	}
+}
+
+// TestBatchQueuePaysWithinWhatIsLeft: a job that pays in one decision after the
+// other never pays more than its budget, and what is left comes back.
+func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
+	g := newGrid(t, 1, queued(func(*messages.Market) {}))
+	holder := g.enter("dan", "hold", 1, ganged(50, 0, 100*second))
+	g.until(holder)
+	names := []messages.Name{"alice", "bob", "carol"}
+	var jobs []messages.JobID
+	for i := range 12 {
+		jobs = append(jobs, g.enter(names[i%3], "j"+messages.JobID(i+1).String(), 1, func(s *messages.JobSpec) {
+			ganged(messages.Credits(1+i*7%19), messages.Credits(1+i*5%11), 20*second)(s)
+			s.Budget = 20 * messages.Credit
+		}))
+	}
+	g.complete(holder)
+	eventually(t, "all have run or been discarded", func() bool {
+		g.look(g.node)
+		for _, a := range g.node.running {
+			g.report(g.node, messages.Finished{Attempt: a})
+		}
+		for _, id := range jobs {
+			if !g.job(id).State.Final() {
+				return false
+			}
+		}
+		return true
+	})
+	eventually(t, "every hold is resolved", func() bool { return g.books.holds() == 0 })
+	sum := messages.Credits(0)
+	for _, n := range append(names, "dan") {
+		sum += g.books.balance(n)
+	}
+	if sum != 4000*messages.Credit {
+		t.Errorf("the four have %v together, had 4000", sum)
+	}
+	for _, id := range jobs {
+		if j := g.job(id); j.Charged > j.Budget {
+			t.Errorf("job %d paid %v of %v", id, j.Charged, j.Budget)
+		}
+	}
+}

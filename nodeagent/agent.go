@@ -30,6 +30,9 @@ type Agent struct {
 	kept    messages.Time      // until when lasting tasks may run, as they were told
 	wasIn   bool
 
+	inputs  *inputs
+	luggage sync.Map // paths of what is noted about stages with files
+
 	subscriptions []bus.Subscription // directives, logs
 	ready         chan struct{}
 	ended         chan struct{} // the goroutine is over
@@ -68,9 +71,10 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	if able, ok := c.Runner.(runner.Able); ok {
 		a.state.SetAbilities(able.Abilities())
 	}
-	a.adopt()
 	a.c.Log = c.Log.With(zap.String("node", c.Node))
 	a.life, a.die = context.WithCancel(context.Background())
+	a.inputs = openInputs(c.Dir)
+	a.adopt()
 	if err := a.listen(); err != nil {
 		a.die()
 		return nil, errors.Join(err, a.release())
@@ -216,6 +220,10 @@ func (a *Agent) start(s state.Start) {
 	r := &running{granted: time.Now()}
 	a.running[s.Grant.Attempt] = r
 	a.metrics.start()
+	if travels(s.Program) {
+		r.process = a.travel(s)
+		return
+	}
 	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, func(f messages.Finished) {
 		a.queue.post(func(messages.Time) { a.finish(f) })
 	})

@@ -12,11 +12,17 @@ import (
 func (a *Agent) adopt() {
 	lasting, ok := a.c.Runner.(runner.Lasting)
 	if !ok {
+		a.forgetLuggage(nil)
 		return
 	}
 	tasks := lasting.Adopt(func(f messages.Finished) {
-		a.queue.post(func(messages.Time) { a.finish(f) })
+		if l := a.findLuggage(f.Attempt.Task); l != nil {
+			go func() { a.report(a.settle(a.life, f, l)) }()
+			return
+		}
+		a.report(f)
 	})
+	a.forgetLuggage(tasks)
 	for _, t := range tasks {
 		if a.state.Adopt(t.Attempt, t.Class) {
 			a.running[t.Attempt] = &running{process: t.Process, granted: time.Now()}

@@ -22,7 +22,8 @@
 //	PWD                 the working directory
 //
 // Standard input is /dev/null. The working directory is the job's, or a fresh
-// one of the task's own, which is removed at the end if it is empty. A script
+// one of the task's own, which is removed at the end if it is empty. The stage's
+// inputs have been copied there, and compared with their digests. A script
 // is run by the interpreter that its first line names, without one by /bin/sh.
 //
 // # How a task ends
@@ -54,6 +55,7 @@
 //	jobs/<job>/silent                         the attempts without any output, one on a line
 //	jobs/<job>/lane<n>.{out,err,dir}          of running tasks, while they are empty
 //
+//	inputs/<digest>                           inputs, put there by the agent
 //	running                                   the sessions of running tasks
 //
 // The names are the whole index: output stays readable after a restart of the

@@ -26,8 +26,6 @@ type lane struct {
 
 var endings = [...]string{".out", ".err"}
 
-const dirEnding = ".dir"
-
 // takeLane returns a lane of the job that no task uses.
 func (j *job) takeLane() *lane {
 	j.mu.Lock()

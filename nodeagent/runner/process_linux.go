@@ -51,6 +51,11 @@ func (t *process) run(j *job) messages.Finished {
 	if err != nil {
 		return t.refuse(f, "working directory: "+err.Error())
 	}
+	if len(t.task.Program.Inputs) > 0 {
+		if err := t.placeInputs(dir, program.as); err != nil {
+			return t.refuse(f, "input "+detail(err))
+		}
+	}
 	if t.cell, err = t.runner.cells.Take(t.limits()); err != nil {
 		return t.refuse(f, detail(err))
 	}

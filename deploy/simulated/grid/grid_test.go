@@ -41,7 +41,7 @@ const ms = messages.Duration(1e6)
 // check is what must hold whatever the network does; Run itself checks that the
 // bank's books balance, no hold is left, and the site has what jobs paid.
 func check(t *rapid.T, p *core.Problem, o *core.Outcome) {
-	used, last := 0.0, 0.0
+	used, last := 0.0, p.Work.Jobs[0].Submit
 	for i := range o.Jobs {
 		r, j := &o.Jobs[i], &p.Work.Jobs[i]
 		if r.Fate == core.Refused {

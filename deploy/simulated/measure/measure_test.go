@@ -72,6 +72,9 @@ func checkSums(t *rapid.T, r *Report) {
 	if jobs != all.Jobs || math.Abs(paid-all.Revenue) > 1e-5 || math.Abs(welfare-all.Welfare) > 1e-6*(1+math.Abs(all.Welfare)) {
 		t.Fatalf("groups come to %d jobs, %v, %v; all are %d, %v, %v", jobs, paid, welfare, all.Jobs, all.Revenue, all.Welfare)
 	}
+	if want := map[bool]string{true: "balanced", false: "surplus"}[r.Market.Mechanism == rules.BatchQueue || all.Payments == 0]; all.Balance != want {
+		t.Fatalf("the budget is called %s, %v were paid and %v received", all.Balance, all.Payments, all.Receipts)
+	}
 	if all.Completed+all.Discarded+all.Expired+all.Refused != all.Jobs || all.Utilisation < 0 || all.Utilisation > 1+1e-9 {
 		t.Fatalf("%+v", all)
 	}

@@ -45,6 +45,7 @@ type Results struct {
 	Makespan    float64 `json:"makespan"`
 	Utilisation float64 `json:"utilisation"`
 	Preemptions int     `json:"preemptions"`
+	Balance     string  `json:"budget_balance"` // balanced, surplus (the site is left with something) or deficit
 	Optimum     Optimum `json:"optimum"`
 }
 
@@ -106,7 +107,19 @@ func (s *Study) results(all []int) Results {
 		t.Utilisation = t.Used / (float64(s.Work.Nodes) * t.Makespan)
 	}
 	t.Optimum = s.optimum(t.Welfare)
+	t.Balance = balance(t.Revenue)
 	return t
+}
+
+// balance says what a revenue is; it is exact, so that balanced is 0.
+func balance(revenue float64) string {
+	switch {
+	case revenue > 0:
+		return "surplus"
+	case revenue < 0:
+		return "deficit"
+	}
+	return "balanced"
 }
 
 func (s *Study) optimum(achieved float64) Optimum {

@@ -167,6 +167,20 @@ func TestVerifyWithoutASite(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.run("bank", "verify", "--history", dir, "--from-genesis").expect(t, codeOK, "The books verify: 4 records", "")
+	kept, err := history.ReadCheckpoints(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []messages.Checkpoint{b.checkpoints[0], {Records: 9}} {
+		if err := kept.Add(c); err != nil {
+			t.Fatal(err)
+		}
+		code, says := codeOK, ""
+		if i == 1 { // signed, and then the replica was killed
+			code, says = codeUnavailable, "start it and stop it"
+		}
+		b.run("bank", "verify", "--history", dir).expect(t, code, "", says)
+	}
 	b.run("bank", "export", "--history", filepath.Join(dir, "history")).expect(t, codeOK, "equity:$issuer", "")
 	b.run("bank", "verify", "--history", filepath.Join(dir, "none")).expect(t, codeNotFound, "", "name the directory of a replica")
 }

@@ -144,13 +144,18 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	r := &v.result
 	r.Records, r.Head = v.verifier.Count(), hex.EncodeToString(head[:])
 	r.Transfers, r.Accounts, r.Issued, r.Held, r.Holds = books.Transfers, books.Accounts, books.Issued, books.Held, books.Holds
+	live, runs := source.(*liveJournal)
 	if len(v.checkpoints) > 0 {
-		return messages.Errorf(messages.Internal, "the site signed a checkpoint of %d records, and there are %d: records are missing at the end", v.checkpoints[0].Records, r.Records)
+		kind, why := messages.Internal, "records are missing at the end"
+		if !runs {
+			kind, why = messages.Unavailable, "if the replica did not stop regularly, start it and stop it, and try again; else records are missing at the end"
+		}
+		return messages.Errorf(kind, "the site signed a checkpoint of %d records, and there are %d: %s", v.checkpoints[0].Records, r.Records, why)
 	}
-	if live, ok := source.(*liveJournal); ok {
-		return v.compare(&live.last)
+	if !runs {
+		return nil
 	}
-	return nil
+	return v.compare(&live.last)
 }
 
 // checkpoint checks the checkpoint of the records added so far, if there is one.

@@ -63,7 +63,7 @@ func results(out io.Writer, style terminal.Style, r *measure.Results) {
 	facts.Row("utilisation", terminal.Percent(r.Utilisation), "of the slots over "+span(r.Makespan))
 	facts.Row("payments", amount(r.Payments), "credits")
 	facts.Row("receipts", amount(r.Receipts), "credits, paid to jobs")
-	facts.Row("revenue", amount(r.Revenue), balance(r.Revenue, r.Payments))
+	facts.Row("revenue", amount(r.Revenue), balances[r.Balance])
 	facts.Row("welfare", amount(r.Welfare), "by "+r.Optimum.Worth)
 	facts.Row("bound", amount(r.Optimum.Bound), r.Optimum.Kind)
 	facts.Row("ratio to the bound", strconv.FormatFloat(r.Optimum.Ratio, 'f', 3, 64), "")
@@ -72,14 +72,11 @@ func results(out io.Writer, style terminal.Style, r *measure.Results) {
 	fmt.Fprintln(out)
 }
 
-func balance(revenue, payments float64) string {
-	switch {
-	case math.Abs(revenue) <= 1e-9*max(1, payments):
-		return "the budget is balanced: what some pay others get"
-	case revenue < 0:
-		return "credits that the site pays in"
-	}
-	return "credits left with the site"
+// balances explains the ways a budget can end up.
+var balances = map[string]string{
+	"balanced": "the budget is balanced: what some pay others get",
+	"surplus":  "credits left with the site",
+	"deficit":  "credits that the site pays in",
 }
 
 func groups(out io.Writer, style terminal.Style, r *measure.Report) {

@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/study/internal/abacus"
+	"github.com/candor-grid/candor/cmd/study/internal/gu"
 	"github.com/candor-grid/candor/cmd/study/internal/shudler"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 	"github.com/candor-grid/candor/messages"
 )
 
 // studies are all there are, in the order they run in.
-var studies = []study.Study{shudler.Tables, abacus.Example, abacus.Auction}
+var studies = []study.Study{shudler.Tables, abacus.Example, abacus.Auction, gu.Example, gu.Figures}
 
 // options are the flags.
 type options struct {

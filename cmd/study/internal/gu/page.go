@@ -1,0 +1,173 @@
+package gu
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/cmd/study/internal/study"
+)
+
+func (n *figureNumbers) plots() ([]study.Figure, error) {
+	var out []study.Figure
+	for _, f := range []struct {
+		suffix, label string
+		lines         []string
+		of            func(*point) []float64
+	}{
+		{"value", "total value", []string{"offline", "paper's rule, λ = 0.6", "λ = 0", "monotone, λ = 0.6"},
+			func(p *point) []float64 {
+				return []float64{p.Offline, p.Paper.Value, p.Plain.Value, p.Monotone.Value}
+			}},
+		{"tasks", "tasks completed", []string{"offline", "paper's rule, λ = 0.6", "λ = 0", "monotone, λ = 0.6"},
+			func(p *point) []float64 {
+				return []float64{float64(p.OffTasks), float64(p.Paper.Tasks), float64(p.Plain.Tasks), float64(p.Monotone.Tasks)}
+			}},
+		{"payments", "credits", []string{"value, monotone", "payments, monotone", "payments, λ = 0"},
+			func(p *point) []float64 {
+				return []float64{p.Monotone.Value, p.Monotone.Payments, p.Plain.Payments}
+			}},
+		{"groups", "credits", []string{"value, one pool", "value, five groups", "payments, one pool", "payments, five groups"},
+			func(p *point) []float64 {
+				return []float64{p.Monotone.Value, p.Grouped.Value, p.Monotone.Payments, p.Grouped.Payments}
+			}},
+	} {
+		p := study.NewPlot("", "capacity over average capacity", f.label)
+		p.Y.Min = 0
+		p.Legend.Left = true
+		lines := make([]study.Line, len(f.lines))
+		for l, name := range f.lines {
+			lines[l].Name, lines[l].Style = name, l
+			for k := range n.ByCapacity {
+				lines[l].Add(n.ByCapacity[k].Capacity, f.of(&n.ByCapacity[k])[l])
+			}
+		}
+		if err := study.AddLines(p, lines...); err != nil {
+			return nil, err
+		}
+		out = append(out, study.Figure{Name: figuresName + "-" + f.suffix, Plot: p})
+	}
+	lambda, err := n.lambdaPlot()
+	return append(out, lambda), err
+}
+
+func (n *figureNumbers) lambdaPlot() (study.Figure, error) {
+	p := study.NewPlot("", "λ", "online over offline value")
+	for k, r := range n.ByLambda {
+		paper := study.Line{Name: fmt.Sprintf("C = %v of average, paper's rule", r.Capacity), Style: k}
+		monotone := study.Line{Style: k, Points: true}
+		for l, x := range lambdas {
+			paper.Add(x, r.Paper[l])
+			monotone.Add(x, r.Monotone[l])
+		}
+		if err := study.AddLines(p, paper, monotone); err != nil {
+			return study.Figure{}, err
+		}
+	}
+	return study.Figure{Name: figuresName + "-lambda", Plot: p}, nil
+}
+
+func (n *figureNumbers) page() *study.Page {
+	p := study.NewPage("Deadlines on the RICC log (Gu et al., table 6 and figures 3 to 7)")
+	p.Text("Records 101 to 10,100, between 100 and 10,000 others that compete. The paper's rule is v/(l−λe); rule monotone is ours, truthful at every λ; " +
+		"at λ = 0 they are one.")
+	p.Table([]string{"", "ours", "paper"}, [][]string{
+		{"tasks", fmt.Sprint(n.Tasks), "318265"},
+		{"average length", fmt.Sprintf("%.1f", n.AverageLength), "30.3"},
+		{"average capacity", fmt.Sprintf("%.0f", n.AverageCapacity), "4018"},
+	})
+	p.Section("Value, tasks and payments by capacity (figures 3, 4, 6, 7)")
+	p.Table([]string{"C over average", "slots", "offline value", "paper's rule, λ = 0.6", "λ = 0", "monotone, λ = 0.6", "tasks: offline", "paper's", "monotone",
+		"payments λ = 0", "monotone", "monotone in five groups", "value in five groups"}, n.capacityRows())
+	p.Figure(figuresName+"-value", "Total value (figure 3)")
+	p.Figure(figuresName+"-tasks", "Tasks completed (figure 4)")
+	p.Figure(figuresName+"-payments", "Payments, at full scale (figure 6)")
+	p.Figure(figuresName+"-groups", "One pool and five groups (figure 7)")
+	p.Section("λ (figure 5)")
+	p.Table(append([]string{"C over average", "rule"}, lambdaHead()...), n.lambdaRows())
+	p.Figure(figuresName+"-lambda", "Online over offline value: lines the paper's rule, points rule monotone (figure 5)")
+	n.verdict(p)
+	return p
+}
+
+func (n *figureNumbers) capacityRows() (out [][]string) {
+	for _, p := range n.ByCapacity {
+		row := []string{fmt.Sprint(p.Capacity), fmt.Sprint(p.Slots)}
+		for _, x := range []float64{p.Offline, p.Paper.Value, p.Plain.Value, p.Monotone.Value} {
+			row = append(row, fmt.Sprintf("%.4g", x))
+		}
+		row = append(row, fmt.Sprint(p.OffTasks), fmt.Sprint(p.Paper.Tasks), fmt.Sprint(p.Monotone.Tasks))
+		for _, x := range []float64{p.Plain.Payments, p.Monotone.Payments, p.Grouped.Payments, p.Grouped.Value} {
+			row = append(row, fmt.Sprintf("%.4g", x))
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func lambdaHead() (out []string) {
+	for _, x := range lambdas {
+		out = append(out, fmt.Sprintf("λ = %v", x))
+	}
+	return out
+}
+
+func (n *figureNumbers) lambdaRows() (out [][]string) {
+	for _, r := range n.ByLambda {
+		for _, rule := range []struct {
+			name   string
+			values []float64
+		}{{"paper", r.Paper}, {"monotone", r.Monotone}} {
+			row := []string{fmt.Sprint(r.Capacity), rule.name}
+			for _, x := range rule.values {
+				row = append(row, fmt.Sprintf("%.4f", x))
+			}
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// verdict sets what the paper's text says of its figures, which print no
+// numbers, beside ours.
+func (n *figureNumbers) verdict(p *study.Page) {
+	first, mean, last := &n.ByCapacity[0], &n.ByCapacity[3], &n.ByCapacity[len(n.ByCapacity)-1]
+	grows, falls, groups := true, true, true
+	for k := 1; k < len(n.ByCapacity); k++ {
+		a, b := &n.ByCapacity[k-1], &n.ByCapacity[k]
+		grows = grows && b.Paper.Value >= a.Paper.Value && b.Paper.Tasks >= a.Paper.Tasks
+		falls = falls && b.Monotone.Payments <= a.Monotone.Payments
+	}
+	for k := range n.ByCapacity {
+		groups = groups && n.ByCapacity[k].Grouped.Payments >= n.ByCapacity[k].Monotone.Payments
+	}
+	p.Section("Same, better, different")
+	for _, c := range []struct {
+		holds       bool
+		paper, ours string
+	}{
+		{grows, "Total value and tasks grow with capacity.", fmt.Sprintf("%.3g to %.3g, %d to %d tasks", first.Paper.Value, last.Paper.Value, first.Paper.Tasks, last.Paper.Tasks)},
+		{(last.Paper.Value-mean.Paper.Value)/4 < (mean.Paper.Value-first.Paper.Value)/3, "Value grows more slowly above the average capacity.",
+			fmt.Sprintf("%+.2g for the first average above a quarter, %+.2g for the one above the average", mean.Paper.Value-first.Paper.Value, last.Paper.Value-mean.Paper.Value)},
+		{n.ByLambda[0].spread() > n.ByLambda[len(n.ByLambda)-1].spread(), "λ matters most where capacity is short.",
+			fmt.Sprintf("from the worst λ to the best, the ratio moves by %.4f at a quarter of the average, %.4f at the average", n.ByLambda[0].spread(), n.ByLambda[len(n.ByLambda)-1].spread())},
+		{falls, "Payments fall as capacity grows.", fmt.Sprintf("%.3g at a quarter, %.3g at the average, %.3g at twice the average", first.Monotone.Payments, mean.Monotone.Payments, last.Monotone.Payments)},
+		{groups, "Five random groups pay more than one pool.", fmt.Sprintf("%.3g instead of %.3g at the average capacity, for %.1f %% less value",
+			mean.Grouped.Payments, mean.Monotone.Payments, 100*(1-mean.Grouped.Value/mean.Monotone.Value))},
+	} {
+		verdict := "Same"
+		if !c.holds {
+			verdict = "Different"
+		}
+		p.Text("- %s: %s Ours: %s.", verdict, c.paper, c.ours)
+	}
+	p.Text("- Better: payments are of all tasks of the 10,000 records; the paper has them for 1,000 records with 16 tasks taken as one. They are those of rules " +
+		"that are truthful; the critical values of the paper's rule with λ > 0 do not make it so.")
+}
+
+// spread is how far the ratio moves over λ under the paper's rule.
+func (r *ratio) spread() float64 {
+	low, high := r.Paper[0], r.Paper[0]
+	for _, x := range r.Paper {
+		low, high = min(low, x), max(high, x)
+	}
+	return high - low
+}

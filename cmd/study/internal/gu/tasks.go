@@ -1,0 +1,92 @@
+package gu
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadline"
+	"github.com/candor-grid/candor/deploy/simulated/swf"
+	"github.com/candor-grid/candor/messages"
+)
+
+const riccFile = "RICC-2010-2.swf.gz"
+
+// read reads the records of the log, up to so many.
+func read(dir string, most int) ([]swf.Job, error) {
+	if dir == "" {
+		return nil, messages.Errorf(messages.Invalid, "--traces: this study runs on a log: name the directory that holds %s, from the Parallel Workloads Archive", riccFile)
+	}
+	f, err := os.Open(filepath.Join(dir, riccFile))
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "--traces: %v: name the directory that holds %s, from the Parallel Workloads Archive", err, riccFile)
+	}
+	defer f.Close()
+	log, err := swf.Read(f)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: %v", riccFile, err)
+	}
+	return log.Jobs[:min(most, len(log.Jobs))], nil
+}
+
+// window says which records, counted from 1, are read and which are counted.
+type window struct{ from, to, last int }
+
+var (
+	full  = window{101, 10_100, 20_100}
+	quick = window{11, 110, 210}
+)
+
+// crowd is the tasks that compete, those of counted records marked.
+type crowd struct {
+	tasks   []deadline.Task
+	counted []bool
+	units   int     // from the first arrival to the last
+	average float64 // the paper's average capacity: counted lengths over counted units
+	length  float64 // mean, of the counted
+	number  int     // of the counted
+}
+
+// The paper's workload: seconds of a unit, and means of the exponentials.
+const (
+	unitSeconds  = 600
+	slackMean    = 2
+	densityMean  = 50
+	mostAlike    = 1 << 14 // processors of a record
+	leastSeconds = 1
+)
+
+func draw(jobs []swf.Job, w window, seed uint64) (*crowd, error) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	c := &crowd{}
+	work, first, last := 0, 0, 0
+	for k := range jobs {
+		j := &jobs[k]
+		if j.Width() < 1 || j.Width() > mostAlike || j.Run < 0 || j.Submit < 0 {
+			return nil, messages.Errorf(messages.Invalid, "%s: line %d: a run time, a submission and a number of processors are needed", riccFile, j.Line)
+		}
+		a := int(j.Submit/unitSeconds) + 2
+		l := int((max(j.Run, leastSeconds) + unitSeconds - 1) / unitSeconds)
+		counts := k+1 >= w.from && k+1 <= w.to
+		if counts {
+			if c.number == 0 {
+				first = a
+			}
+			last = a
+			c.number += int(j.Width())
+			work += l * int(j.Width())
+		}
+		for range j.Width() {
+			c.tasks = append(c.tasks, deadline.Task{Arrival: a, Length: l,
+				Deadline: a + l + int(slackMean*float64(l)*r.ExpFloat64()), Value: densityMean * float64(l) * r.ExpFloat64()})
+			c.counted = append(c.counted, counts)
+		}
+	}
+	if c.number == 0 {
+		return nil, messages.Errorf(messages.Invalid, "%s: has %d records, %d are needed", riccFile, len(jobs), w.to)
+	}
+	c.units = c.tasks[len(c.tasks)-1].Arrival - c.tasks[0].Arrival + 1
+	c.average = float64(work) / float64(last-first+1)
+	c.length = float64(work) / float64(c.number)
+	return c, nil
+}

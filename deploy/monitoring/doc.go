@@ -1,0 +1,8 @@
+// Package monitoring holds what watches a site: rules for Prometheus, which say
+// what an operator has to know of (rules.yaml), what to scrape (prometheus.yaml),
+// and a dashboard for Grafana (dashboard.json). Its tests start the actors and
+// hold every metric and label that the files name to those that are registered.
+//
+// The rules group by the label site, which the scrape configuration gives to a
+// site's targets; without it they take all targets for one site.
+package monitoring

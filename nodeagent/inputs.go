@@ -1,0 +1,205 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// keepInputs is how many bytes of inputs a node keeps for tasks to come, beyond
+// those in use.
+const keepInputs = 2 << 30
+
+// inputs are the files that a node keeps by their digests: those that running
+// tasks were given, and the latest of others.
+type inputs struct {
+	dir string // state directory
+
+	mu    sync.Mutex
+	kept  map[string]*input
+	bytes int64
+	turn  uint64
+}
+
+// input is one file. What changes, but err, is guarded by inputs.mu.
+type input struct {
+	digest string
+	size   int64
+	users  int
+	last   uint64        // turn of the latest use
+	ready  chan struct{} // closed when it is there, or err says why not
+	err    error
+}
+
+// openInputs takes stock of what an earlier agent kept.
+func openInputs(dir string) *inputs {
+	in := &inputs{dir: dir, kept: map[string]*input{}}
+	if dir == "" {
+		return in
+	}
+	entries, _ := os.ReadDir(runner.InputsDir(dir)) // none before the first input
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || filepath.Ext(e.Name()) != "" { // what was never finished
+			os.Remove(filepath.Join(runner.InputsDir(dir), e.Name()))
+			continue
+		}
+		done := &input{digest: e.Name(), size: info.Size(), ready: make(chan struct{})}
+		close(done.ready)
+		in.kept[e.Name()] = done
+		in.bytes += done.size
+	}
+	return in
+}
+
+// fetchInputs has what a task is to be given on the node, until it is released. If
+// it fails nothing is held.
+func (a *Agent) fetchInputs(ctx context.Context, attempt messages.Attempt, p *messages.Program) (held []*input, err error) {
+	if a.c.Dir == "" {
+		return nil, messages.Errorf(messages.Invalid, "and output files need a node with a state directory")
+	}
+	if err := a.noteLuggage(p); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, travelWithin)
+	defer cancel()
+	for _, f := range p.Inputs {
+		k, err := a.inputs.acquire(ctx, f, func(to *os.File) error {
+			return bus.ReceiveFile(ctx, a.c.Bus, messages.Subject(a.c.Site, messages.Depot, messages.VerbTake, a.c.Node), attempt, f, to)
+		})
+		if err != nil {
+			a.inputs.release(held)
+			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", f.Name, sentence(err))
+		}
+		held = append(held, k)
+	}
+	return held, nil
+}
+
+// acquire has a file there, fetched by whoever wants it first. If that one fails,
+// who waited tries in turn: the first may have been stopped.
+func (in *inputs) acquire(ctx context.Context, f messages.File, fetch func(*os.File) error) (*input, error) {
+	for {
+		k, mine := in.enter(f)
+		if mine {
+			in.done(k, in.write(f, fetch))
+		}
+		var err error
+		select {
+		case <-k.ready:
+			err = k.err
+		case <-ctx.Done():
+			err, mine = messages.Errorf(messages.Unavailable, "did not come in time: %v", ctx.Err()), true
+		}
+		if err == nil {
+			return k, nil
+		}
+		in.release([]*input{k})
+		if mine {
+			return nil, err
+		}
+	}
+}
+
+// enter notes a user of a file; mine says that it is for the caller to fetch.
+func (in *inputs) enter(f messages.File) (k *input, mine bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.turn++
+	k = in.kept[f.Digest]
+	if k == nil || in.gone(f, k) {
+		k, mine = &input{digest: f.Digest, size: f.Size, ready: make(chan struct{})}, true
+		in.kept[f.Digest] = k
+		in.bytes += f.Size
+	}
+	k.users++
+	k.last = in.turn
+	return k, mine
+}
+
+// gone reports whether a file that was there is no more: the runner removes what it
+// finds damaged. in.mu is held.
+func (in *inputs) gone(f messages.File, k *input) bool {
+	select {
+	case <-k.ready:
+	default:
+		return false
+	}
+	info, err := os.Stat(runner.InputFile(in.dir, f.Digest))
+	if err == nil && info.Size() == f.Size {
+		return false
+	}
+	in.drop(k)
+	return true
+}
+
+// write fetches a file aside, and gives it its name when it is whole.
+func (in *inputs) write(f messages.File, fetch func(*os.File) error) error {
+	path := runner.InputFile(in.dir, f.Digest)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	aside, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(fetch(aside), aside.Close()); err == nil {
+		err = os.Rename(path+".part", path)
+	}
+	if err != nil {
+		os.Remove(path + ".part")
+	}
+	return err
+}
+
+// done says that a file is there, or why not; then the next who wants it tries again.
+func (in *inputs) done(k *input, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if k.err = err; err != nil {
+		in.drop(k)
+	}
+	close(k.ready)
+}
+
+// drop forgets a file. in.mu is held.
+func (in *inputs) drop(k *input) {
+	if in.kept[k.digest] == k {
+		delete(in.kept, k.digest)
+		in.bytes -= k.size
+	}
+}
+
+// release lets files go, and removes those that were not used for longest beyond
+// the bound.
+func (in *inputs) release(held []*input) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, k := range held {
+		k.users--
+	}
+	for in.bytes > keepInputs {
+		oldest := in.oldest()
+		if oldest == nil {
+			return
+		}
+		in.drop(oldest)
+		os.Remove(runner.InputFile(in.dir, oldest.digest)) // what stays is found at the next start
+	}
+}
+
+// oldest is the file without users that was not used for longest. in.mu is held.
+func (in *inputs) oldest() (oldest *input) {
+	for _, k := range in.kept {
+		if k.users == 0 && (oldest == nil || k.last < oldest.last) {
+			oldest = k
+		}
+	}
+	return oldest
+}

@@ -1,0 +1,93 @@
+package runner
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path"
+	"syscall"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// placeInputs copies the stage's inputs into a task's fresh working directory. A
+// task may change what it was given, so it is given a copy, and not a link.
+func (t *process) placeInputs(dir string, as *syscall.Credential) error {
+	if t.task.Program.Dir != "" {
+		return messages.Errorf(messages.Invalid, "they need a working directory of the task's own, not %s", t.task.Program.Dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range t.task.Program.Inputs {
+		if err := placeInput(root, &f, InputFile(t.runner.config.Dir, f.Digest), as); err != nil {
+			return messages.Errorf(messages.Unavailable, "%s: %s", f.Name, detail(err))
+		}
+	}
+	return nil
+}
+
+// placeInput copies one input. What is found to be damaged is removed, so that it
+// is fetched anew for the next attempt.
+func placeInput(root *os.Root, f *messages.File, from string, as *syscall.Credential) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return messages.Errorf(messages.NotFound, "is not on this node: %v", err)
+	}
+	defer source.Close()
+	if err := makeParents(root, path.Dir(f.Name), as); err != nil {
+		return err
+	}
+	mode := os.FileMode(privateFiles)
+	if f.Executable {
+		mode = privateDirs
+	}
+	digest, err := copyInto(root, f.Name, mode, source, as)
+	if err == nil && digest != f.Digest {
+		os.Remove(from)
+		err = messages.Errorf(messages.Internal, "is damaged on this node: its SHA-256 is %s, not %s", digest, f.Digest)
+	}
+	return err
+}
+
+// copyInto makes a file of a task's and returns the digest of what it holds. A
+// child forked while it is open for writing could keep it so, and executing it
+// would fail; see [writeExecutable].
+func copyInto(root *os.Root, name string, mode os.FileMode, from io.Reader, as *syscall.Credential) (digest string, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	to, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(to, sum), from)
+	if err == nil && as != nil {
+		err = to.Chown(int(as.Uid), int(as.Gid))
+	}
+	if closing := to.Close(); err == nil {
+		err = closing
+	}
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// makeParents makes the directories that lead to an input.
+func makeParents(root *os.Root, dir string, as *syscall.Credential) error {
+	if dir == "." {
+		return nil
+	}
+	if err := makeParents(root, path.Dir(dir), as); err != nil {
+		return err
+	}
+	err := root.Mkdir(dir, privateDirs)
+	if os.IsExist(err) {
+		return nil
+	}
+	if err == nil && as != nil {
+		err = root.Lchown(dir, int(as.Uid), int(as.Gid))
+	}
+	return err
+}
