@@ -169,13 +169,7 @@ func (l *leader) affordable(ctx context.Context, s *submission) error {
 	if err != nil {
 		return err
 	}
-	if s.payer != s.account && !slices.Contains(account.Members, s.account) {
-		return messages.Errorf(messages.PermissionDenied, "%s is not a member of %s", s.account, s.payer)
-	}
-	if account.Available < s.spec.Budget {
-		return messages.Errorf(messages.Insufficient, "a budget of %v is more than the %v credits that %s has available", s.spec.Budget, account.Available, s.payer)
-	}
-	return nil
+	return account.Affords(s.account, s.spec.Budget)
 }
 
 // estimateWithin is how long the estimator may take to say what a job is worth. A

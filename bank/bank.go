@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/candor-grid/candor/bank/clearing/courier"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -25,6 +26,7 @@ type Bank struct {
 	archive   *archive
 	operators map[messages.Name]bool
 	services  map[messages.Name]bool
+	courier   *courier.Courier // nil without a key to sign with
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -32,6 +34,8 @@ type Bank struct {
 	// Of the goroutine that runs follow.
 	leads   bool
 	serving []bus.Subscription
+	rest    func() // stops the courier, and waits for it
+	fault   string // of the clearing, as it was logged
 }
 
 // Start joins the group, and serves whenever this replica leads until ctx
@@ -41,17 +45,21 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 		return nil, err
 	}
 	c.defaults()
-	b := &Bank{config: c, metrics: newMetrics(), operators: set(c.Operators), services: set(c.Services), auditor: newAuditor(), done: make(chan struct{})}
+	b := &Bank{config: c, metrics: newMetrics(), operators: set(c.Operators), services: set(c.Services), auditor: newAuditor(), done: make(chan struct{}), rest: func() {}}
 	var err error
 	if b.archive, err = openArchive(&b.config); err != nil {
 		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
 	}
-	b.machine = &machine{metrics: b.metrics, archive: b.archive, broken: c.OnBroken, ledger: b.archive.ledger()}
+	b.machine = &machine{site: c.Site, metrics: b.metrics, archive: b.archive, broken: c.OnBroken}
+	b.machine.ledger, b.machine.clearing = b.machine.open()
 	if err := b.metrics.register(c.Metrics, b.machine); err != nil {
 		return nil, fmt.Errorf("bank %s: metrics: %w", c.Replica, err)
 	}
+	if b.courier, err = b.newCourier(); err != nil {
+		return nil, errors.Join(fmt.Errorf("bank %s: %w", c.Replica, err), b.metrics.unregister())
+	}
 	if b.box, err = c.Open(b.machine); err != nil {
-		return nil, errors.Join(fmt.Errorf("bank %s: mailbox: %w", c.Replica, err), b.metrics.unregister())
+		return nil, errors.Join(fmt.Errorf("bank %s: mailbox: %w", c.Replica, err), b.unregister())
 	}
 	ctx, b.cancel = context.WithCancel(ctx)
 	go b.follow(ctx)
@@ -71,7 +79,15 @@ func set(names []messages.Name) map[messages.Name]bool {
 func (b *Bank) Close() error {
 	b.cancel()
 	<-b.done
-	return errors.Join(b.box.Close(), b.saveHistory(), b.metrics.unregister())
+	return errors.Join(b.box.Close(), b.saveHistory(), b.unregister())
+}
+
+// unregister takes all metrics back.
+func (b *Bank) unregister() error {
+	if b.courier == nil {
+		return b.metrics.unregister()
+	}
+	return errors.Join(b.courier.Close(), b.metrics.unregister())
 }
 
 // saveHistory leaves the journal in files as it is, up to its end.
@@ -88,12 +104,14 @@ func (b *Bank) saveHistory() error {
 // Status describes the group as this replica sees it.
 func (b *Bank) Status() mailbox.Status { return b.box.Status() }
 
-// Hash is the digest of the replica's ledger: equal for replicas that applied
-// the same commands. It costs as much as writing an image.
+// Hash is the digest of the replica's ledger and clearing: equal for replicas
+// that applied the same commands. It costs as much as writing an image.
 func (b *Bank) Hash() [sha256.Size]byte {
-	var image *ledger.Image
-	b.machine.read(func(l *ledger.Ledger) { image = l.Capture() })
-	return image.Hash()
+	b.machine.mu.RLock()
+	image, clearing := b.machine.ledger.Capture(), b.machine.clearing.Hash()
+	b.machine.mu.RUnlock()
+	ledger := image.Hash()
+	return sha256.Sum256(append(ledger[:], clearing[:]...))
 }
 
 // follow serves while this replica leads.
@@ -113,6 +131,7 @@ func (b *Bank) follow(ctx context.Context) {
 		case <-tick.C:
 			b.attend()
 			b.checkpointIfDue()
+			b.watchClearing()
 			if b.leads {
 				b.expire(ctx)
 			}
@@ -143,6 +162,9 @@ func (b *Bank) serve() error {
 		}
 		b.serving = append(b.serving, served)
 	}
+	if err := b.carry(); err != nil {
+		return err
+	}
 	b.metrics.serving.Set(1)
 	return nil
 }
@@ -154,7 +176,8 @@ func (b *Bank) withdraw() {
 			b.config.Log.Warn("a service did not stop in time", zap.Error(err))
 		}
 	}
-	b.serving = nil
+	b.rest()
+	b.serving, b.rest = nil, func() {}
 	b.metrics.serving.Set(0)
 }
 
@@ -176,6 +199,9 @@ func (b *Bank) expire(ctx context.Context) {
 
 // propose commits a command at this moment and returns what it came to.
 func (b *Bank) propose(ctx context.Context, c *ledger.Command) (ledger.Result, error) {
+	if err := guard(c); err != nil {
+		return ledger.Result{}, err
+	}
 	c.At = b.config.Clock()
 	answer, err := b.box.Propose(ctx, c.Encode())
 	if err != nil {

@@ -34,9 +34,14 @@ type Config struct {
 	// SegmentBytes is how many bytes of records go into a file of it, the same
 	// in all replicas; default 4 MiB.
 	SegmentBytes int
-	// Signer signs checkpoints of the journal in the site's name; nil: none are
-	// made.
+	// Signer signs in the site's name: checkpoints of the journal, and what goes
+	// to the banks of other sites, which have its public key. Nil: no checkpoints
+	// are made, and the bank does not settle with other sites.
 	Signer history.Signer
+	// Attempt is how long one message to another site's bank may wait for its
+	// answer, and the backoffs bound the waits between attempts; defaults 5 s,
+	// 100 ms and 30 s.
+	Attempt, FirstBackoff, LastBackoff messages.Duration
 	// OnBroken is called when the journal cannot be written or read any more.
 	// The default logs the error and ends the process with status 1: a replica
 	// that starts again finds what it needs in its snapshot and log.

@@ -1,35 +1,45 @@
 package bank
 
 import (
+	"bufio"
 	"io"
 	"sync"
 
+	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// machine is the ledger as the mailbox changes it and queries read it.
+// machine is the ledger and the clearing, one replicated state, as the mailbox
+// changes it and queries read it.
 type machine struct {
+	site    messages.Name
 	metrics *metrics
 	archive *archive
 	broken  func(error) // told when the ledger can do nothing any more
 
-	mu     sync.RWMutex
-	ledger *ledger.Ledger
+	mu       sync.RWMutex
+	ledger   *ledger.Ledger
+	clearing *clearing.State
 }
 
 var _ mailbox.Machine = (*machine)(nil)
 
+// open returns an empty ledger and the clearing that is composed with it.
+func (m *machine) open() (*ledger.Ledger, *clearing.State) {
+	l := m.archive.ledger()
+	return l, clearing.New(m.site, l, clearing.Ed25519)
+}
+
 // Apply carries out the commands of one log entry. The results are of type
-// ledger.Result.
+// ledger.Result, or clearing.Result for the clearing's commands.
 func (m *machine) Apply(_ uint64, commands [][]byte) []any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	results := make([]any, len(commands))
 	for i, command := range commands {
-		result := m.ledger.Apply(command)
-		m.metrics.count(&result)
-		results[i] = result
+		results[i] = m.apply(command)
 	}
 	if err := m.ledger.Err(); err != nil {
 		m.broken(err)
@@ -37,36 +47,60 @@ func (m *machine) Apply(_ uint64, commands [][]byte) []any {
 	return results
 }
 
-// Capture takes an image of the ledger.
+func (m *machine) apply(command []byte) any {
+	if len(command) > 0 && command[0] == clearing.Mark {
+		m.metrics.settling.Inc()
+		return m.clearing.Apply(command)
+	}
+	result := m.ledger.Apply(command)
+	m.metrics.count(&result)
+	return result
+}
+
+// Capture takes an image of both.
 func (m *machine) Capture() mailbox.Image {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return &image{m.ledger.Capture(), m.archive}
+	return &image{m.ledger.Capture(), m.clearing.Capture(), m.archive}
 }
 
 // image is written with what the archive needs beside it.
 type image struct {
 	*ledger.Image
-	archive *archive
+	clearing *clearing.Image
+	archive  *archive
 }
 
+// WriteTo writes the clearing's image, whose end shows from itself, then the
+// ledger's.
 func (i *image) WriteTo(w io.Writer) (int64, error) {
-	n, err := i.Image.WriteTo(w)
+	n, err := i.clearing.WriteTo(w)
 	if err != nil {
 		return n, err
 	}
-	return n, i.archive.saveTail(i.Image)
+	m, err := i.Image.WriteTo(w)
+	if err != nil {
+		return n + m, err
+	}
+	return n + m, i.archive.saveTail(i.Image)
 }
 
-// Restore replaces the ledger by an image. Queries meanwhile read the old one.
+// Restore replaces both by an image. Queries meanwhile read the old ones.
 func (m *machine) Restore(r io.Reader) error {
-	fresh := m.archive.ledger()
-	if err := fresh.Restore(r); err != nil {
+	freshLedger, freshClearing := m.open()
+	buffered := bufio.NewReader(r)
+	// Images of releases that had no clearing begin with the ledger's.
+	if first, _ := buffered.Peek(len(clearing.Magic)); string(first) == clearing.Magic {
+		if err := freshClearing.Restore(buffered); err != nil {
+			return err
+		}
+	}
+	if err := freshLedger.Restore(buffered); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.ledger = fresh
+	m.ledger, m.clearing = freshLedger, freshClearing
 	return nil
 }
 
@@ -75,4 +109,11 @@ func (m *machine) read(f func(*ledger.Ledger)) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	f(m.ledger)
+}
+
+// readClearing is read for the clearing.
+func (m *machine) readClearing(f func(*clearing.State)) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	f(m.clearing)
 }

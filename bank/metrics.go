@@ -17,6 +17,7 @@ type metrics struct {
 	turned    *prometheus.CounterVec
 	lapsed    prometheus.Counter
 	requests  *prometheus.HistogramVec
+	settling  prometheus.Counter
 	serving   prometheus.Gauge
 
 	registry   prometheus.Registerer
@@ -38,6 +39,8 @@ func newMetrics() *metrics {
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "candor_bank_request_seconds", Help: "Time from a request's arrival in the handler to its answer, by verb.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8)}, []string{"verb"}),
+		settling: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "candor_bank_clearing_commands_total", Help: "Commands of the settlement with other sites applied since this replica started, those replayed from its log too."}),
 		serving: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "candor_bank_serving_replicas", Help: "1 while this replica leads its group and serves, 0 otherwise."}),
 	}
@@ -49,7 +52,7 @@ func (m *metrics) register(registry prometheus.Registerer, machine *machine) err
 		return nil
 	}
 	m.registry = registry
-	collectors := []prometheus.Collector{m.commands, m.transfers, m.refused, m.turned, m.lapsed, m.requests, m.serving}
+	collectors := []prometheus.Collector{m.commands, m.transfers, m.refused, m.turned, m.lapsed, m.requests, m.settling, m.serving}
 	for _, c := range append(collectors, ledgerGauges(machine)...) {
 		if err := registry.Register(c); err != nil {
 			return errors.Join(err, m.unregister())

@@ -11,8 +11,8 @@ type issued struct {
 // Prefixes of the identifiers that users' requests give their holds. The
 // ledger remembers them for ever, so that a key is never used twice.
 const (
-	authorisationHold = "clearing/authorisation/"
-	remittanceHold    = "clearing/remittance/"
+	authorisationHold = TransferPrefix + "authorisation/"
+	remittanceHold    = TransferPrefix + "remittance/"
 )
 
 // authorise sets credits aside for a peer to charge.
@@ -77,7 +77,7 @@ func (i *issued) again(a *messages.Authorisation) (*messages.Authorisation, *Rej
 
 // users refuses to touch an account that is the bank's own.
 func users(account messages.Name) *Rejected {
-	if reserved(account) {
+	if Reserved(account) {
 		return ordinary(messages.Errorf(messages.PermissionDenied, "account %q is the bank's own", account))
 	}
 	return nil

@@ -13,8 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// magic begins every image; it changes with the format.
-const magic = "candor-clearing-1\n"
+// Magic begins every image, and tells it from one of the ledger; it changes
+// with the format.
+const Magic = "candor-clearing-1\n"
 
 // Image is a clearing at one moment. Later changes leave it untouched, and it
 // may be used by other goroutines. It does not hold the ledger: capture the
@@ -158,7 +159,7 @@ func (c *counter) Write(b []byte) (int, error) {
 }
 
 func (img *Image) parts(w io.Writer) error {
-	if _, err := io.WriteString(w, magic); err != nil {
+	if _, err := io.WriteString(w, Magic); err != nil {
 		return err
 	}
 	if err := writePart(w, &img.head); err != nil {
@@ -214,9 +215,9 @@ func (s *State) Restore(r io.Reader) error {
 }
 
 func (s *State) read(r io.Reader) error {
-	first := make([]byte, len(magic))
-	if _, err := io.ReadFull(r, first); err != nil || string(first) != magic {
-		return fmt.Errorf("%w: it does not begin with %q", errImage, magic)
+	first := make([]byte, len(Magic))
+	if _, err := io.ReadFull(r, first); err != nil || string(first) != Magic {
+		return fmt.Errorf("%w: it does not begin with %q", errImage, Magic)
 	}
 	var head imageHead
 	if err := readPart(r, &head); err != nil {

@@ -22,15 +22,20 @@ const maker = "$clearing"
 // PeerAccount is the account of a peer's bank in this site's ledger.
 func PeerAccount(peer messages.Name) messages.Name { return accountPrefix + peer }
 
-// reserved reports whether an account is one of the clearing's own.
-func reserved(name messages.Name) bool {
+// Reserved reports whether an account is one of the clearing's own, or could
+// become one: nobody else may have such a name.
+func Reserved(name messages.Name) bool {
 	return len(name) >= len(accountPrefix) && name[:len(accountPrefix)] == accountPrefix
 }
+
+// TransferPrefix begins the identifier of every transfer that the clearing
+// makes; nobody else may choose or resolve such.
+const TransferPrefix = "clearing/"
 
 // mint makes an identifier for a transfer of the clearing's own.
 func (s *State) mint() string {
 	s.serial++
-	return "clearing/" + strconv.FormatUint(s.serial, 10)
+	return TransferPrefix + strconv.FormatUint(s.serial, 10)
 }
 
 // move carries out transfers, all or none, and returns what they moved or set

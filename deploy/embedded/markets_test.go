@@ -68,11 +68,6 @@ func untilFile(path string) string {
 	return fmt.Sprintf("while [ ! -e %s ]; do sleep 0.02; done\n", path)
 }
 
-// forSeconds is a script that runs for so long, but for the time in which it is stopped.
-func forSeconds(seconds float64) string {
-	return fmt.Sprintf("i=0; while [ $i -lt %d ]; do sleep 0.05; i=$((i+1)); done\n", int(seconds/0.055))
-}
-
 func touch(t testing.TB, path string) {
 	t.Helper()
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -196,7 +191,8 @@ func playSpot(t *testing.T, s *Site) {
 // playDeadline is the worked example of Gu et al., section 4.2: users (100, 104,
 // 3, 30), (101, 104, 2, 25) and (102, 108, 3, 33) and one slot. The first two
 // pay 22 each, the third nothing. A level grows by half with each unit, which
-// here is what the paper's rule at λ = 1 comes to.
+// here is what the paper's rule at λ = 1 comes to. Nobody loses the slot once it
+// has it, so that a job can be a sleep that ends within the last of its units.
 func playDeadline(t *testing.T, s *Site) {
 	users := []user{connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol")}
 	first := messages.TimeOf(time.Now())
@@ -204,7 +200,7 @@ func playDeadline(t *testing.T, s *Site) {
 	first = messages.TimeOf(time.Now())
 	first += messages.Time(unit/1000) - first%messages.Time(unit/1000) // the next is unit 100
 	due := func(length int, value messages.Credits, last int) messages.JobSpec {
-		return job("due", 1, forSeconds(float64(length)-0.7), func(s *messages.JobSpec) {
+		return job("due", 1, fmt.Sprintf("sleep %.1f\n", float64(length)-0.6), func(s *messages.JobSpec) {
 			s.Length, s.Value, s.Deadline = messages.Duration(length)*unit, value*messages.Credit, first.Add(messages.Duration(last-99)*unit)
 		})
 	}
@@ -343,6 +339,10 @@ func playContract(t *testing.T, s *Site) {
 	file := filepath.Join(dir, "go")
 	spec := job("sold", 1, untilFile(file), func(s *messages.JobSpec) {
 		s.Length, s.Valuation = unit, &messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 3}
+	})
+	erin.await("the estimator knows the profile", func() bool {
+		r, err := bus.Call[messages.ClassesReply](within(t), erin.bus, messages.Subject(s.config.Site, messages.Estimator, messages.VerbClasses, "erin"), messages.Empty{})
+		return err == nil && len(r.Classes) == 1
 	})
 	take := func(u user, key string, which func(messages.QuoteReply) messages.QuotedContract) (messages.JobID, messages.QuotedContract) {
 		menu := request[messages.QuoteReply](u, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})

@@ -30,6 +30,10 @@
 //
 // # What it can and cannot show
 //
+// Gains are ex post: against what the others happen to say. A mechanism that is
+// truthful in expectation over the others (batch-queue, contract) may show some
+// and keep its word.
+//
 // A gain is a proof: the run that shows it can be repeated. No gain is evidence,
 // among the lies tried, on these jobs. Lies about value and length are to
 // mechanisms that read them; others they do not change.

@@ -27,7 +27,7 @@
 //   - deadline: time is in units (Slot, else a minute, or as many as keep a study
 //     below a million units); each task's value is its part of the
 //     job's, its length rounded up to whole units; it competes from the first
-//     whole unit on.
+//     whole unit on. A job that has too few whole units to its deadline is refused.
 //   - batch-queue: the front job is considered when its slots are free. What is
 //     believed about a waiting job is that it is like those in the queue.
 //   - reservation: what comes in a period is sold at the start of the next, in

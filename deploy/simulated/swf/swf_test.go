@@ -3,6 +3,7 @@ package swf
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -79,6 +80,43 @@ func TestRealLog(t *testing.T) {
 	}
 	if len(log.Jobs) != 30_766 {
 		t.Fatalf("read %d jobs", len(log.Jobs))
+	}
+}
+
+// TestSkippingCounts: what is sound of a log is read, and the rest counted.
+func TestSkippingCounts(t *testing.T) {
+	line := "1 0 5 60 4 59 -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n"
+	log, err := ReadSkipping(strings.NewReader("; head\n" + line + "1 2 3\n" + line + "x" + line))
+	if err != nil || len(log.Jobs) != 2 || log.Jobs[1].Line != 4 || log.Bad.Lines != 2 || log.Bad.Cut || !strings.Contains(log.Bad.First.Error(), "line 3: has 3 fields") {
+		t.Errorf("%v: %+v", err, log)
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	for i := range 2000 { // which packs to more than the piece that is kept
+		fmt.Fprintf(z, "%d %d 5 %d 4 59 -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n", i, i*i, i*7919%1000)
+	}
+	_ = z.Close()
+	piece := packed.Bytes()[:packed.Len()/2]
+	if _, err := Read(bytes.NewReader(piece)); err == nil || !strings.Contains(err.Error(), "the file is cut") {
+		t.Errorf("a cut file: %v", err)
+	}
+	if log, err = ReadSkipping(bytes.NewReader(piece)); err != nil || !log.Bad.Cut || len(log.Jobs) == 0 || len(log.Jobs) >= 2000 {
+		t.Errorf("%v: %+v", err, log)
+	}
+	if _, err := ReadSkipping(strings.NewReader("1 2\n")); err == nil || !strings.Contains(err.Error(), "no jobs in its 1 lines; line 1: has 2 fields") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	log := &Log{Header: []string{"MaxProcs: 1664 (72, 1368, 224)", "MaxNodes: none", "Huge: 99999999999999999999"}}
+	if n, ok := log.Number("MaxProcs"); !ok || n != 1664 {
+		t.Errorf("%d, %v", n, ok)
+	}
+	for _, key := range []string{"MaxNodes", "Missing", "Huge"} {
+		if _, ok := log.Number(key); ok {
+			t.Errorf("%s has a number", key)
+		}
 	}
 }
 

@@ -95,6 +95,9 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 	if log.Bad.First != nil {
 		w.note("%d lines were passed over as unsound, first: %v", log.Bad.Lines, log.Bad.First)
 	}
+	if log.Bad.Cut {
+		w.note("the log is cut: what comes after its last line is missing")
+	}
 	b := builder{Workload: w, options: o, users: map[int64]int{}, groups: map[int64]int{}}
 	if err := b.machine(log); err != nil {
 		return nil, err

@@ -72,7 +72,9 @@ Exits with 1 if --threshold is given and a lie gains more.`,
   candor audit --trace log.swf --market market.yaml --threshold 0.01 --json`,
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.run(c.OutOrStdout(), c.ErrOrStderr(), c.Flags().Changed("threshold"))
+			return simulate.Await(c.Context(), func() error {
+				return o.run(c.OutOrStdout(), c.ErrOrStderr(), c.Flags().Changed("threshold"))
+			})
 		},
 	}
 	f := c.Flags()

@@ -87,7 +87,7 @@ Start a site on this machine with "candor up", then submit to it.`,
 
 func (a *app) addGroups(root *cobra.Command, further []Group) {
 	own := []Group{
-		{"Work:", []*cobra.Command{a.submitCommand(), a.quoteCommand(), a.jobsCommand(), a.jobCommand(), a.whyCommand(), a.logsCommand(), a.cancelCommand(), a.estimateCommand()}},
+		{"Work:", []*cobra.Command{a.submitCommand(), a.quoteCommand(), a.jobsCommand(), a.jobCommand(), a.whyCommand(), a.logsCommand(), a.fetchCommand(), a.cancelCommand(), a.estimateCommand()}},
 		{"Site:", []*cobra.Command{a.nodesCommand(), a.nodeCommand(), a.marketsCommand(), a.marketCommand(), a.reservationsCommand(), a.topCommand()}},
 		{"Money:", []*cobra.Command{a.accountCommand(), a.statementCommand(), a.projectCommand(), a.transferCommand(), a.grantCommand(),
 			a.withdrawCommand(), a.correctCommand(), a.booksCommand()}},

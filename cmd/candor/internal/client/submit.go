@@ -79,6 +79,11 @@ func (a *app) submit(ctx context.Context, sub *submission, args []string) error 
 		return err
 	}
 	defer s.bus.Close()
+	if !sub.dryRun {
+		if err := a.sendInputs(ctx, s, job); err != nil {
+			return err
+		}
+	}
 	reply, err := callKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	if err != nil {
 		return refused(err, job, request.Key)
@@ -144,7 +149,10 @@ func (a *app) readUnpaid(sub *submission, args []string) (*jobfile.Job, error) {
 	if err := job.Options.Apply(job); err != nil {
 		return nil, err
 	}
-	return job, a.complete(job, name)
+	if err := a.complete(job, name); err != nil {
+		return nil, err
+	}
+	return job, a.describeInputs(job)
 }
 
 // standardInput is what standard input is called in errors.
@@ -203,7 +211,7 @@ func (a *app) complete(job *jobfile.Job, name string) error {
 	if slices.Contains(job.Options.Export, "ALL") {
 		job.AddEnvironment(a.environ())
 	}
-	if spec.Dir == ownDirectory {
+	if spec.Dir == ownDirectory || spec.Dir == "" && travels(job) {
 		spec.Dir = ""
 		return nil
 	}

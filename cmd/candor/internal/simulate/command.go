@@ -63,7 +63,9 @@ The keys of --json are stable; package deploy/simulated/measure defines each.`,
   candor simulate --trace KTH-SP2.swf.gz --market market.yaml --from 30d --to 60d --scale-load 1.5 --plots figures
   candor simulate --trace log.swf --market market.yaml --json --events events.csv > report.json`,
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
-		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.OutOrStdout(), c.ErrOrStderr()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return Await(c.Context(), func() error { return o.run(c.OutOrStdout(), c.ErrOrStderr()) })
+		},
 	}
 	f := c.Flags()
 	o.Flags(f)

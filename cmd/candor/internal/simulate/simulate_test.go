@@ -3,7 +3,9 @@ package simulate
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -205,6 +207,19 @@ func TestTimes(t *testing.T) {
 		if got, err := when("--from", text, 1000000000); err != nil || got != want {
 			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
 		}
+	}
+}
+
+func TestAnInterruptEndsTheWait(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	forever := make(chan error)
+	cancel()
+	if err := Await(ctx, func() error { return <-forever }); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	close(forever)
+	if err := Await(context.Background(), func() error { return io.EOF }); !errors.Is(err, io.EOF) {
+		t.Errorf("%v", err)
 	}
 }
 

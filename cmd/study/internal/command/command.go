@@ -16,7 +16,7 @@ import (
 )
 
 // studies are all there are, in the order they run in.
-var studies = []study.Study{shudler.Tables, abacus.Example, abacus.Auction, gu.Example, gu.Figures}
+var studies = []study.Study{shudler.Tables, shudler.Figures, abacus.Example, abacus.Auction, gu.Example, gu.Figures}
 
 // options are the flags.
 type options struct {

@@ -34,7 +34,7 @@ type window struct{ from, to, last int }
 
 var (
 	full  = window{101, 10_100, 20_100}
-	quick = window{11, 110, 210}
+	quick = window{11, 60, 120}
 )
 
 // crowd is the tasks that compete, those of counted records marked.

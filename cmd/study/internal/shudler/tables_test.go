@@ -128,3 +128,25 @@ func TestGroupsAreThirdsByRunTime(t *testing.T) {
 		t.Errorf("%d of 1500 jobs shade their bids by more than a tenth", low)
 	}
 }
+
+func TestFigures(t *testing.T) {
+	o := study.Options{Seed: 3, Quick: true, Traces: busy(t)}
+	r, err := Figures.Run(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Write(t.TempDir(), Figures.Name); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Figures.Run(o)
+	if err != nil || !reflect.DeepEqual(r.Numbers, again.Numbers) {
+		t.Errorf("the same seed gave something else, error %v", err)
+	}
+	c := r.Numbers.(map[string]map[string]curve)["2"]["HB, first price, all honest"]
+	if n := len(c.Value); n < 8 || !(c.Mean[0] > c.Mean[n-1]) {
+		t.Errorf("low bids are not slowed more than high ones: %+v", c)
+	}
+	if !strings.Contains(r.Page.String(), "Same: Shading raises the slowdown of low bids") {
+		t.Error("the page does not say that shading raises the slowdown")
+	}
+}

@@ -62,7 +62,7 @@ func draw(w *workload.Workload, seed uint64) *population {
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
 		for range max(j.Width, 1) {
-			p.jobs = append(p.jobs, highestbid.Job{Submit: j.Submit, Runtime: j.Runtime})
+			p.jobs = append(p.jobs, highestbid.Job{Submit: j.Submit, Runtime: j.Runtime, Estimate: estimated(j)})
 		}
 	}
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -75,6 +75,15 @@ func draw(w *workload.Workload, seed uint64) *population {
 	}
 	p.divide()
 	return p
+}
+
+// estimated is the run time the user asked for, or where that is not known the
+// real one, of a second at least.
+func estimated(j *workload.Job) float64 {
+	if j.Asked > 0 {
+		return j.Asked
+	}
+	return max(j.Runtime, 1)
 }
 
 func value(r *rand.Rand) float64 {
@@ -98,6 +107,13 @@ func (p *population) divide() {
 	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(p.jobs[i].Runtime, p.jobs[k].Runtime) })
 	for g := range p.groups {
 		p.groups[g] = order[g*len(order)/3 : (g+1)*len(order)/3]
+	}
+}
+
+// truthful makes everybody bid the value.
+func (p *population) truthful() {
+	for i := range p.jobs {
+		p.jobs[i].Bid = p.jobs[i].Value
 	}
 }
 

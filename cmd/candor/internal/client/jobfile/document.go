@@ -48,22 +48,28 @@ type document struct {
 	MaxRunning count   `yaml:"max_running"`
 	Gang       bool    `yaml:"gang"`
 	Memory     size    `yaml:"memory"`
+
+	// Files of every stage.
+	Inputs  inputs   `yaml:"inputs"`
+	Outputs patterns `yaml:"outputs"`
 }
 
 type stage struct {
-	Name       text    `yaml:"name"`
-	Class      text    `yaml:"class"`
-	Tasks      count   `yaml:"tasks"`
-	After      names   `yaml:"after"`
-	Command    command `yaml:"command"`
-	Script     text    `yaml:"script"`
-	Env        env     `yaml:"env"`
-	TimeLimit  span    `yaml:"time_limit"`
-	Attempts   count   `yaml:"attempts"`
-	Array      array   `yaml:"array"`
-	MaxRunning count   `yaml:"max_running"`
-	Gang       bool    `yaml:"gang"`
-	Memory     size    `yaml:"memory"`
+	Name       text     `yaml:"name"`
+	Class      text     `yaml:"class"`
+	Tasks      count    `yaml:"tasks"`
+	After      names    `yaml:"after"`
+	Command    command  `yaml:"command"`
+	Script     text     `yaml:"script"`
+	Env        env      `yaml:"env"`
+	TimeLimit  span     `yaml:"time_limit"`
+	Attempts   count    `yaml:"attempts"`
+	Array      array    `yaml:"array"`
+	MaxRunning count    `yaml:"max_running"`
+	Gang       bool     `yaml:"gang"`
+	Memory     size     `yaml:"memory"`
+	Inputs     inputs   `yaml:"inputs"`
+	Outputs    patterns `yaml:"outputs"`
 }
 
 type utility struct {
@@ -80,6 +86,9 @@ type Job struct {
 	// DueIn is a deadline that counts from the submission; 0: none, or
 	// Spec.Deadline.
 	DueIn messages.Duration
+	// Inputs are files that are not stored yet; stored, they become Inputs of their
+	// stages.
+	Inputs []Input
 	// Warnings are sentences about what was ignored.
 	Warnings []string
 	// Options are those of the directives, not yet applied to Spec.
@@ -102,7 +111,9 @@ func ParseDocument(source []byte) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{Spec: spec, HasBudget: d.Budget != nil, DueIn: messages.Duration(d.Deadline.in), Options: NewOptions(nil), source: source}, nil
+	job := &Job{Spec: spec, HasBudget: d.Budget != nil, DueIn: messages.Duration(d.Deadline.in), Options: NewOptions(nil), source: source}
+	job.addFiles(&d)
+	return job, nil
 }
 
 // documentError puts an error of the YAML reader into the words of a user.

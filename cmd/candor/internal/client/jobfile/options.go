@@ -45,6 +45,8 @@ type Options struct {
 	bid      bid
 	gang     bool
 	memory   int64
+	inputs   []Input
+	outputs  []string
 	lookup   Lookup
 }
 
@@ -74,6 +76,8 @@ func NewOptions(lookup Lookup) *Options {
 	o.take("utility", "u", "what a share of each class is worth: `map=3,reduce=2` (default: estimated)", o.setUtility)
 	o.bidOptions()
 	o.take("memory", "", "what each task may use, a `size` such as 512M or 2G (default: the node's)", o.setMemory)
+	o.take("input", "", "send a `FILE` along, into each task's own directory, or as FILE=NAME; may be repeated", o.setInput)
+	o.take("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", o.setOutput)
 	o.take("attempts", "", "how often a task may be tried, a `number` (default: 3)", positive(&o.attempts))
 	o.Flags.BoolFuncP("wait", "W", "follow the job and exit with its exit code", func(text string) error {
 		o.said = append(o.said, setting{"wait", text})
@@ -155,6 +159,8 @@ func (o *Options) applyStage(job *Job, stage *messages.Stage) {
 	if o.memory > 0 {
 		stage.Memory = o.memory
 	}
+	job.Inputs = append(job.Inputs, o.inputs...)
+	stage.Outputs = append(stage.Outputs, o.outputs...)
 	if o.ntasks == 0 || o.tasks > 0 {
 		return
 	}
@@ -170,7 +176,7 @@ func (o *Options) applyStage(job *Job, stage *messages.Stage) {
 func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {
-		case "array", "time", "class", "tasks", "attempts", "gang", "memory":
+		case "array", "time", "class", "tasks", "attempts", "gang", "memory", "input", "output":
 			return s.flag
 		}
 	}

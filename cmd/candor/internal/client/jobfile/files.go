@@ -1,0 +1,115 @@
+package jobfile
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Input is a file of the user's that goes with a job.
+type Input struct {
+	Stage int    // position of the stage that it is for
+	Path  string // where the user has it
+	Name  string // where tasks find it in their working directory
+}
+
+// inputs are files in a document: those of the user's, and those that the site has
+// already, as it writes them.
+type inputs struct {
+	local  []Input
+	stored []messages.File
+}
+
+// patterns are those of outputs.
+type patterns []string
+
+// UnmarshalYAML takes a FILE or FILE=NAME or a list of them.
+func (in *inputs) UnmarshalYAML(n ast.Node) error {
+	const otherwise = "must be a file, as FILE or FILE=NAME, or a list of them"
+	values := []ast.Node{n}
+	if sequence, ok := bare(n).(*ast.SequenceNode); ok {
+		values = sequence.Values
+	}
+	for _, value := range values {
+		if _, ok := bare(value).(ast.MapNode); ok {
+			var f messages.File
+			if err := yaml.NodeToValue(value, &f, yaml.Strict(), yaml.UseJSONUnmarshaler()); err != nil {
+				return err
+			}
+			in.stored = append(in.stored, f)
+			continue
+		}
+		s, ok := scalar(value)
+		if !ok {
+			return refuse(value, "%s", otherwise)
+		}
+		file, err := parseInput(s)
+		if err != nil {
+			return refuse(value, "%v", err)
+		}
+		in.local = append(in.local, file)
+	}
+	return nil
+}
+
+// UnmarshalYAML takes a pattern or a list of them.
+func (p *patterns) UnmarshalYAML(n ast.Node) error {
+	if s, ok := scalar(n); ok {
+		*p = patterns{s}
+		return nil
+	}
+	items, err := list(n, "must be a pattern of file names, like results/*.csv, or a list of them")
+	*p = items
+	return err
+}
+
+// parseInput reads FILE or FILE=NAME; the name begins after the last "=".
+func parseInput(text string) (Input, error) {
+	path, name := text, ""
+	if i := strings.LastIndexByte(text, '='); i >= 0 {
+		if path, name = text[:i], text[i+1:]; name == "" {
+			return Input{}, errors.New("say after = what tasks find the file as: FILE=NAME")
+		}
+	}
+	if path == "" {
+		return Input{}, errors.New("say which file: FILE or FILE=NAME")
+	}
+	if name == "" {
+		name = filepath.Base(path)
+	}
+	return Input{Path: path, Name: name}, nil
+}
+
+// addFiles gives each stage the files of the document's top level and its own.
+func (j *Job) addFiles(d *document) {
+	for i := range j.Spec.Stages {
+		stage := &j.Spec.Stages[i]
+		for _, from := range []*inputs{&d.Inputs, &d.Stages[i].Inputs} {
+			for _, file := range from.local {
+				file.Stage = i
+				j.Inputs = append(j.Inputs, file)
+			}
+			stage.Inputs = append(stage.Inputs, from.stored...)
+		}
+		stage.Outputs = append(append(stage.Outputs, d.Outputs...), d.Stages[i].Outputs...)
+	}
+}
+
+func (o *Options) setInput(text string) error {
+	file, err := parseInput(text)
+	o.inputs = append(o.inputs, file)
+	return err
+}
+
+func (o *Options) setOutput(text string) error {
+	if text == "" {
+		return errors.New("must be a pattern of file names, like results/*.csv")
+	}
+	o.outputs = append(o.outputs, text)
+	return nil
+}

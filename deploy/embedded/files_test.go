@@ -1,0 +1,287 @@
+package embedded
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
+)
+
+// eachRunner runs a test on a site whose tasks are its own, and on one with executors.
+func eachRunner(t *testing.T, test func(t *testing.T, s *Site)) {
+	for name, o := range map[string]Options{"own": {}, "executor": {Executor: executor.Self()}} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Start(within(t), small(t.TempDir()), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { closeSite(t, s) })
+			test(t, s)
+		})
+	}
+}
+
+// file describes content as a file of a name.
+func (u user) file(name string, content []byte) messages.File {
+	u.Helper()
+	f, err := bus.Digest(name, bytes.NewReader(content))
+	if err != nil {
+		u.Fatal(err)
+	}
+	return f
+}
+
+// send stores a file, and reports whether it had to be sent.
+func (u user) send(name string, content []byte) (messages.File, bool) {
+	u.Helper()
+	f := u.file(name, content)
+	sent, err := bus.SendFile(within(u.T), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbPut, u.name), messages.Attempt{}, f, bytes.NewReader(content))
+	if err != nil {
+		u.Fatal(err)
+	}
+	return f, sent
+}
+
+// receive gets a file's content.
+func (u user) receive(f messages.File) (string, error) {
+	u.Helper()
+	var content bytes.Buffer
+	err := bus.ReceiveFile(within(u.T), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbGet, u.name), messages.Attempt{}, f, &content)
+	return content.String(), err
+}
+
+// left is what the tasks of a job's first stage left, by task and name.
+func (u user) left(id messages.JobID) map[uint32]map[string]string {
+	u.Helper()
+	found := map[uint32]map[string]string{}
+	for _, t := range request[messages.OutputsReply](u, messages.Depot, messages.VerbOutputs, messages.OutputsRequest{Job: id}).Tasks {
+		files := map[string]string{}
+		for _, f := range t.Files {
+			content, err := u.receive(f)
+			if err != nil {
+				u.Errorf("%s of task %d: %v", f.Name, t.Attempt.Task.Index, err)
+			}
+			files[f.Name] = content
+		}
+		found[t.Attempt.Task.Index] = files
+	}
+	return found
+}
+
+// withFiles is a job of one stage.
+func withFiles(tasks int, script string, outputs []string, inputs ...messages.File) messages.JobSpec {
+	return messages.JobSpec{Name: "files", Budget: 4 * messages.Credit, Stages: []messages.Stage{
+		{Name: "main", Class: "map", Tasks: tasks, Attempts: 1, Script: script, Inputs: inputs, Outputs: outputs}}}
+}
+
+// Inputs reach every task, in directories of their names and with their permission
+// to be run; what matches comes back, and nothing else.
+func TestFilesTravel(t *testing.T) {
+	eachRunner(t, func(t *testing.T, s *Site) {
+		u := connect(t, s, "alice")
+		words, _ := u.send("data/words", []byte(strings.Repeat("candor\n", 300_000))) // of several pieces
+		tool, _ := u.send("count", []byte("#!/bin/sh\nwc -l < data/words\n"))
+		tool.Executable = true
+		none, _ := u.send("none", nil)
+		script := `test -f none && ! test -s none
+mkdir out
+./count | tr -d ' ' > out/lines.$CANDOR_TASK
+echo changed > none
+echo secret > private; ln -s /etc/passwd out/lines.link; ln -s lines.$CANDOR_TASK out/lines.again; mkfifo out/lines.pipe`
+		id := u.submit("travel", withFiles(3, script, []string{"out/lines.*", "data/*", "none"}, words, tool, none))
+		if j := u.final(id); j.State != messages.Completed {
+			t.Fatalf("the job ended %v, exit code %d", j.State, j.ExitCode)
+		}
+		left := u.left(id)
+		for i := range uint32(3) {
+			name := "out/lines." + string('0'+rune(i))
+			files := left[i]
+			if len(files) != 3 || files[name] != "300000\n" || files["out/lines.again"] != "300000\n" || files["none"] != "changed\n" {
+				t.Errorf("task %d left %q", i, files)
+			}
+		}
+	})
+}
+
+// What is there is not sent again; it stays each account's own.
+func TestFilesAreSentOnceAndOwned(t *testing.T) {
+	c := small(t.TempDir())
+	c.Accounts = append(c.Accounts, Account{Name: "mallory", Grant: 100 * messages.Credit})
+	s := start(t, c)
+	defer closeSite(t, s)
+	u, other := connect(t, s, "alice"), connect(t, s, "mallory")
+	content := []byte("for alice")
+	f, sent := u.send("a", content)
+	if !sent {
+		t.Error("the first time nothing was sent")
+	}
+	if _, again := u.send("b", content); again {
+		t.Error("the second time it was sent again")
+	}
+	if _, err := other.receive(f); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("another account's file: %v, want NotFound", err)
+	}
+	if _, sent := other.send("c", content); !sent {
+		t.Error("that another account has a file could be found out")
+	}
+	for _, verb := range []string{messages.VerbPut, messages.VerbGet, messages.VerbOutputs} {
+		_, err := bus.Call[messages.Empty](within(t), other.bus, messages.Subject(u.site, messages.Depot, verb, "alice"), messages.GetRequest{Digest: f.Digest})
+		if messages.KindOf(err) != messages.PermissionDenied {
+			t.Errorf("%s in another's name: %v, want PermissionDenied", verb, err)
+		}
+	}
+	id := u.submit("own", withFiles(1, "cat a > out", []string{"out"}, f))
+	if j := u.final(id); j.State != messages.Completed {
+		t.Fatalf("the job ended %v", j.State)
+	}
+	if left := other.left(id); len(left) != 0 {
+		t.Errorf("another account sees %v", left)
+	}
+	if _, sent := u.send("d", content); sent {
+		t.Error("after the job it was sent again")
+	}
+}
+
+// A node reads and writes for the tasks that it was given, and for no others.
+func TestNodesReachTheirTasksOnly(t *testing.T) {
+	s := start(t, small(t.TempDir()))
+	defer closeSite(t, s)
+	u := connect(t, s, "alice")
+	f, _ := u.send("a", []byte("input"))
+	secret, _ := u.send("b", []byte("of no job"))
+	id := u.submit("nodes", withFiles(1, "true", []string{"out"}, f))
+	u.final(id)
+	stage := 0
+	task := request[messages.TasksReply](u, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: id, Stage: &stage}).Tasks[0]
+	attempt := messages.Attempt{Task: task.Task, Number: task.Attempt}
+	node := func(name messages.Name) bus.Bus {
+		b, err := s.connectAs(identity.Node, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = b.Close() })
+		return b
+	}
+	given, other := task.Node, messages.Name("node1")
+	if given == other {
+		other = "node2"
+	}
+	take := func(n, as messages.Name, attempt messages.Attempt, f messages.File) error {
+		return bus.ReceiveFile(within(t), node(n), messages.Subject(u.site, messages.Depot, messages.VerbTake, as), attempt, f, new(bytes.Buffer))
+	}
+	later := attempt
+	later.Number++
+	for what, c := range map[string]struct {
+		err  error
+		want messages.Kind
+	}{
+		"another node's task":        {take(other, other, attempt, f), messages.PermissionDenied},
+		"in another node's name":     {take(other, given, attempt, f), messages.PermissionDenied},
+		"a file of no input":         {take(given, given, attempt, secret), messages.PermissionDenied},
+		"an attempt that is none":    {take(given, given, later, f), messages.Fenced},
+		"a job that is none":         {take(given, given, messages.Attempt{Task: messages.TaskRef{Job: 999}, Number: 1}, f), messages.NotFound},
+		"outputs of another's task":  {deliverAs(t, node(other), u.site, other, attempt, f), messages.PermissionDenied},
+		"outputs that did not come":  {deliverAs(t, node(given), u.site, given, attempt, u.file("x", []byte("never sent"))), messages.NotFound},
+		"outputs of a user's saying": {deliverAs(t, u.bus, u.site, u.name, attempt, f), messages.PermissionDenied},
+	} {
+		if c.err == nil || messages.KindOf(c.err) != c.want {
+			t.Errorf("%s: %v, want %v", what, c.err, c.want)
+		}
+	}
+	if err := take(given, given, attempt, f); err != nil {
+		t.Errorf("the node's own task: %v", err)
+	}
+}
+
+func deliverAs(t *testing.T, b bus.Bus, site, name messages.Name, attempt messages.Attempt, files ...messages.File) error {
+	_, err := bus.Call[messages.Empty](within(t), b, messages.Subject(site, messages.Depot, messages.VerbDeliver, name),
+		messages.DeliverRequest{Attempt: attempt, Files: files})
+	return err
+}
+
+// A task whose files cannot be had, or cannot be kept, fails and says why.
+func TestFilesThatCannotTravel(t *testing.T) {
+	eachRunner(t, func(t *testing.T, s *Site) {
+		u := connect(t, s, "alice")
+		missing := u.submit("missing", withFiles(1, "true", nil, u.file("a", []byte("never sent"))))
+		large := u.submit("large", withFiles(1, "head -c 67108865 /dev/zero > out", []string{"*"}))
+		failed := u.submit("failed", withFiles(1, "echo x > out; exit 3", []string{"out"}))
+		nothing := u.submit("nothing", withFiles(1, "true", []string{"out"}))
+		for id, want := range map[messages.JobID]messages.State{missing: messages.Failed, large: messages.Failed, failed: messages.Failed, nothing: messages.Completed} {
+			if j := u.final(id); j.State != want {
+				t.Errorf("job %v ended %v, want %v", id, j.State, want)
+			}
+			for _, files := range u.left(id) {
+				if len(files) > 0 {
+					t.Errorf("job %v left %v", id, files)
+				}
+			}
+		}
+	})
+}
+
+// A node's copy of an input that was damaged is not given to a task; the next one
+// has it anew.
+func TestDamagedCopyIsNotUsed(t *testing.T) {
+	c := small(t.TempDir())
+	c.Nodes = NodesAlike(1, Slots{{Class: "map", Slots: 1}, {Class: "reduce", Slots: 1}})
+	s := start(t, c)
+	defer closeSite(t, s)
+	u := connect(t, s, "alice")
+	f, _ := u.send("a", []byte("whole"))
+	spec := withFiles(1, "grep -q whole a", nil, f)
+	if j := u.final(u.submit("whole", spec)); j.State != messages.Completed {
+		t.Fatalf("the job ended %v", j.State)
+	}
+	copies, err := filepath.Glob(filepath.Join(c.State, "nodes", "*", "inputs", f.Digest))
+	if err != nil || len(copies) != 1 {
+		t.Fatalf("the node has %v, %v", copies, err)
+	}
+	if err := os.WriteFile(copies[0], []byte("whale"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if j := u.final(u.submit("damaged", spec)); j.State != messages.Failed {
+		t.Errorf("with a damaged input the job ended %v", j.State)
+	}
+	if j := u.final(u.submit("mended", spec)); j.State != messages.Completed {
+		t.Errorf("after that the job ended %v", j.State)
+	}
+}
+
+// The outputs of tasks that an agent did not start itself are stored too.
+func TestOutputsOfAdoptedTasks(t *testing.T) {
+	dir, c := t.TempDir(), small(t.TempDir())
+	o := Options{Executor: executor.Self(), LeaveRunning: true}
+	s, err := Start(within(t), c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := connect(t, s, "alice")
+	spec := lives(dir, 2)
+	spec.Stages[0].Script += "\necho $CANDOR_TASK > out"
+	spec.Stages[0].Outputs = []string{"out"}
+	id := u.submit("lives", spec)
+	lines(t, filepath.Join(dir, "begun"), 2)
+	closeSite(t, s)
+	o.LeaveRunning = false
+	if s, err = Start(within(t), c, o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeSite(t, s) })
+	u = connect(t, s, "alice")
+	release(t, dir)
+	if j := u.final(id); j.State != messages.Completed {
+		t.Fatalf("the job ended %v", j.State)
+	}
+	left := u.left(id)
+	if left[0]["out"] != "0\n" || left[1]["out"] != "1\n" {
+		t.Errorf("the tasks left %v", left)
+	}
+	lines(t, filepath.Join(dir, "begun"), 2)
+}

@@ -1,0 +1,194 @@
+package monitoring
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+type rules struct {
+	Groups []struct {
+		Name  string
+		Rules []rule
+	}
+}
+
+type rule struct {
+	Alert, Expr, For    string
+	Labels, Annotations map[string]string
+}
+
+type dashboard struct {
+	Title, UID string
+	Panels     []panel
+}
+
+type panel struct {
+	ID                       int
+	Type, Title, Description string
+	GridPos                  struct{ X, Y, W, H int }
+	Targets                  []struct{ RefID, Expr, LegendFormat string }
+}
+
+func readRules(t *testing.T) []rule {
+	t.Helper()
+	text, err := os.ReadFile("rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all rules
+	if err := yaml.UnmarshalWithOptions(text, &all, yaml.Strict()); err != nil {
+		t.Fatalf("rules.yaml: %s", yaml.FormatError(err, false, true))
+	}
+	var list []rule
+	for _, g := range all.Groups {
+		list = append(list, g.Rules...)
+	}
+	if len(list) == 0 {
+		t.Fatal("rules.yaml has no rules")
+	}
+	return list
+}
+
+func readDashboard(t *testing.T) (d dashboard) {
+	t.Helper()
+	text, err := os.ReadFile("dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatalf("dashboard.json: %v", err)
+	}
+	return d
+}
+
+// functions of PromQL that the files use, and no others.
+var functions = []string{"rate", "increase", "absent", "histogram_quantile", "max_over_time", "sum", "min", "max", "count"}
+
+// ofTargets are the labels that come with a target, from the scrape
+// configuration, and replica, which a site gives to all that its replicas count.
+var ofTargets = []string{"site", "job", "instance", "replica"}
+
+// check holds an expression to the metrics that there are.
+func check(t *testing.T, where, expression string, known map[string][]string) {
+	t.Helper()
+	n := namesIn(expression)
+	if len(n.metrics) == 0 || !balanced(expression) {
+		t.Errorf("%s: %q names no metric, or its brackets do not close", where, expression)
+	}
+	may := slices.Clone(ofTargets)
+	for _, m := range n.metrics {
+		labels, ok := known[m]
+		if !ok {
+			t.Errorf("%s: nothing registers the metric %s", where, m)
+		}
+		may = append(may, labels...)
+	}
+	for _, l := range n.labels {
+		if !slices.Contains(may, l) {
+			t.Errorf("%s: none of %v has a label %s", where, n.metrics, l)
+		}
+	}
+	for _, f := range n.functions {
+		if !slices.Contains(functions, f) {
+			t.Errorf("%s: %s is no function of PromQL that is used here", where, f)
+		}
+	}
+}
+
+// own are this program's metrics, wherever they are named.
+var own = regexp.MustCompile(`\bcandor_[a-z_]+`)
+
+// TestMetricsExist: whatever the rules and the dashboard ask for is registered
+// by the running parts, under that name and with those labels.
+func TestMetricsExist(t *testing.T) {
+	known := registered(t)
+	for _, r := range readRules(t) {
+		check(t, r.Alert, r.Expr, known)
+	}
+	d := readDashboard(t)
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			check(t, p.Title, target.Expr, known)
+		}
+	}
+	for _, file := range []string{"rules.yaml", "dashboard.json"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range own.FindAllString(string(text), -1) { // in templates too
+			if known[m] == nil {
+				t.Errorf("%s: nothing registers the metric %s", file, m)
+			}
+		}
+	}
+}
+
+// TestNames shows that the names of an expression are found.
+func TestNames(t *testing.T) {
+	got := namesIn(`histogram_quantile(0.99, sum by (site, le) (rate(a_bucket{verb="x",kind!~"b|c{d}"}[5m]))) > 5e9 or on (job) max_over_time(count(b)[1d:5m]) == 0`)
+	want := names{
+		metrics:   []string{"a_bucket", "b"},
+		labels:    []string{"verb", "kind", "site", "le", "job"},
+		functions: []string{"histogram_quantile", "sum", "rate", "max_over_time", "count"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("found %+v, want %+v", got, want)
+	}
+	for _, wrong := range []string{"rate(a[5m)", "sum(a", "a)", "a{b(}"} {
+		if balanced(wrong) {
+			t.Errorf("%q is taken to be balanced", wrong)
+		}
+	}
+}
+
+// TestRules: each alert has one name, a severity, and says what it means.
+func TestRules(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range readRules(t) {
+		if !strings.HasPrefix(r.Alert, "Candor") || seen[r.Alert] {
+			t.Errorf("alert %q: is no name of its own that begins with Candor", r.Alert)
+		}
+		seen[r.Alert] = true
+		if s := r.Labels["severity"]; s != "page" && s != "ticket" {
+			t.Errorf("%s: severity %q is neither page nor ticket", r.Alert, s)
+		}
+		if r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+			t.Errorf("%s: lacks a summary or a description", r.Alert)
+		}
+	}
+}
+
+// TestDashboard: panels have numbers of their own, explain themselves, and do
+// not lie on one another.
+func TestDashboard(t *testing.T) {
+	d := readDashboard(t)
+	if d.Title == "" || d.UID == "" || len(d.Panels) == 0 {
+		t.Fatalf("dashboard %q (%q) has %d panels", d.Title, d.UID, len(d.Panels))
+	}
+	taken, seen := map[[2]int]string{}, map[int]bool{}
+	for _, p := range d.Panels {
+		if seen[p.ID] {
+			t.Errorf("panel %q: another has number %d", p.Title, p.ID)
+		}
+		seen[p.ID] = true
+		if p.Type != "row" && (len(p.Targets) == 0 || p.Description == "") {
+			t.Errorf("panel %q: shows nothing, or does not say what", p.Title)
+		}
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
+					t.Fatalf("panel %q: lies on %q, or beyond the edge", p.Title, other)
+				}
+				taken[[2]int{x, y}] = p.Title
+			}
+		}
+	}
+}

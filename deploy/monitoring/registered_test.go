@@ -1,0 +1,136 @@
+package monitoring
+
+import (
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nkeys"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/candor-grid/candor/auctioneer"
+	"github.com/candor-grid/candor/bank"
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/clearing/courier"
+	"github.com/candor-grid/candor/estimator"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/nodeagent"
+)
+
+// recorder is a registry that remembers the description of everything that is
+// registered: a vector that counted nothing yet is not gathered, but is there.
+type recorder struct {
+	*prometheus.Registry
+	mu     sync.Mutex
+	labels map[string][]string // by name of the metric
+}
+
+// A description gives its parts away as a string alone.
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: .*, constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}\}$`)
+
+func (r *recorder) Register(c prometheus.Collector) error {
+	described := make(chan *prometheus.Desc)
+	go func() {
+		c.Describe(described)
+		close(described)
+	}()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for d := range described {
+		m := description.FindStringSubmatch(strings.ReplaceAll(d.String(), "\n", " "))
+		if m == nil {
+			return errors.New("cannot read the description " + d.String())
+		}
+		labels := []string{}
+		for _, l := range strings.Split(m[2]+","+m[3], ",") {
+			name, _, _ := strings.Cut(l, "=")
+			labels = append(labels, name)
+		}
+		r.labels[m[1]] = labels
+		switch c.(type) {
+		case prometheus.Histogram, *prometheus.HistogramVec:
+			r.labels[m[1]+"_bucket"] = append(labels, "le")
+			r.labels[m[1]+"_sum"], r.labels[m[1]+"_count"] = labels, labels
+		}
+	}
+	return r.Registry.Register(c)
+}
+
+func (r *recorder) MustRegister(all ...prometheus.Collector) {
+	for _, c := range all {
+		if err := r.Register(c); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// registered starts every part of a site that counts, each on what it can do
+// without another, and returns the labels of each metric.
+func registered(t *testing.T) map[string][]string {
+	t.Helper()
+	r := &recorder{Registry: prometheus.NewRegistry(), labels: map[string][]string{}}
+	network := bus.NewMemory()
+	open := func(m mailbox.Machine) (mailbox.Mailbox, error) { return mailbox.NewMemory(m), nil }
+	started := func(part io.Closer, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := part.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	services := []messages.Name{messages.ServiceIdentity(messages.Auctioneer)}
+	started(bank.Start(t.Context(), bank.Config{Site: "west", Replica: "1", Bus: network.Connect("$bank"), Open: open,
+		Operators: []messages.Name{"operator"}, Services: services, Metrics: r}))
+	started(auctioneer.Start(t.Context(), auctioneer.Config{Site: "west", Replica: "1", Bus: network.Connect("$auctioneer"), Open: open,
+		Markets: []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map"}}}, Metrics: r}))
+	started(estimator.Start(t.Context(), estimator.Config{Site: "west", Bus: network.Connect("$estimator"), Metrics: r}))
+	started(nodeagent.Start(t.Context(), nodeagent.Config{Site: "west", Node: "node1", Bus: network.Connect("node1"), Dir: t.TempDir(),
+		Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}, Metrics: r}))
+	started(bus.Connect(bus.Config{URL: "nats://127.0.0.1:1", Name: "node1", Retry: true, Metrics: r}))
+	started(startCourier(t, network, r))
+	for _, group := range []string{messages.Auctioneer, messages.Bank} {
+		started(mailbox.OpenRaft(mailbox.Config{ID: "1", Name: group, Dir: t.TempDir(), Listen: "127.0.0.1:0",
+			Peers: map[string]string{"1": "127.0.0.1:0"}, Bootstrap: []string{"1"}, Metrics: r}, empty{}))
+	}
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.labels["up"] = []string{"job"} // Prometheus's own
+	return r.labels
+}
+
+func startCourier(t *testing.T, network *bus.Network, r prometheus.Registerer) (*courier.Courier, error) {
+	keys, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := func(messages.Name) bool { return false }
+	return courier.New(courier.Config{Site: "west", Bus: network.Connect("$west"), Host: nothing{}, Signer: keys,
+		Operator: nobody, Service: nobody, Metrics: r})
+}
+
+// nothing is a bank that does nothing: its courier only registers its metrics.
+type nothing struct{}
+
+func (nothing) Propose(context.Context, clearing.Command) (clearing.Result, error) {
+	return clearing.Result{}, messages.Errorf(messages.Unavailable, "there is no bank")
+}
+func (nothing) Read(func(*clearing.State))   {}
+func (nothing) Verify(context.Context) error { return nil }
+
+// empty is a machine without a state.
+type empty struct{}
+
+func (empty) Apply(_ uint64, commands [][]byte) []any    { return make([]any, len(commands)) }
+func (empty) Capture() mailbox.Image                     { return empty{} }
+func (empty) Restore(io.Reader) error                    { return nil }
+func (empty) WriteTo(io.Writer) (written int64, e error) { return 0, nil }
