@@ -28,12 +28,11 @@ func (l *leader) transfer(ctx context.Context, t []messages.Transfer) ([]message
 
 // carryOut makes the book's effects happen, oldest first, and confirms them.
 // What fails stays in the book and is tried again, under the same identifiers.
+// Money does not wait for the stream of observations.
 func (l *leader) carryOut(ctx context.Context) {
-	stream, err := l.Bus.Stream(ctx, messages.ObservationStream(l.Site), []string{messages.ObservationSubject(l.Site)})
-	for err != nil && sleep(ctx, time.Second) {
-		l.Log.Warn("no stream for observations yet", zap.Error(err))
-		stream, err = l.Bus.Stream(ctx, messages.ObservationStream(l.Site), []string{messages.ObservationSubject(l.Site)})
-	}
+	streams := make(chan bus.Stream, 1)
+	go l.openStream(ctx, streams)
+	var stream bus.Stream // nil: observations wait
 	backoff := time.Duration(0)
 	for {
 		if backoff > 0 {
@@ -44,6 +43,7 @@ func (l *leader) carryOut(ctx context.Context) {
 			select {
 			case <-ctx.Done():
 				return
+			case stream = <-streams:
 			case <-l.effects:
 			}
 		}
@@ -60,6 +60,24 @@ func (l *leader) carryOut(ctx context.Context) {
 	}
 }
 
+// openStream opens the stream of observations, however long that takes.
+func (l *leader) openStream(ctx context.Context, streams chan<- bus.Stream) {
+	for {
+		stream, err := l.Bus.Stream(ctx, messages.ObservationStream(l.Site), []string{messages.ObservationSubject(l.Site)})
+		if err == nil {
+			streams <- stream
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		l.Log.Warn("no stream for observations yet", zap.Error(err))
+		if !sleep(ctx, time.Second) {
+			return
+		}
+	}
+}
+
 // batch is effects to be carried out together: a round alone, or charges and
 // observations up to the next round, so that a charge comes after the rounds
 // that took from its hold.
@@ -71,15 +89,20 @@ type batch struct {
 	none         []uint64 // charges with nothing to do
 }
 
-func (l *leader) nextBatch(b *book.Book) (w batch) {
-	for i, e := range b.Effects(transfersAtOnce) {
+func (l *leader) nextBatch(b *book.Book, observe bool) (w batch) {
+	for e := range b.EachEffect {
+		money := len(w.ids) + len(w.none)
+		if money == transfersAtOnce || len(w.observations) == transfersAtOnce {
+			return w
+		}
 		switch j := b.Job(e.Job); {
-		case e.Kind == book.Round && i == 0:
+		case e.Kind == book.Round && money == 0:
 			w.ids, w.round = []uint64{e.ID}, true
 			w.transfers = l.round(b, &e)
 			return w
 		case e.Kind == book.Round:
 			return w
+		case e.Kind == book.Observe && !observe:
 		case e.Kind == book.Observe:
 			w.seen, w.observations = append(w.seen, e.ID), append(w.observations, l.observation(j))
 		case j.HoldID() == "":
@@ -94,7 +117,7 @@ func (l *leader) nextBatch(b *book.Book) (w batch) {
 // carryOutSome carries out the oldest effects; again says there may be more.
 func (l *leader) carryOutSome(ctx context.Context, stream bus.Stream) (again bool, err error) {
 	var w batch
-	l.replica.read(func(b *book.Book) { w = l.nextBatch(b) })
+	l.replica.read(func(b *book.Book) { w = l.nextBatch(b, stream != nil) })
 	done := &book.Confirm{}
 	for _, id := range w.none {
 		done.Effects = append(done.Effects, book.Confirmation{Effect: id})
@@ -115,9 +138,21 @@ func (l *leader) carryOutSome(ctx context.Context, stream bus.Stream) (again boo
 		return false, nil
 	}
 	_, err = l.propose(ctx, &book.Command{Confirm: done})
-	more := false
-	l.replica.read(func(b *book.Book) { more = len(b.Effects(1)) > 0 })
-	return err == nil && more && len(done.Effects) == len(w.ids)+len(w.none)+len(w.observations) || w.round, err
+	whole := len(done.Effects) == len(w.ids)+len(w.none)+len(w.observations) // no observation had to wait
+	full := len(w.ids)+len(w.none) == transfersAtOnce || len(w.observations) == transfersAtOnce
+	return err == nil && whole && (w.round || full || l.moreMoney()), err
+}
+
+// moreMoney says whether there is an effect that the bank is needed for.
+func (l *leader) moreMoney() (more bool) {
+	l.replica.read(func(b *book.Book) {
+		for e := range b.EachEffect {
+			if more = e.Kind != book.Observe; more {
+				return
+			}
+		}
+	})
+	return more
 }
 
 // charge is what the bank is asked for an ended job.

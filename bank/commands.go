@@ -56,6 +56,7 @@ func (b *Bank) transfer(ctx context.Context, caller messages.Name, r messages.Tr
 	if rank == ledger.User {
 		return messages.TransferReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not transfer: only services of the site and operators may", caller)
 	}
+	off := guardTransfers(r.Transfers)
 	pieces, err := split(r.Transfers)
 	if err != nil {
 		return messages.TransferReply{}, err
@@ -67,6 +68,9 @@ func (b *Bank) transfer(ctx context.Context, caller messages.Name, r messages.Tr
 			return messages.TransferReply{}, err
 		}
 		for i := range result.Transfers {
+			if e := off[len(reply.Results)+i]; e != nil {
+				result.Transfers[i].Error = e
+			}
 			if refusal := result.Transfers[i].Error; refusal != nil {
 				b.metrics.refuseRequest(messages.VerbTransfer, refusal)
 			}

@@ -19,6 +19,7 @@ import (
 // group is a bank of three durable replicas on a bus in memory.
 type group struct {
 	testing.TB
+	site    messages.Name
 	dir     string
 	network *bus.Network
 	client  bus.Bus
@@ -33,7 +34,11 @@ type group struct {
 func startGroup(t testing.TB) *group { return startTuned(t, nil) }
 
 func startTuned(t testing.TB, tune func(string, *Config, *mailbox.Config)) *group {
-	g := &group{TB: t, dir: t.TempDir(), network: bus.NewMemory(), peers: map[string]string{}, now: 1000, running: map[string]*Bank{}, tune: tune}
+	return startSite(t, bus.NewMemory(), "here", tune)
+}
+
+func startSite(t testing.TB, network *bus.Network, site messages.Name, tune func(string, *Config, *mailbox.Config)) *group {
+	g := &group{TB: t, site: site, dir: t.TempDir(), network: network, peers: map[string]string{}, now: 1000, running: map[string]*Bank{}, tune: tune}
 	g.client = g.network.Connect("test")
 	listeners := map[string]net.Listener{}
 	for _, id := range []string{"a", "b", "c"} {
@@ -58,7 +63,7 @@ func startTuned(t testing.TB, tune func(string, *Config, *mailbox.Config)) *grou
 func (g *group) start(id string, listener net.Listener) {
 	g.Helper()
 	config := Config{
-		Site: "here", Replica: id, Bus: g.network.Connect("bank"), Metrics: prometheus.NewRegistry(),
+		Site: g.site, Replica: id, Bus: g.network.Connect("bank"), Metrics: prometheus.NewRegistry(),
 		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"}, Clock: g.clock,
 	}
 	log := mailbox.Config{
@@ -98,7 +103,7 @@ func send[Reply any](g *group, caller messages.Name, verb string, request any) R
 	g.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	reply, err := bus.Call[Reply](ctx, g.client, messages.Subject("here", messages.Bank, verb, caller), request)
+	reply, err := bus.Call[Reply](ctx, g.client, messages.Subject(g.site, messages.Bank, verb, caller), request)
 	if err != nil {
 		g.Fatalf("%s %+v: %v", verb, request, err)
 	}

@@ -93,12 +93,10 @@ func (b *Bank) watchClearing() {
 // guard keeps everybody but the clearing off its accounts and its transfers:
 // what is done to a peer's account here alone has no mirror there. Operators
 // grant to the settlement account and withdraw from it, as its debts are paid
-// outside the ledgers.
+// outside the ledgers. Of transfers guardTransfers takes care.
 func guard(c *ledger.Command) *messages.Error {
 	names := []messages.Name{c.By}
 	switch c.Verb {
-	case ledger.Transfers:
-		return guardTransfers(c.Transfers)
 	case ledger.Correct:
 		return guardTransfer(c.Correct.Transfer)
 	case ledger.Grant:
@@ -127,19 +125,24 @@ func unsettled(name messages.Name) messages.Name {
 	return name
 }
 
-func guardTransfers(list []messages.Transfer) *messages.Error {
+// guardTransfers finds the transfers that touch what is the clearing's, and
+// takes their identifiers away, so that the ledger refuses them and the chains
+// that they are in, and no others of the request. It returns why, by position.
+func guardTransfers(list []messages.Transfer) map[int]*messages.Error {
+	refused := map[int]*messages.Error{}
 	for i := range list {
 		t := &list[i]
+		err := guardNames(t.Debit, t.Credit, t.Member)
 		for _, id := range []string{t.ID, t.Pending} {
-			if err := guardTransfer(id); err != nil {
-				return err
+			if e := guardTransfer(id); e != nil {
+				err = e
 			}
 		}
-		if err := guardNames(t.Debit, t.Credit, t.Member); err != nil {
-			return err
+		if err != nil {
+			refused[i], t.ID = err, ""
 		}
 	}
-	return nil
+	return refused
 }
 
 func guardTransfer(id string) *messages.Error {

@@ -241,6 +241,9 @@ type PeerReply struct {
 	Received    RunningTotal `json:"received"`    // instructions of the peer that were answered
 	Heard       Time         `json:"heard"`       // the latest time by the peer's clock that it signed
 	Dispute     string       `json:"dispute"`     // what did not agree, first; empty: nothing
+	Waiting     Credits      `json:"waiting"`     // that the outstanding instructions ask to move
+	Tries       int          `json:"tries"`       // messages since it last answered; 0: it answers
+	Failure     string       `json:"failure"`     // of the latest of them
 }
 
 // PeersReply lists the peers by name, the credits that wait, and how many
@@ -250,6 +253,10 @@ type PeersReply struct {
 	Peers   []PeerReply    `json:"peers"`
 	Settled Credits        `json:"settled"` // by settlements of all cycles: paid less received
 	Refused []RefusalTally `json:"refused"`
+	Key     string         `json:"key"`     // the site's public key, for its peers
+	Reserve Credits        `json:"reserve"` // what the other sites may owe by settlements
+	Cycle   uint64         `json:"cycle"`   // the latest that was closed; 0: none
+	Fault   string         `json:"fault"`   // what the ledger should not have refused, first; empty: nothing
 }
 
 // RefusalTally says how often something was refused for a reason.

@@ -141,6 +141,15 @@ func (b *Book) Effects(limit int) []Effect {
 	return append([]Effect(nil), b.effects[:min(limit, len(b.effects))]...)
 }
 
+// EachEffect calls yield for each effect that waits, oldest first.
+func (b *Book) EachEffect(yield func(Effect) bool) {
+	for _, e := range b.effects {
+		if !yield(e) {
+			return
+		}
+	}
+}
+
 // Watch starts to collect changes, with everything there is as the first, or
 // stops it. Nobody who does not take them should let them pile up.
 func (b *Book) Watch(on bool) {

@@ -105,6 +105,9 @@ func (s *State) settled(p *peer, i *messages.Instruction) (messages.Credits, *Re
 
 // Position is how this site comes out of a cycle so far.
 func (s *State) Position(number uint64) (*messages.Position, *Rejected) {
+	if number == 0 && s.cycle == 0 {
+		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))
+	}
 	if number == 0 || number > s.cycle {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "cycle %d was not closed here: the latest is %d", number, s.cycle))
 	}

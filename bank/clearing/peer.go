@@ -100,6 +100,9 @@ func (s *State) describe(p *peer) messages.PeerReply {
 	if a, err := s.books.Account(PeerAccount(p.name)); err == nil {
 		r.Limit, r.Owed, r.Held = a.Credit, a.Balance, a.Reserved
 	}
+	for i := range p.outbox {
+		r.Waiting += p.outbox[i].instruction.Amount
+	}
 	return r
 }
 

@@ -25,6 +25,21 @@ func (s *State) receive(m *messages.Instructions) (*messages.Receipt, *Rejected)
 	return s.receipt(p, first, m.First+uint64(len(m.List))), nil
 }
 
+// Answered looks up the receipt of instructions that were screened and carried
+// out before, all of them; it changes nothing, so that a message that comes
+// again costs no place in the log. False: Apply must have it.
+func (s *State) Answered(m *messages.Instructions) (*messages.Receipt, bool) {
+	if s.peers[m.From] == nil {
+		return nil, false
+	}
+	p := *s.peers[m.From] // a dispute is for Apply to note
+	end := m.First + uint64(len(m.List))
+	if len(m.List) == 0 || end > p.in.total.Number+1 || m.Known.Number > p.known || p.agrees(m) != nil || p.follows(m) != nil {
+		return nil, false
+	}
+	return s.receipt(&p, max(m.First, p.known+1), end), true
+}
+
 // agrees compares the sender's running total with this book, at the number
 // that it is of.
 func (p *peer) agrees(m *messages.Instructions) *Rejected {

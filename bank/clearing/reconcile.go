@@ -54,6 +54,14 @@ func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name)
 	return nil
 }
 
+// ScreenPosition reports what is wrong with a peer's position in a cycle.
+func (s *State) ScreenPosition(p *messages.SignedPosition, name messages.Name, cycle uint64) *Rejected {
+	if p.Position.Site != name || p.Position.Cycle != cycle {
+		return reject(Misaddressed, messages.Conflict, "the position is of site %q in cycle %d", clip(p.Position.Site), p.Position.Cycle)
+	}
+	return s.screenSigned(name, s.site, domainPosition, &p.Position, p.Signature)
+}
+
 // Difference is the first number at which two books of one direction differ,
 // and the line that each has for it.
 type Difference struct {

@@ -37,6 +37,9 @@ const (
 	refusals // how many there are
 )
 
+// Reasons is how many reasons there are.
+const Reasons = refusals
+
 var refusalNames = [refusals]string{"ordinary", "malformed", "misaddressed", "stranger", "signature", "stale", "future", "amount",
 	"recharged", "replayed", "poached", "gap", "repeated", "rewritten", "totals", "lost", "flood"}
 

@@ -144,6 +144,12 @@ func (s *State) peer(name messages.Name) (*peer, *Rejected) {
 	return nil, ordinary(messages.Errorf(messages.NotFound, "site %q is no peer of %q: there are %v", clip(name), s.site, s.order))
 }
 
+// Knows reports whether a site is a peer.
+func (s *State) Knows(name messages.Name) bool { return s.peers[name] != nil }
+
+// Cycle is the latest that was closed, 0 if none was.
+func (s *State) Cycle() uint64 { return s.cycle }
+
 // Names returns the names of the peers, ascending.
 func (s *State) Names() []messages.Name { return slices.Clone(s.order) }
 
@@ -157,11 +163,13 @@ func (s *State) Outstanding() (n int) {
 
 // Peers describes every peer, what waits, and what was refused.
 func (s *State) Peers() messages.PeersReply {
-	r := messages.PeersReply{Site: s.site, Peers: []messages.PeerReply{}, Refused: []messages.RefusalTally{}}
+	r := messages.PeersReply{Site: s.site, Peers: []messages.PeerReply{}, Refused: []messages.RefusalTally{}, Cycle: s.cycle, Fault: s.fault}
 	for _, name := range s.order {
 		r.Peers = append(r.Peers, s.describe(s.peers[name]))
 	}
-	r.Settled, _ = s.owed(SettlementAccount)
+	if a, err := s.books.Account(SettlementAccount); err == nil {
+		r.Settled, r.Reserve = a.Balance, a.Credit
+	}
 	for reason, n := range s.refused {
 		if n > 0 && Refusal(reason) != Ordinary {
 			r.Refused = append(r.Refused, messages.RefusalTally{Reason: Refusal(reason).String(), Count: n})

@@ -19,7 +19,7 @@ func bazaar(t *testing.T) *Site {
 	t.Helper()
 	c := small(t.TempDir())
 	c.Replicas = 1
-	for _, name := range []messages.Name{"dan", "erin", "frank"} {
+	for _, name := range []messages.Name{"dan", "erin", "frank", "gail", "hank", "ida"} {
 		c.Accounts = append(c.Accounts, Account{Name: name, Grant: 5000 * messages.Credit})
 	}
 	one := 1.0
@@ -225,33 +225,33 @@ func playDeadline(t *testing.T, s *Site) {
 // playBatchQueue: gangs of two on two nodes. The front job that is worth less
 // than the delay it causes is discarded, and the payments sum to zero.
 func playBatchQueue(t *testing.T, s *Site) {
-	dan, erin, frank, dir := connect(t, s, "dan"), connect(t, s, "erin"), connect(t, s, "frank"), t.TempDir()
-	before := balances(t, s, "dan", "erin", "frank")
+	gail, hank, ida, dir := connect(t, s, "gail"), connect(t, s, "hank"), connect(t, s, "ida"), t.TempDir()
+	before := balances(t, s, "gail", "hank", "ida")
 	gang := func(file string, value messages.Credits, delay messages.Credits) messages.JobSpec {
 		return job("batch", 2, untilFile(filepath.Join(dir, file)), func(s *messages.JobSpec) {
 			s.Value, s.Delay, s.Length, s.Stages[0].Gang = value*messages.Credit, delay*messages.Credit/100, messages.Duration(100*time.Second), true
 		})
 	}
-	first := dan.submit("batch", gang("go", 50, 10))
-	dan.await("the gang runs", func() bool { return dan.job(first).Running == 2 && dan.job(first).State == messages.Running })
-	poor := erin.submit("batch", gang("go", 1, 10))
-	rich := frank.submit("batch", gang("go", 80, 50))
-	erin.await("both wait", func() bool {
-		return erin.why(poor).Reason == "WaitingForSlots" && frank.why(rich).Reason == "WaitingForTurn"
+	first := gail.submit("batch", gang("go", 50, 10))
+	gail.await("the gang runs", func() bool { return gail.job(first).Running == 2 && gail.job(first).State == messages.Running })
+	poor := hank.submit("batch", gang("go", 1, 10))
+	rich := ida.submit("batch", gang("go", 80, 50))
+	hank.await("both wait", func() bool {
+		return hank.why(poor).Reason == "WaitingForSlots" && ida.why(rich).Reason == "WaitingForTurn"
 	})
 	touch(t, filepath.Join(dir, "go"))
-	if p := erin.final(poor); p.State != messages.Discarded || p.Reason != "Discarded" || len(erin.why(poor).Change) == 0 {
+	if p := hank.final(poor); p.State != messages.Discarded || p.Reason != "Discarded" || len(hank.why(poor).Change) == 0 {
 		t.Errorf("%+v", p.JobSummary)
 	}
-	if r := frank.final(rich); r.State != messages.Completed {
+	if r := ida.final(rich); r.State != messages.Completed {
 		t.Errorf("%+v", r.JobSummary)
 	}
-	dan.final(first)
-	if after := balances(t, s, "dan", "erin", "frank"); after != before {
+	gail.final(first)
+	if after := balances(t, s, "gail", "hank", "ida"); after != before {
 		t.Errorf("the three had %v together and have %v", before, after)
 	}
-	if p, r := erin.job(poor), frank.job(rich); p.Charged <= 0 || p.Charged != -r.Charged {
-		t.Errorf("Erin paid %v, Frank received %v", p.Charged, -r.Charged)
+	if p, r := hank.job(poor), ida.job(rich); p.Charged <= 0 || p.Charged != -r.Charged {
+		t.Errorf("Hank paid %v, Ida received %v", p.Charged, -r.Charged)
 	}
 }
 
@@ -363,13 +363,18 @@ func playContract(t *testing.T, s *Site) {
 	}
 	holder, _ := take(frank, "sold", free)
 	frank.running(holder)
-	for i := range 3 {
-		take(frank, fmt.Sprint("sold", i), free)
+	for i := range 5 {
+		take(frank, fmt.Sprint("sold", i), dearest)
 	}
-	id, c := take(erin, "sold", dearest)
-	if c.Price == 0 {
-		t.Fatalf("nothing on the menu has a price: %+v", c)
-	}
+	erin.await("early completion has a price", func() bool { // which types a menu is made from is drawn
+		return dearest(request[messages.QuoteReply](erin, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})).Price > 0
+	})
+	id, c := take(erin, "sold", func(menu messages.QuoteReply) messages.QuotedContract {
+		for dearest(menu).Price == 0 {
+			menu = request[messages.QuoteReply](erin, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
+		}
+		return dearest(menu)
+	})
 	erin.await("the promise is told", func() bool { return strings.Contains(erin.why(id).Message, "promises") })
 	erin.at(erin.job(id).Submitted.Add(6 * unit)) // above every deadline of the profile
 	touch(t, file)

@@ -170,6 +170,22 @@ func (s *Site) startActors(ctx context.Context) error {
 	return writeInfo(s.config.State, s.info)
 }
 
+// openStream makes the stream of observations, which the auctioneer writes and
+// the estimator reads: where both of one process make it at the same moment, the
+// server may be left with one that has no directory. Over several hosts there
+// may be no server yet that keeps it, and nothing waits for that.
+func (s *Site) openStream(ctx context.Context) error {
+	if s.host != nil {
+		return nil
+	}
+	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(messages.Auctioneer))
+	if err != nil {
+		return err
+	}
+	_, err = b.Stream(ctx, messages.ObservationStream(s.config.Site), []string{messages.ObservationSubject(s.config.Site)})
+	return errors.Join(err, b.Close())
+}
+
 // startOnly starts one actor and does not wait: what it needs may come later.
 func (s *Site) startOnly() error {
 	switch actor := s.options.Only.Actor; actor {

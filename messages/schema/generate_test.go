@@ -75,6 +75,7 @@ var roots = []any{
 	messages.ChargeRequest{}, messages.ClearingReply{}, messages.PeerRequest{}, messages.PeerReply{}, messages.PeersReply{},
 	messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedPosition{}, messages.NettingReport{},
 	messages.SignedInstructions{}, messages.SignedReceipt{}, messages.LinesRequest{}, messages.SignedLines{},
+	messages.ReconcileRequest{}, messages.ReconcileReply{}, messages.CycleRequest{},
 }
 
 type generator struct {

@@ -15,7 +15,7 @@ import (
 // task may change what it was given, so it is given a copy, and not a link.
 func (t *process) placeInputs(dir string, as *syscall.Credential) error {
 	if t.task.Program.Dir != "" {
-		return messages.Errorf(messages.Invalid, "they need a working directory of the task's own, not %s", t.task.Program.Dir)
+		return messages.Errorf(messages.Invalid, "files need a working directory of the task's own, not %s", t.task.Program.Dir)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -35,19 +35,21 @@
 //
 // The outcome does not depend on the order of the jobs, the unit of money or a
 // common factor of a job's weights. A fixed point is found for every α in [0, 1],
-// to 1e-12 of each budget, also where budgets are so far apart and α so near to 1
-// that whether a poor job bids on one class or another hangs on digits of the rich
-// one's that a double does not have: numbers of more digits are used then.
-// Near a point of which the rounds' moves shrink by a factor of nearly 1 each, as
-// they can for α above 0.9999, an answer from rounds is within 1e-9 of a budget.
+// also where budgets are so far apart and α so near to 1 that whether a poor job
+// bids on one class or another hangs on digits of the rich one's that a double
+// does not have: numbers of more digits are used then. Found means that another
+// of the paper's rounds moves nothing by more than 1e-12 of its budget. Where
+// each round's moves are nearly as long as the last's, as for α near 1, the fixed
+// point can be farther than that; it was within 1e-9 of the budget in the
+// auctions that were compared with one of ninety digits.
 //
 // At α = 1 a linear job may bid nothing on a class it wants, and all who want a
 // class may leave it to one. That one's best answer is then any small bid: the
 // supremum of its utility, all of the class for all but nothing, is not attained.
-// The convention is the limit from below: the job keeps the row it has when the
-// others' part of its classes falls below 2^−800, and these get nothing there. At α
-// short of 1 the same happens by powers of 1/(1 − α); shares are unaffected by
-// more than that part.
+// The convention is that of the rounds: the job keeps the row it has when the
+// others' part of its classes falls below 1e-200, and these get nothing there. At α
+// short of 1 bids vanish so by powers of 1/(1 − α); shares are unaffected by more
+// than that part.
 //
 // Up to α = 1/2 the fixed point is the only one. Above, it need not be when few
 // jobs have opposite tastes (α = 0.7, budgets 124 and 154, weights (1.875, 0.1)

@@ -25,12 +25,18 @@ type Host interface {
 	Verify(ctx context.Context) error
 }
 
+// Signer is a key with its public part.
+type Signer interface {
+	clearing.Signer
+	PublicKey() (string, error)
+}
+
 // Config is the courier of one replica of a site's bank.
 type Config struct {
 	Site   messages.Name
-	Bus    bus.Bus         // reaches the peers' banks too
-	Host   Host            // the bank
-	Signer clearing.Signer // the bank's key, whose public part its peers were given
+	Bus    bus.Bus // reaches the peers' banks too
+	Host   Host    // the bank
+	Signer Signer  // the bank's key, whose public part its peers were given
 
 	Operator func(messages.Name) bool // may set terms, close cycles and see everything
 	Service  func(messages.Name) bool // may accept and charge authorisations

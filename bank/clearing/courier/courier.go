@@ -3,8 +3,11 @@ package courier
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
@@ -19,8 +22,17 @@ type Courier struct {
 	config  Config
 	metrics *metrics
 
-	mu   sync.Mutex
-	news chan struct{} // closed and replaced when there may be something to send
+	mu       sync.Mutex
+	news     chan struct{} // closed and replaced when there may be something to send
+	failures map[messages.Name]failure
+	screened map[clearing.Refusal]uint64 // refused before they reached the log
+}
+
+// failure is how often a peer was sent something in vain since it last
+// answered, and why.
+type failure struct {
+	tries int
+	why   string
 }
 
 // New returns a courier that serves and sends nothing yet.
@@ -29,7 +41,8 @@ func New(c Config) (*Courier, error) {
 		return nil, err
 	}
 	c.defaults()
-	courier := &Courier{config: c, metrics: newMetrics(), news: make(chan struct{})}
+	courier := &Courier{config: c, metrics: newMetrics(), news: make(chan struct{}),
+		failures: map[messages.Name]failure{}, screened: map[clearing.Refusal]uint64{}}
 	if err := courier.metrics.register(c.Metrics, c.Host); err != nil {
 		return nil, fmt.Errorf("courier of %s: metrics: %w", c.Site, err)
 	}
@@ -59,6 +72,9 @@ func (c *Courier) Services() []bus.Service {
 		Endpoints: []bus.Endpoint{
 			endpoint(c, messages.VerbPeers, c.peers),
 			endpoint(c, messages.VerbLines, c.lines),
+			endpoint(c, messages.VerbReconcile, c.reconcile),
+			endpoint(c, messages.VerbNet, c.net),
+			endpoint(c, messages.VerbPosition, c.position),
 		},
 	}}
 }
@@ -69,13 +85,34 @@ func endpoint[Req, Rep any](c *Courier, verb string, f func(context.Context, mes
 
 // submit screens a command and proposes it. What is refused is counted.
 func (c *Courier) submit(ctx context.Context, command clearing.Command) (clearing.Result, error) {
-	command.At = c.config.Clock()
-	var refused *clearing.Rejected
-	c.config.Host.Read(func(s *clearing.State) { refused = s.Screen(&command) })
-	if refused != nil {
-		c.metrics.refused.WithLabelValues(refused.Reason.String()).Inc()
-		return clearing.Result{}, refused.Err
+	if err := c.screen(&command); err != nil {
+		return clearing.Result{}, err
 	}
+	return c.propose(ctx, command)
+}
+
+// screen refuses what shows without the books, so that it never reaches the log.
+func (c *Courier) screen(command *clearing.Command) error {
+	var refused *clearing.Rejected
+	c.config.Host.Read(func(s *clearing.State) { refused = s.Screen(command) })
+	if refused != nil {
+		return c.refuse(refused)
+	}
+	return nil
+}
+
+// refuse counts what is refused outside the log.
+func (c *Courier) refuse(r *clearing.Rejected) error {
+	c.metrics.refused.WithLabelValues(r.Reason.String()).Inc()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.screened[r.Reason]++
+	return r.Err
+}
+
+// propose commits a command that was screened.
+func (c *Courier) propose(ctx context.Context, command clearing.Command) (clearing.Result, error) {
+	command.At = c.config.Clock()
 	r, err := c.config.Host.Propose(ctx, command)
 	if err != nil {
 		return clearing.Result{}, err
@@ -131,6 +168,11 @@ func (c *Courier) peer(ctx context.Context, caller messages.Name, r messages.Pee
 	if err := c.allow(caller, c.config.Operator, "set the terms of peers"); err != nil {
 		return messages.PeerReply{}, err
 	}
+	for i, key := range r.Keys {
+		if !nkeys.IsValidPublicKey(key) {
+			return messages.PeerReply{}, messages.Errorf(messages.Invalid, "keys[%d]: is no public nkey; take the one that the peer's operator is shown by \"candor peer list\"", i)
+		}
+	}
 	result, err := c.submit(ctx, clearing.Command{By: caller, Peer: &r})
 	if err != nil {
 		return messages.PeerReply{}, err
@@ -166,11 +208,30 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages
 	if caller != messages.ServiceIdentity(r.Instructions.From) {
 		return messages.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the site that the message is from may bring it", caller)
 	}
-	result, err := c.submit(ctx, clearing.Command{By: caller, Instructions: &r})
+	command := clearing.Command{By: caller, Instructions: &r}
+	if err := c.screen(&command); err != nil {
+		return messages.SignedReceipt{}, err
+	}
+	if again := c.answered(&r.Instructions); again != nil {
+		return clearing.SignReceipt(c.config.Signer, *again)
+	}
+	result, err := c.propose(ctx, command)
 	if err != nil {
 		return messages.SignedReceipt{}, err
 	}
 	return clearing.SignReceipt(c.config.Signer, *result.Receipt)
+}
+
+// answered looks for the receipt of a message that was carried out before. It
+// needs no leadership: what was committed does not change.
+func (c *Courier) answered(m *messages.Instructions) (receipt *messages.Receipt) {
+	var ok bool
+	c.config.Host.Read(func(s *clearing.State) { receipt, ok = s.Answered(m) })
+	if !ok {
+		return nil
+	}
+	c.metrics.repeats.Inc()
+	return receipt
 }
 
 func (c *Courier) peers(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.PeersReply, err error) {
@@ -183,7 +244,32 @@ func (c *Courier) peers(ctx context.Context, caller messages.Name, _ messages.Em
 		return reply, err
 	}
 	c.config.Host.Read(func(s *clearing.State) { reply = s.Peers() })
-	return reply, nil
+	c.complete(&reply)
+	reply.Key, err = c.config.Signer.PublicKey()
+	return reply, err
+}
+
+// complete adds what only the replica that leads knows: what is retried, and
+// what it refused before it reached the log.
+func (c *Courier) complete(r *messages.PeersReply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range r.Peers {
+		f := c.failures[r.Peers[i].Peer]
+		r.Peers[i].Tries, r.Peers[i].Failure = f.tries, f.why
+	}
+	for reason := clearing.Malformed; reason < clearing.Reasons; reason++ {
+		n := c.screened[reason]
+		if n == 0 {
+			continue
+		}
+		i := slices.IndexFunc(r.Refused, func(t messages.RefusalTally) bool { return t.Reason == reason.String() })
+		if i < 0 {
+			i = len(r.Refused)
+			r.Refused = append(r.Refused, messages.RefusalTally{Reason: reason.String()})
+		}
+		r.Refused[i].Count += n
+	}
 }
 
 // lines shows a peer's bank the books about itself, and no other.

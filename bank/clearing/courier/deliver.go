@@ -96,14 +96,27 @@ func (c *Courier) attend(ctx context.Context, peer messages.Name) {
 		}
 		if err := c.exchange(ctx, m); err != nil {
 			c.metrics.messages.WithLabelValues("again").Inc()
+			c.failed(peer, err)
 			c.config.Log.Debug("a peer's bank does not answer", zap.String("peer", peer), zap.Int("outstanding", len(m.List)), zap.Error(err))
 			pause(ctx, backoff)
 			backoff = min(2*backoff, c.config.LastBackoff.Std())
 			continue
 		}
 		c.metrics.messages.WithLabelValues("answered").Inc()
+		c.failed(peer, nil)
 		backoff, told, greeted = c.config.FirstBackoff.Std(), m.Known.Number, true
 	}
+}
+
+// failed notes what a message came to; nil: it was answered.
+func (c *Courier) failed(peer messages.Name, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		delete(c.failures, peer)
+		return
+	}
+	c.failures[peer] = failure{c.failures[peer].tries + 1, messages.AsError("", err).Message}
 }
 
 func (c *Courier) outgoing(peer messages.Name) (m messages.Instructions) {

@@ -12,6 +12,7 @@ import (
 type metrics struct {
 	refused    *prometheus.CounterVec
 	messages   *prometheus.CounterVec
+	repeats    prometheus.Counter
 	registry   prometheus.Registerer
 	registered []prometheus.Collector
 }
@@ -22,6 +23,8 @@ func newMetrics() *metrics {
 			Name: "candor_bank_clearing_refusals_total", Help: "What peers and users sent and was refused, by reason; ordinary is what the books do not cover."}, []string{"reason"}),
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "candor_bank_clearing_messages_total", Help: "Messages sent to the banks of peers, by what came of them: answered, or to be sent again."}, []string{"outcome"}),
+		repeats: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "candor_bank_clearing_repeats_total", Help: "Messages of the banks of peers that came again, and were answered without the log."}),
 	}
 }
 
@@ -37,7 +40,7 @@ func (m *metrics) register(registry prometheus.Registerer, host Host) error {
 			host.Read(func(s *clearing.State) { n = float64(s.Outstanding()) })
 			return n
 		})
-	for _, c := range []prometheus.Collector{m.refused, m.messages, outstanding} {
+	for _, c := range []prometheus.Collector{m.refused, m.messages, m.repeats, outstanding} {
 		if err := registry.Register(c); err != nil {
 			return errors.Join(err, m.unregister())
 		}

@@ -7,30 +7,38 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Finding is where the books of one direction first differ.
-type Finding struct {
-	Sender messages.Name // whose instructions
-	clearing.Difference
-}
-
 // Reconcile compares both books with those of a peer, and returns where each
-// first differs: nothing, if they agree as far as both go back and forth.
-func (c *Courier) Reconcile(ctx context.Context, peer messages.Name) ([]Finding, error) {
-	var found []Finding
+// first differs, if not as far as both go back and forth.
+func (c *Courier) Reconcile(ctx context.Context, peer messages.Name) (messages.ReconcileReply, error) {
+	reply := messages.ReconcileReply{Peer: peer}
 	for _, sender := range []messages.Name{c.config.Site, peer} {
 		ours, err := c.book(peer, sender)
 		if err != nil {
-			return nil, err
+			return messages.ReconcileReply{}, err
 		}
 		theirs, err := c.theirBook(ctx, peer, sender)
 		if err != nil {
-			return nil, err
+			return messages.ReconcileReply{}, err
 		}
-		if d, differ := clearing.Compare(ours, theirs); differ {
-			found = append(found, Finding{sender, d})
-		}
+		reply.Books = append(reply.Books, compare(sender, ours, theirs))
 	}
-	return found, nil
+	return reply, nil
+}
+
+func compare(sender messages.Name, ours, theirs []messages.ClearingLine) messages.ReconciledBook {
+	b := messages.ReconciledBook{Sender: sender, Ours: end(ours), Theirs: end(theirs)}
+	if d, differ := clearing.Compare(ours, theirs); differ {
+		b.Difference = &messages.BookDifference{Number: d.Number, Earlier: d.Earlier, Ours: d.Ours, Theirs: d.Theirs}
+	}
+	return b
+}
+
+// end is the last number of a book, 0 if it has none.
+func end(lines []messages.ClearingLine) uint64 {
+	if len(lines) == 0 {
+		return 0
+	}
+	return lines[len(lines)-1].Number
 }
 
 // book is this site's book of one direction, page by page.
@@ -51,8 +59,7 @@ func (c *Courier) theirBook(ctx context.Context, peer, sender messages.Name) ([]
 		var refused *clearing.Rejected
 		c.config.Host.Read(func(s *clearing.State) { refused = s.ScreenLines(&signed, peer, sender) })
 		if refused != nil {
-			c.metrics.refused.WithLabelValues(refused.Reason.String()).Inc()
-			return messages.Lines{}, refused.Err
+			return messages.Lines{}, c.refuse(refused)
 		}
 		return signed.Lines, nil
 	})

@@ -25,6 +25,11 @@ type v1 struct {
 	use  []cgroup1.Subsystem
 }
 
+// nodeWeight is how much all tasks of a node together weigh against one process
+// outside when processor time is short: a group counts as one process otherwise,
+// however much is in it. Among themselves the tasks weigh the same.
+const nodeWeight = 64
+
 // abilityOf names what each controller is for.
 var abilityOf = map[cgroup1.Name]messages.Name{
 	cgroup1.Freezer: messages.AbilityFreeze,
@@ -42,7 +47,7 @@ func openV1(name string) *v1 {
 	if err != nil {
 		return nil
 	}
-	g := &v1{path: cgroup1.NestedPath(filepath.Join("candor", name))}
+	g := &v1{path: cgroup1.NestedPath("candor-" + name)}
 	for _, s := range all {
 		if _, wanted := abilityOf[s.Name()]; wanted && g.usable(s) {
 			g.use = append(g.use, s)
@@ -51,7 +56,8 @@ func openV1(name string) *v1 {
 	if len(g.use) == 0 {
 		return nil
 	}
-	if g.root, err = cgroup1.New(g.path, &specs.LinuxResources{}, g.hierarchy()); err != nil {
+	weight := uint64(nodeWeight * 1024)
+	if g.root, err = cgroup1.New(g.path, &specs.LinuxResources{CPU: &specs.LinuxCPU{Shares: &weight}}, g.hierarchy()); err != nil {
 		return nil
 	}
 	g.clear()

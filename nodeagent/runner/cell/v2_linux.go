@@ -30,7 +30,7 @@ func openV2(name string) *v2 {
 	if err != nil {
 		return nil
 	}
-	path := filepath.Join("/", own[""], "candor", name)
+	path := filepath.Join("/", own[""], "candor-"+name)
 	root, err := cgroup2.NewManager(v2Mount, path, &cgroup2.Resources{})
 	if err != nil {
 		return nil
@@ -44,6 +44,9 @@ func openV2(name string) *v2 {
 	if !slices.Contains(g.controllers, "memory") || !slices.Contains(g.controllers, "pids") {
 		_ = root.Delete()
 		return nil
+	}
+	if weight := uint64(nodeWeight * 100); slices.Contains(g.controllers, "cpu") {
+		_ = root.Update(&cgroup2.Resources{CPU: &cgroup2.CPU{Weight: &weight}}) // without, tasks only wait longer
 	}
 	g.clear()
 	return g

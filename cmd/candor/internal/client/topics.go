@@ -71,6 +71,8 @@ are needed:
       max_running: 8         # at most so many at once
       memory: 2G             # of each task, where the node can bound it
       gang: false            # all tasks start together, or none; not in every market
+      inputs: [data.csv, tools/count=count]  # sent along, as FILE or FILE=NAME
+      outputs: ["out/*.csv"] # kept when a task has ended well, for candor fetch
     - name: total
       class: reduce
       after: [count]
@@ -89,6 +91,13 @@ What is bid depends on the market's mechanism; see candor markets:
     {class: sigmoidal, max: 20, mu: 3600, delta: 7200}
   contract: q7-3             # contract: what was chosen from candor quote
 
+Inputs are files of yours, seen from the current directory; each task finds them, by
+NAME or else the file's own name, in a fresh directory: such a job has no dir. Outputs are
+patterns of files in that directory: * and ? stand for parts of a name but not for a /.
+At the top level, both are meant for every stage. A file may have 64 MiB, the inputs of
+a job and the outputs of a task 256 MiB together, an account's files 4 GiB; the site keeps
+them for 14 days. candor fetch gets what the tasks left.
+
 A job of one stage may have that stage's fields at the top level:
 
   budget: 1
@@ -99,7 +108,8 @@ A script has the options of "candor submit" in comments before its first command
   #!/bin/bash
   #CANDOR --budget 25 --class map
   #CANDOR --array 0-15 --time 10m
-  sort "part-$CANDOR_TASK.csv"
+  #CANDOR --input data.csv --output 'part-*'
+  grep ",$CANDOR_TASK," data.csv > "part-$CANDOR_TASK"
 
 Of the directives of sbatch, these are understood: --job-name, --array, --time,
 --account (the project that pays), --partition (the market), --chdir, --ntasks,

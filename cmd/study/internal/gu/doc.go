@@ -1,6 +1,6 @@
-// Package gu reproduces what Y. Gu, J. Tao and co-authors, "An efficient and
-// truthful online mechanism for preemptive virtual machine allocation in private
-// clouds", report: the example of tables 1 to 3, and figures 3 to 7 on the RICC log,
+// Package gu reproduces what Y. Gu, J. Tao, G. Li, D. W. Sun, X. Wu, P. P. Jayaraman
+// and R. Ranjan, "A preemptive truthful VMs allocation online mechanism in private
+// cloud", report: the example of tables 1 to 3, and figures 3 to 7 on the RICC log,
 // with payments at full scale.
 //
 // # Model
@@ -10,7 +10,7 @@
 // units, rounded up, its deadline a + l + l·X with X exponential of mean 2, and its
 // value l·Y with Y exponential of mean 50, drawn for each task by itself. Values and
 // payments are counted of records 101 to 10,100, which are the paper's: their tasks
-// are as many as its table 6 says. The 100 records before and the 10,000 after
+// are as many as its table 6 says. The 100 records before and the 3,000 after
 // compete as well; the paper has all compete that arrive before the last deadline,
 // most of the log.
 //

@@ -33,7 +33,7 @@ func read(dir string, most int) ([]swf.Job, error) {
 type window struct{ from, to, last int }
 
 var (
-	full  = window{101, 10_100, 20_100}
+	full  = window{101, 10_100, 13_100}
 	quick = window{11, 60, 120}
 )
 

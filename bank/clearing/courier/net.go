@@ -1,0 +1,108 @@
+package courier
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+)
+
+// net collects the positions of a cycle from the peers, and sets all debts
+// against one another. Who does not answer is missing from the report; so is a
+// site that is only a peer's peer, whose key this bank does not have.
+func (c *Courier) net(ctx context.Context, caller messages.Name, r messages.CycleRequest) (messages.NettingReport, error) {
+	if err := c.allow(caller, c.config.Operator, "see how cycles are settled"); err != nil {
+		return messages.NettingReport{}, err
+	}
+	own, err := c.ownPosition(ctx, r.Cycle)
+	if err != nil {
+		return messages.NettingReport{}, err
+	}
+	positions, faults := c.collect(ctx, own.Cycle)
+	report := clearing.Net(own.Cycle, append(positions, *own))
+	report.Faults = append(report.Faults, faults...)
+	report.Balanced = report.Balanced && len(faults) == 0
+	return report, nil
+}
+
+// ownPosition is this site's in a cycle, 0 being the latest.
+func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *messages.Position, err error) {
+	if err := c.config.Host.Verify(ctx); err != nil {
+		return nil, err
+	}
+	var refused *clearing.Rejected
+	c.config.Host.Read(func(s *clearing.State) {
+		if cycle == 0 {
+			cycle = s.Cycle()
+		}
+		own, refused = s.Position(cycle)
+	})
+	if refused != nil {
+		return nil, refused.Err
+	}
+	return own, nil
+}
+
+// collect asks all peers at once. What is signed wrongly is a fault of the
+// report; a peer that is silent, or has not closed the cycle, is none.
+func (c *Courier) collect(ctx context.Context, cycle uint64) (positions []messages.Position, faults []string) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Attempt.Std())
+	defer cancel()
+	names := c.names()
+	replies := make([]messages.SignedPosition, len(names))
+	errs := make([]error, len(names))
+	var asked sync.WaitGroup
+	for i, peer := range names {
+		asked.Go(func() {
+			errs[i] = c.ask(ctx, peer, messages.VerbPosition, &messages.CycleRequest{Cycle: cycle}, &replies[i])
+		})
+	}
+	asked.Wait()
+	for i, peer := range names {
+		if errs[i] != nil {
+			continue
+		}
+		var refused *clearing.Rejected
+		c.config.Host.Read(func(s *clearing.State) { refused = s.ScreenPosition(&replies[i], peer, cycle) })
+		if refused != nil {
+			c.refuse(refused)
+			faults = append(faults, fmt.Sprintf("the position that %s sent is refused: %s", peer, refused.Err.Message))
+			continue
+		}
+		positions = append(positions, replies[i].Position)
+	}
+	return positions, faults
+}
+
+// position shows a peer's bank how this site comes out of a cycle, with all
+// its peers: without that a federation cannot net.
+func (c *Courier) position(ctx context.Context, caller messages.Name, r messages.CycleRequest) (messages.SignedPosition, error) {
+	site, isBank := strings.CutPrefix(caller, "$")
+	known := false
+	c.config.Host.Read(func(s *clearing.State) { known = isBank && s.Knows(site) })
+	if !known {
+		return messages.SignedPosition{}, messages.Errorf(messages.PermissionDenied, "account %q may not see positions: only the banks of peers may", caller)
+	}
+	own, err := c.ownPosition(ctx, r.Cycle)
+	if err != nil {
+		return messages.SignedPosition{}, err
+	}
+	return clearing.SignPosition(c.config.Signer, *own)
+}
+
+// reconcile compares the books of both directions with those of a peer.
+func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r messages.ReconcileRequest) (messages.ReconcileReply, error) {
+	if err := c.allow(caller, c.config.Operator, "have the books compared"); err != nil {
+		return messages.ReconcileReply{}, err
+	}
+	if err := r.Validate(); err != nil {
+		return messages.ReconcileReply{}, err
+	}
+	if err := c.config.Host.Verify(ctx); err != nil {
+		return messages.ReconcileReply{}, err
+	}
+	return c.Reconcile(ctx, r.Peer)
+}

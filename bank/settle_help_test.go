@@ -1,0 +1,138 @@
+package bank
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// settler is the bank of one site of two, three durable replicas, and the road
+// to the other.
+type settler struct {
+	*group
+	keys nkeys.KeyPair
+	cut  atomic.Bool
+}
+
+// road is a bus on which a site reaches no other while it is cut.
+type road struct {
+	bus.Bus
+	site messages.Name
+	cut  *atomic.Bool
+}
+
+func (r road) Request(ctx context.Context, subject string, payload []byte) ([]byte, error) {
+	if r.cut.Load() && !strings.HasPrefix(subject, "candor."+r.site+".") {
+		return nil, messages.Errorf(messages.Unavailable, "the road is cut")
+	}
+	return r.Bus.Request(ctx, subject, payload)
+}
+
+func newKeys(t testing.TB) (nkeys.KeyPair, string) {
+	t.Helper()
+	keys, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := keys.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys, public
+}
+
+func newSettler(t testing.TB, network *bus.Network, site messages.Name) *settler {
+	s := &settler{}
+	s.keys, _ = newKeys(t)
+	s.group = startSite(t, network, site, func(_ string, c *Config, log *mailbox.Config) {
+		c.Bus, c.Signer = road{c.Bus, site, &s.cut}, s.keys
+		c.FirstBackoff, c.LastBackoff = messages.Duration(time.Millisecond), messages.Duration(20*time.Millisecond)
+		log.SnapshotBytes, log.TrailingEntries = 2000, 1
+	})
+	return s
+}
+
+// twoSites are peers of one another with a limit of 100 credits, ada at each
+// with 100.
+func twoSites(t testing.TB) (east, west *settler) {
+	network := bus.NewMemory()
+	east, west = newSettler(t, network, "east"), newSettler(t, network, "west")
+	for _, pair := range [][2]*settler{{east, west}, {west, east}} {
+		s, peer := pair[0], pair[1]
+		key := send[messages.PeersReply](peer.group, "ops", messages.VerbPeers, messages.Empty{}).Key
+		send[messages.PeerReply](s.group, "ops", messages.VerbPeer, messages.PeerRequest{Peer: peer.site, Keys: []string{key}, Limit: 100 * c})
+		send[messages.AccountReply](s.group, "ops", messages.VerbReserve, messages.ReserveRequest{Limit: 100 * c})
+		s.grant("ada", 100*c)
+	}
+	return east, west
+}
+
+// work has ada of one site pay 2 credits of 3 that she authorised for a job at
+// another, whether the two can reach one another or not.
+func (s *settler) work(at *settler, job int) messages.SignedAuthorisation {
+	s.Helper()
+	a := send[messages.SignedAuthorisation](s.group, "ada", messages.VerbAuthorise, messages.AuthoriseRequest{
+		Key: fmt.Sprint(job), Peer: at.site, Amount: 3 * c, Interval: messages.Duration(time.Hour)})
+	send[messages.ClearingReply](at.group, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: fmt.Sprint(job), Authorisation: a})
+	send[messages.ClearingReply](at.group, "$auctioneer", messages.VerbCharge, messages.ChargeRequest{
+		Issuer: s.site, ID: a.Authorisation.ID, Amount: 2 * c, Job: messages.JobID(job)})
+	return a
+}
+
+func (s *settler) account(name messages.Name) messages.AccountReply {
+	s.Helper()
+	return send[messages.AccountReply](s.group, "ops", messages.VerbAccount, messages.AccountRequest{Account: name})
+}
+
+// peer is how a site stands with its only one.
+func (s *settler) peer() messages.PeerReply {
+	s.Helper()
+	return send[messages.PeersReply](s.group, "ops", messages.VerbPeers, messages.Empty{}).Peers[0]
+}
+
+func (s *settler) eventually(what string, holds func() bool) {
+	s.Helper()
+	deadline := time.After(patience)
+	for !holds() {
+		select {
+		case <-deadline:
+			s.Fatalf("%s in vain waited for: %s", s.site, what)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// refusals is what a site counted, by reason.
+func (s *settler) refusals() map[string]uint64 {
+	s.Helper()
+	counts := map[string]uint64{}
+	for _, r := range send[messages.PeersReply](s.group, "ops", messages.VerbPeers, messages.Empty{}).Refused {
+		counts[r.Reason] = r.Count
+	}
+	return counts
+}
+
+// refuses asks once for what must be refused.
+func (s *settler) refuses(kind messages.Kind, caller messages.Name, verb string, request any) {
+	s.Helper()
+	s.leader() // somebody answers
+	payload, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		s.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err = s.client.Request(ctx, messages.Subject(s.site, messages.Bank, verb, caller), payload)
+	if err == nil || messages.KindOf(err) != kind {
+		s.Errorf("%s: %s by %s: %v; want a refusal of kind %v", s.site, verb, caller, err, kind)
+	}
+}

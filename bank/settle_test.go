@@ -1,0 +1,270 @@
+package bank
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestTwoSites has jobs of east's ada run at west: while both can be reached,
+// while they are cut off, while the leaders are replaced, and with replicas
+// that come back from their snapshots. What was charged is paid, once.
+func TestTwoSites(t *testing.T) {
+	east, west := twoSites(t)
+	jobs := 0
+	work := func() {
+		for range 5 {
+			jobs++
+			east.work(west, jobs)
+		}
+	}
+	work()
+	east.cut.Store(true)
+	west.cut.Store(true)
+	work()
+	if p := west.peer(); p.Outstanding < 5 || p.Waiting < 10*c {
+		t.Errorf("cut off, west's charges are %+v", p)
+	}
+	west.eventually("tries in vain", func() bool { return west.peer().Tries > 2 && west.peer().Failure != "" })
+	lost := map[*settler]string{}
+	for _, s := range []*settler{west, east} {
+		lost[s] = s.leader()
+		s.stop(lost[s])
+	}
+	work()
+	east.cut.Store(false)
+	west.cut.Store(false)
+	for s, id := range lost {
+		s.start(id, nil)
+	}
+	work()
+	for _, s := range []*settler{west, east} {
+		s.eventually("answers", func() bool { return s.peer().Outstanding == 0 && s.peer().Tries == 0 })
+	}
+	want := messages.Credits(jobs) * 2 * c
+	east.eventually("the receipts", func() bool { return east.peer().Owed == want && west.peer().Owed == -want })
+	if a := east.account("ada"); a.Balance != 100*c-want || a.Reserved != 0 {
+		t.Errorf("ada has %+v, want %v less", a, want)
+	}
+	if got := west.account(messages.SiteAccount).Balance; got != want {
+		t.Errorf("west earned %v, want %v", got, want)
+	}
+	reconciled(t, east, west)
+	settled(t, want, east, west)
+	for _, s := range []*settler{east, west} {
+		if books := s.books(); !books.Balanced {
+			t.Errorf("%s: %+v", s.site, books)
+		}
+		s.agree()
+	}
+}
+
+func reconciled(t *testing.T, sides ...*settler) {
+	t.Helper()
+	for i, s := range sides {
+		r := send[messages.ReconcileReply](s.group, "ops", messages.VerbReconcile, messages.ReconcileRequest{Peer: sides[1-i].site})
+		for _, b := range r.Books {
+			if b.Difference != nil || b.Ours != b.Theirs || b.Sender == "west" && b.Ours == 0 {
+				t.Errorf("%s: %+v", s.site, b)
+			}
+		}
+	}
+}
+
+// settled closes a cycle at both sites: the first owes the second.
+func settled(t *testing.T, owed messages.Credits, from, to *settler) {
+	t.Helper()
+	from.refuses(messages.NotFound, "ops", messages.VerbNet, messages.CycleRequest{})
+	for _, s := range []*settler{from, to} {
+		send[messages.SignedPosition](s.group, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
+	}
+	var report messages.NettingReport
+	to.eventually("the net of the cycle", func() bool {
+		report = send[messages.NettingReport](to.group, "ops", messages.VerbNet, messages.CycleRequest{})
+		return report.Balanced
+	})
+	if len(report.Payments) != 1 || report.Payments[0] != (messages.NetPayment{From: from.site, To: to.site, Amount: owed}) || report.Bilateral != owed {
+		t.Errorf("%+v, want one payment of %v", report, owed)
+	}
+	if p := from.peer(); p.Owed != 0 {
+		t.Errorf("settled, %s still owes %v", from.site, p.Owed)
+	}
+	// What was paid outside the ledgers is entered by the operators.
+	send[messages.AccountReply](from.group, "ops", messages.VerbWithdraw, messages.WithdrawRequest{Key: "1", Account: clearing.SettlementAccount, Amount: owed, Reason: "cycle 1"})
+	send[messages.AccountReply](to.group, "ops", messages.VerbGrant, messages.GrantRequest{Key: "c1", Account: clearing.SettlementAccount, Amount: owed})
+	for _, s := range []*settler{from, to} {
+		if a := s.account(clearing.SettlementAccount); a.Balance != 0 {
+			t.Errorf("%s: paid, the settlement account has %v", s.site, a.Balance)
+		}
+	}
+}
+
+// TestForgeriesAtTheActor: whoever lies to a bank over the bus is refused by
+// name, and every account is as it was.
+func TestForgeriesAtTheActor(t *testing.T) {
+	east, west := twoSites(t)
+	a := east.work(west, 1)
+	east.eventually("the receipt", func() bool { return east.peer().Owed == 2*c && west.peer().Outstanding == 0 })
+	before := west.refusals()
+	stranger, _ := newKeys(t)
+	sign := func(m messages.Instructions) messages.SignedInstructions {
+		t.Helper()
+		signed, err := clearing.SignInstructions(stranger, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return signed
+	}
+	pay := messages.Instructions{From: "east", To: "west", First: 1, At: 1,
+		List: []messages.Instruction{{Kind: messages.InstructPay, Account: "ada", Amount: 50 * c}}}
+	west.refuses(messages.PermissionDenied, "$east", messages.VerbInstruct, sign(pay))
+	west.refuses(messages.PermissionDenied, "ada", messages.VerbInstruct, sign(pay))
+	west.refuses(messages.PermissionDenied, "$north", messages.VerbInstruct, sign(pay))
+	pay.From = "north"
+	west.refuses(messages.PermissionDenied, "$north", messages.VerbInstruct, sign(pay))
+	pay.From, pay.To = "east", "south"
+	west.refuses(messages.PermissionDenied, "$east", messages.VerbInstruct, sign(pay))
+
+	accept := messages.AcceptRequest{Purpose: "another job", Authorisation: a}
+	west.refuses(messages.Conflict, "$auctioneer", messages.VerbAccept, accept)
+	accept.Purpose = "1"
+	west.refuses(messages.Ended, "$auctioneer", messages.VerbAccept, accept)
+	accept.Authorisation.Authorisation.Amount *= 10
+	west.refuses(messages.PermissionDenied, "$auctioneer", messages.VerbAccept, accept)
+	west.refuses(messages.Conflict, "$auctioneer", messages.VerbCharge, messages.ChargeRequest{Issuer: "east", ID: a.Authorisation.ID, Amount: c})
+	for _, verb := range []string{messages.VerbAccept, messages.VerbCharge, messages.VerbPeer, messages.VerbReserve, messages.VerbClose,
+		messages.VerbPeers, messages.VerbNet, messages.VerbReconcile, messages.VerbLines, messages.VerbPosition} {
+		west.refuses(messages.PermissionDenied, "ada", verb, messages.Empty{})
+	}
+	west.refuses(messages.PermissionDenied, "$north", messages.VerbPosition, messages.CycleRequest{})
+
+	for account, balance := range map[messages.Name]messages.Credits{"ada": 100 * c, messages.SiteAccount: 2 * c, clearing.PeerAccount("east"): -2 * c} {
+		if a := west.account(account); a.Balance != balance || a.Reserved != 0 {
+			t.Errorf("after the attacks %s has %v with %v reserved, want %v", account, a.Balance, a.Reserved, balance)
+		}
+	}
+	counts := west.refusals()
+	for reason, want := range map[string]uint64{"signature": 2, "stranger": 1, "misaddressed": 1, "replayed": 1, "recharged": 2} {
+		if got := counts[reason] - before[reason]; got != want {
+			t.Errorf("%d refusals for %q were counted, want %d", got, reason, want)
+		}
+	}
+}
+
+// TestPeersAccountsAreGuarded: nobody but the clearing touches its accounts.
+func TestPeersAccountsAreGuarded(t *testing.T) {
+	keys, public := newKeys(t)
+	b := startWith(t, func(c *Config) { c.Signer = keys })
+	b.grant("g", "ada", 100*c)
+	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
+	b.refused(messages.Invalid, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public[1:]}, Limit: 50 * c})
+	must[messages.SignedAuthorisation](b, "ada", messages.VerbAuthorise, messages.AuthoriseRequest{Key: "k", Peer: "east", Amount: 3 * c, Interval: messages.MinInterval})
+	const held = clearing.TransferPrefix + "authorisation/ada/k"
+	before := b.bank.Hash()
+	account := clearing.PeerAccount("east")
+	for verb, request := range map[string]any{
+		messages.VerbGrant:    messages.GrantRequest{Key: "x", Account: account, Amount: c},
+		messages.VerbWithdraw: messages.WithdrawRequest{Key: "x", Account: account, Amount: c, Reason: "x"},
+		messages.VerbCorrect:  messages.CorrectRequest{Transfer: held, Reason: "x"},
+		messages.VerbCredit:   messages.CreditRequest{Account: account, Credit: 1000 * c},
+		messages.VerbFreeze:   messages.FreezeRequest{Account: account, Frozen: true},
+		messages.VerbProject:  messages.ProjectRequest{Account: clearing.PeerAccount("new")},
+		messages.VerbMember:   messages.MemberRequest{Account: account, Member: "ada"},
+		messages.VerbPay:      messages.PayRequest{Key: "x", From: "ada", To: account, Amount: c},
+	} {
+		b.refused(messages.PermissionDenied, "ops", verb, request)
+	}
+	b.refused(messages.PermissionDenied, account, messages.VerbPay, messages.PayRequest{Key: "x", To: "ada", Amount: c})
+	if b.bank.Hash() != before {
+		t.Error("what was refused changed something")
+	}
+	b.refused(messages.PermissionDenied, account, messages.VerbRemit, messages.RemitRequest{Key: "x", Peer: "east", Payee: "ada", Amount: c})
+	results := b.transfer(hold("h1", account, c), hold("h2", "ada", c), post("p", held, c), hold(clearing.TransferPrefix+"7", "ada", c), by(account, hold("h3", "ada", c)))
+	for i, r := range results {
+		if i == 1 && r.Error != nil || i != 1 && (r.Error == nil || r.Error.Kind != messages.PermissionDenied) {
+			t.Errorf("transfer %d: %+v", i, r.Error)
+		}
+	}
+	if got := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}); got.Reserved != 4*c {
+		t.Errorf("ada has %v reserved, want 3 for east and 1", got.Reserved)
+	}
+}
+
+// TestRepeatsCostNoLog: an answered message is answered again, with the same
+// receipt, from the state alone.
+func TestRepeatsCostNoLog(t *testing.T) {
+	keys, public := newKeys(t)
+	ours, _ := newKeys(t)
+	b := startWith(t, func(c *Config) { c.Signer = ours })
+	b.grant("g", "ada", c)
+	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
+	east := clearing.New("east", ledger.New(), clearing.Ed25519)
+	peer := clearing.Command{Peer: &messages.PeerRequest{Peer: "here", Keys: []string{public}}}
+	command, err := peer.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	east.Apply(command)
+	m, _ := east.Outgoing("here", 1000)
+	m.List = []messages.Instruction{{Kind: messages.InstructPay, Account: "ada", Amount: 5 * c}}
+	signed, err := clearing.SignInstructions(keys, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := must[messages.SignedReceipt](b, "$east", messages.VerbInstruct, signed)
+	applied := b.bank.Status().Applied
+	again := must[messages.SignedReceipt](b, "$east", messages.VerbInstruct, signed)
+	if !bytes.Equal(first.Signature, again.Signature) || len(again.Receipt.Outcomes) != 1 || again.Receipt.Outcomes[0].Amount != 5*c {
+		t.Errorf("first %+v, then %+v", first, again)
+	}
+	if got := b.bank.Status().Applied; got != applied {
+		t.Errorf("the repeat took the log from %d to %d", applied, got)
+	}
+	if got := b.metric("candor_bank_clearing_repeats_total", ""); got != 1 {
+		t.Errorf("%v repeats were counted, want 1", got)
+	}
+}
+
+// TestImagesOfBoth: an image has the clearing and the ledger, and one of a
+// release without a clearing is still read.
+func TestImagesOfBoth(t *testing.T) {
+	keys, public := newKeys(t)
+	b := startWith(t, func(c *Config) { c.Signer = keys })
+	b.grant("g", "ada", 100*c)
+	fresh := func() *machine {
+		m := &machine{site: "here", metrics: newMetrics(), archive: b.bank.archive}
+		m.ledger, m.clearing = m.open()
+		return m
+	}
+	var old bytes.Buffer
+	b.bank.machine.read(func(l *ledger.Ledger) {
+		if _, err := l.Capture().WriteTo(&old); err != nil {
+			t.Error(err)
+		}
+	})
+	m := fresh()
+	if err := m.Restore(&old); err != nil || m.ledger.Totals().Issued != 100*c {
+		t.Errorf("an old image: %v", err)
+	}
+	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
+	must[messages.SignedAuthorisation](b, "ada", messages.VerbAuthorise, messages.AuthoriseRequest{Key: "k", Peer: "east", Amount: 3 * c, Interval: messages.MinInterval})
+	data, err := b.box.Image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = fresh()
+	if err := m.Restore(bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	if m.clearing.Hash() != b.bank.machine.clearing.Hash() || m.ledger.Totals() != b.bank.machine.ledger.Totals() {
+		t.Error("an image restores to something else")
+	}
+	for _, spoilt := range [][]byte{data[:len(data)/3], data[:len(data)-1]} {
+		if err := fresh().Restore(bytes.NewReader(spoilt)); err == nil {
+			t.Errorf("an image of %d bytes of %d is read", len(spoilt), len(data))
+		}
+	}
+}

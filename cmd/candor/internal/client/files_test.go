@@ -1,0 +1,204 @@
+package client
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/deploy/depot"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// withDepot gives the site a depot.
+func withDepot(s *fakeSite) {
+	s.t.Helper()
+	d, err := depot.Start(depot.Config{Site: "west", Bus: s.net.Connect("$depot"), Operator: "operator"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { d.Close() })
+}
+
+// stored gets a file of alice's from the depot.
+func stored(s *fakeSite, f messages.File) string {
+	s.t.Helper()
+	var content strings.Builder
+	err := bus.ReceiveFile(s.t.Context(), s.net.Connect("alice"), messages.Subject("west", messages.Depot, messages.VerbGet, "alice"), messages.Attempt{}, f, &content)
+	if err != nil {
+		s.t.Error(err)
+	}
+	return content.String()
+}
+
+func TestSubmitSendsInputs(t *testing.T) {
+	s := newSite(t)
+	taken := submissions(s)
+	withDepot(s)
+	s.write("data.csv", "1,2\n")
+	s.write("tool", "#!/bin/sh\n")
+	if err := os.Chmod(s.path("tool"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.write("run.sh", "#!/bin/sh\n#CANDOR -b 1 --input data.csv=in/data --output 'out/*'\ntrue\n")
+	for range 2 {
+		s.run("submit", "--input", s.path("tool"), "--output", "log", s.path("run.sh")).expect(t, 0, "Submitted job 17", "")
+	}
+	spec := (*taken)[1].Spec
+	if stage := spec.Stages[0]; spec.Dir != "" || len(stage.Inputs) != 2 || fmt.Sprint(stage.Outputs) != "[out/* log]" {
+		t.Fatalf("submitted %+v", spec)
+	}
+	in := spec.Stages[0].Inputs
+	if in[0].Name != "in/data" || in[0].Executable || stored(s, in[0]) != "1,2\n" || in[1].Name != "tool" || !in[1].Executable || stored(s, in[1]) != "#!/bin/sh\n" {
+		t.Errorf("inputs are %+v", in)
+	}
+}
+
+func TestSubmitAJobFileWithFiles(t *testing.T) {
+	s := newSite(t)
+	taken := submissions(s)
+	withDepot(s)
+	s.write("a", "a")
+	s.write("b", "b")
+	s.write("job.yaml", `
+budget: 1
+inputs: a
+stages:
+  - {name: one, command: ["true"], inputs: [b=x/b], outputs: "*.csv"}
+  - {name: two, command: ["true"]}
+`)
+	s.run("submit", s.path("job.yaml")).expect(t, 0, "Submitted job 17", "")
+	var got []string
+	for _, stage := range (*taken)[0].Spec.Stages {
+		for _, f := range stage.Inputs {
+			got = append(got, stage.Name+" "+f.Name+" "+stored(s, f))
+		}
+	}
+	if fmt.Sprint(got) != "[one a a one x/b b two a a]" {
+		t.Errorf("submitted %q", got)
+	}
+}
+
+// What cannot travel is refused by name, before anything is sent: the site of
+// these tests has neither an auctioneer nor a depot.
+func TestSubmitRefusesFiles(t *testing.T) {
+	s := newSite(t)
+	s.write("a", "a")
+	s.write("run.sh", "#!/bin/sh\ntrue\n")
+	if err := os.WriteFile(s.path("big"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(s.path("big"), messages.MaxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		say  string
+		args []string
+	}{
+		{"input none: open ", []string{"--input", "none"}},
+		{"input state: is not a regular file", []string{"--input", "state"}},
+		{"input: big: is above the limit of 64 MiB", []string{"--input", "big"}},
+		{`--input "": say which file`, []string{"--input", ""}},
+		{"--input \"a=\": say after =", []string{"--input", "a="}},
+		{`stages[0].inputs[0].name: "../a" must be a relative path`, []string{"--input", "a=../a"}},
+		{`stages[0].inputs[1].name: "a" is the name of stages[0].inputs[0] too`, []string{"--input", "a", "--input", "run.sh=a"}},
+		{`stages[0].outputs[0]: "../*" must be a relative path`, []string{"--output", "../*"}},
+		{`stages[0].outputs[0]: "[" is no pattern`, []string{"--output", "["}},
+		{`--output "": must be a pattern`, []string{"--output", ""}},
+		{"tasks with inputs or outputs run in a fresh directory", []string{"--input", "a", "-D", "/data"}},
+	} {
+		args := append([]string{"submit", "-b", "1"}, append(c.args, s.path("run.sh"))...)
+		if r := s.run(args...); r.code != 2 || !strings.Contains(r.err, c.say) {
+			t.Errorf("%q: exit code %d, %s\nwant %s", c.args, r.code, r.err, c.say)
+		}
+	}
+	s.write("two.yaml", "budget: 1\nstages: [{name: a, script: x}, {name: b, script: y}]\n")
+	s.run("submit", "--input", "a", s.path("two.yaml")).expect(t, 2, "", "--input: the job has 2 stages")
+	s.write("bad.yaml", "budget: 1\ncommand: [x]\ninputs: {a: b}\n")
+	s.run("submit", s.path("bad.yaml")).expect(t, 2, "", "")
+	s.write("dir.yaml", "budget: 1\ncommand: [x]\ninputs: [[a]]\n")
+	s.run("submit", s.path("dir.yaml")).expect(t, 2, "", "line 3, column 10: must be a file")
+}
+
+// withOutputs is a site with a job whose tasks left a file each: task i the content i.
+func withOutputs(t *testing.T, tasks int, name string) *fakeSite {
+	s := newSite(t)
+	reply(s, messages.Auctioneer, messages.VerbJob, messages.JobDetail{
+		JobSummary: messages.JobSummary{Job: 5, Account: "alice"},
+		Spec:       messages.JobSpec{Stages: []messages.Stage{{Name: "main", Outputs: []string{"*"}}}},
+		Stages:     []messages.StageStatus{{Name: "main", Tasks: tasks}}})
+	var all []messages.TaskOutputs
+	content := map[string]string{}
+	for i := range tasks {
+		f, err := bus.Digest(name, strings.NewReader(fmt.Sprint(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[f.Digest] = fmt.Sprint(i)
+		all = append(all, messages.TaskOutputs{Attempt: attempt(0, uint32(i), 1), Files: []messages.File{f}})
+	}
+	answer(s, messages.Depot, messages.VerbOutputs, func(r messages.OutputsRequest) (messages.OutputsReply, error) {
+		end := min(r.From+1, uint32(tasks)) // a task at a time
+		return messages.OutputsReply{Tasks: all[r.From:end], Next: end}, nil
+	})
+	answer(s, messages.Depot, messages.VerbGet, func(r messages.GetRequest) (messages.GetReply, error) {
+		return messages.GetReply{Size: int64(len(content[r.Digest])), Data: []byte(content[r.Digest])}, nil
+	})
+	return s
+}
+
+func (s *fakeSite) has(name, content string) {
+	s.t.Helper()
+	if got, err := os.ReadFile(s.path(name)); err != nil || string(got) != content {
+		s.t.Errorf("%s holds %q, %v; want %q", name, got, err, content)
+	}
+}
+
+func TestFetch(t *testing.T) {
+	s := withOutputs(t, 2, "out/n")
+	s.run("fetch", "5", "--list").expect(t, 0, "main.1/out/n      1  main.1", "")
+	if _, err := os.Stat(s.path("main.0")); !os.IsNotExist(err) {
+		t.Errorf("--list made files: %v", err)
+	}
+	for range 2 {
+		s.run("fetch", "5", "-o", "all").expect(t, 0, "main.0/out/n", "")
+	}
+	s.has("all/main.0/out/n", "0")
+	s.has("all/main.1/out/n", "1")
+	s.run("fetch", "5", "--task", "1").expect(t, 0, "out/n", "")
+	s.has("out/n", "1")
+	s.run("fetch", "5", "--task", "0").expect(t, 1, "", "out/n: a file that differs is there already")
+	s.has("out/n", "1")
+	s.run("fetch", "5", "--task", "0", "--force", "--json").expect(t, 0, `"name":"out/n"`, "")
+	s.has("out/n", "0")
+	s.run("fetch", "5", "--task", "2").expect(t, 3, "", "no stage of job 5 has so many tasks")
+	s.run("fetch", "5", "--stage", "none").expect(t, 3, "", "has no such stage")
+	s.run("fetch", "x").expect(t, 2, "", "")
+	s.run("--account", "bob", "fetch", "5").expect(t, 4, "", "job 5 belongs to account alice")
+}
+
+// Names that a site gives are not trusted.
+func TestFetchStaysInItsDirectory(t *testing.T) {
+	s := withOutputs(t, 1, "../out")
+	s.run("fetch", "5", "-o", "below").expect(t, 2, "", "must be a relative path")
+	s = withOutputs(t, 1, "link/out")
+	if err := os.Symlink(t.TempDir(), s.path("link")); err != nil {
+		t.Fatal(err)
+	}
+	s.run("fetch", "5").expect(t, 2, "", "")
+	if _, err := os.Stat(s.path("link/out")); !os.IsNotExist(err) {
+		t.Errorf("a link was followed: %v", err)
+	}
+}
+
+func TestFetchNothing(t *testing.T) {
+	s := newSite(t)
+	detail := messages.JobDetail{JobSummary: messages.JobSummary{Job: 5, Account: "alice"}, Spec: messages.JobSpec{Stages: make([]messages.Stage, 1)},
+		Stages: []messages.StageStatus{{Name: "main", Tasks: 1}}}
+	answer(s, messages.Auctioneer, messages.VerbJob, func(messages.JobRequest) (messages.JobDetail, error) { return detail, nil })
+	withDepot(s)
+	s.run("fetch", "5").expect(t, 3, "", "job 5 keeps no files: name them with --output")
+	detail.Spec.Stages[0].Outputs = []string{"*"}
+	s.run("fetch", "5").expect(t, 3, "", "job 5 is Waiting, and none of these tasks has left files")
+}

@@ -1,0 +1,112 @@
+package container
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+)
+
+// compose is what is looked at of a compose file.
+type compose struct {
+	Services map[string]struct {
+		Hostname string
+		Command  []string
+		Volumes  []string
+		Profiles []string
+	}
+	Volumes map[string]any
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func site(t *testing.T) embedded.Config {
+	t.Helper()
+	c := embedded.Default()
+	c.State, c.Replicas, c.Listen = "/var/lib/candor", 0, ""
+	if err := yaml.UnmarshalWithOptions(read(t, "site.yaml"), &c, yaml.Strict()); err != nil {
+		t.Fatalf("site.yaml: %s", yaml.FormatError(err, false, true))
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatalf("site.yaml: %v", err)
+	}
+	return c
+}
+
+// TestComposeStartsTheSite: each host of the configuration is a service that is
+// reached under the name which the configuration gives it, with its state and the
+// keys in volumes.
+func TestComposeStartsTheSite(t *testing.T) {
+	var c compose
+	if err := yaml.Unmarshal(read(t, "compose.yaml"), &c); err != nil {
+		t.Fatalf("compose.yaml: %s", yaml.FormatError(err, false, true))
+	}
+	for _, h := range site(t).Hosts {
+		s, ok := c.Services[h.Name]
+		if !ok {
+			t.Errorf("host %s is no service", h.Name)
+			continue
+		}
+		want := "up --config /site.yaml --host " + h.Name + " --keys /etc/candor/keys --state /var/lib/candor"
+		if got := strings.Join(s.Command, " "); got != want {
+			t.Errorf("%s runs %q, want %q", h.Name, got, want)
+		}
+		for _, v := range []string{"./site.yaml:/site.yaml:ro", "keys:/etc/candor:ro", h.Name + ":/var/lib/candor"} {
+			if !slices.Contains(s.Volumes, v) {
+				t.Errorf("%s: has no volume %s", h.Name, v)
+			}
+		}
+		if !strings.HasPrefix(h.Listen, s.Hostname+":") || len(s.Profiles) > 0 {
+			t.Errorf("%s: is %q at %s, of the profiles %v", h.Name, s.Hostname, h.Listen, s.Profiles)
+		}
+		delete(c.Services, h.Name)
+	}
+	if s := c.Services["keys"]; len(c.Services) != 1 || !slices.Equal(s.Profiles, []string{"init"}) {
+		t.Errorf("beside the hosts there are %v", c.Services)
+	}
+}
+
+var instruction = regexp.MustCompile(`(?m)^([A-Z]+) (.*)`)
+
+// TestContainerfile: the last stage runs as somebody who is not root, says how it
+// is to be checked, and offers the ports that the configuration uses.
+func TestContainerfile(t *testing.T) {
+	text := strings.ReplaceAll(string(read(t, "Containerfile")), "\\\n", " ")
+	last := map[string]string{}
+	for _, m := range instruction.FindAllStringSubmatch(text, -1) {
+		if m[1] == "FROM" {
+			clear(last)
+		}
+		last[m[1]] = m[2]
+	}
+	if user := last["USER"]; user == "" || user == "root" || user == "0" {
+		t.Errorf("it runs as %q", user)
+	}
+	for _, name := range []string{"HEALTHCHECK", "ENTRYPOINT", "VOLUME"} {
+		if last[name] == "" {
+			t.Errorf("it has no %s", name)
+		}
+	}
+	if !strings.Contains(text, "CGO_ENABLED=0") {
+		t.Error("the binary needs libraries")
+	}
+	for _, h := range site(t).Hosts {
+		for _, address := range []string{h.Listen, h.Cluster, h.Auctioneer, h.Bank, h.Metrics} {
+			if _, port, _ := strings.Cut(address, ":"); !slices.Contains(strings.Fields(last["EXPOSE"]), port) {
+				t.Errorf("port %s of host %s is not exposed", port, h.Name)
+			}
+		}
+	}
+}

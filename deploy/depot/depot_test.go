@@ -1,0 +1,244 @@
+package depot
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+const patience = 30 * time.Second
+
+// site is a depot on a bus in memory, with an auctioneer that has one job.
+type site struct {
+	*testing.T
+	net *bus.Network
+	job messages.JobDetail
+	at  messages.TaskStatus // its one task
+}
+
+func newSite(t *testing.T, c Config) *site {
+	s := &site{T: t, net: bus.NewMemory()}
+	s.job.Job, s.job.Account = 7, "alice"
+	s.job.Spec.Stages = []messages.Stage{{Name: "main"}}
+	s.at = messages.TaskStatus{Task: messages.TaskRef{Job: 7}, Attempt: 2, Node: "node1"}
+	at := func(verb string, handle bus.Handler) bus.Endpoint {
+		return bus.Endpoint{Name: verb, Subject: messages.Subject("west", messages.Auctioneer, verb, "*"), Handle: handle}
+	}
+	_, err := s.net.Connect("$auctioneer").Serve(bus.Service{Name: "candor-auctioneer", Version: "1.0.0", Endpoints: []bus.Endpoint{
+		at(messages.VerbJob, bus.Handle("job", func(context.Context, messages.Name, messages.JobRequest) (messages.JobDetail, error) {
+			return s.job, nil
+		})),
+		at(messages.VerbTasks, bus.Handle("tasks", func(context.Context, messages.Name, messages.TasksRequest) (messages.TasksReply, error) {
+			return messages.TasksReply{Account: s.job.Account, Tasks: []messages.TaskStatus{s.at}}, nil
+		})),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Site, c.Operator, c.Bus = "west", "operator", s.net.Connect("$depot")
+	d, err := Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *site) within() context.Context {
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	s.Cleanup(cancel)
+	return ctx
+}
+
+func ask[Reply any](s *site, verb string, as messages.Name, request any) (Reply, error) {
+	return bus.Call[Reply](s.within(), s.net.Connect(as), messages.Subject("west", messages.Depot, verb, as), request)
+}
+
+func (s *site) send(verb string, as messages.Name, attempt messages.Attempt, content string) (messages.File, bool, error) {
+	s.Helper()
+	f, err := bus.Digest("file", strings.NewReader(content))
+	if err != nil {
+		s.Fatal(err)
+	}
+	sent, err := bus.SendFile(s.within(), s.net.Connect(as), messages.Subject("west", messages.Depot, verb, as), attempt, f, strings.NewReader(content))
+	return f, sent, err
+}
+
+func (s *site) receive(verb string, as messages.Name, attempt messages.Attempt, f messages.File) (string, error) {
+	var b bytes.Buffer
+	err := bus.ReceiveFile(s.within(), s.net.Connect(as), messages.Subject("west", messages.Depot, verb, as), attempt, f, &b)
+	return b.String(), err
+}
+
+// bucket is an account's, behind the depot's back.
+func (s *site) bucket(account messages.Name) bus.Objects {
+	s.Helper()
+	o, err := bus.OpenObjects(s.within(), s.net.Connect("$depot"), bucketName("west", account), bus.BucketConfig{MaxAge: time.Hour, MaxBytes: 1 << 30})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return o
+}
+
+func wantKind(t *testing.T, what string, err error, kind messages.Kind) {
+	t.Helper()
+	if err == nil || messages.KindOf(err) != kind {
+		t.Errorf("%s: %v, want %v", what, err, kind)
+	}
+}
+
+// Files of every length around that of a piece come back as they were, and are
+// sent once.
+func TestFilesComeBack(t *testing.T) {
+	s := newSite(t, Config{})
+	for _, size := range []int{0, 1, messages.PieceSize - 1, messages.PieceSize, messages.PieceSize + 1, 3 * messages.PieceSize} {
+		content := strings.Repeat("x", size)
+		f, sent, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, content)
+		if err != nil || sent != (size > 0) {
+			t.Errorf("%d bytes: sent %v, %v", size, sent, err)
+		}
+		if _, again, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, content); again || err != nil {
+			t.Errorf("%d bytes once more: sent %v, %v", size, again, err)
+		}
+		if got, err := s.receive(messages.VerbGet, "alice", messages.Attempt{}, f); got != content || err != nil {
+			t.Errorf("%d bytes: %d came back, %v", size, len(got), err)
+		}
+		_, err = s.receive(messages.VerbGet, "bob", messages.Attempt{}, f)
+		wantKind(t, "another account's", err, messages.NotFound)
+	}
+}
+
+// What is not what its digest says is refused, and can be sent again.
+func TestOtherContentIsRefused(t *testing.T) {
+	s := newSite(t, Config{})
+	f, err := bus.Digest("file", strings.NewReader("true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ask[messages.PutReply](s, messages.VerbPut, "alice", messages.PutRequest{Digest: f.Digest, Size: 4, Data: []byte("fals")})
+	wantKind(t, "other content", err, messages.Invalid)
+	_, err = s.receive(messages.VerbGet, "alice", messages.Attempt{}, f)
+	wantKind(t, "a file that was refused", err, messages.NotFound)
+	_, err = ask[messages.PutReply](s, messages.VerbPut, "alice",
+		messages.PutRequest{Digest: f.Digest, Size: messages.PieceSize + 1, Offset: messages.PieceSize, Data: []byte("e")})
+	wantKind(t, "the second piece first", err, messages.Invalid)
+	if _, sent, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "true"); !sent || err != nil {
+		t.Errorf("the true content: sent %v, %v", sent, err)
+	}
+	_, err = ask[messages.PutReply](s, messages.VerbPut, "alice", messages.PutRequest{Digest: f.Digest, Size: 5})
+	wantKind(t, "another size", err, messages.Invalid)
+}
+
+// Damage in the store is found by who reads.
+func TestDamageIsFound(t *testing.T) {
+	s := newSite(t, Config{})
+	f, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "whole")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.bucket("alice").Put(s.within(), pieceName(f.Digest, 0), []byte("whale")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.receive(messages.VerbGet, "alice", messages.Attempt{}, f)
+	wantKind(t, "a changed piece", err, messages.Internal)
+	if err := s.bucket("alice").Put(s.within(), pieceName(f.Digest, 0), []byte("who")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.receive(messages.VerbGet, "alice", messages.Attempt{}, f)
+	wantKind(t, "a piece cut short", err, messages.Internal)
+}
+
+// A file that will soon be gone is sent anew.
+func TestOldFilesAreSentAgain(t *testing.T) {
+	s := newSite(t, Config{Retention: 1}) // half of it has passed by the next request
+	for range 2 {
+		if _, sent, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "content"); !sent || err != nil {
+			t.Errorf("sent %v, %v", sent, err)
+		}
+	}
+}
+
+func TestFullBucketIsExhausted(t *testing.T) {
+	s := newSite(t, Config{Quota: 100})
+	_, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, strings.Repeat("x", 101))
+	wantKind(t, "beyond the quota", err, messages.Exhausted)
+	if _, _, err := s.send(messages.VerbPut, "bob", messages.Attempt{}, "x"); err != nil {
+		t.Errorf("another account: %v", err)
+	}
+}
+
+// Agents act for the latest attempt that they were given.
+func TestAgentsActForTheirTasks(t *testing.T) {
+	s := newSite(t, Config{})
+	input, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "input")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.job.Spec.Stages[0].Inputs = []messages.File{input}
+	mine := messages.Attempt{Task: s.at.Task, Number: 2}
+	if got, err := s.receive(messages.VerbTake, "node1", mine, input); got != "input" || err != nil {
+		t.Errorf("the input: %q, %v", got, err)
+	}
+	output, _, err := s.send(messages.VerbGive, "node1", mine, "output")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask[messages.Empty](s, messages.VerbDeliver, "node1", messages.DeliverRequest{Attempt: mine, Files: []messages.File{output}}); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := ask[messages.OutputsReply](s, messages.VerbOutputs, "alice", messages.OutputsRequest{Job: 7, Limit: 3})
+	if err != nil || reply.Next != 3 || len(reply.Tasks) != 1 || reply.Tasks[0].Attempt != mine || reply.Tasks[0].Files[0] != output {
+		t.Errorf("alice finds %+v, %v", reply, err)
+	}
+	if reply, err := ask[messages.OutputsReply](s, messages.VerbOutputs, "bob", messages.OutputsRequest{Job: 7}); err != nil || len(reply.Tasks) != 0 {
+		t.Errorf("bob finds %+v, %v", reply, err)
+	}
+	if got, err := s.receive(messages.VerbGet, "alice", messages.Attempt{}, output); got != "output" || err != nil {
+		t.Errorf("the output: %q, %v", got, err)
+	}
+	_, err = s.receive(messages.VerbTake, "node2", mine, input)
+	wantKind(t, "another node's task", err, messages.PermissionDenied)
+	_, err = s.receive(messages.VerbTake, "node1", mine, output)
+	wantKind(t, "what is no input", err, messages.PermissionDenied)
+
+	s.at.Attempt, s.at.Node = 3, "node2" // it was lost and given again
+	_, err = ask[messages.Empty](s, messages.VerbDeliver, "node1", messages.DeliverRequest{Attempt: mine})
+	wantKind(t, "an attempt that was given again", err, messages.Fenced)
+}
+
+func TestConfigRefuses(t *testing.T) {
+	b := bus.NewMemory().Connect("$depot")
+	for what, c := range map[string]Config{
+		"no site":     {Bus: b, Operator: "o"},
+		"no bus":      {Site: "west", Operator: "o"},
+		"no operator": {Site: "west", Bus: b},
+		"retention":   {Site: "west", Bus: b, Operator: "o", Retention: -1},
+		"quota":       {Site: "west", Bus: b, Operator: "o", Quota: -1},
+	} {
+		_, err := Start(c)
+		wantKind(t, what, err, messages.Invalid)
+	}
+}
+
+// No two accounts share a bucket.
+func TestBucketNames(t *testing.T) {
+	seen := map[string]string{}
+	for _, site := range []messages.Name{"a", "a_1_b", "a_b", "a-1"} {
+		for _, account := range []messages.Name{"b", "b_1_b", "a_1_b", "b_3_b_1", "b-1"} {
+			name := bucketName(site, account)
+			if other := seen[name]; other != "" {
+				t.Errorf("%s of %s has the bucket of %s", account, site, other)
+			}
+			seen[name] = account + " of " + site
+		}
+	}
+}

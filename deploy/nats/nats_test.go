@@ -1,0 +1,328 @@
+package nats
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+// patience bounds every wait for something that must happen.
+const patience = 30 * time.Second
+
+// place is where a site's servers find their files, and its keys.
+type place struct {
+	*testing.T
+	name messages.Name
+	dir  string
+	keys string
+}
+
+func newPlace(t *testing.T, name messages.Name) *place {
+	t.Helper()
+	p := &place{T: t, name: name, dir: t.TempDir()}
+	p.keys = filepath.Join(p.dir, "keys")
+	if _, err := identity.Create(p.keys, name); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *place) write(file string, text []byte) {
+	p.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, file), text, 0o600); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// settle puts the configurations there, with the place's directory for the usual
+// ones, free ports of loopback, and what else is to be replaced.
+func (p *place) settle(replace []string, peers ...messages.Name) {
+	p.Helper()
+	accounts, err := Accounts(p.keys, peers...)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.write("accounts.conf", accounts)
+	files, err := filepath.Glob("*.conf")
+	if err != nil || len(files) < 6 {
+		p.Fatalf("configurations %v: %v", files, err)
+	}
+	usual := []string{"/etc/candor/nats", p.dir, "/var/lib/candor", p.dir}
+	for _, port := range []string{"4222", "6222", "7222", "7422"} {
+		usual = append(usual, `"0.0.0.0:`+port+`"`, `"127.0.0.1:-1"`)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			p.Fatal(err)
+		}
+		p.write(f, []byte(strings.NewReplacer(append(replace, usual...)...).Replace(string(text))))
+	}
+}
+
+// certify gives places certificates, each signed by itself, which all trust.
+func certify(t *testing.T, places ...*place) {
+	t.Helper()
+	var all []byte
+	for i, p := range places {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &x509.Certificate{SerialNumber: big.NewInt(int64(i + 1)), Subject: pkix.Name{CommonName: p.name}, IsCA: true, BasicConstraintsValid: true,
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+		der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		private, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+		p.write("host.pem", cert)
+		p.write("host.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+		all = append(all, cert...)
+	}
+	for _, p := range places {
+		p.write("ca.pem", all)
+		p.write("peers.pem", all)
+	}
+}
+
+// check reads a configuration as "nats-server -t" does: whatever that warns of is
+// wrong too.
+func (p *place) check(file string) *server.Options {
+	p.Helper()
+	o := &server.Options{CheckConfig: true}
+	if err := o.ProcessConfigFile(filepath.Join(p.dir, file)); err != nil {
+		p.Fatalf("%s: %v", file, err)
+	}
+	return o
+}
+
+// run starts a server on a configuration.
+func (p *place) run(file string) *server.Server {
+	p.Helper()
+	o := p.check(file)
+	o.CheckConfig, o.NoSigs = false, true
+	s, err := server.NewServer(o)
+	if err != nil {
+		p.Fatalf("%s: %v", file, err)
+	}
+	s.Start()
+	p.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(patience) {
+		p.Fatalf("%s: the server did not begin to listen", file)
+	}
+	return s
+}
+
+// connect connects to a server of the place as somebody.
+func (p *place) connect(s *server.Server, role identity.Role, name messages.Name) *nats.Conn {
+	p.Helper()
+	authority, err := identity.Open(p.keys)
+	if err != nil {
+		p.Fatal(err)
+	}
+	creds, err := authority.Issue(role, name)
+	if err != nil {
+		p.Fatal(err)
+	}
+	file := filepath.Join(p.TempDir(), "creds")
+	if err := os.WriteFile(file, creds, 0o600); err != nil {
+		p.Fatal(err)
+	}
+	conn, err := nats.Connect(s.ClientURL(), nats.UserCredentials(file), nats.CustomInboxPrefix(messages.InboxPrefix(name)),
+		nats.RootCAs(filepath.Join(p.dir, "ca.pem")))
+	if err != nil {
+		p.Fatalf("%s as %s: %v", p.name, name, err)
+	}
+	p.Cleanup(conn.Close)
+	return conn
+}
+
+// TestConfigurations are what the server itself finds nothing wrong with.
+func TestConfigurations(t *testing.T) {
+	t.Setenv("CANDOR_HOST", "rack1")
+	west, east := newPlace(t, "west"), newPlace(t, "east")
+	certify(t, west, east)
+	west.settle(nil, "east")
+	account, err := PeerAccount(west.keys, "east")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CANDOR_PEER", account)
+	creds, err := PeerCredentials(east.keys, "west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	west.write("peer.creds", creds)
+	for _, file := range []string{"site.conf", "cluster.conf", "hub.conf", "leaf.conf", "gateway.conf"} {
+		o := west.check(file)
+		if o.TLSConfig == nil || o.MaxPayload != 8_000_000 || !o.JetStream || o.AuthTimeout != 10 || len(o.TrustedOperators) != 1 {
+			t.Errorf("%s: TLS %v, payload %d, JetStream %v, time to identify %v, %d operators", file,
+				o.TLSConfig != nil, o.MaxPayload, o.JetStream, o.AuthTimeout, len(o.TrustedOperators))
+		}
+		if _, err := server.NewServer(o); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	west.write("wrong.conf", []byte("include site.conf\nping_intervall: \"10s\"\n"))
+	if err := (&server.Options{}).ProcessConfigFile(filepath.Join(west.dir, "wrong.conf")); err == nil {
+		t.Error("a misspelt option passes")
+	}
+}
+
+// TestOneSite: whom the site's keys issued credentials to may connect.
+func TestOneSite(t *testing.T) {
+	t.Setenv("CANDOR_HOST", "rack1")
+	west := newPlace(t, "west")
+	certify(t, west)
+	west.settle(nil)
+	s := west.run("site.conf")
+	bank := west.connect(s, identity.Service, "$bank")
+	answer(t, bank, "candor.west.bank.account.*")
+	if err := ask(west.connect(s, identity.User, "alice"), "candor.west.bank.account.alice"); err != nil {
+		t.Errorf("alice cannot ask the bank: %v", err)
+	}
+}
+
+// answer answers requests with their subject.
+func answer(t *testing.T, conn *nats.Conn, subject string) {
+	t.Helper()
+	if _, err := conn.Subscribe(subject, func(m *nats.Msg) { _ = m.Respond([]byte(m.Subject)) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask asks once, and wants the answer to be of that subject.
+func ask(conn *nats.Conn, subject string) error {
+	reply, err := conn.Request(subject, nil, patience)
+	if err != nil {
+		return err
+	}
+	if string(reply.Data) != subject {
+		return fmt.Errorf("the answer is of %s", reply.Data)
+	}
+	return nil
+}
+
+// link runs west as a hub and east as a leaf of it, and waits until the interest
+// of either bank has reached the other.
+func link(t *testing.T) (west, east *place, hub, leaf *server.Server) {
+	west, east = newPlace(t, "west"), newPlace(t, "east")
+	certify(t, west, east)
+	west.settle(nil, "east")
+	t.Setenv("CANDOR_HOST", "west1")
+	hub = west.run("hub.conf")
+	account, err := PeerAccount(east.keys, "west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds, err := PeerCredentials(west.keys, "east")
+	if err != nil {
+		t.Fatal(err)
+	}
+	east.write("peer.creds", creds)
+	t.Setenv("CANDOR_HOST", "east1")
+	t.Setenv("CANDOR_PEER", account)
+	east.settle([]string{"hub.west.example:7422", fmt.Sprintf("127.0.0.1:%d", hub.LeafNodePort())}, "west")
+	leaf = east.run("leaf.conf")
+	return west, east, hub, leaf
+}
+
+func (l ends) LeafNodePort() int { return 0 }
+
+// TestLeafs: the banks of two owners' sites reach one another, and nobody else
+// does, nor is anybody else reached.
+func TestLeafs(t *testing.T) {
+	west, east, hub, leaf := link(t)
+	atWest, atEast := west.connect(hub, identity.Service, "$bank"), east.connect(leaf, identity.Service, "$bank")
+	for _, verb := range []string{"instruct", "lines", "transfer"} {
+		answer(t, atWest, "candor.west.bank."+verb+".*")
+		answer(t, atEast, "candor.east.bank."+verb+".*")
+	}
+	answer(t, atWest, "candor.west.auctioneer.submit.*")
+	for _, c := range []struct {
+		from    *nats.Conn
+		subject string
+	}{
+		{atEast, "candor.west.bank.instruct.$east"}, {atWest, "candor.east.bank.instruct.$west"},
+		{atEast, "candor.west.bank.lines.$east"}, {atWest, "candor.east.bank.lines.$west"},
+	} {
+		if err := eventually(c.from, c.subject); err != nil {
+			t.Errorf("%s: %v", c.subject, err)
+		}
+	}
+	for _, subject := range []string{
+		"candor.west.bank.instruct.$north", // another peer's name
+		"candor.west.bank.transfer.$east",  // another verb
+		"candor.west.bank.instruct.alice",  // a user's name
+		"candor.west.auctioneer.submit.alice",
+	} {
+		if err := ask(atEast, subject); !errors.Is(err, nats.ErrNoResponders) {
+			t.Errorf("east asks west %s: %v, want nobody to be there", subject, err)
+		}
+	}
+}
+
+// eventually asks until the interest in the subject has come over the link.
+func eventually(conn *nats.Conn, subject string) error {
+	for deadline := time.Now().Add(patience); ; {
+		err := ask(conn, subject)
+		if !errors.Is(err, nats.ErrNoResponders) || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+// TestPeerCredentialsAreForLeafs: with them nobody connects as a client.
+func TestPeerCredentialsAreForLeafs(t *testing.T) {
+	west, _, hub, _ := link(t)
+	creds, err := PeerCredentials(west.keys, "east")
+	if err != nil {
+		t.Fatal(err)
+	}
+	west.write("client.creds", creds)
+	conn, err := nats.Connect(hub.ClientURL(), nats.UserCredentials(filepath.Join(west.dir, "client.creds")), nats.RootCAs(filepath.Join(west.dir, "ca.pem")))
+	if err == nil {
+		conn.Close()
+		t.Error("a peer's credentials connect a client")
+	}
+}
+
+// TestPeersAreRefused: names that no site can have, the site itself, and twins.
+func TestPeersAreRefused(t *testing.T) {
+	west := newPlace(t, "west")
+	for _, peers := range [][]messages.Name{{"West!"}, {""}, {"../x"}, {"west"}, {"east", "east"}} {
+		if _, err := Accounts(west.keys, peers...); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("peers %q: %v", peers, err)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package messages
+
+// Verbs of the bank about how it stands with other sites. Reconcile and net
+// are of operators; position is of the bank of another site.
+const (
+	VerbReconcile = "reconcile" // ReconcileRequest → ReconcileReply
+	VerbNet       = "net"       // CycleRequest → NettingReport
+	VerbPosition  = "position"  // CycleRequest → SignedPosition
+)
+
+// ReconcileRequest has a bank compare its books with those of a peer.
+type ReconcileRequest struct {
+	Peer Name `json:"peer"`
+}
+
+// Validate reports what is wrong with the request in itself.
+func (r *ReconcileRequest) Validate() error {
+	if !ValidName(r.Peer) {
+		return badName("peer", r.Peer)
+	}
+	return nil
+}
+
+// ReconcileReply has the book of each direction.
+type ReconcileReply struct {
+	Peer  Name             `json:"peer"`
+	Books []ReconciledBook `json:"books"` // of this site's instructions, then of the peer's
+}
+
+// ReconciledBook says how far the books of one direction go at each bank, and
+// where they first differ. Numbers that only one of them has are in flight.
+type ReconciledBook struct {
+	Sender     Name            `json:"sender"` // whose instructions
+	Ours       uint64          `json:"ours"`   // the last number
+	Theirs     uint64          `json:"theirs"`
+	Difference *BookDifference `json:"difference,omitempty"` // left out: they agree
+}
+
+// BookDifference is the first number at which two books differ.
+type BookDifference struct {
+	Number  uint64       `json:"number"`
+	Earlier bool         `json:"earlier"` // it is this number or one before, which a book no longer has
+	Ours    ClearingLine `json:"ours"`
+	Theirs  ClearingLine `json:"theirs"`
+}
+
+// CycleRequest asks about a cycle that was closed.
+type CycleRequest struct {
+	Cycle uint64 `json:"cycle,omitempty"` // default: the latest
+}

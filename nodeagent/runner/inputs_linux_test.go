@@ -1,0 +1,84 @@
+package runner_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// input puts a file where the agent would.
+func (b *bench) input(name, content string) messages.File {
+	b.t.Helper()
+	f := messages.File{Name: name, Size: int64(len(content)), Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(content)))}
+	if err := os.MkdirAll(runner.InputsDir(b.dir), 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(runner.InputFile(b.dir, f.Digest), []byte(content), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	return f
+}
+
+// Each task has inputs of its own, which it may change; what it leaves is found
+// where KeptDir says.
+func TestInputsArePlaced(t *testing.T) {
+	b := newBench(t, nil)
+	p := sh("cat in/deep/data && ./tool && echo more >> in/deep/data && ! test -x in/deep/data")
+	tool := b.input("tool", "#!/bin/sh\necho run\n")
+	tool.Executable = true
+	p.Inputs = []messages.File{b.input("in/deep/data", "data\n"), tool, b.input("in/empty", "")}
+	for range 2 {
+		s := b.start(p)
+		if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+			t.Fatalf("finished as %+v", f)
+		}
+		if got := b.read(s, false); got != "data\nrun\n" {
+			t.Errorf("the task wrote %q", got)
+		}
+		kept, err := os.ReadFile(filepath.Join(runner.KeptDir(b.dir, s.attempt), "in/deep/data"))
+		if err != nil || string(kept) != "data\nmore\n" {
+			t.Errorf("the task left %q, %v", kept, err)
+		}
+	}
+}
+
+// Without its inputs, as they should be, no process is started.
+func TestInputsAreChecked(t *testing.T) {
+	b := newBench(t, nil)
+	damaged := b.input("damaged", "whole")
+	if err := os.WriteFile(runner.InputFile(b.dir, damaged.Digest), []byte("whale"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := b.input("good", "good")
+	twice := b.input("good/below", "below")
+	escape := b.input("../out", "out")
+	for why, inputs := range map[string][]messages.File{
+		"input missing: is not on this node":   {good, {Name: "missing", Digest: strings.Repeat("0", 64)}},
+		"input damaged: is damaged":            {damaged},
+		"input good/below: ":                   {good, twice},
+		"input ../out: ":                       {escape},
+		"input files need a working directory": nil,
+	} {
+		p := sh("echo started")
+		p.Inputs = inputs
+		if inputs == nil {
+			p.Inputs, p.Dir = []messages.File{good}, t.TempDir()
+		}
+		s := b.start(p)
+		if f := s.wait(); f.Outcome != messages.Unstartable || !strings.HasPrefix(f.Detail, why) {
+			t.Errorf("finished as %+v, want Unstartable: %s…", f, why)
+		}
+	}
+	if _, err := os.Stat(runner.InputFile(b.dir, damaged.Digest)); !os.IsNotExist(err) {
+		t.Errorf("the damaged copy is still there: %v", err)
+	}
+	if f := b.start(sh("true")).wait(); f.Outcome != messages.Exited {
+		t.Errorf("a task after those finished as %+v", f)
+	}
+}
