@@ -15,6 +15,16 @@
 // Whoever holds the node's credentials can register under its name; the one
 // who registers last is the node, the other is fenced and stops its tasks.
 //
+// # Files
+//
+// Inputs are fetched from the site's depot before a task starts, once for all tasks
+// that want them, and kept by their digests; the runner copies them into each
+// working directory. What matches an output pattern there when a task has ended
+// well goes to the depot before the end is reported: a task whose outputs could not
+// be stored has failed. What is to be stored is noted beside the tasks, so that an
+// agent which takes over a running task stores its outputs too. A task without
+// files costs nothing of this.
+//
 // # Output
 //
 // The agent answers the verb "logs" for tasks that ran here: to the account

@@ -268,7 +268,13 @@ func (k *Client) Adopt(done func(messages.Finished)) (all []runner.Adopted) {
 }
 
 // Confirm lets the executor forget a task that has ended.
-func (k *Client) Confirm(a messages.Attempt) { k.order(&frame{Kind: confirm, Attempt: a}) }
+func (k *Client) Confirm(a messages.Attempt) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.conn != nil { // in no hurry: the next agent can be told once more
+		k.conn.sendLater(&frame{Kind: confirm, Attempt: a})
+	}
+}
 
 // Keep says how long tasks may run from now.
 func (k *Client) Keep(d time.Duration) {

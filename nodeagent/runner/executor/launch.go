@@ -74,7 +74,7 @@ func (c *Config) lock() string   { return filepath.Join(c.Runner.Dir, "executor.
 func (c *Config) log() string    { return filepath.Join(c.Runner.Dir, "executor.log") }
 
 // reach connects to the executor, which it starts if there is none.
-func reach(ctx context.Context, c *Config) (net.Conn, error) {
+func reach(ctx context.Context, c *Config) (*net.UnixConn, error) {
 	if err := os.MkdirAll(c.Runner.Dir, 0o711); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 	}
@@ -101,13 +101,13 @@ func reach(ctx context.Context, c *Config) (net.Conn, error) {
 }
 
 // dial connects to a socket, by a short name where its path is long.
-func dial(path string) (net.Conn, error) {
+func dial(path string) (*net.UnixConn, error) {
 	short, release, err := shorten(path)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	return net.Dial("unix", short)
+	return net.DialUnix("unix", nil, &net.UnixAddr{Name: short, Net: "unix"})
 }
 
 // shorten gives a path another name, through an open directory, if it is too
@@ -124,7 +124,7 @@ func shorten(path string) (short string, release func(), err error) {
 }
 
 // launch starts an executor, which inherits the lock and the socket to listen on.
-func launch(c *Config, lock *os.File) (net.Conn, error) {
+func launch(c *Config, lock *os.File) (*net.UnixConn, error) {
 	_ = os.Remove(c.socket())
 	short, release, err := shorten(c.socket())
 	if err != nil {
@@ -143,7 +143,7 @@ func launch(c *Config, lock *os.File) (net.Conn, error) {
 	if err := begin(c, listener, lock); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "executor: %v", err)
 	}
-	return net.Dial("unix", short)
+	return net.DialUnix("unix", nil, &net.UnixAddr{Name: short, Net: "unix"})
 }
 
 func begin(c *Config, listener *net.UnixListener, lock *os.File) error {

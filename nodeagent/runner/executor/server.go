@@ -50,7 +50,9 @@ func Serve(l net.Listener, c runner.Config) error {
 		if err != nil {
 			break
 		}
-		go s.serve(newConn(c))
+		if socket, ok := c.(*net.UnixConn); ok {
+			go s.serve(newConn(socket))
+		}
 	}
 	s.mu.Lock()
 	s.ending = true
@@ -137,28 +139,34 @@ func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *f
 
 // start begins a task that is not known yet.
 func (s *server) start(f *frame, p *messages.Program) {
+	t := s.enter(f.Attempt, p)
+	if t == nil {
+		return
+	}
+	// done may be called before Start returns: the lock is not held.
+	process := s.run.Start(runner.Task{Grant: messages.Grant{Attempt: f.Attempt, Array: f.Array}, Program: p}, s.done)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tasks[f.Attempt] != nil {
-		return
+	t.begun(process)
+}
+
+// enter takes a task in hand that is not known yet and can be started, else nil.
+func (s *server) enter(a messages.Attempt, p *messages.Program) *task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tasks[a] != nil {
+		return nil
 	}
 	t := new(task)
-	s.tasks[f.Attempt] = t
+	s.tasks[a] = t
 	s.rest()
 	if p == nil {
-		t.finished = &messages.Finished{Attempt: f.Attempt, Outcome: messages.Unstartable, Detail: "the agent did not say what to run"}
+		t.finished = &messages.Finished{Attempt: a, Outcome: messages.Unstartable, Detail: "the agent did not say what to run"}
 		s.report(t)
-		return
+		return nil
 	}
 	t.class = p.Class
-	grant := messages.Grant{Attempt: f.Attempt, Array: f.Array}
-	// done may be called before Start returns: not while the lock is held.
-	go func() {
-		process := s.run.Start(runner.Task{Grant: grant, Program: p}, s.done)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		t.begun(process)
-	}()
+	return t
 }
 
 // begun takes the process, and passes on what was said before it was there.

@@ -6,6 +6,9 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -47,63 +50,89 @@ type frame struct {
 	Error    *messages.Error
 }
 
-// conn is one end of the socket. Sending never blocks: what is not yet written is
-// collected and written together.
+// conn is one end of the socket. Sending never blocks: what the kernel does not
+// take at once is collected and written when it does.
 type conn struct {
 	net.Conn
-	in *bufio.Reader
+	raw syscall.RawConn
+	in  *bufio.Reader
 
-	mu     sync.Mutex
-	out    []byte
-	more   sync.Cond
-	closed bool
+	mu      sync.Mutex
+	out     []byte // what is not written yet
+	writing bool   // the goroutine is at it, or about to be
+	closed  bool
 }
 
-func newConn(c net.Conn) *conn {
+func newConn(c *net.UnixConn) *conn {
 	k := &conn{Conn: c, in: bufio.NewReaderSize(c, 64<<10)}
-	k.more.L = &k.mu
-	go k.write()
+	if raw, err := c.SyscallConn(); err == nil {
+		k.raw = raw
+	}
 	return k
 }
 
-// send queues a frame; after the connection has broken it does nothing.
+// send sends a frame; after the connection has broken it does nothing.
 func (k *conn) send(f *frame) {
-	data, err := messages.Marshal(f, messages.Msgpack)
-	if err != nil { // of what a leader or a task made too large
-		return
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.closed {
+	k.add(f)
+	k.flush()
+}
+
+// sendLater sends a frame with the next one that is sent.
+func (k *conn) sendLater(f *frame) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.add(f)
+}
+
+// add collects a frame. k.mu is held.
+func (k *conn) add(f *frame) {
+	data, err := messages.Marshal(f, messages.Msgpack)
+	if err != nil || k.closed { // an error is of what a leader or a task made too large
 		return
 	}
 	k.out = binary.BigEndian.AppendUint32(k.out, uint32(len(data)))
 	k.out = append(k.out, data...)
-	k.more.Signal()
 }
 
-// write writes what was collected until the connection is closed.
-func (k *conn) write() {
-	var spare []byte
-	for {
-		k.mu.Lock()
-		for len(k.out) == 0 && !k.closed {
-			k.more.Wait()
-		}
-		data := k.out
-		k.out = spare[:0]
-		closed := k.closed
-		k.mu.Unlock()
-		if len(data) > 0 {
-			if _, err := k.Conn.Write(data); err != nil {
-				closed = true
+// flush writes what was collected, here and now as far as the kernel takes it:
+// waking somebody else to do it would cost more than the write. k.mu is held.
+func (k *conn) flush() {
+	if k.writing || k.closed || len(k.out) == 0 {
+		return
+	}
+	if k.raw != nil {
+		_ = k.raw.Write(func(fd uintptr) bool {
+			if n, err := unix.Write(int(fd), k.out); err == nil {
+				k.out = append(k.out[:0], k.out[n:]...)
 			}
+			return true
+		})
+	}
+	if len(k.out) > 0 {
+		k.writing = true
+		go k.write()
+	}
+}
+
+// write writes what is left, however long it takes.
+func (k *conn) write() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.out) > 0 {
+		data := k.out
+		k.out = nil
+		k.mu.Unlock()
+		_, err := k.Conn.Write(data)
+		k.mu.Lock()
+		if err != nil {
+			k.closed, k.out = true, nil
 		}
-		if closed {
-			_ = k.Conn.Close()
-			return
-		}
-		spare = data
+	}
+	k.writing = false
+	if k.closed {
+		_ = k.Conn.Close()
 	}
 }
 
@@ -129,6 +158,9 @@ func (k *conn) receive() (*frame, error) {
 func (k *conn) finish() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.flush()
 	k.closed = true
-	k.more.Signal()
+	if !k.writing {
+		_ = k.Conn.Close()
+	}
 }

@@ -1,0 +1,185 @@
+package nodeagent_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// fakeDepot holds the files of a test's jobs.
+type fakeDepot struct {
+	mu        sync.Mutex
+	files     map[string][]byte // by digest
+	taken     int               // pieces
+	delivered map[messages.TaskRef][]messages.File
+	refuse    error           // of deliver
+	asked     chan struct{}   // gets a token with each take, if it is not nil
+	wait      <-chan struct{} // take answers when it is closed, if it is not nil
+}
+
+func newDepot(t *testing.T, network *bus.Network) *fakeDepot {
+	d := &fakeDepot{files: map[string][]byte{}, delivered: map[messages.TaskRef][]messages.File{}}
+	at := func(verb string, handle bus.Handler) bus.Endpoint {
+		return bus.Endpoint{Name: verb, Subject: messages.Subject("home", messages.Depot, verb, "n1"), Handle: handle}
+	}
+	_, err := network.Connect("$depot").Serve(bus.Service{Name: "candor-depot", Version: "1.0.0", Endpoints: []bus.Endpoint{
+		at(messages.VerbTake, bus.Handle("take", d.take)),
+		at(messages.VerbGive, bus.Handle("give", d.give)),
+		at(messages.VerbDeliver, bus.Handle("deliver", d.deliver)),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d *fakeDepot) take(ctx context.Context, _ messages.Name, r messages.GetRequest) (messages.GetReply, error) {
+	if d.asked != nil {
+		d.asked <- struct{}{}
+	}
+	if d.wait != nil {
+		<-d.wait
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.taken++
+	content, ok := d.files[r.Digest]
+	if !ok {
+		return messages.GetReply{}, messages.Errorf(messages.NotFound, "no such file")
+	}
+	rest := content[r.Offset:]
+	return messages.GetReply{Size: int64(len(content)), Data: rest[:min(len(rest), messages.PieceSize)]}, nil
+}
+
+func (d *fakeDepot) give(_ context.Context, _ messages.Name, r messages.PutRequest) (messages.PutReply, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(r.Data) == 0 && r.Size > 0 {
+		return messages.PutReply{}, nil
+	}
+	d.files[r.Digest] = append(d.files[r.Digest][:r.Offset:r.Offset], r.Data...)
+	next := r.Offset + int64(len(r.Data))
+	return messages.PutReply{Next: next, Done: next == r.Size}, nil
+}
+
+func (d *fakeDepot) deliver(_ context.Context, _ messages.Name, r messages.DeliverRequest) (messages.Empty, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refuse == nil {
+		d.delivered[r.Attempt.Task] = r.Files
+	}
+	return messages.Empty{}, d.refuse
+}
+
+// add makes a file that the depot has.
+func (d *fakeDepot) add(t *testing.T, name, content string) messages.File {
+	f, err := bus.Digest(name, strings.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.files[f.Digest] = []byte(content)
+	return f
+}
+
+// Tasks of a node share what was fetched once, and what they leave is delivered
+// before their end is reported.
+func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
+	network := bus.NewMemory()
+	l, d := newLeader(t, network, time.Hour), newDepot(t, network)
+	dir := t.TempDir()
+	begin(t, network, func(c *nodeagent.Config) { c.Dir = dir })
+	in := d.add(t, "in/data", strings.Repeat("x", messages.PieceSize+1))
+	job := l.submit(messages.Program{Tasks: 6, Command: []string{"sh", "-c", "wc -c < in/data > out.$CANDOR_TASK; echo >> in/keep"},
+		Inputs: []messages.File{in, {Name: "same", Size: in.Size, Digest: in.Digest}}, Outputs: []string{"out.*", "s*"}})
+	l.until("every task ends", func() bool { return len(l.finished) == 6 })
+	if d.taken != 2 {
+		t.Errorf("%d pieces were taken, want 2", d.taken)
+	}
+	for i := range uint32(6) {
+		ref := messages.TaskRef{Job: job, Index: i}
+		files := d.delivered[ref]
+		if f := l.finished[ref]; f.Outcome != messages.Exited || f.ExitCode != 0 || len(files) != 1 || !bytes.Equal(d.files[files[0].Digest], []byte("524289\n")) {
+			t.Errorf("task %v finished as %+v and left %+v", ref, f, files)
+		}
+		kept := runner.KeptDir(dir, l.finished[ref].Attempt)
+		if _, err := os.Stat(filepath.Join(kept, "in/data")); !os.IsNotExist(err) {
+			t.Errorf("the input of task %v is kept: %v", ref, err)
+		}
+		if _, err := os.Stat(filepath.Join(kept, "in/keep")); err != nil {
+			t.Errorf("what task %v wrote: %v", ref, err)
+		}
+	}
+}
+
+// A task whose outputs are refused has not ended well; one whose input is missing
+// does not start; both say why.
+func TestFilesThatAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		refuse  error
+		program messages.Program
+		outcome messages.Outcome
+		code    int
+		detail  string
+	}{
+		{"full", messages.Errorf(messages.Exhausted, "bucket is full"), messages.Program{Command: []string{"true"}, Outputs: []string{"*"}},
+			messages.Exited, 1, "ended well, but its outputs were not stored: bucket is full"},
+		{"fenced", messages.Errorf(messages.Fenced, "given again"), messages.Program{Command: []string{"true"}, Outputs: []string{"*"}},
+			messages.Stopped, 1, "given again"},
+		{"many", nil, messages.Program{Command: []string{"sh", "-c", "seq 1001 | xargs touch"}, Outputs: []string{"*"}},
+			messages.Exceeded, 1, "limit of 1000 files"},
+		{"bad end", messages.Errorf(messages.Exhausted, "is not asked"), messages.Program{Command: []string{"false"}, Outputs: []string{"*"}},
+			messages.Exited, 1, ""},
+		{"missing", nil, messages.Program{Command: []string{"true"}, Inputs: []messages.File{{Name: "a", Digest: strings.Repeat("0", 64)}}},
+			messages.Unstartable, 0, "input a: no such file"},
+		{"escape", nil, messages.Program{Command: []string{"touch", "a"}, Outputs: []string{"../*"}},
+			messages.Exited, 1, "must be a relative path"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			network := bus.NewMemory()
+			l, d := newLeader(t, network, time.Hour), newDepot(t, network)
+			d.refuse = c.refuse
+			begin(t, network, nil)
+			c.program.Tasks = 1
+			job := l.submit(c.program)
+			l.until("the task ends", func() bool { return len(l.finished) == 1 })
+			f := l.finished[messages.TaskRef{Job: job}]
+			if f.Outcome != c.outcome || f.ExitCode != c.code || !strings.Contains(f.Detail, c.detail) || c.detail == "" && f.Detail != "" {
+				t.Errorf("finished as %+v", f)
+			}
+		})
+	}
+}
+
+// An agent that is closed does not wait for what travels.
+func TestCloseGivesUpWhatTravels(t *testing.T) {
+	network := bus.NewMemory()
+	l, d := newLeader(t, network, time.Hour), newDepot(t, network)
+	gate := make(chan struct{})
+	d.asked, d.wait = make(chan struct{}, 100), gate
+	defer close(gate)
+	a := begin(t, network, nil)
+	job := l.submit(messages.Program{Tasks: 1, Command: []string{"true"}, Inputs: []messages.File{d.add(t, "a", "content")}})
+	select {
+	case <-d.asked:
+	case <-time.After(patience):
+		t.Fatal("nothing is fetched")
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.until("the task ends", func() bool { return len(l.finished) == 1 })
+	if f := l.finished[messages.TaskRef{Job: job}]; f.Outcome != messages.Stopped || f.Detail != "stopped before it started" {
+		t.Errorf("finished as %+v", f)
+	}
+}
