@@ -6,6 +6,7 @@ ARGS ?=
 # How long "make fuzz" looks for trouble in each decoder, and "make soak" in the rest.
 FUZZTIME ?= 10s
 SOAK ?= 10
+HELM ?= helm.sh/helm/v3/cmd/helm@v3.19.0
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The tests that draw random cases draw these, the same each time, so that a change
 # fails for what it did; "make soak" draws new ones.
@@ -15,10 +16,10 @@ PACKAGES = $(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTes
 CONCURRENT ?= ./auctioneer ./bank ./bank/clearing/courier ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race vet lint fuzz soak bench figures clean
+.PHONY: help build run test race vet lint lint-deploy fuzz soak bench figures clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the one binary, bin/candor
 	$(GO) build -trimpath -o bin/candor ./cmd/candor
@@ -40,6 +41,9 @@ lint: vet ## go vet, gofmt and staticcheck
 	@unformatted=$$(gofmt -l $$($(GO) list -f '{{.Dir}}' ./...)); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) run $(STATICCHECK) ./...
+
+lint-deploy: ## have Helm check the chart in deploy/chart; downloads Helm
+	cd $$(mktemp -d) && $(GO) run $(HELM) lint --strict $(CURDIR)/deploy/chart
 
 # The fuzzer calls it a failure when its time is up in the middle of a slow input;
 # a real finding also names the failing input.

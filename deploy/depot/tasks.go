@@ -57,7 +57,7 @@ func (d *Depot) deliver(ctx context.Context, node messages.Name, r messages.Deli
 			return messages.Empty{}, messages.Errorf(messages.NotFound, "files[%d]: %q has not come with this size and digest; give it first", i, f.Name)
 		}
 	}
-	data, err := messages.Marshal(messages.TaskOutputs{Attempt: r.Attempt, Files: r.Files}, messages.Msgpack)
+	data, err := messages.Marshal(messages.TaskOutputs(r), messages.Msgpack)
 	if err != nil {
 		return messages.Empty{}, err
 	}

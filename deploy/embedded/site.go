@@ -152,6 +152,9 @@ func (s *Site) startActors(ctx context.Context) error {
 	if s.options.Only != nil {
 		return s.startOnly()
 	}
+	if err := s.openStream(ctx); err != nil {
+		return err
+	}
 	if err := together([]func() error{s.auctioneers.startAll, s.banks.startAll, s.startEstimator, s.startDepot}); err != nil {
 		return err
 	}

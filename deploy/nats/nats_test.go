@@ -120,8 +120,9 @@ func (p *place) check(file string) *server.Options {
 	return o
 }
 
-// run starts a server on a configuration.
-func (p *place) run(file string) *server.Server {
+// run starts a server on a configuration, and returns the options in which it
+// notes the ports it took.
+func (p *place) run(file string) (*server.Server, *server.Options) {
 	p.Helper()
 	o := p.check(file)
 	o.CheckConfig, o.NoSigs = false, true
@@ -137,7 +138,7 @@ func (p *place) run(file string) *server.Server {
 	if !s.ReadyForConnections(patience) {
 		p.Fatalf("%s: the server did not begin to listen", file)
 	}
-	return s
+	return s, o
 }
 
 // connect connects to a server of the place as somebody.
@@ -182,7 +183,7 @@ func TestConfigurations(t *testing.T) {
 	west.write("peer.creds", creds)
 	for _, file := range []string{"site.conf", "cluster.conf", "hub.conf", "leaf.conf", "gateway.conf"} {
 		o := west.check(file)
-		if o.TLSConfig == nil || o.MaxPayload != 8_000_000 || !o.JetStream || o.AuthTimeout != 10 || len(o.TrustedOperators) != 1 {
+		if o.TLSConfig == nil || o.MaxPayload != 8<<20 || !o.JetStream || o.AuthTimeout != 10 || len(o.TrustedOperators) != 1 {
 			t.Errorf("%s: TLS %v, payload %d, JetStream %v, time to identify %v, %d operators", file,
 				o.TLSConfig != nil, o.MaxPayload, o.JetStream, o.AuthTimeout, len(o.TrustedOperators))
 		}
@@ -202,7 +203,7 @@ func TestOneSite(t *testing.T) {
 	west := newPlace(t, "west")
 	certify(t, west)
 	west.settle(nil)
-	s := west.run("site.conf")
+	s, _ := west.run("site.conf")
 	bank := west.connect(s, identity.Service, "$bank")
 	answer(t, bank, "candor.west.bank.account.*")
 	if err := ask(west.connect(s, identity.User, "alice"), "candor.west.bank.account.alice"); err != nil {
@@ -233,14 +234,14 @@ func ask(conn *nats.Conn, subject string) error {
 	return nil
 }
 
-// link runs west as a hub and east as a leaf of it, and waits until the interest
-// of either bank has reached the other.
+// link runs west as a hub and east as a leaf of it.
 func link(t *testing.T) (west, east *place, hub, leaf *server.Server) {
+	var listening *server.Options
 	west, east = newPlace(t, "west"), newPlace(t, "east")
 	certify(t, west, east)
 	west.settle(nil, "east")
 	t.Setenv("CANDOR_HOST", "west1")
-	hub = west.run("hub.conf")
+	hub, listening = west.run("hub.conf")
 	account, err := PeerAccount(east.keys, "west")
 	if err != nil {
 		t.Fatal(err)
@@ -252,12 +253,10 @@ func link(t *testing.T) (west, east *place, hub, leaf *server.Server) {
 	east.write("peer.creds", creds)
 	t.Setenv("CANDOR_HOST", "east1")
 	t.Setenv("CANDOR_PEER", account)
-	east.settle([]string{"hub.west.example:7422", fmt.Sprintf("127.0.0.1:%d", hub.LeafNodePort())}, "west")
-	leaf = east.run("leaf.conf")
+	east.settle([]string{"hub.west.example:7422", fmt.Sprintf("127.0.0.1:%d", listening.LeafNode.Port)}, "west")
+	leaf, _ = east.run("leaf.conf")
 	return west, east, hub, leaf
 }
-
-func (l ends) LeafNodePort() int { return 0 }
 
 // TestLeafs: the banks of two owners' sites reach one another, and nobody else
 // does, nor is anybody else reached.

@@ -34,7 +34,7 @@ func (b *memoryBus) Objects(ctx context.Context, bucket string, c BucketConfig) 
 	if err := checkBucket(bucket, c); err != nil {
 		return nil, err
 	}
-	if err := b.allowed(true, objectsSubject(bucket)); err != nil {
+	if err := b.allowed(true, objectSubject(bucket, ">")); err != nil {
 		return nil, err
 	}
 	n := b.network
@@ -50,9 +50,6 @@ func (b *memoryBus) Objects(ctx context.Context, bucket string, c BucketConfig) 
 	k.maxBytes = c.MaxBytes
 	return memoryObjects{k, b}, nil
 }
-
-// objectsSubject is what access to a bucket is decided by.
-func objectsSubject(bucket string) string { return "$KV." + bucket + ".>" }
 
 // Put implements [Objects].
 func (o memoryObjects) Put(ctx context.Context, name string, data []byte) error {
@@ -91,5 +88,5 @@ func (o memoryObjects) check(ctx context.Context, name string) error {
 	if ctx.Err() != nil {
 		return noAnswer(ctx, o.name)
 	}
-	return o.bus.allowed(true, objectsSubject(o.name))
+	return o.bus.allowed(true, objectSubject(o.name, ">"))
 }

@@ -8,14 +8,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// natsObjects is a bucket kept by JetStream in files, with a message for each
-// object: it is there whole or not at all. JetStream's own object store cuts
-// objects into messages; one that it finds no room for may leave its name behind,
-// for whose content a reader then waits in vain.
+// natsObjects is a bucket kept by JetStream in files: a stream with a subject for
+// each object, on which the latest message counts. So an object is there whole or
+// not at all; JetStream's own object store cuts objects into messages, and one that
+// it finds no room for may leave its name behind, for whose content a reader then
+// waits in vain. Reads go to the stream's leader (AllowDirect is off), which knows
+// of everything that was acknowledged.
 type natsObjects struct {
 	bus    *natsBus
 	bucket string
-	store  jetstream.KeyValue
+	stream jetstream.Stream
 }
 
 // Objects implements [ObjectStore].
@@ -25,13 +27,14 @@ func (b *natsBus) Objects(ctx context.Context, bucket string, c BucketConfig) (O
 	}
 	ctx, unwatch := b.watch.begin(ctx, "$JS.API")
 	defer unwatch()
-	store, err := b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: bucket, TTL: c.MaxAge, MaxBytes: c.MaxBytes, Storage: jetstream.FileStorage, Replicas: b.replicas,
+	stream, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: bucket, Subjects: []string{objectSubject(bucket, ">")}, Storage: jetstream.FileStorage, Replicas: b.replicas,
+		MaxMsgsPerSubject: 1, MaxAge: c.MaxAge, MaxBytes: c.MaxBytes, Discard: jetstream.DiscardNew,
 	})
 	if err != nil {
 		return nil, streamError(ctx, bucket, err)
 	}
-	return &natsObjects{bus: b, bucket: bucket, store: store}, nil
+	return &natsObjects{bus: b, bucket: bucket, stream: stream}, nil
 }
 
 // Put implements [Objects].
@@ -39,9 +42,10 @@ func (o *natsObjects) Put(ctx context.Context, name string, data []byte) error {
 	if err := checkObject(name); err != nil {
 		return err
 	}
-	ctx, unwatch := o.bus.watch.begin(ctx, "$KV."+o.bucket+"."+name)
+	subject := objectSubject(o.bucket, name)
+	ctx, unwatch := o.bus.watch.begin(ctx, subject)
 	defer unwatch()
-	_, err := o.store.Put(ctx, name, data)
+	_, err := o.bus.js.Publish(ctx, subject, data)
 	var api *jetstream.APIError
 	if errors.As(err, &api) && api.ErrorCode == storeFull {
 		return bucketFull(o.bucket)
@@ -63,12 +67,12 @@ func (o *natsObjects) Get(ctx context.Context, name string) ([]byte, time.Time, 
 	}
 	ctx, unwatch := o.bus.watch.begin(ctx, "$JS.API")
 	defer unwatch()
-	found, err := o.store.Get(ctx, name)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
+	found, err := o.stream.GetLastMsgForSubject(ctx, objectSubject(o.bucket, name))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, time.Time{}, noObject(o.bucket, name)
 	}
 	if err != nil {
 		return nil, time.Time{}, streamError(ctx, o.bucket, err)
 	}
-	return found.Value(), found.Created(), nil
+	return found.Data, found.Time, nil
 }

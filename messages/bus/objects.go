@@ -40,8 +40,15 @@ func OpenObjects(ctx context.Context, b Bus, bucket string, c BucketConfig) (Obj
 	return store.Objects(ctx, bucket, c)
 }
 
-// objectName is what objects can be called: what needs no escaping anywhere.
-var objectName = regexp.MustCompile(`^[A-Za-z0-9_=.-]{1,256}$`)
+// objectName is what objects can be called: tokens of a subject.
+var objectName = regexp.MustCompile(`^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$`)
+
+// objectSubject is where an object of a bucket goes, and what permission to use
+// the bucket is decided by.
+func objectSubject(bucket, name string) string { return "objects." + bucket + "." + name }
+
+// maxObjectName bounds a name, in bytes.
+const maxObjectName = 256
 
 func checkBucket(bucket string, c BucketConfig) error {
 	if !streamName.MatchString(bucket) {
@@ -54,8 +61,8 @@ func checkBucket(bucket string, c BucketConfig) error {
 }
 
 func checkObject(name string) error {
-	if !objectName.MatchString(name) {
-		return messages.Errorf(messages.Invalid, "object %q: needs a name of letters, digits, '-', '_', '=' and '.'", clip(name))
+	if len(name) > maxObjectName || !objectName.MatchString(name) {
+		return messages.Errorf(messages.Invalid, "object %q: needs a name of letters, digits, '-', '_' and '=', with '.' between, at most %d bytes", clip(name), maxObjectName)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package bus
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestObjectsRefuse(t *testing.T) {
 			}
 		}
 		o := bucket(t, b, "FILES_west", 1<<20)
-		for _, name := range []string{"", "a b", "a/b", "ä", "*"} {
+		for _, name := range []string{"", "a b", "a/b", "ä", "*", ".a", "a.", "a..b", strings.Repeat("a", 257)} {
 			if err := o.Put(ctx, name, nil); messages.KindOf(err) != messages.Invalid {
 				t.Errorf("put %q: %v, want Invalid", name, err)
 			}
@@ -92,7 +93,7 @@ func TestObjectsRefuse(t *testing.T) {
 // that to use JetStream, which package identity gives to services alone.
 func TestObjectsNeedPermission(t *testing.T) {
 	n := NewMemory()
-	n.Permit(func(a Access) bool { return a.Name != "eve" || a.Subject != objectsSubject("FILES_west") })
+	n.Permit(func(a Access) bool { return a.Name != "eve" || a.Subject != objectSubject("FILES_west", ">") })
 	for _, c := range []struct {
 		bucket string
 		want   bool

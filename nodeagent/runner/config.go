@@ -35,10 +35,9 @@ type Config struct {
 	// directories, the latest first; default 1000.
 	KeepJobs int
 	// Limits bounds each task, where the node can; Memory where its stage says
-	// nothing. Default: 4,096 processes.
+	// nothing. Where it says nothing of processes, tasks with more than
+	// [cell.DefaultPids] are ended.
 	Limits cell.Limits
-	// MayGainPrivileges leaves set-uid programs their power in tasks.
-	MayGainPrivileges bool
 	// User is as whom tasks run: a name, "account" for the user named as the job's
 	// account, or a range such as "100000-165535", of which each job has one; needs
 	// root. Default: as this process.
@@ -62,7 +61,6 @@ const (
 	DefaultDirLimit    = 10 << 30
 	DefaultCheckEvery  = 500 * time.Millisecond
 	DefaultKeepJobs    = 1000
-	DefaultPids        = 4096
 )
 
 // Validate checks the configuration and fills in the defaults.
@@ -113,9 +111,6 @@ func (c *Config) fill() {
 	}
 	if c.KeepJobs == 0 {
 		c.KeepJobs = DefaultKeepJobs
-	}
-	if c.Limits.Pids == 0 {
-		c.Limits.Pids = DefaultPids
 	}
 	if c.Clock == nil {
 		c.Clock = wallClock

@@ -67,7 +67,7 @@ func TestDirectoryIsBounded(t *testing.T) {
 // parents takes a process out of its task.
 func TestEscapeeEndsWithItsTask(t *testing.T) {
 	b := newBench(t, nil)
-	if !b.can(messages.AbilityPids) {
+	if !b.can(messages.AbilityFreeze) {
 		return
 	}
 	s := b.start(sh("setsid sh -c 'setsid sh -c \"echo \\$\\$ >pid.new; mv pid.new pid; exec sleep 1000\" &' & while ! [ -e pid ]; do sleep 0.01; done; cat pid"))
@@ -116,7 +116,13 @@ func TestSuperUserIsRefused(t *testing.T) {
 
 // TestHoldAndResume: a thousand times; what the task counts, it counts once.
 func TestHoldAndResume(t *testing.T) {
-	b := newBench(t, func(c *runner.Config) { c.Limits = cell.Limits{} })
+	for _, l := range []cell.Limits{{}, {Pids: 100}} {
+		holdsAndResumes(t, l)
+	}
+}
+
+func holdsAndResumes(t *testing.T, l cell.Limits) {
+	b := newBench(t, func(c *runner.Config) { c.Limits = l })
 	s := b.start(sh("i=0; while [ $i -lt 30000 ]; do i=$((i+1)); echo $i; done"))
 	for range 1000 {
 		s.Hold(true)

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,26 +10,35 @@ import (
 	"syscall"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// check bounds the output of a running task, and what it keeps in its directory,
-// and notes its peak memory.
+// check bounds what a running task writes and how many processes it has, and
+// notes its peak memory.
 func (t *process) check() {
-	if t.look() {
+	if t.look() != "" {
 		t.end(messages.Exceeded, t.runner.config.Grace)
 	}
 }
 
-// look reports whether the task keeps too much.
-func (t *process) look() (tooMuch bool) {
+// look notes and returns what the task has too much of, nothing as a rule.
+func (t *process) look() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.settle()
 	if t.child.pid == 0 || t.over {
-		return false
+		return ""
 	}
 	t.peak = max(t.peak, peakOf(t.child.pid))
-	return t.lane != nil && t.lane.dir && t.task.Program.Dir == "" && sizeOf(t.lane.base+dirEnding) > t.runner.config.DirLimit
+	limit := &t.runner.config
+	switch {
+	case t.exceeds != "":
+	case t.lane != nil && t.lane.dir && t.task.Program.Dir == "" && sizeOf(t.lane.base+dirEnding) > limit.DirLimit:
+		t.exceeds = fmt.Sprintf("ended for filling its directory with more than %d MiB", limit.DirLimit>>20)
+	case limit.Limits.Pids == 0 && t.cell.Count() > cell.DefaultPids:
+		t.exceeds = fmt.Sprintf("ended for having more than %d processes", cell.DefaultPids)
+	}
+	return t.exceeds
 }
 
 // maxEntries bounds how many files of a directory are added up at a look; a task

@@ -21,21 +21,22 @@ type process struct {
 	opened chan struct{} // closed when the output files are there
 	ended  chan struct{} // closed when it is forgotten
 
-	mu     sync.Mutex
-	lane   *lane              // nil before and after it has one
-	named  [len(endings)]bool // which outputs have the attempt's own name
-	child  child              // zero until it is started
-	note   int                // where it is noted
-	over   bool               // the child was reaped: its number may be another's now
-	ending bool               // it was told to end
-	asked  bool               // and knows
-	grace  time.Duration      // the least it was given
-	why    messages.Outcome
-	held   bool // it is not to run for now
-	limit  limit
-	kill   *time.Timer // kills it when the grace is over
-	killAt time.Time
-	peak   int64 // largest memory seen by check, bytes
+	mu      sync.Mutex
+	lane    *lane              // nil before and after it has one
+	named   [len(endings)]bool // which outputs have the attempt's own name
+	child   child              // zero until it is started
+	note    int                // where it is noted
+	over    bool               // the child was reaped: its number may be another's now
+	ending  bool               // it was told to end
+	asked   bool               // and knows
+	grace   time.Duration      // the least it was given
+	why     messages.Outcome
+	held    bool // it is not to run for now
+	limit   limit
+	kill    *time.Timer // kills it when the grace is over
+	killAt  time.Time
+	exceeds string // what it has too much of
+	peak    int64  // largest memory seen by check, bytes
 }
 
 // run starts the task and returns when nothing of it is left.
@@ -261,7 +262,7 @@ func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 	case t.ending && t.why == messages.TimedOut:
 		f.Outcome, f.Detail = t.why, fmt.Sprintf("ended at its time limit of %v", t.task.Program.TimeLimit)
 	case t.ending && t.why == messages.Exceeded:
-		f.Outcome, f.Detail = t.why, fmt.Sprintf("ended for filling its directory with more than %d MiB", t.runner.config.DirLimit>>20)
+		f.Outcome, f.Detail = t.why, t.exceeds
 	case t.ending:
 		f.Outcome = t.why
 	case t.cell.OutOfMemory() && f.ExitCode != 0:

@@ -42,7 +42,7 @@ func NewProcesses(c Config) (*Processes, error) {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
 	p.notes = openHandles(p.config.Dir)
-	p.cells = cell.Open(cell.Config{Name: cellsName(&p.config), MayGainPrivileges: c.MayGainPrivileges})
+	p.cells = cell.Open(cellsName(&p.config))
 	return p, nil
 }
 

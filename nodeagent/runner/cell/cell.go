@@ -7,10 +7,6 @@ type Limits struct {
 	CPU    float64 // processors
 }
 
-// Config configures [Open].
-type Config struct {
-	// Name is the group's name, the node's own on this machine.
-	Name string
-	// MayGainPrivileges leaves set-uid programs their power.
-	MayGainPrivileges bool
-}
+// DefaultPids bounds the processes and threads of a task of which nothing is said,
+// at once where that costs nothing, and else as often as somebody looks.
+const DefaultPids = 4096

@@ -15,7 +15,7 @@ import (
 )
 
 func open(t *testing.T) *cell.Cells {
-	c := cell.Open(cell.Config{Name: "test-" + filepath.Base(t.TempDir()) + "-" + strings.ToLower(t.Name())})
+	c := cell.Open("test-" + filepath.Base(t.TempDir()) + "-" + strings.ToLower(t.Name()))
 	t.Logf("this machine has %v", c.Abilities())
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
@@ -52,21 +52,20 @@ func run(t *testing.T, inside *cell.Cell, script string) string {
 	return out.String()
 }
 
-// TestNoNewPrivileges: set-uid programs have no power in a task.
-func TestNoNewPrivileges(t *testing.T) {
-	c := open(t)
-	inside := take(t, c, cell.Limits{})
-	defer c.Leave(inside)
-	if got := run(t, inside, "grep NoNewPrivs /proc/self/status"); !strings.Contains(got, "1") {
-		t.Errorf("%q", got)
-	}
-}
-
 // TestEscapeIsEnded: a process that left its session and whose parents are gone
 // is still in its cell, and ends with the task.
 func TestEscapeIsEnded(t *testing.T) {
+	for _, l := range kinds {
+		escapes(t, l)
+	}
+}
+
+// kinds are limits that are served by different kinds of cells.
+var kinds = []cell.Limits{{}, {Pids: 100}}
+
+func escapes(t *testing.T, l cell.Limits) {
 	c := open(t)
-	inside := take(t, c, cell.Limits{})
+	inside := take(t, c, l)
 	pid := filepath.Join(t.TempDir(), "pid")
 	run(t, inside, "setsid sh -c 'echo $$ > "+pid+".new; mv "+pid+".new "+pid+"; exec sleep 1000' >/dev/null 2>&1 & while ! [ -e "+pid+" ]; do :; done")
 	b, err := os.ReadFile(pid)
@@ -75,7 +74,7 @@ func TestEscapeIsEnded(t *testing.T) {
 	}
 	c.Leave(inside)
 	alive := dirExists("/proc/" + strings.TrimSpace(string(b)))
-	if c.Can(messages.AbilityPids) && alive {
+	if c.Can(messages.AbilityFreeze) && alive {
 		t.Errorf("process %s outlived its task", b)
 	}
 	if alive {
@@ -98,7 +97,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	c.Leave(inside)
 
-	next := take(t, c, cell.Limits{}) // the same cell, for a task without a limit
+	next := take(t, c, cell.Limits{Pids: 100}) // the same cell, for a task without a limit of memory
 	defer c.Leave(next)
 	if out := run(t, next, "head -c 200000000 /dev/zero | tail -c 100000000 | wc -c"); strings.TrimSpace(out) != "100000000" {
 		t.Errorf("%q: a limit outlived its task", out)
@@ -125,8 +124,14 @@ func TestForksAreBounded(t *testing.T) {
 
 // TestFreeze: a frozen task gets no processor time, and goes on afterwards.
 func TestFreeze(t *testing.T) {
+	for _, l := range kinds {
+		freezes(t, l)
+	}
+}
+
+func freezes(t *testing.T, l cell.Limits) {
 	c := open(t)
-	inside := take(t, c, cell.Limits{})
+	inside := take(t, c, l)
 	defer c.Leave(inside)
 	cmd, _ := start(t, inside, "while :; do :; done")
 	ok, err := inside.Freeze(true)

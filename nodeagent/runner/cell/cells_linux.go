@@ -15,8 +15,13 @@ import (
 
 // Cells is the cells of one node. It is safe for concurrent use.
 type Cells struct {
-	config Config
-	groups groups // nil: there are no control groups to be had
+	limited pool // of cells that can bound a task
+	plain   pool // of cells that cannot, and cost less; none: limited serves all
+}
+
+// pool is the cells of one kind. Without groups they hold nothing.
+type pool struct {
+	groups groups
 
 	mu   sync.Mutex
 	free []*Cell
@@ -33,39 +38,49 @@ type groups interface {
 
 // group is a control group.
 type group interface {
-	// enter puts the calling thread inside, where that is how to get in.
-	enter() error
+	// threaded says that what a thread forks, which is inside, is inside.
+	threaded() bool
+	enter() error // puts the calling thread inside
 	// clone makes a process begin inside, where that is how to get in.
 	clone(*syscall.SysProcAttr)
 	limit(Limits) error
 	freeze(bool) error
 	kill() error // everything but this process
 	empty() bool
+	count() int     // of processes
 	killed() uint64 // how many processes the memory limit has ended
 	remove() error
 }
 
 // Open finds out what kind of cells can be had here, and ends what an earlier
-// run of the node left in them.
-func Open(c Config) *Cells {
-	cells := &Cells{config: c}
-	if g := openV2(c.Name); g != nil {
-		cells.groups = g
-	} else if g := openV1(c.Name); g != nil {
-		cells.groups = g
+// run of the node left in them. Name is the node's own on this machine.
+func Open(name string) *Cells {
+	cells := new(Cells)
+	if g := openV2(v2Mount, name, "memory", "pids"); g != nil {
+		cells.limited.groups = g
+		return cells
+	}
+	if g := openV2(v2Mount+"/unified", name); g != nil {
+		cells.plain.groups = g
+	}
+	if g := openV1(name); g != nil {
+		cells.limited.groups = g
 	}
 	return cells
 }
 
 // Abilities says what cells can do here.
 func (c *Cells) Abilities() (all []messages.Name) {
-	if c.groups != nil {
-		all = c.groups.abilities()
+	for _, p := range []*pool{&c.limited, &c.plain} {
+		if p.groups != nil {
+			all = append(all, p.groups.abilities()...)
+		}
 	}
 	if unix.Geteuid() == 0 {
-		all = append(all, messages.AbilityUser)
+		all = append(all, messages.AbilityPrivate, messages.AbilityUser)
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Can reports whether cells have an ability here.
@@ -74,12 +89,13 @@ func (c *Cells) Can(ability messages.Name) bool { return slices.Contains(c.Abili
 // Take returns a cell that nothing runs in, with these limits. It must be given
 // back by [Cells.Leave].
 func (c *Cells) Take(l Limits) (*Cell, error) {
-	cell, err := c.take()
-	if err != nil {
-		return nil, err
+	p := &c.limited
+	if l == (Limits{}) && c.plain.groups != nil {
+		p = &c.plain
 	}
-	if cell.group == nil {
-		return cell, nil
+	cell, err := p.take()
+	if err != nil || cell.group == nil {
+		return cell, err
 	}
 	if cell.limits != l {
 		if err := cell.group.limit(l); err != nil {
@@ -88,95 +104,94 @@ func (c *Cells) Take(l Limits) (*Cell, error) {
 		}
 		cell.limits = l
 	}
-	cell.killed = cell.group.killed()
+	if l.Memory > 0 {
+		cell.killed = cell.group.killed()
+	}
 	return cell, nil
 }
 
-func (c *Cells) take() (*Cell, error) {
-	c.mu.Lock()
-	if n := len(c.free); n > 0 {
-		cell := c.free[n-1]
-		c.free = c.free[:n-1]
-		c.mu.Unlock()
+func (p *pool) take() (*Cell, error) {
+	p.mu.Lock()
+	if n := len(p.free); n > 0 {
+		cell := p.free[n-1]
+		p.free = p.free[:n-1]
+		p.mu.Unlock()
 		return cell, nil
 	}
-	c.made++
-	name := "cell" + strconv.Itoa(c.made)
-	c.mu.Unlock()
-	return c.make(name)
-}
-
-func (c *Cells) make(name string) (*Cell, error) {
-	cell := &Cell{work: make(chan func())}
-	if c.groups != nil {
-		g, err := c.groups.make(name)
-		if err != nil {
-			return nil, messages.Errorf(messages.Unavailable, "control group: %v", err)
-		}
-		cell.group = g
+	p.made++
+	name := "cell" + strconv.Itoa(p.made)
+	p.mu.Unlock()
+	cell := &Cell{pool: p}
+	if p.groups == nil {
+		return cell, nil
 	}
-	ready := make(chan error)
-	go cell.serve(c.config.MayGainPrivileges, ready)
-	if err := <-ready; err != nil {
+	if err := cell.make(name); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "control group: %v", err)
 	}
 	return cell, nil
 }
 
+func (c *Cell) make(name string) (err error) {
+	if c.group, err = c.pool.groups.make(name); err != nil || !c.group.threaded() {
+		return err
+	}
+	c.work = make(chan func())
+	ready := make(chan error)
+	go c.serve(ready)
+	return <-ready
+}
+
 // Leave ends whatever is left in a cell and gives it to the next task.
-func (c *Cells) Leave(cell *Cell) {
+func (*Cells) Leave(cell *Cell) {
 	if cell.group != nil && !cell.group.empty() {
 		if err := cell.Kill(); err != nil {
 			cell.close() // something in it does not die: nobody else gets it
 			return
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.free = append(c.free, cell)
+	cell.pool.mu.Lock()
+	defer cell.pool.mu.Unlock()
+	cell.pool.free = append(cell.pool.free, cell)
 }
 
 // Close removes the cells, which must all have been given back.
-func (c *Cells) Close() (err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, cell := range c.free {
+func (c *Cells) Close() error { return errors.Join(c.plain.close(), c.limited.close()) }
+
+func (p *pool) close() (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, cell := range p.free {
 		err = errors.Join(err, cell.close())
 	}
-	c.free = nil
-	if c.groups != nil {
-		err = errors.Join(err, c.groups.close())
+	p.free = nil
+	if p.groups != nil {
+		err = errors.Join(err, p.groups.close())
 	}
 	return err
 }
 
 // Cell holds one task.
 type Cell struct {
-	group  group // nil: there are none here
-	work   chan func()
+	pool   *pool
+	group  group       // nil: there are none here
+	work   chan func() // to the thread inside; nil: there is none
 	limits Limits
 	killed uint64 // by the memory limit, before this task
 }
 
 // serve runs what is to be run inside the cell, on a thread that ends with it.
-func (c *Cell) serve(mayGain bool, ready chan<- error) {
+func (c *Cell) serve(ready chan<- error) {
 	runtime.LockOSThread() // and never unlocked: the thread is no good for others
 	if unix.Gettid() == unix.Getpid() {
 		// The first thread of a process never ends, and stands for the whole of it
 		// in /proc: another one must go inside.
 		defer runtime.UnlockOSThread()
 		elsewhere := make(chan error)
-		go c.serve(mayGain, elsewhere)
+		go c.serve(elsewhere)
 		ready <- <-elsewhere
 		return
 	}
-	var err error
-	if !mayGain {
-		err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-	}
-	if err == nil && c.group != nil {
-		err = c.group.enter()
-	}
+	err := c.group.enter()
 	ready <- err
 	if err != nil {
 		return
@@ -186,8 +201,12 @@ func (c *Cell) serve(mayGain bool, ready chan<- error) {
 	}
 }
 
-// Run calls f on the cell's thread; what f forks is inside the cell.
+// Run calls f; what f forks, with [Cell.Attributes], is inside the cell.
 func (c *Cell) Run(f func()) {
+	if c.work == nil {
+		f()
+		return
+	}
 	done := make(chan struct{})
 	c.work <- func() {
 		defer close(done)
@@ -224,15 +243,30 @@ func (c *Cell) Kill() error {
 	return c.group.kill()
 }
 
+// Count returns the number of processes in the cell, 0 where it is not known.
+func (c *Cell) Count() int {
+	if c.group == nil {
+		return 0
+	}
+	return c.group.count()
+}
+
 // OutOfMemory reports whether the memory limit ended a process of the task.
-func (c *Cell) OutOfMemory() bool { return c.group != nil && c.group.killed() > c.killed }
+func (c *Cell) OutOfMemory() bool {
+	return c.group != nil && c.limits.Memory > 0 && c.group.killed() > c.killed
+}
 
 func (c *Cell) close() error {
-	close(c.work)
+	if c.work != nil {
+		close(c.work)
+	}
 	if c.group == nil {
 		return nil
 	}
 	return c.group.remove()
 }
 
-var errNoFreezer = errors.New("there is no freezer here")
+var (
+	errNoFreezer = errors.New("there is no freezer here")
+	errNotEnding = errors.New("processes of a task do not end though they were killed")
+)

@@ -155,6 +155,8 @@ func (g *v1Group) open(of cgroup1.Name, file string) *os.File {
 	return f
 }
 
+func (*v1Group) threaded() bool { return true }
+
 // enter goes into every group but the freezer's: a process with a frozen thread
 // cannot end, not even when it is killed.
 func (g *v1Group) enter() error {
@@ -182,6 +184,8 @@ func (g *v1Group) limit(l Limits) error {
 	}
 	if l.Pids > 0 {
 		pids = l.Pids + 1 // the thread inside
+	} else {
+		pids = DefaultPids + 1
 	}
 	if l.CPU > 0 {
 		quota = int64(l.CPU * float64(cpuPeriod.Microseconds()))
@@ -283,8 +287,10 @@ func (g *v1Group) kill() error {
 		}
 		time.Sleep(killPause)
 	}
-	return errors.New("processes of a task do not end though they were killed")
+	return errNotEnding
 }
+
+func (g *v1Group) count() int { return len(g.processes()) }
 
 func (g *v1Group) killed() uint64 {
 	if g.oom == nil {

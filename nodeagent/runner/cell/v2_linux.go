@@ -1,10 +1,12 @@
 package cell
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/containerd/cgroups/v3"
 	"github.com/containerd/cgroups/v3/cgroup2"
@@ -14,36 +16,40 @@ import (
 
 const v2Mount = "/sys/fs/cgroup"
 
-// v2 is control groups of version 2.
+// v2 is control groups of version 2. Without controllers, as beside those of
+// version 1, they still hold processes together, suspend and end them.
 type v2 struct {
 	root        *cgroup2.Manager
 	dir         string
 	controllers []string
 }
 
-// openV2 returns nil unless memory and processes can be bounded.
-func openV2(name string) *v2 {
-	if cgroups.Mode() != cgroups.Unified {
+// openV2 returns nil where there is no such thing, or it lacks a controller.
+func openV2(mount, name string, needed ...string) *v2 {
+	if unified := cgroups.Mode() == cgroups.Unified; unified != (mount == v2Mount) {
 		return nil
 	}
-	own, _, err := cgroups.ParseCgroupFileUnified("/proc/self/cgroup")
+	_, own, err := cgroups.ParseCgroupFileUnified("/proc/self/cgroup")
 	if err != nil {
 		return nil
 	}
-	path := filepath.Join("/", own[""], "candor-"+name)
-	root, err := cgroup2.NewManager(v2Mount, path, &cgroup2.Resources{})
+	path := filepath.Join("/", own, "candor-"+name)
+	root, err := cgroup2.NewManager(mount, path, &cgroup2.Resources{})
 	if err != nil {
 		return nil
 	}
-	g := &v2{root: root, dir: filepath.Join(v2Mount, path)}
+	g := &v2{root: root, dir: filepath.Join(mount, path)}
 	for _, c := range []string{"memory", "pids", "cpu"} {
-		if root.ToggleControllers([]string{c}, cgroup2.Enable) == nil {
+		if len(needed) > 0 && root.ToggleControllers([]string{c}, cgroup2.Enable) == nil {
 			g.controllers = append(g.controllers, c)
 		}
 	}
-	if !slices.Contains(g.controllers, "memory") || !slices.Contains(g.controllers, "pids") {
-		_ = root.Delete()
-		return nil
+	for _, c := range append([]string{"cgroup.kill", "cgroup.freeze"}, needed...) {
+		_, err := os.Stat(filepath.Join(g.dir, c))
+		if err != nil && !slices.Contains(g.controllers, c) {
+			_ = root.Delete()
+			return nil
+		}
 	}
 	if weight := uint64(nodeWeight * 100); slices.Contains(g.controllers, "cpu") {
 		_ = root.Update(&cgroup2.Resources{CPU: &cgroup2.CPU{Weight: &weight}}) // without, tasks only wait longer
@@ -66,15 +72,21 @@ func (g *v2) clear() {
 }
 
 func (g *v2) abilities() []messages.Name {
-	all := []messages.Name{messages.AbilityFreeze, messages.AbilityMemory, messages.AbilityPids}
-	if slices.Contains(g.controllers, "cpu") {
-		all = append(all, messages.AbilityCPU)
+	all := []messages.Name{messages.AbilityFreeze}
+	for c, ability := range map[string]messages.Name{"memory": messages.AbilityMemory, "pids": messages.AbilityPids, "cpu": messages.AbilityCPU} {
+		if slices.Contains(g.controllers, c) {
+			all = append(all, ability)
+		}
 	}
 	return all
 }
 
 func (g *v2) make(name string) (group, error) {
-	control, err := g.root.NewChild(name, &cgroup2.Resources{})
+	r := &cgroup2.Resources{}
+	if slices.Contains(g.controllers, "pids") {
+		r.Pids = &cgroup2.Pids{Max: DefaultPids}
+	}
+	control, err := g.root.NewChild(name, r)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +105,8 @@ type v2Group struct {
 	dir     *os.File
 }
 
+func (*v2Group) threaded() bool { return false }
+
 func (*v2Group) enter() error { return nil }
 
 func (g *v2Group) clone(a *syscall.SysProcAttr) {
@@ -100,7 +114,7 @@ func (g *v2Group) clone(a *syscall.SysProcAttr) {
 }
 
 func (g *v2Group) limit(l Limits) error {
-	memory, pids := int64(-1), cgroup2.Pids{}
+	memory, pids := int64(-1), cgroup2.Pids{Max: DefaultPids}
 	if l.Memory > 0 {
 		memory = l.Memory
 	}
@@ -122,9 +136,25 @@ func (g *v2Group) freeze(frozen bool) error {
 	return g.control.Thaw()
 }
 
-func (g *v2Group) kill() error { return g.control.Kill() }
+func (g *v2Group) kill() error {
+	if err := g.control.Kill(); err != nil {
+		return err
+	}
+	for range killRounds {
+		if g.empty() {
+			return nil
+		}
+		time.Sleep(killPause)
+	}
+	return errNotEnding
+}
 
 func (g *v2Group) empty() bool { return g.value("cgroup.events", "populated ") == 0 }
+
+func (g *v2Group) count() int {
+	b, _ := os.ReadFile(filepath.Join(g.dir.Name(), "cgroup.procs"))
+	return bytes.Count(b, []byte("\n"))
+}
 
 func (g *v2Group) killed() uint64 { return g.value("memory.events", "oom_kill ") }
 

@@ -124,6 +124,11 @@ func TestRunsTasks(t *testing.T) {
 	if _, err := k.Owner(8); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("%v", err)
 	}
+	_, done = begin(k, 3, "grep NoNewPrivs /proc/self/status")
+	wait(t, done)
+	if got := strings.Fields(output(t, k, 3)); len(got) != 2 || got[1] != "1" {
+		t.Errorf("%q: tasks can gain privileges", got)
+	}
 	p, done := begin(k, 2, "exec sleep 1000")
 	p.Hold(true)
 	p.Stop(0)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -172,12 +173,31 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 	return nil
 }
 
+// giveUpPrivileges sees to it that nothing that this process starts can have more
+// privileges than it has: set-uid programs have no power in tasks. The attribute is
+// a thread's and survives an exec, so the program begins anew under it.
+func giveUpPrivileges() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	has, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	if err != nil || has == 1 {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	return os.NewSyscallError("exec", unix.Exec("/proc/self/exe", os.Args, os.Environ()))
+}
+
 // Main is the executor's program: it reads from standard input how tasks are run,
 // and serves on the socket that it inherited. The arguments are those after
 // [Argument].
 func Main(args []string) error {
 	if len(args) > 0 && args[0] == argumentInside {
 		return runner.Inside(args[1:])
+	}
+	if err := giveUpPrivileges(); err != nil {
+		return err
 	}
 	data, err := io.ReadAll(io.LimitReader(os.Stdin, messages.MaxPayload))
 	if err != nil {

@@ -90,7 +90,7 @@ func (a *app) addGroups(root *cobra.Command, further []Group) {
 		{"Work:", []*cobra.Command{a.submitCommand(), a.quoteCommand(), a.jobsCommand(), a.jobCommand(), a.whyCommand(), a.logsCommand(), a.fetchCommand(), a.cancelCommand(), a.estimateCommand()}},
 		{"Site:", []*cobra.Command{a.nodesCommand(), a.nodeCommand(), a.marketsCommand(), a.marketCommand(), a.reservationsCommand(), a.topCommand()}},
 		{"Money:", []*cobra.Command{a.accountCommand(), a.statementCommand(), a.projectCommand(), a.transferCommand(), a.grantCommand(),
-			a.withdrawCommand(), a.correctCommand(), a.booksCommand()}},
+			a.withdrawCommand(), a.correctCommand(), a.booksCommand(), a.peerCommand(), a.settleCommand()}},
 	}
 	other := Group{"Other:", []*cobra.Command{a.schemaCommand(), a.versionCommand()}}
 	for i, g := range own {

@@ -1,0 +1,198 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func (a *app) peerCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "peer",
+		Short: "settle with the banks of other sites (operators)",
+		Long: `Peers are sites whose users may pay for work here, and whose work users of this site
+may pay for. Neither trusts the other further than the limit: what a peer may owe.
+Their operators give one another the keys that "candor peer list" shows.`,
+		Example: `  candor peer add west --key ADIOXP... --limit 5000
+  candor peer list
+  candor peer reconcile west`,
+		Args: cobra.ArbitraryArgs,
+		RunE: oneOf("add, limit, reserve, list or reconcile"),
+	}
+	cmd.AddCommand(a.peerAdd(), a.peerLimit(), a.peerReserve(), a.peerList(), a.peerReconcile())
+	return cmd
+}
+
+func (a *app) peerAdd() *cobra.Command {
+	var keys []string
+	var limit string
+	cmd := &cobra.Command{
+		Use:   "add SITE --key NKEY --limit AMOUNT",
+		Short: "make another site a peer, or change its keys and limit",
+		Long: `Make another site a peer, or change its keys and limit. Give the new key beside the old
+one while a peer changes its key. What did not agree with a peer before counts as settled.`,
+		Example: "  candor peer add west --key ADIOXP... --limit 5000",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
+			amount, err := amountOf(limit)
+			if err != nil {
+				return err
+			}
+			return a.setPeer(ctx, s, messages.PeerRequest{Peer: args[0], Keys: keys, Limit: amount})
+		}),
+	}
+	cmd.Flags().StringSliceVar(&keys, "key", nil, "the `nkey` that the peer's bank signs with; may be repeated")
+	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` that the peer may owe")
+	cmd.MarkFlagRequired("key")
+	cmd.MarkFlagRequired("limit")
+	return cmd
+}
+
+// setPeer sets a peer's terms, and shows it.
+func (a *app) setPeer(ctx context.Context, s *session, r messages.PeerRequest) error {
+	reply, err := call[messages.PeerReply](ctx, s, messages.Bank, messages.VerbPeer, r)
+	if err != nil {
+		return err
+	}
+	return a.show(reply, func(p *page) {
+		p.printf("Site %s is a peer, and may owe up to %s\n", reply.Peer, credits(reply.Limit))
+	})
+}
+
+func (a *app) peerLimit() *cobra.Command {
+	return &cobra.Command{
+		Use:     "limit SITE AMOUNT",
+		Short:   "say how much a peer may owe",
+		Long:    "Say how much a peer may owe. A lower limit takes nothing back: it bounds what is new.",
+		Example: "  candor peer limit west 8000",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
+			amount, err := amountOf(args[1])
+			if err != nil {
+				return err
+			}
+			all, err := call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(all.Peers, func(p messages.PeerReply) bool { return p.Peer == args[0] })
+			if i < 0 {
+				return messages.Errorf(messages.NotFound, "site %q is no peer: add it with candor peer add", args[0])
+			}
+			return a.setPeer(ctx, s, messages.PeerRequest{Peer: args[0], Keys: all.Peers[i].Keys, Limit: amount})
+		}),
+	}
+}
+
+func (a *app) peerReserve() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reserve AMOUNT",
+		Short: "say how much settled debt of all peers may be unpaid",
+		Long: `Say how much the other sites together may owe by settlements that are not paid outside
+the banks yet. Without a reserve nothing is settled.`,
+		Example: "  candor peer reserve 10000",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
+			amount, err := amountOf(args[0])
+			if err != nil {
+				return err
+			}
+			return a.showAccount(ctx, s, messages.VerbReserve, messages.ReserveRequest{Limit: amount})
+		}),
+	}
+}
+
+func (a *app) peerList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "show what is owed to and by each peer, what is in flight, retried and refused",
+		Long: `Show how the site stands with its peers: what is owed, what was asked of a peer and is
+not answered, which number the next instruction each way has, whether the peer answers,
+and what was refused. The site's own key, for other operators, stands at the top.`,
+		Example: "  candor peer list\n  candor peer list --json | jq '.peers[] | select(.tries > 0)'\n  candor peer list --json | jq -r .key",
+		Args:    cobra.NoArgs,
+		RunE: a.operating(func(ctx context.Context, s *session, _ []string) error {
+			reply, err := call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+			if err != nil {
+				return err
+			}
+			return a.show(reply, func(p *page) { p.peers(reply) })
+		}),
+	}
+}
+
+func (a *app) peerReconcile() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reconcile SITE",
+		Short: "compare the books with a peer's, and name the first number at which they differ",
+		Long: `Compare the books of both directions with those that the peer's bank signs, and name the
+first number at which they differ. Numbers that only one bank has are in flight. The
+exit code is 1 if the books differ.`,
+		Example: "  candor peer reconcile west",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
+			reply, err := call[messages.ReconcileReply](ctx, s, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: args[0]})
+			if err != nil {
+				return err
+			}
+			if err := a.show(reply, func(p *page) { p.reconciled(reply) }); err != nil {
+				return err
+			}
+			if slices.ContainsFunc(reply.Books, func(b messages.ReconciledBook) bool { return b.Difference != nil }) {
+				return exitStatus(codeFailed)
+			}
+			return nil
+		}),
+	}
+}
+
+func (a *app) settleCommand() *cobra.Command {
+	var cycle string
+	cmd := &cobra.Command{
+		Use:   "settle",
+		Short: "close a cycle with the peers, and show who pays whom (operators)",
+		Long: `With --cycle, close that cycle: the bank offers each peer what it owes it. All sites of a
+federation number their cycles alike, from 1; closing one again changes nothing. Then,
+and without --cycle for the latest cycle, collect the positions of the peers, and show
+what is left to be paid outside the banks, by fewest payments. The exit code is 1 while
+a position is missing or the sites disagree.
+
+When it is paid, the operator of the site that paid withdraws as much from the account
+clearing--settlement, and that of the other grants it to that account.`,
+		Example: `  candor settle --cycle 7
+  candor settle
+  candor withdraw clearing--settlement 120 --reason 'cycle 7, paid'`,
+		Args: cobra.NoArgs,
+		RunE: a.operating(func(ctx context.Context, s *session, _ []string) error { return a.settle(ctx, s, cycle) }),
+	}
+	cmd.Flags().StringVar(&cycle, "cycle", "", "the `number` of the cycle to close (default: only show the latest)")
+	return cmd
+}
+
+func (a *app) settle(ctx context.Context, s *session, cycle string) error {
+	var r messages.CycleRequest
+	if cycle != "" {
+		var err error
+		if r.Cycle, err = strconv.ParseUint(cycle, 10, 63); err != nil || r.Cycle == 0 {
+			return usagef("--cycle %q: give the number of a cycle, from 1", cycle)
+		}
+		if _, err := call[messages.SignedPosition](ctx, s, messages.Bank, messages.VerbClose, messages.CloseRequest{Cycle: r.Cycle}); err != nil {
+			return err
+		}
+	}
+	report, err := call[messages.NettingReport](ctx, s, messages.Bank, messages.VerbNet, r)
+	if err != nil {
+		return err
+	}
+	if err := a.show(report, func(p *page) { p.net(report) }); err != nil {
+		return err
+	}
+	if !report.Balanced {
+		return exitStatus(codeFailed)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package client
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func (p *page) peers(r messages.PeersReply) {
+	p.printf("%s\n", p.Bold("Site "+r.Site))
+	cycle := ""
+	if r.Cycle > 0 {
+		cycle = terminal.Count(r.Cycle)
+	}
+	p.fields(
+		"Key, for peers", terminal.Safe(r.Key),
+		"Latest cycle", cycle,
+		"Settled, unpaid", owed(r.Settled),
+		"Reserve", amount(r.Reserve),
+		"Refused", refusals(r.Refused),
+		"Fault", p.alarm(r.Fault))
+	if len(r.Peers) == 0 {
+		p.printf("No peers. An operator makes one with candor peer add.\n")
+		return
+	}
+	p.title("Peers")
+	t := terminal.NewTable(terminal.Left("PEER"), terminal.Right("OWED TO IT"), terminal.Right("OWED BY IT"), terminal.Right("LIMIT"), terminal.Right("HELD"),
+		terminal.Right("IN FLIGHT"), terminal.Right("CREDITS"), terminal.Right("NEXT OUT"), terminal.Right("NEXT IN"), terminal.Left("HEARD"), terminal.Left("STATE"))
+	for _, peer := range r.Peers {
+		t.Row(peer.Peer, max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(), peer.Held.String(),
+			number(peer.Outstanding), unlessNone(peer.Waiting), terminal.Count(peer.Sent.Number+uint64(peer.Outstanding)+1),
+			terminal.Count(peer.Received.Number+1), p.at(peer.Heard), p.peerState(peer))
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+// unlessNone writes an amount without its unit, "" for none.
+func unlessNone(c messages.Credits) string {
+	if c == 0 {
+		return ""
+	}
+	return c.String()
+}
+
+// owed says which way a debt goes; "" for none.
+func owed(c messages.Credits) string {
+	switch {
+	case c > 0:
+		return credits(c) + " owed by this site"
+	case c < 0:
+		return credits(-c) + " owed to this site"
+	}
+	return ""
+}
+
+func refusals(list []messages.RefusalTally) string {
+	words := make([]string, len(list))
+	for i, r := range list {
+		words[i] = terminal.Count(r.Count) + " " + terminal.Safe(r.Reason)
+	}
+	return strings.Join(words, ", ")
+}
+
+func (p *page) alarm(text string) string {
+	if text == "" {
+		return ""
+	}
+	return p.Red(terminal.Safe(text))
+}
+
+func (p *page) peerState(r messages.PeerReply) string {
+	switch {
+	case r.Dispute != "":
+		return p.Red("disputed: " + terminal.Safe(r.Dispute))
+	case r.Tries > 0:
+		return p.Yellow("silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure))
+	}
+	return p.Green("answers")
+}
+
+func (p *page) reconciled(r messages.ReconcileReply) {
+	for _, b := range r.Books {
+		state := p.Green("agree")
+		if b.Difference != nil {
+			state = p.Red("DIFFER")
+		}
+		p.printf("Instructions of %s: %d here, %d at %s; the books %s\n", b.Sender, b.Ours, b.Theirs, r.Peer, state)
+		if d := b.Difference; d != nil {
+			earlier := ""
+			if d.Earlier {
+				earlier = ", or before: it is the oldest that both still have"
+			}
+			p.printf("  first at number %d%s\n", d.Number, earlier)
+			p.fields("Here", bookLine(d.Ours), "At "+r.Peer, bookLine(d.Theirs))
+		}
+	}
+}
+
+func bookLine(l messages.ClearingLine) string {
+	text := fmt.Sprintf("%s of %s, of which %v moved", l.Kind, credits(l.Asked), l.Moved)
+	if l.Refused {
+		text = fmt.Sprintf("%s of %s, refused", l.Kind, credits(l.Asked))
+	}
+	return fmt.Sprintf("%s (digest %.8x)", text, l.Digest)
+}
+
+func (p *page) net(r messages.NettingReport) {
+	verdict := p.Green("complete")
+	if !r.Balanced {
+		verdict = p.Red("NOT complete")
+	}
+	p.printf("%s is %s\n", p.Bold(fmt.Sprintf("Cycle %d", r.Cycle)), verdict)
+	missing := make([]string, len(r.Missing))
+	for i, name := range r.Missing {
+		missing[i] = terminal.Safe(name)
+	}
+	p.fields(
+		"Moved between sites", credits(r.Volume),
+		"Left between pairs", credits(r.Bilateral),
+		"Left over all", credits(r.Multilateral),
+		"Not final", strings.Join(missing, ", "))
+	for _, fault := range r.Faults {
+		p.printf("  %s\n", p.Red(terminal.Safe(fault)))
+	}
+	p.title("Positions")
+	t := terminal.NewTable(terminal.Left("SITE"), terminal.Left("WITH"), terminal.Right("PAID"), terminal.Right("RECEIVED"), terminal.Right("NET"))
+	for _, site := range r.Positions {
+		for _, leg := range site.Legs {
+			t.Row(terminal.Safe(site.Site), terminal.Safe(leg.Peer), leg.Paid.String(), leg.Received.String(), p.change(leg.Received-leg.Paid))
+		}
+		t.Row(terminal.Safe(site.Site), "all", "", "", p.change(site.Net))
+	}
+	t.Write(p, p.Style, "  ")
+	if len(r.Payments) > 0 {
+		p.title("To be paid outside the banks")
+	}
+	for _, pay := range r.Payments {
+		p.printf("  %s pays %s to %s\n", terminal.Safe(pay.From), credits(pay.Amount), terminal.Safe(pay.To))
+	}
+}

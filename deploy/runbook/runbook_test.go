@@ -1,0 +1,126 @@
+package runbook
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// build makes the program.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "candor")
+	command := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/candor")
+	command.Dir = "../.."
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("building the binary: %v\n%s", err, out)
+	}
+	return binary
+}
+
+var (
+	// Shell blocks of the runbook; the rest is what commands print.
+	shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	// A command of the program in a shell line or a systemd unit.
+	inShell = regexp.MustCompile(`(?m)^(?:ExecStart=/usr/local/bin/)?candor (.*)$`)
+	// The arguments of a container, in YAML or JSON brackets.
+	inList = regexp.MustCompile(`(?m)^\s*(?:command|args): \[(.*)\]$|CMD \["candor", (.*)\]$`)
+	flag   = regexp.MustCompile(`^--([a-z-]+)$`)
+	name   = regexp.MustCompile(`^[a-z]+$`)
+)
+
+// commands finds the arguments of every start of the program in a file.
+func commands(t *testing.T, file string) (all [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := string(text)
+	if filepath.Ext(file) == ".md" {
+		source = ""
+		for _, block := range shell.FindAllStringSubmatch(string(text), -1) {
+			source += block[1]
+		}
+	}
+	for _, m := range inShell.FindAllStringSubmatch(source, -1) {
+		all = append(all, strings.Fields(m[1]))
+	}
+	for _, m := range inList.FindAllStringSubmatch(source, -1) {
+		list := strings.NewReplacer(",", " ", `"`, " ").Replace(m[1] + m[2])
+		if arguments := strings.Fields(list); arguments[0] != "sh" {
+			all = append(all, arguments)
+		}
+	}
+	return all
+}
+
+// TestRunbook builds the program once, for both looks at it.
+func TestRunbook(t *testing.T) {
+	binary := build(t)
+	t.Run("commands", func(t *testing.T) { commandsExist(t, binary) })
+	t.Run("nodes", func(t *testing.T) { addAndDrain(t, binary) })
+}
+
+// commandsExist: every command that is written down is one that the program has,
+// with the flags that it is given.
+func commandsExist(t *testing.T, binary string) {
+	help := map[string]string{}
+	for _, file := range []string{
+		"README.md", "../container/Containerfile", "../container/compose.yaml",
+		"../chart/templates/statefulset.yaml", "../chart/templates/daemonset.yaml",
+		"../systemd/candor@.service", "../systemd/candor-nodeagent@.service",
+	} {
+		found := commands(t, file)
+		if len(found) == 0 {
+			t.Errorf("%s: starts nothing", file)
+		}
+		for _, arguments := range found {
+			check(t, binary, file, arguments, help)
+		}
+	}
+	if err := unknown(binary, []string{"node", "vanish"}, help); err == "" {
+		t.Error("a command that there is not passes")
+	}
+}
+
+// check asks the program for the help of a command, and looks for its flags there.
+func check(t *testing.T, binary, file string, arguments []string, help map[string]string) {
+	t.Helper()
+	var path []string
+	for _, a := range arguments {
+		if !name.MatchString(a) {
+			break
+		}
+		path = append(path, a)
+	}
+	if why := unknown(binary, path, help); why != "" {
+		t.Errorf("%s: candor %s: %s", file, strings.Join(arguments, " "), why)
+		return
+	}
+	for _, a := range arguments {
+		if m := flag.FindStringSubmatch(a); m != nil && !strings.Contains(help[strings.Join(path, " ")], "--"+m[1]+" ") {
+			t.Errorf("%s: candor %s has no flag %s", file, strings.Join(path, " "), a)
+		}
+	}
+}
+
+// unknown says why a command is none of the program's, "" if it is one: the help
+// of a command begins its usage with the command itself.
+func unknown(binary string, path []string, help map[string]string) string {
+	whole := strings.Join(path, " ")
+	if help[whole] == "" {
+		out, err := exec.Command(binary, append(path, "--help")...).CombinedOutput()
+		if err != nil {
+			return err.Error() + ": " + string(out)
+		}
+		help[whole] = string(out)
+	}
+	if !strings.Contains(help[whole], "\n  candor "+whole+" ") && !strings.Contains(help[whole], "\n  candor "+whole+"\n") {
+		return "is no command"
+	}
+	return ""
+}
