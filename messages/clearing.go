@@ -220,6 +220,10 @@ func (r *PeerRequest) Validate() error {
 	if !ValidName(r.Peer) {
 		return badName("peer", r.Peer)
 	}
+	switch r.Peer {
+	case Auctioneer, NodeAgent, Bank, Estimator, Depot:
+		return Errorf(Invalid, "peer: %q is the name of an actor, as which its bank would speak: the site must have another", r.Peer)
+	}
 	if len(r.Peer) > MaxPeerName {
 		return Errorf(TooLarge, "peer: the name of a peer has at most %d bytes", MaxPeerName)
 	}

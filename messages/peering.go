@@ -8,6 +8,10 @@ const (
 	VerbPosition  = "position"  // CycleRequest → SignedPosition
 )
 
+// PeerAccountPrefix begins the names of the accounts that a bank has for those
+// of other sites. No user or project can have such a name.
+const PeerAccountPrefix = "clearing-"
+
 // ReconcileRequest has a bank compare its books with those of a peer.
 type ReconcileRequest struct {
 	Peer Name `json:"peer"`

@@ -2,6 +2,7 @@ package clearing
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
@@ -9,24 +10,20 @@ import (
 
 // Accounts of the clearing in the ledger. A site's name begins with a letter,
 // so SettlementAccount is no peer's.
-const (
-	accountPrefix = "clearing-"
-	// SettlementAccount stands for all the other sites together: what
-	// settlements moved out of the peers' accounts.
-	SettlementAccount messages.Name = accountPrefix + "-settlement"
-)
+//
+// SettlementAccount stands for all the other sites together: what settlements
+// moved out of the peers' accounts.
+const SettlementAccount messages.Name = messages.PeerAccountPrefix + "-settlement"
 
 // maker is who the clearing's own transfers are by.
 const maker = "$clearing"
 
 // PeerAccount is the account of a peer's bank in this site's ledger.
-func PeerAccount(peer messages.Name) messages.Name { return accountPrefix + peer }
+func PeerAccount(peer messages.Name) messages.Name { return messages.PeerAccountPrefix + peer }
 
 // Reserved reports whether an account is one of the clearing's own, or could
 // become one: nobody else may have such a name.
-func Reserved(name messages.Name) bool {
-	return len(name) >= len(accountPrefix) && name[:len(accountPrefix)] == accountPrefix
-}
+func Reserved(name messages.Name) bool { return strings.HasPrefix(name, messages.PeerAccountPrefix) }
 
 // TransferPrefix begins the identifier of every transfer that the clearing
 // makes; nobody else may choose or resolve such.

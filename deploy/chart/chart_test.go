@@ -130,10 +130,12 @@ func TestTemplatesNameWhatThereIs(t *testing.T) {
 
 func reaches(value any, path []string) bool {
 	for _, step := range path {
-		object, ok := value.(map[string]any)
-		if value, ok = object[step]; !ok {
+		object, _ := value.(map[string]any)
+		next, ok := object[step]
+		if !ok {
 			return false
 		}
+		value = next
 	}
 	return true
 }

@@ -117,10 +117,27 @@ func Open(dir string) (*Authority, error) {
 	for _, r := range roles {
 		a.signers[r] = pairs[roleFile(r)]
 	}
+	if a.signers[Peer], err = a.peerKey(); err != nil {
+		return nil, err
+	}
 	if !messages.ValidName(a.site) {
 		return nil, fmt.Errorf("keys directory %s: file %s does not hold a site's name", dir, siteFile)
 	}
 	return a, nil
+}
+
+// peerKey derives the key of a role that has no file from the system account's
+// key, of which only signatures ever leave the process, and never this one.
+func (a *Authority) peerKey() (nkeys.KeyPair, error) {
+	signature, err := a.system.Sign([]byte("candor key of the role peer of " + a.site))
+	if err != nil {
+		return nil, fmt.Errorf("deriving the key of peers: %w", err)
+	}
+	seed, err := nkeys.EncodeSeed(nkeys.PrefixByteAccount, signature[:32])
+	if err != nil {
+		return nil, fmt.Errorf("deriving the key of peers: %w", err)
+	}
+	return nkeys.FromSeed(seed)
 }
 
 // OpenOrCreate opens the keys of a site in dir, making them if dir does not
@@ -195,7 +212,7 @@ func (a *Authority) Issue(role Role, n messages.Name) ([]byte, error) {
 func (a *Authority) Credentials(role Role, n messages.Name) (Credentials, error) {
 	signer := a.signers[role]
 	if signer == nil {
-		return Credentials{}, messages.Errorf(messages.Invalid, "role %q: is none of user, operator, node, service", role)
+		return Credentials{}, messages.Errorf(messages.Invalid, "role %q: is none of %v", role, signed)
 	}
 	if err := checkName(role, n); err != nil {
 		return Credentials{}, err
@@ -226,7 +243,7 @@ func (a *Authority) Issued(creds []byte) (Role, messages.Name, error) {
 	if err != nil {
 		return "", "", err
 	}
-	for _, r := range roles {
+	for _, r := range signed {
 		if claims.Issuer == publicKey(a.signers[r]) {
 			return r, claims.Name, nil
 		}

@@ -1,6 +1,8 @@
 package identity
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -17,10 +19,15 @@ const (
 	Operator Role = "operator" // a user whom the actors let do more, by name
 	Node     Role = "node"     // a node's agent
 	Service  Role = "service"  // an actor of the site: everything in the account
+	Peer     Role = "peer"     // the bank of another site, which settles with this one's
 )
 
-// roles in the order in which keys are made.
+// roles whose keys are in files, in the order in which these are made.
 var roles = []Role{User, Operator, Node, Service}
+
+// signed are all roles that credentials can have: the key of peers is derived,
+// so that sites that had none need no new file.
+var signed = append(slices.Clone(roles), Peer)
 
 // name stands for the name in the credentials, where the server fills a template in.
 const name = "{{name()}}"
@@ -34,6 +41,8 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 	switch role {
 	case Node:
 		return nodePermissions(site)
+	case Peer:
+		return peerPermissions(site)
 	case Service:
 		return jwt.Permissions{Pub: jwt.Permission{Allow: jwt.StringList{">"}}, Sub: jwt.Permission{Allow: jwt.StringList{">"}}}
 	default:
@@ -99,19 +108,37 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// checkName refuses a name that the role cannot have: services speak as "$"
-// and an actor, all others under a name a user may choose.
-func checkName(role Role, n messages.Name) error {
-	if role == Service {
-		for _, actor := range []string{messages.Auctioneer, messages.Bank, messages.Estimator, messages.Depot} {
-			if n == messages.ServiceIdentity(actor) {
-				return nil
-			}
-		}
-		return messages.Errorf(messages.Invalid, "service %q: is none of $auctioneer, $bank, $estimator, $depot", n)
+// peerVerbs are the requests that the bank of another site makes of this one's.
+var peerVerbs = []string{messages.VerbInstruct, messages.VerbLines, messages.VerbPosition}
+
+// peerPermissions lets another site's bank ask this one's what banks ask one
+// another, under the name of that site, and hear the replies.
+func peerPermissions(site messages.Name) jwt.Permissions {
+	publish := jwt.StringList{}
+	for _, verb := range peerVerbs {
+		publish = append(publish, messages.Subject(site, messages.Bank, verb, name))
 	}
-	if !messages.ValidName(n) {
+	return jwt.Permissions{
+		Pub: jwt.Permission{Allow: publish},
+		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>"}},
+	}
+}
+
+// checkName refuses a name that the role cannot have: services speak as "$"
+// and an actor, the banks of peers as "$" and their site, all others under a
+// name a user may choose.
+func checkName(role Role, n messages.Name) error {
+	actor, isService := strings.CutPrefix(n, "$")
+	known := isService && slices.Contains([]string{messages.Auctioneer, messages.Bank, messages.Estimator, messages.Depot}, actor)
+	switch {
+	case role == Service && !known:
+		return messages.Errorf(messages.Invalid, "service %q: is none of $auctioneer, $bank, $estimator, $depot", n)
+	case role == Peer && (!isService || known || !messages.ValidName(actor)):
+		return messages.Errorf(messages.Invalid, "peer %q: must be \"$\" and the name of a site, which is no actor's", n)
+	case role != Service && role != Peer && !messages.ValidName(n):
 		return messages.Errorf(messages.Invalid, "name %q: must be a lower-case letter followed by at most 62 lower-case letters, digits, '-' or '_'", n)
+	case (role == User || role == Operator) && strings.HasPrefix(n, messages.PeerAccountPrefix):
+		return messages.Errorf(messages.Invalid, "name %q: names that begin with %q are those of accounts for other sites: choose another", n, messages.PeerAccountPrefix)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (a *Authority) accountClaims() *jwt.AccountClaims {
 	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{
 		MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit,
 	}
-	for _, role := range roles {
+	for _, role := range signed {
 		claims.SigningKeys.AddScopedSigner(a.scope(role))
 	}
 	return claims

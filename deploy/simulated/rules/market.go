@@ -37,7 +37,7 @@ type Market struct {
 	Algorithm string   `json:"algorithm,omitempty"` // highest-bid: HB, NPHB, WSPT, WSEPT
 	Price     any      `json:"price,omitempty"`     // highest-bid: first, kth; baselines: credits for a slot-second
 	Capped    bool     `json:"capped,omitempty"`    // highest-bid
-	Reserve   *float64 `json:"reserve,omitempty"`   // highest-bid: credits for a slot-second
+	Reserve   *float64 `json:"reserve,omitempty"`   // highest-bid: credits for a slot-second; baselines: the same as price, as markets of a site call it
 
 	Alpha *float64 `json:"alpha,omitempty"` // proportional
 	SLO   float64  `json:"slo,omitempty"`   // proportional: the least utility, a share of the slots, that every job asks for
@@ -51,7 +51,7 @@ type Market struct {
 
 	N        int    `json:"N,omitempty"`        // batch-queue, reservation: nodes; 0: the machine's
 	Nodes    int    `json:"nodes,omitempty"`    // the others: the same
-	Mode     string `json:"mode,omitempty"`     // batch-queue: priority, full
+	Mode     string `json:"mode,omitempty"`     // batch-queue: priority, full; backfill: the same as variant, as markets of a site call it
 	Draws    int    `json:"draws,omitempty"`    // batch-queue: 0: as many as take some milliseconds
 	Sampling string `json:"sampling,omitempty"` // batch-queue
 	// Expectation is "exact" to enumerate, "drawn" (the default) to draw; batch-queue.
@@ -87,9 +87,9 @@ var parameters = map[string][]string{
 	BatchQueue:   {"N", "mode", "expectation", "draws", "seed", "sampling"},
 	Reservation:  {"N", "T", "granule", "search", "orders", "pricing"},
 	Contract:     {"nodes", "M", "seed", "late_only"},
-	FIFO:         {"nodes", "price"},
-	FairShare:    {"nodes", "price", "half_life"},
-	Backfill:     {"nodes", "price", "variant"},
+	FIFO:         {"nodes", "price", "reserve"},
+	FairShare:    {"nodes", "price", "reserve", "half_life"},
+	Backfill:     {"nodes", "price", "reserve", "variant", "mode"},
 }
 
 // Parameters are the names of a mechanism's own parameters; nil if there is no
@@ -153,10 +153,14 @@ func (m *Market) defaults() {
 	case FairShare:
 		fill(&m.HalfLife, &halfLife)
 	case Backfill:
+		fill(&m.Variant, m.Mode)
 		fill(&m.Variant, "easy")
 	}
 	switch m.Mechanism {
 	case FIFO, FairShare, Backfill:
+		if m.Reserve != nil {
+			fill[any](&m.Price, *m.Reserve)
+		}
 		fill[any](&m.Price, 1.0)
 	}
 	fill(&m.Worth, worthOf(m.Mechanism))

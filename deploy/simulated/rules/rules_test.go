@@ -36,6 +36,9 @@ func TestEveryParameterIsRead(t *testing.T) {
 	if m, err := Decode("m.yaml", []byte("mechanism: reservation\norders: 7\n")); err != nil || m.Search.Orders != 7 || m.Search.Seed != 1 {
 		t.Errorf("%v, %+v", err, m)
 	}
+	if m, err := Decode("m.yaml", []byte("mechanism: backfill\nreserve: 3\nmode: conservative\n")); err != nil || m.Price != 3.0 || m.Variant != "conservative" {
+		t.Errorf("%v, %+v", err, m)
+	}
 	m, err := Decode("m.yaml", []byte("mechanism: deadline\nlambda: 0\nbids: {deadline: {mean: 3}}\n"))
 	if err != nil || *m.Lambda != 0 || m.Bids.Deadline.Mean != 3 || m.Bids.Deadline.Slack != "exponential" {
 		t.Errorf("%v, %+v", err, m)

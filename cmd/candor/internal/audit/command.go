@@ -58,7 +58,7 @@ func Command() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "audit --trace FILE --market FILE",
-		Short: "Does lying pay in a market? Search for the best lies, on a log",
+		Short: "search for lies that pay in a market, on a log",
 		Long: `For a sample of a log's jobs, searches for the misreport that gains most: of the
 value, the deadline, the length, the nodes, a later arrival, the job in two halves, two
 users who collude, and utility weights where shares are proportional. Each is found by

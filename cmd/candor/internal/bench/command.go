@@ -35,7 +35,7 @@ var measurements = []measurement{
 func Command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure this machine's Candor",
+		Short: "measure Candor on this machine",
 		Long: "Measure Candor on this machine: a whole site in one process, three durable replicas of each actor.\n" +
 			"Figures vary with what else the machine does; compare ratios, or runs side by side.",
 		Example: "  candor bench latency\n  candor bench dispatch --json",

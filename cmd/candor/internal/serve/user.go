@@ -26,8 +26,8 @@ func userCommand() *cobra.Command {
 
 // add issues credentials from the keys of a site on this machine.
 type add struct {
-	settings                settings
-	operator, node, service bool
+	settings                      settings
+	operator, node, service, peer bool
 }
 
 func addCommand() *cobra.Command {
@@ -40,9 +40,11 @@ and prints where it is. Whoever has the file can speak as that name, and as
 nobody else. The account is opened by its first grant.
 
 An operator's file is for a name that is among the operators of the site's
-configuration; a node's and a service's are for actors that run alone.`,
+configuration; a node's and a service's are for actors that run alone; a peer's is
+for another site, whose bank then reaches this one's as that site.`,
 		Example: `  candor user add dave && candor grant dave 100
-  candor user add --service auctioneer`,
+  candor user add --service auctioneer
+  candor user add --peer east`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := prepare(cmd); err != nil {
@@ -56,7 +58,8 @@ configuration; a node's and a service's are for actors that run alone.`,
 	cmd.Flags().BoolVar(&a.operator, "operator", false, "for an operator")
 	cmd.Flags().BoolVar(&a.node, "node", false, "for the agent of a node")
 	cmd.Flags().BoolVar(&a.service, "service", false, "for an actor: auctioneer, bank or estimator")
-	cmd.MarkFlagsMutuallyExclusive("operator", "node", "service")
+	cmd.Flags().BoolVar(&a.peer, "peer", false, "for the bank of another site")
+	cmd.MarkFlagsMutuallyExclusive("operator", "node", "service", "peer")
 	return cmd
 }
 
@@ -89,6 +92,8 @@ func (a *add) role(name messages.Name) (identity.Role, messages.Name) {
 		return identity.Node, name
 	case a.service:
 		return identity.Service, messages.ServiceIdentity(name)
+	case a.peer:
+		return identity.Peer, messages.ServiceIdentity(name)
 	}
 	return identity.User, name
 }

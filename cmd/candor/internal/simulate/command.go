@@ -34,7 +34,7 @@ func Command() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "simulate --trace FILE --market FILE",
-		Short: "Run a log of jobs through a market, in virtual time",
+		Short: "run a log of jobs through a market, in virtual time",
 		Long: `Runs the jobs of a log in the Standard Workload Format through a market, in virtual
 time, and reports how they fared and what they paid.
 

@@ -55,7 +55,7 @@ func Command() *cobra.Command {
 	var pretty bool
 	c := &cobra.Command{
 		Use:   "solve MECHANISM < case.json",
-		Short: "Run a mechanism on a JSON document and print the outcome",
+		Short: "run a mechanism on a JSON document and print the outcome",
 		Long: "Reads one JSON document from standard input, runs a mechanism on it, and prints the\n" +
 			"outcome as JSON. Mechanisms: " + strings.Join(names, ", ") + ".",
 		Example:       `  echo '{"alpha":0.5,"jobs":[{"budget":100,"kind":"linear","weights":[3,2]}]}' | candor solve proportional`,

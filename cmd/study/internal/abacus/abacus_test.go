@@ -68,3 +68,23 @@ func TestAuctionBearsThePaperOut(t *testing.T) {
 		}
 	}
 }
+
+// TestUtilitiesBearThePaperOut in what its text says of figure 11; its times are
+// the machine's.
+func TestUtilitiesBearThePaperOut(t *testing.T) {
+	r, err := Utilities.Run(study.Options{Seed: 2, Quick: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Write(t.TempDir(), Utilities.Name); err != nil {
+		t.Fatal(err)
+	}
+	for _, same := range []string{"Same: The ratio", "Same: The variance"} {
+		if !strings.Contains(r.Page.String(), same) {
+			t.Errorf("the page does not say %q", same)
+		}
+	}
+	if n := r.Numbers.(*utilitiesNumbers); len(n.Points) != points || len(n.ByJobs) != len(jobCounts) {
+		t.Errorf("%d points, %d numbers of jobs", len(n.Points), len(n.ByJobs))
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/study/internal/abacus"
+	"github.com/candor-grid/candor/cmd/study/internal/contracts"
 	"github.com/candor-grid/candor/cmd/study/internal/gu"
 	"github.com/candor-grid/candor/cmd/study/internal/shudler"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
@@ -16,7 +17,12 @@ import (
 )
 
 // studies are all there are, in the order they run in.
-var studies = []study.Study{shudler.Tables, shudler.Figures, abacus.Example, abacus.Auction, gu.Example, gu.Figures}
+var studies = []study.Study{
+	shudler.Tables, shudler.Figures,
+	abacus.Example, abacus.Auction, abacus.Utilities,
+	contracts.Divergence,
+	gu.Example, gu.Figures,
+}
 
 // options are the flags.
 type options struct {

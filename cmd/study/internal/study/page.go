@@ -40,4 +40,13 @@ func (p *Page) Table(head []string, rows [][]string) {
 	}
 }
 
+// Claim sets a sentence of the paper beside what ours shows of it.
+func (p *Page) Claim(holds bool, paper, ours string, args ...any) {
+	verdict := "Same"
+	if !holds {
+		verdict = "Different"
+	}
+	p.Text("- %s: %s Ours: %s.", verdict, paper, fmt.Sprintf(ours, args...))
+}
+
 func (p *Page) String() string { return p.text.String() }
