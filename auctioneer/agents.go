@@ -12,15 +12,16 @@ import (
 
 // Limits on what an agent may say.
 const (
-	maxSlots   = 1 << 16 // of a class of a node
-	maxClasses = 32      // of a node
+	maxSlots     = 1 << 16 // of a class of a node
+	maxClasses   = 32      // of a node
+	maxAbilities = 32
 )
 
 func (l *leader) register(ctx context.Context, node messages.Name, r messages.RegisterRequest) (reply messages.RegisterReply, err error) {
 	if err := checkNode(node, &r); err != nil {
 		return reply, err
 	}
-	result, err := l.propose(ctx, &book.Command{Register: &book.Register{Node: node, Session: r.Session, Slots: r.Slots, Running: r.Running}})
+	result, err := l.propose(ctx, &book.Command{Register: &book.Register{Node: node, Session: r.Session, Slots: r.Slots, Running: r.Running, Abilities: r.Abilities}})
 	if err != nil {
 		return reply, err
 	}
@@ -77,6 +78,9 @@ func checkNode(node messages.Name, r *messages.RegisterRequest) error {
 		if !messages.ValidName(s.Class) || s.Slots < 1 || s.Slots > maxSlots || twice {
 			return messages.Errorf(messages.Invalid, "slots[%d]: a class is named once, with 1 to %d slots", i, maxSlots)
 		}
+	}
+	if len(r.Abilities) > maxAbilities || slices.ContainsFunc(r.Abilities, func(a messages.Name) bool { return !messages.ValidName(a) }) {
+		return messages.Errorf(messages.Invalid, "abilities: must be at most %d names", maxAbilities)
 	}
 	return nil
 }

@@ -158,11 +158,33 @@ func (l *leader) moreMoney() (more bool) {
 // charge is what the bank is asked for an ended job.
 func charge(j *book.Job) messages.Transfer {
 	t := messages.Transfer{ID: j.Hold + "/charge", Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer, Credit: messages.SiteAccount,
-		Amount: j.Owed, Job: j.ID, Reason: j.Why}
+		Amount: j.Owed, Job: j.ID, Reason: j.Why + usage(j)}
 	if j.Owed == 0 {
 		t.Kind, t.Debit, t.Credit = messages.Void, "", ""
 	}
 	return t
+}
+
+// maxReason is the length of the longest reason that a bank takes, in bytes.
+const maxReason = 512
+
+// usage says what the job's tasks used, for the statement; nothing where that
+// would make the reason longer than a bank takes.
+func usage(j *book.Job) string {
+	var cpu messages.Duration
+	var memory int64
+	for i := range j.Stages {
+		cpu += j.Stages[i].CPU
+		memory = max(memory, j.Stages[i].MaxRSS)
+	}
+	text := fmt.Sprintf("; used %v of processor time", cpu.Std().Round(time.Millisecond))
+	if memory >= 1<<20 {
+		text += fmt.Sprintf(" and %d MiB at most", memory>>20)
+	}
+	if cpu == 0 && memory == 0 || len(j.Why)+len(text) > maxReason {
+		return ""
+	}
+	return text
 }
 
 // round is what the bank is asked for payments between jobs, one linked set: it

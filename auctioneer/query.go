@@ -108,7 +108,7 @@ func stages(j *book.Job) []messages.StageStatus {
 	for i := range j.Stages {
 		s, spec := &j.Stages[i], &j.Spec.Stages[i]
 		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i), Running: s.Running,
-			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended}
+			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS}
 	}
 	return out
 }
@@ -166,7 +166,7 @@ func taskState(b *book.Book, r messages.TaskRef, t *book.Task) string {
 func (l *leader) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.NodesReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		for _, n := range b.Nodes() {
-			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished}
+			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished, Abilities: n.Abilities}
 			switch {
 			case n.Up && n.Drain != 0:
 				s.State, s.DrainBy = "Draining", n.Drain

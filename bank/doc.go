@@ -33,4 +33,18 @@
 // site's key after every ten thousand records, when it stops, and when it is
 // asked to (checkpoints). Replicas that lack a part of it fetch it from the
 // leader (segment).
+//
+// # Other sites
+//
+// The replicated state is the ledger and a [clearing.State] together: commands
+// that begin with [clearing.Mark] are the clearing's, and an image has the
+// clearing's part first. Where the bank has a key to sign with, its leader also
+// runs the clearing's shell (package courier): it serves the requests of users
+// (authorise, remit, revoke), services (accept, charge), operators (peer,
+// reserve, close, net, reconcile, peers) and the banks of peers (instruct,
+// lines, position), and sends peers what they have not answered for as long as
+// it leads. The accounts of peers are touched by nothing else: what another
+// request, a transfer or a correction would do to one is refused, and only the
+// settlement account is granted to and withdrawn from. That is refused before
+// it reaches the log, so that old logs are applied as they were.
 package bank

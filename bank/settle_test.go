@@ -220,11 +220,20 @@ func TestRepeatsCostNoLog(t *testing.T) {
 	if !bytes.Equal(first.Signature, again.Signature) || len(again.Receipt.Outcomes) != 1 || again.Receipt.Outcomes[0].Amount != 5*c {
 		t.Errorf("first %+v, then %+v", first, again)
 	}
+	m.List[0].Amount++
+	altered, err := clearing.SignInstructions(keys, m)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := b.bank.Status().Applied; got != applied {
 		t.Errorf("the repeat took the log from %d to %d", applied, got)
 	}
 	if got := b.metric("candor_bank_clearing_repeats_total", ""); got != 1 {
 		t.Errorf("%v repeats were counted, want 1", got)
+	}
+	b.refused(messages.Conflict, "$east", messages.VerbInstruct, altered)
+	if got := must[messages.PeersReply](b, "ops", messages.VerbPeers, messages.Empty{}).Peers[0].Dispute; got == "" {
+		t.Error("other content under an answered number is no dispute")
 	}
 }
 
@@ -267,4 +276,21 @@ func TestImagesOfBoth(t *testing.T) {
 			t.Errorf("an image of %d bytes of %d is read", len(spoilt), len(data))
 		}
 	}
+}
+
+// TestSettlingFollowsLeadership: who leads no more neither serves the clearing
+// nor sends, and does both again once it leads again.
+func TestSettlingFollowsLeadership(t *testing.T) {
+	keys, public := newKeys(t)
+	b := startWith(t, func(c *Config) { c.Signer, c.LastBackoff = keys, 1000 })
+	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: c})
+	tried := func() float64 { return b.metric("candor_bank_clearing_messages_total", "again") }
+	b.eventually("a message to the peer", func() bool { return tried() > 0 })
+	b.box.Depose()
+	b.eventually("it withdraws", func() bool { return b.metric("candor_bank_serving_replicas", "") == 0 })
+	b.refused(messages.Unavailable, "ops", messages.VerbPeers, messages.Empty{})
+	before := tried()
+	b.box.Elect()
+	b.eventually("a message after the election", func() bool { return tried() > before })
+	must[messages.PeersReply](b, "ops", messages.VerbPeers, messages.Empty{})
 }

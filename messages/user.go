@@ -129,6 +129,10 @@ type StageStatus struct {
 	SlotTime Duration `json:"slot_time"` // of accepted attempts, but for when they were suspended
 	// Suspended is how many of Running have had to leave their slots for now.
 	Suspended int `json:"suspended,omitempty"`
+	// CPU is the processor time of accepted attempts, MaxRSS the largest memory of
+	// a process among them, in bytes.
+	CPU    Duration `json:"cpu,omitempty"`
+	MaxRSS int64    `json:"max_rss,omitempty"`
 }
 
 // ClassShare compares, for one class, the share that the mechanism allocated
@@ -209,6 +213,8 @@ type NodeStatus struct {
 	Finished uint64       `json:"finished"` // attempts that ended there, well or badly
 	// DrainBy is by when the tasks of a node that drains are gone.
 	DrainBy Time `json:"drain_by,omitempty"`
+	// Abilities says what the node can do to a task; the names are in ability.go.
+	Abilities []Name `json:"abilities,omitempty"`
 }
 
 // MarketsReply lists the markets of a site in the order of its configuration.

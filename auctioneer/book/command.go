@@ -54,6 +54,8 @@ type Register struct {
 	Session uint64
 	Slots   []messages.ClassSlots
 	Running []messages.Attempt
+	// Abilities are what the node can do to a task.
+	Abilities []messages.Name
 }
 
 // Exchange carries an agent's finishes, and its claims as the leader resolved

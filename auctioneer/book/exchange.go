@@ -62,7 +62,7 @@ func (b *Book) finishTask(j *Job, stage int, index uint32, f *messages.Finished,
 	case s.Broken && j.Active():
 		b.again(j, s, index)
 	case f.Outcome == messages.Exited && f.ExitCode == 0:
-		b.accept(j, stage, t, paused)
+		b.accept(j, stage, t, f, paused)
 	case f.Outcome == messages.Stopped && j.Active():
 		b.again(j, s, index)
 		b.breakGang(j, stage)
@@ -71,12 +71,17 @@ func (b *Book) finishTask(j *Job, stage int, index uint32, f *messages.Finished,
 	}
 }
 
-func (b *Book) accept(j *Job, stage int, t *Task, paused messages.Duration) {
+// maxCPU bounds what an agent can say of one attempt, so that no sum overflows.
+const maxCPU = messages.Duration(1e15)
+
+func (b *Book) accept(j *Job, stage int, t *Task, f *messages.Finished, paused messages.Duration) {
 	s := &j.Stages[stage]
 	t.Phase, t.Ended = Done, b.now
 	s.Running--
 	s.Done++
 	s.SlotTime += b.now.Sub(t.Claimed) - paused
+	s.CPU += min(max(f.CPU, 0), maxCPU)
+	s.MaxRSS = max(s.MaxRSS, f.MaxRSS)
 	if s.Done < s.Total || !j.Active() {
 		return
 	}

@@ -74,6 +74,8 @@ type Stage struct {
 	Started  messages.Time
 	Ended    messages.Time
 	SlotTime messages.Duration // of accepted attempts, from claim to finish
+	CPU      messages.Duration // processor time of accepted attempts
+	MaxRSS   int64             // largest memory of a process of theirs, in bytes
 
 	// Of the claims that Running counts:
 	Suspended int // have given up their slot for now

@@ -22,6 +22,8 @@ type Node struct {
 	Finished uint64
 	Version  uint64        // rises when what is held back changes
 	Drain    messages.Time // by when its tasks are to be gone; 0: it takes work
+
+	Abilities []messages.Name
 }
 
 // Held is a claim as its node holds it.
@@ -105,7 +107,7 @@ func (b *Book) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 			stop = append(stop, a)
 		}
 	}
-	n.Slots, n.Used = c.Slots, make([]int, len(c.Slots))
+	n.Slots, n.Used, n.Abilities = c.Slots, make([]int, len(c.Slots)), c.Abilities
 	for _, r := range n.held() {
 		if h := n.Claims[r]; inHand[r] != h.Attempt {
 			b.uncount(r, h)

@@ -134,7 +134,9 @@
 // capture and restore the two together; [Mark] tells its commands from the
 // ledger's. Correct no transfer of the peers' accounts in the ledger, and grant
 // them nothing: what is done on one side alone has no mirror on the other. Give
-// no user a name that begins like these accounts' names. Propose the passing of
+// no user a name that is [Reserved], and let nobody choose identifiers of
+// transfers that begin with [TransferPrefix]. A message that comes again may be
+// answered by [State.Answered], without a command. Propose the passing of
 // time when [State.Due] has come. Send what [State.Outgoing] says again and
 // again.
 //

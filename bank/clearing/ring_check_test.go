@@ -53,7 +53,7 @@ func (b *bank) checkLedger() error {
 	for _, a := range b.ledger.Accounts() {
 		sum += a.Balance
 		held += a.Reserved
-		own := strings.HasPrefix(a.Account, accountPrefix) || a.Account == messages.IssuerAccount
+		own := strings.HasPrefix(a.Account, messages.PeerAccountPrefix) || a.Account == messages.IssuerAccount
 		if !own && a.Available < 0 || a.Reserved < 0 {
 			return fmt.Errorf("account %s has balance %v and %v reserved", a.Account, a.Balance, a.Reserved)
 		}
@@ -78,7 +78,7 @@ func (w *world) checkWealth() error {
 	var wealth messages.Credits
 	for _, b := range w.banks {
 		for _, a := range b.ledger.Accounts() {
-			if a.Account != messages.IssuerAccount && !strings.HasPrefix(a.Account, accountPrefix) {
+			if a.Account != messages.IssuerAccount && !strings.HasPrefix(a.Account, messages.PeerAccountPrefix) {
 				wealth += a.Balance
 			}
 		}

@@ -34,7 +34,7 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 
 // WriteCredentials puts credentials of a name in a role into a state directory,
 // unless those that are there will do, and returns the file. Users have theirs
-// in creds, nodes and services, which may be called like users, below it.
+// in creds; nodes, services and peers, which may be called like users, below it.
 func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) (file string, err error) {
 	file = CredsFile(state, name)
 	switch role {
@@ -43,6 +43,8 @@ func WriteCredentials(state string, authority *identity.Authority, role identity
 	case identity.Service:
 		// Without the '$', which NATS clients would take for a variable.
 		file = CredsFile(state, filepath.Join("services", strings.TrimPrefix(name, "$")))
+	case identity.Peer:
+		file = CredsFile(state, filepath.Join("peers", strings.TrimPrefix(name, "$")))
 	}
 	if held, err := os.ReadFile(file); err == nil {
 		if r, n, err := authority.Issued(held); err == nil && r == role && n == name {

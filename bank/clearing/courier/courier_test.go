@@ -163,6 +163,37 @@ func TestReconcileRefusesForgedPages(t *testing.T) {
 	}
 }
 
+// TestNetSaysWhoIsMissing: a peer that is silent is missing, one whose position
+// is not signed with its key is a fault, and neither report is balanced.
+func TestNetSaysWhoIsMissing(t *testing.T) {
+	east, west := pair(t)
+	for _, s := range []*site{east, west} {
+		must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
+	}
+	east.settled()
+	west.settled()
+	net := func() messages.NettingReport {
+		return must[messages.NettingReport](east, "ops", messages.VerbNet, messages.CycleRequest{})
+	}
+	if r := net(); !r.Balanced || len(r.Positions) != 2 || r.Cycle != 1 {
+		t.Errorf("got %+v", r)
+	}
+	east.road.set(1)
+	if r := net(); r.Balanced || len(r.Missing) != 1 || r.Missing[0] != "west" || len(r.Faults) != 0 {
+		t.Errorf("cut off: %+v", r)
+	}
+	public, err := east.keys.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 1})
+	east.road.set(0)
+	if r := net(); r.Balanced || len(r.Missing) != 1 || len(r.Faults) != 1 {
+		t.Errorf("signed by somebody else: %+v", r)
+	}
+	east.refused(messages.NotFound, "ops", messages.VerbNet, messages.CycleRequest{Cycle: 2})
+}
+
 // A user gets back at once what the peer's bank gives up.
 func TestRevokeOverTheBus(t *testing.T) {
 	east, west := pair(t)

@@ -12,9 +12,11 @@
 //
 // Nothing is decided here. What a message asks for is screened, so that
 // nothing forged reaches the log, then proposed; what is signed is what the
-// log has committed.
+// log has committed. A message that was carried out before is answered without
+// the log.
 //
 // A peer's bank speaks as "$" and the name of its site, which the connection
 // between the sites must bind; what it says is believed for its signature
-// alone.
+// alone. A peer is shown the books about itself, and the site's position with
+// all its peers in a closed cycle, without which a federation cannot net.
 package courier

@@ -180,7 +180,7 @@ func (a *app) settle(ctx context.Context, s *session, cycle string) error {
 		if r.Cycle, err = strconv.ParseUint(cycle, 10, 63); err != nil || r.Cycle == 0 {
 			return usagef("--cycle %q: give the number of a cycle, from 1", cycle)
 		}
-		if _, err := call[messages.SignedPosition](ctx, s, messages.Bank, messages.VerbClose, messages.CloseRequest{Cycle: r.Cycle}); err != nil {
+		if _, err := call[messages.SignedPosition](ctx, s, messages.Bank, messages.VerbClose, messages.CloseRequest(r)); err != nil {
 			return err
 		}
 	}

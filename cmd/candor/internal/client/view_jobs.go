@@ -142,16 +142,31 @@ func utility(u *messages.Utility) string {
 func (p *page) stages(j messages.JobDetail) {
 	p.title("Stages")
 	t := terminal.NewTable(terminal.Left("STAGE"), terminal.Left("CLASS"), terminal.Left("AFTER"), terminal.Right("TASKS"), terminal.Right("READY"),
-		terminal.Right("RUNNING"), terminal.Right("DONE"), terminal.Right("RETRIED"), terminal.Left("STARTED"), terminal.Right("RAN"), terminal.Right("SLOT TIME"))
+		terminal.Right("RUNNING"), terminal.Right("DONE"), terminal.Right("RETRIED"), terminal.Left("STARTED"), terminal.Right("RAN"), terminal.Right("SLOT TIME"), terminal.Right("CPU"), terminal.Right("MEMORY"))
 	for i, s := range j.Stages {
 		after := ""
 		if i < len(j.Spec.Stages) {
 			after = strings.Join(j.Spec.Stages[i].After, ", ")
 		}
 		t.Row(s.Name, s.Class, after, terminal.Count(s.Tasks), number(s.Pending), number(s.Running), terminal.Count(s.Done), number(s.Retried),
-			p.at(s.Started), p.between(s.Started, s.Ended), terminal.Span(s.SlotTime.Std()))
+			p.at(s.Started), p.between(s.Started, s.Ended), terminal.Span(s.SlotTime.Std()), processor(s.CPU), memory(s.MaxRSS))
 	}
 	t.Write(p, p.Style, "  ")
+}
+
+func processor(d messages.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return terminal.Span(d.Std())
+}
+
+// memory writes a size in mebibytes.
+func memory(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 }
 
 func (p *page) shares(shares []messages.ClassShare) {

@@ -13,9 +13,9 @@ func (p *page) nodes(r messages.NodesReply) {
 		p.printf("No nodes. A site has nodes as soon as a node agent registers.\n")
 		return
 	}
-	t := terminal.NewTable(terminal.Left("NODE"), terminal.Left("STATE"), terminal.Left("USED"), terminal.Left("SINCE"), terminal.Right("FOR"), terminal.Right("FINISHED"))
+	t := terminal.NewTable(terminal.Left("NODE"), terminal.Left("STATE"), terminal.Left("USED"), terminal.Left("SINCE"), terminal.Right("FOR"), terminal.Right("FINISHED"), terminal.Left("CAN"))
 	for _, n := range r.Nodes {
-		t.Row(n.Node, p.nodeState(n.State), used(n), p.at(n.Since), p.between(n.Since, 0), terminal.Count(n.Finished))
+		t.Row(n.Node, p.nodeState(n.State), used(n), p.at(n.Since), p.between(n.Since, 0), terminal.Count(n.Finished), strings.Join(n.Abilities, ", "))
 	}
 	t.Write(p, p.Style, "")
 }

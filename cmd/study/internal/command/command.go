@@ -20,7 +20,7 @@ import (
 var studies = []study.Study{
 	shudler.Tables, shudler.Figures,
 	abacus.Example, abacus.Auction, abacus.Utilities,
-	contracts.Divergence,
+	contracts.Menus, contracts.Distributions, contracts.Divergence,
 	gu.Example, gu.Figures,
 }
 

@@ -1,0 +1,105 @@
+package contracts
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// job is one in the cluster. Times are in seconds.
+type job struct {
+	arrived  float64
+	work     float64           // that is left
+	own      valuation.Curve   // the user's
+	declared valuation.Curve   // that it is scheduled with: its surrogate's
+	contract contract.Contract // the one chosen
+	utility  float64           // when it has completed
+}
+
+// cluster is one server and the jobs it works on, in their order.
+type cluster struct {
+	now    float64
+	jobs   []*job
+	done   []*job
+	solver contract.Solver
+}
+
+// problem is what there is to schedule.
+func (c *cluster) problem() *deadlineaware.Problem {
+	p := &deadlineaware.Problem{Slots: 1}
+	for _, j := range c.jobs {
+		p.Jobs = append(p.Jobs, deadlineaware.Job{Tasks: 1, Demand: j.work, Elapsed: c.now - j.arrived, Valuation: j.declared})
+	}
+	return p
+}
+
+// join adds a job of a type, scheduled as that type.
+func (c *cluster) join(t messages.Valuation, work float64) (*job, error) {
+	curve, err := valuation.New(t)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{arrived: c.now, work: work, own: curve, declared: curve}
+	c.jobs = append(c.jobs, j)
+	return j, nil
+}
+
+// offer is the menu of the job that joined last, whose type is declared.
+func (c *cluster) offer(declared messages.Valuation, class contract.Sampler, seed uint64) (*contract.Offer, error) {
+	d, err := contract.NewDraw(declared, class, replicas, seed)
+	if err != nil {
+		return nil, err
+	}
+	return contract.NewOffer(&c.solver, d, contract.DeadlineAware(c.problem(), len(c.jobs)-1))
+}
+
+// arrive has a job of a type come, be offered a menu, and take the contract that
+// is its own type's; then all are put in order anew.
+func (c *cluster) arrive(t messages.Valuation, work float64, class contract.Sampler, seed uint64) error {
+	j, err := c.join(t, work)
+	if err != nil {
+		return err
+	}
+	o, err := c.offer(t, class, seed)
+	if err != nil {
+		return err
+	}
+	j.contract = o.Menu[slices.IndexFunc(o.Menu, func(k contract.Contract) bool { return k.Declared })]
+	if j.declared, err = valuation.New(o.Surrogates[j.contract.Surrogate]); err != nil {
+		return err
+	}
+	return c.order()
+}
+
+// order puts the jobs in the scheduler's order.
+func (c *cluster) order() error {
+	s, err := deadlineaware.New(c.problem())
+	if err != nil {
+		return err
+	}
+	ordered := make([]*job, len(c.jobs))
+	for k, i := range s.Order {
+		ordered[k] = c.jobs[i]
+	}
+	c.jobs = ordered
+	return nil
+}
+
+// run works until a time, and settles what completes: the price agreed is scaled
+// by the value received.
+func (c *cluster) run(until float64) {
+	for len(c.jobs) > 0 && c.now+c.jobs[0].work <= until {
+		j := c.jobs[0]
+		c.now += j.work
+		took := c.now - j.arrived
+		j.utility = j.own.At(took) - j.contract.Settle(&j.own, took, false)
+		c.jobs, c.done = c.jobs[1:], append(c.done, j)
+	}
+	if len(c.jobs) > 0 {
+		c.jobs[0].work -= until - c.now
+	}
+	c.now = until
+}

@@ -1,0 +1,119 @@
+package contracts
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
+	"github.com/candor-grid/candor/cmd/study/internal/study"
+)
+
+const distributionsName = "contracts-distributions"
+
+// Distributions is the study of figure 6.
+var Distributions = study.Study{
+	Name:  distributionsName,
+	About: "figure 6: the utilities of 1,000 jobs whose types were estimated from three training sets",
+	Run:   distributions,
+}
+
+// The paper's workload, and the part of the server's time that jobs take, which
+// is ours.
+const (
+	arrivalSeconds = 130
+	load           = 0.95
+)
+
+// size is how many jobs, over and over with other draws.
+type size struct{ jobs, repetitions int }
+
+var (
+	fullSize  = size{1000, 10}
+	quickSize = size{60, 2}
+)
+
+// levels are the parts of jobs at which the distribution is tabulated.
+var levels = []float64{0.05, 0.1, 0.25, 0.5, 0.75, 0.9}
+
+// distribution is that of the utilities of all repetitions.
+type distribution struct {
+	Training  string         `json:"training"`
+	Mean      study.Estimate `json:"mean"`
+	Price     float64        `json:"mean_price"` // agreed
+	Quantiles []float64      `json:"quantiles"`  // at levels
+	Means     []float64      `json:"means"`      // of each repetition
+	utilities []float64      // ascending
+}
+
+// distributionsNumbers are by training set, in the order of trainings.
+type distributionsNumbers struct {
+	Levels []float64      `json:"levels"`
+	Sets   []distribution `json:"sets"`
+}
+
+func distributions(o study.Options) (*study.Report, error) {
+	s := fullSize
+	if o.Quick {
+		s = quickSize
+	}
+	n := &distributionsNumbers{Levels: levels}
+	for k := range trainings {
+		d, err := s.repeat(&trainings[k], o.Seed)
+		if err != nil {
+			return nil, err
+		}
+		n.Sets = append(n.Sets, *d)
+	}
+	figure, err := n.figure()
+	return &study.Report{Numbers: n, Page: n.page(s), Figures: []study.Figure{figure}}, err
+}
+
+func (s size) repeat(t *training, seed uint64) (*distribution, error) {
+	d := &distribution{Training: t.name}
+	prices := 0.0
+	for k := range s.repetitions {
+		class, err := t.train(rand.New(rand.NewPCG(seed, uint64(k)<<1|1)))
+		if err != nil {
+			return nil, err
+		}
+		done, err := s.jobsOf(class, seed, uint64(k))
+		if err != nil {
+			return nil, err
+		}
+		sum := 0.0
+		for _, j := range done {
+			sum += j.utility
+			prices += j.contract.Price
+			d.utilities = append(d.utilities, j.utility)
+		}
+		d.Means = append(d.Means, sum/float64(len(done)))
+	}
+	slices.Sort(d.utilities)
+	d.Mean, d.Price = study.Estimated(d.Means), prices/float64(len(d.utilities))
+	for _, level := range levels {
+		d.Quantiles = append(d.Quantiles, stat.Quantile(level, stat.Empirical, d.utilities, nil))
+	}
+	return d, nil
+}
+
+// jobsOf is a repetition: the same jobs come whatever the training set.
+func (s size) jobsOf(class contract.Sampler, seed, repetition uint64) ([]*job, error) {
+	r := rand.New(rand.NewPCG(seed, repetition<<1))
+	draw := contract.Valid(normal(1))
+	var c cluster
+	for range s.jobs {
+		c.run(c.now + arrivalSeconds*r.ExpFloat64())
+		t, err := draw(r)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.arrive(t, load*arrivalSeconds*r.ExpFloat64(), class, r.Uint64()); err != nil {
+			return nil, err
+		}
+	}
+	c.run(math.Inf(1))
+	return c.done, nil
+}

@@ -1,0 +1,63 @@
+package contracts
+
+import (
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
+	"github.com/candor-grid/candor/estimator/density"
+	"github.com/candor-grid/candor/messages"
+)
+
+// The paper's setting, sections IV and IV-A.
+const (
+	best     = 100 // credits
+	replicas = 100 // M
+)
+
+// typed is the type with a (μ, δ).
+func typed(x []float64) messages.Valuation {
+	return messages.Valuation{Class: messages.Sigmoidal, Max: best, Mu: x[0], Delta: x[1]}
+}
+
+// normal draws types whose mean and standard deviations are a part of the true
+// distribution's.
+func normal(part float64) contract.Sampler {
+	return func(r *rand.Rand) messages.Valuation {
+		return typed([]float64{part * (2000 + 1000*r.NormFloat64()), part * (1000 + 500*r.NormFloat64())})
+	}
+}
+
+// training is a training set.
+type training struct {
+	name    string
+	samples int
+	part    float64 // of the true distribution: 1 is truthful
+}
+
+var trainings = []training{{"500 truthful", 500, 1}, {"20 truthful", 20, 1}, {"500 untruthful", 500, 0.5}}
+
+// train draws the training set and estimates the distribution of types from it.
+func (t *training) train(r *rand.Rand) (contract.Sampler, error) {
+	draw := contract.Valid(normal(t.part))
+	d := &density.Data{Dimensions: 2}
+	for range t.samples {
+		v, err := draw(r)
+		if err != nil {
+			return nil, err
+		}
+		d.Values = append(d.Values, v.Mu, v.Delta)
+	}
+	h, err := density.Bandwidth(d, density.ScottFull)
+	if err != nil {
+		return nil, err
+	}
+	f, err := density.New(d, h)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *rand.Rand) messages.Valuation {
+		var x [2]float64
+		f.Draw(r, x[:])
+		return typed(x[:])
+	}, nil
+}
