@@ -2,6 +2,7 @@ package bank
 
 import (
 	"bytes"
+	"path/filepath"
 	"testing"
 
 	"github.com/candor-grid/candor/bank/clearing"
@@ -38,6 +39,9 @@ func TestTwoSites(t *testing.T) {
 	east.cut.Store(false)
 	west.cut.Store(false)
 	for s, id := range lost {
+		if found, _ := filepath.Glob(filepath.Join(s.dir, id, "snapshots", "*", "state.bin")); len(found) == 0 {
+			t.Errorf("%s has no snapshot to start from", s.site)
+		}
 		s.start(id, nil)
 	}
 	work()
@@ -284,11 +288,15 @@ func TestSettlingFollowsLeadership(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer, c.LastBackoff = keys, 1000 })
 	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: c})
+	b.eventually("a message to the peer", func() bool {
+		return must[messages.PeersReply](b, "ops", messages.VerbPeers, messages.Empty{}).Peers[0].Tries > 0
+	})
 	tried := func() float64 { return b.metric("candor_bank_clearing_messages_total", "again") }
-	b.eventually("a message to the peer", func() bool { return tried() > 0 })
 	b.box.Depose()
 	b.eventually("it withdraws", func() bool { return b.metric("candor_bank_serving_replicas", "") == 0 })
-	b.refused(messages.Unavailable, "ops", messages.VerbPeers, messages.Empty{})
+	if err := b.ask("ops", messages.VerbPeers, messages.Empty{}); messages.KindOf(err) != messages.Unavailable {
+		t.Errorf("deposed, it answers %v", err)
+	}
 	before := tried()
 	b.box.Elect()
 	b.eventually("a message after the election", func() bool { return tried() > before })
