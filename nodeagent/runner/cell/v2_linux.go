@@ -2,6 +2,7 @@ package cell
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,7 +95,11 @@ func (g *v2) make(name string) (group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &v2Group{control: control, dir: dir}, nil
+	events, err := os.Open(filepath.Join(dir.Name(), "cgroup.events"))
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return &v2Group{control: control, dir: dir, events: events}, nil
 }
 
 func (g *v2) close() error { return g.root.Delete() }
@@ -103,6 +108,7 @@ func (g *v2) close() error { return g.root.Delete() }
 type v2Group struct {
 	control *cgroup2.Manager
 	dir     *os.File
+	events  *os.File // open for as long as the group is there: it is read for every task
 }
 
 func (*v2Group) threaded() bool { return false }
@@ -149,7 +155,11 @@ func (g *v2Group) kill() error {
 	return errNotEnding
 }
 
-func (g *v2Group) empty() bool { return g.value("cgroup.events", "populated ") == 0 }
+func (g *v2Group) empty() bool {
+	var buffer [64]byte
+	n, _ := g.events.ReadAt(buffer[:], 0)
+	return after(string(buffer[:n]), "populated ") == 0
+}
 
 func (g *v2Group) count() int {
 	b, _ := os.ReadFile(filepath.Join(g.dir.Name(), "cgroup.procs"))
@@ -159,7 +169,7 @@ func (g *v2Group) count() int {
 func (g *v2Group) killed() uint64 { return g.value("memory.events", "oom_kill ") }
 
 func (g *v2Group) remove() error {
-	_ = g.dir.Close()
+	_ = errors.Join(g.dir.Close(), g.events.Close())
 	return g.control.Delete()
 }
 

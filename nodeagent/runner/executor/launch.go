@@ -186,7 +186,11 @@ func giveUpPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
 	}
-	return os.NewSyscallError("exec", unix.Exec("/proc/self/exe", os.Args, os.Environ()))
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return os.NewSyscallError("exec", unix.Exec(self, os.Args, os.Environ()))
 }
 
 // Main is the executor's program: it reads from standard input how tasks are run,
