@@ -64,6 +64,7 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}')
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $(CONCURRENT)
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestRing$$' -timeout 60m ./bank/clearing
+	CANDOR_SEEDS=5000 $(GO) test -run 'TestSeeds$$' -timeout 60m ./deploy/simulated/faults
 
 bench: build ## measure latency, throughput and the rest on this machine
 	@for bench in latency dispatch processes wake auction ledger scale; do ./bin/candor bench $$bench --json || exit 1; done

@@ -53,10 +53,9 @@ func newKeys(t testing.TB) (nkeys.KeyPair, string) {
 func newSettler(t testing.TB, network *bus.Network, site messages.Name) *settler {
 	s := &settler{}
 	s.keys, _ = newKeys(t)
-	s.group = startSite(t, network, site, func(_ string, c *Config, log *mailbox.Config) {
+	s.group = startSite(t, network, site, func(_ string, c *Config, _ *mailbox.Config) {
 		c.Bus, c.Signer = road{c.Bus, site, &s.cut}, s.keys
 		c.FirstBackoff, c.LastBackoff = messages.Duration(time.Millisecond), messages.Duration(20*time.Millisecond)
-		log.SnapshotBytes, log.TrailingEntries = 2000, 1
 	})
 	return s
 }

@@ -27,6 +27,7 @@ type options struct {
 	events string
 	plots  string
 	json   bool
+	faults faultOptions
 }
 
 // Command returns `candor simulate`. An error it returns is a *messages.Error.
@@ -61,7 +62,8 @@ budget; by the number of the job in the log, times in seconds from its beginning
 The keys of --json are stable; package deploy/simulated/measure defines each.`,
 		Example: `  candor simulate --trace LPC-EGEE-2004-1.2-cln.swf.gz --market highest-bid --nodes 105
   candor simulate --trace KTH-SP2.swf.gz --market market.yaml --from 30d --to 60d --scale-load 1.5 --plots figures
-  candor simulate --trace log.swf --market market.yaml --json --events events.csv > report.json`,
+  candor simulate --trace log.swf --market market.yaml --json --events events.csv > report.json
+  candor simulate --faults plan.yaml --seeds 1000`,
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return Await(c.Context(), func() error { return o.run(c.OutOrStdout(), c.ErrOrStderr()) })
@@ -74,6 +76,9 @@ The keys of --json are stable; package deploy/simulated/measure defines each.`,
 	f.StringVar(&o.events, "events", "", "write what happened, event by event, to this `file`, .csv or .parquet")
 	f.StringVar(&o.plots, "plots", "", "draw figures into this `directory`, as SVG and PNG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	f.StringVar(&o.faults.plan, "faults", "", "run a site under the faults of this `file` of YAML, instead of a log")
+	f.IntVar(&o.faults.seeds, "seeds", 100, "how many `runs` under faults")
+	f.Uint64Var(&o.faults.from, "from-seed", 1, "the `seed` of the first run under faults")
 	return c
 }
 
@@ -87,6 +92,12 @@ func parameters() string {
 }
 
 func (o *options) run(out, stderr io.Writer) error {
+	if o.faults.plan != "" {
+		if err := o.faults.run(out, o.json); err != nil {
+			return messages.AsError("simulate", err)
+		}
+		return nil
+	}
 	if err := o.check(); err != nil {
 		return messages.AsError("simulate", err)
 	}

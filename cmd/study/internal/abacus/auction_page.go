@@ -103,11 +103,7 @@ func (n auctionNumbers) verdict(p *study.Page) {
 			fmt.Sprintf("%.1f rounds at 0.1, %.1f at 0.9", first(alpha["log"]).Rounds, last(alpha["log"]).Rounds)},
 		{gap < 2.5, "95 % quantiles are close to the means.", fmt.Sprintf("at most %.1f rounds above", gap)},
 	} {
-		verdict := "Same"
-		if !c.holds {
-			verdict = "Different"
-		}
-		p.Text("- %s: %s Ours: %s.", verdict, c.paper, c.ours)
+		p.Claim(c.holds, c.paper, "%s", c.ours)
 	}
 	slowest := max(last(users["linear"]).Millis, last(users["log"]).Millis)
 	p.Text("- Better: 128 users take the paper 7 ms; ours take %.2f ms by rounds, to 1e-12 of each budget, and %.2f ms by our solver, on this machine. "+

@@ -1,8 +1,19 @@
 // Package abacus reproduces what J. Ding, Z. Zhang, R. T. B. Ma and Y. Yang,
 // "Auction-based cloud service differentiation with service level objectives",
-// report of their auction by itself: the example of figures 2 to 4, and how
-// many rounds and how long it takes, figures 6 to 8.
+// report: the example of figures 2 to 4; how many rounds and how long the auction
+// takes, figures 6 to 8; what bids do for their users, figures 9 and 12; the total
+// time against first in, first out, figures 10 and 13; and the weights recovered
+// from runs, figure 11.
 //
-// The times of figure 8 are measured where the study runs; all else is a function
-// of the seed.
+// # Model
+//
+// Where the paper runs Hadoop, map and reduce slots are simulated, task by task.
+// Reduces begin when all maps of their job have ended. The auction is held anew
+// when a job comes or has been completed, among all jobs that have not, on the
+// weights reported; a free slot goes to the job with least of its share, of those
+// that have a task for it. Tasks are not interrupted, and a change of jobs costs
+// no time.
+//
+// The times of figures 8 and 11c are measured where the study runs; all else is a
+// function of the seed.
 package abacus

@@ -19,7 +19,7 @@ import (
 // studies are all there are, in the order they run in.
 var studies = []study.Study{
 	shudler.Tables, shudler.Figures,
-	abacus.Example, abacus.Auction, abacus.Utilities,
+	abacus.Example, abacus.Auction, abacus.Utilities, abacus.Efficiency, abacus.Time,
 	contracts.Menus, contracts.Distributions, contracts.Divergence,
 	gu.Example, gu.Figures,
 }

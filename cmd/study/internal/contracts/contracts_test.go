@@ -27,3 +27,38 @@ func TestDivergenceBearsThePaperOut(t *testing.T) {
 		}
 	}
 }
+
+// TestMenusAreRational: prices fall with completion, one contract is free, and a
+// user of the declared type finds none better than its own, whatever is drawn.
+func TestMenusAreRational(t *testing.T) {
+	for seed := range uint64(10) {
+		r, err := Menus.Run(study.Options{Seed: seed, Quick: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, same := range []string{"Same: Better service", "Same: There always", "Same: The contract of"} {
+			if n := strings.Count(r.Page.String(), same); n != len(crowds) {
+				t.Errorf("seed %d: the page says %q %d times", seed, same, n)
+			}
+		}
+	}
+}
+
+// TestDistributions: nobody whose type is as declared pays more than it got, and
+// every job completes once.
+func TestDistributions(t *testing.T) {
+	r, err := Distributions.Run(study.Options{Seed: 1, Quick: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Write(t.TempDir(), Distributions.Name); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range r.Numbers.([]loaded) {
+		for _, d := range n.Sets {
+			if u := d.utilities; len(u) != quickSize.jobs*quickSize.repetitions || u[0] < -tie || u[len(u)-1] > best {
+				t.Errorf("load %v, %s: %d utilities from %v to %v", n.Load, d.Training, len(u), u[0], u[len(u)-1])
+			}
+		}
+	}
+}

@@ -20,12 +20,12 @@ var Distributions = study.Study{
 	Run:   distributions,
 }
 
-// The paper's workload, and the part of the server's time that jobs take, which
-// is ours.
-const (
-	arrivalSeconds = 130
-	load           = 0.95
-)
+// arrivalSeconds is the paper's mean time between arrivals.
+const arrivalSeconds = 130
+
+// loads are the parts of the server's time that jobs take. The paper's is not
+// reported.
+var loads = []float64{0.8, 0.9, 0.95}
 
 // size is how many jobs, over and over with other draws.
 type size struct{ jobs, repetitions int }
@@ -48,8 +48,9 @@ type distribution struct {
 	utilities []float64      // ascending
 }
 
-// distributionsNumbers are by training set, in the order of trainings.
-type distributionsNumbers struct {
+// loaded are the distributions at a load, in the order of trainings.
+type loaded struct {
+	Load   float64        `json:"load"`
 	Levels []float64      `json:"levels"`
 	Sets   []distribution `json:"sets"`
 }
@@ -59,19 +60,27 @@ func distributions(o study.Options) (*study.Report, error) {
 	if o.Quick {
 		s = quickSize
 	}
-	n := &distributionsNumbers{Levels: levels}
-	for k := range trainings {
-		d, err := s.repeat(&trainings[k], o.Seed)
+	var numbers []loaded
+	var figures []study.Figure
+	for _, load := range loads {
+		n := loaded{Load: load, Levels: levels}
+		for k := range trainings {
+			d, err := s.repeat(&trainings[k], load, o.Seed)
+			if err != nil {
+				return nil, err
+			}
+			n.Sets = append(n.Sets, *d)
+		}
+		figure, err := n.figure()
 		if err != nil {
 			return nil, err
 		}
-		n.Sets = append(n.Sets, *d)
+		numbers, figures = append(numbers, n), append(figures, figure)
 	}
-	figure, err := n.figure()
-	return &study.Report{Numbers: n, Page: n.page(s), Figures: []study.Figure{figure}}, err
+	return &study.Report{Numbers: numbers, Page: distributionsPage(numbers, s), Figures: figures}, nil
 }
 
-func (s size) repeat(t *training, seed uint64) (*distribution, error) {
+func (s size) repeat(t *training, load float64, seed uint64) (*distribution, error) {
 	d := &distribution{Training: t.name}
 	prices := 0.0
 	for k := range s.repetitions {
@@ -79,7 +88,7 @@ func (s size) repeat(t *training, seed uint64) (*distribution, error) {
 		if err != nil {
 			return nil, err
 		}
-		done, err := s.jobsOf(class, seed, uint64(k))
+		done, err := s.jobsOf(class, load, seed, uint64(k))
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +109,7 @@ func (s size) repeat(t *training, seed uint64) (*distribution, error) {
 }
 
 // jobsOf is a repetition: the same jobs come whatever the training set.
-func (s size) jobsOf(class contract.Sampler, seed, repetition uint64) ([]*job, error) {
+func (s size) jobsOf(class contract.Sampler, load float64, seed, repetition uint64) ([]*job, error) {
 	r := rand.New(rand.NewPCG(seed, repetition<<1))
 	draw := contract.Valid(normal(1))
 	var c cluster

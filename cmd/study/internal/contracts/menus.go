@@ -17,14 +17,15 @@ var Menus = study.Study{
 	Run:   menus,
 }
 
-// shownJobs is how many jobs are shown a menu. The paper does not say how many
-// others there are nor what they do: ours are so many, with so much work on
-// average, that the last completes when most deadlines have passed.
-const (
-	shownJobs   = 4
-	otherJobs   = 30
-	workSeconds = 130
-)
+// shownJobs is how many jobs are shown a menu.
+const shownJobs = 4
+
+// The paper does not say how many other jobs there are nor what they do. Ours
+// have so much work on average that all of it is done, with fewer of them, about
+// when the typical job's value begins to fall, and with more, well after it is gone.
+const workSeconds = 130
+
+var crowds = []int{15, 30}
 
 // offered is a contract and what it leaves the user of the menu.
 type offered struct {
@@ -43,15 +44,45 @@ type menu struct {
 	Free      int       `json:"earliest_free"`
 }
 
+// competition is the menus of the four jobs beside so many others.
+type competition struct {
+	Others int    `json:"others"`
+	Menus  []menu `json:"menus"`
+}
+
 func menus(o study.Options) (*study.Report, error) {
-	r := rand.New(rand.NewPCG(o.Seed, 4))
+	var numbers []competition
+	var figures []study.Figure
+	for _, others := range crowds {
+		c, err := compete(others, o.Seed)
+		if err != nil {
+			return nil, err
+		}
+		drawn, err := c.figures()
+		if err != nil {
+			return nil, err
+		}
+		numbers, figures = append(numbers, *c), append(figures, drawn...)
+	}
+	return &study.Report{Numbers: numbers, Page: menusPage(numbers), Figures: figures}, nil
+}
+
+// compete draws the four jobs, which are the same beside any others, and others.
+func compete(others int, seed uint64) (*competition, error) {
+	r := rand.New(rand.NewPCG(seed, 4))
 	class, err := trainings[0].train(r)
 	if err != nil {
 		return nil, err
 	}
 	draw := contract.Valid(normal(1))
+	var shown [shownJobs]messages.Valuation
+	for k := range shown {
+		if shown[k], err = draw(r); err != nil {
+			return nil, err
+		}
+	}
 	var c cluster
-	for range otherJobs {
+	for range others {
 		t, err := draw(r)
 		if err != nil {
 			return nil, err
@@ -60,20 +91,15 @@ func menus(o study.Options) (*study.Report, error) {
 			return nil, err
 		}
 	}
-	var numbers []menu
-	for range shownJobs {
-		t, err := draw(r)
-		if err != nil {
-			return nil, err
-		}
+	out := &competition{Others: others}
+	for _, t := range shown {
 		m, err := c.menu(t, workSeconds, class, r.Uint64())
 		if err != nil {
 			return nil, err
 		}
-		numbers = append(numbers, *m)
+		out.Menus = append(out.Menus, *m)
 	}
-	figures, err := menuFigures(numbers)
-	return &study.Report{Numbers: numbers, Page: menusPage(numbers), Figures: figures}, err
+	return out, nil
 }
 
 // menu is what a job would be offered; it does not stay.

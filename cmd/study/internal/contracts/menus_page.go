@@ -11,7 +11,7 @@ import (
 // matching.
 const tie = 1e-9
 
-func menuFigures(menus []menu) (out []study.Figure, err error) {
+func (c *competition) figures() (out []study.Figure, err error) {
 	for _, f := range []struct {
 		suffix, label string
 		of            func(*offered) float64
@@ -20,8 +20,8 @@ func menuFigures(menus []menu) (out []study.Figure, err error) {
 		{"utilities", "value minus price, credits", func(c *offered) float64 { return c.Utility }},
 	} {
 		p := study.NewPlot("", "expected completion, seconds", f.label)
-		for k := range menus {
-			m := &menus[k]
+		for k := range c.Menus {
+			m := &c.Menus[k]
 			line := study.Line{Name: fmt.Sprintf("μ = %.0f, δ = %.0f", m.Mu, m.Delta), Style: k}
 			mark := study.Line{Style: k, Points: true}
 			for i := range m.Contracts {
@@ -33,28 +33,44 @@ func menuFigures(menus []menu) (out []study.Figure, err error) {
 				return nil, err
 			}
 		}
-		out = append(out, study.Figure{Name: menusName + "-" + f.suffix, Plot: p})
+		out = append(out, study.Figure{Name: c.named(f.suffix), Plot: p})
 	}
 	return out, nil
 }
 
-func menusPage(menus []menu) *study.Page {
+// named is the name of a figure beside so many others.
+func (c *competition) named(suffix string) string {
+	return fmt.Sprintf("%s-%s-%d", menusName, suffix, c.Others)
+}
+
+func menusPage(numbers []competition) *study.Page {
 	p := study.NewPage("Menus of contracts (Huang et al., figures 4 and 5)")
-	p.Text("Four jobs, each offered %d contracts beside %d other jobs with %d s of work on average; types estimated from 500 truthful samples. The utility of a contract "+
-		"is the user's value of its completion less its price.", replicas, otherJobs, workSeconds)
-	var rows [][]string
-	for _, m := range menus {
+	p.Text("Four jobs, each offered %d contracts; types estimated from 500 truthful samples. The utility of a contract is the user's value of its completion less its "+
+		"price. The paper does not report the competition it had; here other jobs with %d s of work on average wait, few or many.", replicas, workSeconds)
+	for k := range numbers {
+		c := &numbers[k]
+		p.Section(fmt.Sprintf("Beside %d others", c.Others))
+		p.Table([]string{"μ", "δ", "completions, s", "prices", "earliest free, s", "best contract, s", "its utility", "its own type's, s", "its utility"}, c.rows())
+		p.Figure(c.named("prices"), "Prices by completion (figure 4); points are the contracts of the users' own types")
+		p.Figure(c.named("utilities"), "Utilities by completion (figure 5)")
+		c.verdict(p)
+	}
+	p.Section("Same, better, different")
+	p.Text("Each section above ends with the paper's sentences and what is so beside as many others. Utility can only be largest near μ if the scheduler has " +
+		"completions near μ on offer and an earlier one has a price: where all jobs can be done early, everything is free. Where more work waits than deadlines " +
+		"allow, prices take nearly all of what a job is worth to a user without patience.")
+	return p
+}
+
+func (c *competition) rows() (rows [][]string) {
+	for _, m := range c.Menus {
 		first, last := m.Contracts[0], m.Contracts[len(m.Contracts)-1]
 		best, own := m.Contracts[m.Best], m.Contracts[m.Declared]
 		rows = append(rows, []string{fmt.Sprintf("%.0f", m.Mu), fmt.Sprintf("%.0f", m.Delta), fmt.Sprintf("%.0f to %.0f", first.Completion, last.Completion),
 			fmt.Sprintf("%.2f to %.2f", last.Price, first.Price), m.freeFrom(), fmt.Sprintf("%.0f", best.Completion), fmt.Sprintf("%.2f", best.Utility),
 			fmt.Sprintf("%.0f", own.Completion), fmt.Sprintf("%.2f", own.Utility)})
 	}
-	p.Table([]string{"μ", "δ", "completions, s", "prices", "earliest free, s", "best contract, s", "its utility", "its own type's, s", "its utility"}, rows)
-	p.Figure(menusName+"-prices", "Prices by completion (figure 4); points are the contracts of the users' own types")
-	p.Figure(menusName+"-utilities", "Utilities by completion (figure 5)")
-	menusVerdict(p, menus)
-	return p
+	return rows
 }
 
 func (m *menu) freeFrom() string {
@@ -64,10 +80,10 @@ func (m *menu) freeFrom() string {
 	return fmt.Sprintf("%.0f", m.Contracts[m.Free].Completion)
 }
 
-func menusVerdict(p *study.Page, menus []menu) {
+func (c *competition) verdict(p *study.Page) {
 	falls, free, low, near, own, farthest, short := true, 0, 0, 0, 0, 0.0, 0.0
-	for k := range menus {
-		m := &menus[k]
+	for k := range c.Menus {
+		m := &c.Menus[k]
 		top, after := m.Contracts[0].Price, 0.0
 		for i := 1; i < len(m.Contracts); i++ {
 			falls = falls && m.Contracts[i].Price <= m.Contracts[i-1].Price+tie
@@ -92,13 +108,10 @@ func menusVerdict(p *study.Page, menus []menu) {
 			own++
 		}
 	}
-	n := len(menus)
-	p.Section("Same, better, different")
+	n := len(c.Menus)
 	p.Claim(falls, "Better service never costs less.", "prices do not rise with completion on any of the %d menus: %t", n, falls)
 	p.Claim(free == n, "There always is a free contract.", "on %d of %d menus", free, n)
 	p.Claim(low == n, "Prices are low after the job's deadline.", "no contract beyond μ+δ costs more than half of the dearest on %d of %d menus", low, n)
 	p.Claim(near == n, "Utility is largest at a completion around μ.", "within δ of μ for %d of %d jobs, at most %.0f s away", near, n, farthest)
 	p.Claim(own == n, "The contract of one's own type is the best.", "for %d of %d jobs; at most %.3g credits are lost by taking it", own, n, short)
-	p.Text("Utility can only be largest near μ if the scheduler has completions near μ on offer, and if an earlier one has a price: among jobs that could all be done " +
-		"early everything is free. The paper does not report the competition it had.")
 }

@@ -153,11 +153,7 @@ func (n *figureNumbers) verdict(p *study.Page) {
 		{groups, "Five random groups pay more than one pool.", fmt.Sprintf("%.3g instead of %.3g at the average capacity, for %.1f %% less value",
 			mean.Grouped.Payments, mean.Monotone.Payments, 100*(1-mean.Grouped.Value/mean.Monotone.Value))},
 	} {
-		verdict := "Same"
-		if !c.holds {
-			verdict = "Different"
-		}
-		p.Text("- %s: %s Ours: %s.", verdict, c.paper, c.ours)
+		p.Claim(c.holds, c.paper, "%s", c.ours)
 	}
 	p.Text("Groups pay more where a pool has few slots, so that its tasks compete unevenly: the paper's pool is a sixteenth of this one. At full scale a fifth of " +
 		"the slots with a fifth of the tasks sees about the prices of the whole.")

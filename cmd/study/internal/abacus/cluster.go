@@ -1,0 +1,214 @@
+package abacus
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
+)
+
+// The classes of slots.
+const (
+	mapClass = iota
+	reduceClass
+	classes
+)
+
+// user submits jobs of one kind, one after another by a Poisson process.
+type user struct {
+	budget  float64          // of each job
+	weights [classes]float64 // reported
+	tasks   [classes]int
+	seconds [classes]float64 // of a task, on average
+	between float64          // seconds between submissions, on average
+}
+
+// cluster is slots and those who use them.
+type cluster struct {
+	users []user
+	slots [classes]int
+	alpha float64
+	fifo  bool // the earliest job has all it can use, and no auction is held
+}
+
+// mapReduce is a job: its reduces begin when its maps have ended.
+type mapReduce struct {
+	user      int
+	submitted float64
+	durations [classes][]float64
+	next      [classes]int // tasks started
+	left      [classes]int // tasks not ended
+	running   [classes]int
+	shares    [classes]float64
+}
+
+// waits says whether the job has a task to start on a class.
+func (j *mapReduce) waits(class int) bool {
+	return j.next[class] < len(j.durations[class]) && (class == mapClass || j.left[mapClass] == 0)
+}
+
+// draw draws the jobs submitted up to a time, in the order of submission. A
+// user's are the same whatever the others do. Tasks vary by a fifth.
+func (c *cluster) draw(until float64, seed uint64) []*mapReduce {
+	var jobs []*mapReduce
+	for i, u := range c.users {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		for at := u.between * r.ExpFloat64(); at < until; at += u.between * r.ExpFloat64() {
+			j := &mapReduce{user: i, submitted: at, left: u.tasks}
+			for class := range classes {
+				for range u.tasks[class] {
+					j.durations[class] = append(j.durations[class], u.seconds[class]*(0.8+0.4*r.Float64()))
+				}
+			}
+			jobs = append(jobs, j)
+		}
+	}
+	slices.SortStableFunc(jobs, func(a, b *mapReduce) int {
+		if a.submitted < b.submitted {
+			return -1
+		}
+		return 1
+	})
+	return jobs
+}
+
+// ending is a task that will end.
+type ending struct {
+	at    float64
+	job   *mapReduce
+	class int
+}
+
+// endings are a heap by time.
+type endings []ending
+
+func (e endings) Len() int           { return len(e) }
+func (e endings) Less(a, b int) bool { return e[a].at < e[b].at }
+func (e endings) Swap(a, b int)      { e[a], e[b] = e[b], e[a] }
+func (e *endings) Push(x any)        { *e = append(*e, x.(ending)) }
+func (e *endings) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// course is a run of a cluster.
+type course struct {
+	*cluster
+	solver proportional.Solver
+	now    float64
+	free   [classes]int
+	active []*mapReduce // by submission
+	ends   endings
+	sums   []float64 // response times, by user
+	counts []int
+}
+
+// served is what users got: mean response times in seconds, and when all ended.
+type served struct {
+	response []float64
+	total    float64
+}
+
+// run serves the jobs, which it uses up. All that happens at an instant does so
+// together, before slots are given out.
+func (c *cluster) run(jobs []*mapReduce) (*served, error) {
+	r := &course{cluster: c, free: c.slots, sums: make([]float64, len(c.users)), counts: make([]int, len(c.users))}
+	for len(jobs) > 0 || len(r.ends) > 0 {
+		r.now = math.Inf(1)
+		if len(jobs) > 0 {
+			r.now = jobs[0].submitted
+		}
+		if len(r.ends) > 0 {
+			r.now = min(r.now, r.ends[0].at)
+		}
+		changed := false
+		for len(r.ends) > 0 && r.ends[0].at == r.now {
+			changed = r.end(heap.Pop(&r.ends).(ending)) || changed
+		}
+		for ; len(jobs) > 0 && jobs[0].submitted == r.now; jobs = jobs[1:] {
+			r.active, changed = append(r.active, jobs[0]), true
+		}
+		if changed && !c.fifo {
+			if err := r.auction(); err != nil {
+				return nil, err
+			}
+		}
+		r.start()
+	}
+	s := &served{total: r.now}
+	for i, sum := range r.sums {
+		s.response = append(s.response, sum/math.Max(1, float64(r.counts[i])))
+	}
+	return s, nil
+}
+
+// end ends a task, and says whether its job has ended with it.
+func (r *course) end(e ending) bool {
+	r.free[e.class]++
+	e.job.running[e.class]--
+	e.job.left[e.class]--
+	if e.job.left[mapClass]+e.job.left[reduceClass] > 0 {
+		return false
+	}
+	r.sums[e.job.user] += r.now - e.job.submitted
+	r.counts[e.job.user]++
+	r.active = slices.DeleteFunc(r.active, func(j *mapReduce) bool { return j == e.job })
+	return true
+}
+
+// auction divides the slots among the active jobs.
+func (r *course) auction() error {
+	if len(r.active) == 0 {
+		return nil
+	}
+	p := &proportional.Problem{Alpha: r.alpha, Classes: classes}
+	for _, j := range r.active {
+		u := &r.users[j.user]
+		p.Budgets, p.Weights = append(p.Budgets, u.budget), append(p.Weights, u.weights[:]...)
+	}
+	out, err := r.solver.Solve(p)
+	if err != nil {
+		return err
+	}
+	for i, j := range r.active {
+		copy(j.shares[:], out.Shares[i*classes:])
+	}
+	return nil
+}
+
+// start gives every free slot to a job with a task for it, the one that has least
+// of its share; what one cannot use goes to the others.
+func (r *course) start() {
+	for class := range classes {
+		for r.free[class] > 0 {
+			j := r.pick(class)
+			if j == nil {
+				break
+			}
+			heap.Push(&r.ends, ending{r.now + j.durations[class][j.next[class]], j, class})
+			j.next[class]++
+			j.running[class]++
+			r.free[class]--
+		}
+	}
+}
+
+func (r *course) pick(class int) *mapReduce {
+	var best *mapReduce
+	least := math.Inf(1)
+	for _, j := range r.active {
+		if !j.waits(class) {
+			continue
+		}
+		if r.fifo {
+			return j
+		}
+		if part := float64(j.running[class]+1) / j.shares[class]; best == nil || part < least {
+			best, least = j, part
+		}
+	}
+	return best
+}

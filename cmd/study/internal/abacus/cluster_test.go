@@ -1,0 +1,82 @@
+package abacus
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/cmd/study/internal/study"
+)
+
+// alone is a job of two maps of 10 and two reduces of 4.
+func alone(user int) *mapReduce {
+	return &mapReduce{user: user, durations: [classes][]float64{{10, 10}, {4, 4}}, left: [classes]int{2, 2}}
+}
+
+// TestCluster: two equal jobs on two slots of each class, by hand. First in,
+// first out, the first ends its maps at 10 and its reduces at 14, the second 10
+// later; sharing evenly, both end their maps at 20 and their reduces at 28, by
+// turns.
+func TestCluster(t *testing.T) {
+	for _, c := range []struct {
+		fifo          bool
+		first, second float64
+	}{{true, 14, 24}, {false, 28, 28}} {
+		u := user{budget: 100, weights: [classes]float64{1, 1}}
+		k := cluster{users: []user{u, u}, slots: [classes]int{2, 2}, alpha: 0.5, fifo: c.fifo}
+		s, err := k.run([]*mapReduce{alone(0), alone(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.response[0] != c.first || s.response[1] != c.second || s.total != c.second {
+			t.Errorf("fifo %t: %+v, want %v and %v", c.fifo, s, c.first, c.second)
+		}
+	}
+}
+
+// TestUsersJobsDoNotDependOnOthers, so that places of an axis compare.
+func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
+	of := func(jobs []*mapReduce) (sum float64, n int) {
+		for _, j := range jobs {
+			if j.user == 0 {
+				sum, n = sum+j.submitted+j.durations[mapClass][0], n+1
+			}
+		}
+		return sum, n
+	}
+	sum, n := of(private(1).draw(submitSeconds, 5))
+	if more, m := of(private(6).draw(submitSeconds, 5)); m != n || math.Abs(more-sum) > 1e-6 || n == 0 {
+		t.Errorf("%d jobs of %v alone, %d of %v among others", n, sum, m, more)
+	}
+}
+
+// TestEfficiencyBearsThePaperOut in what a budget does.
+func TestEfficiencyBearsThePaperOut(t *testing.T) {
+	r, err := Efficiency.Run(study.Options{Seed: 1, Quick: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, same := range []string{"Same: A larger budget", "Same: It makes the others", "Same: With less than the others", "Same: A larger α"} {
+		if !strings.Contains(r.Page.String(), same) {
+			t.Errorf("the page does not say %q", same)
+		}
+	}
+}
+
+// TestTotalTime: the work sets a time below which no order can be.
+func TestTotalTime(t *testing.T) {
+	r, err := Time.Run(study.Options{Seed: 1, Quick: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Write(t.TempDir(), Time.Name); err != nil {
+		t.Fatal(err)
+	}
+	n := r.Numbers.(map[string]both)
+	for k := 1; k < len(n["10a"].FIFO); k++ {
+		before, b := n["10a"].FIFO[k-1].Total.Mean, n["10a"].FIFO[k].Total.Mean
+		if b < before {
+			t.Errorf("with %v users all is done at %v, with fewer at %v", n["10a"].FIFO[k].At, b, before)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package faults
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+const second = messages.Duration(1e9)
+
+// The kinds of fault.
+const (
+	Loss      = "loss"      // part of the messages never come
+	Repeat    = "repeat"    // part of them come twice
+	Reorder   = "reorder"   // each is late by up to two seconds
+	Delay     = "delay"     // each is late by a second
+	Partition = "partition" // the target is cut off from all others
+	Crash     = "crash"     // the target is off for a while; what its disk had not synced is gone
+	Power     = "power"     // all machines crash at once
+	SlowDisk  = "slow-disk" // syncs of the target take two seconds
+	Skew      = "skew"      // the target's clock is off for a while
+	Jump      = "jump"      // the target's clock jumps, for good
+)
+
+// Kinds lists the kinds of fault.
+var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Crash, Power, SlowDisk, Skew, Jump}
+
+// Event is one fault: from At (since the beginning) on, For a span.
+type Event struct {
+	At     messages.Duration `yaml:"at" json:"at"`
+	Kind   string            `yaml:"kind" json:"kind"`
+	Target string            `yaml:"target,omitempty" json:"target,omitempty"` // m0 to m2: a machine; n0 on: an agent
+	For    messages.Duration `yaml:"for,omitempty" json:"for,omitempty"`
+	Part   float64           `yaml:"part,omitempty" json:"part,omitempty"` // of the messages: of loss and repeat
+	By     messages.Duration `yaml:"by,omitempty" json:"by,omitempty"`     // of skew and jump
+}
+
+// Plan is what a site goes through. With Events, these are the faults;
+// otherwise they are drawn by Rates, the mean number of each kind in a run.
+type Plan struct {
+	Jobs     int                `yaml:"jobs,omitempty" json:"jobs"`
+	Nodes    int                `yaml:"nodes,omitempty" json:"nodes"`
+	Duration messages.Duration  `yaml:"duration,omitempty" json:"duration"` // of the faults
+	Rates    map[string]float64 `yaml:"rates,omitempty" json:"rates,omitempty"`
+	Seed     uint64             `yaml:"seed,omitempty" json:"seed,omitempty"` // that Events belong to
+	Events   []Event            `yaml:"events,omitempty" json:"events,omitempty"`
+}
+
+// Default is a plan with some of every kind of fault.
+func Default() *Plan {
+	p := &Plan{Jobs: 8, Nodes: 3, Duration: 90 * second, Rates: map[string]float64{}}
+	for _, k := range Kinds {
+		p.Rates[k] = 1.5
+	}
+	return p
+}
+
+// Decode reads a plan. Its errors are Invalid and begin with name:line:column.
+func Decode(name string, text []byte) (*Plan, error) {
+	p := Default()
+	p.Rates = nil
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(p); err != nil && !errors.Is(err, io.EOF) {
+		var at yaml.Error
+		if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
+			where := at.GetToken().Position
+			return nil, messages.Errorf(messages.Invalid, "%s:%d:%d: %s", name, where.Line, where.Column, at.GetMessage())
+		}
+		return nil, messages.Errorf(messages.Invalid, "%s:1:1: %v", name, err)
+	}
+	if p.Rates == nil && p.Events == nil {
+		p.Rates = Default().Rates
+	}
+	if path, err := p.check(); err != nil {
+		line, column := 1, 1
+		if at, bad := yaml.PathString("$." + path); bad == nil {
+			if n, none := at.ReadNode(bytes.NewReader(text)); none == nil && n != nil {
+				line, column = n.GetToken().Position.Line, n.GetToken().Position.Column
+			}
+		}
+		return nil, messages.Errorf(messages.Invalid, "%s:%d:%d: %s: %v", name, line, column, path, err)
+	}
+	return p, nil
+}
+
+// check returns the path of the first field that is wrong.
+func (p *Plan) check() (string, error) {
+	switch {
+	case p.Jobs < 1 || p.Jobs > 1000:
+		return "jobs", fmt.Errorf("must be from 1 to 1000, is %d", p.Jobs)
+	case p.Nodes < 1 || p.Nodes > 100:
+		return "nodes", fmt.Errorf("must be from 1 to 100, is %d", p.Nodes)
+	case p.Duration < second || p.Duration > 24*3600*second:
+		return "duration", fmt.Errorf("must be from 1s to 24h, is %v", p.Duration)
+	case p.Rates != nil && p.Events != nil:
+		return "rates", errors.New("faults are either listed or drawn: leave out events or rates")
+	}
+	for kind, rate := range p.Rates {
+		if !slices.Contains(Kinds, kind) || !(rate >= 0 && rate <= 1000) {
+			return "rates." + kind, fmt.Errorf("must be one of %v with a rate from 0 to 1000, is %g", Kinds, rate)
+		}
+	}
+	for i := range p.Events {
+		if field, err := p.Events[i].check(p); err != nil {
+			return fmt.Sprintf("events[%d].%s", i, field), err
+		}
+	}
+	return "", nil
+}
+
+func (e *Event) check(p *Plan) (string, error) {
+	targets := slices.Concat(machineNames, p.nodeNames())
+	targeted := slices.Contains([]string{Partition, Crash, SlowDisk, Skew, Jump}, e.Kind)
+	switch {
+	case !slices.Contains(Kinds, e.Kind):
+		return "kind", fmt.Errorf("must be one of %v, is %.64q", Kinds, e.Kind)
+	case e.At < 0 || e.At > p.Duration:
+		return "at", fmt.Errorf("must be within the duration of %v, is %v", p.Duration, e.At)
+	case e.For < 0 || e.For > p.Duration:
+		return "for", fmt.Errorf("must be within the duration of %v, is %v", p.Duration, e.For)
+	case targeted && !slices.Contains(targets, e.Target):
+		return "target", fmt.Errorf("must be one of %v, is %.64q", targets, e.Target)
+	case !(e.Part >= 0 && e.Part <= 0.9):
+		return "part", fmt.Errorf("must be from 0 to 0.9, is %g", e.Part)
+	case e.By < -3600*second || e.By > 3600*second:
+		return "by", fmt.Errorf("must be within an hour, is %v", e.By)
+	}
+	return "", nil
+}
+
+var machineNames = []string{"m0", "m1", "m2"}
+
+func (p *Plan) nodeNames() (names []string) {
+	for i := range p.Nodes {
+		names = append(names, fmt.Sprint("n", i))
+	}
+	return names
+}
+
+// draw makes the faults of a seed; those that are listed are themselves.
+func (p *Plan) draw(seed uint64) []Event {
+	if p.Events != nil {
+		return p.Events
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x706c616e))
+	var events []Event
+	targets := slices.Concat(machineNames, machineNames, p.nodeNames())
+	for _, kind := range Kinds {
+		n := int(p.Rates[kind] + rng.Float64())
+		for range n {
+			e := Event{At: messages.Duration(rng.Int64N(int64(p.Duration))), Kind: kind, For: second + messages.Duration(rng.Int64N(int64(min(p.Duration, 20*second))))}
+			e.For = min(e.For, p.Duration)
+			switch kind {
+			case Loss, Repeat:
+				e.Part = 0.1 + 0.4*rng.Float64()
+			case Partition, Crash, SlowDisk, Skew, Jump:
+				e.Target = targets[rng.IntN(len(targets))]
+			}
+			if kind == Skew || kind == Jump {
+				e.By = messages.Duration(rng.Int64N(int64(120*second))) - 60*second
+			}
+			events = append(events, e)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	return events
+}
+
+// YAML writes the plan as Decode reads it.
+func (p *Plan) YAML() (string, error) {
+	out, err := yaml.Marshal(p)
+	return string(out), err
+}

@@ -1,0 +1,349 @@
+package faults
+
+import "github.com/candor-grid/candor/messages"
+
+// machine hosts a replica of each group, on one disk and one clock.
+type machine struct {
+	name string
+	host
+	slow bool
+}
+
+// host is what has a clock, and can be off.
+type host struct {
+	down   bool
+	offset messages.Duration
+	life   int // rises with each restart: what an earlier life had planned is void
+}
+
+// automaton is a replicated state.
+type automaton interface {
+	apply(data []byte) any
+	capture() []byte
+	restore([]byte) error
+	hash() [32]byte
+}
+
+type entry struct {
+	term uint64
+	data []byte // nil: a new leader's first entry
+}
+
+type role uint8
+
+const (
+	follower role = iota
+	candidate
+	leading
+)
+
+// group is the three replicas of one log, and what was committed of it by the
+// first replica that applied it.
+type group struct {
+	*World
+	name      string
+	replicas  [3]*replica
+	reference automaton
+	history   []entry
+	hashes    [][32]byte
+	observe   func(data []byte, result any) error
+}
+
+// replica is one of a group. The log is durable up to synced; what comes before
+// base is in the image.
+type replica struct {
+	*group
+	me     int
+	fresh  func() automaton
+	host   *machine
+	term   uint64
+	voted  int
+	log    []entry
+	base   uint64
+	baseAt uint64 // term of the entry at base
+	synced uint64
+	image  []byte
+
+	role      role
+	commit    uint64
+	applied   uint64
+	matched   uint64 // agrees with the leader's log up to here
+	next      [3]uint64
+	match     [3]uint64
+	state     automaton
+	waiting   map[uint64]func(any)
+	electAt   messages.Time
+	syncing   bool
+	onLeading func()
+	desk      *desk // of a leader of the book
+}
+
+func (r *replica) last() uint64 { return r.base + uint64(len(r.log)) }
+
+func (r *replica) termAt(i uint64) uint64 {
+	if i == r.base {
+		return r.baseAt
+	}
+	return r.log[i-r.base-1].term
+}
+
+// boot starts from the disk.
+func (r *replica) boot() {
+	r.role, r.commit, r.applied, r.matched, r.syncing = follower, r.base, r.base, 0, false
+	r.waiting, r.state = map[uint64]func(any){}, r.fresh()
+	if r.image != nil {
+		if err := r.state.restore(r.image); err != nil {
+			r.violate("an image of %s cannot be read: %v", r.name, err)
+		} else if r.state.hash() != r.hashes[r.base-1] {
+			r.violate("invariant 4: an image of %s restores to another state", r.name)
+		}
+	}
+	r.rest()
+	r.tick()
+}
+
+// crash loses what is in memory and, of the log, some of what was not synced.
+func (r *replica) crash() {
+	kept := r.synced
+	if open := r.last() - r.synced; open > 0 && r.Bug != SkippedSync {
+		kept += uint64(r.rng.Int64N(int64(open) + 1))
+	}
+	r.log = r.log[:kept-r.base]
+	r.synced, r.role, r.waiting = kept, follower, nil
+}
+
+// rest puts off the next election.
+func (r *replica) rest() {
+	r.electAt = r.now.Add(2*second + messages.Duration(r.rng.Int64N(int64(2*second))))
+}
+
+// tick is the replica's timer: a leader's heartbeat, others' patience.
+func (r *replica) tick() {
+	r.after(&r.host.host, second/2, func() {
+		switch {
+		case r.role == leading:
+			r.replicate()
+		case r.now >= r.electAt:
+			r.campaign()
+		}
+		r.tick()
+	})
+}
+
+func (r *replica) campaign() {
+	r.term, r.voted, r.role = r.term+1, r.me, candidate
+	r.matched = 0
+	r.rest()
+	term, last := r.term, r.last()
+	lastTerm := r.termAt(last)
+	for _, p := range r.replicas {
+		if p != r {
+			r.tell(p, func() { p.vote(r, term, last, lastTerm) })
+		}
+	}
+}
+
+// tell brings a message to another replica, if its machine is on.
+func (r *replica) tell(p *replica, do func()) {
+	r.send(r.host.name, p.host.name, func() {
+		if !p.host.down {
+			do()
+		}
+	})
+}
+
+// hear takes a newer term.
+func (r *replica) hear(term uint64) {
+	if term > r.term {
+		r.term, r.voted, r.role, r.matched = term, -1, follower, 0
+		r.waiting = map[uint64]func(any){}
+	}
+}
+
+func (r *replica) vote(of *replica, term, last, lastTerm uint64) {
+	r.hear(term)
+	mine := r.termAt(r.last())
+	if term < r.term || r.voted >= 0 && r.voted != of.me || lastTerm < mine || lastTerm == mine && last < r.last() {
+		return
+	}
+	r.voted = of.me
+	r.rest()
+	r.tell(of, func() {
+		if of.role == candidate && of.term == term {
+			of.elected()
+		}
+	})
+}
+
+// elected makes a leader of a candidate: with its own, one vote is a majority of three.
+func (r *replica) elected() {
+	r.role = leading
+	for i := range r.next {
+		r.next[i], r.match[i] = r.last()+1, 0
+	}
+	r.log = append(r.log, entry{term: r.term})
+	r.flush()
+	r.replicate()
+	if r.onLeading != nil {
+		r.onLeading()
+	}
+}
+
+// propose appends an entry; answered is called once it is applied, if ever.
+func (r *replica) propose(data []byte, answered func(any)) {
+	r.log = append(r.log, entry{r.term, data})
+	if answered != nil {
+		r.waiting[r.last()] = answered
+	}
+	r.flush()
+	r.replicate()
+}
+
+func (r *replica) replicate() {
+	for _, p := range r.replicas {
+		if p == r {
+			continue
+		}
+		term, commit := r.term, r.commit
+		if r.next[p.me] <= r.base {
+			image, base, baseAt := r.image, r.base, r.baseAt
+			r.tell(p, func() { p.install(r, term, image, base, baseAt) })
+			continue
+		}
+		from := r.next[p.me]
+		prev, entries := r.termAt(from-1), append([]entry(nil), r.log[from-1-r.base:]...)
+		r.tell(p, func() { p.take(r, term, from, prev, entries, commit) })
+	}
+}
+
+func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt uint64) {
+	r.hear(term)
+	if term < r.term {
+		return
+	}
+	r.rest()
+	if base > r.commit {
+		r.log, r.base, r.baseAt, r.image, r.synced = nil, base, baseAt, image, base
+		r.commit, r.applied = base, base
+		r.state = r.fresh()
+		if err := r.state.restore(image); err != nil {
+			r.violate("an image of %s cannot be read: %v", r.name, err)
+		}
+		r.syncing = false
+	}
+	r.matched = max(r.matched, base)
+	r.acknowledge(from, term)
+}
+
+// take is what a follower does with a leader's entries.
+func (r *replica) take(from *replica, term, first, prev uint64, entries []entry, commit uint64) {
+	r.hear(term)
+	if term < r.term {
+		return
+	}
+	r.role = follower
+	r.rest()
+	if first-1 > r.last() || first-1 >= r.base && r.termAt(first-1) != prev {
+		last := min(r.last(), first-1)
+		r.tell(from, func() { from.stepBack(r, term, last) })
+		return
+	}
+	for i, e := range entries {
+		at := first + uint64(i)
+		if at <= r.base || at <= r.last() && r.termAt(at) == e.term {
+			continue
+		}
+		if at <= r.last() {
+			r.log = r.log[:at-1-r.base]
+			r.synced = min(r.synced, at-1)
+		}
+		r.log = append(r.log, e)
+	}
+	r.matched = max(r.matched, first-1+uint64(len(entries)))
+	r.commit = max(r.commit, min(commit, r.matched))
+	r.advance()
+	r.flush()
+	r.acknowledge(from, term)
+}
+
+func (r *replica) stepBack(p *replica, term, last uint64) {
+	if r.role == leading && r.term == term {
+		r.next[p.me] = max(r.match[p.me]+1, min(last+1, r.next[p.me]-1))
+	}
+}
+
+// acknowledge says what is durable here of the leader's log.
+func (r *replica) acknowledge(to *replica, term uint64) {
+	durable := min(r.matched, r.synced)
+	if r.Bug == SkippedSync {
+		durable = r.matched
+	}
+	r.tell(to, func() {
+		if to.role == leading && to.term == term && durable > to.match[r.me] {
+			to.match[r.me] = durable
+			to.next[r.me] = durable + 1
+			to.decide()
+		}
+	})
+}
+
+// flush brings the log to disk after a while.
+func (r *replica) flush() {
+	if r.syncing || r.synced == r.last() {
+		return
+	}
+	r.syncing = true
+	cost := second / 500
+	if r.host.slow {
+		cost = 2 * second
+	}
+	upTo, term := r.last(), r.term
+	r.after(&r.host.host, cost, func() {
+		r.syncing = false
+		if r.term == term { // the log was not cut since
+			r.synced = max(r.synced, min(upTo, r.last()))
+		}
+		r.flush()
+		if r.role == leading {
+			r.decide()
+		} else if r.Bug != SkippedSync {
+			for _, p := range r.replicas {
+				if p != r && p.role == leading && p.term == r.term {
+					r.acknowledge(p, r.term)
+				}
+			}
+		}
+	})
+}
+
+// decide commits what a majority has on disk.
+func (r *replica) decide() {
+	r.match[r.me] = r.synced
+	if r.Bug == SkippedSync {
+		r.match[r.me] = r.last()
+	}
+	a, b, c := r.match[0], r.match[1], r.match[2]
+	median := max(min(a, b), min(max(a, b), c))
+	if median > r.commit && median >= r.base && r.termAt(median) == r.term {
+		r.commit = median
+		r.advance()
+	}
+}
+
+// advance applies what is committed.
+func (r *replica) advance() {
+	for r.applied < min(r.commit, r.last()) {
+		r.applied++
+		e := r.log[r.applied-r.base-1]
+		result := r.applyAt(r.applied, e)
+		if answered := r.waiting[r.applied]; answered != nil {
+			delete(r.waiting, r.applied)
+			answered(result)
+		}
+	}
+	if r.applied-r.base >= 40 && r.synced >= r.applied {
+		r.image, r.baseAt = r.state.capture(), r.termAt(r.applied)
+		r.log = append([]entry(nil), r.log[r.applied-r.base:]...)
+		r.base = r.applied
+	}
+}
