@@ -82,15 +82,17 @@ func Shrink(p *Plan, seed uint64, bug Bug) *Plan {
 		switch {
 		case shorter:
 			parts = max(2, parts-1)
-		case size == 1:
-			parts = -1
+		case size == 1: // none can be left out alone
+			return p.with(events, seed)
 		default:
 			parts *= 2
 		}
-		if parts < 0 {
-			break
-		}
 	}
+	return p.with(nil, seed)
+}
+
+// with is the plan with these events instead of its rates.
+func (p *Plan) with(events []Event, seed uint64) *Plan {
 	short := *p
 	short.Rates, short.Events, short.Seed = nil, events, seed
 	if short.Events == nil {

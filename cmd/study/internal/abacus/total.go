@@ -95,6 +95,6 @@ func timeVerdict(p *study.Page, n map[string]both) {
 		"%+.1f %% with the fewest, %+.1f %% with the most", 100*(crowded.over(0)-1), 100*(crowded.over(last)-1))
 	p.Text("Both give every free slot to a job that has a task for it, and no switch costs time here, so that totals differ only by how well maps and reduces of different " +
 		"jobs overlap. Jobs that share the map slots all end their maps late, so that reduce slots stand idle before and are short afterwards; one job after another " +
-		"keeps both busy. More users and more unequal budgets make that worse. That the auction saves time, by up to 20 % in the paper, is not borne out by this model; what " +
+		"keeps both busy. More users and more unequal budgets make that worse. That the auction saves time, by up to 20 %% in the paper, is not borne out by this model; what " +
 		"its cluster spent on starting tasks and moving data is not in its text, nor in ours.")
 }

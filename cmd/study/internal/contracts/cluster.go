@@ -16,7 +16,8 @@ type job struct {
 	own      valuation.Curve   // the user's
 	declared valuation.Curve   // that it is scheduled with: its surrogate's
 	contract contract.Contract // the one chosen
-	utility  float64           // when it has completed
+	paid     float64           // when it has completed
+	utility  float64
 }
 
 // cluster is one server and the jobs it works on, in their order.
@@ -95,7 +96,8 @@ func (c *cluster) run(until float64) {
 		j := c.jobs[0]
 		c.now += j.work
 		took := c.now - j.arrived
-		j.utility = j.own.At(took) - j.contract.Settle(&j.own, took, false)
+		j.paid = j.contract.Settle(&j.own, took, false)
+		j.utility = j.own.At(took) - j.paid
 		c.jobs, c.done = c.jobs[1:], append(c.done, j)
 	}
 	if len(c.jobs) > 0 {

@@ -42,9 +42,9 @@ var levels = []float64{0.05, 0.1, 0.25, 0.5, 0.75, 0.9}
 type distribution struct {
 	Training  string         `json:"training"`
 	Mean      study.Estimate `json:"mean"`
-	Price     float64        `json:"mean_price"` // agreed
-	Quantiles []float64      `json:"quantiles"`  // at levels
-	Means     []float64      `json:"means"`      // of each repetition
+	Price     float64        `json:"mean_paid"`
+	Quantiles []float64      `json:"quantiles"` // at levels
+	Means     []float64      `json:"means"`     // of each repetition
 	utilities []float64      // ascending
 }
 
@@ -95,7 +95,7 @@ func (s size) repeat(t *training, load float64, seed uint64) (*distribution, err
 		sum := 0.0
 		for _, j := range done {
 			sum += j.utility
-			prices += j.contract.Price
+			prices += j.paid
 			d.utilities = append(d.utilities, j.utility)
 		}
 		d.Means = append(d.Means, sum/float64(len(done)))

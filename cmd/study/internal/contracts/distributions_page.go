@@ -33,7 +33,7 @@ func distributionsPage(numbers []loaded, s size) *study.Page {
 	p.Text("%d jobs, %d times with other draws, arriving by a Poisson process every %d s on average; their work is exponential. The paper's jobs ran on its cluster, "+
 		"whose load it does not report. Every user takes the contract of its own type; the price is scaled by the value received. The untruthful types are half the "+
 		"true ones. The same jobs come whatever the training set.", s.jobs, s.repetitions, arrivalSeconds)
-	head := []string{"training set", "mean utility", "mean price agreed"}
+	head := []string{"training set", "mean utility", "mean paid"}
 	for _, level := range levels {
 		head = append(head, fmt.Sprintf("%.0f %%", 100*level))
 	}
