@@ -46,8 +46,8 @@ func distributionsPage(numbers []loaded, s size) *study.Page {
 	}
 	p.Section("Same, better, different")
 	p.Text("Each section above ends with the paper's sentences and what is so at its load. The paper draws each training set once and its text gives no numbers. The " +
-		"untruthful types are more urgent than the true ones. Here that does not harm the users: at high loads utility and price together are larger, so that jobs " +
-		"scheduled as more urgent ones complete while they are worth more. Sets of 20 and of 500 truthful samples are told apart only where the interval excludes 0.")
+		"untruthful types are more urgent than the true ones. The tables show what users paid beside what they were left with. " +
+		"Sets of 20 and of 500 truthful samples are told apart only where the interval excludes 0.")
 	return p
 }
 
