@@ -20,9 +20,16 @@ type fakeBank struct {
 	holds    map[string]messages.Credits
 	resolved map[string]messages.Credits // charged, by hold; 0 for a void
 	limit    messages.Credits
+	// arrived, if there is one, is given for each hold what lets it go on.
+	arrived chan chan struct{}
 }
 
 func (f *fakeBank) transfer(_ context.Context, caller messages.Name, r messages.TransferRequest) (reply messages.TransferReply, err error) {
+	if f.arrived != nil && r.Transfers[0].Kind == messages.Hold {
+		goOn := make(chan struct{})
+		f.arrived <- goOn
+		<-goOn
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if caller != "$auctioneer" {
@@ -35,6 +42,10 @@ func (f *fakeBank) transfer(_ context.Context, caller messages.Name, r messages.
 			result = messages.TransferResult{Error: messages.Errorf(messages.Insufficient, "too little")}
 		case t.Kind == messages.Hold:
 			f.holds[t.ID] = t.Amount
+		case t.Kind == messages.Extend:
+			if _, over := f.resolved[t.Pending]; over {
+				result = messages.TransferResult{Error: messages.Errorf(messages.Expired, "the hold is resolved")}
+			}
 		case t.Kind == messages.Post || t.Kind == messages.Void:
 			f.resolved[t.Pending] = t.Amount
 		}
@@ -192,6 +203,32 @@ func TestSameKeySameAnswer(t *testing.T) {
 	}
 	_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k1", Spec: oneStage(3)})
 	wantKind(t, err, messages.Conflict)
+}
+
+// TestLateTryOfAnEndedJob: of two tries of a submission one waits at the bank
+// until the other's job has ended and its hold is resolved.
+func TestLateTryOfAnEndedJob(t *testing.T) {
+	f := start(t)
+	f.bank.arrived = make(chan chan struct{})
+	answers := make(chan messages.SubmitReply, 2)
+	for range 2 {
+		go func() {
+			r, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k1", Spec: oneStage(2)})
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- r
+		}()
+	}
+	first, second := <-f.bank.arrived, <-f.bank.arrived
+	close(first)
+	reply := <-answers
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: reply.Job})
+	eventually(t, "the hold is resolved", func() bool { _, ok := f.bank.charged("job/west/alice/k1"); return ok })
+	close(second)
+	if late := <-answers; late != reply {
+		t.Errorf("the late try got %+v, want %+v", late, reply)
+	}
 }
 
 func TestBadSubmissionsChangeNothing(t *testing.T) {

@@ -57,6 +57,11 @@ func (l *leader) submit(ctx context.Context, account messages.Name, r messages.S
 	}
 	utility := l.askUtility(ctx, s)
 	if err := l.hold(ctx, s); err != nil {
+		// Another try of the same request may have been committed meanwhile, and its
+		// job even have ended, which resolved the hold.
+		if known, _ := l.known(s); known != nil {
+			return answer(*known), nil
+		}
 		return reply, err
 	}
 	s.assume(utility)

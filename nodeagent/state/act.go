@@ -71,16 +71,32 @@ func (s *State) send(now messages.Time) {
 
 // due reports whether there is anything to say to the leader.
 func (s *State) due(now messages.Time) bool {
-	if len(s.finished) > 0 || now >= s.beat {
-		return true
-	}
+	awake := 0
 	for i := range s.classes {
-		if s.classes[i].awake > 0 && !s.closing {
-			return true
+		if !s.closing {
+			awake += s.classes[i].awake
 		}
 	}
-	return false
+	switch ended := len(s.finished); {
+	case now >= s.beat || awake > ended: // there are slots to be claimed for that no end has freed
+		return true
+	case ended == 0:
+		return false
+	case s.closing || ended > s.alive/gatherPart:
+		return true
+	case s.gathers == 0:
+		s.gathers = now.Add(messages.Duration(gatherWithin))
+	}
+	return now >= s.gathers
 }
+
+// An exchange costs the site much the same whatever is in it. Where many tasks
+// run, those that have ended wait until they are a part of the ones that run, but
+// not for long.
+const (
+	gatherPart   = 16
+	gatherWithin = 3 * time.Millisecond
+)
 
 func (s *State) registration() *Request {
 	return &Request{Within: messages.Duration(registerWithin), Register: &messages.RegisterRequest{
@@ -105,7 +121,7 @@ func (s *State) inHand() []messages.Attempt {
 func (s *State) exchange() *Request {
 	s.seq++
 	e := &messages.Exchange{Session: s.session, Seq: s.seq, Finished: s.finished, Claims: s.claims()}
-	s.finished = nil
+	s.finished, s.gathers = nil, 0
 	within := messages.Duration(max(leastWithin, min(s.lease.Std()/4, registerWithin)))
 	return &Request{Within: within, Exchange: e}
 }
@@ -145,6 +161,9 @@ func (s *State) Wake() messages.Time {
 		sooner(s.Expiry())
 		if !s.waiting && s.request == nil {
 			sooner(s.beat)
+			if s.gathers != 0 {
+				sooner(s.gathers)
+			}
 		}
 	}
 	switch {

@@ -174,6 +174,7 @@ func (s *State) lose() {
 		// The leader may have got these; if so, it will disown them.
 		s.finished = append(s.request.Exchange.Finished, s.finished...)
 	}
+	s.gathers = 0
 	s.phase = leaving
 	s.drop()
 	s.stopAll(true)

@@ -3,6 +3,7 @@ package state_test
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/candor-grid/candor/messages"
@@ -204,5 +205,30 @@ func TestDirectiveOfEarlierLeaderIsIgnored(t *testing.T) {
 	a.Directive(&messages.Directive{Term: 5, Stop: []messages.Attempt{attempt(0)}})
 	if a.act(); len(a.stops) != 1 {
 		t.Fatal("did not stop on the leader's word")
+	}
+}
+
+// TestEndsGather: where many tasks run, an end waits a little for others.
+func TestEndsGather(t *testing.T) {
+	a := running(t, 64)
+	a.end(0, messages.Exited)
+	a.silent()
+	from := a.now
+	r := a.sleep().Request
+	if r == nil || r.Exchange == nil || len(r.Exchange.Finished) != 1 || slotsOf(r.Exchange) != 1 {
+		t.Fatalf("sent %+v, want the end and a claim", r)
+	}
+	if waited := a.now.Sub(from).Std(); waited <= 0 || waited > 5*time.Millisecond {
+		t.Errorf("an end waited %v", waited)
+	}
+	a.Answered(a.now, r.ID, grants(r, 100, 1))
+	a.act()
+	for i := 1; i < 4; i++ {
+		a.end(i, messages.Exited)
+		a.silent()
+	}
+	a.end(4, messages.Exited)
+	if e := a.request().Exchange; len(e.Finished) != 4 || slotsOf(e) != 4 {
+		t.Errorf("sent %d ends and %d claims", len(e.Finished), slotsOf(e))
 	}
 }

@@ -36,6 +36,7 @@ type State struct {
 	held     map[messages.Attempt]bool // what is not to run, of this
 	version  uint64
 	finished []messages.Finished // ended, and in no exchange yet
+	gathers  messages.Time       // until when these wait for more; 0: they do not
 	closing  bool
 	out      Actions
 }
