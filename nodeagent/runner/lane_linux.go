@@ -50,13 +50,25 @@ func (j *job) leaveLane(l *lane) {
 func (j *job) note(name string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	fd, err := openFile(filepath.Join(j.dir, silentFile), unix.O_CREAT)
-	if err != nil {
-		return err
+	if j.silent == nil {
+		fd, err := openFile(filepath.Join(j.dir, silentFile), unix.O_CREAT)
+		if err != nil {
+			return err
+		}
+		j.silent = os.NewFile(uintptr(fd), silentFile)
 	}
-	defer unix.Close(fd)
-	_, err = unix.Write(fd, []byte(name+"\n"))
+	_, err := j.silent.WriteString(name + "\n")
 	return err
+}
+
+// rest lets go of what is only held open while tasks run.
+func (j *job) rest() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.silent != nil {
+		_ = j.silent.Close()
+		j.silent = nil
+	}
 }
 
 // silentFile lists the attempts of a job that left no output, one on a line.

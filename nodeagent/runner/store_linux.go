@@ -39,6 +39,7 @@ type job struct {
 	free     []*lane             // lanes that no task uses
 	lanes    int                 // lanes made
 	programs map[uint32]*program // by stage
+	silent   *os.File            // see note; nil while no task runs
 }
 
 // removedPrefix marks a directory that is being removed.
@@ -111,6 +112,7 @@ func (s *store) release(j *job) error {
 	s.mu.Lock()
 	var surplus []string
 	if j.active--; j.active == 0 {
+		j.rest()
 		j.idle = s.idle.PushBack(j)
 		surplus = s.surplus()
 	}

@@ -94,7 +94,7 @@ func (s *State) due(now messages.Time) bool {
 // run, those that have ended wait until they are a part of the ones that run, but
 // not for long.
 const (
-	gatherPart   = 16
+	gatherPart   = 8
 	gatherWithin = 3 * time.Millisecond
 )
 

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -193,6 +194,10 @@ func giveUpPrivileges() error {
 	return os.NewSyscallError("exec", unix.Exec(self, os.Args, os.Environ()))
 }
 
+// garbage is how much of it, in percent of what is in use, an executor lets pile up
+// before it collects: it has a few megabytes in use, and processors are for tasks.
+const garbage = 800
+
 // Main is the executor's program: it reads from standard input how tasks are run,
 // and serves on the socket that it inherited. The arguments are those after
 // [Argument].
@@ -203,6 +208,7 @@ func Main(args []string) error {
 	if err := giveUpPrivileges(); err != nil {
 		return err
 	}
+	debug.SetGCPercent(garbage)
 	data, err := io.ReadAll(io.LimitReader(os.Stdin, messages.MaxPayload))
 	if err != nil {
 		return err
