@@ -22,7 +22,13 @@ type lane struct {
 	base  string // where the paths of its files begin
 	fresh bool   // nobody used it yet in this run of the agent
 	dir   bool   // its directory is there and empty
+	// files are its output files, held open from one task to the next; -1: not open.
+	files [len(endings)]int
 }
+
+// maxOpen bounds the lanes of a job whose files are held open while no task uses
+// them; none are when no task of the job runs.
+const maxOpen = 4
 
 var endings = [...]string{".out", ".err"}
 
@@ -36,13 +42,16 @@ func (j *job) takeLane() *lane {
 		return l
 	}
 	j.lanes++
-	return &lane{base: filepath.Join(j.dir, "lane"+strconv.Itoa(j.lanes)), fresh: true}
+	return &lane{base: filepath.Join(j.dir, "lane"+strconv.Itoa(j.lanes)), fresh: true, files: [len(endings)]int{-1, -1}}
 }
 
 // leaveLane gives a lane back.
 func (j *job) leaveLane(l *lane) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if len(j.free) >= maxOpen {
+		l.close()
+	}
 	j.free = append(j.free, l)
 }
 
@@ -65,6 +74,9 @@ func (j *job) note(name string) error {
 func (j *job) rest() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	for _, l := range j.free {
+		l.close()
+	}
 	if j.silent != nil {
 		_ = j.silent.Close()
 		j.silent = nil
@@ -91,13 +103,27 @@ func (s *store) wasSilent(a messages.Attempt) bool {
 	return false
 }
 
-// open opens an output file of the lane for appending.
-func (l *lane) open(ending string) (int, error) {
+// open opens output file i of the lane for appending, unless it is open.
+func (l *lane) open(i int) (fd int, err error) {
+	if l.files[i] >= 0 {
+		return l.files[i], nil
+	}
 	flags := unix.O_CREAT
 	if l.fresh { // there may be one from before a restart
 		flags |= unix.O_TRUNC
 	}
-	return openFile(l.base+ending, flags)
+	l.files[i], err = openFile(l.base+endings[i], flags)
+	return l.files[i], err
+}
+
+// close closes the output files.
+func (l *lane) close() {
+	for i, fd := range l.files {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+			l.files[i] = -1
+		}
+	}
 }
 
 // workingDir returns the lane's directory, empty, of the user as whom the job's
@@ -204,6 +230,9 @@ func (t *process) leaveLane(j *job) {
 	t.lane.fresh = false
 	if !t.named[0] && !t.named[1] {
 		j.note(filepath.Base(t.base)) // if it fails, an empty output is reported as not found
+	}
+	if t.named[0] || t.named[1] {
+		t.lane.close() // what was written to is the attempt's now
 	}
 	j.leaveLane(t.lane)
 	t.lane = nil

@@ -95,12 +95,11 @@ func (t *process) workingDir(p *program) (string, error) {
 // memory of this process at that moment, in bytes, or why it failed.
 func (t *process) spawn(p *program, dir string, started *messages.Time) (own int64, why string) {
 	files := []uintptr{t.runner.null.Fd()}
-	for _, ending := range endings {
-		fd, err := t.lane.open(ending)
+	for i := range endings {
+		fd, err := t.lane.open(i)
 		if err != nil {
 			return 0, "output file: " + err.Error()
 		}
-		defer unix.Close(fd)
 		files = append(files, uintptr(fd))
 	}
 	close(t.opened)

@@ -223,12 +223,12 @@ func TestEndsGather(t *testing.T) {
 	}
 	a.Answered(a.now, r.ID, grants(r, 100, 1))
 	a.act()
-	for i := 1; i < 4; i++ {
+	for i := 1; i < 8; i++ {
 		a.end(i, messages.Exited)
 		a.silent()
 	}
-	a.end(4, messages.Exited)
-	if e := a.request().Exchange; len(e.Finished) != 4 || slotsOf(e) != 4 {
+	a.end(8, messages.Exited)
+	if e := a.request().Exchange; len(e.Finished) != 8 || slotsOf(e) != 8 {
 		t.Errorf("sent %d ends and %d claims", len(e.Finished), slotsOf(e))
 	}
 }
