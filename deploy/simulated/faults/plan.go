@@ -67,7 +67,7 @@ func Default() *Plan {
 func Decode(name string, text []byte) (*Plan, error) {
 	p := Default()
 	p.Rates = nil
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(p); err != nil && !errors.Is(err, io.EOF) {
+	if err := readYAML(text, p); err != nil && !errors.Is(err, io.EOF) {
 		var at yaml.Error
 		if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
 			where := at.GetToken().Position
@@ -88,6 +88,17 @@ func Decode(name string, text []byte) (*Plan, error) {
 		return nil, messages.Errorf(messages.Invalid, "%s:%d:%d: %s: %v", name, line, column, path, err)
 	}
 	return p, nil
+}
+
+// readYAML makes an error of what the YAML reader cannot bear: it panics on some
+// lists that are none.
+func readYAML(text []byte, v any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("cannot be read: somewhere a list or a mapping stands where the other should")
+		}
+	}()
+	return yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(v)
 }
 
 // check returns the path of the first field that is wrong.

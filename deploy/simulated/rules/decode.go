@@ -28,7 +28,7 @@ func Decode(name string, text []byte) (*Market, error) {
 		return nil, err
 	}
 	d.own(mechanism, m)
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(m); err != nil && !errors.Is(err, io.EOF) {
+	if err := readYAML(text, m); err != nil && !errors.Is(err, io.EOF) {
 		return nil, d.syntax(err)
 	}
 	if err := d.belong(mechanism); err != nil {
@@ -39,6 +39,17 @@ func Decode(name string, text []byte) (*Market, error) {
 		return nil, d.locate(err)
 	}
 	return m, nil
+}
+
+// readYAML makes an error of what the YAML reader cannot bear: it panics on some
+// lists that are none.
+func readYAML(text []byte, v any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("cannot be read: somewhere a list or a mapping stands where the other should")
+		}
+	}()
+	return yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(v)
 }
 
 // own sets the defaults of a mechanism's bids that differ from the model's.

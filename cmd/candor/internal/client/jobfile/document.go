@@ -101,10 +101,10 @@ type Job struct {
 func ParseDocument(source []byte) (*Job, error) {
 	var d document
 	decoder := yaml.NewDecoder(bytes.NewReader(source), yaml.Strict())
-	if err := decoder.Decode(&d); err != nil {
+	if err := decode(decoder, &d); err != nil {
 		return nil, documentError(err)
 	}
-	if decoder.Decode(new(any)) != io.EOF {
+	if decode(decoder, new(any)) != io.EOF {
 		return nil, messages.Errorf(messages.Invalid, "the file holds several documents: submit one job at a time")
 	}
 	spec, err := d.spec()
@@ -114,6 +114,17 @@ func ParseDocument(source []byte) (*Job, error) {
 	job := &Job{Spec: spec, HasBudget: d.Budget != nil, DueIn: messages.Duration(d.Deadline.in), Options: NewOptions(nil), source: source}
 	job.addFiles(&d)
 	return job, nil
+}
+
+// decode makes an error of what the YAML reader cannot bear: it panics on some
+// lists that are none, such as "stages: ! &a {b: {c}}".
+func decode(d *yaml.Decoder, v any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = messages.Errorf(messages.Invalid, "the document cannot be read: somewhere a list or a mapping stands where the other should")
+		}
+	}()
+	return d.Decode(v)
 }
 
 // documentError puts an error of the YAML reader into the words of a user.
