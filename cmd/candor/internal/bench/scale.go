@@ -47,7 +47,7 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	r := scaleResult{Agents: agents}
 	gate := &gated{}
 	began := time.Now()
-	g, err := open(ctx, agents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil })
+	g, err := open(ctx, agents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil }, crowds(jobs)...)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (g *grid) pileUp(ctx context.Context, jobs int, r *scaleResult) error {
 		}
 	}
 	began := time.Now()
-	if err := g.submitMany(ctx, jobs); err != nil {
+	if err := g.submitCrowds(ctx, jobs); err != nil {
 		return err
 	}
 	r.JobsWaiting, r.SubmissionsPerSec = jobs, float64(jobs)/time.Since(began).Seconds()
@@ -111,6 +111,31 @@ func (g *grid) pileUp(ctx context.Context, jobs int, r *scaleResult) error {
 	r.VectorsPerArrival = (after[1] - before[1]) / float64(jobs)
 	r.AllocationMillis, err = g.allocation()
 	return err
+}
+
+// crowd is how many jobs an account lets wait: a bank bounds its pending holds.
+const crowd = 50_000
+
+// crowds are the accounts that let so many jobs wait.
+func crowds(jobs int) (names []messages.Name) {
+	for first := 0; first < jobs; first += crowd {
+		names = append(names, fmt.Sprint(account, "-", len(names)))
+	}
+	return names
+}
+
+// submitCrowds submits jobs of accounts enough for all of them.
+func (g *grid) submitCrowds(ctx context.Context, jobs int) error {
+	for i, name := range crowds(jobs) {
+		user, err := g.as(name)
+		if err != nil {
+			return err
+		}
+		if err := user.submitMany(ctx, min(crowd, jobs-i*crowd)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // submitMany submits jobs from 64 clients at a time.

@@ -23,6 +23,7 @@ const (
 // grid is a site under measurement and a user of it.
 type grid struct {
 	*embedded.Site
+	user messages.Name
 	bus  bus.Bus
 	dir  string
 	keys int
@@ -50,15 +51,18 @@ func processRunner(dir string, node messages.Name) (runner.Runner, error) {
 func instantRunner(string, messages.Name) (runner.Runner, error) { return runner.Instant{}, nil }
 
 // open starts a site of some nodes with the same slots, whose tasks are run by
-// what run makes; nil: by executors, as those of "candor up" are.
-func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) {
+// what run makes; nil: by executors, as those of "candor up" are. The site has
+// the account of the benchmarks, and others.
+func open(ctx context.Context, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
 		return nil, err
 	}
 	c := embedded.Default()
 	c.State, c.Listen, c.DefaultAccount = dir, "127.0.0.1:0", account
-	c.Accounts = []embedded.Account{{Name: account, Grant: 1e9 * messages.Credit}}
+	for _, name := range append(others, account) {
+		c.Accounts = append(c.Accounts, embedded.Account{Name: name, Grant: 1e9 * messages.Credit})
+	}
 	c.Markets = []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{class}}}
 	c.Nodes = embedded.NodesAlike(nodes, embedded.Slots{{Class: class, Slots: slots}})
 	o := embedded.Options{Metrics: true, Executor: executor.Self()}
@@ -70,12 +74,18 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	g := &grid{Site: site, dir: dir}
-	if g.bus, err = site.Connect(account); err != nil {
-		g.stop()
-		return nil, err
+	g, err := (&grid{Site: site, dir: dir}).as(account)
+	if err != nil {
+		_ = site.Close()
+		_ = os.RemoveAll(dir)
 	}
-	return g, nil
+	return g, err
+}
+
+// as is the same site and another of its users.
+func (g *grid) as(user messages.Name) (*grid, error) {
+	connection, err := g.Connect(user)
+	return &grid{Site: g.Site, user: user, bus: connection, dir: g.dir}, err
 }
 
 // submit takes a job of so many tasks to the site.
@@ -96,7 +106,7 @@ func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...
 }
 
 func (g *grid) subject(verb string) string {
-	return messages.Subject(g.Info().Site, messages.Auctioneer, verb, account)
+	return messages.Subject(g.Info().Site, messages.Auctioneer, verb, g.user)
 }
 
 // done waits until a job has ended, and fails if it has not completed.
