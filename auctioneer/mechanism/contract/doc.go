@@ -115,6 +115,8 @@
 // The matching is found in three steps: an auction with shrinking increments,
 // which only finds prices to start from; a greedy matching at those prices; and
 // a shortest augmenting path for each replica left over (Jonker and Volgenant).
+// Where replicas are few and their favourites differ, one round of those authors'
+// reductions takes the place of the first two.
 // The worst case is O(M³), and O(M²) for the prices; memory is 8·M² bytes and a
 // few per cent, kept from one call to the next. Weights that are valuations of
 // one completion time per surrogate are faster than that because surrogates are

@@ -67,8 +67,10 @@ func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
 	s.reset(m)
 	s.sort(weights)
 	s.arrange(weights)
-	s.bid()
-	s.keepTight()
+	if m > few || !s.reduce() {
+		s.bid()
+		s.keepTight()
+	}
 	for row := range m {
 		if s.colOf[row] == none {
 			s.augment(row)

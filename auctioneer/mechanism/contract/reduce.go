@@ -1,0 +1,96 @@
+package contract
+
+import "math"
+
+// Where weights are alike by surrogate, the largest weights of all columns are
+// in few rows, and bids must spread the others. Of weights without structure, 37
+// in 100 rows have no column's largest; if more than this have none, there is some.
+const crowded = 1. / 2 // of the rows
+
+// reduce finds prices to start from, and a matching of most rows at them, as
+// Jonker and Volgenant do (1987): each column goes at its largest weight to the
+// row that has it, and then each row without a column outbids, to where its second
+// choice would do as well, whoever has its favourite. It gives up, for [bid] to
+// start afresh, where too many rows are without.
+func (s *Solver) reduce() bool {
+	s.unmatch()
+	free := s.m - s.giveColumns()
+	if float64(free) > crowded*float64(s.m) {
+		clear(s.prices)
+		return false
+	}
+	for row, c := range s.colOf {
+		if c != none {
+			s.outbidAs(row)
+		}
+	}
+	for row, c := range s.colOf {
+		if c == none {
+			s.displace(row)
+		}
+	}
+	for b := range s.floors {
+		s.settleFloor(b)
+	}
+	return true
+}
+
+// giveColumns prices each column at its largest weight, matches it to the row
+// of that weight if the row has no column yet, and says how many it matched.
+func (s *Solver) giveColumns() (matched int) {
+	owner := s.path.before // has no other use yet
+	clear(owner)
+	copy(s.prices, s.row(0))
+	for i := 1; i < s.m; i++ {
+		for c, w := range s.row(i) {
+			if w > s.prices[c] {
+				s.prices[c], owner[c] = w, int32(i)
+			}
+		}
+	}
+	for c, row := range owner {
+		if s.colOf[row] == none {
+			s.match(int(row), c)
+			matched++
+		}
+	}
+	return matched
+}
+
+// outbidAs raises the price of the column that a row likes best to where its
+// second choice would do as well, and says which it is and if that is more.
+func (s *Solver) outbidAs(row int) (column int, more bool) {
+	weights := s.row(row)
+	prices := s.prices[:len(weights)]
+	best, second := math.Inf(-1), math.Inf(-1)
+	for c, p := range prices {
+		if x := weights[c] - p; x > second {
+			if x > best {
+				best, second, column = x, best, c
+			} else {
+				second = x
+			}
+		}
+	}
+	if len(weights) > 1 { // else there is no second choice
+		prices[column] += best - second
+	}
+	return column, best > second
+}
+
+// displace lets a row outbid another, that one the next, and so on, while
+// prices rise and not too often.
+func (s *Solver) displace(row int) {
+	for range s.m {
+		c, more := s.outbidAs(row)
+		out := s.rowOf[c]
+		if out != none {
+			s.colOf[out] = none
+		}
+		s.match(row, c)
+		if out == none || !more {
+			return
+		}
+		row = int(out)
+	}
+}
