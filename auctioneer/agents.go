@@ -21,7 +21,7 @@ func (l *leader) register(ctx context.Context, node messages.Name, r messages.Re
 	if err := checkNode(node, &r); err != nil {
 		return reply, err
 	}
-	result, err := l.propose(ctx, &book.Command{Register: &book.Register{Node: node, Session: r.Session, Slots: r.Slots, Running: r.Running, Abilities: r.Abilities}})
+	result, err := l.propose(ctx, &book.Command{Register: &book.Register{Node: node, Session: r.Session, Slots: r.Slots, Running: r.Running, Abilities: r.Abilities, MostSuspended: r.MostSuspended}})
 	if err != nil {
 		return reply, err
 	}
@@ -82,6 +82,9 @@ func checkNode(node messages.Name, r *messages.RegisterRequest) error {
 	if len(r.Abilities) > maxAbilities || slices.ContainsFunc(r.Abilities, func(a messages.Name) bool { return !messages.ValidName(a) }) {
 		return messages.Errorf(messages.Invalid, "abilities: must be at most %d names", maxAbilities)
 	}
+	if r.MostSuspended < 0 || r.MostSuspended > messages.MaxSuspended {
+		return messages.Errorf(messages.Invalid, "most_suspended: %d must be from 1 to %d suspended tasks; leave it out for the default", r.MostSuspended, messages.MaxSuspended)
+	}
 	return nil
 }
 
@@ -140,7 +143,6 @@ func (l *leader) heartbeat(ctx context.Context, node messages.Name, x *messages.
 // sampled and, where that has too little work left, others drawn by their
 // shares.
 func (l *leader) resolve(node messages.Name, claims []messages.Claim) ([]book.Claim, error) {
-	const mostSubstitutes = 16
 	out := make([]book.Claim, 0, len(claims))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,33 +156,9 @@ func (l *leader) resolve(node messages.Name, claims []messages.Claim) ([]book.Cl
 		if !serves(&t.Config, node) {
 			continue
 		}
-		k := t.Class(c.Class)
-		jobs := []messages.JobID{c.Job}
-		for missing := c.Slots - t.Pending(c.Job, k); missing > 0 && len(jobs) <= mostSubstitutes; {
-			id := t.Substitute(k, l.rng)
-			if id == 0 {
-				break
-			}
-			if !slices.Contains(jobs, id) {
-				missing -= t.Pending(id, k)
-			}
-			jobs = append(jobs, id)
-		}
-		out = append(out, book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs, Most: t.mosts(jobs, k)})
+		out = append(out, t.Resolve(&c, l.rng))
 	}
 	return out, nil
-}
-
-// mosts is how many claims each of some jobs may come to have; nil: no bound.
-func (t *trading) mosts(jobs []messages.JobID, k int) []int {
-	if !t.Directs() {
-		return nil
-	}
-	out := make([]int, len(jobs))
-	for i, id := range jobs {
-		out[i] = t.Most(id, k)
-	}
-	return out
 }
 
 // programs returns what the granted tasks run, one for each stage.

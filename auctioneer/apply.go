@@ -17,17 +17,18 @@ import (
 func (l *leader) open() {
 	l.configs = l.Markets
 	l.replica.read(func(b *book.Book) {
+		l.applies = b.Applies()
 		if applied := b.Markets(); len(applied) > 0 {
 			l.configs, l.reapplied = applied, true
 		}
 	})
 	for _, m := range l.configs {
-		mech, err := newMechanism(m)
+		live, err := market.Open(m)
 		if err != nil { // of another version of this program; jobs there wait
 			l.Log.Error("a market cannot be run", zap.String("market", m.Name), zap.Error(err))
 			continue
 		}
-		live := market.NewIn(ways[m.Mechanism].manner, m, mech)
+		l.replica.read(live.Recall)
 		t := &trading{Market: live, publisher: market.NewPublisher(l.term, live)}
 		if seq := l.seqs[m.Name]; seq > 0 {
 			t.publisher.Continue(seq)
@@ -38,7 +39,7 @@ func (l *leader) open() {
 	for i, t := range l.markets {
 		l.configs[i] = t.Config
 	}
-	l.slots.init(l.configs)
+	l.slots = market.NewSlots(l.configs)
 }
 
 // apply makes others the markets of the site. The leader begins anew with them,
@@ -55,22 +56,36 @@ func (l *leader) apply(ctx context.Context, caller messages.Name, r messages.App
 		return reply, messages.Errorf(e.Kind, "markets[%d].%s", i, e.Message)
 	}
 	reply = compare(l.configs, r.Markets)
-	if err := l.spare(&reply, r.Markets); err != nil {
+	idle, err := l.spare(&reply, r.Markets)
+	if err != nil {
 		return reply, err
 	}
 	if r.DryRun || len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0 {
 		return reply, nil
 	}
-	if _, err := l.propose(ctx, &book.Command{Apply: &book.Apply{Markets: r.Markets}}); err != nil {
+	if _, err := l.propose(ctx, &book.Command{Apply: &book.Apply{Markets: r.Markets, Idle: idle, Unless: l.applies + 1}}); err != nil {
 		return reply, err
 	}
 	l.Log.Info("markets applied", zap.String("by", caller), zap.Strings("added", reply.Added),
 		zap.Strings("changed", reply.Changed), zap.Strings("removed", reply.Removed))
-	select {
-	case l.applied <- struct{}{}:
-	default:
-	}
+	l.awaitApplied(ctx)
 	return reply, nil
+}
+
+// awaitApplied has the markets that were committed come into force, and waits for
+// that, or until the term or ctx ends: then they do so with the next leader.
+func (l *leader) awaitApplied(ctx context.Context) {
+	inForce := make(chan struct{})
+	select {
+	case l.applied <- inForce:
+	case <-l.over:
+		return
+	}
+	select {
+	case <-inForce:
+	case <-l.over:
+	case <-ctx.Done():
+	}
 }
 
 func compare(was, is []messages.Market) (r messages.ApplyReply) {
@@ -93,21 +108,27 @@ func compare(was, is []messages.Market) (r messages.ApplyReply) {
 	return r
 }
 
-// spare refuses changes that would lose jobs.
-func (l *leader) spare(r *messages.ApplyReply, markets []messages.Market) (err error) {
+// spare refuses changes that would lose jobs, and says which markets must have
+// none for that.
+func (l *leader) spare(r *messages.ApplyReply, markets []messages.Market) (idle []messages.Name, err error) {
 	l.replica.read(func(b *book.Book) {
 		for _, name := range slices.Concat(r.Removed, r.Changed) {
 			n := b.Live(name)
 			i := slices.IndexFunc(markets, func(m messages.Market) bool { return m.Name == name })
-			switch was := l.market(name).Config; {
+			was := l.market(name).Config
+			if i >= 0 && markets[i].Mechanism == was.Mechanism && slices.Equal(markets[i].Classes, was.Classes) {
+				continue
+			}
+			idle = append(idle, name)
+			switch {
 			case n == 0:
 			case i < 0:
 				err = messages.Errorf(messages.Conflict, "markets: %s cannot go: it has %d jobs that have not ended; cancel them or wait", name, n)
-			case markets[i].Mechanism != was.Mechanism || !slices.Equal(markets[i].Classes, was.Classes):
+			default:
 				err = messages.Errorf(messages.Conflict, "markets[%d]: %s has %d jobs that bid under mechanism %s for %v; these cannot change before they end",
 					i, name, n, was.Mechanism, was.Classes)
 			}
 		}
 	})
-	return err
+	return idle, err
 }

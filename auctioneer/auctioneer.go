@@ -20,7 +20,7 @@ type Auctioneer struct {
 	replica *replica
 	box     mailbox.Mailbox
 	metrics *metrics
-	applied chan struct{}            // the markets are others now
+	applied chan chan struct{}       // the markets are others now; what comes is closed once they are in force
 	seqs    map[messages.Name]uint64 // of the last vectors of the last leadership here; of follow alone
 
 	cancel context.CancelFunc
@@ -33,7 +33,7 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 		return nil, err
 	}
 	c.defaults()
-	a := &Auctioneer{Config: c, replica: newReplica(), metrics: newMetrics(c.Metrics), applied: make(chan struct{}, 1)}
+	a := &Auctioneer{Config: c, replica: newReplica(), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1)}
 	box, err := c.Open(a.replica)
 	if err != nil {
 		return nil, fmt.Errorf("auctioneer %s: %w", c.Replica, err)
@@ -62,30 +62,29 @@ func (a *Auctioneer) Hash() (hash [sha256.Size]byte) {
 
 // follow leads in each term in which this replica is elected.
 func (a *Auctioneer) follow(ctx context.Context) {
-	var end func()
+	var held *office
 	stop := func() {
-		if end != nil {
-			end()
-			end = nil
+		if held != nil {
+			held.close()
+			held = nil
 		}
 	}
 	defer stop()
-	var last mailbox.Leadership
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.applied: // begin anew, in the same term
-			if end != nil {
-				stop()
-				end = a.lead(ctx, last.Term)
+		case inForce := <-a.applied:
+			if held != nil {
+				held.anew()
 			}
+			close(inForce)
 		case l := <-a.box.Leadership():
 			stop()
-			last, a.seqs = l, nil
+			a.seqs = nil
 			if l.Leads {
 				a.Log.Info("leading", zap.String("replica", a.Replica), zap.Uint64("term", l.Term))
-				end = a.lead(ctx, l.Term)
+				held = a.take(ctx, l.Term)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -31,7 +32,7 @@ func (l *leader) complete(spec *messages.JobSpec) error {
 			s.Name = fmt.Sprintf("stage%d", i)
 		}
 		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
-		if ways[m.Mechanism].spans { // its slots go to others then
+		if market.MannerOf(m.Mechanism).Spans { // its slots go to others then
 			s.TimeLimit = least(s.TimeLimit, spec.Length)
 		}
 		if !slices.Contains(m.Classes, s.Class) {
@@ -55,7 +56,7 @@ func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
 		return messages.Errorf(messages.TooLarge, "stages: market %s takes jobs of at most %d tasks, not of %d", m.Name, m.MaxTasks, n)
 	}
 	for i := range spec.Stages {
-		if spec.Stages[i].Gang && !ways[m.Mechanism].gangs {
+		if spec.Stages[i].Gang && !market.MannerOf(m.Mechanism).Gangs {
 			return messages.Errorf(messages.Invalid, "stages[%d].gang: market %s starts tasks one by one and cannot keep a gang together; use a market of batch-queue, reservation or backfill", i, m.Name)
 		}
 	}
@@ -110,6 +111,9 @@ func (l *leader) takes(b *book.Book, s *submission) error {
 // visible returns a job that the caller may see and cancel.
 func (l *leader) visible(b *book.Book, caller messages.Name, id messages.JobID) (*book.Job, error) {
 	j := b.Job(id)
+	if r := b.Roam(id); r != nil && (r.Account == caller || slices.Contains(l.Operators, caller)) {
+		return nil, messages.Errorf(messages.Invalid, "job %d runs at site %s; only jobs of this site can be named here", id, r.Peer)
+	}
 	if j == nil {
 		return nil, messages.Errorf(messages.NotFound, "there is no job %d", id)
 	}

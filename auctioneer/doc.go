@@ -13,6 +13,13 @@
 // leader makes it anew, publishes under its higher term, and gives every node
 // a whole lease before it takes a claim back.
 //
+// # Markets that change
+//
+// When markets are applied, another leader takes over in the same term, with the
+// new ones. The services stay open: who asks meanwhile is answered by the leader
+// before or the one after, and a submission that was checked against markets that
+// have changed since is checked again.
+//
 // # Markets that direct
 //
 // Some mechanisms do more than weigh: they say which job has how many slots.
@@ -21,8 +28,9 @@
 // command for each decision, before the market decides again: what is suspended
 // and resumed, which job is discarded, what a slot-second costs from then on.
 // Where a mechanism's word is final, the start of a job, its time and the
-// payments that go with it are committed too, so that a new leader, whose
-// mechanisms remember nothing, keeps it.
+// payments that go with it are committed too, so that a new leader keeps it. What
+// a mechanism goes by besides the jobs present is committed as notes, which that
+// of the next leader is given.
 //
 // A suspended task can go on only on its own node. If that has no slot for it,
 // the mechanism decides again as if the task were not there, so that no slot is

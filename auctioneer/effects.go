@@ -2,13 +2,13 @@ package auctioneer
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -87,28 +87,31 @@ type batch struct {
 	observations []messages.Observation
 	round        bool
 	none         []uint64 // charges with nothing to do
+	fees         []fee    // charges to other sites
 }
 
 func (l *leader) nextBatch(b *book.Book, observe bool) (w batch) {
 	for e := range b.EachEffect {
-		money := len(w.ids) + len(w.none)
+		money := len(w.ids) + len(w.none) + len(w.fees)
 		if money == transfersAtOnce || len(w.observations) == transfersAtOnce {
 			return w
 		}
 		switch j := b.Job(e.Job); {
 		case e.Kind == book.Round && money == 0:
 			w.ids, w.round = []uint64{e.ID}, true
-			w.transfers = l.round(b, &e)
+			w.transfers = market.Round(b, &e, l.Clock().Add(l.HoldFor))
 			return w
 		case e.Kind == book.Round:
 			return w
 		case e.Kind == book.Observe && !observe:
 		case e.Kind == book.Observe:
 			w.seen, w.observations = append(w.seen, e.ID), append(w.observations, l.observation(j))
+		case j.Visit != nil:
+			w.fees = append(w.fees, feeOf(e.ID, j))
 		case j.HoldID() == "":
 			w.none = append(w.none, e.ID)
 		default:
-			w.ids, w.transfers = append(w.ids, e.ID), append(w.transfers, charge(j))
+			w.ids, w.transfers = append(w.ids, e.ID), append(w.transfers, market.Charge(j))
 		}
 	}
 	return w
@@ -127,6 +130,9 @@ func (l *leader) carryOutSome(ctx context.Context, stream bus.Stream) (again boo
 			return false, err
 		}
 	}
+	if err := l.collect(ctx, w.fees, done); err != nil {
+		l.Log.Warn("charges to other sites wait", zap.Error(err))
+	}
 	for i := range w.observations {
 		if err := l.observe(ctx, stream, &w.observations[i]); err != nil {
 			l.Log.Warn("observation waits", zap.Error(err))
@@ -138,7 +144,7 @@ func (l *leader) carryOutSome(ctx context.Context, stream bus.Stream) (again boo
 		return false, nil
 	}
 	_, err = l.propose(ctx, &book.Command{Confirm: done})
-	whole := len(done.Effects) == len(w.ids)+len(w.none)+len(w.observations) // no observation had to wait
+	whole := len(done.Effects) == len(w.ids)+len(w.none)+len(w.fees)+len(w.observations) // nothing had to wait
 	full := len(w.ids)+len(w.none) == transfersAtOnce || len(w.observations) == transfersAtOnce
 	return err == nil && whole && (w.round || full || l.moreMoney()), err
 }
@@ -153,73 +159,6 @@ func (l *leader) moreMoney() (more bool) {
 		}
 	})
 	return more
-}
-
-// charge is what the bank is asked for an ended job.
-func charge(j *book.Job) messages.Transfer {
-	t := messages.Transfer{ID: j.Hold + "/charge", Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer, Credit: messages.SiteAccount,
-		Amount: j.Owed, Job: j.ID, Reason: j.Why + usage(j)}
-	if j.Owed == 0 {
-		t.Kind, t.Debit, t.Credit = messages.Void, "", ""
-	}
-	return t
-}
-
-// maxReason is the length of the longest reason that a bank takes, in bytes.
-const maxReason = 512
-
-// usage says what the job's tasks used, for the statement; nothing where that
-// would make the reason longer than a bank takes.
-func usage(j *book.Job) string {
-	var cpu messages.Duration
-	var memory int64
-	for i := range j.Stages {
-		cpu += j.Stages[i].CPU
-		memory = max(memory, j.Stages[i].MaxRSS)
-	}
-	text := fmt.Sprintf("; used %v of processor time", cpu.Std().Round(time.Millisecond))
-	if memory >= 1<<20 {
-		text += fmt.Sprintf(" and %d MiB at most", memory>>20)
-	}
-	if cpu == 0 && memory == 0 || len(j.Why)+len(text) > maxReason {
-		return ""
-	}
-	return text
-}
-
-// round is what the bank is asked for payments between jobs, one linked set: it
-// takes from each payer's hold, which leaves a smaller one, and pays it on by
-// way of the site's account.
-func (l *leader) round(b *book.Book, e *book.Effect) (out []messages.Transfer) {
-	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
-	var payers, payees []messages.JobID
-	for _, leg := range e.Legs {
-		if due[leg.From] == 0 {
-			payers = append(payers, leg.From)
-		}
-		if gain[leg.To] == 0 {
-			payees = append(payees, leg.To)
-		}
-		due[leg.From] += leg.Amount
-		gain[leg.To] += leg.Amount
-	}
-	reason := e.Legs[0].Reason
-	for _, id := range payers {
-		j := b.Job(id)
-		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/pays/%d", j.Hold, e.ID), Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer,
-			Credit: messages.SiteAccount, Amount: due[id], Job: id, Reason: reason, Linked: true})
-		if rest := j.Held - j.Drawn - due[id]; rest > 0 {
-			out = append(out, messages.Transfer{ID: j.RestID(e.ID), Kind: messages.Hold, Debit: j.Payer, Credit: messages.SiteAccount, Amount: rest,
-				Member: j.Account, Expires: l.Clock().Add(l.HoldFor), Job: id, Reason: "what is left of its budget", Linked: true})
-		}
-	}
-	for _, id := range payees {
-		j := b.Job(id)
-		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/gets/%d", j.Hold, e.ID), Kind: messages.Posted, Debit: messages.SiteAccount,
-			Credit: j.Payer, Amount: gain[id], Job: id, Reason: reason, Linked: true})
-	}
-	out[len(out)-1].Linked = false
-	return out
 }
 
 func (l *leader) charge(ctx context.Context, w *batch, done *book.Confirm) error {

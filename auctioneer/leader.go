@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -22,50 +20,52 @@ type leader struct {
 	markets []*trading
 	rng     *rand.Rand
 	configs []messages.Market // of markets, in the same order
-	slots   slotCount
+	slots   *market.Slots
 	settled map[messages.JobID]bool // a settlement is under way
-	later   []later                 // settlements that are not due yet
-	gangs   map[gang]messages.Time  // that gather, since when
+	dues    market.Dues             // settlements that are not due yet
+	gangs   market.Gangs            // that gather
 	told    map[uint32]uint64       // by node: the version that was published; guarded by the replica's lock
 
 	leases    *leases
-	reapplied bool          // the markets are not those of the configuration
-	informed  sync.Map      // by node: the exchange that was answered with its markets
-	effects   chan struct{} // there are effects to carry out
+	over      <-chan struct{} // closed at the end of the term
+	applies   uint64          // how often markets had been applied when it began
+	reapplied bool            // the markets are not those of the configuration
+	informed  sync.Map        // by node: the exchange that was answered with its markets
+	effects   chan struct{}   // there are effects to carry out
+	travel    *travel
 }
 
 // trading is a market with what was published of it.
 type trading struct {
 	*market.Market
 	publisher *market.Publisher
-	pace      pace
 	deciding  bool // a decision is being committed
 }
 
-// lead serves for a term until the returned function is called, which waits
-// for everything it started.
-func (a *Auctioneer) lead(ctx context.Context, term uint64) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
+// lead leads in a term until the returned function is called, which waits for
+// everything it started. Others may lead in the same term before and after.
+func (a *Auctioneer) lead(o *office) (end func()) {
+	ctx, cancel := context.WithCancel(o.life)
 	l := &leader{
 		Auctioneer: a,
-		term:       term,
-		rng:        rand.New(rand.NewPCG(term, uint64(a.Clock()))),
+		term:       o.term,
+		rng:        rand.New(rand.NewPCG(o.term, uint64(a.Clock()))),
 		settled:    map[messages.JobID]bool{},
-		gangs:      map[gang]messages.Time{},
 		told:       map[uint32]uint64{},
-		leases:     newLeases(),
+		leases:     o.leases,
+		over:       o.life.Done(),
 		effects:    make(chan struct{}, 1),
+		travel:     o.travel,
 	}
 	l.open()
 	a.replica.watch(true)
+	o.hand(l.services())
 
 	var running sync.WaitGroup
-	for _, f := range []func(context.Context){l.decide, l.keepServing, l.carryOut, l.watchLeases, l.extendHolds} {
+	for _, f := range []func(context.Context){l.decide, l.carryOut, l.watchLeases, l.extendHolds, l.escort, l.watchVisits} {
 		running.Go(func() { f(ctx) })
 	}
-	a.metrics.leading.Set(1)
 	return func() {
-		a.metrics.leading.Set(0)
 		cancel()
 		running.Wait()
 		a.replica.watch(false)
@@ -76,55 +76,19 @@ func (a *Auctioneer) lead(ctx context.Context, term uint64) (end func()) {
 	}
 }
 
-// keepServing serves until ctx ends. While the bus is cut it tries again: a leader
-// that nobody can reach would keep everybody waiting.
-func (l *leader) keepServing(ctx context.Context) {
-	const pause = 100 * time.Millisecond
-	for {
-		stop, err := l.serve()
-		if err == nil {
-			<-ctx.Done()
-			stop()
-			return
-		}
-		l.Log.Warn("cannot serve yet", zap.Error(err))
-		stop()
-		if !sleep(ctx, pause) {
-			return
-		}
-	}
-}
-
-// serve opens the leader's services; what it opened before an error is for
-// stop to close.
-func (l *leader) serve() (stop func(), err error) {
-	var open []bus.Subscription
-	stop = func() {
-		for _, s := range open {
-			_ = s.Stop()
-		}
-	}
-	for _, s := range l.services() {
-		sub, err := l.Bus.Serve(s)
-		if err != nil {
-			return stop, err
-		}
-		open = append(open, sub)
-	}
-	return stop, nil
-}
-
 func (l *leader) services() []bus.Service {
 	at := func(verb string, h bus.Handler) bus.Endpoint {
 		return bus.Endpoint{Name: verb, Subject: messages.Subject(l.Site, messages.Auctioneer, verb, "*"), Handle: h}
 	}
-	return []bus.Service{
+	return append(l.siteServices(at), []bus.Service{
 		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
 			at(messages.VerbSubmit, bus.Handle("submit", l.submit)),
 			at(messages.VerbCancel, bus.Handle("cancel", l.cancel)),
 			at(messages.VerbQuote, bus.Handle("quote", l.quote)),
 			at(messages.VerbDrain, bus.Handle("drain", l.drain)),
 			at(messages.VerbApply, bus.Handle("apply", l.apply)),
+			at(messages.VerbAdmit, bus.Handle("admit", l.joinTokens)),
+			at(messages.VerbReplica, bus.Handle("replica", l.regroup)),
 		}},
 		{Name: "candor-auctioneer-agents", Version: "1.0.0", Concurrency: 512, Endpoints: []bus.Endpoint{
 			at(messages.VerbRegister, bus.Handle("register", l.register)),
@@ -141,8 +105,9 @@ func (l *leader) services() []bus.Service {
 				at(messages.VerbMarkets, bus.Handle("markets", l.listMarkets)),
 				at(messages.VerbReservations, bus.Handle("reservations", l.reservations)),
 				at(messages.VerbStatus, bus.Handle("status", l.status)),
+				at(messages.VerbReplicas, bus.Handle("replicas", l.replicas)),
 			}},
-	}
+	}...)
 }
 
 // Decisions are coalesced: the first change is acted on at once, the next ones
@@ -206,12 +171,14 @@ func (l *leader) step(ctx context.Context, now messages.Time) time.Duration {
 				decisions = append(decisions, decision{t, d})
 			}
 			l.metrics.allocation.Observe(time.Since(began).Seconds())
-			t.pace.reallocated = true
+			t.publisher.Reallocated()
 		}
-		if v, ok := l.nextVector(t, now); ok {
-			publish = append(publish, v)
+		if v, ok := t.publisher.Due(t.Market, now, l.slots.Nodes(), l.rng); ok {
+			publish = append(publish, published{messages.VectorSubject(l.Site, t.Config.Name), v})
 		}
-		next = min(next, t.pace.wait(now))
+		if w := t.publisher.Wake(); w != 0 {
+			next = min(next, max(0, w.Sub(now).Std()))
+		}
 		if w := t.Wake(); w != 0 && !t.deciding {
 			next = min(next, max(0, w.Sub(now).Std()))
 		}

@@ -124,24 +124,55 @@ func due(value messages.Credits, slots, within int) func(*messages.JobSpec) {
 
 // TestDeadlineChargesTheCriticalValue: one slot and two jobs of two units, due
 // within three: the better one runs and pays, at its deadline, what the other
-// bid; the other learns that it cannot make it as soon as that is so.
+// bid; the other learns that it cannot make it as soon as that is so. Whenever
+// another replica takes over, the price is the same.
 func TestDeadlineChargesTheCriticalValue(t *testing.T) {
+	for _, change := range []string{"never", "while it runs", "as it ends", "before its deadline"} {
+		t.Run(change, func(t *testing.T) {
+			g := newGrid(t, 1, deadlines(func(*messages.Market) {}))
+			at := func(moment string) {
+				if change == moment {
+					g.log.Depose()
+					g.log.Elect()
+				}
+			}
+			better, worse := g.enter("alice", "a", 1, due(20, 2, 3)), g.enter("bob", "b", 1, due(12, 2, 3))
+			g.pass(10 * second)
+			g.until(better)
+			g.reason(worse, "Outranked")
+			at("while it runs")
+			g.pass(20 * second)
+			at("as it ends")
+			g.complete(better)
+			if b := g.final(worse); b.State != messages.Discarded || b.Reason != "CannotMakeDeadline" || b.Charged != 0 {
+				t.Errorf("%+v", b.JobSummary)
+			}
+			if a := g.job(better); a.State != messages.Settling {
+				t.Errorf("settled before its price is known: %+v", a.JobSummary)
+			}
+			if w := g.why(better); !strings.Contains(w.Message, "that is at its deadline") {
+				t.Errorf("it is not said what it waits for: %q", w.Message)
+			}
+			at("before its deadline")
+			g.pass(10 * second)
+			if a := g.final(better); a.Charged != 12*messages.Credit {
+				t.Errorf("charged %v, want 12: %s", a.Charged, g.why(better).Message)
+			}
+		})
+	}
+}
+
+// TestDeadlineThatNobodyMetIsSettledAtOnce: a job that never kept anybody waiting
+// owes nothing, and knows that when it ends.
+func TestDeadlineThatNobodyMetIsSettledAtOnce(t *testing.T) {
 	g := newGrid(t, 1, deadlines(func(*messages.Market) {}))
-	better, worse := g.enter("alice", "a", 1, due(20, 2, 3)), g.enter("bob", "b", 1, due(12, 2, 3))
+	id := g.enter("alice", "a", 1, due(20, 2, 9))
 	g.pass(10 * second)
-	g.until(better)
-	g.reason(worse, "Outranked")
+	g.until(id)
 	g.pass(20 * second)
-	g.complete(better)
-	if b := g.final(worse); b.State != messages.Discarded || b.Reason != "CannotMakeDeadline" || b.Charged != 0 {
-		t.Errorf("%+v", b.JobSummary)
-	}
-	if a := g.job(better); a.State != messages.Settling {
-		t.Errorf("settled before its price is known: %+v", a.JobSummary)
-	}
-	g.pass(10 * second)
-	if a := g.final(better); a.Charged != 12*messages.Credit {
-		t.Errorf("charged %v, want 12", a.Charged)
+	g.complete(id)
+	if j := g.final(id); j.Charged != 0 || j.Ended >= epoch.Add(100*second) {
+		t.Errorf("charged %v at %v", j.Charged, j.Ended)
 	}
 }
 

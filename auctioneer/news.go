@@ -11,7 +11,7 @@ import (
 // news is what the book says has changed, copied out under its lock.
 type news struct {
 	jobs       []jobNews
-	nodes      []nodeNews
+	nodes      []market.NodeSlots
 	directives []directive
 	effects    bool
 }
@@ -23,29 +23,9 @@ type jobNews struct {
 	job      *book.Job // its immutable parts only
 	left     bool
 	blocked  bool // it waits for other jobs
-	settle   *ending
+	settle   *market.Ending
 	progress market.Progress
-	gangs    []gathering
-}
-
-// ending is what a settlement rests on.
-type ending struct {
-	outcome  messages.State
-	ended    messages.Time
-	total    int
-	done     int
-	cost     messages.Credits
-	slotTime messages.Duration
-	left     messages.Credits // of the hold
-	ordered  bool
-	fixed    *book.Fixed
-}
-
-type nodeNews struct {
-	node  uint32
-	name  messages.Name
-	slots []messages.ClassSlots
-	idle  []int // as slots
+	gangs    []market.Gathering
 }
 
 type directive struct {
@@ -63,6 +43,7 @@ func (l *leader) takeNews() news {
 	b := l.replica.book
 	changes := b.TakeChanges()
 	n := news{effects: changes.Effects}
+	l.travel.note(b, changes.Jobs)
 	for id := range changes.Jobs {
 		if j := b.Job(id); j != nil {
 			n.jobs = append(n.jobs, l.jobNews(b, j))
@@ -70,7 +51,7 @@ func (l *leader) takeNews() news {
 	}
 	for i := range changes.Nodes {
 		node := b.Nodes()[i]
-		n.nodes = append(n.nodes, newsOf(i, node))
+		n.nodes = append(n.nodes, market.SlotsOf(i, node))
 		told, known := l.told[i]
 		fresh := l.reapplied && !known
 		if len(node.Stop) > 0 || told != node.Version || fresh {
@@ -89,7 +70,7 @@ func (l *leader) jobNews(b *book.Book, j *book.Job) jobNews {
 	n := jobNews{id: j.ID, market: j.Spec.Market, job: j, left: !j.Active(), blocked: j.Blocked > 0}
 	if !j.Active() {
 		if j.State == messages.Settling && !j.Settled {
-			n.settle = l.endingOf(b, j)
+			n.settle = market.EndingOf(b, j)
 		}
 		return n
 	}
@@ -97,60 +78,7 @@ func (l *leader) jobNews(b *book.Book, j *book.Job) jobNews {
 	if t == nil {
 		return n
 	}
-	p := market.Progress{Started: j.Started, Pending: make([]int, len(t.Config.Classes)), Running: make([]int, len(t.Config.Classes))}
-	if j.Paid > 0 {
-		p.Budget = j.Held - j.Paid
-	}
-	for i := range j.Stages {
-		s := &j.Stages[i]
-		p.Done += s.Done
-		k := t.Class(j.Spec.Stages[i].Class)
-		if k < 0 {
-			continue
-		}
-		p.Pending[k] += j.Claimable(i)
-		p.Running[k] += s.Running - s.Suspended - s.Leaving
-		if s.Suspended > 0 {
-			if p.Suspended == nil {
-				p.Suspended = make([]int, len(t.Config.Classes))
-			}
-			p.Suspended[k] += s.Suspended
-		}
-		if s.Gathered != 0 {
-			n.gangs = append(n.gangs, gathering{gang{j.ID, uint32(i)}, s.Gathered})
-		}
-	}
-	if o := j.Order; o != nil {
-		p.Ordered, p.OrderedAt = make([]int, len(t.Config.Classes)), o.At
-		if k := t.Class(o.Class); k >= 0 {
-			p.Ordered[k] = o.Slots
-		}
-	}
-	n.progress = p
-	return n
-}
-
-func (l *leader) endingOf(b *book.Book, j *book.Job) *ending {
-	total, _, done := j.Count()
-	e := &ending{outcome: j.Outcome, ended: j.Ended, total: total, done: done, left: j.Held - j.Paid, ordered: j.Order != nil, fixed: j.Fixed}
-	e.cost, e.slotTime = b.Used(j, j.Ended)
-	return e
-}
-
-func newsOf(i uint32, node *book.Node) nodeNews {
-	n := nodeNews{node: i, name: node.Name}
-	if !node.Up {
-		return n
-	}
-	n.slots = node.Slots
-	if node.Drain != 0 { // what it has left is all it is good for
-		n.slots = slices.Clone(node.Slots)
-		for k := range n.slots {
-			n.slots[k].Slots = min(n.slots[k].Slots, node.Used[k])
-		}
-	}
-	for _, s := range n.slots {
-		n.idle = append(n.idle, node.Idle(s.Class))
-	}
+	n.progress = t.ProgressOf(j)
+	n.gangs = t.GatheringOf(j)
 	return n
 }

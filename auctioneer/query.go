@@ -46,32 +46,61 @@ func (l *leader) listJobs(ctx context.Context, caller messages.Name, r messages.
 			from = min(from, r.Before-1)
 		}
 		for id := from; id > 0; id-- {
-			j := b.Job(id)
-			if j == nil || !r.All && j.Account != account || r.Active && j.State.Final() {
+			s, ok := l.summaryOf(b, id)
+			if !ok || !r.All && s.Account != account || r.Active && s.State.Final() {
 				continue
 			}
 			if reply.More = len(reply.Jobs) == most; reply.More {
 				break
 			}
-			reply.Jobs = append(reply.Jobs, summary(j))
+			reply.Jobs = append(reply.Jobs, s)
 		}
 		return nil
 	})
 	return reply, err
 }
 
+// summaryOf is a job in one line, wherever it runs.
+func (l *leader) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSummary, ok bool) {
+	if j := b.Job(id); j != nil {
+		return summary(j), true
+	}
+	if r := b.Roam(id); r != nil {
+		return l.summaryAway(r), true
+	}
+	return s, false
+}
+
 func summary(j *book.Job) messages.JobSummary {
 	total, running, done := j.Count()
-	return messages.JobSummary{
+	s := messages.JobSummary{
 		Job: j.ID, Name: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, State: j.State, Reason: reason(j),
 		Budget: j.Spec.Budget, Charged: j.Cost(), Tasks: total, Running: running, Done: done,
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.ExitCode,
 	}
+	if j.Visit != nil {
+		s.Visit = &j.Visit.Visit
+	}
+	return s
 }
 
 func (l *leader) job(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
+	if away, err := l.away(caller, r.Job); away != nil || err != nil {
+		return l.jobAway(ctx, away, err)
+	}
+	return l.detail(ctx, l.seenBy(caller, r.Job))
+}
+
+// finding finds the job that a query is about, if the caller may see it.
+type finding func(*book.Book) (*book.Job, error)
+
+func (l *leader) seenBy(caller messages.Name, id messages.JobID) finding {
+	return func(b *book.Book) (*book.Job, error) { return l.visible(b, caller, id) }
+}
+
+func (l *leader) detail(ctx context.Context, find finding) (reply messages.JobDetail, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
-		j, err := l.visible(b, caller, r.Job)
+		j, err := find(b)
 		if err != nil {
 			return err
 		}
@@ -79,7 +108,7 @@ func (l *leader) job(ctx context.Context, caller messages.Name, r messages.JobRe
 		return nil
 	})
 	if err == nil && reply.Shares == nil {
-		reply.Shares = l.shares(reply.Market, r.Job)
+		reply.Shares = l.shares(reply.Market, reply.Job)
 	}
 	return reply, err
 }
@@ -114,12 +143,19 @@ func stages(j *book.Job) []messages.StageStatus {
 }
 
 func (l *leader) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
+	if away, err := l.away(caller, r.Job); away != nil || err != nil {
+		return l.tasksAway(ctx, away, r, err)
+	}
+	return l.tasksOf(ctx, l.seenBy(caller, r.Job), r)
+}
+
+func (l *leader) tasksOf(ctx context.Context, find finding, r messages.TasksRequest) (reply messages.TasksReply, err error) {
 	most, err := limit(r.Limit)
 	if err != nil {
 		return reply, err
 	}
 	err = l.look(ctx, func(b *book.Book) error {
-		j, err := l.visible(b, caller, r.Job)
+		j, err := find(b)
 		if err != nil {
 			return err
 		}
@@ -166,7 +202,8 @@ func taskState(b *book.Book, r messages.TaskRef, t *book.Task) string {
 func (l *leader) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.NodesReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		for _, n := range b.Nodes() {
-			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished, Abilities: n.Abilities}
+			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished, Abilities: n.Abilities,
+				Suspended: n.Suspended(), MostSuspended: n.Keeps()}
 			switch {
 			case n.Up && n.Drain != 0:
 				s.State, s.DrainBy = "Draining", n.Drain
@@ -201,11 +238,8 @@ func (l *leader) listMarkets(ctx context.Context, _ messages.Name, _ messages.Em
 	l.mu.Unlock()
 	l.replica.read(func(b *book.Book) {
 		for i := range reply.Markets {
-			for _, t := range b.Tariffs(reply.Markets[i].Market.Name) { // that of an earlier mechanism is not told
-				if !charged[reply.Markets[i].Market.Name] {
-					break
-				}
-				reply.Markets[i].Tariffs = append(reply.Markets[i].Tariffs, messages.SlotTariff{Class: t.Class, Price: t.Price, OwnBid: t.OwnBid, Length: t.Length})
+			if charged[reply.Markets[i].Market.Name] { // those of an earlier mechanism are not told
+				reply.Markets[i].Tariffs = tariffs(b, reply.Markets[i].Market.Name)
 			}
 			for k := range reply.Markets[i].Top {
 				top := &reply.Markets[i].Top[k]
@@ -216,6 +250,13 @@ func (l *leader) listMarkets(ctx context.Context, _ messages.Name, _ messages.Em
 		}
 	})
 	return reply, nil
+}
+
+func tariffs(b *book.Book, market messages.Name) (out []messages.SlotTariff) {
+	for _, t := range b.Tariffs(market) {
+		out = append(out, messages.SlotTariff{Class: t.Class, Price: t.Price, OwnBid: t.OwnBid, Length: t.Length})
+	}
+	return out
 }
 
 func (l *leader) status(context.Context, messages.Name, messages.Empty) (messages.StatusReply, error) {

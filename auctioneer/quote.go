@@ -36,12 +36,17 @@ func (l *leader) quote(ctx context.Context, account messages.Name, r messages.Qu
 	if err := l.complete(&r.Spec); err != nil {
 		return reply, err
 	}
-	t := l.market(r.Spec.Market)
-	q, err := l.menu(ctx, t, account, &r.Spec)
+	return l.quoteTo(ctx, account, &r.Spec)
+}
+
+// quoteTo quotes for a job whose defaults are filled in.
+func (l *leader) quoteTo(ctx context.Context, account messages.Name, spec *messages.JobSpec) (reply messages.QuoteReply, err error) {
+	t := l.market(spec.Market)
+	q, err := l.menu(ctx, t, account, spec)
 	if err != nil {
 		return reply, err
 	}
-	kept := &book.Quote{Account: account, Market: r.Spec.Market, Work: workOf(&r.Spec), Contracts: q.Contracts,
+	kept := &book.Quote{Account: account, Market: spec.Market, Work: workOf(spec), Contracts: q.Contracts,
 		Expires: l.Clock().Add(cmp.Or(t.Config.Quote, defaultQuote))}
 	id, err := l.propose(ctx, &book.Command{Quote: kept})
 	if err != nil {

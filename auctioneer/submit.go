@@ -29,16 +29,33 @@ type submission struct {
 	// contract is what the spec's names.
 	contract *messages.Contract
 	quote    uint64
+	applies  uint64 // 1 + how often markets had been applied
+	visit    *visit // it comes from another site
 }
 
 // submit takes a job: checked, its budget held at the bank under an identifier
 // made from the client's key, and only then committed. Whatever fails on the
 // way, the same request can be sent again.
 func (l *leader) submit(ctx context.Context, account messages.Name, r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
-	s, err := l.prepare(account, &r)
+	if !messages.ValidName(account) {
+		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
+	}
+	if r.Site != "" && r.Site != l.Site {
+		return l.submitAway(ctx, account, &r)
+	}
+	return l.submitHere(ctx, account, &r)
+}
+
+func (l *leader) submitHere(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+	s, err := l.prepare(account, r)
 	if err != nil {
 		return reply, err
 	}
+	return l.take(ctx, s, r.DryRun)
+}
+
+// take has a submission that was prepared paid for and committed.
+func (l *leader) take(ctx context.Context, s *submission, dryRun bool) (reply messages.SubmitReply, err error) {
 	known, err := l.known(s)
 	if err != nil {
 		return reply, err
@@ -52,11 +69,11 @@ func (l *leader) submit(ctx context.Context, account messages.Name, r messages.S
 	if err := l.admit(s); err != nil {
 		return reply, err
 	}
-	if r.DryRun {
+	if dryRun {
 		return messages.SubmitReply{Market: s.spec.Market, Payer: s.payer, Held: s.spec.Budget, Tasks: s.spec.TaskCount()}, l.affordable(ctx, s)
 	}
 	utility := l.askUtility(ctx, s)
-	if err := l.hold(ctx, s); err != nil {
+	if err := l.secure(ctx, s); err != nil {
 		// Another try of the same request may have been committed meanwhile, and its
 		// job even have ended, which resolved the hold.
 		if known, _ := l.known(s); known != nil {
@@ -65,8 +82,7 @@ func (l *leader) submit(ctx context.Context, account messages.Name, r messages.S
 		return reply, err
 	}
 	s.assume(utility)
-	result, err := l.propose(ctx, &book.Command{Submit: &book.Submit{Account: s.account, Key: s.key, Digest: s.digest, Payer: s.payer,
-		Spec: s.spec, Assumed: s.assumed, Hold: s.hold, Held: s.spec.Budget, Contract: s.contract, Quote: s.quote}})
+	result, err := l.propose(ctx, &book.Command{Submit: s.command()})
 	if err != nil {
 		return reply, err
 	}
@@ -80,18 +96,14 @@ func answer(r book.Receipt) messages.SubmitReply {
 
 // prepare checks what can be checked without the state, and fills in defaults.
 func (l *leader) prepare(account messages.Name, r *messages.SubmitRequest) (*submission, error) {
-	if !messages.ValidName(account) {
-		return nil, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
-	}
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	encoded, err := messages.Marshal(&r.Spec, messages.Msgpack)
+	digest, err := digestOf(r)
 	if err != nil {
 		return nil, err
 	}
-	digest := sha256.Sum256(encoded)
-	s := &submission{account: account, key: r.Key, digest: digest[:], spec: &r.Spec, payer: r.Spec.Project}
+	s := &submission{account: account, key: r.Key, digest: digest, spec: &r.Spec, payer: r.Spec.Project, applies: l.applies + 1}
 	s.hold = fmt.Sprintf("job/%s/%s/%s", l.Site, account, r.Key)
 	if s.payer == "" {
 		s.payer = account
@@ -103,11 +115,41 @@ func (l *leader) prepare(account messages.Name, r *messages.SubmitRequest) (*sub
 	return s, nil
 }
 
+// digestOf tells what is asked for under one key from anything else.
+func digestOf(r *messages.SubmitRequest) ([]byte, error) {
+	encoded, err := messages.Marshal(&r.Spec, messages.Msgpack)
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(append(encoded, r.Site...))
+	return digest[:], nil
+}
+
+// command is what enters the job into the book.
+func (s *submission) command() *book.Submit {
+	c := &book.Submit{Account: s.account, Key: s.key, Digest: s.digest, Payer: s.payer,
+		Spec: s.spec, Assumed: s.assumed, Hold: s.hold, Held: s.spec.Budget, Contract: s.contract, Quote: s.quote, Applies: s.applies}
+	if s.visit != nil {
+		c.Visit = &s.visit.Visit
+	}
+	return c
+}
+
+// secure sees to it that the budget can be charged at the end.
+func (l *leader) secure(ctx context.Context, s *submission) error {
+	if s.visit != nil {
+		return l.accept(ctx, s.visit)
+	}
+	return l.hold(ctx, s)
+}
+
 // known answers a submission that was committed before.
 func (l *leader) known(s *submission) (receipt *book.Receipt, err error) {
 	l.replica.read(func(b *book.Book) {
 		j := b.ByKey(s.account, s.key)
 		switch {
+		case b.RoamByKey(s.account, s.key) != nil:
+			err = messages.Errorf(messages.Conflict, "key %q was used for a job at another site; choose a new key for a new job", s.key)
 		case j == nil && b.Active() >= book.MaxActive:
 			err = messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", b.Active())
 		case j == nil:
@@ -251,6 +293,9 @@ func classes(spec *messages.JobSpec) []messages.Name {
 }
 
 func (l *leader) cancel(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
+	if away, err := l.away(caller, r.Job); away != nil || err != nil {
+		return l.cancelAway(ctx, caller, away, err)
+	}
 	l.replica.read(func(b *book.Book) { _, err = l.visible(b, caller, r.Job) })
 	if err != nil {
 		return reply, err

@@ -66,10 +66,17 @@ func terms(n int, one, many string) string {
 
 // why explains a job: an ended one from the book, a live one from its market.
 func (l *leader) why(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
+	if away, err := l.away(caller, r.Job); away != nil || err != nil {
+		return l.whyAway(ctx, away, err)
+	}
+	return l.reasons(ctx, l.seenBy(caller, r.Job))
+}
+
+func (l *leader) reasons(ctx context.Context, find finding) (reply messages.WhyReply, err error) {
 	var market messages.Name
 	var assumed, notice string
 	err = l.look(ctx, func(b *book.Book) error {
-		j, err := l.visible(b, caller, r.Job)
+		j, err := find(b)
 		if err != nil {
 			return err
 		}
@@ -84,6 +91,9 @@ func (l *leader) why(ctx context.Context, caller messages.Name, r messages.JobRe
 			return nil
 		}
 		expected(b, j, &reply)
+		if j.Visit != nil {
+			notice = fmt.Sprintf("it must end by %v, when what its home site has authorised can soon not be charged any more", lastCall(j.Submitted, j.Visit.Until))
+		}
 		if n, until := draining(b, j); n > 0 {
 			notice = fmt.Sprintf("%d of its tasks are on nodes that drain: what of them has not ended by %v is run elsewhere", n, until)
 		}

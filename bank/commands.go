@@ -31,6 +31,7 @@ func (b *Bank) commands() bus.Service {
 			endpoint(b, messages.VerbCredit, b.credit),
 			endpoint(b, messages.VerbWithdraw, b.takeBack),
 			endpoint(b, messages.VerbCorrect, b.correct),
+			endpoint(b, messages.VerbReplica, b.regroup),
 		},
 	}
 }

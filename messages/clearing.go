@@ -105,6 +105,9 @@ func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate
 type AcceptRequest struct {
 	Purpose       string              `json:"purpose"`
 	Authorisation SignedAuthorisation `json:"authorisation"`
+	// Firm: work is done for it from now on, and it is not given up at the
+	// issuer's request; only a charge, of 0 perhaps, ends it.
+	Firm bool `json:"firm,omitempty"`
 }
 
 // Validate reports what is wrong with the request in itself.
@@ -127,10 +130,17 @@ type AuthoriseRequest struct {
 	Amount   Credits  `json:"amount"`
 	Interval Duration `json:"interval"`
 	Reason   string   `json:"reason,omitempty"`
+	// Member is on whose word credits are set aside; default: the caller's. Only
+	// services may give it.
+	Member Name  `json:"member,omitempty"`
+	Job    JobID `json:"job,omitempty"` // that it is for
 }
 
 // Validate reports what is wrong with the request in itself.
 func (r *AuthoriseRequest) Validate() error {
+	if err := checkName("member", r.Member); err != nil {
+		return err
+	}
 	if err := checkAsked(r.Key, r.Account, r.Peer, r.Reason); err != nil {
 		return err
 	}
@@ -221,7 +231,7 @@ func (r *PeerRequest) Validate() error {
 		return badName("peer", r.Peer)
 	}
 	switch r.Peer {
-	case Auctioneer, NodeAgent, Bank, Estimator, Depot:
+	case Auctioneer, NodeAgent, Bank, Estimator, Depot, Admission, Links:
 		return Errorf(Invalid, "peer: %q is the name of an actor, as which its bank would speak: the site must have another", r.Peer)
 	}
 	if len(r.Peer) > MaxPeerName {

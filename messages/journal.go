@@ -63,8 +63,17 @@ type Checkpoint struct {
 	Records   uint64 `json:"records"`
 	Head      string `json:"head"` // 64 hexadecimal digits
 	At        Time   `json:"at"`   // of the ledger
-	Key       string `json:"key"`  // public key of the site's account (nkeys)
+	Key       string `json:"key"`  // public key (nkeys): of the site's account, or one that it endorses
 	Signature []byte `json:"signature"`
+	// Endorsement is the signature of the site's account under EndorsedKey, where
+	// Key is not the account's own.
+	Endorsement []byte `json:"endorsement,omitempty"`
+}
+
+// EndorsedKey is what the account of a site signs to say that a key signs in the
+// site's name.
+func EndorsedKey(site Name, key string) []byte {
+	return fmt.Appendf(nil, "candor key 1\nsite %s\nkey %s\n", site, key)
 }
 
 // SegmentRequest asks for a part of a closed segment of the journal.

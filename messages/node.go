@@ -9,7 +9,13 @@ type RegisterRequest struct {
 	Running []Attempt    `json:"running"` // attempts the agent still has in hand
 	// Abilities says what the node can do to a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`
+	// MostSuspended is how many suspended tasks the node keeps at once; 0: four for
+	// each slot.
+	MostSuspended int `json:"most_suspended,omitempty"`
 }
+
+// MaxSuspended bounds how many suspended tasks a node can keep.
+const MaxSuspended = 1 << 20
 
 // RegisterReply admits the node.
 type RegisterReply struct {

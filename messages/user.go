@@ -48,6 +48,9 @@ type SubmitRequest struct {
 	Key    string  `json:"key"`
 	Spec   JobSpec `json:"spec"`
 	DryRun bool    `json:"dry_run,omitempty"` // check everything, change nothing
+	// Site is where the job is to run; default: the one that is asked. [AnySite]
+	// leaves the choice to its auctioneer.
+	Site Name `json:"site,omitempty"`
 }
 
 // SubmitReply is the job's number and what was set aside for it.
@@ -57,6 +60,8 @@ type SubmitReply struct {
 	Payer  Name    `json:"payer"`
 	Held   Credits `json:"held"`
 	Tasks  int     `json:"tasks"`
+	Site   Name    `json:"site,omitempty"`   // that runs it, if it is another
+	Chosen string  `json:"chosen,omitempty"` // why that site, where the auctioneer chose
 }
 
 // JobRequest names a job, in the queries job, why and the command cancel.
@@ -69,6 +74,7 @@ type JobRequest struct {
 type CancelReply struct {
 	Job   JobID `json:"job"`
 	State State `json:"state"`
+	Away  *Away `json:"away,omitempty"` // of a job at another site
 }
 
 // JobsRequest lists jobs, newest first. The caller sees its own; an operator
@@ -104,7 +110,9 @@ type JobSummary struct {
 	Submitted Time    `json:"submitted"`
 	Started   Time    `json:"started"`
 	Ended     Time    `json:"ended"`
-	ExitCode  int     `json:"exit_code"` // of the first task that failed for good
+	ExitCode  int     `json:"exit_code"`       // of the first task that failed for good
+	Away      *Away   `json:"away,omitempty"`  // another site runs it
+	Visit     *Visit  `json:"visit,omitempty"` // it is run for another site
 }
 
 // JobDetail is everything a user may want to know of a job.
@@ -181,6 +189,7 @@ type WhyReply struct {
 	Shares  []ClassShare `json:"shares"`
 	Prices  []ClassPrice `json:"prices"`
 	Change  []string     `json:"change"` // what would change it, a sentence each
+	Away    *Away        `json:"away,omitempty"`
 }
 
 // ClassPrice is what a class costs around now.
@@ -215,6 +224,9 @@ type NodeStatus struct {
 	DrainBy Time `json:"drain_by,omitempty"`
 	// Abilities says what the node can do to a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`
+	// Suspended tasks wait there to go on, of at most MostSuspended.
+	Suspended     int `json:"suspended,omitempty"`
+	MostSuspended int `json:"most_suspended,omitempty"`
 }
 
 // MarketsReply lists the markets of a site in the order of its configuration.

@@ -24,6 +24,9 @@ func (r *SubmitRequest) Validate() error {
 	if err := checkLine("key", r.Key, MaxKey); err != nil {
 		return err
 	}
+	if err := checkName("site", r.Site); err != nil {
+		return err
+	}
 	return r.Spec.Validate()
 }
 

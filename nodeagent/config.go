@@ -22,7 +22,10 @@ type Config struct {
 	Node messages.Name
 	// Slots is what the node offers.
 	Slots []messages.ClassSlots
-	Bus   bus.Bus
+	// MostSuspended is how many suspended tasks the node keeps at once, beside those
+	// that run: their memory is what is at stake. 0: four for each slot.
+	MostSuspended int
+	Bus           bus.Bus
 	// Dir is the state directory: output and working directories of tasks.
 	Dir string
 	// Runner runs the tasks; nil: a [runner.Processes] on Dir. One given here
@@ -65,6 +68,8 @@ func (c *Config) Validate() error {
 		return invalid("Site %q: must be a name of lower-case letters, digits, '-' and '_'", c.Site)
 	case !messages.ValidName(c.Node):
 		return invalid("Node %q: must be a name of lower-case letters, digits, '-' and '_'", c.Node)
+	case c.MostSuspended < 0 || c.MostSuspended > messages.MaxSuspended:
+		return invalid("MostSuspended %d: must be from 0 to %d", c.MostSuspended, messages.MaxSuspended)
 	case c.Bus == nil:
 		return invalid("Bus must be set")
 	case c.Dir == "" && c.Runner == nil:

@@ -95,6 +95,7 @@ func (a *Agent) transmit(r *state.Request) {
 	var ctx context.Context
 	ctx, a.cancel = context.WithTimeout(a.life, r.Within.Std())
 	if r.Register != nil {
+		r.Register.MostSuspended = a.c.MostSuspended
 		go call(ctx, a, messages.VerbRegister, r, r.Register, a.state.Registered)
 		return
 	}

@@ -1,6 +1,7 @@
 package book
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -28,12 +29,18 @@ type Book struct {
 	lastID    uint64                     // of an effect
 	tariffs   map[messages.Name][]Tariff // by market
 	markets   []messages.Market          // that were applied; nil: those of the configuration
-	quotes    []*Quote                   // ascending IDs
+	applies   uint64                     // how often they were
+	notes     map[messages.Name]map[messages.JobID][]int64
+	quotes    []*Quote // ascending IDs
 	lastQuote uint64
+	roams     map[messages.JobID]*Roam // that other sites run
+	returned  []messages.JobID         // of them, those that are remembered after their end, in its order
+	tokens    []messages.TokenState    // join tokens, in the order in which they were made
 
 	// Worked out from the above.
 	waiters map[messages.JobID][]messages.JobID       // that wait for a job, ascending
 	metered map[messages.Name]map[messages.JobID]*Job // by market with tariffs: jobs that have had a task claimed
+	visits  map[messages.Visit]messages.JobID         // of other sites
 	ending  []*Job                                    // whose waiters are still to be looked at
 
 	watched bool
@@ -72,24 +79,51 @@ func New() *Book {
 		jobs:  map[messages.JobID]*Job{},
 		keys:  map[string]messages.JobID{},
 		names: map[messages.Name]uint32{},
+		roams: map[messages.JobID]*Roam{},
 
 		tariffs: map[messages.Name][]Tariff{},
+		notes:   map[messages.Name]map[messages.JobID][]int64{},
+		visits:  map[messages.Visit]messages.JobID{},
 		waiters: map[messages.JobID][]messages.JobID{},
 		metered: map[messages.Name]map[messages.JobID]*Job{},
 	}
 }
 
-// apply takes other markets. What a market that goes had for tariffs goes with it.
+// apply takes other markets. What a market that goes had for tariffs and notes
+// goes with it.
 func (b *Book) apply(c *Apply) any {
+	if err := b.unapplied(c.Unless); err != nil {
+		return err
+	}
+	for _, name := range c.Idle {
+		if n := b.Live(name); n > 0 {
+			return messages.Errorf(messages.Conflict, "markets: %s has %d jobs that have not ended; cancel them or wait", name, n)
+		}
+	}
 	b.markets = c.Markets
+	b.applies++
 	for name := range b.tariffs {
 		if !slices.ContainsFunc(c.Markets, func(m messages.Market) bool { return m.Name == name }) {
 			delete(b.tariffs, name)
 			delete(b.metered, name)
 		}
 	}
+	maps.DeleteFunc(b.notes, func(name messages.Name, _ map[messages.JobID][]int64) bool {
+		return !slices.ContainsFunc(c.Markets, func(m messages.Market) bool { return m.Name == name })
+	})
 	return nil
 }
+
+// unapplied refuses what was checked against markets that have changed since.
+func (b *Book) unapplied(since uint64) error {
+	if since != 0 && since != b.applies+1 {
+		return messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
+	}
+	return nil
+}
+
+// Applies is how many times markets were applied.
+func (b *Book) Applies() uint64 { return b.applies }
 
 // Markets are the markets that were applied; nil: none were.
 func (b *Book) Markets() []messages.Market { return b.markets }
@@ -158,6 +192,9 @@ func (b *Book) Watch(on bool) {
 		return
 	}
 	for id := range b.jobs {
+		b.touch(id)
+	}
+	for id := range b.roams {
 		b.touch(id)
 	}
 	for i := range b.nodes {
@@ -234,6 +271,9 @@ func (b *Book) forget() {
 		j := b.jobs[id]
 		b.ended = b.ended[1:]
 		delete(b.keys, j.Account+"/"+j.Key)
+		if j.Visit != nil {
+			delete(b.visits, j.Visit.Visit)
+		}
 		delete(b.jobs, id)
 		b.touch(id)
 	}

@@ -18,6 +18,9 @@ type Command struct {
 	Drain    *Drain
 	Quote    *Quote
 	Apply    *Apply
+	Admit    *Admit
+	Depart   *Depart
+	Travel   *Travel
 }
 
 // Submit enters a job whose hold has been made. Result: Receipt, of the earlier
@@ -34,12 +37,20 @@ type Submit struct {
 	// Contract is what Spec.Contract names, one of quote Quote.
 	Contract *messages.Contract
 	Quote    uint64
+	Visit    *Visit // it comes from another site; nil: from a user of this one
+	// Applies is 1 + how many times markets had been applied when the job was checked
+	// against its own: with more since, it is not taken; 0: not said.
+	Applies uint64
 }
 
 // Apply makes these the markets of the site, instead of those of its
 // configuration. Result: nil.
 type Apply struct {
 	Markets []messages.Market
+	Idle    []messages.Name // markets that must have no job, or nothing changes
+	// Unless is 1 + how many times markets had been applied when this was checked:
+	// with more since, nothing changes; 0: not said.
+	Unless uint64
 }
 
 // Cancel ends a job. Result: messages.State before.
@@ -56,6 +67,8 @@ type Register struct {
 	Running []messages.Attempt
 	// Abilities are what the node can do to a task.
 	Abilities []messages.Name
+	// MostSuspended is how many suspended tasks it is to keep at once; 0: the default.
+	MostSuspended int
 }
 
 // Exchange carries an agent's finishes, and its claims as the leader resolved
@@ -144,6 +157,12 @@ func (b *Book) Apply(c *Command) any {
 		return b.quote(c.Quote)
 	case c.Apply != nil:
 		return b.apply(c.Apply)
+	case c.Admit != nil:
+		return b.admit(c.Admit)
+	case c.Depart != nil:
+		return b.depart(c.Depart)
+	case c.Travel != nil:
+		return b.travel(c.Travel)
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }

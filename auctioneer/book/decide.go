@@ -12,6 +12,8 @@ type Decide struct {
 	Start   []Starting
 	Discard []Discarding
 	Tariffs []Tariff // of all classes of the market; none: as before
+	Notes   []Note   // for the mechanism to remember
+	Forget  bool     // instead of all its notes before
 }
 
 // Starting orders the start of a job for good.
@@ -41,6 +43,9 @@ type Leg struct {
 func (b *Book) decide(c *Decide) any {
 	if c.Tariffs != nil {
 		b.setTariffs(c.Market, c.Tariffs)
+	}
+	if c.Notes != nil || c.Forget {
+		b.note(c.Market, c.Notes, c.Forget)
 	}
 	for _, a := range c.Suspend {
 		b.suspend(a)

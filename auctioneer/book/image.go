@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -32,6 +33,22 @@ type Image struct {
 	Markets   []messages.Market
 	Quotes    []Quote
 	LastQuote uint64
+
+	annex annex
+}
+
+// annex follows an image, as a value of its own, so that an image without one,
+// of an earlier version, can be read: an array must have all its fields.
+type annex struct {
+	Tokens   []messages.TokenState
+	Visits   []visitImage
+	Roams    [][]byte // ascending, in the encoding of commands, to which fields can be added
+	Returned []messages.JobID
+	Notes    []noteImage // by market name
+	Most     []int       // Node.MostSuspended, in the order of nodes
+	Applies  uint64
+
+	roams []Roam // what Roams is encoded from
 }
 
 // tariffImage is the tariffs of a market.
@@ -66,7 +83,7 @@ func (b *Book) Capture() *Image {
 	for _, market := range slices.Sorted(maps.Keys(b.tariffs)) {
 		im.Tariffs = append(im.Tariffs, tariffImage{market, b.tariffs[market]})
 	}
-	im.Markets, im.LastQuote = b.markets, b.lastQuote
+	im.Markets, im.LastQuote, im.annex = b.markets, b.lastQuote, b.annex()
 	for _, q := range b.quotes {
 		im.Quotes = append(im.Quotes, *q)
 	}
@@ -101,8 +118,13 @@ func (im *Image) WriteTo(w io.Writer) (int64, error) {
 	buffered := bufio.NewWriterSize(counted, 1<<16)
 	enc := msgpack.NewEncoder(buffered)
 	enc.UseArrayEncodedStructs(true)
-	if err := enc.Encode(im); err != nil {
+	if err := im.annex.encode(); err != nil {
 		return counted.n, err
+	}
+	for _, part := range []any{im, &im.annex} {
+		if err := enc.Encode(part); err != nil {
+			return counted.n, err
+		}
 	}
 	return counted.n, buffered.Flush()
 }
@@ -121,7 +143,11 @@ func (c *counter) Write(p []byte) (int, error) {
 // Restore replaces the book by an image.
 func (b *Book) Restore(r io.Reader) error {
 	var im Image
-	if err := msgpack.NewDecoder(bufio.NewReaderSize(r, 1<<16)).Decode(&im); err != nil {
+	from := msgpack.NewDecoder(bufio.NewReaderSize(r, 1<<16))
+	if err := from.Decode(&im); err != nil {
+		return fmt.Errorf("book image: %w", err)
+	}
+	if err := from.Decode(&im.annex); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("book image: %w", err)
 	}
 	if im.Version != imageVersion {
@@ -142,9 +168,15 @@ func (b *Book) Restore(r io.Reader) error {
 	for i := range im.Quotes {
 		b.quotes = append(b.quotes, &im.Quotes[i])
 	}
+	if err := b.attach(&im.annex); err != nil {
+		return fmt.Errorf("book image: %w", err)
+	}
 	b.relate(im.Jobs)
 	for i := range im.Nodes {
 		b.nodes = append(b.nodes, im.Nodes[i].restore())
+		if i < len(im.annex.Most) {
+			b.nodes[i].MostSuspended = im.annex.Most[i]
+		}
 		b.names[im.Nodes[i].Node.Name] = uint32(i)
 	}
 	b.Watch(watched)

@@ -47,6 +47,8 @@ type Job struct {
 	LastDraw uint64             // the round that did so last; 0: none
 	Message  string             // how its market explained its end
 	Change   []string           // what would have changed it
+
+	Visit *Visit `msgpack:"-"` // it comes from another site; kept in an image's annex
 }
 
 // Order says that a job may start tasks of a class, on so many slots at once.
@@ -162,10 +164,19 @@ func (b *Book) submit(c *Submit) any {
 		}
 		return j.Receipt()
 	}
+	if b.taken(c.Account, c.Key) {
+		return messages.Errorf(messages.Conflict, "key %q was used for a job at another site; choose a new key for a new job", c.Key)
+	}
+	if c.Visit != nil && b.visits[c.Visit.Visit] != 0 {
+		return messages.Errorf(messages.Conflict, "job %v is of another account here", c.Visit.Visit)
+	}
 	if b.Active() >= MaxActive {
 		return messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", MaxActive)
 	}
 	if err := b.Dependable(c.Spec); err != nil {
+		return err
+	}
+	if err := b.unapplied(c.Applies); err != nil {
 		return err
 	}
 	q, err := b.take(c)
@@ -179,13 +190,16 @@ func (b *Book) submit(c *Submit) any {
 	j := &Job{
 		ID: b.lastJob, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
 		Assumed: c.Assumed, Hold: c.Hold, Held: c.Held, Submitted: b.now, Stages: make([]Stage, len(c.Spec.Stages)),
-		Contract: c.Contract,
+		Contract: c.Contract, Visit: c.Visit,
 	}
 	for i := range c.Spec.Stages {
 		j.Stages[i] = Stage{Total: c.Spec.Stages[i].TaskCount(), Unmet: len(c.Spec.Stages[i].After)}
 	}
 	b.jobs[j.ID] = j
 	b.keys[j.Account+"/"+j.Key] = j.ID
+	if j.Visit != nil {
+		b.visits[j.Visit.Visit] = j.ID
+	}
 	b.await(j)
 	b.touch(j.ID)
 	return j.Receipt()
@@ -245,10 +259,10 @@ func (b *Book) stopStage(j *Job, i int) {
 }
 
 // HoldID names the hold that a job's credits are under now; "" if rounds have
-// used it up.
+// used it up, or another site's bank vouches for them.
 func (j *Job) HoldID() string {
 	switch {
-	case j.Drawn == j.Held:
+	case j.Visit != nil, j.Drawn == j.Held:
 		return ""
 	case j.LastDraw != 0:
 		return j.RestID(j.LastDraw)

@@ -24,6 +24,9 @@ type Node struct {
 	Drain    messages.Time // by when its tasks are to be gone; 0: it takes work
 
 	Abilities []messages.Name
+	// MostSuspended is how many suspended tasks it is to keep at once; 0: as many as
+	// its slots allow.
+	MostSuspended int `msgpack:"-"` // kept in an image's annex
 }
 
 // Held is a claim as its node holds it.
@@ -107,7 +110,7 @@ func (b *Book) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 			stop = append(stop, a)
 		}
 	}
-	n.Slots, n.Used, n.Abilities = c.Slots, make([]int, len(c.Slots)), c.Abilities
+	n.Slots, n.Used, n.Abilities, n.MostSuspended = c.Slots, make([]int, len(c.Slots)), c.Abilities, c.MostSuspended
 	for _, r := range n.held() {
 		if h := n.Claims[r]; inHand[r] != h.Attempt {
 			b.uncount(r, h)

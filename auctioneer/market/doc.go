@@ -6,6 +6,16 @@
 // In a market that directs, what agents may claim follows from the mechanism's
 // directives instead of its weights; see [Manner].
 //
+// # Between the book and the mechanism
+//
+// A site's shell, in production or in virtual time, brings the book and a market
+// together: it opens the market ([Open]), puts in how far jobs have come
+// ([Market.ProgressOf]) and what nodes offer ([Slots]), has it decide into what
+// is to be committed ([Market.Decide]), publishes when a vector is due
+// ([Publisher.Due]), resolves agents' claims ([Market.Resolve]), settles what has
+// ended ([Market.Settlement], [Dues]) and asks the bank for what that comes to
+// ([Charge], [Round]).
+//
 // It is pure: time and random numbers arrive as arguments, and the leader's
 // shell does the sending. It is soft state: a new leader makes it anew from the
 // book.

@@ -17,6 +17,10 @@ type Manner struct {
 	// Commits: its word that a job starts, or does not run, is final, and what
 	// that costs is settled at once.
 	Commits bool
+	// Gangs: it keeps the tasks of a gang together.
+	Gangs bool
+	// Spans: a job has its slots for its declared length and no longer.
+	Spans bool
 }
 
 // Orders are what the last allocation said beside weights.

@@ -27,6 +27,7 @@ type Publisher struct {
 	term, seq uint64
 	classes   []published
 	whole     bool // the next is to be whole
+	pace      pace
 }
 
 // published is what agents hold of a class.

@@ -151,6 +151,8 @@ type End struct {
 	Tasks  int
 	Done   int     // tasks that finished well
 	Shares []Share // by class
+	// At is when it ended, which may be long before it is settled; 0: view.Now.
+	At messages.Time
 }
 
 // Share is the share of a class that a job was allocated and received,

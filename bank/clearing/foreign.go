@@ -12,6 +12,7 @@ type accepted struct {
 	closed  closing
 	taken   messages.Credits // by the charge
 	number  uint64           // of the charge to the issuer
+	firm    bool             // it is not given up while it is open
 }
 
 // closing says how an accepted authorisation came to its end.
@@ -29,7 +30,8 @@ func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" +
 
 // accept takes an authorisation whose signature was checked: from now on it
 // can be charged, whether the issuer can be reached or not.
-func (s *State) accept(purpose string, a *messages.Authorisation) (*messages.ClearingReply, *Rejected) {
+func (s *State) accept(r *messages.AcceptRequest) (*messages.ClearingReply, *Rejected) {
+	a := &r.Authorisation.Authorisation
 	p, err := s.peer(a.Issuer)
 	if err != nil {
 		return nil, err
@@ -39,7 +41,7 @@ func (s *State) accept(purpose string, a *messages.Authorisation) (*messages.Cle
 	}
 	key := acceptedKey(a.Issuer, a.ID)
 	if first := s.accepted.find(key); first != nil {
-		return first.again(purpose, a)
+		return first.again(r.Purpose, a)
 	}
 	owner := acceptedKey(a.Issuer, a.Account)
 	if err := s.accepted.room(owner); err != nil {
@@ -51,7 +53,7 @@ func (s *State) accept(purpose string, a *messages.Authorisation) (*messages.Cle
 	}); err != nil {
 		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.name, err.Err.Message))
 	}
-	s.accepted.add(key, owner, a.Ends(), accepted{Authorisation: *a, purpose: purpose, hold: hold})
+	s.accepted.add(key, owner, a.Ends(), accepted{Authorisation: *a, purpose: r.Purpose, hold: hold, firm: r.Firm})
 	return &messages.ClearingReply{}, nil
 }
 

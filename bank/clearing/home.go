@@ -1,11 +1,17 @@
 package clearing
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"cmp"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // issued is an authorisation of this site that is pending.
 type issued struct {
 	messages.Authorisation
-	revoking bool // its peer was asked to give it up
+	revoking bool           // its peer was asked to give it up
+	job      messages.JobID // that it is for, 0: not said
 }
 
 // Prefixes of the identifiers that users' requests give their holds. The
@@ -35,8 +41,8 @@ func (s *State) authorise(by messages.Name, r *messages.AuthoriseRequest) (*mess
 		return nil, err
 	}
 	hold := messages.Transfer{
-		ID: authorisationHold + a.ID, Kind: messages.Hold, Debit: a.Account, Credit: PeerAccount(p.name), Member: by,
-		Amount: a.Amount, Expires: a.Frees(), Reason: clip("for site " + p.name + ": " + r.Reason),
+		ID: authorisationHold + a.ID, Kind: messages.Hold, Debit: a.Account, Credit: PeerAccount(p.name), Member: a.Member,
+		Amount: a.Amount, Expires: a.Frees(), Job: r.Job, Reason: clip("for site " + p.name + ": " + r.Reason),
 	}
 	fresh, err := s.once(by, a.Account, hold)
 	if err != nil {
@@ -45,7 +51,7 @@ func (s *State) authorise(by messages.Name, r *messages.AuthoriseRequest) (*mess
 	if !fresh {
 		return nil, ordinary(messages.Errorf(messages.Ended, "key %q: its authorisation was charged, given back or freed before: choose another key", r.Key))
 	}
-	s.issued.add(a.ID, a.Account, a.Frees(), issued{Authorisation: a})
+	s.issued.add(a.ID, a.Account, a.Frees(), issued{Authorisation: a, job: r.Job})
 	return &a, nil
 }
 
@@ -55,12 +61,9 @@ const margin = messages.MaxClockSkew + 7*24*3600_000_000_000
 
 // draft is the authorisation that a request would get now.
 func (s *State) draft(by messages.Name, r *messages.AuthoriseRequest) messages.Authorisation {
-	account := r.Account
-	if account == "" {
-		account = by
-	}
+	member := cmp.Or(r.Member, by)
 	return messages.Authorisation{
-		Issuer: s.site, Peer: r.Peer, ID: by + "/" + r.Key, Account: account, Member: by, Amount: r.Amount,
+		Issuer: s.site, Peer: r.Peer, ID: by + "/" + r.Key, Account: cmp.Or(r.Account, member), Member: member, Amount: r.Amount,
 		Issued: s.books.Now(), Interval: r.Interval, Margin: margin,
 	}
 }
@@ -97,7 +100,7 @@ func (s *State) once(by, account messages.Name, hold messages.Transfer) (bool, *
 // revoke asks the peer to give an authorisation up.
 func (s *State) revoke(by messages.Name, r *messages.RevokeRequest) (*messages.ClearingReply, *Rejected) {
 	a := s.issued.find(r.ID)
-	if a == nil || a.Member != by {
+	if a == nil || a.Member != by && !strings.HasPrefix(a.ID, by+"/") {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no authorisation %q of %q is pending: it was charged, given back or freed, or never made", clip(r.ID), clip(by)))
 	}
 	p, err := s.peer(a.Peer)

@@ -69,6 +69,7 @@ type (
 	imageIssued struct {
 		Authorisation messages.Authorisation
 		Revoking      bool
+		Job           messages.JobID
 	}
 	imageAccepted struct {
 		Owner         string
@@ -79,6 +80,7 @@ type (
 		Taken         messages.Credits
 		Number        uint64
 		Purpose       string
+		Firm          bool
 	}
 )
 
@@ -93,11 +95,11 @@ func (s *State) Capture() *Image {
 		img.peers = append(img.peers, capturePeer(s.peers[name]))
 	}
 	for _, e := range s.issued.sorted() {
-		img.issued = append(img.issued, imageIssued{e.value.Authorisation, e.value.revoking})
+		img.issued = append(img.issued, imageIssued{e.value.Authorisation, e.value.revoking, e.value.job})
 	}
 	for _, e := range s.accepted.sorted() {
 		a := &e.value
-		img.accepted = append(img.accepted, imageAccepted{e.owner, e.at, a.Authorisation, a.hold, a.closed, a.taken, a.number, a.purpose})
+		img.accepted = append(img.accepted, imageAccepted{e.owner, e.at, a.Authorisation, a.hold, a.closed, a.taken, a.number, a.purpose, a.firm})
 	}
 	return img
 }
@@ -287,10 +289,10 @@ func restoreBook(img *imageBook) book {
 
 func (s *State) restoreIssued(img *imageIssued) {
 	a := img.Authorisation
-	s.issued.add(a.ID, a.Account, a.Frees(), issued{a, img.Revoking})
+	s.issued.add(a.ID, a.Account, a.Frees(), issued{a, img.Revoking, img.Job})
 }
 
 func (s *State) restoreAccepted(img *imageAccepted) {
-	a := accepted{img.Authorisation, img.Purpose, img.Hold, img.Closed, img.Taken, img.Number}
+	a := accepted{img.Authorisation, img.Purpose, img.Hold, img.Closed, img.Taken, img.Number, img.Firm}
 	s.accepted.add(acceptedKey(a.Issuer, a.ID), img.Owner, img.Until, a)
 }

@@ -151,7 +151,7 @@ func (s *State) charged(p *peer, i *messages.Instruction) (messages.Credits, *Re
 	if i.Amount > a.Amount {
 		return 0, reject(Amount, messages.Insufficient, "authorisation %q is of %v credits: %v cannot be charged", clip(i.ID), a.Amount, i.Amount)
 	}
-	t := messages.Transfer{Kind: messages.Post, Pending: authorisationHold + a.ID, Credit: PeerAccount(p.name), Amount: i.Amount,
+	t := messages.Transfer{Kind: messages.Post, Pending: authorisationHold + a.ID, Credit: PeerAccount(p.name), Amount: i.Amount, Job: a.job,
 		Reason: clip("charged by site " + p.name + ": " + i.Reason)}
 	if i.Amount == 0 {
 		t.Kind, t.Credit = messages.Void, ""
@@ -170,6 +170,9 @@ func (s *State) giveUp(p *peer, i *messages.Instruction) *Rejected {
 	a := s.accepted.find(key)
 	if a != nil && a.closed == charged {
 		return ordinary(messages.Errorf(messages.Ended, "authorisation %q was charged or released before", clip(i.ID)))
+	}
+	if a != nil && a.hold != "" && a.firm {
+		return ordinary(messages.Errorf(messages.Conflict, "authorisation %q pays for %q, which is under way: it is charged, or given back, when that has ended", clip(i.ID), clip(a.purpose)))
 	}
 	if a != nil && a.hold != "" {
 		s.must(messages.Transfer{Kind: messages.Void, Pending: a.hold, Reason: "given up at the request of site " + p.name})

@@ -98,7 +98,7 @@ func (s *State) carryOut(c *Command, r *Result) (err *Rejected) {
 	case c.Remit != nil:
 		r.Answer, err = s.remit(c.By, c.Remit)
 	case c.Accept != nil:
-		r.Answer, err = s.accept(c.Accept.Purpose, &c.Accept.Authorisation.Authorisation)
+		r.Answer, err = s.accept(c.Accept)
 	case c.Charge != nil:
 		r.Answer, err = s.charge(c.Charge)
 	case c.Instructions != nil:

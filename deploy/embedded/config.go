@@ -21,6 +21,8 @@ type Config struct {
 	Keys string `json:"keys,omitempty"`
 	// Listen is the address for NATS clients; port 0 takes a free one.
 	Listen string `json:"listen"`
+	// ListenLeaf is the address for the NATS servers of peers; empty: none connects.
+	ListenLeaf string `json:"listen_leaf,omitempty"`
 	// Metrics is the address that serves Prometheus metrics; empty: none.
 	Metrics string `json:"metrics,omitempty"`
 	// Profile serves pprof below /debug/pprof/ of the metrics address.
@@ -49,6 +51,11 @@ type Config struct {
 	Nodes []Node `json:"nodes"`
 	// Tasks bounds every task of these nodes, as far as their machines can.
 	Tasks Tasks `json:"tasks,omitzero"`
+	// Peers are the sites with which this one shares work and settles.
+	Peers []Peer `json:"peers,omitempty"`
+	// Reserve is what the other sites together may owe by settlements that are
+	// not paid outside the banks yet; 0: nothing is settled, or as the bank was told.
+	Reserve messages.Credits `json:"reserve,omitempty"`
 	// TLS secures every port; nil: none, for loopback.
 	TLS *TLS `json:"tls,omitempty"`
 	// Hosts spreads the site over several processes.
@@ -70,6 +77,9 @@ type Account struct {
 type Node struct {
 	Name  messages.Name `json:"name"`
 	Slots Slots         `json:"slots"`
+	// Suspended is how many suspended tasks the node keeps at once; with more, those
+	// that have run least begin again. 0: four for each slot.
+	Suspended int `json:"suspended,omitempty"`
 }
 
 // Tasks is how tasks run.
@@ -110,6 +120,11 @@ type Host struct {
 	Auctioneer string          `json:"auctioneer"` // Raft, of the auctioneer's replica
 	Bank       string          `json:"bank"`       // Raft, of the bank's replica
 	Nodes      []messages.Name `json:"nodes,omitempty"`
+	// Joins says that the host's replicas are added to groups that exist (candor
+	// replica add): they begin none of their own.
+	Joins bool `json:"joins,omitempty"`
+	// Leaf replaces the site's ListenLeaf for this host.
+	Leaf string `json:"leaf,omitempty"`
 	// Metrics replaces the site's Metrics for this host.
 	Metrics string `json:"metrics,omitempty"`
 }

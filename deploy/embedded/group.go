@@ -181,7 +181,7 @@ func closeListener(l net.Listener) error {
 func (g *group) opener(id string, listener net.Listener, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
 	c := mailbox.Config{
 		ID: id, Name: g.actor, Dir: g.dir(id),
-		Listener: listener, Resolve: g.resolve, Bootstrap: g.all, Store: g.site.config.Store,
+		Listener: listener, Resolve: g.resolve, Bootstrap: g.founders(id), Store: g.site.config.Store,
 		Log: g.site.log.WithOptions(zap.IncreaseLevel(g.hush)), Metrics: registry,
 	}
 	if g.site.host == nil {
@@ -198,6 +198,20 @@ func (g *group) opener(id string, listener net.Listener, registry prometheus.Reg
 		}
 		return mailbox.OpenRaft(c, m)
 	}
+}
+
+// founders are the replicas that begin the group together; none where the replica
+// is to be added to it.
+func (g *group) founders(id string) []string {
+	all := slices.Clone(g.all)
+	all = slices.DeleteFunc(all, func(id string) bool {
+		h := g.site.config.host(id)
+		return h != nil && h.Joins
+	})
+	if !slices.Contains(all, id) {
+		return nil
+	}
+	return all
 }
 
 // historyDir is where a replica of the bank keeps its journal, beside its log.

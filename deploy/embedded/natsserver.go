@@ -27,14 +27,16 @@ const (
 	authTimeout = 10
 )
 
-// startServer starts the NATS server of this process.
-func startServer(c *Config, self *Host, authority *identity.Authority, log *zap.Logger) (*server.Server, error) {
-	o, err := serverOptions(c, self, authority)
-	if err != nil {
-		return nil, err
-	}
+// startServer starts the NATS server of this process. It notes the ports that
+// it took in the options.
+func startServer(o *server.Options, log *zap.Logger) (*server.Server, error) {
 	if err := free(o.Host, o.Port); err != nil {
 		return nil, err
+	}
+	if o.LeafNode.Port != 0 {
+		if err := free(o.LeafNode.Host, o.LeafNode.Port); err != nil {
+			return nil, err
+		}
 	}
 	s, err := server.NewServer(o)
 	if err != nil {
@@ -70,16 +72,18 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 	if o.Host, o.Port, err = split(listen); err != nil {
 		return nil, err
 	}
-	if err := authority.Secure(o); err != nil {
+	if err := authority.Secure(o, c.peerNames()...); err != nil {
 		return nil, err
 	}
 	if err := secureServer(o, c.TLS); err != nil {
 		return nil, err
 	}
 	if self != nil {
-		err = joinCluster(o, c, self, authority)
+		if err := joinCluster(o, c, self, authority); err != nil {
+			return nil, err
+		}
 	}
-	return o, err
+	return o, link(o, c, self, authority)
 }
 
 // joinCluster makes the server one of a cluster with those of the other hosts.

@@ -114,7 +114,7 @@ func (n *nodes) startAgent(node Node) (*agent, error) {
 	}
 	// The agents of a process count together: there may be thousands.
 	started, err := nodeagent.Start(s.ctx, nodeagent.Config{
-		Site: s.config.Site, Node: node.Name, Slots: node.Slots, Bus: b, Runner: run,
+		Site: s.config.Site, Node: node.Name, Slots: node.Slots, MostSuspended: node.Suspended, Bus: b, Runner: run,
 		Dir: filepath.Join(s.config.State, "nodes", node.Name), Operators: s.config.Operators,
 		Log: s.log.Named(messages.NodeAgent), Metrics: s.metrics.shared,
 		Tasks: s.config.tasks(), Executor: s.options.Executor, LeaveRunning: s.options.LeaveRunning,

@@ -19,7 +19,11 @@ func TestActorsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := startServer(&c, nil, authority, zap.NewNop())
+	options, err := serverOptions(&c, nil, authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := startServer(options, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package embedded
 import (
 	"context"
 	"errors"
+	"net"
+	"strconv"
 	"sync"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -65,6 +67,8 @@ type Site struct {
 	auctioneers, banks *group
 	estimator          *estimatorActor
 	depot              *depotService
+	links              *linksService
+	admission          *admissionService
 	nodes              *nodes
 
 	mu       sync.Mutex
@@ -111,7 +115,15 @@ func newSite(c Config, o Options) (*Site, error) {
 }
 
 // open takes the state directory and starts the server, which needs no actor.
-func (s *Site) open() (err error) {
+func (s *Site) open() error {
+	if err := s.prepare(); err != nil || s.options.Only != nil {
+		return err
+	}
+	return s.listen()
+}
+
+// prepare takes the state directory, with the site's keys and credentials.
+func (s *Site) prepare() (err error) {
 	s.info = Info{Site: s.config.Site, DefaultAccount: s.config.defaultAccount()}
 	if s.options.Only != nil {
 		s.info.Server = s.options.Only.Server
@@ -131,13 +143,22 @@ func (s *Site) open() (err error) {
 	if s.authority, err = identity.OpenOrCreate(s.config.keysDir(), s.config.Site); err != nil {
 		return err
 	}
-	if err := writeCredentials(&s.config, s.authority); err != nil {
+	return writeCredentials(&s.config, s.authority)
+}
+
+// listen starts the server.
+func (s *Site) listen() error {
+	o, err := serverOptions(&s.config, s.host, s.authority)
+	if err != nil {
 		return err
 	}
-	if s.server, err = startServer(&s.config, s.host, s.authority, s.log); err != nil {
+	if s.server, err = startServer(o, s.log); err != nil {
 		return err
 	}
 	s.info.Server = s.server.ClientURL()
+	if o.LeafNode.Port != 0 {
+		s.info.Leaf = net.JoinHostPort(o.LeafNode.Host, strconv.Itoa(o.LeafNode.Port))
+	}
 	if t := s.config.TLS; t != nil {
 		s.info.CA = t.CA
 	}
@@ -155,11 +176,11 @@ func (s *Site) startActors(ctx context.Context) error {
 	if err := s.openStream(ctx); err != nil {
 		return err
 	}
-	if err := together([]func() error{s.auctioneers.startAll, s.banks.startAll, s.startEstimator, s.startDepot}); err != nil {
+	if err := together([]func() error{s.auctioneers.startAll, s.banks.startAll, s.startEstimator, s.startDepot, s.startAdmission, s.startLinks}); err != nil {
 		return err
 	}
 	if err := together([]func() error{
-		func() error { return s.openAccounts(ctx) },
+		func() error { return errors.Join(s.openAccounts(ctx), s.openPeers(ctx)) },
 		func() error { return s.awaitAuctioneer(ctx) },
 	}); err != nil {
 		return err
@@ -228,6 +249,12 @@ func (s *Site) stop() error {
 	var failed []error
 	if s.nodes != nil {
 		failed = append(failed, s.nodes.stopAll())
+	}
+	if s.admission != nil {
+		failed = append(failed, s.admission.close())
+	}
+	if s.links != nil {
+		failed = append(failed, s.links.close())
 	}
 	if s.depot != nil {
 		failed = append(failed, s.depot.close())

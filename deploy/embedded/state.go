@@ -20,7 +20,8 @@ type Info struct {
 	Site           messages.Name `json:"site"`
 	Server         string        `json:"server"` // NATS URL
 	DefaultAccount messages.Name `json:"default_account"`
-	CA             string        `json:"ca,omitempty"` // PEM file that vouches for the server, with TLS
+	CA             string        `json:"ca,omitempty"`   // PEM file that vouches for the server, with TLS
+	Leaf           string        `json:"leaf,omitempty"` // address for the servers of peers
 }
 
 // infoFile is the name of the file that holds an Info.
@@ -135,11 +136,20 @@ func keepShape(c *Config) error {
 	if err != nil {
 		return fmt.Errorf("state directory: %s: %w", path, err)
 	}
-	if have.Site != want.Site || have.Store != want.Store || !slices.Equal(have.Replicas, want.Replicas) {
+	if have.Site != want.Site || have.Store != want.Store || !have.sameGroup(&want, len(c.Hosts) > 0) {
 		return messages.Errorf(messages.Conflict, "state directory %s: was made for site %s with replicas %v and store %s, not for site %s with replicas %v and store %s; use those, or another directory",
 			c.State, have.Site, have.Replicas, have.Store, want.Site, want.Replicas, want.Store)
 	}
 	return nil
+}
+
+// sameGroup says whether two shapes may be of one group. Over hosts its members are
+// exchanged one by one, and its log says who they are.
+func (s *shape) sameGroup(other *shape, hosts bool) bool {
+	if !hosts {
+		return slices.Equal(s.Replicas, other.Replicas)
+	}
+	return slices.ContainsFunc(s.Replicas, func(id string) bool { return slices.Contains(other.Replicas, id) })
 }
 
 // kept is what a site keeps in its state directory, besides the lock. Keys are

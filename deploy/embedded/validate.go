@@ -53,6 +53,7 @@ func (c *Config) Validate() error {
 	c.checkProfiles(&ps)
 	c.checkNodes(&ps)
 	c.checkTLS(&ps)
+	c.checkPeers(&ps)
 	c.checkHosts(&ps)
 	if len(ps) == 0 {
 		return nil

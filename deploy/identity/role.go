@@ -20,14 +20,18 @@ const (
 	Node     Role = "node"     // a node's agent
 	Service  Role = "service"  // an actor of the site: everything in the account
 	Peer     Role = "peer"     // the bank of another site, which settles with this one's
+	Joiner   Role = "joiner"   // an agent with a join token, that has no credentials yet
 )
 
 // roles whose keys are in files, in the order in which these are made.
 var roles = []Role{User, Operator, Node, Service}
 
-// signed are all roles that credentials can have: the key of peers is derived,
-// so that sites that had none need no new file.
-var signed = append(slices.Clone(roles), Peer)
+// signed are all roles that credentials can have. The keys of those that are not
+// among roles are derived until they are rotated, so that sites that had none need
+// no new file.
+var signed = append(slices.Clone(roles), Peer, Joiner)
+
+func isDerived(r Role) bool { return !slices.Contains(roles, r) }
 
 // name stands for the name in the credentials, where the server fills a template in.
 const name = "{{name()}}"
@@ -43,6 +47,8 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 		return nodePermissions(site)
 	case Peer:
 		return peerPermissions(site)
+	case Joiner:
+		return joinerPermissions(site)
 	case Service:
 		return jwt.Permissions{Pub: jwt.Permission{Allow: jwt.StringList{">"}}, Sub: jwt.Permission{Allow: jwt.StringList{">"}}}
 	default:
@@ -108,15 +114,12 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// peerVerbs are the requests that the bank of another site makes of this one's.
-var peerVerbs = []string{messages.VerbInstruct, messages.VerbLines, messages.VerbPosition}
-
-// peerPermissions lets another site's bank ask this one's what banks ask one
+// peerPermissions lets another site's services ask this one's what sites ask one
 // another, under the name of that site, and hear the replies.
 func peerPermissions(site messages.Name) jwt.Permissions {
 	publish := jwt.StringList{}
-	for _, verb := range peerVerbs {
-		publish = append(publish, messages.Subject(site, messages.Bank, verb, name))
+	for _, verb := range messages.PeerVerbs() {
+		publish = append(publish, messages.Subject(site, verb.Actor, verb.Verb, name))
 	}
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: publish},
@@ -124,18 +127,53 @@ func peerPermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
+// joinerPermissions lets the holder of a join token ask for its node's credentials,
+// and nothing else.
+func joinerPermissions(site messages.Name) jwt.Permissions {
+	return jwt.Permissions{
+		Pub: jwt.Permission{Allow: jwt.StringList{messages.Subject(site, messages.Admission, messages.VerbEnrol, name)}},
+		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>"}},
+	}
+}
+
+// limits returns what a connection of a role may do at once. Those of users and of
+// whoever holds a token are bounded: a subscription costs every server memory, and
+// a message is copied for whoever reads it.
+func limits(role Role) jwt.NatsLimits {
+	switch role {
+	case User, Operator:
+		return jwt.NatsLimits{Subs: userSubs, Data: jwt.NoLimit, Payload: userPayload}
+	case Joiner:
+		return jwt.NatsLimits{Subs: joinerSubs, Data: jwt.NoLimit, Payload: joinerPayload}
+	}
+	return jwt.NatsLimits{Subs: jwt.NoLimit, Data: jwt.NoLimit, Payload: jwt.NoLimit}
+}
+
+// Bounds of a connection of a user: its replies come to one subscription, and the
+// largest request is a piece of a file or a job of many stages, in bytes. A token's
+// holder makes one small request.
+const (
+	userSubs      = 1_000
+	userPayload   = 2 << 20
+	joinerSubs    = 4
+	joinerPayload = 4 << 10
+)
+
 // checkName refuses a name that the role cannot have: services speak as "$"
-// and an actor, the banks of peers as "$" and their site, all others under a
-// name a user may choose.
+// and an actor, the banks of peers as "$" and their site, holders of tokens as "$"
+// and the token, all others under a name a user may choose.
 func checkName(role Role, n messages.Name) error {
 	actor, isService := strings.CutPrefix(n, "$")
-	known := isService && slices.Contains([]string{messages.Auctioneer, messages.Bank, messages.Estimator, messages.Depot}, actor)
+	known := isService && slices.Contains([]string{messages.Auctioneer, messages.Bank, messages.Estimator, messages.Depot, messages.Admission, messages.Links}, actor)
+	joins := isService && strings.HasPrefix(actor, messages.JoinPrefix) && messages.ValidName(actor)
 	switch {
 	case role == Service && !known:
-		return messages.Errorf(messages.Invalid, "service %q: is none of $auctioneer, $bank, $estimator, $depot", n)
-	case role == Peer && (!isService || known || !messages.ValidName(actor)):
+		return messages.Errorf(messages.Invalid, "service %q: is none of $auctioneer, $bank, $estimator, $depot, $admission", n)
+	case role == Joiner && !joins:
+		return messages.Errorf(messages.Invalid, "joiner %q: must be \"$\" and the identifier of a join token", n)
+	case role == Peer && (!isService || known || joins || !messages.ValidName(actor)):
 		return messages.Errorf(messages.Invalid, "peer %q: must be \"$\" and the name of a site, which is no actor's", n)
-	case role != Service && role != Peer && !messages.ValidName(n):
+	case role != Service && role != Peer && role != Joiner && !messages.ValidName(n):
 		return messages.Errorf(messages.Invalid, "name %q: must be a lower-case letter followed by at most 62 lower-case letters, digits, '-' or '_'", n)
 	case (role == User || role == Operator) && strings.HasPrefix(n, messages.PeerAccountPrefix):
 		return messages.Errorf(messages.Invalid, "name %q: names that begin with %q are those of accounts for other sites: choose another", n, messages.PeerAccountPrefix)

@@ -5,47 +5,78 @@ import (
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
 )
 
-// Secure makes a NATS server admit the credentials of this authority and
-// nobody else: it sets the trusted operator, the system account, and a
-// resolver that holds the claims of both accounts.
-func (a *Authority) Secure(o *server.Options) error {
-	operator, err := a.operatorClaims()
+// Secure makes a NATS server admit the credentials of this authority and, as
+// leaf nodes, those of the peers that it invited, and nobody else: it sets the
+// trusted operator, the system account, and a resolver that holds the claims of
+// all accounts.
+func (a *Authority) Secure(o *server.Options, peers ...messages.Name) error {
+	tokens, err := a.Tokens(peers...)
 	if err != nil {
 		return err
 	}
+	operator, err := jwt.DecodeOperatorClaims(tokens.Operator)
+	if err != nil {
+		return fmt.Errorf("operator %s: %w", a.site, err)
+	}
 	resolver := &server.MemAccResolver{}
-	for _, claims := range []*jwt.AccountClaims{a.systemClaims(), a.accountClaims()} {
-		token, err := claims.Encode(a.operator)
-		if err != nil {
-			return fmt.Errorf("signing account %s: %w", claims.Name, err)
-		}
-		if err := resolver.Store(claims.Subject, token); err != nil {
-			return fmt.Errorf("storing account %s: %w", claims.Name, err)
+	for _, t := range tokens.Accounts {
+		if err := resolver.Store(t.Key, t.Token); err != nil {
+			return fmt.Errorf("storing account %s: %w", t.Name, err)
 		}
 	}
 	o.TrustedOperators = []*jwt.OperatorClaims{operator}
-	o.SystemAccount = publicKey(a.system)
+	o.SystemAccount = publicKey(a.held.Load().system)
 	o.AccountResolver = resolver
 	return nil
 }
 
-func (a *Authority) operatorClaims() (*jwt.OperatorClaims, error) {
-	claims := jwt.NewOperatorClaims(publicKey(a.operator))
-	claims.Name = a.site
-	claims.SystemAccount = publicKey(a.system)
-	token, err := claims.Encode(a.operator)
+// Refresh has a running server go by the keys as they are now: signers, peers and
+// revocations. Connections that it would admit no more are cut. o are the options
+// that Secure made, with which the server was started: it trusts the operator of
+// that time until it is started again.
+func (a *Authority) Refresh(s *server.Server, o *server.Options, peers ...messages.Name) error {
+	signer, err := a.held.Load().trusted(o.TrustedOperators[0].Subject)
 	if err != nil {
-		return nil, fmt.Errorf("signing operator %s: %w", a.site, err)
+		return err
 	}
-	return jwt.DecodeOperatorClaims(token)
+	tokens, err := a.tokens(signer, peers)
+	if err != nil {
+		return err
+	}
+	for _, t := range tokens.Accounts {
+		if err := o.AccountResolver.Store(t.Key, t.Token); err != nil {
+			return fmt.Errorf("storing account %s: %w", t.Name, err)
+		}
+		claims, err := jwt.DecodeAccountClaims(t.Token)
+		if err != nil {
+			return fmt.Errorf("account %s: %w", t.Name, err)
+		}
+		account, err := s.LookupAccount(t.Key)
+		if err != nil {
+			return fmt.Errorf("account %s: %w", t.Name, err)
+		}
+		s.UpdateAccountClaims(account, claims)
+	}
+	return nil
+}
+
+// trusted is the operator's key, or the one before it, with a public key.
+func (k *keys) trusted(public string) (nkeys.KeyPair, error) {
+	for _, pair := range []nkeys.KeyPair{k.operator, k.oldOperator} {
+		if pair != nil && publicKey(pair) == public {
+			return pair, nil
+		}
+	}
+	return nil, messages.Errorf(messages.Conflict, "the operator's key was rotated twice since this server started; start it again")
 }
 
 func (a *Authority) systemClaims() *jwt.AccountClaims {
-	claims := jwt.NewAccountClaims(publicKey(a.system))
+	claims := jwt.NewAccountClaims(publicKey(a.held.Load().system))
 	claims.Name = "SYS"
 	return claims
 }
@@ -53,23 +84,30 @@ func (a *Authority) systemClaims() *jwt.AccountClaims {
 // accountClaims describes CANDOR: JetStream without bounds of its own (the
 // disk is bounded by the server), no bearer tokens, and a scope for each role.
 func (a *Authority) accountClaims() *jwt.AccountClaims {
-	claims := jwt.NewAccountClaims(publicKey(a.account))
+	k := a.held.Load()
+	claims := jwt.NewAccountClaims(publicKey(k.account))
 	claims.Name = Account
 	claims.Limits.DisallowBearer = true
 	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{
 		MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit,
 	}
 	for _, role := range signed {
-		claims.SigningKeys.AddScopedSigner(a.scope(role))
+		for _, signer := range []nkeys.KeyPair{k.signers[role], k.retired[role]} {
+			if signer != nil {
+				claims.SigningKeys.AddScopedSigner(a.scope(role, publicKey(signer)))
+			}
+		}
 	}
+	claims.Revocations = k.revoked.list
 	return claims
 }
 
-func (a *Authority) scope(role Role) *jwt.UserScope {
+func (a *Authority) scope(role Role, key string) *jwt.UserScope {
 	scope := jwt.NewUserScope()
-	scope.Key = publicKey(a.signers[role])
+	scope.Key = key
 	scope.Role = string(role)
 	scope.Template.Permissions = permissions(role, a.site)
+	scope.Template.NatsLimits = limits(role)
 	return scope
 }
 
@@ -77,7 +115,7 @@ func (a *Authority) scope(role Role) *jwt.UserScope {
 // so that only holders of its keys join: derived from the system account's
 // key, of which only signatures ever leave the process.
 func (a *Authority) RouteSecret() (string, error) {
-	signature, err := a.system.Sign([]byte("candor cluster routes of " + messages.Name(a.site)))
+	signature, err := a.held.Load().system.Sign([]byte("candor cluster routes of " + messages.Name(a.site)))
 	if err != nil {
 		return "", fmt.Errorf("deriving the cluster's secret: %w", err)
 	}

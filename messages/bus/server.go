@@ -13,7 +13,7 @@ import (
 
 // defaultConcurrency is how many handlers of a service run at once, and
 // queuePerWorker how many requests may wait for each of them. Beyond that a
-// request is answered Exhausted at once.
+// request is answered Exhausted at once, of whoever has most waiting.
 const (
 	defaultConcurrency = 64
 	queuePerWorker     = 64
@@ -68,7 +68,8 @@ func (s *server) handle(e *Endpoint, t *tally, r Request, respond func([]byte, *
 		t.errors.Add(1)
 		respond(nil, &messages.Error{Kind: kind, Op: e.Name, Message: why})
 	}
-	fate := s.pool.submit(func() {
+	crowded := func() { refuse(messages.Exhausted, "too many requests are waiting here; ask again in a moment") }
+	fate := s.pool.submit(job{caller: r.Caller, refuse: crowded, run: func() {
 		ctx, cancel := context.WithDeadline(s.ctx, arrived.Add(RequestTimeout))
 		defer cancel()
 		if ctx.Err() != nil {
@@ -82,10 +83,10 @@ func (s *server) handle(e *Endpoint, t *tally, r Request, respond func([]byte, *
 			t.errors.Add(1)
 		}
 		respond(data, err)
-	})
+	}})
 	switch fate {
 	case full:
-		refuse(messages.Exhausted, "too many requests are waiting here; ask again in a moment")
+		crowded()
 	case stopped:
 		refuse(messages.Unavailable, "this replica is stopping; ask again")
 	}

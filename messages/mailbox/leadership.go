@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -108,6 +109,12 @@ func (m *replicated) transferOut() {
 	if err := await(m.raft.LeadershipTransfer(), tooLong); err != nil && !errors.Is(err, raft.ErrNotLeader) {
 		m.config.Log.Warn("leadership was not handed over; the group elects a leader by itself", zap.Error(err))
 	}
+}
+
+// isMember says whether a replica is of the group, with a vote or without.
+func (m *replicated) isMember(id string) bool {
+	f := m.raft.GetConfiguration()
+	return f.Error() == nil && slices.ContainsFunc(f.Configuration().Servers, func(s raft.Server) bool { return string(s.ID) == id })
 }
 
 // voters lists the group's replicas as of the latest configuration.

@@ -100,6 +100,7 @@ func (m *replicated) openRaft() (err error) {
 	if err != nil {
 		return fmt.Errorf("mailbox: cannot open the log in %s: %w", m.config.Dir, err)
 	}
+	m.stream.know(m.isMember)
 	return nil
 }
 
@@ -111,7 +112,7 @@ func newTransport(c *Config, s *stream) *transport {
 			// the group; five timeouts leave a slow disk its time.
 			Timeout: max(5*c.Timeout, 2*time.Second), MsgpackUseNewTimeFormat: true,
 		}),
-		answers: map[raft.ServerID]answer{},
+		answers: map[raft.ServerID]answer{}, sights: map[raft.ServerID]sight{},
 	}
 }
 

@@ -27,8 +27,9 @@ type stream struct {
 	greeting chan struct{} // a token for each handshake under way
 	closed   chan struct{}
 
-	mu    sync.Mutex
-	conns map[net.Conn]struct{} // nil once closed
+	mu     sync.Mutex
+	conns  map[net.Conn]struct{} // nil once closed
+	member func(id string) bool  // of the group as Raft knows it; nil: not known yet
 }
 
 var _ raft.StreamLayer = (*stream)(nil)
@@ -101,11 +102,25 @@ func (s *stream) admit(c net.Conn) (net.Conn, error) {
 	}
 	names := secure.ConnectionState().PeerCertificates[0].DNSNames
 	for _, id := range names {
-		if _, err := s.config.resolve(id); err == nil {
+		if _, err := s.config.resolve(id); err == nil || s.isMember(id) {
 			return secure, nil
 		}
 	}
 	return nil, fmt.Errorf("certificate of %q names no replica of the group", names)
+}
+
+// know has the stream let in those replicas, too, that are added to the group.
+func (s *stream) know(member func(id string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.member = member
+}
+
+func (s *stream) isMember(id string) bool {
+	s.mu.Lock()
+	member := s.member
+	s.mu.Unlock()
+	return member != nil && member(id)
 }
 
 func handshake(c *tls.Conn) error {
@@ -114,9 +129,15 @@ func handshake(c *tls.Conn) error {
 	return c.HandshakeContext(ctx)
 }
 
-// Dial connects to the replica whose ID is the address.
-func (s *stream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	address, err := s.config.resolve(string(id))
+// Dial connects to the replica whose ID is the address, or begins it. Where the
+// configuration knows the ID that holds, as addresses change; else the address that
+// the replica was added with.
+func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	id, added := splitAddress(to)
+	address, err := s.config.resolve(id)
+	if err != nil && added != "" {
+		address, err = added, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +150,7 @@ func (s *stream) Dial(id raft.ServerAddress, timeout time.Duration) (net.Conn, e
 		return tracked, err
 	}
 	t := s.config.TLS.Clone()
-	t.ServerName = string(id)
+	t.ServerName = id
 	secure := tls.Client(tracked, t)
 	if err := handshake(secure); err != nil {
 		_ = tracked.Close()

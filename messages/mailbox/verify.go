@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -146,6 +147,13 @@ type transport struct {
 
 	mu      sync.Mutex
 	answers map[raft.ServerID]answer
+	sights  map[raft.ServerID]sight
+}
+
+// sight is when a replica last answered, and how far its log went.
+type sight struct {
+	at   time.Time
+	last uint64
 }
 
 // answer is the latest success of a replica: to a request of that term, sent
@@ -159,6 +167,9 @@ func (t *transport) mark() uint64 { return t.marks.Add(1) }
 func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
 	mark := t.marks.Load()
 	err := t.NetworkTransport.AppendEntries(id, to, q, p)
+	if err == nil && p.Term == q.Term {
+		t.saw(id, p.LastLog)
+	}
 	if err == nil && p.Success && p.Term == q.Term {
 		t.note(id, answer{q.Term, mark})
 	}
@@ -171,6 +182,21 @@ func (t *transport) note(id raft.ServerID, a answer) {
 	if old := t.answers[id]; a.term > old.term || (a.term == old.term && a.mark > old.mark) {
 		t.answers[id] = a
 	}
+}
+
+// saw notes that a replica answered, with the end of its log.
+func (t *transport) saw(id raft.ServerID, last uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sights[id] = sight{time.Now(), last}
+}
+
+// sight says how far a replica's log went, and whether it answered lately.
+func (t *transport) sight(id raft.ServerID, lately time.Duration) (last uint64, answers bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.sights[id]
+	return s.last, !s.at.IsZero() && time.Since(s.at) < lately
 }
 
 func (t *transport) heard(id string, term, mark uint64) bool {

@@ -28,7 +28,7 @@ func TestForkBombIsContained(t *testing.T) {
 	if !b.can(messages.AbilityPids) {
 		return
 	}
-	s := b.start(sh("bomb() { bomb | bomb & }; bomb; sleep 1000 & echo $!; wait"))
+	s := b.start(sh("bomb() { bomb | bomb & }; sleep 1000 & (bomb); wait"))
 	quiet := b.start(sh("echo well"))
 	if f := quiet.wait(); f.ExitCode != 0 || b.read(quiet, false) != "well\n" {
 		t.Errorf("its neighbour: %+v", f)

@@ -19,16 +19,17 @@ import (
 // costs a file system more than the process itself: ext4 looks at each
 // recently removed inode again before it makes the next.
 type lane struct {
-	base  string // where the paths of its files begin
-	fresh bool   // nobody used it yet in this run of the agent
-	dir   bool   // its directory is there and empty
+	base  string        // where the paths of its files begin
+	fresh bool          // nobody used it yet in this run of the agent
+	dir   bool          // its directory is there and empty
+	since unix.Timespec // when the directory last changed, if it is there
 	// files are its output files, held open from one task to the next; -1: not open.
 	files [len(endings)]int
 }
 
 // maxOpen bounds the lanes of a job whose files are held open while no task uses
-// them; none are when no task of the job runs.
-const maxOpen = 4
+// them, between an end and the next start; none are when no task of the job runs.
+const maxOpen = 64
 
 var endings = [...]string{".out", ".err"}
 
@@ -143,18 +144,46 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 		err = os.Chown(dir, int(as.Uid), int(as.Gid))
 	}
 	l.dir = err == nil
+	l.since = changed(dir)
 	return dir, err
 }
 
-// keepDir gives the lane's directory the name of the attempt that used it, if
-// there is anything in it.
-func (l *lane) keepDir(base string) {
-	if !l.dir || isEmpty(l.base+dirEnding) {
+// keepDir gives the lane's directory the name of the attempt that used it from
+// an instant of [coarse] on, if there is anything in it.
+func (l *lane) keepDir(base string, from unix.Timespec) {
+	if !l.dir {
+		return
+	}
+	// Nothing came or went since, if the last change is of before: nobody can set
+	// the time of a change, and the kernel's only goes back when its clock does.
+	dir := l.base + dirEnding
+	if at := changed(dir); at == l.since && earlier(at, from) {
+		return
+	}
+	if isEmpty(dir) {
+		l.since = changed(dir)
 		return
 	}
 	l.dir = false
 	os.RemoveAll(base + dirEnding)
-	unix.Rename(l.base+dirEnding, base+dirEnding)
+	unix.Rename(dir, base+dirEnding)
+}
+
+// changed is when something in a directory last changed; zero if it is gone.
+func changed(dir string) unix.Timespec {
+	var info unix.Stat_t
+	_ = unix.Lstat(dir, &info)
+	return info.Ctim
+}
+
+// coarse is the time by the clock that changes of files are noted by.
+func coarse() (now unix.Timespec) {
+	_ = unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now)
+	return now
+}
+
+func earlier(a, b unix.Timespec) bool {
+	return a.Sec < b.Sec || a.Sec == b.Sec && a.Nsec < b.Nsec
 }
 
 func isEmpty(dir string) bool {
@@ -186,7 +215,7 @@ func openFile(path string, flags int) (int, error) {
 func (t *process) settle() {
 	for i := range endings {
 		var info unix.Stat_t
-		if t.lane == nil || unix.Stat(t.output(i), &info) != nil {
+		if t.lane == nil || t.measure(i, &info) != nil {
 			continue
 		}
 		if limit := t.runner.config.OutputLimit; info.Size > limit {
@@ -196,6 +225,14 @@ func (t *process) settle() {
 			t.named[i] = unix.Rename(t.lane.base+endings[i], t.base+endings[i]) == nil
 		}
 	}
+}
+
+// measure looks at the task's output. t.mu is held.
+func (t *process) measure(i int, info *unix.Stat_t) error {
+	if fd := t.lane.files[i]; fd >= 0 {
+		return unix.Fstat(fd, info)
+	}
+	return unix.Stat(t.output(i), info)
 }
 
 // output returns the path of the task's output at the moment. t.mu is held.
@@ -226,7 +263,7 @@ func (t *process) leaveLane(j *job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.settle()
-	t.lane.keepDir(t.base)
+	t.lane.keepDir(t.base, t.from)
 	t.lane.fresh = false
 	if !t.named[0] && !t.named[1] {
 		j.note(filepath.Base(t.base)) // if it fails, an empty output is reported as not found

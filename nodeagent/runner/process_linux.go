@@ -23,6 +23,7 @@ type process struct {
 
 	mu      sync.Mutex
 	lane    *lane              // nil before and after it has one
+	from    unix.Timespec      // before it was started, by the clock of files
 	named   [len(endings)]bool // which outputs have the attempt's own name
 	child   child              // zero until it is started
 	note    int                // where it is noted
@@ -108,6 +109,7 @@ func (t *process) spawn(p *program, dir string, started *messages.Time) (own int
 	}
 	var c child
 	var err error
+	t.from = coarse()
 	t.cell.Run(func() { c, err = t.fork(p, dir, files) })
 	if err != nil {
 		return 0, p.explain(dir, err)

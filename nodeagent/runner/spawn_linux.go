@@ -28,7 +28,7 @@ func spawn(path string, argv, env []string, dir string, files []uintptr, sys *sy
 	}
 	c := child{pid: pid}
 	if fd >= 0 {
-		unix.SetNonblock(fd, true) // so that the runtime polls it
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_NONBLOCK) // so that the runtime polls it
 		c.fd = os.NewFile(uintptr(fd), "pidfd")
 	}
 	return c, nil

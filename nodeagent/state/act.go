@@ -94,8 +94,8 @@ func (s *State) due(now messages.Time) bool {
 // run, those that have ended wait until they are a part of the ones that run, but
 // not for long.
 const (
-	gatherPart   = 8
-	gatherWithin = 3 * time.Millisecond
+	gatherPart   = 4
+	gatherWithin = 6 * time.Millisecond
 )
 
 func (s *State) registration() *Request {

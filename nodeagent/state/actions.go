@@ -15,7 +15,7 @@ type Actions struct {
 	Stop []Stop
 	// Hold and Resume list tasks to be suspended, and to go on.
 	Hold, Resume []messages.Attempt
-	// Reported lists ended tasks that the leader knows of, or does not want to.
+	// Reported lists ended tasks that the leader knows of.
 	Reported []messages.Attempt
 	// Markets are those to subscribe to, instead of what was said before; nil:
 	// as before.

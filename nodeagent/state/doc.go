@@ -23,7 +23,7 @@
 //     the leader, which knows the attempts that are still valid, takes its
 //     pick.
 //   - An attempt is started at most once, and its end is reported under every
-//     session until an exchange with it is answered or the leader disowns it.
+//     session until an exchange with it is answered.
 //   - A slot that becomes free while there is work claims in the exchange that
 //     reports the end of its task. An idle slot whose class has no work pending sends nothing.
 //

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
@@ -20,19 +19,12 @@ func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterRep
 	s.term = max(s.term, r.Term)
 	s.renew(s.firstSent)
 	s.drop()
+	// The leader may still count an attempt as claimed that it wants ended, and
+	// waits for its end: that of one that has ended before is reported too.
 	for _, a := range r.Stop {
-		s.disown(a)
+		s.stop(a, true)
 	}
 	s.setMarkets(now, r.Markets)
-}
-
-// disown ends an attempt that the leader gave up: its end is of no interest.
-func (s *State) disown(a messages.Attempt) {
-	s.stop(a, true)
-	s.finished = slices.DeleteFunc(s.finished, func(f messages.Finished) bool { return f.Attempt == a })
-	if t := s.hand[a]; t != nil && t.ended {
-		s.forget(a)
-	}
 }
 
 // forget lets go of a task that has ended.
@@ -171,7 +163,7 @@ func (s *State) Directive(d *messages.Directive) {
 // lose gives the session up: every task is killed before the node joins anew.
 func (s *State) lose() {
 	if s.request != nil && s.request.Exchange != nil {
-		// The leader may have got these; if so, it will disown them.
+		// The leader may have got these; if so, it lets them pass.
 		s.finished = append(s.request.Exchange.Finished, s.finished...)
 	}
 	s.gathers = 0

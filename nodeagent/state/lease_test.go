@@ -59,8 +59,22 @@ func TestExpiredLeaseBringsNewSession(t *testing.T) {
 	}
 	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Term: 1, Stop: []messages.Attempt{attempt(1)}})
 	e := a.request().Exchange
-	if len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(0) || e.Finished[0].Outcome != messages.Exited || e.Seq != 1 {
-		t.Fatalf("sent %+v, want the finish of task 0 alone, as exchange 1", e)
+	if len(e.Finished) != 2 || e.Finished[0].Attempt != attempt(0) || e.Finished[0].Outcome != messages.Exited || e.Seq != 1 {
+		t.Fatalf("sent %+v, want the finishes of both tasks, as exchange 1", e)
+	}
+}
+
+// What the leader wants stopped at a registration it may still count as claimed,
+// as with a job that was cancelled meanwhile: without a word of its end the slot
+// would be taken for ever.
+func TestWhatIsToBeStoppedIsReportedAlsoIfItHasEnded(t *testing.T) {
+	a := running(t, 1)
+	a.expire()
+	a.end(0, messages.Stopped)
+	r := a.request()
+	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Term: 1, Stop: []messages.Attempt{attempt(0)}})
+	if e := a.request().Exchange; e == nil || len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(0) {
+		t.Fatalf("sent %+v, want the finish of task 0", e)
 	}
 }
 

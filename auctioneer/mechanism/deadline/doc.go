@@ -96,10 +96,22 @@
 // exactly among the finitely many values at which something can change, to
 // rounding. In the search the payer loses whatever is a tie to 1e-12. A live
 // market prices what it has seen: it replays the jobs that it remembers, ranked by
-// the lengths declared, for as long as they really took. A price is exact at the job's
-// deadline, which is when SettleAt asks for it; earlier it leaves out who is yet
-// to come. Made anew, the market remembers nothing, and prices by the jobs
-// present then. Such prices can be too low, and never above the job's value.
+// the lengths declared, for as long as they really took.
+//
+// A critical value needs the future up to the deadline: a job that was completed
+// early would with a smaller value have waited, and then it is a matter of who
+// else comes by its deadline what it would have had to say. So SettleAt asks for it
+// then; a price asked for earlier leaves out who is yet to come. There is one
+// exception, which is settled when the job ends: if in every unit in which it
+// competed all that did had slots, then with any value it would have had the same
+// ones, nobody who comes later can change that, and it owes 0.
+//
+// What prices go by is noted with the decisions (Notes), in integers, and a market
+// made anew with these notes decides and prices as the one that wrote them would
+// have. What is noted is bounded by Config.History: with more jobs in one go than
+// that, the market begins anew with those present, and prices can be too low from
+// then on; they are never above the job's value. A change of the unit's length does
+// the same.
 //
 // # Errors
 //

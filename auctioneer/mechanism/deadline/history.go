@@ -1,6 +1,7 @@
 package deadline
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -13,23 +14,62 @@ type history struct {
 	first   int // unit of slots[0]
 	slots   []int
 	tasks   []Task
-	gone    []int // by task: the unit by which it had left; 0: it is there
-	last    int   // unit: the last deadline of them
+	ids     []messages.JobID // by task
+	gone    []int            // by task: the unit by which it had left; 0: it is there
+	met     []bool           // by task: in some unit of its time not all that competed had slots
+	last    int              // unit: the last deadline of them
 	index   map[messages.JobID]int
-	outcome *Outcome // of the tasks as they stand; nil: to be worked out
+	failed  map[messages.JobID]bool // jobs that ended without being completed
+	outcome *Outcome                // of the tasks as they stand; nil: to be worked out
+	row     []int                   // by task: its place in the outcome
+}
+
+func newHistory() history {
+	return history{index: map[messages.JobID]int{}, failed: map[messages.JobID]bool{}}
+}
+
+// linger is for how many units after the last deadline what is known is kept, to
+// price what is settled late.
+const linger = 8
+
+// knows counts the jobs that are remembered.
+func (h *history) knows(jobs []*mechanism.Job) (n int) {
+	for _, job := range jobs {
+		if _, known := h.index[job.Job]; known {
+			n++
+		}
+	}
+	return n
+}
+
+// restart forgets all but how many slots there were since the jobs of the view came.
+func (h *history) restart(m *Mechanism, view *mechanism.View, unit int) {
+	from := unit
+	for _, job := range view.Jobs {
+		from = min(from, m.seats[job.Job].task.Arrival)
+	}
+	past := *h
+	*h = newHistory()
+	if skip := from - past.first; len(past.slots) > 0 {
+		skip = min(max(0, skip), len(past.slots)-1)
+		h.first, h.slots = past.first+skip, slices.Clone(past.slots[skip:])
+	}
+	m.forget()
 }
 
 // record takes in the bids of a view and the slots of a unit.
 func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
-	if len(view.Jobs) == 0 && unit > h.last || len(h.tasks) >= m.config.History+len(view.Jobs) {
-		*h = history{index: map[messages.JobID]int{}}
+	if unit > h.last+linger && h.knows(view.Jobs) == 0 || len(h.tasks) >= m.config.History+len(view.Jobs) {
+		h.restart(m, view, unit)
 	}
 	h.outcome = nil
 	h.note(unit, m.slots)
 	for _, job := range view.Jobs {
+		s := m.seats[job.Job]
 		if _, known := h.index[job.Job]; !known {
-			h.add(job.Job, m.seats[job.Job].task)
+			h.add(job.Job, s.task)
 		}
+		h.met[h.index[job.Job]] = s.met
 	}
 }
 
@@ -47,11 +87,9 @@ func (h *history) note(unit, slots int) {
 	}
 }
 
-// add keeps the tasks in the order of their jobs' numbers within an arrival,
-// which is how ties are broken.
 func (h *history) add(id messages.JobID, t Task) {
 	h.index[id] = len(h.tasks)
-	h.tasks, h.gone = append(h.tasks, t), append(h.gone, 0)
+	h.tasks, h.ids, h.gone, h.met = append(h.tasks, t), append(h.ids, id), append(h.gone, 0), append(h.met, false)
 	h.last = max(h.last, t.Deadline)
 }
 
@@ -68,12 +106,22 @@ func (h *history) critical(m *Mechanism, id messages.JobID) float64 {
 	if h.outcome == nil {
 		return 0
 	}
-	return h.outcome.threshold(i)
+	return h.outcome.threshold(h.row[i])
 }
 
-// replay runs the mechanism on what is remembered.
+// replay runs the mechanism on what is remembered. The tasks are in the order of
+// their jobs' numbers, which is how ties within an arrival are broken.
 func (h *history) replay(m *Mechanism) *Outcome {
-	p := &Problem{Lambda: *m.config.Lambda, Rule: Monotone, Scale: m.config.Scale, Tasks: slices.Clone(h.tasks)}
+	p := &Problem{Lambda: *m.config.Lambda, Rule: Monotone, Scale: m.config.Scale, Tasks: make([]Task, len(h.tasks))}
+	order := make([]int, len(h.tasks))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(h.ids[a], h.ids[b]) })
+	h.row = make([]int, len(order))
+	for k, i := range order {
+		p.Tasks[k], h.row[i] = h.tasks[i], k
+	}
 	first, _ := p.span()
 	for range h.first - first { // no slots are known of from before
 		p.Capacities = append(p.Capacities, h.slots[0])
@@ -87,9 +135,10 @@ func (h *history) replay(m *Mechanism) *Outcome {
 }
 
 // left notes that a job was gone by a unit, and takes it to have been completed
-// after so many units of work, until withdrawn says otherwise. One that never
-// had any was withdrawn, or could no longer make its deadline; the latter is
-// kept as if it had stayed: had another asked for less, it might have made it.
+// after so many units of work, unless withdrawn says otherwise, before or after.
+// One that never had any was withdrawn, or could no longer make its deadline; the
+// latter is kept as if it had stayed: had another asked for less, it might have
+// made it.
 func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
 	i, known := h.index[id]
 	if !known || h.gone[i] != 0 {
@@ -98,7 +147,7 @@ func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
 	h.gone[i] = unit
 	switch {
 	case hopeless && work < h.tasks[i].Length:
-	case work > 0:
+	case work > 0 && !h.failed[id]:
 		h.tasks[i].Work = min(work, h.tasks[i].Length)
 	default:
 		h.tasks[i].Until = unit
@@ -106,9 +155,21 @@ func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
 	h.outcome = nil
 }
 
-// withdrawn notes that a job that has left was not completed.
+// withdrawn notes that a job that has ended was not completed.
 func (h *history) withdrawn(id messages.JobID) {
-	if i, known := h.index[id]; known && h.tasks[i].Work != 0 {
+	i, known := h.index[id]
+	if !known {
+		return
+	}
+	h.failed[id] = true
+	if h.tasks[i].Work != 0 {
 		h.tasks[i].Work, h.tasks[i].Until, h.outcome = 0, h.gone[i], nil
 	}
+}
+
+// unmet says whether nobody that competed in the time of a job was ever without
+// a slot. Then any value would have been enough, whatever comes later.
+func (h *history) unmet(id messages.JobID) bool {
+	i, known := h.index[id]
+	return known && !h.met[i]
 }

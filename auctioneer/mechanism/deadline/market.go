@@ -62,8 +62,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Mechanism runs a live market. It implements mechanism.Mechanism and
-// mechanism.Deferred.
+// Mechanism runs a live market. It implements mechanism.Mechanism, and
+// mechanism.Deferred and mechanism.Remembering.
 type Mechanism struct {
 	config  Config
 	growth  float64 // of a level by a unit served
@@ -74,6 +74,7 @@ type Mechanism struct {
 	taken   int                      // how many of them are served
 	slots   int
 	past    history
+	memory  memory
 }
 
 // seat is a job in units of time.
@@ -82,7 +83,14 @@ type seat struct {
 	task  Task
 	done  int // units it has had
 	level float64
-	rank  int // −1: does not compete
+	rank  int  // −1: does not compete
+	met   bool // in some unit since its arrival not all that competed had slots
+
+	// As of the last decision: for how long the job has had its slot without a
+	// break, and what it had had before.
+	base  int
+	since int // unit; only while it has one
+	told  []int64
 }
 
 // New makes the mechanism of a market.
@@ -95,10 +103,13 @@ func NewMechanism(c Config) (*Mechanism, error) {
 	}
 	c = c.withDefaults()
 	return &Mechanism{config: c, growth: 1 + *c.Lambda/c.Scale, seats: map[messages.JobID]*seat{},
-		past: history{index: map[messages.JobID]int{}}}, nil
+		past: newHistory(), memory: newMemory()}, nil
 }
 
-var _ mechanism.Deferred = (*Mechanism)(nil)
+var (
+	_ mechanism.Deferred    = (*Mechanism)(nil)
+	_ mechanism.Remembering = (*Mechanism)(nil)
+)
 
 // micros is the length of a unit in the steps of messages.Time.
 func (m *Mechanism) micros() int64 { return int64(m.config.Slot) / 1000 }
@@ -205,7 +216,7 @@ func (m *Mechanism) meet(view *mechanism.View, unit int) {
 		present[job.Job] = true
 		s := m.seats[job.Job]
 		if s == nil {
-			s = &seat{task: m.taskOf(job.Bid), rank: -1}
+			s = &seat{task: m.taskOf(job.Bid), rank: -1, since: -1}
 			m.seats[job.Job] = s
 		}
 		s.job = job
@@ -220,20 +231,39 @@ func (m *Mechanism) meet(view *mechanism.View, unit int) {
 
 func (m *Mechanism) leave(id messages.JobID, undecided, under int) {
 	s := m.seats[id]
+	if by, known := m.memory.left[id]; known && by < undecided { // nobody decided when it ended
+		if m.holds(s) {
+			s.done = max(0, s.done-(undecided-by+1-under))
+			under = 1
+		}
+		undecided = by
+	}
+	delete(m.memory.left, id)
 	work := s.done
 	if m.holds(s) {
 		work += under
 	}
 	m.past.left(id, undecided, work, m.hopelessAt(s, undecided))
+	m.memory.changed[id] = true
 }
 
 // decide ranks the jobs for a unit.
 func (m *Mechanism) decide(view *mechanism.View, unit int) {
-	m.unit, m.decided, m.slots = unit, true, max(0, view.Classes[0].Slots)
-	m.ranking = m.ranking[:0]
 	for _, job := range view.Jobs {
 		s := m.seats[job.Job]
 		s.done = max(s.done, int(int64(job.Received)/1000/m.micros()))
+	}
+	m.rank(unit, max(0, view.Classes[0].Slots))
+	m.past.record(m, view, unit)
+	m.remember()
+}
+
+// rank gives the slots of a unit to the jobs that are worth most for what they
+// still need.
+func (m *Mechanism) rank(unit, slots int) {
+	m.unit, m.decided, m.slots = unit, true, slots
+	m.ranking = m.ranking[:0]
+	for _, s := range m.seats {
 		s.rank = -1
 		if s.task.Arrival <= unit && m.left(s, unit) >= max(1, s.task.Length-s.done) {
 			s.level = m.levelOf(s)
@@ -241,11 +271,11 @@ func (m *Mechanism) decide(view *mechanism.View, unit int) {
 		}
 	}
 	slices.SortFunc(m.ranking, compareSeats)
+	m.taken = min(m.slots, len(m.ranking))
 	for k, s := range m.ranking {
 		s.rank = k
+		s.met = s.met || m.taken < len(m.ranking)
 	}
-	m.taken = min(m.slots, len(m.ranking))
-	m.past.record(m, view, unit)
 }
 
 // count adds the units since the last decision, if it is for another one, to

@@ -2,6 +2,7 @@ package deadline
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -42,15 +43,29 @@ type market struct {
 	paid  map[messages.JobID]messages.Credits
 	gone  map[messages.JobID]messages.State
 	owing []*mechanism.Job // completed, not settled
+	notes map[messages.JobID]mechanism.Note
+	early map[messages.JobID]bool // settled before the deadline
+	over  map[messages.JobID]int  // the unit at whose start it had ended
+	loses bool                    // the notes
 }
 
-// play runs a live market of a problem from its first to its last unit.
-func play(t interface{ Fatal(...any) }, p *Problem) *market {
-	m := &market{Mechanism: live(t, p.Lambda), units: map[messages.JobID][]int{}, paid: map[messages.JobID]messages.Credits{}, gone: map[messages.JobID]messages.State{}}
+func noNotes(m *market) { m.loses = true }
+
+// play runs a live market of a problem from its first to its last unit. Before
+// and after each decision change is asked whether another mechanism takes over.
+func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options ...func(*market)) *market {
+	m := &market{Mechanism: live(t, p.Lambda), units: map[messages.JobID][]int{}, paid: map[messages.JobID]messages.Credits{}, gone: map[messages.JobID]messages.State{},
+		notes: map[messages.JobID]mechanism.Note{}, early: map[messages.JobID]bool{}, over: map[messages.JobID]int{}}
+	for _, o := range options {
+		o(m)
+	}
 	m.view = &mechanism.View{Classes: []mechanism.Class{{Name: "cpu", Slots: p.Capacity}}}
 	for unit, end := p.span(); unit <= end; unit++ {
 		m.view.Now = at(unit)
 		m.finish(p, unit)
+		if change() {
+			m.replace(live(t, p.Lambda))
+		}
 		for i, task := range p.Tasks {
 			if task.Arrival == unit && !task.Impossible() {
 				m.view.Jobs = append(m.view.Jobs, &mechanism.Job{Bid: bidOf(messages.JobID(i+1), task), Pending: []int{1}, Running: []int{0}, Suspended: []int{0}})
@@ -58,7 +73,16 @@ func play(t interface{ Fatal(...any) }, p *Problem) *market {
 		}
 		slices.SortFunc(m.view.Jobs, func(a, b *mechanism.Job) int { return int(a.Job) - int(b.Job) })
 		m.settle()
-		m.obey(m.Allocate(m.view))
+		a := m.Allocate(m.view)
+		if change() { // before anybody obeyed, and before what was decided was kept
+			m.replace(live(t, p.Lambda))
+			a = m.Allocate(m.view)
+		}
+		m.keep()
+		m.obey(a)
+		if change() {
+			m.replace(live(t, p.Lambda))
+		}
 		for _, job := range m.view.Jobs {
 			if job.Running[0] > 0 {
 				m.units[job.Job] = append(m.units[job.Job], unit)
@@ -66,6 +90,34 @@ func play(t interface{ Fatal(...any) }, p *Problem) *market {
 		}
 	}
 	return m
+}
+
+// keep keeps the notes of a decision, some at a time.
+func (m *market) keep() {
+	for more := true; more; more = m.Kept() {
+		notes, whole := m.Notes(3)
+		if whole || m.loses {
+			clear(m.notes)
+		}
+		for _, n := range notes {
+			if !m.loses {
+				m.notes[n.Job] = n
+			}
+		}
+	}
+}
+
+// replace has another mechanism take over, which knows the notes alone.
+func (m *market) replace(by *Mechanism) {
+	var notes []mechanism.Note
+	for _, id := range slices.Sorted(maps.Keys(m.notes)) {
+		notes = append(notes, m.notes[id])
+	}
+	m.Mechanism = by
+	m.Recall(notes, func(id messages.JobID) (mechanism.Past, bool) {
+		unit, ended := m.over[id]
+		return mechanism.Past{At: at(unit) - 1, Completed: m.gone[id] == messages.Completed}, ended
+	})
 }
 
 // finish ends the jobs that are done or were discarded.
@@ -79,7 +131,7 @@ func (m *market) finish(p *Problem, unit int) {
 			continue
 		}
 		m.view.Jobs = slices.DeleteFunc(m.view.Jobs, func(j *mechanism.Job) bool { return j == job })
-		m.gone[job.Job] = state
+		m.gone[job.Job], m.over[job.Job] = state, unit
 		m.owing = append(m.owing, job)
 	}
 }
@@ -87,9 +139,10 @@ func (m *market) finish(p *Problem, unit int) {
 // settle settles the jobs whose time for it has come.
 func (m *market) settle() {
 	m.owing = slices.DeleteFunc(m.owing, func(job *mechanism.Job) bool {
-		end := mechanism.End{State: m.gone[job.Job]}
+		end := mechanism.End{State: m.gone[job.Job], At: at(m.over[job.Job])}
 		due := m.SettleAt(job, end) <= m.view.Now
 		if due {
+			m.early[job.Job] = m.view.Now < job.Deadline
 			for _, payment := range m.Settle(m.view, job, end) {
 				m.paid[job.Job] += payment.Amount
 			}
@@ -114,24 +167,30 @@ func (m *market) obey(a *mechanism.Allocation) {
 	}
 }
 
+// drawLive draws a problem of a live market of some slots, its tasks by arrival,
+// with values as the live market rounds them.
+func drawLive(t *rapid.T) *Problem {
+	p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
+	p.Scale = 4
+	for i := range p.Tasks {
+		p.Tasks[i].Arrival += 100
+		p.Tasks[i].Deadline += 100
+		c, _ := messages.RoundCredits(rapid.Float64Range(1, 50).Draw(t, "value"))
+		p.Tasks[i].Value = c.Float()
+	}
+	slices.SortStableFunc(p.Tasks, func(a, b Task) int { return a.Arrival - b.Arrival })
+	return p
+}
+
 // TestLiveMarketIsTheMechanism: played unit by unit, jobs get the units, and
-// owe the critical values, of the whole problem at once.
+// owe the critical values, of the whole problem at once; what is settled before
+// its deadline too.
 func TestLiveMarketIsTheMechanism(t *testing.T) {
+	early := 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawProblem(t, Monotone, []float64{0, 0.6, 1})
-		p.Scale = 4
-		for i := range p.Tasks {
-			p.Tasks[i].Arrival += 100
-			p.Tasks[i].Deadline += 100
-			p.Tasks[i].Value = rapid.Float64Range(1, 50).Draw(t, "value")
-		}
-		slices.SortStableFunc(p.Tasks, func(a, b Task) int { return a.Arrival - b.Arrival })
-		for i := range p.Tasks { // as the live market rounds it
-			c, _ := messages.RoundCredits(p.Tasks[i].Value)
-			p.Tasks[i].Value = c.Float()
-		}
+		p := drawLive(t)
 		o := mustRun(t, p)
-		m, payments := play(t, p), o.Payments()
+		m, payments := play(t, p, func() bool { return false }), o.Payments()
 		for i := range p.Tasks {
 			id := messages.JobID(i + 1)
 			if want := o.Units(i); len(want) == p.Tasks[i].Length && !slices.Equal(m.units[id], want) {
@@ -141,8 +200,35 @@ func TestLiveMarketIsTheMechanism(t *testing.T) {
 			if d := m.paid[id] - want; d < -1 || d > 1 {
 				t.Fatalf("job %d pays %v, want %v: %+v", id, m.paid[id], want, p)
 			}
+			if m.early[id] && m.gone[id] == messages.Completed {
+				early++
+			}
 		}
 	})
+	if early == 0 {
+		t.Error("no job was settled before its deadline")
+	}
+}
+
+// TestAnotherLeaderPricesAlike: whoever takes over, however often, and whether or
+// not the last decision was kept, the jobs get the same units and owe the same.
+func TestAnotherLeaderPricesAlike(t *testing.T) {
+	differ := 0 // where whoever took over remembered nothing
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawLive(t)
+		want := play(t, p, func() bool { return false })
+		got := play(t, p, func() bool { return rapid.IntRange(0, 3).Draw(t, "change") == 0 })
+		if !maps.Equal(got.paid, want.paid) || !maps.EqualFunc(got.units, want.units, slices.Equal) || !maps.Equal(got.early, want.early) {
+			t.Fatalf("they pay %v for %v, and without a change %v for %v: %+v", got.paid, got.units, want.paid, want.units, p)
+		}
+		forgetful := play(t, p, func() bool { return true }, noNotes)
+		if !maps.Equal(forgetful.paid, want.paid) {
+			differ++
+		}
+	})
+	if differ == 0 {
+		t.Error("without notes prices are the same: this shows nothing of them")
+	}
 }
 
 func TestAdmit(t *testing.T) {

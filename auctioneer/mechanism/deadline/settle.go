@@ -10,9 +10,10 @@ import (
 // SettleAt is when everybody is known whom a job could have met: at its
 // deadline. Asked earlier, Settle prices the job as if nobody else were to come,
 // which is too little if somebody does, and rewards who asks for more than it
-// is worth so as to be done before.
+// is worth so as to be done before. What owes nothing for certain is settled at
+// once: a job that was not completed, or that never met anybody who had to wait.
 func (m *Mechanism) SettleAt(job *mechanism.Job, end mechanism.End) messages.Time {
-	if end.State != messages.Completed {
+	if end.State != messages.Completed || m.past.unmet(job.Job) {
 		return 0
 	}
 	return job.Deadline
@@ -23,11 +24,13 @@ func (m *Mechanism) SettleAt(job *mechanism.Job, end mechanism.End) messages.Tim
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch {
-	case end.State == messages.Completed && !m.late(view, job):
+	case end.State == messages.Completed && m.late(view, job, end):
+		p.Reason = "owes nothing: it was completed after its deadline"
+	case end.State == messages.Completed && m.past.unmet(job.Job):
+		p.Reason = "owes nothing: nobody was without a slot while it competed, so that any value would have been enough"
+	case end.State == messages.Completed:
 		p.Amount = m.owed(job)
 		p.Reason = fmt.Sprintf("completed by its deadline: the smallest value, of its %v, that would have been enough", job.Value)
-	case end.State == messages.Completed:
-		p.Reason = "owes nothing: it was completed after its deadline"
 	default:
 		p.Reason = "owes nothing: it was not completed"
 		m.past.withdrawn(job.Job)
@@ -35,9 +38,13 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 	return []mechanism.Payment{p}
 }
 
-// late says whether a job that has ended did so after its deadline: by when it
-// was first missed, or if it was not yet, by the clock.
-func (m *Mechanism) late(view *mechanism.View, job *mechanism.Job) bool {
+// late says whether a job that has ended did so after its deadline: where it is
+// not said when it ended, by when it was first missed, or if it was not yet, by
+// the clock.
+func (m *Mechanism) late(view *mechanism.View, job *mechanism.Job, end mechanism.End) bool {
+	if end.At != 0 {
+		return end.At > job.Deadline
+	}
 	if i, known := m.past.index[job.Job]; known && m.past.gone[i] != 0 {
 		return m.past.gone[i] > m.past.tasks[i].Deadline+1
 	}

@@ -126,6 +126,11 @@ func (c *Courier) propose(ctx context.Context, command clearing.Command) (cleari
 }
 
 func (c *Courier) authorise(ctx context.Context, caller messages.Name, r messages.AuthoriseRequest) (messages.SignedAuthorisation, error) {
+	if r.Member != "" && r.Member != caller {
+		if err := c.allow(caller, c.config.Service, "set aside credits on the word of others"); err != nil {
+			return messages.SignedAuthorisation{}, err
+		}
+	}
 	result, err := c.submit(ctx, clearing.Command{By: caller, Authorise: &r})
 	if err != nil {
 		return messages.SignedAuthorisation{}, err

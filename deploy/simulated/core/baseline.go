@@ -24,7 +24,7 @@ func runBaseline(p *Problem) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := newOutcome(p)
+	o := NewOutcome(p)
 	price := p.Market.Price.(float64)
 	for k, i := range owner {
 		job := &o.Jobs[i]

@@ -9,7 +9,7 @@ import (
 // runBatchQueue runs a queue first come, first served, whose front job is run or
 // discarded when its slots are free.
 func runBatchQueue(p *Problem) (*Outcome, error) {
-	q := &queue{Problem: p, out: newOutcome(p), free: p.Work.Nodes, left: make([]int, len(p.Bids)), until: make([]messages.Time, len(p.Bids))}
+	q := &queue{Problem: p, out: NewOutcome(p), free: p.Work.Nodes, left: make([]int, len(p.Bids)), until: make([]messages.Time, len(p.Bids))}
 	for q.next < len(p.Work.Jobs) || q.ends.Len() > 0 {
 		if err := q.instant(); err != nil {
 			return nil, err
@@ -127,7 +127,7 @@ func (q *queue) pay(profile *batchqueue.Queue) error {
 		return nil
 	}
 	e := &batchqueue.Expectation{Mode: batchqueue.Mode(q.Market.Mode), Sampling: batchqueue.Sampling(q.Market.Sampling),
-		Exact: q.Market.Expectation == "exact", Draws: q.draws(), Seed: q.drawSeed() + uint64(q.Work.Jobs[q.waiting[0]].Number), Priors: q.priors()}
+		Exact: q.Market.Expectation == "exact", Draws: q.draws(), Seed: q.DrawSeed() + uint64(q.Work.Jobs[q.waiting[0]].Number), Priors: q.priors()}
 	pay, err := batchqueue.Pay(profile, e)
 	if err != nil {
 		return err

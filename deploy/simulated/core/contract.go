@@ -16,7 +16,7 @@ import (
 // runContract offers each job a menu of contracts as it comes, and schedules it
 // as the one says that its user takes.
 func runContract(p *Problem) (*Outcome, error) {
-	c := &contracts{Problem: p, out: newOutcome(p), free: p.Work.Nodes, deals: make([]deal, len(p.Bids))}
+	c := &contracts{Problem: p, out: NewOutcome(p), free: p.Work.Nodes, deals: make([]deal, len(p.Bids))}
 	for c.next < len(p.Work.Jobs) || c.ends.Len() > 0 {
 		if err := c.instant(); err != nil {
 			return nil, err
@@ -75,7 +75,7 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	}
 	c.deals[i].tasks = tasks{j.Width, j.Width}
 	c.active = append(c.active, i)
-	draw, err := contract.NewDraw(declared(j, b), c.class(j), c.Market.M, c.drawSeed()+uint64(j.Number))
+	draw, err := contract.NewDraw(Declared(j, b), c.class(j), c.Market.M, c.DrawSeed()+uint64(j.Number))
 	if err != nil {
 		return err
 	}
@@ -100,12 +100,17 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 		return err
 	}
 	c.out.Decisions++
-	best := c.choose(i, offer.Menu)
-	if best == nil {
+	offers := make([]Offer, len(offer.Menu))
+	for k := range offers {
+		offers[k] = Offer{j.Submit + offer.Menu[k].Completion, offer.Menu[k].Price}
+	}
+	at := Choose(j, b, offers)
+	if at < 0 {
 		c.active = c.active[:len(c.active)-1]
 		c.out.Jobs[i].Finish, c.out.Jobs[i].Fate = j.Submit, Refused
 		return nil
 	}
+	best := &offer.Menu[at]
 	surrogate, err := valuation.New(draw.Surrogates[best.Surrogate])
 	if err != nil {
 		return err
@@ -115,9 +120,9 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	return nil
 }
 
-// declared is the valuation that a job's user declares: all of its bid up to
+// Declared is the valuation that a job's user declares: all of its bid up to
 // the deadline.
-func declared(j *workload.Job, b *bids.Bid) messages.Valuation {
+func Declared(j *workload.Job, b *bids.Bid) messages.Valuation {
 	return hard(b.Rate*j.Work(), b.Deadline-j.Submit)
 }
 
@@ -128,30 +133,51 @@ func hard(worth, within float64) messages.Valuation {
 // class draws valuations of jobs like one: of a random job of the workload, for
 // a slot-second and in lengths.
 func (c *contracts) class(j *workload.Job) contract.Sampler {
-	return func(r *rand.Rand) messages.Valuation {
-		k := r.IntN(len(c.Bids))
-		other := &c.Work.Jobs[k]
-		within := (c.Bids[k].Deadline - other.Submit) / max(1, other.Runtime)
-		return hard(c.Bids[k].Rate*j.Work(), within*j.Runtime)
-	}
+	return func(r *rand.Rand) messages.Valuation { return c.like(j, r) }
 }
 
-// choose takes what is worth most to the user less the price, the sooner of
-// what is worth as much; nil if everything is a loss.
-func (c *contracts) choose(i int, menu []contract.Contract) *contract.Contract {
-	j, b := &c.Work.Jobs[i], &c.Bids[i]
-	var best *contract.Contract
-	most := 0.0
-	for k := range menu {
-		gain := -menu[k].Price
-		if j.Submit+menu[k].Completion <= b.Deadline {
+func (p *Problem) like(j *workload.Job, r *rand.Rand) messages.Valuation {
+	k := r.IntN(len(p.Bids))
+	other := &p.Work.Jobs[k]
+	within := (p.Bids[k].Deadline - other.Submit) / max(1, other.Runtime)
+	return hard(p.Bids[k].Rate*j.Work(), within*j.Runtime)
+}
+
+// Types draws n valuations of jobs like job i, as class draws them.
+func (p *Problem) Types(i, n int) []messages.Valuation {
+	r := rand.New(rand.NewPCG(p.DrawSeed(), uint64(i)))
+	out := make([]messages.Valuation, n)
+	for k := range out {
+		out[k] = p.like(&p.Work.Jobs[i], r)
+	}
+	return out
+}
+
+// Offer is a contract as a user sees it.
+type Offer struct {
+	Completion float64 // seconds from the log's beginning
+	Price      float64
+}
+
+// Choose is the offer that is worth most to a job's user less the price, the
+// sooner of those worth as much; -1: everything is a loss.
+func Choose(j *workload.Job, b *bids.Bid, offers []Offer) int {
+	best, most := -1, 0.0
+	for k, o := range offers {
+		gain := -o.Price
+		if o.Completion <= b.Deadline {
 			gain += b.Worth(j)
 		}
-		if gain > most || gain == most && (best == nil || menu[k].Completion < best.Completion) {
-			best, most = &menu[k], gain
+		if gain > most || gain == most && (best < 0 || o.Completion < offers[best].Completion) {
+			best, most = k, gain
 		}
 	}
 	return best
+}
+
+// MostOf is the most that a contract can come to.
+func MostOf(c *messages.Contract, lateOnly bool) messages.Credits {
+	return max(contract.Most(c, lateOnly), 1)
 }
 
 // plan is the scheduler's problem as it stands, the newest job last.

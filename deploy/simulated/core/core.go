@@ -15,15 +15,18 @@ type Problem struct {
 	Work   *workload.Workload
 	Bids   []bids.Bid // by job
 	Seed   uint64
+	// Record has the outcome tell every change of a task that was running.
+	Record bool
 	// Progress, if not nil, is told now and then how much is done.
 	Progress func(done, of int)
 }
 
 // Outcome is what became of the jobs.
 type Outcome struct {
-	Jobs        []Job // by job of the workload
-	Preemptions int
-	Decisions   int // 0 where the mechanism does not count them
+	Jobs        []Job    // by job of the workload
+	Changes     []Change // in the order of time
+	Preemptions int      // times that a task lost its slot
+	Decisions   int      // 0 where the mechanism does not count them
 	Notes       []string
 }
 
@@ -75,6 +78,9 @@ func Run(p *Problem) (*Outcome, error) {
 			return nil, messages.Errorf(messages.Invalid, "mechanism %s runs serial tasks and cannot keep %d slots together: split parallel jobs, or skip them", p.Market.Mechanism, widest)
 		}
 	}
+	if how := p.Market.Preemption; how != "" && how != messages.PreemptSuspend {
+		return nil, messages.Errorf(messages.Invalid, "preemption: %s is simulated with all actors alone: take --actors all", how)
+	}
 	run, ok := runners[p.Market.Mechanism]
 	if !ok {
 		return nil, messages.Errorf(messages.Invalid, "mechanism %s cannot be simulated", p.Market.Mechanism)
@@ -82,7 +88,8 @@ func Run(p *Problem) (*Outcome, error) {
 	return run(p)
 }
 
-func newOutcome(p *Problem) *Outcome {
+// NewOutcome is that of jobs that have not begun.
+func NewOutcome(p *Problem) *Outcome {
 	o := &Outcome{Jobs: make([]Job, len(p.Work.Jobs))}
 	for i := range o.Jobs {
 		o.Jobs[i].Start = math.NaN()
@@ -110,8 +117,16 @@ func (p *Problem) complete(o *Outcome, i int, start, finish float64, paid messag
 	o.Jobs[i] = Job{Start: start, Finish: finish, Paid: paid, Used: j.Work(), InTime: in}
 }
 
-// drawSeed is of what a mechanism draws: the market's own, or the study's.
-func (p *Problem) drawSeed() uint64 {
+// Slots is how many slots the machine has, as its market sees it.
+func (p *Problem) Slots() int {
+	if p.Market.Mechanism == rules.Deadline && p.Market.C > 0 {
+		return p.Market.C
+	}
+	return p.Work.Nodes
+}
+
+// DrawSeed is of what a mechanism draws: the market's own, or the study's.
+func (p *Problem) DrawSeed() uint64 {
 	if p.Market.Seed != nil {
 		return *p.Market.Seed
 	}

@@ -11,7 +11,7 @@ import (
 
 // runDeadline runs the tasks of all jobs in units of time.
 func runDeadline(p *Problem) (*Outcome, error) {
-	o := newOutcome(p)
+	o := NewOutcome(p)
 	p = p.withSlot()
 	o.Notes = append(o.Notes, fmt.Sprintf("time is in units of %v", p.Market.Slot))
 	problem, owner, err := tasksOf(p, o)
@@ -52,12 +52,20 @@ func runDeadline(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// withSlot is the problem with a unit of time: that of the market, or as many
-// minutes as keep the study well below the most units that there can be.
+// withSlot is the problem with a unit of time.
 func (p *Problem) withSlot() *Problem {
+	market, q := *p.Market, *p
+	market.Slot = p.Slot()
+	q.Market = &market
+	return &q
+}
+
+// Slot is the unit of time of mechanism deadline: that of the market, or as many
+// minutes as keep the study well below the most units that there can be.
+func (p *Problem) Slot() messages.Duration {
 	const most = 900_000
 	if p.Market.Slot > 0 {
-		return p
+		return p.Market.Slot
 	}
 	from, to := p.Work.Span()
 	for i := range p.Bids {
@@ -65,10 +73,7 @@ func (p *Problem) withSlot() *Problem {
 			to = max(to, d)
 		}
 	}
-	market, q := *p.Market, *p
-	market.Slot = messages.Duration(60e9 * math.Ceil(max(1, (to-from)/60/most)))
-	q.Market = &market
-	return &q
+	return messages.Duration(60e9 * math.Ceil(max(1, (to-from)/60/most)))
 }
 
 // tooShort says whether a job declared too few units for its run time: it gets
@@ -84,10 +89,7 @@ func unitsOf(length, slot float64) float64 { return max(1, math.Ceil(length/slot
 // their deadlines are refused, and those of no run time are complete at once.
 func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 	slot := p.Market.Slot.Seconds()
-	problem := &deadline.Problem{Capacity: p.Work.Nodes, Lambda: *p.Market.Lambda, Rule: deadline.Monotone, Scale: p.Market.Scale}
-	if p.Market.C > 0 {
-		problem.Capacity = p.Market.C
-	}
+	problem := &deadline.Problem{Capacity: p.Slots(), Lambda: *p.Market.Lambda, Rule: deadline.Monotone, Scale: p.Market.Scale}
 	if p.Market.Rule == "paper" {
 		problem.Rule = deadline.Paper
 	}

@@ -26,7 +26,7 @@ func runHighestBid(p *Problem) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := newOutcome(p)
+	o := NewOutcome(p)
 	o.Preemptions = r.Preemptions
 	for i := range o.Jobs {
 		p.complete(o, i, r.Start[i], r.Finish[i], money(r.Payment[i]))

@@ -29,7 +29,7 @@ func runPool(p *Problem) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &pool{shares: &shares{Problem: p, out: newOutcome(p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids)),
+	l := &pool{shares: &shares{Problem: p, out: NewOutcome(p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids)),
 		rng: rand.New(rand.NewPCG(p.Seed, 0x706f6f6c))}, market: market.New(config, mech)}
 	l.publisher = market.NewPublisher(1, l.market)
 	for l.next < len(p.Work.Jobs) || l.ends.Len() > 0 {

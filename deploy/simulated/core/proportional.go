@@ -17,7 +17,7 @@ func runProportional(p *Problem) (*Outcome, error) {
 	if p.Market.SLO > 0 {
 		return runPool(p)
 	}
-	s := &shares{Problem: p, out: newOutcome(p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids)),
+	s := &shares{Problem: p, out: NewOutcome(p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids)),
 		rng: rand.New(rand.NewPCG(p.Seed, 0x736861726573))}
 	for s.next < len(p.Work.Jobs) || s.ends.Len() > 0 {
 		if err := s.instant(); err != nil {

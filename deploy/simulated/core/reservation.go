@@ -12,7 +12,7 @@ import (
 // runReservation sells period after period: what was submitted in one is sold
 // at the start of the next.
 func runReservation(p *Problem) (*Outcome, error) {
-	r := &sale{Problem: p, out: newOutcome(p), granule: p.Market.Granule.Seconds()}
+	r := &sale{Problem: p, out: NewOutcome(p), granule: p.Market.Granule.Seconds()}
 	r.period = float64(p.Market.T) * r.granule
 	for from := 0; from < len(p.Work.Jobs); {
 		k := math.Floor(p.Work.Jobs[from].Submit / r.period)

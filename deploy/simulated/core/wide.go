@@ -12,7 +12,7 @@ import (
 // order that are not done run, as if each were a bidder with the same bid and a
 // number of its own; so they are kept in groups that have as far to go.
 func runWideHighestBid(p *Problem) (*Outcome, error) {
-	w := &wide{Problem: p, out: newOutcome(p), jobs: make([]split, len(p.Bids)), rule: rule(p.Market)}
+	w := &wide{Problem: p, out: NewOutcome(p), jobs: make([]split, len(p.Bids)), rule: rule(p.Market)}
 	reserve, _ := messages.RoundCredits(*p.Market.Reserve)
 	var err error
 	if w.market, err = highestbid.NewMarket(w.rule, reserve, p.Work.Nodes); err != nil {

@@ -8,9 +8,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// class is what the slots of a site are called.
-const class = "cpu"
-
 // agent is the shell of a node agent: what it says it does, and its tasks are
 // timers.
 type agent struct {
@@ -24,13 +21,14 @@ type agent struct {
 // task is a virtual process.
 type task struct {
 	left  messages.Duration // of its run time, as of since
+	ends  messages.Outcome  // how it ends if nothing comes between
 	since messages.Time     // when it last began to run; 0: it is suspended
 	round int               // of its timer; earlier ones are void
 }
 
-func newAgent(g *Grid, i int, rng *rand.Rand) *agent {
+func newAgent(g *Grid, i, slots int, rng *rand.Rand) *agent {
 	return &agent{Grid: g, name: fmt.Sprintf("n%d", i), tasks: map[messages.Attempt]*task{},
-		state: state.New([]messages.ClassSlots{{Class: class, Slots: 1}}, rng)}
+		state: state.New([]messages.ClassSlots{{Class: class, Slots: slots}}, rng)}
 }
 
 // act does what the state says, and sets the timer.
@@ -47,6 +45,9 @@ func (a *agent) act() {
 	}
 	for _, s := range do.Stop {
 		a.end(s.Attempt, messages.Stopped)
+	}
+	if len(do.Stop) > 0 { // their ends are to be acted on too
+		a.queue.Push(a.now, a.act)
 	}
 	for _, m := range do.Fetch {
 		a.fetch(m)
@@ -78,8 +79,11 @@ func (a *agent) setTimer() {
 }
 
 func (a *agent) start(s *state.Start) {
-	i := int(a.leader.of[s.Grant.Attempt.Task.Job])
+	i := a.leader.of[s.Grant.Attempt.Task.Job]
 	t := &task{left: messages.Duration(a.Work.Jobs[i].Runtime * 1e9)}
+	if limit := s.Program.TimeLimit; limit > 0 && t.left > limit {
+		t.left, t.ends = limit, messages.TimedOut
+	}
 	a.tasks[s.Grant.Attempt] = t
 	a.goOn(s.Grant.Attempt, t)
 }
@@ -91,7 +95,7 @@ func (a *agent) goOn(at messages.Attempt, t *task) {
 	round := t.round
 	a.queue.Push(a.now.Add(t.left), func() {
 		if a.tasks[at] == t && t.round == round {
-			a.end(at, messages.Exited)
+			a.end(at, t.ends)
 			a.act()
 		}
 	})
@@ -151,7 +155,6 @@ func (a *agent) request(r *state.Request) {
 
 // fetch asks for the whole vector of a market.
 func (a *agent) fetch(m messages.Name) {
-	const patience = messages.Duration(5e9)
 	a.traffic.Fetches++
 	answered := false
 	a.send(a.name, auctioneerActor, func() {

@@ -3,6 +3,7 @@ package grid
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -18,32 +19,10 @@ import (
 type Config struct {
 	Network network.Config
 	Lease   messages.Duration // of an agent; 0: six hours
+	Slots   int               // of a node; 0: 1
 }
 
 const defaultLease = messages.Duration(6 * 3600 * 1e9)
-
-// Traffic counts the messages between actors, and what they did.
-type Traffic struct {
-	Submissions uint64 `json:"submissions"`
-	Transfers   uint64 `json:"transfers"` // requests to the bank
-	Vectors     uint64 `json:"vectors"`   // published
-	Delivered   uint64 `json:"delivered"` // vectors, at agents
-	Fetches     uint64 `json:"fetches"`   // whole vectors asked for
-	Directives  uint64 `json:"directives"`
-	Exchanges   uint64 `json:"exchanges"`
-	Heartbeats  uint64 `json:"heartbeats"` // of them, those that only renew a lease
-	Claims      uint64 `json:"claims"`     // slots claimed
-	Grants      uint64 `json:"grants"`
-	Commands    uint64 `json:"commands"` // applied to the book
-	Decisions   uint64 `json:"decisions"`
-	Events      uint64 `json:"events"`
-	Lost        uint64 `json:"lost"`
-	Repeated    uint64 `json:"repeated"`
-	Books       string `json:"books"` // the bank's own word on its books
-}
-
-// epoch is when the log begins: instants of 0 mean never.
-const epoch = messages.Time(1_000_000_000_000_000)
 
 // Names of the actors on the network.
 const (
@@ -58,6 +37,7 @@ const site = "simulated"
 type Grid struct {
 	*core.Problem
 	config  Config
+	epoch   messages.Time // when the log begins
 	now     messages.Time
 	queue   clock.Queue[func()]
 	net     *network.Network
@@ -65,56 +45,77 @@ type Grid struct {
 	agents  []*agent
 	bank    *ledger.Ledger
 	out     *core.Outcome
-	ended   int // jobs
+	parts   []int32 // by job of the workload: jobs of the book that have not ended
+	ended   int     // jobs of the workload
 	traffic Traffic
 	failed  error
 }
 
 // Run runs a study with all actors.
 func Run(p *core.Problem, c Config) (*core.Outcome, *Traffic, error) {
-	c.Lease = cmp.Or(c.Lease, defaultLease)
-	if err := possible(p); err != nil {
+	g, err := newGrid(p, c)
+	if err != nil {
 		return nil, nil, err
-	}
-	g := &Grid{Problem: p, config: c, bank: ledger.New(), out: &core.Outcome{Jobs: make([]core.Job, len(p.Work.Jobs))}}
-	var err error
-	if g.net, err = network.New(c.Network, p.Seed); err != nil {
-		return nil, nil, err
-	}
-	first, _ := p.Work.Span()
-	g.now = at(first) - 60e6 // agents have a minute to join
-	if g.leader, err = newLeader(g); err != nil {
-		return nil, nil, err
-	}
-	if err := g.open(); err != nil {
-		return nil, nil, err
-	}
-	for i := range p.Work.Nodes {
-		g.agents = append(g.agents, newAgent(g, i, rand.New(rand.NewPCG(p.Seed, uint64(i)+1))))
-	}
-	for i := range p.Work.Jobs {
-		g.queue.Push(at(p.Work.Jobs[i].Submit), func() { g.submit(i) })
 	}
 	return g.run()
 }
 
-// possible refuses what no site of serial tasks can run.
-func possible(p *core.Problem) error {
+func newGrid(p *core.Problem, c Config) (*Grid, error) {
+	c.Lease, c.Slots = cmp.Or(c.Lease, defaultLease), max(c.Slots, 1)
+	if err := possible(p, c); err != nil {
+		return nil, err
+	}
+	market, err := live(p)
+	if err != nil {
+		return nil, err
+	}
+	g := &Grid{Problem: p, config: c, epoch: epochOf(&market), bank: ledger.New(), out: core.NewOutcome(p), parts: make([]int32, len(p.Bids))}
+	if g.net, err = network.New(c.Network, p.Seed); err != nil {
+		return nil, err
+	}
+	first, _ := p.Work.Span()
+	g.now = g.at(first) - 60e6 // agents have a minute to join
+	if g.leader, err = newLeader(g, market); err != nil {
+		return nil, err
+	}
+	if err := g.open(); err != nil {
+		return nil, err
+	}
+	for slots := p.Slots(); slots > 0; slots -= c.Slots {
+		i := len(g.agents)
+		g.agents = append(g.agents, newAgent(g, i, min(slots, c.Slots), rand.New(rand.NewPCG(p.Seed, uint64(i)+1))))
+	}
+	for i := range p.Work.Jobs {
+		g.queue.Push(g.at(p.Work.Jobs[i].Submit), func() { g.submit(i) })
+	}
+	return g, nil
+}
+
+// epochOf is when the log of a study begins: instants of 0 mean never, and units
+// of time and periods are counted from 0, so that it is a whole number of them.
+func epochOf(m *messages.Market) messages.Time {
+	const about = 1_000_000_000_000_000
+	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, 1000) / 1000)
+	return (about + unit - 1) / unit * unit
+}
+
+// possible refuses what no site can run.
+func possible(p *core.Problem, c Config) error {
 	const most = 1e9 // seconds: what is longer does not fit a Duration
-	if len(p.Bids) != len(p.Work.Jobs) {
+	nodes := (p.Slots() + c.Slots - 1) / c.Slots
+	switch {
+	case len(p.Bids) != len(p.Work.Jobs):
 		return messages.Errorf(messages.Invalid, "bids: there are %d for %d jobs", len(p.Bids), len(p.Work.Jobs))
-	}
-	if p.Work.Nodes > book.MaxNodes {
-		return messages.Errorf(messages.TooLarge, "nodes: all actors are simulated with at most %d, there are %d", book.MaxNodes, p.Work.Nodes)
-	}
-	if p.Market.SLO > 0 {
-		return messages.Errorf(messages.Invalid, "slo: is not simulated with all actors: leave it out, or take --actors core")
+	case nodes > book.MaxNodes:
+		return messages.Errorf(messages.TooLarge, "nodes: all actors are simulated with at most %d, there are %d", book.MaxNodes, nodes)
 	}
 	for i := range p.Work.Jobs {
 		j := &p.Work.Jobs[i]
 		switch {
-		case j.Width > 1 && p.Work.Parallel != workload.Split:
-			return messages.Errorf(messages.Invalid, "job %d: all actors are simulated with serial tasks: split parallel jobs, or skip them", j.Number)
+		case j.Width > 1 && p.Work.Parallel != workload.Split && !gangs(p.Market.Mechanism):
+			return messages.Errorf(messages.Invalid, "job %d: a site under mechanism %s starts tasks one by one and cannot keep %d together: split parallel jobs, or skip them", j.Number, p.Market.Mechanism, j.Width)
+		case j.Width > messages.MaxTasks:
+			return messages.Errorf(messages.TooLarge, "job %d: has %d tasks, all actors are simulated with at most %d", j.Number, j.Width, messages.MaxTasks)
 		case j.Runtime > most || p.Bids[i].Length > most || j.Submit > most:
 			return messages.Errorf(messages.Invalid, "job %d: submitted at %v s, runs %v s: all actors are simulated for at most %v s", j.Number, j.Submit, j.Runtime, most)
 		}
@@ -123,9 +124,11 @@ func possible(p *core.Problem) error {
 }
 
 // at is an instant of the log.
-func at(seconds float64) messages.Time { return epoch + messages.Time(seconds*1e6) }
+func (g *Grid) at(seconds float64) messages.Time {
+	return g.epoch + messages.Time(math.Round(seconds*1e6))
+}
 
-func sinceEpoch(t messages.Time) float64 { return float64(t-epoch) / 1e6 }
+func (g *Grid) seconds(t messages.Time) float64 { return float64(t-g.epoch) / 1e6 }
 
 // run lets one thing happen after another until all jobs have ended.
 func (g *Grid) run() (*core.Outcome, *Traffic, error) {
@@ -172,36 +175,4 @@ func (g *Grid) fail(format string, args ...any) {
 	if g.failed == nil {
 		g.failed = messages.Errorf(messages.Internal, "at %v: %s", g.now, fmt.Sprintf(format, args...))
 	}
-}
-
-// send brings a message from one actor to another.
-func (g *Grid) send(from, to string, deliver func()) {
-	g.net.Send(g.now, from, to, func(at messages.Time) { g.queue.Push(at, deliver) })
-}
-
-// call brings a request to an actor and its answer back; without an answer
-// within a time it is sent again, until there is one. The request must bear
-// being answered twice.
-func (g *Grid) call(from, to string, serve func() any, answered func(any)) {
-	const patience = messages.Duration(5e9)
-	done := false
-	var try func()
-	try = func() {
-		if done {
-			return
-		}
-		g.send(from, to, func() {
-			reply := serve()
-			g.send(to, from, func() {
-				if !done {
-					done = true
-					answered(reply)
-				}
-			})
-		})
-		if !g.net.Reliable() {
-			g.queue.Push(g.now.Add(patience), try)
-		}
-	}
-	try()
 }

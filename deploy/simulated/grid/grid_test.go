@@ -14,22 +14,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-var mechanisms = []string{rules.HighestBid, rules.Proportional, rules.FIFO, rules.FairShare}
-
 // study draws a small crowded study.
 func study(t *rapid.T, mechanism string) *core.Problem {
 	w := &workload.Workload{Nodes: rapid.IntRange(1, 4).Draw(t, "nodes"), Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
+	if gangs(mechanism) && rapid.Bool().Draw(t, "gangs") {
+		w.Parallel = workload.Gang
+	}
 	at := 0
 	for i := range rapid.IntRange(1, 15).Draw(t, "jobs") {
 		at += rapid.IntRange(0, 90).Draw(t, "gap")
 		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Submit: float64(at), Runtime: float64(rapid.IntRange(0, 300).Draw(t, "runtime")),
-			Width: rapid.IntRange(1, 3).Draw(t, "width"), User: i % 2})
+			Width: rapid.IntRange(1, min(3, w.Nodes)).Draw(t, "width"), User: i % 2})
 	}
 	m := rules.Default(mechanism)
-	if mechanism == rules.Proportional {
+	switch mechanism {
+	case rules.Proportional:
 		m.Bids.Budget = 1
+	case rules.Reservation:
+		m.Granule, m.T, m.Search.Orders, m.Bids.Deadline.Slack = messages.Duration(60e9), 10, 20, "none"
+	case rules.Deadline:
+		m.Slot = messages.Duration(10e9)
 	}
-	p := &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, rapid.Uint64().Draw(t, "seed")), Seed: rapid.Uint64().Draw(t, "run")}
+	p := &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, rapid.Uint64().Draw(t, "seed")), Seed: rapid.Uint64().Draw(t, "run"), Record: true}
 	for i := range p.Bids { // enough for what a task costs until its end is heard of
 		p.Bids[i].Budget += 1e6
 	}
@@ -38,45 +44,86 @@ func study(t *rapid.T, mechanism string) *core.Problem {
 
 const ms = messages.Duration(1e6)
 
+// start is the least instant of a log of every study here.
+const start = messages.Time(1_000_000_000_000_000)
+
+func after(seconds messages.Time) messages.Time { return start + seconds*1e6 }
+
 // check is what must hold whatever the network does; Run itself checks that the
 // bank's books balance, no hold is left, and the site has what jobs paid.
 func check(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	used, last := 0.0, p.Work.Jobs[0].Submit
+	total := messages.Credits(0)
 	for i := range o.Jobs {
 		r, j := &o.Jobs[i], &p.Work.Jobs[i]
-		if r.Fate == core.Refused {
-			continue
-		}
-		if r.Fate != core.Completed || r.Start < j.Submit || r.Finish < r.Start+j.Runtime-1e-6 || r.Paid < 0 || r.Paid.Float() > p.Bids[i].Budget+1e-6 {
+		done := r.Fate == core.Completed && (r.Start < j.Submit || r.Finish < r.Start+j.Runtime-1e-6 || math.Abs(r.Used-j.Work()) > 1e-6)
+		if done || r.Finish < j.Submit || r.InTime < 0 || r.InTime > 1 || math.Abs(r.Paid.Float()) > p.Bids[i].Budget*float64(len(o.Jobs))+1e-6 {
 			t.Fatalf("job %d: %+v of %+v", i, r, j)
 		}
-		used, last = used+r.Used, max(last, r.Finish)
+		if r.Fate == core.Refused && (r.Paid != 0 || r.Used != 0 || !math.IsNaN(r.Start)) {
+			t.Fatalf("job %d was refused: %+v", i, r)
+		}
+		if p.Market.Mechanism != rules.BatchQueue && (r.Paid < 0 || r.Paid.Float() > p.Bids[i].Budget+1e-6) {
+			t.Fatalf("job %d pays %v of a budget of %v", i, r.Paid, p.Bids[i].Budget)
+		}
+		used, last, total = used+r.Used, max(last, r.Finish), total+r.Paid
 	}
 	if room := float64(p.Work.Nodes) * (last - p.Work.Jobs[0].Submit); used > room+1e-6 {
 		t.Fatalf("%v slot-seconds were used, there were %v", used, room)
+	}
+	if p.Market.Mechanism == rules.BatchQueue && total != 0 {
+		t.Fatalf("a budget-balanced market is left with %v", total)
+	}
+	checkChanges(t, p, o)
+}
+
+// checkChanges: no task goes on that was not suspended, and every preemption is
+// told.
+func checkChanges(t *rapid.T, p *core.Problem, o *core.Outcome) {
+	suspended, lost, last := make([]int, len(o.Jobs)), 0, 0.0
+	for _, c := range o.Changes {
+		if c.At < last || c.Slots < 1 || c.At < p.Work.Jobs[c.Job].Submit {
+			t.Fatalf("%+v after %v", c, last)
+		}
+		last = c.At
+		switch c.What {
+		case core.Suspended:
+			suspended[c.Job] += c.Slots
+			lost += c.Slots
+		case core.Resumed:
+			suspended[c.Job] -= c.Slots
+		}
+		if suspended[c.Job] < 0 {
+			t.Fatalf("more tasks of job %d go on than were suspended: %+v", c.Job, o.Changes)
+		}
+	}
+	if p.Market.Preemption != messages.PreemptRequeue && lost != o.Preemptions {
+		t.Fatalf("%d preemptions, %d are told", o.Preemptions, lost)
 	}
 }
 
 // TestAllGoesWellWhateverTheNetwork: every job ends, once, and is charged once,
 // though messages are lost, repeated and overtake each other.
 func TestAllGoesWellWhateverTheNetwork(t *testing.T) {
-	for _, name := range mechanisms {
+	for _, name := range rules.Mechanisms() {
 		for kind, c := range map[string]network.Config{
 			"good": {Delay: ms, Jitter: ms},
 			"bad":  {Delay: ms, Jitter: 300 * ms, Loss: 0.15, Repeat: 0.15},
-			"cut": {Delay: ms, Cuts: []network.Cut{{From: at(20), Until: at(50), Actors: []string{"n0"}},
-				{From: at(60), Until: at(75), Actors: []string{bankActor}}}},
+			"cut": {Delay: ms, Cuts: []network.Cut{{From: after(20), Until: after(50), Actors: []string{"n0"}},
+				{From: after(60), Until: after(75), Actors: []string{bankActor}}}},
+			"long cut": {Delay: ms, Cuts: []network.Cut{{From: after(10), Until: after(500), Actors: []string{"n0"}}}},
 		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
 					p := study(t, name)
-					o, traffic, err := Run(p, Config{Network: c, Lease: messages.Duration(120e9)})
+					config := Config{Network: c, Lease: messages.Duration(120e9), Slots: rapid.IntRange(1, 2).Draw(t, "slots")}
+					o, traffic, err := Run(p, config)
 					if err != nil {
 						t.Fatal(err)
 					}
 					check(t, p, o)
-					again, other, err := Run(p, Config{Network: c, Lease: messages.Duration(120e9)})
-					if err != nil || fmt.Sprint(again.Jobs) != fmt.Sprint(o.Jobs) || *other != *traffic {
+					again, other, err := Run(p, config)
+					if err != nil || fmt.Sprint(again) != fmt.Sprint(o) || *other != *traffic {
 						t.Fatalf("another run has another outcome: %v", err)
 					}
 				})
@@ -85,50 +132,27 @@ func TestAllGoesWellWhateverTheNetwork(t *testing.T) {
 	}
 }
 
-// TestOneSlotIsTheCore: on one slot with serial jobs, where nothing is left to
-// draws, first come first served does with all actors what the core does, but
-// for the time that messages take.
-func TestOneSlotIsTheCore(t *testing.T) {
-	for _, name := range []string{rules.FIFO, rules.HighestBid} {
-		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				p := study(t, name)
-				p.Work.Nodes = 1
-				for i := range p.Work.Jobs { // apart by more than messages take
-					j := &p.Work.Jobs[i]
-					j.Width, j.Submit, j.Runtime = 1, float64(100*i), j.Runtime*7/3+float64(i)/4+10.4
-					p.Bids[i].Length, p.Bids[i].Budget = j.Runtime, 1e9
-					p.Bids[i].Rate += 2 // above the reserve
-				}
-				want, err := core.Run(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, _, err := Run(p, Config{Network: network.Config{Delay: ms / 10}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i := range want.Jobs {
-					if w, g := &want.Jobs[i], &got.Jobs[i]; math.Abs(w.Start-g.Start) > 1 || math.Abs(w.Finish-g.Finish) > 1 {
-						t.Fatalf("job %d: %+v with all actors, %+v in the core: %+v", i, g, w, p.Work.Jobs)
-					}
-				}
-			})
-		})
-	}
-}
-
 func TestWhatCannotBeRunIsRefused(t *testing.T) {
 	w := &workload.Workload{Nodes: 2, Parallel: workload.Gang, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{{Number: 1, Runtime: 5, Width: 2}}}
-	for _, name := range []string{rules.Reservation, rules.FIFO} {
+	for _, name := range []string{rules.HighestBid, rules.FIFO, rules.FairShare, rules.Contract, rules.Deadline, rules.Proportional} {
 		m := rules.Default(name)
 		if _, _, err := Run(&core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)}, Config{}); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	m := rules.Default(rules.FIFO)
 	w.Jobs[0].Width = 1
+	m := rules.Default(rules.FIFO)
 	if _, _, err := Run(&core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)}, Config{Network: network.Config{Loss: 2}}); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("loss: %v", err)
+	}
+	for name, change := range map[string]func(*rules.Market){
+		rules.Deadline: func(m *rules.Market) { m.Rule = "paper" }, rules.BatchQueue: func(m *rules.Market) { m.Mode = "full" },
+		rules.Reservation: func(m *rules.Market) { m.Pricing = "thesis" },
+	} {
+		m := rules.Default(name)
+		change(m)
+		if _, _, err := Run(&core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)}, Config{}); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -20,25 +20,32 @@ type leader struct {
 	book      *book.Book
 	market    *market.Market
 	publisher *market.Publisher
+	slots     *market.Slots
+	dues      market.Dues
+	gangs     market.Gangs
 	rng       *rand.Rand
-	of        map[messages.JobID]int32 // of the workload
-	told      map[uint32]uint64        // by node: the version that it was told of
-	touched   []uint32                 // nodes that have changed, ascending
-	asked     map[uint64]bool          // effects that are being carried out
+
+	of      []int32 // by number of a job of the book: the job of the workload
+	told    map[uint32]uint64
+	touched []uint32                        // nodes that have changed, ascending
+	settles map[messages.JobID]bool         // jobs of which a settlement is under way
+	heard   map[messages.Name]messages.Time // of nodes: when last
+	retried map[messages.JobID]int          // tasks that came back, as noted
+	refused map[int]int                     // by job of the workload: parts that were not taken
+	busy    bool                            // effects are being carried out
 
 	free    messages.Time // from when on a step can be made
 	planned messages.Time // the next step; 0: none
-	pace    pace
 }
 
-func newLeader(g *Grid) (*leader, error) {
-	config, manner, mech, err := live(g.Market)
+func newLeader(g *Grid, config messages.Market) (*leader, error) {
+	live, err := market.Open(config)
 	if err != nil {
 		return nil, err
 	}
-	l := &leader{Grid: g, book: book.New(), market: market.NewIn(manner, config, mech), of: map[messages.JobID]int32{}, told: map[uint32]uint64{}, asked: map[uint64]bool{},
-		rng: rand.New(rand.NewPCG(g.Seed, 0x6c6561646572))}
-	l.publisher = market.NewPublisher(1, l.market)
+	l := &leader{Grid: g, book: book.New(), market: live, publisher: market.NewPublisher(1, live), slots: market.NewSlots([]messages.Market{config}),
+		rng: rand.New(rand.NewPCG(g.Seed, 0x6c6561646572)), of: make([]int32, 1, len(g.Bids)+1),
+		told: map[uint32]uint64{}, settles: map[messages.JobID]bool{}, heard: map[messages.Name]messages.Time{}, retried: map[messages.JobID]int{}, refused: map[int]int{}}
 	l.book.Watch(true)
 	return l, nil
 }
@@ -82,42 +89,48 @@ func (l *leader) step() {
 	settlements := l.carry()
 	if l.market.Stale(l.now) {
 		l.traffic.Decisions++
-		if d := l.decide(); d != nil {
+		if d := l.market.Decide(l.now, func(read func(*book.Book)) { read(l.book) }); d != nil {
+			l.note(d)
 			l.propose(&book.Command{Decide: d})
 		}
-		l.pace.reallocated = true
+		l.publisher.Reallocated()
 	}
-	l.publish()
+	if v, ok := l.publisher.Due(l.market, l.now, len(l.agents), l.rng); ok {
+		l.publish(&v)
+	}
 	l.direct()
-	for i := range settlements {
-		l.propose(&book.Command{Settle: &settlements[i]})
+	for _, s := range settlements {
+		l.propose(&book.Command{Settle: s})
+		delete(l.settles, s.Job)
+	}
+	for _, d := range l.gangs.Late(l.now) {
+		l.traffic.Disbanded++
+		l.propose(&book.Command{Disband: d})
 	}
 	l.carryOut()
-	if w := l.market.Wake(); w != 0 {
-		l.kick(w)
-	}
-	if w := l.pace.wake(); w != 0 {
-		l.kick(w)
+	for _, at := range []messages.Time{l.market.Wake(), l.publisher.Wake(), l.dues.Next(), l.gangs.Next()} {
+		if at != 0 {
+			l.kick(at)
+		}
 	}
 }
 
 // carry brings the market up to date with the book, and returns what is to be
 // settled.
-func (l *leader) carry() (out []book.Settle) {
+func (l *leader) carry() (out []*book.Settle) {
 	changes := l.book.TakeChanges()
 	l.touched = l.touched[:0]
 	for i := range changes.Nodes {
 		l.touched = append(l.touched, i)
 	}
 	slices.Sort(l.touched)
-	if len(changes.Nodes) > 0 {
-		slots, idle := 0, 0
-		for _, n := range l.book.Nodes() {
-			if n.Up {
-				slots, idle = slots+1, idle+n.Idle(class)
-			}
-		}
-		l.market.SetSlots(l.now, []int{slots}, []int{idle})
+	for _, i := range l.touched {
+		n := market.SlotsOf(i, l.book.Nodes()[i])
+		l.slots.Set(&n)
+	}
+	if len(l.touched) > 0 {
+		slots, idle := l.slots.Of(0)
+		l.market.SetSlots(l.now, slots, idle)
 	}
 	ids := make([]messages.JobID, 0, len(changes.Jobs))
 	for id := range changes.Jobs {
@@ -127,73 +140,41 @@ func (l *leader) carry() (out []book.Settle) {
 	for _, id := range ids {
 		if j := l.book.Job(id); j != nil {
 			if s := l.carryJob(j); s != nil {
-				out = append(out, *s)
+				out = append(out, s)
 			}
 		}
 	}
-	return out
+	return append(out, l.dues.Due(l.now)...)
 }
 
 func (l *leader) carryJob(j *book.Job) *book.Settle {
+	l.gangs.Put(j.Spec, j.ID, l.market.GatheringOf(j))
 	switch {
-	case j.State == messages.Settling && !j.Settled:
-		return l.settlement(j)
+	case j.State == messages.Settling && !j.Settled && !l.settles[j.ID]:
+		l.settles[j.ID] = true
+		return l.dues.Take(l.now, l.market.Settlement(l.now, market.EndingOf(l.book, j)))
 	case !j.Active():
 		l.market.Remove(l.now, j.ID)
 		return nil
 	}
-	s := &j.Stages[0]
-	p := market.Progress{Started: j.Started, Done: s.Done, Pending: []int{j.Claimable(0)}, Running: []int{s.Running - s.Suspended - s.Leaving}}
-	if s.Suspended > 0 {
-		p.Suspended = []int{s.Suspended}
-	}
-	l.market.Put(l.now, func() *mechanism.Bid { return l.market.Bid(j.ID, j.Account, j.Submitted, j.Spec, nil) }, j.ID, p)
+	l.noteRetries(j)
+	l.market.Put(l.now, func() *mechanism.Bid { return l.market.BidOf(j) }, j.ID, l.market.ProgressOf(j))
 	return nil
 }
 
-// settlement asks the mechanism what an ended job owes.
-func (l *leader) settlement(j *book.Job) *book.Settle {
-	job, shares := l.market.Remove(l.now, j.ID)
-	if job == nil {
-		job = &mechanism.Job{Bid: l.market.Bid(j.ID, j.Account, j.Submitted, j.Spec, nil), Started: j.Started, Pending: []int{0}, Running: []int{0}}
-	}
-	job.Accrued, job.Received = l.book.Used(j, j.Ended)
-	total, _, done := j.Count()
-	end := mechanism.End{State: j.Outcome, Tasks: total, Done: done}
-	for _, c := range shares {
-		end.Shares = append(end.Shares, mechanism.Share{Allocated: c.Allocated, Received: c.Received})
-	}
-	s := &book.Settle{Job: j.ID}
-	for _, p := range l.market.Settle(l.now, job, end) {
-		s.Charge, s.Reason = s.Charge+p.Amount, p.Reason
-	}
-	s.Charge = max(0, min(s.Charge, j.Held-j.Paid))
-	return s
-}
-
-// publish sends the market's next vector to all agents, if one is due.
-func (l *leader) publish() {
-	pending := l.market.Claimable()
-	announce, due := l.pace.due(l.now, pending)
-	if !due {
-		return
-	}
-	v, ok := l.publisher.Next(l.market, l.now, l.rng, announce)
-	l.pace.sent(l.now, pending, len(l.agents), ok)
-	if !ok {
-		return
-	}
+// publish sends a vector to all agents.
+func (l *leader) publish(v *messages.Vector) {
 	l.traffic.Vectors++
 	if l.net.Reliable() { // all hear it at once
 		l.queue.Push(l.net.Arrival(l.now), func() {
 			for _, a := range l.agents {
-				a.vector(&v)
+				a.vector(v)
 			}
 		})
 		return
 	}
 	for _, a := range l.agents {
-		l.send(auctioneerActor, a.name, func() { a.vector(&v) })
+		l.send(auctioneerActor, a.name, func() { a.vector(v) })
 	}
 }
 

@@ -26,6 +26,7 @@ func (l *leader) register(node messages.Name, r *messages.RegisterRequest) *mess
 	if !ok {
 		l.fail("node %s cannot register: %v", node, result)
 	}
+	l.hear(node)
 	return &messages.RegisterReply{Lease: l.config.Lease, Term: 1, Stop: stop, Markets: []messages.Market{l.market.Config}}
 }
 
@@ -36,7 +37,7 @@ func (l *leader) exchange(node messages.Name, x *messages.Exchange) (*messages.E
 	n := l.book.Node(node)
 	if len(x.Finished)+len(x.Claims) == 0 {
 		l.traffic.Heartbeats++
-		if n == nil || n.Session != x.Session {
+		if n == nil || !n.Up || n.Session != x.Session {
 			return nil, messages.Errorf(messages.Fenced, "session %x of node %s is over", x.Session, node)
 		}
 	} else {
@@ -47,6 +48,7 @@ func (l *leader) exchange(node messages.Name, x *messages.Exchange) (*messages.E
 		reply.Grants = slices.Clone(result.([]messages.Grant))
 		l.traffic.Grants += uint64(len(reply.Grants))
 	}
+	l.hear(node)
 	for _, g := range reply.Grants {
 		reply.Programs = append(reply.Programs, l.program(g))
 	}
@@ -56,50 +58,46 @@ func (l *leader) exchange(node messages.Name, x *messages.Exchange) (*messages.E
 	return reply, nil
 }
 
+// hear renews a node's lease. Where messages get lost, its claims are taken back
+// once nothing was heard of it for half a lease longer than it runs on it.
+func (l *leader) hear(node messages.Name) {
+	_, watched := l.heard[node]
+	l.heard[node] = l.now
+	if !watched && !l.net.Reliable() {
+		l.watch(node)
+	}
+}
+
+func (l *leader) watch(node messages.Name) {
+	until := l.heard[node].Add(l.config.Lease + l.config.Lease/2)
+	l.queue.Push(until, func() {
+		if l.heard[node].Add(l.config.Lease+l.config.Lease/2) > l.now {
+			l.watch(node)
+			return
+		}
+		delete(l.heard, node)
+		l.traffic.Evicted++
+		l.propose(&book.Command{Lost: &book.Lost{Node: node, Session: l.book.Node(node).Session}})
+	})
+}
+
+// program is what a granted task runs. A job of the book that has ended
+// meanwhile is stopped with the same answer.
 func (l *leader) program(g messages.Grant) messages.Program {
 	r := g.Attempt.Task
-	j := l.book.Job(r.Job)
-	return messages.Program{Job: r.Job, Stage: r.Stage, StageName: "main", Account: j.Account, Class: class, Tasks: j.Stages[0].Total, Command: j.Spec.Stages[0].Command}
+	p := messages.Program{Job: r.Job, Stage: r.Stage, StageName: stage, Class: class}
+	if j := l.book.Job(r.Job); j != nil {
+		s := &j.Spec.Stages[r.Stage]
+		p.Account, p.Tasks, p.Command, p.TimeLimit = j.Account, s.TaskCount(), s.Command, s.TimeLimit
+	}
+	return p
 }
 
-// resolve gives each claim its jobs in order of preference: the one sampled and,
-// where that has too little work left, others drawn by their shares.
 func (l *leader) resolve(claims []messages.Claim) []book.Claim {
-	const mostSubstitutes = 16
-	out := make([]book.Claim, 0, len(claims))
-	for _, c := range claims {
-		l.traffic.Claims += uint64(c.Slots)
-		jobs := []messages.JobID{c.Job}
-		for missing := c.Slots - l.market.Pending(c.Job, 0); missing > 0 && len(jobs) <= mostSubstitutes; {
-			id := l.market.Substitute(0, l.rng)
-			if id == 0 {
-				break
-			}
-			if !slices.Contains(jobs, id) {
-				missing -= l.market.Pending(id, 0)
-			}
-			jobs = append(jobs, id)
-		}
-		claim := book.Claim{Class: class, Slots: c.Slots, Jobs: jobs}
-		if l.market.Directs() {
-			for _, id := range jobs {
-				claim.Most = append(claim.Most, l.market.Most(id, 0))
-			}
-		}
-		out = append(out, claim)
+	out := make([]book.Claim, len(claims))
+	for i := range claims {
+		l.traffic.Claims += uint64(claims[i].Slots)
+		out[i] = l.market.Resolve(&claims[i], l.rng)
 	}
 	return out
-}
-
-// submit is what a user does: it sends its job, and a hold is made for it before
-// it is in the book.
-func (g *Grid) submit(i int) {
-	if g.Progress != nil && i%1024 == 0 {
-		g.Progress(i, len(g.out.Jobs))
-	}
-	g.traffic.Submissions++
-	g.call(userActor, auctioneerActor, func() any {
-		g.leader.submit(i)
-		return nil
-	}, func(any) {})
 }

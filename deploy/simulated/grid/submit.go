@@ -5,137 +5,133 @@ import (
 	"strconv"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
 )
 
-// key is under which the user submits a job.
-func key(i int) string { return "j" + strconv.Itoa(i) }
+// What tasks are called.
+const (
+	class = "cpu"
+	stage = "main"
+)
 
-// spec is what the user of a job says of it.
-func (l *leader) spec(i int) (*messages.JobSpec, error) {
-	j, b := &l.Work.Jobs[i], &l.Bids[i]
-	s := &messages.JobSpec{
-		Market: l.market.Config.Name, Length: messages.Duration(b.Length * 1e9),
-		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: class, Weight: 1}}},
-		Stages:  []messages.Stage{{Name: "main", Class: class, Tasks: j.Width, Command: []string{"run"}}},
+// part is a job of the book: a job of the workload, or one task of it where a
+// market takes no job of several.
+type part struct{ job, index int }
+
+// key is under which the user submits it.
+func (p part) key() string { return "j" + strconv.Itoa(p.job) + "." + strconv.Itoa(p.index) }
+
+// partsOf is how many jobs of the book a job of the workload is.
+func (g *Grid) partsOf(i int) int {
+	if g.Market.Mechanism == rules.Deadline {
+		return g.Work.Jobs[i].Width
 	}
+	return 1
+}
+
+// submit is what a user does: it sends its job, having chosen a contract where
+// the market sells them.
+func (g *Grid) submit(i int) {
+	if g.Progress != nil && i%1024 == 0 {
+		g.Progress(i, len(g.out.Jobs))
+	}
+	g.parts[i] = int32(g.partsOf(i))
+	if g.Market.Mechanism == rules.Contract {
+		g.askQuote(i)
+		return
+	}
+	for k := range g.partsOf(i) {
+		g.sendJob(part{i, k}, nil)
+	}
+}
+
+func (g *Grid) sendJob(p part, c *choice) {
+	g.traffic.Submissions++
+	taken := false
+	g.call(userActor, auctioneerActor, func() any {
+		if !taken {
+			taken = true
+			g.leader.submit(p, c)
+		}
+		return nil
+	}, func(any) {})
+}
+
+// width is how many tasks each part of a job has.
+func (l *leader) width(i int) int { return l.Work.Jobs[i].Width / l.partsOf(i) }
+
+// spec is what the user of a job says of a part of it.
+func (l *leader) spec(i int) (*messages.JobSpec, error) {
+	j, b, width := &l.Work.Jobs[i], &l.Bids[i], l.width(i)
+	manner := market.MannerOf(l.market.Config.Mechanism)
+	length := b.Length
+	if l.Market.Algorithm == "WSPT" {
+		length = max(j.Runtime, 1e-6)
+	}
+	s := &messages.JobSpec{
+		Market: l.market.Config.Name, Length: messages.Duration(length * 1e9),
+		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: class, Weight: 1}}, Minimum: l.Market.SLO},
+		Stages:  []messages.Stage{{Name: stage, Class: class, Tasks: width, Command: []string{"run"}, Gang: manner.Gangs && l.Work.Parallel == workload.Gang && width > 1}},
+	}
+	if manner.Spans {
+		s.Stages[0].TimeLimit = s.Length
+	}
+	slots := float64(width)
 	for _, f := range []struct {
 		to *messages.Credits
 		x  float64
-	}{{&s.Budget, b.Budget}, {&s.Rate, b.Rate}, {&s.Value, b.Rate * b.Length * float64(j.Width)}, {&s.Delay, b.Rate * float64(j.Width)}} {
+	}{{&s.Budget, b.Budget * slots / float64(j.Width)}, {&s.Rate, b.Rate}, {&s.Value, b.Rate * b.Length * slots}, {&s.Delay, b.Rate * slots}} {
 		var ok bool
 		if *f.to, ok = messages.RoundCredits(f.x); !ok {
 			return nil, messages.Errorf(messages.Invalid, "an amount of %v credits is above the limit", f.x)
 		}
 	}
 	if !math.IsInf(b.Deadline, 1) {
-		s.Deadline = at(b.Deadline)
+		s.Deadline = l.at(b.Deadline)
+	}
+	if l.Market.Mechanism == rules.Contract {
+		v := core.Declared(j, b)
+		s.Valuation = &v
 	}
 	return s, nil
 }
 
 // submit takes a job: admitted, its budget held at the bank, then committed.
-// It may be asked again.
-func (l *leader) submit(i int) {
-	j := &l.Work.Jobs[i]
-	who := account(j.User)
-	if l.book.ByKey(who, key(i)) != nil || l.out.Jobs[i].Fate == core.Refused {
-		return
-	}
-	spec, err := l.spec(i)
+func (l *leader) submit(p part, c *choice) {
+	who := account(l.Work.Jobs[p.job].User)
+	spec, err := l.spec(p.job)
 	if err == nil {
-		err = l.market.Admit(l.now, l.market.Bid(0, who, l.now, spec, nil))
+		err = l.market.Admit(l.now, l.market.Bid(0, who, l.now, spec, c.taken()))
 	}
 	if err != nil {
-		l.refuse(i)
+		l.refuse(p.job)
 		return
 	}
-	hold := "job/" + site + "/" + who + "/" + key(i)
+	hold := "job/" + site + "/" + who + "/" + p.key()
 	l.transfer([]messages.Transfer{{ID: hold, Kind: messages.Hold, Debit: who, Credit: messages.SiteAccount, Amount: spec.Budget, Member: who, Reason: "budget of a job"}},
 		func(r []messages.TransferResult) {
 			if r[0].Error != nil {
-				l.fail("the hold of job %d was refused: %v", j.Number, r[0].Error)
+				l.fail("the hold of job %d was refused: %v", l.Work.Jobs[p.job].Number, r[0].Error)
 				return
 			}
-			l.enter(i, who, hold, spec)
+			l.enter(p, who, hold, spec, c)
 		})
 }
 
 // enter commits a job whose hold was made.
-func (l *leader) enter(i int, who messages.Name, hold string, spec *messages.JobSpec) {
-	if l.book.ByKey(who, key(i)) != nil {
+func (l *leader) enter(p part, who messages.Name, hold string, spec *messages.JobSpec, c *choice) {
+	s := &book.Submit{Account: who, Key: p.key(), Digest: []byte(p.key()), Payer: who, Spec: spec, Hold: hold, Held: spec.Budget, Contract: c.taken()}
+	if c != nil {
+		s.Quote = c.quote
+	}
+	receipt, ok := l.propose(&book.Command{Submit: s}).(book.Receipt)
+	if !ok || int(receipt.Job) != len(l.of) {
+		l.fail("job %d cannot be entered: %+v", l.Work.Jobs[p.job].Number, receipt)
 		return
 	}
-	result := l.propose(&book.Command{Submit: &book.Submit{Account: who, Key: key(i), Digest: []byte(key(i)), Payer: who, Spec: spec, Hold: hold, Held: spec.Budget}})
-	receipt, ok := result.(book.Receipt)
-	if !ok {
-		l.fail("job %d cannot be entered: %v", l.Work.Jobs[i].Number, result)
-		return
-	}
-	l.of[receipt.Job] = int32(i)
-}
-
-func (l *leader) refuse(i int) {
-	l.out.Jobs[i] = core.Job{Start: math.NaN(), Finish: sinceEpoch(l.now), Fate: core.Refused}
-	l.ended++
-}
-
-// carryOut makes the book's effects happen: charges at the bank, and what there
-// is to observe.
-func (l *leader) carryOut() {
-	for _, e := range l.book.Effects(512) {
-		if l.asked[e.ID] {
-			continue
-		}
-		l.asked[e.ID] = true
-		if e.Kind == book.Observe {
-			l.observe(l.book.Job(e.Job))
-			l.confirm(book.Confirmation{Effect: e.ID})
-			continue
-		}
-		l.transfer([]messages.Transfer{charge(l.book.Job(e.Job))}, func(r []messages.TransferResult) {
-			if r[0].Error != nil {
-				l.fail("a charge was refused: %v", r[0].Error)
-			}
-			l.confirm(book.Confirmation{Effect: e.ID, Amount: r[0].Amount})
-		})
-	}
-}
-
-func (l *leader) confirm(c book.Confirmation) {
-	delete(l.asked, c.Effect)
-	l.propose(&book.Command{Confirm: &book.Confirm{Effects: []book.Confirmation{c}}})
-}
-
-func charge(j *book.Job) messages.Transfer {
-	t := messages.Transfer{ID: j.Hold + "/charge", Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer, Credit: messages.SiteAccount,
-		Amount: j.Owed, Job: j.ID, Reason: j.Why}
-	if j.Owed == 0 {
-		t.Kind, t.Debit, t.Credit = messages.Void, "", ""
-	}
-	return t
-}
-
-// observe notes what became of a job that is final.
-func (l *leader) observe(j *book.Job) {
-	i := l.of[j.ID]
-	delete(l.of, j.ID)
-	w, r := &l.Work.Jobs[i], &l.out.Jobs[i]
-	*r = core.Job{Start: math.NaN(), Finish: sinceEpoch(j.Ended), Paid: j.Charged}
-	if j.Started != 0 {
-		r.Start = sinceEpoch(j.Started)
-	}
-	switch j.State {
-	case messages.Completed:
-		r.Used = w.Work()
-		if r.Finish <= l.Bids[i].Deadline {
-			r.InTime = 1
-		}
-	case messages.Discarded:
-		r.Fate = core.Discarded
-	default:
-		r.Fate = core.Expired
-	}
-	l.ended++
+	l.of = append(l.of, int32(p.job))
 }

@@ -45,15 +45,25 @@ func (m *Market) checkHighestBid() error {
 	if !ok {
 		return invalid("price", "must be first or kth, is %v", m.Price)
 	}
-	return first(choice("algorithm", m.Algorithm, "HB", "NPHB", "WSPT", "WSEPT"), choice("price", price, "first", "kth"),
+	if m.Preemption != "" && m.Algorithm != "HB" {
+		return invalid("preemption", "algorithm %s takes no slot from a running job: leave it out", m.Algorithm)
+	}
+	return first(m.checkPreemption(), choice("algorithm", m.Algorithm, "HB", "NPHB", "WSPT", "WSEPT"), choice("price", price, "first", "kth"),
 		number("reserve", *m.Reserve, 0, 1e9))
+}
+
+func (m *Market) checkPreemption() error {
+	if m.Preemption == "" {
+		return nil
+	}
+	return choice("preemption", m.Preemption, messages.PreemptSuspend, messages.PreemptRequeue, messages.PreemptCancel)
 }
 
 func (m *Market) checkDeadline() error {
 	if m.Slot != 0 && m.Slot < messages.Duration(1e9) {
 		return invalid("slot", "must be at least 1s, is %v", m.Slot)
 	}
-	return first(whole("C", m.C, 0, math.MaxInt32), number("lambda", *m.Lambda, 0, 1), choice("rule", m.Rule, "paper", "monotone"),
+	return first(m.checkPreemption(), whole("C", m.C, 0, math.MaxInt32), number("lambda", *m.Lambda, 0, 1), choice("rule", m.Rule, "paper", "monotone"),
 		number("scale", m.Scale, 0, 1<<20), whole("groups", m.Groups, 1, 1<<20))
 }
 

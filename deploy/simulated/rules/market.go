@@ -39,6 +39,10 @@ type Market struct {
 	Capped    bool     `json:"capped,omitempty"`    // highest-bid
 	Reserve   *float64 `json:"reserve,omitempty"`   // highest-bid: credits for a slot-second; baselines: the same as price, as markets of a site call it
 
+	// Preemption is what becomes of a task whose slot goes to another; highest-bid,
+	// deadline: suspend (it goes on later), or with all actors requeue or cancel.
+	Preemption string `json:"preemption,omitempty"`
+
 	Alpha *float64 `json:"alpha,omitempty"` // proportional
 	SLO   float64  `json:"slo,omitempty"`   // proportional: the least utility, a share of the slots, that every job asks for
 
@@ -81,9 +85,9 @@ type Search struct {
 var common = []string{"name", "mechanism", "worth", "bids"}
 
 var parameters = map[string][]string{
-	HighestBid:   {"nodes", "algorithm", "price", "capped", "reserve"},
+	HighestBid:   {"nodes", "algorithm", "price", "capped", "reserve", "preemption"},
 	Proportional: {"nodes", "alpha", "slo"},
-	Deadline:     {"C", "lambda", "rule", "scale", "groups", "slot"},
+	Deadline:     {"C", "lambda", "rule", "scale", "groups", "slot", "preemption"},
 	BatchQueue:   {"N", "mode", "expectation", "draws", "seed", "sampling"},
 	Reservation:  {"N", "T", "granule", "search", "orders", "pricing"},
 	Contract:     {"nodes", "M", "seed", "late_only"},

@@ -211,7 +211,8 @@ func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Pr
 	}
 	defer k.mu.Unlock()
 	k.tasks[task.Attempt] = t
-	k.send(&frame{Kind: start, Attempt: task.Attempt, Array: task.Array, Number: k.program(task.Program)})
+	number := k.program(task.Program)
+	k.conn.sendSoon(&frame{Kind: start, Attempt: task.Attempt, Array: task.Array, Number: number}) // rarely the only one
 	return t
 }
 

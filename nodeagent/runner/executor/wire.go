@@ -60,6 +60,7 @@ type conn struct {
 	mu      sync.Mutex
 	out     []byte // what is not written yet
 	writing bool   // the goroutine is at it, or about to be
+	soon    bool   // what was collected will be flushed
 	closed  bool
 }
 
@@ -77,6 +78,23 @@ func (k *conn) send(f *frame) {
 	defer k.mu.Unlock()
 	k.add(f)
 	k.flush()
+}
+
+// sendSoon sends a frame once the caller waits for something, and so together
+// with what it sends until then.
+func (k *conn) sendSoon(f *frame) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.add(f)
+	if !k.soon {
+		k.soon = true
+		go func() {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.soon = false
+			k.flush()
+		}()
+	}
 }
 
 // sendLater sends a frame with the next one that is sent.

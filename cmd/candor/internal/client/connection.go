@@ -20,9 +20,12 @@ import (
 
 // connection holds the flags that every command has.
 type connection struct {
-	server, site, account, creds, state, ca string
-	timeout                                 time.Duration
-	json, noColor                           bool
+	server, site, account, creds, state, ca, at string
+	timeout                                     time.Duration
+	json, noColor                               bool
+	// destination is the site that a job is for, which --site then names: where no
+	// other is known, it is the one to connect to as well.
+	destination messages.Name
 }
 
 func (a *app) connectionFlags(f *pflag.FlagSet) {
@@ -32,6 +35,7 @@ func (a *app) connectionFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.flags.creds, "creds", "", "NATS credentials `file` of the account (CANDOR_CREDS)")
 	f.StringVar(&a.flags.ca, "ca", "", "PEM `file` of the authority that vouches for the server, with TLS (CANDOR_CA)")
 	f.StringVar(&a.flags.state, "state", "", "state `directory` of candor up (CANDOR_STATE)")
+	f.StringVar(&a.flags.at, "at", "", "`name` of a site of this machine, where candor up runs several (CANDOR_AT)")
 	f.DurationVar(&a.flags.timeout, "timeout", bus.RequestTimeout, "how `long` to wait for an answer")
 	f.BoolVar(&a.flags.json, "json", false, "print the site's reply as JSON")
 	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours (NO_COLOR)")
@@ -89,8 +93,7 @@ func readSiteFile(state string) (site siteFile, err error) {
 // site's operator, where the user has that one's credentials and names no
 // account.
 func (a *app) resolve(asOperator bool) (target, error) {
-	state := a.stateDir()
-	local, err := readSiteFile(state)
+	state, local, err := a.localSite()
 	if err != nil {
 		return target{}, err
 	}
@@ -111,6 +114,9 @@ func (a *app) resolve(asOperator bool) (target, error) {
 		}
 		t.site, t.account, t.ca = first(t.site, local.Site), first(t.account, local.DefaultAccount), first(t.ca, local.CA)
 		t.creds = first(t.creds, localCreds(state, t.account))
+	}
+	if t.site == "" && a.flags.destination != messages.AnySite {
+		t.site = a.flags.destination
 	}
 	return t, t.check()
 }

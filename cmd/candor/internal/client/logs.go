@@ -226,13 +226,12 @@ func (r *logReader) watch(ctx context.Context, start func(messages.TaskStatus) e
 func (r *logReader) read(ctx context.Context, t messages.TaskStatus, follow bool) error {
 	out := r.output(t)
 	defer out.Close()
-	subject := messages.LogsSubject(r.session.site, t.Node, r.session.account)
 	ask := messages.LogsRequest{Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Stderr: r.query.stderr}
 	if follow {
 		ask.Wait = messages.Duration(min(longPoll, r.session.timeout/2))
 	}
 	for {
-		reply, err := callAt[messages.LogsReply](ctx, r.session, subject, ask)
+		reply, err := r.ask(ctx, t.Node, ask)
 		if err != nil {
 			return r.unreadable(ctx, t, err)
 		}
@@ -244,6 +243,15 @@ func (r *logReader) read(ctx context.Context, t messages.TaskStatus, follow bool
 		}
 		ask.Offset = reply.Next
 	}
+}
+
+// ask reads a piece of output from the node that has it, or where another site
+// runs the job, by way of one's own.
+func (r *logReader) ask(ctx context.Context, node messages.Name, q messages.LogsRequest) (messages.LogsReply, error) {
+	if r.job.Away != nil {
+		return call[messages.LogsReply](ctx, r.session, messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{Node: node, Logs: q})
+	}
+	return callAt[messages.LogsReply](ctx, r.session, messages.LogsSubject(r.session.site, node, r.session.account), q)
 }
 
 // unreadable reports a task whose output cannot be had.

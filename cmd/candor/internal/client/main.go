@@ -88,9 +88,9 @@ Start a site on this machine with "candor up", then submit to it.`,
 func (a *app) addGroups(root *cobra.Command, further []Group) {
 	own := []Group{
 		{"Work:", []*cobra.Command{a.submitCommand(), a.quoteCommand(), a.jobsCommand(), a.jobCommand(), a.whyCommand(), a.logsCommand(), a.fetchCommand(), a.cancelCommand(), a.estimateCommand()}},
-		{"Site:", []*cobra.Command{a.nodesCommand(), a.nodeCommand(), a.marketsCommand(), a.marketCommand(), a.reservationsCommand(), a.topCommand()}},
+		{"Site:", []*cobra.Command{a.nodesCommand(), a.nodeCommand(), a.replicaCommand(), a.marketsCommand(), a.marketCommand(), a.reservationsCommand(), a.topCommand()}},
 		{"Money:", []*cobra.Command{a.accountCommand(), a.statementCommand(), a.projectCommand(), a.transferCommand(), a.grantCommand(),
-			a.withdrawCommand(), a.correctCommand(), a.booksCommand(), a.peerCommand(), a.settleCommand()}},
+			a.withdrawCommand(), a.correctCommand(), a.booksCommand(), a.peerCommand(), a.settleCommand(), a.remitCommand(), a.authoriseCommand(), a.revokeCommand()}},
 	}
 	other := Group{"Other:", []*cobra.Command{a.schemaCommand(), a.versionCommand()}}
 	for i, g := range own {
@@ -102,8 +102,11 @@ func (a *app) addGroups(root *cobra.Command, further []Group) {
 			// They do not connect as a client: the root's flags are not theirs.
 			usual := c.UsageTemplate()
 			c.SetUsageTemplate(strings.Replace(usual, "{{if .HasAvailableInheritedFlags}}", "{{if false}}", 1))
-			if c.Name() == messages.Bank {
+			switch c.Name() {
+			case messages.Bank:
 				a.addBankCommands(c, usual)
+			case "site":
+				a.addSiteCommands(c, usual)
 			}
 		}
 	}

@@ -137,12 +137,12 @@ func (p *page) reservations(r messages.ReservationsReply) {
 func (a *app) nodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "node",
-		Short:   "take a node out of use and back",
-		Example: "  candor node drain node3",
+		Short:   "take a node out of use and back, or let a new one join",
+		Example: "  candor node drain node3\n  candor node token node7 > node7.token",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.nodeDrainCommand())
+	cmd.AddCommand(a.nodeDrainCommand(), a.nodeTokenCommand(), a.nodeTokensCommand())
 	return cmd
 }
 

@@ -15,25 +15,33 @@ import (
 
 func (a *app) quoteCommand() *cobra.Command {
 	sub := &submission{options: jobfile.NewOptions(a.lookup)}
+	var from offersQuery
 	cmd := &cobra.Command{
 		Use:   "quote [flags] [FILE|-] [ARGUMENT...]",
 		Short: "ask what completion times a job can have, and at which prices",
 		Long: `Ask a market that sells completion times for the menu of a job, which is described as
 for candor submit and declares a length and a valuation. A menu holds for a while and for
 you alone; one of its contracts can be taken, with candor submit --contract ID and the same
-job. At the end the price is scaled by what completion was worth, over what was promised.`,
-		Example: "  candor quote job.yaml\n  candor submit --contract q7-3 --budget 12 job.yaml",
+job. At the end the price is scaled by what completion was worth, over what was promised.
+
+With --sites, ask your site and its peers for offers, in one table: the contracts of
+markets that sell them, and of others what is expected, by each site's own estimator and
+at what it charges now. The one that candor submit --site auto would take is marked. A site
+that does not answer within the time is named.`,
+		Example: "  candor quote job.yaml\n  candor submit --contract q7-3 --budget 12 job.yaml\n  candor quote --sites all --within 1s job.yaml",
 		Args:    cobra.ArbitraryArgs,
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.quote(cmd.Context(), sub, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.quote(cmd.Context(), sub, &from, args) },
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().AddFlagSet(sub.options.Flags)
 	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
+	cmd.Flags().StringSliceVar(&from.sites, "sites", nil, "ask these `sites`, or all: west,east")
+	cmd.Flags().DurationVar(&from.within, "within", 0, "how `long` to wait for other sites (default 2s)")
 	cmd.RegisterFlagCompletionFunc("market", a.completeMarkets)
 	return cmd
 }
 
-func (a *app) quote(ctx context.Context, sub *submission, args []string) error {
+func (a *app) quote(ctx context.Context, sub *submission, from *offersQuery, args []string) error {
 	job, err := a.readUnpaid(sub, args)
 	if err != nil {
 		return err
@@ -43,11 +51,18 @@ func (a *app) quote(ctx context.Context, sub *submission, args []string) error {
 	if err := request.Validate(); err != nil {
 		return refused(err, job, "")
 	}
+	a.flags.destination = job.Site
 	s, err := a.dial(false)
 	if err != nil {
 		return err
 	}
 	defer s.bus.Close()
+	if len(from.sites) == 0 && job.Site != "" {
+		from.sites = []string{job.Site}
+	}
+	if len(from.sites) > 0 {
+		return a.quoteSites(ctx, s, from, job)
+	}
 	reply, err := call[messages.QuoteReply](ctx, s, messages.Auctioneer, messages.VerbQuote, request)
 	if err != nil {
 		return refused(err, job, "")

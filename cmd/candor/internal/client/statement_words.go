@@ -42,7 +42,7 @@ func jobsOf(ctx context.Context, s *session, r messages.StatementReply) map[mess
 			continue
 		}
 		for _, j := range reply.Jobs {
-			facts[j.Job] = jobFacts{j.Name, j.Market, mechanisms[j.Market]}
+			facts[j.Job] = factsOf(j, mechanisms)
 		}
 		if err != nil || !reply.More || len(reply.Jobs) == 0 || q.Before <= low {
 			break
@@ -50,6 +50,14 @@ func jobsOf(ctx context.Context, s *session, r messages.StatementReply) map[mess
 		q.Before = reply.Jobs[len(reply.Jobs)-1].Job
 	}
 	return facts
+}
+
+// factsOf leaves out the mechanism of a market of another site.
+func factsOf(j messages.JobSummary, mechanisms map[messages.Name]string) jobFacts {
+	if j.Away != nil {
+		return jobFacts{name: j.Name, market: j.Market + " at " + j.Away.Site}
+	}
+	return jobFacts{j.Name, j.Market, mechanisms[j.Market]}
 }
 
 // maxFactPages bounds what one statement asks of the auctioneer.

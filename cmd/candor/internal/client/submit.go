@@ -40,11 +40,17 @@ what the job does not need comes back. Repeating a submission with the same --ke
 gives the first one's answer and submits nothing new.
 
 Options given here win over those in #CANDOR lines, and these over #SBATCH lines.
+With --site the job is run by a peer of your site, or with auto by whichever of them
+and your own is best: by the job's valuation, or without one the earliest within the
+budget. Its number, and all commands about it, are those of your own site; files
+and the current directory do not go along.
+
 With --wait the exit code is the job's: 0 if it completed, else that of the task
 that failed, 130 if it was cancelled. With --wait --json, the job is printed once,
 when it has ended, as by "candor job N --json".`,
 		Example: `  candor submit --budget 10 --wait sort.sh input.txt
   candor submit job.yaml
+  candor submit --site auto job.yaml
   candor submit -b 25 -a 0-99 -t 10m -A climate run.sh -- --fast
   echo 'hostname; date' | candor submit --budget 1`,
 		Args: cobra.ArbitraryArgs,
@@ -70,10 +76,11 @@ func (a *app) submit(ctx context.Context, sub *submission, args []string) error 
 	a.warn("submit", job.Warnings)
 	// The key is chosen before the first send, so that a repeated send cannot
 	// become a second job.
-	request := messages.SubmitRequest{Key: first(sub.key, rand.Text()), Spec: job.Spec, DryRun: sub.dryRun}
+	request := messages.SubmitRequest{Key: first(sub.key, rand.Text()), Spec: job.Spec, DryRun: sub.dryRun, Site: job.Site}
 	if err := request.Validate(); err != nil {
 		return refused(err, job, request.Key)
 	}
+	a.flags.destination = job.Site
 	s, err := a.dial(false)
 	if err != nil {
 		return err
@@ -211,7 +218,7 @@ func (a *app) complete(job *jobfile.Job, name string) error {
 	if slices.Contains(job.Options.Export, "ALL") {
 		job.AddEnvironment(a.environ())
 	}
-	if spec.Dir == ownDirectory || spec.Dir == "" && travels(job) {
+	if spec.Dir == ownDirectory || spec.Dir == "" && (travels(job) || job.Site != "") {
 		spec.Dir = ""
 		return nil
 	}

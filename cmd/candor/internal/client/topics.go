@@ -53,6 +53,7 @@ are needed:
   name: flights              # default: the file's name
   project: climate           # the account that pays; default: your own
   market: main               # default: the site's first
+  site: east                 # a peer of your site that is to run it, or auto; default: your own
   budget: 25                 # credits; the most the job may cost
   dir: /data/flights         # default: the current directory; - for a fresh one
   env: {LC_ALL: C}

@@ -16,6 +16,9 @@ type buildVersion struct {
 	Platform string `json:"platform"`
 }
 
+// release is the version that a build was given, with -ldflags "-X …/client.release=v1.2.3".
+var release string
+
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -37,12 +40,12 @@ func (a *app) versionCommand() *cobra.Command {
 
 // readVersion reads what the Go tool recorded in the binary.
 func readVersion() buildVersion {
-	v := buildVersion{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := buildVersion{Version: first(release, "(devel)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
 	}
-	v.Version = first(info.Main.Version, v.Version)
+	v.Version = first(release, info.Main.Version, v.Version)
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":

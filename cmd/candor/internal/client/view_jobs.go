@@ -14,10 +14,21 @@ func (p *page) submitted(r messages.SubmitReply, dryRun bool) {
 		p.printf("The site would take this job: %s in market %s, %s held from %s\n", terminal.Plural(r.Tasks, "task"), r.Market, credits(r.Held), r.Payer)
 		return
 	}
-	p.printf("Submitted job %v (%s held from %s)\n", r.Job, credits(r.Held), r.Payer)
+	if r.Site != "" {
+		p.printf("Submitted job %v to site %s (%s authorised from %s)\n", r.Job, r.Site, credits(r.Held), r.Payer)
+	} else {
+		p.printf("Submitted job %v (%s held from %s)\n", r.Job, credits(r.Held), r.Payer)
+	}
+	if r.Chosen != "" {
+		p.printf("  %s: %s\n", p.Bold(first(r.Site, "here")), terminal.Safe(r.Chosen))
+	}
 }
 
 func (p *page) cancelled(r messages.CancelReply) {
+	if r.Away != nil && r.Away.Trouble != "" {
+		p.printf("Job %v, which was %v, is cancelled as soon as site %s answers: %s\n", r.Job, r.State, r.Away.Site, terminal.Safe(r.Away.Trouble))
+		return
+	}
 	p.printf("Cancelled job %v, which was %v\n", r.Job, r.State)
 }
 
@@ -39,7 +50,7 @@ func (p *page) jobs(r messages.JobsReply) {
 		terminal.Left("STATE"), terminal.Right("DONE"), terminal.Right("RUNNING"), terminal.Right("BUDGET"), terminal.Right("CHARGED"),
 		terminal.Left("SUBMITTED"), terminal.Right("WAITED"), terminal.Right("RAN"), terminal.Left("REASON"))
 	for _, j := range r.Jobs {
-		t.Row(j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 24), paidBy(j.Account, j.Payer), j.Market,
+		t.Row(j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 24), paidBy(ownerOf(j), j.Payer), where(j),
 			p.state(j.State), fmt.Sprintf("%d/%d", j.Done, j.Tasks), number(j.Running), j.Budget.String(), charged(j),
 			p.at(j.Submitted), p.waited(j), p.between(j.Started, j.Ended), reason(j))
 	}
@@ -49,9 +60,45 @@ func (p *page) jobs(r messages.JobsReply) {
 	}
 }
 
+// ownerOf names the account of a job, and of a job of another site its number
+// there: "alice@west/17".
+func ownerOf(j messages.JobSummary) string {
+	if j.Visit == nil {
+		return j.Account
+	}
+	return j.Account + "/" + j.Visit.Job.String()
+}
+
+// where names the market of a job, and its site if that is another: "east/main".
+func where(j messages.JobSummary) string {
+	if j.Away == nil {
+		return j.Market
+	}
+	return j.Away.Site + "/" + j.Market
+}
+
+// away says how a job at another site stands; "" for any other.
+func (p *page) away(j messages.JobSummary) string {
+	a := j.Away
+	switch {
+	case a == nil:
+		return ""
+	case a.Trouble != "":
+		return fmt.Sprintf("%s, which does not answer (%s); %s", a.Site, terminal.Safe(a.Trouble), p.heardOf(a))
+	}
+	return fmt.Sprintf("%s (%s; %s)", a.Site, a.Phase, p.heardOf(a))
+}
+
+func (p *page) heardOf(a *messages.Away) string {
+	if a.Known == 0 {
+		return "nothing was heard of the job yet"
+	}
+	return "last heard of " + p.between(a.Known, p.now) + " ago"
+}
+
 // paidBy names the account of a job, and the project that pays if another.
 func paidBy(account, payer messages.Name) string {
-	if payer == account || payer == "" {
+	if payer == "" || payer == account || strings.HasPrefix(account, payer+"/") {
 		return account
 	}
 	return account + " (" + payer + ")"
@@ -91,7 +138,7 @@ func (p *page) job(j messages.JobDetail) {
 		exit = strconv.Itoa(j.ExitCode)
 	}
 	p.fields(
-		"Account", j.Account, "Paid by", j.Payer, "Market", j.Market,
+		"Account", ownerOf(j.JobSummary), "Paid by", j.Payer, "Market", where(j.JobSummary), "At site", p.away(j.JobSummary), "Because", because(j.JobSummary),
 		"Reason", terminal.Safe(j.Reason), "Exit code", exit,
 		"Budget", credits(j.Budget), "Charged", p.charge(j.JobSummary),
 		"Utility", utility(j.Spec.Utility),
@@ -102,6 +149,14 @@ func (p *page) job(j messages.JobDetail) {
 		"Response", p.response(j.JobSummary))
 	p.stages(j)
 	p.shares(j.Shares)
+}
+
+// because is why a job is at another site, where that was not its owner's choice.
+func because(j messages.JobSummary) string {
+	if j.Away == nil {
+		return ""
+	}
+	return terminal.Safe(j.Away.Chosen)
 }
 
 // charge says what a job has cost, and how much came back.

@@ -16,6 +16,7 @@ type single struct {
 	common
 	actor, server, creds, node string
 	leave                      bool // of a node agent
+	join                       joining
 }
 
 const singleHelp = `
@@ -50,9 +51,14 @@ func nodeagentCommand() *cobra.Command {
 	s := &single{actor: messages.NodeAgent}
 	cmd := s.command("run the agent of a node alone",
 		`Runs the agent of one node, which offers its slots and runs tasks on this
-machine, as the user that starts it.`+singleHelp,
-		`  candor nodeagent --config site.yaml --node node7 \
+machine, as the user that starts it.`+singleHelp+`
+
+With a token (see candor node token) the agent gets its credentials itself when it is
+first started, into --creds or else the state directory, and finds the server.`,
+		`  candor nodeagent --config site.yaml --node node7 --join-file node7.token
+  candor nodeagent --config site.yaml --node node7 \
       --server nats://10.0.0.1:4222 --creds node7.creds`)
+	s.join.flags(cmd.Flags())
 	cmd.Flags().StringVar(&s.node, "node", "", "`name` of the configured node that this is")
 	cmd.Flags().BoolVar(&s.leave, "leave-running", false, "leave the tasks to the next agent of the node when this one ends")
 	_ = cmd.MarkFlagRequired("node")
@@ -77,12 +83,17 @@ func (s *single) command(short, long, example string) *cobra.Command {
 }
 
 func (s *single) run(cmd *cobra.Command) error {
-	if s.server == "" || s.creds == "" {
+	if !s.join.given() && (s.server == "" || s.creds == "") {
 		return messages.Errorf(messages.Invalid, "--server and --creds: say where the NATS server is and who this is")
 	}
 	c, err := s.settings.load()
 	if err != nil {
 		return err
+	}
+	if s.join.given() {
+		if err := s.join.obtain(cmd.Context(), s, c.State); err != nil {
+			return err
+		}
 	}
 	log, err := s.logger(cmd)
 	if err != nil {

@@ -22,6 +22,7 @@ type up struct {
 	common
 	fresh bool
 	leave bool // tasks go on when this ends
+	sites []string
 }
 
 func upCommand() *cobra.Command {
@@ -36,21 +37,30 @@ alice, bob and carol. What the site keeps is in the state directory; started
 again there, it goes on where it stopped.
 
 With --host it runs one host's share of a site that the configuration spreads
-over several; the hosts need the same keys (see candor site init).`,
+over several; the hosts need the same keys (see candor site init).
+
+With --sites it runs several sites, each a peer of the others: they take work from
+one another, and their banks settle. Commands speak to the first, and to another
+with --at.`,
 		Example: `  candor up
   candor up --nodes 8 --metrics 127.0.0.1:9090
   candor up --config site.yaml --state /var/lib/candor
-  candor up --config site.yaml --host rack1`,
+  candor up --config site.yaml --host rack1
+  candor up --sites west,east,north`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := prepare(cmd); err != nil {
 				return err
+			}
+			if len(u.sites) > 0 {
+				return u.runSites(cmd)
 			}
 			return u.run(cmd)
 		},
 	}
 	u.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "leave the tasks to the next start when this one ends")
+	cmd.Flags().StringSliceVar(&u.sites, "sites", nil, "run several sites of these `names`, joined to one another")
 	cmd.Flags().BoolVar(&u.fresh, "fresh", false, "first remove what an earlier site left in the state directory, keys and all")
 	return cmd
 }
@@ -72,26 +82,21 @@ func (u *up) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return u.serve(cmd, site, metrics, log)
+	return u.serve(cmd, oneSite(u, site), metrics, log)
 }
 
-// serve tells where the site is, and waits for the end.
-func (u *up) serve(cmd *cobra.Command, site *embedded.Site, metrics string, log *zap.Logger) error {
-	stop := func() error { return nil }
-	if metrics != "" {
-		address, stopMetrics, err := observe(metrics, site.Config().Profile, site.Gatherer)
-		if err != nil {
-			return errors.Join(err, site.Close())
-		}
-		stop = stopMetrics
-		log.Info("serving metrics", zap.Stringer("address", address))
+// serve tells where what was started is, and waits for the end.
+func (u *up) serve(cmd *cobra.Command, s served, metrics string, log *zap.Logger) error {
+	stop, err := observeMetrics(s, metrics, log)
+	if err != nil {
+		return errors.Join(err, s.Close())
 	}
-	u.announce(cmd.Context(), cmd.OutOrStdout(), site)
+	s.Announce(cmd.Context(), cmd.OutOrStdout())
 	serving()
 	<-cmd.Context().Done()
 	leaving()
 	fmt.Fprintln(cmd.OutOrStdout(), "stopping")
-	return errors.Join(stop(), site.Close())
+	return errors.Join(stop(), s.Close())
 }
 
 // announce tells the operator what runs and how to use it.
@@ -109,14 +114,20 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 	line("operators", strings.Join(c.Operators, ", "))
 	line("markets", marketList(c.Markets))
 	line("nodes", nodeList(c.Nodes))
-	also := ""
-	if c.State != defaultState() {
-		also = "--state " + c.State + " "
-	}
+	also := u.stateFlag(&c)
 	fmt.Fprintf(w, "\nIn another terminal, as %s:\n", info.DefaultAccount)
 	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_NODE' | candor submit %s--budget 1 --wait\n", also)
 	fmt.Fprintf(w, "  candor jobs %s\n", strings.TrimSpace(also))
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
+}
+
+// stateFlag is what commands need to find the site: nothing, where it is in the
+// usual place.
+func (u *up) stateFlag(c *embedded.Config) string {
+	if c.State == defaultState() {
+		return ""
+	}
+	return "--state " + c.State + " "
 }
 
 // balancesWithin bounds the question for balances, which only inform.

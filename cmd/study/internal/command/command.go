@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/cmd/study/internal/abacus"
 	"github.com/candor-grid/candor/cmd/study/internal/contracts"
 	"github.com/candor-grid/candor/cmd/study/internal/gu"
+	"github.com/candor-grid/candor/cmd/study/internal/mutz"
 	"github.com/candor-grid/candor/cmd/study/internal/shudler"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 	"github.com/candor-grid/candor/messages"
@@ -21,6 +22,7 @@ var studies = []study.Study{
 	shudler.Tables, shudler.Figures,
 	abacus.Example, abacus.Auction, abacus.Utilities, abacus.Efficiency, abacus.Time,
 	contracts.Menus, contracts.Distributions, contracts.Divergence,
+	mutz.Batch, mutz.Width, mutz.Reservation, mutz.Search,
 	gu.Example, gu.Figures,
 }
 

@@ -20,6 +20,7 @@ type document struct {
 	Name    text     `yaml:"name"`
 	Project text     `yaml:"project"`
 	Market  text     `yaml:"market"`
+	Site    text     `yaml:"site"`
 	Budget  *amount  `yaml:"budget"`
 	Utility *utility `yaml:"utility"`
 	Stages  []stage  `yaml:"stages"`
@@ -83,6 +84,8 @@ type Job struct {
 	Spec messages.JobSpec
 	// HasBudget tells a budget of 0, which the site refuses, from none.
 	HasBudget bool
+	// Site is where the job is to run; "": where it is submitted.
+	Site messages.Name
 	// DueIn is a deadline that counts from the submission; 0: none, or
 	// Spec.Deadline.
 	DueIn messages.Duration
@@ -111,7 +114,7 @@ func ParseDocument(source []byte) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	job := &Job{Spec: spec, HasBudget: d.Budget != nil, DueIn: messages.Duration(d.Deadline.in), Options: NewOptions(nil), source: source}
+	job := &Job{Spec: spec, Site: string(d.Site), HasBudget: d.Budget != nil, DueIn: messages.Duration(d.Deadline.in), Options: NewOptions(nil), source: source}
 	job.addFiles(&d)
 	return job, nil
 }

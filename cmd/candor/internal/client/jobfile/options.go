@@ -31,6 +31,7 @@ type Options struct {
 	name     string
 	project  messages.Name
 	market   messages.Name
+	site     messages.Name
 	class    messages.Name
 	budget   *messages.Credits
 	time     *messages.Duration
@@ -67,6 +68,7 @@ func NewOptions(lookup Lookup) *Options {
 	o.take("budget", "b", "the most the job may cost, in `credits`; set aside until it ends", o.setBudget)
 	o.take("time", "t", "`limit` of one attempt of a task: 1h30m, 90s, 2:00:00, 1-12; a bare number is minutes (default: the market's)", o.setTime)
 	o.take("market", "p", "the `market` to bid in (default: the site's first)", textOf(&o.market))
+	o.take("site", "", "the `site` that is to run it: a peer of yours, or auto for the best (default: your own)", textOf(&o.site))
 	o.take("class", "c", "the `class` of slot each task takes (default: the market's first)", textOf(&o.class))
 	o.take("tasks", "n", "`number` of tasks (default: one for each index of --array, or 1)", positive(&o.tasks))
 	o.take("name", "J", "`name` of the job (default: that of the file)", textOf(&o.name))
@@ -118,6 +120,7 @@ func (o *Options) Apply(job *Job) error {
 	setText(&spec.Name, o.name)
 	setText(&spec.Project, o.project)
 	setText(&spec.Market, o.market)
+	setText(&job.Site, o.site)
 	setText(&spec.Dir, o.dir)
 	if o.budget != nil {
 		spec.Budget, job.HasBudget = *o.budget, true

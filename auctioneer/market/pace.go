@@ -1,15 +1,35 @@
-package grid
+package market
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
 )
 
-// pace decides when the market's vector goes out, as the auctioneer's does: when
-// weights changed, when idle slots have more work than agents were told of, and
-// again, ever more rarely, while work and idle slots do not find each other; but
-// never so often that handing it to every node would be all the site does.
+// Due returns the market's next vector if one should go out now, to so many
+// nodes. It is to be asked after every step, and at Wake.
+func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand) (v messages.Vector, ok bool) {
+	pending := m.Claimable()
+	announce, due := p.pace.due(now, pending)
+	if !due {
+		return v, false
+	}
+	v, ok = p.Next(m, now, rng, announce)
+	p.pace.sent(now, pending, nodes, ok)
+	return v, ok
+}
+
+// Reallocated has Due look for weights that have changed.
+func (p *Publisher) Reallocated() { p.pace.reallocated = true }
+
+// Wake is when Due may have a vector though nothing changes; 0: never.
+func (p *Publisher) Wake() messages.Time { return p.pace.wake() }
+
+// pace decides when a market's vector goes out: when weights changed, when
+// idle slots have more work than agents were told of, and again, ever more
+// rarely, while work and idle slots do not find each other; but never so
+// often that handing it to every node would be all the site does.
 type pace struct {
 	reallocated bool
 	pending     int           // in classes with idle slots, as last published

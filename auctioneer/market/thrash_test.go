@@ -1,4 +1,4 @@
-package auctioneer
+package market
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
@@ -17,8 +16,7 @@ import (
 type floor struct {
 	*rapid.T
 	book  *book.Book
-	l     *leader
-	t     *trading
+	t     *Market
 	nodes []messages.Name
 	seq   map[messages.Name]uint64
 	now   messages.Time
@@ -31,13 +29,11 @@ type floor struct {
 }
 
 func newFloor(t *rapid.T, m messages.Market, nodes, slots int) *floor {
-	mech, err := newMechanism(m)
+	live, err := Open(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &floor{T: t, book: book.New(), seq: map[messages.Name]uint64{}, suspended: map[messages.JobID]int{}, now: epoch}
-	f.t = &trading{Market: market.NewIn(ways[m.Mechanism].manner, m, mech)}
-	f.l = &leader{markets: []*trading{f.t}, Auctioneer: &Auctioneer{}}
+	f := &floor{T: t, book: book.New(), seq: map[messages.Name]uint64{}, suspended: map[messages.JobID]int{}, t: live, now: 1_700_000_000_000_000}
 	for i := range nodes {
 		name := "n" + messages.JobID(i+1).String()
 		f.nodes = append(f.nodes, name)
@@ -60,9 +56,8 @@ func (f *floor) apply(c book.Command) any {
 func (f *floor) submit(rate messages.Credits, tasks int) {
 	f.keys++
 	f.asked += tasks
-	spec := bids(tasks, func(s *messages.JobSpec) {
-		s.Market, s.Rate, s.Budget = "spot", rate*messages.Credit, messages.MaxCredits
-	})
+	spec := messages.JobSpec{Market: "spot", Rate: rate * messages.Credit, Budget: messages.MaxCredits,
+		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
 	f.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: messages.JobID(f.keys).String(), Payer: "alice", Spec: &spec, Hold: "h", Held: spec.Budget}})
 }
 
@@ -82,8 +77,7 @@ func (f *floor) look() {
 			f.t.Remove(f.now, j.ID)
 			continue
 		}
-		n := f.l.jobNews(f.book, j)
-		f.t.Put(f.now, func() *mechanism.Bid { return bidOf(f.t, j) }, j.ID, n.progress)
+		f.t.Put(f.now, func() *mechanism.Bid { return f.t.BidOf(j) }, j.ID, f.t.ProgressOf(j))
 	}
 }
 
@@ -92,7 +86,7 @@ func (f *floor) look() {
 func (f *floor) settle() {
 	for round := 0; ; round++ {
 		f.look()
-		d := f.l.settleOn(f.book, f.now, f.t)
+		d := f.t.Decide(f.now, func(read func(*book.Book)) { read(f.book) })
 		if d != nil {
 			f.suspensions += len(d.Suspend)
 			for _, a := range d.Suspend {
@@ -176,11 +170,11 @@ func (f *floor) finish(c claim) {
 // for slots; and whoever's bid takes a slot pays at least what it displaced.
 func TestNoThrash(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := spot(func(*messages.Market) {})
+		m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}
 		f := newFloor(rt, m, rapid.IntRange(1, 3).Draw(rt, "nodes"), rapid.IntRange(1, 2).Draw(rt, "slots"))
 		better := map[messages.JobID]int{} // slots asked for by better bids while a job was there
 		for range rapid.IntRange(1, 25).Draw(rt, "events") {
-			f.now = f.now.Add(second)
+			f.now = f.now.Add(messages.Duration(1e9))
 			running := f.claims(book.Goes)
 			if len(running) > 0 && rapid.Bool().Draw(rt, "end") {
 				f.finish(running[rapid.IntRange(0, len(running)-1).Draw(rt, "which")])

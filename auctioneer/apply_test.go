@@ -1,0 +1,98 @@
+package auctioneer
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// counted is a bus that counts the services that are started on it.
+type counted struct {
+	bus.Bus
+	served atomic.Int32
+}
+
+func (c *counted) Serve(s bus.Service) (bus.Subscription, error) {
+	c.served.Add(1)
+	return c.Bus.Serve(s)
+}
+
+// limited is the market of the fixture, for jobs of at most so many tasks.
+func limited(tasks int) []messages.Market {
+	return []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map", "reduce"}, MaxTasks: tasks}}
+}
+
+// TestApplyingMarketsRefusesNobody: while markets are applied over and over,
+// requests are sent once each, without repeating any, and all are answered well;
+// no service is closed and opened for that.
+func TestApplyingMarketsRefusesNobody(t *testing.T) {
+	const clients, each, applications = 4, 25, 25
+	var b *counted
+	f := startOn(t, func(under bus.Bus) bus.Bus {
+		b = &counted{Bus: under}
+		return b
+	})
+	f.submit("alice", "first", oneStage(1))
+	before := b.served.Load()
+	ask := func(caller messages.Name, verb string, request, reply any) error {
+		data, err := messages.Marshal(request, messages.Msgpack)
+		if err != nil {
+			return err
+		}
+		answer, err := f.net.Connect(caller).Request(t.Context(), messages.Subject("west", messages.Auctioneer, verb, caller), data)
+		if err != nil {
+			return err
+		}
+		return messages.Unmarshal(answer, messages.Msgpack, reply)
+	}
+	var working sync.WaitGroup
+	for c := range clients {
+		working.Go(func() {
+			who := fmt.Sprintf("user%d", c)
+			for i := range each {
+				var job messages.SubmitReply
+				if err := ask(who, messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint(i), Spec: oneStage(1)}, &job); err != nil || job.Job == 0 {
+					t.Errorf("submission %d of %s: job %d, %v", i, who, job.Job, err)
+				}
+				var markets messages.MarketsReply
+				if err := ask(who, messages.VerbMarkets, messages.Empty{}, &markets); err != nil || len(markets.Markets) != 1 {
+					t.Errorf("markets: %+v, %v", markets, err)
+				}
+			}
+		})
+	}
+	for i := range applications {
+		must[messages.ApplyReply](f, "operator", messages.VerbApply, messages.ApplyRequest{Markets: limited(10 + i)})
+	}
+	working.Wait()
+	if n := b.served.Load(); n != before {
+		t.Errorf("%d services were started anew", n-before)
+	}
+	jobs := must[messages.JobsReply](f, "operator", messages.VerbJobs, messages.JobsRequest{All: true, Limit: 1000})
+	if len(jobs.Jobs) != clients*each+1 {
+		t.Errorf("%d jobs, want %d", len(jobs.Jobs), clients*each+1)
+	}
+}
+
+// TestSubmissionMeetsTheMarketsInForce: one that is under way while its market is
+// changed is checked against the market as it is then.
+func TestSubmissionMeetsTheMarketsInForce(t *testing.T) {
+	f := start(t)
+	f.bank.arrived = make(chan chan struct{})
+	failed := make(chan error, 1)
+	go func() {
+		_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: oneStage(5)})
+		failed <- err
+	}()
+	goOn := <-f.bank.arrived
+	must[messages.ApplyReply](f, "operator", messages.VerbApply, messages.ApplyRequest{Markets: limited(4)})
+	close(goOn)
+	wantKind(t, <-failed, messages.TooLarge)
+	if jobs := must[messages.JobsReply](f, "operator", messages.VerbJobs, messages.JobsRequest{All: true, Limit: 10}); len(jobs.Jobs) != 0 {
+		t.Errorf("it was taken: %+v", jobs.Jobs)
+	}
+}

@@ -1,0 +1,264 @@
+package book
+
+import (
+	"bytes"
+	"cmp"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// MaxRoams bounds the jobs that other sites run and that have not ended.
+const MaxRoams = 100_000
+
+// Roam is a job of this site's user that another site runs. It has a number
+// among those of this site's jobs. What is known of it is what that site said
+// last.
+type Roam struct {
+	ID        messages.JobID
+	Account   messages.Name
+	Key       string
+	Digest    []byte
+	Payer     messages.Name
+	Spec      *messages.JobSpec // as the other site gets it
+	Peer      messages.Name
+	Chosen    string // why it is there, where that was left to the auctioneer
+	Submitted messages.Time
+
+	Phase         RoamPhase
+	Authorisation *messages.SignedAuthorisation // of its bank's, from Sending on
+	Cancelled     bool                          // whether it is to end
+	By            messages.Name                 // who said so
+	Told          bool                          // and the other site knows
+	Refused       *messages.Error               // why it is not run
+	Status        messages.JobSummary
+	Known         messages.Time // when the other site spoke last; 0: never
+}
+
+// RoamPhase is how far a job has come that goes to another site.
+type RoamPhase uint8
+
+// Each phase is left for the next by an answer: the bank's, the other site's, and
+// the other site's word that the job has ended. Releasing is that of a job which
+// is not run there after all, until its authorisation is given back.
+const (
+	Authorising RoamPhase = iota
+	Sending
+	There
+	Releasing
+	Over
+)
+
+var roamPhaseNames = [...]string{"Authorising", "Sending", "There", "Releasing", "Ended"}
+
+// String returns the phase's name.
+func (p RoamPhase) String() string { return roamPhaseNames[p] }
+
+// Visit says of which job of which site a job is that this one runs, and what
+// pays for it. It never changes.
+type Visit struct {
+	messages.Visit
+	Authorisation string        // its identifier at the home bank
+	Until         messages.Time // when it can no longer be charged
+}
+
+// Depart enters a job that another site is to run. Result: Passage, of the
+// earlier job if the account has used the key before.
+type Depart struct {
+	Account messages.Name
+	Key     string
+	Digest  []byte
+	Payer   messages.Name
+	Spec    *messages.JobSpec
+	Peer    messages.Name
+	Chosen  string
+}
+
+// Passage is what a submission to another site is answered with.
+type Passage struct {
+	Job    messages.JobID
+	Payer  messages.Name
+	Held   messages.Credits
+	Tasks  int
+	Peer   messages.Name
+	Chosen string
+}
+
+// Travel carries jobs at other sites on. A step that does not fit the phase of
+// its job is an old word, and is let pass. Result: nil; of a step that cancels,
+// the messages.State before, or why it cannot.
+type Travel struct {
+	Steps []Step
+}
+
+// Step is one thing that became known about a job. Exactly one field beside Job
+// is set.
+type Step struct {
+	Job        messages.JobID
+	Authorised *messages.SignedAuthorisation // the bank set its budget aside
+	Arrived    *messages.JobSummary          // the other site took it, and said this
+	Status     *messages.JobSummary          // the other site said this later
+	Refused    *messages.Error               // it will not run there
+	Cancel     messages.Name                 // who wants it ended
+	Told       bool                          // the other site was told to end it
+	Released   bool                          // nothing is set aside for it any more
+}
+
+// Roam returns a job that another site runs, nil if there is none. It must not
+// be changed.
+func (b *Book) Roam(id messages.JobID) *Roam { return b.roams[id] }
+
+// RoamByKey returns the one that an account submitted under a key, or nil.
+func (b *Book) RoamByKey(account messages.Name, key string) *Roam {
+	return b.roams[b.keys[account+"/"+key]]
+}
+
+// Roams calls yield for each job that another site runs, in no particular order.
+func (b *Book) Roams(yield func(*Roam) bool) {
+	for _, r := range b.roams {
+		if !yield(r) {
+			return
+		}
+	}
+}
+
+// Visitor returns the job here of a job of another site, nil if there is none.
+func (b *Book) Visitor(v messages.Visit) *Job { return b.jobs[b.visits[v]] }
+
+// taken says whether a key stands for a job at another site.
+func (b *Book) taken(account messages.Name, key string) bool {
+	return b.RoamByKey(account, key) != nil
+}
+
+// Passage returns the answer to the job's submission.
+func (r *Roam) Passage() Passage {
+	return Passage{Job: r.ID, Payer: r.Payer, Held: r.Spec.Budget, Tasks: r.Spec.TaskCount(), Peer: r.Peer, Chosen: r.Chosen}
+}
+
+// Active says whether the job may still run.
+func (r *Roam) Active() bool { return r.Phase <= There && !r.Status.State.Final() }
+
+func (b *Book) depart(c *Depart) any {
+	if r := b.RoamByKey(c.Account, c.Key); r != nil && bytes.Equal(r.Digest, c.Digest) {
+		return r.Passage()
+	}
+	if id := b.keys[c.Account+"/"+c.Key]; id != 0 {
+		return messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", c.Key, id)
+	}
+	if len(b.roams)-len(b.returned) >= MaxRoams {
+		return messages.Errorf(messages.Exhausted, "%d jobs at other sites have not ended; submit again later", MaxRoams)
+	}
+	b.lastJob++
+	r := &Roam{ID: b.lastJob, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
+		Peer: c.Peer, Chosen: c.Chosen, Submitted: b.now}
+	r.Status = messages.JobSummary{State: messages.Waiting, Reason: "Authorising", Tasks: c.Spec.TaskCount()}
+	b.roams[r.ID] = r
+	b.keys[r.Account+"/"+r.Key] = r.ID
+	b.touch(r.ID)
+	return r.Passage()
+}
+
+func (b *Book) travel(c *Travel) (result any) {
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		r := b.roams[s.Job]
+		switch {
+		case r == nil && s.Cancel != "":
+			result = messages.Errorf(messages.NotFound, "there is no job %d", s.Job)
+		case r == nil:
+		case s.Cancel != "":
+			result = b.recall(r, s.Cancel)
+		default:
+			b.step(r, s)
+		}
+	}
+	return result
+}
+
+func (b *Book) step(r *Roam, s *Step) {
+	switch {
+	case s.Authorised != nil && r.Phase == Authorising:
+		r.Phase, r.Authorisation = Sending, s.Authorised
+		r.Status.Reason = "Sending"
+	case s.Arrived != nil && r.Phase == Sending:
+		b.heard(r, s.Arrived)
+	case s.Status != nil && (r.Phase == Sending || r.Phase == There): // it may overtake Arrived
+		b.heard(r, s.Status)
+	case s.Refused != nil && r.Phase < There:
+		r.Refused = s.Refused
+		b.stay(r, messages.Discarded, "RefusedBy"+cause(r.Phase))
+	case s.Told && r.Phase == There:
+		r.Told = true
+	case s.Released && r.Phase == Releasing:
+		b.over(r)
+	default:
+		return
+	}
+	b.touch(r.ID)
+}
+
+// cause names who refuses a job in a phase.
+func cause(p RoamPhase) string {
+	if p == Authorising {
+		return "Bank"
+	}
+	return "Site"
+}
+
+// heard takes what the other site said. A final state is its last word.
+func (b *Book) heard(r *Roam, s *messages.JobSummary) {
+	r.Phase, r.Known = There, b.now
+	r.Status = *s
+	r.Status.Visit, r.Status.Away = nil, nil
+	if s.State.Final() {
+		b.over(r)
+	}
+}
+
+// stay ends a job that does not go to the other site.
+func (b *Book) stay(r *Roam, state messages.State, reason string) {
+	r.Phase = Releasing
+	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.now
+}
+
+// recall ends a job that has not been sent, and else notes that it is to end.
+func (b *Book) recall(r *Roam, who messages.Name) any {
+	was := r.Status.State
+	switch {
+	case !r.Active() || was == messages.Settling:
+		return messages.Errorf(messages.Ended, "job %d is %v already", r.ID, was)
+	case r.Cancelled:
+		return was
+	}
+	r.Cancelled, r.By = true, who
+	if r.Phase == Authorising {
+		b.stay(r, messages.Cancelled, "CancelledBy"+by(who, r.Account))
+	}
+	b.touch(r.ID)
+	return was
+}
+
+// over remembers a job that has ended, and drops the oldest beyond what is retained.
+func (b *Book) over(r *Roam) {
+	r.Phase = Over
+	b.returned = append(b.returned, r.ID)
+	for len(b.returned) > RetainEnded {
+		old := b.roams[b.returned[0]]
+		b.returned = b.returned[1:]
+		delete(b.keys, old.Account+"/"+old.Key)
+		delete(b.roams, old.ID)
+		b.touch(old.ID)
+	}
+}
+
+// Summary is the job as its owner sees it.
+func (r *Roam) Summary() messages.JobSummary {
+	s := r.Status
+	s.Job, s.Name, s.Account, s.Payer, s.Budget = r.ID, r.Spec.Name, r.Account, r.Payer, r.Spec.Budget
+	s.Market, s.Visit = cmp.Or(s.Market, r.Spec.Market), nil
+	s.Submitted = r.Submitted
+	s.Away = &messages.Away{Site: r.Peer, Phase: r.Phase.String(), Known: r.Known, Chosen: r.Chosen}
+	if r.Cancelled && r.Active() {
+		s.Reason = "Cancelling"
+	}
+	return s
+}

@@ -1,0 +1,305 @@
+package auctioneer
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// errandsAtOnce is how many jobs are carried on with one destination at a time.
+const errandsAtOnce = 32
+
+// escort carries the jobs that other sites run from phase to phase, each by an
+// answer that can be asked for again: whatever leader does it, and however
+// often. Errands to different destinations do not wait for one another.
+func (l *leader) escort(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { l.attend(ctx, bankErrands) })
+	attended := map[messages.Name]bool{}
+	for ctx.Err() == nil {
+		news := l.travel.news()
+		for _, peer := range l.travel.destinations() {
+			if !attended[peer] {
+				attended[peer] = true
+				running.Go(func() { l.attend(ctx, peer) })
+				running.Go(func() { l.follow(ctx, peer) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-news:
+		}
+	}
+}
+
+// attend runs the errands to one destination. News does not shorten the wait
+// after a failure: a busy site must not hammer a peer that is down.
+func (l *leader) attend(ctx context.Context, to messages.Name) {
+	var backoff time.Duration
+	for ctx.Err() == nil {
+		news := l.travel.news()
+		jobs := l.travel.todo(to, errandsAtOnce)
+		if len(jobs) == 0 {
+			select {
+			case <-ctx.Done():
+			case <-news:
+			}
+			continue
+		}
+		err := l.runErrands(ctx, jobs)
+		if to != bankErrands {
+			l.travel.blame(to, err)
+		}
+		if err == nil {
+			backoff = 0
+			continue
+		}
+		l.Log.Debug("jobs of other sites wait", zap.String("for", to), zap.Int("jobs", len(jobs)), zap.Error(err))
+		backoff = min(max(2*backoff, 50*time.Millisecond), 10*time.Second)
+		sleep(ctx, backoff/2+rand.N(backoff))
+	}
+}
+
+// runErrands carries jobs on, all at once; the error is one that may pass.
+func (l *leader) runErrands(ctx context.Context, jobs []messages.JobID) (failed error) {
+	var running sync.WaitGroup
+	errs := make([]error, len(jobs))
+	touched := map[messages.JobID]bool{}
+	for i, id := range jobs {
+		touched[id] = true
+		running.Go(func() { errs[i] = l.advance(ctx, id) })
+	}
+	running.Wait()
+	l.replica.read(func(b *book.Book) { l.travel.note(b, touched) })
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// advance asks what is to be asked about a job next, and commits the answer. The
+// error is one that may pass.
+func (l *leader) advance(ctx context.Context, id messages.JobID) error {
+	ctx, cancel := context.WithTimeout(ctx, peerWithin)
+	defer cancel()
+	r, ok := l.roam(id)
+	if !ok {
+		return nil
+	}
+	var step book.Step
+	var err error
+	switch r.Phase {
+	case book.Authorising:
+		step, err = l.authorise(ctx, &r)
+	case book.Sending:
+		step, err = l.send(ctx, &r)
+	case book.There:
+		step, err = l.recall(ctx, &r)
+	case book.Releasing:
+		step, err = l.release(ctx, &r)
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	step.Job = id
+	_, err = l.propose(ctx, &book.Command{Travel: &book.Travel{Steps: []book.Step{step}}})
+	return err
+}
+
+// roam copies a job that another site runs out of the book.
+func (l *leader) roam(id messages.JobID) (r book.Roam, ok bool) {
+	l.replica.read(func(b *book.Book) {
+		if found := b.Roam(id); found != nil {
+			r, ok = *found, true
+		}
+	})
+	return r, ok
+}
+
+// passing says whether an error may be another the next time, so that nothing
+// is decided by it.
+func passing(err error) bool { return messages.KindOf(err).Retriable() }
+
+// authorise has the bank set a job's budget aside for the other site to charge.
+func (l *leader) authorise(ctx context.Context, r *book.Roam) (book.Step, error) {
+	a, err := l.authorisation(ctx, r)
+	switch {
+	case err == nil:
+		return book.Step{Authorised: &a}, nil
+	case passing(err):
+		return book.Step{}, err
+	}
+	return book.Step{Refused: messages.AsError(messages.VerbAuthorise, err)}, nil
+}
+
+func (l *leader) authorisation(ctx context.Context, r *book.Roam) (messages.SignedAuthorisation, error) {
+	return bankAsk[messages.SignedAuthorisation](ctx, l, messages.VerbAuthorise, messages.AuthoriseRequest{
+		Key: messages.RoamingKey(r.ID), Account: r.Payer, Member: r.Account, Peer: r.Peer, Amount: r.Spec.Budget,
+		Interval: l.RoamFor, Job: r.ID, Reason: fmt.Sprintf("job %d, %s", r.ID, title(r.Spec)),
+	})
+}
+
+// send asks the other site to run a job.
+func (l *leader) send(ctx context.Context, r *book.Roam) (book.Step, error) {
+	reply, err := peerAsk[messages.PeerSubmitReply](ctx, l, r.Peer, messages.VerbPeerSubmit, messages.PeerSubmitRequest{
+		Job: r.ID, Account: r.Account, Spec: *r.Spec, Authorisation: *r.Authorisation}, peerWithin)
+	switch {
+	case err == nil:
+		return book.Step{Arrived: heard(&reply.Job, r)}, nil
+	case passing(err):
+		return book.Step{}, err
+	}
+	return book.Step{Refused: messages.AsError(messages.VerbPeerSubmit, err)}, nil
+}
+
+// recall has the other site end a job. One that has ended, or is not known there,
+// needs no more.
+func (l *leader) recall(ctx context.Context, r *book.Roam) (book.Step, error) {
+	_, err := peerAsk[messages.CancelReply](ctx, l, r.Peer, messages.VerbPeerCancel, messages.JobRequest{Job: r.ID}, peerWithin)
+	if err != nil && passing(err) {
+		return book.Step{}, err
+	}
+	return book.Step{Told: true}, nil
+}
+
+// release has the bank take back what it authorised for a job that is not run.
+// An authorisation that is not known here may have been given nevertheless: to
+// ask for it once more finds out.
+func (l *leader) release(ctx context.Context, r *book.Roam) (book.Step, error) {
+	if r.Authorisation == nil {
+		if _, err := l.authorisation(ctx, r); err != nil && passing(err) {
+			return book.Step{}, err
+		}
+	}
+	_, err := bankAsk[messages.ClearingReply](ctx, l, messages.VerbRevoke, messages.RevokeRequest{ID: messages.RoamingAuthorisation(r.ID)})
+	if err != nil && (passing(err) || messages.KindOf(err) == messages.Exhausted) {
+		return book.Step{}, err
+	}
+	return book.Step{Released: true}, nil
+}
+
+// follow keeps what is known of the jobs at a peer up to date: it asks for what
+// changed, and the peer answers when something has.
+func (l *leader) follow(ctx context.Context, peer messages.Name) {
+	var cursor messages.PeerJobsRequest
+	var seen map[messages.JobID]bool // by a walk through all jobs that is under way
+	var backoff time.Duration
+	for ctx.Err() == nil {
+		news := l.travel.news()
+		if len(l.travel.at(peer)) == 0 {
+			select {
+			case <-ctx.Done():
+			case <-news:
+			}
+			continue
+		}
+		cursor.Wait = newsWithin
+		reply, err := peerAsk[messages.PeerJobsReply](ctx, l, peer, messages.VerbPeerJobs, cursor, newsWithin.Std()+peerWithin)
+		if err == nil {
+			if reply.Whole {
+				seen = map[messages.JobID]bool{}
+			}
+			err = l.learn(ctx, peer, &reply, seen)
+		}
+		l.travel.blame(peer, err)
+		if err != nil {
+			backoff = min(max(2*backoff, 50*time.Millisecond), 10*time.Second)
+			sleep(ctx, backoff/2+rand.N(backoff))
+			continue
+		}
+		backoff, cursor.Epoch, cursor.After = 0, reply.Epoch, reply.Next
+		if !reply.More {
+			seen = nil
+		}
+	}
+}
+
+// learn commits what a peer said of jobs. At the end of a walk through all of
+// them, jobs that it did not speak of are asked for by name.
+func (l *leader) learn(ctx context.Context, peer messages.Name, reply *messages.PeerJobsReply, seen map[messages.JobID]bool) error {
+	t := &book.Travel{}
+	l.replica.read(func(b *book.Book) {
+		for i := range reply.Jobs {
+			s := &reply.Jobs[i]
+			if seen != nil {
+				seen[s.Job] = true
+			}
+			if r := b.Roam(s.Job); r != nil && r.Peer == peer && (r.Phase == book.Sending || r.Phase == book.There) {
+				t.Steps = append(t.Steps, book.Step{Job: s.Job, Status: heard(s, r)})
+			}
+		}
+	})
+	if seen != nil && !reply.More {
+		for _, id := range l.travel.at(peer) {
+			if !seen[id] {
+				if err := l.seek(ctx, peer, id, t); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if len(t.Steps) == 0 {
+		return nil
+	}
+	_, err := l.propose(ctx, &book.Command{Travel: t})
+	return err
+}
+
+// seek asks for a job that a peer did not speak of. One that it has forgotten
+// ended there long ago; the bank's books say what it cost.
+func (l *leader) seek(ctx context.Context, peer messages.Name, id messages.JobID, t *book.Travel) error {
+	detail, err := peerAsk[messages.JobDetail](ctx, l, peer, messages.VerbPeerJob, messages.JobRequest{Job: id}, peerWithin)
+	r, ok := l.roam(id)
+	switch {
+	case !ok:
+	case err == nil:
+		t.Steps = append(t.Steps, book.Step{Job: id, Status: heard(&detail.JobSummary, &r)})
+	case messages.KindOf(err) == messages.NotFound:
+		last := r.Status
+		last.State, last.Reason = messages.Failed, "ForgottenThere"
+		t.Steps = append(t.Steps, book.Step{Job: id, Status: &last})
+	case passing(err):
+		return err
+	}
+	return nil
+}
+
+// heard is what another site said of a job, as far as it can be so: it is not
+// trusted with more than the job.
+func heard(said *messages.JobSummary, r *book.Roam) *messages.JobSummary {
+	s := *said
+	s.State = min(s.State, messages.Discarded)
+	s.Charged = max(0, min(s.Charged, r.Spec.Budget))
+	s.Tasks = r.Spec.TaskCount()
+	s.Running, s.Done = max(0, min(s.Running, s.Tasks)), max(0, min(s.Done, s.Tasks))
+	if !messages.ValidName(s.Market) {
+		s.Market = ""
+	}
+	s.Name, s.Reason = "", clip(s.Reason, maxHeard)
+	s.Started, s.Ended = max(0, s.Started), max(0, s.Ended)
+	return &s
+}
+
+// maxHeard bounds a reason that another site gives, in bytes.
+const maxHeard = 64
+
+// clip shortens a text to at most so many bytes.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "")
+}

@@ -1,0 +1,121 @@
+package limit
+
+import (
+	"math"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Rules are a site's limits for each account; the zero value has none.
+type Rules struct {
+	// PerSecond is how many submissions an account may make in the long run; 0: any
+	// number. Burst is how many it may make at once, at least 1; default 10 times
+	// PerSecond.
+	PerSecond float64 `json:"submissions_per_second,omitempty"`
+	Burst     int     `json:"burst,omitempty"`
+	// PendingJobs is how many jobs of an account may be there that have not ended;
+	// 0: as many as the site holds.
+	PendingJobs int `json:"pending_jobs,omitempty"`
+	// Deposit is held beside the budget of each job, and kept if its owner cancels it
+	// within DepositWindow before it was started; 0: none. The window's default is 10
+	// minutes.
+	Deposit       messages.Credits  `json:"deposit,omitempty"`
+	DepositWindow messages.Duration `json:"deposit_window,omitempty"`
+}
+
+// Bounds of the rules.
+const (
+	minPerSecond  = 0.001
+	maxPerSecond  = 1e6
+	maxBurst      = 1_000_000
+	maxDeposit    = 1_000_000 * messages.Credit
+	defaultWindow = messages.Duration(10 * time.Minute)
+	maxWindow     = messages.Duration(30 * 24 * time.Hour)
+)
+
+// Validate reports the first rule that cannot be: the message begins with its name.
+func (r *Rules) Validate() error {
+	switch {
+	case r.PerSecond != 0 && !(r.PerSecond >= minPerSecond && r.PerSecond <= maxPerSecond):
+		return messages.Errorf(messages.Invalid, "submissions_per_second: %v is out of range; use %v to %v, or 0 for no limit", r.PerSecond, minPerSecond, maxPerSecond)
+	case r.Burst < 0 || r.Burst > maxBurst:
+		return messages.Errorf(messages.Invalid, "burst: %d is out of range; use 1 to %d", r.Burst, maxBurst)
+	case r.Burst > 0 && r.PerSecond == 0:
+		return messages.Errorf(messages.Invalid, "burst: has no use without submissions_per_second")
+	case r.PendingJobs < 0:
+		return messages.Errorf(messages.Invalid, "pending_jobs: %d is negative; use 0 for no limit", r.PendingJobs)
+	case r.Deposit < 0 || r.Deposit > maxDeposit:
+		return messages.Errorf(messages.Invalid, "deposit: %v is out of range; use 0 to %v", r.Deposit, maxDeposit)
+	case r.DepositWindow < 0 || r.DepositWindow > maxWindow:
+		return messages.Errorf(messages.Invalid, "deposit_window: %v is out of range; use up to %v", r.DepositWindow, maxWindow)
+	}
+	return nil
+}
+
+// Forfeits says whether an owner who cancels a job, before it was started, this long
+// after it was submitted, loses its deposit.
+func (r *Rules) Forfeits(after messages.Duration) bool {
+	window := r.DepositWindow
+	if window == 0 {
+		window = defaultWindow
+	}
+	return r.Deposit > 0 && after < window
+}
+
+// burst is the rules' or its default.
+func (r *Rules) burst() int64 {
+	if r.Burst > 0 {
+		return int64(r.Burst)
+	}
+	return max(1, int64(math.Ceil(10*r.PerSecond)))
+}
+
+// interval is the microseconds after which one more submission is earned.
+func (r *Rules) interval() messages.Time { return messages.Time(max(1, math.Round(1e6/r.PerSecond))) }
+
+// Buckets are what is remembered of accounts: for each, when its bucket will be full
+// again. The zero value is ready to use; it is not safe for concurrent use.
+type Buckets struct {
+	full map[messages.Name]messages.Time
+	next int // sweep when there are so many
+}
+
+// sweepFrom is how many accounts are remembered before those with full buckets are
+// looked for; later as many again as were left.
+const sweepFrom = 1024
+
+// Take takes a token of an account at an instant. If there is none it says when
+// there will be one; instants that go back are taken as the latest.
+func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok bool, again messages.Time) {
+	if r.PerSecond == 0 {
+		return true, 0
+	}
+	interval := r.interval()
+	full := max(b.full[account], now)
+	if earliest := full - messages.Time(r.burst()-1)*interval; earliest > now {
+		return false, earliest
+	}
+	if b.full == nil {
+		b.full, b.next = map[messages.Name]messages.Time{}, sweepFrom
+	}
+	b.full[account] = full + interval
+	b.sweep(now)
+	return true, 0
+}
+
+// sweep forgets accounts whose buckets are full.
+func (b *Buckets) sweep(now messages.Time) {
+	if len(b.full) < b.next {
+		return
+	}
+	for account, full := range b.full {
+		if full <= now {
+			delete(b.full, account)
+		}
+	}
+	b.next = max(sweepFrom, 2*len(b.full))
+}
+
+// Len is how many accounts are remembered.
+func (b *Buckets) Len() int { return len(b.full) }

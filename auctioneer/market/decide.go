@@ -1,0 +1,148 @@
+package market
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Decide has the mechanism decide, and returns what of it must last; nil:
+// nothing does. The book is read only where the mechanism is attentive.
+func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book.Decide) {
+	now = asOf(now, m.Wake())
+	if !m.Attentive() {
+		m.Allocate(now)
+		return nil
+	}
+	read(func(b *book.Book) {
+		m.Charge(func(id messages.JobID) (messages.Credits, messages.Duration) {
+			if j := b.Job(id); j != nil {
+				return b.Used(j, now)
+			}
+			return 0, 0
+		})
+		d = m.remember(m.settleOn(b, now))
+	})
+	return d
+}
+
+// asOf is the instant that a market decides for: the one at which it asked to
+// be woken, if that has only just passed, as what begins then is meant to be
+// whole.
+func asOf(now, wake messages.Time) messages.Time {
+	const lateness = messages.Duration(100 * time.Millisecond)
+	if wake != 0 && wake <= now && now.Sub(wake) <= lateness {
+		return wake
+	}
+	return now
+}
+
+// mostRounds bounds how often a mechanism is asked again because a suspended
+// task cannot go on where it is.
+const mostRounds = 4
+
+// settleOn has the mechanism decide until every task that is to go on can.
+func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
+	m.Reveal()
+	for round := 1; ; round++ {
+		m.Allocate(now)
+		p := m.plan(b, now)
+		if len(p.stuck) == 0 || round == mostRounds {
+			return p.decide(b, m)
+		}
+		for _, s := range p.stuck {
+			m.Hide(s.job, s.class, s.tasks)
+		}
+	}
+}
+
+// decide makes the command of a plan; nil if there is nothing to commit.
+func (p *plan) decide(b *book.Book, m *Market) *book.Decide {
+	d := &book.Decide{Market: m.Config.Name, Suspend: p.suspend, Resume: p.resume, Requeue: p.requeue}
+	if m.Config.Preemption == messages.PreemptRequeue {
+		d.Suspend, d.Requeue = nil, p.suspend
+	}
+	for _, id := range p.discard {
+		if j := m.Job(id); j != nil {
+			d.Discard = append(d.Discard, discarding(p.now, m, j))
+		}
+	}
+	for _, id := range p.cancel {
+		if !slices.Contains(p.discard, id) {
+			d.Discard = append(d.Discard, book.Discarding{Job: id, Reason: "Preempted", Message: "its slots went to others, and its market ends what loses its slots",
+				Change: []string{"a higher bid, or a market that suspends"}})
+		}
+	}
+	if m.Commits() {
+		for _, s := range p.start {
+			if j := m.Job(s.Job); j != nil {
+				d.Start = append(d.Start, starting(p.now, m, j, s))
+			}
+		}
+	}
+	if now := tariffs(m); !slices.Equal(now, b.Tariffs(m.Config.Name)) {
+		d.Tariffs = now
+	}
+	if len(d.Suspend)+len(d.Resume)+len(d.Requeue)+len(d.Start)+len(d.Discard)+len(d.Tariffs) == 0 {
+		return nil
+	}
+	return d
+}
+
+// discarding ends a job that its market will not run, with the market's own
+// explanation.
+func discarding(now messages.Time, m *Market, job *mechanism.Job) book.Discarding {
+	x, _ := m.Explain(now, job.Job)
+	d := book.Discarding{Job: job.Job, Reason: x.Reason, Message: x.Message, Change: x.Change}
+	if m.Commits() {
+		_, d.Legs = split(job.Job, m.Settle(now, job, mechanism.End{State: messages.Discarded, Tasks: job.Tasks, Done: job.Done}))
+	}
+	return d
+}
+
+// starting makes a market's word that a job starts final, with its price.
+func starting(now messages.Time, m *Market, job *mechanism.Job, s mechanism.Directive) book.Starting {
+	out := book.Starting{Job: job.Job, Order: book.Order{Class: m.Config.Classes[s.Class], Slots: max(s.Slots, 1), At: cmp.Or(s.At, now)}}
+	out.Fixed, out.Legs = split(job.Job, m.Settle(now, job, mechanism.End{State: messages.Completed, Tasks: job.Tasks, Done: job.Tasks}))
+	return out
+}
+
+// split divides payments into what a job owes to the site and what moves
+// between jobs.
+func split(id messages.JobID, payments []mechanism.Payment) (fixed *book.Fixed, legs []book.Leg) {
+	for _, p := range payments {
+		if p.From == id && p.To == 0 {
+			fixed = &book.Fixed{Amount: p.Amount, Reason: p.Reason}
+		} else if p.Amount > 0 {
+			legs = append(legs, book.Leg{From: p.From, To: p.To, Amount: p.Amount, Reason: p.Reason})
+		}
+	}
+	return fixed, legs
+}
+
+// tariffs are what a market charges from now on.
+func tariffs(m *Market) []book.Tariff {
+	given := m.Orders().Tariffs
+	if len(given) == 0 {
+		return nil
+	}
+	out := make([]book.Tariff, len(given))
+	for k, g := range given {
+		out[k] = book.Tariff{Class: m.Config.Classes[k], Capped: m.Config.Capped}
+		switch g.Basis {
+		case mechanism.AtReserve:
+			out[k].Price = m.Config.ReservePrice()
+		case mechanism.OwnBid:
+			out[k].OwnBid = true
+		case mechanism.AtLevel:
+			out[k].Price, out[k].Length = g.Rate, g.Length
+			out[k].Capped = m.Config.Capped || m.Config.Algorithm == string(highestbid.NPHB)
+		}
+	}
+	return out
+}

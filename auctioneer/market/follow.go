@@ -1,0 +1,135 @@
+package market
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// BidOf translates what a job of the book declares.
+func (m *Market) BidOf(j *book.Job) *mechanism.Bid {
+	return m.Bid(j.ID, j.Account, j.Submitted, j.Spec, j.Contract)
+}
+
+// ProgressOf is how far a job of the book has come.
+func (m *Market) ProgressOf(j *book.Job) Progress {
+	classes := len(m.Config.Classes)
+	p := Progress{Started: j.Started, Pending: make([]int, classes), Running: make([]int, classes)}
+	if j.Paid > 0 {
+		p.Budget = j.Held - j.Paid
+	}
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		p.Done += s.Done
+		k := m.Class(j.Spec.Stages[i].Class)
+		if k < 0 {
+			continue
+		}
+		p.Pending[k] += j.Claimable(i)
+		p.Running[k] += s.Running - s.Suspended - s.Leaving
+		if s.Suspended > 0 {
+			if p.Suspended == nil {
+				p.Suspended = make([]int, classes)
+			}
+			p.Suspended[k] += s.Suspended
+		}
+	}
+	if o := j.Order; o != nil {
+		p.Ordered, p.OrderedAt = make([]int, classes), o.At
+		if k := m.Class(o.Class); k >= 0 {
+			p.Ordered[k] = o.Slots
+		}
+	}
+	return p
+}
+
+// NodeSlots is what a node has to offer, copied out of the book.
+type NodeSlots struct {
+	node  uint32
+	name  messages.Name
+	slots []messages.ClassSlots
+	idle  []int // as slots
+}
+
+// SlotsOf is what the node at a position of the book has to offer. One that
+// drains offers no more than what it has left.
+func SlotsOf(i uint32, node *book.Node) NodeSlots {
+	n := NodeSlots{node: i, name: node.Name}
+	if !node.Up {
+		return n
+	}
+	n.slots = node.Slots
+	if node.Drain != 0 {
+		n.slots = slices.Clone(node.Slots)
+		for k := range n.slots {
+			n.slots[k].Slots = min(n.slots[k].Slots, node.Used[k])
+		}
+	}
+	for _, s := range n.slots {
+		n.idle = append(n.idle, node.Idle(s.Class))
+	}
+	return n
+}
+
+// Slots sums the slots of all nodes by market and class.
+type Slots struct {
+	markets []marketSlots
+	nodes   map[uint32]*NodeSlots
+}
+
+type marketSlots struct {
+	config *messages.Market
+	nodes  map[messages.Name]bool // nil: all
+	slots  []int                  // by class
+	idle   []int
+}
+
+// NewSlots counts for these markets, of which the configurations stay as they are.
+func NewSlots(markets []messages.Market) *Slots {
+	s := &Slots{nodes: map[uint32]*NodeSlots{}}
+	for i := range markets {
+		m := marketSlots{config: &markets[i], slots: make([]int, len(markets[i].Classes)), idle: make([]int, len(markets[i].Classes))}
+		if len(markets[i].Nodes) > 0 {
+			m.nodes = map[messages.Name]bool{}
+			for _, n := range markets[i].Nodes {
+				m.nodes[n] = true
+			}
+		}
+		s.markets = append(s.markets, m)
+	}
+	return s
+}
+
+// Nodes is how many nodes there are, also those that are down.
+func (s *Slots) Nodes() int { return len(s.nodes) }
+
+// Set replaces what was counted for a node.
+func (s *Slots) Set(n *NodeSlots) {
+	if was := s.nodes[n.node]; was != nil {
+		s.add(was, -1)
+	}
+	s.nodes[n.node] = n
+	s.add(n, 1)
+}
+
+func (s *Slots) add(n *NodeSlots, sign int) {
+	for i := range s.markets {
+		m := &s.markets[i]
+		if m.nodes != nil && !m.nodes[n.name] {
+			continue
+		}
+		for i, c := range n.slots {
+			if k := slices.Index(m.config.Classes, c.Class); k >= 0 {
+				m.slots[k] += sign * c.Slots
+				m.idle[k] += sign * n.idle[i]
+			}
+		}
+	}
+}
+
+// Of returns the slots of a market's classes, in all and idle.
+func (s *Slots) Of(market int) (slots, idle []int) {
+	return s.markets[market].slots, s.markets[market].idle
+}

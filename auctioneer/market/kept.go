@@ -1,0 +1,77 @@
+package market
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// A suspended task keeps its memory. Each node has a bound on how many it keeps
+// (book.Node.Keeps), and where a decision would leave more, those that have run
+// least since they were claimed are ended and run again from their beginning, be
+// they suspended now or before. So everybody has the slots that the mechanism
+// gives, at the price it says; what is lost is the least work that can be, and
+// its owner has paid for it as in a market that requeues. In a market of deadlines
+// such a job will as a rule be late, and then owes nothing.
+
+// bound has tasks requeued where a node would keep too many.
+func (p *plan) bound(b *book.Book, m *Market) {
+	if len(p.suspend) == 0 || m.Config.Preemption == messages.PreemptRequeue {
+		return
+	}
+	more := map[uint32]int{} // suspended tasks than before, by node
+	for _, a := range p.suspend {
+		more[nodeOf(b, a)]++
+	}
+	for _, a := range p.resume {
+		more[nodeOf(b, a)]--
+	}
+	for _, node := range nodesOf(b, p.suspend) {
+		n := b.Nodes()[node]
+		if over := n.Suspended() + more[node] - n.Keeps(); over > 0 {
+			p.requeueLeast(b, m, node, over)
+		}
+	}
+}
+
+// requeueLeast requeues so many of the market's tasks that a node would keep.
+func (p *plan) requeueLeast(b *book.Book, m *Market, node uint32, over int) {
+	var kept []claim
+	for r, h := range b.Nodes()[node].Claims {
+		a := messages.Attempt{Task: r, Number: h.Attempt}
+		j := b.Job(r.Job)
+		if j == nil || j.Spec.Market != m.Config.Name || h.Leaving || slices.Contains(p.resume, a) {
+			continue
+		}
+		if h.Halt == book.Suspended || slices.Contains(p.suspend, a) {
+			t := &j.Stages[r.Stage].Tasks[r.Index]
+			kept = append(kept, claim{Attempt: a, node: node, ran: p.now.Sub(t.Claimed) - h.PausedBy(p.now)})
+		}
+	}
+	slices.SortFunc(kept, func(x, y claim) int { return cmp.Or(cmp.Compare(x.ran, y.ran), compareTasks(y.Task, x.Task)) })
+	for _, c := range kept[:min(over, len(kept))] {
+		p.suspend = slices.DeleteFunc(p.suspend, func(a messages.Attempt) bool { return a == c.Attempt })
+		p.requeue = append(p.requeue, c.Attempt)
+	}
+}
+
+// compareTasks compares by age of the job, then by stage and index.
+func compareTasks(x, y messages.TaskRef) int {
+	return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Stage, y.Stage), cmp.Compare(x.Index, y.Index))
+}
+
+// nodeOf is the node of an attempt that is claimed.
+func nodeOf(b *book.Book, a messages.Attempt) uint32 {
+	return b.Job(a.Task.Job).Stages[a.Task.Stage].Tasks[a.Task.Index].Node
+}
+
+// nodesOf are the nodes of attempts, ascending.
+func nodesOf(b *book.Book, attempts []messages.Attempt) (out []uint32) {
+	for _, a := range attempts {
+		out = append(out, nodeOf(b, a))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,149 @@
+package market
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// plan is a market's directives on the way to attempts on nodes.
+type plan struct {
+	now     messages.Time
+	suspend []messages.Attempt
+	resume  []messages.Attempt
+	requeue []messages.Attempt // that would be suspended, but for their node's bound
+	start   []mechanism.Directive
+	discard []messages.JobID
+	cancel  []messages.JobID // because their slots go to others
+	stuck   []stuck
+}
+
+// stuck is suspended tasks whose node has no slot for them.
+type stuck struct {
+	job   messages.JobID
+	class int
+	tasks int
+}
+
+func (m *Market) plan(b *book.Book, now messages.Time) *plan {
+	p := &plan{now: now}
+	directives := m.Orders().Directives
+	wanted := wantedNodes(b, m, directives)
+	freed := map[uint32]int{} // slots by node
+	for _, d := range directives {
+		switch d.Action {
+		case mechanism.Suspend:
+			p.takeSlots(b, m, d, wanted, freed)
+		case mechanism.Discard:
+			p.discard = append(p.discard, d.Job)
+		case mechanism.Start:
+			p.start = append(p.start, d)
+		}
+	}
+	for _, d := range directives {
+		if d.Action == mechanism.Resume {
+			p.goOn(b, m, d, freed)
+		}
+	}
+	p.bound(b, m)
+	return p
+}
+
+// wantedNodes are those with tasks that are to go on.
+func wantedNodes(b *book.Book, m *Market, directives []mechanism.Directive) map[uint32]bool {
+	out := map[uint32]bool{}
+	for _, d := range directives {
+		if d.Action == mechanism.Resume {
+			for _, c := range claims(b, d.Job, m.Config.Classes[d.Class], book.Suspended) {
+				out[c.node] = true
+			}
+		}
+	}
+	return out
+}
+
+// claim is a claim that is not about to end, and where it is.
+type claim struct {
+	messages.Attempt
+	node    uint32
+	since   messages.Time // of its halt
+	claimed messages.Time
+	ran     messages.Duration // since it was claimed
+}
+
+// claims lists the claims of a job's class that go, or are suspended, in the
+// order of stage and index.
+func claims(b *book.Book, id messages.JobID, class messages.Name, halt book.Halt) (out []claim) {
+	j := b.Job(id)
+	if j == nil {
+		return nil
+	}
+	for i := range j.Stages {
+		if j.Spec.Stages[i].Class != class || j.Stages[i].Running == 0 {
+			continue
+		}
+		for k := range j.Stages[i].Tasks {
+			t := &j.Stages[i].Tasks[k]
+			if t.Phase != book.Claimed {
+				continue
+			}
+			r := messages.TaskRef{Job: id, Stage: uint32(i), Index: uint32(k)}
+			if h := b.Nodes()[t.Node].Claims[r]; h.Attempt == t.Attempt && h.Halt == halt && !h.Leaving {
+				out = append(out, claim{Attempt: messages.Attempt{Task: r, Number: t.Attempt}, node: t.Node, since: h.Since, claimed: t.Claimed})
+			}
+		}
+	}
+	return out
+}
+
+// takeSlots chooses the tasks that lose their slots: first where others are to
+// go on, then those that began last.
+func (p *plan) takeSlots(b *book.Book, m *Market, d mechanism.Directive, wanted map[uint32]bool, freed map[uint32]int) {
+	running := claims(b, d.Job, m.Config.Classes[d.Class], book.Goes)
+	slices.SortStableFunc(running, func(x, y claim) int {
+		if wanted[x.node] != wanted[y.node] {
+			if wanted[x.node] {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(y.claimed, x.claimed)
+	})
+	if d.Slots > 0 && d.Slots < len(running) {
+		running = running[:d.Slots]
+	}
+	if m.Config.Preemption == messages.PreemptCancel {
+		if len(running) > 0 {
+			p.cancel = append(p.cancel, d.Job)
+		}
+		return
+	}
+	for _, c := range running {
+		p.suspend = append(p.suspend, c.Attempt)
+		if m.Config.Preemption != messages.PreemptRequeue {
+			freed[c.node]++
+		}
+	}
+}
+
+// goOn chooses the tasks that get a slot again: those that have waited longest,
+// where there is one.
+func (p *plan) goOn(b *book.Book, m *Market, d mechanism.Directive, freed map[uint32]int) {
+	class := m.Config.Classes[d.Class]
+	waiting := claims(b, d.Job, class, book.Suspended)
+	slices.SortStableFunc(waiting, func(x, y claim) int { return cmp.Compare(x.since, y.since) })
+	left := cmp.Or(d.Slots, len(waiting))
+	for _, c := range waiting {
+		if left > 0 && b.Nodes()[c.node].Idle(class)+freed[c.node] > 0 {
+			freed[c.node]--
+			left--
+			p.resume = append(p.resume, c.Attempt)
+		}
+	}
+	if left > 0 {
+		p.stuck = append(p.stuck, stuck{d.Job, d.Class, left})
+	}
+}

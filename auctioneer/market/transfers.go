@@ -1,0 +1,76 @@
+package market
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Charge is what the bank is asked for an ended job.
+func Charge(j *book.Job) messages.Transfer {
+	t := messages.Transfer{ID: j.Hold + "/charge", Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer, Credit: messages.SiteAccount,
+		Amount: j.Owed, Job: j.ID, Reason: j.Why + usage(j)}
+	if j.Owed == 0 {
+		t.Kind, t.Debit, t.Credit = messages.Void, "", ""
+	}
+	return t
+}
+
+// maxReason is the length of the longest reason that a bank takes, in bytes.
+const maxReason = 512
+
+// usage says what the job's tasks used, for the statement; nothing where that
+// would make the reason longer than a bank takes.
+func usage(j *book.Job) string {
+	var cpu messages.Duration
+	var memory int64
+	for i := range j.Stages {
+		cpu += j.Stages[i].CPU
+		memory = max(memory, j.Stages[i].MaxRSS)
+	}
+	text := fmt.Sprintf("; used %v of processor time", cpu.Std().Round(time.Millisecond))
+	if memory >= 1<<20 {
+		text += fmt.Sprintf(" and %d MiB at most", memory>>20)
+	}
+	if cpu == 0 && memory == 0 || len(j.Why)+len(text) > maxReason {
+		return ""
+	}
+	return text
+}
+
+// Round is what the bank is asked for payments between jobs, one linked set: it
+// takes from each payer's hold, which leaves a smaller one until expires, and
+// pays it on by way of the site's account.
+func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []messages.Transfer) {
+	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
+	var payers, payees []messages.JobID
+	for _, leg := range e.Legs {
+		if due[leg.From] == 0 {
+			payers = append(payers, leg.From)
+		}
+		if gain[leg.To] == 0 {
+			payees = append(payees, leg.To)
+		}
+		due[leg.From] += leg.Amount
+		gain[leg.To] += leg.Amount
+	}
+	reason := e.Legs[0].Reason
+	for _, id := range payers {
+		j := b.Job(id)
+		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/pays/%d", j.Hold, e.ID), Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer,
+			Credit: messages.SiteAccount, Amount: due[id], Job: id, Reason: reason, Linked: true})
+		if rest := j.Held - j.Drawn - due[id]; rest > 0 {
+			out = append(out, messages.Transfer{ID: j.RestID(e.ID), Kind: messages.Hold, Debit: j.Payer, Credit: messages.SiteAccount, Amount: rest,
+				Member: j.Account, Expires: expires, Job: id, Reason: "what is left of its budget", Linked: true})
+		}
+	}
+	for _, id := range payees {
+		j := b.Job(id)
+		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/gets/%d", j.Hold, e.ID), Kind: messages.Posted, Debit: messages.SiteAccount,
+			Credit: j.Payer, Amount: gain[id], Job: id, Reason: reason, Linked: true})
+	}
+	out[len(out)-1].Linked = false
+	return out
+}

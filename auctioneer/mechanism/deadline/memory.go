@@ -1,0 +1,166 @@
+package deadline
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// A note of a job is, in this order: arrival, deadline and length in units, value
+// in microcredits, units done before since, the unit since which it has had its
+// slot or −1, whether it met anybody without one, the unit by which it had left or
+// 0, and Task.Work and Task.Until.
+const jobNumbers = 10
+
+// A note of the market is: its form, the length of a unit in microseconds, the
+// unit decided last, the first unit with slots that are known, and for as many
+// units in a row how many slots there were, pair by pair.
+const (
+	noteForm      = 1
+	marketNumbers = 4
+)
+
+// memory is what of the past is to be noted yet, and what was found in notes.
+type memory struct {
+	changed map[messages.JobID]bool
+	asked   []messages.JobID // those that the last notes were of
+	decided bool             // since the notes were kept
+	whole   bool
+	left    map[messages.JobID]int // jobs that ended before this mechanism was made: the unit by which they had
+}
+
+func newMemory() memory {
+	return memory{changed: map[messages.JobID]bool{}, left: map[messages.JobID]int{}}
+}
+
+// forget has the next notes take the place of all before.
+func (m *Mechanism) forget() {
+	m.memory.whole = true
+	clear(m.memory.changed)
+	for _, s := range m.seats {
+		s.told = nil
+	}
+}
+
+// remember works out which jobs' notes the last decision changed.
+func (m *Mechanism) remember() {
+	m.memory.decided = true
+	for id, s := range m.seats {
+		m.streak(s)
+		if note := m.noteOf(id); !slices.Equal(note, s.told) {
+			s.told, m.memory.changed[id] = note, true
+		}
+	}
+}
+
+// streak keeps since when a job has had its slot without a break.
+func (m *Mechanism) streak(s *seat) {
+	switch {
+	case !m.holds(s):
+		s.base, s.since = s.done, -1
+	case s.since < 0 || s.base+m.unit-s.since != s.done:
+		s.base, s.since = s.done, m.unit
+	}
+}
+
+func (m *Mechanism) noteOf(id messages.JobID) []int64 {
+	i := m.past.index[id]
+	t := &m.past.tasks[i]
+	value, _ := messages.RoundCredits(t.Value)
+	base, since := 0, -1
+	if s := m.seats[id]; s != nil {
+		base, since = s.base, s.since
+	}
+	met := int64(0)
+	if m.past.met[i] {
+		met = 1
+	}
+	return []int64{int64(t.Arrival), int64(t.Deadline), int64(t.Length), int64(value), int64(base), int64(since),
+		met, int64(m.past.gone[i]), int64(t.Work), int64(t.Until)}
+}
+
+func (m *Mechanism) noteOfMarket() []int64 {
+	out := []int64{noteForm, m.micros(), int64(m.unit), int64(m.past.first)}
+	for k, slots := range m.past.slots {
+		if k == 0 || slots != m.past.slots[k-1] {
+			out = append(out, int64(slots), 0)
+		}
+		out[len(out)-1]++
+	}
+	return out
+}
+
+// Notes implements mechanism.Remembering.
+func (m *Mechanism) Notes(limit int) (notes []mechanism.Note, whole bool) {
+	if !m.memory.decided {
+		return nil, false
+	}
+	ids := slices.Sorted(maps.Keys(m.memory.changed))
+	m.memory.asked = ids[:max(0, min(len(ids), limit-1))]
+	notes = append(notes, mechanism.Note{Numbers: m.noteOfMarket()})
+	for _, id := range m.memory.asked {
+		notes = append(notes, mechanism.Note{Job: id, Numbers: m.noteOf(id)})
+	}
+	return notes, m.memory.whole
+}
+
+// Kept implements mechanism.Remembering.
+func (m *Mechanism) Kept() (more bool) {
+	for _, id := range m.memory.asked {
+		delete(m.memory.changed, id)
+	}
+	m.memory.asked, m.memory.whole = nil, false
+	m.memory.decided = len(m.memory.changed) > 0
+	return m.memory.decided
+}
+
+// Recall implements mechanism.Remembering.
+func (m *Mechanism) Recall(notes []mechanism.Note, past func(messages.JobID) (mechanism.Past, bool)) {
+	if len(notes) == 0 || notes[0].Job != 0 || !m.recallMarket(notes[0].Numbers) {
+		return
+	}
+	for _, note := range notes[1:] {
+		if n := note.Numbers; len(n) == jobNumbers {
+			m.recallJob(note.Job, n)
+		}
+	}
+	for id := range m.seats {
+		if p, ended := past(id); ended {
+			m.memory.left[id] = m.unitOf(p.At) + 1
+			if !p.Completed {
+				m.past.withdrawn(id)
+			}
+		}
+	}
+	m.rank(m.unit, m.past.slots[len(m.past.slots)-1])
+}
+
+// recallMarket takes over the market's note; false: it cannot be read.
+func (m *Mechanism) recallMarket(n []int64) bool {
+	if len(n) < marketNumbers+2 || len(n)%2 != 0 || n[0] != noteForm || n[1] != m.micros() {
+		return false
+	}
+	m.unit, m.past.first = int(n[2]), int(n[3])
+	for pair := n[marketNumbers:]; len(pair) > 0; pair = pair[2:] {
+		m.past.slots = append(m.past.slots, slices.Repeat([]int{int(pair[0])}, int(min(max(pair[1], 0), MostUnits)))...)
+	}
+	return len(m.past.slots) > 0
+}
+
+func (m *Mechanism) recallJob(id messages.JobID, n []int64) {
+	t := Task{Arrival: int(n[0]), Deadline: int(n[1]), Length: int(n[2]), Value: messages.Credits(n[3]).Float(), Work: int(n[8]), Until: int(n[9])}
+	m.past.add(id, t)
+	i := m.past.index[id]
+	m.past.met[i], m.past.gone[i] = n[6] != 0, int(n[7])
+	if n[7] != 0 {
+		return
+	}
+	s := &seat{job: &mechanism.Job{Bid: &mechanism.Bid{Job: id}}, task: t, base: int(n[4]), since: int(n[5]), met: n[6] != 0, told: n}
+	s.done = s.base
+	if s.since >= 0 {
+		s.done += m.unit - s.since
+	}
+	m.seats[id] = s
+}

@@ -1,0 +1,35 @@
+package mechanism
+
+import "github.com/candor-grid/candor/messages"
+
+// Remembering is a Mechanism that goes by more than the view: by what it saw
+// before. Its memory is made of notes, which the auctioneer keeps with what was
+// decided and hands to the mechanism that takes over; with them, that one decides
+// and prices as this one would have.
+type Remembering interface {
+	Mechanism
+	// Notes are what the decisions since the last call of Kept changed in its
+	// memory, at most limit of them, by ascending job. Whole: all that was kept
+	// before is forgotten. Without a decision there are none. The same call gives
+	// the same notes until Kept.
+	Notes(limit int) (notes []Note, whole bool)
+	// Kept says that what Notes returned last is safe; more says that there are
+	// others, to be asked for at once.
+	Kept() (more bool)
+	// Recall takes over the notes that were kept, before anything else is asked.
+	// Past says how a job ended; false: it has not. Notes that it cannot read, as
+	// of other parameters, it ignores as a whole.
+	Recall(notes []Note, past func(messages.JobID) (Past, bool))
+}
+
+// Note is what is remembered of a job, or with Job 0 of the market.
+type Note struct {
+	Job     messages.JobID
+	Numbers []int64 // their meaning is the mechanism's
+}
+
+// Past is how a job ended.
+type Past struct {
+	At        messages.Time
+	Completed bool
+}

@@ -1,0 +1,110 @@
+package roaming
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Choose returns the position of the best offer for a job that is submitted now,
+// −1 if there is none that it can take, and why, in a clause. It notes in each
+// offer what completion then is worth. Of offers that are as good, the first is
+// taken.
+func Choose(spec *messages.JobSpec, now messages.Time, offers []messages.Offer) (best int, why string) {
+	worth, valued := worthOf(spec)
+	if valued {
+		for i := range offers {
+			if at := offers[i].Completion; at != 0 {
+				offers[i].Value = worth(at, now)
+			}
+		}
+		return chooseByWorth(spec, offers)
+	}
+	return chooseEarliest(spec, offers)
+}
+
+// worthOf returns what completion at an instant is worth to a job submitted at
+// another, in credits, and whether the job says so.
+func worthOf(spec *messages.JobSpec) (worth func(at, now messages.Time) float64, valued bool) {
+	switch {
+	case spec.Valuation != nil:
+		curve, err := valuation.New(*spec.Valuation)
+		if err != nil {
+			return nil, false // the job was validated
+		}
+		return func(at, now messages.Time) float64 { return curve.At(max(0, at.Sub(now).Std().Seconds())) }, true
+	case spec.Value > 0:
+		return func(at, now messages.Time) float64 {
+			late := 0.0
+			if spec.Deadline != 0 && at > spec.Deadline {
+				return 0
+			}
+			if spec.Delay > 0 {
+				late = spec.Delay.Float() * max(0, at.Sub(now).Std().Seconds())
+			}
+			return spec.Value.Float() - late
+		}, true
+	}
+	return nil, false
+}
+
+// affordable says whether the job's budget allows an offer.
+func affordable(spec *messages.JobSpec, o *messages.Offer) bool {
+	return max(o.Price, o.Budget) <= spec.Budget
+}
+
+func chooseByWorth(spec *messages.JobSpec, offers []messages.Offer) (best int, why string) {
+	best, most := -1, math.Inf(-1)
+	for i := range offers {
+		o := &offers[i]
+		if surplus := o.Value - o.Price.Float(); o.Completion != 0 && affordable(spec, o) && surplus > most {
+			best, most = i, surplus
+		}
+	}
+	switch {
+	case best < 0:
+		return -1, "no site gave a completion time at a price within the budget"
+	case most < 0:
+		o := &offers[best]
+		return -1, fmt.Sprintf("no offer is worth its price: the best, at %s, is worth %.6g credits to the job, and costs %v", o.Site, o.Value, o.Price)
+	}
+	o := &offers[best]
+	return best, fmt.Sprintf("completion at %v is worth %.6g credits to it there, for %v: the best of %s", o.Completion, o.Value, o.Price, count(len(offers)))
+}
+
+func chooseEarliest(spec *messages.JobSpec, offers []messages.Offer) (best int, why string) {
+	best = -1
+	for i := range offers {
+		if affordable(spec, &offers[i]) && (best < 0 || earlier(&offers[i], &offers[best])) {
+			best = i
+		}
+	}
+	switch {
+	case best < 0:
+		return -1, "no offer is within the budget"
+	case offers[best].Completion == 0:
+		return best, fmt.Sprintf("no site knows when it would be complete; it is the cheapest of %s within the budget", count(len(offers)))
+	}
+	return best, fmt.Sprintf("completion, expected at %v, is the earliest of %s within the budget", offers[best].Completion, count(len(offers)))
+}
+
+// earlier says whether an offer is complete before another, or as early and for
+// less. A time that is not known is later than all others.
+func earlier(a, b *messages.Offer) bool {
+	switch {
+	case a.Completion == b.Completion:
+		return a.Price < b.Price
+	case a.Completion == 0 || b.Completion == 0:
+		return b.Completion == 0
+	}
+	return a.Completion < b.Completion
+}
+
+func count(offers int) string {
+	if offers == 1 {
+		return "1 offer"
+	}
+	return fmt.Sprintf("%d offers", offers)
+}

@@ -1,0 +1,167 @@
+package roaming
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// State is what is known of a market and of a job that might come to it.
+type State struct {
+	Site     messages.Name
+	Market   *messages.Market
+	Now      messages.Time
+	Prices   []messages.ClassPrice
+	Tariffs  []messages.SlotTariff   // none: the market has none
+	Estimate *messages.EstimateReply // nil: the estimator did not answer
+}
+
+// Expect is what a market that sells no contracts is expected to make of a job
+// whose defaults are filled in. Nobody is bound by it.
+func Expect(spec *messages.JobSpec, s *State) messages.Offer {
+	o := messages.Offer{Site: s.Site, Market: s.Market.Name, Mechanism: s.Market.Mechanism}
+	basis := s.complete(spec, &o)
+	price, rule := s.price(spec)
+	o.Price = max(0, price)
+	if spec.Budget > 0 {
+		o.Price = min(o.Price, spec.Budget)
+	}
+	o.Budget = max(o.Price, 1)
+	o.Basis = fmt.Sprintf("%s, with %s; %s", basis, s.queue(spec), rule)
+	return o
+}
+
+// complete sets when the job is expected to be complete, and says what that is.
+func (s *State) complete(spec *messages.JobSpec, o *messages.Offer) string {
+	e := s.Estimate
+	switch {
+	case e != nil && e.Completion.Median > 0:
+		wait := messages.Duration(0)
+		if s.room(spec) {
+			wait = e.Wait.Median
+		}
+		after := func(d messages.Duration) messages.Time { return s.Now.Add(max(0, d-wait)) }
+		o.Completion, o.Low, o.High = after(e.Completion.Median), after(e.Completion.Low), after(e.Completion.High)
+		if e.Source != "" {
+			return "estimated (" + e.Source + ")"
+		}
+		return fmt.Sprintf("estimated from %.3g runs", e.Runs)
+	case spec.Length > 0:
+		o.Completion = s.Now.Add(spec.Length)
+		return "the declared length, without any wait"
+	}
+	return "no estimate of the time"
+}
+
+// room says whether the first tasks of a job would find a slot at once, so that
+// no wait is to be expected.
+func (s *State) room(spec *messages.JobSpec) bool {
+	need := map[messages.Name]int{}
+	for i := range spec.Stages {
+		if st := &spec.Stages[i]; len(st.After) == 0 {
+			need[st.Class] += st.TaskCount()
+		}
+	}
+	for class, tasks := range need {
+		p := s.class(class)
+		if p == nil || p.Pending > 0 || p.Idle < tasks {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *State) class(name messages.Name) *messages.ClassPrice {
+	i := slices.IndexFunc(s.Prices, func(p messages.ClassPrice) bool { return p.Class == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.Prices[i]
+}
+
+// queue describes the classes that a job uses, as they are now.
+func (s *State) queue(spec *messages.JobSpec) string {
+	text := ""
+	for i := range s.Prices {
+		p := &s.Prices[i]
+		if !slices.ContainsFunc(spec.Stages, func(st messages.Stage) bool { return st.Class == p.Class }) {
+			continue
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d of %d slots of %s idle and %d tasks waiting", p.Idle, p.Slots, p.Class, p.Pending)
+	}
+	if text == "" {
+		return "no slots now"
+	}
+	return text
+}
+
+// price is what the job would cost by the market's rule at what it charges now,
+// and what that is.
+func (s *State) price(spec *messages.JobSpec) (messages.Credits, string) {
+	switch s.Market.Mechanism {
+	case messages.Proportional:
+		return spec.Budget, "the price is the budget, on completion"
+	case messages.HighestBid, messages.FIFO, messages.FairShare, messages.Backfill:
+		if cost, known := s.slotCost(spec); known {
+			return cost, "the price is of its slots' time at what they cost now"
+		}
+		return spec.Budget, "the price is at most the budget: how long it runs is not known"
+	case messages.DeadlineBid:
+		return least(spec.Budget, spec.Value), "the price is at most the value: the critical value is known at the deadline"
+	case messages.Reservation:
+		return least(spec.Budget, spec.Value), "the price is at most the bid: what it costs the others is known when the cycle is sold"
+	}
+	return spec.Budget, "the price is at most the budget"
+}
+
+// least is the smaller of two bounds, of which 0 is none.
+func least(a, b messages.Credits) messages.Credits {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// slotCost is what the job's tasks cost at the present tariffs, if it is known
+// how long they run.
+func (s *State) slotCost(spec *messages.JobSpec) (messages.Credits, bool) {
+	total := 0.0 // credits
+	for i := range spec.Stages {
+		st := &spec.Stages[i]
+		seconds := s.taskSeconds(spec, i)
+		if seconds == 0 {
+			return 0, false
+		}
+		total += float64(st.TaskCount()) * seconds * s.rate(spec, st.Class)
+	}
+	return messages.Credits(math.Ceil(min(total, messages.MaxCredits.Float()) * float64(messages.Credit))), true
+}
+
+// taskSeconds is how long a task of a stage is expected to run; 0: not known.
+func (s *State) taskSeconds(spec *messages.JobSpec, stage int) float64 {
+	if e := s.Estimate; e != nil && stage < len(e.Stages) && e.Stages[stage].Spread.Mean > 0 {
+		return e.Stages[stage].Spread.Mean.Std().Seconds()
+	}
+	return spec.Length.Std().Seconds()
+}
+
+// rate is what a second on a slot of a class costs the job, in credits.
+func (s *State) rate(spec *messages.JobSpec, class messages.Name) float64 {
+	i := slices.IndexFunc(s.Tariffs, func(t messages.SlotTariff) bool { return t.Class == class })
+	if i < 0 {
+		return s.Market.ReservePrice().Float()
+	}
+	switch t := &s.Tariffs[i]; {
+	case t.OwnBid:
+		return spec.Rate.Float()
+	case t.Length > 0 && spec.Length > 0:
+		return t.Price.Float() * float64(spec.Length) / float64(t.Length)
+	default:
+		return t.Price.Float()
+	}
+}

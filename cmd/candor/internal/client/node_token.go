@@ -1,0 +1,117 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func (a *app) nodeTokenCommand() *cobra.Command {
+	var expires, revoke string
+	cmd := &cobra.Command{
+		Use:   "token NODE",
+		Short: "let a new node join: make a token for its agent (operators)",
+		Long: `Make a token with which one agent gets the credentials of a node, once, until it
+expires, and print it alone, to be put into a file. Carry that to the node as a secret:
+who has it can be that node. The key of the node's credentials is made there and does
+not leave it.
+
+--revoke makes a token worthless. If it was used before, revoke what it was used for with
+candor user revoke NODE --node --key KEY; candor node tokens shows the key.`,
+		Example: `  candor node token node7 --expires 1h > node7.token
+  candor nodeagent --join-file node7.token --config agents.yaml --node node7    # there
+  candor node token --revoke join-3xq5m2kcw7pn4d6y`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if revoke != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
+			if revoke != "" {
+				return a.revokeToken(ctx, s, revoke)
+			}
+			return a.makeToken(ctx, s, args[0], expires)
+		}),
+	}
+	cmd.Flags().StringVar(&expires, "expires", "1h", "how long it can be used, a `span`")
+	cmd.Flags().StringVar(&revoke, "revoke", "", "revoke the token of this `identifier` instead")
+	return cmd
+}
+
+func (a *app) makeToken(ctx context.Context, s *session, node messages.Name, expires string) error {
+	r := messages.TokenRequest{Node: node}
+	var err error
+	if r.Expires, err = messages.ParseDuration(expires); err != nil {
+		return usagef("--expires: %v", err)
+	}
+	reply, err := call[messages.TokenReply](ctx, s, messages.Admission, messages.VerbToken, r)
+	if err != nil {
+		return err
+	}
+	if !a.flags.json {
+		p := a.page(a.err)
+		fmt.Fprintf(a.err, "Token %s lets one agent of node %s in, once, until %s\n", reply.State.ID, node, p.exactly(reply.State.Expires))
+	}
+	return a.show(reply, func(p *page) { p.printf("%s\n", reply.Token) })
+}
+
+func (a *app) revokeToken(ctx context.Context, s *session, id string) error {
+	state, err := call[messages.TokenState](ctx, s, messages.Admission, messages.VerbForget, messages.TokenUse{ID: id})
+	if err != nil {
+		return err
+	}
+	return a.show(state, func(p *page) {
+		p.printf("Token %s of node %s opens nothing any more\n", state.ID, state.Node)
+		if state.Used != 0 {
+			p.printf("It was used at %s: candor user revoke %s --node --key %s, with the site's keys, ends what it was used for\n", p.exactly(state.Used), state.Node, state.Key)
+		}
+	})
+}
+
+func (a *app) nodeTokensCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "tokens",
+		Short:   "list the tokens for new nodes, and which were used (operators)",
+		Example: "  candor node tokens\n  candor node tokens --json | jq '.tokens[] | select(.used == null)'",
+		Args:    cobra.NoArgs,
+		RunE: a.operating(func(ctx context.Context, s *session, _ []string) error {
+			reply, err := call[messages.TokensReply](ctx, s, messages.Admission, messages.VerbTokens, messages.Empty{})
+			if err != nil {
+				return err
+			}
+			return a.show(reply, func(p *page) { p.tokens(reply) })
+		}),
+	}
+}
+
+func (p *page) tokens(r messages.TokensReply) {
+	if len(r.Tokens) == 0 {
+		p.printf("No tokens.\n")
+		return
+	}
+	t := terminal.NewTable(terminal.Left("TOKEN"), terminal.Left("NODE"), terminal.Left("STATE"), terminal.Left("EXPIRES"), terminal.Left("BY"), terminal.Left("KEY"))
+	for _, e := range r.Tokens {
+		t.Row(e.ID, e.Node, p.tokenState(&e), p.exactly(e.Expires), e.By, e.Key)
+	}
+	t.Write(p, p.Style, "")
+}
+
+// tokenState says what a token is good for.
+func (p *page) tokenState(t *messages.TokenState) string {
+	switch {
+	case t.Revoked && t.Used != 0:
+		return "Revoked, used"
+	case t.Revoked:
+		return "Revoked"
+	case t.Used != 0:
+		return "Used"
+	case t.Expires <= p.now:
+		return "Expired"
+	}
+	return "Open"
+}

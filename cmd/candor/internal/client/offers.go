@@ -1,0 +1,68 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// offersQuery is what was asked for on the command line of quote.
+type offersQuery struct {
+	sites  []string
+	within time.Duration
+}
+
+// allSites, in place of names, means the own site and all its peers.
+const allSites = "all"
+
+// quoteSites asks several sites for offers, and shows who answered what.
+func (a *app) quoteSites(ctx context.Context, s *session, q *offersQuery, job *jobfile.Job) error {
+	request := messages.OffersRequest{Spec: job.Spec, Sites: q.sites, Within: messages.Duration(q.within)}
+	if slices.Contains(q.sites, allSites) || slices.Contains(q.sites, messages.AnySite) {
+		request.Sites = nil
+	}
+	if err := request.Validate(); err != nil {
+		return refused(err, job, "")
+	}
+	patient := *s
+	patient.timeout = max(s.timeout, 2*q.within)
+	reply, err := call[messages.OffersReply](ctx, &patient, messages.Auctioneer, messages.VerbOffers, request)
+	if err != nil {
+		return refused(err, job, "")
+	}
+	return a.show(reply, func(p *page) { p.offers(reply) })
+}
+
+func (p *page) offers(r messages.OffersReply) {
+	t := terminal.NewTable(terminal.Left(""), terminal.Left("SITE"), terminal.Left("MARKET"), terminal.Left("COMPLETION"), terminal.Right("IN"),
+		terminal.Right("PRICE"), terminal.Right("WORTH"), terminal.Left("CONTRACT"), terminal.Left("BASIS"))
+	for i, o := range r.Offers {
+		mark, worth := "", ""
+		if i == r.Best {
+			mark = p.Bold("*")
+		}
+		if o.Value != 0 {
+			worth = price(o.Value)
+		}
+		when, in := "not known", ""
+		if o.Completion != 0 {
+			when, in = p.exactly(o.Completion), p.between(p.now, o.Completion)
+		}
+		t.Row(mark, o.Site, o.Market, when, in, o.Price.String(), worth, o.Contract, terminal.Safe(o.Basis))
+	}
+	if len(r.Offers) > 0 {
+		t.Write(p, p.Style, "")
+	}
+	for _, s := range r.Silent {
+		p.printf("%s: %s\n", p.Yellow(first(s.Site, "other sites")), terminal.Safe(sentence(s.Error)))
+	}
+	if r.Best >= 0 {
+		p.printf("* is what candor submit --site auto would take: %s\n", terminal.Safe(r.Why))
+		return
+	}
+	p.printf("candor submit --site auto would take none: %s\n", terminal.Safe(r.Why))
+}

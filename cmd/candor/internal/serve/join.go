@@ -1,0 +1,66 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity/admission"
+	"github.com/candor-grid/candor/messages"
+)
+
+// joining is how an agent gets its credentials: by a token, the first time.
+type joining struct{ token, file string }
+
+func (j *joining) flags(f *pflag.FlagSet) {
+	f.StringVar(&j.token, "join", "", "`token` to get the credentials with, the first time; others may see it in the list of processes")
+	f.StringVar(&j.file, "join-file", "", "`file` that holds the token")
+}
+
+func (j *joining) given() bool { return j.token != "" || j.file != "" }
+
+// obtain gets the credentials of a node with the token, unless they are there, and
+// fills in where the server is. Without a file named for them they are in the state
+// directory.
+func (j *joining) obtain(ctx context.Context, s *single, state string) error {
+	if s.creds == "" {
+		s.creds = embedded.CredsFile(state, filepath.Join("nodes", s.node))
+	}
+	if _, err := os.Stat(s.creds); err == nil && s.server != "" {
+		return nil
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return messages.Errorf(messages.Invalid, "--creds: %v", err)
+	}
+	t, err := j.read()
+	if err != nil {
+		return err
+	}
+	if t.Node != s.node {
+		return messages.Errorf(messages.Invalid, "--node %s: the join token is for node %s", s.node, t.Node)
+	}
+	if s.server == "" {
+		s.server = strings.Join(t.Servers, ",")
+	}
+	if _, err := os.Stat(s.creds); err == nil {
+		return nil // joined before; the token only says where
+	}
+	return admission.Join(ctx, t, s.server, s.creds)
+}
+
+func (j *joining) read() (*admission.Token, error) {
+	text := j.token
+	if text == "" {
+		data, err := os.ReadFile(j.file)
+		if err != nil {
+			return nil, messages.Errorf(messages.Invalid, "--join-file: %v", err)
+		}
+		text = string(data)
+	}
+	return admission.ParseToken(text)
+}

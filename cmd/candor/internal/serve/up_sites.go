@@ -1,0 +1,152 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
+)
+
+// firstLimit is what sites for a first look let one another owe.
+const firstLimit = 1000 * messages.Credit
+
+// sitesDir is where the state directory of the first site holds those of others.
+const sitesDir = "sites"
+
+// runSites runs several sites, each a peer of the others.
+func (u *up) runSites(cmd *cobra.Command) error {
+	configs, err := u.several()
+	if err != nil {
+		return err
+	}
+	log, err := u.logger(cmd)
+	if err != nil {
+		return err
+	}
+	metrics := u.settings.metricsAddress(&configs[0])
+	sites, err := embedded.StartSites(cmd.Context(), configs, firstLimit, embedded.Options{
+		Executor: executor.Self(), LeaveRunning: u.leave, Fresh: u.fresh, Metrics: metrics != "", Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	return u.serve(cmd, served{
+		Gather:   sites.Gatherer,
+		Profile:  configs[0].Profile,
+		Announce: func(ctx context.Context, w io.Writer) { u.announceSites(ctx, w, sites) },
+		Close:    sites.Close,
+	}, metrics, log)
+}
+
+// several makes the configurations of the named sites from that of one: each has
+// its own state directory, below that of the first, and its own port.
+func (u *up) several() ([]embedded.Config, error) {
+	c, err := u.settings.load()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(c.Hosts) > 0 || u.settings.host != "":
+		return nil, messages.Errorf(messages.Invalid, "--sites: runs whole sites, not hosts of one; start each host on its own")
+	case c.TLS != nil || len(c.Peers) > 0 || c.Keys != "":
+		return nil, messages.Errorf(messages.Invalid, "--sites: is for a first look, and makes its own keys and peers; start sites that have them one by one, with candor up --config")
+	}
+	seen := map[messages.Name]bool{}
+	var configs []embedded.Config
+	for i, name := range u.sites {
+		if !messages.ValidName(name) || seen[name] {
+			return nil, messages.Errorf(messages.Invalid, "--sites: %q is no name, or there twice; write names of lower-case letters with commas, like west,east", name)
+		}
+		seen[name] = true
+		own := c
+		own.Site = name
+		if i > 0 {
+			own.State = filepath.Join(c.State, sitesDir, name)
+		}
+		if own.Listen, err = portAfter(c.Listen, i); err != nil {
+			return nil, err
+		}
+		configs = append(configs, own)
+	}
+	return configs, nil
+}
+
+// portAfter is an address with a port so much higher; 0, a free one, stays.
+func portAfter(address string, more int) (string, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", messages.Errorf(messages.Invalid, "listen: %v", err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil || port+more > 65535 {
+		return "", messages.Errorf(messages.Invalid, "listen: %q leaves no port for every site; name another with --listen", address)
+	}
+	if port != 0 {
+		port += more
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port)), nil
+}
+
+// announceSites tells what runs, and how to speak to each.
+func (u *up) announceSites(ctx context.Context, w io.Writer, sites embedded.Sites) {
+	first := sites[0]
+	c := first.Config()
+	fmt.Fprintf(w, "%d sites are up, each a peer of the others\n", len(sites))
+	for _, s := range sites {
+		fmt.Fprintf(w, "  %-10s %s  accounts %s\n", s.Config().Site, s.URL(), accountList(ctx, s))
+	}
+	line := func(what, text string) { fmt.Fprintf(w, "  %-10s %s\n", what, text) }
+	fmt.Fprintln(w, "each with")
+	line("operators", strings.Join(c.Operators, ", "))
+	line("markets", marketList(c.Markets))
+	line("nodes", nodeList(c.Nodes))
+	line("state", tilde(c.State)+", and below it in "+sitesDir)
+	also := u.stateFlag(&c)
+	last := sites[len(sites)-1].Config().Site
+	fmt.Fprintf(w, "\nIn another terminal, as %s of %s:\n", first.Info().DefaultAccount, c.Site)
+	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_SITE' | candor submit %s--budget 1 --wait\n", also)
+	fmt.Fprintf(w, "At another site, by its name:\n  candor %s--at %s nodes\n", also, last)
+	if len(sites) > 1 {
+		fmt.Fprintf(w, "Between sites:\n  candor %sremit bob@%s 10\n  candor %ssite status\n", also, last, also)
+	}
+	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
+}
+
+// served is what runs until the command is interrupted.
+type served struct {
+	Gather   func() prometheus.Gatherer
+	Profile  bool
+	Announce func(ctx context.Context, w io.Writer)
+	Close    func() error
+}
+
+func oneSite(u *up, site *embedded.Site) served {
+	return served{
+		Gather: site.Gatherer, Profile: site.Config().Profile, Close: site.Close,
+		Announce: func(ctx context.Context, w io.Writer) { u.announce(ctx, w, site) },
+	}
+}
+
+// observeMetrics serves metrics, if there is an address for them.
+func observeMetrics(s served, address string, log *zap.Logger) (stop func() error, err error) {
+	if address == "" {
+		return func() error { return nil }, nil
+	}
+	at, stop, err := observe(address, s.Profile, s.Gather)
+	if err != nil {
+		return nil, err
+	}
+	log.Info("serving metrics", zap.Stringer("address", at))
+	return stop, nil
+}

@@ -1,0 +1,112 @@
+package mutz
+
+import (
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
+)
+
+// anew works out payments as the thesis does: each expectation is estimated
+// where it occurs, by draws of its own. On a whole machine an expectation costs
+// O(jobs) a draw, with widths O(jobs²); there are as many as pairs of jobs.
+type anew struct {
+	queue   *batchqueue.Queue
+	scale   scale
+	draws   int
+	printed bool // equation 4.2 as it is printed; on a whole machine only
+	random  *rand.Rand
+
+	drawn         batchqueue.Queue
+	cost          []float64 // of position l: what is multiplied by d_l in the threshold
+	loss          []float64 // and in what the decision is worth to l
+	with, without segments
+}
+
+// scale is the ends of the uniform distributions of values and costs of delay.
+type scale struct{ value, delay float64 }
+
+func newAnew(q *batchqueue.Queue, s scale, draws int, r *rand.Rand) *anew {
+	a := &anew{queue: q, scale: s, draws: draws, random: r}
+	a.drawn = batchqueue.Queue{Nodes: q.Nodes, Jobs: append([]batchqueue.Job{}, q.Jobs...)}
+	a.cost, a.loss = make([]float64, len(q.Jobs)), make([]float64, len(q.Jobs))
+	return a
+}
+
+// all are the payments of all jobs.
+func (a *anew) all() []float64 {
+	out := make([]float64, len(a.queue.Jobs))
+	for i := range out {
+		out[i] = a.payment(i)
+	}
+	return out
+}
+
+// payment is what job i pays.
+func (a *anew) payment(i int) float64 {
+	others, own := 0.0, 0.0
+	for j := range a.queue.Jobs {
+		if g := a.externality(j); j == i {
+			own = g
+		} else {
+			others += g
+		}
+	}
+	return others/float64(len(a.queue.Jobs)-1) - own
+}
+
+// externality is what the others can expect, given what j announces.
+func (a *anew) externality(j int) float64 {
+	sum := 0.0
+	for range a.draws {
+		a.redraw(j)
+		a.weigh()
+		sum += a.others(j)
+	}
+	return sum / float64(a.draws)
+}
+
+// redraw draws what everybody else announces.
+func (a *anew) redraw(j int) {
+	jobs := a.drawn.Jobs
+	jobs[0].Value = a.scale.value * a.random.Float64()
+	for l := 1; l < len(jobs); l++ {
+		jobs[l].Delay = a.scale.delay * a.random.Float64()
+	}
+	jobs[j].Value, jobs[j].Delay = a.queue.Jobs[j].Value, a.queue.Jobs[j].Delay
+}
+
+// weigh sets cost and loss, for each draw again, as the thesis does.
+func (a *anew) weigh() {
+	jobs := a.drawn.Jobs
+	if a.drawn.Nodes > 0 {
+		a.with.reset(a.drawn.Nodes)
+		a.without.reset(a.drawn.Nodes)
+		a.with.place(jobs[0].Length, jobs[0].Width, never)
+	}
+	for l := 1; l < len(jobs); l++ {
+		delay := jobs[0].Length
+		if a.drawn.Nodes > 0 {
+			delay = a.with.place(jobs[l].Length, jobs[l].Width, never) - a.without.place(jobs[l].Length, jobs[l].Width, never)
+		}
+		a.cost[l], a.loss[l] = delay, delay
+		if a.printed {
+			a.cost[l] = jobs[l].Length
+		}
+	}
+}
+
+// others is what the decision on what was drawn is worth to all but j.
+func (a *anew) others(j int) float64 {
+	threshold, worth := 0.0, a.drawn.Jobs[0].Value
+	for l := 1; l < len(a.cost); l++ {
+		threshold += a.cost[l] * a.drawn.Jobs[l].Delay
+		worth -= a.loss[l] * a.drawn.Jobs[l].Delay
+	}
+	switch {
+	case a.drawn.Jobs[0].Value < threshold:
+		return 0
+	case j == 0:
+		return worth - a.drawn.Jobs[0].Value
+	}
+	return worth + a.loss[j]*a.drawn.Jobs[j].Delay
+}

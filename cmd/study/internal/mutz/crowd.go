@@ -1,0 +1,133 @@
+package mutz
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
+)
+
+// crowd says how queues are drawn: values of the front job, costs of delay of
+// the others, and lengths uniform from 0, widths from 1 to all nodes.
+type crowd struct {
+	jobs, nodes int // no nodes: every job takes the whole machine
+	scale
+	length float64
+}
+
+// job draws the job at a position.
+func (c *crowd) job(i int, r *rand.Rand) (job batchqueue.Job) {
+	job.Length = c.length * r.Float64()
+	if i == 0 {
+		job.Value = c.value * r.Float64()
+	} else {
+		job.Delay = c.delay * r.Float64()
+	}
+	if c.nodes > 0 {
+		job.Width = 1 + r.IntN(c.nodes)
+	}
+	return job
+}
+
+func (c *crowd) queue(r *rand.Rand) *batchqueue.Queue {
+	q := &batchqueue.Queue{Nodes: c.nodes}
+	for i := range c.jobs {
+		q.Jobs = append(q.Jobs, c.job(i, r))
+	}
+	return q
+}
+
+// expectation is what is believed: the truth about how the crowd is drawn.
+func (c *crowd) expectation(mode batchqueue.Mode, draws int, seed uint64) *batchqueue.Expectation {
+	e := &batchqueue.Expectation{Mode: mode, Draws: draws, Seed: seed}
+	for i := range c.jobs {
+		e.Priors = append(e.Priors, batchqueue.Prior{Sample: c.sample(mode, i)})
+	}
+	return e
+}
+
+// sample maps uniform numbers to jobs: in mode Priority so that it is monotone;
+// in mode Full the number seeds a generator, of which a whole job is drawn.
+func (c *crowd) sample(mode batchqueue.Mode, i int) func(u float64) batchqueue.Job {
+	switch {
+	case mode == batchqueue.Full:
+		return func(u float64) batchqueue.Job {
+			return c.job(i, rand.New(rand.NewPCG(math.Float64bits(u), uint64(i))))
+		}
+	case i == 0:
+		return func(u float64) batchqueue.Job { return batchqueue.Job{Value: c.value * u} }
+	}
+	return func(u float64) batchqueue.Job { return batchqueue.Job{Delay: c.delay * u} }
+}
+
+// participant is the one whose declarations are varied.
+type participant struct {
+	position int
+	truth    batchqueue.Job
+	declare  func(job *batchqueue.Job, x float64)
+}
+
+// effort is how precisely payoffs are worked out.
+type effort struct {
+	dots   int // of each declaration
+	groups int // of competitors, of which a dot is the mean
+	draws  int // of each expectation
+}
+
+// payoff is the mean payoff of a participant that declares x, among groups of
+// competitors that depend on the seed and the dot only.
+func (c *crowd) payoff(p *participant, e effort, seed uint64, pay payer) func(x float64, dot int) (float64, error) {
+	return func(x float64, dot int) (float64, error) {
+		sum := 0.0
+		for g := range e.groups {
+			group := uint64(dot*e.groups + g)
+			q := c.queue(rand.New(rand.NewPCG(seed, group)))
+			q.Jobs[p.position] = p.truth
+			p.declare(&q.Jobs[p.position], x)
+			runs, delay, payment, err := pay(q, p.position, group)
+			if err != nil {
+				return 0, err
+			}
+			if sum -= payment; runs && p.position == 0 {
+				sum += p.truth.Value
+			} else if runs {
+				sum -= p.truth.Delay * delay
+			}
+		}
+		return sum / float64(e.groups), nil
+	}
+}
+
+// payer decides on a queue, and says what the job at a position is delayed by if
+// the front job runs, and what it pays.
+type payer func(q *batchqueue.Queue, position int, seed uint64) (runs bool, delay, payment float64, err error)
+
+// ours pays as Candor does, in a mode.
+func (c *crowd) ours(mode batchqueue.Mode, draws int) payer {
+	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
+		d, err := batchqueue.Decide(q)
+		if err != nil {
+			return false, 0, 0, err
+		}
+		p, err := batchqueue.Pay(q, c.expectation(mode, draws, seed))
+		if err != nil {
+			return false, 0, 0, err
+		}
+		return d.Runs, d.Delays[position], p.Net[position], nil
+	}
+}
+
+// thesis pays as the thesis does, by equation 4.2 as it is meant or as printed.
+func (c *crowd) thesis(draws int, printed bool) payer {
+	return func(q *batchqueue.Queue, position int, seed uint64) (bool, float64, float64, error) {
+		a := newAnew(q, c.scale, draws, rand.New(rand.NewPCG(seed, 1)))
+		a.printed = printed
+		a.weigh()
+		threshold := 0.0
+		for l := 1; l < len(q.Jobs); l++ {
+			threshold += a.cost[l] * q.Jobs[l].Delay
+		}
+		delay := a.loss[position]
+		return q.Jobs[0].Value >= threshold, delay, a.payment(position), nil
+	}
+}

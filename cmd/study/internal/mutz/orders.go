@@ -1,0 +1,127 @@
+package mutz
+
+import (
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
+)
+
+// scheduled is a schedule of bids of any width.
+type scheduled struct {
+	value float64
+	met   []bool // by bid
+}
+
+// randomOrders is the thesis' search: of so many random orders, each bid in turn
+// in its soonest window, the first that is worth most. Of all bids but one, which
+// come first.
+func randomOrders(p *reservation.Problem, bids, depth int, r *rand.Rand) scheduled {
+	best := scheduled{value: -1, met: make([]bool, bids)}
+	met, order := make([]bool, bids), make([]int, bids)
+	for i := range order {
+		order[i] = i
+	}
+	var s segments
+	for range depth {
+		r.Shuffle(bids, func(i, k int) { order[i], order[k] = order[k], order[i] })
+		s.reset(p.Nodes)
+		value := 0.0
+		for _, i := range order {
+			if met[i] = s.meet(p, i); met[i] {
+				value += p.Bids[i].Value
+			}
+		}
+		if value > best.value {
+			best.value = value
+			copy(best.met, met)
+		}
+	}
+	return best
+}
+
+// meet puts a bid into its soonest window, if that is over in time.
+func (s *segments) meet(p *reservation.Problem, i int) bool {
+	b := &p.Bids[i]
+	return s.place(float64(b.Length), b.Width, float64(min(b.Deadline, p.Horizon))) >= 0
+}
+
+// anewSearch is what the last bid gets by the thesis' search and payments: the
+// search without it is of orders drawn anew.
+func anewSearch(p *reservation.Problem, depth int, r *rand.Rand) (met bool, payment float64) {
+	last := len(p.Bids) - 1
+	with := randomOrders(p, last+1, depth, r)
+	if !with.met[last] {
+		return false, 0
+	}
+	without := randomOrders(p, last, depth, r)
+	return true, without.value - (with.value - p.Bids[last].Value)
+}
+
+// ourSearch is what the last bid gets by ours.
+func ourSearch(p *reservation.Problem, depth int, seed uint64) (met bool, payment float64, err error) {
+	found, err := reservation.Find(p, reservation.Search{Candidates: depth, Seed: seed})
+	if err != nil {
+		return false, 0, err
+	}
+	last := len(p.Bids) - 1
+	return found.Start[last] != reservation.Lost, found.Payments[last], nil
+}
+
+// every tries every order.
+type every struct {
+	problem *reservation.Problem
+	// short leaves out a bid as soon as it does not fit any more, and orders that
+	// cannot be worth more than the best so far: the same value, sooner.
+	short  bool
+	levels []segments // after so many bids
+	used   []bool
+	best   float64
+}
+
+// everyOrder is what the best of all orders is worth.
+func everyOrder(p *reservation.Problem, short bool) float64 {
+	e := &every{problem: p, short: short, levels: make([]segments, len(p.Bids)+1), used: make([]bool, len(p.Bids))}
+	e.levels[0].reset(p.Nodes)
+	e.extend(0, 0)
+	return e.best
+}
+
+func (e *every) extend(level int, value float64) {
+	e.best = max(e.best, value)
+	if e.short && value+e.hope(level) <= e.best {
+		return
+	}
+	next := &e.levels[min(level+1, len(e.used))]
+	for i := range e.used {
+		if e.used[i] {
+			continue
+		}
+		next.copy(&e.levels[level])
+		met := next.meet(e.problem, i)
+		if !met && e.short {
+			continue
+		}
+		e.used[i] = true
+		if met {
+			e.extend(level+1, value+e.problem.Bids[i].Value)
+		} else {
+			e.extend(level+1, value)
+		}
+		e.used[i] = false
+	}
+}
+
+// hope is what the bids are worth that would still fit, each by itself.
+func (e *every) hope(level int) (sum float64) {
+	scratch := &e.levels[min(level+1, len(e.used))]
+	for i := range e.used {
+		if e.used[i] || level == len(e.used) {
+			continue
+		}
+		scratch.copy(&e.levels[level])
+		if scratch.meet(e.problem, i) {
+			sum += e.problem.Bids[i].Value
+		}
+	}
+	return sum
+}

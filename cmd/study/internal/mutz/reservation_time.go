@@ -1,0 +1,99 @@
+package mutz
+
+import (
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
+)
+
+// The periods of the thesis' figures on time: six hours in granules of a quarter
+// of an hour, but where one of the two is varied, and 20 bids, but where these are.
+const (
+	periodSeconds  = 6 * 3600
+	granuleSeconds = 900
+	timedBids      = 20
+)
+
+// timedPool draws bids of up to six hours, for a period and granules in seconds.
+func timedPool(seed uint64, bids, period, granule int) *reservation.Problem {
+	return pool(rand.New(rand.NewPCG(seed, uint64(bids))), bids, 0, period/granule, periodSeconds/granule)
+}
+
+// time times schedules and payments by the thesis' table, and both by ours.
+func (n *reservationNumbers) time(p *reservation.Problem, at float64, schedules, payments, ours *series) error {
+	if err := schedules.time(at, func() error { table(p, -1); return nil }); err != nil {
+		return err
+	}
+	if len(p.Bids) <= n.size.mostTable {
+		if err := payments.time(at, func() error { solver(table).vickrey(p); return nil }); err != nil {
+			return err
+		}
+	}
+	return ours.time(at, func() error { _, err := reservation.Solve(p); return err })
+}
+
+// byBids are figures 5.8 and 5.9.
+func (n *reservationNumbers) byBids(seed uint64) error {
+	n.SchedulesByBids, n.PaymentsByBids, n.OursByBids = &series{Name: "table: schedule"}, &series{Name: "table: payments"}, &series{Name: "ours: both"}
+	for _, bids := range n.size.bids {
+		if err := n.time(timedPool(seed, bids, periodSeconds, granuleSeconds), float64(bids), n.SchedulesByBids, n.PaymentsByBids, n.OursByBids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bruteForce is figure 5.10: all payments, by all orders, by the table and by ours.
+func (n *reservationNumbers) bruteForce(seed uint64) error {
+	n.BruteForce = [3]*series{{Name: "all orders"}, {Name: "table"}, {Name: "ours"}}
+	for _, bids := range n.size.brute {
+		p := timedPool(seed, bids, periodSeconds, granuleSeconds)
+		var slow, fast []float64
+		if err := n.BruteForce[0].time(float64(bids), func() error { slow = solver(brute).vickrey(p); return nil }); err != nil {
+			return err
+		}
+		if err := n.BruteForce[1].time(float64(bids), func() error { fast = solver(table).vickrey(p); return nil }); err != nil {
+			return err
+		}
+		var o *reservation.Outcome
+		if err := n.BruteForce[2].time(float64(bids), func() (err error) { o, err = reservation.Solve(p); return err }); err != nil {
+			return err
+		}
+		n.Disagreements += differing(slow, fast) + differing(slow, o.Payments)
+	}
+	return nil
+}
+
+// differing counts payments that differ.
+func differing(x, y []float64) (count int) {
+	for i := range x {
+		if x[i] != y[i] {
+			count++
+		}
+	}
+	return count
+}
+
+// byPeriod are figures 5.11 and 5.12.
+func (n *reservationNumbers) byPeriod(seed uint64) error {
+	n.ByPeriod = [3]*series{{Name: "table: schedule"}, {Name: "table: payments"}, {Name: "ours: both"}}
+	for _, days := range n.size.days {
+		p := timedPool(seed, timedBids, days*24*3600, granuleSeconds)
+		if err := n.time(p, float64(days), n.ByPeriod[0], n.ByPeriod[1], n.ByPeriod[2]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// byGranule are figures 5.13 and 5.14.
+func (n *reservationNumbers) byGranule(seed uint64) error {
+	n.ByGranule = [3]*series{{Name: "table: schedule"}, {Name: "table: payments"}, {Name: "ours: both"}}
+	for _, granule := range []int{60, 120, 240, 450, 900} {
+		p := timedPool(seed, timedBids, periodSeconds, granule)
+		if err := n.time(p, float64(granule), n.ByGranule[0], n.ByGranule[1], n.ByGranule[2]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package mutz
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
+	"github.com/candor-grid/candor/cmd/study/internal/study"
+	"github.com/candor-grid/candor/messages"
+)
+
+const searchName = "mutz-reservation-width"
+
+// Search is the study of figures 7.1 to 7.11.
+var Search = study.Study{
+	Name:  searchName,
+	About: "figures 7.1-7.11: reservations of any width: incentives, time and worth of the search, by its depth",
+	Run:   search,
+}
+
+// searchSize is how large the study is.
+type searchSize struct {
+	pools  int   // of competitors, in figures 7.1 to 7.4
+	depth  int   // of their searches
+	runs   int   // of each search in figures 7.10 and 7.11
+	depths []int // of figures 7.6 to 7.11
+	bids   []int // of figures 7.5, 7.6 and 7.9
+	few    []int // bids of figure 7.8
+	tests  int   // pools of figure 7.8
+	brute  []int // bids of figure 7.7
+}
+
+var (
+	fullSearch = searchSize{pools: 200, depth: 1000, runs: 40, depths: []int{100, 1000, 10_000},
+		bids: []int{100, 200, 500, 1000, 2000}, few: []int{2, 4, 6, 8, 10, 12, 14, 16, 18, 20}, tests: 20, brute: []int{2, 3, 4, 5, 6, 7, 8, 9, 10}}
+	quickSearch = searchSize{pools: 8, depth: 50, runs: 10, depths: []int{10, 100, 500},
+		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 3, brute: []int{2, 4, 6}}
+)
+
+// nodes of the machine, which the thesis does not give. The period of figures 7.1
+// to 7.4, 7.10 and 7.11 is as in figures 5.5 to 5.7; of the others, the thesis'
+// day, in quarters of an hour.
+const (
+	nodes      = 16
+	dayQuarter = 96
+)
+
+// searched is the thesis' participant, but for its length, which is ours.
+var searched = reservation.Bid{Length: 30, Deadline: 82, Value: 470, Width: 6}
+
+// searchNumbers are the results.
+type searchNumbers struct {
+	Thesis []*sweep   `json:"thesis"` // figures 7.1 to 7.4
+	Ours   []*sweep   `json:"ours"`
+	Price  float64    `json:"price"`    // of the participant in the pool of figures 7.10 and 7.11
+	Depths []*byDepth `json:"by_depth"` // figures 7.10 and 7.11
+	Table  *series    `json:"table"`    // figure 7.5: a schedule by the program for a whole machine
+	Search []*series  `json:"search"`   // figures 7.5 and 7.6: by random orders, by depth
+	Finds  *series    `json:"finds"`    // by ours, with the depth of figures 7.1 to 7.4
+	Small  []*series  `json:"small"`    // figure 7.7: all orders, and by depth
+	Few    []*worths  `json:"few"`      // figure 7.8
+	Many   []*worths  `json:"many"`     // figure 7.9
+
+	size searchSize
+}
+
+// byDepth is what a search of some depth does for the participant.
+type byDepth struct {
+	Name    string    `json:"name"`
+	Payoffs *sweep    `json:"payoffs"` // figure 7.10
+	Runs    []float64 `json:"runs"`    // how often it is met, by declaration; figure 7.11
+}
+
+// worths are what schedules of so many bids are worth: means over pools.
+type worths struct {
+	Bids    int       `json:"bids"`
+	ByDepth []float64 `json:"by_depth"` // of random orders
+	Ours    float64   `json:"ours"`
+	Best    float64   `json:"best,omitempty"`    // of all orders
+	Optimal []int     `json:"optimal,omitempty"` // pools in which it is found: by depth, and by ours
+}
+
+func search(o study.Options) (*study.Report, error) {
+	n := &searchNumbers{size: fullSearch}
+	if o.Quick {
+		n.size = quickSearch
+	}
+	for _, part := range []func(uint64) error{n.payoffs, n.byDepth, n.byBids, n.small, n.few} {
+		if err := part(o.Seed); err != nil {
+			return nil, err
+		}
+	}
+	figures, err := n.figures()
+	return &study.Report{Numbers: n, Page: n.page(), Figures: figures}, err
+}
+
+// contest is a pool of competitors and the participant as it declares itself.
+func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
+	p := pool(rand.New(rand.NewPCG(seed, number)), competitors, nodes, units, units)
+	p.Bids = append(p.Bids, told)
+	return p
+}
+
+// payoffs are figures 7.1 to 7.4. The thesis' orders are others for each dot and
+// declaration; ours depend on the dot alone.
+func (n *searchNumbers) payoffs(seed uint64) error {
+	for _, d := range []struct {
+		figure, what string
+		truth        float64
+		at           []float64
+		declare      func(b *reservation.Bid, x float64)
+	}{
+		{"7.1", "v", searched.Value, steps(0, mostWorth, 21), func(b *reservation.Bid, x float64) { b.Value = x }},
+		{"7.2", "d", float64(searched.Deadline), steps(2, float64(searched.Deadline), 21), func(b *reservation.Bid, x float64) { b.Deadline = int(x) }},
+		{"7.3", "l", float64(searched.Length), steps(float64(searched.Length), 80, 11), func(b *reservation.Bid, x float64) { b.Length = int(x) }},
+		{"7.4", "n", float64(searched.Width), steps(float64(searched.Width), nodes, nodes-searched.Width+1), func(b *reservation.Bid, x float64) { b.Width = int(x) }},
+	} {
+		s := sweep{Figure: d.figure, Declares: d.what, Truth: d.truth}
+		thesis, err := explore(s, d.at, n.size.pools, func(x float64, dot int) (float64, error) {
+			told := searched
+			d.declare(&told, x)
+			met, payment := anewSearch(contest(seed, uint64(dot), told), n.size.depth, rand.New(rand.NewPCG(uint64(dot), math.Float64bits(x))))
+			return payoffOf(met, payment), nil
+		})
+		if err != nil {
+			return err
+		}
+		ours, err := explore(s, d.at, n.size.pools, func(x float64, dot int) (float64, error) {
+			told := searched
+			d.declare(&told, x)
+			met, payment, err := ourSearch(contest(seed, uint64(dot), told), n.size.depth, uint64(dot))
+			return payoffOf(met, payment), err
+		})
+		if err != nil {
+			return err
+		}
+		n.Thesis, n.Ours = append(n.Thesis, thesis), append(n.Ours, ours)
+	}
+	return nil
+}
+
+func payoffOf(met bool, payment float64) float64 {
+	if !met {
+		return 0
+	}
+	return searched.Value - payment
+}
+
+// The pool of figures 7.10 and 7.11 is the first in which the participant would
+// pay about what it seems to in the thesis', whose likelihood of running jumps
+// near a declared value of 100.
+const (
+	lowestPrice, highestPrice = 90, 110
+	mostPools                 = 100_000
+)
+
+// byDepth are figures 7.10 and 7.11.
+func (n *searchNumbers) byDepth(seed uint64) error {
+	var pool uint64
+	for found := false; !found; pool++ {
+		p := contest(seed, pool, searched)
+		if pool == mostPools {
+			return messages.Errorf(messages.Internal, "in %d pools no participant's price is near %d", mostPools, lowestPrice)
+		}
+		without := *p
+		without.Bids = p.Bids[:competitors]
+		n.Price = everyOrder(&without, true) - (everyOrder(p, true) - searched.Value)
+		found = n.Price >= lowestPrice && n.Price <= highestPrice
+	}
+	pool--
+	declared := steps(0, mostWorth, 21)
+	for k, depth := range n.size.depths {
+		d := &byDepth{Name: depthName(depth)}
+		if err := n.depth(d, declared, func(x float64, run int) (bool, float64, error) {
+			told := searched
+			told.Value = x
+			met, payment := anewSearch(contest(seed, pool, told), depth, rand.New(rand.NewPCG(uint64(run+k*n.size.runs), math.Float64bits(x))))
+			return met, payment, nil
+		}); err != nil {
+			return err
+		}
+	}
+	return n.depth(&byDepth{Name: "ours, " + depthName(n.size.depth)}, declared, func(x float64, run int) (bool, float64, error) {
+		told := searched
+		told.Value = x
+		return ourSearch(contest(seed, pool, told), n.size.depth, uint64(run))
+	})
+}
+
+// depth works out figures 7.10 and 7.11 for one way of searching.
+func (n *searchNumbers) depth(d *byDepth, declared []float64, try func(x float64, run int) (met bool, payment float64, err error)) (err error) {
+	often := map[float64]float64{}
+	d.Payoffs, err = explore(sweep{Figure: "7.10", Declares: "v", Truth: searched.Value}, declared, n.size.runs, func(x float64, run int) (float64, error) {
+		met, payment, err := try(x, run)
+		if met {
+			often[x] += 1 / float64(n.size.runs)
+		}
+		return payoffOf(met, payment), err
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range d.Payoffs.Points {
+		d.Runs = append(d.Runs, often[p.At])
+	}
+	n.Depths = append(n.Depths, d)
+	return nil
+}

@@ -1,0 +1,78 @@
+package mutz
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
+)
+
+// cell is the best of some bids that are over by some time: a list that is
+// copied from cell to cell, as the thesis has it.
+type cell struct {
+	value float64
+	bids  []int
+}
+
+// table is the thesis' program for a whole machine, O(bids² · granules): the best
+// schedule of all bids but one (−1: of all). It goes earliest deadline first from
+// the front, in place of deadline descending, which the thesis' recursion needs.
+func table(p *reservation.Problem, without int) cell {
+	order := make([]int, 0, len(p.Bids))
+	for i := range p.Bids {
+		if i != without {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(p.Bids[i].Deadline, p.Bids[k].Deadline) })
+	before, row := make([]cell, p.Horizon+1), make([]cell, p.Horizon+1)
+	for _, i := range order {
+		b := &p.Bids[i]
+		for t := range row {
+			row[t].value, row[t].bids = before[t].value, append(row[t].bids[:0], before[t].bids...)
+			if by := min(t, b.Deadline); by >= b.Length {
+				if with := &before[by-b.Length]; with.value+b.Value > row[t].value {
+					row[t].value, row[t].bids = with.value+b.Value, append(append(row[t].bids[:0], with.bids...), i)
+				}
+			}
+		}
+		before, row = row, before
+	}
+	return before[p.Horizon]
+}
+
+// solver finds the best schedule of all bids but one.
+type solver func(p *reservation.Problem, without int) cell
+
+// vickrey are all payments, each winner's from a schedule of its own without it.
+func (solve solver) vickrey(p *reservation.Problem) []float64 {
+	best, out := solve(p, -1), make([]float64, len(p.Bids))
+	for i := range p.Bids {
+		if less := solve(p, i); slices.Contains(best.bids, i) {
+			out[i] = less.value - (best.value - p.Bids[i].Value)
+		}
+	}
+	return out
+}
+
+// brute goes through all orders of bids that a whole machine can meet one after
+// the other, each by its deadline.
+func brute(p *reservation.Problem, without int) (best cell) {
+	used, chosen := make([]bool, len(p.Bids)), []int{}
+	var extend func(at int, value float64)
+	extend = func(at int, value float64) {
+		if value > best.value {
+			best.value, best.bids = value, append(best.bids[:0], chosen...)
+		}
+		for i, b := range p.Bids {
+			if used[i] || i == without || at+b.Length > min(b.Deadline, p.Horizon) {
+				continue
+			}
+			used[i], chosen = true, append(chosen, i)
+			extend(at+b.Length, value+b.Value)
+			used[i], chosen = false, chosen[:len(chosen)-1]
+		}
+	}
+	extend(0, 0)
+	return best
+}

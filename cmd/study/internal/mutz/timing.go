@@ -1,0 +1,137 @@
+package mutz
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"syscall"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
+
+	"github.com/candor-grid/candor/cmd/study/internal/study"
+)
+
+// series is how much processor time something takes, over something.
+type series struct {
+	Name   string    `json:"name"`
+	At     []float64 `json:"at"`
+	Millis []float64 `json:"ms"`
+}
+
+// A measurement is the least of so many, unless together they take longer than
+// that; each repeats the work for as long as it takes for the clock to tell.
+const (
+	measurements  = 5
+	measuredTotal = 500 * time.Millisecond
+	clockTells    = 5 * time.Millisecond
+)
+
+// time adds a point. It is the time of all processors together, which does not
+// count what others do that share the machine.
+func (s *series) time(at float64, work func() error) error {
+	runs, took, total := 1, time.Duration(0), time.Duration(0)
+	measure := func() (err error) {
+		began := processorTime()
+		for k := 0; k < runs && err == nil; k++ {
+			err = work()
+		}
+		took = processorTime() - began
+		total += took
+		return err
+	}
+	least := time.Duration(math.MaxInt64)
+	for k := 0; k < measurements && (k == 0 || total < measuredTotal); {
+		if err := measure(); err != nil {
+			return fmt.Errorf("%s at %g: %w", s.Name, at, err)
+		}
+		if took < clockTells && k == 0 {
+			runs *= 2
+			continue
+		}
+		least = min(least, took/time.Duration(runs))
+		k++
+	}
+	s.At, s.Millis = append(s.At, at), append(s.Millis, max(least, 1).Seconds()*1000)
+	return nil
+}
+
+// processorTime is what this process has used, in steps of a microsecond.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err) // only for arguments that do not exist
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// power is the exponent of growth over the upper half of the points.
+func (s *series) power() float64 {
+	var x, y []float64
+	for k := (len(s.At) - 1) / 2; k < len(s.At); k++ {
+		x, y = append(x, math.Log(s.At[k])), append(y, math.Log(s.Millis[k]))
+	}
+	_, slope := stat.LinearRegression(x, y, nil, false)
+	return slope
+}
+
+// last is the time of the last point.
+func (s *series) last() float64 { return s.Millis[len(s.Millis)-1] }
+
+// at is the time at a point, NaN if there is none.
+func (s *series) at(x float64) float64 {
+	for k := range s.At {
+		if s.At[k] == x {
+			return s.Millis[k]
+		}
+	}
+	return math.NaN()
+}
+
+// timePlot draws series; with log, times on a logarithmic axis.
+func timePlot(name, label string, log bool, of ...*series) (study.Figure, error) {
+	p := study.NewPlot("", label, "milliseconds")
+	p.Legend.Left = true
+	if log {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	var lines []study.Line
+	for k, s := range of {
+		line := study.Line{Name: s.Name, Style: k}
+		for i, x := range s.At {
+			line.Add(x, s.Millis[i])
+		}
+		lines = append(lines, line)
+	}
+	return study.Figure{Name: name, Plot: p}, study.AddLines(p, lines...)
+}
+
+// timeTable sets series side by side.
+func timeTable(p *study.Page, label string, of ...*series) {
+	head, rows := []string{label}, [][]string{}
+	for _, s := range of {
+		head = append(head, s.Name+", ms")
+	}
+	for _, x := range points(of) {
+		row := []string{fmt.Sprintf("%g", x)}
+		for _, s := range of {
+			cell := ""
+			if y := s.at(x); !math.IsNaN(y) {
+				cell = fmt.Sprintf("%.3g", y)
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	p.Table(head, rows)
+}
+
+// points are where any of the series has one, ascending.
+func points(of []*series) (out []float64) {
+	for _, s := range of {
+		out = append(out, s.At...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

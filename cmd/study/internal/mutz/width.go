@@ -1,0 +1,151 @@
+package mutz
+
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
+	"github.com/candor-grid/candor/cmd/study/internal/study"
+)
+
+const widthName = "mutz-batch-width"
+
+// Width is the study of figures 6.1 to 6.7.
+var Width = study.Study{
+	Name:  widthName,
+	About: "figures 6.1-6.7: a batch queue of jobs of any width: time, incentives, budget balance",
+	Run:   width,
+}
+
+// widthSize is how large the study is.
+type widthSize struct {
+	effort           // with expectations over priorities
+	full      effort // over whole types
+	jobs      []int  // of figures 6.1 and 6.2
+	mostAnew  int    // beyond, the thesis' payments are not timed
+	perRun    int    // draws, of figures 6.1 and 6.2
+	queue     int    // jobs of figure 6.7
+	draws     []int  // of figure 6.7
+	imbalance int    // queues of figure 6.7
+}
+
+var (
+	fullWidth = widthSize{
+		effort: effort{dots: 40, groups: 50, draws: 100}, full: effort{dots: 40, groups: 50, draws: 16},
+		jobs: []int{8, 16, 24, 32, 48, 64, 256, 1024}, mostAnew: 64, perRun: 100,
+		queue: 16, draws: []int{8, 16, 32, 64, 128, 256, 512, 1024}, imbalance: 10,
+	}
+	quickWidth = widthSize{
+		effort: effort{dots: 6, groups: 20, draws: 64}, full: effort{dots: 6, groups: 20, draws: 4},
+		jobs: []int{4, 8, 16}, mostAnew: 8, perRun: 10,
+		queue: 6, draws: []int{8, 64, 256}, imbalance: 3,
+	}
+)
+
+// widthCrowd is who figures 6.3 to 6.6 are among: lengths so that the thesis'
+// 7.18 is the mean, values so that its 42.5 is near the threshold.
+var widthCrowd = crowd{jobs: 16, nodes: 16, scale: scale{value: 100, delay: 1}, length: 15}
+
+// The participants of figures 6.3 to 6.6. Value, length and nodes are the
+// thesis'; which of its participants has which it does not say, nor the cost of
+// delay of that of figure 6.6. Ours is the middle one of the queue.
+var (
+	wideFront  = batchqueue.Job{Value: 42.5, Length: 7.18, Width: 8}
+	wideQueued = batchqueue.Job{Delay: 0.6, Length: 7.18, Width: 8}
+)
+
+// declaration is a figure of payoffs.
+type declaration struct {
+	figure, what string
+	truth        float64
+	at           []float64
+	participant  participant
+}
+
+func widthDeclarations() []declaration {
+	c := &widthCrowd
+	return []declaration{
+		{"6.3", "v", wideFront.Value, steps(0, c.value, 26),
+			participant{0, wideFront, func(job *batchqueue.Job, x float64) { job.Value = x }}},
+		{"6.4", "r", wideFront.Length, steps(wideFront.Length, 4*wideFront.Length, 25),
+			participant{0, wideFront, func(job *batchqueue.Job, x float64) { job.Length = x }}},
+		{"6.5", "n", float64(wideFront.Width), steps(float64(wideFront.Width), float64(c.nodes), c.nodes-wideFront.Width+1),
+			participant{0, wideFront, func(job *batchqueue.Job, x float64) { job.Width = int(x) }}},
+		{"6.6", "d", wideQueued.Delay, steps(0, c.delay, 21),
+			participant{c.jobs / 2, wideQueued, func(job *batchqueue.Job, x float64) { job.Delay = x }}},
+	}
+}
+
+// widthNumbers are the results.
+type widthNumbers struct {
+	Priority  []*sweep     `json:"priority"` // figures 6.3 to 6.6, by the mode of expectations
+	Full      []*sweep     `json:"full"`
+	Whole     *series      `json:"whole"`  // the thesis' payments for whole-machine jobs; figure 6.1
+	Thesis    *series      `json:"thesis"` // and for any width
+	Ours      *series      `json:"ours"`
+	Imbalance []unbalanced `json:"imbalance"` // figure 6.7
+
+	size widthSize
+}
+
+func width(o study.Options) (*study.Report, error) {
+	n := &widthNumbers{size: fullWidth}
+	if o.Quick {
+		n.size = quickWidth
+	}
+	var err error
+	if n.Priority, err = widthPayoffs(batchqueue.Priority, n.size.effort, o.Seed); err != nil {
+		return nil, err
+	}
+	if n.Full, err = widthPayoffs(batchqueue.Full, n.size.full, o.Seed); err != nil {
+		return nil, err
+	}
+	if err := n.times(o.Seed); err != nil {
+		return nil, err
+	}
+	c := widthCrowd
+	c.jobs = n.size.queue
+	if n.Imbalance, err = imbalances(&c, n.size.draws, n.size.imbalance, o.Seed); err != nil {
+		return nil, err
+	}
+	figures, err := n.figures()
+	return &study.Report{Numbers: n, Page: n.page(), Figures: figures}, err
+}
+
+// widthPayoffs are figures 6.3 to 6.6.
+func widthPayoffs(mode batchqueue.Mode, e effort, seed uint64) (out []*sweep, err error) {
+	c := &widthCrowd
+	for _, d := range widthDeclarations() {
+		s, err := explore(sweep{Figure: d.figure, Declares: d.what, Truth: d.truth}, d.at, e.dots, c.payoff(&d.participant, e, seed, c.ours(mode, e.draws)))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// times are figures 6.1 and 6.2.
+func (n *widthNumbers) times(seed uint64) error {
+	n.Whole, n.Thesis, n.Ours = &series{Name: "whole machine, anew"}, &series{Name: "any width, anew"}, &series{Name: "any width, ours"}
+	for _, jobs := range n.size.jobs {
+		c := widthCrowd
+		c.jobs, c.value = jobs, widthCrowd.value*float64(jobs)/float64(widthCrowd.jobs)
+		whole := c
+		whole.nodes = 0
+		both := jobs <= n.size.mostAnew
+		if err := whole.time(n.Whole, &series{}, float64(jobs), both, n.size.perRun, seed); err != nil {
+			return err
+		}
+		if err := c.time(n.Thesis, n.Ours, float64(jobs), both, n.size.perRun, seed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// perCube is a series divided by the third power of the jobs: figure 6.2.
+func (s *series) perCube() *series {
+	out := &series{Name: s.Name, At: s.At}
+	for k, x := range s.At {
+		out.Millis = append(out.Millis, s.Millis[k]/(x*x*x))
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/admission"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// admissionService is the started admission and its connection.
+type admissionService struct {
+	*admission.Admission
+	bus bus.Bus
+}
+
+// startAdmission starts the admission of this process, which has the site's keys.
+// With hosts each has one, and any of them answers.
+func (s *Site) startAdmission() error {
+	ca, err := s.config.TLS.authority()
+	if err != nil {
+		return err
+	}
+	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(messages.Admission))
+	if err != nil {
+		return err
+	}
+	started, err := admission.Start(admission.Config{
+		Site: s.config.Site, Bus: b, Issuer: s.authority, Operators: s.config.Operators,
+		Servers: s.servers(), CA: ca, Log: s.log.Named(messages.Admission), Metrics: s.metrics.shared,
+	})
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	s.admission = &admissionService{started, b}
+	return nil
+}
+
+func (a *admissionService) close() error { return errors.Join(a.Close(), a.bus.Close()) }
+
+// servers are the addresses of all hosts for clients.
+func (s *Site) servers() []string {
+	if s.host == nil {
+		return []string{s.URL()}
+	}
+	var urls []string
+	for i := range s.config.Hosts {
+		urls = append(urls, "nats://"+s.config.Hosts[i].Listen)
+	}
+	return urls
+}
+
+// authority is the PEM that vouches for the site's servers; "" without TLS.
+func (t *TLS) authority() (string, error) {
+	if t == nil {
+		return "", nil
+	}
+	pem, err := os.ReadFile(t.CA)
+	if err != nil {
+		return "", fmt.Errorf("tls: %w", err)
+	}
+	return string(pem), nil
+}

@@ -1,0 +1,146 @@
+package embedded
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Peer is another site, whose owner need not be this one's.
+type Peer struct {
+	// Name of the site, which its own keys must be for.
+	Name messages.Name `json:"name"`
+	// URLs are where the peer's servers take those of other sites. Empty: the
+	// peer connects to this site.
+	URLs []string `json:"urls,omitempty"`
+	// Creds is the file of credentials that the peer issued for this site, with URLs.
+	Creds string `json:"creds,omitempty"`
+	// CA is a PEM file of the authority that signed the certificates of the
+	// peer's servers, where this site has certificates.
+	CA string `json:"ca,omitempty"`
+	// Keys are the public keys that the peer's bank signs with.
+	Keys []string `json:"keys"`
+	// Limit is the most that the peer may owe.
+	Limit messages.Credits `json:"limit"`
+}
+
+// The links between sites. A cut goes unseen for linkPing·(1+linkPings) at most,
+// and is mended within linkRetry once the way is free.
+const (
+	linkPing  = 2 * time.Second
+	linkPings = 2
+	linkRetry = time.Second
+	// linkTLS bounds a handshake between sites that may be far apart, in seconds.
+	linkTLS = 5
+)
+
+// link makes the server take the servers of peers where the configuration has
+// an address for them, and connect to those of the peers that have URLs.
+func link(o *server.Options, c *Config, self *Host, authority *identity.Authority) error {
+	if len(c.Peers) > 0 {
+		// Links have no ping of their own.
+		o.PingInterval, o.MaxPingsOut = linkPing, linkPings
+		o.LeafNode.ReconnectInterval = linkRetry
+	}
+	if err := listenLeaf(o, c, self); err != nil {
+		return err
+	}
+	for i := range c.Peers {
+		if err := connectLeaf(o, c.TLS, &c.Peers[i], authority); err != nil {
+			return fmt.Errorf("peer %s: %w", c.Peers[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func listenLeaf(o *server.Options, c *Config, self *Host) (err error) {
+	listen := c.ListenLeaf
+	if self != nil {
+		listen = self.Leaf
+	}
+	if listen == "" {
+		return nil
+	}
+	// A peer connects where its configuration says, and nowhere else.
+	o.LeafNode.NoAdvertise = true
+	o.LeafNode.AuthTimeout = authTimeout
+	if o.LeafNode.Host, o.LeafNode.Port, err = split(listen); err != nil || c.TLS == nil {
+		return err
+	}
+	both, err := c.TLS.load()
+	if err != nil {
+		return err
+	}
+	both.ClientCAs = x509.NewCertPool()
+	for _, p := range c.Peers {
+		if err := trust(both.ClientCAs, p.CA); err != nil {
+			return err
+		}
+	}
+	o.LeafNode.TLSConfig, o.LeafNode.TLSTimeout = both, linkTLS
+	return nil
+}
+
+func connectLeaf(o *server.Options, t *TLS, p *Peer, authority *identity.Authority) error {
+	if len(p.URLs) == 0 {
+		return nil
+	}
+	account, err := authority.LinkAccount(p.Name)
+	if err != nil {
+		return err
+	}
+	remote := &server.RemoteLeafOpts{LocalAccount: account, Credentials: p.Creds, DialTimeout: linkTLS * time.Second}
+	for _, u := range p.URLs {
+		parsed, err := url.Parse(u)
+		if err != nil {
+			return err
+		}
+		remote.URLs = append(remote.URLs, parsed)
+	}
+	if t != nil {
+		if remote.TLSConfig, err = clientOf(t, p); err != nil {
+			return err
+		}
+		remote.TLS, remote.TLSTimeout = true, linkTLS
+	}
+	o.LeafNode.Remotes = append(o.LeafNode.Remotes, remote)
+	return nil
+}
+
+// clientOf shows the site's certificate, and wants one that the peer's authority signed.
+func clientOf(t *TLS, p *Peer) (*tls.Config, error) {
+	both, err := t.load()
+	if err != nil {
+		return nil, err
+	}
+	both.RootCAs = x509.NewCertPool()
+	return both, trust(both.RootCAs, p.CA)
+}
+
+// trust adds the certificates of a PEM file.
+func trust(pool *x509.CertPool, file string) error {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("tls: %w", err)
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("tls: %s holds no certificate", file)
+	}
+	return nil
+}
+
+// peerNames are those of the configured peers.
+func (c *Config) peerNames() (names []messages.Name) {
+	for _, p := range c.Peers {
+		names = append(names, p.Name)
+	}
+	return names
+}

@@ -1,0 +1,41 @@
+package embedded
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Gatherer collects the metrics of all sites, each labelled with its site.
+func (s Sites) Gatherer() prometheus.Gatherer {
+	all := prometheus.Gatherers{}
+	for _, site := range s {
+		all = append(all, ofSite{site.Gatherer(), site.config.Site})
+	}
+	return all
+}
+
+// ofSite adds the label "site" to what another gatherer collects.
+type ofSite struct {
+	prometheus.Gatherer
+	site string
+}
+
+// Gather implements [prometheus.Gatherer].
+func (g ofSite) Gather() ([]*dto.MetricFamily, error) {
+	families, err := g.Gatherer.Gather()
+	name := "site"
+	for _, f := range families {
+		for _, m := range f.Metric {
+			m.Label = append(slices.Clone(m.Label), &dto.LabelPair{Name: &name, Value: &g.site})
+			slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int {
+				if a.GetName() < b.GetName() {
+					return -1
+				}
+				return 1
+			})
+		}
+	}
+	return families, err
+}

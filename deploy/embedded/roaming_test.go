@@ -1,0 +1,366 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/auctioneer"
+	"github.com/candor-grid/candor/bank"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// realm is sites whose banks and auctioneers are real, on a bus in memory on
+// which the test can do what networks do; agents are played by the test.
+type realm struct {
+	*testing.T
+	network *bus.Network
+	ahead   atomic.Int64 // of the wall clock, in microseconds
+
+	mu   sync.Mutex
+	hook func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error)
+	west *realmSite
+	east *realmSite
+}
+
+// realmSite is one site of a realm.
+type realmSite struct {
+	*realm
+	name       messages.Name
+	bank       *bank.Bank
+	auctioneer *auctioneer.Auctioneer
+	bankLog    *mailbox.Memory
+	log        *mailbox.Memory
+	seq        uint64
+	running    []messages.Attempt
+}
+
+// wire is the bus of an actor of a site, whose requests the realm can meddle with.
+type wire struct {
+	bus.Bus
+	realm *realm
+	site  messages.Name
+}
+
+func (w wire) Request(ctx context.Context, subject string, payload []byte) ([]byte, error) {
+	w.realm.mu.Lock()
+	hook := w.realm.hook
+	w.realm.mu.Unlock()
+	send := func() ([]byte, error) { return w.Bus.Request(ctx, subject, payload) }
+	if hook == nil {
+		return send()
+	}
+	return hook(w.site, subject, send)
+}
+
+// meddle has every request of the actors pass through a function from now on.
+func (r *realm) meddle(hook func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hook = hook
+}
+
+// cut separates a site from the others, until meddle is called again.
+func (r *realm) cut(site messages.Name) {
+	r.meddle(func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
+		to := strings.Split(subject, ".")[1]
+		if from != to && (from == site || to == site) {
+			return nil, messages.Errorf(messages.Unavailable, "the link is cut")
+		}
+		return send()
+	})
+}
+
+const realmFunds = 100 * messages.Credit
+
+var realmMarkets = []messages.Market{
+	{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}},
+	{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{"queue"}},
+}
+
+// newRealm starts west and east, peers of one another, and alice at each.
+func newRealm(t *testing.T) *realm {
+	r := &realm{T: t, network: bus.NewMemory()}
+	r.west, r.east = r.start("west"), r.start("east")
+	r.introduce(r.west, r.east)
+	return r
+}
+
+func (r *realm) clock() messages.Time {
+	return messages.TimeOf(time.Now()) + messages.Time(r.ahead.Load())
+}
+
+func (r *realm) start(name messages.Name, tune ...func(*auctioneer.Config)) *realmSite {
+	r.Helper()
+	s := &realmSite{realm: r, name: name}
+	keys, err := nkeys.CreateAccount()
+	if err != nil {
+		r.Fatal(err)
+	}
+	s.bank, err = bank.Start(r.Context(), bank.Config{
+		Site: name, Replica: "b", Bus: wire{r.network.Connect("$bank"), r, name}, Operators: []messages.Name{"ops"},
+		Services: []messages.Name{"$auctioneer"}, Signer: keys, Clock: r.clock,
+		ExpiryInterval: messages.Duration(5 * time.Millisecond), FirstBackoff: messages.Duration(time.Millisecond), LastBackoff: messages.Duration(20 * time.Millisecond),
+		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			s.bankLog = mailbox.NewMemory(m)
+			return s.bankLog, nil
+		},
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	config := auctioneer.Config{
+		Site: name, Replica: "a", Bus: wire{r.network.Connect("$auctioneer"), r, name}, Operators: []messages.Name{"ops"},
+		Markets: realmMarkets, Clock: r.clock, Lease: messages.Duration(time.Hour),
+		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			s.log = mailbox.NewMemory(m)
+			return s.log, nil
+		},
+	}
+	for _, f := range tune {
+		f(&config)
+	}
+	if s.auctioneer, err = auctioneer.Start(r.Context(), config); err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = s.auctioneer.Close(); _ = s.bank.Close() })
+	s.serveAgent()
+	tell[messages.AccountReply](s, "ops", messages.Bank, messages.VerbGrant, messages.GrantRequest{Key: "1", Account: "alice", Amount: realmFunds})
+	tell[messages.RegisterReply](s, "n1", messages.Auctioneer, messages.VerbRegister,
+		messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}})
+	return s
+}
+
+// serveAgent answers for the output of the site's tasks as an agent does.
+func (s *realmSite) serveAgent() {
+	sub, err := s.network.Connect("n1").Serve(bus.Service{Name: "agent", Version: "1.0.0", Endpoints: []bus.Endpoint{{
+		Name: "logs", Subject: messages.LogsSubject(s.name, "n1", "*"),
+		Handle: bus.Handle("logs", func(_ context.Context, caller messages.Name, q messages.LogsRequest) (messages.LogsReply, error) {
+			text := fmt.Sprintf("%s of %s at %s\n", q.Attempt.Task, caller, s.name)
+			return messages.LogsReply{Data: []byte(text), Next: int64(len(text)), End: true}, nil
+		})}}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = sub.Stop() })
+}
+
+// introduce makes two sites peers, each with a limit of 50 credits.
+func (r *realm) introduce(a, b *realmSite) {
+	r.Helper()
+	for _, pair := range [][2]*realmSite{{a, b}, {b, a}} {
+		key := tell[messages.PeersReply](pair[1], "ops", messages.Bank, messages.VerbPeers, messages.Empty{}).Key
+		tell[messages.PeerReply](pair[0], "ops", messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: pair[1].name, Keys: []string{key}, Limit: 50 * messages.Credit})
+	}
+}
+
+func asks[Reply any](s *realmSite, caller messages.Name, actor, verb string, request any) (Reply, error) {
+	ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
+	defer cancel()
+	return bus.Call[Reply](ctx, s.network.Connect(caller), messages.Subject(s.name, actor, verb, caller), request)
+}
+
+// tell is asks for what must succeed.
+func tell[Reply any](s *realmSite, caller messages.Name, actor, verb string, request any) Reply {
+	s.Helper()
+	reply, err := asks[Reply](s, caller, actor, verb, request)
+	if err != nil {
+		s.Fatalf("%s: %s by %s: %v", s.name, verb, caller, err)
+	}
+	return reply
+}
+
+func (r *realm) eventually(what string, holds func() bool) {
+	r.Helper()
+	deadline := time.After(20 * time.Second)
+	for !holds() {
+		select {
+		case <-deadline:
+			r.Fatalf("in vain waited for: %s", what)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+func roamingSpec(tasks int, change ...func(*messages.JobSpec)) messages.JobSpec {
+	spec := messages.JobSpec{Name: "flights", Budget: 10 * messages.Credit,
+		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
+	for _, f := range change {
+		f(&spec)
+	}
+	return spec
+}
+
+// submit has alice submit a job that another site is to run.
+func (s *realmSite) submit(key string, site messages.Name, spec messages.JobSpec) messages.SubmitReply {
+	s.Helper()
+	return tell[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec, Site: site})
+}
+
+func (s *realmSite) job(id messages.JobID) messages.JobDetail {
+	s.Helper()
+	return tell[messages.JobDetail](s, "alice", messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id})
+}
+
+func (s *realmSite) why(id messages.JobID) messages.WhyReply {
+	s.Helper()
+	return tell[messages.WhyReply](s, "alice", messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: id})
+}
+
+// claim has the site's node take what tasks it can, once.
+func (s *realmSite) claim() {
+	s.Helper()
+	if free := 4 - len(s.running); free > 0 {
+		s.exchange(messages.Exchange{Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: free}}})
+	}
+}
+
+func (s *realmSite) exchange(x messages.Exchange) {
+	s.Helper()
+	s.seq++
+	x.Session, x.Seq = 7, s.seq
+	reply := tell[messages.ExchangeReply](s, "n1", messages.Auctioneer, messages.VerbExchange, x)
+	for _, g := range reply.Grants {
+		s.running = append(s.running, g.Attempt)
+	}
+}
+
+// finish ends what runs on the site's node, well.
+func (s *realmSite) finish() {
+	s.Helper()
+	var x messages.Exchange
+	for _, a := range s.running {
+		x.Finished = append(x.Finished, messages.Finished{Attempt: a})
+	}
+	s.running = nil
+	s.exchange(x)
+}
+
+// runs has the site's node run tasks until so many have been finished.
+func (s *realmSite) runs(tasks int) {
+	s.Helper()
+	for done := 0; done < tasks; {
+		s.eventually("there is a task to run", func() bool { s.claim(); return len(s.running) > 0 })
+		done += len(s.running)
+		s.finish()
+	}
+}
+
+// ends waits until a job is final at home.
+func (s *realmSite) ends(id messages.JobID) (job messages.JobDetail) {
+	s.Helper()
+	s.eventually("the job has ended", func() bool { job = s.job(id); return job.State.Final() })
+	return job
+}
+
+func (s *realmSite) account(name messages.Name) messages.AccountReply {
+	s.Helper()
+	return tell[messages.AccountReply](s, "ops", messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: name})
+}
+
+// settled waits until nothing is in flight between the banks, and checks that
+// no credit came into being or was lost.
+func (r *realm) settled(sites ...*realmSite) {
+	r.Helper()
+	if len(sites) == 0 {
+		sites = []*realmSite{r.west, r.east}
+	}
+	r.eventually("the banks agree", func() bool {
+		var owed messages.Credits
+		for _, s := range sites {
+			reply := tell[messages.PeersReply](s, "ops", messages.Bank, messages.VerbPeers, messages.Empty{})
+			for _, p := range reply.Peers {
+				if p.Outstanding > 0 || p.Held > 0 || p.Dispute != "" {
+					return false
+				}
+				owed += p.Owed
+			}
+		}
+		return owed == 0
+	})
+	for _, s := range sites {
+		if b := tell[messages.BooksReply](s, "ops", messages.Bank, messages.VerbBooks, messages.Empty{}); !b.Balanced || b.Issued != realmFunds || b.Held != 0 {
+			r.Errorf("the books of %s: %+v", s.name, b)
+		}
+		if fault := tell[messages.PeersReply](s, "ops", messages.Bank, messages.VerbPeers, messages.Empty{}).Fault; fault != "" {
+			r.Errorf("%s: %s", s.name, fault)
+		}
+	}
+}
+
+// alice@west has a job run at east, and speaks only to west.
+func TestAJobRunsAtAnotherSite(t *testing.T) {
+	r := newRealm(t)
+	receipt := r.west.submit("k", "east", roamingSpec(6))
+	if receipt.Job != 1 || receipt.Site != "east" || receipt.Market != "main" || receipt.Held != 10*messages.Credit || receipt.Tasks != 6 {
+		t.Errorf("answered %+v", receipt)
+	}
+	if again := r.west.submit("k", "east", roamingSpec(6)); again != receipt {
+		t.Errorf("answered %+v, then %+v", receipt, again)
+	}
+	local := r.west.submit("l", "", roamingSpec(1))
+	if local.Job != 2 {
+		t.Errorf("the next job of west is %d", local.Job)
+	}
+	r.east.eventually("tasks run", func() bool { r.east.claim(); return len(r.east.running) == 4 })
+	r.west.eventually("west knows", func() bool {
+		jobs := tell[messages.JobsReply](r.west, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}).Jobs
+		return len(jobs) == 2 && jobs[1].State == messages.Running && jobs[1].Running == 4
+	})
+	job := r.west.job(1)
+	if job.Job != 1 || job.Account != "alice" || job.Payer != "alice" || job.Away == nil || job.Away.Site != "east" || job.Away.Trouble != "" || job.Away.Known == 0 || len(job.Stages) != 1 || job.Stages[0].Running != 4 {
+		t.Errorf("the job at home: %+v, away %+v", job, job.Away)
+	}
+	at := tell[messages.JobsReply](r.east, "ops", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs[0]
+	if at.Account != "alice@west" || at.Visit == nil || at.Visit.String() != "west/1" {
+		t.Errorf("the job at east: %+v", at)
+	}
+	if own := tell[messages.JobsReply](r.east, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}).Jobs; len(own) != 0 {
+		t.Errorf("alice of east sees %+v", own)
+	}
+	if w := r.west.why(1); !strings.Contains(w.Message, "at site east") || w.Job != 1 || w.Away == nil {
+		t.Errorf("why: %+v", w)
+	}
+	tasks := tell[messages.TasksReply](r.west, "alice", messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: 1})
+	if len(tasks.Tasks) != 4 || tasks.Tasks[0].Task.Job != 1 || tasks.Tasks[0].Node != "n1" || tasks.Account != "alice" {
+		t.Fatalf("tasks: %+v", tasks)
+	}
+	output := tell[messages.LogsReply](r.west, "alice", messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{
+		Node: "n1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: tasks.Tasks[1].Task, Number: 1}}})
+	if string(output.Data) != "1.0.1 of alice@west at east\n" || !output.End {
+		t.Errorf("output: %q", output.Data)
+	}
+	r.east.finish()
+	r.east.runs(2)
+	done := r.west.ends(1)
+	if done.State != messages.Completed || done.Charged != 10*messages.Credit || done.Done != 6 || done.Away.Phase != "Ended" {
+		t.Errorf("it ended as %+v, %+v", done.JobSummary, done.Away)
+	}
+	r.west.runs(1)
+	r.west.ends(2)
+	r.settled()
+	if b := r.east.account(messages.SiteAccount).Balance; b != 10*messages.Credit {
+		t.Errorf("site east has %v", b)
+	}
+	if a := r.west.account("alice"); a.Balance != realmFunds-20*messages.Credit || a.Reserved != 0 {
+		t.Errorf("alice has %+v", a)
+	}
+	statement := tell[messages.StatementReply](r.west, "alice", messages.Bank, messages.VerbStatement, messages.StatementRequest{})
+	last := statement.Entries[len(statement.Entries)-1]
+	for _, e := range statement.Entries {
+		if e.Job == 1 {
+			last = e
+		}
+	}
+	if last.Change != -10*messages.Credit || !strings.Contains(last.Reason, "site east") || !strings.Contains(last.Reason, "west/1") {
+		t.Errorf("the statement says %+v", last)
+	}
+}

@@ -1,0 +1,125 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Sites are several sites of this process, each with its own keys, servers and
+// actors, which meet as sites of different owners do: over links between their
+// servers, by the requests that sites take from one another.
+type Sites []*Site
+
+// StartSites starts sites that are all peers of one another, each trusting each
+// up to a limit, which is its reserve for settlements too. The first takes the
+// servers of all others, and so on. Without hosts: each site is here as a whole.
+func StartSites(ctx context.Context, configs []Config, limit messages.Credits, o Options) (Sites, error) {
+	var all Sites
+	fail := func(err error) (Sites, error) { return nil, errors.Join(err, all.Close()) }
+	for _, c := range configs {
+		s, err := prepared(c, o)
+		if err != nil {
+			return fail(fmt.Errorf("site %s: %w", c.Site, err))
+		}
+		all = append(all, s)
+	}
+	for i, s := range all {
+		if err := s.join(all[:i], all[i+1:], limit); err != nil {
+			return fail(fmt.Errorf("site %s: %w", s.config.Site, err))
+		}
+	}
+	var starts []func() error
+	for _, s := range all {
+		starts = append(starts, func() error { return s.startActors(ctx) })
+	}
+	if err := together(starts); err != nil {
+		return fail(err)
+	}
+	return all, nil
+}
+
+// prepared is a site with its keys, and nothing else yet.
+func prepared(c Config, o Options) (*Site, error) {
+	if err := c.Validate(); err != nil {
+		return nil, messages.Errorf(messages.Invalid, "configuration: %v", err)
+	}
+	if len(c.Hosts) > 0 || o.Only != nil {
+		return nil, messages.Errorf(messages.Invalid, "hosts: sites that start together are whole; start those of several hosts one by one, with peers")
+	}
+	if o.Log != nil {
+		o.Log = o.Log.With(zap.String("site", c.Site))
+	}
+	s, err := newSite(c, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// join makes others the site's peers, and starts its server: it connects to
+// those that listen already, and the later ones connect to it.
+func (s *Site) join(earlier, later Sites, limit messages.Credits) error {
+	if s.config.ListenLeaf == "" {
+		s.config.ListenLeaf = "127.0.0.1:0"
+	}
+	s.config.Reserve = limit
+	s.config.Peers = nil
+	for _, other := range earlier {
+		creds, err := other.authority.IssueLink(s.config.Site)
+		if err != nil {
+			return err
+		}
+		file := LinkFile(s.config.State, other.config.Site)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return err
+		}
+		if err := replaceFile(file, creds, 0o600); err != nil {
+			return err
+		}
+		if err := s.admit(other, Peer{URLs: []string{"nats://" + other.info.Leaf}, Creds: file, Limit: limit}); err != nil {
+			return err
+		}
+	}
+	for _, other := range later {
+		if err := s.admit(other, Peer{Limit: limit}); err != nil {
+			return err
+		}
+	}
+	return s.listen()
+}
+
+// admit makes another site of this process a peer.
+func (s *Site) admit(other *Site, p Peer) error {
+	key, err := other.authority.PublicKey()
+	if err != nil {
+		return err
+	}
+	p.Name, p.Keys = other.config.Site, []string{key}
+	s.config.Peers = append(s.config.Peers, p)
+	return nil
+}
+
+// Close stops all sites.
+func (s Sites) Close() error {
+	var stops []func() error
+	for _, site := range s {
+		stops = append(stops, site.Close)
+	}
+	return together(stops)
+}
+
+// LinkFile is where credentials are kept with which a site's servers connect to
+// those of a peer.
+func LinkFile(state string, peer messages.Name) string {
+	return CredsFile(state, filepath.Join("links", peer))
+}

@@ -1,0 +1,110 @@
+package embedded
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// firstLook are small sites of the given names on free ports.
+func firstLook(t *testing.T, names ...messages.Name) (configs []Config) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		c := small(filepath.Join(dir, name))
+		c.Site, c.Replicas = name, 1
+		configs = append(configs, c)
+	}
+	return configs
+}
+
+func startSites(t *testing.T, configs []Config) Sites {
+	t.Helper()
+	sites, err := StartSites(within(t), configs, 500*messages.Credit, Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sites.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return sites
+}
+
+// until asks again and again until a condition holds.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	every, ctx := time.NewTicker(20*time.Millisecond), within(t)
+	defer every.Stop()
+	for !holds() {
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			t.Fatalf("it never came to this: %s", what)
+		}
+	}
+}
+
+func (u user) peers() messages.PeersReply {
+	u.Helper()
+	return request[messages.PeersReply](u, messages.Bank, messages.VerbPeers, messages.Empty{})
+}
+
+func (u user) remit(key string, peer, payee messages.Name, amount messages.Credits) {
+	u.Helper()
+	request[messages.ClearingReply](u, messages.Bank, messages.VerbRemit, messages.RemitRequest{Key: key, Peer: peer, Payee: payee, Amount: amount})
+}
+
+// settled is true once nothing is in flight to any peer, and each has answered.
+func (u user) settled() bool {
+	u.Helper()
+	for _, p := range u.peers().Peers {
+		if p.Outstanding > 0 || p.Tries > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Three sites of one process are peers of one another, and credits travel
+// between any two of them; started again, they are told nothing twice.
+func TestSitesSettle(t *testing.T) {
+	configs := firstLook(t, "west", "east", "north")
+	sites, err := StartSites(within(t), configs, 500*messages.Credit, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range sites {
+		next := configs[(i+1)%len(sites)].Site
+		connect(t, s, "alice").remit("k", next, "bob", 10*messages.Credit)
+	}
+	for _, s := range sites {
+		operator := connect(t, s, "operator")
+		until(t, "the banks settle", operator.settled)
+		until(t, "bob is paid", func() bool { return connect(t, s, "bob").account().Balance == 1010*messages.Credit })
+		if got := connect(t, s, "alice").account().Balance; got != 990*messages.Credit {
+			t.Errorf("alice of %s has %v left, want 990", s.config.Site, got)
+		}
+		if peers := operator.peers(); len(peers.Peers) != 2 || peers.Reserve != 500*messages.Credit {
+			t.Errorf("%s has peers %+v", s.config.Site, peers)
+		}
+	}
+	if err := sites.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := startSites(t, configs)
+	alice := connect(t, again[1], "alice")
+	alice.remit("k", "north", "bob", 10*messages.Credit) // as before: nothing new
+	alice.remit("l", "west", "bob", 5*messages.Credit)
+	bob := connect(t, again[0], "bob")
+	until(t, "bob is paid again", func() bool { return bob.account().Balance == 1015*messages.Credit })
+	if got := alice.account().Balance; got != 985*messages.Credit {
+		t.Errorf("alice has %v, want 985", got)
+	}
+}

@@ -1,0 +1,62 @@
+package embedded
+
+import (
+	"net/url"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// checkPeers wants each peer once, a way to it, and the terms that the bank
+// accepts.
+func (c *Config) checkPeers(ps *Problems) {
+	if c.ListenLeaf != "" {
+		ps.address("listen_leaf", c.ListenLeaf, true)
+	}
+	if c.Reserve < 0 {
+		ps.addf("reserve", "%v is negative; it is what the other sites may owe", c.Reserve)
+	}
+	names := map[messages.Name]bool{c.Site: true}
+	for i, p := range c.Peers {
+		path := at("peers", i)
+		ps.name(path+".name", p.Name)
+		if p.Name == c.Site {
+			ps.addf(path+".name", "%q is this site; name another", p.Name)
+		} else {
+			ps.unique(path+".name", p.Name, names)
+		}
+		p.checkWay(ps, path, c)
+		r := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit}
+		if messages.ValidName(p.Name) {
+			if err := r.Validate(); err != nil {
+				ps.field(path, err)
+			}
+		}
+	}
+}
+
+// checkWay wants that either end can connect to the other.
+func (p *Peer) checkWay(ps *Problems, path string, c *Config) {
+	for i, u := range p.URLs {
+		parsed, err := url.Parse(u)
+		if err != nil || !slices.Contains([]string{"nats", "tls", "nats-leaf"}, parsed.Scheme) || parsed.Port() == "" || parsed.Hostname() == "" {
+			ps.addf(at(path+".urls", i), "%q is no address of a hub; write one like tls://hub.east.example:7422", clip(u))
+		}
+	}
+	switch {
+	case len(p.URLs) > 0 && p.Creds == "":
+		ps.addf(path+".creds", "is missing; name the file of credentials that the peer issued for this site")
+	case len(p.URLs) == 0 && p.Creds != "":
+		ps.addf(path+".urls", "is missing; name the address at which the peer takes the holder of the credentials")
+	case len(p.URLs) == 0 && !c.listensForPeers():
+		ps.addf(path+".urls", "is missing, and no peer can connect to this site; name the peer's address, or an address of this site in listen_leaf")
+	}
+	if c.TLS != nil && p.CA == "" {
+		ps.addf(path+".ca", "is missing; with tls, name the file with the certificate of the peer's authority")
+	}
+}
+
+// listensForPeers reports whether some server of the site takes those of peers.
+func (c *Config) listensForPeers() bool {
+	return c.ListenLeaf != "" && len(c.Hosts) == 0 || slices.ContainsFunc(c.Hosts, func(h Host) bool { return h.Leaf != "" })
+}

@@ -1,0 +1,208 @@
+package admission
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Issuer signs claims; an [identity.Authority] is one.
+type Issuer interface {
+	JoinCredentials(id string, expires time.Time) (identity.Credentials, error)
+	Enrol(role identity.Role, n messages.Name, key string) (token string, err error)
+}
+
+// Config configures an [Admission]. Site, Bus, Issuer and Operators are needed.
+type Config struct {
+	Site      messages.Name
+	Bus       bus.Bus // as the identity "$admission"
+	Issuer    Issuer
+	Operators []messages.Name // may make and revoke tokens
+	// Servers are the URLs that tokens tell agents; CA the PEM that vouches for
+	// them, with TLS.
+	Servers []string
+	CA      string
+	Log     *zap.Logger           // nil: none
+	Metrics prometheus.Registerer // nil: none
+	Clock   func() messages.Time  // nil: the wall clock
+}
+
+// Admission serves the requests of operators and of new nodes. Several may serve a
+// site: they remember nothing.
+type Admission struct {
+	c       Config
+	service bus.Subscription
+	metrics *metrics
+}
+
+// Start starts to serve.
+func Start(c Config) (*Admission, error) {
+	if !messages.ValidName(c.Site) || c.Bus == nil || c.Issuer == nil || len(c.Operators) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "admission: Site, Bus, Issuer and Operators must be set")
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	if c.Clock == nil {
+		c.Clock = func() messages.Time { return messages.TimeOf(time.Now()) }
+	}
+	a := &Admission{c: c, metrics: newMetrics(c.Metrics)}
+	at := func(verb string, handle bus.Handler) bus.Endpoint {
+		return bus.Endpoint{Name: verb, Subject: messages.Subject(c.Site, messages.Admission, verb, "*"), Handle: a.counted(handle)}
+	}
+	var err error
+	a.service, err = c.Bus.Serve(bus.Service{
+		Name: "candor-admission", Version: "1.0.0", Description: "lets new nodes into site " + c.Site, Discoverable: true,
+		Endpoints: []bus.Endpoint{
+			at(messages.VerbToken, bus.Handle("token", a.token)),
+			at(messages.VerbTokens, bus.Handle("tokens", a.tokens)),
+			at(messages.VerbForget, bus.Handle("forget", a.forget)),
+			at(messages.VerbEnrol, bus.Handle("enrol", a.enrol)),
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("admission: %w", err)
+	}
+	return a, nil
+}
+
+// Close ends the service.
+func (a *Admission) Close() error { return a.service.Stop() }
+
+// counted counts what is refused, by kind.
+func (a *Admission) counted(handle bus.Handler) bus.Handler {
+	return func(ctx context.Context, r bus.Request) ([]byte, error) {
+		reply, err := handle(ctx, r)
+		if err != nil {
+			a.metrics.refused.WithLabelValues(messages.KindOf(err).String()).Inc()
+			a.c.Log.Info("refused", zap.String("subject", r.Subject), zap.Error(err))
+		}
+		return reply, err
+	}
+}
+
+// token makes a token. It is in the log before it is told.
+func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.TokenRequest) (reply messages.TokenReply, err error) {
+	if err := a.operators(caller); err != nil {
+		return reply, err
+	}
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	now := a.c.Clock()
+	state := messages.TokenState{ID: newID(), Node: r.Node, By: caller, Issued: now, Expires: now.Add(r.Expires)}
+	// The claim has whole seconds: rounded up, as the log knows the end exactly.
+	creds, err := a.c.Issuer.JoinCredentials(state.ID, state.Expires.Std().Add(time.Second))
+	if err != nil {
+		return reply, err
+	}
+	if _, err := a.ask(ctx, messages.AdmitRequest{Issue: &state}); err != nil {
+		return reply, err
+	}
+	a.metrics.issued.Inc()
+	t := Token{Site: a.c.Site, Node: r.Node, ID: state.ID, Servers: a.c.Servers, CA: a.c.CA, Claim: creds.Token, Seed: creds.Seed}
+	return messages.TokenReply{State: state, Token: t.String()}, nil
+}
+
+// newID makes an identifier that cannot be guessed: 80 random bits.
+func newID() string {
+	var b [10]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return messages.JoinPrefix + strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+func (a *Admission) tokens(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.TokensReply, error) {
+	if err := a.operators(caller); err != nil {
+		return messages.TokensReply{}, err
+	}
+	return a.ask(ctx, messages.AdmitRequest{})
+}
+
+// forget revokes a token. What was issued for it before is not revoked by that.
+func (a *Admission) forget(ctx context.Context, caller messages.Name, r messages.TokenUse) (messages.TokenState, error) {
+	if err := a.operators(caller); err != nil {
+		return messages.TokenState{}, err
+	}
+	if r.ID == "" {
+		return messages.TokenState{}, messages.Errorf(messages.Invalid, "id: is empty; candor node tokens lists the tokens")
+	}
+	return a.one(ctx, messages.AdmitRequest{Revoke: r.ID})
+}
+
+// enrol signs a node's claim for whoever shows a token first.
+func (a *Admission) enrol(ctx context.Context, caller messages.Name, r messages.EnrolRequest) (reply messages.EnrolReply, err error) {
+	id := strings.TrimPrefix(caller, "$")
+	if !strings.HasPrefix(id, messages.JoinPrefix) || id == caller {
+		return reply, messages.Errorf(messages.PermissionDenied, "%s holds no join token; an operator makes one with candor node token", caller)
+	}
+	// What cannot be signed must not use the token up.
+	if _, err := a.c.Issuer.Enrol(identity.Node, "none", r.Key); err != nil {
+		return reply, err
+	}
+	state, err := a.one(ctx, messages.AdmitRequest{Use: &messages.TokenUse{ID: id, Key: r.Key}})
+	if err != nil {
+		return reply, err
+	}
+	reply.Node = state.Node
+	if reply.Claim, err = a.c.Issuer.Enrol(identity.Node, state.Node, r.Key); err != nil {
+		return reply, err
+	}
+	a.metrics.enrolled.Inc()
+	a.c.Log.Info("node enrolled", zap.String("node", state.Node), zap.String("token", id), zap.String("key", r.Key))
+	return reply, nil
+}
+
+func (a *Admission) operators(caller messages.Name) error {
+	if !slices.Contains(a.c.Operators, caller) {
+		return messages.Errorf(messages.PermissionDenied, "only operators may make, see and revoke join tokens")
+	}
+	return nil
+}
+
+// ask asks the auctioneer, in whose log the tokens are.
+func (a *Admission) ask(ctx context.Context, r messages.AdmitRequest) (messages.TokensReply, error) {
+	subject := messages.Subject(a.c.Site, messages.Auctioneer, messages.VerbAdmit, messages.ServiceIdentity(messages.Admission))
+	return bus.Call[messages.TokensReply](ctx, a.c.Bus, subject, r)
+}
+
+// one asks for what concerns one token.
+func (a *Admission) one(ctx context.Context, r messages.AdmitRequest) (messages.TokenState, error) {
+	reply, err := a.ask(ctx, r)
+	if err == nil && len(reply.Tokens) != 1 {
+		err = messages.Errorf(messages.Internal, "the auctioneer answered with %d tokens", len(reply.Tokens))
+	}
+	if err != nil {
+		return messages.TokenState{}, err
+	}
+	return reply.Tokens[0], nil
+}
+
+// metrics of what was let in, and what was not.
+type metrics struct {
+	issued, enrolled prometheus.Counter
+	refused          *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		issued:   prometheus.NewCounter(prometheus.CounterOpts{Name: "candor_admission_tokens_total", Help: "Join tokens made."}),
+		enrolled: prometheus.NewCounter(prometheus.CounterOpts{Name: "candor_admission_enrolments_total", Help: "Claims signed for agents that showed a join token, repeated requests among them."}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_admission_refused_total",
+			Help: "Requests refused, by the kind of error."}, []string{"kind"}),
+	}
+	if r != nil {
+		r.MustRegister(m.issued, m.enrolled, m.refused)
+	}
+	return m
+}

@@ -1,0 +1,124 @@
+package admission
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Join gets the credentials of a token's node and leaves them in a file, for its
+// owner alone. The node's key is made beside the file before anything is asked, so
+// that an agent that is stopped in between asks again with the same key. server
+// replaces the URLs of the token; empty: those.
+func Join(ctx context.Context, t *Token, server, file string) error {
+	if ends := t.expires(); ends != 0 && ends <= messages.TimeOf(time.Now()) {
+		return messages.Errorf(messages.Expired, "join token %s expired at %v; ask the site's operator for another", t.ID, ends)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("joining: %w", err)
+	}
+	waiting := file + ".joining"
+	pair, err := ownKey(waiting)
+	if err != nil {
+		return err
+	}
+	creds, err := t.enrol(ctx, server, pair)
+	if err != nil {
+		return err
+	}
+	if err := create(file, creds); err != nil {
+		return err
+	}
+	return os.Remove(waiting)
+}
+
+// ownKey reads the key that an earlier try made, or makes one.
+func ownKey(file string) (nkeys.KeyPair, error) {
+	seed, err := os.ReadFile(file)
+	if err == nil {
+		return nkeys.FromSeed([]byte(strings.TrimSpace(string(seed))))
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("joining: %w", err)
+	}
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, fmt.Errorf("joining: making a key: %w", err)
+	}
+	if seed, err = pair.Seed(); err != nil {
+		return nil, fmt.Errorf("joining: making a key: %w", err)
+	}
+	return pair, create(file, append(seed, '\n'))
+}
+
+// create writes a file whole, for its owner alone.
+func create(file string, data []byte) error {
+	aside := file + ".new"
+	err := os.WriteFile(aside, data, 0o600)
+	if err == nil {
+		err = os.Rename(aside, file)
+	}
+	if err != nil {
+		return fmt.Errorf("joining: %w", err)
+	}
+	return nil
+}
+
+// enrol shows the token, and returns the credentials that the key then has.
+func (t *Token) enrol(ctx context.Context, server string, pair nkeys.KeyPair) ([]byte, error) {
+	key, err := pair.PublicKey()
+	if err != nil {
+		return nil, fmt.Errorf("joining: %w", err)
+	}
+	b, err := t.connect(server)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	subject := messages.Subject(t.Site, messages.Admission, messages.VerbEnrol, messages.ServiceIdentity(t.ID))
+	reply, err := bus.Call[messages.EnrolReply](ctx, b, subject, messages.EnrolRequest{Key: key})
+	if err != nil {
+		return nil, err
+	}
+	claims, err := jwt.DecodeUserClaims(reply.Claim)
+	if err != nil || claims.Subject != key || claims.Name != t.Node {
+		return nil, messages.Errorf(messages.Internal, "site %s answered with a claim that is not for node %s and its key", t.Site, t.Node)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		return nil, fmt.Errorf("joining: %w", err)
+	}
+	return jwt.FormatUserConfig(reply.Claim, seed)
+}
+
+// connect connects as the token's holder.
+func (t *Token) connect(server string) (bus.Bus, error) {
+	c := bus.Config{URL: server, Name: messages.ServiceIdentity(t.ID), JWT: t.Claim, Seed: t.Seed}
+	if server == "" {
+		c.URL = strings.Join(t.Servers, ",")
+	}
+	if t.CA != "" {
+		c.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS13}
+		if !c.TLS.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
+			return nil, messages.Errorf(messages.Invalid, "the join token holds no certificate in PEM; copy it whole")
+		}
+	}
+	b, err := bus.Connect(c)
+	if messages.KindOf(err) == messages.PermissionDenied {
+		return nil, messages.Errorf(messages.PermissionDenied, "site %s does not accept join token %s: it expired, was altered, or is another site's; ask its operator for another", t.Site, t.ID)
+	}
+	return b, err
+}

@@ -1,0 +1,143 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// keys are a site's keys as its directory has them. They do not change.
+type keys struct {
+	operator nkeys.KeyPair
+	// oldOperator is trusted by servers that have not been started since; nil: none.
+	oldOperator nkeys.KeyPair
+	system      nkeys.KeyPair
+	account     nkeys.KeyPair
+	// bank signs in the site's name: a key of its own once it was rotated, the
+	// account's before. next is the one that peers are told of; nil: none.
+	bank, next nkeys.KeyPair
+	// signers sign credentials, by role. What the retired ones signed is still
+	// admitted.
+	signers, retired map[Role]nkeys.KeyPair
+	revoked          revocations
+}
+
+// readKeys reads all keys of a directory.
+func readKeys(dir string, site messages.Name) (*keys, error) {
+	k := &keys{signers: map[Role]nkeys.KeyPair{}, retired: map[Role]nkeys.KeyPair{}}
+	for _, f := range []struct {
+		file string
+		pair *nkeys.KeyPair
+	}{{operatorFile, &k.operator}, {systemFile, &k.system}, {accountFile, &k.account}} {
+		pair, err := readKey(filepath.Join(dir, f.file), f.file == operatorFile)
+		if err != nil {
+			return nil, err
+		}
+		*f.pair = pair
+	}
+	var err error
+	if k.oldOperator, err = readKey(filepath.Join(dir, operatorFile+oldSuffix), true); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, r := range signed {
+		if err := k.readRole(dir, r, site); err != nil {
+			return nil, err
+		}
+	}
+	if k.bank, err = readSpare(dir, bankFile); err != nil {
+		return nil, err
+	}
+	if k.bank == nil {
+		k.bank = k.account
+	}
+	if k.next, err = readSpare(dir, bankFile+nextSuffix); err != nil {
+		return nil, err
+	}
+	if k.revoked, err = readRevocations(dir); err != nil {
+		return nil, err
+	}
+	return k, k.revoke()
+}
+
+// readRole reads the key of a role, and the one before it while both are good.
+func (k *keys) readRole(dir string, r Role, site messages.Name) (err error) {
+	if k.signers[r], err = readKey(filepath.Join(dir, roleFile(r)), false); errors.Is(err, fs.ErrNotExist) && isDerived(r) {
+		k.signers[r], err = k.derive(r, site)
+	}
+	if err != nil {
+		return err
+	}
+	old, err := readSpare(dir, roleFile(r)+oldSuffix)
+	if old != nil {
+		k.retired[r] = old
+	}
+	return err
+}
+
+// readSpare reads a key that need not be there; nil if it is not.
+func readSpare(dir, file string) (nkeys.KeyPair, error) {
+	pair, err := readKey(filepath.Join(dir, file), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return pair, err
+}
+
+// derive makes the key of a role that has no file from the system account's key,
+// of which only signatures ever leave the process, and never this one.
+func (k *keys) derive(r Role, site messages.Name) (nkeys.KeyPair, error) {
+	return fromSignature(k.system, nkeys.PrefixByteAccount, "candor key of the role "+string(r)+" of "+site)
+}
+
+// fromSignature makes the key that belongs to a text: whoever has the signing
+// key makes the same, and nobody else.
+func fromSignature(signer nkeys.KeyPair, kind nkeys.PrefixByte, text string) (nkeys.KeyPair, error) {
+	signature, err := signer.Sign([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("deriving a key: %w", err)
+	}
+	seed, err := nkeys.EncodeSeed(kind, signature[:32])
+	if err != nil {
+		return nil, fmt.Errorf("deriving a key: %w", err)
+	}
+	return nkeys.FromSeed(seed)
+}
+
+func readKey(path string, operator bool) (nkeys.KeyPair, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading key: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, messages.Errorf(messages.PermissionDenied, "key %s: others can read it (mode %04o); chmod 600 it, or make new keys if it was exposed", path, info.Mode().Perm())
+	}
+	seed, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading key: %w", err)
+	}
+	pair, err := nkeys.FromSeed([]byte(trim(seed)))
+	if err != nil {
+		return nil, fmt.Errorf("key %s: %w", path, err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return nil, fmt.Errorf("key %s: %w", path, err)
+	}
+	if operator != nkeys.IsValidPublicOperatorKey(public) || !operator && !nkeys.IsValidPublicAccountKey(public) {
+		return nil, fmt.Errorf("key %s: is of the wrong type", path)
+	}
+	return pair, nil
+}
+
+func trim(b []byte) string {
+	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
+		b = b[:len(b)-1]
+	}
+	return string(b)
+}

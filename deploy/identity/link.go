@@ -1,0 +1,145 @@
+package identity
+
+import (
+	"fmt"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// linkPrefix begins the names of the accounts that the site shares with one peer each.
+const linkPrefix = "PEER-"
+
+// Token is a signed claim of an account.
+type Token struct {
+	Name  string // as people read it
+	Key   string // the account's public key
+	Token string
+}
+
+// Tokens are the claims that a server of the site goes by: the operator's, and
+// of each account: the system's first, then CANDOR, then one for each peer.
+type Tokens struct {
+	Operator string
+	Accounts []Token
+}
+
+// Tokens signs the claims of the site's servers, with an account for each peer.
+//
+// A peer's servers connect as leaf nodes to the account that is theirs, and to
+// nothing else. Between it and CANDOR pass the requests of [messages.PeerVerbs],
+// in the name of the site that asks, and the replies to them: no subscription of
+// the peer reaches further, nor does what it publishes.
+func (a *Authority) Tokens(peers ...messages.Name) (Tokens, error) {
+	return a.tokens(a.held.Load().operator, peers)
+}
+
+// tokens signs the claims with an operator's key.
+func (a *Authority) tokens(signer nkeys.KeyPair, peers []messages.Name) (Tokens, error) {
+	claims, err := a.claims(peers)
+	if err != nil {
+		return Tokens{}, err
+	}
+	operator := jwt.NewOperatorClaims(publicKey(signer))
+	operator.Name = a.site
+	operator.SystemAccount = publicKey(a.held.Load().system)
+	var t Tokens
+	if t.Operator, err = operator.Encode(signer); err != nil {
+		return Tokens{}, fmt.Errorf("signing operator %s: %w", a.site, err)
+	}
+	for _, c := range claims {
+		token, err := c.Encode(signer)
+		if err != nil {
+			return Tokens{}, fmt.Errorf("signing account %s: %w", c.Name, err)
+		}
+		t.Accounts = append(t.Accounts, Token{Name: c.Name, Key: c.Subject, Token: token})
+	}
+	return t, nil
+}
+
+// claims of all accounts.
+func (a *Authority) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
+	own := a.accountClaims()
+	all := []*jwt.AccountClaims{a.systemClaims(), own}
+	seen := map[messages.Name]bool{a.site: true}
+	for _, peer := range peers {
+		if seen[peer] {
+			return nil, messages.Errorf(messages.Invalid, "peer %s: is the site itself, or named twice", peer)
+		}
+		seen[peer] = true
+		shared, err := a.linkClaims(own, peer)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, shared)
+	}
+	return all, nil
+}
+
+// linkClaims describes the account shared with a peer, and lets requests pass
+// between it and the site's own.
+func (a *Authority) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.AccountClaims, error) {
+	key, err := a.linkKey(peer)
+	if err != nil {
+		return nil, err
+	}
+	shared := jwt.NewAccountClaims(publicKey(key))
+	shared.Name = linkPrefix + peer
+	shared.Limits.DisallowBearer = true
+	for _, verb := range messages.PeerVerbs() {
+		pass(own, shared, verb.Subject(peer, a.site))
+		pass(shared, own, verb.Subject(a.site, peer))
+	}
+	return shared, nil
+}
+
+// pass lets requests on a subject that one account serves come from another.
+func pass(serving, asking *jwt.AccountClaims, subject string) {
+	serving.Exports.Add(&jwt.Export{Name: subject, Subject: jwt.Subject(subject), Type: jwt.Service})
+	asking.Imports.Add(&jwt.Import{Name: subject, Subject: jwt.Subject(subject), Account: serving.Subject, Type: jwt.Service})
+}
+
+// LinkAccount is the public key of the account that the site shares with a peer.
+func (a *Authority) LinkAccount(peer messages.Name) (string, error) {
+	key, err := a.linkKey(peer)
+	if err != nil {
+		return "", err
+	}
+	return publicKey(key), nil
+}
+
+// IssueLink makes credentials with which the servers of a peer connect to this
+// site's: to the account shared with it, and as leaf nodes only.
+func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
+	key, err := a.linkKey(peer)
+	if err != nil {
+		return nil, err
+	}
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, fmt.Errorf("making a key for peer %s: %w", peer, err)
+	}
+	claims := jwt.NewUserClaims(publicKey(user))
+	claims.Name = messages.ServiceIdentity(peer)
+	claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeLeafnode, jwt.ConnectionTypeLeafnodeWS)
+	token, err := claims.Encode(key)
+	if err != nil {
+		return nil, fmt.Errorf("signing the claim of peer %s: %w", peer, err)
+	}
+	seed, err := user.Seed()
+	if err != nil {
+		return nil, fmt.Errorf("making a key for peer %s: %w", peer, err)
+	}
+	return jwt.FormatUserConfig(token, seed)
+}
+
+// linkKey derives the key of the account shared with a peer: it is the same on
+// every host of the site, and needs no file.
+func (a *Authority) linkKey(peer messages.Name) (nkeys.KeyPair, error) {
+	if !messages.ValidName(peer) {
+		return nil, messages.Errorf(messages.Invalid, "peer %q: is not a valid name of a site", peer)
+	}
+	return fromSignature(a.held.Load().system, nkeys.PrefixByteAccount, "candor account of site "+a.site+" shared with "+peer)
+}

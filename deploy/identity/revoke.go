@@ -1,0 +1,154 @@
+package identity
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// revokedFile lists what was revoked. It holds no secret.
+const revokedFile = "revoked.json"
+
+// revocations are the credentials of a site that are admitted no more.
+type revocations struct {
+	// Generations counts how often the credentials of a name were revoked, by
+	// "role name". The number goes into the name's key.
+	Generations map[string]int `json:"generations,omitempty"`
+	// Keys are public keys that were revoked by themselves.
+	Keys []string `json:"keys,omitempty"`
+
+	list jwt.RevocationList // what follows, for the account's claims
+}
+
+func (r *revocations) generation(role Role, n messages.Name) int {
+	return r.Generations[string(role)+" "+n]
+}
+
+// never is after any claim's time: what is revoked stays so.
+var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func readRevocations(dir string) (r revocations, err error) {
+	path := filepath.Join(dir, revokedFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		return r, fmt.Errorf("revocations %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// revoke works out the keys of all that was revoked.
+func (k *keys) revoke() error {
+	k.revoked.list = jwt.RevocationList{}
+	for _, key := range k.revoked.Keys {
+		k.revoked.list.Revoke(key, never)
+	}
+	for who, generations := range k.revoked.Generations {
+		role, n, _ := strings.Cut(who, " ")
+		for _, signer := range []nkeys.KeyPair{k.signers[Role(role)], k.retired[Role(role)]} {
+			if signer == nil {
+				continue
+			}
+			for g := range generations {
+				user, err := userKey(signer, Role(role), n, g)
+				if err != nil {
+					return err
+				}
+				k.revoked.list.Revoke(publicKey(user), never)
+			}
+		}
+	}
+	return nil
+}
+
+// Revoke has the site's servers admit none of the credentials that were issued
+// for a name in a role so far, and those of further public keys, and cut the
+// connections that use them. What is issued from now on is good. Servers that run
+// take it when they reload the keys.
+func (a *Authority) Revoke(role Role, n messages.Name, further ...string) error {
+	if err := checkRole(role, n); err != nil {
+		return err
+	}
+	return a.changeRevocations(func(r *revocations) {
+		if r.Generations == nil {
+			r.Generations = map[string]int{}
+		}
+		r.Generations[string(role)+" "+n]++
+		r.addKeys(further)
+	})
+}
+
+// RevokeKey does the same for one public key alone.
+func (a *Authority) RevokeKey(key string) error {
+	if !nkeys.IsValidPublicUserKey(key) {
+		return messages.Errorf(messages.Invalid, "key %q: is not a public user key; it begins with U and stands in the output of candor node token list", key)
+	}
+	return a.changeRevocations(func(r *revocations) { r.addKeys([]string{key}) })
+}
+
+func (r *revocations) addKeys(keys []string) {
+	for _, key := range keys {
+		if !slices.Contains(r.Keys, key) {
+			r.Keys = append(r.Keys, key)
+		}
+	}
+}
+
+// changeRevocations changes the file, whole or not at all, and takes it over.
+func (a *Authority) changeRevocations(change func(*revocations)) error {
+	r, err := readRevocations(a.dir)
+	if err != nil {
+		return err
+	}
+	change(&r)
+	text, err := json.MarshalIndent(&r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := replace(filepath.Join(a.dir, revokedFile), append(text, '\n')); err != nil {
+		return err
+	}
+	return a.Reload()
+}
+
+// replace puts a whole new file, its owner's alone, in place of an old one.
+func replace(path string, data []byte) error {
+	aside, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return fmt.Errorf("keys directory: %w", err)
+	}
+	defer os.Remove(aside.Name())
+	_, err = aside.Write(data)
+	if err = errors.Join(err, aside.Sync(), aside.Close()); err == nil {
+		err = os.Rename(aside.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("keys directory: %w", err)
+	}
+	return nil
+}
+
+// KeyOf is the public key in a credentials file, whoever issued it.
+func KeyOf(creds []byte) (string, error) {
+	claims, err := userClaims(creds)
+	if err != nil {
+		return "", err
+	}
+	return claims.Subject, nil
+}

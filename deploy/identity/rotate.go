@@ -1,0 +1,171 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Suffixes of the files of a rotation that is under way.
+const (
+	oldSuffix  = ".old"  // the key before, which is good until the end
+	nextSuffix = ".next" // the key that is to come
+)
+
+// bankFile holds the key that the site signs with, once it is not the account's.
+const bankFile = "bank.nk"
+
+// Names of the keys that can be rotated; those of the roles are "user-role" and so on.
+const (
+	OperatorKey = "operator"
+	BankKey     = "bank"
+)
+
+// Rotatable lists the names of the keys that can be rotated.
+func Rotatable() []string {
+	names := []string{OperatorKey, BankKey}
+	for _, r := range signed {
+		names = append(names, string(r)+"-role")
+	}
+	return names
+}
+
+// Rotate begins the rotation of a key: from now on there are two. Of a role, the
+// new one signs, and what either signed is admitted. Of the operator, the new one
+// signs the accounts. Of the bank, the old one goes on signing, while the new one,
+// which is returned, is made known to peers.
+func (a *Authority) Rotate(name string) (public string, err error) {
+	file, kind, err := rotating(name)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(a.dir, file)
+	for _, suffix := range []string{oldSuffix, nextSuffix} {
+		if _, err := os.Stat(path + suffix); err == nil {
+			return "", messages.Errorf(messages.Conflict, "key %s: its last rotation has not ended; end it with --finish first", name)
+		}
+	}
+	fresh, seed, err := makeKey(kind)
+	if err != nil {
+		return "", err
+	}
+	if name == BankKey {
+		err = replace(path+nextSuffix, seed)
+	} else {
+		err = a.supersede(name, path, seed)
+	}
+	if err != nil {
+		return "", err
+	}
+	return publicKey(fresh), a.Reload()
+}
+
+// supersede keeps the present key as the old one, and puts a new one in its
+// place. The old one comes first: a crash in between leaves the present key twice.
+func (a *Authority) supersede(name, path string, seed []byte) error {
+	held := a.held.Load()
+	present := held.operator
+	for r, pair := range held.signers {
+		if string(r)+"-role" == name {
+			present = pair
+		}
+	}
+	before, err := present.Seed()
+	if err != nil {
+		return fmt.Errorf("key %s: %w", name, err)
+	}
+	if err := replace(path+oldSuffix, append(before, '\n')); err != nil {
+		return err
+	}
+	return replace(path, seed)
+}
+
+// Finish ends a rotation. Of a role or the operator, the old key is forgotten:
+// credentials that it signed open nothing any more. Of the bank, the new key
+// begins to sign.
+func (a *Authority) Finish(name string) error {
+	file, _, err := rotating(name)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(a.dir, file)
+	if name == BankKey {
+		err = os.Rename(path+nextSuffix, path)
+	} else {
+		err = os.Remove(path + oldSuffix)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return messages.Errorf(messages.NotFound, "key %s: no rotation is under way; begin one without --finish", name)
+	}
+	if err != nil {
+		return fmt.Errorf("key %s: %w", name, err)
+	}
+	return a.Reload()
+}
+
+// rotating is the file of a key that can be rotated, and the kind of the key.
+func rotating(name string) (file string, kind nkeys.PrefixByte, err error) {
+	switch name {
+	case OperatorKey:
+		return operatorFile, nkeys.PrefixByteOperator, nil
+	case BankKey:
+		return bankFile, nkeys.PrefixByteAccount, nil
+	case "account", "system":
+		return "", 0, messages.Errorf(messages.Invalid, "key %s: is the name of the account itself, in every credentials file and of every stream, and signs nothing in use but credentials' accounts; rotate the keys that sign, %v", name, Rotatable())
+	}
+	for _, r := range signed {
+		if name == string(r)+"-role" {
+			return roleFile(r), nkeys.PrefixByteAccount, nil
+		}
+	}
+	return "", 0, messages.Errorf(messages.Invalid, "key %q: is none of %v", name, Rotatable())
+}
+
+// makeKey makes a key, and the text of its file.
+func makeKey(kind nkeys.PrefixByte) (nkeys.KeyPair, []byte, error) {
+	pair, err := nkeys.CreatePair(kind)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a key: %w", err)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a key: %w", err)
+	}
+	return pair, append(seed, '\n'), nil
+}
+
+// Reload reads the keys again, as another process may have changed them. On an
+// error those read before stay in force.
+func (a *Authority) Reload() error {
+	held, err := readKeys(a.dir, a.site)
+	if err != nil {
+		return err
+	}
+	a.held.Store(held)
+	return nil
+}
+
+// Stamp changes whenever a file of the keys directory does: a cheap look before
+// Reload.
+func (a *Authority) Stamp() (stamp string, err error) {
+	entries, err := os.ReadDir(a.dir)
+	if err != nil {
+		return "", fmt.Errorf("keys directory: %w", err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, os.ErrNotExist) {
+			continue // replaced while we look: the next look sees the new one
+		}
+		if err != nil {
+			return "", fmt.Errorf("keys directory: %w", err)
+		}
+		stamp += fmt.Sprintf("%s %d %d\n", e.Name(), info.Size(), info.ModTime().UnixNano())
+	}
+	return stamp, nil
+}

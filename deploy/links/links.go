@@ -1,0 +1,199 @@
+package links
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Config is the service of one process.
+type Config struct {
+	Site messages.Name
+	// Bus speaks as the service, and reaches the peers.
+	Bus bus.Bus
+	// Server is that of this process.
+	Server interface {
+		Leafz(*server.LeafzOptions) (*server.Leafz, error)
+	}
+	// Host is which of Hosts this process is; "" without hosts.
+	Host  messages.Name
+	Hosts []messages.Name
+	// Peers are those of the configuration, by the public key of the account that
+	// the site shares with each.
+	Peers     map[string]messages.Name
+	Operators []messages.Name // who may ask
+	// Within bounds the wait for hosts and peers; default 2 s.
+	Within time.Duration
+}
+
+// Validate reports the first thing that is wrong or missing.
+func (c *Config) Validate() error {
+	switch {
+	case !messages.ValidName(c.Site):
+		return fmt.Errorf("links: Site %q is not a valid name", c.Site)
+	case c.Bus == nil || c.Server == nil:
+		return fmt.Errorf("links: Bus and Server must be set")
+	case c.Host != "" && !slices.Contains(c.Hosts, c.Host):
+		return fmt.Errorf("links: Host %q is not among Hosts", c.Host)
+	case c.Within < 0:
+		return fmt.Errorf("links: Within %v is negative", c.Within)
+	}
+	return nil
+}
+
+// defaultWithin is below the time that [bus.Call] waits for one answer.
+const defaultWithin = 1500 * time.Millisecond
+
+// Links is the service of one process.
+type Links struct {
+	c       Config
+	service bus.Subscription
+}
+
+// Start starts to serve.
+func Start(c Config) (*Links, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Within == 0 {
+		c.Within = defaultWithin
+	}
+	l := &Links{c: c}
+	endpoints := []bus.Endpoint{{
+		Name: messages.VerbStatus, Subject: messages.Subject(c.Site, messages.Links, messages.VerbStatus, "*"), Handle: bus.Handle(messages.VerbStatus, l.status),
+	}}
+	if c.Host != "" {
+		verb := messages.HostPrefix + c.Host
+		endpoints = append(endpoints, bus.Endpoint{Name: verb, Subject: messages.Subject(c.Site, messages.Links, verb, "*"), Handle: bus.Handle(verb, l.own)})
+	}
+	var err error
+	l.service, err = c.Bus.Serve(bus.Service{
+		Name: "candor-links", Version: "1.0.0", Description: "how site " + c.Site + " is linked to other sites", Discoverable: true, Endpoints: endpoints,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("links: %w", err)
+	}
+	return l, nil
+}
+
+// Close ends the service.
+func (l *Links) Close() error { return l.service.Stop() }
+
+// status answers operators for the whole site.
+func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.LinksReply, error) {
+	if !slices.Contains(l.c.Operators, caller) {
+		return messages.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not see how the site is linked: ask an operator of the site", caller)
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.c.Within)
+	defer cancel()
+	reply := messages.LinksReply{Site: l.c.Site, At: messages.TimeOf(time.Now())}
+	var trips []messages.PeerTrip
+	var wg sync.WaitGroup
+	wg.Go(func() { trips = l.trips(ctx) })
+	err := l.gather(ctx, &reply)
+	wg.Wait()
+	reply.Trips = trips
+	return reply, err
+}
+
+// own answers the site's other hosts for this one.
+func (l *Links) own(_ context.Context, caller messages.Name, _ messages.Empty) (messages.LinksReply, error) {
+	if caller != messages.ServiceIdentity(messages.Links) {
+		return messages.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not ask a host: ask the site", caller)
+	}
+	links, err := l.here()
+	return messages.LinksReply{Site: l.c.Site, Links: links, At: messages.TimeOf(time.Now())}, err
+}
+
+// gather puts together the links of all hosts.
+func (l *Links) gather(ctx context.Context, reply *messages.LinksReply) error {
+	here, err := l.here()
+	if err != nil {
+		return err
+	}
+	reply.Links = here
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, host := range l.c.Hosts {
+		if host == l.c.Host {
+			continue
+		}
+		wg.Go(func() {
+			subject := messages.Subject(l.c.Site, messages.Links, messages.HostPrefix+host, messages.ServiceIdentity(messages.Links))
+			there, err := bus.Call[messages.LinksReply](ctx, l.c.Bus, subject, messages.Empty{})
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				reply.Missing = append(reply.Missing, host)
+			}
+			reply.Links = append(reply.Links, there.Links...)
+		})
+	}
+	wg.Wait()
+	slices.Sort(reply.Missing)
+	slices.SortStableFunc(reply.Links, func(a, b messages.Link) int {
+		return cmp.Or(cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Host, b.Host))
+	})
+	return nil
+}
+
+// here lists the connections of this process's server.
+func (l *Links) here() ([]messages.Link, error) {
+	all, err := l.c.Server.Leafz(nil)
+	if err != nil {
+		return nil, messages.Errorf(messages.Internal, "links: %v", err)
+	}
+	var links []messages.Link
+	for _, leaf := range all.Leafs {
+		rtt, _ := time.ParseDuration(leaf.RTT) // not measured yet: 0
+		links = append(links, messages.Link{
+			Peer: l.c.Peers[leaf.Account], Host: l.c.Host, Server: leaf.Name, Address: net.JoinHostPort(leaf.IP, strconv.Itoa(leaf.Port)),
+			Outgoing: leaf.IsSpoke, RTT: messages.Duration(rtt), In: leaf.InMsgs, Out: leaf.OutMsgs,
+		})
+	}
+	slices.SortStableFunc(links, func(a, b messages.Link) int { return cmp.Compare(a.Peer, b.Peer) })
+	return links, nil
+}
+
+// trips asks every peer's bank something small.
+func (l *Links) trips(ctx context.Context) []messages.PeerTrip {
+	var names []messages.Name
+	for _, name := range l.c.Peers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	trips := make([]messages.PeerTrip, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() { trips[i] = l.trip(ctx, name) })
+	}
+	wg.Wait()
+	return trips
+}
+
+// trip asks for a position, once. A refusal is an answer too: there may have
+// been no cycle yet.
+func (l *Links) trip(ctx context.Context, peer messages.Name) messages.PeerTrip {
+	payload, err := messages.Marshal(&messages.CycleRequest{}, messages.Msgpack)
+	if err != nil {
+		return messages.PeerTrip{Peer: peer, Failure: err.Error()}
+	}
+	verb := messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbPosition}
+	began := time.Now()
+	_, err = l.c.Bus.Request(ctx, verb.Subject(l.c.Site, peer), payload)
+	took := messages.Duration(time.Since(began))
+	if err != nil && messages.KindOf(err).Retriable() {
+		return messages.PeerTrip{Peer: peer, Failure: messages.AsError("", err).Message}
+	}
+	return messages.PeerTrip{Peer: peer, Took: took}
+}

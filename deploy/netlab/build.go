@@ -1,0 +1,34 @@
+package netlab
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Build builds the binary from the module's source, under a version of its own,
+// and returns the file. It takes the Go tool and the module's source.
+func Build(ctx context.Context, dir, version string) (string, error) {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "candor-"+version)
+	flags := "-X github.com/candor-grid/candor/cmd/candor/internal/client.release=" + version
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", flags, "-o", file, "./cmd/candor")
+	build.Dir = root
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building candor: %w\n%s", err, output)
+	}
+	return file, nil
+}
+
+func moduleRoot(ctx context.Context) (string, error) {
+	output, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("the module's source was not found: %w: run this within it", err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}

@@ -1,0 +1,123 @@
+package delay
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	chunkBytes = 32 << 10
+	// inFlight is how many chunks a direction holds: beyond it, the sender waits.
+	inFlight = 256
+)
+
+// gate says when something that was sent arrives.
+type gate struct {
+	oneWay time.Duration
+
+	mu   sync.Mutex
+	open chan struct{} // closed while the link is whole
+}
+
+func newGate(oneWay time.Duration) *gate {
+	g := &gate{oneWay: oneWay, open: make(chan struct{})}
+	close(g.open)
+	return g
+}
+
+func (g *gate) whole() bool {
+	select {
+	case <-g.open:
+		return true
+	default:
+		return false
+	}
+}
+
+func (g *gate) cut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.whole() {
+		g.open = make(chan struct{})
+	}
+}
+
+func (g *gate) heal() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.whole() {
+		close(g.open)
+	}
+}
+
+// wait returns when what was sent at a time has arrived, or with ctx's error.
+func (g *gate) wait(ctx context.Context, sent time.Time) error {
+	timer := time.NewTimer(time.Until(sent.Add(g.oneWay)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	g.mu.Lock()
+	open := g.open
+	g.mu.Unlock()
+	select {
+	case <-open:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// chunk is bytes under way; none: the sender has closed its side.
+type chunk struct {
+	data []byte
+	sent time.Time
+}
+
+// carry delivers what src sends to dst, late, until src ends. It closes both:
+// an end that is gone is told as late as everything else.
+func carry(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate) {
+	under := make(chan chunk, inFlight)
+	var reading sync.WaitGroup
+	reading.Go(func() { read(ctx, src, under) })
+	for c := range under {
+		if g.wait(ctx, c.sent) != nil {
+			break
+		}
+		if len(c.data) == 0 {
+			break
+		}
+		if _, err := dst.Write(c.data); err != nil {
+			break
+		}
+	}
+	_ = dst.Close()
+	_ = src.Close() // so that the reader ends
+	for range under {
+	}
+	reading.Wait()
+}
+
+// read stamps what src sends, and its end.
+func read(ctx context.Context, src io.Reader, under chan<- chunk) {
+	defer close(under)
+	for {
+		buffer := make([]byte, chunkBytes)
+		n, err := src.Read(buffer)
+		now := time.Now()
+		if n > 0 {
+			under <- chunk{buffer[:n], now}
+		}
+		if err != nil {
+			under <- chunk{nil, now}
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}

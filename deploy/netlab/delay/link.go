@@ -1,0 +1,84 @@
+package delay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// dialTimeout bounds how long the far end may take to answer, once it is reached.
+const dialTimeout = 5 * time.Second
+
+// Link is a running proxy. Its methods may be called concurrently.
+type Link struct {
+	listener net.Listener
+	target   string
+	gate     *gate
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	under  sync.WaitGroup // all goroutines
+}
+
+// Listen starts a link from an address to a target, both host:port, on which
+// each direction takes oneWay.
+func Listen(address, target string, oneWay time.Duration) (*Link, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	l := &Link{listener: listener, target: target, gate: newGate(oneWay)}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.under.Go(l.accept)
+	return l, nil
+}
+
+// Address is where the link listens.
+func (l *Link) Address() string { return l.listener.Addr().String() }
+
+// Cut has the link carry nothing until [Link.Heal]. Cutting twice is cutting once.
+func (l *Link) Cut() { l.gate.cut() }
+
+// Heal has the link carry again, from where it was cut.
+func (l *Link) Heal() { l.gate.heal() }
+
+// Close ends the link and every connection through it.
+func (l *Link) Close() error {
+	l.cancel()
+	err := l.listener.Close()
+	l.under.Wait()
+	return err
+}
+
+func (l *Link) accept() {
+	for {
+		near, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		l.under.Go(func() { l.join(near) })
+	}
+}
+
+// join carries a connection to the target, until either end closes it or the
+// link does.
+func (l *Link) join(near net.Conn) {
+	defer near.Close()
+	if l.gate.wait(l.ctx, time.Now()) != nil {
+		return
+	}
+	dialer := net.Dialer{Timeout: dialTimeout}
+	far, err := dialer.DialContext(l.ctx, "tcp", l.target)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	stop := context.AfterFunc(l.ctx, func() { _ = errors.Join(near.Close(), far.Close()) })
+	defer stop()
+	var both sync.WaitGroup
+	both.Go(func() { carry(l.ctx, far, near, l.gate) })
+	both.Go(func() { carry(l.ctx, near, far, l.gate) })
+	both.Wait()
+}

@@ -1,0 +1,130 @@
+package netlab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// insideVariable tells a process that it was started by Enter.
+const insideVariable = "CANDOR_NETLAB_INSIDE"
+
+// Inside reports whether this process is the first in the lab's own namespaces.
+func Inside() bool { return os.Getenv(insideVariable) != "" && os.Getpid() == 1 }
+
+// spaces are the namespaces of a lab: what is made in them goes with the last
+// process, and that goes with the first.
+const spaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+
+// Enter runs this program once more, with the same arguments, as the first process
+// in namespaces of its own, and returns its exit code. An error of kind Unavailable
+// says that the machine does not permit them. An interrupt is passed on; if this
+// process is killed, so are all of those.
+func Enter(ctx context.Context) (int, error) {
+	var failed []error
+	for _, more := range []uintptr{0, unix.CLONE_NEWUSER} {
+		if err := tryEnter(more); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		return enter(ctx, more)
+	}
+	return 0, messages.Errorf(messages.Unavailable, "network namespaces: %v", errors.Join(failed...))
+}
+
+// probe is the argument with which a program that calls Enter tries, in namespaces
+// of their own, all that a network needs.
+const probe = "probe-namespaces"
+
+// Probed carries out such a try, if this process is one, and does not return then.
+// A program that calls Enter calls this first.
+func Probed() {
+	if len(os.Args) != 2 || os.Args[1] != probe {
+		return
+	}
+	if err := tryNetwork(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func tryNetwork() error {
+	if err := Settle(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "netlab-probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	n, err := Namespaces(dir)
+	if err != nil {
+		return err
+	}
+	if err := n.Add(1, 1); err != nil {
+		return err
+	}
+	defer unix.Unmount(n.(*namespaces).file(1, 1), unix.MNT_DETACH)
+	return n.Command(1, 1, "true").Run()
+}
+
+func tryEnter(more uintptr) error {
+	c := command(more, probe)
+	output, err := c.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w %s", err, output)
+	}
+	return nil
+}
+
+// command is this program in namespaces of its own.
+func command(more uintptr, arguments ...string) *exec.Cmd {
+	c := exec.Command("/proc/self/exe", arguments...)
+	c.Env = append(os.Environ(), insideVariable+"=yes")
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: spaces | more, Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if more&unix.CLONE_NEWUSER != 0 {
+		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	return c
+}
+
+func enter(ctx context.Context, more uintptr) (int, error) {
+	// The signal of a parent's death comes when the thread that made the child ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	c := command(more, os.Args[1:]...)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := c.Start(); err != nil {
+		return 0, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Process.Signal(syscall.SIGTERM) })
+	defer stop()
+	err := c.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, err
+	}
+	return c.ProcessState.ExitCode(), nil
+}
+
+// Settle makes the lab's own namespaces usable: mounts that are made here are seen
+// here alone, and /proc shows the processes that are here.
+func Settle() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("making mounts private: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mounting /proc: %w", err)
+	}
+	return nil
+}

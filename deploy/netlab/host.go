@@ -1,0 +1,87 @@
+package netlab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Host is a machine of a site. It is not safe for concurrent use.
+type Host struct {
+	Name    string        // rack1 …, or the node whose agent it has
+	Node    messages.Name // whose agent it has; "": none
+	Address string
+
+	site      *Site
+	number    int // in the site, from 1
+	binary    string
+	arguments []string
+	leave     bool
+	process   *process // nil: none runs
+}
+
+// Dir is where the host keeps its state.
+func (h *Host) Dir() string { return filepath.Join(h.site.dir, h.Name) }
+
+// Run has the host run another build of the binary from its next start on.
+func (h *Host) Run(binary string) { h.binary = binary }
+
+// Leave has the process that the host starts next leave its node's tasks running
+// when it is stopped, or not. Without, what a node has is gone when it is stopped.
+func (h *Host) Leave(running bool) { h.leave = running }
+
+// Program is the file that the host's process really runs.
+func (h *Host) Program() (string, error) {
+	return os.Readlink(fmt.Sprintf("/proc/%d/exe", h.process.command.Process.Pid))
+}
+
+// Runs reports whether the host's process has been started and not been ended.
+func (h *Host) Runs() bool { return h.process != nil }
+
+// Start starts the host's process and does not wait for it to serve.
+func (h *Host) Start() (err error) {
+	if h.process != nil {
+		return messages.Errorf(messages.Conflict, "host %s of %s: runs already", h.Name, h.site.Name)
+	}
+	arguments := h.arguments
+	if h.leave {
+		arguments = append(arguments[:len(arguments):len(arguments)], "--leave-running")
+	}
+	command := h.site.lab.network.Command(h.site.number, h.number, h.binary, arguments...)
+	h.process, err = begin(command, h.Dir()+".log")
+	return err
+}
+
+// Await returns when the host serves.
+func (h *Host) Await(ctx context.Context) error { return h.process.await(ctx) }
+
+// Kill ends the host's process as a failure of the machine would: kill -9. Tasks of
+// its node go on, as they do where only the process dies.
+func (h *Host) Kill() {
+	h.process.kill()
+	h.process = nil
+}
+
+// Stop ends the host's process as a service manager does.
+func (h *Host) Stop() error {
+	p := h.process
+	h.process = nil
+	return p.stop()
+}
+
+// Memory is what the host's process has in memory, in bytes.
+func (h *Host) Memory() int64 {
+	if h.process == nil {
+		return 0
+	}
+	return h.process.memory()
+}
+
+// Cut takes the host off its site's network, Heal puts it back.
+func (h *Host) Cut() error { return h.site.lab.network.Cut(h.site.number, h.number) }
+
+// Heal is the opposite of Cut.
+func (h *Host) Heal() error { return h.site.lab.network.Heal(h.site.number, h.number) }

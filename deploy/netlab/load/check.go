@@ -1,0 +1,86 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// askAtOnce bounds the questions of a check that are under way.
+const askAtOnce = 16
+
+// Losses is what a site does not know of what it acknowledged.
+type Losses struct {
+	Asked int
+	Lost  []string // a sentence each
+}
+
+// Repeat asks for every acknowledged submission by sending it again under its key:
+// the answer must be the number that was acknowledged. The users' connections are
+// made anew.
+func (l *Load) Repeat(ctx context.Context, acks []Ack) (Losses, error) {
+	losses := Losses{Asked: len(acks)}
+	buses := map[messages.Name]bus.Bus{}
+	for _, user := range l.config.Users {
+		b, err := l.config.Connect(user)
+		if err != nil {
+			return losses, err
+		}
+		defer b.Close()
+		buses[user] = b
+	}
+	var mu sync.Mutex
+	err := eachOf(acks, func(a *Ack) error {
+		reply, err := Submit(ctx, buses[a.User], l.config.Site, a.User, l.Request(a))
+		if err == nil && reply.Job == a.Job {
+			return nil
+		}
+		if messages.KindOf(err).Retriable() {
+			return err // not an answer
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		losses.Lost = append(losses.Lost, fmt.Sprintf("submission %s was acknowledged as job %d and is now job %d, %v", a.Key, a.Job, reply.Job, err))
+		return nil
+	})
+	return losses, err
+}
+
+// eachOf does something to each acknowledgement, some at a time.
+func eachOf(acks []Ack, do func(*Ack) error) error {
+	failed := make([]error, len(acks))
+	turns := make(chan struct{}, askAtOnce)
+	var all sync.WaitGroup
+	for i := range acks {
+		turns <- struct{}{}
+		all.Go(func() {
+			failed[i] = do(&acks[i])
+			<-turns
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+// Jobs lists all jobs of a site, page by page.
+func Jobs(ctx context.Context, operator bus.Bus, site, name messages.Name) (map[messages.JobID]messages.JobSummary, error) {
+	all := map[messages.JobID]messages.JobSummary{}
+	r := messages.JobsRequest{All: true, Limit: 1000}
+	for {
+		reply, err := bus.Call[messages.JobsReply](ctx, operator, messages.Subject(site, messages.Auctioneer, messages.VerbJobs, name), r)
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range reply.Jobs {
+			all[j.Job] = j
+		}
+		if !reply.More || len(reply.Jobs) == 0 {
+			return all, nil
+		}
+		r.Before = reply.Jobs[len(reply.Jobs)-1].Job
+	}
+}

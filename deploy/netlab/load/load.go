@@ -1,0 +1,226 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Config says who submits what, and how often.
+type Config struct {
+	Site  messages.Name
+	Users []messages.Name // one client each
+	// Connect connects a user; the load closes the connection.
+	Connect func(user messages.Name) (bus.Bus, error)
+	// Spec is what a client submits as its n-th job, from 0.
+	Spec func(n int) messages.JobSpec
+	// Every is the time between two submissions of a client.
+	Every time.Duration
+	// Jobs is how many each client submits; 0: until the load is stopped.
+	Jobs int
+	// Patience bounds a request with all its repetitions.
+	Patience time.Duration
+	// Prefix of the keys: loads of one site need different ones.
+	Prefix string
+}
+
+// outstanding bounds the requests of a client that wait for their answers.
+const outstanding = 256
+
+// Ack is a submission that was acknowledged.
+type Ack struct {
+	User  messages.Name
+	Key   string
+	N     int // the client's n-th
+	Job   messages.JobID
+	Sent  time.Time
+	Acked time.Time
+}
+
+// Waited is how long the user waited for the answer.
+func (a *Ack) Waited() time.Duration { return a.Acked.Sub(a.Sent) }
+
+// Load is clients at work.
+type Load struct {
+	config  Config
+	stop    chan struct{}
+	clients sync.WaitGroup
+	buses   []bus.Bus
+
+	mu     sync.Mutex
+	more   chan struct{} // closed, and made anew, when there is news
+	acks   []Ack
+	failed []error
+	sent   int
+}
+
+// Start connects the clients and has them begin.
+func Start(ctx context.Context, c Config) (*Load, error) {
+	l := &Load{config: c, stop: make(chan struct{}), more: make(chan struct{})}
+	for _, user := range c.Users {
+		b, err := c.Connect(user)
+		if err != nil {
+			l.close()
+			return nil, err
+		}
+		l.buses = append(l.buses, b)
+	}
+	for i, user := range c.Users {
+		l.clients.Go(func() { l.run(ctx, user, l.buses[i]) })
+	}
+	return l, nil
+}
+
+// run is one client.
+func (l *Load) run(ctx context.Context, user messages.Name, b bus.Bus) {
+	every := time.NewTicker(l.config.Every)
+	defer every.Stop()
+	turns := make(chan struct{}, outstanding)
+	var requests sync.WaitGroup
+	defer requests.Wait()
+	for n := 0; l.config.Jobs == 0 || n < l.config.Jobs; n++ {
+		select {
+		case <-every.C:
+		case <-l.stop:
+			return
+		case <-ctx.Done():
+			return
+		}
+		turns <- struct{}{}
+		requests.Go(func() {
+			l.submit(ctx, user, b, n)
+			<-turns
+		})
+	}
+}
+
+// submit submits a client's n-th job and remembers what came of it.
+func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int) {
+	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
+	defer cancel()
+	a := Ack{User: user, Key: l.key(user, n), N: n, Sent: time.Now()}
+	l.mu.Lock()
+	l.sent++
+	l.mu.Unlock()
+	reply, err := Submit(ctx, b, l.config.Site, user, messages.SubmitRequest{Key: a.Key, Spec: l.config.Spec(n)})
+	a.Job, a.Acked = reply.Job, time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.failed = append(l.failed, fmt.Errorf("submission %s, after %v: %w", a.Key, a.Waited().Round(time.Millisecond), err))
+	} else {
+		l.acks = append(l.acks, a)
+	}
+	close(l.more)
+	l.more = make(chan struct{})
+}
+
+// Submit sends a submission until it is answered or ctx ends.
+func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r messages.SubmitRequest) (messages.SubmitReply, error) {
+	return bus.Call[messages.SubmitReply](ctx, b, messages.Subject(site, messages.Auctioneer, messages.VerbSubmit, user), r)
+}
+
+func (l *Load) key(user messages.Name, n int) string {
+	return fmt.Sprintf("%s-%s-%d", l.config.Prefix, user, n)
+}
+
+// Request is the submission of an acknowledgement.
+func (l *Load) Request(a *Ack) messages.SubmitRequest {
+	return messages.SubmitRequest{Key: a.Key, Spec: l.config.Spec(a.N)}
+}
+
+// AwaitServed waits until every client was answered a request that it sent after a
+// moment, and returns how long after it each was.
+func (l *Load) AwaitServed(ctx context.Context, after time.Time) ([]time.Duration, error) {
+	for {
+		l.mu.Lock()
+		first, more := l.firstServed(after), l.more
+		l.mu.Unlock()
+		if len(first) == len(l.config.Users) {
+			waits := make([]time.Duration, 0, len(first))
+			for _, user := range l.config.Users {
+				waits = append(waits, first[user].Sub(after))
+			}
+			return waits, nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, messages.Errorf(messages.Unavailable, "%d of %d clients are served again: %v", len(first), len(l.config.Users), ctx.Err())
+		}
+	}
+}
+
+// AwaitMore waits for n further acknowledgements.
+func (l *Load) AwaitMore(ctx context.Context, n int) error {
+	for goal := 0; ; {
+		l.mu.Lock()
+		have, more := len(l.acks), l.more
+		l.mu.Unlock()
+		if goal == 0 {
+			goal = have + n
+		}
+		if have >= goal {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return messages.Errorf(messages.Unavailable, "%d of %d submissions are acknowledged: %v", have, goal, ctx.Err())
+		}
+	}
+}
+
+// firstServed is when each client was first answered a request sent after a
+// moment. The newest answers are looked at first: it is asked while they come.
+func (l *Load) firstServed(after time.Time) map[messages.Name]time.Time {
+	first := map[messages.Name]time.Time{}
+	for i := len(l.acks) - 1; i >= 0 && l.acks[i].Acked.After(after); i-- {
+		a := &l.acks[i]
+		if t, ok := first[a.User]; a.Sent.After(after) && (!ok || a.Acked.Before(t)) {
+			first[a.User] = a.Acked
+		}
+	}
+	return first
+}
+
+// Result is what a load came to.
+type Result struct {
+	Sent   int
+	Acks   []Ack
+	Failed []error // requests that were given up
+}
+
+// Stop ends the load, waits for the answers that are still to come, and says what
+// it came to.
+func (l *Load) Stop() Result {
+	close(l.stop)
+	return l.Wait()
+}
+
+// Wait waits until every client has submitted its jobs, and says what it came to.
+func (l *Load) Wait() Result {
+	l.clients.Wait()
+	l.close()
+	return Result{Sent: l.sent, Acks: l.acks, Failed: l.failed}
+}
+
+func (l *Load) close() {
+	for _, b := range l.buses {
+		_ = b.Close()
+	}
+}
+
+// Answered is how many submissions were acknowledged between two moments.
+func (r *Result) Answered(from, to time.Time) (n int) {
+	for _, a := range r.Acks {
+		if !a.Acked.Before(from) && a.Acked.Before(to) {
+			n++
+		}
+	}
+	return n
+}

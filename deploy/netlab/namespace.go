@@ -1,0 +1,118 @@
+package netlab
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// namespaces has a network namespace for each host. It lives in namespaces that
+// are the lab's own (see [Enter]), so its names are seen by nobody else, and
+// nothing of it has to be removed.
+type namespaces struct {
+	dir     string // of the files that name the hosts' namespaces
+	bridges map[int]bool
+}
+
+// Namespaces makes the lab's side of a network of namespaces, whose files are kept
+// in a directory. The process must be one that [Enter] started.
+func Namespaces(dir string) (Network, error) {
+	if !Inside() {
+		return nil, messages.Errorf(messages.Invalid, "network namespaces: are made only within the lab's own; enter those first")
+	}
+	n := &namespaces{dir: filepath.Join(dir, "net"), bridges: map[int]bool{}}
+	if err := os.MkdirAll(n.dir, 0o700); err != nil {
+		return nil, err
+	}
+	return n, ip("link set lo up")
+}
+
+func (n *namespaces) Kind() string { return "network namespaces" }
+
+func (n *namespaces) Address(site, host int) string { return fmt.Sprintf("10.77.%d.%d", site, host) }
+
+func (n *namespaces) Border(site int) string { return n.Address(site, borderHost) }
+
+// file names a host's namespace.
+func (n *namespaces) file(site, host int) string {
+	return filepath.Join(n.dir, fmt.Sprintf("s%dh%d", site, host))
+}
+
+// bridge is what the hosts of a site are plugged into; the lab has the address of
+// the border there.
+func (n *namespaces) bridge(site int) error {
+	if n.bridges[site] {
+		return nil
+	}
+	n.bridges[site] = true
+	name := fmt.Sprintf("site%d", site)
+	return ip(
+		"link add "+name+" type bridge",
+		"addr add "+n.Border(site)+"/24 dev "+name,
+		"link set "+name+" up")
+}
+
+func (n *namespaces) Add(site, host int) error {
+	if err := checkPlace(site, host); err != nil {
+		return err
+	}
+	if err := n.bridge(site); err != nil {
+		return err
+	}
+	file, outer := n.file(site, host), veth(site, host)
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		return err
+	}
+	if err := run("unshare", "--net="+file, "true"); err != nil {
+		return err
+	}
+	if err := ip(
+		"link add "+outer+" type veth peer name eth0 netns "+file,
+		fmt.Sprintf("link set %s master site%d up", outer, site),
+	); err != nil {
+		return err
+	}
+	return ipAs([]string{"nsenter", "--net=" + file, "ip"},
+		"link set lo up",
+		"addr add "+n.Address(site, host)+"/24 dev eth0",
+		"link set eth0 up")
+}
+
+// veth is the end of a host's pair that is plugged into the bridge.
+func veth(site, host int) string { return fmt.Sprintf("s%dh%d", site, host) }
+
+func (n *namespaces) Command(site, host int, path string, arguments ...string) *exec.Cmd {
+	// nsenter becomes the command: the process is the host's, with its number.
+	return exec.Command("nsenter", append([]string{"--net=" + n.file(site, host), path}, arguments...)...)
+}
+
+func (n *namespaces) Cut(site, host int) error { return ip("link set " + veth(site, host) + " down") }
+
+func (n *namespaces) Heal(site, host int) error { return ip("link set " + veth(site, host) + " up") }
+
+func (n *namespaces) Close() error { return nil }
+
+// ip carries out lines of the command ip, up to the first that fails.
+func ip(lines ...string) error { return ipAs([]string{"ip"}, lines...) }
+
+func ipAs(command []string, lines ...string) error {
+	for _, line := range lines {
+		if err := run(command[0], append(command[1:len(command):len(command)], strings.Fields(line)...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs a command, whose output says what went wrong.
+func run(name string, arguments ...string) error {
+	output, err := exec.Command(name, arguments...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(arguments, " "), err, strings.TrimSpace(string(output)))
+	}
+	return nil
+}

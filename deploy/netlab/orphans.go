@@ -1,0 +1,58 @@
+package netlab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// adopt has the kernel give this process the children of processes that ended
+// before them, so that none is lost sight of: executors outlive their agents, and
+// tasks their executors.
+func adopt() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("adopting what processes leave behind: %w", err)
+	}
+	return nil
+}
+
+// endOrphans ends this process's children but those it had before, and what they
+// leave behind in turn.
+func endOrphans(before []int) {
+	for {
+		left := slices.DeleteFunc(children(), func(pid int) bool { return slices.Contains(before, pid) })
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			_ = unix.Kill(pid, unix.SIGKILL)
+			var status unix.WaitStatus
+			_, _ = unix.Wait4(pid, &status, 0, nil)
+		}
+	}
+}
+
+// children are the numbers of this process's children.
+func children() (pids []int) {
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		return nil
+	}
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			continue
+		}
+		for _, field := range strings.Fields(string(text)) {
+			var pid int
+			if _, err := fmt.Sscan(field, &pid); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}

@@ -1,0 +1,130 @@
+package netlab
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// stopWithin bounds how long a process may take to stop when it is asked to.
+const stopWithin = 30 * time.Second
+
+// process is a started process of a host. It says that it is ready as to systemd:
+// by a datagram to a socket.
+type process struct {
+	command *exec.Cmd
+	log     string // file with all its output
+	ready   chan struct{}
+	ended   chan struct{}
+}
+
+// begin starts a command, which logs to a file.
+func begin(command *exec.Cmd, log string) (*process, error) {
+	p := &process{command: command, log: log, ready: make(chan struct{}), ended: make(chan struct{})}
+	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer output.Close() // the process has its own
+	socket, err := listenNotify(log + ".notify")
+	if err != nil {
+		return nil, err
+	}
+	command.Stdout, command.Stderr = output, output
+	command.Env = append(command.Environ(), "NOTIFY_SOCKET="+socket.LocalAddr().String())
+	if err := command.Start(); err != nil {
+		_ = socket.Close()
+		return nil, err
+	}
+	go p.listen(socket)
+	go func() {
+		_ = command.Wait() // how it ends is for others to judge
+		_ = socket.Close()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+func listenNotify(path string) (*net.UnixConn, error) {
+	_ = os.Remove(path) // of the process before
+	return net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+}
+
+// listen waits for the word that the process is ready.
+func (p *process) listen(socket *net.UnixConn) {
+	buffer := make([]byte, 4096)
+	for {
+		n, err := socket.Read(buffer)
+		if err != nil {
+			return
+		}
+		if strings.Contains(string(buffer[:n]), "READY=1") {
+			close(p.ready)
+			return
+		}
+	}
+}
+
+// await returns when the process is ready.
+func (p *process) await(ctx context.Context) error {
+	select {
+	case <-p.ready:
+		return nil
+	case <-p.ended:
+		return messages.Errorf(messages.Internal, "%s ended: %s", filepath.Base(p.log), p.tail())
+	case <-ctx.Done():
+		return messages.Errorf(messages.Unavailable, "%s is not ready: %v: %s", filepath.Base(p.log), ctx.Err(), p.tail())
+	}
+}
+
+// tail is the last of what the process said.
+func (p *process) tail() string {
+	const most = 4 << 10
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-most):])
+}
+
+// kill ends the process as a failure of its machine would.
+func (p *process) kill() {
+	_ = p.command.Process.Kill() // it may have ended by itself
+	<-p.ended
+}
+
+// stop asks the process to end, and insists after a while.
+func (p *process) stop() error {
+	_ = p.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(stopWithin):
+		p.kill()
+		return fmt.Errorf("%s did not stop within %v and was killed: %s", filepath.Base(p.log), stopWithin, p.tail())
+	}
+	if !p.command.ProcessState.Success() {
+		return fmt.Errorf("%s ended with %v: %s", filepath.Base(p.log), p.command.ProcessState, p.tail())
+	}
+	return nil
+}
+
+// memory is what the process has in memory now, in bytes; 0 if that is not known.
+func (p *process) memory() int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.command.Process.Pid))
+	var size, resident int64
+	if err != nil {
+		return 0
+	}
+	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
+		return 0
+	}
+	return resident * int64(os.Getpagesize())
+}

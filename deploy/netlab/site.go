@@ -1,0 +1,316 @@
+package netlab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Plan says what a site is made of.
+type Plan struct {
+	Name   messages.Name
+	Racks  int // replicas: hosts with a NATS server, an auctioneer and a bank; odd
+	Agents int // nodes; the first is on the first rack, each other on a host of its own
+	Slots  int // of class "map", of each node
+	Users  []messages.Name
+	// Grant is what each user has to begin with.
+	Grant messages.Credits
+	// Lease as in the site's configuration.
+	Lease time.Duration
+	// Configure changes the site's configuration before it is written; nil: nothing.
+	Configure func(s *Site, c *embedded.Config)
+}
+
+// Operator is the operator of every site.
+const Operator messages.Name = "operator"
+
+// The ports of every host's parts.
+const (
+	natsPort       = 4222
+	clusterPort    = 6222
+	auctioneerPort = 7001
+	bankPort       = 7002
+)
+
+// Site is a site of a lab.
+type Site struct {
+	Name   messages.Name
+	Racks  []*Host
+	Agents []*Host // without that of the first rack
+
+	lab       *Lab
+	number    int // from 1
+	dir       string
+	plan      Plan
+	authority *identity.Authority
+}
+
+// Hosts are all hosts of the site.
+func (s *Site) Hosts() []*Host { return append(s.Racks[:len(s.Racks):len(s.Racks)], s.Agents...) }
+
+// newSite makes the hosts of a site, its keys and its configuration.
+func newSite(l *Lab, number int, p Plan) (*Site, error) {
+	s := &Site{Name: p.Name, lab: l, number: number, dir: filepath.Join(l.Dir, p.Name), plan: p}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.authority, err = identity.Create(s.keys(), p.Name); err != nil {
+		return nil, err
+	}
+	for i := range p.Racks {
+		if err := s.addHost(&s.Racks, fmt.Sprintf("rack%d", i+1)); err != nil {
+			return nil, err
+		}
+	}
+	s.Racks[0].Node = nodeName(0)
+	for i := 1; i < p.Agents; i++ {
+		if err := s.addHost(&s.Agents, nodeName(i)); err != nil {
+			return nil, err
+		}
+		s.Agents[i-1].Node = nodeName(i)
+	}
+	return s, s.configure()
+}
+
+func nodeName(i int) messages.Name { return fmt.Sprintf("node%d", i+1) }
+
+func (s *Site) keys() string { return filepath.Join(s.dir, "keys") }
+
+func (s *Site) addHost(to *[]*Host, name string) error {
+	number := len(s.Racks) + len(s.Agents) + 1
+	if err := s.lab.network.Add(s.number, number); err != nil {
+		return err
+	}
+	*to = append(*to, &Host{Name: name, Address: s.lab.network.Address(s.number, number), site: s, number: number, binary: s.lab.binary})
+	return nil
+}
+
+// configure writes the configuration of the racks, and that of the agents, which is
+// the same without hosts.
+func (s *Site) configure() error {
+	c := s.configuration()
+	c.Hosts = s.hosts()
+	c.Replicas = 0
+	if s.plan.Configure != nil {
+		s.plan.Configure(s, &c)
+	}
+	file := filepath.Join(s.dir, "site.yaml")
+	if err := writeConfig(file, &c); err != nil {
+		return err
+	}
+	for i, h := range s.Racks {
+		h.arguments = []string{"up", "--config", file, "--host", s.Racks[i].Name, "--state", h.Dir()}
+	}
+	return s.configureAgents()
+}
+
+func (s *Site) configureAgents() error {
+	c := s.configuration()
+	for i := 1; i < s.plan.Agents; i++ {
+		c.Nodes = append(c.Nodes, s.node(i))
+	}
+	file := filepath.Join(s.dir, "agents.yaml")
+	if err := writeConfig(file, &c); err != nil {
+		return err
+	}
+	for _, h := range s.Agents {
+		creds, err := embedded.WriteCredentials(s.dir, s.authority, identity.Node, h.Name)
+		if err != nil {
+			return err
+		}
+		h.arguments = []string{"nodeagent", "--config", file, "--node", h.Name, "--server", s.URL(), "--creds", creds, "--state", h.Dir()}
+	}
+	return nil
+}
+
+// configuration is what racks and agents have in common.
+func (s *Site) configuration() embedded.Config {
+	c := embedded.Default()
+	c.Site, c.State, c.Keys = s.Name, filepath.Join(s.dir, "state"), s.keys()
+	c.Lease = messages.Duration(s.plan.Lease)
+	c.Operators, c.Accounts = []messages.Name{Operator}, nil
+	for _, u := range s.plan.Users {
+		c.Accounts = append(c.Accounts, embedded.Account{Name: u, Grant: s.plan.Grant})
+	}
+	c.Markets = []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map"}}}
+	c.Nodes = []embedded.Node{s.node(0)}
+	return c
+}
+
+func (s *Site) node(i int) embedded.Node {
+	return embedded.Node{Name: nodeName(i), Slots: embedded.Slots{{Class: "map", Slots: s.plan.Slots}}}
+}
+
+// hosts are the racks as the configuration names them.
+func (s *Site) hosts() (hosts []embedded.Host) {
+	for i, h := range s.Racks {
+		at := func(port int) string { return fmt.Sprintf("%s:%d", h.Address, port) }
+		host := embedded.Host{Name: h.Name, Listen: at(natsPort), Cluster: at(clusterPort), Auctioneer: at(auctioneerPort), Bank: at(bankPort)}
+		if i == 0 {
+			host.Nodes = []messages.Name{nodeName(0)}
+		}
+		hosts = append(hosts, host)
+	}
+	return hosts
+}
+
+// writeConfig writes a configuration as JSON, which is YAML.
+func writeConfig(file string, c *embedded.Config) error {
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
+}
+
+// URL names all NATS servers of the site.
+func (s *Site) URL() string {
+	var urls []string
+	for _, h := range s.Racks {
+		urls = append(urls, fmt.Sprintf("nats://%s:%d", h.Address, natsPort))
+	}
+	return strings.Join(urls, ",")
+}
+
+// Start starts every host and returns when all of them serve and every node is up.
+func (s *Site) Start(ctx context.Context) error {
+	for _, h := range s.Hosts() {
+		if err := h.Start(); err != nil {
+			return err
+		}
+	}
+	for _, h := range s.Hosts() {
+		if err := h.Await(ctx); err != nil {
+			return err
+		}
+	}
+	operator, err := s.Connect(Operator)
+	if err != nil {
+		return err
+	}
+	defer operator.Close()
+	return s.AwaitNodes(ctx, operator)
+}
+
+// Connect connects a user or the operator to whichever server of the site answers.
+func (s *Site) Connect(name messages.Name) (bus.Bus, error) {
+	file, err := s.creds(name)
+	if err != nil {
+		return nil, err
+	}
+	return bus.Connect(bus.Config{URL: s.URL(), Name: name, CredsFile: file})
+}
+
+// creds is the credentials file of a user or the operator.
+func (s *Site) creds(name messages.Name) (string, error) {
+	role := identity.User
+	if name == Operator {
+		role = identity.Operator
+	}
+	return embedded.WriteCredentials(s.dir, s.authority, role, name)
+}
+
+// Candor runs a command of the binary as a user or the operator of the site, and
+// returns what it printed.
+func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string) ([]byte, error) {
+	creds, err := s.creds(as)
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, s.lab.binary, append(arguments, "--server", s.URL(), "--site", s.Name, "--account", as, "--creds", creds)...)
+	c.Env = append(os.Environ(), "NO_COLOR=1")
+	output, err := c.CombinedOutput()
+	if err != nil {
+		return output, fmt.Errorf("candor %s: %w: %s", strings.Join(arguments, " "), err, output)
+	}
+	return output, nil
+}
+
+// Leader is the rack that leads an actor's group, as the group says.
+func (s *Site) Leader(ctx context.Context, operator bus.Bus, actor string) (*Host, error) {
+	var led *Host
+	err := until(ctx, func(ctx context.Context) error {
+		reply, err := bus.Call[messages.StatusReply](ctx, operator, messages.Subject(s.Name, actor, messages.VerbStatus, Operator), messages.Empty{})
+		if err != nil {
+			return err
+		}
+		for _, h := range s.Racks {
+			if h.Name == reply.Leader && h.Runs() {
+				led = h
+				return nil
+			}
+		}
+		return messages.Errorf(messages.Unavailable, "the %s of %s is led by %q", actor, s.Name, reply.Leader)
+	})
+	return led, err
+}
+
+// AwaitNodes returns when every node of the site is up.
+func (s *Site) AwaitNodes(ctx context.Context, operator bus.Bus) error {
+	return s.awaitNodes(ctx, operator, func(up map[messages.Name]messages.Time) error {
+		if len(up) != s.plan.Agents {
+			return messages.Errorf(messages.Unavailable, "%d of %d nodes of %s are up", len(up), s.plan.Agents, s.Name)
+		}
+		return nil
+	})
+}
+
+// AwaitBack returns when the node of a host, if it has one, has registered anew
+// since a moment.
+func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since time.Time) error {
+	if h.Node == "" {
+		return nil
+	}
+	return s.awaitNodes(ctx, operator, func(up map[messages.Name]messages.Time) error {
+		if registered, ok := up[h.Node]; !ok || registered < messages.TimeOf(since) {
+			return messages.Errorf(messages.Unavailable, "node %s of %s has not come back", h.Node, s.Name)
+		}
+		return nil
+	})
+}
+
+// awaitNodes looks at since when nodes are up until enough is content.
+func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map[messages.Name]messages.Time) error) error {
+	return until(ctx, func(ctx context.Context) error {
+		reply, err := bus.Call[messages.NodesReply](ctx, operator, messages.Subject(s.Name, messages.Auctioneer, messages.VerbNodes, Operator), messages.Empty{})
+		if err != nil {
+			return err
+		}
+		up := map[messages.Name]messages.Time{}
+		for _, n := range reply.Nodes {
+			if n.State == "Up" {
+				up[n.Node] = n.Since
+			}
+		}
+		return enough(up)
+	})
+}
+
+// betweenLooks is how long until waits before it looks again.
+const betweenLooks = 50 * time.Millisecond
+
+// until repeats a look until it finds no error; the last error, if ctx ends before.
+func until(ctx context.Context, look func(context.Context) error) error {
+	for {
+		err := look(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(betweenLooks):
+		}
+	}
+}

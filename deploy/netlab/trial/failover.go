@@ -1,0 +1,173 @@
+package trial
+
+import (
+	"context"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Deaths of a trial of failover: each victim a third of them.
+const (
+	deaths      = 21
+	deathsShort = 3
+)
+
+// victims are who is killed, in turn: what the host leads, or nothing of either.
+var victims = []string{messages.Auctioneer, messages.Bank, "server"}
+
+// failover kills hosts under load. A client is served again when it is answered a
+// request that it sent after the death.
+func failover(ctx context.Context, t *trial) error {
+	s := t.Lab.Sites[0]
+	operator, err := s.Connect(netlab.Operator)
+	if err != nil {
+		return err
+	}
+	defer operator.Close()
+	l, err := load.Start(ctx, load.Config{Site: s.Name, Users: users, Connect: s.Connect, Spec: quick,
+		Every: 100 * time.Millisecond, Patience: patience, Prefix: "failover"})
+	if err != nil {
+		return err
+	}
+	n := deaths
+	if t.Short {
+		n = deathsShort
+	}
+	waits, err := t.killInTurn(ctx, s, operator, l, n)
+	result := l.Stop()
+	if err != nil {
+		return err
+	}
+	t.reportFailover(waits, &result, n)
+	if err := t.checkWork(ctx, s, operator, l, result.Acks); err != nil {
+		return err
+	}
+	return t.checkBooks(ctx, s, operator)
+}
+
+// killInTurn kills one victim after another, each when the one before is back, and
+// returns how long clients were not served, by victim.
+func (t *trial) killInTurn(ctx context.Context, s *netlab.Site, operator bus.Bus, l *load.Load, n int) (map[string][]time.Duration, error) {
+	waits := map[string][]time.Duration{}
+	for i := range n {
+		what := victims[i%len(victims)]
+		if _, err := l.AwaitServed(ctx, time.Now()); err != nil { // all is well before
+			return nil, err
+		}
+		h, err := t.victim(ctx, s, operator, what)
+		if err != nil {
+			return nil, err
+		}
+		died := time.Now()
+		h.Kill()
+		served, err := t.awaitServed(ctx, l, died)
+		if err != nil {
+			return nil, err
+		}
+		t.log("%2d of %d: %s (%s) killed; clients served again after %v", i+1, n, h.Name, what, rounded(served))
+		waits[what] = append(waits[what], served...)
+		if err := t.revive(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	return waits, nil
+}
+
+func (t *trial) awaitServed(ctx context.Context, l *load.Load, after time.Time) ([]time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return l.AwaitServed(ctx, after)
+}
+
+// awaitMore waits for further answers to submissions.
+func (t *trial) awaitMore(ctx context.Context, l *load.Load, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return l.AwaitMore(ctx, n)
+}
+
+// revive starts a host again and waits until it serves.
+func (t *trial) revive(ctx context.Context, h *netlab.Host) error {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	if err := h.Start(); err != nil {
+		return err
+	}
+	return h.Await(ctx)
+}
+
+// victim is the host that leads an actor; for a server, one that leads neither if
+// there is one.
+func (t *trial) victim(ctx context.Context, s *netlab.Site, operator bus.Bus, what string) (*netlab.Host, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	auctioneer, err := s.Leader(ctx, operator, messages.Auctioneer)
+	if err != nil {
+		return nil, err
+	}
+	bank, err := s.Leader(ctx, operator, messages.Bank)
+	if err != nil {
+		return nil, err
+	}
+	switch what {
+	case messages.Auctioneer:
+		return auctioneer, nil
+	case messages.Bank:
+		return bank, nil
+	}
+	for _, h := range s.Racks {
+		if h != auctioneer && h != bank {
+			return h, nil
+		}
+	}
+	return auctioneer, nil
+}
+
+func rounded(all []time.Duration) []time.Duration {
+	out := make([]time.Duration, 0, len(all))
+	for _, d := range all {
+		out = append(out, d.Round(time.Millisecond))
+	}
+	return out
+}
+
+// titles are how the victims are called in the report.
+var titles = map[string]string{
+	messages.Auctioneer: "auctioneer's leader killed",
+	messages.Bank:       "bank's leader killed",
+	"server":            "server without leaders killed",
+}
+
+func (t *trial) reportFailover(waits map[string][]time.Duration, result *load.Result, n int) {
+	var all []time.Duration
+	for _, what := range victims {
+		all = append(all, waits[what]...)
+	}
+	t.count("kill -9 of hosts", n)
+	t.times("until a client is served again", all)
+	for _, what := range victims {
+		t.times(titles[what], waits[what])
+	}
+	t.reportLoad(result)
+}
+
+// reportLoad says what became of the submissions of a load. None may be given up.
+func (t *trial) reportLoad(result *load.Result) {
+	var answers []time.Duration
+	for _, a := range result.Acks {
+		answers = append(answers, a.Waited())
+	}
+	t.times("answer to a submission", answers)
+	t.count("submitted", result.Sent)
+	t.count("given up", len(result.Failed))
+	t.add("memory of all hosts", float64(t.Memory()>>20), "MiB")
+	for i, err := range result.Failed {
+		if i < 10 { // more say no more
+			t.breaks("%v", err)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package grid
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/network"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
+)
+
+// agreement is a mechanism under which nothing is drawn and a site does what the
+// core does, but for the time that messages take.
+type agreement struct {
+	name   string
+	market func(t *rapid.T, m *rules.Market)
+	gangs  bool
+	// oneNode: a task that lost its slot goes on where it was, which is to be
+	// anywhere.
+	oneNode bool
+	// units: time is in units, decided at their beginnings; else events of the
+	// trace are far enough from each other that messages change no order.
+	units  float64
+	prices bool // what is paid is compared too
+}
+
+var agreements = map[string]agreement{
+	"fifo":                {name: rules.FIFO, prices: true},
+	"backfill easy":       {name: rules.Backfill, gangs: true, prices: true},
+	"backfill serial":     {name: rules.Backfill, prices: true},
+	"conservative":        {name: rules.Backfill, gangs: true, prices: true, market: func(_ *rapid.T, m *rules.Market) { m.Variant = "conservative" }},
+	"highest-bid HB":      {name: rules.HighestBid, oneNode: true, prices: true, market: pricing("HB")},
+	"highest-bid NPHB":    {name: rules.HighestBid, prices: true, market: pricing("NPHB")},
+	"highest-bid WSPT":    {name: rules.HighestBid, prices: true, market: pricing("WSPT")},
+	"highest-bid WSEPT":   {name: rules.HighestBid, prices: true, market: pricing("WSEPT")},
+	"batch-queue gangs":   {name: rules.BatchQueue, gangs: true},
+	"batch-queue serial":  {name: rules.BatchQueue},
+	"reservation":         {name: rules.Reservation, gangs: true, units: 60, prices: true, market: period},
+	"deadline":            {name: rules.Deadline, oneNode: true, units: 60, prices: true, market: slotted},
+	"deadline by density": {name: rules.Deadline, oneNode: true, units: 60, prices: true, market: func(t *rapid.T, m *rules.Market) { slotted(t, m); *m.Lambda = 0 }},
+}
+
+func pricing(algorithm string) func(*rapid.T, *rules.Market) {
+	return func(t *rapid.T, m *rules.Market) {
+		m.Algorithm, m.Price = algorithm, rapid.SampledFrom([]string{"first", "kth"}).Draw(t, "price")
+		m.Capped = rapid.Bool().Draw(t, "capped")
+	}
+}
+
+func period(_ *rapid.T, m *rules.Market) {
+	m.Granule, m.T, m.Search.Orders, m.Bids.Deadline.Slack = messages.Duration(60e9), 20, 50, "none"
+}
+
+func slotted(_ *rapid.T, m *rules.Market) { m.Slot, m.Scale = messages.Duration(60e9), 32 }
+
+// trace draws a crowded trace.
+func (a *agreement) trace(t *rapid.T) *workload.Workload {
+	w := &workload.Workload{Nodes: rapid.IntRange(1, 4).Draw(t, "slots"), Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
+	widest := 3
+	if a.gangs {
+		w.Parallel, widest = workload.Gang, w.Nodes
+	}
+	at := 0.0
+	for i := range rapid.IntRange(1, 8).Draw(t, "jobs") {
+		gap, length := rapid.IntRange(0, 3).Draw(t, "gap"), rapid.IntRange(1, 9).Draw(t, "length")
+		j := workload.Job{Number: int64(i + 1), Line: i + 1, Width: rapid.IntRange(1, widest).Draw(t, "width"), User: i % 2}
+		if a.units > 0 { // in the middle of a unit, and over before its last is
+			at += float64(gap) * a.units
+			j.Submit, j.Runtime = at+a.units/2+float64(i), float64(length)*a.units-10
+		} else {
+			j.Submit, j.Runtime = apart(gap+int(at/coarse), 2*i), apart(length, 2*i+1)
+			at = j.Submit
+		}
+		w.Jobs = append(w.Jobs, j)
+	}
+	return w
+}
+
+// Two sums of such times are the same only if they are of the same terms: each
+// has an offset that is another power of 2.
+const (
+	fine   = 4       // seconds
+	coarse = 1 << 18 // above all offsets together
+)
+
+func apart(n, term int) float64 { return float64(n)*coarse + float64(int(fine)<<term) }
+
+// TestAllActorsDoWhatTheCoreDoes: of each mechanism under which nothing is drawn,
+// the same jobs run at the same times with all actors and in the core, and pay
+// what comes to the same.
+func TestAllActorsDoWhatTheCoreDoes(t *testing.T) {
+	for name, a := range agreements {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				m := rules.Default(a.name)
+				if a.market != nil {
+					a.market(t, m)
+				}
+				p := &core.Problem{Market: m, Work: a.trace(t), Seed: 1}
+				p.Bids = m.Bids.Draw(p.Work, rapid.Uint64().Draw(t, "seed"))
+				for i := range p.Bids {
+					p.Bids[i].Budget, p.Bids[i].Rate = 1e12, p.Bids[i].Rate+2 // above every reserve
+				}
+				want, err := core.Run(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := Config{Network: network.Config{Delay: ms / 10}, Lease: messages.Duration(1e18)}
+				if a.oneNode {
+					c.Slots = p.Work.Nodes
+				}
+				got, _, err := Run(p, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.compare(t, p, got, want)
+			})
+		})
+	}
+}
+
+func (a *agreement) compare(t *rapid.T, p *core.Problem, got, want *core.Outcome) {
+	const late = 1 // second: what all the messages of a run take at most
+	near := func(x, y, within float64) bool { return math.Abs(x-y) <= within || math.IsNaN(x) && math.IsNaN(y) }
+	for i := range want.Jobs {
+		g, w := &got.Jobs[i], &want.Jobs[i]
+		same := g.Fate == w.Fate && near(g.Start, w.Start, late) && (g.Fate != core.Completed || near(g.Finish, w.Finish, late))
+		if !same || a.prices && !near(g.Paid.Float(), w.Paid.Float(), 1e-3*w.Paid.Float()+late*p.Bids[i].Rate*float64(p.Work.Jobs[i].Width)) {
+			t.Fatalf("job %d with all actors %+v, in the core %+v\n%+v", i, *g, *w, p.Work.Jobs)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package grid
+
+import (
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/messages"
+)
+
+// refuse notes that a part of a job was not taken.
+func (l *leader) refuse(i int) {
+	l.refused[i]++
+	l.over(i, l.now)
+}
+
+// over counts a part of a job as ended.
+func (l *leader) over(i int, at messages.Time) {
+	r := &l.out.Jobs[i]
+	r.Finish = max(r.Finish, l.seconds(at))
+	if l.parts[i]--; l.parts[i] > 0 {
+		return
+	}
+	switch n := l.refused[i]; {
+	case n == l.partsOf(i):
+		r.Fate = core.Refused
+	case n > 0:
+		r.Fate = core.Expired
+	}
+	r.InTime = min(1, r.InTime)
+	l.ended++
+}
+
+// conclude notes what became of a part of a job that is final.
+func (l *leader) conclude(j *book.Job) {
+	i := int(l.of[j.ID])
+	w, r := &l.Work.Jobs[i], &l.out.Jobs[i]
+	r.Paid += j.Cost()
+	if j.Started != 0 && !(r.Start <= l.seconds(j.Started)) {
+		r.Start = l.seconds(j.Started)
+	}
+	_, had := l.book.Used(j, j.Ended)
+	switch j.State {
+	case messages.Completed:
+		r.Used += w.Runtime * float64(l.width(i))
+	case messages.Discarded:
+		r.Fate = core.Discarded
+		if l.Market.Mechanism == rules.Deadline { // it was too late
+			r.Fate = core.Expired
+		}
+		r.Used += had.Seconds()
+	default:
+		r.Fate = core.Expired
+		r.Used += had.Seconds()
+	}
+	for k := range j.Stages[0].Tasks {
+		if t := &j.Stages[0].Tasks[k]; t.Phase == book.Done && l.seconds(t.Ended) <= l.Bids[i].Deadline {
+			r.InTime += 1 / float64(w.Width)
+		}
+	}
+	delete(l.retried, j.ID)
+	l.over(i, j.Ended)
+}
+
+// note records what a decision does to tasks that were claimed.
+func (l *leader) note(d *book.Decide) {
+	l.out.Preemptions += len(d.Suspend) + len(d.Requeue)
+	l.noteAttempts(core.Suspended, d.Suspend)
+	l.noteAttempts(core.Resumed, d.Resume)
+}
+
+// noteAttempts records one change for each job that attempts are of.
+func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
+	for from := 0; from < len(attempts); {
+		id, until := attempts[from].Task.Job, from
+		for until < len(attempts) && attempts[until].Task.Job == id {
+			until++
+		}
+		l.out.Note(l.Problem, core.Change{At: l.seconds(l.now), Job: int(l.of[id]), What: what, Slots: until - from})
+		from = until
+	}
+}
+
+// noteRetries records tasks of a job that came back to be run again: their slots
+// went to others, or their node was lost.
+func (l *leader) noteRetries(j *book.Job) {
+	if n := j.Stages[0].Retried - l.retried[j.ID]; n > 0 && l.Record {
+		l.retried[j.ID] += n
+		l.out.Note(l.Problem, core.Change{At: l.seconds(l.now), Job: int(l.of[j.ID]), What: core.Requeued, Slots: n})
+	}
+}

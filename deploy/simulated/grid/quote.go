@@ -1,0 +1,89 @@
+package grid
+
+import (
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/messages"
+)
+
+// quoteHolds is how long a menu holds: users answer at once.
+const quoteHolds = messages.Duration(60e9)
+
+// menu is what a user is quoted.
+type menu struct {
+	quote     uint64
+	contracts []messages.Contract
+	err       error
+}
+
+// choice is the contract that a user takes of a menu.
+type choice struct {
+	quote    uint64
+	contract *messages.Contract
+}
+
+// taken is nil of no choice.
+func (c *choice) taken() *messages.Contract {
+	if c == nil {
+		return nil
+	}
+	return c.contract
+}
+
+// askQuote is what a user does in a market that sells contracts: it asks for a
+// menu, and takes what is best on it. A user whose menus are too many for the
+// site comes again once some have expired.
+func (g *Grid) askQuote(i int) {
+	g.traffic.Quotes++
+	g.call(userActor, auctioneerActor, func() any { return g.leader.quote(i) }, func(reply any) {
+		m := reply.(*menu)
+		if messages.KindOf(m.err) == messages.Exhausted {
+			g.queue.Push(g.now.Add(quoteHolds), func() { g.askQuote(i) })
+			return
+		}
+		if c := g.choose(i, m); c != nil {
+			g.sendJob(part{i, 0}, c)
+			return
+		}
+		g.leader.refuse(i)
+	})
+}
+
+// quote makes the menu of a job, and commits it. What the estimator would know of
+// types is drawn from the jobs of the workload.
+func (l *leader) quote(i int) *menu {
+	const types = 256
+	who := account(l.Work.Jobs[i].User)
+	spec, err := l.spec(i)
+	if err != nil {
+		return &menu{err: err}
+	}
+	q, err := l.market.Quote(l.now, l.market.Bid(0, who, l.now, spec, nil), l.Types(i, types), l.DrawSeed()+uint64(l.Work.Jobs[i].Number))
+	if err != nil {
+		return &menu{err: err}
+	}
+	result := l.propose(&book.Command{Quote: &book.Quote{Account: who, Market: spec.Market, Contracts: q.Contracts, Expires: l.now.Add(quoteHolds)}})
+	if err, refused := result.(error); refused {
+		return &menu{err: err}
+	}
+	return &menu{quote: result.(uint64), contracts: q.Contracts}
+}
+
+// choose takes what is worth most to the user, less the price; nil: everything
+// is a loss, or more than the user's budget.
+func (g *Grid) choose(i int, m *menu) *choice {
+	offers := make([]core.Offer, 0, len(m.contracts))
+	var of []*messages.Contract
+	budget, _ := messages.RoundCredits(g.Bids[i].Budget)
+	for k := range m.contracts {
+		if c := &m.contracts[k]; core.MostOf(c, g.Market.LateOnly) <= budget {
+			offers = append(offers, core.Offer{Completion: g.seconds(c.Completion), Price: c.Price.Float()})
+			of = append(of, c)
+		}
+	}
+	best := core.Choose(&g.Work.Jobs[i], &g.Bids[i], offers)
+	if best < 0 {
+		return nil
+	}
+	return &choice{m.quote, of[best]}
+}

@@ -1,0 +1,64 @@
+package grid
+
+import (
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/messages"
+)
+
+// gangs says whether a site under a mechanism keeps the tasks of a job together.
+func gangs(mechanism string) bool { return market.MannerOf(mechanism).Gangs }
+
+// live is the market of a study as a site has it. A parameter that sites do not
+// have is refused where it is not what they do anyway.
+func live(p *core.Problem) (messages.Market, error) {
+	m := p.Market
+	out := messages.Market{Name: m.Name, Mechanism: m.Mechanism, Classes: []messages.Name{class}, Preemption: m.Preemption}
+	var err error
+	switch m.Mechanism {
+	case rules.Proportional:
+		out.Alpha = m.Alpha
+	case rules.HighestBid:
+		out.Algorithm, out.Price, out.Capped = m.Algorithm, m.Price.(string), m.Capped
+		if m.Algorithm == string(highestbid.WSPT) { // by the run times, which jobs then declare
+			out.Algorithm = string(highestbid.WSEPT)
+		}
+		out.Reserve = amount(*m.Reserve)
+	case rules.Deadline:
+		out.Lambda, out.Slot, out.Scale = m.Lambda, p.Slot(), m.Scale
+		err = only(m, map[string]bool{"rule": m.Rule == "monotone", "groups": m.Groups == 1})
+	case rules.BatchQueue:
+		out.Draws = m.Draws
+		err = only(m, map[string]bool{"mode": m.Mode == "priority", "expectation": m.Expectation == "drawn", "sampling": m.Sampling == "stratified"})
+	case rules.Reservation:
+		out.Granule, out.Cycle, out.Orders = m.Granule, messages.Duration(m.T)*m.Granule, m.Search.Orders
+		err = only(m, map[string]bool{"pricing": m.Pricing == "exact"})
+	case rules.Contract:
+		out.Replicas, out.LateOnly, out.Quote = m.M, m.LateOnly, quoteHolds
+	case rules.FairShare:
+		out.Reserve, out.HalfLife = amount(m.Price.(float64)), *m.HalfLife
+		err = only(m, map[string]bool{"half_life": *m.HalfLife > 0})
+	case rules.Backfill:
+		out.Reserve, out.Mode = amount(m.Price.(float64)), m.Variant
+	default:
+		out.Reserve = amount(m.Price.(float64))
+	}
+	return out, err
+}
+
+func amount(x float64) *messages.Credits {
+	c, _ := messages.RoundCredits(x) // rules bound it
+	return &c
+}
+
+// only refuses parameters with values that a site does not have.
+func only(m *rules.Market, had map[string]bool) error {
+	for _, name := range rules.Parameters(m.Mechanism) {
+		if has, asked := had[name]; asked && !has {
+			return messages.Errorf(messages.Invalid, "%s: a site does not run mechanism %s so: leave it out, or take --actors core", name, m.Mechanism)
+		}
+	}
+	return nil
+}

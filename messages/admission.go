@@ -1,0 +1,92 @@
+package messages
+
+// Admission is the part of a site that lets new nodes in.
+const Admission = "admission"
+
+// Verbs of the admission. All but enrol are of operators.
+const (
+	VerbToken  = "token"  // TokenRequest → TokenReply
+	VerbTokens = "tokens" // Empty → TokensReply
+	VerbForget = "forget" // TokenUse → TokenState
+	VerbEnrol  = "enrol"  // EnrolRequest → EnrolReply; the account is "$" and the token's identifier
+)
+
+// Verb of the auctioneer, in whose log tokens are: only the admission asks it.
+const VerbAdmit = "admit" // AdmitRequest → TokensReply
+
+// JoinPrefix begins the identifier of every join token. "$" and the identifier
+// is the name under which its holder speaks.
+const JoinPrefix = "join-"
+
+// Bounds of a join token's life.
+const (
+	MinTokenLife = Duration(1_000_000_000)              // 1 s
+	MaxTokenLife = Duration(30 * 24 * 3600_000_000_000) // 30 days
+)
+
+// TokenRequest asks for a token with which one agent, of this node, may get its
+// credentials, once and until it expires.
+type TokenRequest struct {
+	Node    Name     `json:"node"`
+	Expires Duration `json:"expires"` // from now
+}
+
+// Validate reports the first thing wrong with a request.
+func (r *TokenRequest) Validate() error {
+	if !ValidName(r.Node) {
+		return badName("node", r.Node)
+	}
+	if r.Expires < MinTokenLife || r.Expires > MaxTokenLife {
+		return Errorf(Invalid, "expires: %v is out of range; use %v to %v", r.Expires, MinTokenLife, MaxTokenLife)
+	}
+	return nil
+}
+
+// TokenReply is a new token. Token is the secret, which is told this once.
+type TokenReply struct {
+	State TokenState `json:"state"`
+	Token string     `json:"token"`
+}
+
+// TokenState is what a site remembers of a token: never the secret.
+type TokenState struct {
+	ID      string `json:"id"`
+	Node    Name   `json:"node"`
+	By      Name   `json:"by"` // the operator who made it
+	Issued  Time   `json:"issued"`
+	Expires Time   `json:"expires"`
+	Used    Time   `json:"used"` // 0: it was not
+	Key     string `json:"key"`  // public key of the agent that used it
+	Revoked bool   `json:"revoked"`
+}
+
+// TokensReply lists tokens in the order in which they were made.
+type TokensReply struct {
+	Tokens []TokenState `json:"tokens"`
+}
+
+// TokenUse names a token, and the public key of the agent that uses it.
+type TokenUse struct {
+	ID  string `json:"id"`
+	Key string `json:"key,omitempty"`
+}
+
+// AdmitRequest has the auctioneer remember a token, note its use, or revoke it.
+// One of the fields is set; with none, it lists the tokens.
+type AdmitRequest struct {
+	Issue  *TokenState `json:"issue,omitempty"`
+	Use    *TokenUse   `json:"use,omitempty"`
+	Revoke string      `json:"revoke,omitempty"`
+}
+
+// EnrolRequest asks for credentials for a key that the agent has made. Its seed
+// stays with the agent.
+type EnrolRequest struct {
+	Key string `json:"key"` // a public NATS user key
+}
+
+// EnrolReply is the signed claim that the key is the node's.
+type EnrolReply struct {
+	Node  Name   `json:"node"`
+	Claim string `json:"claim"`
+}

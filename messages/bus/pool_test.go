@@ -1,0 +1,112 @@
+package bus
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// crowd is a pool of one worker that is held up, and what became of its jobs.
+type crowd struct {
+	*pool
+	gate chan struct{}
+
+	mu      sync.Mutex
+	ran     []string
+	refused chan string
+	all     sync.WaitGroup
+}
+
+func newCrowd(room int) *crowd {
+	c := &crowd{pool: newPool(1, room), gate: make(chan struct{}), refused: make(chan string, 10_000)}
+	c.all.Add(1)
+	c.submit(job{run: func() { <-c.gate; c.all.Done() }})
+	return c
+}
+
+func (c *crowd) ask(caller messages.Name, what string) fate {
+	c.all.Add(1)
+	f := c.submit(job{caller: caller,
+		run: func() {
+			c.mu.Lock()
+			c.ran = append(c.ran, what)
+			c.mu.Unlock()
+			c.all.Done()
+		},
+		refuse: func() { c.refused <- what; c.all.Done() }})
+	if f != accepted {
+		c.all.Done()
+	}
+	return f
+}
+
+// TestFloodWaitsForItself: whoever asks during a flood of another waits for one of
+// its requests, not for all; and a flood that fills the room makes room again at
+// its own cost. Counted, not timed.
+func TestFloodWaitsForItself(t *testing.T) {
+	const room, flood = 1000, 5000
+	c := newCrowd(room)
+	turnedAway := 0
+	for i := range flood {
+		if c.ask("mallory", fmt.Sprint("flood ", i)) == full {
+			turnedAway++
+		}
+	}
+	if turnedAway != flood-room {
+		t.Errorf("%d requests of the flood were turned away, want %d", turnedAway, flood-room)
+	}
+	for _, who := range []string{"alice", "bob", "carol"} {
+		for i := range 3 {
+			if f := c.ask(who, fmt.Sprint(who, " ", i)); f != accepted {
+				t.Errorf("%s was turned away", who)
+			}
+		}
+	}
+	close(c.gate)
+	c.all.Wait()
+	want := []string{"flood 0", "alice 0", "bob 0", "carol 0", "flood 1", "alice 1", "bob 1", "carol 1", "flood 2", "alice 2", "bob 2", "carol 2", "flood 3"}
+	if got := c.ran[:len(want)]; !slices.Equal(got, want) {
+		t.Errorf("the order was %q", got)
+	}
+	if len(c.refused) != 9 || len(c.ran) != room {
+		t.Errorf("%d gave way to 9, and %d of %d ran", len(c.refused), len(c.ran), room)
+	}
+	if len(c.queues) != 0 || len(c.turns) != 0 || c.waiting != 0 {
+		t.Errorf("left behind: %d queues, %d turns, %d waiting", len(c.queues), len(c.turns), c.waiting)
+	}
+}
+
+// TestCallersOrderIsKept: requests of one caller are handled in the order in which
+// they came, and equals turn nobody else away.
+func TestCallersOrderIsKept(t *testing.T) {
+	c := newCrowd(4)
+	for i := range 2 {
+		c.ask("alice", fmt.Sprint("alice ", i))
+		c.ask("bob", fmt.Sprint("bob ", i))
+	}
+	if c.ask("alice", "more") != full || c.ask("carol", "carol 0") != accepted {
+		t.Error("with two each of alice and bob waiting, carol goes before a third of alice")
+	}
+	close(c.gate)
+	c.all.Wait()
+	if got := len(c.ran) + len(c.refused); got != 5 || len(c.refused) != 1 {
+		t.Errorf("%d ran, %d gave way", len(c.ran), len(c.refused))
+	}
+	last := map[string]string{}
+	for _, what := range c.ran {
+		who, _, _ := cut(what)
+		if last[who] > what {
+			t.Errorf("%q after %q", what, last[who])
+		}
+		last[who] = what
+	}
+}
+
+func cut(what string) (who, number string, ok bool) {
+	var n int
+	_, err := fmt.Sscanf(what, "%s %d", &who, &n)
+	return who, fmt.Sprint(n), err == nil
+}

@@ -1,0 +1,261 @@
+package mailbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Group is a mailbox whose replicas can be exchanged while it works. Only the
+// leader's answers; elsewhere the error is ErrNotLeader.
+type Group interface {
+	// Members lists the replicas, by ID.
+	Members() ([]Member, error)
+	// Add gives a replica a place in the group, and a vote as soon as it has all
+	// that was committed when Add was called. It must run, on an empty Dir, without
+	// Bootstrap. address is where it serves the group, for those whose Config does
+	// not know; empty: all know. If ctx ends before the replica has caught up, it
+	// stays without a vote, and costs the group nothing: Add again goes on.
+	Add(ctx context.Context, id, address string) error
+	// Remove takes a replica out of the group. It refuses, as Unavailable, what
+	// would leave the others without a majority that answers, of whom a new leader
+	// may have to hear first; and without force, as a Conflict, what would leave them
+	// able to lose fewer replicas than now. A leader that is to go first hands
+	// leadership over, and returns ErrNotLeader.
+	Remove(ctx context.Context, id string, force bool) error
+}
+
+// Member is a replica of a group as its leader sees it.
+type Member struct {
+	ID, Address string
+	Leads       bool
+	Votes       bool
+	Answers     bool   // was heard of within two timeouts
+	Last        uint64 // index of the last entry of its log, when it was heard of
+}
+
+var _ Group = (*replicated)(nil)
+
+// Members lists the replicas; see [Group].
+func (m *replicated) Members() ([]Member, error) {
+	if m.office.Load() == nil {
+		return nil, m.orClosed(ErrNotLeader)
+	}
+	f := m.raft.GetConfiguration()
+	if err := f.Error(); err != nil {
+		return nil, m.orClosed(ErrNotLeader)
+	}
+	var all []Member
+	for _, s := range f.Configuration().Servers {
+		id, address := splitAddress(s.Address)
+		one := Member{ID: id, Address: address, Votes: s.Suffrage == raft.Voter, Leads: id == m.config.ID, Answers: true, Last: m.raft.LastIndex()}
+		if !one.Leads {
+			one.Last, one.Answers = m.transport.sight(s.ID, 2*m.config.Timeout)
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// Add adds a replica; see [Group].
+func (m *replicated) Add(ctx context.Context, id, address string) error {
+	all, err := m.Members()
+	if err != nil {
+		return err
+	}
+	i := indexOf(all, id)
+	if i >= 0 && all[i].Votes && (address == "" || all[i].Address == address) {
+		return nil
+	}
+	if i >= 0 && address == "" {
+		address = all[i].Address
+	}
+	server := raft.ServerAddress(joinAddress(id, address))
+	if i < 0 || !all[i].Votes {
+		if err := m.change(ctx, m.raft.AddNonvoter(raft.ServerID(id), server, 0, 0)); err != nil {
+			return err
+		}
+		if err := m.caughtUp(ctx, id, m.raft.CommitIndex()); err != nil {
+			return err
+		}
+	}
+	return m.change(ctx, m.raft.AddVoter(raft.ServerID(id), server, 0, 0))
+}
+
+// lookEvery is how often a replica that catches up is looked at.
+const lookEvery = 20 * time.Millisecond
+
+// caughtUp waits until a replica's log goes as far as an index.
+func (m *replicated) caughtUp(ctx context.Context, id string, index uint64) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		last, answers := m.transport.sight(raft.ServerID(id), 2*m.config.Timeout)
+		if answers && last >= index {
+			return nil
+		}
+		if m.office.Load() == nil {
+			return m.orClosed(ErrNotLeader)
+		}
+		select {
+		case <-tick.C:
+		case <-m.stopping:
+			return ErrClosed
+		case <-ctx.Done():
+			if !answers {
+				return messages.Errorf(messages.Unavailable, "replica %s does not answer, and has no vote yet: start it with an empty disk, then add it again", id)
+			}
+			return messages.Errorf(messages.Unavailable, "replica %s has no vote yet: it is at entry %d of %d; add it again to wait for it", id, last, index)
+		}
+	}
+}
+
+// Remove removes a replica; see [Group].
+func (m *replicated) Remove(ctx context.Context, id string, force bool) error {
+	all, err := m.Members()
+	if err != nil {
+		return err
+	}
+	i := indexOf(all, id)
+	if i < 0 {
+		return messages.Errorf(messages.NotFound, "replica %q: is not of this group; it has %s", id, names(all))
+	}
+	left := slices.Delete(slices.Clone(all), i, i+1)
+	switch now, then := Spare(all), Spare(left); {
+	case then < 0:
+		return messages.Errorf(messages.Unavailable, "replica %s: without it too few of the others answer to agree on anything; start them, or add another first", id)
+	case then < now && !force:
+		return messages.Errorf(messages.Conflict, "replica %s: without it the group can lose %d replicas more, not %d; add another first, or use --force", id, then, now)
+	}
+	if all[i].Leads {
+		m.transferOut()
+		return notAppended(errors.New("the leader that is to go has handed its leadership over"))
+	}
+	return m.change(ctx, m.raft.RemoveServer(raft.ServerID(id), 0, 0))
+}
+
+// Spare is how many of the replicas that answer the group can lose and still have
+// a majority; negative: it has none.
+func Spare(all []Member) int {
+	voters, answer := 0, 0
+	for _, one := range all {
+		if one.Votes {
+			voters++
+			if one.Answers {
+				answer++
+			}
+		}
+	}
+	if voters == 0 {
+		return -1
+	}
+	return answer - voters/2 - 1
+}
+
+// change waits for a change of the group. What is not known when ctx ends may
+// still happen; asking again finds out.
+func (m *replicated) change(ctx context.Context, f raft.IndexFuture) error {
+	done := make(chan error, 1)
+	go func() { done <- await(f, m.gone) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return proposeError(err)
+		}
+		return nil
+	case <-ctx.Done():
+		return ErrUnknown
+	}
+}
+
+func indexOf(all []Member, id string) int {
+	return slices.IndexFunc(all, func(one Member) bool { return one.ID == id })
+}
+
+func names(all []Member) string {
+	var ids []string
+	for _, one := range all {
+		ids = append(ids, one.ID)
+	}
+	return strings.Join(ids, ", ")
+}
+
+// joinAddress writes what Raft keeps as a replica's address: its ID, and after an @
+// the address that it was added with.
+func joinAddress(id, address string) string {
+	if address == "" {
+		return id
+	}
+	return id + "@" + address
+}
+
+func splitAddress(a raft.ServerAddress) (id, address string) {
+	id, address, _ = strings.Cut(string(a), "@")
+	return id, address
+}
+
+// regroupWithin bounds one request about a group: less than whoever asks waits
+// before asking again.
+const regroupWithin = 1500 * time.Millisecond
+
+// Regroup answers an operator's request about a group's replicas, of which change
+// is nil where it only asks.
+func Regroup(ctx context.Context, actor string, box Mailbox, change *messages.ReplicaRequest) (reply messages.ReplicasReply, err error) {
+	g, ok := box.(Group)
+	if !ok {
+		return reply, messages.Errorf(messages.Invalid, "the %s has one replica, in memory: there is nothing to add or remove", actor)
+	}
+	if change != nil {
+		if err := change.Validate(); err != nil {
+			return reply, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, regroupWithin)
+		defer cancel()
+		if change.Add != "" {
+			err = g.Add(ctx, change.Add, change.Address)
+		} else {
+			err = g.Remove(ctx, change.Remove, change.Force)
+		}
+		if err != nil {
+			return reply, groupError(err)
+		}
+	}
+	all, err := g.Members()
+	if err != nil {
+		return reply, groupError(err)
+	}
+	return describe(actor, all), nil
+}
+
+func groupError(err error) error {
+	switch {
+	case errors.Is(err, ErrNotLeader), errors.Is(err, ErrClosed):
+		return messages.Errorf(messages.NotLeader, "this replica does not lead; ask again")
+	case errors.Is(err, ErrUnknown):
+		return messages.Errorf(messages.Unknown, "it is not known whether this was done; ask again")
+	}
+	return err
+}
+
+func describe(actor string, all []Member) messages.ReplicasReply {
+	reply := messages.ReplicasReply{Actor: actor, Spare: Spare(all)}
+	var last uint64
+	for _, one := range all {
+		if one.Leads {
+			last = one.Last
+		}
+	}
+	for _, one := range all {
+		reply.Replicas = append(reply.Replicas, messages.ReplicaState{ID: one.ID, Leads: one.Leads, Votes: one.Votes,
+			Answers: one.Answers, Behind: last - min(last, one.Last), Address: one.Address})
+	}
+	return reply
+}

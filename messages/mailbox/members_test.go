@@ -1,0 +1,219 @@
+package mailbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// startNew starts a replica that is not of the group yet, nor known to the others.
+func (g *group) startNew(id string) (address string) {
+	g.t.Helper()
+	g.dirs[id] = g.t.TempDir()
+	before := g.adjust
+	g.adjust = func(c *Config) {
+		if before != nil {
+			before(c)
+		}
+		c.Bootstrap = nil
+	}
+	g.start(id)
+	g.adjust = before
+	g.t.Cleanup(func() { g.stop(id) })
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.addresses[id]
+}
+
+// led does something to the group at whichever replica leads, again while the
+// leader changes.
+func (g *group) led(do func(*replicated) error) error {
+	g.t.Helper()
+	for {
+		err := do(g.leader())
+		if !errors.Is(err, ErrNotLeader) && !errors.Is(err, ErrUnknown) && messages.KindOf(err) != messages.Unavailable {
+			return err
+		}
+	}
+}
+
+func voters(t *testing.T, m *replicated) []string {
+	t.Helper()
+	all, err := m.Members()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, one := range all {
+		if one.Votes {
+			ids = append(ids, one.ID)
+		}
+	}
+	return ids
+}
+
+// silent waits until the leader has not heard of a replica for a while.
+func (g *group) silent(id string) {
+	g.t.Helper()
+	eventually(g.t, id+" is silent", func() bool {
+		all, err := g.leader().Members()
+		i := indexOf(all, id)
+		return err == nil && i >= 0 && !all[i].Answers
+	})
+}
+
+// TestReplaceADeadReplica: a new replica with an empty disk takes the place of one
+// that is lost. It gets what the log no longer has from a snapshot, serves where no
+// configuration of the others says, and then counts.
+func TestReplaceADeadReplica(t *testing.T) {
+	// The other store still reads entries that it has cut off, in its last segment.
+	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.Store = 1, StoreBolt })
+	g.start(g.ids...)
+	for i := range 40 {
+		g.propose(fmt.Sprint(i))
+	}
+	if err := g.leader().raft.Snapshot().Error(); err != nil {
+		t.Fatal(err)
+	}
+	dead := g.follower().config.ID
+	g.stop(dead)
+	g.silent(dead)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	err := g.leader().Add(ctx, "r4", "127.0.0.1:1")
+	if messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "does not answer") {
+		t.Fatalf("adding a replica that does not run: %v", err)
+	}
+	if v := voters(t, g.leader()); slices.Contains(v, "r4") {
+		t.Fatalf("it has a vote: %v", v)
+	}
+	g.propose("with a silent member")
+
+	address := g.startNew("r4")
+	ctx, cancel = context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := g.led(func(m *replicated) error { return m.Add(ctx, "r4", address) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.led(func(m *replicated) error { return m.Remove(ctx, dead, false) }); err != nil {
+		t.Fatal(err)
+	}
+	if v := voters(t, g.leader()); len(v) != 3 || slices.Contains(v, dead) || !slices.Contains(v, "r4") {
+		t.Fatalf("the voters are %v", v)
+	}
+	g.agree(41)
+	if g.running()["r4"].raft.Stats()["last_snapshot_index"] == "0" {
+		t.Error("the new replica got the log, and no snapshot")
+	}
+
+	// It now stands in for another, and is found again by those who start anew.
+	other := g.leader().config.ID
+	if other == "r4" {
+		other = g.follower().config.ID
+	}
+	g.stop(other)
+	g.propose("without " + other)
+	g.start(other)
+	g.propose("with " + other)
+	g.agree(43)
+}
+
+// TestGroupKeepsItsMajority: what would leave a group without a majority that
+// answers is refused, whatever is asked, and what weakens it unless it is forced.
+func TestGroupKeepsItsMajority(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	live := g.follower().config.ID
+	eventually(t, "all are heard of", func() bool {
+		all, err := g.leader().Members()
+		return err == nil && Spare(all) == 1
+	})
+	if err := g.leader().Remove(t.Context(), live, false); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("removing one of three that answer: %v", err)
+	}
+	if err := g.leader().Remove(t.Context(), "r9", true); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("removing what is no member: %v", err)
+	}
+	if err := g.follower().Remove(t.Context(), live, false); !errors.Is(err, ErrNotLeader) {
+		t.Errorf("removing at a follower: %v", err)
+	}
+	leader := g.leader().config.ID
+	var dead string
+	for _, id := range g.ids {
+		if id != leader && id != live {
+			dead = id
+		}
+	}
+	g.stop(dead)
+	g.silent(dead)
+	if err := g.leader().Remove(t.Context(), live, true); messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "too few") {
+		t.Errorf("removing the second of two that answer: %v", err)
+	}
+	if v := voters(t, g.leader()); len(v) != 3 {
+		t.Errorf("a refused removal left %v", v)
+	}
+	g.propose("still")
+}
+
+// TestLeaderThatGoesHandsOver: removing the leader goes on at the next one.
+func TestLeaderThatGoesHandsOver(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	old := g.leader().config.ID
+	if err := g.led(func(m *replicated) error { return m.Remove(t.Context(), old, true) }); err != nil {
+		t.Fatal(err)
+	}
+	g.stop(old)
+	if v := voters(t, g.leader()); slices.Contains(v, old) || len(v) != 2 {
+		t.Errorf("the voters are %v", v)
+	}
+	g.propose("on")
+}
+
+// TestSpare counts by hand.
+func TestSpare(t *testing.T) {
+	v := func(answers ...bool) (all []Member) {
+		for _, a := range answers {
+			all = append(all, Member{Votes: true, Answers: a})
+		}
+		return all
+	}
+	for want, groups := range map[int][][]Member{
+		-1: {nil, v(true, false), v(true, false, false), {{Answers: true}}},
+		0:  {v(true), v(true, true), v(true, true, false), append(v(true, true), Member{Answers: true})},
+		1:  {v(true, true, true), v(true, true, true, true), v(true, true, true, true, false)},
+		2:  {v(true, true, true, true, true)},
+	} {
+		for _, g := range groups {
+			if got := Spare(g); got != want {
+				t.Errorf("%+v can lose %d, want %d", g, got, want)
+			}
+		}
+	}
+}
+
+// TestRegroup answers what an operator asks, in the words of the wire.
+func TestRegroup(t *testing.T) {
+	g := newGroup(t, 1, nil)
+	g.start(g.ids...)
+	reply, err := Regroup(t.Context(), "bank", g.leader(), nil)
+	if err != nil || len(reply.Replicas) != 1 || !reply.Replicas[0].Leads || reply.Spare != 0 {
+		t.Errorf("%+v, %v", reply, err)
+	}
+	if _, err := Regroup(t.Context(), "bank", g.leader(), &messages.ReplicaRequest{}); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a request for nothing: %v", err)
+	}
+	if _, err := Regroup(t.Context(), "bank", g.leader(), &messages.ReplicaRequest{Remove: "r1", Force: true}); messages.KindOf(err) != messages.Unavailable {
+		t.Errorf("removing the only replica: %v", err)
+	}
+	if _, err := Regroup(t.Context(), "bank", NewMemory(newTally()), nil); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a group in memory: %v", err)
+	}
+}

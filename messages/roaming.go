@@ -1,0 +1,211 @@
+package messages
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Verbs of the auctioneer about jobs and quotes of several sites. Users ask their
+// own site's, which asks the others: see [PeerVerbs].
+const (
+	VerbOffers = "offers" // OffersRequest → OffersReply
+	VerbOutput = "output" // OutputRequest → LogsReply: of a job at another site
+)
+
+// AnySite, as the site of a submission, leaves the choice to the auctioneer.
+const AnySite Name = "auto"
+
+// Limits on what crosses between sites.
+const (
+	MaxPeerWait    = Duration(20_000_000_000) // that a site holds back an answer for news
+	MaxQuoteWithin = Duration(30_000_000_000) // that offers are waited for
+	MaxSites       = 256                      // that one request can name
+)
+
+// VisitorName is how a site calls an account of another, whose jobs it runs:
+// "alice@west". No user of its own can have such a name.
+func VisitorName(account, home Name) Name { return account + "@" + home }
+
+// ValidOwner reports whether s names the owner of a job: an account of the site,
+// or a visitor.
+func ValidOwner(s string) bool {
+	account, home, visits := strings.Cut(s, "@")
+	return ValidName(account) && (!visits || ValidName(home))
+}
+
+// Away says where a job is that another site runs for this one's user.
+type Away struct {
+	Site    Name   `json:"site"`
+	Phase   string `json:"phase"`             // Authorising, Sending, There, Releasing, Ended
+	Known   Time   `json:"known,omitempty"`   // when the site last spoke of the job; 0: never
+	Trouble string `json:"trouble,omitempty"` // why the site cannot be asked now; "": it answers
+	Chosen  string `json:"chosen,omitempty"`  // why the job is there, where the auctioneer chose
+}
+
+// Visit says of which job of which site a job is that this one runs.
+type Visit struct {
+	Home Name  `json:"home"`
+	Job  JobID `json:"job"`
+}
+
+// String writes "west/17".
+func (v Visit) String() string { return v.Home + "/" + v.Job.String() }
+
+// OffersRequest asks several sites when a job would be complete there, and at
+// what price. Nothing is held.
+type OffersRequest struct {
+	Spec   JobSpec  `json:"spec"`
+	Sites  []Name   `json:"sites,omitempty"`  // none: this one and all its peers
+	Within Duration `json:"within,omitempty"` // how long to wait for answers; 0: 2 s
+}
+
+// Validate reports the first thing wrong with a request.
+func (r *OffersRequest) Validate() error {
+	if len(r.Sites) > MaxSites {
+		return Errorf(TooLarge, "sites: %d are more than the limit of %d", len(r.Sites), MaxSites)
+	}
+	if err := distinct("sites", r.Sites); err != nil {
+		return err
+	}
+	if r.Within < 0 || r.Within > MaxQuoteWithin {
+		return Errorf(Invalid, "within: %v must be from 0 to %v", r.Within, MaxQuoteWithin)
+	}
+	return (&QuoteRequest{Spec: r.Spec}).Validate()
+}
+
+// OffersReply is what the sites that answered in time offer, by site and
+// completion, and why each of the others is not among them.
+type OffersReply struct {
+	Offers []Offer  `json:"offers"`
+	Silent []Silent `json:"silent"`
+	Best   int      `json:"best"` // the position in Offers of what submit would take; -1: none
+	Why    string   `json:"why"`
+}
+
+// Silent is a site that made no offer.
+type Silent struct {
+	Site  Name   `json:"site"`
+	Error *Error `json:"error"`
+}
+
+// Offer is a completion time and a price that a site expects of a job, or where
+// it has a Contract, agrees to.
+type Offer struct {
+	Site       Name    `json:"site"`
+	Market     Name    `json:"market"`
+	Mechanism  Name    `json:"mechanism"`
+	Completion Time    `json:"completion,omitempty"` // expected at the median; 0: not known
+	Low        Time    `json:"low,omitempty"`        // one in ten is complete before
+	High       Time    `json:"high,omitempty"`       // one in ten is complete after
+	Price      Credits `json:"price"`
+	Budget     Credits `json:"budget"`             // the least that a submission must allow
+	Contract   string  `json:"contract,omitempty"` // what to submit with; "": the numbers are estimates
+	Basis      string  `json:"basis"`              // what the numbers are, in a clause
+	Value      float64 `json:"value,omitempty"`    // credits: what completion then is worth, by the job's own valuation
+}
+
+// PeerQuoteRequest asks another site for its offers to a user of the caller's.
+type PeerQuoteRequest struct {
+	Account Name    `json:"account"`
+	Spec    JobSpec `json:"spec"`
+}
+
+// Validate reports the first thing wrong with a request.
+func (r *PeerQuoteRequest) Validate() error {
+	if !ValidName(r.Account) {
+		return badName("account", r.Account)
+	}
+	return (&QuoteRequest{Spec: r.Spec}).Validate()
+}
+
+// PeerQuoteReply is the offers of one site.
+type PeerQuoteReply struct {
+	Offers []Offer `json:"offers"`
+}
+
+// PeerSubmitRequest asks another site to run a job, paid by an authorisation of
+// the caller's bank. Job is its number at home, under which it is spoken of
+// from then on: the same number with the same job gets the same answer.
+type PeerSubmitRequest struct {
+	Job           JobID               `json:"job"`
+	Account       Name                `json:"account"`
+	Spec          JobSpec             `json:"spec"`
+	Authorisation SignedAuthorisation `json:"authorisation"`
+}
+
+// Validate reports the first thing wrong with a request in itself.
+func (r *PeerSubmitRequest) Validate() error {
+	a := &r.Authorisation.Authorisation
+	switch {
+	case r.Job == 0:
+		return Errorf(Invalid, "job: is 0; give its number at home")
+	case !ValidName(r.Account):
+		return badName("account", r.Account)
+	case a.Member != r.Account:
+		return Errorf(Invalid, "authorisation: was asked for by %q, and the job is of %q", clip(a.Member), clip(r.Account))
+	case a.ID != RoamingAuthorisation(r.Job):
+		return Errorf(Conflict, "authorisation: %q is not that of job %d, %q: every job has one of its own", clip(a.ID), r.Job, RoamingAuthorisation(r.Job))
+	case r.Spec.Budget > a.Amount:
+		return Errorf(Insufficient, "authorisation: is of %v credits, and the budget is %v", a.Amount, r.Spec.Budget)
+	}
+	if err := r.Authorisation.Validate(); err != nil {
+		return Errorf(KindOf(err), "authorisation.%s", AsError("", err).Message)
+	}
+	return r.Spec.Validate()
+}
+
+// RoamingKey is the key under which the auctioneer has its bank authorise what
+// a job may cost at another site, and RoamingAuthorisation the identifier that
+// the authorisation gets so.
+func RoamingKey(job JobID) string { return fmt.Sprintf("job/%d", job) }
+
+// RoamingAuthorisation see [RoamingKey].
+func RoamingAuthorisation(job JobID) string {
+	return ServiceIdentity(Auctioneer) + "/" + RoamingKey(job)
+}
+
+// PeerSubmitReply is the answer to a job that was taken, now or before.
+type PeerSubmitReply struct {
+	Job JobSummary `json:"job"` // under its number at home
+}
+
+// PeerJobsRequest asks which of the caller's jobs have changed after a cursor,
+// and waits for news if none has. A cursor of another epoch, as that of a former
+// leader, gets all jobs.
+type PeerJobsRequest struct {
+	Epoch uint64   `json:"epoch"`
+	After uint64   `json:"after"`
+	Wait  Duration `json:"wait,omitempty"`
+}
+
+// Validate reports the first thing wrong with a request.
+func (r *PeerJobsRequest) Validate() error {
+	if r.Wait < 0 || r.Wait > MaxPeerWait {
+		return Errorf(Invalid, "wait: %v must be from 0 to %v", r.Wait, MaxPeerWait)
+	}
+	return nil
+}
+
+// PeerJobsReply is a page of changes, and the cursor after it.
+type PeerJobsReply struct {
+	Epoch uint64       `json:"epoch"`
+	Next  uint64       `json:"next"`
+	Jobs  []JobSummary `json:"jobs"`  // under their numbers at home
+	Whole bool         `json:"whole"` // the cursor was of another epoch: this begins with the first
+	More  bool         `json:"more"`
+}
+
+// OutputRequest reads a piece of the output of a task of a job that another site
+// runs. The attempt's job is its number at home.
+type OutputRequest struct {
+	Node Name        `json:"node"`
+	Logs LogsRequest `json:"logs"`
+}
+
+// Validate reports the first thing wrong with a request.
+func (r *OutputRequest) Validate() error {
+	if !ValidName(r.Node) {
+		return badName("node", r.Node)
+	}
+	return nil
+}
