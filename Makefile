@@ -7,6 +7,8 @@ ARGS ?=
 FUZZTIME ?= 10s
 SOAK ?= 10
 HELM ?= helm.sh/helm/v3/cmd/helm@v3.19.0
+# What "make lab" tries, one name or several with commas: "make lab SCENARIO=failover".
+SCENARIO ?= failover,upgrade
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The tests that draw random cases draw these, the same each time, so that a change
 # fails for what it did; "make soak" draws new ones.
@@ -16,7 +18,7 @@ PACKAGES = $(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTes
 CONCURRENT ?= ./auctioneer ./bank ./bank/clearing/courier ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race vet lint lint-deploy fuzz soak bench figures clean
+.PHONY: help build run test race vet lint lint-deploy fuzz soak bench lab figures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,11 +65,15 @@ fuzz: ## fuzz each decoder for FUZZTIME (10s)
 soak: ## run the tests of what is concurrent and those on random cases SOAK (10) times over, shuffled
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}')
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $(CONCURRENT)
+	CANDOR_KILLS=all $(GO) test -run 'TestKilledAtEveryStep$$' -count 3 -v -timeout 60m ./deploy/embedded
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestRing$$' -timeout 60m ./bank/clearing
-	CANDOR_SEEDS=5000 $(GO) test -run 'TestSeeds$$' -timeout 60m ./deploy/simulated/faults
+	CANDOR_SEEDS=5000 CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestSeeds$$' -timeout 60m ./deploy/simulated/faults
 
 bench: build ## measure latency, throughput and the rest on this machine
 	@for bench in latency dispatch processes wake auction ledger scale; do ./bin/candor bench $$bench --json || exit 1; done
+
+lab: ## sites of several hosts on this machine: kill leaders, upgrade, cut links; SCENARIO=failover for one
+	$(GO) run ./deploy/netlab/lab --scenario $(SCENARIO) $(ARGS)
 
 # The logs that some studies run on, of the Parallel Workloads Archive, are yours to get.
 figures: ## reproduce the papers' tables and figures in figures/; TRACES=DIR says where the logs are

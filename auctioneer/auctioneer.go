@@ -20,6 +20,7 @@ type Auctioneer struct {
 	replica *replica
 	box     mailbox.Mailbox
 	metrics *metrics
+	gate    *gate
 	applied chan chan struct{}       // the markets are others now; what comes is closed once they are in force
 	seqs    map[messages.Name]uint64 // of the last vectors of the last leadership here; of follow alone
 
@@ -34,6 +35,7 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 	}
 	c.defaults()
 	a := &Auctioneer{Config: c, replica: newReplica(), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1)}
+	a.gate = &gate{rules: c.Limits, metrics: a.metrics}
 	box, err := c.Open(a.replica)
 	if err != nil {
 		return nil, fmt.Errorf("auctioneer %s: %w", c.Replica, err)

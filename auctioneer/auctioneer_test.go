@@ -79,6 +79,12 @@ func start(t *testing.T) *fixture {
 // startOn starts the auctioneer on a bus that wrap makes of the ordinary one.
 func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
 	t.Helper()
+	return startWith(t, wrap, func(*Config) {})
+}
+
+// startWith starts it with a configuration that is not quite the ordinary one.
+func startWith(t *testing.T, wrap func(bus.Bus) bus.Bus, adjust func(*Config)) *fixture {
+	t.Helper()
 	f := &fixture{t: t, net: bus.NewMemory(), bank: &fakeBank{
 		holds: map[string]messages.Credits{}, resolved: map[string]messages.Credits{}, limit: 1000 * messages.Credit}}
 	sub, err := f.net.Connect("$bank").Serve(bus.Service{Name: "bank", Version: "1.0.0", Endpoints: []bus.Endpoint{
@@ -86,14 +92,16 @@ func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Start(t.Context(), Config{
+	c := Config{
 		Site: "west", Replica: "a1", Bus: wrap(f.net.Connect("$auctioneer")), Operators: []messages.Name{"operator"},
 		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
 			f.log = mailbox.NewMemory(m)
 			return f.log, nil
 		},
 		Markets: []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}},
-	})
+	}
+	adjust(&c)
+	a, err := Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,6 +146,8 @@ func (l *leader) untilTold(ctx context.Context, r *book.Roam) book.Roam {
 		select {
 		case <-ctx.Done():
 			return now
+		case <-l.over:
+			return now
 		case <-news:
 		}
 	}

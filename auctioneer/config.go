@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
@@ -31,6 +32,7 @@ type Config struct {
 	// ended there: the bank sets its budget aside for that long, and for the
 	// margin of an authorisation; default 7 days.
 	RoamFor messages.Duration
+	Limits  quota.Rules // of each account; the zero value has none
 	Log     *zap.Logger
 	Metrics prometheus.Registerer
 	Clock   func() messages.Time // default: the wall clock
@@ -49,6 +51,9 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("auctioneer: jobs at other sites can be given from %v to %v", messages.MinInterval, messages.MaxInterval)
 	case c.Lease < 0 || c.HoldFor < 0:
 		return fmt.Errorf("auctioneer: lease and hold time cannot be negative")
+	}
+	if err := c.Limits.Validate(); err != nil {
+		return fmt.Errorf("auctioneer: limits: %w", err)
 	}
 	if i, err := CheckMarkets(c.Markets); err != nil {
 		return fmt.Errorf("auctioneer: market %s: %w", c.Markets[i].Name, err)

@@ -35,6 +35,9 @@ func (l *leader) submitAway(ctx context.Context, account messages.Name, r *messa
 	if known, err := l.departed(d); known != nil || err != nil {
 		return l.answerAway(ctx, known, err)
 	}
+	if err := l.gate.pass(l.Clock(), account); err != nil {
+		return reply, err
+	}
 	if r.Site == messages.AnySite {
 		home, err := l.choose(ctx, d)
 		if err != nil {
@@ -67,7 +70,7 @@ func (l *leader) stay(ctx context.Context, d *book.Depart, r *messages.SubmitReq
 	if err != nil {
 		return reply, err
 	}
-	s.digest = d.Digest
+	s.digest, s.counted = d.Digest, true
 	reply, err = l.take(ctx, s, r.DryRun)
 	reply.Chosen = d.Chosen
 	return reply, err
@@ -174,6 +177,8 @@ func (l *leader) underway(ctx context.Context, id messages.JobID) (r book.Roam) 
 		}
 		select {
 		case <-ctx.Done():
+			return r
+		case <-l.over:
 			return r
 		case <-news:
 		}

@@ -17,6 +17,13 @@ import (
 // errandsAtOnce is how many jobs are carried on with one destination at a time.
 const errandsAtOnce = 32
 
+// What failed is tried again after these times, or half as much again or less: a
+// peer that was cut off is caught up with soon, and not by all at once.
+const (
+	firstBackoff = 50 * time.Millisecond
+	lastBackoff  = 4 * time.Second
+)
+
 // escort carries the jobs that other sites run from phase to phase, each by an
 // answer that can be asked for again: whatever leader does it, and however
 // often. Errands to different destinations do not wait for one another.
@@ -64,7 +71,7 @@ func (l *leader) attend(ctx context.Context, to messages.Name) {
 			continue
 		}
 		l.Log.Debug("jobs of other sites wait", zap.String("for", to), zap.Int("jobs", len(jobs)), zap.Error(err))
-		backoff = min(max(2*backoff, 50*time.Millisecond), 10*time.Second)
+		backoff = min(max(2*backoff, firstBackoff), lastBackoff)
 		sleep(ctx, backoff/2+rand.N(backoff))
 	}
 }
@@ -216,7 +223,7 @@ func (l *leader) follow(ctx context.Context, peer messages.Name) {
 		}
 		l.travel.blame(peer, err)
 		if err != nil {
-			backoff = min(max(2*backoff, 50*time.Millisecond), 10*time.Second)
+			backoff = min(max(2*backoff, firstBackoff), lastBackoff)
 			sleep(ctx, backoff/2+rand.N(backoff))
 			continue
 		}

@@ -35,7 +35,10 @@ type node struct {
 	running []messages.Attempt // in hand, in the order of their grants
 	held    []messages.Attempt
 	version uint64
+	most    int // suspended tasks, where it is registered again for that
 }
+
+func (n *node) session() uint64 { return 7 + uint64(n.most) }
 
 const epoch = messages.Time(1_700_000_000_000_000 - 1_700_000_000_000_000%3_600_000_000)
 
@@ -70,7 +73,7 @@ func newGrid(t *testing.T, slots int, markets ...messages.Market) *grid {
 
 func (g *grid) enroll(n *node) {
 	must[messages.RegisterReply](g.fixture, n.name, messages.VerbRegister,
-		messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "cpu", Slots: n.slots}}})
+		messages.RegisterRequest{Session: n.session(), Slots: []messages.ClassSlots{{Class: "cpu", Slots: n.slots}}})
 	g.slots += n.slots
 	eventually(g.t, "the markets know the node", func() bool {
 		m := must[messages.MarketsReply](g.fixture, n.name, messages.VerbMarkets, messages.Empty{}).Markets[0]
@@ -88,7 +91,7 @@ func (g *grid) pass(d messages.Duration) {
 func (g *grid) look(n *node) {
 	g.t.Helper()
 	free := n.slots - (len(n.running) - len(n.held))
-	x := messages.Exchange{Session: 7, Seq: n.seq + 1}
+	x := messages.Exchange{Session: n.session(), Seq: n.seq + 1}
 	if free > 0 { // the leader knows better than a vector which job is to have the slots
 		for _, m := range g.Markets {
 			x.Claims = append(x.Claims, messages.Claim{Market: m.Name, Class: "cpu", Slots: free})
@@ -124,7 +127,7 @@ func (g *grid) report(n *node, finished ...messages.Finished) {
 	for _, f := range finished {
 		n.running = slices.DeleteFunc(n.running, func(a messages.Attempt) bool { return a == f.Attempt })
 	}
-	g.exchange(n, messages.Exchange{Session: 7, Seq: n.seq + 1, Finished: finished})
+	g.exchange(n, messages.Exchange{Session: n.session(), Seq: n.seq + 1, Finished: finished})
 }
 
 // going lists the jobs whose tasks run on a node.

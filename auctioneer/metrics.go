@@ -19,6 +19,7 @@ type metrics struct {
 	suspensions prometheus.Counter
 	resumptions prometheus.Counter
 	discards    prometheus.Counter
+	limited     *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -45,6 +46,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		resumptions: counter("resumptions_total", "Suspended tasks that went on."),
 		discards:    counter("discards_total", "Jobs that their markets would not run."),
 	}
-	r.MustRegister(m.leading, m.allocation)
+	m.limited = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_limited_total",
+		Help: "Submissions refused because an account was over a limit of its own."}, []string{"limit"})
+	r.MustRegister(m.leading, m.allocation, m.limited)
 	return m
 }

@@ -37,8 +37,9 @@ type inCharge struct {
 
 // take begins to lead in a term.
 func (a *Auctioneer) take(ctx context.Context, term uint64) *office {
-	o := &office{Auctioneer: a, term: term, leases: newLeases(), travel: newTravel()}
+	o := &office{Auctioneer: a, term: term, leases: newLeases()}
 	o.life, o.cancel = context.WithCancel(ctx)
+	o.travel = newTravel(o.life.Done())
 	o.end = a.lead(o)
 	o.serving.Go(o.keepServing)
 	a.metrics.leading.Set(1)

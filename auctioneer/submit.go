@@ -31,6 +31,8 @@ type submission struct {
 	quote    uint64
 	applies  uint64 // 1 + how often markets had been applied
 	visit    *visit // it comes from another site
+	deposit  messages.Credits
+	counted  bool // by the limit on the rate
 }
 
 // submit takes a job: checked, its budget held at the bank under an identifier
@@ -63,6 +65,10 @@ func (l *leader) take(ctx context.Context, s *submission, dryRun bool) (reply me
 	if known != nil {
 		return answer(*known), nil
 	}
+	if err := l.within(s); err != nil {
+		return reply, err
+	}
+	s.deposit = l.deposit(s)
 	if err := l.agree(s); err != nil {
 		return reply, err
 	}
@@ -70,7 +76,7 @@ func (l *leader) take(ctx context.Context, s *submission, dryRun bool) (reply me
 		return reply, err
 	}
 	if dryRun {
-		return messages.SubmitReply{Market: s.spec.Market, Payer: s.payer, Held: s.spec.Budget, Tasks: s.spec.TaskCount()}, l.affordable(ctx, s)
+		return messages.SubmitReply{Market: s.spec.Market, Payer: s.payer, Held: s.held(), Tasks: s.spec.TaskCount()}, l.affordable(ctx, s)
 	}
 	utility := l.askUtility(ctx, s)
 	if err := l.secure(ctx, s); err != nil {
@@ -82,7 +88,7 @@ func (l *leader) take(ctx context.Context, s *submission, dryRun bool) (reply me
 		return reply, err
 	}
 	s.assume(utility)
-	result, err := l.propose(ctx, &book.Command{Submit: s.command()})
+	result, err := l.propose(ctx, &book.Command{Submit: s.command(l.Limits.PendingJobs)})
 	if err != nil {
 		return reply, err
 	}
@@ -125,10 +131,14 @@ func digestOf(r *messages.SubmitRequest) ([]byte, error) {
 	return digest[:], nil
 }
 
+// held is what is set aside for the job.
+func (s *submission) held() messages.Credits { return s.spec.Budget + s.deposit }
+
 // command is what enters the job into the book.
-func (s *submission) command() *book.Submit {
+func (s *submission) command(most int) *book.Submit {
 	c := &book.Submit{Account: s.account, Key: s.key, Digest: s.digest, Payer: s.payer,
-		Spec: s.spec, Assumed: s.assumed, Hold: s.hold, Held: s.spec.Budget, Contract: s.contract, Quote: s.quote, Applies: s.applies}
+		Spec: s.spec, Assumed: s.assumed, Hold: s.hold, Held: s.held(), Contract: s.contract, Quote: s.quote, Applies: s.applies,
+		Deposit: s.deposit, Most: most}
 	if s.visit != nil {
 		c.Visit = &s.visit.Visit
 	}
@@ -181,7 +191,7 @@ func (l *leader) admit(s *submission) error {
 func (l *leader) hold(ctx context.Context, s *submission) error {
 	until := l.Clock().Add(l.HoldFor)
 	results, err := l.transfer(ctx, []messages.Transfer{
-		{ID: s.hold, Kind: messages.Hold, Debit: s.payer, Credit: messages.SiteAccount, Amount: s.spec.Budget, Member: s.account,
+		{ID: s.hold, Kind: messages.Hold, Debit: s.payer, Credit: messages.SiteAccount, Amount: s.held(), Member: s.account,
 			Expires: until, Reason: "budget of " + title(s.spec) + " on market " + s.spec.Market},
 		extension(s.hold, 0, until, "the job is being committed"),
 	})
@@ -216,7 +226,7 @@ func (l *leader) affordable(ctx context.Context, s *submission) error {
 	if err != nil {
 		return err
 	}
-	return account.Affords(s.account, s.spec.Budget)
+	return account.Affords(s.account, s.held())
 }
 
 // estimateWithin is how long the estimator may take to say what a job is worth. A
@@ -300,7 +310,7 @@ func (l *leader) cancel(ctx context.Context, caller messages.Name, r messages.Jo
 	if err != nil {
 		return reply, err
 	}
-	was, err := l.propose(ctx, &book.Command{Cancel: &book.Cancel{Job: r.Job, By: caller}})
+	was, err := l.propose(ctx, &book.Command{Cancel: &book.Cancel{Job: r.Job, By: caller, Window: l.Limits.Window()}})
 	if err != nil {
 		return reply, err
 	}

@@ -15,14 +15,14 @@ import (
 
 // Bounds on what other sites can make this one wait for.
 const (
-	peerWithin    = 5 * time.Second         // an errand's answer
-	lookWithin    = 2 * time.Second         // an answer that a user waits for
-	maxLooks      = 64                      // users who wait for another site at once
-	maxPolls      = 4                       // requests of one site that wait for news
-	peersKnown    = 5 * time.Second         // how old the list of peers may be
+	peerWithin    = 5 * time.Second          // an errand's answer
+	lookWithin    = 2 * time.Second          // an answer that a user waits for
+	maxLooks      = 64                       // users who wait for another site at once
+	maxPolls      = 4                        // requests of one site that wait for news
+	peersKnown    = 5 * time.Second          // how old the list of peers may be
 	newsWithin    = messages.MaxPeerWait / 4 // that is asked to be waited for
-	newsCoalesced = 25 * time.Millisecond   // news that come together go together
-	newsAtOnce    = 256                     // jobs in one answer
+	newsCoalesced = 25 * time.Millisecond    // news that come together go together
+	newsAtOnce    = 256                      // jobs in one answer
 )
 
 // bankErrands is the destination of errands to this site's own bank.
@@ -31,7 +31,8 @@ const bankErrands messages.Name = ""
 // travel is what a leader knows, besides the book, of jobs that cross between
 // sites: indices of the book, and who did not answer.
 type travel struct {
-	epoch  uint64 // of the cursors that this leader gives out
+	over   <-chan struct{} // closed with the term: nobody is to wait longer
+	epoch  uint64          // of the cursors that are given out in it
 	places chan struct{}
 
 	mu       sync.Mutex
@@ -48,9 +49,9 @@ type travel struct {
 	asked    time.Time // for peers
 }
 
-func newTravel() *travel {
+func newTravel(over <-chan struct{}) *travel {
 	return &travel{
-		epoch: rand.Uint64() >> 1, places: make(chan struct{}, maxLooks), changed: make(chan struct{}),
+		over: over, epoch: rand.Uint64() >> 1, places: make(chan struct{}, maxLooks), changed: make(chan struct{}),
 		errands: map[messages.Name]map[messages.JobID]bool{}, going: map[messages.JobID]messages.Name{},
 		there:  map[messages.Name]map[messages.JobID]bool{},
 		visits: map[messages.Name]map[messages.JobID]uint64{}, homes: map[messages.JobID]messages.Name{},
@@ -83,8 +84,7 @@ func (t *travel) note(b *book.Book, touched map[messages.JobID]bool) {
 		}
 	}
 	if news {
-		close(t.changed)
-		t.changed = make(chan struct{})
+		t.tell()
 	}
 }
 
@@ -175,11 +175,20 @@ func (t *travel) at(peer messages.Name) []messages.JobID {
 func (t *travel) blame(peer messages.Name, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err == nil {
-		delete(t.troubles, peer)
-		return
+	was := t.troubles[peer]
+	delete(t.troubles, peer)
+	if err != nil {
+		t.troubles[peer] = messages.AsError("", err).Message
 	}
-	t.troubles[peer] = messages.AsError("", err).Message
+	if (was == "") != (err == nil) {
+		t.tell()
+	}
+}
+
+// tell wakes whoever waits for news. The caller holds t.mu.
+func (t *travel) tell() {
+	close(t.changed)
+	t.changed = make(chan struct{})
 }
 
 func (t *travel) trouble(peer messages.Name) string {

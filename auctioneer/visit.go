@@ -338,6 +338,8 @@ func (t *travel) await(ctx context.Context, home messages.Name, after uint64, wa
 		select {
 		case <-ctx.Done():
 			return nil, after, false
+		case <-t.over:
+			return nil, after, false
 		case <-news:
 			sleep(ctx, newsCoalesced)
 		}

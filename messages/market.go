@@ -52,7 +52,10 @@ type Market struct {
 	Slot   Duration `json:"slot,omitempty"`   // deadline: for how long a decision holds; 0: 10 s
 	Scale  float64  `json:"scale,omitempty"`  // deadline: a typical length in slots; 0: 32
 
-	Mode  string   `json:"mode,omitempty"`  // backfill: easy (default) or conservative
+	// Mode is, of backfill, easy (default) or conservative; of batch-queue what of
+	// others' declarations is taken to be unknown: priority, their values and costs
+	// of delay (default), or full, their lengths and widths too.
+	Mode  string   `json:"mode,omitempty"`
 	Draws int      `json:"draws,omitempty"` // batch-queue: draws of an expectation; 0: 1,000, fewer in a long queue
 	Cycle Duration `json:"cycle,omitempty"` // reservation: what is sold at once; 0: a day
 	// Granule is what reservations are rounded to; 0: 15 min.
@@ -70,6 +73,24 @@ type Market struct {
 
 	MaxJobs  int `json:"max_jobs,omitempty"`  // of an account that have not ended; 0: no bound
 	MaxTasks int `json:"max_tasks,omitempty"` // of one job; 0: no bound
+
+	// Prior is types to go by while nothing is known of a job's class of valuation;
+	// contract. None: values from 1 to 100 credits, times from ten seconds to a day.
+	Prior []Valuation `json:"prior,omitempty" msgpack:"-"`
+	// PriorJobs is what jobs are believed to declare while too few have been seen;
+	// batch-queue. None: that they are like those in the market.
+	PriorJobs []QueuedType `json:"prior_jobs,omitempty" msgpack:"-"`
+	// Weights are by account; fairshare. 1 where none is given.
+	Weights Weights `json:"weights,omitempty" msgpack:"-"`
+}
+
+// QueuedType is what a job of a batch queue may declare.
+type QueuedType struct {
+	Value  Credits  `json:"value,omitempty"`
+	Delay  Credits  `json:"delay,omitempty"` // cost of a second
+	Length Duration `json:"length,omitempty"`
+	Width  int      `json:"width,omitempty"`  // slots; 0: 1
+	Weight float64  `json:"weight,omitempty"` // how likely it is, beside the others; 0: 1
 }
 
 // Limits on a market's parameters.
@@ -78,6 +99,7 @@ const (
 	MaxReplicas    = 10_000
 	MaxDrawn       = 1_000_000
 	MaxOrders      = 1_000_000
+	MaxPrior       = 4096 // types that are thought likely
 )
 
 // ReservePrice is the market's reserve, with the default filled in.
@@ -91,7 +113,7 @@ func (m *Market) ReservePrice() Credits {
 // Validate reports the first thing that is wrong with a market in itself: the
 // message begins with the field.
 func (m *Market) Validate() error {
-	for _, check := range []func() error{m.validateNames, m.validateUse, m.validateNumbers, m.validateWords, m.validateCycle} {
+	for _, check := range []func() error{m.validateNames, m.validateUse, m.validateNumbers, m.validateWords, m.validateCycle, m.validateBeliefs} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -153,7 +175,7 @@ func (m *Market) validateUse() error {
 		{"lambda", m.Lambda != nil, []Name{DeadlineBid}},
 		{"slot", m.Slot != 0, []Name{DeadlineBid}},
 		{"scale", m.Scale != 0, []Name{DeadlineBid}},
-		{"mode", m.Mode != "", []Name{Backfill}},
+		{"mode", m.Mode != "", []Name{Backfill, BatchQueue}},
 		{"draws", m.Draws != 0, []Name{BatchQueue}},
 		{"cycle", m.Cycle != 0, []Name{Reservation}},
 		{"granule", m.Granule != 0, []Name{Reservation}},
@@ -163,6 +185,9 @@ func (m *Market) validateUse() error {
 		{"quote", m.Quote != 0, []Name{ContractMenu}},
 		{"replicas", m.Replicas != 0, []Name{ContractMenu}},
 		{"late_only", m.LateOnly, []Name{ContractMenu}},
+		{"prior", len(m.Prior) > 0, []Name{ContractMenu}},
+		{"prior_jobs", len(m.PriorJobs) > 0, []Name{BatchQueue}},
+		{"weights", len(m.Weights) > 0, []Name{FairShare}},
 	} {
 		if f.set && !slices.Contains(f.users, m.Mechanism) {
 			return Errorf(Invalid, "%s: a market of mechanism %s has no use for it, only %v; leave it out", f.field, m.Mechanism, f.users)
@@ -207,6 +232,9 @@ func (m *Market) validateNumbers() error {
 	return nil
 }
 
+// modes are those of a mechanism that has some.
+var modes = map[Name][]string{Backfill: {"easy", "conservative"}, BatchQueue: {"priority", "full"}}
+
 func (m *Market) validateWords() error {
 	for _, f := range [...]struct {
 		field, value string
@@ -215,7 +243,7 @@ func (m *Market) validateWords() error {
 		{"algorithm", m.Algorithm, []string{"HB", "NPHB", "WSEPT"}},
 		{"price", m.Price, []string{"first", "kth"}},
 		{"preemption", m.Preemption, []string{PreemptSuspend, PreemptRequeue, PreemptCancel}},
-		{"mode", m.Mode, []string{"easy", "conservative"}},
+		{"mode", m.Mode, modes[m.Mechanism]},
 	} {
 		if f.value != "" && !slices.Contains(f.known, f.value) {
 			return Errorf(Invalid, "%s: %q is none of %v", f.field, clip(f.value), f.known)
@@ -243,6 +271,49 @@ func (m *Market) validateCycle() error {
 		return Errorf(Invalid, "granule: %v must be at least a millisecond", granule)
 	case cycle < granule || cycle%granule != 0:
 		return Errorf(Invalid, "cycle: %v must be a multiple of the granule, %v; it would end before what it sells", cycle, granule)
+	}
+	return nil
+}
+
+// validateBeliefs checks what a market goes by before it has seen anything, and
+// the weights of accounts.
+func (m *Market) validateBeliefs() error {
+	if len(m.Prior) > MaxPrior || len(m.PriorJobs) > MaxPrior {
+		return Errorf(TooLarge, "prior: %d types are more than the limit of %d", max(len(m.Prior), len(m.PriorJobs)), MaxPrior)
+	}
+	for i := range m.Prior {
+		if err := m.Prior[i].Validate(); err != nil {
+			return Errorf(KindOf(err), "prior[%d].%s", i, AsError("", err).Message)
+		}
+	}
+	for i := range m.PriorJobs {
+		if err := m.PriorJobs[i].validate(); err != nil {
+			return Errorf(KindOf(err), "prior_jobs[%d].%s", i, AsError("", err).Message)
+		}
+	}
+	for _, w := range m.Weights {
+		if !ValidName(w.Class) {
+			return badName("weights", w.Class)
+		}
+		if !(w.Weight > 0 && w.Weight <= math.MaxFloat64) {
+			return Errorf(Invalid, "weights.%s: must be a finite number above 0, is %v", w.Class, w.Weight)
+		}
+	}
+	return nil
+}
+
+func (t *QueuedType) validate() error {
+	switch {
+	case t.Value < 0 || t.Value > MaxCredits:
+		return Errorf(Invalid, "value: must be from 0 to %v credits, is %v", MaxCredits, t.Value)
+	case t.Delay < 0 || t.Delay > MaxCredits:
+		return Errorf(Invalid, "delay: must be from 0 to %v credits a second, is %v", MaxCredits, t.Delay)
+	case t.Length < 0:
+		return Errorf(Invalid, "length: must not be negative, is %v", t.Length)
+	case t.Width < 0 || t.Width > MaxTasks:
+		return Errorf(Invalid, "width: must be from 1 to %d slots, is %d", MaxTasks, t.Width)
+	case !(t.Weight >= 0 && t.Weight <= 1e9):
+		return Errorf(Invalid, "weight: must be above 0 and at most 1e9, is %v", t.Weight)
 	}
 	return nil
 }

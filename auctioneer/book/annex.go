@@ -1,6 +1,7 @@
 package book
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -26,6 +27,12 @@ func (b *Book) annex() annex {
 	for _, id := range slices.Sorted(maps.Keys(b.roams)) {
 		a.roams = append(a.roams, *b.roams[id])
 	}
+	for id, j := range b.jobs {
+		if j.Deposit.Amount != 0 {
+			a.Deposits = append(a.Deposits, depositImage{id, j.Deposit})
+		}
+	}
+	slices.SortFunc(a.Deposits, func(x, y depositImage) int { return cmp.Compare(x.Job, y.Job) })
 	a.Notes, a.Applies = b.noteImages(), b.applies
 	for _, n := range b.nodes {
 		a.Most = append(a.Most, n.MostSuspended)
@@ -48,6 +55,13 @@ func (a *annex) encode() error {
 // attach restores what an annex holds, after the jobs.
 func (b *Book) attach(a *annex) error {
 	b.tokens, b.returned, b.applies = a.Tokens, a.Returned, a.Applies
+	for _, d := range a.Deposits {
+		if b.jobs[d.Job] == nil {
+			return messages.Errorf(messages.Internal, "job %d with a deposit is missing", d.Job)
+		}
+		b.jobs[d.Job].Deposit = d.Deposit
+	}
+	b.recount()
 	for _, v := range a.Visits {
 		visit := &Visit{messages.Visit{Home: v.Home, Job: v.Number}, v.Authorisation, v.Until}
 		if b.jobs[v.Job] == nil {

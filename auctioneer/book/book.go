@@ -41,6 +41,7 @@ type Book struct {
 	waiters map[messages.JobID][]messages.JobID       // that wait for a job, ascending
 	metered map[messages.Name]map[messages.JobID]*Job // by market with tariffs: jobs that have had a task claimed
 	visits  map[messages.Visit]messages.JobID         // of other sites
+	pending map[messages.Name]int                     // jobs of an account that have not ended
 	ending  []*Job                                    // whose waiters are still to be looked at
 
 	watched bool
@@ -85,6 +86,7 @@ func New() *Book {
 		notes:   map[messages.Name]map[messages.JobID][]int64{},
 		visits:  map[messages.Visit]messages.JobID{},
 		waiters: map[messages.JobID][]messages.JobID{},
+		pending: map[messages.Name]int{},
 		metered: map[messages.Name]map[messages.JobID]*Job{},
 	}
 }
@@ -255,6 +257,7 @@ func (b *Book) charged(j *Job, o *Confirmation) {
 	j.Charged = o.Amount
 	j.Refused = o.Refused
 	b.ended = append(b.ended, j.ID)
+	b.count(j.Account, -1)
 	b.effect(Observe, j.ID)
 	b.touch(j.ID)
 	b.forget()

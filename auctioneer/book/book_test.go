@@ -79,6 +79,9 @@ func mapStage(tasks int) messages.Stage {
 
 // invariant says what is wrong with a book, if anything is.
 func invariant(b *Book) error {
+	if err := accounted(b); err != nil {
+		return err
+	}
 	held := map[messages.TaskRef]int{}
 	for _, n := range b.nodes {
 		used := make([]int, len(n.Slots))

@@ -41,6 +41,10 @@ type Submit struct {
 	// Applies is 1 + how many times markets had been applied when the job was checked
 	// against its own: with more since, it is not taken; 0: not said.
 	Applies uint64
+	// Deposit is the part of Held that is not budget; Most is how many pending jobs
+	// the account may have with this one, 0: any number.
+	Deposit messages.Credits
+	Most    int
 }
 
 // Apply makes these the markets of the site, instead of those of its
@@ -57,6 +61,9 @@ type Apply struct {
 type Cancel struct {
 	Job messages.JobID
 	By  messages.Name
+	// Window is within what time from the submission a cancellation by the owner
+	// keeps the deposit.
+	Window messages.Duration
 }
 
 // Register announces a node. Result: []messages.Attempt to stop.

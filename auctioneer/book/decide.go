@@ -73,7 +73,7 @@ func (b *Book) start(s *Starting) {
 	order := s.Order
 	j.Order, j.Fixed = &order, s.Fixed
 	if j.Fixed != nil {
-		j.Fixed.Amount = max(0, min(j.Fixed.Amount, j.Held-j.Paid))
+		j.Fixed.Amount = max(0, min(j.Fixed.Amount, j.Left()))
 	}
 	b.round(j, s.Legs)
 	b.touch(j.ID)
@@ -109,7 +109,7 @@ func (b *Book) payable(legs []Leg) bool {
 		if payer == nil || b.jobs[l.To] == nil || payer.Settled || l.Amount <= 0 || l.Amount > messages.MaxCredits {
 			return false
 		}
-		if due[l.From] += l.Amount; due[l.From] > payer.Held-payer.Paid-payer.reserved() {
+		if due[l.From] += l.Amount; due[l.From] > payer.Left()-payer.reserved() {
 			return false
 		}
 	}

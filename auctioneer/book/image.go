@@ -47,6 +47,7 @@ type annex struct {
 	Notes    []noteImage // by market name
 	Most     []int       // Node.MostSuspended, in the order of nodes
 	Applies  uint64
+	Deposits []depositImage // by job
 
 	roams []Roam // what Roams is encoded from
 }
@@ -113,20 +114,28 @@ func (n *Node) image() nodeImage {
 // WriteTo writes the image. Books that applied the same commands write the
 // same bytes.
 func (im *Image) WriteTo(w io.Writer) (int64, error) {
-	slices.SortFunc(im.Jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
 	counted := &counter{w: w}
 	buffered := bufio.NewWriterSize(counted, 1<<16)
-	enc := msgpack.NewEncoder(buffered)
+	if err := im.encode(buffered); err != nil {
+		return counted.n, err
+	}
+	err := buffered.Flush()
+	return counted.n, err
+}
+
+func (im *Image) encode(w io.Writer) error {
+	slices.SortFunc(im.Jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
+	enc := msgpack.NewEncoder(w)
 	enc.UseArrayEncodedStructs(true)
 	if err := im.annex.encode(); err != nil {
-		return counted.n, err
+		return err
 	}
 	for _, part := range []any{im, &im.annex} {
 		if err := enc.Encode(part); err != nil {
-			return counted.n, err
+			return err
 		}
 	}
-	return counted.n, buffered.Flush()
+	return nil
 }
 
 type counter struct {
@@ -208,7 +217,7 @@ func (im *nodeImage) restore() *Node {
 // Hash is the SHA-256 of the book's image.
 func (b *Book) Hash() [sha256.Size]byte {
 	h := sha256.New()
-	if _, err := b.Capture().WriteTo(h); err != nil {
+	if err := b.Capture().encode(h); err != nil {
 		panic(err) // a hash does not fail, and every field can be encoded
 	}
 	return [sha256.Size]byte(h.Sum(nil))

@@ -48,7 +48,8 @@ type Job struct {
 	Message  string             // how its market explained its end
 	Change   []string           // what would have changed it
 
-	Visit *Visit `msgpack:"-"` // it comes from another site; kept in an image's annex
+	Visit   *Visit  `msgpack:"-"` // it comes from another site; kept in an image's annex
+	Deposit Deposit `msgpack:"-"` // likewise
 }
 
 // Order says that a job may start tasks of a class, on so many slots at once.
@@ -173,6 +174,9 @@ func (b *Book) submit(c *Submit) any {
 	if b.Active() >= MaxActive {
 		return messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", MaxActive)
 	}
+	if err := b.crowded(c); err != nil {
+		return err
+	}
 	if err := b.Dependable(c.Spec); err != nil {
 		return err
 	}
@@ -190,13 +194,14 @@ func (b *Book) submit(c *Submit) any {
 	j := &Job{
 		ID: b.lastJob, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
 		Assumed: c.Assumed, Hold: c.Hold, Held: c.Held, Submitted: b.now, Stages: make([]Stage, len(c.Spec.Stages)),
-		Contract: c.Contract, Visit: c.Visit,
+		Contract: c.Contract, Visit: c.Visit, Deposit: Deposit{Amount: c.Deposit},
 	}
 	for i := range c.Spec.Stages {
 		j.Stages[i] = Stage{Total: c.Spec.Stages[i].TaskCount(), Unmet: len(c.Spec.Stages[i].After)}
 	}
 	b.jobs[j.ID] = j
 	b.keys[j.Account+"/"+j.Key] = j.ID
+	b.count(j.Account, 1)
 	if j.Visit != nil {
 		b.visits[j.Visit.Visit] = j.ID
 	}
@@ -214,6 +219,7 @@ func (b *Book) cancel(c *Cancel) any {
 		return messages.Errorf(messages.Ended, "job %d is %v already", j.ID, j.Outcome)
 	}
 	was := j.State
+	b.forfeit(j, c)
 	b.end(j, messages.Cancelled, "CancelledBy"+by(c.By, j.Account))
 	return was
 }
@@ -285,10 +291,10 @@ func (b *Book) settle(c *Settle) any {
 		return nil
 	case j.State != messages.Settling:
 		return messages.Errorf(messages.Invalid, "job %d has not ended", j.ID)
-	case c.Charge < 0 || c.Charge > j.Held-j.Paid:
-		return messages.Errorf(messages.Invalid, "a charge of %v for job %d is not between 0 and what is left of its hold, %v", c.Charge, j.ID, j.Held-j.Paid)
+	case c.Charge < 0 || c.Charge > j.Left():
+		return messages.Errorf(messages.Invalid, "a charge of %v for job %d is not between 0 and what is left of its budget, %v", c.Charge, j.ID, j.Left())
 	}
-	j.Settled, j.Owed, j.Why, j.Shares = true, c.Charge, c.Reason, c.Shares
+	j.owe(c)
 	b.effect(Charge, j.ID)
 	b.touch(j.ID)
 	return nil

@@ -256,7 +256,11 @@ func (r *Roam) Summary() messages.JobSummary {
 	s.Job, s.Name, s.Account, s.Payer, s.Budget = r.ID, r.Spec.Name, r.Account, r.Payer, r.Spec.Budget
 	s.Market, s.Visit = cmp.Or(s.Market, r.Spec.Market), nil
 	s.Submitted = r.Submitted
-	s.Away = &messages.Away{Site: r.Peer, Phase: r.Phase.String(), Known: r.Known, Chosen: r.Chosen}
+	phase := r.Phase
+	if phase == There && s.State.Final() {
+		phase = Over
+	}
+	s.Away = &messages.Away{Site: r.Peer, Phase: phase.String(), Known: r.Known, Chosen: r.Chosen}
 	if r.Cancelled && r.Active() {
 		s.Reason = "Cancelling"
 	}

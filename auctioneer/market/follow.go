@@ -18,7 +18,7 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 	classes := len(m.Config.Classes)
 	p := Progress{Started: j.Started, Pending: make([]int, classes), Running: make([]int, classes)}
 	if j.Paid > 0 {
-		p.Budget = j.Held - j.Paid
+		p.Budget = j.Left()
 	}
 	for i := range j.Stages {
 		s := &j.Stages[i]

@@ -27,7 +27,7 @@ type Ending struct {
 func EndingOf(b *book.Book, j *book.Job) *Ending {
 	total, _, done := j.Count()
 	e := &Ending{job: j, outcome: j.Outcome, started: j.Started, ended: j.Ended, total: total, done: done,
-		left: j.Held - j.Paid, ordered: j.Order != nil, fixed: j.Fixed}
+		left: j.Left(), ordered: j.Order != nil, fixed: j.Fixed}
 	e.cost, e.slotTime = b.Used(j, j.Ended)
 	return e
 }

@@ -88,12 +88,14 @@ func (f *floor) settle() {
 		f.look()
 		d := f.t.Decide(f.now, func(read func(*book.Book)) { read(f.book) })
 		if d != nil {
-			f.suspensions += len(d.Suspend)
-			for _, a := range d.Suspend {
+			lost := f.losing(d)
+			f.suspensions += len(lost)
+			for _, a := range lost {
 				f.suspended[a.Task.Job]++
 			}
 			f.apply(book.Command{Decide: d})
-			f.check(d)
+			f.check(lost)
+			f.obey()
 			f.look()
 		}
 		if !f.claim() && d == nil {
@@ -101,6 +103,31 @@ func (f *floor) settle() {
 		}
 		if round > 20 {
 			f.Fatalf("the market does not come to rest: %+v", d)
+		}
+	}
+}
+
+// losing are the attempts that run and lose their slots by a decision.
+func (f *floor) losing(d *book.Decide) []messages.Attempt {
+	lost := slices.Clone(d.Suspend)
+	for _, c := range f.claims(book.Goes) {
+		if slices.Contains(d.Requeue, c.Attempt) {
+			lost = append(lost, c.Attempt)
+		}
+	}
+	return lost
+}
+
+// obey has every node end what it is to end.
+func (f *floor) obey() {
+	for _, name := range f.nodes {
+		var ended []messages.Finished
+		for _, a := range f.book.Node(name).Stop {
+			ended = append(ended, messages.Finished{Attempt: a, Outcome: messages.Stopped})
+		}
+		if len(ended) > 0 {
+			f.seq[name]++
+			f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: ended}})
 		}
 	}
 }
@@ -143,15 +170,15 @@ func (f *floor) claims(halt book.Halt) (out []claim) {
 }
 
 // check sees to it that who took the slots pays for it: the price of a slot is
-// from then on at least what any job bids that was suspended for it.
-func (f *floor) check(d *book.Decide) {
-	if len(d.Suspend) == 0 {
+// from then on at least what any job bids that lost it.
+func (f *floor) check(lost []messages.Attempt) {
+	if len(lost) == 0 {
 		return
 	}
 	price := f.book.Tariffs("spot")[0].Price
-	for _, a := range d.Suspend {
+	for _, a := range lost {
 		if bid := f.book.Job(a.Task.Job).Spec.Rate; price < bid {
-			f.Fatalf("a slot-second costs %v, and task %v was suspended that bids %v", price, a, bid)
+			f.Fatalf("a slot-second costs %v, and task %v lost its slot that bids %v", price, a, bid)
 		}
 	}
 }

@@ -33,7 +33,7 @@ var ways = map[messages.Name]way{
 		return made(fifo.NewMechanism(postedPrice(m)))
 	}},
 	messages.FairShare: {manner: Manner{Attentive: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return made(fairshare.NewMechanism(fairshare.Config{Config: postedPrice(m), HalfLife: m.HalfLife}))
+		return made(fairshare.NewMechanism(fairshare.Config{Config: postedPrice(m), HalfLife: m.HalfLife, Weights: byAccount(m.Weights)}))
 	}},
 	messages.Backfill: {manner: Manner{Attentive: true, Directs: true, Gangs: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
 		return made(backfill.NewMechanism(backfill.Config{Config: postedPrice(m), Variant: backfill.Variant(m.Mode)}))
@@ -45,7 +45,7 @@ var ways = map[messages.Name]way{
 		return made(deadline.NewMechanism(deadline.Config{Market: m, Slot: m.Slot, Lambda: m.Lambda, Scale: m.Scale}))
 	}},
 	messages.ContractMenu: {manner: Manner{Attentive: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return made(contract.NewMechanism(contract.Config{Market: m, M: m.Replicas, LateOnly: m.LateOnly}))
+		return made(contract.NewMechanism(contract.Config{Market: m, M: m.Replicas, LateOnly: m.LateOnly, Prior: m.Prior}))
 	}},
 	messages.BatchQueue: {manner: Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Spans: true},
 		make: func(m messages.Market) (mechanism.Mechanism, error) {
@@ -78,6 +78,15 @@ func made[M mechanism.Mechanism](m M, err error) (mechanism.Mechanism, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// byAccount is by account what a configuration lists.
+func byAccount(weights messages.Weights) map[messages.Name]float64 {
+	out := make(map[messages.Name]float64, len(weights))
+	for _, w := range weights {
+		out[w.Class] = w.Weight
+	}
+	return out
 }
 
 func postedPrice(m messages.Market) posted.Config {

@@ -54,6 +54,7 @@ type Bid struct {
 	Tasks     int                 // of all its stages; 0: those that could be claimed or run
 	Valuation *messages.Valuation // what completion is worth at each time; nil: nothing is declared
 	Contract  *messages.Contract  // that was taken; nil: none
+	Runtimes  *Runtimes           // what was seen of tasks like its; nil: nothing
 }
 
 // Job is a bid and how far its work has come.

@@ -21,7 +21,15 @@ type Signer interface {
 	PublicKey() (string, error)
 }
 
-// Sign makes a checkpoint of all but the key and the signature.
+// Endorser is a signer whose key was rotated: another, which the site's credentials
+// name, vouches for it.
+type Endorser interface {
+	AccountKey() string
+	Endorse(key string) ([]byte, error)
+}
+
+// Sign makes a checkpoint of all but the key and the signature. It is an error if the
+// signer's key changes at that moment: sign again.
 func Sign(s Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 	var err error
 	if c.Key, err = s.PublicKey(); err != nil {
@@ -30,7 +38,22 @@ func Sign(s Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 	if c.Signature, err = s.Sign(c.Signed()); err != nil {
 		return c, fmt.Errorf("signing a checkpoint: %w", err)
 	}
-	return c, nil
+	if e, ok := s.(Endorser); ok && e.AccountKey() != c.Key {
+		if c.Endorsement, err = e.Endorse(c.Key); err != nil {
+			return c, fmt.Errorf("signing a checkpoint: %w", err)
+		}
+	}
+	return c, Verify(&c)
+}
+
+// Trusted says whether the key that signed a checkpoint is a trusted one, or is
+// endorsed by it.
+func Trusted(c *messages.Checkpoint, trusted string) bool {
+	if c.Key == trusted {
+		return true
+	}
+	key, err := nkeys.FromPublicKey(trusted)
+	return err == nil && key.Verify(messages.EndorsedKey(c.Site, c.Key), c.Endorsement) == nil
 }
 
 // Verify checks a checkpoint's signature by the key that it names. Whether the

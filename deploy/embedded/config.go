@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 
+	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -56,6 +57,8 @@ type Config struct {
 	// Reserve is what the other sites together may owe by settlements that are
 	// not paid outside the banks yet; 0: nothing is settled, or as the bank was told.
 	Reserve messages.Credits `json:"reserve,omitempty"`
+	// Limits bounds what each account may ask of the site.
+	Limits quota.Rules `json:"limits,omitzero"`
 	// TLS secures every port; nil: none, for loopback.
 	TLS *TLS `json:"tls,omitempty"`
 	// Hosts spreads the site over several processes.
@@ -104,7 +107,8 @@ type Tasks struct {
 type Slots []messages.ClassSlots
 
 // TLS names PEM files: a certificate for this host that is good for server and
-// client, its key, and the authority that signed those of all hosts.
+// client, its key, and the authority that signed those of all hosts. "{host}" in
+// a name stands for the host's.
 type TLS struct {
 	Cert string `json:"cert"`
 	Key  string `json:"key"`

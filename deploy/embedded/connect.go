@@ -36,11 +36,7 @@ func (s *Site) connectAs(role identity.Role, name messages.Name) (bus.Bus, error
 	if only := s.options.Only; only != nil {
 		c.CredsFile, c.Retry = only.Creds, true
 	} else {
-		creds, err := s.authority.Credentials(role, name)
-		if err != nil {
-			return nil, err
-		}
-		c.JWT, c.Seed = creds.Token, creds.Seed
+		c.Renew = s.renewing(role, name)
 	}
 	if s.server != nil && s.config.TLS == nil {
 		c.InProcess = s.server // no socket: a process may host thousands of agents

@@ -36,16 +36,7 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 // unless those that are there will do, and returns the file. Users have theirs
 // in creds; nodes, services and peers, which may be called like users, below it.
 func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) (file string, err error) {
-	file = CredsFile(state, name)
-	switch role {
-	case identity.Node:
-		file = CredsFile(state, filepath.Join("nodes", name))
-	case identity.Service:
-		// Without the '$', which NATS clients would take for a variable.
-		file = CredsFile(state, filepath.Join("services", strings.TrimPrefix(name, "$")))
-	case identity.Peer:
-		file = CredsFile(state, filepath.Join("peers", strings.TrimPrefix(name, "$")))
-	}
+	file = RoleCredsFile(state, role, name)
 	if held, err := os.ReadFile(file); err == nil {
 		if r, n, err := authority.Issued(held); err == nil && r == role && n == name {
 			return file, nil
@@ -62,4 +53,19 @@ func WriteCredentials(state string, authority *identity.Authority, role identity
 		return "", fmt.Errorf("credentials of %s: %w", name, err)
 	}
 	return file, nil
+}
+
+// RoleCredsFile is where the credentials of a name in a role are, in a state
+// directory.
+func RoleCredsFile(state string, role identity.Role, name messages.Name) string {
+	switch role {
+	case identity.Node:
+		return CredsFile(state, filepath.Join("nodes", name))
+	case identity.Service:
+		// Without the '$', which NATS clients would take for a variable.
+		return CredsFile(state, filepath.Join("services", strings.TrimPrefix(name, "$")))
+	case identity.Peer:
+		return CredsFile(state, filepath.Join("peers", strings.TrimPrefix(name, "$")))
+	}
+	return CredsFile(state, name)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -57,7 +58,7 @@ var auctioneerKind = kind{
 	start: func(ctx context.Context, c *Config, r seat) (replicated, error) {
 		return auctioneer.Start(ctx, auctioneer.Config{
 			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
-			Operators: c.Operators, Lease: c.Lease, Log: r.log, Metrics: r.metrics,
+			Operators: c.Operators, Lease: c.Lease, Limits: c.Limits, Log: r.log, Metrics: r.metrics,
 		})
 	},
 }
@@ -73,10 +74,19 @@ var bankKind = kind{
 		return bank.Start(ctx, bank.Config{
 			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, History: journal, Signer: r.signer,
 			Operators: c.Operators, Services: []messages.Name{messages.ServiceIdentity(messages.Auctioneer)},
+			Attempt: peerAttempt, LastBackoff: peerBackoff,
 			Log: r.log, Metrics: r.metrics,
 		})
 	},
 }
+
+// How long a bank waits for the answer of a peer's, and at most before it asks
+// again: so the books agree five seconds after a cut has healed. What arrives at a
+// site whose bank has no leader at that moment is lost, and waits for so long.
+const (
+	peerAttempt = messages.Duration(2 * time.Second)
+	peerBackoff = messages.Duration(3 * time.Second)
+)
 
 // group is the replicas of one actor: all of them in this process, or with
 // hosts the one that is this host's.

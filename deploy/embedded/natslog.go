@@ -1,9 +1,12 @@
 package embedded
 
 import (
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 )
 
@@ -11,7 +14,8 @@ import (
 // refusal of what a client tries is a line of its own, so the lines of a second
 // are bounded: a client must not fill the disk by being refused.
 type natsLog struct {
-	log *zap.SugaredLogger
+	log     *zap.SugaredLogger
+	refused *prometheus.CounterVec // what clients tried; nil: not counted
 
 	mu      sync.Mutex
 	second  time.Time
@@ -53,8 +57,36 @@ func (l *natsLog) Debugf(format string, v ...any)  { l.log.Debugf(format, v...) 
 func (l *natsLog) Tracef(format string, v ...any)  { l.log.Debugf(format, v...) }
 func (l *natsLog) Warnf(format string, v ...any)   { l.bounded(l.log.Warnf, format, v) }
 
-// Errorf warns: what the server calls an error is most often a client's.
-func (l *natsLog) Errorf(format string, v ...any) { l.bounded(l.log.Warnf, format, v) }
+// Errorf warns: what the server calls an error is most often a client's. What is a
+// refusal is counted, whether its line is written or not.
+func (l *natsLog) Errorf(format string, v ...any) {
+	l.count(format, v)
+	l.bounded(l.log.Warnf, format, v)
+}
+
+// count tells by the words of a line what the server refused, as it counts none itself.
+func (l *natsLog) count(format string, v []any) {
+	what := ""
+	switch {
+	case strings.Contains(format, "Publish Violation"):
+		what = "publish"
+	case strings.Contains(format, "Subscription Violation"):
+		what = "subscribe"
+	case strings.Contains(format, server.ErrAuthentication.Error()), len(v) > 0 && v[0] == server.ErrAuthentication:
+		what = "connect"
+	}
+	if what != "" && l.refused != nil {
+		l.refused.WithLabelValues(what).Inc()
+	}
+}
+
+// newRefusals counts what clients of the server tried and were refused.
+func newRefusals(r prometheus.Registerer) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_nats_refused_total",
+		Help: "Connections, messages and subscriptions that the NATS server of this process refused its clients."}, []string{"what"})
+	r.MustRegister(c)
+	return c
+}
 
 // Fatalf does not end the process: the server that cannot go on shuts down.
 func (l *natsLog) Fatalf(format string, v ...any) { l.log.Errorf(format, v...) }

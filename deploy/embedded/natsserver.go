@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/identity"
@@ -29,7 +30,7 @@ const (
 
 // startServer starts the NATS server of this process. It notes the ports that
 // it took in the options.
-func startServer(o *server.Options, log *zap.Logger) (*server.Server, error) {
+func startServer(o *server.Options, log *zap.Logger, counts prometheus.Registerer) (*server.Server, error) {
 	if err := free(o.Host, o.Port); err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func startServer(o *server.Options, log *zap.Logger) (*server.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("NATS server: %w", err)
 	}
-	s.SetLoggerV2(&natsLog{log: log.Named("nats").Sugar()}, false, false, false)
+	s.SetLoggerV2(&natsLog{log: log.Named("nats").Sugar(), refused: newRefusals(counts)}, false, false, false)
 	go s.Start()
 	if !s.ReadyForConnections(serverStart) {
 		s.Shutdown()

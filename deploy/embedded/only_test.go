@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/identity"
@@ -23,7 +24,7 @@ func TestActorsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := startServer(options, zap.NewNop())
+	server, err := startServer(options, zap.NewNop(), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,12 @@ package embedded
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"go.uber.org/zap"
@@ -10,36 +15,81 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// openPeers gives the bank the configured peers, as an operator does. What the
-// bank has already it is not told again: new terms close a dispute.
+// terms are what the configuration says of a peer that is the bank's to know.
+type terms struct {
+	Keys  []string         `json:"keys"`
+	Limit messages.Credits `json:"limit"`
+}
+
+// told is what a site last told its bank of its configuration, in a file of the
+// state directory. What the configuration changes since then is told again; what
+// was changed by command since then, or with a key that a peer announced, stays.
+type told struct {
+	Peers   map[messages.Name]terms `json:"peers"`
+	Reserve messages.Credits        `json:"reserve"`
+}
+
+// toldFile is the name of that file.
+const toldFile = "peers.json"
+
+func readTold(state string) (told, error) {
+	t := told{Peers: map[messages.Name]terms{}}
+	path := filepath.Join(state, toldFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	if err != nil {
+		return t, fmt.Errorf("state directory: %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// openPeers gives the bank the configured peers, as an operator does.
 func (s *Site) openPeers(ctx context.Context) error {
 	c := &s.config
 	if len(c.Peers) == 0 && c.Reserve == 0 {
 		return nil
 	}
+	before, err := readTold(c.State)
+	if err != nil {
+		return err
+	}
 	known, err := ask[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
 	if err != nil {
 		return fmt.Errorf("peers: %w", err)
 	}
+	now := told{Peers: map[messages.Name]terms{}, Reserve: c.Reserve}
 	for _, p := range c.Peers {
-		if err := s.openPeer(ctx, p, known.Peers); err != nil {
+		if err := s.openPeer(ctx, p, before, known.Peers); err != nil {
 			return err
 		}
+		now.Peers[p.Name] = terms{p.Keys, p.Limit}
 	}
-	if c.Reserve != 0 && c.Reserve != known.Reserve {
+	if c.Reserve != 0 && c.Reserve != before.Reserve && c.Reserve != known.Reserve {
 		if _, err := ask[messages.AccountReply](ctx, s, messages.Bank, messages.VerbReserve, messages.ReserveRequest{Limit: c.Reserve}); err != nil {
 			return fmt.Errorf("reserve for settlements: %w", err)
 		}
 	}
-	return nil
+	text, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(c.State, toldFile), append(text, '\n'), 0o600)
 }
 
-func (s *Site) openPeer(ctx context.Context, p Peer, known []messages.PeerReply) error {
-	i := slices.IndexFunc(known, func(k messages.PeerReply) bool { return k.Peer == p.Name })
-	if i >= 0 && known[i].Limit == p.Limit && slices.Equal(known[i].Keys, p.Keys) {
-		return nil
-	}
-	if i >= 0 {
+// openPeer tells the bank of a peer that it does not know, or of which the
+// configuration says something new. New terms close a dispute, so the bank is
+// not told what it has.
+func (s *Site) openPeer(ctx context.Context, p Peer, before told, known []messages.PeerReply) error {
+	if i := slices.IndexFunc(known, func(k messages.PeerReply) bool { return k.Peer == p.Name }); i >= 0 {
+		was, ok := before.Peers[p.Name]
+		if !ok || was.Limit == p.Limit && slices.Equal(was.Keys, p.Keys) || known[i].Limit == p.Limit && slices.Equal(known[i].Keys, p.Keys) {
+			return nil
+		}
 		s.log.Info("the configuration changes the terms of a peer", zap.String("peer", p.Name),
 			zap.Stringer("limit", p.Limit), zap.Stringer("before", known[i].Limit), zap.Strings("keys", p.Keys))
 	}

@@ -109,6 +109,9 @@ func newSite(c Config, o Options) (*Site, error) {
 	if len(c.Hosts) == 0 && o.Host != "" {
 		return nil, messages.Errorf(messages.Invalid, "host %q: the configuration has no hosts", o.Host)
 	}
+	if s.host != nil {
+		s.config.TLS = c.TLS.of(s.host.Name)
+	}
 	s.metrics = newMetrics(o.Metrics)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
@@ -152,9 +155,10 @@ func (s *Site) listen() error {
 	if err != nil {
 		return err
 	}
-	if s.server, err = startServer(o, s.log); err != nil {
+	if s.server, err = startServer(o, s.log, s.metrics.shared); err != nil {
 		return err
 	}
+	go s.watchKeys(o)
 	s.info.Server = s.server.ClientURL()
 	if o.LeafNode.Port != 0 {
 		s.info.Leaf = net.JoinHostPort(o.LeafNode.Host, strconv.Itoa(o.LeafNode.Port))

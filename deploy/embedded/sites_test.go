@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
+	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -95,10 +96,15 @@ func TestSitesSettle(t *testing.T) {
 			t.Errorf("%s has peers %+v", s.config.Site, peers)
 		}
 	}
+	request[messages.PeerReply](connect(t, sites[0], "operator"), messages.Bank, messages.VerbPeer,
+		messages.PeerRequest{Peer: "east", Keys: sites[0].config.Peers[0].Keys, Limit: 77 * messages.Credit})
 	if err := sites.Close(); err != nil {
 		t.Fatal(err)
 	}
 	again := startSites(t, configs)
+	if p := connect(t, again[0], "operator").peers().Peers[0]; p.Peer != "east" || p.Limit != 77*messages.Credit {
+		t.Errorf("started again, the limit is %v, not what an operator set since", p.Limit)
+	}
 	alice := connect(t, again[1], "alice")
 	alice.remit("k", "north", "bob", 10*messages.Credit) // as before: nothing new
 	alice.remit("l", "west", "bob", 5*messages.Credit)
@@ -106,5 +112,45 @@ func TestSitesSettle(t *testing.T) {
 	until(t, "bob is paid again", func() bool { return bob.account().Balance == 1015*messages.Credit })
 	if got := alice.account().Balance; got != 985*messages.Credit {
 		t.Errorf("alice has %v, want 985", got)
+	}
+}
+
+// What the configuration says anew of a peer is told the bank; what it said
+// before is not.
+func TestConfigurationChangesPeers(t *testing.T) {
+	c := firstLook(t, "west")[0]
+	c.ListenLeaf, c.Reserve = "127.0.0.1:0", 9*messages.Credit
+	keys := []string{}
+	for range 2 {
+		a, err := identity.Create(filepath.Join(t.TempDir(), "keys"), "east")
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := a.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key)
+	}
+	for _, step := range []struct {
+		configured, byCommand, want messages.Credits
+		key                         string
+	}{
+		{5 * messages.Credit, 7 * messages.Credit, 5 * messages.Credit, keys[0]},
+		{5 * messages.Credit, 0, 7 * messages.Credit, keys[0]},
+		{6 * messages.Credit, 0, 6 * messages.Credit, keys[0]},
+		{6 * messages.Credit, 0, 6 * messages.Credit, keys[1]},
+	} {
+		c.Peers = []Peer{{Name: "east", Keys: []string{step.key}, Limit: step.configured}}
+		s := start(t, c)
+		operator := connect(t, s, "operator")
+		got := operator.peers()
+		if p := got.Peers[0]; p.Limit != step.want || p.Keys[0] != step.key || got.Reserve != c.Reserve {
+			t.Errorf("configured %+v: limit %v, keys %v, reserve %v", step, p.Limit, p.Keys, got.Reserve)
+		}
+		if step.byCommand != 0 {
+			request[messages.PeerReply](operator, messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{step.key}, Limit: step.byCommand})
+		}
+		closeSite(t, s)
 	}
 }

@@ -154,7 +154,7 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 
 // kept is what a site keeps in its state directory, besides the lock. Keys are
 // among it: credentials issued before a fresh start open nothing after it.
-var kept = []string{infoFile, shapeFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes"}
+var kept = []string{infoFile, shapeFile, toldFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes"}
 
 // erase removes what a site left in a state directory that is locked, and
 // nothing else that may be there.

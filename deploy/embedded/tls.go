@@ -5,9 +5,21 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/candor-grid/candor/messages"
 )
+
+// of puts the name of a host where the names of the files have "{host}".
+func (t *TLS) of(host messages.Name) *TLS {
+	if t == nil {
+		return nil
+	}
+	file := func(name string) string { return strings.ReplaceAll(name, "{host}", host) }
+	return &TLS{Cert: file(t.Cert), Key: file(t.Key), CA: file(t.CA)}
+}
 
 // load reads the files into a configuration for both ends of a connection:
 // each proves itself to the other. The certificate of a host carries the

@@ -48,6 +48,9 @@ func (c *Config) Validate() error {
 	if d := c.Lease.Std(); d != 0 && (d < minLease || d > maxLease) {
 		ps.addf("lease", "%v is out of range; use %v to %v", c.Lease, minLease, maxLease)
 	}
+	if err := c.Limits.Validate(); err != nil {
+		ps.field("limits", err)
+	}
 	c.checkAccounts(&ps)
 	c.checkMarkets(&ps)
 	c.checkProfiles(&ps)
@@ -206,6 +209,9 @@ func (c *Config) checkNodes(ps *Problems) {
 		ps.unique(path+".name", n.Name, names)
 		if len(n.Slots) == 0 {
 			ps.addf(path+".slots", "is empty; write how many slots of which class the node has, like {map: 2}")
+		}
+		if n.Suspended < 0 || n.Suspended > messages.MaxSuspended {
+			ps.addf(path+".suspended", "%d is out of range; use 1 to %d suspended tasks, or leave it out for four to a slot", n.Suspended, messages.MaxSuspended)
 		}
 		for _, s := range n.Slots {
 			if !messages.ValidName(s.Class) {

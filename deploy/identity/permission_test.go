@@ -18,13 +18,15 @@ const patience = 10 * time.Second
 type site struct {
 	*testing.T
 	*Authority
-	url string
+	url     string
+	server  *server.Server
+	options *server.Options
 }
 
 func newSite(t *testing.T) site {
 	a, _ := create(t)
 	o := &server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
-		AuthTimeout: 30} // seconds: a busy machine takes its time
+		MaxPayload: 8 << 20, AuthTimeout: 30} // seconds: a busy machine takes its time
 	if err := a.Secure(o); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func newSite(t *testing.T) site {
 	if !s.ReadyForConnections(patience) {
 		t.Fatal("the server does not take connections")
 	}
-	return site{T: t, Authority: a, url: s.ClientURL()}
+	return site{T: t, Authority: a, url: s.ClientURL(), server: s, options: o}
 }
 
 // client is a plain connection.

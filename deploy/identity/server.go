@@ -108,6 +108,8 @@ func (a *Authority) scope(role Role, key string) *jwt.UserScope {
 	scope.Role = string(role)
 	scope.Template.Permissions = permissions(role, a.site)
 	scope.Template.NatsLimits = limits(role)
+	// Not as a leaf node: the listener for those is for the servers of peers.
+	scope.Template.AllowedConnectionTypes.Add(jwt.ConnectionTypeStandard, jwt.ConnectionTypeWebsocket, jwt.ConnectionTypeInProcess)
 	return scope
 }
 

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/netlab/delay"
+	"github.com/candor-grid/candor/messages"
 )
 
 // Lab is sites on one machine.
@@ -19,7 +22,13 @@ type Lab struct {
 	network  Network
 	binary   string
 	children []int // of this process, from before the lab
-	links    []*delay.Link
+	links    []link
+}
+
+// link leads from the border of a site to a host of another.
+type link struct {
+	*delay.Link
+	from, to *Site
 }
 
 // New makes a lab in a directory, of sites that run a binary, and starts nothing
@@ -53,18 +62,69 @@ func (l *Lab) Start(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// Link makes a link that hosts of one site reach at their border, under a port,
-// and that leads to a host of another. Each direction takes oneWay.
-func (l *Lab) Link(from *Site, port int, to *Host, toPort int, oneWay time.Duration) (*delay.Link, error) {
-	link, err := delay.Listen(fmt.Sprintf("%s:%d", l.network.Border(from.number), port), fmt.Sprintf("%s:%d", to.Address, toPort), oneWay)
-	if err == nil {
-		l.links = append(l.links, link)
+// Join makes the sites, before they are started, peers of one another: each site's
+// servers connect to those of the sites before it, over links of which each direction
+// takes oneWay. Each may owe each other up to a limit.
+func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
+	for _, from := range l.Sites {
+		from.reserve = limit
+		for _, to := range l.Sites {
+			if from == to {
+				continue
+			}
+			p, err := l.peer(from, to, oneWay)
+			if err != nil {
+				return fmt.Errorf("%s, peer of %s: %w", to.Name, from.Name, err)
+			}
+			p.Limit = limit
+			from.peers = append(from.peers, p)
+		}
 	}
-	return link, err
+	return nil
 }
 
-// Border is the address at which hosts of a site find links to others.
-func (l *Lab) Border(s *Site) string { return l.network.Border(s.number) }
+// peer is a site as another one's configuration has it.
+func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) {
+	key, err := to.authority.PublicKey()
+	p := embedded.Peer{Name: to.Name, Keys: []string{key}}
+	if err != nil || to.number > from.number {
+		return p, err
+	}
+	creds, err := to.authority.IssueLink(from.Name)
+	if err != nil {
+		return p, err
+	}
+	p.Creds = filepath.Join(from.dir, "link-"+to.Name+".creds")
+	if err := os.WriteFile(p.Creds, creds, 0o600); err != nil {
+		return p, err
+	}
+	for _, h := range to.Racks {
+		made, err := delay.Listen(fmt.Sprintf("%s:%d", l.network.Border(from.number), linkPort(to, h)), fmt.Sprintf("%s:%d", h.Address, leafPort), oneWay)
+		if err != nil {
+			return p, err
+		}
+		l.links = append(l.links, link{made, from, to})
+		p.URLs = append(p.URLs, "nats://"+made.Address())
+	}
+	return p, nil
+}
+
+// linkPort is where hosts of any site find the link to a host at their border.
+func linkPort(to *Site, h *Host) int { return 20_000 + to.number*(maxHosts+1) + h.number }
+
+// Cut takes a site off all others: its links carry nothing until it is healed.
+func (l *Lab) Cut(s *Site) { l.eachLink(s, (*delay.Link).Cut) }
+
+// Heal is the opposite of Cut.
+func (l *Lab) Heal(s *Site) { l.eachLink(s, (*delay.Link).Heal) }
+
+func (l *Lab) eachLink(s *Site, do func(*delay.Link)) {
+	for _, k := range l.links {
+		if k.from == s || k.to == s {
+			do(k.Link)
+		}
+	}
+}
 
 // Memory is what all hosts' processes have in memory, in bytes.
 func (l *Lab) Memory() (sum int64) {
@@ -102,10 +162,4 @@ func (l *Lab) Close() error {
 	}
 	endOrphans(l.children)
 	return errors.Join(append(failed, l.network.Close())...)
-}
-
-// RemoveLater is how a directory for a lab is made: the function removes it.
-func RemoveLater() (dir string, remove func() error, err error) {
-	dir, err = os.MkdirTemp("", "netlab-")
-	return dir, func() error { return os.RemoveAll(dir) }, err
 }

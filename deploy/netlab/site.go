@@ -27,8 +27,6 @@ type Plan struct {
 	Grant messages.Credits
 	// Lease as in the site's configuration.
 	Lease time.Duration
-	// Configure changes the site's configuration before it is written; nil: nothing.
-	Configure func(s *Site, c *embedded.Config)
 }
 
 // Operator is the operator of every site.
@@ -38,6 +36,7 @@ const Operator messages.Name = "operator"
 const (
 	natsPort       = 4222
 	clusterPort    = 6222
+	leafPort       = 7422
 	auctioneerPort = 7001
 	bankPort       = 7002
 )
@@ -53,6 +52,8 @@ type Site struct {
 	dir       string
 	plan      Plan
 	authority *identity.Authority
+	peers     []embedded.Peer
+	reserve   messages.Credits
 }
 
 // Hosts are all hosts of the site.
@@ -80,7 +81,7 @@ func newSite(l *Lab, number int, p Plan) (*Site, error) {
 		}
 		s.Agents[i-1].Node = nodeName(i)
 	}
-	return s, s.configure()
+	return s, nil
 }
 
 func nodeName(i int) messages.Name { return fmt.Sprintf("node%d", i+1) }
@@ -102,9 +103,7 @@ func (s *Site) configure() error {
 	c := s.configuration()
 	c.Hosts = s.hosts()
 	c.Replicas = 0
-	if s.plan.Configure != nil {
-		s.plan.Configure(s, &c)
-	}
+	c.Peers, c.Reserve = s.peers, s.reserve
 	file := filepath.Join(s.dir, "site.yaml")
 	if err := writeConfig(file, &c); err != nil {
 		return err
@@ -157,6 +156,9 @@ func (s *Site) hosts() (hosts []embedded.Host) {
 	for i, h := range s.Racks {
 		at := func(port int) string { return fmt.Sprintf("%s:%d", h.Address, port) }
 		host := embedded.Host{Name: h.Name, Listen: at(natsPort), Cluster: at(clusterPort), Auctioneer: at(auctioneerPort), Bank: at(bankPort)}
+		if len(s.peers) > 0 {
+			host.Leaf = at(leafPort)
+		}
 		if i == 0 {
 			host.Nodes = []messages.Name{nodeName(0)}
 		}
@@ -185,6 +187,9 @@ func (s *Site) URL() string {
 
 // Start starts every host and returns when all of them serve and every node is up.
 func (s *Site) Start(ctx context.Context) error {
+	if err := s.configure(); err != nil {
+		return err
+	}
 	for _, h := range s.Hosts() {
 		if err := h.Start(); err != nil {
 			return err

@@ -113,7 +113,7 @@ func (m *Memory) Take(o *messages.Observation) (fresh bool, err error) {
 
 func check(o *messages.Observation) error {
 	switch {
-	case !messages.ValidName(o.Site) || !messages.ValidName(o.Account):
+	case !messages.ValidName(o.Site) || !messages.ValidOwner(o.Account):
 		return messages.Errorf(messages.Invalid, "observation: without a valid site and account")
 	case o.Job == 0:
 		return messages.Errorf(messages.Invalid, "observation: of job 0")

@@ -9,9 +9,12 @@ import (
 )
 
 // The waits of [Call]: the first attempt waits attemptTimeout for its answer,
-// and a second more for each 100 kB that it sends, every further one twice as
-// long as the one before, so that a site that is slow is not asked ever more;
-// between attempts it waits a random time below a bound that doubles.
+// and a second more for each 100 kB that it sends; one after an attempt that was
+// not answered twice as long as that, so that a site that is slow is not asked
+// ever more, but not above RequestTimeout, within which whoever takes a request
+// answers it. An attempt that was refused, as they are while nobody leads, leaves
+// the wait as it is: the next one may be lost with the replica that takes it.
+// Between attempts it waits a random time below a bound that doubles.
 const (
 	attemptTimeout = 2 * time.Second
 	bytesPerSecond = 100_000
@@ -34,11 +37,15 @@ func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (R
 	if !ok {
 		end = time.Now().Add(RequestTimeout)
 	}
-	patience := attemptTimeout + time.Second*time.Duration(len(payload)/bytesPerSecond)
+	sending := time.Second * time.Duration(len(payload)/bytesPerSecond)
+	patience := attemptTimeout
 	data, err := retry(ctx, end, func() ([]byte, error) {
-		last := time.Now().Add(patience)
-		patience *= 2
-		return attempt(ctx, earlier(last, end), b, subject, payload)
+		last := time.Now().Add(patience + sending)
+		data, err := attempt(ctx, earlier(last, end), b, subject, payload)
+		if err != nil && !time.Now().Before(last) {
+			patience = min(2*patience, RequestTimeout)
+		}
+		return data, err
 	})
 	if err != nil {
 		return reply, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
@@ -60,6 +61,60 @@ func TestCallAsksAgainWhileNobodyLeads(t *testing.T) {
 	if asked != 4 {
 		t.Errorf("asked %d times", asked)
 	}
+}
+
+// forgetful is a bus on which as many requests as it says are refused, then as many
+// lost without an answer, and all others answered.
+type forgetful struct {
+	Bus
+	refused, lost int
+	asked         []time.Time
+}
+
+func (f *forgetful) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+	f.asked = append(f.asked, time.Now())
+	switch n := len(f.asked); {
+	case n <= f.refused:
+		return nil, messages.Errorf(messages.NotLeader, "ask another")
+	case n <= f.refused+f.lost:
+		<-ctx.Done()
+		return nil, messages.Errorf(messages.Unavailable, "no answer")
+	}
+	return messages.Marshal(messages.SubmitReply{Job: 1}, messages.Msgpack)
+}
+
+// call asks a forgetful bus within an hour, in virtual time.
+func (f *forgetful) call(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if _, err := Call[messages.SubmitReply](ctx, f, "submit.alice", messages.SubmitRequest{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A site that was without a leader for a while, and then loses a request with its
+// next one, is asked again as soon as any other.
+func TestRefusalsDoNotMakeCallWaitLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &forgetful{refused: 12, lost: 1}
+		f.call(t)
+		if waited := f.asked[13].Sub(f.asked[12]); waited < attemptTimeout || waited > attemptTimeout+lastBackoff {
+			t.Errorf("the request that was lost was sent again after %v", waited)
+		}
+	})
+}
+
+// A site that does not answer is asked ever more rarely, down to a bound.
+func TestCallWaitsLongerForWhoDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &forgetful{lost: 6}
+		f.call(t)
+		for i, least := range []time.Duration{attemptTimeout, 2 * attemptTimeout, 4 * attemptTimeout, RequestTimeout, RequestTimeout, RequestTimeout} {
+			if waited := f.asked[i+1].Sub(f.asked[i]); waited < least || waited > least+lastBackoff {
+				t.Errorf("attempt %d waited %v, want %v and a random time below %v", i+1, waited, least, lastBackoff)
+			}
+		}
+	})
 }
 
 func TestCallEndsWithTheLastError(t *testing.T) {

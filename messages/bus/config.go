@@ -5,9 +5,11 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
@@ -25,6 +27,8 @@ type Config struct {
 	// parts. Without either the connection is anonymous.
 	CredsFile string
 	JWT, Seed string
+	// Renew, if there is one, gives the two parts each time that a connection is made.
+	Renew func() (token, seed string, err error)
 	// InProcess connects within this process, as nats-server's *Server allows.
 	InProcess interface{ InProcessConn() (net.Conn, error) }
 	TLS       *tls.Config
@@ -46,6 +50,8 @@ func (c *Config) Validate() error {
 		return messages.Errorf(messages.Invalid, "bus: give the URL of a NATS server, like nats://127.0.0.1:4222")
 	case c.CredsFile != "" && c.JWT != "":
 		return messages.Errorf(messages.Invalid, "bus: give a credentials file or a JWT, not both")
+	case c.Renew != nil && (c.CredsFile != "" || c.JWT != ""):
+		return messages.Errorf(messages.Invalid, "bus: give credentials, or what renews them, not both")
 	case (c.JWT == "") != (c.Seed == ""):
 		return messages.Errorf(messages.Invalid, "bus: a JWT and its seed go together")
 	case c.StreamReplicas < 0 || c.StreamReplicas > 5:
@@ -95,6 +101,9 @@ func (b *natsBus) options(c *Config) []nats.Option {
 	if c.JWT != "" {
 		options = append(options, nats.UserJWTAndSeed(c.JWT, c.Seed))
 	}
+	if c.Renew != nil {
+		options = append(options, renewed(c.Renew))
+	}
 	if c.InProcess != nil {
 		options = append(options, nats.InProcessServer(c.InProcess))
 	}
@@ -102,4 +111,31 @@ func (b *natsBus) options(c *Config) []nats.Option {
 		options = append(options, nats.Secure(c.TLS))
 	}
 	return options
+}
+
+// renewed has the credentials made anew for each connection: the server asks for the
+// claim first, and then for a signature with its key.
+func renewed(renew func() (token, seed string, err error)) nats.Option {
+	var mu sync.Mutex
+	var signer nkeys.KeyPair
+	claim := func() (string, error) {
+		token, seed, err := renew()
+		if err != nil {
+			return "", err
+		}
+		pair, err := nkeys.FromSeed([]byte(seed))
+		mu.Lock()
+		defer mu.Unlock()
+		signer = pair
+		return token, err
+	}
+	sign := func(nonce []byte) ([]byte, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if signer == nil {
+			return nil, messages.Errorf(messages.Internal, "bus: a signature was asked for before a claim")
+		}
+		return signer.Sign(nonce)
+	}
+	return nats.UserJWT(claim, sign)
 }

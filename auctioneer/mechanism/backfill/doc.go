@@ -28,11 +28,13 @@
 // pending wants its width (or what is pending of it, if that is less) at once, or
 // if that is at most 1 as many slots as it has tasks; it is taken to hold them for
 // its declared length, for ever where it declared none. Running jobs hold theirs
-// until they are expected to end, counted from when the job first started. What
+// until they are expected to end, counted from when the job first started; for a
+// second after that they are taken to be about to end, as that has to be told. What
 // can start now is ordered by directives, and the weights are in proportion to
 // the slots ordered; where nothing can, all weight is on the oldest job. Agents
 // that follow weights alone thus behave as in package fifo. A market in which
-// something waits asks to be woken every second. The price is posted.
+// something waits asks to be woken when the next job will be taken to outlive its
+// length. The price is posted.
 //
 // # Shapes and units
 //

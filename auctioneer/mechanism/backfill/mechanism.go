@@ -56,8 +56,9 @@ func (b *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 	return b.desk.Settle(view, job, end)
 }
 
-// whileWaiting is how often to look again at slots that came free.
-const whileWaiting = messages.Duration(1e9)
+// grace is how long after its expected end a job is still taken to be about to
+// end: its end has to be noticed and told.
+const grace = messages.Duration(1e9)
 
 // Allocate orders what can start now, class by class. The weights say the
 // same: they are in proportion to the slots ordered, or where nothing can start,
@@ -69,9 +70,11 @@ func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 		if len(b.queue) == 0 {
 			continue
 		}
-		a.Wake = view.Now.Add(whileWaiting)
 		ordered := len(a.Directives)
 		b.decide(view, j, a)
+		if at := b.overdue(view, j); at != 0 && (a.Wake == 0 || at < a.Wake) {
+			a.Wake = at
+		}
 		spread(view, j, b.queue, a, a.Directives[ordered:])
 	}
 	return a
@@ -195,19 +198,45 @@ func (b *Mechanism) running(view *mechanism.View, j int) {
 	}
 }
 
-// expected is when a running job's slots come free. A gang that outlives its
-// length is expected to take twice as long, as often as needed; tasks that start
-// one by one are expected to have done so whenever others of theirs ended.
-func expected(job *mechanism.Job, now float64) float64 {
-	length, start := span(job), float64(job.Started)
-	if math.IsInf(length, 1) || start > now {
-		return now + length
+// overdue is when the first running job of a class will be taken to outlive its
+// length: until then nothing more can start unless something changes. 0: none
+// will.
+func (b *Mechanism) overdue(view *mechanism.View, j int) messages.Time {
+	now, first := float64(view.Now), math.Inf(1)
+	for _, job := range view.Jobs {
+		if job.Running[j] > 0 {
+			first = min(first, outlives(job, now))
+		}
 	}
-	rounds := math.Floor((now-start)/length) + 1
+	if first > 1<<62 {
+		return 0
+	}
+	return messages.Time(math.Ceil(first))
+}
+
+// expected is when a running job's slots come free: at the end of its length, or
+// within the grace after it.
+func expected(job *mechanism.Job, now float64) float64 {
+	at := outlives(job, now)
+	if end := at - grace.Seconds()*1e6; end > now {
+		return end
+	}
+	return at
+}
+
+// outlives is when a running job will be taken to outlive its length. A gang that
+// does is expected to take twice as long, as often as needed; tasks that start one
+// by one are expected to have done so whenever others of theirs ended.
+func outlives(job *mechanism.Job, now float64) float64 {
+	late, length, start := grace.Seconds()*1e6, span(job), float64(job.Started)
+	if math.IsInf(length, 1) || start > now {
+		return now + length + late
+	}
+	rounds := math.Floor(max(0, now-start-late)/length) + 1
 	if job.Width > 1 {
 		rounds = math.Exp2(math.Ceil(math.Log2(rounds)))
 	}
-	return start + rounds*length
+	return start + rounds*length + late
 }
 
 // Explain says how many jobs came before, of those that wait too.

@@ -68,7 +68,11 @@ func TestLiveMarket(t *testing.T) {
 			if !slices.Equal(a.Directives, c.want) || !slices.Equal(weights, c.weights) {
 				t.Errorf("%s, %s: %+v %v, want %+v %v", c.what, v, a.Directives, weights, c.want, c.weights)
 			}
-			if a.Wake != 3*second {
+			wake := messages.Time(11 * second) // a second after job 1 should end
+			if c.what == "the rest of a gang" {
+				wake = 6 * second // that one should end sooner
+			}
+			if a.Wake != wake {
 				t.Errorf("%s, %s: wakes at %v", c.what, v, a.Wake)
 			}
 		}
@@ -98,8 +102,8 @@ func TestExpected(t *testing.T) {
 		width, length int
 		now, want     float64
 	}{
-		{3, 10, 0, 10}, {3, 10, 9.5, 10}, {3, 10, 10, 20}, {3, 10, 25, 40}, {3, 10, 45, 80}, // doubled
-		{1, 10, 25, 30}, {1, 10, 45, 50}, // one task after the other
+		{3, 10, 0, 10}, {3, 10, 9.5, 10}, {3, 10, 10, 11}, {3, 10, 10.5, 11}, {3, 10, 11, 20}, {3, 10, 25, 40}, {3, 10, 45, 80}, // doubled
+		{1, 10, 25, 30}, {1, 10, 20.5, 21}, {1, 10, 45, 50}, // one task after the other
 		{3, 0, 5, math.Inf(1)},
 	} {
 		if got := expected(job(1, c.width, c.length, 0, 1), c.now*second); got != c.want*second {

@@ -14,8 +14,9 @@ type Config struct {
 	Market messages.Market
 	// Prior says what is believed about a waiting job before it announces
 	// anything: values and costs of delay in credits and credits a second. It must
-	// not use the job's own announcement. nil: that it is like the jobs that are
-	// in the market now, each as likely.
+	// not use the job's own announcement. nil: what Believe says, or else what
+	// Market.PriorJobs does, or else that it is like the jobs that are in the market
+	// now, each as likely.
 	Prior func(view *mechanism.View, job *mechanism.Job, front bool) Prior
 	// Draws of an expectation, at most; 0: 1,000, fewer in a long queue.
 	Draws int
@@ -25,6 +26,9 @@ type Config struct {
 func (c *Config) Validate() error {
 	if len(c.Market.Classes) != 1 {
 		return messages.Errorf(messages.Invalid, "market %s: classes: a batch queue has one machine: name exactly one class", c.Market.Name)
+	}
+	if m := c.Market.Mode; m != "" && Mode(m) != Priority && Mode(m) != Full {
+		return messages.Errorf(messages.Invalid, "market %s: mode: must be %q or %q, is %.64q", c.Market.Name, Priority, Full, m)
 	}
 	if c.Draws < 0 || c.Draws > MaxDraws {
 		return messages.Errorf(messages.Invalid, "market %s: draws: must be from 0 to %d, is %d", c.Market.Name, MaxDraws, c.Draws)
@@ -40,6 +44,7 @@ type Mechanism struct {
 	config Config
 	rounds map[messages.JobID]*round
 	owed   map[messages.JobID]messages.Credits // by all rounds remembered
+	belief belief
 }
 
 // round is what was decided of a front job.
@@ -58,7 +63,7 @@ func NewMechanism(c Config) (*Mechanism, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Mechanism{c, map[messages.JobID]*round{}, map[messages.JobID]messages.Credits{}}, nil
+	return &Mechanism{c, map[messages.JobID]*round{}, map[messages.JobID]messages.Credits{}, belief{prior: c.Market.PriorJobs}}, nil
 }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)

@@ -23,14 +23,14 @@ func (c *Mechanism) round(view *mechanism.View, q *queue, d *Decision) *round {
 
 // net is what each job of the queue pays, in microcredits, in total 0.
 func (c *Mechanism) net(view *mechanism.View, q *queue) ([]messages.Credits, error) {
-	e := &Expectation{Mode: Priority, Draws: c.draws(len(q.Jobs)), Seed: uint64(q.waiting[0].Job)}
+	e := &Expectation{Mode: c.mode(), Draws: c.draws(len(q.Jobs)), Seed: uint64(q.waiting[0].Job)}
 	for i, job := range q.waiting {
 		if c.config.Prior != nil {
 			e.Priors = append(e.Priors, c.config.Prior(view, job, i == 0))
 		}
 	}
 	if c.config.Prior == nil {
-		e.Priors = common(view, len(q.waiting))
+		e.Priors = c.priors(view, q)
 	}
 	p, err := Pay(&q.Queue, e)
 	if err != nil {

@@ -31,7 +31,7 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	if at < 0 {
 		return explain(WaitingForTurn, promised+", and is not among the market's jobs", "submitting it")
 	}
-	planned := fmt.Sprintf("%s; it is planned to complete by %v", promised, view.Now.Add(seconds(s.Completion[at])))
+	planned := fmt.Sprintf("%s; it is planned to complete by %v; %s", promised, view.Now.Add(seconds(s.Completion[at])), m.basis(job.Bid))
 	switch {
 	case total(job.Running) > 0:
 		return explain(Running, fmt.Sprintf("%d of its tasks run and %d can start; %s", total(job.Running), job.Pending[0], planned))

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -49,14 +50,44 @@ func total(by []int) (n int) {
 	return n
 }
 
+// fewestRuns is how many runs must have been seen to plan with them.
+const fewestRuns = 5
+
 // each is how long a task is planned to take, in seconds.
 func (m *Mechanism) each(bid *mechanism.Bid) float64 {
-	if m.config.Runtimes != nil {
-		if seconds, err := deadlineaware.RobustQuantile(m.config.Runtimes(bid), m.config.Delta, m.config.Quantile); err == nil {
-			return seconds
-		}
+	seconds, _ := m.planning(bid)
+	return seconds
+}
+
+// planning is how long a task is planned to take, in seconds, and whether that is
+// from runs that were seen, or else as declared.
+func (m *Mechanism) planning(bid *mechanism.Bid) (seconds float64, seen bool) {
+	samples, delta := []float64(nil), m.config.Delta
+	switch r := bid.Runtimes; {
+	case m.config.Runtimes != nil:
+		samples = m.config.Runtimes(bid)
+	case r != nil && r.Runs >= fewestRuns:
+		samples, delta = r.Seconds, max(delta, r.Divergence)
 	}
-	return max(0, bid.Length.Seconds())
+	if seconds, err := deadlineaware.RobustQuantile(samples, delta, m.config.Quantile); err == nil {
+		return seconds, true
+	}
+	return max(0, bid.Length.Seconds()), false
+}
+
+// basis says how long a task is planned to take, and why.
+func (m *Mechanism) basis(bid *mechanism.Bid) string {
+	seconds, seen := m.planning(bid)
+	switch r := bid.Runtimes; {
+	case seen && r != nil:
+		return fmt.Sprintf("a task is planned with %.3g s, by %.0f runs of such tasks (%.3g s are declared)", seconds, r.Runs, bid.Length.Seconds())
+	case seen:
+		return fmt.Sprintf("a task is planned with %.3g s, by runs of such tasks (%.3g s are declared)", seconds, bid.Length.Seconds())
+	case r != nil:
+		return fmt.Sprintf("a task is planned with the %.3g s declared, as only %.0f runs of such tasks were seen", seconds, r.Runs)
+	default:
+		return fmt.Sprintf("a task is planned with the %.3g s declared, as no run of such tasks was seen", seconds)
+	}
 }
 
 // curveOf is the valuation by which a job is scheduled. A job without a

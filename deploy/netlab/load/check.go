@@ -35,7 +35,7 @@ func (l *Load) Repeat(ctx context.Context, acks []Ack) (Losses, error) {
 	}
 	var mu sync.Mutex
 	err := eachOf(acks, func(a *Ack) error {
-		reply, err := Submit(ctx, buses[a.User], l.config.Site, a.User, l.Request(a))
+		reply, err := Submit(ctx, buses[a.User], l.config.Site, a.User, l.request(a.User, a.N))
 		if err == nil && reply.Job == a.Job {
 			return nil
 		}

@@ -16,8 +16,8 @@ type Config struct {
 	Users []messages.Name // one client each
 	// Connect connects a user; the load closes the connection.
 	Connect func(user messages.Name) (bus.Bus, error)
-	// Spec is what a client submits as its n-th job, from 0.
-	Spec func(n int) messages.JobSpec
+	// Job is what a client submits as its n-th job, from 0; the key is the load's.
+	Job func(n int) messages.SubmitRequest
 	// Every is the time between two submissions of a client.
 	Every time.Duration
 	// Jobs is how many each client submits; 0: until the load is stopped.
@@ -56,11 +56,12 @@ type Load struct {
 	acks   []Ack
 	failed []error
 	sent   int
+	open   map[string]time.Time // keys of the requests that are under way, and when they were sent
 }
 
 // Start connects the clients and has them begin.
 func Start(ctx context.Context, c Config) (*Load, error) {
-	l := &Load{config: c, stop: make(chan struct{}), more: make(chan struct{})}
+	l := &Load{config: c, stop: make(chan struct{}), more: make(chan struct{}), open: map[string]time.Time{}}
 	for _, user := range c.Users {
 		b, err := c.Connect(user)
 		if err != nil {
@@ -102,14 +103,17 @@ func (l *Load) run(ctx context.Context, user messages.Name, b bus.Bus) {
 func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int) {
 	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
 	defer cancel()
-	a := Ack{User: user, Key: l.key(user, n), N: n, Sent: time.Now()}
+	r := l.request(user, n)
+	a := Ack{User: user, Key: r.Key, N: n, Sent: time.Now()}
 	l.mu.Lock()
 	l.sent++
+	l.open[a.Key] = a.Sent
 	l.mu.Unlock()
-	reply, err := Submit(ctx, b, l.config.Site, user, messages.SubmitRequest{Key: a.Key, Spec: l.config.Spec(n)})
+	reply, err := Submit(ctx, b, l.config.Site, user, r)
 	a.Job, a.Acked = reply.Job, time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	delete(l.open, a.Key)
 	if err != nil {
 		l.failed = append(l.failed, fmt.Errorf("submission %s, after %v: %w", a.Key, a.Waited().Round(time.Millisecond), err))
 	} else {
@@ -124,53 +128,68 @@ func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r messages
 	return bus.Call[messages.SubmitReply](ctx, b, messages.Subject(site, messages.Auctioneer, messages.VerbSubmit, user), r)
 }
 
-func (l *Load) key(user messages.Name, n int) string {
-	return fmt.Sprintf("%s-%s-%d", l.config.Prefix, user, n)
-}
-
-// Request is the submission of an acknowledgement.
-func (l *Load) Request(a *Ack) messages.SubmitRequest {
-	return messages.SubmitRequest{Key: a.Key, Spec: l.config.Spec(a.N)}
+// request is a client's n-th submission.
+func (l *Load) request(user messages.Name, n int) messages.SubmitRequest {
+	r := l.config.Job(n)
+	r.Key = fmt.Sprintf("%s-%s-%d", l.config.Prefix, user, n)
+	return r
 }
 
 // AwaitServed waits until every client was answered a request that it sent after a
 // moment, and returns how long after it each was.
-func (l *Load) AwaitServed(ctx context.Context, after time.Time) ([]time.Duration, error) {
-	for {
-		l.mu.Lock()
-		first, more := l.firstServed(after), l.more
-		l.mu.Unlock()
-		if len(first) == len(l.config.Users) {
-			waits := make([]time.Duration, 0, len(first))
-			for _, user := range l.config.Users {
-				waits = append(waits, first[user].Sub(after))
-			}
-			return waits, nil
+func (l *Load) AwaitServed(ctx context.Context, after time.Time) (waits []time.Duration, err error) {
+	err = l.await(ctx, func() error {
+		first := l.firstServed(after)
+		if len(first) < len(l.config.Users) {
+			return messages.Errorf(messages.Unavailable, "%d of %d clients are served", len(first), len(l.config.Users))
 		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return nil, messages.Errorf(messages.Unavailable, "%d of %d clients are served again: %v", len(first), len(l.config.Users), ctx.Err())
+		for _, user := range l.config.Users {
+			waits = append(waits, first[user].Sub(after))
 		}
-	}
+		return nil
+	})
+	return waits, err
 }
 
 // AwaitMore waits for n further acknowledgements.
 func (l *Load) AwaitMore(ctx context.Context, n int) error {
-	for goal := 0; ; {
-		l.mu.Lock()
-		have, more := len(l.acks), l.more
-		l.mu.Unlock()
-		if goal == 0 {
-			goal = have + n
+	l.mu.Lock()
+	goal := len(l.acks) + n
+	l.mu.Unlock()
+	return l.await(ctx, func() error {
+		if len(l.acks) < goal {
+			return messages.Errorf(messages.Unavailable, "%d of %d submissions are acknowledged", len(l.acks), goal)
 		}
-		if have >= goal {
+		return nil
+	})
+}
+
+// AwaitAnswered waits until no request is under way that was sent before a moment.
+func (l *Load) AwaitAnswered(ctx context.Context, before time.Time) error {
+	return l.await(ctx, func() error {
+		for key, sent := range l.open {
+			if sent.Before(before) {
+				return messages.Errorf(messages.Unavailable, "submission %s has no answer since %v", key, time.Since(sent).Round(time.Millisecond))
+			}
+		}
+		return nil
+	})
+}
+
+// await looks, whenever there is news, whether enough has happened; it returns what
+// is missing if ctx ends before.
+func (l *Load) await(ctx context.Context, missing func() error) error {
+	for {
+		l.mu.Lock()
+		err, more := missing(), l.more
+		l.mu.Unlock()
+		if err == nil {
 			return nil
 		}
 		select {
 		case <-more:
 		case <-ctx.Done():
-			return messages.Errorf(messages.Unavailable, "%d of %d submissions are acknowledged: %v", have, goal, ctx.Err())
+			return err
 		}
 	}
 }

@@ -48,8 +48,8 @@ func site(t *testing.T) (*counter, Config) {
 	}
 	return c, Config{Site: "west", Users: []messages.Name{"alice", "bob"}, Every: time.Millisecond, Patience: patience, Prefix: "test",
 		Connect: func(user messages.Name) (bus.Bus, error) { return network.Connect(user), nil },
-		Spec: func(int) messages.JobSpec {
-			return messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Command: []string{"true"}}}}
+		Job: func(int) messages.SubmitRequest {
+			return messages.SubmitRequest{Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Command: []string{"true"}}}}}
 		}}
 }
 
@@ -92,6 +92,9 @@ func TestALoadSaysWhenClientsAreServed(t *testing.T) {
 		t.Errorf("the clients were served after %v, %v", waits, err)
 	}
 	if err := l.AwaitMore(ctx, 7); err != nil {
+		t.Error(err)
+	}
+	if err := l.AwaitAnswered(ctx, time.Now()); err != nil {
 		t.Error(err)
 	}
 	if r := l.Stop(); len(r.Acks) < 7+2 {

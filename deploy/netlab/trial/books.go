@@ -61,19 +61,35 @@ func (t *trial) checkWork(ctx context.Context, s *netlab.Site, operator bus.Bus,
 			t.breaks("%s", sentence)
 		}
 	}
-	t.count("acknowledged", len(acks))
-	t.count("acknowledged and lost", max(lost, len(losses.Lost)))
-	t.count("acknowledged and not completed", notDone)
+	t.count("acknowledged"+of(t, s), len(acks))
+	t.count("acknowledged and lost"+of(t, s), max(lost, len(losses.Lost)))
+	t.count("acknowledged and not completed"+of(t, s), notDone)
 	if lost > 0 || notDone > 0 {
 		t.breaks("of %d acknowledged jobs, %d are not there and %d have not completed", len(acks), lost, notDone)
 	}
 	return nil
 }
 
-// checkBooks has the books of a site carried out again from their first record, by
-// the command that an operator has for it, and compares what was charged with what
-// the jobs say.
+// of names the site of a number, where there are several.
+func of(t *trial, s *netlab.Site) string {
+	if len(t.Lab.Sites) == 1 {
+		return ""
+	}
+	return " by " + s.Name
+}
+
+// checkBooks has the books of a site verified, and compares what was charged with
+// what the jobs say.
 func (t *trial) checkBooks(ctx context.Context, s *netlab.Site, operator bus.Bus) error {
+	if err := t.verify(ctx, s); err != nil {
+		return err
+	}
+	return t.checkCharges(ctx, s, operator)
+}
+
+// verify has the books of a site carried out again from their first record, by the
+// command that an operator has for it.
+func (t *trial) verify(ctx context.Context, s *netlab.Site) error {
 	ctx, cancel := context.WithTimeout(ctx, finishWithin)
 	defer cancel()
 	output, err := s.Candor(ctx, netlab.Operator, "bank", "verify", "--from-genesis", "--json", "--timeout", patience.String())
@@ -93,7 +109,7 @@ func (t *trial) checkBooks(ctx context.Context, s *netlab.Site, operator bus.Bus
 	if verified.Holds != 0 || !verified.Rules {
 		t.breaks("the books of %s, carried out again, have %d holds left where every job has ended", s.Name, verified.Holds)
 	}
-	return t.checkCharges(ctx, s, operator)
+	return nil
 }
 
 // checkCharges compares what accounts have spent with what their jobs were charged.

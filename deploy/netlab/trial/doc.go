@@ -6,6 +6,11 @@
 //	            asked for, and the books are carried out again from their first record
 //	upgrade     a newer build replaces an older one, host by host, while users submit
 //	            and long tasks run
+//	federation  users of three sites, 60 ms apart, submit 500 jobs each, a third of it
+//	            to the other sites; all books, statements and positions are compared
+//	cut         one of three sites is off the others for two minutes under load, and
+//	            catches up afterwards
+//	quotes      offers of three sites, and of three of which one does not answer
 //
 // A trial ends in a [Report]: numbers, and the promises that were broken.
 package trial

@@ -28,7 +28,7 @@ func failover(ctx context.Context, t *trial) error {
 		return err
 	}
 	defer operator.Close()
-	l, err := load.Start(ctx, load.Config{Site: s.Name, Users: users, Connect: s.Connect, Spec: quick,
+	l, err := load.Start(ctx, load.Config{Site: s.Name, Users: users, Connect: s.Connect, Job: quick,
 		Every: 100 * time.Millisecond, Patience: patience, Prefix: "failover"})
 	if err != nil {
 		return err
@@ -49,13 +49,14 @@ func failover(ctx context.Context, t *trial) error {
 	return t.checkBooks(ctx, s, operator)
 }
 
-// killInTurn kills one victim after another, each when the one before is back, and
-// returns how long clients were not served, by victim.
+// killInTurn kills one victim after another, each when the one before is back and
+// nobody waits for an answer because of it, and returns how long clients were not
+// served, by victim.
 func (t *trial) killInTurn(ctx context.Context, s *netlab.Site, operator bus.Bus, l *load.Load, n int) (map[string][]time.Duration, error) {
 	waits := map[string][]time.Duration{}
 	for i := range n {
 		what := victims[i%len(victims)]
-		if _, err := l.AwaitServed(ctx, time.Now()); err != nil { // all is well before
+		if err := t.calm(ctx, l); err != nil {
 			return nil, err
 		}
 		h, err := t.victim(ctx, s, operator, what)
@@ -88,6 +89,19 @@ func (t *trial) awaitMore(ctx context.Context, l *load.Load, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return l.AwaitMore(ctx, n)
+}
+
+// calm waits until all is well: until every request that is under way is answered,
+// and every client is served.
+func (t *trial) calm(ctx context.Context, l *load.Load) error {
+	now := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := l.AwaitAnswered(ctx, now); err != nil {
+		return err
+	}
+	_, err := l.AwaitServed(ctx, now)
+	return err
 }
 
 // revive starts a host again and waits until it serves.
@@ -165,6 +179,11 @@ func (t *trial) reportLoad(result *load.Result) {
 	t.count("submitted", result.Sent)
 	t.count("given up", len(result.Failed))
 	t.add("memory of all hosts", float64(t.Memory()>>20), "MiB")
+	t.given(result)
+}
+
+// given notes the requests that were given up.
+func (t *trial) given(result *load.Result) {
 	for i, err := range result.Failed {
 		if i < 10 { // more say no more
 			t.breaks("%v", err)

@@ -35,14 +35,17 @@ type trial struct {
 // scenario is a trial that can be run.
 type scenario struct {
 	plans func(short bool) []netlab.Plan
-	// ready prepares sites before they start; nil: nothing.
-	ready func(*netlab.Site)
+	// ready prepares the lab before it starts; nil: nothing.
+	ready func(*netlab.Lab) error
 	run   func(context.Context, *trial) error
 }
 
 var scenarios = map[string]scenario{
-	"failover": {plans: oneSite, run: failover},
-	"upgrade":  {plans: oneSite, ready: leaving, run: upgrade},
+	"failover":   {plans: oneSite, run: failover},
+	"upgrade":    {plans: oneSite, ready: leaving, run: upgrade},
+	"federation": {plans: threeSites, ready: joined, run: federation},
+	"cut":        {plans: threeSites, ready: joined, run: cut},
+	"quotes":     {plans: threeSites, ready: joined, run: quotes},
 }
 
 // Names lists the scenarios.
@@ -68,11 +71,11 @@ func Run(ctx context.Context, name string, o Options) (Report, error) {
 		return t.Report, err
 	}
 	if s.ready != nil {
-		for _, site := range t.Lab.Sites {
-			s.ready(site)
-		}
+		err = s.ready(t.Lab)
 	}
-	err = t.start(ctx)
+	if err == nil {
+		err = t.start(ctx)
+	}
 	if err == nil {
 		err = s.run(ctx, t)
 	}
@@ -125,6 +128,7 @@ func plan(name messages.Name) netlab.Plan {
 }
 
 // quick is a job of one short task.
-func quick(int) messages.JobSpec {
-	return messages.JobSpec{Name: "quick", Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Class: "map", Command: []string{"true"}}}}
+func quick(int) messages.SubmitRequest {
+	return messages.SubmitRequest{Spec: messages.JobSpec{Name: "quick", Budget: messages.Credit,
+		Stages: []messages.Stage{{Name: "main", Class: "map", Command: []string{"true"}}}}}
 }

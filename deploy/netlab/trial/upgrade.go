@@ -28,7 +28,7 @@ func upgrade(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	l, err := load.Start(ctx, load.Config{Site: s.Name, Users: users, Connect: s.Connect, Spec: quick,
+	l, err := load.Start(ctx, load.Config{Site: s.Name, Users: users, Connect: s.Connect, Job: quick,
 		Every: 100 * time.Millisecond, Patience: patience, Prefix: "upgrade"})
 	if err != nil {
 		return err
@@ -52,10 +52,11 @@ func upgrade(ctx context.Context, t *trial) error {
 const between = 30
 
 // leaving has the hosts' first processes leave the tasks of their nodes to the next.
-func leaving(s *netlab.Site) {
-	for _, h := range s.Hosts() {
+func leaving(l *netlab.Lab) error {
+	for _, h := range l.Sites[0].Hosts() {
 		h.Leave(true)
 	}
+	return nil
 }
 
 // replaceAll goes on to the next host when the one before serves and its node has

@@ -1,5 +1,10 @@
 package core
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Change is what a decision did to some of a job's tasks while they were
 // running, or waited to go on.
 type Change struct {
@@ -23,6 +28,21 @@ var whats = [...]string{"suspended", "resumed", "requeued"}
 
 // String names the change.
 func (w What) String() string { return whats[w] }
+
+// gap records that a task lost its slot at one time and got one again later.
+func (o *Outcome) gap(p *Problem, job int, lost, again float64) {
+	o.Preemptions++
+	o.Note(p, Change{lost, job, Suspended, 1})
+	o.Note(p, Change{again, job, Resumed, 1})
+}
+
+// order puts the changes in the order of time; at one instant slots are lost
+// before others get them.
+func (o *Outcome) order() {
+	slices.SortStableFunc(o.Changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.What, b.What), cmp.Compare(a.Job, b.Job))
+	})
+}
 
 // Note keeps a change, if the study asks for them.
 func (o *Outcome) Note(p *Problem, c Change) {

@@ -85,7 +85,16 @@ func Run(p *Problem) (*Outcome, error) {
 	if !ok {
 		return nil, messages.Errorf(messages.Invalid, "mechanism %s cannot be simulated", p.Market.Mechanism)
 	}
+	if widest, _ := p.Work.Widest(); widest > 1 && p.Work.Parallel == workload.Split && holds(p.Market.Mechanism) {
+		return runSplit(p, run)
+	}
 	return run(p)
+}
+
+// holds says whether a mechanism's runner takes every job for one whose slots
+// are held together.
+func holds(mechanism string) bool {
+	return mechanism == rules.BatchQueue || mechanism == rules.Reservation
 }
 
 // NewOutcome is that of jobs that have not begun.

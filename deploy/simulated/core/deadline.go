@@ -34,6 +34,7 @@ func runDeadline(p *Problem) (*Outcome, error) {
 			job.Start = start
 		}
 		job.Finish = max(job.Finish, finish)
+		o.gaps(p, i, had)
 		job.Paid += money(payments[k])
 		if !completed[k] || tooShort(p, i) {
 			job.Fate = Expired
@@ -43,6 +44,7 @@ func runDeadline(p *Problem) (*Outcome, error) {
 		job.Used += j.Runtime
 		job.InTime += 1 / float64(j.Width)
 	}
+	o.order()
 	for i := range o.Jobs {
 		if job := &o.Jobs[i]; job.Fate != Completed {
 			job.Finish = max(p.Work.Jobs[i].Submit, p.Bids[i].Deadline)
@@ -50,6 +52,16 @@ func runDeadline(p *Problem) (*Outcome, error) {
 		o.Jobs[i].InTime = min(1, o.Jobs[i].InTime)
 	}
 	return o, nil
+}
+
+// gaps records where the units that a task had do not follow each other.
+func (o *Outcome) gaps(p *Problem, job int, units []int) {
+	slot := p.Market.Slot.Seconds()
+	for k := 1; k < len(units); k++ {
+		if units[k] > units[k-1]+1 {
+			o.gap(p, job, float64(units[k-1]+1)*slot, float64(units[k])*slot)
+		}
+	}
 }
 
 // withSlot is the problem with a unit of time.
@@ -61,9 +73,9 @@ func (p *Problem) withSlot() *Problem {
 }
 
 // Slot is the unit of time of mechanism deadline: that of the market, or as many
-// minutes as keep the study well below the most units that there can be.
+// times ten seconds as keep the study well below the most units that there can be.
 func (p *Problem) Slot() messages.Duration {
-	const most = 900_000
+	const most, unit = 900_000, 10 // seconds
 	if p.Market.Slot > 0 {
 		return p.Market.Slot
 	}
@@ -73,7 +85,7 @@ func (p *Problem) Slot() messages.Duration {
 			to = max(to, d)
 		}
 	}
-	return messages.Duration(60e9 * math.Ceil(max(1, (to-from)/60/most)))
+	return messages.Duration(unit * 1e9 * math.Ceil(max(1, (to-from)/unit/most)))
 }
 
 // tooShort says whether a job declared too few units for its run time: it gets

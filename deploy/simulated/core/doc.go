@@ -24,8 +24,8 @@
 //   - proportional: slots draw jobs by their shares when they come free, as agents
 //     do. A job pays its budget on completion, with an slo only if the share that
 //     it received, of the time it had tasks to start, was as much.
-//   - deadline: time is in units (Slot, else a minute, or as many as keep a study
-//     below a million units); each task's value is its part of the
+//   - deadline: time is in units (Slot, else ten seconds, or as many times
+//     that as keep a study below a million units); each task's value is its part of the
 //     job's, its length rounded up to whole units; it competes from the first
 //     whole unit on. A job that has too few whole units to its deadline is refused.
 //   - batch-queue: the front job is considered when its slots are free. What is

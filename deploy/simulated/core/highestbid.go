@@ -27,9 +27,12 @@ func runHighestBid(p *Problem) (*Outcome, error) {
 		return nil, err
 	}
 	o := NewOutcome(p)
-	o.Preemptions = r.Preemptions
 	for i := range o.Jobs {
+		for k := 1; k < len(r.Intervals[i]); k++ {
+			o.gap(p, i, r.Intervals[i][k-1][1], r.Intervals[i][k][0])
+		}
 		p.complete(o, i, r.Start[i], r.Finish[i], money(r.Payment[i]))
 	}
+	o.order()
 	return o, nil
 }

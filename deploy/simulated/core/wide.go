@@ -180,17 +180,34 @@ func (w *wide) decide(now messages.Time) error {
 		i := int(c.Job) - 1
 		s := &w.jobs[i]
 		s.advance(now)
+		w.note(now, i, c.Was, c.Has)
 		s.has = c.Has
 		s.cut(c.Has)
-		if lost := c.Was - c.Has; lost > 0 {
-			w.out.Preemptions += lost
-		}
 		if job := &w.out.Jobs[i]; math.IsNaN(job.Start) && c.Has > 0 {
 			job.Start = seconds(now)
 		}
 		w.announce(i)
 	}
 	return nil
+}
+
+// note records that a job has more slots or fewer.
+func (w *wide) note(now messages.Time, i, was, has int) {
+	if lost := was - has; lost > 0 {
+		w.out.Preemptions += lost
+		w.out.Note(w.Problem, Change{seconds(now), i, Suspended, lost})
+		return
+	}
+	again, seen, whole := 0, 0, micros(w.Work.Jobs[i].Runtime)
+	for _, g := range w.jobs[i].groups { // of the next to run, those that ran before
+		if from, to := max(seen, was), min(seen+g.tasks, has); from < to && g.left < whole {
+			again += to - from
+		}
+		seen += g.tasks
+	}
+	if again > 0 {
+		w.out.Note(w.Problem, Change{seconds(now), i, Resumed, again})
+	}
 }
 
 // announce enters when the first running tasks of a job will be done. Those

@@ -3,30 +3,37 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
-	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
+// slots is how many each node has.
 const slots = 2
 
 // agent is the shell of a node agent; its tasks are timers.
 type agent struct {
-	*World
+	*site
 	host
-	name  messages.Name
+	name  messages.Name // in the book of its site
+	actor string        // on the network
 	rng   *rand.Rand
 	state *state.State
-	tasks map[messages.Attempt]bool
+	tasks map[messages.Attempt]*task
 	wake  messages.Time
 	hint  int
 }
 
-func newAgent(w *World, i int) *agent {
-	a := &agent{World: w, name: fmt.Sprint("n", i), rng: rand.New(rand.NewPCG(w.seed, uint64(i)+100))}
+// task is a virtual process.
+type task struct {
+	left  messages.Duration // of its run time, as of since
+	since messages.Time     // when it last began to run; 0: it is suspended
+	round int               // of its timer; earlier ones are void
+}
+
+func newAgent(s *site, i int) *agent {
+	a := &agent{site: s, name: fmt.Sprint("n", i), actor: fmt.Sprint(s.name, ".n", i),
+		rng: rand.New(rand.NewPCG(s.seed, uint64(100*s.index+i+100)))}
 	a.down = true
 	a.boot()
 	return a
@@ -38,7 +45,7 @@ func (a *agent) boot() {
 	if !a.down {
 		return
 	}
-	a.down, a.wake, a.tasks = false, 0, map[messages.Attempt]bool{}
+	a.down, a.wake, a.tasks = false, 0, map[messages.Attempt]*task{}
 	a.life++
 	a.state = state.New([]messages.ClassSlots{{Class: class, Slots: slots}}, a.rng)
 	a.act()
@@ -55,15 +62,27 @@ func (a *agent) act() {
 	for i := range do.Start {
 		a.start(do.Start[i].Grant.Attempt)
 	}
+	for _, at := range do.Hold {
+		a.hold(at)
+	}
+	for _, at := range do.Resume {
+		if t := a.tasks[at]; t != nil && t.since == 0 {
+			a.goOn(at, t)
+		}
+	}
 	for _, s := range do.Stop {
 		a.end(s.Attempt, messages.Stopped)
 	}
 	for range do.Fetch {
-		a.state.FetchFailed(a.clock(), market.Name) // whole vectors come by themselves
+		a.fetch()
 	}
 	if do.Request != nil {
 		a.request(do.Request)
 	}
+	a.setTimer()
+}
+
+func (a *agent) setTimer() {
 	at := a.state.Wake()
 	if at == 0 {
 		return
@@ -82,10 +101,18 @@ func (a *agent) act() {
 }
 
 func (a *agent) start(at messages.Attempt) {
-	a.tasks[at] = true
-	run := second + messages.Duration(a.rng.Int64N(int64(8*second)))
-	a.after(&a.host, run, func() {
-		if a.tasks[at] {
+	t := &task{left: second + messages.Duration(a.rng.Int64N(int64(8*second)))}
+	a.tasks[at] = t
+	a.goOn(at, t)
+}
+
+// goOn lets a task run to its end, unless something comes between.
+func (a *agent) goOn(at messages.Attempt, t *task) {
+	t.since = a.now
+	t.round++
+	round := t.round
+	a.after(&a.host, t.left, func() {
+		if a.tasks[at] == t && t.round == round {
 			a.exits[at] = true
 			a.end(at, messages.Exited)
 			a.act()
@@ -93,158 +120,104 @@ func (a *agent) start(at messages.Attempt) {
 	})
 }
 
+func (a *agent) hold(at messages.Attempt) {
+	if t := a.tasks[at]; t != nil && t.since != 0 {
+		t.left = max(1, t.left-a.now.Sub(t.since))
+		t.since = 0
+		t.round++
+	}
+}
+
 func (a *agent) end(at messages.Attempt, how messages.Outcome) {
-	if a.tasks[at] {
+	if a.tasks[at] != nil {
 		delete(a.tasks, at)
 		a.state.Ended(messages.Finished{Attempt: at, Outcome: how, Ended: a.clock()})
 		a.after(&a.host, 0, a.act)
 	}
 }
 
-// request sends a registration or an exchange to whom it takes for the leader.
-func (a *agent) request(q *state.Request) {
-	r, life := a.books.replicas[a.hint], a.life
-	mine := func() bool { return !a.down && a.life == life }
-	answer := func(do func()) {
-		a.send(r.host.name, a.name, func() {
-			if mine() {
-				do()
+// vector is a vector that was published.
+func (a *agent) vector(v *messages.Vector) {
+	if a.down {
+		return
+	}
+	if err := a.state.Vector(a.clock(), v); err != nil {
+		a.violate("a vector cannot be used: %v", err)
+	}
+	a.act()
+}
+
+// directive is a leader's word.
+func (a *agent) directive(d *messages.Directive) {
+	if !a.down {
+		a.state.Directive(d)
+		a.act()
+	}
+}
+
+// ask sends something to whom it takes for the leader; failed is called once it
+// has not been answered within a time.
+func (a *agent) ask(within messages.Duration, do func(d *desk, answer func(func())), failed func(error)) {
+	r, life, over := a.books.replicas[a.hint], a.life, false
+	answer := func(take func()) {
+		a.send(r.host.name, a.actor, func() {
+			if !a.down && a.life == life && !over {
+				over = true
+				take()
 				a.act()
 			}
 		})
 	}
-	fail := func(err error) {
-		answer(func() { a.state.Failed(a.clock(), q.ID, err) })
-	}
-	a.send(a.name, r.host.name, func() {
+	a.send(a.actor, r.host.name, func() {
 		switch {
 		case r.host.down:
-		case r.role != leading:
-			fail(messages.Errorf(messages.Unavailable, "not the leader"))
-		case q.Register != nil:
-			r.desk.register(a, q, answer)
+		case !r.serving():
+			answer(func() { failed(messages.Errorf(messages.Unavailable, "not the leader")) })
 		default:
-			r.desk.exchange(a, q, answer, fail)
+			do(r.shell.(*desk), answer)
 		}
 	})
-	a.hint = (a.hint + 1) % 3
-	if r.role == leading {
-		a.hint = r.me
+	if r.role != leading { // as whom it does not know it would find by asking all
+		a.hint = (a.hint + 1) % 3
 	}
-	a.after(&a.host, q.Within, func() {
-		a.state.Failed(a.clock(), q.ID, messages.Errorf(messages.Unavailable, "no answer"))
-		a.act()
+	a.after(&a.host, within, func() {
+		if !over {
+			over = true
+			failed(messages.Errorf(messages.Unavailable, "no answer"))
+			a.act()
+		}
 	})
 }
 
-func (d *desk) register(a *agent, q *state.Request, answer func(func())) {
-	c := &book.Register{Node: a.name, Session: q.Register.Session, Slots: q.Register.Slots, Running: q.Register.Running}
-	d.propose(&book.Command{Register: c}, func(result any) {
-		stop, ok := result.([]messages.Attempt)
-		if !ok || d.gone() {
+// request sends a registration or an exchange.
+func (a *agent) request(q *state.Request) {
+	a.ask(q.Within, func(d *desk, answer func(func())) {
+		if q.Register != nil {
+			d.register(a, q.Register, func(r *messages.RegisterReply) {
+				answer(func() { a.state.Registered(a.clock(), q.ID, r) })
+			})
 			return
 		}
-		d.heard[a.name] = d.r.clock()
-		reply := &messages.RegisterReply{Lease: lease, Term: d.term, Stop: stop, Markets: []messages.Market{market}}
-		answer(func() { a.state.Registered(a.clock(), q.ID, reply) })
-	})
+		d.exchange(a, q.Exchange, func(r *messages.ExchangeReply, err error) {
+			answer(func() {
+				if err != nil {
+					a.state.Failed(a.clock(), q.ID, err)
+				} else {
+					a.state.Answered(a.clock(), q.ID, r)
+				}
+			})
+		})
+	}, func(err error) { a.state.Failed(a.clock(), q.ID, err) })
 }
 
-func (d *desk) exchange(a *agent, q *state.Request, answer func(func()), fail func(error)) {
-	x := q.Exchange
-	n := d.book().Node(a.name)
-	reply := func(grants []messages.Grant) {
-		d.heard[a.name] = d.r.clock()
-		out := &messages.ExchangeReply{Seq: x.Seq, Grants: slices.Clone(grants)}
-		for _, g := range grants {
-			out.Programs = append(out.Programs, messages.Program{Job: g.Attempt.Task.Job, StageName: "main", Class: class, Command: []string{"run"}})
-		}
-		if n := d.book().Node(a.name); n != nil {
-			out.Stop, out.Held, out.Version = slices.Clone(n.Stop), n.Halted(), n.Version
-		}
-		answer(func() { a.state.Answered(a.clock(), q.ID, out) })
-	}
-	if len(x.Finished)+len(x.Claims) == 0 {
-		if n == nil || !n.Up || n.Session != x.Session {
-			fail(messages.Errorf(messages.Fenced, "the session is over"))
-			return
-		}
-		reply(nil)
-		return
-	}
-	c := &book.Exchange{Node: a.name, Session: x.Session, Seq: x.Seq, Finished: x.Finished}
-	for _, k := range x.Claims {
-		c.Claims = append(c.Claims, book.Claim{Class: class, Slots: k.Slots, Jobs: []messages.JobID{k.Job}})
-	}
-	d.propose(&book.Command{Exchange: c}, func(result any) {
-		if err, refused := result.(error); refused {
-			fail(err)
-		} else if !d.gone() {
-			reply(result.([]messages.Grant))
-		}
-	})
-}
-
-// user submits one job, again and again until it is answered, and may submit it
-// once more later, or cancel it.
-type user struct {
-	*World
-	name messages.Name
-	key  string
-	job  messages.JobID // 0: not answered yet
-	over bool           // refused
-}
-
-const users = 3
-
-// open grants the users their credits.
-func (w *World) open() {
-	for i := range users {
-		c := ledger.Command{Verb: ledger.Grant, At: w.now, By: "operator", Grant: messages.GrantRequest{
-			Key: fmt.Sprint("open/", i), Account: fmt.Sprint("u", i), Amount: granted, Reason: "the run begins"}}
-		data := c.Encode()
-		w.call("operator", w.banks, func() bool { return false }, func(r *replica, answer func(any)) { r.propose(data, answer) }, func(any) {})
-	}
-}
-
-// granted is what each user has: enough for a few jobs at once.
-const granted = 12 * messages.Credit
-
-func newUser(w *World, i int) *user {
-	u := &user{World: w, name: fmt.Sprint("u", i%users), key: fmt.Sprint("j", i)}
-	at := 8*second + messages.Duration(w.rng.Int64N(int64(w.plan.Duration)))
-	w.queue.Push(w.now.Add(at), u.submit)
-	if w.rng.IntN(2) == 0 {
-		w.queue.Push(w.now.Add(at+messages.Duration(w.rng.Int64N(int64(20*second)))), u.submit)
-	}
-	if w.rng.IntN(5) == 0 {
-		w.queue.Push(w.now.Add(at+messages.Duration(w.rng.Int64N(int64(20*second)))), u.cancel)
-	}
-	return u
-}
-
-func (u *user) submit() {
-	spec := &messages.JobSpec{Market: market.Name, Budget: 4 * messages.Credit, Stages: []messages.Stage{{Name: "main", Class: class, Tasks: 3, Command: []string{"run"}}}}
-	u.call("users", u.books, func() bool { return u.over }, func(r *replica, answer func(any)) { r.desk.submit(u.name, u.key, spec, answer) }, func(reply any) {
-		id, accepted := reply.(messages.JobID)
-		switch {
-		case accepted && u.job != 0 && u.job != id:
-			u.violate("invariant 3: job %s/%s was acknowledged as %d, and is %d", u.name, u.key, u.job, id)
-		case accepted:
-			u.job = id
-		case u.job != 0:
-			u.violate("invariant 3: job %d was acknowledged, and is refused: %v", u.job, reply)
-		default:
-			u.over = true
-		}
-	})
-}
-
-func (u *user) cancel() {
-	if u.job == 0 {
-		return
-	}
-	u.call("users", u.books, func() bool { return false }, func(r *replica, answer func(any)) {
-		r.desk.propose(&book.Command{Cancel: &book.Cancel{Job: u.job, By: u.name}}, answer)
-	}, func(any) {})
+// fetch asks for the whole vector.
+func (a *agent) fetch() {
+	a.ask(2*second, func(d *desk, answer func(func())) {
+		v := d.publisher.Whole(d.market)
+		answer(func() {
+			if err := a.state.Fetched(a.clock(), &v); err != nil {
+				a.violate("a whole vector cannot be used: %v", err)
+			}
+		})
+	}, func(error) { a.state.FetchFailed(a.clock(), a.market.Name) })
 }

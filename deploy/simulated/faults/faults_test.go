@@ -1,32 +1,38 @@
 package faults
 
 import (
+	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// seeds is how many TestSeeds runs; the environment's CANDOR_SEEDS says otherwise.
-func seeds(t *testing.T) uint64 {
-	text := os.Getenv("CANDOR_SEEDS")
+// fromEnv reads a number of the environment.
+func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
+	text := os.Getenv(name)
 	if text == "" {
-		return 200
+		return otherwise
 	}
-	n, err := strconv.ParseUint(text, 10, 32)
+	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		t.Fatalf("CANDOR_SEEDS=%q is no number of seeds", text)
+		t.Fatalf("%s=%q is no number", name, text)
 	}
 	return n
 }
 
+// TestSeeds runs 200 seeds from 1 on; the environment's CANDOR_SEEDS and
+// CANDOR_FIRST_SEED say otherwise.
 func TestSeeds(t *testing.T) {
 	var report Report
-	for seed := uint64(1); seed <= seeds(t); seed++ {
+	first := fromEnv(t, "CANDOR_FIRST_SEED", 1)
+	for seed := first; seed < first+fromEnv(t, "CANDOR_SEEDS", 200); seed++ {
 		o := Run(Default(), seed, Sound)
 		report.Add(&o)
 		if o.Violation != nil {
+			fmt.Fprintf(os.Stderr, "seed %d: %v\n", seed, o.Violation) // now: to shrink it takes a while
 			plan, _ := Shrink(Default(), seed, Sound).YAML()
 			t.Fatalf("seed %d: %v\n%s", seed, o.Violation, plan)
 		}
@@ -34,33 +40,27 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%+v", report)
 }
 
-func TestPlantedBugsAreFound(t *testing.T) {
-	for name, c := range map[string]struct {
-		bug  Bug
-		want string
-	}{
-		"a removed dedupe":         {NoDedupe, "invariant 2"},
-		"a skipped sync":           {SkippedSync, "invariant 3"},
-		"a stale attempt accepted": {StaleAttempt, "invariant 2"},
-		"a double charge":          {DoubleCharge, "invariant 2"},
-		"a refund on time-out":     {RefundTimeout, "invariant 1"},
-		"a clock in a replica":     {LocalClock, "invariant 4"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			const within = 150
-			plan := Default()
-			if c.bug != StaleAttempt { // which needs machines that live long
-				plan.Rates[Power], plan.Rates[SlowDisk], plan.Rates[Partition] = 4, 4, 4
+// What happens in a run is what is meant to: every fault, work at every site,
+// settlements between them, and cuts that outlast all else.
+func TestTheWorkloadIsRich(t *testing.T) {
+	var report Report
+	long := 0
+	for seed := uint64(1); seed <= 10; seed++ {
+		o := Run(Default(), seed, Sound)
+		report.Add(&o)
+		for _, e := range Default().draw(seed) {
+			if e.Kind == Isolate && e.For > Default().Duration+patience {
+				long++
 			}
-			for seed := uint64(1); seed <= within; seed++ {
-				o := Run(plan, seed, c.bug)
-				if o.Violation != nil && strings.Contains(o.Violation.Error(), c.want) {
-					t.Logf("seed %d: %v", seed, o.Violation)
-					return
-				}
-			}
-			t.Errorf("not found within %d seeds", within)
-		})
+		}
+	}
+	for _, k := range Kinds {
+		if report.Faults[k] == 0 {
+			t.Errorf("no fault of kind %s", k)
+		}
+	}
+	if report.Jobs < 100 || report.Instructions < 200 || long < 3 {
+		t.Errorf("%d jobs, %d instructions, %d long cuts", report.Jobs, report.Instructions, long)
 	}
 }
 
@@ -72,31 +72,64 @@ func TestASeedReplaysExactly(t *testing.T) {
 	}
 }
 
-// A shrunk plan, written down and read again, fails still, under fewer faults.
-func TestAFailingSeedShrinks(t *testing.T) {
-	const seed = 5
-	long := Default().draw(seed)
-	text, err := Shrink(Default(), seed, RefundTimeout).YAML()
+// A run of the events that a seed draws, listed in a plan, is the seed's run.
+func TestListedEventsReplayASeed(t *testing.T) {
+	for seed := uint64(1); seed <= 3; seed++ {
+		text, err := Drawn(Default(), seed).YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed, err := Decode("plan.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := Run(Default(), seed, Sound), Run(listed, listed.Seed, Sound); !reflect.DeepEqual(a, b) {
+			t.Errorf("seed %d: %+v, and from the list %+v", seed, a, b)
+		}
+	}
+}
+
+// No events are another thing than no list, when a plan is written and read.
+func TestAPlanWithoutEventsStaysSo(t *testing.T) {
+	text, err := Default().with(nil, 7).YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, err := Decode("plan.yaml", []byte(text))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
+	p, err := Decode("plan.yaml", []byte(text))
+	if err != nil || p.Rates != nil || len(p.draw(7)) != 0 || p.Seed != 7 {
+		t.Errorf("%+v, %v\n%s", p, err, text)
 	}
-	if o := Run(short, short.Seed, RefundTimeout); o.Violation == nil || len(short.Events) > 4 || len(long) < 10 {
-		t.Errorf("%d of %d faults are left, violation: %v\n%s", len(short.Events), len(long), o.Violation, text)
+}
+
+func TestTargetsAreDrawnFromAll(t *testing.T) {
+	seen := map[string]bool{}
+	for seed := uint64(1); seed <= 100; seed++ {
+		for _, e := range Default().draw(seed) {
+			seen[e.Kind+" "+e.Target] = true
+		}
+	}
+	for _, kind := range Kinds {
+		for _, target := range Default().targets(kind) {
+			if !seen[kind+" "+target] {
+				t.Errorf("%s is never about %q", kind, target)
+			}
+		}
+	}
+	if want := []string{"east", "north", "west"}; !slices.Equal(Default().targets(Isolate), want) {
+		t.Errorf("targets of %s: %v", Isolate, Default().targets(Isolate))
 	}
 }
 
 func TestMistakesInPlansAreLocated(t *testing.T) {
 	for text, want := range map[string]string{
 		"job: 3\n":                    "p.yaml:1:1: ",
-		"jobs: 0\n":                   "p.yaml:1:7: jobs: must be from 1",
+		"jobs: -1\n":                  "p.yaml:1:7: jobs: must be from 0",
 		"nodes: 2\nrates: {los: 1}\n": "p.yaml:2:14: rates.los: must be one of",
-		"events:\n- {at: 1s, kind: crash, target: m7}\n": "p.yaml:2:33: events[0].target: must be one of",
-		"rates: {loss: 1}\nevents: []\n":                 "p.yaml:1:8: rates: faults are either",
-		"jobs: [\n":                                      "p.yaml:1:7: ",
+		"events:\n- {at: 1s, kind: crash, target: east.m7}\n": "p.yaml:2:33: events[0].target: must be one of",
+		"events:\n- {at: 1s, kind: isolate, target: south}\n": "p.yaml:2:35: events[0].target: must be one of",
+		"events:\n- {at: 1s, kind: loss, target: east}\n":     "p.yaml:2:32: events[0].target: must be one of",
+		"rates: {loss: 1}\nevents: []\n":                      "p.yaml:1:8: rates: faults are either",
+		"jobs: [\n":                                           "p.yaml:1:7: ",
 	} {
 		if _, err := Decode("p.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error is %v, want %q", text, err, want)

@@ -23,31 +23,35 @@ const (
 	Reorder   = "reorder"   // each is late by up to two seconds
 	Delay     = "delay"     // each is late by a second
 	Partition = "partition" // the target is cut off from all others
+	Isolate   = "isolate"   // the target, a site, is cut off from the other sites
 	Crash     = "crash"     // the target is off for a while; what its disk had not synced is gone
-	Power     = "power"     // all machines crash at once
+	Power     = "power"     // all machines of the target, a site, crash at once; without one, those of all sites
 	SlowDisk  = "slow-disk" // syncs of the target take two seconds
 	Skew      = "skew"      // the target's clock is off for a while
 	Jump      = "jump"      // the target's clock jumps, for good
 )
 
 // Kinds lists the kinds of fault.
-var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Crash, Power, SlowDisk, Skew, Jump}
+var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump}
 
 // Event is one fault: from At (since the beginning) on, For a span.
 type Event struct {
-	At     messages.Duration `yaml:"at" json:"at"`
-	Kind   string            `yaml:"kind" json:"kind"`
-	Target string            `yaml:"target,omitempty" json:"target,omitempty"` // m0 to m2: a machine; n0 on: an agent
+	At   messages.Duration `yaml:"at" json:"at"`
+	Kind string            `yaml:"kind" json:"kind"`
+	// Target is a site (east, north or west), one of its machines (east.m0 to
+	// east.m2) or one of its agents (east.n0 on).
+	Target string            `yaml:"target,omitempty" json:"target,omitempty"`
 	For    messages.Duration `yaml:"for,omitempty" json:"for,omitempty"`
 	Part   float64           `yaml:"part,omitempty" json:"part,omitempty"` // of the messages: of loss and repeat
 	By     messages.Duration `yaml:"by,omitempty" json:"by,omitempty"`     // of skew and jump
 }
 
-// Plan is what a site goes through. With Events, these are the faults;
+// Plan is what a federation goes through. With Events, these are the faults;
 // otherwise they are drawn by Rates, the mean number of each kind in a run.
 type Plan struct {
-	Jobs     int                `yaml:"jobs,omitempty" json:"jobs"`
-	Nodes    int                `yaml:"nodes,omitempty" json:"nodes"`
+	Jobs     int                `yaml:"jobs" json:"jobs"`                   // of each site
+	Trades   int                `yaml:"trades" json:"trades"`               // payments and authorisations of each site's users for others
+	Nodes    int                `yaml:"nodes,omitempty" json:"nodes"`       // of each site
 	Duration messages.Duration  `yaml:"duration,omitempty" json:"duration"` // of the faults
 	Rates    map[string]float64 `yaml:"rates,omitempty" json:"rates,omitempty"`
 	Seed     uint64             `yaml:"seed,omitempty" json:"seed,omitempty"` // that Events belong to
@@ -56,7 +60,7 @@ type Plan struct {
 
 // Default is a plan with some of every kind of fault.
 func Default() *Plan {
-	p := &Plan{Jobs: 8, Nodes: 3, Duration: 90 * second, Rates: map[string]float64{}}
+	p := &Plan{Jobs: 4, Trades: 6, Nodes: 2, Duration: 60 * second, Rates: map[string]float64{}}
 	for _, k := range Kinds {
 		p.Rates[k] = 1.5
 	}
@@ -101,14 +105,19 @@ func readYAML(text []byte, v any) (err error) {
 	return yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(v)
 }
 
+// mostSpan bounds how long faults may last.
+const mostSpan = 24 * 3600 * second
+
 // check returns the path of the first field that is wrong.
 func (p *Plan) check() (string, error) {
 	switch {
-	case p.Jobs < 1 || p.Jobs > 1000:
-		return "jobs", fmt.Errorf("must be from 1 to 1000, is %d", p.Jobs)
+	case p.Jobs < 0 || p.Jobs > 1000:
+		return "jobs", fmt.Errorf("must be from 0 to 1000, is %d", p.Jobs)
+	case p.Trades < 0 || p.Trades > 1000:
+		return "trades", fmt.Errorf("must be from 0 to 1000, is %d", p.Trades)
 	case p.Nodes < 1 || p.Nodes > 100:
 		return "nodes", fmt.Errorf("must be from 1 to 100, is %d", p.Nodes)
-	case p.Duration < second || p.Duration > 24*3600*second:
+	case p.Duration < second || p.Duration > mostSpan:
 		return "duration", fmt.Errorf("must be from 1s to 24h, is %v", p.Duration)
 	case p.Rates != nil && p.Events != nil:
 		return "rates", errors.New("faults are either listed or drawn: leave out events or rates")
@@ -127,32 +136,45 @@ func (p *Plan) check() (string, error) {
 }
 
 func (e *Event) check(p *Plan) (string, error) {
-	targets := slices.Concat(machineNames, p.nodeNames())
-	targeted := slices.Contains([]string{Partition, Crash, SlowDisk, Skew, Jump}, e.Kind)
 	switch {
 	case !slices.Contains(Kinds, e.Kind):
 		return "kind", fmt.Errorf("must be one of %v, is %.64q", Kinds, e.Kind)
 	case e.At < 0 || e.At > p.Duration:
 		return "at", fmt.Errorf("must be within the duration of %v, is %v", p.Duration, e.At)
-	case e.For < 0 || e.For > p.Duration:
-		return "for", fmt.Errorf("must be within the duration of %v, is %v", p.Duration, e.For)
-	case targeted && !slices.Contains(targets, e.Target):
-		return "target", fmt.Errorf("must be one of %v, is %.64q", targets, e.Target)
+	case e.For < 0 || e.For > mostSpan:
+		return "for", fmt.Errorf("must be from 0s to 24h, is %v", e.For)
 	case !(e.Part >= 0 && e.Part <= 0.9):
 		return "part", fmt.Errorf("must be from 0 to 0.9, is %g", e.Part)
 	case e.By < -3600*second || e.By > 3600*second:
 		return "by", fmt.Errorf("must be within an hour, is %v", e.By)
 	}
+	if targets := p.targets(e.Kind); !slices.Contains(targets, e.Target) {
+		return "target", fmt.Errorf("must be one of %q, is %.64q", targets, e.Target)
+	}
 	return "", nil
 }
 
-var machineNames = []string{"m0", "m1", "m2"}
-
-func (p *Plan) nodeNames() (names []string) {
-	for i := range p.Nodes {
-		names = append(names, fmt.Sprint("n", i))
+// targets lists what a kind of fault may be about: machines and agents, sites, or
+// nothing.
+func (p *Plan) targets(kind string) (out []string) {
+	switch kind {
+	case Power:
+		return append(slices.Clone(siteNames), "")
+	case Isolate:
+		return siteNames
+	case Partition, Crash, SlowDisk, Skew, Jump:
+	default:
+		return []string{""}
 	}
-	return names
+	for _, s := range siteNames {
+		for i := range 3 {
+			out = append(out, fmt.Sprint(s, ".m", i))
+		}
+		for i := range p.Nodes {
+			out = append(out, fmt.Sprint(s, ".n", i))
+		}
+	}
+	return out
 }
 
 // draw makes the faults of a seed; those that are listed are themselves.
@@ -162,30 +184,39 @@ func (p *Plan) draw(seed uint64) []Event {
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x706c616e))
 	var events []Event
-	targets := slices.Concat(machineNames, machineNames, p.nodeNames())
 	for _, kind := range Kinds {
-		n := int(p.Rates[kind] + rng.Float64())
-		for range n {
-			e := Event{At: messages.Duration(rng.Int64N(int64(p.Duration))), Kind: kind, For: second + messages.Duration(rng.Int64N(int64(min(p.Duration, 20*second))))}
-			e.For = min(e.For, p.Duration)
-			switch kind {
-			case Loss, Repeat:
-				e.Part = 0.1 + 0.4*rng.Float64()
-			case Partition, Crash, SlowDisk, Skew, Jump:
-				e.Target = targets[rng.IntN(len(targets))]
-			}
-			if kind == Skew || kind == Jump {
-				e.By = messages.Duration(rng.Int64N(int64(120*second))) - 60*second
-			}
-			events = append(events, e)
+		for range int(p.Rates[kind] + rng.Float64()) {
+			events = append(events, p.drawOne(kind, rng))
 		}
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return events
 }
 
+func (p *Plan) drawOne(kind string, rng *rand.Rand) Event {
+	span := func(least, most messages.Duration) messages.Duration {
+		return least + messages.Duration(rng.Int64N(int64(most)))
+	}
+	targets := p.targets(kind)
+	e := Event{At: span(0, p.Duration), Kind: kind, For: span(second, 20*second), Target: targets[rng.IntN(len(targets))]}
+	switch kind {
+	case Loss, Repeat:
+		e.Part = 0.1 + 0.4*rng.Float64()
+	case Skew, Jump:
+		e.By = span(-30*second, 60*second)
+	case Isolate:
+		if rng.IntN(2) == 0 { // until long after all else is well
+			e.For = span(p.Duration+patience, 30*second)
+		}
+	}
+	return e
+}
+
 // YAML writes the plan as Decode reads it.
 func (p *Plan) YAML() (string, error) {
 	out, err := yaml.Marshal(p)
+	if p.Events != nil && len(p.Events) == 0 { // none are listed: that is not the same as no list
+		out = append(out, "events: []\n"...)
+	}
 	return string(out), err
 }

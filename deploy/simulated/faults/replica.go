@@ -1,10 +1,15 @@
 package faults
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"bytes"
 
-// machine hosts a replica of each group, on one disk and one clock.
+	"github.com/candor-grid/candor/messages"
+)
+
+// machine hosts a replica of each group of a site, on one disk and one clock.
 type machine struct {
-	name string
+	name  string
+	index int // within its site
 	host
 	slow bool
 }
@@ -16,12 +21,11 @@ type host struct {
 	life   int // rises with each restart: what an earlier life had planned is void
 }
 
-// automaton is a replicated state.
-type automaton interface {
-	apply(data []byte) any
-	capture() []byte
-	restore([]byte) error
-	hash() [32]byte
+// shell is what a leader does and knows beside the replicated state. It is
+// made when the leader has applied the first entry of its own, with which it has
+// applied all that was acknowledged before.
+type shell interface {
+	applied() // something was
 }
 
 type entry struct {
@@ -40,13 +44,14 @@ const (
 // group is the three replicas of one log, and what was committed of it by the
 // first replica that applied it.
 type group struct {
-	*World
+	*site
 	name      string
 	replicas  [3]*replica
 	reference automaton
 	history   []entry
 	hashes    [][32]byte
 	observe   func(data []byte, result any) error
+	lead      func(*replica) shell
 }
 
 // replica is one of a group. The log is durable up to synced; what comes before
@@ -64,18 +69,18 @@ type replica struct {
 	synced uint64
 	image  []byte
 
-	role      role
-	commit    uint64
-	applied   uint64
-	matched   uint64 // agrees with the leader's log up to here
-	next      [3]uint64
-	match     [3]uint64
-	state     automaton
-	waiting   map[uint64]func(any)
-	electAt   messages.Time
-	syncing   bool
-	onLeading func()
-	desk      *desk // of a leader of the book
+	role    role
+	commit  uint64
+	applied uint64
+	matched uint64 // agrees with the leader's log up to here
+	next    [3]uint64
+	match   [3]uint64
+	state   automaton
+	waiting map[uint64]func(any)
+	electAt messages.Time
+	syncing bool
+	begun   uint64 // a leader's first entry
+	shell   shell  // of a leader that has applied that
 }
 
 func (r *replica) last() uint64 { return r.base + uint64(len(r.log)) }
@@ -89,11 +94,11 @@ func (r *replica) termAt(i uint64) uint64 {
 
 // boot starts from the disk.
 func (r *replica) boot() {
-	r.role, r.commit, r.applied, r.matched, r.syncing = follower, r.base, r.base, 0, false
+	r.role, r.commit, r.applied, r.matched, r.syncing, r.shell = follower, r.base, r.base, 0, false, nil
 	r.waiting, r.state = map[uint64]func(any){}, r.fresh()
 	if r.image != nil {
 		if err := r.state.restore(r.image); err != nil {
-			r.violate("an image of %s cannot be read: %v", r.name, err)
+			r.violate("invariant 4: an image of %s cannot be read: %v", r.name, err)
 		} else if r.state.hash() != r.hashes[r.base-1] {
 			r.violate("invariant 4: an image of %s restores to another state", r.name)
 		}
@@ -109,84 +114,7 @@ func (r *replica) crash() {
 		kept += uint64(r.rng.Int64N(int64(open) + 1))
 	}
 	r.log = r.log[:kept-r.base]
-	r.synced, r.role, r.waiting = kept, follower, nil
-}
-
-// rest puts off the next election.
-func (r *replica) rest() {
-	r.electAt = r.now.Add(2*second + messages.Duration(r.rng.Int64N(int64(2*second))))
-}
-
-// tick is the replica's timer: a leader's heartbeat, others' patience.
-func (r *replica) tick() {
-	r.after(&r.host.host, second/2, func() {
-		switch {
-		case r.role == leading:
-			r.replicate()
-		case r.now >= r.electAt:
-			r.campaign()
-		}
-		r.tick()
-	})
-}
-
-func (r *replica) campaign() {
-	r.term, r.voted, r.role = r.term+1, r.me, candidate
-	r.matched = 0
-	r.rest()
-	term, last := r.term, r.last()
-	lastTerm := r.termAt(last)
-	for _, p := range r.replicas {
-		if p != r {
-			r.tell(p, func() { p.vote(r, term, last, lastTerm) })
-		}
-	}
-}
-
-// tell brings a message to another replica, if its machine is on.
-func (r *replica) tell(p *replica, do func()) {
-	r.send(r.host.name, p.host.name, func() {
-		if !p.host.down {
-			do()
-		}
-	})
-}
-
-// hear takes a newer term.
-func (r *replica) hear(term uint64) {
-	if term > r.term {
-		r.term, r.voted, r.role, r.matched = term, -1, follower, 0
-		r.waiting = map[uint64]func(any){}
-	}
-}
-
-func (r *replica) vote(of *replica, term, last, lastTerm uint64) {
-	r.hear(term)
-	mine := r.termAt(r.last())
-	if term < r.term || r.voted >= 0 && r.voted != of.me || lastTerm < mine || lastTerm == mine && last < r.last() {
-		return
-	}
-	r.voted = of.me
-	r.rest()
-	r.tell(of, func() {
-		if of.role == candidate && of.term == term {
-			of.elected()
-		}
-	})
-}
-
-// elected makes a leader of a candidate: with its own, one vote is a majority of three.
-func (r *replica) elected() {
-	r.role = leading
-	for i := range r.next {
-		r.next[i], r.match[i] = r.last()+1, 0
-	}
-	r.log = append(r.log, entry{term: r.term})
-	r.flush()
-	r.replicate()
-	if r.onLeading != nil {
-		r.onLeading()
-	}
+	r.synced, r.role, r.waiting, r.shell = kept, follower, nil, nil
 }
 
 // propose appends an entry; answered is called once it is applied, if ever.
@@ -227,7 +155,7 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 		r.commit, r.applied = base, base
 		r.state = r.fresh()
 		if err := r.state.restore(image); err != nil {
-			r.violate("an image of %s cannot be read: %v", r.name, err)
+			r.violate("invariant 4: an image of %s cannot be read: %v", r.name, err)
 		}
 		r.syncing = false
 	}
@@ -241,7 +169,7 @@ func (r *replica) take(from *replica, term, first, prev uint64, entries []entry,
 	if term < r.term {
 		return
 	}
-	r.role = follower
+	r.follow()
 	r.rest()
 	if first-1 > r.last() || first-1 >= r.base && r.termAt(first-1) != prev {
 		last := min(r.last(), first-1)
@@ -297,6 +225,9 @@ func (r *replica) flush() {
 	if r.host.slow {
 		cost = 2 * second
 	}
+	if r.Bug == SkippedSync { // it gets there when the system finds the time
+		cost = 10 * second
+	}
 	upTo, term := r.last(), r.term
 	r.after(&r.host.host, cost, func() {
 		r.syncing = false
@@ -340,10 +271,41 @@ func (r *replica) advance() {
 			delete(r.waiting, r.applied)
 			answered(result)
 		}
+		switch {
+		case r.shell != nil:
+			r.shell.applied()
+		case r.role == leading && r.applied == r.begun:
+			r.shell = r.lead(r)
+		}
 	}
 	if r.applied-r.base >= 40 && r.synced >= r.applied {
 		r.image, r.baseAt = r.state.capture(), r.termAt(r.applied)
 		r.log = append([]entry(nil), r.log[r.applied-r.base:]...)
 		r.base = r.applied
+	}
+}
+
+// applyAt applies an entry, and holds it to what others applied there.
+func (r *replica) applyAt(i uint64, e entry) any {
+	g := r.group
+	result := r.state.apply(e.data)
+	if i == uint64(len(g.history))+1 {
+		g.history, g.hashes = append(g.history, e), append(g.hashes, r.state.hash())
+		g.check(g.site, g.observe(e.data, g.reference.apply(e.data)))
+		return result
+	}
+	if h := g.history[i-1]; h.term != e.term || !bytes.Equal(h.data, e.data) {
+		r.violate("invariant 3: entry %d of %s was committed, and on %s is another", i, g.name, r.host.name)
+	}
+	if r.state.hash() != g.hashes[i-1] {
+		r.violate("invariant 4: %s differs on %s after entry %d", g.name, r.host.name, i)
+	}
+	return result
+}
+
+// same holds the state that the checkers look at to that of the replicas.
+func (g *group) same() {
+	if n := len(g.hashes); n > 0 && g.reference.hash() != g.hashes[n-1] {
+		g.violate("invariant 4: %s of %s differs from what the checkers saw", g.name, g.site.name)
 	}
 }

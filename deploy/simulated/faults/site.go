@@ -1,288 +1,166 @@
 package faults
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
+	"strings"
 
-	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
 
 const (
 	class = "cpu"
-	lease = 10 * second
+	lease = 6 * second
+	users = 3 // of a site
+
+	// granted is what each user has: enough for a few jobs at once.
+	granted = 20 * messages.Credit
+	// limit is the most that a bank lets another owe, and reserve what all others
+	// may owe by settlements.
+	limit   = 30 * messages.Credit
+	reserve = 20 * messages.Credit
+
+	operator = "operator"
 )
 
-var market = messages.Market{Name: "main", Mechanism: "fifo", Classes: []messages.Name{class}}
+var siteNames = []string{"east", "north", "west"}
 
-// bookState is a replica's book.
-type bookState struct {
+// markets are those of the sites, each with another mechanism.
+func markets() []messages.Market {
+	price := messages.Credit / 20
+	return []messages.Market{
+		{Name: "share", Mechanism: messages.Proportional, Classes: []messages.Name{class}},
+		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{class}, Reserve: &price, Capped: true},
+		{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{class}, Draws: 16},
+	}
+}
+
+// site is one of the federation: three machines with a replica of the book and
+// one of the bank's state each, agents and users.
+type site struct {
 	*World
-	on *machine // nil: of the reference
-	*book.Book
+	index    int
+	name     messages.Name
+	clients  string // where its users and operators are
+	market   messages.Market
+	machines [3]*machine
+	books    *group
+	banks    *group
+	agents   []*agent
+	users    []*user
+	exits    map[messages.Attempt]bool // virtual processes that ended well
+	tally    *tally
+	seen     witness
+
+	troubles  int // faults under way within it
+	wellSince messages.Time
+	once      map[messages.Name]uint64 // of a planted bug: numbers that were sent to a peer
 }
 
-func newBookState(w *World, m *machine) *bookState { return &bookState{w, m, book.New()} }
-
-func (b *bookState) apply(data []byte) any {
-	if data == nil {
-		return nil
+func newSite(w *World, i int) *site {
+	s := &site{World: w, index: i, name: siteNames[i], market: markets()[i], wellSince: w.now,
+		exits: map[messages.Attempt]bool{}, tally: newTally(), once: map[messages.Name]uint64{}}
+	s.clients = s.name + ".users"
+	s.seen = newWitness(s)
+	for k := range s.machines {
+		s.machines[k] = &machine{name: fmt.Sprint(s.name, ".m", k), index: k}
 	}
-	c, err := book.Decode(data)
-	if err != nil {
-		return err
+	s.books = s.newGroup("the book", func(m *machine) automaton { return newBookState(s, m) }, s.seen.book)
+	s.banks = s.newGroup("the bank", func(*machine) automaton { return newBankState(s) }, s.seenBank)
+	s.books.lead = func(r *replica) shell { return newDesk(s, r) }
+	s.banks.lead = func(r *replica) shell { return newOffice(s, r) }
+	for k := range w.plan.Nodes {
+		s.agents = append(s.agents, newAgent(s, k))
 	}
-	if b.Bug == LocalClock && b.on != nil {
-		c.At = c.At.Add(b.on.offset)
-	}
-	if b.Bug == NoDedupe && c.Submit != nil {
-		c.Submit.Key += fmt.Sprint("#", b.LastJob())
-	}
-	if b.Bug == StaleAttempt && c.Exchange != nil {
-		b.stale(c)
-	}
-	return b.Apply(c)
+	return s
 }
 
-// stale is a planted bug: the end of an attempt counts for whichever holds the
-// task now.
-func (b *bookState) stale(c *book.Command) {
-	for _, f := range c.Exchange.Finished {
-		for _, n := range b.Nodes() {
-			if h, held := n.Claims[f.Attempt.Task]; held && h.Attempt != f.Attempt.Number {
-				f.Attempt.Number = h.Attempt
-				b.Apply(&book.Command{At: c.At, Exchange: &book.Exchange{Node: n.Name, Session: n.Session, Seq: n.Seq + 1, Finished: []messages.Finished{f}}})
-			}
+func (s *site) newGroup(name string, fresh func(*machine) automaton, observe func([]byte, automaton, any) error) *group {
+	g := &group{site: s, name: name, reference: fresh(nil)}
+	g.observe = func(data []byte, result any) error { return observe(data, g.reference, result) }
+	for i := range g.replicas {
+		m := s.machines[i]
+		r := &replica{group: g, me: i, host: m, voted: -1, fresh: func() automaton { return fresh(m) }}
+		g.replicas[i] = r
+		r.boot()
+	}
+	return g
+}
+
+// actors are all who send and receive at the site.
+func (s *site) actors() []string {
+	out := []string{s.clients}
+	for _, m := range s.machines {
+		out = append(out, m.name)
+	}
+	for _, a := range s.agents {
+		out = append(out, a.actor)
+	}
+	return out
+}
+
+func userName(i int) messages.Name { return fmt.Sprint("u", i%users) }
+
+// open has the operator name the other sites and grant the users their credits.
+func (s *site) open() {
+	for _, p := range s.sites {
+		if p != s {
+			s.bank(s.clients, operator, clearing.Command{Peer: &messages.PeerRequest{Peer: p.name, Keys: []string{p.name}, Limit: limit}}, func(clearing.Result) {})
 		}
 	}
-}
-
-func (b *bookState) capture() []byte {
-	var out bytes.Buffer
-	if _, err := b.Capture().WriteTo(&out); err != nil {
-		b.violate("the book cannot be captured: %v", err)
-	}
-	return out.Bytes()
-}
-
-func (b *bookState) restore(image []byte) error { return b.Restore(bytes.NewReader(image)) }
-func (b *bookState) hash() [32]byte             { return b.Hash() }
-
-// bankState is a replica's ledger.
-type bankState struct{ *ledger.Ledger }
-
-func newBankState() *bankState { return &bankState{ledger.New()} }
-
-func (b *bankState) apply(data []byte) any {
-	if data == nil {
-		return nil
-	}
-	return b.Apply(data)
-}
-
-func (b *bankState) capture() []byte {
-	var out bytes.Buffer
-	b.Capture().WriteTo(&out) //nolint:errcheck // a buffer takes everything
-	return out.Bytes()
-}
-
-func (b *bankState) restore(image []byte) error { return b.Restore(bytes.NewReader(image)) }
-func (b *bankState) hash() [32]byte             { return b.Hash() }
-
-// transfer asks the bank, on behalf of whoever is not gone.
-func (w *World) transfer(from string, gone func() bool, t messages.Transfer, answered func(messages.TransferResult)) {
-	w.call(from, w.banks, gone, func(r *replica, answer func(any)) {
-		list := []messages.Transfer{t}
-		c := ledger.Command{Verb: ledger.Transfers, At: r.clock(), By: messages.ServiceIdentity(messages.Auctioneer), Rank: ledger.Service, Transfers: list}
+	s.bank(s.clients, operator, clearing.Command{Reserve: &messages.ReserveRequest{Limit: reserve}}, func(clearing.Result) {})
+	for i := range users {
+		c := ledger.Command{Verb: ledger.Grant, At: s.now, By: operator, Grant: messages.GrantRequest{
+			Key: fmt.Sprint("open/", i), Account: userName(i), Amount: granted, Reason: "the run begins"}}
 		data := c.Encode()
-		w.asked[string(data)] = list
-		r.propose(data, answer)
-	}, func(reply any) { answered(reply.(ledger.Result).Transfers[0]) })
-}
-
-func (r *replica) clock() messages.Time { return r.now.Add(r.host.offset) }
-
-// desk is what a leader of the book has in memory.
-type desk struct {
-	*World
-	r     *replica
-	term  uint64
-	asked map[uint64]bool
-	heard map[messages.Name]messages.Time
-	seq   uint64
-}
-
-// lead begins a leader's work, which ends with its term or its life.
-func (w *World) lead(r *replica) {
-	d := &desk{World: w, r: r, term: r.term, asked: map[uint64]bool{}, heard: map[messages.Name]messages.Time{}}
-	r.desk = d
-	d.turn(r.host.life)
-}
-
-func (d *desk) gone() bool {
-	return d.r.desk != d || d.r.role != leading || d.r.term != d.term || d.r.host.down
-}
-
-func (d *desk) book() *book.Book { return d.r.state.(*bookState).Book }
-
-func (d *desk) propose(c *book.Command, answered func(any)) {
-	c.At = d.r.clock()
-	data, err := c.Encode()
-	if err != nil {
-		d.violate("a command cannot be written down: %v", err)
-		return
-	}
-	d.r.propose(data, answered)
-}
-
-func (d *desk) turn(life int) {
-	d.after(&d.r.host.host, second/4, func() {
-		if d.gone() {
-			return
-		}
-		d.settle()
-		d.carryOut()
-		d.expire()
-		d.publish()
-		d.turn(life)
-	})
-}
-
-// jobs lists the book's jobs in order.
-func jobs(b *book.Book) (list []*book.Job) {
-	for j := range b.Jobs {
-		list = append(list, j)
-	}
-	slices.SortFunc(list, func(x, y *book.Job) int { return int(x.ID) - int(y.ID) })
-	return list
-}
-
-// settle charges a tenth of a credit for a slot-second.
-func (d *desk) settle() {
-	for _, j := range jobs(d.book()) {
-		if j.State == messages.Settling && !j.Settled {
-			owed := min(j.Held, messages.Credits(j.Stages[0].SlotTime.Seconds()*1e5))
-			d.propose(&book.Command{Settle: &book.Settle{Job: j.ID, Charge: owed, Reason: "slot time"}}, nil)
-		}
+		s.call(s.clients, s.banks, never, func(r *replica, answer func(any)) { r.propose(data, answer) }, func(any) {})
 	}
 }
 
-func (d *desk) carryOut() {
-	for _, e := range d.book().Effects(64) {
-		if d.asked[e.ID] {
-			continue
-		}
-		d.asked[e.ID] = true
-		confirm := func(c book.Confirmation) {
-			d.propose(&book.Command{Confirm: &book.Confirm{Effects: []book.Confirmation{c}}}, nil)
-		}
-		if e.Kind == book.Observe {
-			confirm(book.Confirmation{Effect: e.ID})
-			continue
-		}
-		t := d.charge(d.book().Job(e.Job))
-		if d.Bug == RefundTimeout { // another's hand: it frees what is not answered at once
-			d.after(&d.r.host.host, second/50, func() {
-				if !d.gone() && d.asked[e.ID] {
-					d.transfer(d.r.host.name, d.gone, messages.Transfer{ID: t.Pending + "/refund", Kind: messages.Void, Pending: t.Pending}, func(messages.TransferResult) {})
-				}
-			})
-		}
-		d.transfer(d.r.host.name, d.gone, t, func(came messages.TransferResult) {
-			c := book.Confirmation{Effect: e.ID, Amount: came.Amount}
-			if t.Kind == messages.Void {
-				c.Amount = 0 // it says what it freed
-			}
-			if came.Error != nil {
-				c.Refused = came.Error.Message
-			}
-			confirm(c)
-		})
+// populate plans what the users and the operator are going to do.
+func (s *site) populate() {
+	for i := range s.plan.Jobs {
+		s.users = append(s.users, newUser(s, i))
 	}
+	for i := range s.plan.Trades {
+		newTrade(s, i)
+	}
+	at := s.plan.Duration/3 + messages.Duration(s.rng.Int64N(int64(s.plan.Duration)))
+	s.queue.Push(s.now.Add(at), func() { s.closeCycle(1) })
 }
 
-func (d *desk) charge(j *book.Job) messages.Transfer {
-	t := messages.Transfer{ID: j.Hold + "/charge", Kind: messages.Post, Pending: j.Hold, Debit: j.Payer, Credit: messages.SiteAccount, Amount: j.Owed, Job: j.ID}
-	if j.Owed == 0 {
-		t.Kind, t.Debit, t.Credit = messages.Void, "", ""
-	} else if d.Bug == DoubleCharge { // each leader charges under a number of its own, past the hold
-		t.ID, t.Kind, t.Pending = fmt.Sprint(t.ID, d.term), messages.Posted, ""
-	}
-	return t
+// closeCycle has the operator end a cycle.
+func (s *site) closeCycle(number uint64) {
+	s.bank(s.clients, operator, clearing.Command{Close: &messages.CloseRequest{Cycle: number}}, func(clearing.Result) {})
 }
 
-// expire takes back the claims of nodes that were not heard.
-func (d *desk) expire() {
-	for _, n := range d.book().Nodes() {
-		if !n.Up {
-			continue
-		}
-		if _, known := d.heard[n.Name]; !known {
-			d.heard[n.Name] = d.r.clock()
-		}
-		if d.r.clock().Sub(d.heard[n.Name]) > lease+lease/4 {
-			d.heard[n.Name] = d.r.clock()
-			d.propose(&book.Command{Lost: &book.Lost{Node: n.Name, Session: n.Session}}, nil)
+// site is the one that a target names or lies in; nil: none.
+func (w *World) site(target string) *site {
+	name, _, _ := strings.Cut(target, ".")
+	for _, s := range w.sites {
+		if s.name == name {
+			return s
 		}
 	}
+	return nil
 }
 
-// vector has every job with work in it, alike.
-func (d *desk) vector() *messages.Vector {
-	v := messages.ClassVector{Class: class}
-	for _, j := range jobs(d.book()) {
-		if n := j.Claimable(0); n > 0 {
-			v.Pending += n
-			v.Jobs = append(v.Jobs, messages.JobWeight{Job: j.ID, Weight: 1})
+// find is the machine or the agent that a target names.
+func (w *World) find(target string) (*machine, *agent) {
+	s := w.site(target)
+	if s == nil {
+		return nil, nil
+	}
+	for _, m := range s.machines {
+		if m.name == target {
+			return m, nil
 		}
 	}
-	for _, n := range d.book().Nodes() {
-		v.Idle += n.Idle(class)
-	}
-	d.seq++
-	return &messages.Vector{Market: market.Name, Term: d.term, Seq: d.seq, Classes: []messages.ClassVector{v}}
-}
-
-func (d *desk) publish() {
-	v := d.vector()
-	for _, a := range d.agents {
-		var stop []messages.Attempt
-		if n := d.book().Node(a.name); n != nil {
-			stop = slices.Clone(n.Stop)
+	for _, a := range s.agents {
+		if a.actor == target {
+			return nil, a
 		}
-		d.send(d.r.host.name, a.name, func() {
-			if a.down {
-				return
-			}
-			a.state.Directive(&messages.Directive{Term: v.Term, Stop: stop})
-			if err := a.state.Vector(a.clock(), v); err != nil {
-				d.violate("a vector cannot be used: %v", err)
-			}
-			a.act()
-		})
 	}
-}
-
-// submit holds the budget, then enters the job. It may be asked again.
-func (d *desk) submit(who messages.Name, key string, spec *messages.JobSpec, answer func(any)) {
-	if j := d.book().ByKey(who, key); j != nil && d.Bug != NoDedupe {
-		answer(j.ID)
-		return
-	}
-	hold := "job/" + who + "/" + key
-	t := messages.Transfer{ID: hold, Kind: messages.Hold, Debit: who, Credit: messages.SiteAccount, Amount: spec.Budget, Member: who}
-	d.transfer(d.r.host.name, d.gone, t, func(came messages.TransferResult) {
-		if came.Error != nil {
-			answer(came.Error)
-			return
-		}
-		s := &book.Submit{Account: who, Key: key, Digest: []byte(key), Payer: who, Spec: spec, Hold: hold, Held: spec.Budget}
-		d.propose(&book.Command{Submit: s}, func(result any) {
-			if receipt, ok := result.(book.Receipt); ok {
-				answer(receipt.Job)
-			}
-		})
-	})
+	return nil, nil
 }

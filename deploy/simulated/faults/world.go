@@ -1,10 +1,10 @@
 package faults
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/deploy/simulated/clock"
 	"github.com/candor-grid/candor/deploy/simulated/network"
 	"github.com/candor-grid/candor/messages"
@@ -13,87 +13,51 @@ import (
 // epoch is when a run begins: instants of 0 mean never.
 const epoch = messages.Time(1_000_000_000_000_000)
 
-// World is a site on its way through its faults.
+// World is a federation on its way through its faults.
 type World struct {
-	Bug      Bug
-	plan     *Plan
-	seed     uint64
-	rng      *rand.Rand
-	now      messages.Time
-	queue    clock.Queue[func()]
-	net      *network.Network
-	nets     uint64 // networks there were before
-	active   []Event
-	machines [3]*machine
-	books    *group
-	banks    *group
-	agents   []*agent
-	users    []*user
-	exits    map[messages.Attempt]bool // virtual processes that ended well
-	asked    map[string][]messages.Transfer
-	tally    *tally
-	seen     witness
-	steps    uint64
-	failed   error
+	Bug    Bug
+	plan   *Plan
+	seed   uint64
+	rng    *rand.Rand
+	now    messages.Time
+	queue  clock.Queue[func()]
+	net    *network.Network
+	nets   uint64 // networks there were before
+	active []Event
+	sites  [3]*site
+	asked  map[string]any // what a bank's log entry asks for: []messages.Transfer or *clearing.Command
+	words  words
+	flight [3][3]messages.Credits // from the first site to the second, as last worked out
+	steps  uint64
+	failed error
 }
 
 func newWorld(p *Plan, seed uint64, bug Bug) *World {
 	w := &World{Bug: bug, plan: p, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), now: epoch,
-		exits: map[messages.Attempt]bool{}, asked: map[string][]messages.Transfer{}, tally: newTally(), seen: newWitness()}
+		asked: map[string]any{}, words: newWords()}
 	w.relay()
-	for i := range w.machines {
-		w.machines[i] = &machine{name: machineNames[i]}
+	for i := range w.sites {
+		w.sites[i] = newSite(w, i)
 	}
-	w.books = w.newGroup("the book", func(m *machine) automaton { return newBookState(w, m) }, w.seen.book)
-	w.banks = w.newGroup("the bank", func(*machine) automaton { return newBankState() }, w.seenBank)
-	for _, r := range w.books.replicas {
-		r.onLeading = func() { w.lead(r) }
+	for _, s := range w.sites {
+		s.open()
 	}
-	for i := range p.Nodes {
-		w.agents = append(w.agents, newAgent(w, i))
-	}
-	w.open()
-	for i := range p.Jobs {
-		w.users = append(w.users, newUser(w, i))
+	for _, s := range w.sites {
+		s.populate()
 	}
 	return w
-}
-
-func (w *World) newGroup(name string, fresh func(*machine) automaton, observe func([]byte, automaton, any) error) *group {
-	g := &group{World: w, name: name, reference: fresh(nil)}
-	g.observe = func(data []byte, result any) error { return observe(data, g.reference, result) }
-	for i := range g.replicas {
-		m := w.machines[i]
-		r := &replica{group: g, me: i, host: m, voted: -1, fresh: func() automaton { return fresh(m) }}
-		g.replicas[i] = r
-		r.boot()
-	}
-	return g
-}
-
-// applyAt applies an entry, and holds it to what others applied there.
-func (r *replica) applyAt(i uint64, e entry) any {
-	g := r.group
-	result := r.state.apply(e.data)
-	if i == uint64(len(g.history))+1 {
-		g.history = append(g.history, e)
-		came := g.reference.apply(e.data)
-		g.hashes = append(g.hashes, g.reference.hash())
-		if err := g.observe(e.data, came); err != nil {
-			r.violate("%v", err)
-		}
-	} else if h := g.history[i-1]; h.term != e.term || !bytes.Equal(h.data, e.data) {
-		r.violate("invariant 3: entry %d of %s was committed, and on %s is another", i, g.name, r.host.name)
-	}
-	if r.state.hash() != g.hashes[i-1] {
-		r.violate("invariant 4: %s differs on %s after entry %d", g.name, r.host.name, i)
-	}
-	return result
 }
 
 func (w *World) violate(format string, args ...any) {
 	if w.failed == nil {
 		w.failed = fmt.Errorf("at %v: %s", w.now.Sub(epoch), fmt.Sprintf(format, args...))
+	}
+}
+
+// check takes the word of a checker.
+func (w *World) check(s *site, err error) {
+	if err != nil {
+		w.violate("%v, at %s", err, s.name)
 	}
 }
 
@@ -122,7 +86,7 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 		r := to.replicas[hint]
 		hint = (hint + 1) % 3
 		w.send(from, r.host.name, func() {
-			if r.host.down || r.role != leading {
+			if !r.serving() {
 				return
 			}
 			ask(r, func(reply any) {
@@ -139,128 +103,43 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 	try()
 }
 
-// relay makes the network that the faults under way leave.
-func (w *World) relay() {
-	c := network.Config{Delay: second / 1000, Jitter: second / 200}
-	for _, e := range w.active {
-		switch e.Kind {
-		case Loss:
-			c.Loss = max(c.Loss, e.Part)
-		case Repeat:
-			c.Repeat = max(c.Repeat, e.Part)
-		case Reorder:
-			c.Jitter = 2 * second
-		case Delay:
-			c.Delay = second
-		case Partition:
-			c.Cuts = append(c.Cuts, network.Cut{From: 0, Until: 1 << 62, Actors: []string{e.Target}})
-		}
-	}
-	w.nets++
-	n, err := network.New(c, w.seed<<16+w.nets)
-	if err != nil {
-		w.violate("%v", err)
-		return
-	}
-	w.net = n
-}
+// never is for what is asked until it is answered.
+func never() bool { return false }
 
-// strike plans one fault: its beginning and its end.
-func (w *World) strike(e Event) {
-	w.queue.Push(epoch.Add(e.At), func() {
-		w.active = append(w.active, e)
-		w.relay()
-		w.begin(e)
-	})
-	w.queue.Push(epoch.Add(e.At+e.For), func() {
-		for i := range w.active {
-			if w.active[i] == e {
-				w.active = append(w.active[:i], w.active[i+1:]...)
-				break
-			}
+// transfer asks a site's bank, as its auctioneer, on behalf of whoever is not gone.
+func (s *site) transfer(from string, gone func() bool, list []messages.Transfer, answered func([]messages.TransferResult)) {
+	tries := 0
+	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
+		if s.Bug == WaitsForPeers && r.state.(*bankState).clearing.Outstanding() > 0 {
+			return
 		}
-		w.relay()
-		w.end(e)
+		if tries++; s.Bug == DoubleCharge && tries > 1 && list[0].Kind == messages.Post {
+			list = []messages.Transfer{anew(list[0], tries)}
+		}
+		r.shell.(*office).transfer(list, answer)
+	}, func(reply any) {
+		if list, carriedOut := reply.([]messages.TransferResult); carriedOut {
+			answered(list)
+		}
 	})
 }
 
-func (w *World) begin(e Event) {
-	m, a := w.find(e.Target)
-	switch {
-	case e.Kind == Power:
-		for _, m := range w.machines {
-			w.off(m)
+// anew is a planted bug: a charge that is asked for again has a number of its
+// own, and is not from the hold.
+func anew(t messages.Transfer, try int) messages.Transfer {
+	t.ID, t.Kind, t.Pending = fmt.Sprint(t.ID, "/", try), messages.Posted, ""
+	return t
+}
+
+// bank asks a site's bank for something of its clearing.
+func (s *site) bank(from string, by messages.Name, c clearing.Command, answered func(clearing.Result)) {
+	s.call(from, s.banks, never, func(r *replica, answer func(any)) {
+		again := c
+		again.By = by
+		r.shell.(*office).propose(&again, answer)
+	}, func(reply any) {
+		if result, ok := reply.(clearing.Result); ok {
+			answered(result)
 		}
-	case e.Kind == Crash && m != nil:
-		w.off(m)
-	case e.Kind == Crash:
-		a.crash()
-	case e.Kind == SlowDisk && m != nil:
-		m.slow = true
-	case e.Kind == Skew || e.Kind == Jump:
-		w.shift(m, a, e.By)
-	}
+	})
 }
-
-func (w *World) end(e Event) {
-	m, a := w.find(e.Target)
-	switch {
-	case e.Kind == Power:
-		for _, m := range w.machines {
-			w.on(m)
-		}
-	case e.Kind == Crash && m != nil:
-		w.on(m)
-	case e.Kind == Crash:
-		a.boot()
-	case e.Kind == SlowDisk && m != nil:
-		m.slow = false
-	case e.Kind == Skew:
-		w.shift(m, a, -e.By)
-	}
-}
-
-func (w *World) find(target string) (*machine, *agent) {
-	for _, m := range w.machines {
-		if m.name == target {
-			return m, nil
-		}
-	}
-	for _, a := range w.agents {
-		if a.name == target {
-			return nil, a
-		}
-	}
-	return nil, nil
-}
-
-func (w *World) shift(m *machine, a *agent, by messages.Duration) {
-	if m != nil {
-		m.offset += by
-	} else if a != nil {
-		a.offset += by
-		a.wake = 0
-		a.act()
-	}
-}
-
-func (w *World) off(m *machine) {
-	if m.down {
-		return
-	}
-	m.down = true
-	w.books.replicas[index(m)].crash()
-	w.banks.replicas[index(m)].crash()
-}
-
-func (w *World) on(m *machine) {
-	if !m.down {
-		return
-	}
-	m.down = false
-	m.life++
-	w.books.replicas[index(m)].boot()
-	w.banks.replicas[index(m)].boot()
-}
-
-func index(m *machine) int { return int(m.name[1] - '0') }

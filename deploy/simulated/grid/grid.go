@@ -112,7 +112,7 @@ func possible(p *core.Problem, c Config) error {
 	for i := range p.Work.Jobs {
 		j := &p.Work.Jobs[i]
 		switch {
-		case j.Width > 1 && p.Work.Parallel != workload.Split && !gangs(p.Market.Mechanism):
+		case j.Width > 1 && p.Work.Parallel != workload.Split && !Gangs(p.Market.Mechanism):
 			return messages.Errorf(messages.Invalid, "job %d: a site under mechanism %s starts tasks one by one and cannot keep %d together: split parallel jobs, or skip them", j.Number, p.Market.Mechanism, j.Width)
 		case j.Width > messages.MaxTasks:
 			return messages.Errorf(messages.TooLarge, "job %d: has %d tasks, all actors are simulated with at most %d", j.Number, j.Width, messages.MaxTasks)

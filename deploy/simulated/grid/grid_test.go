@@ -17,7 +17,7 @@ import (
 // study draws a small crowded study.
 func study(t *rapid.T, mechanism string) *core.Problem {
 	w := &workload.Workload{Nodes: rapid.IntRange(1, 4).Draw(t, "nodes"), Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
-	if gangs(mechanism) && rapid.Bool().Draw(t, "gangs") {
+	if Gangs(mechanism) && rapid.Bool().Draw(t, "gangs") {
 		w.Parallel = workload.Gang
 	}
 	at := 0

@@ -1,6 +1,8 @@
 package grid
 
 import (
+	"math"
+
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
 	"github.com/candor-grid/candor/deploy/simulated/core"
@@ -8,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// gangs says whether a site under a mechanism keeps the tasks of a job together.
-func gangs(mechanism string) bool { return market.MannerOf(mechanism).Gangs }
+// Gangs says whether a site under a mechanism keeps the tasks of a job together.
+func Gangs(mechanism string) bool { return market.MannerOf(mechanism).Gangs }
 
 // live is the market of a study as a site has it. A parameter that sites do not
 // have is refused where it is not what they do anyway.
@@ -27,7 +29,7 @@ func live(p *core.Problem) (messages.Market, error) {
 		}
 		out.Reserve = amount(*m.Reserve)
 	case rules.Deadline:
-		out.Lambda, out.Slot, out.Scale = m.Lambda, p.Slot(), m.Scale
+		out.Lambda, out.Slot, out.Scale = m.Lambda, p.Slot(), scale(p)
 		err = only(m, map[string]bool{"rule": m.Rule == "monotone", "groups": m.Groups == 1})
 	case rules.BatchQueue:
 		out.Draws = m.Draws
@@ -46,6 +48,21 @@ func live(p *core.Problem) (messages.Market, error) {
 		out.Reserve = amount(m.Price.(float64))
 	}
 	return out, err
+}
+
+// scale is the typical length of a job in units that an operator sets: where the
+// study does not say, the mean of what is declared, by which the core learns it too.
+func scale(p *core.Problem) float64 {
+	if p.Market.Scale > 0 {
+		return p.Market.Scale
+	}
+	sum, weight := 0.0, 0.0
+	for i := range p.Bids { // weighted by the square of the length
+		l := math.Ceil(p.Bids[i].Length / p.Slot().Seconds())
+		w := float64(p.Work.Jobs[i].Width) * l * l
+		sum, weight = sum+w*l, weight+w
+	}
+	return min(1e6, max(1, math.Round(sum/weight)))
 }
 
 func amount(x float64) *messages.Credits {

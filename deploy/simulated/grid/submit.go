@@ -18,8 +18,8 @@ const (
 	stage = "main"
 )
 
-// part is a job of the book: a job of the workload, or one task of it where a
-// market takes no job of several.
+// part is a job of the book: a job of the workload, or one task of it where its
+// market takes no job of several, or would hold their slots together.
 type part struct{ job, index int }
 
 // key is under which the user submits it.
@@ -27,7 +27,8 @@ func (p part) key() string { return "j" + strconv.Itoa(p.job) + "." + strconv.It
 
 // partsOf is how many jobs of the book a job of the workload is.
 func (g *Grid) partsOf(i int) int {
-	if g.Market.Mechanism == rules.Deadline {
+	split := g.Work.Parallel == workload.Split && Gangs(g.Market.Mechanism)
+	if split || g.Market.Mechanism == rules.Deadline {
 		return g.Work.Jobs[i].Width
 	}
 	return 1

@@ -51,7 +51,7 @@ type Market struct {
 	Rule   string            `json:"rule,omitempty"`   // deadline: paper, monotone
 	Scale  float64           `json:"scale,omitempty"`  // deadline: a typical length in units; 0: learned
 	Groups int               `json:"groups,omitempty"` // deadline: random groups of jobs and slots
-	Slot   messages.Duration `json:"slot,omitempty"`   // deadline: a unit of time; 0: a minute or more
+	Slot   messages.Duration `json:"slot,omitempty"`   // deadline: a unit of time; 0: ten seconds or more
 
 	N        int    `json:"N,omitempty"`        // batch-queue, reservation: nodes; 0: the machine's
 	Nodes    int    `json:"nodes,omitempty"`    // the others: the same

@@ -13,9 +13,9 @@ func (p *page) nodes(r messages.NodesReply) {
 		p.printf("No nodes. A site has nodes as soon as a node agent registers.\n")
 		return
 	}
-	t := terminal.NewTable(terminal.Left("NODE"), terminal.Left("STATE"), terminal.Left("USED"), terminal.Left("SINCE"), terminal.Right("FOR"), terminal.Right("FINISHED"), terminal.Left("CAN"))
+	t := terminal.NewTable(terminal.Left("NODE"), terminal.Left("STATE"), terminal.Left("USED"), terminal.Left("SINCE"), terminal.Right("FOR"), terminal.Right("FINISHED"), terminal.Right("SUSPENDED"), terminal.Left("CAN"))
 	for _, n := range r.Nodes {
-		t.Row(n.Node, p.nodeState(n.State), used(n), p.at(n.Since), p.between(n.Since, 0), terminal.Count(n.Finished), strings.Join(n.Abilities, ", "))
+		t.Row(n.Node, p.nodeState(n.State), used(n), p.at(n.Since), p.between(n.Since, 0), terminal.Count(n.Finished), suspended(n), strings.Join(n.Abilities, ", "))
 	}
 	t.Write(p, p.Style, "")
 }
@@ -37,6 +37,14 @@ func used(n messages.NodeStatus) string {
 		parts = append(parts, fmt.Sprintf("%s %d/%d", s.Class, slotsOf(n.Used, s.Class), s.Slots))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// suspended writes how many suspended tasks a node keeps, of how many at most.
+func suspended(n messages.NodeStatus) string {
+	if n.MostSuspended == 0 { // of a site that does not say
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", n.Suspended, n.MostSuspended)
 }
 
 func slotsOf(slots []messages.ClassSlots, class messages.Name) int {

@@ -56,7 +56,7 @@ func someWhy() messages.WhyReply {
 
 func someNodes() messages.NodesReply {
 	return messages.NodesReply{Nodes: []messages.NodeStatus{
-		{Node: "n1", State: "Up", Slots: []messages.ClassSlots{{Class: "map", Slots: 4}, {Class: "reduce", Slots: 1}}, Used: []messages.ClassSlots{{Class: "map", Slots: 3}}, Since: at(0), Finished: 123456},
+		{Node: "n1", State: "Up", Slots: []messages.ClassSlots{{Class: "map", Slots: 4}, {Class: "reduce", Slots: 1}}, Used: []messages.ClassSlots{{Class: "map", Slots: 3}}, Since: at(0), Finished: 123456, Suspended: 3, MostSuspended: 20},
 		{Node: "n2", State: "Lost", Slots: []messages.ClassSlots{{Class: "map", Slots: 4}}, Since: at(3000)},
 	}}
 }

@@ -1,9 +1,7 @@
 package serve
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -16,11 +14,11 @@ import (
 func userCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "user",
-		Short: "issue credentials",
+		Short: "issue and revoke credentials",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(addCommand())
+	cmd.AddCommand(addCommand(), revokeCommand())
 	return cmd
 }
 
@@ -53,35 +51,31 @@ for another site, whose bank then reaches this one's as that site.`,
 			return a.run(cmd, args[0])
 		},
 	}
-	a.settings.fileFlags(cmd.Flags())
-	cmd.Flags().StringVar(&a.settings.keys, "keys", "", "`directory` of the site's keys (default keys in the state directory)")
-	cmd.Flags().BoolVar(&a.operator, "operator", false, "for an operator")
-	cmd.Flags().BoolVar(&a.node, "node", false, "for the agent of a node")
-	cmd.Flags().BoolVar(&a.service, "service", false, "for an actor: auctioneer, bank or estimator")
-	cmd.Flags().BoolVar(&a.peer, "peer", false, "for the bank of another site")
-	cmd.MarkFlagsMutuallyExclusive("operator", "node", "service", "peer")
+	keysFlags(cmd, &a.settings)
+	a.roleFlags(cmd)
 	return cmd
 }
 
 func (a *add) run(cmd *cobra.Command, name messages.Name) error {
-	c, err := a.settings.load()
+	c, authority, err := a.settings.authority()
 	if err != nil {
 		return err
 	}
 	role, name := a.role(name)
-	authority, err := identity.Open(keysDir(&c))
-	if errors.Is(err, fs.ErrNotExist) {
-		return messages.Errorf(messages.NotFound, "%s: no site has keys there; start it once with candor up, or make them with candor site init", keysDir(&c))
-	}
-	if err != nil {
-		return err
-	}
 	file, err := embedded.WriteCredentials(c.State, authority, role, name)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), file)
 	return err
+}
+
+func (a *add) roleFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.operator, "operator", false, "for an operator")
+	cmd.Flags().BoolVar(&a.node, "node", false, "for the agent of a node")
+	cmd.Flags().BoolVar(&a.service, "service", false, "for an actor: auctioneer, bank or estimator")
+	cmd.Flags().BoolVar(&a.peer, "peer", false, "for the bank of another site")
+	cmd.MarkFlagsMutuallyExclusive("operator", "node", "service", "peer")
 }
 
 func (a *add) role(name messages.Name) (identity.Role, messages.Name) {
@@ -108,40 +102,10 @@ func keysDir(c *embedded.Config) string {
 func siteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "site",
-		Short: "prepare a site",
+		Short: "make a site, join it to others, and see how it stands with them",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(initCommand())
-	return cmd
-}
-
-func initCommand() *cobra.Command {
-	s := &settings{}
-	cmd := &cobra.Command{
-		Use:   "init",
-		Short: "make the keys of a site",
-		Long: `Makes the keys of the configured site, for its owner alone to read, and prints
-where they are. A site of one process does so at its first start; a site spread
-over several hosts needs the same keys on each before that.`,
-		Example: `  candor site init --config site.yaml --keys ./keys`,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := prepare(cmd); err != nil {
-				return err
-			}
-			c, err := s.load()
-			if err != nil {
-				return err
-			}
-			if _, err := identity.Create(keysDir(&c), c.Site); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), keysDir(&c))
-			return err
-		},
-	}
-	s.fileFlags(cmd.Flags())
-	cmd.Flags().StringVar(&s.keys, "keys", "", "`directory` to make (default keys in the state directory)")
+	cmd.AddCommand(initCommand(), certifyCommand(), inviteCommand(), joinSiteCommand(), natsCommand(), rotateCommand())
 	return cmd
 }

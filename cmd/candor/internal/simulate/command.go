@@ -19,10 +19,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// mostSlots is how many slots a node can have.
+const mostSlots = 1 << 16
+
 // options are the flags that are the command's own.
 type options struct {
 	Source
 	actors string
+	slots  int // of a node
 	by     string
 	events string
 	plots  string
@@ -72,11 +76,12 @@ The keys of --json are stable; package deploy/simulated/measure defines each.`,
 	f := c.Flags()
 	o.Flags(f)
 	f.StringVar(&o.actors, "actors", "core", "`core`: the mechanism alone; all: every message of every actor")
+	f.IntVar(&o.slots, "slots-per-node", 1, "with all actors: how many `slots` each node has")
 	f.StringVar(&o.by, "by", "group", "report groups of jobs by `what`: "+strings.Join(measure.Groupings, ", "))
 	f.StringVar(&o.events, "events", "", "write what happened, event by event, to this `file`, .csv or .parquet")
 	f.StringVar(&o.plots, "plots", "", "draw figures into this `directory`, as SVG and PNG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
-	f.StringVar(&o.faults.plan, "faults", "", "run a site under the faults of this `file` of YAML, instead of a log")
+	f.StringVar(&o.faults.plan, "faults", "", "run a federation under the faults of this `file` of YAML, instead of a log")
 	f.IntVar(&o.faults.seeds, "seeds", 100, "how many `runs` under faults")
 	f.Uint64Var(&o.faults.from, "from-seed", 1, "the `seed` of the first run under faults")
 	return c
@@ -93,7 +98,7 @@ func parameters() string {
 
 func (o *options) run(out, stderr io.Writer) error {
 	if o.faults.plan != "" {
-		if err := o.faults.run(out, o.json); err != nil {
+		if err := o.faults.run(out, stderr, o.json); err != nil {
 			return messages.AsError("simulate", err)
 		}
 		return nil
@@ -119,6 +124,9 @@ func (o *options) check() error {
 	if o.actors != "core" && o.actors != "all" {
 		return messages.Errorf(messages.Invalid, "--actors: must be core or all, is %.64q", o.actors)
 	}
+	if o.slots < 1 || o.slots > mostSlots {
+		return messages.Errorf(messages.Invalid, "--slots-per-node: must be from 1 to %d, is %d", mostSlots, o.slots)
+	}
 	known := false
 	for _, g := range measure.Groupings {
 		known = known || g == o.by
@@ -132,13 +140,13 @@ func (o *options) check() error {
 func (o *options) simulate(show *Progress) (*measure.Report, error) {
 	defer show.End()
 	show.Step("reading " + o.Trace)
-	o.Serial = o.actors == "all"
+	o.AllActors = o.actors == "all"
 	p, err := o.Study()
 	if err != nil {
 		return nil, err
 	}
 	show.Step(fmt.Sprintf("running %s through %s", terminal.Plural(len(p.Work.Jobs), "job"), p.Market.Mechanism))
-	p.Progress = show.At
+	p.Progress, p.Record = show.At, o.events != ""
 	study := &measure.Study{Market: p.Market, Work: p.Work, Bids: p.Bids}
 	var traffic *grid.Traffic
 	if study.Outcome, traffic, err = o.outcome(p); err != nil {
@@ -164,7 +172,7 @@ func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error)
 		defer debug.SetGCPercent(debug.SetGCPercent(250))
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(800 << 20))
 		const ms = messages.Duration(1e6)
-		return grid.Run(p, grid.Config{Network: network.Config{Delay: ms / 2, Jitter: ms}})
+		return grid.Run(p, grid.Config{Network: network.Config{Delay: ms / 2, Jitter: ms}, Slots: o.slots})
 	}
 	out, err := core.Run(p)
 	return out, nil, err

@@ -22,17 +22,23 @@ import (
 
 // event is a row of the events: something that happened to a job.
 type event struct {
-	at   float64
-	what uint8
-	job  int
+	at    float64
+	what  uint8
+	job   int
+	slots int
 }
 
 // What can happen, in the order in which it happens at one instant.
 const (
-	ended uint8 = iota // as its fate says
+	ended     uint8 = iota // as its fate says
+	suspended              // some of its tasks lost their slots, to go on later
+	requeued               // or to run again from the beginning
 	submitted
+	resumed // tasks that were suspended go on
 	started
 )
+
+var changes = map[core.What]uint8{core.Suspended: suspended, core.Resumed: resumed, core.Requeued: requeued}
 
 // readBids puts the file of bids over those that were drawn.
 func (s *Source) readBids(p *core.Problem) error {
@@ -49,14 +55,17 @@ func (s *Source) readBids(p *core.Problem) error {
 
 // eventsOf lists what happened, in order.
 func eventsOf(s *measure.Study) []event {
-	out := make([]event, 0, 3*len(s.Work.Jobs))
+	out := make([]event, 0, 3*len(s.Work.Jobs)+len(s.Outcome.Changes))
 	for i := range s.Work.Jobs {
-		r := &s.Outcome.Jobs[i]
-		out = append(out, event{s.Work.Jobs[i].Submit, submitted, i})
+		r, j := &s.Outcome.Jobs[i], &s.Work.Jobs[i]
+		out = append(out, event{j.Submit, submitted, i, j.Width})
 		if !math.IsNaN(r.Start) {
-			out = append(out, event{r.Start, started, i})
+			out = append(out, event{r.Start, started, i, j.Width})
 		}
-		out = append(out, event{r.Finish, ended, i})
+		out = append(out, event{r.Finish, ended, i, j.Width})
+	}
+	for _, c := range s.Outcome.Changes {
+		out = append(out, event{c.At, changes[c.What], c.Job, c.Slots})
 	}
 	slices.SortFunc(out, func(a, b event) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order(s), b.order(s)), cmp.Compare(a.job, b.job))
@@ -79,6 +88,12 @@ func (e event) name(s *measure.Study) string {
 		return "submitted"
 	case started:
 		return "started"
+	case suspended:
+		return core.Suspended.String()
+	case resumed:
+		return core.Resumed.String()
+	case requeued:
+		return core.Requeued.String()
 	}
 	return s.Outcome.Jobs[e.job].Fate.String()
 }
@@ -119,7 +134,7 @@ func writeCSV(w io.Writer, s *measure.Study) error {
 		j, b := &s.Work.Jobs[e.job], &s.Bids[e.job]
 		row = strconv.AppendFloat(row[:0], e.at, 'f', -1, 64)
 		row = append(append(row, ','), e.name(s)...)
-		for _, n := range [...]int64{j.Number, int64(j.Line), s.Work.Users[j.User], s.Work.Groups[j.Group], int64(j.Width)} {
+		for _, n := range [...]int64{j.Number, int64(j.Line), s.Work.Users[j.User], s.Work.Groups[j.Group], int64(e.slots)} {
 			row = strconv.AppendInt(append(row, ','), n, 10)
 		}
 		number(b.Value)
@@ -167,7 +182,7 @@ func writeParquet(w io.Writer, s *measure.Study) error {
 		ints("line", func(e event) int64 { return int64(s.Work.Jobs[e.job].Line) }),
 		ints("user", func(e event) int64 { return s.Work.Users[s.Work.Jobs[e.job].User] }),
 		ints("group", func(e event) int64 { return s.Work.Groups[s.Work.Jobs[e.job].Group] }),
-		ints("slots", func(e event) int64 { return int64(s.Work.Jobs[e.job].Width) }),
+		ints("slots", func(e event) int64 { return int64(e.slots) }),
 		doubles("value", func(e event) float64 { return s.Bids[e.job].Value }),
 		doubles("bid", func(e event) float64 { return s.Bids[e.job].Rate }),
 		doubles("paid", func(e event) float64 { return paid(s, e) }),

@@ -15,12 +15,19 @@ type faultOptions struct {
 	plan  string
 	seeds int
 	from  uint64
+	bug   faults.Bug // planted by tests
 }
 
-const mostSeeds = 1_000_000
+const (
+	mostSeeds = 1_000_000
+	// mostShrunk is how many seeds that fail get a short plan, which takes many
+	// runs each; the others get all that happened.
+	mostShrunk = 3
+)
 
-// run runs seeds through a plan. A seed that fails is an error, after the report.
-func (f *faultOptions) run(out io.Writer, asJSON bool) error {
+// run runs seeds through a plan. A seed that fails is an error, after the report;
+// it is told at once.
+func (f *faultOptions) run(out, stderr io.Writer, asJSON bool) error {
 	text, err := os.ReadFile(f.plan)
 	if err != nil {
 		return messages.Errorf(messages.NotFound, "--faults: %v", err)
@@ -35,7 +42,7 @@ func (f *faultOptions) run(out io.Writer, asJSON bool) error {
 	if plan.Seed != 0 { // its events belong to this one
 		f.from, f.seeds = plan.Seed, 1
 	}
-	report, err := f.report(plan)
+	report, err := f.report(plan, stderr)
 	if err != nil {
 		return err
 	}
@@ -54,15 +61,20 @@ func (f *faultOptions) run(out io.Writer, asJSON bool) error {
 	return nil
 }
 
-func (f *faultOptions) report(plan *faults.Plan) (*faults.Report, error) {
+func (f *faultOptions) report(plan *faults.Plan, stderr io.Writer) (*faults.Report, error) {
 	r := &faults.Report{}
 	for i := range f.seeds {
-		o := faults.Run(plan, f.from+uint64(i), faults.Sound)
+		o := faults.Run(plan, f.from+uint64(i), f.bug)
 		r.Add(&o)
 		if o.Violation == nil {
 			continue
 		}
-		text, err := faults.Shrink(plan, o.Seed, faults.Sound).YAML()
+		fmt.Fprintf(stderr, "seed %d: %v\n", o.Seed, o.Violation)
+		short := faults.Drawn(plan, o.Seed)
+		if len(r.Violations) < mostShrunk {
+			short = faults.Shrink(plan, o.Seed, f.bug)
+		}
+		text, err := short.YAML()
 		if err != nil {
 			return nil, err
 		}
@@ -72,8 +84,8 @@ func (f *faultOptions) report(plan *faults.Plan) (*faults.Report, error) {
 }
 
 func writeFaults(out io.Writer, r *faults.Report) {
-	fmt.Fprintf(out, "seeds            %d\nsteps            %d\nentries checked  %d\nsimulated hours  %.1f\nviolations       %d\n",
-		r.Seeds, r.Steps, r.Applied, r.SimulatedHours, len(r.Violations))
+	fmt.Fprintf(out, "seeds            %d\nsteps            %d\nentries checked  %d\njobs             %d\ninstructions     %d\nsimulated hours  %.1f\nviolations       %d\n",
+		r.Seeds, r.Steps, r.Applied, r.Jobs, r.Instructions, r.SimulatedHours, len(r.Violations))
 	for _, k := range faults.Kinds {
 		fmt.Fprintf(out, "  %-10s %d\n", k, r.Faults[k])
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/grid"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/swf"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
@@ -28,7 +29,8 @@ type Source struct {
 	Seed     uint64
 	Parallel string
 	SkipBad  bool
-	Serial   bool // parallel jobs are split where nothing is said
+	// AllActors: all of them are to run it.
+	AllActors bool
 }
 
 // Flags adds the flags.
@@ -118,7 +120,7 @@ func (s *Source) options(market *rules.Market, log *swf.Log) (o workload.Options
 	}
 	if o.Parallel == "" {
 		o.Parallel = workload.Split
-		if rules.Wide(market.Mechanism) && !s.Serial {
+		if s.AllActors && grid.Gangs(market.Mechanism) || !s.AllActors && rules.Wide(market.Mechanism) {
 			o.Parallel = workload.Gang
 		}
 	}

@@ -23,25 +23,27 @@ type searchSize struct {
 	pools  int   // of competitors, in figures 7.1 to 7.4
 	depth  int   // of their searches
 	runs   int   // of each search in figures 7.10 and 7.11
+	tests  int   // pools of figures 7.8 and 7.9
 	depths []int // of figures 7.6 to 7.11
 	bids   []int // of figures 7.5, 7.6 and 7.9
 	few    []int // bids of figure 7.8
-	tests  int   // pools of figure 7.8
 	brute  []int // bids of figure 7.7
 }
 
 var (
-	fullSearch = searchSize{pools: 200, depth: 1000, runs: 40, depths: []int{100, 1000, 10_000},
+	fullSearch = searchSize{pools: 100, depth: 1000, runs: 40, depths: []int{100, 1000, 10_000},
 		bids: []int{100, 200, 500, 1000, 2000}, few: []int{2, 4, 6, 8, 10, 12, 14, 16, 18, 20}, tests: 20, brute: []int{2, 3, 4, 5, 6, 7, 8, 9, 10}}
 	quickSearch = searchSize{pools: 8, depth: 50, runs: 10, depths: []int{10, 100, 500},
 		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 3, brute: []int{2, 4, 6}}
 )
 
-// nodes of the machine, which the thesis does not give. The period of figures 7.1
-// to 7.4, 7.10 and 7.11 is as in figures 5.5 to 5.7; of the others, the thesis'
-// day, in quarters of an hour.
+// Nodes of the machine and rivals of figures 7.1 to 7.4, 7.10 and 7.11, which the
+// thesis does not give: so many that likelihoods are as it finds them. The period
+// of these figures is as in figures 5.5 to 5.7; of the others, the thesis' day, in
+// quarters of an hour.
 const (
 	nodes      = 16
+	rivals     = 40
 	dayQuarter = 96
 )
 
@@ -85,7 +87,7 @@ func search(o study.Options) (*study.Report, error) {
 	if o.Quick {
 		n.size = quickSearch
 	}
-	for _, part := range []func(uint64) error{n.payoffs, n.byDepth, n.byBids, n.small, n.few} {
+	for _, part := range []func(uint64) error{n.payoffs, n.byDepth, n.byBids, n.small, n.worth} {
 		if err := part(o.Seed); err != nil {
 			return nil, err
 		}
@@ -96,7 +98,7 @@ func search(o study.Options) (*study.Report, error) {
 
 // contest is a pool of competitors and the participant as it declares itself.
 func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
-	p := pool(rand.New(rand.NewPCG(seed, number)), competitors, nodes, units, units)
+	p := pool(rand.New(rand.NewPCG(seed, number)), rivals, nodes, units, units)
 	p.Bids = append(p.Bids, told)
 	return p
 }
@@ -151,23 +153,30 @@ func payoffOf(met bool, payment float64) float64 {
 // near a declared value of 100.
 const (
 	lowestPrice, highestPrice = 90, 110
-	mostPools                 = 100_000
+	mostPools                 = 10_000
 )
+
+// priced finds that pool, by our search.
+func (n *searchNumbers) priced(seed uint64) (number uint64, err error) {
+	for ; number < mostPools; number++ {
+		met, price, err := ourSearch(contest(seed, number, searched), n.size.depth, seed)
+		if err != nil {
+			return 0, err
+		}
+		if met && price >= lowestPrice && price <= highestPrice {
+			n.Price = price
+			return number, nil
+		}
+	}
+	return 0, messages.Errorf(messages.Internal, "in %d pools no participant's price is from %d to %d: try another seed", mostPools, lowestPrice, highestPrice)
+}
 
 // byDepth are figures 7.10 and 7.11.
 func (n *searchNumbers) byDepth(seed uint64) error {
-	var pool uint64
-	for found := false; !found; pool++ {
-		p := contest(seed, pool, searched)
-		if pool == mostPools {
-			return messages.Errorf(messages.Internal, "in %d pools no participant's price is near %d", mostPools, lowestPrice)
-		}
-		without := *p
-		without.Bids = p.Bids[:competitors]
-		n.Price = everyOrder(&without, true) - (everyOrder(p, true) - searched.Value)
-		found = n.Price >= lowestPrice && n.Price <= highestPrice
+	pool, err := n.priced(seed)
+	if err != nil {
+		return err
 	}
-	pool--
 	declared := steps(0, mostWorth, 21)
 	for k, depth := range n.size.depths {
 		d := &byDepth{Name: depthName(depth)}
@@ -180,11 +189,16 @@ func (n *searchNumbers) byDepth(seed uint64) error {
 			return err
 		}
 	}
-	return n.depth(&byDepth{Name: "ours, " + depthName(n.size.depth)}, declared, func(x float64, run int) (bool, float64, error) {
-		told := searched
-		told.Value = x
-		return ourSearch(contest(seed, pool, told), n.size.depth, uint64(run))
-	})
+	for _, depth := range []int{n.size.depth, n.size.depths[len(n.size.depths)-1]} {
+		if err := n.depth(&byDepth{Name: "ours, " + depthName(depth)}, declared, func(x float64, run int) (bool, float64, error) {
+			told := searched
+			told.Value = x
+			return ourSearch(contest(seed, pool, told), depth, uint64(run))
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // depth works out figures 7.10 and 7.11 for one way of searching.

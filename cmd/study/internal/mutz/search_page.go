@@ -90,7 +90,7 @@ func (n *searchNumbers) page() *study.Page {
 	p := study.NewPage("Honesty in reservations of any width (Mutz, figures 7.1 to 7.11)")
 	p.Text("A machine of %d nodes, widths from 1 to %d, values from U[1, %d]. For incentives, %d competing bids for %d units of time, lengths and deadlines from U[0, %d], as in chapter 5; "+
 		"the participant's value (%g), deadline (%d) and nodes (%d) are the thesis', its length (%d) is ours. For time and worth, a day in quarters of an hour, lengths and deadlines up to it. "+
-		"The thesis gives neither nodes nor how many compete.", nodes, nodes, mostWorth, competitors, units, units, searched.Value, searched.Deadline, searched.Width, searched.Length)
+		"The thesis gives neither nodes nor how many compete; with %d, likelihoods of running are much as it finds them.", nodes, nodes, mostWorth, rivals, units, units, searched.Value, searched.Deadline, searched.Width, searched.Length, rivals)
 	p.Text("The thesis' search takes the best of random orders, and draws others for the schedule without a bid, on which its payment depends. Ours takes the best of candidates that are the same " +
 		"with and without a bid's value, so that truth in it is exactly best.")
 	n.incentives(p)
@@ -100,7 +100,7 @@ func (n *searchNumbers) page() *study.Page {
 	p.Figure(searchName+"-depth", "Time of a search by its depth (figure 7.6)")
 	timeTable(p, "bids", n.Small...)
 	p.Figure(searchName+"-brute", "Time of all orders, one by one, and of searches (figure 7.7)")
-	n.worth(p)
+	n.worthPage(p)
 	n.byDepthPage(p)
 	n.verdict(p)
 	return p
@@ -122,10 +122,10 @@ func (n *searchNumbers) incentives(p *study.Page) {
 	}
 }
 
-// worth sets what searches find side by side (figures 7.8 and 7.9).
-func (n *searchNumbers) worth(p *study.Page) {
+// worthPage sets what searches find side by side (figures 7.8 and 7.9).
+func (n *searchNumbers) worthPage(p *study.Page) {
 	p.Section("Worth (figures 7.8 and 7.9)")
-	p.Text("Few bids: means over %d pools, and in how many the search finds the most that any order is worth. Many: one pool each.", n.size.tests)
+	p.Text("Means over %d pools, and of few bids in how many the search finds the most that any order is worth.", n.size.tests)
 	head := []string{"bids"}
 	for _, depth := range n.size.depths {
 		head = append(head, depthName(depth))
@@ -156,7 +156,7 @@ func (n *searchNumbers) worth(p *study.Page) {
 // byDepthPage is about figures 7.10 and 7.11.
 func (n *searchNumbers) byDepthPage(p *study.Page) {
 	p.Section("Depth and incentives (figures 7.10 and 7.11)")
-	p.Text("One pool of competitors, in which the optimum prices the participant at %g: in the thesis' its likelihood of running jumps near a declared value of 100. %d searches for each declaration, each a dot.",
+	p.Text("One pool of competitors, the first in which our search prices the participant near 100, at %g: in the thesis' its likelihood of running jumps near a declared value of 100. %d searches for each declaration, each a dot.",
 		n.Price, n.size.runs)
 	var rows [][]string
 	for _, d := range n.Depths {

@@ -23,9 +23,9 @@ type series struct {
 // A measurement is the least of so many, unless together they take longer than
 // that; each repeats the work for as long as it takes for the clock to tell.
 const (
-	measurements  = 5
+	measurements  = 4
 	measuredTotal = 500 * time.Millisecond
-	clockTells    = 5 * time.Millisecond
+	clockTells    = 3 * time.Millisecond
 )
 
 // time adds a point. It is the time of all processors together, which does not

@@ -1,4 +1,4 @@
-// Package limit bounds what one account may ask of a site: how fast it submits, how
+// Package quota bounds what one account may ask of a site: how fast it submits, how
 // many of its jobs wait, and what it risks by a bid that it takes back.
 //
 // # Rate
@@ -41,4 +41,4 @@
 // After Window a cancellation is free again: a user who waited in vain is no flood.
 // A flood that waits it out can have at most the pending jobs at a time, for at
 // least as long each.
-package limit
+package quota

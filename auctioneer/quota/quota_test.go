@@ -1,4 +1,4 @@
-package limit
+package quota
 
 import (
 	"fmt"
@@ -113,23 +113,6 @@ func TestBucketsAreForgotten(t *testing.T) {
 	}
 	if b.Len() > 2*sweepFrom {
 		t.Errorf("%d accounts are remembered, of whom only ten asked within the last second", b.Len())
-	}
-}
-
-func TestForfeits(t *testing.T) {
-	minute := messages.Duration(60_000_000_000)
-	for _, c := range []struct {
-		r     Rules
-		after messages.Duration
-		want  bool
-	}{
-		{Rules{}, 0, false},
-		{Rules{Deposit: 1}, 0, true}, {Rules{Deposit: 1}, 10*minute - 1, true}, {Rules{Deposit: 1}, 10 * minute, false},
-		{Rules{Deposit: 1, DepositWindow: minute}, minute - 1, true}, {Rules{Deposit: 1, DepositWindow: minute}, minute, false},
-	} {
-		if got := c.r.Forfeits(c.after); got != c.want {
-			t.Errorf("%+v after %v: %v", c.r, c.after, got)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package limit
+package quota
 
 import (
 	"math"
@@ -53,14 +53,13 @@ func (r *Rules) Validate() error {
 	return nil
 }
 
-// Forfeits says whether an owner who cancels a job, before it was started, this long
-// after it was submitted, loses its deposit.
-func (r *Rules) Forfeits(after messages.Duration) bool {
-	window := r.DepositWindow
-	if window == 0 {
-		window = defaultWindow
+// Window is within what time from its submission an owner who cancels a job, before
+// it was started, loses its deposit.
+func (r *Rules) Window() messages.Duration {
+	if r.DepositWindow == 0 {
+		return defaultWindow
 	}
-	return r.Deposit > 0 && after < window
+	return r.DepositWindow
 }
 
 // burst is the rules' or its default.

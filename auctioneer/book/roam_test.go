@@ -1,0 +1,194 @@
+package book
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func roamSpec() *messages.JobSpec {
+	return &messages.JobSpec{Name: "r", Budget: 5, Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 2, Command: []string{"true"}}}}
+}
+
+func (b *Book) must(t interface{ Fatalf(string, ...any) }, c *Command) any {
+	result := b.Apply(c)
+	if err, ok := result.(error); ok {
+		t.Fatalf("%+v: %v", c, err)
+	}
+	return result
+}
+
+func stepOf(s Step) *Command { return &Command{At: 10, Travel: &Travel{Steps: []Step{s}}} }
+
+func TestRoamPhases(t *testing.T) {
+	b := New()
+	depart := &Command{At: 5, Depart: &Depart{Account: "ada", Key: "k", Digest: []byte{1}, Payer: "lab", Spec: roamSpec(), Peer: "east"}}
+	p := b.must(t, depart).(Passage)
+	if want := (Passage{Job: 1, Payer: "lab", Held: 5, Tasks: 2, Peer: "east"}); p != want {
+		t.Errorf("got %+v, want %+v", p, want)
+	}
+	if again := b.must(t, depart).(Passage); again != p {
+		t.Errorf("again: %+v", again)
+	}
+	other := *depart.Depart
+	other.Digest = []byte{2}
+	if err, _ := b.Apply(&Command{Depart: &other}).(error); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("the same key for another job: %v", err)
+	}
+	r := b.Roam(1)
+	at := func(phase RoamPhase, state messages.State) {
+		t.Helper()
+		if r.Phase != phase || r.Status.State != state {
+			t.Fatalf("it is %v and %v, want %v and %v", r.Phase, r.Status.State, phase, state)
+		}
+	}
+	running, done := &messages.JobSummary{State: messages.Running, Running: 1}, &messages.JobSummary{State: messages.Completed, Done: 2}
+	b.must(t, stepOf(Step{Job: 1, Status: running}))
+	b.must(t, stepOf(Step{Job: 1, Told: true}))
+	b.must(t, stepOf(Step{Job: 1, Released: true}))
+	at(Authorising, messages.Waiting)
+	b.must(t, stepOf(Step{Job: 1, Authorised: &messages.SignedAuthorisation{Signature: []byte{9}}}))
+	at(Sending, messages.Waiting)
+	b.must(t, stepOf(Step{Job: 1, Arrived: running}))
+	at(There, messages.Running)
+	b.must(t, stepOf(Step{Job: 1, Refused: messages.Errorf(messages.Invalid, "too late")}))
+	b.must(t, stepOf(Step{Job: 1, Arrived: &messages.JobSummary{}}))
+	at(There, messages.Running)
+	if was := b.must(t, stepOf(Step{Job: 1, Cancel: "ada"})); was != messages.Running || !r.Cancelled {
+		t.Errorf("cancelled from %v", was)
+	}
+	b.must(t, stepOf(Step{Job: 1, Status: done}))
+	at(Over, messages.Completed)
+	b.must(t, stepOf(Step{Job: 1, Status: running}))
+	at(Over, messages.Completed)
+	if err, _ := b.Apply(stepOf(Step{Job: 1, Cancel: "ada"})).(error); messages.KindOf(err) != messages.Ended {
+		t.Errorf("cancelled after its end: %v", err)
+	}
+	if s := r.Summary(); s.Job != 1 || s.Account != "ada" || s.Payer != "lab" || s.Budget != 5 || s.Away.Phase != "Ended" || s.Away.Known != 10 {
+		t.Errorf("summary %+v, %+v", s, s.Away)
+	}
+}
+
+func TestRoamThatIsNotSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		step   Step
+		state  messages.State
+		reason string
+	}{
+		"refused":   {Step{Job: 1, Refused: messages.Errorf(messages.Insufficient, "poor")}, messages.Discarded, "RefusedByBank"},
+		"cancelled": {Step{Job: 1, Cancel: "ops"}, messages.Cancelled, "CancelledByOperator"},
+	} {
+		b := New()
+		b.must(t, &Command{Depart: &Depart{Account: "ada", Key: "k", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
+		b.must(t, stepOf(c.step))
+		r := b.Roam(1)
+		if r.Phase != Releasing || r.Status.State != c.state || r.Status.Reason != c.reason {
+			t.Errorf("%s: %+v", name, r)
+		}
+		b.must(t, stepOf(Step{Job: 1, Authorised: &messages.SignedAuthorisation{}}))
+		b.must(t, stepOf(Step{Job: 1, Released: true}))
+		if r.Phase != Over || r.Status.State != c.state {
+			t.Errorf("%s, released: %+v", name, r)
+		}
+	}
+}
+
+// A key is of one job, wherever that runs.
+func TestKeysOfRoams(t *testing.T) {
+	b := New()
+	b.must(t, &Command{Depart: &Depart{Account: "ada", Key: "away", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
+	b.must(t, &Command{Submit: &Submit{Account: "ada", Key: "here", Payer: "ada", Spec: roamSpec(), Hold: "h", Held: 5}})
+	for name, c := range map[string]*Command{
+		"here with a key of away": {Submit: &Submit{Account: "ada", Key: "away", Payer: "ada", Spec: roamSpec(), Hold: "h", Held: 5}},
+		"away with a key of here": {Depart: &Depart{Account: "ada", Key: "here", Payer: "ada", Spec: roamSpec(), Peer: "east"}},
+	} {
+		if err, _ := b.Apply(c).(error); messages.KindOf(err) != messages.Conflict {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestVisits(t *testing.T) {
+	b := New()
+	visit := &Visit{messages.Visit{Home: "west", Job: 17}, "$auctioneer/job/17", 1000}
+	b.must(t, &Command{Submit: &Submit{Account: "ada@west", Key: "17", Payer: "ada@west", Spec: roamSpec(), Held: 5, Visit: visit}})
+	j := b.Visitor(visit.Visit)
+	if j == nil || j.ID != 1 || j.HoldID() != "" || b.Visitor(messages.Visit{Home: "east", Job: 17}) != nil {
+		t.Errorf("found %+v", j)
+	}
+	if err, _ := b.Apply(&Command{Submit: &Submit{Account: "bob@west", Key: "17", Payer: "bob@west", Spec: roamSpec(), Held: 5, Visit: visit}}).(error); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("the same number for another account: %v", err)
+	}
+}
+
+// TestRoamImages: a book restored from its image is the same, and goes on alike.
+func TestRoamImages(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := New()
+		for i := range rapid.IntRange(1, 40).Draw(t, "commands") {
+			b.Apply(drawTravel(t, i))
+		}
+		var image bytes.Buffer
+		if _, err := b.Capture().WriteTo(&image); err != nil {
+			t.Fatal(err)
+		}
+		again := New()
+		if err := again.Restore(bytes.NewReader(image.Bytes())); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 10 {
+			if b.Hash() != again.Hash() {
+				t.Fatalf("the books differ %d commands after the image", i)
+			}
+			c := drawTravel(t, 100+i)
+			if got, want := fmt.Sprint(again.Apply(c)), fmt.Sprint(b.Apply(c)); got != want {
+				t.Fatalf("%+v: %v, and %v from the image", c, want, got)
+			}
+		}
+	})
+}
+
+func drawTravel(t *rapid.T, i int) *Command {
+	id := messages.JobID(rapid.IntRange(1, 8).Draw(t, "job"))
+	c := &Command{At: messages.Time(i)}
+	key := fmt.Sprint(rapid.IntRange(1, 12).Draw(t, "key"))
+	switch rapid.IntRange(0, 9).Draw(t, "what") {
+	case 0, 1, 2:
+		c.Depart = &Depart{Account: "ada", Key: key, Digest: []byte{1}, Payer: "ada", Spec: roamSpec(), Peer: "east"}
+	case 3:
+		visit := &Visit{messages.Visit{Home: "west", Job: id}, "a", 9}
+		c.Submit = &Submit{Account: "ada@west", Key: id.String(), Payer: "ada@west", Spec: roamSpec(), Held: 5, Visit: visit}
+	case 4:
+		c.Cancel = &Cancel{Job: id, By: "ada@west"}
+	default:
+		steps := []Step{
+			{Job: id, Authorised: &messages.SignedAuthorisation{Signature: []byte{1}}},
+			{Job: id, Arrived: &messages.JobSummary{State: messages.Waiting}},
+			{Job: id, Status: &messages.JobSummary{State: messages.State(rapid.IntRange(0, 6).Draw(t, "state"))}},
+			{Job: id, Refused: messages.Errorf(messages.Invalid, "no")},
+			{Job: id, Cancel: "ada"}, {Job: id, Told: true}, {Job: id, Released: true},
+		}
+		c.Travel = &Travel{Steps: []Step{rapid.SampledFrom(steps).Draw(t, "step")}}
+	}
+	return c
+}
+
+func TestRoamsAreForgotten(t *testing.T) {
+	b := New()
+	for i := range RetainEnded + 3 {
+		id := b.must(t, &Command{Depart: &Depart{Account: "ada", Key: fmt.Sprint(i), Payer: "ada", Spec: roamSpec(), Peer: "east"}}).(Passage).Job
+		b.must(t, stepOf(Step{Job: id, Cancel: "ada"}))
+		b.must(t, stepOf(Step{Job: id, Released: true}))
+	}
+	if len(b.roams) != RetainEnded || len(b.keys) != RetainEnded || b.Roam(3) != nil || b.Roam(4) == nil {
+		t.Errorf("%d are remembered with %d keys", len(b.roams), len(b.keys))
+	}
+	if !slices.IsSorted(b.returned) {
+		t.Error("not in the order of their ends")
+	}
+}

@@ -1,0 +1,77 @@
+package book
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func (s *site) token(id string, expires messages.Time) {
+	s.t.Helper()
+	want := messages.TokenState{ID: id, Node: "n7", By: "operator", Issued: s.at, Expires: expires}
+	if got := s.apply(Command{Admit: &Admit{Issue: &want}}); got != want {
+		s.t.Fatalf("issued %+v", got)
+	}
+}
+
+func (s *site) use(id, key string) any {
+	s.t.Helper()
+	return s.apply(Command{Admit: &Admit{Use: &messages.TokenUse{ID: id, Key: key}}})
+}
+
+// TestTokenIsUsedOnce: by the first key that shows it in time, however often that
+// asks, and by no other.
+func TestTokenIsUsedOnce(t *testing.T) {
+	s := newSite(t)
+	s.token("join-a", 100)
+	first, ok := s.use("join-a", "K1").(messages.TokenState)
+	if !ok || first.Key != "K1" || first.Used != s.at || first.Node != "n7" {
+		t.Fatalf("first use: %+v", first)
+	}
+	if again := s.use("join-a", "K1"); again != first {
+		t.Errorf("the same key again: %+v", again)
+	}
+	refusal(t, s.use("join-a", "K2"), messages.PermissionDenied)
+	refusal(t, s.use("join-b", "K1"), messages.PermissionDenied)
+	s.passTo(100)
+	refusal(t, s.use("join-a", "K1"), messages.Expired)
+	if got := s.Tokens(); len(got) != 1 || got[0] != first {
+		t.Errorf("the tokens are %+v", got)
+	}
+}
+
+func TestTokenExpiresAndIsRevoked(t *testing.T) {
+	s := newSite(t)
+	s.token("join-a", 10)
+	s.token("join-b", 1000)
+	s.passTo(10)
+	refusal(t, s.use("join-a", "K"), messages.Expired)
+	before := s.Capture()
+	if got := s.apply(Command{Admit: &Admit{Revoke: "join-b"}}).(messages.TokenState); !got.Revoked {
+		t.Errorf("revoked: %+v", got)
+	}
+	refusal(t, s.use("join-b", "K"), messages.PermissionDenied)
+	refusal(t, s.apply(Command{Admit: &Admit{Revoke: "join-c"}}), messages.NotFound)
+	if before.annex.Tokens[1].Revoked {
+		t.Error("an image changed after it was captured")
+	}
+	other := New()
+	copyInto(t, s.Book, other)
+	if got := other.Tokens(); len(got) != 2 || !got[1].Revoked {
+		t.Errorf("a restored book has tokens %+v", got)
+	}
+}
+
+// TestTokensAreBounded: expired ones make room, others do not.
+func TestTokensAreBounded(t *testing.T) {
+	s := newSite(t)
+	for i := range MaxTokens {
+		s.Apply(&Command{At: 1, Admit: &Admit{Issue: &messages.TokenState{ID: fmt.Sprint("join-", i), Expires: messages.Time(50 + 50*(i%2))}}})
+	}
+	more := &messages.TokenState{ID: "join-more", Expires: 1000}
+	refusal(t, s.Apply(&Command{At: 2, Admit: &Admit{Issue: more}}), messages.Exhausted)
+	if got := s.Apply(&Command{At: 60, Admit: &Admit{Issue: more}}); got != *more || len(s.Tokens()) != MaxTokens/2+1 {
+		t.Errorf("once half have expired: %+v, and %d tokens", got, len(s.Tokens()))
+	}
+}

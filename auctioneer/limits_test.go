@@ -1,0 +1,125 @@
+package auctioneer
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/candor-grid/candor/auctioneer/quota"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// ruled is an auctioneer with limits, at a time that stands still unless moved.
+func ruled(t *testing.T, rules quota.Rules) (*fixture, *atomic.Int64) {
+	t.Helper()
+	now := new(atomic.Int64)
+	now.Store(1_800_000_000_000_000)
+	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+		c.Limits, c.Clock = rules, func() messages.Time { return messages.Time(now.Load()) }
+	})
+	return f, now
+}
+
+// limitedBy is how many submissions a limit has refused.
+func (f *fixture) limitedBy(limit string) float64 {
+	f.t.Helper()
+	var m dto.Metric
+	if err := f.metrics.limited.WithLabelValues(limit).Write(&m); err != nil {
+		f.t.Fatal(err)
+	}
+	return m.GetCounter().GetValue()
+}
+
+// TestFloodIsRefusedAndOthersAreNot: an account over its rate is told when to try
+// again; nothing is held for it, nobody else is refused, and what it asks again
+// under a key that is known is answered.
+func TestFloodIsRefusedAndOthersAreNot(t *testing.T) {
+	const burst, flood = 5, 200
+	f, now := ruled(t, quota.Rules{PerSecond: 1, Burst: burst})
+	var taken, refused atomic.Int64
+	var wg sync.WaitGroup
+	for i := range flood {
+		wg.Go(func() {
+			switch _, err := call[messages.SubmitReply](f, "mallory", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint(i), Spec: oneStage(1)}); messages.KindOf(err) {
+			case messages.Exhausted:
+				if !strings.Contains(err.Error(), "submit again at 2027-01-15T08:00:01.000000Z") {
+					t.Errorf("it does not say when: %v", err)
+				}
+				refused.Add(1)
+			default:
+				if err != nil {
+					t.Error(err)
+				}
+				taken.Add(1)
+			}
+		})
+	}
+	for i := range burst {
+		f.submit("alice", fmt.Sprint(i), oneStage(1))
+	}
+	wg.Wait()
+	if taken.Load() != burst || refused.Load() != flood-burst {
+		t.Errorf("%d taken, %d refused", taken.Load(), refused.Load())
+	}
+	if n := f.limitedBy("rate"); n != flood-burst {
+		t.Errorf("%v were counted", n)
+	}
+	f.bank.mu.Lock()
+	if len(f.bank.holds) != 2*burst {
+		t.Errorf("%d holds were made", len(f.bank.holds))
+	}
+	f.bank.mu.Unlock()
+	if again := f.submit("alice", "0", oneStage(1)); again.Job == 0 {
+		t.Error("a known key has no answer")
+	}
+	now.Add(1_000_000)
+	f.submit("mallory", "later", oneStage(1))
+	if _, err := call[messages.SubmitReply](f, "mallory", messages.VerbSubmit, messages.SubmitRequest{Key: "too soon", Spec: oneStage(1)}); messages.KindOf(err) != messages.Exhausted {
+		t.Errorf("a second one within the second: %v", err)
+	}
+}
+
+// TestPendingLimit bounds an account's jobs that have not ended, and counts.
+func TestPendingLimit(t *testing.T) {
+	f, _ := ruled(t, quota.Rules{PendingJobs: 2})
+	first := f.submit("alice", "1", oneStage(1)).Job
+	f.submit("alice", "2", oneStage(1))
+	if _, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "3", Spec: oneStage(1)}); messages.KindOf(err) != messages.Exhausted {
+		t.Errorf("a third: %v", err)
+	}
+	f.submit("bob", "1", oneStage(1))
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: first})
+	eventually(t, "room again", func() bool {
+		_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "3", Spec: oneStage(1)})
+		return err == nil
+	})
+	if n := f.limitedBy("pending"); n == 0 {
+		t.Error("not counted")
+	}
+}
+
+// TestDepositOfAJobThatIsTakenBack is charged; one that its owner lets be is not.
+func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
+	f, now := ruled(t, quota.Rules{Deposit: messages.Credit / 2, DepositWindow: messages.Duration(60_000_000_000)})
+	soon, late := f.submit("alice", "soon", oneStage(1)), f.submit("alice", "late", oneStage(1))
+	if soon.Held != 10*messages.Credit+messages.Credit/2 {
+		t.Errorf("held %v", soon.Held)
+	}
+	for _, c := range []struct {
+		job  messages.JobID
+		key  string
+		want messages.Credits
+	}{{soon.Job, "soon", messages.Credit / 2}, {late.Job, "late", 0}} {
+		must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: c.job})
+		eventually(t, c.key+" is settled", func() bool { _, ok := f.bank.charged("job/west/alice/" + c.key); return ok })
+		if got, _ := f.bank.charged("job/west/alice/" + c.key); got != c.want {
+			t.Errorf("%s was charged %v, want %v", c.key, got, c.want)
+		}
+		now.Add(60_000_000)
+	}
+}

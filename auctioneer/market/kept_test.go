@@ -1,0 +1,83 @@
+package market
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestNodesKeepNoMoreThanTheirBound: whatever bids come and tasks end, no node
+// keeps more suspended tasks than it is to, what is ended for that has run no
+// longer than what is kept, and the slots go to the best bids all the same.
+func TestNodesKeepNoMoreThanTheirBound(t *testing.T) {
+	requeued := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}
+		nodes, slots := rapid.IntRange(1, 3).Draw(rt, "nodes"), rapid.IntRange(1, 2).Draw(rt, "slots")
+		f := newFloor(rt, m, nodes, slots)
+		for _, n := range f.book.Nodes() {
+			n.MostSuspended = rapid.IntRange(1, 3).Draw(rt, "most")
+		}
+		for range rapid.IntRange(1, 25).Draw(rt, "events") {
+			f.now = f.now.Add(messages.Duration(1e9))
+			running := f.claims(book.Goes)
+			if len(running) > 0 && rapid.IntRange(0, 3).Draw(rt, "end") == 0 {
+				f.finish(running[rapid.IntRange(0, len(running)-1).Draw(rt, "which")])
+			} else {
+				f.submit(messages.Credits(rapid.IntRange(1, 9).Draw(rt, "rate")), rapid.IntRange(1, 3).Draw(rt, "tasks"))
+			}
+			f.settle()
+			f.checkKept(rt)
+		}
+		for j := range f.book.Jobs {
+			for i := range j.Stages {
+				requeued += j.Stages[i].Retried
+			}
+		}
+	})
+	if requeued == 0 {
+		t.Error("no task was ever too many: this shows nothing")
+	}
+}
+
+func (f *floor) checkKept(rt *rapid.T) {
+	for _, n := range f.book.Nodes() {
+		if n.Suspended() > n.Keeps() {
+			rt.Fatalf("node %s keeps %d suspended tasks, of at most %d", n.Name, n.Suspended(), n.Keeps())
+		}
+	}
+	for _, c := range f.claims(book.Goes) {
+		worst := f.book.Job(c.Task.Job).Spec.Rate
+		for j := range f.book.Jobs {
+			if j.Active() && f.t.Pending(j.ID, 0) > 0 && j.Spec.Rate > worst {
+				rt.Fatalf("job %d runs for %v, and job %d waits that bids %v", c.Task.Job, worst, j.ID, j.Spec.Rate)
+			}
+		}
+	}
+}
+
+// TestWhatRanLeastBeginsAgain: of the tasks that a node would keep beyond its
+// bound, suspended before or now, those that have run least.
+func TestWhatRanLeastBeginsAgain(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := newFloor(rt, messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 1)
+		f.book.Nodes()[0].MostSuspended = 1
+		times := [2]int{}
+		for i := range times {
+			f.submit(messages.Credits(2+i), 1)
+			f.settle()
+			times[i] = rapid.IntRange(1, 9).Draw(rt, "seconds")
+			f.now = f.now.Add(messages.Duration(times[i]) * 1e9)
+		}
+		f.submit(5, 1)
+		f.settle()
+		for i, seconds := range times {
+			if again := f.book.Job(messages.JobID(i + 1)).Stages[0].Retried > 0; seconds != times[1-i] && again != (seconds < times[1-i]) {
+				rt.Fatalf("tasks have run for %v s, and the first begins again: %v", times, again == (i == 0))
+			}
+		}
+	})
+}

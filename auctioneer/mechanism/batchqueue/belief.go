@@ -1,0 +1,80 @@
+package batchqueue
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// belief is what is thought of jobs before they announce anything.
+type belief struct {
+	seen  []messages.QueuedType // drawn from what others announced before
+	prior []messages.QueuedType // of the market's configuration
+}
+
+// fewest is how many types must be known to go by them.
+const fewest = 20
+
+// Believe implements mechanism.Believing.
+func (c *Mechanism) Believe(types []messages.QueuedType) { c.belief.seen = slices.Clone(types) }
+
+var _ mechanism.Believing = (*Mechanism)(nil)
+
+// priors are what is believed about the jobs of a queue: what was seen of earlier
+// ones, or else what the market's operator thinks, or else that they are like
+// those of the view. Where types are known without their widths, these are as
+// those of the other jobs of the view.
+func (c *Mechanism) priors(view *mechanism.View, q *queue) []Prior {
+	types := c.belief.seen
+	if len(types) < fewest {
+		types = c.belief.prior
+	}
+	switch {
+	case len(types) > 0:
+	case c.mode() == Full:
+		types = declared(view)
+	default:
+		return common(view, len(q.waiting))
+	}
+	out := make([]Prior, len(q.waiting))
+	front, waiting := c.points(types, q, true), c.points(types, q, false)
+	for i := range out {
+		out[i].Points = waiting
+	}
+	out[0].Points = front
+	return out
+}
+
+// points are types with their probabilities, of the front job or of one that
+// waits.
+func (c *Mechanism) points(types []messages.QueuedType, q *queue, front bool) []Point {
+	sum := 0.0
+	for i := range types {
+		sum += cmp.Or(types[i].Weight, 1)
+	}
+	out := make([]Point, len(types))
+	for i, t := range types {
+		job := Job{Length: t.Length.Seconds(), Width: min(max(1, t.Width), max(1, q.Nodes))}
+		if front {
+			job.Value = t.Value.Float()
+		} else {
+			job.Delay = t.Delay.Float()
+		}
+		out[i] = Point{job, cmp.Or(t.Weight, 1) / sum}
+	}
+	return out
+}
+
+// declared are the types of the jobs of a view.
+func declared(view *mechanism.View) []messages.QueuedType {
+	out := make([]messages.QueuedType, len(view.Jobs))
+	for k, job := range view.Jobs {
+		out[k] = messages.QueuedType{Value: job.Value, Delay: job.Delay, Length: job.Length, Width: width(job)}
+	}
+	return out
+}
+
+// mode says which part of others' types is taken to be unknown.
+func (c *Mechanism) mode() Mode { return cmp.Or(Mode(c.config.Market.Mode), Priority) }

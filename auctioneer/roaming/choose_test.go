@@ -1,0 +1,141 @@
+package roaming
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	now    = messages.Time(1_700_000_000_000_000)
+	second = messages.Duration(time.Second)
+	c      = messages.Credit
+)
+
+func offer(site messages.Name, seconds int64, price messages.Credits) messages.Offer {
+	o := messages.Offer{Site: site, Price: price, Budget: price}
+	if seconds > 0 {
+		o.Completion = now.Add(messages.Duration(seconds) * second)
+	}
+	return o
+}
+
+func TestChoose(t *testing.T) {
+	plain := messages.JobSpec{Budget: 10 * c}
+	hard := messages.JobSpec{Budget: 10 * c, Valuation: &messages.Valuation{Class: messages.Hard, Max: 8, Deadline: 100}}
+	decay := messages.JobSpec{Budget: 10 * c, Valuation: &messages.Valuation{Class: messages.LinearDecay, Max: 8, Mu: 0, Delta: 800}}
+	valued := messages.JobSpec{Budget: 10 * c, Value: 8 * c, Deadline: now.Add(100 * second)}
+	for name, x := range map[string]struct {
+		spec   *messages.JobSpec
+		offers []messages.Offer
+		best   int
+		why    string
+	}{
+		"nobody":                          {&plain, nil, -1, "no offer"},
+		"the earliest":                    {&plain, []messages.Offer{offer("west", 50, 1*c), offer("east", 40, 9*c)}, 1, "earliest of 2 offers"},
+		"as early for less":               {&plain, []messages.Offer{offer("west", 50, 2*c), offer("east", 50, 1*c)}, 1, "earliest"},
+		"as early for as much: the first": {&plain, []messages.Offer{offer("west", 50, c), offer("east", 50, c)}, 0, "earliest"},
+		"beyond the budget":               {&plain, []messages.Offer{offer("west", 50, 2*c), offer("east", 40, 11*c)}, 0, "earliest"},
+		"all beyond the budget":           {&plain, []messages.Offer{offer("west", 50, 11*c)}, -1, "within the budget"},
+		"a time that is not known":        {&plain, []messages.Offer{offer("west", 0, c), offer("east", 5000, 2*c)}, 1, "earliest"},
+		"no time known":                   {&plain, []messages.Offer{offer("west", 0, 2*c), offer("east", 0, c)}, 1, "no site knows"},
+		"later and cheaper in time":       {&hard, []messages.Offer{offer("west", 10, 6*c), offer("east", 99, 1*c)}, 1, "worth 8 credits"},
+		"too late for any value":          {&hard, []messages.Offer{offer("west", 101, 1*c)}, -1, "no offer is worth its price"},
+		"a credit a hundred seconds":      {&decay, []messages.Offer{offer("west", 100, 4*c), offer("east", 300, 1*c)}, 1, "worth 5 credits"}, // 7−4, 5−1
+		"value and deadline":              {&valued, []messages.Offer{offer("west", 101, 0), offer("east", 99, 7*c)}, 1, "worth 8 credits"},
+		"no time, and a value":            {&valued, []messages.Offer{offer("west", 0, c)}, -1, "completion time"},
+	} {
+		best, why := Choose(x.spec, now, x.offers)
+		if best != x.best || !strings.Contains(why, x.why) {
+			t.Errorf("%s: got %d, %q; want %d, %q", name, best, why, x.best, x.why)
+		}
+	}
+}
+
+// TestChooseIsBest: of no offer within the budget would the job have more.
+func TestChooseIsBest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := &messages.JobSpec{Budget: messages.Credits(rapid.Int64Range(1, 20).Draw(t, "budget")) * c,
+			Valuation: &messages.Valuation{Class: messages.LinearDecay, Max: float64(rapid.IntRange(1, 20).Draw(t, "max")), Mu: 10, Delta: 90}}
+		var offers []messages.Offer
+		for range rapid.IntRange(0, 8).Draw(t, "offers") {
+			offers = append(offers, offer("west", rapid.Int64Range(0, 120).Draw(t, "at"), messages.Credits(rapid.Int64Range(0, 25).Draw(t, "price"))*c))
+		}
+		best, _ := Choose(spec, now, offers)
+		most := 0.0
+		if best >= 0 {
+			most = offers[best].Value - offers[best].Price.Float()
+			if offers[best].Price > spec.Budget || most < 0 {
+				t.Fatalf("took %+v with a budget of %v", offers[best], spec.Budget)
+			}
+		}
+		for i, o := range offers {
+			if surplus := o.Value - o.Price.Float(); o.Completion != 0 && o.Price <= spec.Budget && surplus > most {
+				t.Fatalf("took %d of %v, and %+v leaves %v", best, offers, offers[i], surplus)
+			}
+		}
+	})
+}
+
+func TestExpect(t *testing.T) {
+	spec := &messages.JobSpec{Budget: 10 * c, Rate: c / 4, Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 4}}}
+	estimate := &messages.EstimateReply{Runs: 12,
+		Stages:     []messages.RuntimeEstimate{{Spread: messages.Spread{Mean: 5 * second}}},
+		Wait:       messages.Spread{Median: 30 * second},
+		Completion: messages.Spread{Low: 40 * second, Median: 60 * second, High: 90 * second}}
+	busy := []messages.ClassPrice{{Class: "cpu", Slots: 8, Idle: 3, Pending: 2}}
+	idle := []messages.ClassPrice{{Class: "cpu", Slots: 8, Idle: 4}}
+	reserve := c / 10
+	tariffs := []messages.SlotTariff{{Class: "cpu", Price: c / 20}}
+	market := func(mechanism string) *messages.Market {
+		m := &messages.Market{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}
+		if mechanism == messages.FIFO {
+			m.Reserve = &reserve
+		}
+		return m
+	}
+	for name, x := range map[string]struct {
+		state State
+		in    messages.Duration
+		price messages.Credits
+		basis string
+	}{
+		"proportional pays the budget":       {State{Market: market(messages.Proportional), Prices: busy, Estimate: estimate}, 60 * second, 10 * c, "3 of 8 slots of cpu idle and 2 tasks waiting"},
+		"no wait with idle slots":            {State{Market: market(messages.Proportional), Prices: idle, Estimate: estimate}, 30 * second, 10 * c, "4 of 8 slots"},
+		"fifo: 20 slot-seconds at a tenth":   {State{Market: market(messages.FIFO), Prices: busy, Estimate: estimate}, 60 * second, 2 * c, "what they cost now"},
+		"spot: 20 slot-seconds at a 20th":    {State{Market: market(messages.HighestBid), Prices: busy, Tariffs: tariffs, Estimate: estimate}, 60 * second, c, "what they cost now"},
+		"spot at the own bid: a quarter":     {State{Market: market(messages.HighestBid), Prices: busy, Tariffs: []messages.SlotTariff{{Class: "cpu", OwnBid: true}}, Estimate: estimate}, 60 * second, 5 * c, "what they cost now"},
+		"nothing is known":                   {State{Market: market(messages.FIFO), Prices: busy}, 0, 10 * c, "no estimate of the time"},
+		"a deadline market asks at the most": {State{Market: market(messages.DeadlineBid), Prices: busy, Estimate: estimate}, 60 * second, 10 * c, "at most the value"},
+	} {
+		x.state.Site, x.state.Now = "east", now
+		o := Expect(spec, &x.state)
+		in := messages.Duration(0)
+		if o.Completion != 0 {
+			in = o.Completion.Sub(now)
+		}
+		if in != x.in || o.Price != x.price || o.Site != "east" || o.Market != "main" || !strings.Contains(o.Basis, x.basis) {
+			t.Errorf("%s: in %v for %v: %s; want %v, %v, %q", name, in, o.Price, o.Basis, x.in, x.price, x.basis)
+		}
+	}
+}
+
+func TestPortable(t *testing.T) {
+	if err := Portable(&messages.JobSpec{Stages: []messages.Stage{{Name: "a"}}}); err != nil {
+		t.Error(err)
+	}
+	for field, spec := range map[string]messages.JobSpec{
+		"after_jobs":        {AfterJobs: []messages.JobID{1}},
+		"after_ok":          {AfterOK: []messages.JobID{1}},
+		"stages[1].inputs":  {Stages: []messages.Stage{{}, {Inputs: []messages.File{{}}}}},
+		"stages[0].outputs": {Stages: []messages.Stage{{Outputs: []string{"*"}}}},
+	} {
+		if err := Portable(&spec); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: got %v", field, err)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package auctioneer
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestNodeKeepsSoManySuspendedTasks: with room for one suspended task, the second
+// preemption has that one begin again which has run less; the prices are as if
+// nothing were bounded, and all is completed in the end.
+func TestNodeKeepsSoManySuspendedTasks(t *testing.T) {
+	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g.node.most = 1
+	must[messages.RegisterReply](g.fixture, "n1", messages.VerbRegister,
+		messages.RegisterRequest{Session: g.node.session(), Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}, MostSuspended: g.node.most})
+	first := g.enter("alice", "a", 1, rate(2))
+	g.until(first)
+	g.pass(10 * second)
+	next := g.enter("bob", "b", 1, rate(3))
+	g.until(next)
+	g.pass(4 * second)
+	last := g.enter("carol", "c", 1, rate(4))
+	g.until(last)
+	if n := must[messages.NodesReply](g.fixture, "operator", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.Suspended != 1 || n.MostSuspended != 1 {
+		t.Errorf("%d of at most %d are suspended, want 1 of 1", n.Suspended, n.MostSuspended)
+	}
+	if a, b := g.job(first), g.job(next); a.Stages[0].Retried != 0 || b.Stages[0].Retried != 1 {
+		t.Errorf("begin again: %d and %d times, want the second that has run 4 s only", a.Stages[0].Retried, b.Stages[0].Retried)
+	}
+	g.complete(last)
+	g.until(next)
+	g.complete(next)
+	g.until(first)
+	g.complete(first)
+	for _, id := range []messages.JobID{first, next, last} {
+		if j := g.final(id); j.State != messages.Completed {
+			t.Errorf("%+v", j.JobSummary)
+		}
+	}
+}

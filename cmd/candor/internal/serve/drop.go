@@ -1,0 +1,110 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// drop has the NATS servers of a site forget one that does not come back.
+type drop struct {
+	settings settings
+	server   string
+}
+
+func dropCommand() *cobra.Command {
+	d := &drop{}
+	cmd := &cobra.Command{
+		Use:   "drop HOST",
+		Short: "have the NATS servers of the site forget a host that is gone",
+		Long: `Has the NATS servers of a site over several hosts forget the one of a host that is gone
+for good: until then they count it among those that must agree on where files and
+observations are kept. What it kept is copied to others. Remove its replicas as well, with
+candor replica remove.`,
+		Example: `  candor site drop rack2 --config site.yaml --keys keys`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := prepare(cmd); err != nil {
+				return err
+			}
+			return d.run(cmd, args[0])
+		},
+	}
+	keysFlags(cmd, &d.settings)
+	cmd.Flags().StringVar(&d.server, "server", "", "`URL` of a server of the site (default: as the state directory says)")
+	return cmd
+}
+
+// dropWithin bounds the wait for the servers' answer.
+const dropWithin = 15 * time.Second
+
+func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
+	c, authority, err := d.settings.authority()
+	if err != nil {
+		return err
+	}
+	creds, err := authority.SystemCredentials()
+	if err != nil {
+		return err
+	}
+	if d.server == "" {
+		info, err := embedded.ReadInfo(c.State)
+		if err != nil {
+			return messages.Errorf(messages.NotFound, "--server: say where the site is; %v", err)
+		}
+		d.server = info.Server
+	}
+	settings := bus.Config{URL: d.server, Name: "operator", JWT: creds.Token, Seed: creds.Seed}
+	if settings.TLS, err = c.TLS.Client(); err != nil {
+		return err
+	}
+	b, err := bus.Connect(settings)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	server := embedded.ServerName(c.Site, host)
+	if err := forgetServer(cmd.Context(), b, server); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The servers of site %s have forgotten %s\n", c.Site, server)
+	return err
+}
+
+// forgetServer asks the servers of a cluster, as their system account, to go on
+// without one.
+func forgetServer(ctx context.Context, b bus.Bus, server string) error {
+	ctx, cancel := context.WithTimeout(ctx, dropWithin)
+	defer cancel()
+	request, err := json.Marshal(map[string]string{"peer": server})
+	if err != nil {
+		return err
+	}
+	data, err := b.Request(ctx, "$JS.API.SERVER.REMOVE", request)
+	if err != nil {
+		return err
+	}
+	var reply struct {
+		Success bool `json:"success"`
+		Error   *struct {
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(data, &reply); err != nil {
+		return fmt.Errorf("the servers' answer: %w", err)
+	}
+	if reply.Error != nil {
+		return messages.Errorf(messages.NotFound, "server %s: %s", server, reply.Error.Description)
+	}
+	if !reply.Success {
+		return messages.Errorf(messages.Internal, "server %s: was not removed, and the servers do not say why", server)
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+// rotate replaces a key of a site by another, with a time in which both are good.
+type rotate struct {
+	settings settings
+	finish   bool
+}
+
+func rotateCommand() *cobra.Command {
+	r := &rotate{}
+	cmd := &cobra.Command{
+		Use:   "rotate KEY",
+		Short: "replace a key of the site",
+		Long: `Replaces a key of the site in two steps, between which the old and the new one are
+good. Copy the keys directory to all hosts after each step: sites that run take it over
+within seconds, except for the operator's key, which wants each host started again.
+
+  user-role, operator-role,   sign credentials. The first step makes a new one; issue
+  node-role, service-role,    what is to last anew (candor user add; running sites do so
+  peer-role, joiner-role      for theirs), then --finish: the old ones open nothing more.
+  operator                    signs the accounts. Start all hosts again before --finish.
+  bank                        signs checkpoints and what goes to other sites' banks. The
+                              first step prints the new key: have the operators of the
+                              peers add it (candor peer add SITE --key OLD --key NEW),
+                              then --finish signs with it. The old one can go then.`,
+		Example: `  candor site rotate user-role
+  candor site rotate user-role --finish`,
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: identity.Rotatable(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := prepare(cmd); err != nil {
+				return err
+			}
+			return r.run(cmd, args[0])
+		},
+	}
+	keysFlags(cmd, &r.settings)
+	cmd.Flags().BoolVar(&r.finish, "finish", false, "end the rotation: only the new key is good, or signs")
+	return cmd
+}
+
+func keysFlags(cmd *cobra.Command, s *settings) {
+	s.fileFlags(cmd.Flags())
+	cmd.Flags().StringVar(&s.keys, "keys", "", "`directory` of the site's keys (default keys in the state directory)")
+}
+
+func (r *rotate) run(cmd *cobra.Command, key string) error {
+	_, authority, err := r.settings.authority()
+	if err != nil {
+		return err
+	}
+	if r.finish {
+		if err := authority.Finish(key); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The rotation of key %s has ended\n", key)
+		return err
+	}
+	public, err := authority.Rotate(key)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", public)
+	return err
+}
+
+// authority opens the keys of the configured site, which must be there.
+func (s *settings) authority() (embedded.Config, *identity.Authority, error) {
+	c, err := s.load()
+	if err != nil {
+		return c, nil, err
+	}
+	authority, err := identity.Open(keysDir(&c))
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil, messages.Errorf(messages.NotFound, "%s: no site has keys there; start it once with candor up, or make them with candor site init", keysDir(&c))
+	}
+	return c, authority, err
+}
+
+// revoke makes credentials worthless that were issued before.
+type revoke struct {
+	add
+	keys []string
+	file string
+}
+
+func revokeCommand() *cobra.Command {
+	r := &revoke{}
+	cmd := &cobra.Command{
+		Use:   "revoke NAME",
+		Short: "have credentials open nothing any more",
+		Long: `Has all credentials that were issued for a name open nothing any more, and cuts the
+connections that use them; copy the keys directory to all hosts, and those that run take
+it over within seconds. Credentials that are issued after that (candor user add) are good;
+a running site does so for the accounts of its configuration.
+
+--file is for one file that leaked, whatever it is called; --key for the public key of a
+node that joined by a token (candor node tokens shows it).`,
+		Example: `  candor user revoke dave
+  candor user revoke node7 --node --key UAJO53UP6SAESI4CZYQYATJ7SYKUAQ4MHXS6SSJAVVFCHLI5YNLAIWBI
+  candor user revoke --file found-on-a-usb-stick.creds`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if r.file != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := prepare(cmd); err != nil {
+				return err
+			}
+			return r.run(cmd, strings.Join(args, ""))
+		},
+	}
+	keysFlags(cmd, &r.settings)
+	r.roleFlags(cmd)
+	cmd.Flags().StringSliceVar(&r.keys, "key", nil, "a public `key` of the name to revoke as well")
+	cmd.Flags().StringVar(&r.file, "file", "", "revoke this credentials `file`, and nothing else")
+	return cmd
+}
+
+func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
+	c, authority, err := r.settings.authority()
+	if err != nil {
+		return err
+	}
+	if r.file != "" {
+		key, err := keyIn(r.file)
+		if err != nil {
+			return messages.Errorf(messages.Invalid, "--file %s: %v", r.file, err)
+		}
+		if err := authority.RevokeKey(key); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "Key %s opens nothing any more\n", key)
+		return err
+	}
+	role, name := r.role(name)
+	// One that an earlier version issued has a key that does not follow from its name.
+	if key, err := keyIn(embedded.RoleCredsFile(c.State, role, name)); err == nil {
+		r.keys = append(r.keys, key)
+	}
+	if err := authority.Revoke(role, name, r.keys...); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "What was issued for %s %s opens nothing any more\n", role, name)
+	return err
+}
+
+func keyIn(file string) (string, error) {
+	creds, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	return identity.KeyOf(creds)
+}

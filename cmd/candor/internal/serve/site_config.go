@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"bytes"
+	"runtime"
+	"text/template"
+)
+
+// processors of this machine, which its node offers.
+func processors() int { return runtime.NumCPU() }
+
+// config is the configuration to start from.
+func (p *plan) config() ([]byte, error) {
+	var text bytes.Buffer
+	err := siteTemplate.Execute(&text, p)
+	return text.Bytes(), err
+}
+
+// siteTemplate has what a new site must decide, and leaves the rest to defaults.
+var siteTemplate = template.Must(template.New(siteFileName).Parse(`# Site {{.Site}}. "candor config show --config" this file prints all that it can hold,
+# "candor config check" what is wrong with it.
+site: {{.Site}}
+state: {{printf "%q" (printf "%s/state" .Dir)}}
+keys: {{printf "%q" (printf "%s/keys" .Dir)}}
+{{- if not .Hosts}}
+
+# Where clients connect, and the servers of peers.
+listen: {{printf "%q" .Listen}}
+listen_leaf: {{printf "%q" .Leaf}}
+{{- end}}
+{{- if not .Plain}}
+
+# Certificates of this host, for every port.{{if .Hosts}} {host} stands for its name.{{end}}
+tls:
+  cert: "{{.Dir}}/tls/{{if .Hosts}}{host}{{else}}localhost{{end}}.pem"
+  key: "{{.Dir}}/tls/{{if .Hosts}}{host}{{else}}localhost{{end}}.key"
+  ca: "{{.Dir}}/tls/ca.pem"
+{{- end}}
+
+# Who may grant credits, and see and cancel everybody's jobs; who has an account
+# from the start, and with how much.
+operators: [operator]
+accounts: []
+# - {name: alice, grant: 1000}
+
+markets:
+  - {name: main, mechanism: proportional, classes: [cpu]}
+
+# What each node offers: slots of a class, of which a task takes one.
+nodes:
+{{- range .Hosts}}
+  - {name: {{.Name}}, slots: {cpu: {{$.CPUs}}}}
+{{- else}}
+  - {name: node1, slots: {cpu: {{.CPUs}}}}
+{{- end}}
+{{- if .Hosts}}
+
+# Each is started with its name: candor up --config site.yaml --host NAME
+hosts:
+{{- range .Hosts}}
+  - name: {{.Name}}
+    listen: {{printf "%q" (.At 4222)}}     # clients
+    leaf: {{printf "%q" (.At 7422)}}       # servers of peers
+    cluster: {{printf "%q" (.At 6222)}}    # servers of the other hosts
+    auctioneer: {{printf "%q" (.At 7001)}} # Raft
+    bank: {{printf "%q" (.At 7002)}}
+    nodes: [{{.Name}}]
+{{- end}}
+{{- end}}
+`))

@@ -1,0 +1,224 @@
+package serve
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/certificate"
+	"github.com/candor-grid/candor/messages"
+)
+
+// What the directory that "candor site init NAME" makes has.
+const (
+	siteFileName = "site.yaml"
+	tlsDir       = "tls"
+	keysDirName  = "keys"
+)
+
+// initial makes a site, or the keys of one that is configured.
+type initial struct {
+	settings settings
+	dir      string
+	hosts    []string
+	plain    bool
+}
+
+func initCommand() *cobra.Command {
+	i := &initial{}
+	cmd := &cobra.Command{
+		Use:   "init [NAME]",
+		Short: "make a site: its keys, certificates and configuration",
+		Long: `Makes the directory of a new site: its keys, an authority of its own, certificates for
+every port, and a configuration to start from, and says what to do next. With --hosts
+it is for a site over several hosts, an odd number: each needs a copy of the directory,
+without tls/ca.key, which issues certificates and is best kept elsewhere.
+
+Without a name it makes only the keys, of the site that is configured. A site of one
+process that has none does so at its first start.`,
+		Example: `  candor site init west
+  candor site init west --hosts rack1=10.0.0.1,rack2=10.0.0.2,rack3=10.0.0.3
+  candor site init --config site.yaml --keys ./keys`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := prepare(cmd); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return i.keysOnly(cmd.OutOrStdout())
+			}
+			return i.whole(cmd.OutOrStdout(), args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&i.dir, "dir", "", "`directory` to make (default the site's name)")
+	f.StringVar(&i.settings.listen, "listen", "127.0.0.1:4222", "`address` for clients; servers of peers have its port and 3200 more")
+	f.StringSliceVar(&i.hosts, "hosts", nil, "the hosts of the site, each as `NAME=ADDRESS`")
+	f.BoolVar(&i.plain, "plain", false, "without certificates: for loopback")
+	f.StringVar(&i.settings.file, "config", "", "without a name: configuration `file`")
+	f.StringVar(&i.settings.state, "state", "", "without a name: state `directory`")
+	f.StringVar(&i.settings.keys, "keys", "", "without a name: `directory` to make (default keys in the state directory)")
+	return cmd
+}
+
+func (i *initial) keysOnly(w io.Writer) error {
+	i.settings.listen = "" // the flag's default is for new configurations
+	c, err := i.settings.load()
+	if err != nil {
+		return err
+	}
+	if _, err := identity.Create(keysDir(&c), c.Site); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, keysDir(&c))
+	return err
+}
+
+// whole makes everything in a directory of its own, which must not exist: all of
+// it or, on an error, none.
+func (i *initial) whole(w io.Writer, site messages.Name) error {
+	plan, err := i.plan(site)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(plan.Dir); err == nil {
+		return messages.Errorf(messages.Conflict, "%s: exists already; name another directory with --dir", plan.Dir)
+	}
+	if err := plan.make(time.Now()); err != nil {
+		return fmt.Errorf("%w%s", err, leftBehind(os.RemoveAll(plan.Dir)))
+	}
+	return plan.explain(w)
+}
+
+func leftBehind(err error) string {
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (and what was begun could not be removed: %v)", err)
+}
+
+// plan is a site that is to be made.
+type plan struct {
+	Site   messages.Name
+	Dir    string // absolute
+	Listen string
+	Leaf   string
+	Plain  bool
+	Hosts  []plannedHost
+	CPUs   int // of this machine
+}
+
+// plannedHost is a host, and the address that it listens on.
+type plannedHost struct{ Name, Address string }
+
+// At is an address of the host.
+func (h plannedHost) At(port int) string { return net.JoinHostPort(h.Address, fmt.Sprint(port)) }
+
+// localHost is the host of a site that has but one.
+const localHost = "localhost"
+
+func (i *initial) plan(site messages.Name) (*plan, error) {
+	if i.settings.file != "" || i.settings.keys != "" || i.settings.state != "" {
+		return nil, messages.Errorf(messages.Invalid, "--config, --keys and --state are for making keys without a name; a new site has all in --dir")
+	}
+	if !messages.ValidName(site) || len(site) > messages.MaxPeerName {
+		return nil, messages.Errorf(messages.Invalid, "site %q: write a lower-case letter, then lower-case letters, digits, '-' or '_'; at most %d in all", site, messages.MaxPeerName)
+	}
+	p := &plan{Site: site, Listen: i.settings.listen, Plain: i.plain, CPUs: processors()}
+	var err error
+	if p.Dir, err = filepath.Abs(first(i.dir, site)); err != nil {
+		return nil, err
+	}
+	if p.Leaf, err = portAfter(p.Listen, leafPort); err != nil {
+		return nil, err
+	}
+	for _, text := range i.hosts {
+		name, address, ok := strings.Cut(text, "=")
+		if !ok || !messages.ValidName(name) || address == "" || name == localHost {
+			return nil, messages.Errorf(messages.Invalid, "--hosts %q: write a name and an address, like rack1=10.0.0.1", text)
+		}
+		p.Hosts = append(p.Hosts, plannedHost{name, address})
+	}
+	return p, nil
+}
+
+// leafPort is how far the port for servers of peers is above that for clients, as
+// 7422 is above 4222.
+const leafPort = 3200
+
+func (p *plan) make(now time.Time) error {
+	if _, err := identity.Create(filepath.Join(p.Dir, keysDirName), p.Site); err != nil {
+		return err
+	}
+	if !p.Plain {
+		if err := p.certify(now); err != nil {
+			return err
+		}
+	}
+	text, err := p.config()
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(p.Dir, siteFileName)
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return err
+	}
+	_, err = (&settings{file: file}).load()
+	return err
+}
+
+func (p *plan) certify(now time.Time) error {
+	authority, err := certificate.Create(filepath.Join(p.Dir, tlsDir), p.Site, now)
+	if err != nil {
+		return err
+	}
+	if len(p.Hosts) == 0 {
+		return authority.Issue(localHost, reachedLocally(p.Listen), now)
+	}
+	for _, h := range p.Hosts {
+		if err := authority.Issue(h.Name, []string{h.Address}, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reachedLocally is under what a site of this machine is reached.
+func reachedLocally(listen string) []string {
+	names := []string{"127.0.0.1", "::1"}
+	if name, err := os.Hostname(); err == nil {
+		names = append(names, name)
+	}
+	if host, _, err := net.SplitHostPort(listen); err == nil && !slices.Contains(names, host) && host != localHost {
+		names = append(names, host)
+	}
+	return names
+}
+
+// explain says what to do next.
+func (p *plan) explain(w io.Writer) error {
+	file := filepath.Join(p.Dir, siteFileName)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s\n  %-12s what the site is: edit it, then candor config check %s\n  %-12s who may speak as whom: keep them secret\n",
+		p.Dir, siteFileName, file, keysDirName+"/")
+	if !p.Plain {
+		fmt.Fprintf(&text, "  %-12s certificates for every port; keep %s away from the hosts\n", tlsDir+"/", certificate.CAKeyFile)
+	}
+	if len(p.Hosts) == 0 {
+		fmt.Fprintf(&text, "Start it:           candor up --config %s\n", file)
+	}
+	for _, h := range p.Hosts {
+		fmt.Fprintf(&text, "Start it on %s:  candor up --config %s --host %s\n", h.Name, file, h.Name)
+	}
+	fmt.Fprintf(&text, "Join another site:  candor site invite NAME --config %s\n", file)
+	_, err := io.WriteString(w, text.String())
+	return err
+}

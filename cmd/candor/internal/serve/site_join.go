@@ -1,0 +1,299 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+// peersDir is where a site keeps what it was given by its peers, beside its
+// configuration.
+const peersDir = "peers"
+
+// maxLetter bounds what is read as a letter, in bytes: certificates take a few thousand.
+const maxLetter = 1 << 20
+
+// letters are the commands by which two sites become peers.
+type letters struct {
+	settings settings
+	limit    string
+	output   string
+	urls     []string
+}
+
+func (l *letters) flags(cmd *cobra.Command, output string) {
+	cmd.Flags().StringVar(&l.settings.file, "config", siteFileName, "configuration `file` of this site")
+	cmd.Flags().StringVarP(&l.output, "output", "o", "", output)
+}
+
+func inviteCommand() *cobra.Command {
+	l := &letters{}
+	cmd := &cobra.Command{
+		Use:   "invite SITE",
+		Short: "write an invitation for another site, to become a peer",
+		Long: `Writes an invitation for the operator of another site: where this site takes servers of
+peers, credentials for those of that site, the key of this site's bank and the
+certificate of its authority. Who has the file can connect as that site: give it to its
+operator in private, who answers with candor site join, and take the answer with candor
+site join here. Nothing changes before that.`,
+		Example: `  candor site invite east --config west/site.yaml --url tls://hub.west.example:7422
+  # at the other site:
+  candor site join west-invites-east.json --limit 5000`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := prepare(cmd); err != nil {
+				return err
+			}
+			return l.invite(cmd.OutOrStdout(), args[0])
+		},
+	}
+	l.flags(cmd, "`file` to write (default WEST-invites-EAST.json)")
+	cmd.Flags().StringSliceVar(&l.urls, "url", nil, "`URL` at which the other site's servers reach this one's; may be repeated (default: as configured)")
+	return cmd
+}
+
+func (l *letters) invite(w io.Writer, peer messages.Name) error {
+	c, authority, err := l.open()
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(c.Peers, func(p embedded.Peer) bool { return p.Name == peer }) {
+		return messages.Errorf(messages.Conflict, "site %s: is a peer already; take it out of %s first, to begin anew", peer, l.settings.file)
+	}
+	urls := l.urls
+	if len(urls) == 0 {
+		if urls, err = reachedAt(&c); err != nil {
+			return err
+		}
+	}
+	ca, err := ownCA(&c)
+	if err != nil {
+		return err
+	}
+	letter, err := authority.Invite(peer, urls, ca)
+	if err != nil {
+		return err
+	}
+	file := first(l.output, c.Site+"-invites-"+peer+".json")
+	if err := writeLetter(file, letter); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\nGive it to the operator of %s in private; there: candor site join %s --limit AMOUNT\nThen take the answer here: candor site join %s --config %s --limit AMOUNT\n",
+		file, peer, filepath.Base(file), answerFile(peer, c.Site), l.settings.file)
+	return err
+}
+
+func answerFile(from, to messages.Name) string { return from + "-answers-" + to + ".json" }
+
+func joinSiteCommand() *cobra.Command {
+	l := &letters{}
+	cmd := &cobra.Command{
+		Use:   "join FILE --limit AMOUNT",
+		Short: "become the peer of a site that sent an invitation, or an answer to one",
+		Long: `Takes an invitation or an answer of another site: adds it to the peers of this site's
+configuration, with its credentials and certificate beside that, and for an invitation
+writes the answer, which the site that invited takes in the same way. The limit is the
+most that the other site may owe this one. The peers settle once both sites have been
+started again.`,
+		Example: `  candor site join west-invites-east.json --config east/site.yaml --limit 5000
+  candor site join east-answers-west.json --config west/site.yaml --limit 5000`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := prepare(cmd); err != nil {
+				return err
+			}
+			return l.join(cmd.OutOrStdout(), args[0])
+		},
+	}
+	l.flags(cmd, "`file` for the answer to an invitation (default EAST-answers-WEST.json)")
+	cmd.Flags().StringVar(&l.limit, "limit", "", "the most `credits` that the other site may owe")
+	_ = cmd.MarkFlagRequired("limit")
+	return cmd
+}
+
+func (l *letters) join(w io.Writer, file string) error {
+	limit, err := messages.ParseCredits(l.limit)
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "--limit: %v", err)
+	}
+	c, authority, err := l.open()
+	if err != nil {
+		return err
+	}
+	letter, err := readLetter(file)
+	if err != nil {
+		return err
+	}
+	if letter.Kind == identity.AnswerKind {
+		err = authority.Verify(letter)
+	} else {
+		err = letter.Check(c.Site)
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.admit(&c, letter, limit); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "Site %s is in %s as a peer that may owe up to %s credits.\n", letter.Site, l.settings.file, limit)
+	if letter.Kind == identity.InvitationKind {
+		if err := l.answer(w, &c, authority, letter); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(w, "Start this site again to settle with it; candor site status then shows how it stands.\n")
+	return err
+}
+
+// admit writes what a letter brings, then makes its site a peer. What the file of
+// the configuration would then have wrong is found before it is replaced.
+func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messages.Credits) error {
+	if (c.TLS != nil) != (letter.CA != "") {
+		return messages.Errorf(messages.Conflict, "site %s and site %s: one has certificates and the other has none; links need them at both ends, or at neither", c.Site, letter.Site)
+	}
+	config, err := filepath.Abs(l.settings.file)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(filepath.Dir(config), peersDir)
+	p := embedded.Peer{Name: letter.Site, URLs: letter.URLs, Keys: letter.Keys, Limit: limit}
+	if letter.Creds != "" {
+		p.Creds = filepath.Join(dir, letter.Site+".creds")
+	}
+	if letter.CA != "" {
+		p.CA = filepath.Join(dir, letter.Site+"-ca.pem")
+	}
+	text, err := withPeer(config, p)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, f := range []struct{ name, text string }{{p.Creds, letter.Creds}, {p.CA, letter.CA}} {
+		if f.name == "" {
+			continue
+		}
+		if err := replace(f.name, []byte(f.text), 0o600); err != nil {
+			return err
+		}
+	}
+	info, err := os.Stat(config)
+	if err != nil {
+		return err
+	}
+	return replace(config, text, info.Mode().Perm())
+}
+
+// answer writes the answer to an invitation.
+func (l *letters) answer(w io.Writer, c *embedded.Config, authority *identity.Authority, invitation *identity.Letter) error {
+	ca, err := ownCA(c)
+	if err != nil {
+		return err
+	}
+	letter, err := authority.Answer(invitation, ca)
+	if err != nil {
+		return err
+	}
+	file := first(l.output, answerFile(c.Site, invitation.Site))
+	if err := writeLetter(file, letter); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\nGive it to the operator of %s, who takes it with candor site join.\n", file, invitation.Site)
+	return err
+}
+
+// open reads the configuration and the keys of this site.
+func (l *letters) open() (embedded.Config, *identity.Authority, error) {
+	c, err := l.settings.load()
+	if err != nil {
+		return c, nil, err
+	}
+	authority, err := identity.Open(keysDir(&c))
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil, messages.Errorf(messages.NotFound, "%s: no site has keys there; make them with candor site init", keysDir(&c))
+	}
+	if err == nil && authority.Site() != c.Site {
+		err = messages.Errorf(messages.Conflict, "%s: holds the keys of site %s, not of %s", keysDir(&c), authority.Site(), c.Site)
+	}
+	return c, authority, err
+}
+
+// ownCA is the certificate of the site's authority; "" where it has none.
+func ownCA(c *embedded.Config) (string, error) {
+	if c.TLS == nil {
+		return "", nil
+	}
+	pem, err := os.ReadFile(c.TLS.CA)
+	if err != nil {
+		return "", messages.Errorf(messages.Invalid, "tls.ca: %v", err)
+	}
+	return string(pem), nil
+}
+
+func readLetter(file string) (*identity.Letter, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%v", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxLetter))
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: %v", file, err)
+	}
+	letter := new(identity.Letter)
+	if err := json.Unmarshal(text, letter); err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: is no invitation or answer: %v", file, err)
+	}
+	return letter, nil
+}
+
+// writeLetter writes a file that must not be there, for its owner alone.
+func writeLetter(file string, letter *identity.Letter) error {
+	text, err := json.MarshalIndent(letter, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return messages.Errorf(messages.Conflict, "%s: exists already; remove it, or name another file with --output", file)
+	}
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "%v", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// replace puts a whole new file in place of an old one.
+func replace(file string, text []byte, mode fs.FileMode) error {
+	aside := file + ".new"
+	if err := os.WriteFile(aside, text, mode); err != nil {
+		return err
+	}
+	if err := os.Chmod(aside, mode); err != nil {
+		return err
+	}
+	return os.Rename(aside, file)
+}
+
+// first returns the first that is not empty.
+func first(candidates ...string) string {
+	for _, c := range candidates {
+		if c != "" {
+			return c
+		}
+	}
+	return ""
+}

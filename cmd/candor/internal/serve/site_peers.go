@@ -1,0 +1,143 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+)
+
+// reachedAt are the addresses of a site's servers for those of peers.
+func reachedAt(c *embedded.Config) ([]string, error) {
+	listening := []string{c.ListenLeaf}
+	for i := range c.Hosts {
+		listening = append(listening, c.Hosts[i].Leaf)
+	}
+	if len(c.Hosts) > 0 {
+		listening = listening[1:]
+	}
+	scheme := "nats://"
+	if c.TLS != nil {
+		scheme = "tls://"
+	}
+	var urls []string
+	for _, address := range listening {
+		host, port, err := net.SplitHostPort(address)
+		if address == "" {
+			continue
+		}
+		if ip := net.ParseIP(host); err != nil || port == "0" || ip != nil && ip.IsUnspecified() {
+			return nil, messages.Errorf(messages.Invalid, "%s: is not where another site reaches this one; say where with --url, like %shub.%s.example:7422", address, scheme, c.Site)
+		}
+		urls = append(urls, scheme+address)
+	}
+	if len(urls) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "listen_leaf: is missing: this site takes no servers of peers; set it, or have the other site invite this one")
+	}
+	return urls, nil
+}
+
+// withPeer is a configuration file with one more peer, as long as nothing is
+// wrong with it then. All else in it stays as it is written.
+func withPeer(file string, p embedded.Peer) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "--config: %v", err)
+	}
+	d, err := parse(file, text)
+	if err != nil {
+		return nil, err
+	}
+	c := embedded.Default()
+	d.decode(&c)
+	if slices.ContainsFunc(c.Peers, func(known embedded.Peer) bool { return known.Name == p.Name }) {
+		return nil, messages.Errorf(messages.Conflict, "%s: has site %s among its peers already; take it out first, to begin anew", file, p.Name)
+	}
+	changed, err := insertPeer(d, string(text), p)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(changed), checkText(file, []byte(changed), p)
+}
+
+// checkText wants that a text has a peer as it was meant, and nothing wrong with
+// that part of it.
+func checkText(file string, text []byte, p embedded.Peer) error {
+	d, err := parse(file, text)
+	if err != nil {
+		return err
+	}
+	c := embedded.Default()
+	c.State = defaultState()
+	d.decode(&c)
+	if err := d.err(); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(c.Peers, func(known embedded.Peer) bool { return known.Name == p.Name })
+	if i < 0 || !slices.Equal(c.Peers[i].Keys, p.Keys) || c.Peers[i].Limit != p.Limit {
+		return messages.Errorf(messages.Internal, "%s: site %s could not be written among its peers; write it there by hand:\n%s", file, p.Name, item(p, "  "))
+	}
+	return (&settings{file: file}).check(&c, d)
+}
+
+// insertPeer puts a peer before those that are there, or at the end of a file
+// that has none.
+func insertPeer(d *document, text string, p embedded.Peer) (string, error) {
+	value, found := d.locate("peers")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if !found {
+		if mapping, ok := d.root.(*ast.MappingNode); ok && mapping.IsFlowStyle {
+			return "", byHand(d, p)
+		}
+		return text + "\n# Sites with which this one shares work and settles.\npeers:\n" + item(p, "  "), nil
+	}
+	sequence, ok := value.(*ast.SequenceNode)
+	if !ok || sequence.IsFlowStyle || len(sequence.Values) == 0 {
+		return "", byHand(d, p)
+	}
+	at := sequence.Start.Position // of the first "-"
+	lines := strings.SplitAfter(text, "\n")
+	if at.Line < 1 || at.Line > len(lines) || strings.TrimSpace(lines[at.Line-1][:at.Column-1]) != "" {
+		return "", byHand(d, p)
+	}
+	indent := strings.Repeat(" ", at.Column-1)
+	return strings.Join(slices.Insert(lines, at.Line-1, item(p, indent)), ""), nil
+}
+
+func byHand(d *document, p embedded.Peer) error {
+	return messages.Errorf(messages.Invalid, "%s: its peers are not written as a list with a line for each; write there by hand, and join again after taking it out if this is an invitation:\n%s", d.name, item(p, "  "))
+}
+
+// item writes a peer as an element of a list.
+func item(p embedded.Peer, indent string) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s- name: %s\n", indent, p.Name)
+	field := func(name string, value any) {
+		text, err := json.Marshal(value) // which is YAML too
+		if err != nil {
+			panic(err) // strings and lists of them can always be written
+		}
+		fmt.Fprintf(&out, "%s  %s: %s\n", indent, name, text)
+	}
+	if len(p.URLs) > 0 {
+		field("urls", p.URLs)
+	}
+	if p.Creds != "" {
+		field("creds", p.Creds)
+	}
+	if p.CA != "" {
+		field("ca", p.CA)
+	}
+	field("keys", p.Keys)
+	fmt.Fprintf(&out, "%s  limit: %s # the most that it may owe\n", indent, p.Limit)
+	return out.String()
+}

@@ -1,0 +1,246 @@
+package embedded
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// ensemble is a site each of whose actors is a process of its own: three replicas
+// of the auctioneer and of the bank, and the agent of a node with one slot, whose
+// executor is another. The NATS server is the test's.
+type ensemble struct {
+	*cluster
+	url    string
+	creds  map[string]string // file, by actor
+	frozen []int
+}
+
+const onlyNode = "node1"
+
+func newEnsemble(t *testing.T) *ensemble {
+	e := &ensemble{cluster: newCluster(t), creds: map[string]string{}}
+	reserve := messages.Credit / 100
+	e.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}, Reserve: &reserve}}
+	e.Nodes = []Node{{Name: onlyNode, Slots: Slots{{Class: "cpu", Slots: 1}}}}
+	for i := range e.Hosts {
+		e.Hosts[i].Nodes = nil
+	}
+	e.Hosts[0].Nodes = []messages.Name{onlyNode}
+	e.Listen = "127.0.0.1:0"
+	text, err := json.Marshal(&e.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(e.config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.serve()
+	for _, h := range e.Hosts {
+		e.begin(messages.Auctioneer, h.Name)
+		e.begin(messages.Bank, h.Name)
+	}
+	e.begin(messages.NodeAgent, e.Hosts[0].Name)
+	return e
+}
+
+// serve starts the server, and writes everybody's credentials.
+func (e *ensemble) serve() {
+	authority, err := identity.OpenOrCreate(e.Keys, e.Site)
+	if err != nil {
+		e.Fatal(err)
+	}
+	options, err := serverOptions(&e.Config, nil, authority)
+	if err != nil {
+		e.Fatal(err)
+	}
+	s, err := startServer(options, zap.NewNop(), prometheus.NewRegistry())
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	e.Cleanup(e.stopAll) // before the server does
+	e.url = s.ClientURL()
+	if err := writeCredentials(&e.Config, authority); err != nil {
+		e.Fatal(err)
+	}
+	for actor, as := range map[string]struct {
+		role identity.Role
+		name messages.Name
+	}{
+		messages.Auctioneer: {identity.Service, messages.ServiceIdentity(messages.Auctioneer)},
+		messages.Bank:       {identity.Service, messages.ServiceIdentity(messages.Bank)},
+		messages.NodeAgent:  {identity.Node, onlyNode},
+	} {
+		if e.creds[actor], err = WriteCredentials(e.State, authority, as.role, as.name); err != nil {
+			e.Fatal(err)
+		}
+	}
+}
+
+// begin starts the process of an actor.
+func (e *ensemble) begin(actor string, host messages.Name) {
+	e.Helper()
+	args := []string{actor, "--config", e.config, "--host", host, "--state", e.State, "--log-level", "error",
+		"--server", e.url, "--creds", e.creds[actor]}
+	if actor == messages.NodeAgent {
+		args = append(args, "--node", onlyNode)
+	}
+	out := &output{found: make(chan struct{})}
+	p := &process{Cmd: exec.Command(e.binary, args...), output: out, ended: make(chan struct{})}
+	p.Env = append(os.Environ(), "GOMAXPROCS=1") // there are eight of them
+	p.Stdout, p.Stderr = out, out
+	if err := p.Start(); err != nil {
+		e.Fatal(err)
+	}
+	go func() { _ = p.Wait(); close(p.ended) }()
+	e.processes[actor+"/"+host] = p
+}
+
+// as is a user of the site.
+func (e *ensemble) as(name messages.Name) user {
+	e.Helper()
+	b, err := bus.Connect(bus.Config{URL: e.url, Name: name, CredsFile: CredsFile(e.State, name)})
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.Cleanup(func() { _ = b.Close() })
+	return user{e.T, b, e.Site, name}
+}
+
+// pids are the processes of an actor, but for one host's.
+func (e *ensemble) pids(actor string, but messages.Name) (out []int) {
+	for name, p := range e.processes {
+		if host, is := strings.CutPrefix(name, actor+"/"); is && host != but {
+			out = append(out, p.Process.Pid)
+		}
+	}
+	return out
+}
+
+// executor is the process that tasks are children of; 0: there is none.
+func (e *ensemble) executor() int {
+	found := 0
+	eachProcess(func(pid int, command []string, _ string) {
+		if len(command) > 1 && command[0] == e.binary && command[1] == "executor" {
+			found = pid
+		}
+	})
+	return found
+}
+
+// eachProcess calls f for each process of the machine that can be looked at.
+func eachProcess(f func(pid int, command []string, environ string)) {
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		command, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		environ, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
+		if len(command) > 0 {
+			f(pid, strings.Split(string(command), "\x00"), string(environ))
+		}
+	}
+}
+
+// freeze stops processes where they are, until thaw.
+func (e *ensemble) freeze(pids ...int) {
+	e.Helper()
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			e.Fatalf("process %d: %v", pid, err)
+		}
+	}
+	e.frozen = append(e.frozen, pids...)
+}
+
+// thaw lets those go on that are there still.
+func (e *ensemble) thaw() {
+	for _, pid := range e.frozen {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
+	e.frozen = nil
+}
+
+// until waits until something is so.
+func (e *ensemble) until(what string, is func() bool) {
+	e.Helper()
+	every := time.NewTicker(2 * time.Millisecond)
+	defer every.Stop()
+	for ctx := within(e.T); !is(); {
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			e.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// victims are what can be killed; each returns the process, and how it comes back.
+var victims = []string{"agent", "executor", "auctioneer", "bank"}
+
+// target is a process that is to be killed.
+type target struct {
+	pid  int
+	name string // of one that the test started, and starts again
+}
+
+// find finds a victim: of replicas the one that leads.
+func (e *ensemble) find(operator user, victim string) target {
+	e.Helper()
+	name := ""
+	switch victim {
+	case "executor":
+		return target{pid: e.executor()}
+	case "agent":
+		name = messages.NodeAgent + "/" + e.Hosts[0].Name
+	default:
+		name = victim + "/" + operator.leader(victim)
+	}
+	p := e.processes[name]
+	if p == nil {
+		e.Fatalf("there is no process %q, but %v", name, slices.Sorted(maps.Keys(e.processes)))
+	}
+	return target{p.Process.Pid, name}
+}
+
+// strike ends a process as a power cut would, and has it come back: an executor
+// is started again by its agent.
+func (e *ensemble) strike(t target) {
+	e.Helper()
+	if err := syscall.Kill(t.pid, syscall.SIGKILL); err != nil {
+		e.Fatalf("%+v: %v", t, err)
+	}
+	if t.name == "" {
+		e.until(fmt.Sprintf("process %d is gone", t.pid), func() bool { return syscall.Kill(t.pid, 0) != nil || zombie(t.pid) })
+		return
+	}
+	<-e.processes[t.name].ended
+	actor, host, _ := strings.Cut(t.name, "/")
+	e.begin(actor, host)
+}
+
+// zombie says whether a process has ended and its parent has not looked yet.
+func zombie(pid int) bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(after, "Z")
+}

@@ -1,0 +1,310 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// fate is a job of alice's, what became of it, and of bob's that takes its slot.
+type fate struct {
+	*ensemble
+	users
+	dir    string
+	key    string
+	tasks  int
+	rivals int // jobs of bob's
+
+	job       messages.JobID // 0: not known yet
+	submitted chan messages.JobID
+	rival     messages.JobID
+	find      func() target
+}
+
+type users struct{ alice, bob, operator user }
+
+// moments are the steps of a task's life, in order. Each brings a fate to where
+// it is in that step, and cannot leave it by itself, or not soon.
+var moments = []struct {
+	name  string
+	reach func(*fate)
+}{
+	{"submitted", (*fate).reachSubmitted},
+	{"held", (*fate).reachHeld},
+	{"claimed", (*fate).reachClaimed},
+	{"started", (*fate).reachStarted},
+	{"running", (*fate).reachRunning},
+	{"suspended", (*fate).reachSuspended},
+	{"resumed", (*fate).reachResumed},
+	{"ended", (*fate).reachEnded},
+	{"finished", (*fate).reachFinished},
+	{"settling", (*fate).reachSettling},
+	{"charged", (*fate).reachCharged},
+}
+
+// few are the cells that are tried where not all are: each step and each victim.
+var few = map[string][]string{
+	"submitted": {"bank"}, "held": {"auctioneer"}, "claimed": {"executor"}, "started": {"agent"}, "running": {"executor"},
+	"suspended": {"agent", "executor"}, "resumed": {"auctioneer"}, "ended": {"agent"}, "finished": {"bank"},
+	"settling": {"auctioneer"}, "charged": {"bank"},
+}
+
+// waste is how often tasks were begun by real processes, and how often that was
+// of use.
+type waste struct{ cells, runs, useful int }
+
+// TestKilledAtEveryStep: whoever is killed with kill -9, in whichever step of a
+// task's life, no task is lost, none is paid for twice, no process is left over,
+// and the books balance. With CANDOR_KILLS=all it tries every step with every
+// victim. What runs were wasted is reported.
+func TestKilledAtEveryStep(t *testing.T) {
+	e := newEnsemble(t)
+	u := users{e.as("alice"), e.as("bob"), e.as("operator")}
+	for _, name := range []messages.Name{"alice", "bob"} {
+		request[messages.AccountReply](u.operator, messages.Bank, messages.VerbGrant, messages.GrantRequest{Key: name, Account: name, Amount: 1000 * messages.Credit})
+	}
+	wasted := map[string]*waste{}
+	for _, victim := range victims {
+		wasted[victim] = &waste{}
+	}
+	for _, moment := range moments {
+		for _, victim := range e.chosen(moment.name) {
+			if !t.Run(moment.name+" "+victim, func(t *testing.T) {
+				f := e.newFate(t, u, moment.name, victim)
+				moment.reach(f)
+				e.strike(f.find())
+				f.outcome(wasted[victim])
+			}) {
+				return // what is left over would be blamed on the next
+			}
+		}
+	}
+	for _, victim := range victims {
+		w := wasted[victim]
+		t.Logf("killed %-10s in %2d steps: %2d runs for %2d tasks, wasted %.2f of each", victim, w.cells, w.runs, w.useful, float64(w.runs-w.useful)/float64(max(1, w.useful)))
+	}
+}
+
+func (e *ensemble) chosen(moment string) []string {
+	if os.Getenv("CANDOR_KILLS") == "all" {
+		return victims
+	}
+	return few[moment]
+}
+
+// newFate waits until the site is whole, and finds the victim: who leads cannot be
+// asked once others are frozen.
+func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
+	whole := *e.cluster
+	whole.T = t
+	u.alice.T, u.bob.T, u.operator.T = t, t, t
+	f := &fate{ensemble: &ensemble{cluster: &whole, url: e.url, creds: e.creds}, users: u, dir: t.TempDir(), key: moment + "-" + victim, tasks: 1,
+		submitted: make(chan messages.JobID, 1)}
+	t.Cleanup(f.thaw)
+	f.until("the node is up, with its executor", func() bool {
+		nodes := request[messages.NodesReply](u.operator, messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes
+		return len(nodes) == 1 && nodes[0].State == "Up" && f.executor() != 0
+	})
+	found := f.ensemble.find(u.operator, victim)
+	f.find = func() target { return found }
+	return f
+}
+
+// spec is a job whose tasks write a line when they begin, beat, and if they are let
+// go, write another and end.
+func (f *fate) spec(who string, rate messages.Credits, tasks int) messages.JobSpec {
+	dir := filepath.Join(f.dir, who)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		f.Fatal(err)
+	}
+	script := fmt.Sprintf(`echo $CANDOR_TASK $$ >>%[1]s/begun
+while ! [ -e %[1]s/go.$CANDOR_TASK ]; do echo >>%[1]s/beats; sleep 0.05; done
+echo $CANDOR_TASK $$ >>%[1]s/ended`, dir)
+	return messages.JobSpec{Name: f.key, Market: "spot", Budget: 8 * messages.Credit, Rate: rate,
+		Stages: []messages.Stage{{Name: "main", Tasks: tasks, Script: script}}}
+}
+
+// submit sends alice's job, again and again under its key until it is answered.
+func (f *fate) submit() {
+	r := messages.SubmitRequest{Key: f.key, Spec: f.spec("alice", messages.Credit/50, f.tasks)}
+	ctx, cancel := context.WithTimeout(f.Context(), patience)
+	f.Cleanup(cancel)
+	go func() {
+		reply, err := bus.Call[messages.SubmitReply](ctx, f.alice.bus, messages.Subject(f.Site, messages.Auctioneer, messages.VerbSubmit, "alice"), r)
+		if err != nil {
+			f.Errorf("submission: %v", err)
+		}
+		f.submitted <- reply.Job
+	}()
+}
+
+func (f *fate) known() messages.JobID {
+	f.Helper()
+	if f.job == 0 {
+		f.job = <-f.submitted
+	}
+	if f.job == 0 {
+		f.FailNow()
+	}
+	return f.job
+}
+
+func (f *fate) detail() messages.JobDetail {
+	return request[messages.JobDetail](f.alice, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: f.known()})
+}
+
+// count is how many lines a file has.
+func (f *fate) count(who, file string) int {
+	b, _ := os.ReadFile(filepath.Join(f.dir, who, file))
+	return bytes.Count(b, []byte("\n"))
+}
+
+func (f *fate) letGo(who string, task int) {
+	f.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, who, fmt.Sprintf("go.%d", task)), nil, 0o600); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// reachSubmitted: the request is under way, and the bank does not answer.
+func (f *fate) reachSubmitted() {
+	f.freeze(f.pids(messages.Bank, "")...)
+	f.submit()
+	request[messages.StatusReply](f.operator, messages.Auctioneer, messages.VerbStatus, messages.Empty{}) // after it
+}
+
+// reachHeld: the bank has set the budget aside, and the job is in no book.
+func (f *fate) reachHeld() {
+	leader := f.operator.leader(messages.Auctioneer)
+	f.freeze(f.pids(messages.Auctioneer, leader)...)
+	f.submit()
+	f.until("the budget is held", func() bool { return f.alice.account().Reserved > 0 })
+}
+
+// reachClaimed: the claim is in the book, and no process there.
+func (f *fate) reachClaimed() {
+	f.freeze(f.executor())
+	f.submit()
+	f.until("the task is claimed", func() bool { return f.detail().Running == 1 })
+}
+
+func (f *fate) reachStarted() {
+	f.submit()
+	f.until("the process has begun", func() bool { return f.count("alice", "begun") == 1 })
+}
+
+func (f *fate) reachRunning() {
+	f.reachStarted()
+	f.known()
+	f.until("the process runs", func() bool { return f.count("alice", "beats") >= 3 })
+}
+
+func (f *fate) reachSuspended() {
+	f.reachRunning()
+	f.rivals = 1
+	f.rival = f.bob.submit(f.key, f.spec("bob", messages.Credit/20, 1))
+	f.until("another has taken the slot", func() bool { return f.count("bob", "begun") == 1 && f.detail().Stages[0].Suspended == 1 })
+}
+
+func (f *fate) reachResumed() {
+	f.reachSuspended()
+	f.letGo("bob", 0)
+	beats := f.count("alice", "beats")
+	f.until("the task goes on", func() bool { return f.count("alice", "beats") > beats+2 })
+}
+
+// reachEnded: the process has ended, and the agent has not told.
+func (f *fate) reachEnded() {
+	f.reachRunning()
+	f.freeze(f.pids(messages.NodeAgent, "")...)
+	f.letGo("alice", 0)
+	f.until("the process has ended", func() bool { return f.count("alice", "ended") == 1 && len(f.left()) == 0 })
+}
+
+// reachFinished: one of two tasks has finished and the book says so.
+func (f *fate) reachFinished() {
+	f.tasks = 2
+	f.reachRunning()
+	f.letGo("alice", 0)
+	f.until("one task is done", func() bool { return f.detail().Done == 1 })
+}
+
+// reachSettling: the book says what is owed, and the bank does not answer.
+func (f *fate) reachSettling() {
+	f.reachRunning()
+	f.freeze(f.pids(messages.Bank, "")...)
+	f.letGo("alice", 0)
+	f.until("the job is being settled", func() bool { return f.detail().State == messages.Settling })
+}
+
+// reachCharged: the bank has moved the credits; whether the book knows is open.
+func (f *fate) reachCharged() {
+	f.reachRunning()
+	spent := f.alice.account().Spent
+	f.letGo("alice", 0)
+	f.until("the job is charged", func() bool { return f.alice.account().Spent > spent })
+}
+
+// left are the processes of the fate's tasks that are there.
+func (f *fate) left() (pids []int) {
+	eachProcess(func(pid int, _ []string, environ string) {
+		if strings.Contains(environ, "CANDOR_JOB_NAME="+f.key+"\x00") && !zombie(pid) {
+			pids = append(pids, pid)
+		}
+	})
+	return pids
+}
+
+// outcome lets everything go on, and checks what became of it.
+func (f *fate) outcome(w *waste) {
+	f.Helper()
+	f.thaw()
+	for task := range f.tasks {
+		f.letGo("alice", task)
+	}
+	if f.rivals > 0 {
+		f.letGo("bob", 0)
+	}
+	j := f.alice.final(f.known())
+	if j.State != messages.Completed || j.Done != f.tasks {
+		f.Errorf("alice's job ended %v with %d of %d tasks done", j.State, j.Done, f.tasks)
+	}
+	runs, useful := f.count("alice", "begun"), f.tasks
+	if f.rivals > 0 {
+		if j := f.bob.final(f.rival); j.State != messages.Completed {
+			f.Errorf("bob's job ended %v", j.State)
+		}
+		runs, useful = runs+f.count("bob", "begun"), useful+1
+	}
+	f.until("no process is left over", func() bool { return len(f.left()) == 0 })
+	f.paid(f.alice, j)
+	books := request[messages.BooksReply](f.operator, messages.Bank, messages.VerbBooks, messages.Empty{})
+	if !books.Balanced || books.Holds != 0 {
+		f.Errorf("books: %+v", books)
+	}
+	if runs > useful {
+		f.Logf("%d runs for %d tasks", runs, useful)
+	}
+	w.cells, w.runs, w.useful = w.cells+1, w.runs+runs, w.useful+useful
+}
+
+// paid checks that what was spent is the sum of what the jobs were charged, this
+// one's charge among them and within its budget.
+func (f *fate) paid(u user, j messages.JobDetail) {
+	f.Helper()
+	sum := messages.Credits(0)
+	for _, o := range request[messages.JobsReply](u, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Limit: 1000}).Jobs {
+		sum += o.Charged
+	}
+	a := u.account()
+	if a.Spent != sum || a.Reserved != 0 || a.Balance != a.Granted-sum || j.Charged <= 0 || j.Charged > j.Budget {
+		f.Errorf("job charged %v of %v, all jobs %v, account %+v", j.Charged, j.Budget, sum, a)
+	}
+}

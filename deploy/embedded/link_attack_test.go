@@ -1,0 +1,287 @@
+package embedded
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+// stranger is a NATS server that obeys no rules of ours, linked to a site with
+// credentials that the site issued: what the owner of a peer can do at worst.
+func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
+	t.Helper()
+	o := strangerOptions(t, site, creds)
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	if !s.ReadyForConnections(patience) {
+		t.Fatal("the stranger's server does not take connections")
+	}
+	until(t, "the stranger is linked", func() bool { return s.NumLeafNodes() == 1 })
+	conn, err := nats.Connect(s.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+func strangerOptions(t *testing.T, site *Site, creds []byte) *server.Options {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "stolen.creds")
+	if err := os.WriteFile(file, creds, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: "stranger"}
+	o.LeafNode.Remotes = []*server.RemoteLeafOpts{{URLs: []*url.URL{{Scheme: "nats-leaf", Host: site.info.Leaf}}, Credentials: file}}
+	return o
+}
+
+// seen is what came to somebody who listens to everything, apart from replies
+// and the server's own.
+type seen struct {
+	mu    sync.Mutex
+	bySub map[string]string // payload by subject
+}
+
+func (s *seen) note(m *nats.Msg) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bySub[m.Subject] = string(m.Data)
+}
+
+func (s *seen) has(subject, payload string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bySub[subject] == payload
+}
+
+func (s *seen) with(payload string) (subjects []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for subject, p := range s.bySub {
+		if p == payload {
+			subjects = append(subjects, subject)
+		}
+	}
+	slices.Sort(subjects)
+	return subjects
+}
+
+func listen(t *testing.T, conn *nats.Conn) *seen {
+	t.Helper()
+	s := &seen{bySub: map[string]string{}}
+	if _, err := conn.Subscribe(">", s.note); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// insider is a connection that sees and may say everything in a site's account.
+func insider(t *testing.T, s *Site) *nats.Conn {
+	t.Helper()
+	creds, err := s.authority.Issue(identity.Service, "$bank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := nats.Connect(s.URL(), nats.UserCredentialBytes(creds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// everySubject is each request that one could wish to make of a site, in the
+// name of each who could make it, and what else is worth hearing or forging.
+func everySubject(site messages.Name) (all []string) {
+	verbs := map[string][]string{
+		messages.Auctioneer: {messages.VerbSubmit, messages.VerbCancel, messages.VerbJobs, messages.VerbRegister, messages.VerbExchange, messages.VerbApply, messages.VerbStatus},
+		messages.Bank: {messages.VerbTransfer, messages.VerbGrant, messages.VerbPay, messages.VerbAccount, messages.VerbPeer, messages.VerbPeers, messages.VerbAccept,
+			messages.VerbCharge, messages.VerbReserve, messages.VerbRemit, messages.VerbJournal},
+		messages.Estimator: {messages.VerbUtility},
+		messages.Depot:     {messages.VerbGet, messages.VerbPut},
+		messages.Links:     {messages.VerbStatus},
+	}
+	for _, v := range messages.PeerVerbs() {
+		verbs[v.Actor] = append(verbs[v.Actor], v.Verb)
+	}
+	for actor, list := range verbs {
+		for _, verb := range list {
+			for _, name := range []messages.Name{"$east", "$west", "$north", "$auctioneer", "$bank", "alice", "operator", "node1"} {
+				all = append(all, messages.Subject(site, actor, verb, name))
+			}
+		}
+	}
+	return append(all,
+		messages.InboxPrefix("alice")+".x.1", "_INBOX.x", messages.InboxPrefix("$bank")+".x", messages.VectorSubject(site, "main"), messages.DirectiveSubject(site, "node1"),
+		messages.ObservationSubject(site), messages.LogsSubject(site, "node1", "alice"), "$SRV.PING", "$JS.API.INFO", "$JS.API.STREAM.NAMES",
+		"$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "candor."+site+".x")
+}
+
+// allowed is what passes from one site to another: the requests that sites make
+// of each other, in the name of the one that asks.
+func allowed(from, to messages.Name) (subjects []string) {
+	for _, v := range messages.PeerVerbs() {
+		subjects = append(subjects, v.Subject(from, to))
+	}
+	slices.Sort(subjects)
+	return subjects
+}
+
+// say publishes a payload on every subject, and ends with a mark that passes.
+func say(t *testing.T, conn *nats.Conn, subjects []string, payload, last string) {
+	t.Helper()
+	for _, s := range subjects {
+		if err := conn.Publish(s, []byte(payload)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.Publish(last, []byte("the end of "+payload)); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLinkPassesPeerVerbsAlone: whoever owns the servers of a peer, and listens
+// to everything, and says everything, hears and is heard in the requests that
+// sites make of each other, and in nothing else. So nobody there speaks as a
+// user of this site, hears the replies to one, or forges any.
+func TestLinkPassesPeerVerbsAlone(t *testing.T) {
+	west := startSites(t, firstLook(t, "west", "east"))[0]
+	creds, err := west.authority.IssueLink("east")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside, inside := stranger(t, west, creds), insider(t, west)
+	heard, overheard := listen(t, inside), listen(t, outside)
+
+	last := messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbLines}.Subject("east", "west")
+	until(t, "the stranger is heard", func() bool {
+		say(t, outside, nil, "greeting", last)
+		return heard.has(last, "the end of greeting")
+	})
+	say(t, outside, slices.DeleteFunc(everySubject("west"), func(s string) bool { return s == last }), "forged", last)
+	until(t, "all that passes has", func() bool { return heard.has(last, "the end of forged") })
+	if got, want := append(heard.with("forged"), last), allowed("east", "west"); !slices.Equal(sortedList(got), want) {
+		t.Errorf("from the stranger's server came %q, want %q", got, want)
+	}
+
+	back := messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbLines}.Subject("west", "east")
+	own := slices.Concat(everySubject("west"), slices.DeleteFunc(everySubject("east"), func(s string) bool { return s == back }))
+	say(t, inside, own, "secret", back)
+	until(t, "all that passes has", func() bool { return overheard.has(back, "the end of secret") })
+	if got, want := append(overheard.with("secret"), back), allowed("west", "east"); !slices.Equal(sortedList(got), want) {
+		t.Errorf("the stranger heard %q, want %q", got, want)
+	}
+	aliceWorksUnheard(t, west, overheard)
+}
+
+func sortedList(list []string) []string {
+	slices.Sort(list)
+	return list
+}
+
+// aliceWorksUnheard has a user of the site ask and be answered, of which the
+// stranger hears nothing; the stranger's forgeries have moved nothing.
+func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
+	t.Helper()
+	alice := connect(t, west, "alice")
+	if a := alice.account(); a.Balance != 1000*messages.Credit || a.Reserved != 0 {
+		t.Errorf("alice has %v, with %v reserved", a.Balance, a.Reserved)
+	}
+	overheard.mu.Lock()
+	defer overheard.mu.Unlock()
+	for subject, payload := range overheard.bySub {
+		if messages.Caller(subject) == "alice" && payload != "forged" { // which it said itself
+			t.Errorf("the stranger heard %s", subject)
+		}
+	}
+}
+
+// TestOnlyPeersLink: nobody else's credentials open the listener for servers,
+// those of the site's own users among them; and a link's open no other.
+func TestOnlyPeersLink(t *testing.T) {
+	west := startSites(t, firstLook(t, "west", "east"))[0]
+	issued := map[string]func() ([]byte, error){
+		"of a user":              func() ([]byte, error) { return west.authority.Issue(identity.User, "alice") },
+		"of an operator":         func() ([]byte, error) { return west.authority.Issue(identity.Operator, "operator") },
+		"of a service":           func() ([]byte, error) { return west.authority.Issue(identity.Service, "$bank") },
+		"of a peer's bank":       func() ([]byte, error) { return west.authority.Issue(identity.Peer, "$east") },
+		"for a site that is not": func() ([]byte, error) { return west.authority.IssueLink("south") },
+	}
+	for what, issue := range issued {
+		creds, err := issue()
+		if err != nil {
+			t.Fatal(err)
+		}
+		refusedLink(t, what, west, creds)
+	}
+	creds, err := west.authority.IssueLink("east")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conn, err := nats.Connect(west.URL(), nats.UserCredentialBytes(creds)); err == nil {
+		conn.Close()
+		t.Error("credentials of a link open a client's connection")
+	}
+}
+
+// refusedLink wants that the site's server ends a link with such credentials.
+func refusedLink(t *testing.T, what string, site *Site, creds []byte) {
+	t.Helper()
+	log := &refusals{refused: make(chan struct{}, 64)}
+	o := strangerOptions(t, site, creds)
+	o.NoLog = false
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.SetLoggerV2(log, false, false, false)
+	s.Start()
+	defer s.Shutdown()
+	select {
+	case <-log.refused:
+	case <-within(t).Done():
+		t.Errorf("credentials %s: no refusal came", what)
+	}
+	if n := s.NumLeafNodes(); n != 0 {
+		t.Errorf("credentials %s: %d links", what, n)
+	}
+}
+
+// refusals is a log that tells of the far end's refusals.
+type refusals struct{ refused chan struct{} }
+
+func (r *refusals) Errorf(format string, v ...any) {
+	if text := fmt.Sprintf(format, v...); strings.Contains(text, "Authorization Violation") {
+		select {
+		case r.refused <- struct{}{}:
+		default:
+		}
+	}
+}
+func (r *refusals) Noticef(string, ...any) {}
+func (r *refusals) Warnf(string, ...any)   {}
+func (r *refusals) Fatalf(string, ...any)  {}
+func (r *refusals) Debugf(string, ...any)  {}
+func (r *refusals) Tracef(string, ...any)  {}

@@ -1,0 +1,228 @@
+package embedded
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// road is the way between two sites' servers, which can be cut and mended.
+type road struct {
+	listener net.Listener
+	to       string
+
+	mu    sync.Mutex
+	open  map[net.Conn]bool
+	cutup bool
+}
+
+// newRoad leads to an address, from one that it takes on loopback.
+func newRoad(t *testing.T, to string) *road {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &road{listener: listener, to: to, open: map[net.Conn]bool{}}
+	t.Cleanup(func() {
+		_ = listener.Close()
+		r.cut()
+	})
+	go r.carry()
+	return r
+}
+
+func (r *road) address() string { return r.listener.Addr().String() }
+
+func (r *road) carry() {
+	for {
+		from, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		to, err := net.Dial("tcp", r.to)
+		if err != nil || !r.enter(from, to) {
+			_ = from.Close()
+			continue
+		}
+		go r.copy(from, to)
+		go r.copy(to, from)
+	}
+}
+
+// enter lets a connection through, unless the road is cut.
+func (r *road) enter(pair ...net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cutup {
+		for _, c := range pair {
+			_ = c.Close()
+		}
+		return false
+	}
+	for _, c := range pair {
+		r.open[c] = true
+	}
+	return true
+}
+
+func (r *road) copy(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	_, _ = to.Close(), from.Close()
+}
+
+// cut ends what is on the road, and lets nothing more on it.
+func (r *road) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cutup = true
+	for c := range r.open {
+		_ = c.Close()
+	}
+	clear(r.open)
+}
+
+func (r *road) mend() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cutup = false
+}
+
+// overRoad starts west and east, of which east's server connects to west's over
+// a road.
+func overRoad(t *testing.T) (west, east *Site, between *road) {
+	t.Helper()
+	o := Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))}
+	var sites Sites
+	for _, c := range firstLook(t, "west", "east") {
+		s, err := prepared(c, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sites = append(sites, s)
+	}
+	t.Cleanup(func() {
+		if err := sites.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	west, east = sites[0], sites[1]
+	if err := west.join(nil, sites[1:], 500*messages.Credit); err != nil {
+		t.Fatal(err)
+	}
+	between = newRoad(t, west.info.Leaf)
+	west.info.Leaf = between.address()
+	if err := east.join(sites[:1], nil, 500*messages.Credit); err != nil {
+		t.Fatal(err)
+	}
+	ctx := within(t)
+	if err := together([]func() error{func() error { return west.startActors(ctx) }, func() error { return east.startActors(ctx) }}); err != nil {
+		t.Fatal(err)
+	}
+	return west, east, between
+}
+
+func (u user) links() messages.LinksReply {
+	u.Helper()
+	return request[messages.LinksReply](u, messages.Links, messages.VerbStatus, messages.Empty{})
+}
+
+// linked is true if the only peer has a link and answers.
+func (u user) linked() bool {
+	u.Helper()
+	r := u.links()
+	return len(r.Links) == 1 && r.Links[0].Peer != "" && len(r.Trips) == 1 && r.Trips[0].Took > 0
+}
+
+// While the road between two sites is cut, each goes on with what is its own and
+// keeps what it owes the other; mended, they agree, and no credit was lost or
+// moved twice.
+func TestSitesCutOffAndMended(t *testing.T) {
+	west, east, between := overRoad(t)
+	alice, bob := connect(t, west, "alice"), connect(t, east, "bob")
+	atWest, atEast := connect(t, west, "operator"), connect(t, east, "operator")
+	until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
+	alice.remit("before", "east", "bob", 10*messages.Credit)
+	until(t, "bob is paid", func() bool { return bob.account().Balance == 1010*messages.Credit })
+
+	between.cut()
+	until(t, "the cut is seen", func() bool {
+		r := atWest.links()
+		return len(r.Links) == 0 && r.Trips[0].Took == 0 && r.Trips[0].Failure != ""
+	})
+	alice.remit("during", "east", "bob", 20*messages.Credit)
+	bob.remit("during", "west", "alice", 5*messages.Credit)
+	if job := alice.final(alice.submit("own", twoStages(t.TempDir(), messages.Credit))); job.State != messages.Completed {
+		t.Errorf("cut off, a job of the site's own ended %v", job.State)
+	}
+	until(t, "it is tried again", func() bool {
+		p := atWest.peers().Peers[0]
+		return p.Tries >= 2 && p.Outstanding == 1 && p.Waiting == 20*messages.Credit && p.Failure != ""
+	})
+	if got := bob.account().Balance; got != 1010*messages.Credit {
+		t.Errorf("cut off, bob has %v", got)
+	}
+
+	between.mend()
+	until(t, "the banks settle", func() bool { return atWest.settled() && atEast.settled() })
+	if got := bob.account().Balance; got != 1025*messages.Credit {
+		t.Errorf("bob has %v, want 1010 + 20 - 5", got)
+	}
+	agree(t, atWest, atEast)
+}
+
+// agree wants that the books of two sites agree, number by number, and balance.
+func agree(t *testing.T, one, other user) {
+	t.Helper()
+	compared := request[messages.ReconcileReply](one, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: other.site})
+	for _, b := range compared.Books {
+		if b.Difference != nil || b.Ours != b.Theirs {
+			t.Errorf("instructions of %s: %+v", b.Sender, b)
+		}
+	}
+	if a, b := one.peers().Peers[0].Owed, other.peers().Peers[0].Owed; a+b != 0 {
+		t.Errorf("%s owes %v, and %s %v", one.site, a, other.site, b)
+	}
+	for _, u := range []user{one, other} {
+		if books := request[messages.BooksReply](u, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true}); !books.Balanced {
+			t.Errorf("the books of %s do not balance: %s", u.site, books.Message)
+		}
+	}
+}
+
+// How a site is linked is for its operators, and hosts answer the service alone.
+func TestLinksAreForOperators(t *testing.T) {
+	west, _, _ := overRoad(t)
+	for _, name := range []messages.Name{"alice", "operator"} {
+		u := connect(t, west, name)
+		_, err := bus.Call[messages.LinksReply](within(t), u.bus, messages.Subject("west", messages.Links, messages.VerbStatus, name), messages.Empty{})
+		if want := name == "operator"; (err == nil) != want || !want && messages.KindOf(err) != messages.PermissionDenied {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What is wrong with sites that are to start together is said before anything runs.
+func TestStartSitesRefuses(t *testing.T) {
+	configs := firstLook(t, "west", "east")
+	configs[1].Site = "West!"
+	if _, err := StartSites(within(t), configs, messages.Credit, Options{}); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a name that is none: %v", err)
+	}
+	configs[1].Site = "west"
+	if _, err := StartSites(within(t), configs, messages.Credit, Options{}); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("the same name twice: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(configs[0].State, infoFile)); !os.IsNotExist(err) {
+		t.Errorf("a site that did not start left %s: %v", infoFile, err)
+	}
+}

@@ -1,0 +1,63 @@
+package embedded
+
+import (
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+// rekeyEvery is how often a running site looks whether its keys have changed.
+const rekeyEvery = time.Second
+
+// watchKeys follows the keys directory while the site runs: what is rotated or
+// revoked there is in force within moments, without a start.
+func (s *Site) watchKeys(o *server.Options) {
+	seen, err := s.authority.Stamp()
+	if err != nil {
+		s.log.Warn("cannot watch the keys", zap.Error(err))
+	}
+	tick := time.NewTicker(rekeyEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		stamp, err := s.authority.Stamp()
+		if err == nil && stamp != seen {
+			err = s.rekey(o)
+		}
+		if err != nil {
+			s.log.Warn("the keys cannot be read again; those from before stay in force", zap.Error(err))
+			continue
+		}
+		seen = stamp
+	}
+}
+
+// rekey takes the keys over as they are now: first into the server, so that what is
+// issued next is admitted.
+func (s *Site) rekey(o *server.Options) error {
+	if err := s.authority.Reload(); err != nil {
+		return err
+	}
+	if err := s.authority.Refresh(s.server, o, s.config.peerNames()...); err != nil {
+		return err
+	}
+	s.log.Info("the keys have changed, and are in force")
+	return writeCredentials(&s.config, s.authority)
+}
+
+// renewing gives credentials of a part of the site each time that it connects: those
+// from before may be signed with a key that is gone.
+func (s *Site) renewing(role identity.Role, name messages.Name) func() (token, seed string, err error) {
+	return func() (string, string, error) {
+		creds, err := s.authority.Credentials(role, name)
+		return creds.Token, creds.Seed, err
+	}
+}

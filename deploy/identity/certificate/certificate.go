@@ -1,0 +1,178 @@
+package certificate
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// For how long certificates are good, from a day before they are made: clocks
+// of hosts may be apart.
+const (
+	AuthorityYears = 10
+	HostDays       = 825 // what most software accepts at the most
+	early          = 24 * time.Hour
+)
+
+// Names of the files of the authority.
+const (
+	CAFile    = "ca.pem"
+	CAKeyFile = "ca.key"
+)
+
+// Authority signs the certificates of a site's hosts.
+type Authority struct {
+	dir  string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// Create makes the authority of a site in a directory that has none.
+func Create(dir string, site messages.Name, now time.Time) (*Authority, error) {
+	if _, err := os.Stat(filepath.Join(dir, CAKeyFile)); !errors.Is(err, fs.ErrNotExist) {
+		return nil, messages.Errorf(messages.Conflict, "%s: holds an authority already; it is never replaced in place", dir)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	template := &x509.Certificate{
+		Subject: pkix.Name{Organization: []string{"Candor site " + site}, CommonName: "authority of " + site},
+		IsCA:    true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage:  x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		NotBefore: now.Add(-early), NotAfter: now.AddDate(AuthorityYears, 0, 0),
+	}
+	a := &Authority{dir: dir, cert: template}
+	var err error
+	if a.key, err = newKey(); err != nil {
+		return nil, err
+	}
+	if err := a.sign(template, a.key, "ca"); err != nil {
+		return nil, err
+	}
+	return Open(dir)
+}
+
+// Open reads the authority in a directory. If there is none, or its key is kept
+// elsewhere, the error matches fs.ErrNotExist.
+func Open(dir string) (*Authority, error) {
+	cert, err := readPEM(filepath.Join(dir, CAFile))
+	if err != nil {
+		return nil, err
+	}
+	key, err := readPEM(filepath.Join(dir, CAKeyFile))
+	if err != nil {
+		return nil, err
+	}
+	a := &Authority{dir: dir}
+	if a.cert, err = x509.ParseCertificate(cert); err != nil {
+		return nil, fmt.Errorf("%s: %w", CAFile, err)
+	}
+	private, err := x509.ParsePKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", CAKeyFile, err)
+	}
+	ours, ok := private.(*ecdsa.PrivateKey)
+	if !ok || !ours.PublicKey.Equal(a.cert.PublicKey) {
+		return nil, messages.Errorf(messages.Conflict, "%s: the key in %s is not that of %s", dir, CAKeyFile, CAFile)
+	}
+	a.key = ours
+	return a, nil
+}
+
+// Issue makes the certificate of a host, HOST.pem and HOST.key beside the
+// authority's, for its name and for what else it is reached under: DNS names and
+// IP addresses. One that was issued before is replaced.
+func (a *Authority) Issue(host messages.Name, reached []string, now time.Time) error {
+	if !messages.ValidName(host) || host == "ca" {
+		return messages.Errorf(messages.Invalid, "host %q: is not a name that a host can have", host)
+	}
+	template := &x509.Certificate{
+		Subject:     pkix.Name{Organization: a.cert.Subject.Organization, CommonName: host},
+		DNSNames:    []string{host},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		NotBefore:   now.Add(-early), NotAfter: now.AddDate(0, 0, HostDays),
+	}
+	if template.NotAfter.After(a.cert.NotAfter) {
+		template.NotAfter = a.cert.NotAfter
+	}
+	for _, name := range reached {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else if name != host {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	key, err := newKey()
+	if err != nil {
+		return err
+	}
+	return a.sign(template, key, host)
+}
+
+// sign writes a certificate for a key, and the key.
+func (a *Authority) sign(template *x509.Certificate, key *ecdsa.PrivateKey, name string) error {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return fmt.Errorf("certificate of %s: %w", name, err)
+	}
+	template.SerialNumber = serial
+	cert, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "certificate of %s: %v", name, err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return fmt.Errorf("certificate of %s: %w", name, err)
+	}
+	if err := writePEM(filepath.Join(a.dir, name+".key"), "PRIVATE KEY", private, 0o600); err != nil {
+		return err
+	}
+	return writePEM(filepath.Join(a.dir, name+".pem"), "CERTIFICATE", cert, 0o644)
+}
+
+func newKey() (*ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making a key: %w", err)
+	}
+	return key, nil
+}
+
+// writePEM replaces a file as a whole.
+func writePEM(file, kind string, der []byte, mode fs.FileMode) error {
+	aside := file + ".new"
+	text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	if err := os.WriteFile(aside, text, mode); err != nil {
+		return fmt.Errorf("certificates: %w", err)
+	}
+	if err := os.Rename(aside, file); err != nil {
+		return fmt.Errorf("certificates: %w", err)
+	}
+	return nil
+}
+
+func readPEM(file string) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("certificates: %s is not in PEM", file)
+	}
+	return block.Bytes, nil
+}

@@ -1,0 +1,150 @@
+package identity
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Kinds of letters between the operators of two sites.
+const (
+	InvitationKind = "candor-invitation"
+	AnswerKind     = "candor-answer"
+)
+
+// Letter is what the operator of a site gives that of another, so that the two
+// become peers. An invitation holds credentials, and is as secret as these; an
+// answer holds nothing secret, and is signed with them.
+type Letter struct {
+	Kind string        `json:"kind"`
+	Site messages.Name `json:"site"` // who writes
+	Peer messages.Name `json:"peer"` // to whom
+	// Keys are the public keys that the writer's bank signs with.
+	Keys []string `json:"keys"`
+	// CA is the certificate, in PEM, of the authority of the writer's servers;
+	// empty: they have none.
+	CA string `json:"ca,omitempty"`
+	// URLs are where the writer takes the reader's servers, and Creds what they
+	// show there. Of an invitation.
+	URLs  []string `json:"urls,omitempty"`
+	Creds string   `json:"creds,omitempty"`
+	// Token is the claim in those credentials, and Signature that of the rest of
+	// the letter by their key. Of an answer.
+	Token     string `json:"token,omitempty"`
+	Signature []byte `json:"signature,omitempty"`
+}
+
+// Invite writes to another site.
+func (a *Authority) Invite(peer messages.Name, urls []string, ca string) (*Letter, error) {
+	if peer == a.site {
+		return nil, messages.Errorf(messages.Invalid, "peer %s: is the site itself", peer)
+	}
+	creds, err := a.IssueLink(peer)
+	if err != nil {
+		return nil, err
+	}
+	l := &Letter{Kind: InvitationKind, Site: a.site, Peer: peer, CA: ca, URLs: urls, Creds: string(creds)}
+	l.Keys, err = a.bankKeys()
+	return l, err
+}
+
+// Answer writes back to who sent an invitation.
+func (a *Authority) Answer(invitation *Letter, ca string) (*Letter, error) {
+	if err := invitation.Check(a.site); err != nil {
+		return nil, err
+	}
+	l := &Letter{Kind: AnswerKind, Site: a.site, Peer: invitation.Site, CA: ca}
+	var err error
+	if l.Keys, err = a.bankKeys(); err != nil {
+		return nil, err
+	}
+	if l.Token, err = jwt.ParseDecoratedJWT([]byte(invitation.Creds)); err != nil {
+		return nil, fmt.Errorf("credentials of the invitation: %w", err)
+	}
+	user, err := jwt.ParseDecoratedUserNKey([]byte(invitation.Creds))
+	if err != nil {
+		return nil, fmt.Errorf("credentials of the invitation: %w", err)
+	}
+	text, err := l.signed()
+	if err != nil {
+		return nil, err
+	}
+	l.Signature, err = user.Sign(text)
+	return l, err
+}
+
+// Verify checks that an answer comes from who has an invitation of this site.
+func (a *Authority) Verify(answer *Letter) error {
+	if err := answer.Check(a.site); err != nil {
+		return err
+	}
+	claims, err := jwt.DecodeUserClaims(answer.Token)
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "answer of %s: token: %v", answer.Site, err)
+	}
+	account, err := a.LinkAccount(answer.Site)
+	if err != nil {
+		return err
+	}
+	if claims.Issuer != account {
+		return messages.Errorf(messages.PermissionDenied, "answer of %s: is to no invitation of this site to that one; invite it with candor site invite %s", answer.Site, answer.Site)
+	}
+	key, err := nkeys.FromPublicKey(claims.Subject)
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "answer of %s: token: %v", answer.Site, err)
+	}
+	text, err := answer.signed()
+	if err != nil {
+		return err
+	}
+	if err := key.Verify(text, answer.Signature); err != nil {
+		return messages.Errorf(messages.PermissionDenied, "answer of %s: was altered since it was written, or is not from who has the invitation; ask for it again", answer.Site)
+	}
+	return nil
+}
+
+// signed is what the signature of an answer is of.
+func (l *Letter) signed() ([]byte, error) {
+	rest := *l
+	rest.Signature = nil
+	return json.Marshal(rest)
+}
+
+// Check reports what is wrong with a letter to a site in itself.
+func (l *Letter) Check(site messages.Name) error {
+	switch {
+	case l.Kind != InvitationKind && l.Kind != AnswerKind:
+		return messages.Errorf(messages.Invalid, "kind %q: is neither an invitation nor an answer", l.Kind)
+	case l.Peer != site:
+		return messages.Errorf(messages.Invalid, "the letter of %q is to site %q, not to %q", l.Site, l.Peer, site)
+	case l.Kind == InvitationKind && (len(l.URLs) == 0 || l.Creds == ""):
+		return messages.Errorf(messages.Invalid, "the invitation of %q says not where to connect, or as whom", l.Site)
+	}
+	r := messages.PeerRequest{Peer: l.Site, Keys: l.Keys}
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	for _, key := range l.Keys {
+		if !nkeys.IsValidPublicAccountKey(key) {
+			return messages.Errorf(messages.Invalid, "keys: %q is no public key of a bank", key)
+		}
+	}
+	return nil
+}
+
+// bankKeys are those that signatures of the site's bank are to be checked with.
+func (a *Authority) bankKeys() ([]string, error) {
+	key, err := a.PublicKey()
+	if err != nil {
+		return nil, err
+	}
+	keys := []string{key}
+	if next := a.NextKey(); next != "" {
+		keys = append(keys, next)
+	}
+	return keys, nil
+}

@@ -1,0 +1,332 @@
+package identity
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/messages"
+)
+
+// line is a connection that tells when the server has cut it.
+type line struct {
+	*nats.Conn
+	creds []byte
+	cut   chan struct{}
+}
+
+// line opens a connection with credentials that are issued now; it does not come back.
+func (s site) line(role Role, n messages.Name) *line {
+	s.Helper()
+	creds, err := s.Issue(role, n)
+	if err != nil {
+		s.Fatal(err)
+	}
+	l := &line{creds: creds, cut: make(chan struct{})}
+	l.Conn, err = nats.Connect(s.url, nats.UserCredentialBytes(creds), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(l.cut) }))
+	if err != nil {
+		s.Fatalf("%s %s cannot connect: %v", role, n, err)
+	}
+	s.Cleanup(l.Close)
+	return l
+}
+
+// admits says whether the server takes credentials now.
+func (s site) admits(creds []byte) bool {
+	s.Helper()
+	nc, err := nats.Connect(s.url, nats.UserCredentialBytes(creds))
+	if err == nil {
+		nc.Close()
+	} else if !errors.Is(err, nats.ErrAuthorization) && !errors.Is(err, nats.ErrAuthRevoked) {
+		s.Fatalf("refused for another reason: %v", err)
+	}
+	return err == nil
+}
+
+func (s site) refresh() {
+	s.Helper()
+	if err := s.Refresh(s.server, s.options); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// awaitCut waits until the server has closed a connection.
+func (s site) awaitCut(l *line, what string) {
+	s.Helper()
+	select {
+	case <-l.cut:
+	case <-time.After(patience):
+		s.Errorf("the connection of %s is still open", what)
+	}
+}
+
+// alive makes a round trip: an open connection answers it.
+func (s site) alive(l *line, what string) {
+	s.Helper()
+	if err := l.FlushTimeout(patience); err != nil {
+		s.Errorf("the connection of %s: %v", what, err)
+	}
+}
+
+// TestRotationOfARoleHasAnOverlap: until its end both keys' credentials are admitted
+// by a server that runs, and after it the new one's alone. Other roles notice nothing.
+func TestRotationOfARoleHasAnOverlap(t *testing.T) {
+	s := newSite(t)
+	alice, node := s.line(User, "alice"), s.line(Node, "node1")
+	if _, err := s.Rotate("user-role"); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	s.alive(alice, "alice")
+	if !s.admits(alice.creds) {
+		t.Error("old credentials are refused during the overlap")
+	}
+	if _, _, err := s.Issued(alice.creds); messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("old credentials need not be issued anew: %v", err)
+	}
+	fresh := s.line(User, "alice")
+	if _, err := s.Rotate("user-role"); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("a second rotation before the end of the first: %v", err)
+	}
+	if err := s.Finish("user-role"); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	s.awaitCut(alice, "alice, of the old key")
+	s.alive(fresh, "alice, of the new key")
+	s.alive(node, "a node")
+	if s.admits(alice.creds) || !s.admits(fresh.creds) {
+		t.Error("after the end the old credentials are admitted, or the new ones refused")
+	}
+}
+
+// TestRotationOfADerivedRole gives it a key of its own.
+func TestRotationOfADerivedRole(t *testing.T) {
+	s := newSite(t)
+	old := s.line(Peer, "$east")
+	for _, step := range []func() error{
+		func() error { _, err := s.Rotate("peer-role"); return err },
+		func() error { return s.Finish("peer-role") },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+		s.refresh()
+	}
+	s.awaitCut(old, "a peer, of the old key")
+	s.alive(s.line(Peer, "$east"), "a peer, of the new key")
+}
+
+// TestRevokedNameIsCutOff at once, under every key that it was issued, and nobody
+// else; what is issued afterwards is good.
+func TestRevokedNameIsCutOff(t *testing.T) {
+	s := newSite(t)
+	alice, bob := s.line(User, "alice"), s.line(User, "bob")
+	other, err := Open(s.dir) // another host, with a copy of the keys
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := other.Issue(User, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Revoke(User, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	s.awaitCut(alice, "alice")
+	s.alive(bob, "bob")
+	if s.admits(alice.creds) || s.admits(elsewhere) {
+		t.Error("revoked credentials are admitted")
+	}
+	if _, _, err := s.Issued(alice.creds); messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("revoked credentials count as issued: %v", err)
+	}
+	again := s.line(User, "alice")
+	for range 2 { // the second time after the first, both keys are gone
+		if err := s.Revoke(User, "alice"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.refresh()
+	s.awaitCut(again, "alice, issued again")
+	if s.admits(alice.creds) || !s.admits(bob.creds) {
+		t.Error("the first revocation is gone, or bob is revoked")
+	}
+	s.alive(s.line(User, "alice"), "alice, issued a third time")
+}
+
+// TestRevokedKey is for a key that follows from no name.
+func TestRevokedKey(t *testing.T) {
+	s := newSite(t)
+	alice := s.line(User, "alice")
+	key, err := KeyOf(alice.creds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RevokeKey("alice"); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a name for a key: %v", err)
+	}
+	if err := s.RevokeKey(key); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	s.awaitCut(alice, "alice")
+	if s.admits(alice.creds) {
+		t.Error("a revoked key is admitted")
+	}
+}
+
+// TestRotationOfTheOperator: a server that runs goes on and takes later changes; one
+// that is started trusts the new key; the end is for when all have been.
+func TestRotationOfTheOperator(t *testing.T) {
+	s := newSite(t)
+	alice := s.line(User, "alice")
+	if _, err := s.Rotate(OperatorKey); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Revoke(User, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	s.refresh()
+	s.alive(alice, "alice")
+	o := &server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true}
+	if err := s.Secure(o); err != nil {
+		t.Fatal(err)
+	}
+	if o.TrustedOperators[0].Subject == s.options.TrustedOperators[0].Subject {
+		t.Error("a server that is started trusts the old operator")
+	}
+	if err := s.Finish(OperatorKey); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Refresh(s.server, s.options); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("a server of the old operator after the end: %v", err)
+	}
+	s.alive(alice, "alice")
+}
+
+// TestRotationOfTheBanksKey: the old one signs until the end; what the new one signs is
+// told from what a stranger signs by the account's key alone.
+func TestRotationOfTheBanksKey(t *testing.T) {
+	a, _ := create(t)
+	account, err := a.PublicKey()
+	if err != nil || account != a.AccountKey() {
+		t.Fatalf("before, the account's key signs: %s %v", account, err)
+	}
+	next, err := a.Rotate(BankKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := a.PublicKey(); now != account || a.NextKey() != next {
+		t.Errorf("during the overlap %s signs, and %s is to come; want %s and %s", now, a.NextKey(), account, next)
+	}
+	if err := a.Finish(BankKey); err != nil {
+		t.Fatal(err)
+	}
+	checkpoint := messages.Checkpoint{Site: "west", Records: 7, Head: strings.Repeat("0", 64)}
+	signed, err := history.Sign(a, checkpoint)
+	if err != nil || signed.Key != next {
+		t.Fatalf("signed by %s, want %s: %v", signed.Key, next, err)
+	}
+	stranger, _ := create(t)
+	forged, err := history.Sign(stranger, checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !history.Trusted(&signed, account) || history.Trusted(&forged, account) {
+		t.Error("the new key is not trusted, or a stranger's is")
+	}
+	forged.Endorsement = signed.Endorsement
+	if history.Trusted(&forged, account) {
+		t.Error("the endorsement of one key is good for another")
+	}
+}
+
+func TestRotateRefuses(t *testing.T) {
+	a, dir := create(t)
+	for _, name := range []string{"account", "system", "root", "role", ""} {
+		if _, err := a.Rotate(name); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("rotating %q: %v, want Invalid", name, err)
+		}
+	}
+	for _, name := range Rotatable() {
+		if err := a.Finish(name); messages.KindOf(err) != messages.NotFound {
+			t.Errorf("ending a rotation of %s that there is not: %v", name, err)
+		}
+	}
+	if err := a.Revoke(User, "Alice"); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("revoking what is no name: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, revokedFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Revoke(User, "alice"); err == nil {
+		t.Error("revocations that cannot be read are replaced")
+	}
+	if err := a.Reload(); err == nil {
+		t.Error("revocations that cannot be read are taken for none")
+	}
+}
+
+// TestStampFollowsChanges of the directory.
+func TestStampFollowsChanges(t *testing.T) {
+	a, _ := create(t)
+	before, err := a.Stamp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, _ := a.Stamp(); same != before {
+		t.Error("it changes by itself")
+	}
+	if err := a.Revoke(User, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := a.Stamp(); after == before {
+		t.Error("a revocation does not show")
+	}
+}
+
+// TestUsersConnectionsAreBounded: a user cannot send what is larger than any request,
+// nor fill the servers with subscriptions; a service can.
+func TestUsersConnectionsAreBounded(t *testing.T) {
+	s := newSite(t)
+	big := make([]byte, userPayload+1)
+	mallory := s.line(User, "mallory")
+	// The server may have cut the connection before all of it was written.
+	_ = mallory.Publish(messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "mallory"), big)
+	s.awaitCut(mallory, "a user that sends too much")
+	bank := s.line(Service, "$bank")
+	if err := bank.Publish(messages.VectorSubject("west", "main"), big); err != nil {
+		t.Fatal(err)
+	}
+	s.alive(bank, "a service that sends as much")
+	eve := s.connect(User, "eve")
+	refused := make(chan error, 1)
+	eve.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		select {
+		case refused <- err:
+		default:
+		}
+	})
+	for range userSubs + 1 {
+		if _, err := eve.SubscribeSync(messages.InboxPrefix("eve") + ".x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case err := <-refused:
+		if !errors.Is(err, nats.ErrMaxSubscriptionsExceeded) && !strings.Contains(err.Error(), "maximum subscriptions exceeded") {
+			t.Errorf("refused with %v", err)
+		}
+	case <-time.After(patience):
+		t.Errorf("%d subscriptions are not refused", userSubs+1)
+	}
+}

@@ -1,0 +1,283 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/messages"
+)
+
+// compare holds all that the sites of a federation wrote down against one another.
+func (t *trial) compare(ctx context.Context, all []*member) error {
+	if err := t.agree(ctx, all); err != nil {
+		return err
+	}
+	for _, m := range all {
+		t.log("asking %s for all that it acknowledged", m.Name)
+		if err := t.checkWork(ctx, m.Site, m.operator, m.load, m.result.Acks); err != nil {
+			return err
+		}
+		t.given(&m.result)
+	}
+	if err := t.settleCycle(ctx, all); err != nil {
+		return err
+	}
+	for _, m := range all {
+		if err := t.verify(ctx, m.Site); err != nil {
+			return err
+		}
+	}
+	return t.checkTotals(ctx, all)
+}
+
+// agree waits until the books of all banks agree, and every statement with the jobs.
+func (t *trial) agree(ctx context.Context, all []*member) error {
+	began := time.Now()
+	if err := t.awaitAgreement(ctx, all); err != nil {
+		return err
+	}
+	for _, m := range all {
+		if err := t.awaitStatements(ctx, m); err != nil {
+			return err
+		}
+	}
+	t.time("until all books and statements agree", time.Since(began))
+	return nil
+}
+
+// awaitStatements waits until the statements of all users of a site agree with their
+// jobs: what a job at another site cost comes with that site's next word.
+func (t *trial) awaitStatements(ctx context.Context, m *member) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		read, err := m.readStatements(ctx)
+		if err != nil {
+			return err
+		}
+		if len(read.apart) == 0 {
+			t.count("jobs of "+m.Name+" that ran elsewhere", read.away)
+			t.count("lines of statements of "+m.Name+" that agree", read.lines)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			for i, sentence := range read.apart {
+				if i < 10 { // more say no more
+					t.breaks("%s", sentence)
+				}
+			}
+			return nil
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// statements is what the statements of a site's users come to.
+type statements struct {
+	apart []string // where they do not agree with the jobs or the accounts
+	lines int
+	away  int // jobs that ran elsewhere
+}
+
+// readStatements replays the statement of every user of a site: what each job was
+// charged has to stand there, once, and all lines together to come to the balance.
+func (m *member) readStatements(ctx context.Context) (read statements, err error) {
+	jobs, err := load.Jobs(ctx, m.operator, m.Name, netlab.Operator)
+	if err != nil {
+		return read, err
+	}
+	for _, user := range federated {
+		if err := m.readStatement(ctx, user, jobs, &read); err != nil {
+			return read, err
+		}
+	}
+	return read, nil
+}
+
+func (m *member) readStatement(ctx context.Context, user messages.Name, jobs map[messages.JobID]messages.JobSummary, read *statements) error {
+	apart := func(format string, arguments ...any) {
+		read.apart = append(read.apart, fmt.Sprintf(format, arguments...))
+	}
+	account, err := ask[messages.AccountReply](ctx, m, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: user})
+	if err != nil {
+		return err
+	}
+	entries, err := m.statement(ctx, user)
+	if err != nil {
+		return err
+	}
+	read.lines += len(entries)
+	charged := map[messages.JobID]messages.Credits{}
+	var sum messages.Credits
+	for _, e := range entries {
+		sum += e.Change
+		if e.Job != 0 {
+			charged[e.Job] -= e.Change
+		}
+	}
+	if sum != account.Balance || account.Reserved != 0 {
+		apart("the statement of %s of %s comes to %v, and the balance is %v with %v held", user, m.Name, sum, account.Balance, account.Reserved)
+	}
+	for id, j := range jobs {
+		if j.Account != user || j.Visit != nil {
+			continue
+		}
+		if j.Away != nil {
+			read.away++
+		}
+		if charged[id] != j.Charged {
+			apart("job %d of %s of %s was charged %v, and the statement says %v", id, user, m.Name, j.Charged, charged[id])
+		}
+	}
+	return nil
+}
+
+// statement is a user's whole statement, page by page.
+func (m *member) statement(ctx context.Context, user messages.Name) (all []messages.Entry, err error) {
+	r := messages.StatementRequest{Account: user, Limit: 1000}
+	for {
+		reply, err := ask[messages.StatementReply](ctx, m, messages.Bank, messages.VerbStatement, r)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, reply.Entries...)
+		if !reply.More || len(reply.Entries) == 0 {
+			return all, nil
+		}
+		r.After = reply.Entries[len(reply.Entries)-1].Number
+	}
+}
+
+// awaitAgreement waits until nothing is in flight between any two banks and each
+// says of the other what that says of it.
+func (t *trial) awaitAgreement(ctx context.Context, all []*member) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		apart, err := disagreement(ctx, all)
+		if err != nil {
+			return err
+		}
+		if apart == "" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			t.breaks("the books do not agree after %v: %s", patience, apart)
+			return nil
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// disagreement is where the banks do not agree yet, in a clause; "": nowhere.
+func disagreement(ctx context.Context, all []*member) (string, error) {
+	owed := map[[2]messages.Name]messages.Credits{}
+	for _, m := range all {
+		reply, err := ask[messages.PeersReply](ctx, m, messages.Bank, messages.VerbPeers, messages.Empty{})
+		if err != nil {
+			return "", err
+		}
+		if reply.Fault != "" {
+			return fmt.Sprintf("%s has a fault: %s", m.Name, reply.Fault), nil
+		}
+		for _, p := range reply.Peers {
+			if p.Outstanding > 0 || p.Dispute != "" {
+				return fmt.Sprintf("%s waits for %d answers of %s; dispute: %q", m.Name, p.Outstanding, p.Peer, p.Dispute), nil
+			}
+			owed[[2]messages.Name{m.Name, p.Peer}] = p.Owed
+		}
+	}
+	for pair, o := range owed {
+		if back := owed[[2]messages.Name{pair[1], pair[0]}]; o != -back {
+			return fmt.Sprintf("%s says that it owes %s %v, and that says %v", pair[0], pair[1], o, -back), nil
+		}
+	}
+	return "", nil
+}
+
+// settleCycle closes a cycle at every bank, and wants its settlement to net to zero
+// and every two books to be the same, line by line.
+func (t *trial) settleCycle(ctx context.Context, all []*member) error {
+	const cycle = 1
+	for _, m := range all {
+		if _, err := ask[messages.SignedPosition](ctx, m, messages.Bank, messages.VerbClose, messages.CloseRequest{Cycle: cycle}); err != nil {
+			return err
+		}
+	}
+	if err := t.awaitAgreement(ctx, all); err != nil {
+		return err
+	}
+	report, err := ask[messages.NettingReport](ctx, all[0], messages.Bank, messages.VerbNet, messages.CycleRequest{Cycle: cycle})
+	if err != nil {
+		return err
+	}
+	var net messages.Credits
+	for _, p := range report.Positions {
+		net += p.Net
+	}
+	t.add("charged between sites", float64(report.Volume)/float64(messages.Credit), "credits")
+	t.add("paid between sites after netting", float64(report.Multilateral)/float64(messages.Credit), "credits")
+	t.add("sum of the net positions", float64(net)/float64(messages.Credit), "credits")
+	if !report.Balanced || net != 0 || len(report.Positions) != len(all) {
+		t.breaks("the settlement does not net to zero: %+v", report)
+	}
+	return t.reconcile(ctx, all)
+}
+
+func (t *trial) reconcile(ctx context.Context, all []*member) error {
+	instructions := 0
+	for _, m := range all {
+		for _, other := range all {
+			if other == m {
+				continue
+			}
+			reply, err := ask[messages.ReconcileReply](ctx, m, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: other.Name})
+			if err != nil {
+				return err
+			}
+			for _, b := range reply.Books {
+				if b.Difference != nil || b.Ours != b.Theirs {
+					t.breaks("the books of %s and %s differ: %+v", m.Name, other.Name, b)
+				}
+				instructions += int(b.Ours)
+			}
+		}
+	}
+	t.count("instructions between banks, the same in all books", instructions/2) // each pair is asked twice
+	return nil
+}
+
+// checkTotals wants nothing to have been made or lost anywhere: the balances of all
+// accounts of all sites, without what sites owe one another, come to what was granted.
+func (t *trial) checkTotals(ctx context.Context, all []*member) error {
+	var balances, between, granted messages.Credits
+	for _, m := range all {
+		books, err := ask[messages.BooksReply](ctx, m, messages.Bank, messages.VerbBooks, messages.BooksRequest{})
+		if err != nil {
+			return err
+		}
+		peers, err := ask[messages.PeersReply](ctx, m, messages.Bank, messages.VerbPeers, messages.Empty{})
+		if err != nil {
+			return err
+		}
+		if !books.Balanced || books.Holds != 0 {
+			t.breaks("the books of %s: %+v", m.Name, books)
+		}
+		balances += books.Balances
+		granted += startingGrant * messages.Credits(len(federated))
+		for _, p := range peers.Peers {
+			between += p.Owed
+		}
+		between += peers.Settled
+	}
+	t.add("credits on all accounts of all sites", float64(balances)/float64(messages.Credit), "credits")
+	if balances != granted || between != 0 {
+		t.breaks("all accounts come to %v of %v granted, and what sites owe one another to %v", balances, granted, between)
+	}
+	return nil
+}

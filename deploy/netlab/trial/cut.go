@@ -1,0 +1,145 @@
+package trial
+
+import (
+	"context"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/messages"
+)
+
+// phases is how long the trial of a cut measures before it, and how long the cut is.
+type phases struct{ before, cut time.Duration }
+
+var (
+	long  = phases{before: 40 * time.Second, cut: 2 * time.Minute}
+	short = phases{before: 10 * time.Second, cut: 10 * time.Second}
+)
+
+// What is promised of a cut.
+const (
+	leastThroughput = 0.95             // of that before, at the site that is cut off
+	agreeWithin     = 30 * time.Second // of healing, with all that waited for it
+)
+
+// cut takes one of three sites off the others while users of all submit, and wants it
+// to go on as before, to lose nothing, and to catch up.
+func cut(ctx context.Context, t *trial) error {
+	all, end, err := t.members()
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := t.awaitLinks(ctx, all); err != nil {
+		return err
+	}
+	p := long
+	if t.Short {
+		p = short
+	}
+	for _, m := range all {
+		if err := m.begin(ctx, "cut", 500*time.Millisecond, 0); err != nil {
+			return err
+		}
+	}
+	victim := all[len(all)-1]
+	cutAt, healed, err := t.cutFor(ctx, victim, p)
+	for _, m := range all {
+		m.result = m.load.Stop()
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.catchUp(ctx, all, healed); err != nil {
+		return err
+	}
+	for _, m := range all {
+		if err := t.reportThroughput(ctx, m, m == victim, cutAt, healed, p); err != nil {
+			return err
+		}
+	}
+	return t.compare(ctx, all)
+}
+
+// cutFor lets the sites work for a while, cuts one off for a while, and heals that.
+func (t *trial) cutFor(ctx context.Context, victim *member, p phases) (cutAt, healed time.Time, err error) {
+	if err := wait(ctx, p.before); err != nil {
+		return cutAt, healed, err
+	}
+	t.log("%s is cut off for %v", victim.Name, p.cut)
+	cutAt = time.Now()
+	t.Lab.Cut(victim.Site)
+	err = wait(ctx, p.cut)
+	t.Lab.Heal(victim.Site)
+	t.log("healed")
+	return cutAt, time.Now(), err
+}
+
+// wait lets time pass: what is measured is what happens in it.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// catchUp measures how long after the healing everything that waited for it is done,
+// and is written down alike everywhere.
+func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) error {
+	if err := t.awaitAgreement(ctx, all); err != nil {
+		return err
+	}
+	t.time("from the healing until the books agree", time.Since(healed))
+	if err := everyone(all, func(m *member) error { _, err := t.settle(ctx, m.Site, m.operator); return err }); err != nil {
+		return err
+	}
+	t.time("from the healing until all jobs that waited for it have ended", time.Since(healed))
+	if err := t.agree(ctx, all); err != nil {
+		return err
+	}
+	took := time.Since(healed)
+	t.time("from the healing until all books and statements agree", took)
+	if took > agreeWithin {
+		t.breaks("all books and statements agree %v after the healing, and not within %v", took.Round(time.Millisecond), agreeWithin)
+	}
+	return nil
+}
+
+// reportThroughput says how many jobs of its own a site completed, before and during
+// the cut, and how long its users waited for answers then.
+func (t *trial) reportThroughput(ctx context.Context, m *member, victim bool, cutAt, healed time.Time, p phases) error {
+	jobs, err := load.Jobs(ctx, m.operator, m.Name, netlab.Operator)
+	if err != nil {
+		return err
+	}
+	const settling = 2 * time.Second // the first submissions meet an idle site
+	before := perSecond(jobs, cutAt.Add(settling-p.before), cutAt)
+	during := perSecond(jobs, cutAt, healed)
+	t.add("own jobs completed by "+m.Name+" before the cut", before, "a second")
+	t.add("own jobs completed by "+m.Name+" during the cut", during, "a second")
+	var answers []time.Duration
+	for _, a := range m.result.Acks {
+		if a.Sent.After(cutAt) && a.Sent.Before(healed) {
+			answers = append(answers, a.Waited())
+		}
+	}
+	t.times("answer to a submission at "+m.Name+" during the cut", answers)
+	if victim && during < leastThroughput*before {
+		t.breaks("%s, cut off, completed %.2f jobs a second, and %.2f before", m.Name, during, before)
+	}
+	return nil
+}
+
+// perSecond is how many jobs of a site's users, run there, completed in a second.
+func perSecond(jobs map[messages.JobID]messages.JobSummary, from, to time.Time) float64 {
+	n := 0
+	for _, j := range jobs {
+		if j.Away == nil && j.Visit == nil && j.State == messages.Completed && j.Ended >= messages.TimeOf(from) && j.Ended < messages.TimeOf(to) {
+			n++
+		}
+	}
+	return float64(n) / to.Sub(from).Seconds()
+}

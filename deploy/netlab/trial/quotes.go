@@ -1,0 +1,146 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// What is promised of quotes.
+const (
+	quoteBeyond = 20 * time.Millisecond  // a round trip to the farthest site
+	silentLimit = 500 * time.Millisecond // that a site which does not answer is waited for
+	quotesAsked = 100
+	quotesShort = 20
+)
+
+// quotes asks three sites for offers, and then three of which one does not answer.
+func quotes(ctx context.Context, t *trial) error {
+	all, end, err := t.members()
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := t.awaitLinks(ctx, all); err != nil {
+		return err
+	}
+	home := all[0]
+	alice, err := home.Connect("alice")
+	if err != nil {
+		return err
+	}
+	defer alice.Close()
+	if err := t.practise(ctx, all); err != nil {
+		return err
+	}
+	n := quotesAsked
+	if t.Short {
+		n = quotesShort
+	}
+	q := &asker{t, alice, home.Name}
+	if err := q.answered(ctx, n); err != nil {
+		return err
+	}
+	t.Lab.Cut(all[2].Site)
+	defer t.Lab.Heal(all[2].Site)
+	return q.silent(ctx, n/5, all[2].Name)
+}
+
+// practise has each site run some jobs, so that its estimator knows what to expect.
+func (t *trial) practise(ctx context.Context, all []*member) error {
+	return everyone(all, func(m *member) (err error) {
+		m.load, err = load.Start(ctx, load.Config{Site: m.Name, Users: users[:1], Connect: m.Connect, Job: quick,
+			Every: 20 * time.Millisecond, Jobs: 20, Patience: patience, Prefix: "practice"})
+		if err != nil {
+			return err
+		}
+		m.load.Wait()
+		_, err = t.settle(ctx, m.Site, m.operator)
+		return err
+	})
+}
+
+// asker is a user who asks for offers.
+type asker struct {
+	*trial
+	bus  bus.Bus
+	home messages.Name
+}
+
+func (q *asker) ask(ctx context.Context, within time.Duration) (messages.OffersReply, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	began := time.Now()
+	reply, err := bus.Call[messages.OffersReply](ctx, q.bus, messages.Subject(q.home, messages.Auctioneer, messages.VerbOffers, "alice"),
+		messages.OffersRequest{Spec: quick(0).Spec, Within: messages.Duration(within)})
+	return reply, time.Since(began), err
+}
+
+// answered asks while all sites answer.
+func (q *asker) answered(ctx context.Context, n int) error {
+	var took []time.Duration
+	for range n {
+		reply, d, err := q.ask(ctx, 2*time.Second)
+		if err != nil {
+			return err
+		}
+		if sites := offering(&reply); len(sites) != len(siteNames) {
+			q.breaks("of three sites that can be reached, %v made offers; silent: %v", sites, named(&reply))
+		}
+		took = append(took, d)
+	}
+	q.count("quotes of three sites", n)
+	q.time("round trip to the farthest", 2*oneWay)
+	q.times("a quote of three sites", took)
+	if middle := quantile(slices.Sorted(slices.Values(took)), 0.5); middle > 2*oneWay+quoteBeyond {
+		q.breaks("a quote of three sites takes %v, more than a round trip and %v", middle, quoteBeyond)
+	}
+	return nil
+}
+
+// silent asks while one site does not answer, first before its servers are known to
+// be out of reach, then after.
+func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
+	var took []time.Duration
+	for range n {
+		reply, d, err := q.ask(ctx, silentLimit)
+		if err != nil {
+			return fmt.Errorf("a quote with a site that does not answer: %w", err)
+		}
+		if sites := offering(&reply); len(sites) != len(siteNames)-1 || !slices.Contains(named(&reply), site) {
+			q.breaks("without %s, %v made offers, and %v are named as silent", site, sites, named(&reply))
+		}
+		took = append(took, d)
+	}
+	q.time("limit for an answer", silentLimit)
+	q.times("a quote of which one site does not answer", took)
+	if longest := slices.Max(took); longest > silentLimit+slack {
+		q.breaks("a site that does not answer costs %v, more than its limit of %v", longest, silentLimit)
+	}
+	return nil
+}
+
+// slack is what a machine with other work to do may add to a time that is promised.
+const slack = 100 * time.Millisecond
+
+// offering are the sites that made offers.
+func offering(reply *messages.OffersReply) (sites []messages.Name) {
+	for _, o := range reply.Offers {
+		sites = append(sites, o.Site)
+	}
+	slices.Sort(sites)
+	return slices.Compact(sites)
+}
+
+// named are the sites of which a reply says that they made none.
+func named(reply *messages.OffersReply) (sites []messages.Name) {
+	for _, s := range reply.Silent {
+		sites = append(sites, s.Site)
+	}
+	return sites
+}

@@ -1,0 +1,120 @@
+package faults
+
+import (
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+)
+
+// between is what a tally knows of the instructions between its bank and the
+// others, from the commands and results that were committed.
+type between struct {
+	issued    map[string]messages.Authorisation // pending, by identifier
+	given     map[string]bool                   // identifiers that were ever issued
+	remitted  map[string]bool                   // by user and key
+	payers    map[number]messages.Name          // of payments that are not answered
+	received  map[messages.Name]uint64          // the last number of a peer that was carried out
+	confirmed map[messages.Name]uint64          // the last number that a peer has answered
+}
+
+// number is that of an instruction to a peer.
+type number struct {
+	peer messages.Name
+	n    uint64
+}
+
+func newBetween() between {
+	return between{map[string]messages.Authorisation{}, map[string]bool{}, map[string]bool{}, map[number]messages.Name{},
+		map[messages.Name]uint64{}, map[messages.Name]uint64{}}
+}
+
+// clear takes a command of the clearing and what it came to.
+func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) {
+	b := &t.between
+	switch {
+	case came.Error != nil:
+	case c.Authorise != nil:
+		if a := *came.Authorisation; !b.given[a.ID] {
+			b.given[a.ID], b.issued[a.ID] = true, a
+			t.reserved[a.Account] += a.Amount
+		}
+	case c.Remit != nil:
+		if key := c.By + "/" + c.Remit.Key; !b.remitted[key] {
+			b.remitted[key] = true
+			b.payers[number{c.Remit.Peer, came.Answer.Number}] = c.By
+			t.reserved[c.By] += c.Remit.Amount
+		}
+	case c.Instructions != nil:
+		t.obeyed(&c.Instructions.Instructions, came.Receipt)
+	case c.Receipt != nil:
+		t.learned(&s.words, s.name, &c.Receipt.Receipt)
+	}
+}
+
+// obeyed takes what a peer's instructions came to here, each number once.
+func (t *tally) obeyed(m *messages.Instructions, r *messages.Receipt) {
+	for i, o := range r.Outcomes {
+		n := r.First + uint64(i)
+		if n <= t.between.received[m.From] {
+			continue
+		}
+		t.between.received[m.From] = n
+		t.obey(clearing.PeerAccount(m.From), &m.List[n-m.First], &o)
+	}
+}
+
+func (t *tally) obey(peer messages.Name, in *messages.Instruction, o *messages.TransferResult) {
+	if o.Error != nil {
+		return
+	}
+	switch in.Kind {
+	case messages.InstructPay:
+		t.move(peer, in.Account, o.Amount)
+	case messages.InstructCharge:
+		if a, pending := t.free(in.ID); pending {
+			t.move(a.Account, peer, o.Amount)
+		}
+	case messages.InstructSettle:
+		t.move(clearing.SettlementAccount, peer, o.Amount)
+	}
+}
+
+// free ends an authorisation of this bank.
+func (t *tally) free(id string) (messages.Authorisation, bool) {
+	a, pending := t.between.issued[id]
+	if pending {
+		delete(t.between.issued, id)
+		t.reserved[a.Account] -= a.Amount
+	}
+	return a, pending
+}
+
+// learned takes what instructions of this bank came to at a peer, each once.
+func (t *tally) learned(w *words, own messages.Name, r *messages.Receipt) {
+	for i, o := range r.Outcomes {
+		n := r.First + uint64(i)
+		if n <= t.between.confirmed[r.From] {
+			continue
+		}
+		t.between.confirmed[r.From] = n
+		in := w.asked[pair{own, r.From, n}]
+		t.learn(number{r.From, n}, &in, &o)
+	}
+}
+
+func (t *tally) learn(n number, in *messages.Instruction, o *messages.TransferResult) {
+	peer := clearing.PeerAccount(n.peer)
+	switch in.Kind {
+	case messages.InstructPay:
+		payer := t.between.payers[n]
+		t.reserved[payer] -= in.Amount
+		t.move(payer, peer, o.Amount)
+	case messages.InstructCharge:
+		t.move(peer, messages.SiteAccount, o.Amount)
+	case messages.InstructSettle:
+		t.move(peer, clearing.SettlementAccount, o.Amount)
+	case messages.InstructRevoke:
+		if o.Error == nil {
+			t.free(in.ID)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package faults
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+)
+
+// patience is how long a site may take, once nothing is wrong within it, to end
+// and charge its jobs, and how long all may take to agree once nothing is wrong
+// at all.
+const patience = 90 * second
+
+// lastCycle is the one that is closed when all faults are over.
+const lastCycle = 2
+
+// look is done once a simulated second: invariant 5 is about what must happen
+// in the end, not at a step.
+func (w *World) look() {
+	for _, s := range w.sites {
+		w.check(s, s.goesOn())
+	}
+}
+
+// goesOn holds a site within which nothing has been wrong for long to having
+// ended and charged what was submitted before, whether others can be reached or
+// not.
+func (s *site) goesOn() error {
+	if s.troubles > 0 || s.now.Sub(s.wellSince) < patience {
+		return nil
+	}
+	b := s.books.reference.(*bookState)
+	for _, j := range jobs(b.Book) {
+		since := s.now.Sub(s.seen.entered[j.ID])
+		if since < patience {
+			continue
+		}
+		if !j.State.Final() {
+			return fmt.Errorf("invariant 5: nothing is wrong within the site, and job %d is %v after %v", j.ID, j.State, since)
+		}
+		if s.tally.charged[j.ID] != j.Charged {
+			return fmt.Errorf("invariant 5: job %d paid %v by the book, and %v by the bank", j.ID, j.Charged, s.tally.charged[j.ID])
+		}
+	}
+	return nil
+}
+
+// healed says what must be true once all is well again for long enough; nil if
+// it is.
+func (w *World) healed() error {
+	var positions []messages.Position
+	for _, s := range w.sites {
+		if err := s.ended(); err != nil {
+			return fmt.Errorf("%w, at %s", err, s.name)
+		}
+		for _, o := range w.sites {
+			if err := s.agrees(o); err != nil {
+				return err
+			}
+		}
+		p, refused := s.clearing().Position(lastCycle)
+		if refused != nil {
+			return fmt.Errorf("invariant 5: %s has not closed cycle %d", s.name, lastCycle)
+		}
+		positions = append(positions, *p)
+	}
+	if r := clearing.Net(lastCycle, positions); !r.Balanced {
+		return fmt.Errorf("invariant 5: cycle %d does not net to zero: missing %v, faults %v", lastCycle, r.Missing, r.Faults)
+	}
+	return nil
+}
+
+// ended says which job of a site has not, or is not as its user was told.
+func (s *site) ended() error {
+	b := s.books.reference.(*bookState)
+	for _, u := range s.users {
+		j := b.ByKey(u.name, u.key)
+		switch {
+		case u.over:
+		case u.job == 0:
+			return fmt.Errorf("invariant 5: job %s/%s was never answered", u.name, u.key)
+		case j == nil || j.ID != u.job:
+			return fmt.Errorf("invariant 3: job %d was acknowledged, and is gone", u.job)
+		case !j.State.Final():
+			return fmt.Errorf("invariant 5: job %d is %v still", j.ID, j.State)
+		}
+	}
+	for _, j := range jobs(b.Book) {
+		if s.tally.charged[j.ID] != j.Charged {
+			return fmt.Errorf("invariant 2: job %d paid %v by the book, and %v by the bank", j.ID, j.Charged, s.tally.charged[j.ID])
+		}
+	}
+	return nil
+}
+
+// agrees says on what two sites do not agree when nothing is on its way.
+func (s *site) agrees(o *site) error {
+	if o == s {
+		return nil
+	}
+	ours, known := s.peer(o.name)
+	theirs, too := o.peer(s.name)
+	switch {
+	case !known || !too:
+		return fmt.Errorf("invariant 5: %s and %s do not know one another", s.name, o.name)
+	case ours.Outstanding > 0:
+		return fmt.Errorf("invariant 5: %s has not answered %d instructions of %s", o.name, ours.Outstanding, s.name)
+	case ours.Owed != -theirs.Owed:
+		return fmt.Errorf("invariant 5: %s owes %s %v by its own books, and %v by the other's", s.name, o.name, ours.Owed, -theirs.Owed)
+	case ours.Sent.Number != theirs.Received.Number || ours.Sent.Owed != theirs.Received.Owed:
+		return fmt.Errorf("invariant 5: the books of what %s asked %s for differ", s.name, o.name)
+	}
+	return nil
+}

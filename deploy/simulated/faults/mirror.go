@@ -1,0 +1,112 @@
+package faults
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+)
+
+func (s *site) clearing() *clearing.State { return s.banks.reference.(*bankState).clearing }
+
+// peer is how a site's bank sees another; false: it does not know it.
+func (s *site) peer(name messages.Name) (messages.PeerReply, bool) {
+	for _, p := range s.clearing().Peers().Peers {
+		if p.Peer == name {
+			return p, true
+		}
+	}
+	return messages.PeerReply{}, false
+}
+
+// mirrored compares a site's books with those of each other site, both ways.
+func (s *site) mirrored() error {
+	if fault := s.clearing().Fault(); fault != "" {
+		return fmt.Errorf("invariant 1: the ledger refused a step of the clearing: %s", fault)
+	}
+	for _, p := range s.clearing().Peers().Peers {
+		if is := p.Sent.Owed - p.Received.Owed; p.Owed != is {
+			return fmt.Errorf("invariant 1: the account of %s says that %v is owed, and the running totals %v", p.Peer, p.Owed, is)
+		}
+		if -p.Owed > limit {
+			return fmt.Errorf("invariant 1: %s owes %v, above its limit", p.Peer, -p.Owed)
+		}
+		if p.Dispute != "" {
+			return fmt.Errorf("invariant 5: honest banks disagree: %s", p.Dispute)
+		}
+	}
+	for _, o := range s.sites {
+		if o == s {
+			continue
+		}
+		for _, way := range [][2]*site{{s, o}, {o, s}} {
+			moved, err := inFlight(way[0], way[1])
+			if err != nil {
+				return fmt.Errorf("%w, from %s to %s", err, way[0].name, way[1].name)
+			}
+			s.flight[way[0].index][way[1].index] = moved
+		}
+	}
+	return nil
+}
+
+// inFlight adds up what was carried out by one bank and not yet entered by the
+// one that asked for it: it compares both books number by number.
+func inFlight(x, y *site) (sum messages.Credits, err error) {
+	sent, known := x.peer(y.name)
+	received, too := y.peer(x.name)
+	if !known || !too {
+		return 0, nil
+	}
+	out, _ := x.clearing().Outgoing(y.name, 0)
+	first, last := sent.Sent.Number, received.Received.Number
+	if last < first || last > first+uint64(len(out.List)) {
+		return 0, fmt.Errorf("invariant 1: entered to number %d, carried out to %d, asked to %d", first, last, first+uint64(len(out.List)))
+	}
+	lines, err := y.clearing().Lines(x.name, messages.LinesRequest{Sender: x.name, From: max(first, 1)})
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range lines.List {
+		if l.Number == first {
+			if !bytes.Equal(l.Digest, sent.Sent.Digest) {
+				return 0, fmt.Errorf("invariant 1: the books differ at or before number %d", first)
+			}
+			continue
+		}
+		in := &out.List[l.Number-first-1]
+		if in.Kind != l.Kind || in.Amount != l.Asked {
+			return 0, fmt.Errorf("invariant 1: number %d was asked as %v of %v, and carried out as %v of %v", l.Number, in.Kind, in.Amount, l.Kind, l.Asked)
+		}
+		switch l.Kind {
+		case messages.InstructPay:
+			sum -= l.Moved // the payee has it, and the payer's hold is not taken yet
+		case messages.InstructCharge:
+			sum += l.Moved // the user has paid, and the site has it not yet
+		}
+	}
+	return sum, nil
+}
+
+// wealth adds up what all have at all banks, and what is in flight.
+func (w *World) wealth() error {
+	var have, issued messages.Credits
+	for i, s := range w.sites {
+		for _, a := range s.banks.reference.(*bankState).ledger.Accounts() {
+			switch {
+			case a.Account == messages.IssuerAccount:
+				issued -= a.Balance
+			case !foreign(a.Account):
+				have += a.Balance
+			}
+		}
+		for _, moved := range w.flight[i] {
+			have += moved
+		}
+	}
+	if have != issued {
+		return fmt.Errorf("invariant 1: %v is on accounts of all sites and in flight, and %v was issued", have, issued)
+	}
+	return nil
+}

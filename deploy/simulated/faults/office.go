@@ -1,0 +1,168 @@
+package faults
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// office is the shell of a leader of the bank: it takes what is asked of the
+// bank, and tells other banks what they have not answered, again and again.
+type office struct {
+	*site
+	r     *replica
+	peers map[messages.Name]*correspondent
+}
+
+// correspondent is another bank as an office knows it.
+type correspondent struct {
+	*site
+	sent messages.Time // by the world's clock, what is not answered; 0: nothing
+	hint int           // which of its replicas to ask
+	told uint64        // the last number whose outcome it was told is known
+}
+
+// again is how long an office waits for an answer before it sends anew.
+const again = 3 * second / 2
+
+func newOffice(s *site, r *replica) *office {
+	o := &office{site: s, r: r, peers: map[messages.Name]*correspondent{}}
+	for _, p := range s.sites {
+		if p != s {
+			o.peers[p.name] = &correspondent{site: p}
+		}
+	}
+	o.turn()
+	return o
+}
+
+func (o *office) gone() bool { return o.r.shell != o || o.r.host.down }
+
+func (o *office) state() *bankState { return o.r.state.(*bankState) }
+
+func (o *office) turn() {
+	o.after(&o.r.host.host, turn, func() {
+		if o.gone() {
+			return
+		}
+		c := o.state().clearing
+		if due := c.Due(); due != 0 && due <= o.r.clock() {
+			o.propose(&clearing.Command{}, nil)
+		}
+		o.applied()
+		o.turn()
+	})
+}
+
+// applied sends to peers what they have not answered.
+func (o *office) applied() {
+	for _, s := range o.sites {
+		p := o.peers[s.name]
+		if p == nil || p.sent != 0 && o.now.Sub(p.sent) < again {
+			continue
+		}
+		m, known := o.state().clearing.Outgoing(p.name, o.r.clock())
+		if !known || len(m.List) == 0 && m.Known.Number == p.told || !o.allowed(&m) {
+			continue
+		}
+		if p.sent != 0 {
+			p.hint = (p.hint + 1) % 3
+		}
+		p.sent, p.told = o.now, m.Known.Number
+		o.instruct(p, m)
+	}
+}
+
+// allowed says no to the planted bug of a bank that sends each number once.
+func (o *office) allowed(m *messages.Instructions) bool {
+	last := m.First + uint64(len(m.List)) - 1
+	if o.Bug == SentOnce && len(m.List) > 0 && last <= o.once[m.To] {
+		return false
+	}
+	o.once[m.To] = last
+	return true
+}
+
+// instruct sends a message to another bank, and takes its receipt.
+func (o *office) instruct(p *correspondent, m messages.Instructions) {
+	signed, err := clearing.SignInstructions(sealer(o.name), m)
+	if err != nil {
+		o.violate("instructions cannot be signed: %v", err)
+		return
+	}
+	o.words.instructions(o.World, &m)
+	to := p.banks.replicas[p.hint]
+	o.send(o.r.host.name, to.host.name, func() {
+		if !to.serving() {
+			return
+		}
+		to.shell.(*office).receive(&signed, func(receipt *messages.SignedReceipt) {
+			o.send(to.host.name, o.r.host.name, func() { o.learn(p, receipt) })
+		})
+	})
+}
+
+// receive has another bank's instructions carried out; answer is called with
+// the receipt, if there is one.
+func (o *office) receive(m *messages.SignedInstructions, answer func(*messages.SignedReceipt)) {
+	reply := func(r *messages.Receipt) {
+		signed, err := clearing.SignReceipt(sealer(o.name), *r)
+		if err != nil {
+			o.violate("a receipt cannot be signed: %v", err)
+			return
+		}
+		o.words.receipt(o.World, r)
+		answer(&signed)
+	}
+	if r, known := o.state().clearing.Answered(&m.Instructions); known && o.Bug != PaidTwice {
+		reply(r)
+		return
+	}
+	o.propose(&clearing.Command{Instructions: m}, func(came any) {
+		if r := came.(clearing.Result).Receipt; r != nil {
+			reply(r)
+		}
+	})
+}
+
+// learn enters the outcomes that a receipt has.
+func (o *office) learn(p *correspondent, r *messages.SignedReceipt) {
+	if o.gone() {
+		return
+	}
+	p.sent = 0
+	m, _ := o.state().clearing.Outgoing(p.name, 0)
+	if end := r.Receipt.First + uint64(len(r.Receipt.Outcomes)); len(r.Receipt.Outcomes) > 0 && end > m.First {
+		o.propose(&clearing.Command{Receipt: r}, nil)
+	}
+}
+
+// propose has a command of the clearing committed.
+func (o *office) propose(c *clearing.Command, answered func(any)) {
+	c.At = o.r.clock()
+	data, err := c.Encode()
+	if err != nil {
+		o.violate("a command of the clearing cannot be written down: %v", err)
+		return
+	}
+	o.asked[string(data)] = c
+	o.r.propose(data, answered)
+}
+
+// transfer has the auctioneer's transfers committed.
+func (o *office) transfer(list []messages.Transfer, answer func(any)) {
+	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: messages.ServiceIdentity(messages.Auctioneer), Rank: ledger.Service, Transfers: list}
+	data := c.Encode()
+	o.asked[string(data)] = list
+	o.r.propose(data, func(came any) { answer(came.(ledger.Result).Transfers) })
+}
+
+// refund is a planted bug: what was set aside for a payment to another site is
+// freed, because no answer has come.
+func (o *office) refund(by messages.Name, key string) {
+	t := messages.Transfer{ID: "refund/" + by + "/" + key, Kind: messages.Void, Pending: fmt.Sprint(clearing.TransferPrefix, "remittance/", by, "/", key)}
+	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: "$clearing", Transfers: []messages.Transfer{t}}
+	o.r.propose(c.Encode(), nil)
+}

@@ -1,0 +1,36 @@
+package faults
+
+// Report sums up many seeds.
+type Report struct {
+	Seeds          int            `json:"seeds"`
+	Steps          uint64         `json:"steps"`
+	Applied        uint64         `json:"applied"`
+	Jobs           int            `json:"jobs"`
+	Instructions   uint64         `json:"instructions"`
+	Faults         map[string]int `json:"faults"`
+	SimulatedHours float64        `json:"simulated_hours"`
+	Violations     []Violation    `json:"violations"`
+}
+
+// Violation is a seed that fails, and the shortest plan found under which it does.
+type Violation struct {
+	Seed uint64 `json:"seed"`
+	What string `json:"what"`
+	Plan string `json:"plan"` // YAML
+}
+
+// Add counts an outcome.
+func (r *Report) Add(o *Outcome) {
+	r.Seeds++
+	r.Steps += o.Steps
+	r.Applied += uint64(o.Applied)
+	r.Jobs += o.Jobs
+	r.Instructions += o.Moved
+	r.SimulatedHours += o.Span.Seconds() / 3600
+	if r.Faults == nil {
+		r.Faults, r.Violations = map[string]int{}, []Violation{}
+	}
+	for k, n := range o.Faults {
+		r.Faults[k] += n
+	}
+}

@@ -1,0 +1,174 @@
+package faults
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// auditor stands between a market and its mechanism, and holds the mechanism to
+// what is claimed of it.
+type auditor struct {
+	mechanism.Mechanism
+	*site
+}
+
+// watcher is the auditor of a mechanism that decides about changes alone.
+type watcher struct {
+	auditor
+	mechanism.Incremental
+	weights map[messages.JobID][]float64
+}
+
+// audited puts an auditor in front of a mechanism.
+func audited(s *site, m mechanism.Mechanism) mechanism.Mechanism {
+	a := auditor{m, s}
+	if i, ok := m.(mechanism.Incremental); ok {
+		return &watcher{a, i, map[messages.JobID][]float64{}}
+	}
+	return &a
+}
+
+// Allocate has the mechanism decide.
+func (a *auditor) Allocate(v *mechanism.View) *mechanism.Allocation {
+	out := a.Mechanism.Allocate(v)
+	a.tilt(out.Weights)
+	a.check(a.site, a.shares(v, func(i int) []float64 { return out.Weights[i] }))
+	return out
+}
+
+// tilt is a planted bug: whoever comes first gets less, and nobody that instead.
+func (a *auditor) tilt(weights [][]float64) {
+	if a.Bug == Tilted && len(weights) > 1 {
+		for k := range weights[0] {
+			weights[0][k] *= 0.9
+		}
+	}
+}
+
+// shares holds an allocation to being one, and to nobody getting less than
+// somebody who bids less.
+func (a *auditor) shares(v *mechanism.View, weights func(int) []float64) error {
+	for k := range v.Classes {
+		sum, bidders := 0.0, 0
+		for i, j := range v.Jobs {
+			w := weights(i)[k]
+			if !(w >= 0 && w <= 1) || j.Pending[k] == 0 && w != 0 {
+				return fmt.Errorf("invariant 6: job %d, with %d tasks pending, has a share of %v", j.Job, j.Pending[k], w)
+			}
+			sum += w
+			if j.Pending[k] > 0 && !a.spent(j) {
+				bidders++
+			}
+		}
+		if bidders > 0 && math.Abs(sum-1) > 1e-9 && (sum != 0 || !a.waits()) {
+			return fmt.Errorf("invariant 6: the shares of %d jobs with tasks pending sum to %v", bidders, sum)
+		}
+	}
+	return a.monotone(v, weights)
+}
+
+// spent says whether a job has used up its budget, and so is about to be discarded.
+func (a *auditor) spent(j *mechanism.Job) bool {
+	return a.market.Mechanism == messages.HighestBid && j.Accrued >= j.Budget
+}
+
+// waits says whether the mechanism may leave a class to nobody though there are
+// tasks pending: a queue does so until its front can start.
+func (a *auditor) waits() bool { return a.market.Mechanism == messages.BatchQueue }
+
+// monotone holds an allocation to giving nobody less than somebody who bids
+// less, where that is claimed: of budgets that buy shares, and of bids that are
+// served in order.
+func (a *auditor) monotone(v *mechanism.View, weights func(int) []float64) error {
+	bid := func(j *mechanism.Job) messages.Credits { return j.Budget }
+	more := func(x, y float64) bool { return x >= y*(1-1e-9) }
+	switch a.market.Mechanism {
+	case messages.HighestBid:
+		bid = func(j *mechanism.Job) messages.Credits { return j.Rate }
+		more = func(x, y float64) bool { return x > 0 || y == 0 }
+	case messages.Proportional:
+	default:
+		return nil
+	}
+	for i, x := range v.Jobs {
+		for k, y := range v.Jobs {
+			if x.Pending[0] > 0 && !a.spent(x) && bid(x) > bid(y) && !more(weights(i)[0], weights(k)[0]) {
+				return fmt.Errorf("invariant 6: monotonicity: job %d bids %v and has a share of %v, job %d bids %v and has %v",
+					x.Job, bid(x), weights(i)[0], y.Job, bid(y), weights(k)[0])
+			}
+		}
+	}
+	return nil
+}
+
+// Settle has the mechanism say what a job owes.
+func (a *auditor) Settle(v *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
+	out := a.Mechanism.Settle(v, job, end)
+	a.check(a.site, a.payments(job, end, out))
+	return out
+}
+
+// payments holds what a job pays to its budget, and to what it bid for what it
+// got.
+func (a *auditor) payments(job *mechanism.Job, end mechanism.End, list []mechanism.Payment) error {
+	var paid messages.Credits
+	for _, p := range list {
+		if p.Amount < 0 || p.From == p.To {
+			return fmt.Errorf("invariant 6: a payment of %v from job %d to %d", p.Amount, p.From, p.To)
+		}
+		if p.From == job.Job {
+			paid += p.Amount
+		}
+	}
+	if paid > job.Budget {
+		return fmt.Errorf("invariant 6: job %d is to pay %v, above its budget of %v", job.Job, paid, job.Budget)
+	}
+	if a.market.Mechanism == messages.HighestBid {
+		if most := job.Rate.Float()*job.Received.Seconds() + 1e-6; paid.Float() > most {
+			return fmt.Errorf("invariant 6: individual rationality: job %d is to pay %v for slots it bid %v for", job.Job, paid, most)
+		}
+	}
+	if a.market.Mechanism == messages.Proportional && end.Done == 0 && paid != 0 {
+		return fmt.Errorf("invariant 6: individual rationality: job %d is to pay %v for nothing", job.Job, paid)
+	}
+	return nil
+}
+
+// Allocate has the mechanism decide on a whole view.
+func (f *watcher) Allocate(v *mechanism.View) *mechanism.Allocation { return f.auditor.Allocate(v) }
+
+// Update has the mechanism decide about what has changed, and looks at all of it.
+func (f *watcher) Update(v *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
+	c := f.Incremental.Update(v, changed, gone)
+	f.tilt(c.Weights)
+	for _, id := range gone {
+		delete(f.weights, id)
+	}
+	for i, j := range c.Jobs {
+		f.weights[j.Job] = append([]float64(nil), c.Weights[i]...)
+	}
+	none := make([]float64, len(v.Classes))
+	f.check(f.site, f.shares(v, func(i int) []float64 {
+		if w, known := f.weights[v.Jobs[i].Job]; known {
+			return w
+		}
+		return none
+	}))
+	return c
+}
+
+// Admit checks a bid.
+func (f *watcher) Admit(v *mechanism.View, b *mechanism.Bid) error { return f.auditor.Admit(v, b) }
+
+// Settle has the mechanism say what a job owes.
+func (f *watcher) Settle(v *mechanism.View, j *mechanism.Job, e mechanism.End) []mechanism.Payment {
+	return f.auditor.Settle(v, j, e)
+}
+
+// Explain says why a job is where it is.
+func (f *watcher) Explain(v *mechanism.View, j *mechanism.Job) mechanism.Explanation {
+	return f.auditor.Explain(v, j)
+}

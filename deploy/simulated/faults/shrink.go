@@ -1,0 +1,90 @@
+package faults
+
+// shrinkRuns bounds how often Shrink runs a seed.
+const shrinkRuns = 400
+
+// Shrink returns a plan with the events of a seed that fails, without as many
+// of them, and with as few jobs, trades and nodes, as it can do without (delta
+// debugging). It violates the same invariant.
+func Shrink(p *Plan, seed uint64, bug Bug) *Plan {
+	first := run(p, p.draw(seed), seed, bug)
+	s := &shrinker{p, seed, bug, first.Invariant(), shrinkRuns}
+	short := s.events(p.draw(seed))
+	for _, n := range []func(*Plan) *int{
+		func(p *Plan) *int { return &p.Trades }, func(p *Plan) *int { return &p.Jobs }, func(p *Plan) *int { return &p.Nodes },
+	} {
+		short = s.fewer(short, n)
+	}
+	return short
+}
+
+type shrinker struct {
+	plan      *Plan
+	seed      uint64
+	bug       Bug
+	invariant string
+	left      int // runs
+}
+
+func (s *shrinker) fails(p *Plan) bool {
+	s.left--
+	if _, err := p.check(); err != nil || s.left < 0 {
+		return false
+	}
+	o := run(p, p.Events, s.seed, s.bug)
+	return o.Violation != nil && o.Invariant() == s.invariant
+}
+
+// events leaves out as many events as it can.
+func (s *shrinker) events(events []Event) *Plan {
+	if none := s.plan.with(nil, s.seed); s.fails(none) {
+		return none
+	}
+	for parts := 2; len(events) > 1; {
+		size := max(1, len(events)/parts)
+		shorter := false
+		for from := 0; from < len(events) && !shorter; from += size {
+			rest := append(append([]Event{}, events[:from]...), events[min(len(events), from+size):]...)
+			if shorter = s.fails(s.plan.with(rest, s.seed)); shorter {
+				events = rest
+			}
+		}
+		switch {
+		case shorter:
+			parts = max(2, parts-1)
+		case size == 1: // none can be left out alone
+			return s.plan.with(events, s.seed)
+		default:
+			parts *= 2
+		}
+	}
+	return s.plan.with(events, s.seed)
+}
+
+// fewer makes a number of the plan as small as it can, by halves and then by
+// ones.
+func (s *shrinker) fewer(p *Plan, number func(*Plan) *int) *Plan {
+	for step := max(1, *number(p)/2); step > 0; {
+		smaller := *p
+		*number(&smaller) -= step
+		if s.fails(&smaller) {
+			p = &smaller
+		} else {
+			step /= 2
+		}
+	}
+	return p
+}
+
+// Drawn is a plan with the events of a seed instead of its rates.
+func Drawn(p *Plan, seed uint64) *Plan { return p.with(p.draw(seed), seed) }
+
+// with is the plan with these events instead of its rates.
+func (p *Plan) with(events []Event, seed uint64) *Plan {
+	short := *p
+	short.Rates, short.Events, short.Seed = nil, events, seed
+	if short.Events == nil {
+		short.Events = []Event{}
+	}
+	return &short
+}

@@ -1,0 +1,155 @@
+package faults
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// automaton is a replicated state.
+type automaton interface {
+	apply(data []byte) any
+	capture() []byte
+	restore([]byte) error
+	hash() [32]byte
+}
+
+// bookState is a replica's book.
+type bookState struct {
+	*site
+	on *machine // nil: of the reference
+	*book.Book
+}
+
+func newBookState(s *site, m *machine) *bookState { return &bookState{s, m, book.New()} }
+
+func (b *bookState) apply(data []byte) any {
+	if data == nil {
+		return nil
+	}
+	c, err := book.Decode(data)
+	if err != nil {
+		return err
+	}
+	if b.Bug == LocalClock && b.on != nil {
+		c.At = c.At.Add(b.on.offset)
+	}
+	if b.Bug == NoDedupe && c.Submit != nil {
+		c.Submit.Key += fmt.Sprint("#", b.LastJob())
+	}
+	if b.Bug == StaleAttempt && c.Exchange != nil {
+		b.stale(c)
+	}
+	return b.Apply(c)
+}
+
+// stale is a planted bug: the end of an attempt counts for whichever holds the
+// task now.
+func (b *bookState) stale(c *book.Command) {
+	for _, f := range c.Exchange.Finished {
+		for _, n := range b.Nodes() {
+			if h, held := n.Claims[f.Attempt.Task]; held && h.Attempt != f.Attempt.Number {
+				f.Attempt.Number = h.Attempt
+				b.Apply(&book.Command{At: c.At, Exchange: &book.Exchange{Node: n.Name, Session: n.Session, Seq: n.Seq + 1, Finished: []messages.Finished{f}}})
+			}
+		}
+	}
+}
+
+func (b *bookState) capture() []byte {
+	var out bytes.Buffer
+	if _, err := b.Capture().WriteTo(&out); err != nil {
+		b.violate("the book cannot be captured: %v", err)
+	}
+	return out.Bytes()
+}
+
+func (b *bookState) restore(image []byte) error { return b.Restore(bytes.NewReader(image)) }
+func (b *bookState) hash() [32]byte             { return b.Hash() }
+
+// bankState is a replica's ledger and the clearing composed with it.
+type bankState struct {
+	*site
+	ledger   *ledger.Ledger
+	clearing *clearing.State
+}
+
+func newBankState(s *site) *bankState {
+	b := &bankState{site: s, ledger: ledger.New()}
+	b.clearing = clearing.New(s.name, b.ledger, seal)
+	return b
+}
+
+func (b *bankState) apply(data []byte) any {
+	switch {
+	case data == nil:
+		return nil
+	case data[0] != clearing.Mark:
+		return b.ledger.Apply(data)
+	}
+	if b.Bug == PaidTwice {
+		b.payAgain(data)
+	}
+	return b.clearing.Apply(data)
+}
+
+// payAgain is a planted bug: a payment that comes again is made again.
+func (b *bankState) payAgain(data []byte) {
+	c, _ := b.asked[string(data)].(*clearing.Command)
+	if c == nil || c.Instructions == nil {
+		return
+	}
+	m := &c.Instructions.Instructions
+	for _, p := range b.clearing.Peers().Peers {
+		for i, in := range m.List {
+			if n := m.First + uint64(i); p.Peer == m.From && in.Kind == messages.InstructPay && n <= p.Received.Number {
+				t := messages.Transfer{ID: fmt.Sprint("again/", m.From, n, c.At), Debit: clearing.PeerAccount(m.From), Credit: in.Account, Amount: in.Amount}
+				l := ledger.Command{Verb: ledger.Transfers, At: c.At, By: "$clearing", Transfers: []messages.Transfer{t}}
+				b.ledger.Apply(l.Encode())
+			}
+		}
+	}
+}
+
+func (b *bankState) capture() []byte {
+	var out bytes.Buffer
+	if _, err := b.clearing.Capture().WriteTo(&out); err != nil {
+		b.violate("the clearing cannot be captured: %v", err)
+	}
+	if _, err := b.ledger.Capture().WriteTo(&out); err != nil {
+		b.violate("the ledger cannot be captured: %v", err)
+	}
+	return out.Bytes()
+}
+
+func (b *bankState) restore(image []byte) error {
+	r := bytes.NewReader(image)
+	if err := b.clearing.Restore(r); err != nil {
+		return err
+	}
+	return b.ledger.Restore(r)
+}
+
+func (b *bankState) hash() [32]byte {
+	c, l := b.clearing.Hash(), b.ledger.Hash()
+	return sha256.Sum256(append(c[:], l[:]...))
+}
+
+// seal is a stand-in for signatures that costs little: each site's key is its
+// name, and whoever knows it can sign. Forging is not among the faults.
+func seal(key string, data, signature []byte) bool {
+	s, _ := sealer(key).Sign(data)
+	return bytes.Equal(s, signature)
+}
+
+type sealer string
+
+func (s sealer) Sign(data []byte) ([]byte, error) {
+	h := sha256.Sum256(append([]byte(s+"\x00"), data...))
+	return h[:8], nil
+}

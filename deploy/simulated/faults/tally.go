@@ -1,0 +1,161 @@
+package faults
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// tally keeps a bank's books a second time, by plain addition of what was
+// committed.
+type tally struct {
+	balance, reserved map[messages.Name]messages.Credits
+	known             map[string]bool
+	holds             map[string]messages.Transfer
+	resolved          map[string]bool
+	charged           map[messages.JobID]messages.Credits // to the site, by jobs that have ended
+	revenue           messages.Credits                    // that of the site's account from its own jobs
+	between           between
+}
+
+func newTally() *tally {
+	return &tally{map[messages.Name]messages.Credits{}, map[messages.Name]messages.Credits{}, map[string]bool{},
+		map[string]messages.Transfer{}, map[string]bool{}, map[messages.JobID]messages.Credits{}, 0, newBetween()}
+}
+
+func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
+	t.balance[debit] -= amount
+	t.balance[credit] += amount
+}
+
+// addAll takes transfers that were committed together.
+func (t *tally) addAll(list []messages.Transfer, came []messages.TransferResult) error {
+	for i, x := range list {
+		if err := t.add(x, came[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tally) add(x messages.Transfer, came messages.TransferResult) error {
+	if came.Error != nil || t.known[x.ID] {
+		return nil
+	}
+	t.known[x.ID] = true
+	if x.Kind == messages.Hold {
+		t.holds[x.ID] = x
+		t.reserved[x.Debit] += x.Amount
+		return nil
+	}
+	if x.Pending != "" {
+		h, pending := t.holds[x.Pending]
+		if !pending || t.resolved[x.Pending] {
+			return fmt.Errorf("invariant 1: hold %s is resolved by %s, and was not pending", x.Pending, x.ID)
+		}
+		if x.Kind == messages.Post && came.Amount > h.Amount {
+			return fmt.Errorf("invariant 2: %s takes %v of a hold of %v", x.ID, came.Amount, h.Amount)
+		}
+		t.resolved[x.Pending] = true
+		t.reserved[h.Debit] -= h.Amount
+		x.Debit = h.Debit
+	}
+	if x.Kind == messages.Void {
+		return nil
+	}
+	t.move(x.Debit, x.Credit, came.Amount)
+	return t.count(x, came.Amount)
+}
+
+// count keeps what jobs paid apart, and what the site got of it: of the
+// payments between jobs, which go by way of the site, nothing may stay there.
+func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
+	switch {
+	case x.Job == 0:
+		return nil
+	case x.Debit == messages.SiteAccount:
+		t.revenue -= amount
+	case x.Credit == messages.SiteAccount:
+		t.revenue += amount
+	}
+	if x.Credit != messages.SiteAccount || !strings.Contains(x.ID, "/charge") {
+		return nil
+	}
+	if _, twice := t.charged[x.Job]; twice {
+		return fmt.Errorf("invariant 2: job %d is charged twice, the second time by %s", x.Job, x.ID)
+	}
+	t.charged[x.Job] = amount
+	return nil
+}
+
+// balanced says whether all that jobs paid went to whom it was for: the site
+// gets what they are charged, and what they pay one another sums to zero.
+func (t *tally) balanced() error {
+	var paid messages.Credits
+	for _, amount := range t.charged {
+		paid += amount
+	}
+	if paid != t.revenue {
+		return fmt.Errorf("invariant 6: budget balance: jobs were charged %v, and the site got %v", paid, t.revenue)
+	}
+	return nil
+}
+
+// seenBank takes what a bank committed, and compares the books.
+func (s *site) seenBank(data []byte, state automaton, result any) error {
+	books := state.(*bankState)
+	switch came := result.(type) {
+	case ledger.Result:
+		list, _ := s.asked[string(data)].([]messages.Transfer)
+		if err := s.tally.addAll(list, came.Transfers); err != nil {
+			return err
+		}
+	case clearing.Result:
+		s.tally.clear(s, s.asked[string(data)].(*clearing.Command), &came)
+	}
+	if err := s.tally.compare(books); err != nil {
+		return err
+	}
+	if err := s.tally.balanced(); err != nil {
+		return err
+	}
+	if err := s.mirrored(); err != nil {
+		return err
+	}
+	return s.wealth()
+}
+
+// compare holds a ledger to the tally, account by account, and to itself.
+func (t *tally) compare(books *bankState) error {
+	var sum, held, issued messages.Credits
+	for _, a := range books.ledger.Accounts() {
+		sum, held, issued = sum+a.Balance, held+a.Reserved, issued+a.Granted
+		if a.Account == messages.IssuerAccount {
+			continue
+		}
+		if want := a.Granted + t.balance[a.Account]; a.Balance != want {
+			return fmt.Errorf("invariant 1: %s has %v, and by what was committed %v", a.Account, a.Balance, want)
+		}
+		if foreign(a.Account) {
+			continue
+		}
+		if a.Reserved != t.reserved[a.Account] {
+			return fmt.Errorf("invariant 1: %s has %v reserved, and by what was committed %v", a.Account, a.Reserved, t.reserved[a.Account])
+		}
+		if a.Balance < a.Reserved {
+			return fmt.Errorf("invariant 1: %s has %v, and %v of it reserved", a.Account, a.Balance, a.Reserved)
+		}
+	}
+	if totals := books.ledger.Totals(); sum != 0 || held != totals.Held || totals.Issued != issued {
+		return fmt.Errorf("invariant 1: balances sum to %v, %v is held and %v on holds, %v issued and %v granted", sum, held, totals.Held, totals.Issued, issued)
+	}
+	return nil
+}
+
+// foreign says whether an account stands for other sites.
+func foreign(account messages.Name) bool {
+	return strings.HasPrefix(account, messages.PeerAccountPrefix)
+}

@@ -1,0 +1,74 @@
+package faults
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// user submits one job, again and again until it is answered, and may submit it
+// once more later, or cancel it.
+type user struct {
+	*site
+	name messages.Name
+	key  string
+	spec *messages.JobSpec
+	job  messages.JobID // 0: not answered yet
+	over bool           // refused
+}
+
+func newUser(s *site, i int) *user {
+	u := &user{site: s, name: userName(i), key: fmt.Sprint("j", i), spec: s.spec()}
+	within := func() messages.Duration { return messages.Duration(s.rng.Int64N(int64(20 * second))) }
+	at := 8*second + messages.Duration(s.rng.Int64N(int64(s.plan.Duration)))
+	s.queue.Push(s.now.Add(at), u.submit)
+	if s.rng.IntN(2) == 0 {
+		s.queue.Push(s.now.Add(at+within()), u.submit)
+	}
+	if s.rng.IntN(5) == 0 {
+		s.queue.Push(s.now.Add(at+within()), u.cancel)
+	}
+	return u
+}
+
+// spec is a job for the site's market: some tasks, or a gang of two where these
+// are kept together.
+func (s *site) spec() *messages.JobSpec {
+	stage := messages.Stage{Name: "main", Class: class, Tasks: 1 + s.rng.IntN(4), Command: []string{"run"}}
+	rate := messages.Credit/20 + messages.Credits(s.rng.Int64N(int64(messages.Credit/4)))
+	if s.market.Mechanism == messages.BatchQueue && s.rng.IntN(2) == 0 {
+		stage.Tasks, stage.Gang = 2, true
+	}
+	return &messages.JobSpec{Market: s.market.Name, Budget: 4 * messages.Credit, Rate: rate,
+		Value: messages.Credit + messages.Credits(s.rng.Int64N(int64(3*messages.Credit))), Delay: rate / 2, Length: 10 * second,
+		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: class, Weight: 1}}},
+		Stages:  []messages.Stage{stage}}
+}
+
+func (u *user) submit() {
+	u.call(u.clients, u.books, func() bool { return u.over }, func(r *replica, answer func(any)) {
+		r.shell.(*desk).submit(u.name, u.key, u.spec, answer)
+	}, func(reply any) {
+		id, accepted := reply.(messages.JobID)
+		switch {
+		case accepted && u.job != 0 && u.job != id:
+			u.violate("invariant 3: job %s/%s was acknowledged as %d, and is %d, at %s", u.name, u.key, u.job, id, u.site.name)
+		case accepted:
+			u.job = id
+		case u.job != 0:
+			u.violate("invariant 3: job %d was acknowledged, and is refused: %v, at %s", u.job, reply, u.site.name)
+		default:
+			u.over = true
+		}
+	})
+}
+
+func (u *user) cancel() {
+	if u.job == 0 {
+		return
+	}
+	u.call(u.clients, u.books, never, func(r *replica, answer func(any)) {
+		r.shell.(*desk).propose(&book.Command{Cancel: &book.Cancel{Job: u.job, By: u.name}}, answer)
+	}, func(any) {})
+}

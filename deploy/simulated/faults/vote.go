@@ -1,0 +1,88 @@
+package faults
+
+import "github.com/candor-grid/candor/messages"
+
+// rest puts off the next election.
+func (r *replica) rest() {
+	r.electAt = r.now.Add(2*second + messages.Duration(r.rng.Int64N(int64(2*second))))
+}
+
+// tick is the replica's timer: a leader's heartbeat, others' patience.
+func (r *replica) tick() {
+	r.after(&r.host.host, second/2, func() {
+		switch {
+		case r.role == leading:
+			r.replicate()
+		case r.now >= r.electAt:
+			r.campaign()
+		}
+		r.tick()
+	})
+}
+
+func (r *replica) campaign() {
+	r.term, r.voted, r.role = r.term+1, r.me, candidate
+	r.matched = 0
+	r.rest()
+	term, last := r.term, r.last()
+	lastTerm := r.termAt(last)
+	for _, p := range r.replicas {
+		if p != r {
+			r.tell(p, func() { p.vote(r, term, last, lastTerm) })
+		}
+	}
+}
+
+// tell brings a message to another replica, if its machine is on.
+func (r *replica) tell(p *replica, do func()) {
+	r.send(r.host.name, p.host.name, func() {
+		if !p.host.down {
+			do()
+		}
+	})
+}
+
+// hear takes a newer term.
+func (r *replica) hear(term uint64) {
+	if term > r.term {
+		r.term, r.voted, r.matched = term, -1, 0
+		r.follow()
+		r.waiting = map[uint64]func(any){}
+	}
+}
+
+func (r *replica) vote(of *replica, term, last, lastTerm uint64) {
+	r.hear(term)
+	mine := r.termAt(r.last())
+	if term < r.term || r.voted >= 0 && r.voted != of.me || lastTerm < mine || lastTerm == mine && last < r.last() {
+		return
+	}
+	r.voted = of.me
+	r.rest()
+	r.tell(of, func() {
+		if of.role == candidate && of.term == term {
+			of.elected()
+		}
+	})
+}
+
+// serving says whether the replica is a leader that knows all that was acknowledged.
+func (r *replica) serving() bool { return !r.host.down && r.shell != nil }
+
+// clock is that of the replica's machine.
+func (r *replica) clock() messages.Time { return r.now.Add(r.host.offset) }
+
+// follow gives up to lead.
+func (r *replica) follow() { r.role, r.shell = follower, nil }
+
+// elected makes a leader of a candidate: with its own, one vote is a majority of three.
+func (r *replica) elected() {
+	r.role = leading
+	for i := range r.next {
+		r.next[i], r.match[i] = r.last()+1, 0
+	}
+	r.log = append(r.log, entry{term: r.term})
+	r.begun = r.last()
+	r.flush()
+	r.replicate()
+}

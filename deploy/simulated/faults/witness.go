@@ -1,0 +1,163 @@
+package faults
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// witness remembers what a site's book has said for good.
+type witness struct {
+	*site
+	accepted map[messages.TaskRef]uint32
+	attempts map[messages.TaskRef]uint32
+	claims   map[messages.TaskRef]claimed
+	entered  map[messages.JobID]messages.Time // when each job was, by the world's clock
+}
+
+// claimed is the valid claim of a task.
+type claimed struct {
+	node    messages.Name
+	attempt uint32
+}
+
+func newWitness(s *site) witness {
+	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.JobID]messages.Time{}}
+}
+
+// book looks at what an entry of the book has changed.
+func (s *witness) book(data []byte, state automaton, _ any) error {
+	b := state.(*bookState)
+	if err := s.claimsOf(b.Book, data); err != nil {
+		return err
+	}
+	holds := map[string]messages.JobID{}
+	var paid, gained messages.Credits
+	for _, j := range jobs(b.Book) {
+		if other, twice := holds[j.Hold]; twice {
+			return fmt.Errorf("invariant 2: jobs %d and %d are one submission under one hold", other, j.ID)
+		}
+		holds[j.Hold] = j.ID
+		if s.entered[j.ID] == 0 {
+			s.entered[j.ID] = s.now
+		}
+		if err := s.job(j); err != nil {
+			return err
+		}
+		paid, gained = paid+j.Paid, gained+j.Gained
+	}
+	if paid != gained {
+		return fmt.Errorf("invariant 6: budget balance: jobs paid one another %v, and were paid %v", paid, gained)
+	}
+	return nil
+}
+
+// jobs lists a book's jobs in order.
+func jobs(b *book.Book) (list []*book.Job) {
+	for id := messages.JobID(1); id <= b.LastJob(); id++ {
+		if j := b.Job(id); j != nil {
+			list = append(list, j)
+		}
+	}
+	return list
+}
+
+// claimsOf holds every task to at most one claim, that of its latest attempt,
+// and every claim that has gone to a word about that very attempt.
+func (s *witness) claimsOf(b *book.Book, data []byte) error {
+	now := map[messages.TaskRef]claimed{}
+	for _, n := range b.Nodes() {
+		for r, h := range n.Claims {
+			if other, twice := now[r]; twice {
+				return fmt.Errorf("invariant 2: task %v is claimed by %s and %s", r, min(other.node, n.Name), max(other.node, n.Name))
+			}
+			now[r] = claimed{n.Name, h.Attempt}
+			if j := b.Job(r.Job); j != nil && j.Stages[0].Tasks[r.Index].Attempt != h.Attempt {
+				return fmt.Errorf("invariant 2: %s holds attempt %d of task %v, whose last is %d", n.Name, h.Attempt, r, j.Stages[0].Tasks[r.Index].Attempt)
+			}
+		}
+	}
+	was := s.claims
+	s.claims = now
+	var command *book.Command
+	var strayed *messages.TaskRef // the first in order
+	for r := range was {
+		if now[r] == was[r] {
+			continue
+		}
+		if command == nil && data != nil {
+			command, _ = book.Decode(data)
+		}
+		if !ends(command, r, was[r]) && (strayed == nil || before(r, *strayed)) {
+			strayed = &r
+		}
+	}
+	if strayed != nil {
+		return fmt.Errorf("invariant 2: the claim of attempt %d of task %v by %s is over, and nobody said so", was[*strayed].attempt, *strayed, was[*strayed].node)
+	}
+	return nil
+}
+
+func before(a, b messages.TaskRef) bool {
+	return a.Job < b.Job || a.Job == b.Job && a.Index < b.Index
+}
+
+// ends says whether a command is a word of the end of a claim.
+func ends(c *book.Command, r messages.TaskRef, was claimed) bool {
+	switch {
+	case c == nil:
+		return false
+	case c.Lost != nil:
+		return c.Lost.Node == was.node
+	case c.Register != nil:
+		return c.Register.Node == was.node
+	case c.Exchange == nil || c.Exchange.Node != was.node:
+		return false
+	}
+	for _, f := range c.Exchange.Finished {
+		if f.Attempt == (messages.Attempt{Task: r, Number: was.attempt}) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *witness) job(j *book.Job) error {
+	if j.Refused != "" {
+		return fmt.Errorf("invariant 1: job %d was held for, and its charge refused: %s", j.ID, j.Refused)
+	}
+	if j.Charged > j.Held-j.Paid || j.Charged != 0 && j.Charged != j.Owed {
+		return fmt.Errorf("invariant 2: job %d owes %v of its hold of %v, and paid %v", j.ID, j.Owed, j.Held, j.Charged)
+	}
+	for k := range j.Stages[0].Tasks {
+		if err := s.task(j, &j.Stages[0].Tasks[k], messages.TaskRef{Job: j.ID, Index: uint32(k)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// task holds a task to one accepted attempt, which ended well. Only a gang that
+// is broken up runs again what was accepted.
+func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
+	if t.Attempt < s.attempts[r] {
+		return fmt.Errorf("invariant 2: task %v was at attempt %d, and is at %d", r, s.attempts[r], t.Attempt)
+	}
+	s.attempts[r] = t.Attempt
+	first, was := s.accepted[r]
+	if was && (t.Phase != book.Done || t.Attempt != first) {
+		if !j.Spec.Stages[0].Gang || !j.Active() {
+			return fmt.Errorf("invariant 2: attempt %d of task %v was accepted, and now is attempt %d %v", first, r, t.Attempt, t.Phase)
+		}
+		delete(s.accepted, r)
+	}
+	if t.Phase != book.Done {
+		return nil
+	}
+	if !s.exits[messages.Attempt{Task: r, Number: t.Attempt}] {
+		return fmt.Errorf("invariant 2: attempt %d of task %v is accepted, and never ended well", t.Attempt, r)
+	}
+	s.accepted[r] = t.Attempt
+	return nil
+}

@@ -1,0 +1,44 @@
+package faults
+
+import "github.com/candor-grid/candor/messages"
+
+// words is what banks have told one another. What a bank has once said about a
+// number it may never say otherwise, crash or no crash.
+type words struct {
+	asked map[pair]messages.Instruction
+	came  map[pair]messages.TransferResult
+}
+
+// pair is a number of the instructions from one site to another.
+type pair struct {
+	from, to messages.Name
+	n        uint64
+}
+
+func newWords() words {
+	return words{map[pair]messages.Instruction{}, map[pair]messages.TransferResult{}}
+}
+
+func (o *words) instructions(w *World, m *messages.Instructions) {
+	for i, in := range m.List {
+		key := pair{m.From, m.To, m.First + uint64(i)}
+		if before, known := o.asked[key]; known && before != in {
+			w.violate("invariant 3: %s told %s that number %d is %+v, and now %+v", m.From, m.To, key.n, before, in)
+		}
+		o.asked[key] = in
+	}
+}
+
+func (o *words) receipt(w *World, r *messages.Receipt) {
+	for i, came := range r.Outcomes {
+		key := pair{r.To, r.From, r.First + uint64(i)}
+		if before, known := o.came[key]; known && !alike(&before, &came) {
+			w.violate("invariant 3: %s told %s that number %d came to %+v, and now to %+v", r.From, r.To, key.n, before, came)
+		}
+		o.came[key] = came
+	}
+}
+
+func alike(a, b *messages.TransferResult) bool {
+	return a.Amount == b.Amount && (a.Error == nil) == (b.Error == nil) && (a.Error == nil || *a.Error == *b.Error)
+}

@@ -1,0 +1,314 @@
+package sites
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// verbOf is the verb of a request's subject.
+func verbOf(subject string) string { return strings.Split(subject, ".")[3] }
+
+// Whoever's leader is lost at whatever step, before the step's request was heard
+// or after it was, the job runs once and is paid for once.
+func TestALeaderIsLostAtEveryStep(t *testing.T) {
+	victims := map[string]func(*realm) *mailbox.Memory{
+		"home":      func(r *realm) *mailbox.Memory { return r.west.log },
+		"home bank": func(r *realm) *mailbox.Memory { return r.west.bankLog },
+		"away":      func(r *realm) *mailbox.Memory { return r.east.log },
+		"away bank": func(r *realm) *mailbox.Memory { return r.east.bankLog },
+	}
+	steps := []string{messages.VerbAuthorise, messages.VerbPeerSubmit, messages.VerbAccept, messages.VerbPeerJobs, messages.VerbCharge, messages.VerbInstruct}
+	for who, victim := range victims {
+		for _, step := range steps {
+			for _, heard := range []bool{false, true} {
+				name := who + " before " + step
+				if heard {
+					name = who + " after " + step
+				}
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					r := newRealm(t)
+					var lost atomic.Bool
+					r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
+						if verbOf(subject) != step || !lost.CompareAndSwap(false, true) {
+							return send()
+						}
+						if heard {
+							_, _ = send() // its answer is lost
+						}
+						box := victim(r)
+						box.Depose()
+						box.Elect()
+						return nil, messages.Errorf(messages.Unavailable, "nobody leads")
+					})
+					id := r.west.submit("k", "east", roamingSpec(3)).Job
+					r.east.runs(3)
+					r.west.ranOnce(id, 3)
+					if !lost.Load() {
+						t.Errorf("nobody ever asked for %s", step)
+					}
+				})
+			}
+		}
+	}
+}
+
+// ranOnce checks that a job of alice's ended well, was run once at east, and paid
+// for once.
+func (s *realmSite) ranOnce(id messages.JobID, tasks int) {
+	s.Helper()
+	job := s.ends(id)
+	if job.State != messages.Completed || job.Done != tasks || job.Charged != 10*messages.Credit {
+		s.Errorf("it ended as %+v", job.JobSummary)
+	}
+	at := tell[messages.JobsReply](s.east, "ops", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs
+	if len(at) != 1 {
+		s.Errorf("%d jobs at east", len(at))
+	}
+	s.settled()
+	if b := s.east.account(messages.SiteAccount).Balance; b != 10*messages.Credit {
+		s.Errorf("site east has %v", b)
+	}
+	if a := s.west.account("alice"); a.Balance != realmFunds-10*messages.Credit || a.Reserved != 0 {
+		s.Errorf("alice has %+v", a)
+	}
+}
+
+// Every request of every actor arrives twice.
+func TestEveryMessageIsRepeated(t *testing.T) {
+	r := newRealm(t)
+	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
+		first, err := send()
+		if verbOf(subject) == messages.VerbPeerJobs { // which waits for news each time
+			return first, err
+		}
+		if _, err := send(); err != nil && verbOf(subject) != messages.VerbInstruct {
+			return nil, err
+		}
+		return first, err
+	})
+	id := r.west.submit("k", "east", roamingSpec(3)).Job
+	r.east.runs(3)
+	r.west.ranOnce(id, 3)
+}
+
+// A site that is cut off goes on running and charging; its user's home says how
+// it stood last, serves its own users, and learns all when the cut heals.
+func TestASiteIsCutOff(t *testing.T) {
+	r := newRealm(t)
+	id := r.west.submit("k", "east", roamingSpec(5)).Job
+	r.east.eventually("tasks run", func() bool { r.east.claim(); return len(r.east.running) == 4 })
+	r.west.eventually("west knows", func() bool { return r.west.known(id).Running == 4 })
+	r.cut("east")
+	r.east.finish()
+	r.east.runs(1)
+	r.east.eventually("it is over at east", func() bool {
+		return tell[messages.JobsReply](r.east, "ops", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs[0].State == messages.Completed
+	})
+	job := r.west.job(id)
+	if job.State != messages.Running || job.Away.Trouble == "" || job.Away.Known == 0 {
+		t.Errorf("in the cut: %+v, %+v", job.JobSummary, job.Away)
+	}
+	if w := r.west.why(id); w.Reason != "SiteSilent" || !strings.Contains(w.Message, "does not answer") || !strings.Contains(w.Message, "it was Running") {
+		t.Errorf("in the cut: %+v", w)
+	}
+	err := r.west.once("alice", messages.VerbOutput, messages.OutputRequest{
+		Node: "n1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}}})
+	if messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "site east") {
+		t.Errorf("output in the cut: %v", err)
+	}
+	own := r.west.submit("own", "", roamingSpec(2)).Job
+	r.west.runs(2)
+	r.west.ends(own)
+	if a := r.west.account("alice"); a.Reserved != 10*messages.Credit {
+		t.Errorf("in the cut alice has %+v", a)
+	}
+	r.meddle(nil)
+	if job := r.west.ends(id); job.State != messages.Completed || job.Charged != 10*messages.Credit {
+		t.Errorf("after the cut: %+v", job.JobSummary)
+	}
+	r.settled()
+}
+
+// A job is cancelled before it was authorised, while its site is silent, and
+// while it runs there.
+func TestCancelAJobAtAnotherSite(t *testing.T) {
+	r := newRealm(t)
+	cancel := func(id messages.JobID) messages.CancelReply {
+		return tell[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: id})
+	}
+	runs := r.west.submit("runs", "east", roamingSpec(2)).Job
+	r.east.eventually("it runs", func() bool { r.east.claim(); return len(r.east.running) == 2 })
+	if c := cancel(runs); c.Away == nil || c.Away.Trouble != "" {
+		t.Errorf("answered %+v, %+v", c, c.Away)
+	}
+	if job := r.west.ends(runs); job.State != messages.Cancelled || job.Reason != "CancelledByUser" || job.Charged != 0 {
+		t.Errorf("it ended as %+v", job.JobSummary)
+	}
+	if _, err := asks[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: runs}); messages.KindOf(err) != messages.Ended {
+		t.Errorf("cancelled again: %v", err)
+	}
+	r.cut("east")
+	sent := r.west.submit("sent", "east", roamingSpec(2)).Job
+	if c := cancel(sent); c.Away == nil || c.Away.Trouble == "" {
+		t.Errorf("in the cut: answered %+v, %+v", c, c.Away)
+	}
+	if job := r.west.job(sent); job.State != messages.Waiting || job.Reason != "Cancelling" {
+		t.Errorf("in the cut: %+v", job.JobSummary)
+	}
+	r.meddle(nil)
+	if job := r.west.ends(sent); job.State != messages.Cancelled {
+		t.Errorf("it ended as %+v", job.JobSummary)
+	}
+	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
+		if verbOf(subject) == messages.VerbAuthorise {
+			return nil, messages.Errorf(messages.Unavailable, "the bank is away")
+		}
+		return send()
+	})
+	kept := r.west.submit("kept", "east", roamingSpec(2)).Job
+	cancel(kept)
+	if job := r.west.job(kept); job.State != messages.Cancelled || job.Away.Phase != "Releasing" {
+		t.Errorf("it is %+v, %+v", job.JobSummary, job.Away)
+	}
+	r.meddle(nil)
+	r.west.eventually("nothing is set aside", func() bool { return r.west.job(kept).Away.Phase == "Ended" && r.west.account("alice").Reserved == 0 })
+	r.settled()
+	if a := r.west.account("alice"); a.Balance != realmFunds {
+		t.Errorf("alice has %+v", a)
+	}
+}
+
+// What cannot be is refused, by kind, and nothing has changed.
+func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
+	r := newRealm(t)
+	for _, c := range []struct {
+		name string
+		site messages.Name
+		spec messages.JobSpec
+		kind messages.Kind
+		text string
+	}{
+		{"no peer", "north", roamingSpec(1), messages.NotFound, "no peer of west"},
+		{"no name", "North!", roamingSpec(1), messages.Invalid, "site"},
+		{"funds", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 101 * messages.Credit }), messages.Insufficient, ""},
+		{"peer's limit", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 51 * messages.Credit }), messages.Insufficient, "would owe more than it may"},
+		{"project", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Project = "lab" }), messages.NotFound, ""},
+		{"market", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Market = "night" }), messages.NotFound, "night"},
+		{"class", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Stages[0].Class = "gpu" }), messages.NotFound, "gpu"},
+		{"payments between jobs", "east", roamingSpec(1, func(s *messages.JobSpec) {
+			s.Market, s.Stages[0].Class, s.Value, s.Length = "queue", "queue", messages.Credit, 1e9
+		}), messages.Invalid, "credits between the jobs"},
+		{"inputs", "east", roamingSpec(1, func(s *messages.JobSpec) {
+			s.Stages[0].Inputs = []messages.File{{Name: "a", Size: 1, Digest: strings.Repeat("0", 64)}}
+		}), messages.Invalid, "files do not travel"},
+		{"after", "east", roamingSpec(1, func(s *messages.JobSpec) { s.AfterJobs = []messages.JobID{1} }), messages.Invalid, "after_jobs"},
+		{"contract of another site", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Contract = "north/q1-1" }), messages.Invalid, "of site north"},
+		{"contract", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Contract = "east/q1-1" }), messages.Expired, "ask for another"},
+	} {
+		_, err := asks[messages.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: c.name, Spec: c.spec, Site: c.site})
+		if err == nil || messages.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: got %v, want a refusal of kind %v with %q", c.name, err, c.kind, c.text)
+		}
+		if _, again := asks[messages.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: c.name, Spec: c.spec, Site: c.site}); messages.KindOf(again) != c.kind {
+			t.Errorf("%s again: %v", c.name, again)
+		}
+	}
+	r.west.eventually("nothing is set aside", func() bool { return r.west.account("alice").Reserved == 0 })
+	r.settled()
+	if jobs := tell[messages.JobsReply](r.east, "ops", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs; len(jobs) != 0 {
+		t.Errorf("east has %+v", jobs)
+	}
+	id := r.west.submit("own name", "west", roamingSpec(1)).Job
+	r.west.runs(1)
+	if job := r.west.ends(id); job.Away != nil {
+		t.Errorf("a job for its own site went to %+v", job.Away)
+	}
+	if _, err := asks[messages.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "own name", Spec: roamingSpec(1), Site: "east"}); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("a key of a job of this site, for another: %v", err)
+	}
+}
+
+// A site that lies to its peer comes to nothing.
+func TestAuthorisationsOfOtherJobs(t *testing.T) {
+	r := newRealm(t)
+	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
+		if verbOf(subject) == messages.VerbPeerSubmit {
+			return nil, messages.Errorf(messages.Unavailable, "held back")
+		}
+		return send()
+	})
+	r.west.submit("k", "east", roamingSpec(1))
+	good := tell[messages.SignedAuthorisation](r.west, "$auctioneer", messages.Bank, messages.VerbAuthorise, messages.AuthoriseRequest{
+		Key: messages.RoamingKey(7), Member: "alice", Peer: "east", Amount: 10 * messages.Credit, Interval: messages.Duration(time.Hour), Job: 7})
+	request := func(change func(*messages.PeerSubmitRequest)) messages.PeerSubmitRequest {
+		q := messages.PeerSubmitRequest{Job: 7, Account: "alice", Spec: roamingSpec(1), Authorisation: good}
+		change(&q)
+		return q
+	}
+	for name, c := range map[string]struct {
+		caller messages.Name
+		kind   messages.Kind
+		change func(*messages.PeerSubmitRequest)
+	}{
+		"a user":           {"alice", messages.PermissionDenied, func(*messages.PeerSubmitRequest) {}},
+		"an actor":         {"$bank", messages.PermissionDenied, func(*messages.PeerSubmitRequest) {}},
+		"another site":     {"$north", messages.PermissionDenied, func(*messages.PeerSubmitRequest) {}},
+		"another job":      {"$west", messages.Conflict, func(q *messages.PeerSubmitRequest) { q.Job = 8 }},
+		"another account":  {"$west", messages.Invalid, func(q *messages.PeerSubmitRequest) { q.Account = "bob" }},
+		"too little":       {"$west", messages.Insufficient, func(q *messages.PeerSubmitRequest) { q.Spec.Budget = 11 * messages.Credit }},
+		"altered":          {"$west", messages.PermissionDenied, func(q *messages.PeerSubmitRequest) { q.Authorisation.Authorisation.Amount *= 2 }},
+		"longer than paid": {"$west", messages.Invalid, func(q *messages.PeerSubmitRequest) { q.Spec.Length = messages.Duration(2 * time.Hour) }},
+	} {
+		if _, err := asks[messages.PeerSubmitReply](r.east, c.caller, messages.Auctioneer, messages.VerbPeerSubmit, request(c.change)); messages.KindOf(err) != c.kind {
+			t.Errorf("%s: got %v, want a refusal of kind %v", name, err, c.kind)
+		}
+	}
+	first := tell[messages.PeerSubmitReply](r.east, "$west", messages.Auctioneer, messages.VerbPeerSubmit, request(func(*messages.PeerSubmitRequest) {}))
+	if first.Job.Job != 7 {
+		t.Errorf("answered %+v", first)
+	}
+	if _, err := asks[messages.PeerSubmitReply](r.east, "$west", messages.Auctioneer, messages.VerbPeerSubmit,
+		request(func(q *messages.PeerSubmitRequest) { q.Spec.Name = "another" })); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("the same number for another job: %v", err)
+	}
+	// Its user cannot take back what pays for work that has begun.
+	tell[messages.ClearingReply](r.west, "alice", messages.Bank, messages.VerbRevoke, messages.RevokeRequest{ID: good.Authorisation.ID})
+	r.east.runs(1)
+	r.meddle(nil)
+	r.east.runs(1)
+	r.settled()
+	if b := r.east.account(messages.SiteAccount).Balance; b != 20*messages.Credit {
+		t.Errorf("site east has %v", b)
+	}
+}
+
+// A job that has not ended when its authorisation is about to is ended, and what
+// it owes by then can still be charged.
+func TestAuthorisationsEnd(t *testing.T) {
+	r := &realm{TB: t, network: bus.NewMemory()}
+	r.west = r.start("west", func(c *auctioneer.Config) { c.RoamFor = messages.Duration(time.Hour) })
+	r.east = r.start("east")
+	r.introduce(r.west, r.east)
+	id := r.west.submit("k", "east", roamingSpec(4)).Job
+	r.east.eventually("it runs", func() bool { r.east.claim(); return len(r.east.running) == 4 })
+	if w := r.west.why(id); !strings.Contains(w.Message, "it must end by") {
+		t.Errorf("why: %+v", w)
+	}
+	r.ahead.Store(int64(55 * time.Minute / time.Microsecond))
+	job := r.west.ends(id)
+	if job.State != messages.Discarded || job.Reason != "AuthorisationEnds" || job.Charged != 0 {
+		t.Errorf("it ended as %+v", job.JobSummary)
+	}
+	if w := r.west.why(id); !strings.Contains(w.Message, "authorised") {
+		t.Errorf("why: %+v", w)
+	}
+	r.settled()
+}

@@ -1,0 +1,158 @@
+package sites
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// estimates has a site's estimator expect every job to be complete after a time.
+func (s *realmSite) estimates(after time.Duration) {
+	s.Helper()
+	sub, err := s.network.Connect("$estimator").Serve(bus.Service{Name: "estimator", Version: "1.0.0", Endpoints: []bus.Endpoint{{
+		Name: "estimate", Subject: messages.Subject(s.name, messages.Estimator, messages.VerbEstimate, "*"),
+		Handle: bus.Handle("estimate", func(context.Context, messages.Name, messages.EstimateRequest) (messages.EstimateReply, error) {
+			d := messages.Duration(after)
+			return messages.EstimateReply{Runs: 3, Completion: messages.Spread{Low: d / 2, Median: d, High: 2 * d}}, nil
+		})}}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = sub.Stop() })
+}
+
+// three is west, with the peers east and north: the one sells contracts, the
+// other is the fastest.
+func three(t testing.TB) *realm {
+	r := &realm{TB: t, network: bus.NewMemory()}
+	r.west = r.start("west")
+	r.east = r.start("east", func(c *auctioneer.Config) {
+		c.Markets = []messages.Market{{Name: "deals", Mechanism: messages.ContractMenu, Classes: []messages.Name{"cpu"}}}
+	})
+	r.north = r.start("north")
+	r.introduce(r.west, r.east)
+	r.introduce(r.west, r.north)
+	r.west.estimates(40 * time.Second)
+	r.north.estimates(20 * time.Second)
+	return r
+}
+
+func (s *realmSite) offers(q messages.OffersRequest) messages.OffersReply {
+	s.Helper()
+	return tell[messages.OffersReply](s, "alice", messages.Auctioneer, messages.VerbOffers, q)
+}
+
+// sitesOf names the sites of offers, each once, in their order.
+func sitesOf(offers []messages.Offer) []messages.Name {
+	var names []messages.Name
+	for _, o := range offers {
+		names = append(names, o.Site)
+	}
+	return slices.Compact(names)
+}
+
+// timed is a job that says what completion is worth: 8 credits, falling to
+// nothing over a thousand seconds.
+func timed(spec *messages.JobSpec) {
+	spec.Length = messages.Duration(10 * time.Second)
+	spec.Valuation = &messages.Valuation{Class: messages.LinearDecay, Max: 8, Mu: 0, Delta: 1000}
+}
+
+func TestOffersOfSeveralSites(t *testing.T) {
+	r := three(t)
+	q := messages.OffersRequest{Spec: roamingSpec(2, timed)}
+	all := r.west.offers(q)
+	if got := sitesOf(all.Offers); !slices.Equal(got, []messages.Name{"west", "east", "north"}) || len(all.Silent) != 0 {
+		t.Fatalf("offers of %v, silent %+v", got, all.Silent)
+	}
+	for _, o := range all.Offers {
+		if contract := strings.HasPrefix(o.Contract, "east/q"); contract != (o.Site == "east") || o.Completion == 0 || o.Value <= 0 || o.Basis == "" {
+			t.Errorf("an offer: %+v", o)
+		}
+	}
+	if best := all.Offers[all.Best]; best.Site != "east" || best.Price != 0 { // whose slots are idle; the others ask the whole budget
+		t.Errorf("the best is %+v: %s", best, all.Why)
+	}
+	some := r.west.offers(messages.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"north"}})
+	if got := sitesOf(some.Offers); !slices.Equal(got, []messages.Name{"north"}) {
+		t.Errorf("offers of %v", got)
+	}
+	r.cut("north")
+	q.Within = messages.Duration(50 * time.Millisecond)
+	cut := r.west.offers(q)
+	if got := sitesOf(cut.Offers); !slices.Equal(got, []messages.Name{"west", "east"}) || len(cut.Silent) != 1 || cut.Silent[0].Site != "north" || !strings.Contains(cut.Silent[0].Error.Message, "within 50ms") {
+		t.Errorf("offers of %v, silent %+v", got, cut.Silent)
+	}
+	r.meddle(nil)
+	for name, bad := range map[string]struct {
+		kind messages.Kind
+		q    messages.OffersRequest
+	}{
+		"no peer":   {messages.NotFound, messages.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"south"}}},
+		"no name":   {messages.Invalid, messages.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"South"}}},
+		"twice":     {messages.Invalid, messages.OffersRequest{Spec: q.Spec, Sites: []messages.Name{"east", "east"}}},
+		"too long":  {messages.Invalid, messages.OffersRequest{Spec: q.Spec, Within: messages.Duration(time.Hour)}},
+		"no stages": {messages.Invalid, messages.OffersRequest{}},
+	} {
+		if _, err := asks[messages.OffersReply](r.west, "alice", messages.Auctioneer, messages.VerbOffers, bad.q); messages.KindOf(err) != bad.kind {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := asks[messages.PeerQuoteReply](r.north, "$south", messages.Auctioneer, messages.VerbPeerQuote,
+		messages.PeerQuoteRequest{Account: "alice", Spec: q.Spec}); messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("a quote for a site that is no peer: %v", err)
+	}
+}
+
+// A job that may run anywhere goes where it is best off, and says why; the same
+// key gets the same answer, whatever is best then.
+func TestSubmitWhereItIsBest(t *testing.T) {
+	r := three(t)
+	free := r.west.submit("contract", messages.AnySite, roamingSpec(1, timed))
+	if free.Site != "east" || !strings.Contains(free.Chosen, "is worth") {
+		t.Fatalf("answered %+v", free)
+	}
+	r.east.eventually("it runs", func() bool {
+		r.east.exchange(messages.Exchange{Claims: []messages.Claim{{Market: "deals", Class: "cpu", Slots: 1}}})
+		return len(r.east.running) == 1
+	})
+	r.east.finish()
+	if job := r.west.ends(free.Job); job.State != messages.Completed || job.Charged != 0 || job.Away.Chosen != free.Chosen || job.Spec.Contract == "" {
+		t.Errorf("it ended as %+v, %+v", job.JobSummary, job.Away)
+	}
+	plain := r.west.submit("plain", messages.AnySite, roamingSpec(1)) // no contract without a valuation
+	if plain.Site != "north" || !strings.Contains(plain.Chosen, "earliest") {
+		t.Errorf("answered %+v", plain)
+	}
+	r.cut("north")
+	if again := r.west.submit("plain", messages.AnySite, roamingSpec(1)); again.Job != plain.Job || again.Site != "north" {
+		t.Errorf("again: %+v", again)
+	}
+	here := r.west.submit("here", messages.AnySite, roamingSpec(1))
+	if here.Site != "" || here.Chosen == "" || here.Market != "main" {
+		t.Errorf("answered %+v", here)
+	}
+	r.meddle(nil)
+	if again := r.west.submit("here", messages.AnySite, roamingSpec(1)); again.Job != here.Job || again.Site != "" {
+		t.Errorf("again: %+v", again)
+	}
+	r.north.runs(1)
+	r.west.runs(1)
+	r.west.ends(plain.Job)
+	r.west.ends(here.Job)
+	r.settled(r.west, r.east, r.north)
+	dear := roamingSpec(1, func(s *messages.JobSpec) {
+		s.Budget, s.Valuation = messages.Credit, &messages.Valuation{Class: messages.Hard, Max: 0.5, Deadline: 1000}
+	})
+	r.cut("east")
+	_, err := asks[messages.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "dear", Spec: dear, Site: messages.AnySite})
+	if messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), "no offer is worth its price") {
+		t.Errorf("a job that is worth less than any price: %v", err)
+	}
+}

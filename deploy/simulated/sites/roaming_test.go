@@ -1,0 +1,77 @@
+package sites
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// alice@west has a job run at east, and speaks only to west.
+func TestAJobRunsAtAnotherSite(t *testing.T) {
+	r := newRealm(t)
+	receipt := r.west.submit("k", "east", roamingSpec(6))
+	if receipt.Job != 1 || receipt.Site != "east" || receipt.Market != "main" || receipt.Held != 10*messages.Credit || receipt.Tasks != 6 {
+		t.Errorf("answered %+v", receipt)
+	}
+	if again := r.west.submit("k", "east", roamingSpec(6)); again != receipt {
+		t.Errorf("answered %+v, then %+v", receipt, again)
+	}
+	local := r.west.submit("l", "", roamingSpec(1))
+	if local.Job != 2 {
+		t.Errorf("the next job of west is %d", local.Job)
+	}
+	r.east.eventually("tasks run", func() bool { r.east.claim(); return len(r.east.running) == 4 })
+	r.west.eventually("west knows", func() bool {
+		jobs := tell[messages.JobsReply](r.west, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}).Jobs
+		return len(jobs) == 2 && jobs[1].State == messages.Running && jobs[1].Running == 4
+	})
+	job := r.west.job(1)
+	if job.Job != 1 || job.Account != "alice" || job.Payer != "alice" || job.Away == nil || job.Away.Site != "east" || job.Away.Trouble != "" || job.Away.Known == 0 || len(job.Stages) != 1 || job.Stages[0].Running != 4 {
+		t.Errorf("the job at home: %+v, away %+v", job, job.Away)
+	}
+	at := tell[messages.JobsReply](r.east, "ops", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs[0]
+	if at.Account != "alice@west" || at.Visit == nil || at.Visit.String() != "west/1" {
+		t.Errorf("the job at east: %+v", at)
+	}
+	if own := tell[messages.JobsReply](r.east, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}).Jobs; len(own) != 0 {
+		t.Errorf("alice of east sees %+v", own)
+	}
+	if w := r.west.why(1); !strings.Contains(w.Message, "at site east") || w.Job != 1 || w.Away == nil {
+		t.Errorf("why: %+v", w)
+	}
+	tasks := tell[messages.TasksReply](r.west, "alice", messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: 1})
+	if len(tasks.Tasks) != 4 || tasks.Tasks[0].Task.Job != 1 || tasks.Tasks[0].Node != "n1" || tasks.Account != "alice" {
+		t.Fatalf("tasks: %+v", tasks)
+	}
+	output := tell[messages.LogsReply](r.west, "alice", messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{
+		Node: "n1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: tasks.Tasks[1].Task, Number: 1}}})
+	if string(output.Data) != "1.0.1 of alice@west at east\n" || !output.End {
+		t.Errorf("output: %q", output.Data)
+	}
+	r.east.finish()
+	r.east.runs(2)
+	done := r.west.ends(1)
+	if done.State != messages.Completed || done.Charged != 10*messages.Credit || done.Done != 6 || done.Away.Phase != "Ended" {
+		t.Errorf("it ended as %+v, %+v", done.JobSummary, done.Away)
+	}
+	r.west.runs(1)
+	r.west.ends(2)
+	r.settled()
+	if b := r.east.account(messages.SiteAccount).Balance; b != 10*messages.Credit {
+		t.Errorf("site east has %v", b)
+	}
+	if a := r.west.account("alice"); a.Balance != realmFunds-20*messages.Credit || a.Reserved != 0 {
+		t.Errorf("alice has %+v", a)
+	}
+	statement := tell[messages.StatementReply](r.west, "alice", messages.Bank, messages.VerbStatement, messages.StatementRequest{})
+	last := statement.Entries[len(statement.Entries)-1]
+	for _, e := range statement.Entries {
+		if e.Job == 1 {
+			last = e
+		}
+	}
+	if last.Change != -10*messages.Credit || !strings.Contains(last.Reason, "site east") || !strings.Contains(last.Reason, "west/1") {
+		t.Errorf("the statement says %+v", last)
+	}
+}
