@@ -39,7 +39,7 @@ func (l *leader) sites(ctx context.Context, asked []messages.Name) (ask []messag
 	if len(asked) == 1 && asked[0] == l.Site {
 		return asked, nil, nil
 	}
-	peers, err := l.knownPeers(ctx)
+	peers, err := l.knownPeers(ctx, peersKnown)
 	if len(asked) == 0 {
 		if err != nil { // its own users are served without the bank
 			return []messages.Name{l.Site}, []messages.Silent{{Error: messages.AsError("", err)}}, nil
@@ -51,7 +51,9 @@ func (l *leader) sites(ctx context.Context, asked []messages.Name) (ask []messag
 	}
 	for _, site := range asked {
 		if site != l.Site && !slices.Contains(peers, site) {
-			return nil, nil, messages.Errorf(messages.NotFound, "sites: %q is no peer of %s, which has %v", site, l.Site, peers)
+			if err := l.checkPeer(ctx, site); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	return asked, nil, nil
@@ -75,7 +77,7 @@ func (l *leader) gather(ctx context.Context, account messages.Name, r *messages.
 	reply = messages.OffersReply{Offers: []messages.Offer{}, Silent: append([]messages.Silent{}, silent...)}
 	for i, site := range sites {
 		if errs[i] != nil {
-			reply.Silent = append(reply.Silent, messages.Silent{Site: site, Error: late(ctx, within, errs[i])})
+			reply.Silent = append(reply.Silent, messages.Silent{Site: site, Error: late(within, errs[i])})
 		}
 		reply.Offers = append(reply.Offers, answers[i]...)
 	}
@@ -84,9 +86,9 @@ func (l *leader) gather(ctx context.Context, account messages.Name, r *messages.
 }
 
 // late says of a site that was waited for in vain how long that was.
-func late(ctx context.Context, within messages.Duration, err error) *messages.Error {
-	if passing(err) && ctx.Err() != nil {
-		return messages.Errorf(messages.Unavailable, "did not answer within %v", within.Std())
+func late(within messages.Duration, err error) *messages.Error {
+	if passing(err) {
+		return messages.Errorf(messages.Unavailable, "did not answer within %v (%s)", within.Std(), messages.AsError("", err).Message)
 	}
 	return messages.AsError("", err)
 }

@@ -20,6 +20,7 @@ const (
 	maxLooks      = 64                       // users who wait for another site at once
 	maxPolls      = 4                        // requests of one site that wait for news
 	peersKnown    = 5 * time.Second          // how old the list of peers may be
+	peersAtLeast  = 100 * time.Millisecond   // and where a site is not among them
 	newsWithin    = messages.MaxPeerWait / 4 // that is asked to be waited for
 	newsCoalesced = 25 * time.Millisecond    // news that come together go together
 	newsAtOnce    = 256                      // jobs in one answer
@@ -229,12 +230,12 @@ func peerAsk[Reply any](ctx context.Context, l *leader, peer messages.Name, verb
 	return reply, messages.Unmarshal(data, messages.Detect(data, ""), &reply)
 }
 
-// knownPeers lists the sites that the bank settles with. They are asked for at
-// most every peersKnown.
-func (l *leader) knownPeers(ctx context.Context) ([]messages.Name, error) {
+// knownPeers lists the sites that the bank settles with. They are asked for again
+// where what is known is older than a time.
+func (l *leader) knownPeers(ctx context.Context, age time.Duration) ([]messages.Name, error) {
 	t := l.travel
 	t.mu.Lock()
-	known, fresh := t.peers, time.Since(t.asked) < peersKnown && !t.asked.IsZero()
+	known, fresh := t.peers, !t.asked.IsZero() && time.Since(t.asked) < age
 	t.mu.Unlock()
 	if fresh {
 		return known, nil
@@ -257,7 +258,10 @@ func (l *leader) knownPeers(ctx context.Context) ([]messages.Name, error) {
 
 // checkPeer refuses a site that is none of the peers.
 func (l *leader) checkPeer(ctx context.Context, site messages.Name) error {
-	peers, err := l.knownPeers(ctx)
+	peers, err := l.knownPeers(ctx, peersKnown)
+	if err == nil && !slices.Contains(peers, site) { // it may be a new one
+		peers, err = l.knownPeers(ctx, peersAtLeast)
+	}
 	if err != nil {
 		return err
 	}

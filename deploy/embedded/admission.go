@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -63,4 +65,17 @@ func (t *TLS) authority() (string, error) {
 		return "", fmt.Errorf("tls: %w", err)
 	}
 	return string(pem), nil
+}
+
+// Client is what a client needs to check the site's servers; nil without TLS.
+func (t *TLS) Client() (*tls.Config, error) {
+	pem, err := t.authority()
+	if pem == "" || err != nil {
+		return nil, err
+	}
+	c := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS13}
+	if !c.RootCAs.AppendCertsFromPEM([]byte(pem)) {
+		return nil, fmt.Errorf("tls: %s holds no certificate", t.CA)
+	}
+	return c, nil
 }

@@ -167,6 +167,7 @@ func say(t *testing.T, conn *nats.Conn, subjects []string, payload, last string)
 // sites make of each other, and in nothing else. So nobody there speaks as a
 // user of this site, hears the replies to one, or forges any.
 func TestLinkPassesPeerVerbsAlone(t *testing.T) {
+	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]
 	creds, err := west.authority.IssueLink("east")
 	if err != nil {
@@ -221,6 +222,7 @@ func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 // TestOnlyPeersLink: nobody else's credentials open the listener for servers,
 // those of the site's own users among them; and a link's open no other.
 func TestOnlyPeersLink(t *testing.T) {
+	t.Parallel()
 	west := startSites(t, firstLook(t, "west", "east"))[0]
 	issued := map[string]func() ([]byte, error){
 		"of a user":              func() ([]byte, error) { return west.authority.Issue(identity.User, "alice") },

@@ -147,6 +147,7 @@ func (u user) linked() bool {
 // keeps what it owes the other; mended, they agree, and no credit was lost or
 // moved twice.
 func TestSitesCutOffAndMended(t *testing.T) {
+	t.Parallel()
 	west, east, between := overRoad(t)
 	alice, bob := connect(t, west, "alice"), connect(t, east, "bob")
 	atWest, atEast := connect(t, west, "operator"), connect(t, east, "operator")
@@ -201,6 +202,7 @@ func agree(t *testing.T, one, other user) {
 
 // How a site is linked is for its operators, and hosts answer the service alone.
 func TestLinksAreForOperators(t *testing.T) {
+	t.Parallel()
 	west, _, _ := overRoad(t)
 	for _, name := range []messages.Name{"alice", "operator"} {
 		u := connect(t, west, name)

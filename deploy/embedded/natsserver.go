@@ -67,7 +67,7 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 	listen := c.Listen
 	if self != nil {
 		listen = self.Listen
-		o.ServerName = c.Site + "-" + self.Name
+		o.ServerName = ServerName(c.Site, self.Name)
 	}
 	var err error
 	if o.Host, o.Port, err = split(listen); err != nil {
@@ -86,6 +86,9 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 	}
 	return o, link(o, c, self, authority)
 }
+
+// ServerName is what the NATS server of a host is called.
+func ServerName(site, host messages.Name) string { return site + "-" + host }
 
 // joinCluster makes the server one of a cluster with those of the other hosts.
 func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.Authority) error {

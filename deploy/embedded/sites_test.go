@@ -76,6 +76,7 @@ func (u user) settled() bool {
 // Three sites of one process are peers of one another, and credits travel
 // between any two of them; started again, they are told nothing twice.
 func TestSitesSettle(t *testing.T) {
+	t.Parallel()
 	configs := firstLook(t, "west", "east", "north")
 	sites, err := StartSites(within(t), configs, 500*messages.Credit, Options{})
 	if err != nil {
@@ -118,6 +119,7 @@ func TestSitesSettle(t *testing.T) {
 // What the configuration says anew of a peer is told the bank; what it said
 // before is not.
 func TestConfigurationChangesPeers(t *testing.T) {
+	t.Parallel()
 	c := firstLook(t, "west")[0]
 	c.ListenLeaf, c.Reserve = "127.0.0.1:0", 9*messages.Credit
 	keys := []string{}

@@ -1,8 +1,11 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/state"
@@ -71,6 +74,9 @@ func (a *agent) act() {
 		}
 	}
 	for _, s := range do.Stop {
+		if a.Bug == LeaseIgnored && s.Kill {
+			continue
+		}
 		a.end(s.Attempt, messages.Stopped)
 	}
 	for range do.Fetch {
@@ -101,9 +107,32 @@ func (a *agent) setTimer() {
 }
 
 func (a *agent) start(at messages.Attempt) {
+	a.alone(at)
 	t := &task{left: second + messages.Duration(a.rng.Int64N(int64(8*second)))}
+	if a.rng.IntN(3) == 0 { // longer than a lease
+		t.left += lease + messages.Duration(a.rng.Int64N(int64(lease)))
+	}
 	a.tasks[at] = t
 	a.goOn(at, t)
+}
+
+// alone holds a task to running at one place at a time: an agent that cannot
+// renew its lease ends its tasks before the leader gives them to others. Clocks
+// that jump are beyond what a lease can promise; then only claims are.
+func (a *agent) alone(at messages.Attempt) {
+	for _, o := range a.agents {
+		for _, other := range sortedAttempts(o.tasks) {
+			if o != a && !o.down && other.Task == at.Task && !a.jumped {
+				a.violate("invariant 2: attempt %d of task %v starts on %s while attempt %d runs on %s", at.Number, at.Task, a.actor, other.Number, o.actor)
+			}
+		}
+	}
+}
+
+func sortedAttempts(tasks map[messages.Attempt]*task) []messages.Attempt {
+	return slices.SortedFunc(maps.Keys(tasks), func(a, b messages.Attempt) int {
+		return cmp.Or(cmp.Compare(a.Task.Job, b.Task.Job), cmp.Compare(a.Task.Index, b.Task.Index), cmp.Compare(a.Number, b.Number))
+	})
 }
 
 // goOn lets a task run to its end, unless something comes between.

@@ -1,6 +1,8 @@
 package faults
 
 import (
+	"fmt"
+
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
 )
@@ -14,6 +16,7 @@ type between struct {
 	payers    map[number]messages.Name          // of payments that are not answered
 	received  map[messages.Name]uint64          // the last number of a peer that was carried out
 	confirmed map[messages.Name]uint64          // the last number that a peer has answered
+	charges   map[string]messages.Credits       // of other sites' authorisations, by site and identifier
 }
 
 // number is that of an instruction to a peer.
@@ -24,11 +27,11 @@ type number struct {
 
 func newBetween() between {
 	return between{map[string]messages.Authorisation{}, map[string]bool{}, map[string]bool{}, map[number]messages.Name{},
-		map[messages.Name]uint64{}, map[messages.Name]uint64{}}
+		map[messages.Name]uint64{}, map[messages.Name]uint64{}, map[string]messages.Credits{}}
 }
 
 // clear takes a command of the clearing and what it came to.
-func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) {
+func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error {
 	b := &t.between
 	switch {
 	case came.Error != nil:
@@ -43,39 +46,54 @@ func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) {
 			b.payers[number{c.Remit.Peer, came.Answer.Number}] = c.By
 			t.reserved[c.By] += c.Remit.Amount
 		}
+	case c.Charge != nil:
+		key := c.Charge.Issuer + "/" + c.Charge.ID
+		if before, charged := b.charges[key]; charged && before != c.Charge.Amount {
+			return fmt.Errorf("invariant 2: authorisation %s was charged %v, and now %v", key, before, c.Charge.Amount)
+		}
+		b.charges[key] = c.Charge.Amount
 	case c.Instructions != nil:
-		t.obeyed(&c.Instructions.Instructions, came.Receipt)
+		return t.obeyed(&c.Instructions.Instructions, came.Receipt)
 	case c.Receipt != nil:
 		t.learned(&s.words, s.name, &c.Receipt.Receipt)
 	}
+	return nil
 }
 
 // obeyed takes what a peer's instructions came to here, each number once.
-func (t *tally) obeyed(m *messages.Instructions, r *messages.Receipt) {
+func (t *tally) obeyed(m *messages.Instructions, r *messages.Receipt) error {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)
 		if n <= t.between.received[m.From] {
 			continue
 		}
 		t.between.received[m.From] = n
-		t.obey(clearing.PeerAccount(m.From), &m.List[n-m.First], &o)
+		if err := t.obey(clearing.PeerAccount(m.From), &m.List[n-m.First], &o); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-func (t *tally) obey(peer messages.Name, in *messages.Instruction, o *messages.TransferResult) {
+func (t *tally) obey(peer messages.Name, in *messages.Instruction, o *messages.TransferResult) error {
 	if o.Error != nil {
-		return
+		return nil
 	}
 	switch in.Kind {
 	case messages.InstructPay:
 		t.move(peer, in.Account, o.Amount)
 	case messages.InstructCharge:
-		if a, pending := t.free(in.ID); pending {
+		a, pending := t.free(in.ID)
+		if o.Amount > a.Amount {
+			return fmt.Errorf("invariant 2: %v is charged of authorisation %s, of which %v is pending", o.Amount, in.ID, a.Amount)
+		}
+		if pending {
 			t.move(a.Account, peer, o.Amount)
 		}
 	case messages.InstructSettle:
 		t.move(clearing.SettlementAccount, peer, o.Amount)
 	}
+	return nil
 }
 
 // free ends an authorisation of this bank.

@@ -12,6 +12,7 @@ const (
 	PaidTwice         // 1: a payment that comes again from another site is made again
 	NoDedupe          // 2: a submission that comes again is another job
 	StaleAttempt      // 2: the word of an attempt that was given up counts for the next
+	LeaseIgnored      // 2: an agent lets tasks run on though its lease is over
 	DoubleCharge      // 2: a charge that is asked for again has another identifier
 	SkippedSync       // 3: what is not on disk is acknowledged
 	LocalClock        // 4: a replica applies with its own clock

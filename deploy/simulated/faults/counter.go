@@ -61,6 +61,10 @@ func (d *desk) confirm(c book.Confirmation) {
 
 // move has the bank carry out a charge or a round.
 func (d *desk) move(e *book.Effect) {
+	if j := d.book().Job(e.Job); e.Kind == book.Charge && j.Visit != nil {
+		d.collect(e, j)
+		return
+	}
 	list := d.transfers(e)
 	if len(list) == 0 { // rounds have used the hold up
 		d.confirm(book.Confirmation{Effect: e.ID})
@@ -133,12 +137,9 @@ func (d *desk) register(a *agent, q *messages.RegisterRequest, answer func(*mess
 // exchange commits what an agent finished and claims. One that carries neither
 // only renews the lease.
 func (d *desk) exchange(a *agent, x *messages.Exchange, answer func(*messages.ExchangeReply, error)) {
+	heard := d.r.clock()
 	if len(x.Finished)+len(x.Claims) == 0 {
-		if n := d.book().Node(a.name); n == nil || !n.Up || n.Session != x.Session {
-			answer(nil, messages.Errorf(messages.Fenced, "the session is over"))
-			return
-		}
-		answer(d.reply(a, x, nil), nil)
+		d.r.verify(func() { d.heartbeat(a, x, heard, answer) })
 		return
 	}
 	c := &book.Exchange{Node: a.name, Session: x.Session, Seq: x.Seq, Finished: x.Finished}
@@ -149,13 +150,23 @@ func (d *desk) exchange(a *agent, x *messages.Exchange, answer func(*messages.Ex
 		if err, refused := result.(error); refused {
 			answer(nil, err)
 		} else if !d.gone() {
-			answer(d.reply(a, x, result.([]messages.Grant)), nil)
+			answer(d.reply(a, x, heard, result.([]messages.Grant)), nil)
 		}
 	})
 }
 
-func (d *desk) reply(a *agent, x *messages.Exchange, grants []messages.Grant) *messages.ExchangeReply {
-	d.heard[a.name] = d.r.clock()
+func (d *desk) heartbeat(a *agent, x *messages.Exchange, heard messages.Time, answer func(*messages.ExchangeReply, error)) {
+	switch n := d.book().Node(a.name); {
+	case d.gone():
+	case n == nil || !n.Up || n.Session != x.Session:
+		answer(nil, messages.Errorf(messages.Fenced, "the session is over"))
+	default:
+		answer(d.reply(a, x, heard, nil), nil)
+	}
+}
+
+func (d *desk) reply(a *agent, x *messages.Exchange, heard messages.Time, grants []messages.Grant) *messages.ExchangeReply {
+	d.heard[a.name] = max(d.heard[a.name], heard)
 	out := &messages.ExchangeReply{Seq: x.Seq, Grants: append([]messages.Grant(nil), grants...)}
 	for _, g := range grants {
 		j := d.book().Job(g.Attempt.Task.Job)

@@ -29,7 +29,8 @@ type desk struct {
 	asked     map[uint64]bool         // effects that are being carried out
 	moving    int                     // of them, those that move credits
 	gangs     map[messages.JobID]messages.Time
-	told      map[uint32]uint64 // by node: the version that it was told of
+	roams     map[messages.JobID]messages.Time // at other sites: when to ask next, by the world's clock
+	told      map[uint32]uint64                // by node: the version that it was told of
 	heard     map[messages.Name]messages.Time
 	planned   messages.Time // the next step, by the world's clock; 0: none
 }
@@ -46,7 +47,7 @@ func newDesk(s *site, r *replica) *desk {
 	d := &desk{site: s, r: r, term: r.term, rng: rand.New(rand.NewPCG(s.seed, r.term)),
 		market: market.NewIn(market.MannerOf(s.market.Mechanism), s.market, audited(s, mech)),
 		slots:  market.NewSlots([]messages.Market{s.market}), settled: map[messages.JobID]bool{}, asked: map[uint64]bool{},
-		gangs: map[messages.JobID]messages.Time{}, told: map[uint32]uint64{}, heard: map[messages.Name]messages.Time{}}
+		gangs: map[messages.JobID]messages.Time{}, roams: map[messages.JobID]messages.Time{}, told: map[uint32]uint64{}, heard: map[messages.Name]messages.Time{}}
 	d.publisher = market.NewPublisher(d.term, d.market)
 	d.book().Watch(true)
 	d.applied()
@@ -98,6 +99,7 @@ func (d *desk) step() {
 		d.propose(&book.Command{Settle: s}, nil)
 	}
 	d.carryOut()
+	d.escort()
 	d.expire(now)
 	d.disband(now)
 	d.plan(d.next(now))
@@ -136,6 +138,9 @@ func (d *desk) carry(now messages.Time) (out []*book.Settle) {
 		d.market.SetSlots(now, slots, idle)
 	}
 	for _, id := range sorted(changes.Jobs) {
+		if r := b.Roam(id); r != nil {
+			d.noteRoam(r)
+		}
 		if j := b.Job(id); j != nil {
 			if s := d.carryJob(now, j); s != nil {
 				out = append(out, s)

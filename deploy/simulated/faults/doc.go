@@ -1,8 +1,8 @@
 // Package faults runs a whole federation under faults in virtual time: three
 // sites, each with three machines that have a replica of the job book and one of
 // the bank's state, with agents with virtual processes, and with users who
-// submit, cancel and repeat, pay users of other sites, and have other sites charge
-// what they authorised.
+// submit here and to other sites, cancel and repeat, pay users of other sites, and
+// have other sites charge what they authorised.
 //
 // # What is real and what is not
 //
@@ -25,14 +25,15 @@
 //     two banks agree number by number; what all have at all sites, with what
 //     is in flight, is what was issued; holds resolve once.
 //  2. A task has one claim at most, which only a word about that very attempt
-//     ends; one attempt is accepted, and it did end well; a job is charged once,
-//     never more than its hold.
+//     ends; one attempt is accepted, and it did end well; while clocks are well, a
+//     task runs at one place at a time; a job is charged once, never more than
+//     its hold, or what was authorised for it.
 //  3. What was committed, acknowledged to a user or told to another bank is never
 //     otherwise again.
 //  4. Replicas, and images restored, are byte-identical.
 //  5. A site within which nothing is wrong ends and charges all its jobs, though
-//     it be cut off; when all is well again, all books agree and the cycle nets
-//     to zero. This one is checked once a simulated second, with patience.
+//     it be cut off; when all is well again, all books agree, a job that another
+//     site ran is at home what it was there, and the cycle nets to zero. This one is checked once a simulated second, with patience.
 //  6. Each allocation and settlement is held to what is claimed of mechanisms:
 //     shares sum to one, nobody gets less than who bids less, nobody pays above
 //     the budget or, where it bids for slots, the bid; what jobs pay is what the

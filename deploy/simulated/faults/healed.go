@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
 )
@@ -39,8 +40,8 @@ func (s *site) goesOn() error {
 		if !j.State.Final() {
 			return fmt.Errorf("invariant 5: nothing is wrong within the site, and job %d is %v after %v", j.ID, j.State, since)
 		}
-		if s.tally.charged[j.ID] != j.Charged {
-			return fmt.Errorf("invariant 5: job %d paid %v by the book, and %v by the bank", j.ID, j.Charged, s.tally.charged[j.ID])
+		if taken := s.tally.taken(j); taken != j.Charged {
+			return fmt.Errorf("invariant 5: job %d paid %v by the book, and %v by the bank", j.ID, j.Charged, taken)
 		}
 	}
 	return nil
@@ -75,11 +76,19 @@ func (w *World) healed() error {
 func (s *site) ended() error {
 	b := s.books.reference.(*bookState)
 	for _, u := range s.users {
-		j := b.ByKey(u.name, u.key)
-		switch {
-		case u.over:
-		case u.job == 0:
+		if u.over {
+			continue
+		}
+		if u.job == 0 {
 			return fmt.Errorf("invariant 5: job %s/%s was never answered", u.name, u.key)
+		}
+		if u.peer != nil {
+			if err := s.returned(u); err != nil {
+				return err
+			}
+			continue
+		}
+		switch j := b.ByKey(u.name, u.key); {
 		case j == nil || j.ID != u.job:
 			return fmt.Errorf("invariant 3: job %d was acknowledged, and is gone", u.job)
 		case !j.State.Final():
@@ -87,9 +96,29 @@ func (s *site) ended() error {
 		}
 	}
 	for _, j := range jobs(b.Book) {
-		if s.tally.charged[j.ID] != j.Charged {
-			return fmt.Errorf("invariant 2: job %d paid %v by the book, and %v by the bank", j.ID, j.Charged, s.tally.charged[j.ID])
+		if taken := s.tally.taken(j); taken != j.Charged {
+			return fmt.Errorf("invariant 2: job %d paid %v by the book, and %v by the bank", j.ID, j.Charged, taken)
 		}
+	}
+	return nil
+}
+
+// returned says which of a user's jobs that other sites ran is not over, or is
+// not at home what it was there.
+func (s *site) returned(u *user) error {
+	r := s.books.reference.(*bookState).RoamByKey(u.name, u.key)
+	switch {
+	case r == nil || r.ID != u.job:
+		return fmt.Errorf("invariant 3: job %d was acknowledged, and is gone", u.job)
+	case r.Phase != book.Over:
+		return fmt.Errorf("invariant 5: job %d for %s is %v still", r.ID, r.Peer, r.Phase)
+	}
+	j := u.peer.books.reference.(*bookState).Visitor(messages.Visit{Home: s.name, Job: r.ID})
+	switch {
+	case j == nil && r.Status.Charged != 0:
+		return fmt.Errorf("invariant 2: job %d was charged %v by %s, which did not run it", r.ID, r.Status.Charged, r.Peer)
+	case j != nil && (r.Status.State != j.State || r.Status.Charged != j.Charged):
+		return fmt.Errorf("invariant 5: job %d is %v and was charged %v, and at %s is %v and was charged %v", r.ID, r.Status.State, r.Status.Charged, r.Peer, j.State, j.Charged)
 	}
 	return nil
 }

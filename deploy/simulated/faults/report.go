@@ -6,6 +6,7 @@ type Report struct {
 	Steps          uint64         `json:"steps"`
 	Applied        uint64         `json:"applied"`
 	Jobs           int            `json:"jobs"`
+	Visits         int            `json:"visits"`
 	Instructions   uint64         `json:"instructions"`
 	Faults         map[string]int `json:"faults"`
 	SimulatedHours float64        `json:"simulated_hours"`
@@ -25,6 +26,7 @@ func (r *Report) Add(o *Outcome) {
 	r.Steps += o.Steps
 	r.Applied += uint64(o.Applied)
 	r.Jobs += o.Jobs
+	r.Visits += o.Visits
 	r.Instructions += o.Moved
 	r.SimulatedHours += o.Span.Seconds() / 3600
 	if r.Faults == nil {

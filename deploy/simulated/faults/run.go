@@ -14,6 +14,7 @@ type Outcome struct {
 	Faults    map[string]int    // by kind
 	Applied   int               // entries committed, each checked
 	Jobs      int               // that were entered, at all sites
+	Visits    int               // of them, jobs of other sites' users
 	Moved     uint64            // instructions between banks that were answered
 	Violation error             // nil: none
 }
@@ -46,7 +47,12 @@ func run(p *Plan, events []Event, seed uint64, bug Bug) Outcome {
 	out.Steps, out.Span, out.Violation = w.steps, w.now.Sub(epoch), w.failed
 	for _, s := range w.sites {
 		out.Applied += len(s.books.history) + len(s.banks.history)
-		out.Jobs += int(s.books.reference.(*bookState).LastJob())
+		for _, j := range jobs(s.books.reference.(*bookState).Book) {
+			out.Jobs++
+			if j.Visit != nil {
+				out.Visits++
+			}
+		}
 		for _, p := range s.clearing().Peers().Peers {
 			out.Moved += p.Sent.Number
 		}

@@ -53,7 +53,8 @@ type site struct {
 	tally    *tally
 	seen     witness
 
-	troubles  int // faults under way within it
+	jumped    bool // a clock within it was not well
+	troubles  int  // faults under way within it
 	wellSince messages.Time
 	once      map[messages.Name]uint64 // of a planted bug: numbers that were sent to a peer
 }
@@ -106,10 +107,10 @@ func userName(i int) messages.Name { return fmt.Sprint("u", i%users) }
 func (s *site) open() {
 	for _, p := range s.sites {
 		if p != s {
-			s.bank(s.clients, operator, clearing.Command{Peer: &messages.PeerRequest{Peer: p.name, Keys: []string{p.name}, Limit: limit}}, func(clearing.Result) {})
+			s.bank(s.clients, never, operator, clearing.Command{Peer: &messages.PeerRequest{Peer: p.name, Keys: []string{p.name}, Limit: limit}}, func(clearing.Result) {})
 		}
 	}
-	s.bank(s.clients, operator, clearing.Command{Reserve: &messages.ReserveRequest{Limit: reserve}}, func(clearing.Result) {})
+	s.bank(s.clients, never, operator, clearing.Command{Reserve: &messages.ReserveRequest{Limit: reserve}}, func(clearing.Result) {})
 	for i := range users {
 		c := ledger.Command{Verb: ledger.Grant, At: s.now, By: operator, Grant: messages.GrantRequest{
 			Key: fmt.Sprint("open/", i), Account: userName(i), Amount: granted, Reason: "the run begins"}}
@@ -132,7 +133,7 @@ func (s *site) populate() {
 
 // closeCycle has the operator end a cycle.
 func (s *site) closeCycle(number uint64) {
-	s.bank(s.clients, operator, clearing.Command{Close: &messages.CloseRequest{Cycle: number}}, func(clearing.Result) {})
+	s.bank(s.clients, never, operator, clearing.Command{Close: &messages.CloseRequest{Cycle: number}}, func(clearing.Result) {})
 }
 
 // site is the one that a target names or lies in; nil: none.

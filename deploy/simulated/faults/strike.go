@@ -81,6 +81,7 @@ func (w *World) begin(e Event) {
 	case e.Kind == SlowDisk && m != nil:
 		m.slow = true
 	case e.Kind == Skew || e.Kind == Jump:
+		w.site(e.Target).jumped = true
 		w.shift(m, a, e.By)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
@@ -91,6 +92,15 @@ func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
 	return nil
 }
 
+// taken is what the bank has taken for a job: of its hold, or of another site's
+// authorisation.
+func (t *tally) taken(j *book.Job) messages.Credits {
+	if j.Visit != nil {
+		return t.between.charges[j.Visit.Home+"/"+j.Visit.Authorisation]
+	}
+	return t.charged[j.ID]
+}
+
 // balanced says whether all that jobs paid went to whom it was for: the site
 // gets what they are charged, and what they pay one another sums to zero.
 func (t *tally) balanced() error {
@@ -114,7 +124,9 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 			return err
 		}
 	case clearing.Result:
-		s.tally.clear(s, s.asked[string(data)].(*clearing.Command), &came)
+		if err := s.tally.clear(s, s.asked[string(data)].(*clearing.Command), &came); err != nil {
+			return err
+		}
 	}
 	if err := s.tally.compare(books); err != nil {
 		return err

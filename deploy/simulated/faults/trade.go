@@ -35,7 +35,7 @@ func newTrade(s *site, i int) {
 
 func (t *trade) pay() {
 	c := clearing.Command{Remit: &messages.RemitRequest{Key: t.key, Peer: t.peer.name, Payee: userName(len(t.key)), Amount: t.amount}}
-	t.bank(t.clients, t.user, c, func(clearing.Result) {})
+	t.bank(t.clients, never, t.user, c, func(clearing.Result) {})
 	if t.Bug == RefundRemit { // it is told that nobody has answered
 		t.queue.Push(t.now.Add(2*second), func() {
 			for _, r := range t.banks.replicas {
@@ -51,7 +51,7 @@ func (t *trade) pay() {
 func (t *trade) authorise() {
 	interval := 20*second + messages.Duration(len(t.key))*20*second
 	c := clearing.Command{Authorise: &messages.AuthoriseRequest{Key: t.key, Peer: t.peer.name, Amount: t.amount, Interval: interval}}
-	t.bank(t.clients, t.user, c, func(came clearing.Result) {
+	t.bank(t.clients, never, t.user, c, func(came clearing.Result) {
 		if came.Authorisation == nil {
 			return
 		}
@@ -71,11 +71,11 @@ func (t *trade) accept(a messages.SignedAuthorisation) {
 	part := messages.Credits(t.rng.Int64N(int64(t.amount) + 1))
 	revoked := t.rng.IntN(5) == 0
 	c := clearing.Command{Accept: &messages.AcceptRequest{Purpose: t.key, Authorisation: a}}
-	t.peer.bank(t.clients, auctioneer, c, func(came clearing.Result) {
+	t.peer.bank(t.clients, never, auctioneer, c, func(came clearing.Result) {
 		switch {
 		case came.Error != nil:
 		case revoked:
-			t.bank(t.clients, t.user, clearing.Command{Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}}, func(clearing.Result) {})
+			t.bank(t.clients, never, t.user, clearing.Command{Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID}}, func(clearing.Result) {})
 		default:
 			t.queue.Push(t.now.Add(work), func() { t.charge(a.Authorisation.ID, part) })
 		}
@@ -85,5 +85,5 @@ func (t *trade) accept(a messages.SignedAuthorisation) {
 // charge is what the other site does, which may be cut off from this one.
 func (t *trade) charge(id string, amount messages.Credits) {
 	c := clearing.Command{Charge: &messages.ChargeRequest{Issuer: t.name, ID: id, Amount: amount}}
-	t.peer.bank(t.peer.clients, auctioneer, c, func(clearing.Result) {})
+	t.peer.bank(t.peer.clients, never, auctioneer, c, func(clearing.Result) {})
 }

@@ -13,6 +13,7 @@ type user struct {
 	*site
 	name messages.Name
 	key  string
+	peer *site // that is to run it; nil: its own
 	spec *messages.JobSpec
 	job  messages.JobID // 0: not answered yet
 	over bool           // refused
@@ -20,6 +21,10 @@ type user struct {
 
 func newUser(s *site, i int) *user {
 	u := &user{site: s, name: userName(i), key: fmt.Sprint("j", i), spec: s.spec()}
+	if s.rng.IntN(3) == 0 {
+		u.peer = s.sites[(s.index+1+s.rng.IntN(2))%3]
+		u.spec.Stages[0].Gang = false
+	}
 	within := func() messages.Duration { return messages.Duration(s.rng.Int64N(int64(20 * second))) }
 	at := 8*second + messages.Duration(s.rng.Int64N(int64(s.plan.Duration)))
 	s.queue.Push(s.now.Add(at), u.submit)
@@ -48,6 +53,10 @@ func (s *site) spec() *messages.JobSpec {
 
 func (u *user) submit() {
 	u.call(u.clients, u.books, func() bool { return u.over }, func(r *replica, answer func(any)) {
+		if u.peer != nil {
+			r.shell.(*desk).depart(u, answer)
+			return
+		}
 		r.shell.(*desk).submit(u.name, u.key, u.spec, answer)
 	}, func(reply any) {
 		id, accepted := reply.(messages.JobID)
@@ -69,6 +78,10 @@ func (u *user) cancel() {
 		return
 	}
 	u.call(u.clients, u.books, never, func(r *replica, answer func(any)) {
-		r.shell.(*desk).propose(&book.Command{Cancel: &book.Cancel{Job: u.job, By: u.name}}, answer)
+		c := &book.Command{Cancel: &book.Cancel{Job: u.job, By: u.name}}
+		if u.peer != nil {
+			c = &book.Command{Travel: &book.Travel{Steps: []book.Step{{Job: u.job, Cancel: u.name}}}}
+		}
+		r.shell.(*desk).propose(c, answer)
 	}, func(any) {})
 }

@@ -86,3 +86,24 @@ func (r *replica) elected() {
 	r.flush()
 	r.replicate()
 }
+
+// verify calls do once a majority has said that nobody leads in a later term.
+func (r *replica) verify(do func()) {
+	term, done := r.term, false
+	for _, p := range r.replicas {
+		if p == r {
+			continue
+		}
+		r.tell(p, func() {
+			if p.hear(term); p.term > term {
+				return
+			}
+			p.tell(r, func() {
+				if !done && r.role == leading && r.term == term {
+					done = true
+					do()
+				}
+			})
+		})
+	}
+}

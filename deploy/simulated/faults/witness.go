@@ -35,10 +35,14 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 	holds := map[string]messages.JobID{}
 	var paid, gained messages.Credits
 	for _, j := range jobs(b.Book) {
-		if other, twice := holds[j.Hold]; twice {
+		hold := j.Hold
+		if j.Visit != nil {
+			hold = j.Visit.Visit.String()
+		}
+		if other, twice := holds[hold]; twice {
 			return fmt.Errorf("invariant 2: jobs %d and %d are one submission under one hold", other, j.ID)
 		}
-		holds[j.Hold] = j.ID
+		holds[hold] = j.ID
 		if s.entered[j.ID] == 0 {
 			s.entered[j.ID] = s.now
 		}

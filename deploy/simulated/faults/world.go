@@ -132,8 +132,8 @@ func anew(t messages.Transfer, try int) messages.Transfer {
 }
 
 // bank asks a site's bank for something of its clearing.
-func (s *site) bank(from string, by messages.Name, c clearing.Command, answered func(clearing.Result)) {
-	s.call(from, s.banks, never, func(r *replica, answer func(any)) {
+func (s *site) bank(from string, gone func() bool, by messages.Name, c clearing.Command, answered func(clearing.Result)) {
+	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
 		again := c
 		again.By = by
 		r.shell.(*office).propose(&again, answer)

@@ -106,6 +106,6 @@ func siteCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(initCommand(), certifyCommand(), inviteCommand(), joinSiteCommand(), natsCommand(), rotateCommand())
+	cmd.AddCommand(initCommand(), certifyCommand(), inviteCommand(), joinSiteCommand(), natsCommand(), rotateCommand(), dropCommand())
 	return cmd
 }

@@ -1,0 +1,117 @@
+package links
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// leafs is a server with these connections.
+type leafs []*server.LeafInfo
+
+func (l leafs) Leafz(*server.LeafzOptions) (*server.Leafz, error) {
+	if l == nil {
+		return nil, errors.New("the server is down")
+	}
+	return &server.Leafz{Leafs: l}, nil
+}
+
+// host starts the service of a host.
+func host(t *testing.T, net *bus.Network, name messages.Name, l leafs) *Links {
+	t.Helper()
+	b := net.Connect(messages.ServiceIdentity(messages.Links))
+	t.Cleanup(func() { _ = b.Close() })
+	started, err := Start(Config{
+		Site: "west", Bus: b, Server: l, Host: name, Hosts: []messages.Name{"rack1", "rack2", "rack3"},
+		Peers: map[string]messages.Name{"AEAST": "east", "ANORTH": "north"}, Operators: []messages.Name{"operator"}, Within: 200 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = started.Close() })
+	return started
+}
+
+// bank answers as a peer's does.
+func bank(t *testing.T, net *bus.Network, site messages.Name, answer error) {
+	t.Helper()
+	b := net.Connect(messages.ServiceIdentity(messages.Bank))
+	t.Cleanup(func() { _ = b.Close() })
+	handle := bus.Handle(messages.VerbPosition, func(_ context.Context, caller messages.Name, _ messages.CycleRequest) (messages.SignedPosition, error) {
+		if caller != "$west" {
+			t.Errorf("the peer is asked as %q", caller)
+		}
+		return messages.SignedPosition{}, answer
+	})
+	subject := messages.Subject(site, messages.Bank, messages.VerbPosition, "*")
+	if _, err := b.Serve(bus.Service{Name: "bank", Version: "1.0.0", Endpoints: []bus.Endpoint{{Name: messages.VerbPosition, Subject: subject, Handle: handle}}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func status(t *testing.T, net *bus.Network, name messages.Name) (messages.LinksReply, error) {
+	t.Helper()
+	b := net.Connect(name)
+	defer b.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	return bus.Call[messages.LinksReply](ctx, b, messages.Subject("west", messages.Links, messages.VerbStatus, name), messages.Empty{})
+}
+
+// TestOneHostAnswersForAll: the links of every host are in one answer, one that is
+// silent is named, and so is a peer whose bank does not answer; a refusal of the
+// peer's bank is an answer.
+func TestOneHostAnswersForAll(t *testing.T) {
+	net := bus.NewMemory()
+	host(t, net, "rack1", leafs{{Name: "e1", Account: "AEAST", IP: "10.1.0.1", Port: 7422, RTT: "60ms", IsSpoke: true, InMsgs: 3, OutMsgs: 4}})
+	bank(t, net, "east", messages.Errorf(messages.NotFound, "no cycle was closed"))
+	got, err := status(t, net, "operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := messages.Link{Peer: "east", Host: "rack1", Server: "e1", Address: "10.1.0.1:7422", Outgoing: true, RTT: messages.Duration(60 * time.Millisecond), In: 3, Out: 4}
+	if len(got.Links) != 1 || got.Links[0] != want {
+		t.Errorf("links %+v", got.Links)
+	}
+	if len(got.Missing) != 2 || got.Missing[0] != "rack2" || got.Missing[1] != "rack3" {
+		t.Errorf("missing %v", got.Missing)
+	}
+	if len(got.Trips) != 2 || got.Trips[0].Peer != "east" || got.Trips[0].Took <= 0 || got.Trips[1].Took != 0 || got.Trips[1].Failure == "" {
+		t.Errorf("trips %+v", got.Trips)
+	}
+	host(t, net, "rack2", leafs{{Account: "ANORTH", IP: "::1", Port: 1, RTT: ""}, {Account: "AEAST", IP: "::1", Port: 2}})
+	if got, err = status(t, net, "operator"); err != nil || len(got.Links) != 3 || len(got.Missing) != 1 {
+		t.Fatalf("with two hosts: %+v, %v", got, err)
+	}
+	if got.Links[0].Host != "rack1" || got.Links[1].Host != "rack2" || got.Links[1].Peer != "east" || got.Links[2].Address != "[::1]:1" {
+		t.Errorf("in the order %+v", got.Links)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	net := bus.NewMemory()
+	l := host(t, net, "rack1", nil)
+	if _, err := status(t, net, "alice"); messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("a user: %v", err)
+	}
+	if _, err := status(t, net, "operator"); messages.KindOf(err) != messages.Internal {
+		t.Errorf("without a server: %v", err)
+	}
+	if _, err := l.own(t.Context(), "operator", messages.Empty{}); messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("a host asked by an operator: %v", err)
+	}
+	for field, c := range map[string]Config{
+		"Site": {Site: "West!"}, "Bus": {Site: "west"}, "Host": {Site: "west", Bus: l.c.Bus, Server: leafs{}, Host: "rack9"},
+		"Within": {Site: "west", Bus: l.c.Bus, Server: leafs{}, Within: -1},
+	} {
+		if _, err := Start(c); err == nil {
+			t.Errorf("a wrong %s passes", field)
+		}
+	}
+}
