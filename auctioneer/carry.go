@@ -48,6 +48,9 @@ func (l *leader) carryJob(now messages.Time, n *jobNews) *book.Settle {
 		t.Remove(now, n.id)
 		return nil
 	}
+	if t.Plans() && t.Job(n.id) == nil {
+		l.newcomer()
+	}
 	t.Put(now, func() *mechanism.Bid { return t.BidOf(n.job) }, n.id, n.progress)
 	return nil
 }

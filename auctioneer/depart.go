@@ -35,7 +35,7 @@ func (l *leader) submitAway(ctx context.Context, account messages.Name, r *messa
 	if known, err := l.departed(d); known != nil || err != nil {
 		return l.answerAway(ctx, known, err)
 	}
-	if err := l.gate.pass(l.Clock(), account); err != nil {
+	if err := l.within(&submission{account: account}); err != nil {
 		return reply, err
 	}
 	if r.Site == messages.AnySite {
@@ -53,6 +53,7 @@ func (l *leader) submitAway(ctx context.Context, account messages.Name, r *messa
 	if r.DryRun {
 		return l.rehearse(ctx, d)
 	}
+	l.travel.blame(d.Peer, nil) // what is known of it may be old
 	result, err := l.propose(ctx, &book.Command{Depart: d})
 	if err != nil {
 		return reply, err

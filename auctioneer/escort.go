@@ -63,7 +63,11 @@ func (l *leader) attend(ctx context.Context, to messages.Name) {
 			continue
 		}
 		err := l.runErrands(ctx, jobs)
-		if to != bankErrands {
+		switch {
+		case to == bankErrands:
+		case messages.KindOf(err) == messages.Exhausted: // it answers
+			l.travel.blame(to, nil)
+		default:
 			l.travel.blame(to, err)
 		}
 		if err == nil {
@@ -166,7 +170,7 @@ func (l *leader) send(ctx context.Context, r *book.Roam) (book.Step, error) {
 	switch {
 	case err == nil:
 		return book.Step{Arrived: heard(&reply.Job, r)}, nil
-	case passing(err):
+	case passing(err), messages.KindOf(err) == messages.Exhausted: // it has no room now
 		return book.Step{}, err
 	}
 	return book.Step{Refused: messages.AsError(messages.VerbPeerSubmit, err)}, nil
@@ -176,10 +180,11 @@ func (l *leader) send(ctx context.Context, r *book.Roam) (book.Step, error) {
 // needs no more.
 func (l *leader) recall(ctx context.Context, r *book.Roam) (book.Step, error) {
 	_, err := peerAsk[messages.CancelReply](ctx, l, r.Peer, messages.VerbPeerCancel, messages.JobRequest{Job: r.ID}, peerWithin)
-	if err != nil && passing(err) {
-		return book.Step{}, err
+	switch kind := messages.KindOf(err); {
+	case err == nil, kind == messages.Ended, kind == messages.NotFound:
+		return book.Step{Told: true}, nil
 	}
-	return book.Step{Told: true}, nil
+	return book.Step{}, err
 }
 
 // release has the bank take back what it authorised for a job that is not run.

@@ -32,6 +32,7 @@ type leader struct {
 	reapplied bool            // the markets are not those of the configuration
 	informed  sync.Map        // by node: the exchange that was answered with its markets
 	effects   chan struct{}   // there are effects to carry out
+	newcomers chan struct{}   // there are jobs whose run times are to be learned
 	travel    *travel
 }
 
@@ -55,6 +56,7 @@ func (a *Auctioneer) lead(o *office) (end func()) {
 		leases:     o.leases,
 		over:       o.life.Done(),
 		effects:    make(chan struct{}, 1),
+		newcomers:  make(chan struct{}, 1),
 		travel:     o.travel,
 	}
 	l.open()
@@ -62,7 +64,7 @@ func (a *Auctioneer) lead(o *office) (end func()) {
 	o.hand(l.services())
 
 	var running sync.WaitGroup
-	for _, f := range []func(context.Context){l.decide, l.carryOut, l.watchLeases, l.extendHolds, l.escort, l.watchVisits} {
+	for _, f := range []func(context.Context){l.decide, l.carryOut, l.watchLeases, l.extendHolds, l.keepLearning, l.escort, l.watchVisits} {
 		running.Go(func() { f(ctx) })
 	}
 	return func() {

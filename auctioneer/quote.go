@@ -69,7 +69,16 @@ func leastBudget(c *messages.Contract, lateOnly bool) messages.Credits {
 }
 
 func (l *leader) menu(ctx context.Context, t *trading, account messages.Name, spec *messages.JobSpec) (*mechanism.Quote, error) {
+	var seen *mechanism.Runtimes
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		if t.Plans() {
+			seen = l.runtimes(ctx, account, spec)
+		}
+	}()
 	class := l.types(ctx, t, spec)
+	<-asked
 	seed, err := secretSeed()
 	if err != nil {
 		return nil, err
@@ -77,7 +86,9 @@ func (l *leader) menu(ctx context.Context, t *trading, account messages.Name, sp
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.Clock()
-	q, err := t.Quote(now, t.Bid(0, account, now, spec, nil), class, seed)
+	bid := t.Bid(0, account, now, spec, nil)
+	bid.Runtimes = seen
+	q, err := t.Quote(now, bid, class, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +132,7 @@ func (l *leader) types(ctx context.Context, t *trading, spec *messages.JobSpec) 
 	drawn, err := l.drawTypes(ctx, spec.Valuation)
 	if err != nil || len(drawn) == 0 {
 		l.Log.Debug("no types from the estimator", zap.String("market", t.Config.Name), zap.Error(err))
-		return likely(spec.Valuation)
+		return t.likely(spec.Valuation)
 	}
 	return drawn
 }
@@ -143,10 +154,14 @@ func (l *leader) drawTypes(ctx context.Context, declared *messages.Valuation) ([
 	}), err
 }
 
-// likely are types to go by while nothing is known of those who declare a
-// class: values from 1 to 100 credits, times from ten seconds to a day, each as
+// likely are types to go by while nothing is known of those who declare a class:
+// those of the market's configuration, which the mechanism has, or where there are
+// none values from 1 to 100 credits, times from ten seconds to a day, each as
 // likely. Nothing declared is in them but the shape.
-func likely(declared *messages.Valuation) (out []messages.Valuation) {
+func (t *trading) likely(declared *messages.Valuation) (out []messages.Valuation) {
+	if slices.ContainsFunc(t.Config.Prior, func(v messages.Valuation) bool { return v.Class == declared.Class }) {
+		return nil
+	}
 	for _, worth := range []float64{1, 2, 5, 10, 20, 50, 100} {
 		for _, seconds := range []float64{10, 30, 100, 300, 1000, 3600, 10_000, 30_000, 86_400} {
 			v := messages.Valuation{Class: declared.Class, Max: worth}

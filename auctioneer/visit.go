@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -75,6 +76,9 @@ func (l *leader) peerSubmit(ctx context.Context, caller messages.Name, r message
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
+	if known, err := l.hosted(home, &r); known != nil || err != nil {
+		return messages.PeerSubmitReply{Job: *cmp.Or(known, &messages.JobSummary{})}, err
+	}
 	s, err := l.welcome(home, &r)
 	if err != nil {
 		return reply, err
@@ -89,6 +93,28 @@ func (l *leader) peerSubmit(ctx context.Context, caller messages.Name, r message
 		}
 	})
 	return reply, nil
+}
+
+// hosted answers a job that was taken before, whatever has changed since.
+func (l *leader) hosted(home messages.Name, r *messages.PeerSubmitRequest) (known *messages.JobSummary, err error) {
+	s := messages.SubmitRequest{Spec: r.Spec}
+	s.Spec.Project = ""
+	digest, err := digestOf(&s)
+	if err != nil {
+		return nil, err
+	}
+	v := messages.Visit{Home: home, Job: r.Job}
+	l.replica.read(func(b *book.Book) {
+		switch j := b.Visitor(v); {
+		case j == nil:
+		case j.Account != messages.VisitorName(r.Account, home) || !slices.Equal(j.Digest, digest):
+			err = messages.Errorf(messages.Conflict, "job: %v is another job here", v)
+		default:
+			s := outward(j)
+			known = &s
+		}
+	})
+	return known, err
 }
 
 // welcome prepares a job of another site.
@@ -117,13 +143,8 @@ func visitable(m *messages.Market) error {
 	return messages.Errorf(messages.Invalid, "market: %s moves credits between the jobs that wait, which only accounts of its site can pay; name another market", m.Name)
 }
 
-// timely refuses a job that cannot have ended when it must. A job that was taken
-// before is not looked at again.
+// timely refuses a job that cannot have ended when it must.
 func (l *leader) timely(s *submission) error {
-	known, err := l.known(s)
-	if known != nil || err != nil {
-		return err
-	}
 	if err := visitable(&l.market(s.spec.Market).Config); err != nil {
 		return err
 	}

@@ -66,6 +66,8 @@ type GetRequest struct {
 	Digest  string  `json:"digest"`
 	Offset  int64   `json:"offset,omitempty"` // a multiple of PieceSize
 	Attempt Attempt `json:"attempt"`          // of agents; users leave it out
+	// Account is whose file it is, of operators; "": the caller's.
+	Account Name `json:"account,omitempty"`
 }
 
 // GetReply is a piece of a file.
@@ -86,6 +88,8 @@ type OutputsRequest struct {
 	Stage uint32 `json:"stage,omitempty"` // its position in the job
 	From  uint32 `json:"from,omitempty"`  // first task index
 	Limit int    `json:"limit,omitempty"` // tasks to look at; default 100, at most 1000
+	// Account is whose job it is, of operators; "": the caller's.
+	Account Name `json:"account,omitempty"`
 }
 
 // OutputsReply lists, in the order of their indices, tasks that left something.

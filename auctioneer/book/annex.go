@@ -33,23 +33,26 @@ func (b *Book) annex() annex {
 		}
 	}
 	slices.SortFunc(a.Deposits, func(x, y depositImage) int { return cmp.Compare(x.Job, y.Job) })
-	a.Notes, a.Applies = b.noteImages(), b.applies
+	a.Notes, a.Applies, a.markets = b.noteImages(), b.applies, b.markets
 	for _, n := range b.nodes {
 		a.Most = append(a.Most, n.MostSuspended)
+		a.Left = append(a.Left, slices.Clone(n.Left))
 	}
 	return a
 }
 
 // encode makes ready what is written in an encoding of its own.
-func (a *annex) encode() error {
+func (a *annex) encode() (err error) {
 	a.Roams = make([][]byte, len(a.roams))
 	for i := range a.roams {
-		var err error
 		if a.Roams[i], err = messages.Marshal(&a.roams[i], messages.Msgpack); err != nil {
 			return err
 		}
 	}
-	return nil
+	if len(a.markets) > 0 {
+		a.Markets, err = messages.Marshal(&Apply{Markets: a.markets}, messages.Msgpack)
+	}
+	return err
 }
 
 // attach restores what an annex holds, after the jobs.
@@ -70,6 +73,13 @@ func (b *Book) attach(a *annex) error {
 		b.jobs[v.Job].Visit = visit
 		b.visits[visit.Visit] = v.Job
 	}
+	if len(a.Markets) > 0 {
+		var whole Apply
+		if err := messages.Unmarshal(a.Markets, messages.Msgpack, &whole); err != nil {
+			return err
+		}
+		b.markets = whole.Markets
+	}
 	b.renote(a.Notes)
 	for _, data := range a.Roams {
 		r := new(Roam)
@@ -78,6 +88,9 @@ func (b *Book) attach(a *annex) error {
 		}
 		b.roams[r.ID] = r
 		b.keys[r.Account+"/"+r.Key] = r.ID
+		if r.Phase <= There {
+			b.count(r.Account, 1)
+		}
 	}
 	return nil
 }

@@ -342,6 +342,44 @@ func TestMaxRunningBoundsAStage(t *testing.T) {
 	}
 }
 
+// A registration that was under way for long, of a session that another one has
+// followed, must not take the node over: its claims would be given to others
+// while its tasks run.
+func TestALateRegistrationChangesNothing(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(2))
+	for session := uint64(1); session <= 3; session++ {
+		s.register("n1", session, 2)
+	}
+	s.claim("n1", 3, 1, 2, id)
+	late := func(b *site, session uint64) {
+		t.Helper()
+		err, refused := b.apply(Command{Register: &Register{Node: "n1", Session: session, Slots: []messages.ClassSlots{{Class: "map", Slots: 2}}}}).(error)
+		if n := b.Node("n1"); !refused || messages.KindOf(err) != messages.Fenced || n.Session != 3 || len(n.Claims) != 2 {
+			t.Errorf("session %d: %v; the node has session %d and claims %v", session, err, n.Session, n.Claims)
+		}
+	}
+	late(s, 1)
+	restored := newSite(t)
+	restored.at = s.at
+	copyInto(t, s.Book, restored.Book)
+	late(restored, 2)
+	if stop := s.register("n1", 3, 2); len(stop) != 0 { // said again, it is the same
+		t.Errorf("to stop: %v", stop)
+	}
+}
+
+// Sessions are remembered only for a while.
+func TestLeftSessionsAreBounded(t *testing.T) {
+	s := newSite(t)
+	for session := uint64(1); session <= 3*keptSessions; session++ {
+		s.register("n1", session, 2)
+	}
+	if left := s.Node("n1").Left; len(left) != keptSessions || left[keptSessions-1] != 3*keptSessions-1 {
+		t.Errorf("left: %v", left)
+	}
+}
+
 // TestRandomHistories drives a book through random commands, late and repeated
 // ones among them, holding its invariant after each; a replica that joins by
 // an image in the middle ends byte-identical.
@@ -392,7 +430,10 @@ func copyInto(t *testing.T, from, to *Book) {
 
 func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) Command {
 	node := rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "node")
-	session := rapid.Uint64Range(1, 2).Draw(rt, "session")
+	session := max(1, seqs[node+"/session"])
+	if rapid.IntRange(0, 5).Draw(rt, "late") == 0 { // or early
+		session = rapid.Uint64Range(1, session+1).Draw(rt, "session")
+	}
 	job := messages.JobID(rapid.IntRange(1, 4).Draw(rt, "job"))
 	switch rapid.IntRange(0, 14).Draw(rt, "kind") {
 	case 10, 11, 12:
@@ -413,6 +454,10 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 		if len(attempts) > 0 {
 			running = append(running, rapid.SampledFrom(attempts).Draw(rt, "running"))
 		}
+		if rapid.Bool().Draw(rt, "fresh") {
+			session++
+		}
+		seqs[node+"/session"] = max(session, seqs[node+"/session"])
 		return Command{Register: &Register{Node: node, Session: session, Slots: []messages.ClassSlots{{Class: "map", Slots: 3}}, Running: running}}
 	case 2:
 		return Command{Lost: &Lost{Node: node, Session: session}}

@@ -48,8 +48,11 @@ type annex struct {
 	Most     []int       // Node.MostSuspended, in the order of nodes
 	Applies  uint64
 	Deposits []depositImage // by job
+	Markets  []byte         // an Apply of Image.Markets with all their fields, as Roams
+	Left     [][]uint64     // Node.Left, in the order of nodes
 
-	roams []Roam // what Roams is encoded from
+	roams   []Roam            // what Roams is encoded from
+	markets []messages.Market // and Markets
 }
 
 // tariffImage is the tariffs of a market.
@@ -185,6 +188,9 @@ func (b *Book) Restore(r io.Reader) error {
 		b.nodes = append(b.nodes, im.Nodes[i].restore())
 		if i < len(im.annex.Most) {
 			b.nodes[i].MostSuspended = im.annex.Most[i]
+		}
+		if i < len(im.annex.Left) {
+			b.nodes[i].Left = im.annex.Left[i]
 		}
 		b.names[im.Nodes[i].Node.Name] = uint32(i)
 	}

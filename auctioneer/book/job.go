@@ -171,6 +171,9 @@ func (b *Book) submit(c *Submit) any {
 	if c.Visit != nil && b.visits[c.Visit.Visit] != 0 {
 		return messages.Errorf(messages.Conflict, "job %v is of another account here", c.Visit.Visit)
 	}
+	if c.Visit != nil && len(b.visits) >= MaxVisits {
+		return messages.Errorf(messages.Exhausted, "the site remembers %d jobs of other sites; submit again later", MaxVisits)
+	}
 	if b.Active() >= MaxActive {
 		return messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", MaxActive)
 	}

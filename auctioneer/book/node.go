@@ -27,7 +27,13 @@ type Node struct {
 	// MostSuspended is how many suspended tasks it is to keep at once; 0: as many as
 	// its slots allow.
 	MostSuspended int `msgpack:"-"` // kept in an image's annex
+	// Left are sessions that others followed, the latest ones: a registration under
+	// one of them is late.
+	Left []uint64 `msgpack:"-"` // kept in an image's annex
 }
+
+// keptSessions is how many sessions of a node are remembered that it has left.
+const keptSessions = 8
 
 // Held is a claim as its node holds it.
 type Held struct {
@@ -95,9 +101,22 @@ func (b *Book) register(c *Register) any {
 	if n.Up && n.Session == c.Session {
 		return slices.Clone(n.Stop)
 	}
+	if slices.Contains(n.Left, c.Session) {
+		return messages.Errorf(messages.Fenced, "session %x of node %s was followed by another; register under a new one", c.Session, c.Node)
+	}
+	n.leave(c.Session)
 	stop := b.rejoin(n, c)
 	n.Session, n.Up, n.Since, n.Seq, n.Grants, n.Stop = c.Session, true, b.now, 0, nil, stop
 	return slices.Clone(stop)
+}
+
+// leave remembers the session that another one follows. Two agents of one name
+// fence each other so, too.
+func (n *Node) leave(next uint64) {
+	if n.Session == 0 || n.Session == next {
+		return
+	}
+	n.Left = append(slices.Clone(n.Left[max(0, len(n.Left)+1-keptSessions):]), n.Session)
 }
 
 // rejoin keeps the claims that the agent still has in hand, takes back the

@@ -46,3 +46,20 @@ func TestNotesAreKeptForTheNextLeader(t *testing.T) {
 	expect("due", Note{8, []int64{6}})
 	expect("other")
 }
+
+// TestMarketsKeepAllTheirFieldsInAnImage: also those that came after images did.
+func TestMarketsKeepAllTheirFieldsInAnImage(t *testing.T) {
+	b, want := New(), []messages.Market{{Name: "fair", Mechanism: messages.FairShare, Classes: []messages.Name{"cpu"}, Weights: messages.Weights{{Class: "alice", Weight: 2}}}}
+	b.Apply(&Command{Apply: &Apply{Markets: want}})
+	var image bytes.Buffer
+	if _, err := b.Capture().WriteTo(&image); err != nil {
+		t.Fatal(err)
+	}
+	b = New()
+	if err := b.Restore(&image); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Markets(); !reflect.DeepEqual(got, want) || b.Applies() != 1 {
+		t.Errorf("%+v, applied %d times, want %+v", got, b.Applies(), want)
+	}
+}

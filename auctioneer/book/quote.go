@@ -2,6 +2,7 @@ package book
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -10,6 +11,7 @@ import (
 const (
 	MaxQuotes        = 10_000
 	MaxAccountQuotes = 100
+	MaxVisitorQuotes = MaxQuotes / 2 // of all accounts of other sites together
 )
 
 // Quote is a menu that was quoted. As a command its result is its ID.
@@ -25,11 +27,17 @@ type Quote struct {
 
 func (b *Book) quote(q *Quote) any {
 	b.quotes = slices.DeleteFunc(b.quotes, func(o *Quote) bool { return o.Expires < b.now })
-	own := 0
+	own, visitors := 0, 0
 	for _, o := range b.quotes {
 		if o.Account == q.Account && o.Job == 0 {
 			own++
 		}
+		if visits(o.Account) {
+			visitors++
+		}
+	}
+	if visits(q.Account) && visitors >= MaxVisitorQuotes {
+		return messages.Errorf(messages.Exhausted, "users of other sites have %d quotes that hold; wait until some expire", visitors)
 	}
 	if own >= MaxAccountQuotes || len(b.quotes) >= MaxQuotes {
 		return messages.Errorf(messages.Exhausted, "%s has %d quotes that hold, and the site %d; wait until some expire", q.Account, own, len(b.quotes))
@@ -40,6 +48,9 @@ func (b *Book) quote(q *Quote) any {
 	b.quotes = append(b.quotes, &kept)
 	return kept.ID
 }
+
+// visits says whether an account is one of another site.
+func visits(account messages.Name) bool { return strings.Contains(account, "@") }
 
 // Quote returns a quote, nil if there is none that holds. It must not be changed.
 func (b *Book) Quote(id uint64) *Quote {

@@ -7,8 +7,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxRoams bounds the jobs that other sites run and that have not ended.
-const MaxRoams = 100_000
+// Bounds on jobs that cross between sites.
+const (
+	MaxRoams  = 100_000       // that other sites run and that have not ended
+	MaxVisits = MaxActive / 2 // of other sites that are remembered: the rest is for this site's own
+)
 
 // Roam is a job of this site's user that another site runs. It has a number
 // among those of this site's jobs. What is known of it is what that site said
@@ -153,6 +156,7 @@ func (b *Book) depart(c *Depart) any {
 	r.Status = messages.JobSummary{State: messages.Waiting, Reason: "Authorising", Tasks: c.Spec.TaskCount()}
 	b.roams[r.ID] = r
 	b.keys[r.Account+"/"+r.Key] = r.ID
+	b.count(r.Account, 1)
 	b.touch(r.ID)
 	return r.Passage()
 }
@@ -184,8 +188,7 @@ func (b *Book) step(r *Roam, s *Step) {
 	case s.Status != nil && (r.Phase == Sending || r.Phase == There): // it may overtake Arrived
 		b.heard(r, s.Status)
 	case s.Refused != nil && r.Phase < There:
-		r.Refused = s.Refused
-		b.stay(r, messages.Discarded, "RefusedBy"+cause(r.Phase))
+		b.refused(r, s.Refused)
 	case s.Told && r.Phase == There:
 		r.Told = true
 	case s.Released && r.Phase == Releasing:
@@ -194,6 +197,17 @@ func (b *Book) step(r *Roam, s *Step) {
 		return
 	}
 	b.touch(r.ID)
+}
+
+// refused ends a job that the bank or the other site refuses. One that is to end
+// anyway ends as cancelled.
+func (b *Book) refused(r *Roam, why *messages.Error) {
+	r.Refused = why
+	if r.Cancelled {
+		b.stay(r, messages.Cancelled, "CancelledBy"+by(r.By, r.Account))
+		return
+	}
+	b.stay(r, messages.Discarded, "RefusedBy"+cause(r.Phase))
 }
 
 // cause names who refuses a job in a phase.
@@ -210,12 +224,14 @@ func (b *Book) heard(r *Roam, s *messages.JobSummary) {
 	r.Status = *s
 	r.Status.Visit, r.Status.Away = nil, nil
 	if s.State.Final() {
+		b.count(r.Account, -1)
 		b.over(r)
 	}
 }
 
 // stay ends a job that does not go to the other site.
 func (b *Book) stay(r *Roam, state messages.State, reason string) {
+	b.count(r.Account, -1)
 	r.Phase = Releasing
 	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.now
 }

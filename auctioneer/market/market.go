@@ -30,11 +30,12 @@ type Market struct {
 
 // entry is a job of the market.
 type entry struct {
-	job    *mechanism.Job
-	share  []float64 // in force, by class
-	ledger []account // by class
-	since  messages.Time
-	told   bool // it is among the changed
+	job     *mechanism.Job
+	share   []float64 // in force, by class
+	ledger  []account // by class
+	since   messages.Time
+	learned messages.Time // when its run times were asked for; 0: never
+	told    bool          // it is among the changed
 	Progress
 	most   []int // by class, where the mechanism directs: claims that it may come to have
 	hidden []int // by class: suspended tasks that the mechanism is not to count on; nil: none

@@ -21,6 +21,8 @@ type Manner struct {
 	Gangs bool
 	// Spans: a job has its slots for its declared length and no longer.
 	Spans bool
+	// Plans: it plans with how long tasks are likely to run.
+	Plans bool
 }
 
 // Orders are what the last allocation said beside weights.

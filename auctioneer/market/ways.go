@@ -44,7 +44,7 @@ var ways = map[messages.Name]way{
 	messages.DeadlineBid: {manner: Manner{Attentive: true, Directs: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
 		return made(deadline.NewMechanism(deadline.Config{Market: m, Slot: m.Slot, Lambda: m.Lambda, Scale: m.Scale}))
 	}},
-	messages.ContractMenu: {manner: Manner{Attentive: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
+	messages.ContractMenu: {manner: Manner{Attentive: true, Plans: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
 		return made(contract.NewMechanism(contract.Config{Market: m, M: m.Replicas, LateOnly: m.LateOnly, Prior: m.Prior}))
 	}},
 	messages.BatchQueue: {manner: Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Spans: true},

@@ -3,10 +3,12 @@ package depot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
@@ -20,11 +22,15 @@ type Config struct {
 	Bus bus.Bus
 	// Operator is as whom the auctioneer is asked about jobs.
 	Operator messages.Name
+	// Operators may read the files of all accounts; each time is in the log.
+	Operators []messages.Name
 	// Retention is how long files and lists of outputs are kept; default 14 days.
 	Retention time.Duration
 	// Quota bounds the bucket of an account, in bytes; default 4 GiB.
 	Quota int64
 	Log   *zap.Logger // nil: none
+	// Metrics counts; nil: nobody looks.
+	Metrics prometheus.Registerer
 }
 
 // Defaults of [Config].
@@ -59,6 +65,7 @@ func (c *Config) Validate() error {
 type Depot struct {
 	c       Config
 	service bus.Subscription
+	metrics *metrics
 
 	mu      sync.Mutex
 	buckets map[messages.Name]bus.Objects
@@ -79,6 +86,9 @@ func Start(c Config) (*Depot, error) {
 		return bus.Endpoint{Name: verb, Subject: messages.Subject(c.Site, messages.Depot, verb, "*"), Handle: handle}
 	}
 	var err error
+	if d.metrics, err = newMetrics(c.Metrics); err != nil {
+		return nil, fmt.Errorf("depot: %w", err)
+	}
 	d.service, err = c.Bus.Serve(bus.Service{
 		Name: "candor-depot", Version: "1.0.0", Description: "files of jobs of site " + c.Site, Discoverable: true, Concurrency: concurrency,
 		Endpoints: []bus.Endpoint{
@@ -91,6 +101,7 @@ func Start(c Config) (*Depot, error) {
 		},
 	})
 	if err != nil {
+		d.metrics.close()
 		return nil, fmt.Errorf("depot: %w", err)
 	}
 	return d, nil
@@ -100,7 +111,24 @@ func Start(c Config) (*Depot, error) {
 const concurrency = 16
 
 // Close ends the service.
-func (d *Depot) Close() error { return d.service.Stop() }
+func (d *Depot) Close() error {
+	defer d.metrics.close()
+	return d.service.Stop()
+}
+
+// whose is the account whose files a caller may have: its own, or of an operator
+// the one it names, which goes into the log.
+func (d *Depot) whose(caller, account messages.Name, what zap.Field) (messages.Name, error) {
+	if account == "" || account == caller {
+		return caller, nil
+	}
+	if !slices.Contains(d.c.Operators, caller) {
+		return "", messages.Errorf(messages.PermissionDenied, "account: only operators may have the files of %s", account)
+	}
+	d.metrics.audited.Inc()
+	d.c.Log.Warn("audit: an operator reads files of an account", zap.String("operator", caller), zap.String("account", account), what)
+	return account, nil
+}
 
 // bucket is that of an account.
 func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects, error) {

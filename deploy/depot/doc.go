@@ -24,7 +24,9 @@
 //
 // # Who may
 //
-// Users ask under their own names and reach their own buckets. An agent reaches
+// Users ask under their own names and reach their own buckets. Operators may name
+// another account to read from; each time the log says who read what of whom. An
+// agent reaches
 // the owner's bucket of a task that the auctioneer says it was given: it may read
 // the inputs of the task's job, and store files and say what the task left for as
 // long as no later attempt exists. Nobody but services speaks to JetStream itself:

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -16,9 +18,13 @@ func (d *Depot) put(ctx context.Context, caller messages.Name, r messages.PutReq
 	return d.store(ctx, caller, &r)
 }
 
-// get reads a piece of a file of the caller's.
+// get reads a piece of a file of the caller's, or for an operator of anybody's.
 func (d *Depot) get(ctx context.Context, caller messages.Name, r messages.GetRequest) (messages.GetReply, error) {
-	return d.read(ctx, caller, &r)
+	account, err := d.whose(caller, r.Account, zap.String("file", r.Digest))
+	if err != nil {
+		return messages.GetReply{}, err
+	}
+	return d.read(ctx, account, &r)
 }
 
 // store takes a piece for an account's bucket.
@@ -39,7 +45,9 @@ func (d *Depot) store(ctx context.Context, account messages.Name, r *messages.Pu
 	case err != nil && messages.KindOf(err) != messages.NotFound:
 		return messages.PutReply{}, err
 	}
-	return keep(ctx, b, r)
+	reply, err := keep(ctx, b, r)
+	d.metrics.took(r, &reply, err)
+	return reply, err
 }
 
 // keep stores a piece, and with the last one notes that the file is there.
@@ -114,6 +122,7 @@ func (d *Depot) read(ctx context.Context, account messages.Name, r *messages.Get
 	if err != nil && messages.KindOf(err) == messages.NotFound {
 		err = messages.Errorf(messages.NotFound, "no file of digest %s is kept for account %s (any more): files are kept for %v", r.Digest, account, messages.Duration(d.c.Retention))
 	}
+	d.metrics.sent.Add(float64(len(data)))
 	return messages.GetReply{Size: size, Data: data}, err
 }
 

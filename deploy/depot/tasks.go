@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"go.uber.org/zap"
+
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -75,14 +77,18 @@ const (
 	enoughBytes = 1 << 20
 )
 
-// outputs lists what tasks of a job of the caller's left. Of others' jobs nothing
-// is in the caller's bucket.
+// outputs lists what tasks of a job of the caller's left, or for an operator of
+// anybody's. Of others' jobs nothing is in an account's bucket.
 func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.OutputsRequest) (messages.OutputsReply, error) {
 	var reply messages.OutputsReply
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
-	b, err := d.bucket(ctx, caller)
+	account, err := d.whose(caller, r.Account, zap.Stringer("outputs of job", r.Job))
+	if err != nil {
+		return reply, err
+	}
+	b, err := d.bucket(ctx, account)
 	if err != nil {
 		return reply, err
 	}

@@ -59,6 +59,8 @@ type Config struct {
 	Reserve messages.Credits `json:"reserve,omitempty"`
 	// Limits bounds what each account may ask of the site.
 	Limits quota.Rules `json:"limits,omitzero"`
+	// Files bounds what is kept of the files that travel with jobs.
+	Files Files `json:"files,omitzero"`
 	// TLS secures every port; nil: none, for loopback.
 	TLS *TLS `json:"tls,omitempty"`
 	// Hosts spreads the site over several processes.
@@ -100,6 +102,15 @@ type Tasks struct {
 	// Private gives every task a network and a view of the files of its own: it
 	// sees no network, and of the site's state nothing but its own directory.
 	Private bool `json:"private,omitempty"`
+}
+
+// Files is for how long, and how much, the site keeps of the files of jobs. A change
+// holds for an account's files from the next time that one of them is used.
+type Files struct {
+	// Retention is how long a file is kept; 0: 14 days.
+	Retention messages.Duration `json:"retention,omitempty"`
+	// QuotaMiB bounds the files of each account, in MiB; 0: 4,096.
+	QuotaMiB int64 `json:"quota_mib,omitempty"`
 }
 
 // Slots is how many slots of each class a node has, in the order of the class

@@ -22,8 +22,17 @@ func (s *Site) startDepot() error {
 	if err != nil {
 		return err
 	}
-	started, err := depot.Start(depot.Config{Site: s.config.Site, Bus: b, Operator: s.config.Operators[0], Log: s.log.Named(messages.Depot)})
+	files, registry, replica := &s.config.Files, s.metrics.add(), "1"
+	if s.host != nil {
+		replica = s.host.Name
+	}
+	started, err := depot.Start(depot.Config{
+		Site: s.config.Site, Bus: b, Operator: s.config.Operators[0], Operators: s.config.Operators,
+		Retention: files.Retention.Std(), Quota: files.QuotaMiB << 20,
+		Log: s.log.Named(messages.Depot), Metrics: labelled(registry, "replica", replica),
+	})
 	if err != nil {
+		s.metrics.remove(registry)
 		return errors.Join(err, b.Close())
 	}
 	s.depot = &depotService{started, b}

@@ -55,6 +55,7 @@ func (c *Config) Validate() error {
 	c.checkMarkets(&ps)
 	c.checkProfiles(&ps)
 	c.checkNodes(&ps)
+	c.checkFiles(&ps)
 	c.checkTLS(&ps)
 	c.checkPeers(&ps)
 	c.checkHosts(&ps)
@@ -224,6 +225,24 @@ func (c *Config) checkNodes(ps *Problems) {
 	}
 }
 
+// The range of Files: long enough for a task to find its inputs, and no more than
+// what a bucket can count.
+const (
+	leastRetention = messages.Duration(time.Minute)
+	mostRetention  = messages.Duration(10 * 365 * 24 * time.Hour)
+	leastQuota     = messages.MaxJobFiles >> 20 // MiB
+	mostQuota      = 1 << 40                    // MiB
+)
+
+func (c *Config) checkFiles(ps *Problems) {
+	if r := c.Files.Retention; r != 0 && (r < leastRetention || r > mostRetention) {
+		ps.addf("files.retention", "%v is out of range; use %v to ten years, or leave it out for 14 days", r, leastRetention)
+	}
+	if q := c.Files.QuotaMiB; q != 0 && (q < leastQuota || q > mostQuota) {
+		ps.addf("files.quota_mib", "%d is out of range; use %d, which the files of one job can take, to %d, or leave it out for 4096", q, leastQuota, int64(mostQuota))
+	}
+}
+
 func (c *Config) checkTLS(ps *Problems) {
 	if c.TLS == nil {
 		return
@@ -274,6 +293,10 @@ func (h *Host) checkAddresses(ps *Problems, path string, seen map[string]bool) {
 	} {
 		ps.address(path+"."+a.field, a.address, false)
 		ps.unique(path+"."+a.field, a.address, seen)
+	}
+	if h.Leaf != "" {
+		ps.address(path+".leaf", h.Leaf, true)
+		ps.unique(path+".leaf", h.Leaf, seen)
 	}
 	if h.Metrics != "" {
 		ps.address(path+".metrics", h.Metrics, true)

@@ -3,6 +3,7 @@ package embedded
 import (
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -29,10 +30,19 @@ func (c *Config) checkPeers(ps *Problems) {
 		r := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit}
 		if messages.ValidName(p.Name) {
 			if err := r.Validate(); err != nil {
-				ps.field(path, err)
+				p.refused(ps, path, err)
 			}
 		}
 	}
+}
+
+// refused notes what the bank would not accept; the request calls the name "peer".
+func (p *Peer) refused(ps *Problems, path string, err error) {
+	if rest, ok := strings.CutPrefix(messages.AsError("", err).Message, "peer: "); ok {
+		ps.addf(path+".name", "%s", rest)
+		return
+	}
+	ps.field(path, err)
 }
 
 // checkWay wants that either end can connect to the other.

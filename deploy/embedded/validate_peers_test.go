@@ -32,7 +32,7 @@ func TestPeersAreChecked(t *testing.T) {
 		{func(c *Config) { c.Peers[0].Name = "West!" }, `peers[0].name: "West!" is not a name`},
 		{func(c *Config) { c.Peers[0].Name = "west" }, `peers[0].name: "west" is this site`},
 		{func(c *Config) { c.Peers[1].Name = "east" }, `peers[1].name: "east" stands there twice`},
-		{func(c *Config) { c.Peers[0].Name = "bank" }, `peers[0].peer: "bank" is the name of an actor`},
+		{func(c *Config) { c.Peers[0].Name = "bank" }, `peers[0].name: "bank" is the name of an actor`},
 		{func(c *Config) { c.Peers[0].Keys = nil }, "peers[0].keys: give 1 to 4 public keys"},
 		{func(c *Config) { c.Peers[0].Limit = -1 }, "peers[0].limit:"},
 		{func(c *Config) { c.Peers[1].URLs[0] = "north:7422" }, `peers[1].urls[0]: "north:7422" is no address of a hub`},

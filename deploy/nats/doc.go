@@ -9,13 +9,22 @@
 //	leaf.conf     a site that connects to another owner's hub
 //	gateway.conf  clusters of one owner, who has one set of keys for both
 //
-// All include accounts.conf, which [Accounts] writes from the keys that "candor
-// site init" made: the operator's claim, the system account, and a resolver with
-// the claims of the accounts.
+// All include accounts.conf, which "candor site nats" prints and [Accounts] makes
+// from the site's keys: the operator's claim, the system account, and a resolver
+// with the claims of the accounts, among them one for each peer of the site's
+// configuration. It is written again, and the servers told to reload, whenever a
+// peer joins or a key is rotated.
+//
+// The certificates are those of "candor site init": ca.pem is the site's authority,
+// host.pem and host.key what it issued for the host ("candor site certify" adds the
+// name under which peers reach a hub), and peers.pem the authorities of all peers,
+// one after another. A hub's credentials for a peer are in the invitation that
+// "candor site invite" writes, and after "candor site join" in peers/NAME.creds
+// beside the peer's configuration: leaf.conf wants them as peer.creds.
 //
 // Sites of different owners share nothing but an account for the two of them. Into
-// it each site lets what the banks say to one another, and nothing else, so that
+// it each site lets the requests of [messages.PeerVerbs], and nothing else, so that
 // neither side can speak as one of the other's users, hear their replies, or reach
 // another actor. The name in these subjects is "$" and the site, which no user can
-// have; see package bank/clearing/courier.
+// have; see packages deploy/identity and bank/clearing/courier.
 package nats

@@ -73,8 +73,7 @@ func tryNetwork() error {
 	if err := n.Add(1, 1); err != nil {
 		return err
 	}
-	defer unix.Unmount(n.(*namespaces).file(1, 1), unix.MNT_DETACH)
-	return n.Command(1, 1, "true").Run()
+	return errors.Join(n.Command(1, 1, "true").Run(), n.Close())
 }
 
 func tryEnter(more uintptr) error {

@@ -1,11 +1,14 @@
 package netlab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -16,6 +19,7 @@ import (
 type namespaces struct {
 	dir     string // of the files that name the hosts' namespaces
 	bridges map[int]bool
+	hosts   []string // that were made, as their veth and their file are called
 }
 
 // Namespaces makes the lab's side of a network of namespaces, whose files are kept
@@ -39,7 +43,7 @@ func (n *namespaces) Border(site int) string { return n.Address(site, borderHost
 
 // file names a host's namespace.
 func (n *namespaces) file(site, host int) string {
-	return filepath.Join(n.dir, fmt.Sprintf("s%dh%d", site, host))
+	return filepath.Join(n.dir, veth(site, host))
 }
 
 // bridge is what the hosts of a site are plugged into; the lab has the address of
@@ -70,6 +74,7 @@ func (n *namespaces) Add(site, host int) error {
 	if err := run("unshare", "--net="+file, "true"); err != nil {
 		return err
 	}
+	n.hosts = append(n.hosts, outer)
 	if err := ip(
 		"link add "+outer+" type veth peer name eth0 netns "+file,
 		fmt.Sprintf("link set %s master site%d up", outer, site),
@@ -94,7 +99,18 @@ func (n *namespaces) Cut(site, host int) error { return ip("link set " + veth(si
 
 func (n *namespaces) Heal(site, host int) error { return ip("link set " + veth(site, host) + " up") }
 
-func (n *namespaces) Close() error { return nil }
+// Close makes room for another network: at the end of the process all of it goes
+// anyway.
+func (n *namespaces) Close() error {
+	var failed []error
+	for site := range n.bridges {
+		failed = append(failed, ip(fmt.Sprintf("link del site%d", site)))
+	}
+	for _, host := range n.hosts {
+		failed = append(failed, ip("link del "+host), unix.Unmount(filepath.Join(n.dir, host), unix.MNT_DETACH))
+	}
+	return errors.Join(failed...)
+}
 
 // ip carries out lines of the command ip, up to the first that fails.
 func ip(lines ...string) error { return ipAs([]string{"ip"}, lines...) }

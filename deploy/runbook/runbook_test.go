@@ -63,6 +63,7 @@ func TestRunbook(t *testing.T) {
 	binary := build(t)
 	t.Run("commands", func(t *testing.T) { commandsExist(t, binary) })
 	t.Run("nodes", func(t *testing.T) { addAndDrain(t, binary) })
+	t.Run("hosts", func(t *testing.T) { threeHosts(t, binary) })
 }
 
 // commandsExist: every command that is written down is one that the program has,

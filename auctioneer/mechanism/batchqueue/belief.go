@@ -24,8 +24,8 @@ var _ mechanism.Believing = (*Mechanism)(nil)
 
 // priors are what is believed about the jobs of a queue: what was seen of earlier
 // ones, or else what the market's operator thinks, or else that they are like
-// those of the view. Where types are known without their widths, these are as
-// those of the other jobs of the view.
+// those of the view. Where types are known without their widths, these are like
+// those of the queue.
 func (c *Mechanism) priors(view *mechanism.View, q *queue) []Prior {
 	types := c.belief.seen
 	if len(types) < fewest {
@@ -50,19 +50,30 @@ func (c *Mechanism) priors(view *mechanism.View, q *queue) []Prior {
 // points are types with their probabilities, of the front job or of one that
 // waits.
 func (c *Mechanism) points(types []messages.QueuedType, q *queue, front bool) []Point {
-	sum := 0.0
+	sum, widths := 0.0, q.widths()
 	for i := range types {
 		sum += cmp.Or(types[i].Weight, 1)
 	}
 	out := make([]Point, len(types))
 	for i, t := range types {
-		job := Job{Length: t.Length.Seconds(), Width: min(max(1, t.Width), max(1, q.Nodes))}
+		job := Job{Length: t.Length.Seconds(), Width: min(cmp.Or(t.Width, widths[i%len(widths)]), max(1, q.Nodes))}
 		if front {
 			job.Value = t.Value.Float()
 		} else {
 			job.Delay = t.Delay.Float()
 		}
 		out[i] = Point{job, cmp.Or(t.Weight, 1) / sum}
+	}
+	return out
+}
+
+// widths are those of what runs and waits.
+func (q *queue) widths() (out []int) {
+	for i := range q.Running {
+		out = append(out, q.Running[i].Width)
+	}
+	for i := range q.Jobs {
+		out = append(out, q.Jobs[i].Width)
 	}
 	return out
 }

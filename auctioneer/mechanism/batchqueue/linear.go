@@ -1,5 +1,7 @@
 package batchqueue
 
+import "slices"
+
 // linear is an expectation in which what the others' delay costs is
 //
 //	scale · Σ_l cost_l·d_l
@@ -66,11 +68,11 @@ func (l *linear) draw(draws *sampler, b int) {
 		l.value, l.scale, l.total = append(l.value, value), append(l.scale, scale), append(l.total, 0)
 	}
 	for j := 1; j < len(l.jobs); j++ {
-		in, cost, terms := draws.types[j], l.cost[j], l.terms[j][:0]
-		for k, u := range draws.column(j, b) {
-			term := cost * in.at(u).Delay
-			terms = append(terms, term)
-			l.total[k] += term
+		in, cost, numbers := draws.types[j], l.cost[j], draws.column(j, b)
+		terms, total := slices.Grow(l.terms[j][:0], len(numbers))[:len(numbers)], l.total[:len(numbers)]
+		for k, u := range numbers {
+			terms[k] = cost * in.delay(u)
+			total[k] += terms[k]
 		}
 		l.terms[j] = terms
 	}

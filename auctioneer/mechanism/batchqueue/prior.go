@@ -74,6 +74,7 @@ type inverse struct {
 	points []Point
 	above  []float64 // cumulated; the last is +Inf, so that nothing lies beyond
 	guide  []int32   // guide[g]: the first k with above[k] > g/len(guide)
+	delays []float64 // of points
 	sample func(u float64) Job
 	drawn  Job // the last of sample's
 }
@@ -87,6 +88,7 @@ func invert(p Prior) *inverse {
 	for _, point := range in.points {
 		sum += point.P
 		in.above = append(in.above, sum)
+		in.delays = append(in.delays, point.Type.Delay)
 	}
 	in.above[len(in.above)-1] = math.Inf(1)
 	in.guide = make([]int32, len(in.above))
@@ -105,6 +107,11 @@ func (in *inverse) at(u float64) *Job {
 		in.drawn = in.sample(u)
 		return &in.drawn
 	}
+	return &in.points[in.index(u)].Type
+}
+
+// index is the position of the type at u among the points.
+func (in *inverse) index(u float64) int32 {
 	k := in.guide[int(u*float64(len(in.guide)))]
 	for k > 0 && in.above[k-1] > u { // the guide's rounding
 		k--
@@ -112,5 +119,13 @@ func (in *inverse) at(u float64) *Job {
 	for in.above[k] <= u {
 		k++
 	}
-	return &in.points[k].Type
+	return k
+}
+
+// delay is the cost of delay of the type at u.
+func (in *inverse) delay(u float64) float64 {
+	if in.sample != nil {
+		return in.at(u).Delay
+	}
+	return in.delays[in.index(u)]
 }

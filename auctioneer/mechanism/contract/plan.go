@@ -106,8 +106,8 @@ func curveOf(bid *mechanism.Bid) valuation.Curve {
 // order is the positions of the view's jobs, from the first to be served. More
 // jobs than the scheduler underneath takes are served by promised completion.
 func (m *Mechanism) order(view *mechanism.View) []int {
-	if s, err := deadlineaware.New(m.problem(view)); err == nil {
-		return s.Order
+	if order, err := deadlineaware.Order(m.problem(view)); err == nil {
+		return order
 	}
 	order := make([]int, len(view.Jobs))
 	for i := range order {

@@ -39,6 +39,20 @@ func New(p *Problem) (*Schedule, error) {
 	return s, nil
 }
 
+// Order is the Order of the schedule alone, without working out what each slot
+// does and when.
+func Order(p *Problem) ([]int, error) {
+	q, err := newPlanner(p)
+	if err != nil {
+		return nil, err
+	}
+	order := make([]int, 0, len(p.Jobs))
+	for _, j := range q.order(q.serve(nil)) {
+		order = append(order, int(j))
+	}
+	return order, nil
+}
+
 // Runs returns what the slots do, in the order of the schedule.
 func (s *Schedule) Runs(p *Problem) []Run {
 	m := newMachine(p.Slots)

@@ -25,7 +25,7 @@ func TestFailover(t *testing.T) {
 		t.Error(broken)
 	}
 	for name, least := range map[string]float64{
-		"kill -9 of hosts": 3, "acknowledged": 30, "until a client is served again, longest": 1,
+		"hosts killed": 3, "acknowledged": 30, "until a client is served again, longest": 1,
 	} {
 		if v, ok := report.Value(name); !ok || v < least {
 			t.Errorf("%s: %v, %v; want at least %v", name, v, ok, least)

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -151,7 +150,10 @@ func (f *flags) trials(ctx context.Context, dir string, network func(dir string)
 			Dir: own, Binary: filepath.Join(dir, "candor-"+versions[0]), Newer: filepath.Join(dir, "candor-"+versions[1]),
 			Network: n, Short: f.short, Log: os.Stderr,
 		})
-		if err = errors.Join(err, f.print(os.Stdout, &report)); err != nil {
+		if err == nil {
+			err = f.print(os.Stdout, &report)
+		}
+		if err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
 		if len(report.Broken) > 0 {

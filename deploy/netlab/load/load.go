@@ -18,7 +18,7 @@ type Config struct {
 	Connect func(user messages.Name) (bus.Bus, error)
 	// Job is what a client submits as its n-th job, from 0; the key is the load's.
 	Job func(n int) messages.SubmitRequest
-	// Every is the time between two submissions of a client.
+	// Every is the time between two submissions of a client; clients take turns in it.
 	Every time.Duration
 	// Jobs is how many each client submits; 0: until the load is stopped.
 	Jobs int
@@ -37,6 +37,7 @@ type Ack struct {
 	Key   string
 	N     int // the client's n-th
 	Job   messages.JobID
+	Site  messages.Name // that it was submitted for; "": the one that was asked
 	Sent  time.Time
 	Acked time.Time
 }
@@ -71,13 +72,19 @@ func Start(ctx context.Context, c Config) (*Load, error) {
 		l.buses = append(l.buses, b)
 	}
 	for i, user := range c.Users {
-		l.clients.Go(func() { l.run(ctx, user, l.buses[i]) })
+		turn := c.Every * time.Duration(i) / time.Duration(len(c.Users))
+		l.clients.Go(func() { l.run(ctx, user, l.buses[i], turn) })
 	}
 	return l, nil
 }
 
-// run is one client.
-func (l *Load) run(ctx context.Context, user messages.Name, b bus.Bus) {
+// run is one client, which begins after a while.
+func (l *Load) run(ctx context.Context, user messages.Name, b bus.Bus, after time.Duration) {
+	select {
+	case <-time.After(after):
+	case <-l.stop:
+		return
+	}
 	every := time.NewTicker(l.config.Every)
 	defer every.Stop()
 	turns := make(chan struct{}, outstanding)
@@ -104,7 +111,7 @@ func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int)
 	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
 	defer cancel()
 	r := l.request(user, n)
-	a := Ack{User: user, Key: r.Key, N: n, Sent: time.Now()}
+	a := Ack{User: user, Key: r.Key, N: n, Site: r.Site, Sent: time.Now()}
 	l.mu.Lock()
 	l.sent++
 	l.open[a.Key] = a.Sent

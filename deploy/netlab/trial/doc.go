@@ -4,6 +4,7 @@
 //	failover    each leader, and servers that lead nothing, are killed with kill -9,
 //	            one after another, while users submit; then every acknowledged job is
 //	            asked for, and the books are carried out again from their first record
+//	isolation   the same with hosts that are taken off their network instead
 //	upgrade     a newer build replaces an older one, host by host, while users submit
 //	            and long tasks run
 //	federation  users of three sites, 60 ms apart, submit 500 jobs each, a third of it

@@ -10,18 +10,44 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Deaths of a trial of failover: each victim a third of them.
+// How often a trial strikes: each victim a third of it.
 const (
-	deaths      = 21
-	deathsShort = 3
+	blows      = 21
+	blowsShort = 3
 )
 
-// victims are who is killed, in turn: what the host leads, or nothing of either.
+// victims are who is struck, in turn: what the host leads, or nothing of either.
 var victims = []string{messages.Auctioneer, messages.Bank, "server"}
+
+// blow is what befalls a host.
+type blow struct {
+	name   string // in the report
+	strike func(*netlab.Host) error
+	mend   func(context.Context, *netlab.Host) error
+}
 
 // failover kills hosts under load. A client is served again when it is answered a
 // request that it sent after the death.
 func failover(ctx context.Context, t *trial) error {
+	return t.strikes(ctx, blow{
+		name:   "killed",
+		strike: func(h *netlab.Host) error { h.Kill(); return nil },
+		mend:   revive,
+	})
+}
+
+// isolation takes hosts off the network of their site under load: nobody is told, as
+// a process that dies has its connections closed for it.
+func isolation(ctx context.Context, t *trial) error {
+	return t.strikes(ctx, blow{
+		name:   "isolated",
+		strike: (*netlab.Host).Cut,
+		mend:   func(_ context.Context, h *netlab.Host) error { return h.Heal() },
+	})
+}
+
+// strikes strikes the hosts of a site under load, and wants nothing to be lost.
+func (t *trial) strikes(ctx context.Context, b blow) error {
 	s := t.Lab.Sites[0]
 	operator, err := s.Connect(netlab.Operator)
 	if err != nil {
@@ -29,30 +55,31 @@ func failover(ctx context.Context, t *trial) error {
 	}
 	defer operator.Close()
 	l, err := load.Start(ctx, load.Config{Site: s.Name, Users: users, Connect: s.Connect, Job: quick,
-		Every: 100 * time.Millisecond, Patience: patience, Prefix: "failover"})
+		Every: 100 * time.Millisecond, Patience: patience, Prefix: t.Scenario})
 	if err != nil {
 		return err
 	}
-	n := deaths
+	n := blows
 	if t.Short {
-		n = deathsShort
+		n = blowsShort
 	}
-	waits, err := t.killInTurn(ctx, s, operator, l, n)
+	waits, err := t.strikeInTurn(ctx, b, s, operator, l, n)
 	result := l.Stop()
 	if err != nil {
 		return err
 	}
-	t.reportFailover(waits, &result, n)
+	t.reportWaits(b, waits, n)
+	t.reportLoad(&result)
 	if err := t.checkWork(ctx, s, operator, l, result.Acks); err != nil {
 		return err
 	}
 	return t.checkBooks(ctx, s, operator)
 }
 
-// killInTurn kills one victim after another, each when the one before is back and
+// strikeInTurn strikes one victim after another, each when the one before is back and
 // nobody waits for an answer because of it, and returns how long clients were not
 // served, by victim.
-func (t *trial) killInTurn(ctx context.Context, s *netlab.Site, operator bus.Bus, l *load.Load, n int) (map[string][]time.Duration, error) {
+func (t *trial) strikeInTurn(ctx context.Context, b blow, s *netlab.Site, operator bus.Bus, l *load.Load, n int) (map[string][]time.Duration, error) {
 	waits := map[string][]time.Duration{}
 	for i := range n {
 		what := victims[i%len(victims)]
@@ -63,15 +90,17 @@ func (t *trial) killInTurn(ctx context.Context, s *netlab.Site, operator bus.Bus
 		if err != nil {
 			return nil, err
 		}
-		died := time.Now()
-		h.Kill()
-		served, err := t.awaitServed(ctx, l, died)
+		began := time.Now()
+		if err := b.strike(h); err != nil {
+			return nil, err
+		}
+		served, err := t.awaitServed(ctx, l, began)
 		if err != nil {
 			return nil, err
 		}
-		t.log("%2d of %d: %s (%s) killed; clients served again after %v", i+1, n, h.Name, what, rounded(served))
+		t.log("%2d of %d: %s (%s) %s; clients served again after %v", i+1, n, h.Name, what, b.name, rounded(served))
 		waits[what] = append(waits[what], served...)
-		if err := t.revive(ctx, h); err != nil {
+		if err := b.mend(ctx, h); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +134,7 @@ func (t *trial) calm(ctx context.Context, l *load.Load) error {
 }
 
 // revive starts a host again and waits until it serves.
-func (t *trial) revive(ctx context.Context, h *netlab.Host) error {
+func revive(ctx context.Context, h *netlab.Host) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	if err := h.Start(); err != nil {
@@ -151,22 +180,21 @@ func rounded(all []time.Duration) []time.Duration {
 
 // titles are how the victims are called in the report.
 var titles = map[string]string{
-	messages.Auctioneer: "auctioneer's leader killed",
-	messages.Bank:       "bank's leader killed",
-	"server":            "server without leaders killed",
+	messages.Auctioneer: "auctioneer's leader ",
+	messages.Bank:       "bank's leader ",
+	"server":            "server without leaders ",
 }
 
-func (t *trial) reportFailover(waits map[string][]time.Duration, result *load.Result, n int) {
+func (t *trial) reportWaits(b blow, waits map[string][]time.Duration, n int) {
 	var all []time.Duration
 	for _, what := range victims {
 		all = append(all, waits[what]...)
 	}
-	t.count("kill -9 of hosts", n)
+	t.count("hosts "+b.name, n)
 	t.times("until a client is served again", all)
 	for _, what := range victims {
-		t.times(titles[what], waits[what])
+		t.times(titles[what]+b.name, waits[what])
 	}
-	t.reportLoad(result)
 }
 
 // reportLoad says what became of the submissions of a load. None may be given up.

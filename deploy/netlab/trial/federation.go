@@ -146,6 +146,11 @@ func federation(ctx context.Context, t *trial) error {
 	}
 	t.add("all jobs submitted and ended", time.Since(began).Seconds(), "s")
 	t.add("memory of all hosts", float64(t.Memory()>>20), "MiB")
+	ended := time.Now()
+	if err := t.agree(ctx, all); err != nil {
+		return err
+	}
+	t.time("from then until all books and statements agree", time.Since(ended))
 	return t.compare(ctx, all)
 }
 

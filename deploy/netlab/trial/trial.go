@@ -42,6 +42,7 @@ type scenario struct {
 
 var scenarios = map[string]scenario{
 	"failover":   {plans: oneSite, run: failover},
+	"isolation":  {plans: oneSite, run: isolation},
 	"upgrade":    {plans: oneSite, ready: leaving, run: upgrade},
 	"federation": {plans: threeSites, ready: joined, run: federation},
 	"cut":        {plans: threeSites, ready: joined, run: cut},

@@ -204,11 +204,11 @@ func (c *contracts) serve(now messages.Time) error {
 	if err != nil {
 		return err
 	}
-	s, err := deadlineaware.New(p)
+	order, err := deadlineaware.Order(p)
 	if err != nil {
 		return err
 	}
-	for _, k := range s.Order {
+	for _, k := range order {
 		i := c.active[k]
 		for d := &c.deals[i]; d.pending > 0 && c.free > 0; d.pending-- {
 			if math.IsNaN(c.out.Jobs[i].Start) {

@@ -73,19 +73,23 @@ func (p *Problem) withSlot() *Problem {
 }
 
 // Slot is the unit of time of mechanism deadline: that of the market, or as many
-// times ten seconds as keep the study well below the most units that there can be.
+// times ten seconds as keep a study well below the most units that there can be,
+// and what its tasks are to have within some tens of millions, which are
+// kept.
 func (p *Problem) Slot() messages.Duration {
-	const most, unit = 900_000, 10 // seconds
+	const unit, mostSpan, mostWork = 10, 900_000, 50_000_000 // seconds, units, units
 	if p.Market.Slot > 0 {
 		return p.Market.Slot
 	}
 	from, to := p.Work.Span()
+	work := 0.0
 	for i := range p.Bids {
 		if d := p.Bids[i].Deadline; !math.IsInf(d, 1) {
 			to = max(to, d)
 		}
+		work += p.Bids[i].Length * float64(p.Work.Jobs[i].Width)
 	}
-	return messages.Duration(unit * 1e9 * math.Ceil(max(1, (to-from)/unit/most)))
+	return messages.Duration(unit * 1e9 * math.Ceil(max(1, (to-from)/unit/mostSpan, work/unit/mostWork)))
 }
 
 // tooShort says whether a job declared too few units for its run time: it gets

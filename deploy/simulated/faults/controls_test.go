@@ -1,6 +1,9 @@
 package faults
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
 
 // controls are the planted bugs: what each violates, under which rates of
 // faults, and within how many seeds it must be found. BenchmarkControls measures
@@ -39,29 +42,39 @@ func controlPlan(rates map[string]float64) *Plan {
 func TestPlantedBugsAreFound(t *testing.T) {
 	for _, c := range controls {
 		t.Run(c.name, func(t *testing.T) {
-			plan := controlPlan(c.rates)
-			for seed := uint64(1); seed <= c.within; seed++ {
-				if o := Run(plan, seed, c.bug); o.Invariant() == c.invariant {
-					t.Logf("seed %d: %v", seed, o.Violation)
-					return
-				}
+			if o, ok := find(t, controlPlan(c.rates), c.bug, c.invariant, c.within); ok {
+				t.Logf("seed %d: %v", o.Seed, o.Violation)
 			}
-			t.Errorf("not found within %d seeds", c.within)
 		})
 	}
+}
+
+// find is the first seed that finds a control's bug.
+func find(t *testing.T, plan *Plan, bug Bug, invariant string, within uint64) (Outcome, bool) {
+	t.Helper()
+	for seed := uint64(1); seed <= within; seed++ {
+		if o := Run(plan, seed, bug); o.Invariant() == invariant {
+			return o, true
+		}
+	}
+	t.Errorf("not found within %d seeds", within)
+	return Outcome{}, false
 }
 
 // A shrunk plan, written down and read again, violates the same under fewer
 // faults and less work.
 func TestAFailingSeedShrinks(t *testing.T) {
-	const seed = 1
 	for _, c := range controls {
 		if c.bug != PaidTwice && c.bug != WaitsForPeers {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
 			plan := controlPlan(c.rates)
-			text, err := Shrink(plan, seed, c.bug).YAML()
+			found, ok := find(t, plan, c.bug, c.invariant, c.within)
+			if !ok {
+				return
+			}
+			text, err := Shrink(plan, found.Seed, c.bug).YAML()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,10 +83,17 @@ func TestAFailingSeedShrinks(t *testing.T) {
 				t.Fatalf("%v\n%s", err, text)
 			}
 			o := Run(short, short.Seed, c.bug)
-			if o.Invariant() != c.invariant || len(short.Events) > 4 || len(short.Events) >= len(plan.draw(seed)) || short.Trades >= plan.Trades {
+			if o.Invariant() != c.invariant || len(short.Events) > 4 || len(short.Events) >= len(plan.draw(found.Seed)) || short.Trades+short.Jobs >= plan.Trades+plan.Jobs {
 				t.Errorf("violation: %v\n%s", o.Violation, text)
 			}
 		})
+	}
+}
+
+// A seed that does not fail has nothing to shrink.
+func TestASoundSeedDoesNotShrink(t *testing.T) {
+	if got, want := Shrink(Default(), 1, Sound), Drawn(Default(), 1); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

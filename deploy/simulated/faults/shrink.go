@@ -5,9 +5,13 @@ const shrinkRuns = 400
 
 // Shrink returns a plan with the events of a seed that fails, without as many
 // of them, and with as few jobs, trades and nodes, as it can do without (delta
-// debugging). It violates the same invariant.
+// debugging). It violates the same invariant. The plan of a seed that does not
+// fail is what the seed draws.
 func Shrink(p *Plan, seed uint64, bug Bug) *Plan {
 	first := run(p, p.draw(seed), seed, bug)
+	if first.Violation == nil {
+		return Drawn(p, seed)
+	}
 	s := &shrinker{p, seed, bug, first.Invariant(), shrinkRuns}
 	short := s.events(p.draw(seed))
 	for _, n := range []func(*Plan) *int{

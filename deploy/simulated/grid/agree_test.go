@@ -24,7 +24,7 @@ type agreement struct {
 	// before who needs more of them.
 	narrow bool
 	whole  bool // they are as wide as the machine
-	serial bool // they are of one task: of several, which of them wait is another matter
+	serial bool // they are of one task: of several, which of them wait is another matter, and their bids tie
 	// oneNode: a task that lost its slot goes on where it was, which is to be
 	// anywhere.
 	oneNode bool
@@ -44,7 +44,7 @@ var agreements = map[string]agreement{
 	"highest-bid WSPT":    {name: rules.HighestBid, prices: true, market: pricing("WSPT")},
 	"highest-bid WSEPT":   {name: rules.HighestBid, prices: true, market: pricing("WSEPT")},
 	"batch-queue gangs":   {name: rules.BatchQueue, gangs: true},
-	"batch-queue serial":  {name: rules.BatchQueue},
+	"batch-queue serial":  {name: rules.BatchQueue, serial: true},
 	"reservation":         {name: rules.Reservation, whole: true, units: 60, prices: true, market: period},
 	"deadline":            {name: rules.Deadline, oneNode: true, units: 60, prices: true, market: slotted},
 	"deadline by density": {name: rules.Deadline, oneNode: true, units: 60, prices: true, market: func(t *rapid.T, m *rules.Market) { slotted(t, m); *m.Lambda = 0 }},

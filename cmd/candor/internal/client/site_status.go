@@ -153,6 +153,9 @@ func (p *page) siteStatus(r siteStatus) {
 	for _, peer := range r.Bank.Peers {
 		trip := r.trip(peer.Peer)
 		way, rtt := p.way(r.linksTo(peer.Peer))
+		if r.Failure != "" {
+			way = "" // not known
+		}
 		t.Row(peer.Peer, way, rtt, milliseconds(trip.Took), max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(),
 			number(peer.Outstanding), unlessNone(peer.Waiting), p.peerState(peer))
 	}

@@ -33,8 +33,8 @@ type searchSize struct {
 var (
 	fullSearch = searchSize{pools: 100, depth: 1000, runs: 40, depths: []int{100, 1000, 10_000},
 		bids: []int{100, 200, 500, 1000, 2000}, few: []int{2, 4, 6, 8, 10, 12, 14, 16, 18, 20}, tests: 20, brute: []int{2, 3, 4, 5, 6, 7, 8, 9, 10}}
-	quickSearch = searchSize{pools: 8, depth: 50, runs: 10, depths: []int{10, 100, 500},
-		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 3, brute: []int{2, 4, 6}}
+	quickSearch = searchSize{pools: 8, depth: 50, runs: 8, depths: []int{10, 100, 400},
+		bids: []int{20, 40, 80}, few: []int{2, 6, 10}, tests: 4, brute: []int{2, 4, 6}}
 )
 
 // Nodes of the machine and rivals of figures 7.1 to 7.4, 7.10 and 7.11, which the

@@ -112,6 +112,7 @@ func (s *sweep) spread() float64 {
 // draw draws the mean of each sweep as a line and the dots of the first as points.
 func draw(name, label string, named []string, sweeps ...*sweep) (study.Figure, error) {
 	p := study.NewPlot("", label, "payoff")
+	p.Legend.Top = sweeps[0].honest() == &sweeps[0].Points[0] // where lines leave room
 	dots := study.Line{Style: 6, Points: true}
 	for _, at := range sweeps[0].Points {
 		for _, y := range at.Dots[:min(len(at.Dots), mostDots)] {

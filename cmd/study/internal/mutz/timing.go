@@ -89,12 +89,13 @@ func (s *series) at(x float64) float64 {
 	return math.NaN()
 }
 
-// timePlot draws series; with log, times on a logarithmic axis.
+// timePlot draws series; with log, on logarithmic axes, where a power is a slope.
 func timePlot(name, label string, log bool, of ...*series) (study.Figure, error) {
 	p := study.NewPlot("", label, "milliseconds")
 	p.Legend.Left = true
 	if log {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
 	var lines []study.Line
 	for k, s := range of {

@@ -116,27 +116,31 @@ func (p *population) tally(r run, nodes int, into *crowdTally) error {
 }
 
 func curvesStudy(o study.Options) (*study.Report, error) {
-	w, err := lpc.read(o.Traces)
+	of, jobs, n, err := lpc.tallies(o)
 	if err != nil {
 		return nil, err
 	}
-	n := seeds
-	if o.Quick {
-		n = quickSeeds
-		w.Jobs = w.Jobs[:min(quickJobs, len(w.Jobs))]
+	figures, numbers, err := drawCurves(figuresName, of)
+	return &study.Report{Numbers: numbers, Page: curvesPage(of, jobs, n), Figures: figures}, err
+}
+
+// tallies counts all runs of a log, over so many seeds.
+func (m machine) tallies(o study.Options) (of map[run]*crowdTally, jobs, n int, err error) {
+	w, n, err := m.load(o)
+	if err != nil {
+		return nil, 0, 0, err
 	}
-	of := map[run]*crowdTally{}
+	of = map[run]*crowdTally{}
 	for _, r := range runs {
 		of[r] = &crowdTally{}
 	}
 	for k := range n {
 		p := draw(w, o.Seed+uint64(k))
 		for _, r := range runs {
-			if err := p.tally(r, lpc.nodes, of[r]); err != nil {
-				return nil, err
+			if err := p.tally(r, m.nodes, of[r]); err != nil {
+				return nil, 0, 0, err
 			}
 		}
 	}
-	figures, numbers, err := drawCurves(of)
-	return &study.Report{Numbers: numbers, Page: curvesPage(of, len(w.Jobs), n), Figures: figures}, err
+	return of, serial(w), n, nil
 }

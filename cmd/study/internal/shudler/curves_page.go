@@ -52,8 +52,9 @@ func (r run) String() string {
 	return fmt.Sprintf("%s, %s price, all honest", r.algorithm, r.price)
 }
 
-// drawCurves draws the figures; the numbers are the curves by figure and run.
-func drawCurves(of map[run]*crowdTally) ([]study.Figure, map[string]map[string]curve, error) {
+// drawCurves draws the figures of a study; the numbers are the curves by figure
+// and run.
+func drawCurves(name string, of map[run]*crowdTally) ([]study.Figure, map[string]map[string]curve, error) {
 	numbers := map[string]map[string]curve{}
 	var out []study.Figure
 	for _, f := range paperFigures {
@@ -72,7 +73,7 @@ func drawCurves(of map[run]*crowdTally) ([]study.Figure, map[string]map[string]c
 				return nil, nil, err
 			}
 		}
-		out = append(out, study.Figure{Name: figuresName + "-" + f.name, Plot: p})
+		out = append(out, study.Figure{Name: name + "-" + f.name, Plot: p})
 	}
 	return out, numbers, nil
 }
@@ -84,6 +85,7 @@ func curvesPage(of map[run]*crowdTally, jobs, seeds int) *study.Page {
 	for _, f := range paperFigures {
 		p.Figure(figuresName+"-"+f.name, f.caption)
 	}
+	p.Section("Same, better, different")
 	curvesVerdict(p, of)
 	return p
 }
@@ -108,7 +110,6 @@ func about(paper string, a, b float64) claim {
 func curvesVerdict(p *study.Page, of map[run]*crowdTally) {
 	low := func(r run, t func(*crowdTally) *tally) float64 { return t(of[r]).mean(0, highValue) }
 	high := func(r run, t func(*crowdTally) *tally) float64 { return t(of[r]).mean(highValue, bins*binWidth) }
-	p.Section("Same, better, different")
 	for _, c := range []claim{
 		below("Shading raises the slowdown of low bids (figure 2).", low(honestFirst, slowdown), low(shadeFirst, slowdown)),
 		below("It raises that of high bids a little as well.", high(honestFirst, slowdown), high(shadeFirst, slowdown)),

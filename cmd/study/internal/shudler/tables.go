@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"github.com/candor-grid/candor/cmd/study/internal/study"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
 const tablesName = "shudler-tables"
@@ -56,23 +57,30 @@ func tables(o study.Options) (*study.Report, error) {
 	return report, err
 }
 
+// load reads the jobs of a log, and says how many seeds to play.
+func (m machine) load(o study.Options) (w *workload.Workload, runs int, err error) {
+	if w, err = m.read(o.Traces); err != nil {
+		return nil, 0, err
+	}
+	if o.Quick {
+		w.Jobs = w.Jobs[:min(quickJobs, len(w.Jobs))]
+		return w, quickSeeds, nil
+	}
+	return w, seeds, nil
+}
+
 func simulate(m machine, o study.Options) (*results, error) {
-	w, err := m.read(o.Traces)
+	w, runs, err := m.load(o)
 	if err != nil {
 		return nil, err
 	}
-	runs, nodes := seeds, m.nodes
-	if o.Quick {
-		runs = quickSeeds
-		w.Jobs = w.Jobs[:min(quickJobs, len(w.Jobs))]
-	}
 	games := make([]*game, runs)
 	for k := range games {
-		if games[k], err = play(draw(w, o.Seed+uint64(k)), nodes); err != nil {
+		if games[k], err = play(draw(w, o.Seed+uint64(k)), m.nodes); err != nil {
 			return nil, err
 		}
 	}
-	r := &results{jobs: len(w.Jobs), seeds: runs}
+	r := &results{jobs: serial(w), seeds: runs}
 	r.designer = estimate(games, func(g *game) *matrix { return &g.designer })
 	for k := range r.users {
 		r.users[k] = estimate(games, func(g *game) *matrix { return &g.users[k] })
@@ -198,17 +206,22 @@ func (r *results) figures(name string) ([]study.Figure, error) {
 	return out, nil
 }
 
+// payoffPlot draws ours as lines and the paper's, if there are any, as points.
 func payoffPlot(label string, ours *estimates, paper *matrix) (*plot.Plot, error) {
 	p := study.NewPlot("", "β of the aggressive", label)
 	for s, price := range prices {
 		for a, algorithm := range algorithms {
-			line := study.Line{Name: fmt.Sprintf("%s, %s", algorithm, price), Style: a + 3*s}
-			points := study.Line{Style: a + 3*s, Points: true}
-			for b, beta := range betas {
-				line.Add(beta, ours[s][a][b].Mean)
-				points.Add(beta, paper[s][a][b])
+			lines := []study.Line{{Name: fmt.Sprintf("%s, %s", algorithm, price), Style: a + 3*s}}
+			if paper != nil {
+				lines = append(lines, study.Line{Style: a + 3*s, Points: true})
 			}
-			if err := study.AddLines(p, line, points); err != nil {
+			for b, beta := range betas {
+				lines[0].Add(beta, ours[s][a][b].Mean)
+				if paper != nil {
+					lines[1].Add(beta, paper[s][a][b])
+				}
+			}
+			if err := study.AddLines(p, lines...); err != nil {
 				return nil, err
 			}
 		}

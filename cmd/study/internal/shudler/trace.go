@@ -77,6 +77,14 @@ func draw(w *workload.Workload, seed uint64) *population {
 	return p
 }
 
+// serial is how many jobs those of a log become.
+func serial(w *workload.Workload) (n int) {
+	for i := range w.Jobs {
+		n += max(w.Jobs[i].Width, 1)
+	}
+	return n
+}
+
 // estimated is the run time the user asked for, or where that is not known the
 // real one, of a second at least.
 func estimated(j *workload.Job) float64 {

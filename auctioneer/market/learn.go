@@ -1,0 +1,51 @@
+package market
+
+import (
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// relearn is how old what is known of a job's run times may be.
+const relearn = messages.Duration(time.Minute)
+
+// Unknown returns jobs, at most limit, of which it is to be found out how long
+// their tasks run, if the mechanism plans with that; it takes them to be known from
+// then on, for a while.
+func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
+	if !m.manner.Plans {
+		return nil
+	}
+	for _, e := range m.jobs {
+		if len(ids) < limit && (e.learned == 0 || now.Sub(e.learned) >= relearn) {
+			e.learned = now
+			ids = append(ids, e.job.Job)
+		}
+	}
+	return ids
+}
+
+// Learn tells the mechanism how long tasks like those of a job ran.
+func (m *Market) Learn(id messages.JobID, r *mechanism.Runtimes) {
+	if i, known := m.find(id); known {
+		m.jobs[i].job.Runtimes = r
+		m.stale = true
+	}
+}
+
+// Plans says whether the mechanism plans with run times.
+func (m *Market) Plans() bool { return m.manner.Plans }
+
+// Believing says whether the mechanism goes by what jobs are likely to declare.
+func (m *Market) Believing() bool {
+	_, ok := m.mech.(mechanism.Believing)
+	return ok
+}
+
+// Believe tells the mechanism what jobs are likely to declare.
+func (m *Market) Believe(types []messages.QueuedType) {
+	if mech, ok := m.mech.(mechanism.Believing); ok {
+		mech.Believe(types)
+	}
+}

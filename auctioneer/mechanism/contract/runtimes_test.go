@@ -1,0 +1,59 @@
+package contract
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
+)
+
+// TestPlansWithWhatWasSeen: once there are enough runs a task is planned with
+// their robust quantile, before that as it was declared; Explain says which.
+func TestPlansWithWhatWasSeen(t *testing.T) {
+	samples := []float64{20, 30, 40, 50}
+	robust, err := deadlineaware.RobustQuantile(samples, 0.1, deadlineaware.DefaultQuantile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		seen *mechanism.Runtimes
+		want float64
+		says string
+	}{
+		{"nothing", nil, 10, "with the 10 s declared, as no run of such tasks was seen"},
+		{"too few", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 4}, 10, "with the 10 s declared, as only 4 runs"},
+		{"enough", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 5}, robust, "by 5 runs of such tasks (10 s are declared)"},
+		{"none of any use", &mechanism.Runtimes{Runs: 9}, 10, "10 s declared"},
+	} {
+		m, view := market(t, Config{}), grid(1, 0)
+		bid := bidOf(1, view.Now, 2)
+		bid.Runtimes = c.seen
+		job := take(t, quote(t, m, view, bid, 1), bid)
+		view.Jobs = []*mechanism.Job{job}
+		if got := m.problem(view).Jobs[0].Demand; got != 2*c.want {
+			t.Errorf("%s: two tasks are planned with %v s, want %v", c.name, got, 2*c.want)
+		}
+		if e := m.Explain(view, job); !strings.Contains(e.Message, c.says) {
+			t.Errorf("%s: %q does not say %q", c.name, e.Message, c.says)
+		}
+	}
+}
+
+// TestQuotesFollowWhatWasSeen: tasks that are known to take longer than declared
+// are quoted for later.
+func TestQuotesFollowWhatWasSeen(t *testing.T) {
+	m, view := market(t, Config{}), grid(1, 1)
+	first := func(seen *mechanism.Runtimes) float64 {
+		bid := bidOf(1, view.Now, 3)
+		bid.Runtimes = seen
+		return quote(t, m, view, bid, 1).Contracts[0].Completion.Sub(view.Now).Seconds()
+	}
+	if got := first(nil); got != 30 {
+		t.Errorf("as declared it is quoted for after %v s, want 30", got)
+	}
+	if got := first(&mechanism.Runtimes{Seconds: []float64{20, 20, 20}, Runs: 30}); got != 60 {
+		t.Errorf("as seen it is quoted for after %v s, want 60", got)
+	}
+}

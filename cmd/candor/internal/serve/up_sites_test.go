@@ -1,0 +1,64 @@
+package serve
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+)
+
+// candor up --sites runs sites that are found by their names, each with its own
+// port, and ends all of them when it is interrupted.
+func TestUpSites(t *testing.T) {
+	state := t.TempDir()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	out := &printed{changed: make(chan struct{}, 1)}
+	root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(Commands()...)
+	root.SetOut(out)
+	root.SetErr(out)
+	root.SetArgs([]string{"up", "--sites", "west,east", "--state", state, "--listen", "127.0.0.1:0", "--nodes", "1", "--replicas", "1", "--metrics", "127.0.0.1:0"})
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(ctx) }()
+
+	address := out.await(t, `"serving metrics","address":"([^"]+)"`)[1]
+	out.await(t, `(?s)2 sites are up.*west +nats://127.0.0.1:\d+ .*alice 1000.*east +nats://127.0.0.1:\d+ .*--at east .*remit bob@east.*Stop with`)
+	west, err := embedded.ReadInfo(state)
+	east, err2 := embedded.ReadInfo(state + "/sites/east")
+	if err != nil || err2 != nil || west.Site != "west" || east.Site != "east" || west.Server == east.Server {
+		t.Errorf("site.json: %+v, %v and %+v, %v", west, err, east, err2)
+	}
+	body := metricsOf(t, address)
+	for _, want := range []string{`candor_bank_log_leader{replica="1",site="west"}`, `candor_bank_log_leader{replica="1",site="east"}`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s among the metrics", want)
+		}
+	}
+	interrupt()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("candor up ended with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("candor up did not end")
+	}
+}
+
+// TestUpSitesRefuses: what does not go together with --sites is said.
+func TestUpSitesRefuses(t *testing.T) {
+	up := func(further ...string) []string {
+		return append([]string{"up", "--state", t.TempDir(), "--sites"}, further...)
+	}
+	refused(t, messages.Invalid, "is no name", up("west,West!")...)
+	refused(t, messages.Invalid, "there twice", up("west,west")...)
+	refused(t, messages.Invalid, "no port for every site", up("west,east", "--listen", "127.0.0.1:65535")...)
+	refused(t, messages.Invalid, "makes its own keys", up("west,east", "--keys", t.TempDir())...)
+	refused(t, messages.Invalid, "not hosts of one", up("west,east", "--host", "rack1")...)
+}

@@ -1,0 +1,139 @@
+package shudler
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/study/internal/study"
+)
+
+const othersName = "shudler-other-logs"
+
+// Others is the study of the tables and figures on logs the paper did not use.
+var Others = study.Study{
+	Name:  othersName,
+	About: "tables II and III and figures 2-8 on two logs that the paper did not use (needs --traces)",
+	Run:   othersStudy,
+}
+
+// others are logs of smaller machines of parallel jobs, which become serial ones
+// here: one under heavy load on all its nodes, one under light load on three
+// quarters of them, as the paper's.
+var others = []machine{
+	{"KTH-SP2-1996-2.1-cln.swf.gz", 100},
+	{"NASA-iPSC-1993-3.1-cln.swf.gz", 96},
+}
+
+func (m machine) name() string { name, _, _ := strings.Cut(m.file, "-cln"); return name }
+
+// otherLog is the results on one log. The paper has none to compare with.
+type otherLog struct {
+	Nodes  int                           `json:"nodes"`
+	Jobs   int                           `json:"jobs"`
+	Seeds  int                           `json:"seeds"`
+	Tables map[string]map[string]payoffs `json:"tables"` // as of shudler-tables
+	Curves map[string]map[string]curve   `json:"curves"` // as of shudler-figures
+
+	results *results
+	tallies map[run]*crowdTally
+}
+
+func othersStudy(o study.Options) (*study.Report, error) {
+	numbers, report := map[string]*otherLog{}, &study.Report{}
+	for _, m := range others {
+		l, figures, err := m.other(o)
+		if err != nil {
+			return nil, err
+		}
+		numbers[m.name()] = l
+		report.Figures = append(report.Figures, figures...)
+	}
+	report.Numbers, report.Page = numbers, othersPage(numbers)
+	return report, nil
+}
+
+// other plays one log.
+func (m machine) other(o study.Options) (*otherLog, []study.Figure, error) {
+	l := &otherLog{Nodes: m.nodes}
+	var err error
+	if l.results, err = simulate(m, o); err != nil {
+		return nil, nil, err
+	}
+	if l.tallies, l.Jobs, l.Seeds, err = m.tallies(o); err != nil {
+		return nil, nil, err
+	}
+	l.Tables = l.results.numbers()
+	prefix := othersName + "-" + m.name()
+	figures, curves, err := drawCurves(prefix, l.tallies)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.Curves = curves
+	users, err := payoffPlot("payoff of aggressive users, group C", &l.results.users[groupC], nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	designer, err := payoffPlot("payoff of the designer", &l.results.designer, nil)
+	return l, append(figures, study.Figure{Name: prefix + "-users", Plot: users}, study.Figure{Name: prefix + "-designer", Plot: designer}), err
+}
+
+func othersPage(numbers map[string]*otherLog) *study.Page {
+	p := study.NewPage("Payoffs in a market on logs that the paper did not use (Shudler et al., tables II and III, figures 2 to 8)")
+	p.Text("As studies %s and %s, on other logs; a job with several processors is so many serial ones. The paper's sentences are about its own log: "+
+		"what follows says which of them hold on others.", tablesName, figuresName)
+	for _, m := range others {
+		l := numbers[m.name()]
+		p.Section(m.name())
+		p.Text("%d serial jobs on %d nodes, %d seeds. Each cell: the designer's payoff, the payoff of the aggressive users of group C; mean and half of the 95 %% confidence interval.",
+			l.Jobs, l.Nodes, l.Seeds)
+		for s, price := range prices {
+			p.Text("At %s price:", price)
+			p.Table(betaHead(), l.results.plainRows(s))
+		}
+		prefix := othersName + "-" + m.name()
+		p.Figure(prefix+"-users", "Payoff of the aggressive users of group C")
+		p.Figure(prefix+"-designer", "Payoff of the designer")
+		for _, f := range paperFigures {
+			p.Figure(prefix+"-"+f.name, f.caption)
+		}
+		p.Section("Same, better, different: " + m.name())
+		l.results.tablesVerdict(p)
+		curvesVerdict(p, l.tallies)
+	}
+	return p
+}
+
+// plainRows are rows without the paper's numbers.
+func (r *results) plainRows(s int) (out [][]string) {
+	for a, algorithm := range algorithms {
+		row := []string{string(algorithm)}
+		for b := range betas {
+			row = append(row, fmt.Sprintf("%s, %s", r.designer[s][a][b], r.users[groupC][s][a][b]))
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// tablesVerdict says which of the paper's findings in its tables hold: by its
+// numbers, β = 50 % under HB at first price and β = 70 % under WSPT at k-th price
+// are equilibria, WSPT earns the designer most at k-th price, and first price
+// never earns less than k-th.
+func (r *results) tablesVerdict(p *study.Page) {
+	designer, users := r.designer.means(), r.users[groupC].means()
+	for s, price := range prices {
+		ours, paper := named(equilibria(&designer[s], &users[s])), named(equilibria(&paperDesigner[s], &paperUsers[s]))
+		p.Claim(ours == paper, fmt.Sprintf("At %s price: %s.", price, paper), "%s", ours)
+	}
+	best, first := 0, 0
+	for b := range betas {
+		if d := designer[1]; d[2][b] > max(d[0][b], d[1][b]) {
+			best++
+		}
+		if d := designer; d[0][0][b] > d[1][0][b] && d[0][1][b] > d[1][1][b] && d[0][2][b] > d[1][2][b] {
+			first++
+		}
+	}
+	p.Claim(best == len(betas), "At k-th price the designer earns most under WSPT, whatever the β.", "at %d of %d", best, len(betas))
+	p.Claim(first == len(betas), "First price earns the designer more than k-th price, under each algorithm, whatever the β.", "at %d of %d", first, len(betas))
+}

@@ -1,0 +1,67 @@
+package depot
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// metrics count what a depot takes and gives.
+type metrics struct {
+	received, sent prometheus.Counter // bytes of pieces
+	files          prometheus.Counter // that have come whole
+	full           prometheus.Counter // pieces refused because their account's bucket was
+	audited        prometheus.Counter // requests of operators for files of others
+
+	registry prometheus.Registerer
+}
+
+func newMetrics(registry prometheus.Registerer) (*metrics, error) {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "candor_depot_" + name, Help: help})
+	}
+	m := &metrics{
+		received: counter("received_bytes_total", "Bytes of files that came, from users and nodes."),
+		sent:     counter("sent_bytes_total", "Bytes of files that were read, by users and nodes."),
+		files:    counter("files_total", "Files that have come whole."),
+		full:     counter("quota_refusals_total", "Pieces refused because their account may keep no more."),
+		audited:  counter("operator_reads_total", "Requests of operators for files of other accounts; each is in the log."),
+	}
+	if registry == nil {
+		return m, nil
+	}
+	m.registry = registry
+	var failed []error
+	for _, c := range m.all() {
+		failed = append(failed, registry.Register(c))
+	}
+	return m, errors.Join(failed...)
+}
+
+func (m *metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.received, m.sent, m.files, m.full, m.audited}
+}
+
+// took counts what became of a piece.
+func (m *metrics) took(r *messages.PutRequest, reply *messages.PutReply, err error) {
+	switch {
+	case err == nil && len(r.Data) > 0:
+		m.received.Add(float64(len(r.Data)))
+		if reply.Done {
+			m.files.Inc()
+		}
+	case err != nil && messages.KindOf(err) == messages.Exhausted:
+		m.full.Inc()
+	}
+}
+
+func (m *metrics) close() {
+	if m.registry == nil {
+		return
+	}
+	for _, c := range m.all() {
+		m.registry.Unregister(c)
+	}
+}

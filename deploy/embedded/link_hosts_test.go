@@ -1,0 +1,138 @@
+package embedded
+
+import (
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+// spread starts a site of three hosts whose servers all connect to a hub.
+func spread(t *testing.T, hub *Site) Sites {
+	t.Helper()
+	dir := t.TempDir()
+	base := Default()
+	base.Site, base.Keys, base.Replicas = "west", filepath.Join(dir, "keys"), 0
+	base.Hosts = (&cluster{T: t}).hosts()
+	authority, err := identity.Create(base.Keys, base.Site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds, err := hub.authority.IssueLink("west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "east.creds")
+	if err := replaceFile(file, creds, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key, err := hub.authority.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.Peers = []Peer{{Name: "east", URLs: []string{"nats://" + hub.info.Leaf}, Creds: file, Keys: []string{key}, Limit: 100 * messages.Credit}}
+	own, err := authority.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request[messages.PeerReply](connect(t, hub, "operator"), messages.Bank, messages.VerbPeer,
+		messages.PeerRequest{Peer: "west", Keys: []string{own}, Limit: 100 * messages.Credit})
+	sites := make(Sites, len(base.Hosts))
+	var starts []func() error
+	for i, h := range base.Hosts {
+		c := base
+		c.State = filepath.Join(dir, h.Name)
+		ctx := within(t)
+		starts = append(starts, func() (err error) {
+			sites[i], err = Start(ctx, c, Options{Host: h.Name})
+			return err
+		})
+	}
+	if err := together(starts); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sites.Close() })
+	return sites
+}
+
+// TestHostsAreLinkedEach: where a site has several hosts each is linked, a request
+// crosses once whichever it leaves from, any host tells of the links of all, and
+// what one that is gone carried another carries.
+func TestHostsAreLinkedEach(t *testing.T) {
+	t.Parallel()
+	c := firstLook(t, "east")[0]
+	c.ListenLeaf, c.Peers = "127.0.0.1:0", []Peer{{Name: "west", Keys: []string{"A"}, Limit: 100 * messages.Credit}}
+	authority, err := identity.Create(c.keysDir(), c.Site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Peers[0].Keys[0], err = authority.PublicKey(); err != nil { // any, until it is known
+		t.Fatal(err)
+	}
+	east := start(t, c)
+	defer closeSite(t, east)
+	west := spread(t, east)
+	operator := connect(t, west[2], "operator")
+	until(t, "every host is linked", func() bool {
+		r := operator.links()
+		return len(r.Links) == 3 && len(r.Missing) == 0 && r.Links[0].Host == "host1" && r.Links[2].Host == "host3" && r.Trips[0].Took > 0
+	})
+	onceEach(t, west, east)
+
+	for i, s := range west[:2] {
+		connect(t, s, "alice").remit(s.host.Name, "east", "bob", messages.Credit)
+		until(t, "bob is paid", func() bool {
+			return connect(t, east, "bob").account().Balance == messages.Credits(1001+i)*messages.Credit
+		})
+	}
+	if err := west[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	connect(t, west[1], "alice").remit("after", "east", "bob", messages.Credit)
+	until(t, "bob is paid without that host", func() bool { return connect(t, east, "bob").account().Balance == 1003*messages.Credit })
+	until(t, "the host that is gone is missed", func() bool { r := operator.links(); return len(r.Missing) == 1 && len(r.Links) == 2 })
+}
+
+// onceEach publishes one message from each host on a subject that passes, and
+// counts what arrives.
+func onceEach(t *testing.T, west Sites, east *Site) {
+	t.Helper()
+	subject := messages.PeerVerb{Actor: messages.Auctioneer, Verb: messages.VerbPeerQuote}.Subject("west", "east")
+	var arrived atomic.Int64
+	marks := make(chan struct{}, 1)
+	inside := insider(t, east)
+	if _, err := inside.Subscribe(subject, func(m *nats.Msg) {
+		if string(m.Data) == "once" {
+			arrived.Add(1)
+		} else {
+			marks <- struct{}{}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := inside.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range west {
+		from := insider(t, s)
+		if err := from.Publish(subject, []byte("once")); err != nil {
+			t.Fatal(err)
+		}
+		// What is sent after it on the same way comes after it.
+		if err := from.Publish(subject, []byte("mark")); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-marks:
+		case <-within(t).Done():
+			t.Fatal("the mark never came")
+		}
+		if got := arrived.Load(); got != int64(i+1) {
+			t.Errorf("after one message from each of %d hosts, %d have arrived", i+1, got)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package embedded
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// submitTo submits a job that another site is to run.
+func (u user) submitTo(key string, site messages.Name, spec messages.JobSpec) messages.SubmitReply {
+	u.Helper()
+	return request[messages.SubmitReply](u, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: key, Spec: spec, Site: site})
+}
+
+// output is what a task of a job at another site wrote, read by way of the
+// user's own.
+func (u user) output(id messages.JobID, task uint32) string {
+	u.Helper()
+	tasks := request[messages.TasksReply](u, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: id, From: task, Limit: 1}).Tasks
+	if len(tasks) != 1 {
+		u.Fatalf("task %d of job %d: %+v", task, id, tasks)
+	}
+	q := messages.LogsRequest{Attempt: messages.Attempt{Task: tasks[0].Task, Number: tasks[0].Attempt}}
+	var text strings.Builder
+	for {
+		piece := request[messages.LogsReply](u, messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{Node: tasks[0].Node, Logs: q})
+		text.Write(piece.Data)
+		if q.Offset = piece.Next; piece.End {
+			return text.String()
+		}
+	}
+}
+
+// A user of west has real processes run at east over a link between their
+// servers, reads what they wrote, and pays; a user of east with the same name
+// sees and can touch nothing of it.
+func TestJobsRunAtLinkedSites(t *testing.T) {
+	t.Parallel()
+	sites := startSites(t, firstLook(t, "west", "east", "north"))
+	west, east := connect(t, sites[0], "alice"), connect(t, sites[1], "alice")
+	spec := messages.JobSpec{Name: "where", Budget: 20 * messages.Credit, Stages: []messages.Stage{
+		{Name: "main", Class: "map", Tasks: 3, Script: "echo task $CANDOR_TASK ran at $CANDOR_SITE"}}}
+	offers := request[messages.OffersReply](west, messages.Auctioneer, messages.VerbOffers, messages.OffersRequest{Spec: spec})
+	if len(offers.Offers) != 3 || len(offers.Silent) != 0 {
+		t.Errorf("offers %+v, silent %+v", offers.Offers, offers.Silent)
+	}
+	receipt := west.submitTo("k", "east", spec)
+	if receipt.Job != 1 || receipt.Site != "east" {
+		t.Fatalf("answered %+v", receipt)
+	}
+	job := west.final(receipt.Job)
+	if job.State != messages.Completed || job.Charged != 20*messages.Credit || job.Away == nil || job.Away.Site != "east" {
+		t.Errorf("it ended as %+v, %+v", job.JobSummary, job.Away)
+	}
+	if got := west.output(receipt.Job, 2); got != "task 2 ran at east\n" {
+		t.Errorf("its last task wrote %q", got)
+	}
+	if mine := request[messages.JobsReply](east, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}).Jobs; len(mine) != 0 {
+		t.Errorf("alice of east has %+v", mine)
+	}
+	all := request[messages.JobsReply](connect(t, sites[1], "operator"), messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs
+	if len(all) != 1 || all[0].Account != "alice@west" || all[0].Visit == nil || all[0].Visit.String() != "west/1" {
+		t.Errorf("east ran %+v", all)
+	}
+	for _, s := range sites[:2] {
+		until(t, "the banks settle", connect(t, s, "operator").settled)
+		if b := request[messages.BooksReply](connect(t, s, "operator"), messages.Bank, messages.VerbBooks, messages.Empty{}); !b.Balanced {
+			t.Errorf("the books of %s: %+v", s.config.Site, b)
+		}
+	}
+	if a := west.account(); a.Balance != 980*messages.Credit || a.Reserved != 0 {
+		t.Errorf("alice of west has %+v", a)
+	}
+	if a := east.account(); a.Balance != 1000*messages.Credit {
+		t.Errorf("alice of east has %+v", a)
+	}
+	auto := west.submitTo("auto", messages.AnySite, spec)
+	if auto.Chosen == "" {
+		t.Errorf("answered %+v", auto)
+	}
+	if job := west.final(auto.Job); job.State != messages.Completed {
+		t.Errorf("it ended as %+v", job.JobSummary)
+	}
+	long := spec
+	long.Stages = []messages.Stage{{Name: "main", Class: "map", Command: []string{"sleep", "600"}}}
+	id := west.submitTo("long", "north", long).Job
+	west.running(id)
+	request[messages.CancelReply](west, messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: id})
+	if job := west.final(id); job.State != messages.Cancelled || job.Charged != 0 {
+		t.Errorf("it ended as %+v", job.JobSummary)
+	}
+}
