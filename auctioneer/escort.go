@@ -108,6 +108,9 @@ func (l *leader) advance(ctx context.Context, id messages.JobID) error {
 	if !ok {
 		return nil
 	}
+	if _, is := errand(&r); !is { // it has been run since it was listed
+		return nil
+	}
 	var step book.Step
 	var err error
 	switch r.Phase {
@@ -119,8 +122,6 @@ func (l *leader) advance(ctx context.Context, id messages.JobID) error {
 		step, err = l.recall(ctx, &r)
 	case book.Releasing:
 		step, err = l.release(ctx, &r)
-	default:
-		return nil
 	}
 	if err != nil {
 		return err

@@ -15,6 +15,10 @@
 // Whoever holds the node's credentials can register under its name; the one
 // who registers last is the node, the other is fenced and stops its tasks.
 //
+// A node bounds how many suspended tasks it keeps (Config.MostSuspended), as their
+// memory stays where it is: it says so when it registers, and the leader has what
+// would be too many end and begin again; see package market.
+//
 // # Files
 //
 // Inputs are fetched from the site's depot before a task starts, once for all tasks

@@ -74,6 +74,21 @@ func TestRoamPhases(t *testing.T) {
 	}
 }
 
+// A job that is to end, and that the other site then refuses, was cancelled.
+func TestRoamCancelledOnItsWay(t *testing.T) {
+	b := New()
+	b.must(t, &Command{Depart: &Depart{Account: "ada", Key: "k", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
+	b.must(t, stepOf(Step{Job: 1, Authorised: &messages.SignedAuthorisation{}}))
+	b.must(t, stepOf(Step{Job: 1, Cancel: "ada"}))
+	if r := b.Roam(1); r.Phase != Sending || r.Summary().Reason != "Cancelling" || b.Pending("ada") != 1 {
+		t.Errorf("on its way: %+v", r)
+	}
+	b.must(t, stepOf(Step{Job: 1, Refused: messages.Errorf(messages.NotFound, "no market")}))
+	if r := b.Roam(1); r.Phase != Releasing || r.Status.State != messages.Cancelled || r.Status.Reason != "CancelledByUser" || b.Pending("ada") != 0 {
+		t.Errorf("refused: %+v", r)
+	}
+}
+
 func TestRoamThatIsNotSent(t *testing.T) {
 	for name, c := range map[string]struct {
 		step   Step
@@ -142,6 +157,9 @@ func TestRoamImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 10 {
+			if fmt.Sprint(b.pending, b.visits) != fmt.Sprint(again.pending, again.visits) {
+				t.Fatalf("worked out: %v %v, and from the image %v %v", b.pending, b.visits, again.pending, again.visits)
+			}
 			if b.Hash() != again.Hash() {
 				t.Fatalf("the books differ %d commands after the image", i)
 			}

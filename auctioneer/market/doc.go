@@ -4,15 +4,19 @@
 // allocation into what agents are sent.
 //
 // In a market that directs, what agents may claim follows from the mechanism's
-// directives instead of its weights; see [Manner].
+// directives instead of its weights; see [Manner]. A node keeps a bounded number of
+// suspended tasks. Where a decision would leave more, those that have run least since
+// they were claimed are ended and run again from their beginning: the slots and the
+// prices are as the mechanism says, and the work that is lost is the least. The
+// bound of a node is four for each slot, where it does not say another.
 //
 // # Between the book and the mechanism
 //
 // A site's shell, in production or in virtual time, brings the book and a market
 // together: it opens the market ([Open]), puts in how far jobs have come
 // ([Market.ProgressOf]) and what nodes offer ([Slots]), has it decide into what
-// is to be committed ([Market.Decide]), publishes when a vector is due
-// ([Publisher.Due]), resolves agents' claims ([Market.Resolve]), settles what has
+// is to be committed ([Market.Decide]) and says when it is ([Market.Kept]),
+// publishes when a vector is due ([Publisher.Due]), resolves agents' claims ([Market.Resolve]), settles what has
 // ended ([Market.Settlement], [Dues]) and asks the bank for what that comes to
 // ([Charge], [Round]).
 //

@@ -58,6 +58,10 @@
 // week for the charge to arrive. As an authorisation ends without a charge the
 // peer releases it by an instruction, and its user can have it revoked before:
 // the margin is only ever waited for if the peer is cut off.
+// What the peer accepted as firm, as for a job that has begun, it does not give
+// up before the charge: a user cannot take back what pays for work under way. A
+// service of the home site may ask for an authorisation on the word of a user,
+// and have it revoked; its statement names the job.
 //
 // Who loses when both are cut off? If a charge that was made in time reaches
 // the home bank within the margin, nobody. If it comes later it is refused,

@@ -26,6 +26,9 @@ const (
 	// authTimeout is how long a client may take to identify itself, in seconds:
 	// more than NATS allows by default, as thousands of agents may come back at once.
 	authTimeout = 10
+	// A cut between the servers of two hosts is noticed within routePing·(1+routePings).
+	routePing  = 2 * time.Second
+	routePings = 2
 )
 
 // startServer starts the NATS server of this process. It notes the ports that
@@ -101,6 +104,9 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	if o.Cluster.Host, o.Cluster.Port, err = split(self.Cluster); err != nil {
 		return err
 	}
+	// Until a host that was cut off is missed, requests are still given to the
+	// services that it had.
+	o.Cluster.PingInterval, o.Cluster.MaxPingsOut = routePing, routePings
 	// One connection for each pair of servers: routes of their own for the
 	// account cost more than they bring at three servers.
 	o.Cluster.PoolSize = -1

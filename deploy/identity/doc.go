@@ -17,6 +17,33 @@
 //   - Users and nodes share the subject's last token, not their rights: a user
 //     called like a node or a market cannot register, exchange, publish a
 //     vector or a directive.
+//   - A connection of a user has bounds of its own: the size of a message and the
+//     number of subscriptions.
+//
+// # Keys
+//
+//	operator.nk     signs the two accounts
+//	system.nk       the system account; peers' accounts and some roles derive from it
+//	account.nk      the account CANDOR: names it, and endorses the bank's key
+//	bank.nk         signs checkpoints and what goes to other sites' banks, once it was
+//	                rotated; before, the account's key does
+//	role-NAME.nk    signs the credentials of a role
+//	FILE.old        the key before, during a rotation; of the bank, FILE.next
+//	revoked.json    what was revoked
+//
+// The key of a name's credentials follows from the key of its role, the name, and
+// how often the name was revoked: so every host issues the same, and a name can be
+// revoked without a record of what was issued. Only agents that join by a token
+// (package admission) have keys that are nobody else's.
+//
+// A rotation has two steps, [Authority.Rotate] and [Authority.Finish], between
+// which two keys are good, and [Authority.Revoke] takes credentials back. Servers
+// that run follow with [Authority.Refresh]: what is admitted no more is cut off.
+// The keys of the account and of the system account stay: they are names, in every
+// credentials file and of every stream.
+//
+// What is known to be tried against all this, what refuses it, and the test that
+// shows it, is in ATTACKS.md.
 //
 // The seeds live in one directory, each file for its owner alone (0600). Claims
 // are made anew from the seeds whenever they are opened, so that a newer

@@ -24,6 +24,10 @@ func TestPeersSpeakAsTheirSite(t *testing.T) {
 	}{
 		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, messages.VerbLines, "$east"), allowed: true},
 		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, messages.VerbPosition, "$east"), allowed: true},
+		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Auctioneer, messages.VerbPeerSubmit, "$east"), allowed: true},
+		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Auctioneer, messages.VerbPeerSubmit, "$north")},
+		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "$east")},
+		{role: User, name: "alice", publish: messages.Subject("west", messages.Auctioneer, messages.VerbPeerSubmit, "$east")},
 		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, messages.VerbInstruct, "$north")},
 		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, messages.VerbAccept, "$east")},
 		{role: Peer, name: "$east", publish: messages.Subject("west", messages.Bank, messages.VerbTransfer, "$auctioneer")},

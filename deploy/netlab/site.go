@@ -2,7 +2,6 @@ package netlab
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -95,85 +94,6 @@ func (s *Site) addHost(to *[]*Host, name string) error {
 	}
 	*to = append(*to, &Host{Name: name, Address: s.lab.network.Address(s.number, number), site: s, number: number, binary: s.lab.binary})
 	return nil
-}
-
-// configure writes the configuration of the racks, and that of the agents, which is
-// the same without hosts.
-func (s *Site) configure() error {
-	c := s.configuration()
-	c.Hosts = s.hosts()
-	c.Replicas = 0
-	c.Peers, c.Reserve = s.peers, s.reserve
-	file := filepath.Join(s.dir, "site.yaml")
-	if err := writeConfig(file, &c); err != nil {
-		return err
-	}
-	for i, h := range s.Racks {
-		h.arguments = []string{"up", "--config", file, "--host", s.Racks[i].Name, "--state", h.Dir()}
-	}
-	return s.configureAgents()
-}
-
-func (s *Site) configureAgents() error {
-	c := s.configuration()
-	for i := 1; i < s.plan.Agents; i++ {
-		c.Nodes = append(c.Nodes, s.node(i))
-	}
-	file := filepath.Join(s.dir, "agents.yaml")
-	if err := writeConfig(file, &c); err != nil {
-		return err
-	}
-	for _, h := range s.Agents {
-		creds, err := embedded.WriteCredentials(s.dir, s.authority, identity.Node, h.Name)
-		if err != nil {
-			return err
-		}
-		h.arguments = []string{"nodeagent", "--config", file, "--node", h.Name, "--server", s.URL(), "--creds", creds, "--state", h.Dir()}
-	}
-	return nil
-}
-
-// configuration is what racks and agents have in common.
-func (s *Site) configuration() embedded.Config {
-	c := embedded.Default()
-	c.Site, c.State, c.Keys = s.Name, filepath.Join(s.dir, "state"), s.keys()
-	c.Lease = messages.Duration(s.plan.Lease)
-	c.Operators, c.Accounts = []messages.Name{Operator}, nil
-	for _, u := range s.plan.Users {
-		c.Accounts = append(c.Accounts, embedded.Account{Name: u, Grant: s.plan.Grant})
-	}
-	c.Markets = []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map"}}}
-	c.Nodes = []embedded.Node{s.node(0)}
-	return c
-}
-
-func (s *Site) node(i int) embedded.Node {
-	return embedded.Node{Name: nodeName(i), Slots: embedded.Slots{{Class: "map", Slots: s.plan.Slots}}}
-}
-
-// hosts are the racks as the configuration names them.
-func (s *Site) hosts() (hosts []embedded.Host) {
-	for i, h := range s.Racks {
-		at := func(port int) string { return fmt.Sprintf("%s:%d", h.Address, port) }
-		host := embedded.Host{Name: h.Name, Listen: at(natsPort), Cluster: at(clusterPort), Auctioneer: at(auctioneerPort), Bank: at(bankPort)}
-		if len(s.peers) > 0 {
-			host.Leaf = at(leafPort)
-		}
-		if i == 0 {
-			host.Nodes = []messages.Name{nodeName(0)}
-		}
-		hosts = append(hosts, host)
-	}
-	return hosts
-}
-
-// writeConfig writes a configuration as JSON, which is YAML.
-func writeConfig(file string, c *embedded.Config) error {
-	text, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, text, 0o600)
 }
 
 // URL names all NATS servers of the site.

@@ -166,41 +166,6 @@ func (r *racks) end(signal syscall.Signal, hosts ...string) {
 	}
 }
 
-// until repeats a command until it prints all of that, however its columns are wide.
-func (r *racks) until(command string, wants ...string) string {
-	r.Helper()
-	every, late := time.NewTicker(100*time.Millisecond), time.After(patience)
-	defer every.Stop()
-	for {
-		out := strings.Join(strings.Fields(r.try(command)), " ")
-		missing := ""
-		for _, want := range wants {
-			if !strings.Contains(out, want) {
-				missing = want
-			}
-		}
-		if missing == "" {
-			return out
-		}
-		select {
-		case <-every.C:
-		case <-late:
-			r.Fatalf("candor %s never prints %q, but\n%s", command, missing, out)
-		}
-	}
-}
-
-// try runs a command that may fail.
-func (r *racks) try(command string) string {
-	c := exec.CommandContext(r.Context(), r.binary, strings.Fields(command)...)
-	c.Dir, c.Env = r.dir, append(os.Environ(), "NO_COLOR=1", "CANDOR_STATE="+filepath.Join(r.dir, "state"))
-	out, err := c.CombinedOutput()
-	if err != nil {
-		return string(out) + "\n" + err.Error()
-	}
-	return string(out)
-}
-
 // threeHosts carries out what the runbook says of hosts and keys, one after another on
 // one site, with jobs before, between and after.
 func threeHosts(t *testing.T, binary string) {
@@ -217,7 +182,10 @@ func threeHosts(t *testing.T, binary string) {
 		if !strings.Contains(out, "Completed") {
 			_, id, _ := strings.Cut(out, "Submitted job ")
 			id, _, _ = strings.Cut(id, " ")
-			t.Fatalf("%s\n%s\n%s", out, r.try("why "+id), r.try("logs --stderr "+id))
+			for host, p := range r.hosts {
+				t.Logf("%s says:\n%s", host, p.said)
+			}
+			t.Fatalf("%s\n%s\n%s", out, r.try("job "+id), r.try("logs "+id+" --stderr"))
 		}
 	}
 	work()

@@ -87,16 +87,91 @@ func addAndDrain(t *testing.T, binary string) {
 		t.Fatal(err)
 	}
 	o.do("config check agents.yaml", "agents.yaml: nothing is wrong: site west")
-	creds := strings.TrimSpace(o.do("user add node4 --node --config agents.yaml --keys state/keys --state node4-creds", "node4.creds"))
-	o.begin("registered", "nodeagent", "--config", filepath.Join(o.dir, "agents.yaml"), "--node", "node4", "--server", o.server(),
-		"--creds", filepath.Join(o.dir, "node4-creds", "creds", "nodes", filepath.Base(creds)), "--state", filepath.Join(o.dir, "node4"))
+	o.token("node4", "node4.token")
+	o.begin("registered", "nodeagent", "--config", filepath.Join(o.dir, "agents.yaml"), "--node", "node4",
+		"--join-file", filepath.Join(o.dir, "node4.token"), "--state", filepath.Join(o.dir, "node4"))
 	o.do("nodes", "node1  Up", "node2  Up", "node4  Up")
+	o.do("node tokens", "node4  Used")
+	creds := strings.TrimSpace(o.do("user add node3 --node --config agents.yaml --keys state/keys --state node3-creds", "node3.creds"))
+	o.begin("registered", "nodeagent", "--config", filepath.Join(o.dir, "agents.yaml"), "--node", "node3", "--server", o.server(),
+		"--creds", filepath.Join(o.dir, "node3-creds", "creds", "nodes", filepath.Base(creds)), "--state", filepath.Join(o.dir, "node3"))
+	o.do("nodes", "node3  Up", "node4  Up")
 	o.do("node drain node2 --notice 10m", "Node node2 takes no more work; 0 tasks may go on there until ")
 	o.do("nodes", "node1  Up", "node2  Draining")
 	o.do("node drain node2 --undo", "Node node2 takes work again")
 	o.do("nodes", "node2  Up")
 	o.do("books --full", "The books balance", "the balances sum to what was issued")
 	o.do("bank verify", "The books verify")
+}
+
+// until repeats a command until it prints all of that, however its columns are wide.
+func (o *operator) until(command string, wants ...string) string {
+	o.Helper()
+	every, late := time.NewTicker(100*time.Millisecond), time.After(patience)
+	defer every.Stop()
+	for {
+		out := strings.Join(strings.Fields(o.try(command)), " ")
+		missing := ""
+		for _, want := range wants {
+			if !strings.Contains(out, want) {
+				missing = want
+			}
+		}
+		if missing == "" {
+			return out
+		}
+		select {
+		case <-every.C:
+		case <-late:
+			o.Fatalf("candor %s never prints %q, but\n%s", command, missing, out)
+		}
+	}
+}
+
+// try runs a command that may fail.
+func (o *operator) try(command string) string {
+	c := exec.CommandContext(o.Context(), o.binary, strings.Fields(command)...)
+	c.Dir, c.Env = o.dir, append(os.Environ(), "NO_COLOR=1", "CANDOR_STATE="+filepath.Join(o.dir, "state"))
+	out, err := c.CombinedOutput()
+	if err != nil {
+		return string(out) + "\n" + err.Error()
+	}
+	return string(out)
+}
+
+// token leaves a join token for a node in a file.
+func (o *operator) token(node, file string) {
+	o.Helper()
+	c := exec.CommandContext(o.Context(), o.binary, "node", "token", node, "--expires", "1h")
+	c.Env = append(os.Environ(), "CANDOR_STATE="+filepath.Join(o.dir, "state"))
+	token, err := c.Output()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(o.dir, file), token, 0o600)
+	}
+	if err != nil {
+		o.Fatal(err)
+	}
+}
+
+// peerThatOwes carries out what the runbook says of a peer that does not pay, for the
+// operators of both sites.
+func peerThatOwes(t *testing.T, binary string) {
+	o := &operator{T: t, binary: binary, dir: t.TempDir()}
+	o.begin("Stop with", "up", "--sites", "west,east", "--nodes", "1", "--listen", "127.0.0.1:0", "--state", filepath.Join(o.dir, "state"))
+	o.do("--at east remit bob@west 120", "Set aside 120 credits")
+	o.until("account --account bob", "Available 1120 credits")
+	o.do("peer list", "east           0         120   1000")
+	o.do("peer reconcile east", "Instructions of east: 1 here, 1 at east; the books agree")
+	o.do("peer limit east 0", "may owe up to 0 credits")
+	o.do("--at east remit bob@west 10", "Set aside 10 credits")
+	o.until("--at east peer list", "west 120 0 1000 0 3") // it was answered, and nothing is held for it
+	o.do("account --account bob", "Available      1120 credits")
+	o.try("--at east settle --cycle 7")
+	o.try("settle --cycle 7")
+	o.until("settle", "Cycle 7 is complete", "east pays 120 credits to west")
+	o.do("grant clearing--settlement 120", "Granted 120 credits")
+	o.do("peer limit east 5000", "may owe up to 5000 credits")
+	o.do("peer list", "east           0           0   5000")
 }
 
 // server is where the site listens.

@@ -65,12 +65,12 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// The times of a connection. A link that was cut unseen is given up after
-// pingInterval·maxPings; a server is tried again after reconnectWait and a
+// The times of a connection. A link that was cut unseen is given up within
+// pingInterval·(1+maxPings); a server is tried again after reconnectWait and a
 // random part of reconnectJitter, so that not everybody comes back at once.
 const (
 	connectTimeout  = 5 * time.Second
-	pingInterval    = 5 * time.Second
+	pingInterval    = 2 * time.Second
 	maxPings        = 2
 	reconnectWait   = 100 * time.Millisecond
 	reconnectJitter = 900 * time.Millisecond

@@ -41,15 +41,15 @@ func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attem
 // ReceiveFile reads a file from a depot, on the subject of the verb get or take,
 // and checks its size and digest. What was written to is of no use if it failed.
 func ReceiveFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f messages.File, to io.Writer) error {
-	return receive(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt}, f, to)
+	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt}, f, to)
 }
 
 // ReceiveFileOf is ReceiveFile of an operator, for a file of an account.
 func ReceiveFileOf(ctx context.Context, b Bus, subject string, account messages.Name, f messages.File, to io.Writer) error {
-	return receive(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Account: account}, f, to)
+	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Account: account}, f, to)
 }
 
-func receive(ctx context.Context, b Bus, subject string, request messages.GetRequest, f messages.File, to io.Writer) error {
+func receiveFile(ctx context.Context, b Bus, subject string, request messages.GetRequest, f messages.File, to io.Writer) error {
 	sum := sha256.New()
 	for {
 		reply, err := Call[messages.GetReply](ctx, b, subject, request)

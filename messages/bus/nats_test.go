@@ -359,7 +359,9 @@ func TestCredentials(t *testing.T) {
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []Config{{JWT: token, Seed: string(seed)}, {CredsFile: path}} {
+	renewals := 0
+	renew := func() (string, string, error) { renewals++; return token, string(seed), nil }
+	for _, c := range []Config{{JWT: token, Seed: string(seed)}, {CredsFile: path}, {Renew: renew}} {
 		c.URL, c.Name = s.ClientURL(), "alice"
 		b := connected(t, c)
 		_, err := b.Request(within(t), "v.alice", nil)
@@ -369,6 +371,13 @@ func TestCredentials(t *testing.T) {
 		_, err = b.Stream(within(t), "S", []string{"s.x"})
 		wantKind(t, err, messages.PermissionDenied)
 	}
+	if renewals == 0 {
+		t.Error("credentials were not renewed for a connection")
+	}
 	_, err = Connect(Config{URL: s.ClientURL(), Name: "alice"})
 	wantKind(t, err, messages.PermissionDenied)
+	_, err = Connect(Config{URL: s.ClientURL(), Name: "alice", Renew: func() (string, string, error) { return "", "", os.ErrClosed }})
+	wantKind(t, err, messages.Unavailable)
+	_, err = Connect(Config{URL: s.ClientURL(), Name: "alice", Renew: renew, CredsFile: path})
+	wantKind(t, err, messages.Invalid)
 }

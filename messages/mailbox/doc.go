@@ -34,10 +34,19 @@
 // by a new process. A disk that runs low refuses proposals (ErrNoSpace) while
 // there is still room for what was accepted, and accepts them again by itself.
 //
+// # Exchanging replicas
+//
+// [Group] adds and removes replicas while the group works. A new one, with an empty
+// disk and no Bootstrap, is brought up to date first, by a snapshot where the log no
+// longer goes back far enough, and only then counts; so a replica that does not come
+// costs nothing. One is removed only if those that answer are a majority of the rest.
+// A replica that lost its disk is replaced by one of another ID.
+//
 // # Identity and addresses
 //
 // Raft knows replicas by their IDs alone. An ID is turned into an address each
-// time a connection is made, so addresses may change between starts. With TLS a
+// time a connection is made, so addresses may change between starts; for replicas that
+// were added later and stand in no configuration, the log has the address. With TLS a
 // replica's certificate carries its ID as a DNS name, and both ends check it.
 // Without TLS, anyone who can connect can write the log: listen on loopback.
 package mailbox

@@ -25,6 +25,8 @@
 // delay are drawn and lengths and widths are as announced; in mode Full whole
 // types are drawn, and the schedules differ from draw to draw. New makes the
 // mechanism of a live market, which considers the front job when it could start.
+// What it believes of the jobs is, in this order, what Believe says of earlier ones,
+// if that is 20 types or more; Market.PriorJobs; that they are like those present.
 //
 // Conventions where nothing is said. A job of length 0 takes nothing and delays
 // nobody; in a schedule it needs its nodes free at an instant. A job alone pays

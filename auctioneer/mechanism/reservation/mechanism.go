@@ -143,7 +143,7 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 	begin := c.startOf(view.Now)
 	begin += (view.Now - begin + granule - 1) / granule * granule
 	end := c.startOf(view.Now) + c.micros(c.config.period())
-	p := &Problem{Nodes: c.free(view), Horizon: c.granules(begin, end)}
+	p := &Problem{Nodes: c.free(view, begin), Horizon: c.granules(begin, end)}
 	for _, job := range bids {
 		latest := p.Horizon
 		if job.Deadline != 0 {
@@ -195,17 +195,30 @@ func (p *Problem) whole() *Problem {
 	return out
 }
 
-// free is how many slots are to be sold: none that a job has now, or was sold
-// before.
-func (c *Mechanism) free(view *mechanism.View) int {
+// free is how many slots are to be sold from begin on: none that a job has or was
+// sold before, unless its time is over by then.
+func (c *Mechanism) free(view *mechanism.View, begin messages.Time) int {
 	free := view.Classes[0].Slots
 	for _, job := range view.Jobs {
 		r := c.rounds[job.Job]
-		if sold := r != nil && r.won && job.Pending[0] > 0; sold || job.Running[0] > 0 {
+		sold := r != nil && r.won && job.Pending[0] > 0
+		if sold || job.Running[0] > 0 && c.over(job).Sub(begin) > lateness {
 			free -= max(job.Running[0], width(job))
 		}
 	}
 	return min(max(0, free), math.MaxInt32)
+}
+
+// lateness is how much later than its reservation ends a job may be seen to end:
+// it began later by the time that messages take.
+const lateness = messages.Duration(time.Second)
+
+// over is when the time of a job that runs is over.
+func (c *Mechanism) over(job *mechanism.Job) messages.Time {
+	if r := c.rounds[job.Job]; r != nil && r.won {
+		return r.start + messages.Time(c.length(job.Bid))*c.micros(c.config.granule())
+	}
+	return job.Started.Add(job.Length)
 }
 
 func width(job *mechanism.Job) int { return max(job.Width, 1) }

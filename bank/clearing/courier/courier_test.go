@@ -230,3 +230,13 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// Only services set credits aside on the word of others.
+func TestAuthoriseOnBehalfOverTheBus(t *testing.T) {
+	east, _ := pair(t)
+	r := messages.AuthoriseRequest{Key: "k", Member: "ada", Peer: "west", Amount: 30 * messages.Credit, Interval: hour}
+	east.refused(messages.PermissionDenied, "bob", messages.VerbAuthorise, r)
+	if a := must[messages.SignedAuthorisation](east, "$auctioneer", messages.VerbAuthorise, r); a.Authorisation.Member != "ada" {
+		t.Errorf("got %+v", a)
+	}
+}

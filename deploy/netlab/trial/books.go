@@ -56,11 +56,7 @@ func (t *trial) checkWork(ctx context.Context, s *netlab.Site, operator bus.Bus,
 	if err != nil {
 		return err
 	}
-	for i, sentence := range losses.Lost {
-		if i < 10 { // more say no more
-			t.breaks("%s", sentence)
-		}
-	}
+	t.breaksEach(losses.Lost)
 	t.count("acknowledged"+of(t, s), len(acks))
 	t.count("acknowledged and lost"+of(t, s), max(lost, len(losses.Lost)))
 	t.count("acknowledged and not completed"+of(t, s), notDone)

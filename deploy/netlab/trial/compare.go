@@ -61,11 +61,7 @@ func (t *trial) awaitStatements(ctx context.Context, m *member) error {
 		}
 		select {
 		case <-ctx.Done():
-			for i, sentence := range read.apart {
-				if i < 10 { // more say no more
-					t.breaks("%s", sentence)
-				}
-			}
+			t.breaksEach(read.apart)
 			return nil
 		case <-time.After(50 * time.Millisecond):
 		}
@@ -154,46 +150,55 @@ func (t *trial) awaitAgreement(ctx context.Context, all []*member) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		apart, err := disagreement(ctx, all)
-		if err != nil {
+		where, err := disagreement(ctx, all)
+		if err != nil || where == "" {
 			return err
-		}
-		if apart == "" {
-			return nil
 		}
 		select {
 		case <-ctx.Done():
-			t.breaks("the books do not agree after %v: %s", patience, apart)
+			t.breaks("the books do not agree after %v: %s", patience, where)
 			return nil
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// disagreement is where the banks do not agree yet, in a clause; "": nowhere.
+// disagreement asks all banks where they do not agree yet.
 func disagreement(ctx context.Context, all []*member) (string, error) {
-	owed := map[[2]messages.Name]messages.Credits{}
+	var replies []messages.PeersReply
 	for _, m := range all {
 		reply, err := ask[messages.PeersReply](ctx, m, messages.Bank, messages.VerbPeers, messages.Empty{})
 		if err != nil {
 			return "", err
 		}
-		if reply.Fault != "" {
-			return fmt.Sprintf("%s has a fault: %s", m.Name, reply.Fault), nil
+		replies = append(replies, reply)
+	}
+	return apart(replies), nil
+}
+
+// apart is where banks do not agree, by what each says of its peers, in a clause;
+// "": nowhere.
+func apart(replies []messages.PeersReply) string {
+	owed := map[[2]messages.Name]messages.Credits{}
+	for _, r := range replies {
+		if r.Fault != "" {
+			return fmt.Sprintf("%s has a fault: %s", r.Site, r.Fault)
 		}
-		for _, p := range reply.Peers {
+		for _, p := range r.Peers {
 			if p.Outstanding > 0 || p.Dispute != "" {
-				return fmt.Sprintf("%s waits for %d answers of %s; dispute: %q", m.Name, p.Outstanding, p.Peer, p.Dispute), nil
+				return fmt.Sprintf("%s waits for %d answers of %s; dispute: %q", r.Site, p.Outstanding, p.Peer, p.Dispute)
 			}
-			owed[[2]messages.Name{m.Name, p.Peer}] = p.Owed
+			owed[[2]messages.Name{r.Site, p.Peer}] = p.Owed
 		}
 	}
-	for pair, o := range owed {
-		if back := owed[[2]messages.Name{pair[1], pair[0]}]; o != -back {
-			return fmt.Sprintf("%s says that it owes %s %v, and that says %v", pair[0], pair[1], o, -back), nil
+	for _, r := range replies {
+		for _, p := range r.Peers {
+			if back := owed[[2]messages.Name{p.Peer, r.Site}]; p.Owed != -back {
+				return fmt.Sprintf("%s says that it owes %s %v, and that says %v", r.Site, p.Peer, p.Owed, -back)
+			}
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // settleCycle closes a cycle at every bank, and wants its settlement to net to zero

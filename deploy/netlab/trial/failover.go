@@ -212,9 +212,9 @@ func (t *trial) reportLoad(result *load.Result) {
 
 // given notes the requests that were given up.
 func (t *trial) given(result *load.Result) {
-	for i, err := range result.Failed {
-		if i < 10 { // more say no more
-			t.breaks("%v", err)
-		}
+	var sentences []string
+	for _, err := range result.Failed {
+		sentences = append(sentences, err.Error())
 	}
+	t.breaksEach(sentences)
 }

@@ -66,6 +66,18 @@ func (r *Report) breaks(format string, arguments ...any) {
 	r.Broken = append(r.Broken, fmt.Sprintf(format, arguments...))
 }
 
+// breaksEach notes several of a kind, of which the first say enough.
+func (r *Report) breaksEach(sentences []string) {
+	const most = 10
+	for i, sentence := range sentences {
+		if i == most {
+			r.breaks("and %d more like these", len(sentences)-most)
+			return
+		}
+		r.breaks("%s", sentence)
+	}
+}
+
 // Print writes the report as a table.
 func (r *Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %s, on %s, in %.0f s\n", r.Scenario, r.Sites, r.Network, r.Seconds)

@@ -77,7 +77,7 @@ func (p *Problem) withSlot() *Problem {
 // and what its tasks are to have within some tens of millions, which are
 // kept.
 func (p *Problem) Slot() messages.Duration {
-	const unit, mostSpan, mostWork = 10, 900_000, 50_000_000 // seconds, units, units
+	const unit, mostSpan, mostWork = 10, 900_000, 25_000_000 // seconds, units, units
 	if p.Market.Slot > 0 {
 		return p.Market.Slot
 	}

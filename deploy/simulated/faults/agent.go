@@ -222,8 +222,14 @@ func (a *agent) ask(within messages.Duration, do func(d *desk, answer func(func(
 func (a *agent) request(q *state.Request) {
 	a.ask(q.Within, func(d *desk, answer func(func())) {
 		if q.Register != nil {
-			d.register(a, q.Register, func(r *messages.RegisterReply) {
-				answer(func() { a.state.Registered(a.clock(), q.ID, r) })
+			d.register(a, q.Register, func(r *messages.RegisterReply, err error) {
+				answer(func() {
+					if err != nil {
+						a.state.Failed(a.clock(), q.ID, err)
+					} else {
+						a.state.Registered(a.clock(), q.ID, r)
+					}
+				})
 			})
 			return
 		}

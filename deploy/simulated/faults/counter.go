@@ -122,15 +122,15 @@ func (d *desk) impatient(e *book.Effect, list []messages.Transfer) {
 }
 
 // register admits a node.
-func (d *desk) register(a *agent, q *messages.RegisterRequest, answer func(*messages.RegisterReply)) {
+func (d *desk) register(a *agent, q *messages.RegisterRequest, answer func(*messages.RegisterReply, error)) {
 	c := &book.Register{Node: a.name, Session: q.Session, Slots: q.Slots, Running: q.Running}
 	d.propose(&book.Command{Register: c}, func(result any) {
-		stop, ok := result.([]messages.Attempt)
-		if !ok || d.gone() {
-			return
+		if err, refused := result.(error); refused {
+			answer(nil, err)
+		} else if !d.gone() {
+			d.heard[a.name] = d.r.clock()
+			answer(&messages.RegisterReply{Lease: lease, Term: d.term, Stop: result.([]messages.Attempt), Markets: []messages.Market{d.site.market}}, nil)
 		}
-		d.heard[a.name] = d.r.clock()
-		answer(&messages.RegisterReply{Lease: lease, Term: d.term, Stop: stop, Markets: []messages.Market{d.site.market}})
 	})
 }
 

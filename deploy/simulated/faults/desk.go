@@ -29,6 +29,7 @@ type desk struct {
 	asked     map[uint64]bool         // effects that are being carried out
 	moving    int                     // of them, those that move credits
 	gangs     map[messages.JobID]messages.Time
+	guests    map[messages.Visit]bool          // that are being taken
 	roams     map[messages.JobID]messages.Time // at other sites: when to ask next, by the world's clock
 	told      map[uint32]uint64                // by node: the version that it was told of
 	heard     map[messages.Name]messages.Time
@@ -47,7 +48,7 @@ func newDesk(s *site, r *replica) *desk {
 	d := &desk{site: s, r: r, term: r.term, rng: rand.New(rand.NewPCG(s.seed, r.term)),
 		market: market.NewIn(market.MannerOf(s.market.Mechanism), s.market, audited(s, mech)),
 		slots:  market.NewSlots([]messages.Market{s.market}), settled: map[messages.JobID]bool{}, asked: map[uint64]bool{},
-		gangs: map[messages.JobID]messages.Time{}, roams: map[messages.JobID]messages.Time{}, told: map[uint32]uint64{}, heard: map[messages.Name]messages.Time{}}
+		gangs: map[messages.JobID]messages.Time{}, roams: map[messages.JobID]messages.Time{}, guests: map[messages.Visit]bool{}, told: map[uint32]uint64{}, heard: map[messages.Name]messages.Time{}}
 	d.publisher = market.NewPublisher(d.term, d.market)
 	d.book().Watch(true)
 	d.applied()
@@ -179,7 +180,10 @@ func (d *desk) decide(now messages.Time) {
 		return
 	}
 	d.deciding = true
-	d.propose(&book.Command{Decide: decision}, func(any) { d.deciding = false })
+	d.propose(&book.Command{Decide: decision}, func(any) {
+		d.deciding = false
+		d.market.Kept()
+	})
 }
 
 // publish sends the market's next vector to all agents, if one is due.

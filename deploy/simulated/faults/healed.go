@@ -10,8 +10,9 @@ import (
 
 // patience is how long a site may take, once nothing is wrong within it, to end
 // and charge its jobs, and how long all may take to agree once nothing is wrong
-// at all.
-const patience = 90 * second
+// at all. What is decided by clocks that were set may take as much longer as
+// these are apart.
+const patience = 75 * second
 
 // lastCycle is the one that is closed when all faults are over.
 const lastCycle = 2
@@ -28,6 +29,7 @@ func (w *World) look() {
 // ended and charged what was submitted before, whether others can be reached or
 // not.
 func (s *site) goesOn() error {
+	patience := patience + s.apart
 	if s.troubles > 0 || s.now.Sub(s.wellSince) < patience {
 		return nil
 	}

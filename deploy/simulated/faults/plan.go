@@ -171,7 +171,9 @@ func (p *Plan) targets(kind string) (out []string) {
 			out = append(out, fmt.Sprint(s, ".m", i))
 		}
 		for i := range p.Nodes {
-			out = append(out, fmt.Sprint(s, ".n", i))
+			if kind != SlowDisk { // agents have nothing to sync
+				out = append(out, fmt.Sprint(s, ".n", i))
+			}
 		}
 	}
 	return out

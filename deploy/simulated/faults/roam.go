@@ -159,57 +159,63 @@ func outward(j *book.Job) messages.JobSummary {
 }
 
 // welcome takes a job of another site, which that site's bank vouches for. It may
-// be asked again.
+// be asked again; while it is under way, it is not begun anew.
 func (d *desk) welcome(home messages.Name, r *book.Roam, answer func(any)) {
+	v := messages.Visit{Home: home, Job: r.ID}
 	if j := d.visitor(home, r); j != nil {
 		answer(outward(j))
 		return
 	}
-	spec := *r.Spec
-	spec.Market = d.site.market.Name
-	account := messages.VisitorName(r.Account, home)
-	err := visitable(d.site.market.Mechanism)
-	if err == nil {
-		now := d.r.clock()
-		err = d.market.Admit(now, d.market.Bid(0, account, now, &spec, nil))
-	}
-	if err != nil {
-		d.decline(home, r, err, answer)
+	if d.guests[v] {
 		return
 	}
-	visit := &book.Visit{Visit: messages.Visit{Home: home, Job: r.ID}, Authorisation: r.Authorisation.Authorisation.ID, Until: r.Authorisation.Authorisation.Ends()}
-	accept := &messages.AcceptRequest{Purpose: visit.Visit.String(), Authorisation: *r.Authorisation, Firm: true}
+	d.guests[v] = true
+	over := func(reply any) {
+		delete(d.guests, v)
+		answer(reply)
+	}
+	spec := *r.Spec
+	spec.Market = d.site.market.Name
+	if err := d.admit(messages.VisitorName(r.Account, home), &spec); err != nil {
+		d.decline(v, r, err, over)
+		return
+	}
+	accept := &messages.AcceptRequest{Purpose: v.String(), Authorisation: *r.Authorisation, Firm: true}
 	d.ask(clearing.Command{Accept: accept}, func(came clearing.Result) {
-		if came.Error != nil {
-			d.decline(home, r, came.Error, answer)
+		if came.Error != nil { // nothing is accepted: what was before would be again
+			over(came.Error)
 			return
 		}
-		key := r.ID.String()
-		s := &book.Submit{Account: account, Key: key, Digest: []byte(key), Payer: account, Spec: &spec, Held: spec.Budget, Visit: visit}
-		d.propose(&book.Command{Submit: s}, func(any) {
-			if j := d.visitor(home, r); j != nil {
-				answer(outward(j))
-			}
-		})
+		d.enter(v, r, &spec, over)
 	})
 }
 
-// visitable refuses jobs of other sites a market in which jobs pay one another on
-// the way: an authorisation is charged once, at the end.
-func visitable(mechanism messages.Name) error {
-	if mechanism == messages.BatchQueue {
+// admit says whether the market takes a job of another site. In some markets jobs
+// pay one another on the way, and an authorisation is charged once, at the end.
+func (d *desk) admit(account messages.Name, spec *messages.JobSpec) error {
+	if d.site.market.Mechanism == messages.BatchQueue {
 		return messages.Errorf(messages.Invalid, "market: moves credits between the jobs that wait")
 	}
-	return nil
+	now := d.r.clock()
+	return d.market.Admit(now, d.market.Bid(0, account, now, spec, nil))
+}
+
+// enter commits a job of another site whose authorisation was accepted.
+func (d *desk) enter(v messages.Visit, r *book.Roam, spec *messages.JobSpec, answer func(any)) {
+	account, key, a := messages.VisitorName(r.Account, v.Home), v.Job.String(), &r.Authorisation.Authorisation
+	s := &book.Submit{Account: account, Key: key, Digest: []byte(key), Payer: account, Spec: spec, Held: spec.Budget,
+		Visit: &book.Visit{Visit: v, Authorisation: a.ID, Until: a.Ends()}}
+	d.propose(&book.Command{Submit: s}, func(any) {
+		if j := d.visitor(v.Home, r); j != nil {
+			answer(outward(j))
+		}
+	})
 }
 
 // decline gives back the authorisation of a job that is refused, if it was
 // accepted.
-func (d *desk) decline(home messages.Name, r *book.Roam, why error, answer func(any)) {
-	if d.visitor(home, r) != nil {
-		return // it was taken meanwhile: the other site asks again
-	}
-	release := &messages.ChargeRequest{Issuer: home, ID: r.Authorisation.Authorisation.ID, Reason: "the job was refused"}
+func (d *desk) decline(v messages.Visit, r *book.Roam, why error, answer func(any)) {
+	release := &messages.ChargeRequest{Issuer: v.Home, ID: r.Authorisation.Authorisation.ID, Reason: "the job was refused"}
 	d.ask(clearing.Command{Charge: release}, func(clearing.Result) { answer(why) })
 }
 

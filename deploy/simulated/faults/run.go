@@ -60,6 +60,15 @@ func run(p *Plan, events []Event, seed uint64, bug Bug) Outcome {
 	return out
 }
 
+// patience is that of the site with the worst clocks.
+func (w *World) patience() messages.Duration {
+	most := messages.Duration(0)
+	for _, s := range w.sites {
+		most = max(most, s.apart)
+	}
+	return patience + most
+}
+
 // run lets things happen until all is well, which it has to be some time after
 // calm.
 func (w *World) run(calm messages.Time) {
@@ -82,8 +91,8 @@ func (w *World) run(calm messages.Time) {
 				s.banks.same()
 			}
 			return
-		case err != nil && w.now > calm.Add(patience):
-			w.violate("%v after %v without faults", err, patience)
+		case err != nil && w.now > calm.Add(w.patience()):
+			w.violate("%v after %v without faults", err, w.patience())
 		}
 	}
 }

@@ -37,6 +37,9 @@ func (w *World) relay() {
 
 // strike plans one fault: its beginning and its end.
 func (w *World) strike(e Event) {
+	if s := w.site(e.Target); s != nil {
+		s.apart += max(e.By, -e.By)
+	}
 	w.queue.Push(epoch.Add(e.At), func() {
 		w.active = append(w.active, e)
 		w.relay()

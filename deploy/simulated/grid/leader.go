@@ -92,6 +92,7 @@ func (l *leader) step() {
 		if d := l.market.Decide(l.now, func(read func(*book.Book)) { read(l.book) }); d != nil {
 			l.note(d)
 			l.propose(&book.Command{Decide: d})
+			l.market.Kept()
 		}
 		l.publisher.Reallocated()
 	}

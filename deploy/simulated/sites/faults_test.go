@@ -1,7 +1,10 @@
 package sites
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -311,4 +314,72 @@ func TestAuthorisationsEnd(t *testing.T) {
 		t.Errorf("why: %+v", w)
 	}
 	r.settled()
+}
+
+// TestNothingIsLostOrDoubled has users of three sites run jobs at one another's
+// while requests and answers are lost and repeated at random, and leaders fall.
+func TestNothingIsLostOrDoubled(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			r := &realm{TB: t, network: bus.NewMemory()}
+			r.west, r.east, r.north = r.start("west"), r.start("east"), r.start("north")
+			sites := []*realmSite{r.west, r.east, r.north}
+			for i, s := range sites {
+				r.introduce(s, sites[(i+1)%3])
+			}
+			r.meddle(unreliable(seed, sites))
+			own := map[*realmSite][]messages.JobID{}
+			for k := range 3 {
+				for i, s := range sites {
+					receipt := s.submit(fmt.Sprint(k), sites[(i+1+k%2)%3].name, roamingSpec(2, func(j *messages.JobSpec) { j.Budget = 5 * messages.Credit }))
+					own[s] = append(own[s], receipt.Job)
+				}
+			}
+			for _, s := range sites {
+				s.runs(6) // of three jobs from the others
+			}
+			r.meddle(nil)
+			for _, s := range sites {
+				for _, id := range own[s] {
+					if job := s.ends(id); job.State != messages.Completed || job.Charged != 5*messages.Credit {
+						t.Errorf("job %d of %s ended as %+v", id, s.name, job.JobSummary)
+					}
+				}
+			}
+			r.settled(sites...)
+			for _, s := range sites {
+				if a, own := s.account("alice"), s.account(messages.SiteAccount); a.Balance != realmFunds-15*messages.Credit || own.Balance != 15*messages.Credit {
+					t.Errorf("%s: alice has %v, the site %v", s.name, a.Balance, own.Balance)
+				}
+			}
+		})
+	}
+}
+
+// unreliable loses one request in ten, and of another one in ten the answer; one
+// in ten it sends twice; and one in forty brings a leader down.
+func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, func() ([]byte, error)) ([]byte, error) {
+	var mu sync.Mutex
+	rng := rand.New(rand.NewPCG(seed, 9))
+	return func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
+		mu.Lock()
+		dice, site, kind := rng.IntN(40), sites[rng.IntN(len(sites))], rng.IntN(2)
+		mu.Unlock()
+		lost := messages.Errorf(messages.Unavailable, "lost")
+		switch {
+		case dice == 0:
+			box := []*mailbox.Memory{site.log, site.bankLog}[kind]
+			box.Depose()
+			box.Elect()
+		case dice < 5:
+			return nil, lost
+		case dice < 9:
+			_, _ = send()
+			return nil, lost
+		case dice < 13 && verbOf(subject) != messages.VerbPeerJobs:
+			_, _ = send()
+		}
+		return send()
+	}
 }

@@ -12,23 +12,26 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// estimates has a site's estimator expect every job to be complete after a time.
+// estimates has a site's estimator expect every job to be complete after a time,
+// and know nothing else.
 func (s *realmSite) estimates(after time.Duration) {
 	s.Helper()
-	sub, err := s.network.Connect("$estimator").Serve(bus.Service{Name: "estimator", Version: "1.0.0", Endpoints: []bus.Endpoint{{
-		Name: "classes", Subject: messages.Subject(s.name, messages.Estimator, messages.VerbClasses, "*"),
-		Handle: bus.Handle("classes", func(context.Context, messages.Name, messages.Empty) (messages.ClassesReply, error) {
-			return messages.ClassesReply{}, nil
-		})}, {
-		Name: "estimate", Subject: messages.Subject(s.name, messages.Estimator, messages.VerbEstimate, "*"),
-		Handle: bus.Handle("estimate", func(context.Context, messages.Name, messages.EstimateRequest) (messages.EstimateReply, error) {
-			d := messages.Duration(after)
-			return messages.EstimateReply{Runs: 3, Completion: messages.Spread{Low: d / 2, Median: d, High: 2 * d}}, nil
-		})}}})
+	d := messages.Duration(after)
+	sub, err := s.network.Connect("$estimator").Serve(bus.Service{Name: "estimator", Version: "1.0.0", Endpoints: []bus.Endpoint{
+		answers[messages.Empty](s, messages.VerbClasses, messages.ClassesReply{}),
+		answers[messages.RuntimeRequest](s, messages.VerbRuntime, messages.RuntimeReply{}),
+		answers[messages.EstimateRequest](s, messages.VerbEstimate, messages.EstimateReply{Runs: 3, Completion: messages.Spread{Low: d / 2, Median: d, High: 2 * d}}),
+	}})
 	if err != nil {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() { _ = sub.Stop() })
+}
+
+// answers is an endpoint of the estimator that always says the same.
+func answers[Request, Reply any](s *realmSite, verb string, reply Reply) bus.Endpoint {
+	return bus.Endpoint{Name: verb, Subject: messages.Subject(s.name, messages.Estimator, verb, "*"),
+		Handle: bus.Handle(verb, func(context.Context, messages.Name, Request) (Reply, error) { return reply, nil })}
 }
 
 // three is west, with the peers east and north: the one sells contracts, the

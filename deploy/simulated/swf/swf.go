@@ -118,8 +118,28 @@ func open(r io.Reader, skip bool) (*Log, error) {
 			return nil, errors.New("the log is gzipped twice: unpack it once")
 		}
 	}
+	if err := plain(b); err != nil {
+		return nil, err
+	}
 	return read(b, skip)
 }
+
+// plain passes over the mark that some editors put before text in UTF-8, and
+// refuses text in UTF-16, of which no line could be read.
+func plain(b *bufio.Reader) error {
+	head, _ := b.Peek(3)
+	switch {
+	case bytes.Equal(head, []byte("\xef\xbb\xbf")):
+		_, err := b.Discard(3)
+		return err
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")),
+		len(head) > 1 && (head[0] == 0 && printed(head[1]) || head[1] == 0 && printed(head[0])):
+		return errors.New("line 1: the log is text in UTF-16: convert it to ASCII or UTF-8")
+	}
+	return nil
+}
+
+func printed(c byte) bool { return c >= ' ' && c <= '~' }
 
 func read(r io.Reader, skip bool) (*Log, error) {
 	log := &Log{}
@@ -131,7 +151,7 @@ func read(r io.Reader, skip bool) (*Log, error) {
 		line := bytes.TrimSpace(lines.Bytes())
 		switch {
 		case len(line) == 0:
-		case line[0] == ';':
+		case line[0] == ';' && bytes.IndexByte(line, '\r') < 0:
 			log.Header = append(log.Header, string(bytes.TrimSpace(line[1:])))
 		default:
 			if len(log.Jobs) == mostJobs {
@@ -158,8 +178,11 @@ func read(r io.Reader, skip bool) (*Log, error) {
 // end concludes a log of so many lines whose reading ended with err.
 func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
 	if err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
 			err = errors.New("the file is cut: its gzip stream has no end")
+		case errors.Is(err, bufio.ErrTooLong):
+			err = fmt.Errorf("the next line is longer than %d bytes", maxLine)
 		}
 		err = fmt.Errorf("after line %d: %w", lines, err)
 		if !skip {
@@ -182,6 +205,9 @@ func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
 func (j *Job) parse(line []byte) error {
 	whole := [...]*int64{&j.Number, &j.Submit, &j.Wait, &j.Run, &j.Processors, nil, &j.Memory, &j.AskedFor, &j.Limit,
 		&j.AskedMemory, &j.Status, &j.User, &j.Group, &j.Program, &j.Queue, &j.Partition, &j.Preceding, &j.ThinkTime}
+	if bytes.IndexByte(line, '\r') >= 0 {
+		return errors.New("has a carriage return in its middle: lines are to end in a newline")
+	}
 	n := 0
 	for rest := line; len(rest) > 0; n++ {
 		var field []byte
@@ -191,7 +217,9 @@ func (j *Job) parse(line []byte) error {
 		}
 		var err error
 		if whole[n] == nil {
-			j.CPU, err = strconv.ParseFloat(string(field), 64)
+			if j.CPU, err = strconv.ParseFloat(string(field), 64); j.CPU != j.CPU {
+				err = strconv.ErrSyntax
+			}
 		} else {
 			*whole[n], err = strconv.ParseInt(string(field), 10, 64)
 		}

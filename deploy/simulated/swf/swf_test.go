@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -58,6 +59,11 @@ func TestBadLogsAreNamedByLine(t *testing.T) {
 		"binary":       {"\x00\x01\x02\xff\n", "line 1: field 1"},
 		"cut":          {line + "2 10 5", "line 2: has 3 fields"},
 		"endless line": {strings.Repeat("1 ", maxLine), "after line 0"},
+		"UTF-16":       {"\xff\xfe1\x00 \x002\x00", "line 1: the log is text in UTF-16"},
+		"UTF-16 bare":  {"\x00;\x00 \x00a", "line 1: the log is text in UTF-16"},
+		"old Mac":      {strings.ReplaceAll(sample, "\n", "\r"), "line 1: has a carriage return in its middle"},
+		"NaN":          {"1 0 5 60 4 NaN -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n", "line 1: field 6 is not a number"},
+		"NUL bytes":    {"1 0 5 60 4 59 -1 4 100 -1 1 7 3 -1 1 -1 -1 -1\n\x00\x00\n", "line 2: field 1 is not a number"},
 		"twice":        {twice.String(), "gzipped twice"},
 		"broken gzip":  {"\x1f\x8b\x00", "not sound gzip"},
 	} {
@@ -105,6 +111,20 @@ func TestSkippingCounts(t *testing.T) {
 	}
 	if _, err := ReadSkipping(strings.NewReader("1 2\n")); err == nil || !strings.Contains(err.Error(), "no jobs in its 1 lines; line 1: has 2 fields") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestMarksAndLineEndsDoNotMatter: a byte order mark of UTF-8, and lines that end
+// in a carriage return too.
+func TestMarksAndLineEndsDoNotMatter(t *testing.T) {
+	want, err := Read(strings.NewReader(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"\xef\xbb\xbf" + sample, strings.ReplaceAll(sample, "\n", "\r\n")} {
+		if got, err := Read(strings.NewReader(text)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v: %+v, want %+v", err, got, want)
+		}
 	}
 }
 

@@ -35,7 +35,9 @@ chosen with --task, come as they are named; those of several tasks each below a
 directory of the task's, such as main.3. A file that is there already and differs is
 not overwritten, unless with --force.
 
-What a task left can be had as soon as the task has ended, and for two weeks.`,
+What a task left can be had as soon as the task has ended, and for as long as the site
+keeps files: two weeks, if it does not say otherwise. Operators can get the files of
+everybody's jobs; the site's log says when they did.`,
 		Example: `  candor submit --budget 5 --input data.csv --output 'result-*.csv' --wait run.sh
   candor fetch 17
   candor fetch 17 --list
@@ -66,9 +68,6 @@ func (a *app) fetch(ctx context.Context, s *session, q fetchQuery) error {
 	if err != nil {
 		return err
 	}
-	if job.Account != s.account {
-		return messages.Errorf(messages.PermissionDenied, "job %v belongs to account %s: only its owner may have its files", q.job, job.Account)
-	}
 	r := &logReader{app: a, session: s, query: q.logsQuery, job: job}
 	if err := r.selectTasks(); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (a *app) fetch(ctx context.Context, s *session, q fetchQuery) error {
 func nothingLeft(job *messages.JobDetail) error {
 	for _, stage := range job.Spec.Stages {
 		if len(stage.Outputs) > 0 {
-			return messages.Errorf(messages.NotFound, "job %v is %v, and none of these tasks has left files: those that match are kept when a task has ended well, for two weeks", job.Job, job.State)
+			return messages.Errorf(messages.NotFound, "job %v is %v, and none of these tasks has left files: those that match are kept when a task has ended well, for as long as the site keeps files", job.Job, job.State)
 		}
 	}
 	return messages.Errorf(messages.NotFound, "job %v keeps no files: name them with --output when you submit; candor logs %v prints what it wrote", job.Job, job.Job)
@@ -104,7 +103,7 @@ func outputsOf(ctx context.Context, r *logReader) (all []messages.TaskOutputs, e
 		if r.stage != nil && i != *r.stage || len(r.job.Spec.Stages[i].Outputs) == 0 {
 			continue
 		}
-		ask := messages.OutputsRequest{Job: r.query.job, Stage: uint32(i), Limit: maxPage}
+		ask := messages.OutputsRequest{Job: r.query.job, Stage: uint32(i), Limit: maxPage, Account: r.job.Account}
 		end := uint32(stage.Tasks)
 		if r.query.task >= 0 {
 			ask.From, ask.Limit = uint32(r.query.task), 1
@@ -178,7 +177,7 @@ func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Task
 		return usagef("%v", err)
 	}
 	subject := messages.Subject(r.session.site, messages.Depot, messages.VerbGet, r.session.account)
-	err = bus.ReceiveFile(ctx, r.session.bus, subject, messages.Attempt{}, f, file)
+	err = bus.ReceiveFileOf(ctx, r.session.bus, subject, r.job.Account, f, file)
 	if err = errors.Join(err, file.Close()); err == nil {
 		return root.Rename(aside, name)
 	}

@@ -49,6 +49,10 @@ process that has none does so at its first start.`,
   candor site init --config site.yaml --keys ./keys`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// Of the environment, which may speak of another site, not of a new one.
+			if f := cmd.Flags(); len(args) > 0 && (f.Changed("config") || f.Changed("keys") || f.Changed("state")) {
+				return messages.Errorf(messages.Invalid, "--config, --keys and --state are for making keys without a name; a new site has all in --dir")
+			}
 			if err := prepare(cmd); err != nil {
 				return err
 			}
@@ -126,9 +130,6 @@ func (h plannedHost) At(port int) string { return net.JoinHostPort(h.Address, fm
 const localHost = "localhost"
 
 func (i *initial) plan(site messages.Name) (*plan, error) {
-	if i.settings.file != "" || i.settings.keys != "" || i.settings.state != "" {
-		return nil, messages.Errorf(messages.Invalid, "--config, --keys and --state are for making keys without a name; a new site has all in --dir")
-	}
 	if !messages.ValidName(site) || len(site) > messages.MaxPeerName {
 		return nil, messages.Errorf(messages.Invalid, "site %q: write a lower-case letter, then lower-case letters, digits, '-' or '_'; at most %d in all", site, messages.MaxPeerName)
 	}

@@ -114,6 +114,9 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 	line("operators", strings.Join(c.Operators, ", "))
 	line("markets", marketList(c.Markets))
 	line("nodes", nodeList(c.Nodes))
+	if len(c.Peers) > 0 {
+		line("peers", peerList(c.Peers))
+	}
 	also := u.stateFlag(&c)
 	fmt.Fprintf(w, "\nIn another terminal, as %s:\n", info.DefaultAccount)
 	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_NODE' | candor submit %s--budget 1 --wait\n", also)
@@ -165,6 +168,14 @@ func marketList(markets []messages.Market) string {
 		list = append(list, fmt.Sprintf("%s (%s: %s)", m.Name, m.Mechanism, strings.Join(m.Classes, ", ")))
 	}
 	return strings.Join(list, ", ")
+}
+
+func peerList(peers []embedded.Peer) string {
+	var list []string
+	for _, p := range peers {
+		list = append(list, p.Name)
+	}
+	return strings.Join(list, ", ") + " (candor site status)"
 }
 
 // nodeList names few nodes and counts many.

@@ -63,7 +63,8 @@ when the job should be complete, and what it says of its length are drawn from t
 model, or read from a file with --bids: columns job, value, bid, deadline, length,
 budget; by the number of the job in the log, times in seconds from its beginning.
 
-The keys of --json are stable; package deploy/simulated/measure defines each.`,
+` + faultsHelp() + `
+The keys of --json are stable; package deploy/simulated/measure defines each, and with --faults package deploy/simulated/faults.`,
 		Example: `  candor simulate --trace LPC-EGEE-2004-1.2-cln.swf.gz --market highest-bid --nodes 105
   candor simulate --trace KTH-SP2.swf.gz --market market.yaml --from 30d --to 60d --scale-load 1.5 --plots figures
   candor simulate --trace log.swf --market market.yaml --json --events events.csv > report.json

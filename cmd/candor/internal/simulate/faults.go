@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/candor-grid/candor/deploy/simulated/faults"
 	"github.com/candor-grid/candor/messages"
@@ -16,6 +17,29 @@ type faultOptions struct {
 	seeds int
 	from  uint64
 	bug   faults.Bug // planted by tests
+}
+
+// faultsHelp says what a plan of faults is.
+func faultsHelp() string {
+	return `With --faults, three sites (east, north, west) run under faults instead, each seed
+another history, held to what must always be true after every step. A plan is a file
+of YAML, in which everything may be left out:
+
+  jobs: 4                    # of each site's users, here and at other sites
+  trades: 6                  # their payments to other sites, and authorisations for them
+  nodes: 2                   # of each site
+  duration: 60s              # of the faults
+  rates: {loss: 1.5}         # how many of each kind there are on average; the kinds:
+                             # ` + strings.Join(faults.Kinds[:6], ", ") + `,
+                             # ` + strings.Join(faults.Kinds[6:], ", ") + `
+
+or, instead of rates, the faults themselves, as they are printed of a seed that fails:
+
+  seed: 7
+  events:
+  - {at: 20s, kind: isolate, target: north, for: 90s}
+  - {at: 25s, kind: crash, target: west.m1, for: 10s}    # a machine; west.n0: an agent
+`
 }
 
 const (
@@ -63,12 +87,17 @@ func (f *faultOptions) run(out, stderr io.Writer, asJSON bool) error {
 
 func (f *faultOptions) report(plan *faults.Plan, stderr io.Writer) (*faults.Report, error) {
 	r := &faults.Report{}
+	progress := NewProgress(stderr)
+	defer progress.End()
+	progress.Step("seeds")
 	for i := range f.seeds {
+		progress.At(i, f.seeds)
 		o := faults.Run(plan, f.from+uint64(i), f.bug)
 		r.Add(&o)
 		if o.Violation == nil {
 			continue
 		}
+		progress.End()
 		fmt.Fprintf(stderr, "seed %d: %v\n", o.Seed, o.Violation)
 		short := faults.Drawn(plan, o.Seed)
 		if len(r.Violations) < mostShrunk {

@@ -79,20 +79,90 @@ func TestEveryMechanismReports(t *testing.T) {
 	}
 }
 
+// TestAllActors: every mechanism, and every algorithm of highest-bid, runs with
+// all actors, jobs of several processors as the site can have them.
 func TestAllActors(t *testing.T) {
 	trace := file(t, "log.swf", log())
-	for _, name := range []string{"highest-bid", "proportional", "fifo", "fairshare"} {
-		text, err := run("--trace", trace, "--market", name, "--actors", "all", "--json")
+	markets := map[string]string{}
+	for _, name := range rules.Mechanisms() {
+		markets[name] = "mechanism: " + name + "\nbids: {deadline: {slack: fixed, mean: 100}}\n"
+	}
+	for _, algorithm := range []string{"NPHB", "WSPT", "WSEPT"} {
+		markets[algorithm] = "mechanism: highest-bid\nalgorithm: " + algorithm + "\n"
+	}
+	for name, text := range markets {
+		args := []string{"--trace", trace, "--market", file(t, "market.yaml", text), "--actors", "all", "--slots-per-node", "2", "--json"}
+		text, err := run(args...)
 		var r measure.Report
-		if err != nil || json.Unmarshal([]byte(text), &r) != nil || r.Results.Completed != 10 || r.Actors != "all" || !strings.Contains(text, `"exchanges"`) {
+		if err != nil || json.Unmarshal([]byte(text), &r) != nil || r.Results.Completed+r.Results.Discarded != 10 || r.Actors != "all" || !strings.Contains(text, `"exchanges"`) {
 			t.Errorf("%s: %v %s", name, err, text)
 		}
-		if again, _ := run("--trace", trace, "--market", name, "--actors", "all", "--json"); again != text {
+		if again, _ := run(args...); again != text {
 			t.Errorf("%s: another run writes other bytes", name)
 		}
 	}
-	if _, err := run("--trace", trace, "--market", "reservation", "--actors", "all"); messages.KindOf(err) != messages.Invalid {
-		t.Errorf("reservation: %v", err)
+}
+
+// TestPreemptionsAreEvents: with the mechanism alone and with all actors.
+func TestPreemptionsAreEvents(t *testing.T) {
+	trace, bids := file(t, "log.swf", log()), "job,value\n"
+	for i := range 10 { // each is worth more than those before
+		bids += fmt.Sprintf("%d,%d\n", i+1, 10+i)
+	}
+	values := file(t, "bids.csv", bids)
+	for actors, how := range map[string][]string{"core": {"suspend"}, "all": {"suspend", "requeue"}} {
+		for _, preemption := range how {
+			market := file(t, "market.yaml", "mechanism: highest-bid\npreemption: "+preemption+"\n")
+			path := filepath.Join(t.TempDir(), "events.csv")
+			text, err := run("--trace", trace, "--market", market, "--bids", values, "--actors", actors, "--events", path, "--json")
+			var r measure.Report
+			if err != nil || json.Unmarshal([]byte(text), &r) != nil || r.Results.Preemptions == 0 {
+				t.Fatalf("%s, %s: %v %s", actors, preemption, err, text)
+			}
+			events, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lost, again := strings.Count(string(events), ",suspended,"), strings.Count(string(events), ",resumed,")
+			if preemption == "requeue" {
+				lost, again = strings.Count(string(events), ",requeued,"), lost+again+strings.Count(string(events), ",requeued,")
+			}
+			if lost == 0 || lost != again || lost > r.Results.Preemptions {
+				t.Errorf("%s, %s: %d preemptions\n%s", actors, preemption, r.Results.Preemptions, events)
+			}
+		}
+	}
+}
+
+// TestParametersHaveTheirNames: each mechanism's parameters, by the names that
+// mechanisms' documents have, and what is wrong with one, where.
+func TestParametersHaveTheirNames(t *testing.T) {
+	trace := file(t, "log.swf", log())
+	for mechanism, c := range map[string]struct {
+		parameters string
+		wrong      map[string]string // line 3 of the market: what is said of it
+	}{
+		"proportional": {"alpha: 0.25\nslo: 0.1\n", map[string]string{"alpha: 1.5": ":3:8: alpha: must be from 0 to 1", "lambda: 0.5": ":3:1: lambda: mechanism proportional has no such parameter"}},
+		"highest-bid":  {"algorithm: WSEPT\nprice: first\ncapped: true\nnodes: 2\n", map[string]string{"price: second": ":3:8: price: must be first, kth", "algorithm: FCFS": ":3:12: algorithm: must be", "capped: yes please": ":3:9: "}},
+		"deadline":     {"C: 1\nlambda: 0.3\nrule: paper\n", map[string]string{"rule: fair": ":3:7: rule: must be paper, monotone", "C: -1": ":3:4: C: must be from 0", "c: 3": ":3:1: c: there is no such field"}},
+		"batch-queue":  {"mode: full\nN: 2\ndraws: 50\nseed: 7\n", map[string]string{"mode: fast": ":3:7: mode: must be priority, full", "expectation: guessed": ":3:14: expectation: must be drawn, exact", "draws: many": ":3:8: "}},
+		"reservation":  {"T: 40\nN: 2\nsearch: {orders: 5, seed: 2}\n", map[string]string{"T: 0.5": ":3:4: ", "search: {orders: 0}": "", "search: {order: 5}": ":3:10: order: there is no such field", "search: {orders: -5}": "search.orders: must be from 1"}},
+		"contract":     {"M: 4\nseed: 3\nlate_only: true\n", map[string]string{"M: 1": ":3:4: M: must be from 2", "lateonly: true": ":3:1: lateonly: there is no such field"}},
+		"fairshare":    {"half_life: 6h\nprice: 2\n", map[string]string{"half_life: -1h": ":3:12: half_life: must not be negative", "price: kth": ":3:8: price: must be a number"}},
+		"backfill":     {"variant: conservative\n", map[string]string{"variant: hard": ":3:10: variant: must be easy, conservative"}},
+		"fifo":         {"price: 3\n", map[string]string{"prize: 3": ":3:1: prize: there is no such field"}},
+	} {
+		head := "name: spot\nmechanism: " + mechanism + "\n"
+		if _, err := run("--trace", trace, "--market", file(t, "market.yaml", head+c.parameters), "--json"); err != nil {
+			t.Errorf("%s: %v", mechanism, err)
+		}
+		for line, want := range c.wrong {
+			market := file(t, "market.yaml", head+line+"\n")
+			_, err := run("--trace", trace, "--market", market)
+			if want != "" && (messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), market) || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s, %s: error is %v, want %q", mechanism, line, err, want)
+			}
+		}
 	}
 }
 
@@ -109,6 +179,8 @@ func TestBadTracesAreNamed(t *testing.T) {
 		"cut":           {good + line[:20], "line 13: has ", ""},
 		"cut gzip":      {zipped(strings.Repeat(good, 1))[:120], "the file is cut", "-"},
 		"gzipped twice": {zipped(zipped(good)), "gzipped twice", "gzipped twice"},
+		"UTF-16":        {"\xff\xfe" + strings.ReplaceAll(good, "", "\x00")[1:], "line 1: the log is text in UTF-16", "UTF-16"},
+		"NUL bytes":     {good + "\x00\x00\x00\n", "line 13: field 1 is not a number", ""},
 		"negative time": {good + strings.Replace(line, "11 100", "11 -5", 1) + "\n", "line 13: job 11: submitted at -5 s", ""},
 		"too wide":      {good + strings.Replace(line, "30 1 ", "30 3 ", 1) + "\n", "", ""},
 	} {
@@ -151,6 +223,8 @@ func TestBadCommandLines(t *testing.T) {
 		"no job of the log can be run":      {"--trace", trace, "--market", "fifo", "--from", "400d"},
 		"parallel: must be":                 {"--trace", trace, "--market", "fifo", "--parallel", "both"},
 		"--by":                              {"--trace", trace, "--market", "fifo", "--by", "colour"},
+		"--slots-per-node":                  {"--trace", trace, "--market", "fifo", "--actors", "all", "--slots-per-node", "0"},
+		"starts tasks one by one":           {"--trace", trace, "--market", "fifo", "--actors", "all", "--parallel", "gang"},
 		"--actors":                          {"--trace", trace, "--market", "fifo", "--actors", "some"},
 		"ends in .csv or .parquet":          {"--trace", trace, "--market", "fifo", "--events", "events.txt"},
 		"--bids":                            {"--trace", trace, "--market", "fifo", "--bids", trace + "x"},

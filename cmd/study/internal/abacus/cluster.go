@@ -1,6 +1,7 @@
 package abacus
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
 	"math/rand/v2"
@@ -31,6 +32,8 @@ type cluster struct {
 	slots [classes]int
 	alpha float64
 	fifo  bool // the earliest job has all it can use, and no auction is held
+	// levels is for jobs with deadlines, and chooses among those outside the pool.
+	levels *rand.Rand
 }
 
 // mapReduce is a job: its reduces begin when its maps have ended.
@@ -42,6 +45,12 @@ type mapReduce struct {
 	left      [classes]int // tasks not ended
 	running   [classes]int
 	shares    [classes]float64
+
+	// With deadlines only.
+
+	budget   float64
+	deadline float64
+	outside  bool // of the pool
 }
 
 // waits says whether the job has a task to start on a class.
@@ -56,23 +65,26 @@ func (c *cluster) draw(until float64, seed uint64) []*mapReduce {
 	for i, u := range c.users {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		for at := u.between * r.ExpFloat64(); at < until; at += u.between * r.ExpFloat64() {
-			j := &mapReduce{user: i, submitted: at, left: u.tasks}
-			for class := range classes {
-				for range u.tasks[class] {
-					j.durations[class] = append(j.durations[class], u.seconds[class]*(0.8+0.4*r.Float64()))
-				}
-			}
-			jobs = append(jobs, j)
+			jobs = append(jobs, c.job(i, at, r))
 		}
 	}
-	slices.SortStableFunc(jobs, func(a, b *mapReduce) int {
-		if a.submitted < b.submitted {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(jobs, bySubmission)
 	return jobs
 }
+
+// job draws a job of a user.
+func (c *cluster) job(i int, at float64, r *rand.Rand) *mapReduce {
+	u := &c.users[i]
+	j := &mapReduce{user: i, submitted: at, left: u.tasks}
+	for class := range classes {
+		for range u.tasks[class] {
+			j.durations[class] = append(j.durations[class], u.seconds[class]*(1-taskSpread+2*taskSpread*r.Float64()))
+		}
+	}
+	return j
+}
+
+func bySubmission(a, b *mapReduce) int { return cmp.Compare(a.submitted, b.submitted) }
 
 // ending is a task that will end.
 type ending struct {
@@ -104,12 +116,15 @@ type course struct {
 	ends   endings
 	sums   []float64 // response times, by user
 	counts []int
+	profit float64
 }
 
-// served is what users got: mean response times in seconds, and when all ended.
+// served is what users got: mean response times in seconds, and when all ended;
+// and the budgets of jobs that had deadlines and were in time.
 type served struct {
 	response []float64
 	total    float64
+	profit   float64
 }
 
 // run serves the jobs, which it uses up. All that happens at an instant does so
@@ -138,7 +153,7 @@ func (c *cluster) run(jobs []*mapReduce) (*served, error) {
 		}
 		r.start()
 	}
-	s := &served{total: r.now}
+	s := &served{total: r.now, profit: r.profit}
 	for i, sum := range r.sums {
 		s.response = append(s.response, sum/math.Max(1, float64(r.counts[i])))
 	}
@@ -155,12 +170,18 @@ func (r *course) end(e ending) bool {
 	}
 	r.sums[e.job.user] += r.now - e.job.submitted
 	r.counts[e.job.user]++
+	if r.now <= e.job.deadline {
+		r.profit += e.job.budget
+	}
 	r.active = slices.DeleteFunc(r.active, func(j *mapReduce) bool { return j == e.job })
 	return true
 }
 
 // auction divides the slots among the active jobs.
 func (r *course) auction() error {
+	if r.levels != nil {
+		return r.pool()
+	}
 	if len(r.active) == 0 {
 		return nil
 	}
@@ -200,7 +221,7 @@ func (r *course) pick(class int) *mapReduce {
 	var best *mapReduce
 	least := math.Inf(1)
 	for _, j := range r.active {
-		if !j.waits(class) {
+		if !j.waits(class) || j.outside {
 			continue
 		}
 		if r.fifo {
@@ -209,6 +230,9 @@ func (r *course) pick(class int) *mapReduce {
 		if part := float64(j.running[class]+1) / j.shares[class]; best == nil || part < least {
 			best, least = j, part
 		}
+	}
+	if best == nil && r.levels != nil {
+		return r.leftover(class)
 	}
 	return best
 }

@@ -2,6 +2,7 @@ package abacus
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -77,6 +78,49 @@ func TestTotalTime(t *testing.T) {
 		before, b := n["10a"].FIFO[k-1].Total.Mean, n["10a"].FIFO[k].Total.Mean
 		if b < before {
 			t.Errorf("with %v users all is done at %v, with fewer at %v", n["10a"].FIFO[k].At, b, before)
+		}
+	}
+}
+
+// TestPool, by hand: with ARIA's bounds a job alone is estimated to take 18.9, two
+// at equal shares 29.4 each. Where both cannot be in time, the larger budget is.
+func TestPool(t *testing.T) {
+	for _, c := range []struct{ deadline, profit float64 }{{18, 0}, {20, 100}, {29, 100}, {30, 160}} {
+		u := user{weights: [classes]float64{1, 1}, seconds: [classes]float64{10, 4}}
+		k := cluster{users: []user{u}, slots: [classes]int{2, 2}, alpha: 0.5, levels: rand.New(rand.NewPCG(1, 1))}
+		small, large := alone(0), alone(0)
+		small.budget, large.budget = 60, 100
+		small.deadline, large.deadline = c.deadline, c.deadline
+		s, err := k.run([]*mapReduce{small, large})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.profit != c.profit {
+			t.Errorf("deadline %v: profit %v, want %v", c.deadline, s.profit, c.profit)
+		}
+	}
+}
+
+// TestSLOBearsThePaperOut: its profits are competitive, and all that is offered
+// where there is little to do.
+func TestSLOBearsThePaperOut(t *testing.T) {
+	r, err := SLO.Run(study.Options{Seed: 2, Quick: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Write(t.TempDir(), SLO.Name); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(r.Page.String(), "Same: The overall profit") {
+		t.Error("the page does not say that profits are competitive")
+	}
+	for name, of := range r.Numbers.(sloNumbers) {
+		for _, p := range of {
+			for s, part := range p.Parts {
+				if !(part.Mean > 0 && part.Mean <= 1+1e-12) || p.Rate < 1 && part.Mean < 0.99 {
+					t.Errorf("%s, workload %v, %s: %v of the budgets", name, p.Rate, schedulers[s], part)
+				}
+			}
 		}
 	}
 }

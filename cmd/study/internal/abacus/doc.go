@@ -2,8 +2,8 @@
 // "Auction-based cloud service differentiation with service level objectives",
 // report: the example of figures 2 to 4; how many rounds and how long the auction
 // takes, figures 6 to 8; what bids do for their users, figures 9 and 12; the total
-// time against first in, first out, figures 10 and 13; and the weights recovered
-// from runs, figure 11.
+// time against first in, first out, figures 10 and 13; the weights recovered from
+// runs, figure 11; and what jobs with deadlines bring in, figure 14.
 //
 // # Model
 //

@@ -20,7 +20,7 @@ import (
 // studies are all there are, in the order they run in.
 var studies = []study.Study{
 	shudler.Tables, shudler.Figures, shudler.Others,
-	abacus.Example, abacus.Auction, abacus.Utilities, abacus.Efficiency, abacus.Time,
+	abacus.Example, abacus.Auction, abacus.Utilities, abacus.Efficiency, abacus.Time, abacus.SLO,
 	contracts.Menus, contracts.Distributions, contracts.Divergence,
 	mutz.Batch, mutz.Width, mutz.Reservation, mutz.Search,
 	gu.Example, gu.Figures,

@@ -1,8 +1,11 @@
 package shudler
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"runtime"
+	"sync"
 
 	"gonum.org/v1/plot"
 
@@ -74,11 +77,19 @@ func simulate(m machine, o study.Options) (*results, error) {
 	if err != nil {
 		return nil, err
 	}
-	games := make([]*game, runs)
-	for k := range games {
-		if games[k], err = play(draw(w, o.Seed+uint64(k)), m.nodes); err != nil {
-			return nil, err
-		}
+	games, failed := make([]*game, runs), make([]error, runs)
+	var group sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for at := range min(runs, workers) {
+		group.Go(func() {
+			for k := at; k < runs; k += workers {
+				games[k], failed[k] = play(draw(w, o.Seed+uint64(k)), m.nodes)
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
 	}
 	r := &results{jobs: serial(w), seeds: runs}
 	r.designer = estimate(games, func(g *game) *matrix { return &g.designer })

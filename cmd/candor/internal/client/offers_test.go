@@ -1,0 +1,135 @@
+package client
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func someOffers() messages.OffersReply {
+	return messages.OffersReply{
+		Offers: []messages.Offer{
+			{Site: "west", Market: "main", Mechanism: messages.Proportional, Completion: at(3700), Price: 5 * credit, Basis: "estimated from 12 runs"},
+			{Site: "east", Market: "deals", Mechanism: messages.ContractMenu, Completion: at(3660), Price: 2 * credit, Contract: "east/q7-1", Value: 8, Basis: "a contract"},
+		},
+		Silent: []messages.Silent{{Site: "north", Error: messages.Errorf(messages.Unavailable, "did not answer within 2s")}},
+		Best:   1, Why: "completion then is worth 8 credits to it",
+	}
+}
+
+func TestQuoteOfSeveralSites(t *testing.T) {
+	s := newSite(t)
+	var asked messages.OffersRequest
+	answer(s, messages.Auctioneer, messages.VerbOffers, func(r messages.OffersRequest) (messages.OffersReply, error) {
+		asked = r
+		return someOffers(), nil
+	})
+	s.write("job.yaml", "budget: 5\ncommand: [hostname]\n")
+	got := s.run("quote", "--sites", "all", "--within", "1s", s.path("job.yaml"))
+	got.expect(t, codeOK, "*  east", "")
+	for _, words := range []string{"east/q7-1", "estimated from 12 runs", "north: did not answer within 2s", "submit --site auto would take: completion then is worth 8 credits"} {
+		if !strings.Contains(strings.ToLower(got.out), strings.ToLower(words)) {
+			t.Errorf("no %q in\n%s", words, got.out)
+		}
+	}
+	if asked.Sites != nil || asked.Within != messages.Duration(time.Second) || asked.Spec.Budget != 5*credit {
+		t.Errorf("asked %+v", asked)
+	}
+	for _, args := range [][]string{{"--sites", "west,east"}, {"--sites", "west", "--sites", "east"}} {
+		s.run(append(append([]string{"quote"}, args...), s.path("job.yaml"))...).expect(t, codeOK, "", "")
+		if !slices.Equal(asked.Sites, []messages.Name{"west", "east"}) {
+			t.Errorf("%v: asked %v", args, asked.Sites)
+		}
+	}
+	s.run("quote", "--sites", "West", s.path("job.yaml")).expect(t, codeUsage, "", "West")
+	s.run("quote", "--site", "east", s.path("job.yaml")).expect(t, codeOK, "east/q7-1", "")
+	if !slices.Equal(asked.Sites, []messages.Name{"east"}) {
+		t.Errorf("asked %v", asked.Sites)
+	}
+}
+
+func TestSubmitToAnotherSite(t *testing.T) {
+	s := newSite(t)
+	var asked messages.SubmitRequest
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+		asked = r
+		return messages.SubmitReply{Job: 17, Market: "main", Payer: "alice", Held: 5 * credit, Tasks: 1, Site: "east", Chosen: "it is the earliest"}, nil
+	})
+	s.write("job.yaml", "budget: 5\ncommand: [hostname]\n")
+	s.write("east.yaml", "budget: 5\nsite: east\ncommand: [hostname]\n")
+	s.write("job.sh", "#!/bin/sh\n#CANDOR --budget 5 --site east\nhostname\n")
+	for name, args := range map[string][]string{
+		"a flag":      {"--site", "east", s.path("job.yaml")},
+		"the file":    {s.path("east.yaml")},
+		"a directive": {s.path("job.sh")},
+	} {
+		s.run(append([]string{"submit"}, args...)...).expect(t, codeOK, "Submitted job 17 to site east (5 credits authorised from alice)\n  east: it is the earliest", "")
+		if asked.Site != "east" || asked.Spec.Dir != "" {
+			t.Errorf("%s: asked %+v", name, asked)
+		}
+	}
+	s.run("submit", "--site", "auto", "-D", "/data", s.path("east.yaml")).expect(t, codeOK, "", "")
+	if asked.Site != messages.AnySite || asked.Spec.Dir != "/data" {
+		t.Errorf("asked %+v", asked)
+	}
+	s.env["CANDOR_STATE"] = s.path("nothing") // the site to connect to is not known
+	s.run("submit", "--server", "nats://127.0.0.1:1", "--account", "alice", "--site", "west", s.path("job.yaml")).expect(t, codeOK, "", "")
+	if s.last.site != "west" {
+		t.Errorf("connected to %+v", s.last)
+	}
+	s.run("submit", "--server", "nats://127.0.0.1:1", "--account", "alice", "--site", "auto", s.path("job.yaml")).expect(t, codeUsage, "", "--site: missing")
+}
+
+// awayJob runs at east, and was last heard of ten seconds ago.
+func awayJob() messages.JobDetail {
+	away := &messages.Away{Site: "east", Phase: "There", Known: at(3590), Trouble: "the link is cut", Chosen: "it was the earliest"}
+	return messages.JobDetail{JobSummary: messages.JobSummary{Job: 17, Name: "flights", Account: "alice", Payer: "alice", Market: "main",
+		State: messages.Running, Budget: 5 * credit, Tasks: 2, Running: 1, Submitted: at(3000), Started: at(3100), Away: away},
+		Stages: []messages.StageStatus{{Name: "main", Class: "cpu", Tasks: 2, Running: 1}}}
+}
+
+func TestJobsOfAndAtOtherSites(t *testing.T) {
+	s := newSite(t)
+	job := awayJob()
+	visit := messages.JobSummary{Job: 4, Name: "guest", Account: "bob@north", Payer: "bob@north", Market: "main", Visit: &messages.Visit{Home: "north", Job: 9}}
+	reply(s, messages.Auctioneer, messages.VerbJob, job)
+	reply(s, messages.Auctioneer, messages.VerbCancel, messages.CancelReply{Job: 17, State: messages.Running, Away: job.Away})
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) {
+		return messages.JobsReply{Jobs: []messages.JobSummary{job.JobSummary, visit}}, nil
+	})
+	list := s.run("jobs")
+	list.expect(t, codeOK, "east/main", "")
+	if !strings.Contains(list.out, "bob@north/9  ") {
+		t.Errorf("no number at home in\n%s", list.out)
+	}
+	one := s.run("job", "17")
+	one.expect(t, codeOK, "east, which does not answer (the link is cut); last heard of 10s ago", "")
+	if !strings.Contains(one.out, "it was the earliest") {
+		t.Errorf("no reason in\n%s", one.out)
+	}
+	s.run("cancel", "17").expect(t, codeOK, "is cancelled as soon as site east answers: the link is cut", "")
+}
+
+// What a task at another site wrote is read by way of one's own.
+func TestLogsOfAnotherSite(t *testing.T) {
+	s := newSite(t)
+	task := messages.TaskStatus{Task: messages.TaskRef{Job: 17}, Attempt: 2, Node: "n1", State: "Done"}
+	reply(s, messages.Auctioneer, messages.VerbJob, awayJob())
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(messages.TasksRequest) (messages.TasksReply, error) {
+		return messages.TasksReply{Tasks: []messages.TaskStatus{task}}, nil
+	})
+	var asked messages.OutputRequest
+	answer(s, messages.Auctioneer, messages.VerbOutput, func(r messages.OutputRequest) (messages.LogsReply, error) {
+		asked = r
+		return messages.LogsReply{Data: []byte("hello\n"), Next: 6, End: true}, nil
+	})
+	s.run("logs", "17", "--task", "0", "--stderr").expect(t, codeOK, "hello\n", "")
+	want := messages.OutputRequest{Node: "n1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: task.Task, Number: 2}, Stderr: true}}
+	if !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked %+v, want %+v", asked, want)
+	}
+}

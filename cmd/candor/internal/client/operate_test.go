@@ -1,0 +1,100 @@
+package client
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func someReplicas(actor string) messages.ReplicasReply {
+	return messages.ReplicasReply{Actor: actor, Spare: -1, Replicas: []messages.ReplicaState{
+		{ID: "rack1", Leads: true, Votes: true, Answers: true}, {ID: "rack2", Votes: true, Behind: 1234},
+		{ID: "rack3", Votes: true, Answers: true}, {ID: "rack4", Answers: true, Behind: 7, Address: "10.0.0.4:7001"},
+	}}
+}
+
+func someTokens() messages.TokensReply {
+	token := func(id string, expires float64, used messages.Time, revoked bool) messages.TokenState {
+		return messages.TokenState{ID: "join-" + id, Node: "node7", By: "operator", Issued: at(0), Expires: at(expires), Used: used, Revoked: revoked}
+	}
+	tokens := messages.TokensReply{Tokens: []messages.TokenState{token("open", 7200, 0, false), token("expired", 60, 0, false),
+		token("used", 7200, at(5), false), token("revoked", 7200, 0, true), token("late", 7200, at(5), true)}}
+	tokens.Tokens[2].Key = "UAJO53UP"
+	return tokens
+}
+
+func TestOperatorsViews(t *testing.T) {
+	for name, view := range map[string]func(*page){
+		"replicas":    func(p *page) { p.replicas(someReplicas("auctioneer"), someReplicas("bank")) },
+		"tokens":      func(p *page) { p.tokens(someTokens()) },
+		"tokens_none": func(p *page) { p.tokens(messages.TokensReply{}) },
+	} {
+		p := &page{now: at(3600), zone: time.UTC, columns: 120}
+		view(p)
+		golden(t, name+".txt", p.String())
+	}
+}
+
+func TestReplicaCommands(t *testing.T) {
+	s := newSite(t)
+	var asked messages.ReplicaRequest
+	for _, actor := range replicated {
+		answer(s, actor, messages.VerbReplicas, func(messages.Empty) (messages.ReplicasReply, error) { return someReplicas(actor), nil })
+		answer(s, actor, messages.VerbReplica, func(r messages.ReplicaRequest) (messages.ReplicasReply, error) {
+			asked = r
+			return someReplicas(actor), r.Validate()
+		})
+	}
+	s.run("replica", "list").expect(t, codeOK, "The bank can lose 0 replicas more", "")
+	var all []messages.ReplicasReply
+	if err := json.Unmarshal([]byte(s.run("replica", "list", "bank", "--json").out), &all); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], someReplicas("bank")) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	s.run("replica", "add", "bank", "rack4", "--address", "10.0.0.4:7002").expect(t, codeOK, "rack4", "")
+	if want := (messages.ReplicaRequest{Add: "rack4", Address: "10.0.0.4:7002"}); asked != want {
+		t.Errorf("asked %+v", asked)
+	}
+	s.run("replica", "remove", "auctioneer", "rack2", "--force").expect(t, codeOK, "rack1", "")
+	if want := (messages.ReplicaRequest{Remove: "rack2", Force: true}); asked != want {
+		t.Errorf("asked %+v", asked)
+	}
+	s.run("replica", "add", "bank", "rack4", "--address", "nowhere").expect(t, codeUsage, "", "address: \"nowhere\"")
+	for _, args := range [][]string{{"replica"}, {"replica", "add", "estimator", "x"}, {"replica", "list", "estimator"}, {"replica", "remove", "bank"}} {
+		s.run(args...).expect(t, codeUsage, "", "")
+	}
+}
+
+// A token is printed alone, so that it can go into a file; the rest is for eyes.
+func TestTokenCommands(t *testing.T) {
+	s := newSite(t)
+	var asked any
+	answer(s, messages.Admission, messages.VerbToken, func(r messages.TokenRequest) (messages.TokenReply, error) {
+		asked = r
+		return messages.TokenReply{State: someTokens().Tokens[0], Token: "candor1-secret"}, r.Validate()
+	})
+	answer(s, messages.Admission, messages.VerbTokens, func(messages.Empty) (messages.TokensReply, error) { return someTokens(), nil })
+	answer(s, messages.Admission, messages.VerbForget, func(r messages.TokenUse) (messages.TokenState, error) {
+		asked = r
+		return someTokens().Tokens[2], nil
+	})
+	got := s.run("node", "token", "node7", "--expires", "2h")
+	got.expect(t, codeOK, "", "Token join-open lets one agent of node node7 in, once, until 2026-03-01 14:00:00")
+	if want := (messages.TokenRequest{Node: "node7", Expires: messages.Duration(2 * time.Hour)}); got.out != "candor1-secret\n" || asked != want {
+		t.Errorf("printed %q, asked %+v", got.out, asked)
+	}
+	s.run("node", "token", "node7", "--json").expect(t, codeOK, `"token":"candor1-secret"`, "")
+	s.run("node", "tokens").expect(t, codeOK, "join-used", "")
+	got = s.run("node", "token", "--revoke", "join-used")
+	got.expect(t, codeOK, "Token join-used of node node7 opens nothing any more", "")
+	if asked != (messages.TokenUse{ID: "join-used"}) || !strings.Contains(got.out, "candor user revoke node7 --node --key UAJO53UP") {
+		t.Errorf("asked %+v, printed %s", asked, got.out)
+	}
+	s.run("node", "token", "node7", "--expires", "0s").expect(t, codeUsage, "", "expires: 0s")
+	s.run("node", "token", "node7", "--expires", "soon").expect(t, codeUsage, "", "--expires")
+	s.run("node", "token").expect(t, codeUsage, "", "")
+	s.run("node", "token", "node7", "--revoke", "join-x").expect(t, codeUsage, "", "")
+}

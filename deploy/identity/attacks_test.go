@@ -1,0 +1,49 @@
+package identity
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestListOfAttacksIsTrue: every test and every metric that ATTACKS.md names is there.
+func TestListOfAttacksIsTrue(t *testing.T) {
+	text, err := os.ReadFile("ATTACKS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := map[string]bool{}
+	for _, name := range regexp.MustCompile("`(Test[A-Za-z]+)`|`(candor_[a-z_]+)").FindAllStringSubmatch(string(text), -1) {
+		if name[1] != "" {
+			wanted["func "+name[1]+"("] = true
+		} else {
+			for _, actor := range []string{"candor_auctioneer_", "candor_bank_"} { // these prefix the names of theirs
+				name[2] = strings.TrimPrefix(name[2], actor)
+			}
+			wanted[`"`+name[2]+`"`] = true
+		}
+	}
+	if len(wanted) < 20 {
+		t.Fatalf("only %d names were found: the test looks for the wrong thing", len(wanted))
+	}
+	if err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for want := range wanted {
+			if strings.Contains(strings.ReplaceAll(string(source), `"candor_bank_`, `"`), want) || strings.Contains(strings.ReplaceAll(string(source), `"candor_auctioneer_`, `"`), want) {
+				delete(wanted, want)
+			}
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for missing := range wanted {
+		t.Errorf("there is no %s", missing)
+	}
+}

@@ -1,0 +1,189 @@
+package trial
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// A check that finds nothing proves nothing unless it would find something: these
+// tests plant what each check is for.
+
+// played is a site that the test plays: it answers as it is told to.
+type played struct {
+	numbers map[string]messages.JobID
+	jobs    []messages.JobSummary
+	account messages.AccountReply
+	entries []messages.Entry
+}
+
+// play serves a played site in memory, and returns a trial that looks at it.
+func play(t *testing.T, p *played) (*trial, *member) {
+	network := bus.NewMemory()
+	serve(t, network, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+		reply.Job = p.numbers[r.Key]
+		return reply, nil
+	})
+	serve(t, network, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (reply messages.JobsReply, err error) {
+		if !r.Active {
+			reply.Jobs = p.jobs
+		}
+		return reply, nil
+	})
+	serve(t, network, messages.Bank, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return p.account, nil })
+	serve(t, network, messages.Bank, messages.VerbStatement, func(messages.StatementRequest) (reply messages.StatementReply, err error) {
+		reply.Entries = p.entries
+		return reply, nil
+	})
+	site := &netlab.Site{Name: "west"}
+	l, err := load.Start(t.Context(), load.Config{Site: "west", Users: []messages.Name{"alice"}, Job: quick, Every: time.Millisecond, Jobs: 2,
+		Patience: time.Minute, Prefix: "k", Connect: func(user messages.Name) (bus.Bus, error) { return network.Connect(user), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &member{Site: site, operator: network.Connect(netlab.Operator), load: l, result: l.Wait()}
+	return &trial{Options: Options{Log: io.Discard}, Lab: &netlab.Lab{Sites: []*netlab.Site{site}}}, m
+}
+
+func serve[Request, Reply any](t *testing.T, network *bus.Network, actor, verb string, answer func(Request) (Reply, error)) {
+	t.Helper()
+	_, err := network.Connect(messages.ServiceIdentity(actor)).Serve(bus.Service{Name: verb, Version: "1.0.0", Endpoints: []bus.Endpoint{{
+		Name: verb, Subject: messages.Subject("west", actor, verb, "*"),
+		Handle: bus.Handle(verb, func(_ context.Context, _ messages.Name, r Request) (Reply, error) { return answer(r) }),
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func done(id messages.JobID) messages.JobSummary {
+	return messages.JobSummary{Job: id, Account: "alice", Payer: "alice", State: messages.Completed, Tasks: 1, Done: 1, Charged: messages.Credit}
+}
+
+// sound is a site that did as it promised.
+func sound() *played {
+	return &played{
+		numbers: map[string]messages.JobID{"k-alice-0": 1, "k-alice-1": 2},
+		jobs:    []messages.JobSummary{done(2), done(1)},
+		account: messages.AccountReply{Account: "alice", Balance: 8 * messages.Credit, Granted: 10 * messages.Credit, Spent: 2 * messages.Credit},
+		entries: []messages.Entry{{Number: 1, Change: 10 * messages.Credit}, {Number: 2, Job: 1, Change: -messages.Credit}, {Number: 3, Job: 2, Change: -messages.Credit}},
+	}
+}
+
+func TestCheckWork(t *testing.T) {
+	for name, plant := range map[string]struct {
+		with func(*played)
+		want string // what is said to be broken; "": nothing
+	}{
+		"nothing":                       {func(*played) {}, ""},
+		"a job that is not there":       {func(p *played) { p.jobs = p.jobs[1:] }, "1 are not there"},
+		"a job that was not run":        {func(p *played) { p.jobs[0].State, p.jobs[0].Done = messages.Failed, 0 }, "1 have not completed"},
+		"a job with two keys":           {func(p *played) { p.numbers["k-alice-1"] = 1 }, "acknowledged for"},
+		"a key that means another then": {nil, "is now job 7"},
+	} {
+		p := sound()
+		if plant.with != nil {
+			plant.with(p)
+		}
+		trial, m := play(t, p)
+		if plant.with == nil { // after the acknowledgement
+			p.numbers["k-alice-0"] = 7
+		}
+		if err := trial.checkWork(t.Context(), m.Site, m.operator, m.load, m.result.Acks); err != nil {
+			t.Fatal(err)
+		}
+		if broken := strings.Join(trial.Broken, "; "); broken != "" != (plant.want != "") || !strings.Contains(broken, plant.want) {
+			t.Errorf("with %s planted, the check says %q, want %q", name, broken, plant.want)
+		}
+	}
+}
+
+func TestReadStatement(t *testing.T) {
+	for name, plant := range map[string]struct {
+		with func(*played)
+		want string
+	}{
+		"nothing":                   {func(*played) {}, ""},
+		"a charge that was doubled": {func(p *played) { p.entries = append(p.entries, p.entries[2]); p.account.Balance -= messages.Credit }, "the statement says 2"},
+		"a charge that is missing":  {func(p *played) { p.entries = p.entries[:2]; p.account.Balance += messages.Credit }, "the statement says 0"},
+		"a balance that is off":     {func(p *played) { p.account.Balance++ }, "comes to 8"},
+		"a hold that is left":       {func(p *played) { p.account.Reserved = messages.Credit }, "1 held"},
+	} {
+		p := sound()
+		plant.with(p)
+		_, m := play(t, p)
+		jobs, err := load.Jobs(t.Context(), m.operator, m.Name, netlab.Operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read statements
+		if err := m.readStatement(t.Context(), "alice", jobs, &read); err != nil {
+			t.Fatal(err)
+		}
+		if found := strings.Join(read.apart, "; "); found != "" != (plant.want != "") || !strings.Contains(found, plant.want) {
+			t.Errorf("with %s planted, the statement is found %q, want %q", name, found, plant.want)
+		}
+	}
+}
+
+func TestApart(t *testing.T) {
+	agreeing := func() []messages.PeersReply {
+		return []messages.PeersReply{
+			{Site: "west", Peers: []messages.PeerReply{{Peer: "east", Owed: 5}}},
+			{Site: "east", Peers: []messages.PeerReply{{Peer: "west", Owed: -5}}},
+		}
+	}
+	for want, plant := range map[string]func(west, east *messages.PeersReply){
+		"":                       func(_, _ *messages.PeersReply) {},
+		"west says that it owes": func(_, east *messages.PeersReply) { east.Peers[0].Owed = -4 },
+		"and that says 0":        func(_, east *messages.PeersReply) { east.Peers = nil },
+		"waits for 2 answers":    func(west, _ *messages.PeersReply) { west.Peers[0].Outstanding = 2 },
+		"dispute: \"totals\"":    func(_, east *messages.PeersReply) { east.Peers[0].Dispute = "totals" },
+		"east has a fault":       func(_, east *messages.PeersReply) { east.Fault = "refused" },
+	} {
+		r := agreeing()
+		plant(&r[0], &r[1])
+		if got := apart(r); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("the banks are apart in %q, want %q", got, want)
+		}
+	}
+}
+
+func TestThirdOfTheJobsRoams(t *testing.T) {
+	to := map[messages.Name]int{}
+	for n := range 300 {
+		to[roaming("east")(n).Site]++
+	}
+	if len(to) != 3 || to[""] != 200 || to["west"] != 50 || to["north"] != 50 {
+		t.Errorf("of 300 jobs of east: %v", to)
+	}
+}
+
+func TestThroughputCountsOwnJobsOnly(t *testing.T) {
+	from := time.Unix(1000, 0)
+	jobs := map[messages.JobID]messages.JobSummary{}
+	add := func(after time.Duration, change func(*messages.JobSummary)) {
+		j := done(messages.JobID(len(jobs) + 1))
+		j.Ended = messages.TimeOf(from.Add(after))
+		change(&j)
+		jobs[j.Job] = j
+	}
+	own := func(*messages.JobSummary) {}
+	add(0, own)
+	add(9*time.Second, own)
+	add(-time.Second, own)
+	add(10*time.Second, own)
+	add(time.Second, func(j *messages.JobSummary) { j.Away = &messages.Away{Site: "east"} })
+	add(time.Second, func(j *messages.JobSummary) { j.Visit = &messages.Visit{Home: "east", Job: 1} })
+	add(time.Second, func(j *messages.JobSummary) { j.State = messages.Failed })
+	if got := perSecond(jobs, from, from.Add(10*time.Second)); got != 0.2 {
+		t.Errorf("%v jobs a second, want 2 in 10 s", got)
+	}
+}

@@ -1,0 +1,112 @@
+package core
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+)
+
+// TestChangesAddUp: what is told of each job, run between its start and its end
+// except while it was suspended, is all the slot time that it took.
+func TestChangesAddUp(t *testing.T) {
+	for _, name := range []string{rules.HighestBid, rules.Deadline} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := study(t, name, 1)
+				p.Record = true
+				o := mustRun(t, p)
+				lost, paused, last := 0, make([]float64, len(o.Jobs)), math.Inf(-1)
+				for _, c := range o.Changes {
+					if c.At < last || c.Slots != 1 {
+						t.Fatalf("%+v", o.Changes)
+					}
+					last = c.At
+					if c.What == Suspended {
+						lost++
+						paused[c.Job] -= c.At
+					} else {
+						paused[c.Job] += c.At
+					}
+				}
+				if lost != o.Preemptions {
+					t.Fatalf("%d preemptions, told are %d", o.Preemptions, lost)
+				}
+				for i := range o.Jobs {
+					r := &o.Jobs[i]
+					if r.Fate == Completed && name == rules.HighestBid && math.Abs(r.Finish-r.Start-paused[i]-p.Work.Jobs[i].Runtime) > 1e-6 {
+						t.Fatalf("job %d: %+v was suspended for %v", i, *r, paused[i])
+					}
+				}
+				p.Record = false
+				if again := mustRun(t, p); again.Changes != nil || again.Preemptions != o.Preemptions {
+					t.Fatalf("not to be recorded: %+v", again)
+				}
+			})
+		})
+	}
+}
+
+// TestWideJobsTellTheSame: of serial jobs, the market in steps tells what the
+// whole-trace function does.
+func TestWideJobsTellTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := study(t, rules.HighestBid, 1)
+		p.Record = true
+		want := mustRun(t, p)
+		got, err := runWideHighestBid(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.order()
+		if len(got.Changes) != len(want.Changes) || got.Preemptions != want.Preemptions {
+			t.Fatalf("%+v, want %+v", got.Changes, want.Changes)
+		}
+		for k, w := range want.Changes {
+			if g := got.Changes[k]; g.Job != w.Job || g.What != w.What || g.Slots != w.Slots || math.Abs(g.At-w.At) > 1e-5 {
+				t.Fatalf("%+v, want %+v", got.Changes, want.Changes)
+			}
+		}
+	})
+}
+
+// TestSplitJobsAreSerialJobs: the tasks of a split job fare as serial jobs of the
+// same bid do, where a mechanism would hold the slots of a job together.
+func TestSplitJobsAreSerialJobs(t *testing.T) {
+	for _, name := range []string{rules.BatchQueue, rules.Reservation} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := study(t, name, 1)
+				p.Work.Parallel = workload.Split
+				want := mustRun(t, p)
+				if got, err := runSplit(p, runners[name]); err != nil || !sameJobs(got.Jobs, want.Jobs) {
+					t.Fatalf("%v: %+v, want %+v", err, got, want)
+				}
+				for i := range p.Work.Jobs { // wider than the machine: no slots are held together
+					p.Work.Jobs[i].Width = p.Work.Nodes + 1
+				}
+				for i, r := range mustRun(t, p).Jobs {
+					if r.Fate == Completed && (math.IsNaN(r.Start) || math.Abs(r.Used-p.Work.Jobs[i].Work()) > 1e-6) {
+						t.Fatalf("job %d: %+v", i, r)
+					}
+				}
+			})
+		})
+	}
+}
+
+func sameJobs(a, b []Job) bool {
+	for i := range a {
+		x, y := a[i], b[i]
+		if math.IsNaN(x.Start) && math.IsNaN(y.Start) {
+			x.Start, y.Start = 0, 0
+		}
+		if x != y {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,89 @@
+package faults
+
+func (r *replica) replicate() {
+	for _, p := range r.replicas {
+		if p == r {
+			continue
+		}
+		term, commit := r.term, r.commit
+		if r.next[p.me] <= r.base {
+			image, base, baseAt := r.image, r.base, r.baseAt
+			r.tell(p, func() { p.install(r, term, image, base, baseAt) })
+			continue
+		}
+		from := r.next[p.me]
+		prev, entries := r.termAt(from-1), append([]entry(nil), r.log[from-1-r.base:]...)
+		r.tell(p, func() { p.take(r, term, from, prev, entries, commit) })
+	}
+}
+
+func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt uint64) {
+	r.hear(term)
+	if term < r.term {
+		return
+	}
+	r.rest()
+	if base > r.commit {
+		r.log, r.base, r.baseAt, r.image, r.synced = nil, base, baseAt, image, base
+		r.commit, r.applied = base, base
+		r.state = r.fresh()
+		if err := r.state.restore(image); err != nil {
+			r.violate("invariant 4: an image of %s cannot be read: %v", r.name, err)
+		}
+		r.syncing = false
+	}
+	r.matched = max(r.matched, base)
+	r.acknowledge(from, term)
+}
+
+// take is what a follower does with a leader's entries.
+func (r *replica) take(from *replica, term, first, prev uint64, entries []entry, commit uint64) {
+	r.hear(term)
+	if term < r.term {
+		return
+	}
+	r.follow()
+	r.rest()
+	if first-1 > r.last() || first-1 >= r.base && r.termAt(first-1) != prev {
+		last := min(r.last(), first-1)
+		r.tell(from, func() { from.stepBack(r, term, last) })
+		return
+	}
+	for i, e := range entries {
+		at := first + uint64(i)
+		if at <= r.base || at <= r.last() && r.termAt(at) == e.term {
+			continue
+		}
+		if at <= r.last() {
+			r.log = r.log[:at-1-r.base]
+			r.synced = min(r.synced, at-1)
+		}
+		r.log = append(r.log, e)
+	}
+	r.matched = max(r.matched, first-1+uint64(len(entries)))
+	r.commit = max(r.commit, min(commit, r.matched))
+	r.advance()
+	r.flush()
+	r.acknowledge(from, term)
+}
+
+func (r *replica) stepBack(p *replica, term, last uint64) {
+	if r.role == leading && r.term == term {
+		r.next[p.me] = max(r.match[p.me]+1, min(last+1, r.next[p.me]-1))
+	}
+}
+
+// acknowledge says what is durable here of the leader's log.
+func (r *replica) acknowledge(to *replica, term uint64) {
+	durable := min(r.matched, r.synced)
+	if r.Bug == SkippedSync {
+		durable = r.matched
+	}
+	r.tell(to, func() {
+		if to.role == leading && to.term == term && durable > to.match[r.me] {
+			to.match[r.me] = durable
+			to.next[r.me] = durable + 1
+			to.decide()
+		}
+	})
+}
