@@ -7,8 +7,8 @@ ARGS ?=
 FUZZTIME ?= 10s
 SOAK ?= 10
 HELM ?= helm.sh/helm/v3/cmd/helm@v3.19.0
-# What "make lab" tries, one name or several with commas: "make lab SCENARIO=failover".
-SCENARIO ?= failover,upgrade
+# What "make lab" tries: all, or names with commas, as deploy/netlab/README.md has them.
+SCENARIO ?= all
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The tests that draw random cases draw these, the same each time, so that a change
 # fails for what it did; "make soak" draws new ones.
@@ -72,8 +72,9 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 bench: build ## measure latency, throughput and the rest on this machine
 	@for bench in latency dispatch processes wake auction ledger scale; do ./bin/candor bench $$bench --json || exit 1; done
 
-lab: ## sites of several hosts on this machine: kill leaders, upgrade, cut links; SCENARIO=failover for one
-	$(GO) run ./deploy/netlab/lab --scenario $(SCENARIO) $(ARGS)
+lab: ## sites of several hosts on this machine: kill, cut off, upgrade, federate; SCENARIO=failover for one
+	@mkdir -p bin
+	$(GO) run ./deploy/netlab/lab --scenario $(SCENARIO) --reports bin/lab.json $(ARGS)
 
 # The logs that some studies run on, of the Parallel Workloads Archive, are yours to get.
 figures: ## reproduce the papers' tables and figures in figures/; TRACES=DIR says where the logs are

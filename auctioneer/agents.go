@@ -172,11 +172,21 @@ func programs(b *book.Book, grants []messages.Grant) (out []messages.Program) {
 		s := &j.Spec.Stages[r.Stage]
 		out = append(out, messages.Program{
 			Job: j.ID, Stage: r.Stage, StageName: s.Name, JobName: j.Spec.Name, Account: j.Account, Class: s.Class,
-			Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: j.Spec.Env.Overlaid(s.Env), Dir: j.Spec.Dir, TimeLimit: s.TimeLimit, Memory: s.Memory,
+			Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: environment(j, s), Dir: j.Spec.Dir, TimeLimit: s.TimeLimit, Memory: s.Memory,
 			Inputs: s.Inputs, Outputs: s.Outputs,
 		})
 	}
 	return out
+}
+
+// environment is what the tasks of a stage find in theirs. Those of a job of
+// another site find its number there: that of this site means nothing at home.
+func environment(j *book.Job, s *messages.Stage) messages.Env {
+	e := j.Spec.Env.Overlaid(s.Env)
+	if j.Visit != nil {
+		e = e.Overlaid(messages.Env{{Name: "CANDOR_HOME_JOB", Value: j.Visit.Visit.String()}})
+	}
+	return e
 }
 
 // vector answers an agent that missed a change.

@@ -182,6 +182,15 @@ func chosen(r *book.Roam) string {
 	return "; it is there because " + r.Chosen
 }
 
+// answered says what a site that could not be asked about a job said instead.
+func answered(peer messages.Name, err error) string {
+	text := messages.AsError("", err).Message
+	if passing(err) {
+		return fmt.Sprintf("%s does not answer (%s)", peer, text)
+	}
+	return fmt.Sprintf("%s says: %s", peer, text)
+}
+
 // journey explains a job without the other site's help.
 func (l *leader) journey(reply *messages.WhyReply, r *book.Roam, err error) {
 	switch {
@@ -202,8 +211,7 @@ func (l *leader) journey(reply *messages.WhyReply, r *book.Roam, err error) {
 	case r.Known == 0:
 		reply.Message = "it was cancelled before it was sent to site " + r.Peer
 	default:
-		reply.Message = fmt.Sprintf("site %s does not answer (%s); %v ago it was %v: %s, with %d of %d tasks done and %d running", r.Peer,
-			messages.AsError("", err).Message, l.Clock().Sub(r.Known).Std().Round(time.Second), r.Status.State, r.Status.Reason, r.Status.Done, r.Status.Tasks, r.Status.Running)
+		reply.Message = fmt.Sprintf("site %s; %v ago it was %v: %s, with %d of %d tasks done and %d running", answered(r.Peer, err), l.Clock().Sub(r.Known).Std().Round(time.Second), r.Status.State, r.Status.Reason, r.Status.Done, r.Status.Tasks, r.Status.Running)
 		if r.Phase == book.There {
 			reply.Reason = "SiteSilent"
 			reply.Change = []string{"the site answering; its jobs go on there meanwhile, and are charged when they end"}

@@ -58,7 +58,7 @@ func (l *leader) submitAway(ctx context.Context, account messages.Name, r *messa
 	if err != nil {
 		return reply, err
 	}
-	l.metrics.submissions.Inc()
+	l.metrics.departures.Inc()
 	passage := result.(book.Passage)
 	return l.answerAway(ctx, &passage, nil)
 }

@@ -20,6 +20,9 @@ type metrics struct {
 	resumptions prometheus.Counter
 	discards    prometheus.Counter
 	limited     *prometheus.CounterVec
+	departures  prometheus.Counter
+	arrivals    prometheus.Counter
+	errands     *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -45,9 +48,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		suspensions: counter("suspensions_total", "Tasks that had to leave their slots."),
 		resumptions: counter("resumptions_total", "Suspended tasks that went on."),
 		discards:    counter("discards_total", "Jobs that their markets would not run."),
+		departures:  counter("departures_total", "Jobs committed that another site is to run."),
+		arrivals:    counter("arrivals_total", "Submissions of jobs of other sites that were answered with a job."),
 	}
 	m.limited = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_limited_total",
 		Help: "Submissions refused because an account was over a limit of its own."}, []string{"limit"})
-	r.MustRegister(m.leading, m.allocation, m.limited)
+	m.errands = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_errands_total",
+		Help: "Requests to the bank and to other sites about jobs that other sites run: answered, or to be asked again."}, []string{"outcome"})
+	r.MustRegister(m.leading, m.allocation, m.limited, m.errands)
 	return m
 }

@@ -108,15 +108,26 @@ func (l *leader) offersOf(ctx context.Context, site, account messages.Name, spec
 	if err != nil {
 		return nil, err
 	}
-	for i := range reply.Offers {
-		o := &reply.Offers[i]
-		o.Site, o.Basis = site, clip(o.Basis, 4*maxHeard)
-		o.Price, o.Budget = max(0, o.Price), max(0, o.Budget)
+	return screened(site, reply.Offers), nil
+}
+
+// maxOffers bounds what one site can put into an answer.
+const maxOffers = 256
+
+// screened is what another site offers, as far as it can be an offer. Its
+// contracts are named as that site's.
+func screened(site messages.Name, offers []messages.Offer) []messages.Offer {
+	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o messages.Offer) bool {
+		return !messages.ValidName(o.Market) || o.Price < 0 || o.Budget < 0 || o.Completion < 0
+	})
+	for i := range offers {
+		o := &offers[i]
+		o.Site, o.Value, o.Basis = site, 0, clip(o.Basis, 4*maxHeard)
 		if o.Contract != "" {
-			o.Contract = site + "/" + o.Contract
+			o.Contract = site + "/" + clip(o.Contract, maxHeard)
 		}
 	}
-	return reply.Offers, nil
+	return offers
 }
 
 // ownOffers are this site's, to an account of its own or to a visitor.

@@ -172,6 +172,13 @@ func (t *travel) at(peer messages.Name) []messages.JobID {
 	return slices.Sorted(maps.Keys(t.there[peer]))
 }
 
+// any says whether a job is at a peer.
+func (t *travel) any(peer messages.Name) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.there[peer]) > 0
+}
+
 // blame notes why a peer did not answer; nil: it did.
 func (t *travel) blame(peer messages.Name, err error) {
 	t.mu.Lock()

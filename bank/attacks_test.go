@@ -127,6 +127,7 @@ func TestAttacksByCallers(t *testing.T) {
 		"removing the last owner":       {[]messages.Name{"dan"}, messages.VerbMember, messages.MemberRequest{Account: "lab", Member: "dan", Remove: true}},
 		"freezing another's account":    {[]messages.Name{"ada", "cyd", "eve", "$auctioneer"}, messages.VerbFreeze, messages.FreezeRequest{Account: "lab", Frozen: true}},
 		"recomputing the books":         {[]messages.Name{"ada", "$auctioneer"}, messages.VerbBooks, messages.BooksRequest{Full: true}},
+		"removing a replica":            {[]messages.Name{"eve", "dan", "$auctioneer"}, messages.VerbReplica, messages.ReplicaRequest{Remove: "1", Force: true}},
 		"reading another's statement":   {[]messages.Name{"eve", "bob", "$estimator"}, messages.VerbStatement, messages.StatementRequest{Account: "lab"}},
 	} {
 		for _, caller := range attack.callers {

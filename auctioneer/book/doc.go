@@ -18,6 +18,9 @@
 //   - A repeated submission, exchange, settlement or effect changes nothing and
 //     has the first one's result.
 //   - A job is settled once, for no more than its hold.
+//   - A job that another site runs has one number, one key and one authorisation; a
+//     word about it that does not fit its phase changes nothing, and its last state
+//     stays. A job of another site is one job here, whoever repeats its submission.
 //   - The tasks of a gang start together, in the command that claims the last of
 //     them; when one is lost, all that run are stopped and claimed anew.
 //   - What jobs pay one another sums to zero, and is covered by their holds.

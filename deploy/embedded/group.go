@@ -58,7 +58,7 @@ var auctioneerKind = kind{
 	start: func(ctx context.Context, c *Config, r seat) (replicated, error) {
 		return auctioneer.Start(ctx, auctioneer.Config{
 			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
-			Operators: c.Operators, Lease: c.Lease, Limits: c.Limits, Log: r.log, Metrics: r.metrics,
+			Operators: c.Operators, Lease: c.Lease, RoamFor: c.RoamFor, Limits: c.Limits, Log: r.log, Metrics: r.metrics,
 		})
 	},
 }

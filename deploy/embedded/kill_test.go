@@ -61,14 +61,31 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-func newCluster(t *testing.T) *cluster {
-	c := &cluster{T: t, dir: t.TempDir(), processes: map[messages.Name]*process{}}
-	c.binary = filepath.Join(c.dir, "candor")
-	build := exec.CommandContext(within(t), "go", "build", "-o", c.binary, "./cmd/candor")
+// binary builds the program, once for all tests that start it; TestMain removes it.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "candor-embedded")
+	if err != nil {
+		return "", err
+	}
+	built = dir
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "candor"), "./cmd/candor")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the binary: %v\n%s", err, out)
+		return "", fmt.Errorf("building the binary: %w\n%s", err, out)
 	}
+	return filepath.Join(dir, "candor"), nil
+})
+
+// built is the directory of the binary; "": it was not needed yet.
+var built string
+
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{T: t, dir: t.TempDir(), processes: map[messages.Name]*process{}}
+	built, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.binary = built
 	c.Config = Default()
 	c.State = filepath.Join(c.dir, "state")
 	c.Keys = filepath.Join(c.dir, "keys")

@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"fmt"
+	"net"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -11,13 +13,32 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// ownAddresses are three hosts, each with free ports of a loopback address of its
+// own, from which no connection of another test takes one.
+func ownAddresses(t *testing.T) []Host {
+	t.Helper()
+	hosts := three()
+	for i := range hosts {
+		hosts[i].Name = fmt.Sprintf("host%d", i+1)
+		for _, address := range []*string{&hosts[i].Listen, &hosts[i].Cluster, &hosts[i].Auctioneer, &hosts[i].Bank} {
+			l, err := net.Listen("tcp", fmt.Sprintf("127.0.77.%d:0", i+1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close() // at the end: no two are the same
+			*address = l.Addr().String()
+		}
+	}
+	return hosts
+}
+
 // spread starts a site of three hosts whose servers all connect to a hub.
 func spread(t *testing.T, hub *Site) Sites {
 	t.Helper()
 	dir := t.TempDir()
 	base := Default()
 	base.Site, base.Keys, base.Replicas = "west", filepath.Join(dir, "keys"), 0
-	base.Hosts = (&cluster{T: t}).hosts()
+	base.Hosts = ownAddresses(t)
 	authority, err := identity.Create(base.Keys, base.Site)
 	if err != nil {
 		t.Fatal(err)

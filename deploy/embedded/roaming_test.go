@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,7 +42,7 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 	sites := startSites(t, firstLook(t, "west", "east", "north"))
 	west, east := connect(t, sites[0], "alice"), connect(t, sites[1], "alice")
 	spec := messages.JobSpec{Name: "where", Budget: 20 * messages.Credit, Stages: []messages.Stage{
-		{Name: "main", Class: "map", Tasks: 3, Script: "echo task $CANDOR_TASK ran at $CANDOR_SITE"}}}
+		{Name: "main", Class: "map", Tasks: 3, Script: "echo task $CANDOR_TASK of $CANDOR_HOME_JOB ran at $CANDOR_SITE"}}}
 	offers := request[messages.OffersReply](west, messages.Auctioneer, messages.VerbOffers, messages.OffersRequest{Spec: spec})
 	if len(offers.Offers) != 3 || len(offers.Silent) != 0 {
 		t.Errorf("offers %+v, silent %+v", offers.Offers, offers.Silent)
@@ -53,7 +55,7 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 	if job.State != messages.Completed || job.Charged != 20*messages.Credit || job.Away == nil || job.Away.Site != "east" {
 		t.Errorf("it ended as %+v, %+v", job.JobSummary, job.Away)
 	}
-	if got := west.output(receipt.Job, 2); got != "task 2 ran at east\n" {
+	if got := west.output(receipt.Job, 2); got != "task 2 of west/1 ran at east\n" {
 		t.Errorf("its last task wrote %q", got)
 	}
 	if mine := request[messages.JobsReply](east, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}).Jobs; len(mine) != 0 {
@@ -89,5 +91,43 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 	request[messages.CancelReply](west, messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: id})
 	if job := west.final(id); job.State != messages.Cancelled || job.Charged != 0 {
 		t.Errorf("it ended as %+v", job.JobSummary)
+	}
+}
+
+// While the road to the site that runs a job is cut, its processes go on, end
+// and are charged; its user is told how it stood, and when the road is mended,
+// how it ended, and what it wrote.
+func TestAJobGoesOnBehindACut(t *testing.T) {
+	t.Parallel()
+	west, east, between := overRoad(t)
+	alice, atWest, atEast := connect(t, west, "alice"), connect(t, west, "operator"), connect(t, east, "operator")
+	until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
+	goOn := filepath.Join(t.TempDir(), "go")
+	id := alice.submitTo("k", "east", messages.JobSpec{Name: "long", Budget: 20 * messages.Credit, Stages: []messages.Stage{
+		{Name: "main", Class: "map", Script: "while [ ! -e " + goOn + " ]; do sleep 0.05; done; echo went on"}}}).Job
+	alice.running(id)
+	between.cut()
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it has ended at east", func() bool {
+		return request[messages.JobsReply](atEast, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs[0].State == messages.Completed
+	})
+	if job := alice.job(id); job.State != messages.Running || job.Away.Trouble == "" {
+		t.Errorf("behind the cut: %+v, %+v", job.JobSummary, job.Away)
+	}
+	if w := alice.why(id); w.Reason != "SiteSilent" {
+		t.Errorf("behind the cut: %+v", w)
+	}
+	between.mend()
+	if job := alice.final(id); job.State != messages.Completed || job.Charged != 20*messages.Credit {
+		t.Errorf("it ended as %+v", job.JobSummary)
+	}
+	if got := alice.output(id, 0); got != "went on\n" {
+		t.Errorf("it wrote %q", got)
+	}
+	until(t, "the banks settle", func() bool { return atWest.settled() && atEast.settled() })
+	if a := alice.account(); a.Balance != 980*messages.Credit || a.Reserved != 0 {
+		t.Errorf("alice has %+v", a)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"go.uber.org/zap"
@@ -210,8 +211,25 @@ func (s *Site) openStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.Stream(ctx, messages.ObservationStream(s.config.Site), []string{messages.ObservationSubject(s.config.Site)})
-	return errors.Join(err, b.Close())
+	return errors.Join(s.makeStream(ctx, b), b.Close())
+}
+
+// makeStream asks again while nobody answers: the server takes connections a
+// moment before it has set up what serves streams.
+func (s *Site) makeStream(ctx context.Context, b bus.Bus) error {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		_, err := b.Stream(ctx, messages.ObservationStream(s.config.Site), []string{messages.ObservationSubject(s.config.Site)})
+		if messages.KindOf(err) != messages.Unavailable {
+			return err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // startOnly starts one actor and does not wait: what it needs may come later.

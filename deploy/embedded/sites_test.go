@@ -90,6 +90,7 @@ func TestSitesSettle(t *testing.T) {
 		operator := connect(t, s, "operator")
 		until(t, "the banks settle", operator.settled)
 		until(t, "bob is paid", func() bool { return connect(t, s, "bob").account().Balance == 1010*messages.Credit })
+		until(t, "the receipts are back", operator.settled)
 		if got := connect(t, s, "alice").account().Balance; got != 990*messages.Credit {
 			t.Errorf("alice of %s has %v left, want 990", s.config.Site, got)
 		}
@@ -111,6 +112,7 @@ func TestSitesSettle(t *testing.T) {
 	alice.remit("l", "west", "bob", 5*messages.Credit)
 	bob := connect(t, again[0], "bob")
 	until(t, "bob is paid again", func() bool { return bob.account().Balance == 1015*messages.Credit })
+	until(t, "the receipt is back", connect(t, again[1], "operator").settled)
 	if got := alice.account().Balance; got != 985*messages.Credit {
 		t.Errorf("alice has %v, want 985", got)
 	}

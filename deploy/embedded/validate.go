@@ -45,6 +45,9 @@ func (c *Config) Validate() error {
 		ps.addf("store", "%q is no kind of log; use %q or %q", clip(c.Store), StoreWAL, StoreBolt)
 	}
 	c.checkReplicas(&ps)
+	if d := c.RoamFor; d != 0 && (d < messages.MinInterval || d > messages.MaxInterval) {
+		ps.addf("roam_for", "%v is out of range; use %v to %v", d, messages.MinInterval, messages.MaxInterval)
+	}
 	if d := c.Lease.Std(); d != 0 && (d < minLease || d > maxLease) {
 		ps.addf("lease", "%v is out of range; use %v to %v", c.Lease, minLease, maxLease)
 	}
@@ -262,6 +265,9 @@ func (c *Config) checkHosts(ps *Problems) {
 	}
 	if n := len(c.Hosts); n%2 == 0 || n > maxReplicas {
 		ps.addf("hosts", "there are %d; a site has one replica on each host, so use an odd number up to %d", n, maxReplicas)
+	}
+	if !slices.ContainsFunc(c.Hosts, func(h Host) bool { return !h.Joins }) {
+		ps.addf("hosts", "each of them joins, and none is there to be joined; leave joins out of those that begin the site")
 	}
 	names, addresses, placed := map[messages.Name]bool{}, map[messages.Name]bool{}, map[messages.Name]bool{}
 	nodes := map[messages.Name]bool{}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -77,7 +78,10 @@ func newRacks(t *testing.T, binary string) *racks {
 	if err := os.Symlink("rack1", filepath.Join(r.dir, "state")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { r.stop("rack1", "rack2", "rack3", "rack4") })
+	t.Cleanup(func() {
+		r.stop("rack1", "rack2", "rack3", "rack4")
+		r.endExecutors()
+	})
 	return r
 }
 
@@ -241,6 +245,7 @@ func (r *racks) backUpAndRestore() {
 	r.startAll("site.yaml")
 	r.do("submit --script --budget 10 --wait --timeout 60s job.sh", "Completed") // is lost by the restoration
 	r.stop(all...)
+	r.endExecutors()
 	for _, host := range all {
 		if err := os.Rename(filepath.Join(r.dir, host), filepath.Join(r.dir, host+".before")); err != nil {
 			r.Fatal(err)
@@ -255,6 +260,45 @@ func (r *racks) backUpAndRestore() {
 		r.Errorf("restored, the account is\n%s, and was\n%s", after, before)
 	}
 	r.do("bank verify", "The books verify")
+}
+
+// endExecutors ends what "systemctl stop" leaves running, as "systemctl kill" does:
+// the executors of the program under test, and with them their tasks.
+func (r *racks) endExecutors() {
+	r.Helper()
+	r.eachExecutor(func(p *os.Process) { _ = p.Signal(syscall.SIGKILL) }) // it may end by itself
+	every, late := time.NewTicker(20*time.Millisecond), time.After(patience)
+	defer every.Stop()
+	for left := 1; left > 0; {
+		left = 0
+		r.eachExecutor(func(*os.Process) { left++ })
+		select {
+		case <-every.C:
+		case <-late:
+			r.Fatalf("%d executors are still there", left)
+		}
+	}
+}
+
+func (r *racks) eachExecutor(do func(*os.Process)) {
+	r.Helper()
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, file := range commands {
+		text, _ := os.ReadFile(file) // a process that has ended has none
+		if !strings.HasPrefix(string(text), r.binary+"\x00executor\x00") {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			r.Fatal(err)
+		}
+		if p, err := os.FindProcess(pid); err == nil {
+			do(p)
+		}
+	}
 }
 
 func (r *racks) tar(arguments ...string) {

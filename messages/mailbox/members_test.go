@@ -217,3 +217,33 @@ func TestRegroup(t *testing.T) {
 		t.Errorf("a group in memory: %v", err)
 	}
 }
+
+// TestReplicaIsAddedOverTLS: one that stands in no configuration is let in once it is a
+// member, by its certificate, and can lead.
+func TestReplicaIsAddedOverTLS(t *testing.T) {
+	a := newAuthority(t)
+	g := newGroup(t, 1, func(c *Config) { c.TLS = a.issue(c.ID) })
+	g.start(g.ids...)
+	g.propose("alone")
+	address := g.startNew("r2")
+	first := g.leader()
+	if first.stream.isMember("r2") {
+		t.Fatal("a replica that was not added counts as a member")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := first.Add(ctx, "r2", address); err != nil {
+		t.Fatal(err)
+	}
+	if !first.stream.isMember("r2") || first.stream.isMember("r3") {
+		t.Error("the new replica is no member, or a stranger is")
+	}
+	if err := first.raft.LeadershipTransfer().Error(); err != nil {
+		t.Fatal(err)
+	}
+	if now := g.another(first).config.ID; now != "r2" {
+		t.Errorf("%s leads", now)
+	}
+	g.propose("led by the new one")
+	g.agree(2)
+}

@@ -4,11 +4,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -32,9 +32,20 @@ type flags struct {
 	scenarios string
 	short     bool
 	json      bool
+	reports   string
 	loopback  bool
 	keep      bool
 	dir       string
+}
+
+func (f *flags) define() {
+	flag.StringVar(&f.scenarios, "scenario", every, "`name` of the scenario, or several with commas: "+strings.Join(trial.Names(), ", "))
+	flag.BoolVar(&f.short, "short", false, "a version that takes seconds")
+	flag.BoolVar(&f.json, "json", false, "print the reports as JSON, one on each line")
+	flag.StringVar(&f.reports, "reports", "", "`file` for the reports as JSON, one on each line")
+	flag.BoolVar(&f.loopback, "loopback", false, "use loopback addresses for hosts even where network namespaces are permitted")
+	flag.BoolVar(&f.keep, "keep", false, "keep the directory with configurations, logs and state")
+	flag.StringVar(&f.dir, "dir", "", "`directory` for the lab, which is kept (default: one for temporary files, which is removed)")
 }
 
 func main() {
@@ -42,12 +53,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	f := &flags{}
-	flag.StringVar(&f.scenarios, "scenario", "failover", "`name` of the scenario, or several with commas: "+strings.Join(trial.Names(), ", "))
-	flag.BoolVar(&f.short, "short", false, "a version that fits into a minute")
-	flag.BoolVar(&f.json, "json", false, "print the reports as JSON, one on each line")
-	flag.BoolVar(&f.loopback, "loopback", false, "use loopback addresses for hosts even where network namespaces are permitted")
-	flag.BoolVar(&f.keep, "keep", false, "keep the directory with configurations, logs and state")
-	flag.StringVar(&f.dir, "dir", "", "empty `directory` for the lab (default: one below that for temporary files, which is removed)")
+	f.define()
 	flag.Parse()
 	code, err := f.run(ctx)
 	if err != nil {
@@ -89,9 +95,20 @@ func (f *flags) run(ctx context.Context) (int, error) {
 	return f.trials(ctx, dir, func(string) (netlab.Network, error) { return netlab.Loopback() })
 }
 
+// every stands for all scenarios.
+const every = "all"
+
+// names are the scenarios that are asked for.
+func (f *flags) names() []string {
+	if f.scenarios == every {
+		return trial.Names()
+	}
+	return strings.Split(f.scenarios, ",")
+}
+
 // check refuses scenarios that do not exist before anything is built.
 func (f *flags) check() error {
-	for _, name := range strings.Split(f.scenarios, ",") {
+	for _, name := range f.names() {
 		if !slices.Contains(trial.Names(), name) {
 			return messages.Errorf(messages.NotFound, "scenario %q: there is none; there are %s", name, strings.Join(trial.Names(), ", "))
 		}
@@ -102,7 +119,7 @@ func (f *flags) check() error {
 // build builds what the scenarios need.
 func (f *flags) build(ctx context.Context, dir string) error {
 	for i, version := range versions {
-		if i > 0 && !strings.Contains(f.scenarios, "upgrade") {
+		if i > 0 && !slices.Contains(f.names(), "upgrade") {
 			break
 		}
 		if _, err := netlab.Build(ctx, dir, version); err != nil {
@@ -134,38 +151,72 @@ func (f *flags) directory() (dir string, remove func(), err error) {
 	}, err
 }
 
-// trials runs one after another and prints their reports.
+// trials runs one after another, and prints their reports and a summary.
 func (f *flags) trials(ctx context.Context, dir string, network func(dir string) (netlab.Network, error)) (int, error) {
-	code := 0
-	for _, name := range strings.Split(f.scenarios, ",") {
-		own := filepath.Join(dir, name)
-		if err := os.MkdirAll(own, 0o700); err != nil {
-			return 0, err
-		}
-		n, err := network(own)
-		if err != nil {
-			return 0, err
-		}
-		report, err := trial.Run(ctx, name, trial.Options{
-			Dir: own, Binary: filepath.Join(dir, "candor-"+versions[0]), Newer: filepath.Join(dir, "candor-"+versions[1]),
-			Network: n, Short: f.short, Log: os.Stderr,
-		})
-		if err == nil {
-			err = f.print(os.Stdout, &report)
-		}
+	var reports []trial.Report
+	for _, name := range f.names() {
+		report, err := f.trial(ctx, dir, name, network)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
-		if len(report.Broken) > 0 {
-			code = codeBroken
+		reports = append(reports, report)
+		if f.json {
+			err = json.NewEncoder(os.Stdout).Encode(report)
+		} else {
+			err = report.Print(os.Stdout)
+		}
+		if err != nil {
+			return 0, err
 		}
 	}
-	return code, nil
+	if err := f.write(reports); err != nil {
+		return 0, err
+	}
+	return f.summarise(reports), nil
 }
 
-func (f *flags) print(w io.Writer, r *trial.Report) error {
-	if f.json {
-		return json.NewEncoder(w).Encode(r)
+// trial runs one in a directory of its own.
+func (f *flags) trial(ctx context.Context, dir, name string, network func(dir string) (netlab.Network, error)) (trial.Report, error) {
+	own := filepath.Join(dir, name)
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		return trial.Report{}, err
 	}
-	return r.Print(w)
+	n, err := network(own)
+	if err != nil {
+		return trial.Report{}, err
+	}
+	return trial.Run(ctx, name, trial.Options{
+		Dir: own, Binary: filepath.Join(dir, "candor-"+versions[0]), Newer: filepath.Join(dir, "candor-"+versions[1]),
+		Network: n, Short: f.short, Log: os.Stderr,
+	})
+}
+
+// write writes the reports into the file that is meant for them, if any.
+func (f *flags) write(reports []trial.Report) error {
+	if f.reports == "" {
+		return nil
+	}
+	var text bytes.Buffer
+	for _, r := range reports {
+		if err := json.NewEncoder(&text).Encode(r); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(f.reports, text.Bytes(), 0o644)
+}
+
+// summarise says which trials kept all promises, and returns the exit code.
+func (f *flags) summarise(reports []trial.Report) int {
+	code := 0
+	for _, r := range reports {
+		verdict := "every promise was kept"
+		if n := len(r.Broken); n > 0 {
+			code = codeBroken
+			verdict = fmt.Sprintf("%d promises were broken", n)
+		}
+		if !f.json && len(reports) > 1 {
+			fmt.Printf("%-12s %4.0f s  %s\n", r.Scenario, r.Seconds, verdict)
+		}
+	}
+	return code
 }

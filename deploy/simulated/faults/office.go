@@ -24,8 +24,8 @@ type correspondent struct {
 	told uint64        // the last number whose outcome it was told is known
 }
 
-// again is how long an office waits for an answer before it sends anew.
-const again = 3 * second / 2
+// resend is how long an office waits for an answer before it sends anew.
+const resend = 3 * second / 2
 
 func newOffice(s *site, r *replica) *office {
 	o := &office{site: s, r: r, peers: map[messages.Name]*correspondent{}}
@@ -60,7 +60,7 @@ func (o *office) turn() {
 func (o *office) applied() {
 	for _, s := range o.sites {
 		p := o.peers[s.name]
-		if p == nil || p.sent != 0 && o.now.Sub(p.sent) < again {
+		if p == nil || p.sent != 0 && o.now.Sub(p.sent) < resend {
 			continue
 		}
 		m, known := o.state().clearing.Outgoing(p.name, o.r.clock())
@@ -156,7 +156,14 @@ func (o *office) transfer(list []messages.Transfer, answer func(any)) {
 	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: messages.ServiceIdentity(messages.Auctioneer), Rank: ledger.Service, Transfers: list}
 	data := c.Encode()
 	o.asked[string(data)] = list
-	o.r.propose(data, func(came any) { answer(came.(ledger.Result).Transfers) })
+	o.r.propose(data, func(came any) {
+		result := came.(ledger.Result)
+		if result.Error != nil {
+			o.violate("the bank cannot carry out a command: %v", result.Error)
+			return
+		}
+		answer(result.Transfers)
+	})
 }
 
 // refund is a planted bug: what was set aside for a payment to another site is

@@ -7,6 +7,7 @@ type Report struct {
 	Applied        uint64         `json:"applied"`
 	Jobs           int            `json:"jobs"`
 	Visits         int            `json:"visits"`
+	Alone          int            `json:"alone"`
 	Instructions   uint64         `json:"instructions"`
 	Faults         map[string]int `json:"faults"`
 	SimulatedHours float64        `json:"simulated_hours"`
@@ -27,6 +28,7 @@ func (r *Report) Add(o *Outcome) {
 	r.Applied += uint64(o.Applied)
 	r.Jobs += o.Jobs
 	r.Visits += o.Visits
+	r.Alone += o.Alone
 	r.Instructions += o.Moved
 	r.SimulatedHours += o.Span.Seconds() / 3600
 	if r.Faults == nil {

@@ -15,6 +15,7 @@ type Outcome struct {
 	Applied   int               // entries committed, each checked
 	Jobs      int               // that were entered, at all sites
 	Visits    int               // of them, jobs of other sites' users
+	Alone     int               // of them, those that ended and were charged while their site was cut off
 	Moved     uint64            // instructions between banks that were answered
 	Violation error             // nil: none
 }
@@ -47,6 +48,7 @@ func run(p *Plan, events []Event, seed uint64, bug Bug) Outcome {
 	out.Steps, out.Span, out.Violation = w.steps, w.now.Sub(epoch), w.failed
 	for _, s := range w.sites {
 		out.Applied += len(s.books.history) + len(s.banks.history)
+		out.Alone += s.seen.alone
 		for _, j := range jobs(s.books.reference.(*bookState).Book) {
 			out.Jobs++
 			if j.Visit != nil {

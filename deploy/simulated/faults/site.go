@@ -56,7 +56,7 @@ type site struct {
 	jumped    bool // a clock within it was not well
 	troubles  int  // faults under way within it
 	wellSince messages.Time
-	apart     messages.Duration // its clocks, at most
+	apart     messages.Duration        // its clocks, at most
 	once      map[messages.Name]uint64 // of a planted bug: numbers that were sent to a peer
 }
 

@@ -72,6 +72,11 @@ func (w *World) troubled(e Event) []*site {
 	return w.sites[:]
 }
 
+// isolated says whether the site is cut off from the others.
+func (s *site) isolated() bool {
+	return slices.ContainsFunc(s.active, func(e Event) bool { return e.Kind == Isolate && e.Target == s.name })
+}
+
 func (w *World) begin(e Event) {
 	m, a := w.find(e.Target)
 	switch {

@@ -120,6 +120,9 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 	switch came := result.(type) {
 	case ledger.Result:
 		list, _ := s.asked[string(data)].([]messages.Transfer)
+		if came.Error != nil {
+			list = nil
+		}
 		if err := s.tally.addAll(list, came.Transfers); err != nil {
 			return err
 		}

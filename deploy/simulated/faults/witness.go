@@ -1,7 +1,10 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
@@ -14,6 +17,8 @@ type witness struct {
 	attempts map[messages.TaskRef]uint32
 	claims   map[messages.TaskRef]claimed
 	entered  map[messages.JobID]messages.Time // when each job was, by the world's clock
+	over     map[messages.JobID]bool          // jobs that have ended, and were charged
+	alone    int                              // of them, while the site was cut off
 }
 
 // claimed is the valid claim of a task.
@@ -23,7 +28,7 @@ type claimed struct {
 }
 
 func newWitness(s *site) witness {
-	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.JobID]messages.Time{}}
+	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.JobID]messages.Time{}, map[messages.JobID]bool{}, 0}
 }
 
 // book looks at what an entry of the book has changed.
@@ -45,6 +50,12 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 		holds[hold] = j.ID
 		if s.entered[j.ID] == 0 {
 			s.entered[j.ID] = s.now
+		}
+		if j.State.Final() && !s.over[j.ID] {
+			s.over[j.ID] = true
+			if s.isolated() {
+				s.alone++
+			}
 		}
 		if err := s.job(j); err != nil {
 			return err
@@ -72,7 +83,8 @@ func jobs(b *book.Book) (list []*book.Job) {
 func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	now := map[messages.TaskRef]claimed{}
 	for _, n := range b.Nodes() {
-		for r, h := range n.Claims {
+		for _, r := range refs(n.Claims) {
+			h := n.Claims[r]
 			if other, twice := now[r]; twice {
 				return fmt.Errorf("invariant 2: task %v is claimed by %s and %s", r, min(other.node, n.Name), max(other.node, n.Name))
 			}
@@ -85,26 +97,25 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 	was := s.claims
 	s.claims = now
 	var command *book.Command
-	var strayed *messages.TaskRef // the first in order
-	for r := range was {
+	for _, r := range refs(was) {
 		if now[r] == was[r] {
 			continue
 		}
 		if command == nil && data != nil {
 			command, _ = book.Decode(data)
 		}
-		if !ends(command, r, was[r]) && (strayed == nil || before(r, *strayed)) {
-			strayed = &r
+		if !ends(command, r, was[r]) {
+			return fmt.Errorf("invariant 2: the claim of attempt %d of task %v by %s is over, and nobody said so", was[r].attempt, r, was[r].node)
 		}
-	}
-	if strayed != nil {
-		return fmt.Errorf("invariant 2: the claim of attempt %d of task %v by %s is over, and nobody said so", was[*strayed].attempt, *strayed, was[*strayed].node)
 	}
 	return nil
 }
 
-func before(a, b messages.TaskRef) bool {
-	return a.Job < b.Job || a.Job == b.Job && a.Index < b.Index
+// refs lists tasks in order; every job here has one stage.
+func refs[V any](m map[messages.TaskRef]V) []messages.TaskRef {
+	return slices.SortedFunc(maps.Keys(m), func(a, b messages.TaskRef) int {
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Index, b.Index))
+	})
 }
 
 // ends says whether a command is a word of the end of a claim.

@@ -4,25 +4,55 @@
 //
 // # What runs
 //
-//   - the job book of the auctioneer, its live markets and mechanisms, their
-//     vectors and directives (auctioneer/book, auctioneer/market);
+//   - the job book of the auctioneer and its live market, under any of the nine
+//     mechanisms, with its vectors, decisions, gangs and settlements
+//     (auctioneer/book, auctioneer/market);
 //   - a node agent for each node, with leases, sampling, claims, suspension and
 //     resumption (nodeagent/state);
-//   - the bank's ledger, with a hold for each job at its submission and a charge
-//     at its end (bank/ledger).
+//   - the bank's ledger, with a hold for each job at its submission, rounds between
+//     jobs where a decision moves credits, and a charge at its end (bank/ledger).
 //
 // What is written here instead are the shells: who calls whom, when, over which
 // network. The auctioneer's and the bank's logs have one replica, and commit
 // what is proposed at once. Commands are encoded, decoded and applied as from a
 // log. Holds do not lapse. Leases are as long as Config says, by default longer
 // than a site would have them: an idle agent that says each few seconds that it
-// is idle changes nothing.
+// is idle changes nothing. Where messages get lost, nodes that fall silent lose
+// their claims. There is no estimator: where contracts are sold, what it would
+// have learned of types is drawn from the jobs of the workload.
 //
-// A site has nodes of one slot each. The task of a job that is suspended goes on,
-// where it was, when its node is told so.
+// A site has nodes of Config.Slots slots. The task of a job that is suspended goes
+// on, where it was, when its node is told so.
+//
+// # How a workload becomes jobs
+//
+// A job of the workload is a job of the book; of several processors, a gang under
+// batch-queue, reservation and backfill, tasks that start one by one under the
+// others. Split jobs under the former, and all jobs under deadline, are a job of
+// the book for each task. Jobs bid what the core takes them to bid. Under WSPT,
+// which goes by true run times, a site runs WSEPT and jobs declare theirs. Under
+// reservation and batch-queue a job's time is limited to what it declares.
+//
+// # Where it differs from the core
+//
+// Messages take milliseconds: who bids below the reserve is refused, not served at
+// the reserve; a job whose run time is a whole number of units outlives its last
+// unit, and may be too late for its deadline; a suspended task waits for its own
+// node; slots draw by shares under fairshare and proportional. What is drawn is
+// drawn otherwise: shares, menus, the payments of batch-queue, the search of
+// reservation. Apart from that a site does what the core does, which
+// TestAllActorsDoWhatTheCoreDoes holds it to.
 //
 // # Determinism
 //
 // One goroutine, one queue of events, every random number from the seed: the same
 // configuration does the same, event by event.
+//
+// # Cost
+//
+// A vector handed to an agent is the most frequent event: what is published costs
+// as many as there are nodes, so that nodes of more slots are faster. A decision
+// costs what it costs on a site. Under contract and deadline a site decides again
+// at fixed intervals while jobs wait, and with long logs of many jobs that is most
+// of the time.
 package grid

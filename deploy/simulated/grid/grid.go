@@ -78,6 +78,9 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	if g.leader, err = newLeader(g, market); err != nil {
 		return nil, err
 	}
+	if market.Slot > 0 {
+		g.out.Notes = append(g.out.Notes, fmt.Sprintf("time is in units of %v, a typical job takes %v of them", market.Slot, market.Scale))
+	}
 	if err := g.open(); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,8 @@ func (l *leader) index(node messages.Name) int {
 
 // register admits a node.
 func (l *leader) register(node messages.Name, r *messages.RegisterRequest) *messages.RegisterReply {
-	result := l.propose(&book.Command{Register: &book.Register{Node: node, Session: r.Session, Slots: r.Slots, Running: r.Running}})
+	result := l.propose(&book.Command{Register: &book.Register{Node: node, Session: r.Session, Slots: r.Slots, Running: r.Running,
+		MostSuspended: messages.MaxSuspended}}) // memory is no part of the model
 	stop, ok := result.([]messages.Attempt)
 	if !ok {
 		l.fail("node %s cannot register: %v", node, result)

@@ -34,6 +34,9 @@ func Decode(name string, text []byte) (*Market, error) {
 	if err := d.belong(mechanism); err != nil {
 		return nil, err
 	}
+	if err := d.counts(); err != nil {
+		return nil, err
+	}
 	m.defaults()
 	if err := m.check(); err != nil {
 		return nil, d.locate(err)
@@ -151,6 +154,32 @@ func (d *document) belong(mechanism string) error {
 	for key, pair := range d.pairs() {
 		if !slices.Contains(common, key) && !slices.Contains(parameters[mechanism], key) {
 			return d.at(pair.Key, "%s: mechanism %s has no such parameter; it has %s", key, mechanism, strings.Join(parameters[mechanism], ", "))
+		}
+	}
+	return nil
+}
+
+// wholes are the parameters that are whole numbers. The YAML reader would cut off
+// what is behind the point.
+var wholes = []string{"C", "groups", "N", "nodes", "draws", "seed", "T", "orders", "M"}
+
+// counts refuses fractions where there can be none.
+func (d *document) counts() error {
+	for key, pair := range d.pairs() {
+		inside := []*ast.MappingValueNode{pair}
+		switch m := pair.Value.(type) {
+		case *ast.MappingNode:
+			if key == "search" {
+				inside = m.Values
+			}
+		case *ast.MappingValueNode:
+			inside = []*ast.MappingValueNode{m}
+		}
+		for _, p := range inside {
+			_, fraction := p.Value.(*ast.FloatNode)
+			if name := p.Key.GetToken().Value; fraction && slices.Contains(wholes, name) {
+				return d.at(p.Value, "%s: must be a whole number, is %.64s", name, p.Value.String())
+			}
 		}
 	}
 	return nil

@@ -383,3 +383,21 @@ func unreliable(seed uint64, sites []*realmSite) func(messages.Name, string, fun
 		return send()
 	}
 }
+
+// A site whose auctioneer has lost its book says that it does not know the job,
+// and its user learns that; what was set aside is not taken.
+func TestASiteForgets(t *testing.T) {
+	r := newRealm(t)
+	id := r.west.submit("k", "east", roamingSpec(2)).Job
+	if err := r.east.auctioneer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.east.open(r.east.config)
+	job := r.west.ends(id)
+	if job.State != messages.Failed || job.Reason != "ForgottenThere" || job.Charged != 0 {
+		t.Errorf("it ended as %+v", job.JobSummary)
+	}
+	if w := r.west.why(id); w.State != messages.Failed || !strings.Contains(w.Message, "no job 1 of site west") {
+		t.Errorf("why: %+v", w)
+	}
+}

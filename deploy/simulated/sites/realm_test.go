@@ -36,6 +36,7 @@ type realmSite struct {
 	name       messages.Name
 	bank       *bank.Bank
 	auctioneer *auctioneer.Auctioneer
+	config     auctioneer.Config
 	bankLog    *mailbox.Memory
 	log        *mailbox.Memory
 	seq        uint64
@@ -116,7 +117,7 @@ func (r *realm) start(name messages.Name, tune ...func(*auctioneer.Config)) *rea
 	if err != nil {
 		r.Fatal(err)
 	}
-	config := auctioneer.Config{
+	s.config = auctioneer.Config{
 		Site: name, Replica: "a", Bus: wire{r.network.Connect("$auctioneer"), r, name}, Operators: []messages.Name{"ops"},
 		Markets: realmMarkets, Clock: r.clock, Lease: messages.Duration(time.Hour),
 		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
@@ -125,17 +126,25 @@ func (r *realm) start(name messages.Name, tune ...func(*auctioneer.Config)) *rea
 		},
 	}
 	for _, f := range tune {
-		f(&config)
+		f(&s.config)
 	}
-	if s.auctioneer, err = auctioneer.Start(r.Context(), config); err != nil {
-		r.Fatal(err)
-	}
+	s.open(s.config)
 	r.Cleanup(func() { _ = s.auctioneer.Close(); _ = s.bank.Close() })
 	s.serveAgent()
 	tell[messages.AccountReply](s, "ops", messages.Bank, messages.VerbGrant, messages.GrantRequest{Key: "1", Account: "alice", Amount: realmFunds})
 	tell[messages.RegisterReply](s, "n1", messages.Auctioneer, messages.VerbRegister,
 		messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}})
 	return s
+}
+
+// open starts the site's auctioneer, with an empty book.
+func (s *realmSite) open(c auctioneer.Config) {
+	s.Helper()
+	a, err := auctioneer.Start(s.Context(), c)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.auctioneer = a
 }
 
 // serveAgent answers for the output of the site's tasks as an agent does.

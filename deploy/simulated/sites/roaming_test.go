@@ -1,7 +1,9 @@
 package sites
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
@@ -74,4 +76,35 @@ func TestAJobRunsAtAnotherSite(t *testing.T) {
 	if last.Change != -10*messages.Credit || !strings.Contains(last.Reason, "site east") || !strings.Contains(last.Reason, "west/1") {
 		t.Errorf("the statement says %+v", last)
 	}
+}
+
+// BenchmarkRoam has jobs of one task each run at another site, from submission
+// until the home site knows that they have ended: jobs/s.
+func BenchmarkRoam(b *testing.B) {
+	r := newRealm(b)
+	tell[messages.PeerReply](r.east, "ops", messages.Bank, messages.VerbPeer, messages.PeerRequest{
+		Peer: "west", Keys: []string{tell[messages.PeersReply](r.west, "ops", messages.Bank, messages.VerbPeers, messages.Empty{}).Key}, Limit: messages.Credit * 1000})
+	spec := roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 1 })
+	b.ResetTimer()
+	var submitted sync.WaitGroup
+	places := make(chan struct{}, 16)
+	for i := range b.N {
+		places <- struct{}{}
+		submitted.Go(func() {
+			r.west.submit(fmt.Sprint(i), "east", spec)
+			<-places
+		})
+		if i%4 == 3 {
+			r.east.claim()
+			r.east.finish()
+		}
+	}
+	submitted.Wait()
+	r.west.eventually("all have ended", func() bool {
+		r.east.claim()
+		r.east.finish()
+		active := tell[messages.JobsReply](r.west, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Active: true, Limit: 1}).Jobs
+		return len(active) == 0
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
 }

@@ -18,7 +18,12 @@ func Commands() []*cobra.Command {
 
 // prepare reads the environment into the flags of a command that were not
 // given; those of its parents are not this package's.
-func prepare(cmd *cobra.Command) error { return environment(cmd.NonInheritedFlags(), os.LookupEnv) }
+func prepare(cmd *cobra.Command) error {
+	if err := environment(cmd.NonInheritedFlags(), os.LookupEnv); err != nil {
+		return err
+	}
+	return applyAt(cmd)
+}
 
 // common is what every command that runs actors has.
 type common struct {

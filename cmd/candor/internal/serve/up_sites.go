@@ -118,7 +118,9 @@ func (u *up) announceSites(ctx context.Context, w io.Writer, sites embedded.Site
 	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_SITE' | candor submit %s--budget 1 --wait\n", also)
 	fmt.Fprintf(w, "At another site, by its name:\n  candor %s--at %s nodes\n", also, last)
 	if len(sites) > 1 {
-		fmt.Fprintf(w, "Between sites:\n  candor %sremit bob@%s 10\n  candor %ssite status\n", also, last, also)
+		fmt.Fprintln(w, "Between sites:")
+		fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_SITE' | candor submit %s--site %s --budget 1 --wait\n", also, last)
+		fmt.Fprintf(w, "  candor %sremit bob@%s 10\n  candor %ssite status\n", also, last, also)
 	}
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
 }

@@ -2,6 +2,8 @@ package serve
 
 import (
 	"context"
+	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -61,4 +64,39 @@ func TestUpSitesRefuses(t *testing.T) {
 	refused(t, messages.Invalid, "no port for every site", up("west,east", "--listen", "127.0.0.1:65535")...)
 	refused(t, messages.Invalid, "makes its own keys", up("west,east", "--keys", t.TempDir())...)
 	refused(t, messages.Invalid, "not hosts of one", up("west,east", "--host", "rack1")...)
+}
+
+// TestAtNamesASite: commands that work on a site's directory find it by --at.
+func TestAtNamesASite(t *testing.T) {
+	state := t.TempDir()
+	for dir, site := range map[string]string{state: "west", state + "/sites/east": "east"} {
+		if _, err := identity.Create(dir+"/keys", site); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir+"/site.json", []byte(`{"site":"`+site+`"}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(args ...string) error {
+		root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
+		root.PersistentFlags().String("at", "", "")
+		root.AddCommand(Commands()...)
+		root.SetOut(io.Discard)
+		root.SetArgs(append([]string{"--at"}, args...))
+		return root.ExecuteContext(t.Context())
+	}
+	for site, file := range map[string]string{"west": state + "/creds/dave.creds", "east": state + "/sites/east/creds/dave.creds"} {
+		if err := at(site, "user", "add", "dave", "--state", state); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(file); err != nil {
+			t.Errorf("at %s: %v", site, err)
+		}
+	}
+	if err := at("south", "user", "add", "dave", "--state", state); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("at no site: %v", err)
+	}
+	if err := at("east", "site", "certify", "rack1"); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a command that has no site: %v", err)
+	}
 }

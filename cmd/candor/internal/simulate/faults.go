@@ -113,8 +113,8 @@ func (f *faultOptions) report(plan *faults.Plan, stderr io.Writer) (*faults.Repo
 }
 
 func writeFaults(out io.Writer, r *faults.Report) {
-	fmt.Fprintf(out, "seeds            %d\nsteps            %d\nentries checked  %d\njobs             %d, %d of other sites\ninstructions     %d\nsimulated hours  %.1f\nviolations       %d\n",
-		r.Seeds, r.Steps, r.Applied, r.Jobs, r.Visits, r.Instructions, r.SimulatedHours, len(r.Violations))
+	fmt.Fprintf(out, "seeds            %d\nsteps            %d\nentries checked  %d\njobs             %d, %d of other sites, %d ended while their site was cut off\ninstructions     %d\nsimulated hours  %.1f\nviolations       %d\n",
+		r.Seeds, r.Steps, r.Applied, r.Jobs, r.Visits, r.Alone, r.Instructions, r.SimulatedHours, len(r.Violations))
 	for _, k := range faults.Kinds {
 		fmt.Fprintf(out, "  %-10s %d\n", k, r.Faults[k])
 	}

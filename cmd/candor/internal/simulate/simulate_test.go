@@ -87,6 +87,7 @@ func TestAllActors(t *testing.T) {
 	for _, name := range rules.Mechanisms() {
 		markets[name] = "mechanism: " + name + "\nbids: {deadline: {slack: fixed, mean: 100}}\n"
 	}
+	markets["reservation"] = "mechanism: reservation\ngranule: 10\nT: 60\nbids: {deadline: {slack: none}}\n"
 	for _, algorithm := range []string{"NPHB", "WSPT", "WSEPT"} {
 		markets[algorithm] = "mechanism: highest-bid\nalgorithm: " + algorithm + "\n"
 	}
@@ -247,7 +248,8 @@ func TestFilesAreWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if len(lines) != 31 || !strings.HasPrefix(lines[1], "0,submitted,1,3,0,1,1,") || !strings.HasPrefix(lines[2], "0,started,1,") {
+	changes := strings.Count(string(text), ",suspended,") + strings.Count(string(text), ",resumed,")
+	if len(lines) != 31+changes || !strings.HasPrefix(lines[1], "0,submitted,1,3,0,1,1,") || !strings.HasPrefix(lines[2], "0,started,1,") {
 		t.Errorf("%d lines: %s", len(lines), text)
 	}
 	for _, name := range []string{"wait", "slowdown", "utilisation", "payments", "groups"} {

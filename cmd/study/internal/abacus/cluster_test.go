@@ -83,9 +83,10 @@ func TestTotalTime(t *testing.T) {
 }
 
 // TestPool, by hand: with ARIA's bounds a job alone is estimated to take 18.9, two
-// at equal shares 29.4 each. Where both cannot be in time, the larger budget is.
+// together 29.4. So the larger budget has all slots first, and ends at 14; the
+// smaller follows it and ends at 24. With deadlines of 30 they share, to 28.
 func TestPool(t *testing.T) {
-	for _, c := range []struct{ deadline, profit float64 }{{18, 0}, {20, 100}, {29, 100}, {30, 160}} {
+	for _, c := range []struct{ deadline, profit float64 }{{13, 0}, {20, 100}, {23, 100}, {24, 160}, {30, 160}} {
 		u := user{weights: [classes]float64{1, 1}, seconds: [classes]float64{10, 4}}
 		k := cluster{users: []user{u}, slots: [classes]int{2, 2}, alpha: 0.5, levels: rand.New(rand.NewPCG(1, 1))}
 		small, large := alone(0), alone(0)

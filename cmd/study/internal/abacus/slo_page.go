@@ -32,10 +32,7 @@ func (n sloNumbers) page(repeats int) *study.Page {
 		"and neither mean nor budgets. %d repetitions; the same jobs under each scheduler.", efficiencyName, sloMachines, submitSeconds/60, leastBudget, mostBudget, repeats)
 	p.Text("Abacus forms its pool of jobs by budget, each joining if all are estimated to be in time at the auction's shares; others have what the pool leaves, by chance. " +
 		"ARIA serves jobs by deadline, each with the fewest slots that it needs to be in time. Both estimate by ARIA's bounds.")
-	head := []string{"workload", "jobs"}
-	for _, s := range schedulers {
-		head = append(head, s)
-	}
+	head := append([]string{"workload", "jobs"}, schedulers...)
 	for k, d := range settings {
 		p.Section("Deadlines: " + d.Name)
 		var rows [][]string

@@ -65,7 +65,7 @@ gives the same numbers.`,
 
 func list(w io.Writer) {
 	for _, s := range studies {
-		fmt.Fprintf(w, "%-20s %s\n", s.Name, s.About)
+		fmt.Fprintf(w, "%-24s %s\n", s.Name, s.About)
 	}
 }
 
@@ -86,7 +86,7 @@ func (o *options) run(names []string, w io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		fmt.Fprintf(w, "%-20s %.1f s\n", s.Name, time.Since(began).Seconds())
+		fmt.Fprintf(w, "%-24s %.1f s\n", s.Name, time.Since(began).Seconds())
 	}
 	return nil
 }

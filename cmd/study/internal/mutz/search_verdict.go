@@ -47,7 +47,7 @@ func (n *searchNumbers) incentivesVerdict(p *study.Page) {
 		"the best lies gain %v and %v.", l.honest().Mean, searched.Length, l.Points[len(l.Points)-1].Mean, l.Points[len(l.Points)-1].At, ours.honest().Mean, ours.Points[len(ours.Points)-1].Mean, &l.Lie, &ours.Lie)
 	v := n.Ours[0]
 	p.Text("- Better: with orders drawn anew truth is best only roughly, over fixed candidates it is exactly: of %d values declared in %d pools, the most that any gains is %.3g, by the thesis' search %.4g. "+
-		"In the other parameters neither is exact: single dots gain up to %.4g (d), %.4g (l) and %.4g (n) with ours, %.4g, %.4g and %.4g with the thesis'",
+		"In the other parameters neither is exact: single dots gain up to %.4g (d), %.4g (l) and %.4g (n) with ours, %.4g, %.4g and %.4g with the thesis'.",
 		len(v.Points)-1, n.size.pools, v.Lie.Most, n.Thesis[0].Lie.Most, n.Ours[1].Lie.Most, n.Ours[2].Lie.Most, n.Ours[3].Lie.Most, n.Thesis[1].Lie.Most, n.Thesis[2].Lie.Most, n.Thesis[3].Lie.Most)
 }
 
@@ -78,9 +78,10 @@ func (n *searchNumbers) depthVerdict(p *study.Page) {
 	shallow, deep := n.Depths[0], n.Depths[len(n.size.depths)-1]
 	p.Claim(deviation(deep.Payoffs.honest().Dots) < deviation(shallow.Payoffs.honest().Dots), "Figure 7.10: deeper searches have less noise and a clearer maximum at the truth.",
 		"payoffs of the truth deviate by %.3g with %s, by %.3g with %s", deviation(shallow.Payoffs.honest().Dots), shallow.Name, deviation(deep.Payoffs.honest().Dots), deep.Name)
-	for _, d := range n.Depths[len(n.size.depths):] {
-		p.Text("- Better: with %s, single dots gain up to %.4g by a lie, against %.4g and %.4g of the thesis'; its payoffs of the truth deviate by %.3g, by the seed of the candidates.",
-			d.Name, d.Payoffs.Lie.Most, shallow.Payoffs.Lie.Most, deep.Payoffs.Lie.Most, deviation(d.Payoffs.honest().Dots))
+	for k, d := range n.Depths[len(n.size.depths):] {
+		thesis := n.Depths[1+k]
+		p.Text("- Better: with %s, single dots gain up to %.4g by a lie, against %.4g and %.4g of the thesis'; its payoffs of the truth deviate by %.3g over seeds of the candidates, those of the thesis' search with %s by %.3g.",
+			d.Name, d.Payoffs.Lie.Most, shallow.Payoffs.Lie.Most, deep.Payoffs.Lie.Most, deviation(d.Payoffs.honest().Dots), thesis.Name, deviation(thesis.Payoffs.honest().Dots))
 	}
 	p.Claim(shallow.often(50) > deep.often(50) && deep.often(200) > shallow.often(200), "Figure 7.11: with few orders a job of very low value runs about 30 % of the time; with many it jumps from hardly ever to nearly always at about its price.",
 		"declared at 0, 50 and 200 it runs %.0f %%, %.0f %% and %.0f %% of the time with %s, %.0f %%, %.0f %% and %.0f %% with %s", 100*shallow.often(0), 100*shallow.often(50), 100*shallow.often(200), shallow.Name,

@@ -1,0 +1,79 @@
+package deadline
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestEndedWhileNobodyLed: a job that ended when there was no leader is taken to
+// have left then, not when the next leader looked; completed in time, it owes what
+// it would have, and if it failed, nothing is as if it had been completed.
+func TestEndedWhileNobodyLed(t *testing.T) {
+	for _, completed := range []bool{true, false} {
+		job := func(id messages.JobID, task Task) *mechanism.Job {
+			return &mechanism.Job{Bid: bidOf(id, task), Pending: []int{1}, Running: []int{0}}
+		}
+		better, worse := Task{Arrival: 100, Deadline: 103, Length: 3, Value: 20}, Task{Arrival: 100, Deadline: 109, Length: 3, Value: 12}
+		end := mechanism.End{State: messages.Completed, At: at(103) - 1}
+		if !completed {
+			end.State = messages.Failed
+		}
+		// lead plays the units in which somebody leads; from the gap on another does.
+		lead := func(units ...int) (*Mechanism, messages.Credits) {
+			one, two := job(1, better), job(2, worse)
+			m := &market{Mechanism: live(t, 0.6), notes: map[messages.JobID]mechanism.Note{}}
+			m.view = &mechanism.View{Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{one, two}}
+			for k, unit := range units {
+				if k > 0 && unit > units[k-1]+1 {
+					m.over, m.gone = map[messages.JobID]int{1: 103}, map[messages.JobID]messages.State{1: end.State}
+					m.replace(live(t, 0.6))
+				}
+				m.view.Now = at(unit)
+				if unit > 102 && len(m.view.Jobs) == 2 {
+					m.view.Jobs = []*mechanism.Job{two}
+					if !completed {
+						m.Settle(m.view, one, end)
+					}
+				}
+				m.Allocate(m.view)
+				m.keep()
+			}
+			m.view.Now = one.Deadline
+			return m.Mechanism, m.Settle(m.view, one, end)[0].Amount
+		}
+		prompt, want := lead(100, 101, 102, 103, 104, 105, 106, 107)
+		late, got := lead(100, 101, 106, 107)
+		if got != want || completed != (want > 0) {
+			t.Errorf("completed %v: it owes %v, and with a leader all the time %v", completed, got, want)
+		}
+		i, k := prompt.past.index[1], late.past.index[1]
+		p, l := prompt.past.tasks[i], late.past.tasks[k]
+		if l != p || completed != (l.Work > 0) {
+			t.Errorf("completed %v: remembered as %+v, and with a leader all the time as %+v", completed, l, p)
+		}
+	}
+}
+
+// TestUnreadableNotesAreIgnored: of another length of unit or form, as a whole.
+func TestUnreadableNotesAreIgnored(t *testing.T) {
+	good := []int64{noteForm, 10_000_000, 100, 100, 1, 1}
+	for what, numbers := range map[string][]int64{
+		"another unit": {noteForm, 5_000_000, 100, 100, 1, 1}, "another form": {noteForm + 1, 10_000_000, 100, 100, 1, 1},
+		"cut short": good[:5], "no slots": {noteForm, 10_000_000, 100, 100, 1, 0},
+	} {
+		m := live(t, 0)
+		m.Recall([]mechanism.Note{{Numbers: numbers}, {Job: 1, Numbers: make([]int64, jobNumbers)}}, func(messages.JobID) (mechanism.Past, bool) {
+			return mechanism.Past{}, false
+		})
+		if m.decided || len(m.seats) != 0 || len(m.past.tasks) != 0 || len(m.past.slots) != 0 {
+			t.Errorf("%s: taken over", what)
+		}
+	}
+	m := live(t, 0)
+	m.Recall([]mechanism.Note{{Numbers: good}}, nil)
+	if !m.decided {
+		t.Error("good notes are ignored")
+	}
+}

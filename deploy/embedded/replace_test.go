@@ -1,0 +1,59 @@
+package embedded
+
+import (
+	"slices"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestHostThatJoinsFoundsNothing: the groups of a new site are those of the others, and
+// it begins none of its own, whatever its disk is like.
+func TestHostThatJoinsFoundsNothing(t *testing.T) {
+	c := valid()
+	c.Hosts = three()
+	c.Hosts[1].Joins = true
+	g := newGroup(&Site{config: c, log: zap.NewNop()}, bankKind)
+	for id, want := range map[string][]string{"a": {"a", "c"}, "c": {"a", "c"}, "b": nil} {
+		if got := g.founders(id); !slices.Equal(got, want) {
+			t.Errorf("founders of %s: %v, want %v", id, got, want)
+		}
+	}
+	if len(g.all) != 3 {
+		t.Errorf("the configuration has lost one: %v", g.all)
+	}
+	for i := range c.Hosts {
+		c.Hosts[i].Joins = true
+	}
+	if err := c.Validate(); err == nil {
+		t.Error("a site that nobody begins is valid")
+	}
+}
+
+// TestHostsAreExchangedOneByOne: a state directory is good for a configuration in which
+// some hosts are others, and not for that of another site altogether.
+func TestHostsAreExchangedOneByOne(t *testing.T) {
+	c := valid()
+	c.State, c.Hosts = t.TempDir(), three()
+	if err := keepShape(&c); err != nil {
+		t.Fatal(err)
+	}
+	c.Hosts[1].Name = "d"
+	if err := keepShape(&c); err != nil {
+		t.Errorf("with one host exchanged: %v", err)
+	}
+	c.Hosts[0].Name, c.Hosts[2].Name = "e", "f"
+	if err := keepShape(&c); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("with all hosts others: %v, want Conflict", err)
+	}
+}
+
+func TestLimitsAreChecked(t *testing.T) {
+	c := valid()
+	c.Limits.Burst = 7
+	if err := c.Validate(); err == nil {
+		t.Error("a burst without a rate is valid")
+	}
+}
