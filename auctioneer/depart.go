@@ -20,8 +20,8 @@ const departWithin = 3 * time.Second
 // It has its number at once; the budget is authorised and the site asked by the
 // escort, whoever leads then.
 func (l *leader) submitAway(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
-	leave, ok := l.travel.enter()
-	if !ok {
+	leave, mayWait := l.travel.enter()
+	if !mayWait && (r.Site == messages.AnySite || r.DryRun) {
 		return reply, messages.Errorf(messages.Exhausted, "%d requests wait for other sites, the most there may be; try again", maxLooks)
 	}
 	defer leave()
@@ -33,7 +33,7 @@ func (l *leader) submitAway(ctx context.Context, account messages.Name, r *messa
 		return reply, err
 	}
 	if known, err := l.departed(d); known != nil || err != nil {
-		return l.answerAway(ctx, known, err)
+		return l.answerAway(ctx, known, err, mayWait)
 	}
 	if err := l.within(&submission{account: account}); err != nil {
 		return reply, err
@@ -60,7 +60,7 @@ func (l *leader) submitAway(ctx context.Context, account messages.Name, r *messa
 	}
 	l.metrics.departures.Inc()
 	passage := result.(book.Passage)
-	return l.answerAway(ctx, &passage, nil)
+	return l.answerAway(ctx, &passage, nil, mayWait)
 }
 
 // stay takes a job of which the choice was that it runs here.
@@ -144,9 +144,9 @@ func (l *leader) rehearse(ctx context.Context, d *book.Depart) (reply messages.S
 	return reply, nil
 }
 
-// answerAway answers a job that was committed, as soon as it is known what the
-// other site says, or that it is silent.
-func (l *leader) answerAway(ctx context.Context, p *book.Passage, err error) (reply messages.SubmitReply, _ error) {
+// answerAway answers a job that was committed, at once, or if it may wait as soon
+// as it is known what the other site says, or that it is silent.
+func (l *leader) answerAway(ctx context.Context, p *book.Passage, err error, mayWait bool) (reply messages.SubmitReply, _ error) {
 	if err != nil {
 		return reply, err
 	}
@@ -154,7 +154,7 @@ func (l *leader) answerAway(ctx context.Context, p *book.Passage, err error) (re
 	if p.Peer == "" { // it is a job of this site
 		return reply, nil
 	}
-	r := l.underway(ctx, p.Job)
+	r := l.underway(ctx, p.Job, mayWait)
 	reply.Market = r.Summary().Market
 	if r.Refused != nil {
 		return reply, messages.Errorf(r.Refused.Kind, "site %s does not run job %d: %s", r.Peer, r.ID, r.Refused.Message)
@@ -164,7 +164,7 @@ func (l *leader) answerAway(ctx context.Context, p *book.Passage, err error) (re
 
 // underway waits until a job has reached the other site, or will not, or the
 // site does not answer.
-func (l *leader) underway(ctx context.Context, id messages.JobID) (r book.Roam) {
+func (l *leader) underway(ctx context.Context, id messages.JobID, mayWait bool) (r book.Roam) {
 	ctx, cancel := context.WithTimeout(ctx, departWithin)
 	defer cancel()
 	for {
@@ -173,7 +173,7 @@ func (l *leader) underway(ctx context.Context, id messages.JobID) (r book.Roam) 
 		if r, ok = l.roam(id); !ok {
 			return book.Roam{Spec: &messages.JobSpec{}}
 		}
-		if r.Phase >= book.There || l.travel.trouble(r.Peer) != "" {
+		if !mayWait || r.Phase >= book.There || l.travel.trouble(r.Peer) != "" {
 			return r
 		}
 		select {

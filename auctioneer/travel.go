@@ -212,7 +212,7 @@ func (t *travel) enter() (leave func(), ok bool) {
 	case t.places <- struct{}{}:
 		return func() { <-t.places }, true
 	default:
-		return nil, false
+		return func() {}, false
 	}
 }
 

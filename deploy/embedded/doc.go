@@ -12,6 +12,8 @@
 //	<state>/site.json      where the site listens, for the command line
 //	<state>/keys/          the seeds that credentials are signed with
 //	<state>/creds/         a credentials file for each account
+//	<state>/peers.json     what the bank was last told of the configured peers
+//	<state>/sites/NAME/    the state of another site that was started along with it
 //	<state>/nats/          JetStream
 //	<state>/auctioneer/N/  the log and snapshots of a replica
 //	<state>/bank/N/
@@ -20,4 +22,13 @@
 // [Start] returns when both groups have a leader and the configured accounts
 // are open. Starting again with the same directory continues where the site
 // stopped, or was killed.
+//
+// # Other sites
+//
+// With [Config].Peers the NATS server is linked to those of other sites as a leaf
+// node or as the hub of one: each peer has an account of its own in it, from which
+// and into which pass the requests that sites make of one another and nothing else
+// (see deploy/identity). The bank is told of a peer when the configuration first
+// names it, and of what the configuration changes afterwards. [StartSites] starts
+// several sites in one process that are peers of one another, for a first look.
 package embedded

@@ -246,6 +246,23 @@ func TestOnlyPeersLink(t *testing.T) {
 		conn.Close()
 		t.Error("credentials of a link open a client's connection")
 	}
+	leaked(t, west, creds)
+}
+
+// leaked revokes credentials of a link that is there: it is cut, and not made again.
+func leaked(t *testing.T, site *Site, creds []byte) {
+	t.Helper()
+	stranger(t, site, creds)
+	until(t, "both are linked", func() bool { return site.server.NumLeafNodes() == 2 })
+	key, err := identity.KeyOf(creds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.authority.RevokeKey(key); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the link is cut", func() bool { return site.server.NumLeafNodes() == 1 })
+	refusedLink(t, "that were revoked", site, creds)
 }
 
 // refusedLink wants that the site's server ends a link with such credentials.

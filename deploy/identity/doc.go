@@ -45,6 +45,13 @@
 // What is known to be tried against all this, what refuses it, and the test that
 // shows it, is in ATTACKS.md.
 //
+// Each peer of the site, another owner's site, has an account beside these two, to
+// which its servers connect as leaf nodes with credentials that open nothing else
+// ([Authority.IssueLink]); credentials of the site's own open no leaf node. Between
+// that account and CANDOR pass the requests of [messages.PeerVerbs], in the name of
+// the site that asks, and the replies to them ([Authority.Tokens]). Two sites get to
+// know one another's keys by an invitation and its answer ([Letter]).
+//
 // The seeds live in one directory, each file for its owner alone (0600). Claims
 // are made anew from the seeds whenever they are opened, so that a newer
 // binary's templates are in force at its next start.

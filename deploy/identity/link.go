@@ -88,6 +88,7 @@ func (a *Authority) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt
 	shared := jwt.NewAccountClaims(publicKey(key))
 	shared.Name = linkPrefix + peer
 	shared.Limits.DisallowBearer = true
+	shared.Revocations = a.held.Load().revoked.list // of every account's keys: they are all different
 	for _, verb := range messages.PeerVerbs() {
 		pass(own, shared, verb.Subject(peer, a.site))
 		pass(shared, own, verb.Subject(a.site, peer))

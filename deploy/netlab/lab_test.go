@@ -174,6 +174,13 @@ func TestAProcessThatEndsSaysWhatItSaid(t *testing.T) {
 	}
 }
 
+func TestALongPathIsRefused(t *testing.T) {
+	log := filepath.Join(t.TempDir(), strings.Repeat("x", socketPath))
+	if _, err := begin(exec.Command("true"), log); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a process whose socket cannot be named: %v", err)
+	}
+}
+
 func TestOrphansAreEnded(t *testing.T) {
 	if err := adopt(); err != nil {
 		t.Fatal(err)

@@ -53,7 +53,13 @@ func begin(command *exec.Cmd, log string) (*process, error) {
 	return p, nil
 }
 
+// socketPath is how long the path of a socket may be.
+const socketPath = 107
+
 func listenNotify(path string) (*net.UnixConn, error) {
+	if len(path) > socketPath {
+		return nil, messages.Errorf(messages.Invalid, "%s: is longer than the %d bytes that a socket's path may have; use a directory nearer to the root", path, socketPath)
+	}
 	_ = os.Remove(path) // of the process before
 	return net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 }

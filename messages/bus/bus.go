@@ -29,7 +29,8 @@ type Bus interface {
 	Request(ctx context.Context, subject string, payload []byte) ([]byte, error)
 	// Serve answers requests until the service is stopped. Handlers of one
 	// service run concurrently, at most Service.Concurrency at once; a bounded
-	// number of requests waits, and beyond that they are answered Exhausted.
+	// number of requests waits, those of different callers by turns, and beyond that
+	// those of whoever has most waiting are answered Exhausted.
 	// Services that listen to the same subject share its requests.
 	Serve(service Service) (Subscription, error)
 	// Stream opens the durable stream of a name, creating it if need be.

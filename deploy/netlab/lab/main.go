@@ -135,11 +135,11 @@ const dirVariable = "CANDOR_NETLAB_DIR"
 // versions are the builds that trials use; the second replaces the first.
 var versions = []string{"v1.0.0-lab", "v1.1.0-lab"}
 
+// directory makes the lab's directory; the function removes it, unless it is kept.
 func (f *flags) directory() (dir string, remove func(), err error) {
-	dir = f.dir
-	if dir == "" {
+	if f.dir == "" {
 		dir, err = os.MkdirTemp("", "netlab-")
-	} else {
+	} else if dir, err = filepath.Abs(f.dir); err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	return dir, func() {

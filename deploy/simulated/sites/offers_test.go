@@ -2,6 +2,7 @@ package sites
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -188,4 +189,50 @@ func BenchmarkOffers(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000-float64(away.Milliseconds()), "over-ms")
+}
+
+// However many users wait for a site that hangs, those who want nothing from it
+// are served meanwhile.
+func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
+	const crowd = 150
+	r := newRealm(t)
+	away := r.west.submit("away", "east", roamingSpec(1)).Job
+	release := make(chan struct{})
+	r.meddle(func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
+		if strings.Split(subject, ".")[1] != from {
+			<-release
+		}
+		return send()
+	})
+	answers := make(chan error, crowd)
+	for i := range crowd {
+		go func() {
+			if i%2 == 0 {
+				answers <- r.west.once("alice", messages.VerbOffers, messages.OffersRequest{Spec: roamingSpec(1)})
+				return
+			}
+			answers <- r.west.once("alice", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint("auto", i), Spec: roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 1 }), Site: messages.AnySite})
+		}()
+	}
+	for range crowd - 64 { // as many as may not wait are refused at once
+		if err := <-answers; messages.KindOf(err) != messages.Exhausted {
+			t.Fatalf("answered %v while the other site hangs", err)
+		}
+	}
+	id := r.west.submit("own", "", roamingSpec(2)).Job
+	r.west.runs(2)
+	if job := r.west.ends(id); job.State != messages.Completed {
+		t.Errorf("it ended as %+v", job.JobSummary)
+	}
+	if on := r.west.submit("on its way", "east", roamingSpec(1)); on.Job == 0 || on.Site != "east" {
+		t.Errorf("answered %+v", on)
+	}
+	if job := r.west.job(away); job.Away == nil || job.Away.Trouble == "" {
+		t.Errorf("a job at the site that hangs: %+v", job.Away)
+	}
+	close(release)
+	r.meddle(nil)
+	for range 64 {
+		<-answers
+	}
 }

@@ -166,5 +166,8 @@ func keyIn(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if letter, err := readLetter(file); err == nil { // an invitation holds some
+		creds = []byte(letter.Creds)
+	}
 	return identity.KeyOf(creds)
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +45,8 @@ func inviteCommand() *cobra.Command {
 peers, credentials for those of that site, the key of this site's bank and the
 certificate of its authority. Who has the file can connect as that site: give it to its
 operator in private, who answers with candor site join, and take the answer with candor
-site join here. Nothing changes before that.`,
+site join here. Nothing changes before that. A peer can be invited again, for new
+credentials; "candor user revoke --file" takes those of a letter back.`,
 		Example: `  candor site invite east --config west/site.yaml --url tls://hub.west.example:7422
   # at the other site:
   candor site join west-invites-east.json --limit 5000`,
@@ -67,9 +67,6 @@ func (l *letters) invite(w io.Writer, peer messages.Name) error {
 	c, authority, err := l.open()
 	if err != nil {
 		return err
-	}
-	if slices.ContainsFunc(c.Peers, func(p embedded.Peer) bool { return p.Name == peer }) {
-		return messages.Errorf(messages.Conflict, "site %s: is a peer already; take it out of %s first, to begin anew", peer, l.settings.file)
 	}
 	urls := l.urls
 	if len(urls) == 0 {

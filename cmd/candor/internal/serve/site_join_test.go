@@ -145,10 +145,9 @@ func TestLettersAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(t, messages.Conflict, "is a peer already", append([]string{"site", "invite", "east"}, config...)...)
 	refused(t, messages.Invalid, "is the site itself", append([]string{"site", "invite", "west"}, config...)...)
 	refused(t, messages.Conflict, "exists already", append([]string{"site", "invite", "north", "-o", invitation}, config...)...)
-	refused(t, messages.Conflict, "among its peers already", append([]string{"site", "join", answer, "--limit", "1"}, config...)...)
+	refused(t, messages.Conflict, "among its peers already, with other", append([]string{"site", "join", answer, "--limit", "1"}, config...)...)
 	refused(t, messages.Invalid, `is to site "east"`, append([]string{"site", "join", invitation, "--limit", "1"}, config...)...)
 	refused(t, messages.Invalid, "--limit", append([]string{"site", "join", answer, "--limit", "much"}, config...)...)
 	refused(t, messages.Invalid, "no such file", append([]string{"site", "join", dir + "/nothing", "--limit", "1"}, config...)...)
@@ -279,4 +278,34 @@ func write(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// TestLettersAgain: the same letters again change nothing; a new invitation brings
+// new credentials, and what was in the old one can be revoked.
+func TestLettersAgain(t *testing.T) {
+	west, east := joined(t)
+	dir := filepath.Dir(west)
+	read := func(file string) string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	config, creds := read(east+"/site.yaml"), read(east+"/peers/west.creds")
+	must(t, "site", "join", dir+"/invitation", "--config", east+"/site.yaml", "--limit", "50", "-o", dir+"/again")
+	if read(east+"/site.yaml") != config || read(east+"/peers/west.creds") != creds {
+		t.Error("the same letter changed something")
+	}
+	must(t, "site", "invite", "east", "--config", west+"/site.yaml", "-o", dir+"/new")
+	must(t, "site", "join", dir+"/new", "--config", east+"/site.yaml", "--limit", "50", "-o", dir+"/answer2")
+	must(t, "site", "join", dir+"/answer2", "--config", west+"/site.yaml", "--limit", "40")
+	if read(east+"/site.yaml") != config || read(east+"/peers/west.creds") == creds {
+		t.Error("a new invitation changed the configuration, or not the credentials")
+	}
+	must(t, "user", "revoke", "--file", dir+"/invitation", "--config", west+"/site.yaml")
+	key, err := identity.KeyOf([]byte(creds))
+	if err != nil || !strings.Contains(read(west+"/keys/revoked.json"), key) {
+		t.Errorf("%s is not revoked: %v", key, err)
+	}
 }

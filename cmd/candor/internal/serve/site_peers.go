@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -45,7 +46,8 @@ func reachedAt(c *embedded.Config) ([]string, error) {
 }
 
 // withPeer is a configuration file with one more peer, as long as nothing is
-// wrong with it then. All else in it stays as it is written.
+// wrong with it then. All else in it stays as it is written. A peer that is there,
+// the same in all, is no mistake: its credentials may be new.
 func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -57,8 +59,11 @@ func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	}
 	c := embedded.Default()
 	d.decode(&c)
-	if slices.ContainsFunc(c.Peers, func(known embedded.Peer) bool { return known.Name == p.Name }) {
-		return nil, messages.Errorf(messages.Conflict, "%s: has site %s among its peers already; take it out first, to begin anew", file, p.Name)
+	if i := slices.IndexFunc(c.Peers, func(known embedded.Peer) bool { return known.Name == p.Name }); i >= 0 {
+		if reflect.DeepEqual(c.Peers[i], p) {
+			return text, nil // only the files beside it are new
+		}
+		return nil, messages.Errorf(messages.Conflict, "%s: has site %s among its peers already, with other keys, addresses or another limit; take it out first, to begin anew", file, p.Name)
 	}
 	changed, err := insertPeer(d, string(text), p)
 	if err != nil {

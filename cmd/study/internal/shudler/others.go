@@ -24,6 +24,9 @@ var others = []machine{
 	{"NASA-iPSC-1993-3.1-cln.swf.gz", 96},
 }
 
+// priceNames are the prices as the pages have them.
+var priceNames = [...]string{"first", "k-th"}
+
 func (m machine) name() string { name, _, _ := strings.Cut(m.file, "-cln"); return name }
 
 // otherLog is the results on one log. The paper has none to compare with.
@@ -86,8 +89,8 @@ func othersPage(numbers map[string]*otherLog) *study.Page {
 		p.Section(m.name())
 		p.Text("%d serial jobs on %d nodes, %d seeds. Each cell: the designer's payoff, the payoff of the aggressive users of group C; mean and half of the 95 %% confidence interval.",
 			l.Jobs, l.Nodes, l.Seeds)
-		for s, price := range prices {
-			p.Text("At %s price:", price)
+		for s := range prices {
+			p.Text("At %s price:", priceNames[s])
 			p.Table(betaHead(), l.results.plainRows(s))
 		}
 		prefix := othersName + "-" + m.name()
@@ -121,9 +124,9 @@ func (r *results) plainRows(s int) (out [][]string) {
 // never earns less than k-th.
 func (r *results) tablesVerdict(p *study.Page) {
 	designer, users := r.designer.means(), r.users[groupC].means()
-	for s, price := range prices {
+	for s := range prices {
 		ours, paper := named(equilibria(&designer[s], &users[s])), named(equilibria(&paperDesigner[s], &paperUsers[s]))
-		p.Claim(ours == paper, fmt.Sprintf("At %s price: %s.", price, paper), "%s", ours)
+		p.Claim(ours == paper, fmt.Sprintf("At %s price: %s.", priceNames[s], paper), "%s", ours)
 	}
 	best, first := 0, 0
 	for b := range betas {

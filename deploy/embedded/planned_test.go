@@ -1,0 +1,89 @@
+package embedded
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// TestContractsAreQuotedByWhatWasSeen: tasks that are declared to take ten minutes
+// and take a moment are quoted for after ten minutes, until some have been seen.
+func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
+	c := small(t.TempDir())
+	c.Replicas = 1
+	c.Markets = []messages.Market{{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"map"}}}
+	s := start(t, c)
+	t.Cleanup(func() { closeSite(t, s) })
+	u := connect(t, s, "alice")
+	spec := messages.JobSpec{Name: "short", Market: "sold", Budget: 100 * messages.Credit, Length: messages.Duration(10 * time.Minute),
+		Valuation: &messages.Valuation{Class: messages.LinearDecay, Max: 20, Mu: 3600, Delta: 3600},
+		Stages:    []messages.Stage{{Name: "main", Tasks: 3, Command: []string{"true"}}}}
+	quoted := func() (messages.QuotedContract, time.Duration) {
+		began := time.Now()
+		menu := request[messages.QuoteReply](u, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
+		first := slices.MinFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return int(a.Completion - b.Completion) })
+		return first, first.Completion.Sub(messages.TimeOf(began)).Std()
+	}
+	contract, after := quoted()
+	if after < 7*time.Minute {
+		t.Fatalf("before anything was seen it is quoted for after %v, want what three tasks of ten minutes take on four slots", after)
+	}
+	for i := range 3 {
+		taken := spec
+		taken.Contract, taken.Budget = contract.ID, contract.Budget
+		if j := u.final(u.submit(fmt.Sprint("run", i), taken)); j.State != messages.Completed {
+			t.Fatalf("%+v", j.JobSummary)
+		}
+		contract, _ = quoted()
+	}
+	shape := messages.RuntimeRequest{Name: spec.Name, Stages: []messages.StageShape{spec.Stages[0].Shape()}}
+	every := time.NewTicker(20 * time.Millisecond)
+	defer every.Stop()
+	for ctx := within(t); ; {
+		known := request[messages.RuntimeReply](u, messages.Estimator, messages.VerbRuntime, shape).Stages[0]
+		if known.Runs >= 5 {
+			break
+		}
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			t.Fatalf("of nine tasks the estimator has seen %+v", known)
+		}
+	}
+	if _, after = quoted(); after >= time.Minute {
+		t.Errorf("after nine tasks of a moment it is quoted for after %v", after)
+	}
+}
+
+// TestOperatorsFetchAndUsersDoNot: over the real server an operator names the
+// account, and nobody else may; a short retention and a small quota hold.
+func TestOperatorsFetchAndUsersDoNot(t *testing.T) {
+	c := small(t.TempDir())
+	c.Files = Files{Retention: messages.Duration(time.Hour), QuotaMiB: leastQuota}
+	s := start(t, c)
+	t.Cleanup(func() { closeSite(t, s) })
+	f, _ := connect(t, s, "alice").send("a", []byte("for alice"))
+	of := func(name messages.Name) (string, error) {
+		u := connect(t, s, name)
+		var content bytes.Buffer
+		err := bus.ReceiveFileOf(within(t), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbGet, name), "alice", f, &content)
+		return content.String(), err
+	}
+	if got, err := of("operator"); got != "for alice" || err != nil {
+		t.Errorf("an operator gets %q, %v", got, err)
+	}
+	if _, err := of("bob"); messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("another user: %v, want PermissionDenied", err)
+	}
+	missing := f
+	missing.Digest = strings.Repeat("0", len(f.Digest))
+	if _, err := connect(t, s, "alice").receive(missing); err == nil || !strings.Contains(err.Error(), "kept for 1h0m0s") {
+		t.Errorf("a file that is not there: %v, want it to say for how long files are kept", err)
+	}
+}
