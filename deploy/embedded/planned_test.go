@@ -34,7 +34,7 @@ func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 	if after < 7*time.Minute {
 		t.Fatalf("before anything was seen it is quoted for after %v, want what three tasks of ten minutes take on four slots", after)
 	}
-	for i := range 3 {
+	for i := range 5 {
 		taken := spec
 		taken.Contract, taken.Budget = contract.ID, contract.Budget
 		if j := u.final(u.submit(fmt.Sprint("run", i), taken)); j.State != messages.Completed {
@@ -47,17 +47,17 @@ func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 	defer every.Stop()
 	for ctx := within(t); ; {
 		known := request[messages.RuntimeReply](u, messages.Estimator, messages.VerbRuntime, shape).Stages[0]
-		if known.Runs >= 5 {
+		if known.Runs >= 3 {
 			break
 		}
 		select {
 		case <-every.C:
 		case <-ctx.Done():
-			t.Fatalf("of nine tasks the estimator has seen %+v", known)
+			t.Fatalf("of five jobs the estimator has seen %+v", known)
 		}
 	}
 	if _, after = quoted(); after >= time.Minute {
-		t.Errorf("after nine tasks of a moment it is quoted for after %v", after)
+		t.Errorf("after five jobs of a moment it is quoted for after %v", after)
 	}
 }
 

@@ -107,14 +107,22 @@ func (p *process) kill() {
 	<-p.ended
 }
 
-// stop asks the process to end, and insists after a while.
-func (p *process) stop() error {
+// end asks the process to end, and insists after a while.
+func (p *process) end() error {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
+		return nil
 	case <-time.After(stopWithin):
 		p.kill()
 		return fmt.Errorf("%s did not stop within %v and was killed: %s", filepath.Base(p.log), stopWithin, p.tail())
+	}
+}
+
+// stop ends the process, and wants it to have ended well.
+func (p *process) stop() error {
+	if err := p.end(); err != nil {
+		return err
 	}
 	if !p.command.ProcessState.Success() {
 		return fmt.Errorf("%s ended with %v: %s", filepath.Base(p.log), p.command.ProcessState, p.tail())

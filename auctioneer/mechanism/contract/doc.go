@@ -38,7 +38,7 @@
 //     with what is left of their tasks at the robust run time, and gives idle
 //     slots to them in that order, as tasks end: none is suspended.
 //   - The run time is robust within Bid.Runtimes.Divergence of the run times that were
-//     seen, once there are five; before, it is the length declared. Explain says
+//     seen, once there are three runs; before, it is the length declared. Explain says
 //     which. What was seen does not depend on what the bidder declares now, so
 //     that a false length moves nothing once enough is known.
 //   - Settle scales the price by what was received, and says how in the reason. A

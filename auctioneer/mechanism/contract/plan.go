@@ -50,8 +50,9 @@ func total(by []int) (n int) {
 	return n
 }
 
-// fewestRuns is how many runs must have been seen to plan with them.
-const fewestRuns = 5
+// fewestRuns is how many runs must have been seen, of like weight, to plan with
+// them; how far they may mislead is in their divergence.
+const fewestRuns = 3
 
 // each is how long a task is planned to take, in seconds.
 func (m *Mechanism) each(bid *mechanism.Bid) float64 {

@@ -23,8 +23,8 @@ func TestPlansWithWhatWasSeen(t *testing.T) {
 		says string
 	}{
 		{"nothing", nil, 10, "with the 10 s declared, as no run of such tasks was seen"},
-		{"too few", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 4}, 10, "with the 10 s declared, as only 4 runs"},
-		{"enough", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 5}, robust, "by 5 runs of such tasks (10 s are declared)"},
+		{"too few", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 2}, 10, "with the 10 s declared, as only 2 runs"},
+		{"enough", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 3}, robust, "by 3 runs of such tasks (10 s are declared)"},
 		{"none of any use", &mechanism.Runtimes{Runs: 9}, 10, "10 s declared"},
 	} {
 		m, view := market(t, Config{}), grid(1, 0)
