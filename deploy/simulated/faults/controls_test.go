@@ -16,7 +16,7 @@ var controls = []struct {
 	rates     map[string]float64 // instead of the default ones
 	within    uint64
 }{
-	{"a refund on time-out", RefundTimeout, "1", map[string]float64{Reorder: 8}, 30},
+	{"a refund on time-out", RefundTimeout, "1", map[string]float64{Reorder: 8}, 35},
 	{"a refund of a payment to another site", RefundRemit, "1", nil, 5},
 	{"a payment made twice", PaidTwice, "1", nil, 10},
 	{"a removed dedupe", NoDedupe, "2", nil, 5},
