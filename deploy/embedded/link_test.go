@@ -154,6 +154,7 @@ func TestSitesCutOffAndMended(t *testing.T) {
 	until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
 	alice.remit("before", "east", "bob", 10*messages.Credit)
 	until(t, "bob is paid", func() bool { return bob.account().Balance == 1010*messages.Credit })
+	until(t, "the receipt is back", atWest.settled)
 
 	between.cut()
 	until(t, "the cut is seen", func() bool {

@@ -16,27 +16,27 @@ const rekeyEvery = time.Second
 // watchKeys follows the keys directory while the site runs: what is rotated or
 // revoked there is in force within moments, without a start.
 func (s *Site) watchKeys(o *server.Options) {
-	seen, err := s.authority.Stamp()
-	if err != nil {
-		s.log.Warn("cannot watch the keys", zap.Error(err))
-	}
 	tick := time.NewTicker(rekeyEvery)
 	defer tick.Stop()
+	late, told := false, "" // what was read is not in force, and why
 	for {
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-tick.C:
 		}
-		stamp, err := s.authority.Stamp()
-		if err == nil && stamp != seen {
+		changed, err := s.authority.Changed()
+		if err == nil && (changed || late) {
 			err = s.rekey(o)
+			late = err != nil
 		}
-		if err != nil {
-			s.log.Warn("the keys cannot be read again; those from before stay in force", zap.Error(err))
-			continue
+		switch {
+		case err == nil:
+			told = ""
+		case err.Error() != told: // once, however often it is tried
+			told = err.Error()
+			s.log.Warn("the keys cannot be taken over; those from before stay in force", zap.Error(err))
 		}
-		seen = stamp
 	}
 }
 

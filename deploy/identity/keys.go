@@ -26,6 +26,7 @@ type keys struct {
 	// admitted.
 	signers, retired map[Role]nkeys.KeyPair
 	revoked          revocations
+	stamp            string // of the directory, from before they were read
 }
 
 // readKeys reads all keys of a directory.
@@ -42,6 +43,9 @@ func readKeys(dir string, site messages.Name) (*keys, error) {
 		*f.pair = pair
 	}
 	var err error
+	if k.stamp, err = stampOf(dir); err != nil {
+		return nil, err
+	}
 	if k.oldOperator, err = readKey(filepath.Join(dir, operatorFile+oldSuffix), true); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -150,10 +150,16 @@ func (a *Authority) Reload() error {
 	return nil
 }
 
-// Stamp changes whenever a file of the keys directory does: a cheap look before
-// Reload.
-func (a *Authority) Stamp() (stamp string, err error) {
-	entries, err := os.ReadDir(a.dir)
+// Changed says whether the directory is another than when its keys were read last: a
+// cheap look before Reload.
+func (a *Authority) Changed() (bool, error) {
+	now, err := stampOf(a.dir)
+	return err == nil && now != a.held.Load().stamp, err
+}
+
+// stampOf changes whenever a file of a keys directory does.
+func stampOf(dir string) (stamp string, err error) {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", fmt.Errorf("keys directory: %w", err)
 	}

@@ -276,21 +276,56 @@ func TestRotateRefuses(t *testing.T) {
 	}
 }
 
-// TestStampFollowsChanges of the directory.
-func TestStampFollowsChanges(t *testing.T) {
-	a, _ := create(t)
-	before, err := a.Stamp()
+// TestChangesShow: of another process, from the moment at which the keys were read.
+func TestChangesShow(t *testing.T) {
+	a, dir := create(t)
+	other, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, _ := a.Stamp(); same != before {
-		t.Error("it changes by itself")
+	changed := func() bool {
+		t.Helper()
+		c, err := a.Changed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
 	}
-	if err := a.Revoke(User, "alice"); err != nil {
+	if changed() {
+		t.Error("there is a change before any")
+	}
+	if err := other.Revoke(User, "alice"); err != nil {
 		t.Fatal(err)
 	}
-	if after, _ := a.Stamp(); after == before {
+	if !changed() {
 		t.Error("a revocation does not show")
+	}
+	if err := a.Reload(); err != nil || changed() {
+		t.Errorf("after reading it, it still shows: %v", err)
+	}
+}
+
+// awaitClosed waits until the server has closed a connection for a reason, as it says
+// itself: a client that is busy writing may hear of it late.
+func (s site) awaitClosed(reason string) {
+	s.Helper()
+	every, late := time.NewTicker(5*time.Millisecond), time.After(patience)
+	defer every.Stop()
+	for {
+		closed, err := s.server.Connz(&server.ConnzOptions{State: server.ConnClosed})
+		if err != nil {
+			s.Fatal(err)
+		}
+		for _, c := range closed.Conns {
+			if c.Reason == reason {
+				return
+			}
+		}
+		select {
+		case <-every.C:
+		case <-late:
+			s.Fatalf("the server closed no connection for: %s", reason)
+		}
 	}
 }
 
@@ -302,7 +337,7 @@ func TestUsersConnectionsAreBounded(t *testing.T) {
 	mallory := s.line(User, "mallory")
 	// The server may have cut the connection before all of it was written.
 	_ = mallory.Publish(messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "mallory"), big)
-	s.awaitCut(mallory, "a user that sends too much")
+	s.awaitClosed(server.MaxPayloadExceeded.String())
 	bank := s.line(Service, "$bank")
 	if err := bank.Publish(messages.VectorSubject("west", "main"), big); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -151,28 +152,34 @@ func (f *flags) directory() (dir string, remove func(), err error) {
 	}, err
 }
 
-// trials runs one after another, and prints their reports and a summary.
+// trials runs one after another, and prints their reports and a summary. One that
+// cannot be run to its end does not keep the others from running.
 func (f *flags) trials(ctx context.Context, dir string, network func(dir string) (netlab.Network, error)) (int, error) {
 	var reports []trial.Report
+	var failed []error
 	for _, name := range f.names() {
 		report, err := f.trial(ctx, dir, name, network)
+		if ctx.Err() != nil {
+			return 0, err
+		}
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", name, err)
+			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+			continue
 		}
 		reports = append(reports, report)
-		if f.json {
-			err = json.NewEncoder(os.Stdout).Encode(report)
-		} else {
-			err = report.Print(os.Stdout)
-		}
-		if err != nil {
+		if err := f.print(&report); err != nil {
 			return 0, err
 		}
 	}
-	if err := f.write(reports); err != nil {
-		return 0, err
+	code := f.summarise(reports)
+	return code, errors.Join(append(failed, f.write(reports))...)
+}
+
+func (f *flags) print(r *trial.Report) error {
+	if f.json {
+		return json.NewEncoder(os.Stdout).Encode(r)
 	}
-	return f.summarise(reports), nil
+	return r.Print(os.Stdout)
 }
 
 // trial runs one in a directory of its own.
