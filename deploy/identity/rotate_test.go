@@ -305,39 +305,16 @@ func TestChangesShow(t *testing.T) {
 	}
 }
 
-// awaitClosed waits until the server has closed a connection for a reason, as it says
-// itself: a client that is busy writing may hear of it late.
-func (s site) awaitClosed(reason string) {
-	s.Helper()
-	every, late := time.NewTicker(5*time.Millisecond), time.After(patience)
-	defer every.Stop()
-	for {
-		closed, err := s.server.Connz(&server.ConnzOptions{State: server.ConnClosed})
-		if err != nil {
-			s.Fatal(err)
-		}
-		for _, c := range closed.Conns {
-			if c.Reason == reason {
-				return
-			}
-		}
-		select {
-		case <-every.C:
-		case <-late:
-			s.Fatalf("the server closed no connection for: %s", reason)
-		}
-	}
-}
-
 // TestUsersConnectionsAreBounded: a user cannot send what is larger than any request,
 // nor fill the servers with subscriptions; a service can.
 func TestUsersConnectionsAreBounded(t *testing.T) {
 	s := newSite(t)
 	big := make([]byte, userPayload+1)
 	mallory := s.line(User, "mallory")
-	// The server may have cut the connection before all of it was written.
-	_ = mallory.Publish(messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "mallory"), big)
-	s.awaitClosed(server.MaxPayloadExceeded.String())
+	s.alive(mallory, "a user") // by the answer to that, the server has told the bound
+	if err := mallory.Publish(messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "mallory"), big); !errors.Is(err, nats.ErrMaxPayload) {
+		t.Errorf("a message that is too large: %v", err)
+	}
 	bank := s.line(Service, "$bank")
 	if err := bank.Publish(messages.VectorSubject("west", "main"), big); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -198,12 +199,38 @@ func (d *document) list(n ast.Node, v reflect.Value, path string) {
 
 func (d *document) leaf(n ast.Node, v reflect.Value, path string) {
 	fresh := reflect.New(v.Type())
-	if err := yaml.NodeToValue(n, fresh.Interface()); err != nil {
+	err := yaml.NodeToValue(n, fresh.Interface())
+	if err == nil && whole(v) {
+		err = refuseFractions(n)
+	}
+	if err != nil {
 		d.addf(n, "%s: %s", path, expectation(v, err))
 		return
 	}
 	v.Set(fresh.Elem())
 }
+
+// whole says whether a value is of whole numbers.
+func whole(v reflect.Value) bool {
+	_, slots := v.Interface().(embedded.Slots)
+	return slots || !custom(v) && (v.CanInt() || v.CanUint())
+}
+
+// refuseFractions finds what the reader would cut off in silence.
+func refuseFractions(n ast.Node) error {
+	pairs, _ := pairsOf(n)
+	for _, pair := range pairs {
+		if err := refuseFractions(pair.Value); err != nil {
+			return err
+		}
+	}
+	if f, ok := n.(*ast.FloatNode); ok && f.Value != math.Trunc(f.Value) {
+		return errFraction
+	}
+	return nil
+}
+
+var errFraction = errors.New("is a fraction")
 
 // expectation says what a value that could not be read must be.
 func expectation(v reflect.Value, err error) string {
@@ -213,9 +240,11 @@ func expectation(v reflect.Value, err error) string {
 	case messages.Credits, messages.Duration:
 		return err.Error()
 	}
-	switch v.Kind() {
-	case reflect.Int:
+	switch {
+	case v.CanInt(), v.CanUint():
 		return "must be a whole number"
+	}
+	switch v.Kind() {
 	case reflect.Float64:
 		return "must be a number"
 	case reflect.Bool:

@@ -49,6 +49,12 @@ func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 				`3:26: accounts[0].grant: amount "1.2345678": must be a decimal number of credits with at most six places`,
 				"6:12: nodes[0].slots: must map classes to numbers of slots, like {map: 2, reduce: 1}",
 			}},
+		"fractions of what is counted": {
+			"replicas: 2.5\nnodes:\n  - {name: node1, slots: {map: 1.5}}\n",
+			[]string{
+				"1:11: replicas: must be a whole number",
+				"3:26: nodes[0].slots: must map classes to numbers of slots, like {map: 2, reduce: 1}",
+			}},
 		"the wrong shape": {
 			"markets: main\noperators: {a: b}\naccounts:\n  - alice\n",
 			[]string{
