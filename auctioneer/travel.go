@@ -44,6 +44,7 @@ type travel struct {
 	seq      uint64
 	visits   map[messages.Name]map[messages.JobID]uint64 // by home: when a job changed last
 	homes    map[messages.JobID]messages.Name
+	coming   map[messages.Visit]bool // jobs of other sites that are being taken
 	polls    map[messages.Name]int
 	troubles map[messages.Name]string
 	peers    []messages.Name
@@ -56,8 +57,27 @@ func newTravel(over <-chan struct{}) *travel {
 		errands: map[messages.Name]map[messages.JobID]bool{}, going: map[messages.JobID]messages.Name{},
 		there:  map[messages.Name]map[messages.JobID]bool{},
 		visits: map[messages.Name]map[messages.JobID]uint64{}, homes: map[messages.JobID]messages.Name{},
-		polls: map[messages.Name]int{}, troubles: map[messages.Name]string{},
+		coming: map[messages.Visit]bool{},
+		polls:  map[messages.Name]int{}, troubles: map[messages.Name]string{},
 	}
+}
+
+// takes lets one request at a time take a job of another site: what one gives
+// back, another may just have had accepted.
+func (t *travel) takes(v messages.Visit) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.coming[v] {
+		return false
+	}
+	t.coming[v] = true
+	return true
+}
+
+func (t *travel) took(v messages.Visit) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.coming, v)
 }
 
 // note brings the indices up to date for jobs that were touched. The caller

@@ -18,6 +18,7 @@ import (
 type visit struct {
 	book.Visit
 	authorisation messages.SignedAuthorisation
+	refused       bool // the bank did not accept it
 }
 
 // siteServices are those that other sites ask, and those in which this one asks
@@ -76,6 +77,11 @@ func (l *leader) peerSubmit(ctx context.Context, caller messages.Name, r message
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
+	v := messages.Visit{Home: home, Job: r.Job}
+	if !l.travel.takes(v) {
+		return reply, messages.Errorf(messages.Unavailable, "job %v: is being taken; ask again", v)
+	}
+	defer l.travel.took(v)
 	if known, err := l.hosted(home, &r); known != nil || err != nil {
 		return messages.PeerSubmitReply{Job: *cmp.Or(known, &messages.JobSummary{})}, err
 	}
@@ -166,13 +172,16 @@ func (l *leader) timely(s *submission) error {
 func (l *leader) accept(ctx context.Context, v *visit) error {
 	_, err := bankAsk[messages.ClearingReply](ctx, l, messages.VerbAccept, messages.AcceptRequest{
 		Purpose: v.Visit.Visit.String(), Authorisation: v.authorisation, Firm: true})
+	v.refused = err != nil && !passing(err)
 	return err
 }
 
-// decline gives back the authorisation of a job that is refused for good, if it
-// was accepted; if not, there is nothing to give back, and the bank says so.
+// decline gives back the authorisation of a job that is refused for good, which
+// an earlier try may have had accepted. Where the bank itself refused it there is
+// nothing to give back, and there must be no word on the way that meets a later
+// try, which it may not refuse.
 func (l *leader) decline(ctx context.Context, s *submission, why error) {
-	if passing(why) {
+	if passing(why) || s.visit.refused {
 		return
 	}
 	var known *book.Job
