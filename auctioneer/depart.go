@@ -14,7 +14,7 @@ import (
 
 // departWithin is how long a submission waits to be able to say what the other
 // site says of it. The job is on its way whatever comes of the wait.
-const departWithin = 3 * time.Second
+const departWithin = 3 * time.Second / 2
 
 // submitAway takes a job that is to run at another site, or where it is best off.
 // It has its number at once; the budget is authorised and the site asked by the
