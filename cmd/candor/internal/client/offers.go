@@ -34,7 +34,22 @@ func (a *app) quoteSites(ctx context.Context, s *session, q *offersQuery, job *j
 	if err != nil {
 		return refused(err, job, "")
 	}
-	return a.show(reply, func(p *page) { p.offers(reply) })
+	if err := a.show(reply, func(p *page) { p.offers(reply) }); err != nil || len(reply.Offers) > 0 {
+		return err
+	}
+	return noOffer(reply.Silent)
+}
+
+// noOffer is why there is none: that of a site that has refused the job, else of
+// one that did not answer.
+func noOffer(silent []messages.Silent) error {
+	kind := messages.Unavailable
+	for _, s := range silent {
+		if k := s.Error.Kind; !k.Retriable() {
+			kind = k
+		}
+	}
+	return messages.Errorf(kind, "no site makes an offer")
 }
 
 func (p *page) offers(r messages.OffersReply) {

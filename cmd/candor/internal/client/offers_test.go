@@ -52,6 +52,26 @@ func TestQuoteOfSeveralSites(t *testing.T) {
 	}
 }
 
+func TestNoSiteMakesAnOffer(t *testing.T) {
+	s := newSite(t)
+	silent := messages.Silent{Site: "north", Error: messages.Errorf(messages.Unavailable, "did not answer within 2s")}
+	var replies []messages.Silent
+	answer(s, messages.Auctioneer, messages.VerbOffers, func(messages.OffersRequest) (messages.OffersReply, error) {
+		return messages.OffersReply{Silent: replies, Best: -1, Why: "there is no offer"}, nil
+	})
+	for _, c := range []struct {
+		code    int
+		replies []messages.Silent
+	}{
+		{codeUnavailable, []messages.Silent{silent}},
+		{codeUsage, []messages.Silent{{Site: "west", Error: messages.Errorf(messages.Invalid, "class: unknown")}, silent}},
+	} {
+		replies = c.replies
+		s.write("job.yaml", "budget: 5\ncommand: [hostname]\n")
+		s.run("quote", "--sites", "all", s.path("job.yaml")).expect(t, c.code, "north: did not answer", "no site makes an offer")
+	}
+}
+
 func TestSubmitToAnotherSite(t *testing.T) {
 	s := newSite(t)
 	var asked messages.SubmitRequest
