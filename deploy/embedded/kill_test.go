@@ -113,20 +113,15 @@ func (c *cluster) hosts() []Host {
 	for i := range hosts {
 		hosts[i].Name = fmt.Sprintf("host%d", i+1)
 		for _, address := range []*string{&hosts[i].Listen, &hosts[i].Cluster, &hosts[i].Auctioneer, &hosts[i].Bank} {
-			*address = c.address()
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				c.Fatal(err)
+			}
+			defer l.Close() // when all have theirs: no two are the same
+			*address = l.Addr().String()
 		}
 	}
 	return hosts
-}
-
-// address is one that was free a moment ago.
-func (c *cluster) address() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		c.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // start starts a host's process.

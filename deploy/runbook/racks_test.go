@@ -25,6 +25,7 @@ type racks struct {
 	*operator
 	config embedded.Config
 	hosts  map[string]*rack
+	given  int // addresses, one for each host
 }
 
 // rack is a host's process.
@@ -85,17 +86,18 @@ func newRacks(t *testing.T, binary string) *racks {
 	return r
 }
 
+// newHost has an address of its own on loopback, so that its ports are no other
+// host's and no connection's, and ports that were free together.
 func (r *racks) newHost(name, node messages.Name) embedded.Host {
 	h := embedded.Host{Name: name, Nodes: []messages.Name{node}}
+	r.given++
 	for _, address := range []*string{&h.Listen, &h.Cluster, &h.Auctioneer, &h.Bank} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.78.%d:0", r.given))
 		if err != nil {
 			r.Fatal(err)
 		}
+		defer l.Close()
 		*address = l.Addr().String()
-		if err := l.Close(); err != nil {
-			r.Fatal(err)
-		}
 	}
 	return h
 }
