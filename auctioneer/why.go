@@ -75,6 +75,9 @@ func (l *leader) why(ctx context.Context, caller messages.Name, r messages.JobRe
 func (l *leader) reasons(ctx context.Context, find finding) (reply messages.WhyReply, err error) {
 	var market messages.Name
 	var assumed, notice string
+	var cost messages.Credits
+	var slotTime messages.Duration
+	now := l.Clock()
 	err = l.look(ctx, func(b *book.Book) error {
 		j, err := find(b)
 		if err != nil {
@@ -91,6 +94,7 @@ func (l *leader) reasons(ctx context.Context, find finding) (reply messages.WhyR
 			return nil
 		}
 		expected(b, j, &reply)
+		cost, slotTime = b.Used(j, now)
 		if j.Visit != nil {
 			notice = fmt.Sprintf("it must end by %v, when what its home site has authorised can soon not be charged any more", lastCall(j.Submitted, j.Visit.Until))
 		}
@@ -100,7 +104,7 @@ func (l *leader) reasons(ctx context.Context, find finding) (reply messages.WhyR
 		return nil
 	})
 	if err == nil && reply.Message == "" {
-		l.explain(&reply, market)
+		l.explain(now, &reply, market, cost, slotTime)
 	}
 	if notice != "" {
 		reply.Message += "; " + notice
@@ -111,8 +115,8 @@ func (l *leader) reasons(ctx context.Context, find finding) (reply messages.WhyR
 	return reply, err
 }
 
-// explain adds what the market knows of a live job.
-func (l *leader) explain(reply *messages.WhyReply, market messages.Name) {
+// explain adds what the market knows of a live job, which owes some cost by now.
+func (l *leader) explain(now messages.Time, reply *messages.WhyReply, market messages.Name, cost messages.Credits, slotTime messages.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.market(market)
@@ -120,7 +124,7 @@ func (l *leader) explain(reply *messages.WhyReply, market messages.Name) {
 		reply.Reason, reply.Message = "MarketClosed", "the market "+market+" is not there any more"
 		return
 	}
-	now := l.Clock()
+	t.Charged(reply.Job, cost, slotTime)
 	reply.Shares, reply.Prices = t.Shares(now, reply.Job), t.Prices()
 	x, known := t.Explain(now, reply.Job)
 	if !known {

@@ -27,6 +27,7 @@ func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book
 			return 0, 0
 		})
 		d = m.remember(m.settleOn(b, now))
+		m.view.Charge = nil // the book is not to be read later
 	})
 	return d
 }

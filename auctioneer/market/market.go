@@ -20,10 +20,13 @@ type Market struct {
 	stale  bool // the set of bidders or slots changed since the last allocation
 	wake   messages.Time
 
-	manner  Manner
-	orders  Orders
-	changed []*mechanism.Job // since the last allocation
-	gone    []messages.JobID
+	manner   Manner
+	orders   Orders
+	directed []messages.JobID // by the last allocation
+	hidden   []*entry         // with tasks that the mechanism is not to count on
+	open     []int            // by class: tasks that could be claimed
+	changed  []*mechanism.Job // since the last allocation
+	gone     []messages.JobID
 
 	substitutes [][]messages.JobID // by class, drawn ahead
 }
@@ -37,8 +40,9 @@ type entry struct {
 	learned messages.Time // when its run times were asked for; 0: never
 	told    bool          // it is among the changed
 	Progress
-	most   []int // by class, where the mechanism directs: claims that it may come to have
-	hidden []int // by class: suspended tasks that the mechanism is not to count on; nil: none
+	most    []int // by class, where the mechanism directs: claims that it may come to have
+	hidden  []int // by class: suspended tasks that the mechanism is not to count on; nil: none
+	counted []int // by class: its part of the market's open
 }
 
 // account integrates the shares of a class over the time with work pending there.
@@ -58,7 +62,7 @@ func NewIn(manner Manner, config messages.Market, mech mechanism.Mechanism) *Mar
 	for _, c := range config.Classes {
 		m.view.Classes = append(m.view.Classes, mechanism.Class{Name: c})
 	}
-	m.prices = make([]float64, len(config.Classes))
+	m.prices, m.open = make([]float64, len(config.Classes)), make([]int, len(config.Classes))
 	m.substitutes = make([][]messages.JobID, len(config.Classes))
 	return m
 }
@@ -109,15 +113,17 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 	i, known := m.find(id)
 	if !known {
 		e := &entry{
-			job:    &mechanism.Job{Bid: bid()},
-			share:  make([]float64, len(p.Pending)),
-			ledger: make([]account, len(p.Pending)),
-			since:  now,
+			job:     &mechanism.Job{Bid: bid()},
+			share:   make([]float64, len(p.Pending)),
+			ledger:  make([]account, len(p.Pending)),
+			counted: make([]int, len(p.Pending)),
+			since:   now,
 		}
 		if m.manner.Directs {
 			e.most = slices.Clone(p.Running)
 		}
 		e.become(p)
+		m.count(e)
 		m.jobs = slices.Insert(m.jobs, i, e)
 		m.view.Jobs = slices.Insert(m.view.Jobs, i, e.job)
 		m.stale = true
@@ -134,6 +140,7 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 		}
 	}
 	e.become(p)
+	m.count(e)
 }
 
 func (m *Market) change(e *entry) {
@@ -152,6 +159,9 @@ func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, [
 	}
 	e := m.jobs[i]
 	m.integrate(e, now)
+	for k, n := range e.counted {
+		m.open[k] -= n
+	}
 	m.jobs = slices.Delete(m.jobs, i, i+1)
 	m.view.Jobs = slices.Delete(m.view.Jobs, i, i+1)
 	m.stale = true
@@ -185,7 +195,7 @@ func (m *Market) Allocate(now messages.Time) {
 		copy(m.prices, a.Prices)
 		m.wake = a.Wake
 		m.orders = Orders{Directives: a.Directives, Tariffs: a.Tariffs}
-		m.permit(now)
+		m.permit(now, m.jobs)
 	}
 	for _, job := range m.changed {
 		if i, known := m.find(job.Job); known {
@@ -214,6 +224,27 @@ func (m *Market) update(now messages.Time, mech mechanism.Incremental) {
 	}
 	copy(m.prices, c.Prices)
 	m.wake = c.Wake
+	m.orders = Orders{Directives: c.Directives, Tariffs: c.Tariffs}
+	m.permit(now, m.touched())
+}
+
+// touched are the jobs that have changed, and those that the last allocation
+// directed.
+func (m *Market) touched() (out []*entry) {
+	if !m.manner.Directs {
+		return nil
+	}
+	for _, job := range m.changed {
+		if i, known := m.find(job.Job); known {
+			out = append(out, m.jobs[i])
+		}
+	}
+	for _, id := range m.directed {
+		if i, known := m.find(id); known {
+			out = append(out, m.jobs[i])
+		}
+	}
+	return out
 }
 
 func (m *Market) enforce(now messages.Time, e *entry, share []float64) {

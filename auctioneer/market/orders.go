@@ -70,12 +70,13 @@ func (e *entry) become(p Progress) {
 	}
 }
 
-// permit works out from the directives how many tasks may be claimed.
-func (m *Market) permit(now messages.Time) {
+// permit works out from the directives how many tasks may be claimed, of jobs of
+// which that may have changed.
+func (m *Market) permit(now messages.Time, jobs []*entry) {
 	if !m.manner.Directs {
 		return
 	}
-	for _, e := range m.jobs {
+	for _, e := range jobs {
 		copy(e.most, e.Running)
 		for k, n := range e.Ordered {
 			switch {
@@ -94,14 +95,23 @@ func (m *Market) permit(now messages.Time) {
 			}
 		}
 	}
-	if m.manner.Commits {
-		return
+	if !m.manner.Commits {
+		m.direct(now)
 	}
+	for _, e := range jobs {
+		m.count(e)
+	}
+}
+
+// direct carries the directives out.
+func (m *Market) direct(now messages.Time) {
+	m.directed = m.directed[:0]
 	for _, d := range m.orders.Directives {
 		i, known := m.find(d.Job)
 		if !known {
 			continue
 		}
+		m.directed = append(m.directed, d.Job)
 		switch most := &m.jobs[i].most[d.Class]; {
 		case d.Action == mechanism.Start && d.At <= now:
 			*most += max(d.Slots, 1)
@@ -110,6 +120,15 @@ func (m *Market) permit(now messages.Time) {
 		case d.Action == mechanism.Suspend:
 			*most = max(0, *most-d.Slots)
 		}
+		m.count(m.jobs[i])
+	}
+}
+
+// count keeps the sums of what could be claimed.
+func (m *Market) count(e *entry) {
+	for k, was := range e.counted {
+		e.counted[k] = e.open(k)
+		m.open[k] += e.counted[k] - was
 	}
 }
 
@@ -160,27 +179,44 @@ func (m *Market) Hide(id messages.JobID, k, n int) {
 	if e.hidden == nil {
 		e.hidden = make([]int, len(e.Suspended))
 		e.job.Suspended = slices.Clone(e.Suspended)
+		m.hidden = append(m.hidden, e)
 	}
+	m.change(e)
 	e.hidden[k] += n
 	e.job.Suspended[k] = max(0, e.Suspended[k]-e.hidden[k])
 }
 
 // Reveal ends what Hide said.
 func (m *Market) Reveal() {
-	for _, e := range m.jobs {
+	for _, e := range m.hidden {
 		if e.hidden != nil {
 			e.hidden, e.job.Suspended = nil, e.Suspended
+			m.change(e)
+		}
+	}
+	m.hidden = m.hidden[:0]
+}
+
+// Charge tells the mechanism what jobs owe for their slots so far, and for how
+// long they have had them: all, or those it asks about.
+func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Duration)) {
+	m.view.Charge = func(job *mechanism.Job) {
+		if job.Started != 0 {
+			job.Accrued, job.Received = used(job.Job)
+		}
+	}
+	if _, asks := m.mech.(mechanism.Incremental); !asks {
+		for _, job := range m.view.Jobs {
+			m.view.Read(job)
 		}
 	}
 }
 
-// Charge tells the mechanism what jobs owe for their slots so far, and for how
-// long they have had them.
-func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Duration)) {
-	for _, e := range m.jobs {
-		if e.Started != 0 {
-			e.job.Accrued, e.job.Received = used(e.job.Job)
-		}
+// Charged tells what one job owes for its slots so far, and for how long it has had
+// them.
+func (m *Market) Charged(id messages.JobID, cost messages.Credits, slotTime messages.Duration) {
+	if i, known := m.find(id); known && m.jobs[i].Started != 0 {
+		m.jobs[i].job.Accrued, m.jobs[i].job.Received = cost, slotTime
 	}
 }
 

@@ -82,7 +82,8 @@ func claims(b *book.Book, id messages.JobID, class messages.Name, halt book.Halt
 		return nil
 	}
 	for i := range j.Stages {
-		if j.Spec.Stages[i].Class != class || j.Stages[i].Running == 0 {
+		s := &j.Stages[i]
+		if none := s.Running == 0 || halt == book.Suspended && s.Suspended == 0; none || j.Spec.Stages[i].Class != class {
 			continue
 		}
 		for k := range j.Stages[i].Tasks {

@@ -79,11 +79,9 @@ func (m *Market) Explain(now messages.Time, id messages.JobID) (mechanism.Explan
 // Claimable is the number of tasks pending in classes that have idle slots.
 func (m *Market) Claimable() int {
 	n := 0
-	for _, e := range m.jobs {
-		for k := range e.job.Pending {
-			if m.view.Classes[k].Idle > 0 {
-				n += e.open(k)
-			}
+	for k, open := range m.open {
+		if m.view.Classes[k].Idle > 0 {
+			n += open
 		}
 	}
 	return n

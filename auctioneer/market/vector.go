@@ -84,12 +84,7 @@ func (p *Publisher) Whole(m *Market) messages.Vector {
 func (p *Publisher) header(m *Market) messages.Vector {
 	v := messages.Vector{Market: m.Config.Name, Term: p.term, Classes: make([]messages.ClassVector, len(p.classes))}
 	for k, c := range m.view.Classes {
-		v.Classes[k] = messages.ClassVector{Class: c.Name, Idle: c.Idle}
-	}
-	for _, e := range m.jobs {
-		for k := range e.job.Pending {
-			v.Classes[k].Pending += e.open(k)
-		}
+		v.Classes[k] = messages.ClassVector{Class: c.Name, Idle: c.Idle, Pending: m.open[k]}
 	}
 	return v
 }

@@ -89,6 +89,15 @@ type View struct {
 	Now     messages.Time
 	Classes []Class
 	Jobs    []*Job
+	// Charge brings Accrued and Received of a job up to Now; nil: they are.
+	Charge func(*Job)
+}
+
+// Read brings what a job has accrued up to the view's time.
+func (v *View) Read(job *Job) {
+	if v.Charge != nil {
+		v.Charge(job)
+	}
 }
 
 // Allocation is a decision. Weights[i][j] is the share of class j for
@@ -188,8 +197,8 @@ type Deferred interface {
 type Incremental interface {
 	Mechanism
 	// Update decides as Allocate does, told which jobs of the view have arrived
-	// or have other counts of pending or running tasks, and which have left,
-	// since the call before of either.
+	// or have other counts of tasks, and which have left, since the call before of
+	// either. Of the others, what they have accrued is as of when it was last read.
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 
@@ -200,6 +209,9 @@ type Change struct {
 	Whole   bool
 	Jobs    []*Job
 	Weights [][]float64 // by job, then by class, as in Allocation
-	Prices  []float64
-	Wake    messages.Time
+	// The rest is as in Allocation, whole.
+	Prices     []float64
+	Wake       messages.Time
+	Directives []Directive
+	Tariffs    []Tariff
 }

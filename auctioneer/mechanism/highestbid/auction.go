@@ -1,6 +1,10 @@
 package highestbid
 
-import "math"
+import (
+	"math"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // auction keeps who runs and who waits on a number of nodes, and decides
 // anew after arrivals and departures. It knows no time and no prices.
@@ -10,11 +14,12 @@ type auction struct {
 	used     int // nodes that run something
 	wanted   int // of all bidders
 	bidders  []bidder
-	running  heap // worst first; only kept with preemption
+	ranks    bool // running is kept
+	running  heap // worst first
 	waiting  heap // best first
 	changed  []int32
 	isRatio  bool
-	sequence int
+	sequence uint64
 }
 
 // bidder is a job in the auction. One that wants several nodes is so many
@@ -22,16 +27,17 @@ type auction struct {
 type bidder struct {
 	key     float64 // bid, or bid over length
 	bid     float64
-	length  float64 // 1 where the length does not count
-	order   int     // of submission
-	running int     // nodes it has
-	waiting int     // nodes it wants besides
-	touched bool    // is in changed
-	before  int     // nodes it had when it was touched
+	length  float64       // 1 where the length does not count
+	since   messages.Time // of submission, where that is told; 0: order alone decides
+	order   uint64        // of submission
+	running int           // nodes it has
+	waiting int           // nodes it wants besides
+	touched bool          // is in changed
+	before  int           // nodes it had when it was touched
 }
 
 func newAuction(r Rule, nodes int) *auction {
-	a := &auction{preempt: r.preempts(), nodes: nodes, isRatio: r.byLength()}
+	a := &auction{preempt: r.preempts(), ranks: r.preempts(), nodes: nodes, isRatio: r.byLength()}
 	a.waiting.before = a.better
 	a.running.before = func(i, j int32) bool { return a.better(j, i) }
 	return a
@@ -41,7 +47,7 @@ func newAuction(r Rule, nodes int) *auction {
 func (a *auction) reserve(n int) {
 	a.bidders = make([]bidder, n)
 	a.waiting.place = make([]int32, n)
-	if a.preempt {
+	if a.ranks {
 		a.running.place = make([]int32, n)
 	}
 }
@@ -57,7 +63,7 @@ func (a *auction) better(i, j int32) bool {
 			return c > 0
 		}
 	}
-	return x.order < y.order
+	return x.since < y.since || x.since == y.since && x.order < y.order
 }
 
 // arrive puts a bidder that wants so many nodes among those who wait. Its
@@ -97,9 +103,16 @@ func (a *auction) move(id int32, running, waiting int) {
 	b.running += running
 	b.waiting += waiting
 	a.waiting.keep(id, b.waiting > 0)
-	if a.preempt {
+	if a.ranks {
 		a.running.keep(id, b.running > 0)
 	}
+}
+
+// set says what a bidder has and waits for.
+func (a *auction) set(id int32, running, waiting int) {
+	b := &a.bidders[id]
+	a.wanted += running + waiting - b.running - b.waiting
+	a.move(id, running-b.running, waiting-b.waiting)
 }
 
 // keep puts id in the heap or takes it out.
@@ -134,6 +147,16 @@ func (a *auction) decide() {
 		a.move(worst, -n, n)
 		a.move(best, n, -n)
 	}
+}
+
+// undo gives everybody back what they had before the decision.
+func (a *auction) undo() {
+	for _, id := range a.changed {
+		b := &a.bidders[id]
+		n := b.before - b.running
+		a.move(id, n, -n)
+	}
+	a.settled()
 }
 
 // settled forgets the changes.

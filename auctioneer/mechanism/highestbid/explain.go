@@ -26,16 +26,16 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	case at < 0:
 		return explain(Outbid, "the market has not decided on it yet")
 	}
-	order := seniority(view)
+	r := newRoster(&c.config, len(view.Classes))
+	r.update(view, view.Jobs, nil) // which numbers them as they are there
 	e := explain(WaitingForStage, "none of its tasks can start before an earlier stage is done", "the stages it comes after finishing")
-	for j := range view.Classes {
-		s := c.stand(view, order, j)
+	for j, s := range r.classes {
 		b := &s.auction.bidders[at]
 		switch {
 		case b.running > 0:
-			return s.running(job, b)
+			return s.runs(job, b, view.Classes[j])
 		case b.waiting > 0:
-			e = s.waiting(job, int32(at))
+			e = s.waits(job, int32(at), view.Classes[j])
 		}
 	}
 	return e
@@ -45,10 +45,10 @@ func explain(reason, message string, change ...string) mechanism.Explanation {
 	return mechanism.Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
 }
 
-func (s *standing) running(job *mechanism.Job, b *bidder) mechanism.Explanation {
+func (s *standing) runs(job *mechanism.Job, b *bidder, class mechanism.Class) mechanism.Explanation {
 	price := s.config.Rule.PriceOf(s.tariff(), s.config.Reserve, job.Rate, job.Length)
 	e := explain(Running, fmt.Sprintf("its bid of %v is good for %d slots of %s, at %.6g credits a slot-second now; it owes %v by now",
-		job.Rate, b.running, s.view.Classes[s.class].Name, price, job.Accrued))
+		job.Rate, b.running, class.Name, price, job.Accrued))
 	if b.waiting > 0 {
 		e.Message += fmt.Sprintf("; %d more of its tasks wait", b.waiting)
 		e.Change = append(e.Change, s.enough(job)...)
@@ -56,13 +56,12 @@ func (s *standing) running(job *mechanism.Job, b *bidder) mechanism.Explanation 
 	return e
 }
 
-func (s *standing) waiting(job *mechanism.Job, at int32) mechanism.Explanation {
-	class := s.view.Classes[s.class]
+func (s *standing) waits(job *mechanism.Job, at int32, class mechanism.Class) mechanism.Explanation {
 	if class.Slots == 0 {
 		return explain(WaitingForNode, fmt.Sprintf("no node that is up has a slot of %s", class.Name), fmt.Sprintf("a node with slots of %s coming up", class.Name))
 	}
 	ahead := 0
-	for i := range s.view.Jobs {
+	for i := range s.seats {
 		if b := &s.auction.bidders[i]; b.waiting > 0 && int32(i) != at && s.auction.better(int32(i), at) {
 			ahead += b.waiting
 		}
@@ -76,16 +75,14 @@ func (s *standing) waiting(job *mechanism.Job, at int32) mechanism.Explanation {
 // enough says what bid would get a job a slot: with preemption, at once; else
 // the next.
 func (s *standing) enough(job *mechanism.Job) []string {
-	other, gets := int32(-1), "would get it the next slot that comes free"
+	others, gets := &s.auction.waiting, "would get it the next slot that comes free"
 	if s.auction.preempt {
-		gets = "would get it a slot now"
-		other = int32(s.worst())
-	} else if !s.auction.waiting.empty() {
-		other = s.auction.waiting.first()
+		others, gets = &s.auction.running, "would get it a slot now"
 	}
-	if other < 0 || s.view.Jobs[other].Job == job.Job {
+	if others.empty() || s.seats[others.first()].job.Job == job.Job {
 		return nil
 	}
+	other := others.first()
 	rate := s.auction.bidders[other].key * float64(s.config.Rule.microseconds(job.Length)) / 1e6
 	return []string{fmt.Sprintf("a bid above %.6g credits a slot-second %s", rate, gets)}
 }

@@ -1,10 +1,6 @@
 package highestbid
 
 import (
-	"cmp"
-	"math"
-	"slices"
-
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
@@ -34,9 +30,13 @@ func (c *Config) Validate() error {
 }
 
 // Mechanism runs a live market, each class of slots an auction of its own, in
-// which a task is a bidder with its job's bid. It remembers nothing between
-// calls. It implements mechanism.Mechanism.
-type Mechanism struct{ config Config }
+// which a task is a bidder with its job's bid. It remembers who bids, so that an
+// update costs what has changed, and decides the same without. It implements
+// mechanism.Incremental.
+type Mechanism struct {
+	config Config
+	roster *roster // nil: nothing was decided yet
+}
 
 // New makes the mechanism of a market: HB at the k-th price, with a reserve of
 // one credit.
@@ -49,10 +49,10 @@ func NewMechanism(c Config) (*Mechanism, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Mechanism{c}, nil
+	return &Mechanism{config: c}, nil
 }
 
-var _ mechanism.Mechanism = (*Mechanism)(nil)
+var _ mechanism.Incremental = (*Mechanism)(nil)
 
 // Admit refuses a bid that this market cannot weigh, or that is below the
 // reserve: it would be charged more than it bids.
@@ -99,62 +99,32 @@ func ended(s messages.State) string {
 // costs, in credits: of AtLevel, the level, by a second of length where prices
 // are by length; of OwnBid, the lowest bid that runs.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
-	a := &mechanism.Allocation{Weights: matrix(len(view.Jobs), len(view.Classes)),
-		Prices: make([]float64, len(view.Classes)), Tariffs: make([]mechanism.Tariff, len(view.Classes))}
-	order := seniority(view)
-	for _, job := range view.Jobs {
-		if spent(job) {
-			a.Directives = append(a.Directives, mechanism.Directive{Job: job.Job, Action: mechanism.Discard})
+	c.roster = newRoster(&c.config, len(view.Classes))
+	d := c.Update(view, view.Jobs, nil)
+	weights := make([][]float64, len(view.Jobs))
+	for i, job := range d.Jobs {
+		weights[c.roster.number[job.Job]] = d.Weights[i] // which are in the order of the view
+	}
+	for i := range weights {
+		if weights[i] == nil {
+			weights[i] = make([]float64, len(view.Classes))
 		}
 	}
-	rates := make([]float64, len(view.Jobs)) // what a job will pay in a second, in credits
-	for j := range view.Classes {
-		s := c.stand(view, order, j)
-		a.Prices[j], a.Tariffs[j] = s.price(), s.tariff()
-		a.Directives = s.directives(a.Directives)
-		s.weigh(a.Weights)
-		s.spend(rates)
-	}
-	a.Wake = exhausted(view, rates)
-	return a
+	return &mechanism.Allocation{Weights: weights, Prices: d.Prices, Tariffs: d.Tariffs, Directives: d.Directives, Wake: d.Wake}
 }
 
-func matrix(n, m int) [][]float64 {
-	flat, rows := make([]float64, n*m), make([][]float64, n)
-	for i := range rows {
-		rows[i] = flat[i*m : (i+1)*m : (i+1)*m]
+// Update decides, told what has changed.
+func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
+	if c.roster == nil {
+		c.roster = newRoster(&c.config, len(view.Classes))
 	}
-	return rows
-}
-
-// seniority is the positions of the view's jobs, earlier arrival first, then
-// smaller number.
-func seniority(view *mechanism.View) []int {
-	order := make([]int, len(view.Jobs))
-	for i := range order {
-		order[i] = i
+	r := c.roster
+	r.update(view, changed, gone)
+	d := &mechanism.Change{Directives: r.orders(), Wake: r.wake(view.Now)}
+	d.Jobs, d.Weights = r.weights()
+	for _, s := range r.classes {
+		d.Prices, d.Tariffs = append(d.Prices, s.price()), append(d.Tariffs, s.tariff())
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		x, y := view.Jobs[a], view.Jobs[b]
-		return cmp.Or(cmp.Compare(x.Arrived, y.Arrived), cmp.Compare(x.Job, y.Job))
-	})
-	return order
-}
-
-// spent says whether a job has used up its budget.
-func spent(job *mechanism.Job) bool { return job.Accrued >= job.Budget }
-
-// exhausted is when the first job will have spent its budget, if nothing
-// changes; 0: none will.
-func exhausted(view *mechanism.View, rates []float64) messages.Time {
-	first := math.Inf(1)
-	for i, job := range view.Jobs {
-		if rates[i] > 0 {
-			first = min(first, (job.Budget-job.Accrued).Float()/rates[i])
-		}
-	}
-	if first > 1e9 { // thirty years: not worth a wake
-		return 0
-	}
-	return view.Now + messages.Time(math.Ceil(first*1e6)) + 1
+	r.undo()
+	return d
 }

@@ -4,31 +4,38 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 )
 
-// standing is one class of a view, decided. Bidders are numbered as the jobs
-// of the view.
+// standing is one class of a live market: who has slots there and who waits, and
+// between decide and undo, who should. Bidders are numbered as the roster's seats.
 type standing struct {
-	config  *Config
-	view    *mechanism.View
+	*roster
 	class   int
 	auction *auction
+	pending heap // bidders with tasks that could be claimed, best first
 }
 
-// stand decides on a class, given the jobs by seniority.
-func (c *Mechanism) stand(view *mechanism.View, order []int, class int) *standing {
-	s := &standing{&c.config, view, class, newAuction(c.config.Rule, view.Classes[class].Slots)}
-	s.auction.reserve(len(view.Jobs))
-	for _, i := range order {
-		job := view.Jobs[i]
-		running, others := job.Running[class], job.Pending[class]+suspended(job, class)
-		if running+others == 0 || spent(job) {
-			continue
-		}
-		s.auction.arrive(int32(i), float64(job.Rate), float64(c.config.Rule.microseconds(job.Length)), running+others)
-		s.auction.move(int32(i), running, -running)
-	}
-	s.auction.settled()
-	s.auction.decide()
+func newStanding(r *roster, class int) *standing {
+	s := &standing{roster: r, class: class, auction: newAuction(r.config.Rule, 0)}
+	s.auction.ranks = true
+	s.pending.before = s.auction.better
 	return s
+}
+
+// enter makes a bidder of a job, that has nothing and wants nothing.
+func (s *standing) enter(id int32, job *mechanism.Job) {
+	s.auction.arrive(id, float64(job.Rate), float64(s.config.Rule.microseconds(job.Length)), 0)
+	b := &s.auction.bidders[id]
+	b.since, b.order = job.Arrived, uint64(job.Job)
+}
+
+// put says what a job has and wants; out: it does not bid any more.
+func (s *standing) put(id int32, job *mechanism.Job, out bool) {
+	if out {
+		s.auction.set(id, 0, 0)
+		s.pending.keep(id, false)
+		return
+	}
+	s.auction.set(id, job.Running[s.class], job.Pending[s.class]+suspended(job, s.class))
+	s.pending.keep(id, job.Pending[s.class] > 0)
 }
 
 func suspended(job *mechanism.Job, class int) int {
@@ -38,10 +45,17 @@ func suspended(job *mechanism.Job, class int) int {
 	return job.Suspended[class]
 }
 
+// decide finds who should have the slots.
+func (s *standing) decide(slots int) {
+	s.auction.settled()
+	s.auction.nodes = slots
+	s.auction.decide()
+}
+
 func (s *standing) tariff() mechanism.Tariff {
 	t := mechanism.Tariff{Basis: s.auction.basis(s.config.Rule)}
 	if t.Basis == mechanism.AtLevel {
-		best := s.view.Jobs[s.auction.waiting.first()]
+		best := s.seats[s.auction.waiting.first()].job
 		t.Rate = best.Rate
 		if s.config.Rule.byLength() {
 			t.Length = best.Length
@@ -57,54 +71,40 @@ func (s *standing) price() float64 {
 		return t.Rate.Float() / t.Length.Seconds()
 	case t.Basis == mechanism.AtLevel:
 		return t.Rate.Float()
-	case t.Basis == mechanism.OwnBid:
-		worst := s.worst()
-		if worst >= 0 {
-			return s.view.Jobs[worst].Rate.Float()
-		}
+	case t.Basis == mechanism.OwnBid && !s.auction.running.empty():
+		return s.seats[s.auction.running.first()].job.Rate.Float()
 	}
 	return s.config.Reserve.Float()
-}
-
-// worst is the job that has slots with the lowest bid; −1: none has.
-func (s *standing) worst() int {
-	worst := int32(-1)
-	for i := range s.view.Jobs {
-		if s.auction.bidders[i].running > 0 && (worst < 0 || s.auction.better(worst, int32(i))) {
-			worst = int32(i)
-		}
-	}
-	return int(worst)
 }
 
 // directives appends what leads from the slots that jobs have to those they
 // should have: suspensions first.
 func (s *standing) directives(list []mechanism.Directive) []mechanism.Directive {
-	for _, i := range s.auction.changed {
-		if n := s.view.Jobs[i].Running[s.class] - s.auction.bidders[i].running; n > 0 {
-			list = append(list, s.directive(int(i), mechanism.Suspend, n))
+	for _, id := range s.auction.changed {
+		if n := s.seats[id].job.Running[s.class] - s.auction.bidders[id].running; n > 0 {
+			list = append(list, s.directive(id, mechanism.Suspend, n))
 		}
 	}
-	for _, i := range s.auction.changed {
-		resume, start := s.gains(int(i))
+	for _, id := range s.auction.changed {
+		resume, start := s.gains(id)
 		if resume > 0 {
-			list = append(list, s.directive(int(i), mechanism.Resume, resume))
+			list = append(list, s.directive(id, mechanism.Resume, resume))
 		}
 		if start > 0 {
-			list = append(list, s.directive(int(i), mechanism.Start, start))
+			list = append(list, s.directive(id, mechanism.Start, start))
 		}
 	}
 	return list
 }
 
-func (s *standing) directive(i int, action mechanism.Action, slots int) mechanism.Directive {
-	return mechanism.Directive{Job: s.view.Jobs[i].Job, Action: action, Slots: slots, Class: s.class}
+func (s *standing) directive(id int32, action mechanism.Action, slots int) mechanism.Directive {
+	return mechanism.Directive{Job: s.seats[id].job.Job, Action: action, Slots: slots, Class: s.class}
 }
 
 // gains is how many tasks of a job are to be resumed, and how many to start.
-func (s *standing) gains(i int) (resume, start int) {
-	job := s.view.Jobs[i]
-	n := s.auction.bidders[i].running - job.Running[s.class]
+func (s *standing) gains(id int32) (resume, start int) {
+	job := s.seats[id].job
+	n := s.auction.bidders[id].running - job.Running[s.class]
 	if n <= 0 {
 		return 0, 0
 	}
@@ -112,40 +112,21 @@ func (s *standing) gains(i int) (resume, start int) {
 	return resume, n - resume
 }
 
-// weigh fills in the class's column of the weights.
-func (s *standing) weigh(weights [][]float64) {
+// weigh says what part each job is to have of the slots that tasks pending take;
+// if they take none, it is all the best's who has such tasks.
+func (s *standing) weigh(weight func(id int32, class int, part float64)) {
 	total := 0
-	for _, i := range s.auction.changed {
-		_, start := s.gains(int(i))
+	for _, id := range s.auction.changed {
+		_, start := s.gains(id)
 		total += start
 	}
-	for _, i := range s.auction.changed {
-		if _, start := s.gains(int(i)); start > 0 {
-			weights[i][s.class] = float64(start) / float64(total)
-		}
+	if total == 0 && !s.pending.empty() {
+		weight(s.pending.first(), s.class, 1)
+		return
 	}
-	if best := s.next(); total == 0 && best >= 0 {
-		weights[best][s.class] = 1
-	}
-}
-
-// next is the best job with a task pending that gets no slot; −1: there is none.
-func (s *standing) next() int {
-	best := int32(-1)
-	for i, job := range s.view.Jobs {
-		if job.Pending[s.class] > 0 && s.auction.bidders[i].waiting > 0 && (best < 0 || s.auction.better(int32(i), best)) {
-			best = int32(i)
-		}
-	}
-	return int(best)
-}
-
-// spend adds what each job will pay for its slots in a second.
-func (s *standing) spend(rates []float64) {
-	t := s.tariff()
-	for i, job := range s.view.Jobs {
-		if n := s.auction.bidders[i].running; n > 0 {
-			rates[i] += float64(n) * s.config.Rule.PriceOf(t, s.config.Reserve, job.Rate, job.Length)
+	for _, id := range s.auction.changed {
+		if _, start := s.gains(id); start > 0 {
+			weight(id, s.class, float64(start)/float64(total))
 		}
 	}
 }

@@ -1,0 +1,244 @@
+package highestbid
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// roster is what a live market remembers of its jobs, so that a decision costs
+// what has changed.
+type roster struct {
+	config   *Config
+	number   map[messages.JobID]int32
+	seats    []seat  // by number
+	free     []int32 // numbers that can be given away
+	classes  []*standing
+	running  heap    // jobs that have slots, by when their budgets are to be looked at
+	spent    []int32 // jobs whose budgets are spent
+	weighted []int32 // jobs that had weights at the last decision
+}
+
+// seat is what is remembered of a job.
+type seat struct {
+	job   *mechanism.Job // nil: the number is free
+	look  messages.Time  // when its budget may be spent
+	spent bool
+	row   int // of its weights, while they are being worked out, from 1
+}
+
+func newRoster(c *Config, classes int) *roster {
+	r := &roster{config: c, number: map[messages.JobID]int32{}}
+	r.running.before = func(a, b int32) bool {
+		x, y := &r.seats[a], &r.seats[b]
+		return x.look < y.look || x.look == y.look && x.job.Job < y.job.Job
+	}
+	for k := range classes {
+		r.classes = append(r.classes, newStanding(r, k))
+	}
+	return r
+}
+
+// update takes in what has changed, and has every class decided.
+func (r *roster) update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) {
+	for _, id := range gone {
+		r.leave(id)
+	}
+	for _, job := range changed {
+		r.put(view, job)
+	}
+	r.review(view)
+	for k, s := range r.classes {
+		s.decide(view.Classes[k].Slots)
+	}
+}
+
+// put takes in a job, or what has become of it.
+func (r *roster) put(view *mechanism.View, job *mechanism.Job) {
+	id, known := r.number[job.Job]
+	if !known {
+		id = r.take()
+		r.number[job.Job] = id
+		r.seats[id].job = job
+		for _, s := range r.classes {
+			s.enter(id, job)
+		}
+	}
+	r.seats[id].job = job
+	r.place(view, id)
+}
+
+func (r *roster) take() int32 {
+	if last := len(r.free) - 1; last >= 0 {
+		id := r.free[last]
+		r.free = r.free[:last]
+		return id
+	}
+	r.seats = append(r.seats, seat{})
+	return int32(len(r.seats) - 1)
+}
+
+func (r *roster) leave(job messages.JobID) {
+	id, known := r.number[job]
+	if !known {
+		return
+	}
+	delete(r.number, job)
+	r.running.keep(id, false)
+	r.spend(id, false)
+	for _, s := range r.classes {
+		s.put(id, nil, true)
+	}
+	r.seats[id] = seat{}
+	r.free = append(r.free, id)
+}
+
+// place brings all in line with what a job has, wants and has spent.
+func (r *roster) place(view *mechanism.View, id int32) {
+	job := r.seats[id].job
+	view.Read(job)
+	out := spent(job)
+	r.spend(id, out)
+	for _, s := range r.classes {
+		s.put(id, job, out)
+	}
+	r.running.keep(id, false)
+	if slots := slotsOf(job); slots > 0 && !out {
+		dearest := float64(slots) * max(job.Rate, r.config.Reserve).Float()
+		r.seats[id].look = view.Now + lasts(job, dearest)
+		r.running.keep(id, true)
+	}
+}
+
+// slotsOf is how many slots a job has.
+func slotsOf(job *mechanism.Job) (n int) {
+	for _, k := range job.Running {
+		n += k
+	}
+	return n
+}
+
+// spent says whether a job has used up its budget.
+func spent(job *mechanism.Job) bool { return job.Accrued >= job.Budget }
+
+// spend keeps the list of those whose budgets are spent.
+func (r *roster) spend(id int32, spent bool) {
+	s := &r.seats[id]
+	switch {
+	case spent && !s.spent:
+		r.spent = append(r.spent, id)
+	case !spent && s.spent:
+		r.spent = slices.DeleteFunc(r.spent, func(x int32) bool { return x == id })
+	}
+	s.spent = spent
+}
+
+// review looks at the budgets that may be spent by now.
+func (r *roster) review(view *mechanism.View) {
+	if !r.config.Rule.bounded() {
+		for _, id := range slices.Clone(r.running.ids) {
+			r.place(view, id)
+		}
+		return
+	}
+	for !r.running.empty() && r.seats[r.running.first()].look <= view.Now {
+		r.place(view, r.running.first())
+	}
+}
+
+// bounded says whether no price is above the own bid, or the reserve: under HB
+// what runs below the level is suspended as the level is set.
+func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == First }
+
+// never is more microseconds than a look is worth: thirty years.
+const never = 1e15
+
+// lasts is how long a job's budget lasts at a rate, in credits a second.
+func lasts(job *mechanism.Job, rate float64) messages.Time {
+	return messages.Time(math.Ceil(min((job.Budget-job.Accrued).Float()/rate*1e6, never)))
+}
+
+// wake is when to look at the next budget; 0: never.
+func (r *roster) wake(now messages.Time) messages.Time {
+	first := now + never
+	if r.config.Rule.bounded() {
+		if !r.running.empty() {
+			first = min(first, r.seats[r.running.first()].look)
+		}
+	} else {
+		for _, id := range r.running.ids {
+			first = min(first, now+lasts(r.seats[id].job, r.costs(id)))
+		}
+	}
+	if first == now+never {
+		return 0
+	}
+	return first + 1 // what was accrued is rounded
+}
+
+// costs is what a job will pay in a second, in credits.
+func (r *roster) costs(id int32) (rate float64) {
+	job := r.seats[id].job
+	for _, s := range r.classes {
+		n := max(s.auction.bidders[id].running, job.Running[s.class])
+		rate += float64(n) * r.config.Rule.PriceOf(s.tariff(), r.config.Reserve, job.Rate, job.Length)
+	}
+	return rate
+}
+
+// orders are the directives of a decision: who has spent its budget, by number,
+// then class by class.
+func (r *roster) orders() (list []mechanism.Directive) {
+	for _, id := range r.spent {
+		list = append(list, mechanism.Directive{Job: r.seats[id].job.Job, Action: mechanism.Discard})
+	}
+	slices.SortFunc(list, func(a, b mechanism.Directive) int { return cmp.Compare(a.Job, b.Job) })
+	for _, s := range r.classes {
+		list = s.directives(list)
+	}
+	return list
+}
+
+// weights are those of a decision that differ from the last one's, with some that
+// do not.
+func (r *roster) weights() (jobs []*mechanism.Job, rows [][]float64) {
+	before := r.weighted
+	r.weighted = nil
+	row := func(id int32) []float64 {
+		s := &r.seats[id]
+		if s.row == 0 {
+			jobs, rows = append(jobs, s.job), append(rows, make([]float64, len(r.classes)))
+			s.row = len(rows)
+		}
+		return rows[s.row-1]
+	}
+	for _, s := range r.classes {
+		s.weigh(func(id int32, class int, part float64) {
+			if r.seats[id].row == 0 {
+				r.weighted = append(r.weighted, id)
+			}
+			row(id)[class] = part
+		})
+	}
+	for _, id := range before {
+		if r.seats[id].job != nil {
+			row(id)
+		}
+	}
+	for _, list := range [][]int32{before, r.weighted} {
+		for _, id := range list {
+			r.seats[id].row = 0
+		}
+	}
+	return jobs, rows
+}
+
+// undo has everybody stand as the view says.
+func (r *roster) undo() {
+	for _, s := range r.classes {
+		s.auction.undo()
+	}
+}
