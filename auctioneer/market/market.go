@@ -40,9 +40,10 @@ type entry struct {
 	learned messages.Time // when its run times were asked for; 0: never
 	told    bool          // it is among the changed
 	Progress
-	most    []int // by class, where the mechanism directs: claims that it may come to have
-	hidden  []int // by class: suspended tasks that the mechanism is not to count on; nil: none
-	counted []int // by class: its part of the market's open
+	most    []int     // by class, where the mechanism directs: claims that it may come to have
+	hidden  []int     // by class: suspended tasks that the mechanism is not to count on; nil: none
+	counted []int     // by class: its part of the market's open
+	claims  [][]claim // by class, that go and that are suspended; nil: not read since it changed
 }
 
 // account integrates the shares of a class over the time with work pending there.

@@ -53,7 +53,7 @@ func (e *entry) same(p *Progress) bool {
 
 // become takes over how far a job has come.
 func (e *entry) become(p Progress) {
-	e.Progress, e.hidden = p, nil
+	e.Progress, e.hidden, e.claims = p, nil, nil
 	e.job.Pending, e.job.Running, e.job.Suspended = p.Pending, p.Running, p.Suspended
 	e.job.Started, e.job.Done = p.Started, p.Done
 	if p.Budget > 0 {

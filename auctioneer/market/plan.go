@@ -57,7 +57,7 @@ func wantedNodes(b *book.Book, m *Market, directives []mechanism.Directive) map[
 	out := map[uint32]bool{}
 	for _, d := range directives {
 		if d.Action == mechanism.Resume {
-			for _, c := range claims(b, d.Job, m.Config.Classes[d.Class], book.Suspended) {
+			for _, c := range m.claimed(b, d, book.Suspended) {
 				out[c.node] = true
 			}
 		}
@@ -72,6 +72,30 @@ type claim struct {
 	since   messages.Time // of its halt
 	claimed messages.Time
 	ran     messages.Duration // since it was claimed
+}
+
+// claimed are the claims of a directive's job and class that go, the last ones first,
+// or that are suspended, those for longest first. They are read once after each
+// change of the job.
+func (m *Market) claimed(b *book.Book, d mechanism.Directive, halt book.Halt) []claim {
+	i, known := m.find(d.Job)
+	if !known {
+		return nil
+	}
+	e, at := m.jobs[i], 2*d.Class
+	order := func(x, y claim) int { return cmp.Compare(y.claimed, x.claimed) }
+	if halt == book.Suspended {
+		at++
+		order = func(x, y claim) int { return cmp.Compare(x.since, y.since) }
+	}
+	if e.claims == nil {
+		e.claims = make([][]claim, 2*len(m.Config.Classes))
+	}
+	if e.claims[at] == nil {
+		e.claims[at] = append([]claim{}, claims(b, d.Job, m.Config.Classes[d.Class], halt)...)
+		slices.SortStableFunc(e.claims[at], order)
+	}
+	return e.claims[at]
 }
 
 // claims lists the claims of a job's class that go, or are suspended, in the
@@ -103,16 +127,11 @@ func claims(b *book.Book, id messages.JobID, class messages.Name, halt book.Halt
 // takeSlots chooses the tasks that lose their slots: first where others are to
 // go on, then those that began last.
 func (p *plan) takeSlots(b *book.Book, m *Market, d mechanism.Directive, wanted map[uint32]bool, freed map[uint32]int) {
-	running := claims(b, d.Job, m.Config.Classes[d.Class], book.Goes)
-	slices.SortStableFunc(running, func(x, y claim) int {
-		if wanted[x.node] != wanted[y.node] {
-			if wanted[x.node] {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(y.claimed, x.claimed)
-	})
+	running := m.claimed(b, d, book.Goes)
+	if len(wanted) > 0 {
+		running = slices.Clone(running)
+		slices.SortStableFunc(running, func(x, y claim) int { return yesFirst(wanted[x.node], wanted[y.node]) })
+	}
 	if d.Slots > 0 && d.Slots < len(running) {
 		running = running[:d.Slots]
 	}
@@ -130,12 +149,21 @@ func (p *plan) takeSlots(b *book.Book, m *Market, d mechanism.Directive, wanted 
 	}
 }
 
+func yesFirst(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case x:
+		return -1
+	}
+	return 1
+}
+
 // goOn chooses the tasks that get a slot again: those that have waited longest,
 // where there is one.
 func (p *plan) goOn(b *book.Book, m *Market, d mechanism.Directive, freed map[uint32]int) {
 	class := m.Config.Classes[d.Class]
-	waiting := claims(b, d.Job, class, book.Suspended)
-	slices.SortStableFunc(waiting, func(x, y claim) int { return cmp.Compare(x.since, y.since) })
+	waiting := m.claimed(b, d, book.Suspended)
 	left := cmp.Or(d.Slots, len(waiting))
 	for _, c := range waiting {
 		if left > 0 && b.Nodes()[c.node].Idle(class)+freed[c.node] > 0 {

@@ -81,7 +81,8 @@ type Site struct {
 
 // Start starts a site and returns when it can be used: both groups have a
 // leader, the configured accounts are open, and the agents of this process are
-// registered. ctx bounds the start only. On an error nothing is left running.
+// registered. ctx bounds the start only: cancelled, the error is ctx's, unless
+// closing what had begun fails. On an error nothing is left running.
 func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 	if err := c.Validate(); err != nil {
 		return nil, messages.Errorf(messages.Invalid, "configuration: %v", err)
@@ -94,9 +95,22 @@ func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.startActors(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, unstarted(ctx, err, s.Close())
 	}
 	return s, nil
+}
+
+// unstarted is the error of a start that failed and was closed again. What fails
+// because the start was cancelled is no news: ctx's error alone stands for it, or
+// that of closing.
+func unstarted(ctx context.Context, err, closing error) error {
+	switch {
+	case !errors.Is(ctx.Err(), context.Canceled):
+		return errors.Join(err, closing)
+	case closing != nil:
+		return closing
+	}
+	return ctx.Err()
 }
 
 func newSite(c Config, o Options) (*Site, error) {

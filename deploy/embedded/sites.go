@@ -40,7 +40,7 @@ func StartSites(ctx context.Context, configs []Config, limit messages.Credits, o
 		starts = append(starts, func() error { return s.startActors(ctx) })
 	}
 	if err := together(starts); err != nil {
-		return fail(err)
+		return nil, unstarted(ctx, err, all.Close())
 	}
 	return all, nil
 }

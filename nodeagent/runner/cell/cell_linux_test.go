@@ -15,7 +15,12 @@ import (
 )
 
 func open(t *testing.T) *cell.Cells {
-	c := cell.Open("test-" + filepath.Base(t.TempDir()) + "-" + strings.ToLower(t.Name()))
+	return openAs(t, "test-"+filepath.Base(t.TempDir())+"-"+strings.ToLower(t.Name()))
+}
+
+// openAs opens the cells of a name, which different runs of a node share.
+func openAs(t *testing.T, name string) *cell.Cells {
+	c := cell.Open(name)
 	t.Logf("this machine has %v", c.Abilities())
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
@@ -85,6 +90,46 @@ func escapes(t *testing.T, l cell.Limits) {
 func dirExists(path string) bool {
 	b, err := os.ReadFile(path + "/stat")
 	return err == nil && !strings.Contains(string(b), ") Z ")
+}
+
+// TestEarlierRunEndsBesideALaterOne: an executor whose state directory was
+// replaced goes on until it notices, and shares the group of all with the one that
+// came in its place. When it ends it takes nothing from that one, be it without
+// cells yet, with a free one or with one in use.
+func TestEarlierRunEndsBesideALaterOne(t *testing.T) {
+	for _, l := range kinds {
+		for _, later := range []string{"new", "free", "used"} {
+			t.Run(later, func(t *testing.T) { endsBeside(t, l, later) })
+		}
+	}
+}
+
+func endsBeside(t *testing.T, l cell.Limits, later string) {
+	earlier := openAs(t, "test-shared")
+	if l == (cell.Limits{}) { // others may have a thread inside, with which the later run ends all of this process
+		earlier.Leave(take(t, earlier, l))
+	}
+	c := openAs(t, "test-shared")
+	var inside *cell.Cell
+	if later != "new" {
+		inside = take(t, c, l)
+	}
+	if later == "free" {
+		c.Leave(inside)
+	}
+	if err := earlier.Close(); err != nil {
+		t.Errorf("%v: the earlier run: %v", l, err)
+	}
+	if later != "used" {
+		inside = take(t, c, l)
+	}
+	cmd, _ := start(t, inside, "sleep 1000 >/dev/null")
+	if _, err := inside.Freeze(true); err != nil {
+		t.Errorf("%v: %v", l, err)
+	}
+	c.Leave(inside) // ends the sleeper, which without cells nothing does
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
 }
 
 func TestMemoryIsBounded(t *testing.T) {

@@ -1,10 +1,10 @@
 package cell
 
 import (
+	"crypto/rand"
 	"errors"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 
@@ -25,14 +25,16 @@ type pool struct {
 
 	mu   sync.Mutex
 	free []*Cell
-	made int
 }
 
 // groups makes control groups of one version.
 type groups interface {
 	abilities() []messages.Name
+	// make makes a group of a name that nobody else on this machine uses: an
+	// earlier run of the node may still be ending, and ends what has its names.
 	make(name string) (group, error)
-	// close removes the group of all of them.
+	// close removes the group of all of them, unless a later run of the node has
+	// made its own in it.
 	close() error
 }
 
@@ -118,14 +120,12 @@ func (p *pool) take() (*Cell, error) {
 		p.mu.Unlock()
 		return cell, nil
 	}
-	p.made++
-	name := "cell" + strconv.Itoa(p.made)
 	p.mu.Unlock()
 	cell := &Cell{pool: p}
 	if p.groups == nil {
 		return cell, nil
 	}
-	if err := cell.make(name); err != nil {
+	if err := cell.make("cell-" + rand.Text()); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "control group: %v", err)
 	}
 	return cell, nil

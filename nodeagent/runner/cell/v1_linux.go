@@ -2,6 +2,7 @@ package cell
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,12 +57,17 @@ func openV1(name string) *v1 {
 	if len(g.use) == 0 {
 		return nil
 	}
-	weight := uint64(nodeWeight * 1024)
-	if g.root, err = cgroup1.New(g.path, &specs.LinuxResources{CPU: &specs.LinuxCPU{Shares: &weight}}, g.hierarchy()); err != nil {
+	if g.root, err = g.base(); err != nil {
 		return nil
 	}
 	g.clear()
 	return g
+}
+
+// base makes the group of all groups.
+func (g *v1) base() (cgroup1.Cgroup, error) {
+	weight := uint64(nodeWeight * 1024)
+	return cgroup1.New(g.path, &specs.LinuxResources{CPU: &specs.LinuxCPU{Shares: &weight}}, g.hierarchy())
 }
 
 func (g *v1) hierarchy(only ...cgroup1.Subsystem) cgroup1.InitOpts {
@@ -113,6 +119,12 @@ func (g *v1) abilities() (all []messages.Name) {
 }
 
 func (g *v1) make(name string) (group, error) {
+	again := func() error { _, err := g.base(); return err }
+	for _, s := range g.use {
+		if err := mkdir(g.dir(s.Name()), name, again); err != nil {
+			return nil, err
+		}
+	}
 	control, err := g.root.New(name, &specs.LinuxResources{})
 	if err != nil {
 		return nil, err
@@ -131,7 +143,7 @@ func (g *v1) make(name string) (group, error) {
 
 func (g *v1) close() (err error) {
 	for _, s := range g.use {
-		err = errors.Join(err, rmdir(g.dir(s.Name())))
+		err = errors.Join(err, rmdirBase(g.dir(s.Name())))
 	}
 	return err
 }
@@ -312,6 +324,29 @@ func (g *v1Group) remove() error {
 		err = errors.Join(err, rmdir(dir))
 	}
 	return err
+}
+
+// mkdir makes a group below that of all. Where that is gone it is made again,
+// once: an earlier run of the node, which shares it, removes it when it ends.
+func mkdir(base, name string, again func() error) error {
+	dir := filepath.Join(base, name)
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = again(); err == nil {
+			err = os.Mkdir(dir, 0o755)
+		}
+	}
+	return err
+}
+
+// rmdirBase removes the group of all, unless others than those of this run, which
+// are removed before, are in it.
+func rmdirBase(dir string) error {
+	entries, _ := os.ReadDir(dir)
+	if slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
+		return nil
+	}
+	return rmdir(dir)
 }
 
 // rmdir removes a group, which is busy until the kernel is done with what ended

@@ -3,6 +3,8 @@ package cell
 import (
 	"bytes"
 	"errors"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,15 +50,28 @@ func openV2(mount, name string, needed ...string) *v2 {
 	for _, c := range append([]string{"cgroup.kill", "cgroup.freeze"}, needed...) {
 		_, err := os.Stat(filepath.Join(g.dir, c))
 		if err != nil && !slices.Contains(g.controllers, c) {
-			_ = root.Delete()
+			_ = rmdirBase(g.dir)
 			return nil
 		}
 	}
-	if weight := uint64(nodeWeight * 100); slices.Contains(g.controllers, "cpu") {
-		_ = root.Update(&cgroup2.Resources{CPU: &cgroup2.CPU{Weight: &weight}}) // without, tasks only wait longer
-	}
+	g.weigh()
 	g.clear()
 	return g
+}
+
+// again makes the group of all groups once more.
+func (g *v2) again() error {
+	if err := os.Mkdir(g.dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	g.weigh()
+	return nil
+}
+
+func (g *v2) weigh() {
+	if weight := uint64(nodeWeight * 100); slices.Contains(g.controllers, "cpu") {
+		_ = g.root.Update(&cgroup2.Resources{CPU: &cgroup2.CPU{Weight: &weight}}) // without, tasks only wait longer
+	}
 }
 
 // clear ends what an earlier run left behind.
@@ -66,7 +81,7 @@ func (g *v2) clear() {
 		if !e.IsDir() {
 			continue
 		}
-		if old, err := g.make(e.Name()); err == nil && old.kill() == nil {
+		if old, err := g.open(e.Name()); err == nil && old.kill() == nil {
 			_ = old.remove()
 		}
 	}
@@ -83,9 +98,24 @@ func (g *v2) abilities() []messages.Name {
 }
 
 func (g *v2) make(name string) (group, error) {
+	if err := mkdir(g.dir, name, g.again); err != nil {
+		return nil, err
+	}
+	return g.open(name)
+}
+
+// open takes a group that is there, with every controller: one that a group is
+// not given has no limits in it.
+func (g *v2) open(name string) (group, error) {
 	r := &cgroup2.Resources{}
+	if slices.Contains(g.controllers, "memory") {
+		r.Memory = &cgroup2.Memory{}
+	}
 	if slices.Contains(g.controllers, "pids") {
 		r.Pids = &cgroup2.Pids{Max: DefaultPids}
+	}
+	if slices.Contains(g.controllers, "cpu") {
+		r.CPU = &cgroup2.CPU{}
 	}
 	control, err := g.root.NewChild(name, r)
 	if err != nil {
@@ -99,16 +129,17 @@ func (g *v2) make(name string) (group, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &v2Group{control: control, dir: dir, events: events}, nil
+	return &v2Group{control: control, dir: dir, events: events, cpu: r.CPU != nil}, nil
 }
 
-func (g *v2) close() error { return g.root.Delete() }
+func (g *v2) close() error { return rmdirBase(g.dir) }
 
 // v2Group is one group.
 type v2Group struct {
 	control *cgroup2.Manager
 	dir     *os.File
 	events  *os.File // open for as long as the group is there: it is read for every task
+	cpu     bool     // processor time can be bounded
 }
 
 func (*v2Group) threaded() bool { return false }
@@ -120,7 +151,7 @@ func (g *v2Group) clone(a *syscall.SysProcAttr) {
 }
 
 func (g *v2Group) limit(l Limits) error {
-	memory, pids := int64(-1), cgroup2.Pids{Max: DefaultPids}
+	memory, pids := int64(math.MaxInt64), cgroup2.Pids{Max: DefaultPids} // more memory than there can be: unbounded
 	if l.Memory > 0 {
 		memory = l.Memory
 	}
@@ -128,9 +159,13 @@ func (g *v2Group) limit(l Limits) error {
 		pids.Max = l.Pids
 	}
 	r := &cgroup2.Resources{Memory: &cgroup2.Memory{Max: &memory}, Pids: &pids}
-	if l.CPU > 0 {
-		quota, period := int64(l.CPU*float64(cpuPeriod.Microseconds())), uint64(cpuPeriod.Microseconds())
+	period := uint64(cpuPeriod.Microseconds())
+	switch {
+	case l.CPU > 0:
+		quota := int64(l.CPU * float64(period))
 		r.CPU = &cgroup2.CPU{Max: cgroup2.NewCPUMax(&quota, &period)}
+	case g.cpu: // the limit of the task before may be there
+		r.CPU = &cgroup2.CPU{Max: cgroup2.NewCPUMax(nil, &period)}
 	}
 	return g.control.Update(r)
 }
@@ -170,7 +205,10 @@ func (g *v2Group) killed() uint64 { return g.value("memory.events", "oom_kill ")
 
 func (g *v2Group) remove() error {
 	_ = errors.Join(g.dir.Close(), g.events.Close())
-	return g.control.Delete()
+	if err := g.control.Delete(); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil // a later run of the node did
 }
 
 // value reads a number from a file of the group, after a key where there is one.

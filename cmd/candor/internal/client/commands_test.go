@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -338,6 +339,32 @@ func TestFurtherCommands(t *testing.T) {
 			t.Errorf("%v: got %+v", c.err, got)
 		}
 		s.run("--help").expect(t, 0, "More:\n  extra", "")
+	}
+}
+
+// disorder is an error of a sibling's command with a code of its own.
+type disorder struct{ error }
+
+func (disorder) ExitCode() int { return codeFailed }
+
+// What an interrupted command says is the interruption, and needs no telling; an
+// error that has a code of its own is something else.
+func TestFurtherCommandsInterrupted(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+		text string
+	}{
+		{nil, codeOK, ""},
+		{fmt.Errorf("gave up"), codeInterrupted, ""},
+		{disorder{fmt.Errorf("the lock is gone")}, codeFailed, "candor extra: the lock is gone\n"},
+	} {
+		s := newSite(t)
+		ctx, interrupt := context.WithCancel(t.Context())
+		s.further = []Group{{"More:", []*cobra.Command{{Use: "extra", RunE: func(*cobra.Command, []string) error { interrupt(); return c.err }}}}}
+		if got := s.runIn(ctx, "extra"); got.code != c.code || got.err != c.text {
+			t.Errorf("%v: got %+v", c.err, got)
+		}
 	}
 }
 

@@ -14,7 +14,8 @@ func (a *app) jobsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "jobs",
 		Short: "list jobs, newest first",
-		Long:  "List your jobs, newest first. Operators may list those of others, with --all or --owner.",
+		Long: `List your jobs, newest first. Operators may list those of others, with --all or
+--owner; those that other sites have sent here are of accounts like alice@west.`,
 		Example: `  candor jobs
   candor jobs --active --limit 5
   candor jobs --json | jq '.jobs[] | select(.state == "Failed") | .job'`,
@@ -24,7 +25,14 @@ func (a *app) jobsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.show(reply, func(p *page) { p.jobs(reply) })
+			others := len(reply.Jobs) == 0 && !a.flags.json && othersHave(ctx, s, r)
+			return a.show(reply, func(p *page) {
+				if others {
+					p.printf("No jobs of %s here; --all shows everybody's.\n", s.account)
+					return
+				}
+				p.jobs(reply)
+			})
 		}),
 	}
 	cmd.Flags().BoolVar(&r.All, "all", false, "jobs of all accounts (operators)")
@@ -33,6 +41,17 @@ func (a *app) jobsCommand() *cobra.Command {
 	cmd.Flags().IntVarP(&r.Limit, "limit", "n", 20, "at most this `number` of jobs")
 	cmd.RegisterFlagCompletionFunc("owner", a.completeAccounts)
 	return cmd
+}
+
+// othersHave reports whether an operator who sees no jobs would see some with
+// --all; everybody else is refused that.
+func othersHave(ctx context.Context, s *session, r messages.JobsRequest) bool {
+	if r.All || r.Account != "" {
+		return false
+	}
+	r.All, r.Limit = true, 1
+	reply, err := call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+	return err == nil && len(reply.Jobs) > 0
 }
 
 // maxPage is the most that the site gives in one reply.

@@ -98,3 +98,26 @@ func TestTokenCommands(t *testing.T) {
 	s.run("node", "token").expect(t, codeUsage, "", "")
 	s.run("node", "token", "node7", "--revoke", "join-x").expect(t, codeUsage, "", "")
 }
+
+// An operator without jobs is told of those that others have, as accounts of other
+// sites do; who may not see them is told nothing of them.
+func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
+	const none = "No jobs. Submit one with candor submit.\n"
+	s := newSite(t)
+	var all []messages.JobSummary
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
+		switch {
+		case !r.All:
+			return messages.JobsReply{}, nil
+		case s.callers[len(s.callers)-1] != "operator":
+			return messages.JobsReply{}, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
+		}
+		return messages.JobsReply{Jobs: all}, nil
+	})
+	s.run("jobs", "--account", "operator").expect(t, codeOK, none, "")
+	all = []messages.JobSummary{{Job: 1, Account: "alice@west", Payer: "alice@west", Market: "main", Visit: &messages.Visit{Home: "west", Job: 17}}}
+	s.run("jobs", "--account", "operator").expect(t, codeOK, "No jobs of operator here; --all shows everybody's.\n", "")
+	s.run("jobs", "--account", "operator", "--all").expect(t, codeOK, "alice@west/17", "")
+	s.run("jobs", "--account", "operator", "--owner", "bob").expect(t, codeOK, none, "")
+	s.run("jobs").expect(t, codeOK, none, "")
+}

@@ -25,7 +25,9 @@ const exitCodesTopic = `Exit codes of candor:
 "candor submit --wait" exits as the job did: 0 if it completed, else the exit code
 of the first task that failed for good (128 + the signal, if one ended it; 1 if the
 task could not be started), 1 if its market discarded it, 130 if it was cancelled. "candor books" exits with 1 if
-the books do not balance, "candor bank verify" if they do not verify.
+the books do not balance, "candor bank verify" if they do not verify. What runs until it is told to end, like
+"candor up", exits with 0 when an interrupt (Ctrl-C) or SIGTERM has ended it, and with 1 if it could not end in
+order; a second one ends it at once.
 
 Errors go to standard error, as "candor COMMAND: what is wrong (Kind)".`
 

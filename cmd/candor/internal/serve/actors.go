@@ -105,7 +105,7 @@ func (s *single) run(cmd *cobra.Command) error {
 		Only: &embedded.Only{Actor: s.actor, Node: s.node, Server: s.server, Creds: s.creds},
 	})
 	if err != nil {
-		return err
+		return unstarted(cmd.Context(), err)
 	}
 	stop := func() error { return nil }
 	if metrics != "" {
@@ -118,5 +118,5 @@ func (s *single) run(cmd *cobra.Command) error {
 	<-cmd.Context().Done()
 	leaving()
 	log.Info("stopping")
-	return errors.Join(stop(), site.Close())
+	return ended(errors.Join(stop(), site.Close()))
 }

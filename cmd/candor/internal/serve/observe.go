@@ -38,6 +38,9 @@ func observe(address string, profile bool, gather func() prometheus.Gatherer) (n
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		err := s.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = s.Close() // whoever still asks, or never did, is cut off
+		}
 		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
 			return errors.Join(err, served)
 		}

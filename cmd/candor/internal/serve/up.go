@@ -80,7 +80,7 @@ func (u *up) run(cmd *cobra.Command) error {
 		Host: u.settings.host, Fresh: u.fresh, Metrics: metrics != "", Log: log,
 	})
 	if err != nil {
-		return err
+		return unstarted(cmd.Context(), err)
 	}
 	return u.serve(cmd, oneSite(u, site), metrics, log)
 }
@@ -96,7 +96,7 @@ func (u *up) serve(cmd *cobra.Command, s served, metrics string, log *zap.Logger
 	<-cmd.Context().Done()
 	leaving()
 	fmt.Fprintln(cmd.OutOrStdout(), "stopping")
-	return errors.Join(stop(), s.Close())
+	return ended(errors.Join(stop(), s.Close()))
 }
 
 // announce tells the operator what runs and how to use it.

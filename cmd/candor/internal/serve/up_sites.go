@@ -39,7 +39,7 @@ func (u *up) runSites(cmd *cobra.Command) error {
 		Executor: executor.Self(), LeaveRunning: u.leave, Fresh: u.fresh, Metrics: metrics != "", Log: log,
 	})
 	if err != nil {
-		return err
+		return unstarted(cmd.Context(), err)
 	}
 	return u.serve(cmd, served{
 		Gather:   sites.Gatherer,

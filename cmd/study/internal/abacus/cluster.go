@@ -34,9 +34,10 @@ type cluster struct {
 	fifo  bool // the earliest job has all it can use, and no auction is held
 	// levels is for jobs with deadlines, and chooses among those outside the pool.
 	levels *rand.Rand
+	hadoop
 }
 
-// mapReduce is a job: its reduces begin when its maps have ended.
+// mapReduce is a job: its reduces run when its maps have ended.
 type mapReduce struct {
 	user      int
 	submitted float64
@@ -45,6 +46,9 @@ type mapReduce struct {
 	left      [classes]int // tasks not ended
 	running   [classes]int
 	shares    [classes]float64
+	early     int       // maps that may not have ended when reduces take slots
+	held      []float64 // durations of the reduces that have slots and wait for maps
+	data      [][]int   // nodes, by map
 
 	// With deadlines only.
 
@@ -55,7 +59,7 @@ type mapReduce struct {
 
 // waits says whether the job has a task to start on a class.
 func (j *mapReduce) waits(class int) bool {
-	return j.next[class] < len(j.durations[class]) && (class == mapClass || j.left[mapClass] == 0)
+	return j.next[class] < len(j.durations[class]) && (class == mapClass || j.left[mapClass] <= j.early)
 }
 
 // draw draws the jobs submitted up to a time, in the order of submission. A
@@ -69,6 +73,7 @@ func (c *cluster) draw(until float64, seed uint64) []*mapReduce {
 		}
 	}
 	slices.SortStableFunc(jobs, bySubmission)
+	c.spread(jobs, seed)
 	return jobs
 }
 
@@ -91,6 +96,7 @@ type ending struct {
 	at    float64
 	job   *mapReduce
 	class int
+	node  int // of a map, where nodes differ
 }
 
 // endings are a heap by time.
@@ -112,25 +118,30 @@ type course struct {
 	solver proportional.Solver
 	now    float64
 	free   [classes]int
+	idle   []int // the nodes of free map slots, where nodes differ
 	active []*mapReduce // by submission
 	ends   endings
 	sums   []float64 // response times, by user
 	counts []int
 	profit float64
+	maps   int // started, where nodes differ
+	strays int // of these, away from their data
 }
 
 // served is what users got: mean response times in seconds, and when all ended;
-// and the budgets of jobs that had deadlines and were in time.
+// the budgets of jobs that had deadlines and were in time; and the part of maps
+// that ran away from their data.
 type served struct {
 	response []float64
 	total    float64
 	profit   float64
+	away     float64
 }
 
 // run serves the jobs, which it uses up. All that happens at an instant does so
 // together, before slots are given out.
 func (c *cluster) run(jobs []*mapReduce) (*served, error) {
-	r := &course{cluster: c, free: c.slots, sums: make([]float64, len(c.users)), counts: make([]int, len(c.users))}
+	r := &course{cluster: c, free: c.slots, idle: c.nodes(), sums: make([]float64, len(c.users)), counts: make([]int, len(c.users))}
 	for len(jobs) > 0 || len(r.ends) > 0 {
 		r.now = math.Inf(1)
 		if len(jobs) > 0 {
@@ -153,7 +164,7 @@ func (c *cluster) run(jobs []*mapReduce) (*served, error) {
 		}
 		r.start()
 	}
-	s := &served{total: r.now, profit: r.profit}
+	s := &served{total: r.now, profit: r.profit, away: float64(r.strays) / max(1, float64(r.maps))}
 	for i, sum := range r.sums {
 		s.response = append(s.response, sum/math.Max(1, float64(r.counts[i])))
 	}
@@ -165,6 +176,16 @@ func (r *course) end(e ending) bool {
 	r.free[e.class]++
 	e.job.running[e.class]--
 	e.job.left[e.class]--
+	if e.class == mapClass {
+		if r.away > 0 {
+			r.idle = append(r.idle, e.node)
+		}
+		if e.job.left[mapClass] == 0 {
+			for _, d := range e.job.held {
+				heap.Push(&r.ends, ending{at: r.now + d, job: e.job, class: reduceClass})
+			}
+		}
+	}
 	if e.job.left[mapClass]+e.job.left[reduceClass] > 0 {
 		return false
 	}
@@ -205,23 +226,43 @@ func (r *course) auction() error {
 func (r *course) start() {
 	for class := range classes {
 		for r.free[class] > 0 {
-			j := r.pick(class)
+			var j *mapReduce
+			if class == mapClass && r.away > 0 {
+				j = r.place()
+			} else {
+				j = r.pick(class, nil)
+			}
 			if j == nil {
 				break
 			}
-			heap.Push(&r.ends, ending{r.now + j.durations[class][j.next[class]], j, class})
-			j.next[class]++
-			j.running[class]++
-			r.free[class]--
+			r.begin(j, class)
 		}
 	}
 }
 
-func (r *course) pick(class int) *mapReduce {
+// begin begins the next task of a job on a class.
+func (r *course) begin(j *mapReduce, class int) {
+	d := j.durations[class][j.next[class]]
+	j.next[class]++
+	j.running[class]++
+	r.free[class]--
+	if class == reduceClass && j.left[mapClass] > 0 {
+		j.held = append(j.held, d)
+		return
+	}
+	e := ending{at: r.now + d, job: j, class: class}
+	if class == mapClass && r.away > 0 {
+		e.node, r.idle = r.idle[0], r.idle[1:]
+	}
+	heap.Push(&r.ends, e)
+}
+
+// pick is the job to start a task of a class, of those that are fit for it if given.
+func (r *course) pick(class int, fit func(*mapReduce) bool) *mapReduce {
 	var best *mapReduce
 	least := math.Inf(1)
 	for _, j := range r.active {
-		if !j.waits(class) || j.outside {
+		if !j.waits(class) || j.outside || fit != nil && !fit(j) {
 			continue
 		}
 		if r.fifo {
