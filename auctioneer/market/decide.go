@@ -54,6 +54,7 @@ func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 		m.Allocate(now)
 		p := m.plan(b, now)
 		if len(p.stuck) == 0 || round == mostRounds {
+			p.bound(b, m)
 			return p.decide(b, m)
 		}
 		for _, s := range p.stuck {

@@ -48,7 +48,6 @@ func (m *Market) plan(b *book.Book, now messages.Time) *plan {
 			p.goOn(b, m, d, freed)
 		}
 	}
-	p.bound(b, m)
 	return p
 }
 

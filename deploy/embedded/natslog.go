@@ -80,11 +80,15 @@ func (l *natsLog) count(format string, v []any) {
 	}
 }
 
-// newRefusals counts what clients of the server tried and were refused.
+// newRefusals counts what clients of the server tried and were refused, from 0: of a
+// series that begins with the first refusal nobody sees that it grew.
 func newRefusals(r prometheus.Registerer) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_nats_refused_total",
 		Help: "Connections, messages and subscriptions that the NATS server of this process refused its clients."}, []string{"what"})
 	r.MustRegister(c)
+	for _, what := range []string{"publish", "subscribe", "connect"} {
+		c.WithLabelValues(what)
+	}
 	return c
 }
 

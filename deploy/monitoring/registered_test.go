@@ -17,6 +17,10 @@ import (
 	"github.com/candor-grid/candor/bank"
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/clearing/courier"
+	"github.com/candor-grid/candor/deploy/depot"
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/admission"
 	"github.com/candor-grid/candor/estimator"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -99,13 +103,46 @@ func registered(t *testing.T) map[string][]string {
 		Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}, Metrics: r}))
 	started(bus.Connect(bus.Config{URL: "nats://127.0.0.1:1", Name: "node1", Retry: true, Metrics: r}))
 	started(startCourier(t, network, r))
+	started(depot.Start(depot.Config{Site: "west", Bus: network.Connect("$depot"), Operator: "operator", Metrics: r}))
+	keys, err := identity.Create(t.TempDir()+"/keys", "west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	started(admission.Start(admission.Config{Site: "west", Bus: network.Connect("$admission"), Issuer: keys,
+		Operators: []messages.Name{"operator"}, Metrics: r}))
 	for _, group := range []string{messages.Auctioneer, messages.Bank} {
 		started(mailbox.OpenRaft(mailbox.Config{ID: "1", Name: group, Dir: t.TempDir(), Listen: "127.0.0.1:0",
 			Peers: map[string]string{"1": "127.0.0.1:0"}, Bootstrap: []string{"1"}, Metrics: r}, empty{}))
 	}
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.labels["up"] = []string{"job"} // Prometheus's own
+	gathered(t, r.labels)
 	return r.labels
+}
+
+// gathered adds what a site in a process counts that no part of it registers alone:
+// what its NATS server refuses.
+func gathered(t *testing.T, labels map[string][]string) {
+	t.Helper()
+	c := embedded.Default()
+	c.State, c.Listen, c.Replicas = t.TempDir(), "127.0.0.1:0", 1
+	c.Nodes = c.Nodes[:1]
+	site, err := embedded.Start(t.Context(), c, embedded.Options{Metrics: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	families, err := site.Gatherer().Gather()
+	if err := errors.Join(err, site.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if name := f.GetName(); labels[name] == nil {
+			labels[name] = []string{}
+			for _, l := range f.GetMetric()[0].GetLabel() {
+				labels[name] = append(labels[name], l.GetName())
+			}
+		}
+	}
 }
 
 func startCourier(t *testing.T, network *bus.Network, r prometheus.Registerer) (*courier.Courier, error) {
