@@ -107,7 +107,7 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	at := Choose(j, b, offers)
 	if at < 0 {
 		c.active = c.active[:len(c.active)-1]
-		c.out.Jobs[i].Finish, c.out.Jobs[i].Fate = j.Submit, Refused
+		c.refuse(c.out, i, NoOffer)
 		return nil
 	}
 	best := &offer.Menu[at]

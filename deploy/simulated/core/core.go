@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/candor-grid/candor/deploy/simulated/bids"
@@ -28,6 +29,7 @@ type Outcome struct {
 	Preemptions int      // times that a task lost its slot
 	Decisions   int      // 0 where the mechanism does not count them
 	Notes       []string
+	refused     bool // somebody was, and a note says why
 }
 
 // Fate is how a job ended.
@@ -105,6 +107,27 @@ func NewOutcome(p *Problem) *Outcome {
 	}
 	return o
 }
+
+// Refuse notes why the bid of a job was not admitted, of the first one.
+func (o *Outcome) Refuse(j *workload.Job, why string) {
+	if !o.refused {
+		o.refused = true
+		o.Notes = append(o.Notes, fmt.Sprintf("job %d was the first to be refused: %s", j.Number, why))
+	}
+}
+
+// refuse is what becomes of a job whose bid is not admitted.
+func (p *Problem) refuse(o *Outcome, i int, why string) {
+	j := &p.Work.Jobs[i]
+	o.Refuse(j, why)
+	o.Jobs[i] = Job{Start: math.NaN(), Finish: j.Submit, Fate: Refused}
+}
+
+// TooLong is why a job is refused that cannot be done in time.
+const TooLong = "it cannot be complete by its deadline, even if it starts at once"
+
+// NoOffer is why a job is refused whose user takes no contract.
+const NoOffer = "no contract of its menu is worth its price to it, within its budget"
 
 // money rounds an amount once, half to even, to the microcredit. What is beyond
 // the most that there can be is the most there can be.

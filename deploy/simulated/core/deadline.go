@@ -125,7 +125,7 @@ func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 		}
 		task.Deadline = int(math.Floor(b.Deadline/slot)) - 1
 		if task.Deadline < task.Arrival || task.Impossible() {
-			o.Jobs[i] = Job{Start: math.NaN(), Finish: j.Submit, Fate: Refused}
+			p.refuse(o, i, TooLong)
 			continue
 		}
 		for range j.Width {

@@ -91,7 +91,7 @@ func (r *sale) problem(from, until int) *reservation.Problem {
 			bid.Deadline = min(p.Horizon, int(math.Floor((b.Deadline-r.begin)/r.granule)))
 		}
 		if bid.Length > bid.Deadline {
-			r.out.Jobs[i] = Job{Start: math.NaN(), Finish: j.Submit, Fate: Refused}
+			r.refuse(r.out, i, TooLong)
 			continue
 		}
 		p.Bids = append(p.Bids, bid)

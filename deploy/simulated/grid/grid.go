@@ -36,6 +36,7 @@ const site = "simulated"
 // Grid is a site on its way.
 type Grid struct {
 	*core.Problem
+	unit    float64 // credits of the study that one of the site's stands for
 	config  Config
 	epoch   messages.Time // when the log begins
 	now     messages.Time
@@ -65,11 +66,15 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	if err := possible(p, c); err != nil {
 		return nil, err
 	}
+	p, unit, err := fit(p)
+	if err != nil {
+		return nil, err
+	}
 	market, err := live(p)
 	if err != nil {
 		return nil, err
 	}
-	g := &Grid{Problem: p, config: c, epoch: epochOf(&market), bank: ledger.New(), out: core.NewOutcome(p), parts: make([]int32, len(p.Bids))}
+	g := &Grid{Problem: p, unit: unit, config: c, epoch: epochOf(&market), bank: ledger.New(), out: core.NewOutcome(p), parts: make([]int32, len(p.Bids))}
 	if g.net, err = network.New(c.Network, p.Seed); err != nil {
 		return nil, err
 	}
@@ -169,6 +174,7 @@ func (g *Grid) finish() (*core.Outcome, *Traffic, error) {
 	case account.Balance != paid:
 		return nil, nil, messages.Errorf(messages.Internal, "jobs paid %v, the site has %v", paid, account.Balance)
 	}
+	back(g.unit, g.out)
 	g.out.Decisions = int(g.traffic.Decisions)
 	return g.out, &g.traffic, nil
 }

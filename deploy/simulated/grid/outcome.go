@@ -7,8 +7,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// refuse notes that a part of a job was not taken.
-func (l *leader) refuse(i int) {
+// refuse notes that a part of a job was not taken, and why.
+func (l *leader) refuse(i int, why string) {
+	l.out.Refuse(&l.Work.Jobs[i], why)
 	l.refused[i]++
 	l.over(i, l.now)
 }

@@ -45,7 +45,11 @@ func (g *Grid) askQuote(i int) {
 			g.sendJob(part{i, 0}, c)
 			return
 		}
-		g.leader.refuse(i)
+		why := core.NoOffer
+		if m.err != nil {
+			why = messages.AsError("", m.err).Message
+		}
+		g.leader.refuse(i, why)
 	})
 }
 

@@ -109,7 +109,7 @@ func (l *leader) submit(p part, c *choice) {
 		err = l.market.Admit(l.now, l.market.Bid(0, who, l.now, spec, c.taken()))
 	}
 	if err != nil {
-		l.refuse(p.job)
+		l.refuse(p.job, messages.AsError("", err).Message)
 		return
 	}
 	hold := "job/" + site + "/" + who + "/" + p.key()

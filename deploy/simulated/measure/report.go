@@ -132,7 +132,7 @@ func (s *Study) optimum(achieved float64) Optimum {
 		o.Bound = s.RunBound()
 		o.Kind = "no schedule is worth more: every job at once, without waiting"
 	default:
-		o.Bound = -s.Delay()
+		o.Bound = 0 - s.Delay() // not -0
 		o.Kind = "no schedule of the jobs completed costs less delay: the slots as one fast slot, whose mean busy times are least"
 	}
 	switch {

@@ -1,0 +1,99 @@
+package grid
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Where the budgets of a study come to more than a bank can hold, one credit of the
+// site stands for 1,024 of the study's, or for that squared.
+const (
+	unitStep = 1024 // a power of two: floats scale exactly
+	mostUnit = unitStep * unitStep
+)
+
+// fit is a study in a unit of money in which its budgets fit a bank.
+func fit(p *core.Problem) (fitting *core.Problem, unit float64, err error) {
+	for unit = 1; ; unit *= unitStep {
+		fitting = in(unit, p)
+		if _, err = budgets(fitting); err == nil || unit == mostUnit {
+			return fitting, unit, err
+		}
+	}
+}
+
+// in is a study in another unit of money.
+func in(unit float64, p *core.Problem) *core.Problem {
+	if unit == 1 {
+		return p
+	}
+	scaled, market := *p, *p.Market
+	scaled.Market, scaled.Bids = &market, make([]bids.Bid, len(p.Bids))
+	for i, b := range p.Bids {
+		b.Value, b.Rate, b.Budget = b.Value/unit, b.Rate/unit, b.Budget/unit
+		scaled.Bids[i] = b
+	}
+	if market.Reserve != nil {
+		reserve := *market.Reserve / unit
+		market.Reserve = &reserve
+	}
+	if price, ok := market.Price.(float64); ok {
+		market.Price = price / unit
+	}
+	return &scaled
+}
+
+// back has an outcome in the study's own unit.
+func back(unit float64, o *core.Outcome) {
+	if unit == 1 {
+		return
+	}
+	o.Notes = append(o.Notes, fmt.Sprintf("budgets come to more than %v credits for one user, so that a credit of the simulated bank stands for %.0f here", messages.MaxCredits, unit))
+	for i := range o.Jobs {
+		j := &o.Jobs[i]
+		paid, ok := messages.RoundCredits(j.Paid.Float() * unit)
+		if !ok {
+			paid = messages.MaxCredits
+			if j.Paid < 0 {
+				paid = -paid
+			}
+		}
+		j.Paid = paid
+	}
+}
+
+// budgets are what all jobs of each user can cost.
+func budgets(p *core.Problem) ([]messages.Credits, error) {
+	need := make([]messages.Credits, len(p.Work.Users))
+	for i := range p.Bids {
+		budget, ok := messages.RoundCredits(p.Bids[i].Budget)
+		user := p.Work.Jobs[i].User
+		if need[user] += budget; !ok || need[user] > messages.MaxCredits {
+			return nil, messages.Errorf(messages.Invalid, "job %d: budget: the budgets of its user's jobs come to more than %v credits: choose a smaller unit of value", p.Work.Jobs[i].Number, messages.MaxCredits)
+		}
+	}
+	return need, nil
+}
+
+// open opens the users' accounts, with what all of their jobs can cost.
+func (g *Grid) open() error {
+	need, err := budgets(g.Problem)
+	if err != nil {
+		return err
+	}
+	for user, amount := range need {
+		if amount == 0 {
+			continue
+		}
+		c := &ledger.Command{Verb: ledger.Grant, At: g.now, By: "operator", Grant: messages.GrantRequest{
+			Key: "open/" + account(user), Account: account(user), Amount: amount, Reason: "the simulation begins"}}
+		if r := g.bank.Apply(c.Encode()); r.Error != nil {
+			return r.Error
+		}
+	}
+	return nil
+}

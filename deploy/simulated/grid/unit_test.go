@@ -1,0 +1,54 @@
+package grid
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestMoneyBeyondTheBank: a study whose budgets a bank cannot hold runs as the same
+// study with all money a 1,024th of it, and pays 1,024 times that.
+func TestMoneyBeyondTheBank(t *testing.T) {
+	for _, mechanism := range []string{rules.HighestBid, rules.Backfill, rules.Contract} {
+		rapid.Check(t, func(t *rapid.T) {
+			small := study(t, mechanism)
+			for i := range small.Bids {
+				small.Bids[i].Budget += 2e9
+			}
+			large := in(1./1024, small)
+			a, _, err := Run(small, Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, _, err := Run(large, Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range a.Jobs {
+				x, y := a.Jobs[i], b.Jobs[i]
+				if x.Paid *= 1024; x.Fate != y.Fate || x.Finish != y.Finish || x.Paid != y.Paid {
+					t.Fatalf("job %d: %+v, with 1,024 times the money %+v", i, x, y)
+				}
+			}
+			if n := len(b.Notes); n == 0 || !strings.Contains(b.Notes[n-1], "stands for 1024") {
+				t.Fatalf("notes %q", b.Notes)
+			}
+		})
+	}
+}
+
+// TestTooMuchMoney: budgets beyond what any unit makes fit are refused.
+func TestTooMuchMoney(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := study(t, rules.HighestBid)
+		p.Bids[0].Budget = 1e19
+		_, _, err := Run(p, Config{})
+		if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "choose a smaller unit of value") {
+			t.Fatal(err)
+		}
+	})
+}
