@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // bids draws private values and bids as the paper does: 80 % N(30, 15), 20 %
@@ -120,4 +122,40 @@ func benchmarkRules(b *testing.B, nodes int, jobs []Job) {
 			b.ReportMetric(o.Payoff(), "payoff")
 		})
 	}
+}
+
+// BenchmarkLive is a live decision after one job has come and another gone, among
+// 100,000 that wait and 10,000 that run: told what has changed, and on all of it.
+func BenchmarkLive(b *testing.B) {
+	const waiting, running = 100_000, 10_000
+	m, err := NewMechanism(Config{Market: messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, Rule: Rule{HB, Kth, false}, Reserve: credit})
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := view(running)
+	for i := range waiting + running {
+		n := 0
+		if i < running {
+			n = 1
+		}
+		rate := messages.Credits(1e6 + (i*7919)%1_000_000)
+		if n == 1 {
+			rate *= 3
+		}
+		v.Jobs = append(v.Jobs, task(messages.JobID(i+1), rate, 1-n, n, 0))
+	}
+	b.Run("update", func(b *testing.B) {
+		m.Allocate(v)
+		for b.Loop() {
+			last := len(v.Jobs) - 1
+			old := v.Jobs[last]
+			v.Jobs[last] = task(old.Job+1, old.Rate, 1, 0, 0)
+			m.Update(v, v.Jobs[last:], []messages.JobID{old.Job})
+		}
+	})
+	b.Run("whole", func(b *testing.B) {
+		for b.Loop() {
+			m.Allocate(v)
+		}
+	})
 }

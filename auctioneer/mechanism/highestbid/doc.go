@@ -84,9 +84,10 @@
 // # Cost
 //
 // O(log n) in time for each event, with n jobs in the system, and for each job
-// that starts or is suspended, whoever else runs; O(n) memory. A live
-// decision looks at the whole view, O(n·log n) for each class. `go test
-// -bench .` shows what that comes to; with CANDOR_TRACES naming a directory that has
+// that starts or is suspended, whoever else runs; O(n) memory. A live decision
+// costs O(log n) for each job and class that has changed, or whose slots it
+// changes; where prices are by length and not capped, it also looks at all who run.
+// One made anew, or explained, is O(n·log n) for each class. `go test -bench .` shows what that comes to; with CANDOR_TRACES naming a directory that has
 // it, on the log the paper used.
 //
 // # Source
