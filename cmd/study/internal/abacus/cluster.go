@@ -46,9 +46,9 @@ type mapReduce struct {
 	left      [classes]int // tasks not ended
 	running   [classes]int
 	shares    [classes]float64
-	early     int       // maps that may not have ended when reduces take slots
-	held      []float64 // durations of the reduces that have slots and wait for maps
-	data      [][]int   // nodes, by map
+	early     int           // maps that may not have ended when reduces take slots
+	held      []float64     // durations of the reduces that have slots and wait for maps
+	data      [][copies]int // nodes, by map
 
 	// With deadlines only.
 
@@ -118,7 +118,7 @@ type course struct {
 	solver proportional.Solver
 	now    float64
 	free   [classes]int
-	idle   []int // the nodes of free map slots, where nodes differ
+	idle   []int        // the nodes of free map slots, where nodes differ
 	active []*mapReduce // by submission
 	ends   endings
 	sums   []float64 // response times, by user

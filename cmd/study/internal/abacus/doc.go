@@ -12,7 +12,9 @@
 // when a job comes or has been completed, among all jobs that have not, on the
 // weights reported; a free slot goes to the job with least of its share, of those
 // that have a task for it. Tasks are not interrupted, and a change of jobs costs
-// no time.
+// no time. For figures 10 and 13, clusters with some of what Hadoop has besides are
+// run too: data of maps on some nodes only, and reduces that hold slots while they
+// wait for maps.
 //
 // The times of figures 8 and 11c are measured where the study runs; all else is a
 // function of the seed.

@@ -37,24 +37,25 @@ type both struct {
 	FIFO    []estimates `json:"fifo"`
 }
 
-func runBoth(axes []axis, o study.Options) (map[string]both, error) {
-	n := map[string]both{}
+// runBoth measures axes, each place n times.
+func runBoth(axes []axis, n int, seed uint64) (map[string]both, error) {
+	out := map[string]both{}
 	for k := range axes {
-		auction, err := axes[k].run(false, o)
+		auction, err := axes[k].run(false, n, seed)
 		if err != nil {
 			return nil, err
 		}
-		fifo, err := axes[k].run(true, o)
+		fifo, err := axes[k].run(true, n, seed)
 		if err != nil {
 			return nil, err
 		}
-		n[axes[k].name] = both{auction, fifo}
+		out[axes[k].name] = both{auction, fifo}
 	}
-	return n, nil
+	return out, nil
 }
 
 func efficiency(o study.Options) (*study.Report, error) {
-	n, err := runBoth(efficiencyAxes, o)
+	n, err := runBoth(efficiencyAxes, often(o), o.Seed)
 	if err != nil {
 		return nil, err
 	}

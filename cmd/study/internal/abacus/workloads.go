@@ -87,17 +87,21 @@ type axis struct {
 	of          func(x float64) *cluster
 }
 
-// run measures each place, under the auction or first in, first out.
-func (a *axis) run(fifo bool, o study.Options) ([]estimates, error) {
-	n := repeats
+// often is how many times a setting is repeated, with these options.
+func often(o study.Options) int {
 	if o.Quick {
-		n = quickRepeats
+		return quickRepeats
 	}
+	return repeats
+}
+
+// run measures each place n times, under the auction or first in, first out.
+func (a *axis) run(fifo bool, n int, seed uint64) ([]estimates, error) {
 	var out []estimates
 	for _, x := range a.at {
 		c := a.of(x)
 		c.fifo = fifo
-		e, err := c.repeat(n, o.Seed)
+		e, err := c.repeat(n, seed)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,95 @@
+package abacus
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// copies are how many nodes have a map's data, as Hadoop keeps them by default.
+const copies = 3
+
+// hadoop is what clusters of Hadoop 0.20 have and the model may do without.
+type hadoop struct {
+	// slowStart is the part of a job's maps after which its reduces take slots,
+	// where they wait for the other maps; 0 if they take none before all have ended.
+	slowStart float64
+	// away is how many times as long a map takes on a node without its data; 0 if
+	// all nodes have it.
+	away    float64
+	perNode int // map slots
+	// patient says that first in, first out passes over jobs without data on the
+	// node of a free slot too, as the fair scheduler beneath the auction does: no
+	// slot stays free for it.
+	patient bool
+}
+
+// spread gives jobs their slow start and data, from draws of their own.
+func (c *cluster) spread(jobs []*mapReduce, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, uint64(len(c.users))))
+	for _, j := range jobs {
+		if c.slowStart > 0 {
+			j.early = int((1 - c.slowStart) * float64(len(j.durations[mapClass])))
+		}
+		for range j.durations[mapClass] {
+			if c.away > 0 {
+				j.data = append(j.data, some(c.slots[mapClass]/c.perNode, r))
+			}
+		}
+	}
+}
+
+// some draws nodes for a map's data.
+func some(nodes int, r *rand.Rand) (of [copies]int) {
+	for k := range of {
+		for of[k] = r.IntN(nodes); slices.Contains(of[:k], of[k]); {
+			of[k] = r.IntN(nodes)
+		}
+	}
+	return of
+}
+
+// near is a map to start that has its data on a node, or -1.
+func (j *mapReduce) near(node int) int {
+	for t := j.next[mapClass]; t < len(j.data); t++ {
+		if slices.Contains(j.data[t][:], node) {
+			return t
+		}
+	}
+	return -1
+}
+
+// nodes are those of the map slots, all of them free.
+func (c *cluster) nodes() []int {
+	var idle []int
+	for slot := range c.slots[mapClass] {
+		if c.away > 0 {
+			idle = append(idle, slot%(c.slots[mapClass]/c.perNode))
+		}
+	}
+	return idle
+}
+
+// place chooses for the map slot free for longest: the job, whose next map is then
+// one with data there if it has any.
+func (r *course) place() *mapReduce {
+	node := r.idle[0]
+	var j *mapReduce
+	if !r.fifo || r.patient {
+		j = r.pick(mapClass, func(j *mapReduce) bool { return j.near(node) >= 0 })
+	}
+	if j == nil {
+		j = r.pick(mapClass, nil)
+	}
+	if j == nil {
+		return nil
+	}
+	next, t := j.next[mapClass], j.near(node)
+	r.maps++
+	if d := j.durations[mapClass]; t >= 0 {
+		d[next], d[t], j.data[next], j.data[t] = d[t], d[next], j.data[t], j.data[next]
+	} else {
+		d[next] *= r.away
+		r.strays++
+	}
+	return j
+}
