@@ -51,19 +51,6 @@ func checkStream(name string, subjects []string) error {
 	return nil
 }
 
-// stopAll stops subscriptions, all at once since each may have to wait.
-func stopAll(open map[Subscription]struct{}) error {
-	results := make(chan error, len(open))
-	for s := range open {
-		go func() { results <- s.Stop() }()
-	}
-	var errs []error
-	for range len(open) {
-		errs = append(errs, <-results)
-	}
-	return errors.Join(errs...)
-}
-
 // awaitStop waits for a subscription's handler to return.
 func awaitStop(done <-chan struct{}) error {
 	if !waitFor(done) {

@@ -3,7 +3,6 @@ package bus
 import (
 	"bytes"
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -49,24 +48,18 @@ func (n *Network) Permit(allow func(Access) bool) {
 
 // Connect returns a connection under a name.
 func (n *Network) Connect(name messages.Name) Bus {
-	return &memoryBus{network: n, name: name, open: make(map[Subscription]struct{})}
+	return &memoryBus{network: n, name: name}
 }
 
 // memoryBus is a connection to a Network.
 type memoryBus struct {
 	network *Network
 	name    messages.Name
-
-	mu     sync.Mutex
-	open   map[Subscription]struct{}
-	closed bool
+	subscriptions
 }
 
 func (b *memoryBus) allowed(listen bool, subject string) error {
-	b.mu.Lock()
-	closed := b.closed
-	b.mu.Unlock()
-	if closed {
+	if b.isClosed() {
 		return errClosed()
 	}
 	b.network.mu.RLock()
@@ -201,35 +194,10 @@ func (b *memoryBus) Serve(s Service) (Subscription, error) {
 	return b.register(service)
 }
 
-// register keeps a subscription to be stopped by Close; on a connection that
-// was closed meanwhile it is stopped at once.
-func (b *memoryBus) register(s Subscription) (Subscription, error) {
-	b.mu.Lock()
-	closed := b.closed
-	if !closed {
-		b.open[s] = struct{}{}
-	}
-	b.mu.Unlock()
-	if closed {
-		return nil, errors.Join(errClosed(), s.Stop())
-	}
-	return s, nil
-}
-
-func (b *memoryBus) forget(s Subscription) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.open, s)
-}
-
 // Close implements [Bus].
 func (b *memoryBus) Close() error {
-	b.mu.Lock()
-	b.closed = true
-	open := b.open
-	b.open = nil
-	b.mu.Unlock()
-	return stopAll(open)
+	_, err := b.stop()
+	return err
 }
 
 // memoryService is a service on a Network.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,10 +26,7 @@ type natsBus struct {
 	metrics  *metrics
 	watch    watch
 	ended    chan struct{} // closed once the connection is
-
-	mu     sync.Mutex
-	open   map[Subscription]struct{}
-	closed bool
+	subscriptions
 }
 
 // Connect returns a bus over NATS. A connection that breaks is restored in the
@@ -39,7 +35,7 @@ func Connect(c Config) (Bus, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	b := &natsBus{log: c.Log, replicas: max(1, c.StreamReplicas), ended: make(chan struct{}), open: make(map[Subscription]struct{})}
+	b := &natsBus{log: c.Log, replicas: max(1, c.StreamReplicas), ended: make(chan struct{})}
 	if b.log == nil {
 		b.log = zap.NewNop()
 	}
@@ -196,37 +192,12 @@ func (s *natsSub) Stop() error {
 	return awaitStop(s.done)
 }
 
-func (b *natsBus) register(s Subscription) (Subscription, error) {
-	b.mu.Lock()
-	closed := b.closed
-	if !closed {
-		b.open[s] = struct{}{}
-	}
-	b.mu.Unlock()
-	if closed {
-		return nil, errors.Join(errClosed(), s.Stop())
-	}
-	return s, nil
-}
-
-func (b *natsBus) forget(s Subscription) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.open, s)
-}
-
 // Close implements [Bus].
 func (b *natsBus) Close() error {
-	b.mu.Lock()
-	again := b.closed
-	b.closed = true
-	open := b.open
-	b.open = nil
-	b.mu.Unlock()
+	again, err := b.stop()
 	if again {
 		return nil
 	}
-	err := stopAll(open)
 	if drain := b.conn.Drain(); drain != nil {
 		b.conn.Close() // not connected: nothing is left to send
 	}

@@ -1,0 +1,63 @@
+package bus
+
+import (
+	"errors"
+	"sync"
+)
+
+// subscriptions are those of a connection that are to end with it.
+type subscriptions struct {
+	mu     sync.Mutex
+	open   map[Subscription]struct{}
+	closed bool
+}
+
+// register keeps a subscription to be stopped by Close; on a connection that
+// was closed meanwhile it is stopped at once.
+func (c *subscriptions) register(s Subscription) (Subscription, error) {
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		if c.open == nil {
+			c.open = make(map[Subscription]struct{})
+		}
+		c.open[s] = struct{}{}
+	}
+	c.mu.Unlock()
+	if closed {
+		return nil, errors.Join(errClosed(), s.Stop())
+	}
+	return s, nil
+}
+
+func (c *subscriptions) forget(s Subscription) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, s)
+}
+
+func (c *subscriptions) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// stop stops them all, at once since each may have to wait; again says that this was
+// done before.
+func (c *subscriptions) stop() (again bool, err error) {
+	c.mu.Lock()
+	again = c.closed
+	c.closed = true
+	open := c.open
+	c.open = nil
+	c.mu.Unlock()
+	results := make(chan error, len(open))
+	for s := range open {
+		go func() { results <- s.Stop() }()
+	}
+	var errs []error
+	for range len(open) {
+		errs = append(errs, <-results)
+	}
+	return again, errors.Join(errs...)
+}
