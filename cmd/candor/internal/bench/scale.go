@@ -31,6 +31,7 @@ type scaleResult struct {
 func scaleFlags(c *cobra.Command) {
 	c.Flags().Int("agents", 10_000, "agents of one slot to connect")
 	c.Flags().Int("jobs", 100_000, "jobs to let wait")
+	c.Flags().String("mechanism", messages.Proportional, "of the market: proportional or highest-bid")
 }
 
 // scale connects many agents, keeps every slot busy, lets jobs pile up, and
@@ -44,10 +45,14 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	mechanism, _ := c.Flags().GetString("mechanism")
+	if mechanism != messages.Proportional && mechanism != messages.HighestBid {
+		return nil, messages.Errorf(messages.Invalid, "mechanism: must be %s or %s, is %.64q", messages.Proportional, messages.HighestBid, mechanism)
+	}
 	r := scaleResult{Agents: agents}
 	gate := &gated{}
 	began := time.Now()
-	g, err := open(ctx, agents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil }, crowds(jobs)...)
+	g, err := openMarket(ctx, mechanism, agents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil }, crowds(jobs)...)
 	if err != nil {
 		return nil, err
 	}

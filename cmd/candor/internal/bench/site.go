@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,10 +24,11 @@ const (
 // grid is a site under measurement and a user of it.
 type grid struct {
 	*embedded.Site
-	user messages.Name
-	bus  bus.Bus
-	dir  string
-	keys int
+	user   messages.Name
+	bus    bus.Bus
+	dir    string
+	keys   int
+	market messages.Name // its mechanism
 }
 
 // stop closes the site and removes what it kept.
@@ -54,6 +56,11 @@ func instantRunner(string, messages.Name) (runner.Runner, error) { return runner
 // what run makes; nil: by executors, as those of "candor up" are. The site has
 // the account of the benchmarks, and others.
 func open(ctx context.Context, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
+	return openMarket(ctx, messages.Proportional, nodes, slots, run, others...)
+}
+
+// openMarket starts a site whose market has some mechanism.
+func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
 		return nil, err
@@ -63,7 +70,7 @@ func open(ctx context.Context, nodes, slots int, run makeRunner, others ...messa
 	for _, name := range append(others, account) {
 		c.Accounts = append(c.Accounts, embedded.Account{Name: name, Grant: 1e9 * messages.Credit})
 	}
-	c.Markets = []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{class}}}
+	c.Markets = []messages.Market{{Name: "main", Mechanism: mechanism, Classes: []messages.Name{class}}}
 	c.Nodes = embedded.NodesAlike(nodes, embedded.Slots{{Class: class, Slots: slots}})
 	o := embedded.Options{Metrics: true, Executor: executor.Self()}
 	if run != nil {
@@ -74,7 +81,7 @@ func open(ctx context.Context, nodes, slots int, run makeRunner, others ...messa
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	g, err := (&grid{Site: site, dir: dir}).as(account)
+	g, err := (&grid{Site: site, dir: dir, market: mechanism}).as(account)
 	if err != nil {
 		_ = site.Close()
 		_ = os.RemoveAll(dir)
@@ -85,7 +92,7 @@ func open(ctx context.Context, nodes, slots int, run makeRunner, others ...messa
 // as is the same site and another of its users.
 func (g *grid) as(user messages.Name) (*grid, error) {
 	connection, err := g.Connect(user)
-	return &grid{Site: g.Site, user: user, bus: connection, dir: g.dir}, err
+	return &grid{Site: g.Site, user: user, bus: connection, dir: g.dir, market: g.market}, err
 }
 
 // submit takes a job of so many tasks to the site.
@@ -97,11 +104,12 @@ func (g *grid) submit(ctx context.Context, tasks int, command ...string) (messag
 func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...string) (messages.JobID, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // thousands of agents may be on their way
 	defer cancel()
-	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{
-		Key: key,
-		Spec: messages.JobSpec{Name: "bench", Budget: messages.Credit, Stages: []messages.Stage{
-			{Name: "work", Class: class, Tasks: tasks, Command: command}}},
-	})
+	spec := messages.JobSpec{Name: "bench", Budget: messages.Credit, Stages: []messages.Stage{
+		{Name: "work", Class: class, Tasks: tasks, Command: command}}}
+	if g.market == messages.HighestBid { // a bid that is the key's own, and a budget that lasts
+		spec.Rate, spec.Budget = messages.Credit+messages.Credits(crc32.ChecksumIEEE([]byte(key))%1e6), 10_000*messages.Credit
+	}
+	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{Key: key, Spec: spec})
 	return r.Job, err
 }
 
