@@ -9,8 +9,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// payment is what can be said of any from an account of one's choice.
+type payment struct{ from, reason, key string }
+
+func (m *payment) flags(a *app, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&m.from, "from", "", "the `account` that pays (default: your own)")
+	cmd.Flags().StringVar(&m.reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&m.key, "key", "", "idempotency `key` (default: random)")
+	cmd.RegisterFlagCompletionFunc("from", a.completeAccounts)
+}
+
 func (a *app) transferCommand() *cobra.Command {
-	var from, reason, key string
+	var m payment
 	cmd := &cobra.Command{
 		Use:   "transfer ACCOUNT AMOUNT",
 		Short: "give credits of yours, or of a project that you own, to an account",
@@ -24,7 +34,7 @@ transfers nothing more.`,
 			if err != nil {
 				return err
 			}
-			r := messages.PayRequest{Key: first(key, rand.Text()), From: from, To: args[0], Amount: amount, Reason: reason}
+			r := messages.PayRequest{Key: first(m.key, rand.Text()), From: m.from, To: args[0], Amount: amount, Reason: m.reason}
 			reply, err := keyed[messages.AccountReply](ctx, s, messages.VerbPay, r.Key, "transfer", r)
 			if err != nil {
 				return err
@@ -33,10 +43,7 @@ transfers nothing more.`,
 		}),
 		ValidArgsFunction: a.completeAccounts,
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the `account` that pays (default: your own)")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
-	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` of the transfer (default: random)")
-	cmd.RegisterFlagCompletionFunc("from", a.completeAccounts)
+	m.flags(a, cmd)
 	return cmd
 }
 

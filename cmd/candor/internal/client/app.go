@@ -87,6 +87,15 @@ func (a *app) printJSON(reply any) error {
 	return err
 }
 
+// ask asks an actor of the site, and shows what it answers.
+func ask[Reply any](ctx context.Context, a *app, s *session, actor, verb string, request any, words func(*page, Reply)) error {
+	reply, err := call[Reply](ctx, s, actor, verb, request)
+	if err != nil {
+		return err
+	}
+	return a.show(reply, func(p *page) { words(p, reply) })
+}
+
 // action is what a command does once it is connected.
 type action func(ctx context.Context, s *session, args []string) error
 

@@ -38,11 +38,7 @@ have a part in; operators see all.`,
 
 // showAccount asks the bank for something that it answers with an account.
 func (a *app) showAccount(ctx context.Context, s *session, verb string, request any) error {
-	reply, err := call[messages.AccountReply](ctx, s, messages.Bank, verb, request)
-	if err != nil {
-		return err
-	}
-	return a.show(reply, func(p *page) { p.account(reply) })
+	return ask(ctx, a, s, messages.Bank, verb, request, (*page).account)
 }
 
 func (a *app) accounts(ctx context.Context, s *session, args []string) error {

@@ -70,11 +70,7 @@ one before, in nats, which is near 0 once more samples tell nothing new.`,
 		Example: "  candor estimate classes\n  candor estimate classes --json | jq '.classes[] | select(.prior > 0)'",
 		Args:    cobra.NoArgs,
 		RunE: a.online(func(ctx context.Context, s *session, _ []string) error {
-			reply, err := call[messages.ClassesReply](ctx, s, messages.Estimator, messages.VerbClasses, messages.Empty{})
-			if err != nil {
-				return err
-			}
-			return a.show(reply, func(p *page) { p.classes(reply) })
+			return ask(ctx, a, s, messages.Estimator, messages.VerbClasses, messages.Empty{}, (*page).classes)
 		}),
 	}
 }

@@ -43,20 +43,16 @@ everybody's jobs; the site's log says when they did.`,
   candor fetch 17 --list
   candor fetch 17 --task 3 -o results`,
 		Args: cobra.ExactArgs(1),
-		RunE: a.online(func(ctx context.Context, s *session, args []string) (err error) {
-			if q.job, err = jobNumber(args[0]); err != nil {
+		RunE: a.online(func(ctx context.Context, s *session, args []string) error {
+			if err := q.of(args[0]); err != nil {
 				return err
-			}
-			if q.task < -1 {
-				return usagef("--task %d: must be the position of a task, from 0 on", q.task)
 			}
 			return a.fetch(ctx, s, q)
 		}),
 		ValidArgsFunction: a.completeJobs(false),
 	}
 	cmd.Flags().StringVarP(&q.into, "output-dir", "o", ".", "`directory` to put the files in, made if need be")
-	cmd.Flags().IntVar(&q.task, "task", -1, "only the task at this `position` in its stage, from 0 on")
-	cmd.Flags().StringVar(&q.stage, "stage", "", "only tasks of this `stage`")
+	q.flags(cmd)
 	cmd.Flags().BoolVarP(&q.list, "list", "l", false, "say what there is, and get nothing")
 	cmd.Flags().BoolVar(&q.force, "force", false, "overwrite files that differ")
 	return cmd

@@ -21,6 +21,21 @@ type logsQuery struct {
 	noPrefix bool
 }
 
+// flags are those that choose tasks of the job.
+func (q *logsQuery) flags(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&q.task, "task", -1, "only the task at this `position` in its stage, from 0 on")
+	cmd.Flags().StringVar(&q.stage, "stage", "", "only tasks of this `stage`")
+}
+
+// of sets the job that an argument names.
+func (q *logsQuery) of(argument string) (err error) {
+	if q.task < -1 {
+		return usagef("--task %d: must be the position of a task, from 0 on", q.task)
+	}
+	q.job, err = jobNumber(argument)
+	return err
+}
+
 func (a *app) logsCommand() *cobra.Command {
 	q := logsQuery{}
 	cmd := &cobra.Command{
@@ -34,20 +49,16 @@ for tasks to start, and print as they write until the job ends.`,
   candor logs 17 -f
   candor logs 17 --stage reduce --task 0 --stderr`,
 		Args: cobra.ExactArgs(1),
-		RunE: a.online(func(ctx context.Context, s *session, args []string) (err error) {
-			if q.job, err = jobNumber(args[0]); err != nil {
+		RunE: a.online(func(ctx context.Context, s *session, args []string) error {
+			if err := q.of(args[0]); err != nil {
 				return err
-			}
-			if q.task < -1 {
-				return usagef("--task %d: must be the position of a task, from 0 on", q.task)
 			}
 			return a.logs(ctx, s, q)
 		}),
 		ValidArgsFunction: a.completeJobs(false),
 	}
 	cmd.Flags().BoolVarP(&q.follow, "follow", "f", false, "print what is written until the job ends")
-	cmd.Flags().IntVar(&q.task, "task", -1, "only the task at this `position` in its stage, from 0 on")
-	cmd.Flags().StringVar(&q.stage, "stage", "", "only tasks of this `stage`")
+	q.flags(cmd)
 	cmd.Flags().BoolVar(&q.stderr, "stderr", false, "standard error in place of standard output")
 	cmd.Flags().BoolVar(&q.noPrefix, "no-prefix", false, "no task names before lines")
 	return cmd

@@ -111,11 +111,7 @@ times. Bids are sealed until they are decided on; from then on everybody sees th
 			if len(args) > 0 {
 				r.Market = args[0]
 			}
-			reply, err := call[messages.ReservationsReply](ctx, s, messages.Auctioneer, messages.VerbReservations, r)
-			if err != nil {
-				return err
-			}
-			return a.show(reply, func(p *page) { p.reservations(reply) })
+			return ask(ctx, a, s, messages.Auctioneer, messages.VerbReservations, r, (*page).reservations)
 		}),
 	}
 	return cmd
@@ -163,11 +159,7 @@ failed attempt. The owners are told by candor why. --undo has the node take work
 			if r.Notice, err = messages.ParseDuration(notice); err != nil {
 				return usagef("--notice: %v", err)
 			}
-			reply, err := call[messages.DrainReply](ctx, s, messages.Auctioneer, messages.VerbDrain, r)
-			if err != nil {
-				return err
-			}
-			return a.show(reply, func(p *page) { p.drained(reply) })
+			return ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, r, (*page).drained)
 		}),
 	}
 	cmd.Flags().StringVar(&notice, "notice", "10m", "how long its tasks may go on, a `span`")

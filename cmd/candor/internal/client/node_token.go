@@ -80,11 +80,7 @@ func (a *app) nodeTokensCommand() *cobra.Command {
 		Example: "  candor node tokens\n  candor node tokens --json | jq '.tokens[] | select(.used == null)'",
 		Args:    cobra.NoArgs,
 		RunE: a.operating(func(ctx context.Context, s *session, _ []string) error {
-			reply, err := call[messages.TokensReply](ctx, s, messages.Admission, messages.VerbTokens, messages.Empty{})
-			if err != nil {
-				return err
-			}
-			return a.show(reply, func(p *page) { p.tokens(reply) })
+			return ask(ctx, a, s, messages.Admission, messages.VerbTokens, messages.Empty{}, (*page).tokens)
 		}),
 	}
 }

@@ -116,11 +116,7 @@ and what was refused. The site's own key, for other operators, stands at the top
 		Example: "  candor peer list\n  candor peer list --json | jq '.peers[] | select(.tries > 0)'\n  candor peer list --json | jq -r .key",
 		Args:    cobra.NoArgs,
 		RunE: a.operating(func(ctx context.Context, s *session, _ []string) error {
-			reply, err := call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
-			if err != nil {
-				return err
-			}
-			return a.show(reply, func(p *page) { p.peers(reply) })
+			return ask(ctx, a, s, messages.Bank, messages.VerbPeers, messages.Empty{}, (*page).peers)
 		}),
 	}
 }

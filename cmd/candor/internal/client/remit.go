@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) remitCommand() *cobra.Command {
-	var from, reason, key string
+	var m payment
 	cmd := &cobra.Command{
 		Use:   "remit ACCOUNT@SITE AMOUNT",
 		Short: "give credits to an account of another site",
@@ -30,7 +30,7 @@ can. Repeating it with the same --key gives nothing more.`,
 			if err != nil {
 				return err
 			}
-			r := messages.RemitRequest{Key: first(key, rand.Text()), Account: from, Peer: peer, Payee: payee, Amount: amount, Reason: reason}
+			r := messages.RemitRequest{Key: first(m.key, rand.Text()), Account: m.from, Peer: peer, Payee: payee, Amount: amount, Reason: m.reason}
 			reply, err := keyed[messages.ClearingReply](ctx, s, messages.VerbRemit, r.Key, "remit", r)
 			if err != nil {
 				return err
@@ -41,10 +41,7 @@ can. Repeating it with the same --key gives nothing more.`,
 			})
 		}),
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the `account` that pays (default: your own)")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
-	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` (default: random)")
-	cmd.RegisterFlagCompletionFunc("from", a.completeAccounts)
+	m.flags(a, cmd)
 	return cmd
 }
 
@@ -67,7 +64,8 @@ func (p *page) asked(r messages.ClearingReply, peer messages.Name) {
 }
 
 func (a *app) authoriseCommand() *cobra.Command {
-	var from, reason, key, lasting string
+	var m payment
+	var lasting string
 	cmd := &cobra.Command{
 		Use:   "authorise SITE AMOUNT",
 		Short: "let another site charge you up to an amount, once",
@@ -87,8 +85,8 @@ this by themselves.`,
 			if !ok {
 				return usagef("--for %q: write how long it may be charged, like 12h or 2d", lasting)
 			}
-			r := messages.AuthoriseRequest{Key: first(key, rand.Text()), Account: from, Peer: args[0], Amount: amount,
-				Interval: messages.Duration(interval), Reason: reason}
+			r := messages.AuthoriseRequest{Key: first(m.key, rand.Text()), Account: m.from, Peer: args[0], Amount: amount,
+				Interval: messages.Duration(interval), Reason: m.reason}
 			reply, err := keyed[messages.SignedAuthorisation](ctx, s, messages.VerbAuthorise, r.Key, "authorise", r)
 			if err != nil {
 				return err
@@ -96,11 +94,8 @@ this by themselves.`,
 			return a.show(reply, func(p *page) { p.authorised(reply.Authorisation) })
 		}),
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the `account` that pays (default: your own)")
 	cmd.Flags().StringVar(&lasting, "for", "7d", "how `long` it may be charged")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
-	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` (default: random)")
-	cmd.RegisterFlagCompletionFunc("from", a.completeAccounts)
+	m.flags(a, cmd)
 	return cmd
 }
 

@@ -15,11 +15,7 @@ func (a *app) nodesCommand() *cobra.Command {
 		Example: "  candor nodes\n  candor nodes --json | jq '.nodes[] | select(.state != \"Up\")'",
 		Args:    cobra.NoArgs,
 		RunE: a.online(func(ctx context.Context, s *session, _ []string) error {
-			reply, err := call[messages.NodesReply](ctx, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
-			if err != nil {
-				return err
-			}
-			return a.show(reply, func(p *page) { p.nodes(reply) })
+			return ask(ctx, a, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{}, (*page).nodes)
 		}),
 	}
 }
@@ -35,11 +31,7 @@ the largest bidders.`,
 		Example: "  candor markets\n  candor markets --json | jq '.markets[].prices'",
 		Args:    cobra.NoArgs,
 		RunE: a.online(func(ctx context.Context, s *session, _ []string) error {
-			reply, err := call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
-			if err != nil {
-				return err
-			}
-			return a.show(reply, func(p *page) { p.markets(reply) })
+			return ask(ctx, a, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}, (*page).markets)
 		}),
 	}
 }

@@ -52,10 +52,7 @@ environment would run: the defaults, the file over them, and both over that.`,
 		Example: `  candor config show > site.yaml
   candor config show --config site.yaml --nodes 8`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := prepare(cmd); err != nil {
-				return err
-			}
+		RunE: prepared(func(cmd *cobra.Command, _ []string) error {
 			c, err := s.load()
 			if err != nil {
 				return err
@@ -66,7 +63,7 @@ environment would run: the defaults, the file over them, and both over that.`,
 			}
 			_, err = cmd.OutOrStdout().Write(text)
 			return err
-		},
+		}),
 	}
 	s.siteFlags(cmd.Flags())
 	return cmd

@@ -30,12 +30,7 @@ observations are kept. What it kept is copied to others. Remove its replicas as 
 candor replica remove.`,
 		Example: `  candor site drop rack2 --config site.yaml --keys keys`,
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := prepare(cmd); err != nil {
-				return err
-			}
-			return d.run(cmd, args[0])
-		},
+		RunE:    prepared(func(cmd *cobra.Command, args []string) error { return d.run(cmd, args[0]) }),
 	}
 	keysFlags(cmd, &d.settings)
 	cmd.Flags().StringVar(&d.server, "server", "", "`URL` of a server of the site (default: as the state directory says)")

@@ -41,12 +41,7 @@ within seconds, except for the operator's key, which wants each host started aga
   candor site rotate user-role --finish`,
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: identity.Rotatable(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := prepare(cmd); err != nil {
-				return err
-			}
-			return r.run(cmd, args[0])
-		},
+		RunE:      prepared(func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) }),
 	}
 	keysFlags(cmd, &r.settings)
 	cmd.Flags().BoolVar(&r.finish, "finish", false, "end the rotation: only the new key is good, or signs")
@@ -119,12 +114,7 @@ node that joined by a token (candor node tokens shows it).`,
 			}
 			return cobra.ExactArgs(1)(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := prepare(cmd); err != nil {
-				return err
-			}
-			return r.run(cmd, strings.Join(args, ""))
-		},
+		RunE: prepared(func(cmd *cobra.Command, args []string) error { return r.run(cmd, strings.Join(args, "")) }),
 	}
 	keysFlags(cmd, &r.settings)
 	r.roleFlags(cmd)

@@ -25,6 +25,16 @@ func prepare(cmd *cobra.Command) error {
 	return applyAt(cmd)
 }
 
+// prepared makes the RunE of a command of what it does once the environment is read.
+func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := prepare(cmd); err != nil {
+			return err
+		}
+		return run(cmd, args)
+	}
+}
+
 // common is what every command that runs actors has.
 type common struct {
 	settings settings

@@ -26,10 +26,7 @@ a new certificate when it is started again; one is good for 825 days.`,
 		Example: `  candor site certify rack4 10.0.0.4 --tls west/tls
   candor site certify rack1 10.0.0.1 hub.west.example --tls west/tls`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := prepare(cmd); err != nil {
-				return err
-			}
+		RunE: prepared(func(cmd *cobra.Command, args []string) error {
 			authority, err := certificate.Open(dir)
 			if errors.Is(err, fs.ErrNotExist) {
 				return messages.Errorf(messages.NotFound, "%s: the authority and its key are not there (%v); name their directory with --tls", dir, err)
@@ -42,7 +39,7 @@ a new certificate when it is started again; one is good for 825 days.`,
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(dir, args[0]+".pem"))
 			return err
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&dir, "tls", tlsDir, "`directory` of the site's authority")
 	return cmd
@@ -61,12 +58,7 @@ with that peer, which a server that connects to it is to have as CANDOR_PEER.`,
 		Example: `  candor site nats --config site.yaml > /etc/candor/nats/accounts.conf
   export CANDOR_PEER=$(candor site nats --config site.yaml --peer west)`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := prepare(cmd); err != nil {
-				return err
-			}
-			return l.nats(cmd, peer)
-		},
+		RunE: prepared(func(cmd *cobra.Command, _ []string) error { return l.nats(cmd, peer) }),
 	}
 	cmd.Flags().StringVar(&l.settings.file, "config", siteFileName, "configuration `file` of this site")
 	cmd.Flags().StringVar(&peer, "peer", "", "print the key of the account shared with this `site`")

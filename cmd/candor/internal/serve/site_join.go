@@ -51,12 +51,7 @@ credentials; "candor user revoke --file" takes those of a letter back.`,
   # at the other site:
   candor site join west-invites-east.json --limit 5000`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := prepare(cmd); err != nil {
-				return err
-			}
-			return l.invite(cmd.OutOrStdout(), args[0])
-		},
+		RunE: prepared(func(cmd *cobra.Command, args []string) error { return l.invite(cmd.OutOrStdout(), args[0]) }),
 	}
 	l.flags(cmd, "`file` to write (default WEST-invites-EAST.json)")
 	cmd.Flags().StringSliceVar(&l.urls, "url", nil, "`URL` at which the other site's servers reach this one's; may be repeated (default: as configured)")
@@ -106,12 +101,7 @@ started again.`,
 		Example: `  candor site join west-invites-east.json --config east/site.yaml --limit 5000
   candor site join east-answers-west.json --config west/site.yaml --limit 5000`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := prepare(cmd); err != nil {
-				return err
-			}
-			return l.join(cmd.OutOrStdout(), args[0])
-		},
+		RunE: prepared(func(cmd *cobra.Command, args []string) error { return l.join(cmd.OutOrStdout(), args[0]) }),
 	}
 	l.flags(cmd, "`file` for the answer to an invitation (default EAST-answers-WEST.json)")
 	cmd.Flags().StringVar(&l.limit, "limit", "", "the most `credits` that the other site may owe")

@@ -48,15 +48,12 @@ with --at.`,
   candor up --config site.yaml --host rack1
   candor up --sites west,east,north`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := prepare(cmd); err != nil {
-				return err
-			}
+		RunE: prepared(func(cmd *cobra.Command, _ []string) error {
 			if len(u.sites) > 0 {
 				return u.runSites(cmd)
 			}
 			return u.run(cmd)
-		},
+		}),
 	}
 	u.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "leave the tasks to the next start when this one ends")

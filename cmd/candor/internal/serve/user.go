@@ -44,12 +44,7 @@ for another site, whose bank then reaches this one's as that site.`,
   candor user add --service auctioneer
   candor user add --peer east`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := prepare(cmd); err != nil {
-				return err
-			}
-			return a.run(cmd, args[0])
-		},
+		RunE: prepared(func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0]) }),
 	}
 	keysFlags(cmd, &a.settings)
 	a.roleFlags(cmd)

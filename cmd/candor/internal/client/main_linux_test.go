@@ -1,0 +1,87 @@
+package client
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// closes is a command that ends only if it is ended: it is interrupted and then
+// closes without end, or rather until its standard input ends.
+func closes() Group {
+	return Group{Title: "Test:", Commands: []*cobra.Command{{
+		Use: "close",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			fmt.Println("serving")
+			<-cmd.Context().Done()
+			fmt.Println("closing")
+			_, err := io.Copy(io.Discard, os.Stdin)
+			return err
+		},
+	}}}
+}
+
+// TestSecondSignalEndsAtOnce: the first is the command's to answer, the next does
+// what a signal does.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	const child = "CANDOR_TEST_CLOSES"
+	if os.Getenv(child) != "" {
+		os.Exit(Main([]string{"close"}, closes()))
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), child+"=yes")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for _, want := range []string{"serving", "closing"} {
+			if !lines.Scan() || lines.Text() != want {
+				t.Fatalf("%v: it said %q, want %q", signal, lines.Text(), want)
+			}
+			if want == "serving" {
+				_ = cmd.Process.Signal(signal)
+			}
+		}
+		ended := make(chan struct{})
+		go func() { _ = cmd.Wait(); close(ended) }()
+		untilEnded(t, cmd.Process, signal, ended)
+		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != signal {
+			t.Errorf("%v, twice: it ended with %v", signal, cmd.ProcessState)
+		}
+	}
+}
+
+// untilEnded signals again while the process is there: it may not be done yet with
+// the first signal.
+func untilEnded(t *testing.T, p *os.Process, signal os.Signal, ended chan struct{}) {
+	again, tooLong := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
+	defer again.Stop()
+	for {
+		_ = p.Signal(signal)
+		select {
+		case <-ended:
+			return
+		case <-again.C:
+		case <-tooLong:
+			_ = p.Kill()
+			t.Fatalf("%v again did not end it", signal)
+		}
+	}
+}

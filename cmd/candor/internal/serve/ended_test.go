@@ -1,0 +1,85 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+)
+
+func interrupted(t *testing.T) context.Context {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	return ctx
+}
+
+// TestClosingThatFailsIsTold: all that fails when a site is closed comes out, with
+// an exit code of its own, so that it is not taken for the interruption.
+func TestClosingThatFailsIsTold(t *testing.T) {
+	for _, closing := range []error{nil, errors.Join(errors.New("node1 does not end"), errors.New("the lock is gone"))} {
+		cmd := &cobra.Command{}
+		cmd.SetContext(interrupted(t))
+		cmd.SetOut(io.Discard)
+		err := new(up).serve(cmd, served{
+			Announce: func(context.Context, io.Writer) {},
+			Close:    func() error { return closing },
+		}, "", zap.NewNop())
+		var coded interface{ ExitCode() int }
+		switch {
+		case closing == nil && err != nil:
+			t.Errorf("closed in order: %v", err)
+		case closing == nil:
+		case !errors.As(err, &coded) || coded.ExitCode() != 1 || !strings.Contains(err.Error(), closing.Error()):
+			t.Errorf("%v came out as %v", closing, err)
+		}
+	}
+}
+
+// TestInterruptedStart: a start that is interrupted is closed in order, and nothing
+// failed then.
+func TestInterruptedStart(t *testing.T) {
+	for _, further := range [][]string{nil, {"--sites", "west,east"}} {
+		root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
+		root.AddCommand(Commands()...)
+		root.SetOut(io.Discard)
+		root.SetErr(io.Discard)
+		root.SetArgs(append([]string{"up", "--state", t.TempDir(), "--listen", "127.0.0.1:0", "--nodes", "1", "--replicas", "1"}, further...))
+		if err := root.ExecuteContext(interrupted(t)); err != nil {
+			t.Errorf("%v: %v", further, err)
+		}
+	}
+	failed := errors.New("no disk")
+	if err := unstarted(t.Context(), failed); err != failed {
+		t.Errorf("not interrupted: %v", err)
+	}
+	if err := unstarted(interrupted(t), failed); err == nil || !strings.Contains(err.Error(), failed.Error()) {
+		t.Errorf("interrupted, and closing failed: %v", err)
+	}
+}
+
+// TestMetricsEndThoughSomebodyHoldsOn: a connection on which nothing was asked does
+// not keep a site from ending in order.
+func TestMetricsEndThoughSomebodyHoldsOn(t *testing.T) {
+	address, stop, err := observe("127.0.0.1:0", false, func() prometheus.Gatherer { return prometheus.NewRegistry() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent, err := net.Dial("tcp", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	metricsOf(t, address.String()) // the connection before was accepted
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := silent.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the connection: %v, want its end", err)
+	}
+}

@@ -1,0 +1,80 @@
+package cell
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/containerd/cgroups/v3/cgroup1"
+	"github.com/containerd/cgroups/v3/cgroup2"
+)
+
+// TestGroupOfAllIsMadeAgain: where the group of all is gone, a cell is made all the
+// same, and the tasks weigh what they did.
+func TestGroupOfAllIsMadeAgain(t *testing.T) {
+	const name = "test-gone"
+	if g := openV1(name); g != nil {
+		madeAgain(t, g, filepath.Join(g.dir(cgroup1.Cpu), "cpu.shares"))
+	}
+	for _, g := range []*v2{openV2(v2Mount, name, "memory", "pids"), openV2(v2Mount+"/unified", name)} {
+		if g != nil {
+			madeAgain(t, g, filepath.Join(g.dir, "cpu.weight"))
+		}
+	}
+}
+
+// madeAgain compares a file of the group of all, which may lack it, before the
+// group was removed and after.
+func madeAgain(t *testing.T, g groups, weight string) {
+	before, _ := os.ReadFile(weight)
+	if err := g.close(); err != nil {
+		t.Fatal(err)
+	}
+	made, err := g.make("cell")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := os.ReadFile(weight); string(after) != string(before) {
+		t.Errorf("%s: %q, before %q", weight, after, before)
+	}
+	if err := made.remove(); err != nil {
+		t.Error(err)
+	}
+	if err := g.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLimitsOfVersion2: what is written where, and that no limit of a task is left
+// for the next. The kernel takes no negative number for memory that is not bounded,
+// and cuts one that is larger than can be; cpu.max is a quota and a period in
+// microseconds (Control Group v2, memory.max and cpu.max).
+func TestLimitsOfVersion2(t *testing.T) {
+	mount := t.TempDir() // stands for the file system of control groups
+	if err := os.Mkdir(filepath.Join(mount, "cell"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	control, err := cgroup2.Load("/cell", cgroup2.WithMountpoint(mount))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &v2Group{control: control, cpu: true}
+	for _, c := range []struct {
+		limits            Limits
+		memory, pids, cpu string
+	}{
+		{Limits{Memory: 1 << 20, Pids: 20, CPU: 1.5}, "1048576", "20", "150000 100000"},
+		{Limits{Pids: 30}, "9223372036854775807", "30", "max 100000"},
+		{Limits{Memory: 1 << 20}, "1048576", "4096", "max 100000"},
+	} {
+		if err := g.limit(c.limits); err != nil {
+			t.Fatal(err)
+		}
+		for file, want := range map[string]string{"memory.max": c.memory, "pids.max": c.pids, "cpu.max": c.cpu} {
+			got, err := os.ReadFile(filepath.Join(mount, "cell", file))
+			if err != nil || string(got) != want {
+				t.Errorf("%+v: %s: %q, %v; want %q", c.limits, file, got, err, want)
+			}
+		}
+	}
+}
