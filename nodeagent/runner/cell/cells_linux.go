@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/containerd/cgroups/v3"
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
@@ -58,11 +59,15 @@ type group interface {
 // run of the node left in them. Name is the node's own on this machine.
 func Open(name string) *Cells {
 	cells := new(Cells)
-	if g := openV2(v2Mount, name, "memory", "pids"); g != nil {
-		cells.limited.groups = g
-		return cells
+	beside := v2Mount + "/unified" // groups of version 1
+	if cgroups.Mode() == cgroups.Unified {
+		if g := openV2(v2Mount, topV2(name), "memory", "pids"); g != nil {
+			cells.limited.groups = g
+			return cells
+		}
+		beside = v2Mount
 	}
-	if g := openV2(v2Mount+"/unified", name); g != nil {
+	if g := openV2(beside, ownV2(name)); g != nil {
 		cells.plain.groups = g
 	}
 	if g := openV1(name); g != nil {
@@ -92,7 +97,7 @@ func (c *Cells) Can(ability messages.Name) bool { return slices.Contains(c.Abili
 // back by [Cells.Leave].
 func (c *Cells) Take(l Limits) (*Cell, error) {
 	p := &c.limited
-	if l == (Limits{}) && c.plain.groups != nil {
+	if c.plain.groups != nil && (l == (Limits{}) || c.limited.groups == nil) {
 		p = &c.plain
 	}
 	cell, err := p.take()

@@ -9,7 +9,10 @@
 // [Open] finds out, from best to least:
 //
 //   - version 2 of control groups, where the memory and pids controllers are there
-//     and may be written: tasks are cloned into the group;
+//     and may be written: tasks are cloned into the group, which is beside those of
+//     services and sessions, below /candor;
+//   - version 2 without controllers, below the group of the service or session: tasks
+//     are held together, suspended and ended, and nothing bounds them;
 //   - version 1, controller by controller: what may be written is used, for tasks
 //     with limits; and for the others, which are the many, the groups of version 2
 //     that such a machine has beside them, without controllers: they hold processes

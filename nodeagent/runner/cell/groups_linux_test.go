@@ -16,7 +16,7 @@ func TestGroupOfAllIsMadeAgain(t *testing.T) {
 	if g := openV1(name); g != nil {
 		madeAgain(t, g, filepath.Join(g.dir(cgroup1.Cpu), "cpu.shares"))
 	}
-	for _, g := range []*v2{openV2(v2Mount, name, "memory", "pids"), openV2(v2Mount+"/unified", name)} {
+	for _, g := range []*v2{openV2(v2Mount, topV2(name), "memory", "pids"), openV2(v2Mount+"/unified", ownV2(name))} {
 		if g != nil {
 			madeAgain(t, g, filepath.Join(g.dir, "cpu.weight"))
 		}
@@ -58,7 +58,7 @@ func TestLimitsOfVersion2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &v2Group{control: control, cpu: true}
+	g := &v2Group{control: control, controllers: []string{"memory", "pids", "cpu"}}
 	for _, c := range []struct {
 		limits            Limits
 		memory, pids, cpu string

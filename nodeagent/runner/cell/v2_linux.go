@@ -2,6 +2,7 @@ package cell
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"math"
@@ -27,16 +28,25 @@ type v2 struct {
 	controllers []string
 }
 
-// openV2 returns nil where there is no such thing, or it lacks a controller.
-func openV2(mount, name string, needed ...string) *v2 {
-	if unified := cgroups.Mode() == cgroups.Unified; unified != (mount == v2Mount) {
-		return nil
-	}
+// topV2 is where the groups of a node are that can have controllers: beside those of
+// services and sessions. Below the group of a service there are none to be had while
+// processes are in it, its own or those it leaves running.
+func topV2(name string) string { return filepath.Join("/candor", name) }
+
+// ownV2 is a group below this process's own.
+func ownV2(name string) string {
 	_, own, err := cgroups.ParseCgroupFileUnified("/proc/self/cgroup")
 	if err != nil {
+		own = "/"
+	}
+	return filepath.Join("/", own, "candor-"+name)
+}
+
+// openV2 returns nil where there is no such thing, or it lacks a controller.
+func openV2(mount, path string, needed ...string) *v2 {
+	if _, err := os.Stat(filepath.Join(mount, "cgroup.procs")); err != nil {
 		return nil
 	}
-	path := filepath.Join("/", own, "candor-"+name)
 	root, err := cgroup2.NewManager(mount, path, &cgroup2.Resources{})
 	if err != nil {
 		return nil
@@ -129,17 +139,17 @@ func (g *v2) open(name string) (group, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &v2Group{control: control, dir: dir, events: events, cpu: r.CPU != nil}, nil
+	return &v2Group{control: control, dir: dir, events: events, controllers: g.controllers}, nil
 }
 
 func (g *v2) close() error { return rmdirBase(g.dir) }
 
 // v2Group is one group.
 type v2Group struct {
-	control *cgroup2.Manager
-	dir     *os.File
-	events  *os.File // open for as long as the group is there: it is read for every task
-	cpu     bool     // processor time can be bounded
+	control     *cgroup2.Manager
+	dir         *os.File
+	events      *os.File // open for as long as the group is there: it is read for every task
+	controllers []string
 }
 
 func (*v2Group) threaded() bool { return false }
@@ -150,24 +160,28 @@ func (g *v2Group) clone(a *syscall.SysProcAttr) {
 	a.UseCgroupFD, a.CgroupFD = true, int(g.dir.Fd())
 }
 
+// limit bounds what there are controllers for.
 func (g *v2Group) limit(l Limits) error {
-	memory, pids := int64(math.MaxInt64), cgroup2.Pids{Max: DefaultPids} // more memory than there can be: unbounded
-	if l.Memory > 0 {
-		memory = l.Memory
+	var r cgroup2.Resources
+	if slices.Contains(g.controllers, "memory") {
+		most := int64(math.MaxInt64) // more than there can be: unbounded
+		if l.Memory > 0 {
+			most = l.Memory
+		}
+		r.Memory = &cgroup2.Memory{Max: &most}
 	}
-	if l.Pids > 0 {
-		pids.Max = l.Pids
+	if slices.Contains(g.controllers, "pids") {
+		r.Pids = &cgroup2.Pids{Max: cmp.Or(l.Pids, DefaultPids)}
 	}
-	r := &cgroup2.Resources{Memory: &cgroup2.Memory{Max: &memory}, Pids: &pids}
-	period := uint64(cpuPeriod.Microseconds())
-	switch {
-	case l.CPU > 0:
-		quota := int64(l.CPU * float64(period))
-		r.CPU = &cgroup2.CPU{Max: cgroup2.NewCPUMax(&quota, &period)}
-	case g.cpu: // the limit of the task before may be there
+	if slices.Contains(g.controllers, "cpu") {
+		period := uint64(cpuPeriod.Microseconds())
 		r.CPU = &cgroup2.CPU{Max: cgroup2.NewCPUMax(nil, &period)}
+		if l.CPU > 0 {
+			quota := int64(l.CPU * float64(period))
+			r.CPU.Max = cgroup2.NewCPUMax(&quota, &period)
+		}
 	}
-	return g.control.Update(r)
+	return g.control.Update(&r)
 }
 
 func (g *v2Group) freeze(frozen bool) error {
