@@ -57,6 +57,11 @@ func (l *leader) jobAway(ctx context.Context, r *book.Roam, err error) (reply me
 	now := *r
 	if err == nil && now.Phase == book.There {
 		now.Status, now.Known = *heard(&there.JobSummary, r), l.Clock()
+		if news := now.Status.State; news != r.Status.State && !news.Final() {
+			// What was shown is not taken back, should the other site fall silent; if it
+			// cannot be kept now, it is asked for again later.
+			_, _ = l.propose(ctx, &book.Command{Travel: &book.Travel{Steps: []book.Step{{Job: r.ID, Status: &now.Status}}}})
+		}
 	}
 	reply = messages.JobDetail{JobSummary: l.summaryAway(&now), Spec: *r.Spec, Shares: there.Shares, Stages: there.Stages}
 	if err != nil && r.Known != 0 && r.Phase == book.There {

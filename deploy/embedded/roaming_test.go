@@ -105,9 +105,7 @@ func TestAJobGoesOnBehindACut(t *testing.T) {
 	goOn := filepath.Join(t.TempDir(), "go")
 	id := alice.submitTo("k", "east", messages.JobSpec{Name: "long", Budget: 20 * messages.Credit, Stages: []messages.Stage{
 		{Name: "main", Class: "map", Script: "while [ ! -e " + goOn + " ]; do sleep 0.05; done; echo went on"}}}).Job
-	until(t, "west has heard by itself that it runs, not only asked for alice", func() bool {
-		return request[messages.JobsReply](alice, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}).Jobs[0].State == messages.Running
-	})
+	alice.running(id)
 	between.cut()
 	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
 		t.Fatal(err)
