@@ -28,8 +28,8 @@ func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 
 // Learn tells the mechanism how long tasks like those of a job ran.
 func (m *Market) Learn(id messages.JobID, r *mechanism.Runtimes) {
-	if i, known := m.find(id); known {
-		m.jobs[i].job.Runtimes = r
+	if e := m.number[id]; e != nil {
+		e.job.Runtimes = r
 		m.stale = true
 	}
 }

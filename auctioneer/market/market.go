@@ -16,6 +16,7 @@ type Market struct {
 	mech   mechanism.Mechanism
 	view   mechanism.View
 	jobs   []*entry // as view.Jobs
+	number map[messages.JobID]*entry
 	prices []float64
 	stale  bool // the set of bidders or slots changed since the last allocation
 	wake   messages.Time
@@ -59,7 +60,7 @@ func New(config messages.Market, mech mechanism.Mechanism) *Market {
 
 // NewIn makes a market for a mechanism that is to be dealt with in some manner.
 func NewIn(manner Manner, config messages.Market, mech mechanism.Mechanism) *Market {
-	m := &Market{Config: config, mech: mech, manner: manner, stale: true}
+	m := &Market{Config: config, mech: mech, manner: manner, number: map[messages.JobID]*entry{}, stale: true}
 	for _, c := range config.Classes {
 		m.view.Classes = append(m.view.Classes, mechanism.Class{Name: c})
 	}
@@ -111,9 +112,9 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 
 // Put enters a job, or says how far it has come.
 func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, p Progress) {
-	i, known := m.find(id)
-	if !known {
-		e := &entry{
+	e := m.number[id]
+	if e == nil {
+		e = &entry{
 			job:     &mechanism.Job{Bid: bid()},
 			share:   make([]float64, len(p.Pending)),
 			ledger:  make([]account, len(p.Pending)),
@@ -125,13 +126,14 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 		}
 		e.become(p)
 		m.count(e)
+		m.number[id] = e
+		i := m.position(id)
 		m.jobs = slices.Insert(m.jobs, i, e)
 		m.view.Jobs = slices.Insert(m.view.Jobs, i, e.job)
 		m.stale = true
 		m.change(e)
 		return
 	}
-	e := m.jobs[i]
 	m.integrate(e, now)
 	m.change(e)
 	m.stale = m.stale || m.manner.Attentive && !e.same(&p)
@@ -154,15 +156,16 @@ func (m *Market) change(e *entry) {
 // Remove takes a job out and returns it with its average shares, nil if it was
 // not there.
 func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, []messages.ClassShare) {
-	i, known := m.find(id)
-	if !known {
+	e := m.number[id]
+	if e == nil {
 		return nil, nil
 	}
-	e := m.jobs[i]
+	delete(m.number, id)
 	m.integrate(e, now)
 	for k, n := range e.counted {
 		m.open[k] -= n
 	}
+	i := m.position(id)
 	m.jobs = slices.Delete(m.jobs, i, i+1)
 	m.view.Jobs = slices.Delete(m.view.Jobs, i, i+1)
 	m.stale = true
@@ -199,8 +202,8 @@ func (m *Market) Allocate(now messages.Time) {
 		m.permit(now, m.jobs)
 	}
 	for _, job := range m.changed {
-		if i, known := m.find(job.Job); known {
-			m.jobs[i].told = false
+		if e := m.number[job.Job]; e != nil {
+			e.told = false
 		}
 	}
 	m.stale, m.changed, m.gone = false, m.changed[:0], m.gone[:0]
@@ -212,15 +215,15 @@ func (m *Market) Allocate(now messages.Time) {
 func (m *Market) update(now messages.Time, mech mechanism.Incremental) {
 	present := m.changed[:0]
 	for _, job := range m.changed {
-		if _, known := m.find(job.Job); known {
+		if m.number[job.Job] != nil {
 			present = append(present, job)
 		}
 	}
 	m.changed = present
 	c := mech.Update(&m.view, m.changed, m.gone)
 	for i, job := range c.Jobs {
-		if at, known := m.find(job.Job); known {
-			m.enforce(now, m.jobs[at], c.Weights[i])
+		if e := m.number[job.Job]; e != nil {
+			m.enforce(now, e, c.Weights[i])
 		}
 	}
 	copy(m.prices, c.Prices)
@@ -236,13 +239,13 @@ func (m *Market) touched() (out []*entry) {
 		return nil
 	}
 	for _, job := range m.changed {
-		if i, known := m.find(job.Job); known {
-			out = append(out, m.jobs[i])
+		if e := m.number[job.Job]; e != nil {
+			out = append(out, e)
 		}
 	}
 	for _, id := range m.directed {
-		if i, known := m.find(id); known {
-			out = append(out, m.jobs[i])
+		if e := m.number[id]; e != nil {
+			out = append(out, e)
 		}
 	}
 	return out
@@ -272,11 +275,13 @@ func (m *Market) integrate(e *entry, now messages.Time) {
 	}
 }
 
-func (m *Market) find(id messages.JobID) (int, bool) {
+// position is where a job is among the jobs, or belongs.
+func (m *Market) position(id messages.JobID) int {
 	if n := len(m.jobs); n == 0 || m.jobs[n-1].job.Job < id {
-		return n, false
+		return n
 	}
-	return slices.BinarySearchFunc(m.jobs, id, func(e *entry, id messages.JobID) int { return cmp.Compare(e.job.Job, id) })
+	i, _ := slices.BinarySearchFunc(m.jobs, id, func(e *entry, id messages.JobID) int { return cmp.Compare(e.job.Job, id) })
+	return i
 }
 
 func (m *Market) shares(e *entry) []messages.ClassShare {

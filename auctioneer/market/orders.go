@@ -107,12 +107,12 @@ func (m *Market) permit(now messages.Time, jobs []*entry) {
 func (m *Market) direct(now messages.Time) {
 	m.directed = m.directed[:0]
 	for _, d := range m.orders.Directives {
-		i, known := m.find(d.Job)
-		if !known {
+		e := m.number[d.Job]
+		if e == nil {
 			continue
 		}
 		m.directed = append(m.directed, d.Job)
-		switch most := &m.jobs[i].most[d.Class]; {
+		switch most := &e.most[d.Class]; {
 		case d.Action == mechanism.Start && d.At <= now:
 			*most += max(d.Slots, 1)
 		case d.Action == mechanism.Suspend && d.Slots == 0:
@@ -120,7 +120,7 @@ func (m *Market) direct(now messages.Time) {
 		case d.Action == mechanism.Suspend:
 			*most = max(0, *most-d.Slots)
 		}
-		m.count(m.jobs[i])
+		m.count(e)
 	}
 }
 
@@ -162,8 +162,8 @@ func (m *Market) Orders() Orders { return m.orders }
 
 // Most is how many claims of class k a job may come to have.
 func (m *Market) Most(id messages.JobID, k int) int {
-	if i, known := m.find(id); known && m.jobs[i].most != nil {
-		return m.jobs[i].most[k]
+	if e := m.number[id]; e != nil && e.most != nil {
+		return e.most[k]
 	}
 	return 0
 }
@@ -171,11 +171,10 @@ func (m *Market) Most(id messages.JobID, k int) int {
 // Hide has the mechanism decide as if n of a job's suspended tasks were not
 // there, until the job's progress is put again or Reveal is called.
 func (m *Market) Hide(id messages.JobID, k, n int) {
-	i, known := m.find(id)
-	if !known || m.jobs[i].Suspended == nil {
+	e := m.number[id]
+	if e == nil || e.Suspended == nil {
 		return
 	}
-	e := m.jobs[i]
 	if e.hidden == nil {
 		e.hidden = make([]int, len(e.Suspended))
 		e.job.Suspended = slices.Clone(e.Suspended)
@@ -215,8 +214,8 @@ func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Du
 // Charged tells what one job owes for its slots so far, and for how long it has had
 // them.
 func (m *Market) Charged(id messages.JobID, cost messages.Credits, slotTime messages.Duration) {
-	if i, known := m.find(id); known && m.jobs[i].Started != 0 {
-		m.jobs[i].job.Accrued, m.jobs[i].job.Received = cost, slotTime
+	if e := m.number[id]; e != nil && e.Started != 0 {
+		e.job.Accrued, e.job.Received = cost, slotTime
 	}
 }
 
@@ -225,8 +224,8 @@ func (m *Market) Stalled() { m.stale = true }
 
 // Job returns a job as the mechanism sees it, nil if it is not there.
 func (m *Market) Job(id messages.JobID) *mechanism.Job {
-	if i, known := m.find(id); known {
-		return m.jobs[i].job
+	if e := m.number[id]; e != nil {
+		return e.job
 	}
 	return nil
 }

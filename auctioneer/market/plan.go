@@ -32,7 +32,7 @@ func (m *Market) plan(b *book.Book, now messages.Time) *plan {
 	p := &plan{now: now}
 	directives := m.Orders().Directives
 	wanted := wantedNodes(b, m, directives)
-	freed := map[uint32]int{} // slots by node
+	freed := make([]int, len(b.Nodes())) // slots by node
 	for _, d := range directives {
 		switch d.Action {
 		case mechanism.Suspend:
@@ -51,12 +51,14 @@ func (m *Market) plan(b *book.Book, now messages.Time) *plan {
 	return p
 }
 
-// wantedNodes are those with tasks that are to go on.
-func wantedNodes(b *book.Book, m *Market, directives []mechanism.Directive) map[uint32]bool {
-	out := map[uint32]bool{}
+// wantedNodes are those with tasks that are to go on; nil: there are none.
+func wantedNodes(b *book.Book, m *Market, directives []mechanism.Directive) (out []bool) {
 	for _, d := range directives {
 		if d.Action == mechanism.Resume {
 			for _, c := range m.claimed(b, d, book.Suspended) {
+				if out == nil {
+					out = make([]bool, len(b.Nodes()))
+				}
 				out[c.node] = true
 			}
 		}
@@ -77,11 +79,10 @@ type claim struct {
 // or that are suspended, those for longest first. They are read once after each
 // change of the job.
 func (m *Market) claimed(b *book.Book, d mechanism.Directive, halt book.Halt) []claim {
-	i, known := m.find(d.Job)
-	if !known {
+	e, at := m.number[d.Job], 2*d.Class
+	if e == nil {
 		return nil
 	}
-	e, at := m.jobs[i], 2*d.Class
 	order := func(x, y claim) int { return cmp.Compare(y.claimed, x.claimed) }
 	if halt == book.Suspended {
 		at++
@@ -125,9 +126,9 @@ func claims(b *book.Book, id messages.JobID, class messages.Name, halt book.Halt
 
 // takeSlots chooses the tasks that lose their slots: first where others are to
 // go on, then those that began last.
-func (p *plan) takeSlots(b *book.Book, m *Market, d mechanism.Directive, wanted map[uint32]bool, freed map[uint32]int) {
+func (p *plan) takeSlots(b *book.Book, m *Market, d mechanism.Directive, wanted []bool, freed []int) {
 	running := m.claimed(b, d, book.Goes)
-	if len(wanted) > 0 {
+	if wanted != nil {
 		running = slices.Clone(running)
 		slices.SortStableFunc(running, func(x, y claim) int { return yesFirst(wanted[x.node], wanted[y.node]) })
 	}
@@ -160,7 +161,7 @@ func yesFirst(x, y bool) int {
 
 // goOn chooses the tasks that get a slot again: those that have waited longest,
 // where there is one.
-func (p *plan) goOn(b *book.Book, m *Market, d mechanism.Directive, freed map[uint32]int) {
+func (p *plan) goOn(b *book.Book, m *Market, d mechanism.Directive, freed []int) {
 	class := m.Config.Classes[d.Class]
 	waiting := m.claimed(b, d, book.Suspended)
 	left := cmp.Or(d.Slots, len(waiting))

@@ -24,12 +24,12 @@ func (m *Market) Started() int {
 
 // Shares returns a job's shares by class up to now, nil if it is not there.
 func (m *Market) Shares(now messages.Time, id messages.JobID) []messages.ClassShare {
-	i, known := m.find(id)
-	if !known {
+	e := m.number[id]
+	if e == nil {
 		return nil
 	}
-	m.integrate(m.jobs[i], now)
-	return m.shares(m.jobs[i])
+	m.integrate(e, now)
+	return m.shares(e)
 }
 
 // Prices says for each class what it costs and who is after it.
@@ -68,12 +68,12 @@ func (m *Market) Top(now messages.Time, limit int) []messages.JobShare {
 
 // Explain asks the mechanism about a job; false if it is not in the market.
 func (m *Market) Explain(now messages.Time, id messages.JobID) (mechanism.Explanation, bool) {
-	i, known := m.find(id)
-	if !known {
+	e := m.number[id]
+	if e == nil {
 		return mechanism.Explanation{}, false
 	}
 	m.view.Now = now
-	return m.mech.Explain(&m.view, m.jobs[i].job), true
+	return m.mech.Explain(&m.view, e.job), true
 }
 
 // Claimable is the number of tasks pending in classes that have idle slots.

@@ -102,8 +102,8 @@ func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) 
 	held := p.classes[k]
 	if held.sampled != 0 && now.Sub(held.sampled) < ResampleAfter {
 		held.jobs = slices.DeleteFunc(slices.Clone(held.jobs), func(j messages.JobWeight) bool {
-			i, known := m.find(j.Job)
-			return !known || m.jobs[i].open(k) == 0
+			e := m.number[j.Job]
+			return e == nil || e.open(k) == 0
 		})
 		if len(held.jobs) > MostJobs/2 {
 			return held
@@ -168,7 +168,7 @@ func (m *Market) Substitute(k int, rng *rand.Rand) messages.JobID {
 			id := queue[len(queue)-1]
 			queue = queue[:len(queue)-1]
 			m.substitutes[k] = queue
-			if i, known := m.find(id); known && m.jobs[i].open(k) > 0 {
+			if e := m.number[id]; e != nil && e.open(k) > 0 {
 				return id
 			}
 		}
@@ -188,8 +188,8 @@ func (m *Market) drawAhead(k int, rng *rand.Rand) {
 
 // Pending is how many tasks of a job could be claimed in class k.
 func (m *Market) Pending(id messages.JobID, k int) int {
-	if i, known := m.find(id); known {
-		return m.jobs[i].open(k)
+	if e := m.number[id]; e != nil {
+		return e.open(k)
 	}
 	return 0
 }

@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/deploy/simulated/core"
@@ -71,6 +73,9 @@ The keys of --json are stable; package deploy/simulated/measure defines each, an
   candor simulate --faults plan.yaml --seeds 1000`,
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.together(c.LocalFlags()); err != nil {
+				return messages.AsError("simulate", err)
+			}
 			return Await(c.Context(), func() error { return o.run(c.OutOrStdout(), c.ErrOrStderr()) })
 		},
 	}
@@ -97,6 +102,10 @@ func parameters() string {
 	return b.String()
 }
 
+// fitting is the memory that a study tries to stay within, in bytes, at the cost of
+// collecting more often: so the largest logs fit a GiB.
+const fitting = 800 << 20
+
 func (o *options) run(out, stderr io.Writer) error {
 	if o.faults.plan != "" {
 		if err := o.faults.run(out, stderr, o.json); err != nil {
@@ -106,6 +115,9 @@ func (o *options) run(out, stderr io.Writer) error {
 	}
 	if err := o.check(); err != nil {
 		return messages.AsError("simulate", err)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(fitting))
 	}
 	report, err := o.simulate(NewProgress(stderr))
 	if err != nil {
@@ -120,6 +132,23 @@ func (o *options) run(out, stderr io.Writer) error {
 	return nil
 }
 
+// together refuses flags that would be ignored beside others.
+func (o *options) together(flags *pflag.FlagSet) (err error) {
+	faults := []string{"faults", "seeds", "from-seed"}
+	flags.VisitAll(func(f *pflag.Flag) {
+		switch of := slices.Contains(faults, f.Name); {
+		case !f.Changed || f.Name == "json" || err != nil:
+		case of && o.faults.plan == "":
+			err = messages.Errorf(messages.Invalid, "--%s: is for runs under faults: name a plan with --faults, or leave it out", f.Name)
+		case !of && o.faults.plan != "":
+			err = messages.Errorf(messages.Invalid, "--%s: is for studies of a log, and --faults runs none: leave one of them out", f.Name)
+		case f.Name == "slots-per-node" && o.actors == "core":
+			err = messages.Errorf(messages.Invalid, "--slots-per-node: the mechanism alone knows no nodes: take --actors all, or leave it out")
+		}
+	})
+	return err
+}
+
 // check refuses what can be seen to be wrong before anything is read.
 func (o *options) check() error {
 	if o.actors != "core" && o.actors != "all" {
@@ -128,11 +157,10 @@ func (o *options) check() error {
 	if o.slots < 1 || o.slots > mostSlots {
 		return messages.Errorf(messages.Invalid, "--slots-per-node: must be from 1 to %d, is %d", mostSlots, o.slots)
 	}
-	known := false
-	for _, g := range measure.Groupings {
-		known = known || g == o.by
+	if o.events != "" && writerFor(o.events) == nil {
+		return messages.Errorf(messages.Invalid, "--events: %s: name a file that ends in .csv or .parquet", o.events)
 	}
-	if !known {
+	if !slices.Contains(measure.Groupings, o.by) {
 		return messages.Errorf(messages.Invalid, "--by: must be one of %s, is %.64q", strings.Join(measure.Groupings, ", "), o.by)
 	}
 	return nil
@@ -168,10 +196,8 @@ func (o *options) simulate(show *Progress) (*measure.Report, error) {
 // outcome runs the study with the actors asked for.
 func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error) {
 	if o.actors == "all" {
-		// Most of the work is short-lived: collecting it less often is faster, and
-		// well below a gigabyte for hundreds of thousands of jobs.
+		// Most of the work is short-lived: collecting it less often is faster.
 		defer debug.SetGCPercent(debug.SetGCPercent(250))
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(800 << 20))
 		const ms = messages.Duration(1e6)
 		return grid.Run(p, grid.Config{Network: network.Config{Delay: ms / 2, Jitter: ms}, Slots: o.slots})
 	}
