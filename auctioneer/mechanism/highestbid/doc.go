@@ -87,7 +87,7 @@
 // that starts or is suspended, whoever else runs; O(n) memory. A live decision
 // costs O(log n) for each job and class that has changed, or whose slots it
 // changes; where prices are by length and not capped, it also looks at all who run.
-// One made anew, or explained, is O(n·log n) for each class. `go test -bench .` shows what that comes to; with CANDOR_TRACES naming a directory that has
+// One made anew is O(n·log n) for each class, and an explanation O(n). `go test -bench .` shows what that comes to; with CANDOR_TRACES naming a directory that has
 // it, on the log the paper used.
 //
 // # Source

@@ -2,7 +2,6 @@ package highestbid
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 )
@@ -16,18 +15,23 @@ const (
 	BudgetSpent     = "BudgetSpent"     // its slots have cost its budget
 )
 
-// Explain says where a job stands if the market decided now, and what bid would
-// be enough.
+// Explain says where a job stands as of the last decision, or if the market decided
+// now for the first time, and what bid would be enough.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
-	at := slices.IndexFunc(view.Jobs, func(o *mechanism.Job) bool { return o.Job == job.Job })
-	switch {
-	case spent(job):
+	if spent(job) {
 		return explain(BudgetSpent, fmt.Sprintf("its slots have cost %v credits, and its budget is %v", job.Accrued, job.Budget), "a larger budget")
-	case at < 0:
+	}
+	r := c.roster
+	if r == nil {
+		r = newRoster(&c.config, len(view.Classes))
+		r.update(view, view.Jobs, nil)
+	}
+	r.decide(view)
+	defer r.undo()
+	at, known := r.number[job.Job]
+	if !known {
 		return explain(Outbid, "the market has not decided on it yet")
 	}
-	r := newRoster(&c.config, len(view.Classes))
-	r.update(view, view.Jobs, nil) // which numbers them as they are there
 	e := explain(WaitingForStage, "none of its tasks can start before an earlier stage is done", "the stages it comes after finishing")
 	for j, s := range r.classes {
 		b := &s.auction.bidders[at]
@@ -35,7 +39,7 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		case b.running > 0:
 			return s.runs(job, b, view.Classes[j])
 		case b.waiting > 0:
-			e = s.waits(job, int32(at), view.Classes[j])
+			e = s.waits(job, at, view.Classes[j])
 		}
 	}
 	return e

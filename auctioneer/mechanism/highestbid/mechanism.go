@@ -120,6 +120,7 @@ func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone 
 	}
 	r := c.roster
 	r.update(view, changed, gone)
+	r.decide(view)
 	d := &mechanism.Change{Directives: r.orders(), Wake: r.wake(view.Now)}
 	d.Jobs, d.Weights = r.weights()
 	for _, s := range r.classes {

@@ -42,7 +42,7 @@ func newRoster(c *Config, classes int) *roster {
 	return r
 }
 
-// update takes in what has changed, and has every class decided.
+// update takes in what has changed.
 func (r *roster) update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) {
 	for _, id := range gone {
 		r.leave(id)
@@ -51,6 +51,10 @@ func (r *roster) update(view *mechanism.View, changed []*mechanism.Job, gone []m
 		r.put(view, job)
 	}
 	r.review(view)
+}
+
+// decide finds who should have the slots, until undo.
+func (r *roster) decide(view *mechanism.View) {
 	for k, s := range r.classes {
 		s.decide(view.Classes[k].Slots)
 	}

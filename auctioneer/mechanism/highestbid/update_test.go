@@ -13,8 +13,8 @@ import (
 
 // TestUpdateAgainstAFreshMechanism: whatever happens to jobs, slots and budgets, and
 // whether jobs start and resume as directed or not yet, deciding about what has changed comes to
-// what a mechanism made anew decides on all of it, and wakes no later, but for the
-// microseconds that rounding may come to.
+// what a mechanism made anew decides on all of it, with the same explanations, and
+// wakes no later, but for the microseconds that rounding may come to.
 func TestUpdateAgainstAFreshMechanism(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{rapid.SampledFrom([]Algorithm{HB, NPHB, WSEPT}).Draw(t, "algorithm"),
@@ -117,6 +117,11 @@ func (w *world) decide() {
 	}
 	if (d.Wake == 0) != (a.Wake == 0) || d.Wake > a.Wake+4 || d.Wake != 0 && d.Wake <= w.view.Now {
 		w.Fatalf("at %v: wakes at %v, made anew at %v", w.view.Now, d.Wake, a.Wake)
+	}
+	for _, j := range w.view.Jobs {
+		if is, anew := w.mechanism.Explain(&w.view, j), fresh.Explain(&w.view, j); !reflect.DeepEqual(is, anew) {
+			w.Fatalf("job %d: %+v, made anew %+v", j.Job, is, anew)
+		}
 	}
 	w.tariffs, w.wake = d.Tariffs, d.Wake
 	for _, o := range d.Directives {
