@@ -91,6 +91,7 @@ func TestOtherModels(t *testing.T) {
 func TestFiles(t *testing.T) {
 	for name, text := range map[string]string{
 		"csv":  "# bids\njob, value, bid, deadline\n2, 7, 6, 900\n3, 5,,\n",
+		"mark": "\xef\xbb\xbfjob,value,bid,deadline\n2,7,6,900\n3,5,,\n",
 		"json": `[{"job": 2, "value": 7, "bid": 6, "deadline": 900}, {"job": 3, "value": 5}]`,
 	} {
 		w := crowd(4)
@@ -122,6 +123,13 @@ func TestMistakesInFilesAreLocated(t *testing.T) {
 		"[{\"job\": 1, \"value\": \"much\"}]":   "f:1: ",
 		"[{\"job\": 1, \"value\": 3}\n":         "f:1: ",
 		"[{\"job\": 1, \"value\": 3}] and more": "f:1: something stands after",
+		"job,length\n1,1e10\n":                  "f:2: job 1: length: must be a number above 0, at most 4e+09, is 1e+10",
+		"job,deadline\n1,-1\n":                  "f:2: job 1: deadline: must be a number from 0 to 1e+12, is -1",
+		"[{\"job\": \"1\"}]":                    "f:1: job: must be a number, a job's a whole one, is a JSON string",
+		"[\n7]":                                 "f:2: must be an object like",
+		"[{\"job\": 1}":                         "f:1: the list has no end",
+		"[{\"job\": 1, ":                        "f:1: the list has no end",
+		"{\"job\": 1}":                          "f:1: JSON must be one list",
 	} {
 		w := crowd(2)
 		if _, err := Read("f", []byte(text), w, make([]Bid, 2)); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {

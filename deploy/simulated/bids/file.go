@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -56,8 +57,8 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 			return 0, refuse("job %d: stands in line %d already", *e.Job, before)
 		}
 		seen[*e.Job] = e.line
-		if field := e.wrong(); field != "" {
-			return 0, refuse("job %d: %s: must be a number from 0 to %g, above 0 but for a deadline", *e.Job, field, Largest)
+		if wrong := e.wrong(); wrong != "" {
+			return 0, refuse("job %d: %s", *e.Job, wrong)
 		}
 		for _, k := range jobs[*e.Job] {
 			e.put(&into[k])
@@ -70,17 +71,21 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 	return said, nil
 }
 
-// wrong names a field that no bid can have.
+// wrong names a field that no bid can have, and says what it can be.
 func (e *entry) wrong() string {
 	for i, x := range []*float64{e.Value, e.Bid, e.Deadline, e.Length, e.Budget} {
-		most := float64(Largest)
+		most, zero := float64(Largest), i == 2
 		if i == 2 || i == 4 {
 			most = 1e12
 		} else if i == 3 {
 			most = workload.MostTime
 		}
-		if x != nil && !(*x >= 0 && *x <= most && (*x > 0 || i == 2)) {
-			return columns[i+1]
+		switch {
+		case x == nil || *x > 0 && *x <= most || zero && *x == 0:
+		case zero:
+			return fmt.Sprintf("%s: must be a number from 0 to %g, is %v", columns[i+1], most, *x)
+		default:
+			return fmt.Sprintf("%s: must be a number above 0, at most %g, is %v", columns[i+1], most, *x)
 		}
 	}
 	return ""
@@ -88,9 +93,12 @@ func (e *entry) wrong() string {
 
 func (e *entry) put(b *Bid) {
 	if e.Value != nil {
-		b.Value, b.Rate = *e.Value, *e.Value
+		b.Value, b.Rate, b.Valued, b.High = *e.Value, *e.Value, true, false
 	}
 	set(&b.Rate, e.Bid)
+	if e.Value != nil || e.Bid != nil {
+		b.Rated, b.Aggressive = true, false
+	}
 	set(&b.Deadline, e.Deadline)
 	set(&b.Length, e.Length)
 	set(&b.Budget, e.Budget)
@@ -103,8 +111,12 @@ func set(field, value *float64) {
 }
 
 func parse(name string, text []byte) ([]entry, error) {
-	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '[' {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // which some editors put before UTF-8
+	switch trimmed := bytes.TrimSpace(text); {
+	case len(trimmed) > 0 && trimmed[0] == '[':
 		return parseJSON(name, text)
+	case len(trimmed) > 0 && trimmed[0] == '{':
+		return nil, messages.Errorf(messages.Invalid, "%s:1: JSON must be one list of objects: put them between [ and ], with commas", name)
 	}
 	return parseCSV(name, text)
 }
@@ -115,8 +127,16 @@ func parseJSON(name string, text []byte) ([]entry, error) {
 	refuse := func(err error) ([]entry, error) {
 		at := d.InputOffset()
 		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		var kind *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &syntax):
 			at = syntax.Offset
+		case errors.As(err, &kind) && kind.Field == "":
+			err = fmt.Errorf("must be an object like {\"job\": 1, \"value\": 5}, is a JSON %s", kind.Value)
+		case errors.As(err, &kind):
+			err = fmt.Errorf("%s: must be a number, a job's a whole one, is a JSON %s", kind.Field, kind.Value)
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			err = errors.New("the list has no end: it is to be closed by ]")
 		}
 		return nil, messages.Errorf(messages.Invalid, "%s:%d: %v", name, lineAt(text, at), err)
 	}

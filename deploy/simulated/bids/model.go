@@ -17,6 +17,9 @@ type Bid struct {
 	Budget     float64
 	High       bool // its value is of the upper mode
 	Aggressive bool // it shades its bid by the larger β
+	// Valued and Rated: value and rate are a file's, and neither mode nor shading
+	// was drawn.
+	Valued, Rated bool
 }
 
 // Worth is what the whole job is worth to its owner.

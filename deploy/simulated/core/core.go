@@ -81,16 +81,38 @@ func Run(p *Problem) (*Outcome, error) {
 		}
 	}
 	if how := p.Market.Preemption; how != "" && how != messages.PreemptSuspend {
-		return nil, messages.Errorf(messages.Invalid, "preemption: %s is simulated with all actors alone: take --actors all", how)
+		return nil, messages.Errorf(messages.Invalid, "preemption: %s is simulated with all actors alone: leave it out, or simulate with --actors all", how)
 	}
 	run, ok := runners[p.Market.Mechanism]
 	if !ok {
 		return nil, messages.Errorf(messages.Invalid, "mechanism %s cannot be simulated", p.Market.Mechanism)
 	}
+	var o *Outcome
+	var err error
 	if widest, _ := p.Work.Widest(); widest > 1 && p.Work.Parallel == workload.Split && holds(p.Market.Mechanism) {
-		return runSplit(p, run)
+		o, err = runSplit(p, run)
+	} else {
+		o, err = run(p)
 	}
-	return run(p)
+	if err != nil {
+		return nil, err
+	}
+	o.noteLargest()
+	return o, nil
+}
+
+// noteLargest says how many payments are as large as there can be, and so are too
+// small by an amount that is not known.
+func (o *Outcome) noteLargest() {
+	n := 0
+	for i := range o.Jobs {
+		if paid := o.Jobs[i].Paid; paid >= messages.MaxCredits || paid <= -messages.MaxCredits {
+			n++
+		}
+	}
+	if n > 0 {
+		o.Notes = append(o.Notes, fmt.Sprintf("payments of more than %v credits count as that, the most there can be: %d", messages.MaxCredits, n))
+	}
 }
 
 // holds says whether a mechanism's runner takes every job for one whose slots

@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -264,6 +265,33 @@ func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 			t.Fatal("another run has another outcome")
 		}
 	})
+}
+
+// TestNoteOfThoseWhoNeverWaited: with a minimum they owe nothing, which is said.
+func TestNoteOfThoseWhoNeverWaited(t *testing.T) {
+	w := &workload.Workload{Nodes: 2, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{
+		{Number: 1, Runtime: 60, Width: 2}, {Number: 2, Submit: 10, Runtime: 60, Width: 1}}}
+	m := rules.Default(rules.Proportional)
+	m.SLO = 0.1
+	o, err := Run(&Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)})
+	if err != nil || len(o.Notes) != 1 || !strings.HasPrefix(o.Notes[0], "jobs that got all of their slots at once: 1: ") || o.Jobs[0].Paid != 0 {
+		t.Errorf("%v: %+v", err, o)
+	}
+}
+
+// TestPaymentsBeyondTheLargestAreSaid: they count as the largest.
+func TestPaymentsBeyondTheLargestAreSaid(t *testing.T) {
+	w := &workload.Workload{Nodes: 1, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{{Number: 1, Runtime: 1e5, Width: 1}}}
+	for rate, notes := range map[float64]int{1e6: 0, 1e9: 1} {
+		m := rules.Default(rules.FIFO)
+		m.Price = rate
+		b := m.Bids.Draw(w, 1)
+		b[0].Budget = 1e15
+		o, err := Run(&Problem{Market: m, Work: w, Bids: b})
+		if err != nil || len(o.Notes) != notes || o.Jobs[0].Paid > messages.MaxCredits {
+			t.Errorf("a price of %v: %v: %+v", rate, err, o)
+		}
+	}
 }
 
 // TestFewOrdersPricedAnewAreNoAuction shows the thesis's pricing: payments that

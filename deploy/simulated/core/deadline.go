@@ -138,6 +138,9 @@ func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 
 // allot decides who gets which units and pays what, in one group or several.
 func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []float64, units func(int) []int, err error) {
+	if groups := p.Market.Groups; groups > problem.Capacity {
+		return nil, nil, nil, messages.Errorf(messages.Invalid, "groups: each of %d groups needs a slot, there are %d", groups, problem.Capacity)
+	}
 	if p.Market.Groups > 1 {
 		g := &deadline.Groups{Of: make([]int, len(problem.Tasks))}
 		rng := rand.New(rand.NewPCG(p.Seed, 0x67726f757073))

@@ -28,6 +28,7 @@
 //     that as keep a study below a million units); each task's value is its part of the
 //     job's, its length rounded up to whole units; it competes from the first
 //     whole unit on. A job that has too few whole units to its deadline is refused.
+//     A task has all the units that it declared, and is done with the last.
 //   - batch-queue: the front job is considered when its slots are free. What is
 //     believed about a waiting job is that it is like those in the queue. Where
 //     jobs are split, here and under reservation, each task is a job of its own.
@@ -38,10 +39,12 @@
 //   - baselines: a job pays the posted price of its slot-seconds, at most its
 //     budget.
 //
+// Budgets bind nobody but there and under proportional.
+//
 // # Cost
 //
 // Most mechanisms take O(log n) for an event, or what they say of themselves for a
-// whole trace. Three are bounded by what a decision costs, of which there is about
+// whole trace. Four are bounded by what a decision costs, of which there is about
 // one for each job:
 //
 //   - batch-queue: two schedules of the queue, and draws, of which a job of the queue
@@ -50,7 +53,9 @@
 //   - contract: a menu of M contracts is M answers of the scheduler underneath, each
 //     about as long as the list of jobs that have not ended; who gets free slots is
 //     one sort of that list;
-//   - reservation: Search.Orders candidates, each of all bids of a period.
+//   - reservation: Search.Orders candidates, each of all bids of a period;
+//   - proportional with an slo: a choice of the pool among all jobs with tasks to
+//     start.
 //
 // So a log takes seconds where queues are short, and minutes where thousands of
 // jobs wait.

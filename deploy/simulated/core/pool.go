@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/candor-grid/candor/auctioneer/market"
@@ -19,6 +20,7 @@ type pool struct {
 	*shares
 	market    *market.Market
 	publisher *market.Publisher
+	prompt    int // jobs that had nothing to wait for
 }
 
 // runPool is runProportional where the market has an slo. A job whose utility at
@@ -36,6 +38,9 @@ func runPool(p *Problem) (*Outcome, error) {
 		if err := l.instant(); err != nil {
 			return nil, err
 		}
+	}
+	if l.prompt > 0 {
+		l.out.Notes = append(l.out.Notes, fmt.Sprintf("jobs that got all of their slots at once: %d: in no time that they had tasks to start they received no share, and owe nothing", l.prompt))
 	}
 	return l.out, nil
 }
@@ -112,6 +117,9 @@ func (l *pool) share(now messages.Time) error {
 func (l *pool) settle(now messages.Time, i int) {
 	job, got := l.market.Remove(now, messages.JobID(i+1))
 	end := mechanism.End{State: messages.Completed, Tasks: l.Work.Jobs[i].Width, Done: l.Work.Jobs[i].Width}
+	if len(got) > 0 && got[0].Over == 0 {
+		l.prompt++
+	}
 	for _, c := range got {
 		end.Shares = append(end.Shares, mechanism.Share{Allocated: c.Allocated, Received: c.Received})
 	}

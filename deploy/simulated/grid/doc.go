@@ -38,7 +38,12 @@
 // Messages take milliseconds: who bids below the reserve is refused, not served at
 // the reserve; a job whose run time is a whole number of units outlives its last
 // unit, and may be too late for its deadline; a suspended task waits for its own
-// node; slots draw by shares under fairshare and proportional. What is drawn is
+// node; slots draw by shares under fairshare and proportional. Budgets bind: a job
+// whose budget does not cover what it may have to pay is refused, and one whose price
+// uses its budget up is ended, as under WSPT and WSEPT where the k-th price is not
+// capped. Under deadline a task is done after its run time, whatever it declared, and
+// a typical length that the market does not say is the mean of all, which the core
+// learns as jobs come. A job of no run time bids like the others. What is drawn is
 // drawn otherwise: shares, menus, the payments of batch-queue, the search of
 // reservation. Apart from that a site does what the core does, which
 // TestAllActorsDoWhatTheCoreDoes holds it to.

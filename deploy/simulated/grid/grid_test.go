@@ -92,13 +92,33 @@ func checkChanges(t *rapid.T, p *core.Problem, o *core.Outcome) {
 			lost += c.Slots
 		case core.Resumed:
 			suspended[c.Job] -= c.Slots
+		case core.Requeued:
+			if p.Market.Preemption == messages.PreemptRequeue {
+				lost += c.Slots
+			}
 		}
 		if suspended[c.Job] < 0 {
 			t.Fatalf("more tasks of job %d go on than were suspended: %+v", c.Job, o.Changes)
 		}
 	}
-	if p.Market.Preemption != messages.PreemptRequeue && lost != o.Preemptions {
+	if lost != o.Preemptions {
 		t.Fatalf("%d preemptions, %d are told", o.Preemptions, lost)
+	}
+}
+
+// TestRequeuesAreTold: a task that is done, or whose job ends, before its node hears
+// that it is to come back has not lost its slot.
+func TestRequeuesAreTold(t *testing.T) {
+	for _, name := range []string{rules.HighestBid, rules.Deadline} {
+		rapid.Check(t, func(t *rapid.T) {
+			p := study(t, name)
+			p.Market.Preemption = messages.PreemptRequeue
+			o, _, err := Run(p, Config{Network: network.Config{Delay: ms, Jitter: ms}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, p, o)
+		})
 	}
 }
 

@@ -62,9 +62,10 @@ func (l *leader) conclude(j *book.Job) {
 	l.over(i, j.Ended)
 }
 
-// note records what a decision does to tasks that were claimed.
+// note records what a decision does to tasks that were claimed. One that is to be
+// run again still has its slot: it may be done before its node hears of it.
 func (l *leader) note(d *book.Decide) {
-	l.out.Preemptions += len(d.Suspend) + len(d.Requeue)
+	l.out.Preemptions += len(d.Suspend)
 	l.noteAttempts(core.Suspended, d.Suspend)
 	l.noteAttempts(core.Resumed, d.Resume)
 }
@@ -84,8 +85,11 @@ func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
 // noteRetries records tasks of a job that came back to be run again: their slots
 // went to others, or their node was lost.
 func (l *leader) noteRetries(j *book.Job) {
-	if n := j.Stages[0].Retried - l.retried[j.ID]; n > 0 && l.Record {
+	if n := j.Stages[0].Retried - l.retried[j.ID]; n > 0 {
 		l.retried[j.ID] += n
+		if l.Market.Preemption == messages.PreemptRequeue {
+			l.out.Preemptions += n
+		}
 		l.out.Note(l.Problem, core.Change{At: l.seconds(l.now), Job: int(l.of[j.ID]), What: core.Requeued, Slots: n})
 	}
 }

@@ -26,10 +26,12 @@ type part struct{ job, index int }
 func (p part) key() string { return "j" + strconv.Itoa(p.job) + "." + strconv.Itoa(p.index) }
 
 // partsOf is how many jobs of the book a job of the workload is.
-func (g *Grid) partsOf(i int) int {
-	split := g.Work.Parallel == workload.Split && Gangs(g.Market.Mechanism)
-	if split || g.Market.Mechanism == rules.Deadline {
-		return g.Work.Jobs[i].Width
+func (g *Grid) partsOf(i int) int { return partsOf(g.Problem, i) }
+
+func partsOf(p *core.Problem, i int) int {
+	split := p.Work.Parallel == workload.Split && Gangs(p.Market.Mechanism)
+	if split || p.Market.Mechanism == rules.Deadline {
+		return p.Work.Jobs[i].Width
 	}
 	return 1
 }
@@ -85,7 +87,7 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 	for _, f := range []struct {
 		to *messages.Credits
 		x  float64
-	}{{&s.Budget, b.Budget * slots / float64(j.Width)}, {&s.Rate, b.Rate}, {&s.Value, b.Rate * b.Length * slots}, {&s.Delay, b.Rate * slots}} {
+	}{{&s.Budget, b.Budget / float64(l.partsOf(i))}, {&s.Rate, b.Rate}, {&s.Value, b.Rate * b.Length * slots}, {&s.Delay, b.Rate * slots}} {
 		var ok bool
 		if *f.to, ok = messages.RoundCredits(f.x); !ok {
 			return nil, messages.Errorf(messages.Invalid, "an amount of %v credits is above the limit", f.x)

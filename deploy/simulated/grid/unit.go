@@ -66,13 +66,16 @@ func back(unit float64, o *core.Outcome) {
 	}
 }
 
-// budgets are what all jobs of each user can cost.
+// budgets are what all jobs of each user can cost, each part of a job's budget
+// rounded for itself, as it is held.
 func budgets(p *core.Problem) ([]messages.Credits, error) {
 	need := make([]messages.Credits, len(p.Work.Users))
 	for i := range p.Bids {
-		budget, ok := messages.RoundCredits(p.Bids[i].Budget)
+		parts := partsOf(p, i)
+		budget, ok := messages.RoundCredits(p.Bids[i].Budget / float64(parts))
 		user := p.Work.Jobs[i].User
-		if need[user] += budget; !ok || need[user] > messages.MaxCredits {
+		ok = ok && budget <= (messages.MaxCredits-need[user])/messages.Credits(parts)
+		if need[user] += budget * messages.Credits(parts); !ok {
 			return nil, messages.Errorf(messages.Invalid, "job %d: budget: the budgets of its user's jobs come to more than %v credits: choose a smaller unit of value", p.Work.Jobs[i].Number, messages.MaxCredits)
 		}
 	}

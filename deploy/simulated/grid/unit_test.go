@@ -6,7 +6,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -38,6 +40,24 @@ func TestMoneyBeyondTheBank(t *testing.T) {
 				t.Fatalf("notes %q", b.Notes)
 			}
 		})
+	}
+}
+
+// TestPartsAreHeldInFull: the parts of a budget, each rounded to the microcredit,
+// can come to more than it.
+func TestPartsAreHeldInFull(t *testing.T) {
+	for _, mechanism := range []string{rules.Deadline, rules.BatchQueue} {
+		w := &workload.Workload{Nodes: 8, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1},
+			Jobs: []workload.Job{{Number: 1, Runtime: 5, Width: 7}}}
+		m := rules.Default(mechanism)
+		b := m.Bids.Draw(w, 1)
+		b[0].Budget = 1000.000001
+		for range 7 {
+			if o, _, err := Run(&core.Problem{Market: m, Work: w, Bids: b}, Config{}); err != nil || o.Jobs[0].Fate == core.Refused {
+				t.Errorf("%s, budget %v: %v", mechanism, b[0].Budget, err)
+			}
+			b[0].Budget += 1e-6
+		}
 	}
 }
 

@@ -25,5 +25,5 @@
 // Surplus is welfare less revenue. No schedule has a welfare above the bound:
 // Delay, Value and Run say what they assume. The ratio is achieved/bound, for
 // delay bound/achieved: 1 is an optimum, and what is below it may be the bound's
-// fault as well as the market's.
+// fault as well as the market's; 0 where the bound is 0.
 package measure

@@ -190,9 +190,13 @@ func (s *Study) namer(by string) (func(i int) string, error) {
 	case "queue":
 		return func(i int) string { return number(by, s.Work.Jobs[i].Queue) }, nil
 	case "value":
-		return func(i int) string { return either(s.Bids[i].High, "high value", "low value") }, nil
+		return func(i int) string {
+			return either(s.Bids[i].Valued, "value from the file", either(s.Bids[i].High, "high value", "low value"))
+		}, nil
 	case "shading":
-		return func(i int) string { return either(s.Bids[i].Aggressive, "aggressive", "others") }, nil
+		return func(i int) string {
+			return either(s.Bids[i].Rated, "bid from the file", either(s.Bids[i].Aggressive, "aggressive", "others"))
+		}, nil
 	case "width":
 		return func(i int) string {
 			return "up to " + strconv.Itoa(1<<int(math.Ceil(math.Log2(float64(s.Work.Jobs[i].Width)))))

@@ -1,9 +1,9 @@
 package rules
 
 import (
-	"math"
 	"strings"
 
+	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -16,7 +16,7 @@ func (m *Market) check() error {
 	if err := choice("worth", m.Worth, ByDelay, ByDeadline, ByRun); err != nil {
 		return err
 	}
-	if err := whole("nodes", m.Nodes, 0, 1<<30); err != nil {
+	if err := whole("nodes", m.Nodes, 0, workload.MostNodes); err != nil {
 		return err
 	}
 	if err := m.Bids.Check(); err != nil {
@@ -30,7 +30,7 @@ func (m *Market) check() error {
 	case Deadline:
 		return m.checkDeadline()
 	case BatchQueue:
-		return first(choice("mode", m.Mode, "priority", "full"), choice("expectation", m.Expectation, "drawn", "exact"), whole("draws", m.Draws, 0, 1<<24), whole("N", m.N, 0, 1<<30),
+		return first(choice("mode", m.Mode, "priority", "full"), choice("expectation", m.Expectation, "drawn", "exact"), whole("draws", m.Draws, 0, 1<<24), whole("N", m.N, 0, workload.MostNodes),
 			choice("sampling", m.Sampling, "stratified", "antithetic", "independent"))
 	case Reservation:
 		return m.checkReservation()
@@ -63,7 +63,7 @@ func (m *Market) checkDeadline() error {
 	if m.Slot != 0 && m.Slot < messages.Duration(1e9) {
 		return invalid("slot", "must be at least 1s, is %v", m.Slot)
 	}
-	return first(m.checkPreemption(), whole("C", m.C, 0, math.MaxInt32), number("lambda", *m.Lambda, 0, 1), choice("rule", m.Rule, "paper", "monotone"),
+	return first(m.checkPreemption(), whole("C", m.C, 0, workload.MostNodes), number("lambda", *m.Lambda, 0, 1), choice("rule", m.Rule, "paper", "monotone"),
 		number("scale", m.Scale, 0, 1<<20), whole("groups", m.Groups, 1, 1<<20))
 }
 
@@ -71,7 +71,10 @@ func (m *Market) checkReservation() error {
 	if m.Granule < messages.Duration(1e9) {
 		return invalid("granule", "must be at least 1s, is %v", m.Granule)
 	}
-	return first(whole("N", m.N, 0, 1<<30), whole("T", m.T, 1, 1<<20), whole("search.orders", m.Search.Orders, 1, 1<<20),
+	if span := float64(m.T) * m.Granule.Seconds(); span > 1e9 {
+		return invalid("T", "%d granules of %v are %.3g s, the longest period is 1e+09", m.T, m.Granule, span)
+	}
+	return first(whole("N", m.N, 0, workload.MostNodes), whole("T", m.T, 1, 1<<20), whole("search.orders", m.Search.Orders, 1, 1<<20),
 		choice("pricing", m.Pricing, "exact", "thesis"))
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -28,10 +29,16 @@ func Decode(name string, text []byte) (*Market, error) {
 		return nil, err
 	}
 	d.own(mechanism, m)
+	if err := d.durations(); err != nil {
+		return nil, err
+	}
 	if err := readYAML(text, m); err != nil && !errors.Is(err, io.EOF) {
 		return nil, d.syntax(err)
 	}
 	if err := d.belong(mechanism); err != nil {
+		return nil, err
+	}
+	if err := d.once(); err != nil {
 		return nil, err
 	}
 	if err := d.counts(); err != nil {
@@ -97,14 +104,25 @@ func (d *document) syntax(err error) error {
 	}
 	p := at.GetToken().Position
 	text := at.GetMessage()
-	if key, unknown := strings.CutPrefix(text, "unknown field "); unknown {
-		text = strings.Trim(key, `"`) + ": there is no such field" + d.near(strings.Trim(key, `"`))
+	var kind *yaml.TypeError
+	var large *yaml.OverflowError
+	switch key, unknown := strings.CutPrefix(text, "unknown field "); {
+	case unknown:
+		text = strings.Trim(key, `"`) + ": there is no such field" + d.near()
+	case errors.As(err, &kind):
+		text = fmt.Sprintf("must be %s, is %.64q", kinds[kind.DstType.Kind()], at.GetToken().Value)
+	case errors.As(err, &large):
+		text = fmt.Sprintf("%.64s is beyond what a number here can be", large.SrcNum)
 	}
 	return messages.Errorf(messages.Invalid, "%s:%d:%d: %s", d.name, p.Line, p.Column, text)
 }
 
+// kinds are what can stand in a market, in words.
+var kinds = map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Uint64: "a whole number",
+	reflect.Float64: "a number", reflect.String: "text", reflect.Struct: "a mapping"}
+
 // near suggests what a misspelt parameter may have meant.
-func (d *document) near(key string) string {
+func (d *document) near() string {
 	mechanism, err := d.mechanism()
 	if err != nil {
 		return ""
@@ -159,30 +177,14 @@ func (d *document) belong(mechanism string) error {
 	return nil
 }
 
-// wholes are the parameters that are whole numbers. The YAML reader would cut off
-// what is behind the point.
-var wholes = []string{"C", "groups", "N", "nodes", "draws", "seed", "T", "orders", "M"}
-
-// counts refuses fractions where there can be none.
-func (d *document) counts() error {
-	for key, pair := range d.pairs() {
-		inside := []*ast.MappingValueNode{pair}
-		switch m := pair.Value.(type) {
-		case *ast.MappingNode:
-			if key == "search" {
-				inside = m.Values
-			}
-		case *ast.MappingValueNode:
-			inside = []*ast.MappingValueNode{m}
-		}
-		for _, p := range inside {
-			_, fraction := p.Value.(*ast.FloatNode)
-			if name := p.Key.GetToken().Value; fraction && slices.Contains(wholes, name) {
-				return d.at(p.Value, "%s: must be a whole number, is %.64s", name, p.Value.String())
-			}
+// says tells whether a key stands at the top level.
+func (d *document) says(key string) bool {
+	for k := range d.pairs() {
+		if k == key {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 func (d *document) at(n ast.Node, format string, args ...any) error {
@@ -193,7 +195,12 @@ func (d *document) at(n ast.Node, format string, args ...any) error {
 // locate puts file, line and column before an error that begins with a path.
 func (d *document) locate(err error) error {
 	text := messages.AsError("", err).Message
-	path, _, _ := strings.Cut(text, ":")
+	path, rest, _ := strings.Cut(text, ":")
+	for key := range d.pairs() { // it was said by another name
+		if other := twice[key]; other != "" && !d.says(other) && (path == other || path == other+"."+key) {
+			path, text = key, key+":"+rest
+		}
+	}
 	for ; path != ""; path = path[:max(0, strings.LastIndexByte(path, '.'))] {
 		p, bad := yaml.PathString("$." + path)
 		if bad != nil {

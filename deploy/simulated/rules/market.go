@@ -106,7 +106,7 @@ func Mechanisms() []string {
 }
 
 // Slots is the number that the market says the machine has; 0: none.
-func (m *Market) Slots() int { return max(m.N, m.Nodes) }
+func (m *Market) Slots() int { return max(m.C, m.N, m.Nodes) }
 
 // Wide says whether a mechanism runs jobs whose slots are held together.
 // The others run serial tasks.

@@ -224,7 +224,11 @@ func (j *Job) parse(line []byte) error {
 			*whole[n], err = strconv.ParseInt(string(field), 10, 64)
 		}
 		if err != nil {
-			return fmt.Errorf("field %d is not a number: %.40q", n+1, field)
+			what := "a number"
+			if x, bad := strconv.ParseFloat(string(field), 64); bad == nil && x == x && whole[n] != nil {
+				what = "a whole number of 64 bits"
+			}
+			return fmt.Errorf("field %d is not %s: %.40q", n+1, what, field)
 		}
 	}
 	if n != fields {

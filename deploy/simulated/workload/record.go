@@ -12,6 +12,7 @@ type builder struct {
 	*Workload
 	options       Options
 	users, groups map[int64]int
+	bad           int // records, beside the lines that could not be read
 }
 
 func (w *Workload) note(format string, args ...any) {
@@ -38,6 +39,8 @@ func (b *builder) machine(log *swf.Log) error {
 		case n < widest && b.options.Parallel == Gang:
 			b.note("the header says %s: %d, but there are jobs of %d processors: the machine is taken to have %d", key, n, widest, widest)
 			n = widest
+		case n < widest:
+			b.note("the machine has %d slots, as the header's %s says, though there are jobs of %d processors", n, key, widest)
 		default:
 			b.note("the machine has %d slots, as the header's %s says", n, key)
 		}
@@ -45,7 +48,7 @@ func (b *builder) machine(log *swf.Log) error {
 		return nil
 	}
 	if widest < 2 {
-		return messages.Errorf(messages.Invalid, "nodes: the log's header does not say how many processors the machine has: say so")
+		return messages.Errorf(messages.Invalid, "nodes: the log's header does not say how many processors the machine has: give the number of nodes")
 	}
 	b.Nodes = int(widest)
 	b.note("the header does not say how many processors the machine has: it is taken to have as many as the widest job, %d", widest)
@@ -69,8 +72,9 @@ func (b *builder) take(r *swf.Job) error {
 		if !b.options.SkipBad {
 			return err
 		}
-		if b.Skipped.Bad++; b.Skipped.Bad == 1 {
-			b.note("records were passed over as unsound, first: %v", err)
+		b.Skipped.Bad++
+		if b.bad++; b.bad == 1 {
+			b.note("records passed over as unsound, the first: %s", messages.AsError("", err).Message)
 		}
 		return nil
 	}

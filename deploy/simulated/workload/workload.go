@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -21,7 +22,9 @@ const (
 
 // Limits of a workload.
 const (
-	MostNodes = 1 << 30
+	// MostNodes is the most slots that a machine and a job can have: more than the
+	// largest machines do, and so few that all mechanisms can count them.
+	MostNodes = 1 << 24
 	// MostTime is the latest submission and the longest run time that a record can
 	// have, in seconds: more than a century.
 	MostTime = 4e9
@@ -93,7 +96,7 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 	w := &Workload{Parallel: o.Parallel}
 	w.Skipped.Bad = log.Bad.Lines
 	if log.Bad.First != nil {
-		w.note("%d lines were passed over as unsound, first: %v", log.Bad.Lines, log.Bad.First)
+		w.note("lines passed over as unsound: %d, the first: %v", log.Bad.Lines, log.Bad.First)
 	}
 	if log.Bad.Cut {
 		w.note("the log is cut: what comes after its last line is missing")
@@ -108,10 +111,24 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 		}
 	}
 	if len(w.Jobs) == 0 {
-		return nil, messages.Errorf(messages.Invalid, "no job of the log can be run: of %d records, %d are outside of the time studied, %d have no submission, %d no run time, %d no processors, %d are parallel, %d unsound",
-			len(log.Jobs)+log.Bad.Lines, w.Skipped.Outside, w.Skipped.NoSubmit, w.Skipped.NoLength, w.Skipped.NoWidth, w.Skipped.Parallel, w.Skipped.Bad)
+		return nil, messages.Errorf(messages.Invalid, "no job of the log can be run: of %d records, %d are outside of the time studied, %d have no submission, %d no run time, %d no processors, %d are parallel, %d unsound%s",
+			len(log.Jobs)+log.Bad.Lines, w.Skipped.Outside, w.Skipped.NoSubmit, w.Skipped.NoLength, w.Skipped.NoWidth, w.Skipped.Parallel, w.Skipped.Bad, b.outside(log))
 	}
 	return w, b.arrange()
+}
+
+// outside says when the log's jobs were submitted, if that is not when the study is.
+func (b *builder) outside(log *swf.Log) string {
+	if b.Skipped.Outside == 0 {
+		return ""
+	}
+	first, last := int64(MostTime), int64(0)
+	for i := range log.Jobs {
+		if at := log.Jobs[i].Submit; at >= 0 {
+			first, last = min(first, at), max(last, at)
+		}
+	}
+	return fmt.Sprintf("; submissions are from %d s to %d s, %.4g to %.4g days, after the log's beginning", first, last, float64(first)/86400, float64(last)/86400)
 }
 
 func (o *Options) check() error {

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,22 @@ func TestUnsoundRecords(t *testing.T) {
 	}
 }
 
+// TestNotesSayWhatIsStrange: each kind of unsound record once, and a header that
+// jobs contradict.
+func TestNotesSayWhatIsStrange(t *testing.T) {
+	log, err := swf.ReadSkipping(strings.NewReader("; MaxProcs: 4\n1 2 3\n" + record(1, -5, 10, 1, 1) + record(2, -6, 10, 1, 1) + record(3, 0, 10, 8, 8)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := New(log, Options{Parallel: Split, SkipBad: true})
+	want := []string{"lines passed over as unsound: 1, the first: line 2: has 3 fields, not 18",
+		"the machine has 4 slots, as the header's MaxProcs says, though there are jobs of 8 processors",
+		"records passed over as unsound, the first: line 3: job 1: submitted at -5 s: must be from 0 to 4e+09; -1 is unknown"}
+	if err != nil || w.Skipped.Bad != 3 || !slices.Equal(w.Notes, want) {
+		t.Errorf("%v: %d unsound, %q", err, w.Skipped.Bad, w.Notes)
+	}
+}
+
 func TestParallelJobsMayBeLeftOut(t *testing.T) {
 	log := read(t, record(1, 0, 10, 8, 8)+record(2, 0, 10, 1, 1))
 	w, err := New(log, Options{Nodes: 4, Parallel: Leave})
@@ -117,7 +134,7 @@ func TestNoStudyLastsForEver(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	log := read(t, record(1, 0, 10, 1, 1))
-	for _, o := range []Options{{Nodes: -1, Parallel: Gang}, {Nodes: 1, Parallel: "both"}, {Nodes: 1, Parallel: Gang, Load: -1}, {Nodes: 1, Parallel: Gang, From: 10, To: 5}, {Nodes: 1, Parallel: Gang, From: 10}} {
+	for _, o := range []Options{{Nodes: -1, Parallel: Gang}, {Nodes: 1, Parallel: "both"}, {Nodes: 1, Parallel: Gang, Load: -1}, {Nodes: 1, Parallel: Gang, From: 10, To: 5}, {Nodes: 1, Parallel: Gang, From: 10}, {Nodes: MostNodes + 1, Parallel: Gang}} {
 		if _, err := New(log, o); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -106,13 +106,8 @@ func (o *options) run(out, stderr io.Writer, limited bool) error {
 
 func (o *options) audit(show *simulate.Progress) (*document, error) {
 	defer show.End()
-	for _, k := range o.kinds {
-		if !slices.Contains(audit.Kinds, k) {
-			return nil, messages.Errorf(messages.Invalid, "--lies: must be of %s, is %.64q", strings.Join(audit.Kinds, ", "), k)
-		}
-	}
-	if !(o.threshold >= 0 && o.threshold <= 1e9) {
-		return nil, messages.Errorf(messages.Invalid, "--threshold: must be 0 or more, is %v", o.threshold)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	show.Step("reading " + o.Trace)
 	p, err := o.Study()
@@ -130,6 +125,28 @@ func (o *options) audit(show *simulate.Progress) (*document, error) {
 		return d, draw(o.plots, p.Market.Name+" ("+p.Market.Mechanism+")", r)
 	}
 	return d, nil
+}
+
+// check refuses what can be seen to be wrong before anything is read.
+func (o *options) check() error {
+	if o.kinds != nil && len(o.kinds) == 0 {
+		return messages.Errorf(messages.Invalid, "--lies: names no kind; the kinds are %s", strings.Join(audit.Kinds, ", "))
+	}
+	for i, k := range o.kinds {
+		switch {
+		case !slices.Contains(audit.Kinds, k):
+			return messages.Errorf(messages.Invalid, "--lies: must be of %s, is %.64q", strings.Join(audit.Kinds, ", "), k)
+		case slices.Contains(o.kinds[:i], k):
+			return messages.Errorf(messages.Invalid, "--lies: names %s twice", k)
+		}
+	}
+	if !(o.threshold >= 0 && o.threshold <= 1e9) {
+		return messages.Errorf(messages.Invalid, "--threshold: must be from 0 to 1e+09, is %v", o.threshold)
+	}
+	if o.jobs < 1 {
+		return messages.Errorf(messages.Invalid, "--jobs: must be at least 1, is %d", o.jobs)
+	}
+	return nil
 }
 
 func (o *options) present(out io.Writer, d *document) error {

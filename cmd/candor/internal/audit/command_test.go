@@ -93,10 +93,13 @@ func TestTableAndPlots(t *testing.T) {
 func TestBadCommandLines(t *testing.T) {
 	log := trace(t)
 	for want, args := range map[string][]string{
-		"--lies":      {"--trace", log, "--nodes", "2", "--market", "fifo", "--lies", "white"},
-		"--threshold": {"--trace", log, "--nodes", "2", "--market", "fifo", "--threshold", "-1"},
-		"jobs: must":  {"--trace", log, "--nodes", "2", "--market", "fifo", "--jobs", "0"},
-		"--trace":     {"--market", "fifo"},
+		"--lies":                       {"--trace", log, "--nodes", "2", "--market", "fifo", "--lies", "white"},
+		"--lies: names no kind":        {"--trace", log, "--nodes", "2", "--market", "fifo", "--lies", "", "--threshold", "0"},
+		"--lies: names value twice":    {"--trace", log, "--nodes", "2", "--market", "fifo", "--lies", "value,split,value"},
+		"--threshold: must be from 0 ": {"--trace", log, "--nodes", "2", "--market", "fifo", "--threshold", "1e300"},
+		"--threshold":                  {"--trace", log, "--nodes", "2", "--market", "fifo", "--threshold", "-1"},
+		"--jobs: must":                 {"--trace", log, "--nodes", "2", "--market", "fifo", "--jobs", "0"},
+		"--trace":                      {"--market", "fifo"},
 	} {
 		if _, err := run(args...); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error is %v, want %q", args, err, want)

@@ -53,9 +53,10 @@ A market is a file of YAML; only the mechanism is needed:
   bids:                      # how bids are drawn; these are the defaults
     value: {distribution: bimodal, share: 0.2, low: {mean: 30, deviation: 15}, high: {mean: 150, deviation: 15}}
     shading: {aggressive: 0, beta: 0.1, others: 0}
-    deadline: {slack: exponential, mean: 2, least: 60}
+    deadline: {slack: exponential, mean: 2, least: 60}     # reservation: {slack: none}
     length: {declared: exact}
     users: {spread: 0, by: job}
+    budget: 10               # times what the job costs at its bid; proportional: 1
 
 Parameters, beside name, worth (delay, deadline or run) and bids:
 
@@ -64,6 +65,7 @@ What a second on a slot is worth to a job's owner (value), what it bids for it, 
 when the job should be complete, and what it says of its length are drawn from that
 model, or read from a file with --bids: columns job, value, bid, deadline, length,
 budget; by the number of the job in the log, times in seconds from its beginning.
+Budgets bind under proportional, fifo, fairshare and backfill; with all actors, always.
 
 ` + faultsHelp() + `
 The keys of --json are stable; package deploy/simulated/measure defines each, and with --faults package deploy/simulated/faults.`,

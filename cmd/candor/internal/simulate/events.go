@@ -98,16 +98,19 @@ func (e event) name(s *measure.Study) string {
 	return s.Outcome.Jobs[e.job].Fate.String()
 }
 
-// writeEvents writes the events as CSV or Parquet, by the file's name.
-func writeEvents(path string, s *measure.Study) (err error) {
-	write := writeCSV
+// writerFor is how events are written to a file, by its name; nil: in no way.
+func writerFor(path string) func(io.Writer, *measure.Study) error {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv":
+		return writeCSV
 	case ".parquet":
-		write = writeParquet
-	default:
-		return messages.Errorf(messages.Invalid, "--events: %s: name a file that ends in .csv or .parquet", path)
+		return writeParquet
 	}
+	return nil
+}
+
+// writeEvents writes the events to a file that there is a writer for.
+func writeEvents(path string, s *measure.Study) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return messages.Errorf(messages.Invalid, "--events: %v", err)
@@ -118,7 +121,7 @@ func writeEvents(path string, s *measure.Study) (err error) {
 		}
 	}()
 	b := bufio.NewWriterSize(file, 1<<16)
-	if err := write(b, s); err != nil {
+	if err := writerFor(path)(b, s); err != nil {
 		return err
 	}
 	return b.Flush()

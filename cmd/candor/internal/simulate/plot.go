@@ -83,6 +83,9 @@ func logarithmic(x, y string, lines ...any) (*plot.Plot, error) {
 		return nil, err
 	}
 	p.Legend.Top = true
+	if math.IsInf(p.X.Min, 1) { // there is nothing to draw, and a logarithm needs a range
+		p.X.Min, p.X.Max, p.Y.Min = 1, 10, 0.1
+	}
 	p.X.Max, p.Y.Max = max(p.X.Max, 10*p.X.Min), 1
 	p.Y.Min = min(p.Y.Min, 0.1)
 	return p, nil

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -211,28 +212,66 @@ func TestBadTracesAreNamed(t *testing.T) {
 func TestBadCommandLines(t *testing.T) {
 	trace, market := file(t, "log.swf", log()), file(t, "m.yaml", "mechanism: fifo\nprise: 3\n")
 	for want, args := range map[string][]string{
-		"--trace and --market":              {"--trace", trace},
-		"no such file":                      {"--trace", trace + "x", "--market", "fifo"},
-		"--market":                          {"--trace", trace, "--market", "lottery"},
-		market + ":2:1: prise":              {"--trace", trace, "--market", market},
-		"--nodes":                           {"--trace", trace, "--market", "fifo", "--nodes", "-3"},
-		"--scale-load":                      {"--trace", trace, "--market", "fifo", "--scale-load", "0"},
-		"load: must be":                     {"--trace", trace, "--market", "fifo", "--scale-load", "NaN"},
-		"--from":                            {"--trace", trace, "--market", "fifo", "--from", "soon"},
-		"is before the log begins":          {"--trace", trace, "--market", "fifo", "--from", "1999-01-01"},
-		"--to: 5 is not after":              {"--trace", trace, "--market", "fifo", "--from", "10", "--to", "5"},
-		"no job of the log can be run":      {"--trace", trace, "--market", "fifo", "--from", "400d"},
-		"parallel: must be":                 {"--trace", trace, "--market", "fifo", "--parallel", "both"},
-		"--by":                              {"--trace", trace, "--market", "fifo", "--by", "colour"},
-		"--slots-per-node":                  {"--trace", trace, "--market", "fifo", "--actors", "all", "--slots-per-node", "0"},
-		"starts tasks one by one":           {"--trace", trace, "--market", "fifo", "--actors", "all", "--parallel", "gang"},
-		"--actors":                          {"--trace", trace, "--market", "fifo", "--actors", "some"},
-		"ends in .csv or .parquet":          {"--trace", trace, "--market", "fifo", "--events", "events.txt"},
-		"--bids":                            {"--trace", trace, "--market", "fifo", "--bids", trace + "x"},
-		"runs serial tasks and cannot keep": {"--trace", trace, "--market", "highest-bid", "--parallel", "gang"},
+		"--trace and --market":               {"--trace", trace},
+		"no such file":                       {"--trace", trace + "x", "--market", "fifo"},
+		"--market":                           {"--trace", trace, "--market", "lottery"},
+		market + ":2:1: prise":               {"--trace", trace, "--market", market},
+		"--nodes":                            {"--trace", trace, "--market", "fifo", "--nodes", "-3"},
+		"--scale-load":                       {"--trace", trace, "--market", "fifo", "--scale-load", "0"},
+		"--scale-load: must be":              {"--trace", trace, "--market", "fifo", "--scale-load", "NaN"},
+		"--from":                             {"--trace", trace, "--market", "fifo", "--from", "soon"},
+		"is before the log begins":           {"--trace", trace, "--market", "fifo", "--from", "1999-01-01"},
+		"--to: 5 is not after":               {"--trace", trace, "--market", "fifo", "--from", "10", "--to", "5"},
+		"submissions are from 0 s to 90 s":   {"--trace", trace, "--market", "fifo", "--from", "400d"},
+		"--parallel: must be":                {"--trace", trace, "--market", "fifo", "--parallel", "both"},
+		"--by":                               {"--trace", trace, "--market", "fifo", "--by", "colour"},
+		"--slots-per-node":                   {"--trace", trace, "--market", "fifo", "--actors", "all", "--slots-per-node", "0"},
+		"starts tasks one by one":            {"--trace", trace, "--market", "fifo", "--actors", "all", "--parallel", "gang"},
+		"--actors":                           {"--trace", trace, "--market", "fifo", "--actors", "some"},
+		"ends in .csv or .parquet":           {"--trace", trace + "x", "--market", "fifo", "--events", "events.txt"}, // before anything is read
+		"--nodes: must be from 1":            {"--trace", trace, "--market", "fifo", "--nodes", "0"},
+		"the mechanism alone knows no nodes": {"--trace", trace, "--market", "fifo", "--slots-per-node", "2"},
+		"--seeds: is for runs under faults":  {"--trace", trace, "--market", "fifo", "--seeds", "3"},
+		"--trace: is for studies of a log":   {"--trace", trace, "--faults", planFile(t, cut), "--json"},
+		"C: 3 slots to give, a machine of 2": {"--trace", trace, "--market", file(t, "c.yaml", "mechanism: deadline\nC: 3\n"), "--nodes", "2"},
+		"each of 3 groups needs a slot":      {"--trace", trace, "--market", file(t, "g.yaml", "mechanism: deadline\ngroups: 3\n")},
+		"--bids":                             {"--trace", trace, "--market", "fifo", "--bids", trace + "x"},
+		"runs serial tasks and cannot keep":  {"--trace", trace, "--market", "highest-bid", "--parallel", "gang"},
 	} {
 		if _, err := run(args...); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error is %v, want %q", args, err, want)
+		}
+	}
+}
+
+// TestAMarketSaysHowManySlotsThereAre: more than the log's header has, and
+// everything is measured by them.
+func TestAMarketSaysHowManySlotsThereAre(t *testing.T) {
+	trace := file(t, "log.swf", log())
+	for mechanism, parameter := range map[string]string{"deadline": "C", "batch-queue": "N", "fifo": "nodes"} {
+		market := file(t, "m.yaml", "mechanism: "+mechanism+"\n"+parameter+": 50\n")
+		text, err := run("--trace", trace, "--market", market, "--json")
+		var r measure.Report
+		if err != nil || json.Unmarshal([]byte(text), &r) != nil || r.Trace.Nodes != 50 || r.Results.Utilisation > 0.2 || r.Results.Optimum.Ratio > 1 {
+			t.Errorf("%s: %v %s", mechanism, err, text)
+		}
+	}
+}
+
+// TestNothingIsSaidOfNobody: where no job was completed there is no wait of 0.
+func TestNothingIsSaidOfNobody(t *testing.T) {
+	market := file(t, "m.yaml", "mechanism: deadline\nslot: 100h\n")
+	text, err := run("--trace", file(t, "log.swf", log()), "--market", market, "--by", "user", "--plots", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	instant := "; MaxProcs: 2\n1 7 -1 0 1 -1 -1 -1 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
+	if text, err := run("--trace", file(t, "log.swf", instant), "--market", "fifo"); err != nil || !strings.Contains(text, "load -;") || !regexp.MustCompile(`ratio to the bound +-`).MatchString(text) {
+		t.Errorf("a job of no time: %v\n%s", err, text)
+	}
+	for _, want := range []string{`wait +- +- +- +-\n`, `payment +- +- +- +-\n`, `revenue +0 +nobody pays\n`, `user 0 +4 +0% +- +- +- +0% `} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("%s is missing:\n%s", want, text)
 		}
 	}
 }
@@ -274,6 +313,12 @@ func TestBidsFromAFile(t *testing.T) {
 	text, err := run("--trace", trace, "--market", "highest-bid", "--json", "--bids", file(t, "bids.csv", "job,value\n1,1000\n"))
 	if err != nil || !strings.Contains(text, "has bids for 1 of 10 jobs") {
 		t.Errorf("%v %s", err, text)
+	}
+	for by, want := range map[string]string{"value": "value from the file", "shading": "bid from the file"} {
+		text, err := run("--trace", trace, "--market", "highest-bid", "--by", by, "--bids", file(t, "bids.csv", "job,value,bid\n1,1000,\n2,,7\n"))
+		if n := map[string]string{"value": "1", "shading": "2"}[by]; err != nil || !regexp.MustCompile(want+" +"+n+" ").MatchString(text) {
+			t.Errorf("%s: %v %s", by, err, text)
+		}
 	}
 }
 

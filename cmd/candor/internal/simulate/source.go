@@ -31,14 +31,17 @@ type Source struct {
 	SkipBad  bool
 	// AllActors: all of them are to run it.
 	AllActors bool
+
+	flags *pflag.FlagSet
 }
 
 // Flags adds the flags.
 func (s *Source) Flags(f *pflag.FlagSet) {
+	s.flags = f
 	f.StringVar(&s.Trace, "trace", "", "the log: `file` in the Standard Workload Format, gzipped or not")
 	f.StringVar(&s.Market, "market", "", "the market: `file` of YAML, or the name of a mechanism for its defaults")
 	f.StringVar(&s.BidsFile, "bids", "", "read bids from this `file`, CSV or JSON, instead of drawing them")
-	f.IntVar(&s.Nodes, "nodes", 0, "`number` of slots (default: as the log's header says)")
+	f.IntVar(&s.Nodes, "nodes", 0, "`number` of slots (default: the market's, else as the log's header says)")
 	f.StringVar(&s.From, "from", "", "leave out what was submitted before this `time`: 36h or 30d from the log's beginning, seconds, or a date")
 	f.StringVar(&s.To, "to", "", "leave out what was submitted at this `time` or later")
 	f.Float64Var(&s.Load, "scale-load", 1, "let jobs come so many `times` as fast")
@@ -52,8 +55,8 @@ func (s *Source) Study() (*core.Problem, error) {
 	if s.Trace == "" || s.Market == "" {
 		return nil, messages.Errorf(messages.Invalid, "--trace and --market: name the log and the market")
 	}
-	if s.Load == 0 {
-		return nil, messages.Errorf(messages.Invalid, "--scale-load: must be from 0.000001 to 1000000, is 0")
+	if err := s.check(); err != nil {
+		return nil, err
 	}
 	market, err := s.market()
 	if err != nil {
@@ -63,6 +66,9 @@ func (s *Source) Study() (*core.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	if market.C > work.Nodes {
+		return nil, messages.Errorf(messages.Invalid, "--nodes: the market has C: %d slots to give, a machine of %d has no more than that", market.C, work.Nodes)
+	}
 	p := &core.Problem{Market: market, Work: work, Bids: market.Bids.Draw(work, s.Seed), Seed: s.Seed}
 	if s.BidsFile != "" {
 		if err := s.readBids(p); err != nil {
@@ -70,6 +76,21 @@ func (s *Source) Study() (*core.Problem, error) {
 		}
 	}
 	return p, nil
+}
+
+// check refuses what can be seen to be wrong before anything is read.
+func (s *Source) check() error {
+	switch {
+	case !(s.Load >= 1e-6 && s.Load <= 1e6):
+		return messages.Errorf(messages.Invalid, "--scale-load: must be from 0.000001 to 1000000, is %v", s.Load)
+	case s.flags.Changed("nodes") && (s.Nodes < 1 || s.Nodes > workload.MostNodes):
+		return messages.Errorf(messages.Invalid, "--nodes: must be from 1 to %d, is %d", workload.MostNodes, s.Nodes)
+	}
+	switch workload.Parallel(s.Parallel) {
+	case "", workload.Gang, workload.Split, workload.Leave:
+		return nil
+	}
+	return messages.Errorf(messages.Invalid, "--parallel: must be %s, %s or %s, is %.64q", workload.Gang, workload.Split, workload.Leave, s.Parallel)
 }
 
 // market reads the market's file; the name of a mechanism that is no file
@@ -112,9 +133,6 @@ func (s *Source) workload(market *rules.Market) (*workload.Workload, error) {
 
 func (s *Source) options(market *rules.Market, log *swf.Log) (o workload.Options, err error) {
 	o = workload.Options{Nodes: s.Nodes, Load: s.Load, Parallel: workload.Parallel(s.Parallel), SkipBad: s.SkipBad}
-	if s.Nodes < 0 {
-		return o, messages.Errorf(messages.Invalid, "--nodes: must be above 0, is %d", s.Nodes)
-	}
 	if o.Nodes == 0 {
 		o.Nodes = market.Slots()
 	}

@@ -19,8 +19,12 @@ func write(out io.Writer, style terminal.Style, r *measure.Report) {
 	t := &r.Trace
 	fmt.Fprintf(out, "%s on market %s (%s), %s, seed %d, actors: %s\n", style.Bold(t.File), style.Bold(r.Market.Name), r.Market.Mechanism,
 		terminal.Plural(t.Nodes, "slot"), r.Seed, r.Actors)
-	fmt.Fprintf(out, "%s of %s over %s, load %.3g; %s left out (%s)\n\n", terminal.Plural(t.Jobs, "job"), terminal.Plural(t.Users, "user"),
-		span(t.To-t.From), t.Load, terminal.Count(t.Skipped.Total()), skipped(r))
+	load := "-" // of an instant
+	if t.To > t.From {
+		load = strconv.FormatFloat(t.Load, 'g', 3, 64)
+	}
+	fmt.Fprintf(out, "%s of %s over %s, load %s; %s left out (%s)\n\n", terminal.Plural(t.Jobs, "job"), terminal.Plural(t.Users, "user"),
+		span(t.To-t.From), load, terminal.Count(t.Skipped.Total()), skipped(r))
 	results(out, style, &r.Results)
 	groups(out, style, r)
 	for _, note := range r.Notes {
@@ -36,16 +40,13 @@ func skipped(r *measure.Report) string {
 
 func results(out io.Writer, style terminal.Style, r *measure.Results) {
 	spreads := terminal.NewTable(terminal.Left(""), terminal.Right("MEAN"), terminal.Right("MEDIAN"), terminal.Right("95 %"), terminal.Right("MAX"))
-	seconds := func(name string, s measure.Spread) {
-		spreads.Row(name, span(s.Mean), span(s.Median), span(s.P95), span(s.Max))
-	}
-	seconds("wait", r.Wait)
-	seconds("response", r.Response)
 	for _, n := range []struct {
-		name string
-		s    measure.Spread
-	}{{"bounded slowdown", r.Slowdown}, {"payment", r.Payment}} {
-		spreads.Row(n.name, amount(n.s.Mean), amount(n.s.Median), amount(n.s.P95), amount(n.s.Max))
+		name  string
+		s     measure.Spread
+		write func(float64) string
+	}{{"wait", r.Wait, span}, {"response", r.Response, span}, {"bounded slowdown", r.Slowdown, amount}, {"payment", r.Payment, amount}} {
+		write := of(r.Completed, n.write)
+		spreads.Row(n.name, write(n.s.Mean), write(n.s.Median), write(n.s.P95), write(n.s.Max))
 	}
 	spreads.Write(out, style, "  ")
 	fmt.Fprintln(out)
@@ -63,10 +64,18 @@ func results(out io.Writer, style terminal.Style, r *measure.Results) {
 	facts.Row("utilisation", terminal.Percent(r.Utilisation), "of the slots over "+span(r.Makespan))
 	facts.Row("payments", amount(r.Payments), "credits")
 	facts.Row("receipts", amount(r.Receipts), "credits, paid to jobs")
-	facts.Row("revenue", amount(r.Revenue), balances[r.Balance])
+	balance := balances[r.Balance]
+	if r.Payments == 0 && r.Receipts == 0 {
+		balance = "nobody pays"
+	}
+	facts.Row("revenue", amount(r.Revenue), balance)
 	facts.Row("welfare", amount(r.Welfare), "by "+r.Optimum.Worth)
 	facts.Row("bound", amount(r.Optimum.Bound), r.Optimum.Kind)
-	facts.Row("ratio to the bound", strconv.FormatFloat(r.Optimum.Ratio, 'f', 3, 64), "")
+	ratio := "-"
+	if r.Optimum.Bound != 0 {
+		ratio = strconv.FormatFloat(r.Optimum.Ratio, 'f', 3, 64)
+	}
+	facts.Row("ratio to the bound", ratio, "")
 	facts.Row("surplus", amount(r.Surplus), "welfare less revenue")
 	facts.Write(out, style, "  ")
 	fmt.Fprintln(out)
@@ -87,14 +96,22 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 		terminal.Right("SLOWDOWN"), terminal.Right("SEVERE"), terminal.Right("PAID"), terminal.Right("RECEIVED"), terminal.Right("WELFARE"))
 	for i := range r.Groups[:min(mostGroups, len(r.Groups))] {
 		g := &r.Groups[i]
-		t.Row(g.Name, terminal.Count(g.Jobs), share(g.Completed, g.Jobs), span(g.Wait.Mean), span(g.Response.Mean), amount(g.Slowdown.Mean),
-			share(g.Severe, g.Jobs), amount(g.Payments), amount(g.Receipts), amount(g.Welfare))
+		t.Row(g.Name, terminal.Count(g.Jobs), share(g.Completed, g.Jobs), of(g.Completed, span)(g.Wait.Mean), of(g.Completed, span)(g.Response.Mean),
+			of(g.Completed, amount)(g.Slowdown.Mean), share(g.Severe, g.Jobs), amount(g.Payments), amount(g.Receipts), amount(g.Welfare))
 	}
 	t.Write(out, style, "  ")
 	if more := len(r.Groups) - mostGroups; more > 0 {
 		fmt.Fprintf(out, "  and %s more; --json has all\n", terminal.Count(more))
 	}
 	fmt.Fprintln(out)
+}
+
+// of writes what was measured of n jobs: of none there is nothing to say.
+func of(n int, write func(float64) string) func(float64) string {
+	if n == 0 {
+		return func(float64) string { return "-" }
+	}
+	return write
 }
 
 func span(seconds float64) string {

@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// durations refuses what is none; the YAML reader would not say where it stands.
+func (d *document) durations() error {
+	for key, pair := range d.pairs() {
+		if !slices.Contains([]string{"slot", "granule", "half_life"}, key) {
+			continue
+		}
+		var x messages.Duration
+		switch err := yaml.NodeToValue(pair.Value, &x); {
+		case err != nil:
+			return d.at(pair.Value, "%s: %.64q is no time: write it like 1h30m, 90s, or as a number of seconds", key, pair.Value.GetToken().Value)
+		case x == 0 && key == "granule":
+			return d.at(pair.Value, "granule: must be at least 1s, is 0")
+		}
+	}
+	return nil
+}
+
+// twice are parameters that say the same: one of two has to be left out.
+var twice = map[string]string{"orders": "search", "reserve": "price", "mode": "variant"}
+
+// once refuses parameters that say the same as another one, which would be
+// ignored. In a highest-bid market reserve is something else than price, and a
+// batch-queue has no variant.
+func (d *document) once() error {
+	mechanism, _ := d.mechanism()
+	for key, pair := range d.pairs() {
+		if other := twice[key]; mechanism != HighestBid && d.says(other) {
+			return d.at(pair.Key, "%s: says the same as %s: leave one of them out", key, other)
+		}
+	}
+	return nil
+}
+
+// wholes are the parameters that are whole numbers. The YAML reader would cut off
+// what is behind the point.
+var wholes = []string{"C", "groups", "N", "nodes", "draws", "seed", "T", "orders", "M"}
+
+// positive are those of which there is at least one; the others have a meaning
+// for 0.
+var positive = []string{"groups", "T", "orders", "M"}
+
+// counts refuses fractions, and zeros, where there can be none.
+func (d *document) counts() error {
+	for key, pair := range d.pairs() {
+		inside := []*ast.MappingValueNode{pair}
+		switch m := pair.Value.(type) {
+		case *ast.MappingNode:
+			if key == "search" {
+				inside = m.Values
+			}
+		case *ast.MappingValueNode:
+			inside = []*ast.MappingValueNode{m}
+		}
+		for _, p := range inside {
+			_, fraction := p.Value.(*ast.FloatNode)
+			name := p.Key.GetToken().Value
+			if fraction && slices.Contains(wholes, name) {
+				return d.at(p.Value, "%s: must be a whole number, is %.64s", name, p.Value.String())
+			}
+			if n, ok := p.Value.(*ast.IntegerNode); ok && n.Value == uint64(0) && slices.Contains(positive, name) {
+				return d.at(p.Value, "%s: must be at least 1, is 0", name)
+			}
+		}
+	}
+	return nil
+}
