@@ -25,10 +25,10 @@ func (t *process) check() {
 func (t *process) look() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.settle()
-	if t.child.pid == 0 || t.over {
+	if t.child.pid == 0 || t.over { // its files are being opened, or are settled as it leaves its lane
 		return ""
 	}
+	t.settle()
 	t.peak = max(t.peak, peakOf(t.child.pid))
 	limit := &t.runner.config
 	switch {
