@@ -80,7 +80,7 @@ type claim struct {
 // change of the job.
 func (m *Market) claimed(b *book.Book, d mechanism.Directive, halt book.Halt) []claim {
 	e, at := m.number[d.Job], 2*d.Class
-	if e == nil {
+	if e == nil || b.Job(d.Job) == nil { // what was read before is of a job that is gone
 		return nil
 	}
 	order := func(x, y claim) int { return cmp.Compare(y.claimed, x.claimed) }
