@@ -167,6 +167,9 @@ func TestJournalQuery(t *testing.T) {
 			}
 		}
 	}
+	if err := v.End(); err != nil {
+		t.Fatal(err)
+	}
 	head := v.Head()
 	if v.Count() != 6 || last.Count != 6 || last.Head != hex.EncodeToString(head[:]) || fmt.Sprint(v.Standings()) != fmt.Sprint(last.Standings) || !v.Totals().Balanced {
 		t.Fatalf("%d records, %+v, want %+v", v.Count(), v.Standings(), last)

@@ -27,7 +27,7 @@ func Reserved(name messages.Name) bool { return strings.HasPrefix(name, messages
 
 // TransferPrefix begins the identifier of every transfer that the clearing
 // makes; nobody else may choose or resolve such.
-const TransferPrefix = "clearing/"
+const TransferPrefix = ledger.ClearingPrefix
 
 // mint makes an identifier for a transfer of the clearing's own.
 func (s *State) mint() string {
@@ -44,7 +44,7 @@ func (s *State) move(by messages.Name, chain ...messages.Transfer) (messages.Cre
 			chain[i].ID = s.mint()
 		}
 	}
-	c := ledger.Command{Verb: ledger.Transfers, At: s.books.Now(), By: by, Transfers: chain}
+	c := ledger.Command{Verb: ledger.Transfers, At: s.books.Now(), By: by, Rank: ledger.Clearing, Within: true, Transfers: chain}
 	result := s.books.Apply(c.Encode())
 	if result.Error != nil {
 		return 0, ordinary(result.Error)
@@ -81,7 +81,7 @@ func (s *State) line(account messages.Name, title string, limit messages.Credits
 }
 
 func (s *State) manage(c ledger.Command) ledger.Result {
-	c.At, c.By = s.books.Now(), maker
+	c.At, c.By, c.Rank, c.Within = s.books.Now(), maker, ledger.Clearing, true
 	return s.books.Apply(c.Encode())
 }
 

@@ -113,7 +113,7 @@ func (s *State) carryOut(c *Command, r *Result) (err *Rejected) {
 
 // advance lets time pass: holds lapse in the ledger, and authorisations here.
 func (s *State) advance(at messages.Time) {
-	c := ledger.Command{Verb: ledger.Expire, At: at}
+	c := ledger.Command{Verb: ledger.Expire, At: at, Within: true}
 	s.books.Apply(c.Encode())
 	now := s.books.Now()
 	for e := s.issued.due(now); e != nil; e = s.issued.due(now) {

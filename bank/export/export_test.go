@@ -29,7 +29,7 @@ func story(t testing.TB) (*ledger.Ledger, []ledger.Line) {
 		}
 	}
 	transfer := func(ts ...messages.Transfer) {
-		apply(ledger.Command{Verb: ledger.Transfers, By: "$auctioneer", Transfers: ts})
+		apply(ledger.Command{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: ts})
 	}
 	apply(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 100 * messages.Credit, Reason: `spring; "allocation", 50% [2026-01-01] date:2020-01-01 \ ü`}})
 	apply(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k2", Account: "lab_2", Amount: 1}})

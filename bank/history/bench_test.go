@@ -62,7 +62,7 @@ func BenchmarkHistory(b *testing.B) {
 
 // charges is a command of a thousand transfers: holds, and charges of them.
 func charges(done int, names []string) []byte {
-	c := ledger.Command{Verb: ledger.Transfers, At: messages.Time(2 + done), By: "$auctioneer", Transfers: make([]messages.Transfer, 0, 1000)}
+	c := ledger.Command{Verb: ledger.Transfers, At: messages.Time(2 + done), By: "$auctioneer", Rank: ledger.Service, Transfers: make([]messages.Transfer, 0, 1000)}
 	for i := done; i < done+1000; i += 2 {
 		name := names[i*7919%len(names)]
 		id := fmt.Sprintf("%s/%d/hold", name, i)

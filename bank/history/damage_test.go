@@ -93,6 +93,9 @@ func TestDirectory(t *testing.T) {
 	}
 	v := ledger.NewVerifier(New(NewVolatile(), segmentBytes, nil))
 	count, head, err := Walk(files, func(_ uint64, record []byte) error { return v.Add(record) })
+	if err == nil {
+		err = v.End()
+	}
 	if err != nil || count != image.Records() || head != image.Head() || v.Head() != head || !v.Totals().Balanced {
 		t.Fatalf("%d records of %d, %v, %+v", count, image.Records(), err, v.Totals())
 	}

@@ -34,7 +34,7 @@ func script(n int) [][]byte {
 			batch = append(batch, messages.Transfer{ID: fmt.Sprint("p", i/10), Kind: messages.Posted, Debit: "bob", Credit: "ada", Amount: 1})
 			batch = append(batch, messages.Transfer{ID: id + "/no", Kind: messages.Posted, Debit: "bob", Credit: "ada", Amount: 10_000})
 		}
-		add(ledger.Command{Verb: ledger.Transfers, By: "$auctioneer", Transfers: batch})
+		add(ledger.Command{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: batch})
 	}
 	return all
 }

@@ -36,6 +36,7 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 		"a hold made twice": func(b *bed) {
 			again := held("h", "ada", 10)
 			s := step{asked: &again, debit: b.accounts["ada"], held: 10, hold: newHold(&again, b.accounts["ada"])}
+			s.hold.by = "$auctioneer"
 			b.Ledger.do(&s)
 			b.commit("eve", &s)
 			b.do(void("v", "h"))

@@ -42,7 +42,7 @@ func BenchmarkApply(b *testing.B) {
 			l, names := benchLedger(b, 10_000)
 			commands := make([][]byte, (b.N+size-1)/size)
 			for i := range commands {
-				c := Command{Verb: Transfers, At: 2, By: "$auctioneer", Transfers: benchBatch(i, size, names)}
+				c := Command{Verb: Transfers, At: 2, By: "$auctioneer", Rank: Service, Transfers: benchBatch(i, size, names)}
 				commands[i] = c.Encode()
 			}
 			b.ReportAllocs()
@@ -61,7 +61,7 @@ func BenchmarkApply(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	names := []messages.Name{"alice", "bob"}
 	ts := benchBatch(0, 1000, names)
-	c := Command{Verb: Transfers, At: 2, By: "$auctioneer", Transfers: ts}
+	c := Command{Verb: Transfers, At: 2, By: "$auctioneer", Rank: Service, Transfers: ts}
 	b.Run("ledger", func(b *testing.B) {
 		data := c.Encode()
 		b.ReportAllocs()
@@ -92,7 +92,7 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkImage(b *testing.B) {
 	l, names := benchLedger(b, 10_000)
 	for i := range 200 {
-		c := Command{Verb: Transfers, At: 2, By: "$auctioneer", Transfers: benchBatch(i, 1000, names)}
+		c := Command{Verb: Transfers, At: 2, By: "$auctioneer", Rank: Service, Transfers: benchBatch(i, 1000, names)}
 		l.Apply(c.Encode())
 	}
 	image := encodeImage(b, l)

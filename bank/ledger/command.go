@@ -9,8 +9,13 @@ const MaxBatch = 10_000
 const smallestTransfer = 11
 
 // version begins every command; one of a later version is refused. Version 1
-// had no rank, and less in Grant and Member.
-const version = 2
+// had no rank, and less in Grant and Member; versions 1 and 2 are carried out
+// under the rules of their releases, see rules. A command within another one,
+// which has its own version in the log, is of version 0.
+const (
+	version = 3
+	within  = 0
+)
 
 // Verb says what a command does.
 type Verb uint8
@@ -30,16 +35,6 @@ const (
 	lastVerb  = Correct
 )
 
-// Rank is the office of whoever asks for a command, as the leader knows it.
-type Rank uint8
-
-// The ranks.
-const (
-	Operator Rank = iota
-	Service       // resolves only the holds that it made
-	User          // manages only what it owns
-)
-
 // Command is one change asked of the ledger. Only the field that Verb names
 // counts.
 type Command struct {
@@ -47,6 +42,11 @@ type Command struct {
 	At   messages.Time // the leader's clock
 	By   messages.Name // the caller on whose request it is made; "" for Expire
 	Rank Rank          // of By
+	// Within says that the command is a part of another one: it is carried out
+	// under the rules that the ledger is under, and changes no rules.
+	Within bool
+
+	version byte // of the encoding that it was read from; 0: the latest
 
 	Transfers []messages.Transfer
 	Grant     messages.GrantRequest
@@ -62,7 +62,7 @@ type Command struct {
 // Encode returns the command's bytes, as Apply takes them.
 func (c *Command) Encode() []byte {
 	w := writer{b: make([]byte, 0, 64+96*len(c.Transfers))}
-	w.byte(version)
+	w.byte(c.encoding())
 	w.byte(byte(c.Verb))
 	w.int(int64(c.At))
 	w.text(c.By)
@@ -78,6 +78,29 @@ func (c *Command) Encode() []byte {
 	return w.b
 }
 
+// encoding is the version that the command is written in.
+func (c *Command) encoding() byte {
+	switch {
+	case c.Within:
+		return within
+	case c.version != 0:
+		return c.version
+	}
+	return version
+}
+
+// rules are those that the command is carried out under, where the ledger is
+// under no later ones.
+func (c *Command) rules() rules {
+	switch {
+	case c.Within:
+		return 0
+	case c.encoding() < 3:
+		return firstRules
+	}
+	return secondRules
+}
+
 // Size returns a bound, rarely more than twice too high, on the bytes that a
 // transfer takes in a command.
 func Size(t *messages.Transfer) int {
@@ -90,8 +113,13 @@ func Size(t *messages.Transfer) int {
 func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 	r := reader{s: string(b)}
 	r.version = r.byte()
-	if (r.version < 1 || r.version > version) && !r.bad {
+	if r.version > version {
 		return messages.Errorf(messages.Invalid, "command of version %d: this bank reads versions up to %d; run the same release on every replica", r.version, version)
+	}
+	if r.version == within {
+		c.Within, r.version = true, version
+	} else if r.version < version {
+		c.version = r.version
 	}
 	c.Verb = Verb(r.byte())
 	c.At = messages.Time(r.int())
@@ -106,7 +134,7 @@ func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 	} else {
 		r.management(c)
 	}
-	if c.Rank > User || c.Verb < Transfers || c.Verb > lastVerb {
+	if c.Rank > Clearing || c.Verb < Transfers || c.Verb > lastVerb {
 		r.fail()
 	}
 	if !r.ok() || c.At < 0 || len(c.By) > maxName {

@@ -36,9 +36,9 @@
 // have credits held on their word, and auditors, who only see. A limit bounds
 // what a member has spent and holds in the account, together and ever; it is
 // counted on while the member is away. Owners change members and pay from the
-// account. The rank of whoever asks (operator, service or user) is the
-// leader's to know and comes with the command; what a user owns is decided
-// here.
+// account. The rank of whoever asks ([Rank]) is the leader's to know and comes
+// with the command, and is written down; what each rank may ask for, and what a
+// user owns, is decided here.
 //
 // A frozen account receives, and its holds are settled; nothing new is held on
 // it or moved from it, but by an operator.
@@ -123,8 +123,24 @@
 // Restoring beside a store that does survive reads the identifiers' hashes from
 // the segments' tables, not the records.
 //
+// # Replay
+//
+// Records are replayed by the code that commands run through: for each record,
+// or run of records, the command is found that was written down so, and is
+// applied to a ledger that must come to the same bytes. So each rule (who, when,
+// of which form, linked to what, refused why) is in one place, and is checked
+// again by a restore and by [Verifier].
+//
 // [Image.Audit] is a second opinion, by plain addition and without those rules;
 // [Verifier] is one for outsiders, with both.
+//
+// # Releases
+//
+// What a command does, and how it is written down, follows from its version. A
+// ledger is under the latest rules that any of its commands was of; images and
+// records say which. So a replica that applies the commands of an earlier release
+// comes to what that release came to. A bank whose replicas are of two releases
+// must not take commands of the later one: those of the earlier refuse them.
 //
 // # Errors
 //

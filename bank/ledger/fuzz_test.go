@@ -14,7 +14,7 @@ func someCommands() []Command {
 		{Verb: Expire, At: 5000},
 		{Verb: Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 5, Reason: "spring"}},
 		{Verb: Member, At: 1, By: "ops", Member: messages.MemberRequest{Account: "ada", Member: "bob", Remove: true}},
-		{Verb: Transfers, At: 1, By: "$auctioneer", Transfers: linked(held("a", "ada", 1), post("b", "a", 1), extend("c", "h", 9), void("d", "h"), posted("e", "ada", "$site", 1))},
+		{Verb: Transfers, At: 1, By: "$auctioneer", Rank: Service, Transfers: linked(held("a", "ada", 1), post("b", "a", 1), extend("c", "h", 9), void("d", "h"), posted("e", "ada", "$site", 1))},
 		{Verb: Transfers, At: 1, By: "$auctioneer", Rank: Service},
 		{Verb: Project, At: 1, By: "ops", Project: messages.ProjectRequest{Account: "lab", Title: "t", Owners: []messages.Name{"ada"}}},
 		{Verb: Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "e", Account: "lab", Amount: 5, Expires: 3000}},

@@ -14,6 +14,7 @@ type bed struct {
 	*testing.T
 	*Ledger
 	at       messages.Time
+	under    rules // of its commands; 0: the latest
 	commands [][]byte
 }
 
@@ -21,6 +22,9 @@ func newBed(t *testing.T) *bed { return &bed{T: t, Ledger: New(), at: 1000} }
 
 func (b *bed) command(c Command) Result {
 	c.At = b.at
+	if b.under == firstRules {
+		c.version = 2
+	}
 	data := c.Encode()
 	b.commands = append(b.commands, data)
 	return b.Apply(data)
@@ -29,7 +33,7 @@ func (b *bed) command(c Command) Result {
 // send carries out a batch and returns its results.
 func (b *bed) send(ts ...messages.Transfer) []messages.TransferResult {
 	b.Helper()
-	r := b.command(Command{Verb: Transfers, By: "$auctioneer", Transfers: ts})
+	r := b.command(Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: ts})
 	if r.Error != nil {
 		b.Fatalf("batch refused: %v", r.Error)
 	}

@@ -10,13 +10,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// magic begins every image; it changes with the format.
-const magic = "candor-ledger-2\n"
+// magics begin every image; which one says the rules that the ledger was under.
+// Of a ledger under the first rules, images are as they always were.
+var magics = [...]string{firstRules: "candor-ledger-2\n", secondRules: "candor-ledger-3\n"}
 
 // Image is a ledger at one moment. Later changes of the ledger leave it
 // untouched, and it may be used by other goroutines.
 type Image struct {
 	now      messages.Time
+	rules    rules
 	journal  journal
 	accounts [][]account // in the order of opening, copied
 	holds    []hold      // copied
@@ -28,7 +30,7 @@ type Image struct {
 // those that changed since the last one.
 func (l *Ledger) Capture() *Image {
 	l.refresh()
-	img := &Image{now: l.now, journal: l.journal.prefix(), accounts: append([][]account(nil), l.copies...), totals: l.Totals()}
+	img := &Image{now: l.now, rules: l.rules, journal: l.journal.prefix(), accounts: append([][]account(nil), l.copies...), totals: l.Totals()}
 	img.holds = make([]hold, 0, len(l.holds))
 	for _, h := range l.holds {
 		img.holds = append(img.holds, *h)
@@ -115,7 +117,7 @@ func (c *counter) Write(b []byte) (int, error) {
 // opening writes what stands for the history: the time, the number of records,
 // and their hash.
 func (w *writer) opening(img *Image) {
-	w.b = append(w.b, magic...)
+	w.b = append(w.b, magics[img.rules]...)
 	w.int(int64(img.now))
 	w.uint(img.journal.count)
 	w.b = append(w.b, img.journal.chain.head[:]...)

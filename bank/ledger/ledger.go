@@ -9,6 +9,7 @@ import (
 // Ledger is the state of a bank. Make one with New.
 type Ledger struct {
 	now      messages.Time
+	rules    rules // the latest that a command was under
 	journal  journal
 	accounts map[messages.Name]*account
 	order    []*account // in which they were opened
@@ -31,6 +32,8 @@ type Ledger struct {
 	copying *sync.Mutex // images may be taken by several who only look
 
 	// Scratch space, of no meaning between commands.
+	rank   Rank          // of who made the command under way
+	replay *replay       // whose records are carried out again; nil: commands are new
 	made   messages.Name // who made the last hold
 	steps  []step
 	batch  []messages.Transfer
@@ -50,6 +53,7 @@ func Open(s Store) *Ledger {
 		projects: map[messages.Name][]messages.Name{},
 		holds:    map[string]*hold{},
 		known:    newIndex(),
+		rules:    firstRules,
 	}
 	l.issuer = l.open(messages.IssuerAccount)
 	l.open(messages.SiteAccount)
@@ -75,13 +79,16 @@ func (l *Ledger) Apply(command []byte) Result {
 	if l.broken != nil {
 		return l.refuseBroken()
 	}
+	l.rules, l.rank = max(l.rules, c.rules()), c.Rank
 	result := Result{Lapsed: l.advance(c.At)}
-	switch c.Verb {
-	case Transfers:
+	result.Error = l.admit(&c)
+	switch {
+	case result.Error != nil:
+	case c.Verb == Transfers:
 		result.Transfers = l.transfers(&c)
 		clear(c.Transfers) // they would keep the command's bytes alive
 		l.batch = c.Transfers
-	case Correct:
+	case c.Verb == Correct:
 		result.Corrected, result.Error = l.correct(c.By, &c.Correct)
 	default:
 		result.Account, result.Error = l.manage(&c)
@@ -170,8 +177,14 @@ func (l *Ledger) write(r *record, debit, credit *account) uint64 {
 	if credit != nil {
 		r.creditLink = credit.trail.extend(l.journal.count + 1)
 	}
+	if r.rules = l.rules; r.by != "" {
+		r.rank = l.rank
+	}
 	l.buffer.b = l.buffer.b[:0]
 	l.buffer.record(r)
+	if l.replay != nil {
+		l.replay.wrote(l.buffer.b)
+	}
 	l.touched(r)
 	number, err := l.journal.append(l.buffer.b, l.keyOf(r))
 	l.fail(err)

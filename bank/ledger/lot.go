@@ -199,12 +199,3 @@ func (l *Ledger) giveBack(a *account, grant string, amount messages.Credits) {
 	l.do(&s)
 	l.commit("", &s)
 }
-
-// planReturn plans a return that was written down before.
-func (l *Ledger) planReturn(t *messages.Transfer, a *account) (step, *messages.Error) {
-	i := slices.IndexFunc(a.lots, func(o lot) bool { return o.grant == t.Pending })
-	if i < 0 || a.lots[i].expires > l.now || a.lots[i].free < t.Amount {
-		return step{}, invalid(t, "nothing of that grant is to be returned")
-	}
-	return step{asked: t, debit: a, credit: l.issuer, amount: t.Amount}, nil
-}

@@ -66,7 +66,7 @@ func (l *Ledger) keyed(by messages.Name, t *messages.Transfer, show messages.Nam
 		return l.reply(show, l.recall(t).Error)
 	}
 	if err := run(); err != nil {
-		l.known.add(t.ID, l.write(&record{what: refused, at: l.now, by: by, asked: *t, refusal: *err}, nil, nil))
+		l.rememberRefusal(by, t, err)
 		return messages.AccountReply{}, err
 	}
 	return l.reply(show, nil)

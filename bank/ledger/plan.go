@@ -56,8 +56,6 @@ func (l *Ledger) planOrigin(s step) (step, *messages.Error) {
 			return s, messages.Errorf(messages.Exhausted, "accounts %q and %q have credits of more than %d expiring grants: pay when some of them have expired", s.debit.name, s.credit.name, MaxLots)
 		}
 		return s, s.debit.thawedFor("paid from")
-	case returned:
-		return l.planReturn(s.asked, s.debit)
 	case corrected:
 		return l.planCorrection(s)
 	}

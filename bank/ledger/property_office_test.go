@@ -25,7 +25,11 @@ func (g gen) caller() (messages.Name, Rank) {
 	if g.odds(2) {
 		return "ops", Operator
 	}
-	return g.name(), User
+	name := g.name()
+	for holds(name, Service) {
+		name = g.name()
+	}
+	return name, User
 }
 
 // begin gives the accounts something, of which a part expires, and the project

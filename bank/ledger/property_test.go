@@ -161,8 +161,11 @@ func (p *pair) transfers(t *rapid.T) {
 }
 
 func (p *pair) send(t *rapid.T, g gen, batch []messages.Transfer) {
-	by, rank := messages.Name("$auctioneer"), Rank(g.IntN(2))
-	if g.odds(8) {
+	by, rank := messages.Name("$auctioneer"), Service
+	switch {
+	case g.odds(2):
+		by, rank = "ops", Operator
+	case g.odds(8):
 		by = "$other"
 	}
 	r := p.apply(g, Command{Verb: Transfers, By: by, Rank: rank, Transfers: batch})

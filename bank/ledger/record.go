@@ -16,9 +16,11 @@ const (
 
 // record is one line of the journal in decoded form.
 type record struct {
-	what what
-	at   messages.Time
-	by   messages.Name
+	what  what
+	rules rules // under which it was made, and in whose format it is written
+	at    messages.Time
+	by    messages.Name
+	rank  Rank // of by; under the first rules, as far as by and the rest show it
 
 	account messages.Name // opened, membership
 	member  messages.Name // membership
@@ -69,10 +71,21 @@ func resolves(k messages.TransferKind) bool {
 	return k == messages.Post || k == messages.Void || k == messages.Extend
 }
 
+// ranked is set in the first byte of a record that says the rank of who asked:
+// every one that was made under the second rules.
+const ranked = 0x80
+
 func (w *writer) record(r *record) {
-	w.byte(byte(r.what))
-	w.int(int64(r.at))
-	w.text(r.by)
+	if r.rules < secondRules {
+		w.byte(byte(r.what))
+		w.int(int64(r.at))
+		w.text(r.by)
+	} else {
+		w.byte(byte(r.what) | ranked)
+		w.int(int64(r.at))
+		w.text(r.by)
+		w.byte(byte(r.rank))
+	}
 	switch r.what {
 	case opened, membership:
 		w.text(r.account)
@@ -116,7 +129,11 @@ func (w *writer) standing(s standing) {
 // decodeRecord reads a record; false if it cannot be one.
 func decodeRecord(b []byte) (record, bool) {
 	r := reader{s: string(b)}
-	rec := record{what: what(r.byte()), at: messages.Time(r.int()), by: r.text()}
+	first := r.byte()
+	rec := record{what: what(first &^ ranked), rules: firstRules, at: messages.Time(r.int()), by: r.text()}
+	if first&ranked != 0 {
+		rec.rules, rec.rank = secondRules, Rank(r.byte())
+	}
 	switch rec.what {
 	case opened, membership:
 		rec.account, rec.member, rec.remove = r.text(), r.text(), r.flag()
@@ -134,6 +151,9 @@ func decodeRecord(b []byte) (record, bool) {
 		}
 	default:
 		r.fail()
+	}
+	if rec.rules == firstRules {
+		rec.rank = rec.likelyRank()
 	}
 	return rec, r.ok()
 }

@@ -3,6 +3,8 @@ package ledger
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -11,87 +13,262 @@ var (
 	errRecord  = errors.New("cannot be read")
 	errDiffers = errors.New("is not what it should come to")
 	errTime    = errors.New("is older than the one before")
+	errRules   = errors.New("is of rules before those of the one before")
 )
 
-// replay does again what a record says was done, under the same rules, and
-// checks that it comes to the same bytes.
-func (l *Ledger) replay(raw []byte) error {
+// replay carries out again what the records of a journal say was done. It finds
+// the command that a record, or a run of them, was written by, applies it to a
+// ledger as if it were new, and holds what that ledger writes against the records,
+// byte by byte. So there is one place for every rule, and one that a record breaks
+// shows: the ledger refuses the command, or does something else, or earlier.
+type replay struct {
+	ledger *Ledger
+	count  uint64   // records that were taken
+	group  []record // those of one command, as far as they were taken
+	raw    [][]byte // of group
+	ahead  [][]byte // what the ledger wrote and no record was held against yet
+}
+
+// replayInto returns a replay into a ledger in which nothing has happened. It is
+// no ledger for other commands until the replay's end.
+func replayInto(l *Ledger) *replay {
+	l.replay = &replay{ledger: l}
+	return l.replay
+}
+
+// add takes the next record. A fault may show only in a later one, or at the end:
+// the error says which record has it.
+func (p *replay) add(raw []byte) error {
+	p.count++
 	rec, ok := decodeRecord(raw)
-	if !ok {
-		return errRecord
+	switch {
+	case !ok:
+		return p.fault(p.count, errRecord)
+	case rec.at < p.ledger.now:
+		return p.fault(p.count, errTime)
+	case rec.rules < p.ledger.rules:
+		return p.fault(p.count, errRules)
 	}
-	if rec.at < l.now {
-		return errTime
+	if len(p.group) > 0 && !p.continues(&rec) {
+		if err := p.carryOut(p.count - 1); err != nil {
+			return err
+		}
 	}
-	l.now = rec.at
-	before := l.journal.count
-	if err := l.again(&rec); err != nil {
-		return err
+	if len(p.group) == 0 {
+		p.ledger.rules = rec.rules
+		p.ledger.advance(rec.at)
+		if len(p.ahead) > 0 {
+			return p.expect(p.count, raw, nil)
+		}
 	}
-	if l.journal.count != before+1 || !bytes.Equal(l.buffer.b, raw) {
-		return errDiffers
+	p.group, p.raw = append(p.group, rec), append(p.raw, bytes.Clone(raw))
+	if p.awaits() {
+		return nil
 	}
-	return l.broken
+	return p.carryOut(p.count)
 }
 
-// again repeats the change of a record and writes it down anew.
-func (l *Ledger) again(rec *record) error {
-	switch rec.what {
-	case opened:
-		return l.openAgain(rec)
-	case membership:
-		return l.memberAgain(rec)
-	case changed:
-		if !l.alter(rec.by, &rec.change) {
-			return errDiffers
+// end says that there are no more records.
+func (p *replay) end() error {
+	defer func() { p.ledger.replay = nil }()
+	if len(p.group) > 0 {
+		if err := p.carryOut(p.count); err != nil {
+			return err
 		}
-		l.write(rec, nil, nil)
-		return nil
-	case lapsed:
-		h := l.holds[rec.asked.Pending]
-		if h == nil || h.expires == 0 || h.expires > l.now {
-			return errDiffers
-		}
-		l.lapse(h)
-		return nil
 	}
-	if l.recorded(rec.asked.ID) != 0 {
-		return errDiffers
+	if len(p.ahead) > 0 {
+		return p.fault(p.count+1, errors.New("is missing: what the ones before it lead to"))
 	}
-	if rec.what == refused {
-		l.known.add(rec.asked.ID, l.write(rec, nil, nil))
-		return nil
-	}
-	return l.transferAgain(rec)
-}
-
-func (l *Ledger) openAgain(rec *record) error {
-	if l.accounts[rec.account] != nil || !messages.ValidName(rec.account) {
-		return errDiffers
-	}
-	l.open(rec.account)
-	l.write(rec, nil, nil)
 	return nil
 }
 
-func (l *Ledger) memberAgain(rec *record) error {
-	a := l.accounts[rec.account]
-	if a == nil || !l.setMember(a, rec.member, rec.remove) {
-		return errDiffers
-	}
-	l.write(rec, nil, nil)
-	return nil
+func (p *replay) fault(number uint64, why error) error {
+	return fmt.Errorf("record %d %w", number, why)
 }
 
-func (l *Ledger) transferAgain(rec *record) error {
-	if rec.asked.Kind > messages.Extend {
-		return errDiffers
-	}
-	s, err := l.prepare(rec.by, &rec.asked)
+// carryOut applies the command of the group, of which the last record has a
+// number.
+func (p *replay) carryOut(last uint64) error {
+	number := last - uint64(len(p.group)) + 1
+	c, err := p.command()
 	if err != nil {
-		return err
+		return p.fault(number, err)
 	}
-	l.do(&s)
-	l.commit(rec.by, &s)
+	why := reason(p.ledger.Apply(c.Encode()))
+	for i, raw := range p.raw {
+		if err := p.expect(number+uint64(i), raw, why); err != nil {
+			return err
+		}
+	}
+	p.group, p.raw = p.group[:0], p.raw[:0]
 	return nil
+}
+
+// reason is the first refusal of a result.
+func reason(r Result) *messages.Error {
+	for i := range r.Transfers {
+		if r.Error == nil {
+			r.Error = r.Transfers[i].Error
+		}
+	}
+	return r.Error
+}
+
+// expect holds a record against the next one that the ledger wrote. Why is what the
+// ledger said to the command, nil if nothing.
+func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
+	switch {
+	case len(p.ahead) > 0 && bytes.Equal(p.ahead[0], raw):
+		p.ahead = p.ahead[1:]
+		return p.ledger.broken
+	case p.ledger.broken != nil:
+		return p.ledger.broken
+	case why != nil:
+		return p.fault(number, fmt.Errorf("%w: %s", errDiffers, why.Message))
+	}
+	return p.fault(number, errDiffers)
+}
+
+// wrote takes what the ledger wrote.
+func (p *replay) wrote(raw []byte) { p.ahead = append(p.ahead, bytes.Clone(raw)) }
+
+// quote gives a refusal the words in which it was written down, if it is of the
+// same kind.
+func (p *replay) quote(rec *record) {
+	for i := range p.group {
+		if is := &p.group[i]; is.what == refused && is.asked.ID == rec.asked.ID && is.refusal.Kind == rec.refusal.Kind {
+			rec.refusal = is.refusal
+		}
+	}
+}
+
+// awaits reports whether the command of the group may have written more records.
+func (p *replay) awaits() bool {
+	last := &p.group[len(p.group)-1]
+	switch last.what {
+	case opened:
+		return true
+	case membership:
+		return !last.remove
+	case changed:
+		return last.change.setting == memberRole
+	}
+	return last.linked() && len(p.group) < MaxBatch
+}
+
+// linked reports whether a record is of a transfer of a chain, and not its last.
+func (r *record) linked() bool { return (r.what == done || r.what == refused) && r.asked.Linked }
+
+// continues reports whether a record may be of the command of the group.
+func (p *replay) continues(rec *record) bool {
+	last := &p.group[len(p.group)-1]
+	switch {
+	case rec.at != last.at || rec.by != last.by || rec.rank != last.rank || rec.rules != last.rules:
+		return false
+	case last.linked():
+		return rec.what == done || rec.what == refused
+	case last.what == opened && rec.what == done:
+		return originOf(rec.asked.ID) == granted && rec.asked.Credit == last.account
+	case rec.what != changed:
+		return false
+	case last.what == opened:
+		return rec.change.setting == asProject && rec.change.account == last.account
+	}
+	return last.part() == rec.part() && rec.change.setting > last.change.setting
+}
+
+// part is the account and the member that a record changes.
+func (r *record) part() [2]messages.Name {
+	return [2]messages.Name{r.account + r.change.account, r.member + r.change.member}
+}
+
+// command is what the records of the group were written by.
+func (p *replay) command() (Command, error) {
+	first, last := &p.group[0], &p.group[len(p.group)-1]
+	c := Command{At: first.at, By: first.by, Rank: first.rank}
+	if first.rules == firstRules {
+		c.version = 2
+	}
+	switch first.what {
+	case opened:
+		return p.opening(c, last)
+	case membership, changed:
+		return p.changing(c)
+	case done, refused:
+		return p.moving(c)
+	}
+	return c, errors.New("is of a hold that was not to lapse then")
+}
+
+// opening is what opens an account: a grant, or the making of a project.
+func (p *replay) opening(c Command, last *record) (Command, error) {
+	switch last.what {
+	case done:
+		return p.movement(c, last)
+	case changed:
+		c.Verb, c.Project = Project, messages.ProjectRequest{Account: last.change.account, Title: last.change.text}
+		return c, nil
+	}
+	return c, errors.New("opens an account for nothing")
+}
+
+// changing is a change of an account or of one's part in it.
+func (p *replay) changing(c Command) (Command, error) {
+	c.Verb = Member
+	for i := range p.group {
+		rec := &p.group[i]
+		part := rec.part()
+		c.Member.Account, c.Member.Member = part[0], part[1]
+		switch ch := &rec.change; ch.setting {
+		case 0:
+			c.Member.Remove = rec.remove
+		case memberRole:
+			role := messages.Role(ch.number)
+			c.Member.Role = &role
+		case memberLimit:
+			limit := messages.Credits(ch.number)
+			c.Member.Limit = &limit
+		case asProject:
+			c.Verb, c.Project = Project, messages.ProjectRequest{Account: ch.account, Title: ch.text}
+		case freeze:
+			c.Verb, c.Freeze = Freeze, messages.FreezeRequest{Account: ch.account, Frozen: freezer(ch.number) != thawed, Reason: ch.text}
+		case creditLimit:
+			c.Verb, c.Credit = Credit, messages.CreditRequest{Account: ch.account, Credit: messages.Credits(ch.number), Reason: ch.text}
+		default:
+			return c, errDiffers
+		}
+	}
+	return c, nil
+}
+
+// moving is a chain of transfers, or a single one of the bank's making.
+func (p *replay) moving(c Command) (Command, error) {
+	if originOf(p.group[0].asked.ID) != ordinary {
+		return p.movement(c, &p.group[0])
+	}
+	c.Verb = Transfers
+	for i := range p.group {
+		c.Transfers = append(c.Transfers, p.group[i].asked)
+	}
+	return c, nil
+}
+
+// movement is a transfer under an identifier that the bank made of who asked and
+// the key.
+func (p *replay) movement(c Command, rec *record) (Command, error) {
+	t := &rec.asked
+	key := func(prefix string) string { return strings.TrimPrefix(t.ID, prefix+c.By+"/") }
+	switch originOf(t.ID) {
+	case granted:
+		c.Verb, c.Grant = Grant, messages.GrantRequest{Key: key(grantPrefix), Account: t.Credit, Amount: t.Amount, Reason: t.Reason, Expires: t.Expires}
+	case paid:
+		c.Verb, c.Pay = Pay, messages.PayRequest{Key: key(payPrefix), From: t.Debit, To: t.Credit, Amount: t.Amount, Reason: t.Reason}
+	case withdrawn:
+		c.Verb, c.Withdraw = Withdraw, messages.WithdrawRequest{Key: key(withdrawPrefix), Account: t.Debit, Amount: t.Amount, Reason: t.Reason}
+	case corrected:
+		c.Verb, c.Correct = Correct, messages.CorrectRequest{Transfer: t.Pending, Amount: t.Amount, Reason: t.Reason}
+	default:
+		return c, errors.New("returns a grant that was not to expire then")
+	}
+	return c, nil
 }

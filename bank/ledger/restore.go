@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -66,12 +67,13 @@ func (r *source) ReadByte() (byte, error) {
 }
 
 func (l *Ledger) readBody(r *source) error {
-	first := make([]byte, len(magic))
+	first := make([]byte, len(magics[firstRules]))
 	if _, err := io.ReadFull(r, first); err != nil {
 		return damaged("its first line", err)
 	}
-	if string(first) != magic {
-		return fmt.Errorf("%w: it does not begin with %q", errImage, magic)
+	under := slices.Index(magics[:], string(first))
+	if under < int(firstRules) {
+		return fmt.Errorf("%w: it does not begin with %q", errImage, magics[secondRules])
 	}
 	now, err := binary.ReadVarint(r)
 	if err != nil {
@@ -95,7 +97,10 @@ func (l *Ledger) readBody(r *source) error {
 	if messages.Time(now) < l.now {
 		return fmt.Errorf("%w: its time is before its last record", errImage)
 	}
-	l.now = messages.Time(now)
+	if rules(under) < l.rules {
+		return fmt.Errorf("%w: it is of rules before those of its last record", errImage)
+	}
+	l.now, l.rules = messages.Time(now), rules(under)
 	state := l.readState
 	if replayed {
 		state = l.compareState
@@ -118,19 +123,22 @@ func (l *Ledger) readHistory(r *source, count uint64) (replayed bool, err error)
 			return false, err
 		}
 	}
-	add := l.replay
-	if segments > 0 {
-		add = l.readd
+	add, end := l.readd, func() error { return nil }
+	if segments == 0 {
+		again := replayInto(l)
+		add, end = again.add, again.end
 	}
 	var raw []byte
-	for l.journal.count < count {
-		number := l.journal.count + 1
+	for number := l.journal.count + 1; number <= count; number++ {
 		if raw, err = readText(r, raw, maxRecord); err != nil {
 			return false, damaged(fmt.Sprintf("record %d of %d", number, count), err)
 		}
 		if err := add(raw); err != nil {
-			return false, fmt.Errorf("%w: record %d: %v", errImage, number, err)
+			return false, fmt.Errorf("%w: %v", errImage, err)
 		}
+	}
+	if err := end(); err != nil {
+		return false, fmt.Errorf("%w: %v", errImage, err)
 	}
 	if l.journal.count != count {
 		return false, fmt.Errorf("%w: its segments have more records than there are", errImage)
@@ -183,13 +191,15 @@ func readSum(r *source) (s Sum, err error) {
 // readd adds a record to a history of which the state is given otherwise.
 func (l *Ledger) readd(raw []byte) error {
 	rec, ok := decodeRecord(raw)
-	if !ok {
-		return errRecord
+	switch number := l.journal.count + 1; {
+	case !ok:
+		return fmt.Errorf("record %d %w", number, errRecord)
+	case rec.at < l.now:
+		return fmt.Errorf("record %d %w", number, errTime)
+	case rec.rules < l.rules:
+		return fmt.Errorf("record %d %w", number, errRules)
 	}
-	if rec.at < l.now {
-		return errTime
-	}
-	l.now = rec.at
+	l.now, l.rules = rec.at, rec.rules
 	key := l.keyOf(&rec)
 	number, err := l.journal.append(raw, key)
 	if err == nil && key != 0 {

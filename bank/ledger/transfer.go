@@ -53,14 +53,6 @@ func (l *Ledger) chain(c *Command, chain []messages.Transfer, results []messages
 	l.sweepAfter(steps)
 }
 
-// permitted refuses a service that would resolve or extend the hold of another.
-func (s *step) permitted(c *Command) *messages.Error {
-	if c.Rank == Operator || s.hold == nil || s.asked.Kind == messages.Hold || s.hold.by == c.By {
-		return nil
-	}
-	return messages.Errorf(messages.PermissionDenied, "hold %q was made by %q: only that one and operators may resolve it", clip(s.hold.id), s.hold.by)
-}
-
 // sweepAfter returns what a chain freed of grants that had expired.
 func (l *Ledger) sweepAfter(steps []step) {
 	for i := range steps {
@@ -88,8 +80,18 @@ func (l *Ledger) undoAll(steps []step) {
 
 func (l *Ledger) rememberRefusals(by messages.Name, chain []messages.Transfer, results []messages.TransferResult) {
 	for i := range chain {
-		l.known.add(chain[i].ID, l.write(&record{what: refused, at: l.now, by: by, asked: chain[i], refusal: *results[i].Error}, nil, nil))
+		l.rememberRefusal(by, &chain[i], results[i].Error)
 	}
+}
+
+// rememberRefusal writes a refusal down. One that was written down before stands
+// as it was, for its wording may be that of another release.
+func (l *Ledger) rememberRefusal(by messages.Name, t *messages.Transfer, err *messages.Error) {
+	rec := record{what: refused, at: l.now, by: by, asked: *t, refusal: *err}
+	if l.replay != nil {
+		l.replay.quote(&rec)
+	}
+	l.known.add(t.ID, l.write(&rec, nil, nil))
 }
 
 // recallChain answers a chain of which some identifier is known; false if

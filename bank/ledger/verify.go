@@ -14,7 +14,7 @@ import (
 type Verifier struct {
 	audit *audit
 	count uint64
-	again *Ledger // nil: the rules are not checked
+	again *replay // nil: the rules are not checked
 }
 
 // NewVerifier returns one that has seen no record. With a store, which must be
@@ -22,13 +22,14 @@ type Verifier struct {
 func NewVerifier(s Store) *Verifier {
 	v := &Verifier{audit: newAudit()}
 	if s != nil {
-		v.again = Open(s)
+		v.again = replayInto(Open(s))
 	}
 	return v
 }
 
-// Add takes the next record. The error names the first thing that is wrong;
-// after it nothing more is to be added.
+// Add takes the next record. The error names the first thing that is wrong, which
+// may be an earlier record of the same chain; after it nothing more is to be
+// added. The bytes may be used again.
 func (v *Verifier) Add(record []byte) error {
 	v.count++
 	v.audit.add(v.count, record)
@@ -38,10 +39,23 @@ func (v *Verifier) Add(record []byte) error {
 	if v.again == nil {
 		return nil
 	}
-	if err := v.again.replay(record); err != nil {
-		return messages.Errorf(messages.Internal, "record %d, carried out again under the ledger's rules, %v", v.count, err)
+	return broken(v.again.add(record))
+}
+
+// End says that there are no more records. The error names what is missing: the
+// rest of a chain, or what the records lead to.
+func (v *Verifier) End() error {
+	if v.again == nil {
+		return nil
 	}
-	return nil
+	return broken(v.again.end())
+}
+
+func broken(err error) error {
+	if err == nil {
+		return nil
+	}
+	return messages.Errorf(messages.Internal, "carried out again under the bank's rules: %v", err)
 }
 
 // Count is how many records were added, Head the hash of all of them.

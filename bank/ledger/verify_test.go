@@ -47,7 +47,7 @@ func verify(records [][]byte, rules bool) (*Verifier, error) {
 			return v, err
 		}
 	}
-	return v, nil
+	return v, v.End()
 }
 
 func TestVerifierAgrees(t *testing.T) {

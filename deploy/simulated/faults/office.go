@@ -170,6 +170,6 @@ func (o *office) transfer(list []messages.Transfer, answer func(any)) {
 // freed, because no answer has come.
 func (o *office) refund(by messages.Name, key string) {
 	t := messages.Transfer{ID: "refund/" + by + "/" + key, Kind: messages.Void, Pending: fmt.Sprint(clearing.TransferPrefix, "remittance/", by, "/", key)}
-	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: "$clearing", Transfers: []messages.Transfer{t}}
+	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: "$clearing", Rank: ledger.Clearing, Transfers: []messages.Transfer{t}}
 	o.r.propose(c.Encode(), nil)
 }

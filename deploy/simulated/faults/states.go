@@ -109,7 +109,7 @@ func (b *bankState) payAgain(data []byte) {
 		for i, in := range m.List {
 			if n := m.First + uint64(i); p.Peer == m.From && in.Kind == messages.InstructPay && n <= p.Received.Number {
 				t := messages.Transfer{ID: fmt.Sprint("again/", m.From, n, c.At), Debit: clearing.PeerAccount(m.From), Credit: in.Account, Amount: in.Amount}
-				l := ledger.Command{Verb: ledger.Transfers, At: c.At, By: "$clearing", Transfers: []messages.Transfer{t}}
+				l := ledger.Command{Verb: ledger.Transfers, At: c.At, By: "$clearing", Rank: ledger.Clearing, Transfers: []messages.Transfer{t}}
 				b.ledger.Apply(l.Encode())
 			}
 		}

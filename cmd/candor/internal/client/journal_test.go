@@ -35,8 +35,8 @@ func withBooks(t *testing.T) *keptBooks {
 	}
 	for i, c := range []ledger.Command{
 		{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "alice", Amount: 10 * messages.Credit}},
-		{Verb: ledger.Transfers, By: "$auctioneer", Transfers: []messages.Transfer{{ID: "h", Kind: messages.Hold, Debit: "alice", Member: "alice", Amount: 4}}},
-		{Verb: ledger.Transfers, By: "$auctioneer", Transfers: []messages.Transfer{{ID: "c", Kind: messages.Post, Pending: "h", Credit: "$site", Amount: 3}}},
+		{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{{ID: "h", Kind: messages.Hold, Debit: "alice", Member: "alice", Amount: 4}}},
+		{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{{ID: "c", Kind: messages.Post, Pending: "h", Credit: "$site", Amount: 3}}},
 	} {
 		c.At = messages.Time(1_790_000_000_000_000 + i)
 		b.ledger.Apply(c.Encode())

@@ -27,7 +27,10 @@ bank state, that no account went below its limit, that each hold resolved at mos
 once, and that the checkpoints which the site signed are of this very journal.
 
 With --from-genesis every record is also carried out again, in an empty ledger,
-under the rules of the bank: that nobody was refused or served against them.
+by the code that the bank itself runs: who may ask for it and when, its form, the
+transfers that it is linked to, what lapses in between, and each refusal must come
+to the same bytes. Of records by releases before this one, which do not say
+whether a user or an operator asked, it takes the one that may.
 
 The exit code is 1 if anything is wrong; the first thing that is gets named.`,
 		Example: `  candor bank verify
@@ -137,6 +140,13 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	if err != nil {
 		return err
 	}
+	live, runs := source.(*liveJournal)
+	switch err := v.verifier.End(); {
+	case err != nil && !runs:
+		return messages.Errorf(messages.Unavailable, "%s; if the replica did not stop regularly, start it and stop it, and try again", messages.AsError("", err).Message)
+	case err != nil:
+		return err
+	}
 	head, books := v.verifier.Head(), v.verifier.Totals()
 	if !books.Balanced {
 		return messages.Errorf(messages.Internal, "%s", books.Message)
@@ -144,7 +154,6 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	r := &v.result
 	r.Records, r.Head = v.verifier.Count(), hex.EncodeToString(head[:])
 	r.Transfers, r.Accounts, r.Issued, r.Held, r.Holds = books.Transfers, books.Accounts, books.Issued, books.Held, books.Holds
-	live, runs := source.(*liveJournal)
 	if len(v.checkpoints) > 0 {
 		kind, why := messages.Internal, "records are missing at the end"
 		if !runs {

@@ -1,0 +1,101 @@
+package ledger
+
+import (
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Rank is the office of whoever asks for a command, as the leader knows it.
+type Rank uint8
+
+// The ranks.
+const (
+	Operator Rank = iota
+	Service       // resolves only the holds that it made
+	User          // manages only what it owns
+	Clearing      // the bank's clearing, on the word of By: makes and resolves what settles with other sites
+)
+
+// ClearingPrefix begins the identifiers of the transfers that the clearing
+// makes.
+const ClearingPrefix = "clearing/"
+
+// clearing is the name of the clearing where it acts on nobody's word.
+const clearing messages.Name = "$clearing"
+
+var rankNames = [...]string{Operator: "an operator", Service: "a service", User: "a user", Clearing: "the clearing"}
+
+// String returns the rank with its article.
+func (r Rank) String() string {
+	if int(r) < len(rankNames) {
+		return rankNames[r]
+	}
+	return "of no known rank"
+}
+
+// verbsOf lists the verbs that only some ranks may use. Time passes by itself.
+var verbsOf = [...][]Rank{
+	Transfers: {Operator, Service, Clearing},
+	Grant:     {Operator},
+	Member:    {Operator, User},
+	Project:   {Operator, Clearing},
+	Pay:       {Operator, User},
+	Freeze:    {Operator, User},
+	Credit:    {Operator, Clearing},
+	Withdraw:  {Operator},
+	Correct:   {Operator},
+}
+
+var verbNames = [...]string{
+	Transfers: "transfer", Grant: "grant credits", Member: "change members", Expire: "let time pass", Project: "make projects",
+	Pay: "pay", Freeze: "freeze accounts", Credit: "give credit", Withdraw: "take credits back", Correct: "correct transfers",
+}
+
+// admit refuses a command whose maker has no such office, without a trace. Under
+// the first rules that was left to the leader.
+func (l *Ledger) admit(c *Command) *messages.Error {
+	if c.Verb == Expire || l.rules < secondRules && l.replay == nil {
+		return nil
+	}
+	if !holds(c.By, c.Rank) {
+		return messages.Errorf(messages.PermissionDenied, "%q cannot be %v: services have names that begin with $, and nobody else has", clip(c.By), c.Rank)
+	}
+	for _, rank := range verbsOf[c.Verb] {
+		if rank == c.Rank {
+			return nil
+		}
+	}
+	return messages.Errorf(messages.PermissionDenied, "%q is %v and may not %s: ask an operator of the site", clip(c.By), c.Rank, verbNames[c.Verb])
+}
+
+// holds reports whether a name can have a rank: services, and they alone, have
+// names that begin with "$".
+func holds(name messages.Name, rank Rank) bool {
+	return rank == Clearing || strings.HasPrefix(name, "$") == (rank == Service)
+}
+
+// permitted refuses a service that would resolve or extend the hold of another.
+func (s *step) permitted(c *Command) *messages.Error {
+	if s.hold == nil || s.asked.Kind == messages.Hold || s.hold.by == c.By || c.Rank == Operator {
+		return nil
+	}
+	if c.Rank == Clearing && strings.HasPrefix(s.hold.id, ClearingPrefix) {
+		return nil
+	}
+	return messages.Errorf(messages.PermissionDenied, "hold %q was made by %q: only that one and operators may resolve it", clip(s.hold.id), s.hold.by)
+}
+
+// likelyRank is the rank of who asked for what a record of the first rules says:
+// the one that may do most, where the record leaves a choice.
+func (r *record) likelyRank() Rank {
+	switch {
+	case r.by == clearing || strings.HasPrefix(r.asked.ID, ClearingPrefix):
+		return Clearing
+	case strings.HasPrefix(r.by, "$"):
+		return Service
+	case r.change.setting == freeze && freezer(r.change.number) == frozenByOwner:
+		return User
+	}
+	return Operator
+}
