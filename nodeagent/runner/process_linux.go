@@ -112,6 +112,7 @@ func (t *process) spawn(p *program, dir string, started *messages.Time) (own int
 	t.from = coarse()
 	t.cell.Run(func() { c, err = t.fork(p, dir, files) })
 	if err != nil {
+		t.cell.Retire() // it may be the cell that takes no process
 		return 0, p.explain(dir, err)
 	}
 	*started = t.runner.config.Clock()
@@ -238,6 +239,9 @@ func (t *process) reap(f *messages.Finished, own int64) {
 	}
 	t.runner.notes.forget(t.note) // while the number is still its own
 	status, usage := t.child.reap()
+	if status.Signal() == unix.SIGKILL { // by whom is not known: the task may have killed its own group
+		t.cell.Retire()
+	}
 	t.over = true
 	t.limit.stop()
 	if t.kill != nil {

@@ -26,11 +26,14 @@ type pool struct {
 
 	mu   sync.Mutex
 	free []*Cell
+	late late // cells that could not be removed yet
 }
 
 // groups makes control groups of one version.
 type groups interface {
 	abilities() []messages.Name
+	// stale lists groups of an earlier run that could not be removed yet.
+	stale() []group
 	// make makes a group of a name that nobody else on this machine uses: an
 	// earlier run of the node may still be ending, and ends what has its names.
 	make(name string) (group, error)
@@ -62,18 +65,24 @@ func Open(name string) *Cells {
 	beside := v2Mount + "/unified" // groups of version 1
 	if cgroups.Mode() == cgroups.Unified {
 		if g := openV2(v2Mount, topV2(name), "memory", "pids"); g != nil {
-			cells.limited.groups = g
+			cells.limited.use(g)
 			return cells
 		}
 		beside = v2Mount
 	}
 	if g := openV2(beside, ownV2(name)); g != nil {
-		cells.plain.groups = g
+		cells.plain.use(g)
 	}
 	if g := openV1(name); g != nil {
-		cells.limited.groups = g
+		cells.limited.use(g)
 	}
 	return cells
+}
+
+// use has a pool make its cells of groups, and removes what is left of earlier ones.
+func (p *pool) use(g groups) {
+	p.groups = g
+	p.late.add(g.stale()...)
 }
 
 // Abilities says what cells can do here.
@@ -106,6 +115,7 @@ func (c *Cells) Take(l Limits) (*Cell, error) {
 	}
 	if cell.limits != l {
 		if err := cell.group.limit(l); err != nil {
+			cell.Retire() // it may be gone, and would fail the next task too
 			c.Leave(cell)
 			return nil, messages.Errorf(messages.Unavailable, "limits of the task: %v", err)
 		}
@@ -146,17 +156,23 @@ func (c *Cell) make(name string) (err error) {
 	return <-ready
 }
 
-// Leave ends whatever is left in a cell and gives it to the next task.
+// Leave ends whatever is left in a cell and gives it to the next task, unless it
+// is retired: such a cell is removed.
 func (*Cells) Leave(cell *Cell) {
 	if cell.group != nil && !cell.group.empty() {
-		if err := cell.Kill(); err != nil {
-			cell.close() // something in it does not die: nobody else gets it
-			return
-		}
+		_ = cell.Kill() // what does not end is killed again before the cell is removed
 	}
-	cell.pool.mu.Lock()
-	defer cell.pool.mu.Unlock()
-	cell.pool.free = append(cell.pool.free, cell)
+	cell.pool.leave(cell)
+}
+
+func (p *pool) leave(cell *Cell) {
+	if cell.retired && cell.group != nil {
+		p.remove(cell)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = append(p.free, cell)
 }
 
 // Close removes the cells, which must all have been given back.
@@ -169,6 +185,7 @@ func (p *pool) close() (err error) {
 		err = errors.Join(err, cell.close())
 	}
 	p.free = nil
+	err = errors.Join(err, p.late.retry(true))
 	if p.groups != nil {
 		err = errors.Join(err, p.groups.close())
 	}
@@ -182,7 +199,13 @@ type Cell struct {
 	work   chan func() // to the thread inside; nil: there is none
 	limits Limits
 	killed uint64 // by the memory limit, before this task
+	// retired cells are removed after their task: they were killed, or suspended, or
+	// failed to take a process.
+	retired bool
 }
+
+// Retire keeps the cell from being given to another task.
+func (c *Cell) Retire() { c.retired = true }
 
 // serve runs what is to be run inside the cell, on a thread that ends with it.
 func (c *Cell) serve(ready chan<- error) {
@@ -233,6 +256,7 @@ func (c *Cell) Freeze(frozen bool) (bool, error) {
 	if c.group == nil {
 		return false, nil
 	}
+	c.Retire() // a task may end while it is being suspended, and leave the cell frozen
 	err := c.group.freeze(frozen)
 	if errors.Is(err, errNoFreezer) {
 		return false, nil
@@ -240,11 +264,13 @@ func (c *Cell) Freeze(frozen bool) (bool, error) {
 	return true, err
 }
 
-// Kill ends every process of the cell.
+// Kill ends every process of the cell, and retires it: under recent kernels a
+// group that was killed once kills whatever is cloned into it later.
 func (c *Cell) Kill() error {
 	if c.group == nil {
 		return nil
 	}
+	c.Retire()
 	return c.group.kill()
 }
 

@@ -24,6 +24,12 @@
 // # Reuse
 //
 // Cells are used by one task after the other: making and removing the groups of a
-// task costs more than the task. A cell is given back only when nothing runs in
-// it any more.
+// task costs more than the task. Only a cell whose task ended by itself is used
+// again, when nothing runs in it any more. A cell is retired, and removed, once
+// something in it was killed or suspended, or could not be started: recent kernels
+// kill whatever is cloned into a group of version 2 that was ever killed, a task
+// that ends while it is suspended leaves its group frozen, and a group that
+// somebody removed takes nobody. For the same reason [Open] tries groups of
+// version 2 before it relies on them: while this process is itself in a group that
+// was killed, nothing that it clones into another one survives.
 package cell

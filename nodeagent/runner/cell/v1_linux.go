@@ -24,6 +24,7 @@ type v1 struct {
 	path cgroup1.Path
 	root cgroup1.Cgroup
 	use  []cgroup1.Subsystem
+	left []group // of an earlier run
 }
 
 // nodeWeight is how much all tasks of a node together weigh against one process
@@ -91,13 +92,15 @@ func (g *v1) clear() {
 		for _, e := range entries {
 			if e.IsDir() {
 				old := &v1Group{name: s.Name(), dirs: map[cgroup1.Name]string{s.Name(): filepath.Join(dir, e.Name())}}
-				if old.kill() == nil {
-					_ = old.remove()
+				if old.kill() != nil || old.remove() != nil {
+					g.left = append(g.left, old)
 				}
 			}
 		}
 	}
 }
+
+func (g *v1) stale() []group { return g.left }
 
 // dir is the group of a controller in the file system.
 func (g *v1) dir(name cgroup1.Name) string {
@@ -313,17 +316,19 @@ func (g *v1Group) killed() uint64 {
 	return after(string(buffer[:n]), "oom_kill ")
 }
 
-func (g *v1Group) remove() error {
+func (g *v1Group) remove() (err error) {
+	for _, dir := range g.dirs {
+		err = errors.Join(err, rmdirs(dir))
+	}
+	if err != nil {
+		return err
+	}
 	for _, f := range []*os.File{g.oom, g.pids} {
 		if f != nil {
 			_ = f.Close()
 		}
 	}
-	var err error
-	for _, dir := range g.dirs {
-		err = errors.Join(err, rmdir(dir))
-	}
-	return err
+	return nil
 }
 
 // mkdir makes a group below that of all. Where that is gone it is made again,
@@ -362,6 +367,19 @@ func rmdir(dir string) (err error) {
 		return nil
 	}
 	return &os.PathError{Op: "rmdir", Path: dir, Err: err}
+}
+
+// rmdirs removes a group with those that a task made in it.
+func rmdirs(dir string) error {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := rmdirs(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return rmdir(dir)
 }
 
 // number reads a file that holds a number.

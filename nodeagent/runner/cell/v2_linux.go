@@ -3,6 +3,7 @@ package cell
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"math"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/containerd/cgroups/v3"
 	"github.com/containerd/cgroups/v3/cgroup2"
+	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -26,6 +28,7 @@ type v2 struct {
 	root        *cgroup2.Manager
 	dir         string
 	controllers []string
+	left        []group // of an earlier run
 }
 
 // topV2 is where the groups of a node are that can have controllers: beside those of
@@ -66,7 +69,28 @@ func openV2(mount, path string, needed ...string) *v2 {
 	}
 	g.weigh()
 	g.clear()
+	if !g.takes() {
+		_ = rmdirBase(g.dir)
+		return nil
+	}
 	return g
+}
+
+// takes reports whether a process survives being cloned into a new group. None
+// does while this process is itself in a group that was killed once. The clone is
+// of nothing that could run: it ends without having executed anything.
+func (g *v2) takes() bool {
+	made, err := g.make("cell-" + rand.Text())
+	if err != nil {
+		return false
+	}
+	var sys syscall.SysProcAttr
+	made.clone(&sys)
+	pid, err := syscall.ForkExec(os.DevNull, []string{os.DevNull}, &syscall.ProcAttr{Sys: &sys})
+	if err == nil { // killed before it could fail
+		_, _ = unix.Wait4(pid, nil, 0, nil)
+	}
+	return made.remove() == nil && errors.Is(err, unix.EACCES)
 }
 
 // again makes the group of all groups once more.
@@ -91,11 +115,13 @@ func (g *v2) clear() {
 		if !e.IsDir() {
 			continue
 		}
-		if old, err := g.open(e.Name()); err == nil && old.kill() == nil {
-			_ = old.remove()
+		if old, err := g.open(e.Name()); err == nil && (old.kill() != nil || old.remove() != nil) {
+			g.left = append(g.left, old)
 		}
 	}
 }
+
+func (g *v2) stale() []group { return g.left }
 
 func (g *v2) abilities() []messages.Name {
 	all := []messages.Name{messages.AbilityFreeze}
@@ -218,11 +244,11 @@ func (g *v2Group) count() int {
 func (g *v2Group) killed() uint64 { return g.value("memory.events", "oom_kill ") }
 
 func (g *v2Group) remove() error {
-	_ = errors.Join(g.dir.Close(), g.events.Close())
-	if err := g.control.Delete(); !errors.Is(err, fs.ErrNotExist) {
+	if err := rmdirs(g.dir.Name()); err != nil {
 		return err
 	}
-	return nil // a later run of the node did
+	_ = errors.Join(g.dir.Close(), g.events.Close())
+	return nil
 }
 
 // value reads a number from a file of the group, after a key where there is one.

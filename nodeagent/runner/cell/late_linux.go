@@ -1,0 +1,92 @@
+package cell
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// late is groups that could not be removed when their task had ended, because
+// something in them was not gone yet, such as a process that waits for a device.
+// Their removal is tried again, less and less often, until it succeeds or this
+// process ends; the next process that opens the cells goes on.
+type late struct {
+	sweeping sync.Mutex // held while groups are tried; taken before mu
+
+	mu     sync.Mutex
+	groups []group
+	timer  *time.Timer // nil while there are none
+	wait   time.Duration
+	closed bool
+}
+
+// How often removal is tried again, and for how many groups: the others are
+// left to the next process that opens the cells.
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 30 * time.Second
+	mostLate   = 1024
+)
+
+// remove removes a cell, later if it cannot be removed now.
+func (p *pool) remove(cell *Cell) {
+	if cell.close() != nil {
+		p.late.add(cell.group)
+	}
+}
+
+func (l *late) add(groups ...group) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.groups = append(l.groups, groups[:min(len(groups), mostLate-len(l.groups))]...)
+	l.wait = firstRetry
+	l.again()
+}
+
+// again sets the timer. l.mu is held.
+func (l *late) again() {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	if l.timer = nil; len(l.groups) > 0 && !l.closed {
+		l.timer = time.AfterFunc(l.wait, func() { _ = l.retry(false) })
+	}
+}
+
+// retry removes what can be removed, for the last time or not.
+func (l *late) retry(last bool) error {
+	l.sweeping.Lock()
+	defer l.sweeping.Unlock()
+	l.mu.Lock()
+	groups := l.groups
+	l.groups, l.closed = nil, l.closed || last
+	l.mu.Unlock()
+	left, err := sweep(groups)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.groups = append(left, l.groups...)
+	l.wait = min(2*l.wait, lastRetry)
+	l.again()
+	return err
+}
+
+// sweep tries each group once, and returns those that are left.
+func sweep(groups []group) (left []group, err error) {
+	for _, g := range groups {
+		failed := g.remove()
+		if failed != nil && g.kill() == nil { // what had not ended may have forked
+			failed = g.remove()
+		}
+		if failed != nil {
+			left, err = append(left, g), errors.Join(err, failed)
+		}
+	}
+	return left, err
+}
+
+// count is how many groups are still to be removed.
+func (l *late) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.groups)
+}
