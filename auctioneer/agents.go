@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -27,7 +28,7 @@ func (l *leader) register(ctx context.Context, node messages.Name, r messages.Re
 	}
 	l.leases.renew(node, time.Now())
 	l.informed.Delete(node)
-	reply = messages.RegisterReply{Lease: l.Lease, Term: l.term, Stop: result.([]messages.Attempt)}
+	reply = messages.RegisterReply{Lease: l.Lease, Term: l.term, Stop: stops(result.([]messages.Attempt))}
 	reply.Markets = l.served(node, r.Slots)
 	return reply, nil
 }
@@ -36,6 +37,7 @@ func (l *leader) register(ctx context.Context, node messages.Name, r messages.Re
 func (l *leader) served(node messages.Name, slots []messages.ClassSlots) (out []messages.Market) {
 	for _, m := range l.configs {
 		if serves(&m, node) && slices.ContainsFunc(slots, func(s messages.ClassSlots) bool { return slices.Contains(m.Classes, s.Class) }) {
+			m.Nodes = nil // which may be many, and of which an agent has no use
 			out = append(out, m)
 		}
 	}
@@ -99,12 +101,8 @@ func (l *leader) exchange(ctx context.Context, node messages.Name, x messages.Ex
 			return reply, err
 		}
 	} else {
-		claims, err := l.resolve(node, x.Claims)
-		if err != nil {
-			return reply, err
-		}
 		result, err := l.propose(ctx, &book.Command{Exchange: &book.Exchange{
-			Node: node, Session: x.Session, Seq: x.Seq, Finished: x.Finished, Claims: claims}})
+			Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Claims: l.resolve(node, x.Claims)}})
 		if err != nil {
 			return reply, err
 		}
@@ -114,9 +112,9 @@ func (l *leader) exchange(ctx context.Context, node messages.Name, x messages.Ex
 	l.metrics.finishes.Add(float64(len(x.Finished)))
 	l.metrics.grants.Add(float64(len(reply.Grants)))
 	l.replica.read(func(b *book.Book) {
-		reply.Programs = programs(b, reply.Grants)
+		reply.Programs = market.Programs(b, node, reply.Grants)
 		if n := b.Node(node); n != nil && n.Session == x.Session {
-			reply.Stop = slices.Clone(n.Stop)
+			reply.Stop = stops(n.Stop)
 			reply.Held, reply.Version = n.Halted(), n.Version
 			reply.Markets = l.inform(n, x.Seq)
 		}
@@ -139,54 +137,42 @@ func (l *leader) heartbeat(ctx context.Context, node messages.Name, x *messages.
 	return nil
 }
 
-// resolve gives each claim its jobs in order of preference: the one the agent
-// sampled and, where that has too little work left, others drawn by their
-// shares.
-func (l *leader) resolve(node messages.Name, claims []messages.Claim) ([]book.Claim, error) {
-	out := make([]book.Claim, 0, len(claims))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, c := range claims {
-		t := l.market(c.Market)
-		if t == nil || t.Class(c.Class) < 0 || c.Slots < 1 || c.Slots > maxSlots {
-			return nil, messages.Errorf(messages.Invalid, "claims[%d]: there is no market %q with class %q, or %d slots are not between 1 and %d",
-				i, c.Market, c.Class, c.Slots, maxSlots)
-		}
-		l.metrics.claims.Inc()
-		if !serves(&t.Config, node) {
-			continue
-		}
-		out = append(out, t.Resolve(&c, l.rng))
-	}
-	return out, nil
-}
-
-// programs returns what the granted tasks run, one for each stage.
-func programs(b *book.Book, grants []messages.Grant) (out []messages.Program) {
-	for _, g := range grants {
-		r := g.Attempt.Task
-		j := b.Job(r.Job)
-		if j == nil || slices.ContainsFunc(out, func(p messages.Program) bool { return p.Job == r.Job && p.Stage == r.Stage }) {
-			continue
-		}
-		s := &j.Spec.Stages[r.Stage]
-		out = append(out, messages.Program{
-			Job: j.ID, Stage: r.Stage, StageName: s.Name, JobName: j.Spec.Name, Account: j.Account, Class: s.Class,
-			Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: environment(j, s), Dir: j.Spec.Dir, TimeLimit: s.TimeLimit, Memory: s.Memory,
-			Inputs: s.Inputs, Outputs: s.Outputs,
-		})
+// brief is what the book needs to know of the ends of tasks: not how they explain
+// themselves, which for many of them is more than a command may have.
+func brief(finished []messages.Finished) []messages.Finished {
+	out := slices.Clone(finished)
+	for i := range out {
+		out[i].Detail = ""
 	}
 	return out
 }
 
-// environment is what the tasks of a stage find in theirs. Those of a job of
-// another site find its number there: that of this site means nothing at home.
-func environment(j *book.Job, s *messages.Stage) messages.Env {
-	e := j.Spec.Env.Overlaid(s.Env)
-	if j.Visit != nil {
-		e = e.Overlaid(messages.Env{{Name: "CANDOR_HOME_JOB", Value: j.Visit.Visit.String()}})
-	}
-	return e
+// stops are the attempts that a node is told to end now: the others are told when
+// these have ended.
+func stops(all []messages.Attempt) []messages.Attempt {
+	return slices.Clone(all[:min(len(all), market.MostStops)])
+}
+
+// resolve gives each claim its jobs in order of preference: the one the agent
+// sampled and, where that has too little work left, others drawn by their
+// shares, as far as the answer has room. A claim that makes no sense finds nothing: the agent may not know yet
+// that its market is no more.
+func (l *leader) resolve(node messages.Name, claims []messages.Claim) []book.Claim {
+	claims = claims[:min(len(claims), market.MostRequests)]
+	out := make([]book.Claim, 0, len(claims))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.replica.read(func(b *book.Book) {
+		for i := range claims {
+			c := &claims[i]
+			l.metrics.claims.Inc()
+			if t := l.market(c.Market); t != nil && t.Class(c.Class) >= 0 && c.Slots >= 1 && c.Slots <= maxSlots && serves(&t.Config, node) {
+				out = append(out, t.Resolve(b, c, l.rng))
+			}
+		}
+		out = market.Fit(b, node, out)
+	})
+	return out
 }
 
 // vector answers an agent that missed a change.

@@ -1,8 +1,6 @@
 package auctioneer
 
 import (
-	"slices"
-
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
@@ -56,7 +54,7 @@ func (l *leader) takeNews() news {
 		fresh := l.reapplied && !known
 		if len(node.Stop) > 0 || told != node.Version || fresh {
 			l.told[i] = node.Version
-			d := directive{node: node.Name, stop: slices.Clone(node.Stop), held: node.Halted(), version: node.Version}
+			d := directive{node: node.Name, stop: stops(node.Stop), held: node.Halted(), version: node.Version}
 			if fresh {
 				d.markets = l.served(node.Name, node.Slots)
 			}

@@ -202,7 +202,7 @@ func taskState(b *book.Book, r messages.TaskRef, t *book.Task) string {
 func (l *leader) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.NodesReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		for _, n := range b.Nodes() {
-			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished, Abilities: n.Abilities,
+			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished, Abilities: without(n.Abilities, messages.AbilitySharedEnv),
 				Suspended: n.Suspended(), MostSuspended: n.Keeps()}
 			switch {
 			case n.Up && n.Drain != 0:
@@ -219,6 +219,11 @@ func (l *leader) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (
 	})
 	slices.SortFunc(reply.Nodes, func(a, b messages.NodeStatus) int { return cmp.Compare(a.Node, b.Node) })
 	return reply, err
+}
+
+// without is a list of names without one of them.
+func without(names []messages.Name, name messages.Name) []messages.Name {
+	return slices.DeleteFunc(slices.Clone(names), func(n messages.Name) bool { return n == name })
 }
 
 func (l *leader) listMarkets(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.MarketsReply, err error) {

@@ -9,4 +9,6 @@ const (
 	AbilityCPU     = "cpu"     // bounds a task's processor time
 	AbilityUser    = "user"    // runs a task as another user
 	AbilityPrivate = "private" // gives a task mount and network namespaces of its own
+	// AbilitySharedEnv is the agent's: it understands [SharedEnv].
+	AbilitySharedEnv = "shared-env"
 )

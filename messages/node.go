@@ -1,5 +1,7 @@
 package messages
 
+import "math"
+
 // RegisterRequest announces a node, under the session that its agent chose at
 // its start. A later registration of the same node with another session
 // fences the earlier one.
@@ -100,7 +102,7 @@ func (o *Outcome) UnmarshalText(b []byte) error {
 type ExchangeReply struct {
 	Seq      uint64    `json:"seq"`
 	Grants   []Grant   `json:"grants"`
-	Programs []Program `json:"programs"` // one for each stage among the grants
+	Programs []Program `json:"programs"` // one for each stage among the grants; see [SharedEnv]
 	Stop     []Attempt `json:"stop"`     // attempts of this node to end now
 	// Held is all attempts of this node that are not to run for now: those under
 	// way are suspended, those not yet begun wait. All others run. Version rises
@@ -129,7 +131,7 @@ type Program struct {
 	Tasks     int      `json:"tasks"`
 	Command   []string `json:"command"`
 	Script    string   `json:"script"`
-	Env       Env      `json:"env"` // of the job, overlaid by the stage's
+	Env       Env      `json:"env"` // of the job, overlaid by the stage's; see [SharedEnv]
 	Dir       string   `json:"dir"`
 	TimeLimit Duration `json:"time_limit"`
 	// Memory bounds a task, in bytes; 0: as the node says.
@@ -137,6 +139,29 @@ type Program struct {
 	// As in [Stage].
 	Inputs  []File   `json:"inputs,omitempty"`
 	Outputs []string `json:"outputs,omitempty"`
+}
+
+// SharedEnv is the stage of a program that is none: its Env is that of the job, and
+// those of the job's other programs are what overlays it. So the environment of a job
+// goes once with an answer. Only agents with the ability AbilitySharedEnv get any.
+const SharedEnv = math.MaxUint32
+
+// ShareEnv gives each of some programs its whole environment.
+func ShareEnv(programs []Program) {
+	shared := map[JobID]Env{}
+	for i := range programs {
+		if programs[i].Stage == SharedEnv {
+			shared[programs[i].Job] = programs[i].Env
+		}
+	}
+	if len(shared) == 0 {
+		return
+	}
+	for i := range programs {
+		if p := &programs[i]; p.Stage != SharedEnv {
+			p.Env = shared[p.Job].Overlaid(p.Env)
+		}
+	}
 }
 
 // Directive tells an agent at once what to end and what to hold; the same comes

@@ -46,12 +46,33 @@ func (s *JobSpec) Validate() error {
 		s.validateBid,
 		s.validateDependencies,
 		s.validateFiles,
+		s.validateSize,
 	} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// validateSize bounds what a job costs whoever stores it and sends it on.
+func (s *JobSpec) validateSize() error {
+	program := s.Env.bytes()
+	for i := range s.Stages {
+		stage := &s.Stages[i]
+		program += len(stage.Script) + stage.Env.bytes()
+		for _, argument := range stage.Command {
+			program += len(argument)
+		}
+	}
+	if program > MaxProgram {
+		return Errorf(TooLarge, "env: the environment, scripts and commands of the job have %d bytes in all, more than the limit of %d; put what is large into files", program, MaxProgram)
+	}
+	encoded, err := marshal(s, Msgpack)
+	if err == nil && len(encoded) > MaxDescription {
+		err = Errorf(TooLarge, "stages: the job's description has %d bytes in all, more than the limit of %d; submit several jobs", len(encoded), MaxDescription)
+	}
+	return err
 }
 
 func (s *JobSpec) validateStages() error {
@@ -140,6 +161,14 @@ func (e Env) validate(path string) error {
 		}
 	}
 	return nil
+}
+
+// bytes is the length of the names and values.
+func (e Env) bytes() (n int) {
+	for _, v := range e {
+		n += len(v.Name) + len(v.Value)
+	}
+	return n
 }
 
 // validVariable reports whether POSIX calls s a name.

@@ -339,3 +339,34 @@ func TestOverlaid(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestJobsAreBoundedInAll: each part may be within its own limit.
+func TestJobsAreBoundedInAll(t *testing.T) {
+	stage := func(i int) Stage {
+		return Stage{Name: fmt.Sprintf("s%d", i), Script: "true\n" + strings.Repeat("#", MaxScript-5)}
+	}
+	files := stage(0)
+	files.Script = "true"
+	for i := range MaxInputs {
+		files.Inputs = append(files.Inputs, File{Name: fmt.Sprintf("%d-%s", i, strings.Repeat("n", 900)), Digest: strings.Repeat("a", 64)})
+	}
+	for what, c := range map[string]struct {
+		spec JobSpec
+		want string
+	}{
+		"scripts": {JobSpec{Budget: 1, Stages: []Stage{stage(0), stage(1), stage(2), stage(3)}},
+			"env: the environment, scripts and commands of the job have 1048576 bytes in all, more than the limit of 786432"},
+		"files": {JobSpec{Budget: 1, Stages: []Stage{files, files, files, files}}, "bytes in all, more than the limit of 983040"},
+	} {
+		for i := range c.spec.Stages {
+			c.spec.Stages[i].Name = fmt.Sprintf("s%d", i)
+		}
+		if err := c.spec.Validate(); KindOf(err) != TooLarge || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+		c.spec.Stages = c.spec.Stages[:2]
+		if err := c.spec.Validate(); err != nil {
+			t.Errorf("%s, half of it: %v", what, err)
+		}
+	}
+}

@@ -11,10 +11,13 @@ import (
 // Resolve gives a claim of a class of the market its jobs in order of
 // preference: the one the agent sampled and, where that has too little work left,
 // others drawn by their shares.
-func (m *Market) Resolve(c *messages.Claim, rng *rand.Rand) book.Claim {
+func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
-	jobs := []messages.JobID{c.Job}
+	var jobs []messages.JobID
+	if j := b.Job(c.Job); j != nil && j.Spec.Market == m.Config.Name { // another market may have the class too
+		jobs = append(jobs, c.Job)
+	}
 	for missing := c.Slots - m.Pending(c.Job, k); missing > 0 && len(jobs) <= mostSubstitutes; {
 		id := m.Substitute(k, rng)
 		if id == 0 {

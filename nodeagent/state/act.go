@@ -100,7 +100,7 @@ const (
 
 func (s *State) registration() *Request {
 	return &Request{Within: messages.Duration(registerWithin), Register: &messages.RegisterRequest{
-		Session: s.session, Slots: s.slots, Running: s.inHand(), Abilities: s.can,
+		Session: s.session, Slots: s.slots, Running: s.inHand(), Abilities: append(slices.Clone(s.can), messages.AbilitySharedEnv),
 	}}
 }
 
@@ -117,11 +117,20 @@ func (s *State) inHand() []messages.Attempt {
 	return list
 }
 
-// exchange says everything there is to say.
+// mostFinished bounds the ends of tasks in one exchange, each of which may explain
+// itself in maxDetail bytes: all of them must fit a message.
+const mostFinished = 4096
+
+// exchange says everything there is to say, or as much of it as fits; then the rest
+// follows at once, with the claims.
 func (s *State) exchange() *Request {
 	s.seq++
-	e := &messages.Exchange{Session: s.session, Seq: s.seq, Finished: s.finished, Claims: s.claims()}
-	s.finished, s.gathers = nil, 0
+	n := min(len(s.finished), mostFinished)
+	e := &messages.Exchange{Session: s.session, Seq: s.seq, Finished: s.finished[:n:n]}
+	if s.finished = s.finished[n:]; len(s.finished) == 0 {
+		s.finished, e.Claims = nil, s.claims()
+	}
+	s.gathers = 0
 	within := messages.Duration(max(leastWithin, min(s.lease.Std()/4, registerWithin)))
 	return &Request{Within: within, Exchange: e}
 }

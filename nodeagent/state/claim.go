@@ -14,7 +14,7 @@ func (s *State) claims() (claims []messages.Claim) {
 		c := &s.classes[at]
 		for range min(c.awake, c.free()) {
 			m := s.drawMarket(at)
-			if m == nil {
+			if m == nil || len(claims) == mostClaims {
 				break
 			}
 			mc := &m.classes[at]
@@ -26,6 +26,9 @@ func (s *State) claims() (claims []messages.Claim) {
 	}
 	return claims
 }
+
+// mostClaims bounds the claims of one exchange; slots beyond wait for the next vector.
+const mostClaims = 1024
 
 // drawMarket draws a market for a slot in proportion to the work pending
 // there; nil if there is none.

@@ -61,9 +61,10 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 	}
 }
 
-// grant starts what was granted. A grant that comes with no program, or while
-// the agent closes, is reported as ended at once.
+// grant starts what was granted. A grant that comes with no program, as the answer
+// had no room for it, or while the agent closes, is reported as ended at once.
 func (s *State) grant(r *messages.ExchangeReply) {
+	messages.ShareEnv(r.Programs)
 	for _, g := range r.Grants {
 		if s.hand[g.Attempt] != nil {
 			continue
@@ -74,7 +75,7 @@ func (s *State) grant(r *messages.ExchangeReply) {
 		}
 		switch {
 		case program == nil:
-			s.refuse(g.Attempt, messages.Unstartable, "the leader's answer did not say what to run")
+			s.refuse(g.Attempt, messages.Stopped, "the leader's answer did not say what to run")
 		case class < 0:
 			s.refuse(g.Attempt, messages.Unstartable, "the node has no slots of class "+program.Class)
 		case s.closing:
@@ -124,7 +125,28 @@ func (s *State) Failed(now messages.Time, id uint64, err error) {
 		s.joinAt = now.Add(wait) // two agents of one name must not fence each other without pause
 		return
 	}
+	if messages.KindOf(err) == messages.Invalid && s.withdraw() {
+		return
+	}
 	s.retryAt = now.Add(wait)
+}
+
+// withdraw gives the claims of the exchange under way up, as they may be why it was
+// refused for good: what it reports goes on under a new number. The slots wait for
+// the next vector.
+func (s *State) withdraw() bool {
+	if s.request.Exchange == nil || len(s.request.Exchange.Claims) == 0 {
+		return false
+	}
+	asked := s.request.Exchange
+	s.request = nil
+	for i := range s.classes {
+		s.classes[i].claiming = 0
+	}
+	s.finished = append(asked.Finished, s.finished...)
+	s.dryUp(asked, &messages.ExchangeReply{})
+	s.beat = 0 // the lease is still to be renewed
+	return true
 }
 
 func (s *State) expects(id uint64) bool { return s.request != nil && s.waiting && s.request.ID == id }

@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 func running(t *testing.T, n int) *agent {
 	a := newAgent(t, n, 1)
 	a.join()
-	a.vector(1, 1000, n)
+	a.vector(1, max(1000, n), n)
 	r := a.request()
 	if slotsOf(r.Exchange) != n {
 		t.Fatalf("claimed for %d slots of %d", slotsOf(r.Exchange), n)
@@ -103,9 +104,12 @@ func TestTwiceGrantedRunsOnce(t *testing.T) {
 }
 
 func TestGrantThatCannotStartIsReported(t *testing.T) {
-	for name, programs := range map[string][]messages.Program{
-		"no program":    nil,
-		"unknown class": {{Job: 7, Class: "gpu"}},
+	for name, c := range map[string]struct {
+		programs []messages.Program
+		outcome  messages.Outcome
+	}{
+		"no program":    {nil, messages.Stopped}, // no failure of the task's
+		"unknown class": {[]messages.Program{{Job: 7, Class: "gpu"}}, messages.Unstartable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAgent(t, 1, 1)
@@ -113,11 +117,11 @@ func TestGrantThatCannotStartIsReported(t *testing.T) {
 			a.vector(1, 5, 1)
 			r := a.request()
 			reply := grants(r, 0, 1)
-			reply.Programs = programs
+			reply.Programs = c.programs
 			a.Answered(a.now, r.ID, reply)
 			e := a.request().Exchange
-			if len(e.Finished) != 1 || e.Finished[0].Outcome != messages.Unstartable || e.Finished[0].Detail == "" {
-				t.Fatalf("sent %+v, want the attempt as Unstartable", e)
+			if len(e.Finished) != 1 || e.Finished[0].Outcome != c.outcome || e.Finished[0].Detail == "" {
+				t.Fatalf("sent %+v, want the attempt as %v", e, c.outcome)
 			}
 		})
 	}
@@ -230,5 +234,64 @@ func TestEndsGather(t *testing.T) {
 	a.end(13, messages.Exited) // a quarter of those that still run
 	if e := a.request().Exchange; len(e.Finished) != 13 || slotsOf(e) != 13 {
 		t.Errorf("sent %d ends and %d claims", len(e.Finished), slotsOf(e))
+	}
+}
+
+// TestRefusedClaimsAreWithdrawn: what an exchange reports goes on without the
+// claims that may be why it was refused, and the lease is not lost.
+func TestRefusedClaimsAreWithdrawn(t *testing.T) {
+	a := running(t, 2)
+	a.end(0, messages.Exited)
+	first := a.request()
+	if slotsOf(first.Exchange) != 1 {
+		t.Fatalf("sent %+v", first.Exchange)
+	}
+	a.Failed(a.now, first.ID, fails(messages.Invalid))
+	next := a.request().Exchange
+	if next == nil || next.Seq != first.Exchange.Seq+1 || len(next.Claims) != 0 || len(next.Finished) != 1 {
+		t.Fatalf("sent %+v", next)
+	}
+	if len(a.stops) != 0 || a.Running() != 1 {
+		t.Fatalf("stopped %v", a.stops)
+	}
+}
+
+// TestManyEndsFitMessages: what ends at once is told in pieces that can be sent, the
+// claims with the last.
+func TestManyEndsFitMessages(t *testing.T) {
+	const n = 10_000
+	a := running(t, n)
+	for i := range n {
+		delete(a.starts, attempt(i))
+		a.Ended(messages.Finished{Attempt: attempt(i), Detail: strings.Repeat("x", 5000)})
+	}
+	told := 0
+	for told < n {
+		r := a.request()
+		data, err := messages.Marshal(r.Exchange, messages.Msgpack)
+		if err != nil {
+			t.Fatalf("after %d: %v", told, err)
+		}
+		if told += len(r.Exchange.Finished); told < n && len(r.Exchange.Claims) > 0 || len(r.Exchange.Finished) == 0 {
+			t.Fatalf("sent %d ends and %d claims in %d bytes", len(r.Exchange.Finished), len(r.Exchange.Claims), len(data))
+		}
+		a.Answered(a.now, r.ID, &messages.ExchangeReply{Seq: r.Exchange.Seq})
+	}
+}
+
+// TestSharedEnvironment: the environment of a job comes once, and each of its
+// programs has it all.
+func TestSharedEnvironment(t *testing.T) {
+	a := newAgent(t, 1, 1)
+	a.join()
+	a.vector(1, 5, 1)
+	reply := grants(a.request(), 0, 1)
+	reply.Programs[0].Env = messages.Env{{Name: "B", Value: "own"}}
+	reply.Programs = append(reply.Programs, messages.Program{Job: 7, Stage: messages.SharedEnv,
+		Env: messages.Env{{Name: "A", Value: "job"}, {Name: "B", Value: "job"}}})
+	a.Answered(a.now, 2, reply)
+	s := a.act().Start
+	if len(s) != 1 || !slices.Equal(s[0].Program.Env, messages.Env{{Name: "A", Value: "job"}, {Name: "B", Value: "own"}}) {
+		t.Fatalf("started %+v", s)
 	}
 }

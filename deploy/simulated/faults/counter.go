@@ -144,7 +144,7 @@ func (d *desk) exchange(a *agent, x *messages.Exchange, answer func(*messages.Ex
 	}
 	c := &book.Exchange{Node: a.name, Session: x.Session, Seq: x.Seq, Finished: x.Finished}
 	for i := range x.Claims {
-		c.Claims = append(c.Claims, d.market.Resolve(&x.Claims[i], d.rng))
+		c.Claims = append(c.Claims, d.market.Resolve(d.book(), &x.Claims[i], d.rng))
 	}
 	d.propose(&book.Command{Exchange: c}, func(result any) {
 		if err, refused := result.(error); refused {

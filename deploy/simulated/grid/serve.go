@@ -98,7 +98,7 @@ func (l *leader) resolve(claims []messages.Claim) []book.Claim {
 	out := make([]book.Claim, len(claims))
 	for i := range claims {
 		l.traffic.Claims += uint64(claims[i].Slots)
-		out[i] = l.market.Resolve(&claims[i], l.rng)
+		out[i] = l.market.Resolve(l.book, &claims[i], l.rng)
 	}
 	return out
 }

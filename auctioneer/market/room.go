@@ -1,0 +1,198 @@
+package market
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// What the answer to an exchange carries is bounded before anything is committed:
+// an answer that cannot be encoded is refused each time that it is asked for, until
+// the node has lost its lease. An attempt takes at most 26 bytes and a grant 36, so
+// that the parts below come to half of messages.MaxPayload; the rest is for the
+// node's markets.
+const (
+	// MostClaims is how many claims a node may come to have, all of which may be held.
+	MostClaims = 1 << 15
+	// MostStops is how many attempts a node is told to end at a time.
+	MostStops    = 1 << 15
+	mostGrants   = 1 << 14 // by one exchange
+	mostPrograms = 2 << 20 // bytes of the programs of its grants
+	// MostRequests is how many claims of one exchange are looked at.
+	MostRequests = 1 << 10
+	overhead     = 512 // bytes of a program beside its texts
+	perText      = 8   // bytes of a text beside its characters
+	perFile      = 64  // bytes of a file beside its name and digest
+)
+
+// Fit cuts claims down to what the answer to one exchange can carry. What it
+// leaves out the node claims again with the next vector.
+func Fit(b *book.Book, node messages.Name, claims []book.Claim) []book.Claim {
+	n := b.Node(node)
+	if n == nil {
+		return nil
+	}
+	r := room{bytes: mostPrograms, slots: min(mostGrants, MostClaims-len(n.Claims)), shares: sharesEnv(n), seen: map[classOf]int{}}
+	out := make([]book.Claim, 0, len(claims))
+	for i := range claims {
+		out = r.fit(b, &claims[i], out)
+	}
+	return out
+}
+
+// room is what is left of an answer.
+type room struct {
+	bytes, slots int
+	shares       bool            // the node takes an environment once for all programs of a job
+	seen         map[classOf]int // slots that were claimed of a class of a job
+}
+
+type classOf struct {
+	job   messages.JobID
+	class messages.Name
+}
+
+// fit appends what fits of a claim: as a rule all of it. A job of which not all
+// stages fit is claimed for as many slots as have stages that do.
+func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
+	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots)}
+	for at, id := range c.Jobs {
+		j := b.Job(id)
+		if j == nil || whole.Slots <= 0 {
+			continue
+		}
+		slots, size := r.most(j, c.Class, whole.Slots)
+		if slots == 0 {
+			continue
+		}
+		r.bytes -= size
+		r.seen[classOf{id, c.Class}] += slots
+		if slots < whole.Slots {
+			part := book.Claim{Class: c.Class, Slots: slots, Jobs: []messages.JobID{id}}
+			if at < len(c.Most) {
+				part.Most = []int{c.Most[at]}
+			}
+			out, r.slots, whole.Slots = append(out, part), r.slots-slots, whole.Slots-slots
+			continue
+		}
+		whole.Jobs = append(whole.Jobs, id)
+		if at < len(c.Most) {
+			whole.Most = append(whole.Most, c.Most[at])
+		}
+	}
+	if len(whole.Jobs) > 0 {
+		out, r.slots = append(out, whole), r.slots-whole.Slots
+	}
+	return out
+}
+
+// most is for how many of some slots a job's programs of a class fit, whichever of
+// its stages these are, and their size beyond what was counted for it before.
+func (r *room) most(j *book.Job, class messages.Name, slots int) (fit, size int) {
+	sizes := programSizes(j, class, r.shares)
+	before := r.seen[classOf{j.ID, class}]
+	if before == 0 && r.shares {
+		size = envSize(j.Spec.Env) + overhead
+	}
+	for k := before; k < min(before+slots, len(sizes)); k++ {
+		if size+sizes[k] > r.bytes {
+			return k - before, size
+		}
+		size += sizes[k]
+	}
+	if size > r.bytes {
+		return 0, 0
+	}
+	return slots, size
+}
+
+// programSizes are bounds on the sizes of a job's programs of a class, largest first.
+func programSizes(j *book.Job, class messages.Name, shared bool) (out []int) {
+	for i := range j.Spec.Stages {
+		if s := &j.Spec.Stages[i]; s.Class == class {
+			out = append(out, programSize(j, s, shared))
+		}
+	}
+	slices.SortFunc(out, func(a, b int) int { return b - a })
+	return out
+}
+
+// programSize is a bound on the size of a stage's program, in bytes.
+func programSize(j *book.Job, s *messages.Stage, shared bool) int {
+	n := overhead + len(s.Name) + len(j.Spec.Name) + len(j.Account) + len(s.Class) + len(s.Script) + len(j.Spec.Dir) + envSize(s.Env)
+	if !shared {
+		n += envSize(j.Spec.Env)
+	}
+	for _, argument := range s.Command {
+		n += len(argument) + perText
+	}
+	for _, f := range s.Inputs {
+		n += len(f.Name) + len(f.Digest) + perFile
+	}
+	for _, pattern := range s.Outputs {
+		n += len(pattern) + perText
+	}
+	return n
+}
+
+func envSize(e messages.Env) (n int) {
+	for _, v := range e {
+		n += len(v.Name) + len(v.Value) + 2*perText
+	}
+	return n
+}
+
+func sharesEnv(n *book.Node) bool { return slices.Contains(n.Abilities, messages.AbilitySharedEnv) }
+
+// Programs are what granted tasks run, one for each stage. Those that do not fit
+// are left out, which an agent reports as stopped before they began: of what
+// [Fit] let pass all do.
+func Programs(b *book.Book, node messages.Name, grants []messages.Grant) (out []messages.Program) {
+	left := mostPrograms
+	n := b.Node(node)
+	shares := n != nil && sharesEnv(n)
+	type stage struct {
+		job messages.JobID
+		at  uint32
+	}
+	seen := map[stage]bool{}
+	for _, g := range grants {
+		r := g.Attempt.Task
+		j := b.Job(r.Job)
+		if j == nil || seen[stage{r.Job, r.Stage}] {
+			continue
+		}
+		if common := (stage{r.Job, messages.SharedEnv}); shares && len(j.Spec.Env) > 0 && !seen[common] {
+			if left -= envSize(j.Spec.Env) + overhead; left < 0 {
+				return out
+			}
+			out = append(out, messages.Program{Job: j.ID, Stage: messages.SharedEnv, Env: j.Spec.Env})
+			seen[common] = true
+		}
+		s := &j.Spec.Stages[r.Stage]
+		if left -= programSize(j, s, shares); left < 0 {
+			return out
+		}
+		seen[stage{r.Job, r.Stage}] = true
+		out = append(out, program(j, r.Stage, shares))
+	}
+	return out
+}
+
+func program(j *book.Job, at uint32, shared bool) messages.Program {
+	s := &j.Spec.Stages[at]
+	p := messages.Program{
+		Job: j.ID, Stage: at, StageName: s.Name, JobName: j.Spec.Name, Account: j.Account, Class: s.Class,
+		Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: j.Spec.Env, Dir: j.Spec.Dir, TimeLimit: s.TimeLimit, Memory: s.Memory,
+		Inputs: s.Inputs, Outputs: s.Outputs,
+	}
+	if shared {
+		p.Env = nil
+	}
+	p.Env = p.Env.Overlaid(s.Env)
+	if j.Visit != nil { // its number here means nothing at home
+		p.Env = p.Env.Overlaid(messages.Env{{Name: "CANDOR_HOME_JOB", Value: j.Visit.Visit.String()}})
+	}
+	return p
+}

@@ -1,0 +1,90 @@
+package market
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// heavy is a job as large as it may be, or a small one, of stages of one class.
+func heavy(rng *rand.Rand) *messages.JobSpec {
+	s := &messages.JobSpec{Market: "main", Budget: 1}
+	text := func(most int) string { return strings.Repeat("x", 1+rng.IntN(most)) }
+	for room := messages.MaxProgram; len(s.Stages) < 1+rng.IntN(messages.MaxStages); {
+		stage := messages.Stage{Name: fmt.Sprintf("s%d", len(s.Stages)), Class: "cpu", Tasks: 1 + rng.IntN(3), Script: text(min(room, 100_000))}
+		if room -= len(stage.Script); room < 10_000 {
+			break
+		}
+		s.Stages = append(s.Stages, stage)
+	}
+	if rng.IntN(2) == 0 {
+		for i := range rng.IntN(150) {
+			s.Env = append(s.Env, messages.Variable{Name: fmt.Sprintf("V%03d", i), Value: text(messages.MaxTextField)})
+		}
+	}
+	if len(s.Stages) == 0 {
+		s.Stages = []messages.Stage{{Name: "s", Class: "cpu", Tasks: 5000, Script: "true"}}
+	}
+	return s
+}
+
+// TestWhatFitsCanBeAnswered: whatever is granted of claims that were cut down has
+// its program in the answer, which can be encoded; and something is granted.
+func TestWhatFitsCanBeAnswered(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		b := book.New()
+		for i := range 20 {
+			if r, ok := b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: fmt.Sprint(i), Payer: "alice", Spec: heavy(rng)}}).(book.Receipt); !ok {
+				t.Fatalf("seed %d: %v", seed, r)
+			}
+		}
+		register := &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 40_000}}}
+		if seed%2 == 0 {
+			register.Abilities = []messages.Name{messages.AbilitySharedEnv}
+		}
+		b.Apply(&book.Command{Register: register})
+		for seq := range uint64(5) {
+			var claims []book.Claim
+			for range 1 + rng.IntN(5) {
+				c := book.Claim{Class: "cpu", Slots: 1 + rng.IntN(20_000)}
+				for range 1 + rng.IntN(4) {
+					c.Jobs, c.Most = append(c.Jobs, messages.JobID(1+rng.IntN(20))), append(c.Most, 1<<20)
+				}
+				claims = append(claims, c)
+			}
+			grants := b.Apply(&book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: seq + 1, Claims: Fit(b, "n1", claims)}}).([]messages.Grant)
+			if seq == 0 && len(grants) == 0 {
+				t.Fatalf("seed %d: nothing was granted", seed)
+			}
+			reply := messages.ExchangeReply{Grants: grants, Programs: Programs(b, "n1", grants)}
+			data, err := messages.Marshal(&reply, messages.Msgpack)
+			if err != nil || len(data) > messages.MaxPayload/2 {
+				t.Fatalf("seed %d: %d bytes, %v", seed, len(data), err)
+			}
+			for _, g := range grants {
+				if !slices.ContainsFunc(reply.Programs, func(p messages.Program) bool { return p.Job == g.Attempt.Task.Job && p.Stage == g.Attempt.Task.Stage }) {
+					t.Fatalf("seed %d: %v has no program", seed, g)
+				}
+			}
+		}
+	}
+}
+
+// TestClaimsStayInTheirMarket: a job of another market that has the class too is not
+// claimed, though the mechanism directs nobody.
+func TestClaimsStayInTheirMarket(t *testing.T) {
+	b := book.New()
+	b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Spec: &messages.JobSpec{Market: "other", Budget: 1,
+		Stages: []messages.Stage{{Name: "s", Class: "cpu", Script: "true"}}}}})
+	m := New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
+	c := m.Resolve(b, &messages.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rand.New(rand.NewPCG(1, 1)))
+	if len(c.Jobs) != 0 {
+		t.Errorf("claims %v", c.Jobs)
+	}
+}

@@ -1,0 +1,75 @@
+package auctioneer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// laden is a job of stages that share an environment of about 740 kB.
+func laden(stages int) messages.JobSpec {
+	s := messages.JobSpec{Name: "laden", Budget: 10 * messages.Credit}
+	for i := range 180 {
+		s.Env = append(s.Env, messages.Variable{Name: fmt.Sprintf("V%03d", i), Value: strings.Repeat("x", messages.MaxTextField)})
+	}
+	for i := range stages {
+		s.Stages = append(s.Stages, messages.Stage{Name: fmt.Sprintf("s%d", i), Command: []string{"true"}})
+	}
+	return s
+}
+
+// TestOneExchangeIsNeverTooLarge: whatever jobs ask for, what is claimed fits the
+// answer, and what does not is claimed by a later exchange.
+func TestOneExchangeIsNeverTooLarge(t *testing.T) {
+	for _, able := range []bool{true, false} {
+		t.Run(fmt.Sprintf("able=%v", able), func(t *testing.T) {
+			f := start(t)
+			const stages = 12
+			id := f.submit("alice", "k", laden(stages)).Job
+			r := messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: stages}}}
+			if able {
+				r.Abilities = []messages.Name{messages.AbilitySharedEnv}
+			}
+			must[messages.RegisterReply](f, "n1", messages.VerbRegister, r)
+			granted := 0
+			for seq := uint64(1); granted < stages; seq++ {
+				if seq > stages {
+					t.Fatalf("%d of %d tasks were granted by %d exchanges", granted, stages, seq)
+				}
+				g := f.claim("n1", seq, id, stages)
+				messages.ShareEnv(g.Programs)
+				for _, grant := range g.Grants {
+					ran := false
+					for _, p := range g.Programs {
+						ran = ran || p.Job == id && p.Stage == grant.Attempt.Task.Stage && len(p.Env) == 180
+					}
+					if !ran {
+						t.Fatalf("stage %d was granted without its program and environment", grant.Attempt.Task.Stage)
+					}
+				}
+				if able && len(g.Grants) != stages {
+					t.Fatalf("%d of %d were granted", len(g.Grants), stages)
+				}
+				granted += len(g.Grants)
+			}
+		})
+	}
+}
+
+// TestAClaimForAMarketThatIsGoneIsDropped: the other claims of the exchange and
+// what it reports count.
+func TestAClaimForAMarketThatIsGoneIsDropped(t *testing.T) {
+	f := start(t)
+	id := f.submit("alice", "k", oneStage(2)).Job
+	f.register("n1", 2)
+	g := f.claim("n1", 1, id, 1)
+	reply := must[messages.ExchangeReply](f, "n1", messages.VerbExchange, messages.Exchange{Session: 7, Seq: 2,
+		Finished: []messages.Finished{{Attempt: g.Grants[0].Attempt}},
+		Claims: []messages.Claim{{Market: "gone", Class: "map", Job: id, Slots: 1}, {Market: "main", Class: "gone", Job: id, Slots: 1},
+			{Market: "main", Class: "map", Job: id, Slots: -1}, {Market: "main", Class: "map", Job: id, Slots: 1}}})
+	if len(reply.Grants) != 1 {
+		t.Fatalf("granted %+v", reply.Grants)
+	}
+}
