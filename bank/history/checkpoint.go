@@ -78,10 +78,12 @@ type Checkpoints struct {
 
 	mu   sync.Mutex
 	list []messages.Checkpoint
+	torn bool // the file ends, or has a line, in the middle of a checkpoint
 }
 
-// ReadCheckpoints reads those that a directory has. A last line that a crash
-// cut is left out: the next checkpoint comes soon.
+// ReadCheckpoints reads those that a directory has. What a crash or a full disk cut
+// off is left out, for the next checkpoint comes soon, and stands before the next
+// one in its line where nothing cut it away.
 func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	c := &Checkpoints{files: files}
 	if files == nil {
@@ -94,18 +96,34 @@ func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the bank's checkpoints: %w", err)
 	}
-	lines := bytes.SplitAfter(text, []byte("\n"))
+	c.torn = len(text) > 0 && text[len(text)-1] != '\n'
+	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 	for i, line := range lines {
-		var one messages.Checkpoint
-		if err := json.Unmarshal(line, &one); err != nil {
-			if i >= len(lines)-2 {
-				break
-			}
-			return nil, messages.Errorf(messages.Internal, "the bank's checkpoints: line %d of file %s cannot be read: %v; remove the file, and sign a new one", i+1, checkpointsName, err)
+		found, whole := readCheckpoints(line)
+		if len(found) == 0 && i < len(lines)-1 {
+			return nil, messages.Errorf(messages.Internal, "the bank's checkpoints: line %d of file %s cannot be read; remove the file, and sign a new one", i+1, checkpointsName)
 		}
-		c.list = append(c.list, one)
+		c.list = append(c.list, found...)
+		c.torn = c.torn || !whole
 	}
 	return c, nil
+}
+
+// readCheckpoints reads the checkpoints in a line, and reports whether it is one
+// and nothing else: a line that was cut has the next one behind it.
+func readCheckpoints(line []byte) (found []messages.Checkpoint, whole bool) {
+	var one messages.Checkpoint
+	if json.Unmarshal(line, &one) == nil {
+		return []messages.Checkpoint{one}, true
+	}
+	begins := []byte(`{"`) // as a checkpoint, and nothing within one
+	for _, piece := range bytes.Split(line, begins) {
+		one = messages.Checkpoint{}
+		if json.Unmarshal(slices.Concat(begins, piece), &one) == nil {
+			found = append(found, one)
+		}
+	}
+	return found, false
 }
 
 // Last is the latest; false if there is none.
@@ -125,17 +143,42 @@ func (c *Checkpoints) Add(one messages.Checkpoint) error {
 	if n := len(c.list); n > 0 && c.list[n-1].Records >= one.Records {
 		return nil
 	}
-	if c.files != nil {
-		line, err := json.Marshal(one)
-		if err != nil {
-			return err
-		}
-		if err := c.files.Append(checkpointsName, append(line, '\n')); err != nil {
-			return fmt.Errorf("the bank's checkpoints: %w", err)
-		}
+	if err := c.save(one); err != nil {
+		return fmt.Errorf("the bank's checkpoints: %w", err)
 	}
 	c.list = append(c.list, one)
 	return nil
+}
+
+// save writes a checkpoint behind those before it; all of them anew where the file
+// has a line that was cut.
+func (c *Checkpoints) save(one messages.Checkpoint) error {
+	if c.files == nil {
+		return nil
+	}
+	line, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	line = append(line, '\n')
+	if !c.torn {
+		err := c.files.Append(checkpointsName, line)
+		c.torn = err != nil // a part of it may be there
+		return err
+	}
+	var all []byte
+	for i := range c.list {
+		kept, err := json.Marshal(c.list[i])
+		if err != nil {
+			return err
+		}
+		all = append(append(all, kept...), '\n')
+	}
+	if err := c.files.Write(checkpointsName, all, line); err != nil {
+		return err
+	}
+	c.torn = false
+	return c.files.Sync(checkpointsName)
 }
 
 // After returns up to so many checkpoints of more than so many records, and

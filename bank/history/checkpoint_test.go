@@ -1,0 +1,145 @@
+package history
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// signed makes checkpoints of 1, 2, … records.
+func signed(t *testing.T, n int) (list []messages.Checkpoint) {
+	t.Helper()
+	key, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		c, err := Sign(key, messages.Checkpoint{Site: "west", Records: uint64(i + 1), Head: "00"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// keeps starts a replica on files, and checks which checkpoints it has.
+func keeps(t *testing.T, what string, files Files, want ...uint64) *Checkpoints {
+	t.Helper()
+	c, err := ReadCheckpoints(files)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	list, _ := c.After(0, 100)
+	if len(list) != len(want) {
+		t.Fatalf("%s: %d checkpoints, want %v", what, len(list), want)
+	}
+	for i := range list {
+		if list[i].Records != want[i] || Verify(&list[i]) != nil {
+			t.Fatalf("%s: checkpoint %d is of %d records, or has no signature", what, i, list[i].Records)
+		}
+	}
+	return c
+}
+
+func add(t *testing.T, c *Checkpoints, one messages.Checkpoint) {
+	t.Helper()
+	if err := c.Add(one); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCutCheckpoints cuts the last line at every byte: every later start reads all
+// but that one, and what was signed after it.
+func TestCutCheckpoints(t *testing.T) {
+	list := signed(t, 4)
+	files := NewVolatile()
+	first := keeps(t, "nothing", files)
+	add(t, first, list[0])
+	from := len(files.Content(checkpointsName))
+	add(t, first, list[1])
+	text := files.Content(checkpointsName)
+	for cut := from; cut <= len(text); cut++ {
+		files.Damage(checkpointsName, text[:cut:cut])
+		have := []uint64{1}
+		if cut >= len(text)-1 { // all but the end of the line is there
+			have = append(have, 2)
+		}
+		add(t, keeps(t, "the first start", files, have...), list[2])
+		have = append(have, 3)
+		add(t, keeps(t, "the second start", files, have...), list[3])
+		keeps(t, "the third start", files, append(have, 4)...)
+	}
+}
+
+// TestJoinedCheckpoints reads what releases left that wrote behind a line that was
+// cut.
+func TestJoinedCheckpoints(t *testing.T) {
+	list := signed(t, 4)
+	files := NewVolatile()
+	c := keeps(t, "nothing", files)
+	var text []byte
+	for i, one := range list {
+		before := len(files.Content(checkpointsName))
+		add(t, c, one)
+		line := files.Content(checkpointsName)[before:]
+		switch i {
+		case 1:
+			line = line[:40] // cut, and the next behind it
+		case 2:
+			line = line[:len(line)-1] // only its end
+		}
+		text = append(text, line...)
+	}
+	files.Damage(checkpointsName, text)
+	keeps(t, "joined", files, 1, 3, 4)
+	files.Damage(checkpointsName, append([]byte("no checkpoint\n"), text...))
+	if _, err := ReadCheckpoints(files); messages.KindOf(err) != messages.Internal {
+		t.Errorf("a file that is damaged: %v", err)
+	}
+}
+
+// full is files on a disk on which half of an append has room.
+type full struct {
+	*Volatile
+	full bool
+}
+
+var errFull = errors.New("no space left on device")
+
+func (f *full) Append(name string, data []byte) error {
+	if !f.full {
+		return f.Volatile.Append(name, data)
+	}
+	return errors.Join(errFull, f.Volatile.Append(name, data[:len(data)/2]))
+}
+
+func (f *full) Write(name string, parts ...[]byte) error {
+	if f.full {
+		return errFull
+	}
+	return f.Volatile.Write(name, parts...)
+}
+
+// TestCheckpointsOnAFullDisk: what did not fit is not there, and does not spoil what
+// is written when there is room again.
+func TestCheckpointsOnAFullDisk(t *testing.T) {
+	list := signed(t, 4)
+	files := &full{Volatile: NewVolatile()}
+	c := keeps(t, "nothing", files)
+	add(t, c, list[0])
+	files.full = true
+	for range 3 {
+		if err := c.Add(list[1]); !errors.Is(err, errFull) {
+			t.Fatalf("on a full disk: %v", err)
+		}
+	}
+	keeps(t, "full", files, 1)
+	files.full = false
+	add(t, c, list[2])
+	add(t, keeps(t, "room again", files, 1, 3), list[3])
+	keeps(t, "the second start", files, 1, 3, 4)
+}
