@@ -147,13 +147,17 @@ func (l *leader) roam(id messages.JobID) (r book.Roam, ok bool) {
 // is decided by it.
 func passing(err error) bool { return messages.KindOf(err).Retriable() }
 
+// waits says whether an errand has to wait: an error passes, or there is no room
+// now, which says nothing of what was done before.
+func waits(err error) bool { return passing(err) || messages.KindOf(err) == messages.Exhausted }
+
 // authorise has the bank set a job's budget aside for the other site to charge.
 func (l *leader) authorise(ctx context.Context, r *book.Roam) (book.Step, error) {
 	a, err := l.authorisation(ctx, r)
 	switch {
 	case err == nil:
 		return book.Step{Authorised: &a}, nil
-	case passing(err):
+	case waits(err): // an earlier request, which was not answered, may have set credits aside
 		return book.Step{}, err
 	}
 	return book.Step{Refused: messages.AsError(messages.VerbAuthorise, err)}, nil
@@ -173,7 +177,7 @@ func (l *leader) send(ctx context.Context, r *book.Roam) (book.Step, error) {
 	switch {
 	case err == nil:
 		return book.Step{Arrived: heard(&reply.Job, r)}, nil
-	case passing(err), messages.KindOf(err) == messages.Exhausted: // it has no room now
+	case waits(err):
 		return book.Step{}, err
 	}
 	return book.Step{Refused: messages.AsError(messages.VerbPeerSubmit, err)}, nil
@@ -195,12 +199,12 @@ func (l *leader) recall(ctx context.Context, r *book.Roam) (book.Step, error) {
 // ask for it once more finds out.
 func (l *leader) release(ctx context.Context, r *book.Roam) (book.Step, error) {
 	if r.Authorisation == nil {
-		if _, err := l.authorisation(ctx, r); err != nil && passing(err) {
+		if _, err := l.authorisation(ctx, r); err != nil && waits(err) {
 			return book.Step{}, err
 		}
 	}
 	_, err := bankAsk[messages.ClearingReply](ctx, l, messages.VerbRevoke, messages.RevokeRequest{ID: messages.RoamingAuthorisation(r.ID)})
-	if err != nil && (passing(err) || messages.KindOf(err) == messages.Exhausted) {
+	if err != nil && waits(err) {
 		return book.Step{}, err
 	}
 	return book.Step{Released: true}, nil

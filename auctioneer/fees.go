@@ -43,7 +43,7 @@ func (l *leader) collect(ctx context.Context, fees []fee, done *book.Confirm) (f
 		}
 		asked.Wait()
 		for i, err := range errs {
-			if err != nil && (passing(err) || messages.KindOf(err) == messages.Exhausted) {
+			if err != nil && waits(err) {
 				failed = err
 				continue
 			}

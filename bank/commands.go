@@ -50,8 +50,8 @@ func endpoint[Req, Rep any](b *Bank, verb string, f func(context.Context, messag
 }
 
 // transfer carries out transfers in order. A request that is long is committed
-// in several commands; if the outcome of one is not known, that of the request
-// is not.
+// in several commands; if one of them fails after others, the outcome of the
+// request is not known.
 func (b *Bank) transfer(ctx context.Context, caller messages.Name, r messages.TransferRequest) (messages.TransferReply, error) {
 	rank := b.rank(caller)
 	if rank == ledger.User {
@@ -66,7 +66,7 @@ func (b *Bank) transfer(ctx context.Context, caller messages.Name, r messages.Tr
 	for _, piece := range pieces {
 		result, err := b.propose(ctx, &ledger.Command{Verb: ledger.Transfers, By: caller, Rank: rank, Transfers: piece})
 		if err != nil {
-			return messages.TransferReply{}, err
+			return messages.TransferReply{}, afterSome(len(reply.Results), len(r.Transfers), err)
 		}
 		for i := range result.Transfers {
 			if e := off[len(reply.Results)+i]; e != nil {
@@ -79,6 +79,15 @@ func (b *Bank) transfer(ctx context.Context, caller messages.Name, r messages.Tr
 		reply.Results = append(reply.Results, result.Transfers...)
 	}
 	return reply, nil
+}
+
+// afterSome is the error of a piece of a request of which pieces before it were
+// answered: that they were not done would not be true.
+func afterSome(answered, of int, err error) error {
+	if answered == 0 || messages.KindOf(err) == messages.Unknown {
+		return err
+	}
+	return messages.Errorf(messages.Unknown, "the first %d of %d transfers were carried out, and the others not yet: %s; ask again with the same identifiers", answered, of, messages.AsError("", err).Message)
 }
 
 // Bounds on a command in bytes: a piece of a request is closed where it

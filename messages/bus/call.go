@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -26,7 +27,9 @@ const (
 // answer, or the outcome is not known (NotLeader, Unavailable, Unknown), it
 // sends the same request again until ctx ends, or RequestTimeout where ctx has
 // no deadline: so a request must be one that may be carried out twice. The
-// error is then the last attempt's.
+// error is then the last attempt's. Once the outcome of an attempt is not known, it
+// is not known at the end either, unless a later one finds it out: a full disk
+// (Exhausted) or a failure (Internal) decides nothing then.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (Reply, error) {
 	var reply Reply
 	payload, err := messages.Marshal(request, messages.Msgpack)
@@ -71,24 +74,51 @@ func earlier(a, b time.Time) time.Time {
 // retry repeats send while its error says that nobody could answer and there
 // is time.
 func retry(ctx context.Context, end time.Time, send func() ([]byte, error)) ([]byte, error) {
+	var sent doubt
 	for bound := firstBackoff; ; bound = min(2*bound, lastBackoff) {
 		data, err := send()
-		if err == nil {
-			return data, nil
-		}
-		if !messages.KindOf(err).Retriable() {
-			return nil, err
+		if err == nil || !sent.again(err) {
+			return data, err
 		}
 		wait := rand.N(bound) + time.Millisecond
 		if time.Until(end) < wait {
-			return nil, err
+			return nil, sent.end(err)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, err
+			return nil, sent.end(err)
 		case <-time.After(wait):
 		}
 	}
+}
+
+// doubt is whether some attempt of a request may have been carried out, or may be
+// yet, though it was not answered.
+type doubt bool
+
+// again reports whether the request is to be sent again after an error. In doubt,
+// that is also so of a refusal that looks at no identifier: it says nothing of what
+// became of the attempts before it.
+func (d *doubt) again(err error) bool {
+	var unheard unserved
+	switch kind := messages.KindOf(err); {
+	case kind == messages.Unknown, kind == messages.Unavailable && !errors.As(err, &unheard):
+		*d = true
+		return true
+	case kind == messages.Exhausted, kind == messages.Internal:
+		return bool(*d)
+	default:
+		return kind.Retriable()
+	}
+}
+
+// end is the error with which the last attempt's leaves a request.
+func (d *doubt) end(err error) error {
+	if kind := messages.KindOf(err); !*d || kind == messages.Unknown || kind == messages.Unavailable {
+		return err
+	}
+	last := messages.AsError("", err)
+	return &messages.Error{Kind: messages.Unknown, Op: last.Op, Message: "it is not known whether this was done, for an attempt was not answered; ask again with the same key. The last answer: " + last.Message}
 }
 
 // Handle makes a handler of a function on typed requests. A payload in msgpack

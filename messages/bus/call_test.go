@@ -117,6 +117,48 @@ func TestCallWaitsLongerForWhoDoesNotAnswer(t *testing.T) {
 	})
 }
 
+// moody is a bus that answers each attempt with the next of some errors, and then
+// with the last one.
+type moody struct {
+	Bus
+	errs  []error
+	asked int
+}
+
+func (m *moody) Request(context.Context, string, []byte) ([]byte, error) {
+	m.asked++
+	return nil, m.errs[min(m.asked, len(m.errs))-1]
+}
+
+// Once an attempt may have been carried out, no refusal that does not look at the
+// request says that it was not.
+func TestCallKeepsItsDoubt(t *testing.T) {
+	refusal := func(kind messages.Kind) error { return messages.Errorf(kind, "why") }
+	for name, test := range map[string]struct {
+		errs  []error
+		want  messages.Kind
+		asked int // 0: until the end
+	}{
+		"a full disk at once":               {[]error{refusal(messages.Exhausted)}, messages.Exhausted, 1},
+		"a full disk after no leader":       {[]error{refusal(messages.NotLeader), nobody("s"), refusal(messages.Exhausted)}, messages.Exhausted, 3},
+		"a full disk after an unknown one":  {[]error{refusal(messages.Unknown), refusal(messages.Exhausted)}, messages.Unknown, 0},
+		"a full disk after one lost":        {[]error{noAnswer(t.Context(), "s"), refusal(messages.Exhausted)}, messages.Unknown, 0},
+		"a failure after an unknown one":    {[]error{refusal(messages.Unknown), refusal(messages.Internal)}, messages.Unknown, 0},
+		"no leader after an unknown one":    {[]error{refusal(messages.Unknown), refusal(messages.NotLeader)}, messages.Unknown, 0},
+		"the outcome after an unknown one":  {[]error{refusal(messages.Unknown), refusal(messages.Exhausted), refusal(messages.Insufficient)}, messages.Insufficient, 3},
+		"a conflict after an unknown one":   {[]error{connectionLost(), refusal(messages.Conflict)}, messages.Conflict, 2},
+		"nobody who could have carried out": {[]error{nobody("s"), refusal(messages.Internal)}, messages.Internal, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &moody{errs: test.errs}
+			_, err := Call[messages.SubmitReply](t.Context(), b, "submit.alice", messages.SubmitRequest{})
+			if messages.KindOf(err) != test.want || test.asked != 0 && b.asked != test.asked || test.asked == 0 && b.asked < 5 {
+				t.Errorf("%s: %v after %d attempts", name, err, b.asked)
+			}
+		})
+	}
+}
+
 func TestCallEndsWithTheLastError(t *testing.T) {
 	b := NewMemory().Connect("alice")
 	ctx, cancel := context.WithCancel(context.Background())

@@ -12,8 +12,14 @@ func errClosed() error {
 	return messages.Errorf(messages.Unavailable, "the connection to the bus is closed")
 }
 
+// unserved is the error of a request that reached nobody.
+type unserved struct{ refusal *messages.Error }
+
+func (u unserved) Error() string { return u.refusal.Error() }
+func (u unserved) Unwrap() error { return u.refusal }
+
 func nobody(subject string) error {
-	return messages.Errorf(messages.Unavailable, "nobody serves %s; is the actor running, and are the site and verb right?", clip(subject))
+	return unserved{messages.Errorf(messages.Unavailable, "nobody serves %s; is the actor running, and are the site and verb right?", clip(subject))}
 }
 
 func noAnswer(ctx context.Context, subject string) error {

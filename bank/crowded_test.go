@@ -1,0 +1,63 @@
+package bank
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// crowded is a mailbox whose disk has room for so many commands.
+type crowded struct {
+	mailbox.Mailbox
+	room atomic.Int64
+}
+
+func (c *crowded) Propose(ctx context.Context, command []byte) (any, error) {
+	if c.room.Add(-1) < 0 {
+		return nil, mailbox.ErrNoSpace
+	}
+	return c.Mailbox.Propose(ctx, command)
+}
+
+// TestTransfersOnAFullDisk: a request of several commands, of which one meets a full
+// disk after others were carried out, was not refused.
+func TestTransfersOnAFullDisk(t *testing.T) {
+	var disk *crowded
+	b := startWith(t, func(config *Config) {
+		open := config.Open
+		config.Open = func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			box, err := open(m)
+			disk = &crowded{Mailbox: box}
+			disk.room.Store(1000)
+			return disk, err
+		}
+		config.ExpiryInterval = messages.Duration(1 << 40) // proposes nothing meanwhile
+	})
+	b.grant("g", "ada", 600)
+	list := messages.TransferRequest{}
+	for i := range 600 {
+		list.Transfers = append(list.Transfers, messages.Transfer{
+			ID: strings.Repeat("x", 200) + string(rune('a'+i/26)) + string(rune('a'+i%26)), Debit: "ada", Credit: messages.SiteAccount, Amount: 1, Reason: strings.Repeat("r", 100),
+		})
+	}
+	if pieces, err := split(list.Transfers); err != nil || len(pieces) < 2 {
+		t.Fatalf("%d pieces, %v", len(pieces), err)
+	}
+	disk.room.Store(0)
+	b.refused(messages.Exhausted, "$auctioneer", messages.VerbTransfer, list)
+	disk.room.Store(1)
+	b.refused(messages.Unknown, "$auctioneer", messages.VerbTransfer, list)
+	disk.room.Store(1000)
+	for _, r := range b.transfer(list.Transfers...) {
+		if r.Error != nil || r.Amount != 1 {
+			t.Fatalf("asked again: %+v", r)
+		}
+	}
+	if a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}); a.Balance != 0 {
+		t.Errorf("%v credits are left", a.Balance)
+	}
+}
