@@ -90,7 +90,7 @@ func (m *machine) Restore(r io.Reader) error {
 	freshLedger, freshClearing := m.open()
 	buffered := bufio.NewReader(r)
 	// Images of releases that had no clearing begin with the ledger's.
-	if first, _ := buffered.Peek(len(clearing.Magic)); string(first) == clearing.Magic {
+	if first, _ := buffered.Peek(len(clearing.Magic)); clearing.Begins(first) {
 		if err := freshClearing.Restore(buffered); err != nil {
 			return err
 		}

@@ -92,8 +92,8 @@ func (b *Bank) watchClearing() {
 
 // guard keeps everybody but the clearing off its accounts and its transfers:
 // what is done to a peer's account here alone has no mirror there. Operators
-// grant to the settlement account and withdraw from it, as its debts are paid
-// outside the ledgers. Of transfers guardTransfers takes care.
+// grant to the accounts of settlements and withdraw from them, as their debts
+// are paid outside the ledgers. Of transfers guardTransfers takes care.
 func guard(c *ledger.Command) *messages.Error {
 	names := []messages.Name{c.By}
 	switch c.Verb {
@@ -117,9 +117,9 @@ func guard(c *ledger.Command) *messages.Error {
 	return guardNames(names...)
 }
 
-// unsettled is a name, but "" for that of the settlement account.
+// unsettled is a name, but "" for that of an account that payments are booked on.
 func unsettled(name messages.Name) messages.Name {
-	if name == clearing.SettlementAccount {
+	if clearing.Settles(name) {
 		return ""
 	}
 	return name

@@ -223,6 +223,9 @@ type PeerRequest struct {
 	Peer  Name     `json:"peer"`
 	Keys  []string `json:"keys"`  // public nkeys, any of which its bank signs with
 	Limit Credits  `json:"limit"` // what it may owe, at most
+	// Share is of the reserve: what it may owe, at most, by settlements that are
+	// not paid outside the ledgers yet. Default: as before, at first the limit.
+	Share *Credits `json:"share,omitempty"`
 }
 
 // Validate reports what is wrong with the request in itself.
@@ -239,6 +242,9 @@ func (r *PeerRequest) Validate() error {
 	}
 	if len(r.Keys) == 0 || len(r.Keys) > MaxPeerKeys {
 		return Errorf(Invalid, "keys: give 1 to %d public keys of the peer's bank", MaxPeerKeys)
+	}
+	if r.Share != nil && (*r.Share < 0 || *r.Share > MaxCredits) {
+		return Errorf(Invalid, "share: %v must be from 0 to %v credits", *r.Share, MaxCredits)
 	}
 	return checkLimit(r.Limit)
 }
@@ -258,6 +264,8 @@ type PeerReply struct {
 	Waiting     Credits      `json:"waiting"`     // that the outstanding instructions ask to move
 	Tries       int          `json:"tries"`       // messages since it last answered; 0: it answers
 	Failure     string       `json:"failure"`     // of the latest of them
+	Share       Credits      `json:"share"`       // of the reserve: what it may owe by settlements
+	Settled     Credits      `json:"settled"`     // what it owes by settlements that are not paid yet
 }
 
 // PeersReply lists the peers by name, the credits that wait, and how many
@@ -268,7 +276,7 @@ type PeersReply struct {
 	Settled Credits        `json:"settled"` // by settlements of all cycles: paid less received
 	Refused []RefusalTally `json:"refused"`
 	Key     string         `json:"key"`     // the site's public key, for its peers
-	Reserve Credits        `json:"reserve"` // what the other sites may owe by settlements
+	Reserve Credits        `json:"reserve"` // what the other sites together may owe by settlements
 	Cycle   uint64         `json:"cycle"`   // the latest that was closed; 0: none
 	Fault   string         `json:"fault"`   // what the ledger should not have refused, first; empty: nothing
 }
@@ -280,7 +288,8 @@ type RefusalTally struct {
 }
 
 // ReserveRequest says how much the other sites together may owe this one by
-// settlements that are not paid outside the ledgers yet.
+// settlements that are not paid outside the ledgers yet: where their shares come
+// to more, each is made smaller. 0 is what the shares come to.
 type ReserveRequest struct {
 	Limit Credits `json:"limit"`
 }
@@ -291,6 +300,9 @@ func (r *ReserveRequest) Validate() error { return checkLimit(r.Limit) }
 // CloseRequest ends a cycle: the bank offers every peer what it owes it.
 type CloseRequest struct {
 	Cycle uint64 `json:"cycle"` // 0: only asks for how the latest stands
+	// Correct takes back the later cycles, which were closed by mistake: as long
+	// as no peer took anything in them.
+	Correct bool `json:"correct,omitempty"`
 }
 
 // checkAsked is about the fields that the requests of users share.

@@ -287,7 +287,8 @@ func TestFlood(t *testing.T) {
 	west.refuse(Flood, messages.Exhausted, Command{Instructions: &signed})
 }
 
-// An outbox that is full refuses users, and loses nothing.
+// An outbox that is full refuses users, and loses nothing; what was authorised can
+// be charged or released, and cycles can be closed.
 func TestFullOutbox(t *testing.T) {
 	east, west := pair(t)
 	a := west.authorise(east, "k", 10)
@@ -297,15 +298,20 @@ func TestFullOutbox(t *testing.T) {
 	}
 	one := Command{By: "ada", Remit: &messages.RemitRequest{Key: "more", Peer: "west", Payee: "ada", Amount: 1}}
 	east.refuse(Ordinary, messages.Exhausted, one)
-	east.refuse(Ordinary, messages.Exhausted, charging(a, 5))
-	east.refuse(Ordinary, messages.Exhausted, Command{Close: &messages.CloseRequest{Cycle: 1}})
-	east.at = a.Authorisation.Ends()
-	east.must(Command{}) // the release has to wait
+	b := west.authorise(east, "l", 10)
+	east.must(accepting(b))
+	east.must(charging(a, 5))
+	east.must(Command{Close: &messages.CloseRequest{Cycle: 1}})
+	east.at = b.Authorisation.Ends()
+	east.must(Command{})
+	if due := east.state.Due(); due != 0 {
+		t.Errorf("something is due at %v, after all has ended", due)
+	}
 	for range MaxOutstanding / messages.MaxInstructions {
 		east.exchange(west)
 	}
 	east.must(one)
-	if out := &east.state.peers["west"].outbox; len(*out) != 2 || (*out)[0].instruction.Kind != messages.InstructCharge {
+	if out := &east.state.peers["west"].outbox; len(*out) != 4 || (*out)[0].instruction.Kind != messages.InstructCharge || (*out)[1].instruction.Kind != messages.InstructSettle {
 		t.Errorf("what waits is %+v", *out)
 	}
 	if in := &west.state.peers["east"].in; in.total.Number != MaxOutstanding || in.total.Owed != MaxOutstanding {

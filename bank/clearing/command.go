@@ -22,11 +22,29 @@ type Command struct {
 	Instructions *messages.SignedInstructions
 	Receipt      *messages.SignedReceipt
 	Close        *messages.CloseRequest
+
+	// Rules is by which rules it is carried out: those of the release that
+	// proposed it, so that a log comes to the same whenever it is read.
+	Rules uint64
 }
 
-// Encode returns the command's bytes, as Apply takes them.
-func (c *Command) Encode() ([]byte, error) {
-	body, err := messages.Marshal(c, messages.Msgpack)
+// The rules of releases. Under the first, all peers shared one reserve, a
+// dispute changed nothing, and one peer's full outbox stopped the others'.
+const (
+	firstRules uint64 = iota
+	boundedRules
+
+	currentRules = boundedRules
+)
+
+// Encode returns the command's bytes, as Apply takes them, to be carried out by
+// the rules of this release.
+func (c *Command) Encode() ([]byte, error) { return c.encodeUnder(currentRules) }
+
+func (c *Command) encodeUnder(rules uint64) ([]byte, error) {
+	ruled := *c
+	ruled.Rules = rules
+	body, err := messages.Marshal(&ruled, messages.Msgpack)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +60,8 @@ func decode(b []byte) (Command, *Rejected) {
 	if err := messages.Unmarshal(b[1:], messages.Msgpack, &c); err != nil {
 		return c, malformed(err)
 	}
-	if c.At < 0 {
-		return c, reject(Malformed, messages.Invalid, "command: its time is negative")
+	if c.At < 0 || c.Rules > currentRules {
+		return c, reject(Malformed, messages.Invalid, "command: its time is negative, or its rules are of a newer release")
 	}
 	return c, nil
 }

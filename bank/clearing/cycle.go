@@ -39,17 +39,21 @@ func (p *peer) cycle(number, closed uint64) *cycle {
 // close ends a cycle: each peer is offered what this site owes it, if only
 // nothing, which tells the peer that nothing is to come. Asked again it shows
 // how the cycle stands.
-func (s *State) close(number uint64) (*messages.Position, *Rejected) {
+func (s *State) close(r *messages.CloseRequest) (*messages.Position, *Rejected) {
+	number := r.Cycle
 	if number == 0 {
 		number = s.cycle
+	}
+	if r.Correct {
+		if err := s.reopen(number); err != nil {
+			return nil, err
+		}
 	}
 	if number <= s.cycle {
 		return s.Position(number)
 	}
-	for _, name := range s.order {
-		if err := s.peers[name].room(); err != nil {
-			return nil, err
-		}
+	if err := s.closable(number); err != nil {
+		return nil, err
 	}
 	for _, name := range s.order {
 		s.offer(s.peers[name], number)
@@ -58,17 +62,106 @@ func (s *State) close(number uint64) (*messages.Position, *Rejected) {
 	return s.Position(number)
 }
 
+// closable refuses a cycle beyond the next one here or at a peer: closing it
+// would end every cycle before it. The first one may have any number.
+func (s *State) closable(number uint64) *Rejected {
+	if s.rules == firstRules {
+		return s.allRoom()
+	}
+	next := s.cycle + 1
+	for _, p := range s.peers {
+		if n := len(p.cycles); n > 0 {
+			next = max(next, p.cycles[n-1].Number+1)
+		}
+	}
+	if s.cycle == 0 || number <= next {
+		return nil
+	}
+	return ordinary(messages.Errorf(messages.Invalid, "cycle %d is not the next: the latest closed here is %d, so close %d; a wrong one is corrected by closing the right one with --correct", number, s.cycle, s.cycle+1))
+}
+
+// allRoom refuses where the outbox of any peer is full.
+func (s *State) allRoom() *Rejected {
+	for _, name := range s.order {
+		if err := s.room(s.peers[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reopen takes back the cycles from a number on, which were closed by mistake. It
+// is safe where no peer has taken anything in them: each has said so, and what
+// was offered is still owed.
+func (s *State) reopen(number uint64) *Rejected {
+	if number == 0 || number >= s.cycle {
+		return ordinary(messages.Errorf(messages.Invalid, "cycle %d: only one before the latest, %d, can be what should have been closed instead", number, s.cycle))
+	}
+	for _, name := range s.order {
+		if err := s.peers[name].reopenable(number, s.cycle); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.peers {
+		p.reopen(number)
+	}
+	s.cycle = number - 1
+	return nil
+}
+
+// reopenable refuses where something was settled in what was closed by mistake,
+// or may have been.
+func (p *peer) reopenable(number, latest uint64) *Rejected {
+	for i := range p.outbox {
+		if it := &p.outbox[i].instruction; it.Kind == messages.InstructSettle && it.Cycle >= number {
+			return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may take it: try again when it has", p.name, it.Cycle))
+		}
+	}
+	for _, c := range p.cycles {
+		if c.Number >= number && c.Paid > 0 || c.Number == latest && c.Received > 0 {
+			return ordinary(messages.Errorf(messages.Conflict, "cycle %d was settled with site %q: it cannot be taken back", c.Number, p.name))
+		}
+	}
+	return nil
+}
+
+// reopen forgets what this site has offered from a cycle on. What the peer has
+// settled of its own stays.
+func (p *peer) reopen(number uint64) {
+	kept := p.cycles[:0:0]
+	for _, c := range p.cycles {
+		if c.Number >= number {
+			p.counted -= c.Volume
+			c.PaidFinal, c.Volume = false, 0
+		}
+		if c.Number < number || c.ReceivedFinal && c.Received > 0 {
+			kept = append(kept, c)
+		}
+	}
+	p.cycles = kept
+}
+
 // offer sets aside what this site owes a peer by its own book, and offers it.
 // The peer takes of it what is owed by its own.
 func (s *State) offer(p *peer, number uint64) {
 	account := PeerAccount(p.name)
 	owed, room := s.owed(account)
 	amount, hold := max(0, min(owed, room, messages.MaxCredits)), ""
+	if s.rules != firstRules {
+		s.reserve()
+		if p.offers() >= maxOffers {
+			p.cycle(number, s.cycle) // it is not final: the peer is silent
+			return
+		}
+	}
+	if s.credible(p) != nil {
+		amount = 0
+	}
 	if amount > 0 {
 		hold = s.mint()
 		if _, err := s.move(maker, messages.Transfer{ID: hold, Kind: messages.Hold, Debit: account, Member: account, Credit: SettlementAccount, Amount: amount,
 			Reason: "settlement with site " + p.name}); err != nil {
-			amount, hold = 0, "" // no reserve yet: the debt stays for the next cycle
+			amount, hold = 0, "" // under the first rules there may be no reserve: the debt stays
 		}
 	}
 	c := p.cycle(number, s.cycle)
@@ -76,8 +169,22 @@ func (s *State) offer(p *peer, number uint64) {
 	p.send(item{instruction: messages.Instruction{Kind: messages.InstructSettle, Cycle: number, Amount: amount}, hold: hold, held: amount})
 }
 
+// maxOffers is how many offers of cycles may wait for a peer to answer.
+const maxOffers = 64
+
+// offers counts the offers of cycles that the peer has not answered.
+func (p *peer) offers() (n int) {
+	for i := range p.outbox {
+		if p.outbox[i].instruction.Kind == messages.InstructSettle {
+			n++
+		}
+	}
+	return n
+}
+
 // settled takes of a peer's offer what the peer owes by this book, as far as
-// the reserve covers it. From then on the federation owes it.
+// its share of the reserve covers that. From then on the debt is one that is to
+// be paid outside the ledgers. While the banks do not agree nothing is taken.
 func (s *State) settled(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	if len(p.cycles) == keptCycles && p.cycles[0].Number > i.Cycle {
 		return 0, reject(Stale, messages.Expired, "cycle %d is too long ago", i.Cycle)
@@ -90,11 +197,15 @@ func (s *State) settled(p *peer, i *messages.Instruction) (messages.Credits, *Re
 		return 0, reject(Recharged, messages.Conflict, "cycle %d was settled before", i.Cycle)
 	}
 	owed, _ := s.owed(PeerAccount(p.name))
-	_, reserve := s.owed(SettlementAccount)
+	account := s.settlementOf(p)
+	_, reserve := s.owed(account)
 	amount := min(i.Amount, -owed, reserve)
+	if s.credible(p) != nil {
+		amount = 0
+	}
 	if amount > 0 {
 		if _, err := s.move(maker, messages.Transfer{
-			Kind: messages.Posted, Debit: SettlementAccount, Credit: PeerAccount(p.name), Amount: amount, Reason: "settlement with site " + p.name,
+			Kind: messages.Posted, Debit: account, Credit: PeerAccount(p.name), Amount: amount, Reason: "settlement with site " + p.name,
 		}); err != nil {
 			return 0, err
 		}

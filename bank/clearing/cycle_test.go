@@ -62,14 +62,22 @@ func TestNetSettlementOfACircle(t *testing.T) {
 			}
 		}
 	}
-	east.has(SettlementAccount, -10, 0)
-	north.has(SettlementAccount, 0, 0)
-	west.has(SettlementAccount, 10, 0)
-	// What is paid outside moves from one issuer to the other.
-	west.apply(ledger.Command{Verb: ledger.Withdraw, Withdraw: messages.WithdrawRequest{Key: "w", Account: SettlementAccount, Amount: 10 * messages.Credit, Reason: "paid to east"}})
-	east.apply(ledger.Command{Verb: ledger.Grant, Grant: messages.GrantRequest{Key: "w", Account: SettlementAccount, Amount: 10 * messages.Credit, Reason: "paid by west"}})
-	east.has(SettlementAccount, 0, 0)
-	west.has(SettlementAccount, 0, 0)
+	east.has(SettledAccount("west"), -40, 0)
+	east.has(SettlementAccount, 30, 0)
+	north.has(SettledAccount("east"), -30, 0)
+	north.has(SettlementAccount, 30, 0)
+	west.has(SettledAccount("north"), -30, 0)
+	west.has(SettlementAccount, 40, 0)
+	// What is paid outside moves from one issuer to the other; what cancels is
+	// taken from one account and granted to the other of the same site.
+	for i, s := range sides {
+		paid, debtor := []messages.Credits{30, 30, 40}[i], []*side{west, east, north}[i]
+		received := []messages.Credits{40, 30, 30}[i]
+		s.apply(ledger.Command{Verb: ledger.Withdraw, Withdraw: messages.WithdrawRequest{Key: "w", Account: SettlementAccount, Amount: paid * messages.Credit, Reason: "cycle 1"}})
+		s.apply(ledger.Command{Verb: ledger.Grant, Grant: messages.GrantRequest{Key: "w", Account: SettledAccount(debtor.name), Amount: received * messages.Credit, Reason: "cycle 1"}})
+		s.has(SettlementAccount, 0, 0)
+		s.has(SettledAccount(debtor.name), 0, 0)
+	}
 	if issued := east.ledger.Totals().Issued + north.ledger.Totals().Issued + west.ledger.Totals().Issued; issued != 300*messages.Credit {
 		t.Errorf("%v are issued over all sites, want 300", issued)
 	}
@@ -112,13 +120,13 @@ func TestSettlementTakesWhatIsOwed(t *testing.T) {
 	east.exchange(west) // east offers 30, and by now owes 10
 	east.has(PeerAccount("west"), 0, 0)
 	west.has(PeerAccount("east"), 0, 0)
-	west.has(SettlementAccount, -10, 0)
+	west.has(SettledAccount("east"), -10, 0)
 
 	east.pay(west, "c", 30)
 	west.must(Command{Reserve: &messages.ReserveRequest{Limit: 15 * messages.Credit}})
 	east.close(2)
 	east.exchange(west)
-	west.has(SettlementAccount, -15, 0)
+	west.has(SettledAccount("east"), -15, 0)
 	east.has(PeerAccount("west"), 25, 0)
 }
 

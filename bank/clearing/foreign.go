@@ -1,6 +1,16 @@
 package clearing
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// MaxVisits is the most authorisations of one peer that may be open, or have a
+// charge or release that the peer has not answered. It is the peer's and not of
+// its users, whose names the peer chooses.
+const MaxVisits = 10_000
 
 // accepted is an authorisation of another site that this one may charge, or
 // did, or gave up. It is remembered until it ends; later it is refused for
@@ -43,8 +53,13 @@ func (s *State) accept(r *messages.AcceptRequest) (*messages.ClearingReply, *Rej
 	if first := s.accepted.find(key); first != nil {
 		return first.again(r.Purpose, a)
 	}
-	owner := acceptedKey(a.Issuer, a.Account)
-	if err := s.accepted.room(owner); err != nil {
+	if err := s.credible(p); err != nil {
+		return nil, err
+	}
+	if err := s.remembers(p, a.Account); err != nil {
+		return nil, err
+	}
+	if err := s.hosts(p); err != nil {
 		return nil, err
 	}
 	account, hold := PeerAccount(p.name), s.mint()
@@ -53,8 +68,38 @@ func (s *State) accept(r *messages.AcceptRequest) (*messages.ClearingReply, *Rej
 	}); err != nil {
 		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.name, err.Err.Message))
 	}
-	s.accepted.add(key, owner, a.Ends(), accepted{Authorisation: *a, purpose: r.Purpose, hold: hold, firm: r.Firm})
+	s.remember(p, a.Account, a.Ends(), accepted{Authorisation: *a, purpose: r.Purpose, hold: hold, firm: r.Firm})
 	return &messages.ClearingReply{}, nil
+}
+
+// hosts refuses an authorisation while too many of its issuer are open or have
+// a charge that waits for an answer. So each that is accepted can be charged.
+func (s *State) hosts(p *peer) *Rejected {
+	if s.rules == firstRules || p.open+p.charges < MaxVisits {
+		return nil
+	}
+	return reject(Flood, messages.Exhausted, "%d authorisations of site %q are open, and %d charges wait for its bank to answer, together the most there may be: try again when some have ended", p.open, p.name, p.charges)
+}
+
+// remembers refuses what would be one authorisation too many to remember: every
+// peer has a part of the register that the others cannot fill.
+func (s *State) remembers(p *peer, account messages.Name) *Rejected {
+	if s.rules == firstRules {
+		return s.accepted.room(acceptedKey(p.name, account))
+	}
+	if most := maxRegistered / max(8, len(s.peers)); p.remembered >= most {
+		return reject(Flood, messages.Exhausted, "%d authorisations of site %q are remembered, the most there may be: try again when some have ended", p.remembered, p.name)
+	}
+	return nil
+}
+
+// remember enters an authorisation of a peer.
+func (s *State) remember(p *peer, account messages.Name, until messages.Time, a accepted) {
+	s.accepted.add(acceptedKey(p.name, a.ID), acceptedKey(p.name, account), until, a)
+	p.remembered++
+	if a.closed == open {
+		p.open++
+	}
 }
 
 // timely refuses an authorisation that has ended, by this bank's time or the
@@ -93,6 +138,9 @@ func (s *State) charge(r *messages.ChargeRequest) (*messages.ClearingReply, *Rej
 		return nil, err
 	}
 	a := s.accepted.find(acceptedKey(r.Issuer, r.ID))
+	if a == nil && s.books.Done(chargeOf(r)) {
+		return &messages.ClearingReply{Number: p.chargeOf(r.ID)}, nil
+	}
 	if a == nil {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "authorisation %q of site %q is not accepted here, or has ended: accept it first", clip(r.ID), p.name))
 	}
@@ -108,16 +156,36 @@ func (s *State) charge(r *messages.ChargeRequest) (*messages.ClearingReply, *Rej
 	if p.heard >= a.Frees() {
 		return nil, reject(Stale, messages.Expired, "authorisation %q was freed by its issuer at %v", clip(r.ID), a.Frees())
 	}
-	if err := p.room(); err != nil {
-		return nil, err
+	if s.rules == firstRules {
+		if err := s.room(p); err != nil {
+			return nil, err
+		}
 	}
 	it, err := s.capture(a, r)
 	if err != nil {
 		return nil, err
 	}
 	a.hold, a.closed, a.taken = "", charged, r.Amount
+	p.open--
 	a.number = p.send(it)
 	return &messages.ClearingReply{Number: a.number}, nil
+}
+
+// chargeOf identifies, in the ledger, what a charge does to what was set aside.
+// The ledger remembers it for ever, and with it what was charged.
+func chargeOf(r *messages.ChargeRequest) string {
+	sum := sha256.Sum256([]byte(fmt.Sprint(acceptedKey(r.Issuer, r.ID), "\x00", int64(r.Amount))))
+	return fmt.Sprintf("%scharge/%x", TransferPrefix, sum[:16])
+}
+
+// chargeOf finds the charge of an authorisation that waits, 0 if none does.
+func (p *peer) chargeOf(id string) uint64 {
+	for i := range p.outbox {
+		if it := &p.outbox[i].instruction; it.Kind == messages.InstructCharge && it.ID == id {
+			return p.out.total.Number + uint64(i) + 1
+		}
+	}
+	return 0
 }
 
 // chargeAgain answers a charge of what was charged or given up before.
@@ -140,6 +208,9 @@ func (s *State) capture(a *accepted, r *messages.ChargeRequest) (item, *Rejected
 		it.payee = messages.SiteAccount
 	}
 	t := messages.Transfer{Kind: messages.Extend, Pending: a.hold, Reason: "charged"}
+	if s.rules != firstRules {
+		t.ID = chargeOf(r)
+	}
 	if r.Amount == 0 {
 		t.Kind, t.Reason = messages.Void, "released"
 		it.hold, it.held, it.payee = "", 0, ""
@@ -151,16 +222,18 @@ func (s *State) capture(a *accepted, r *messages.ChargeRequest) (item, *Rejected
 }
 
 // expire forgets an authorisation that has ended. One that was not charged is
-// released, so that the home bank need not wait for its margin; false if the
-// outbox has no room for that now.
+// released, so that the home bank need not wait for its margin; false if, under
+// the first rules, the outbox has no room for that now.
 func (s *State) expire(key string, a *accepted) bool {
+	p := s.peers[a.Issuer]
 	if a.closed == open {
-		p := s.peers[a.Issuer]
-		if p.room() != nil {
+		if s.rules == firstRules && s.room(p) != nil {
 			return false
 		}
+		p.open--
 		p.send(item{instruction: messages.Instruction{Kind: messages.InstructCharge, ID: a.ID, Reason: "it ended without a charge"}})
 	}
 	s.accepted.drop(key)
+	p.remembered--
 	return true
 }

@@ -37,8 +37,13 @@ func (s *State) authorise(by messages.Name, r *messages.AuthoriseRequest) (*mess
 	if first := s.issued.find(a.ID); first != nil {
 		return first.again(&a)
 	}
-	if err := s.issued.room(a.Account); err != nil {
-		return nil, err
+	if !s.books.Done(authorisationHold + a.ID) {
+		if err := s.credible(p); err != nil {
+			return nil, err
+		}
+		if err := s.issued.room(a.Account); err != nil {
+			return nil, err
+		}
 	}
 	hold := messages.Transfer{
 		ID: authorisationHold + a.ID, Kind: messages.Hold, Debit: a.Account, Credit: PeerAccount(p.name), Member: a.Member,
@@ -110,7 +115,7 @@ func (s *State) revoke(by messages.Name, r *messages.RevokeRequest) (*messages.C
 	if a.revoking {
 		return &messages.ClearingReply{}, nil
 	}
-	if err := p.room(); err != nil {
+	if err := s.room(p); err != nil {
 		return nil, err
 	}
 	a.revoking = true
@@ -134,11 +139,17 @@ func (s *State) remit(by messages.Name, r *messages.RemitRequest) (*messages.Cle
 	if err := users(account); err != nil {
 		return nil, err
 	}
-	if err := p.room(); err != nil {
-		return nil, err
+	id := remittanceHold + by + "/" + r.Key
+	if !s.books.Done(id) { // what was done is not refused for what has changed since
+		if err := s.credible(p); err != nil {
+			return nil, err
+		}
+		if err := s.room(p); err != nil {
+			return nil, err
+		}
 	}
 	hold := messages.Transfer{
-		ID: remittanceHold + by + "/" + r.Key, Kind: messages.Hold, Debit: account, Credit: PeerAccount(p.name), Member: by,
+		ID: id, Kind: messages.Hold, Debit: account, Credit: PeerAccount(p.name), Member: by,
 		Amount: r.Amount, Reason: "to " + r.Payee + " at site " + p.name + ": " + r.Reason,
 	}
 	fresh, err := s.once(by, account, hold)

@@ -14,8 +14,16 @@ import (
 )
 
 // Magic begins every image, and tells it from one of the ledger; it changes
-// with the format.
-const Magic = "candor-clearing-1\n"
+// with the format. Images of the first format have no shares of the reserve, and
+// the instructions that wait among the rest of their peer.
+const (
+	Magic      = "candor-clearing-2\n"
+	firstMagic = "candor-clearing-1\n"
+)
+
+// Begins reports whether an image of a clearing begins so, of any format that
+// can be read.
+func Begins(first []byte) bool { return string(first) == Magic || string(first) == firstMagic }
 
 // Image is a clearing at one moment. Later changes leave it untouched, and it
 // may be used by other goroutines. It does not hold the ledger: capture the
@@ -23,6 +31,7 @@ const Magic = "candor-clearing-1\n"
 type Image struct {
 	head     imageHead
 	peers    []imagePeer
+	waiting  []imageItem     // of all outboxes, in the order of the peers
 	issued   []imageIssued   // by identifier
 	accepted []imageAccepted // by issuer and identifier
 }
@@ -45,12 +54,15 @@ type (
 		Keys     []string
 		Heard    messages.Time
 		Out, In  imageBook
-		Outbox   []imageItem
+		Outbox   []imageItem // in images of the first format
 		Outcomes []messages.TransferResult
 		Known    uint64
 		Cycles   []cycle
 		Counted  messages.Credits
 		Dispute  string
+		Waiting  int
+		Share    messages.Credits
+		Stated   bool
 	}
 	imageBook struct {
 		Base, Total messages.RunningTotal
@@ -92,7 +104,11 @@ func (s *State) Capture() *Image {
 		Peers: len(s.order), Issued: len(s.issued.byID), Accepted: len(s.accepted.byID),
 	}}
 	for _, name := range s.order {
-		img.peers = append(img.peers, capturePeer(s.peers[name]))
+		p := s.peers[name]
+		img.peers = append(img.peers, capturePeer(p))
+		for _, it := range p.outbox {
+			img.waiting = append(img.waiting, imageItem{it.instruction, it.hold, it.held, it.payee})
+		}
 	}
 	for _, e := range s.issued.sorted() {
 		img.issued = append(img.issued, imageIssued{e.value.Authorisation, e.value.revoking, e.value.job})
@@ -105,15 +121,12 @@ func (s *State) Capture() *Image {
 }
 
 func capturePeer(p *peer) imagePeer {
-	img := imagePeer{
+	return imagePeer{
 		Name: p.name, Keys: slices.Clone(p.keys), Heard: p.heard,
 		Out: captureBook(&p.out), In: captureBook(&p.in), Outcomes: slices.Clone(p.outcomes), Known: p.known,
 		Cycles: slices.Clone(p.cycles), Counted: p.counted, Dispute: p.dispute,
+		Waiting: len(p.outbox), Share: p.share, Stated: p.stated,
 	}
-	for _, it := range p.outbox {
-		img.Outbox = append(img.Outbox, imageItem{it.instruction, it.hold, it.held, it.payee})
-	}
-	return img
 }
 
 func captureBook(b *book) imageBook {
@@ -170,6 +183,9 @@ func (img *Image) parts(w io.Writer) error {
 	if err := writeParts(w, img.peers); err != nil {
 		return err
 	}
+	if err := writeParts(w, img.waiting); err != nil {
+		return err
+	}
 	if err := writeParts(w, img.issued); err != nil {
 		return err
 	}
@@ -218,7 +234,7 @@ func (s *State) Restore(r io.Reader) error {
 
 func (s *State) read(r io.Reader) error {
 	first := make([]byte, len(Magic))
-	if _, err := io.ReadFull(r, first); err != nil || string(first) != Magic {
+	if _, err := io.ReadFull(r, first); err != nil || !Begins(first) {
 		return fmt.Errorf("%w: it does not begin with %q", errImage, Magic)
 	}
 	var head imageHead
@@ -230,8 +246,16 @@ func (s *State) read(r io.Reader) error {
 	}
 	s.cycle, s.serial, s.fault = head.Cycle, head.Serial, head.Fault
 	copy(s.refused[:], head.Refused)
+	var waiting []int // items of each peer's outbox that follow
+	err := readParts(r, head.Peers, func(img *imagePeer) { waiting = append(waiting, s.restorePeer(img)) })
+	for i := 0; err == nil && i < len(waiting); i++ {
+		p := s.peers[s.order[i]]
+		err = readParts(r, waiting[i], func(it *imageItem) { p.send(item{it.Instruction, it.Hold, it.Held, it.Payee}) })
+	}
+	if err != nil {
+		return err
+	}
 	return errors.Join(
-		readParts(r, head.Peers, s.restorePeer),
 		readParts(r, head.Issued, s.restoreIssued),
 		readParts(r, head.Accepted, s.restoreAccepted))
 }
@@ -266,16 +290,19 @@ func readPart(r io.Reader, v any) error {
 	return nil
 }
 
-func (s *State) restorePeer(img *imagePeer) {
+// restorePeer returns how many instructions wait that follow in the image.
+func (s *State) restorePeer(img *imagePeer) int {
 	p := &peer{
 		name: img.Name, keys: img.Keys, heard: img.Heard,
 		out: restoreBook(&img.Out), in: restoreBook(&img.In), outcomes: img.Outcomes, known: img.Known,
 		cycles: img.Cycles, counted: img.Counted, dispute: img.Dispute,
+		share: img.Share, stated: img.Stated,
 	}
 	for _, it := range img.Outbox {
-		p.outbox = append(p.outbox, item{it.Instruction, it.Hold, it.Held, it.Payee})
+		p.send(item{it.Instruction, it.Hold, it.Held, it.Payee})
 	}
 	s.addPeer(p)
+	return img.Waiting
 }
 
 func restoreBook(img *imageBook) book {
@@ -295,4 +322,10 @@ func (s *State) restoreIssued(img *imageIssued) {
 func (s *State) restoreAccepted(img *imageAccepted) {
 	a := accepted{img.Authorisation, img.Purpose, img.Hold, img.Closed, img.Taken, img.Number, img.Firm}
 	s.accepted.add(acceptedKey(a.Issuer, a.ID), img.Owner, img.Until, a)
+	if p := s.peers[a.Issuer]; p != nil {
+		p.remembered++
+		if a.closed == open {
+			p.open++
+		}
+	}
 }

@@ -26,7 +26,7 @@ func (s *State) learn(m *messages.Receipt) *Rejected {
 		s.resolve(p, &p.outbox[i], &outcomes[i])
 		p.out.enter(&p.outbox[i].instruction, &outcomes[i])
 	}
-	p.outbox = append([]item(nil), p.outbox[len(outcomes):]...)
+	p.answered(len(outcomes))
 	return nil
 }
 

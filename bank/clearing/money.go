@@ -11,9 +11,23 @@ import (
 // Accounts of the clearing in the ledger. A site's name begins with a letter,
 // so SettlementAccount is no peer's.
 //
-// SettlementAccount stands for all the other sites together: what settlements
-// moved out of the peers' accounts.
+// SettlementAccount stands for all the other sites together: what this site
+// owed a peer, and that peer took as settled.
 const SettlementAccount messages.Name = messages.PeerAccountPrefix + "-settlement"
+
+// SettledAccount stands for what a peer owed and settled, until it is paid
+// outside the ledgers: below zero by that, and at most by the peer's share of
+// the reserve. Names have at most 63 bytes.
+func SettledAccount(peer messages.Name) messages.Name {
+	name := messages.PeerAccountPrefix + "-" + peer
+	return name[:min(len(name), 63)]
+}
+
+// Settles reports whether an account is one of those that payments outside the
+// ledgers are booked on.
+func Settles(name messages.Name) bool {
+	return strings.HasPrefix(name, messages.PeerAccountPrefix+"-")
+}
 
 // maker is who the clearing's own transfers are by.
 const maker = "$clearing"

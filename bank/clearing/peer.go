@@ -25,6 +25,13 @@ type peer struct {
 	cycles  []cycle          // ascending, the latest keptCycles
 	counted messages.Credits // volume of out when the latest cycle was closed
 	dispute string
+
+	share  messages.Credits // of the reserve, as an operator stated it
+	stated bool
+
+	// How many of its authorisations are remembered here, how many of them are
+	// open, and how many instructions of the outbox charge or release one.
+	remembered, open, charges int
 }
 
 // item is an instruction that waits for its outcome, and the hold that
@@ -39,18 +46,45 @@ type item struct {
 // last is the number of the last instruction.
 func (p *peer) last() uint64 { return p.out.total.Number + uint64(len(p.outbox)) }
 
-// room refuses what would make more outstanding than may be.
-func (p *peer) room() *Rejected {
-	if len(p.outbox) < MaxOutstanding {
+// room refuses what would make more outstanding than may be. A charge or release
+// has its place since its authorisation was accepted, and takes none of others.
+func (s *State) room(p *peer) *Rejected {
+	waiting := len(p.outbox) - p.charges
+	if s.rules == firstRules {
+		waiting = len(p.outbox)
+	}
+	if waiting < MaxOutstanding {
 		return nil
 	}
-	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", len(p.outbox), p.name))
+	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", waiting, p.name))
 }
 
 // send adds an instruction to the outbox and returns its number.
 func (p *peer) send(it item) uint64 {
 	p.outbox = append(p.outbox, it)
+	if it.instruction.Kind == messages.InstructCharge {
+		p.charges++
+	}
 	return p.last()
+}
+
+// answered takes the first instructions from the outbox.
+func (p *peer) answered(n int) {
+	for i := range p.outbox[:n] {
+		if p.outbox[i].instruction.Kind == messages.InstructCharge {
+			p.charges--
+		}
+	}
+	p.outbox = append([]item(nil), p.outbox[n:]...)
+}
+
+// credible refuses whatever would have the peer owe more, or users here trust it
+// with more, while the banks do not agree.
+func (s *State) credible(p *peer) *Rejected {
+	if p.dispute == "" || s.rules == firstRules {
+		return nil
+	}
+	return reject(Disputed, messages.PermissionDenied, "the books with site %q do not agree: nothing is given on credit until operators have compared them with candor peer reconcile", p.name)
 }
 
 // hear notes the peer's clock, no further ahead than clocks may differ: a peer
@@ -68,9 +102,10 @@ func (p *peer) disputes(err *Rejected) *Rejected {
 }
 
 // setPeer opens a peer's account or changes the terms. An operator who sets
-// them also declares a dispute to be settled.
+// them also declares a dispute to be settled; who only lowers the limit does not.
 func (s *State) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected) {
 	p, account := s.peers[r.Peer], PeerAccount(r.Peer)
+	before, _ := s.books.Account(account) // of a new peer there is none
 	if p == nil {
 		if len(s.peers) >= maxPeers {
 			return nil, ordinary(messages.Errorf(messages.Exhausted, "there are %d peers, the most there can be", maxPeers))
@@ -79,6 +114,10 @@ func (s *State) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 			return nil, ordinary(messages.Errorf(messages.Conflict, "account %q is somebody's already, and is to be the peer's: give that one another name", account))
 		}
 	}
+	if p == nil && r.Peer == "settlement" { // its account of settled debts would be that of all sites
+		return nil, reject(Malformed, messages.Invalid, "peer: no site can be called %q: it must have another name", r.Peer)
+	}
+	s.divide() // by the terms so far
 	if _, err := s.line(account, "the bank of site "+r.Peer, r.Limit); err != nil {
 		return nil, err
 	}
@@ -86,7 +125,14 @@ func (s *State) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 		p = &peer{name: r.Peer, out: newBook(s.site, r.Peer), in: newBook(r.Peer, s.site)}
 		s.addPeer(p)
 	}
-	p.keys, p.dispute = slices.Clone(r.Keys), ""
+	if s.rules == firstRules || r.Limit >= before.Credit || !slices.Equal(p.keys, r.Keys) {
+		p.dispute = ""
+	}
+	p.keys = slices.Clone(r.Keys)
+	if r.Share != nil {
+		p.share, p.stated = *r.Share, true
+	}
+	s.divide()
 	reply := s.describe(p)
 	return &reply, nil
 }
@@ -100,14 +146,12 @@ func (s *State) describe(p *peer) messages.PeerReply {
 	if a, err := s.books.Account(PeerAccount(p.name)); err == nil {
 		r.Limit, r.Owed, r.Held = a.Credit, a.Balance, a.Reserved
 	}
+	if a, err := s.books.Account(SettledAccount(p.name)); err == nil {
+		r.Share, r.Settled = a.Credit, -a.Balance
+	}
 	for i := range p.outbox {
 		r.Waiting += p.outbox[i].instruction.Amount
 	}
 	return r
 }
 
-// setReserve says what the other sites together may owe by settlements.
-func (s *State) setReserve(r *messages.ReserveRequest) (*messages.AccountReply, *Rejected) {
-	a, err := s.line(SettlementAccount, "settlements with other sites", r.Limit)
-	return &a, err
-}

@@ -130,6 +130,9 @@ func (s *State) payOut(p *peer, i *messages.Instruction) (messages.Credits, *Rej
 	if err := users(i.Account); err != nil {
 		return 0, err
 	}
+	if err := s.credible(p); err != nil {
+		return 0, err
+	}
 	return s.move(maker, messages.Transfer{
 		Kind: messages.Posted, Debit: PeerAccount(p.name), Credit: i.Account, Amount: i.Amount, Reason: clip("from site " + p.name + ": " + i.Reason),
 	})
@@ -177,6 +180,7 @@ func (s *State) giveUp(p *peer, i *messages.Instruction) *Rejected {
 	if a != nil && a.hold != "" {
 		s.must(messages.Transfer{Kind: messages.Void, Pending: a.hold, Reason: "given up at the request of site " + p.name})
 		a.hold, a.closed = "", revoked
+		p.open--
 		return nil
 	}
 	if a != nil || i.Expires <= s.books.Now() {
@@ -185,10 +189,9 @@ func (s *State) giveUp(p *peer, i *messages.Instruction) *Rejected {
 	if i.Expires > s.books.Now().Add(2*messages.MaxInterval) {
 		return reject(Future, messages.Invalid, "authorisation %q would end at %v, later than any may", clip(i.ID), i.Expires)
 	}
-	owner := acceptedKey(p.name, "")
-	if err := s.accepted.room(owner); err != nil {
+	if err := s.remembers(p, ""); err != nil {
 		return err
 	}
-	s.accepted.add(key, owner, i.Expires, accepted{Authorisation: messages.Authorisation{Issuer: p.name, ID: i.ID}, closed: revoked})
+	s.remember(p, "", i.Expires, accepted{Authorisation: messages.Authorisation{Issuer: p.name, ID: i.ID}, closed: revoked})
 	return nil
 }

@@ -33,6 +33,7 @@ const (
 	Totals               // its running total is not what this book comes to
 	Lost                 // it builds on numbers that this book does not have
 	Flood                // more is outstanding than a peer may have
+	Disputed             // the books do not agree, and it asks for credit
 
 	refusals // how many there are
 )
@@ -41,7 +42,7 @@ const (
 const Reasons = refusals
 
 var refusalNames = [refusals]string{"ordinary", "malformed", "misaddressed", "stranger", "signature", "stale", "future", "amount",
-	"recharged", "replayed", "poached", "gap", "repeated", "rewritten", "totals", "lost", "flood"}
+	"recharged", "replayed", "poached", "gap", "repeated", "rewritten", "totals", "lost", "flood", "disputed"}
 
 // String returns the reason's name.
 func (r Refusal) String() string {

@@ -108,13 +108,14 @@ func (b *bank) expectedHolds() (sum messages.Credits) {
 }
 
 // checkAccounts compares the accounts of the peers with the running totals,
-// and that of the settlements with the cycles.
+// and those of the settlements with the cycles.
 func (b *bank) checkAccounts() error {
 	if fault := b.state.Fault(); fault != "" {
 		return fmt.Errorf("a step was refused by the ledger: %s", fault)
 	}
-	var settled messages.Credits
+	var paid messages.Credits
 	for _, p := range b.state.peers {
+		var received messages.Credits
 		owed, _ := b.state.owed(PeerAccount(p.name))
 		if is := p.out.total.Owed - p.in.total.Owed; owed != is {
 			return fmt.Errorf("the account of %s says that %v is owed, and the running totals %v", p.name, owed, is)
@@ -126,11 +127,15 @@ func (b *bank) checkAccounts() error {
 			return fmt.Errorf("honest banks disagree: %s", p.dispute)
 		}
 		for _, c := range p.cycles {
-			settled += c.Paid - c.Received
+			paid += c.Paid
+			received += c.Received
+		}
+		if is, _ := b.state.owed(SettledAccount(p.name)); is != -received || received > ringReserve {
+			return fmt.Errorf("the account of settled debts of %s says %v, the cycles %v, and the reserve is %v", p.name, is, received, ringReserve)
 		}
 	}
-	if is, _ := b.state.owed(SettlementAccount); is != settled {
-		return fmt.Errorf("the settlement account says %v, and the cycles %v", is, settled)
+	if is, _ := b.state.owed(SettlementAccount); is != paid {
+		return fmt.Errorf("the settlement account says %v, and the cycles %v", is, paid)
 	}
 	return nil
 }

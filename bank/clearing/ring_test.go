@@ -102,7 +102,7 @@ func (w *world) heal() error {
 	w.time += 40 * day // every authorisation ends, is released, or lapses
 	w.cycle++
 	for _, b := range w.banks {
-		b.command(Command{At: b.now(w.time), Close: &messages.CloseRequest{Cycle: w.cycle}})
+		w.catchUp(b)
 	}
 	if err := w.settleDown(); err != nil {
 		return err

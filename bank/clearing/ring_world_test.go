@@ -16,6 +16,8 @@ const (
 
 	// ringLimit is the most that a bank lets another owe.
 	ringLimit = 80 * messages.Credit
+	// ringReserve is what the others together may owe by settlements.
+	ringReserve = 50 * messages.Credit
 
 	span = messages.Duration(1_000_000_000) // a second
 )
@@ -74,7 +76,7 @@ func (w *world) open(b *bank) {
 			b.command(Command{At: at, By: "ops", Peer: &messages.PeerRequest{Peer: site(i), Keys: []string{site(i)}, Limit: ringLimit}})
 		}
 	}
-	b.command(Command{At: at, By: "ops", Reserve: &messages.ReserveRequest{Limit: 50 * messages.Credit}})
+	b.command(Command{At: at, By: "ops", Reserve: &messages.ReserveRequest{Limit: ringReserve}})
 	for _, user := range ringUsers {
 		w.grant(b, user, 100*messages.Credit)
 	}
@@ -277,7 +279,14 @@ func (w *world) close(b *bank) {
 	if b.state.cycle == w.cycle {
 		w.cycle++
 	}
-	b.command(Command{At: b.now(w.time), By: "ops", Close: &messages.CloseRequest{Cycle: w.cycle}})
+	w.catchUp(b)
+}
+
+// catchUp has a bank close each cycle that the others closed.
+func (w *world) catchUp(b *bank) {
+	for n := b.state.cycle + 1; n <= w.cycle; n++ {
+		b.command(Command{At: b.now(w.time), By: "ops", Close: &messages.CloseRequest{Cycle: n}})
+	}
 }
 
 // operate has an operator change a peer's limit, freeze its account or a

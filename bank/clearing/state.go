@@ -13,6 +13,7 @@ import (
 type Books interface {
 	Apply(command []byte) ledger.Result
 	Account(name messages.Name) (messages.AccountReply, error)
+	Done(transfer string) bool
 	Now() messages.Time
 }
 
@@ -35,6 +36,7 @@ type State struct {
 	serial  uint64 // numbers the clearing's own transfers
 	refused [refusals]uint64
 	fault   string // the first thing that the ledger should not have refused
+	rules   uint64 // of the command that is carried out
 }
 
 // New returns the clearing of a site that has no peers. What it does to the
@@ -66,6 +68,7 @@ type Result struct {
 func (s *State) Apply(command []byte) Result {
 	c, err := decode(command)
 	if err == nil {
+		s.rules = c.Rules
 		s.advance(c.At)
 		err = s.Screen(&c)
 	}
@@ -106,7 +109,7 @@ func (s *State) carryOut(c *Command, r *Result) (err *Rejected) {
 	case c.Receipt != nil:
 		err = s.learn(&c.Receipt.Receipt)
 	case c.Close != nil:
-		r.Position, err = s.close(c.Close.Cycle)
+		r.Position, err = s.close(c.Close)
 	}
 	return err
 }
@@ -121,7 +124,7 @@ func (s *State) advance(at messages.Time) {
 	}
 	for e := s.accepted.due(now); e != nil; e = s.accepted.due(now) {
 		if !s.expire(e.id, &e.value) {
-			return
+			return // under the first rules alone
 		}
 	}
 }
@@ -167,9 +170,7 @@ func (s *State) Peers() messages.PeersReply {
 	for _, name := range s.order {
 		r.Peers = append(r.Peers, s.describe(s.peers[name]))
 	}
-	if a, err := s.books.Account(SettlementAccount); err == nil {
-		r.Settled, r.Reserve = a.Balance, a.Credit
-	}
+	r.Settled, r.Reserve = s.settlements()
 	for reason, n := range s.refused {
 		if n > 0 && Refusal(reason) != Ordinary {
 			r.Refused = append(r.Refused, messages.RefusalTally{Reason: Refusal(reason).String(), Count: n})

@@ -121,6 +121,13 @@ func (l *Ledger) recorded(id string) uint64 {
 	})
 }
 
+// Done reports whether a transfer was carried out under an identifier, however
+// long ago.
+func (l *Ledger) Done(id string) bool {
+	number := l.recorded(id)
+	return number != 0 && l.record(number).what == done
+}
+
 // seek returns the record that answered an identifier, for those who only
 // look: several may at a time.
 func (l *Ledger) seek(id string) (found record, err error) {

@@ -1,0 +1,263 @@
+package clearing
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// authoriseAs has somebody of a site, whose name the site may invent, set credits
+// aside for another site.
+func (s *side) authoriseAs(user messages.Name, other *side, amount messages.Credits) messages.SignedAuthorisation {
+	s.Helper()
+	signed, err := SignAuthorisation(s.keys, messages.Authorisation{Issuer: s.name, Peer: other.name, ID: user + "/k", Account: user, Member: user,
+		Amount: amount, Issued: s.at, Interval: 3600 * span, Margin: margin})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return signed
+}
+
+// A peer that has thousands of jobs run and answers nothing stops nobody else:
+// every charge has its place, the others settle, and all that ends ends.
+func TestASilentPeerStopsNobody(t *testing.T) {
+	sides := ring(t)
+	east, north, west := sides[0], sides[1], sides[2]
+	const jobs = 6000
+	for i := range jobs {
+		a := north.authoriseAs(fmt.Sprint("v", i), east, 1)
+		east.must(accepting(a))
+		if i%2 == 0 {
+			east.must(Command{By: "$auctioneer", Charge: &messages.ChargeRequest{Issuer: "north", ID: a.Authorisation.ID, Amount: 1}})
+		}
+	}
+	a := west.authorise(east, "k", 30)
+	east.must(accepting(a))
+	east.must(charging(a, 20))
+	east.exchange(west)
+	west.pay(east, "p", 30)
+	east.close(1)
+	west.close(1)
+	east.exchange(west)
+	west.exchange(east)
+	east.has(PeerAccount("west"), 0, 0)
+	east.has(SettledAccount("west"), -50, 0)
+
+	b := west.authorise(east, "ends", 5)
+	east.must(accepting(b))
+	east.at = b.Authorisation.Ends()
+	east.must(Command{})
+	if due := east.state.Due(); due != 0 {
+		t.Errorf("something is due at %v, after all has ended", due)
+	}
+	if n := east.state.peers["north"].charges; n != jobs {
+		t.Errorf("%d charges and releases wait for north, want %d", n, jobs)
+	}
+	for len(east.state.peers["north"].outbox) > 0 { // it is back
+		east.exchange(north)
+	}
+	if fault := east.state.Fault(); fault != "" {
+		t.Errorf("the fault is %q", fault)
+	}
+}
+
+// The jobs of a peer are bounded as the peer's, under however many names its users
+// come, and not by what the jobs of others are.
+func TestVisitsAreBoundedPerPeer(t *testing.T) {
+	sides := ring(t)
+	east, north, west := sides[0], sides[1], sides[2]
+	last := func(n int) messages.SignedAuthorisation { return north.authoriseAs(fmt.Sprint("v", n), east, 1) }
+	for i := range MaxVisits {
+		east.must(accepting(last(i)))
+	}
+	east.refuse(Flood, messages.Exhausted, accepting(last(MaxVisits)))
+	east.must(accepting(west.authorise(east, "k", 30)))
+	east.must(charging(last(0), 0))
+	east.refuse(Flood, messages.Exhausted, accepting(last(MaxVisits))) // north has not answered
+	east.exchange(north)
+	east.must(accepting(last(MaxVisits)))
+}
+
+// No peer fills what all peers share of the register, by naming what it never
+// authorised.
+func TestNoPeerFillsTheRegister(t *testing.T) {
+	east, west := pair(t)
+	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers["east"].in.base}
+	m.List = []messages.Instruction{{Kind: messages.InstructRevoke, ID: "ada/one", Expires: east.at + hour}}
+	west.state.peers["east"].remembered = maxRegistered / 8
+	o := west.answer(east.sign(m)).Receipt.Outcomes[0]
+	if o.Error == nil || o.Error.Kind != messages.Exhausted {
+		t.Errorf("one more came to %+v", o)
+	}
+}
+
+// What a peer owes by settlements is at most its share, and what others owe takes
+// nothing of it.
+func TestEachPeerHasItsShare(t *testing.T) {
+	sides := ring(t)
+	east, north, west := sides[0], sides[1], sides[2]
+	take := func(from *side, cycle uint64) {
+		t.Helper()
+		east.answer(from.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))
+		east.answer(from.forge(east, messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle, Amount: 90 * messages.Credit}))
+	}
+	for cycle := range uint64(8) { // that east has not closed
+		take(north, cycle+1)
+	}
+	east.has(SettledAccount("north"), -100, 0)
+	east.has(PeerAccount("north"), -80, 0)
+	take(west, 1)
+	east.has(SettledAccount("west"), -90, 0)
+	east.has(PeerAccount("west"), 0, 0)
+
+	share := 30 * messages.Credit
+	terms := func(limit messages.Credits, share *messages.Credits) *messages.PeerReply {
+		return east.must(Command{Peer: &messages.PeerRequest{Peer: "west", Keys: []string{west.public()}, Limit: limit * messages.Credit, Share: share}}).Peer
+	}
+	if p := terms(100, &share); p.Share != share || p.Settled != 90*messages.Credit {
+		t.Errorf("got %+v", p)
+	}
+	if p := terms(200, nil); p.Share != share {
+		t.Errorf("another limit changed the stated share to %v", p.Share)
+	}
+}
+
+// A lower limit takes nothing of the share that settles what is owed, and neither
+// terms of others nor time make a share larger.
+func TestAShareOnlyGrowsWithItsTerms(t *testing.T) {
+	sides := ring(t)
+	east, north, west := sides[0], sides[1], sides[2]
+	north.pay(east, "p", 60)
+	terms := func(other *side, limit messages.Credits) *messages.PeerReply {
+		return east.must(Command{Peer: &messages.PeerRequest{Peer: other.name, Keys: []string{other.public()}, Limit: limit * messages.Credit}}).Peer
+	}
+	if p := terms(north, 0); p.Share != 60*messages.Credit {
+		t.Errorf("the share is %v, want what it owes, 60", p.Share)
+	}
+	if p := terms(west, 50); p.Share != 50*messages.Credit {
+		t.Errorf("the share of who owes nothing is %v, want the limit, 50", p.Share)
+	}
+	terms(north, 100)
+	for cycle := range uint64(3) {
+		east.answer(north.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))
+		east.answer(north.forge(east, messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle + 1, Amount: 150 * messages.Credit}))
+		terms(west, 50)
+	}
+	if p := terms(north, 100); p.Share != 100*messages.Credit {
+		t.Errorf("the share is %v, want 100", p.Share)
+	}
+}
+
+// While the books of two sites do not agree, neither gives the other credit.
+func TestADisputeStopsCredit(t *testing.T) {
+	east, west := pair(t)
+	kept, open := west.authorise(east, "kept", 10), west.authorise(east, "open", 10)
+	east.must(accepting(kept))
+	first := east.authorise(west, "first", 10)
+	west.pay(east, "p", 20)
+	lie := west.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 1}).Instructions
+	lie.Known = messages.RunningTotal{Number: 1, Owed: 7, Digest: make([]byte, 32)}
+	signed := west.sign(lie)
+	east.refuse(Totals, messages.Conflict, Command{Instructions: &signed})
+
+	outcome := func(i messages.Instruction) messages.TransferResult {
+		t.Helper()
+		return east.answer(west.forge(east, i)).Receipt.Outcomes[0]
+	}
+	if o := outcome(messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: messages.Credit}); o.Error == nil || o.Error.Kind != messages.PermissionDenied {
+		t.Errorf("a payment on credit came to %+v", o)
+	}
+	if o := outcome(messages.Instruction{Kind: messages.InstructSettle, Cycle: 1, Amount: 20 * messages.Credit}); o.Error != nil || o.Amount != 0 {
+		t.Errorf("a settlement came to %+v", o)
+	}
+	east.refuse(Disputed, messages.PermissionDenied, accepting(open))
+	east.refuse(Disputed, messages.PermissionDenied, Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "more", Peer: "west", Amount: 1, Interval: span}})
+	east.refuse(Disputed, messages.PermissionDenied, Command{By: "ada", Remit: &messages.RemitRequest{Key: "more", Peer: "west", Payee: "ada", Amount: 1}})
+	if p := east.close(1); p.Legs[0].Peer != "west" || east.state.peers["west"].outbox[0].instruction.Amount != 0 {
+		t.Errorf("east offers a settlement: %+v", p)
+	}
+	east.must(accepting(kept)) // what was trusted before is done
+	east.must(charging(kept, 5))
+	if again := east.authorise(west, "first", 10); again.Authorisation != first.Authorisation {
+		t.Errorf("got %+v, before %+v", again, first)
+	}
+	east.has(PeerAccount("west"), -20, 10)
+
+	limit := func(credits messages.Credits) {
+		east.must(Command{Peer: &messages.PeerRequest{Peer: "west", Keys: []string{west.public()}, Limit: credits * messages.Credit}})
+	}
+	limit(50)
+	east.refuse(Disputed, messages.PermissionDenied, accepting(open))
+	limit(50)
+	east.must(accepting(open))
+}
+
+// A wrong number closes no cycle but the first; the first, and those of a release
+// that closed any, can be corrected while no peer has taken anything in them.
+func TestAWrongCycleIsRefusedOrCorrected(t *testing.T) {
+	east, west := pair(t)
+	closing := func(cycle uint64, correct bool) Command {
+		return Command{Close: &messages.CloseRequest{Cycle: cycle, Correct: correct}}
+	}
+	east.pay(west, "a", 30)
+	east.close(700)
+	east.refuse(Ordinary, messages.Conflict, closing(1, true)) // west may have it yet
+	east.exchange(west)
+	east.refuse(Ordinary, messages.Invalid, closing(701, true))
+	east.must(closing(1, true))
+	west.close(1)
+	east.refuse(Ordinary, messages.Invalid, closing(3, false))
+	east.exchange(west)
+	west.exchange(east)
+	if p := east.close(0); p.Cycle != 1 || !p.Complete || p.Legs[0].Paid != 30*messages.Credit || p.Legs[0].Volume != 30*messages.Credit {
+		t.Errorf("cycle 1 came to %+v", p)
+	}
+	west.close(2)
+	west.exchange(east)
+	east.close(3) // one after what west has closed
+	east.refuse(Ordinary, messages.Conflict, closing(1, true))
+	west.has(SettledAccount("east"), -30, 0)
+}
+
+// A payment that was made is not refused when it is asked for again, though there
+// would be no room for another.
+func TestARepeatedPaymentIsNotRefused(t *testing.T) {
+	east, west := pair(t)
+	pay := func(key string) Command {
+		return Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: 1}}
+	}
+	east.must(pay("answered"))
+	east.exchange(west)
+	for i := range MaxOutstanding {
+		east.must(pay(fmt.Sprint(i)))
+	}
+	east.refuse(Ordinary, messages.Exhausted, pay("new"))
+	if r := east.must(pay("0")); r.Answer.Number != 2 {
+		t.Errorf("the first that waits is number %d, want 2", r.Answer.Number)
+	}
+	if r := east.must(pay("answered")); r.Answer.Number != 0 {
+		t.Errorf("what was answered has number %d, want 0", r.Answer.Number)
+	}
+}
+
+// A charge is answered as it was however late it is asked for again, after its
+// authorisation has ended too.
+func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
+	east, west := pair(t)
+	a := east.authorise(west, "k", 30)
+	west.must(accepting(a))
+	west.must(charging(a, 20))
+	west.at = a.Authorisation.Ends()
+	west.must(Command{})
+	if r := west.must(charging(a, 20)); r.Answer.Number != 1 {
+		t.Errorf("it waits as number %d, want 1", r.Answer.Number)
+	}
+	west.exchange(east)
+	west.at += 100 * day
+	if r := west.must(charging(a, 20)); r.Answer.Number != 0 {
+		t.Errorf("it was answered, and has number %d", r.Answer.Number)
+	}
+	west.refuse(Ordinary, messages.NotFound, charging(a, 21))
+	west.has(messages.SiteAccount, 20, 0)
+}

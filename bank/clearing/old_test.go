@@ -1,0 +1,82 @@
+package clearing
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// oldBank is a bank of a ring, before anything was done.
+func oldBank() *bank { return newBank("east", sound) }
+
+func readTestdata(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// replayOld applies the log that a bank of the first rules wrote, of hundreds of
+// commands of all kinds, and returns the hash that its ledger came to there.
+func replayOld(t *testing.T, b *bank) []byte {
+	log := readTestdata(t, "rules-0.log")
+	for {
+		n := binary.BigEndian.Uint32(log)
+		if log = log[4:]; n == 0 {
+			return log
+		}
+		b.apply(log[:n])
+		log = log[n:]
+	}
+}
+
+// A log of the first rules comes to what it came to when it was written.
+func TestALogOfTheFirstRules(t *testing.T) {
+	b := oldBank()
+	want := replayOld(t, b)
+	if got := b.ledger.Hash(); !bytes.Equal(got[:], want) {
+		t.Error("the ledger is another than it was")
+	}
+}
+
+// An image of the first format loads, as what its log came to, and is bounded as
+// any other from then on.
+func TestAnImageOfTheFirstFormat(t *testing.T) {
+	b, live := oldBank(), oldBank()
+	replayOld(t, live)
+	b.image = readTestdata(t, "format-1.image")
+	if err := b.restart(); err != nil {
+		t.Fatal(err)
+	}
+	if b.state.Hash() != live.state.Hash() || b.ledger.Hash() != live.ledger.Hash() {
+		t.Error("the image restores to another state than the log")
+	}
+	before := b.state.Peers()
+	for _, peer := range before.Peers {
+		p := b.state.peers[peer.Peer]
+		settle := messages.Instruction{Kind: messages.InstructSettle, Cycle: b.state.cycle + 1, Amount: messages.MaxCredits}
+		m := messages.Instructions{From: p.name, To: "east", First: p.in.total.Number + 1, List: []messages.Instruction{settle}, Known: p.in.total, At: b.ledger.Now()}
+		signed, err := SignInstructions(sealer(p.name), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := b.command(Command{At: b.ledger.Now(), Instructions: &signed}); r.Receipt == nil {
+			t.Fatalf("%s: %v", p.name, r.Error)
+		}
+		settled := b.state.describe(p)
+		if want := max(0, min(-peer.Owed, settled.Share)); settled.Settled != want || settled.Share == 0 {
+			t.Errorf("%s owed %v, and settled %v of a share of %v", p.name, -peer.Owed, settled.Settled, settled.Share)
+		}
+	}
+	if fault := b.state.Fault(); fault != "" {
+		t.Errorf("the fault is %q", fault)
+	}
+	if err := b.snapshot(); err != nil {
+		t.Error(err)
+	}
+}
