@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -78,45 +77,6 @@ func (l *leader) openStream(ctx context.Context, streams chan<- bus.Stream) {
 	}
 }
 
-// batch is effects to be carried out together: a round alone, or charges and
-// observations up to the next round, so that a charge comes after the rounds
-// that took from its hold.
-type batch struct {
-	ids, seen    []uint64 // of transfers, of observations
-	transfers    []messages.Transfer
-	observations []messages.Observation
-	round        bool
-	none         []uint64 // charges with nothing to do
-	fees         []fee    // charges to other sites
-}
-
-func (l *leader) nextBatch(b *book.Book, observe bool) (w batch) {
-	for e := range b.EachEffect {
-		money := len(w.ids) + len(w.none) + len(w.fees)
-		if money == transfersAtOnce || len(w.observations) == transfersAtOnce {
-			return w
-		}
-		switch j := b.Job(e.Job); {
-		case e.Kind == book.Round && money == 0:
-			w.ids, w.round = []uint64{e.ID}, true
-			w.transfers = market.Round(b, &e, l.Clock().Add(l.HoldFor))
-			return w
-		case e.Kind == book.Round:
-			return w
-		case e.Kind == book.Observe && !observe:
-		case e.Kind == book.Observe:
-			w.seen, w.observations = append(w.seen, e.ID), append(w.observations, l.observation(j))
-		case j.Visit != nil:
-			w.fees = append(w.fees, feeOf(e.ID, j))
-		case j.HoldID() == "":
-			w.none = append(w.none, e.ID)
-		default:
-			w.ids, w.transfers = append(w.ids, e.ID), append(w.transfers, market.Charge(j))
-		}
-	}
-	return w
-}
-
 // carryOutSome carries out the oldest effects; again says there may be more.
 func (l *leader) carryOutSome(ctx context.Context, stream bus.Stream) (again bool, err error) {
 	var w batch
@@ -144,21 +104,7 @@ func (l *leader) carryOutSome(ctx context.Context, stream bus.Stream) (again boo
 		return false, nil
 	}
 	_, err = l.propose(ctx, &book.Command{Confirm: done})
-	whole := len(done.Effects) == len(w.ids)+len(w.none)+len(w.fees)+len(w.observations) // nothing had to wait
-	full := len(w.ids)+len(w.none) == transfersAtOnce || len(w.observations) == transfersAtOnce
-	return err == nil && whole && (w.round || full || l.moreMoney()), err
-}
-
-// moreMoney says whether there is an effect that the bank is needed for.
-func (l *leader) moreMoney() (more bool) {
-	l.replica.read(func(b *book.Book) {
-		for e := range b.EachEffect {
-			if more = e.Kind != book.Observe; more {
-				return
-			}
-		}
-	})
-	return more
+	return err == nil && l.more(&w, done), err
 }
 
 func (l *leader) charge(ctx context.Context, w *batch, done *book.Confirm) error {

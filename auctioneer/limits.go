@@ -33,10 +33,10 @@ func (g *gate) pass(now messages.Time, account string) error {
 // within holds a new submission to the limits, before anything is done for it. The
 // number of pending jobs is checked again as it enters the book.
 func (l *leader) within(s *submission) error {
-	account := s.account
 	if s.visit != nil {
-		account = s.visit.Home + "/" + account // not the one of that name here
+		return l.welcomes(s.visit.Home)
 	}
+	account := s.account
 	if !s.counted {
 		if err := l.gate.pass(l.Clock(), account); err != nil {
 			return err
@@ -47,6 +47,25 @@ func (l *leader) within(s *submission) error {
 	if most > 0 && pending >= most {
 		l.metrics.limited.WithLabelValues("pending").Inc()
 		return messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may; submit again when one has", s.account, pending)
+	}
+	return nil
+}
+
+// visitsPerSite is how many jobs of one other site are remembered: no site can
+// fill what there is for all.
+const visitsPerSite = book.MaxVisits / 8
+
+// welcomes holds another site to the limits of one account, whatever it calls its
+// users. Faster than it may it is told to ask again, which it does by itself.
+func (l *leader) welcomes(home messages.Name) error {
+	if err := l.gate.pass(l.Clock(), home+"/"); err != nil { // no account has such a name
+		return messages.Errorf(messages.Unavailable, "%s", messages.AsError("", err).Message)
+	}
+	var guests book.Guests
+	l.replica.read(func(b *book.Book) { guests = b.Guests(home) })
+	if most := l.Limits.PendingJobs; most > 0 && guests.Pending >= most || guests.Remembered >= visitsPerSite {
+		l.metrics.limited.WithLabelValues("pending").Inc()
+		return messages.Errorf(messages.Exhausted, "site %s has %d jobs here that have not ended, and %d in all are remembered, as many as it may; submit again when some have ended", home, guests.Pending, guests.Remembered)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ const (
 	peerWithin    = 5 * time.Second          // an errand's answer
 	lookWithin    = 2 * time.Second          // an answer that a user waits for
 	maxLooks      = 64                       // users who wait for another site at once
+	maxComing     = 32                       // jobs of one site that are being taken
 	maxPolls      = 4                        // requests of one site that wait for news
 	peersKnown    = 5 * time.Second          // how old the list of peers may be
 	peersAtLeast  = 100 * time.Millisecond   // and where a site is not among them
@@ -44,7 +45,7 @@ type travel struct {
 	seq      uint64
 	visits   map[messages.Name]map[messages.JobID]uint64 // by home: when a job changed last
 	homes    map[messages.JobID]messages.Name
-	coming   map[messages.Visit]bool // jobs of other sites that are being taken
+	coming   map[messages.Name]map[messages.JobID]bool // jobs of other sites that are being taken
 	polls    map[messages.Name]int
 	troubles map[messages.Name]string
 	peers    []messages.Name
@@ -57,27 +58,33 @@ func newTravel(over <-chan struct{}) *travel {
 		errands: map[messages.Name]map[messages.JobID]bool{}, going: map[messages.JobID]messages.Name{},
 		there:  map[messages.Name]map[messages.JobID]bool{},
 		visits: map[messages.Name]map[messages.JobID]uint64{}, homes: map[messages.JobID]messages.Name{},
-		coming: map[messages.Visit]bool{},
+		coming: map[messages.Name]map[messages.JobID]bool{},
 		polls:  map[messages.Name]int{}, troubles: map[messages.Name]string{},
 	}
 }
 
 // takes lets one request at a time take a job of another site: what one gives
-// back, another may just have had accepted.
+// back, another may just have had accepted. No site has all the places of those
+// that are taken at once.
 func (t *travel) takes(v messages.Visit) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.coming[v] {
+	if t.coming[v.Home] == nil {
+		t.coming[v.Home] = map[messages.JobID]bool{}
+	}
+	if t.coming[v.Home][v.Job] || len(t.coming[v.Home]) >= maxComing {
 		return false
 	}
-	t.coming[v] = true
+	t.coming[v.Home][v.Job] = true
 	return true
 }
 
 func (t *travel) took(v messages.Visit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.coming, v)
+	if delete(t.coming[v.Home], v.Job); len(t.coming[v.Home]) == 0 {
+		delete(t.coming, v.Home)
+	}
 }
 
 // note brings the indices up to date for jobs that were touched. The caller

@@ -42,6 +42,9 @@ type Config struct {
 	// answer, and the backoffs bound the waits between attempts; defaults 5 s,
 	// 100 ms and 30 s.
 	Attempt, FirstBackoff, LastBackoff messages.Duration
+	// LeastVisit is the least that another site must authorise for a job; default
+	// 0.01 credits.
+	LeastVisit messages.Credits
 	// OnBroken is called when the journal cannot be written or read any more.
 	// The default logs the error and ends the process with status 1: a replica
 	// that starts again finds what it needs in its snapshot and log.

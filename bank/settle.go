@@ -23,7 +23,7 @@ func (b *Bank) newCourier() (*courier.Courier, error) {
 		Site: c.Site, Bus: c.Bus, Host: host{b}, Signer: c.Signer,
 		Operator: func(n messages.Name) bool { return b.operators[n] },
 		Service:  func(n messages.Name) bool { return b.services[n] },
-		Attempt:  c.Attempt, FirstBackoff: c.FirstBackoff, LastBackoff: c.LastBackoff,
+		Attempt:  c.Attempt, FirstBackoff: c.FirstBackoff, LastBackoff: c.LastBackoff, LeastVisit: c.LeastVisit,
 		Log: c.Log.Named("clearing"), Metrics: c.Metrics, Clock: c.Clock,
 	})
 }

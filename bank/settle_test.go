@@ -94,11 +94,9 @@ func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 	}
 	// What was paid outside the ledgers is entered by the operators.
 	send[messages.AccountReply](from.group, "ops", messages.VerbWithdraw, messages.WithdrawRequest{Key: "1", Account: clearing.SettlementAccount, Amount: owed, Reason: "cycle 1"})
-	send[messages.AccountReply](to.group, "ops", messages.VerbGrant, messages.GrantRequest{Key: "c1", Account: clearing.SettlementAccount, Amount: owed})
-	for _, s := range []*settler{from, to} {
-		if a := s.account(clearing.SettlementAccount); a.Balance != 0 {
-			t.Errorf("%s: paid, the settlement account has %v", s.site, a.Balance)
-		}
+	send[messages.AccountReply](to.group, "ops", messages.VerbGrant, messages.GrantRequest{Key: "c1", Account: clearing.SettledAccount(from.site), Amount: owed})
+	if a, b := from.account(clearing.SettlementAccount), to.account(clearing.SettledAccount(from.site)); a.Balance != 0 || b.Balance != 0 {
+		t.Errorf("paid, the settlement accounts have %v and %v", a.Balance, b.Balance)
 	}
 }
 

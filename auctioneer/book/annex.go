@@ -73,6 +73,7 @@ func (b *Book) attach(a *annex) error {
 		b.jobs[v.Job].Visit = visit
 		b.visits[visit.Visit] = v.Job
 	}
+	b.recountGuests()
 	if len(a.Markets) > 0 {
 		var whole Apply
 		if err := messages.Unmarshal(a.Markets, messages.Msgpack, &whole); err != nil {

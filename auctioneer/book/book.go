@@ -42,6 +42,7 @@ type Book struct {
 	metered map[messages.Name]map[messages.JobID]*Job // by market with tariffs: jobs that have had a task claimed
 	visits  map[messages.Visit]messages.JobID         // of other sites
 	pending map[messages.Name]int                     // jobs of an account that have not ended
+	guests  map[messages.Name]Guests                  // jobs of other sites, by site
 	ending  []*Job                                    // whose waiters are still to be looked at
 
 	watched bool
@@ -86,7 +87,7 @@ func New() *Book {
 		notes:   map[messages.Name]map[messages.JobID][]int64{},
 		visits:  map[messages.Visit]messages.JobID{},
 		waiters: map[messages.JobID][]messages.JobID{},
-		pending: map[messages.Name]int{},
+		pending: map[messages.Name]int{}, guests: map[messages.Name]Guests{},
 		metered: map[messages.Name]map[messages.JobID]*Job{},
 	}
 }
@@ -258,6 +259,7 @@ func (b *Book) charged(j *Job, o *Confirmation) {
 	j.Refused = o.Refused
 	b.ended = append(b.ended, j.ID)
 	b.count(j.Account, -1)
+	b.countGuest(j, -1, 0)
 	b.effect(Observe, j.ID)
 	b.touch(j.ID)
 	b.forget()
@@ -276,6 +278,7 @@ func (b *Book) forget() {
 		delete(b.keys, j.Account+"/"+j.Key)
 		if j.Visit != nil {
 			delete(b.visits, j.Visit.Visit)
+			b.countGuest(j, 0, -1)
 		}
 		delete(b.jobs, id)
 		b.touch(id)

@@ -207,6 +207,7 @@ func (b *Book) submit(c *Submit) any {
 	b.count(j.Account, 1)
 	if j.Visit != nil {
 		b.visits[j.Visit.Visit] = j.ID
+		b.countGuest(j, 1, 1)
 	}
 	b.await(j)
 	b.touch(j.ID)

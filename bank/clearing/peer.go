@@ -154,4 +154,3 @@ func (s *State) describe(p *peer) messages.PeerReply {
 	}
 	return r
 }
-

@@ -58,8 +58,12 @@ type Config struct {
 	// Peers are the sites with which this one shares work and settles.
 	Peers []Peer `json:"peers,omitempty"`
 	// Reserve is what the other sites together may owe by settlements that are
-	// not paid outside the banks yet; 0: nothing is settled, or as the bank was told.
+	// not paid outside the banks yet; 0: the sum of their shares, or as the bank was
+	// told.
 	Reserve messages.Credits `json:"reserve,omitempty"`
+	// LeastVisit is the least that another site must authorise for a job; default
+	// 0.01 credits.
+	LeastVisit messages.Credits `json:"least_visit,omitempty"`
 	// Limits bounds what each account may ask of the site.
 	Limits quota.Rules `json:"limits,omitzero"`
 	// Files bounds what is kept of the files that travel with jobs.

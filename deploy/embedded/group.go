@@ -74,7 +74,7 @@ var bankKind = kind{
 		return bank.Start(ctx, bank.Config{
 			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, History: journal, Signer: r.signer,
 			Operators: c.Operators, Services: []messages.Name{messages.ServiceIdentity(messages.Auctioneer)},
-			Attempt: peerAttempt, LastBackoff: peerBackoff,
+			Attempt: peerAttempt, LastBackoff: peerBackoff, LeastVisit: c.LeastVisit,
 			Log: r.log, Metrics: r.metrics,
 		})
 	},

@@ -30,6 +30,9 @@ type Peer struct {
 	Keys []string `json:"keys"`
 	// Limit is the most that the peer may owe.
 	Limit messages.Credits `json:"limit"`
+	// Share is of the reserve: what it may owe by settlements that are not paid
+	// outside the banks yet; default: the limit.
+	Share *messages.Credits `json:"share,omitempty"`
 }
 
 // The links between sites. A cut goes unseen for linkPing·(1+linkPings) at most,

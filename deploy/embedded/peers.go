@@ -19,6 +19,29 @@ import (
 type terms struct {
 	Keys  []string         `json:"keys"`
 	Limit messages.Credits `json:"limit"`
+	// Share is nil where the configuration states none.
+	Share *messages.Credits `json:"share,omitempty"`
+}
+
+// terms are what the configuration says of a peer.
+func (p *Peer) terms() terms { return terms{p.Keys, p.Limit, p.Share} }
+
+// same reports whether two terms say the same.
+func (t terms) same(u terms) bool {
+	return t.Limit == u.Limit && slices.Equal(t.Keys, u.Keys) && t.stated() == u.stated()
+}
+
+// stated is the share, -1 for none.
+func (t terms) stated() messages.Credits {
+	if t.Share == nil {
+		return -1
+	}
+	return *t.Share
+}
+
+// has reports whether the bank knows a peer by these terms.
+func (t terms) has(k messages.PeerReply) bool {
+	return t.Limit == k.Limit && slices.Equal(t.Keys, k.Keys) && (t.Share == nil || *t.Share == k.Share)
 }
 
 // told is what a site last told its bank of its configuration, in a file of the
@@ -67,9 +90,9 @@ func (s *Site) openPeers(ctx context.Context) error {
 		if err := s.openPeer(ctx, p, before, known.Peers); err != nil {
 			return err
 		}
-		now.Peers[p.Name] = terms{p.Keys, p.Limit}
+		now.Peers[p.Name] = p.terms()
 	}
-	if c.Reserve != 0 && c.Reserve != before.Reserve && c.Reserve != known.Reserve {
+	if c.Reserve != 0 && c.Reserve != before.Reserve {
 		if _, err := ask[messages.AccountReply](ctx, s, messages.Bank, messages.VerbReserve, messages.ReserveRequest{Limit: c.Reserve}); err != nil {
 			return fmt.Errorf("reserve for settlements: %w", err)
 		}
@@ -87,13 +110,13 @@ func (s *Site) openPeers(ctx context.Context) error {
 func (s *Site) openPeer(ctx context.Context, p Peer, before told, known []messages.PeerReply) error {
 	if i := slices.IndexFunc(known, func(k messages.PeerReply) bool { return k.Peer == p.Name }); i >= 0 {
 		was, ok := before.Peers[p.Name]
-		if !ok || was.Limit == p.Limit && slices.Equal(was.Keys, p.Keys) || known[i].Limit == p.Limit && slices.Equal(known[i].Keys, p.Keys) {
+		if !ok || was.same(p.terms()) || p.terms().has(known[i]) {
 			return nil
 		}
 		s.log.Info("the configuration changes the terms of a peer", zap.String("peer", p.Name),
 			zap.Stringer("limit", p.Limit), zap.Stringer("before", known[i].Limit), zap.Strings("keys", p.Keys))
 	}
-	request := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit}
+	request := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
 	if _, err := ask[messages.PeerReply](ctx, s, messages.Bank, messages.VerbPeer, request); err != nil {
 		return fmt.Errorf("peer %s: %w", p.Name, err)
 	}

@@ -72,7 +72,6 @@ func (s *Site) join(earlier, later Sites, limit messages.Credits) error {
 	if s.config.ListenLeaf == "" {
 		s.config.ListenLeaf = "127.0.0.1:0"
 	}
-	s.config.Reserve = limit
 	s.config.Peers = nil
 	for _, other := range earlier {
 		creds, err := other.authority.IssueLink(s.config.Site)

@@ -17,6 +17,9 @@ func (c *Config) checkPeers(ps *Problems) {
 	if c.Reserve < 0 {
 		ps.addf("reserve", "%v is negative; it is what the other sites may owe", c.Reserve)
 	}
+	if c.LeastVisit < 0 {
+		ps.addf("least_visit", "%v is negative; it is what another site must authorise for a job", c.LeastVisit)
+	}
 	names := map[messages.Name]bool{c.Site: true}
 	for i, p := range c.Peers {
 		path := at("peers", i)
@@ -27,7 +30,7 @@ func (c *Config) checkPeers(ps *Problems) {
 			ps.unique(path+".name", p.Name, names)
 		}
 		p.checkWay(ps, path, c)
-		r := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit}
+		r := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
 		if messages.ValidName(p.Name) {
 			if err := r.Validate(); err != nil {
 				p.refused(ps, path, err)

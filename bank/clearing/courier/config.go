@@ -45,6 +45,10 @@ type Config struct {
 	// FirstBackoff and LastBackoff bound the waits between attempts; defaults
 	// 100 ms and 30 s.
 	Attempt, FirstBackoff, LastBackoff messages.Duration
+	// LeastVisit is the least amount of an authorisation of another site that is
+	// accepted: what is trivial costs this bank as much work as any other. Default
+	// 0.01 credits.
+	LeastVisit messages.Credits
 	// Tick is how often the courier looks for what has expired; default 1 s.
 	Tick messages.Duration
 
@@ -66,6 +70,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("courier: Signer is nil: give the bank's key")
 	case c.Operator == nil || c.Service == nil:
 		return fmt.Errorf("courier: Operator and Service say who may ask for what: give both")
+	case c.LeastVisit < 0:
+		return fmt.Errorf("courier: LeastVisit %v must not be negative", c.LeastVisit)
 	case c.Attempt < 0 || c.FirstBackoff < 0 || c.LastBackoff < 0 || c.Tick < 0:
 		return fmt.Errorf("courier: Attempt, FirstBackoff, LastBackoff and Tick must not be negative")
 	}
@@ -80,6 +86,9 @@ func (c *Config) defaults() {
 		if *d.set == 0 {
 			*d.set = messages.Duration(d.to)
 		}
+	}
+	if c.LeastVisit == 0 {
+		c.LeastVisit = messages.Credit / 100
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()

@@ -159,6 +159,9 @@ func (c *Courier) accept(ctx context.Context, caller messages.Name, r messages.A
 	if err := c.allow(caller, c.config.Service, "accept authorisations"); err != nil {
 		return messages.ClearingReply{}, err
 	}
+	if least := c.config.LeastVisit; r.Authorisation.Authorisation.Amount < least {
+		return messages.ClearingReply{}, messages.Errorf(messages.Insufficient, "authorisation: is of %v credits, and a job of another site must be authorised %v, at least: give it a larger budget", r.Authorisation.Authorisation.Amount, least)
+	}
 	return c.answer(ctx, clearing.Command{By: caller, Accept: &r})
 }
 

@@ -15,7 +15,10 @@ func (a *app) peerCommand() *cobra.Command {
 		Use:   "peer",
 		Short: "settle with the banks of other sites (operators)",
 		Long: `Peers are sites whose users may pay for work here, and whose work users of this site
-may pay for. Neither trusts the other further than the limit: what a peer may owe.
+may pay for. The most that a peer can cost this site, whatever it sends, is its limit,
+which it may owe, and its share of the reserve, which it may owe by settlements that
+are not paid yet; beside what users of this site authorised it to charge. While the
+books of two sites do not agree, neither gives the other credit.
 Their operators give one another the keys that "candor peer list" shows.`,
 		Example: `  candor peer add west --key ADIOXP... --limit 5000
   candor peer list
@@ -29,12 +32,14 @@ Their operators give one another the keys that "candor peer list" shows.`,
 
 func (a *app) peerAdd() *cobra.Command {
 	var keys []string
-	var limit string
+	var limit, share string
 	cmd := &cobra.Command{
-		Use:   "add SITE --key NKEY --limit AMOUNT",
+		Use:   "add SITE --key NKEY --limit AMOUNT [--share AMOUNT]",
 		Short: "make another site a peer, or change its keys and limit",
 		Long: `Make another site a peer, or change its keys and limit. Give the new key beside the old
-one while a peer changes its key. What did not agree with a peer before counts as settled.`,
+one while a peer changes its key. What did not agree with a peer before counts as
+settled, unless only the limit is lowered. The share is what the peer may owe by
+settlements that are not paid yet; where none is given it is the limit.`,
 		Example: "  candor peer add west --key ADIOXP... --limit 5000",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
@@ -42,9 +47,18 @@ one while a peer changes its key. What did not agree with a peer before counts a
 			if err != nil {
 				return err
 			}
-			return a.setPeer(ctx, s, messages.PeerRequest{Peer: args[0], Keys: keys, Limit: amount})
+			r := messages.PeerRequest{Peer: args[0], Keys: keys, Limit: amount}
+			if share != "" {
+				of, err := amountOf(share)
+				if err != nil {
+					return err
+				}
+				r.Share = &of
+			}
+			return a.setPeer(ctx, s, r)
 		}),
 	}
+	cmd.Flags().StringVar(&share, "share", "", "of the reserve: the most `credits` that it may owe by settlements (default: the limit)")
 	cmd.Flags().StringSliceVar(&keys, "key", nil, "the `nkey` that the peer's bank signs with; may be repeated")
 	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` that the peer may owe")
 	cmd.MarkFlagRequired("key")
@@ -59,7 +73,7 @@ func (a *app) setPeer(ctx context.Context, s *session, r messages.PeerRequest) e
 		return err
 	}
 	return a.show(reply, func(p *page) {
-		p.printf("Site %s is a peer, and may owe up to %s\n", reply.Peer, credits(reply.Limit))
+		p.printf("Site %s is a peer, and may owe up to %s, and by settlements up to %s\n", reply.Peer, credits(reply.Limit), credits(reply.Share))
 	})
 }
 
@@ -67,7 +81,7 @@ func (a *app) peerLimit() *cobra.Command {
 	return &cobra.Command{
 		Use:     "limit SITE AMOUNT",
 		Short:   "say how much a peer may owe",
-		Long:    "Say how much a peer may owe. A lower limit takes nothing back: it bounds what is new.",
+		Long:    "Say how much a peer may owe. A lower limit takes nothing back: it bounds what is new.\nIt leaves the share of the reserve that settles what is owed already.",
 		Example: "  candor peer limit west 8000",
 		Args:    cobra.ExactArgs(2),
 		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
@@ -93,7 +107,9 @@ func (a *app) peerReserve() *cobra.Command {
 		Use:   "reserve AMOUNT",
 		Short: "say how much settled debt of all peers may be unpaid",
 		Long: `Say how much the other sites together may owe by settlements that are not paid outside
-the banks yet. Without a reserve nothing is settled.`,
+the banks yet. Where the shares of the peers come to more, each is made smaller in
+proportion, so that none takes what is another's; 0 leaves them as they are, which is
+the default. A share is the peer's limit, or what candor peer add --share says.`,
 		Example: "  candor peer reserve 10000",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
@@ -148,6 +164,7 @@ exit code is 1 if the books differ.`,
 
 func (a *app) settleCommand() *cobra.Command {
 	var cycle string
+	var correct bool
 	cmd := &cobra.Command{
 		Use:   "settle",
 		Short: "close a cycle with the peers, and show who pays whom (operators)",
@@ -158,25 +175,37 @@ what is left to be paid outside the banks, by fewest payments. The exit code is 
 a position is missing or the sites disagree.
 
 When it is paid, the operator of the site that paid withdraws as much from the account
-clearing--settlement, and that of the other grants it to that account.`,
+clearing--settlement, and that of the other grants it to clearing--SITE, the account of
+what that peer settled: so it may settle as much again. What a site owes one peer and
+is owed by another, and so is not paid, is withdrawn and granted likewise.
+
+Only the next cycle can be closed, or one that a peer has closed. With --correct, cycles
+after the given one, which were closed by mistake, are taken back before: as long as no
+peer took anything in them.`,
 		Example: `  candor settle --cycle 7
   candor settle
-  candor withdraw clearing--settlement 120 --reason 'cycle 7, paid'`,
+  candor withdraw clearing--settlement 120 --reason 'cycle 7, paid'
+  candor grant clearing--west 120 --reason 'cycle 7, west has paid'
+  candor settle --cycle 8 --correct`,
 		Args: cobra.NoArgs,
-		RunE: a.operating(func(ctx context.Context, s *session, _ []string) error { return a.settle(ctx, s, cycle) }),
+		RunE: a.operating(func(ctx context.Context, s *session, _ []string) error { return a.settle(ctx, s, cycle, correct) }),
 	}
+	cmd.Flags().BoolVar(&correct, "correct", false, "take back later cycles, closed by mistake")
 	cmd.Flags().StringVar(&cycle, "cycle", "", "the `number` of the cycle to close (default: only show the latest)")
 	return cmd
 }
 
-func (a *app) settle(ctx context.Context, s *session, cycle string) error {
+func (a *app) settle(ctx context.Context, s *session, cycle string, correct bool) error {
 	var r messages.CycleRequest
+	if correct && cycle == "" {
+		return usagef("--correct: give the number of the cycle to close instead with --cycle")
+	}
 	if cycle != "" {
 		var err error
 		if r.Cycle, err = strconv.ParseUint(cycle, 10, 63); err != nil || r.Cycle == 0 {
 			return usagef("--cycle %q: give the number of a cycle, from 1", cycle)
 		}
-		if _, err := call[messages.SignedPosition](ctx, s, messages.Bank, messages.VerbClose, messages.CloseRequest(r)); err != nil {
+		if _, err := call[messages.SignedPosition](ctx, s, messages.Bank, messages.VerbClose, messages.CloseRequest{Cycle: r.Cycle, Correct: correct}); err != nil {
 			return err
 		}
 	}

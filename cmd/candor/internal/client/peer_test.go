@@ -13,9 +13,9 @@ func somePeers() messages.PeersReply {
 		Site: "west", Key: "ADKEY", Settled: -30 * credit, Reserve: 500 * credit, Cycle: 6,
 		Refused: []messages.RefusalTally{{Reason: "signature", Count: 2}, {Reason: "gap", Count: 1}},
 		Peers: []messages.PeerReply{
-			{Peer: "east", Keys: []string{"AEAST"}, Limit: 100 * credit, Owed: 12 * credit, Held: 3 * credit, Sent: messages.RunningTotal{Number: 1041},
+			{Peer: "east", Keys: []string{"AEAST"}, Limit: 100 * credit, Owed: 12 * credit, Held: 3 * credit, Share: 100 * credit, Settled: 40 * credit, Sent: messages.RunningTotal{Number: 1041},
 				Received: messages.RunningTotal{Number: 7}, Heard: at(3590)},
-			{Peer: "north", Limit: 50 * credit, Owed: -5 * credit, Outstanding: 3, Waiting: 6 * credit, Tries: 9, Failure: "nobody answers", Heard: at(100)},
+			{Peer: "north", Limit: 50 * credit, Share: 50 * credit, Owed: -5 * credit, Outstanding: 3, Waiting: 6 * credit, Tries: 9, Failure: "nobody answers", Heard: at(100)},
 			{Peer: "south", Dispute: "totals: compare the lines"},
 		},
 	}
@@ -34,6 +34,8 @@ func someNet() messages.NettingReport {
 }
 
 func TestPeerViews(t *testing.T) {
+	peers := somePeers()
+	peers.Peers = append(peers.Peers, messages.PeerReply{Peer: "wells", Limit: 10 * credit, Share: 10 * credit, Settled: 10 * credit, Owed: -4 * credit})
 	differ := messages.ReconcileReply{Peer: "east", Books: []messages.ReconciledBook{
 		{Sender: "west", Ours: 9, Theirs: 8},
 		{Sender: "east", Ours: 4, Theirs: 4, Difference: &messages.BookDifference{Number: 3, Earlier: true,
@@ -41,7 +43,7 @@ func TestPeerViews(t *testing.T) {
 			Theirs: messages.ClearingLine{Number: 3, Kind: messages.InstructCharge, Asked: credit, Refused: true, Digest: []byte("ABCDEFGHI")}}},
 	}}
 	for name, view := range map[string]func(*page){
-		"peers":      func(p *page) { p.peers(somePeers()) },
+		"peers":      func(p *page) { p.peers(peers) },
 		"peers_none": func(p *page) { p.peers(messages.PeersReply{Site: "west", Key: "ADKEY"}) },
 		"reconciled": func(p *page) { p.reconciled(differ) },
 		"net":        func(p *page) { p.net(someNet()) },

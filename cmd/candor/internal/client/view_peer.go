@@ -27,9 +27,9 @@ func (p *page) peers(r messages.PeersReply) {
 	}
 	p.title("Peers")
 	t := terminal.NewTable(terminal.Left("PEER"), terminal.Right("OWED TO IT"), terminal.Right("OWED BY IT"), terminal.Right("LIMIT"), terminal.Right("HELD"),
-		terminal.Right("IN FLIGHT"), terminal.Right("CREDITS"), terminal.Right("NEXT OUT"), terminal.Right("NEXT IN"), terminal.Left("HEARD"), terminal.Left("STATE"))
+		terminal.Right("SETTLED"), terminal.Right("SHARE"), terminal.Right("IN FLIGHT"), terminal.Right("CREDITS"), terminal.Right("NEXT OUT"), terminal.Right("NEXT IN"), terminal.Left("HEARD"), terminal.Left("STATE"))
 	for _, peer := range r.Peers {
-		t.Row(peer.Peer, max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(), peer.Held.String(),
+		t.Row(peer.Peer, max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(), peer.Held.String(), unlessNone(peer.Settled), peer.Share.String(),
 			number(peer.Outstanding), unlessNone(peer.Waiting), terminal.Count(peer.Sent.Number+uint64(peer.Outstanding)+1),
 			terminal.Count(peer.Received.Number+1), p.at(peer.Heard), p.peerState(peer))
 	}
@@ -76,6 +76,8 @@ func (p *page) peerState(r messages.PeerReply) string {
 		return p.Red("disputed: " + terminal.Safe(r.Dispute))
 	case r.Tries > 0:
 		return p.Yellow("silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure))
+	case r.Owed < 0 && r.Settled >= r.Share:
+		return p.Yellow("answers; no more of its debt can be settled: it has not paid " + credits(r.Settled) + ", which are granted to clearing--" + r.Peer + " when it has")
 	}
 	return p.Green("answers")
 }
