@@ -1,0 +1,344 @@
+package clearing
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// The terms of the liar: so little that a few steps exhaust them.
+const (
+	liarLimit messages.Credits = 3
+	liarShare messages.Credits = 2
+)
+
+// victim is a bank with two peers: west, which says whatever it can sign, and
+// north, which is honest. Beside its books it adds up what west has had of it.
+type victim struct {
+	*bank
+	rules uint64
+	time  messages.Time
+	said  []messages.SignedInstructions // by west, to be said again
+	seen  uint64                        // numbers of west that are added up
+	heard uint64                        // numbers whose outcome west has told
+	cost  messages.Credits              // credits here that west was to pay for, less what it was paid
+}
+
+func newVictim(rules uint64) *victim {
+	v := &victim{bank: newBank("east", sound), rules: rules, time: 1000 * day}
+	share := liarShare
+	v.do(Command{By: "ops", Reserve: &messages.ReserveRequest{Limit: 100}})
+	v.do(Command{By: "ops", Peer: &messages.PeerRequest{Peer: "west", Keys: []string{"west"}, Limit: liarLimit, Share: &share}})
+	v.do(Command{By: "ops", Peer: &messages.PeerRequest{Peer: "north", Keys: []string{"north"}, Limit: liarLimit}})
+	g := ledger.Command{Verb: ledger.Grant, At: v.time, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "ada", Amount: 10}}
+	v.ledger.Apply(g.Encode())
+	v.do(Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "a", Peer: "west", Amount: 2, Interval: 3600 * span}})
+	return v
+}
+
+func (v *victim) do(c Command) Result {
+	c.At = v.time
+	data, err := c.encodeUnder(v.rules)
+	if err != nil {
+		panic(err)
+	}
+	return v.state.Apply(data)
+}
+
+func (v *victim) west() *peer { return v.state.peers["west"] }
+
+// tell has a site send instructions, and adds up what is new of west's.
+func (v *victim) tell(m messages.Instructions) *messages.Receipt {
+	signed, err := SignInstructions(sealer(m.From), m)
+	if err != nil {
+		panic(err)
+	}
+	return v.take(signed)
+}
+
+func (v *victim) take(signed messages.SignedInstructions) *messages.Receipt {
+	r := v.do(Command{Instructions: &signed}).Receipt
+	if m := &signed.Instructions; m.From == "west" {
+		v.said = append(v.said, signed)
+		for n := v.seen + 1; r != nil && n < r.First+uint64(len(r.Outcomes)); n++ {
+			v.cost += owes(m.List[n-m.First].Kind, r.Outcomes[n-r.First].Amount)
+			if m.List[n-m.First].Kind == messages.InstructSettle { // it pays nothing
+				v.cost += r.Outcomes[n-r.First].Amount
+			}
+			v.seen = n
+		}
+	}
+	return r
+}
+
+// says has west send instructions under the next numbers, or some before or
+// after, with the running total that it likes.
+func (v *victim) says(ahead int, known messages.RunningTotal, list ...messages.Instruction) {
+	first := int(v.west().in.total.Number) + 1 + ahead
+	if first < 1 {
+		return
+	}
+	v.tell(messages.Instructions{From: "west", To: "east", First: uint64(first), List: list, Known: known, At: v.time})
+}
+
+// answers has west sign a receipt for all that waits for it.
+func (v *victim) answers(outcome func(*messages.Instruction) messages.TransferResult, twist func(*messages.RunningTotal)) {
+	p := v.west()
+	r := messages.Receipt{From: "west", To: "east", First: p.out.total.Number + 1, Outcomes: []messages.TransferResult{}, Total: p.out.total, At: v.time}
+	var had messages.Credits
+	for i := range p.outbox {
+		in := &p.outbox[i].instruction
+		o := outcome(in)
+		r.Outcomes, r.Total = append(r.Outcomes, o), after(r.Total, in, &o)
+		had -= owes(in.Kind, o.Amount)
+	}
+	twist(&r.Total)
+	signed, err := SignReceipt(sealer("west"), r)
+	if err != nil {
+		panic(err)
+	}
+	if v.do(Command{Receipt: &signed}).Error == nil {
+		v.cost += had
+	}
+}
+
+// shows has west's word for one of its users shown to this bank, for a job.
+func (v *victim) shows(id string, amount messages.Credits, purpose string) {
+	a := messages.Authorisation{Issuer: "west", Peer: "east", ID: id, Account: "eve", Member: "eve", Amount: amount,
+		Issued: 1000 * day, Interval: 3600 * span, Margin: margin}
+	signed, err := SignAuthorisation(sealer("west"), a)
+	if err != nil {
+		panic(err)
+	}
+	v.do(Command{By: "$auctioneer", Accept: &messages.AcceptRequest{Purpose: purpose, Authorisation: signed}})
+}
+
+// move is one thing that west does, or that is done at its victim.
+type move struct {
+	name string
+	do   func(*victim)
+}
+
+func pays(amount messages.Credits) messages.Instruction {
+	return messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: amount}
+}
+
+func settles(cycle uint64, amount messages.Credits) messages.Instruction {
+	return messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle, Amount: amount}
+}
+
+func right(v *victim) messages.RunningTotal { return v.west().in.total }
+
+func wrong(v *victim) messages.RunningTotal {
+	t := right(v)
+	t.Owed--
+	return t
+}
+
+func saying(ahead int, known func(*victim) messages.RunningTotal, list ...messages.Instruction) func(*victim) {
+	return func(v *victim) { v.says(ahead, known(v), list...) }
+}
+
+func charges(id string, amount messages.Credits) func(*victim) {
+	return func(v *victim) {
+		v.do(Command{By: "$auctioneer", Charge: &messages.ChargeRequest{Issuer: "west", ID: id, Amount: amount}})
+	}
+}
+
+func all(i *messages.Instruction) messages.TransferResult {
+	return messages.TransferResult{Amount: i.Amount}
+}
+
+func none(*messages.Instruction) messages.TransferResult {
+	return messages.TransferResult{Error: messages.Errorf(messages.NotFound, "no")}
+}
+
+func twice(i *messages.Instruction) messages.TransferResult {
+	return messages.TransferResult{Amount: 2*i.Amount + 1}
+}
+
+func straight(*messages.RunningTotal)  {}
+func twisted(t *messages.RunningTotal) { t.Owed++ }
+
+// core are the moves by which credit is had; the others are lies about them, and
+// what else can be signed.
+var core = []move{
+	{"pay 3", saying(0, right, pays(3))},
+	{"settle the next cycle", func(v *victim) {
+		v.says(0, right(v), settles(v.west().cycles0()+1, 9))
+	}},
+	{"show a", func(v *victim) { v.shows("eve/a", 2, "job") }},
+	{"charge a", charges("eve/a", 2)},
+	{"answer", func(v *victim) { v.answers(all, straight) }},
+	{"a wrong total", saying(0, wrong, pays(1))},
+	{"close", func(v *victim) {
+		v.do(Command{By: "ops", Close: &messages.CloseRequest{Cycle: v.state.cycle + 1}})
+	}},
+}
+
+// cycles0 is the latest cycle that a peer named.
+func (p *peer) cycles0() uint64 {
+	if n := len(p.cycles); n > 0 {
+		return p.cycles[n-1].Number
+	}
+	return 0
+}
+
+var lies = []move{
+	{"pay 1", saying(0, right, pays(1))},
+	{"pay 4", saying(0, right, pays(4))},
+	{"pay -1", saying(0, right, pays(-1))},
+	{"pay and settle", saying(0, right, pays(3), settles(5, 3), pays(3), settles(6, 3), pays(3))},
+	{"pay under an old number", saying(-1, right, pays(3))},
+	{"pay under a later number", saying(1, right, pays(3))},
+	{"settle cycle 1", saying(0, right, settles(1, 2))},
+	{"settle a cycle far ahead", saying(0, right, settles(32, 9))},
+	{"settle cycle 2^62", saying(0, right, settles(1<<62, 9))},
+	{"settle less than nothing", saying(0, right, settles(3, -5))},
+	{"a total that is not there", saying(0, func(v *victim) messages.RunningTotal {
+		t := right(v)
+		t.Number += 7
+		return t
+	}, pays(3))},
+	{"say the first again", func(v *victim) {
+		if len(v.said) > 0 {
+			v.take(v.said[0])
+		}
+	}},
+	{"say the last again", func(v *victim) {
+		if len(v.said) > 0 {
+			v.take(v.said[len(v.said)-1])
+		}
+	}},
+	{"show a for another job", func(v *victim) { v.shows("eve/a", 2, "other") }},
+	{"show a, rewritten", func(v *victim) { v.shows("eve/a", 3, "job") }},
+	{"show b", func(v *victim) { v.shows("eve/b", 1, "job b") }},
+	{"revoke a", saying(0, right, messages.Instruction{Kind: messages.InstructRevoke, ID: "eve/a", Expires: 1000*day + hour})},
+	{"charge b", charges("eve/b", 1)},
+	{"charge ada", saying(0, right, messages.Instruction{Kind: messages.InstructCharge, ID: "ada/a", Amount: 1})},
+	{"charge ada too much", saying(0, right, messages.Instruction{Kind: messages.InstructCharge, ID: "ada/a", Amount: 3})},
+	{"refuse all", func(v *victim) { v.answers(none, straight) }},
+	{"answer too much", func(v *victim) { v.answers(twice, straight) }},
+	{"answer with a wrong total", func(v *victim) { v.answers(all, twisted) }},
+	{"ada pays", func(v *victim) {
+		v.do(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint(v.west().last()), Peer: "west", Payee: "eve", Amount: 1}})
+	}},
+	{"ada revokes", func(v *victim) { v.do(Command{By: "ada", Revoke: &messages.RevokeRequest{ID: "ada/a"}}) }},
+	{"an hour", func(v *victim) { v.time += hour; v.do(Command{}) }},
+	{"another limit", func(v *victim) {
+		v.do(Command{By: "ops", Peer: &messages.PeerRequest{Peer: "west", Keys: []string{"west"}, Limit: liarLimit - 1}})
+	}},
+	{"the limit again", func(v *victim) {
+		v.do(Command{By: "ops", Peer: &messages.PeerRequest{Peer: "west", Keys: []string{"west"}, Limit: liarLimit}})
+	}},
+}
+
+// exposed is what west owes, and what it was trusted with beside.
+func (v *victim) exposed() messages.Credits {
+	owing, _ := v.ledger.Account(PeerAccount("west"))
+	settled, _ := v.ledger.Account(SettledAccount("west"))
+	return owing.Reserved - owing.Balance - settled.Balance
+}
+
+// step makes a move, and checks what must be true after every one.
+func (v *victim) step(m move) error {
+	disputed, before := v.west().dispute != "", v.exposed()
+	m.do(v)
+	switch {
+	case v.cost > liarLimit+liarShare:
+		return fmt.Errorf("west has had %d, of a limit of %d and a share of %d", v.cost, liarLimit, liarShare)
+	case v.rules == currentRules && v.cost > v.exposed():
+		return fmt.Errorf("west has had %d, and the books say %d", v.cost, v.exposed())
+	case disputed && v.west().dispute != "" && v.exposed() > before:
+		return fmt.Errorf("west is trusted with %d during a dispute, before with %d", v.exposed(), before)
+	case v.state.Fault() != "":
+		return fmt.Errorf("fault: %s", v.state.Fault())
+	}
+	return v.checkLedger()
+}
+
+// honest makes sure that the honest peer has all its credit, whatever west did.
+func (v *victim) honest() error {
+	p := v.state.peers["north"]
+	m := messages.Instructions{From: "north", To: "east", First: p.in.total.Number + 1, Known: p.in.total, At: v.time,
+		List: []messages.Instruction{pays(3), settles(v.state.cycle+1, 3), pays(3)}}
+	r := v.tell(m)
+	if r == nil || r.Outcomes[0].Amount != 3 || r.Outcomes[1].Amount != 3 || r.Outcomes[2].Amount != 3 {
+		return fmt.Errorf("north pays, settles and pays: %+v", r)
+	}
+	return nil
+}
+
+// try makes moves from the beginning. The error names them.
+func try(rules uint64, moves []move) error {
+	v := newVictim(rules)
+	for i, m := range moves {
+		err := v.step(m)
+		if err == nil && i == len(moves)-1 && rules == currentRules {
+			err = v.honest()
+		}
+		if err != nil {
+			names := make([]string, i+1)
+			for k := range names {
+				names[k] = moves[k].name
+			}
+			return fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
+		}
+	}
+	return nil
+}
+
+// exhaust tries every sequence of so many moves.
+func exhaust(rules uint64, from []move, depth int, so []move) error {
+	if len(so) == depth {
+		return try(rules, so)
+	}
+	for _, m := range from {
+		if err := exhaust(rules, from, depth, append(slices.Clip(so), m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A peer that may send anything that it can sign, in any order, has at most its
+// limit and its share: every sequence of three moves of any kind, and every one
+// of five of those by which credit is had.
+func TestALiarHasItsLimitAndShare(t *testing.T) {
+	if err := exhaust(currentRules, slices.Concat(core, lies), 3, nil); err != nil {
+		t.Error(err)
+	}
+	if err := exhaust(currentRules, core, 5, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// The same by long walks at random.
+func TestALiarOnLongWalks(t *testing.T) {
+	every := slices.Concat(core, core, lies)
+	for seed := range 10 * seeds(t) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		walk := make([]move, 40)
+		for i := range walk {
+			walk[i] = every[rng.IntN(len(every))]
+		}
+		if err := try(currentRules, walk); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+// Under the first rules, which had one reserve for all and took no notice of a
+// dispute, the same checks find what a liar could have.
+func TestALiarIsFoundUnderTheFirstRules(t *testing.T) {
+	err := exhaust(firstRules, core, 5, nil)
+	if err == nil {
+		t.Fatal("nothing was found")
+	}
+	t.Log(err)
+}
