@@ -53,6 +53,11 @@ func after(total messages.RunningTotal, i *messages.Instruction, o *messages.Tra
 	return next
 }
 
+// After is the running total with one more number, as both banks work it out.
+func After(total messages.RunningTotal, i *messages.Instruction, o *messages.TransferResult) messages.RunningTotal {
+	return after(total, i, o)
+}
+
 // owes is what an instruction adds to what its sender owes the receiver.
 func owes(k messages.InstructionKind, moved messages.Credits) messages.Credits {
 	switch k {

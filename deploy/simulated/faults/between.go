@@ -53,29 +53,36 @@ func (t *tally) clear(s *site, c *clearing.Command, came *clearing.Result) error
 		}
 		b.charges[key] = c.Charge.Amount
 	case c.Instructions != nil:
-		return t.obeyed(&c.Instructions.Instructions, came.Receipt)
+		return t.obeyed(s, &c.Instructions.Instructions, came.Receipt)
 	case c.Receipt != nil:
-		t.learned(&s.words, s.name, &c.Receipt.Receipt)
+		t.learned(s, &c.Receipt.Receipt)
 	}
 	return nil
 }
 
 // obeyed takes what a peer's instructions came to here, each number once.
-func (t *tally) obeyed(m *messages.Instructions, r *messages.Receipt) error {
+func (t *tally) obeyed(s *site, m *messages.Instructions, r *messages.Receipt) error {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)
 		if n <= t.between.received[m.From] {
 			continue
 		}
 		t.between.received[m.From] = n
-		if err := t.obey(clearing.PeerAccount(m.From), &m.List[n-m.First], &o); err != nil {
+		if m.From == south {
+			s.liar.obeyed(&m.List[n-m.First], &o)
+		}
+		if err := t.obey(s, m.From, &m.List[n-m.First], &o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *tally) obey(peer messages.Name, in *messages.Instruction, o *messages.TransferResult) error {
+func (t *tally) obey(s *site, from messages.Name, in *messages.Instruction, o *messages.TransferResult) error {
+	peer, settled := clearing.PeerAccount(from), clearing.SettledAccount(from)
+	if s.Bug == OneReserve {
+		settled = clearing.SettlementAccount
+	}
 	if o.Error != nil {
 		return nil
 	}
@@ -91,7 +98,7 @@ func (t *tally) obey(peer messages.Name, in *messages.Instruction, o *messages.T
 			t.move(a.Account, peer, o.Amount)
 		}
 	case messages.InstructSettle:
-		t.move(clearing.SettlementAccount, peer, o.Amount)
+		t.move(settled, peer, o.Amount)
 	}
 	return nil
 }
@@ -107,14 +114,17 @@ func (t *tally) free(id string) (messages.Authorisation, bool) {
 }
 
 // learned takes what instructions of this bank came to at a peer, each once.
-func (t *tally) learned(w *words, own messages.Name, r *messages.Receipt) {
+func (t *tally) learned(s *site, r *messages.Receipt) {
 	for i, o := range r.Outcomes {
 		n := r.First + uint64(i)
 		if n <= t.between.confirmed[r.From] {
 			continue
 		}
 		t.between.confirmed[r.From] = n
-		in := w.asked[pair{own, r.From, n}]
+		in := s.words.asked[pair{s.name, r.From, n}]
+		if r.From == south {
+			s.liar.learned(&in, &o)
+		}
 		t.learn(number{r.From, n}, &in, &o)
 	}
 }

@@ -20,4 +20,5 @@ const (
 	SentOnce          // 5: what another site has not answered is not sent again
 	Tilted            // 6: the shares of an allocation do not sum to one
 	Skim              // 6: what a job pays does not all go to whom it is for
+	OneReserve        // 7: all peers share one reserve, and a dispute changes nothing
 )

@@ -25,10 +25,11 @@ var controls = []struct {
 	{"a double charge", DoubleCharge, "2", map[string]float64{Loss: 3, Repeat: 3, Delay: 3}, 35},
 	{"a skipped sync", SkippedSync, "3", map[string]float64{Power: 6, SlowDisk: 8, Crash: 4}, 5},
 	{"a clock in a replica", LocalClock, "4", nil, 10},
-	{"a bank that waits for others", WaitsForPeers, "5", map[string]float64{Isolate: 3}, 10},
+	{"a bank that waits for others", WaitsForPeers, "5", map[string]float64{Isolate: 3, Lie: 0}, 10},
 	{"an instruction sent once", SentOnce, "5", nil, 10},
 	{"shares that do not sum to one", Tilted, "6", nil, 10},
 	{"a payment that goes astray", Skim, "6", nil, 5},
+	{"one reserve for all peers", OneReserve, "7", map[string]float64{Lie: 4}, 10},
 }
 
 func controlPlan(rates map[string]float64) *Plan {

@@ -38,6 +38,9 @@
 //     shares sum to one, nobody gets less than who bids less, nobody pays above
 //     the budget or, where it bids for slots, the bid; what jobs pay is what the
 //     site and other jobs get.
+//  7. A peer that lies has of each site at most its limit and its share of the
+//     reserve, and no more credit while a dispute is open: a fourth site, of which
+//     there are only words, sends whatever it can sign.
 //
 // For each of them there are planted bugs ([Bug]) that are found soon. See [Run],
 // and [Shrink] for what to do with a seed that fails.

@@ -29,10 +29,11 @@ const (
 	SlowDisk  = "slow-disk" // syncs of the target take two seconds
 	Skew      = "skew"      // the target's clock is off for a while
 	Jump      = "jump"      // the target's clock jumps, for good
+	Lie       = "lie"       // a site that keeps no books sends the target, a site, whatever it can sign
 )
 
 // Kinds lists the kinds of fault.
-var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump}
+var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump, Lie}
 
 // Event is one fault: from At (since the beginning) on, For a span.
 type Event struct {
@@ -160,7 +161,7 @@ func (p *Plan) targets(kind string) (out []string) {
 	switch kind {
 	case Power:
 		return append(slices.Clone(siteNames), "")
-	case Isolate:
+	case Isolate, Lie:
 		return siteNames
 	case Partition, Crash, SlowDisk, Skew, Jump:
 	default:

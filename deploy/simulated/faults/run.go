@@ -36,7 +36,7 @@ func (o *Outcome) Invariant() string {
 func Run(p *Plan, seed uint64, bug Bug) Outcome { return run(p, p.draw(seed), seed, bug) }
 
 func run(p *Plan, events []Event, seed uint64, bug Bug) Outcome {
-	w := newWorld(p, seed, bug)
+	w := newWorld(p, events, seed, bug)
 	out := Outcome{Seed: seed, Faults: map[string]int{}}
 	calm := epoch.Add(p.Duration + 40*second) // all is submitted
 	for _, e := range events {

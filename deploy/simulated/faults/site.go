@@ -52,6 +52,7 @@ type site struct {
 	exits    map[messages.Attempt]bool // virtual processes that ended well
 	tally    *tally
 	seen     witness
+	liar     liar
 
 	jumped    bool // a clock within it was not well
 	troubles  int  // faults under way within it
@@ -64,7 +65,7 @@ func newSite(w *World, i int) *site {
 	s := &site{World: w, index: i, name: siteNames[i], market: markets()[i], wellSince: w.now,
 		exits: map[messages.Attempt]bool{}, tally: newTally(), once: map[messages.Name]uint64{}}
 	s.clients = s.name + ".users"
-	s.seen = newWitness(s)
+	s.seen, s.liar = newWitness(s), newLiar(s)
 	for k := range s.machines {
 		s.machines[k] = &machine{name: fmt.Sprint(s.name, ".m", k), index: k}
 	}
@@ -112,6 +113,9 @@ func (s *site) open() {
 		}
 	}
 	s.bank(s.clients, never, operator, clearing.Command{Reserve: &messages.ReserveRequest{Limit: reserve}}, func(clearing.Result) {})
+	if s.lies {
+		s.meet()
+	}
 	for i := range users {
 		c := ledger.Command{Verb: ledger.Grant, At: s.now, By: operator, Grant: messages.GrantRequest{
 			Key: fmt.Sprint("open/", i), Account: userName(i), Amount: granted, Reason: "the run begins"}}

@@ -61,9 +61,9 @@ func (w *World) strike(e Event) {
 }
 
 // troubled are the sites within which something is wrong because of a fault. A
-// site that is cut off is not one of them: it is to go on.
+// site that is cut off, or lied to, is not one of them: it is to go on.
 func (w *World) troubled(e Event) []*site {
-	if e.Kind == Isolate {
+	if e.Kind == Isolate || e.Kind == Lie {
 		return nil
 	}
 	if s := w.site(e.Target); s != nil {
@@ -80,6 +80,8 @@ func (s *site) isolated() bool {
 func (w *World) begin(e Event) {
 	m, a := w.find(e.Target)
 	switch {
+	case e.Kind == Lie:
+		w.lie(w.site(e.Target), w.now.Add(e.For))
 	case e.Kind == Power:
 		w.all(e, (*site).off)
 	case e.Kind == Crash && m != nil:

@@ -140,6 +140,9 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 	if err := s.mirrored(); err != nil {
 		return err
 	}
+	if err := s.bounded(); err != nil {
+		return err
+	}
 	return s.wealth()
 }
 

@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/deploy/simulated/clock"
@@ -29,11 +30,12 @@ type World struct {
 	words  words
 	flight [3][3]messages.Credits // from the first site to the second, as last worked out
 	steps  uint64
+	lies   bool // there is a site that lies
 	failed error
 }
 
-func newWorld(p *Plan, seed uint64, bug Bug) *World {
-	w := &World{Bug: bug, plan: p, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), now: epoch,
+func newWorld(p *Plan, events []Event, seed uint64, bug Bug) *World {
+	w := &World{Bug: bug, lies: slices.ContainsFunc(events, func(e Event) bool { return e.Kind == Lie }), plan: p, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), now: epoch,
 		asked: map[string]any{}, words: newWords()}
 	w.relay()
 	for i := range w.sites {

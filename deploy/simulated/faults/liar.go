@@ -1,0 +1,227 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+)
+
+// south is a site of which there are only words: a peer of the others where a
+// plan has lies, that keeps no books, answers nothing, and in the span of a lie
+// sends its target whatever it can sign. These are the terms that it has.
+const (
+	south                       = "south"
+	southLimit messages.Credits = 5 * messages.Credit
+	southShare messages.Credits = 3 * messages.Credit
+)
+
+// liar is what a site has of south, by plain addition of what was committed.
+type liar struct {
+	rng      *rand.Rand
+	said     []messages.SignedInstructions
+	shown    int              // authorisations
+	given    messages.Credits // to those here, for which south was to pay, less what it paid
+	redeemed messages.Credits // of what it was owed here, by settlements that it took
+	exposed  messages.Credits // what it owes by the books, and is trusted with
+	disputed bool
+}
+
+func newLiar(s *site) liar {
+	return liar{rng: rand.New(rand.NewPCG(s.seed, 0x6c696172+uint64(s.index)))}
+}
+
+// meet has the operator name south, and users trust it with something.
+func (s *site) meet() {
+	share := southShare
+	s.bank(s.clients, never, operator, clearing.Command{Peer: &messages.PeerRequest{Peer: south, Keys: []string{south}, Limit: southLimit, Share: &share}}, func(clearing.Result) {})
+	for i := range users {
+		at := 8*second + messages.Duration(s.liar.rng.Int64N(int64(s.plan.Duration)))
+		c := clearing.Command{Authorise: &messages.AuthoriseRequest{Key: southKey, Peer: south, Amount: messages.Credit, Interval: roamFor}}
+		if i == 0 {
+			c = clearing.Command{Remit: &messages.RemitRequest{Key: southKey, Peer: south, Payee: "somebody", Amount: messages.Credit}}
+		}
+		s.queue.Push(s.now.Add(at), func() { s.bank(s.clients, never, userName(i), c, func(clearing.Result) {}) })
+	}
+}
+
+// southKey is that of what users ask of their bank for south.
+const southKey = "south"
+
+// lie has south send a site's bank one thing after another, until a time.
+func (w *World) lie(s *site, until messages.Time) {
+	if w.now >= until {
+		return
+	}
+	to := s.banks.replicas[s.liar.rng.IntN(3)]
+	w.send(south, to.host.name, func() {
+		if to.serving() {
+			to.shell.(*office).hearLie()
+		}
+	})
+	w.queue.Push(w.now.Add(second/20+messages.Duration(s.liar.rng.Int64N(int64(second/2)))), func() { w.lie(s, until) })
+}
+
+// hearLie has a bank take something that south signed. South knows all that the
+// bank does.
+func (o *office) hearLie() {
+	p, known := o.peerOf(south)
+	if !known {
+		return
+	}
+	switch n := o.liar.rng.IntN(20); {
+	case n < 9:
+		o.receive(o.instruction(&p), func(*messages.SignedReceipt) {})
+	case n < 11 && len(o.liar.said) > 0:
+		again := o.liar.said[o.liar.rng.IntN(len(o.liar.said))]
+		o.receive(&again, func(*messages.SignedReceipt) {})
+	case n < 14:
+		o.propose(&clearing.Command{By: auctioneer, Accept: o.show()}, nil)
+	case n < 17:
+		id := fmt.Sprint("eve/", o.liar.rng.IntN(o.liar.shown+1))
+		o.propose(&clearing.Command{By: auctioneer, Charge: &messages.ChargeRequest{Issuer: south, ID: id, Amount: o.some()}}, nil)
+	default:
+		o.answerLie(&p)
+	}
+}
+
+// peerOf is a peer as the bank that an office leads has it.
+func (o *office) peerOf(name messages.Name) (messages.PeerReply, bool) {
+	for _, p := range o.state().clearing.Peers().Peers {
+		if p.Peer == name {
+			return p, true
+		}
+	}
+	return messages.PeerReply{}, false
+}
+
+// some is an amount below all that there is to be had, or far above.
+func (o *office) some() messages.Credits {
+	if o.liar.rng.IntN(8) == 0 {
+		return messages.MaxCredits
+	}
+	return messages.Credits(o.liar.rng.Int64N(int64(3 * messages.Credit)))
+}
+
+// instruction is one message of south: most under the next number and with the
+// right total, so that what it asks for is looked at.
+func (o *office) instruction(p *messages.PeerReply) *messages.SignedInstructions {
+	rng := o.liar.rng
+	m := messages.Instructions{From: south, To: o.name, First: p.Received.Number + 1, Known: p.Received, At: o.now}
+	switch rng.IntN(40) {
+	case 0:
+		m.Known.Owed -= messages.Credit
+	case 1:
+		m.First += uint64(rng.IntN(3))
+	case 2:
+		m.First -= min(m.First-1, uint64(rng.IntN(3)))
+	}
+	for range 1 + rng.IntN(4) {
+		in := messages.Instruction{Kind: messages.InstructPay, Account: userName(rng.IntN(users)), Amount: o.some()}
+		switch rng.IntN(5) {
+		case 0, 1:
+			in = messages.Instruction{Kind: messages.InstructSettle, Cycle: uint64(rng.IntN(40)), Amount: o.some()}
+		case 2:
+			in = messages.Instruction{Kind: messages.InstructCharge, ID: fmt.Sprint(userName(rng.IntN(users)), "/", southKey), Amount: o.some()}
+		case 3:
+			in = messages.Instruction{Kind: messages.InstructRevoke, ID: fmt.Sprint("eve/", rng.IntN(o.liar.shown+1)), Expires: o.now.Add(roamFor)}
+		}
+		m.List = append(m.List, in)
+	}
+	signed, err := clearing.SignInstructions(sealer(south), m)
+	if err != nil {
+		o.violate("a lie cannot be signed: %v", err)
+	}
+	o.liar.said = append(o.liar.said, signed)
+	return &signed
+}
+
+// show is an authorisation of south, new or one that was shown before with other
+// content.
+func (o *office) show() *messages.AcceptRequest {
+	rng := o.liar.rng
+	if rng.IntN(3) > 0 {
+		o.liar.shown++
+	}
+	n := rng.IntN(o.liar.shown + 1)
+	a := messages.Authorisation{Issuer: south, Peer: o.name, ID: fmt.Sprint("eve/", n), Account: fmt.Sprint("eve", n), Member: "eve",
+		Amount: max(1, o.some()), Issued: o.now, Interval: roamFor, Margin: messages.MaxClockSkew}
+	signed, err := clearing.SignAuthorisation(sealer(south), a)
+	if err != nil {
+		o.violate("a lie cannot be signed: %v", err)
+	}
+	return &messages.AcceptRequest{Purpose: fmt.Sprint("job ", rng.IntN(3)), Authorisation: signed, Firm: rng.IntN(2) == 0}
+}
+
+// answerLie has south answer what the bank asked of it, with what outcomes it
+// likes, and a total that is not always theirs.
+func (o *office) answerLie(p *messages.PeerReply) {
+	m, known := o.state().clearing.Outgoing(south, o.now)
+	if !known {
+		return
+	}
+	o.words.instructions(o.World, &m)
+	r := messages.Receipt{From: south, To: o.name, First: m.First, Outcomes: []messages.TransferResult{}, Total: p.Sent, At: o.now}
+	for i := range m.List {
+		came := messages.TransferResult{Amount: m.List[i].Amount}
+		switch o.liar.rng.IntN(6) {
+		case 0:
+			came = messages.TransferResult{Error: messages.Errorf(messages.NotFound, "no")}
+		case 1:
+			came.Amount = o.some()
+		}
+		r.Outcomes = append(r.Outcomes, came)
+		r.Total = clearing.After(r.Total, &m.List[i], &came)
+	}
+	if o.liar.rng.IntN(20) == 0 {
+		r.Total.Owed++
+	}
+	signed, err := clearing.SignReceipt(sealer(south), r)
+	if err != nil {
+		o.violate("a lie cannot be signed: %v", err)
+		return
+	}
+	o.propose(&clearing.Command{Receipt: &signed}, nil)
+}
+
+// obeyed counts what an instruction of south came to.
+func (l *liar) obeyed(in *messages.Instruction, o *messages.TransferResult) {
+	switch in.Kind {
+	case messages.InstructPay:
+		l.given += o.Amount
+	case messages.InstructCharge:
+		l.given -= o.Amount
+	}
+}
+
+// learned counts what an instruction to south came to.
+func (l *liar) learned(in *messages.Instruction, o *messages.TransferResult) {
+	switch in.Kind {
+	case messages.InstructPay:
+		l.given -= o.Amount
+	case messages.InstructCharge:
+		l.given += o.Amount
+	case messages.InstructSettle:
+		l.redeemed += o.Amount
+	}
+}
+
+// bounded holds what south has had of a site to its terms there, and a bank that
+// found it lying to trusting it with no more.
+func (s *site) bounded() error {
+	p, known := s.peer(south)
+	if !known {
+		return nil
+	}
+	l := &s.liar
+	if had := l.given + l.redeemed; had > southLimit+southShare {
+		return fmt.Errorf("invariant 7: %s has had %v, of a limit of %v and a share of %v", south, had, southLimit, southShare)
+	}
+	exposed, disputed := p.Held-p.Owed+p.Settled, p.Dispute != ""
+	if l.disputed && disputed && exposed > l.exposed {
+		return fmt.Errorf("invariant 7: %s is trusted with %v during a dispute, before with %v", south, exposed, l.exposed)
+	}
+	l.exposed, l.disputed = exposed, disputed
+	return nil
+}

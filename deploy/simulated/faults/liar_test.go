@@ -1,0 +1,31 @@
+package faults
+
+import "testing"
+
+// A site that lies has what its terms say and nothing beyond, and is busy enough
+// for that to mean something: at some site it has nearly all that it may, and it
+// is in disputes.
+func TestALiarHasItsTermsAndNoMore(t *testing.T) {
+	plan := controlPlan(map[string]float64{Lie: 6})
+	most, disputes := 0.0, 0
+	for seed := uint64(1); seed <= 20; seed++ {
+		w := newWorld(plan, plan.draw(seed), seed, Sound)
+		for _, e := range plan.draw(seed) {
+			w.strike(e)
+		}
+		w.run(epoch.Add(plan.Duration + 80*second))
+		if w.failed != nil {
+			t.Fatalf("seed %d: %v", seed, w.failed)
+		}
+		for _, s := range w.sites {
+			most = max(most, s.liar.exposed.Float())
+			if s.liar.disputed {
+				disputes++
+			}
+		}
+	}
+	t.Logf("at most %.2f credits, %d disputes", most, disputes)
+	if most < 0.9*(southLimit).Float() || disputes < 5 {
+		t.Errorf("the liar came to %.2f credits at most, and to %d disputes", most, disputes)
+	}
+}
