@@ -75,17 +75,39 @@
 // # Settlement
 //
 // At the end of a cycle each bank offers each peer what it owes it by its own
-// book; the peer takes of it what it is owed by its own, as far as its reserve
-// covers that, and the rest stays owed. An offer of nothing says that nothing
-// is to come. What was taken leaves both accounts of the pair for
-// [SettlementAccount], which stands for all the other sites together: so the
-// change of that account in a cycle is the site's multilateral position, and
-// debts that run in a circle vanish without a payment. [Net] compares the
-// signed positions of all sites leg by leg and finds the payments outside the
-// ledgers that settle the cycle, at most one fewer than there are sites. Until
-// they are paid, a site has a claim on the federation where it had one on the
-// peer; its reserve bounds that. Once they are paid, the operator of the site
-// that paid withdraws as much from the account, and that of the other grants it.
+// book; the peer takes of it what it is owed by its own, as far as the share
+// that it gives the other of its reserve covers that, and the rest stays owed.
+// An offer of nothing says that nothing is to come. What was taken leaves both
+// accounts of the pair. Who paid has it on [SettlementAccount], which stands for
+// all the other sites together; who received has it on the [SettledAccount] of
+// the peer, below zero by what that peer has settled and not paid yet. The sum
+// of the changes in a cycle is the site's multilateral position. [Net] compares
+// the signed positions of all sites leg by leg and finds the payments outside
+// the ledgers that settle the cycle, at most one fewer than there are sites: so
+// debts that run in a circle vanish without a payment. Once they are paid, the
+// operator of the site that paid withdraws as much from the one account, and
+// that of the other grants it to the other account; what cancels is withdrawn
+// from the one and granted to the other at the same site. That is the operator's
+// word, and no peer's: nothing that a peer sends frees its share.
+//
+// Cycles are closed one after another, so that a typing error ends none but the
+// next; one that was closed by mistake is taken back as long as no peer took
+// anything in it.
+//
+// # What a peer can cost
+//
+// The most is its limit and its share, in whatever order it sends whatever it
+// can sign (TestALiarHasItsLimitAndShare). Both are the credit of an account, so
+// the ledger refuses what is beyond, whatever the clearing believes. While the
+// books of a pair do not agree nothing is taken on credit: no payment, no
+// settlement, no authorisation of either side. What was accepted before is
+// charged and paid. What a user authorised a peer to charge is the user's to
+// lose, and no more than that.
+//
+// A peer that is silent keeps nobody else waiting. A charge or release has its
+// place in the outbox from when the authorisation was accepted, of which a peer
+// has at most [MaxVisits]; payments and revocations have a bound of their own.
+// Cycles are closed, and authorisations end, whatever waits for a peer.
 //
 // # Invariants
 //
@@ -113,6 +135,8 @@
 //  8. A peer never comes to owe more than its limit: the account's credit is the bound,
 //     and the amount of each accepted authorisation is set aside of it until
 //     its charge is confirmed. Lowering the limit takes nothing back.
+//  9. By settlements it comes to owe at most its share of the reserve: the credit
+//     of its [SettledAccount].
 //
 // From 2, 3 and 6 follows that it does no harm to send anything again, late or
 // never; that whatever is sent often enough is done follows from the outbox.
@@ -130,7 +154,7 @@
 // message whose running total does not match is refused and noted as a dispute
 // for an operator. [Compare] then names the first number at which the two books
 // differ, from signed pages of them ([State.Lines]); the operator's new terms
-// for the peer close it.
+// for the peer close it, unless they only lower its limit.
 //
 // # Duties of the caller
 //
@@ -147,7 +171,7 @@
 // # Cost
 //
 // An instruction takes a few hundred bytes while it is outstanding, of which
-// there are at most [MaxOutstanding] in each direction, and its line about a
+// there are at most [MaxOutstanding] and [MaxVisits] for each peer, and its line about a
 // hundred among the latest ten thousand; an authorisation a few hundred while
 // it is pending. A message costs one signature to verify, about a tenth of a
 // millisecond, and each of its up to [messages.MaxInstructions] numbers about

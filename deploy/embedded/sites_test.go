@@ -94,7 +94,7 @@ func TestSitesSettle(t *testing.T) {
 		if got := connect(t, s, "alice").account().Balance; got != 990*messages.Credit {
 			t.Errorf("alice of %s has %v left, want 990", s.config.Site, got)
 		}
-		if peers := operator.peers(); len(peers.Peers) != 2 || peers.Reserve != 500*messages.Credit {
+		if peers := operator.peers(); len(peers.Peers) != 2 || peers.Reserve != 1000*messages.Credit {
 			t.Errorf("%s has peers %+v", s.config.Site, peers)
 		}
 	}

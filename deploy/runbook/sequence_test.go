@@ -164,12 +164,12 @@ func peerThatOwes(t *testing.T, binary string) {
 	o.do("peer reconcile east", "Instructions of east: 1 here, 1 at east; the books agree")
 	o.do("peer limit east 0", "may owe up to 0 credits")
 	o.do("--at east remit bob@west 10", "Set aside 10 credits")
-	o.until("--at east peer list", "west 120 0 1000 0 3") // it was answered, and nothing is held for it
+	o.until("--at east peer list", "west 120 0 1000 0 1000 3") // it was answered, and nothing is held for it
 	o.do("account --account bob", "Available      1120 credits")
 	o.try("--at east settle --cycle 7")
 	o.try("settle --cycle 7")
 	o.until("settle", "Cycle 7 is complete", "east pays 120 credits to west")
-	o.do("grant clearing--settlement 120", "Granted 120 credits")
+	o.do("grant clearing--east 120", "Granted 120 credits")
 	o.do("peer limit east 5000", "may owe up to 5000 credits")
 	o.do("peer list", "east           0           0   5000")
 }
