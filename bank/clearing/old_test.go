@@ -58,6 +58,11 @@ func TestAnImageOfTheFirstFormat(t *testing.T) {
 	}
 	before := b.state.Peers()
 	for _, peer := range before.Peers {
+		if peer.Share != peer.Limit {
+			t.Errorf("the share of %s is shown as %v, and its limit is %v", peer.Peer, peer.Share, peer.Limit)
+		}
+	}
+	for _, peer := range before.Peers {
 		p := b.state.peers[peer.Peer]
 		settle := messages.Instruction{Kind: messages.InstructSettle, Cycle: b.state.cycle + 1, Amount: messages.MaxCredits}
 		m := messages.Instructions{From: p.name, To: "east", First: p.in.total.Number + 1, List: []messages.Instruction{settle}, Known: p.in.total, At: b.ledger.Now()}

@@ -148,6 +148,8 @@ func (s *State) describe(p *peer) messages.PeerReply {
 	}
 	if a, err := s.books.Account(SettledAccount(p.name)); err == nil {
 		r.Share, r.Settled = a.Credit, -a.Balance
+	} else {
+		r.Share = s.wanted(p) // of a state of the first rules, until it is needed
 	}
 	for i := range p.outbox {
 		r.Waiting += p.outbox[i].instruction.Amount

@@ -171,8 +171,8 @@ func (a *app) settleCommand() *cobra.Command {
 		Long: `With --cycle, close that cycle: the bank offers each peer what it owes it. All sites of a
 federation number their cycles alike, from 1; closing one again changes nothing. Then,
 and without --cycle for the latest cycle, collect the positions of the peers, and show
-what is left to be paid outside the banks, by fewest payments. The exit code is 1 while
-a position is missing or the sites disagree.
+what is left to be paid outside the banks, by fewest payments, and what is owed still,
+with the reason. The exit code is 1 while a position is missing or the sites disagree.
 
 When it is paid, the operator of the site that paid withdraws as much from the account
 clearing--settlement, and that of the other grants it to clearing--SITE, the account of
@@ -213,7 +213,11 @@ func (a *app) settle(ctx context.Context, s *session, cycle string, correct bool
 	if err != nil {
 		return err
 	}
-	if err := a.show(report, func(p *page) { p.net(report) }); err != nil {
+	bank, err := call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+	if err != nil {
+		return err
+	}
+	if err := a.show(report, func(p *page) { p.net(report); p.left(bank.Peers) }); err != nil {
 		return err
 	}
 	if !report.Balanced {

@@ -47,6 +47,7 @@ func TestPeerViews(t *testing.T) {
 		"peers_none": func(p *page) { p.peers(messages.PeersReply{Site: "west", Key: "ADKEY"}) },
 		"reconciled": func(p *page) { p.reconciled(differ) },
 		"net":        func(p *page) { p.net(someNet()) },
+		"left":       func(p *page) { p.left(peers.Peers) },
 	} {
 		p := &page{now: at(3600), zone: time.UTC, columns: 80}
 		view(p)

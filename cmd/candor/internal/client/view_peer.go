@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
@@ -76,10 +77,45 @@ func (p *page) peerState(r messages.PeerReply) string {
 		return p.Red("disputed: " + terminal.Safe(r.Dispute))
 	case r.Tries > 0:
 		return p.Yellow("silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure))
-	case r.Owed < 0 && r.Settled >= r.Share:
-		return p.Yellow("answers; no more of its debt can be settled: it has not paid " + credits(r.Settled) + ", which are granted to clearing--" + r.Peer + " when it has")
+	case unsettleable(r) != "":
+		return p.Yellow("answers; " + unsettleable(r))
 	}
 	return p.Green("answers")
+}
+
+// unsettleable says why no cycle settles what a peer owes; "": one does.
+func unsettleable(r messages.PeerReply) string {
+	switch {
+	case r.Owed >= 0 || r.Settled < r.Share:
+		return ""
+	case r.Share == 0:
+		return "none of its debt can be settled: its share of the reserve is 0 credits"
+	}
+	return "no more of its debt can be settled: it has not paid " + credits(r.Settled) + ", which are granted to clearing--" + r.Peer + " when it has"
+}
+
+// left says what is owed after a cycle was closed, and why.
+func (p *page) left(peers []messages.PeerReply) {
+	peers = slices.DeleteFunc(slices.Clone(peers), func(r messages.PeerReply) bool { return r.Owed == 0 })
+	if len(peers) > 0 {
+		p.title("Owed still")
+	}
+	for _, r := range peers {
+		why := "since the cycle was closed, or not taken in it: the next one settles it"
+		switch {
+		case r.Dispute != "":
+			why = "nothing is settled while the books do not agree: candor peer reconcile " + r.Peer + " compares them"
+		case unsettleable(r) != "":
+			why = unsettleable(r)
+		case r.Tries > 0:
+			why = "the bank of " + r.Peer + " does not answer"
+		}
+		whose := "by " + r.Peer
+		if r.Owed > 0 {
+			whose = "to " + r.Peer
+		}
+		p.printf("  %s %s: %s\n", credits(max(r.Owed, -r.Owed)), whose, terminal.Safe(why))
+	}
 }
 
 func (p *page) reconciled(r messages.ReconcileReply) {
