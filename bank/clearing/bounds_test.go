@@ -261,3 +261,24 @@ func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 	west.refuse(Ordinary, messages.NotFound, charging(a, 21))
 	west.has(messages.SiteAccount, 20, 0)
 }
+
+// What a peer asks for in vain leaves nothing in the journal, however often.
+func TestRefusalsOfPeersLeaveNoTrace(t *testing.T) {
+	east, west := pair(t)
+	west.must(Command{})
+	before := west.ledger.Hash()
+	for _, pay := range []messages.Instruction{
+		{Kind: messages.InstructPay, Account: "ada", Amount: 101 * messages.Credit},
+		{Kind: messages.InstructPay, Account: "nobody", Amount: messages.Credit},
+		{Kind: messages.InstructSettle, Cycle: 1, Amount: messages.Credit},
+		{Kind: messages.InstructCharge, ID: "ada/none", Amount: messages.Credit},
+	} {
+		if o := west.answer(east.forge(west, pay)).Receipt.Outcomes[0]; o.Amount != 0 {
+			t.Errorf("%+v came to %+v", pay, o)
+		}
+	}
+	west.refuse(Ordinary, messages.Insufficient, accepting(east.authoriseAs("eve", west, 101*messages.Credit)))
+	if west.ledger.Hash() != before {
+		t.Error("the ledger is another than before")
+	}
+}

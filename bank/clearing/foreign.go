@@ -62,6 +62,9 @@ func (s *State) accept(r *messages.AcceptRequest) (*messages.ClearingReply, *Rej
 	if err := s.hosts(p); err != nil {
 		return nil, err
 	}
+	if err := s.covers(p, a.Amount); err != nil {
+		return nil, err
+	}
 	account, hold := PeerAccount(p.name), s.mint()
 	if _, err := s.move(maker, messages.Transfer{
 		ID: hold, Kind: messages.Hold, Debit: account, Member: account, Amount: a.Amount, Expires: a.Ends(), Reason: clip("authorisation " + key),

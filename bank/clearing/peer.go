@@ -101,6 +101,15 @@ func (p *peer) disputes(err *Rejected) *Rejected {
 	return err
 }
 
+// covers refuses what a peer's limit does not cover, before the ledger does: that
+// one writes down what it refuses, and a peer is not to fill its journal.
+func (s *State) covers(p *peer, amount messages.Credits) *Rejected {
+	if _, room := s.owed(PeerAccount(p.name)); room < amount && s.rules != firstRules {
+		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %v credits are left of its limit, and %v are needed", p.name, max(0, room), amount))
+	}
+	return nil
+}
+
 // setPeer opens a peer's account or changes the terms. An operator who sets
 // them also declares a dispute to be settled; who only lowers the limit does not.
 func (s *State) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected) {

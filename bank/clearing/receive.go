@@ -133,6 +133,12 @@ func (s *State) payOut(p *peer, i *messages.Instruction) (messages.Credits, *Rej
 	if err := s.credible(p); err != nil {
 		return 0, err
 	}
+	if err := s.covers(p, i.Amount); err != nil {
+		return 0, err
+	}
+	if _, err := s.books.Account(i.Account); err != nil && s.rules != firstRules {
+		return 0, ordinary(err)
+	}
 	return s.move(maker, messages.Transfer{
 		Kind: messages.Posted, Debit: PeerAccount(p.name), Credit: i.Account, Amount: i.Amount, Reason: clip("from site " + p.name + ": " + i.Reason),
 	})

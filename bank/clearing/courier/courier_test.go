@@ -113,6 +113,17 @@ func TestTickReleases(t *testing.T) {
 	east.eventually("the credits are free", func() bool { return east.account("ada").Reserved == 0 })
 }
 
+// An authorisation of next to nothing costs as much work as any, and is refused.
+func TestTrivialAuthorisationsAreRefused(t *testing.T) {
+	east, west := pair(t)
+	of := func(key string, amount messages.Credits) messages.AcceptRequest {
+		return messages.AcceptRequest{Purpose: key, Authorisation: must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
+			messages.AuthoriseRequest{Key: key, Peer: "west", Amount: amount, Interval: hour})}
+	}
+	west.refused(messages.Insufficient, "$auctioneer", messages.VerbAccept, of("less", messages.Credit/100-1))
+	must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, of("least", messages.Credit/100))
+}
+
 // Only who may ask is answered, and nothing forged reaches the log.
 func TestWhoMayAsk(t *testing.T) {
 	east, west := pair(t)
