@@ -96,13 +96,14 @@ func (l *leader) exchange(ctx context.Context, node messages.Name, x messages.Ex
 	heard := time.Now()
 	l.metrics.exchanges.Inc()
 	reply.Seq = x.Seq
-	if len(x.Finished) == 0 && len(x.Claims) == 0 {
+	if len(x.Finished) == 0 && len(x.Claims) == 0 && !l.examines(node) {
 		if err := l.heartbeat(ctx, node, &x); err != nil {
 			return reply, err
 		}
 	} else {
 		result, err := l.propose(ctx, &book.Command{Exchange: &book.Exchange{
-			Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Claims: l.resolve(node, x.Claims)}})
+			Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Claims: l.resolve(node, x.Claims),
+			Rules: book.RulesHealth}})
 		if err != nil {
 			return reply, err
 		}
@@ -112,10 +113,12 @@ func (l *leader) exchange(ctx context.Context, node messages.Name, x messages.Ex
 	l.metrics.finishes.Add(float64(len(x.Finished)))
 	l.metrics.grants.Add(float64(len(reply.Grants)))
 	l.replica.read(func(b *book.Book) {
+		n := b.Node(node)
 		reply.Programs = market.Programs(b, node, reply.Grants)
-		if n := b.Node(node); n != nil && n.Session == x.Session {
+		if n != nil && n.Session == x.Session {
 			reply.Stop = stops(n.Stop)
 			reply.Held, reply.Version = n.Halted(), n.Version
+			l.health.note(l.Auctioneer, n)
 			reply.Markets = l.inform(n, x.Seq)
 		}
 	})
@@ -138,11 +141,14 @@ func (l *leader) heartbeat(ctx context.Context, node messages.Name, x *messages.
 }
 
 // brief is what the book needs to know of the ends of tasks: not how they explain
-// themselves, which for many of them is more than a command may have.
+// themselves, which for many of them is more than a command may have. Of probes
+// there is one at a time.
 func brief(finished []messages.Finished) []messages.Finished {
 	out := slices.Clone(finished)
 	for i := range out {
-		out[i].Detail = ""
+		if out[i].Attempt.Task.Job != 0 {
+			out[i].Detail = ""
+		}
 	}
 	return out
 }

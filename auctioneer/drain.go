@@ -27,6 +27,10 @@ func (l *leader) drain(ctx context.Context, caller messages.Name, r messages.Dra
 		return reply, err
 	}
 	reply.Tasks = n.(int)
+	if r.Undo {
+		l.Log.Info("node takes work", zap.String("node", r.Node), zap.String("by", caller))
+		return reply, nil
+	}
 	l.Log.Info("node drains", zap.String("node", r.Node), zap.Stringer("until", reply.Until), zap.Int("tasks", reply.Tasks))
 	return reply, nil
 }

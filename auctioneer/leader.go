@@ -27,6 +27,7 @@ type leader struct {
 	told    map[uint32]uint64       // by node: the version that was published; guarded by the replica's lock
 
 	leases    *leases
+	health    health
 	over      <-chan struct{} // closed at the end of the term
 	applies   uint64          // how often markets had been applied when it began
 	reapplied bool            // the markets are not those of the configuration

@@ -47,8 +47,11 @@ func (s *leases) silence(node messages.Name) time.Duration {
 // watchLeases takes back the claims of nodes that fell silent. It waits half a
 // lease longer than agents do, so that they have stopped their tasks before.
 func (l *leader) watchLeases(ctx context.Context) {
+	defer l.metrics.quarantined.Set(0) // the next leader counts
+	defer l.metrics.unserved.Set(0)
 	for sleep(ctx, min(l.Lease.Std()/8, time.Second)) {
 		l.evict(ctx)
+		l.replica.read(l.countQuarantined)
 		var silent []*book.Lost
 		l.replica.read(func(b *book.Book) {
 			for _, n := range b.Nodes() {

@@ -23,6 +23,9 @@ type metrics struct {
 	departures  prometheus.Counter
 	arrivals    prometheus.Counter
 	errands     *prometheus.CounterVec
+	quarantines prometheus.Counter
+	quarantined prometheus.Gauge
+	unserved    prometheus.Gauge
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -49,12 +52,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		resumptions: counter("resumptions_total", "Suspended tasks that went on."),
 		discards:    counter("discards_total", "Jobs that their markets would not run."),
 		departures:  counter("departures_total", "Jobs committed that another site is to run."),
+		quarantines: counter("quarantines_total", "Nodes that were put in quarantine because tasks fail there that do not fail elsewhere."),
+		quarantined: prometheus.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_nodes_quarantined", Help: "Nodes in quarantine, which take no work until a probe ends well there."}),
+		unserved:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_classes_quarantined", Help: "Classes of slots of which all nodes that are up are in quarantine."}),
 		arrivals:    counter("arrivals_total", "Submissions of jobs of other sites that were answered with a job."),
 	}
 	m.limited = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_limited_total",
 		Help: "Submissions refused because an account was over a limit of its own."}, []string{"limit"})
 	m.errands = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_errands_total",
 		Help: "Requests to the bank and to other sites about jobs that other sites run: answered, or to be asked again."}, []string{"outcome"})
-	r.MustRegister(m.leading, m.allocation, m.limited, m.errands)
+	r.MustRegister(m.leading, m.allocation, m.quarantined, m.unserved, m.limited, m.errands)
 	return m
 }

@@ -207,8 +207,13 @@ func (l *leader) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (
 			switch {
 			case n.Up && n.Drain != 0:
 				s.State, s.DrainBy = "Draining", n.Drain
+			case n.Up && n.Health.Quarantined != 0:
+				s.State, s.Since, s.ProbeAt = "Quarantined", n.Health.Quarantined, n.Health.Retry
 			case n.Up:
 				s.State = "Up"
+			}
+			if n.Up {
+				s.Reason = n.Health.Reason
 			}
 			for i, c := range n.Slots {
 				s.Used = append(s.Used, messages.ClassSlots{Class: c.Class, Slots: n.Used[i]})

@@ -215,7 +215,7 @@ type NodesReply struct {
 // NodeStatus is a node as the auctioneer sees it.
 type NodeStatus struct {
 	Node     Name         `json:"node"`
-	State    string       `json:"state"` // Up, Lost, Draining
+	State    string       `json:"state"` // Up, Lost, Draining, Quarantined
 	Slots    []ClassSlots `json:"slots"`
 	Used     []ClassSlots `json:"used"`
 	Since    Time         `json:"since"`
@@ -227,6 +227,10 @@ type NodeStatus struct {
 	// Suspended tasks wait there to go on, of at most MostSuspended.
 	Suspended     int `json:"suspended,omitempty"`
 	MostSuspended int `json:"most_suspended,omitempty"`
+	// Reason says why the node is in quarantine, or why it is not though tasks fail
+	// there; ProbeAt is when it is probed next.
+	Reason  string `json:"reason,omitempty"`
+	ProbeAt Time   `json:"probe_at,omitempty"`
 }
 
 // MarketsReply lists the markets of a site in the order of its configuration.

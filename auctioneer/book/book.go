@@ -45,6 +45,7 @@ type Book struct {
 	guests  map[messages.Name]Guests                  // jobs of other sites, by site
 	ending  []*Job                                    // whose waiters are still to be looked at
 
+	careful bool // the exchange that is being applied looks at the health of nodes
 	watched bool
 	changes Changes // for the local observer; no part of the state
 }

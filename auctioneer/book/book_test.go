@@ -472,12 +472,13 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 	if rapid.Bool().Draw(rt, "advance") {
 		seqs[node]++
 	}
-	x := &Exchange{Node: node, Session: session, Seq: seqs[node], Claims: []Claim{{Class: "map", Slots: 2, Jobs: []messages.JobID{job, job%4 + 1}}}}
+	x := &Exchange{Node: node, Session: session, Seq: seqs[node], Rules: uint8(rapid.IntRange(0, RulesHealth).Draw(rt, "rules")), Claims: []Claim{{Class: "map", Slots: 2, Jobs: []messages.JobID{job, job%4 + 1}}}}
 	for range min(2, len(attempts)) {
 		x.Finished = append(x.Finished, messages.Finished{
 			Attempt:  rapid.SampledFrom(attempts).Draw(rt, "attempt"),
 			Outcome:  messages.Outcome(rapid.IntRange(0, 3).Draw(rt, "outcome")),
 			ExitCode: rapid.IntRange(0, 1).Draw(rt, "exit"),
+			Started:  1, Ended: 1,
 		})
 	}
 	return Command{Exchange: x}

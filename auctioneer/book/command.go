@@ -86,6 +86,9 @@ type Exchange struct {
 	Seq      uint64
 	Finished []messages.Finished
 	Claims   []Claim
+	// Rules is the version of the rules by which the exchange is applied; 0: those of
+	// leaders that did not say.
+	Rules uint8
 }
 
 // Claim takes up to Slots tasks of a class from Jobs, in that order of

@@ -8,7 +8,7 @@ func (n *Node) Gone(now messages.Time) bool {
 }
 
 // Drain has a node take no more work, and what is left at Until ended and run
-// elsewhere; with Until 0 it takes work again. Result: int, tasks it has.
+// elsewhere; with Until 0 it takes work again, were it in quarantine too. Result: int, tasks it has.
 type Drain struct {
 	Node  messages.Name
 	Until messages.Time
@@ -23,7 +23,10 @@ func (b *Book) drain(c *Drain) any {
 	n := b.nodes[i]
 	b.touchNode(i)
 	if !c.Evict {
-		n.Drain = c.Until
+		if n.Drain = c.Until; c.Until == 0 && n.Health.Quarantined != 0 {
+			n.lift(b.now)
+			n.Health.Level = 0
+		}
 		return len(n.Claims)
 	}
 	if n.Drain == 0 || n.Drain != c.Until {

@@ -18,12 +18,20 @@ func (b *Book) exchange(c *Exchange) any {
 	if c.Seq < n.Seq {
 		return messages.Errorf(messages.Fenced, "exchange %d of node %s comes after %d was answered", c.Seq, c.Node, n.Seq)
 	}
+	b.careful = c.Rules >= RulesHealth
+	defer func() { b.careful = false }()
 	for k := range c.Finished {
 		b.finish(n, i, &c.Finished[k])
 	}
 	grants := []messages.Grant{}
+	if b.careful && n.Examines(b.now) {
+		c = &Exchange{Seq: c.Seq} // it claims nothing while it is examined
+	}
 	for k := range c.Claims {
 		grants = b.claim(n, i, &c.Claims[k], grants)
+	}
+	if b.careful {
+		grants = append(grants, b.examine(i)...)
 	}
 	n.Seq, n.Grants = c.Seq, grants
 	return grants
@@ -34,6 +42,10 @@ func (b *Book) exchange(c *Exchange) any {
 func (b *Book) finish(n *Node, node uint32, f *messages.Finished) {
 	r := f.Attempt.Task
 	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return a == f.Attempt })
+	if r.Job == 0 {
+		b.probed(node, f)
+		return
+	}
 	h, ok := n.Claims[r]
 	if !ok || h.Attempt != f.Attempt.Number {
 		return
@@ -49,11 +61,12 @@ func (b *Book) finish(n *Node, node uint32, f *messages.Finished) {
 	n.Finished++
 	b.touchNode(node)
 	if j := b.jobs[r.Job]; j != nil {
-		b.finishTask(j, int(r.Stage), r.Index, f, h.paused(b.now))
+		b.finishTask(j, r, node, f, h.paused(b.now))
 	}
 }
 
-func (b *Book) finishTask(j *Job, stage int, index uint32, f *messages.Finished, paused messages.Duration) {
+func (b *Book) finishTask(j *Job, r messages.TaskRef, node uint32, f *messages.Finished, paused messages.Duration) {
+	stage, index := int(r.Stage), r.Index
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
 	t.Exit = int32(f.ExitCode)
@@ -62,12 +75,13 @@ func (b *Book) finishTask(j *Job, stage int, index uint32, f *messages.Finished,
 	case s.Broken && j.Active():
 		b.again(j, s, index)
 	case f.Outcome == messages.Exited && f.ExitCode == 0:
+		b.vouch(j, r, node)
 		b.accept(j, stage, t, f, paused)
 	case f.Outcome == messages.Stopped && j.Active():
 		b.again(j, s, index)
 		b.breakGang(j, stage)
 	default:
-		b.fail(j, stage, index, f)
+		b.fail(j, stage, index, f, b.suspect(j, r, node, f))
 	}
 }
 
@@ -99,11 +113,16 @@ func (b *Book) accept(j *Job, stage int, t *Task, f *messages.Finished, paused m
 	}
 }
 
-// fail counts a failed attempt; the task is tried again unless it has used up
-// its attempts or ran into the limit that its user set.
-func (b *Book) fail(j *Job, stage int, index uint32, f *messages.Finished) {
+// fail counts a failed attempt, unless it is spared; the task is tried again
+// unless it has used up its attempts or ran into the limit that its user set.
+func (b *Book) fail(j *Job, stage int, index uint32, f *messages.Finished, spared bool) {
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
+	if spared {
+		b.again(j, s, index)
+		b.breakGang(j, stage)
+		return
+	}
 	t.Tries++
 	limit := uint32(j.Spec.Stages[stage].Attempts)
 	if limit == 0 {
@@ -156,7 +175,11 @@ func (b *Book) claim(n *Node, node uint32, c *Claim, grants []messages.Grant) []
 				continue
 			}
 			for k := min(room, j.Claimable(i)); k > 0; k-- {
-				grants = append(grants, b.grant(n, node, j, i))
+				at, ok := b.next(j, i, node)
+				if !ok {
+					break
+				}
+				grants = append(grants, b.grant(n, node, j, i, at))
 				want, room = want-1, room-1
 			}
 		}
@@ -164,13 +187,18 @@ func (b *Book) claim(n *Node, node uint32, c *Claim, grants []messages.Grant) []
 	return grants
 }
 
-func (b *Book) grant(n *Node, node uint32, j *Job, stage int) messages.Grant {
+// grant claims the task at a position of those that came back, −1: a new one.
+func (b *Book) grant(n *Node, node uint32, j *Job, stage, at int) messages.Grant {
 	s := &j.Stages[stage]
 	b.meter(j, stage)
 	var index uint32
-	if len(s.Again) > 0 {
+	switch {
+	case at == 0:
 		index, s.Again = s.Again[0], s.Again[1:]
-	} else {
+	case at > 0:
+		index = s.Again[at]
+		s.Again = slices.Delete(s.Again, at, at+1)
+	default:
 		index = uint32(len(s.Tasks))
 		s.Tasks = append(s.Tasks, Task{})
 	}

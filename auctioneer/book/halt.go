@@ -105,7 +105,7 @@ func (b *Book) suspend(a messages.Attempt) {
 // resume lets a suspended claim go on, if its node has a slot.
 func (b *Book) resume(a messages.Attempt) {
 	node, h, ok := b.claimOf(a)
-	if !ok || h.Halt != Suspended || h.Leaving || !b.jobs[a.Task.Job].Active() || b.nodes[node].Idle(h.Class) == 0 {
+	if !ok || h.Halt != Suspended || h.Leaving || !b.jobs[a.Task.Job].Active() || b.nodes[node].room(h.Class) == 0 {
 		return
 	}
 	h.Halt = Goes

@@ -34,7 +34,15 @@ type Image struct {
 	Quotes    []Quote
 	LastQuote uint64
 
-	annex annex
+	annex      annex
+	supplement supplement
+}
+
+// supplement follows an annex, in the encoding of commands, to which fields can be
+// added: an image of an earlier version has none.
+type supplement struct {
+	Health []healthImage
+	Doubts []doubtImage
 }
 
 // annex follows an image, as a value of its own, so that an image without one,
@@ -91,6 +99,7 @@ func (b *Book) Capture() *Image {
 	for _, q := range b.quotes {
 		im.Quotes = append(im.Quotes, *q)
 	}
+	im.supplement = supplement{Health: b.healthImages(), Doubts: b.doubtImages()}
 	return im
 }
 
@@ -133,7 +142,11 @@ func (im *Image) encode(w io.Writer) error {
 	if err := im.annex.encode(); err != nil {
 		return err
 	}
-	for _, part := range []any{im, &im.annex} {
+	more, err := messages.Marshal(&im.supplement, messages.Msgpack)
+	if err != nil {
+		return err
+	}
+	for _, part := range []any{im, &im.annex, more} {
 		if err := enc.Encode(part); err != nil {
 			return err
 		}
@@ -161,6 +174,15 @@ func (b *Book) Restore(r io.Reader) error {
 	}
 	if err := from.Decode(&im.annex); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("book image: %w", err)
+	}
+	var more []byte
+	if err := from.Decode(&more); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("book image: %w", err)
+	}
+	if len(more) > 0 {
+		if err := messages.Unmarshal(more, messages.Msgpack, &im.supplement); err != nil {
+			return fmt.Errorf("book image: %w", err)
+		}
 	}
 	if im.Version != imageVersion {
 		return fmt.Errorf("book image: version %d is not %d, the one this program reads", im.Version, imageVersion)
@@ -193,6 +215,9 @@ func (b *Book) Restore(r io.Reader) error {
 			b.nodes[i].Left = im.annex.Left[i]
 		}
 		b.names[im.Nodes[i].Node.Name] = uint32(i)
+	}
+	if err := b.restoreHealth(im.supplement.Health, im.supplement.Doubts); err != nil {
+		return fmt.Errorf("book image: %w", err)
 	}
 	b.Watch(watched)
 	return nil

@@ -50,6 +50,8 @@ type Job struct {
 
 	Visit   *Visit  `msgpack:"-"` // it comes from another site; kept in an image's annex
 	Deposit Deposit `msgpack:"-"` // likewise
+	// Doubts are of tasks that failed at once, by stage and index; in an image's supplement.
+	Doubts map[[2]uint32]*Doubt `msgpack:"-"`
 }
 
 // Order says that a job may start tasks of a class, on so many slots at once.
@@ -243,6 +245,7 @@ func (b *Book) end(j *Job, outcome messages.State, reason string) {
 		b.meter(j, i)
 	}
 	delete(b.metered[j.Spec.Market], j.ID)
+	j.Doubts = nil
 	j.State, j.Outcome, j.Reason, j.Ended = messages.Settling, outcome, reason, b.now
 	b.touch(j.ID)
 	for i := range j.Stages {

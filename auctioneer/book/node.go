@@ -29,7 +29,8 @@ type Node struct {
 	MostSuspended int `msgpack:"-"` // kept in an image's annex
 	// Left are sessions that others followed, the latest ones: a registration under
 	// one of them is late.
-	Left []uint64 `msgpack:"-"` // kept in an image's annex
+	Left   []uint64 `msgpack:"-"` // kept in an image's annex
+	Health Health   `msgpack:"-"` // kept in an image's supplement
 }
 
 // keptSessions is how many sessions of a node are remembered that it has left.
@@ -61,6 +62,15 @@ func (n *Node) class(name messages.Name) int {
 
 // Idle is the number of free slots of a class.
 func (n *Node) Idle(class messages.Name) int {
+	if n.barred() {
+		return 0
+	}
+	return n.room(class)
+}
+
+// room is the number of slots of a class that have no task, where the node's
+// health does not matter: for a task that it has already.
+func (n *Node) room(class messages.Name) int {
 	i := n.class(class)
 	if !n.Up || i < 0 || n.Drain != 0 {
 		return 0
@@ -105,6 +115,7 @@ func (b *Book) register(c *Register) any {
 		return messages.Errorf(messages.Fenced, "session %x of node %s was followed by another; register under a new one", c.Session, c.Node)
 	}
 	n.leave(c.Session)
+	n.resetHealth(b.now)
 	stop := b.rejoin(n, c)
 	n.Session, n.Up, n.Since, n.Seq, n.Grants, n.Stop = c.Session, true, b.now, 0, nil, stop
 	return slices.Clone(stop)

@@ -54,14 +54,14 @@ type NodeSlots struct {
 }
 
 // SlotsOf is what the node at a position of the book has to offer. One that
-// drains offers no more than what it has left.
+// drains or is in quarantine offers no more than what it has left.
 func SlotsOf(i uint32, node *book.Node) NodeSlots {
 	n := NodeSlots{node: i, name: node.Name}
 	if !node.Up {
 		return n
 	}
 	n.slots = node.Slots
-	if node.Drain != 0 {
+	if node.Drain != 0 || node.Health.Quarantined != 0 {
 		n.slots = slices.Clone(node.Slots)
 		for k := range n.slots {
 			n.slots[k].Slots = min(n.slots[k].Slots, node.Used[k])

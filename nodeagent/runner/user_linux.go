@@ -11,6 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// nobody is the user of probes where the tasks of accounts have users of theirs.
+const nobody = 65534
+
 // credential is as whom a program runs, nil as this process.
 func (c *Config) credential(p *messages.Program) (*syscall.Credential, error) {
 	first, last, isRange := userRange(c.User)
@@ -20,6 +23,8 @@ func (c *Config) credential(p *messages.Program) (*syscall.Credential, error) {
 	case isRange:
 		id := uint32(first + uint64(p.Job)%(last-first+1))
 		return &syscall.Credential{Uid: id, Gid: id, NoSetGroups: unix.Geteuid() != 0}, nil
+	case c.User == userOfAccount && p.Job == 0:
+		return &syscall.Credential{Uid: nobody, Gid: nobody, NoSetGroups: unix.Geteuid() != 0}, nil // a probe is no account's
 	case c.User == userOfAccount:
 		return credentialOf(p.Account)
 	}

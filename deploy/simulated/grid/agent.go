@@ -79,8 +79,10 @@ func (a *agent) setTimer() {
 }
 
 func (a *agent) start(s *state.Start) {
-	i := a.leader.of[s.Grant.Attempt.Task.Job]
-	t := &task{left: messages.Duration(a.Work.Jobs[i].Runtime * 1e9)}
+	t := new(task)
+	if job := s.Grant.Attempt.Task.Job; job != 0 { // a probe ends at once
+		t.left = messages.Duration(a.Work.Jobs[a.leader.of[job]].Runtime * 1e9)
+	}
 	if limit := s.Program.TimeLimit; limit > 0 && t.left > limit {
 		t.left, t.ends = limit, messages.TimedOut
 	}

@@ -36,13 +36,13 @@ func (l *leader) exchange(node messages.Name, x *messages.Exchange) (*messages.E
 	l.traffic.Exchanges++
 	reply := &messages.ExchangeReply{Seq: x.Seq}
 	n := l.book.Node(node)
-	if len(x.Finished)+len(x.Claims) == 0 {
+	if len(x.Finished)+len(x.Claims) == 0 && (n == nil || !n.Examines(l.now)) {
 		l.traffic.Heartbeats++
 		if n == nil || !n.Up || n.Session != x.Session {
 			return nil, messages.Errorf(messages.Fenced, "session %x of node %s is over", x.Session, node)
 		}
 	} else {
-		result := l.propose(&book.Command{Exchange: &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: x.Finished, Claims: l.resolve(x.Claims)}})
+		result := l.propose(&book.Command{Exchange: &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: x.Finished, Claims: l.resolve(x.Claims), Rules: book.RulesHealth}})
 		if err, refused := result.(error); refused {
 			return nil, err
 		}
@@ -86,6 +86,9 @@ func (l *leader) watch(node messages.Name) {
 // meanwhile is stopped with the same answer.
 func (l *leader) program(g messages.Grant) messages.Program {
 	r := g.Attempt.Task
+	if r.Job == 0 {
+		return book.ProbeProgram(class)
+	}
 	p := messages.Program{Job: r.Job, Stage: r.Stage, StageName: stage, Class: class}
 	if j := l.book.Job(r.Job); j != nil {
 		s := &j.Spec.Stages[r.Stage]

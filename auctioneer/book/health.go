@@ -1,0 +1,469 @@
+package book
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// A node that fails whatever it is given ends tasks faster than any healthy node,
+// and so would draw all of the work. What the book holds against a node is
+// evidence that no user can make up alone:
+//
+//   - the node fails a probe, a task of the site's own that does nothing. A probe is
+//     granted when a task has failed at once;
+//   - or tasks of several accounts and payers failed at once on the node and then
+//     ended well on others, while nothing of their class ended well on the node
+//     since, nor a while before: among the tasks of others, those of a few accounts
+//     that conspire are not enough.
+//
+// A node in quarantine takes no work. It is probed until a probe ends well, ever
+// more rarely, and then takes work again.
+const (
+	// QuickEnd is how soon after its start a task fails at once.
+	QuickEnd = messages.Duration(5e9)
+	// leastBetween and mostBetween bound the time between probes of a node that is not
+	// in quarantine; it doubles with each probe that ends well, until a task does.
+	leastBetween = messages.Duration(1e9)
+	mostBetween  = messages.Duration(60e9)
+	// ProbeWithin is how soon a probe has to end.
+	ProbeWithin = messages.Duration(30e9)
+	// firstRetry and lastRetry bound the time from a quarantine, or from a failed
+	// probe, to the next probe; it doubles each time.
+	firstRetry = messages.Duration(15e9)
+	lastRetry  = messages.Duration(600e9)
+	// calmAfter is how long a node has to take work until its next quarantine is as
+	// short as its first one.
+	calmAfter = messages.Duration(3600e9)
+	// wellFor is for how long a task that ended well speaks for its node.
+	wellFor = messages.Duration(60e9)
+	// mostFailures bounds what is remembered against a node.
+	mostFailures = 8
+	// avoidFor is how long a task that failed at once waits for another node.
+	avoidFor = messages.Duration(60e9)
+	// mostSpared is how many attempts of a task may fail without being counted.
+	mostSpared = 2
+)
+
+// RulesHealth is the value of [Exchange.Rules] from which the health of nodes is
+// part of what an exchange does. Entries of earlier versions are applied as those
+// versions did.
+const RulesHealth = 1
+
+// Health is what the book holds against a node.
+type Health struct {
+	Failures []Failure // the latest tasks that failed at once, since one of their class ended well
+	Well     []WellEnd // when a task last ended well, by class
+	Probes   uint32    // made so far
+	Probe    Probe     // the one under way
+	Probed   messages.Time
+	Cleared  messages.Time // when a probe last ended well
+	Passed   int           // probes that ended well, since a task did
+	// Quarantined is since when the node takes no work; 0: it takes work. Reason says
+	// why, and of a node that should be in quarantine, why it is not.
+	Quarantined messages.Time
+	Reason      string
+	Retry       messages.Time // when the node in quarantine is to be probed
+	Level       int           // quarantines and failed probes in a row
+	Back        messages.Time // when the last quarantine ended
+}
+
+// Failure is a task that failed at once on a node.
+type Failure struct {
+	Task      messages.TaskRef
+	Account   messages.Name
+	Payer     messages.Name
+	Class     messages.Name
+	At        messages.Time
+	Elsewhere bool // it ended well on another node since
+}
+
+// WellEnd is when a task of a class last ended well on a node.
+type WellEnd struct {
+	Class messages.Name
+	At    messages.Time
+}
+
+// well notes that a task of a class ended well now.
+func (h *Health) well(class messages.Name, now messages.Time) {
+	h.Well = slices.DeleteFunc(slices.Clone(h.Well), func(w WellEnd) bool { return w.Class == class || now.Sub(w.At) >= wellFor })
+	h.Well = append(h.Well, WellEnd{class, now})
+}
+
+// endsWell reports whether tasks of a class ended well lately.
+func (h *Health) endsWell(class messages.Name, now messages.Time) bool {
+	return slices.ContainsFunc(h.Well, func(w WellEnd) bool { return w.Class == class && now.Sub(w.At) < wellFor })
+}
+
+// Probe is a probe that has been granted. Number is 0 where there is none.
+type Probe struct {
+	Number uint32
+	Since  messages.Time
+}
+
+// Doubt is what is remembered of a task that failed at once, until its job ends.
+type Doubt struct {
+	Nodes  []uint32 // where it did, each once, ascending
+	Spared int      // attempts that were not counted
+}
+
+// ProbeAttempt names an attempt of the site's own that does nothing: no job has
+// number 0.
+func ProbeAttempt(number uint32) messages.Attempt { return messages.Attempt{Number: number} }
+
+// ProbeProgram is what a probe runs: a script, so that all of what starts a task
+// is tried.
+func ProbeProgram(class messages.Name) messages.Program {
+	return messages.Program{StageName: "probe", JobName: "probe", Account: messages.SiteAccount, Class: class, Tasks: 1, Script: ":\n",
+		TimeLimit: ProbeWithin}
+}
+
+// Examines reports whether the next exchange of the node, though it may carry
+// nothing, has to be committed: a probe is due.
+func (n *Node) Examines(now messages.Time) bool {
+	h := &n.Health
+	switch {
+	case !n.Up:
+		return false
+	case h.Probe.Number != 0:
+		return now.Sub(h.Probe.Since) >= ProbeWithin
+	case h.Quarantined != 0:
+		return now >= h.Retry
+	}
+	return h.doubted() && now.Sub(h.Probed) >= min(leastBetween<<min(h.Passed, 10), mostBetween)
+}
+
+// ProbeClass is the class whose tasks failed last on the node: a probe is as one of
+// them.
+func (n *Node) ProbeClass() messages.Name {
+	if k := len(n.Health.Failures); k > 0 && n.class(n.Health.Failures[k-1].Class) >= 0 {
+		return n.Health.Failures[k-1].Class
+	}
+	if len(n.Slots) == 0 {
+		return ""
+	}
+	return n.Slots[0].Class
+}
+
+// doubted reports whether a task has failed at once since a probe last ended well.
+func (h *Health) doubted() bool {
+	k := len(h.Failures)
+	return k > 0 && h.Failures[k-1].At > h.Cleared
+}
+
+// barred reports whether the node takes no new work because of its health.
+func (n *Node) barred() bool { return n.Health.Quarantined != 0 || n.Health.Probe.Number != 0 }
+
+// examine ends a probe that takes too long, and grants one that is due.
+func (b *Book) examine(i uint32) []messages.Grant {
+	n := b.nodes[i]
+	if !n.Examines(b.now) || len(n.Slots) == 0 {
+		return nil
+	}
+	h := &n.Health
+	b.touchNode(i)
+	if late := h.Probe; late.Number != 0 {
+		n.Stop = append(n.Stop, ProbeAttempt(late.Number))
+		h.Probe = Probe{}
+		b.quarantine(i, fmt.Sprintf("a probe did not end within %v", ProbeWithin))
+		return nil
+	}
+	h.Probes++
+	h.Probe, h.Probed = Probe{h.Probes, b.now}, b.now
+	return []messages.Grant{{Attempt: ProbeAttempt(h.Probes)}}
+}
+
+// probed takes the end of a probe.
+func (b *Book) probed(i uint32, f *messages.Finished) {
+	n := b.nodes[i]
+	h := &n.Health
+	if h.Probe.Number == 0 || h.Probe.Number != f.Attempt.Number {
+		return
+	}
+	h.Probe = Probe{}
+	b.touchNode(i)
+	switch {
+	case f.Outcome == messages.Stopped: // it says nothing
+		h.Retry = b.now.Add(firstRetry)
+	case f.Outcome == messages.Exited && f.ExitCode == 0:
+		h.Cleared = b.now
+		h.Passed++
+		if h.Quarantined != 0 {
+			n.lift(b.now)
+		}
+	default:
+		b.quarantine(i, "a probe "+ending(f))
+	}
+}
+
+// ending says how a probe failed.
+func ending(f *messages.Finished) string {
+	text := "ended as " + f.Outcome.String()
+	switch f.Outcome {
+	case messages.Exited:
+		text = fmt.Sprintf("ended with exit code %d", f.ExitCode)
+	case messages.Unstartable:
+		text = "could not be started"
+	}
+	if f.Detail == "" {
+		return text
+	}
+	return text + ": " + f.Detail
+}
+
+// lift ends a quarantine.
+func (n *Node) lift(now messages.Time) {
+	h := &n.Health
+	h.Quarantined, h.Retry, h.Reason, h.Failures, h.Back = 0, 0, "", nil, now
+	h.Probed, h.Passed = 0, 0
+}
+
+// quarantine has a node take no work, and gives back the attempts that failed
+// there at once.
+func (b *Book) quarantine(i uint32, reason string) {
+	h := &b.nodes[i].Health
+	if h.Back != 0 && h.Quarantined == 0 && b.now.Sub(h.Back) >= calmAfter {
+		h.Level = 0
+	}
+	if h.Quarantined == 0 {
+		h.Quarantined = b.now
+		for k := range h.Failures {
+			b.forgive(h.Failures[k].Task)
+		}
+	}
+	h.Reason, h.Retry = reason, b.now.Add(min(firstRetry<<min(h.Level, 10), lastRetry))
+	if alone := b.lastOf(i); alone != "" {
+		h.Reason += "; no other node has slots of class " + alone
+		h.Retry = b.now.Add(firstRetry) // jobs wait for it
+	}
+	h.Level++
+	b.touchNode(i)
+}
+
+// forgive takes back that an attempt of a task was counted, if it is still to end.
+func (b *Book) forgive(r messages.TaskRef) {
+	j := b.jobs[r.Job]
+	if j == nil || !j.Active() {
+		return
+	}
+	t, d := &j.Stages[r.Stage].Tasks[r.Index], j.Doubts[place(r)]
+	if d != nil && t.Tries > 0 && d.Spared < mostSpared && (t.Phase == Pending || t.Phase == Claimed) {
+		t.Tries--
+		d.Spared++
+	}
+}
+
+// lastOf returns a class that no other node offers, "" if there is none.
+func (b *Book) lastOf(i uint32) messages.Name {
+	for _, s := range b.nodes[i].Slots {
+		if !b.elsewhere(s.Class, []uint32{i}) {
+			return s.Class
+		}
+	}
+	return ""
+}
+
+// elsewhere reports whether a node but those listed takes work of a class.
+func (b *Book) elsewhere(class messages.Name, but []uint32) bool {
+	for i, n := range b.nodes {
+		if n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0 && !slices.Contains(but, uint32(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// place is a task within its job.
+func place(r messages.TaskRef) [2]uint32 { return [2]uint32{r.Stage, r.Index} }
+
+// quick reports whether an attempt failed at once.
+func quick(f *messages.Finished) bool {
+	switch f.Outcome {
+	case messages.Unstartable:
+		return true
+	case messages.Exited:
+		return f.ExitCode != 0 && f.Started != 0 && f.Ended >= f.Started && f.Ended.Sub(f.Started) <= QuickEnd
+	}
+	return false
+}
+
+// suspect notes that a task failed at once on a node, and reports whether the
+// attempt is not to be counted: the node is in doubt, or the task never began, and
+// another node can try it.
+func (b *Book) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finished) (spared bool) {
+	if !b.careful || !quick(f) || !j.Active() {
+		return false
+	}
+	n, class := b.nodes[i], j.Spec.Stages[r.Stage].Class
+	h := &n.Health
+	if len(h.Failures) >= mostFailures {
+		h.Failures = h.Failures[1:]
+	}
+	h.Failures = append(slices.Clone(h.Failures), Failure{Task: r, Account: j.Account, Payer: j.Payer, Class: class, At: b.now})
+	d := j.Doubts[place(r)]
+	if d == nil {
+		if j.Doubts == nil {
+			j.Doubts = map[[2]uint32]*Doubt{}
+		}
+		d = new(Doubt)
+		j.Doubts[place(r)] = d
+	}
+	if at, known := slices.BinarySearch(d.Nodes, i); !known {
+		d.Nodes = slices.Insert(d.Nodes, at, i)
+	}
+	if d.Spared >= mostSpared || !b.elsewhere(class, d.Nodes) || f.Outcome != messages.Unstartable && !n.barred() {
+		return false
+	}
+	d.Spared++
+	return true
+}
+
+// vouch notes that a task ended well on a node: nothing of its class is held
+// against that node any more, and where the task failed at once before, it is.
+func (b *Book) vouch(j *Job, r messages.TaskRef, i uint32) {
+	if !b.careful {
+		return
+	}
+	h, class := &b.nodes[i].Health, j.Spec.Stages[r.Stage].Class
+	h.well(class, b.now)
+	h.Passed = 0
+	if len(h.Failures) > 0 && h.Quarantined == 0 {
+		h.Failures = slices.DeleteFunc(slices.Clone(h.Failures), func(f Failure) bool { return f.Class == class })
+		h.Reason = ""
+	}
+	d := j.Doubts[place(r)]
+	if d == nil {
+		return
+	}
+	delete(j.Doubts, place(r))
+	for _, k := range d.Nodes {
+		if k != i {
+			b.blame(k, r)
+		}
+	}
+}
+
+// blame notes that a task that failed at once on a node ended well on another, and
+// judges the node.
+func (b *Book) blame(i uint32, r messages.TaskRef) {
+	n := b.nodes[i]
+	h := &n.Health
+	h.Failures = slices.Clone(h.Failures)
+	var accounts, payers []messages.Name
+	for k := range h.Failures {
+		f := &h.Failures[k]
+		f.Elsewhere = f.Elsewhere || f.Task == r
+		if f.Elsewhere && !h.endsWell(f.Class, b.now) {
+			accounts, payers = append(accounts, f.Account), append(payers, f.Payer)
+		}
+	}
+	several := min(distinct(accounts), distinct(payers))
+	if several < 2 || !n.Up || h.Quarantined != 0 {
+		return
+	}
+	reason := fmt.Sprintf("tasks of %d accounts failed there at once and ended well on other nodes", several)
+	if alone := b.lastOf(i); alone != "" {
+		h.Reason = reason + "; the node takes work because no other has slots of class " + alone
+		b.touchNode(i)
+		return
+	}
+	b.quarantine(i, reason)
+}
+
+func distinct(names []messages.Name) int {
+	slices.Sort(names)
+	return len(slices.Compact(names))
+}
+
+// avoids reports whether a task that came back is to wait for another node.
+func (b *Book) avoids(j *Job, stage int, index, node uint32) bool {
+	d := j.Doubts[[2]uint32{uint32(stage), index}]
+	if d == nil || !b.careful || !slices.Contains(d.Nodes, node) {
+		return false
+	}
+	return b.now.Sub(j.Stages[stage].Tasks[index].Ended) < avoidFor && b.elsewhere(j.Spec.Stages[stage].Class, d.Nodes)
+}
+
+// mostLooked bounds how many tasks that came back are looked at for one that a
+// node may take.
+const mostLooked = 256
+
+// next returns which of the tasks that came back a node takes next: its position
+// in Again, −1 for one that was never claimed; false if there is none for it.
+func (b *Book) next(j *Job, stage int, node uint32) (int, bool) {
+	s := &j.Stages[stage]
+	for k, index := range s.Again[:min(len(s.Again), mostLooked)] {
+		if !b.avoids(j, stage, index, node) {
+			return k, true
+		}
+	}
+	return -1, len(s.Tasks) < s.Total
+}
+
+// resetHealth is for a node whose agent has registered anew: what was mended is
+// probed at once, and the probe that was under way is void.
+func (n *Node) resetHealth(now messages.Time) {
+	h := &n.Health
+	h.Probe, h.Probed = Probe{}, 0
+	if h.Quarantined != 0 {
+		h.Retry = now
+	}
+}
+
+// healthImage is what is held against a node of an image.
+type healthImage struct {
+	Node   uint32
+	Health Health
+}
+
+// doubtImage is a doubt of an image.
+type doubtImage struct {
+	Task  messages.TaskRef
+	Doubt Doubt
+}
+
+// healthImages captures what is held against nodes, in their order.
+func (b *Book) healthImages() (out []healthImage) {
+	for i, n := range b.nodes {
+		if h := n.Health; h.Probes != 0 || h.Quarantined != 0 || h.Reason != "" || len(h.Failures)+len(h.Well) > 0 {
+			out = append(out, healthImage{uint32(i), h}) // Failures is never changed in place
+		}
+	}
+	return out
+}
+
+// doubtImages captures the doubts of jobs, in the order of tasks.
+func (b *Book) doubtImages() (out []doubtImage) {
+	for _, j := range b.jobs {
+		for at, d := range j.Doubts {
+			out = append(out, doubtImage{messages.TaskRef{Job: j.ID, Stage: at[0], Index: at[1]}, Doubt{slices.Clone(d.Nodes), d.Spared}})
+		}
+	}
+	slices.SortFunc(out, func(x, y doubtImage) int {
+		return cmp.Or(cmp.Compare(x.Task.Job, y.Task.Job), cmp.Compare(x.Task.Stage, y.Task.Stage), cmp.Compare(x.Task.Index, y.Task.Index))
+	})
+	return out
+}
+
+// restoreHealth puts both back, after jobs and nodes.
+func (b *Book) restoreHealth(nodes []healthImage, doubts []doubtImage) error {
+	for _, h := range nodes {
+		if int(h.Node) >= len(b.nodes) {
+			return messages.Errorf(messages.Internal, "the health of node %d of %d", h.Node, len(b.nodes))
+		}
+		b.nodes[h.Node].Health = h.Health
+	}
+	for _, d := range doubts {
+		j := b.jobs[d.Task.Job]
+		if j == nil {
+			return messages.Errorf(messages.Internal, "job %d with a doubt is missing", d.Task.Job)
+		}
+		if j.Doubts == nil {
+			j.Doubts = map[[2]uint32]*Doubt{}
+		}
+		j.Doubts[place(d.Task)] = &Doubt{d.Doubt.Nodes, d.Doubt.Spared}
+	}
+	return nil
+}

@@ -1,0 +1,392 @@
+package book
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+const seconds = messages.Duration(1e9)
+
+// ward is a site whose nodes claim and end tasks in turns, once a second.
+type ward struct {
+	*site
+	nodes []*patient
+	bad   func(account messages.Name, node string) bool // which tasks fail at once
+	ends  map[string]int                                // tasks that ended there, by node
+}
+
+// patient is a node of a ward.
+type patient struct {
+	name    string
+	seq     uint64
+	slots   int
+	broken  bool // every task fails at once there, probes too
+	silent  bool // probes never end
+	probes  int
+	pending []messages.Grant
+}
+
+func newWard(t testing.TB, nodes int) *ward {
+	w := &ward{site: newSite(t), bad: func(messages.Name, string) bool { return false }, ends: map[string]int{}}
+	for i := range nodes {
+		p := &patient{name: fmt.Sprint("n", i+1), slots: 2}
+		w.nodes = append(w.nodes, p)
+		w.register(p.name, 7, p.slots)
+	}
+	return w
+}
+
+func (w *ward) enter(account messages.Name, tasks, attempts int) messages.JobID {
+	w.t.Helper()
+	stage := mapStage(tasks)
+	stage.Attempts = attempts
+	r, ok := w.apply(Command{Submit: &Submit{Account: account, Payer: account, Key: fmt.Sprint(w.at), Hold: fmt.Sprint(w.at), Held: 100,
+		Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{stage}}}}).(Receipt)
+	if !ok {
+		w.t.Fatal("submission refused")
+	}
+	return r.Job
+}
+
+// turn lets every node report, claim and run, the first ones first.
+func (w *ward) turn() {
+	w.at = w.at.Add(seconds)
+	var jobs []messages.JobID
+	for id := messages.JobID(1); id <= w.LastJob(); id++ {
+		jobs = append(jobs, id)
+	}
+	for _, p := range w.nodes {
+		x := &Exchange{Node: p.name, Session: 7, Rules: RulesHealth, Claims: []Claim{{Class: "map", Slots: p.slots, Jobs: jobs}}}
+		for _, g := range p.pending {
+			f := messages.Finished{Attempt: g.Attempt, Started: w.at, Ended: w.at.Add(seconds / 10)}
+			if g.Attempt.Task.Job == 0 {
+				p.probes++
+				if p.silent {
+					continue
+				}
+			} else if j := w.Job(g.Attempt.Task.Job); w.bad(j.Account, p.name) {
+				f.ExitCode = 1
+			}
+			if p.broken {
+				f.ExitCode = 137
+			}
+			x.Finished = append(x.Finished, f)
+			w.ends[p.name]++
+		}
+		p.seq++
+		x.Seq = p.seq
+		p.pending, _ = w.apply(Command{Exchange: x}).([]messages.Grant)
+	}
+}
+
+// turns takes turns until a condition holds.
+func (w *ward) turns(most int, what string, done func() bool) {
+	w.t.Helper()
+	for range most {
+		if done() {
+			return
+		}
+		w.turn()
+	}
+	if !done() {
+		w.t.Fatalf("%s: not after %d turns", what, most)
+	}
+}
+
+func (w *ward) ended(ids ...messages.JobID) func() bool {
+	return func() bool {
+		return !slices.ContainsFunc(ids, func(id messages.JobID) bool { return w.Job(id).Active() })
+	}
+}
+
+func (w *ward) outcome(want messages.State, ids ...messages.JobID) {
+	w.t.Helper()
+	for _, id := range ids {
+		if j := w.Job(id); j.Outcome != want {
+			w.t.Errorf("job %d is to be %v (%s), not %v", id, j.Outcome, j.Reason, want)
+		}
+	}
+}
+
+func (w *ward) quarantined() (names []string) {
+	for _, n := range w.Nodes() {
+		if n.Health.Quarantined != 0 {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// TestNodeThatFailsEverythingIsQuarantined: it takes two tasks, fails its probe, and
+// jobs complete on the other node, with as few attempts as they may have.
+func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
+	w := newWard(t, 2)
+	w.nodes[0].broken = true
+	a, b := w.enter("alice", 20, 2), w.enter("bob", 20, 2)
+	w.turns(60, "the jobs end", w.ended(a, b))
+	w.outcome(messages.Completed, a, b)
+	n := w.Node("n1")
+	if n.Health.Quarantined == 0 || !strings.Contains(n.Health.Reason, "exit code 137") {
+		t.Fatalf("health of n1: %+v", n.Health)
+	}
+	if failed := w.ends["n1"] - w.nodes[0].probes; failed > w.nodes[0].slots {
+		t.Errorf("%d tasks failed there", failed)
+	}
+	if n.Idle("map") != 0 {
+		t.Error("the node still takes work")
+	}
+
+	w.nodes[0].broken = false // mended: it comes back by itself
+	w.turns(700, "the node comes back", func() bool { return len(w.quarantined()) == 0 })
+	c := w.enter("carol", 4, 1)
+	w.turns(20, "the next job ends", w.ended(c))
+	w.outcome(messages.Completed, c)
+	if n.Health.Back == 0 || n.Health.Reason != "" {
+		t.Errorf("health of n1: %+v", n.Health)
+	}
+}
+
+// TestBadJobQuarantinesNobody: a job that fails everywhere is a bad job.
+func TestBadJobQuarantinesNobody(t *testing.T) {
+	w := newWard(t, 3)
+	w.bad = func(account messages.Name, _ string) bool { return account == "mallory" || account == "trudy" }
+	m, tr := w.enter("mallory", 50, 3), w.enter("trudy", 50, 3)
+	w.turns(300, "the bad jobs end", w.ended(m, tr))
+	w.outcome(messages.Failed, m, tr)
+	if q := w.quarantined(); q != nil {
+		t.Errorf("in quarantine: %v", q)
+	}
+	for _, p := range w.nodes {
+		if p.probes > 7+int(w.at/messages.Time(mostBetween)) {
+			t.Errorf("%s was probed %d times", p.name, p.probes)
+		}
+	}
+}
+
+// TestUserCannotQuarantineANode: not one whose tasks fail on that node only, and not
+// a crowd whose tasks fail there, while others' end well there.
+func TestUserCannotQuarantineANode(t *testing.T) {
+	w := newWard(t, 2)
+	w.bad = func(account messages.Name, node string) bool { return account == "mallory" && node == "n1" }
+	for range 5 {
+		m := w.enter("mallory", 10, 3)
+		w.turns(300, "the job ends", w.ended(m))
+	}
+	if q := w.quarantined(); q != nil {
+		t.Errorf("one account: in quarantine: %v", q)
+	}
+	w.bad = func(account messages.Name, node string) bool { return account != "alice" && node == "n1" }
+	for range 20 {
+		w.enter("mallory", 1, 3)
+		w.enter("alice", 4, 3)
+		w.enter("trudy", 1, 3)
+		w.turn()
+		w.turn()
+	}
+	if q := w.quarantined(); q != nil {
+		t.Errorf("several accounts: in quarantine: %v", q)
+	}
+}
+
+// TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut: what a probe does not see, such as a
+// file system that is missing, is seen by several accounts; the node comes back, is
+// found out again, and stays longer.
+func TestNodeOnWhichOnlyTasksOfUsersFailIsFoundOut(t *testing.T) {
+	w := newWard(t, 3)
+	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
+	work := func() {
+		running := 0
+		for j := range w.Jobs {
+			if j.Active() {
+				running++
+			}
+		}
+		if running < 4 {
+			w.enter("alice", 3, 3)
+			w.enter("bob", 3, 3)
+		}
+	}
+	stay := func() messages.Duration {
+		t.Helper()
+		w.turns(100, "the node is found out", func() bool { work(); return w.Node("n1").Health.Quarantined != 0 })
+		if r := w.Node("n1").Health.Reason; !strings.Contains(r, "2 accounts") {
+			t.Fatalf("reason %q", r)
+		}
+		from := w.at
+		w.turns(100, "the node comes back", func() bool { return len(w.quarantined()) == 0 })
+		return w.at.Sub(from)
+	}
+	first := stay()
+	if second := stay(); second < 3*first/2 {
+		t.Errorf("in quarantine for %v, then for %v", first, second)
+	}
+	for j := range w.Jobs {
+		if j.Outcome == messages.Failed {
+			t.Errorf("job %d failed (%s)", j.ID, j.Reason)
+		}
+	}
+}
+
+// TestLastNodeIsNotQuarantinedInSilence: a last node that fails its probe is, and the
+// reason says so; one that only tasks speak against takes work.
+func TestLastNodeIsNotQuarantinedInSilence(t *testing.T) {
+	w := newWard(t, 1)
+	w.nodes[0].broken = true
+	id := w.enter("alice", 1, 3)
+	w.turns(10, "the node is found out", func() bool { return w.quarantined() != nil })
+	if r := w.Node("n1").Health.Reason; !strings.Contains(r, "no other node has slots of class map") {
+		t.Errorf("reason %q", r)
+	}
+	w.nodes[0].broken = false
+	w.turns(100, "the job ends", w.ended(id))
+	w.outcome(messages.Completed, id) // with the attempts that failed there given back
+
+	w = newWard(t, 2)
+	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
+	w.enter("alice", 2, 3)
+	w.enter("bob", 2, 3)
+	w.turn()
+	w.turn()
+	w.turn() // some have failed on n1, and run on n2
+	w.apply(Command{Drain: &Drain{Node: "n2", Until: w.at.Add(1e15)}})
+	w.turn()
+	w.turn()
+	if h := w.Node("n1").Health; h.Quarantined != 0 || h.Reason != "" && !strings.Contains(h.Reason, "no other has slots") {
+		t.Errorf("health of the last node: %+v", h)
+	}
+}
+
+// TestProbeThatNeverEnds is a failed one.
+func TestProbeThatNeverEnds(t *testing.T) {
+	w := newWard(t, 2)
+	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
+	w.nodes[0].silent = true
+	id := w.enter("alice", 10, 3)
+	w.turns(60, "the node is found out", func() bool { return w.quarantined() != nil })
+	n := w.Node("n1")
+	if !strings.Contains(n.Health.Reason, "did not end within 30s") || !slices.Contains(n.Stop, ProbeAttempt(1)) {
+		t.Errorf("health %+v, to stop %v", n.Health, n.Stop)
+	}
+	w.turns(60, "the job ends", w.ended(id))
+	w.outcome(messages.Completed, id)
+}
+
+// TestUnstartableIsTriedElsewhere: it does not count, and not on the same node.
+func TestUnstartableIsTriedElsewhere(t *testing.T) {
+	s := newSite(t)
+	stage := mapStage(1)
+	stage.Attempts = 1
+	id := s.submit("k", stage)
+	s.register("n1", 7, 1)
+	s.register("n2", 7, 1)
+	exchange := func(node string, seq uint64, f ...messages.Finished) []messages.Grant {
+		t.Helper()
+		return s.apply(Command{Exchange: &Exchange{Node: node, Session: 7, Seq: seq, Rules: RulesHealth, Finished: f,
+			Claims: []Claim{{Class: "map", Slots: 1, Jobs: []messages.JobID{id}}}}}).([]messages.Grant)
+	}
+	g := exchange("n1", 1)
+	if again := exchange("n1", 2, messages.Finished{Attempt: g[0].Attempt, Outcome: messages.Unstartable}); slices.ContainsFunc(again, func(g messages.Grant) bool { return g.Attempt.Task.Job == id }) {
+		t.Fatalf("the same node got %v", again)
+	}
+	if j := s.Job(id); !j.Active() || j.Stages[0].Tasks[0].Tries != 0 {
+		t.Fatalf("the attempt was counted: %v, %+v", j.State, j.Stages[0].Tasks[0])
+	}
+	g = exchange("n2", 1)
+	if len(g) != 1 {
+		t.Fatal("the other node got nothing")
+	}
+	exchange("n2", 2, messages.Finished{Attempt: g[0].Attempt, Outcome: messages.Unstartable})
+	if j := s.Job(id); j.Active() || j.Reason != "CannotStart" { // there is no third
+		t.Errorf("job %v %s", j.State, j.Reason)
+	}
+}
+
+// TestTaskWaitsForAnotherNodeOnlySoLong: that one may be busy for days.
+func TestTaskWaitsForAnotherNodeOnlySoLong(t *testing.T) {
+	w := newWard(t, 2)
+	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
+	w.nodes[1].slots = 0 // never claims
+	id := w.enter("alice", 1, 2)
+	w.turn()
+	w.turn()
+	from := w.at
+	w.turns(100, "it is tried again", func() bool { return w.Job(id).Stages[0].Tasks[0].Attempt == 2 })
+	if waited := w.at.Sub(from); waited < avoidFor-2*seconds {
+		t.Errorf("it waited for %v only", waited)
+	}
+}
+
+// TestOperatorLiftsAQuarantine, and an agent that registers anew is probed at once.
+func TestOperatorLiftsAQuarantine(t *testing.T) {
+	w := newWard(t, 2)
+	w.nodes[0].broken = true
+	w.enter("alice", 9, 3)
+	w.turns(20, "the node is found out", func() bool { return w.quarantined() != nil })
+	w.apply(Command{Register: &Register{Node: "n1", Session: 8, Slots: []messages.ClassSlots{{Class: "map", Slots: 2}}}})
+	if n := w.Node("n1"); n.Health.Quarantined == 0 || !n.Examines(w.at) {
+		t.Errorf("after a restart: %+v", n.Health)
+	}
+	w.apply(Command{Drain: &Drain{Node: "n1"}})
+	if n := w.Node("n1"); n.Health.Quarantined != 0 || n.Idle("map") != 2 {
+		t.Errorf("after it was lifted: %+v", n.Health)
+	}
+}
+
+// TestEarlierEntriesApplyAsTheyDid: what was logged before these rules gives the same
+// grants again, as agents have run them.
+func TestEarlierEntriesApplyAsTheyDid(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(1))
+	s.register("n1", 7, 1)
+	s.register("n2", 7, 1)
+	for seq := uint64(1); seq <= 5; seq += 2 {
+		g := s.claim("n1", 7, seq, 1, id)
+		if len(g) != 1 {
+			t.Fatalf("exchange %d granted %v", seq, g)
+		}
+		s.finish("n1", 7, seq+1, messages.Unstartable, 0, g[0].Attempt)
+	}
+	if j := s.Job(id); j.Reason != "CannotStart" || len(s.Node("n1").Health.Failures) != 0 {
+		t.Errorf("job %s, health %+v", j.Reason, s.Node("n1").Health)
+	}
+}
+
+// TestHealthIsKeptInAnImage, and an image that has none is read.
+func TestHealthIsKeptInAnImage(t *testing.T) {
+	w := newWard(t, 2)
+	w.nodes[0].broken = true
+	w.enter("alice", 9, 3)
+	w.turns(20, "the node is found out", func() bool { return w.quarantined() != nil })
+	w.enter("bob", 3, 3)
+	w.bad = func(messages.Name, string) bool { return true }
+	w.turn()
+	w.turn()
+	restored := New()
+	copyInto(t, w.Book, restored)
+	if got := restored.Node("n1").Health; fmt.Sprint(got) != fmt.Sprint(w.Node("n1").Health) || len(restored.doubtImages()) == 0 {
+		t.Errorf("health %+v, want %+v", got, w.Node("n1").Health)
+	}
+
+	im := w.Capture()
+	if err := im.annex.encode(); err != nil {
+		t.Fatal(err)
+	}
+	var earlier bytes.Buffer
+	enc := msgpack.NewEncoder(&earlier)
+	enc.UseArrayEncodedStructs(true)
+	for _, part := range []any{im, &im.annex} {
+		if err := enc.Encode(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := New().Restore(&earlier); err != nil {
+		t.Error(err)
+	}
+}
