@@ -22,13 +22,16 @@ type agent struct {
 	tasks map[messages.Attempt]*task
 	wake  messages.Time
 	hint  int
+	hole  bool // whatever starts here fails at once
 }
 
 // task is a virtual process.
 type task struct {
+	began messages.Time     // by the agent's clock
 	left  messages.Duration // of its run time, as of since
 	since messages.Time     // when it last began to run; 0: it is suspended
 	round int               // of its timer; earlier ones are void
+	fails bool
 }
 
 func newAgent(s *site, i int) *agent {
@@ -104,8 +107,14 @@ func (a *agent) setTimer() {
 }
 
 func (a *agent) start(at messages.Attempt) {
+	if at.Task.Job == 0 || a.hole { // a probe does nothing
+		t := &task{began: a.clock(), left: second / 100, fails: a.hole}
+		a.tasks[at] = t
+		a.goOn(at, t)
+		return
+	}
 	a.alone(at)
-	t := &task{left: second + messages.Duration(a.rng.Int64N(int64(8*second)))}
+	t := &task{began: a.clock(), left: second + messages.Duration(a.rng.Int64N(int64(8*second)))}
 	if a.rng.IntN(3) == 0 { // longer than a lease
 		t.left += lease + messages.Duration(a.rng.Int64N(int64(lease)))
 	}
@@ -136,7 +145,7 @@ func (a *agent) goOn(at messages.Attempt, t *task) {
 	round := t.round
 	a.after(&a.host, t.left, func() {
 		if a.tasks[at] == t && t.round == round {
-			a.exits[at] = true
+			a.exits[at] = !t.fails
 			a.end(at, messages.Exited)
 			a.act()
 		}
@@ -152,9 +161,13 @@ func (a *agent) hold(at messages.Attempt) {
 }
 
 func (a *agent) end(at messages.Attempt, how messages.Outcome) {
-	if a.tasks[at] != nil {
+	if t := a.tasks[at]; t != nil {
 		delete(a.tasks, at)
-		a.state.Ended(messages.Finished{Attempt: at, Outcome: how, Ended: a.clock()})
+		f := messages.Finished{Attempt: at, Outcome: how, Started: t.began, Ended: a.clock()}
+		if how == messages.Exited && !a.exits[at] {
+			f.ExitCode = 137
+		}
+		a.state.Ended(f)
 		a.after(&a.host, 0, a.act)
 	}
 }

@@ -21,4 +21,5 @@ const (
 	Tilted            // 6: the shares of an allocation do not sum to one
 	Skim              // 6: what a job pays does not all go to whom it is for
 	OneReserve        // 7: all peers share one reserve, and a dispute changes nothing
+	BlindToHoles      // 8: the leader does not look at the health of nodes
 )

@@ -30,6 +30,7 @@ var controls = []struct {
 	{"shares that do not sum to one", Tilted, "6", nil, 10},
 	{"a payment that goes astray", Skim, "6", nil, 5},
 	{"one reserve for all peers", OneReserve, "7", map[string]float64{Lie: 4}, 10},
+	{"a leader that is blind to black holes", BlindToHoles, "8", map[string]float64{BlackHole: 4}, 10},
 }
 
 func controlPlan(rates map[string]float64) *Plan {

@@ -138,11 +138,15 @@ func (d *desk) register(a *agent, q *messages.RegisterRequest, answer func(*mess
 // only renews the lease.
 func (d *desk) exchange(a *agent, x *messages.Exchange, answer func(*messages.ExchangeReply, error)) {
 	heard := d.r.clock()
-	if len(x.Finished)+len(x.Claims) == 0 {
+	n := d.book().Node(a.name)
+	if len(x.Finished)+len(x.Claims) == 0 && (n == nil || !n.Examines(d.r.clock())) {
 		d.r.verify(func() { d.heartbeat(a, x, heard, answer) })
 		return
 	}
-	c := &book.Exchange{Node: a.name, Session: x.Session, Seq: x.Seq, Finished: x.Finished}
+	c := &book.Exchange{Node: a.name, Session: x.Session, Seq: x.Seq, Finished: x.Finished, Rules: book.RulesHealth}
+	if d.Bug == BlindToHoles {
+		c.Rules = 0
+	}
 	for i := range x.Claims {
 		c.Claims = append(c.Claims, d.market.Resolve(d.book(), &x.Claims[i], d.rng))
 	}
@@ -169,6 +173,10 @@ func (d *desk) reply(a *agent, x *messages.Exchange, heard messages.Time, grants
 	d.heard[a.name] = max(d.heard[a.name], heard)
 	out := &messages.ExchangeReply{Seq: x.Seq, Grants: append([]messages.Grant(nil), grants...)}
 	for _, g := range grants {
+		if g.Attempt.Task.Job == 0 {
+			out.Programs = append(out.Programs, book.ProbeProgram(class))
+			continue
+		}
 		j := d.book().Job(g.Attempt.Task.Job)
 		out.Programs = append(out.Programs, messages.Program{Job: j.ID, StageName: "main", Class: class, Command: j.Spec.Stages[0].Command})
 	}

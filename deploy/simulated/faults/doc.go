@@ -41,6 +41,7 @@
 //  7. A peer that lies has of each site at most its limit and its share of the
 //     reserve, and no more credit while a dispute is open: a fourth site, of which
 //     there are only words, sends whatever it can sign.
+//  8. A node on which whatever is started fails at once costs no job its life.
 //
 // For each of them there are planted bugs ([Bug]) that are found soon. See [Run],
 // and [Shrink] for what to do with a seed that fails.

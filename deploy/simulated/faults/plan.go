@@ -18,22 +18,23 @@ const second = messages.Duration(1e9)
 
 // The kinds of fault.
 const (
-	Loss      = "loss"      // part of the messages never come
-	Repeat    = "repeat"    // part of them come twice
-	Reorder   = "reorder"   // each is late by up to two seconds
-	Delay     = "delay"     // each is late by a second
-	Partition = "partition" // the target is cut off from all others
-	Isolate   = "isolate"   // the target, a site, is cut off from the other sites
-	Crash     = "crash"     // the target is off for a while; what its disk had not synced is gone
-	Power     = "power"     // all machines of the target, a site, crash at once; without one, those of all sites
-	SlowDisk  = "slow-disk" // syncs of the target take two seconds
-	Skew      = "skew"      // the target's clock is off for a while
-	Jump      = "jump"      // the target's clock jumps, for good
-	Lie       = "lie"       // a site that keeps no books sends the target, a site, whatever it can sign
+	Loss      = "loss"       // part of the messages never come
+	Repeat    = "repeat"     // part of them come twice
+	Reorder   = "reorder"    // each is late by up to two seconds
+	Delay     = "delay"      // each is late by a second
+	Partition = "partition"  // the target is cut off from all others
+	Isolate   = "isolate"    // the target, a site, is cut off from the other sites
+	Crash     = "crash"      // the target is off for a while; what its disk had not synced is gone
+	Power     = "power"      // all machines of the target, a site, crash at once; without one, those of all sites
+	SlowDisk  = "slow-disk"  // syncs of the target take two seconds
+	Skew      = "skew"       // the target's clock is off for a while
+	Jump      = "jump"       // the target's clock jumps, for good
+	Lie       = "lie"        // a site that keeps no books sends the target, a site, whatever it can sign
+	BlackHole = "black-hole" // whatever the target, an agent, starts fails at once
 )
 
 // Kinds lists the kinds of fault.
-var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump, Lie}
+var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump, Lie, BlackHole}
 
 // Event is one fault: from At (since the beginning) on, For a span.
 type Event struct {
@@ -163,13 +164,15 @@ func (p *Plan) targets(kind string) (out []string) {
 		return append(slices.Clone(siteNames), "")
 	case Isolate, Lie:
 		return siteNames
-	case Partition, Crash, SlowDisk, Skew, Jump:
+	case Partition, Crash, SlowDisk, Skew, Jump, BlackHole:
 	default:
 		return []string{""}
 	}
 	for _, s := range siteNames {
 		for i := range 3 {
-			out = append(out, fmt.Sprint(s, ".m", i))
+			if kind != BlackHole { // machines run no tasks
+				out = append(out, fmt.Sprint(s, ".m", i))
+			}
 		}
 		for i := range p.Nodes {
 			if kind != SlowDisk { // agents have nothing to sync

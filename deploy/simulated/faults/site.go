@@ -55,6 +55,7 @@ type site struct {
 	liar     liar
 
 	jumped    bool // a clock within it was not well
+	hopeless  bool // all its agents were black holes at once
 	troubles  int  // faults under way within it
 	wellSince messages.Time
 	apart     messages.Duration        // its clocks, at most

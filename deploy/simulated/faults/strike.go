@@ -90,6 +90,9 @@ func (w *World) begin(e Event) {
 		a.crash()
 	case e.Kind == SlowDisk && m != nil:
 		m.slow = true
+	case e.Kind == BlackHole:
+		a.hole = true
+		a.hopeless = a.hopeless || !slices.ContainsFunc(a.agents, func(o *agent) bool { return !o.hole })
 	case e.Kind == Skew || e.Kind == Jump:
 		w.site(e.Target).jumped = true
 		w.shift(m, a, e.By)
@@ -107,6 +110,8 @@ func (w *World) end(e Event) {
 		a.boot()
 	case e.Kind == SlowDisk && m != nil:
 		m.slow = false
+	case e.Kind == BlackHole:
+		a.hole = slices.ContainsFunc(w.active, func(o Event) bool { return o.Kind == BlackHole && o.Target == e.Target })
 	case e.Kind == Skew:
 		w.shift(m, a, -e.By)
 	}

@@ -142,6 +142,9 @@ func (s *witness) job(j *book.Job) error {
 	if j.Refused != "" {
 		return fmt.Errorf("invariant 1: job %d was held for, and its charge refused: %s", j.ID, j.Refused)
 	}
+	if j.Outcome == messages.Failed && !s.hopeless && j.Reason == "TaskFailed" {
+		return fmt.Errorf("invariant 8: job %d failed, though its tasks fail only on a node on which all do", j.ID)
+	}
 	if j.Charged > j.Held-j.Paid || j.Charged != 0 && j.Charged != j.Owed {
 		return fmt.Errorf("invariant 2: job %d owes %v of its hold of %v, and paid %v", j.ID, j.Owed, j.Held, j.Charged)
 	}

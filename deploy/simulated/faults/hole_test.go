@@ -1,0 +1,22 @@
+package faults
+
+import "testing"
+
+// TestBlackHolesCostNoJob: nodes that fail at once whatever they are given, with and
+// without other faults, cost no job its life, and are given work again.
+func TestBlackHolesCostNoJob(t *testing.T) {
+	alone := Default()
+	for kind := range alone.Rates {
+		alone.Rates[kind] = 0
+	}
+	alone.Rates[BlackHole] = 6
+	more := Default()
+	more.Rates[BlackHole] = 6
+	for _, plan := range []*Plan{alone, more} {
+		for seed := uint64(1); seed <= 40; seed++ {
+			if o := Run(plan, seed, Sound); o.Violation != nil {
+				t.Errorf("seed %d: %v", seed, o.Violation)
+			}
+		}
+	}
+}
