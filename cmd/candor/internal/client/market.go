@@ -134,11 +134,11 @@ func (a *app) nodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "node",
 		Short:   "take a node out of use and back, or let a new one join",
-		Example: "  candor node drain node3\n  candor node token node7 > node7.token",
+		Example: "  candor node drain node3\n  candor node resume node3\n  candor node token node7 > node7.token",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.nodeDrainCommand(), a.nodeTokenCommand(), a.nodeTokensCommand())
+	cmd.AddCommand(a.nodeDrainCommand(), a.nodeResumeCommand(), a.nodeTokenCommand(), a.nodeTokensCommand())
 	return cmd
 }
 
@@ -150,7 +150,8 @@ func (a *app) nodeDrainCommand() *cobra.Command {
 		Short: "let a node run empty",
 		Long: `Have a node take no more work. Tasks that run there go on for as long as the notice
 says; what has not ended then is ended and run elsewhere, which does not count as a
-failed attempt. The owners are told by candor why. --undo has the node take work again.`,
+failed attempt. The owners are told by candor why. --undo has the node take work again,
+as candor node resume does.`,
 		Example: "  candor node drain node3 --notice 10m\n  candor node drain node3 --undo",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
@@ -165,6 +166,23 @@ failed attempt. The owners are told by candor why. --undo has the node take work
 	cmd.Flags().StringVar(&notice, "notice", "10m", "how long its tasks may go on, a `span`")
 	cmd.Flags().BoolVar(&undo, "undo", false, "have it take work again")
 	return cmd
+}
+
+func (a *app) nodeResumeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume NODE",
+		Short: "have a node take work again",
+		Long: `Have a node take work again that was drained or is in quarantine. A node is put in
+quarantine when a probe fails there (a task of the site's own that does nothing), or
+when tasks of several accounts fail there at once that end well on other nodes; candor
+nodes says why. It is probed now and then, and comes back by itself when a probe ends
+well.`,
+		Example: "  candor node resume node3",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.operating(func(ctx context.Context, s *session, args []string) error {
+			return ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: args[0], Undo: true}, (*page).drained)
+		}),
+	}
 }
 
 func (p *page) drained(r messages.DrainReply) {

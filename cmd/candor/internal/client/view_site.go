@@ -18,6 +18,16 @@ func (p *page) nodes(r messages.NodesReply) {
 		t.Row(n.Node, p.nodeState(n.State), used(n), p.at(n.Since), p.between(n.Since, 0), terminal.Count(n.Finished), suspended(n), strings.Join(n.Abilities, ", "))
 	}
 	t.Write(p, p.Style, "")
+	for _, n := range r.Nodes {
+		if n.Reason == "" {
+			continue
+		}
+		p.printf("\n%s: %s", n.Node, terminal.Safe(n.Reason))
+		if n.ProbeAt != 0 {
+			p.printf("; next probe %s", p.exactly(n.ProbeAt))
+		}
+		p.printf("\n")
+	}
 }
 
 func (p *page) nodeState(state string) string {
