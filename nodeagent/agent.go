@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
@@ -70,6 +71,11 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	}
 	if able, ok := c.Runner.(runner.Able); ok {
 		a.state.SetAbilities(able.Abilities())
+	}
+	if i, ok := a.c.Runner.(runner.Interrupted); ok {
+		i.Notify(func(able bool) {
+			a.queue.post(func(messages.Time) { a.state.Pause(!able) })
+		})
 	}
 	a.c.Log = c.Log.With(zap.String("node", c.Node))
 	a.life, a.die = context.WithCancel(context.Background())
@@ -134,8 +140,15 @@ func (a *Agent) release() (err error) {
 func (a *Agent) loop() {
 	defer close(a.ended)
 	defer a.queue.close()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	wake := make(chan struct{}, 1)
+	timer := boottime.NewTimer(func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+	defer timer.Close()
+	timer.Reset(0)
 	var events []event
 	for {
 		select {
@@ -143,7 +156,7 @@ func (a *Agent) loop() {
 			a.kill()
 			return
 		case <-a.queue.ready:
-		case <-timer.C:
+		case <-wake:
 		}
 		events = a.queue.take(events)
 		now := a.c.Clock()

@@ -4,10 +4,9 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-var start = time.Now()
-
-// sinceStart is the time since the process was started, on a clock that
-// nobody sets; on most systems it stands still while the machine sleeps.
-func sinceStart() messages.Time { return messages.Time(time.Since(start) / time.Microsecond) }
+// uptime is the time since the machine was started. It goes on while the
+// machine sleeps, as the leader's does, and nobody sets it.
+func uptime() messages.Time { return messages.Time(boottime.Now() / time.Microsecond) }

@@ -24,7 +24,7 @@ func (a *Agent) adopt() {
 	})
 	a.forgetLuggage(tasks)
 	for _, t := range tasks {
-		if a.state.Adopt(t.Attempt, t.Class) {
+		if a.state.Adopt(t.Attempt, t.Class, t.Held) {
 			a.running[t.Attempt] = &running{process: t.Process, granted: time.Now()}
 			a.metrics.start()
 		} else {

@@ -53,7 +53,15 @@ type Logs interface {
 type Adopted struct {
 	Attempt messages.Attempt
 	Class   messages.Name
+	Held    bool // it is suspended, or was told to be
 	Process Process
+}
+
+// Interrupted is a [Runner] that at times can start nothing.
+type Interrupted interface {
+	// Notify has f called now and whenever that changes, with whether tasks can be
+	// started; one call at a time. It may be called once.
+	Notify(f func(able bool))
 }
 
 // Lasting is a [Runner] whose tasks outlive the agent.

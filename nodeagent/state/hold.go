@@ -19,16 +19,25 @@ func (s *State) begin(t *task) {
 	t.start = nil
 }
 
-// Adopt takes a task in hand that an earlier run of the agent began; before the
-// first Act. It reports false if the node has no such slots any more.
-func (s *State) Adopt(a messages.Attempt, class messages.Name) bool {
+// Adopt takes a task in hand that an earlier run of the agent began, and
+// suspended if it is held; before the first Act. It reports false if the node has
+// no such slots any more. A task that the leader does not hold goes on with the
+// first answer.
+func (s *State) Adopt(a messages.Attempt, class messages.Name, held bool) bool {
 	at := s.classOf(class)
 	if at < 0 || s.hand[a] != nil {
 		return false
 	}
-	s.hand[a] = &task{class: at}
+	s.hand[a] = &task{class: at, held: held}
 	s.alive++
-	s.classes[at].tasks++
+	if !held {
+		s.classes[at].tasks++
+		return true
+	}
+	if s.held == nil {
+		s.held = map[messages.Attempt]bool{}
+	}
+	s.held[a] = true // as the earlier run was told
 	return true
 }
 

@@ -98,8 +98,8 @@ func TestStopWhileHeld(t *testing.T) {
 
 func TestAdoptedTasksAreReported(t *testing.T) {
 	a := newAgent(t, 2, 1)
-	a.Adopt(attempt(3), "cpu")
-	a.Adopt(attempt(4), "cpu")
+	a.Adopt(attempt(3), "cpu", false)
+	a.Adopt(attempt(4), "cpu", false)
 	r := a.request()
 	if !slices.Equal(r.Register.Running, []messages.Attempt{attempt(3), attempt(4)}) {
 		t.Fatalf("registered with %v", r.Register.Running)
@@ -112,5 +112,66 @@ func TestAdoptedTasksAreReported(t *testing.T) {
 	a.Ended(messages.Finished{Attempt: attempt(3), Outcome: messages.Exited})
 	if e := a.request().Exchange; len(e.Finished) != 1 || e.Finished[0].Attempt != attempt(3) {
 		t.Fatalf("%+v", e)
+	}
+}
+
+// TestAdoptedSuspendedTaskGoesOn: a task that the leader resumed while the agent was
+// gone goes on with the first answer, and takes its slot again.
+func TestAdoptedSuspendedTaskGoesOn(t *testing.T) {
+	a := newAgent(t, 2, 1)
+	a.Adopt(attempt(3), "cpu", true)
+	a.Adopt(attempt(4), "cpu", true)
+	if a.Idle() != 2 || a.Running() != 2 {
+		t.Fatalf("%d idle, %d running", a.Idle(), a.Running())
+	}
+	a.join()
+	a.vector(1, 1000, 2)
+	r := a.request()
+	reply := grants(r, 0, 0)
+	reply.Held, reply.Version = []messages.Attempt{attempt(4)}, 1
+	a.Answered(a.now, r.ID, reply)
+	if do := a.act(); !slices.Equal(do.Resume, []messages.Attempt{attempt(3)}) || len(do.Hold) != 0 || a.Idle() != 1 {
+		t.Fatalf("%+v, %d idle; want task 3 to go on", do, a.Idle())
+	}
+	if do := a.tell(2); !slices.Equal(do.Resume, []messages.Attempt{attempt(4)}) || a.Idle() != 0 {
+		t.Fatalf("%+v, %d idle; want task 4 to go on", do, a.Idle())
+	}
+}
+
+// TestAdoptedSuspendedTaskGoesOnUnderALeaderThatHoldsNothing, and never held any.
+func TestAdoptedSuspendedTaskGoesOnUnderALeaderThatHoldsNothing(t *testing.T) {
+	a := newAgent(t, 1, 1)
+	a.Adopt(attempt(3), "cpu", true)
+	a.join()
+	a.vector(1, 1000, 2)
+	r := a.request()
+	a.Answered(a.now, r.ID, grants(r, 0, 0))
+	if do := a.act(); !slices.Equal(do.Resume, []messages.Attempt{attempt(3)}) {
+		t.Fatalf("%+v", do)
+	}
+}
+
+// TestPausedNodeClaimsNothing: while nothing can be started there is no use in
+// claims, and afterwards the work that there is, is claimed.
+func TestPausedNodeClaimsNothing(t *testing.T) {
+	a := newAgent(t, 2, 1)
+	a.join()
+	a.Pause(true)
+	a.vector(1, 1000, 2)
+	a.silent()
+	a.vector(2, 1000, 2)
+	a.silent()
+	a.Pause(false)
+	r := a.request()
+	if slotsOf(r.Exchange) != 2 {
+		t.Fatalf("claimed %+v", r.Exchange.Claims)
+	}
+	a.Answered(a.now, r.ID, grants(r, 0, 2))
+	a.act()
+	a.Pause(true)
+	a.end(0, messages.Stopped) // its executor went
+	a.end(1, messages.Stopped)
+	if r := a.request(); len(r.Exchange.Finished) != 2 || len(r.Exchange.Claims) != 0 {
+		t.Fatalf("sent %+v", r.Exchange)
 	}
 }

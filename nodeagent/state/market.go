@@ -240,7 +240,7 @@ func (c *marketClass) share(own int) {
 func (s *State) wake(at int, m *marketClass) {
 	c := &s.classes[at]
 	idle := c.free() - c.awake
-	if s.closing || m.pending <= 0 || m.jobs.Len() == 0 || idle <= 0 {
+	if s.closing || s.paused || m.pending <= 0 || m.jobs.Len() == 0 || idle <= 0 {
 		return
 	}
 	chance := m.wanted() / float64(max(m.idle, c.free()))
@@ -264,7 +264,7 @@ func (m *marketClass) work() int {
 
 // pending is the work of all markets for a class.
 func (s *State) pending(at int) (n int) {
-	if s.closing || s.phase != joined {
+	if s.closing || s.paused || s.phase != joined {
 		return 0
 	}
 	for _, m := range s.markets {
@@ -277,7 +277,7 @@ func (s *State) pending(at int) (n int) {
 func (s *State) left(at int) bool {
 	for _, m := range s.markets {
 		if m.classes[at].rest > 0 && m.classes[at].work() > 0 {
-			return !s.closing && s.phase == joined
+			return !s.closing && !s.paused && s.phase == joined
 		}
 	}
 	return false

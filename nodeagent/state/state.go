@@ -38,6 +38,7 @@ type State struct {
 	finished []messages.Finished // ended, and in no exchange yet
 	gathers  messages.Time       // until when these wait for more; 0: they do not
 	closing  bool
+	paused   bool // nothing can be started for now
 	out      Actions
 }
 
@@ -86,6 +87,21 @@ func New(slots []messages.ClassSlots, rng *rand.Rand) *State {
 
 // SetAbilities says what the node can do to a task, for registrations to come.
 func (s *State) SetAbilities(can []messages.Name) { s.can = can }
+
+// Pause has the node claim nothing while it can start nothing, and claim again
+// afterwards.
+func (s *State) Pause(paused bool) {
+	if s.paused == paused {
+		return
+	}
+	s.paused = paused
+	for at := range s.classes {
+		s.classes[at].awake = 0
+		for _, m := range s.markets {
+			s.wake(at, &m.classes[at])
+		}
+	}
+}
 
 // Session returns the session's number.
 func (s *State) Session() uint64 { return s.session }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 // Client is a [runner.Runner] that leaves the running to an executor. It starts
@@ -19,6 +20,7 @@ type Client struct {
 	die    context.CancelFunc
 	over   chan struct{} // the goroutine has ended
 
+	telling   sync.Mutex // held while notify is called; taken before mu
 	mu        sync.Mutex
 	conn      *conn // nil while there is no executor
 	abilities []messages.Name
@@ -28,13 +30,19 @@ type Client struct {
 	questions map[uint64]chan<- *frame
 	numbers   uint64
 	closing   bool
+	until     time.Duration   // how long tasks may run, by the clock of package boottime; 0: not said yet
+	notify    func(able bool) // nil: nobody asked
 }
 
-// remote is a task in the executor's hand.
+// remote is a task in the executor's hand. What it is to do is remembered: an
+// order that is given while there is no connection is sent with the next one.
 type remote struct {
 	client  *Client
 	attempt messages.Attempt
 	done    func(messages.Finished)
+	held    bool
+	stopped bool
+	grace   time.Duration // if stopped
 }
 
 // maxPrograms bounds the programs that an executor is to remember.
@@ -95,6 +103,9 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 	k.programs = map[*messages.Program]uint64{}
 	var lost []*remote
 	var over []*messages.Finished
+	if k.until != 0 {
+		k.sendKeep()
+	}
 	for a, t := range k.tasks {
 		f, known := found[a]
 		delete(found, a)
@@ -104,14 +115,47 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 			lost = append(lost, t)
 		case f.Finished != nil:
 			over = append(over, f.Finished)
+		default:
+			k.remind(t, f.Held)
 		}
 	}
 	k.mu.Unlock()
+	k.tell()
 	for _, t := range lost {
 		t.lose("its executor ended and took it along")
 	}
 	for _, f := range over {
 		k.finish(f)
+	}
+}
+
+// remind repeats the orders that a task may not have been given. k.mu is held.
+func (k *Client) remind(t *remote, held bool) {
+	if t.held != held {
+		k.send(&frame{Kind: hold, Attempt: t.attempt, Held: t.held})
+	}
+	if t.stopped {
+		k.send(&frame{Kind: stop, Attempt: t.attempt, Time: messages.Duration(t.grace)})
+	}
+}
+
+// Notify has f called now, and whenever an executor is gone or found.
+func (k *Client) Notify(f func(able bool)) {
+	k.mu.Lock()
+	k.notify = f
+	k.mu.Unlock()
+	k.tell()
+}
+
+// tell says whether there is an executor.
+func (k *Client) tell() {
+	k.telling.Lock()
+	defer k.telling.Unlock()
+	k.mu.Lock()
+	f, able := k.notify, k.conn != nil
+	k.mu.Unlock()
+	if f != nil {
+		f(able)
 	}
 }
 
@@ -137,6 +181,7 @@ func (k *Client) listen(c *conn) {
 		k.conn = nil
 		closing := k.closing
 		k.mu.Unlock()
+		k.tell()
 		if closing {
 			return
 		}
@@ -233,18 +278,23 @@ func (k *Client) program(p *messages.Program) uint64 {
 
 // Stop ends the task.
 func (t *remote) Stop(grace time.Duration) {
-	t.client.order(&frame{Kind: stop, Attempt: t.attempt, Time: messages.Duration(grace)})
+	k := t.client
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if t.stopped {
+		grace = min(grace, t.grace)
+	}
+	t.stopped, t.grace = true, grace
+	k.send(&frame{Kind: stop, Attempt: t.attempt, Time: messages.Duration(grace)})
 }
 
 // Hold suspends the task, or lets it go on.
 func (t *remote) Hold(held bool) {
-	t.client.order(&frame{Kind: hold, Attempt: t.attempt, Held: held})
-}
-
-func (k *Client) order(f *frame) {
+	k := t.client
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.send(f)
+	t.held = held
+	k.send(&frame{Kind: hold, Attempt: t.attempt, Held: held})
 }
 
 // Adopt takes over the tasks that an earlier agent began; done is called for
@@ -253,9 +303,9 @@ func (k *Client) Adopt(done func(messages.Finished)) (all []runner.Adopted) {
 	k.mu.Lock()
 	var over []*messages.Finished
 	for a, f := range k.found {
-		t := &remote{client: k, attempt: a, done: done}
+		t := &remote{client: k, attempt: a, done: done, held: f.Held}
 		k.tasks[a] = t
-		all = append(all, runner.Adopted{Attempt: a, Class: f.Name, Process: t})
+		all = append(all, runner.Adopted{Attempt: a, Class: f.Name, Held: f.Held, Process: t})
 		if f.Finished != nil {
 			over = append(over, f.Finished)
 		}
@@ -279,7 +329,15 @@ func (k *Client) Confirm(a messages.Attempt) {
 
 // Keep says how long tasks may run from now.
 func (k *Client) Keep(d time.Duration) {
-	k.order(&frame{Kind: keep, Time: messages.Duration(max(d, 0))})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.until = boottime.Now() + max(d, 0)
+	k.sendKeep()
+}
+
+// sendKeep says how long tasks may still run. k.mu is held.
+func (k *Client) sendKeep() {
+	k.send(&frame{Kind: keep, Time: messages.Duration(max(k.until-boottime.Now(), 0))})
 }
 
 // Abilities says what can be done to a task here.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 // lonely is how long an executor stays without an agent and without tasks.
@@ -20,9 +21,9 @@ type server struct {
 
 	mu     sync.Mutex
 	tasks  map[messages.Attempt]*task
-	agent  *conn       // the newest; nil: none
-	lease  *time.Timer // when it ends every task is killed; nil: none was given yet
-	alone  *time.Timer // counts down while there is neither agent nor task; else nil
+	agent  *conn           // the newest; nil: none
+	lease  *boottime.Timer // when it ends every task is killed
+	alone  *time.Timer     // counts down while there is neither agent nor task; else nil
 	ending bool
 }
 
@@ -32,6 +33,7 @@ type task struct {
 	class    messages.Name
 	finished *messages.Finished // nil while it runs
 	forget   bool               // nobody wants to know how it ends
+	held     bool               // it was told to be suspended
 }
 
 // Serve runs tasks for the agents that connect, one at a time, until it is told
@@ -42,6 +44,8 @@ func Serve(l net.Listener, c runner.Config) error {
 		return err
 	}
 	s := &server{run: run, listener: l, tasks: map[messages.Attempt]*task{}}
+	s.lease = boottime.NewTimer(s.expire)
+	defer s.lease.Close()
 	s.mu.Lock()
 	s.rest()
 	s.mu.Unlock()
@@ -96,7 +100,7 @@ func (s *server) welcome(agent *conn) {
 	s.rest()
 	agent.send(&frame{Kind: hello, Names: s.run.Abilities()})
 	for a, t := range s.tasks {
-		agent.send(&frame{Kind: has, Attempt: a, Name: t.class, Finished: t.finished})
+		agent.send(&frame{Kind: has, Attempt: a, Name: t.class, Held: t.held, Finished: t.finished})
 	}
 	agent.send(&frame{Kind: ready})
 }
@@ -116,6 +120,8 @@ func (s *server) rest() {
 // end ends the executor; Serve does the rest.
 func (s *server) end() { _ = s.listener.Close() }
 
+// handle does what an agent says, unless another has come in its place: that one was
+// told what is in hand, and says anew what it wants.
 func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *frame) {
 	switch f.Kind {
 	case program:
@@ -125,21 +131,25 @@ func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *f
 		}
 		programs[f.Number] = f.Program
 	case start:
-		s.start(f, programs[f.Number])
+		s.start(agent, f, programs[f.Number])
 	case stop, hold, confirm:
-		s.tell(f)
+		s.tell(agent, f)
 	case keep:
-		s.keep(f.Time.Std())
+		s.keep(agent, f.Time.Std())
 	case owner, logs:
 		go s.answer(agent, f)
 	case end:
-		s.end()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.agent == agent {
+			s.end()
+		}
 	}
 }
 
 // start begins a task that is not known yet.
-func (s *server) start(f *frame, p *messages.Program) {
-	t := s.enter(f.Attempt, p)
+func (s *server) start(agent *conn, f *frame, p *messages.Program) {
+	t := s.enter(agent, f.Attempt, p)
 	if t == nil {
 		return
 	}
@@ -151,10 +161,10 @@ func (s *server) start(f *frame, p *messages.Program) {
 }
 
 // enter takes a task in hand that is not known yet and can be started, else nil.
-func (s *server) enter(a messages.Attempt, p *messages.Program) *task {
+func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tasks[a] != nil {
+	if s.agent != agent || s.tasks[a] != nil {
 		return nil
 	}
 	t := new(task)
@@ -223,12 +233,12 @@ func (s *server) report(t *task) {
 }
 
 // tell passes an order to a task.
-func (s *server) tell(f *frame) {
+func (s *server) tell(agent *conn, f *frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tasks[f.Attempt]
 	switch {
-	case t == nil:
+	case t == nil || s.agent != agent:
 	case f.Kind == confirm:
 		t.forget = true
 		s.let(f.Attempt, t)
@@ -237,6 +247,7 @@ func (s *server) tell(f *frame) {
 			t.Process = new(early)
 		}
 		if f.Kind == hold {
+			t.held = f.Held
 			t.Hold(f.Held)
 		} else {
 			t.Stop(f.Time.Std())
@@ -245,13 +256,12 @@ func (s *server) tell(f *frame) {
 }
 
 // keep lets tasks run for as long as the agent says.
-func (s *server) keep(d time.Duration) {
+func (s *server) keep(agent *conn, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lease != nil {
-		s.lease.Stop()
+	if s.agent == agent {
+		s.lease.Reset(d)
 	}
-	s.lease = time.AfterFunc(d, s.expire)
 }
 
 // expire kills every task: the leader may have given them to others.

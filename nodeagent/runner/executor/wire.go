@@ -18,7 +18,7 @@ type kind uint8
 
 const (
 	hello   kind = iota // Names: abilities; first of all from the executor
-	has                 // Attempt, Class, Finished if it has ended: one of what it has in hand
+	has                 // Attempt, Name: class, Held, Finished if it has ended: one of what it has in hand
 	ready               // that was all
 	program             // Number, Program: what starts refer to
 	start               // Attempt, Array, Number

@@ -1,0 +1,91 @@
+package boottime
+
+import (
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Now is the time since the machine was started.
+func Now() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return sinceStart()
+	}
+	return time.Duration(t.Nano())
+}
+
+// Timer calls a function when a time is over.
+type Timer struct {
+	ended func()
+
+	mu      sync.Mutex
+	file    *os.File    // the kernel's timer; nil: there is none to be had
+	fd      int         // of file, which File.Fd would put into blocking mode
+	instead *time.Timer // of it
+	closed  bool
+}
+
+// NewTimer makes a timer that is not set. ended is called in a goroutine, one call
+// at a time; one that is on its way is not undone by Reset or Stop.
+func NewTimer(ended func()) *Timer {
+	t := &Timer{ended: ended}
+	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return t
+	}
+	t.file, t.fd = os.NewFile(uintptr(fd), "timerfd"), fd
+	go t.wait(t.file)
+	return t
+}
+
+// wait calls ended each time the kernel's timer goes off, until it is closed.
+func (t *Timer) wait(file *os.File) {
+	var count [8]byte
+	for {
+		if _, err := file.Read(count[:]); err != nil {
+			return
+		}
+		t.ended()
+	}
+}
+
+// Reset sets the timer, instead of what it was set to.
+func (t *Timer) Reset(d time.Duration) { t.set(max(d, 1)) }
+
+// Stop lets the timer not go off.
+func (t *Timer) Stop() { t.set(0) }
+
+// set sets the timer; 0 is never.
+func (t *Timer) set(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	if t.file != nil {
+		value := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}
+		_ = unix.TimerfdSettime(t.fd, 0, &value, nil)
+		return
+	}
+	if t.instead != nil {
+		t.instead.Stop()
+		t.instead = nil
+	}
+	if d > 0 {
+		t.instead = time.AfterFunc(d, t.ended)
+	}
+}
+
+// Close stops the timer for good.
+func (t *Timer) Close() {
+	t.Stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed = true; t.file != nil {
+		_ = t.file.Close()
+		t.file = nil
+	}
+}

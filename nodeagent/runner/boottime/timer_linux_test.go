@@ -1,0 +1,41 @@
+package boottime
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTimersGoOnWhileTheMachineSleeps: they are the kernel's, of the clock that
+// does (CLOCK_BOOTTIME is 7).
+func TestTimersGoOnWhileTheMachineSleeps(t *testing.T) {
+	timer := NewTimer(func() {})
+	defer timer.Close()
+	timer.Reset(time.Hour)
+	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", timer.fd))
+	if err != nil || !strings.Contains(string(info), "clockid: 7\n") {
+		t.Errorf("%v: %s", err, info)
+	}
+}
+
+func TestTimerGoesOffAsItWasLastSet(t *testing.T) {
+	ended := make(chan time.Duration, 4)
+	timer := NewTimer(func() { ended <- Now() })
+	timer.Reset(time.Hour)
+	began := Now()
+	timer.Reset(5 * time.Millisecond)
+	if at := <-ended; at-began < 5*time.Millisecond {
+		t.Errorf("after %v", at-began)
+	}
+	timer.Reset(0)
+	<-ended // at once
+	timer.Reset(time.Hour)
+	timer.Stop()
+	timer.Close()
+	timer.Reset(time.Nanosecond) // too late
+	if len(ended) != 0 {
+		t.Error("it went off after its end")
+	}
+}

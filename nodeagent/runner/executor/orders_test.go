@@ -1,0 +1,122 @@
+package executor
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+const patience = 30 * time.Second
+
+func openHere(t *testing.T, dir string) *Client {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	k, err := Open(ctx, Config{Command: []string{os.Args[0], Argument}, Runner: runner.Config{Site: "home", Node: "n1", Dir: dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { k.Close() })
+	return k
+}
+
+// cut takes the connection away, gives orders, and lets the client find the
+// executor again.
+func cut(t *testing.T, k *Client, orders func()) {
+	t.Helper()
+	k.mu.Lock()
+	c := k.conn
+	k.conn = nil
+	k.mu.Unlock()
+	orders()
+	c.finish()
+}
+
+// settled returns when the executor has handled all that was sent.
+func settled(t *testing.T, k *Client) {
+	t.Helper()
+	if _, err := k.Owner(7); messages.KindOf(err) == messages.Unavailable {
+		t.Fatal(err)
+	}
+}
+
+func sleeper(t *testing.T, k *Client) (runner.Process, chan messages.Finished) {
+	done := make(chan messages.Finished, 1)
+	p := k.Start(runner.Task{Grant: messages.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}},
+		Program: &messages.Program{Job: 7, Account: "ann", Class: "cpu", Script: "exec sleep 1000"}}, func(f messages.Finished) { done <- f })
+	settled(t, k)
+	return p, done
+}
+
+// watched is a client's word of whether tasks can be started.
+func watched(k *Client) chan bool {
+	able := make(chan bool, 16)
+	k.Notify(func(is bool) { able <- is })
+	return able
+}
+
+func next(t *testing.T, able chan bool, want bool) {
+	t.Helper()
+	select {
+	case is := <-able:
+		if is != want {
+			t.Fatalf("able to start: %v", is)
+		}
+	case <-time.After(patience):
+		t.Fatalf("nobody says %v", want)
+	}
+}
+
+// TestOrdersOutliveTheConnection: what a task is told while the executor cannot be
+// reached, it is told when it can; and that nothing can be started meanwhile is
+// said.
+func TestOrdersOutliveTheConnection(t *testing.T) {
+	dir := t.TempDir()
+	k := openHere(t, dir)
+	p, _ := sleeper(t, k)
+	able := watched(k)
+	next(t, able, true)
+	cut(t, k, func() { p.Hold(true) })
+	next(t, able, false)
+	next(t, able, true)
+	settled(t, k)
+	if err := k.Detach(); err != nil {
+		t.Fatal(err)
+	}
+
+	k = openHere(t, dir)
+	done := make(chan messages.Finished, 1)
+	all := k.Adopt(func(f messages.Finished) { done <- f })
+	if len(all) != 1 || !all[0].Held {
+		t.Fatalf("adopted %+v, want it suspended", all)
+	}
+	cut(t, k, func() { all[0].Process.Hold(false); all[0].Process.Stop(0) })
+	select {
+	case f := <-done:
+		if f.Outcome != messages.Stopped {
+			t.Errorf("%+v", f)
+		}
+	case <-time.After(patience):
+		t.Fatal("the task goes on")
+	}
+}
+
+// TestLeaseOutlivesTheConnection: so does the word of how long tasks may run.
+func TestLeaseOutlivesTheConnection(t *testing.T) {
+	k := openHere(t, t.TempDir())
+	_, done := sleeper(t, k)
+	k.Keep(time.Hour) // the executor may read this only when the connection is gone
+	cut(t, k, func() { k.Keep(time.Millisecond) })
+	select {
+	case f := <-done:
+		if f.Outcome != messages.Stopped {
+			t.Errorf("%+v", f)
+		}
+	case <-time.After(patience):
+		t.Fatal("the task outlives its lease")
+	}
+}
