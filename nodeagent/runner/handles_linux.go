@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,8 +36,9 @@ const (
 	sameStart = 2 * ticks
 )
 
-// openHandles ends what an earlier run left, and begins anew.
-func openHandles(dir string) *handles {
+// openHandles ends what an earlier run left, and begins anew. Marks are what the
+// environment of every task of the node has.
+func openHandles(dir string, marks ...string) *handles {
 	h := new(handles)
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || len(boot) < bootSize {
@@ -55,7 +57,7 @@ func openHandles(dir string) *handles {
 		return h
 	}
 	if string(data[:bootSize]) == string(boot[:bootSize]) {
-		endAll(data[bootSize:])
+		endAll(data[bootSize:], marks)
 	}
 	copy(data, boot[:bootSize])
 	clear(data[bootSize:])
@@ -63,8 +65,12 @@ func openHandles(dir string) *handles {
 	return h
 }
 
-// endAll kills the sessions noted, as far as they are still those.
-func endAll(records []byte) {
+// endAll kills the sessions noted, as far as they are still those. The start of a
+// session's first process tells; where that has ended, the number may have been
+// given to another process since, which began a session of its own and ended too,
+// as the parent of a daemon does. Of such a session only those are killed that have
+// a task's environment.
+func endAll(records []byte, marks []string) {
 	left := map[int]int64{}
 	for ; len(records) > 0; records = records[handleSize:] {
 		if pid := binary.LittleEndian.Uint64(records); pid != 0 {
@@ -75,12 +81,43 @@ func endAll(records []byte) {
 		return
 	}
 	for pid, began := range left {
-		if now, alive := startOf(strconv.Itoa(pid)); alive && (now > began || now < began-sameStart) {
-			continue // the number is another's now
+		switch now, alive := startOf(strconv.Itoa(pid)); {
+		case !alive:
+			endOrphans(pid, marks)
+		case now > began || now < began-sameStart: // the number is another's now
+		default:
+			unix.Kill(-pid, unix.SIGKILL)
+			signalSession(pid, unix.SIGKILL)
 		}
-		unix.Kill(-pid, unix.SIGKILL)
-		signalSession(pid, unix.SIGKILL)
 	}
+}
+
+// endOrphans kills the processes of a session without a first process that have
+// all marks in their environment.
+func endOrphans(session int, marks []string) {
+	if len(marks) == 0 {
+		return
+	}
+	names, _ := filepath.Glob("/proc/[1-9]*")
+	for _, name := range names {
+		pid, err := strconv.Atoi(filepath.Base(name))
+		if err != nil {
+			continue
+		}
+		if _, of := sessionOf(filepath.Base(name)); of == session && marked(pid, marks) {
+			signalMember(pid, session, []unix.Signal{unix.SIGKILL})
+		}
+	}
+}
+
+// marked reports whether a process has all marks in its environment.
+func marked(pid int, marks []string) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	env := strings.Split(string(b), "\x00")
+	return !slices.ContainsFunc(marks, func(m string) bool { return !slices.Contains(env, m) })
 }
 
 // startOf reads when a process began.

@@ -5,8 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestLeftoversAreEndedByHandle: the sessions noted by a runner that was killed
@@ -77,4 +80,48 @@ func TestHandlesOfAnotherBoot(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, handlesFile)); err != nil || info.Size() != handlesSize {
 		t.Errorf("%v, %v", info, err)
 	}
+}
+
+// TestSessionOfADaemonIsNotEnded: where the first process of a noted session has
+// ended, its number may have been that of the parent of a daemon since. Only what
+// has a task's environment is ended.
+func TestSessionOfADaemonIsNotEnded(t *testing.T) {
+	dir := t.TempDir()
+	mark := "CANDOR_NODE=" + filepath.Base(dir)
+	orphan := func(env ...string) (session, pid int) {
+		t.Helper()
+		cmd := exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!")
+		cmd.Env, cmd.SysProcAttr = append(os.Environ(), env...), &syscall.SysProcAttr{Setsid: true}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pid, err = strconv.Atoi(strings.TrimSpace(string(out))); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { syscall.Kill(pid, syscall.SIGKILL) })
+		return cmd.Process.Pid, pid
+	}
+	daemons, daemon := orphan()
+	tasks, task := orphan(mark)
+	h := openHandles(dir, mark)
+	h.note(daemons)
+	h.note(tasks)
+	if err := h.close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := openHandles(dir, mark).close(); err != nil {
+		t.Fatal(err)
+	}
+	if !aliveNow(daemon) {
+		t.Error("the daemon was ended in place of a task")
+	}
+	for aliveNow(task) { // killed: it goes as soon as the kernel gets to it
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func aliveNow(pid int) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && !strings.Contains(string(b), ") Z ")
 }

@@ -41,7 +41,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.null, err = os.Open(os.DevNull); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
-	p.notes = openHandles(p.config.Dir)
+	p.notes = openHandles(p.config.Dir, "CANDOR_SITE="+c.Site, "CANDOR_NODE="+c.Node)
 	p.cells = cell.Open(cellsName(&p.config))
 	return p, nil
 }
