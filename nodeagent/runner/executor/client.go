@@ -179,6 +179,7 @@ func (k *Client) listen(c *conn) {
 		c.finish()
 		k.mu.Lock()
 		k.conn = nil
+		k.unanswered()
 		closing := k.closing
 		k.mu.Unlock()
 		k.tell()
@@ -205,6 +206,14 @@ func (k *Client) again() *conn {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// unanswered tells those who wait for answers that none will come. k.mu is held.
+func (k *Client) unanswered() {
+	for _, answer := range k.questions {
+		answer <- &frame{Kind: reply, Error: messages.Errorf(messages.Unavailable, "the node's executor is gone; ask again")}
+	}
+	clear(k.questions)
 }
 
 func (k *Client) hear(f *frame) {

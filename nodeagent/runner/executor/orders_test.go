@@ -105,6 +105,36 @@ func TestOrdersOutliveTheConnection(t *testing.T) {
 	}
 }
 
+// TestQuestionEndsWithTheConnection: nobody waits for an answer that cannot come.
+func TestQuestionEndsWithTheConnection(t *testing.T) {
+	k := openHere(t, t.TempDir())
+	sleeper(t, k)
+	able := watched(k)
+	next(t, able, true)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := k.ReadLog(context.Background(), messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1},
+			Wait: messages.Duration(time.Hour)})
+		answered <- err
+	}()
+	for asked := false; !asked; {
+		k.mu.Lock()
+		asked = len(k.questions) > 0
+		k.mu.Unlock()
+	}
+	cut(t, k, func() {})
+	select {
+	case err := <-answered:
+		if messages.KindOf(err) != messages.Unavailable {
+			t.Errorf("%v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("still waiting")
+	}
+	next(t, able, false)
+	next(t, able, true) // so that the executor can be told to end
+}
+
 // TestLeaseOutlivesTheConnection: so does the word of how long tasks may run.
 func TestLeaseOutlivesTheConnection(t *testing.T) {
 	k := openHere(t, t.TempDir())
