@@ -54,13 +54,13 @@
 // returns as soon as their chain is done. Credits that are paid to another
 // account keep their expiry; those that are earned have none, and neither have
 // those that a correction gives back. A return never takes an account below its
-// limit: what it owes delays it.
+// limit: what it owes delays it, until something comes in.
 //
 // # Corrections
 //
 // Nothing is changed that was written. A correction is a transfer in the other
 // direction that names the one that it corrects; the correction of a charge
-// counts as not spent. Its identifier is derived from what it corrects, so there
+// counts as not spent, and the correction of that as spent again. Its identifier is derived from what it corrects, so there
 // is one at most, which can be corrected in turn.
 //
 // # Identifiers

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/candor-grid/candor/messages"
@@ -37,6 +38,7 @@ type Ledger struct {
 	made   messages.Name // who made the last hold
 	steps  []step
 	batch  []messages.Transfer
+	moved  []*account // of which lots may have come to be returned
 	buffer writer
 }
 
@@ -81,6 +83,7 @@ func (l *Ledger) Apply(command []byte) Result {
 	}
 	l.rules, l.rank = max(l.rules, c.rules()), c.Rank
 	result := Result{Lapsed: l.advance(c.At)}
+	l.moved = l.moved[:0]
 	result.Error = l.admit(&c)
 	switch {
 	case result.Error != nil:
@@ -147,6 +150,8 @@ func (l *Ledger) issue(by messages.Name, t *messages.Transfer) *messages.Error {
 	switch {
 	case t.Expires != 0 && t.Expires <= l.now:
 		return messages.Errorf(messages.Expired, "the grant would expire at %v, and it is %v: give a later instant", t.Expires, l.now)
+	case t.Expires != 0 && l.rules >= secondRules && strings.HasPrefix(t.Credit, messages.PeerAccountPrefix):
+		return neverExpires(t.Credit)
 	case t.Expires != 0 && len(credit.lots) >= MaxLots:
 		return messages.Errorf(messages.Exhausted, "account %q has credits of %d expiring grants, the most there can be: grant without an expiry, or later", credit.name, MaxLots)
 	}
@@ -159,6 +164,11 @@ func (l *Ledger) issue(by messages.Name, t *messages.Transfer) *messages.Error {
 	l.do(&s)
 	l.commit(by, &s)
 	return nil
+}
+
+// neverExpires refuses an expiry for credits that mirror those at other sites.
+func neverExpires(account messages.Name) *messages.Error {
+	return messages.Errorf(messages.Invalid, "account %q stands for other sites, and what it has cannot expire: grant without an expiry", clip(account))
 }
 
 func (l *Ledger) reply(name messages.Name, err *messages.Error) (messages.AccountReply, *messages.Error) {

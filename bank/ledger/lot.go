@@ -168,6 +168,20 @@ func (l *Ledger) receive(a *account, draws []draw) {
 	}
 }
 
+// sweepMoved sweeps the accounts that a command moved something on: what an
+// account owed may have delayed a return, and what it received make up for it.
+func (l *Ledger) sweepMoved() {
+	if l.rules < secondRules {
+		return
+	}
+	moved := l.moved
+	l.moved = nil
+	for _, a := range moved {
+		l.sweep(a, l.now)
+	}
+	l.moved = moved[:0]
+}
+
 // sweep returns to the issuer what is free of the grants to an account that
 // have expired by a moment. Where the account owes, what it owes stays.
 func (l *Ledger) sweep(a *account, by messages.Time) {

@@ -189,7 +189,12 @@ func (s *step) use(sign messages.Credits) {
 	if s.member == "" {
 		return
 	}
-	if m := s.charged().member(s.member); m != nil {
+	a := s.charged()
+	if a.member(s.member) == nil && sign*s.spent > 0 { // it left, and what it spent had been corrected
+		i, _ := a.search(s.member)
+		a.members = slices.Insert(a.members, i, member{name: strings.Clone(s.member), left: true})
+	}
+	if m := a.member(s.member); m != nil {
 		m.held += sign * s.held
 		m.spent += sign * s.spent
 	}

@@ -76,21 +76,11 @@ func (m *model) sweep(account messages.Name, by messages.Time) {
 	}
 }
 
-// sweepHolders sweeps the accounts whose holds a chain resolved.
-func (m *model) sweepHolders(chain []messages.Transfer) {
-	for _, t := range chain {
-		if resolves(t.Kind) || t.Kind == messages.Hold {
-			m.sweep(m.answersFor(t), m.now)
-		}
+// sweepAll returns what can be of all that has expired.
+func (m *model) sweepAll() {
+	for lot := range m.lots {
+		m.sweep(lot.account, m.now)
 	}
-}
-
-// answersFor is the account of the hold that a transfer made or resolved.
-func (m *model) answersFor(t messages.Transfer) messages.Name {
-	if t.Kind == messages.Hold {
-		return t.Debit
-	}
-	return m.answers[t.Pending].asked.Debit
 }
 
 // advance lets holds lapse and grants expire, the earliest first, and at one

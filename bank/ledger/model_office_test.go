@@ -3,6 +3,7 @@ package ledger
 import (
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -211,10 +212,10 @@ func (m *model) pay(by messages.Name, rank Rank, r messages.PayRequest) (message
 	if err := CheckPay(&r); err != nil {
 		return err.Kind, false
 	}
-	if kind, ok := m.managed(by, rank, r.From); !ok {
+	t := messages.Transfer{ID: "$pay/" + by + "/" + r.Key, Debit: r.From, Credit: r.To, Amount: r.Amount, Reason: r.Reason}
+	if kind, ok := m.managed(by, rank, r.From); !ok && m.answers[t.ID].asked.ID == "" {
 		return kind, false
 	}
-	t := messages.Transfer{ID: "$pay/" + by + "/" + r.Key, Debit: r.From, Credit: r.To, Amount: r.Amount, Reason: r.Reason}
 	return m.once(by, t, true, func() (messages.Kind, bool) {
 		switch {
 		case !m.isOpen(r.To):
@@ -260,6 +261,10 @@ func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[s
 	}
 	old, known := m.answers[r.Transfer]
 	charge := old.asked.Kind == messages.Post
+	root, turned := old, false
+	for strings.HasPrefix(root.asked.ID, "$correct/") {
+		root, turned = m.answers[root.asked.Pending], !turned
+	}
 	switch {
 	case !known:
 		return messages.NotFound, false
@@ -286,9 +291,13 @@ func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[s
 		case !m.move(to, from, t.Amount):
 			return messages.TooLarge, false
 		}
-		if charge {
-			m.spent[from] = new(big.Int).Sub(m.spent[from], big.NewInt(int64(t.Amount)))
-			m.charge(from, h.member, -t.Amount)
+		if root.asked.Kind == messages.Post {
+			h, back := holds[root.asked.Pending], -t.Amount
+			if turned {
+				back = t.Amount
+			}
+			m.spent[h.account] = new(big.Int).Add(m.spent[h.account], big.NewInt(int64(back)))
+			m.charge(h.account, h.member, back)
 		}
 		m.take(to, t.Amount)
 		return 0, true

@@ -79,6 +79,15 @@ func (m *model) clone() *model {
 
 func (m *model) isOpen(name messages.Name) bool { return m.balance[name] != nil }
 
+// countable reports whether all holds and one more of an amount can be counted.
+func (m *model) countable(amount messages.Credits) bool {
+	sum := big.NewInt(int64(amount))
+	for _, h := range m.pending {
+		sum.Add(sum, big.NewInt(int64(h.amount)))
+	}
+	return sum.IsInt64()
+}
+
 // reserved adds up the pending holds of an account.
 func (m *model) reserved(name messages.Name) *big.Int {
 	sum := new(big.Int)
@@ -141,7 +150,7 @@ func (m *model) chain(by messages.Name, rank Rank, chain []messages.Transfer) []
 	}
 	if trial != m {
 		trial.done += uint64(len(chain))
-		trial.sweepHolders(chain)
+		trial.sweepAll()
 	}
 	*m = *trial
 	return results
@@ -261,6 +270,8 @@ func (m *model) hold(by messages.Name, t messages.Transfer) (messages.Credits, m
 		return 0, messages.Expired, false
 	case m.short(t.Debit, t.Amount):
 		return 0, messages.Insufficient, false
+	case !m.countable(t.Amount):
+		return 0, messages.TooLarge, false
 	}
 	draws := m.take(t.Debit, t.Amount)
 	m.pending[t.ID] = modelHold{t.Debit, t.Credit, t.Member, by, t.Amount, m.until(t), draws}

@@ -69,6 +69,7 @@ func (l *Ledger) keyed(by messages.Name, t *messages.Transfer, show messages.Nam
 		l.rememberRefusal(by, t, err)
 		return messages.AccountReply{}, err
 	}
+	l.sweepMoved()
 	return l.reply(show, nil)
 }
 
@@ -84,16 +85,20 @@ func (l *Ledger) carryOut(by messages.Name, t *messages.Transfer) *messages.Erro
 }
 
 // pay moves credits on the word of who owns them. Whoever does not leaves no
-// trace.
+// trace; whoever did when it was asked first gets that answer, and sees the account
+// only if it still may.
 func (l *Ledger) pay(c *Command) (messages.AccountReply, *messages.Error) {
 	p := &c.Pay
 	if err := CheckPay(p); err != nil {
 		return messages.AccountReply{}, err
 	}
+	t := messages.Transfer{ID: payPrefix + c.By + "/" + p.Key, Kind: messages.Posted, Debit: p.From, Credit: p.To, Amount: p.Amount, Reason: p.Reason}
 	if _, err := l.owned(c, p.From, "pay from it"); err != nil {
+		if l.rules >= secondRules && l.recorded(t.ID) != 0 {
+			return messages.AccountReply{Account: p.From}, l.recall(&t).Error
+		}
 		return messages.AccountReply{}, err
 	}
-	t := messages.Transfer{ID: payPrefix + c.By + "/" + p.Key, Kind: messages.Posted, Debit: p.From, Credit: p.To, Amount: p.Amount, Reason: p.Reason}
 	return l.keyed(c.By, &t, p.From, func() *messages.Error { return l.carryOut(c.By, &t) })
 }
 
@@ -131,7 +136,9 @@ func (l *Ledger) correct(by messages.Name, c *messages.CorrectRequest) (messages
 	if l.recorded(t.ID) != 0 {
 		return reply, l.recall(&t).Error
 	}
-	return reply, l.carryOut(by, &t)
+	err = l.carryOut(by, &t)
+	l.sweepMoved()
+	return reply, err
 }
 
 // correctable returns the record of a transfer that moved credits.
@@ -161,8 +168,28 @@ func (l *Ledger) planCorrection(s step) (step, *messages.Error) {
 	if rec.asked.Kind == messages.Post {
 		s.refund, s.spent = s.credit, -s.amount
 		s.member = l.holder(rec.asked.Pending, s.credit.name)
+	} else if l.rules >= secondRules {
+		l.countAgain(&s, &rec)
 	}
 	return s, nil
+}
+
+// countAgain counts what the correction of a correction moves: where the first
+// of them took back a charge, every second restores it, and those between take it
+// back once more.
+func (l *Ledger) countAgain(s *step, rec *record) {
+	root, restores, depth := *rec, false, 0
+	for ; originOf(root.asked.ID) == corrected; depth++ {
+		root, restores = l.record(l.recorded(root.asked.Pending)), !restores
+	}
+	if root.asked.Kind != messages.Post || depth > 1 && rec.rules < secondRules {
+		return // the first rules did not count what is taken back now
+	}
+	s.spent, s.refund = s.amount, s.debit
+	if !restores {
+		s.spent, s.refund = -s.amount, s.credit
+	}
+	s.member = l.holder(root.asked.Pending, s.refund.name)
 }
 
 // holder is the member on whose word a hold was made, "" if it was the
@@ -241,6 +268,8 @@ func (l *Ledger) setCredit(by messages.Name, r *messages.CreditRequest) (message
 		return messages.AccountReply{}, err
 	}
 	l.change(by, change{setting: creditLimit, account: a.name, number: int64(r.Credit), text: r.Reason})
+	l.moved = append(l.moved, a)
+	l.sweepMoved()
 	return a.reply(), nil
 }
 

@@ -82,6 +82,9 @@ func (l *Ledger) planHold(t *messages.Transfer) (step, *messages.Error) {
 	if err := s.covered(t.Amount); err != nil {
 		return step{}, err
 	}
+	if _, fits := sum(l.held, t.Amount); !fits && l.rules >= secondRules {
+		return step{}, messages.Errorf(messages.TooLarge, "holding %v credits more would exceed what the holds of a bank can come to: hold less", t.Amount)
+	}
 	s.hold = newHold(t, debit)
 	s.hold.expires, s.member = until(t, l.now), s.hold.member
 	return s, nil

@@ -17,6 +17,7 @@ func (p *pair) manage(t *rapid.T, g gen, cmd Command, model func() (messages.Kin
 	what := fmt.Sprintf("command %d of %s", cmd.Verb, cmd.By)
 	result := p.apply(g, cmd)
 	kind, ok := model()
+	p.model.sweepAll()
 	sameRefusal(t, what, result.Error, kind, ok)
 }
 

@@ -52,6 +52,8 @@ func (l *Ledger) do(s *step) {
 	}
 	l.move(s, 1)
 	l.moveLots(s)
+	l.noteMoved(s.debit)
+	l.noteMoved(s.credit)
 	switch s.asked.Kind {
 	case messages.Hold:
 		l.addHold(s.hold)
@@ -63,6 +65,13 @@ func (l *Ledger) do(s *step) {
 	s.debitAfter = s.debit.standing
 	if s.credit != nil {
 		s.creditAfter = s.credit.standing
+	}
+}
+
+// noteMoved notes an account of which something may have come to be returned.
+func (l *Ledger) noteMoved(a *account) {
+	if a != nil && len(a.lots) > 0 {
+		l.moved = append(l.moved, a)
 	}
 }
 

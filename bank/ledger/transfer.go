@@ -50,10 +50,15 @@ func (l *Ledger) chain(c *Command, chain []messages.Transfer, results []messages
 		results[i].Amount = steps[i].result()
 	}
 	l.steps = steps
-	l.sweepAfter(steps)
+	if l.rules >= secondRules {
+		l.sweepMoved()
+	} else {
+		l.sweepAfter(steps)
+	}
 }
 
-// sweepAfter returns what a chain freed of grants that had expired.
+// sweepAfter is sweepMoved under the first rules: it returns what a chain freed of
+// grants that had expired.
 func (l *Ledger) sweepAfter(steps []step) {
 	for i := range steps {
 		if s := &steps[i]; s.hold != nil && len(s.debit.lots) > 0 {
