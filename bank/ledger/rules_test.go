@@ -1,6 +1,9 @@
 package ledger
 
 import (
+	"bytes"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
@@ -162,5 +165,39 @@ func TestRanks(t *testing.T) {
 	}
 	if after := b.Totals().Records; after != before {
 		t.Errorf("%d records were written", after-before)
+	}
+}
+
+// TestJournalOfTheFirstRules: what the release before ranks left, with its words, is
+// read, verifies, and is gone on from under the rules of whoever goes on.
+func TestJournalOfTheFirstRules(t *testing.T) {
+	image, err := os.ReadFile("testdata/rules-1.image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := restore(t, image)
+	if !bytes.Equal(encodeImage(t, old), image) || !old.Capture().Audit().Balanced {
+		t.Fatal("it is read as something else")
+	}
+	if v, err := verify(journalOf(t, old), true); err != nil || v.Head() != old.Capture().Head() {
+		t.Fatalf("it does not verify: %v", err)
+	}
+	if a, _ := old.Account("climate"); a.Spent != 10-4+4 {
+		t.Errorf("climate spent %v by the first rules", a.Spent)
+	}
+	b := &bed{T: t, Ledger: old, at: 3000, under: firstRules}
+	b.do(posted("in", "eve", "ada", 1))
+	b.wantLots("ada", "2000 10/0 ")
+	b.under = secondRules
+	if said := b.refuse(messages.Insufficient, posted("no", "eve", "ada", 1000)); !strings.Contains(said, "0.001 are needed") {
+		t.Errorf("a refusal of before is answered with %q", said)
+	}
+	b.do(posted("more", "eve", "ada", 1))
+	b.wantLots("ada", "2000 7/0 ")
+	if v, err := verify(journalOf(t, old), true); err != nil || v.Head() != old.Capture().Head() {
+		t.Fatalf("it does not verify with what follows: %v", err)
+	}
+	if again := restore(t, encodeImage(t, old)); again.Hash() != old.Hash() {
+		t.Fatal("it is restored to something else")
 	}
 }
