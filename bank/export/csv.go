@@ -3,6 +3,7 @@ package export
 import (
 	"encoding/csv"
 	"strconv"
+	"strings"
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
@@ -29,8 +30,8 @@ func newCSV(o *output) *table {
 
 func (t *table) Line(l *ledger.Line) error {
 	row := []string{
-		strconv.FormatUint(l.Number, 10), l.At.String(), l.What, l.By, "", l.Asked.ID, l.Asked.Pending, l.Asked.Member, "", "", l.Asked.Reason, l.Note,
-		l.Debit, l.Credit, "", "", "", "", "", "",
+		strconv.FormatUint(l.Number, 10), l.At.String(), l.What, Cell(l.By), "", Cell(l.Asked.ID), Cell(l.Asked.Pending), Cell(l.Asked.Member), "", "", Cell(l.Asked.Reason), Cell(l.Note),
+		Cell(l.Debit), Cell(l.Credit), "", "", "", "", "", "",
 	}
 	if l.Account == "" {
 		row[4] = l.Asked.Kind.String()
@@ -49,6 +50,15 @@ func (t *table) Line(l *ledger.Line) error {
 		standing(row[18:20], l.CreditAfter)
 	}
 	return t.rows.Write(row)
+}
+
+// Cell is a text for a table: one that a spreadsheet would take for a formula has
+// an apostrophe before it, for others chose it. Numbers are no texts.
+func Cell(text string) string {
+	if text != "" && strings.IndexByte("=+-@\t\r\n", text[0]) >= 0 {
+		return "'" + text
+	}
+	return text
 }
 
 func standing(cells []string, s messages.Standing) {

@@ -45,5 +45,7 @@
 // account at 0; in each line with status "done" or "lapsed" subtract amount
 // from the debit account, add it to the credit account (none if empty), and add
 // held to what is reserved on the debit account; after the line they are what
-// the four last columns say. Amounts are in credits with six decimals.
+// the four last columns say. Amounts are in credits with six decimals. A text that
+// begins as a formula of a spreadsheet does (=, +, -, @) has an apostrophe before
+// it.
 package export

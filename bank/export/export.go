@@ -141,8 +141,8 @@ func words(l *ledger.Line) string {
 	if text == "" {
 		text = kind(l)
 	}
-	if l.Debit == messages.IssuerAccount {
-		text = "grant"
+	if l.Ground != "" {
+		text = l.Ground
 	}
 	if l.Job != 0 {
 		text += fmt.Sprintf(" for job %d", uint64(l.Job))

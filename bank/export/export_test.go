@@ -236,3 +236,79 @@ func TestWriteErrorIsTold(t *testing.T) {
 		}
 	}
 }
+
+// oddities is the journal of what exports once called by a wrong name.
+func oddities(t *testing.T) []ledger.Line {
+	l := ledger.New()
+	const at messages.Time = 1_790_000_000_000_000
+	for _, c := range []ledger.Command{
+		{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 50, Reason: "=HYPERLINK(\"http://evil\")"}},
+		{Verb: ledger.Withdraw, By: "ops", Withdraw: messages.WithdrawRequest{Key: "w", Account: "ada", Amount: 5, Reason: "+1"}},
+		{Verb: ledger.Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: "$withdraw/ops/w", Reason: "@SUM(A1)"}},
+		{Verb: ledger.Transfers, By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{
+			{ID: "=h", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: 5, Timeout: messages.Duration(60_000_000_000), Reason: "-2"},
+			{ID: "e1", Kind: messages.Extend, Pending: "=h", Timeout: messages.Duration(90_000_000_000)},
+			{ID: "e2", Kind: messages.Extend, Pending: "=h", Expires: 5},
+			{ID: "e3", Kind: messages.Extend, Pending: "=h"},
+		}},
+	} {
+		c.At = at
+		r := l.Apply(c.Encode())
+		for _, one := range r.Transfers {
+			if r.Error == nil {
+				r.Error = one.Error
+			}
+		}
+		if r.Error != nil {
+			t.Fatal(r.Error)
+		}
+	}
+	return lines(t, l)
+}
+
+// TestWords: a correction is none of a grant, an extension says until when, and no
+// instant is one of 1970.
+func TestWords(t *testing.T) {
+	all := oddities(t)
+	for _, format := range []string{"hledger", "beancount"} {
+		text := write(t, format, all)
+		for _, say := range []string{"2026-09-21 * correction\n", "2026-09-21 * withdrawal\n", "2026-09-21 * grant\n"} {
+			if format == "beancount" {
+				say = strings.NewReplacer("* ", `* "`, "\n", "\"\n").Replace(say)
+			}
+			if strings.Count(text, say) != 1 {
+				t.Errorf("%s: %q is there %d times", format, say, strings.Count(text, say))
+			}
+		}
+		for _, never := range []string{"1970", "to -"} {
+			if strings.Contains(text, never) {
+				t.Errorf("%s: says %q:\n%s", format, never, text)
+			}
+		}
+		if !strings.Contains(text, `hold "=h" is extended to 2026-09-21T14:14:50.000000Z`) || !strings.Contains(text, `hold "=h" expires no more`) {
+			t.Errorf("%s: extensions are missing:\n%s", format, text)
+		}
+	}
+}
+
+// TestNoCellIsAFormula, whatever those who pay and are paid wrote.
+func TestNoCellIsAFormula(t *testing.T) {
+	rows, err := csv.NewReader(strings.NewReader(write(t, "csv", oddities(t)))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	escaped := 0
+	for _, row := range rows[1:] {
+		for i, cell := range row[:14] { // the others are amounts
+			if cell != "" && strings.IndexByte("=+-@\t\r\n", cell[0]) >= 0 {
+				t.Errorf("column %s: %q", rows[0][i], cell)
+			}
+			if strings.HasPrefix(cell, "'") {
+				escaped++
+			}
+		}
+	}
+	if escaped != 8 {
+		t.Errorf("%d texts begin as formulas do, want 8", escaped)
+	}
+}

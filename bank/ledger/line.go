@@ -24,7 +24,10 @@ type Line struct {
 	Job                     messages.JobID
 	DebitAfter, CreditAfter messages.Standing
 	Refusal                 *messages.Error // if it was refused
-	Note                    string          // a line that moves nothing, in words
+	// Ground is why the bank itself moved credits: "grant", "payment", "return",
+	// "withdrawal" or "correction"; "" for the transfers of services.
+	Ground string
+	Note   string // a line that moves nothing, in words
 	// Account is what a line that moves nothing is about.
 	Account messages.Name
 }
@@ -44,6 +47,7 @@ func ReadLine(number uint64, raw []byte) (Line, error) {
 func (r *record) line(number uint64) Line {
 	o := &r.outcome
 	l := Line{Number: number, What: r.what.String(), At: r.at, By: r.by, Asked: r.asked, Account: r.account + r.change.account, Note: r.note()}
+	l.Ground = originOf(r.asked.ID).ground()
 	switch r.what {
 	case refused:
 		refusal := r.refusal
@@ -72,9 +76,22 @@ func (r *record) note() string {
 	case r.what == refused:
 		return fmt.Sprintf("%s %q is refused: %s", r.asked.Kind, r.asked.ID, r.refusal.Message)
 	case r.what == done && r.asked.Kind == messages.Extend:
-		return fmt.Sprintf("hold %q is extended to %v", r.asked.Pending, r.asked.Expires)
+		return r.extension()
 	}
 	return ""
+}
+
+// extension is what an Extend came to, in words. The hold may have had a later
+// expiry, which stands.
+func (r *record) extension() string {
+	switch to := until(&r.asked, r.at); {
+	case to == 0:
+		return fmt.Sprintf("hold %q expires no more", r.asked.Pending)
+	case to <= r.at:
+		return fmt.Sprintf("hold %q keeps its expiry: it was to be extended to no later than now", r.asked.Pending)
+	default:
+		return fmt.Sprintf("hold %q is extended to %v, if it was not to expire later", r.asked.Pending, to)
+	}
 }
 
 var whatNames = [...]string{opened: "opened", membership: "membership", done: "done", refused: "refused", lapsed: "lapsed", changed: "changed"}

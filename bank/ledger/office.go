@@ -36,6 +36,11 @@ var origins = []struct {
 	origin origin
 }{{grantPrefix, granted}, {payPrefix, paid}, {returnPrefix, returned}, {withdrawPrefix, withdrawn}, {correctPrefix, corrected}}
 
+// ground is the origin's name in exports.
+func (o origin) ground() string {
+	return [...]string{ordinary: "", granted: "grant", paid: "payment", returned: "return", withdrawn: "withdrawal", corrected: "correction"}[o]
+}
+
 func originOf(id string) origin {
 	if id == "" || id[0] != '$' {
 		return ordinary

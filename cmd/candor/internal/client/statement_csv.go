@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 
+	"github.com/candor-grid/candor/bank/export"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -20,8 +21,8 @@ func (a *app) statementCSV(r messages.StatementReply, facts map[messages.JobID]j
 			job = e.Job.String()
 		}
 		f := facts[e.Job]
-		w.Write([]string{r.Account, fmt.Sprint(e.Number), e.At.String(), e.Kind.String(), e.Transfer, e.Pending, job, f.market, f.mechanism,
-			e.Other, e.Member, e.By, e.Change.String(), e.Hold.String(), e.Balance.String(), e.Reserved.String(), inWords(e, facts)})
+		w.Write([]string{r.Account, fmt.Sprint(e.Number), e.At.String(), e.Kind.String(), export.Cell(e.Transfer), export.Cell(e.Pending), job, export.Cell(f.market), f.mechanism,
+			export.Cell(e.Other), export.Cell(e.Member), export.Cell(e.By), e.Change.String(), e.Hold.String(), e.Balance.String(), e.Reserved.String(), export.Cell(inWords(e, facts))})
 	}
 	w.Flush()
 	return w.Error()
