@@ -13,7 +13,7 @@ import (
 // everything that was acknowledged, goes on, and ends with the same bytes as
 // one that never failed.
 func TestPowerLossAtEveryOperation(t *testing.T) {
-	commands := script(100)
+	commands := script(130)
 	reference := NewVolatile()
 	want := whole(t, reference, commands)
 	if reference.Operations() < 60 {

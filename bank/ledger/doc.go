@@ -75,7 +75,8 @@
 // told its user so, who must not find it made when a delayed copy arrives after
 // the next grant. To try again, when there are credits, is a new transfer under a
 // new identifier. What is malformed (Invalid, TooLarge by [Check]) is not
-// remembered: it is refused alike at any time. Nor is what somebody asked who
+// remembered: it is refused alike at any time. Of a refusal its kind is kept, not its
+// words, which another release may choose otherwise. Nor is what somebody asked who
 // may not ask at all, so that strangers leave no trace, nor the refusal of a
 // correction, which can have no other identifier and asks for the same whenever
 // it arrives.

@@ -111,7 +111,7 @@ func TestCommandsSurviveTheirEncoding(t *testing.T) {
 }
 
 func TestCommandsThatAreRefused(t *testing.T) {
-	full := Command{Verb: Transfers, Transfers: make([]messages.Transfer, MaxBatch)}
+	full := Command{Verb: Transfers, By: "ops", Transfers: make([]messages.Transfer, MaxBatch)}
 	over := Command{Verb: Transfers, Transfers: make([]messages.Transfer, MaxBatch+1)}
 	for name, tc := range map[string]struct {
 		data []byte

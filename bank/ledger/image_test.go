@@ -19,7 +19,7 @@ func busy(t *testing.T) *bed {
 	b.grant("lab", 1_000_000)
 	b.join("lab", "ada")
 	b.join("lab", "bob")
-	for i := range 40 {
+	for i := range 60 {
 		var batch []messages.Transfer
 		for j := range 250 {
 			id := fmt.Sprintf("%d/%d", i, j)

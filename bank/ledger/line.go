@@ -73,6 +73,8 @@ func (r *record) note() string {
 		return r.member + " may use account " + r.account
 	case r.what == changed:
 		return r.change.words(r.by)
+	case r.what == refused && r.rules >= secondRules:
+		return fmt.Sprintf("%s %q is refused (%v): %s", r.asked.Kind, r.asked.ID, r.refusal.Kind, whyRefused(r.refusal.Kind))
 	case r.what == refused:
 		return fmt.Sprintf("%s %q is refused: %s", r.asked.Kind, r.asked.ID, r.refusal.Message)
 	case r.what == done && r.asked.Kind == messages.Extend:

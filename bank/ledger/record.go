@@ -96,7 +96,9 @@ func (w *writer) record(r *record) {
 	case refused:
 		w.transfer(&r.asked)
 		w.byte(byte(r.refusal.Kind))
-		w.text(r.refusal.Message)
+		if r.rules < secondRules {
+			w.text(r.refusal.Message)
+		}
 	case done, lapsed:
 		w.transfer(&r.asked)
 		w.outcome(&r.asked, &r.outcome)
@@ -141,7 +143,12 @@ func decodeRecord(b []byte) (record, bool) {
 		rec.change = r.change()
 	case refused:
 		r.transfer(&rec.asked)
-		rec.refusal = messages.Error{Kind: messages.Kind(r.byte()), Message: r.text()}
+		rec.refusal.Kind = messages.Kind(r.byte())
+		if rec.rules < secondRules {
+			rec.refusal.Message = r.text()
+		} else {
+			rec.refusal.Message = remembered(rec.refusal.Kind)
+		}
 	case done, lapsed:
 		r.transfer(&rec.asked)
 		r.outcome(&rec.asked, &rec.outcome)
@@ -178,6 +185,31 @@ func (r *reader) outcome(t *messages.Transfer, o *outcome) {
 
 func (r *reader) standing() standing {
 	return standing{balance: messages.Credits(r.int()), reserved: messages.Credits(r.int())}
+}
+
+// remembered says what a refusal was for, to whoever asks again. The journal has only
+// its kind, for it has to be the same at every replica, and the words are those of a
+// release.
+func remembered(kind messages.Kind) string {
+	return "this was refused when it was asked for first: " + whyRefused(kind) + "; to try again, choose a new identifier or key"
+}
+
+// whyRefused puts a kind of refusal in words.
+func whyRefused(kind messages.Kind) string {
+	why := map[messages.Kind]string{
+		messages.Insufficient:     "the account, the hold or the member's limit did not cover it",
+		messages.NotFound:         "an account or a hold that it names was not there",
+		messages.PermissionDenied: "the account was frozen, or it was not for whoever asked",
+		messages.Expired:          "its time, or its hold's, had passed",
+		messages.Ended:            "its hold was resolved",
+		messages.Exhausted:        "the account had as many holds or expiring grants as there can be",
+		messages.TooLarge:         "it was more than can be counted",
+		messages.Invalid:          "it did not fit its hold",
+	}[kind]
+	if why == "" {
+		why = "it could not be done"
+	}
+	return why
 }
 
 // result is what the maker of a recorded transfer was told.

@@ -15,6 +15,6 @@ const (
 	// correction of a correction restores what was spent. A payment that was made is
 	// answered so to whoever made it, also once it owns the account no more. Holds
 	// do not sum to more than can be counted, and what settles with other sites does
-	// not expire.
+	// not expire. Of a refusal only the kind is written down.
 	secondRules
 )

@@ -201,3 +201,23 @@ func TestJournalOfTheFirstRules(t *testing.T) {
 		t.Fatal("it is restored to something else")
 	}
 }
+
+// TestRefusalsAreKeptByTheirKind: what is hashed has none of the words of a release,
+// so that replicas of two releases that refuse the same are the same.
+func TestRefusalsAreKeptByTheirKind(t *testing.T) {
+	b := climate(t)
+	first := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))
+	record, err := b.read(b.recorded("no"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w writer
+	record.refusal.Message = "in other words"
+	if w.record(&record); !bytes.Equal(w.b, journalOf(t, b.Ledger)[b.recorded("no")-1]) {
+		t.Error("the record of a refusal has its words")
+	}
+	again := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))
+	if !strings.Contains(first, "are needed") || !strings.Contains(again, "refused when it was asked for first") {
+		t.Errorf("it says %q, and again %q", first, again)
+	}
+}

@@ -1,0 +1,192 @@
+package ledger
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// environment is a number of the environment, or another where it is not set.
+func environment(t *testing.T, name string, otherwise uint64) uint64 {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// TestReplay makes random histories, of both rules, with chains, refusals, lapses,
+// returns, corrections and projects: they verify and are restored. With any control
+// planted at their end, or one record altered, they are not. CANDOR_SEEDS says how
+// many, CANDOR_FIRST_SEED from which on.
+func TestReplay(t *testing.T) {
+	first := environment(t, "CANDOR_FIRST_SEED", 1)
+	for seed := first; seed < first+environment(t, "CANDOR_SEEDS", 4); seed++ {
+		for _, under := range []rules{firstRules, secondRules} {
+			t.Run(fmt.Sprintf("seed %d, rules %d", seed, under), func(t *testing.T) { replayOne(t, seed, under) })
+		}
+	}
+}
+
+func replayOne(t *testing.T, seed uint64, under rules) {
+	make := func() *bed {
+		b := newControlBed(t, under)
+		b.wander(rand.New(rand.NewPCG(seed, 1)), 80)
+		return b
+	}
+	sound := make()
+	sound.balanced()
+	all := journalOf(t, sound.Ledger)
+	if v, err := verify(all, true); err != nil || v.Head() != sound.Capture().Head() {
+		t.Fatalf("it does not verify: %v", err)
+	}
+	if restored := restore(t, encodeImage(t, sound.Ledger)); restored.Hash() != sound.Hash() {
+		t.Fatal("it is restored to something else")
+	}
+	for name, c := range controls {
+		if under == firstRules && c.leader {
+			continue
+		}
+		b := make()
+		c.plant(b)
+		for _, a := range b.order {
+			b.touch(a)
+		}
+		if _, err := verify(journalOf(t, b.Ledger), true); err == nil {
+			t.Errorf("%s: it verifies", name)
+		}
+		if err := New().Restore(bytes.NewReader(encodeImage(t, b.Ledger))); err == nil {
+			t.Errorf("%s: it is restored", name)
+		}
+	}
+	r := rand.New(rand.NewPCG(seed, 2))
+	for range 100 {
+		place, how := r.IntN(len(all)), r.IntN(len(alterations))
+		altered := alter(all[place], alterations[how].alter)
+		if altered == nil {
+			continue
+		}
+		changed := append([][]byte(nil), all...)
+		changed[place] = altered
+		if _, err := verify(changed, true); err == nil {
+			t.Errorf("record %d of %d: %s: it verifies", place+1, len(all), alterations[how].name)
+		}
+	}
+}
+
+// alterations break a rule whatever the record is; false says that a record cannot
+// be altered so.
+var alterations = []struct {
+	name  string
+	alter func(*record) bool
+}{
+	{"another amount", func(r *record) bool { r.asked.Amount++; return r.what == done && r.asked.Kind <= messages.Post }},
+	{"another standing", func(r *record) bool { r.outcome.debitAfter.balance++; return r.what == done || r.what == lapsed }},
+	{"done is refused", func(r *record) bool {
+		was := r.what
+		r.what, r.refusal = refused, messages.Error{Kind: messages.Insufficient, Message: "no"}
+		return was == done && r.by != ""
+	}},
+	{"refused for something else", func(r *record) bool { r.refusal.Kind = messages.Fenced; return r.what == refused }},
+	{"before the start", func(r *record) bool { r.at = 1; return true }},
+	{"by nobody", func(r *record) bool { was := r.by; r.by = ""; return was != "" && r.what != refused }},
+	{"no rank", func(r *record) bool { r.rank = 9; return r.rules == secondRules && r.by != "" }},
+	{"an operator as a service", func(r *record) bool {
+		was := r.rank
+		r.rank = Service
+		return r.rules == secondRules && was == Operator && r.by != ""
+	}},
+	{"another entry", func(r *record) bool { r.debitLink.ordinal += 2; return r.what == done && r.debitLink.ordinal > 3 }},
+	{"an identifier of another", func(r *record) bool { r.asked.ID = "done"; return (r.what == done || r.what == refused) && r.by != "" }},
+	{"a bad name", func(r *record) bool { r.account = "Not A Name"; return r.what == opened || r.what == membership }},
+	{"a setting of no account", func(r *record) bool { r.change.account = "nowhere"; return r.what == changed }},
+}
+
+// alter returns a record altered, nil if it cannot be altered so.
+func alter(raw []byte, how func(*record) bool) []byte {
+	rec, _ := decodeRecord(raw)
+	if rec.asked.ID == "done" || !how(&rec) {
+		return nil
+	}
+	var w writer
+	w.record(&rec)
+	return w.b
+}
+
+// wander applies random commands that leave alone what controls are planted in.
+func (b *bed) wander(r *rand.Rand, n int) {
+	pick := func(names ...messages.Name) messages.Name { return names[r.IntN(len(names))] }
+	var ids []string
+	id := func() string { ids = append(ids, fmt.Sprint("w", len(ids))); return ids[len(ids)-1] }
+	old := func() string {
+		if len(ids) == 0 {
+			return "nothing"
+		}
+		return ids[r.IntN(len(ids))]
+	}
+	amount := func() messages.Credits {
+		if r.IntN(8) == 0 {
+			return 500 // more than anybody has
+		}
+		return messages.Credits(1 + r.IntN(2))
+	}
+	b.command(Command{Verb: Project, By: "ops", Project: messages.ProjectRequest{Account: "sea", Title: "the sea", Owners: []messages.Name{"dan", "eve"}}})
+	b.command(Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: "sea", Account: "sea", Amount: 60, Expires: 1300}})
+	b.grant("dan", 60)
+	for range n {
+		b.at += messages.Time(r.IntN(12))
+		key := fmt.Sprint(r.IntN(n))
+		role, limit := messages.Role(r.IntN(3)+1), messages.Credits(r.IntN(9))
+		by, rank := messages.Name("ops"), Operator
+		if r.IntN(2) == 0 {
+			by, rank = pick("dan", "eve", "zoe"), User
+		}
+		switch r.IntN(12) {
+		case 0:
+			b.command(Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: key, Account: pick("dan", "sea", "eve"), Amount: amount(), Expires: messages.Time(r.IntN(2)) * (b.at + messages.Time(r.IntN(60)) - 5)}})
+		case 1:
+			b.command(Command{Verb: Member, By: by, Rank: rank, Member: messages.MemberRequest{Account: "sea", Member: pick("dan", "eve", "fay"), Remove: r.IntN(4) == 0}})
+		case 2:
+			b.command(Command{Verb: Member, By: by, Rank: rank, Member: messages.MemberRequest{Account: "sea", Member: pick("dan", "eve", "fay"), Role: &role, Limit: &limit}})
+		case 3:
+			b.command(Command{Verb: Pay, By: by, Rank: rank, Pay: messages.PayRequest{Key: key, From: pick("sea", "dan"), To: pick("dan", "eve", "sea", "nobody"), Amount: amount()}})
+		case 4:
+			b.command(Command{Verb: Freeze, By: by, Rank: rank, Freeze: messages.FreezeRequest{Account: pick("sea", "dan"), Frozen: r.IntN(2) == 0, Reason: "r"}})
+		case 5:
+			b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: pick("sea", "dan"), Credit: messages.Credits(r.IntN(40))}})
+		case 6:
+			b.command(Command{Verb: Withdraw, By: "ops", Withdraw: messages.WithdrawRequest{Key: key, Account: pick("sea", "dan"), Amount: amount(), Reason: "r"}})
+		case 7:
+			b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: pick("", "$correct/", "$correct/$correct/") + old(), Amount: messages.Credits(r.IntN(2)), Reason: "r"}})
+		default:
+			var list []messages.Transfer
+			for range 1 + r.IntN(4) {
+				t := messages.Transfer{ID: id(), Kind: messages.Hold, Debit: "sea", Member: pick("dan", "eve", "fay", "sea"), Amount: amount(), Timeout: messages.Duration(r.IntN(3) * 40_000)}
+				switch r.IntN(6) {
+				case 0, 1:
+					t = post(t.ID, old(), amount())
+				case 2:
+					t = void(t.ID, old())
+				case 3:
+					t = extend(t.ID, old(), b.at+messages.Time(r.IntN(90)))
+				case 4:
+					t = posted(t.ID, pick("sea", "dan", "$site"), pick("eve", "dan", "sea", "nobody"), amount())
+				}
+				list = append(list, t)
+			}
+			if r.IntN(2) == 0 {
+				list = linked(list...)
+			}
+			b.send(list...)
+		}
+	}
+}
