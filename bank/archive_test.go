@@ -113,7 +113,7 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 			t.Fatalf("%d snapshots, %d files", snapshots(), len(g.segments(leader)))
 		}
 	}
-	g.start(late, nil)
+	g.start(late)
 	g.agree()
 	want := g.segments(leader)
 	g.same(late, want)
@@ -123,7 +123,7 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	if err := os.Remove(filepath.Join(g.history, late, first)); err != nil {
 		t.Fatal(err)
 	}
-	g.start(late, nil)
+	g.start(late)
 	g.agree()
 	g.same(late, want)
 }

@@ -3,7 +3,6 @@ package bank
 import (
 	"context"
 	"fmt"
-	"net"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -23,7 +22,7 @@ type group struct {
 	dir     string
 	network *bus.Network
 	client  bus.Bus
-	peers   map[string]string
+	log     *mailbox.Local
 	mu      sync.Mutex
 	now     messages.Time
 	running map[string]*Bank
@@ -38,37 +37,29 @@ func startTuned(t testing.TB, tune func(string, *Config, *mailbox.Config)) *grou
 }
 
 func startSite(t testing.TB, network *bus.Network, site messages.Name, tune func(string, *Config, *mailbox.Config)) *group {
-	g := &group{TB: t, site: site, dir: t.TempDir(), network: network, peers: map[string]string{}, now: 1000, running: map[string]*Bank{}, tune: tune}
+	g := &group{TB: t, site: site, dir: t.TempDir(), network: network, log: mailbox.NewLocal(), now: 1000, running: map[string]*Bank{}, tune: tune}
 	g.client = g.network.Connect("test")
-	listeners := map[string]net.Listener{}
-	for _, id := range []string{"a", "b", "c"} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		listeners[id], g.peers[id] = l, l.Addr().String()
-	}
 	t.Cleanup(func() {
 		for id := range g.running {
 			g.stop(id)
 		}
 	})
-	for id, l := range listeners {
-		g.start(id, l)
+	for _, id := range []string{"a", "b", "c"} {
+		g.start(id)
 	}
 	return g
 }
 
-// start starts a replica; without a listener, on the address it had.
-func (g *group) start(id string, listener net.Listener) {
+// start starts a replica.
+func (g *group) start(id string) {
 	g.Helper()
 	config := Config{
 		Site: g.site, Replica: id, Bus: g.network.Connect("bank"), Metrics: prometheus.NewRegistry(),
 		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"}, Clock: g.clock,
 	}
 	log := mailbox.Config{
-		ID: id, Name: "bank", Dir: filepath.Join(g.dir, id), Listener: listener, Listen: g.peers[id],
-		Peers: g.peers, Bootstrap: []string{"a", "b", "c"}, Timeout: 200 * time.Millisecond, MinFreeBytes: 1,
+		ID: id, Name: "bank", Dir: filepath.Join(g.dir, id), Local: g.log,
+		Bootstrap: []string{"a", "b", "c"}, Timeout: 200 * time.Millisecond, MinFreeBytes: 1,
 		SegmentBytes: 8 << 20,
 	}
 	if g.tune != nil {
@@ -159,7 +150,7 @@ func TestReplicasAgree(t *testing.T) {
 	first := g.leader()
 	g.stop(first)
 	work()
-	g.start(first, nil)
+	g.start(first)
 	work()
 	g.stop(g.leader())
 	work()

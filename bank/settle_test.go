@@ -38,7 +38,7 @@ func TestTwoSites(t *testing.T) {
 	east.cut.Store(false)
 	west.cut.Store(false)
 	for s, id := range lost {
-		s.start(id, nil)
+		s.start(id)
 	}
 	work()
 	for _, s := range []*settler{west, east} {

@@ -102,6 +102,9 @@ func (e *ensemble) begin(actor string, host messages.Name) {
 	if actor == messages.NodeAgent {
 		args = append(args, "--node", onlyNode)
 	}
+	if actor == messages.Bank { // as on a host without the site's keys; the auctioneer's have them
+		args = append(args, "--certificate", e.certificate(host))
+	}
 	out := &output{found: make(chan struct{})}
 	p := &process{Cmd: exec.Command(e.binary, args...), output: out, ended: make(chan struct{})}
 	p.Env = append(os.Environ(), "GOMAXPROCS=1") // there are eight of them
@@ -111,6 +114,17 @@ func (e *ensemble) begin(actor string, host messages.Name) {
 	}
 	go func() { _ = p.Wait(); close(p.ended) }()
 	e.processes[actor+"/"+host] = p
+}
+
+// certificate is the file with the certificate of a host's replica of the bank.
+func (e *ensemble) certificate(host messages.Name) string {
+	e.Helper()
+	file := filepath.Join(e.dir, host+"-bank.pem")
+	made := exec.Command(e.binary, "site", "certify", host, "--replica", messages.Bank, "--config", e.config, "--output", file)
+	if out, err := made.CombinedOutput(); err != nil {
+		e.Fatalf("%v: %v\n%s", made.Args, err, out)
+	}
+	return file
 }
 
 // as is a user of the site.

@@ -26,7 +26,13 @@ type Config struct {
 	ListenLeaf string `json:"listen_leaf,omitempty"`
 	// Metrics is the address that serves Prometheus metrics; empty: none.
 	Metrics string `json:"metrics,omitempty"`
-	// Profile serves pprof below /debug/pprof/ of the metrics address.
+	// MetricsToken is a file with the bearer token that readers of the metrics show;
+	// beyond loopback it needs TLS. Empty: none.
+	MetricsToken string `json:"metrics_token,omitempty"`
+	// MetricsPublic lets whoever reaches the metrics beyond loopback read them.
+	MetricsPublic bool `json:"metrics_public,omitempty"`
+	// Profile serves pprof at a socket in the state directory, for its owner alone:
+	// what is in the memory of a site would be secret on any port.
 	Profile bool `json:"profile,omitempty"`
 	// Store is how replicas keep their logs: "wal" or "bolt".
 	Store string `json:"store"`
@@ -68,8 +74,12 @@ type Config struct {
 	Limits quota.Rules `json:"limits,omitzero"`
 	// Files bounds what is kept of the files that travel with jobs.
 	Files Files `json:"files,omitzero"`
-	// TLS secures every port; nil: none, for loopback.
+	// TLS secures the ports for clients, peers and metrics; nil: none, for loopback.
+	// The ports between hosts are secured by the site's keys, with or without it.
 	TLS *TLS `json:"tls,omitempty"`
+	// Plaintext lets clients and peers connect beyond loopback without TLS: for a
+	// network that the site has to itself.
+	Plaintext bool `json:"plaintext,omitempty"`
 	// Hosts spreads the site over several processes.
 	Hosts []Host `json:"hosts,omitempty"`
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/bank"
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/certificate"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
@@ -96,11 +96,11 @@ type group struct {
 	all []string // IDs of every replica of the group
 	// hush is raised when the group stops: that its replicas then lose one
 	// another is no news.
-	hush zap.AtomicLevel
+	hush  zap.AtomicLevel
+	local *mailbox.Local // connects the replicas where all run in this process
 
-	mu        sync.Mutex
-	addresses map[string]string // of the replicas that run in this process
-	running   map[string]*running
+	mu      sync.Mutex
+	running map[string]*running
 }
 
 // running is a started replica and what goes with it.
@@ -112,7 +112,7 @@ type running struct {
 
 func newGroup(s *Site, k kind) *group {
 	return &group{site: s, kind: k, all: s.config.replicaIDs(), hush: zap.NewAtomicLevelAt(s.log.Level()),
-		addresses: map[string]string{}, running: map[string]*running{}}
+		local: mailbox.NewLocal(), running: map[string]*running{}}
 }
 
 // here lists the replicas that belong in this process.
@@ -139,22 +139,18 @@ func (g *group) start1(id string) error {
 	if runs {
 		return messages.Errorf(messages.Conflict, "%s replica %s: runs already", g.actor, id)
 	}
-	listener, err := g.listen(id)
+	b, err := g.site.connectAs(identity.Service, messages.ServiceIdentity(g.actor))
 	if err != nil {
 		return err
 	}
-	b, err := g.site.connectAs(identity.Service, messages.ServiceIdentity(g.actor))
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
 	registry := g.site.metrics.add()
 	replica, err := g.kind.start(g.site.ctx, &g.site.config, seat{
-		replica: id, bus: b, open: g.opener(id, listener, registry), dir: g.dir(id), signer: g.site.signer(),
+		replica: id, bus: b, open: g.opener(id, registry), dir: g.dir(id), signer: g.site.signer(),
 		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id),
 	})
 	if err != nil {
 		g.site.metrics.remove(registry)
-		return errors.Join(fmt.Errorf("%s replica %s: %w", g.actor, id, err), b.Close(), closeListener(listener))
+		return errors.Join(fmt.Errorf("%s replica %s: %w", g.actor, id, err), b.Close())
 	}
 	g.mu.Lock()
 	g.running[id] = &running{replica, b, registry}
@@ -162,52 +158,32 @@ func (g *group) start1(id string) error {
 	return nil
 }
 
-// listen takes the address of a replica: the configured one of its host, or a
-// free one on loopback.
-func (g *group) listen(id string) (net.Listener, error) {
-	address := "127.0.0.1:0"
-	if g.site.host != nil {
-		address = g.address(g.site.host)
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("%s replica %s: %w", g.actor, id, err)
-	}
-	g.mu.Lock()
-	g.addresses[id] = listener.Addr().String()
-	g.mu.Unlock()
-	return listener, nil
-}
-
-// closeListener closes a listener that may have been closed by who took it.
-func closeListener(l net.Listener) error {
-	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-		return err
-	}
-	return nil
-}
-
 // opener joins a replica's state to its group's log.
-func (g *group) opener(id string, listener net.Listener, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
+func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
 	c := mailbox.Config{
-		ID: id, Name: g.actor, Dir: g.dir(id),
-		Listener: listener, Resolve: g.resolve, Bootstrap: g.founders(id), Store: g.site.config.Store,
+		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id), Store: g.site.config.Store,
 		Log: g.site.log.WithOptions(zap.IncreaseLevel(g.hush)), Metrics: registry,
 	}
-	if g.site.host == nil {
-		c.SegmentBytes = segmentBytes
-	}
 	return func(m mailbox.Machine) (mailbox.Mailbox, error) {
-		// Between replicas of one process there is nothing to secure.
-		if t := g.site.config.TLS; t != nil && g.site.host != nil {
-			both, err := t.load()
-			if err != nil {
-				return nil, err
-			}
-			c.TLS = both
+		if err := g.connect(&c); err != nil {
+			return nil, err
 		}
 		return mailbox.OpenRaft(c, m)
 	}
+}
+
+// connect says how a replica reaches the others: in memory, where all run in this
+// process and share its disk, and else at the configured addresses of their hosts, with
+// a certificate for this replica.
+func (g *group) connect(c *mailbox.Config) (err error) {
+	if g.site.host == nil {
+		c.Local, c.SegmentBytes = g.local, segmentBytes
+		return nil
+	}
+	c.Listen, c.Resolve = g.address(g.site.host), g.resolve
+	c.Group = certificate.Group(g.actor, g.site.config.Site)
+	c.TLS, err = g.site.replicaTLS(g.actor)
+	return err
 }
 
 // founders are the replicas that begin the group together; none where the replica
@@ -238,15 +214,10 @@ func (s *Site) signer() history.Signer {
 	return s.authority
 }
 
-// resolve gives the present address of a replica.
+// resolve gives the present address of a replica of another host.
 func (g *group) resolve(id string) (string, error) {
 	if h := g.site.config.host(id); h != nil {
 		return g.address(h), nil
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if address, ok := g.addresses[id]; ok {
-		return address, nil
 	}
 	return "", fmt.Errorf("%s replica %s: has no address", g.actor, id)
 }

@@ -29,6 +29,8 @@ const (
 	// A cut between the servers of two hosts is noticed within routePing·(1+routePings).
 	routePing  = 2 * time.Second
 	routePings = 2
+	// routeTLS bounds a handshake between the servers of two hosts, in seconds.
+	routeTLS = 5
 )
 
 // startServer starts the NATS server of this process. It notes the ports that
@@ -79,7 +81,7 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 	if err := authority.Secure(o, c.peerNames()...); err != nil {
 		return nil, err
 	}
-	if err := secureServer(o, c.TLS); err != nil {
+	if err := secureClients(o, c.TLS); err != nil {
 		return nil, err
 	}
 	if self != nil {
@@ -99,7 +101,13 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	if err != nil {
 		return err
 	}
+	internal, err := authority.Internal()
+	if err != nil {
+		return err
+	}
 	o.Cluster.Name = c.Site
+	// With certificates of their own at both ends: those of clients and peers open nothing.
+	o.Cluster.TLSConfig, o.Cluster.TLSTimeout = internal.Server(self.Name), routeTLS
 	o.Cluster.Username, o.Cluster.Password = c.Site, secret
 	if o.Cluster.Host, o.Cluster.Port, err = split(self.Cluster); err != nil {
 		return err

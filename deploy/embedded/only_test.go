@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -79,5 +80,9 @@ func TestOnlyRefuses(t *testing.T) {
 	c.Nodes, c.Hosts = Default().Nodes, three()
 	if _, err := Start(within(t), c, Options{Host: "rack1"}); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("a host that is not configured: %v, want Invalid", err)
+	}
+	_, err := Start(within(t), c, Options{Host: "a", Only: &Only{Actor: messages.Bank, Server: "nats://127.0.0.1:1"}})
+	if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "--certificate") {
+		t.Errorf("a replica of several without keys or certificate: %v, want Invalid", err)
 	}
 }

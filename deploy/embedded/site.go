@@ -47,6 +47,9 @@ type Only struct {
 	Node   messages.Name // of NodeAgent: one node; empty: all of this process
 	Server string        // NATS URL
 	Creds  string        // credentials file of the actor
+	// Certificate is the file of a replica's certificate, where Config.Hosts names
+	// hosts and the site's keys are not here; see [certificate.Internal.WriteReplica].
+	Certificate string
 }
 
 // Site is a running site, or one host's share of it.

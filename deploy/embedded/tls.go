@@ -3,12 +3,16 @@ package embedded
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/certificate"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -22,8 +26,7 @@ func (t *TLS) of(host messages.Name) *TLS {
 }
 
 // load reads the files into a configuration for both ends of a connection:
-// each proves itself to the other. The certificate of a host carries the
-// host's name as a DNS name, by which the replicas know one another.
+// each proves itself to the other.
 func (t *TLS) load() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 	if err != nil {
@@ -46,19 +49,42 @@ func (t *TLS) load() (*tls.Config, error) {
 	}, nil
 }
 
-// secureServer has clients check the server's certificate, and the servers of
-// a cluster each other's. Clients prove themselves by their credentials.
-func secureServer(o *server.Options, t *TLS) error {
+// secureClients has clients check the server's certificate. They prove themselves
+// by their credentials.
+func secureClients(o *server.Options, t *TLS) error {
 	if t == nil {
 		return nil
 	}
-	both, err := t.load()
+	clients, err := t.load()
 	if err != nil {
 		return err
 	}
-	clients := both.Clone()
 	clients.ClientAuth = tls.NoClientCert
 	o.TLSConfig, o.TLSVerify = clients, false
-	o.Cluster.TLSConfig = both
 	return nil
+}
+
+// replicaTLS is with what this host's replica of an actor proves itself to the others:
+// a certificate made of the site's keys, or where these are elsewhere the one that was
+// given to the process.
+func (s *Site) replicaTLS(actor string) (*tls.Config, error) {
+	if only := s.options.Only; only != nil && only.Certificate != "" {
+		return certificate.ReadReplica(only.Certificate, actor, s.host.Name, s.config.Site)
+	}
+	authority := s.authority
+	if authority == nil {
+		var err error
+		if authority, err = identity.OpenFor(s.config.keysDir(), s.config.Site); errors.Is(err, fs.ErrNotExist) {
+			return nil, messages.Errorf(messages.Invalid,
+				"the replicas of the %s know one another by certificates: name this one's with --certificate (candor site certify %s --replica %s makes it), or in keys: a directory with the site's keys, which %s is not",
+				actor, s.host.Name, actor, s.config.keysDir())
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	internal, err := authority.Internal()
+	if err != nil {
+		return nil, err
+	}
+	return internal.Replica(actor, s.host.Name), nil
 }

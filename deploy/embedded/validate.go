@@ -38,9 +38,6 @@ func (c *Config) Validate() error {
 	if c.Metrics != "" {
 		ps.address("metrics", c.Metrics, true)
 	}
-	if c.Profile && c.Metrics == "" {
-		ps.addf("profile", "needs an address to serve it; set metrics")
-	}
 	if c.Store != StoreWAL && c.Store != StoreBolt {
 		ps.addf("store", "%q is no kind of log; use %q or %q", clip(c.Store), StoreWAL, StoreBolt)
 	}
@@ -60,6 +57,7 @@ func (c *Config) Validate() error {
 	c.checkNodes(&ps)
 	c.checkFiles(&ps)
 	c.checkTLS(&ps)
+	c.checkDoors(&ps)
 	c.checkPeers(&ps)
 	c.checkHosts(&ps)
 	if len(ps) == 0 {

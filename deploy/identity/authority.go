@@ -120,11 +120,22 @@ func OpenOrCreate(dir string, site messages.Name) (*Authority, error) {
 			return Create(dir, site)
 		}
 	}
+	return a.of(site, err)
+}
+
+// OpenFor opens the keys of a site in dir. Keys of another site are refused; if dir
+// does not exist the error matches fs.ErrNotExist.
+func OpenFor(dir string, site messages.Name) (*Authority, error) {
+	a, err := Open(dir)
+	return a.of(site, err)
+}
+
+func (a *Authority) of(site messages.Name, err error) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
 	if a.site != site {
-		return nil, messages.Errorf(messages.Conflict, "keys directory %s: holds the keys of site %q, not of %q", dir, a.site, site)
+		return nil, messages.Errorf(messages.Conflict, "keys directory %s: holds the keys of site %q, not of %q", a.dir, a.site, site)
 	}
 	return a, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
+	"github.com/candor-grid/candor/deploy/identity/certificate"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -111,6 +112,16 @@ func (a *Authority) scope(role Role, key string) *jwt.UserScope {
 	// Not as a leaf node: the listener for those is for the servers of peers.
 	scope.Template.AllowedConnectionTypes.Add(jwt.ConnectionTypeStandard, jwt.ConnectionTypeWebsocket, jwt.ConnectionTypeInProcess)
 	return scope
+}
+
+// Internal is the authority of the ports between the site's hosts: it follows from
+// the system account's key, of which only signatures ever leave the process.
+func (a *Authority) Internal() (*certificate.Internal, error) {
+	signature, err := a.held.Load().system.Sign([]byte("candor certificates between the hosts of " + messages.Name(a.site)))
+	if err != nil {
+		return nil, fmt.Errorf("deriving the authority of the hosts: %w", err)
+	}
+	return certificate.NewInternal(a.site, [32]byte(signature[:32]))
 }
 
 // RouteSecret is what the servers of the site's cluster prove to one another,

@@ -111,8 +111,8 @@ func registered(t *testing.T) map[string][]string {
 	started(admission.Start(admission.Config{Site: "west", Bus: network.Connect("$admission"), Issuer: keys,
 		Operators: []messages.Name{"operator"}, Metrics: r}))
 	for _, group := range []string{messages.Auctioneer, messages.Bank} {
-		started(mailbox.OpenRaft(mailbox.Config{ID: "1", Name: group, Dir: t.TempDir(), Listen: "127.0.0.1:0",
-			Peers: map[string]string{"1": "127.0.0.1:0"}, Bootstrap: []string{"1"}, Metrics: r}, empty{}))
+		started(mailbox.OpenRaft(mailbox.Config{ID: "1", Name: group, Dir: t.TempDir(), Local: mailbox.NewLocal(),
+			Bootstrap: []string{"1"}, Metrics: r}, empty{}))
 	}
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.labels["up"] = []string{"job"} // Prometheus's own

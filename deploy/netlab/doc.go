@@ -20,7 +20,8 @@
 //	           └───────── the lab: users, links with delays ─────────┘
 //
 // Sites reach one another only through the lab, on links that take their time and
-// that can be cut and healed (package delay).
+// that can be cut and healed (package delay). Clients and peers speak plaintext there;
+// between the hosts of a site Raft and NATS routes are TLS, as everywhere.
 //
 // # On what
 //

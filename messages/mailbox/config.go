@@ -6,6 +6,7 @@ import (
 	"net"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -24,8 +25,7 @@ const (
 // Config says how a replica keeps its log. ID, Dir and an address to listen on
 // are needed; every zero elsewhere stands for the default named.
 type Config struct {
-	// ID is the replica's name in its group, unique and kept for ever. With TLS
-	// it is also a DNS name of the replica's certificate.
+	// ID is the replica's name in its group, unique and kept for ever.
 	ID string
 	// Name is the actor's, for metrics and logs; default "mailbox".
 	Name string
@@ -33,7 +33,10 @@ type Config struct {
 	// locked against a second process.
 	Dir string
 
-	// Listen is the TCP address to serve the group on, "127.0.0.1:7000".
+	// Local connects the replicas where all of the group run in this process. No
+	// port is opened, and the fields up to TLS are not used.
+	Local *Local
+	// Listen is the TCP address to serve the group on, "10.0.0.1:7000".
 	Listen string
 	// Listener is used in place of Listen if set. It is closed with the mailbox.
 	Listener net.Listener
@@ -42,8 +45,12 @@ type Config struct {
 	// Resolve is used in place of Peers if set: the present address of a
 	// replica, or an error if there is none of that ID.
 	Resolve func(id string) (address string, err error)
-	// TLS secures connections in both directions with mutual authentication:
-	// it needs a certificate, RootCAs, ClientCAs and RequireAndVerifyClientCert.
+	// Group is what the certificates of this group's replicas are for: the only DNS
+	// name of each is the replica's ID, a dot and Group, such as "rack2.bank.west". It
+	// tells the group from every other that the same authority serves.
+	Group string
+	// TLS secures connections in both directions with mutual authentication: it
+	// needs a certificate, RootCAs, ClientCAs, RequireAndVerifyClientCert and TLS 1.3.
 	TLS *tls.Config
 
 	// Bootstrap lists the IDs of a new group, the same at each of its replicas.
@@ -148,6 +155,12 @@ func checkBootstrap(ids []string) error {
 }
 
 func (c *Config) checkNetwork() error {
+	if c.Local != nil {
+		if c.Listen != "" || c.Listener != nil || c.TLS != nil {
+			return invalid("Local is for replicas of one process; give no Listen, Listener or TLS beside it")
+		}
+		return nil
+	}
 	switch {
 	case c.Listen == "" && c.Listener == nil:
 		return invalid("Listen is empty and there is no Listener; give an address such as 127.0.0.1:7000")
@@ -168,7 +181,11 @@ func (c *Config) checkTLS() error {
 	t := c.TLS
 	switch {
 	case t == nil:
-		return nil
+		return invalid("TLS is missing, without which whoever can connect could write the log; give certificates, or Local where all replicas run in one process")
+	case c.Group == "":
+		return invalid("Group is empty; say what the certificates of the group's replicas are for, such as bank.west")
+	case t.MinVersion < tls.VersionTLS13:
+		return invalid("TLS.MinVersion allows versions before 1.3; use tls.VersionTLS13")
 	case len(t.Certificates) == 0 && t.GetCertificate == nil:
 		return invalid("TLS has no certificate")
 	case t.RootCAs == nil || t.ClientCAs == nil:
@@ -246,6 +263,19 @@ func (c *Config) resolve(id string) (string, error) {
 		return address, nil
 	}
 	return "", fmt.Errorf("mailbox: no address is known for replica %q", id)
+}
+
+// certificateName is the DNS name in the certificate of a replica of the group.
+func (c *Config) certificateName(id string) string { return id + "." + c.Group }
+
+// replicaOf is the replica that a certificate is for; false, if it is for anything
+// else, or for more than one replica of one group.
+func (c *Config) replicaOf(names []string) (id string, ok bool) {
+	if len(names) != 1 {
+		return "", false
+	}
+	id, ok = strings.CutSuffix(names[0], "."+c.Group)
+	return id, ok && id != ""
 }
 
 func fill[T comparable](field *T, value T) {

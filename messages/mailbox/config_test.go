@@ -26,7 +26,13 @@ func TestConfigIsRefusedByField(t *testing.T) {
 		{"Bootstrap", func(c *Config) { c.Bootstrap = []string{"b"} }, "without this replica"},
 		{"Bootstrap", func(c *Config) { c.Bootstrap = []string{"a", "b", "b"} }, "twice"},
 		{"Bootstrap", func(c *Config) { c.Bootstrap = []string{"a", ""} }, "empty ID"},
-		{"TLS", func(c *Config) { c.TLS = &tls.Config{} }, "no certificate"},
+		{"TLS", func(c *Config) { c.TLS = nil }, "plaintext"},
+		{"TLS", func(c *Config) { c.TLS.Certificates = nil }, "no certificate"},
+		{"TLS", func(c *Config) { c.TLS.ClientAuth = tls.VerifyClientCertIfGiven }, "callers without a certificate"},
+		{"TLS", func(c *Config) { c.TLS.InsecureSkipVerify = true }, "any certificate"},
+		{"TLS", func(c *Config) { c.TLS.MinVersion = tls.VersionTLS12 }, "an old version"},
+		{"Group", func(c *Config) { c.Group = "" }, "certificates for anything"},
+		{"Local", func(c *Config) { c.Local = NewLocal() }, "and a port"},
 		{"Timeout", func(c *Config) { c.Timeout = time.Millisecond }, "too short"},
 		{"MaxBatch", func(c *Config) { c.MaxBatch = maxEntryCommands + 1 }, "too many"},
 		{"MaxBatchBytes", func(c *Config) { c.MaxBatchBytes = -1 }, "negative"},
@@ -36,8 +42,9 @@ func TestConfigIsRefusedByField(t *testing.T) {
 		{"SegmentBytes", func(c *Config) { c.SegmentBytes = 1 }, "too small"},
 		{"StuckAfter", func(c *Config) { c.StuckAfter = 1 }, "too short"},
 	}
+	secure := newAuthority(t).issue("a.bank.west")
 	for _, test := range cases {
-		c := Config{ID: "a", Dir: "d", Listen: "127.0.0.1:0", Bootstrap: []string{"a", "b"}, Peers: map[string]string{"b": "127.0.0.1:1"}}
+		c := Config{ID: "a", Dir: "d", Listen: "127.0.0.1:0", Group: "bank.west", TLS: secure.Clone(), Bootstrap: []string{"a", "b"}, Peers: map[string]string{"b": "127.0.0.1:1"}}
 		if err := c.Validate(); err != nil {
 			t.Fatalf("a good configuration is refused: %v", err)
 		}

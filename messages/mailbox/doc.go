@@ -46,7 +46,12 @@
 //
 // Raft knows replicas by their IDs alone. An ID is turned into an address each
 // time a connection is made, so addresses may change between starts; for replicas that
-// were added later and stand in no configuration, the log has the address. With TLS a
-// replica's certificate carries its ID as a DNS name, and both ends check it.
-// Without TLS, anyone who can connect can write the log: listen on loopback.
+// were added later and stand in no configuration, the log has the address.
+//
+// Whoever can speak to a replica can write its log. So replicas of one process are
+// connected by pipes in memory ([Local]) and open no port, and between processes every
+// connection is TLS 1.3, on loopback too, with a certificate at both ends that is for
+// exactly one replica of this group (Config.Group). A configuration without either is
+// refused. Connections that do not say who they are keep nobody out: each new one is let
+// begin its handshake, and the oldest of too many is closed.
 package mailbox

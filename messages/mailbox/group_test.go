@@ -104,9 +104,12 @@ func (t *tally) hold() (release func()) {
 	})
 }
 
-// group is replicas in one process, over TCP and directories of their own.
+// group is replicas in one process, with directories of their own, connected by
+// memory or, with an authority, over TCP as if they were processes of their own.
 type group struct {
 	t      testing.TB
+	local  *Local
+	issuer *authority // nil: in memory
 	ids    []string
 	dirs   map[string]string
 	adjust func(*Config)
@@ -120,7 +123,7 @@ type group struct {
 const patience = 60 * time.Second // how long a test waits before it fails
 
 func newGroup(t testing.TB, n int, adjust func(*Config)) *group {
-	g := &group{t: t, adjust: adjust, dirs: map[string]string{}, addresses: map[string]string{},
+	g := &group{t: t, local: NewLocal(), adjust: adjust, dirs: map[string]string{}, addresses: map[string]string{},
 		boxes: map[string]*replicated{}, machines: map[string]*tally{}}
 	root := t.TempDir()
 	for i := range n {
@@ -129,6 +132,13 @@ func newGroup(t testing.TB, n int, adjust func(*Config)) *group {
 		g.dirs[id] = filepath.Join(root, id)
 	}
 	t.Cleanup(func() { g.stop(g.ids...) })
+	return g
+}
+
+// newSecureGroup is a group whose replicas speak over TCP.
+func newSecureGroup(t *testing.T, n int, adjust func(*Config)) *group {
+	g := newGroup(t, n, adjust)
+	g.issuer = newAuthority(t)
 	return g
 }
 
@@ -144,23 +154,34 @@ func (g *group) resolve(id string) (string, error) {
 }
 
 func (g *group) config(id string) Config {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	g.mu.Lock()
-	g.addresses[id] = l.Addr().String()
-	g.mu.Unlock()
-	c := Config{ID: id, Dir: g.dirs[id], Listener: l, Resolve: g.resolve, Bootstrap: g.ids,
+	c := Config{ID: id, Dir: g.dirs[id], Local: g.local, Bootstrap: g.ids,
 		Timeout: 500 * time.Millisecond, SegmentBytes: 4 << 20, MinFreeBytes: 1,
 		OnStuck: func(err error) { g.t.Errorf("replica %s: %v", id, err) }}
+	if g.issuer != nil {
+		g.listen(&c)
+	}
 	if g.adjust != nil {
 		g.adjust(&c)
 	}
 	return c
 }
 
-// start opens replicas, each at a new address, with an empty machine.
+// listen gives a replica a port and the certificate for it.
+func (g *group) listen(c *Config) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.mu.Lock()
+	g.addresses[c.ID] = l.Addr().String()
+	g.mu.Unlock()
+	c.Local, c.Listener, c.Resolve, c.Group, c.TLS = nil, l, g.resolve, testGroup, g.issuer.issue(c.ID+"."+testGroup)
+}
+
+// testGroup is what the certificates of a test's replicas are for.
+const testGroup = "bank.west"
+
+// start opens replicas, each at a new address if it has one, with an empty machine.
 func (g *group) start(ids ...string) {
 	g.t.Helper()
 	for _, id := range ids {
@@ -294,7 +315,6 @@ func (g *group) another(old *replicated) *replicated {
 
 func (g *group) configWithDefaults() *Config {
 	c := g.config(g.ids[0])
-	_ = c.Listener.Close()
 	return c.withDefaults()
 }
 

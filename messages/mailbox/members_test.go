@@ -73,7 +73,7 @@ func (g *group) silent(id string) {
 // configuration of the others says, and then counts.
 func TestReplaceADeadReplica(t *testing.T) {
 	// The other store still reads entries that it has cut off, in its last segment.
-	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.Store = 1, StoreBolt })
+	g := newSecureGroup(t, 3, func(c *Config) { c.TrailingEntries, c.Store = 1, StoreBolt })
 	g.start(g.ids...)
 	for i := range 40 {
 		g.propose(fmt.Sprint(i))
@@ -221,8 +221,7 @@ func TestRegroup(t *testing.T) {
 // TestReplicaIsAddedOverTLS: one that stands in no configuration is let in once it is a
 // member, by its certificate, and can lead.
 func TestReplicaIsAddedOverTLS(t *testing.T) {
-	a := newAuthority(t)
-	g := newGroup(t, 1, func(c *Config) { c.TLS = a.issue(c.ID) })
+	g := newSecureGroup(t, 1, nil)
 	g.start(g.ids...)
 	g.propose("alone")
 	address := g.startNew("r2")

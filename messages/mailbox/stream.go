@@ -1,31 +1,28 @@
 package mailbox
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
 )
 
-const (
-	handshakeTimeout = 10 * time.Second
-	// maxHandshakes bounds the connections that have not yet said who they are.
-	maxHandshakes = 64
-)
-
-// stream carries Raft's connections. Addresses are replica IDs here, resolved
-// when a connection is made; every connection is known, so that all can be cut.
+// stream carries Raft's connections: pipes between replicas of one process, else TLS.
+// Addresses are replica IDs here, resolved when a connection is made; every connection
+// is known, so that all can be cut.
 type stream struct {
-	config   *Config
-	listener net.Listener
-	accepted chan net.Conn
-	greeting chan struct{} // a token for each handshake under way
-	closed   chan struct{}
+	config       *Config
+	listener     net.Listener // nil between replicas of one process
+	accepted     chan net.Conn
+	greetings    *greetings
+	refusals     refusals
+	refusedTotal atomic.Uint64
+	closed       chan struct{}
 
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{} // nil once closed
@@ -35,16 +32,21 @@ type stream struct {
 var _ raft.StreamLayer = (*stream)(nil)
 
 func openStream(c *Config) (*stream, error) {
-	listener := c.Listener
-	if listener == nil {
+	s := &stream{config: c, listener: c.Listener, accepted: make(chan net.Conn),
+		greetings: newGreetings(), closed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	if c.Local != nil {
+		if err := c.Local.join(s); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	if s.listener == nil {
 		l, err := net.Listen("tcp", c.Listen)
 		if err != nil {
 			return nil, fmt.Errorf("mailbox: cannot listen on %s: %w", c.Listen, err)
 		}
-		listener = l
+		s.listener = l
 	}
-	s := &stream{config: c, listener: listener, accepted: make(chan net.Conn),
-		greeting: make(chan struct{}, maxHandshakes), closed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	go s.serve()
 	return s, nil
 }
@@ -67,20 +69,19 @@ func (s *stream) serve() {
 	}
 }
 
-// greet starts a connection's handshake, or drops it if too many are greeting.
+// greet starts a connection's handshake.
 func (s *stream) greet(c net.Conn) {
-	select {
-	case s.greeting <- struct{}{}:
-	default:
-		_ = c.Close()
-		return
+	tracked, err := s.track(c)
+	if err != nil {
+		return // closed meanwhile
 	}
+	s.greetings.begin(tracked)
 	go func() {
-		admitted, err := s.admit(c)
-		<-s.greeting
+		admitted, err := s.admit(tracked)
+		s.greetings.end(tracked)
 		if err != nil {
-			s.config.Log.Warn("refused a connection to the group", zap.Stringer("from", c.RemoteAddr()), zap.Error(err))
-			_ = c.Close()
+			_ = tracked.Close()
+			s.refused(c.RemoteAddr(), err)
 			return
 		}
 		select {
@@ -90,23 +91,21 @@ func (s *stream) greet(c net.Conn) {
 	}()
 }
 
-// admit lets in, with TLS, only who holds a certificate of a replica.
+// admit lets in only who holds the certificate of a replica of this group.
 func (s *stream) admit(c net.Conn) (net.Conn, error) {
-	tracked, err := s.track(c)
-	if err != nil || s.config.TLS == nil {
-		return tracked, err
-	}
-	secure := tls.Server(tracked, s.config.TLS)
-	if err := handshake(secure); err != nil {
+	secure := tls.Server(c, s.config.TLS)
+	if err := handshake(secure, handshakeTimeout); err != nil {
 		return nil, err
 	}
-	names := secure.ConnectionState().PeerCertificates[0].DNSNames
-	for _, id := range names {
-		if _, err := s.config.resolve(id); err == nil || s.isMember(id) {
-			return secure, nil
-		}
+	cert := secure.ConnectionState().PeerCertificates[0]
+	id, ok := s.config.replicaOf(cert.DNSNames)
+	if !ok {
+		return nil, fmt.Errorf("certificate of %q is for no replica of a group like this one", cert.DNSNames)
 	}
-	return nil, fmt.Errorf("certificate of %q names no replica of the group", names)
+	if _, err := s.config.resolve(id); err != nil && !s.isMember(id) {
+		return nil, fmt.Errorf("certificate of %q is for no replica of this group", cert.DNSNames)
+	}
+	return secure, nil
 }
 
 // know has the stream let in those replicas, too, that are added to the group.
@@ -123,17 +122,22 @@ func (s *stream) isMember(id string) bool {
 	return member != nil && member(id)
 }
 
-func handshake(c *tls.Conn) error {
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
-	defer cancel()
-	return c.HandshakeContext(ctx)
-}
-
-// Dial connects to the replica whose ID is the address, or begins it. Where the
-// configuration knows the ID that holds, as addresses change; else the address that
-// the replica was added with.
+// Dial connects to the replica whose ID is the address, or begins it.
 func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	id, added := splitAddress(to)
+	if s.config.Local == nil {
+		return s.dialSecure(id, added, timeout)
+	}
+	c, err := s.config.Local.connect(id, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return s.track(c)
+}
+
+// dialSecure connects over the network. Where the configuration knows the ID, its
+// address holds, as addresses change; else the one that the replica was added with.
+func (s *stream) dialSecure(id, added string, timeout time.Duration) (net.Conn, error) {
 	address, err := s.config.resolve(id)
 	if err != nil && added != "" {
 		address, err = added, nil
@@ -146,13 +150,13 @@ func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, e
 		return nil, err
 	}
 	tracked, err := s.track(c)
-	if err != nil || s.config.TLS == nil {
-		return tracked, err
+	if err != nil {
+		return nil, err
 	}
 	t := s.config.TLS.Clone()
-	t.ServerName = id
+	t.ServerName = s.config.certificateName(id)
 	secure := tls.Client(tracked, t)
-	if err := handshake(secure); err != nil {
+	if err := handshake(secure, min(timeout, handshakeTimeout)); err != nil {
 		_ = tracked.Close()
 		return nil, err
 	}
@@ -182,12 +186,18 @@ func (s *stream) Close() error {
 	for c := range conns {
 		_ = c.Close()
 	}
+	if s.config.Local != nil {
+		s.config.Local.leave(s)
+		return nil
+	}
 	return s.listener.Close()
 }
 
 // Addr is the replica's ID: Raft's configuration holds no addresses.
 func (s *stream) Addr() net.Addr { return idAddr(s.config.ID) }
 
+// track keeps a connection in mind until it is closed; with the stream closed, it
+// closes the connection.
 func (s *stream) track(c net.Conn) (net.Conn, error) {
 	t := &trackedConn{Conn: c, stream: s}
 	s.mu.Lock()

@@ -6,10 +6,13 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"math/big"
 	"net"
 	"testing"
 	"time"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // authority issues certificates for tests.
@@ -45,52 +48,149 @@ func (a *authority) newKey() *ecdsa.PrivateKey {
 }
 
 // issue returns a configuration for both directions, for a replica's name.
-func (a *authority) issue(name string) *tls.Config {
+func (a *authority) issue(names ...string) *tls.Config {
+	return a.issueUntil(time.Now().Add(time.Hour), names...)
+}
+
+func (a *authority) issueUntil(end time.Time, names ...string) *tls.Config {
 	key := a.newKey()
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name},
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotAfter: end, DNSNames: names,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
-		RootCAs: a.pool, ClientCAs: a.pool, ClientAuth: tls.RequireAndVerifyClientCert}
+		RootCAs: a.pool, ClientCAs: a.pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
 }
 
 func TestGroupOverTLS(t *testing.T) {
-	a := newAuthority(t)
-	g := newGroup(t, 3, func(c *Config) { c.TLS = a.issue(c.ID) })
+	g := newSecureGroup(t, 3, nil)
 	g.start(g.ids...)
 	checkResults(t, g, 10, 10)
 	g.agree(100)
 }
 
-func TestStrangersAreNotLetIn(t *testing.T) {
-	a := newAuthority(t)
-	g := newGroup(t, 2, func(c *Config) { c.TLS = a.issue(c.ID) })
+// openSecure opens the stream of r1 of a group of two.
+func openSecure(t *testing.T) (*stream, *authority) {
+	t.Helper()
+	g := newSecureGroup(t, 2, nil)
 	g.config("r2") // gives it an address, so that it is known
 	c := g.config("r1")
 	s, err := openStream(c.withDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = s.Close() }()
+	t.Cleanup(func() { _ = s.Close() })
+	return s, g.issuer
+}
+
+func TestStrangersAreNotLetIn(t *testing.T) {
+	s, a := openSecure(t)
 	for name, caller := range map[string]struct {
 		config *tls.Config
 		in     bool
 	}{
-		"of the group": {a.issue("r2"), true},
-		"of the same authority, not of the group": {a.issue("mallory"), false},
-		"of another authority":                    {newAuthority(t).issue("r2"), false},
-		"without a certificate":                   {&tls.Config{}, false},
+		"of the group": {a.issue("r2.bank.west"), true},
+		"of the same authority, not of the group":   {a.issue("mallory.bank.west"), false},
+		"of the other group, under the same ID":     {a.issue("r2.auctioneer.west"), false},
+		"a host's certificate with the bare ID":     {a.issue("r2"), false},
+		"for two replicas at once":                  {a.issue("r2.bank.west", "r2.auctioneer.west"), false},
+		"for the group, and no replica":             {a.issue("bank.west"), false},
+		"of the group, expired":                     {a.issueUntil(time.Now().Add(-time.Minute), "r2.bank.west"), false},
+		"of another authority":                      {newAuthority(t).issue("r2.bank.west"), false},
+		"without a certificate":                     {&tls.Config{}, false},
+		"of the group, by a version before TLS 1.3": {older(a.issue("r2.bank.west")), false},
 	} {
-		caller.config.RootCAs, caller.config.ServerName = a.pool, "r1"
+		caller.config.RootCAs, caller.config.ServerName = a.pool, "r1.bank.west"
 		if in := letIn(t, s, caller.config); in != caller.in {
 			t.Errorf("a caller %s: let in is %v", name, in)
 		}
 	}
-	if _, err := tls.Dial("tcp", s.listener.Addr().String(), &tls.Config{RootCAs: a.pool, ServerName: "r2"}); err == nil {
+	eventually(t, "every refusal is counted", func() bool { return s.refusedTotal.Load() == 9 })
+	if _, err := tls.Dial("tcp", s.listener.Addr().String(), &tls.Config{RootCAs: a.pool, ServerName: "r2.bank.west"}); err == nil {
 		t.Error("r1 passed for r2")
+	}
+}
+
+func older(c *tls.Config) *tls.Config {
+	c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+	return c
+}
+
+// known is how many connections a stream holds on to.
+func (s *stream) known() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// TestRefusedConnectionsAreForgotten: a scanner leaves nothing behind.
+func TestRefusedConnectionsAreForgotten(t *testing.T) {
+	s, a := openSecure(t)
+	stranger := newAuthority(t).issue("r2.bank.west")
+	stranger.RootCAs, stranger.ServerName = a.pool, "r1.bank.west"
+	for range 20 {
+		if letIn(t, s, stranger) {
+			t.Fatal("a stranger is let in")
+		}
+	}
+	eventually(t, "refused connections are forgotten", func() bool { return s.known() == 0 })
+}
+
+// TestSilentConnectionsKeepNobodyOut: whoever holds open more connections than may
+// greet, and says nothing, loses the oldest, and a replica gets in at once.
+func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+	s, a := openSecure(t)
+	for range 2 * maxGreetings {
+		c, err := net.Dial("tcp", s.listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	replica := a.issue("r2.bank.west")
+	replica.ServerName = "r1.bank.west"
+	if !letIn(t, s, replica) {
+		t.Error("a replica is kept out")
+	}
+	eventually(t, "the silent are bounded", func() bool { return s.known() <= maxGreetingsFrom })
+}
+
+// addressed is a connection from an address, for tests.
+type addressed struct {
+	net.Conn
+	from   string
+	closed bool
+}
+
+func (c *addressed) RemoteAddr() net.Addr { return idAddr(c.from + ":7") }
+func (c *addressed) Close() error         { c.closed = true; return nil }
+
+// TestEachAddressMakesRoomForItself: many connections from one address push out
+// that address's own, and those of many addresses the oldest of all.
+func TestEachAddressMakesRoomForItself(t *testing.T) {
+	g := newGreetings()
+	replica := &addressed{from: "10.0.0.2"}
+	g.begin(replica)
+	var flood []*addressed
+	for range 3 * maxGreetings {
+		flood = append(flood, &addressed{from: "10.0.0.9"})
+		g.begin(flood[len(flood)-1])
+	}
+	if replica.closed || len(g.open) != 1+maxGreetingsFrom || !flood[0].closed || flood[len(flood)-1].closed {
+		t.Errorf("the replica is closed: %v; %d greet", replica.closed, len(g.open))
+	}
+	for i := range maxGreetings {
+		g.begin(&addressed{from: fmt.Sprintf("10.1.0.%d", i)})
+	}
+	if !replica.closed || len(g.open) != maxGreetings {
+		t.Errorf("the oldest is closed: %v; %d greet", replica.closed, len(g.open))
+	}
+	last := g.open[len(g.open)-1].conn
+	g.end(last)
+	if len(g.open) != maxGreetings-1 || last.(*addressed).closed {
+		t.Error("an ended greeting is held, or closed")
 	}
 }
 
@@ -119,20 +219,30 @@ func letIn(t *testing.T, s *stream, c *tls.Config) bool {
 }
 
 func TestStreamCutsEveryConnection(t *testing.T) {
-	g := newGroup(t, 1, nil)
+	for name, g := range map[string]*group{"in memory": newGroup(t, 1, nil), "over TCP": newSecureGroup(t, 1, nil)} {
+		t.Run(name, func(t *testing.T) { cutsEveryConnection(t, g) })
+	}
+}
+
+func cutsEveryConnection(t *testing.T, g *group) {
 	c := g.config("r1")
 	s, err := openStream(c.withDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		conn, err := s.Accept()
+		if err != nil {
+			t.Error(err)
+		}
+		accepted <- conn
+	}()
 	client, err := s.Dial("r1", patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := s.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := <-accepted
 	if s.Addr().String() != "r1" {
 		t.Errorf("Raft is told the address %s", s.Addr())
 	}
@@ -155,4 +265,45 @@ func TestStreamCutsEveryConnection(t *testing.T) {
 	if _, err := s.Dial("unknown", patience); err == nil {
 		t.Error("dialled a replica that is not known")
 	}
+}
+
+// TestReplicaRunsOnceInAProcess: a second one of its ID is refused, until the first
+// has left.
+func TestReplicaRunsOnceInAProcess(t *testing.T) {
+	g := newGroup(t, 1, nil)
+	c := g.config("r1")
+	first, err := openStream(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openStream(&c); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("a second one: %v", err)
+	}
+	if _, err := first.Dial("r1", time.Millisecond); messages.KindOf(err) != messages.Unavailable {
+		t.Errorf("a replica that does not accept: %v", err)
+	}
+	if n := first.known(); n != 0 {
+		t.Errorf("%d connections are held", n)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := openStream(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Close()
+}
+
+// TestGroupMovesIntoMemory: what replicas that had ports have written, replicas of one
+// process go on with, as the log knows them by their IDs.
+func TestGroupMovesIntoMemory(t *testing.T) {
+	g := newSecureGroup(t, 3, nil)
+	g.start(g.ids...)
+	g.propose("over TCP")
+	g.stop(g.ids...)
+	g.issuer = nil
+	g.start(g.ids...)
+	g.propose("in memory")
+	g.agree(2)
 }

@@ -23,6 +23,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{/* What every configuration of the site has in common. */}}
 {{- define "candor.site" -}}
 site: {{ .Values.site.name }}
+# Within the cluster's network; ports between hosts are TLS by the site's keys.
+plaintext: true
+metrics_public: true
 {{- with .Values.site.lease }}
 lease: {{ . }}
 {{- end }}

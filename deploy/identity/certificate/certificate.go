@@ -152,10 +152,17 @@ func newKey() (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// writePEM replaces a file as a whole.
 func writePEM(file, kind string, der []byte, mode fs.FileMode) error {
+	return writePEMs(file, mode, pem.Block{Type: kind, Bytes: der})
+}
+
+// writePEMs replaces a file as a whole.
+func writePEMs(file string, mode fs.FileMode, blocks ...pem.Block) error {
 	aside := file + ".new"
-	text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	var text []byte
+	for i := range blocks {
+		text = append(text, pem.EncodeToMemory(&blocks[i])...)
+	}
 	if err := os.WriteFile(aside, text, mode); err != nil {
 		return fmt.Errorf("certificates: %w", err)
 	}

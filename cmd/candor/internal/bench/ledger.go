@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -118,17 +117,9 @@ func openBank(ctx context.Context) (*bankBed, error) {
 
 // start starts the replicas and opens the accounts.
 func (b *bankBed) start(ctx context.Context) error {
-	ids := []string{"1", "2", "3"}
-	peers, listeners := map[string]string{}, map[string]net.Listener{}
-	for _, id := range ids {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		peers[id], listeners[id] = l.Addr().String(), l
-	}
-	for _, id := range ids {
-		if err := b.startReplica(ctx, id, peers, listeners[id]); err != nil {
+	local := mailbox.NewLocal()
+	for _, id := range []string{"1", "2", "3"} {
+		if err := b.startReplica(ctx, id, local); err != nil {
 			return err
 		}
 	}
@@ -142,7 +133,7 @@ func (b *bankBed) start(ctx context.Context) error {
 	return nil
 }
 
-func (b *bankBed) startReplica(ctx context.Context, id string, peers map[string]string, listener net.Listener) error {
+func (b *bankBed) startReplica(ctx context.Context, id string, local *mailbox.Local) error {
 	dir := filepath.Join(b.dir, id)
 	journal, err := history.Directory(filepath.Join(dir, "history"))
 	if err != nil {
@@ -152,7 +143,7 @@ func (b *bankBed) startReplica(ctx context.Context, id string, peers map[string]
 		Site: bankSite, Replica: id, Bus: b.network.Connect("bank"), Operators: []messages.Name{operator}, History: journal,
 		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
 			return mailbox.OpenRaft(mailbox.Config{
-				ID: id, Name: "bank", Dir: dir, Listener: listener, Peers: peers, Bootstrap: []string{"1", "2", "3"},
+				ID: id, Name: "bank", Dir: dir, Local: local, Bootstrap: []string{"1", "2", "3"},
 			}, m)
 		},
 	})

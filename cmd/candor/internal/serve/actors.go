@@ -15,7 +15,8 @@ import (
 type single struct {
 	common
 	actor, server, creds, node string
-	leave                      bool // of a node agent
+	certificate                string // of a replica
+	leave                      bool   // of a node agent
 	join                       joining
 }
 
@@ -25,18 +26,24 @@ Connects to the NATS server of --server with the credentials of --creds (see
 candor user add). Markets, operators and nodes are those of the configuration;
 if that has hosts, --host says which one this process is.`
 
+const replicaHelp = `
+
+Replicas of several hosts know one another by certificates, which each makes of the
+site's keys where it has them. Where it has not, --certificate names one for this
+replica (see candor site certify --replica).`
+
 func auctioneerCommand() *cobra.Command {
-	return (&single{actor: messages.Auctioneer}).command("run a replica of the auctioneer alone",
+	return (&single{actor: messages.Auctioneer}).replica("run a replica of the auctioneer alone",
 		`Runs the auctioneer's replica of a host, or all its replicas if the configuration
-has no hosts.`+singleHelp,
+has no hosts.`+singleHelp+replicaHelp,
 		`  candor auctioneer --config site.yaml --host rack1 \
       --server nats://10.0.0.1:4222 --creds auctioneer.creds`)
 }
 
 func bankCommand() *cobra.Command {
-	return (&single{actor: messages.Bank}).command("run a replica of the bank alone",
+	return (&single{actor: messages.Bank}).replica("run a replica of the bank alone",
 		`Runs the bank's replica of a host, or all its replicas if the configuration has
-no hosts.`+singleHelp,
+no hosts.`+singleHelp+replicaHelp,
 		`  candor bank --config site.yaml --host rack1 \
       --server nats://10.0.0.1:4222 --creds bank.creds`)
 }
@@ -65,6 +72,14 @@ first started, into --creds or else the state directory, and finds the server.`,
 	return cmd
 }
 
+// replica is the command of an actor that has replicas.
+func (s *single) replica(short, long, example string) *cobra.Command {
+	cmd := s.command(short, long, example)
+	cmd.Flags().StringVar(&s.settings.keys, "keys", "", "`directory` of the site's keys (default keys in the state directory)")
+	cmd.Flags().StringVar(&s.certificate, "certificate", "", "`file` with the certificate of this replica")
+	return cmd
+}
+
 func (s *single) command(short, long, example string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: s.actor, Short: short, Long: long, Example: example, Args: cobra.NoArgs,
@@ -74,7 +89,7 @@ func (s *single) command(short, long, example string) *cobra.Command {
 	}
 	s.settings.fileFlags(cmd.Flags())
 	cmd.Flags().StringVar(&s.settings.metrics, "metrics", "", "`address` that serves Prometheus metrics (default none)")
-	cmd.Flags().BoolVar(&s.settings.profile, "profile", false, "serve pprof beside the metrics")
+	cmd.Flags().BoolVar(&s.settings.profile, "profile", false, "serve pprof at a socket in the state directory")
 	cmd.Flags().StringVar(&s.settings.store, "store", "", "how replicas keep their logs, `wal` or bolt (default wal)")
 	s.logging.flags(cmd.Flags())
 	cmd.Flags().StringVar(&s.server, "server", "", "`URL` of the NATS server, or several with commas")
@@ -99,19 +114,20 @@ func (s *single) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	metrics := s.settings.metricsAddress(&c)
+	door, err := c.MetricsDoor(s.settings.host)
+	if err != nil {
+		return err
+	}
 	site, err := embedded.Start(cmd.Context(), c, embedded.Options{
-		Host: s.settings.host, Metrics: metrics != "", Log: log, Executor: executor.Self(), LeaveRunning: s.leave,
-		Only: &embedded.Only{Actor: s.actor, Node: s.node, Server: s.server, Creds: s.creds},
+		Host: s.settings.host, Metrics: door.Address != "", Log: log, Executor: executor.Self(), LeaveRunning: s.leave,
+		Only: &embedded.Only{Actor: s.actor, Node: s.node, Server: s.server, Creds: s.creds, Certificate: s.certificate},
 	})
 	if err != nil {
 		return unstarted(cmd.Context(), err)
 	}
-	stop := func() error { return nil }
-	if metrics != "" {
-		if _, stop, err = observe(metrics, c.Profile, site.Gatherer); err != nil {
-			return errors.Join(err, site.Close())
-		}
+	stop, err := observe(door, profileSocket(&c, first(s.node, s.actor)), site.Gatherer, log)
+	if err != nil {
+		return errors.Join(err, site.Close())
 	}
 	log.Info("serving")
 	serving()

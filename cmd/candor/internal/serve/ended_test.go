@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/embedded"
 )
 
 func interrupted(t *testing.T) context.Context {
@@ -29,7 +31,7 @@ func TestClosingThatFailsIsTold(t *testing.T) {
 		err := new(up).serve(cmd, served{
 			Announce: func(context.Context, io.Writer) {},
 			Close:    func() error { return closing },
-		}, "", zap.NewNop())
+		}, zap.NewNop())
 		var coded interface{ ExitCode() int }
 		switch {
 		case closing == nil && err != nil:
@@ -66,7 +68,7 @@ func TestInterruptedStart(t *testing.T) {
 // TestMetricsEndThoughSomebodyHoldsOn: a connection on which nothing was asked does
 // not keep a site from ending in order.
 func TestMetricsEndThoughSomebodyHoldsOn(t *testing.T) {
-	address, stop, err := observe("127.0.0.1:0", false, func() prometheus.Gatherer { return prometheus.NewRegistry() })
+	address, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0"}, func() prometheus.Gatherer { return prometheus.NewRegistry() })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (s *settings) siteFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.keys, "keys", "", "`directory` of the site's keys (default keys in the state directory)")
 	f.StringVar(&s.listen, "listen", "", "`address` for NATS clients; port 0 takes a free one (default 127.0.0.1:4222)")
 	f.StringVar(&s.metrics, "metrics", "", "`address` that serves Prometheus metrics (default none)")
-	f.BoolVar(&s.profile, "profile", false, "serve pprof beside the metrics")
+	f.BoolVar(&s.profile, "profile", false, "serve pprof at a socket in the state directory")
 	f.StringVar(&s.store, "store", "", "how replicas keep their logs, `wal` or bolt (default wal)")
 	f.IntVar(&s.nodes, "nodes", 0, "`number` of nodes, all like the first (default 4)")
 	f.IntVar(&s.replicas, "replicas", 0, "`number` of replicas of the auctioneer and of the bank (default 3)")
@@ -179,14 +179,4 @@ func tilde(path string) string {
 		return "~" + strings.TrimPrefix(path, home)
 	}
 	return path
-}
-
-// metricsAddress is where this process serves its metrics, "" for nowhere.
-func (s *settings) metricsAddress(c *embedded.Config) string {
-	for i := range c.Hosts {
-		if h := &c.Hosts[i]; h.Name == s.host && h.Metrics != "" {
-			return h.Metrics
-		}
-	}
-	return c.Metrics
 }

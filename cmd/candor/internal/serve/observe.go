@@ -2,39 +2,130 @@ package serve
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// observe serves the metrics that gather collects at the time of each request,
-// and pprof if asked to. The returned function stops it; the address is the one
-// it listens on.
-func observe(address string, profile bool, gather func() prometheus.Gatherer) (net.Addr, func() error, error) {
-	listener, err := net.Listen("tcp", address)
+// observe serves the metrics that gather collects at the time of each request, and
+// pprof at a socket; an empty address or name is for neither. The returned function
+// stops both.
+func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gatherer, log *zap.Logger) (stop func() error, err error) {
+	var stops []func() error
+	stop = func() (err error) {
+		for _, one := range stops {
+			err = errors.Join(err, one())
+		}
+		return err
+	}
+	if d.Address != "" {
+		at, one, err := observeMetrics(d, gather)
+		if err != nil {
+			return nil, err
+		}
+		stops = append(stops, one)
+		log.Info("serving metrics", zap.Stringer("address", at))
+	}
+	if socket != "" {
+		one, err := observeProfile(socket)
+		if err != nil {
+			return nil, errors.Join(err, stop())
+		}
+		stops = append(stops, one)
+		log.Info("serving pprof", zap.String("socket", socket))
+	}
+	return stop, nil
+}
+
+// observeMetrics serves metrics at the address that it returns.
+func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer) (net.Addr, func() error, error) {
+	listener, err := net.Listen("tcp", d.Address)
 	if err != nil {
 		return nil, nil, fmt.Errorf("metrics: %w", err)
 	}
+	at := listener.Addr()
+	if d.TLS != nil {
+		listener = tls.NewListener(listener, d.TLS)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {
+		if !bears(r, d.Token) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "the metrics of this site are for who shows its token (Authorization: Bearer)", http.StatusUnauthorized)
+			return
+		}
 		promhttp.HandlerFor(gather(), promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	})
-	if profile {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return at, serveHTTP(listener, mux), nil
+}
+
+// bears reports whether a request shows a token; "": none is needed.
+func bears(r *http.Request, token string) bool {
+	if token == "" {
+		return true
 	}
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	// Of hashes, so that the time taken tells no length either.
+	a, b := sha256.Sum256([]byte(shown)), sha256.Sum256([]byte(token))
+	return ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+// profileSocket is where a process serves pprof, "" for nowhere. Actors that run
+// alone may share a state directory.
+func profileSocket(c *embedded.Config, actor string) string {
+	switch {
+	case !c.Profile:
+		return ""
+	case actor != "":
+		return filepath.Join(c.State, "pprof-"+actor+".sock")
+	}
+	return filepath.Join(c.State, "pprof.sock")
+}
+
+// observeProfile serves pprof at a socket that its owner alone can connect to. It is
+// no port, because every task of this machine could connect to one on loopback, and
+// the heap of a site holds its keys.
+func observeProfile(socket string) (func() error, error) {
+	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
+		return nil, fmt.Errorf("pprof: %w", err)
+	}
+	_ = os.Remove(socket) // of a process that was killed
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("pprof: %w", err)
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("pprof: %w", err), listener.Close())
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return serveHTTP(listener, mux), nil
+}
+
+// serveHTTP serves until the returned function is called.
+func serveHTTP(listener net.Listener, handler http.Handler) (stop func() error) {
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(listener) }()
-	stop := func() error {
+	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		err := s.Shutdown(ctx)
@@ -46,5 +137,4 @@ func observe(address string, profile bool, gather func() prometheus.Gatherer) (n
 		}
 		return err
 	}
-	return listener.Addr(), stop, nil
 }

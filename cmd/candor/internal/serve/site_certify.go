@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -16,17 +17,27 @@ import (
 
 func certifyCommand() *cobra.Command {
 	var dir string
+	r := &replicaCertificate{}
 	cmd := &cobra.Command{
 		Use:   "certify HOST [NAME|ADDRESS]...",
 		Short: "issue the certificate of a host, or issue it again",
 		Long: `Issues HOST.pem and HOST.key, in the directory of the site's authority, good for every
 port of the host under its name and the DNS names and addresses that are given: that
 of the hub, for one that peers connect to. One that is there is replaced. A host takes
-a new certificate when it is started again; one is good for 825 days.`,
+a new certificate when it is started again; one is good for 825 days.
+
+Between the hosts of a site, servers and replicas know one another by certificates that
+each host makes of the site's keys when it starts. Only a replica that runs alone on a
+host without the keys needs a file: with --replica it is written to --output, from the
+keys of --config or --keys, and opens nothing but the port of that actor's group.`,
 		Example: `  candor site certify rack4 10.0.0.4 --tls west/tls
-  candor site certify rack1 10.0.0.1 hub.west.example --tls west/tls`,
+  candor site certify rack1 10.0.0.1 hub.west.example --tls west/tls
+  candor site certify rack1 --replica bank --config site.yaml --output rack1-bank.pem`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: prepared(func(cmd *cobra.Command, args []string) error {
+			if r.actor != "" {
+				return r.write(cmd.OutOrStdout(), args)
+			}
 			authority, err := certificate.Open(dir)
 			if errors.Is(err, fs.ErrNotExist) {
 				return messages.Errorf(messages.NotFound, "%s: the authority and its key are not there (%v); name their directory with --tls", dir, err)
@@ -42,7 +53,47 @@ a new certificate when it is started again; one is good for 825 days.`,
 		}),
 	}
 	cmd.Flags().StringVar(&dir, "tls", tlsDir, "`directory` of the site's authority")
+	r.flags(cmd)
 	return cmd
+}
+
+// replicaCertificate is the certificate of a replica that runs alone.
+type replicaCertificate struct {
+	settings      settings
+	actor, output string
+}
+
+func (r *replicaCertificate) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.actor, "replica", "", "for the host's replica of this `actor`, auctioneer or bank")
+	f.StringVar(&r.output, "output", "", "with --replica: `file` to write (default HOST-ACTOR.pem)")
+	f.StringVar(&r.settings.file, "config", "", "with --replica: configuration `file`")
+	f.StringVar(&r.settings.state, "state", "", "with --replica: state `directory`")
+	f.StringVar(&r.settings.keys, "keys", "", "with --replica: `directory` of the site's keys (default keys in the state directory)")
+}
+
+func (r *replicaCertificate) write(w io.Writer, args []string) error {
+	host := args[0]
+	switch {
+	case r.actor != messages.Auctioneer && r.actor != messages.Bank:
+		return messages.Errorf(messages.Invalid, "--replica %q: only the auctioneer and the bank have replicas", r.actor)
+	case len(args) > 1:
+		return messages.Errorf(messages.Invalid, "--replica: such a certificate is for a replica alone, and carries no other names or addresses")
+	}
+	_, authority, err := r.settings.authority()
+	if err != nil {
+		return err
+	}
+	internal, err := authority.Internal()
+	if err != nil {
+		return err
+	}
+	file := first(r.output, host+"-"+r.actor+".pem")
+	if err := internal.WriteReplica(file, r.actor, host, time.Now()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, file)
+	return err
 }
 
 func natsCommand() *cobra.Command {

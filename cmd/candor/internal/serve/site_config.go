@@ -30,7 +30,7 @@ listen_leaf: {{printf "%q" .Leaf}}
 {{- end}}
 {{- if not .Plain}}
 
-# Certificates of this host, for every port.{{if .Hosts}} {host} stands for its name.{{end}}
+# Certificates of this host, for clients, peers and metrics.{{if .Hosts}} {host} stands for its name.{{end}}
 tls:
   cert: "{{.Dir}}/tls/{{if .Hosts}}{host}{{else}}localhost{{end}}.pem"
   key: "{{.Dir}}/tls/{{if .Hosts}}{host}{{else}}localhost{{end}}.key"

@@ -38,7 +38,7 @@ func initCommand() *cobra.Command {
 		Use:   "init [NAME]",
 		Short: "make a site: its keys, certificates and configuration",
 		Long: `Makes the directory of a new site: its keys, an authority of its own, certificates for
-every port, and a configuration to start from, and says what to do next. With --hosts
+the ports of clients and peers, and a configuration to start from, and says what to do next. With --hosts
 it is for a site over several hosts, an odd number: each needs a copy of the directory,
 without tls/ca.key, which issues certificates and is best kept elsewhere.
 
@@ -211,7 +211,7 @@ func (p *plan) explain(w io.Writer) error {
 	fmt.Fprintf(&text, "%s\n  %-12s what the site is: edit it, then candor config check %s\n  %-12s who may speak as whom: keep them secret\n",
 		p.Dir, siteFileName, file, keysDirName+"/")
 	if !p.Plain {
-		fmt.Fprintf(&text, "  %-12s certificates for every port; keep %s away from the hosts\n", tlsDir+"/", certificate.CAKeyFile)
+		fmt.Fprintf(&text, "  %-12s certificates for clients and peers; keep %s away from the hosts\n", tlsDir+"/", certificate.CAKeyFile)
 	}
 	if len(p.Hosts) == 0 {
 		fmt.Fprintf(&text, "Start it:           candor up --config %s\n", file)

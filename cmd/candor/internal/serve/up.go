@@ -71,20 +71,23 @@ func (u *up) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	metrics := u.settings.metricsAddress(&c)
+	door, err := c.MetricsDoor(u.settings.host)
+	if err != nil {
+		return err
+	}
 	site, err := embedded.Start(cmd.Context(), c, embedded.Options{
 		Executor: executor.Self(), LeaveRunning: u.leave,
-		Host: u.settings.host, Fresh: u.fresh, Metrics: metrics != "", Log: log,
+		Host: u.settings.host, Fresh: u.fresh, Metrics: door.Address != "", Log: log,
 	})
 	if err != nil {
 		return unstarted(cmd.Context(), err)
 	}
-	return u.serve(cmd, oneSite(u, site), metrics, log)
+	return u.serve(cmd, oneSite(u, site, door), log)
 }
 
 // serve tells where what was started is, and waits for the end.
-func (u *up) serve(cmd *cobra.Command, s served, metrics string, log *zap.Logger) error {
-	stop, err := observeMetrics(s, metrics, log)
+func (u *up) serve(cmd *cobra.Command, s served, log *zap.Logger) error {
+	stop, err := observe(s.Metrics, s.Profile, s.Gather, log)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}

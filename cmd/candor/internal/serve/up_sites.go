@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
@@ -34,19 +33,23 @@ func (u *up) runSites(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	metrics := u.settings.metricsAddress(&configs[0])
+	door, err := configs[0].MetricsDoor("")
+	if err != nil {
+		return err
+	}
 	sites, err := embedded.StartSites(cmd.Context(), configs, firstLimit, embedded.Options{
-		Executor: executor.Self(), LeaveRunning: u.leave, Fresh: u.fresh, Metrics: metrics != "", Log: log,
+		Executor: executor.Self(), LeaveRunning: u.leave, Fresh: u.fresh, Metrics: door.Address != "", Log: log,
 	})
 	if err != nil {
 		return unstarted(cmd.Context(), err)
 	}
 	return u.serve(cmd, served{
 		Gather:   sites.Gatherer,
-		Profile:  configs[0].Profile,
+		Metrics:  door,
+		Profile:  profileSocket(&configs[0], ""),
 		Announce: func(ctx context.Context, w io.Writer) { u.announceSites(ctx, w, sites) },
 		Close:    sites.Close,
-	}, metrics, log)
+	}, log)
 }
 
 // several makes the configurations of the named sites from that of one: each has
@@ -128,27 +131,16 @@ func (u *up) announceSites(ctx context.Context, w io.Writer, sites embedded.Site
 // served is what runs until the command is interrupted.
 type served struct {
 	Gather   func() prometheus.Gatherer
-	Profile  bool
+	Metrics  embedded.MetricsDoor
+	Profile  string // socket for pprof; "": none
 	Announce func(ctx context.Context, w io.Writer)
 	Close    func() error
 }
 
-func oneSite(u *up, site *embedded.Site) served {
+func oneSite(u *up, site *embedded.Site, door embedded.MetricsDoor) served {
+	c := site.Config()
 	return served{
-		Gather: site.Gatherer, Profile: site.Config().Profile, Close: site.Close,
+		Gather: site.Gatherer, Metrics: door, Profile: profileSocket(&c, ""), Close: site.Close,
 		Announce: func(ctx context.Context, w io.Writer) { u.announce(ctx, w, site) },
 	}
-}
-
-// observeMetrics serves metrics, if there is an address for them.
-func observeMetrics(s served, address string, log *zap.Logger) (stop func() error, err error) {
-	if address == "" {
-		return func() error { return nil }, nil
-	}
-	at, stop, err := observe(address, s.Profile, s.Gather)
-	if err != nil {
-		return nil, err
-	}
-	log.Info("serving metrics", zap.Stringer("address", at))
-	return stop, nil
 }

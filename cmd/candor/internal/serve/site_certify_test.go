@@ -1,0 +1,42 @@
+package serve
+
+import (
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/certificate"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestCertifyReplica writes a certificate for exactly the replica that is named.
+func TestCertifyReplica(t *testing.T) {
+	dir := t.TempDir()
+	keys, file := filepath.Join(dir, "keys"), filepath.Join(dir, "rack1-bank.pem")
+	if _, err := identity.Create(keys, embedded.Default().Site); err != nil {
+		t.Fatal(err)
+	}
+	run := func(arguments ...string) error {
+		root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
+		root.AddCommand(Commands()...)
+		root.SetOut(io.Discard)
+		root.SetErr(io.Discard)
+		root.SetArgs(append([]string{"site", "certify", "--keys", keys, "--state", dir, "--output", file}, arguments...))
+		return root.ExecuteContext(t.Context())
+	}
+	if err := run("rack1", "--replica", "bank"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := certificate.ReadReplica(file, messages.Bank, "rack1", embedded.Default().Site); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range [][]string{{"rack1", "--replica", "estimator"}, {"rack1", "10.0.0.1", "--replica", "bank"}, {"../x", "--replica", "bank"}} {
+		if err := run(wrong...); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%v: %v, want Invalid", wrong, err)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package embedded
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// checkDoors holds the ports of the site to what may be listened on beyond loopback:
+// nothing in plaintext, unless the configuration says that it is meant. The ports
+// between hosts need no check: they are TLS wherever they are.
+func (c *Config) checkDoors(ps *Problems) {
+	if len(c.Hosts) == 0 {
+		c.checkClients(ps, "listen", c.Listen)
+		c.checkClients(ps, "listen_leaf", c.ListenLeaf)
+	}
+	c.checkMetrics(ps, "metrics", c.Metrics)
+	for i, h := range c.Hosts {
+		path := at("hosts", i)
+		c.checkClients(ps, path+".listen", h.Listen)
+		c.checkClients(ps, path+".leaf", h.Leaf)
+		c.checkMetrics(ps, path+".metrics", h.Metrics)
+	}
+	if c.MetricsPublic && c.MetricsToken != "" {
+		ps.addf("metrics_public", "goes with no metrics_token; leave out the one that is not meant")
+	}
+}
+
+// checkClients holds to TLS the ports that clients and servers of peers connect to.
+func (c *Config) checkClients(ps *Problems, path, address string) {
+	if beyondLoopback(address) && c.TLS == nil && !c.Plaintext {
+		ps.addf(path, "%q is beyond loopback, where requests could be read and altered on the way; set tls (candor site init makes certificates), or plaintext: true where only the site's own machines are on the network", clip(address))
+	}
+}
+
+func (c *Config) checkMetrics(ps *Problems, path, address string) {
+	switch {
+	case !beyondLoopback(address) || c.MetricsPublic:
+	case c.MetricsToken == "":
+		ps.addf(path, "%q is beyond loopback, where anybody could read how busy the site is; set tls and metrics_token (a file whose text Prometheus sends as its bearer token), or metrics_public: true where that is meant", clip(address))
+	case c.TLS == nil:
+		ps.addf(path, "%q is beyond loopback, where the token would pass in plaintext; set tls, or metrics_public: true in place of the token", clip(address))
+	}
+}
+
+// beyondLoopback reports whether others than this machine may reach an address. A
+// name other than localhost may stand for any address.
+func beyondLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host == "" || host == "localhost" {
+		return false // what is no address is reported as such
+	}
+	ip := net.ParseIP(host)
+	return ip == nil || !ip.IsLoopback()
+}
+
+// MetricsDoor is where a process serves its metrics, and who may read them.
+type MetricsDoor struct {
+	Address string      // "": nowhere
+	Token   string      // that readers must show; "": none
+	TLS     *tls.Config // nil: plaintext
+}
+
+// minToken is the shortest token for metrics, in bytes: a random one of 96 bits in hex.
+const minToken = 24
+
+// MetricsDoor is how the process of a host serves its metrics; host is empty without
+// Hosts. On loopback they are plaintext; they tell no secrets. Beyond it they are
+// TLS, and need the token, unless they are public.
+func (c *Config) MetricsDoor(host messages.Name) (d MetricsDoor, err error) {
+	d.Address = c.Metrics
+	if h := c.host(host); h != nil && h.Metrics != "" {
+		d.Address = h.Metrics
+	}
+	if d.Address == "" {
+		return d, nil
+	}
+	if c.MetricsToken != "" {
+		if d.Token, err = readToken(c.MetricsToken); err != nil {
+			return d, err
+		}
+	}
+	if beyondLoopback(d.Address) && !c.MetricsPublic && c.TLS != nil {
+		if d.TLS, err = c.TLS.of(host).load(); err != nil {
+			return d, err
+		}
+		d.TLS.ClientAuth = tls.NoClientCert
+	}
+	return d, nil
+}
+
+func readToken(file string) (string, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", messages.Errorf(messages.Invalid, "metrics_token: %v", err)
+	}
+	if info.Mode().Perm()&0o007 != 0 {
+		return "", messages.Errorf(messages.PermissionDenied, "metrics_token: everybody may read %s (mode %04o); chmod 600 it, with a new token in it", file, info.Mode().Perm())
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("metrics_token: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if len(token) < minToken || strings.ContainsAny(token, " \t\r\n") {
+		return "", messages.Errorf(messages.Invalid, "metrics_token: %s is to hold one word of at least %d characters; openssl rand -hex 24 writes one", file, minToken)
+	}
+	return token, nil
+}

@@ -1,0 +1,66 @@
+package mailbox
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Local connects the replicas that run in one process. Connections are pipes in
+// memory: no port is open, so nothing outside the process can reach a replica.
+// Raft's own in-memory transport is not used, because it has no path of its own for
+// heartbeats: a follower with a slow disk would elect.
+type Local struct {
+	mu      sync.Mutex
+	streams map[string]*stream // by replica ID
+}
+
+// NewLocal makes a network without replicas. Groups may not share one.
+func NewLocal() *Local { return &Local{streams: map[string]*stream{}} }
+
+// join makes a replica reachable under its ID.
+func (l *Local) join(s *stream) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.streams[s.config.ID] != nil {
+		return messages.Errorf(messages.Conflict, "replica %q: runs in this process already", s.config.ID)
+	}
+	l.streams[s.config.ID] = s
+	return nil
+}
+
+// leave undoes join.
+func (l *Local) leave(s *stream) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.streams[s.config.ID] == s {
+		delete(l.streams, s.config.ID)
+	}
+}
+
+// connect gives a replica one end of a new pipe, and returns the other end.
+func (l *Local) connect(id string, timeout time.Duration) (net.Conn, error) {
+	l.mu.Lock()
+	s := l.streams[id]
+	l.mu.Unlock()
+	if s == nil {
+		return nil, messages.Errorf(messages.Unavailable, "replica %q: does not run in this process", id)
+	}
+	near, far := net.Pipe()
+	accepted, err := s.track(far)
+	if err != nil {
+		return nil, err
+	}
+	late := time.NewTimer(timeout)
+	defer late.Stop()
+	select {
+	case s.accepted <- accepted:
+		return near, nil
+	case <-s.closed:
+	case <-late.C:
+	}
+	_ = accepted.Close()
+	return nil, messages.Errorf(messages.Unavailable, "replica %q: does not accept a connection", id)
+}
