@@ -3,12 +3,17 @@
 // an estimator, and the node agents. With [Config].Hosts it runs one host's
 // share of a site that is spread over several processes.
 //
+// Replicas of one process are connected in memory. Those of several hosts, and their
+// NATS servers, know one another by certificates that follow from the site's keys; the
+// runbook has a table of every port.
+//
 // The parts are the ones that production runs, and they talk only over the
 // NATS server: what is different is that one configuration starts them all and
 // that one state directory holds everything they keep:
 //
 //	<state>/lock           held while a process uses the directory
 //	<state>/shape.json     the replicas and the kind of log it was made for
+//	<state>/pprof.sock     pprof, with [Config].Profile
 //	<state>/site.json      where the site listens, for the command line
 //	<state>/keys/          the seeds that credentials are signed with
 //	<state>/creds/         a credentials file for each account

@@ -23,7 +23,8 @@
 // # Keys
 //
 //	operator.nk     signs the two accounts
-//	system.nk       the system account; peers' accounts and some roles derive from it
+//	system.nk       the system account; peers' accounts, some roles, and the authority of
+//	                the ports between hosts ([Authority.Internal]) derive from it
 //	account.nk      the account CANDOR: names it, and endorses the bank's key
 //	bank.nk         signs checkpoints and what goes to other sites' banks, once it was
 //	                rotated; before, the account's key does
