@@ -96,7 +96,7 @@ func TestAtNamesASite(t *testing.T) {
 	if err := at("south", "user", "add", "dave", "--state", state); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("at no site: %v", err)
 	}
-	if err := at("east", "site", "certify", "rack1"); messages.KindOf(err) != messages.Invalid {
+	if err := at("east", "site", "nats", "--peer", "west"); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("a command that has no site: %v", err)
 	}
 }
