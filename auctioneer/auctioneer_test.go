@@ -20,6 +20,7 @@ type fakeBank struct {
 	holds    map[string]messages.Credits
 	resolved map[string]messages.Credits // charged, by hold; 0 for a void
 	limit    messages.Credits
+	poison   string // a transfer for which a whole request is refused
 	// arrived, if there is one, is given for each hold what lets it go on.
 	arrived chan chan struct{}
 }
@@ -34,6 +35,9 @@ func (f *fakeBank) transfer(_ context.Context, caller messages.Name, r messages.
 	defer f.mu.Unlock()
 	if caller != "$auctioneer" {
 		return reply, messages.Errorf(messages.PermissionDenied, "not a service")
+	}
+	if slices.ContainsFunc(r.Transfers, func(t messages.Transfer) bool { return t.ID == f.poison }) {
+		return reply, messages.Errorf(messages.TooLarge, "more than a command may have")
 	}
 	for _, t := range r.Transfers {
 		result := messages.TransferResult{Amount: t.Amount}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"go.uber.org/zap"
+
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
@@ -12,48 +14,61 @@ import (
 // feesInBatch is how many charges to other sites go with one batch.
 const feesInBatch = 2 * feesAtOnce
 
-// batch is effects to be carried out together: a round alone, or charges and
-// observations up to the next round, so that a charge comes after the rounds
-// that took from its hold.
+// batch is effects to be carried out together: a round alone, or charges up to the
+// next round, so that a charge comes after the rounds that took from its hold.
 type batch struct {
-	ids, seen    []uint64 // of transfers, of observations
-	transfers    []messages.Transfer
-	observations []messages.Observation
-	round        bool
-	none         []uint64 // charges with nothing to do
-	fees         []fee    // charges to other sites
+	ids       []uint64 // of transfers
+	transfers []messages.Transfer
+	round     bool
+	none      []book.Confirmation // of effects with nothing to do
+	fees      []fee               // charges to other sites
+	last      bool                // nothing comes after it
 }
 
-// nextBatch picks the effects to be carried out next, oldest first. Neither what
-// waits for other sites nor observations take a place of the site's own charges.
-func (l *leader) nextBatch(b *book.Book, observe bool) (w batch) {
-	fees := map[messages.Name][]fee{}
-	defer func() { w.fees = fair(fees, feesInBatch) }()
+// nextBatch picks the effects at the bank to be carried out next, oldest first, but
+// for charges to sites that wait. What is for other sites takes no place of the
+// site's own charges.
+func (l *leader) nextBatch(b *book.Book, wait map[messages.Name]bool) (w batch) {
+	fees, whole := map[messages.Name][]fee{}, true
+	defer func() {
+		count := 0
+		for _, f := range fees {
+			count += len(f)
+		}
+		w.fees = fair(fees, feesInBatch)
+		w.last = w.last && whole && len(w.fees) == count
+	}()
 	for e := range b.EachEffect {
 		money := len(w.ids) + len(w.none)
-		if money == transfersAtOnce {
+		if e.Kind == book.Observe {
+			continue
+		}
+		if money == transfersAtOnce || e.Kind == book.Round && money > 0 {
 			return w
 		}
 		switch j := b.Job(e.Job); {
-		case e.Kind == book.Round && money == 0:
+		case !b.Names(&e):
+			l.Log.Error("an effect speaks of a job that is gone", zap.Uint64("effect", e.ID), zap.Stringer("job", e.Job))
+			w.none = append(w.none, gone(e))
+		case e.Kind == book.Round:
 			w.ids, w.round = []uint64{e.ID}, true
 			w.transfers = market.Round(b, &e, l.Clock().Add(l.HoldFor))
 			return w
-		case e.Kind == book.Round:
-			return w
-		case e.Kind == book.Observe && (!observe || len(w.observations) == transfersAtOnce):
-		case e.Kind == book.Observe:
-			w.seen, w.observations = append(w.seen, e.ID), append(w.observations, l.observation(j))
 		case j.Visit != nil:
-			if home := j.Visit.Home; len(fees[home]) < feesInBatch {
+			switch home := j.Visit.Home; {
+			case wait[home]:
+			case len(fees[home]) < feesInBatch:
 				fees[home] = append(fees[home], feeOf(e.ID, j))
+			default:
+				whole = false
 			}
 		case j.HoldID() == "":
-			w.none = append(w.none, e.ID)
+			w.none = append(w.none, book.Confirmation{Effect: e.ID})
 		default:
 			w.ids, w.transfers = append(w.ids, e.ID), append(w.transfers, market.Charge(j))
 		}
 	}
+	w.last = true
 	return w
 }
 
@@ -72,35 +87,4 @@ func fair(fees map[messages.Name][]fee, n int) (out []fee) {
 		}
 	}
 	return out
-}
-
-// more says whether to carry out another batch at once: where all of one was
-// done, and another effect needs the bank. What could not be charged to another
-// site waits, and keeps no charge of this one from being next.
-func (l *leader) more(w *batch, done *book.Confirm) (more bool) {
-	confirmed := map[uint64]bool{}
-	for _, c := range done.Effects {
-		confirmed[c.Effect] = true
-	}
-	all := func(ids []uint64) bool {
-		return !slices.ContainsFunc(ids, func(id uint64) bool { return !confirmed[id] })
-	}
-	if !all(w.ids) || !all(w.none) || !all(w.seen) {
-		return false
-	}
-	charged := !slices.ContainsFunc(w.fees, func(f fee) bool { return !confirmed[f.effect] })
-	l.replica.read(func(b *book.Book) {
-		for e := range b.EachEffect {
-			j := b.Job(e.Job)
-			if e.Kind == book.Observe {
-				more = len(w.observations) == transfersAtOnce
-			} else {
-				more = e.Kind == book.Round || j.Visit == nil || charged
-			}
-			if more {
-				return
-			}
-		}
-	})
-	return more
 }

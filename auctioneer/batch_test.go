@@ -59,7 +59,7 @@ func TestABatchIsSharedFairly(t *testing.T) {
 	}
 	l.ended(t, "north", "n")
 	own := l.ended(t, "", "alice")
-	w := l.nextBatch(l.replica.book, false)
+	w := l.nextBatch(l.replica.book, nil)
 	if len(w.transfers) != 1 || w.transfers[0].Pending != "job/alice" {
 		t.Fatalf("job %d is not charged: %+v", own, w.transfers)
 	}
@@ -70,11 +70,15 @@ func TestABatchIsSharedFairly(t *testing.T) {
 	// at once for their sake.
 	done := &book.Confirm{Effects: []book.Confirmation{{Effect: w.ids[0]}, {Effect: w.fees[0].effect}}}
 	l.replica.book.Apply(&book.Command{Confirm: done})
-	if l.more(&w, done) {
-		t.Error("what cannot be charged is tried again at once")
+	if w.last {
+		t.Error("more charges to other sites than a batch has are forgotten")
+	}
+	wait := map[messages.Name]bool{"silent": true}
+	if w := l.nextBatch(l.replica.book, wait); !w.last || len(w.fees)+len(w.ids) > 0 {
+		t.Errorf("what cannot be charged is tried again at once: %+v", w.fees)
 	}
 	l.ended(t, "", "bob")
-	if !l.more(&w, done) {
+	if w := l.nextBatch(l.replica.book, wait); len(w.ids) != 1 {
 		t.Error("a charge of the site waits for those of another")
 	}
 }

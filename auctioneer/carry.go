@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"go.uber.org/zap"
@@ -76,15 +77,36 @@ func (l *leader) soonest(now messages.Time) time.Duration {
 	return next
 }
 
+// proposeSettlements commits what jobs owe. What was worked out is proposed until it
+// is known to be in the book: the job's shares are known only once.
 func (l *leader) proposeSettlements(ctx context.Context, settlements []*book.Settle) {
 	for _, s := range settlements {
 		go func() {
-			if _, err := l.propose(ctx, &book.Command{Settle: s}); err != nil && ctx.Err() == nil {
-				l.Log.Warn("settlement not committed, deciding again", zap.Stringer("job", s.Job), zap.Error(err))
-				l.retrySettlement(s.Job)
+			var backoff time.Duration
+			for ctx.Err() == nil {
+				_, err := l.propose(ctx, &book.Command{Settle: s})
+				if err == nil || ctx.Err() != nil {
+					return
+				}
+				l.Log.Warn("settlement not committed", zap.Stringer("job", s.Job), zap.Error(err))
+				if refused(err) {
+					l.retrySettlement(s.Job)
+					return
+				}
+				backoff = longer(backoff)
+				sleep(ctx, backoff/2+rand.N(backoff))
 			}
 		}()
 	}
+}
+
+// refused says whether an error is for what was asked, and will be the same again.
+func refused(err error) bool {
+	switch messages.KindOf(err) {
+	case messages.Invalid, messages.TooLarge, messages.NotFound:
+		return true
+	}
+	return false
 }
 
 // retrySettlement lets the next step settle a job again.

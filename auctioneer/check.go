@@ -97,9 +97,11 @@ func (l *leader) takes(b *book.Book, s *submission) error {
 		return nil
 	}
 	n := 0
-	for j := range b.Jobs {
-		if j.Account == s.account && j.Spec.Market == s.spec.Market && j.Active() {
-			n++
+	for _, id := range slices.Backward(b.Listed(s.account)) {
+		if j := b.Job(id); j != nil && j.Spec.Market == s.spec.Market && j.Active() {
+			if n++; n == most {
+				break
+			}
 		}
 	}
 	if n >= most {

@@ -25,90 +25,189 @@ func (l *leader) transfer(ctx context.Context, t []messages.Transfer) ([]message
 	return reply.Results, err
 }
 
-// carryOut makes the book's effects happen, oldest first, and confirms them.
-// What fails stays in the book and is tried again, under the same identifiers.
-// Money does not wait for the stream of observations.
-func (l *leader) carryOut(ctx context.Context) {
-	streams := make(chan bus.Stream, 1)
-	go l.openStream(ctx, streams)
-	var stream bus.Stream // nil: observations wait
-	backoff := time.Duration(0)
-	for {
-		if backoff > 0 {
-			if !sleep(ctx, backoff/2+rand.N(backoff)) {
-				return
-			}
-		} else {
-			select {
-			case <-ctx.Done():
-				return
-			case stream = <-streams:
-			case <-l.effects:
-			}
+// transferEach is transfer, but that a request which the bank refuses as a whole
+// costs only what it is refused for: each is asked for alone, but for those that are
+// linked to one another.
+func (l *leader) transferEach(ctx context.Context, t []messages.Transfer, linked bool) ([]messages.TransferResult, error) {
+	results, err := l.transfer(ctx, t)
+	if err == nil || !refused(err) {
+		return results, err
+	}
+	results = make([]messages.TransferResult, len(t))
+	for i := range t {
+		if linked || len(t) == 1 {
+			results[i].Error = messages.AsError(messages.VerbTransfer, err)
+			continue
 		}
-		again, err := l.carryOutSome(ctx, stream)
+		one, err := l.transferEach(ctx, t[i:i+1], false)
+		if err != nil {
+			return nil, err
+		}
+		results[i] = one[0]
+	}
+	return results, nil
+}
+
+// What waits is tried again after these times, or half as much again or less.
+const (
+	firstEffectBackoff = 50 * time.Millisecond
+	lastEffectBackoff  = 5 * time.Second
+)
+
+// carryOut makes the book's effects at the bank happen, oldest first, and confirms
+// them. What fails stays in the book and is tried again, under the same identifiers,
+// whether anything else happens at the site or not. Charges to another site that the
+// bank cannot take yet let all others pass.
+func (l *leader) carryOut(ctx context.Context) {
+	wait := map[messages.Name]bool{} // charges to these sites, until the retry
+	var retry <-chan time.Time
+	var backoff time.Duration
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.effects:
+		case <-retry:
+			clear(wait)
+			retry = nil
+		}
+		err := l.settleUp(ctx, wait)
 		switch {
 		case err != nil:
 			l.Log.Warn("effects wait", zap.Error(err))
-			backoff = min(max(2*backoff, 50*time.Millisecond), 5*time.Second)
-		case again:
-			backoff = time.Nanosecond
-		default:
+			backoff = longer(backoff)
+			if !sleep(ctx, backoff/2+rand.N(backoff)) {
+				return
+			}
+			clear(wait)
+			retry = time.After(0)
+		case len(wait) == 0:
 			backoff = 0
+		case retry == nil:
+			backoff = longer(backoff)
+			retry = time.After(backoff/2 + rand.N(backoff))
 		}
 	}
 }
 
-// openStream opens the stream of observations, however long that takes.
-func (l *leader) openStream(ctx context.Context, streams chan<- bus.Stream) {
+func longer(backoff time.Duration) time.Duration {
+	return min(max(2*backoff, firstEffectBackoff), lastEffectBackoff)
+}
+
+// settleUp carries out the effects at the bank, but for the charges to sites that
+// wait, to which it adds. The error is of the bank, and may pass.
+func (l *leader) settleUp(ctx context.Context, wait map[messages.Name]bool) error {
+	for ctx.Err() == nil {
+		var w batch
+		l.replica.read(func(b *book.Book) { w = l.nextBatch(b, wait) })
+		done := &book.Confirm{Effects: w.none}
+		if len(w.transfers) > 0 {
+			if err := l.charge(ctx, &w, done); err != nil {
+				return err
+			}
+		}
+		if err := l.collect(ctx, w.fees, done, wait); err != nil {
+			l.Log.Warn("charges to other sites wait", zap.Error(err))
+		}
+		if len(done.Effects) > 0 {
+			if _, err := l.propose(ctx, &book.Command{Confirm: done}); err != nil {
+				return err
+			}
+		}
+		if w.last {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// report leaves the observations of ended jobs in the estimator's stream, and
+// confirms them. Money does not wait for it, nor it for the money of others.
+func (l *leader) report(ctx context.Context) {
+	stream := l.openStream(ctx)
+	if stream == nil {
+		return
+	}
+	var backoff time.Duration
+	for {
+		if err := l.observeAll(ctx, stream); err != nil {
+			l.Log.Warn("observations wait", zap.Error(err))
+			backoff = longer(backoff)
+			if !sleep(ctx, backoff/2+rand.N(backoff)) {
+				return
+			}
+			continue
+		}
+		backoff = 0
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.observations:
+		}
+	}
+}
+
+// observeAll leaves all observations that wait.
+func (l *leader) observeAll(ctx context.Context, stream bus.Stream) error {
+	for {
+		done, seen, observations := &book.Confirm{}, []uint64(nil), []messages.Observation(nil)
+		l.replica.read(func(b *book.Book) {
+			for e := range b.EachEffect {
+				switch {
+				case len(observations) == transfersAtOnce:
+					return
+				case e.Kind != book.Observe:
+				case !b.Names(&e):
+					done.Effects = append(done.Effects, gone(e))
+				default:
+					seen, observations = append(seen, e.ID), append(observations, l.observation(b.Job(e.Job)))
+				}
+			}
+		})
+		var failed error
+		for i := range observations {
+			if failed = l.observe(ctx, stream, &observations[i]); failed != nil {
+				break
+			}
+			done.Effects = append(done.Effects, book.Confirmation{Effect: seen[i]})
+		}
+		if len(done.Effects) > 0 {
+			if _, err := l.propose(ctx, &book.Command{Confirm: done}); err != nil {
+				return err
+			}
+		}
+		if failed != nil || len(observations) < transfersAtOnce {
+			return failed
+		}
+	}
+}
+
+// gone confirms an effect of which a job was forgotten, as an earlier version could:
+// nothing can be asked for it any more.
+func gone(e book.Effect) book.Confirmation {
+	return book.Confirmation{Effect: e.ID, Refused: "a job that it speaks of is not remembered any more"}
+}
+
+// openStream opens the stream of observations, however long that takes; nil: until
+// ctx ended.
+func (l *leader) openStream(ctx context.Context) bus.Stream {
 	for {
 		stream, err := l.Bus.Stream(ctx, messages.ObservationStream(l.Site), []string{messages.ObservationSubject(l.Site)})
 		if err == nil {
-			streams <- stream
-			return
+			return stream
 		}
 		if ctx.Err() != nil {
-			return
+			return nil
 		}
 		l.Log.Warn("no stream for observations yet", zap.Error(err))
 		if !sleep(ctx, time.Second) {
-			return
+			return nil
 		}
 	}
-}
-
-// carryOutSome carries out the oldest effects; again says there may be more.
-func (l *leader) carryOutSome(ctx context.Context, stream bus.Stream) (again bool, err error) {
-	var w batch
-	l.replica.read(func(b *book.Book) { w = l.nextBatch(b, stream != nil) })
-	done := &book.Confirm{}
-	for _, id := range w.none {
-		done.Effects = append(done.Effects, book.Confirmation{Effect: id})
-	}
-	if len(w.transfers) > 0 {
-		if err := l.charge(ctx, &w, done); err != nil {
-			return false, err
-		}
-	}
-	if err := l.collect(ctx, w.fees, done); err != nil {
-		l.Log.Warn("charges to other sites wait", zap.Error(err))
-	}
-	for i := range w.observations {
-		if err := l.observe(ctx, stream, &w.observations[i]); err != nil {
-			l.Log.Warn("observation waits", zap.Error(err))
-			break
-		}
-		done.Effects = append(done.Effects, book.Confirmation{Effect: w.seen[i]})
-	}
-	if len(done.Effects) == 0 {
-		return false, nil
-	}
-	_, err = l.propose(ctx, &book.Command{Confirm: done})
-	return err == nil && l.more(&w, done), err
 }
 
 func (l *leader) charge(ctx context.Context, w *batch, done *book.Confirm) error {
-	results, err := l.transfer(ctx, w.transfers)
+	results, err := l.transferEach(ctx, w.transfers, w.round)
 	if err != nil {
 		return err
 	}

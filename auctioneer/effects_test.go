@@ -2,10 +2,14 @@ package auctioneer
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/book"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
 )
 
 // dry is a bus that keeps no stream.
@@ -28,4 +32,165 @@ func TestMoneyDoesNotWaitForObservations(t *testing.T) {
 			return must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id}).State == messages.Completed
 		})
 	}
+}
+
+// visitor enters a job of another site, past all that is asked before.
+func (f *fixture) visitor(number messages.JobID) messages.JobID {
+	f.t.Helper()
+	spec := oneStage(1)
+	spec.Market, spec.Stages[0].Class = "main", "map"
+	visit := messages.Visit{Home: "east", Job: number}
+	data, err := (&book.Command{At: f.Clock(), Submit: &book.Submit{Account: "bob@east", Key: visit.String(), Payer: "bob@east", Held: spec.Budget, Spec: &spec,
+		Visit: &book.Visit{Visit: visit, Authorisation: visit.String(), Until: f.Clock().Add(messages.MaxInterval)}}}).Encode()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	result, err := f.log.Propose(f.t.Context(), data)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return result.(book.Receipt).Job
+}
+
+// clearing has the bank refuse charges to other sites for now until it is opened.
+func (f *fixture) clearing() (asked *atomic.Int64, opened *atomic.Bool) {
+	f.t.Helper()
+	asked, opened = new(atomic.Int64), new(atomic.Bool)
+	sub, err := f.net.Connect("$bank").Serve(bus.Service{Name: "clearing", Version: "1.0.0", Endpoints: []bus.Endpoint{
+		{Name: "charge", Subject: messages.Subject("west", messages.Bank, messages.VerbCharge, "*"), Handle: bus.Handle("charge",
+			func(context.Context, messages.Name, messages.ChargeRequest) (messages.ClearingReply, error) {
+				if asked.Add(1); !opened.Load() {
+					return messages.ClearingReply{}, messages.Errorf(messages.Exhausted, "the outbox is full")
+				}
+				return messages.ClearingReply{}, nil
+			})}}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = sub.Stop() })
+	return asked, opened
+}
+
+func (f *fixture) final(id messages.JobID) bool {
+	return must[messages.JobDetail](f, "operator", messages.VerbJob, messages.JobRequest{Job: id}).State.Final()
+}
+
+// TestChargesToOtherSitesAreTriedAgain on a site where nothing else happens.
+func TestChargesToOtherSitesAreTriedAgain(t *testing.T) {
+	f := start(t)
+	asked, opened := f.clearing()
+	id := f.visitor(1)
+	must[messages.CancelReply](f, "operator", messages.VerbCancel, messages.JobRequest{Job: id})
+	eventually(t, "the bank is asked twice", func() bool { return asked.Load() >= 2 })
+	opened.Store(true)
+	eventually(t, "the job is final", func() bool { return f.final(id) })
+}
+
+// TestChargesThatWaitLetOthersPass, however many they are.
+func TestChargesThatWaitLetOthersPass(t *testing.T) {
+	f := start(t)
+	f.clearing()
+	for i := range 2 * transfersAtOnce {
+		id := f.visitor(messages.JobID(i + 1))
+		must[messages.CancelReply](f, "operator", messages.VerbCancel, messages.JobRequest{Job: id})
+	}
+	id := f.submit("alice", "k", oneStage(1)).Job
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+	eventually(t, "a job of the site is final", func() bool { return f.final(id) })
+}
+
+// failing is a bus whose stream takes nothing at first.
+type failing struct {
+	bus.Bus
+	tries *atomic.Int64
+}
+
+type failingStream struct {
+	bus.Stream
+	tries *atomic.Int64
+}
+
+func (b failing) Stream(ctx context.Context, name string, subjects []string) (bus.Stream, error) {
+	s, err := b.Bus.Stream(ctx, name, subjects)
+	return failingStream{s, b.tries}, err
+}
+
+func (s failingStream) Append(ctx context.Context, subject, id string, data []byte) error {
+	if s.tries.Add(1) < 3 {
+		return messages.Errorf(messages.Unavailable, "the stream has no leader")
+	}
+	return s.Stream.Append(ctx, subject, id, data)
+}
+
+// TestObservationsAreTriedAgain on a site where nothing else happens.
+func TestObservationsAreTriedAgain(t *testing.T) {
+	tries := new(atomic.Int64)
+	f := startOn(t, func(b bus.Bus) bus.Bus { return failing{b, tries} })
+	id := f.submit("alice", "k", oneStage(1)).Job
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+	eventually(t, "no effect waits", func() (none bool) {
+		f.replica.read(func(b *book.Book) { none = b.Job(id).State.Final() && len(b.Effects(1)) == 0 })
+		return none
+	})
+}
+
+// forgetful is a mailbox that loses the first settlement.
+type forgetful struct {
+	mailbox.Mailbox
+	lost atomic.Bool
+}
+
+func (m *forgetful) Propose(ctx context.Context, data []byte) (any, error) {
+	if c, err := book.Decode(data); err == nil && c.Settle != nil && m.lost.CompareAndSwap(false, true) {
+		return nil, mailbox.ErrUnknown
+	}
+	return m.Mailbox.Propose(ctx, data)
+}
+
+// TestSettlementKeepsItsShares though its first commit is lost.
+func TestSettlementKeepsItsShares(t *testing.T) {
+	box := new(forgetful)
+	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+		open := c.Open
+		c.Open = func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
+			box.Mailbox, err = open(m)
+			return box, err
+		}
+	})
+	id := f.submit("alice", "k", oneStage(1)).Job
+	f.register("n1", 1)
+	g := f.claim("n1", 1, id, 1)
+	detail := func() messages.JobDetail {
+		return must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id})
+	}
+	eventually(t, "it has a share", func() bool { return len(detail().Shares) > 0 })
+	f.finish("n1", 2, 0, g.Grants...)
+	eventually(t, "the job is final", func() bool { return f.final(id) })
+	if !box.lost.Load() || len(detail().Shares) == 0 {
+		t.Error("its shares are lost")
+	}
+}
+
+// TestOneBadTransferRefusesNoOther: where the bank refuses a request for one of its
+// transfers, the others are carried out.
+func TestOneBadTransferRefusesNoOther(t *testing.T) {
+	f := start(t)
+	f.bank.mu.Lock()
+	f.bank.poison = "job/west/alice/b/charge"
+	f.bank.mu.Unlock()
+	var ids []messages.JobID
+	for _, key := range []string{"a", "b", "c"} {
+		ids = append(ids, f.submit("alice", key, oneStage(1)).Job)
+	}
+	for _, id := range ids {
+		must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+	}
+	for _, id := range ids {
+		eventually(t, "the job is final", func() bool { return f.final(id) })
+	}
+	f.replica.read(func(b *book.Book) {
+		if b.Job(ids[1]).Refused == "" || b.Job(ids[0]).Refused != "" {
+			t.Errorf("refused are %q and %q", b.Job(ids[1]).Refused, b.Job(ids[0]).Refused)
+		}
+	})
 }

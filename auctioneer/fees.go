@@ -29,8 +29,8 @@ const feesAtOnce = 32
 
 // collect has the bank charge what jobs of other sites owe, and says how each
 // turned out. The bank answers at once: it settles with the home bank later,
-// whether that can be reached now or not. The error is of what must be repeated.
-func (l *leader) collect(ctx context.Context, fees []fee, done *book.Confirm) (failed error) {
+// whether that can be reached now or not. Sites of which one must be repeated wait; the error is why.
+func (l *leader) collect(ctx context.Context, fees []fee, done *book.Confirm, wait map[messages.Name]bool) (failed error) {
 	for len(fees) > 0 {
 		some := fees[:min(len(fees), feesAtOnce)]
 		fees = fees[len(some):]
@@ -44,7 +44,7 @@ func (l *leader) collect(ctx context.Context, fees []fee, done *book.Confirm) (f
 		asked.Wait()
 		for i, err := range errs {
 			if err != nil && waits(err) {
-				failed = err
+				failed, wait[some[i].ask.Issuer] = err, true
 				continue
 			}
 			c := book.Confirmation{Effect: some[i].effect, Amount: some[i].ask.Amount}

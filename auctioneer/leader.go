@@ -33,8 +33,10 @@ type leader struct {
 	reapplied bool            // the markets are not those of the configuration
 	informed  sync.Map        // by node: the exchange that was answered with its markets
 	effects   chan struct{}   // there are effects to carry out
-	newcomers chan struct{}   // there are jobs whose run times are to be learned
-	travel    *travel
+	// There are jobs that ended, of which the estimator is to be told.
+	observations chan struct{}
+	newcomers    chan struct{} // there are jobs whose run times are to be learned
+	travel       *travel
 }
 
 // trading is a market with what was published of it.
@@ -49,23 +51,24 @@ type trading struct {
 func (a *Auctioneer) lead(o *office) (end func()) {
 	ctx, cancel := context.WithCancel(o.life)
 	l := &leader{
-		Auctioneer: a,
-		term:       o.term,
-		rng:        rand.New(rand.NewPCG(o.term, uint64(a.Clock()))),
-		settled:    map[messages.JobID]bool{},
-		told:       map[uint32]uint64{},
-		leases:     o.leases,
-		over:       o.life.Done(),
-		effects:    make(chan struct{}, 1),
-		newcomers:  make(chan struct{}, 1),
-		travel:     o.travel,
+		Auctioneer:   a,
+		term:         o.term,
+		rng:          rand.New(rand.NewPCG(o.term, uint64(a.Clock()))),
+		settled:      map[messages.JobID]bool{},
+		told:         map[uint32]uint64{},
+		leases:       o.leases,
+		over:         o.life.Done(),
+		effects:      make(chan struct{}, 1),
+		observations: make(chan struct{}, 1),
+		newcomers:    make(chan struct{}, 1),
+		travel:       o.travel,
 	}
 	l.open()
 	a.replica.watch(true)
 	o.hand(l.services())
 
 	var running sync.WaitGroup
-	for _, f := range []func(context.Context){l.decide, l.carryOut, l.watchLeases, l.extendHolds, l.keepLearning, l.escort, l.watchVisits} {
+	for _, f := range []func(context.Context){l.decide, l.carryOut, l.report, l.watchLeases, l.extendHolds, l.keepLearning, l.escort, l.watchVisits} {
 		running.Go(func() { f(ctx) })
 	}
 	return func() {
@@ -157,9 +160,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func (l *leader) step(ctx context.Context, now messages.Time) time.Duration {
 	news := l.takeNews()
 	if news.effects {
-		select {
-		case l.effects <- struct{}{}:
-		default:
+		for _, kick := range []chan struct{}{l.effects, l.observations} {
+			select {
+			case kick <- struct{}{}:
+			default:
+			}
 		}
 	}
 	l.mu.Lock()

@@ -3,6 +3,7 @@ package auctioneer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,26 +71,42 @@ func (l *leader) watchLeases(ctx context.Context) {
 
 // extendHolds keeps the bank from freeing the holds of jobs that live: each
 // quarter of HoldFor it extends those of jobs that are older than that, the
-// first time as soon as it leads, as the last leader may have been about to.
+// first time as soon as it leads, as the last leader may have been about to. Where
+// the bank did not answer it tries again soon.
 func (l *leader) extendHolds(ctx context.Context) {
-	for wait := time.Duration(0); sleep(ctx, wait); wait = l.HoldFor.Std() / 4 {
-		now := l.Clock()
-		var extensions []messages.Transfer
-		l.replica.read(func(b *book.Book) {
-			for j := range b.Jobs {
-				if hold := j.HoldID(); !j.Settled && hold != "" && now.Sub(j.Submitted) > l.HoldFor/4 {
-					extensions = append(extensions, extension(hold, j.ID, now.Add(l.HoldFor), "the job has not ended"))
-				}
-			}
-		})
-		for len(extensions) > 0 {
-			n := min(len(extensions), transfersAtOnce)
-			if _, err := l.transfer(ctx, extensions[:n]); err != nil {
-				l.Log.Warn("holds not extended", zap.Int("holds", n), zap.Error(err))
-			}
-			extensions = extensions[n:]
+	for wait := time.Duration(0); sleep(ctx, wait); {
+		wait = l.HoldFor.Std() / 4
+		if err := l.extendAll(ctx); err != nil {
+			l.Log.Warn("holds not extended", zap.Error(err))
+			wait = min(wait, max(wait/16, time.Second))
 		}
 	}
+}
+
+// extendAll extends the holds of all jobs; the error is of some that were not.
+func (l *leader) extendAll(ctx context.Context) (failed error) {
+	now := l.Clock()
+	var extensions []messages.Transfer
+	l.replica.read(func(b *book.Book) {
+		for j := range b.Jobs {
+			if hold := j.HoldID(); !j.Settled && hold != "" && now.Sub(j.Submitted) > l.HoldFor/4 {
+				extensions = append(extensions, extension(hold, j.ID, now.Add(l.HoldFor), "the job has not ended"))
+			}
+		}
+	})
+	for some := range slices.Chunk(extensions, transfersAtOnce) {
+		results, err := l.transferEach(ctx, some, false)
+		if err != nil {
+			failed = err
+			continue
+		}
+		for i, r := range results { // the job may have been settled meanwhile
+			if r.Error != nil {
+				l.Log.Warn("a hold was not extended", zap.Stringer("job", some[i].Job), zap.Error(r.Error))
+			}
+		}
+	}
+	return failed
 }
 
 // extension moves a hold's expiry to a time, under an identifier of its own.

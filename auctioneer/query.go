@@ -45,11 +45,16 @@ func (l *leader) listJobs(ctx context.Context, caller messages.Name, r messages.
 		if r.Before != 0 {
 			from = min(from, r.Before-1)
 		}
-		for id := from; id > 0; id-- {
-			s, ok := l.summaryOf(b, id)
-			if !ok || !r.All && s.Account != account || r.Active && s.State.Final() {
+		ids := b.Listed(account)
+		if r.All {
+			ids = b.Listed("")
+		}
+		at, _ := slices.BinarySearch(ids, from+1)
+		for _, id := range slices.Backward(ids[:at]) {
+			if r.Active && final(b, id) {
 				continue
 			}
+			s, _ := l.summaryOf(b, id)
 			if reply.More = len(reply.Jobs) == most; reply.More {
 				break
 			}
@@ -58,6 +63,15 @@ func (l *leader) listJobs(ctx context.Context, caller messages.Name, r messages.
 		return nil
 	})
 	return reply, err
+}
+
+// final says whether a job has ended, wherever it runs.
+func final(b *book.Book, id messages.JobID) bool {
+	if j := b.Job(id); j != nil {
+		return j.State.Final()
+	}
+	r := b.Roam(id)
+	return r == nil || r.Status.State.Final()
 }
 
 // summaryOf is a job in one line, wherever it runs.
@@ -281,8 +295,8 @@ func (l *leader) reservations(ctx context.Context, _ messages.Name, r messages.R
 		return reply, messages.Errorf(messages.NotFound, "market: there is no market %q; the site has %s", r.Market, marketNames(l.configs))
 	}
 	err = l.look(ctx, func(b *book.Book) error {
-		for j := range b.Jobs {
-			if o := j.Order; o != nil && j.Active() && (r.Market == "" || j.Spec.Market == r.Market) {
+		for j := range b.Ordered {
+			if o := j.Order; r.Market == "" || j.Spec.Market == r.Market {
 				reply.Reservations = append(reply.Reservations, messages.ReservedSlots{Job: j.ID, Account: j.Account, Market: j.Spec.Market,
 					Class: o.Class, Slots: o.Slots, Start: o.At, End: o.At.Add(j.Spec.Length), State: j.State})
 			}

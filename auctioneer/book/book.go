@@ -16,6 +16,9 @@ const (
 	DefaultAttempt = 3 // attempts of a task, where its stage does not say
 )
 
+// retainEnded is RetainEnded, but for tests.
+var retainEnded = RetainEnded
+
 // Book is the replicated state. It is not safe for concurrent use.
 type Book struct {
 	now       messages.Time
@@ -44,6 +47,8 @@ type Book struct {
 	pending map[messages.Name]int                     // jobs of an account that have not ended
 	guests  map[messages.Name]Guests                  // jobs of other sites, by site
 	ending  []*Job                                    // whose waiters are still to be looked at
+	listed  map[messages.Name][]messages.JobID        // by account, its jobs, wherever they run, ascending; "": all
+	ordered map[messages.JobID]*Job                   // whose start was ordered for good, and that have not ended
 
 	careful bool // the exchange that is being applied looks at the health of nodes
 	watched bool
@@ -90,6 +95,8 @@ func New() *Book {
 		waiters: map[messages.JobID][]messages.JobID{},
 		pending: map[messages.Name]int{}, guests: map[messages.Name]Guests{},
 		metered: map[messages.Name]map[messages.JobID]*Job{},
+		listed:  map[messages.Name][]messages.JobID{},
+		ordered: map[messages.JobID]*Job{},
 	}
 }
 
@@ -232,23 +239,32 @@ func (b *Book) effect(kind EffectKind, job messages.JobID, legs ...Leg) {
 	b.changes.Effects = true
 }
 
+// confirm takes what became of effects. Those that follow from it come after those
+// that wait, and jobs are forgotten once all effects that are left are known. A job
+// that is gone, as an earlier version could forget too much, needs no answer.
 func (b *Book) confirm(c *Confirm) any {
 	outcome := make(map[uint64]*Confirmation, len(c.Effects))
 	for i := range c.Effects {
 		outcome[c.Effects[i].Effect] = &c.Effects[i]
 	}
-	waiting := b.effects
-	b.effects = nil
-	for _, e := range waiting {
-		switch o := outcome[e.ID]; {
-		case o == nil:
-			b.effects = append(b.effects, e)
-		case e.Kind == Charge:
-			b.charged(b.jobs[e.Job], o)
-		case e.Kind == Round:
-			b.rounded(&e, o)
+	var wait, over []Effect
+	for _, e := range b.effects {
+		if outcome[e.ID] == nil {
+			wait = append(wait, e)
+		} else {
+			over = append(over, e)
 		}
 	}
+	b.effects = wait
+	for i := range over {
+		switch e, o := &over[i], outcome[over[i].ID]; {
+		case e.Kind == Charge && b.jobs[e.Job] != nil:
+			b.charged(b.jobs[e.Job], o)
+		case e.Kind == Round:
+			b.rounded(e, o)
+		}
+	}
+	b.forget()
 	b.changes.Effects = true
 	return nil
 }
@@ -263,15 +279,18 @@ func (b *Book) charged(j *Job, o *Confirmation) {
 	b.countGuest(j, -1, 0)
 	b.effect(Observe, j.ID)
 	b.touch(j.ID)
-	b.forget()
 }
 
 // forget drops the oldest ended jobs beyond what is retained, unless an effect
 // still speaks of them.
 func (b *Book) forget() {
-	for len(b.ended) > RetainEnded {
+	if len(b.ended) <= retainEnded {
+		return
+	}
+	named := b.named()
+	for len(b.ended) > retainEnded {
 		id := b.ended[0]
-		if len(b.effects) > 0 && b.mentioned(id) {
+		if named[id] {
 			return
 		}
 		j := b.jobs[id]
@@ -282,17 +301,32 @@ func (b *Book) forget() {
 			b.countGuest(j, 0, -1)
 		}
 		delete(b.jobs, id)
+		b.unlist(j.Account, id)
 		b.touch(id)
 	}
 }
 
-func (b *Book) mentioned(id messages.JobID) bool {
-	for _, e := range b.effects {
-		if e.Job == id || slices.ContainsFunc(e.Legs, func(l Leg) bool { return l.From == id || l.To == id }) {
-			return true
+// named are the jobs of which effects speak.
+func (b *Book) named() map[messages.JobID]bool {
+	named := make(map[messages.JobID]bool, len(b.effects))
+	for i := range b.effects {
+		named[b.effects[i].Job] = true
+		for _, l := range b.effects[i].Legs {
+			named[l.From], named[l.To] = true, true
 		}
 	}
-	return false
+	return named
+}
+
+// Names says whether every job that an effect speaks of is there. Those of others
+// have nothing to happen any more.
+func (b *Book) Names(e *Effect) bool {
+	for _, l := range e.Legs {
+		if b.jobs[l.From] == nil || b.jobs[l.To] == nil {
+			return false
+		}
+	}
+	return b.jobs[e.Job] != nil
 }
 
 // Touch counts a job among the changes again.

@@ -79,9 +79,16 @@ func mapStage(tasks int) messages.Stage {
 
 // invariant says what is wrong with a book, if anything is.
 func invariant(b *Book) error {
-	if err := accounted(b); err != nil {
-		return err
+	for _, check := range []func(*Book) error{accounted, claimed, effective, indexed} {
+		if err := check(b); err != nil {
+			return err
+		}
 	}
+	return paid(b)
+}
+
+// claimed says whether tasks, nodes and counts agree on what is claimed.
+func claimed(b *Book) error {
 	held := map[messages.TaskRef]int{}
 	for _, n := range b.nodes {
 		used := make([]int, len(n.Slots))
@@ -119,7 +126,7 @@ func invariant(b *Book) error {
 			}
 		}
 	}
-	return paid(b)
+	return nil
 }
 
 // tallied says whether a stage counts its claims right, and whether its gang is

@@ -1,6 +1,10 @@
 package book
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // Decide is what a market decided: it is carried out as one. What it says of
 // attempts that have ended or moved on meanwhile is let pass. Result: nil.
@@ -72,6 +76,7 @@ func (b *Book) start(s *Starting) {
 	}
 	order := s.Order
 	j.Order, j.Fixed = &order, s.Fixed
+	b.ordered[j.ID] = j
 	if j.Fixed != nil {
 		j.Fixed.Amount = max(0, min(j.Fixed.Amount, j.Left()))
 	}
@@ -98,8 +103,15 @@ func (b *Book) round(of *Job, legs []Leg) {
 		b.jobs[l.From].Paid += l.Amount
 		b.jobs[l.To].Gained += l.Amount
 	}
-	b.effect(Round, of.ID, legs...)
+	for part := range slices.Chunk(legs, mostLegs) {
+		b.effect(Round, of.ID, slices.Clone(part)...)
+	}
 }
+
+// mostLegs is how many legs the bank is asked for at a time: each is at most three
+// transfers, which together must be no more than the bank takes as one chain. The
+// holds cover all legs, so that they need not move as one.
+const mostLegs = messages.MaxLegs / 3
 
 // payable says whether every payer's hold covers what it is to pay.
 func (b *Book) payable(legs []Leg) bool {
@@ -129,10 +141,13 @@ func (j *Job) reserved() messages.Credits {
 func (b *Book) rounded(e *Effect, o *Confirmation) {
 	for _, l := range e.Legs {
 		from, to := b.jobs[l.From], b.jobs[l.To]
-		if o.Refused != "" {
+		if from != nil && o.Refused != "" {
 			from.Paid -= l.Amount
+		}
+		if to != nil && o.Refused != "" {
 			to.Gained -= l.Amount
-		} else {
+		}
+		if from != nil && o.Refused == "" {
 			from.Drawn += l.Amount
 			from.LastDraw = e.ID
 		}

@@ -206,6 +206,7 @@ func (b *Book) Restore(r io.Reader) error {
 		return fmt.Errorf("book image: %w", err)
 	}
 	b.relate(im.Jobs)
+	b.relist()
 	for i := range im.Nodes {
 		b.nodes = append(b.nodes, im.Nodes[i].restore())
 		if i < len(im.annex.Most) {
@@ -229,6 +230,9 @@ func (b *Book) relate(jobs []Job) {
 		j := b.jobs[jobs[i].ID]
 		if j.Active() && j.Blocked > 0 {
 			b.await(j)
+		}
+		if j.Active() && j.Order != nil {
+			b.ordered[j.ID] = j
 		}
 		if j.Active() && j.Started != 0 && b.tariffs[j.Spec.Market] != nil {
 			b.enlist(j)

@@ -207,6 +207,7 @@ func (b *Book) submit(c *Submit) any {
 	b.jobs[j.ID] = j
 	b.keys[j.Account+"/"+j.Key] = j.ID
 	b.count(j.Account, 1)
+	b.list(j.Account, j.ID)
 	if j.Visit != nil {
 		b.visits[j.Visit.Visit] = j.ID
 		b.countGuest(j, 1, 1)
@@ -246,6 +247,7 @@ func (b *Book) end(j *Job, outcome messages.State, reason string) {
 	}
 	delete(b.metered[j.Spec.Market], j.ID)
 	j.Doubts = nil
+	delete(b.ordered, j.ID)
 	j.State, j.Outcome, j.Reason, j.Ended = messages.Settling, outcome, reason, b.now
 	b.touch(j.ID)
 	for i := range j.Stages {

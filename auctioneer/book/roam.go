@@ -157,6 +157,7 @@ func (b *Book) depart(c *Depart) any {
 	b.roams[r.ID] = r
 	b.keys[r.Account+"/"+r.Key] = r.ID
 	b.count(r.Account, 1)
+	b.list(r.Account, r.ID)
 	b.touch(r.ID)
 	return r.Passage()
 }
@@ -257,11 +258,12 @@ func (b *Book) recall(r *Roam, who messages.Name) any {
 func (b *Book) over(r *Roam) {
 	r.Phase = Over
 	b.returned = append(b.returned, r.ID)
-	for len(b.returned) > RetainEnded {
+	for len(b.returned) > retainEnded {
 		old := b.roams[b.returned[0]]
 		b.returned = b.returned[1:]
 		delete(b.keys, old.Account+"/"+old.Key)
 		delete(b.roams, old.ID)
+		b.unlist(old.Account, old.ID)
 		b.touch(old.ID)
 	}
 }

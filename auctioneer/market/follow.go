@@ -17,8 +17,8 @@ func (m *Market) BidOf(j *book.Job) *mechanism.Bid {
 func (m *Market) ProgressOf(j *book.Job) Progress {
 	classes := len(m.Config.Classes)
 	p := Progress{Started: j.Started, Pending: make([]int, classes), Running: make([]int, classes)}
-	if j.Paid > 0 {
-		p.Budget = j.Left()
+	if left := j.Left(); j.Paid > 0 {
+		p.Budget = &left
 	}
 	for i := range j.Stages {
 		s := &j.Stages[i]

@@ -38,7 +38,7 @@ type Progress struct {
 	Running   []int // tasks claimed, but for those suspended or about to end
 	Suspended []int // nil: none
 	Done      int
-	Budget    messages.Credits // what is left of it; 0: as declared
+	Budget    *messages.Credits // what is left of it; nil: as declared
 	// Ordered is how many slots were given to the job for good, from OrderedAt
 	// on; nil: none. The mechanism is shown them as taken.
 	Ordered   []int
@@ -56,8 +56,8 @@ func (e *entry) become(p Progress) {
 	e.Progress, e.hidden, e.claims = p, nil, nil
 	e.job.Pending, e.job.Running, e.job.Suspended = p.Pending, p.Running, p.Suspended
 	e.job.Started, e.job.Done = p.Started, p.Done
-	if p.Budget > 0 {
-		e.job.Budget = p.Budget
+	if p.Budget != nil {
+		e.job.Budget = *p.Budget
 	}
 	if p.Ordered == nil {
 		return

@@ -141,18 +141,19 @@ func sample(bidders []*entry, k int, rng *rand.Rand) []messages.JobWeight {
 // their shares: places are evenly spaced on the cumulated shares, the first at
 // u in [0, 1) of a space. A job whose share is s of the total gets ⌊ns⌋ or ⌈ns⌉
 // places, ns in expectation. Jobs come in their order. O(jobs + n).
+// Where nobody has a share yet, all have the same.
 func systematic(bidders []*entry, k, n int, u float64, place func(*entry)) {
-	total := 0.0
+	pull, total := func(e *entry) float64 { return e.pull(k) }, 0.0
 	for _, e := range bidders {
-		total += e.pull(k)
+		total += pull(e)
 	}
 	if !(total > 0) {
-		return
+		pull, total = func(*entry) float64 { return 1 }, float64(len(bidders))
 	}
 	space := total / float64(n)
 	next, cumulated := u*space, 0.0
 	for _, e := range bidders {
-		for cumulated += e.pull(k); next < cumulated; next += space {
+		for cumulated += pull(e); next < cumulated; next += space {
 			place(e)
 		}
 	}

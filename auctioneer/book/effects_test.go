@@ -1,0 +1,87 @@
+package book
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// retaining has books remember no more than n ended jobs, for a test.
+func retaining(t *testing.T, n int) {
+	retainEnded = n
+	t.Cleanup(func() { retainEnded = RetainEnded })
+}
+
+// TestEffectsKeepTheirJobs: a job is not forgotten while an effect speaks of it,
+// though others are confirmed before it, and effects stay in their order.
+func TestEffectsKeepTheirJobs(t *testing.T) {
+	retaining(t, 1)
+	s := newSite(t)
+	for _, key := range []string{"a", "b", "c"} {
+		id := s.submit(key, mapStage(1))
+		s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}})
+		s.apply(Command{Settle: &Settle{Job: id}})
+	}
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 1}}}}) // leaves the observation, 4
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 2}, {Effect: 3}}}})
+	var ids []uint64
+	for _, e := range s.Effects(9) {
+		ids = append(ids, e.ID)
+	}
+	if !slices.Equal(ids, []uint64{4, 5, 6}) || s.Job(1) == nil {
+		t.Fatalf("effects %v, the first job is %v", ids, s.Job(1))
+	}
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 4}, {Effect: 5}}}})
+	if s.Job(1) != nil || s.Job(2) != nil || s.Job(3) == nil {
+		t.Fatal("the oldest jobs are still remembered, or the last is not")
+	}
+}
+
+// TestEffectsOfJobsThatAreGone: an image of an earlier version may have effects of
+// jobs that were forgotten; it loads, and they are let go.
+func TestEffectsOfJobsThatAreGone(t *testing.T) {
+	b := New()
+	b.must(t, &Command{Submit: &Submit{Account: "alice", Key: "k", Held: 5, Spec: roamSpec()}})
+	im := b.Capture()
+	im.LastID = 4
+	im.Effects = []Effect{{ID: 4, Kind: Observe, Job: 9}, {ID: 1, Kind: Charge, Job: 9}, {ID: 2, Kind: Observe, Job: 9},
+		{ID: 3, Kind: Round, Job: 9, Legs: []Leg{{From: 9, To: 1, Amount: 3}, {From: 1, To: 9, Amount: 3}}}}
+	im.Jobs[0].Paid, im.Jobs[0].Gained = 3, 3
+	var buf bytes.Buffer
+	if _, err := im.WriteTo(&buf); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Restore(&buf); err != nil {
+		t.Fatal(err)
+	}
+	c := &Confirm{}
+	for e := range b.EachEffect {
+		if b.Names(&e) {
+			t.Errorf("effect %d names jobs that are there", e.ID)
+		}
+		c.Effects = append(c.Effects, Confirmation{Effect: e.ID, Refused: "its job is gone"})
+	}
+	b.must(t, &Command{Confirm: c})
+	if j := b.Job(1); len(b.Effects(9)) != 0 || j.Paid != 0 || j.Gained != 0 || j.State != messages.Waiting {
+		t.Errorf("left are %v; %+v", b.Effects(9), j)
+	}
+}
+
+// TestListsOfJobs are by account and number, whichever job is forgotten.
+func TestListsOfJobs(t *testing.T) {
+	b := New()
+	for _, id := range []messages.JobID{1, 2, 3, 5, 8} {
+		b.list("alice", id)
+	}
+	b.list("bob", 9)
+	for _, c := range []struct {
+		gone messages.JobID
+		left []messages.JobID
+	}{{3, []messages.JobID{1, 2, 5, 8}}, {1, []messages.JobID{2, 5, 8}}, {8, []messages.JobID{2, 5}}, {7, []messages.JobID{2, 5}}} {
+		if b.unlist("alice", c.gone); !slices.Equal(b.Listed("alice"), c.left) || !slices.Equal(b.Listed(""), append(c.left, 9)) {
+			t.Errorf("without %d: %v, all %v", c.gone, b.Listed("alice"), b.Listed(""))
+		}
+	}
+}

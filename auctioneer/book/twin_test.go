@@ -1,0 +1,447 @@
+package book
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// seeds are those to try: CANDOR_SEEDS of them from CANDOR_FIRST_SEED on.
+func seeds(t *testing.T, usual uint64) (first, end uint64) {
+	t.Helper()
+	from := func(name string, usual uint64) uint64 {
+		if os.Getenv(name) == "" {
+			return usual
+		}
+		n, err := strconv.ParseUint(os.Getenv(name), 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return n
+	}
+	first = from("CANDOR_FIRST_SEED", 1)
+	return first, first + from("CANDOR_SEEDS", usual)
+}
+
+// twins are two books that apply the same commands: one keeps what it has, the other
+// is restored from an image, or replays the log, now and then.
+type twins struct {
+	rng      *rand.Rand
+	at       messages.Time
+	one      *Book
+	two      *Book
+	log      [][]byte
+	sessions [3]uint64 // of each node
+	seqs     [3]uint64
+	attempts []messages.Attempt
+}
+
+const (
+	twinSteps  = 250
+	twinRetain = 2 // so that jobs are forgotten
+)
+
+// TestTwins drives a book by random commands, valid, late and absurd ones. After
+// each a twin that came to its state another way has the same bytes and gave the
+// same answer, nothing has panicked, and what must always hold does.
+func TestTwins(t *testing.T) {
+	retaining(t, twinRetain)
+	forgotten := 0
+	first, end := seeds(t, 60)
+	for seed := first; seed < end; seed++ {
+		w := &twins{rng: rand.New(rand.NewPCG(seed, 7)), one: New(), two: New()}
+		for step := range twinSteps {
+			if err := w.step(); err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, step, err)
+			}
+		}
+		forgotten += int(w.one.lastJob) - len(w.one.jobs) - len(w.one.roams)
+	}
+	if forgotten == 0 && end-first > 20 {
+		t.Error("no job was ever forgotten: the test does not try what it is for")
+	}
+}
+
+func (w *twins) step() (err error) {
+	c := w.command()
+	w.at += messages.Time(w.rng.IntN(4))
+	c.At = w.at
+	data, err := c.Encode()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	w.log = append(w.log, data)
+	one, two := apply(w.one, data), apply(w.two, data)
+	if !reflect.DeepEqual(one, two) {
+		return fmt.Errorf("%s: one answers %v, the other %v", data, one, two)
+	}
+	if grants, ok := one.([]messages.Grant); ok {
+		for _, g := range grants {
+			w.attempts = append(w.attempts, g.Attempt)
+		}
+	}
+	image, twin := imageOf(w.one), imageOf(w.two)
+	if !bytes.Equal(image, twin) {
+		return fmt.Errorf("after %s the twins differ", data)
+	}
+	switch w.rng.IntN(24) {
+	case 0, 1, 2:
+		w.two = New()
+		if err := w.two.Restore(bytes.NewReader(twin)); err != nil {
+			return err
+		}
+	case 3:
+		w.two = New()
+		for _, data := range w.log {
+			apply(w.two, data)
+		}
+	}
+	for _, b := range []*Book{w.one, w.two} {
+		if err := sound(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func apply(b *Book, data []byte) any {
+	c, err := Decode(data)
+	if err != nil {
+		return err
+	}
+	return b.Apply(c)
+}
+
+func imageOf(b *Book) []byte {
+	var buf bytes.Buffer
+	if _, err := b.Capture().WriteTo(&buf); err != nil {
+		panic(err)
+	}
+	return buf.Bytes()
+}
+
+// sound says what is wrong with a book, of which jobs may have been forgotten.
+func sound(b *Book) error {
+	for _, check := range []func(*Book) error{claimed, accounted, covered, effective, indexed} {
+		if err := check(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// covered says whether each job's hold covers what it pays and owes.
+func covered(b *Book) error {
+	for id, j := range b.jobs {
+		if j.Paid < 0 || j.Gained < 0 || j.Drawn > j.Paid || j.Paid+j.Owed > j.Held || j.Charged > j.Owed {
+			return fmt.Errorf("job %d: held %v, owes %v, paid %v (%v drawn), gained %v, charged %v", id, j.Held, j.Owed, j.Paid, j.Drawn, j.Gained, j.Charged)
+		}
+	}
+	return nil
+}
+
+// effective says whether the effects that wait are in order and speak of jobs that
+// are there, and whether no more is remembered than has to be.
+func effective(b *Book) error {
+	for i := range b.effects {
+		e := &b.effects[i]
+		if i > 0 && b.effects[i-1].ID >= e.ID {
+			return fmt.Errorf("effect %d comes after %d", e.ID, b.effects[i-1].ID)
+		}
+		if !b.Names(e) {
+			return fmt.Errorf("effect %d speaks of a job that was forgotten: %+v", e.ID, e)
+		}
+	}
+	if len(b.ended) > retainEnded && !b.named()[b.ended[0]] {
+		return fmt.Errorf("%d ended jobs are remembered, and nobody speaks of the oldest", len(b.ended))
+	}
+	return nil
+}
+
+// indexed says whether what is worked out from the state is as it would be now.
+func indexed(b *Book) error {
+	lists := map[messages.Name][]messages.JobID{}
+	enter := func(account messages.Name, id messages.JobID) {
+		lists[account], lists[""] = append(lists[account], id), append(lists[""], id)
+	}
+	for id, j := range b.jobs {
+		enter(j.Account, id)
+		if ordered := j.Active() && j.Order != nil; ordered != (b.ordered[id] != nil) {
+			return fmt.Errorf("job %d is in the timetable: %v", id, !ordered)
+		}
+	}
+	for id, r := range b.roams {
+		enter(r.Account, id)
+	}
+	for _, ids := range lists {
+		slices.Sort(ids)
+	}
+	if !reflect.DeepEqual(lists, b.listed) {
+		return fmt.Errorf("accounts have the jobs %v, the lists say %v", lists, b.listed)
+	}
+	return nil
+}
+
+// one in n times.
+func (w *twins) chance(n int) bool { return w.rng.IntN(n) == 0 }
+
+// job is one that there may be: as a rule a late one.
+func (w *twins) job() messages.JobID {
+	return messages.JobID(max(0, int(w.one.lastJob)+1-w.rng.IntN(10)))
+}
+
+func (w *twins) account() messages.Name { return pick(w.rng, "alice", "bob") }
+
+func (w *twins) market() messages.Name { return pick(w.rng, "main", "night") }
+
+func (w *twins) attempt() messages.Attempt {
+	if len(w.attempts) == 0 || w.chance(12) {
+		return messages.Attempt{Task: messages.TaskRef{Job: w.job(), Stage: w.rng.Uint32N(3), Index: w.rng.Uint32N(4)}, Number: w.rng.Uint32N(4)}
+	}
+	return w.attempts[len(w.attempts)-1-w.rng.IntN(min(12, len(w.attempts)))]
+}
+
+func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
+
+// command draws one.
+func (w *twins) command() Command {
+	switch n := w.rng.IntN(100); {
+	case n < 14:
+		return Command{Submit: w.submission()}
+	case n < 17:
+		return Command{Cancel: &Cancel{Job: w.job(), By: w.account(), Window: messages.Duration(w.rng.IntN(9))}}
+	case n < 23:
+		return Command{Register: w.registration()}
+	case n < 26:
+		i := w.rng.IntN(3)
+		return Command{Lost: &Lost{Node: fmt.Sprint("n", i), Session: w.session(i)}}
+	case n < 36:
+		return Command{Settle: w.settlement()}
+	case n < 48:
+		return Command{Confirm: w.confirmation()}
+	case n < 60:
+		return Command{Decide: w.decision()}
+	case n < 61:
+		return Command{Disband: &Disband{Job: w.job(), Stage: w.rng.Uint32N(2), Since: w.at - messages.Time(w.rng.IntN(6))}}
+	case n < 63:
+		return Command{Drain: &Drain{Node: fmt.Sprint("n", w.rng.IntN(4)), Until: messages.Time(w.rng.IntN(2)), Evict: w.chance(2)}}
+	case n < 65:
+		return Command{Quote: &Quote{Account: w.account(), Market: w.market(), Contracts: make([]messages.Contract, 1), Expires: w.at + messages.Time(w.rng.IntN(30))}}
+	case n < 66:
+		return Command{Apply: &Apply{Markets: []messages.Market{{Name: w.market(), Classes: []messages.Name{"map"}}}, Unless: pick(w.rng, 0, w.one.applies+1, 99)}}
+	case n < 68:
+		return Command{Admit: &Admit{Issue: &messages.TokenState{ID: fmt.Sprint(w.rng.IntN(3)), Expires: w.at + 9}}}
+	case n < 69:
+		return Command{Admit: &Admit{Use: &messages.TokenUse{ID: fmt.Sprint(w.rng.IntN(4)), Key: w.account()}}}
+	case n < 72:
+		return Command{Depart: &Depart{Account: w.account(), Key: fmt.Sprint(w.rng.IntN(40)), Payer: "p", Spec: roamSpec(), Peer: "east"}}
+	case n < 78:
+		return Command{Travel: w.travel()}
+	case n < 79:
+		return Command{}
+	}
+	return Command{Exchange: w.exchange()}
+}
+
+func (w *twins) submission() *Submit {
+	held := messages.Credits(w.rng.IntN(200))
+	stage := mapStage(1 + w.rng.IntN(3))
+	stage.Gang, stage.Attempts = w.chance(4), w.rng.IntN(3)
+	spec := &messages.JobSpec{Market: w.market(), Budget: held, Rate: 3, Length: 7, Stages: []messages.Stage{stage}}
+	if w.chance(3) {
+		spec.Stages = append(spec.Stages, messages.Stage{Name: "last", Class: "map", Tasks: 2, After: []string{"map"}, MaxRunning: 1})
+	}
+	if w.chance(5) {
+		spec.AfterJobs = []messages.JobID{w.job()}
+	}
+	if w.chance(5) {
+		spec.AfterOK = []messages.JobID{w.job()}
+	}
+	s := &Submit{Account: w.account(), Key: fmt.Sprint(w.rng.IntN(60)), Payer: "p", Hold: "h", Held: held, Spec: spec, Most: w.rng.IntN(30)}
+	switch w.rng.IntN(8) {
+	case 0:
+		s.Account = messages.VisitorName(s.Account, "west")
+		s.Visit = &Visit{messages.Visit{Home: "west", Job: messages.JobID(w.rng.IntN(9))}, "a", w.at + 99}
+	case 1:
+		s.Quote = uint64(w.rng.IntN(4))
+	case 2:
+		s.Deposit = held / 4
+	case 3:
+		s.Applies = w.rng.Uint64N(3)
+	}
+	return s
+}
+
+// session is a node's, or now and then one before or after.
+func (w *twins) session(i int) uint64 {
+	if w.chance(10) {
+		return w.rng.Uint64N(w.sessions[i] + 2)
+	}
+	return w.sessions[i]
+}
+
+func (w *twins) registration() *Register {
+	i := w.rng.IntN(3)
+	session := w.session(i)
+	if session == w.sessions[i] && w.chance(2) {
+		session++
+	}
+	if session > w.sessions[i] {
+		w.sessions[i], w.seqs[i] = session, 0
+	}
+	r := &Register{Node: fmt.Sprint("n", i), Session: session, Slots: []messages.ClassSlots{{Class: "map", Slots: 1 + w.rng.IntN(4)}}, MostSuspended: w.rng.IntN(3)}
+	if w.chance(9) {
+		r.Slots = []messages.ClassSlots{{Class: "other", Slots: 1}}
+	}
+	if n := w.one.Node(r.Node); n != nil {
+		for _, ref := range n.held() {
+			if !w.chance(3) {
+				r.Running = append(r.Running, messages.Attempt{Task: ref, Number: n.Claims[ref].Attempt})
+			}
+		}
+	}
+	for range w.rng.IntN(2) {
+		r.Running = append(r.Running, w.attempt())
+	}
+	return r
+}
+
+func (w *twins) exchange() *Exchange {
+	i := w.rng.IntN(3)
+	if !w.chance(8) {
+		w.seqs[i]++
+	}
+	x := &Exchange{Node: fmt.Sprint("n", i), Session: w.session(i), Seq: w.seqs[i]}
+	for range w.rng.IntN(3) {
+		c := Claim{Class: pick(w.rng, "map", "map", "map", "other", "none"), Slots: w.rng.IntN(4) - 1, Jobs: []messages.JobID{w.job(), w.job(), w.job()}}
+		if w.chance(4) {
+			c.Most = []int{w.rng.IntN(3), w.rng.IntN(3)}
+		}
+		x.Claims = append(x.Claims, c)
+	}
+	if n := w.one.Node(x.Node); n != nil {
+		for _, ref := range n.held() {
+			if w.chance(3) {
+				x.Finished = append(x.Finished, w.finish(messages.Attempt{Task: ref, Number: n.Claims[ref].Attempt}))
+			}
+		}
+	}
+	for range w.rng.IntN(2) {
+		x.Finished = append(x.Finished, w.finish(w.attempt()))
+	}
+	return x
+}
+
+func (w *twins) finish(a messages.Attempt) messages.Finished {
+	return messages.Finished{Attempt: a, Outcome: messages.Outcome(max(0, w.rng.IntN(12)-7)), ExitCode: w.rng.IntN(8) / 7, CPU: messages.Duration(w.rng.Int64N(1 << 62))}
+}
+
+// settlement is as a rule of a job that waits for one.
+func (w *twins) settlement() *Settle {
+	s := &Settle{Job: w.job(), Charge: messages.Credits(w.rng.IntN(220) - 10), Shares: []Share{{Class: "map", Allocated: 1}}}
+	for _, id := range w.one.Listed("") {
+		if j := w.one.jobs[id]; j != nil && j.State == messages.Settling && !j.Settled && !w.chance(3) {
+			s.Job, s.Charge = id, min(s.Charge, j.Left())
+			break
+		}
+	}
+	return s
+}
+
+// confirmation answers some of the effects that wait, in any order.
+func (w *twins) confirmation() *Confirm {
+	c := &Confirm{}
+	for i := range w.one.effects {
+		e := &w.one.effects[i]
+		if rare := 1 + w.rng.IntN(2); e.Kind == Observe && !w.chance(1+2*rare) || w.chance(4) { // observations may wait long
+			continue
+		}
+		o := Confirmation{Effect: e.ID}
+		switch {
+		case w.chance(8):
+			o.Refused = "no"
+		case e.Kind == Charge:
+			o.Amount = w.one.jobs[e.Job].Owed
+		}
+		c.Effects = append(c.Effects, o)
+	}
+	if w.chance(4) {
+		c.Effects = append(c.Effects, Confirmation{Effect: w.rng.Uint64N(w.one.lastID + 3)})
+		c.Effects = slices.CompactFunc(c.Effects, func(a, b Confirmation) bool { return a.Effect == b.Effect })
+	}
+	w.rng.Shuffle(len(c.Effects), func(i, j int) { c.Effects[i], c.Effects[j] = c.Effects[j], c.Effects[i] })
+	return c
+}
+
+func (w *twins) decision() *Decide {
+	d := &Decide{Market: w.market()}
+	for range w.rng.IntN(3) {
+		switch w.rng.IntN(3) {
+		case 0:
+			d.Suspend = append(d.Suspend, w.attempt())
+		case 1:
+			d.Resume = append(d.Resume, w.attempt())
+		default:
+			d.Requeue = append(d.Requeue, w.attempt())
+		}
+	}
+	var legs []Leg
+	for range w.rng.IntN(3) {
+		legs = append(legs, Leg{From: w.job(), To: w.job(), Amount: messages.Credits(w.rng.IntN(60) - 1)})
+	}
+	switch w.rng.IntN(6) {
+	case 0:
+		d.Start = []Starting{{Job: w.job(), Order: Order{Class: "map", Slots: 1, At: w.at}, Fixed: &Fixed{Amount: messages.Credits(w.rng.IntN(90))}, Legs: legs}}
+	case 1, 2:
+		d.Discard = []Discarding{{Job: w.job(), Reason: "Outbid", Legs: legs}}
+	case 3:
+		d.Tariffs = []Tariff{{Class: "map", Price: messages.Credits(w.rng.IntN(5)), OwnBid: w.chance(2), Length: messages.Duration(w.rng.IntN(3)), Capped: w.chance(2)}}
+	case 4:
+		d.Notes, d.Forget = []Note{{Job: w.job(), Numbers: []int64{w.rng.Int64()}}}, w.chance(2)
+	}
+	return d
+}
+
+func (w *twins) travel() *Travel {
+	t := &Travel{}
+	for range 1 + w.rng.IntN(3) {
+		s := Step{Job: w.job()}
+		for _, id := range w.one.Listed("") {
+			if r := w.one.roams[id]; r != nil && r.Phase != Over && w.chance(2) {
+				s.Job = id
+			}
+		}
+		summary := &messages.JobSummary{State: messages.State(w.rng.IntN(7)), Reason: "r", Done: w.rng.IntN(3)}
+		switch w.rng.IntN(8) {
+		case 0, 1:
+			s.Authorised = &messages.SignedAuthorisation{Signature: []byte{1}}
+		case 2:
+			s.Arrived = summary
+		case 3, 4:
+			s.Status = summary
+		case 5:
+			s.Refused = messages.Errorf(messages.Invalid, "no")
+		case 6:
+			s.Cancel = w.account()
+		default:
+			s.Told, s.Released = w.chance(2), true
+			if s.Told {
+				s.Released = false
+			}
+		}
+		t.Steps = append(t.Steps, s)
+	}
+	return t
+}

@@ -1,0 +1,45 @@
+package market
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestAUsedUpBudgetIsNothing: what is left of a budget that other jobs were paid from
+// is what the mechanism sees, also if that is nothing.
+func TestAUsedUpBudgetIsNothing(t *testing.T) {
+	m := New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
+	j := &book.Job{ID: 1, Held: 100, Spec: &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{{Name: "s", Class: "cpu"}}}, Stages: make([]book.Stage, 1)}
+	for _, c := range []struct{ paid, left messages.Credits }{{0, 100}, {30, 70}, {100, 0}} {
+		j.Paid = c.paid
+		m.Put(1, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(j))
+		if got := m.Job(j.ID).Budget; got != c.left {
+			t.Errorf("paid %v: the mechanism sees %v, want %v", c.paid, got, c.left)
+		}
+	}
+}
+
+// TestCrowdsWithoutSharesAreSampled: before the first allocation, more bidders than a
+// vector can carry are in it by chance, each alike.
+func TestCrowdsWithoutSharesAreSampled(t *testing.T) {
+	m := New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, nil)
+	const jobs = MostJobs + 476
+	for i := range jobs {
+		id := messages.JobID(i + 1)
+		m.Put(1, func() *mechanism.Bid { return &mechanism.Bid{Job: id, Account: fmt.Sprint(i), Budget: 1} }, id,
+			Progress{Pending: []int{1}, Running: []int{0}})
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	v, ok := NewPublisher(1, m).Next(m, 1, rng, true)
+	if !ok || len(v.Classes[0].Jobs) != MostJobs {
+		t.Fatalf("the vector has %d jobs of %d", len(v.Classes[0].Jobs), jobs)
+	}
+	if m.Substitute(0, rng) == 0 {
+		t.Error("no substitute is found")
+	}
+}
