@@ -91,7 +91,8 @@ func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	l.Limits = quota.Rules{PendingJobs: 3, PerSecond: 1, Burst: 5}
 	l.gate = &gate{rules: l.Limits, metrics: l.metrics}
 	from := func(home, account messages.Name) messages.Kind {
-		return messages.KindOf(l.within(&submission{account: messages.VisitorName(account, home), visit: &visit{Visit: book.Visit{Visit: messages.Visit{Home: home}}}}))
+		_, err := l.within(&submission{account: messages.VisitorName(account, home), visit: &visit{Visit: book.Visit{Visit: messages.Visit{Home: home}}}})
+		return messages.KindOf(err)
 	}
 	for i := range 3 {
 		l.visits(t, "north", fmt.Sprint("ada", i))
@@ -99,7 +100,7 @@ func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	if kind := from("north", "another"); kind != messages.Exhausted {
 		t.Errorf("a fourth job of a site comes to %v", kind)
 	}
-	if err := l.within(&submission{account: "alice"}); err != nil {
+	if _, err := l.within(&submission{account: "alice"}); err != nil {
 		t.Errorf("an account of this site: %v", err)
 	}
 	for i := range 5 {

@@ -35,9 +35,11 @@ func (l *leader) submitAway(ctx context.Context, account messages.Name, r *messa
 	if known, err := l.departed(d); known != nil || err != nil {
 		return l.answerAway(ctx, known, err, mayWait)
 	}
-	if err := l.within(&submission{account: account}); err != nil {
+	done, err := l.within(&submission{account: account, key: r.Key})
+	if err != nil {
 		return reply, err
 	}
+	defer done()
 	if r.Site == messages.AnySite {
 		home, err := l.choose(ctx, d)
 		if err != nil {

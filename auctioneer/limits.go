@@ -14,8 +14,41 @@ type gate struct {
 	rules   quota.Rules
 	metrics *metrics
 
-	mu      sync.Mutex
-	buckets quota.Buckets
+	mu       sync.Mutex
+	buckets  quota.Buckets
+	entering map[messages.Name]map[string]int // submissions under way, by account and key
+}
+
+// enter notes that a submission is under way until it leaves, and says how many
+// others of its account are that the book does not know.
+func (g *gate) enter(b *book.Book, account messages.Name, key string) (others int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.entering == nil {
+		g.entering = map[messages.Name]map[string]int{}
+	}
+	if g.entering[account] == nil {
+		g.entering[account] = map[string]int{}
+	}
+	g.entering[account][key]++
+	for other := range g.entering[account] {
+		if other != key && b.ByKey(account, other) == nil && b.RoamByKey(account, other) == nil {
+			others++
+		}
+	}
+	return others
+}
+
+func (g *gate) leave(account messages.Name, key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	of := g.entering[account]
+	if of[key]--; of[key] <= 0 {
+		delete(of, key)
+	}
+	if len(of) == 0 {
+		delete(g.entering, account)
+	}
 }
 
 // pass lets one submission of an account through, or says when to try again.
@@ -30,25 +63,28 @@ func (g *gate) pass(now messages.Time, account string) error {
 	return messages.Errorf(messages.Exhausted, "account %s submits faster than the %v a second that it may; submit again at %v", account, g.rules.PerSecond, again)
 }
 
-// within holds a new submission to the limits, before anything is done for it. The
-// number of pending jobs is checked again as it enters the book.
-func (l *leader) within(s *submission) error {
+// within holds a new submission to the limits, before anything is done for it. Those
+// of an account that are under way count as pending until they leave, whichever site
+// they are for.
+func (l *leader) within(s *submission) (leave func(), err error) {
 	if s.visit != nil {
-		return l.welcomes(s.visit.Home)
+		return func() {}, l.welcomes(s.visit.Home)
 	}
 	account := s.account
 	if !s.counted {
 		if err := l.gate.pass(l.Clock(), account); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	most, pending := l.Limits.PendingJobs, 0
-	l.replica.read(func(b *book.Book) { pending = b.Pending(s.account) })
+	l.replica.read(func(b *book.Book) { pending = b.Pending(s.account) + l.gate.enter(b, s.account, s.key) })
+	leave = func() { l.gate.leave(s.account, s.key) }
 	if most > 0 && pending >= most {
+		leave()
 		l.metrics.limited.WithLabelValues("pending").Inc()
-		return messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may; submit again when one has", s.account, pending)
+		return nil, messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may; submit again when one has", s.account, pending)
 	}
-	return nil
+	return leave, nil
 }
 
 // visitsPerSite is how many jobs of one other site are remembered: no site can

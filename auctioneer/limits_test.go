@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -122,4 +124,47 @@ func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
 		}
 		now.Add(60_000_000)
 	}
+}
+
+// TestPendingLimitHoldsForDepartures: of jobs for another site that are submitted at
+// once no more enter than may be pending.
+func TestPendingLimitHoldsForDepartures(t *testing.T) {
+	const most, tries = 2, 12
+	f, _ := ruled(t, quota.Rules{PendingJobs: most})
+	var waiting, refused atomic.Int64
+	goOn := make(chan struct{})
+	sub, err := f.net.Connect("$bank").Serve(bus.Service{Name: "peers", Version: "1.0.0", Concurrency: tries, Endpoints: []bus.Endpoint{
+		{Name: "peers", Subject: messages.Subject("west", messages.Bank, messages.VerbPeers, "*"), Handle: bus.Handle("peers",
+			func(context.Context, messages.Name, messages.Empty) (messages.PeersReply, error) {
+				return messages.PeersReply{Peers: []messages.PeerReply{{Peer: "east"}}}, nil
+			})},
+		{Name: "account", Subject: messages.Subject("west", messages.Bank, messages.VerbAccount, "*"), Handle: bus.Handle("account",
+			func(context.Context, messages.Name, messages.AccountRequest) (messages.AccountReply, error) {
+				waiting.Add(1)
+				<-goOn
+				return messages.AccountReply{Account: "alice", Available: 1000 * messages.Credit}, nil
+			})}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Stop()
+	var wg sync.WaitGroup
+	for i := range tries {
+		wg.Go(func() {
+			_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint(i), Site: "east", Spec: oneStage(1)})
+			if messages.KindOf(err) == messages.Exhausted {
+				refused.Add(1)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, "each is refused or on its way", func() bool { return waiting.Load()+refused.Load() == tries })
+	close(goOn)
+	wg.Wait()
+	f.replica.read(func(b *book.Book) {
+		if n := b.Pending("alice"); n != most {
+			t.Errorf("%d jobs are pending, of at most %d", n, most)
+		}
+	})
 }

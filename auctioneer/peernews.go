@@ -100,10 +100,24 @@ func (t *travel) since(home messages.Name, after uint64) (ids []messages.JobID, 
 	return ids, next, more
 }
 
-// watchVisits ends jobs of other sites whose authorisations are about to end.
+// endUnheard ends jobs at other sites that will not speak of them any more.
+func (l *leader) endUnheard(ctx context.Context, now messages.Time) {
+	var steps []book.Step
+	l.replica.read(func(b *book.Book) { steps = b.Unheard(now) })
+	if len(steps) == 0 {
+		return
+	}
+	if _, err := l.propose(ctx, &book.Command{Travel: &book.Travel{Steps: steps}}); err != nil {
+		l.Log.Warn("jobs at sites that are gone not ended", zap.Int("jobs", len(steps)), zap.Error(err))
+	}
+}
+
+// watchVisits ends jobs of other sites whose authorisations are about to end, and of
+// this one at others whose have ended.
 func (l *leader) watchVisits(ctx context.Context) {
 	for sleep(ctx, time.Second) {
 		now := l.Clock()
+		l.endUnheard(ctx, now)
 		late := map[messages.Name][]book.Discarding{}
 		l.replica.read(func(b *book.Book) {
 			for _, id := range l.travel.guests() {

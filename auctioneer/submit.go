@@ -65,9 +65,11 @@ func (l *leader) take(ctx context.Context, s *submission, dryRun bool) (reply me
 	if known != nil {
 		return answer(*known), nil
 	}
-	if err := l.within(s); err != nil {
+	leave, err := l.within(s)
+	if err != nil {
 		return reply, err
 	}
+	defer leave()
 	s.deposit = l.deposit(s)
 	if err := l.agree(s); err != nil {
 		return reply, err

@@ -3,6 +3,7 @@ package book
 import (
 	"bytes"
 	"cmp"
+	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -229,6 +230,33 @@ func (b *Book) heard(r *Roam, s *messages.JobSummary) {
 		b.over(r)
 	}
 }
+
+// Unheard are steps that end the jobs of which another site can say nothing any more
+// that would count: what was authorised for them has been freed by now, so that they
+// are over there, and can be charged no more. A site that is gone for good would
+// otherwise keep them for ever.
+func (b *Book) Unheard(now messages.Time) (out []Step) {
+	for id, r := range b.roams {
+		if r.Phase != Sending && r.Phase != There || r.Authorisation == nil || r.Authorisation.Authorisation.Frees() >= now {
+			continue
+		}
+		if r.Phase == Sending {
+			out = append(out, Step{Job: id, Refused: messages.Errorf(messages.Expired, "site %s did not take it before what was authorised for it ended", r.Peer)})
+			continue
+		}
+		last := r.Status
+		last.State, last.Reason = messages.Failed, "SiteGone"
+		if r.Cancelled {
+			last.State, last.Reason = messages.Cancelled, "CancelledBy"+by(r.By, r.Account)
+		}
+		out = append(out, Step{Job: id, Status: &last})
+	}
+	slices.SortFunc(out, func(x, y Step) int { return cmp.Compare(x.Job, y.Job) })
+	return out[:min(len(out), mostUnheard)]
+}
+
+// mostUnheard bounds the steps of one command.
+const mostUnheard = 256
 
 // stay ends a job that does not go to the other site.
 func (b *Book) stay(r *Roam, state messages.State, reason string) {

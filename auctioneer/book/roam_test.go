@@ -210,3 +210,38 @@ func TestRoamsAreForgotten(t *testing.T) {
 		t.Error("not in the order of their ends")
 	}
 }
+
+// TestUnheardRoamsEnd once what was authorised for them has ended: a site that is
+// gone keeps nothing for ever.
+func TestUnheardRoamsEnd(t *testing.T) {
+	b := New()
+	enter := func(key string, steps ...Step) *Roam {
+		p := b.must(t, &Command{Depart: &Depart{Account: "ada", Key: key, Payer: "ada", Spec: roamSpec(), Peer: "east"}}).(Passage)
+		a := &messages.SignedAuthorisation{}
+		a.Authorisation.Issued, a.Authorisation.Interval, a.Authorisation.Margin = 1000, 2_000_000, 3_000_000
+		for _, s := range append([]Step{{Authorised: a}}, steps...) {
+			s.Job = p.Job
+			b.must(t, stepOf(s))
+		}
+		return b.Roam(p.Job)
+	}
+	running := &messages.JobSummary{State: messages.Running, Reason: "Running", Running: 1}
+	there, cancelled, sending := enter("a", Step{Arrived: running}), enter("b", Step{Arrived: running}, Step{Cancel: "ada"}), enter("c")
+	ends := there.Authorisation.Authorisation.Frees()
+	if steps := b.Unheard(ends); len(steps) != 0 {
+		t.Fatalf("too early: %+v", steps)
+	}
+	b.must(t, &Command{Travel: &Travel{Steps: b.Unheard(ends + 1)}})
+	if there.Phase != Over || there.Status.State != messages.Failed || there.Status.Reason != "SiteGone" {
+		t.Errorf("there: %v %+v", there.Phase, there.Status)
+	}
+	if cancelled.Phase != Over || cancelled.Status.State != messages.Cancelled {
+		t.Errorf("cancelled: %v %+v", cancelled.Phase, cancelled.Status)
+	}
+	if sending.Phase != Releasing || sending.Status.State != messages.Discarded {
+		t.Errorf("sending: %v %+v", sending.Phase, sending.Status)
+	}
+	if n := b.Pending("ada"); n != 0 {
+		t.Errorf("%d count still", n)
+	}
+}
