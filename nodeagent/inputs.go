@@ -97,6 +97,9 @@ func (in *inputs) acquire(ctx context.Context, f messages.File, fetch func(*os.F
 		case <-ctx.Done():
 			err, mine = messages.Errorf(messages.Unavailable, "did not come in time: %v", ctx.Err()), true
 		}
+		if err == nil && k.size != f.Size {
+			err, mine = messages.Errorf(messages.Invalid, "the file of its digest has %d bytes, not %d", k.size, f.Size), true
+		}
 		if err == nil {
 			return k, nil
 		}
@@ -113,7 +116,7 @@ func (in *inputs) enter(f messages.File) (k *input, mine bool) {
 	defer in.mu.Unlock()
 	in.turn++
 	k = in.kept[f.Digest]
-	if k == nil || in.gone(f, k) {
+	if k == nil || in.gone(k) {
 		k, mine = &input{digest: f.Digest, size: f.Size, ready: make(chan struct{})}, true
 		in.kept[f.Digest] = k
 		in.bytes += f.Size
@@ -125,14 +128,14 @@ func (in *inputs) enter(f messages.File) (k *input, mine bool) {
 
 // gone reports whether a file that was there is no more: the runner removes what it
 // finds damaged. in.mu is held.
-func (in *inputs) gone(f messages.File, k *input) bool {
+func (in *inputs) gone(k *input) bool {
 	select {
 	case <-k.ready:
 	default:
 		return false
 	}
-	info, err := os.Stat(runner.InputFile(in.dir, f.Digest))
-	if err == nil && info.Size() == f.Size {
+	info, err := os.Stat(runner.InputFile(in.dir, k.digest))
+	if err == nil && info.Size() == k.size {
 		return false
 	}
 	in.drop(k)

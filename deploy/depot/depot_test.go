@@ -242,3 +242,25 @@ func TestBucketNames(t *testing.T) {
 		}
 	}
 }
+
+// A file that is there is not spoiled by who sends something else for it.
+func TestAKeptFileIsNotSpoiled(t *testing.T) {
+	s := newSite(t, Config{Retention: 1}) // each file is to be kept anew
+	f, _, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "content")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ask[messages.PutReply](s, messages.VerbPut, "alice", messages.PutRequest{Digest: f.Digest, Size: f.Size, Data: []byte("CONTENT")})
+	wantKind(t, "other content", err, messages.Invalid)
+	_, err = ask[messages.PutReply](s, messages.VerbPut, "alice", messages.PutRequest{Digest: f.Digest, Size: f.Size - 1, Data: []byte("conten")})
+	wantKind(t, "another size", err, messages.Invalid)
+	if got, err := s.receive(messages.VerbGet, "alice", messages.Attempt{}, f); got != "content" || err != nil {
+		t.Errorf("the file is %q, %v", got, err)
+	}
+	if err := s.bucket("alice").Put(s.within(), pieceName(f.Digest, 0), []byte("damaged")); err != nil {
+		t.Fatal(err)
+	}
+	if _, sent, err := s.send(messages.VerbPut, "alice", messages.Attempt{}, "content"); !sent || err != nil {
+		t.Errorf("a damaged file is not mended: sent %v, %v", sent, err)
+	}
+}

@@ -1,6 +1,7 @@
 package depot
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -44,10 +45,22 @@ func (d *Depot) store(ctx context.Context, account messages.Name, r *messages.Pu
 		return messages.PutReply{Next: size, Done: true}, nil
 	case err != nil && messages.KindOf(err) != messages.NotFound:
 		return messages.PutReply{}, err
+	case err == nil && spoils(ctx, b, r):
+		return messages.PutReply{}, messages.Errorf(messages.Invalid, "data: is not what the file of this digest has at %d; did the file change? send it again", r.Offset)
 	}
 	reply, err := keep(ctx, b, r)
 	d.metrics.took(r, &reply, err)
 	return reply, err
+}
+
+// spoils says whether a piece that comes anew differs from that of a file which is
+// there and is whole: it must not take its place.
+func spoils(ctx context.Context, b bus.Objects, r *messages.PutRequest) bool {
+	if len(r.Data) == 0 {
+		return false
+	}
+	kept, _, err := b.Get(ctx, pieceName(r.Digest, r.Offset))
+	return err == nil && !bytes.Equal(kept, r.Data) && verify(ctx, b, r.Digest, r.Size) == nil
 }
 
 // keep stores a piece, and with the last one notes that the file is there.

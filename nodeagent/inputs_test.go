@@ -1,0 +1,39 @@
+package nodeagent
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// TestAWrongSizeDropsNoFile: who names a wrong size for a digest is refused, and the
+// file that is kept stays.
+func TestAWrongSizeDropsNoFile(t *testing.T) {
+	in := openInputs(t.TempDir())
+	f := messages.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
+	fetches := 0
+	fetch := func(to *os.File) error {
+		fetches++
+		_, err := to.WriteString("good")
+		return err
+	}
+	good, err := in.acquire(t.Context(), f, fetch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := f
+	wrong.Size = 5
+	if _, err := in.acquire(t.Context(), wrong, fetch); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a wrong size: %v", err)
+	}
+	in.release([]*input{good})
+	if again, err := in.acquire(t.Context(), f, fetch); err != nil || again != good || fetches != 1 || in.bytes != 4 {
+		t.Errorf("%v; fetched %d times, %d bytes are counted", err, fetches, in.bytes)
+	}
+	if _, err := os.Stat(runner.InputFile(in.dir, f.Digest)); err != nil {
+		t.Error(err)
+	}
+}
