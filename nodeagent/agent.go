@@ -32,7 +32,7 @@ type Agent struct {
 	wasIn   bool
 
 	inputs  *inputs
-	luggage sync.Map // paths of what is noted about stages with files
+	luggage notes
 
 	subscriptions []bus.Subscription // directives, logs
 	ready         chan struct{}
@@ -67,7 +67,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 		c: c, owned: owned, queue: newQueue(), metrics: newMetrics(c.Metrics),
 		state:   state.New(c.Slots, rand.New(rand.NewPCG(seed, seed))),
 		running: map[messages.Attempt]*running{}, markets: map[messages.Name]bus.Subscription{},
-		ready: make(chan struct{}), ended: make(chan struct{}),
+		luggage: notes{users: map[string]int{}}, ready: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if able, ok := c.Runner.(runner.Able); ok {
 		a.state.SetAbilities(able.Abilities())

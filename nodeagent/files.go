@@ -52,12 +52,15 @@ func (t *traveller) run() {
 	defer a.inputs.release(held)
 	ended := make(chan messages.Finished, 1)
 	if !t.start(ended) {
+		a.dropLuggage(p.Job, p.Stage)
 		a.report(t.unstarted(""))
 		return
 	}
 	select {
 	case f := <-ended:
-		a.report(a.settle(t.context, f, luggageOf(p)))
+		f = a.settle(t.context, f, luggageOf(p))
+		a.dropLuggage(p.Job, p.Stage)
+		a.report(f)
 	case <-a.life.Done():
 	}
 }

@@ -119,6 +119,9 @@ func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 			t.Errorf("what task %v wrote: %v", ref, err)
 		}
 	}
+	if notes, err := os.ReadDir(filepath.Join(dir, "luggage")); err != nil || len(notes) != 0 {
+		t.Errorf("notes of tasks that are over are kept: %v, %v", notes, err)
+	}
 }
 
 // A task whose outputs are refused has not ended well; one whose input is missing

@@ -75,6 +75,7 @@ func (a *Agent) fetchInputs(ctx context.Context, attempt messages.Attempt, p *me
 		})
 		if err != nil {
 			a.inputs.release(held)
+			a.dropLuggage(p.Job, p.Stage)
 			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", f.Name, sentence(err))
 		}
 		held = append(held, k)

@@ -17,7 +17,11 @@ func (a *Agent) adopt() {
 	}
 	tasks := lasting.Adopt(func(f messages.Finished) {
 		if l := a.findLuggage(f.Attempt.Task); l != nil {
-			go func() { a.report(a.settle(a.life, f, l)) }()
+			go func() {
+				f := a.settle(a.life, f, l)
+				a.dropLuggage(f.Attempt.Task.Job, f.Attempt.Task.Stage)
+				a.report(f)
+			}()
 			return
 		}
 		a.report(f)

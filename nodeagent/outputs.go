@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"go.uber.org/zap"
@@ -186,25 +187,58 @@ func removeInputs(dir string, inputs []messages.File) {
 	os.Remove(dir)
 }
 
+// notes counts the tasks in hand of the stages with files, by the path of what is
+// noted about the stage.
+type notes struct {
+	mu    sync.Mutex
+	users map[string]int
+}
+
 // noteLuggage writes down what the end of a stage's tasks needs, for an agent that
-// finds them running. It is the same for all of them, and written once.
+// finds them running. It is the same for all of them, and written once, whole or not
+// at all. Each task drops it once it is settled.
 func (a *Agent) noteLuggage(p *messages.Program) error {
 	path := a.luggagePath(p.Job, p.Stage)
-	if _, noted := a.luggage.LoadOrStore(path, true); noted {
-		return nil
+	a.luggage.mu.Lock()
+	defer a.luggage.mu.Unlock()
+	if a.luggage.users[path] == 0 {
+		if err := writeLuggage(path, luggageOf(p)); err != nil {
+			return messages.Errorf(messages.Unavailable, "files cannot be noted: %v", err)
+		}
 	}
-	text, err := json.Marshal(luggageOf(p))
+	a.luggage.users[path]++
+	return nil
+}
+
+// writeLuggage writes aside and then gives the name: half a note would have the
+// outputs of tasks go unnoticed.
+func writeLuggage(path string, l *luggage) error {
+	text, err := json.Marshal(l)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(path, text, 0o600)
+		err = os.WriteFile(path+".part", text, 0o600)
 	}
-	if err != nil {
-		a.luggage.Delete(path)
-		return messages.Errorf(messages.Unavailable, "files cannot be noted: %v", err)
+	if err == nil {
+		err = os.Rename(path+".part", path)
 	}
-	return nil
+	return err
+}
+
+// dropLuggage removes a stage's note once no task in hand needs it. An agent that is
+// about to go leaves it to the next one, which settles what this one could not.
+func (a *Agent) dropLuggage(job messages.JobID, stage uint32) {
+	path := a.luggagePath(job, stage)
+	a.luggage.mu.Lock()
+	defer a.luggage.mu.Unlock()
+	if a.luggage.users[path] == 0 || a.life.Err() != nil {
+		return
+	}
+	if a.luggage.users[path]--; a.luggage.users[path] == 0 {
+		delete(a.luggage.users, path)
+		os.Remove(path) // what stays is found at the next start
+	}
 }
 
 // findLuggage is what an earlier agent noted of a task's stage, nil if it has no
@@ -222,7 +256,8 @@ func (a *Agent) findLuggage(t messages.TaskRef) *luggage {
 	return l
 }
 
-// forgetLuggage removes the notes of stages of which no task runs any more.
+// forgetLuggage removes the notes of stages of which no task runs any more, and
+// counts those that do.
 func (a *Agent) forgetLuggage(running []runner.Adopted) {
 	if a.c.Dir == "" {
 		return
@@ -235,6 +270,11 @@ func (a *Agent) forgetLuggage(running []runner.Adopted) {
 		if !slices.ContainsFunc(running, needed) {
 			os.Remove(filepath.Join(filepath.Dir(a.luggagePath(0, 0)), e.Name()))
 		}
+	}
+	a.luggage.mu.Lock()
+	defer a.luggage.mu.Unlock()
+	for _, t := range running {
+		a.luggage.users[a.luggagePath(t.Attempt.Task.Job, t.Attempt.Task.Stage)]++
 	}
 }
 
