@@ -101,6 +101,9 @@ At the top level, both are meant for every stage. A file may have 64 MiB, the in
 a job and the outputs of a task 256 MiB together, an account's files 4 GiB; the site keeps
 them for 14 days. candor fetch gets what the tasks left.
 
+The environment, scripts and commands of all stages may have 768 KiB together, the whole
+description 960 KiB; what is larger goes into files.
+
 A job of one stage may have that stage's fields at the top level:
 
   budget: 1
