@@ -38,6 +38,9 @@ func (l *leader) complete(spec *messages.JobSpec) error {
 		if !slices.Contains(m.Classes, s.Class) {
 			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %v", i, m.Name, s.Class, m.Classes)
 		}
+		if most := l.MostMemory[s.Class]; most > 0 && s.Memory > most {
+			return messages.Errorf(messages.TooLarge, "stages[%d].memory: %d MiB are more than the %d MiB that a task of class %s may have here", i, (s.Memory+1<<20-1)>>20, most>>20, s.Class)
+		}
 	}
 	return checkUtility(spec, m)
 }

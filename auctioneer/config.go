@@ -33,6 +33,9 @@ type Config struct {
 	// margin of an authorisation; default 7 days.
 	RoamFor messages.Duration
 	Limits  quota.Rules // of each account; the zero value has none
+	// MostMemory is the most memory that a task of a class may be asked for, in bytes;
+	// of a class that it does not have there is no bound.
+	MostMemory map[messages.Name]int64
 	Log     *zap.Logger
 	Metrics prometheus.Registerer
 	Clock   func() messages.Time // default: the wall clock

@@ -1,5 +1,7 @@
 package messages
 
+import "slices"
+
 // Abilities of a node, as its agent finds them at its start. A market that needs
 // one that a node lacks does not use that node for what needs it.
 const (
@@ -7,8 +9,37 @@ const (
 	AbilityMemory  = "memory"  // bounds a task's memory
 	AbilityPids    = "pids"    // bounds a task's processes
 	AbilityCPU     = "cpu"     // bounds a task's processor time
-	AbilityUser    = "user"    // runs a task as another user
-	AbilityPrivate = "private" // gives a task mount and network namespaces of its own
+	AbilityUser    = "user"    // runs tasks as other users than the node's
+	AbilityApart   = "apart"   // gives the tasks of an account processes, shared memory and temporary files of their own, and hides the site's state
+	AbilityPrivate = "private" // as apart, and no network
 	// AbilitySharedEnv is the agent's: it understands [SharedEnv].
 	AbilitySharedEnv = "shared-env"
 )
+
+// Containment says how well a node with these abilities keeps tasks from its site and
+// from one another: from 0, not at all, upwards.
+func Containment(abilities []Name) int {
+	user, apart := slices.Contains(abilities, AbilityUser), slices.Contains(abilities, AbilityApart)
+	switch {
+	case slices.Contains(abilities, AbilityPrivate):
+		return 4
+	case user && apart:
+		return 3
+	case user:
+		return 2
+	case apart:
+		return 1
+	}
+	return 0
+}
+
+// Reach says what a task on such a node can reach.
+func Reach(abilities []Name) string {
+	return [...]string{
+		"ALL that the user who runs the node can: the site's keys and credentials, and every account's files and processes",
+		"what the user who runs the node can, but nothing of the site's state, and no process or temporary file of another job",
+		"what any user of the machine can: the network, and the names of all processes; no other account's files, nothing of the site's",
+		"what any user of the machine can: the network and public files; no process or file of another account, nothing of the site's",
+		"public files of the machine; no network, no process or file of another account, nothing of the site's",
+	}[Containment(abilities)]
+}

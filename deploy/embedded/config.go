@@ -106,19 +106,33 @@ type Node struct {
 
 // Tasks is how tasks run.
 type Tasks struct {
-	// MemoryMiB bounds the memory of a task whose stage says nothing, in MiB; 0: none.
+	// MemoryMiB bounds the memory of a task whose stage says nothing, in MiB; 0: as
+	// MaxMemoryMiB.
 	MemoryMiB int64 `json:"memory_mib,omitempty"`
+	// MaxMemoryMiB is the most that a stage may ask for: a job with more is refused. 0:
+	// as MemoryMiB; without either there is no bound.
+	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"`
+	// Classes have bounds of their own.
+	Classes map[messages.Name]TaskMemory `json:"classes,omitempty"`
 	// Processes and threads of a task at a time; 0: 4,096.
 	Processes int64 `json:"processes,omitempty"`
 	// CPU is the processors that a task may use; 0: no bound.
 	CPU float64 `json:"cpu,omitempty"`
 	// User is as whom tasks run: a name, "account" for the user named as the job's
-	// account, or a range of user numbers such as "100000-165535", of which each
-	// job has one. Empty: the user that runs the node.
+	// account, a range of user numbers such as "100000-165535", of which each account
+	// has one, or "self" for the user that runs the site, from whom tasks then keep
+	// nothing. Empty: a free range, started as root; else the best that the machine
+	// gives an ordinary user.
 	User string `json:"user,omitempty"`
-	// Private gives every task a network and a view of the files of its own: it
-	// sees no network, and of the site's state nothing but its own directory.
+	// Private takes the network from every task, and refuses to start where the
+	// machine cannot keep tasks apart by namespaces.
 	Private bool `json:"private,omitempty"`
+}
+
+// TaskMemory is how much memory the tasks of a class have, as in [Tasks].
+type TaskMemory struct {
+	MemoryMiB    int64 `json:"memory_mib,omitempty"`
+	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"`
 }
 
 // Files is for how long, and how much, the site keeps of the files of jobs. A change

@@ -56,9 +56,10 @@ var auctioneerKind = kind{
 	actor:   messages.Auctioneer,
 	address: func(h *Host) string { return h.Auctioneer },
 	start: func(ctx context.Context, c *Config, r seat) (replicated, error) {
+		_, most := c.memoryOf()
 		return auctioneer.Start(ctx, auctioneer.Config{
 			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
-			Operators: c.Operators, Lease: c.Lease, RoamFor: c.RoamFor, Limits: c.Limits, Log: r.log, Metrics: r.metrics,
+			Operators: c.Operators, Lease: c.Lease, RoamFor: c.RoamFor, Limits: c.Limits, MostMemory: most, Log: r.log, Metrics: r.metrics,
 		})
 	},
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent"
 	"github.com/candor-grid/candor/nodeagent/runner"
-	"github.com/candor-grid/candor/nodeagent/runner/cell"
-	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // startAtOnce bounds how many agents are started, or stopped, at a time.
@@ -117,21 +115,12 @@ func (n *nodes) startAgent(node Node) (*agent, error) {
 		Site: s.config.Site, Node: node.Name, Slots: node.Slots, MostSuspended: node.Suspended, Bus: b, Runner: run,
 		Dir: filepath.Join(s.config.State, "nodes", node.Name), Operators: s.config.Operators,
 		Log: s.log.Named(messages.NodeAgent), Metrics: s.metrics.shared,
-		Tasks: s.config.tasks(), Executor: s.options.Executor, LeaveRunning: s.options.LeaveRunning,
+		Tasks: s.tasks, Executor: s.options.Executor, LeaveRunning: s.options.LeaveRunning,
 	})
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return &agent{started, b}, nil
-}
-
-// tasks says to a node's runner how tasks run.
-func (c *Config) tasks() runner.Config {
-	t := &c.Tasks
-	return runner.Config{
-		User: t.User, Private: t.Private, Hide: []string{c.State}, Inside: executor.Inside(),
-		Limits: cell.Limits{Memory: t.MemoryMiB << 20, Pids: t.Processes, CPU: t.CPU},
-	}
 }
 
 // stop1 stops the agent of a node that runs.

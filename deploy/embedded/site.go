@@ -35,6 +35,8 @@ type Options struct {
 	Executor []string
 	// LeaveRunning leaves tasks running when the site is closed, with an Executor.
 	LeaveRunning bool
+	// usersFile is where accounts have their users; empty: in the state directory.
+	usersFile string
 	// Only starts one actor alone, against a server that runs elsewhere; nil:
 	// the whole of this process's share.
 	Only *Only
@@ -63,6 +65,7 @@ type Site struct {
 	authority *identity.Authority
 	server    *server.Server
 	info      Info
+	tasks     runner.Config // how the nodes run tasks
 
 	// ctx is the life of the actors.
 	ctx    context.Context
@@ -146,6 +149,9 @@ func (s *Site) open() error {
 // prepare takes the state directory, with the site's keys and credentials.
 func (s *Site) prepare() (err error) {
 	s.info = Info{Site: s.config.Site, DefaultAccount: s.config.defaultAccount()}
+	if err := s.contain(); err != nil {
+		return err
+	}
 	if s.options.Only != nil {
 		s.info.Server = s.options.Only.Server
 		return nil // replicas and agents lock what is theirs

@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // patience bounds every wait of these tests. It is far above what anything
@@ -30,6 +31,7 @@ func small(state string) Config {
 	c := Default()
 	c.State = state
 	c.Listen = "127.0.0.1:0"
+	c.Tasks.User = runner.UserSelf // tasks write where the test looks
 	c.Nodes = NodesAlike(2, Slots{{Class: "map", Slots: 2}, {Class: "reduce", Slots: 1}})
 	return c
 }

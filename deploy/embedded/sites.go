@@ -23,6 +23,9 @@ type Sites []*Site
 func StartSites(ctx context.Context, configs []Config, limit messages.Credits, o Options) (Sites, error) {
 	var all Sites
 	fail := func(err error) (Sites, error) { return nil, errors.Join(err, all.Close()) }
+	if len(configs) > 0 {
+		o.usersFile = filepath.Join(configs[0].State, usersFile)
+	}
 	for _, c := range configs {
 		s, err := prepared(c, o)
 		if err != nil {

@@ -22,6 +22,10 @@ type Info struct {
 	DefaultAccount messages.Name `json:"default_account"`
 	CA             string        `json:"ca,omitempty"`   // PEM file that vouches for the server, with TLS
 	Leaf           string        `json:"leaf,omitempty"` // address for the servers of peers
+	// TaskUsers is the range of users of which each account has one here, and
+	// UsersFile the file that says which; empty where tasks run as others.
+	TaskUsers string `json:"task_users,omitempty"`
+	UsersFile string `json:"users_file,omitempty"`
 }
 
 // infoFile is the name of the file that holds an Info.
@@ -154,7 +158,7 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 
 // kept is what a site keeps in its state directory, besides the lock. Keys are
 // among it: credentials issued before a fresh start open nothing after it.
-var kept = []string{infoFile, shapeFile, toldFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes"}
+var kept = []string{infoFile, shapeFile, toldFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile}
 
 // erase removes what a site left in a state directory that is locked, and
 // nothing else that may be there.

@@ -55,6 +55,7 @@ func (c *Config) Validate() error {
 	c.checkMarkets(&ps)
 	c.checkProfiles(&ps)
 	c.checkNodes(&ps)
+	c.checkTasks(&ps)
 	c.checkFiles(&ps)
 	c.checkTLS(&ps)
 	c.checkDoors(&ps)

@@ -15,8 +15,8 @@ type Config struct {
 	Node messages.Name
 	// Dir is the state directory, made if need be.
 	Dir string
-	// Env is the base environment of every task, as "NAME=value"; nil: a clean
-	// one, see [BaseEnv].
+	// Env is the base environment of every task, as "NAME=value"; nil: a clean one
+	// of the user as whom it runs, see [BaseEnv].
 	Env []string
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
@@ -38,21 +38,43 @@ type Config struct {
 	// nothing. Where it says nothing of processes, tasks with more than
 	// [cell.DefaultPids] are ended.
 	Limits cell.Limits
+	// Memory is what a task of a class has, in bytes, where its stage says nothing, in
+	// place of Limits; MostMemory is the most that a stage gets, whatever it says.
+	Memory, MostMemory map[messages.Name]int64
 	// User is as whom tasks run: a name, "account" for the user named as the job's
-	// account, or a range such as "100000-165535", of which each job has one; needs
-	// root. Default: as this process.
+	// account, or a range such as "100000-165535", of which each account has one;
+	// needs root, in the first user namespace or one of its own. Default: as this
+	// process.
 	User string
-	// Private gives tasks mount, network and IPC namespaces of their own: they see
-	// nothing of the network but a loopback, an empty temporary directory, and of
-	// the directories of Hide only what is theirs; default of Hide: Dir. Needs root,
-	// and Inside, the command that calls [Inside]. It costs a task another exec.
+	// Users is the file that keeps which account has which number of a range, the
+	// same one for all nodes of a machine; default: users in Dir.
+	Users string
+	// Apart gives the tasks of an account, or of a job where accounts have no users
+	// of their own, namespaces: they see their own processes, shared memory and
+	// temporary directories, and nothing of the directories of Hide but what is
+	// theirs; default of Hide: Dir. It needs Inside, the command that calls [Inside],
+	// and what it takes to make namespaces: where that is missing, tasks start
+	// without, and the node lacks [messages.AbilityApart].
+	Apart bool
+	// Private is Apart, with no network but a loopback. Where that cannot be, the
+	// runner cannot be made. It needs a User.
 	Private bool
 	Hide    []string
 	Inside  []string
+	// Mapped is how the process that runs the tasks of an unprivileged node gets
+	// the rights it takes: a user namespace with this user alone ("self"), or with its
+	// subordinate users ("range"). Empty: it has what it has.
+	Mapped string
 	// Clock is the time that is reported; nil: the wall clock. Limits and
 	// graces always pass in real time.
 	Clock func() messages.Time `json:"-"`
 }
+
+// What [Config.Mapped] may be.
+const (
+	MappedSelf  = "self"
+	MappedRange = "range"
+)
 
 // Defaults of [Config].
 const (
@@ -75,8 +97,14 @@ func (c *Config) Validate() error {
 	case c.Limits.Memory < 0 || c.Limits.Pids < 0 || !(c.Limits.CPU >= 0):
 		return messages.Errorf(messages.Invalid, "runner: Limits must not be negative")
 	}
-	if c.Private && len(c.Inside) == 0 {
-		return messages.Errorf(messages.Invalid, "runner: Private needs Inside, the command that sets the namespaces up")
+	c.Apart = c.Apart || c.Private
+	switch {
+	case c.Apart && len(c.Inside) == 0:
+		return messages.Errorf(messages.Invalid, "runner: Apart and Private need Inside, the command that sets the namespaces up")
+	case c.Private && c.User == "" && c.Mapped == "":
+		return messages.Errorf(messages.Invalid, "runner: Private needs a User: a task is not contained by what its own user may change")
+	case c.Mapped != "" && c.Mapped != MappedSelf && c.Mapped != MappedRange:
+		return messages.Errorf(messages.Invalid, "runner: Mapped %q: must be %q, %q or empty", c.Mapped, MappedSelf, MappedRange)
 	}
 	if err := validUser(c.User); err != nil {
 		return err
@@ -94,8 +122,8 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) fill() {
-	if c.Env == nil {
-		c.Env = BaseEnv()
+	if c.Users == "" {
+		c.Users = filepath.Join(c.Dir, "users")
 	}
 	if c.Grace == 0 {
 		c.Grace = DefaultGrace

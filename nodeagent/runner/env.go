@@ -3,22 +3,26 @@ package runner
 import (
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
 
-// BaseEnv returns the clean environment that tasks start from: a handful of
-// variables of this process, or what a login would set, and nothing else of
-// what this process was started with.
+// loginPath is where a login finds programs.
+const loginPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// BaseEnv returns the clean environment that tasks start from which run as this
+// process's user: a handful of its variables, or what a login would set, and nothing
+// else of what this process was started with.
 func BaseEnv() []string {
 	name, home := "nobody", "/"
 	if u, err := user.Current(); err == nil {
 		name, home = u.Username, u.HomeDir
 	}
 	return []string{
-		inherited("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+		inherited("PATH", loginPath),
 		inherited("HOME", home),
 		inherited("USER", name),
 		inherited("LOGNAME", name),
@@ -35,12 +39,15 @@ func inherited(name, otherwise string) string {
 	return name + "=" + otherwise
 }
 
-// programEnv is the part of the environment that all tasks of a program
+// programEnv is, over a base, the part of the environment that all tasks of a program
 // share. Each name is there once: of two, which one a task sees would depend
 // on its C library.
-func (c *Config) programEnv(p *messages.Program) ([]string, error) {
+func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error) {
 	e := environment{at: map[string]int{}}
-	for _, v := range c.Env {
+	if c.Env != nil {
+		base = c.Env
+	}
+	for _, v := range base {
 		name, value, _ := strings.Cut(v, "=")
 		e.set(name, value)
 	}
@@ -67,9 +74,12 @@ func (c *Config) programEnv(p *messages.Program) ([]string, error) {
 var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "PWD"}
 
 // taskEnv adds what is the task's own to its program's environment.
-func taskEnv(shared []string, task *Task, dir string) []string {
-	env := make([]string, len(shared), len(shared)+len(perTask))
+func taskEnv(shared []string, homeless bool, task *Task, dir string) []string {
+	env := make([]string, len(shared), len(shared)+len(perTask)+1)
 	copy(env, shared)
+	if homeless {
+		env = append(env, "HOME="+dir)
+	}
 	return append(env,
 		"CANDOR_TASK="+strconv.FormatUint(uint64(task.Attempt.Task.Index), 10),
 		"CANDOR_ATTEMPT="+strconv.FormatUint(uint64(task.Attempt.Number), 10),
@@ -102,4 +112,9 @@ func (e *environment) unset(name string) {
 	e.list[i], e.at[moved] = e.list[last], i
 	e.list = e.list[:last]
 	delete(e.at, name)
+}
+
+// has reports whether a variable is set.
+func has(env []string, name string) bool {
+	return slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bufio"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -169,6 +170,17 @@ func (l *lane) keepDir(base string, from unix.Timespec) {
 	unix.Rename(dir, base+dirEnding)
 }
 
+// takeOver gives what a task left to this process's user: the agent, which is in no
+// namespace, stores it. Nothing of the task is left that could change it.
+func takeOver(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			_ = os.Lchown(path, os.Getuid(), os.Getgid())
+		}
+		return nil
+	})
+}
+
 // changed is when something in a directory last changed; zero if it is gone.
 func changed(dir string) unix.Timespec {
 	var info unix.Stat_t
@@ -264,6 +276,9 @@ func (t *process) leaveLane(j *job) {
 	defer t.mu.Unlock()
 	t.settle()
 	t.lane.keepDir(t.base, t.from)
+	if t.runner.config.Mapped == MappedRange && !t.lane.dir {
+		takeOver(t.base + dirEnding)
+	}
 	t.lane.fresh = false
 	if !t.named[0] && !t.named[1] {
 		j.note(filepath.Base(t.base)) // if it fails, an empty output is reported as not found

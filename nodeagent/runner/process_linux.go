@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ type process struct {
 	task   Task
 	base   string        // where the paths of its files begin
 	cell   *cell.Cell    // nil before and after it has one
+	room   *room         // nil: it has the namespaces of this process
 	opened chan struct{} // closed when the output files are there
 	ended  chan struct{} // closed when it is forgotten
 
@@ -62,6 +64,7 @@ func (t *process) run(j *job) messages.Finished {
 		return t.refuse(f, detail(err))
 	}
 	defer t.runner.cells.Leave(t.cell)
+	defer t.leaveRoom()
 	own, why := t.spawn(program, dir, &f.Started)
 	if why != "" {
 		return t.refuse(f, why)
@@ -107,10 +110,17 @@ func (t *process) spawn(p *program, dir string, started *messages.Time) (own int
 	if t.stopped() {
 		return 0, "stopped"
 	}
+	room, err := t.takeRoom(p)
+	if err != nil {
+		return 0, detail(err)
+	}
+	t.room = room
 	var c child
-	var err error
 	t.from = coarse()
-	t.cell.Run(func() { c, err = t.fork(p, dir, files) })
+	err = t.runner.forge.run(t.cell, room, p.isRoot(), func() (err error) {
+		c, err = t.fork(p, dir, files)
+		return err
+	})
 	if err != nil {
 		t.cell.Retire() // it may be the cell that takes no process
 		return 0, p.explain(dir, err)
@@ -120,25 +130,53 @@ func (t *process) spawn(p *program, dir string, started *messages.Time) (own int
 	return ownPeak(), ""
 }
 
-// fork starts the process; on the cell's thread.
+// takeRoom is in whose namespaces the task runs.
+func (t *process) takeRoom(p *program) (*room, error) {
+	c, rooms := &t.runner.config, t.runner.rooms
+	if rooms == nil {
+		return nil, nil
+	}
+	key, show := string(t.task.Program.Account), []string{t.runner.store.dir}
+	if !c.perAccount() {
+		job := t.task.Attempt.Task.Job.String()
+		key, show = job, []string{filepath.Join(t.runner.store.dir, job)}
+	}
+	r, err := rooms.take(key, p.as, show)
+	if err != nil || p.dir == "" {
+		return r, err
+	}
+	if err := c.showDir(r, p.dir); err != nil {
+		rooms.leave(r)
+		return nil, err
+	}
+	return r, nil
+}
+
+func (t *process) leaveRoom() {
+	if t.room != nil {
+		t.runner.rooms.leave(t.room)
+	}
+}
+
+// fork starts the process; on a confined thread.
 func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as}
 	t.cell.Attributes(sys)
-	path, argv := p.path, p.argv
-	if t.runner.config.Private {
-		var err error
-		if path, argv, err = t.runner.config.private(p, dir, sys); err != nil {
-			return child{}, err
-		}
-	}
-	return spawn(path, argv, taskEnv(p.env, &t.task, dir), dir, files, sys)
+	return spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, dir), dir, files, sys)
 }
 
 // limits are those of the node, and of the stage where it has its own.
 func (t *process) limits() cell.Limits {
-	l := t.runner.config.Limits
-	if t.task.Program.Memory > 0 {
-		l.Memory = t.task.Program.Memory
+	c, p := &t.runner.config, t.task.Program
+	l := c.Limits
+	if usual := c.Memory[p.Class]; usual > 0 {
+		l.Memory = usual
+	}
+	if p.Memory > 0 {
+		l.Memory = p.Memory
+	}
+	if most := c.MostMemory[p.Class]; most > 0 {
+		l.Memory = min(l.Memory, most)
 	}
 	return l
 }

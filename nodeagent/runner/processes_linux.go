@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ type Processes struct {
 	notes  *handles
 	null   *os.File
 	watch  watcher
+	forge  *forge
+	rooms  *rooms // nil: tasks share this process's namespaces
+	lacks  error  // why, if they were not to
 
 	mu      sync.Mutex
 	running map[messages.Attempt]*process
@@ -42,8 +46,29 @@ func NewProcesses(c Config) (*Processes, error) {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
 	p.notes = openHandles(p.config.Dir, "CANDOR_SITE="+c.Site, "CANDOR_NODE="+c.Node)
+	if p.config.Apart {
+		// Without Private a machine that has no namespaces is served without: its
+		// abilities say so.
+		if p.rooms, err = openRooms(&p.config); err != nil {
+			err = messages.Errorf(messages.Unavailable, "tasks cannot have namespaces of their own here: %s", detail(err))
+			if p.needsRooms() {
+				return nil, err
+			}
+			p.lacks = err
+		}
+	}
+	p.forge = newForge()
 	p.cells = cell.Open(cellsName(&p.config))
 	return p, nil
+}
+
+// Lacks says why tasks start without namespaces of their own though they were to have
+// them; nil: they have them, or were not to.
+func (p *Processes) Lacks() error { return p.lacks }
+
+// needsRooms reports whether nothing but namespaces keeps tasks apart as configured.
+func (p *Processes) needsRooms() bool {
+	return p.config.Private || p.config.User != "" && !p.config.perAccount()
 }
 
 // cellsName is a name that no other node on this machine has, though it may be
@@ -55,7 +80,20 @@ func cellsName(c *Config) string {
 }
 
 // Abilities says what can be done to a task here.
-func (p *Processes) Abilities() []messages.Name { return p.cells.Abilities() }
+func (p *Processes) Abilities() []messages.Name {
+	all := p.cells.Abilities()
+	if p.config.User != "" {
+		all = append(all, messages.AbilityUser)
+	}
+	if p.rooms != nil {
+		all = append(all, messages.AbilityApart)
+		if p.config.Private {
+			all = append(all, messages.AbilityPrivate)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
 
 // Start begins a task in a goroutine of its own.
 func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
@@ -156,17 +194,13 @@ func (p *Processes) Close() error {
 	go func() { p.tasks.Wait(); close(ended) }()
 	select {
 	case <-ended:
-		return errors.Join(p.null.Close(), p.watch.close(), p.cells.Close(), p.notes.close())
+		p.forge.close()
+		failed := errors.Join(p.null.Close(), p.watch.close(), p.cells.Close(), p.notes.close())
+		if p.rooms != nil {
+			failed = errors.Join(failed, p.rooms.close())
+		}
+		return failed
 	case <-time.After(closeWithin):
 		return messages.Errorf(messages.Unavailable, "%d tasks do not end, %v after they were killed", len(p.tasksNow()), closeWithin)
 	}
-}
-
-// detail is the sentence of an error, without its kind.
-func detail(err error) string {
-	var e *messages.Error
-	if errors.As(err, &e) {
-		return e.Message
-	}
-	return err.Error()
 }

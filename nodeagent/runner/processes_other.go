@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
 // Processes is a [Runner] of real processes. It is built on Linux's process
@@ -38,3 +39,25 @@ func Inside([]string) error {
 
 // Abilities are none.
 func (*Processes) Abilities() []messages.Name { return nil }
+
+// Lacks is nothing.
+func (*Processes) Lacks() error { return nil }
+
+// Allow refuses.
+func Allow(dir string, _ uint32) error {
+	return messages.Errorf(messages.Unavailable, "%s: access lists are known on Linux only, this is %s", dir, runtime.GOOS)
+}
+
+// UserSelf as a site's choice of user means that tasks run as the site's own.
+const UserSelf = "self"
+
+// Contain does nothing: there are no tasks.
+func (c *Config) Contain(string, bool) error { return nil }
+
+// NoDumps does nothing.
+func NoDumps() error { return nil }
+
+// SubordinateUsers are none.
+func SubordinateUsers() (numbers, groups users.Range, err error) {
+	return numbers, groups, messages.Errorf(messages.Unavailable, "subordinate users are known on Linux only, this is %s", runtime.GOOS)
+}

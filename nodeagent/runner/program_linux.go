@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,6 +22,8 @@ type program struct {
 	dir    string              // working directory; "": one of each task's own
 	script string              // the file it is in, if it is a script
 	as     *syscall.Credential // nil: as this process
+	// homeless: a task's home is its working directory.
+	homeless bool
 }
 
 const (
@@ -36,14 +40,15 @@ func (c *Config) newProgram(p *messages.Program, jobDir string) (*program, error
 	if p.Dir != "" && !filepath.IsAbs(p.Dir) {
 		return nil, messages.Errorf(messages.Invalid, "working directory %q: must be an absolute path", p.Dir)
 	}
-	env, err := c.programEnv(p)
+	who, err := c.identity(p)
 	if err != nil {
 		return nil, err
 	}
-	out := &program{env: env, dir: p.Dir, argv: p.Command}
-	if out.as, err = c.credential(p); err != nil {
+	env, err := c.programEnv(p, who.baseEnv())
+	if err != nil {
 		return nil, err
 	}
+	out := &program{env: env, dir: p.Dir, argv: p.Command, as: who.as, homeless: !has(env, "HOME")}
 	switch {
 	case (len(p.Command) == 0) == (p.Script == ""):
 		return nil, messages.Errorf(messages.Invalid, "stage %q: needs either a command or a script", p.StageName)
@@ -118,15 +123,24 @@ func executable(file string) bool {
 	return err == nil && info.Mode().IsRegular() && unix.Access(file, unix.X_OK) == nil
 }
 
+// isRoot reports whether tasks run as the super-user.
+func (p *program) isRoot() bool { return p.as == nil && unix.Geteuid() == 0 }
+
 // explain says why a program could not be executed, from the outside: the
 // kernel's answer does not tell which of the files it means.
 func (p *program) explain(dir string, err error) string {
+	var contained *messages.Error
+	if errors.As(err, &contained) {
+		return contained.Message
+	}
 	switch info, dirErr := os.Stat(dir); {
 	case dirErr != nil:
 		return "working directory: " + dirErr.Error()
 	case !info.IsDir():
 		return "working directory " + dir + ": is not a directory"
-	case unix.Access(dir, unix.X_OK) != nil:
+	case mayEnter(dir, p.as) != nil && p.as != nil:
+		return fmt.Sprintf("working directory %s: user %d, as whom the job's tasks run on this node, may not go there; its owner can allow it: setfacl -m u:%d:rwx %s", dir, p.as.Uid, p.as.Uid, dir)
+	case mayEnter(dir, p.as) != nil:
 		return "working directory " + dir + ": permission denied"
 	}
 	file := p.path

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
@@ -78,4 +79,13 @@ type Lasting interface {
 	Keep(time.Duration)
 	// Detach leaves the tasks to the next agent.
 	Detach() error
+}
+
+// detail is the sentence of an error, without its kind.
+func detail(err error) string {
+	var e *messages.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
 }

@@ -1,28 +1,25 @@
 package runner
 
 import (
-	"math"
-	"strconv"
-	"strings"
-
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
 // userOfAccount as [Config.User] means the user of the same name as the account.
 const userOfAccount = "account"
 
-// userRange reads a range of user numbers.
-func userRange(s string) (first, last uint64, ok bool) {
-	a, b, found := strings.Cut(s, "-")
-	first, firstErr := strconv.ParseUint(a, 10, 32)
-	last, lastErr := strconv.ParseUint(b, 10, 32)
-	return first, last, found && firstErr == nil && lastErr == nil
-}
-
 func validUser(s string) error {
-	first, last, isRange := userRange(s)
-	if isRange && (first == 0 || last < first || last == math.MaxUint32) {
-		return messages.Errorf(messages.Invalid, "runner: User %q: must be a range of user numbers above 0, such as 100000-165535", s)
+	if r, isRange := users.Parse(s); isRange {
+		if err := r.Check(); err != nil {
+			return messages.Errorf(messages.Invalid, "runner: User %s", detail(err))
+		}
 	}
 	return nil
+}
+
+// perAccount reports whether no two accounts have one user: then files and processes
+// of different accounts are apart by that alone.
+func (c *Config) perAccount() bool {
+	_, isRange := users.Parse(c.User)
+	return isRange || c.User == userOfAccount
 }

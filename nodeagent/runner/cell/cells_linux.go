@@ -92,9 +92,6 @@ func (c *Cells) Abilities() (all []messages.Name) {
 			all = append(all, p.groups.abilities()...)
 		}
 	}
-	if unix.Geteuid() == 0 {
-		all = append(all, messages.AbilityPrivate, messages.AbilityUser)
-	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -242,6 +239,10 @@ func (c *Cell) Run(f func()) {
 	}
 	<-done
 }
+
+// Threaded reports whether the cell has a thread of its own for [Cell.Run], always
+// the same one.
+func (c *Cell) Threaded() bool { return c.work != nil }
 
 // Attributes completes how a process is to be started by f of [Cell.Run].
 func (c *Cell) Attributes(a *syscall.SysProcAttr) {

@@ -167,7 +167,7 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), log, log
 	cmd.ExtraFiles = []*os.File{socket, lock}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if err := startMapped(cmd, c.Runner.Mapped); err != nil {
 		return err
 	}
 	go func() { _ = cmd.Wait() }() // whose end the broken connection tells
@@ -205,7 +205,13 @@ func Main(args []string) error {
 	if len(args) > 0 && args[0] == argumentInside {
 		return runner.Inside(args[1:])
 	}
+	if err := awaitMapping(args); err != nil {
+		return err
+	}
 	if err := giveUpPrivileges(); err != nil {
+		return err
+	}
+	if err := runner.NoDumps(); err != nil {
 		return err
 	}
 	debug.SetGCPercent(garbage)

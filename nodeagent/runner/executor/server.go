@@ -2,7 +2,9 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -42,6 +44,9 @@ func Serve(l net.Listener, c runner.Config) error {
 	run, err := runner.NewProcesses(c)
 	if err != nil {
 		return err
+	}
+	if err := run.Lacks(); err != nil {
+		fmt.Fprintln(os.Stderr, err) // the executor's log
 	}
 	s := &server{run: run, listener: l, tasks: map[messages.Attempt]*task{}}
 	s.lease = boottime.NewTimer(s.expire)

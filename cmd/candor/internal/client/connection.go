@@ -16,6 +16,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // connection holds the flags that every command has.
@@ -56,6 +57,10 @@ type siteFile struct {
 	Server         string        `json:"server"`
 	DefaultAccount messages.Name `json:"default_account"`
 	CA             string        `json:"ca"` // PEM file that vouches for the server; "" without TLS
+	// TaskUsers is the range of users of which each account has one on this machine,
+	// and UsersFile says which.
+	TaskUsers string `json:"task_users"`
+	UsersFile string `json:"users_file"`
 }
 
 // operatorAccount is the operator of a site that is configured with no other.
@@ -174,6 +179,9 @@ type session struct {
 
 // dial connects to the site.
 func (a *app) dial(asOperator bool) (*session, error) {
+	if err := runner.NoDumps(); err != nil { // credentials are read next
+		return nil, err
+	}
 	t, err := a.resolve(asOperator)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -11,18 +13,18 @@ import (
 )
 
 func (a *app) nodeTokenCommand() *cobra.Command {
-	var expires, revoke string
+	var expires, revoke, output string
 	cmd := &cobra.Command{
 		Use:   "token NODE",
 		Short: "let a new node join: make a token for its agent (operators)",
 		Long: `Make a token with which one agent gets the credentials of a node, once, until it
-expires, and print it alone, to be put into a file. Carry that to the node as a secret:
-who has it can be that node. The key of the node's credentials is made there and does
+expires. --output writes it to a new file that nobody else can read; without, it is printed
+alone. Carry it to the node as a secret: who has it can be that node. The key of the node's credentials is made there and does
 not leave it.
 
 --revoke makes a token worthless. If it was used before, revoke what it was used for with
 candor user revoke NODE --node --key KEY; candor node tokens shows the key.`,
-		Example: `  candor node token node7 --expires 1h > node7.token
+		Example: `  candor node token node7 --expires 1h --output node7.token
   candor nodeagent --join-file node7.token --config agents.yaml --node node7    # there
   candor node token --revoke join-3xq5m2kcw7pn4d6y`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -35,29 +37,56 @@ candor user revoke NODE --node --key KEY; candor node tokens shows the key.`,
 			if revoke != "" {
 				return a.revokeToken(ctx, s, revoke)
 			}
-			return a.makeToken(ctx, s, args[0], expires)
+			return a.makeToken(ctx, s, args[0], expires, output)
 		}),
 	}
 	cmd.Flags().StringVar(&expires, "expires", "1h", "how long it can be used, a `span`")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write the token to a new `file` that nobody else can read")
 	cmd.Flags().StringVar(&revoke, "revoke", "", "revoke the token of this `identifier` instead")
 	return cmd
 }
 
-func (a *app) makeToken(ctx context.Context, s *session, node messages.Name, expires string) error {
+func (a *app) makeToken(ctx context.Context, s *session, node messages.Name, expires, output string) (err error) {
 	r := messages.TokenRequest{Node: node}
-	var err error
 	if r.Expires, err = messages.ParseDuration(expires); err != nil {
 		return usagef("--expires: %v", err)
 	}
+	write := func(string) error { return nil }
+	if output != "" { // before there is a token that could not be kept
+		if write, err = newSecret(output); err != nil {
+			return usagef("--output: %v", err)
+		}
+	}
 	reply, err := call[messages.TokenReply](ctx, s, messages.Admission, messages.VerbToken, r)
 	if err != nil {
+		if output != "" {
+			err = errors.Join(err, os.Remove(output))
+		}
+		return err
+	}
+	if err := write(reply.Token); err != nil {
 		return err
 	}
 	if !a.flags.json {
 		p := a.page(a.err)
 		fmt.Fprintf(a.err, "Token %s lets one agent of node %s in, once, until %s\n", reply.State.ID, node, p.exactly(reply.State.Expires))
 	}
+	if output != "" {
+		return nil
+	}
 	return a.show(reply, func(p *page) { p.printf("%s\n", reply.Token) })
+}
+
+// newSecret makes a file that only its owner reads, and returns what writes a line there.
+func newSecret(name string) (write func(string) error, err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return func(text string) error {
+		_, err := f.WriteString(text + "\n")
+		return errors.Join(err, f.Close())
+	}, nil
 }
 
 func (a *app) revokeToken(ctx context.Context, s *session, id string) error {

@@ -2,6 +2,8 @@ package client
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -68,6 +70,20 @@ func TestReplicaCommands(t *testing.T) {
 	}
 }
 
+// tokenFileIsItsOwners: a token goes into a new file that nobody else can read, and
+// over no file that is there.
+func tokenFileIsItsOwners(t *testing.T, s *fakeSite) {
+	file := filepath.Join(t.TempDir(), "token")
+	got := s.run("node", "token", "node7", "--output", file)
+	got.expect(t, codeOK, "", "Token join-open")
+	text, err := os.ReadFile(file)
+	info, statErr := os.Stat(file)
+	if err != nil || statErr != nil || string(text) != "candor1-secret\n" || info.Mode() != 0o600 || got.out != "" {
+		t.Errorf("%q in %v (%v), printed %q", text, info, err, got.out)
+	}
+	s.run("node", "token", "node7", "--output", file).expect(t, codeUsage, "", "exists")
+}
+
 // A token is printed alone, so that it can go into a file; the rest is for eyes.
 func TestTokenCommands(t *testing.T) {
 	s := newSite(t)
@@ -87,6 +103,7 @@ func TestTokenCommands(t *testing.T) {
 		t.Errorf("printed %q, asked %+v", got.out, asked)
 	}
 	s.run("node", "token", "node7", "--json").expect(t, codeOK, `"token":"candor1-secret"`, "")
+	tokenFileIsItsOwners(t, s)
 	s.run("node", "tokens").expect(t, codeOK, "join-used", "")
 	got = s.run("node", "token", "--revoke", "join-used")
 	got.expect(t, codeOK, "Token join-used of node node7 opens nothing any more", "")

@@ -74,6 +74,9 @@ func (a *app) submit(ctx context.Context, sub *submission, args []string) error 
 		return err
 	}
 	a.warn("submit", job.Warnings)
+	if err := a.openDir(job); err != nil {
+		return err
+	}
 	// The key is chosen before the first send, so that a repeated send cannot
 	// become a second job.
 	request := messages.SubmitRequest{Key: first(sub.key, rand.Text()), Spec: job.Spec, DryRun: sub.dryRun, Site: job.Site}
@@ -229,6 +232,7 @@ func (a *app) complete(job *jobfile.Job, name string) error {
 	if err != nil {
 		return usagef("--chdir: the current directory is not known (%v): name one", err)
 	}
+	job.Here = spec.Dir == ""
 	spec.Dir = filepath.Join(here, spec.Dir)
 	return nil
 }

@@ -28,6 +28,30 @@ func (p *page) nodes(r messages.NodesReply) {
 		}
 		p.printf("\n")
 	}
+	p.reach(r.Nodes)
+}
+
+// reach says of the nodes that keep tasks apart least what tasks can reach there.
+func (p *page) reach(nodes []messages.NodeStatus) {
+	worst := nodes[0].Abilities
+	for _, n := range nodes {
+		if messages.Containment(n.Abilities) < messages.Containment(worst) {
+			worst = n.Abilities
+		}
+	}
+	var names []string
+	for _, n := range nodes {
+		if messages.Containment(n.Abilities) == messages.Containment(worst) {
+			names = append(names, n.Node)
+		}
+	}
+	who := strings.Join(names, ", ")
+	if len(names) == len(nodes) {
+		who = "each node"
+	} else if len(names) > 8 {
+		who = fmt.Sprintf("%d nodes", len(names))
+	}
+	p.printf("A task on %s can reach %s.\n", terminal.Safe(who), messages.Reach(worst))
 }
 
 func (p *page) nodeState(state string) string {

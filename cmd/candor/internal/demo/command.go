@@ -16,6 +16,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/examples"
+	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // options are the command's flags.
@@ -53,7 +55,7 @@ balance.`,
 			return err // the interrupt, which the root knows
 		},
 	}
-	c.Flags().StringVar(&o.state, "state", "", "keep the site's state in a new `directory` (default: a temporary one, removed at the end)")
+	c.Flags().StringVar(&o.state, "state", "", "keep the site's state in a new `directory`, and what the jobs left in one beside it (default: a temporary one, removed at the end)")
 	c.Flags().StringVar(&o.books, "books", "", "write the bank's books to a `file`: .journal for hledger, .beancount or .csv")
 	c.Flags().BoolVar(&o.json, "json", false, "print the report as JSON, and progress on standard error")
 	c.Flags().DurationVar(&o.limit, "limit", 5*time.Minute, "give up after this `long`")
@@ -107,7 +109,7 @@ func perform(ctx context.Context, o *options, show io.Writer, style terminal.Sty
 	well := err == nil && report.OK
 	interrupted := errors.Is(ctx.Err(), context.Canceled)
 	if temporary && (well || interrupted) {
-		return report, errors.Join(err, os.RemoveAll(state))
+		return report, errors.Join(err, os.RemoveAll(filepath.Dir(state)))
 	}
 	if !well {
 		fmt.Fprintf(show, "The site's state and the tasks' output are kept in %s\n", state)
@@ -122,18 +124,21 @@ func performIn(ctx context.Context, o *options, state string, show io.Writer, st
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(state, "demo")
-	if err := examples.Unpack(example, dir); err != nil {
-		return nil, err
-	}
 	config := siteConfig(state, workload)
 	fmt.Fprintf(show, "Starting site %s: NATS, %d auctioneers, %d banks, an estimator and %d nodes, in %s\n",
 		config.Site, config.Replicas, config.Replicas, len(config.Nodes), state)
-	site, err := embedded.Start(ctx, config, embedded.Options{})
+	site, err := embedded.Start(ctx, config, embedded.Options{Executor: executor.Self()})
 	if err != nil {
 		return nil, fmt.Errorf("starting the site: %w", err)
 	}
 	defer func() { err = errors.Join(err, site.Close()) }()
+	dir := workDir(state)
+	if err := prepare(dir, site.Info(), config.Accounts); err != nil {
+		return nil, err
+	}
+	if err := examples.Unpack(example, dir); err != nil {
+		return nil, err
+	}
 	grid, err := connect(site, config.Site, config.Operators[0], workload)
 	if err != nil {
 		return nil, err
@@ -145,6 +150,27 @@ func performIn(ctx context.Context, o *options, state string, show io.Writer, st
 		err = grid.exportBooks(ctx, o.books)
 	}
 	return report, err
+}
+
+// workDir is where the example is unpacked and tasks leave their results: beside the
+// state, which no task reaches.
+func workDir(state string) string { return state + "-work" }
+
+// prepare makes the working directory and lets the tasks of each account use it.
+func prepare(dir string, info embedded.Info, accounts []embedded.Account) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return fmt.Errorf("working directory of the jobs: %w", err)
+	}
+	for _, a := range accounts {
+		n, other, err := info.TaskUser(a.Name)
+		if err == nil && other {
+			err = runner.Allow(dir, n)
+		}
+		if err != nil {
+			return fmt.Errorf("letting the tasks of %s use %s: %w", a.Name, dir, err)
+		}
+	}
+	return nil
 }
 
 // introduction says what is about to happen.
@@ -170,7 +196,7 @@ func siteConfig(state string, w *Workload) embedded.Config {
 func stateDir(named string) (dir string, temporary bool, err error) {
 	if named == "" {
 		dir, err = os.MkdirTemp("", "candor-demo-")
-		return dir, true, err
+		return filepath.Join(dir, "site"), true, err
 	}
 	entries, err := os.ReadDir(named)
 	if err != nil && !os.IsNotExist(err) {

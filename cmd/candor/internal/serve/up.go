@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -22,6 +23,7 @@ type up struct {
 	common
 	fresh bool
 	leave bool // tasks go on when this ends
+	asMe  bool // tasks run as this user
 	sites []string
 }
 
@@ -57,13 +59,14 @@ with --at.`,
 	}
 	u.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "leave the tasks to the next start when this one ends")
+	cmd.Flags().BoolVar(&u.asMe, "tasks-as-me", false, "run tasks as this user, able to do all that the site can: for a site of your own alone")
 	cmd.Flags().StringSliceVar(&u.sites, "sites", nil, "run several sites of these `names`, joined to one another")
 	cmd.Flags().BoolVar(&u.fresh, "fresh", false, "first remove what an earlier site left in the state directory, keys and all")
 	return cmd
 }
 
 func (u *up) run(cmd *cobra.Command) error {
-	c, err := u.settings.load()
+	c, err := u.load()
 	if err != nil {
 		return err
 	}
@@ -83,6 +86,18 @@ func (u *up) run(cmd *cobra.Command) error {
 		return unstarted(cmd.Context(), err)
 	}
 	return u.serve(cmd, oneSite(u, site, door), log)
+}
+
+// load makes the configuration of a site, or the first of several.
+func (u *up) load() (embedded.Config, error) {
+	c, err := u.settings.load()
+	if u.asMe {
+		if c.Tasks.Private {
+			return c, messages.Errorf(messages.Invalid, "--tasks-as-me: tasks.private needs users other than yours")
+		}
+		c.Tasks.User = runner.UserSelf
+	}
+	return c, err
 }
 
 // serve tells where what was started is, and waits for the end.
@@ -114,6 +129,7 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 	line("operators", strings.Join(c.Operators, ", "))
 	line("markets", marketList(c.Markets))
 	line("nodes", nodeList(c.Nodes))
+	line("tasks", reach(ctx, site))
 	if len(c.Peers) > 0 {
 		line("peers", peerList(c.Peers))
 	}
@@ -122,6 +138,30 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_NODE' | candor submit %s--budget 1 --wait\n", also)
 	fmt.Fprintf(w, "  candor jobs %s\n", strings.TrimSpace(also))
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
+}
+
+// reach says what tasks on the nodes of this process can reach: on the worst of them,
+// if they differ.
+func reach(ctx context.Context, site *embedded.Site) string {
+	ctx, cancel := context.WithTimeout(ctx, balancesWithin)
+	defer cancel()
+	c := site.Config()
+	b, err := site.Connect(c.Operators[0])
+	if err != nil {
+		return "candor nodes says what they can reach"
+	}
+	defer b.Close()
+	nodes, err := bus.Call[messages.NodesReply](ctx, b, messages.Subject(c.Site, messages.Auctioneer, messages.VerbNodes, c.Operators[0]), messages.Empty{})
+	if err != nil || len(nodes.Nodes) == 0 {
+		return "candor nodes says what they can reach"
+	}
+	worst := nodes.Nodes[0].Abilities
+	for _, n := range nodes.Nodes {
+		if messages.Containment(n.Abilities) < messages.Containment(worst) {
+			worst = n.Abilities
+		}
+	}
+	return "can reach " + messages.Reach(worst)
 }
 
 // stateFlag is what commands need to find the site: nothing, where it is in the

@@ -55,7 +55,7 @@ func (u *up) runSites(cmd *cobra.Command) error {
 // several makes the configurations of the named sites from that of one: each has
 // its own state directory, below that of the first, and its own port.
 func (u *up) several() ([]embedded.Config, error) {
-	c, err := u.settings.load()
+	c, err := u.load()
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +114,7 @@ func (u *up) announceSites(ctx context.Context, w io.Writer, sites embedded.Site
 	line("operators", strings.Join(c.Operators, ", "))
 	line("markets", marketList(c.Markets))
 	line("nodes", nodeList(c.Nodes))
+	line("tasks", reach(ctx, first))
 	line("state", tilde(c.State)+", and below it in "+sitesDir)
 	also := u.stateFlag(&c)
 	last := sites[len(sites)-1].Config().Site

@@ -92,6 +92,8 @@ type Job struct {
 	// Inputs are files that are not stored yet; stored, they become Inputs of their
 	// stages.
 	Inputs []Input
+	// Here says that the job runs where it is submitted, as it names no directory.
+	Here bool
 	// Warnings are sentences about what was ignored.
 	Warnings []string
 	// Options are those of the directives, not yet applied to Spec.

@@ -1,0 +1,138 @@
+package embedded
+
+import (
+	"path/filepath"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
+	numbers "github.com/candor-grid/candor/nodeagent/runner/users"
+)
+
+// usersFile is the file that holds which account has which user number on a machine.
+const usersFile = "users"
+
+// contain works out how the tasks of this process's nodes are kept from the site and
+// from one another. A program that gives no executor runs tasks itself: without a
+// choice they are its own user's.
+func (s *Site) contain() error {
+	t, o := &s.config.Tasks, &s.options
+	s.tasks = runner.Config{
+		Private: t.Private, Hide: []string{s.config.State}, Inside: executor.Inside(), Users: s.usersFile(),
+		Limits: cell.Limits{Memory: t.MemoryMiB << 20, Pids: t.Processes, CPU: t.CPU},
+	}
+	s.tasks.Memory, s.tasks.MostMemory = s.config.memoryOf()
+	if s.config.Keys != "" {
+		s.tasks.Hide = append(s.tasks.Hide, s.config.Keys)
+	}
+	if o.Runner != nil {
+		return nil
+	}
+	if o.Only != nil && o.Only.Actor != messages.NodeAgent {
+		return runner.NoDumps()
+	}
+	choice := t.User
+	if choice == "" && len(o.Executor) == 0 && !t.Private {
+		choice = runner.UserSelf
+	}
+	if err := s.tasks.Contain(choice, len(o.Executor) > 0); err != nil {
+		return messages.Errorf(messages.KindOf(err), "tasks.user: %s", messages.AsError("", err).Message)
+	}
+	if len(o.Executor) > 0 { // before there are keys here
+		if err := runner.NoDumps(); err != nil {
+			return err
+		}
+	}
+	if _, isRange := numbers.Parse(s.tasks.User); isRange {
+		s.info.TaskUsers, s.info.UsersFile = s.tasks.User, s.tasks.Users
+	}
+	return nil
+}
+
+// TaskUser is as whom the tasks of an account run on this machine; false where they do
+// not run as a user of a range.
+func (i *Info) TaskUser(account messages.Name) (uint32, bool, error) {
+	r, isRange := numbers.Parse(i.TaskUsers)
+	if !isRange || i.UsersFile == "" {
+		return 0, false, nil
+	}
+	n, err := numbers.Open(i.UsersFile, r).Number(i.Site + "/" + account)
+	return n, err == nil, err
+}
+
+// usersFile is one for all sites of this process, so that no two accounts of theirs
+// have one user.
+func (s *Site) usersFile() string {
+	if s.options.usersFile != "" {
+		return s.options.usersFile
+	}
+	return filepath.Join(s.config.State, usersFile)
+}
+
+// checkTasks looks at how tasks run.
+func (c *Config) checkTasks(ps *Problems) {
+	t := &c.Tasks
+	if r, isRange := numbers.Parse(t.User); isRange {
+		if err := r.Check(); err != nil {
+			ps.addf("tasks.user", "%s", messages.AsError("", err).Message)
+		} else if accounts := uint64(len(c.Accounts) + len(c.Operators)); r.Size() < accounts {
+			ps.addf("tasks.user", "%v has %d user numbers, and there are %d accounts, each of which takes one", r, r.Size(), accounts)
+		}
+	}
+	if t.User == "root" || t.User == "0" {
+		ps.addf("tasks.user", "tasks do not run as the super-user; leave it out")
+	}
+	if t.Private && t.User == runner.UserSelf {
+		ps.addf("tasks.private", "needs users other than the site's own; leave tasks.user out")
+	}
+	for _, n := range []struct {
+		name  string
+		value float64
+	}{{"memory_mib", float64(t.MemoryMiB)}, {"processes", float64(t.Processes)}, {"cpu", t.CPU}, {"max_memory_mib", float64(t.MaxMemoryMiB)}} {
+		if !(n.value >= 0) {
+			ps.addf("tasks."+n.name, "%v is negative; leave it out for no bound", n.value)
+		}
+	}
+	if t.MaxMemoryMiB > 0 && t.MemoryMiB > t.MaxMemoryMiB {
+		ps.addf("tasks.memory_mib", "%d is above max_memory_mib, %d", t.MemoryMiB, t.MaxMemoryMiB)
+	}
+	offered := c.offered()
+	for class, m := range t.Classes {
+		path := "tasks.classes." + class
+		if !offered[class] {
+			ps.addf(path, "no node offers class %q%s", clip(class), didYouMean(class, sorted(offered)))
+		}
+		if m.MemoryMiB < 0 || m.MaxMemoryMiB < 0 || m.MaxMemoryMiB > 0 && m.MemoryMiB > m.MaxMemoryMiB {
+			ps.addf(path, "memory_mib %d and max_memory_mib %d: must not be negative, nor the first above the second", m.MemoryMiB, m.MaxMemoryMiB)
+		}
+	}
+}
+
+// memory is what a task of a class has where its stage says nothing, and the most that
+// a stage may ask for, in bytes; 0: no bound. What is not said of a class holds as for
+// all; a default without a maximum is the most, too.
+func (t *Tasks) memory(class messages.Name) (usual, most int64) {
+	m := TaskMemory{t.MemoryMiB, t.MaxMemoryMiB}
+	if own := t.Classes[class]; own.MemoryMiB > 0 || own.MaxMemoryMiB > 0 {
+		m = own
+	}
+	if m.MaxMemoryMiB == 0 {
+		m.MaxMemoryMiB = m.MemoryMiB
+	}
+	if m.MemoryMiB == 0 { // nothing said is not more than may be said
+		m.MemoryMiB = m.MaxMemoryMiB
+	}
+	return m.MemoryMiB << 20, m.MaxMemoryMiB << 20
+}
+
+// memoryOf is that of each class that a node offers, as the usual and the most.
+func (c *Config) memoryOf() (usual, most map[messages.Name]int64) {
+	usual, most = map[messages.Name]int64{}, map[messages.Name]int64{}
+	for class := range c.offered() {
+		if u, m := c.Tasks.memory(class); m > 0 {
+			usual[class], most[class] = u, m
+		}
+	}
+	return usual, most
+}

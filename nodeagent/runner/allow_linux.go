@@ -1,0 +1,110 @@
+package runner
+
+import (
+	"encoding/binary"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Tags of the entries of an access list, in their order, beside aclUser.
+const (
+	aclOwner  = 1
+	aclGroup  = 4
+	aclGroups = 8
+	aclMask   = 16
+	aclOthers = 32
+
+	aclDefault = "system.posix_acl_default"
+	aclVersion = 2
+	aclAll     = 7
+	aclNobody  = ^uint32(0) // the number of entries that have none
+)
+
+// entry of an access list.
+type entry struct {
+	tag, rights uint16
+	number      uint32
+}
+
+// Allow lets a user read, write and enter a directory, and what is made in it from now
+// on; its owner keeps all rights there. It is for the directory's owner to call, in
+// whose name the user's tasks run.
+func Allow(dir string, uid uint32) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	var owner unix.Stat_t
+	if err := unix.Stat(dir, &owner); err != nil {
+		return &os.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	list, err := accessList(dir, aclName)
+	if err != nil {
+		return err
+	}
+	if list == nil {
+		mode := uint16(info.Mode().Perm())
+		list = []entry{{aclOwner, mode >> 6, aclNobody}, {aclGroup, mode >> 3 & aclAll, aclNobody}, {aclOthers, mode & aclAll, aclNobody}}
+	}
+	if err := setAccessList(dir, aclName, with(list, uid)); err != nil {
+		return err
+	}
+	inherited, err := accessList(dir, aclDefault)
+	if err != nil {
+		return err
+	}
+	if inherited == nil {
+		inherited = slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.tag == aclUser || e.tag == aclMask })
+	}
+	return setAccessList(dir, aclDefault, with(with(inherited, uid), owner.Uid))
+}
+
+// with is a list in which a user has all rights.
+func with(list []entry, uid uint32) []entry {
+	list = slices.DeleteFunc(slices.Clone(list), func(e entry) bool {
+		return e.tag == aclMask || e.tag == aclUser && e.number == uid
+	})
+	list = append(list, entry{aclUser, aclAll, uid}, entry{aclMask, aclAll, aclNobody})
+	slices.SortFunc(list, func(a, b entry) int {
+		if a.tag != b.tag {
+			return int(a.tag) - int(b.tag)
+		}
+		if a.number < b.number {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// accessList reads one; nil if there is none.
+func accessList(dir, name string) (list []entry, err error) {
+	var data [4096]byte
+	n, err := unix.Getxattr(dir, name, data[:])
+	switch {
+	case err == unix.ENODATA || err == nil && n < aclHeader:
+		return nil, nil
+	case err != nil:
+		return nil, &os.PathError{Op: "access list", Path: dir, Err: err}
+	}
+	for at := aclHeader; at+aclEntry <= n; at += aclEntry {
+		e := data[at:]
+		list = append(list, entry{binary.LittleEndian.Uint16(e), binary.LittleEndian.Uint16(e[2:]), binary.LittleEndian.Uint32(e[4:])})
+	}
+	return list, nil
+}
+
+func setAccessList(dir, name string, list []entry) error {
+	data := binary.LittleEndian.AppendUint32(nil, aclVersion)
+	for _, e := range list {
+		data = binary.LittleEndian.AppendUint16(data, e.tag)
+		data = binary.LittleEndian.AppendUint16(data, e.rights)
+		data = binary.LittleEndian.AppendUint32(data, e.number)
+	}
+	if err := unix.Setxattr(dir, name, data, 0); err != nil {
+		return &os.PathError{Op: "access list", Path: dir, Err: err}
+	}
+	return nil
+}

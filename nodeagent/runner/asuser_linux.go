@@ -1,0 +1,152 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// asUser calls f with the rights of a user on files, and no others; nil: those of
+// this process without its capabilities.
+func asUser(as *syscall.Credential, f func() error) error {
+	runtime.LockOSThread()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var had, none [2]unix.CapUserData
+	if err := unix.Capget(&header, &had[0]); err != nil {
+		return os.NewSyscallError("capget", err)
+	}
+	groups, err := unix.Getgroups()
+	if err != nil {
+		return os.NewSyscallError("getgroups", err)
+	}
+	if as != nil {
+		if err := onFiles(as.Uid, as.Gid, as.Groups); err != nil {
+			return err
+		}
+	}
+	none = had
+	none[0].Effective, none[1].Effective = 0, 0
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return os.NewSyscallError("capset", err)
+	}
+	result := f()
+	// Where this fails the thread stays locked, and ends with its goroutine.
+	if err := unix.Capset(&header, &had[0]); err != nil {
+		return os.NewSyscallError("capset", err)
+	}
+	if as != nil {
+		before := make([]uint32, len(groups))
+		for i, g := range groups {
+			before[i] = uint32(g)
+		}
+		if err := onFiles(uint32(unix.Geteuid()), uint32(unix.Getegid()), before); err != nil {
+			return err
+		}
+		if err := unix.Capset(&header, &had[0]); err != nil { // which the change of users may have changed
+			return os.NewSyscallError("capset", err)
+		}
+	}
+	runtime.UnlockOSThread()
+	return result
+}
+
+// onFiles changes as whom the calling thread, and no other, uses files.
+func onFiles(uid, gid uint32, groups []uint32) error {
+	var first unsafe.Pointer
+	if len(groups) > 0 {
+		first = unsafe.Pointer(&groups[0])
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(first), 0); e != 0 {
+		return os.NewSyscallError("setgroups", e)
+	}
+	_, _, _ = unix.RawSyscall(unix.SYS_SETFSGID, uintptr(gid), 0, 0) // returns what was before
+	_, _, _ = unix.RawSyscall(unix.SYS_SETFSUID, uintptr(uid), 0, 0)
+	return nil
+}
+
+// mayEnter reports whether a user may go into a directory.
+func mayEnter(dir string, as *syscall.Credential) error {
+	return asUser(as, func() error {
+		fd, err := unix.Open(dir+"/.", unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		return err
+	})
+}
+
+// showDir makes a job's working directory appear in the room. The user as whom the
+// tasks run must be able to go there in the node's own view, or the directory's owner
+// must have named that user in its access list: then it does not matter who may pass
+// what is above it.
+func (c *Config) showDir(r *room, dir string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shown[dir] {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil // what is missing, the start says
+	}
+	state := messages.Errorf(messages.PermissionDenied, "working directory %s: the site keeps its state there; use another", dir)
+	if slices.ContainsFunc(c.Hide, func(hidden string) bool { return beneath(real, hidden) }) {
+		return state
+	}
+	if !named(real, r.as) && mayEnter(real, r.as) != nil {
+		return nil // what is refused, the start says
+	}
+	fd, err := clone(real)
+	if err != nil {
+		return err
+	}
+	err = r.inside(func() error {
+		// What is there as it is has the state hidden; a new mount of it would not.
+		if !sameAs(real, fd, r.as) && slices.ContainsFunc(c.Hide, func(hidden string) bool { return beneath(hidden, real) }) {
+			_ = unix.Close(fd)
+			return state
+		}
+		return show(real, fd, r.as)
+	})
+	r.shown[dir] = err == nil
+	return err
+}
+
+func beneath(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// named reports whether a directory belongs to a user, or its access list names it.
+func named(dir string, as *syscall.Credential) bool {
+	var info unix.Stat_t
+	if as == nil || unix.Lstat(dir, &info) != nil {
+		return false
+	}
+	return info.Uid == as.Uid || aclNames(dir, as.Uid)
+}
+
+// Access lists as the kernel keeps them: a version of 4 bytes, and entries of a tag,
+// rights and a number.
+const (
+	aclName    = "system.posix_acl_access"
+	aclHeader  = 4
+	aclEntry   = 8
+	aclUser    = 2
+	aclExecute = 1
+)
+
+// aclNames reports whether a directory's access list lets a user pass by its number.
+func aclNames(dir string, uid uint32) bool {
+	list, _ := accessList(dir, aclName)
+	return slices.ContainsFunc(list, func(e entry) bool {
+		return e.tag == aclUser && e.number == uid && e.rights&aclExecute != 0
+	})
+}

@@ -1,0 +1,75 @@
+package runner
+
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// refusedCalls are system calls of administrators, or of programs that look into
+// others: a task has no use for them, and kernels had holes in them. What needs
+// capabilities is refused by the kernel anyway; here it is refused in user namespaces
+// that a task makes itself, too.
+var refusedCalls = []uint32{
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT,
+	unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+	unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_QUOTACTL, unix.SYS_ACCT, unix.SYS_REBOOT, unix.SYS_SYSLOG,
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD,
+	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
+	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_SETNS,
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
+	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+}
+
+// ownThreadCalls are of refusedCalls those that a thread needs that starts tasks:
+// it goes into the namespaces of the next one. A task gains nothing by this call,
+// as it has the capabilities for no namespace but its own.
+var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true}
+
+// Where seccomp's data has what is looked at.
+const (
+	offsetNumber   = 0
+	offsetArch     = 4
+	offsetFirstArg = 16 // low half, on a little-endian machine
+)
+
+// callFilter is the program that refuses them; nil where it is not known for this
+// processor. Calls of another architecture, by which it could be passed, do not exist
+// in tasks: programs of 32 bits do not run.
+func callFilter() []unix.SockFilter {
+	arch, ok := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
+	if !ok {
+		return nil
+	}
+	const refused = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	const unknown = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	load := func(offset uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+	}
+	// when k: go on with the next; otherwise skip it.
+	equal := func(k uint32, skip uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: skip, K: k}
+	}
+	answer := func(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
+
+	program := []unix.SockFilter{
+		load(offsetArch), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 1, K: arch}, answer(unknown),
+		load(offsetNumber),
+	}
+	if runtime.GOARCH == "amd64" { // the x32 numbers
+		program = append(program, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 1, K: 0x40000000}, answer(unknown))
+	}
+	for _, call := range refusedCalls {
+		if !ownThreadCalls[call] {
+			program = append(program, equal(call, 1), answer(refused))
+		}
+	}
+	for _, call := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} { // no user namespaces
+		program = append(program, equal(call, 4), load(offsetFirstArg),
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jf: 1, K: unix.CLONE_NEWUSER},
+			answer(refused), answer(unix.SECCOMP_RET_ALLOW))
+	}
+	return append(program, answer(unix.SECCOMP_RET_ALLOW))
+}

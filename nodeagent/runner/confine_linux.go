@@ -1,0 +1,92 @@
+package runner
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// confine takes from the calling thread what no task is to have, for good. What it
+// forks inherits that: a task starts without a way to gain privileges, with empty
+// sets of capabilities and with the filter of system calls, and no start pays for it.
+// The thread itself keeps the capabilities with which it starts tasks as other users:
+// an exec does not pass them on.
+func confine() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return os.NewSyscallError("no new privileges", err)
+	}
+	if err := dropCapabilities(); err != nil {
+		return err
+	}
+	return filterCalls()
+}
+
+// Bits of PR_SET_SECUREBITS: an exec as the super-user gives no capabilities, which
+// cannot be changed back.
+const (
+	secureNoRoot       = 1 << 0
+	secureNoRootLocked = 1 << 1
+	lastCapability     = 63 // above any kernel's
+)
+
+// dropCapabilities empties the sets that an exec takes capabilities from: bounding,
+// ambient and inheritable. Whoever has none has nothing to drop.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&header, &sets[0]); err != nil {
+		return os.NewSyscallError("capget", err)
+	}
+	if sets[0].Permitted|sets[1].Permitted == 0 {
+		return nil
+	}
+	// Kernels without ambient capabilities have none to clear.
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	sets[0].Inheritable, sets[1].Inheritable = 0, 0
+	if err := unix.Capset(&header, &sets[0]); err != nil {
+		return os.NewSyscallError("capset", err)
+	}
+	for c := uintptr(0); c <= lastCapability; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if err == unix.EINVAL { // this kernel's last was before
+			break
+		}
+		if err != nil {
+			// Without the right to drop them. Another user gains none by an exec all the
+			// same; the super-user would.
+			return mayKeepBounding(err)
+		}
+	}
+	return os.NewSyscallError("securebits", unix.Prctl(unix.PR_SET_SECUREBITS, secureNoRoot|secureNoRootLocked, 0, 0, 0))
+}
+
+// mayKeepBounding is nil where an exec gives nothing though the bounding set is not
+// empty: to all but the super-user, under no_new_privs.
+func mayKeepBounding(err error) error {
+	if unix.Geteuid() != 0 {
+		return nil
+	}
+	return errKeepsBounding{err}
+}
+
+// errKeepsBounding is harmless for tasks of other users.
+type errKeepsBounding struct{ error }
+
+func (e errKeepsBounding) Error() string {
+	return "capabilities cannot be taken from the super-user's tasks here (CAP_SETPCAP): " + e.error.Error()
+}
+
+// filterCalls installs the filter on the calling thread.
+func filterCalls() error {
+	filter := callFilter()
+	if filter == nil {
+		return nil
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
+	if err == unix.EINVAL { // a kernel without it
+		return nil
+	}
+	return os.NewSyscallError("seccomp", err)
+}

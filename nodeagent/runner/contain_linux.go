@@ -1,0 +1,144 @@
+package runner
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/users"
+)
+
+// NoDumps keeps what this process has in memory from others of its user: they may not
+// trace it, and it leaves no core.
+func NoDumps() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
+		return os.NewSyscallError("getrlimit", err)
+	}
+	limit.Cur = 0 // tasks may want theirs, and can raise it again
+	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_CORE, &limit))
+}
+
+// UserSelf as a site's choice of user means that tasks run as the site's own.
+const UserSelf = "self"
+
+// Contain fills in how tasks are kept from the site and from one another, as well as
+// this machine and the rights of this process allow, for a site's choice of user: one
+// of [Config.User], empty for the best there is, or [UserSelf] for nothing of it.
+// executors says whether tasks are started by an executor of their own.
+func (c *Config) Contain(choice string, executors bool) error {
+	switch {
+	case choice == UserSelf && c.Private:
+		return messages.Errorf(messages.Invalid, "tasks.private: needs users other than the site's own; leave tasks.user out")
+	case choice == UserSelf:
+		return nil
+	case maySetUsers():
+		return c.containAsRoot(choice)
+	case choice != "":
+		return messages.Errorf(messages.PermissionDenied, "tasks.user %q: needs root; leave it out for the best that can be had without", choice)
+	}
+	c.Apart = true
+	if !executors { // which alone could be in another user namespace
+		c.Apart = false
+		return nil
+	}
+	return c.containMapped()
+}
+
+// containAsRoot gives each account a user.
+func (c *Config) containAsRoot(choice string) error {
+	c.User, c.Apart = choice, true
+	r, isRange := users.Parse(choice)
+	switch {
+	case choice == "":
+		chosen, err := users.ForMachine()
+		c.User = chosen.String()
+		return err
+	case isRange:
+		return r.Free(users.Machine())
+	}
+	return nil
+}
+
+// containMapped takes what an ordinary user can have.
+func (c *Config) containMapped() error {
+	if numbers, _, err := SubordinateUsers(); err == nil && mapsUsers(MappedRange) {
+		c.Mapped, c.User = MappedRange, numbers.String()
+		return nil
+	}
+	if mapsUsers(MappedSelf) {
+		c.Mapped = MappedSelf
+		return nil
+	}
+	c.Apart = false
+	return privateNeeds(c.Private)
+}
+
+func privateNeeds(private bool) error {
+	if private {
+		return messages.Errorf(messages.Unavailable, "tasks.private: this machine gives an ordinary user no namespaces; start the site as root")
+	}
+	return nil
+}
+
+// mapsUsers reports whether user namespaces of a kind can be made here.
+func mapsUsers(kind string) bool {
+	if kind == MappedRange {
+		for _, program := range []string{"newuidmap", "newgidmap"} {
+			if _, err := exec.LookPath(program); err != nil {
+				return false
+			}
+		}
+	}
+	return makesNamespaces()
+}
+
+// makesNamespaces tries it, once: a process that leaves no dumps cannot.
+var makesNamespaces = sync.OnceValue(func() bool {
+	probe := exec.Command("/bin/true")
+	probe.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
+	}
+	return probe.Run() == nil
+})
+
+// maySetUsers reports whether this process may start tasks as other users.
+func maySetUsers() bool {
+	var sets [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if unix.Capget(&header, &sets[0]) != nil {
+		return unix.Geteuid() == 0
+	}
+	const needed = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_CHOWN
+	return sets[0].Effective&needed == needed
+}
+
+// SubordinateUsers are the numbers that this process's user has besides its own, and
+// as many groups.
+func SubordinateUsers() (numbers, groups users.Range, err error) {
+	name := ""
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	own := strconv.Itoa(os.Getuid())
+	numbers, ok := users.Subordinate("/etc/subuid", name, own)
+	groups, also := users.Subordinate("/etc/subgid", name, own)
+	if !ok || !also {
+		return numbers, groups, messages.Errorf(messages.Unavailable, "user %s has no subordinate users (/etc/subuid, /etc/subgid)", name)
+	}
+	count := uint32(min(numbers.Size(), groups.Size()))
+	numbers.Last, groups.Last = numbers.First+count-1, groups.First+count-1
+	return numbers, groups, numbers.Check()
+}

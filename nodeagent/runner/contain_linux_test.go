@@ -1,0 +1,307 @@
+package runner_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// TestMain makes the test binary the holder of a room when a runner under test starts
+// it as one, and an attacker when a task does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "inside" {
+		if err := runner.Inside(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "attack" {
+		attack()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// attack tries system calls that no task may make, and names those that worked.
+func attack() {
+	var sets [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if unix.Capget(&header, &sets[0]) != nil || sets != [2]unix.CapUserData{} {
+		fmt.Println("it has capabilities:", sets)
+	}
+	for c := uintptr(0); c < 40; c++ {
+		if has, _ := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); has == 1 {
+			fmt.Println("in its bounding set:", c)
+		}
+		if has, _ := unix.PrctlRetInt(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_IS_SET, c, 0, 0); has == 1 {
+			fmt.Println("in its ambient set:", c)
+		}
+	}
+	if no, _ := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); no != 1 {
+		fmt.Println("it may gain privileges")
+	}
+	_, keyErr := unix.KeyctlInt(unix.KEYCTL_GET_KEYRING_ID, unix.KEY_SPEC_SESSION_KEYRING, 1, 0, 0)
+	_, _, bpf := unix.RawSyscall(unix.SYS_BPF, 0, 0, 0)
+	_, _, module := unix.RawSyscall(unix.SYS_INIT_MODULE, 0, 0, 0)
+	_, _, perf := unix.RawSyscall(unix.SYS_PERF_EVENT_OPEN, 0, 0, 0)
+	_, _, i386 := unix.RawSyscall(0x40000000, 0, 0, 0)
+	for what, err := range map[string]error{
+		"mount": unix.Mount("x", "/tmp", "tmpfs", 0, ""), "unmount /proc": unix.Unmount("/proc", unix.MNT_DETACH),
+		"unmount /tmp": unix.Unmount("/tmp", unix.MNT_DETACH), "user namespace": unix.Unshare(unix.CLONE_NEWUSER),
+		"mount namespace": unix.Unshare(unix.CLONE_NEWNS), "change root": unix.Chroot("/"), "keys": keyErr,
+		"bpf": is(bpf), "module": is(module), "perf": is(perf), "another architecture": is(i386),
+		"become root": unix.Setuid(0), "trace the holder": unix.PtraceAttach(1), "kill the holder": kills(),
+		"/dev/mem": opens("/dev/mem"), "/proc/1/root": opens("/proc/1/root"), "/proc/1/mem": opens("/proc/1/mem"),
+		"/proc/1/environ": opens("/proc/1/environ"), "/proc/sysrq-trigger": writes("/proc/sysrq-trigger"),
+		"control groups": writes("/sys/fs/cgroup/cgroup.procs"), "unified groups": writes("/sys/fs/cgroup/unified/cgroup.procs"),
+	} {
+		if err == nil {
+			fmt.Println("it worked:", what)
+		}
+	}
+	fmt.Println("done")
+}
+
+// kills is nil if the first process of the room is gone after a SIGKILL.
+func kills() error {
+	_ = unix.Kill(1, unix.SIGKILL)
+	if unix.Kill(1, 0) == unix.ESRCH {
+		return nil
+	}
+	return unix.EPERM
+}
+
+func is(e error) error {
+	if e == unix.Errno(0) || e == unix.EFAULT || e == unix.EINVAL { // the kernel went in
+		return nil
+	}
+	return e
+}
+
+func opens(path string) error {
+	f, err := os.Open(path)
+	if err == nil {
+		_, err = f.Read(make([]byte, 1))
+		f.Close()
+	}
+	return err
+}
+
+func writes(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		f.Close()
+	}
+	return err
+}
+
+// strangers is a bench whose tasks run apart, as users of a range; nil where this
+// machine has not what it takes.
+func strangers(t *testing.T, change func(*runner.Config)) *bench {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	b := newBench(t, func(c *runner.Config) {
+		c.User, c.Apart, c.Inside = "100000-165535", true, []string{os.Args[0], "inside"}
+		state := filepath.Join(c.Dir, "state")
+		if err := os.MkdirAll(state, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c.Dir, c.Hide = filepath.Join(state, "node"), []string{state}
+		if change != nil {
+			change(c)
+		}
+	})
+	if !b.can(messages.AbilityApart) {
+		t.Skip("needs namespaces: ", b.Lacks())
+	}
+	return b
+}
+
+// of makes a program one of an account's jobs.
+func of(account messages.Name, job messages.JobID, p messages.Program) messages.Program {
+	p.Account, p.Job = account, job
+	return p
+}
+
+// openDir is a directory that all may use and that holds the attacker, though what is
+// above it is root's alone.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	from, err := os.Open(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := os.OpenFile(filepath.Join(dir, "attack"), os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(to, from); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestTasksHaveNoPowers: no task has capabilities, or makes the calls that administrators
+// make, whether it runs as another user, in namespaces, without network, or, where the
+// site says so, as the site's own user: root, here.
+func TestTasksHaveNoPowers(t *testing.T) {
+	public := "/var/tmp"
+	dir, err := os.MkdirTemp(public, "candor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv("TMPDIR", dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	work := openDir(t)
+	for at := work; at != dir && len(at) > len(dir); at = filepath.Dir(at) {
+		os.Chmod(at, 0o755)
+	}
+	for name, change := range map[string]func(*runner.Config){
+		"apart": nil, "private": func(c *runner.Config) { c.Private = true },
+		"users alone": func(c *runner.Config) { c.Apart = false }, "as root": func(c *runner.Config) { c.User, c.Apart = "", false },
+		"one user, apart": func(c *runner.Config) { c.User = "nobody" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b *bench
+			if strings.Contains(name, "apart") || name == "private" {
+				b = strangers(t, change)
+			} else if b = newBench(t, func(c *runner.Config) { c.User, c.Dir = "100000-165535", filepath.Join(dir, "alone"); change(c) }); os.Geteuid() != 0 {
+				t.Skip("needs root")
+			}
+			s := b.start(messages.Program{Command: []string{filepath.Join(work, "attack"), "attack"}, Dir: work, Account: "ann", Job: 7})
+			if f := s.wait(); f.ExitCode != 0 || f.Outcome != messages.Exited {
+				t.Fatalf("%+v: %s", f, b.read(s, true))
+			}
+			got := b.read(s, false)
+			if name == "as root" { // who may open what root may
+				got = strings.NewReplacer("it worked: control groups\n", "", "it worked: unified groups\n", "", "it worked: /proc/sysrq-trigger\n", "",
+					"it worked: become root\n", "", "it worked: kill the holder\n", "", "it worked: /dev/mem\n", "").Replace(got)
+			}
+			if got != "done\n" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// TestAccountsAreApart: a task of one account finds nothing of another's: processes,
+// shared memory, temporary files, working directories, output, or the site's state.
+func TestAccountsAreApart(t *testing.T) {
+	b := strangers(t, nil)
+	secret := filepath.Join(filepath.Dir(b.dir), "creds")
+	if err := os.WriteFile(secret, []byte("key"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ann := b.start(of("ann", 7, sh("umask 0; echo mine | tee file /tmp/file /var/tmp/file /dev/shm/file >/dev/null; echo up; exec sleep 987654")))
+	if got := b.read(ann, false); got != "up\n" {
+		t.Fatalf("%q %q", got, b.read(ann, true))
+	}
+	tries := []string{
+		"cat " + secret, "ls -a " + b.dir + "/jobs", "cat " + b.dir + "/jobs/7/*/file", "cat " + b.dir + "/jobs/7/lane1.dir/file",
+		"cat " + b.dir + "/jobs/7/lane1.out", "cat " + b.dir + "/jobs/7/owner", "cat " + b.dir + "/users", "ls " + b.dir + "/rooms",
+		"cat /tmp/file", "cat /var/tmp/file", "cat /dev/shm/file", "grep -l 98765[4] /proc/[0-9]*/cmdline",
+		"ls -d /proc/" + itoa(os.Getpid()), "ls /proc/1/cwd/", "echo x >" + b.dir + "/jobs/x", "echo x >../x",
+		"mknod null c 1 3", "chroot / true", "mount -t tmpfs x .", "unshare -r true", "su -c id nobody </dev/null",
+	}
+	var script strings.Builder
+	for _, try := range tries {
+		fmt.Fprintf(&script, "if (%s) >got 2>&1 && test -s got; then echo '%s:'; cat got; fi\n", try, try)
+	}
+	script.WriteString("cp /bin/id id; chmod 4755 id; ./id -u; kill -9 -1; :\n")
+	bob := b.start(of("bob", 8, sh(script.String())))
+	bob.wait()
+	if got := strings.Fields(b.read(bob, false)); len(got) != 1 || got[0] == "0" {
+		t.Errorf("bob got %q, %q", got, b.read(bob, true))
+	}
+	if len(ann.done) != 0 {
+		t.Errorf("ann's task was ended: %+v", <-ann.done)
+	}
+	again := b.start(of("ann", 9, sh("cat /tmp/file; echo $USER $LOGNAME; test \"$HOME\" = \"$PWD\"; ls -d $HOME >/dev/null; pwd >/dev/null; echo $PATH")))
+	if f := again.wait(); f.ExitCode != 0 {
+		t.Errorf("%+v", f)
+	}
+	if got := b.read(again, false); got != "mine\nann ann\n/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n" {
+		t.Errorf("another job of ann's: %q", got)
+	}
+	ann.Stop(0)
+	ann.wait()
+}
+
+// TestWorkingDirectoriesAreTheirOwners: a directory below one that is root's alone is
+// used by the account that its access list names, and by nobody else; the site's state
+// by nobody.
+func TestWorkingDirectoriesAreTheirOwners(t *testing.T) {
+	b := strangers(t, nil)
+	closed := t.TempDir()
+	dir := filepath.Join(closed, "work")
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run := func(account messages.Name, job messages.JobID, in string) (messages.Finished, string) {
+		p := of(account, job, sh("pwd; echo out >result && cat "+in+"/result; id -u"))
+		p.Dir = in
+		s := b.start(p)
+		f := s.wait()
+		if f.Outcome == messages.Unstartable {
+			return f, ""
+		}
+		return f, b.read(s, false)
+	}
+	who := b.start(of("ann", 20, sh("id -u")))
+	who.wait()
+	number := strings.TrimSpace(b.read(who, false))
+	if f, _ := run("ann", 21, dir); f.Outcome != messages.Unstartable || !strings.Contains(f.Detail, "setfacl -m u:"+number+":rwx") {
+		t.Errorf("before it was allowed: %+v", f)
+	}
+	if err := runner.Allow(dir, number32(t, number)); err != nil {
+		t.Skip("no access lists here: ", err)
+	}
+	if f, out := run("ann", 22, dir); f.ExitCode != 0 || out != dir+"\nout\n"+number+"\n" {
+		t.Errorf("after it was allowed: %+v %q", f, out)
+	}
+	if f, out := run("bob", 23, dir); f.Outcome != messages.Unstartable {
+		t.Errorf("another account: %+v %q", f, out)
+	}
+	for _, state := range []string{b.dir, filepath.Dir(b.dir), filepath.Join(b.dir, "jobs")} {
+		if f, out := run("ann", 24, state); f.Outcome != messages.Unstartable || !strings.Contains(f.Detail, "state") {
+			t.Errorf("%s: %+v %q", state, f, out)
+		}
+	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func number32(t *testing.T, s string) uint32 {
+	t.Helper()
+	n, err := strconv.ParseUint(s, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(n)
+}

@@ -1,0 +1,115 @@
+package executor
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/users"
+)
+
+// argumentMapped follows [Argument] where the executor is to wait until the users of
+// its namespace are there. The file of that number is closed then.
+const (
+	argumentMapped = "mapped"
+	mappedFile     = 5
+)
+
+// rights are the capabilities that an executor needs in a user namespace of its own,
+// and passes on to holders of rooms: there they hold for its own users and mounts only.
+var rights = []uintptr{
+	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
+	unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE,
+}
+
+// startMapped starts an executor, in a user namespace where that is wanted. Numbers are
+// the same inside and outside.
+func startMapped(cmd *exec.Cmd, mapped string) error {
+	if mapped == "" {
+		return cmd.Start()
+	}
+	wait, done, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer done.Close()
+	cmd.Args = append(cmd.Args, argumentMapped)
+	cmd.ExtraFiles = append(cmd.ExtraFiles, wait)
+	cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS
+	cmd.SysProcAttr.AmbientCaps = rights
+	err = cmd.Start()
+	_ = wait.Close()
+	if err != nil {
+		return err
+	}
+	write := mapSelf
+	if mapped == runner.MappedRange {
+		write = mapRange
+	}
+	if err := write(cmd.Process.Pid); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return messages.Errorf(messages.Unavailable, "user namespace: %v", err)
+	}
+	_, err = done.Write([]byte{1})
+	return err
+}
+
+// awaitMapping waits for it. Started anew, without privileges to gain, the executor has
+// nothing to wait for.
+func awaitMapping(args []string) error {
+	if len(args) == 0 || args[0] != argumentMapped {
+		return nil
+	}
+	wait := os.NewFile(mappedFile, "mapping")
+	defer wait.Close()
+	if n, _ := wait.Read(make([]byte, 1)); n != 1 {
+		return messages.Errorf(messages.Unavailable, "the users of the executor's namespace could not be set up")
+	}
+	os.Args = os.Args[:len(os.Args)-1]
+	return nil
+}
+
+// mapSelf gives a namespace this process's user and group, and no others.
+func mapSelf(pid int) error {
+	for _, f := range []struct{ name, text string }{
+		{"uid_map", fmt.Sprintf("%[1]d %[1]d 1\n", os.Getuid())},
+		{"setgroups", "deny"},
+		{"gid_map", fmt.Sprintf("%[1]d %[1]d 1\n", os.Getgid())},
+	} {
+		if err := os.WriteFile(fmt.Sprintf("/proc/%d/%s", pid, f.name), []byte(f.text), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mapRange gives a namespace this process's user and its subordinate ones, with the
+// programs that may.
+func mapRange(pid int) error {
+	numbers, groups, err := runner.SubordinateUsers()
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		program     string
+		own         int
+		to, outside users.Range
+	}{
+		{"newuidmap", os.Getuid(), numbers, numbers}, {"newgidmap", os.Getgid(), numbers, groups},
+	} {
+		own := strconv.Itoa(f.own)
+		out, err := exec.Command(f.program, strconv.Itoa(pid), own, own, "1",
+			fmt.Sprint(f.to.First), fmt.Sprint(f.outside.First), fmt.Sprint(f.to.Size())).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%s: %w: %s", f.program, err, bytes.TrimSpace(out))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package runner
+
+import (
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
+)
+
+// forge has threads that are confined and start tasks: that of a cell that has one,
+// else one for all.
+type forge struct {
+	work chan func(*anvil)
+
+	mu    sync.Mutex
+	cells map[*cell.Cell]*anvil
+}
+
+// anvil is a thread's state, touched by that thread only.
+type anvil struct {
+	confined bool
+	room     *room // in whose namespaces it is; nil: this process's
+}
+
+func newForge() *forge {
+	f := &forge{work: make(chan func(*anvil)), cells: map[*cell.Cell]*anvil{}}
+	go f.serve()
+	return f
+}
+
+// serve runs what needs a confined thread. The thread ends with it: it is no good for
+// others.
+func (f *forge) serve() {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		// The first thread stands for the whole process in /proc, and never ends.
+		defer runtime.UnlockOSThread()
+		elsewhere := make(chan struct{})
+		go func() { defer close(elsewhere); f.serve() }()
+		<-elsewhere
+		return
+	}
+	a := new(anvil)
+	for do := range f.work {
+		do(a)
+	}
+}
+
+func (f *forge) close() { close(f.work) }
+
+// run calls start on a confined thread inside the cell and in a room's namespaces.
+func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) (err error) {
+	do := func(a *anvil) {
+		if err = a.prepare(r, asRoot); err == nil {
+			err = start()
+		}
+	}
+	if c.Threaded() {
+		a := f.anvil(c)
+		c.Run(func() { do(a) })
+		return err
+	}
+	done := make(chan struct{})
+	f.work <- func(a *anvil) {
+		defer close(done)
+		c.Run(func() { do(a) })
+	}
+	<-done
+	return err
+}
+
+// anvil is the state of a cell's own thread, which is its for the cell's whole life.
+func (f *forge) anvil(c *cell.Cell) *anvil {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cells[c] == nil {
+		f.cells[c] = new(anvil)
+	}
+	return f.cells[c]
+}
+
+// prepare confines the thread and goes into a room.
+func (a *anvil) prepare(r *room, asRoot bool) error {
+	if !a.confined {
+		err := confine()
+		if _, harmless := err.(errKeepsBounding); harmless && !asRoot {
+			err = filterCalls()
+		}
+		if err == nil {
+			err = unix.Unshare(unix.CLONE_FS) // so that it can change its mount namespace
+		}
+		if err != nil {
+			return messages.Errorf(messages.Unavailable, "the task could not be contained: %v", err)
+		}
+		a.confined = true
+	}
+	if a.room == r { // tasks have rooms all of them, or none has
+		return nil
+	}
+	if err := r.enter(); err != nil {
+		return messages.Errorf(messages.Unavailable, "the task's namespaces: %v", err)
+	}
+	a.room = r
+	return nil
+}

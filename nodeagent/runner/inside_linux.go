@@ -1,0 +1,228 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// inside is what the holder of a room sets up.
+type inside struct {
+	Hide    []string            // directories that tasks are not to see
+	Show    []string            // what they are to see of them
+	Temp    string              // has a directory for each of tempDirs
+	As      *syscall.Credential // as whom tasks run; nil: as this process
+	Network bool                // it has a network of its own
+}
+
+// tempDirs are directories of which each room has its own.
+var tempDirs = []string{"/tmp", "/var/tmp"}
+
+// sharedMemory is a file system of the room's own, as big as the kernel allows.
+const sharedMemory = "/dev/shm"
+
+// roomReady is what a holder says when all is set up.
+const roomReady = "ready"
+
+// Inside is the program of Config.Inside: it sets up the namespaces in which it was
+// started, and holds them until its standard input ends.
+func Inside(args []string) error {
+	var what inside
+	if len(args) != 1 {
+		return messages.Errorf(messages.Invalid, "is started by an executor, not by hand")
+	}
+	if err := json.Unmarshal([]byte(args[0]), &what); err != nil {
+		return messages.Errorf(messages.Invalid, "is started by an executor, not by hand (%v)", err)
+	}
+	if os.Getpid() != 1 {
+		return messages.Errorf(messages.Invalid, "is started by an executor, in namespaces, not by hand")
+	}
+	if err := what.setUp(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	orphans := make(chan os.Signal, 1)
+	signal.Notify(orphans, unix.SIGCHLD)
+	go reapOrphans(orphans)
+	if _, err := os.Stdout.WriteString(roomReady); err != nil {
+		return err
+	}
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err // and the kernel ends what is left inside
+}
+
+// reapOrphans collects processes whose parents ended before them.
+func reapOrphans(came <-chan os.Signal) {
+	for range came {
+		for {
+			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+			if err != unix.EINTR && (err != nil || pid == 0) {
+				break
+			}
+		}
+	}
+}
+
+func (w *inside) setUp() error {
+	// What is mounted outside later is seen inside, and not the other way round.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return os.NewSyscallError("mount", err)
+	}
+	shown := map[string]int{}
+	for _, path := range w.Show {
+		fd, err := clone(path)
+		if err != nil {
+			return err
+		}
+		shown[path] = fd
+	}
+	if err := w.coverTemp(); err != nil {
+		return err
+	}
+	if err := w.cover(); err != nil {
+		return err
+	}
+	for _, path := range w.Show {
+		if err := show(path, shown[path], w.As); err != nil {
+			return err
+		}
+	}
+	if w.Network {
+		loopbackUp() // a task may do without
+	}
+	protectGroups()
+	return mount("proc", "/proc", "")
+}
+
+// coverTemp gives the room its own temporary directories, which may lie in those of all.
+func (w *inside) coverTemp() error {
+	own := make([]int, len(tempDirs))
+	for i := range tempDirs {
+		var err error
+		if own[i], err = clone(filepath.Join(w.Temp, itoa(i))); err != nil {
+			return err
+		}
+		defer unix.Close(own[i])
+	}
+	for i, dir := range tempDirs {
+		err := unix.MoveMount(own[i], "", unix.AT_FDCWD, dir, unix.MOVE_MOUNT_F_EMPTY_PATH)
+		if err != nil && err != unix.ENOENT {
+			return &os.PathError{Op: "mount", Path: dir, Err: err}
+		}
+	}
+	return nil
+}
+
+// cover puts what is the room's own over what all share.
+func (w *inside) cover() error {
+	if _, err := os.Stat(sharedMemory); err == nil {
+		if err := mount("tmpfs", sharedMemory, "mode=1777"); err != nil {
+			return err
+		}
+	}
+	for _, dir := range w.Hide {
+		if err := mount("tmpfs", dir, "mode=0755"); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	return nil
+}
+
+func mount(kind, at, data string) error {
+	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV)
+	if kind == "proc" {
+		flags |= unix.MS_NOEXEC
+	}
+	if err := unix.Mount(kind, at, kind, flags, data); err != nil {
+		return &os.PathError{Op: "mount", Path: at, Err: err}
+	}
+	return nil
+}
+
+// protectGroups makes the control groups' files read-only, which the user of an
+// unprivileged node may own.
+func protectGroups() {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	_ = unix.MountSetattr(unix.AT_FDCWD, "/sys/fs/cgroup", unix.AT_RECURSIVE, &attr)
+}
+
+// clone opens a mount of a directory, which can be put anywhere.
+func clone(path string) (int, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
+// show makes a directory appear at its path for the user as whom tasks run, and
+// closes fd, which [clone] made. What that user cannot pass through is covered.
+func show(path string, fd int, as *syscall.Credential) error {
+	defer unix.Close(fd)
+	if sameAs(path, fd, as) {
+		return nil
+	}
+	if err := coverClosed(path, as); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	err := unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	return os.NewSyscallError("move mount", err)
+}
+
+// coverClosed covers the first directory on the way to a path that the user cannot
+// pass, or that is missing where nothing can be made.
+func coverClosed(path string, as *syscall.Credential) error {
+	for at := 1; at < len(path); at++ {
+		if path[at] != filepath.Separator {
+			continue
+		}
+		dir := path[:at]
+		err := mayEnter(dir, as)
+		if err == unix.ENOENT {
+			return nil // beneath what is covered
+		}
+		if err != nil {
+			return mount("tmpfs", dir, "mode=0755")
+		}
+	}
+	return nil
+}
+
+// sameAs reports whether the user finds at a path what fd is.
+func sameAs(path string, fd int, as *syscall.Credential) bool {
+	var want, have unix.Stat_t
+	if unix.Fstat(fd, &want) != nil {
+		return false
+	}
+	err := asUser(as, func() error { return unix.Stat(path, &have) })
+	return err == nil && have.Dev == want.Dev && have.Ino == want.Ino
+}
+
+// loopbackUp lets the processes of the room talk to one another.
+func loopbackUp() {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if r, err := unix.NewIfreq("lo"); err == nil {
+		r.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+		_ = unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, r)
+	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,284 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// room is namespaces that the tasks of one account share, or of one job where
+// accounts have no users of their own: their processes, IPC, mounts, and with Private
+// their network. A process holds it; when that ends, the kernel ends what is inside.
+type room struct {
+	key    string
+	as     *syscall.Credential // as whom its tasks run; nil: as this process
+	spaces []*os.File          // in the order in which a thread goes in
+	hold   io.Closer           // closed, the holder ends
+	over   chan struct{}       // closed when the holder has ended
+	temp   string              // its temporary directories
+
+	made sync.Once
+	err  error // why it could not be made
+
+	mu    sync.Mutex
+	shown map[string]bool // working directories that are there
+
+	users int         // tasks; guarded by rooms.mu
+	idle  *time.Timer // while there are none; guarded by rooms.mu
+}
+
+// rooms of a node.
+type rooms struct {
+	config *Config
+
+	mu   sync.Mutex
+	open map[string]*room
+}
+
+// linger is how long a room stays without a task: making one takes some milliseconds.
+const linger = 10 * time.Second
+
+// spaces are the namespaces of a room. The mount namespace comes last: a thread finds
+// another /proc there.
+func (c *Config) spaces() (names []string, flags uintptr) {
+	names, flags = []string{"ipc", "pid", "mnt"}, unix.CLONE_NEWIPC|unix.CLONE_NEWPID|unix.CLONE_NEWNS
+	if c.Private {
+		names, flags = append([]string{"net"}, names...), flags|unix.CLONE_NEWNET
+	}
+	return names, flags
+}
+
+// openRooms finds out whether rooms can be had here, by making one.
+func openRooms(c *Config) (*rooms, error) {
+	r := &rooms{config: c, open: map[string]*room{}}
+	if err := os.RemoveAll(r.tempDir()); err != nil { // of an earlier run
+		return nil, err
+	}
+	trial, err := r.take("trial", nil, nil)
+	if err == nil {
+		err = trial.inside(func() error { return nil })
+		r.remove(trial)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func openSpaces(dir string, names []string) (files []*os.File, err error) {
+	for _, name := range names {
+		f, err := os.Open(dir + name)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(files))
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+func closeAll(files []*os.File) (err error) {
+	for _, f := range files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// onThread calls f on a thread that ends with it.
+func onThread(f func() error) error {
+	failed := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked
+		if unix.Gettid() == unix.Getpid() {
+			defer runtime.UnlockOSThread()
+			failed <- onThread(f)
+			return
+		}
+		failed <- f()
+	}()
+	return <-failed
+}
+
+// inside calls f on a thread in the room.
+func (r *room) inside(f func() error) error {
+	return onThread(func() error {
+		if err := unix.Unshare(unix.CLONE_FS); err != nil {
+			return os.NewSyscallError("unshare", err)
+		}
+		if err := r.enter(); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+// enter moves the calling thread, and what it forks, into the room.
+func (r *room) enter() error {
+	for _, f := range r.spaces {
+		if err := unix.Setns(int(f.Fd()), 0); err != nil {
+			return &os.PathError{Op: "setns", Path: f.Name(), Err: err}
+		}
+	}
+	return nil
+}
+
+// take returns the room of a key for one more task, which [rooms.leave] gives back.
+// A new one shows these directories of the node's.
+func (r *rooms) take(key string, as *syscall.Credential, show []string) (*room, error) {
+	r.mu.Lock()
+	found := r.open[key]
+	if found != nil && found.ended() {
+		found = nil
+	}
+	if found == nil {
+		found = &room{key: key, as: as, shown: map[string]bool{}}
+		r.open[key] = found
+	}
+	found.users++
+	if found.idle != nil {
+		found.idle.Stop()
+		found.idle = nil
+	}
+	r.mu.Unlock()
+	found.made.Do(func() { found.err = r.make(found, show) })
+	if found.err != nil {
+		r.remove(found)
+		return nil, messages.Errorf(messages.Unavailable, "the task's namespaces: %v", found.err)
+	}
+	return found, nil
+}
+
+// ended reports whether the holder has ended by itself.
+func (r *room) ended() bool {
+	select {
+	case <-r.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave gives a room back. Without a task it stays a while.
+func (r *rooms) leave(left *room) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if left.users--; left.users == 0 && r.open[left.key] == left {
+		left.idle = time.AfterFunc(linger, func() { r.retire(left) })
+	}
+}
+
+// retire removes a room that nobody came back to.
+func (r *rooms) retire(left *room) {
+	r.mu.Lock()
+	unused := left.users == 0 && r.open[left.key] == left
+	if unused {
+		delete(r.open, left.key)
+	}
+	r.mu.Unlock()
+	if unused {
+		left.close()
+	}
+}
+
+// remove removes a room whoever is in it.
+func (r *rooms) remove(gone *room) {
+	r.mu.Lock()
+	if r.open[gone.key] == gone {
+		delete(r.open, gone.key)
+	}
+	r.mu.Unlock()
+	gone.close()
+}
+
+func (r *rooms) close() error {
+	r.mu.Lock()
+	all := r.open
+	r.open = map[string]*room{}
+	r.mu.Unlock()
+	for _, one := range all {
+		one.close()
+	}
+	return os.RemoveAll(r.tempDir())
+}
+
+func (r *rooms) tempDir() string { return filepath.Join(r.config.Dir, "rooms") }
+
+// make starts the holder and waits until it has set the room up.
+func (r *rooms) make(one *room, show []string) (err error) {
+	if one.temp, err = r.makeTemp(); err != nil {
+		return err
+	}
+	plan, err := json.Marshal(inside{Hide: r.config.Hide, Show: show, Temp: one.temp, As: one.as, Network: r.config.Private})
+	if err != nil {
+		return err
+	}
+	names, flags := r.config.spaces()
+	cmd := exec.Command(r.config.Inside[0], append(append([]string{}, r.config.Inside[1:]...), string(plan))...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: flags}
+	said := new(strings.Builder)
+	cmd.Stderr = said
+	hold, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	ready, err := cmd.StdoutPipe()
+	if err != nil {
+		return errors.Join(err, hold.Close())
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	one.hold = hold
+	answer, _ := io.ReadAll(io.LimitReader(ready, int64(len(roomReady))))
+	if string(answer) != roomReady {
+		err := errors.Join(hold.Close(), cmd.Wait())
+		return messages.Errorf(messages.Unavailable, "%s (%v)", strings.TrimSpace(said.String()), err)
+	}
+	one.spaces, err = openSpaces("/proc/"+itoa(cmd.Process.Pid)+"/ns/", names)
+	one.over = make(chan struct{})
+	go func() { defer close(one.over); _ = cmd.Wait() }()
+	return err
+}
+
+// makeTemp makes a room's temporary directories.
+func (r *rooms) makeTemp() (string, error) {
+	if err := os.MkdirAll(r.tempDir(), privateDirs); err != nil {
+		return "", err
+	}
+	temp, err := os.MkdirTemp(r.tempDir(), "")
+	for i := range tempDirs {
+		dir := filepath.Join(temp, itoa(i))
+		if err == nil {
+			err = os.Mkdir(dir, privateDirs)
+		}
+		if err == nil {
+			err = os.Chmod(dir, 0o777|os.ModeSticky)
+		}
+	}
+	return temp, err
+}
+
+// close ends what is in the room, and the room.
+func (r *room) close() {
+	if r.hold != nil {
+		_ = r.hold.Close()
+	}
+	if r.over != nil {
+		<-r.over
+	}
+	_ = closeAll(r.spaces)
+	if r.temp != "" {
+		_ = os.RemoveAll(r.temp) // the next run removes what is left
+	}
+}

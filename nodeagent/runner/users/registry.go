@@ -1,0 +1,125 @@
+package users
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Registry knows the numbers of accounts. Several processes may use one file.
+type Registry struct {
+	path  string
+	among Range
+
+	mu    sync.Mutex
+	known map[messages.Name]uint32
+}
+
+// Open makes a registry on a file, which the first account makes.
+func Open(path string, among Range) *Registry {
+	return &Registry{path: path, among: among, known: map[messages.Name]uint32{}}
+}
+
+// Number is the account's; it is given one if it has none.
+func (r *Registry) Number(account messages.Name) (uint32, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n, ok := r.known[account]; ok {
+		return n, nil
+	}
+	if account == "" || strings.ContainsAny(account, " \t\r\n") {
+		return 0, messages.Errorf(messages.Invalid, "account %q: cannot be given a user number", account)
+	}
+	n, err := r.give(account)
+	if err != nil {
+		return 0, err
+	}
+	r.known[account] = n
+	return n, nil
+}
+
+// give finds the account's number in the file, or writes a free one there.
+func (r *Registry) give(account messages.Name) (uint32, error) {
+	file, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return 0, messages.Errorf(messages.Unavailable, "user numbers: %v", err)
+	}
+	defer file.Close()
+	if err := lock(file); err != nil {
+		return 0, messages.Errorf(messages.Unavailable, "user numbers: %s: %v", r.path, err)
+	}
+	numbers, end, err := read(file)
+	if err != nil {
+		return 0, messages.Errorf(messages.Unavailable, "user numbers: %s: %v", r.path, err)
+	}
+	if n, ok := numbers[account]; ok && r.among.Contains(n) {
+		return n, nil
+	}
+	n, err := r.free(account, numbers)
+	if err != nil {
+		return 0, err
+	}
+	_, err = file.WriteAt(fmt.Appendf(nil, "%d %s\n", n, account), end)
+	if err = errors.Join(err, file.Sync()); err != nil {
+		return 0, messages.Errorf(messages.Unavailable, "user numbers: %v", err)
+	}
+	return n, nil
+}
+
+func lock(file *os.File) error {
+	for {
+		if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// read reads the file up to its last whole line: what a crash cut off there was
+// given to nobody yet.
+func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err error) {
+	numbers = map[messages.Name]uint32{}
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadString('\n')
+		if err == io.EOF {
+			return numbers, end, nil
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		number, account, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		n, parseErr := strconv.ParseUint(number, 10, 32)
+		if !ok || parseErr != nil {
+			return nil, 0, fmt.Errorf("%q is no line of it", line)
+		}
+		numbers[account] = uint32(n)
+		end += int64(len(line))
+	}
+}
+
+// free is the number for a new account.
+func (r *Registry) free(account messages.Name, numbers map[messages.Name]uint32) (uint32, error) {
+	taken := map[uint32]bool{}
+	for _, n := range numbers {
+		taken[n] = true
+	}
+	h := fnv.New64a()
+	h.Write([]byte(account))
+	from := h.Sum64() % r.among.Size()
+	for i := range r.among.Size() {
+		if n := r.among.First + uint32((from+i)%r.among.Size()); !taken[n] {
+			return n, nil
+		}
+	}
+	return 0, messages.Errorf(messages.Exhausted, "account %s: all %d user numbers of %v are other accounts'; widen tasks.user", account, r.among.Size(), r.among)
+}
