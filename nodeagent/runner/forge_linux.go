@@ -2,7 +2,6 @@ package runner
 
 import (
 	"runtime"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -12,12 +11,7 @@ import (
 
 // forge has threads that are confined and start tasks: that of a cell that has one,
 // else one for all.
-type forge struct {
-	work chan func(*anvil)
-
-	mu    sync.Mutex
-	cells map[*cell.Cell]*anvil
-}
+type forge struct{ work chan func(*anvil) }
 
 // anvil is a thread's state, touched by that thread only.
 type anvil struct {
@@ -26,7 +20,7 @@ type anvil struct {
 }
 
 func newForge() *forge {
-	f := &forge{work: make(chan func(*anvil)), cells: map[*cell.Cell]*anvil{}}
+	f := &forge{work: make(chan func(*anvil))}
 	go f.serve()
 	return f
 }
@@ -59,8 +53,14 @@ func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) (err
 		}
 	}
 	if c.Threaded() {
-		a := f.anvil(c)
-		c.Run(func() { do(a) })
+		c.Run(func() {
+			a, known := c.Thread.(*anvil)
+			if !known {
+				a = new(anvil)
+				c.Thread = a
+			}
+			do(a)
+		})
 		return err
 	}
 	done := make(chan struct{})
@@ -70,16 +70,6 @@ func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) (err
 	}
 	<-done
 	return err
-}
-
-// anvil is the state of a cell's own thread, which is its for the cell's whole life.
-func (f *forge) anvil(c *cell.Cell) *anvil {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.cells[c] == nil {
-		f.cells[c] = new(anvil)
-	}
-	return f.cells[c]
 }
 
 // prepare confines the thread and goes into a room.

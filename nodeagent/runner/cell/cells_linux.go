@@ -191,9 +191,11 @@ func (p *pool) close() (err error) {
 
 // Cell holds one task.
 type Cell struct {
-	pool   *pool
-	group  group       // nil: there are none here
-	work   chan func() // to the thread inside; nil: there is none
+	pool  *pool
+	group group       // nil: there are none here
+	work  chan func() // to the thread inside; nil: there is none
+	// Thread is what whoever calls Run knows of that thread; touched there only.
+	Thread any
 	limits Limits
 	killed uint64 // by the memory limit, before this task
 	// retired cells are removed after their task: they were killed, or suspended, or
