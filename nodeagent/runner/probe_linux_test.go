@@ -10,11 +10,11 @@ import (
 // which is no account's, runs as nobody: it must not fail for lack of a user.
 func TestProbeIsNoAccounts(t *testing.T) {
 	c := Config{User: userOfAccount}
-	as, err := c.credential(&messages.Program{Account: messages.SiteAccount})
-	if err != nil || as.Uid != nobody || as.Gid != nobody {
-		t.Errorf("%+v, %v", as, err)
+	who, err := c.identity(&messages.Program{Account: messages.SiteAccount})
+	if err != nil || who.as == nil || who.as.Uid != nobody || who.as.Gid != nobody {
+		t.Errorf("%+v, %v", who, err)
 	}
-	if _, err := c.credential(&messages.Program{Job: 7, Account: messages.SiteAccount}); err == nil {
+	if _, err := c.identity(&messages.Program{Job: 7, Account: messages.SiteAccount}); err == nil {
 		t.Error("a job of an account without a user runs")
 	}
 }
