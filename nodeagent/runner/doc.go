@@ -40,8 +40,17 @@
 // Memory, processes and processor time are bounded where the machine can; what
 // ran out is said in the attempt's Detail. A held task is frozen with all its
 // processes, or stopped by signals where there is no freezer, and its time limit
-// waits. Tasks cannot gain privileges, and run as another user where that is
-// configured.
+// waits.
+//
+// # What a task cannot reach
+//
+// The threads that start tasks have given up, for good, what no task is to have:
+// capabilities in every set, new privileges, and the system calls of administrators.
+// Config.User gives each account a user. Config.Apart gives the tasks of an account, or
+// of a job where accounts share a user, a room: namespaces with their own processes,
+// IPC, shared memory and temporary directories, in which Config.Hide is hidden. A process
+// holds a room; threads go in before they fork, so that only the first task waits for it.
+// Programs of 32 bits do not run. [Config.Contain] takes the best that a machine has.
 //
 // # Files
 //
@@ -57,6 +66,8 @@
 //
 //	inputs/<digest>                           inputs, put there by the agent
 //	running                                   the sessions of running tasks
+//	rooms                                     temporary directories of rooms
+//	users                                     which account has which user number
 //
 // The names are the whole index: output stays readable after a restart of the
 // agent. While a task runs, its output has the name of its lane, which a task
