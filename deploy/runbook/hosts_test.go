@@ -23,7 +23,7 @@ func threeHosts(t *testing.T, binary string) {
 			t.Fatal(err)
 		}
 		jobs++
-		out := r.try("submit --script --budget 10 --wait --timeout 60s job.sh")
+		out := r.try("submit --chdir - --script --budget 10 --wait --timeout 60s job.sh")
 		if !strings.Contains(out, "Completed") {
 			_, id, _ := strings.Cut(out, "Submitted job ")
 			id, _, _ = strings.Cut(id, " ")
@@ -84,7 +84,7 @@ func (r *racks) backUpAndRestore() {
 	}
 	r.do("bank verify --history rack1/bank/rack1", "The books verify", "signed by the site's key")
 	r.startAll("site.yaml")
-	r.do("submit --script --budget 10 --wait --timeout 60s job.sh", "Completed") // is lost by the restoration
+	r.do("submit --chdir - --script --budget 10 --wait --timeout 60s job.sh", "Completed") // is lost by the restoration
 	r.stop(all...)
 	r.endExecutors()
 	for _, host := range all {
