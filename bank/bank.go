@@ -50,7 +50,11 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 	if b.archive, err = openArchive(&b.config); err != nil {
 		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
 	}
-	b.machine = &machine{site: c.Site, metrics: b.metrics, archive: b.archive, broken: c.OnBroken}
+	root, err := newRoot(&c)
+	if err != nil {
+		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
+	}
+	b.machine = &machine{site: c.Site, metrics: b.metrics, archive: b.archive, root: root, broken: c.OnBroken}
 	b.machine.ledger, b.machine.clearing = b.machine.open()
 	if err := b.metrics.register(c.Metrics, b.machine); err != nil {
 		return nil, fmt.Errorf("bank %s: metrics: %w", c.Replica, err)
@@ -127,12 +131,13 @@ func (b *Bank) follow(ctx context.Context) {
 		case l := <-b.box.Leadership():
 			b.config.Log.Info("leadership", zap.String("replica", b.config.Replica), zap.Bool("leads", l.Leads), zap.Uint64("term", l.Term))
 			b.leads = l.Leads
-			b.attend()
+			b.attend(ctx)
 		case <-tick.C:
-			b.attend()
+			b.attend(ctx)
 			b.checkpointIfDue()
 			b.watchClearing()
 			if b.leads {
+				b.redeclare(ctx)
 				b.expire(ctx)
 			}
 		}
@@ -141,15 +146,26 @@ func (b *Bank) follow(ctx context.Context) {
 
 // attend makes the services what leadership asks for. One that could not be
 // started is tried again at the next tick.
-func (b *Bank) attend() {
+func (b *Bank) attend(ctx context.Context) {
 	switch {
 	case !b.leads:
 		b.withdraw()
 	case len(b.serving) == 0:
+		if err := b.declare(ctx, false); err != nil {
+			b.config.Log.Warn("the site's keys are not in the books yet; will try again", zap.Error(err))
+			return
+		}
 		if err := b.serve(); err != nil {
 			b.config.Log.Error("cannot serve; will try again", zap.Error(err))
 			b.withdraw()
 		}
+	}
+}
+
+// redeclare has the books follow rotations and revocations of the site's keys.
+func (b *Bank) redeclare(ctx context.Context) {
+	if err := b.declare(ctx, false); err != nil {
+		b.config.Log.Warn("the books do not know the site's keys as they are; will try again", zap.Error(err))
 	}
 }
 
@@ -200,6 +216,9 @@ func (b *Bank) expire(ctx context.Context) {
 // propose commits a command at this moment and returns what it came to.
 func (b *Bank) propose(ctx context.Context, c *ledger.Command) (ledger.Result, error) {
 	if err := guard(c); err != nil {
+		return ledger.Result{}, err
+	}
+	if err := b.prove(ctx, c); err != nil {
 		return ledger.Result{}, err
 	}
 	c.At = b.config.Clock()

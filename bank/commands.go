@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // serviceVersion is that of the requests and replies, not of the program.
@@ -32,6 +33,8 @@ func (b *Bank) commands() bus.Service {
 			endpoint(b, messages.VerbWithdraw, b.takeBack),
 			endpoint(b, messages.VerbCorrect, b.correct),
 			endpoint(b, messages.VerbReplica, b.regroup),
+			endpoint(b, messages.VerbSession, b.session),
+			endpoint(b, messages.VerbProve, b.begin),
 		},
 	}
 }
@@ -57,14 +60,25 @@ func (b *Bank) transfer(ctx context.Context, caller messages.Name, r messages.Tr
 	if rank == ledger.User {
 		return messages.TransferReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not transfer: only services of the site and operators may", caller)
 	}
-	off := guardTransfers(r.Transfers)
+	var off map[int]*messages.Error
+	if b.provenFrom() == 0 {
+		off = guardTransfers(r.Transfers) // the ledger does it where transfers are proven
+		r.Proof = nil
+	} else if err := checkMarks(&r); err != nil {
+		return messages.TransferReply{}, err
+	}
 	pieces, err := split(r.Transfers)
 	if err != nil {
 		return messages.TransferReply{}, err
 	}
 	reply := messages.TransferReply{Results: make([]messages.TransferResult, 0, len(r.Transfers))}
 	for _, piece := range pieces {
-		result, err := b.propose(ctx, &ledger.Command{Verb: ledger.Transfers, By: caller, Rank: rank, Transfers: piece})
+		c := ledger.Command{Verb: ledger.Transfers, By: caller, Rank: rank, Transfers: piece}
+		if r.Proof != nil {
+			from := proof.MarkSize * len(reply.Results)
+			c.Proof = &messages.TransferProof{Session: r.Proof.Session, Marks: r.Proof.Marks[from : from+proof.MarkSize*len(piece)]}
+		}
+		result, err := b.propose(ctx, &c)
 		if err != nil {
 			return messages.TransferReply{}, afterSome(len(reply.Results), len(r.Transfers), err)
 		}
@@ -88,6 +102,17 @@ func afterSome(answered, of int, err error) error {
 		return err
 	}
 	return messages.Errorf(messages.Unknown, "the first %d of %d transfers were carried out, and the others not yet: %s; ask again with the same identifiers", answered, of, messages.AsError("", err).Message)
+}
+
+// checkMarks refuses transfers of which not each has a mark.
+func checkMarks(r *messages.TransferRequest) *messages.Error {
+	switch {
+	case r.Proof == nil || r.Proof.Session == 0:
+		return messages.Errorf(messages.Unproven, "the transfers carry no marks of a session: ask as candor's own clients do, which open one")
+	case len(r.Proof.Marks) != proof.MarkSize*len(r.Transfers):
+		return messages.Errorf(messages.Invalid, "proof: has %d bytes of marks for %d transfers, of which each needs %d", len(r.Proof.Marks), len(r.Transfers), proof.MarkSize)
+	}
+	return nil
 }
 
 // Bounds on a command in bytes: a piece of a request is closed where it

@@ -38,6 +38,9 @@ type Config struct {
 	// to the banks of other sites, which have its public key. Nil: no checkpoints
 	// are made, and the bank does not settle with other sites.
 	Signer history.Signer
+	// Keys are those of the site by which requests are proven. Nil: this replica
+	// cannot carry out commands that are.
+	Keys Keys
 	// Attempt is how long one message to another site's bank may wait for its
 	// answer, and the backoffs bound the waits between attempts; defaults 5 s,
 	// 100 ms and 30 s.

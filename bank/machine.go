@@ -17,7 +17,8 @@ type machine struct {
 	site    messages.Name
 	metrics *metrics
 	archive *archive
-	broken  func(error) // told when the ledger can do nothing any more
+	root    *ledger.Root // against which proofs are checked; nil: none
+	broken  func(error)  // told when the ledger can do nothing any more
 
 	mu       sync.RWMutex
 	ledger   *ledger.Ledger
@@ -29,6 +30,7 @@ var _ mailbox.Machine = (*machine)(nil)
 // open returns an empty ledger and the clearing that is composed with it.
 func (m *machine) open() (*ledger.Ledger, *clearing.State) {
 	l := m.archive.ledger()
+	l.Trust(m.root)
 	return l, clearing.New(m.site, l, clearing.Ed25519)
 }
 

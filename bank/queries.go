@@ -18,6 +18,7 @@ func (b *Bank) queries() bus.Service {
 			endpoint(b, messages.VerbStatement, b.statement),
 			endpoint(b, messages.VerbBooks, b.books),
 			endpoint(b, messages.VerbStatus, b.status),
+			endpoint(b, messages.VerbTrust, b.trust),
 			endpoint(b, messages.VerbReplicas, b.replicas),
 			endpoint(b, messages.VerbJournal, b.journal),
 			endpoint(b, messages.VerbCheckpoints, b.listCheckpoints),

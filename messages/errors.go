@@ -25,10 +25,11 @@ const (
 	Exhausted                    // a limit of the site is reached: space, rate, jobs
 	Expired                      // a hold, quote or deadline has passed
 	Ended                        // the job has ended already
+	Unproven                     // who asks is not proven, or not any more: sign the request again
 )
 
 var kindNames = [...]string{"Internal", "Invalid", "TooLarge", "NotFound", "PermissionDenied", "Insufficient",
-	"Conflict", "NotLeader", "Unavailable", "Unknown", "Fenced", "Exhausted", "Expired", "Ended"}
+	"Conflict", "NotLeader", "Unavailable", "Unknown", "Fenced", "Exhausted", "Expired", "Ended", "Unproven"}
 
 // String returns the kind's stable CamelCase name.
 func (k Kind) String() string {

@@ -94,6 +94,8 @@ const MaxLegs = 1024
 // refuses all of them, each with the same kind of error.
 type TransferRequest struct {
 	Transfers []Transfer `json:"transfers"`
+	// Proof is given where the site's bank wants one.
+	Proof *TransferProof `json:"proof,omitempty"`
 }
 
 // TransferReply answers each transfer of the request, in order.

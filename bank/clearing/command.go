@@ -26,6 +26,9 @@ type Command struct {
 	// Rules is by which rules it is carried out: those of the release that
 	// proposed it, so that a log comes to the same whenever it is read.
 	Rules uint64
+
+	// Asked is the request as it was made, with its proof; nil where it needs none.
+	Asked *messages.SignedRequest
 }
 
 // The rules of releases. Under the first, all peers shared one reserve, a

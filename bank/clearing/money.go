@@ -59,7 +59,7 @@ func (s *State) move(by messages.Name, chain ...messages.Transfer) (messages.Cre
 		}
 	}
 	c := ledger.Command{Verb: ledger.Transfers, At: s.books.Now(), By: by, Rank: ledger.Clearing, Within: true, Transfers: chain}
-	result := s.books.Apply(c.Encode())
+	result := s.books.ApplyOwn(c.Encode())
 	if result.Error != nil {
 		return 0, ordinary(result.Error)
 	}
@@ -96,7 +96,7 @@ func (s *State) line(account messages.Name, title string, limit messages.Credits
 
 func (s *State) manage(c ledger.Command) ledger.Result {
 	c.At, c.By, c.Rank, c.Within = s.books.Now(), maker, ledger.Clearing, true
-	return s.books.Apply(c.Encode())
+	return s.books.ApplyOwn(c.Encode())
 }
 
 // owed is what this site owes whom an account stands for, by what was done;

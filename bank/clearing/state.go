@@ -11,7 +11,13 @@ import (
 // clearing keeps no credits of its own: what it moves or sets aside, it moves
 // and sets aside here.
 type Books interface {
-	Apply(command []byte) ledger.Result
+	// ApplyOwn carries out what the clearing itself makes.
+	ApplyOwn(command []byte) ledger.Result
+	// Proven says from which record on requests need a proof, 0 if none does;
+	// Asked checks one, and Finish ends the carrying out of what was asked.
+	Proven() uint64
+	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
+	Finish(carriedOut bool)
 	Account(name messages.Name) (messages.AccountReply, error)
 	Done(transfer string) bool
 	Now() messages.Time
@@ -75,8 +81,16 @@ func (s *State) Apply(command []byte) Result {
 	if err != nil {
 		return s.refuse(err)
 	}
+	asks, err := s.prove(&c)
+	if err != nil {
+		return s.refuse(err)
+	}
 	var r Result
-	if err := s.carryOut(&c, &r); err != nil {
+	err = s.carryOut(&c, &r)
+	if asks {
+		s.books.Finish(err == nil)
+	}
+	if err != nil {
 		return s.refuse(err)
 	}
 	return r
@@ -117,7 +131,7 @@ func (s *State) carryOut(c *Command, r *Result) (err *Rejected) {
 // advance lets time pass: holds lapse in the ledger, and authorisations here.
 func (s *State) advance(at messages.Time) {
 	c := ledger.Command{Verb: ledger.Expire, At: at, Within: true}
-	s.books.Apply(c.Encode())
+	s.books.ApplyOwn(c.Encode())
 	now := s.books.Now()
 	for e := s.issued.due(now); e != nil; e = s.issued.due(now) {
 		s.issued.drop(e.id)

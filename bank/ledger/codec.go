@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // writer appends the one encoding that commands, records and images share:
@@ -28,35 +29,7 @@ func (w *writer) text(s string) {
 	w.b = append(w.b, s...)
 }
 
-func (w *writer) transfer(t *messages.Transfer) {
-	w.byte(byte(t.Kind))
-	var has byte
-	if t.Linked {
-		has |= hasLink
-	}
-	if t.Timeout != 0 {
-		has |= hasTimeout
-	}
-	w.byte(has)
-	w.text(t.ID)
-	w.text(t.Debit)
-	w.text(t.Credit)
-	w.int(int64(t.Amount))
-	w.text(t.Pending)
-	w.int(int64(t.Expires))
-	w.text(t.Member)
-	w.uint(uint64(t.Job))
-	w.text(t.Reason)
-	if t.Timeout != 0 {
-		w.int(int64(t.Timeout))
-	}
-}
-
-// What the second byte of a transfer says of it.
-const (
-	hasLink    = 1 << iota // it is linked
-	hasTimeout             // it ends with a time-out
-)
+func (w *writer) transfer(t *messages.Transfer) { w.b = proof.AppendTransfer(w.b, t) }
 
 // reader reads what writer wrote. The first thing that does not fit sets bad,
 // after which everything reads as zero. Texts share the memory of s.
@@ -122,7 +95,7 @@ func (r *reader) text() string {
 func (r *reader) transfer(t *messages.Transfer) {
 	t.Kind = messages.TransferKind(r.byte())
 	has := r.byte()
-	t.Linked = has&hasLink != 0
+	t.Linked = has&proof.HasLink != 0
 	t.ID = r.text()
 	t.Debit = r.text()
 	t.Credit = r.text()
@@ -133,10 +106,10 @@ func (r *reader) transfer(t *messages.Transfer) {
 	t.Job = messages.JobID(r.uint())
 	t.Reason = r.text()
 	t.Timeout = 0
-	if has&hasTimeout != 0 {
+	if has&proof.HasTimeout != 0 {
 		t.Timeout = messages.Duration(r.int())
 	}
-	if has&^(hasLink|hasTimeout) != 0 || (has&hasTimeout != 0) != (t.Timeout != 0) {
+	if has&^(proof.HasLink|proof.HasTimeout) != 0 || (has&proof.HasTimeout != 0) != (t.Timeout != 0) {
 		r.fail()
 	}
 }

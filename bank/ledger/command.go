@@ -1,6 +1,9 @@
 package ledger
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
 
 // MaxBatch is the most transfers that one command may carry.
 const MaxBatch = 10_000
@@ -10,10 +13,14 @@ const smallestTransfer = 11
 
 // version begins every command; one of a later version is refused. Version 1
 // had no rank, and less in Grant and Member; versions 1 and 2 are carried out
-// under the rules of their releases, see rules. A command within another one,
-// which has its own version in the log, is of version 0.
+// under the rules of their releases, see rules. Commands of version 4 carry the
+// request as it was made and the proof of who made it; those that need none are
+// of version 3. A command within another one, which has its own version in the
+// log, is of version 0.
 const (
-	version = 3
+	version = 4
+	proven  = 4
+	ranking = 3
 	within  = 0
 )
 
@@ -32,7 +39,9 @@ const (
 	Credit                    // sets an account's credit as Command.Credit says
 	Withdraw                  // takes credits back as Command.Withdraw says
 	Correct                   // takes a transfer back as Command.Correct says
-	lastVerb  = Correct
+	Keys                      // takes over what the site says of its keys, in Command.Asked
+	Session                   // opens a session as Command.SessionAsked says
+	lastVerb  = Session
 )
 
 // Command is one change asked of the ledger. Only the field that Verb names
@@ -57,22 +66,33 @@ type Command struct {
 	Credit    messages.CreditRequest
 	Withdraw  messages.WithdrawRequest
 	Correct   messages.CorrectRequest
+
+	// Asked is the request as it was made, with its proof: the other fields
+	// are read from it, and need not be given. Nil: nothing is proven.
+	Asked        *messages.SignedRequest
+	SessionAsked messages.SessionRequest
+	// Proof is of Transfers.
+	Proof *messages.TransferProof
+	Fresh bool // of Keys: only if nothing was recorded yet
+
+	texts [][]byte // the bytes of Transfers
 }
 
 // Encode returns the command's bytes, as Apply takes them.
 func (c *Command) Encode() []byte {
-	w := writer{b: make([]byte, 0, 64+96*len(c.Transfers))}
+	w := writer{b: make([]byte, 0, 64+(96+proof.MarkSize)*len(c.Transfers))}
 	w.byte(c.encoding())
 	w.byte(byte(c.Verb))
 	w.int(int64(c.At))
 	w.text(c.By)
 	w.byte(byte(c.Rank))
-	if c.Verb == Transfers {
-		w.uint(uint64(len(c.Transfers)))
-		for i := range c.Transfers {
-			w.transfer(&c.Transfers[i])
-		}
-	} else {
+	switch {
+	case c.Verb == Transfers:
+		w.transfers(c)
+	case c.Asked != nil:
+		w.flag(c.Fresh)
+		w.signed(c.Asked)
+	default:
 		w.management(c)
 	}
 	return w.b
@@ -85,8 +105,10 @@ func (c *Command) encoding() byte {
 		return within
 	case c.version != 0:
 		return c.version
+	case c.proven():
+		return proven
 	}
-	return version
+	return ranking
 }
 
 // rules are those that the command is carried out under, where the ledger is
@@ -95,10 +117,38 @@ func (c *Command) rules() rules {
 	switch {
 	case c.Within:
 		return 0
-	case c.encoding() < 3:
+	case c.encoding() < ranking:
 		return firstRules
 	}
 	return secondRules
+}
+
+// transfers writes each transfer, and its mark behind it.
+func (w *writer) transfers(c *Command) {
+	if c.Proof != nil {
+		w.uint(c.Proof.Session)
+	}
+	w.uint(uint64(len(c.Transfers)))
+	for i := range c.Transfers {
+		w.transfer(&c.Transfers[i])
+		if c.Proof != nil {
+			w.b = append(w.b, c.Proof.Marks[i*proof.MarkSize:(i+1)*proof.MarkSize]...)
+		}
+	}
+}
+
+func (w *writer) signed(r *messages.SignedRequest) {
+	w.text(r.Proof.Token)
+	w.int(int64(r.Proof.At))
+	w.text(string(r.Proof.Signature))
+	w.text(string(r.Payload))
+}
+
+func (r *reader) signed() messages.SignedRequest {
+	return messages.SignedRequest{
+		Proof:   messages.Proof{Token: r.text(), At: messages.Time(r.int()), Signature: []byte(r.text())},
+		Payload: []byte(r.text()),
+	}
 }
 
 // Size returns a bound, rarely more than twice too high, on the bytes that a
@@ -117,8 +167,8 @@ func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 		return messages.Errorf(messages.Invalid, "command of version %d: this bank reads versions up to %d; run the same release on every replica", r.version, version)
 	}
 	if r.version == within {
-		c.Within, r.version = true, version
-	} else if r.version < version {
+		c.Within, r.version = true, ranking
+	} else if r.version < ranking {
 		c.version = r.version
 	}
 	c.Verb = Verb(r.byte())
@@ -127,12 +177,20 @@ func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 	if r.version > 1 {
 		c.Rank = Rank(r.byte())
 	}
-	if c.Verb == Transfers {
-		if err := c.readTransfers(&r, space); err != nil {
+	switch {
+	case c.Verb == Transfers:
+		if err := c.readTransfers(&r, b, space); err != nil {
 			return err
 		}
-	} else {
+	case r.version >= proven:
+		c.Fresh = r.flag()
+		signed := r.signed()
+		c.Asked = &signed
+	default:
 		r.management(c)
+	}
+	if r.version < proven && c.Verb > Correct || c.Asked != nil && c.Verb == Expire {
+		r.fail()
 	}
 	if c.Rank > Clearing || c.Verb < Transfers || c.Verb > lastVerb {
 		r.fail()
@@ -140,10 +198,49 @@ func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 	if !r.ok() || c.At < 0 || len(c.By) > maxName {
 		return messages.Errorf(messages.Invalid, "command of %d bytes: cannot be read; it was cut or damaged", len(b))
 	}
+	return c.readAsked()
+}
+
+// readAsked reads what is asked for from the request as it was made.
+func (c *Command) readAsked() *messages.Error {
+	var into any
+	switch c.Verb {
+	case Grant:
+		into = &c.Grant
+	case Member:
+		into = &c.Member
+	case Project:
+		into = &c.Project
+	case Pay:
+		into = &c.Pay
+	case Freeze:
+		into = &c.Freeze
+	case Credit:
+		into = &c.Credit
+	case Withdraw:
+		into = &c.Withdraw
+	case Correct:
+		into = &c.Correct
+	case Session:
+		into = &c.SessionAsked
+	}
+	if c.Asked == nil || into == nil {
+		return nil
+	}
+	if err := messages.Unmarshal(c.Asked.Payload, messages.Detect(c.Asked.Payload, ""), into); err != nil {
+		return messages.AsError("", err)
+	}
+	if c.Verb == Pay && c.Pay.From == "" {
+		c.Pay.From = c.By
+	}
 	return nil
 }
 
-func (c *Command) readTransfers(r *reader, space []messages.Transfer) *messages.Error {
+func (c *Command) readTransfers(r *reader, raw []byte, space []messages.Transfer) *messages.Error {
+	marked := r.version >= proven
+	if marked {
+		c.Proof = &messages.TransferProof{Session: r.uint()}
+	}
 	n := r.uint()
 	if n > MaxBatch {
 		return messages.Errorf(messages.TooLarge, "%d transfers in one command: send at most %d", n, MaxBatch)
@@ -156,8 +253,25 @@ func (c *Command) readTransfers(r *reader, space []messages.Transfer) *messages.
 		space = make([]messages.Transfer, n)
 	}
 	c.Transfers = space[:n]
+	if marked {
+		c.Proof.Marks, c.texts = make([]byte, 0, proof.MarkSize*n), make([][]byte, n)
+	}
 	for i := range c.Transfers {
+		from := len(raw) - len(r.s)
 		r.transfer(&c.Transfers[i])
+		if marked {
+			c.texts[i] = raw[from : len(raw)-len(r.s)]
+			c.Proof.Marks = append(c.Proof.Marks, r.take(proof.MarkSize)...)
+		}
 	}
 	return nil
 }
+
+// mark is that of a transfer, in a command with marks.
+func (c *Command) mark(i int) (m proof.Mark) {
+	copy(m[:], c.Proof.Marks[i*proof.MarkSize:])
+	return m
+}
+
+// proven reports whether the command says who asked.
+func (c *Command) proven() bool { return c.Asked != nil || c.Proof != nil }

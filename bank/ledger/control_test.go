@@ -34,7 +34,7 @@ func (b *bed) plantPost(by messages.Name, rank Rank, t messages.Transfer) {
 
 func (b *bed) plantRefusal(by messages.Name, rank Rank, t messages.Transfer, err *messages.Error) {
 	b.rank = rank
-	b.rememberRefusal(by, &t, err)
+	b.rememberRefusal(by, &t, err, stamp{})
 }
 
 func (b *bed) plantChange(by messages.Name, rank Rank, ch change) {

@@ -24,6 +24,7 @@ type Image struct {
 	holds    []hold      // copied
 	dues     dues        // copied
 	totals   Totals
+	trust    trust // copied
 }
 
 // Capture takes an image. It copies the pending holds, and of the accounts
@@ -36,6 +37,7 @@ func (l *Ledger) Capture() *Image {
 		img.holds = append(img.holds, *h)
 	}
 	img.dues = append(dues(nil), l.dues...)
+	img.trust = l.trust.copy()
 	return img
 }
 

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,6 +26,7 @@ type Ledger struct {
 	balances messages.Credits // sum of all but the issuer's, added up leg by leg
 	done     uint64           // transfers that were done
 	broken   error            // of the store; nothing is done any more
+	trust    trust
 
 	// Copies of the accounts as the last image has them, and which of them
 	// are no longer right.
@@ -40,6 +42,7 @@ type Ledger struct {
 	batch  []messages.Transfer
 	moved  []*account // of which lots may have come to be returned
 	buffer writer
+	asking *record // the request that is being carried out, until it is written down
 }
 
 // New returns the ledger in which nothing has happened: it has the issuer's
@@ -68,12 +71,22 @@ type Result struct {
 	Account   messages.AccountReply     // of the other verbs but Correct and Expire: the account after it
 	Corrected messages.CorrectReply     // of Correct
 	Lapsed    int                       // holds that lapsed at the command's time
+	Session   messages.SessionReply     // of Session
 	Error     *messages.Error           // the command as a whole was refused
 }
 
 // Apply carries out an encoded command. A command that cannot be read is
-// refused in Result.Error and changes nothing.
-func (l *Ledger) Apply(command []byte) Result {
+// refused in Result.Error and changes nothing; so is one that does not prove
+// who asked for it, from the site's first statement of its keys on.
+func (l *Ledger) Apply(command []byte) Result { return l.apply(command, l.prove) }
+
+// ApplyOwn is Apply for what is composed with the ledger: a command of its own
+// making, of which it has checked who asked.
+func (l *Ledger) ApplyOwn(command []byte) Result {
+	return l.apply(command, func(*Command, []byte) *messages.Error { return nil })
+}
+
+func (l *Ledger) apply(command []byte, prove func(*Command, []byte) *messages.Error) Result {
 	var c Command
 	if err := c.decode(command, l.batch); err != nil {
 		return Result{Error: err}
@@ -81,26 +94,51 @@ func (l *Ledger) Apply(command []byte) Result {
 	if l.broken != nil {
 		return l.refuseBroken()
 	}
+	if err := prove(&c, command); err != nil {
+		return Result{Error: err}
+	}
+	return l.perform(&c)
+}
+
+// perform does what a command asks for whose maker is known.
+func (l *Ledger) perform(c *Command) Result {
 	l.rules, l.rank = max(l.rules, c.rules()), c.Rank
-	result := Result{Lapsed: l.advance(c.At)}
+	result := Result{Lapsed: l.lapseBefore(c.At)}
 	l.moved = l.moved[:0]
-	result.Error = l.admit(&c)
+	result.Error = l.admit(c)
 	switch {
 	case result.Error != nil:
 	case c.Verb == Transfers:
-		result.Transfers = l.transfers(&c)
+		result.Transfers = l.transfers(c)
 		clear(c.Transfers) // they would keep the command's bytes alive
 		l.batch = c.Transfers
 	case c.Verb == Correct:
 		result.Corrected, result.Error = l.correct(c.By, &c.Correct)
+	case c.Verb == Keys:
+		result.Error = l.learnKeys(c)
+	case c.Verb == Session:
+		result.Session, result.Error = l.openSession(c)
 	default:
-		result.Account, result.Error = l.manage(&c)
+		result.Account, result.Error = l.manage(c)
+	}
+	if c.Asked != nil && c.Verb != Keys {
+		l.Finish(result.Error == nil && !slices.Contains(keyed, requestNames[c.Verb]))
 	}
 	l.known.forget()
 	if l.broken != nil {
 		return l.refuseBroken()
 	}
 	return result
+}
+
+// lapseBefore lets time pass before a request is carried out: what that comes
+// to is nobody's request.
+func (l *Ledger) lapseBefore(at messages.Time) int {
+	asking := l.asking
+	l.asking = nil
+	lapsed := l.advance(at)
+	l.asking = asking
+	return lapsed
 }
 
 // manage carries out a command about one account.
@@ -181,6 +219,7 @@ func (l *Ledger) reply(name messages.Name, err *messages.Error) (messages.Accoun
 // write appends a record and enters it on the statements of the accounts
 // whose standing it changed, if not nil. It returns the record's number.
 func (l *Ledger) write(r *record, debit, credit *account) uint64 {
+	l.writeAsked()
 	if debit != nil {
 		r.debitLink = debit.trail.extend(l.journal.count + 1)
 	}

@@ -73,6 +73,10 @@ func (r *record) note() string {
 		return r.member + " may use account " + r.account
 	case r.what == changed:
 		return r.change.words(r.by)
+	case r.what == trusted:
+		return "the site says which keys are its own"
+	case r.what == requested:
+		return fmt.Sprintf("%s asks for %q, and proves it", r.by, r.verb)
 	case r.what == refused && r.rules >= secondRules:
 		return fmt.Sprintf("%s %q is refused (%v): %s", r.asked.Kind, r.asked.ID, r.refusal.Kind, whyRefused(r.refusal.Kind))
 	case r.what == refused:
@@ -96,7 +100,7 @@ func (r *record) extension() string {
 	}
 }
 
-var whatNames = [...]string{opened: "opened", membership: "membership", done: "done", refused: "refused", lapsed: "lapsed", changed: "changed"}
+var whatNames = [...]string{opened: "opened", membership: "membership", done: "done", refused: "refused", lapsed: "lapsed", changed: "changed", trusted: "trusted", requested: "requested"}
 
 // String returns the name of what a record is about.
 func (w what) String() string {

@@ -71,7 +71,7 @@ func (l *Ledger) keyed(by messages.Name, t *messages.Transfer, show messages.Nam
 		return l.reply(show, l.recall(t).Error)
 	}
 	if err := run(); err != nil {
-		l.rememberRefusal(by, t, err)
+		l.rememberRefusal(by, t, err, stamp{})
 		return messages.AccountReply{}, err
 	}
 	l.sweepMoved()

@@ -1,6 +1,9 @@
 package ledger
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
 
 // what says what a record of the journal is about. The list is append-only.
 type what uint8
@@ -12,7 +15,18 @@ const (
 	refused                    // asked was refused, and is to be refused for ever
 	lapsed                     // hold asked.Pending came to its expiry
 	changed                    // change was made to its account
+	trusted                    // signed is what the site said of its keys
+	requested                  // signed was asked for, and the records behind it are what it came to
 )
+
+// marked in a record's first byte says that it ends with a stamp.
+const marked = 0x40
+
+// stamp proves who asked for a transfer; its zero value proves nothing.
+type stamp struct {
+	session uint64
+	mark    proof.Mark
+}
 
 // record is one line of the journal in decoded form.
 type record struct {
@@ -34,6 +48,13 @@ type record struct {
 	// The entries that the record is, on the statements of the accounts that
 	// it debits and credits.
 	debitLink, creditLink link
+
+	stamp stamp // done, refused
+
+	signed messages.SignedRequest // trusted, requested
+	verb   string                 // requested
+	token  proof.Token            // of signed, where it was read already
+	digest digest                 // of signed, where it is looked for
 }
 
 // key is the identifier under which the record is found, "" for none.
@@ -76,17 +97,23 @@ func resolves(k messages.TransferKind) bool {
 const ranked = 0x80
 
 func (w *writer) record(r *record) {
-	if r.rules < secondRules {
-		w.byte(byte(r.what))
-		w.int(int64(r.at))
-		w.text(r.by)
-	} else {
-		w.byte(byte(r.what) | ranked)
-		w.int(int64(r.at))
-		w.text(r.by)
+	first := byte(r.what)
+	if r.rules >= secondRules {
+		first |= ranked
+	}
+	if r.stamp.session != 0 {
+		first |= marked
+	}
+	w.byte(first)
+	w.int(int64(r.at))
+	w.text(r.by)
+	if r.rules >= secondRules {
 		w.byte(byte(r.rank))
 	}
 	switch r.what {
+	case trusted, requested:
+		w.text(r.verb)
+		w.signed(&r.signed)
 	case opened, membership:
 		w.text(r.account)
 		w.text(r.member)
@@ -106,6 +133,10 @@ func (w *writer) record(r *record) {
 		if r.outcome.credit != "" {
 			w.link(r.creditLink)
 		}
+	}
+	if r.stamp.session != 0 {
+		w.uint(r.stamp.session)
+		w.b = append(w.b, r.stamp.mark[:]...)
 	}
 }
 
@@ -132,11 +163,13 @@ func (w *writer) standing(s standing) {
 func decodeRecord(b []byte) (record, bool) {
 	r := reader{s: string(b)}
 	first := r.byte()
-	rec := record{what: what(first &^ ranked), rules: firstRules, at: messages.Time(r.int()), by: r.text()}
+	rec := record{what: what(first &^ (ranked | marked)), rules: firstRules, at: messages.Time(r.int()), by: r.text()}
 	if first&ranked != 0 {
 		rec.rules, rec.rank = secondRules, Rank(r.byte())
 	}
 	switch rec.what {
+	case trusted, requested:
+		rec.verb, rec.signed = r.text(), r.signed()
 	case opened, membership:
 		rec.account, rec.member, rec.remove = r.text(), r.text(), r.flag()
 	case changed:
@@ -158,6 +191,12 @@ func decodeRecord(b []byte) (record, bool) {
 		}
 	default:
 		r.fail()
+	}
+	if first&marked != 0 {
+		if rec.stamp.session = r.uint(); rec.stamp.session == 0 || rec.what != done && rec.what != refused {
+			r.fail()
+		}
+		copy(rec.stamp.mark[:], r.take(proof.MarkSize))
 	}
 	if rec.rules == firstRules {
 		rec.rank = rec.likelyRank()

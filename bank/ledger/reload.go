@@ -88,6 +88,8 @@ func (l *Ledger) readChunk(s string) bool {
 				return false
 			}
 			l.addHold(h)
+		case trustChunk:
+			r.trust(&l.trust)
 		case duesChunk:
 			l.dues = append(l.dues, due{messages.Time(r.int()), r.text()}) // ascending, and so a heap
 		default:

@@ -61,6 +61,10 @@ func (p *replay) add(raw []byte) error {
 			return p.expect(p.count, raw, nil)
 		}
 	}
+	if rec.what == trusted || rec.what == requested {
+		p.ledger.askAgain(&rec)
+		return p.expect(p.count, raw, nil)
+	}
 	p.group, p.raw = append(p.group, rec), append(p.raw, bytes.Clone(raw))
 	if p.awaits() {
 		return nil
@@ -94,7 +98,13 @@ func (p *replay) carryOut(last uint64) error {
 	if err != nil {
 		return p.fault(number, err)
 	}
-	why := reason(p.ledger.Apply(c.Encode()))
+	if first := &p.group[0]; first.stamp.session != 0 {
+		c.Proof = &messages.TransferProof{Session: first.stamp.session}
+		for i := range p.group {
+			c.Proof.Marks = append(c.Proof.Marks, p.group[i].stamp.mark[:]...)
+		}
+	}
+	why := reason(p.ledger.ApplyOwn(c.Encode()))
 	for i, raw := range p.raw {
 		if err := p.expect(number+uint64(i), raw, why); err != nil {
 			return err
@@ -163,7 +173,7 @@ func (r *record) linked() bool { return (r.what == done || r.what == refused) &&
 func (p *replay) continues(rec *record) bool {
 	last := &p.group[len(p.group)-1]
 	switch {
-	case rec.at != last.at || rec.by != last.by || rec.rank != last.rank || rec.rules != last.rules:
+	case rec.what == trusted || rec.what == requested || rec.at != last.at || rec.by != last.by || rec.rank != last.rank || rec.rules != last.rules:
 		return false
 	case last.linked():
 		return rec.what == done || rec.what == refused
@@ -271,4 +281,24 @@ func (p *replay) movement(c Command, rec *record) (Command, error) {
 		return c, errors.New("returns a grant that was not to expire then")
 	}
 	return c, nil
+}
+
+// askAgain writes down again who asked, or what the site said of its keys. That
+// it is proven a witness checks, by the records alone.
+func (l *Ledger) askAgain(rec *record) {
+	l.rank = rec.rank
+	if rec.what == requested {
+		l.asking = rec
+		l.writeAsked()
+		return
+	}
+	var k messages.SiteKeys
+	if messages.Unmarshal(rec.signed.Payload, messages.Msgpack, &k) != nil {
+		return // and the record is missed
+	}
+	number := l.write(rec, nil, nil)
+	l.trust.learn(&k)
+	if l.trust.from == 0 {
+		l.trust.from = number
+	}
 }

@@ -24,6 +24,7 @@ var errImage = errors.New("ledger: the image is damaged")
 func (l *Ledger) Restore(r io.Reader) error {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
 	fresh := Open(l.journal.store)
+	fresh.trust.root = l.trust.root
 	if err := fresh.readBody(in); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ const (
 	accountsChunk = iota + 1
 	holdsChunk
 	duesChunk
+	trustChunk
 )
 
 // writeState writes what the ledger came to: the accounts in the order of
@@ -34,6 +35,11 @@ func (img *Image) writeState(out io.Writer) error {
 	for page := range slices.Chunk(holds, copied) {
 		err := writeChunk(out, holdsChunk, len(page), func(w *writer, i int) { w.hold(page[i]) })
 		if err != nil {
+			return err
+		}
+	}
+	if img.trust.from != 0 {
+		if err := writeChunk(out, trustChunk, 1, func(w *writer, _ int) { w.trust(&img.trust, img.now) }); err != nil {
 			return err
 		}
 	}

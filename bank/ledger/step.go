@@ -23,6 +23,7 @@ type step struct {
 	debitLots, creditLots []lot
 	// The standings right after it was done.
 	debitAfter, creditAfter standing
+	stamp                   stamp // who asked
 }
 
 // charged is the account of which spent is changed.

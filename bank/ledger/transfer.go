@@ -15,17 +15,24 @@ func (l *Ledger) transfers(c *Command) []messages.TransferResult {
 		for end < len(batch) && batch[end-1].Linked {
 			end++
 		}
-		l.chain(c, batch[start:end], results[start:end])
+		l.chain(c, start, end, results[start:end])
 		start = end
 	}
 	return results
 }
 
 // chain carries out linked transfers, mostly a single one: all or none.
-func (l *Ledger) chain(c *Command, chain []messages.Transfer, results []messages.TransferResult) {
+func (l *Ledger) chain(c *Command, start, end int, results []messages.TransferResult) {
+	chain := c.Transfers[start:end]
 	if culprit, err := checkChain(chain); err != nil {
 		refuseAll(chain, culprit, err, results)
 		return
+	}
+	if c.Proof != nil {
+		if culprit, err := reservedIn(chain); err != nil {
+			refuseAll(chain, culprit, err, results)
+			return
+		}
 	}
 	if l.recallChain(chain, results) {
 		return
@@ -39,13 +46,14 @@ func (l *Ledger) chain(c *Command, chain []messages.Transfer, results []messages
 		if err != nil {
 			l.undoAll(steps)
 			refuseAll(chain, i, err, results)
-			l.rememberRefusals(c.By, chain, results)
+			l.rememberRefusals(c, start, chain, results)
 			return
 		}
 		l.do(&s)
 		steps = append(steps, s)
 	}
 	for i := range steps {
+		steps[i].stamp = c.stamp(start + i)
 		l.commit(c.By, &steps[i])
 		results[i].Amount = steps[i].result()
 	}
@@ -55,6 +63,24 @@ func (l *Ledger) chain(c *Command, chain []messages.Transfer, results []messages
 	} else {
 		l.sweepAfter(steps)
 	}
+}
+
+// reservedIn finds what only the clearing does: to touch the account of a peer, or
+// to make or resolve what settles with it. Where no proofs are taken the leader
+// refuses it.
+func reservedIn(chain []messages.Transfer) (int, *messages.Error) {
+	for i := range chain {
+		t := &chain[i]
+		for _, name := range []messages.Name{t.Debit, t.Credit, t.Member} {
+			if strings.HasPrefix(name, messages.PeerAccountPrefix) {
+				return i, messages.Errorf(messages.PermissionDenied, "transfer %q: account %q is for settlements with other sites, which only the banks of both make", clip(t.ID), clip(name))
+			}
+		}
+		if strings.HasPrefix(t.ID, ClearingPrefix) || strings.HasPrefix(t.Pending, ClearingPrefix) {
+			return i, messages.Errorf(messages.PermissionDenied, "transfer %q: identifiers that begin with %q are those of settlements with other sites, which only the banks of both resolve", clip(t.ID), ClearingPrefix)
+		}
+	}
+	return 0, nil
 }
 
 // sweepAfter is sweepMoved under the first rules: it returns what a chain freed of
@@ -83,20 +109,28 @@ func (l *Ledger) undoAll(steps []step) {
 	}
 }
 
-func (l *Ledger) rememberRefusals(by messages.Name, chain []messages.Transfer, results []messages.TransferResult) {
+func (l *Ledger) rememberRefusals(c *Command, start int, chain []messages.Transfer, results []messages.TransferResult) {
 	for i := range chain {
-		l.rememberRefusal(by, &chain[i], results[i].Error)
+		l.rememberRefusal(c.By, &chain[i], results[i].Error, c.stamp(start+i))
 	}
 }
 
 // rememberRefusal writes a refusal down. One that was written down before stands
 // as it was, for its wording may be that of another release.
-func (l *Ledger) rememberRefusal(by messages.Name, t *messages.Transfer, err *messages.Error) {
-	rec := record{what: refused, at: l.now, by: by, asked: *t, refusal: *err}
+func (l *Ledger) rememberRefusal(by messages.Name, t *messages.Transfer, err *messages.Error, asked stamp) {
+	rec := record{what: refused, at: l.now, by: by, asked: *t, refusal: *err, stamp: asked}
 	if l.replay != nil {
 		l.replay.quote(&rec)
 	}
 	l.known.add(t.ID, l.write(&rec, nil, nil))
+}
+
+// stamp is the proof of a transfer, if it has one.
+func (c *Command) stamp(i int) stamp {
+	if c.Proof == nil {
+		return stamp{}
+	}
+	return stamp{session: c.Proof.Session, mark: c.mark(i)}
 }
 
 // recallChain answers a chain of which some identifier is known; false if
@@ -153,7 +187,7 @@ func (l *Ledger) commit(by messages.Name, s *step) {
 	if s.amount == 0 {
 		credit = nil
 	}
-	rec := record{what: done, at: l.now, by: by, asked: *s.asked, outcome: s.outcome()}
+	rec := record{what: done, at: l.now, by: by, asked: *s.asked, outcome: s.outcome(), stamp: s.stamp}
 	l.known.add(s.asked.ID, l.write(&rec, debit, credit))
 	l.done++
 }

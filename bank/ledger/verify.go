@@ -15,6 +15,8 @@ type Verifier struct {
 	audit *audit
 	count uint64
 	again *replay // nil: the rules are not checked
+
+	witness *witness // nil: proofs are not checked
 }
 
 // NewVerifier returns one that has seen no record. With a store, which must be
@@ -27,6 +29,18 @@ func NewVerifier(s Store) *Verifier {
 	return v
 }
 
+// Trust has the proofs checked too, against what is known of the site without the
+// journal. Without the private key in it, the marks of transfers are not read.
+func (v *Verifier) Trust(r *Root) { v.witness = &witness{trust: trust{root: r}} }
+
+// Proofs says what was found proven.
+func (v *Verifier) Proofs() ProofReport {
+	if v.witness == nil {
+		return ProofReport{}
+	}
+	return v.witness.Report
+}
+
 // Add takes the next record. The error names the first thing that is wrong, which
 // may be an earlier record of the same chain; after it nothing more is to be
 // added. The bytes may be used again.
@@ -35,6 +49,12 @@ func (v *Verifier) Add(record []byte) error {
 	v.audit.add(v.count, record)
 	if v.audit.fault != "" {
 		return messages.Errorf(messages.Internal, "%s", v.audit.fault)
+	}
+	if v.witness != nil {
+		rec, _ := decodeRecord(record) // the audit has read it
+		if err := v.witness.add(v.count, &rec); err != nil {
+			return messages.Errorf(messages.Unproven, "%v", err)
+		}
 	}
 	if v.again == nil {
 		return nil

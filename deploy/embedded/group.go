@@ -48,6 +48,7 @@ type seat struct {
 	open    func(mailbox.Machine) (mailbox.Mailbox, error)
 	dir     string         // where the replica keeps its log
 	signer  history.Signer // the site's; nil where its keys are elsewhere
+	keys    bank.Keys      // the site's; nil likewise
 	log     *zap.Logger
 	metrics prometheus.Registerer
 }
@@ -73,7 +74,7 @@ var bankKind = kind{
 			return nil, err
 		}
 		return bank.Start(ctx, bank.Config{
-			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, History: journal, Signer: r.signer,
+			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, History: journal, Signer: r.signer, Keys: r.keys,
 			Operators: c.Operators, Services: []messages.Name{messages.ServiceIdentity(messages.Auctioneer)},
 			Attempt: peerAttempt, LastBackoff: peerBackoff, LeastVisit: c.LeastVisit,
 			Log: r.log, Metrics: r.metrics,
@@ -146,7 +147,7 @@ func (g *group) start1(id string) error {
 	}
 	registry := g.site.metrics.add()
 	replica, err := g.kind.start(g.site.ctx, &g.site.config, seat{
-		replica: id, bus: b, open: g.opener(id, registry), dir: g.dir(id), signer: g.site.signer(),
+		replica: id, bus: b, open: g.opener(id, registry), dir: g.dir(id), signer: g.site.signer(), keys: g.site.provingKeys(),
 		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id),
 	})
 	if err != nil {
@@ -209,6 +210,14 @@ func (g *group) dir(id string) string { return filepath.Join(g.site.config.State
 
 // signer signs in the site's name, where its keys are here.
 func (s *Site) signer() history.Signer {
+	if s.authority == nil {
+		return nil
+	}
+	return s.authority
+}
+
+// provingKeys are those by which the bank knows who asks, where they are here.
+func (s *Site) provingKeys() bank.Keys {
 	if s.authority == nil {
 		return nil
 	}

@@ -74,6 +74,7 @@ type Request struct {
 	Caller  messages.Name // the last token of the subject
 	Payload []byte
 	Format  messages.Format
+	Proof   *messages.Proof // who asks, if it was sent; not checked
 }
 
 // Stream is a durable, ordered, at-least-once sequence of messages.

@@ -32,22 +32,25 @@ const (
 // (Exhausted) or a failure (Internal) decides nothing then.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (Reply, error) {
 	var reply Reply
-	payload, err := messages.Marshal(request, messages.Msgpack)
-	if err != nil {
-		return reply, err
-	}
 	end, ok := ctx.Deadline()
 	if !ok {
 		end = time.Now().Add(RequestTimeout)
 	}
-	sending := time.Second * time.Duration(len(payload)/bytesPerSecond)
 	patience := attemptTimeout
+	encode := encoder(b, subject, request)
+	unproven := false // the attempt before was refused so
 	data, err := retry(ctx, end, func() ([]byte, error) {
+		payload, err := encode(ctx, unproven)
+		if err != nil {
+			return nil, err
+		}
+		sending := time.Second * time.Duration(len(payload)/bytesPerSecond)
 		last := time.Now().Add(patience + sending)
 		data, err := attempt(ctx, earlier(last, end), b, subject, payload)
 		if err != nil && !time.Now().Before(last) {
 			patience = min(2*patience, RequestTimeout)
 		}
+		unproven = err != nil && messages.KindOf(err) == messages.Unproven
 		return data, err
 	})
 	if err != nil {
@@ -75,10 +78,16 @@ func earlier(a, b time.Time) time.Time {
 // is time.
 func retry(ctx context.Context, end time.Time, send func() ([]byte, error)) ([]byte, error) {
 	var sent doubt
+	unproven := 0
 	for bound := firstBackoff; ; bound = min(2*bound, lastBackoff) {
 		data, err := send()
-		if err == nil || !sent.again(err) {
+		if err != nil && messages.KindOf(err) == messages.Unproven {
+			unproven++
+		} else if err == nil || !sent.again(err) {
 			return data, err
+		}
+		if unproven > provenTries {
+			return nil, sent.end(err)
 		}
 		wait := rand.N(bound) + time.Millisecond
 		if time.Until(end) < wait {
@@ -129,6 +138,9 @@ func Handle[Req, Rep any](op string, f func(ctx context.Context, caller messages
 		var req Req
 		if err := messages.Unmarshal(request.Payload, request.Format, &req); err != nil {
 			return nil, messages.AsError(op, err)
+		}
+		if request.Proof != nil {
+			ctx = WithAsked(ctx, &messages.SignedRequest{Proof: *request.Proof, Payload: request.Payload})
 		}
 		rep, err := f(ctx, request.Caller, req)
 		if err != nil {

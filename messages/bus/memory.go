@@ -51,12 +51,20 @@ func (n *Network) Connect(name messages.Name) Bus {
 	return &memoryBus{network: n, name: name}
 }
 
+// ConnectAs returns a connection that proves its requests.
+func (n *Network) ConnectAs(name messages.Name, identity *Identity) Bus {
+	return &memoryBus{network: n, name: name, proves: identity}
+}
+
 // memoryBus is a connection to a Network.
 type memoryBus struct {
 	network *Network
 	name    messages.Name
+	proves  *Identity // nil: its requests carry no proof
 	subscriptions
 }
+
+func (b *memoryBus) identity() *Identity { return b.proves }
 
 func (b *memoryBus) allowed(listen bool, subject string) error {
 	if b.isClosed() {
@@ -132,10 +140,14 @@ func (b *memoryBus) Request(ctx context.Context, subject string, payload []byte)
 	if ctx.Err() != nil {
 		return nil, noAnswer(ctx, subject)
 	}
+	proof, err := b.proves.sign(subject, payload)
+	if err != nil {
+		return nil, err
+	}
 	payload = bytes.Clone(payload)
 	answers := make(chan memoryReply, 1)
 	served := b.network.request(Request{Subject: subject, Caller: messages.Caller(subject), Payload: payload,
-		Format: messages.Detect(payload, "")}, func(data []byte, err *messages.Error) {
+		Format: messages.Detect(payload, ""), Proof: proof}, func(data []byte, err *messages.Error) {
 		answers <- memoryReply{bytes.Clone(data), err}
 	})
 	if listeners := b.network.publish(subject, "", payload); !served && listeners == 0 {

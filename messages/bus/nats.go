@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	proving "github.com/candor-grid/candor/messages/proof"
 )
 
 // settleTimeout bounds how long Subscribe and Serve wait for the server to
@@ -24,6 +25,7 @@ type natsBus struct {
 	replicas int
 	log      *zap.Logger
 	metrics  *metrics
+	proves   *Identity // nil: without credentials
 	watch    watch
 	ended    chan struct{} // closed once the connection is
 	subscriptions
@@ -39,6 +41,7 @@ func Connect(c Config) (Bus, error) {
 	if b.log == nil {
 		b.log = zap.NewNop()
 	}
+	b.proves = principalOf(&c)
 	var err error
 	if b.metrics, err = newMetrics(c.Metrics); err != nil {
 		return nil, err
@@ -116,12 +119,26 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	}
 	ctx, unwatch := b.watch.begin(ctx, subject)
 	defer unwatch()
-	m, err := b.conn.RequestWithContext(ctx, subject, payload)
+	proof, err := b.proves.sign(subject, payload)
+	if err != nil {
+		return nil, err
+	}
+	out := &nats.Msg{Subject: subject, Data: payload}
+	if proof != nil {
+		value, err := proving.EncodeHeader(proof)
+		if err != nil {
+			return nil, err
+		}
+		out.Header = nats.Header{proving.Header: {value}}
+	}
+	m, err := b.conn.RequestMsgWithContext(ctx, out)
 	if err != nil {
 		return nil, requestError(ctx, subject, err)
 	}
 	return readReply(m)
 }
+
+func (b *natsBus) identity() *Identity { return b.proves }
 
 func requestError(ctx context.Context, subject string, err error) error {
 	var denial *messages.Error

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // The headers of the NATS micro convention, in which errors travel; the
@@ -53,7 +54,7 @@ func (s *natsService) subscribe(service Service) error {
 	for i := range service.Endpoints {
 		e, t := &service.Endpoints[i], &s.tallies[i]
 		sub, err := s.bus.conn.QueueSubscribe(e.Subject, micro.DefaultQueueGroup, func(m *nats.Msg) {
-			s.receive(e, t, m.Subject, m.Reply, m.Header.Get(contentType), m.Data)
+			s.receive(e, t, m.Subject, m.Reply, m.Header.Get(contentType), m.Header.Get(proof.Header), m.Data)
 		})
 		if err != nil {
 			return sendError(e.Subject, err)
@@ -77,7 +78,7 @@ func (s *natsService) announce(service Service) (err error) {
 	for i := range service.Endpoints {
 		e, t := &service.Endpoints[i], &s.tallies[i]
 		handle := func(r micro.Request) {
-			s.receive(e, t, r.Subject(), r.Reply(), r.Headers().Get(contentType), r.Data())
+			s.receive(e, t, r.Subject(), r.Reply(), r.Headers().Get(contentType), r.Headers().Get(proof.Header), r.Data())
 		}
 		if err := s.micro.AddEndpoint(e.Name, micro.HandlerFunc(handle), micro.WithEndpointSubject(e.Subject)); err != nil {
 			return announceError(service.Name, err)
@@ -112,12 +113,15 @@ func (s *natsService) stats(service Service, endpoint string) serviceStats {
 
 // receive answers a request. What came without a place to reply to was no
 // request, and is dropped: nobody would learn what became of it.
-func (s *natsService) receive(e *Endpoint, t *tally, subject, reply, content string, payload []byte) {
+func (s *natsService) receive(e *Endpoint, t *tally, subject, reply, content, proven string, payload []byte) {
 	if reply == "" {
 		s.bus.metrics.errors.Inc()
 		return
 	}
 	r := Request{Subject: subject, Caller: messages.Caller(subject), Payload: payload, Format: messages.Detect(payload, content)}
+	if proven != "" {
+		r.Proof, _ = proof.DecodeHeader(proven) // one that cannot be read proves nothing
+	}
 	s.server.handle(e, t, r, func(data []byte, err *messages.Error) {
 		if int64(len(data)) > s.bus.conn.MaxPayload() {
 			err = messages.Errorf(messages.TooLarge, "the answer of %d bytes is above the %d that NATS carries; ask for less at a time", len(data), s.bus.conn.MaxPayload())

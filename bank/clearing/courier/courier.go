@@ -112,7 +112,7 @@ func (c *Courier) refuse(r *clearing.Rejected) error {
 
 // propose commits a command that was screened.
 func (c *Courier) propose(ctx context.Context, command clearing.Command) (clearing.Result, error) {
-	command.At = c.config.Clock()
+	command.At, command.Asked = c.config.Clock(), bus.Asked(ctx)
 	r, err := c.config.Host.Propose(ctx, command)
 	if err != nil {
 		return clearing.Result{}, err

@@ -1,0 +1,221 @@
+package ledger
+
+import (
+	"crypto/ecdh"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// Root is what a replica knows of its site from its configuration, and not from
+// the log: whose word on keys counts, and the secret by which marks are checked.
+type Root struct {
+	Site     messages.Name
+	Account  string           // public key of the site's account
+	Exchange *ecdh.PrivateKey // nil: marks cannot be checked here
+	Seen     *Seen            // what replicas of this process checked; nil: nothing is remembered
+}
+
+// trust is whom a ledger believes, by the statements that the site signed and
+// the sessions that were opened. It is part of the replicated state.
+type trust struct {
+	root     *Root // nil: this replica was given none
+	from     uint64
+	roles    []roleKey
+	revoked  map[string]bool
+	sessions map[uint64]*session
+	used     map[digest]messages.Time // requests that may not be carried out again, until when
+}
+
+type roleKey struct {
+	role, key string
+	ended     bool
+}
+
+// session is under whose secret a service or operator marks its transfers.
+type session struct {
+	by      messages.Name
+	rank    Rank
+	key     string // of by
+	issuer  string // that signed the claim of key
+	public  []byte
+	expires messages.Time
+
+	marker *proof.Marker // made when first needed
+}
+
+// digest stands for a request.
+type digest [16]byte
+
+// SessionFor is how long a session lasts.
+const SessionFor = messages.Duration(24 * 3600_000_000_000)
+
+// maxSessions is the most sessions of one name: the oldest ends for the next.
+const maxSessions = 64
+
+// Trust has the ledger check who asks, against a root.
+func (l *Ledger) Trust(r *Root) { l.trust.root = r }
+
+// Proven is the first record from which on everything is proven, 0 if nothing is.
+func (l *Ledger) Proven() uint64 { return l.trust.from }
+
+// Roles lists the keys that sign credentials, the oldest first.
+func (l *Ledger) Roles() []messages.RoleKey {
+	var list []messages.RoleKey
+	for _, r := range l.trust.roles {
+		if !r.ended {
+			list = append(list, messages.RoleKey{Role: r.role, Key: r.key})
+		}
+	}
+	return list
+}
+
+// Revoked reports whether a key of a name was revoked.
+func (l *Ledger) Revoked(key string) bool { return l.trust.revoked[key] }
+
+// ranks are what credentials of each role may be in the ledger.
+var ranks = map[string]Rank{"user": User, "operator": Operator, "service": Service}
+
+// learn takes a statement of the site's keys over, and reports whether it said
+// anything new.
+func (t *trust) learn(k *messages.SiteKeys) (fresh bool) {
+	for _, r := range k.Roles {
+		if _, known := ranks[r.Role]; known && t.role(r.Key) == nil && len(t.roles) < maxKeys {
+			t.roles, fresh = append(t.roles, roleKey{role: r.Role, key: r.Key}), true
+		}
+	}
+	for _, key := range k.Ended {
+		if r := t.role(key); r != nil && !r.ended {
+			r.ended, fresh = true, true
+		}
+	}
+	for _, key := range k.Revoked {
+		if !t.revoked[key] {
+			if t.revoked == nil {
+				t.revoked = map[string]bool{}
+			}
+			t.revoked[key], fresh = true, true
+		}
+	}
+	return fresh
+}
+
+// maxKeys bounds how often the keys of the roles are rotated.
+const maxKeys = 10_000
+
+func (t *trust) role(key string) *roleKey {
+	i := slices.IndexFunc(t.roles, func(r roleKey) bool { return r.key == key })
+	if i < 0 {
+		return nil
+	}
+	return &t.roles[i]
+}
+
+// vouch returns the claim under which a request is proven at a time, and its
+// rank; an error if it is not.
+func (t *trust) vouch(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (proof.Token, Rank, *messages.Error) {
+	token, err := proof.ReadToken(r.Proof.Token)
+	if err != nil {
+		return token, User, err
+	}
+	if token.Account != t.root.Account {
+		return token, User, messages.Errorf(messages.Unproven, "the proof is of another site: use credentials of site %q", t.root.Site)
+	}
+	rank, err := t.standing(token.Issuer, token.Key)
+	if err != nil {
+		return token, rank, err
+	}
+	if token.Expires != 0 && token.Expires <= now {
+		return token, rank, messages.Errorf(messages.Unproven, "the credentials of %q ended at %v: get new ones", clip(by), token.Expires)
+	}
+	if off := r.Proof.At.Sub(now); off > proof.Window || off < -proof.Window {
+		return token, rank, messages.Errorf(messages.Unproven, "the request was signed at %v, and it is %v: sign it anew, and set the clock if it is wrong", r.Proof.At, now)
+	}
+	return token, rank, proof.Check(&token, t.root.Site, verb, by, r)
+}
+
+// standing is the rank that a key has by who signed its claim.
+func (t *trust) standing(issuer, key string) (Rank, *messages.Error) {
+	role := t.role(issuer)
+	if role == nil || role.ended {
+		return User, messages.Errorf(messages.Unproven, "the credentials were not signed with a key that the site uses now: get new ones")
+	}
+	if t.revoked[key] {
+		return User, messages.Errorf(messages.Unproven, "the credentials were revoked: get new ones")
+	}
+	return ranks[role.role], nil
+}
+
+// digestOf stands for a request.
+func digestOf(verb string, by messages.Name, r *messages.SignedRequest) digest {
+	var w writer
+	w.text(verb)
+	w.text(by)
+	w.int(int64(r.Proof.At))
+	w.b = append(w.b, r.Payload...)
+	sum := sha256.Sum256(w.b)
+	return digest(sum[:])
+}
+
+// spend remembers that a request was carried out, for as long as its proof is
+// good.
+func (t *trust) spend(d digest, until, now messages.Time) {
+	if t.used == nil {
+		t.used = map[digest]messages.Time{}
+	}
+	if len(t.used) > 1024 && len(t.used)%256 == 0 {
+		for old, end := range t.used {
+			if end < now {
+				delete(t.used, old)
+			}
+		}
+	}
+	t.used[d] = until
+}
+
+// enter opens a session under the number of its record.
+func (t *trust) enter(number uint64, s *session, now messages.Time) {
+	if t.sessions == nil {
+		t.sessions = map[uint64]*session{}
+	}
+	count, oldest := 0, number
+	for n, other := range t.sessions {
+		switch {
+		case other.expires <= now:
+			delete(t.sessions, n)
+		case other.by == s.by:
+			count, oldest = count+1, min(oldest, n)
+		}
+	}
+	if count >= maxSessions {
+		delete(t.sessions, oldest)
+	}
+	t.sessions[number] = s
+}
+
+// session returns one that is open to a name, and what it may.
+func (t *trust) session(number uint64, by messages.Name, now messages.Time) (*session, *messages.Error) {
+	s := t.sessions[number]
+	if s == nil || s.by != by || s.expires <= now {
+		return nil, messages.Errorf(messages.Unproven, "there is no session %d of %q, or it has ended: open another", number, clip(by))
+	}
+	if _, err := t.standing(s.issuer, s.key); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open makes the marker of a session.
+func (s *session) open(root *Root) (*proof.Marker, *messages.Error) {
+	if s.marker != nil {
+		return s.marker, nil
+	}
+	secret, err := proof.Agree(root.Site, root.Exchange, s.public, s.public, root.Exchange.PublicKey().Bytes())
+	if err != nil {
+		return nil, messages.AsError("", err)
+	}
+	s.marker = proof.NewMarker(secret)
+	return s.marker, nil
+}

@@ -1,0 +1,206 @@
+package bank
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// verifies checks the bank's journal as an outsider with the site's keys does.
+func verifies(b *bed, k *siteKeys) (ledger.ProofReport, error) {
+	b.Helper()
+	var h ledger.History
+	b.bank.machine.read(func(l *ledger.Ledger) { h = l.History() })
+	var records [][]byte
+	for n := uint64(1); n <= h.Count(); n++ {
+		raw, err := h.Record(n)
+		if err != nil {
+			b.Fatal(err)
+		}
+		records = append(records, raw)
+	}
+	return verifiesRecords(b, k, records)
+}
+
+func verifiesRecords(b *bed, k *siteKeys, records [][]byte) (ledger.ProofReport, error) {
+	exchange, err := k.Exchange()
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := ledger.NewVerifier(ledger.InMemory())
+	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange})
+	for _, raw := range records {
+		if err := v.Add(raw); err != nil {
+			return v.Proofs(), err
+		}
+	}
+	return v.Proofs(), v.End()
+}
+
+func TestAGrantIsProvenFromItsOperatorToTheBooks(t *testing.T) {
+	b, k := provenBed(t)
+	ops := b.as(k.issue("operator", "ops"), "ops")
+	ops.grant("1", "ada", 10*c)
+	service := b.as(k.issue("service", "$auctioneer"), "$auctioneer")
+	for _, r := range service.transfer(hold("h", "ada", 5*c), post("p", "h", 3*c)) {
+		if r.Error != nil {
+			t.Fatal(r.Error)
+		}
+	}
+	report, err := verifies(b, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.From != 1 || report.Requests != 2 || report.Marked != 2 {
+		t.Errorf("got %+v", report)
+	}
+}
+
+// Whoever writes into a replica's log makes no money: what nobody signed is
+// refused by the state machine itself.
+func TestAForgedCommandInTheLogMovesNothing(t *testing.T) {
+	b, k := provenBed(t)
+	ops := b.as(k.issue("operator", "ops"), "ops")
+	ops.grant("1", "ada", 10*c)
+	service := b.as(k.issue("service", "$auctioneer"), "$auctioneer")
+	service.transfer(hold("h", "ada", 5*c))
+
+	forged := map[string][]byte{
+		"a raw grant":       (&ledger.Command{Verb: ledger.Grant, At: b.clock(), By: "ops", Grant: messages.GrantRequest{Key: "2", Account: "eve", Amount: 12345 * c}}).Encode(),
+		"a grant within":    (&ledger.Command{Verb: ledger.Grant, At: b.clock(), By: "ops", Within: true, Grant: messages.GrantRequest{Key: "2", Account: "eve", Amount: 12345 * c}}).Encode(),
+		"a raw transfer":    (&ledger.Command{Verb: ledger.Transfers, At: b.clock(), By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{post("p", "h", 5*c)}}).Encode(),
+		"as the clearing":   (&ledger.Command{Verb: ledger.Credit, At: b.clock(), By: "$clearing", Rank: ledger.Clearing, Credit: messages.CreditRequest{Account: "ada", Credit: c}}).Encode(),
+		"a grant by a user": b.command(k, "user", "ops", ledger.Grant, messages.GrantRequest{Key: "2", Account: "eve", Amount: c}),
+	}
+	other := newSiteKeys(t)
+	forged["a grant of another site's operator"] = b.command(other, "operator", "ops", ledger.Grant, messages.GrantRequest{Key: "2", Account: "eve", Amount: c})
+	forged["another name's proof"] = b.commandAs(k, "operator", "mallory", "ops", ledger.Grant, messages.GrantRequest{Key: "2", Account: "eve", Amount: c})
+	flipped := b.command(k, "operator", "ops", ledger.Grant, messages.GrantRequest{Key: "2", Account: "eve", Amount: c})
+	at := bytes.Index(flipped, []byte("eve"))
+	flipped[at+5] ^= 1
+	forged["a flipped amount"] = flipped
+
+	before := b.books()
+	for name, command := range forged {
+		answer, err := b.box.Propose(context.Background(), command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := answer.(ledger.Result); r.Error == nil {
+			t.Errorf("%s was carried out: %+v", name, r)
+		}
+	}
+	if after := b.books(); after != before {
+		t.Errorf("the books were %+v and are %+v", before, after)
+	}
+	if _, err := verifies(b, k); err != nil {
+		t.Error(err)
+	}
+	if refused := b.metric("candor_bank_refusals_total", "Unproven"); refused < float64(len(forged)-1) {
+		t.Errorf("%v refusals were counted of %d", refused, len(forged))
+	}
+}
+
+func (b *bed) books() (r messages.BooksReply) {
+	b.bank.machine.read(func(l *ledger.Ledger) { r = l.Books() })
+	return r
+}
+
+func (b *bed) command(k *siteKeys, role string, by messages.Name, verb ledger.Verb, request any) []byte {
+	return b.commandAs(k, role, by, by, verb, request)
+}
+
+// commandAs is a command that carries the proof of a name.
+func (b *bed) commandAs(k *siteKeys, role string, name, by messages.Name, verb ledger.Verb, request any) []byte {
+	b.Helper()
+	payload, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := k.issue(role, name)
+	signed, err := p.Sign("here", ledger.RequestName(verb), by, b.clock(), payload)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return (&ledger.Command{Verb: verb, At: b.clock(), By: by, Asked: &messages.SignedRequest{Proof: signed, Payload: payload}}).Encode()
+}
+
+// A record that was altered on disk, with the chain made to fit, is found and named.
+func TestAnAlteredRecordIsNamed(t *testing.T) {
+	b, k := provenBed(t)
+	ops := b.as(k.issue("operator", "ops"), "ops")
+	ops.grant("1", "ada", 10*c)
+	service := b.as(k.issue("service", "$auctioneer"), "$auctioneer")
+	service.transfer(messages.Transfer{ID: "h", Kind: messages.Posted, Debit: "ada", Credit: messages.SiteAccount, Amount: 5 * c, Reason: "spring"})
+	var h ledger.History
+	b.bank.machine.read(func(l *ledger.Ledger) { h = l.History() })
+	for n := uint64(1); n <= h.Count(); n++ {
+		var records [][]byte
+		for i := uint64(1); i <= h.Count(); i++ {
+			raw, _ := h.Record(i)
+			raw = bytes.Clone(raw)
+			if at := bytes.LastIndex(raw, []byte("ada")); i == n && at >= 0 {
+				raw[at+1] = 'z'
+			} else if i == n && bytes.Contains(raw, []byte("spring")) {
+				raw[bytes.Index(raw, []byte("spring"))] = 'S'
+			} else if i == n {
+				raw[len(raw)-1] ^= 1
+			}
+			records = append(records, raw)
+		}
+		if _, err := verifiesRecords(b, k, records); err == nil {
+			t.Errorf("record %d was altered, and the journal verifies", n)
+		}
+	}
+}
+
+func TestWhatIsNotSignedIsRefusedWithWhatToDo(t *testing.T) {
+	b, k := provenBed(t)
+	b.refused(messages.Unproven, "ops", messages.VerbGrant, messages.GrantRequest{Key: "1", Account: "ada", Amount: c})
+	b.refused(messages.Unproven, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{hold("h", "ada", c)}})
+	b.as(k.issue("user", "ops"), "ops").refused(messages.Unproven, "ops", messages.VerbGrant, messages.GrantRequest{Key: "1", Account: "ada", Amount: c})
+}
+
+func TestRotationAndRevocationEndWhatAKeyProves(t *testing.T) {
+	b, k := provenBed(t)
+	old := k.issue("operator", "ops")
+	b.as(old, "ops").grant("1", "ada", c)
+	k.rotate("operator")
+	fresh := k.issue("operator", "ops")
+	b.eventually("the new key counts", func() bool {
+		_, err := call[messages.AccountReply](b.as(fresh, "ops"), "ops", messages.VerbGrant, messages.GrantRequest{Key: "2", Account: "ada", Amount: c})
+		return err == nil
+	})
+	b.as(old, "ops").grant("3", "ada", c)
+	k.finish("operator")
+	b.eventually("the old key counts no more", func() bool {
+		_, err := call[messages.AccountReply](b.as(old, "ops"), "ops", messages.VerbGrant, messages.GrantRequest{Key: "4", Account: "ada", Amount: c})
+		return messages.KindOf(err) == messages.Unproven
+	})
+	b.as(fresh, "ops").grant("5", "ada", c)
+	if _, err := verifies(b, k); err != nil {
+		t.Error(err)
+	}
+}
+
+// A request that sets what is to be cannot be repeated by who finds it in the log.
+func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
+	b, k := provenBed(t)
+	ops := b.as(k.issue("operator", "ops"), "ops")
+	ops.grant("1", "ada", c)
+	credit := b.command(k, "operator", "ops", ledger.Credit, messages.CreditRequest{Account: "ada", Credit: 100 * c})
+	for i := range 2 {
+		answer, err := b.box.Propose(context.Background(), credit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := answer.(ledger.Result); (r.Error == nil) != (i == 0) {
+			t.Errorf("time %d: %+v", i, r.Error)
+		}
+		b.setClock(b.clock() + 1)
+		must[messages.AccountReply](ops, "ops", messages.VerbCredit, messages.CreditRequest{Account: "ada"})
+	}
+}

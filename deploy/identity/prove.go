@@ -1,0 +1,59 @@
+package identity
+
+import (
+	"crypto/ecdh"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// proving are the roles whose credentials prove requests to the bank.
+var proving = []Role{User, Operator, Service}
+
+// RoleKeys lists the public keys that sign credentials with which requests to the
+// bank are proven; of a role, the one that is good until its rotation ends stands
+// before the present one.
+func (a *Authority) RoleKeys() []messages.RoleKey {
+	k := a.held.Load()
+	var list []messages.RoleKey
+	for _, role := range proving {
+		if old := k.retired[role]; old != nil {
+			list = append(list, messages.RoleKey{Role: string(role), Key: publicKey(old)})
+		}
+		list = append(list, messages.RoleKey{Role: string(role), Key: publicKey(k.signers[role])})
+	}
+	return list
+}
+
+// RevokedKeys lists the public keys of names whose credentials were revoked.
+func (a *Authority) RevokedKeys() []string {
+	return slices.Sorted(maps.Keys(a.held.Load().revoked.list))
+}
+
+// SignAccount signs with the key of the account, of which every credentials file
+// that the site issues has the public half, and which stays.
+func (a *Authority) SignAccount(data []byte) ([]byte, error) {
+	signature, err := a.held.Load().account.Sign(data)
+	if err != nil {
+		return nil, fmt.Errorf("signing with the account's key: %w", err)
+	}
+	return signature, nil
+}
+
+// Exchange is the key with which the bank agrees on the secrets of sessions. It
+// follows from the account's key, and so stays.
+func (a *Authority) Exchange() (*ecdh.PrivateKey, error) {
+	signature, err := a.held.Load().account.Sign([]byte("candor exchange key of " + a.site))
+	if err != nil {
+		return nil, fmt.Errorf("deriving the exchange key: %w", err)
+	}
+	seed := sha256.Sum256(signature)
+	return ecdh.X25519().NewPrivateKey(seed[:])
+}
+
+// KeysOf reads from credentials what proves requests.
+func KeysOf(c Credentials) proof.Principal { return proof.Principal{Token: c.Token, Seed: c.Seed} }

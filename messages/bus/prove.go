@@ -1,0 +1,243 @@
+package bus
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// Identity proves the requests of a connection to be those of its name.
+type Identity struct {
+	Principal func() (proof.Principal, error) // as it is now: credentials are renewed
+	Clock     func() messages.Time            // nil: the wall clock
+
+	mu       sync.Mutex
+	sessions map[messages.Name]*session // by site
+}
+
+// session is one that is open at a site's bank; one without a number stands for a
+// bank that wants no proofs.
+type session struct {
+	number  uint64
+	expires messages.Time
+	markers sync.Pool
+}
+
+// identified is a connection that can prove who asks.
+type identified interface{ identity() *Identity }
+
+func identityOf(b Bus) *Identity {
+	if i, ok := b.(identified); ok {
+		return i.identity()
+	}
+	return nil
+}
+
+// principalOf finds what the credentials of a configuration prove; nil without.
+func principalOf(c *Config) *Identity {
+	switch {
+	case c.Renew != nil:
+		return &Identity{Principal: func() (proof.Principal, error) {
+			token, seed, err := c.Renew()
+			return proof.Principal{Token: token, Seed: seed}, err
+		}}
+	case c.JWT != "":
+		p := proof.Principal{Token: c.JWT, Seed: c.Seed}
+		return &Identity{Principal: func() (proof.Principal, error) { return p, nil }}
+	case c.CredsFile != "":
+		return &Identity{Principal: func() (proof.Principal, error) { return readPrincipal(c.CredsFile) }}
+	}
+	return nil
+}
+
+// readPrincipal reads a credentials file.
+func readPrincipal(file string) (p proof.Principal, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return p, messages.Errorf(messages.Invalid, "credentials: %v", err)
+	}
+	pair, err := nkeys.ParseDecoratedNKey(text)
+	if err != nil {
+		return p, messages.Errorf(messages.Invalid, "credentials %s: %v", file, err)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		return p, messages.Errorf(messages.Invalid, "credentials %s: %v", file, err)
+	}
+	if p.Token, err = nkeys.ParseDecoratedJWT(text); err != nil {
+		return p, messages.Errorf(messages.Invalid, "credentials %s: %v", file, err)
+	}
+	p.Seed = string(seed)
+	return p, nil
+}
+
+func (i *Identity) now() messages.Time {
+	if i.Clock != nil {
+		return i.Clock()
+	}
+	return messages.TimeOf(time.Now())
+}
+
+// sign proves a request, if its bank wants that; nil if not.
+func (i *Identity) sign(subject string, payload []byte) (*messages.Proof, error) {
+	site, verb, caller, wants := proof.Wants(subject)
+	if i == nil || !wants {
+		return nil, nil
+	}
+	p, err := i.Principal()
+	if err != nil {
+		return nil, err
+	}
+	signed, err := p.Sign(site, verb, caller, i.now(), payload)
+	return &signed, err
+}
+
+// mark proves each transfer of a request under a session, which is opened if need
+// be. Where the bank wants no proofs, or cannot be asked, the request stays as it is.
+func (i *Identity) mark(ctx context.Context, b Bus, subject string, r messages.TransferRequest) (messages.TransferRequest, error) {
+	site, caller, ok := proof.OfTransfers(subject)
+	if !ok {
+		return r, nil
+	}
+	s, err := i.session(ctx, b, site, caller)
+	if err != nil || s == nil || s.number == 0 {
+		return r, err
+	}
+	marker := s.markers.Get().(*proof.Marker)
+	defer s.markers.Put(marker)
+	r.Proof = &messages.TransferProof{Session: s.number, Marks: marker.Transfers(r.Transfers)}
+	return r, nil
+}
+
+// forget has the next request ask again whether a bank wants proofs, unless
+// another request did so since the session of a number.
+func (i *Identity) forget(subject string, number uint64) {
+	site, _, _ := proof.OfTransfers(subject)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if s := i.sessions[site]; s != nil && s.number == number {
+		delete(i.sessions, site)
+	}
+}
+
+// session returns the one that is open at a site, or opens one. Requests that need
+// it meanwhile wait.
+func (i *Identity) session(ctx context.Context, b Bus, site, caller messages.Name) (*session, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if s := i.sessions[site]; s != nil && (s.number == 0 || i.now() < s.expires.Add(-renewBefore)) {
+		return s, nil
+	}
+	s, err := i.open(ctx, b, site, caller)
+	if err != nil {
+		return nil, err
+	}
+	if i.sessions == nil {
+		i.sessions = map[messages.Name]*session{}
+	}
+	if s != nil {
+		i.sessions[site] = s
+	}
+	return s, nil
+}
+
+// renewBefore is how long before its end a session is replaced by another.
+const renewBefore = messages.Duration(10 * time.Minute)
+
+// open opens a session; nil where the bank could not be asked.
+func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) (*session, error) {
+	ask := func(verb string, request, reply any) error {
+		payload, err := messages.Marshal(request, messages.Msgpack)
+		if err != nil {
+			return err
+		}
+		data, err := attempt(ctx, time.Now().Add(attemptTimeout), b, messages.Subject(site, messages.Bank, verb, caller), payload)
+		if err != nil {
+			return err
+		}
+		return messages.Unmarshal(data, messages.Detect(data, ""), reply)
+	}
+	var trust messages.TrustReply
+	if err := ask(messages.VerbTrust, messages.Empty{}, &trust); err != nil {
+		return nil, nil // what comes of the transfers themselves says more
+	}
+	if !trust.Proven {
+		return &session{}, nil
+	}
+	principal, err := i.Principal()
+	if err != nil {
+		return nil, err
+	}
+	if err := proof.CheckExchange(principal.Token, site, &trust); err != nil {
+		return nil, err
+	}
+	own, err := proof.NewExchange()
+	if err != nil {
+		return nil, messages.Errorf(messages.Internal, "key of a session: %v", err)
+	}
+	public := own.PublicKey().Bytes()
+	var opened messages.SessionReply
+	err = ask(messages.VerbSession, messages.SessionRequest{Key: public}, &opened)
+	if err != nil && messages.KindOf(err).Retriable() {
+		return nil, messages.Errorf(messages.NotLeader, "the bank of site %q opened no session for the request, which was not sent: %v", site, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	secret, err := proof.Agree(site, own, trust.Exchange, public, trust.Exchange)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{number: opened.Session, expires: opened.Expires}
+	s.markers.New = func() any { return proof.NewMarker(secret) }
+	return s, nil
+}
+
+type askedKey struct{}
+
+// Asked is the request that a handler answers as it was made, with the proof of
+// who made it; nil if it came without one.
+func Asked(ctx context.Context) *messages.SignedRequest {
+	r, _ := ctx.Value(askedKey{}).(*messages.SignedRequest)
+	return r
+}
+
+// WithAsked makes a context in which [Asked] returns a request.
+func WithAsked(ctx context.Context, r *messages.SignedRequest) context.Context {
+	return context.WithValue(ctx, askedKey{}, r)
+}
+
+// provenTries is how often a request is proven anew: a session may have ended, or
+// the bank begun to want proofs, since it was sent.
+const provenTries = 2
+
+// encoder writes a request for each attempt. Where the one before was not proven,
+// its transfers are marked in a session that the bank is asked for anew.
+func encoder(b Bus, subject string, request any) func(context.Context, bool) ([]byte, error) {
+	identity := identityOf(b)
+	r, is := request.(messages.TransferRequest)
+	if _, _, ofBank := proof.OfTransfers(subject); !is || !ofBank || identity == nil {
+		payload, err := messages.Marshal(request, messages.Msgpack)
+		return func(context.Context, bool) ([]byte, error) { return payload, err }
+	}
+	var number uint64
+	return func(ctx context.Context, unproven bool) ([]byte, error) {
+		if unproven {
+			identity.forget(subject, number)
+		}
+		marked, err := identity.mark(ctx, b, subject, r)
+		if err != nil {
+			return nil, err
+		}
+		if number = 0; marked.Proof != nil {
+			number = marked.Proof.Session
+		}
+		return messages.Marshal(marked, messages.Msgpack)
+	}
+}

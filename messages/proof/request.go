@@ -1,0 +1,108 @@
+package proof
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Header is the header of a NATS message in which a proof travels: base64url
+// of the [messages.Proof] in msgpack.
+const Header = "Candor-Proof"
+
+// Window is how far the clock of whoever signs a request may be from the
+// bank's, and how long the bank remembers that it carried the request out.
+const Window = messages.Duration(3600_000_000_000)
+
+// verbs are those of the bank that need a proof. Transfers have marks instead.
+var verbs = []string{
+	messages.VerbGrant, messages.VerbMember, messages.VerbProject, messages.VerbPay, messages.VerbFreeze,
+	messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect, messages.VerbSession,
+	messages.VerbPeer, messages.VerbReserve, messages.VerbAuthorise, messages.VerbRevoke, messages.VerbRemit,
+	messages.VerbAccept, messages.VerbCharge, messages.VerbClose,
+}
+
+// Wants splits the subject of a request to a bank that needs a proof.
+func Wants(subject string) (site messages.Name, verb string, caller messages.Name, wants bool) {
+	site, verb, caller = ofBank(subject)
+	return site, verb, caller, slices.Contains(verbs, verb)
+}
+
+// OfTransfers splits the subject of a request for transfers.
+func OfTransfers(subject string) (site, caller messages.Name, is bool) {
+	site, verb, caller := ofBank(subject)
+	return site, caller, verb == messages.VerbTransfer
+}
+
+// ofBank splits the subject of a request to a bank; the verb of others is "".
+func ofBank(subject string) (site messages.Name, verb string, caller messages.Name) {
+	parts := strings.Split(subject, ".")
+	if len(parts) != 5 || parts[0] != "candor" || parts[2] != messages.Bank {
+		return "", "", ""
+	}
+	return parts[1], parts[3], parts[4]
+}
+
+// statement is what a request's signature is made over. No name has a zero byte.
+func statement(site messages.Name, verb string, caller messages.Name, at messages.Time, payload []byte) []byte {
+	b := make([]byte, 0, 64+len(payload))
+	for _, text := range []string{"candor request 1", site, verb, caller} {
+		b = append(append(b, text...), 0)
+	}
+	b = binary.BigEndian.AppendUint64(b, uint64(at))
+	return append(b, payload...)
+}
+
+// Principal proves requests to be those of a name.
+type Principal struct {
+	Token string
+	Seed  string
+}
+
+// Sign proves a request.
+func (p *Principal) Sign(site messages.Name, verb string, caller messages.Name, at messages.Time, payload []byte) (messages.Proof, error) {
+	pair, err := nkeys.FromSeed([]byte(p.Seed))
+	if err != nil {
+		return messages.Proof{}, messages.Errorf(messages.Invalid, "the seed in the credentials: %v", err)
+	}
+	signature, err := pair.Sign(statement(site, verb, caller, at, payload))
+	if err != nil {
+		return messages.Proof{}, messages.Errorf(messages.Internal, "signing a request: %v", err)
+	}
+	return messages.Proof{Token: p.Token, At: at, Signature: signature}, nil
+}
+
+// Check reports whether a request was signed with the key of a claim.
+func Check(t *Token, site messages.Name, verb string, caller messages.Name, r *messages.SignedRequest) *messages.Error {
+	if t.Name != caller {
+		return messages.Errorf(messages.Unproven, "the proof is that of %q, and the request is made as %q", clip(t.Name), clip(caller))
+	}
+	if !verified(t.Key, statement(site, verb, caller, r.Proof.At, r.Payload), r.Proof.Signature) {
+		return messages.Errorf(messages.Unproven, "the signature is not that of %q over this request: it was altered, or another key signed", clip(caller))
+	}
+	return nil
+}
+
+// EncodeHeader writes a proof as the value of [Header].
+func EncodeHeader(p *messages.Proof) (string, error) {
+	data, err := messages.Marshal(p, messages.Msgpack)
+	return base64.RawURLEncoding.EncodeToString(data), err
+}
+
+// DecodeHeader reads the value of [Header].
+func DecodeHeader(text string) (*messages.Proof, error) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(data) > 2*maxToken {
+		return nil, messages.Errorf(messages.Invalid, "header %s: is not base64 of a proof", Header)
+	}
+	p := new(messages.Proof)
+	if err := messages.Unmarshal(data, messages.Msgpack, p); err != nil {
+		return nil, messages.Errorf(messages.Invalid, "header %s: %v", Header, err)
+	}
+	return p, nil
+}

@@ -1,0 +1,93 @@
+package proof
+
+import (
+	"crypto/ecdh"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"hash"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// MarkSize is the length of a transfer's mark in bytes.
+const MarkSize = 16
+
+// Mark proves one transfer.
+type Mark [MarkSize]byte
+
+// Marker makes and checks the marks of a session. It is not safe for
+// concurrent use.
+type Marker struct {
+	mac     hash.Hash
+	scratch [sha256.Size]byte
+	text    []byte
+}
+
+// NewExchange makes the key of one session.
+func NewExchange() (*ecdh.PrivateKey, error) { return ecdh.X25519().GenerateKey(rand.Reader) }
+
+// NewExchangeKey reads the public key of a session.
+func NewExchangeKey(public []byte) (*ecdh.PublicKey, error) {
+	key, err := ecdh.X25519().NewPublicKey(public)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "key of a session: is not one of X25519, of 32 bytes")
+	}
+	return key, nil
+}
+
+// Agree returns the secret that the holders of two keys share: the one that
+// was made for the session, and the bank's. Either side gives its private key
+// and the other's public one.
+func Agree(site messages.Name, own *ecdh.PrivateKey, other, session, bank []byte) ([]byte, error) {
+	public, err := NewExchangeKey(other)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := own.ECDH(public)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "key of a session: is of low order")
+	}
+	return hkdf.Key(sha256.New, shared, append(append([]byte{}, session...), bank...), "candor session 1 "+site, sha256.Size)
+}
+
+// NewMarker returns the marker of a session with a secret.
+func NewMarker(secret []byte) *Marker { return &Marker{mac: hmac.New(sha256.New, secret)} }
+
+// Bytes makes the mark of an encoded transfer. In a chain it covers the mark
+// before, so that its transfers prove one another; before is nil at its begin.
+func (m *Marker) Bytes(before *Mark, transfer []byte) (mark Mark) {
+	m.mac.Reset()
+	if before != nil {
+		m.scratch[0] = 1
+		copy(m.scratch[1:], before[:])
+		m.mac.Write(m.scratch[:1+MarkSize])
+	} else {
+		m.scratch[0] = 0
+		m.mac.Write(m.scratch[:1])
+	}
+	m.mac.Write(transfer)
+	copy(mark[:], m.mac.Sum(m.scratch[:0]))
+	return mark
+}
+
+// Transfers makes the marks of a request's transfers, one after the other.
+func (m *Marker) Transfers(list []messages.Transfer) []byte {
+	marks := make([]byte, 0, MarkSize*len(list))
+	var before *Mark
+	for i := range list {
+		m.text = AppendTransfer(m.text[:0], &list[i])
+		mark := m.Bytes(before, m.text)
+		marks = append(marks, mark[:]...)
+		before = nil
+		if list[i].Linked {
+			before = &mark
+		}
+	}
+	return marks
+}
+
+// Equal compares marks in constant time.
+func Equal(a, b Mark) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }

@@ -1,0 +1,85 @@
+package proof
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// maxToken bounds a claim in bytes: those that sites issue have about 700.
+const maxToken = 4 << 10
+
+// Token is the claim of a site that a key is a name's.
+type Token struct {
+	Key     string        // public key of the name
+	Name    messages.Name // as it stands in subjects
+	Issuer  string        // public key that signed the claim
+	Account string        // public key of the site's account
+	Expires messages.Time // 0: never
+}
+
+// ReadToken reads a claim, a JSON Web Token as NATS has it, and checks that its
+// issuer signed it. Whether the issuer may is for the caller to say.
+func ReadToken(text string) (Token, *messages.Error) {
+	parts := strings.Split(text, ".")
+	if len(text) > maxToken || len(parts) != 3 {
+		return Token{}, unreadable()
+	}
+	var header struct {
+		Algorithm string `json:"alg"`
+	}
+	var body struct {
+		Subject string `json:"sub"`
+		Name    string `json:"name"`
+		Issuer  string `json:"iss"`
+		Expires int64  `json:"exp"`
+		Nats    struct {
+			Account string `json:"issuer_account"`
+			Type    string `json:"type"`
+		} `json:"nats"`
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || !part(parts[0], &header) || !part(parts[1], &body) {
+		return Token{}, unreadable()
+	}
+	if header.Algorithm != "ed25519-nkey" || body.Nats.Type != "user" || body.Expires < 0 || body.Expires > lastSecond {
+		return Token{}, unreadable()
+	}
+	if !verified(body.Issuer, []byte(parts[0]+"."+parts[1]), signature) || !nkeys.IsValidPublicUserKey(body.Subject) {
+		return Token{}, messages.Errorf(messages.Unproven, "the claim in the proof was not signed by %q: use credentials that the site issued", clip(body.Issuer))
+	}
+	return Token{
+		Key: body.Subject, Name: body.Name, Issuer: body.Issuer, Account: body.Nats.Account,
+		Expires: messages.Time(body.Expires) * 1_000_000,
+	}, nil
+}
+
+// lastSecond keeps an expiry in range of a messages.Time.
+const lastSecond = 1 << 40
+
+func part(text string, into any) bool {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	return err == nil && json.Unmarshal(data, into) == nil
+}
+
+func unreadable() *messages.Error {
+	return messages.Errorf(messages.Unproven, "the claim in the proof cannot be read: send the one in your credentials file")
+}
+
+// verified reports whether a signature was made with the private part of a key.
+func verified(key string, data, signature []byte) bool {
+	public, err := nkeys.FromPublicKey(key)
+	return err == nil && public.Verify(data, signature) == nil
+}
+
+func clip(s string) string {
+	const most = 96
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}

@@ -1,0 +1,41 @@
+package proof
+
+import (
+	"encoding/binary"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// What the second byte of an encoded transfer says of it.
+const (
+	HasLink    = 1 << iota // it is linked
+	HasTimeout             // it ends with a time-out
+)
+
+// AppendTransfer appends the one encoding of a transfer, over which its mark is
+// made: it is the bank's own, in commands and records.
+func AppendTransfer(b []byte, t *messages.Transfer) []byte {
+	var has byte
+	if t.Linked {
+		has |= HasLink
+	}
+	if t.Timeout != 0 {
+		has |= HasTimeout
+	}
+	b = append(b, byte(t.Kind), has)
+	b = text(b, t.ID)
+	b = text(b, t.Debit)
+	b = text(b, t.Credit)
+	b = binary.AppendVarint(b, int64(t.Amount))
+	b = text(b, t.Pending)
+	b = binary.AppendVarint(b, int64(t.Expires))
+	b = text(b, t.Member)
+	b = binary.AppendUvarint(b, uint64(t.Job))
+	b = text(b, t.Reason)
+	if t.Timeout != 0 {
+		b = binary.AppendVarint(b, int64(t.Timeout))
+	}
+	return b
+}
+
+func text(b []byte, s string) []byte { return append(binary.AppendUvarint(b, uint64(len(s))), s...) }
