@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"strconv"
 	"sync"
@@ -154,7 +155,7 @@ func (s *Site) prepare() (err error) {
 	}
 	if s.options.Only != nil {
 		s.info.Server = s.options.Only.Server
-		return nil // replicas and agents lock what is theirs
+		return s.openBankKeys() // replicas and agents lock what is theirs
 	}
 	if s.lock, err = lockState(s.config.State); err != nil {
 		return err
@@ -171,6 +172,20 @@ func (s *Site) prepare() (err error) {
 		return err
 	}
 	return writeCredentials(&s.config, s.authority)
+}
+
+// openBankKeys reads the site's keys for a bank that runs alone, where they are
+// here: without them it cannot tell who asks.
+func (s *Site) openBankKeys() (err error) {
+	if s.options.Only.Actor != messages.Bank {
+		return nil
+	}
+	s.authority, err = identity.Open(s.config.keysDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		s.log.Warn("the bank runs without the site's keys: it cannot check who asks, nor settle with other sites", zap.String("keys", s.config.keysDir()))
+		return nil
+	}
+	return err
 }
 
 // listen starts the server.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/proof"
 )
 
 // proving are the roles whose credentials prove requests to the bank.
@@ -54,6 +53,3 @@ func (a *Authority) Exchange() (*ecdh.PrivateKey, error) {
 	seed := sha256.Sum256(signature)
 	return ecdh.X25519().NewPrivateKey(seed[:])
 }
-
-// KeysOf reads from credentials what proves requests.
-func KeysOf(c Credentials) proof.Principal { return proof.Principal{Token: c.Token, Seed: c.Seed} }

@@ -68,7 +68,7 @@ var roots = []any{
 	messages.Observation{}, messages.UtilityRequest{}, messages.UtilityReply{},
 	messages.RuntimeRequest{}, messages.RuntimeReply{}, messages.EstimateRequest{}, messages.EstimateReply{},
 	messages.ClassesReply{}, messages.SamplesRequest{}, messages.SamplesReply{}, messages.Profile{},
-	messages.TransferRequest{}, messages.TransferReply{}, messages.GrantRequest{}, messages.MemberRequest{},
+	messages.TransferRequest{}, messages.TransferReply{}, messages.TrustReply{}, messages.SessionRequest{}, messages.SessionReply{}, messages.GrantRequest{}, messages.MemberRequest{},
 	messages.AccountRequest{}, messages.AccountReply{}, messages.AccountsReply{},
 	messages.JournalRequest{}, messages.JournalReply{}, messages.CheckpointsRequest{}, messages.CheckpointsReply{},
 	messages.SegmentRequest{}, messages.SegmentReply{},

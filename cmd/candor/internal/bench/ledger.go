@@ -13,9 +13,11 @@ import (
 
 	"github.com/candor-grid/candor/bank"
 	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // ledgerResult is transfers a second. Ratio is that of 64 clients to
@@ -89,6 +91,7 @@ func ledger(ctx context.Context, c *cobra.Command) (any, error) {
 type bankBed struct {
 	dir      string
 	network  *bus.Network
+	keys     *identity.Authority
 	replicas []*bank.Bank
 	client   bus.Bus
 	once     sync.Once
@@ -107,7 +110,14 @@ func openBank(ctx context.Context) (*bankBed, error) {
 		return nil, err
 	}
 	b := &bankBed{dir: dir, network: bus.NewMemory()}
-	b.client = b.network.Connect(operator)
+	if b.keys, err = identity.Create(filepath.Join(dir, "keys"), bankSite); err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	b.client = b.network.ConnectAs(operator, &bus.Identity{Principal: func() (proof.Principal, error) {
+		c, err := b.keys.Credentials(identity.Operator, operator)
+		return proof.Principal{Token: c.Token, Seed: c.Seed}, err
+	}})
 	if err := b.start(ctx); err != nil {
 		_ = b.stop()
 		return nil, err
@@ -140,7 +150,7 @@ func (b *bankBed) startReplica(ctx context.Context, id string, local *mailbox.Lo
 		return err
 	}
 	replica, err := bank.Start(ctx, bank.Config{
-		Site: bankSite, Replica: id, Bus: b.network.Connect("bank"), Operators: []messages.Name{operator}, History: journal,
+		Site: bankSite, Replica: id, Bus: b.network.Connect("bank"), Operators: []messages.Name{operator}, History: journal, Keys: b.keys,
 		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
 			return mailbox.OpenRaft(mailbox.Config{
 				ID: id, Name: "bank", Dir: dir, Local: local, Bootstrap: []string{"1", "2", "3"},
