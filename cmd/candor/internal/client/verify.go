@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,7 @@ import (
 
 func (a *app) verifyCommand() *cobra.Command {
 	var genesis bool
-	var key, directory string
+	var key, keys, directory string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "check the bank's books yourself, record by record (operators)",
@@ -32,17 +33,23 @@ transfers that it is linked to, what lapses in between, and each refusal must co
 to the same bytes. Of records by releases before this one, which do not say
 whether a user or an operator asked, it takes the one that may.
 
+Who asked is checked too: that each record which issues or moves money is under a
+signature or a mark of who it says, from the record on at which the site began to
+want proofs. The marks of transfers need the site's keys directory (--keys, or that
+of the site on this machine); without it they are counted, and said not to be checked.
+
 The exit code is 1 if anything is wrong; the first thing that is gets named.`,
 		Example: `  candor bank verify
   candor bank verify --from-genesis --json
   candor bank verify --history ~/.local/state/candor/bank/1`,
 		Args: cobra.NoArgs,
 		RunE: a.withJournal(&directory, func(ctx context.Context, source journalSource) error {
-			return a.verifyBooks(ctx, source, genesis, key)
+			return a.verifyBooks(ctx, source, genesis, key, first(keys, a.keysBeside(directory)))
 		}),
 	}
 	cmd.Flags().BoolVar(&genesis, "from-genesis", false, "carry every record out again under the bank's rules")
 	cmd.Flags().StringVar(&key, "key", "", "public `key` that checkpoints must be signed with (default: that of the site which issued your credentials)")
+	cmd.Flags().StringVar(&keys, "keys", "", "the site's keys `directory`, to check the marks of transfers (default: that of the site on this machine)")
 	cmd.Flags().StringVar(&directory, "history", "", historyFlag)
 	return cmd
 }
@@ -62,6 +69,17 @@ type verified struct {
 	Checkpoints int              `json:"checkpoints"`
 	Key         string           `json:"key"`     // that signed them
 	Trusted     bool             `json:"trusted"` // the key is known to be the site's
+	Proofs      *proofs          `json:"proofs"`  // null: who asked was not checked
+}
+
+// proofs is what is proven of a journal.
+type proofs struct {
+	From      uint64 `json:"from"`      // the first record from which on everything is; 0: nothing is
+	Requests  uint64 `json:"requests"`  // under signatures
+	Transfers uint64 `json:"transfers"` // under marks
+	Unchecked uint64 `json:"unchecked"` // under marks that were not read for want of the site's keys
+	Forced    uint64 `json:"forced"`    // records that follow from the rules
+	Clearing  uint64 `json:"clearing"`  // records of settlements with other sites
 }
 
 // verification is a check under way.
@@ -73,7 +91,7 @@ type verification struct {
 }
 
 // verifyBooks checks a journal and says what was checked.
-func (a *app) verifyBooks(ctx context.Context, source journalSource, genesis bool, key string) error {
+func (a *app) verifyBooks(ctx context.Context, source journalSource, genesis bool, key, keys string) error {
 	v := &verification{key: first(key, a.trustedKey()), result: verified{Rules: genesis}}
 	var err error
 	if v.checkpoints, err = checkpointsOf(ctx, source); err != nil {
@@ -89,8 +107,19 @@ func (a *app) verifyBooks(ctx context.Context, source journalSource, genesis boo
 		scratch = store
 	}
 	v.verifier = ledger.NewVerifier(scratch)
+	root, err := a.proofRoot(keys)
+	if err != nil {
+		return err
+	}
+	if root != nil {
+		v.verifier.Trust(root)
+	}
 	if err := v.run(ctx, source); err != nil {
 		return within("the books do NOT verify", err)
+	}
+	if root != nil {
+		r := v.verifier.Proofs()
+		v.result.Proofs = &proofs{From: r.From, Requests: r.Requests, Transfers: r.Marked, Unchecked: r.Unread, Forced: r.Forced, Clearing: r.Clearing}
 	}
 	return a.show(v.result, func(p *page) { p.verified(v.result) })
 }
@@ -127,6 +156,47 @@ func (a *app) trustedKey() string {
 		return ""
 	}
 	return key
+}
+
+// keysBeside is the keys directory of the site whose history is named, or of the
+// site on this machine; "" if it is not here.
+func (a *app) keysBeside(history string) string {
+	dir := filepath.Join(a.stateDir(), "keys")
+	if history != "" {
+		dir = filepath.Join(history, "..", "..", "keys")
+	}
+	if !isDir(dir) {
+		return ""
+	}
+	if authority, err := identity.Open(dir); err != nil || history == "" && authority.AccountKey() != a.trustedKey() {
+		return ""
+	}
+	return dir
+}
+
+// proofRoot is what proofs are checked against: a keys directory, or the public key
+// of the site that issued the credentials in use; nil without either.
+func (a *app) proofRoot(keys string) (*ledger.Root, error) {
+	if keys != "" {
+		authority, err := identity.Open(keys)
+		if err != nil {
+			return nil, messages.Errorf(messages.Invalid, "--keys: %v", err)
+		}
+		exchange, err := authority.Exchange()
+		if err != nil {
+			return nil, err
+		}
+		return &ledger.Root{Site: authority.Site(), Account: authority.AccountKey(), Exchange: exchange}, nil
+	}
+	key := a.trustedKey()
+	if key == "" {
+		return nil, nil
+	}
+	t, err := a.resolve(true)
+	if err != nil {
+		return nil, err
+	}
+	return &ledger.Root{Site: t.site, Account: key}, nil
 }
 
 // run reads the journal, and holds what it came to against what is stated.
@@ -250,6 +320,7 @@ func (p *page) verified(r verified) {
 	if r.Rules {
 		p.printf("  every record, carried out again under the bank's rules, came to the same bytes\n")
 	}
+	p.proofs(r.Proofs, r.Records)
 	if r.Compared > 0 {
 		p.printf("  %s balances are what the bank states\n", terminal.Count(r.Compared))
 	} else {
@@ -263,5 +334,27 @@ func (p *page) verified(r verified) {
 	default:
 		p.printf("  %s signed, the last of %s records, by key %s: compare it with the site's, or give --key\n",
 			terminal.Plural(r.Checkpoints, "checkpoint"), terminal.Count(r.Signed), r.Key)
+	}
+}
+
+// proofs says who was proven to have asked.
+func (p *page) proofs(r *proofs, records uint64) {
+	switch {
+	case r == nil:
+		p.printf("  not checked: who asked, for neither credentials nor keys of the site are here\n")
+	case r.From == 0:
+		p.printf("  not proven: who asked, for all records are from before the site wanted proofs\n")
+	default:
+		if r.From > 1 {
+			p.printf("  records 1 to %s are from before the site wanted proofs\n", terminal.Count(r.From-1))
+		}
+		p.printf("  who asked is proven from record %s on: %s signed, %s marked, %s forced by the rules\n", terminal.Count(r.From),
+			terminal.Count(r.Requests), terminal.Count(r.Transfers), terminal.Count(r.Forced))
+		if r.Unchecked > 0 {
+			p.printf("  not checked: the marks of %s transfers, for which the site's keys are needed (--keys)\n", terminal.Count(r.Unchecked))
+		}
+		if r.Clearing > 0 {
+			p.printf("  %s records settle with other sites: their own proofs are in the bank's log\n", terminal.Count(r.Clearing))
+		}
 	}
 }
