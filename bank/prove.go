@@ -67,7 +67,7 @@ func (b *Bank) prove(ctx context.Context, c *ledger.Command) *messages.Error {
 }
 
 func unsigned() *messages.Error {
-	return messages.Errorf(messages.Unproven, "nothing proves who asked: use the command candor, or send the header %s, which \"candor sign\" makes from your credentials", proof.Header)
+	return messages.Errorf(messages.Unproven, "nothing proves who asked: use the command candor, or send the header %s, which \"candor bank sign\" makes from your credentials", proof.Header)
 }
 
 // declareWithin bounds how long the site's statement of its keys may take.

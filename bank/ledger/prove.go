@@ -53,7 +53,7 @@ func (l *Ledger) prove(c *Command, raw []byte) *messages.Error {
 	case l.trust.root == nil:
 		return l.rootless()
 	case !c.proven():
-		return messages.Errorf(messages.Unproven, "nothing proves who asked: sign the request with your credentials, as candor's own commands do")
+		return messages.Errorf(messages.Unproven, "nothing proves who asked: use the command candor, or the header that \"candor bank sign\" makes from your credentials")
 	case c.Verb == Transfers:
 		return l.proveTransfers(c, raw, now)
 	}
@@ -99,7 +99,7 @@ func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest,
 		return User, l.rootless()
 	}
 	if r == nil {
-		return User, messages.Errorf(messages.Unproven, "nothing proves who asked: sign the request with your credentials, as candor's own commands do")
+		return User, messages.Errorf(messages.Unproven, "nothing proves who asked: use the command candor, or the header that \"candor bank sign\" makes from your credentials")
 	}
 	token, rank, err := l.trust.vouch(verb, by, r, now)
 	if err != nil {

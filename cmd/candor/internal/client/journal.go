@@ -19,7 +19,7 @@ import (
 // about its books, which connect as clients.
 func (a *app) addBankCommands(bank *cobra.Command, usage string) {
 	bank.AddGroup(&cobra.Group{ID: "books", Title: "Its books:"})
-	for _, c := range []*cobra.Command{a.exportCommand(), a.verifyCommand()} {
+	for _, c := range []*cobra.Command{a.exportCommand(), a.verifyCommand(), a.proveCommand(), a.signCommand()} {
 		c.GroupID = "books"
 		c.SetUsageTemplate(usage)
 		bank.AddCommand(c)
