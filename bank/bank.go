@@ -36,6 +36,7 @@ type Bank struct {
 	serving []bus.Subscription
 	rest    func() // stops the courier, and waits for it
 	fault   string // of the clearing, as it was logged
+	kept    uint64 // from when on the books are proven, as the keys directory has it
 }
 
 // Start joins the group, and serves whenever this replica leads until ctx
@@ -136,6 +137,7 @@ func (b *Bank) follow(ctx context.Context) {
 			b.attend(ctx)
 			b.checkpointIfDue()
 			b.watchClearing()
+			b.keepProven()
 			if b.leads {
 				b.redeclare(ctx)
 				b.expire(ctx)

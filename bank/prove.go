@@ -22,6 +22,10 @@ type Keys interface {
 	RevokedKeys() []string        // of names
 	SignAccount([]byte) ([]byte, error)
 	Exchange() (*ecdh.PrivateKey, error) // it stays
+	// ProvenFrom is the record from which on the books are known to be proven, 0
+	// if they are not; KeepProven remembers it where the log does not reach.
+	ProvenFrom() (uint64, error)
+	KeepProven(uint64) error
 }
 
 // seen is shared by the replicas of this process, which check each mark once.
@@ -36,7 +40,11 @@ func newRoot(c *Config) (*ledger.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ledger.Root{Site: c.Site, Account: c.Keys.AccountKey(), Exchange: exchange, Seen: seen}, nil
+	from, err := c.Keys.ProvenFrom()
+	if err != nil {
+		return nil, err
+	}
+	return &ledger.Root{Site: c.Site, Account: c.Keys.AccountKey(), Exchange: exchange, From: from, Seen: seen}, nil
 }
 
 // provenFrom is the first record from which on everything is proven, 0 if nothing
@@ -119,6 +127,23 @@ func (b *Bank) declare(ctx context.Context, begin bool) error {
 		b.config.Log.Info("the site's keys are in the books", zap.Int("new", len(keys.Roles)), zap.Int("ended", len(keys.Ended)), zap.Int("revoked", len(keys.Revoked)))
 	}
 	return err
+}
+
+// keepProven remembers beside the keys from when on the books are proven.
+func (b *Bank) keepProven() {
+	from := b.provenFrom()
+	if b.config.Keys == nil || from == 0 || from == b.kept {
+		return
+	}
+	known, err := b.config.Keys.ProvenFrom()
+	if err == nil && known == 0 {
+		err = b.config.Keys.KeepProven(from)
+	}
+	if err != nil {
+		b.config.Log.Warn("the keys directory does not say yet from when on the books are proven; will try again", zap.Error(err))
+		return
+	}
+	b.kept = from
 }
 
 // ended lists the keys that sign no more: those before the present one of their

@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/mailbox"
 )
 
 // verifies checks the bank's journal as an outsider with the site's keys does.
@@ -203,4 +204,100 @@ func TestASignedRequestIsCarriedOutOnce(t *testing.T) {
 		b.setClock(b.clock() + 1)
 		must[messages.AccountReply](ops, "ops", messages.VerbCredit, messages.CreditRequest{Account: "ada"})
 	}
+}
+
+// A log without the site's statement is no log of a site that was made with one.
+func TestALogWithoutTheStatementIsNotTaken(t *testing.T) {
+	k := newSiteKeys(t)
+	exchange, err := k.Exchange()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := ledger.New()
+	l.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange, From: 1})
+	grant := ledger.Command{Verb: ledger.Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "eve", Amount: c}}
+	if r := l.Apply(grant.Encode()); messages.KindOf(r.Error) != messages.Unproven || r.Error == nil {
+		t.Errorf("got %v", r.Error)
+	}
+	old := ledger.New()
+	old.Apply(grant.Encode())
+	history := old.History()
+	raw, err := history.Record(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := ledger.NewVerifier(nil)
+	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), From: 1})
+	if err := v.Add(raw); messages.KindOf(err) != messages.Unproven || err == nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A replica that starts from an image knows the keys, the sessions, and what was
+// carried out, and goes on like the others.
+func TestAnImageHasWhatIsTrusted(t *testing.T) {
+	b, k := provenBed(t)
+	ops := b.as(k.issue("operator", "ops"), "ops")
+	ops.grant("1", "ada", 10*c)
+	service := b.as(k.issue("service", "$auctioneer"), "$auctioneer")
+	service.transfer(hold("h", "ada", 5*c))
+	credit := b.command(k, "operator", "ops", ledger.Credit, messages.CreditRequest{Account: "ada", Credit: 100 * c})
+	if _, err := b.box.Propose(context.Background(), credit); err != nil {
+		t.Fatal(err)
+	}
+	var image bytes.Buffer
+	if _, err := b.bank.machine.Capture().WriteTo(&image); err != nil {
+		t.Fatal(err)
+	}
+	before := b.bank.Hash()
+	if err := b.bank.machine.Restore(bytes.NewReader(image.Bytes())); err != nil {
+		t.Fatal(err)
+	}
+	if b.bank.Hash() != before {
+		t.Error("the restored state differs")
+	}
+	service.transfer(post("p", "h", 3*c))
+	answer, err := b.box.Propose(context.Background(), credit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := answer.(ledger.Result); r.Error == nil {
+		t.Error("a request was carried out again after a restore")
+	}
+	if _, err := verifies(b, k); err != nil {
+		t.Error(err)
+	}
+}
+
+// A site that was made without proofs goes on without, until an operator begins;
+// then its clients follow by themselves.
+func TestAnOlderSiteBeginsWhenAnOperatorSaysSo(t *testing.T) {
+	b, k := provenBed(t, func(config *Config) {
+		open := config.Open
+		config.Open = func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			box, err := open(m)
+			for _, c := range []ledger.Command{
+				{Verb: ledger.Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "ada", Amount: 10 * c}},
+				{Verb: ledger.Transfers, At: 2, By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{hold("h", "ada", 5*c)}},
+			} {
+				m.Apply(1, [][]byte{c.Encode()})
+			}
+			return box, err
+		}
+	})
+	ops := b.as(k.issue("operator", "ops"), "ops")
+	service := b.as(k.issue("service", "$auctioneer"), "$auctioneer")
+	service.transfer(post("p", "h", c))
+	ops.grant("2", "ada", c)
+	trust := must[messages.TrustReply](ops, "ops", messages.VerbProve, messages.Empty{})
+	if !trust.Proven || trust.From < 4 {
+		t.Errorf("got %+v", trust)
+	}
+	service.transfer(hold("i", "ada", c))
+	ops.grant("3", "ada", c)
+	report, err := verifies(b, k)
+	if err != nil || report.From != trust.From || report.Marked != 1 {
+		t.Errorf("got %+v, %v", report, err)
+	}
+	b.eventually("the keys directory says so", func() bool { from, _ := k.ProvenFrom(); return from == trust.From })
 }

@@ -46,6 +46,8 @@ func (l *Ledger) prove(c *Command, raw []byte) *messages.Error {
 		return nil
 	case c.Verb == Keys:
 		return l.proveKeys(c)
+	case l.trust.from == 0 && l.trust.root != nil && l.trust.root.From == 1:
+		return messages.Errorf(messages.Unproven, "the site wanted proofs from the first record on, and has not said which keys are its own")
 	case l.trust.from == 0 && !c.proven():
 		return nil
 	case l.trust.from == 0:

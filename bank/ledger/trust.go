@@ -15,6 +15,7 @@ type Root struct {
 	Site     messages.Name
 	Account  string           // public key of the site's account
 	Exchange *ecdh.PrivateKey // nil: marks cannot be checked here
+	From     uint64           // the record from which on the journal is known to be proven; 0: not known
 	Seen     *Seen            // what replicas of this process checked; nil: nothing is remembered
 }
 

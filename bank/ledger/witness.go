@@ -32,6 +32,9 @@ type ProofReport struct {
 
 // add takes the next record; an error says what is not proven.
 func (w *witness) add(number uint64, rec *record) error {
+	if known := w.trust.root.From; known != 0 && w.trust.from == 0 && number >= known && rec.what != trusted {
+		return fmt.Errorf("record %d is not proven, and the site wanted proofs from record %d on: this is another journal, or it was written anew", number, known)
+	}
 	if w.trust.from == 0 && rec.what != trusted {
 		if rec.what == requested || rec.stamp.session != 0 {
 			return fmt.Errorf("record %d has a proof, and the site has not said which keys are its own", number)

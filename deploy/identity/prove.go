@@ -3,9 +3,14 @@ package identity
 import (
 	"crypto/ecdh"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -52,4 +57,31 @@ func (a *Authority) Exchange() (*ecdh.PrivateKey, error) {
 	}
 	seed := sha256.Sum256(signature)
 	return ecdh.X25519().NewPrivateKey(seed[:])
+}
+
+// provenFile holds the first record of the bank's journal from which on everything
+// is proven, so that no journal without proofs can be put in its place.
+const provenFile = "proven"
+
+// ProvenFrom is the record from which on the site's books are proven, 0 if they are
+// not.
+func (a *Authority) ProvenFrom() (uint64, error) {
+	path := filepath.Join(a.dir, provenFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("keys directory: %w", err)
+	}
+	from, err := strconv.ParseUint(trim(text), 10, 64)
+	if err != nil {
+		return 0, messages.Errorf(messages.Invalid, "keys directory: %s: is not the number of a record; take the one that candor bank verify shows", path)
+	}
+	return from, nil
+}
+
+// KeepProven remembers it.
+func (a *Authority) KeepProven(from uint64) error {
+	return replace(filepath.Join(a.dir, provenFile), []byte(strconv.FormatUint(from, 10)+"\n"))
 }

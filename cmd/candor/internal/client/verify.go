@@ -186,7 +186,8 @@ func (a *app) proofRoot(keys string) (*ledger.Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &ledger.Root{Site: authority.Site(), Account: authority.AccountKey(), Exchange: exchange}, nil
+		from, err := authority.ProvenFrom()
+		return &ledger.Root{Site: authority.Site(), Account: authority.AccountKey(), Exchange: exchange, From: from}, err
 	}
 	key := a.trustedKey()
 	if key == "" {
