@@ -3,11 +3,14 @@ package bank
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 
+	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // verifies checks the bank's journal as an outsider with the site's keys does.
@@ -300,4 +303,143 @@ func TestAnOlderSiteBeginsWhenAnOperatorSaysSo(t *testing.T) {
 		t.Errorf("got %+v, %v", report, err)
 	}
 	b.eventually("the keys directory says so", func() bool { from, _ := k.ProvenFrom(); return from == trust.From })
+}
+
+// What a leader proposes to the clearing in somebody's name needs that one's proof.
+func TestAForgedClearingCommandMovesNothing(t *testing.T) {
+	b, k := provenBed(t)
+	ops := b.as(k.issue("operator", "ops"), "ops")
+	ops.grant("1", "ada", 10*c)
+	peer := messages.PeerRequest{Peer: "east", Keys: []string{public(t, accountKey(t))}, Limit: 5 * c}
+	remit := messages.RemitRequest{Key: "r", Peer: "east", Payee: "eve", Amount: 4 * c}
+	for name, command := range map[string]clearing.Command{
+		"a peer":           {At: b.clock(), By: "ops", Peer: &peer},
+		"a remittance":     {At: b.clock(), By: "ada", Remit: &remit},
+		"another's proof":  {At: b.clock(), By: "ops", Peer: &peer, Asked: b.signed(k, "user", "ada", messages.VerbPeer, peer)},
+		"another request":  {At: b.clock(), By: "ops", Peer: &peer, Asked: b.signed(k, "operator", "ops", messages.VerbReserve, messages.ReserveRequest{Limit: c})},
+		"a user's for ops": {At: b.clock(), By: "ada", Peer: &peer, Asked: b.signed(k, "user", "ada", messages.VerbPeer, peer)},
+	} {
+		if r := b.proposeClearing(command); r.Error == nil {
+			t.Errorf("%s was carried out: %+v", name, r)
+		}
+	}
+	// What was signed counts, whatever stands beside it.
+	more := peer
+	more.Limit = 1000 * c
+	r := b.proposeClearing(clearing.Command{At: b.clock(), By: "ops", Peer: &more, Asked: b.signed(k, "operator", "ops", messages.VerbPeer, peer)})
+	if r.Error != nil || r.Peer.Limit != peer.Limit {
+		t.Errorf("got %+v, %v", r.Peer, r.Error)
+	}
+	if r := b.proposeClearing(clearing.Command{At: b.clock(), By: "ada", Remit: &remit, Asked: b.signed(k, "user", "ada", messages.VerbRemit, remit)}); r.Error != nil {
+		t.Error(r.Error)
+	}
+	report, err := verifies(b, k)
+	if err != nil || report.Clearing == 0 {
+		t.Errorf("got %+v, %v", report, err)
+	}
+}
+
+func (b *bed) proposeClearing(command clearing.Command) clearing.Result {
+	b.Helper()
+	data, err := command.Encode()
+	if err != nil {
+		b.Fatal(err)
+	}
+	answer, err := b.box.Propose(context.Background(), data)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return answer.(clearing.Result)
+}
+
+func (b *bed) signed(k *siteKeys, role string, name messages.Name, verb string, request any) *messages.SignedRequest {
+	b.Helper()
+	payload, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := k.issue(role, name)
+	proof, err := p.Sign("here", verb, name, b.clock(), payload)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &messages.SignedRequest{Proof: proof, Payload: payload}
+}
+
+// Each mark proves its own transfer, in its place of its chain.
+func TestMarksAreOfTheirTransfers(t *testing.T) {
+	b, k := provenBed(t)
+	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)
+	var session uint64
+	var marks []byte
+	list := []messages.Transfer{
+		{ID: "a", Kind: messages.Posted, Debit: "ada", Credit: messages.SiteAccount, Amount: c, Linked: true},
+		{ID: "b", Kind: messages.Posted, Debit: "ada", Credit: messages.SiteAccount, Amount: c},
+		{ID: "d", Kind: messages.Posted, Debit: "ada", Credit: messages.SiteAccount, Amount: c},
+	}
+	session, marker := b.opened(k, "service", "$auctioneer")
+	marks = marker.Transfers(list)
+	for name, forge := range map[string]func(r *messages.TransferRequest){
+		"an amount":      func(r *messages.TransferRequest) { r.Transfers[2].Amount = 2 * c },
+		"a flipped mark": func(r *messages.TransferRequest) { r.Proof.Marks[40] ^= 1 },
+		"half a chain": func(r *messages.TransferRequest) {
+			r.Transfers, r.Proof.Marks = r.Transfers[1:], r.Proof.Marks[proof.MarkSize:]
+		},
+		"another session":   func(r *messages.TransferRequest) { r.Proof.Session++ },
+		"a chain unlinked":  func(r *messages.TransferRequest) { r.Transfers[0].Linked = false },
+		"another's session": nil,
+	} {
+		r := messages.TransferRequest{Transfers: slices.Clone(list), Proof: &messages.TransferProof{Session: session, Marks: bytes.Clone(marks)}}
+		by := messages.Name("$auctioneer")
+		if forge == nil {
+			by = "$bank"
+		} else {
+			forge(&r)
+		}
+		command := ledger.Command{Verb: ledger.Transfers, At: b.clock(), By: by, Rank: ledger.Service, Transfers: r.Transfers, Proof: r.Proof}
+		answer, err := b.box.Propose(context.Background(), command.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := answer.(ledger.Result); messages.KindOf(got.Error) != messages.Unproven || got.Error == nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	// A service never reaches the accounts of the clearing, by the ledger itself.
+	reserved := []messages.Transfer{{ID: "x", Kind: messages.Posted, Debit: "clearing-east", Credit: messages.SiteAccount, Amount: c}}
+	command := ledger.Command{Verb: ledger.Transfers, At: b.clock(), By: "$auctioneer", Rank: ledger.Service, Transfers: reserved,
+		Proof: &messages.TransferProof{Session: session, Marks: marker.Transfers(reserved)}}
+	answer, err := b.box.Propose(context.Background(), command.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := answer.(ledger.Result).Transfers; len(got) != 1 || messages.KindOf(got[0].Error) != messages.PermissionDenied {
+		t.Errorf("got %+v", got)
+	}
+	good := ledger.Command{Verb: ledger.Transfers, At: b.clock(), By: "$auctioneer", Rank: ledger.Service, Transfers: list,
+		Proof: &messages.TransferProof{Session: session, Marks: marks}}
+	if answer, err = b.box.Propose(context.Background(), good.Encode()); err != nil || answer.(ledger.Result).Error != nil {
+		t.Errorf("got %+v, %v", answer, err)
+	}
+	if report, err := verifies(b, k); err != nil || report.Marked != 3 {
+		t.Errorf("got %+v, %v", report, err)
+	}
+}
+
+// opened opens a session, and returns its number and what makes its marks.
+func (b *bed) opened(k *siteKeys, role string, name messages.Name) (uint64, *proof.Marker) {
+	b.Helper()
+	as := b.as(k.issue(role, name), name)
+	own, err := proof.NewExchange()
+	if err != nil {
+		b.Fatal(err)
+	}
+	trust := must[messages.TrustReply](as, name, messages.VerbTrust, messages.Empty{})
+	public := own.PublicKey().Bytes()
+	reply := must[messages.SessionReply](as, name, messages.VerbSession, messages.SessionRequest{Key: public})
+	secret, err := proof.Agree("here", own, trust.Exchange, public, trust.Exchange)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return reply.Session, proof.NewMarker(secret)
 }
