@@ -34,6 +34,52 @@
 // asked to (checkpoints). Replicas that lack a part of it fetch it from the
 // leader (segment).
 //
+// # Who asked
+//
+// What a replica carries out is proven to have been asked for, whoever wrote it into
+// the log. The chain from a user's key to a balance has these links, each of which
+// every replica checks as it applies a command, and "candor bank verify" again:
+//
+//   - The key of the site's account is in the keys directory of each host, and its
+//     public half in every credentials file. It never changes. Nothing about it is
+//     taken from the log, the journal or an image ([ledger.Root]).
+//   - It signs which keys sign the credentials of users, operators and services, which
+//     of them have ended, and which names' keys are revoked. These statements are
+//     records, so all replicas go by the same ones. What was said stays true: a key
+//     that ended proves nothing ever after, and what it proved before stays proven.
+//     The leader makes a statement when the keys directory changes.
+//   - One of these keys signs the claim in a credentials file: this key is the name's.
+//   - The name's key signs the request, in its own bytes, with the time; it is good for
+//     an hour either way. A request that has no key or identifier of its own is
+//     carried out once. Of transfers it signs the opening of a session, and each
+//     transfer has a mark of it (package proof).
+//   - The record of the signed request stands in the journal before what came of it,
+//     and each transfer's record has its mark. What has neither is what the rules
+//     force: a hold that lapses, a grant that expires.
+//   - Requests of banks of other sites are under the signatures of these, which the
+//     clearing checks as it applies them; what users ask of the clearing is proven
+//     like all else.
+//
+// A site is proven from its first record on. One that was made by an earlier release
+// goes on as it was until an operator says so (the verb prove), after all replicas
+// have this release: earlier ones cannot read commands with proofs. The keys
+// directory remembers from which record on, so that no journal without proofs takes
+// the place of one with them.
+//
+// What an attacker gains: with the log or the ports of a replica, the order of what
+// was asked, and that something is not done, or done late; no credits. With the disk,
+// to write: a replica that does not start, or a journal that does not verify; to
+// read, without the keys directory: who paid whom. With the keys directory of one
+// host, everything, for it can make an operator: it is what must be kept, and why the
+// seeds are files of their owner alone. With the memory of one replica likewise; a
+// majority's adds nothing to that. With a user's credentials, what that user may do,
+// until they are revoked; with a service's, transfers between accounts, but no grants.
+//
+// Not proven again by the journal alone: the amounts of settlements with other sites.
+// Their records are bound to be between the account of a peer and another, or of a
+// hold of the clearing's own, and within the peer's limit; the signed messages that
+// they follow from are in the log.
+//
 // # Other sites
 //
 // The replicated state is the ledger and a [clearing.State] together: commands

@@ -143,6 +143,16 @@
 // comes to what that release came to. A bank whose replicas are of two releases
 // must not take commands of the later one: those of the earlier refuse them.
 //
+// # Proofs
+//
+// From the record on in which the site says which keys are its own ([Keys]), a command
+// is carried out only with a proof of who asked: a signed request, or marks of a
+// session ([Session]). Who has which rank is then what the proof says, and the leader
+// can only take from it. Time passes without. The trust in keys, the open sessions and
+// the requests that may not come again are part of the state and its image; the root
+// of trust ([Root]) is not. A replica without a root stops at the first proof, for it
+// would come to another state. The chain of proof as a whole is in package bank.
+//
 // # Errors
 //
 // A command that cannot be decoded, or has more than [MaxBatch] transfers,
