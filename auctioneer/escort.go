@@ -144,8 +144,11 @@ func (l *leader) roam(id messages.JobID) (r book.Roam, ok bool) {
 }
 
 // passing says whether an error may be another the next time, so that nothing
-// is decided by it.
-func passing(err error) bool { return messages.KindOf(err).Retriable() }
+// is decided by it. That the bank cannot tell who asks passes with a rotation of keys.
+func passing(err error) bool {
+	kind := messages.KindOf(err)
+	return kind.Retriable() || err != nil && kind == messages.Unproven
+}
 
 // waits says whether an errand has to wait: an error passes, or there is no room
 // now, which says nothing of what was done before.

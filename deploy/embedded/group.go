@@ -221,7 +221,22 @@ func (s *Site) provingKeys() bank.Keys {
 	if s.authority == nil {
 		return nil
 	}
+	if s.options.Only != nil {
+		return reread{s.authority}
+	}
 	return s.authority
+}
+
+// reread are the keys of a site as they are in the directory now, where no server of
+// this process follows them.
+type reread struct{ *identity.Authority }
+
+// RoleKeys implements [bank.Keys]. Keys that cannot be read stay as they were.
+func (r reread) RoleKeys() []messages.RoleKey {
+	if changed, err := r.Changed(); err == nil && changed {
+		_ = r.Reload()
+	}
+	return r.Authority.RoleKeys()
 }
 
 // resolve gives the present address of a replica of another host.

@@ -214,8 +214,9 @@ func WithAsked(ctx context.Context, r *messages.SignedRequest) context.Context {
 }
 
 // provenTries is how often a request is proven anew: a session may have ended, or
-// the bank begun to want proofs, since it was sent.
-const provenTries = 2
+// the bank begun to want proofs, since it was sent; and the bank hears of a key that
+// was rotated within two seconds.
+const provenTries = 8
 
 // encoder writes a request for each attempt. Where the one before was not proven,
 // its transfers are marked in a session that the bank is asked for anew.
