@@ -94,7 +94,7 @@ func (b *bankState) apply(data []byte) any {
 	}
 	if b.Bug == OneReserve {
 		data = bytes.Clone(data)
-		data[len(data)-1] = 0 // by the first rules: a command ends with the number of its rules
+		data[len(data)-2] = 0 // by the first rules: their number stands before the proof, which is one byte where there is none
 	}
 	if b.Bug == PaidTwice {
 		b.payAgain(data)
