@@ -20,6 +20,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // ensemble is a site each of whose actors is a process of its own: three replicas
@@ -44,6 +45,7 @@ func newEnsemble(t *testing.T) *ensemble {
 	}
 	e.Hosts[0].Nodes = []messages.Name{onlyNode}
 	e.Listen = "127.0.0.1:0"
+	e.Tasks.User = runner.UserSelf // tasks tell the test what they do by files of its own
 	text, err := json.Marshal(&e.Config)
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,8 @@ func TestCreateKeepsKeysPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 1 + len(keyFiles()); len(entries) != want {
+	others := []string{siteFile, provenFile}
+	if want := len(others) + len(keyFiles()); len(entries) != want {
 		t.Fatalf("%d files in the keys directory, want %d", len(entries), want)
 	}
 	for _, e := range entries {

@@ -24,7 +24,12 @@ func upgrade(ctx context.Context, t *trial) error {
 		return err
 	}
 	defer operator.Close()
-	long, err := t.startLong(ctx, s, operator)
+	dir, err := openDir()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	long, err := t.startLong(ctx, s, operator, dir)
 	if err != nil {
 		return err
 	}
@@ -107,18 +112,18 @@ type longJob struct {
 }
 
 // startLong starts as many tasks as cannot do without any node, so that each has
-// one, and waits until all of them run.
-func (t *trial) startLong(ctx context.Context, s *netlab.Site, operator bus.Bus) (*longJob, error) {
+// one, and waits until all of them run in the directory.
+func (t *trial) startLong(ctx context.Context, s *netlab.Site, operator bus.Bus, dir string) (*longJob, error) {
 	p := plan(s.Name)
-	long := &longJob{tasks: (p.Agents-1)*p.Slots + 1, file: filepath.Join(t.Lab.Dir, "end")}
+	long := &longJob{tasks: (p.Agents-1)*p.Slots + 1, file: filepath.Join(dir, "end")}
 	alice, err := s.Connect("alice")
 	if err != nil {
 		return nil, err
 	}
 	defer alice.Close()
 	reply, err := load.Submit(ctx, alice, s.Name, "alice", messages.SubmitRequest{Key: "long", Spec: messages.JobSpec{
-		Name: "long", Budget: messages.Credit,
-		Stages: []messages.Stage{{Name: "main", Class: "map", Tasks: long.tasks, Script: "while [ ! -e " + long.file + " ]; do sleep 0.2; done"}},
+		Name: "long", Budget: messages.Credit, Dir: dir,
+		Stages: []messages.Stage{{Name: "main", Class: "map", Tasks: long.tasks, Script: "while [ ! -e end ]; do sleep 0.2; done"}},
 	}})
 	if err != nil {
 		return nil, err
@@ -138,6 +143,16 @@ func (t *trial) startLong(ctx context.Context, s *netlab.Site, operator bus.Bus)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// openDir makes a working directory that the users of all tasks may enter. It is not
+// beside the sites' state, to which nobody else has a way.
+func openDir() (string, error) {
+	dir, err := os.MkdirTemp("", "netlab-job-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o777)
 }
 
 // end lets the tasks end, and wants each of them to have run once.
