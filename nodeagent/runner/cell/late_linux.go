@@ -38,7 +38,8 @@ func (p *pool) remove(cell *Cell) {
 func (l *late) add(groups ...group) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.groups = append(l.groups, groups[:min(len(groups), mostLate-len(l.groups))]...)
+	room := max(0, mostLate-len(l.groups)) // more may be left of a try that was under way
+	l.groups = append(l.groups, groups[:min(len(groups), room)]...)
 	l.wait = firstRetry
 	l.again()
 }
