@@ -24,6 +24,8 @@ type Store struct {
 	// fetch gets a file's content from another replica; nil: nobody can.
 	fetch func(ledger.Sum) ([]byte, error)
 
+	syncing chan struct{} // holds a token while files are made durable
+
 	mu       sync.Mutex
 	unsynced []string
 	open     map[string]File
@@ -33,7 +35,7 @@ type Store struct {
 // New returns a store in files. Fetch, if not nil, gets from another replica
 // what a file there holds; what it returns is checked.
 func New(files Files, segmentBytes int, fetch func(ledger.Sum) ([]byte, error)) *Store {
-	return &Store{files: files, bytes: segmentBytes, fetch: fetch, open: map[string]File{}}
+	return &Store{files: files, bytes: segmentBytes, fetch: fetch, open: map[string]File{}, syncing: make(chan struct{}, 1)}
 }
 
 var _ ledger.Store = (*Store)(nil)
@@ -105,8 +107,11 @@ func (s *Store) retrieve(wanted *sealed) error {
 	return err
 }
 
-// Sync makes durable what was written since the last time.
+// Sync makes durable what was written since the last time. It returns only once what
+// another call took upon itself is durable too, or was given back by its failure.
 func (s *Store) Sync() (bool, error) {
+	s.syncing <- struct{}{}
+	defer func() { <-s.syncing }()
 	s.mu.Lock()
 	names := s.unsynced
 	s.unsynced = nil
