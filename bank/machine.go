@@ -87,6 +87,16 @@ func (i *image) WriteTo(w io.Writer) (int64, error) {
 	return n + m, i.archive.saveTail(i.Image)
 }
 
+// Digest writes what is the same at each replica, wherever it keeps its history.
+func (i *image) Digest(w io.Writer) error {
+	if _, err := i.clearing.WriteTo(w); err != nil {
+		return err
+	}
+	h := i.Hash()
+	_, err := w.Write(h[:])
+	return err
+}
+
 // Restore replaces both by an image. Queries meanwhile read the old ones.
 func (m *machine) Restore(r io.Reader) error {
 	freshLedger, freshClearing := m.open()

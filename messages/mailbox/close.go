@@ -49,8 +49,8 @@ func (m *replicated) release() error {
 	if m.meters != nil {
 		m.meters.unregister()
 	}
-	if m.transport != nil {
-		err = m.transport.Close()
+	if m.gate != nil {
+		err = m.gate.Close()
 	}
 	if m.stream != nil {
 		err = errors.Join(err, m.stream.Close())
@@ -62,6 +62,18 @@ func (m *replicated) release() error {
 		err = errors.Join(err, m.disk.close())
 	}
 	return err
+}
+
+// damaged tells of state that is wrong. If peers have it right, what is here is put
+// aside at the next start, and begun anew.
+func (m *replicated) damaged(err error) {
+	if m.disk.canHeal(m.config) {
+		kept := m.disk.promises.change(func(r *record) {
+			r.Disk, r.Standing, r.Why, r.Discard = newDisk(), standingDoubtful, err.Error(), true
+		})
+		err = errors.Join(err, kept)
+	}
+	m.guard.fail(err)
 }
 
 // fail tells of a disk that hangs or lost a write. If the process lives on, the

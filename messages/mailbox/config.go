@@ -54,8 +54,8 @@ type Config struct {
 	TLS *tls.Config
 
 	// Bootstrap lists the IDs of a new group, the same at each of its replicas.
-	// It is used only where Dir holds no state. A replica that lost its disk is
-	// not to be bootstrapped again under its old ID: it has forgotten its votes.
+	// It is used only where Dir holds no state. A replica that lost its disk is known
+	// by that to its peers: it has no vote until it has caught up with them.
 	Bootstrap []string
 	// Store is StoreWAL or StoreBolt; default StoreWAL. It stays as it was
 	// when Dir was made.
@@ -88,6 +88,11 @@ type Config struct {
 	// default 1,024.
 	SnapshotEntries, TrailingEntries uint64
 	SnapshotBytes                    uint64
+
+	// MarkEntries is how many entries lie at least between two comparisons of the
+	// replicas' states; default 1,024. Where an image of the state takes long, they
+	// are further apart: all take less than 1 % of the time.
+	MarkEntries uint64
 
 	// MinFreeBytes is the space free on the disk of Dir below which proposals
 	// are refused with ErrNoSpace; default 256 MiB.
@@ -235,6 +240,7 @@ func (c *Config) withDefaults() *Config {
 	fill(&d.SnapshotEntries, 32768)
 	fill(&d.SnapshotBytes, 64<<20)
 	fill(&d.TrailingEntries, 1024)
+	fill(&d.MarkEntries, 1024)
 	fill(&d.MinFreeBytes, 256<<20)
 	fill(&d.StuckAfter, 20*time.Second)
 	d.fillFunctions()

@@ -40,7 +40,16 @@
 // disk and no Bootstrap, is brought up to date first, by a snapshot where the log no
 // longer goes back far enough, and only then counts; so a replica that does not come
 // costs nothing. One is removed only if those that answer are a majority of the rest.
-// A replica that lost its disk is replaced by one of another ID.
+//
+// # Damage
+//
+// Each entry has a checksum that includes the one before it. A replica checks its
+// directory when it starts and each entry whenever it is read, arrives or is applied.
+// Beside the log is a file of promises: the votes, the end of the log, and a name for
+// the disk, which the peers know too. A replica that has less than it promised, or
+// another disk than the peers know, takes no part in elections until a leader has
+// brought it up to date as a replica without a vote. States are compared through the
+// log. What is damaged is put aside and begun anew from the peers, or else refused.
 //
 // # Identity and addresses
 //

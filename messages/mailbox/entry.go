@@ -7,9 +7,11 @@ import (
 )
 
 // A log entry is one byte of version, then for each command its length as a
-// uvarint and its bytes, up to the end of the entry.
+// uvarint and its bytes, up to the end of the entry. One of version 2 holds no commands:
+// it has replicas compare their states. Older releases skip those.
 const (
 	entryVersion = 1
+	entryMark    = 2
 	// maxEntryCommands bounds what a decoder allocates for an entry of empty
 	// commands; it is also the largest Config.MaxBatch.
 	maxEntryCommands = 1 << 16

@@ -3,7 +3,7 @@ package mailbox
 import (
 	"context"
 	"encoding/binary"
-	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -66,11 +66,11 @@ func (t *tally) Capture() Image {
 	return tallyImage{maps.Clone(t.counts), t.total, t.hash}
 }
 
-func (i tallyImage) WriteTo(w io.Writer) (int64, error) { return 0, gob.NewEncoder(w).Encode(i) }
+func (i tallyImage) WriteTo(w io.Writer) (int64, error) { return 0, json.NewEncoder(w).Encode(i) }
 
 func (t *tally) Restore(r io.Reader) error {
 	var i tallyImage
-	if err := gob.NewDecoder(r).Decode(&i); err != nil {
+	if err := json.NewDecoder(r).Decode(&i); err != nil {
 		return err
 	}
 	t.mu.Lock()

@@ -19,10 +19,13 @@ import (
 type guard struct {
 	config *Config
 	failed func(error) // called once, on a goroutine of its own
-	once   sync.Once
-	broken atomic.Pointer[error] // the failure, after which nothing is written
-	low    atomic.Bool           // space is below MinFreeBytes
-	free   atomic.Uint64         // bytes, at the last look
+	// damaged tells of files that cannot be believed; applied is the last entry applied.
+	damaged func(error)
+	applied func() uint64
+	once    sync.Once
+	broken  atomic.Pointer[error] // the failure, after which nothing is written
+	low     atomic.Bool           // space is below MinFreeBytes
+	free    atomic.Uint64         // bytes, at the last look
 
 	mu   sync.Mutex
 	ops  map[uint64]operation // writes under way
@@ -201,23 +204,39 @@ func (l *guardedLog) IsMonotonic() bool {
 // guardedStable is a store of votes whose writes the guard watches.
 type guardedStable struct {
 	raft.StableStore
-	guard *guard
+	guard    *guard
+	promises *promises
 }
 
-// Set writes a value and syncs it.
+// Set writes a value and syncs it, in both places.
 func (s *guardedStable) Set(key, value []byte) error {
-	return s.guarded(func() error { return s.StableStore.Set(key, value) })
+	return s.guarded(func() error { return s.StableStore.Set(key, value) }, func(r *record) {
+		if string(key) == string(keyVotedFor) {
+			r.VotedFor = value
+		}
+	})
 }
 
-// SetUint64 writes a number and syncs it.
+// SetUint64 writes a number and syncs it, in both places. The term of a vote is
+// promised with its candidate, which Raft writes next.
 func (s *guardedStable) SetUint64(key []byte, value uint64) error {
-	return s.guarded(func() error { return s.StableStore.SetUint64(key, value) })
+	return s.guarded(func() error { return s.StableStore.SetUint64(key, value) }, func(r *record) {
+		switch string(key) {
+		case string(keyTerm):
+			r.Term = value
+		case string(keyVotedTerm):
+			r.VotedTerm, r.VotedFor = value, nil
+		}
+	})
 }
 
 // guarded only times the write: Raft ends the process itself when it cannot
 // keep a vote, so this store is never refused on account of another failure.
-func (s *guardedStable) guarded(f func() error) error {
+func (s *guardedStable) guarded(f func() error, promised func(*record)) error {
 	end := s.guard.begin("a write of the vote")
 	defer end()
-	return f()
+	if err := safely(f); err != nil {
+		return err
+	}
+	return s.promises.change(promised)
 }

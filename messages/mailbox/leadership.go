@@ -32,6 +32,8 @@ func (m *replicated) lead() {
 			}
 		case o := <-entered:
 			if o == current {
+				m.standing.leads()
+				m.gate.clear()
 				m.office.Store(o)
 				m.announce(Leadership{Leads: true, Term: o.term})
 			}

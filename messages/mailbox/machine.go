@@ -23,12 +23,18 @@ type applier struct {
 	garbage  atomic.Uint64 // entries that could not be decoded
 	pending  atomic.Uint64 // bytes of entries since the last snapshot
 	moved    chan struct{} // told, without waiting, when index grows
+
+	hasher    hasher
+	mark      atomic.Pointer[mark] // the latest hash of the state
+	differing atomic.Uint64        // judgements that did not find replicas alike
+	stopped   atomic.Pointer[error]
+	damaged   func(error) // told once applying cannot go on
 }
 
 var _ raft.BatchingFSM = (*applier)(nil)
 
 func newApplier(m Machine, log *zap.Logger) *applier {
-	return &applier{machine: m, log: log, moved: make(chan struct{}, 1)}
+	return &applier{machine: m, log: log, moved: make(chan struct{}, 1), damaged: func(error) {}}
 }
 
 // Apply carries out one entry.
@@ -39,12 +45,27 @@ func (a *applier) Apply(l *raft.Log) any { return a.ApplyBatch([]*raft.Log{l})[0
 func (a *applier) ApplyBatch(logs []*raft.Log) []any {
 	responses := make([]any, len(logs))
 	for i, l := range logs {
-		if l.Type == raft.LogCommand {
+		if err := checkSeal(l); err != nil && a.stopped.Load() == nil {
+			a.stop(damagedEntry("this replica, as it was to be applied,", l.Index, err))
+		}
+		if err := a.stopped.Load(); err != nil {
+			responses[i] = *err
+		} else if l.Type == raft.LogCommand {
 			responses[i] = a.applyEntry(l)
 		}
 	}
+	if a.stopped.Load() != nil {
+		return responses
+	}
 	a.advance(logs[len(logs)-1].Index)
 	return responses
+}
+
+// stop ends applying: what is here, or was about to be, is wrong.
+func (a *applier) stop(err error) {
+	if a.stopped.CompareAndSwap(nil, &err) {
+		a.damaged(err)
+	}
 }
 
 // advance notes the index of the last entry applied.
@@ -62,6 +83,9 @@ func (a *applier) advance(index uint64) {
 func (a *applier) applyEntry(l *raft.Log) any {
 	a.entries.Add(1)
 	a.pending.Add(uint64(len(l.Data)))
+	if len(l.Data) > 0 && l.Data[0] == entryMark {
+		return a.applyMark(l)
+	}
 	commands, err := decodeEntry(l.Data)
 	if err != nil {
 		a.garbage.Add(1)
@@ -89,6 +113,9 @@ var errSnapshotHeader = errors.New("mailbox: this is not a snapshot of a mailbox
 
 // Snapshot captures the machine between two entries.
 func (a *applier) Snapshot() (raft.FSMSnapshot, error) {
+	if err := a.stopped.Load(); err != nil {
+		return nil, *err
+	}
 	a.pending.Store(0)
 	return &snapshot{index: a.index.Load(), image: a.machine.Capture()}, nil
 }

@@ -139,7 +139,11 @@ func (m *replicated) Remove(ctx context.Context, id string, force bool) error {
 		m.transferOut()
 		return notAppended(errors.New("the leader that is to go has handed its leadership over"))
 	}
-	return m.change(ctx, m.raft.RemoveServer(raft.ServerID(id), 0, 0))
+	if err := m.change(ctx, m.raft.RemoveServer(raft.ServerID(id), 0, 0)); err != nil {
+		return err
+	}
+	m.standing.forget(id)
+	return nil
 }
 
 // Spare is how many of the replicas that answer the group can lose and still have

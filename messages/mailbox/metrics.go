@@ -34,12 +34,21 @@ func newMeters(m *replicated) (*meters, error) {
 		counter("entries_total", "Log entries applied.", m.applier.entries.Load),
 		counter("commands_total", "Commands applied.", m.applier.commands.Load),
 		counter("garbage_entries_total", "Log entries that could not be decoded.", m.applier.garbage.Load),
+		counter("differing_total", "Comparisons in which replicas did not all have the same state.", m.applier.differing.Load),
+		gauge("doubtful", "1 while this replica may lack what it promised, and has no vote.", m.doubtful),
 		counter("verify_rounds_total", "Rounds of leadership verification.", m.verified.Load),
 		counter("refused_connections_total", "Connections to the group's port that did not prove to be a replica's.", m.stream.refusedTotal.Load),
 		gauge("applied_index", "Index of the last log entry applied.", m.applier.index.Load),
 		gauge("disk_free_bytes", "Space left on the log's disk.", m.guard.free.Load),
 		gauge("leader", "1 while this replica leads.", m.leads),
 	})
+}
+
+func (m *replicated) doubtful() uint64 {
+	if m.standing.doubts() != nil {
+		return 1
+	}
+	return 0
 }
 
 func (m *replicated) leads() uint64 {

@@ -19,6 +19,8 @@ type replicated struct {
 	disk      *disk
 	stream    *stream
 	transport *transport
+	gate      *gate
+	standing  *standing
 	raft      *raft.Raft
 	meters    *meters
 
@@ -72,6 +74,8 @@ func newReplicated(c *Config, machine Machine) *replicated {
 	m.halt = sync.OnceValue(func() raft.Future { return m.raft.Shutdown() })
 	m.abandon = sync.OnceFunc(func() { close(m.unknown) })
 	m.guard = newGuard(c, m.fail)
+	m.guard.damaged, m.guard.applied = m.damaged, m.applier.index.Load
+	m.applier.damaged = m.damaged
 	return m
 }
 
@@ -85,6 +89,8 @@ func (m *replicated) open() (err error) {
 		return err
 	}
 	m.transport = newTransport(m.config, m.stream)
+	m.standing = newStanding(m.config, m.disk.promises, m.guard.fail)
+	m.gate = newGate(m, m.transport)
 	if m.meters, err = newMeters(m); err != nil {
 		return err
 	}
@@ -96,10 +102,15 @@ func (m *replicated) openRaft() (err error) {
 	if err := m.bootstrap(settings); err != nil {
 		return err
 	}
-	m.raft, err = raft.NewRaft(settings, m.applier, m.disk.logs, m.disk.stable, m.disk.snapshots, m.transport)
+	// Raft panics where a snapshot does not restore and the log does not go back further.
+	err = safely(func() (err error) {
+		m.raft, err = raft.NewRaft(settings, m.applier, m.disk.logs, m.disk.stable, m.disk.snapshots, m.gate)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("mailbox: cannot open the log in %s: %w", m.config.Dir, err)
 	}
+	m.gate.start()
 	m.stream.know(m.isMember)
 	return nil
 }
@@ -138,7 +149,7 @@ func (m *replicated) bootstrap(settings *raft.Config) error {
 	if err != nil {
 		return fmt.Errorf("mailbox: cannot read the log in %s: %w", m.config.Dir, err)
 	}
-	if exists || len(m.config.Bootstrap) == 0 {
+	if exists || len(m.config.Bootstrap) == 0 || m.disk.promises.now().Standing == standingDoubtful {
 		return nil
 	}
 	var group raft.Configuration
@@ -158,6 +169,9 @@ func (m *replicated) start() {
 	m.running.Go(m.lead)
 	m.running.Go(m.verify)
 	m.running.Go(m.compact)
+	m.running.Go(m.heal)
+	m.running.Go(m.compare)
+	m.running.Go(m.remember)
 	m.running.Go(func() { m.guard.watch(m.gone) })
 	go m.guard.probe(m.gone) // not waited for: it may hang with the disk
 }

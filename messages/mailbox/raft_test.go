@@ -160,20 +160,30 @@ func TestSnapshotReachesWhoLagged(t *testing.T) {
 				if err := box.raft.Snapshot().Error(); err != nil {
 					t.Fatalf("snapshot of %s: %v", id, err)
 				}
+				if first, err := box.disk.logs.FirstIndex(); err != nil || first != 1 {
+					t.Fatalf("the log of %s starts at %d, %v, with a single snapshot", id, first, err)
+				}
+			}
+			g.propose("between two snapshots")
+			g.agree(102)
+			for id, box := range g.running() {
+				if err := box.raft.Snapshot().Error(); err != nil {
+					t.Fatalf("snapshot of %s: %v", id, err)
+				}
 				if first, err := box.disk.logs.FirstIndex(); err != nil || first < 50 {
 					t.Fatalf("the log of %s still starts at %d, %v", id, first, err)
 				}
 			}
 			g.start(lagging)
 			g.propose("after")
-			before := g.agree(102)
+			before := g.agree(103)
 			box := g.running()[lagging]
-			if box.Status().Commands > 50 || box.applier.index.Load() < 102 {
+			if box.Status().Commands > 50 || box.applier.index.Load() < 103 {
 				t.Errorf("the replica that lagged applied %d commands, up to %d", box.Status().Commands, box.Status().Applied)
 			}
 			g.stop(g.ids...)
 			g.start(g.ids...)
-			if after := g.agree(102); after != before {
+			if after := g.agree(103); after != before {
 				t.Errorf("from snapshots and logs the state's hash is %x, was %x", after, before)
 			}
 		})
@@ -183,12 +193,19 @@ func TestSnapshotReachesWhoLagged(t *testing.T) {
 func TestLogIsCutWhenItHasGrown(t *testing.T) {
 	g := newGroup(t, 1, func(c *Config) { c.SnapshotBytes, c.TrailingEntries = 1000, 1 })
 	g.start("r1")
-	for i := range 50 {
-		g.propose(fmt.Sprintf("%100d", i))
+	disk := g.running()["r1"].disk
+	for written := range uint64(2) {
+		for i := range 50 {
+			g.propose(fmt.Sprintf("%100d", i))
+		}
+		eventually(t, "a snapshot", func() bool {
+			index, _ := disk.snapshots.newest()
+			return index > 20*(written+1)
+		})
 	}
-	eventually(t, "a snapshot", func() bool {
-		first, err := g.running()["r1"].disk.logs.FirstIndex()
-		return err == nil && first > 10
+	eventually(t, "a cut, back to the older snapshot", func() bool {
+		first, err := disk.logs.FirstIndex()
+		return err == nil && first > 10 && first <= disk.snapshots.oldest()+1
 	})
 }
 

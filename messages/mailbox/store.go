@@ -28,7 +28,10 @@ type disk struct {
 	store     logStore
 	logs      raft.LogStore
 	stable    *guardedStable
-	snapshots raft.SnapshotStore
+	snapshots *sealedSnapshots
+	promises  *promises
+	sealed    *sealedLog
+	last      tail // of the log, or the snapshot if that goes further, when opened
 }
 
 // retainedSnapshots keeps the one before the latest, in case that cannot be read.
@@ -53,43 +56,46 @@ func openDisk(c *Config, g *guard) (*disk, error) {
 	return d, nil
 }
 
-func (d *disk) open(c *Config, g *guard) error {
-	store, err := openStore(c)
-	if err != nil {
+func (d *disk) open(c *Config, g *guard) (err error) {
+	if err := d.inspect(c); err != nil {
 		return err
 	}
-	d.store = store
-	var logs raft.LogStore = store
+	d.sealed = &sealedLog{LogStore: d.store, place: c.Dir, promises: d.promises,
+		keep: d.snapshots.oldest, restored: d.snapshots.newest, applied: g.applied, damaged: g.damaged}
+	d.sealed.last.Store(&d.last)
+	var logs raft.LogStore = d.sealed
 	if c.faults.wrap != nil {
-		logs = c.faults.wrap(store)
+		logs = c.faults.wrap(logs)
 	}
 	if d.logs, err = raft.NewLogCache(recentEntries, &guardedLog{LogStore: logs, guard: g}); err != nil {
 		return err
 	}
-	d.stable = &guardedStable{StableStore: store, guard: g}
-	d.snapshots, err = raft.NewFileSnapshotStoreWithLogger(c.Dir, retainedSnapshots, newRaftLog(c.Log))
-	if err != nil {
-		return fmt.Errorf("mailbox: cannot open the snapshots in %s: %w", c.Dir, err)
-	}
+	d.stable = &guardedStable{StableStore: d.store, guard: g, promises: d.promises}
 	return nil
 }
 
+// Where the log is, by store.
+const (
+	walDir   = "wal"
+	boltFile = "log.bolt"
+)
+
 func openStore(c *Config) (logStore, error) {
-	walDir, boltFile := filepath.Join(c.Dir, "wal"), filepath.Join(c.Dir, "log.bolt")
-	other, kind := boltFile, StoreBolt
+	segments, tree := filepath.Join(c.Dir, walDir), filepath.Join(c.Dir, boltFile)
+	other, kind := tree, StoreBolt
 	if c.Store == StoreBolt {
-		other, kind = walDir, StoreWAL
+		other, kind = segments, StoreWAL
 	}
 	if _, err := os.Stat(other); err == nil {
 		return nil, messages.Errorf(messages.Invalid, "mailbox config: %s holds a log of Store %q; use that, or another Dir", c.Dir, kind)
 	}
 	if c.Store == StoreBolt {
-		return boltdb.New(boltdb.Options{Path: boltFile, MsgpackUseNewTimeFormat: true})
+		return boltdb.New(boltdb.Options{Path: tree, MsgpackUseNewTimeFormat: true})
 	}
-	if err := os.MkdirAll(walDir, 0o700); err != nil {
+	if err := os.MkdirAll(segments, 0o700); err != nil {
 		return nil, fmt.Errorf("mailbox: cannot make the log's directory: %w", err)
 	}
-	return wal.Open(walDir, wal.WithSegmentSize(c.SegmentBytes), wal.WithLogger(newRaftLog(c.Log)))
+	return wal.Open(segments, wal.WithSegmentSize(c.SegmentBytes), wal.WithLogger(newRaftLog(c.Log)))
 }
 
 // lockDir makes this process the only one with the directory's state. The
@@ -109,7 +115,10 @@ func lockDir(dir string) (*os.File, error) {
 func (d *disk) close() error {
 	var err error
 	if d.store != nil {
-		err = d.store.Close()
+		err = safely(d.store.Close)
+	}
+	if d.promises != nil {
+		err = errors.Join(err, d.promises.close())
 	}
 	return errors.Join(err, d.lock.Close())
 }

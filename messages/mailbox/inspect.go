@@ -1,0 +1,396 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Raft's keys in the store of votes, and this package's: that there were promises.
+var (
+	keyTerm      = []byte("CurrentTerm")
+	keyVotedTerm = []byte("LastVoteTerm")
+	keyVotedFor  = []byte("LastVoteCand")
+	keyPromises  = []byte("candor-promises")
+)
+
+// acceptFile, made by an operator in a replica's directory, has the replica take what
+// it has for all that it should have, once.
+const acceptFile = "accept"
+
+// inspect opens the files of a directory, checks them against each other, and finds
+// out whether the replica has all that it promised. Damage that its peers can heal puts
+// aside what is there: the replica begins anew, without a vote. Other damage is
+// returned.
+func (d *disk) inspect(c *Config) error {
+	err := d.tryOpen(c)
+	var found *damage
+	if err == nil || !errors.As(err, &found) {
+		return err
+	}
+	if !d.canHeal(c) {
+		return fmt.Errorf("%w; no other replica has the data: put back a copy of %s", err, c.Dir)
+	}
+	aside, moved := d.putAside(c)
+	if moved != nil {
+		return errors.Join(err, moved)
+	}
+	c.Log.Error("put damaged state aside; this replica does not vote until it has all from its peers",
+		zap.String("replica", c.ID), zap.String("aside", aside), zap.Error(err))
+	if err := d.begin(c, err); err != nil {
+		return err
+	}
+	return d.tryOpen(c)
+}
+
+// damage is an error that calls for putting a replica's state aside.
+type damage struct{ cause error }
+
+func (d *damage) Error() string { return d.cause.Error() }
+func (d *damage) Unwrap() error { return d.cause }
+
+func damaged(format string, args ...any) error {
+	return &damage{fmt.Errorf("mailbox: "+format, args...)}
+}
+
+// tryOpen opens what is there; the error is a *damage where it cannot be believed.
+func (d *disk) tryOpen(c *Config) (err error) {
+	d.promises, err = openPromises(c.Dir)
+	missing := errors.Is(err, os.ErrNotExist)
+	if err != nil && !missing && !errors.Is(err, errPromises) {
+		return fmt.Errorf("mailbox: cannot open the promises: %w", err)
+	}
+	doubt := err
+	if d.promises != nil && d.promises.record.Discard {
+		return damaged("%s", d.promises.record.Why)
+	}
+	if err := d.openFiles(c); err != nil {
+		return err
+	}
+	if missing {
+		before, err := d.stored(keyPromises)
+		if err != nil {
+			return err
+		}
+		if len(before) == 0 {
+			doubt = nil // there never were any
+		} else {
+			doubt = fmt.Errorf("mailbox: %s is missing", filepath.Join(c.Dir, promisesFile))
+		}
+	}
+	if d.promises == nil {
+		if err := d.promise(c, doubt); err != nil {
+			return err
+		}
+	}
+	if err := d.check(c); err != nil {
+		return err
+	}
+	d.accept(c)
+	return d.keepVotes()
+}
+
+// openFiles opens the stores of the log and of the snapshots.
+func (d *disk) openFiles(c *Config) error {
+	err := safely(func() (err error) {
+		d.store, err = openStore(c)
+		return err
+	})
+	if err != nil {
+		return broken(fmt.Errorf("mailbox: cannot open the log in %s: %w", c.Dir, err))
+	}
+	files, err := raft.NewFileSnapshotStoreWithLogger(c.Dir, retainedSnapshots, newRaftLog(c.Log))
+	if err != nil {
+		return fmt.Errorf("mailbox: cannot open the snapshots in %s: %w", c.Dir, err)
+	}
+	d.snapshots = &sealedSnapshots{files, filepath.Join(c.Dir, snapshotsDir)}
+	return nil
+}
+
+// broken makes a damage of an error, except of one that says that the system, rather
+// than the content of the files, is at fault.
+func broken(err error) error {
+	var no syscall.Errno
+	if errors.As(err, &no) && no != syscall.ENOENT || isConfig(err) {
+		return err
+	}
+	return &damage{err}
+}
+
+func isConfig(err error) bool { return messages.KindOf(err) == messages.Invalid }
+
+// promise begins the promises of a directory that has none, or none that can be read.
+func (d *disk) promise(c *Config, doubt error) error {
+	last, err := d.lastEntry(c)
+	if err != nil {
+		return err
+	}
+	r := record{Disk: newDisk(), Standing: standingWhole, Sealed: last.index + 1}
+	index, term := d.snapshots.newest()
+	switch {
+	case doubt != nil && d.canHeal(c):
+		r.Standing, r.Why = standingDoubtful, doubt.Error()
+		c.Log.Error("this replica does not vote until its peers have taken it in again", zap.String("replica", c.ID), zap.Error(doubt))
+	case doubt != nil:
+		c.Log.Error("began new promises: no other replica knows of others", zap.String("replica", c.ID), zap.Error(doubt))
+	case last.index == 0 && index == 0:
+		r.Standing = standingNew
+	}
+	if d.promises, err = createPromises(c.Dir, r); err != nil {
+		return err
+	}
+	if last.index < index {
+		last.index, last.term = index, term
+	}
+	return d.promises.lowered(last.index, last.term)
+}
+
+func (d *disk) lastEntry(c *Config) (t tail, err error) {
+	var l raft.Log
+	err = safely(func() error {
+		last, err := d.store.LastIndex()
+		if err != nil || last == 0 {
+			return err
+		}
+		return d.store.GetLog(last, &l)
+	})
+	if err != nil {
+		return tail{}, broken(fmt.Errorf("mailbox: cannot read the end of the log in %s: %w", c.Dir, err))
+	}
+	return tailOf(&l), nil
+}
+
+// check compares the log, the snapshots, the votes and the promises.
+func (d *disk) check(c *Config) error {
+	bad, usable, cause := d.snapshots.unreadable()
+	var snapshot, snapshotTerm uint64
+	if usable != nil {
+		snapshot, snapshotTerm = usable.Index, usable.Term
+	}
+	log := &sealedLog{LogStore: d.store, place: c.Dir, promises: d.promises}
+	last, first, err := log.scan(snapshot)
+	if err != nil {
+		return broken(err)
+	}
+	switch {
+	case last.index > 0 && first > snapshot+1:
+		return damaged("the log in %s begins at entry %d, and no snapshot goes so far: %w", c.Dir, first, orNone(cause))
+	case last.index == 0 && snapshot == 0 && len(bad) > 0:
+		return damaged("the log in %s is empty, and its snapshots cannot be read: %w", c.Dir, cause)
+	}
+	if last.index < snapshot {
+		last = tail{index: snapshot, term: snapshotTerm}
+	}
+	if err := d.kept(c, last); err != nil {
+		return err
+	}
+	d.last = last
+	if len(bad) == 0 {
+		return nil
+	}
+	c.Log.Error("put unreadable snapshots aside; the log goes back far enough without them", zap.Strings("snapshots", bad), zap.Error(cause))
+	aside, err := asideDir(c)
+	for _, name := range bad {
+		err = errors.Join(err, os.Rename(filepath.Join(c.Dir, snapshotsDir, name), filepath.Join(aside, name)))
+	}
+	return err
+}
+
+func orNone(err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.New("there is none")
+}
+
+// scan reads the whole log and checks every entry, and that each above the snapshot
+// is there and follows the one before.
+func (s *sealedLog) scan(snapshot uint64) (last tail, first uint64, err error) {
+	var end uint64
+	err = safely(func() (err error) {
+		if first, err = s.LogStore.FirstIndex(); err == nil {
+			end, err = s.LogStore.LastIndex()
+		}
+		return err
+	})
+	if err != nil || end == 0 {
+		return tail{}, 0, err
+	}
+	for index := first; index <= end; index++ {
+		var l raft.Log
+		err := s.read(index, &l)
+		if errors.Is(err, raft.ErrLogNotFound) && index <= snapshot {
+			continue // the other store keeps what a snapshot has made old
+		}
+		if errors.Is(err, raft.ErrLogNotFound) {
+			return last, first, damagedEntry(s.place, index, err)
+		}
+		if err == nil {
+			if err = last.checkChain(&l); err != nil {
+				err = damagedEntry(s.place, index, err)
+			}
+		}
+		if err != nil {
+			return last, first, err
+		}
+		if index == s.promises.end.index && l.Term != s.promises.end.term {
+			return last, first, damaged("entry %d of the log in %s is of term %d, and one of term %d was promised", index, s.place, l.Term, s.promises.end.term)
+		}
+		last = tailOf(&l)
+	}
+	return last, first, nil
+}
+
+// kept compares what there is with what was promised.
+func (d *disk) kept(c *Config, last tail) error {
+	r := &d.promises.record
+	if last.index < d.promises.end.index {
+		return damaged("the log in %s ends at entry %d, and entries up to %d were promised", c.Dir, last.index, d.promises.end.index)
+	}
+	term, voted, whom, err := d.votes()
+	if err != nil {
+		return broken(fmt.Errorf("mailbox: cannot read the votes in %s: %w", c.Dir, err))
+	}
+	if term < r.Term || voted < r.VotedTerm || voted == r.VotedTerm && len(r.VotedFor) > 0 && string(whom) != string(r.VotedFor) {
+		return damaged("the votes in %s are of term %d, and one of term %d was promised", c.Dir, max(term, voted), max(r.Term, r.VotedTerm))
+	}
+	return nil
+}
+
+func (d *disk) votes() (term, voted uint64, whom []byte, err error) {
+	err = safely(func() error {
+		for key, value := range map[string]*uint64{string(keyTerm): &term, string(keyVotedTerm): &voted} {
+			n, err := d.store.GetUint64([]byte(key))
+			if err != nil && !notFound(err) {
+				return err
+			}
+			*value = n
+		}
+		return nil
+	})
+	if err == nil {
+		whom, err = d.stored(keyVotedFor)
+	}
+	return term, voted, whom, err
+}
+
+// stored reads a value from the store of votes.
+func (d *disk) stored(key []byte) (value []byte, err error) {
+	err = safely(func() error {
+		v, err := d.store.Get(key)
+		if err != nil && !notFound(err) {
+			return broken(err)
+		}
+		value = v
+		return nil
+	})
+	return value, err
+}
+
+// notFound says that a store of votes has no such value; Raft tells by the same words.
+func notFound(err error) bool { return err.Error() == "not found" }
+
+// accept does what the operator's file asks for.
+func (d *disk) accept(c *Config) {
+	path := filepath.Join(c.Dir, acceptFile)
+	if os.Remove(path) != nil {
+		return
+	}
+	c.Log.Warn("what is here was accepted as all there is, by the operator's file", zap.String("file", path))
+	d.promises.learn(func(r *record) bool {
+		r.Standing, r.Why, r.Committed, r.Known = standingWhole, "", 0, nil
+		return true
+	})
+}
+
+// keepVotes has both places say the same, and writes to the store of votes, so that one
+// that can be read and not written is found out now.
+func (d *disk) keepVotes() error {
+	r := d.promises.now()
+	term, voted, whom, err := d.votes()
+	if err != nil {
+		return broken(err)
+	}
+	err = safely(func() error { return d.store.Set(keyPromises, []byte(r.Disk)) })
+	if err != nil {
+		return broken(fmt.Errorf("mailbox: cannot write the votes: %w", err))
+	}
+	return d.promises.change(func(r *record) { r.Term, r.VotedTerm, r.VotedFor = term, voted, whom })
+}
+
+// canHeal says whether there are peers that may have what is lost here.
+func (d *disk) canHeal(c *Config) bool {
+	if len(c.Bootstrap) != 1 {
+		return true
+	}
+	if d.promises == nil {
+		return false
+	}
+	for _, one := range d.promises.record.Known {
+		if one.ID != c.ID {
+			return true
+		}
+	}
+	return false
+}
+
+func asideDir(c *Config) (string, error) {
+	aside := filepath.Join(c.Dir, "damaged-"+time.Now().UTC().Format("20060102-150405.000000000"))
+	return aside, os.Mkdir(aside, 0o700)
+}
+
+// putAside moves the log and the snapshots into a directory beside them.
+func (d *disk) putAside(c *Config) (string, error) {
+	if d.store != nil {
+		_ = safely(d.store.Close)
+		d.store = nil
+	}
+	aside, err := asideDir(c)
+	if err != nil {
+		return "", fmt.Errorf("mailbox: cannot put damaged state aside: %w", err)
+	}
+	for _, name := range []string{walDir, boltFile, snapshotsDir} {
+		err := os.Rename(filepath.Join(c.Dir, name), filepath.Join(aside, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("mailbox: cannot put damaged state aside: %w", err)
+		}
+	}
+	return aside, syncDir(c.Dir)
+}
+
+// begin starts a directory anew whose state was put aside: on another disk, as far as
+// the peers are concerned, and with the votes that were promised.
+func (d *disk) begin(c *Config, why error) error {
+	r := record{}
+	if d.promises != nil {
+		r = d.promises.now()
+		_ = d.promises.file.Close()
+		d.promises = nil
+	}
+	r.Disk, r.Standing, r.Why, r.Discard, r.Sealed = newDisk(), standingDoubtful, why.Error(), false, 1
+	p, err := createPromises(c.Dir, r)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(p.close(), d.openFiles(c)); err != nil {
+		return err
+	}
+	err = errors.Join(d.store.SetUint64(keyTerm, r.Term), d.store.SetUint64(keyVotedTerm, r.VotedTerm))
+	if len(r.VotedFor) > 0 {
+		err = errors.Join(err, d.store.Set(keyVotedFor, r.VotedFor))
+	}
+	err = errors.Join(err, d.store.Close())
+	d.store = nil
+	if err != nil {
+		return fmt.Errorf("mailbox: cannot begin %s anew: %w", c.Dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package mailbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+)
+
+// Replicas compare their states through the log. A mark, which the leader proposes now
+// and then, has each replica hash an image of its state at the mark's index, aside;
+// each tells the leader its hash with its heartbeats; the leader proposes what all told
+// as a judgement. Who then differs from a majority of those told, at one index and by
+// one build of the program, stops and begins anew from its peers.
+//
+// An image costs as much as a snapshot. The leader measures its own and keeps to one
+// part in a hundred of the time.
+
+// mark is a hash of the state that a log makes up to an index.
+type mark struct {
+	Index uint64
+	Hash  string
+	Build string // of the program: another may write its images in another way
+}
+
+// markEntry is the content of an entry of version 2.
+type markEntry struct {
+	Judge uint64          `json:",omitempty"` // the index compared; 0: a mark
+	Told  map[string]mark `json:",omitempty"` // by ID
+}
+
+// Digester is an Image that is hashed in another way than it is written.
+type Digester interface {
+	// Digest writes what is to be the same at each replica.
+	Digest(w io.Writer) error
+}
+
+const (
+	markCost    = 100              // the time between two marks, in times of what one costs
+	toldWithin  = 30 * time.Second // replicas that have not told a hash by then are left out
+	marksEvery  = time.Second
+	markHistory = 4
+)
+
+func encodeMark(e markEntry) []byte {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return nil
+	}
+	return append([]byte{entryMark}, b...)
+}
+
+func decodeMark(entry []byte) (e markEntry, err error) {
+	return e, json.Unmarshal(entry[1:], &e)
+}
+
+// hasher keeps the hashes of a replica's state.
+type hasher struct {
+	mu   sync.Mutex
+	busy bool
+	took time.Duration // the last one
+	own  []mark        // the latest
+}
+
+// take hashes an image of a machine aside, unless another is being hashed: a replica
+// that replays its log does not hash at every mark.
+func (h *hasher) take(index uint64, capture func() Image, done func(*mark, error)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.busy {
+		return
+	}
+	h.busy = true
+	start := time.Now()
+	image := capture()
+	go func() {
+		hash, err := digest(image)
+		m := &mark{index, hash, build()}
+		h.mu.Lock()
+		h.busy, h.took = false, time.Since(start)
+		if err == nil {
+			h.own = append(h.own, *m)
+			h.own = h.own[max(0, len(h.own)-markHistory):]
+		}
+		h.mu.Unlock()
+		done(m, err)
+	}()
+}
+
+func digest(image Image) (string, error) {
+	h := sha256.New()
+	var err error
+	if d, ok := image.(Digester); ok {
+		err = d.Digest(h)
+	} else {
+		_, err = image.WriteTo(h)
+	}
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// at returns this replica's hash at an index.
+func (h *hasher) at(index uint64) (mark, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.own, func(m mark) bool { return m.Index == index })
+	if i < 0 {
+		return mark{}, false
+	}
+	return h.own[i], true
+}
+
+func (h *hasher) cost() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.took
+}
+
+// build is the hash of the program that runs.
+var build = sync.OnceValue(func() string {
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+})
+
+var errNoMajority = errors.New("no majority agrees on one state")
+
+// judge returns an error if a replica's own hash is not that of a majority of those
+// told by replicas that run the same build.
+func judge(own mark, told map[string]mark) error {
+	by := map[string][]string{}
+	n := 0
+	for id, m := range told {
+		if m.Index == own.Index && m.Build == own.Build {
+			by[m.Hash] = append(by[m.Hash], id)
+			n++
+		}
+	}
+	for hash, ids := range by {
+		if len(ids) < 2 || 2*len(ids) <= n {
+			continue
+		}
+		if hash == own.Hash {
+			return nil
+		}
+		slices.Sort(ids)
+		return fmt.Errorf("mailbox: the state after entry %d is not that of replicas %s", own.Index, strings.Join(ids, ", "))
+	}
+	if len(by) > 1 {
+		return fmt.Errorf("mailbox: after entry %d %w", own.Index, errNoMajority)
+	}
+	return nil
+}
+
+// applyMark carries out an entry of version 2, which changes no state.
+func (a *applier) applyMark(l *raft.Log) any {
+	e, err := decodeMark(l.Data)
+	switch {
+	case err != nil:
+		a.garbage.Add(1)
+		return fmt.Errorf("%w: %w", errEntryVersion, err)
+	case e.Judge == 0:
+		a.hasher.take(l.Index, a.machine.Capture, func(m *mark, err error) {
+			if err != nil {
+				a.log.Error("cannot hash the state", zap.Uint64("index", l.Index), zap.Error(err))
+				return
+			}
+			a.mark.Store(m)
+		})
+		return []any{}
+	}
+	own, ok := a.hasher.at(e.Judge)
+	if !ok {
+		return []any{}
+	}
+	switch err := judge(own, e.Told); {
+	case errors.Is(err, errNoMajority):
+		a.differing.Add(1)
+		a.log.Error("replicas differ, and it cannot be told who is right: compare them with a checkpoint", zap.Error(err))
+	case err != nil:
+		a.differing.Add(1)
+		a.stop(err)
+	}
+	return []any{}
+}
+
+// compare is the leader's part: it proposes marks and judgements.
+func (m *replicated) compare() {
+	tick := time.NewTicker(min(marksEvery, m.config.Timeout))
+	defer tick.Stop()
+	var pending uint64 // a mark that is not judged yet
+	var at time.Time   // when the last mark was made
+	var entries uint64 // applied then
+	for {
+		select {
+		case <-m.gone:
+			return
+		case <-tick.C:
+		}
+		if m.office.Load() == nil {
+			pending = 0
+			continue
+		}
+		if pending > 0 {
+			if m.judged(pending, at) {
+				pending = 0
+			}
+			continue
+		}
+		if n := m.applier.entries.Load(); n < entries+m.config.MarkEntries || time.Since(at) < markCost*m.applier.hasher.cost() {
+			continue
+		}
+		f := m.raft.Apply(encodeMark(markEntry{}), 0)
+		at, entries = time.Now(), m.applier.entries.Load()
+		if await(f, m.gone) == nil {
+			pending = f.Index()
+		}
+	}
+}
+
+// judged proposes the judgement on a mark once all that answer have told, and says
+// whether the mark is done with.
+func (m *replicated) judged(index uint64, since time.Time) bool {
+	told := m.standing.told(index)
+	if own, ok := m.applier.hasher.at(index); ok {
+		told[m.config.ID] = own
+	}
+	all, err := m.Members()
+	if err != nil {
+		return true
+	}
+	for _, one := range all {
+		if _, has := told[one.ID]; !has && one.Answers && time.Since(since) < toldWithin {
+			return false
+		}
+	}
+	if len(told) > 1 {
+		_ = await(m.raft.Apply(encodeMark(markEntry{index, told}), 0), m.gone)
+	}
+	return true
+}
+
+// told returns the hashes that replicas told for an index.
+func (s *standing) told(index uint64) map[string]mark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]mark{}
+	for id, m := range s.marks {
+		if m.Index == index {
+			all[id] = m
+		}
+	}
+	return all
+}

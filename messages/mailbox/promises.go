@@ -1,0 +1,299 @@
+package mailbox
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// The file of promises holds what a replica has promised its peers, in another place
+// than the log: who it is, its votes, how far its log goes, and what it knows of the
+// others. A log that has less was lost, in part or whole.
+//
+// It has two slots for the record, and two for the end of the log, which changes with
+// every write. Each slot has a number and a checksum; the higher valid number counts,
+// so a write that is torn leaves the one before. The record is synced before it is
+// acted on. The end of the log is written after each sync of the log and before that is
+// acknowledged, and synced within a second: it survives the process at once, and a loss
+// of power but for the last second, for which the peers answer.
+const (
+	promisesFile   = "promises"
+	recordSlot     = 16 << 10
+	endSlot        = 4 << 10
+	endsAt         = 2 * recordSlot
+	promisesBytes  = endsAt + 2*endSlot
+	slotHead       = 8 + 4 + sha256.Size
+	maxPromiseBody = recordSlot - slotHead
+)
+
+// Standings of a replica.
+const (
+	standingNew      = "new"      // of a new group, as far as it knows
+	standingWhole    = "whole"    // has all that it ever promised
+	standingDoubtful = "doubtful" // may have less: it neither votes nor leads
+)
+
+// record is the part of the promises that changes seldom.
+type record struct {
+	Disk     string // of 16 random bytes, drawn for each directory that is begun
+	Standing string
+	Why      string `json:",omitempty"` // it is doubtful
+	Discard  bool   `json:",omitempty"` // what is here is to be put aside at the next start
+	Version  uint64 // of Disk, as the group took it in
+	Sealed   uint64 // entries from this index on have a seal
+
+	Term, VotedTerm uint64
+	VotedFor        []byte
+
+	Committed uint64 // the highest index known to be committed
+	Known     []diskOf
+}
+
+// diskOf is what a replica knows of the disk of another, or of its own.
+type diskOf struct {
+	ID, Disk string
+	Version  uint64 // grows each time the group takes in another disk under this ID
+	Floor    uint64 // the highest committed index that the disk was seen to have
+}
+
+// promises is the file, and what it says.
+type promises struct {
+	mu     sync.Mutex
+	file   *os.File
+	path   string
+	record record
+	end    struct{ index, term uint64 }
+	seqs   [2]uint64 // of the record and of the end
+	dirty  bool      // something is not synced
+}
+
+var errPromises = errors.New("neither of its two records can be read")
+
+// openPromises opens the file of a directory. The error is os.ErrNotExist if there is
+// none, and wraps errPromises if it cannot be believed.
+func openPromises(dir string) (*promises, error) {
+	p := &promises{path: filepath.Join(dir, promisesFile)}
+	f, err := os.OpenFile(p.path, os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]byte, promisesBytes)
+	if _, err := io.ReadFull(f, all); err != nil {
+		return nil, errors.Join(fmt.Errorf("mailbox: %s: %w", p.path, errPromises), f.Close())
+	}
+	p.file = f
+	body, seq, ok := newest(all[:recordSlot], all[recordSlot:endsAt])
+	end, endSeq, endOK := newest(all[endsAt:endsAt+endSlot], all[endsAt+endSlot:])
+	if !ok || !endOK || len(end) != 16 || json.Unmarshal(body, &p.record) != nil {
+		return nil, errors.Join(fmt.Errorf("mailbox: %s: %w", p.path, errPromises), f.Close())
+	}
+	p.seqs = [2]uint64{seq, endSeq}
+	p.end.index, p.end.term = binary.BigEndian.Uint64(end), binary.BigEndian.Uint64(end[8:])
+	return p, nil
+}
+
+// createPromises begins the file, in place of any that is there.
+func createPromises(dir string, r record) (*promises, error) {
+	path := filepath.Join(dir, promisesFile)
+	temporary := path + ".new"
+	f, err := os.OpenFile(temporary, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("mailbox: cannot make %s: %w", temporary, err)
+	}
+	p := &promises{file: f, path: path, record: r}
+	err = errors.Join(f.Truncate(promisesBytes), p.writeEnd(), p.writeRecord())
+	if err == nil {
+		err = errors.Join(os.Rename(temporary, path), syncDir(dir))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("mailbox: cannot make %s: %w", path, err), f.Close())
+	}
+	return p, nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// newDisk draws the name of a disk.
+func newDisk() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// newest returns the body of that slot, of two, which is valid and the later one.
+func newest(a, b []byte) (body []byte, seq uint64, ok bool) {
+	for _, slot := range [][]byte{a, b} {
+		if one, n, valid := readSlot(slot); valid && (!ok || n > seq) {
+			body, seq, ok = one, n, true
+		}
+	}
+	return body, seq, ok
+}
+
+func readSlot(slot []byte) (body []byte, seq uint64, ok bool) {
+	seq, length := binary.BigEndian.Uint64(slot), binary.BigEndian.Uint32(slot[8:])
+	if seq == 0 || int(length) > len(slot)-slotHead {
+		return nil, 0, false
+	}
+	body = slot[slotHead : slotHead+int(length)]
+	digest := slotSum(slot[:12], body)
+	return body, seq, bytes.Equal(digest[:], slot[12:slotHead])
+}
+
+func slotSum(head, body []byte) [sha256.Size]byte {
+	return sha256.Sum256(append(bytes.Clone(head), body...))
+}
+
+// writeSlot writes body as the next of two slots.
+func (p *promises) writeSlot(kind int, at, size int64, body []byte) error {
+	p.seqs[kind]++
+	slot := binary.BigEndian.AppendUint64(make([]byte, 0, slotHead+len(body)), p.seqs[kind])
+	slot = binary.BigEndian.AppendUint32(slot, uint32(len(body)))
+	digest := slotSum(slot, body)
+	slot = append(append(slot, digest[:]...), body...)
+	_, err := p.file.WriteAt(slot, at+size*int64(p.seqs[kind]%2))
+	return err
+}
+
+// writeRecord writes the record, and syncs.
+func (p *promises) writeRecord() error {
+	body, err := json.Marshal(p.record)
+	if err != nil {
+		return err
+	}
+	if len(body) > maxPromiseBody {
+		return fmt.Errorf("mailbox: the promises take %d bytes, above %d", len(body), maxPromiseBody)
+	}
+	if err := p.writeSlot(0, 0, recordSlot, body); err != nil {
+		return err
+	}
+	p.dirty = false
+	return p.file.Sync()
+}
+
+func (p *promises) writeEnd() error {
+	body := binary.BigEndian.AppendUint64(nil, p.end.index)
+	p.dirty = true
+	return p.writeSlot(1, endsAt, endSlot, binary.BigEndian.AppendUint64(body, p.end.term))
+}
+
+// reached promises the log up to an entry that is on the disk.
+func (p *promises) reached(index, term uint64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end.index, p.end.term = index, term
+	return p.writeEnd()
+}
+
+// lowered promises less, before the end of the log is cut.
+func (p *promises) lowered(index, term uint64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end.index, p.end.term = index, term
+	if err := p.writeEnd(); err != nil {
+		return err
+	}
+	p.dirty = false
+	return p.file.Sync()
+}
+
+// change changes the record, and keeps it before it returns.
+func (p *promises) change(f func(*record)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(&p.record)
+	return p.writeRecord()
+}
+
+// learn changes what may be kept a little later.
+func (p *promises) learn(f func(*record) (changed bool)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f(&p.record) {
+		p.dirty = true
+	}
+}
+
+// flush keeps what was learnt.
+func (p *promises) flush() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.dirty {
+		return nil
+	}
+	return p.writeRecord()
+}
+
+// flushAside is flush that lets the log go on being written while the file is synced.
+func (p *promises) flushAside() error {
+	p.mu.Lock()
+	if !p.dirty {
+		p.mu.Unlock()
+		return nil
+	}
+	body, err := json.Marshal(p.record)
+	if err == nil {
+		err = p.writeSlot(0, 0, recordSlot, body)
+	}
+	p.dirty = false
+	p.mu.Unlock()
+	return errors.Join(err, p.file.Sync())
+}
+
+// now returns the record as it is.
+func (p *promises) now() record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.record
+	r.Known = append([]diskOf(nil), r.Known...)
+	return r
+}
+
+// seals says whether an entry must have a seal: this release wrote it.
+func (p *promises) seals(index uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return index >= p.record.Sealed && index <= p.end.index
+}
+
+func (p *promises) close() error {
+	return errors.Join(p.flush(), p.file.Close())
+}
+
+// known returns what a record says of a replica's disk.
+func (r *record) known(id string) (diskOf, bool) {
+	for _, d := range r.Known {
+		if d.ID == id {
+			return d, true
+		}
+	}
+	return diskOf{}, false
+}
+
+// note replaces what a record says of a replica's disk, and says whether that is new.
+func (r *record) note(d diskOf) bool {
+	for i := range r.Known {
+		if r.Known[i].ID == d.ID {
+			changed := r.Known[i] != d
+			r.Known[i] = d
+			return changed
+		}
+	}
+	r.Known = append(r.Known, d)
+	return true
+}

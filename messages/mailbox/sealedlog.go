@@ -1,0 +1,162 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+)
+
+// sealedLog is a store of the log that seals what this replica's leadership adds, and
+// checks the seal of whatever is read. Beside the log it keeps the promise of how far
+// that goes.
+type sealedLog struct {
+	raft.LogStore
+	place    string
+	promises *promises
+	damaged  func(error)                 // told, once, of damage found while the replica runs
+	applied  func() uint64               // the last entry applied; nothing up to there is rewritten
+	keep     func() uint64               // entries above it stay, whatever is cut off in front
+	restored func() (index, term uint64) // the latest snapshot
+
+	mu   sync.Mutex           // held while the log is written
+	last atomic.Pointer[tail] // of the log, as written
+}
+
+// GetLog reads an entry and checks it. Raft ends the process with a stack where it
+// cannot read an entry that it must apply, so a damaged one is never returned, nor
+// an error: the replica stops by the word of damaged.
+func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
+	err := s.read(index, l)
+	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
+		return err
+	}
+	s.damaged(err)
+	select {} // the process ends, or the replica is cut off
+}
+
+// read is GetLog, with an error for what is damaged.
+func (s *sealedLog) read(index uint64, l *raft.Log) error {
+	err := safely(func() error { return s.LogStore.GetLog(index, l) })
+	switch {
+	case errors.Is(err, raft.ErrLogNotFound):
+		return err
+	case err != nil:
+		return damagedEntry(s.place, index, err)
+	case l.Index != index:
+		return damagedEntry(s.place, index, fmt.Errorf("it says that it is entry %d", l.Index))
+	}
+	if err := s.check(l); err != nil {
+		return damagedEntry(s.place, index, err)
+	}
+	return nil
+}
+
+// check checks an entry's seal. What this release wrote has one.
+func (s *sealedLog) check(l *raft.Log) error {
+	if !sealed(l) && s.promises.seals(l.Index) {
+		return errUnsealed
+	}
+	return checkSeal(l)
+}
+
+// StoreLog writes one entry.
+func (s *sealedLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
+
+// StoreLogs seals entries that have no seal, which are this leader's own, writes all,
+// and promises them.
+func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
+	if len(logs) == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := *s.last.Load()
+	for _, l := range logs {
+		if !sealed(l) {
+			l.Extensions = newSeal(last.nextTo(l).chains(), l)
+		} else if err := last.checkChain(l); err != nil {
+			err = damagedEntry(s.place, l.Index, err)
+			s.damaged(err)
+			return err
+		}
+		last = tailOf(l)
+	}
+	if err := safely(func() error { return s.LogStore.StoreLogs(logs) }); err != nil {
+		return err
+	}
+	s.last.Store(&last)
+	return s.promises.reached(last.index, last.term)
+}
+
+// nextTo is t if l is the entry after it, and else an end without a sum.
+func (t tail) nextTo(l *raft.Log) tail {
+	if l.Index == t.index+1 {
+		return t
+	}
+	return tail{}
+}
+
+// DeleteRange cuts the log. In front, what the older snapshot needs stays. At the end,
+// nothing is cut that was applied: no leader can have another entry in its place.
+func (s *sealedLog) DeleteRange(first, last uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last < s.last.Load().index {
+		if last = min(last, s.keep()); last < first {
+			return nil
+		}
+		return safely(func() error { return s.LogStore.DeleteRange(first, last) })
+	}
+	start, err := s.LogStore.FirstIndex()
+	if err != nil {
+		return err
+	}
+	end := tail{}
+	end.index, end.term = s.restored()
+	if first > start {
+		if first <= s.applied() {
+			return fmt.Errorf("mailbox: the leader has another entry %d than was applied here from the log in %s; one of the two is damaged", first, s.place)
+		}
+		var l raft.Log
+		if err := s.read(first-1, &l); err != nil {
+			return err
+		}
+		end = tailOf(&l)
+	}
+	if err := s.promises.lowered(end.index, end.term); err != nil {
+		return err
+	}
+	if err := safely(func() error { return s.LogStore.DeleteRange(first, last) }); err != nil {
+		return err
+	}
+	s.last.Store(&end)
+	return nil
+}
+
+// end is the end of the log.
+func (s *sealedLog) end() (index, term uint64) {
+	last := s.last.Load()
+	return last.index, last.term
+}
+
+// IsMonotonic says whether the store refuses gaps.
+func (s *sealedLog) IsMonotonic() bool {
+	m, ok := s.LogStore.(raft.MonotonicLogStore)
+	return ok && m.IsMonotonic()
+}
+
+// safely runs f on files that may be damaged: the stores' libraries panic on some
+// broken pages and lengths, and fault where a mapped file is shorter than it says.
+func safely(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("its structure is broken: %v", p)
+		}
+	}()
+	return f()
+}

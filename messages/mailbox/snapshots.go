@@ -1,0 +1,142 @@
+package mailbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/raft"
+)
+
+// Raft keeps each snapshot in a directory of its own below this one, and checks the
+// state in it by the checksum in meta.json whenever it reads or sends it. What
+// meta.json says itself, of the index, the term and the group, is in a seal beside it.
+const (
+	snapshotsDir = "snapshots"
+	snapshotMeta = "meta.json"
+	snapshotSeal = "meta.sum"
+)
+
+// sealedSnapshots is a store of snapshots that seals and checks their descriptions.
+type sealedSnapshots struct {
+	raft.SnapshotStore
+	dir string
+}
+
+// Create begins a snapshot.
+func (s *sealedSnapshots) Create(v raft.SnapshotVersion, index, term uint64, group raft.Configuration, groupIndex uint64, t raft.Transport) (raft.SnapshotSink, error) {
+	sink, err := s.SnapshotStore.Create(v, index, term, group, groupIndex, t)
+	if err != nil {
+		return nil, err
+	}
+	return &sealedSink{sink, s}, nil
+}
+
+type sealedSink struct {
+	raft.SnapshotSink
+	store *sealedSnapshots
+}
+
+// Close ends the snapshot, and seals its description. A crash in between leaves it
+// without a seal, as older releases do.
+func (s *sealedSink) Close() error {
+	if err := s.SnapshotSink.Close(); err != nil {
+		return err
+	}
+	return s.store.seal(s.ID())
+}
+
+func (s *sealedSnapshots) seal(id string) error {
+	digest, err := s.digest(id)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // it was cancelled, or a later one has taken its place
+	}
+	if err != nil {
+		return err
+	}
+	return writeSynced(filepath.Join(s.dir, id, snapshotSeal), []byte(digest))
+}
+
+func (s *sealedSnapshots) digest(id string) (string, error) {
+	meta, err := os.ReadFile(filepath.Join(s.dir, id, snapshotMeta))
+	digest := sha256.Sum256(meta)
+	return hex.EncodeToString(digest[:]), err
+}
+
+// Open opens a snapshot, checked.
+func (s *sealedSnapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	want, err := os.ReadFile(filepath.Join(s.dir, id, snapshotSeal))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, err
+	}
+	if err == nil {
+		if got, err := s.digest(id); err != nil || got != string(want) {
+			return nil, nil, fmt.Errorf("mailbox: %s does not match its checksum in %s", filepath.Join(s.dir, id, snapshotMeta), snapshotSeal)
+		}
+	}
+	meta, state, err := s.SnapshotStore.Open(id)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mailbox: the snapshot in %s is damaged: %w", filepath.Join(s.dir, id), err)
+	}
+	return meta, state, nil
+}
+
+// newest returns the latest snapshot; index 0: there is none.
+func (s *sealedSnapshots) newest() (index, term uint64) {
+	all, err := s.List()
+	if err != nil || len(all) == 0 {
+		return 0, 0
+	}
+	return all[0].Index, all[0].Term
+}
+
+// oldest returns the index of the snapshot to fall back to; 0: the log itself, from
+// its beginning.
+func (s *sealedSnapshots) oldest() uint64 {
+	all, err := s.List()
+	if err != nil || len(all) < retainedSnapshots {
+		return 0
+	}
+	return all[len(all)-1].Index
+}
+
+// unreadable lists the directories of snapshots that cannot be read, which Raft passes
+// over, and the index of the latest one that can; 0: none.
+func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotMeta, cause error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := s.List()
+	if err != nil {
+		return nil, nil, err
+	}
+	good := map[string]bool{}
+	for _, meta := range all {
+		_, state, err := s.Open(meta.ID)
+		if err != nil {
+			cause = errors.Join(cause, err)
+			continue
+		}
+		_ = state.Close()
+		good[meta.ID] = true
+		if usable == nil {
+			usable = meta
+		}
+	}
+	for _, e := range entries {
+		if !e.IsDir() || good[e.Name()] || strings.HasSuffix(e.Name(), ".tmp") {
+			continue
+		}
+		damaged = append(damaged, e.Name())
+		if cause == nil {
+			cause = fmt.Errorf("mailbox: %s cannot be read", filepath.Join(s.dir, e.Name(), snapshotMeta))
+		}
+	}
+	return damaged, usable, cause
+}

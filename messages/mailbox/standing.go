@@ -1,0 +1,370 @@
+package mailbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+)
+
+// standing decides whether a replica may vote and lead, by what it promised and by
+// what its peers know of it. A replica whose disk is not the one that its peers know,
+// or that has less than they saw it have, is doubtful: it neither votes, campaigns nor
+// acknowledges, until a leader has taken its vote away with the consent of a majority
+// of the others, brought it up to date, and given the vote back. After that the peers
+// know its new disk. (Alagappan et al., Protocol-Aware Recovery for Consensus-Based
+// Storage, FAST 2018: a lossy log takes no part in elections.)
+type standing struct {
+	id       string
+	promises *promises
+	log      *zap.Logger
+	fail     func(error)
+
+	mu      sync.Mutex
+	outTerm uint64              // the term whose leader has taken this replica's vote away
+	ill     map[string]sickness // by ID: who asks this leader to be taken in
+	marks   map[string]mark     // by ID: the latest state hash each replica has told
+	kick    chan struct{}       // told, without waiting, when ill or marks grow
+}
+
+// sickness is a doubtful replica, when it last said so.
+type sickness struct {
+	reply
+	at time.Time
+}
+
+// letter is what a leader tells a replica with a heartbeat or entries.
+type letter struct {
+	Known     []diskOf
+	Committed uint64
+	Vote      bool // the replica has one, as was committed
+	Out       bool // the replica has none, as was committed, and may catch up
+}
+
+// reply is what a replica tells its leader about itself, and a candidate its voters.
+type reply struct {
+	Disk, Standing string
+	Version        uint64
+	Why            string `json:",omitempty"`
+	Last, LastTerm uint64
+	Mark           *mark `json:",omitempty"`
+}
+
+// written precedes what is written into fields of Raft's messages that Raft no longer
+// reads, and into errors.
+const written = "\x00candor:"
+
+func write(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return append([]byte(written), b...)
+}
+
+// readWritten finds what write wrote, behind anything else.
+func readWritten[T any](field string) (v T, ok bool) {
+	_, text, found := strings.Cut(field, written)
+	return v, found && json.Unmarshal([]byte(text), &v) == nil
+}
+
+func newStanding(c *Config, p *promises, fail func(error)) *standing {
+	return &standing{id: c.ID, promises: p, log: c.Log, fail: fail,
+		ill: map[string]sickness{}, marks: map[string]mark{}, kick: make(chan struct{}, 1)}
+}
+
+// doubts returns why this replica takes no part, or nil.
+func (s *standing) doubts() error {
+	r := s.promises.now()
+	if r.Standing != standingDoubtful {
+		return nil
+	}
+	return fmt.Errorf("mailbox: replica %s takes no part until its peers have brought it up to date: %s", s.id, r.Why)
+}
+
+// doubt makes this replica doubtful where it stands: what it has may be short, and is
+// not wrong.
+func (s *standing) doubt(why string) {
+	err := s.promises.change(func(r *record) {
+		r.Disk, r.Standing, r.Why = newDisk(), standingDoubtful, why
+	})
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.log.Error("this replica neither votes nor leads until its peers have brought it up to date", zap.String("why", why))
+}
+
+// mayFollow returns an error for entries of a leader that has not yet seen to it that
+// this replica's word does not count.
+func (s *standing) mayFollow(term uint64) error {
+	s.mu.Lock()
+	out := s.outTerm == term
+	s.mu.Unlock()
+	if out {
+		return nil
+	}
+	return s.doubts()
+}
+
+// mayVote returns an error if a candidate with a log of that length may not have this
+// replica's vote.
+func (s *standing) mayVote(id string, last uint64, q reply, told bool) error {
+	r := s.promises.now()
+	known, has := r.known(id)
+	switch {
+	case r.Standing == standingDoubtful:
+		return s.doubts()
+	case r.Standing == standingNew && last > 1:
+		return fmt.Errorf("mailbox: replica %s is new, and the candidate's group is not: it waits for a leader", s.id)
+	case last < r.Committed:
+		return fmt.Errorf("mailbox: replica %s has a log up to entry %d, and entries up to %d were acknowledged", id, last, r.Committed)
+	case told && has && q.Version < known.Version && q.Disk != known.Disk:
+		return fmt.Errorf("mailbox: replica %s came with another disk than it had", id)
+	}
+	return nil
+}
+
+// mayCampaign returns an error if this replica, with a log of that length, is not to
+// ask for votes.
+func (s *standing) mayCampaign(last uint64) error {
+	r := s.promises.now()
+	if r.Standing != standingDoubtful && last < r.Committed {
+		return fmt.Errorf("mailbox: replica %s has a log up to entry %d, and entries up to %d were acknowledged: it does not campaign", s.id, last, r.Committed)
+	}
+	return s.doubts()
+}
+
+// hear takes in a letter of the leader of a term. last is the end of this replica's log.
+func (s *standing) hear(l letter, term, last uint64) {
+	if l.Out {
+		s.mu.Lock()
+		s.outTerm = term
+		s.mu.Unlock()
+	}
+	s.promises.learn(func(r *record) bool {
+		changed := l.Committed > r.Committed
+		r.Committed = max(r.Committed, l.Committed)
+		for _, d := range l.Known {
+			if mine, has := r.known(d.ID); d.ID != s.id && (!has || d.Version >= mine.Version) {
+				changed = r.note(d) || changed
+			}
+		}
+		return changed
+	})
+	r := s.promises.now()
+	me, known := (&record{Known: l.Known}).known(s.id)
+	switch {
+	case !known && r.Standing == standingNew:
+		s.become(0)
+	case !known || r.Standing == standingDoubtful && me.Disk != r.Disk:
+	case me.Disk == r.Disk && me.Version >= r.Version && r.Standing != standingDoubtful && me.Floor > last:
+		s.doubt(fmt.Sprintf("its log ends at entry %d, and it had entries up to %d", last, me.Floor))
+	case me.Disk == r.Disk && me.Version >= r.Version && (l.Vote || r.Standing == standingWhole):
+		s.become(me.Version)
+	case me.Disk != r.Disk && me.Version > r.Version:
+		s.doubt("its directory is not the one that its peers know: it was emptied, or put back from an older copy")
+	}
+}
+
+// become makes this replica whole.
+func (s *standing) become(version uint64) {
+	r := s.promises.now()
+	if r.Standing == standingWhole && r.Version == version {
+		return
+	}
+	err := s.promises.change(func(r *record) { r.Standing, r.Why, r.Version = standingWhole, "", version })
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	if r.Standing == standingDoubtful {
+		s.log.Warn("this replica is up to date and has its vote again")
+	}
+}
+
+// leads has this replica, which a majority has elected, count as whole.
+func (s *standing) leads() {
+	r := s.promises.now()
+	known, has := r.known(s.id)
+	if r.Standing == standingWhole && has && known.Disk == r.Disk {
+		return
+	}
+	err := s.promises.change(func(r *record) {
+		r.Standing, r.Version = standingWhole, max(r.Version, 1)
+		r.note(diskOf{ID: s.id, Disk: r.Disk, Version: r.Version})
+	})
+	if err != nil {
+		s.fail(err)
+	}
+}
+
+// says is what this replica tells of itself.
+func (s *standing) says(last, lastTerm uint64, m *mark) reply {
+	r := s.promises.now()
+	return reply{Disk: r.Disk, Standing: r.Standing, Version: r.Version, Why: r.Why, Last: last, LastTerm: lastTerm, Mark: m}
+}
+
+// heard takes in what a replica told the leader of a term, who has committed so much.
+func (s *standing) heard(id string, q reply, term, committed uint64) {
+	if q.Mark != nil {
+		s.mu.Lock()
+		s.marks[id] = *q.Mark
+		s.mu.Unlock()
+	}
+	r := s.promises.now()
+	known, has := r.known(id)
+	switch {
+	case q.Standing == standingDoubtful:
+		s.falls(id, q)
+	case !has || q.Version > known.Version:
+		s.take(id, q.Disk, max(q.Version, 1))
+	case q.Disk == known.Disk && q.LastTerm == term:
+		// Its last entry is this leader's, so it has all before it.
+		if floor := min(q.Last, committed); floor > known.Floor {
+			known.Floor = floor
+			s.promises.learn(func(r *record) bool { return r.note(known) })
+		}
+	}
+}
+
+// take remembers a replica's disk.
+func (s *standing) take(id, disk string, version uint64) {
+	if err := s.promises.change(func(r *record) { r.note(diskOf{ID: id, Disk: disk, Version: version}) }); err != nil {
+		s.fail(err)
+	}
+}
+
+// forget drops what is known of a replica that was removed.
+func (s *standing) forget(id string) {
+	s.promises.learn(func(r *record) bool {
+		n := len(r.Known)
+		r.Known = slices.DeleteFunc(r.Known, func(d diskOf) bool { return d.ID == id })
+		return len(r.Known) != n
+	})
+}
+
+func (s *standing) falls(id string, q reply) {
+	s.mu.Lock()
+	if _, before := s.ill[id]; !before {
+		s.log.Warn("a replica is to be brought up to date before it votes", zap.String("peer", id), zap.String("why", q.Why))
+	}
+	s.ill[id] = sickness{q, time.Now()}
+	s.mu.Unlock()
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// sick returns who asked to be taken in lately.
+func (s *standing) sick(lately time.Duration) map[string]reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]reply{}
+	for id, one := range s.ill {
+		if time.Since(one.at) < lately {
+			all[id] = one.reply
+		}
+	}
+	return all
+}
+
+func (s *standing) heals(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ill, id)
+}
+
+// remember keeps within a second what may be kept a little later.
+func (m *replicated) remember() {
+	tick := time.NewTicker(rememberEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.gone:
+			return
+		case <-tick.C:
+		}
+		committed := m.raft.CommitIndex()
+		m.disk.promises.learn(func(r *record) bool {
+			grown := committed > r.Committed
+			r.Committed = max(r.Committed, committed)
+			return grown
+		})
+		if err := m.guard.write("a write of the promises", m.disk.promises.flushAside); err != nil {
+			m.config.Log.Error("cannot keep the promises", zap.Error(err))
+		}
+	}
+}
+
+const rememberEvery = time.Second
+
+// heal is the leader's part: each replica that is doubtful loses its vote, catches up,
+// and gets its vote back.
+func (m *replicated) heal() {
+	tick := time.NewTicker(m.config.Timeout)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.gone:
+			return
+		case <-m.standing.kick:
+		case <-tick.C:
+		}
+		if m.office.Load() == nil {
+			continue
+		}
+		for id, q := range m.standing.sick(2 * m.config.Timeout) {
+			if err := m.takeIn(id, q); err != nil && !errors.Is(err, ErrNotLeader) {
+				m.config.Log.Warn("a doubtful replica is not up to date yet", zap.String("peer", id), zap.Error(err))
+			}
+		}
+	}
+}
+
+// takeIn takes a doubtful replica in again. Its vote goes first, by an entry that the
+// others commit: so this leader is none that was replaced meanwhile with a vote that
+// the replica has forgotten.
+func (m *replicated) takeIn(id string, q reply) error {
+	all, err := m.Members()
+	if err != nil {
+		return err
+	}
+	i := indexOf(all, id)
+	if i < 0 {
+		return nil
+	}
+	if all[i].Votes {
+		if err := await(m.raft.DemoteVoter(raft.ServerID(id), 0, m.config.Timeout), m.gone); err != nil {
+			return err
+		}
+	}
+	m.gate.out(id, true)
+	o := m.office.Load()
+	if o == nil {
+		return ErrNotLeader
+	}
+	if now := m.standing.sick(2 * m.config.Timeout)[id]; now.Disk != q.Disk || now.LastTerm != o.term || now.Last < m.raft.CommitIndex() {
+		return nil // looked at again with its next word
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	server := raft.ServerAddress(joinAddress(id, all[i].Address))
+	if err := m.change(ctx, m.raft.AddVoter(raft.ServerID(id), server, 0, 0)); err != nil {
+		return err
+	}
+	r := m.standing.promises.now()
+	known, _ := r.known(id)
+	m.standing.take(id, q.Disk, max(known.Version, q.Version)+1)
+	m.standing.heals(id)
+	m.gate.out(id, false)
+	return nil
+}
