@@ -1,0 +1,574 @@
+package mailbox
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// files lists the regular files below a directory that hold state.
+func files(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && e.Name() != "lock" && e.Name() != "probe" {
+			all = append(all, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// edit changes a file's content.
+func edit(t *testing.T, path string, change func([]byte) []byte) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, change(b), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// glob returns the one file that a pattern matches.
+func glob(t *testing.T, dir, pattern string) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%s in %s: %q, %v", pattern, dir, all, err)
+	}
+	return all[len(all)-1]
+}
+
+// copyDir is a backup of a stopped replica's directory.
+func copyDir(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.RemoveAll(to); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// whole waits until a replica has its vote, as far as it knows and the leader does.
+func (g *group) whole(id string) {
+	g.t.Helper()
+	eventually(g.t, id+" votes again", func() bool {
+		all, err := g.leader().Members()
+		i := indexOf(all, id)
+		box := g.running()[id]
+		return err == nil && i >= 0 && all[i].Votes && box != nil && box.disk.promises.now().Standing == standingWhole
+	})
+}
+
+// settled waits until all replicas know one another's disks.
+func (g *group) settled() {
+	g.t.Helper()
+	eventually(g.t, "replicas know one another", func() bool {
+		for _, box := range g.running() {
+			r := box.disk.promises.now()
+			for id, peer := range g.running() {
+				theirs := peer.disk.promises.now()
+				if known, _ := r.known(id); peer != box && known.Disk != theirs.Disk || theirs.Standing != standingWhole {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// TestFlippedEntryIsNotServed changes an amount in one replica's log: the replica sees
+// it when it starts, and has what its peers have again.
+func TestFlippedEntryIsNotServed(t *testing.T) {
+	for _, store := range []string{StoreWAL, StoreBolt} {
+		t.Run(store, func(t *testing.T) {
+			g := newGroup(t, 3, func(c *Config) { c.Store, c.SegmentBytes = store, 64<<10 })
+			g.start(g.ids...)
+			for i := range 20 {
+				g.propose(fmt.Sprintf("pay 1000.00%02d", i))
+			}
+			g.settled()
+			g.agree(20)
+			victim := g.follower().config.ID
+			g.stop(victim)
+			for _, path := range files(t, g.dirs[victim]) {
+				edit(t, path, func(b []byte) []byte {
+					return bytes.ReplaceAll(b, []byte("pay 1000.0007"), []byte("pay 9000.0007"))
+				})
+			}
+			g.start(victim)
+			g.whole(victim)
+			g.agree(20)
+			if g.machines[victim].count("pay 9000.0007") != 0 {
+				t.Error("the replica applied what was never said")
+			}
+			glob(t, g.dirs[victim], "damaged-*")
+		})
+	}
+}
+
+// TestFlippedEntryOfOneReplicaIsRefused: without peers there is nothing to heal from.
+func TestFlippedEntryOfOneReplicaIsRefused(t *testing.T) {
+	for _, store := range []string{StoreWAL, StoreBolt} {
+		t.Run(store, func(t *testing.T) {
+			g := newGroup(t, 1, func(c *Config) { c.Store, c.SegmentBytes = store, 64<<10 })
+			g.start("r1")
+			for i := range 20 {
+				g.propose(fmt.Sprintf("pay 1000.00%02d", i))
+			}
+			g.stop("r1")
+			for _, path := range files(t, g.dirs["r1"]) {
+				edit(t, path, func(b []byte) []byte {
+					return bytes.ReplaceAll(b, []byte("pay 1000.0007"), []byte("pay 9000.0007"))
+				})
+			}
+			_, err := OpenRaft(g.config("r1"), newTally())
+			if err == nil || !strings.Contains(err.Error(), "entry ") || !strings.Contains(err.Error(), g.dirs["r1"]) {
+				t.Errorf("opened a log with a changed amount: %v", err)
+			}
+		})
+	}
+}
+
+// losses are the ways in which a replica comes to have less than it promised.
+var losses = []struct {
+	name string
+	lose func(t *testing.T, dir, older string)
+}{
+	{"emptied directory", func(t *testing.T, dir, _ string) {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}},
+	{"older copy", func(t *testing.T, dir, older string) { copyDir(t, older, dir) }},
+	{"deleted log", func(t *testing.T, dir, _ string) {
+		if err := os.RemoveAll(filepath.Join(dir, walDir)); err != nil {
+			t.Fatal(err)
+		}
+	}},
+	{"zeroed page", func(t *testing.T, dir, _ string) {
+		edit(t, glob(t, dir, "wal/*.wal"), func(b []byte) []byte {
+			copy(b[:4096], make([]byte, 4096))
+			return b
+		})
+	}},
+	{"votes of zero bytes", func(t *testing.T, dir, _ string) {
+		edit(t, filepath.Join(dir, walDir, "wal-meta.db"), func([]byte) []byte { return nil })
+	}},
+}
+
+// TestReplicaThatLostItsLogDoesNotVote: two of three have acknowledged commands; one of
+// them loses its log, and the other is down. The third, which lacks them, is not
+// elected. Once the other is back, all three have them.
+func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
+	for _, loss := range losses {
+		t.Run(loss.name, func(t *testing.T) {
+			g := newGroup(t, 3, func(c *Config) { c.SegmentBytes, c.Timeout = 64<<10, 200*time.Millisecond })
+			g.start(g.ids...)
+			g.propose("seen by all")
+			g.agree(1)
+			g.settled()
+			lagging := g.follower().config.ID
+			g.stop(lagging)
+			var victim string
+			for id, box := range g.running() {
+				if box != g.leader() {
+					victim = id
+				}
+			}
+			g.stop(victim)
+			older := filepath.Join(t.TempDir(), "older")
+			copyDir(t, g.dirs[victim], older)
+			g.start(victim)
+			for i := range 50 {
+				g.propose(fmt.Sprintf("acknowledged %d", i))
+			}
+			g.agree(51)
+			holder := g.leader().config.ID
+			if holder == victim {
+				for id := range g.running() {
+					if id != victim {
+						holder = id
+					}
+				}
+			}
+			index := g.leader().raft.CommitIndex()
+			g.stop(g.ids...)
+			heardOf(t, g.dirs[lagging], index)
+			loss.lose(t, g.dirs[victim], older)
+			g.start(victim, lagging)
+			eventually(t, "an election is refused", func() bool {
+				return g.running()[victim].gate.refusals.Load()+g.running()[lagging].gate.refusals.Load() > 3
+			})
+			for id, box := range g.running() {
+				if box.office.Load() != nil {
+					t.Errorf("%s leads without what was acknowledged", id)
+				}
+			}
+			g.start(holder)
+			g.propose("after")
+			g.agree(52)
+			g.whole(victim)
+			for id, m := range g.machines {
+				for i := range 50 {
+					if m.count(fmt.Sprintf("acknowledged %d", i)) == 0 {
+						t.Fatalf("acknowledged %d is not at %s", i, id)
+					}
+				}
+			}
+		})
+	}
+}
+
+// heardOf has a stopped replica know what was committed without it, as by a heartbeat
+// whose entries did not arrive.
+func heardOf(t *testing.T, dir string, index uint64) {
+	t.Helper()
+	p, err := openPromises(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.change(func(r *record) { r.Committed = index }); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnreadableSnapshot: the log goes back to the older snapshot, so that one replica
+// alone gets over a newest one that cannot be read; and over the loss of both where it
+// has peers.
+func TestUnreadableSnapshot(t *testing.T) {
+	break1 := func(t *testing.T, dir, file string) {
+		edit(t, filepath.Join(dir, file), func(b []byte) []byte { b[len(b)/2] ^= 4; return b })
+	}
+	prepare := func(t *testing.T, n int) (*group, string) {
+		g := newGroup(t, n, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
+		g.start(g.ids...)
+		if n > 1 {
+			g.settled()
+		}
+		for i := range 3 {
+			for j := range 30 {
+				g.propose(fmt.Sprintf("%d/%4000d", i, j))
+			}
+			g.agree(uint64(30 * (i + 1)))
+			for _, box := range g.running() {
+				if err := box.raft.Snapshot().Error(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		g.propose("last")
+		g.agree(91)
+		victim := "r1"
+		if n > 1 {
+			victim = g.follower().config.ID
+		}
+		if first, err := g.running()[victim].disk.logs.FirstIndex(); err != nil || first < 20 {
+			t.Fatalf("the log begins at %d, %v", first, err)
+		}
+		g.stop(victim)
+		return g, victim
+	}
+	for _, file := range []string{"state.bin", snapshotMeta} {
+		t.Run("the newest "+file, func(t *testing.T) {
+			g, id := prepare(t, 1)
+			break1(t, glob(t, g.dirs[id], "snapshots/*"), file)
+			g.start(id)
+			g.propose("after")
+			g.agree(92)
+		})
+		t.Run("all "+file, func(t *testing.T) {
+			g, id := prepare(t, 1)
+			dirs, _ := filepath.Glob(filepath.Join(g.dirs[id], "snapshots/*"))
+			for _, dir := range dirs {
+				break1(t, dir, file)
+			}
+			_, err := OpenRaft(g.config(id), newTally())
+			if err == nil || !strings.Contains(err.Error(), "snapshot") || !strings.Contains(err.Error(), g.dirs[id]) {
+				t.Errorf("opened without a snapshot that can be read: %v", err)
+			}
+		})
+	}
+	t.Run("all, with peers", func(t *testing.T) {
+		g, id := prepare(t, 3)
+		dirs, _ := filepath.Glob(filepath.Join(g.dirs[id], "snapshots/*"))
+		for _, dir := range dirs {
+			break1(t, dir, "state.bin")
+		}
+		g.start(id)
+		g.whole(id)
+		g.agree(91)
+	})
+}
+
+// TestReplicaThatDiffersStops: the memory of one replica changes under it. It is found
+// out at the next mark, stops with a sentence, and is like the others once started again.
+func TestReplicaThatDiffersStops(t *testing.T) {
+	stuck := make(chan error, 3)
+	g := newGroup(t, 3, func(c *Config) {
+		c.MarkEntries, c.Timeout, c.OnStuck = 8, 200*time.Millisecond, func(err error) { stuck <- err }
+	})
+	g.start(g.ids...)
+	g.settled()
+	for i := range 10 {
+		g.propose(fmt.Sprint(i))
+	}
+	g.agree(10)
+	victim := g.follower().config.ID
+	m := g.machines[victim]
+	m.mu.Lock()
+	m.counts["3"] = 1000
+	m.mu.Unlock()
+	n := 10
+	var why error
+	eventually(t, "the replica that differs stops", func() bool {
+		g.propose(fmt.Sprint(n))
+		n++
+		select {
+		case why = <-stuck:
+			return true
+		default:
+			return false
+		}
+	})
+	if !strings.Contains(why.Error(), "the state after entry") {
+		t.Errorf("stopped with %v", why)
+	}
+	g.stop(victim)
+	g.start(victim)
+	g.whole(victim)
+	g.agree(uint64(n))
+	if g.machines[victim].count("3") >= 1000 {
+		t.Error("it still differs")
+	}
+}
+
+// TestJudgement counts by hand.
+func TestJudgement(t *testing.T) {
+	of := func(hash, build string) mark { return mark{7, hash, build} }
+	told := map[string]mark{"r1": of("a", "x"), "r2": of("a", "x"), "r3": of("b", "x")}
+	for name, c := range map[string]struct {
+		own  mark
+		told map[string]mark
+		bad  bool
+	}{
+		"with the majority":       {of("a", "x"), told, false},
+		"against it":              {of("b", "x"), told, true},
+		"another build":           {of("b", "y"), told, false},
+		"another index":           {mark{8, "b", "x"}, told, false},
+		"one against one":         {of("b", "x"), map[string]mark{"r1": of("a", "x"), "r3": of("b", "x")}, true},
+		"one against another's":   {of("b", "x"), map[string]mark{"r1": of("a", "y"), "r3": of("b", "x")}, false},
+		"nobody else":             {of("b", "x"), map[string]mark{"r3": of("b", "x")}, false},
+		"each builds for himself": {of("b", "x"), map[string]mark{"r1": of("a", "y"), "r2": of("c", "z"), "r3": of("b", "x")}, false},
+	} {
+		if err := judge(c.own, c.told); (err != nil) != c.bad {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestEntriesWithoutSealsAreRead: a directory of the release before has no promises, and
+// its log no seals.
+func TestEntriesWithoutSealsAreRead(t *testing.T) {
+	for _, kind := range []string{StoreWAL, StoreBolt} {
+		g := newGroup(t, 1, func(c *Config) { c.Store, c.SegmentBytes = kind, 64<<10 })
+		c := g.configWithDefaults()
+		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		store, err := openStore(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := raft.Configuration{Servers: []raft.Server{{ID: "r1", Address: "r1"}}}
+		logs := []*raft.Log{{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(group)}}
+		for i := range 20 {
+			logs = append(logs, &raft.Log{Index: uint64(i + 2), Term: 2, Type: raft.LogCommand, Data: appendCommand(newEntry(8), fmt.Append(nil, i))})
+		}
+		if err := store.StoreLogs(logs); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.SetUint64(keyTerm, 2); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		g.start("r1")
+		g.propose("sealed")
+		g.agree(21)
+		g.stop("r1")
+		g.start("r1")
+		g.agree(21)
+	}
+}
+
+// seeds is how many random cases to try: a few, or what CANDOR_SEEDS says.
+func seeds(usual int) int {
+	if n, err := strconv.Atoi(os.Getenv("CANDOR_SEEDS")); err == nil && n > 0 {
+		return n
+	}
+	return usual
+}
+
+// harm does something at random to one file; it returns what.
+func harm(t *testing.T, r *rand.Rand, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Segments are reserved in advance: what counts is in front.
+	used := len(bytes.TrimRight(b, "\x00"))
+	from := r.IntN(max(used, 1))
+	to := min(from+1+r.IntN(4096), len(b))
+	switch kind := r.IntN(5); {
+	case kind == 0:
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		return "deleted"
+	case kind == 1:
+		b = b[:from]
+	case kind == 2 && len(b) > 0:
+		clear(b[from:to])
+	case kind == 3:
+		b = nil
+	case len(b) > 0:
+		b[from] ^= 1 << r.IntN(8)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("bytes %d to %d of %d", from, to, used)
+}
+
+// TestDamagedFiles harms files of one replica, and of all, at random. Each time the
+// replica is healed, or refuses in a sentence that names its directory, and whoever
+// serves has the right state.
+func TestDamagedFiles(t *testing.T) {
+	for _, store := range []string{StoreWAL, StoreBolt} {
+		g := newGroup(t, 3, func(c *Config) {
+			c.Store, c.SegmentBytes, c.TrailingEntries, c.Timeout, c.StuckAfter = store, 64<<10, 1, 200*time.Millisecond, 10*time.Second
+			c.OnStuck = func(error) {}
+		})
+		g.start(g.ids...)
+		g.settled()
+		for i := range 60 {
+			g.propose(fmt.Sprintf("%d/%2000d", i, i))
+			if i%20 == 19 {
+				g.agree(uint64(i + 1))
+				for _, box := range g.running() {
+					if err := box.raft.Snapshot().Error(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		want := g.agree(60)
+		g.stop(g.ids...)
+		t.Run(store, func(t *testing.T) {
+			for seed := range seeds(2) {
+				t.Run(fmt.Sprintf("one/%d", seed), func(t *testing.T) { damageOne(t, g, uint64(seed), want) })
+				t.Run(fmt.Sprintf("all/%d", seed), func(t *testing.T) { damageAll(t, g, uint64(seed), want) })
+			}
+		})
+	}
+}
+
+// copied is a group on copies of another's directories.
+func copied(t *testing.T, of *group) *group {
+	g := newGroup(t, len(of.ids), of.adjust)
+	for _, id := range g.ids {
+		copyDir(t, of.dirs[id], g.dirs[id])
+	}
+	return g
+}
+
+func damageOne(t *testing.T, of *group, seed, want uint64) {
+	g := copied(t, of)
+	r := rand.New(rand.NewPCG(seed, 1))
+	victim := g.ids[r.IntN(len(g.ids))]
+	var done []string
+	for range 1 + r.IntN(2) {
+		all := files(t, g.dirs[victim])
+		path := all[r.IntN(len(all))]
+		done = append(done, path[len(g.dirs[victim]):]+": "+harm(t, r, path))
+	}
+	t.Logf("%s: %q", victim, done)
+	g.start(g.ids...)
+	eventually(t, "a supervisor has all run", func() bool {
+		for id, box := range g.running() {
+			if box.guard.broken.Load() != nil {
+				t.Logf("%s stopped: %v", id, *box.guard.broken.Load())
+				g.stop(id)
+				g.start(id)
+			}
+		}
+		total, _ := g.machines[victim].state()
+		return total == 60 && g.running()[victim].disk.promises.now().Standing == standingWhole
+	})
+	g.agree(60)
+	g.whole(victim)
+	if got := g.agree(60); got != want {
+		t.Errorf("the state is %x, was %x", got, want)
+	}
+}
+
+func damageAll(t *testing.T, of *group, seed, want uint64) {
+	g := copied(t, of)
+	r := rand.New(rand.NewPCG(seed, 2))
+	for _, id := range g.ids {
+		all := files(t, g.dirs[id])
+		path := all[r.IntN(len(all))]
+		t.Logf("%s%s: %s", id, path[len(g.dirs[id]):], harm(t, r, path))
+	}
+	for _, id := range g.ids {
+		m := newTally()
+		box, err := OpenRaft(g.config(id), m)
+		if err != nil {
+			if !strings.Contains(err.Error(), g.dirs[id]) {
+				t.Errorf("%s refuses without naming a file: %v", id, err)
+			}
+			continue
+		}
+		g.mu.Lock()
+		g.boxes[id], g.machines[id] = box.(*replicated), m
+		g.mu.Unlock()
+	}
+	// Either a majority has everything, and leads; or nobody does.
+	deadline, tick := time.After(3*time.Second), time.NewTicker(5*time.Millisecond)
+	defer tick.Stop()
+	for led := false; !led; {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			led = true
+		}
+		for _, box := range g.running() {
+			led = led || box.office.Load() != nil
+		}
+	}
+	for id, box := range g.running() {
+		if total, hash := g.machines[id].state(); box.office.Load() != nil && (total != 60 || hash != want) {
+			t.Errorf("%s leads with %d commands", id, total)
+		}
+	}
+}
