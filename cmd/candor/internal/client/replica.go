@@ -17,9 +17,9 @@ func (a *app) replicaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replica",
 		Short: "exchange replicas of the auctioneer and of the bank (operators)",
-		Long: `A replica that lost its disk must not come back under its name: it has forgotten what
-it voted for. Start another, under a new name and with "joins: true" in the configuration
-of its host, add it, and remove the lost one.`,
+		Long: `A replica that comes back with an empty disk has no vote until the others have brought it
+up to date. For one that does not come back, start another, under a new name and with
+"joins: true" in the configuration of its host, add it, and remove the lost one.`,
 		Example: `  candor replica list
   candor replica add auctioneer rack4 --address 10.0.0.4:7001
   candor replica remove auctioneer rack2`,
