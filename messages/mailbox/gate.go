@@ -107,8 +107,15 @@ func (g *gate) signed(response any) any {
 }
 
 func (g *gate) word() reply {
-	last, term := g.box.disk.sealed.end()
-	return g.box.standing.says(max(last, g.box.raft.LastIndex()), term, g.box.applier.mark.Load())
+	last, term := g.end()
+	return g.box.standing.says(last, term, g.box.applier.mark.Load())
+}
+
+// end is the end of this replica's log, for what it tells and for what it is held to
+// alike: Raft notices an entry a little after it was written.
+func (g *gate) end() (index, term uint64) {
+	index, term = g.box.disk.sealed.end()
+	return max(index, g.box.raft.LastIndex()), term
 }
 
 // passes answers a request that Raft is not to see.
@@ -122,7 +129,7 @@ func (g *gate) passes(rpc raft.RPC) bool {
 	case *raft.RequestPreVoteRequest:
 		return g.passesVote(rpc, g.mayVote(string(q.ID), q.LastLogIndex, reply{}, false), &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
 	case *raft.TimeoutNowRequest:
-		return g.passesVote(rpc, g.box.standing.mayCampaign(g.box.raft.LastIndex()), &raft.TimeoutNowResponse{RPCHeader: g.header()})
+		return g.passesVote(rpc, g.mayCampaign(), &raft.TimeoutNowResponse{RPCHeader: g.header()})
 	case *raft.InstallSnapshotRequest:
 		if err := g.box.standing.mayFollow(q.Term); err != nil {
 			_, _ = io.Copy(io.Discard, rpc.Reader)
@@ -135,6 +142,11 @@ func (g *gate) passes(rpc raft.RPC) bool {
 
 func (g *gate) header() raft.RPCHeader {
 	return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.box.config.ID), Addr: []byte(g.box.config.ID)}
+}
+
+func (g *gate) mayCampaign() error {
+	last, _ := g.end()
+	return g.box.standing.mayCampaign(last)
 }
 
 func (g *gate) mayVote(id string, last uint64, word reply, told bool) error {
@@ -161,7 +173,8 @@ func (g *gate) refuse(why error) error {
 // entry before: replicas began to seal at different entries.
 func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	if l, ok := readWritten[letter](string(q.Leader)); ok && q.Term >= g.box.raft.CurrentTerm() {
-		g.box.standing.hear(l, q.Term, g.box.raft.LastIndex())
+		last, _ := g.end()
+		g.box.standing.hear(l, q.Term, last)
 	}
 	refuse := func(err error) bool {
 		header := g.header()

@@ -44,7 +44,7 @@ func (d *disk) inspect(c *Config) error {
 		return errors.Join(err, moved)
 	}
 	c.Log.Error("put damaged state aside; this replica does not vote until it has all from its peers",
-		zap.String("replica", c.ID), zap.String("aside", aside), zap.Error(err))
+		zap.String("aside", aside), zap.Error(err))
 	if err := d.begin(c, err); err != nil {
 		return err
 	}
@@ -138,9 +138,9 @@ func (d *disk) promise(c *Config, doubt error) error {
 	switch {
 	case doubt != nil && d.canHeal(c):
 		r.Standing, r.Why = standingDoubtful, doubt.Error()
-		c.Log.Error("this replica does not vote until its peers have taken it in again", zap.String("replica", c.ID), zap.Error(doubt))
+		c.Log.Error("this replica does not vote until its peers have taken it in again", zap.Error(doubt))
 	case doubt != nil:
-		c.Log.Error("began new promises: no other replica knows of others", zap.String("replica", c.ID), zap.Error(doubt))
+		c.Log.Error("began new promises: no other replica knows of others", zap.Error(doubt))
 	case last.index == 0 && index == 0:
 		r.Standing = standingNew
 	}
