@@ -102,6 +102,9 @@ func (s *State) obey(p *peer, i *messages.Instruction) messages.TransferResult {
 	moved, err := s.obeyed(p, i)
 	if err != nil {
 		s.refused[err.Reason]++
+		if s.rules != firstRules {
+			return err.settled()
+		}
 		return err.outcome()
 	}
 	return messages.TransferResult{Amount: moved}

@@ -95,6 +95,33 @@ func (r *Rejected) outcome() messages.TransferResult {
 	return messages.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: clip(r.Err.Message)}}
 }
 
+// settled is outcome in words that depend on the kind alone and never change: they
+// are part of the digests of both banks' books, whose replicas may be of different
+// releases for a while.
+func (r *Rejected) settled() messages.TransferResult {
+	return messages.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
+}
+
+// finalWords says why an instruction was refused. The words may be added to, never
+// altered; see settled.
+func finalWords(kind messages.Kind) string {
+	switch kind {
+	case messages.NotFound:
+		return "the other site's bank refused it: there is no such account or authorisation"
+	case messages.Insufficient:
+		return "the other site's bank refused it: the amount is not covered there"
+	case messages.PermissionDenied:
+		return "the other site's bank refused it: it is not allowed there"
+	case messages.Expired, messages.Ended:
+		return "the other site's bank refused it: it came too late"
+	case messages.Exhausted, messages.TooLarge:
+		return "the other site's bank refused it: it is more than may be there"
+	case messages.Conflict:
+		return "the other site's bank refused it: it was done before"
+	}
+	return "the other site's bank refused it: it could not be done"
+}
+
 // maxMessage bounds, in bytes, the message of a refusal that is remembered.
 const maxMessage = 256
 
