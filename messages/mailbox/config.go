@@ -117,6 +117,7 @@ type Config struct {
 type faults struct {
 	wrap func(raft.LogStore) raft.LogStore        // the log's store
 	free func(dir string) (bytes uint64, _ error) // the disk's free space
+	room func(dir string, bytes int64) error      // tries whether a file of a size has room
 }
 
 var metricName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -254,6 +255,9 @@ func (c *Config) fillFunctions() {
 	if c.OnStuck == nil {
 		log := c.Log
 		c.OnStuck = func(err error) { log.Fatal("the log's storage failed; ending the process", zap.Error(err)) }
+	}
+	if c.faults.room == nil {
+		c.faults.room = tryRoom
 	}
 	if c.faults.free == nil {
 		c.faults.free = freeBytes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -194,6 +195,39 @@ func TestSpaceMarkDoesNotFlicker(t *testing.T) {
 	c.faults.free = func(string) (uint64, error) { return 0, syscall.EIO }
 	if guard.lookAtSpace(); !guard.low.Load() {
 		t.Error("a look that failed changed the mark")
+	}
+}
+
+// TestRefusedWriteWaitsForRoom: a quota does not show in the space that is free, so
+// after a write that had no room proposals are refused until a file has room.
+func TestRefusedWriteWaitsForRoom(t *testing.T) {
+	c := newGroup(t, 1, nil).configWithDefaults()
+	c.faults.free = func(string) (uint64, error) { return 1 << 40, nil }
+	full := error(syscall.EDQUOT)
+	c.faults.room = func(string, int64) error { return full }
+	guard := newGuard(c, nil)
+	if err := guard.write("a write", func() error { return syscall.EDQUOT }); err == nil {
+		t.Fatal("a write without room did not fail")
+	}
+	for range 3 {
+		if guard.lookAtSpace(); !guard.low.Load() {
+			t.Fatal("proposals are taken though nothing has room")
+		}
+	}
+	full = nil
+	if guard.lookAtSpace(); guard.low.Load() {
+		t.Error("proposals are refused though there is room again")
+	}
+}
+
+// TestTryForRoomLeavesNothing: the real try, on a disk with room.
+func TestTryForRoomLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := tryRoom(dir, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
 

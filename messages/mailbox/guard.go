@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 // guard watches over a replica's disk: it times each write, finds out how much
@@ -24,7 +25,8 @@ type guard struct {
 	applied func() uint64
 	once    sync.Once
 	broken  atomic.Pointer[error] // the failure, after which nothing is written
-	low     atomic.Bool           // space is below MinFreeBytes
+	low     atomic.Bool           // space is below MinFreeBytes, or a write had none
+	refused atomic.Bool           // a write had no room, and none was found since
 	free    atomic.Uint64         // bytes, at the last look
 
 	mu   sync.Mutex
@@ -81,6 +83,7 @@ func (g *guard) write(name string, f func() error) error {
 	case err == nil:
 		return nil
 	case noSpace(err):
+		g.refused.Store(true)
 		g.low.Store(true)
 	default:
 		g.fail(fmt.Errorf("mailbox: %s in %s failed: %w", name, g.config.Dir, err))
@@ -141,7 +144,8 @@ func (g *guard) probe(stop <-chan struct{}) {
 }
 
 // lookAtSpace sets the low mark below MinFreeBytes, and clears it an eighth
-// above, so that it does not flicker.
+// above, so that it does not flicker. After a write that had no room it is cleared
+// once a segment of the log has: a quota does not show in the space that is free.
 func (g *guard) lookAtSpace() {
 	end := g.begin("statfs")
 	free, err := g.config.faults.free(g.config.Dir)
@@ -152,11 +156,36 @@ func (g *guard) lookAtSpace() {
 	}
 	g.free.Store(free)
 	limit, was := g.config.MinFreeBytes, g.low.Load()
-	low := free < limit || (was && free < limit+limit/8)
+	low := free < limit || (was && free < limit+limit/8) || g.refused.Load() && !g.hasRoom()
 	g.low.Store(low)
 	if low != was {
 		g.config.Log.Warn("space left for the log", zap.Bool("refusing proposals", low), zap.Uint64("bytes free", free))
 	}
+}
+
+// hasRoom finds out whether there is room again after a write that had none.
+func (g *guard) hasRoom() bool {
+	end := g.begin("a try for room")
+	err := g.config.faults.room(g.config.Dir, int64(g.config.SegmentBytes))
+	end()
+	if err == nil {
+		g.refused.Store(false)
+	}
+	return err == nil
+}
+
+// tryRoom reserves room for a file, and gives it back.
+func tryRoom(dir string, bytes int64) error {
+	path := filepath.Join(dir, "room")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = unix.Fallocate(int(f.Fd()), 0, 0, bytes)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		err = nil // nothing can be reserved here: the next write tells
+	}
+	return errors.Join(err, f.Close(), os.Remove(path))
 }
 
 func (g *guard) probeOnce() {
