@@ -27,6 +27,7 @@ type Bank struct {
 	operators map[messages.Name]bool
 	services  map[messages.Name]bool
 	courier   *courier.Courier // nil without a key to sign with
+	pace      pace
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -174,7 +175,7 @@ func (b *Bank) redeclare(ctx context.Context) {
 // serve starts the services.
 func (b *Bank) serve() error {
 	for _, s := range []bus.Service{b.commands(), b.queries()} {
-		served, err := b.config.Bus.Serve(s)
+		served, err := b.config.Bus.Serve(b.paced(s))
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,9 @@
 // leader proposes the bare passing of time, so that they lapse on an idle site
 // too.
 //
+// A user's command leaves a trace in the journal also where it was refused, so a
+// user is answered Exhausted beyond a hundred of them at once and two a second.
+//
 // A command whose outcome is not known is answered Unknown: whoever asks again
 // under the same identifiers gets the result, and nothing happens twice. Grants,
 // payments and withdrawals are identified by the caller and its key; changes of

@@ -61,7 +61,7 @@ func (b *Bank) carry() error {
 		return nil
 	}
 	for _, s := range b.courier.Services() {
-		served, err := b.config.Bus.Serve(s)
+		served, err := b.config.Bus.Serve(b.paced(s))
 		if err != nil {
 			return err
 		}

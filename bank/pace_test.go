@@ -1,0 +1,52 @@
+package bank
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestUsersCannotFillTheJournal: whatever one user asks the bank for, and is refused,
+// is a bounded number of commands; others are not slowed.
+func TestUsersCannotFillTheJournal(t *testing.T) {
+	var p pace
+	now := messages.Time(1_000_000)
+	taken := 0
+	for range 10 * paceBurst {
+		if p.take("alice", now) == nil {
+			taken++
+		}
+	}
+	if taken != paceBurst {
+		t.Errorf("%d of alice's requests were taken at once, want %d", taken, paceBurst)
+	}
+	if err := p.take("alice", now); messages.KindOf(err) != messages.Exhausted {
+		t.Errorf("the next one is answered %v", err)
+	}
+	if err := p.take("bob", now); err != nil {
+		t.Errorf("bob: %v", err)
+	}
+	now = now.Add(messages.Duration(time.Minute))
+	for taken = 0; p.take("alice", now) == nil; taken++ {
+	}
+	if taken != paceBurst {
+		t.Errorf("a minute later %d were taken, want %d", taken, paceBurst)
+	}
+}
+
+// TestPaceForgets: names that were used once are not kept for ever.
+func TestPaceForgets(t *testing.T) {
+	var p pace
+	now := messages.Time(1)
+	for i := range 3 * maxPaced {
+		now = now.Add(paceEvery)
+		if err := p.take(fmt.Sprint("user", i), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(p.full) > maxPaced {
+		t.Errorf("%d users are remembered", len(p.full))
+	}
+}
