@@ -36,9 +36,9 @@ type Config struct {
 	// MostMemory is the most memory that a task of a class may be asked for, in bytes;
 	// of a class that it does not have there is no bound.
 	MostMemory map[messages.Name]int64
-	Log     *zap.Logger
-	Metrics prometheus.Registerer
-	Clock   func() messages.Time // default: the wall clock
+	Log        *zap.Logger
+	Metrics    prometheus.Registerer
+	Clock      func() messages.Time // default: the wall clock
 }
 
 // Validate reports the first thing that is wrong or missing.

@@ -25,7 +25,6 @@ type victim struct {
 	time  messages.Time
 	said  []messages.SignedInstructions // by west, to be said again
 	seen  uint64                        // numbers of west that are added up
-	heard uint64                        // numbers whose outcome west has told
 	cost  messages.Credits              // credits here that west was to pay for, less what it was paid
 }
 

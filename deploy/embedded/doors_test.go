@@ -53,7 +53,7 @@ func (b burglar) append(to string, term uint64) (answer raft.AppendEntriesRespon
 		Stream: b, MaxPool: 1, Timeout: 5 * time.Second, Logger: hclog.NewNullLogger(), MsgpackUseNewTimeFormat: true})
 	defer transport.Close()
 	leader := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("host2"), Addr: []byte("host2")}
-	request := raft.AppendEntriesRequest{RPCHeader: leader, Term: term, Leader: []byte("host2"),
+	request := raft.AppendEntriesRequest{RPCHeader: leader, Term: term,
 		Entries: []*raft.Log{{Index: 1, Term: term, Type: raft.LogCommand, Data: []byte("a forged grant")}}, LeaderCommitIndex: 1}
 	err = transport.AppendEntries("host1", raft.ServerAddress(to), &request, &answer)
 	return answer, err

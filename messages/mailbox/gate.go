@@ -1,5 +1,7 @@
 package mailbox
 
+//lint:file-ignore SA1019 the deprecated fields are free to carry what replicas tell each other: Raft no longer reads them
+
 import (
 	"errors"
 	"io"
