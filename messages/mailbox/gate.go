@@ -26,7 +26,8 @@ type below interface {
 type gate struct {
 	below
 	box  *replicated
-	open atomic.Bool // Raft runs
+	open atomic.Bool  // Raft runs
+	busy sync.RWMutex // held, shared, by each heartbeat under way: the disk is closed after the last
 	in   chan raft.RPC
 	stop chan struct{}
 	once sync.Once
@@ -63,9 +64,13 @@ func (g *gate) start() {
 	}()
 }
 
-// Close ends the transport.
+// Close ends the transport. Raft's own Close does not wait for heartbeats, which write
+// the term to the disk; this one does.
 func (g *gate) Close() error {
 	g.once.Do(func() { close(g.stop) })
+	g.busy.Lock()
+	g.open.Store(false)
+	g.busy.Unlock()
 	return g.below.Close()
 }
 
@@ -76,8 +81,10 @@ func (g *gate) Consumer() <-chan raft.RPC { return g.in }
 // replica's word with each answer.
 func (g *gate) SetHeartbeatHandler(handle func(raft.RPC)) {
 	g.below.SetHeartbeatHandler(func(rpc raft.RPC) {
+		g.busy.RLock()
+		defer g.busy.RUnlock()
 		if !g.open.Load() {
-			rpc.Respond(&raft.AppendEntriesResponse{}, errStarting)
+			rpc.Respond(&raft.AppendEntriesResponse{}, errNotRunning)
 			return
 		}
 		if !g.passes(rpc) {
@@ -95,7 +102,7 @@ func (g *gate) SetHeartbeatHandler(handle func(raft.RPC)) {
 	})
 }
 
-var errStarting = errors.New("mailbox: this replica is starting")
+var errNotRunning = errors.New("mailbox: this replica is starting or stopping")
 
 // signed adds this replica's word to the answer to a heartbeat.
 func (g *gate) signed(response any) any {
@@ -211,7 +218,7 @@ func (e *wordError) Error() string { return e.error.Error() + string(e.word) }
 // AppendEntries sends a heartbeat or entries, with a letter, and hears the answer.
 func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
 	if !g.open.Load() {
-		return errStarting
+		return errNotRunning
 	}
 	sent := *q
 	sent.Leader = write(g.letter(string(id)))
@@ -265,7 +272,7 @@ func (g *gate) clear() {
 // RequestVote asks for a vote, and says whose.
 func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestVoteRequest, p *raft.RequestVoteResponse) error {
 	if !g.open.Load() {
-		return errStarting
+		return errNotRunning
 	}
 	if err := g.box.standing.mayCampaign(q.LastLogIndex); err != nil {
 		return g.refuse(err)
