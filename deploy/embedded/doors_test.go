@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/tls"
@@ -311,7 +310,7 @@ func TestSiteOfOneProcessHasOneDoor(t *testing.T) {
 	if answer, err := (burglar{}).append("127.0.0.1:"+port, 1<<40); err == nil {
 		t.Errorf("the port for clients answers a leader: %+v", answer)
 	}
-	if bytes.Contains(p.output.text.Bytes(), []byte("panic")) {
+	if strings.Contains(p.output.String(), "panic") {
 		t.Error(p.output)
 	}
 }
