@@ -3,6 +3,7 @@ package messages
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Kind says what sort of error a reply carries. The list is append-only: a
@@ -56,6 +57,21 @@ func (k *Kind) UnmarshalText(b []byte) error {
 // Retriable says whether the same request, with the same key, may be sent
 // again with hope of another answer.
 func (k Kind) Retriable() bool { return k == NotLeader || k == Unavailable || k == Unknown }
+
+// Passing says whether an error may be another the next time, so that nothing is
+// decided by it. An actor that cannot tell who asks can do so after a rotation of keys.
+func Passing(err error) bool {
+	kind := KindOf(err)
+	return err != nil && (kind.Retriable() || kind == Unproven)
+}
+
+// Clip shortens a text to at most so many bytes.
+func Clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "")
+}
 
 // Error is an error as it crosses the wire: what sort, what was being done,
 // and a sentence that tells the user what is wrong and what to do.

@@ -1,0 +1,126 @@
+package desk
+
+import (
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Instant is now, by both clocks of a host.
+type Instant struct {
+	Wall messages.Time
+	Mono messages.Duration // since any moment; it never goes back
+}
+
+// Input is one thing that a shell tells a desk: [Done] or [Heard].
+type Input interface{ input() }
+
+// Done says what came of a proposal or a request with an ID: the command's result,
+// or the answer. A refusal is an error, whoever refuses.
+type Done struct {
+	ID     uint64
+	Result any
+	Err    error
+}
+
+// Heard says that a node was heard at a time of the monotonic clock.
+type Heard struct {
+	Node messages.Name
+	At   messages.Duration
+}
+
+func (Done) input()  {}
+func (Heard) input() {}
+
+// Actions are what a shell is to do, in this order. What has an ID is answered by a
+// [Done] at some time, or never, if the shell ends before.
+type Actions struct {
+	Propose []Proposal
+	Ask     []Request
+	Publish []messages.Vector // to all agents
+	Direct  []Direction
+	Events  []any             // what operators are told: the Event types
+	Next    messages.Duration // how long the next step can wait if nothing happens; negative: for ever
+}
+
+// Proposal is a command to be committed.
+type Proposal struct {
+	ID      uint64
+	Command *book.Command
+}
+
+// Request is something to ask another actor, as the auctioneer of the site.
+type Request struct {
+	ID   uint64
+	To   messages.Name // Bank, Estimator, or Observations
+	Verb string
+	// Body is the request of the verb; of Observations []messages.Observation, of which
+	// the answer is the number that was left, from the first, with an error that is
+	// for the next.
+	Body   any
+	Within messages.Duration // how long the answer is waited for; 0: as long as it takes
+}
+
+// Observations is where what ended jobs teach is left, for the estimator to read.
+const Observations messages.Name = "observations"
+
+// Direction is a directive and the node that it is for.
+type Direction struct {
+	Node      messages.Name
+	Directive messages.Directive
+}
+
+// Events, which change nothing.
+type (
+	// Decided says that a market has decided.
+	Decided struct{ Market messages.Name }
+	// Committed says that a decision is in the book.
+	Committed struct{ Decision *book.Decide }
+	// Undecided says that a decision was not committed; the market decides again.
+	Undecided struct {
+		Market messages.Name
+		Err    error
+	}
+	// Unsettled says that a settlement was not committed; it is proposed again.
+	Unsettled struct {
+		Job messages.JobID
+		Err error
+	}
+	// Lost says that the claims of a silent node were taken back.
+	Lost struct {
+		Node  messages.Name
+		Tasks any
+		Err   error
+	}
+	// Evicted says that the rest on a drained node was not ended yet.
+	Evicted struct {
+		Node messages.Name
+		Err  error
+	}
+	// Disbanded says that a gang did not come together in time.
+	Disbanded struct {
+		Job messages.JobID
+		Err error
+	}
+	// Refused says that the bank refused a charge for good.
+	Refused struct {
+		Charge string        // the transfer, or the authorisation of another site
+		Site   messages.Name // that other site
+		Err    error
+	}
+	// Waiting says that something could not be done yet.
+	Waiting struct {
+		What string
+		Err  error
+	}
+	// Forgotten says that an effect speaks of a job that is gone.
+	Forgotten struct {
+		Effect uint64
+		Job    messages.JobID
+	}
+	// NotExtended says that the bank did not extend a hold: the job may have been
+	// settled meanwhile.
+	NotExtended struct {
+		Job messages.JobID
+		Err error
+	}
+)

@@ -1,0 +1,141 @@
+package desk
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits on what an agent may say.
+const (
+	maxSlots     = 1 << 16 // of a class of a node
+	maxClasses   = 32      // of a node
+	maxAbilities = 32
+)
+
+// Register checks the registration of a node, and makes its command.
+func (d *Desk) Register(node messages.Name, r *messages.RegisterRequest) (*book.Command, error) {
+	if err := checkNode(node, r); err != nil {
+		return nil, err
+	}
+	return &book.Command{Register: &book.Register{Node: node, Session: r.Session, Slots: r.Slots, Running: r.Running,
+		Abilities: r.Abilities, MostSuspended: r.MostSuspended}}, nil
+}
+
+// Registered answers a registration that is in the book, which wants some attempts
+// ended.
+func (d *Desk) Registered(node messages.Name, r *messages.RegisterRequest, end []messages.Attempt) messages.RegisterReply {
+	delete(d.nodes.informed, node)
+	return messages.RegisterReply{Lease: d.Lease, Term: d.Term, Stop: stops(end), Markets: d.serving(node, r.Slots)}
+}
+
+func checkNode(node messages.Name, r *messages.RegisterRequest) error {
+	if !messages.ValidName(node) {
+		return messages.Errorf(messages.Invalid, "node %q is not a valid name", node)
+	}
+	if r.Session == 0 {
+		return messages.Errorf(messages.Invalid, "session: must not be 0; choose one at random when the agent starts")
+	}
+	if len(r.Slots) == 0 || len(r.Slots) > maxClasses {
+		return messages.Errorf(messages.Invalid, "slots: a node offers between 1 and %d classes, not %d", maxClasses, len(r.Slots))
+	}
+	for i, s := range r.Slots {
+		twice := slices.ContainsFunc(r.Slots[:i], func(o messages.ClassSlots) bool { return o.Class == s.Class })
+		if !messages.ValidName(s.Class) || s.Slots < 1 || s.Slots > maxSlots || twice {
+			return messages.Errorf(messages.Invalid, "slots[%d]: a class is named once, with 1 to %d slots", i, maxSlots)
+		}
+	}
+	if len(r.Abilities) > maxAbilities || slices.ContainsFunc(r.Abilities, func(a messages.Name) bool { return !messages.ValidName(a) }) {
+		return messages.Errorf(messages.Invalid, "abilities: must be at most %d names", maxAbilities)
+	}
+	if r.MostSuspended < 0 || r.MostSuspended > messages.MaxSuspended {
+		return messages.Errorf(messages.Invalid, "most_suspended: %d must be from 1 to %d suspended tasks; leave it out for the default", r.MostSuspended, messages.MaxSuspended)
+	}
+	return nil
+}
+
+// Commits says whether an exchange is to be committed. One that says nothing new
+// only renews the lease: for that it is enough to know who leads.
+func Commits(b *book.Book, now messages.Time, node messages.Name, x *messages.Exchange) bool {
+	if len(x.Finished)+len(x.Claims) > 0 {
+		return true
+	}
+	n := b.Node(node)
+	return n != nil && n.Examines(now)
+}
+
+// Exchange makes the command of an exchange: what an agent finished, and its claims
+// with their jobs in order of preference, as far as the answer has room. A claim that
+// makes no sense is dropped: the agent may not know yet that its market is no more.
+func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command {
+	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Rules: book.RulesHealth}
+	if len(x.Claims) > 0 {
+		d.book.Read(func(b *book.Book) {
+			for _, c := range x.Claims[:min(len(x.Claims), market.MostRequests)] {
+				if m := d.Market(c.Market); m != nil && m.Class(c.Class) >= 0 && c.Slots >= 1 && c.Slots <= maxSlots && serves(&m.Config, node) {
+					out.Claims = append(out.Claims, m.Resolve(b, &c, d.rng))
+				}
+			}
+			out.Claims = market.Fit(b, node, out.Claims)
+		})
+	}
+	return &book.Command{Exchange: out}
+}
+
+// brief is what the book needs to know of the ends of tasks: not how they explain
+// themselves, which for many of them is more than a command may have. Of probes
+// there is one at a time.
+func brief(finished []messages.Finished) []messages.Finished {
+	out := slices.Clone(finished)
+	for i := range out {
+		if out[i].Attempt.Task.Job != 0 {
+			out[i].Detail = ""
+		}
+	}
+	return out
+}
+
+// Answer answers an exchange that granted some attempts, or that was not committed:
+// an error says that the node's session is over.
+func Answer(b *book.Book, node messages.Name, x *messages.Exchange, grants []messages.Grant) (reply messages.ExchangeReply, err error) {
+	n := b.Node(node)
+	current := n != nil && n.Session == x.Session
+	if grants == nil && !(current && n.Up) {
+		return reply, messages.Errorf(messages.Fenced, "session %x of node %s is over; stop its tasks and register again", x.Session, node)
+	}
+	reply = messages.ExchangeReply{Seq: x.Seq, Grants: grants, Programs: market.Programs(b, node, grants)}
+	if current {
+		reply.Stop, reply.Held, reply.Version = stops(n.Stop), n.Halted(), n.Version
+	}
+	return reply, nil
+}
+
+// Inform adds a node's markets to the answer to its first exchange with this desk, and
+// to that answer whenever it is repeated, where markets have been applied: the node may
+// have registered under others.
+func (d *Desk) Inform(node messages.Name, slots []messages.ClassSlots, reply *messages.ExchangeReply) {
+	if first, known := d.nodes.informed[node]; known && first != reply.Seq {
+		return
+	}
+	d.nodes.informed[node] = reply.Seq
+	if reply.Markets = d.serving(node, slots); reply.Markets == nil {
+		reply.Markets = []messages.Market{}
+	}
+}
+
+// Informs says whether markets have been applied, so that nodes are to be told theirs.
+func (m *Markets) Informs() bool { return m.applied }
+
+// Vector answers an agent that missed a change.
+func (d *Desk) Vector(name messages.Name) (messages.Vector, error) {
+	m := d.trading.market(name)
+	if m == nil {
+		return messages.Vector{}, d.Missing(name)
+	}
+	return m.publisher.Whole(m.Market), nil
+}
+
+// Published is the number of the last vector of a market.
+func (d *Desk) Published(name messages.Name) uint64 { return d.trading.market(name).publisher.Seq() }

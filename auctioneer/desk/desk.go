@@ -1,0 +1,160 @@
+package desk
+
+import (
+	"math/rand/v2"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Config is what a desk is told once.
+type Config struct {
+	Site    messages.Name
+	Term    uint64
+	Markets []messages.Market // of the configuration; those that were applied replace them
+	// Lease is how long an agent may run tasks without an answered exchange.
+	Lease messages.Duration
+	// HoldFor is how long the bank keeps a hold without a word; 0: for ever.
+	HoldFor messages.Duration
+	// Estimator says that there is an estimator to learn from.
+	Estimator bool
+	Seed      uint64
+	// Open opens a market; nil: [market.Open].
+	Open func(messages.Market) (*market.Market, error)
+}
+
+// Book is how a desk reads the replicated state.
+type Book interface {
+	// Read calls f with the book, which f must not change or keep.
+	Read(f func(*book.Book))
+	// Changes calls f with the book and what was touched since the last call.
+	Changes(f func(*book.Book, book.Changes))
+}
+
+// Desk is what a leader knows beside the book.
+type Desk struct {
+	*core
+	*Markets
+	trading      trading
+	settlements  settlements
+	nodes        nodes
+	payments     payments
+	observations observations
+	holds        holds
+	lessons      lessons
+}
+
+// core is what the parts of a desk share: the time, the book, and a way to ask.
+type core struct {
+	Config
+	book   Book
+	now    Instant
+	rng    *rand.Rand
+	out    Actions
+	last   uint64 // ID that was given out
+	asked  map[uint64]func(result any, err error)
+	inform bool // the markets are not those of the configuration
+}
+
+// New makes the desk of a leader. Faults are of markets that cannot be run: jobs
+// there wait.
+func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
+	d = &Desk{core: &core{Config: c, book: b, now: now, rng: rand.New(rand.NewPCG(c.Term, c.Seed)), asked: map[uint64]func(any, error){}}}
+	d.Markets, faults = openMarkets(&d.Config, b)
+	d.inform = d.Markets.applied
+	d.trading = newTrading(d.core, d.Markets)
+	d.settlements = newSettlements(d.core)
+	d.nodes = newNodes(d.core, d.Markets)
+	d.payments = payments{core: d.core, effects: true}
+	d.observations = observations{core: d.core, effects: true}
+	d.holds = holds{core: d.core}
+	d.lessons = lessons{core: d.core, trading: &d.trading}
+	return d, faults
+}
+
+// Successor makes the desk that takes over in the same term, with the markets that
+// the book has now. It knows when each node was heard, and has its vectors follow
+// those of this one. Answers to this one are of no use to it.
+func (d *Desk) Successor(now Instant) (next *Desk, faults []error) {
+	next, faults = New(d.Config, d.book, now)
+	next.last = d.last
+	next.nodes.heard, next.nodes.began = d.nodes.heard, d.nodes.began
+	for _, t := range next.trading.markets {
+		if was := d.trading.market(t.Config.Name); was != nil && was.publisher.Seq() > 0 {
+			t.publisher.Continue(was.publisher.Seq())
+		}
+	}
+	return next, faults
+}
+
+// Step takes what has happened, and says what is to be done.
+func (d *Desk) Step(now Instant, in ...Input) Actions {
+	d.now, d.out = now, Actions{Next: -1}
+	for _, i := range in {
+		switch i := i.(type) {
+		case Heard:
+			d.nodes.hear(i.Node, i.At)
+		case Done:
+			if then := d.asked[i.ID]; then != nil {
+				delete(d.asked, i.ID)
+				then(i.Result, i.Err)
+			}
+		}
+	}
+	effects := d.follow()
+	d.settlements.step()
+	d.trading.step()
+	d.nodes.step()
+	d.payments.step(effects)
+	d.observations.step(effects)
+	d.holds.step()
+	if d.Estimator {
+		d.lessons.step()
+	}
+	out := d.out
+	d.out = Actions{}
+	return out
+}
+
+// propose has a command committed; then is called once it is known how that went.
+func (c *core) propose(command *book.Command, then func(result any, err error)) {
+	c.out.Propose = append(c.out.Propose, Proposal{c.await(then), command})
+}
+
+// ask has another actor asked.
+func (c *core) ask(r Request, then func(reply any, err error)) {
+	r.ID = c.await(then)
+	c.out.Ask = append(c.out.Ask, r)
+}
+
+func (c *core) await(then func(any, error)) uint64 {
+	c.last++
+	c.asked[c.last] = then
+	return c.last
+}
+
+func (c *core) tell(event any) { c.out.Events = append(c.out.Events, event) }
+
+// wakeAt has the next step made at a wall time at the latest; 0: never.
+func (c *core) wakeAt(at messages.Time) {
+	if at != 0 {
+		c.wakeIn(at.Sub(c.now.Wall))
+	}
+}
+
+// wakeIn has the next step made after a while at the latest.
+func (c *core) wakeIn(wait messages.Duration) {
+	if wait = max(0, wait); c.out.Next < 0 || wait < c.out.Next {
+		c.out.Next = wait
+	}
+}
+
+// refused says whether an error is for what was asked, and will be the same again.
+func refused(err error) bool {
+	switch messages.KindOf(err) {
+	case messages.Invalid, messages.TooLarge, messages.NotFound:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+package desk
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// What is asked of the estimator, and how often. Nobody waits for it: until it has
+// answered, markets go by what is declared, or what their operator thinks.
+const (
+	learnEvery  = messages.Duration(60e9)
+	learnAtOnce = 32 // jobs of a market
+	// LearnWithin is how long the estimator is waited for.
+	LearnWithin = messages.Duration(2e9)
+	fewestTypes = 20 // samples that a profile class must rest on
+	// DrawnTypes is how many types are asked of the estimator at a time.
+	DrawnTypes = 1000
+)
+
+// lessons have the markets know what the estimator does: how long tasks like those of
+// their jobs run, and what jobs of a batch queue are likely to declare.
+type lessons struct {
+	*core
+	trading   *trading
+	newcomers bool // there are jobs whose run times were not asked for
+	open      int  // requests that are not answered
+	next      messages.Duration
+}
+
+func (l *lessons) step() {
+	if l.now.Mono >= l.next {
+		l.next, l.newcomers = l.now.Mono+learnEvery, true
+		l.askTypes()
+	}
+	l.wakeIn(l.next - l.now.Mono)
+	if l.newcomers && l.open == 0 {
+		l.newcomers = false
+		for _, m := range l.trading.markets {
+			l.askRuntimes(m)
+		}
+	}
+}
+
+// askRuntimes asks how long the tasks of jobs of a market run that it does not know
+// that of.
+func (l *lessons) askRuntimes(m *traded) {
+	ids := m.Unknown(l.now.Wall, learnAtOnce)
+	l.newcomers = l.newcomers || len(ids) == learnAtOnce
+	for _, id := range ids {
+		var r messages.RuntimeRequest
+		l.book.Read(func(b *book.Book) {
+			if j := b.Job(id); j != nil {
+				r = RuntimesOf(j.Account, j.Spec)
+			}
+		})
+		if len(r.Stages) == 0 {
+			continue
+		}
+		l.open++
+		l.ask(Request{To: messages.Estimator, Verb: messages.VerbRuntime, Body: r, Within: LearnWithin}, func(reply any, err error) {
+			l.open--
+			if err != nil {
+				return
+			}
+			if known := Together(r.Stages, reply.(messages.RuntimeReply).Stages); known != nil {
+				m.Learn(id, known)
+			}
+		})
+	}
+}
+
+// RuntimesOf asks how long the tasks of a job run.
+func RuntimesOf(account messages.Name, spec *messages.JobSpec) messages.RuntimeRequest {
+	r := messages.RuntimeRequest{Account: account, Name: spec.Name}
+	for i := range spec.Stages {
+		r.Stages = append(r.Stages, spec.Stages[i].Shape())
+	}
+	return r
+}
+
+// Together makes one estimate of those of a job's stages, a mean by tasks at each
+// quantile, which assumes that a slow job is slow in all of them. It rests on as few
+// runs, and is as far off, as the worst of them. nil: one is not known.
+func Together(shapes []messages.StageShape, stages []messages.RuntimeEstimate) *mechanism.Runtimes {
+	if len(stages) != len(shapes) {
+		return nil
+	}
+	out, tasks := &mechanism.Runtimes{}, 0.0
+	for i := range stages {
+		s, n := &stages[i], float64(max(1, shapes[i].Tasks))
+		if len(s.Samples) == 0 || i > 0 && len(s.Samples) != len(out.Seconds) {
+			return nil
+		}
+		if i == 0 {
+			out.Seconds, out.Runs = make([]float64, len(s.Samples)), s.Runs
+		}
+		for k, x := range slices.Sorted(slices.Values(s.Samples)) {
+			out.Seconds[k] += n * x
+		}
+		tasks += n
+		out.Runs, out.Divergence = min(out.Runs, s.Runs), max(out.Divergence, s.Divergence)
+	}
+	for k := range out.Seconds {
+		out.Seconds[k] /= tasks
+	}
+	return out
+}
+
+// askTypes asks what jobs of the batch queues are likely to declare.
+func (l *lessons) askTypes() {
+	if !slices.ContainsFunc(l.trading.markets, func(m *traded) bool { return m.Believing() }) {
+		return
+	}
+	l.ask(Request{To: messages.Estimator, Verb: messages.VerbClasses, Body: messages.Empty{}, Within: LearnWithin}, func(reply any, err error) {
+		if err != nil {
+			return
+		}
+		for _, m := range l.trading.markets {
+			if name := queued(reply.(messages.ClassesReply).Classes, m.Config.Name); m.Believing() && name != "" {
+				l.drawTypes(m, name)
+			}
+		}
+	})
+}
+
+// queued is the profile class of a batch queue's jobs; "": it has none, or not
+// enough samples of it yet.
+func queued(classes []messages.ClassEstimate, market messages.Name) string {
+	i := slices.IndexFunc(classes, func(c messages.ClassEstimate) bool {
+		return c.Profile.Class == messages.Queued && c.Profile.Market == market
+	})
+	if i < 0 || classes[i].Samples < fewestTypes {
+		return ""
+	}
+	return classes[i].Profile.Name
+}
+
+func (l *lessons) drawTypes(m *traded, class string) {
+	r := messages.SamplesRequest{Class: class, Draws: DrawnTypes}
+	l.ask(Request{To: messages.Estimator, Verb: messages.VerbSamples, Body: r, Within: LearnWithin}, func(reply any, err error) {
+		if err != nil {
+			return
+		}
+		if types := typesOf(reply.(messages.SamplesReply).Samples); len(types) > 0 {
+			m.Believe(types)
+		}
+	})
+}
+
+// typesOf reads the types of a class queued: value, cost of a second's delay,
+// length in seconds. What is no type is left out.
+func typesOf(samples []float64) (out []messages.QueuedType) {
+	const numbers = 3
+	for x := samples; len(x) >= numbers; x = x[numbers:] {
+		value, ok1 := messages.RoundCredits(x[0])
+		delay, ok2 := messages.RoundCredits(x[1])
+		if ok1 && ok2 && value >= 0 && delay >= 0 && x[2] >= 0 && x[2] <= messages.MaxValuationTime/1e3 {
+			out = append(out, messages.QueuedType{Value: value, Delay: delay, Length: messages.Duration(x[2] * 1e9)})
+		}
+	}
+	return out
+}

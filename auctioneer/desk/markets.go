@@ -1,0 +1,93 @@
+package desk
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Markets are those of a site, which do not change as long as a desk lasts.
+type Markets struct {
+	// Configs are the markets; the first is the default of submissions.
+	Configs []messages.Market
+	// Version is how often markets had been applied.
+	Version uint64
+
+	live    []*market.Market // of Configs, in the same order
+	applied bool             // they are not those of the configuration
+}
+
+// openMarkets opens those that were applied, or else those of the configuration. One
+// that cannot be opened, as it is of another version of this program, is left out.
+func openMarkets(c *Config, b Book) (*Markets, []error) {
+	m, configs, faults := &Markets{}, c.Markets, []error(nil)
+	b.Read(func(b *book.Book) {
+		m.Version = b.Applies()
+		if applied := b.Markets(); len(applied) > 0 {
+			configs, m.applied = applied, true
+		}
+	})
+	open := c.Open
+	if open == nil {
+		open = market.Open
+	}
+	for _, config := range configs {
+		live, err := open(config)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("market %s: %w", config.Name, err))
+			continue
+		}
+		b.Read(live.Recall)
+		m.Configs, m.live = append(m.Configs, live.Config), append(m.live, live)
+	}
+	return m, faults
+}
+
+// Market is the one of a name, nil if there is none. Its owner must see to it that
+// no step is made meanwhile.
+func (m *Markets) Market(name messages.Name) *market.Market {
+	for _, live := range m.live {
+		if live.Config.Name == name {
+			return live
+		}
+	}
+	return nil
+}
+
+// Find is the configuration of the market of a name, nil if there is none.
+func (m *Markets) Find(name messages.Name) *messages.Market {
+	for i := range m.Configs {
+		if m.Configs[i].Name == name {
+			return &m.Configs[i]
+		}
+	}
+	return nil
+}
+
+// Missing says that there is no market of a name, and which there are.
+func (m *Markets) Missing(name messages.Name) *messages.Error {
+	names := make([]messages.Name, len(m.Configs))
+	for i := range m.Configs {
+		names[i] = m.Configs[i].Name
+	}
+	return messages.Errorf(messages.NotFound, "there is no market %q; the site has %s", name, fmt.Sprint(names))
+}
+
+// serving are the markets that allocate slots of a node.
+func (m *Markets) serving(node messages.Name, slots []messages.ClassSlots) (out []messages.Market) {
+	for _, config := range m.Configs {
+		if serves(&config, node) && slices.ContainsFunc(slots, func(s messages.ClassSlots) bool { return slices.Contains(config.Classes, s.Class) }) {
+			config.Nodes = nil // which may be many, and of which an agent has no use
+			out = append(out, config)
+		}
+	}
+	return out
+}
+
+// serves says whether a node's slots are a market's, as far as their classes are.
+func serves(m *messages.Market, node messages.Name) bool {
+	return len(m.Nodes) == 0 || slices.Contains(m.Nodes, node)
+}

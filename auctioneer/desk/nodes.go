@@ -1,0 +1,143 @@
+package desk
+
+import (
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+// nodes tells nodes what to end and to suspend, and takes back what nodes have that
+// are silent or whose time to drain is over.
+type nodes struct {
+	*core
+	markets  *Markets
+	began    messages.Duration                   // of the monotonic clock, as all that follow
+	heard    map[messages.Name]messages.Duration // when a node was heard last
+	sessions map[uint32]uint64                   // by node: the one that was seen last
+	told     map[uint32]uint64                   // by node: the version that was published
+	informed map[messages.Name]uint64            // by node: the exchange that was answered with its markets
+	next     messages.Duration                   // when a node may have been silent for too long
+	drains   messages.Time                       // when the first time to drain is over; 0: none drains
+	lost     map[messages.Name]bool              // of which the claims are being taken back
+}
+
+func newNodes(c *core, m *Markets) nodes {
+	return nodes{core: c, markets: m, began: c.now.Mono, heard: map[messages.Name]messages.Duration{},
+		sessions: map[uint32]uint64{}, told: map[uint32]uint64{}, informed: map[messages.Name]uint64{}, lost: map[messages.Name]bool{}}
+}
+
+// hear renews a node's lease.
+func (n *nodes) hear(node messages.Name, at messages.Duration) {
+	if at > n.heard[node] || n.heard[node] == 0 {
+		n.heard[node] = at
+	}
+}
+
+// changed directs a node that has changed in the book. One that has registered was
+// heard.
+func (n *nodes) changed(i uint32, node *book.Node) {
+	if n.sessions[i] != node.Session {
+		n.sessions[i] = node.Session
+		n.hear(node.Name, n.now.Mono)
+	}
+	n.next = min(n.next, n.end(node.Name))
+	if node.Drain != 0 && (n.drains == 0 || node.Drain < n.drains) {
+		n.drains = node.Drain
+	}
+	told, known := n.told[i]
+	fresh := n.inform && !known
+	if len(node.Stop) == 0 && told == node.Version && !fresh {
+		return
+	}
+	n.told[i] = node.Version
+	d := messages.Directive{Term: n.Term, Stop: stops(node.Stop), Held: node.Halted(), Version: node.Version}
+	if fresh {
+		d.Markets = n.markets.serving(node.Name, node.Slots)
+	}
+	n.out.Direct = append(n.out.Direct, Direction{node.Name, d})
+}
+
+// end is when the claims of a node are taken back, if it stays silent: half a lease
+// later than its agent has stopped its tasks.
+func (n *nodes) end(node messages.Name) messages.Duration {
+	at, known := n.heard[node]
+	if !known {
+		at = n.began
+	}
+	return at + n.Lease + n.Lease/2
+}
+
+// step takes back what silent nodes and those whose time to drain is over have.
+func (n *nodes) step() {
+	if n.now.Mono > n.next {
+		n.expire()
+	}
+	if n.drains != 0 && n.drains <= n.now.Wall {
+		n.evict()
+	}
+	if n.next != math.MaxInt64 {
+		n.wakeIn(n.next + 1 - n.now.Mono)
+	}
+	n.wakeAt(n.drains)
+}
+
+// expire takes back the claims of nodes that fell silent.
+func (n *nodes) expire() {
+	n.next = math.MaxInt64
+	n.book.Read(func(b *book.Book) {
+		for _, node := range b.Nodes() {
+			end := n.end(node.Name)
+			switch {
+			case !node.Up || n.lost[node.Name]:
+			case n.now.Mono > end:
+				n.lose(node)
+			default:
+				n.next = min(n.next, end)
+			}
+		}
+	})
+}
+
+func (n *nodes) lose(node *book.Node) {
+	name := node.Name
+	n.lost[name] = true
+	n.propose(&book.Command{Lost: &book.Lost{Node: name, Session: node.Session}}, func(tasks any, err error) {
+		delete(n.lost, name)
+		if err != nil { // it is looked at again
+			n.next = min(n.next, n.now.Mono+n.Lease/8)
+		}
+		n.tell(Lost{name, tasks, err})
+	})
+}
+
+// evict ends what is left on nodes whose time to drain is over. What is not
+// committed is proposed again.
+func (n *nodes) evict() {
+	const again = messages.Duration(1e9)
+	n.drains = 0
+	n.book.Read(func(b *book.Book) {
+		for _, node := range b.Nodes() {
+			switch {
+			case node.Gone(n.now.Wall):
+				name := node.Name
+				n.propose(&book.Command{Drain: &book.Drain{Node: name, Until: node.Drain, Evict: true}}, func(_ any, err error) {
+					if err != nil {
+						n.drains = n.now.Wall.Add(again)
+						n.tell(Evicted{name, err})
+					}
+				})
+			case node.Drain > n.now.Wall && (n.drains == 0 || node.Drain < n.drains):
+				n.drains = node.Drain
+			}
+		}
+	})
+}
+
+// stops are the attempts that a node is told to end now: the others are told when
+// these have ended.
+func stops(all []messages.Attempt) []messages.Attempt {
+	return slices.Clone(all[:min(len(all), market.MostStops)])
+}

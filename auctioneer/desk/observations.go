@@ -1,0 +1,119 @@
+package desk
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// observations have what ended jobs teach left for the estimator, and confirm it.
+// Money does not wait for that, nor that for money.
+type observations struct {
+	*core
+	effects bool // there may be some
+	busy    bool
+	fails   int
+	retry   messages.Duration
+}
+
+func (o *observations) step(more bool) {
+	o.effects = o.effects || more
+	switch {
+	case o.busy || !o.effects:
+		return
+	case o.now.Mono < o.retry:
+		o.wakeIn(o.retry - o.now.Mono)
+		return
+	}
+	done, ids, list := &book.Confirm{}, []uint64(nil), []messages.Observation(nil)
+	o.book.Read(func(b *book.Book) {
+		for e := range b.EachEffect {
+			switch {
+			case len(list) == transfersAtOnce:
+				return
+			case e.Kind != book.Observe:
+			case !b.Names(&e):
+				done.Effects = append(done.Effects, forgotten(e))
+			default:
+				ids, list = append(ids, e.ID), append(list, o.observation(b.Job(e.Job)))
+			}
+		}
+	})
+	o.busy, o.effects = true, len(list) == transfersAtOnce
+	if len(list) == 0 {
+		o.confirm(done, nil)
+		return
+	}
+	o.ask(Request{To: Observations, Body: list}, func(reply any, err error) {
+		left, _ := reply.(int)
+		for _, id := range ids[:left] {
+			done.Effects = append(done.Effects, book.Confirmation{Effect: id})
+		}
+		o.confirm(done, err)
+	})
+}
+
+func (o *observations) confirm(done *book.Confirm, failed error) {
+	if len(done.Effects) == 0 {
+		o.end(failed)
+		return
+	}
+	o.propose(&book.Command{Confirm: done}, func(_ any, err error) {
+		if failed != nil {
+			err = failed
+		}
+		o.end(err)
+	})
+}
+
+func (o *observations) end(err error) {
+	o.busy = false
+	if err == nil {
+		o.fails, o.retry = 0, 0
+		return
+	}
+	o.fails++
+	o.effects, o.retry = true, o.now.Mono+messages.Duration(retries.Wait(o.fails, o.rng.Float64()))
+	o.tell(Waiting{"observations", err})
+}
+
+// observation is what the estimator is told of an ended job.
+func (o *observations) observation(j *book.Job) messages.Observation {
+	return messages.Observation{
+		Site: o.Site, Job: j.ID, Account: j.Account, Name: j.Spec.Name, Market: j.Spec.Market, State: j.State,
+		Budget: j.Spec.Budget, Charged: j.Cost(), Utility: j.Spec.Utility, Shares: j.PastShares(),
+		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, Stages: j.StageStatuses(), Work: work(j),
+		Valuation: j.Spec.Valuation, Value: j.Spec.Value, Delay: j.Spec.Delay, Length: j.Spec.Length,
+	}
+}
+
+// work is what the estimator learns run times from.
+func work(j *book.Job) []messages.StageWork {
+	out := make([]messages.StageWork, len(j.Stages))
+	for i := range j.Stages {
+		spec := &j.Spec.Stages[i]
+		out[i] = messages.StageWork{Stage: spec.Name, Command: messages.CommandID(spec), TimeLimit: spec.TimeLimit, Runtimes: runtimes(&j.Stages[i])}
+	}
+	return out
+}
+
+// runtimes are those of a stage's accepted attempts, ascending: all of them, or
+// evenly chosen ones.
+func runtimes(s *book.Stage) []messages.Duration {
+	var all []messages.Duration
+	for k := range s.Tasks {
+		if t := &s.Tasks[k]; t.Phase == book.Done {
+			all = append(all, max(0, t.Ended.Sub(t.Claimed)))
+		}
+	}
+	slices.Sort(all)
+	if len(all) <= messages.MostRuntimes {
+		return all
+	}
+	chosen := make([]messages.Duration, messages.MostRuntimes)
+	for k := range chosen { // the middle of each of as many equal parts
+		chosen[k] = all[(2*k+1)*len(all)/(2*messages.MostRuntimes)]
+	}
+	return chosen
+}

@@ -1,0 +1,295 @@
+package desk
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	// transfersAtOnce is how many transfers go to the bank in one request.
+	transfersAtOnce = 512
+	// feesAtOnce is how many charges to other sites go with one batch.
+	feesAtOnce = 32
+)
+
+// payments have the bank carry out the book's effects, oldest first, batch by batch.
+// What fails stays in the book and is tried again, under the same identifiers,
+// whether anything else happens at the site or not. Charges to another site that the
+// bank cannot take yet let all others pass.
+type payments struct {
+	*core
+	effects bool                   // there may be some to be carried out
+	current *batch                 // that is being carried out
+	wait    map[messages.Name]bool // charges to these sites, until the retry
+	silent  bool                   // the bank does not answer: everything waits until the retry
+	fails   int
+	retry   messages.Duration // 0: nothing waits
+}
+
+// batch is effects to be carried out together: a round alone, or charges up to the
+// next round, so that a charge comes after the rounds that took from its hold.
+type batch struct {
+	ids       []uint64 // of transfers
+	transfers []messages.Transfer
+	round     bool
+	fees      []fee // charges to other sites
+	last      bool  // nothing comes after it
+	done      book.Confirm
+	open      int // requests that are not answered
+	failed    error
+}
+
+// fee is the charge of a job of another site, the effect that stands for it, and
+// what the bank is asked for.
+type fee struct {
+	effect uint64
+	ask    messages.ChargeRequest
+}
+
+// feeOf makes the charge of an ended job; what it does not owe is released.
+func feeOf(effect uint64, j *book.Job) fee {
+	return fee{effect, messages.ChargeRequest{Issuer: j.Visit.Home, ID: j.Visit.Authorisation, Amount: j.Owed, Job: j.ID,
+		Reason: messages.Clip("job "+j.Visit.Visit.String()+": "+market.Charge(j).Reason, messages.MaxClearingReason)}}
+}
+
+func (p *payments) step(more bool) {
+	p.effects = p.effects || more
+	switch {
+	case p.current != nil:
+		return
+	case p.retry != 0 && p.now.Mono >= p.retry:
+		p.wait, p.silent, p.retry, p.effects = nil, false, 0, true
+	case p.retry != 0:
+		p.wakeIn(p.retry - p.now.Mono)
+	}
+	if p.silent || !p.effects {
+		return
+	}
+	p.book.Read(func(b *book.Book) { p.current = p.nextBatch(b) })
+	p.effects = !p.current.last
+	p.begin(p.current)
+}
+
+// nextBatch picks the effects at the bank to be carried out next, oldest first, but
+// for charges to sites that wait. What is for other sites takes no place of the
+// site's own charges.
+func (p *payments) nextBatch(b *book.Book) *batch {
+	w, fees, whole := &batch{}, map[messages.Name][]fee{}, true
+	for e := range b.EachEffect {
+		money := len(w.ids) + len(w.done.Effects)
+		if e.Kind == book.Observe {
+			continue
+		}
+		if money == transfersAtOnce || w.round || e.Kind == book.Round && money > 0 {
+			whole = false
+			break
+		}
+		switch j := b.Job(e.Job); {
+		case !b.Names(&e):
+			p.tell(Forgotten{e.ID, e.Job})
+			w.done.Effects = append(w.done.Effects, forgotten(e))
+		case e.Kind == book.Round:
+			w.ids, w.round = []uint64{e.ID}, true
+			w.transfers = market.Round(b, &e, p.until())
+		case j.Visit != nil:
+			switch home := j.Visit.Home; {
+			case p.wait[home]:
+			case len(fees[home]) < feesAtOnce:
+				fees[home] = append(fees[home], feeOf(e.ID, j))
+			default:
+				whole = false
+			}
+		case j.HoldID() == "":
+			w.done.Effects = append(w.done.Effects, book.Confirmation{Effect: e.ID})
+		default:
+			w.ids, w.transfers = append(w.ids, e.ID), append(w.transfers, market.Charge(j))
+		}
+	}
+	var all bool
+	w.fees, all = fair(fees, feesAtOnce)
+	w.last = whole && all
+	return w
+}
+
+// until is when a hold that is made now ends; 0: never.
+func (c *core) until() messages.Time {
+	if c.HoldFor == 0 {
+		return 0
+	}
+	return c.now.Wall.Add(c.HoldFor)
+}
+
+// fair picks up to n charges, one of each site in turn, the oldest first, and says
+// whether these are all.
+func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
+	sites := slices.Sorted(maps.Keys(fees))
+	for turn := 0; ; turn++ {
+		before := len(out)
+		for _, site := range sites {
+			if turn >= len(fees[site]) {
+				continue
+			}
+			if len(out) == n {
+				return out, false
+			}
+			out = append(out, fees[site][turn])
+		}
+		if len(out) == before {
+			return out, true
+		}
+	}
+}
+
+// forgotten confirms an effect of which a job was forgotten, as an earlier version
+// could: nothing can be asked for it any more.
+func forgotten(e book.Effect) book.Confirmation {
+	return book.Confirmation{Effect: e.ID, Refused: "a job that it speaks of is not remembered any more"}
+}
+
+// begin asks the bank for all of a batch.
+func (p *payments) begin(w *batch) {
+	w.open = 1 + len(w.fees)
+	for _, f := range w.fees {
+		p.ask(Request{To: messages.Bank, Verb: messages.VerbCharge, Body: f.ask}, func(_ any, err error) {
+			p.collected(w, f, err)
+			p.answered(w)
+		})
+	}
+	if len(w.transfers) == 0 {
+		p.answered(w)
+		return
+	}
+	p.transferEach(w.transfers, w.round, func(results []messages.TransferResult, err error) {
+		if w.failed = err; err == nil {
+			p.charged(w, results)
+		}
+		p.answered(w)
+	})
+}
+
+// charged takes the answers to the transfers of a batch, of a round that to the first.
+func (p *payments) charged(w *batch, results []messages.TransferResult) {
+	for i, effect := range w.ids {
+		r, c := results[i], book.Confirmation{Effect: effect}
+		switch {
+		case r.Error != nil:
+			c.Refused = r.Error.Error()
+			p.tell(Refused{Charge: w.transfers[i].ID, Err: r.Error})
+		case w.transfers[i].Kind == messages.Post:
+			c.Amount = r.Amount
+		}
+		w.done.Effects = append(w.done.Effects, c)
+	}
+}
+
+// collected takes the answer to a charge to another site. The bank answers at once:
+// it settles with the home bank later, whether that can be reached now or not.
+func (p *payments) collected(w *batch, f fee, err error) {
+	if err != nil && waits(err) {
+		if p.wait == nil {
+			p.wait = map[messages.Name]bool{}
+		}
+		p.wait[f.ask.Issuer] = true
+		p.tell(Waiting{"charges to other sites", err})
+		return
+	}
+	c := book.Confirmation{Effect: f.effect, Amount: f.ask.Amount}
+	if err != nil {
+		c.Amount, c.Refused = 0, err.Error()
+		p.tell(Refused{Charge: f.ask.ID, Site: f.ask.Issuer, Err: err})
+	}
+	w.done.Effects = append(w.done.Effects, c)
+}
+
+// answered confirms a batch once all of it is answered.
+func (p *payments) answered(w *batch) {
+	if w.open--; w.open > 0 {
+		return
+	}
+	if len(w.done.Effects) == 0 {
+		p.end(w.failed)
+		return
+	}
+	p.propose(&book.Command{Confirm: &w.done}, func(_ any, err error) {
+		if w.failed != nil {
+			err = w.failed
+		}
+		p.end(err)
+	})
+}
+
+// end ends a batch. Where something of it has to wait, it is tried again later.
+func (p *payments) end(err error) {
+	p.current = nil
+	switch {
+	case err != nil:
+		p.silent = true
+		p.tell(Waiting{"effects", err})
+	case len(p.wait) == 0:
+		p.fails = 0
+		return
+	case p.retry != 0:
+		return
+	}
+	p.fails++
+	p.retry = p.now.Mono + messages.Duration(retries.Wait(p.fails, p.rng.Float64()))
+}
+
+// waits says whether a request has to wait: an error passes, or there is no room
+// now, which says nothing of what was done before.
+func waits(err error) bool { return messages.Passing(err) || messages.KindOf(err) == messages.Exhausted }
+
+// transfer asks the bank for transfers.
+func (c *core) transfer(list []messages.Transfer, then func([]messages.TransferResult, error)) {
+	c.ask(Request{To: messages.Bank, Verb: messages.VerbTransfer, Body: messages.TransferRequest{Transfers: list}}, func(reply any, err error) {
+		if err != nil {
+			then(nil, err)
+			return
+		}
+		results := reply.(messages.TransferReply).Results
+		if len(results) != len(list) {
+			err = messages.Errorf(messages.Internal, "the bank answered %d of %d transfers", len(results), len(list))
+		}
+		then(results, err)
+	})
+}
+
+// transferEach is transfer, but that a request which the bank refuses as a whole
+// costs only what it is refused for: each is asked for alone, but for those that are
+// linked to one another.
+func (c *core) transferEach(list []messages.Transfer, linked bool, then func([]messages.TransferResult, error)) {
+	c.transfer(list, func(results []messages.TransferResult, err error) {
+		switch {
+		case err == nil || !refused(err):
+			then(results, err)
+		case linked || len(list) == 1:
+			results = make([]messages.TransferResult, len(list))
+			for i := range results {
+				results[i].Error = messages.AsError(messages.VerbTransfer, err)
+			}
+			then(results, nil)
+		default:
+			c.oneByOne(list, nil, then)
+		}
+	})
+}
+
+// oneByOne asks for each of some transfers, behind those that are answered.
+func (c *core) oneByOne(list []messages.Transfer, answered []messages.TransferResult, then func([]messages.TransferResult, error)) {
+	if len(answered) == len(list) {
+		then(answered, nil)
+		return
+	}
+	next := len(answered)
+	c.transferEach(list[next:next+1], false, func(results []messages.TransferResult, err error) {
+		if err != nil {
+			then(nil, err)
+			return
+		}
+		c.oneByOne(list, append(answered, results...), then)
+	})
+}

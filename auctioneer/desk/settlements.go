@@ -1,0 +1,85 @@
+package desk
+
+import (
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/backoff"
+)
+
+// settlements work out what ended jobs owe, once, and propose it until the book has
+// it: a job's shares are known only once.
+type settlements struct {
+	*core
+	dues    market.Dues
+	pending map[messages.JobID]bool // worked out, or to be worked out at its time
+	again   map[messages.JobID]bool // to be worked out anew
+	waiting []unsettled
+}
+
+// unsettled is a settlement that was not committed, and when it is proposed again.
+type unsettled struct {
+	settle *book.Settle
+	anew   bool // it is to be worked out anew: the book refused it
+	fails  int
+	at     messages.Duration
+}
+
+// retries of what the bank, the log or another actor did not do.
+var retries = backoff.Backoff{First: 50e6, Last: 5e9}
+
+func newSettlements(c *core) settlements {
+	return settlements{core: c, pending: map[messages.JobID]bool{}, again: map[messages.JobID]bool{}}
+}
+
+// begin settles an ended job, unless that is under way, and says whether it did.
+func (s *settlements) begin(c *change) bool {
+	if s.pending[c.id] {
+		return false
+	}
+	s.pending[c.id] = true
+	if c.market == nil {
+		s.commit(unsettled{settle: &book.Settle{Job: c.id, Reason: "its market is closed"}})
+	} else if settle := s.dues.Take(s.now.Wall, c.market.Settlement(s.now.Wall, c.ending)); settle != nil {
+		s.commit(unsettled{settle: settle})
+	}
+	return true
+}
+
+// settled says that nothing is to be settled of a job any more.
+func (s *settlements) settled(id messages.JobID) { delete(s.pending, id) }
+
+// step settles what can be said by now, and proposes again what was not committed.
+func (s *settlements) step() {
+	for _, settle := range s.dues.Due(s.now.Wall) {
+		s.commit(unsettled{settle: settle})
+	}
+	s.wakeAt(s.dues.Next())
+	waiting := s.waiting
+	s.waiting = nil
+	for _, u := range waiting {
+		switch {
+		case u.at > s.now.Mono:
+			s.waiting = append(s.waiting, u)
+			s.wakeIn(u.at - s.now.Mono)
+		case u.anew:
+			delete(s.pending, u.settle.Job)
+			s.again[u.settle.Job] = true
+			s.wakeIn(0)
+		default:
+			s.commit(u)
+		}
+	}
+}
+
+func (s *settlements) commit(u unsettled) {
+	s.propose(&book.Command{Settle: u.settle}, func(_ any, err error) {
+		if err == nil {
+			return
+		}
+		u.fails++
+		u.anew, u.at = refused(err), s.now.Mono+messages.Duration(retries.Wait(u.fails, s.rng.Float64()))
+		s.waiting = append(s.waiting, u)
+		s.tell(Unsettled{u.settle.Job, err})
+	})
+}

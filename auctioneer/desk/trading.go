@@ -1,0 +1,100 @@
+package desk
+
+import (
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+// trading has the markets decide and publish.
+type trading struct {
+	*core
+	markets []*traded
+	slots   *market.Slots
+	gangs   market.Gangs
+}
+
+// traded is a market with what was published of it.
+type traded struct {
+	*market.Market
+	publisher *market.Publisher
+	deciding  bool // a decision is being committed
+}
+
+func newTrading(c *core, m *Markets) trading {
+	t := trading{core: c, slots: market.NewSlots(m.Configs)}
+	for _, live := range m.live {
+		t.markets = append(t.markets, &traded{Market: live, publisher: market.NewPublisher(c.Term, live)})
+	}
+	return t
+}
+
+func (t *trading) market(name messages.Name) *traded {
+	for _, m := range t.markets {
+		if m.Config.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// setSlots brings the markets up to date with what nodes offer.
+func (t *trading) setSlots(changed []market.NodeSlots) {
+	if len(changed) == 0 {
+		return
+	}
+	for i := range changed {
+		t.slots.Set(&changed[i])
+	}
+	for i, m := range t.markets {
+		slots, idle := t.slots.Of(i)
+		m.SetSlots(t.now.Wall, slots, idle)
+	}
+}
+
+// step has the markets decide that have something to decide about, and publishes
+// what is due. A market whose last decision is being committed decides nothing else.
+func (t *trading) step() {
+	for _, m := range t.markets {
+		if m.Stale(t.now.Wall) && !m.deciding {
+			t.decide(m)
+		}
+		if v, ok := m.publisher.Due(m.Market, t.now.Wall, t.slots.Nodes(), t.rng); ok {
+			t.out.Publish = append(t.out.Publish, v)
+		}
+		t.wakeAt(m.publisher.Wake())
+		if !m.deciding {
+			t.wakeAt(m.Wake())
+		}
+	}
+	t.disband()
+}
+
+// decide lets a market decide, and has what of it must last committed.
+func (t *trading) decide(m *traded) {
+	decision := m.Decide(t.now.Wall, t.book.Read)
+	t.tell(Decided{m.Config.Name})
+	m.publisher.Reallocated()
+	if decision == nil {
+		return
+	}
+	m.deciding = true
+	t.propose(&book.Command{Decide: decision}, func(_ any, err error) {
+		m.deciding = false
+		if err != nil {
+			m.Stalled()
+			t.tell(Undecided{m.Config.Name, err})
+			return
+		}
+		m.Kept()
+		t.tell(Committed{decision})
+	})
+}
+
+// disband gives back the tasks of gangs that do not come together in time.
+func (t *trading) disband() {
+	for _, late := range t.gangs.Late(t.now.Wall) {
+		t.propose(&book.Command{Disband: late}, func(_ any, err error) { t.tell(Disbanded{late.Job, err}) })
+	}
+	t.wakeAt(t.gangs.Next())
+}
