@@ -8,39 +8,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 )
-
-// open makes the markets: those that were applied, or else those of the
-// configuration.
-func (l *leader) open() {
-	l.configs = l.Markets
-	l.replica.read(func(b *book.Book) {
-		l.applies = b.Applies()
-		if applied := b.Markets(); len(applied) > 0 {
-			l.configs, l.reapplied = applied, true
-		}
-	})
-	for _, m := range l.configs {
-		live, err := market.Open(m)
-		if err != nil { // of another version of this program; jobs there wait
-			l.Log.Error("a market cannot be run", zap.String("market", m.Name), zap.Error(err))
-			continue
-		}
-		l.replica.read(live.Recall)
-		t := &trading{Market: live, publisher: market.NewPublisher(l.term, live)}
-		if seq := l.seqs[m.Name]; seq > 0 {
-			t.publisher.Continue(seq)
-		}
-		l.markets = append(l.markets, t)
-	}
-	l.configs = make([]messages.Market, len(l.markets))
-	for i, t := range l.markets {
-		l.configs[i] = t.Config
-	}
-	l.slots = market.NewSlots(l.configs)
-}
 
 // apply makes others the markets of the site. The leader begins anew with them,
 // as a new leader would; jobs are in the book, and stay.
@@ -55,7 +24,7 @@ func (l *leader) apply(ctx context.Context, caller messages.Name, r messages.App
 		e := messages.AsError("", err)
 		return reply, messages.Errorf(e.Kind, "markets[%d].%s", i, e.Message)
 	}
-	reply = compare(l.configs, r.Markets)
+	reply = compare(l.Configs, r.Markets)
 	idle, err := l.spare(&reply, r.Markets)
 	if err != nil {
 		return reply, err
@@ -63,7 +32,7 @@ func (l *leader) apply(ctx context.Context, caller messages.Name, r messages.App
 	if r.DryRun || len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0 {
 		return reply, nil
 	}
-	if _, err := l.propose(ctx, &book.Command{Apply: &book.Apply{Markets: r.Markets, Idle: idle, Unless: l.applies + 1}}); err != nil {
+	if _, err := l.propose(ctx, &book.Command{Apply: &book.Apply{Markets: r.Markets, Idle: idle, Unless: l.Version + 1}}); err != nil {
 		return reply, err
 	}
 	l.Log.Info("markets applied", zap.String("by", caller), zap.Strings("added", reply.Added),
@@ -115,7 +84,7 @@ func (l *leader) spare(r *messages.ApplyReply, markets []messages.Market) (idle 
 		for _, name := range slices.Concat(r.Removed, r.Changed) {
 			n := b.Live(name)
 			i := slices.IndexFunc(markets, func(m messages.Market) bool { return m.Name == name })
-			was := l.market(name).Config
+			was := l.Find(name)
 			if i >= 0 && markets[i].Mechanism == was.Mechanism && slices.Equal(markets[i].Classes, was.Classes) {
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -21,8 +22,8 @@ type Auctioneer struct {
 	box     mailbox.Mailbox
 	metrics *metrics
 	gate    *gate
-	applied chan chan struct{}       // the markets are others now; what comes is closed once they are in force
-	seqs    map[messages.Name]uint64 // of the last vectors of the last leadership here; of follow alone
+	applied chan chan struct{} // the markets are others now; what comes is closed once they are in force
+	began   time.Time
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -34,7 +35,7 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 		return nil, err
 	}
 	c.defaults()
-	a := &Auctioneer{Config: c, replica: newReplica(), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1)}
+	a := &Auctioneer{Config: c, replica: newReplica(), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1), began: time.Now()}
 	a.gate = &gate{rules: c.Limits, metrics: a.metrics}
 	box, err := c.Open(a.replica)
 	if err != nil {
@@ -64,7 +65,7 @@ func (a *Auctioneer) Hash() (hash [sha256.Size]byte) {
 
 // follow leads in each term in which this replica is elected.
 func (a *Auctioneer) follow(ctx context.Context) {
-	var held *office
+	var held *term
 	stop := func() {
 		if held != nil {
 			held.close()
@@ -78,15 +79,14 @@ func (a *Auctioneer) follow(ctx context.Context) {
 			return
 		case inForce := <-a.applied:
 			if held != nil {
-				held.anew()
+				held.succeed()
 			}
 			close(inForce)
 		case l := <-a.box.Leadership():
 			stop()
-			a.seqs = nil
 			if l.Leads {
 				a.Log.Info("leading", zap.String("replica", a.Replica), zap.Uint64("term", l.Term))
-				held = a.take(ctx, l.Term)
+				held = a.open(ctx, l.Term)
 			}
 		}
 	}
@@ -107,6 +107,15 @@ func (a *Auctioneer) propose(ctx context.Context, c *book.Command) (any, error) 
 		return nil, err
 	}
 	return result, nil
+}
+
+// propose commits a command and returns its result.
+func propose[Result any](ctx context.Context, a *Auctioneer, c *book.Command) (result Result, err error) {
+	came, err := a.propose(ctx, c)
+	if err != nil {
+		return result, err
+	}
+	return came.(Result), nil
 }
 
 // verify confirms that what is read from the book now is what the group agreed on.

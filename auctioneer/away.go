@@ -97,7 +97,7 @@ func (l *leader) tasksAway(ctx context.Context, r *book.Roam, q messages.TasksRe
 
 // silent says of an error with which a site could not be asked what that means.
 func silent(r *book.Roam, err error) error {
-	if err == nil || !passing(err) {
+	if err == nil || !messages.Passing(err) {
 		return err
 	}
 	return messages.Errorf(messages.Unavailable, "site %s, which runs job %d, does not answer: %s", r.Peer, r.ID, messages.AsError("", err).Message)
@@ -190,7 +190,7 @@ func chosen(r *book.Roam) string {
 // answered says what a site that could not be asked about a job said instead.
 func answered(peer messages.Name, err error) string {
 	text := messages.AsError("", err).Message
-	if passing(err) {
+	if messages.Passing(err) {
 		return fmt.Sprintf("%s does not answer (%s)", peer, text)
 	}
 	return fmt.Sprintf("%s says: %s", peer, text)

@@ -13,13 +13,12 @@ import (
 // the market.
 func (l *leader) complete(spec *messages.JobSpec) error {
 	if spec.Market == "" {
-		spec.Market = l.configs[0].Name
+		spec.Market = l.Configs[0].Name
 	}
-	t := l.market(spec.Market)
-	if t == nil {
-		return messages.Errorf(messages.NotFound, "market: there is no market %q; the site has %s", spec.Market, marketNames(l.configs))
+	m := l.Find(spec.Market)
+	if m == nil {
+		return l.Missing("market: ", spec.Market)
 	}
-	m := &t.Config
 	if err := checkLimits(spec, m); err != nil {
 		return err
 	}
@@ -95,7 +94,7 @@ func (l *leader) takes(b *book.Book, s *submission) error {
 	if err := b.Dependable(s.spec); err != nil {
 		return err
 	}
-	most := l.market(s.spec.Market).Config.MaxJobs
+	most := l.Find(s.spec.Market).MaxJobs
 	if most == 0 {
 		return nil
 	}

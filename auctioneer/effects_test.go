@@ -52,7 +52,7 @@ func (f *fixture) visitor(number messages.JobID) messages.JobID {
 	return result.(book.Receipt).Job
 }
 
-// clearing has the bank refuse charges to other sites for now until it is opened.
+// clearing has the bank refuse charges to other sites until it is opened.
 func (f *fixture) clearing() (asked *atomic.Int64, opened *atomic.Bool) {
 	f.t.Helper()
 	asked, opened = new(atomic.Int64), new(atomic.Bool)
@@ -90,7 +90,7 @@ func TestChargesToOtherSitesAreTriedAgain(t *testing.T) {
 func TestChargesThatWaitLetOthersPass(t *testing.T) {
 	f := start(t)
 	f.clearing()
-	for i := range 2 * transfersAtOnce {
+	for i := range 1024 {
 		id := f.visitor(messages.JobID(i + 1))
 		must[messages.CancelReply](f, "operator", messages.VerbCancel, messages.JobRequest{Job: id})
 	}

@@ -143,16 +143,11 @@ func (l *leader) roam(id messages.JobID) (r book.Roam, ok bool) {
 	return r, ok
 }
 
-// passing says whether an error may be another the next time, so that nothing
-// is decided by it. That the bank cannot tell who asks passes with a rotation of keys.
-func passing(err error) bool {
-	kind := messages.KindOf(err)
-	return kind.Retriable() || err != nil && kind == messages.Unproven
-}
-
 // waits says whether an errand has to wait: an error passes, or there is no room
 // now, which says nothing of what was done before.
-func waits(err error) bool { return passing(err) || messages.KindOf(err) == messages.Exhausted }
+func waits(err error) bool {
+	return messages.Passing(err) || messages.KindOf(err) == messages.Exhausted
+}
 
 // authorise has the bank set a job's budget aside for the other site to charge.
 func (l *leader) authorise(ctx context.Context, r *book.Roam) (book.Step, error) {

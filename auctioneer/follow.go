@@ -3,7 +3,6 @@ package auctioneer
 import (
 	"context"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -90,7 +89,7 @@ func (l *leader) seek(ctx context.Context, peer messages.Name, id messages.JobID
 		last := r.Status
 		last.State, last.Reason = messages.Failed, "ForgottenThere"
 		t.Steps = append(t.Steps, book.Step{Job: id, Status: &last})
-	case passing(err):
+	case messages.Passing(err):
 		return err
 	}
 	return nil
@@ -107,18 +106,10 @@ func heard(said *messages.JobSummary, r *book.Roam) *messages.JobSummary {
 	if !messages.ValidName(s.Market) {
 		s.Market = ""
 	}
-	s.Name, s.Reason = "", clip(s.Reason, maxHeard)
+	s.Name, s.Reason = "", messages.Clip(s.Reason, maxHeard)
 	s.Started, s.Ended = max(0, s.Started), max(0, s.Ended)
 	return &s
 }
 
 // maxHeard bounds a reason that another site gives, in bytes.
 const maxHeard = 64
-
-// clip shortens a text to at most so many bytes.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "")
-}

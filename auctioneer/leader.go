@@ -2,135 +2,87 @@ package auctioneer
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 )
 
-// leader is what a replica does and knows besides the book while it leads.
+// leader is the shell of a desk: it tells the desk the time and what was answered,
+// and does what the desk says.
 type leader struct {
 	*Auctioneer
-	term uint64
+	*desk.Markets // of desk
+	term          uint64
+	over          <-chan struct{} // closed at the end of the term
+	inputs        inbox
+	quarantines   quarantines
+	travel        *travel
 
-	mu      sync.Mutex // guards what follows
-	markets []*trading
-	rng     *rand.Rand
-	configs []messages.Market // of markets, in the same order
-	slots   *market.Slots
-	settled map[messages.JobID]bool // a settlement is under way
-	dues    market.Dues             // settlements that are not due yet
-	gangs   market.Gangs            // that gather
-	told    map[uint32]uint64       // by node: the version that was published; guarded by the replica's lock
-
-	leases    *leases
-	health    health
-	over      <-chan struct{} // closed at the end of the term
-	applies   uint64          // how often markets had been applied when it began
-	reapplied bool            // the markets are not those of the configuration
-	informed  sync.Map        // by node: the exchange that was answered with its markets
-	effects   chan struct{}   // there are effects to carry out
-	// There are jobs that ended, of which the estimator is to be told.
-	observations chan struct{}
-	newcomers    chan struct{} // there are jobs whose run times are to be learned
-	travel       *travel
+	mu   sync.Mutex // guards desk
+	desk *desk.Desk
 }
 
-// trading is a market with what was published of it.
-type trading struct {
-	*market.Market
-	publisher *market.Publisher
-	deciding  bool // a decision is being committed
+// inbox has what happened since the last step.
+type inbox struct {
+	mu      sync.Mutex
+	waiting []desk.Input
 }
 
-// lead leads in a term until the returned function is called, which waits for
-// everything it started. Others may lead in the same term before and after.
-func (a *Auctioneer) lead(o *office) (end func()) {
-	ctx, cancel := context.WithCancel(o.life)
-	l := &leader{
-		Auctioneer:   a,
-		term:         o.term,
-		rng:          rand.New(rand.NewPCG(o.term, uint64(a.Clock()))),
-		settled:      map[messages.JobID]bool{},
-		told:         map[uint32]uint64{},
-		leases:       o.leases,
-		over:         o.life.Done(),
-		effects:      make(chan struct{}, 1),
-		observations: make(chan struct{}, 1),
-		newcomers:    make(chan struct{}, 1),
-		travel:       o.travel,
-	}
-	l.open()
-	a.replica.watch(true)
-	o.hand(l.services())
-
-	var running sync.WaitGroup
-	for _, f := range []func(context.Context){l.decide, l.carryOut, l.report, l.watchLeases, l.extendHolds, l.keepLearning, l.escort, l.watchVisits} {
-		running.Go(func() { f(ctx) })
-	}
-	return func() {
-		cancel()
-		running.Wait()
-		a.replica.watch(false)
-		a.seqs = map[messages.Name]uint64{}
-		for _, t := range l.markets {
-			a.seqs[t.Config.Name] = t.publisher.Seq()
-		}
-	}
+func (i *inbox) add(in desk.Input) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.waiting = append(i.waiting, in)
 }
 
-func (l *leader) services() []bus.Service {
-	at := func(verb string, h bus.Handler) bus.Endpoint {
-		return bus.Endpoint{Name: verb, Subject: messages.Subject(l.Site, messages.Auctioneer, verb, "*"), Handle: h}
-	}
-	return append(l.siteServices(at), []bus.Service{
-		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
-			at(messages.VerbSubmit, bus.Handle("submit", l.submit)),
-			at(messages.VerbCancel, bus.Handle("cancel", l.cancel)),
-			at(messages.VerbQuote, bus.Handle("quote", l.quote)),
-			at(messages.VerbDrain, bus.Handle("drain", l.drain)),
-			at(messages.VerbApply, bus.Handle("apply", l.apply)),
-			at(messages.VerbAdmit, bus.Handle("admit", l.joinTokens)),
-			at(messages.VerbReplica, bus.Handle("replica", l.regroup)),
-		}},
-		{Name: "candor-auctioneer-agents", Version: "1.0.0", Concurrency: 512, Endpoints: []bus.Endpoint{
-			at(messages.VerbRegister, bus.Handle("register", l.register)),
-			at(messages.VerbExchange, bus.Handle("exchange", l.exchange)),
-			at(messages.VerbVector, bus.Handle("vector", l.vector)),
-		}},
-		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: true,
-			Description: "jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{
-				at(messages.VerbJobs, bus.Handle("jobs", l.listJobs)),
-				at(messages.VerbJob, bus.Handle("job", l.job)),
-				at(messages.VerbTasks, bus.Handle("tasks", l.tasks)),
-				at(messages.VerbWhy, bus.Handle("why", l.why)),
-				at(messages.VerbNodes, bus.Handle("nodes", l.nodes)),
-				at(messages.VerbMarkets, bus.Handle("markets", l.listMarkets)),
-				at(messages.VerbReservations, bus.Handle("reservations", l.reservations)),
-				at(messages.VerbStatus, bus.Handle("status", l.status)),
-				at(messages.VerbReplicas, bus.Handle("replicas", l.replicas)),
-			}},
-	}...)
+func (i *inbox) drain() []desk.Input {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	all := i.waiting
+	i.waiting = nil
+	return all
 }
 
-// Decisions are coalesced: the first change is acted on at once, the next ones
-// no sooner than a few times what the last decision took.
+// replicated is the book as the desk reads it.
+type replicated struct {
+	*replica
+	travel *travel
+}
+
+// Read implements desk.Book.
+func (r replicated) Read(f func(*book.Book)) { r.read(f) }
+
+// Changes implements desk.Book.
+func (r replicated) Changes(f func(*book.Book, book.Changes)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changes := r.book.TakeChanges()
+	r.travel.note(r.book, changes.Jobs)
+	f(r.book, changes)
+}
+
+// instant is now. Silence is measured from when this replica was started.
+func (a *Auctioneer) instant() desk.Instant {
+	return desk.Instant{Wall: a.Clock(), Mono: messages.Duration(time.Since(a.began))}
+}
+
+// Steps are coalesced: the first change is acted on at once, the next ones no
+// sooner than a few times what the last step took.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
+	// idle is how long a step waits at most: the wall clock may be set meanwhile.
+	idle = time.Second
 )
 
-// decide follows the book: it carries what was applied into the markets, lets
-// the mechanisms decide, and publishes.
-func (l *leader) decide(ctx context.Context) {
+// run steps whenever the book has changed, something was answered, or it is time.
+func (l *leader) run(ctx context.Context) {
 	for {
 		began := time.Now()
-		next := l.step(ctx, l.Clock())
-		pause := max(coalesce, coalesceTimes*time.Since(began))
-		if !sleep(ctx, pause) {
+		next := l.step(ctx)
+		if !sleep(ctx, max(coalesce, coalesceTimes*time.Since(began))) {
 			return
 		}
 		timer := time.NewTimer(next)
@@ -156,65 +108,47 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// step returns how long the next one can wait if nothing changes.
-func (l *leader) step(ctx context.Context, now messages.Time) time.Duration {
-	news := l.takeNews()
-	if news.effects {
-		for _, kick := range []chan struct{}{l.effects, l.observations} {
-			select {
-			case kick <- struct{}{}:
-			default:
-			}
-		}
-	}
+// step returns how long the next one can wait if nothing happens.
+func (l *leader) step(ctx context.Context) time.Duration {
+	in := l.inputs.drain()
+	began := time.Now()
 	l.mu.Lock()
-	settlements := l.carry(now, news)
-	var publish []published
-	var decisions []decision
-	next := l.soonest(now)
-	for _, t := range l.markets {
-		if t.Stale(now) && !t.deciding {
-			began := time.Now()
-			if d := l.allocate(now, t); d != nil {
-				decisions = append(decisions, decision{t, d})
-			}
-			l.metrics.allocation.Observe(time.Since(began).Seconds())
-			t.publisher.Reallocated()
-		}
-		if v, ok := t.publisher.Due(t.Market, now, l.slots.Nodes(), l.rng); ok {
-			publish = append(publish, published{messages.VectorSubject(l.Site, t.Config.Name), v})
-		}
-		if w := t.publisher.Wake(); w != 0 {
-			next = min(next, max(0, w.Sub(now).Std()))
-		}
-		if w := t.Wake(); w != 0 && !t.deciding {
-			next = min(next, max(0, w.Sub(now).Std()))
-		}
-	}
+	out := l.desk.Step(l.instant(), in...)
 	l.mu.Unlock()
-	for _, p := range publish {
-		l.publish(p)
+	l.report(out.Events, time.Since(began))
+	for _, v := range out.Publish {
+		l.publish(messages.VectorSubject(l.Site, v.Market), v)
 	}
-	for _, d := range news.directives {
-		l.publish(published{messages.DirectiveSubject(l.Site, d.node), messages.Directive{Term: l.term, Stop: d.stop, Held: d.held, Version: d.version, Markets: d.markets}})
+	for _, d := range out.Direct {
+		l.publish(messages.DirectiveSubject(l.Site, d.Node), d.Directive)
 	}
-	if len(settlements) > 0 {
-		go l.proposeSettlements(ctx, settlements)
+	for _, p := range out.Propose {
+		l.do(ctx, p.ID, func() (any, error) { return l.propose(ctx, p.Command) })
 	}
-	for _, d := range decisions {
-		go l.commit(ctx, d)
+	for _, r := range out.Ask {
+		l.do(ctx, r.ID, func() (any, error) { return l.ask(ctx, &r) })
 	}
-	l.disband(ctx, now)
-	return next
+	if out.Next < 0 {
+		return idle
+	}
+	return min(idle, out.Next.Std())
 }
 
-// market returns the market of a name, nil if there is none. The set of
-// markets is fixed for the term.
-func (l *leader) market(name messages.Name) *trading {
-	for _, t := range l.markets {
-		if t.Config.Name == name {
-			return t
+// do does something that takes a while, and has the desk know what came of it.
+func (l *leader) do(ctx context.Context, id uint64, f func() (any, error)) {
+	go func() {
+		result, err := f()
+		if ctx.Err() != nil {
+			return
 		}
-	}
-	return nil
+		l.inputs.add(desk.Done{ID: id, Result: result, Err: err})
+		l.replica.wake()
+	}()
+}
+
+// with calls f with the desk while no step is made.
+func (l *leader) with(f func(*desk.Desk)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f(l.desk)
 }

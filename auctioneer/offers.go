@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/roaming"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -87,7 +88,7 @@ func (l *leader) gather(ctx context.Context, account messages.Name, r *messages.
 
 // late says of a site that was waited for in vain how long that was.
 func late(within messages.Duration, err error) *messages.Error {
-	if passing(err) {
+	if messages.Passing(err) {
 		return messages.Errorf(messages.Unavailable, "did not answer within %v (%s)", within.Std(), messages.AsError("", err).Message)
 	}
 	return messages.AsError("", err)
@@ -122,9 +123,9 @@ func screened(site messages.Name, offers []messages.Offer) []messages.Offer {
 	})
 	for i := range offers {
 		o := &offers[i]
-		o.Site, o.Value, o.Basis = site, 0, clip(o.Basis, 4*maxHeard)
+		o.Site, o.Value, o.Basis = site, 0, messages.Clip(o.Basis, 4*maxHeard)
 		if o.Contract != "" {
-			o.Contract = site + "/" + clip(o.Contract, maxHeard)
+			o.Contract = site + "/" + messages.Clip(o.Contract, maxHeard)
 		}
 	}
 	return offers
@@ -135,21 +136,22 @@ func (l *leader) ownOffers(ctx context.Context, owner messages.Name, spec *messa
 	if err := l.complete(spec); err != nil {
 		return nil, err
 	}
-	t := l.market(spec.Market)
-	if t.Config.Mechanism == messages.ContractMenu {
+	m := l.Find(spec.Market)
+	if m.Mechanism == messages.ContractMenu {
 		return l.contracts(ctx, owner, spec)
 	}
-	s := &submission{account: owner, spec: spec, mechanism: t.Config.Mechanism}
+	s := &submission{account: owner, spec: spec, mechanism: m.Mechanism}
 	if err := l.admit(s); err != nil {
 		return nil, err
 	}
-	state := roaming.State{Site: l.Site, Market: &t.Config, Now: l.Clock(), Estimate: l.estimate(ctx, owner, spec)}
-	l.mu.Lock()
-	state.Prices = t.Prices()
-	charged := len(t.Orders().Tariffs) > 0
-	l.mu.Unlock()
+	state := roaming.State{Site: l.Site, Market: m, Now: l.Clock(), Estimate: l.estimate(ctx, owner, spec)}
+	charged := false
+	l.with(func(d *desk.Desk) {
+		live := d.Market(m.Name)
+		state.Prices, charged = live.Prices(), len(live.Orders().Tariffs) > 0
+	})
 	if charged {
-		l.replica.read(func(b *book.Book) { state.Tariffs = tariffs(b, t.Config.Name) })
+		l.replica.read(func(b *book.Book) { state.Tariffs = tariffs(b, m.Name) })
 	}
 	return []messages.Offer{roaming.Expect(spec, &state)}, nil
 }
@@ -196,7 +198,7 @@ func (l *leader) peerQuote(ctx context.Context, caller messages.Name, r messages
 	if err := l.complete(&r.Spec); err != nil {
 		return reply, err
 	}
-	if err := visitable(&l.market(r.Spec.Market).Config); err != nil {
+	if err := visitable(l.Find(r.Spec.Market)); err != nil {
 		return reply, err
 	}
 	reply.Offers, err = l.ownOffers(ctx, messages.VisitorName(r.Account, home), &r.Spec)

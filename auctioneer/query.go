@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -118,7 +119,7 @@ func (l *leader) detail(ctx context.Context, find finding) (reply messages.JobDe
 		if err != nil {
 			return err
 		}
-		reply = messages.JobDetail{JobSummary: summary(j), Spec: *j.Spec, Stages: stages(j), Shares: pastShares(j)}
+		reply = messages.JobDetail{JobSummary: summary(j), Spec: *j.Spec, Stages: j.StageStatuses(), Shares: j.PastShares()}
 		return nil
 	})
 	if err == nil && reply.Shares == nil {
@@ -128,31 +129,12 @@ func (l *leader) detail(ctx context.Context, find finding) (reply messages.JobDe
 }
 
 // shares returns a live job's shares by class.
-func (l *leader) shares(market messages.Name, id messages.JobID) []messages.ClassShare {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if t := l.market(market); t != nil {
-		return t.Shares(l.Clock(), id)
-	}
-	return nil
-}
-
-// pastShares are the shares that were settled on; nil before.
-func pastShares(j *book.Job) []messages.ClassShare {
-	var out []messages.ClassShare
-	for _, s := range j.Shares {
-		out = append(out, messages.ClassShare{Class: s.Class, Allocated: float64(s.Allocated) / 1e6, Received: float64(s.Received) / 1e6, Over: s.Over})
-	}
-	return out
-}
-
-func stages(j *book.Job) []messages.StageStatus {
-	out := make([]messages.StageStatus, len(j.Stages))
-	for i := range j.Stages {
-		s, spec := &j.Stages[i], &j.Spec.Stages[i]
-		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i), Running: s.Running,
-			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS}
-	}
+func (l *leader) shares(market messages.Name, id messages.JobID) (out []messages.ClassShare) {
+	l.with(func(d *desk.Desk) {
+		if m := d.Market(market); m != nil {
+			out = m.Shares(l.Clock(), id)
+		}
+	})
 	return out
 }
 
@@ -250,16 +232,17 @@ func (l *leader) listMarkets(ctx context.Context, _ messages.Name, _ messages.Em
 		return reply, err
 	}
 	charged := map[messages.Name]bool{} // by time
-	l.mu.Lock()
-	for _, t := range l.markets {
-		s := messages.MarketStatus{Market: t.Config, Prices: t.Prices(), Term: l.term, Seq: t.publisher.Seq(), Top: t.Top(l.Clock(), mostTop)}
-		s.Running = t.Started()
-		s.Waiting = t.Jobs() - s.Running
-		s.Next = t.Next()
-		charged[t.Config.Name] = len(t.Orders().Tariffs) > 0
-		reply.Markets = append(reply.Markets, s)
-	}
-	l.mu.Unlock()
+	l.with(func(d *desk.Desk) {
+		for _, config := range d.Configs {
+			m := d.Market(config.Name)
+			s := messages.MarketStatus{Market: config, Prices: m.Prices(), Term: l.term, Seq: d.Published(config.Name), Top: m.Top(l.Clock(), mostTop)}
+			s.Running = m.Started()
+			s.Waiting = m.Jobs() - s.Running
+			s.Next = m.Next()
+			charged[config.Name] = len(m.Orders().Tariffs) > 0
+			reply.Markets = append(reply.Markets, s)
+		}
+	})
 	l.replica.read(func(b *book.Book) {
 		for i := range reply.Markets {
 			if charged[reply.Markets[i].Market.Name] { // those of an earlier mechanism are not told
@@ -291,8 +274,8 @@ func (l *leader) status(context.Context, messages.Name, messages.Empty) (message
 
 // reservations lists the timetable: the jobs whose start was ordered for good.
 func (l *leader) reservations(ctx context.Context, _ messages.Name, r messages.ReservationsRequest) (reply messages.ReservationsReply, err error) {
-	if r.Market != "" && l.market(r.Market) == nil {
-		return reply, messages.Errorf(messages.NotFound, "market: there is no market %q; the site has %s", r.Market, marketNames(l.configs))
+	if r.Market != "" && l.Find(r.Market) == nil {
+		return reply, l.Missing("market: ", r.Market)
 	}
 	err = l.look(ctx, func(b *book.Book) error {
 		for j := range b.Ordered {

@@ -15,6 +15,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
 	"github.com/candor-grid/candor/messages"
@@ -41,13 +43,13 @@ func (l *leader) quote(ctx context.Context, account messages.Name, r messages.Qu
 
 // quoteTo quotes for a job whose defaults are filled in.
 func (l *leader) quoteTo(ctx context.Context, account messages.Name, spec *messages.JobSpec) (reply messages.QuoteReply, err error) {
-	t := l.market(spec.Market)
-	q, err := l.menu(ctx, t, account, spec)
+	m := l.Find(spec.Market)
+	q, err := l.menu(ctx, m, account, spec)
 	if err != nil {
 		return reply, err
 	}
 	kept := &book.Quote{Account: account, Market: spec.Market, Work: workOf(spec), Contracts: q.Contracts,
-		Expires: l.Clock().Add(cmp.Or(t.Config.Quote, defaultQuote))}
+		Expires: l.Clock().Add(cmp.Or(m.Quote, defaultQuote))}
 	id, err := l.propose(ctx, &book.Command{Quote: kept})
 	if err != nil {
 		return reply, err
@@ -55,7 +57,7 @@ func (l *leader) quoteTo(ctx context.Context, account messages.Name, spec *messa
 	reply = messages.QuoteReply{Quote: fmt.Sprintf("q%d", id), Market: kept.Market, Expires: kept.Expires}
 	for i, c := range q.Contracts {
 		reply.Contracts = append(reply.Contracts, messages.QuotedContract{
-			ID: fmt.Sprintf("q%d-%d", id, i+1), Completion: c.Completion, Price: c.Price, Budget: leastBudget(&c, t.Config.LateOnly),
+			ID: fmt.Sprintf("q%d-%d", id, i+1), Completion: c.Completion, Price: c.Price, Budget: leastBudget(&c, m.LateOnly),
 			Promised: c.Promised, Declared: i == q.Declared, Free: i == q.Free,
 		})
 	}
@@ -68,31 +70,44 @@ func leastBudget(c *messages.Contract, lateOnly bool) messages.Credits {
 	return max(contract.Most(c, lateOnly), 1)
 }
 
-func (l *leader) menu(ctx context.Context, t *trading, account messages.Name, spec *messages.JobSpec) (*mechanism.Quote, error) {
+func (l *leader) menu(ctx context.Context, m *messages.Market, account messages.Name, spec *messages.JobSpec) (q *mechanism.Quote, err error) {
 	var seen *mechanism.Runtimes
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		if t.Plans() {
+		if market.MannerOf(m.Mechanism).Plans {
 			seen = l.runtimes(ctx, account, spec)
 		}
 	}()
-	class := l.types(ctx, t, spec)
+	class := l.types(ctx, m, spec)
 	<-asked
 	seed, err := secretSeed()
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	now := l.Clock()
-	bid := t.Bid(0, account, now, spec, nil)
-	bid.Runtimes = seen
-	q, err := t.Quote(now, bid, class, seed)
+	l.with(func(d *desk.Desk) {
+		live := d.Market(m.Name)
+		bid := live.Bid(0, account, now, spec, nil)
+		bid.Runtimes = seen
+		q, err = live.Quote(now, bid, class, seed)
+	})
+	return q, err
+}
+
+// runtimes asks how long the tasks of a job run; nil: it is not known, of one of
+// its stages at least.
+func (l *leader) runtimes(ctx context.Context, account messages.Name, spec *messages.JobSpec) *mechanism.Runtimes {
+	r := desk.RuntimesOf(account, spec)
+	ctx, cancel := context.WithTimeout(ctx, desk.LearnWithin.Std())
+	defer cancel()
+	subject := messages.Subject(l.Site, messages.Estimator, messages.VerbRuntime, messages.ServiceIdentity(messages.Auctioneer))
+	reply, err := bus.Call[messages.RuntimeReply](ctx, l.Bus, subject, r)
 	if err != nil {
-		return nil, err
+		l.Log.Debug("no run times from the estimator", zap.Error(err))
+		return nil
 	}
-	return q, nil
+	return desk.Together(r.Stages, reply.Stages)
 }
 
 // secretSeed is one that no bidder can know.
@@ -117,13 +132,10 @@ func workOf(spec *messages.JobSpec) []byte {
 	return digest[:]
 }
 
-// drawnTypes is how many types are asked of the estimator for a quote.
-const drawnTypes = 1000
-
 // types returns types like those that users of such jobs declare: drawn by the
 // estimator from the profile of the declared class, or where it has none or
 // does not answer, thought likely beforehand.
-func (l *leader) types(ctx context.Context, t *trading, spec *messages.JobSpec) []messages.Valuation {
+func (l *leader) types(ctx context.Context, m *messages.Market, spec *messages.JobSpec) []messages.Valuation {
 	if spec.Valuation == nil {
 		return nil
 	}
@@ -131,8 +143,8 @@ func (l *leader) types(ctx context.Context, t *trading, spec *messages.JobSpec) 
 	defer cancel()
 	drawn, err := l.drawTypes(ctx, spec.Valuation)
 	if err != nil || len(drawn) == 0 {
-		l.Log.Debug("no types from the estimator", zap.String("market", t.Config.Name), zap.Error(err))
-		return t.likely(spec.Valuation)
+		l.Log.Debug("no types from the estimator", zap.String("market", m.Name), zap.Error(err))
+		return likely(m, spec.Valuation)
 	}
 	return drawn
 }
@@ -147,7 +159,7 @@ func (l *leader) drawTypes(ctx context.Context, declared *messages.Valuation) ([
 	if i < 0 {
 		return nil, nil
 	}
-	r := messages.SamplesRequest{Class: known.Classes[i].Profile.Name, Draws: drawnTypes}
+	r := messages.SamplesRequest{Class: known.Classes[i].Profile.Name, Draws: desk.DrawnTypes}
 	reply, err := bus.Call[messages.SamplesReply](ctx, l.Bus, messages.Subject(l.Site, messages.Estimator, messages.VerbSamples, as), r)
 	return slices.DeleteFunc(reply.Valuations, func(v messages.Valuation) bool {
 		return v.Class != declared.Class || v.Validate() != nil
@@ -158,8 +170,8 @@ func (l *leader) drawTypes(ctx context.Context, declared *messages.Valuation) ([
 // those of the market's configuration, which the mechanism has, or where there are
 // none values from 1 to 100 credits, times from ten seconds to a day, each as
 // likely. Nothing declared is in them but the shape.
-func (t *trading) likely(declared *messages.Valuation) (out []messages.Valuation) {
-	if slices.ContainsFunc(t.Config.Prior, func(v messages.Valuation) bool { return v.Class == declared.Class }) {
+func likely(m *messages.Market, declared *messages.Valuation) (out []messages.Valuation) {
+	if slices.ContainsFunc(m.Prior, func(v messages.Valuation) bool { return v.Class == declared.Class }) {
 		return nil
 	}
 	for _, worth := range []float64{1, 2, 5, 10, 20, 50, 100} {

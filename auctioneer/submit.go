@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -111,7 +112,7 @@ func (l *leader) prepare(account messages.Name, r *messages.SubmitRequest) (*sub
 	if err != nil {
 		return nil, err
 	}
-	s := &submission{account: account, key: r.Key, digest: digest, spec: &r.Spec, payer: r.Spec.Project, applies: l.applies + 1}
+	s := &submission{account: account, key: r.Key, digest: digest, spec: &r.Spec, payer: r.Spec.Project, applies: l.Version + 1}
 	s.hold = fmt.Sprintf("job/%s/%s/%s", l.Site, account, r.Key)
 	if s.payer == "" {
 		s.payer = account
@@ -119,7 +120,7 @@ func (l *leader) prepare(account messages.Name, r *messages.SubmitRequest) (*sub
 	if err := l.complete(s.spec); err != nil {
 		return nil, err
 	}
-	s.mechanism = l.market(s.spec.Market).Config.Mechanism
+	s.mechanism = l.Find(s.spec.Market).Mechanism
 	return s, nil
 }
 
@@ -176,34 +177,36 @@ func (l *leader) known(s *submission) (receipt *book.Receipt, err error) {
 	return receipt, err
 }
 
-func (l *leader) admit(s *submission) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t := l.market(s.spec.Market)
+func (l *leader) admit(s *submission) (err error) {
 	now := l.Clock()
 	spec := *s.spec
 	if spec.Utility == nil {
 		spec.Utility = defaultUtility(s.spec)
 	}
-	return t.Admit(now, t.Bid(0, s.account, now, &spec, s.contract))
+	l.with(func(d *desk.Desk) {
+		m := d.Market(s.spec.Market)
+		err = m.Admit(now, m.Bid(0, s.account, now, &spec, s.contract))
+	})
+	return err
 }
 
 // hold sets the budget aside. The extension behind it finds out whether a hold
 // that was made by an earlier try has lapsed meanwhile.
 func (l *leader) hold(ctx context.Context, s *submission) error {
 	until := l.Clock().Add(l.HoldFor)
-	results, err := l.transfer(ctx, []messages.Transfer{
+	reply, err := bankAsk[messages.TransferReply](ctx, l, messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{
 		{ID: s.hold, Kind: messages.Hold, Debit: s.payer, Credit: messages.SiteAccount, Amount: s.held(), Member: s.account,
 			Expires: until, Reason: "budget of " + title(s.spec) + " on market " + s.spec.Market},
-		extension(s.hold, 0, until, "the job is being committed"),
-	})
-	if err != nil {
+		desk.Extension(s.hold, 0, until, "the job is being committed"),
+	}})
+	switch {
+	case err != nil:
 		return err
-	}
-	if results[0].Error != nil {
-		return results[0].Error
-	}
-	if results[1].Error != nil {
+	case len(reply.Results) != 2:
+		return messages.Errorf(messages.Internal, "the bank answered %d of 2 transfers", len(reply.Results))
+	case reply.Results[0].Error != nil:
+		return reply.Results[0].Error
+	case reply.Results[1].Error != nil:
 		return messages.Errorf(messages.Expired, "the credits held for key %q were freed meanwhile; submit with a new key", s.key)
 	}
 	return nil
@@ -241,7 +244,7 @@ const estimateWithin = 20 * time.Millisecond
 // the channel is closed without one.
 func (l *leader) askUtility(ctx context.Context, s *submission) <-chan messages.UtilityReply {
 	answer := make(chan messages.UtilityReply, 1)
-	if s.spec.Utility != nil || l.market(s.spec.Market).Config.Mechanism != messages.Proportional {
+	if s.spec.Utility != nil || s.mechanism != messages.Proportional {
 		close(answer)
 		return answer
 	}

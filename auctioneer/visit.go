@@ -152,7 +152,7 @@ func visitable(m *messages.Market) error {
 
 // timely refuses a job that cannot have ended when it must.
 func (l *leader) timely(s *submission) error {
-	if err := visitable(&l.market(s.spec.Market).Config); err != nil {
+	if err := visitable(l.Find(s.spec.Market)); err != nil {
 		return err
 	}
 	now := l.Clock()
@@ -172,7 +172,7 @@ func (l *leader) timely(s *submission) error {
 func (l *leader) accept(ctx context.Context, v *visit) error {
 	_, err := bankAsk[messages.ClearingReply](ctx, l, messages.VerbAccept, messages.AcceptRequest{
 		Purpose: v.Visit.Visit.String(), Authorisation: v.authorisation, Firm: true})
-	v.refused = err != nil && !passing(err)
+	v.refused = err != nil && !messages.Passing(err)
 	return err
 }
 
@@ -181,7 +181,7 @@ func (l *leader) accept(ctx context.Context, v *visit) error {
 // nothing to give back, and there must be no word on the way that meets a later
 // try, which it may not refuse.
 func (l *leader) decline(ctx context.Context, s *submission, why error) {
-	if passing(why) || s.visit.refused {
+	if messages.Passing(why) || s.visit.refused {
 		return
 	}
 	var known *book.Job

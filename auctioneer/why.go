@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -84,11 +85,11 @@ func (l *leader) reasons(ctx context.Context, find finding) (reply messages.WhyR
 			return err
 		}
 		market, assumed = j.Spec.Market, j.Assumed
-		reply = messages.WhyReply{Job: j.ID, State: j.State, Reason: reason(j), Shares: pastShares(j)}
+		reply = messages.WhyReply{Job: j.ID, State: j.State, Reason: reason(j), Shares: j.PastShares()}
 		if !j.Active() {
 			reply.Message = epilogue(j)
 			reply.Change = remedy(j)
-			if t := l.market(market); !j.State.Final() && t != nil && t.Config.Mechanism == messages.DeadlineBid && j.Spec.Deadline > b.Now() {
+			if m := l.Find(market); !j.State.Final() && m != nil && m.Mechanism == messages.DeadlineBid && j.Spec.Deadline > b.Now() {
 				notice = fmt.Sprintf("that is at its deadline, %v, when all that it could have met are known", j.Spec.Deadline)
 			}
 			return nil
@@ -117,21 +118,21 @@ func (l *leader) reasons(ctx context.Context, find finding) (reply messages.WhyR
 
 // explain adds what the market knows of a live job, which owes some cost by now.
 func (l *leader) explain(now messages.Time, reply *messages.WhyReply, market messages.Name, cost messages.Credits, slotTime messages.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t := l.market(market)
-	if t == nil {
+	m := l.Market(market)
+	if m == nil {
 		reply.Reason, reply.Message = "MarketClosed", "the market "+market+" is not there any more"
 		return
 	}
-	t.Charged(reply.Job, cost, slotTime)
-	reply.Shares, reply.Prices = t.Shares(now, reply.Job), t.Prices()
-	x, known := t.Explain(now, reply.Job)
-	if !known {
-		reply.Message = "it has just been submitted"
-		return
-	}
-	reply.Reason, reply.Message, reply.Change = x.Reason, x.Message, x.Change
+	l.with(func(*desk.Desk) {
+		m.Charged(reply.Job, cost, slotTime)
+		reply.Shares, reply.Prices = m.Shares(now, reply.Job), m.Prices()
+		x, known := m.Explain(now, reply.Job)
+		if !known {
+			reply.Message = "it has just been submitted"
+			return
+		}
+		reply.Reason, reply.Message, reply.Change = x.Reason, x.Message, x.Change
+	})
 }
 
 // epilogue tells how a job that is over went.

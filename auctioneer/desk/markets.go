@@ -67,13 +67,13 @@ func (m *Markets) Find(name messages.Name) *messages.Market {
 	return nil
 }
 
-// Missing says that there is no market of a name, and which there are.
-func (m *Markets) Missing(name messages.Name) *messages.Error {
+// Missing says that there is no market of a name that a field has, and which there are.
+func (m *Markets) Missing(field string, name messages.Name) error {
 	names := make([]messages.Name, len(m.Configs))
 	for i := range m.Configs {
 		names[i] = m.Configs[i].Name
 	}
-	return messages.Errorf(messages.NotFound, "there is no market %q; the site has %s", name, fmt.Sprint(names))
+	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, fmt.Sprint(names))
 }
 
 // serving are the markets that allocate slots of a node.

@@ -241,7 +241,9 @@ func (p *payments) end(err error) {
 
 // waits says whether a request has to wait: an error passes, or there is no room
 // now, which says nothing of what was done before.
-func waits(err error) bool { return messages.Passing(err) || messages.KindOf(err) == messages.Exhausted }
+func waits(err error) bool {
+	return messages.Passing(err) || messages.KindOf(err) == messages.Exhausted
+}
 
 // transfer asks the bank for transfers.
 func (c *core) transfer(list []messages.Transfer, then func([]messages.TransferResult, error)) {

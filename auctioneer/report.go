@@ -1,0 +1,117 @@
+package auctioneer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/messages"
+)
+
+// report tells operators, by the log and by metrics, what the desk did in a step that
+// took some time.
+func (l *leader) report(events []any, took time.Duration) {
+	for _, event := range events {
+		switch e := event.(type) {
+		case desk.Decided:
+			l.metrics.allocation.Observe(took.Seconds())
+		case desk.Committed:
+			l.metrics.decisions.Inc()
+			l.metrics.suspensions.Add(float64(len(e.Decision.Suspend) + len(e.Decision.Requeue)))
+			l.metrics.resumptions.Add(float64(len(e.Decision.Resume)))
+			l.metrics.discards.Add(float64(len(e.Decision.Discard)))
+		case desk.Undecided:
+			l.Log.Warn("decision not committed, deciding again", zap.String("market", e.Market), zap.Error(e.Err))
+		case desk.Unsettled:
+			l.Log.Warn("settlement not committed", zap.Stringer("job", e.Job), zap.Error(e.Err))
+		case desk.Lost:
+			l.Log.Warn("node lost", zap.String("node", e.Node), zap.Any("tasks", e.Tasks), zap.Error(e.Err))
+			l.metrics.nodesLost.Inc()
+		case desk.Evicted:
+			l.Log.Warn("node not evicted yet", zap.String("node", e.Node), zap.Error(e.Err))
+		case desk.Disbanded:
+			l.Log.Info("a gang did not come together in time", zap.Stringer("job", e.Job), zap.Error(e.Err))
+		case desk.Refused:
+			l.refused(&e)
+		case desk.Waiting:
+			l.Log.Warn(e.What+" wait", zap.Error(e.Err))
+		case desk.Forgotten:
+			l.Log.Error("an effect speaks of a job that is gone", zap.Uint64("effect", e.Effect), zap.Stringer("job", e.Job))
+		case desk.NotExtended:
+			l.Log.Warn("a hold was not extended", zap.Stringer("job", e.Job), zap.Error(e.Err))
+		}
+	}
+}
+
+func (l *leader) refused(e *desk.Refused) {
+	l.metrics.refused.Inc()
+	if e.Site == "" {
+		l.Log.Error("charge refused", zap.String("transfer", e.Charge), zap.Error(e.Err))
+		return
+	}
+	l.Log.Error("charge to another site refused", zap.String("site", e.Site), zap.String("authorisation", e.Charge), zap.Error(e.Err))
+}
+
+// quarantines are what the leader has said of nodes in quarantine.
+type quarantines struct {
+	mu    sync.Mutex
+	since map[messages.Name]messages.Time // by node in quarantine
+}
+
+// note says in the log and counts when a node goes into quarantine, and when the node
+// takes work again.
+func (h *quarantines) note(a *Auctioneer, n *book.Node) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was, is := h.since[n.Name], n.Health.Quarantined
+	if was == is {
+		return
+	}
+	if is == 0 {
+		delete(h.since, n.Name)
+		a.Log.Info("node takes work again", zap.String("node", n.Name))
+		return
+	}
+	if h.since == nil {
+		h.since = map[messages.Name]messages.Time{}
+	}
+	h.since[n.Name] = is
+	a.metrics.quarantines.Inc()
+	a.Log.Warn("node in quarantine", zap.String("node", n.Name), zap.String("reason", n.Health.Reason), zap.Stringer("probe", n.Health.Retry))
+}
+
+// watchHealth counts the nodes in quarantine each second.
+func (l *leader) watchHealth(ctx context.Context) {
+	defer l.metrics.quarantined.Set(0) // the next leader counts
+	defer l.metrics.unserved.Set(0)
+	for sleep(ctx, time.Second) {
+		l.replica.read(l.metrics.countQuarantined)
+	}
+}
+
+// countQuarantined counts the nodes in quarantine, and the classes of which no other
+// node is left.
+func (m *metrics) countQuarantined(b *book.Book) {
+	in, healthy := map[messages.Name]bool{}, map[messages.Name]bool{}
+	nodes, classes := 0, 0
+	for _, n := range b.Nodes() {
+		if n.Health.Quarantined != 0 && n.Up {
+			nodes++
+		}
+		for _, s := range n.Slots {
+			in[s.Class] = in[s.Class] || n.Up && n.Health.Quarantined != 0
+			healthy[s.Class] = healthy[s.Class] || n.Up && n.Health.Quarantined == 0
+		}
+	}
+	for class := range in {
+		if in[class] && !healthy[class] {
+			classes++
+		}
+	}
+	m.quarantined.Set(float64(nodes))
+	m.unserved.Set(float64(classes))
+}

@@ -1,0 +1,172 @@
+package auctioneer
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// term is the time in which this replica leads. Requests are answered all the time;
+// the desk is replaced when markets are applied. Requests that one leader has begun to
+// answer that leader ends.
+type term struct {
+	*Auctioneer
+	number  uint64
+	travel  *travel
+	desk    *desk.Desk
+	current atomic.Pointer[inCharge]
+
+	life    context.Context // the term
+	cancel  context.CancelFunc
+	end     func() // of who leads
+	serving sync.WaitGroup
+}
+
+// inCharge is how requests are answered.
+type inCharge struct {
+	services []bus.Service
+	handlers map[string]bus.Handler // by subject
+	relieved chan struct{}          // closed when others are
+}
+
+// open begins to lead in a term.
+func (a *Auctioneer) open(ctx context.Context, number uint64) *term {
+	t := &term{Auctioneer: a, number: number}
+	t.life, t.cancel = context.WithCancel(ctx)
+	t.travel = newTravel(t.life.Done())
+	t.lead(desk.New(desk.Config{Site: a.Site, Term: number, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, Estimator: true,
+		Seed: uint64(a.Clock())}, replicated{a.replica, t.travel}, a.instant()))
+	t.serving.Go(t.keepServing)
+	a.metrics.leading.Set(1)
+	return t
+}
+
+// succeed has another leader take over, whose markets are those of the book now.
+func (t *term) succeed() {
+	t.end()
+	t.lead(t.desk.Successor(t.instant()))
+}
+
+// close ends the term.
+func (t *term) close() {
+	t.metrics.leading.Set(0)
+	t.cancel()
+	t.serving.Wait()
+	t.end()
+}
+
+// lead has a desk lead until end, which waits for everything that was started.
+func (t *term) lead(d *desk.Desk, faults []error) {
+	for _, err := range faults {
+		t.Log.Error("a market cannot be run", zap.Error(err))
+	}
+	t.desk = d
+	l := &leader{Auctioneer: t.Auctioneer, Markets: d.Markets, term: t.number, over: t.life.Done(), desk: d, travel: t.travel}
+	t.replica.watch(true)
+	t.hand(l.services())
+	ctx, cancel := context.WithCancel(t.life)
+	var running sync.WaitGroup
+	for _, f := range []func(context.Context){l.run, l.watchHealth, l.escort, l.watchVisits} {
+		running.Go(func() { f(ctx) })
+	}
+	t.end = func() {
+		cancel()
+		running.Wait()
+		t.replica.watch(false)
+	}
+}
+
+// hand has requests go to these services from now on.
+func (t *term) hand(services []bus.Service) {
+	next := &inCharge{services: services, handlers: map[string]bus.Handler{}, relieved: make(chan struct{})}
+	for _, s := range services {
+		for _, e := range s.Endpoints {
+			next.handlers[e.Subject] = e.Handle
+		}
+	}
+	if last := t.current.Swap(next); last != nil {
+		close(last.relieved)
+	}
+}
+
+// services are those of whoever leads, by way of the term.
+func (t *term) services() []bus.Service {
+	services := t.current.Load().services
+	for _, s := range services {
+		for i := range s.Endpoints {
+			e := &s.Endpoints[i]
+			e.Handle = func(ctx context.Context, r bus.Request) ([]byte, error) { return t.answer(ctx, e.Subject, r) }
+		}
+	}
+	return services
+}
+
+// reliefWithin is how long whoever has just applied markets takes at most to be
+// relieved.
+const reliefWithin = time.Second
+
+// answer has a request answered, again if it was refused because markets were
+// applied meanwhile.
+func (t *term) answer(ctx context.Context, subject string, r bus.Request) ([]byte, error) {
+	for {
+		now := t.current.Load()
+		reply, err := now.handlers[subject](ctx, r)
+		if messages.KindOf(err) != messages.NotLeader {
+			return reply, err
+		}
+		select {
+		case <-now.relieved:
+		case <-t.life.Done():
+			return reply, err
+		case <-ctx.Done():
+			return reply, err
+		case <-time.After(reliefWithin):
+			return reply, err
+		}
+	}
+}
+
+// keepServing serves until the term ends. While the bus is cut it tries again: a leader
+// that nobody can reach would keep everybody waiting.
+func (t *term) keepServing() {
+	const pause = 100 * time.Millisecond
+	for {
+		stop, err := t.serve()
+		if err == nil {
+			<-t.life.Done()
+			stop()
+			return
+		}
+		t.Log.Warn("cannot serve yet", zap.Error(err))
+		stop()
+		if !sleep(t.life, pause) {
+			return
+		}
+	}
+}
+
+// serve opens the leader's services; what it opened before an error is for
+// stop to close.
+func (t *term) serve() (stop func(), err error) {
+	var open []bus.Subscription
+	stop = func() {
+		for _, s := range open {
+			_ = s.Stop()
+		}
+	}
+	for _, s := range t.services() {
+		sub, err := t.Bus.Serve(s)
+		if err != nil {
+			return stop, err
+		}
+		open = append(open, sub)
+	}
+	return stop, nil
+}
