@@ -14,19 +14,19 @@ import (
 type nodes struct {
 	*core
 	markets  *Markets
-	began    messages.Duration                   // of the monotonic clock, as all that follow
-	heard    map[messages.Name]messages.Duration // when a node was heard last
+	heard    map[messages.Name]messages.Duration // when a node was heard last, by the monotonic clock
 	sessions map[uint32]uint64                   // by node: the one that was seen last
 	told     map[uint32]uint64                   // by node: the version that was published
 	informed map[messages.Name]uint64            // by node: the exchange that was answered with its markets
 	next     messages.Duration                   // when a node may have been silent for too long
 	drains   messages.Time                       // when the first time to drain is over; 0: none drains
+	evicted  map[messages.Name]messages.Time     // the time to drain of which the end was proposed
 	lost     map[messages.Name]bool              // of which the claims are being taken back
 }
 
 func newNodes(c *core, m *Markets) nodes {
-	return nodes{core: c, markets: m, began: c.now.Mono, heard: map[messages.Name]messages.Duration{},
-		sessions: map[uint32]uint64{}, told: map[uint32]uint64{}, informed: map[messages.Name]uint64{}, lost: map[messages.Name]bool{}}
+	return nodes{core: c, markets: m, heard: map[messages.Name]messages.Duration{},
+		sessions: map[uint32]uint64{}, told: map[uint32]uint64{}, informed: map[messages.Name]uint64{}, evicted: map[messages.Name]messages.Time{}, lost: map[messages.Name]bool{}}
 }
 
 // hear renews a node's lease.
@@ -43,10 +43,8 @@ func (n *nodes) changed(i uint32, node *book.Node) {
 		n.sessions[i] = node.Session
 		n.hear(node.Name, n.now.Mono)
 	}
-	n.next = min(n.next, n.end(node.Name))
-	if node.Drain != 0 && (n.drains == 0 || node.Drain < n.drains) {
-		n.drains = node.Drain
-	}
+	n.next = min(n.next, n.leaseEnd(node.Name))
+	n.awaitDrain(node)
 	told, known := n.told[i]
 	fresh := n.inform && !known
 	if len(node.Stop) == 0 && told == node.Version && !fresh {
@@ -60,14 +58,10 @@ func (n *nodes) changed(i uint32, node *book.Node) {
 	n.out.Direct = append(n.out.Direct, Direction{node.Name, d})
 }
 
-// end is when the claims of a node are taken back, if it stays silent: half a lease
+// leaseEnd is when the claims of a node are taken back, if it stays silent: half a lease
 // later than its agent has stopped its tasks.
-func (n *nodes) end(node messages.Name) messages.Duration {
-	at, known := n.heard[node]
-	if !known {
-		at = n.began
-	}
-	return at + n.Lease + n.Lease/2
+func (n *nodes) leaseEnd(node messages.Name) messages.Duration {
+	return n.heard[node] + n.Lease + n.Lease/2
 }
 
 // step takes back what silent nodes and those whose time to drain is over have.
@@ -89,7 +83,7 @@ func (n *nodes) expire() {
 	n.next = math.MaxInt64
 	n.book.Read(func(b *book.Book) {
 		for _, node := range b.Nodes() {
-			end := n.end(node.Name)
+			end := n.leaseEnd(node.Name)
 			switch {
 			case !node.Up || n.lost[node.Name]:
 			case n.now.Mono > end:
@@ -113,25 +107,38 @@ func (n *nodes) lose(node *book.Node) {
 	})
 }
 
+// awaitDrain waits for the end of a node's time to drain.
+func (n *nodes) awaitDrain(node *book.Node) {
+	if node.Drain != 0 && n.evicted[node.Name] != node.Drain && (n.drains == 0 || node.Drain < n.drains) {
+		n.drains = node.Drain
+	}
+}
+
 // evict ends what is left on nodes whose time to drain is over. What is not
 // committed is proposed again.
 func (n *nodes) evict() {
-	const again = messages.Duration(1e9)
 	n.drains = 0
 	n.book.Read(func(b *book.Book) {
 		for _, node := range b.Nodes() {
 			switch {
-			case node.Gone(n.now.Wall):
-				name := node.Name
-				n.propose(&book.Command{Drain: &book.Drain{Node: name, Until: node.Drain, Evict: true}}, func(_ any, err error) {
-					if err != nil {
-						n.drains = n.now.Wall.Add(again)
-						n.tell(Evicted{name, err})
-					}
-				})
-			case node.Drain > n.now.Wall && (n.drains == 0 || node.Drain < n.drains):
-				n.drains = node.Drain
+			case node.Drain > n.now.Wall:
+				n.awaitDrain(node)
+			case node.Gone(n.now.Wall) && n.evicted[node.Name] != node.Drain:
+				n.end(node)
 			}
+		}
+	})
+}
+
+func (n *nodes) end(node *book.Node) {
+	const again = messages.Duration(1e9)
+	name, until := node.Name, node.Drain
+	n.evicted[name] = until
+	n.propose(&book.Command{Drain: &book.Drain{Node: name, Until: until, Evict: true}}, func(_ any, err error) {
+		if err != nil {
+			delete(n.evicted, name)
+			n.drains = n.now.Wall.Add(again)
+			n.tell(Evicted{name, err})
 		}
 	})
 }

@@ -1,0 +1,516 @@
+package desk
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	second = messages.Duration(1e9)
+	epoch  = messages.Time(1_000_000_000_000_000)
+	lease  = 30 * second
+)
+
+// site is a desk and the book it leads, whose commands are committed at once.
+type site struct {
+	*testing.T
+	*book.Book
+	desk  *Desk
+	now   Instant
+	asked []Request // that are not answered
+	all   []Request
+	told  []any
+	lost  func(*book.Command) error // why a proposal is not committed; nil: it is
+	ran   []*book.Command
+	next  messages.Duration
+}
+
+func newSite(t *testing.T, adjust func(*Config)) *site {
+	t.Helper()
+	s := &site{T: t, Book: book.New(), now: Instant{Wall: epoch, Mono: 1000 * second}}
+	c := Config{Site: "west", Term: 1, Lease: lease, Markets: []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}}}}
+	adjust(&c)
+	s.Watch(true)
+	var faults []error
+	if s.desk, faults = New(c, s, s.now); len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	s.step()
+	return s
+}
+
+// Read implements Book.
+func (s *site) Read(f func(*book.Book)) { f(s.Book) }
+
+// Changes implements Book.
+func (s *site) Changes(f func(*book.Book, book.Changes)) { f(s.Book, s.TakeChanges()) }
+
+// apply commits a command.
+func (s *site) apply(c *book.Command) any {
+	s.Helper()
+	c.At = s.now.Wall
+	data, err := c.Encode()
+	if err != nil {
+		s.Fatal(err)
+	}
+	if c, err = book.Decode(data); err != nil {
+		s.Fatal(err)
+	}
+	return s.Book.Apply(c)
+}
+
+// must commits a command that is not refused.
+func (s *site) must(c *book.Command) any {
+	s.Helper()
+	result := s.apply(c)
+	if err, refused := result.(error); refused {
+		s.Fatal(err)
+	}
+	return result
+}
+
+// step steps until nothing more is to be committed.
+func (s *site) step(in ...Input) {
+	s.Helper()
+	for range 1000 {
+		out := s.desk.Step(s.now, in...)
+		in = nil
+		s.asked, s.all, s.told, s.next = append(s.asked, out.Ask...), append(s.all, out.Ask...), append(s.told, out.Events...), out.Next
+		for _, p := range out.Propose {
+			var err error
+			if s.lost != nil {
+				err = s.lost(p.Command)
+			}
+			if err != nil {
+				in = append(in, Done{p.ID, nil, err})
+				continue
+			}
+			s.ran = append(s.ran, p.Command)
+			result := s.apply(p.Command)
+			if refusal, refused := result.(error); refused {
+				in = append(in, Done{p.ID, nil, refusal})
+				continue
+			}
+			in = append(in, Done{p.ID, result, nil})
+		}
+		if len(in) == 0 && s.next != 0 {
+			return
+		}
+	}
+	s.Fatal("the desk is never done")
+}
+
+// pass lets time pass, with a step whenever the desk wants one.
+func (s *site) pass(d messages.Duration) {
+	s.Helper()
+	for d > 0 {
+		some := d
+		if s.next >= 0 {
+			some = min(d, max(s.next, 1000)) // a wall clock has microseconds
+		}
+		s.now, d = Instant{s.now.Wall.Add(some), s.now.Mono + some}, d-some
+		s.step()
+	}
+}
+
+// answer answers the oldest request.
+func (s *site) answer(reply any, err error) {
+	s.Helper()
+	if len(s.asked) == 0 {
+		s.Fatal("nothing is asked")
+	}
+	r := s.asked[0]
+	s.asked = s.asked[1:]
+	s.step(Done{r.ID, reply, err})
+}
+
+// carriesOut answers all requests as a bank does that carries out everything.
+func (s *site) carriesOut() {
+	s.Helper()
+	for len(s.asked) > 0 {
+		switch body := s.asked[0].Body.(type) {
+		case messages.TransferRequest:
+			s.answer(moved(body), nil)
+		case []messages.Observation:
+			s.answer(len(body), nil)
+		default:
+			s.answer(messages.ClearingReply{}, nil)
+		}
+	}
+}
+
+// moved says that all transfers were made.
+func moved(r messages.TransferRequest) (reply messages.TransferReply) {
+	for _, t := range r.Transfers {
+		reply.Results = append(reply.Results, messages.TransferResult{Amount: t.Amount})
+	}
+	return reply
+}
+
+func (s *site) submit(key string, tasks int) messages.JobID {
+	s.Helper()
+	return s.enter(&book.Submit{Account: "alice", Key: key, Payer: "alice", Hold: "job/" + key}, tasks)
+}
+
+func (s *site) enter(c *book.Submit, tasks int) messages.JobID {
+	s.Helper()
+	c.Spec = &messages.JobSpec{Market: "main", Budget: 10 * messages.Credit,
+		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "cpu", Weight: 1}}},
+		Stages:  []messages.Stage{{Name: "s", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
+	c.Held = c.Spec.Budget
+	return s.must(&book.Command{Submit: c}).(book.Receipt).Job
+}
+
+// visit enters a visiting job, the n-th of a site.
+func (s *site) visit(home messages.Name, n int) messages.JobID {
+	s.Helper()
+	v := messages.Visit{Home: home, Job: messages.JobID(n)}
+	return s.enter(&book.Submit{Account: messages.VisitorName("bob", home), Key: v.String(), Payer: messages.VisitorName("bob", home),
+		Visit: &book.Visit{Visit: v, Authorisation: v.String(), Until: epoch.Add(messages.MaxInterval)}}, 1)
+}
+
+// end cancels a job.
+func (s *site) end(id messages.JobID) {
+	s.Helper()
+	s.must(&book.Command{Cancel: &book.Cancel{Job: id, By: s.Job(id).Account}})
+}
+
+func (s *site) register(node messages.Name, session uint64) {
+	s.Helper()
+	r := &messages.RegisterRequest{Session: session, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 2}}}
+	c, err := s.desk.Register(node, r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if reply := s.desk.Registered(node, r, s.must(c).([]messages.Attempt)); len(reply.Markets) != 1 || reply.Lease != lease {
+		s.Fatalf("%+v", reply)
+	}
+	s.step()
+}
+
+// claim has a node claim tasks of a job.
+func (s *site) claim(node messages.Name, session, seq uint64, id messages.JobID, slots int) []messages.Grant {
+	s.Helper()
+	x := &messages.Exchange{Session: session, Seq: seq, Claims: []messages.Claim{{Market: "main", Class: "cpu", Job: id, Slots: slots}}}
+	grants := s.must(s.desk.Exchange(node, x)).([]messages.Grant)
+	if reply, err := Answer(s.Book, node, x, grants); err != nil || len(reply.Programs) != 1 {
+		s.Fatal(reply, err)
+	}
+	s.step(Heard{node, s.now.Mono})
+	return grants
+}
+
+func usual(*Config) {}
+
+// TestSilentNodesLoseTheirClaims half a lease after their agents have stopped, by the
+// monotonic clock, and only they.
+func TestSilentNodesLoseTheirClaims(t *testing.T) {
+	s := newSite(t, usual)
+	id := s.submit("k", 4)
+	s.register("n1", 7)
+	s.register("n2", 7)
+	s.claim("n1", 7, 1, id, 2)
+	s.claim("n2", 7, 1, id, 2)
+	for range 4 {
+		s.pass(lease / 4)
+		s.step(Heard{"n2", s.now.Mono})
+	}
+	s.now.Wall = s.now.Wall.Add(1000 * lease) // somebody sets the clock
+	s.step()
+	s.pass(lease/2 - second)
+	if !s.Node("n1").Up {
+		t.Fatal("a node is lost before one lease and a half")
+	}
+	s.pass(2 * second)
+	if s.Node("n1").Up || !s.Node("n2").Up {
+		t.Fatal("the silent node has its claims, or another has lost them")
+	}
+	s.pass(10 * lease)
+	s.register("n1", 8)
+	if s.pass(second); !s.Node("n1").Up {
+		t.Error("a node that has just registered counts as silent")
+	}
+}
+
+// TestANewDeskGivesNodesAWholeLease, and one that succeeds in a term goes on counting.
+func TestANewDeskGivesNodesAWholeLease(t *testing.T) {
+	s := newSite(t, usual)
+	s.register("n1", 7)
+	s.pass(lease)
+	s.desk, _ = s.desk.Successor(s.now)
+	s.Watch(true)
+	s.step()
+	if s.pass(lease); s.Node("n1").Up {
+		t.Error("a successor does not know when a node was heard")
+	}
+	s.register("n1", 8)
+	s.pass(lease)
+	s.desk, _ = New(s.desk.Config, s, s.now)
+	s.Watch(true)
+	s.step()
+	if s.pass(lease); !s.Node("n1").Up {
+		t.Error("a new desk counts what another heard")
+	}
+	if s.pass(lease); s.Node("n1").Up {
+		t.Error("a new desk never takes claims back")
+	}
+}
+
+// TestANodeIsTakenBackThoughACommitFails: it is proposed again.
+func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
+	s := newSite(t, usual)
+	s.register("n1", 7)
+	fails := 3
+	s.lost = func(c *book.Command) error {
+		if fails--; fails >= 0 {
+			return messages.Errorf(messages.Unknown, "not known")
+		}
+		return nil
+	}
+	if s.pass(3 * lease); s.Node("n1").Up || fails >= 0 {
+		t.Error("the node has its claims still")
+	}
+}
+
+// TestDrainedNodesAreEvicted when their time is over, by the wall clock.
+func TestDrainedNodesAreEvicted(t *testing.T) {
+	s := newSite(t, usual)
+	id := s.submit("k", 2)
+	s.register("n1", 7)
+	s.claim("n1", 7, 1, id, 2)
+	s.must(&book.Command{Drain: &book.Drain{Node: "n1", Until: s.now.Wall.Add(10 * second)}})
+	s.step()
+	if s.pass(9 * second); len(s.Node("n1").Stop) > 0 {
+		t.Fatal("tasks are ended before the time")
+	}
+	if s.pass(2 * second); len(s.Node("n1").Stop) != 2 {
+		t.Errorf("%d of 2 tasks are to end", len(s.Node("n1").Stop))
+	}
+}
+
+// TestSettlementIsProposedUntilItIsInTheBook, the same each time: shares are known
+// only once.
+func TestSettlementIsProposedUntilItIsInTheBook(t *testing.T) {
+	s := newSite(t, usual)
+	id := s.submit("k", 1)
+	s.register("n1", 7)
+	s.pass(second)
+	var first *book.Settle
+	tries := 0
+	s.lost = func(c *book.Command) error {
+		if c.Settle == nil {
+			return nil
+		}
+		if first == nil {
+			first = c.Settle
+		}
+		if tries++; tries < 4 {
+			return messages.Errorf(messages.Unknown, "not known")
+		}
+		if c.Settle != first {
+			t.Error("another settlement is proposed")
+		}
+		return nil
+	}
+	s.end(id)
+	s.step()
+	if s.pass(10 * second); !s.Job(id).Settled || tries != 4 || len(first.Shares) == 0 {
+		t.Errorf("after %d tries: %+v", tries, first)
+	}
+}
+
+// TestAJobOfAMarketThatIsGoneOwesNothing.
+func TestAJobOfAMarketThatIsGoneOwesNothing(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.Markets[0].Name = "other" })
+	id := s.submit("k", 1)
+	s.end(id)
+	s.step()
+	s.carriesOut()
+	if j := s.Job(id); !j.State.Final() || j.Charged != 0 {
+		t.Errorf("%v, %v charged", j.State, j.Charged)
+	}
+}
+
+// TestWhatFailsIsTriedAgain on a site where nothing else happens: the bank's silence,
+// a lost confirmation, a stream that is not there.
+func TestWhatFailsIsTriedAgain(t *testing.T) {
+	s := newSite(t, usual)
+	id := s.submit("k", 1)
+	s.end(id)
+	s.step()
+	confirms := 0
+	s.lost = func(c *book.Command) error {
+		if c.Confirm != nil {
+			if confirms++; confirms == 1 {
+				return messages.Errorf(messages.Unknown, "not known")
+			}
+		}
+		return nil
+	}
+	charges := map[string]int{}
+	for range 20 {
+		for len(s.asked) > 0 {
+			switch body := s.asked[0].Body.(type) {
+			case messages.TransferRequest:
+				charges[body.Transfers[0].ID]++
+				if charges[body.Transfers[0].ID] < 3 {
+					s.answer(nil, messages.Errorf(messages.Unavailable, "no answer"))
+				} else {
+					s.answer(moved(body), nil)
+				}
+			case []messages.Observation:
+				s.answer(0, messages.Errorf(messages.Unavailable, "the stream has no leader"))
+				s.pass(10 * second)
+				if len(s.asked) == 0 {
+					t.Fatal("observations are not left again")
+				}
+				s.carriesOut()
+			}
+		}
+		s.pass(10 * second)
+	}
+	if n := charges["job/k/charge"]; !s.Job(id).State.Final() || len(s.Effects(1)) > 0 || n < 3 || len(charges) != 1 {
+		t.Errorf("%v, %d effects, %v", s.Job(id).State, len(s.Effects(9)), charges)
+	}
+}
+
+// TestOneBadTransferRefusesNoOther: where the bank refuses a request as a whole, each
+// of its transfers is asked for alone.
+func TestOneBadTransferRefusesNoOther(t *testing.T) {
+	s := newSite(t, usual)
+	var ids []messages.JobID
+	for _, key := range []string{"a", "bad", "c"} {
+		ids = append(ids, s.submit(key, 1))
+	}
+	for _, id := range ids {
+		s.end(id)
+	}
+	s.step()
+	for len(s.asked) > 0 {
+		body, transfers := s.asked[0].Body.(messages.TransferRequest)
+		bad := false
+		for _, c := range body.Transfers {
+			bad = bad || c.ID == "job/bad/charge"
+		}
+		switch {
+		case !transfers:
+			s.answer(len(s.asked[0].Body.([]messages.Observation)), nil)
+		case bad:
+			s.answer(nil, messages.Errorf(messages.TooLarge, "more than a command may have"))
+		default:
+			s.answer(moved(body), nil)
+		}
+	}
+	for i, id := range ids {
+		if j := s.Job(id); !j.State.Final() || (j.Refused != "") != (i == 1) {
+			t.Errorf("job %d is %v, refused %q", id, j.State, j.Refused)
+		}
+	}
+}
+
+// TestABatchIsSharedFairly: what waits for a silent site fills no batch. The site's own
+// charges are in the first one, then those of each other site in turn.
+func TestABatchIsSharedFairly(t *testing.T) {
+	s := newSite(t, usual)
+	for i := range 4 * feesAtOnce {
+		s.end(s.visit("silent", i+1))
+	}
+	s.end(s.visit("north", 1))
+	own := s.submit("k", 1)
+	s.end(own)
+	s.step()
+	sites := map[messages.Name]int{}
+	for _, r := range s.asked {
+		if fee, is := r.Body.(messages.ChargeRequest); is {
+			sites[fee.Issuer]++
+		}
+	}
+	if sites["north"] != 1 || sites["silent"] != feesAtOnce-1 {
+		t.Fatalf("charges to other sites: %v", sites)
+	}
+	for len(s.asked) > 0 {
+		switch body := s.asked[0].Body.(type) {
+		case messages.ChargeRequest:
+			if body.Issuer == "silent" {
+				s.answer(nil, messages.Errorf(messages.Exhausted, "the outbox is full"))
+				continue
+			}
+			s.answer(messages.ClearingReply{}, nil)
+		case messages.TransferRequest:
+			s.answer(moved(body), nil)
+		case []messages.Observation:
+			s.answer(len(body), nil)
+		}
+	}
+	if !s.Job(own).State.Final() {
+		t.Error("a charge of the site waits for those of another")
+	}
+	another := s.submit("k2", 1)
+	s.end(another)
+	s.step()
+	for _, r := range s.asked {
+		if fee, is := r.Body.(messages.ChargeRequest); is {
+			t.Fatalf("what cannot be charged is tried again at once: %+v", fee)
+		}
+	}
+	s.carriesOut()
+	if !s.Job(another).State.Final() {
+		t.Error("a charge of the site waits for those of another")
+	}
+	for range 100 {
+		s.pass(10 * second)
+		s.carriesOut()
+	}
+	if n := len(s.Effects(9)); n > 0 {
+		t.Errorf("%d effects are left", n)
+	}
+}
+
+// TestHoldsAreExtended each quarter of their time, those of jobs that live, and soon
+// again where the bank did not answer; one that is refused keeps no other from it.
+func TestHoldsAreExtended(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.HoldFor = 400 * second })
+	s.submit("a", 1)
+	s.submit("b", 1)
+	if s.pass(150 * second); len(s.asked) > 0 {
+		t.Fatalf("young holds are extended: %+v", s.asked)
+	}
+	s.pass(51 * second)
+	extended := func() (holds []string) {
+		for _, x := range s.asked[0].Body.(messages.TransferRequest).Transfers {
+			if x.Kind != messages.Extend || x.Expires < s.now.Wall.Add(390*second) {
+				t.Fatalf("%+v", x)
+			}
+			holds = append(holds, x.Pending)
+		}
+		return holds
+	}
+	if got := fmt.Sprint(extended()); got != "[job/a job/b]" && got != "[job/b job/a]" {
+		t.Fatalf("extended are %v", got)
+	}
+	s.answer(nil, messages.Errorf(messages.Unavailable, "no answer"))
+	if s.pass(10 * second); len(s.asked) != 1 {
+		t.Fatalf("%d requests after the bank was silent", len(s.asked))
+	}
+	s.answer(nil, messages.Errorf(messages.TooLarge, "more than a command may have"))
+	alone := len(s.asked)
+	for range 2 {
+		reply := moved(s.asked[0].Body.(messages.TransferRequest))
+		if alone++; len(extended()) != 1 {
+			t.Fatal("they are not asked for alone")
+		}
+		if extended()[0] == "job/a" {
+			reply.Results[0].Error = messages.Errorf(messages.Expired, "the hold is resolved")
+		}
+		s.answer(reply, nil)
+	}
+	if len(s.asked) > 0 {
+		t.Errorf("asked again at once: %+v", s.asked)
+	}
+	if s.pass(102 * second); len(s.asked) != 1 {
+		t.Errorf("%d requests after a quarter of the time", len(s.asked))
+	}
+}
