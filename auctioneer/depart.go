@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/auctioneer/roaming"
 	"github.com/candor-grid/candor/messages"
 )
@@ -35,7 +36,7 @@ func (l *leader) submitAway(ctx context.Context, account messages.Name, r *messa
 	if known, err := l.departed(d); known != nil || err != nil {
 		return l.answerAway(ctx, known, err, mayWait)
 	}
-	done, err := l.within(&submission{account: account, key: r.Key})
+	done, err := l.submissions.within(&submission{Submission: &intake.Submission{Account: account, Key: r.Key}})
 	if err != nil {
 		return reply, err
 	}
@@ -69,12 +70,13 @@ func (l *leader) submitAway(ctx context.Context, account messages.Name, r *messa
 func (l *leader) stay(ctx context.Context, d *book.Depart, r *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	here := *r
 	here.Spec.Contract = d.Spec.Contract
-	s, err := l.prepare(d.Account, &here)
+	prepared, err := l.submissions.rules.Prepare(d.Account, &here)
 	if err != nil {
 		return reply, err
 	}
-	s.digest, s.counted = d.Digest, true
-	reply, err = l.take(ctx, s, r.DryRun)
+	prepared.Digest = d.Digest
+	s := &submission{Submission: prepared, counted: true}
+	reply, err = l.submissions.enter(ctx, s, r.DryRun)
 	reply.Chosen = d.Chosen
 	return reply, err
 }
@@ -82,7 +84,7 @@ func (l *leader) stay(ctx context.Context, d *book.Depart, r *messages.SubmitReq
 // departure makes the command of a submission, without the site where that is
 // to be chosen.
 func departure(account messages.Name, r *messages.SubmitRequest) (*book.Depart, error) {
-	digest, err := digestOf(r)
+	digest, err := intake.DigestOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +129,7 @@ func (l *leader) sendable(ctx context.Context, d *book.Depart) error {
 	if err := l.checkPeer(ctx, d.Peer); err != nil {
 		return err
 	}
-	return l.affordable(ctx, &submission{account: d.Account, payer: d.Payer, spec: d.Spec})
+	return l.submissions.affordable(ctx, &submission{Submission: &intake.Submission{Account: d.Account, Payer: d.Payer, Spec: d.Spec}})
 }
 
 // rehearse answers a dry run: the other site is asked for a quote, which it

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -164,7 +165,7 @@ func (l *leader) authorise(ctx context.Context, r *book.Roam) (book.Step, error)
 func (l *leader) authorisation(ctx context.Context, r *book.Roam) (messages.SignedAuthorisation, error) {
 	return bankAsk[messages.SignedAuthorisation](ctx, l, messages.VerbAuthorise, messages.AuthoriseRequest{
 		Key: messages.RoamingKey(r.ID), Account: r.Payer, Member: r.Account, Peer: r.Peer, Amount: r.Spec.Budget,
-		Interval: l.RoamFor, Job: r.ID, Reason: fmt.Sprintf("job %d, %s", r.ID, title(r.Spec)),
+		Interval: l.RoamFor, Job: r.ID, Reason: fmt.Sprintf("job %d, %s", r.ID, intake.Title(r.Spec)),
 	})
 }
 

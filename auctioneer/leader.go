@@ -19,6 +19,7 @@ type leader struct {
 	over          <-chan struct{} // closed at the end of the term
 	inputs        inbox
 	quarantines   quarantines
+	submissions   *submissions
 	travel        *travel
 
 	mu   sync.Mutex // guards desk

@@ -66,23 +66,23 @@ func (g *gate) pass(now messages.Time, account string) error {
 // within holds a new submission to the limits, before anything is done for it. Those
 // of an account that are under way count as pending until they leave, whichever site
 // they are for.
-func (l *leader) within(s *submission) (leave func(), err error) {
+func (l *submissions) within(s *submission) (leave func(), err error) {
 	if s.visit != nil {
 		return func() {}, l.welcomes(s.visit.Home)
 	}
-	account := s.account
+	account := s.Account
 	if !s.counted {
 		if err := l.gate.pass(l.Clock(), account); err != nil {
 			return nil, err
 		}
 	}
 	most, pending := l.Limits.PendingJobs, 0
-	l.replica.read(func(b *book.Book) { pending = b.Pending(s.account) + l.gate.enter(b, s.account, s.key) })
-	leave = func() { l.gate.leave(s.account, s.key) }
+	l.replica.read(func(b *book.Book) { pending = b.Pending(s.Account) + l.gate.enter(b, s.Account, s.Key) })
+	leave = func() { l.gate.leave(s.Account, s.Key) }
 	if most > 0 && pending >= most {
 		leave()
 		l.metrics.limited.WithLabelValues("pending").Inc()
-		return nil, messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may; submit again when one has", s.account, pending)
+		return nil, messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may; submit again when one has", s.Account, pending)
 	}
 	return leave, nil
 }
@@ -93,7 +93,7 @@ const visitsPerSite = book.MaxVisits / 8
 
 // welcomes holds another site to the limits of one account, whatever it calls its
 // users. Faster than it may it is told to ask again, which it does by itself.
-func (l *leader) welcomes(home messages.Name) error {
+func (l *submissions) welcomes(home messages.Name) error {
 	if err := l.gate.pass(l.Clock(), home+"/"); err != nil { // no account has such a name
 		return messages.Errorf(messages.Unavailable, "%s", messages.AsError("", err).Message)
 	}
@@ -104,13 +104,4 @@ func (l *leader) welcomes(home messages.Name) error {
 		return messages.Errorf(messages.Exhausted, "site %s has %d jobs here that have not ended, and %d in all are remembered, as many as it may; submit again when some have ended", home, guests.Pending, guests.Remembered)
 	}
 	return nil
-}
-
-// deposit is what is held beside the budget. Jobs of other sites are paid for by
-// what their home site authorised, and have none.
-func (l *leader) deposit(s *submission) messages.Credits {
-	if s.visit != nil {
-		return 0
-	}
-	return l.Limits.Deposit
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/auctioneer/roaming"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -133,15 +134,15 @@ func screened(site messages.Name, offers []messages.Offer) []messages.Offer {
 
 // ownOffers are this site's, to an account of its own or to a visitor.
 func (l *leader) ownOffers(ctx context.Context, owner messages.Name, spec *messages.JobSpec) ([]messages.Offer, error) {
-	if err := l.complete(spec); err != nil {
+	if err := l.submissions.rules.Complete(spec); err != nil {
 		return nil, err
 	}
 	m := l.Find(spec.Market)
 	if m.Mechanism == messages.ContractMenu {
 		return l.contracts(ctx, owner, spec)
 	}
-	s := &submission{account: owner, spec: spec, mechanism: m.Mechanism}
-	if err := l.admit(s); err != nil {
+	s := &submission{Submission: &intake.Submission{Account: owner, Spec: spec, Market: m}}
+	if err := l.submissions.admit(s); err != nil {
 		return nil, err
 	}
 	state := roaming.State{Site: l.Site, Market: m, Now: l.Clock(), Estimate: l.estimate(ctx, owner, spec)}
@@ -158,7 +159,7 @@ func (l *leader) ownOffers(ctx context.Context, owner messages.Name, spec *messa
 
 // contracts are the menu of a market that sells completion times.
 func (l *leader) contracts(ctx context.Context, owner messages.Name, spec *messages.JobSpec) (offers []messages.Offer, err error) {
-	menu, err := l.quoteTo(ctx, owner, spec)
+	menu, err := l.submissions.quoteTo(ctx, owner, spec)
 	for _, c := range menu.Contracts {
 		offers = append(offers, messages.Offer{Site: l.Site, Market: menu.Market, Mechanism: messages.ContractMenu, Completion: c.Completion,
 			Price: c.Price, Budget: c.Budget, Contract: c.ID, Basis: "a contract, which holds until " + menu.Expires.String()})
@@ -195,7 +196,7 @@ func (l *leader) peerQuote(ctx context.Context, caller messages.Name, r messages
 	if err := l.checkPeer(ctx, home); err != nil {
 		return reply, messages.Errorf(messages.PermissionDenied, "%s", messages.AsError("", err).Message)
 	}
-	if err := l.complete(&r.Spec); err != nil {
+	if err := l.submissions.rules.Complete(&r.Spec); err != nil {
 		return reply, err
 	}
 	if err := visitable(l.Find(r.Spec.Market)); err != nil {

@@ -110,7 +110,7 @@ func (l *leader) job(ctx context.Context, caller messages.Name, r messages.JobRe
 type finding func(*book.Book) (*book.Job, error)
 
 func (l *leader) seenBy(caller messages.Name, id messages.JobID) finding {
-	return func(b *book.Book) (*book.Job, error) { return l.visible(b, caller, id) }
+	return func(b *book.Book) (*book.Job, error) { return l.submissions.rules.Visible(b, caller, id) }
 }
 
 func (l *leader) detail(ctx context.Context, find finding) (reply messages.JobDetail, err error) {

@@ -4,18 +4,16 @@ import (
 	"cmp"
 	"context"
 	cryptorand "crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
@@ -28,27 +26,27 @@ const defaultQuote = messages.Duration(5 * time.Minute)
 
 // quote makes a menu of contracts and commits it, so that it can be taken
 // whoever leads then.
-func (l *leader) quote(ctx context.Context, account messages.Name, r messages.QuoteRequest) (reply messages.QuoteReply, err error) {
+func (l *submissions) quote(ctx context.Context, account messages.Name, r messages.QuoteRequest) (reply messages.QuoteReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
 	}
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
-	if err := l.complete(&r.Spec); err != nil {
+	if err := l.rules.Complete(&r.Spec); err != nil {
 		return reply, err
 	}
 	return l.quoteTo(ctx, account, &r.Spec)
 }
 
 // quoteTo quotes for a job whose defaults are filled in.
-func (l *leader) quoteTo(ctx context.Context, account messages.Name, spec *messages.JobSpec) (reply messages.QuoteReply, err error) {
+func (l *submissions) quoteTo(ctx context.Context, account messages.Name, spec *messages.JobSpec) (reply messages.QuoteReply, err error) {
 	m := l.Find(spec.Market)
 	q, err := l.menu(ctx, m, account, spec)
 	if err != nil {
 		return reply, err
 	}
-	kept := &book.Quote{Account: account, Market: spec.Market, Work: workOf(spec), Contracts: q.Contracts,
+	kept := &book.Quote{Account: account, Market: spec.Market, Work: intake.WorkOf(spec), Contracts: q.Contracts,
 		Expires: l.Clock().Add(cmp.Or(m.Quote, defaultQuote))}
 	id, err := l.propose(ctx, &book.Command{Quote: kept})
 	if err != nil {
@@ -70,7 +68,7 @@ func leastBudget(c *messages.Contract, lateOnly bool) messages.Credits {
 	return max(contract.Most(c, lateOnly), 1)
 }
 
-func (l *leader) menu(ctx context.Context, m *messages.Market, account messages.Name, spec *messages.JobSpec) (q *mechanism.Quote, err error) {
+func (l *submissions) menu(ctx context.Context, m *messages.Market, account messages.Name, spec *messages.JobSpec) (q *mechanism.Quote, err error) {
 	var seen *mechanism.Runtimes
 	asked := make(chan struct{})
 	go func() {
@@ -97,7 +95,7 @@ func (l *leader) menu(ctx context.Context, m *messages.Market, account messages.
 
 // runtimes asks how long the tasks of a job run; nil: it is not known, of one of
 // its stages at least.
-func (l *leader) runtimes(ctx context.Context, account messages.Name, spec *messages.JobSpec) *mechanism.Runtimes {
+func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec *messages.JobSpec) *mechanism.Runtimes {
 	r := desk.RuntimesOf(account, spec)
 	ctx, cancel := context.WithTimeout(ctx, desk.LearnWithin.Std())
 	defer cancel()
@@ -119,23 +117,10 @@ func secretSeed() (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), nil
 }
 
-// workOf is a digest of what a quote was for: what is planned with, and what
-// completion is declared to be worth.
-func workOf(spec *messages.JobSpec) []byte {
-	work := messages.JobSpec{Market: spec.Market, Length: spec.Length, Valuation: spec.Valuation}
-	for i := range spec.Stages {
-		s := &spec.Stages[i]
-		work.Stages = append(work.Stages, messages.Stage{Name: s.Name, Class: s.Class, Tasks: s.TaskCount(), After: s.After})
-	}
-	data, _ := messages.Marshal(&work, messages.Msgpack) // the request was read from such bytes
-	digest := sha256.Sum256(data)
-	return digest[:]
-}
-
 // types returns types like those that users of such jobs declare: drawn by the
 // estimator from the profile of the declared class, or where it has none or
 // does not answer, thought likely beforehand.
-func (l *leader) types(ctx context.Context, m *messages.Market, spec *messages.JobSpec) []messages.Valuation {
+func (l *submissions) types(ctx context.Context, m *messages.Market, spec *messages.JobSpec) []messages.Valuation {
 	if spec.Valuation == nil {
 		return nil
 	}
@@ -149,7 +134,7 @@ func (l *leader) types(ctx context.Context, m *messages.Market, spec *messages.J
 	return drawn
 }
 
-func (l *leader) drawTypes(ctx context.Context, declared *messages.Valuation) ([]messages.Valuation, error) {
+func (l *submissions) drawTypes(ctx context.Context, declared *messages.Valuation) ([]messages.Valuation, error) {
 	as := messages.ServiceIdentity(messages.Auctioneer)
 	known, err := bus.Call[messages.ClassesReply](ctx, l.Bus, messages.Subject(l.Site, messages.Estimator, messages.VerbClasses, as), messages.Empty{})
 	if err != nil {
@@ -191,35 +176,4 @@ func likely(m *messages.Market, declared *messages.Valuation) (out []messages.Va
 		}
 	}
 	return out
-}
-
-// agree finds the contract that a submission names, and checks that it was
-// quoted for that.
-func (l *leader) agree(s *submission) (err error) {
-	id := s.spec.Contract
-	if id == "" {
-		return nil
-	}
-	quote, place, ok := strings.Cut(strings.TrimPrefix(id, "q"), "-")
-	number, err1 := strconv.ParseUint(quote, 10, 64)
-	at, err2 := strconv.Atoi(place)
-	if !ok || err1 != nil || err2 != nil || !strings.HasPrefix(id, "q") {
-		return messages.Errorf(messages.Invalid, "contract: %q is not the identifier of a contract, like q12-3; `candor quote` shows them", id)
-	}
-	l.replica.read(func(b *book.Book) {
-		q := b.Quote(number)
-		switch {
-		case q == nil || q.Expires < l.Clock():
-			err = messages.Errorf(messages.Expired, "contract: quote q%d does not hold any more, or never did; ask for another", number)
-		case q.Account != s.account:
-			err = messages.Errorf(messages.PermissionDenied, "contract: %s was quoted to another account; ask for a quote of your own", id)
-		case at < 1 || at > len(q.Contracts):
-			err = messages.Errorf(messages.NotFound, "contract: quote q%d has contracts 1 to %d", number, len(q.Contracts))
-		case q.Market != s.spec.Market || !slices.Equal(q.Work, workOf(s.spec)):
-			err = messages.Errorf(messages.Invalid, "contract: %s was quoted for other work or another valuation; submit what was quoted, or ask for another quote", id)
-		default:
-			s.contract, s.quote = &q.Contracts[at-1], number
-		}
-	})
-	return err
 }

@@ -12,9 +12,9 @@ func (l *leader) services() []bus.Service {
 	}
 	return append(l.siteServices(at), []bus.Service{
 		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
-			at(messages.VerbSubmit, bus.Handle("submit", l.submit)),
-			at(messages.VerbCancel, bus.Handle("cancel", l.cancel)),
-			at(messages.VerbQuote, bus.Handle("quote", l.quote)),
+			at(messages.VerbSubmit, bus.Handle("submit", l.submissions.submit)),
+			at(messages.VerbCancel, bus.Handle("cancel", l.submissions.cancel)),
+			at(messages.VerbQuote, bus.Handle("quote", l.submissions.quote)),
 			at(messages.VerbDrain, bus.Handle("drain", l.drain)),
 			at(messages.VerbApply, bus.Handle("apply", l.apply)),
 			at(messages.VerbAdmit, bus.Handle("admit", l.joinTokens)),

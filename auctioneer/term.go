@@ -69,6 +69,7 @@ func (t *term) lead(d *desk.Desk, faults []error) {
 	}
 	t.desk = d
 	l := &leader{Auctioneer: t.Auctioneer, Markets: d.Markets, term: t.number, over: t.life.Done(), desk: d, travel: t.travel}
+	l.submissions = newSubmissions(l)
 	t.replica.watch(true)
 	t.hand(l.services())
 	ctx, cancel := context.WithCancel(t.life)

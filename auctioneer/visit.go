@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -89,7 +90,7 @@ func (l *leader) peerSubmit(ctx context.Context, caller messages.Name, r message
 	if err != nil {
 		return reply, err
 	}
-	if _, err := l.take(ctx, s, false); err != nil {
+	if _, err := l.submissions.enter(ctx, s, false); err != nil {
 		l.decline(ctx, s, err)
 		return reply, err
 	}
@@ -106,7 +107,7 @@ func (l *leader) peerSubmit(ctx context.Context, caller messages.Name, r message
 func (l *leader) hosted(home messages.Name, r *messages.PeerSubmitRequest) (known *messages.JobSummary, err error) {
 	s := messages.SubmitRequest{Spec: r.Spec}
 	s.Spec.Project = ""
-	digest, err := digestOf(&s)
+	digest, err := intake.DigestOf(&s)
 	if err != nil {
 		return nil, err
 	}
@@ -133,11 +134,12 @@ func (l *leader) welcome(home messages.Name, r *messages.PeerSubmitRequest) (*su
 	v := &visit{authorisation: r.Authorisation, Visit: book.Visit{
 		Visit: messages.Visit{Home: home, Job: r.Job}, Authorisation: a.ID, Until: a.Ends()}}
 	r.Spec.Project = ""
-	s, err := l.prepare(messages.VisitorName(r.Account, home), &messages.SubmitRequest{Key: r.Job.String(), Spec: r.Spec})
+	prepared, err := l.submissions.rules.Prepare(messages.VisitorName(r.Account, home), &messages.SubmitRequest{Key: r.Job.String(), Spec: r.Spec})
 	if err != nil {
 		return nil, err
 	}
-	s.visit, s.hold = v, ""
+	prepared.Visiting(&v.Visit)
+	s := &submission{Submission: prepared, visit: v}
 	return s, l.timely(s)
 }
 
@@ -152,7 +154,7 @@ func visitable(m *messages.Market) error {
 
 // timely refuses a job that cannot have ended when it must.
 func (l *leader) timely(s *submission) error {
-	if err := visitable(l.Find(s.spec.Market)); err != nil {
+	if err := visitable(s.Market); err != nil {
 		return err
 	}
 	now := l.Clock()
@@ -160,10 +162,10 @@ func (l *leader) timely(s *submission) error {
 	switch {
 	case now >= by:
 		return messages.Errorf(messages.Expired, "authorisation: ends at %v, too soon for a job", s.visit.Until)
-	case s.spec.Length > 0 && now.Add(s.spec.Length) > by:
-		return messages.Errorf(messages.Invalid, "length: %v; a job of another site must end by %v, before its authorisation does", s.spec.Length, by)
-	case s.mechanism == messages.DeadlineBid && s.spec.Deadline > by:
-		return messages.Errorf(messages.Invalid, "deadline: %v is when it would be charged; a job of another site must end by %v, before its authorisation does", s.spec.Deadline, by)
+	case s.Spec.Length > 0 && now.Add(s.Spec.Length) > by:
+		return messages.Errorf(messages.Invalid, "length: %v; a job of another site must end by %v, before its authorisation does", s.Spec.Length, by)
+	case s.Market.Mechanism == messages.DeadlineBid && s.Spec.Deadline > by:
+		return messages.Errorf(messages.Invalid, "deadline: %v is when it would be charged; a job of another site must end by %v, before its authorisation does", s.Spec.Deadline, by)
 	}
 	return nil
 }

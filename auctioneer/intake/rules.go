@@ -1,0 +1,179 @@
+package intake
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Rules are what a site says of submissions.
+type Rules struct {
+	*desk.Markets
+	Site       messages.Name
+	Operators  []messages.Name         // may see everybody's jobs
+	MostMemory map[messages.Name]int64 // of a task, by class, in bytes; none: any
+	HoldFor    messages.Duration       // how long the bank keeps a hold without a word; 0: for ever
+	Deposit    messages.Credits        // held beside the budget
+	Pending    int                     // jobs of an account that have not ended, at most; 0: any number
+}
+
+// Prepare checks what can be checked of a request without the state, and fills in
+// defaults.
+func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Submission, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	digest, err := DigestOf(q)
+	if err != nil {
+		return nil, err
+	}
+	s := &Submission{Account: account, Key: q.Key, Digest: digest, Spec: &q.Spec, Payer: cmp.Or(q.Spec.Project, account),
+		Deposit: r.Deposit, version: r.Version, most: r.Pending}
+	s.hold = fmt.Sprintf("job/%s/%s/%s", r.Site, account, q.Key)
+	if err := r.Complete(s.Spec); err != nil {
+		return nil, err
+	}
+	s.Market = r.Find(s.Spec.Market)
+	return s, nil
+}
+
+// Complete fills in what the spec leaves to the site, and checks it against
+// the market.
+func (r *Rules) Complete(spec *messages.JobSpec) error {
+	if spec.Market == "" {
+		spec.Market = r.Configs[0].Name
+	}
+	m := r.Find(spec.Market)
+	if m == nil {
+		return r.Missing("market: ", spec.Market)
+	}
+	if err := checkLimits(spec, m); err != nil {
+		return err
+	}
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		if s.Class == "" {
+			s.Class = m.Classes[0]
+		}
+		if s.Name == "" {
+			s.Name = fmt.Sprintf("stage%d", i)
+		}
+		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
+		if market.MannerOf(m.Mechanism).Spans { // its slots go to others then
+			s.TimeLimit = least(s.TimeLimit, spec.Length)
+		}
+		if !slices.Contains(m.Classes, s.Class) {
+			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %v", i, m.Name, s.Class, m.Classes)
+		}
+		if most := r.MostMemory[s.Class]; most > 0 && s.Memory > most {
+			return messages.Errorf(messages.TooLarge, "stages[%d].memory: %d MiB are more than the %d MiB that a task of class %s may have here", i, (s.Memory+1<<20-1)>>20, most>>20, s.Class)
+		}
+	}
+	return checkUtility(spec, m)
+}
+
+// least is the smaller of two limits, of which 0 is none.
+func least(a, b messages.Duration) messages.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// checkLimits refuses a job that the market's rules or slots have no room for.
+func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
+	if n := spec.TaskCount(); m.MaxTasks > 0 && n > m.MaxTasks {
+		return messages.Errorf(messages.TooLarge, "stages: market %s takes jobs of at most %d tasks, not of %d", m.Name, m.MaxTasks, n)
+	}
+	for i := range spec.Stages {
+		if spec.Stages[i].Gang && !market.MannerOf(m.Mechanism).Gangs {
+			return messages.Errorf(messages.Invalid, "stages[%d].gang: market %s starts tasks one by one and cannot keep a gang together; use a market of batch-queue, reservation or backfill", i, m.Name)
+		}
+	}
+	return nil
+}
+
+// checkUtility sees to it that a job with work in a class also wants a share of it.
+func checkUtility(spec *messages.JobSpec, m *messages.Market) error {
+	if spec.Utility == nil {
+		return nil
+	}
+	for _, w := range spec.Utility.Weights {
+		if !slices.Contains(m.Classes, w.Class) {
+			return messages.Errorf(messages.NotFound, "utility.weights: market %s has no class %q; it has %v", m.Name, w.Class, m.Classes)
+		}
+	}
+	for i, s := range spec.Stages {
+		if !(spec.Utility.Weights.Of(s.Class) > 0) {
+			return messages.Errorf(messages.Invalid, "utility.weights: stage %s (stages[%d]) needs slots of class %s, but the utility gives that no weight; it would never get any",
+				s.Name, i, s.Class)
+		}
+	}
+	return nil
+}
+
+// Known answers a submission that was committed before; nil: it is a new one, which
+// the book would take.
+func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
+	j := b.ByKey(s.Account, s.Key)
+	switch {
+	case b.RoamByKey(s.Account, s.Key) != nil:
+		return nil, messages.Errorf(messages.Conflict, "key %q was used for a job at another site; choose a new key for a new job", s.Key)
+	case j == nil && b.Active() >= book.MaxActive:
+		return nil, messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", b.Active())
+	case j == nil:
+		return nil, r.fits(b, s)
+	case !slices.Equal(j.Digest, s.Digest):
+		return nil, messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", s.Key, j.ID)
+	}
+	receipt := j.Receipt()
+	return &receipt, nil
+}
+
+// fits checks a new job against the other jobs of the book.
+func (r *Rules) fits(b *book.Book, s *Submission) error {
+	for _, id := range slices.Concat(s.Spec.AfterJobs, s.Spec.AfterOK) {
+		if _, err := r.Visible(b, s.Account, id); err != nil {
+			return messages.Errorf(messages.KindOf(err), "after_jobs: %s", messages.AsError("", err).Message)
+		}
+	}
+	if err := b.Dependable(s.Spec); err != nil {
+		return err
+	}
+	most := s.Market.MaxJobs
+	if most == 0 {
+		return nil
+	}
+	n := 0
+	for _, id := range slices.Backward(b.Listed(s.Account)) {
+		if j := b.Job(id); j != nil && j.Spec.Market == s.Spec.Market && j.Active() {
+			if n++; n == most {
+				break
+			}
+		}
+	}
+	if n >= most {
+		return messages.Errorf(messages.Exhausted, "market %s takes at most %d jobs of an account at a time, and %s has %d that have not ended; wait for one", s.Spec.Market, most, s.Account, n)
+	}
+	return nil
+}
+
+// Visible returns a job that the caller may see and cancel.
+func (r *Rules) Visible(b *book.Book, caller messages.Name, id messages.JobID) (*book.Job, error) {
+	j := b.Job(id)
+	if away := b.Roam(id); away != nil && (away.Account == caller || slices.Contains(r.Operators, caller)) {
+		return nil, messages.Errorf(messages.Invalid, "job %d runs at site %s; only jobs of this site can be named here", id, away.Peer)
+	}
+	if j == nil {
+		return nil, messages.Errorf(messages.NotFound, "there is no job %d", id)
+	}
+	if j.Account != caller && !slices.Contains(r.Operators, caller) {
+		return nil, messages.Errorf(messages.PermissionDenied, "job %d belongs to another account", id)
+	}
+	return j, nil
+}

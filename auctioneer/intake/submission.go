@@ -1,0 +1,194 @@
+package intake
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Submission is a request on its way into the book.
+type Submission struct {
+	Account messages.Name
+	Key     string
+	Digest  []byte
+	Spec    *messages.JobSpec
+	Payer   messages.Name
+	Market  *messages.Market
+	Visit   *book.Visit      // the job is another site's; nil: a user's of this one
+	Deposit messages.Credits // what is held beside the budget
+
+	hold     string
+	assumed  string             // where the utility function comes from, if the user gave none
+	contract *messages.Contract // what the spec's names
+	quote    uint64             // which has the contract
+	version  uint64             // of the markets
+	most     int                // pending jobs of the account with this one; 0: any number
+}
+
+// DigestOf tells what is asked for under one key from anything else.
+func DigestOf(r *messages.SubmitRequest) ([]byte, error) {
+	encoded, err := messages.Marshal(&r.Spec, messages.Msgpack)
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(append(encoded, r.Site...))
+	return digest[:], nil
+}
+
+// Visiting makes the submission that of another site's job, which is paid for by what
+// that site authorised: nothing is held.
+func (s *Submission) Visiting(v *book.Visit) { s.Visit, s.hold, s.Deposit = v, "", 0 }
+
+// Held is what is set aside for the job.
+func (s *Submission) Held() messages.Credits { return s.Spec.Budget + s.Deposit }
+
+// Command enters the job into the book.
+func (s *Submission) Command() *book.Command {
+	return &book.Command{Submit: &book.Submit{Account: s.Account, Key: s.Key, Digest: s.Digest, Payer: s.Payer,
+		Spec: s.Spec, Assumed: s.assumed, Hold: s.hold, Held: s.Held(), Contract: s.contract, Quote: s.quote, Applies: s.version + 1,
+		Deposit: s.Deposit, Most: s.most, Visit: s.Visit}}
+}
+
+// Admit has the market say whether it takes the job.
+func (s *Submission) Admit(now messages.Time, m *market.Market) error {
+	spec := *s.Spec
+	if spec.Utility == nil {
+		spec.Utility = defaultUtility(s.Spec)
+	}
+	return m.Admit(now, m.Bid(0, s.Account, now, &spec, s.contract))
+}
+
+// Hold is what the bank is asked for: the budget is set aside under an identifier
+// made from the user's key, until a time, 0: for ever. The extension behind the hold
+// finds out whether a hold that was made by an earlier try has lapsed meanwhile.
+func (s *Submission) Hold(until messages.Time) []messages.Transfer {
+	list := []messages.Transfer{{ID: s.hold, Kind: messages.Hold, Debit: s.Payer, Credit: messages.SiteAccount, Amount: s.Held(), Member: s.Account,
+		Expires: until, Reason: "budget of " + Title(s.Spec) + " on market " + s.Spec.Market}}
+	if until == 0 {
+		return list
+	}
+	return append(list, desk.Extension(s.hold, 0, until, "the job is being committed"))
+}
+
+// Secured takes the bank's answer to Hold.
+func (s *Submission) Secured(results []messages.TransferResult) error {
+	switch {
+	case len(results) == 0:
+		return messages.Errorf(messages.Internal, "the bank answered no transfer")
+	case results[0].Error != nil:
+		return results[0].Error
+	case len(results) > 1 && results[1].Error != nil:
+		return messages.Errorf(messages.Expired, "the credits held for key %q were freed meanwhile; submit with a new key", s.Key)
+	}
+	return nil
+}
+
+// Title is what a statement calls a job.
+func Title(spec *messages.JobSpec) string {
+	const most = 100 // bytes
+	switch {
+	case spec.Name == "":
+		return "a job"
+	case len(spec.Name) > most:
+		return strings.ToValidUTF8(spec.Name[:most], "") + "…"
+	}
+	return spec.Name
+}
+
+// AsksUtility says whether the estimator is to be asked what the job is worth, and
+// how.
+func (s *Submission) AsksUtility() (r messages.UtilityRequest, asks bool) {
+	return messages.UtilityRequest{Account: s.Account, Name: s.Spec.Name, Market: s.Spec.Market, Classes: classes(s.Spec)},
+		s.Spec.Utility == nil && s.Market.Mechanism == messages.Proportional
+}
+
+// Assume fills in the utility function that the user left out: the estimator's if it
+// has answered and fits the job, the default otherwise.
+func (s *Submission) Assume(u *messages.UtilityReply) {
+	if _, asks := s.AsksUtility(); !asks {
+		return
+	}
+	if u != nil && u.Runs > 0 && s.fits(&u.Utility) {
+		s.Spec.Utility = &u.Utility
+		s.assumed = u.Basis()
+		return
+	}
+	s.Spec.Utility = defaultUtility(s.Spec)
+	s.assumed = (&messages.UtilityReply{}).Basis()
+}
+
+func (s *Submission) fits(u *messages.Utility) bool {
+	probe := *s.Spec
+	probe.Utility = u
+	for _, stage := range s.Spec.Stages {
+		if !(u.Weights.Of(stage.Class) > 0) {
+			return false
+		}
+	}
+	return probe.Validate() == nil
+}
+
+func defaultUtility(spec *messages.JobSpec) *messages.Utility {
+	u := &messages.Utility{Form: messages.Linear}
+	for _, c := range classes(spec) {
+		u.Weights = append(u.Weights, messages.ClassWeight{Class: c, Weight: 1})
+	}
+	return u
+}
+
+// classes returns the classes that the job's stages use, by name.
+func classes(spec *messages.JobSpec) []messages.Name {
+	var out []messages.Name
+	for _, s := range spec.Stages {
+		out = append(out, s.Class)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Agree finds the contract that the submission names, and checks that it was quoted
+// for the submission.
+func (s *Submission) Agree(b *book.Book, now messages.Time) error {
+	id := s.Spec.Contract
+	if id == "" {
+		return nil
+	}
+	quote, place, ok := strings.Cut(strings.TrimPrefix(id, "q"), "-")
+	number, err1 := strconv.ParseUint(quote, 10, 64)
+	at, err2 := strconv.Atoi(place)
+	if !ok || err1 != nil || err2 != nil || !strings.HasPrefix(id, "q") {
+		return messages.Errorf(messages.Invalid, "contract: %q is not the identifier of a contract, like q12-3; `candor quote` shows them", id)
+	}
+	q := b.Quote(number)
+	switch {
+	case q == nil || q.Expires < now:
+		return messages.Errorf(messages.Expired, "contract: quote q%d does not hold any more, or never did; ask for another", number)
+	case q.Account != s.Account:
+		return messages.Errorf(messages.PermissionDenied, "contract: %s was quoted to another account; ask for a quote of your own", id)
+	case at < 1 || at > len(q.Contracts):
+		return messages.Errorf(messages.NotFound, "contract: quote q%d has contracts 1 to %d", number, len(q.Contracts))
+	case q.Market != s.Spec.Market || !slices.Equal(q.Work, WorkOf(s.Spec)):
+		return messages.Errorf(messages.Invalid, "contract: %s was quoted for other work or another valuation; submit what was quoted, or ask for another quote", id)
+	}
+	s.contract, s.quote = &q.Contracts[at-1], number
+	return nil
+}
+
+// WorkOf is a digest of what a quote was for: what is planned with, and what
+// completion is declared to be worth.
+func WorkOf(spec *messages.JobSpec) []byte {
+	work := messages.JobSpec{Market: spec.Market, Length: spec.Length, Valuation: spec.Valuation}
+	for i := range spec.Stages {
+		s := &spec.Stages[i]
+		work.Stages = append(work.Stages, messages.Stage{Name: s.Name, Class: s.Class, Tasks: s.TaskCount(), After: s.After})
+	}
+	data, _ := messages.Marshal(&work, messages.Msgpack) // the request was read from such bytes
+	digest := sha256.Sum256(data)
+	return digest[:]
+}
