@@ -10,7 +10,7 @@ import (
 
 // joinTokens keeps the join tokens of nodes for the site's admission, which alone may
 // ask: a token that is in the log is used once, whichever host it is shown to.
-func (l *leader) joinTokens(ctx context.Context, caller messages.Name, r messages.AdmitRequest) (reply messages.TokensReply, err error) {
+func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r messages.AdmitRequest) (reply messages.TokensReply, err error) {
 	if caller != messages.ServiceIdentity(messages.Admission) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only the site's admission may ask this; operators use candor node token")
 	}

@@ -13,7 +13,7 @@ import (
 
 // apply makes others the markets of the site. The leader begins anew with them,
 // as a new leader would; jobs are in the book, and stay.
-func (l *leader) apply(ctx context.Context, caller messages.Name, r messages.ApplyRequest) (reply messages.ApplyReply, err error) {
+func (l *operations) apply(ctx context.Context, caller messages.Name, r messages.ApplyRequest) (reply messages.ApplyReply, err error) {
 	if !slices.Contains(l.Operators, caller) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only operators may change the markets")
 	}
@@ -43,7 +43,7 @@ func (l *leader) apply(ctx context.Context, caller messages.Name, r messages.App
 
 // awaitApplied has the markets that were committed come into force, and waits for
 // that, or until the term or ctx ends: then they do so with the next leader.
-func (l *leader) awaitApplied(ctx context.Context) {
+func (l *operations) awaitApplied(ctx context.Context) {
 	inForce := make(chan struct{})
 	select {
 	case l.applied <- inForce:
@@ -79,7 +79,7 @@ func compare(was, is []messages.Market) (r messages.ApplyReply) {
 
 // spare refuses changes that would lose jobs, and says which markets must have
 // none for that.
-func (l *leader) spare(r *messages.ApplyReply, markets []messages.Market) (idle []messages.Name, err error) {
+func (l *operations) spare(r *messages.ApplyReply, markets []messages.Market) (idle []messages.Name, err error) {
 	l.replica.read(func(b *book.Book) {
 		for _, name := range slices.Concat(r.Removed, r.Changed) {
 			n := b.Live(name)

@@ -15,24 +15,16 @@
 //
 // # Jobs between sites
 //
-// A user speaks to its own site alone. A job that is to run at another gets its
-// number here at once, in the book, and goes through phases, each left by an answer
-// that can be asked for again under the same identifiers: this site's bank
-// authorises the budget, the other site takes the job, that site says that it has
-// ended. So any leader can carry it on from where the last one was lost. What is
-// known of the job is what the other site said last; queries ask that site, for
-// a bounded time, and fall back on it.
+// A user speaks to its own site alone. A remote job, which a peer runs, gets its number
+// here at once; what is asked about it next, of the bank and of the peer, package
+// federation says. Queries about it ask the peer, for a bounded time, and fall back on
+// what the peer said last. A visiting job, which this site runs for a peer, is an
+// ordinary job of an owner that no user here can be, "alice@west". Where other jobs have
+// a hold it has an authorisation of its home site's bank.
 //
-// The other site has its bank accept the authorisation, for this job and no other
-// and not to be taken back, and runs an ordinary job of an owner that no user
-// there can be, "alice@west". Where other jobs have a hold it has the
-// authorisation, which is charged once, at the end, in the same way as a hold is.
-// It is ended before the authorisation is, and bids in no market in which jobs pay
-// one another on the way.
-//
-// A site trusts another with what that can lose by its own doing: numbers that
-// come from there are bounded by the job, and who waits for another site waits in a
-// place apart, of which there are few, so that users of this one do not.
+// A site trusts another with what that can lose by its own doing: numbers that come
+// from there are bounded by the job, and who waits for another site waits in a place
+// apart, of which there are few, so that users of this one do not.
 //
 // # Markets that change
 //

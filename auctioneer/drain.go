@@ -10,8 +10,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// operations does what operators ask for.
+type operations struct{ *leader }
+
 // drain has a node take no more work.
-func (l *leader) drain(ctx context.Context, caller messages.Name, r messages.DrainRequest) (reply messages.DrainReply, err error) {
+func (l *operations) drain(ctx context.Context, caller messages.Name, r messages.DrainRequest) (reply messages.DrainReply, err error) {
 	if !slices.Contains(l.Operators, caller) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only operators may drain a node")
 	}
@@ -33,24 +36,6 @@ func (l *leader) drain(ctx context.Context, caller messages.Name, r messages.Dra
 	}
 	l.Log.Info("node drains", zap.String("node", r.Node), zap.Stringer("until", reply.Until), zap.Int("tasks", reply.Tasks))
 	return reply, nil
-}
-
-// evict ends what is left on nodes whose time to drain is over.
-func (l *leader) evict(ctx context.Context) {
-	var over []*book.Drain
-	now := l.Clock()
-	l.replica.read(func(b *book.Book) {
-		for _, n := range b.Nodes() {
-			if n.Gone(now) {
-				over = append(over, &book.Drain{Node: n.Name, Until: n.Drain, Evict: true})
-			}
-		}
-	})
-	for _, d := range over {
-		if _, err := l.propose(ctx, &book.Command{Drain: d}); err != nil && ctx.Err() == nil {
-			l.Log.Warn("node not evicted yet", zap.String("node", d.Node), zap.Error(err))
-		}
-	}
 }
 
 // draining says which of a job's tasks are on nodes that drain, and until when.

@@ -20,7 +20,12 @@ type leader struct {
 	inputs        inbox
 	quarantines   quarantines
 	submissions   *submissions
-	travel        *travel
+
+	crossing *crossing
+	remote   *remote
+	visiting *visiting
+	offers   *offers
+	queries  *queries
 
 	mu   sync.Mutex // guards desk
 	desk *desk.Desk
@@ -49,7 +54,7 @@ func (i *inbox) drain() []desk.Input {
 // replicated is the book as the desk reads it.
 type replicated struct {
 	*replica
-	travel *travel
+	crossing *crossing
 }
 
 // Read implements desk.Book.
@@ -60,7 +65,7 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	changes := r.book.TakeChanges()
-	r.travel.note(r.book, changes.Jobs)
+	r.crossing.changed(r.book, changes.Jobs)
 	f(r.book, changes)
 }
 

@@ -16,8 +16,11 @@ const (
 	mostTop      = 20
 )
 
+// queries answers what users and operators ask of jobs, nodes and markets.
+type queries struct{ *leader }
+
 // look reads the book once this replica is known to lead still.
-func (l *leader) look(ctx context.Context, f func(*book.Book) error) (err error) {
+func (l *Auctioneer) look(ctx context.Context, f func(*book.Book) error) (err error) {
 	if err := l.verify(ctx); err != nil {
 		return err
 	}
@@ -32,7 +35,7 @@ func limit(n int) (int, error) {
 	return cmp.Or(n, defaultLimit), nil
 }
 
-func (l *leader) listJobs(ctx context.Context, caller messages.Name, r messages.JobsRequest) (reply messages.JobsReply, err error) {
+func (l *queries) listJobs(ctx context.Context, caller messages.Name, r messages.JobsRequest) (reply messages.JobsReply, err error) {
 	most, err := limit(r.Limit)
 	if err != nil {
 		return reply, err
@@ -76,12 +79,12 @@ func final(b *book.Book, id messages.JobID) bool {
 }
 
 // summaryOf is a job in one line, wherever it runs.
-func (l *leader) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSummary, ok bool) {
+func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSummary, ok bool) {
 	if j := b.Job(id); j != nil {
 		return summary(j), true
 	}
 	if r := b.Roam(id); r != nil {
-		return l.summaryAway(r), true
+		return l.remote.summary(r), true
 	}
 	return s, false
 }
@@ -99,9 +102,9 @@ func summary(j *book.Job) messages.JobSummary {
 	return s
 }
 
-func (l *leader) job(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
-	if away, err := l.away(caller, r.Job); away != nil || err != nil {
-		return l.jobAway(ctx, away, err)
+func (l *queries) job(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
+	if away, err := l.remote.find(caller, r.Job); away != nil || err != nil {
+		return l.remote.job(ctx, away, err)
 	}
 	return l.detail(ctx, l.seenBy(caller, r.Job))
 }
@@ -109,11 +112,11 @@ func (l *leader) job(ctx context.Context, caller messages.Name, r messages.JobRe
 // finding finds the job that a query is about, if the caller may see it.
 type finding func(*book.Book) (*book.Job, error)
 
-func (l *leader) seenBy(caller messages.Name, id messages.JobID) finding {
+func (l *queries) seenBy(caller messages.Name, id messages.JobID) finding {
 	return func(b *book.Book) (*book.Job, error) { return l.submissions.rules.Visible(b, caller, id) }
 }
 
-func (l *leader) detail(ctx context.Context, find finding) (reply messages.JobDetail, err error) {
+func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobDetail, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		j, err := find(b)
 		if err != nil {
@@ -129,7 +132,7 @@ func (l *leader) detail(ctx context.Context, find finding) (reply messages.JobDe
 }
 
 // shares returns a live job's shares by class.
-func (l *leader) shares(market messages.Name, id messages.JobID) (out []messages.ClassShare) {
+func (l *queries) shares(market messages.Name, id messages.JobID) (out []messages.ClassShare) {
 	l.with(func(d *desk.Desk) {
 		if m := d.Market(market); m != nil {
 			out = m.Shares(l.Clock(), id)
@@ -138,14 +141,14 @@ func (l *leader) shares(market messages.Name, id messages.JobID) (out []messages
 	return out
 }
 
-func (l *leader) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
-	if away, err := l.away(caller, r.Job); away != nil || err != nil {
-		return l.tasksAway(ctx, away, r, err)
+func (l *queries) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
+	if away, err := l.remote.find(caller, r.Job); away != nil || err != nil {
+		return l.remote.tasks(ctx, away, r, err)
 	}
 	return l.tasksOf(ctx, l.seenBy(caller, r.Job), r)
 }
 
-func (l *leader) tasksOf(ctx context.Context, find finding, r messages.TasksRequest) (reply messages.TasksReply, err error) {
+func (l *queries) tasksOf(ctx context.Context, find finding, r messages.TasksRequest) (reply messages.TasksReply, err error) {
 	most, err := limit(r.Limit)
 	if err != nil {
 		return reply, err
@@ -195,7 +198,7 @@ func taskState(b *book.Book, r messages.TaskRef, t *book.Task) string {
 	return t.Phase.String()
 }
 
-func (l *leader) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.NodesReply, err error) {
+func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.NodesReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		for _, n := range b.Nodes() {
 			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished, Abilities: without(n.Abilities, messages.AbilitySharedEnv),
@@ -227,7 +230,7 @@ func without(names []messages.Name, name messages.Name) []messages.Name {
 	return slices.DeleteFunc(slices.Clone(names), func(n messages.Name) bool { return n == name })
 }
 
-func (l *leader) listMarkets(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.MarketsReply, err error) {
+func (l *queries) listMarkets(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.MarketsReply, err error) {
 	if err := l.verify(ctx); err != nil {
 		return reply, err
 	}
@@ -266,14 +269,14 @@ func tariffs(b *book.Book, market messages.Name) (out []messages.SlotTariff) {
 	return out
 }
 
-func (l *leader) status(context.Context, messages.Name, messages.Empty) (messages.StatusReply, error) {
+func (l *queries) status(context.Context, messages.Name, messages.Empty) (messages.StatusReply, error) {
 	s := l.box.Status()
 	return messages.StatusReply{Actor: messages.Auctioneer, Site: l.Site, Replica: l.Replica, Leader: s.Leader, Term: s.Term,
 		Applied: s.Applied, Replicas: s.Replicas}, nil
 }
 
 // reservations lists the timetable: the jobs whose start was ordered for good.
-func (l *leader) reservations(ctx context.Context, _ messages.Name, r messages.ReservationsRequest) (reply messages.ReservationsReply, err error) {
+func (l *queries) reservations(ctx context.Context, _ messages.Name, r messages.ReservationsRequest) (reply messages.ReservationsReply, err error) {
 	if r.Market != "" && l.Find(r.Market) == nil {
 		return reply, l.Missing("market: ", r.Market)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -106,6 +107,23 @@ func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec 
 		return nil
 	}
 	return desk.Together(r.Stages, reply.Stages)
+}
+
+// outlook is what the market of a job makes of it now.
+func (l *submissions) outlook(owner messages.Name, spec *messages.JobSpec) (*federation.Outlook, error) {
+	m := l.Find(spec.Market)
+	if err := l.admit(&submission{Submission: &intake.Submission{Account: owner, Spec: spec, Market: m}}); err != nil {
+		return nil, err
+	}
+	outlook, charged := &federation.Outlook{Market: m}, false
+	l.with(func(d *desk.Desk) {
+		live := d.Market(m.Name)
+		outlook.Prices, charged = live.Prices(), len(live.Orders().Tariffs) > 0
+	})
+	if charged {
+		l.replica.read(func(b *book.Book) { outlook.Tariffs = tariffs(b, m.Name) })
+	}
+	return outlook, nil
 }
 
 // secretSeed is one that no bidder can know.

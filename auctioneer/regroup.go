@@ -11,7 +11,7 @@ import (
 )
 
 // regroup adds a replica of the auctioneer, or removes one.
-func (l *leader) regroup(ctx context.Context, caller messages.Name, r messages.ReplicaRequest) (messages.ReplicasReply, error) {
+func (l *operations) regroup(ctx context.Context, caller messages.Name, r messages.ReplicaRequest) (messages.ReplicasReply, error) {
 	if !slices.Contains(l.Operators, caller) {
 		return messages.ReplicasReply{}, messages.Errorf(messages.PermissionDenied, "only operators may change the replicas")
 	}
@@ -21,7 +21,7 @@ func (l *leader) regroup(ctx context.Context, caller messages.Name, r messages.R
 }
 
 // replicas lists them.
-func (l *leader) replicas(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.ReplicasReply, error) {
+func (l *operations) replicas(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.ReplicasReply, error) {
 	if !slices.Contains(l.Operators, caller) {
 		return messages.ReplicasReply{}, messages.Errorf(messages.PermissionDenied, "only operators may list the replicas")
 	}

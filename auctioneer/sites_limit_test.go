@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
@@ -43,7 +44,7 @@ func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 	l.Limits = quota.Rules{PendingJobs: 3, PerSecond: 1, Burst: 5}
 	l.gate = &gate{rules: l.Limits, metrics: l.metrics}
 	from := func(home, account messages.Name) messages.Kind {
-		_, err := (&submissions{leader: l}).within(&submission{Submission: &intake.Submission{Account: messages.VisitorName(account, home)}, visit: &visit{Visit: book.Visit{Visit: messages.Visit{Home: home}}}})
+		_, err := (&submissions{leader: l}).within(&submission{Submission: &intake.Submission{Account: messages.VisitorName(account, home)}, visit: &federation.Arrival{Visit: book.Visit{Visit: messages.Visit{Home: home}}}})
 		return messages.KindOf(err)
 	}
 	for i := range 3 {

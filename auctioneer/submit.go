@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -27,8 +28,8 @@ func newSubmissions(l *leader) *submissions {
 // submission is a request on its way into the book.
 type submission struct {
 	*intake.Submission
-	visit   *visit // it comes from another site
-	counted bool   // by the limit on the rate
+	visit   *federation.Arrival // it comes from another site
+	counted bool                // by the limit on the rate
 }
 
 // submit takes a job: checked, its budget held at the bank under an identifier
@@ -39,7 +40,7 @@ func (l *submissions) submit(ctx context.Context, account messages.Name, r messa
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
 	}
 	if r.Site != "" && r.Site != l.Site {
-		return l.submitAway(ctx, account, &r)
+		return l.remote.submit(ctx, account, &r)
 	}
 	return l.submitHere(ctx, account, &r)
 }
@@ -113,10 +114,11 @@ func (l *submissions) admit(s *submission) (err error) {
 // secure sees to it that the budget can be charged at the end.
 func (l *submissions) secure(ctx context.Context, s *submission) error {
 	if s.visit != nil {
-		return l.accept(ctx, s.visit)
+		return l.crossing.accept(ctx, s.visit)
 	}
-	reply, err := bankAsk[messages.TransferReply](ctx, l.leader, messages.VerbTransfer, messages.TransferRequest{Transfers: s.Hold(l.Clock().Add(l.HoldFor))})
-	if err != nil {
+	var reply messages.TransferReply
+	request := messages.TransferRequest{Transfers: s.Hold(l.Clock().Add(l.HoldFor))}
+	if err := l.crossing.peers.askBank(ctx, messages.VerbTransfer, request, &reply); err != nil {
 		return err
 	}
 	return s.Secured(reply.Results)
@@ -162,8 +164,8 @@ func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *mes
 }
 
 func (l *submissions) cancel(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
-	if away, err := l.away(caller, r.Job); away != nil || err != nil {
-		return l.cancelAway(ctx, caller, away, err)
+	if away, err := l.remote.find(caller, r.Job); away != nil || err != nil {
+		return l.remote.cancel(ctx, caller, away, err)
 	}
 	l.replica.read(func(b *book.Book) { _, err = l.rules.Visible(b, caller, r.Job) })
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 // answer that leader ends.
 type term struct {
 	*Auctioneer
-	number  uint64
-	travel  *travel
-	desk    *desk.Desk
-	current atomic.Pointer[inCharge]
+	number   uint64
+	crossing *crossing
+	desk     *desk.Desk
+	current  atomic.Pointer[inCharge]
 
 	life    context.Context // the term
 	cancel  context.CancelFunc
@@ -40,10 +40,11 @@ type inCharge struct {
 func (a *Auctioneer) open(ctx context.Context, number uint64) *term {
 	t := &term{Auctioneer: a, number: number}
 	t.life, t.cancel = context.WithCancel(ctx)
-	t.travel = newTravel(t.life.Done())
+	t.crossing = newCrossing(a, t.life.Done())
 	t.lead(desk.New(desk.Config{Site: a.Site, Term: number, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, Estimator: true,
-		Seed: uint64(a.Clock())}, replicated{a.replica, t.travel}, a.instant()))
+		Seed: uint64(a.Clock())}, replicated{a.replica, t.crossing}, a.instant()))
 	t.serving.Go(t.keepServing)
+	t.serving.Go(func() { t.crossing.run(t.life) })
 	a.metrics.leading.Set(1)
 	return t
 }
@@ -68,13 +69,17 @@ func (t *term) lead(d *desk.Desk, faults []error) {
 		t.Log.Error("a market cannot be run", zap.Error(err))
 	}
 	t.desk = d
-	l := &leader{Auctioneer: t.Auctioneer, Markets: d.Markets, term: t.number, over: t.life.Done(), desk: d, travel: t.travel}
-	l.submissions = newSubmissions(l)
+	l := &leader{Auctioneer: t.Auctioneer, Markets: d.Markets, term: t.number, over: t.life.Done(), desk: d, crossing: t.crossing}
+	l.submissions, l.queries = newSubmissions(l), &queries{l}
+	c := t.crossing
+	l.offers = &offers{c.peers, t.Clock, l.submissions}
+	l.remote = &remote{t.Auctioneer, c.peers, c, l.submissions, l.offers}
+	l.visiting = &visiting{t.Auctioneer, c.peers, c, l.submissions, l.queries, l.offers}
 	t.replica.watch(true)
 	t.hand(l.services())
 	ctx, cancel := context.WithCancel(t.life)
 	var running sync.WaitGroup
-	for _, f := range []func(context.Context){l.run, l.watchHealth, l.escort, l.watchVisits} {
+	for _, f := range []func(context.Context){l.run, l.watchHealth} {
 		running.Go(func() { f(ctx) })
 	}
 	t.end = func() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -66,14 +67,14 @@ func terms(n int, one, many string) string {
 }
 
 // why explains a job: an ended one from the book, a live one from its market.
-func (l *leader) why(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
-	if away, err := l.away(caller, r.Job); away != nil || err != nil {
-		return l.whyAway(ctx, away, err)
+func (l *queries) why(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
+	if away, err := l.remote.find(caller, r.Job); away != nil || err != nil {
+		return l.remote.why(ctx, away, err)
 	}
 	return l.reasons(ctx, l.seenBy(caller, r.Job))
 }
 
-func (l *leader) reasons(ctx context.Context, find finding) (reply messages.WhyReply, err error) {
+func (l *queries) reasons(ctx context.Context, find finding) (reply messages.WhyReply, err error) {
 	var market messages.Name
 	var assumed, notice string
 	var cost messages.Credits
@@ -97,7 +98,7 @@ func (l *leader) reasons(ctx context.Context, find finding) (reply messages.WhyR
 		expected(b, j, &reply)
 		cost, slotTime = b.Used(j, now)
 		if j.Visit != nil {
-			notice = fmt.Sprintf("it must end by %v, when what its home site has authorised can soon not be charged any more", lastCall(j.Submitted, j.Visit.Until))
+			notice = fmt.Sprintf("it must end by %v, when what its home site has authorised can soon not be charged any more", federation.LastCall(j.Submitted, j.Visit.Until))
 		}
 		if n, until := draining(b, j); n > 0 {
 			notice = fmt.Sprintf("%d of its tasks are on nodes that drain: what of them has not ended by %v is run elsewhere", n, until)
@@ -117,7 +118,7 @@ func (l *leader) reasons(ctx context.Context, find finding) (reply messages.WhyR
 }
 
 // explain adds what the market knows of a live job, which owes some cost by now.
-func (l *leader) explain(now messages.Time, reply *messages.WhyReply, market messages.Name, cost messages.Credits, slotTime messages.Duration) {
+func (l *queries) explain(now messages.Time, reply *messages.WhyReply, market messages.Name, cost messages.Credits, slotTime messages.Duration) {
 	m := l.Market(market)
 	if m == nil {
 		reply.Reason, reply.Message = "MarketClosed", "the market "+market+" is not there any more"

@@ -65,6 +65,10 @@ func Passing(err error) bool {
 	return err != nil && (kind.Retriable() || kind == Unproven)
 }
 
+// Waits says whether what was refused with an error is to be asked for again later: the
+// error passes, or there is no room now, which says nothing of what was done before.
+func Waits(err error) bool { return Passing(err) || KindOf(err) == Exhausted }
+
 // Clip shortens a text to at most so many bytes.
 func Clip(text string, most int) string {
 	if len(text) <= most {

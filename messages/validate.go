@@ -95,6 +95,18 @@ func (s *JobSpec) validateStages() error {
 	return s.validateOrder()
 }
 
+// Title is what statements call the job.
+func (s *JobSpec) Title() string {
+	const most = 100 // bytes
+	switch {
+	case s.Name == "":
+		return "a job"
+	case len(s.Name) > most:
+		return strings.ToValidUTF8(s.Name[:most], "") + "…"
+	}
+	return s.Name
+}
+
 // TaskCount returns the number of the job's tasks, at most math.MaxInt.
 func (s *JobSpec) TaskCount() int {
 	total := 0

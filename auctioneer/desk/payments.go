@@ -189,7 +189,7 @@ func (p *payments) charged(w *batch, results []messages.TransferResult) {
 // collected takes the answer to a charge to another site. The bank answers at once:
 // it settles with the home bank later, whether that can be reached now or not.
 func (p *payments) collected(w *batch, f fee, err error) {
-	if err != nil && waits(err) {
+	if err != nil && messages.Waits(err) {
 		if p.wait == nil {
 			p.wait = map[messages.Name]bool{}
 		}
@@ -237,12 +237,6 @@ func (p *payments) end(err error) {
 	}
 	p.fails++
 	p.retry = p.now.Mono + messages.Duration(retries.Wait(p.fails, p.rng.Float64()))
-}
-
-// waits says whether a request has to wait: an error passes, or there is no room
-// now, which says nothing of what was done before.
-func waits(err error) bool {
-	return messages.Passing(err) || messages.KindOf(err) == messages.Exhausted
 }
 
 // transfer asks the bank for transfers.

@@ -69,7 +69,7 @@ func (s *Submission) Admit(now messages.Time, m *market.Market) error {
 // finds out whether a hold that was made by an earlier try has lapsed meanwhile.
 func (s *Submission) Hold(until messages.Time) []messages.Transfer {
 	list := []messages.Transfer{{ID: s.hold, Kind: messages.Hold, Debit: s.Payer, Credit: messages.SiteAccount, Amount: s.Held(), Member: s.Account,
-		Expires: until, Reason: "budget of " + Title(s.Spec) + " on market " + s.Spec.Market}}
+		Expires: until, Reason: "budget of " + s.Spec.Title() + " on market " + s.Spec.Market}}
 	if until == 0 {
 		return list
 	}
@@ -87,18 +87,6 @@ func (s *Submission) Secured(results []messages.TransferResult) error {
 		return messages.Errorf(messages.Expired, "the credits held for key %q were freed meanwhile; submit with a new key", s.Key)
 	}
 	return nil
-}
-
-// Title is what a statement calls a job.
-func Title(spec *messages.JobSpec) string {
-	const most = 100 // bytes
-	switch {
-	case spec.Name == "":
-		return "a job"
-	case len(spec.Name) > most:
-		return strings.ToValidUTF8(spec.Name[:most], "") + "…"
-	}
-	return spec.Name
 }
 
 // AsksUtility says whether the estimator is to be asked what the job is worth, and

@@ -30,8 +30,13 @@ const (
 // error is then the last attempt's. Once the outcome of an attempt is not known, it
 // is not known at the end either, unless a later one finds it out: a full disk
 // (Exhausted) or a failure (Internal) decides nothing then.
-func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (Reply, error) {
-	var reply Reply
+func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (reply Reply, err error) {
+	err = CallInto(ctx, b, subject, request, &reply)
+	return reply, err
+}
+
+// CallInto is [Call] for an answer of any type, which is read into what reply points to.
+func CallInto(ctx context.Context, b Bus, subject string, request, reply any) error {
 	end, ok := ctx.Deadline()
 	if !ok {
 		end = time.Now().Add(RequestTimeout)
@@ -54,10 +59,9 @@ func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (R
 		return data, err
 	})
 	if err != nil {
-		return reply, err
+		return err
 	}
-	err = messages.Unmarshal(data, messages.Detect(data, ""), &reply)
-	return reply, err
+	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
 }
 
 // attempt sends a request once.

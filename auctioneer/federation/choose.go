@@ -1,4 +1,4 @@
-package roaming
+package federation
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package roaming
+package federation
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// State is what is known of a market and of a job that might come to it.
-type State struct {
+// Outlook is what is known of a market and of a job that might come to it.
+type Outlook struct {
 	Site     messages.Name
 	Market   *messages.Market
 	Now      messages.Time
@@ -20,7 +20,7 @@ type State struct {
 
 // Expect is what a market that sells no contracts is expected to make of a job
 // whose defaults are filled in. Nobody is bound by it.
-func Expect(spec *messages.JobSpec, s *State) messages.Offer {
+func Expect(spec *messages.JobSpec, s *Outlook) messages.Offer {
 	o := messages.Offer{Site: s.Site, Market: s.Market.Name, Mechanism: s.Market.Mechanism}
 	basis := s.complete(spec, &o)
 	price, rule := s.price(spec)
@@ -34,7 +34,7 @@ func Expect(spec *messages.JobSpec, s *State) messages.Offer {
 }
 
 // complete sets when the job is expected to be complete, and says what that is.
-func (s *State) complete(spec *messages.JobSpec, o *messages.Offer) string {
+func (s *Outlook) complete(spec *messages.JobSpec, o *messages.Offer) string {
 	e := s.Estimate
 	switch {
 	case e != nil && e.Completion.Median > 0:
@@ -57,7 +57,7 @@ func (s *State) complete(spec *messages.JobSpec, o *messages.Offer) string {
 
 // room says whether the first tasks of a job would find a slot at once, so that
 // no wait is to be expected.
-func (s *State) room(spec *messages.JobSpec) bool {
+func (s *Outlook) room(spec *messages.JobSpec) bool {
 	need := map[messages.Name]int{}
 	for i := range spec.Stages {
 		if st := &spec.Stages[i]; len(st.After) == 0 {
@@ -73,7 +73,7 @@ func (s *State) room(spec *messages.JobSpec) bool {
 	return true
 }
 
-func (s *State) class(name messages.Name) *messages.ClassPrice {
+func (s *Outlook) class(name messages.Name) *messages.ClassPrice {
 	i := slices.IndexFunc(s.Prices, func(p messages.ClassPrice) bool { return p.Class == name })
 	if i < 0 {
 		return nil
@@ -82,7 +82,7 @@ func (s *State) class(name messages.Name) *messages.ClassPrice {
 }
 
 // queue describes the classes that a job uses, as they are now.
-func (s *State) queue(spec *messages.JobSpec) string {
+func (s *Outlook) queue(spec *messages.JobSpec) string {
 	text := ""
 	for i := range s.Prices {
 		p := &s.Prices[i]
@@ -102,7 +102,7 @@ func (s *State) queue(spec *messages.JobSpec) string {
 
 // price is what the job would cost by the market's rule at what it charges now,
 // and what that is.
-func (s *State) price(spec *messages.JobSpec) (messages.Credits, string) {
+func (s *Outlook) price(spec *messages.JobSpec) (messages.Credits, string) {
 	switch s.Market.Mechanism {
 	case messages.Proportional:
 		return spec.Budget, "the price is the budget, on completion"
@@ -129,7 +129,7 @@ func least(a, b messages.Credits) messages.Credits {
 
 // slotCost is what the job's tasks cost at the present tariffs, if it is known
 // how long they run.
-func (s *State) slotCost(spec *messages.JobSpec) (messages.Credits, bool) {
+func (s *Outlook) slotCost(spec *messages.JobSpec) (messages.Credits, bool) {
 	total := 0.0 // credits
 	for i := range spec.Stages {
 		st := &spec.Stages[i]
@@ -143,7 +143,7 @@ func (s *State) slotCost(spec *messages.JobSpec) (messages.Credits, bool) {
 }
 
 // taskSeconds is how long a task of a stage is expected to run; 0: not known.
-func (s *State) taskSeconds(spec *messages.JobSpec, stage int) float64 {
+func (s *Outlook) taskSeconds(spec *messages.JobSpec, stage int) float64 {
 	if e := s.Estimate; e != nil && stage < len(e.Stages) && e.Stages[stage].Spread.Mean > 0 {
 		return e.Stages[stage].Spread.Mean.Std().Seconds()
 	}
@@ -151,7 +151,7 @@ func (s *State) taskSeconds(spec *messages.JobSpec, stage int) float64 {
 }
 
 // rate is what a second on a slot of a class costs the job, in credits.
-func (s *State) rate(spec *messages.JobSpec, class messages.Name) float64 {
+func (s *Outlook) rate(spec *messages.JobSpec, class messages.Name) float64 {
 	i := slices.IndexFunc(s.Tariffs, func(t messages.SlotTariff) bool { return t.Class == class })
 	if i < 0 {
 		return s.Market.ReservePrice().Float()

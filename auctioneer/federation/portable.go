@@ -1,4 +1,4 @@
-package roaming
+package federation
 
 import "github.com/candor-grid/candor/messages"
 

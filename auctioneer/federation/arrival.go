@@ -1,0 +1,83 @@
+package federation
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Arrival is a visiting job on its way into the book, which its home site's bank
+// vouches for.
+type Arrival struct {
+	book.Visit
+	authorisation messages.SignedAuthorisation
+	refused       bool // the bank did not accept it
+}
+
+// Known is the visiting job that an earlier request of the same has become, nil if
+// none has; an error if it was another job.
+func Known(b *book.Book, home messages.Name, r *messages.PeerSubmitRequest, digest []byte) (*book.Job, error) {
+	v := messages.Visit{Home: home, Job: r.Job}
+	j := b.Visitor(v)
+	if j != nil && (j.Account != messages.VisitorName(r.Account, home) || !slices.Equal(j.Digest, digest)) {
+		return nil, messages.Errorf(messages.Conflict, "job: %v is another job here", v)
+	}
+	return j, nil
+}
+
+// Arrive begins to take a job of a peer.
+func Arrive(site, home messages.Name, r *messages.PeerSubmitRequest) (*Arrival, error) {
+	a := &r.Authorisation.Authorisation
+	if a.Issuer != home || a.Peer != site {
+		return nil, messages.Errorf(messages.PermissionDenied, "authorisation: is of site %q for site %q; it must be of %q for %q", a.Issuer, a.Peer, home, site)
+	}
+	return &Arrival{authorisation: r.Authorisation,
+		Visit: book.Visit{Visit: messages.Visit{Home: home, Job: r.Job}, Authorisation: a.ID, Until: a.Ends()}}, nil
+}
+
+// Visitable refuses visiting jobs a market in which jobs pay one another on the way:
+// an authorisation is charged once, at the end.
+func Visitable(m *messages.Market) error {
+	if m.Mechanism != messages.BatchQueue {
+		return nil
+	}
+	return messages.Errorf(messages.Invalid, "market: %s moves credits between the jobs that wait, which only accounts of its site can pay; name another market", m.Name)
+}
+
+// Timely refuses a job that its market cannot have ended and charged in time.
+func (a *Arrival) Timely(now messages.Time, m *messages.Market, spec *messages.JobSpec) error {
+	if err := Visitable(m); err != nil {
+		return err
+	}
+	by := LastCall(now, a.Until)
+	switch {
+	case now >= by:
+		return messages.Errorf(messages.Expired, "authorisation: ends at %v, too soon for a job", a.Until)
+	case spec.Length > 0 && now.Add(spec.Length) > by:
+		return messages.Errorf(messages.Invalid, "length: %v; a job of another site must end by %v, before its authorisation does", spec.Length, by)
+	case m.Mechanism == messages.DeadlineBid && spec.Deadline > by:
+		return messages.Errorf(messages.Invalid, "deadline: %v is when it would be charged; a job of another site must end by %v, before its authorisation does", spec.Deadline, by)
+	}
+	return nil
+}
+
+// Accept is what this site's bank is asked for: to take the authorisation, for this
+// job and no other.
+func (a *Arrival) Accept() *messages.AcceptRequest {
+	return &messages.AcceptRequest{Purpose: a.Visit.Visit.String(), Authorisation: a.authorisation, Firm: true}
+}
+
+// Accepted takes the bank's answer.
+func (a *Arrival) Accepted(err error) { a.refused = err != nil && !messages.Passing(err) }
+
+// Decline is the charge that gives back the authorisation of a job which is refused
+// for good, as an earlier try may have had it accepted; false: there is to be none.
+// Where the bank itself refused there is nothing to give back, and there must be no
+// word on the way that meets a later try, which the bank may not refuse.
+func (a *Arrival) Decline(b *book.Book, why error) (*messages.ChargeRequest, bool) {
+	if messages.Passing(why) || a.refused || b.Visitor(a.Visit.Visit) != nil {
+		return nil, false
+	}
+	return &messages.ChargeRequest{Issuer: a.Home, ID: a.Authorisation, Reason: "the job was refused"}, true
+}

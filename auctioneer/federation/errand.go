@@ -1,0 +1,104 @@
+package federation
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Errand is what is asked next about a remote job.
+type Errand uint8
+
+// The errands: to the bank, to the peer, to the peer, to the bank. Inquire asks the
+// peer for a job that it did not speak of when it told of all.
+const (
+	Authorise Errand = iota
+	Send
+	Recall
+	Release
+	inquire
+)
+
+// ToBank says whether the errand is to the site's own bank, and not to the peer.
+func (e Errand) ToBank() bool { return e == Authorise || e == Release }
+
+// Next is the errand of a remote job in its phase, false if there is none.
+func Next(r *book.Roam) (Errand, bool) {
+	switch r.Phase {
+	case book.Authorising:
+		return Authorise, true
+	case book.Sending:
+		return Send, true
+	case book.There:
+		return Recall, r.Cancelled && !r.Told
+	case book.Releasing:
+		return Release, true
+	}
+	return 0, false
+}
+
+// request makes the request of an errand. An authorisation that is not known here may
+// have been given nevertheless: so before it is released it is asked for once more,
+// unless that was done (sought).
+func (e Errand) request(r *book.Roam, authorisedFor messages.Duration, sought bool) Request {
+	q := Request{Peer: r.Peer, Job: r.ID, Within: errandWithin}
+	if e.ToBank() {
+		q.Peer = bank
+	}
+	byNumber := &messages.JobRequest{Job: r.ID}
+	switch {
+	case e == Authorise || e == Release && r.Authorisation == nil && !sought:
+		q.Verb, q.Reply = messages.VerbAuthorise, new(messages.SignedAuthorisation)
+		q.Body = &messages.AuthoriseRequest{Key: messages.RoamingKey(r.ID), Account: r.Payer, Member: r.Account, Peer: r.Peer,
+			Amount: r.Spec.Budget, Interval: authorisedFor, Job: r.ID, Reason: fmt.Sprintf("job %d, %s", r.ID, r.Spec.Title())}
+	case e == Release:
+		q.Verb, q.Reply = messages.VerbRevoke, new(messages.ClearingReply)
+		q.Body = &messages.RevokeRequest{ID: messages.RoamingAuthorisation(r.ID)}
+	case e == Send:
+		q.Verb, q.Reply = messages.VerbPeerSubmit, new(messages.PeerSubmitReply)
+		q.Body = &messages.PeerSubmitRequest{Job: r.ID, Account: r.Account, Spec: *r.Spec, Authorisation: *r.Authorisation}
+	case e == Recall:
+		q.Verb, q.Reply, q.Body = messages.VerbPeerCancel, new(messages.CancelReply), byNumber
+	case e == inquire:
+		q.Verb, q.Reply, q.Body = messages.VerbPeerJob, new(messages.JobDetail), byNumber
+	}
+	return q
+}
+
+// step is what became known by the answer to an errand's request, nil if that
+// changes nothing. The error says that the errand is to be run again.
+func (e Errand) step(r *book.Roam, q *Request, reply any, err error) (*book.Step, error) {
+	switch kind := messages.KindOf(err); {
+	case e == Recall && (err == nil || kind == messages.Ended || kind == messages.NotFound):
+		return &book.Step{Told: true}, nil // what has ended, or is not known there, needs no more
+	case e == Recall:
+		return nil, err
+	case e == inquire && kind == messages.NotFound: // it ended long ago; the bank's books say what it cost
+		last := r.Status
+		last.State, last.Reason = messages.Failed, "ForgottenThere"
+		return &book.Step{Status: &last}, nil
+	case err != nil && messages.Waits(err): // an earlier request, which was not answered, may have been carried out
+		return nil, err
+	case e == inquire && err != nil, q.Verb == messages.VerbAuthorise && e == Release:
+		return nil, nil
+	case e == Release:
+		return &book.Step{Released: true}, nil
+	case err != nil:
+		return &book.Step{Refused: messages.AsError(q.Verb, err)}, nil
+	}
+	return said(r, reply)
+}
+
+// said is what an answer without an error says of a job.
+func said(r *book.Roam, reply any) (*book.Step, error) {
+	switch reply := reply.(type) {
+	case *messages.SignedAuthorisation:
+		return &book.Step{Authorised: reply}, nil
+	case *messages.PeerSubmitReply:
+		return &book.Step{Arrived: Heard(&reply.Job, r)}, nil
+	case *messages.JobDetail:
+		return &book.Step{Status: Heard(&reply.JobSummary, r)}, nil
+	}
+	return nil, messages.Errorf(messages.Unavailable, "the answer is of another kind: %T", reply)
+}

@@ -1,0 +1,322 @@
+package federation
+
+import (
+	"cmp"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	atOnce       = 32                                 // errands to one destination
+	errandWithin = messages.Duration(5 * time.Second) // an answer
+	newsWithin   = messages.MaxPeerWait / 4           // that a peer is asked to wait for a change
+	firstBackoff = messages.Duration(50 * time.Millisecond)
+	lastBackoff  = messages.Duration(4 * time.Second)
+
+	bank messages.Name = "" // the destination of errands to the site's own bank
+)
+
+// Request is something to ask, once. Its answer, or the error that stands for it, is
+// told to [Errands.Answered], at the latest after Within.
+type Request struct {
+	ID     uint64
+	Peer   messages.Name // whose auctioneer is asked; "": the site's own bank
+	Verb   string
+	Body   any               // a pointer to the verb's request
+	Reply  any               // a pointer to what the answer is read into
+	Within messages.Duration // how long the answer is waited for
+	Job    messages.JobID    // that it is an errand of; 0: it follows the jobs at the peer
+}
+
+// Errands runs the errands of all remote jobs, and follows the jobs at each peer. It
+// is an index of the book and a memory of who did not answer; all of it can be lost.
+type Errands struct {
+	authorisedFor messages.Duration
+	rng           *rand.Rand
+	last          uint64 // of the requests' identifiers
+	asked         map[uint64]*asked
+	destinations  map[messages.Name]*destination
+	queued        map[messages.JobID]messages.Name // in whose queue a job waits
+	underWay      map[messages.JobID]bool
+	sought        map[messages.JobID]bool // of which the bank, or the peer, is to be asked once more, or has been
+}
+
+// asked is a request that is not answered, or whose answer is not committed.
+type asked struct {
+	Request
+	errand Errand
+	reply  *messages.PeerJobsReply // that is being committed
+}
+
+// destination is whom errands go to.
+type destination struct {
+	name    messages.Name
+	queue   []messages.JobID // may have jobs that wait no longer
+	open    int              // errands of this round that are not done
+	failed  error            // one that failed in it
+	silent  error            // because there was no answer
+	errands backoff
+	trouble string
+
+	there   map[messages.JobID]bool // remote jobs at the peer
+	follows bool                    // a request for what has changed is under way
+	cursor  messages.PeerJobsRequest
+	seen    map[messages.JobID]bool // by a walk through all jobs that is under way
+	news    backoff
+}
+
+// NewErrands makes the errands of a leader. The bank is asked to authorise remote jobs
+// for so long; rng spreads what is tried again.
+func NewErrands(authorisedFor messages.Duration, rng *rand.Rand) *Errands {
+	return &Errands{authorisedFor: authorisedFor, rng: rng, asked: map[uint64]*asked{}, destinations: map[messages.Name]*destination{},
+		queued: map[messages.JobID]messages.Name{}, underWay: map[messages.JobID]bool{}, sought: map[messages.JobID]bool{}}
+}
+
+func (e *Errands) destination(name messages.Name) *destination {
+	if e.destinations[name] == nil {
+		e.destinations[name] = &destination{name: name, there: map[messages.JobID]bool{}}
+	}
+	return e.destinations[name]
+}
+
+// Changed takes jobs of the book that changed, of any kind, and says whether a remote
+// job is among them.
+func (e *Errands) Changed(b *book.Book, ids map[messages.JobID]bool) (remote bool) {
+	var ours []messages.JobID
+	for id := range ids {
+		if b.Roam(id) != nil {
+			ours = append(ours, id)
+		}
+	}
+	slices.Sort(ours)
+	for _, id := range ours {
+		e.note(b.Roam(id))
+	}
+	return len(ours) > 0
+}
+
+// note brings the index up to date for a remote job; nil: it is forgotten.
+func (e *Errands) note(r *book.Roam) {
+	if r == nil {
+		return
+	}
+	if peer := e.destination(r.Peer); r.Phase == book.There {
+		peer.there[r.ID] = true
+	} else {
+		delete(peer.there, r.ID)
+	}
+	errand, is := e.next(r)
+	to := r.Peer
+	if errand.ToBank() {
+		to = bank
+	}
+	switch was, waits := e.queued[r.ID]; {
+	case e.underWay[r.ID]: // looked at again once that is done
+	case !is:
+		delete(e.queued, r.ID)
+	case !waits || was != to:
+		e.queued[r.ID] = to
+		d := e.destination(to)
+		d.queue = append(d.queue, r.ID)
+	}
+	if r.Phase == book.Over {
+		delete(e.sought, r.ID)
+	}
+}
+
+// next is [Next], or to ask for a job by name.
+func (e *Errands) next(r *book.Roam) (Errand, bool) {
+	if errand, is := Next(r); is {
+		return errand, true
+	}
+	return inquire, r.Phase == book.There && e.sought[r.ID]
+}
+
+// Due returns what is to be asked now.
+func (e *Errands) Due(now messages.Duration, b *book.Book) (out []Request) {
+	for _, name := range slices.Sorted(maps.Keys(e.destinations)) {
+		d := e.destinations[name]
+		if d.open == 0 && d.errands.over(now) {
+			out = append(out, e.round(d, b)...)
+		}
+		if d.following() && d.news.over(now) {
+			d.follows, d.cursor.Wait = true, newsWithin
+			cursor := d.cursor
+			out = append(out, e.ask(0, Request{Peer: name, Verb: messages.VerbPeerJobs, Body: &cursor, Reply: new(messages.PeerJobsReply), Within: newsWithin + errandWithin}))
+		}
+	}
+	return out
+}
+
+func (d *destination) following() bool { return len(d.there) > 0 && !d.follows }
+
+// round takes the errands that go to a destination together.
+func (e *Errands) round(d *destination, b *book.Book) (out []Request) {
+	for len(d.queue) > 0 && len(out) < atOnce {
+		id := d.queue[0]
+		d.queue = d.queue[1:]
+		to, waits := e.queued[id]
+		if !waits || to != d.name {
+			continue
+		}
+		delete(e.queued, id)
+		if r := b.Roam(id); r != nil {
+			if errand, is := e.next(r); is && (errand.ToBank() || r.Peer == d.name) && errand.ToBank() == (d.name == bank) {
+				e.underWay[id] = true
+				out = append(out, e.ask(errand, errand.request(r, e.authorisedFor, e.sought[id])))
+			}
+		}
+	}
+	d.open = len(out)
+	return out
+}
+
+func (e *Errands) ask(errand Errand, q Request) Request {
+	e.last++
+	q.ID = e.last
+	e.asked[q.ID] = &asked{Request: q, errand: errand}
+	return q
+}
+
+// Wake is when something is due though nothing happens; false: nothing is.
+func (e *Errands) Wake() (at messages.Duration, known bool) {
+	sooner := func(t messages.Duration) {
+		if !known || t < at {
+			at, known = t, true
+		}
+	}
+	for _, d := range e.destinations {
+		if d.open == 0 && len(d.queue) > 0 {
+			sooner(d.errands.until)
+		}
+		if d.following() {
+			sooner(d.news.until)
+		}
+	}
+	return at, known
+}
+
+// Answered takes the answer to a request. If it returns a command, that is to be
+// committed, and [Errands.Committed] told of it under the same identifier.
+func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply any, err error) *book.Command {
+	a := e.asked[id]
+	if a == nil {
+		return nil
+	}
+	var steps []book.Step
+	if a.Job == 0 {
+		steps, err = e.changes(b, a, reply, err)
+	} else {
+		steps, err = e.answer(b, a, reply, err)
+	}
+	if len(steps) == 0 || err != nil {
+		e.done(now, b, id, err)
+		return nil
+	}
+	return &book.Command{Travel: &book.Travel{Steps: steps}}
+}
+
+// Committed says that the command of an answer was committed, or why it was not.
+func (e *Errands) Committed(now messages.Duration, b *book.Book, id uint64, err error) {
+	e.done(now, b, id, err)
+}
+
+// answer is what became known by the answer to an errand, and an error if the errand
+// is to be run again.
+func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.Step, error) {
+	d := e.destination(a.Peer)
+	r := b.Roam(a.Job)
+	if r == nil {
+		return nil, nil
+	}
+	step, err := a.errand.step(r, &a.Request, reply, err)
+	switch {
+	case err != nil:
+		if messages.KindOf(err) != messages.Exhausted { // else it does answer
+			d.silent = err
+		}
+		return nil, err
+	case a.Verb == messages.VerbAuthorise && r.Phase == book.Releasing:
+		e.sought[a.Job] = true // it was cancelled meanwhile: it is known now that there is something to release
+		return nil, nil
+	case a.errand == inquire:
+		delete(e.sought, a.Job)
+	}
+	if step == nil {
+		return nil, nil
+	}
+	step.Job = a.Job
+	return []book.Step{*step}, nil
+}
+
+// done ends what a request was for: it is answered, and what it said is committed.
+func (e *Errands) done(now messages.Duration, b *book.Book, id uint64, err error) {
+	a := e.asked[id]
+	if a == nil {
+		return
+	}
+	delete(e.asked, id)
+	d := e.destination(a.Peer)
+	if a.Job == 0 {
+		e.followed(now, b, d, a.reply, err)
+		return
+	}
+	delete(e.underWay, a.Job)
+	e.note(b.Roam(a.Job))
+	d.failed = cmp.Or(d.failed, err)
+	if d.open--; d.open > 0 {
+		return
+	}
+	if d.name != bank {
+		d.blame(d.silent)
+	}
+	d.errands.after(now, d.failed, e.rng)
+	d.failed, d.silent = nil, nil
+}
+
+func (d *destination) blame(err error) {
+	d.trouble = ""
+	if err != nil {
+		d.trouble = messages.AsError("", err).Message
+	}
+}
+
+// Trouble is why a peer did not answer, in words for users; "": it did.
+func (e *Errands) Trouble(peer messages.Name) string {
+	if d := e.destinations[peer]; d != nil {
+		return d.trouble
+	}
+	return ""
+}
+
+// Forgive forgets that a peer did not answer: that may be long ago.
+func (e *Errands) Forgive(peer messages.Name) {
+	if d := e.destinations[peer]; d != nil {
+		d.trouble = ""
+	}
+}
+
+// backoff is how long something that failed is left alone: twice as long each time,
+// or half as much again or less, so that a peer that was cut off is caught up with
+// soon, and not by all at once. Nothing shortens it: a busy site must not hammer a
+// peer that is down.
+type backoff struct {
+	wait  messages.Duration
+	until messages.Duration
+}
+
+func (w *backoff) over(now messages.Duration) bool { return now >= w.until }
+
+func (w *backoff) after(now messages.Duration, failed error, rng *rand.Rand) {
+	if failed == nil {
+		*w = backoff{}
+		return
+	}
+	w.wait = min(max(2*w.wait, firstBackoff), lastBackoff)
+	w.until = now + w.wait/2 + messages.Duration(rng.Int64N(int64(w.wait)))
+}

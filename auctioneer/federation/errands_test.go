@@ -1,0 +1,322 @@
+package federation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+func TestNext(t *testing.T) {
+	for name, x := range map[string]struct {
+		r    book.Roam
+		want Errand
+		is   bool
+	}{
+		"authorising":                  {book.Roam{Phase: book.Authorising}, Authorise, true},
+		"sending":                      {book.Roam{Phase: book.Sending}, Send, true},
+		"sending, to end":              {book.Roam{Phase: book.Sending, Cancelled: true}, Send, true},
+		"there":                        {book.Roam{Phase: book.There}, Recall, false},
+		"there, to end":                {book.Roam{Phase: book.There, Cancelled: true}, Recall, true},
+		"there, to end, and told":      {book.Roam{Phase: book.There, Cancelled: true, Told: true}, Recall, false},
+		"refused, or never sent":       {book.Roam{Phase: book.Releasing}, Release, true},
+		"over, whatever was before it": {book.Roam{Phase: book.Over, Cancelled: true}, 0, false},
+	} {
+		if got, is := Next(&x.r); is != x.is || is && got != x.want {
+			t.Errorf("%s: got errand %v, %v", name, got, is)
+		}
+	}
+}
+
+// trip is a book with remote jobs, their errands, and a clock.
+type trip struct {
+	*testing.T
+	book *book.Book
+	*Errands
+	now messages.Duration
+}
+
+func newTrip(t *testing.T) *trip {
+	tr := &trip{T: t, book: book.New(), Errands: NewErrands(messages.Duration(time.Hour), rand.New(rand.NewPCG(1, 1)))}
+	tr.book.Watch(true)
+	return tr
+}
+
+// do commits a command.
+func (t *trip) do(c *book.Command) any {
+	c.At = now
+	result := t.book.Apply(c)
+	t.Changed(t.book, t.book.TakeChanges().Jobs)
+	return result
+}
+
+func (t *trip) step(s book.Step) any {
+	return t.do(&book.Command{Travel: &book.Travel{Steps: []book.Step{s}}})
+}
+
+// sends commits a remote job.
+func (t *trip) sends(peer messages.Name) messages.JobID {
+	t.Helper()
+	key := fmt.Sprint(t.book.LastJob())
+	p, ok := t.do(&book.Command{Depart: &book.Depart{Account: "ada", Key: key, Digest: []byte(key), Payer: "ada", Peer: peer,
+		Spec: &messages.JobSpec{Name: "n", Budget: 5 * c, Stages: []messages.Stage{{Name: "a", Tasks: 3}}}}}).(book.Passage)
+	if !ok {
+		t.Fatal("the job was not taken")
+	}
+	return p.Job
+}
+
+// arrived commits a remote job that is at its peer.
+func (t *trip) arrived(peer messages.Name) messages.JobID {
+	t.Helper()
+	id := t.sends(peer)
+	t.step(book.Step{Job: id, Authorised: &messages.SignedAuthorisation{}})
+	t.step(book.Step{Job: id, Arrived: &messages.JobSummary{State: messages.Running}})
+	return id
+}
+
+// due are the requests that are due, which must be of these verbs.
+func (t *trip) due(verbs ...string) []Request {
+	t.Helper()
+	list := t.Due(t.now, t.book)
+	got := make([]string, len(list))
+	for i := range list {
+		got[i] = list[i].Verb
+	}
+	if fmt.Sprint(got) != fmt.Sprint(verbs) {
+		t.Fatalf("due are %v, want %v", got, verbs)
+	}
+	return list
+}
+
+// answers has a request answered, and what it says committed.
+func (t *trip) answers(q Request, reply any, err error) {
+	if c := t.Answered(t.now, t.book, q.ID, reply, err); c != nil {
+		t.do(c)
+		t.Committed(t.now, t.book, q.ID, nil)
+	}
+}
+
+func (t *trip) is(id messages.JobID, phase book.RoamPhase, reason string) {
+	t.Helper()
+	if r := t.book.Roam(id); r.Phase != phase || r.Status.Reason != reason {
+		t.Errorf("job %d is %v: %v, %s; want %v, %s", id, r.Phase, r.Status.State, r.Status.Reason, phase, reason)
+	}
+}
+
+var (
+	silent = messages.Errorf(messages.Unavailable, "nobody answers")
+	forbid = messages.Errorf(messages.PermissionDenied, "no")
+)
+
+// A job goes from phase to phase by its errands, and what the peer says is heard.
+func TestAJobGoesAndEnds(t *testing.T) {
+	tr := newTrip(t)
+	id := tr.sends("east")
+	q := tr.due(messages.VerbAuthorise)[0]
+	if r := q.Body.(*messages.AuthoriseRequest); q.Peer != "" || r.Amount != 5*c || r.Peer != "east" || r.Key != messages.RoamingKey(id) || r.Interval != messages.Duration(time.Hour) {
+		t.Errorf("the bank is asked %+v", r)
+	}
+	tr.due() // it is asked once
+	tr.answers(q, &messages.SignedAuthorisation{}, nil)
+	q = tr.due(messages.VerbPeerSubmit)[0]
+	tr.answers(q, &messages.PeerSubmitReply{Job: messages.JobSummary{State: messages.Waiting, Reason: "Waiting"}}, nil)
+	tr.is(id, book.There, "Waiting")
+	q = tr.due(messages.VerbPeerJobs)[0]
+	tr.answers(q, &messages.PeerJobsReply{Epoch: 7, Next: 3, Jobs: []messages.JobSummary{{Job: id, State: messages.Completed, Reason: "Completed", Charged: 9 * c}}}, nil)
+	tr.is(id, book.Over, "Completed")
+	if charged := tr.book.Roam(id).Status.Charged; charged != 5*c {
+		t.Errorf("the peer was trusted to have charged %v", charged)
+	}
+	tr.due()
+	if _, waits := tr.Wake(); waits {
+		t.Error("something is due though every job is over")
+	}
+}
+
+// A peer that is silent is left alone longer and longer, and nobody waits for it.
+func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
+	tr := newTrip(t)
+	for _, peer := range []messages.Name{"east", "north"} {
+		tr.step(book.Step{Job: tr.sends(peer), Authorised: &messages.SignedAuthorisation{}})
+	}
+	list := tr.due(messages.VerbPeerSubmit, messages.VerbPeerSubmit)
+	tr.answers(list[0], nil, silent)
+	if list[0].Peer != "east" || tr.Trouble("east") == "" || tr.Trouble("north") != "" {
+		t.Errorf("silent are %q, %q", tr.Trouble("east"), tr.Trouble("north"))
+	}
+	tr.due()
+	tr.answers(list[1], &messages.PeerSubmitReply{}, nil)
+	tr.due(messages.VerbPeerJobs)
+	for last := messages.Duration(0); ; {
+		at, waits := tr.Wake()
+		if !waits || at <= tr.now || at-tr.now > 3*lastBackoff/2 {
+			t.Fatalf("at %v it wakes at %v", tr.now, at)
+		}
+		if last = max(last, at-tr.now); last > lastBackoff {
+			break
+		}
+		tr.due()
+		tr.now = at
+		tr.answers(tr.due(messages.VerbPeerSubmit)[0], nil, silent)
+	}
+	tr.now += 2 * lastBackoff
+	tr.answers(tr.due(messages.VerbPeerSubmit)[0], &messages.PeerSubmitReply{}, nil)
+	if tr.Trouble("east") != "" {
+		t.Error("a peer that answers is still said to be silent")
+	}
+}
+
+// Errands to one destination go in rounds; those that fail let the others pass.
+func TestRoundsAreBoundedAndFair(t *testing.T) {
+	tr := newTrip(t)
+	for range atOnce + 5 {
+		tr.sends("east")
+	}
+	first := tr.Due(0, tr.book)
+	if len(first) != atOnce {
+		t.Fatalf("%d at once", len(first))
+	}
+	for _, q := range first {
+		tr.due()
+		tr.answers(q, nil, messages.Errorf(messages.Exhausted, "the disk is almost full")) // decides nothing
+	}
+	tr.due()
+	tr.now += lastBackoff
+	second := tr.Due(tr.now, tr.book)
+	if len(second) != atOnce || second[0].Job != atOnce+1 || second[5].Job != 1 {
+		t.Errorf("%d in the second round, from job %d", len(second), second[0].Job)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	tr := newTrip(t)
+	poor, bad := tr.sends("east"), tr.sends("east")
+	list := tr.due(messages.VerbAuthorise, messages.VerbAuthorise)
+	tr.answers(list[0], nil, messages.Errorf(messages.Insufficient, "too little"))
+	tr.answers(list[1], &messages.SignedAuthorisation{}, nil)
+	tr.is(poor, book.Releasing, "RefusedByBank")
+	list = tr.due(messages.VerbAuthorise, messages.VerbPeerSubmit) // whether there is something to release is not known
+	tr.answers(list[0], nil, messages.Errorf(messages.Insufficient, "too little"))
+	tr.answers(list[1], nil, forbid)
+	tr.is(bad, book.Releasing, "RefusedBySite")
+	list = tr.due(messages.VerbRevoke, messages.VerbRevoke)
+	tr.answers(list[0], nil, messages.Errorf(messages.NotFound, "there is none"))
+	tr.answers(list[1], &messages.ClearingReply{}, nil)
+	tr.is(poor, book.Over, "RefusedByBank")
+	tr.is(bad, book.Over, "RefusedBySite")
+	tr.due()
+}
+
+// A job that is cancelled while the bank is asked is not sent, and what the bank set
+// aside is released.
+func TestCancelledBeforeItIsSent(t *testing.T) {
+	tr := newTrip(t)
+	id := tr.sends("east")
+	q := tr.due(messages.VerbAuthorise)[0]
+	tr.step(book.Step{Job: id, Cancel: "ada"})
+	tr.due() // the bank has not answered yet
+	tr.answers(q, &messages.SignedAuthorisation{}, nil)
+	q = tr.due(messages.VerbRevoke)[0]
+	tr.answers(q, nil, silent)
+	tr.now += lastBackoff
+	tr.answers(tr.due(messages.VerbRevoke)[0], &messages.ClearingReply{}, nil)
+	tr.is(id, book.Over, "CancelledByUser")
+}
+
+// A job that is cancelled while it is sent is recalled, until the peer knows.
+func TestCancelledWhileItIsSent(t *testing.T) {
+	tr := newTrip(t)
+	id := tr.sends("east")
+	tr.step(book.Step{Job: id, Authorised: &messages.SignedAuthorisation{}})
+	q := tr.due(messages.VerbPeerSubmit)[0]
+	tr.step(book.Step{Job: id, Cancel: "ada"})
+	tr.answers(q, &messages.PeerSubmitReply{Job: messages.JobSummary{State: messages.Waiting}}, nil)
+	list := tr.due(messages.VerbPeerCancel, messages.VerbPeerJobs)
+	tr.answers(list[0], nil, forbid) // whatever that means, the peer has not said that the job ends
+	tr.now += lastBackoff
+	tr.answers(tr.due(messages.VerbPeerCancel)[0], nil, messages.Errorf(messages.Ended, "it has ended"))
+	if r := tr.book.Roam(id); !r.Told || r.Phase != book.There {
+		t.Errorf("the peer was told: %v, in phase %v", r.Told, r.Phase)
+	}
+	tr.due()
+}
+
+// A full log loses nothing: what could not be committed is asked for again.
+func TestWhatIsNotCommittedIsAskedAgain(t *testing.T) {
+	tr := newTrip(t)
+	full := messages.Errorf(messages.Exhausted, "the disk is almost full")
+	id := tr.sends("east")
+	for range 2 {
+		q := tr.due(messages.VerbAuthorise)[0]
+		if tr.Answered(tr.now, tr.book, q.ID, &messages.SignedAuthorisation{}, nil) == nil {
+			t.Fatal("nothing to commit")
+		}
+		tr.due()
+		tr.Committed(tr.now, tr.book, q.ID, full)
+		tr.now += 2 * lastBackoff
+	}
+	tr.step(book.Step{Job: id, Authorised: &messages.SignedAuthorisation{}})
+	tr.step(book.Step{Job: id, Arrived: &messages.JobSummary{State: messages.Waiting}})
+	for range 2 {
+		q := tr.due(messages.VerbPeerJobs)[0]
+		if cursor := q.Body.(*messages.PeerJobsRequest); cursor.After != 0 {
+			t.Errorf("the cursor has moved: %+v", cursor)
+		}
+		tr.Answered(tr.now, tr.book, q.ID, &messages.PeerJobsReply{Epoch: 7, Next: 3, Jobs: []messages.JobSummary{{Job: id, State: messages.Running}}}, nil)
+		tr.Committed(tr.now, tr.book, q.ID, full)
+		tr.now += 2 * lastBackoff
+	}
+}
+
+// A peer that tells of all its jobs, page by page, is asked by name for those that it
+// did not speak of.
+func TestAWalkFindsAForgottenJob(t *testing.T) {
+	tr := newTrip(t)
+	told, forgotten, late := tr.arrived("east"), tr.arrived("east"), tr.arrived("east")
+	other := tr.arrived("north")
+	list := tr.due(messages.VerbPeerJobs, messages.VerbPeerJobs)
+	page := func(whole, more bool, next uint64, ids ...messages.JobID) *messages.PeerJobsReply {
+		r := &messages.PeerJobsReply{Epoch: 7, Next: next, Whole: whole, More: more}
+		for _, id := range ids {
+			r.Jobs = append(r.Jobs, messages.JobSummary{Job: id, State: messages.Running, Reason: "Running"})
+		}
+		return r
+	}
+	tr.answers(list[0], page(true, true, 1, told, other), nil) // other is not of this peer
+	q := tr.due(messages.VerbPeerJobs)[0]
+	if cursor := q.Body.(*messages.PeerJobsRequest); cursor.Epoch != 7 || cursor.After != 1 {
+		t.Errorf("the cursor is %+v", cursor)
+	}
+	tr.answers(q, page(false, false, 2), nil)
+	list = tr.due(messages.VerbPeerJob, messages.VerbPeerJob, messages.VerbPeerJobs)
+	if list[0].Job != forgotten || list[1].Job != late {
+		t.Errorf("asked by name are %d, %d", list[0].Job, list[1].Job)
+	}
+	tr.answers(list[0], nil, messages.Errorf(messages.NotFound, "there is no such job"))
+	tr.answers(list[1], nil, silent)
+	tr.is(forgotten, book.Over, "ForgottenThere")
+	tr.now += lastBackoff
+	tr.answers(tr.due(messages.VerbPeerJob)[0], &messages.JobDetail{JobSummary: messages.JobSummary{State: messages.Completed, Reason: "Completed"}}, nil)
+	tr.is(late, book.Over, "Completed")
+	tr.is(told, book.There, "Running")
+	tr.is(other, book.There, "")
+	tr.due()
+}
+
+// An answer of the wrong kind decides nothing.
+func TestAStrangeAnswerDecidesNothing(t *testing.T) {
+	tr := newTrip(t)
+	id := tr.sends("east")
+	tr.answers(tr.due(messages.VerbAuthorise)[0], &messages.Empty{}, nil)
+	tr.is(id, book.Authorising, "Authorising")
+	id = tr.arrived("north")
+	tr.answers(tr.due(messages.VerbPeerJobs)[0], nil, nil)
+	tr.is(id, book.There, "")
+	if tr.Answered(tr.now, tr.book, 999, nil, nil) != nil {
+		t.Error("an answer to nothing is a command")
+	}
+}

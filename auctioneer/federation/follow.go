@@ -1,0 +1,109 @@
+package federation
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// changes is what a peer says has changed of the jobs there.
+func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps []book.Step, _ error) {
+	d := e.destination(a.Peer)
+	page, is := reply.(*messages.PeerJobsReply)
+	if err == nil && !is {
+		err = messages.Errorf(messages.Unavailable, "the answer is of another kind: %T", reply)
+	}
+	d.blame(err)
+	if err != nil {
+		return nil, err
+	}
+	a.reply = page
+	for i := range page.Jobs {
+		s := &page.Jobs[i]
+		if r := b.Roam(s.Job); r != nil && r.Peer == d.name && (r.Phase == book.Sending || r.Phase == book.There) {
+			steps = append(steps, book.Step{Job: s.Job, Status: Heard(s, r)})
+		}
+	}
+	return steps, nil
+}
+
+// followed goes on from a page of changes that was committed. At the end of a walk
+// through all jobs, those that the peer did not speak of are asked for by name.
+func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, page *messages.PeerJobsReply, err error) {
+	d.follows = false
+	d.news.after(now, err, e.rng)
+	if err != nil {
+		return
+	}
+	if page.Whole {
+		d.seen = map[messages.JobID]bool{}
+	}
+	for i := range page.Jobs {
+		if r := b.Roam(page.Jobs[i].Job); r != nil {
+			e.note(r)
+			if d.seen != nil {
+				d.seen[r.ID] = true
+			}
+		}
+	}
+	d.cursor.Epoch, d.cursor.After = page.Epoch, page.Next
+	if page.More || d.seen == nil {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.there)) {
+		if !d.seen[id] {
+			e.sought[id] = true
+			e.note(b.Roam(id))
+		}
+	}
+	d.seen = nil
+}
+
+// Unheard is the command that ends remote jobs at peers that will not speak of them
+// any more, nil if there are none.
+func Unheard(now messages.Time, b *book.Book) *book.Command {
+	steps := b.Unheard(now)
+	if len(steps) == 0 {
+		return nil
+	}
+	return &book.Command{Travel: &book.Travel{Steps: steps}}
+}
+
+// Heard is what a peer said of a remote job, as far as it can be so: a peer is not
+// trusted with more than the job.
+func Heard(said *messages.JobSummary, r *book.Roam) *messages.JobSummary {
+	s := *said
+	s.State = min(s.State, messages.Discarded)
+	s.Charged = max(0, min(s.Charged, r.Spec.Budget))
+	s.Tasks = r.Spec.TaskCount()
+	s.Running, s.Done = max(0, min(s.Running, s.Tasks)), max(0, min(s.Done, s.Tasks))
+	if !messages.ValidName(s.Market) {
+		s.Market = ""
+	}
+	s.Name, s.Reason = "", messages.Clip(s.Reason, maxHeard)
+	s.Started, s.Ended = max(0, s.Started), max(0, s.Ended)
+	return &s
+}
+
+const (
+	maxHeard  = 64  // bytes of a reason that a peer gives
+	maxOffers = 256 // of one peer
+)
+
+// Screened is what a peer offers, as far as it can be an offer. Its contracts are
+// named as that site's.
+func Screened(site messages.Name, offers []messages.Offer) []messages.Offer {
+	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o messages.Offer) bool {
+		return !messages.ValidName(o.Market) || o.Price < 0 || o.Budget < 0 || o.Completion < 0
+	})
+	for i := range offers {
+		o := &offers[i]
+		o.Site, o.Value, o.Basis = site, 0, messages.Clip(o.Basis, 4*maxHeard)
+		if o.Contract != "" {
+			o.Contract = site + "/" + messages.Clip(o.Contract, maxHeard)
+		}
+	}
+	return offers
+}

@@ -1,0 +1,178 @@
+package federation
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	maxTaken   = 32  // visiting jobs of one peer that are being taken at once
+	maxPolls   = 4   // requests of one peer that wait for a change
+	pageOfJobs = 256 // in one answer
+)
+
+// Visits knows which visiting jobs changed when, and which are being taken. All of
+// it can be lost: peers that follow their jobs see another epoch, and are told of all.
+type Visits struct {
+	epoch   uint64                                      // of the cursors
+	last    uint64                                      // change
+	changed map[messages.Name]map[messages.JobID]uint64 // by home: a job's last change
+	homes   map[messages.JobID]messages.Name
+	taken   map[messages.Name]map[messages.JobID]bool // being taken, by home and number there
+	polls   map[messages.Name]int
+}
+
+// NewVisits makes the visits of a leader; no other leader has had its epoch.
+func NewVisits(epoch uint64) *Visits {
+	return &Visits{epoch: epoch, changed: map[messages.Name]map[messages.JobID]uint64{}, homes: map[messages.JobID]messages.Name{},
+		taken: map[messages.Name]map[messages.JobID]bool{}, polls: map[messages.Name]int{}}
+}
+
+// Changed takes jobs of the book that changed, of any kind, and says whether a
+// visiting job is among them.
+func (v *Visits) Changed(b *book.Book, ids map[messages.JobID]bool) (visiting bool) {
+	var visitors []*book.Job
+	for id := range ids {
+		if j := b.Job(id); j == nil {
+			delete(v.changed[v.homes[id]], id)
+			delete(v.homes, id)
+		} else if j.Visit != nil {
+			visitors = append(visitors, j)
+		}
+	}
+	slices.SortFunc(visitors, func(x, y *book.Job) int { return cmp.Compare(x.ID, y.ID) })
+	for _, j := range visitors {
+		home := j.Visit.Home
+		v.last++
+		v.homes[j.ID] = home
+		put(v.changed, home, j.ID, v.last)
+	}
+	return len(visitors) > 0
+}
+
+func put[V any](m map[messages.Name]map[messages.JobID]V, name messages.Name, id messages.JobID, value V) {
+	if m[name] == nil {
+		m[name] = map[messages.JobID]V{}
+	}
+	m[name][id] = value
+}
+
+// Take lets one request at a time take a visiting job, until [Visits.Taken]: what one
+// request gives back, another may just have had accepted. No peer has all the places
+// of those that are being taken.
+func (v *Visits) Take(visit messages.Visit) error {
+	if v.taken[visit.Home][visit.Job] || len(v.taken[visit.Home]) >= maxTaken {
+		return messages.Errorf(messages.Unavailable, "job %v: is being taken; ask again", visit)
+	}
+	put(v.taken, visit.Home, visit.Job, true)
+	return nil
+}
+
+// Taken ends what Take began.
+func (v *Visits) Taken(visit messages.Visit) {
+	if delete(v.taken[visit.Home], visit.Job); len(v.taken[visit.Home]) == 0 {
+		delete(v.taken, visit.Home)
+	}
+}
+
+// Poll counts a request of a peer that waits for a change, until [Visits.Polled].
+func (v *Visits) Poll(home messages.Name) error {
+	if v.polls[home] >= maxPolls {
+		return messages.Errorf(messages.Exhausted, "%d requests of site %s wait for news, the most there may be", maxPolls, home)
+	}
+	v.polls[home]++
+	return nil
+}
+
+// Polled ends what Poll began.
+func (v *Visits) Polled(home messages.Name) {
+	if v.polls[home]--; v.polls[home] <= 0 {
+		delete(v.polls, home)
+	}
+}
+
+// Since begins the answer to a peer that follows its jobs here: which of them have
+// changed after its cursor, in the order in which they did, and the cursor after
+// them. Where nothing has, the answer waits, unless the cursor was of another epoch.
+func (v *Visits) Since(home messages.Name, r messages.PeerJobsRequest) (ids []messages.JobID, reply messages.PeerJobsReply, ready bool) {
+	reply.Epoch, reply.Whole = v.epoch, r.Epoch != v.epoch
+	if reply.Whole {
+		r.After = 0
+	}
+	changed := v.changed[home]
+	for id, at := range changed {
+		if at > r.After {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(x, y messages.JobID) int { return cmp.Compare(changed[x], changed[y]) })
+	if reply.More = len(ids) > pageOfJobs; reply.More {
+		ids = ids[:pageOfJobs]
+	}
+	reply.Next = r.After
+	if len(ids) > 0 {
+		reply.Next = changed[ids[len(ids)-1]]
+	}
+	return ids, reply, len(ids) > 0 || reply.Whole
+}
+
+// Ending are the commands that end visiting jobs whose authorisations are about to end.
+func (v *Visits) Ending(now messages.Time, b *book.Book) (out []*book.Command) {
+	late := map[messages.Name]*book.Decide{}
+	ids := make([]messages.JobID, 0, len(v.homes))
+	for id := range v.homes {
+		if j := b.Job(id); j != nil && j.Active() && now >= LastCall(j.Submitted, j.Visit.Until) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		j := b.Job(id)
+		d := late[j.Spec.Market]
+		if d == nil {
+			d = &book.Decide{Market: j.Spec.Market}
+			late[j.Spec.Market] = d
+			out = append(out, &book.Command{Decide: d})
+		}
+		d.Discard = append(d.Discard, book.Discarding{Job: id, Reason: "AuthorisationEnds",
+			Message: "what its home site authorised for it cannot be charged much longer: it ends at " + j.Visit.Until.String(),
+			Change:  []string{"smaller jobs, or a home site that authorises for longer"}})
+	}
+	return out
+}
+
+// LastCall is by when a visiting job must have ended that came at a time, and whose
+// authorisation ends at another: there must be time to charge, a tenth of what it
+// had, at most ten minutes.
+func LastCall(came, until messages.Time) messages.Time {
+	return until.Add(-min(max(0, until.Sub(came))/10, messages.Duration(10*time.Minute)))
+}
+
+// Outward is a visiting job as its home site is told of it: under its number and its
+// owner's name there.
+func Outward(s messages.JobSummary) messages.JobSummary {
+	s.Job, s.Account = s.Visit.Job, Owner(s.Account)
+	s.Visit, s.Payer = nil, s.Account
+	return s
+}
+
+// Owner is the name at home of who owns a visiting job.
+func Owner(visitor messages.Name) messages.Name {
+	name, _, _ := strings.Cut(visitor, "@")
+	return name
+}
+
+// HomeOf is the site whose auctioneer calls.
+func HomeOf(caller messages.Name) (messages.Name, error) {
+	home, is := strings.CutPrefix(caller, "$")
+	switch {
+	case !is || !messages.ValidName(home), home == messages.Auctioneer, home == messages.Bank, home == messages.Estimator, home == messages.NodeAgent, home == messages.Depot:
+		return "", messages.Errorf(messages.PermissionDenied, "caller %q: only the auctioneers of other sites may ask this; users ask that of their own", caller)
+	}
+	return home, nil
+}

@@ -1,0 +1,207 @@
+package federation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// A peer is not trusted with more than the job.
+func TestHeard(t *testing.T) {
+	r := &book.Roam{Spec: &messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Tasks: 3}}}}
+	for name, said := range map[string]messages.JobSummary{
+		"too much":   {State: 200, Charged: 1 << 60, Tasks: 1 << 40, Running: 1 << 40, Done: 1 << 40, Market: "a b", Reason: strings.Repeat("é", 1000), Name: "x"},
+		"too little": {Charged: -1, Running: -1, Done: -1, Started: -1, Ended: -1},
+	} {
+		got := Heard(&said, r)
+		if got.State > messages.Discarded || got.Charged < 0 || got.Charged > 5 || got.Tasks != 3 || got.Running < 0 || got.Running > 3 || got.Done < 0 || got.Done > 3 ||
+			got.Market != "" || len(got.Reason) > maxHeard || got.Started < 0 || got.Ended < 0 {
+			t.Errorf("%s: heard %+v", name, got)
+		}
+	}
+}
+
+func TestScreened(t *testing.T) {
+	offers := []messages.Offer{{Site: "north", Market: "main", Value: 100, Contract: "q1-1", Basis: strings.Repeat("b", 10_000)},
+		{Market: "a b"}, {Market: "main", Price: -1}, {Market: "main", Completion: -1}}
+	for range 1000 {
+		offers = append(offers, messages.Offer{Market: "main"})
+	}
+	got := Screened("east", offers)
+	if len(got) != maxOffers-3 {
+		t.Fatalf("%d offers", len(got))
+	}
+	if o := got[0]; o.Site != "east" || o.Value != 0 || o.Contract != "east/q1-1" || len(o.Basis) > 4*maxHeard {
+		t.Errorf("got %+v", o)
+	}
+}
+
+func TestHomeOf(t *testing.T) {
+	for caller, want := range map[messages.Name]messages.Name{"$west": "west", "west": "", "alice": "", "$": "", "$auctioneer": "", "$bank": "", "$depot": "", "$We": "", "$a@b": ""} {
+		got, err := HomeOf(caller)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: got %q, %v", caller, got, err)
+		}
+	}
+}
+
+func TestLastCall(t *testing.T) {
+	const start = messages.Time(1_000_000_000)
+	for had, want := range map[time.Duration]time.Duration{time.Minute: 54 * time.Second, time.Hour: 54 * time.Minute, 100 * time.Hour: 100*time.Hour - 10*time.Minute, -time.Hour: -time.Hour} {
+		if got := LastCall(start, start.Add(messages.Duration(had))).Sub(start).Std(); got != want {
+			t.Errorf("with %v: after %v, want %v", had, got, want)
+		}
+	}
+}
+
+// hosts is a book with visiting jobs.
+type hosts struct {
+	*testing.T
+	*Visits
+	book *book.Book
+	last messages.JobID
+}
+
+func newHosts(t *testing.T) *hosts {
+	h := &hosts{T: t, Visits: NewVisits(7), book: book.New()}
+	h.book.Watch(true)
+	return h
+}
+
+func (h *hosts) do(at messages.Time, c *book.Command) {
+	c.At = at
+	h.book.Apply(c)
+	h.Changed(h.book, h.book.TakeChanges().Jobs)
+}
+
+// visit commits a job of a peer, whose authorisation ends after a time.
+func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
+	h.last++
+	v := messages.Visit{Home: home, Job: 100 + h.last}
+	h.do(now, &book.Command{Submit: &book.Submit{Account: messages.VisitorName("ada", home), Key: v.Job.String(), Digest: []byte(fmt.Sprint(v)), Payer: "ada@" + home, Held: 5 * c,
+		Spec:  &messages.JobSpec{Market: "main", Budget: 5 * c, Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 1, Command: []string{"true"}}}},
+		Visit: &book.Visit{Visit: v, Authorisation: "a", Until: now.Add(messages.Duration(for_))}}})
+	return h.book.Visitor(v)
+}
+
+// A visiting job ends before its authorisation does, and no other.
+func TestEnding(t *testing.T) {
+	h := newHosts(t)
+	short, long := h.visit("east", time.Minute), h.visit("east", time.Hour)
+	if out := h.Ending(now.Add(53*second), h.book); len(out) != 0 {
+		t.Errorf("ended too early: %+v", out)
+	}
+	late := now.Add(55 * second)
+	out := h.Ending(late, h.book)
+	if len(out) != 1 || len(out[0].Decide.Discard) != 1 || out[0].Decide.Discard[0].Job != short.ID || out[0].Decide.Market != "main" {
+		t.Fatalf("ended are %+v", out)
+	}
+	h.do(late, out[0])
+	if short.State == messages.Waiting || long.State != messages.Waiting || len(h.Ending(late, h.book)) != 0 {
+		t.Errorf("the jobs are %v and %v", short.State, long.State)
+	}
+}
+
+// A peer learns of each change once, in order and in pages, and of all jobs in a
+// new epoch.
+func TestSince(t *testing.T) {
+	h := newHosts(t)
+	if _, r, ready := h.Since("east", messages.PeerJobsRequest{Epoch: 7}); ready || r.Whole || r.Next != 0 {
+		t.Errorf("nothing has changed: %+v", r)
+	}
+	var all []messages.JobID
+	for range pageOfJobs + 1 {
+		all = append(all, h.visit("east", time.Hour).ID)
+	}
+	h.visit("north", time.Hour)
+	ids, r, ready := h.Since("east", messages.PeerJobsRequest{Epoch: 6, After: 1 << 40})
+	if !ready || !r.Whole || !r.More || r.Epoch != 7 || len(ids) != pageOfJobs || ids[0] != all[0] {
+		t.Errorf("%d jobs of all: %+v", len(ids), r)
+	}
+	ids, r, ready = h.Since("east", messages.PeerJobsRequest{Epoch: r.Epoch, After: r.Next})
+	if !ready || r.Whole || r.More || len(ids) != 1 || ids[0] != all[pageOfJobs] {
+		t.Errorf("%v on the last page: %+v", ids, r)
+	}
+	h.do(now, &book.Command{Cancel: &book.Cancel{Job: all[3], By: "ada@east"}})
+	ids, _, ready = h.Since("east", messages.PeerJobsRequest{Epoch: r.Epoch, After: r.Next})
+	if !ready || len(ids) != 1 || ids[0] != all[3] {
+		t.Errorf("changed are %v", ids)
+	}
+	if _, _, ready := h.Since("nowhere", messages.PeerJobsRequest{Epoch: 6}); !ready {
+		t.Error("a peer of another epoch waits")
+	}
+}
+
+// One request at a time takes a job, and no peer has all the places.
+func TestTake(t *testing.T) {
+	v := NewVisits(7)
+	for i := range messages.JobID(maxTaken) {
+		if err := v.Take(messages.Visit{Home: "east", Job: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for visit, want := range map[messages.Visit]messages.Kind{{Home: "east", Job: 0}: messages.Unavailable, {Home: "east", Job: 999}: messages.Unavailable, {Home: "north", Job: 0}: messages.KindOf(nil)} {
+		if err := v.Take(visit); messages.KindOf(err) != want {
+			t.Errorf("%v: %v", visit, err)
+		}
+	}
+	v.Taken(messages.Visit{Home: "east", Job: 0})
+	if err := v.Take(messages.Visit{Home: "east", Job: 0}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPoll(t *testing.T) {
+	v := NewVisits(7)
+	for range maxPolls {
+		if err := v.Poll("east"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if messages.KindOf(v.Poll("east")) != messages.Exhausted || v.Poll("north") != nil {
+		t.Error("polls are not bounded by peer")
+	}
+	v.Polled("east")
+	if err := v.Poll("east"); err != nil {
+		t.Error(err)
+	}
+}
+
+// An authorisation is given back where an earlier try may have had it accepted, and
+// nowhere else.
+func TestDecline(t *testing.T) {
+	h := newHosts(t)
+	taken := h.visit("east", time.Hour).Visit.Visit
+	r := &messages.PeerSubmitRequest{Job: 1, Account: "ada"}
+	r.Authorisation.Authorisation = messages.Authorisation{ID: "a", Issuer: "east", Peer: "west"}
+	for name, x := range map[string]struct {
+		job      messages.JobID
+		accepted error
+		why      error
+		want     bool
+	}{
+		"refused by the market":      {1, nil, forbid, true},
+		"refused by the bank":        {1, forbid, forbid, false},
+		"not known to be refused":    {1, nil, silent, false},
+		"taken by another try":       {taken.Job, nil, forbid, false},
+		"the bank was silent before": {1, silent, forbid, true},
+	} {
+		again := *r
+		again.Job = x.job
+		a, err := Arrive("west", "east", &again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Accepted(x.accepted)
+		if charge, is := a.Decline(h.book, x.why); is != x.want || is && (charge.ID != "a" || charge.Issuer != "east" || charge.Amount != 0) {
+			t.Errorf("%s: %+v, %v", name, charge, is)
+		}
+	}
+	if _, err := Arrive("north", "east", r); messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("an authorisation for another site: %v", err)
+	}
+}

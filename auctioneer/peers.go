@@ -1,0 +1,113 @@
+package auctioneer
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Bounds on what peers can make this site wait for.
+const (
+	peerWithin   = 5 * time.Second        // an answer that nobody waits for
+	lookWithin   = 2 * time.Second        // an answer that a user waits for
+	maxLooks     = 64                     // users who wait for a peer at once
+	peersKnown   = 5 * time.Second        // how old the list of peers may be
+	peersAtLeast = 100 * time.Millisecond // and where a site is not among them
+)
+
+// peers asks the auctioneers of other sites, and knows which other sites are peers.
+type peers struct {
+	site   messages.Name
+	bus    bus.Bus
+	places chan struct{} // of users who wait
+
+	mu    sync.Mutex
+	list  []messages.Name
+	asked time.Time // for the list
+}
+
+func newPeers(a *Auctioneer) *peers {
+	return &peers{site: a.Site, bus: a.Bus, places: make(chan struct{}, maxLooks)}
+}
+
+// enter takes a place of those who may wait for peers, if there is one: such waits
+// are not to keep the site's own users from being served.
+func (p *peers) enter() (leave func(), err error) {
+	select {
+	case p.places <- struct{}{}:
+		return func() { <-p.places }, nil
+	default:
+		return func() {}, messages.Errorf(messages.Exhausted, "%d requests wait for other sites, the most there may be; try again", maxLooks)
+	}
+}
+
+// ask asks the auctioneer of a peer, in the name of this site, once: who asks says
+// whether to ask again. The answer is read into what reply points to.
+func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, request, reply any) error {
+	payload, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		return err
+	}
+	data, err := p.bus.Request(ctx, messages.Subject(peer, messages.Auctioneer, verb, messages.ServiceIdentity(p.site)), payload)
+	if err != nil {
+		return err
+	}
+	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
+}
+
+// askBank asks the site's own bank as the auctioneer, until ctx ends.
+func (p *peers) askBank(ctx context.Context, verb string, request, reply any) error {
+	return bus.CallInto(ctx, p.bus, messages.Subject(p.site, messages.Bank, verb, messages.ServiceIdentity(messages.Auctioneer)), request, reply)
+}
+
+// peerAsk asks a peer within a time.
+func peerAsk[Reply any](ctx context.Context, p *peers, peer messages.Name, verb string, request any, within time.Duration) (reply Reply, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err = p.ask(ctx, peer, verb, request, &reply)
+	return reply, err
+}
+
+// known lists the sites that the bank settles with. They are asked for again where
+// what is known is older than a time.
+func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, error) {
+	p.mu.Lock()
+	known, fresh := p.list, !p.asked.IsZero() && time.Since(p.asked) < age
+	p.mu.Unlock()
+	if fresh {
+		return known, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	var reply messages.PeersReply
+	if err := p.askBank(ctx, messages.VerbPeers, messages.Empty{}, &reply); err != nil {
+		return nil, err
+	}
+	list := make([]messages.Name, len(reply.Peers))
+	for i := range reply.Peers {
+		list[i] = reply.Peers[i].Peer
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list, p.asked = list, time.Now()
+	return list, nil
+}
+
+// check refuses a site that is none of the peers.
+func (p *peers) check(ctx context.Context, site messages.Name) error {
+	list, err := p.known(ctx, peersKnown)
+	if err == nil && !slices.Contains(list, site) { // it may be a new one
+		list, err = p.known(ctx, peersAtLeast)
+	}
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(list, site) {
+		return messages.Errorf(messages.NotFound, "site: %q is no peer of %s, which has %v; `candor peer list` shows them", site, p.site, list)
+	}
+	return nil
+}

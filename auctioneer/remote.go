@@ -1,0 +1,300 @@
+package auctioneer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/federation"
+	"github.com/candor-grid/candor/auctioneer/intake"
+	"github.com/candor-grid/candor/messages"
+)
+
+// answerWithin is how long a submission waits to be able to say what the peer says of
+// it. The job is on its way whatever comes of the wait.
+const answerWithin = 3 * time.Second / 2
+
+// remote takes remote jobs, and answers users about them: from the book, or by asking
+// the peer. Such questions wait for a bounded time and fall back on what the peer said
+// last.
+type remote struct {
+	site     *Auctioneer
+	peers    *peers
+	crossing *crossing
+	intake   *submissions
+	offers   *offers
+}
+
+// submit commits a remote job. It has its number at once; the errands do the rest,
+// whoever leads then.
+func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+	leave, full := r.peers.enter()
+	if full != nil && (q.Site == messages.AnySite || q.DryRun) {
+		return reply, full
+	}
+	defer leave()
+	if err := q.Validate(); err != nil {
+		return reply, err
+	}
+	c, err := departure(account, q)
+	if err != nil {
+		return reply, err
+	}
+	var known *book.Passage
+	r.site.replica.read(func(b *book.Book) { known, err = federation.Submitted(b, c) })
+	if known != nil || err != nil {
+		return r.answer(ctx, known, err, full == nil)
+	}
+	done, err := r.intake.within(&submission{Submission: &intake.Submission{Account: account, Key: q.Key}})
+	if err != nil {
+		return reply, err
+	}
+	defer done()
+	if q.Site == messages.AnySite {
+		home, err := r.offers.choose(ctx, c)
+		if err != nil {
+			return reply, err
+		}
+		if home {
+			return r.stay(ctx, c, q)
+		}
+	}
+	if err := r.sendable(ctx, c); err != nil {
+		return reply, err
+	}
+	if q.DryRun {
+		return r.rehearse(ctx, c)
+	}
+	r.crossing.forgive(c.Peer)
+	result, err := r.site.propose(ctx, &book.Command{Depart: c})
+	if err != nil {
+		return reply, err
+	}
+	r.site.metrics.departures.Inc()
+	passage := result.(book.Passage)
+	return r.answer(ctx, &passage, nil, full == nil)
+}
+
+// stay takes a job of which the choice was that it runs here.
+func (r *remote) stay(ctx context.Context, c *book.Depart, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+	here := *q
+	here.Spec.Contract = c.Spec.Contract
+	s, err := r.intake.rules.Prepare(c.Account, &here)
+	if err != nil {
+		return reply, err
+	}
+	s.Digest = c.Digest
+	reply, err = r.intake.enter(ctx, &submission{Submission: s, counted: true}, q.DryRun)
+	reply.Chosen = c.Chosen
+	return reply, err
+}
+
+// departure makes the command of a submission, without the site where that is to be
+// chosen.
+func departure(account messages.Name, r *messages.SubmitRequest) (*book.Depart, error) {
+	digest, err := intake.DigestOf(r)
+	if err != nil {
+		return nil, err
+	}
+	spec := r.Spec
+	c := &book.Depart{Account: account, Key: r.Key, Digest: digest, Payer: cmp.Or(spec.Project, account), Spec: &spec}
+	if r.Site != messages.AnySite {
+		c.Peer = r.Site
+	}
+	spec.Project = ""
+	return c, federation.Portable(c.Spec)
+}
+
+// sendable checks what would be refused later.
+func (r *remote) sendable(ctx context.Context, c *book.Depart) error {
+	if err := federation.OwnContract(c.Spec, c.Peer); err != nil {
+		return err
+	}
+	if err := r.peers.check(ctx, c.Peer); err != nil {
+		return err
+	}
+	return r.intake.affordable(ctx, &submission{Submission: &intake.Submission{Account: c.Account, Payer: c.Payer, Spec: c.Spec}})
+}
+
+// rehearse answers a dry run: the peer is asked for a quote, which it refuses where
+// it would refuse the job.
+func (r *remote) rehearse(ctx context.Context, c *book.Depart) (reply messages.SubmitReply, err error) {
+	quoted := *c.Spec
+	quoted.Contract = ""
+	found, err := peerAsk[messages.PeerQuoteReply](ctx, r.peers, c.Peer, messages.VerbPeerQuote, messages.PeerQuoteRequest{Account: c.Account, Spec: quoted}, lookWithin)
+	if err != nil {
+		return reply, err
+	}
+	reply = messages.SubmitReply{Payer: c.Payer, Held: c.Spec.Budget, Tasks: c.Spec.TaskCount(), Site: c.Peer, Chosen: c.Chosen}
+	if len(found.Offers) > 0 {
+		reply.Market = found.Offers[0].Market
+	}
+	return reply, nil
+}
+
+// answer answers a job that was committed, at once, or if it may wait as soon as it is
+// known what the peer says, or that it is silent.
+func (r *remote) answer(ctx context.Context, p *book.Passage, err error, mayWait bool) (reply messages.SubmitReply, _ error) {
+	if err != nil {
+		return reply, err
+	}
+	reply = messages.SubmitReply{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Site: p.Peer, Chosen: p.Chosen}
+	if p.Peer == "" { // it is a job of this site
+		return reply, nil
+	}
+	j, known := r.crossing.until(ctx, p.Job, answerWithin, func(j *book.Roam) bool { return !mayWait || j.Phase >= book.There })
+	if !known {
+		return reply, nil
+	}
+	reply.Market = j.Summary().Market
+	if j.Refused != nil {
+		return reply, messages.Errorf(j.Refused.Kind, "site %s does not run job %d: %s", j.Peer, j.ID, j.Refused.Message)
+	}
+	return reply, nil
+}
+
+// find finds a remote job, if the caller may see it; nil if there is none of that
+// number.
+func (r *remote) find(caller messages.Name, id messages.JobID) (*book.Roam, error) {
+	found, ok := r.crossing.remote(id)
+	switch {
+	case !ok:
+		return nil, nil
+	case found.Account != caller && !slices.Contains(r.site.Operators, caller):
+		return nil, messages.Errorf(messages.PermissionDenied, "job %d belongs to another account", id)
+	}
+	return &found, nil
+}
+
+func (r *remote) summary(j *book.Roam) messages.JobSummary {
+	s := j.Summary()
+	if j.Phase != book.Over {
+		s.Away.Trouble = r.crossing.trouble(j.Peer)
+	}
+	return s
+}
+
+// askAbout asks the peer about a job, for a user who waits. The error is why it could
+// not be asked; a job that has not come there, or is over, is not asked about.
+func askAbout[Reply any](ctx context.Context, p *peers, j *book.Roam, verb string, request any, within time.Duration) (reply Reply, err error) {
+	if j.Phase != book.There && j.Phase != book.Over || j.Known == 0 {
+		return reply, messages.Errorf(messages.NotFound, "job %d has not come to site %s: it is %v", j.ID, j.Peer, j.Phase)
+	}
+	leave, err := p.enter()
+	if err != nil {
+		return reply, err
+	}
+	defer leave()
+	return peerAsk[Reply](ctx, p, j.Peer, verb, request, within)
+}
+
+// job is a remote job as the peer sees it, or what that said last.
+func (r *remote) job(ctx context.Context, j *book.Roam, err error) (reply messages.JobDetail, _ error) {
+	if err == nil {
+		err = r.site.verify(ctx)
+	}
+	if err != nil {
+		return reply, err
+	}
+	there, err := askAbout[messages.JobDetail](ctx, r.peers, j, messages.VerbPeerJob, messages.JobRequest{Job: j.ID}, lookWithin)
+	now := *j
+	if err == nil && now.Phase == book.There {
+		now.Status, now.Known = *federation.Heard(&there.JobSummary, j), r.site.Clock()
+		if state := now.Status.State; state != j.Status.State && !state.Final() {
+			// What was shown is not taken back, should the peer fall silent; if it cannot
+			// be committed now, it is asked for again later.
+			_, _ = r.site.propose(ctx, &book.Command{Travel: &book.Travel{Steps: []book.Step{{Job: j.ID, Status: &now.Status}}}})
+		}
+	}
+	reply = messages.JobDetail{JobSummary: r.summary(&now), Spec: *j.Spec, Shares: there.Shares, Stages: there.Stages}
+	if err != nil && j.Known != 0 && j.Phase == book.There {
+		reply.Away.Trouble = messages.AsError("", err).Message
+	}
+	if len(reply.Stages) != len(j.Spec.Stages) {
+		reply.Stages = federation.Expected(j.Spec)
+	}
+	return reply, nil
+}
+
+func (r *remote) tasks(ctx context.Context, j *book.Roam, q messages.TasksRequest, err error) (reply messages.TasksReply, _ error) {
+	if err != nil {
+		return reply, err
+	}
+	if j.Known == 0 { // no task can have been claimed
+		return messages.TasksReply{Account: j.Account}, r.site.verify(ctx)
+	}
+	reply, err = askAbout[messages.TasksReply](ctx, r.peers, j, messages.VerbPeerTasks, q, lookWithin)
+	reply.Account = j.Account
+	return reply, silent(j, err)
+}
+
+// silent says of an error with which a peer could not be asked what that means.
+func silent(j *book.Roam, err error) error {
+	if err == nil || !messages.Passing(err) {
+		return err
+	}
+	return messages.Errorf(messages.Unavailable, "site %s, which runs job %d, does not answer: %s", j.Peer, j.ID, messages.AsError("", err).Message)
+}
+
+// output reads what a task at a peer wrote.
+func (r *remote) output(ctx context.Context, caller messages.Name, q messages.OutputRequest) (reply messages.LogsReply, err error) {
+	if err := q.Validate(); err != nil {
+		return reply, err
+	}
+	id := q.Logs.Attempt.Task.Job
+	j, err := r.find(caller, id)
+	if err != nil {
+		return reply, err
+	}
+	if j == nil {
+		return reply, messages.Errorf(messages.NotFound, "there is no job %d at another site; what jobs of this site wrote, their nodes have", id)
+	}
+	reply, err = askAbout[messages.LogsReply](ctx, r.peers, j, messages.VerbPeerLogs, q, peerWithin)
+	return reply, silent(j, err)
+}
+
+// cancel commits that a remote job is to end, and waits until the peer knows. Where
+// that is silent it is told as soon as it answers.
+func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Roam, err error) (reply messages.CancelReply, _ error) {
+	if err != nil {
+		return reply, err
+	}
+	was, err := r.site.propose(ctx, &book.Command{Travel: &book.Travel{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
+	if err != nil {
+		return reply, err
+	}
+	now, known := r.crossing.until(ctx, j.ID, lookWithin, func(j *book.Roam) bool { return j.Told || j.Phase >= book.Releasing })
+	if !known {
+		return reply, messages.Errorf(messages.NotFound, "there is no job %d", j.ID)
+	}
+	s := r.summary(&now)
+	if !now.Told && now.Phase != book.Over && now.Phase != book.Releasing && s.Away.Trouble == "" {
+		s.Away.Trouble = fmt.Sprintf("site %s has not answered yet", j.Peer)
+	}
+	return messages.CancelReply{Job: j.ID, State: was.(messages.State), Away: s.Away}, nil
+}
+
+// why explains a remote job by what the peer says, and by how it came there.
+func (r *remote) why(ctx context.Context, j *book.Roam, err error) (reply messages.WhyReply, _ error) {
+	if err == nil {
+		err = r.site.verify(ctx)
+	}
+	if err != nil {
+		return reply, err
+	}
+	s := r.summary(j)
+	there, err := askAbout[messages.WhyReply](ctx, r.peers, j, messages.VerbPeerWhy, messages.JobRequest{Job: j.ID}, lookWithin)
+	if err == nil {
+		there.Job, there.Away = j.ID, s.Away
+		there.State = min(there.State, messages.Discarded)
+		there.Message = fmt.Sprintf("at site %s: %s%s", j.Peer, there.Message, federation.Chosen(j))
+		return there, nil
+	}
+	reply = messages.WhyReply{Job: j.ID, State: s.State, Reason: s.Reason, Away: s.Away}
+	federation.Explain(&reply, j, r.site.Clock(), err)
+	reply.Message += federation.Chosen(j)
+	return reply, nil
+}

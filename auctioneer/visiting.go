@@ -1,0 +1,259 @@
+package auctioneer
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/federation"
+	"github.com/candor-grid/candor/auctioneer/intake"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// visiting answers peers about visiting jobs. A visiting job is an ordinary job of an
+// owner that no user here can be.
+type visiting struct {
+	site     *Auctioneer
+	peers    *peers
+	crossing *crossing
+	intake   *submissions
+	reader   *queries
+	offers   *offers
+}
+
+// siteServices are those that peers ask, and those in which this site asks peers:
+// apart from all others, as they may have to wait.
+func siteServices(at func(verb string, h bus.Handler) bus.Endpoint, v *visiting, r *remote, o *offers) []bus.Service {
+	return []bus.Service{
+		{Name: "candor-auctioneer-peers", Version: "1.0.0", Concurrency: 128, Endpoints: []bus.Endpoint{
+			at(messages.VerbPeerSubmit, bus.Handle(messages.VerbPeerSubmit, v.submit)),
+			at(messages.VerbPeerCancel, bus.Handle(messages.VerbPeerCancel, v.cancel)),
+			at(messages.VerbPeerJob, bus.Handle(messages.VerbPeerJob, v.job)),
+			at(messages.VerbPeerTasks, bus.Handle(messages.VerbPeerTasks, v.tasks)),
+			at(messages.VerbPeerWhy, bus.Handle(messages.VerbPeerWhy, v.why)),
+			at(messages.VerbPeerQuote, bus.Handle(messages.VerbPeerQuote, v.quote)),
+		}},
+		{Name: "candor-auctioneer-news", Version: "1.0.0", Concurrency: 512, Endpoints: []bus.Endpoint{
+			at(messages.VerbPeerJobs, bus.Handle(messages.VerbPeerJobs, v.jobs)),
+		}},
+		{Name: "candor-auctioneer-output", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
+			at(messages.VerbPeerLogs, bus.Handle(messages.VerbPeerLogs, v.logs)),
+			at(messages.VerbOutput, bus.Handle(messages.VerbOutput, r.output)),
+			at(messages.VerbOffers, bus.Handle(messages.VerbOffers, o.answer)),
+		}},
+	}
+}
+
+// submit takes a visiting job, which its home site's bank vouches for.
+func (v *visiting) submit(ctx context.Context, caller messages.Name, r messages.PeerSubmitRequest) (reply messages.PeerSubmitReply, err error) {
+	home, err := federation.HomeOf(caller)
+	if err != nil {
+		return reply, err
+	}
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	visit := messages.Visit{Home: home, Job: r.Job}
+	end, err := v.crossing.begin(visit)
+	if err != nil {
+		return reply, err
+	}
+	defer end()
+	if known, err := v.known(home, &r); known != nil || err != nil {
+		return messages.PeerSubmitReply{Job: *cmp.Or(known, &messages.JobSummary{})}, err
+	}
+	s, err := v.prepare(home, &r)
+	if err != nil {
+		return reply, err
+	}
+	if _, err := v.intake.enter(ctx, s, false); err != nil {
+		v.decline(ctx, s.visit, err)
+		return reply, err
+	}
+	v.site.metrics.arrivals.Inc()
+	v.site.replica.read(func(b *book.Book) {
+		if j := b.Visitor(visit); j != nil {
+			reply.Job = federation.Outward(summary(j))
+		}
+	})
+	return reply, nil
+}
+
+// known answers a visiting job that was taken before, whatever has changed since.
+func (v *visiting) known(home messages.Name, r *messages.PeerSubmitRequest) (known *messages.JobSummary, err error) {
+	s := messages.SubmitRequest{Spec: r.Spec}
+	s.Spec.Project = ""
+	digest, err := intake.DigestOf(&s)
+	if err != nil {
+		return nil, err
+	}
+	v.site.replica.read(func(b *book.Book) {
+		var j *book.Job
+		if j, err = federation.Known(b, home, r, digest); j != nil {
+			s := federation.Outward(summary(j))
+			known = &s
+		}
+	})
+	return known, err
+}
+
+// prepare makes the submission of a visiting job.
+func (v *visiting) prepare(home messages.Name, r *messages.PeerSubmitRequest) (*submission, error) {
+	a, err := federation.Arrive(v.site.Site, home, r)
+	if err != nil {
+		return nil, err
+	}
+	r.Spec.Project = ""
+	s, err := v.intake.rules.Prepare(messages.VisitorName(r.Account, home), &messages.SubmitRequest{Key: r.Job.String(), Spec: r.Spec})
+	if err != nil {
+		return nil, err
+	}
+	s.Visiting(&a.Visit)
+	return &submission{Submission: s, visit: a}, a.Timely(v.site.Clock(), s.Market, s.Spec)
+}
+
+// decline gives back the authorisation of a visiting job that is refused for good.
+func (v *visiting) decline(ctx context.Context, a *federation.Arrival, why error) {
+	var charge *messages.ChargeRequest
+	var due bool
+	v.site.replica.read(func(b *book.Book) { charge, due = a.Decline(b, why) })
+	if !due {
+		return
+	}
+	if err := v.peers.askBank(ctx, messages.VerbCharge, charge, &messages.ClearingReply{}); err != nil {
+		v.site.Log.Debug("authorisation not given back", zap.Stringer("job", a.Visit.Visit), zap.Error(err))
+	}
+}
+
+// jobs answers with what has changed of a peer's visiting jobs, as soon as anything has.
+func (v *visiting) jobs(ctx context.Context, caller messages.Name, r messages.PeerJobsRequest) (reply messages.PeerJobsReply, err error) {
+	home, err := federation.HomeOf(caller)
+	if err != nil {
+		return reply, err
+	}
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	end, err := v.crossing.poll(home)
+	if err != nil {
+		return reply, err
+	}
+	defer end()
+	ids, reply := v.crossing.await(ctx, home, r)
+	err = v.reader.look(ctx, func(b *book.Book) error {
+		for _, id := range ids {
+			if j := b.Job(id); j != nil && j.Visit != nil {
+				reply.Jobs = append(reply.Jobs, federation.Outward(summary(j)))
+			}
+		}
+		return nil
+	})
+	return reply, err
+}
+
+// visitor finds the visiting job that a peer asks about by its number there.
+func visitor(caller messages.Name, id messages.JobID) finding {
+	return func(b *book.Book) (*book.Job, error) {
+		home, err := federation.HomeOf(caller)
+		if err != nil {
+			return nil, err
+		}
+		if j := b.Visitor(messages.Visit{Home: home, Job: id}); j != nil {
+			return j, nil
+		}
+		return nil, messages.Errorf(messages.NotFound, "there is no job %d of site %s here", id, home)
+	}
+}
+
+func (v *visiting) job(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
+	if reply, err = v.reader.detail(ctx, visitor(caller, r.Job)); err == nil {
+		reply.JobSummary = federation.Outward(reply.JobSummary)
+	}
+	return reply, err
+}
+
+func (v *visiting) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
+	reply, err = v.reader.tasksOf(ctx, visitor(caller, r.Job), r)
+	for i := range reply.Tasks {
+		reply.Tasks[i].Task.Job = r.Job
+	}
+	reply.Account = federation.Owner(reply.Account)
+	return reply, err
+}
+
+func (v *visiting) why(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
+	reply, err = v.reader.reasons(ctx, visitor(caller, r.Job))
+	reply.Job = r.Job
+	return reply, err
+}
+
+func (v *visiting) cancel(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
+	var c book.Cancel
+	err = v.reader.look(ctx, func(b *book.Book) error {
+		j, err := visitor(caller, r.Job)(b)
+		if err == nil {
+			c = book.Cancel{Job: j.ID, By: j.Account}
+		}
+		return err
+	})
+	if err != nil {
+		return reply, err
+	}
+	was, err := v.site.propose(ctx, &book.Command{Cancel: &c})
+	if err != nil {
+		return reply, err
+	}
+	return messages.CancelReply{Job: r.Job, State: was.(messages.State)}, nil
+}
+
+// logs reads the output of a task as the job's owner, whom the node lets: no user
+// here can speak under that name, and the auctioneer may under any.
+func (v *visiting) logs(ctx context.Context, caller messages.Name, r messages.OutputRequest) (reply messages.LogsReply, err error) {
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	var owner messages.Name
+	err = v.reader.look(ctx, func(b *book.Book) error {
+		j, err := visitor(caller, r.Logs.Attempt.Task.Job)(b)
+		if err != nil {
+			return err
+		}
+		if b.Node(r.Node) == nil {
+			return messages.Errorf(messages.NotFound, "node: site %s has no node %q", v.site.Site, r.Node)
+		}
+		owner, r.Logs.Attempt.Task.Job = j.Account, j.ID
+		return nil
+	})
+	if err != nil {
+		return reply, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, peerWithin-time.Second)
+	defer cancel()
+	return bus.Call[messages.LogsReply](ctx, v.site.Bus, messages.LogsSubject(v.site.Site, r.Node, owner), r.Logs)
+}
+
+// quote makes offers to a user of a peer.
+func (v *visiting) quote(ctx context.Context, caller messages.Name, r messages.PeerQuoteRequest) (reply messages.PeerQuoteReply, err error) {
+	home, err := federation.HomeOf(caller)
+	if err != nil {
+		return reply, err
+	}
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	if err := v.peers.check(ctx, home); err != nil {
+		return reply, messages.Errorf(messages.PermissionDenied, "%s", messages.AsError("", err).Message)
+	}
+	if err := v.intake.rules.Complete(&r.Spec); err != nil {
+		return reply, err
+	}
+	if err := federation.Visitable(v.intake.Find(r.Spec.Market)); err != nil {
+		return reply, err
+	}
+	reply.Offers, err = v.offers.own(ctx, messages.VisitorName(r.Account, home), &r.Spec)
+	return reply, err
+}
