@@ -60,9 +60,6 @@ func (r *Rules) Complete(spec *messages.JobSpec) error {
 		if s.Class == "" {
 			s.Class = m.Classes[0]
 		}
-		if s.Name == "" {
-			s.Name = fmt.Sprintf("stage%d", i)
-		}
 		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
 		if market.MannerOf(m.Mechanism).Spans { // its slots go to others then
 			s.TimeLimit = least(s.TimeLimit, spec.Length)

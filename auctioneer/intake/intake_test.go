@@ -1,0 +1,162 @@
+package intake_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/intake"
+	"github.com/candor-grid/candor/messages"
+)
+
+const epoch = messages.Time(1_000_000_000_000_000)
+
+// rules are those of a site with a market of each manner.
+func rules() *intake.Rules {
+	return &intake.Rules{Site: "west", Deposit: messages.Credit, Pending: 3, Operators: []messages.Name{"operator"}, MostMemory: map[messages.Name]int64{"cpu": 1 << 30},
+		Markets: &desk.Markets{Version: 4, Configs: []messages.Market{
+			{Name: "share", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu", "gpu"}, MaxJobs: 2},
+			{Name: "menu", Mechanism: messages.ContractMenu, Classes: []messages.Name{"cpu"}}}}}
+}
+
+func request(key string) *messages.SubmitRequest {
+	return &messages.SubmitRequest{Key: key, Spec: messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "s", Command: []string{"true"}}}}}
+}
+
+func prepared(t *testing.T, account messages.Name, q *messages.SubmitRequest) *intake.Submission {
+	t.Helper()
+	s, err := rules().Prepare(account, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func entered(t *testing.T, b *book.Book, s *intake.Submission) book.Receipt {
+	t.Helper()
+	c := s.Command()
+	c.At, c.Submit.Applies = epoch, 0 // the book has no markets applied
+	receipt, ok := b.Apply(c).(book.Receipt)
+	if !ok {
+		t.Fatalf("refused: %v", b.Apply(c))
+	}
+	return receipt
+}
+
+// TestPrepareFillsInWhatIsLeftOut, and holds the deposit beside the budget.
+func TestPrepareFillsInWhatIsLeftOut(t *testing.T) {
+	s := prepared(t, "alice", request("k"))
+	if st := s.Spec.Stages[0]; s.Spec.Market != "share" || st.Class != "cpu" || s.Payer != "alice" {
+		t.Errorf("%+v", s.Spec)
+	}
+	s.Assume(nil)
+	c := s.Command().Submit
+	if c.Held != 11*messages.Credit || c.Hold != "job/west/alice/k" || c.Applies != 5 || c.Most != 3 || c.Spec.Utility == nil || c.Assumed == "" {
+		t.Errorf("%+v", c)
+	}
+	s.Visiting(&book.Visit{Visit: messages.Visit{Home: "east", Job: 1}})
+	if c := s.Command().Submit; c.Held != 10*messages.Credit || c.Hold != "" {
+		t.Errorf("a visiting job holds %v under %q", c.Held, c.Hold)
+	}
+}
+
+// TestPrepareRefusesWhatTheMarketHasNoRoomFor.
+func TestPrepareRefusesWhatTheMarketHasNoRoomFor(t *testing.T) {
+	for want, spoil := range map[string]func(*messages.JobSpec){
+		`no market "none"`:   func(s *messages.JobSpec) { s.Market = "none" },
+		`no class "tpu"`:     func(s *messages.JobSpec) { s.Stages[0].Class = "tpu" },
+		"more than the 1024": func(s *messages.JobSpec) { s.Stages[0].Memory = 2 << 30 },
+		"gang":               func(s *messages.JobSpec) { s.Stages[0].Gang, s.Stages[0].Tasks = true, 2 },
+		"never get any": func(s *messages.JobSpec) {
+			s.Utility = &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "gpu", Weight: 1}}}
+		},
+	} {
+		q := request("k")
+		spoil(&q.Spec)
+		if _, err := rules().Prepare("alice", q); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, and should say %q", err, want)
+		}
+	}
+}
+
+// TestKnown: the same request is answered with the same job, another under its key is
+// refused, and so is a job beyond those that the market takes of an account.
+func TestKnown(t *testing.T) {
+	b, r := book.New(), rules()
+	s := prepared(t, "alice", request("k"))
+	if receipt, err := r.Known(b, s); receipt != nil || err != nil {
+		t.Fatal(receipt, err)
+	}
+	first := entered(t, b, s)
+	if receipt, err := r.Known(b, prepared(t, "alice", request("k"))); err != nil || receipt == nil || *receipt != first {
+		t.Errorf("%+v, %v, want %+v", receipt, err, first)
+	}
+	other := request("k")
+	other.Spec.Budget++
+	if _, err := r.Known(b, prepared(t, "alice", other)); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("another job under the key: %v", err)
+	}
+	after := request("k2")
+	after.Spec.AfterJobs = []messages.JobID{first.Job}
+	if _, err := r.Known(b, prepared(t, "bob", after)); messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("after another account's job: %v", err)
+	}
+	entered(t, b, prepared(t, "alice", request("k2")))
+	if _, err := r.Known(b, prepared(t, "alice", request("k3"))); messages.KindOf(err) != messages.Exhausted {
+		t.Errorf("a third job of two: %v", err)
+	}
+}
+
+// TestHoldFindsOutWhetherAnEarlierOneHasLapsed.
+func TestHoldFindsOutWhetherAnEarlierOneHasLapsed(t *testing.T) {
+	s := prepared(t, "alice", request("k"))
+	list := s.Hold(epoch)
+	if len(list) != 2 || list[0].Kind != messages.Hold || list[0].Amount != 11*messages.Credit || list[1].Kind != messages.Extend || list[1].Pending != list[0].ID {
+		t.Fatalf("%+v", list)
+	}
+	gone := messages.Errorf(messages.Expired, "resolved")
+	for want, results := range map[messages.Kind][]messages.TransferResult{
+		messages.Internal:     nil,
+		messages.Insufficient: {{Error: messages.Errorf(messages.Insufficient, "too little")}, {Error: gone}},
+		messages.Expired:      {{}, {Error: gone}},
+	} {
+		if err := s.Secured(results); messages.KindOf(err) != want {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	if err := s.Secured(make([]messages.TransferResult, 2)); err != nil {
+		t.Error(err)
+	}
+	if list := s.Hold(0); len(list) != 1 || list[0].Expires != 0 {
+		t.Errorf("a hold for ever: %+v", list)
+	}
+}
+
+// TestAgree: a contract is taken by whom it was quoted to, for what, while it holds.
+func TestAgree(t *testing.T) {
+	b, q := book.New(), request("k")
+	q.Spec.Market, q.Spec.Contract = "menu", "q1-1"
+	quoted := prepared(t, "alice", q)
+	b.Apply(&book.Command{At: epoch, Quote: &book.Quote{Account: "alice", Market: "menu", Work: intake.WorkOf(quoted.Spec),
+		Contracts: []messages.Contract{{Price: 3 * messages.Credit}}, Expires: epoch + 10}})
+	agree := func(account messages.Name, contract string, at messages.Time, tasks int) error {
+		q := request("k")
+		q.Spec.Market, q.Spec.Contract, q.Spec.Stages[0].Tasks = "menu", contract, tasks
+		return prepared(t, account, q).Agree(b, at)
+	}
+	if err := agree("alice", "q1-1", epoch, 1); err != nil {
+		t.Fatal(err)
+	}
+	for want, err := range map[messages.Kind]error{
+		messages.Expired: agree("alice", "q1-1", epoch+11, 1), messages.PermissionDenied: agree("bob", "q1-1", epoch, 1),
+		messages.NotFound: agree("alice", "q1-2", epoch, 1), messages.Invalid: agree("alice", "q1-1", epoch, 2),
+	} {
+		if messages.KindOf(err) != want {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	if err := agree("alice", "1", epoch, 1); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("no contract at all: %v", err)
+	}
+}
