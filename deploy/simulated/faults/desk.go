@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
@@ -29,9 +30,10 @@ type desk struct {
 	asked     map[uint64]bool         // effects that are being carried out
 	moving    int                     // of them, those that move credits
 	gangs     map[messages.JobID]messages.Time
-	guests    map[messages.Visit]bool          // that are being taken
-	roams     map[messages.JobID]messages.Time // at other sites: when to ask next, by the world's clock
-	told      map[uint32]uint64                // by node: the version that it was told of
+	errands   *federation.Errands
+	visits    *federation.Visits
+	polls     []func(late bool) bool // of peers that wait for a change
+	told      map[uint32]uint64      // by node: the version that it was told of
 	heard     map[messages.Name]messages.Time
 	planned   messages.Time // the next step, by the world's clock; 0: none
 }
@@ -48,7 +50,7 @@ func newDesk(s *site, r *replica) *desk {
 	d := &desk{site: s, r: r, term: r.term, rng: rand.New(rand.NewPCG(s.seed, r.term)),
 		market: market.NewIn(market.MannerOf(s.market.Mechanism), s.market, audited(s, mech)),
 		slots:  market.NewSlots([]messages.Market{s.market}), settled: map[messages.JobID]bool{}, asked: map[uint64]bool{},
-		gangs: map[messages.JobID]messages.Time{}, roams: map[messages.JobID]messages.Time{}, guests: map[messages.Visit]bool{}, told: map[uint32]uint64{}, heard: map[messages.Name]messages.Time{}}
+		gangs: map[messages.JobID]messages.Time{}, errands: federation.NewErrands(roamFor, rand.New(rand.NewPCG(s.seed, r.term))), visits: federation.NewVisits(r.term), told: map[uint32]uint64{}, heard: map[messages.Name]messages.Time{}}
 	d.publisher = market.NewPublisher(d.term, d.market)
 	d.book().Watch(true)
 	d.applied()
@@ -100,7 +102,7 @@ func (d *desk) step() {
 		d.propose(&book.Command{Settle: s}, nil)
 	}
 	d.carryOut()
-	d.escort()
+	d.runErrands()
 	d.expire(now)
 	d.disband(now)
 	d.plan(d.next(now))
@@ -116,6 +118,9 @@ func (d *desk) next(now messages.Time) messages.Time {
 	}
 	if at := d.market.Wake(); at != 0 && !d.deciding {
 		next = min(next, at)
+	}
+	if at, known := d.errands.Wake(); known {
+		next = min(next, epoch.Add(at).Add(d.r.host.offset))
 	}
 	return max(next, now.Add(second/500)).Add(-d.r.host.offset)
 }
@@ -139,14 +144,15 @@ func (d *desk) carry(now messages.Time) (out []*book.Settle) {
 		d.market.SetSlots(now, slots, idle)
 	}
 	for _, id := range sorted(changes.Jobs) {
-		if r := b.Roam(id); r != nil {
-			d.noteRoam(r)
-		}
 		if j := b.Job(id); j != nil {
 			if s := d.carryJob(now, j); s != nil {
 				out = append(out, s)
 			}
 		}
+	}
+	d.errands.Changed(b, changes.Jobs)
+	if d.visits.Changed(b, changes.Jobs) {
+		d.polls = slices.DeleteFunc(d.polls, func(tell func(bool) bool) bool { return tell(false) })
 	}
 	return append(out, d.dues.Due(now)...)
 }

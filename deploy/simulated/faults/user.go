@@ -23,7 +23,7 @@ func newUser(s *site, i int) *user {
 	u := &user{site: s, name: userName(i), key: fmt.Sprint("j", i), spec: s.spec()}
 	if s.rng.IntN(3) == 0 {
 		u.peer = s.sites[(s.index+1+s.rng.IntN(2))%3]
-		u.spec.Stages[0].Gang = false
+		u.spec.Market, u.spec.Stages[0].Gang = u.peer.market.Name, false
 	}
 	within := func() messages.Duration { return messages.Duration(s.rng.Int64N(int64(20 * second))) }
 	at := 8*second + messages.Duration(s.rng.Int64N(int64(s.plan.Duration)))
