@@ -17,6 +17,12 @@ func (l *leader) ask(ctx context.Context, r *desk.Request) (any, error) {
 		ctx, cancel = context.WithTimeout(ctx, r.Within.Std())
 		defer cancel()
 	}
+	switch {
+	case r.Peer != "":
+		return r.Reply, l.crossing.peers.ask(ctx, r.Peer, r.Verb, r.Body, r.Reply)
+	case r.Reply != nil:
+		return r.Reply, l.crossing.peers.askBank(ctx, r.Verb, r.Body, r.Reply)
+	}
 	switch body := r.Body.(type) {
 	case []messages.Observation:
 		return l.observe(ctx, body)

@@ -37,6 +37,8 @@ func (l *leader) report(events []any, took time.Duration) {
 			l.Log.Info("a gang did not come together in time", zap.Stringer("job", e.Job), zap.Error(e.Err))
 		case desk.Refused:
 			l.refused(&e)
+		case desk.Ran:
+			l.crossing.ran(&e)
 		case desk.Waiting:
 			l.Log.Warn(e.What+" wait", zap.Error(e.Err))
 		case desk.Forgotten:

@@ -41,10 +41,9 @@ func (a *Auctioneer) open(ctx context.Context, number uint64) *term {
 	t := &term{Auctioneer: a, number: number}
 	t.life, t.cancel = context.WithCancel(ctx)
 	t.crossing = newCrossing(a, t.life.Done())
-	t.lead(desk.New(desk.Config{Site: a.Site, Term: number, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, Estimator: true,
+	t.lead(desk.New(desk.Config{Site: a.Site, Term: number, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, RoamFor: a.RoamFor, Estimator: true,
 		Seed: uint64(a.Clock())}, replicated{a.replica, t.crossing}, a.instant()))
 	t.serving.Go(t.keepServing)
-	t.serving.Go(func() { t.crossing.run(t.life) })
 	a.metrics.leading.Set(1)
 	return t
 }

@@ -51,12 +51,14 @@ type Proposal struct {
 // Request is something to ask another actor, as the auctioneer of the site.
 type Request struct {
 	ID   uint64
-	To   messages.Name // Bank, Estimator, or Observations
+	To   messages.Name // Bank, Estimator, Observations, or Auctioneer: that of Peer
+	Peer messages.Name
 	Verb string
 	// Body is the request of the verb; of Observations []messages.Observation, of which
 	// the answer is the number that was left, from the first, with an error that is
 	// for the next.
 	Body   any
+	Reply  any               // nil, or a pointer that the answer is read into, and that is the answer
 	Within messages.Duration // how long the answer is waited for; 0: as long as it takes
 }
 
@@ -116,6 +118,15 @@ type (
 	Forgotten struct {
 		Effect uint64
 		Job    messages.JobID
+	}
+	// Ran says that a request about a remote job was answered, or that it is asked
+	// again; Job is 0 where it was about all jobs at a peer.
+	Ran struct {
+		Job     messages.JobID
+		Peer    messages.Name
+		Done    bool // something became known, and is in the book
+		Err     error
+		Trouble string // why the peer is taken to be silent; "": it answers
 	}
 	// NotExtended says that the bank did not extend a hold: the job may have been
 	// settled meanwhile.

@@ -30,6 +30,7 @@ func (d *Desk) follow() (effects bool) {
 	var offered []market.NodeSlots
 	d.book.Changes(func(b *book.Book, touched book.Changes) {
 		effects = touched.Effects
+		d.errands.federation.Changed(b, touched.Jobs)
 		for id := range d.settlements.again {
 			touched.Jobs[id] = true
 		}

@@ -17,6 +17,8 @@ type Config struct {
 	Lease messages.Duration
 	// HoldFor is how long the bank keeps a hold without a word; 0: for ever.
 	HoldFor messages.Duration
+	// RoamFor is how long the bank is asked to authorise a remote job for.
+	RoamFor messages.Duration
 	// Estimator says that there is an estimator to learn from.
 	Estimator bool
 	Seed      uint64
@@ -43,6 +45,7 @@ type Desk struct {
 	observations observations
 	holds        holds
 	lessons      lessons
+	errands      errands
 }
 
 // core is what the parts of a desk share: the time, the book, and a way to ask.
@@ -69,6 +72,7 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	d.payments = payments{core: d.core, effects: true}
 	d.observations = observations{core: d.core, effects: true}
 	d.holds = holds{core: d.core}
+	d.errands = newErrands(d.core)
 	d.lessons = lessons{core: d.core, trading: &d.trading}
 	return d, faults
 }
@@ -109,6 +113,7 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 	d.payments.step(effects)
 	d.observations.step(effects)
 	d.holds.step()
+	d.errands.step()
 	if d.Estimator {
 		d.lessons.step()
 	}

@@ -9,17 +9,20 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/backoff"
 )
 
 const (
 	atOnce       = 32                                 // errands to one destination
 	errandWithin = messages.Duration(5 * time.Second) // an answer
 	newsWithin   = messages.MaxPeerWait / 4           // that a peer is asked to wait for a change
-	firstBackoff = messages.Duration(50 * time.Millisecond)
-	lastBackoff  = messages.Duration(4 * time.Second)
 
 	bank messages.Name = "" // the destination of errands to the site's own bank
 )
+
+// retries are the waits after failures: a peer that was cut off is caught up with
+// soon. Nothing shortens a wait: a busy site must not hammer a peer that is down.
+var retries = backoff.Backoff{First: 50 * time.Millisecond, Last: 4 * time.Second}
 
 // Request is something to ask, once. Its answer, or the error that stands for it, is
 // told to [Errands.Answered], at the latest after Within.
@@ -33,8 +36,9 @@ type Request struct {
 	Job    messages.JobID    // that it is an errand of; 0: it follows the jobs at the peer
 }
 
-// Errands runs the errands of all remote jobs, and follows the jobs at each peer. It
-// is an index of the book and a memory of who did not answer; all of it can be lost.
+// Errands runs the errands of all remote jobs, follows the jobs at each peer, and ends
+// jobs whose authorisations end. It is an index of the book and a memory of who did not
+// answer; all of it can be lost.
 type Errands struct {
 	authorisedFor messages.Duration
 	rng           *rand.Rand
@@ -43,6 +47,7 @@ type Errands struct {
 	destinations  map[messages.Name]*destination
 	queued        map[messages.JobID]messages.Name // in whose queue a job waits
 	underWay      map[messages.JobID]bool
+	visiting      map[messages.JobID]bool // visiting jobs that have not ended
 	sought        map[messages.JobID]bool // of which the bank, or the peer, is to be asked once more, or has been
 }
 
@@ -60,21 +65,21 @@ type destination struct {
 	open    int              // errands of this round that are not done
 	failed  error            // one that failed in it
 	silent  error            // because there was no answer
-	errands backoff
+	errands pause
 	trouble string
 
 	there   map[messages.JobID]bool // remote jobs at the peer
 	follows bool                    // a request for what has changed is under way
 	cursor  messages.PeerJobsRequest
 	seen    map[messages.JobID]bool // by a walk through all jobs that is under way
-	news    backoff
+	news    pause
 }
 
 // NewErrands makes the errands of a leader. The bank is asked to authorise remote jobs
 // for so long; rng spreads what is tried again.
 func NewErrands(authorisedFor messages.Duration, rng *rand.Rand) *Errands {
 	return &Errands{authorisedFor: authorisedFor, rng: rng, asked: map[uint64]*asked{}, destinations: map[messages.Name]*destination{},
-		queued: map[messages.JobID]messages.Name{}, underWay: map[messages.JobID]bool{}, sought: map[messages.JobID]bool{}}
+		queued: map[messages.JobID]messages.Name{}, underWay: map[messages.JobID]bool{}, visiting: map[messages.JobID]bool{}, sought: map[messages.JobID]bool{}}
 }
 
 func (e *Errands) destination(name messages.Name) *destination {
@@ -84,20 +89,22 @@ func (e *Errands) destination(name messages.Name) *destination {
 	return e.destinations[name]
 }
 
-// Changed takes jobs of the book that changed, of any kind, and says whether a remote
-// job is among them.
-func (e *Errands) Changed(b *book.Book, ids map[messages.JobID]bool) (remote bool) {
+// Changed takes jobs of the book that changed, of any kind.
+func (e *Errands) Changed(b *book.Book, ids map[messages.JobID]bool) {
 	var ours []messages.JobID
 	for id := range ids {
 		if b.Roam(id) != nil {
 			ours = append(ours, id)
+		} else if j := b.Job(id); j != nil && j.Visit != nil && j.Active() {
+			e.visiting[id] = true
+		} else {
+			delete(e.visiting, id)
 		}
 	}
 	slices.Sort(ours)
 	for _, id := range ours {
 		e.note(b.Roam(id))
 	}
-	return len(ours) > 0
 }
 
 // note brings the index up to date for a remote job; nil: it is forgotten.
@@ -294,29 +301,54 @@ func (e *Errands) Trouble(peer messages.Name) string {
 	return ""
 }
 
-// Forgive forgets that a peer did not answer: that may be long ago.
-func (e *Errands) Forgive(peer messages.Name) {
-	if d := e.destinations[peer]; d != nil {
-		d.trouble = ""
+// Open says whether there are jobs between sites that have not ended.
+func (e *Errands) Open() bool {
+	for _, d := range e.destinations {
+		if len(d.there) > 0 {
+			return true
+		}
 	}
+	return len(e.queued)+len(e.underWay)+len(e.visiting) > 0
 }
 
-// backoff is how long something that failed is left alone: twice as long each time,
-// or half as much again or less, so that a peer that was cut off is caught up with
-// soon, and not by all at once. Nothing shortens it: a busy site must not hammer a
-// peer that is down.
-type backoff struct {
-	wait  messages.Duration
+// Ending are the commands that end visiting jobs whose authorisations are about to end,
+// and remote jobs at peers that will not speak of them any more.
+func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) {
+	late := map[messages.Name]*book.Decide{}
+	for _, id := range slices.Sorted(maps.Keys(e.visiting)) {
+		j := b.Job(id)
+		if now < LastCall(j.Submitted, j.Visit.Until) {
+			continue
+		}
+		d := late[j.Spec.Market]
+		if d == nil {
+			d = &book.Decide{Market: j.Spec.Market}
+			late[j.Spec.Market] = d
+			out = append(out, &book.Command{Decide: d})
+		}
+		d.Discard = append(d.Discard, book.Discarding{Job: id, Reason: "AuthorisationEnds",
+			Message: "what its home site authorised for it cannot be charged much longer: it ends at " + j.Visit.Until.String(),
+			Change:  []string{"smaller jobs, or a home site that authorises for longer"}})
+	}
+	if steps := b.Unheard(now); len(steps) > 0 {
+		out = append(out, &book.Command{Travel: &book.Travel{Steps: steps}})
+	}
+	return out
+}
+
+// pause is how long something that failed is left alone.
+type pause struct {
+	fails int
 	until messages.Duration
 }
 
-func (w *backoff) over(now messages.Duration) bool { return now >= w.until }
+func (p *pause) over(now messages.Duration) bool { return now >= p.until }
 
-func (w *backoff) after(now messages.Duration, failed error, rng *rand.Rand) {
+func (p *pause) after(now messages.Duration, failed error, rng *rand.Rand) {
 	if failed == nil {
-		*w = backoff{}
+		*p = pause{}
 		return
 	}
-	w.wait = min(max(2*w.wait, firstBackoff), lastBackoff)
-	w.until = now + w.wait/2 + messages.Duration(rng.Int64N(int64(w.wait)))
+	p.fails++
+	p.until = now + messages.Duration(retries.Wait(p.fails, rng.Float64()))
 }

@@ -107,6 +107,8 @@ func (t *trip) is(id messages.JobID, phase book.RoamPhase, reason string) {
 	}
 }
 
+const longest = messages.Duration(4 * time.Second) // a wait between tries, as a rule
+
 var (
 	silent = messages.Errorf(messages.Unavailable, "nobody answers")
 	forbid = messages.Errorf(messages.PermissionDenied, "no")
@@ -132,7 +134,7 @@ func TestAJobGoesAndEnds(t *testing.T) {
 		t.Errorf("the peer was trusted to have charged %v", charged)
 	}
 	tr.due()
-	if _, waits := tr.Wake(); waits {
+	if _, waits := tr.Wake(); waits || tr.Open() {
 		t.Error("something is due though every job is over")
 	}
 }
@@ -153,17 +155,17 @@ func TestASilentPeerKeepsNobodyWaiting(t *testing.T) {
 	tr.due(messages.VerbPeerJobs)
 	for last := messages.Duration(0); ; {
 		at, waits := tr.Wake()
-		if !waits || at <= tr.now || at-tr.now > 3*lastBackoff/2 {
+		if !waits || at <= tr.now || at-tr.now > 3*longest/2 {
 			t.Fatalf("at %v it wakes at %v", tr.now, at)
 		}
-		if last = max(last, at-tr.now); last > lastBackoff {
+		if last = max(last, at-tr.now); last > longest {
 			break
 		}
 		tr.due()
 		tr.now = at
 		tr.answers(tr.due(messages.VerbPeerSubmit)[0], nil, silent)
 	}
-	tr.now += 2 * lastBackoff
+	tr.now += 2 * longest
 	tr.answers(tr.due(messages.VerbPeerSubmit)[0], &messages.PeerSubmitReply{}, nil)
 	if tr.Trouble("east") != "" {
 		t.Error("a peer that answers is still said to be silent")
@@ -185,7 +187,7 @@ func TestRoundsAreBoundedAndFair(t *testing.T) {
 		tr.answers(q, nil, messages.Errorf(messages.Exhausted, "the disk is almost full")) // decides nothing
 	}
 	tr.due()
-	tr.now += lastBackoff
+	tr.now += longest
 	second := tr.Due(tr.now, tr.book)
 	if len(second) != atOnce || second[0].Job != atOnce+1 || second[5].Job != 1 {
 		t.Errorf("%d in the second round, from job %d", len(second), second[0].Job)
@@ -222,7 +224,7 @@ func TestCancelledBeforeItIsSent(t *testing.T) {
 	tr.answers(q, &messages.SignedAuthorisation{}, nil)
 	q = tr.due(messages.VerbRevoke)[0]
 	tr.answers(q, nil, silent)
-	tr.now += lastBackoff
+	tr.now += longest
 	tr.answers(tr.due(messages.VerbRevoke)[0], &messages.ClearingReply{}, nil)
 	tr.is(id, book.Over, "CancelledByUser")
 }
@@ -237,7 +239,7 @@ func TestCancelledWhileItIsSent(t *testing.T) {
 	tr.answers(q, &messages.PeerSubmitReply{Job: messages.JobSummary{State: messages.Waiting}}, nil)
 	list := tr.due(messages.VerbPeerCancel, messages.VerbPeerJobs)
 	tr.answers(list[0], nil, forbid) // whatever that means, the peer has not said that the job ends
-	tr.now += lastBackoff
+	tr.now += longest
 	tr.answers(tr.due(messages.VerbPeerCancel)[0], nil, messages.Errorf(messages.Ended, "it has ended"))
 	if r := tr.book.Roam(id); !r.Told || r.Phase != book.There {
 		t.Errorf("the peer was told: %v, in phase %v", r.Told, r.Phase)
@@ -257,7 +259,7 @@ func TestWhatIsNotCommittedIsAskedAgain(t *testing.T) {
 		}
 		tr.due()
 		tr.Committed(tr.now, tr.book, q.ID, full)
-		tr.now += 2 * lastBackoff
+		tr.now += 2 * longest
 	}
 	tr.step(book.Step{Job: id, Authorised: &messages.SignedAuthorisation{}})
 	tr.step(book.Step{Job: id, Arrived: &messages.JobSummary{State: messages.Waiting}})
@@ -268,7 +270,7 @@ func TestWhatIsNotCommittedIsAskedAgain(t *testing.T) {
 		}
 		tr.Answered(tr.now, tr.book, q.ID, &messages.PeerJobsReply{Epoch: 7, Next: 3, Jobs: []messages.JobSummary{{Job: id, State: messages.Running}}}, nil)
 		tr.Committed(tr.now, tr.book, q.ID, full)
-		tr.now += 2 * lastBackoff
+		tr.now += 2 * longest
 	}
 }
 
@@ -299,7 +301,7 @@ func TestAWalkFindsAForgottenJob(t *testing.T) {
 	tr.answers(list[0], nil, messages.Errorf(messages.NotFound, "there is no such job"))
 	tr.answers(list[1], nil, silent)
 	tr.is(forgotten, book.Over, "ForgottenThere")
-	tr.now += lastBackoff
+	tr.now += longest
 	tr.answers(tr.due(messages.VerbPeerJob)[0], &messages.JobDetail{JobSummary: messages.JobSummary{State: messages.Completed, Reason: "Completed"}}, nil)
 	tr.is(late, book.Over, "Completed")
 	tr.is(told, book.There, "Running")

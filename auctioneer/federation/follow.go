@@ -61,16 +61,6 @@ func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, 
 	d.seen = nil
 }
 
-// Unheard is the command that ends remote jobs at peers that will not speak of them
-// any more, nil if there are none.
-func Unheard(now messages.Time, b *book.Book) *book.Command {
-	steps := b.Unheard(now)
-	if len(steps) == 0 {
-		return nil
-	}
-	return &book.Command{Travel: &book.Travel{Steps: steps}}
-}
-
 // Heard is what a peer said of a remote job, as far as it can be so: a peer is not
 // trusted with more than the job.
 func Heard(said *messages.JobSummary, r *book.Roam) *messages.JobSummary {

@@ -121,31 +121,6 @@ func (v *Visits) Since(home messages.Name, r messages.PeerJobsRequest) (ids []me
 	return ids, reply, len(ids) > 0 || reply.Whole
 }
 
-// Ending are the commands that end visiting jobs whose authorisations are about to end.
-func (v *Visits) Ending(now messages.Time, b *book.Book) (out []*book.Command) {
-	late := map[messages.Name]*book.Decide{}
-	ids := make([]messages.JobID, 0, len(v.homes))
-	for id := range v.homes {
-		if j := b.Job(id); j != nil && j.Active() && now >= LastCall(j.Submitted, j.Visit.Until) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		j := b.Job(id)
-		d := late[j.Spec.Market]
-		if d == nil {
-			d = &book.Decide{Market: j.Spec.Market}
-			late[j.Spec.Market] = d
-			out = append(out, &book.Command{Decide: d})
-		}
-		d.Discard = append(d.Discard, book.Discarding{Job: id, Reason: "AuthorisationEnds",
-			Message: "what its home site authorised for it cannot be charged much longer: it ends at " + j.Visit.Until.String(),
-			Change:  []string{"smaller jobs, or a home site that authorises for longer"}})
-	}
-	return out
-}
-
 // LastCall is by when a visiting job must have ended that came at a time, and whose
 // authorisation ends at another: there must be time to charge, a tenth of what it
 // had, at most ten minutes.

@@ -62,12 +62,13 @@ func TestLastCall(t *testing.T) {
 type hosts struct {
 	*testing.T
 	*Visits
-	book *book.Book
-	last messages.JobID
+	errands *Errands
+	book    *book.Book
+	last    messages.JobID
 }
 
 func newHosts(t *testing.T) *hosts {
-	h := &hosts{T: t, Visits: NewVisits(7), book: book.New()}
+	h := &hosts{T: t, Visits: NewVisits(7), errands: NewErrands(0, nil), book: book.New()}
 	h.book.Watch(true)
 	return h
 }
@@ -75,7 +76,9 @@ func newHosts(t *testing.T) *hosts {
 func (h *hosts) do(at messages.Time, c *book.Command) {
 	c.At = at
 	h.book.Apply(c)
-	h.Changed(h.book, h.book.TakeChanges().Jobs)
+	changed := h.book.TakeChanges().Jobs
+	h.Changed(h.book, changed)
+	h.errands.Changed(h.book, changed)
 }
 
 // visit commits a job of a peer, whose authorisation ends after a time.
@@ -92,16 +95,16 @@ func (h *hosts) visit(home messages.Name, for_ time.Duration) *book.Job {
 func TestEnding(t *testing.T) {
 	h := newHosts(t)
 	short, long := h.visit("east", time.Minute), h.visit("east", time.Hour)
-	if out := h.Ending(now.Add(53*second), h.book); len(out) != 0 {
+	if out := h.errands.Ending(now.Add(53*second), h.book); len(out) != 0 {
 		t.Errorf("ended too early: %+v", out)
 	}
 	late := now.Add(55 * second)
-	out := h.Ending(late, h.book)
+	out := h.errands.Ending(late, h.book)
 	if len(out) != 1 || len(out[0].Decide.Discard) != 1 || out[0].Decide.Discard[0].Job != short.ID || out[0].Decide.Market != "main" {
 		t.Fatalf("ended are %+v", out)
 	}
 	h.do(late, out[0])
-	if short.State == messages.Waiting || long.State != messages.Waiting || len(h.Ending(late, h.book)) != 0 {
+	if short.State == messages.Waiting || long.State != messages.Waiting || len(h.errands.Ending(late, h.book)) != 0 || !h.errands.Open() {
 		t.Errorf("the jobs are %v and %v", short.State, long.State)
 	}
 }

@@ -1,0 +1,178 @@
+package auctioneer
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/federation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// changesTogether is how long changes of visiting jobs are gathered for one answer.
+const changesTogether = 25 * time.Millisecond
+
+// crossing is what the shell knows of jobs between sites, and who waits to hear of them.
+// It lasts for a term.
+type crossing struct {
+	site  *Auctioneer // whose book has the jobs
+	peers *peers
+	over  <-chan struct{} // closed with the term: nobody is to wait longer
+
+	mu       sync.Mutex // guards what follows; taken after the replica's lock
+	visits   *federation.Visits
+	troubles map[messages.Name]string // by peer: why it did not answer
+	news     chan struct{}            // closed and replaced when something changed
+}
+
+func newCrossing(a *Auctioneer, over <-chan struct{}) *crossing {
+	return &crossing{site: a, peers: newPeers(a), over: over, news: make(chan struct{}),
+		visits: federation.NewVisits(rand.Uint64() >> 1), troubles: map[messages.Name]string{}}
+}
+
+// changed takes jobs of the book that changed. The caller holds the replica's lock.
+func (c *crossing) changed(b *book.Book, ids map[messages.JobID]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	news := c.visits.Changed(b, ids)
+	for id := range ids {
+		news = news || b.Roam(id) != nil
+	}
+	if news {
+		c.tell()
+	}
+}
+
+// tell wakes whoever waits for a change. The caller holds c.mu.
+func (c *crossing) tell() {
+	close(c.news)
+	c.news = make(chan struct{})
+}
+
+// change is closed when something changes after the call.
+func (c *crossing) change() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.news
+}
+
+// ran takes what came of a request about a remote job.
+func (c *crossing) ran(e *desk.Ran) {
+	if e.Job != 0 {
+		outcome := "again"
+		if e.Done {
+			outcome = "answered"
+		}
+		c.site.metrics.errands.WithLabelValues(outcome).Inc()
+	}
+	if e.Err != nil {
+		c.site.Log.Debug("a remote job waits", zap.Stringer("job", e.Job), zap.String("peer", e.Peer), zap.Error(e.Err))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.troubles[e.Peer] != e.Trouble {
+		c.troubles[e.Peer] = e.Trouble
+		c.tell()
+	}
+}
+
+// trouble is why a peer did not answer, "" if it did.
+func (c *crossing) trouble(peer messages.Name) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.troubles[peer]
+}
+
+// remote copies a remote job out of the book.
+func (c *crossing) remote(id messages.JobID) (r book.Roam, ok bool) {
+	c.site.replica.read(func(b *book.Book) {
+		if found := b.Roam(id); found != nil {
+			r, ok = *found, true
+		}
+	})
+	return r, ok
+}
+
+// until waits, at most for a time, until enough is known of a remote job, or its peer
+// does not answer. It returns the job as it is then; false: it is forgotten.
+func (c *crossing) until(ctx context.Context, id messages.JobID, within time.Duration, enough func(*book.Roam) bool) (r book.Roam, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for {
+		news := c.change()
+		if r, ok = c.remote(id); !ok || enough(&r) || c.trouble(r.Peer) != "" {
+			return r, ok
+		}
+		select {
+		case <-ctx.Done():
+			return r, true
+		case <-c.over:
+			return r, true
+		case <-news:
+		}
+	}
+}
+
+// forgive forgets that a peer did not answer: that may be long ago.
+func (c *crossing) forgive(peer messages.Name) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.troubles, peer)
+}
+
+// accept has this site's bank take the authorisation of a visiting job.
+func (c *crossing) accept(ctx context.Context, a *federation.Arrival) error {
+	err := c.peers.askBank(ctx, messages.VerbAccept, a.Accept(), &messages.ClearingReply{})
+	a.Accepted(err)
+	return err
+}
+
+// begin begins to take a visiting job, which no other request takes until the end.
+func (c *crossing) begin(visit messages.Visit) (end func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.locked(func() { c.visits.Taken(visit) }), c.visits.Take(visit)
+}
+
+// poll counts a request of a peer that waits for a change, until its end.
+func (c *crossing) poll(home messages.Name) (end func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.locked(func() { c.visits.Polled(home) }), c.visits.Poll(home)
+}
+
+func (c *crossing) locked(f func()) func() {
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		f()
+	}
+}
+
+// await waits until a visiting job of a peer has changed after the peer's cursor.
+func (c *crossing) await(ctx context.Context, home messages.Name, r messages.PeerJobsRequest) ([]messages.JobID, messages.PeerJobsReply) {
+	ctx, cancel := context.WithTimeout(ctx, r.Wait.Std())
+	defer cancel()
+	for {
+		c.mu.Lock()
+		ids, reply, ready := c.visits.Since(home, r)
+		news := c.news
+		c.mu.Unlock()
+		if ready {
+			return ids, reply
+		}
+		select {
+		case <-ctx.Done():
+			return nil, reply
+		case <-c.over:
+			return nil, reply
+		case <-news:
+			sleep(ctx, changesTogether)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package desk
+
+import (
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/federation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// lookAround is how often jobs whose authorisations end are looked for.
+const lookAround = messages.Duration(1e9)
+
+// errands run those of remote jobs, and end jobs between sites whose authorisations end.
+type errands struct {
+	*core
+	federation *federation.Errands
+	look       messages.Duration // when to look for jobs to end; 0: at once
+}
+
+func newErrands(c *core) errands {
+	return errands{core: c, federation: federation.NewErrands(c.RoamFor, c.rng)}
+}
+
+func (e *errands) step() {
+	e.book.Read(func(b *book.Book) {
+		for _, q := range e.federation.Due(e.now.Mono, b) {
+			e.run(q)
+		}
+		if e.federation.Open() && e.now.Mono >= e.look {
+			e.look = e.now.Mono + lookAround
+			for _, c := range e.federation.Ending(e.now.Wall, b) {
+				e.propose(c, func(_ any, err error) {
+					if err != nil {
+						e.tell(Waiting{"jobs between sites that are to end", err})
+					}
+				})
+			}
+		}
+	})
+	if at, known := e.federation.Wake(); known {
+		e.wakeIn(at - e.now.Mono)
+	}
+	if e.federation.Open() {
+		e.wakeIn(e.look - e.now.Mono)
+	}
+}
+
+// run asks what is asked next about a remote job, and has committed what became known.
+func (e *errands) run(q federation.Request) {
+	to := messages.Auctioneer
+	if q.Peer == "" {
+		to = messages.Bank
+	}
+	e.ask(Request{To: to, Peer: q.Peer, Verb: q.Verb, Body: q.Body, Reply: q.Reply, Within: q.Within}, func(reply any, err error) {
+		var c *book.Command
+		e.book.Read(func(b *book.Book) { c = e.federation.Answered(e.now.Mono, b, q.ID, reply, err) })
+		if c == nil {
+			e.ran(&q, false, err)
+			return
+		}
+		e.propose(c, func(_ any, err error) {
+			e.book.Read(func(b *book.Book) { e.federation.Committed(e.now.Mono, b, q.ID, err) })
+			e.ran(&q, err == nil, err)
+		})
+	})
+}
+
+func (e *errands) ran(q *federation.Request, done bool, err error) {
+	e.tell(Ran{Job: q.Job, Peer: q.Peer, Done: done, Err: err, Trouble: e.federation.Trouble(q.Peer)})
+}
