@@ -3,15 +3,24 @@
 // agents, runs each market's mechanism (packages market and mechanism), and
 // publishes the allocations.
 //
+// # Where to read
+//
+//   - book: the replicated state: jobs, nodes, effects.
+//   - market, mechanism: one market of a live site, and what it decides by.
+//   - desk: the leader as a state machine: everything that a leader does by itself.
+//   - intake: the way of a submission into the book.
+//   - federation: jobs between sites.
+//   - this package: the shell around them. A term is the time in which this replica
+//     leads; in it a leader drives a desk, and submissions, queries, operations, remote
+//     and visiting answer users, operators and peers.
+//
 // # Duties
 //
-// A request changes the book by one command, committed before it is answered.
-// What must happen outside because of a commit (a charge at the bank, an
-// observation for the estimator) is an effect in the book, repeated until
-// it is confirmed. What the leader knows besides the book is soft: markets
-// with their allocations, when each node was last heard of, vectors; a new
-// leader makes it anew, publishes under its higher term, and gives every node
-// a whole lease before it takes a claim back.
+// A request changes the book by one command, which is committed before the request is
+// answered. What must happen outside because of a commit (a charge at the bank, an
+// observation for the estimator) is an effect in the book, repeated until the effect
+// is confirmed. What the leader knows besides the book is soft: a new leader makes it
+// anew, and publishes under its higher term.
 //
 // # Jobs between sites
 //
