@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/backoff"
 )
 
 // The waits of [Call]: the first attempt waits attemptTimeout for its answer,
@@ -19,9 +20,10 @@ import (
 const (
 	attemptTimeout = 2 * time.Second
 	bytesPerSecond = 100_000
-	firstBackoff   = 10 * time.Millisecond
-	lastBackoff    = time.Second
 )
+
+// waits bounds the waits between the attempts of a call.
+var waits = backoff.Backoff{First: 10 * time.Millisecond, Last: time.Second}
 
 // Call sends a request, in msgpack, and decodes the reply. While nobody can
 // answer, or the outcome is not known (NotLeader, Unavailable, Unknown), it
@@ -83,7 +85,7 @@ func earlier(a, b time.Time) time.Time {
 func retry(ctx context.Context, end time.Time, send func() ([]byte, error)) ([]byte, error) {
 	var sent doubt
 	unproven := 0
-	for bound := firstBackoff; ; bound = min(2*bound, lastBackoff) {
+	for attempts := 1; ; attempts++ {
 		data, err := send()
 		if err != nil && messages.KindOf(err) == messages.Unproven {
 			unproven++
@@ -93,7 +95,7 @@ func retry(ctx context.Context, end time.Time, send func() ([]byte, error)) ([]b
 		if unproven > provenTries {
 			return nil, sent.end(err)
 		}
-		wait := rand.N(bound) + time.Millisecond
+		wait := rand.N(waits.Bound(attempts)) + time.Millisecond
 		if time.Until(end) < wait {
 			return nil, sent.end(err)
 		}

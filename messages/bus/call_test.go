@@ -98,7 +98,7 @@ func TestRefusalsDoNotMakeCallWaitLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forgetful{refused: 12, lost: 1}
 		f.call(t)
-		if waited := f.asked[13].Sub(f.asked[12]); waited < attemptTimeout || waited > attemptTimeout+lastBackoff {
+		if waited := f.asked[13].Sub(f.asked[12]); waited < attemptTimeout || waited > attemptTimeout+waits.Last {
 			t.Errorf("the request that was lost was sent again after %v", waited)
 		}
 	})
@@ -110,8 +110,8 @@ func TestCallWaitsLongerForWhoDoesNotAnswer(t *testing.T) {
 		f := &forgetful{lost: 6}
 		f.call(t)
 		for i, least := range []time.Duration{attemptTimeout, 2 * attemptTimeout, 4 * attemptTimeout, RequestTimeout, RequestTimeout, RequestTimeout} {
-			if waited := f.asked[i+1].Sub(f.asked[i]); waited < least || waited > least+lastBackoff {
-				t.Errorf("attempt %d waited %v, want %v and a random time below %v", i+1, waited, least, lastBackoff)
+			if waited := f.asked[i+1].Sub(f.asked[i]); waited < least || waited > least+waits.Last {
+				t.Errorf("attempt %d waited %v, want %v and a random time below %v", i+1, waited, least, waits.Last)
 			}
 		}
 	})

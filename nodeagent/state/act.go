@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// Bounds of the time between a request and its repetition, and of the wait
-// for one answer.
+// repeats bounds the time between a request and its repetition.
+var repeats = backoff.Backoff{First: 20 * time.Millisecond, Last: time.Second}
+
+// Further bounds of that time, and of the wait for one answer.
 const (
-	firstBackoff = 20 * time.Millisecond
-	lastBackoff  = time.Second
 	// refusedBackoff is the least wait after an answer that says no more than
 	// no: asking soon again will hardly help.
 	refusedBackoff = time.Second
@@ -148,14 +149,14 @@ func (s *State) renew(from messages.Time) {
 // backoff is how long to wait before a request is repeated: doubling with
 // each failure, by chance half as long or half as long again.
 func (s *State) backoff(k messages.Kind) messages.Duration {
-	wait := min(firstBackoff<<min(s.failures-1, 10), lastBackoff)
+	wait := repeats.Bound(s.failures)
 	if !k.Retriable() {
 		wait = refusedBackoff
 	}
 	if s.phase == joined {
 		wait = min(wait, s.lease.Std()/8)
 	}
-	return messages.Duration(float64(wait) * (0.5 + s.rng.Float64()))
+	return messages.Duration(backoff.Spread(wait, s.rng.Float64()))
 }
 
 // Wake returns when Act is to be called though nothing happened; 0: never.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/backoff"
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
@@ -35,13 +36,11 @@ type marketClass struct {
 	sentTerm, sentSeq uint64
 }
 
-const (
-	// maxEarly bounds the changes kept while the whole vector is on its way.
-	maxEarly = 64
-	// fetchSpread is the time over which agents that miss the same vector ask for it.
-	fetchSpread = 50 * time.Millisecond
-	maxFetch    = 2 * time.Second
-)
+// maxEarly bounds the changes kept while the whole vector is on its way.
+const maxEarly = 64
+
+// fetches bounds the time over which agents that miss the same vector ask for it.
+var fetches = backoff.Backoff{First: 50 * time.Millisecond, Last: 2 * time.Second}
 
 // setMarkets takes the markets that the leader named, and asks for the
 // vectors of those that are new.
@@ -145,7 +144,7 @@ func (s *State) missing(now messages.Time, m *market) {
 	if m.fetching || m.fetchAt != 0 {
 		return
 	}
-	spread := min(fetchSpread<<min(m.failures, 10), maxFetch)
+	spread := fetches.Bound(m.failures + 1)
 	m.fetchAt = now.Add(messages.Duration(float64(spread) * s.rng.Float64()))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/backoff"
 )
 
 // Wake has the courier look for something to send. Its own requests wake it;
@@ -80,9 +81,11 @@ func (c *Courier) expire(ctx context.Context) {
 }
 
 // attend sends one peer what it has not answered. News does not shorten the
-// wait after a failure: a busy site must not hammer a peer that is down.
+// wait after a failure: a busy site must not hammer a peer that is down. A wait
+// lies between half of its bound and the bound.
 func (c *Courier) attend(ctx context.Context, peer messages.Name) {
-	backoff := c.config.FirstBackoff.Std()
+	waits := backoff.Backoff{First: c.config.FirstBackoff.Std(), Last: c.config.LastBackoff.Std()}
+	failures := 0
 	var told uint64 // the peer knows which outcomes are known, up to here
 	for greeted := false; ctx.Err() == nil; {
 		news := c.awake()
@@ -98,13 +101,13 @@ func (c *Courier) attend(ctx context.Context, peer messages.Name) {
 			c.metrics.messages.WithLabelValues("again").Inc()
 			c.failed(peer, err)
 			c.config.Log.Debug("a peer's bank does not answer", zap.String("peer", peer), zap.Int("outstanding", len(m.List)), zap.Error(err))
-			pause(ctx, backoff)
-			backoff = min(2*backoff, c.config.LastBackoff.Std())
+			failures++
+			pause(ctx, waits.Wait(failures, rand.Float64()/2))
 			continue
 		}
 		c.metrics.messages.WithLabelValues("answered").Inc()
 		c.failed(peer, nil)
-		backoff, told, greeted = c.config.FirstBackoff.Std(), m.Known.Number, true
+		failures, told, greeted = 0, m.Known.Number, true
 	}
 }
 
@@ -124,10 +127,9 @@ func (c *Courier) outgoing(peer messages.Name) (m messages.Instructions) {
 	return m
 }
 
-// pause waits between half of a span and all of it, so that peers that were
-// cut off together do not come back together.
-func pause(ctx context.Context, span time.Duration) {
-	timer := time.NewTimer(span/2 + rand.N(span/2+1))
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/backoff"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
@@ -193,8 +194,8 @@ func (k *Client) listen(c *conn) {
 
 // again connects anew, however long it takes; nil when the client is closed.
 func (k *Client) again() *conn {
-	const first, last = 50 * time.Millisecond, 5 * time.Second
-	for pause := first; ; pause = min(2*pause, last) {
+	waits := backoff.Backoff{First: 50 * time.Millisecond, Last: 5 * time.Second}
+	for failures := 1; ; failures++ {
 		c, err := k.connect(k.life)
 		if err == nil {
 			return c
@@ -203,7 +204,7 @@ func (k *Client) again() *conn {
 		select {
 		case <-k.life.Done():
 			return nil
-		case <-time.After(pause):
+		case <-time.After(waits.Bound(failures)):
 		}
 	}
 }
