@@ -5,46 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
-
-// A test's now is an hour after noon.
-func TestInstants(t *testing.T) {
-	a := &app{now: func() time.Time { return noon.Add(time.Hour) }, zone: time.FixedZone("east", 3600)}
-	for text, want := range map[string]messages.Time{
-		"":                     0,
-		"now":                  at(3600),
-		"today":                at(-13 * 3600),
-		"yesterday":            at(-37 * 3600),
-		"24h":                  at(3600 - 86400),
-		"24h ago":              at(3600 - 86400),
-		"90 minutes ago":       at(3600 - 5400),
-		"7d":                   at(3600 - 7*86400),
-		"2 weeks ago":          at(3600 - 14*86400),
-		"2026-03-01":           at(-13 * 3600),
-		"2026-03-01 12:00":     at(-3600),
-		"2026-03-01T12:00:00Z": at(0),
-	} {
-		if got, err := a.instant("--from", text); err != nil || got != want {
-			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"then", "-3h", "7", "7 fortnights", "99999999999999d", "2026-13-01"} {
-		if got, err := a.instant("--from", text); exitCode(err) != codeUsage || !strings.Contains(err.Error(), "--from") {
-			t.Errorf("%q is %v, %v", text, got, err)
-		}
-	}
-	for text, want := range map[string]messages.Time{"": 0, "90d": at(3600 + 90*86400), "in 2h": at(3 * 3600), "2026-03-02": at(11 * 3600)} {
-		if got, err := a.future("--expires", text); err != nil || got != want {
-			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"2026-03-01", "never", "24h ago"} {
-		if _, err := a.future("--expires", text); exitCode(err) != codeUsage {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
 
 // fullAccount has something of everything that an account can have.
 func fullAccount() messages.AccountReply {
@@ -65,20 +28,18 @@ func fullAccount() messages.AccountReply {
 }
 
 func TestAccountViews(t *testing.T) {
-	for name, view := range map[string]func(*page){
-		"account_full": func(p *page) { p.account(fullAccount()) },
-		"projects": func(p *page) {
-			p.projects(messages.AccountsReply{Accounts: []messages.AccountReply{fullAccount(), {Account: "sea", Title: "The sea"}}})
-		},
-		"projects_none": func(p *page) { p.projects(messages.AccountsReply{}) },
-		"prediction": func(p *page) {
-			p.prediction(predictFor(fullAccount(), messages.SubmitReply{Market: "main", Payer: "climate", Held: 15 * credit}, "bob"))
-		},
-	} {
-		p := &page{now: at(3600), zone: time.UTC, columns: 80}
-		view(p)
-		golden(t, name+".txt", p.String())
+	predicted := func(s *fakeSite) {
+		s.write("job.yaml", "command: [sort]\nbudget: 15\nproject: climate\n")
+		gives[messages.SubmitRequest](messages.Auctioneer, messages.VerbSubmit, messages.SubmitReply{Market: "main", Payer: "climate", Held: 15 * credit})(s)
+		gives[messages.AccountRequest](messages.Bank, messages.VerbAccount, fullAccount())(s)
 	}
+	projects := messages.AccountsReply{Accounts: []messages.AccountReply{fullAccount(), {Account: "sea", Title: "The sea"}}}
+	checkViews(t, map[string]view{
+		"account_full":  {"account climate", gives[messages.AccountRequest](messages.Bank, messages.VerbAccount, fullAccount())},
+		"projects":      {"project list", gives[messages.AccountsRequest](messages.Bank, messages.VerbAccounts, projects)},
+		"projects_none": {"project list", gives[messages.AccountsRequest](messages.Bank, messages.VerbAccounts, messages.AccountsReply{})},
+		"prediction":    {"account predict $DIR/job.yaml --account bob", predicted},
+	})
 }
 
 // TestPredict asks for the account that the site says will pay.
@@ -99,12 +60,12 @@ func TestPredict(t *testing.T) {
 		return a, nil
 	})
 	s.write("job.yaml", "command: [sort]\nbudget: 15\nproject: climate\n")
-	s.run("account", "predict", s.path("job.yaml")).expect(t, codeOK, "77 to 92", "")
-	s.run("account", "predict", s.path("job.yaml"), "--json").expect(t, codeOK, `"least":77,"most":92,"limited":false`, "")
-	s.run("account", "predict", s.path("job.yaml"), "--account", "bob").expect(t, codeCredits, "It would be refused now: the limit of \"bob\"", "")
-	s.run("account", "predict", s.path("job.yaml"), "--account", "carol").expect(t, codeDenied, "It would be refused now", "")
+	s.run("account", "predict", s.path("job.yaml")).expect(t, cli.CodeOK, "77 to 92", "")
+	s.run("account", "predict", s.path("job.yaml"), "--json").expect(t, cli.CodeOK, `"least":77,"most":92,"limited":false`, "")
+	s.run("account", "predict", s.path("job.yaml"), "--account", "bob").expect(t, cli.CodeCredits, "It would be refused now: the limit of \"bob\"", "")
+	s.run("account", "predict", s.path("job.yaml"), "--account", "carol").expect(t, cli.CodeDenied, "It would be refused now", "")
 	s.in = "echo hi\n"
-	s.run("account", "predict").expect(t, codeUsage, "", "budget: missing")
+	s.run("account", "predict").expect(t, cli.CodeUsage, "", "budget: missing")
 }
 
 // TestProjectRequests: what the commands ask the bank for.
@@ -116,7 +77,7 @@ func TestProjectRequests(t *testing.T) {
 	answer(s, messages.Bank, messages.VerbPay, func(r messages.PayRequest) (messages.AccountReply, error) { pay = r; return someAccount(), nil })
 	var grant messages.GrantRequest
 	answer(s, messages.Bank, messages.VerbGrant, func(r messages.GrantRequest) (messages.AccountReply, error) { grant = r; return someAccount(), nil })
-	run := func(line string) { t.Helper(); s.run(strings.Fields(line)...).expect(t, codeOK, "", "") }
+	run := func(line string) { t.Helper(); s.run(strings.Fields(line)...).expect(t, cli.CodeOK, "", "") }
 
 	run("project member add climate bob --role auditor --limit 5")
 	if *member.Role != messages.RoleAuditor || *member.Limit != 5*credit || member.Account != "climate" || member.Member != "bob" {
@@ -159,7 +120,7 @@ func TestProjectRequests(t *testing.T) {
 		"transfer bob much":                      `amount "much"`,
 		"account credit climate -- -5 --reason=": "Usage: candor account credit",
 	} {
-		s.run(strings.Fields(line)...).expect(t, codeUsage, "", want)
+		s.run(strings.Fields(line)...).expect(t, cli.CodeUsage, "", want)
 	}
 }
 
@@ -173,6 +134,6 @@ func TestUnknownOutcomes(t *testing.T) {
 		s := newSite(t)
 		refuse[messages.Empty](s, messages.Bank, verb, messages.Errorf(messages.Internal, "x"))
 		s.run(append(strings.Fields(line), "--timeout", "1ms", "--server", "nats://nobody:1", "--site", "east", "--account", "alice")...).
-			expect(t, codeUnavailable, "", "repeat with --key mine, which cannot ")
+			expect(t, cli.CodeUnavailable, "", "repeat with --key mine, which cannot ")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -46,6 +47,14 @@ func fullSite(t *testing.T) *fakeSite {
 		return messages.BooksReply{Balanced: true}, nil
 	})
 	return s
+}
+
+// overview is what "candor top" prints as JSON.
+type overview struct {
+	Site    messages.Name           `json:"site"`
+	Account messages.AccountReply   `json:"account"`
+	Nodes   []messages.NodeStatus   `json:"nodes"`
+	Markets []messages.MarketStatus `json:"markets"`
 }
 
 // queries are command lines of every command that shows a reply, and the type
@@ -91,7 +100,7 @@ var queries = []struct {
 func TestCommandsShowReplies(t *testing.T) {
 	s := fullSite(t)
 	for _, q := range queries {
-		s.run(strings.Fields(q.line)...).expect(t, codeOK, q.words, "")
+		s.run(strings.Fields(q.line)...).expect(t, cli.CodeOK, q.words, "")
 	}
 }
 
@@ -104,7 +113,7 @@ func TestCommandsPrintTheReplyAsJSON(t *testing.T) {
 		into := reflect.New(reflect.TypeOf(q.reply).Elem()).Interface()
 		d := json.NewDecoder(strings.NewReader(got.out))
 		d.DisallowUnknownFields()
-		if err := d.Decode(into); err != nil || got.code != codeOK || strings.Count(got.out, "\n") != 1 {
+		if err := d.Decode(into); err != nil || got.code != cli.CodeOK || strings.Count(got.out, "\n") != 1 {
 			t.Errorf("%s: %v, %+v", q.line, err, got)
 		}
 		if reflect.DeepEqual(into, q.reply) {
@@ -151,16 +160,16 @@ func TestErrorsHaveExitCodes(t *testing.T) {
 		messages.Insufficient: 5, messages.Conflict: 1, messages.NotLeader: 6, messages.Unavailable: 6, messages.Unknown: 6,
 		messages.Fenced: 1, messages.Exhausted: 1, messages.Expired: 1, messages.Ended: 1,
 	} {
-		if got := exitCode(messages.Errorf(kind, "x")); got != code {
+		if got := cli.ExitCode(messages.Errorf(kind, "x")); got != code {
 			t.Errorf("%v: exit code %d, want %d", kind, got, code)
 		}
-		if got := exitCode(fmt.Errorf("further: %w", messages.Errorf(kind, "x"))); got != code {
+		if got := cli.ExitCode(fmt.Errorf("further: %w", messages.Errorf(kind, "x"))); got != code {
 			t.Errorf("%v, wrapped: exit code %d, want %d", kind, got, code)
 		}
 	}
 	s := newSite(t)
 	refuse[messages.JobRequest](s, messages.Auctioneer, messages.VerbJob, messages.Errorf(messages.NotFound, "job 9: does not exist; candor jobs lists yours"))
-	s.run("job", "9").expect(t, codeNotFound, "", "candor job: job 9: does not exist; candor jobs lists yours (NotFound)\n")
+	s.run("job", "9").expect(t, cli.CodeNotFound, "", "candor job: job 9: does not exist; candor jobs lists yours (NotFound)\n")
 }
 
 func TestWrongUsageIsExplained(t *testing.T) {
@@ -189,7 +198,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		"jobs --server y --site w": "--account: missing",
 		"jobs --site a.b":          `--site "a.b": is not a name`,
 	} {
-		s.run(strings.Fields(line)...).expect(t, codeUsage, "", want)
+		s.run(strings.Fields(line)...).expect(t, cli.CodeUsage, "", want)
 	}
 }
 
@@ -201,7 +210,7 @@ func TestCancelGoesOnAfterARefusal(t *testing.T) {
 		}
 		return messages.CancelReply{Job: r.Job}, nil
 	})
-	s.run("cancel", "1", "2", "3").expect(t, codeNotFound, "Cancelled job 1, which was Waiting\nCancelled job 3, which was Waiting\n", "candor cancel: job 2: does not exist (NotFound)\n")
+	s.run("cancel", "1", "2", "3").expect(t, cli.CodeNotFound, "Cancelled job 1, which was Waiting\nCancelled job 3, which was Waiting\n", "candor cancel: job 2: does not exist (NotFound)\n")
 }
 
 func TestBooksThatDoNotBalanceExitWith1(t *testing.T) {
@@ -209,7 +218,7 @@ func TestBooksThatDoNotBalanceExitWith1(t *testing.T) {
 	answer(s, messages.Bank, messages.VerbBooks, func(messages.BooksRequest) (messages.BooksReply, error) {
 		return messages.BooksReply{Message: "hm"}, nil
 	})
-	s.run("books").expect(t, codeFailed, "The books do NOT balance", "")
+	s.run("books").expect(t, cli.CodeFailed, "The books do NOT balance", "")
 }
 
 // TestConnection covers what decides where to connect, and as whom.
@@ -246,11 +255,11 @@ func TestConnection(t *testing.T) {
 				}
 				s.env[k] = v
 			}
-			s.run(c.args...).expect(t, codeOK, "", "")
+			s.run(c.args...).expect(t, cli.CodeOK, "", "")
 			if len(s.callers) != 1 || s.callers[0] != c.as {
 				t.Errorf("asked as %v, want %s", s.callers, c.as)
 			}
-			if got := strings.TrimPrefix(s.last.creds, s.dir+"/"); got != c.creds {
+			if got := strings.TrimPrefix(s.last.Creds, s.dir+"/"); got != c.creds {
 				t.Errorf("credentials %q, want %q", got, c.creds)
 			}
 		})
@@ -260,16 +269,17 @@ func TestConnection(t *testing.T) {
 func TestWithoutASite(t *testing.T) {
 	s := newSite(t)
 	s.env["CANDOR_STATE"] = s.path("nothing")
-	s.run("jobs").expect(t, codeUnavailable, "", "start one with candor up, or name one with --server (Unavailable)\n")
+	s.run("jobs").expect(t, cli.CodeUnavailable, "", "start one with candor up, or name one with --server (Unavailable)\n")
 	s.write("nothing/site.json", "{")
-	s.run("jobs").expect(t, codeUsage, "", "restart the site with candor up")
+	s.run("jobs").expect(t, cli.CodeUsage, "", "restart the site with candor up")
 }
 
 // Every command explains itself, with an example, and every argument that
 // names something of the site is completed.
 func TestEveryCommandHasHelp(t *testing.T) {
 	s := newSite(t)
-	walk(newApp().root(nil), func(c *cobra.Command) {
+	a := cli.New()
+	walk(root(a, nil), func(c *cobra.Command) {
 		if !c.Runnable() || c.Name() == "help" {
 			return
 		}
@@ -282,10 +292,10 @@ func TestEveryCommandHasHelp(t *testing.T) {
 			}
 		}
 		line := append(strings.Fields(c.CommandPath())[1:], "--help")
-		s.run(line...).expect(t, codeOK, "Usage:", "")
+		s.run(line...).expect(t, cli.CodeOK, "Usage:", "")
 	})
 	for _, topic := range []string{"exit-codes", "environment", "job-file"} {
-		s.run("help", topic).expect(t, codeOK, "candor", "")
+		s.run("help", topic).expect(t, cli.CodeOK, "candor", "")
 	}
 }
 
@@ -313,7 +323,7 @@ func TestCompletion(t *testing.T) {
 	} {
 		args := append([]string{"__complete"}, strings.Fields(line)...)
 		got := s.run(append(args, "")...)
-		got.expect(t, codeOK, want, "")
+		got.expect(t, cli.CodeOK, want, "")
 		if strings.Contains(got.out, "$site") {
 			t.Errorf("%s: completes an account that is the bank's own: %s", line, got.out)
 		}
@@ -331,7 +341,7 @@ func TestFurtherCommands(t *testing.T) {
 		{nil, 0, ""},
 		{fmt.Errorf("plain"), 1, "candor extra: plain\n"},
 		{messages.Errorf(messages.Insufficient, "no money"), 5, "candor extra: no money (Insufficient)\n"},
-		{exitStatus(7), 7, ""},
+		{cli.ExitStatus(7), 7, ""},
 	} {
 		s := newSite(t)
 		s.further = []Group{{"More:", []*cobra.Command{{Use: "extra", RunE: func(*cobra.Command, []string) error { return c.err }}}}}
@@ -345,7 +355,7 @@ func TestFurtherCommands(t *testing.T) {
 // disorder is an error of a sibling's command with a code of its own.
 type disorder struct{ error }
 
-func (disorder) ExitCode() int { return codeFailed }
+func (disorder) ExitCode() int { return cli.CodeFailed }
 
 // What an interrupted command says is the interruption, and needs no telling; an
 // error that has a code of its own is something else.
@@ -355,9 +365,9 @@ func TestFurtherCommandsInterrupted(t *testing.T) {
 		code int
 		text string
 	}{
-		{nil, codeOK, ""},
-		{fmt.Errorf("gave up"), codeInterrupted, ""},
-		{disorder{fmt.Errorf("the lock is gone")}, codeFailed, "candor extra: the lock is gone\n"},
+		{nil, cli.CodeOK, ""},
+		{fmt.Errorf("gave up"), cli.CodeInterrupted, ""},
+		{disorder{fmt.Errorf("the lock is gone")}, cli.CodeFailed, "candor extra: the lock is gone\n"},
 	} {
 		s := newSite(t)
 		ctx, interrupt := context.WithCancel(t.Context())
@@ -370,8 +380,8 @@ func TestFurtherCommandsInterrupted(t *testing.T) {
 
 func TestSchema(t *testing.T) {
 	s := newSite(t)
-	s.run("schema").expect(t, codeOK, "candor.SITE.auctioneer.submit.ACCOUNT", "")
-	s.run("schema", "--json").expect(t, codeOK, `"subject":"candor.`, "")
-	s.run("schema", "JobSpec").expect(t, codeOK, `"$schema": "https://json-schema.org/draft/2020-12/schema"`, "")
-	s.run("schema", "JobSpecs").expect(t, codeNotFound, "", "did you mean JobSpec?")
+	s.run("schema").expect(t, cli.CodeOK, "candor.SITE.auctioneer.submit.ACCOUNT", "")
+	s.run("schema", "--json").expect(t, cli.CodeOK, `"subject":"candor.`, "")
+	s.run("schema", "JobSpec").expect(t, cli.CodeOK, `"$schema": "https://json-schema.org/draft/2020-12/schema"`, "")
+	s.run("schema", "JobSpecs").expect(t, cli.CodeNotFound, "", "did you mean JobSpec?")
 }

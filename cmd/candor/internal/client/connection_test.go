@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -58,12 +59,12 @@ func TestOverNATS(t *testing.T) {
 
 func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
 	refusing := overNATS(t, natsServer(t, server.Options{Authorization: "secret"}))
-	refusing.run("jobs").expect(t, codeDenied, "", "does not accept account alice: give its credentials with --creds")
-	overNATS(t, "nats://127.0.0.1:1").run("jobs").expect(t, codeUnavailable, "", "site west does not answer at nats://127.0.0.1:1: start it with candor up, or name another with --server (bus: cannot connect")
+	refusing.run("jobs").expect(t, cli.CodeDenied, "", "does not accept account alice: give its credentials with --creds")
+	overNATS(t, "nats://127.0.0.1:1").run("jobs").expect(t, cli.CodeUnavailable, "", "site west does not answer at nats://127.0.0.1:1: start it with candor up, or name another with --server (bus: cannot connect")
 	silent := overNATS(t, natsServer(t, server.Options{}))
-	silent.run("jobs", "--timeout", "100ms").expect(t, codeUnavailable, "", "(Unavailable)\n")
-	silent.run("jobs", "--ca", silent.path("none.pem")).expect(t, codeUsage, "", "--ca: open")
+	silent.run("jobs", "--timeout", "100ms").expect(t, cli.CodeUnavailable, "", "(Unavailable)\n")
+	silent.run("jobs", "--ca", silent.path("none.pem")).expect(t, cli.CodeUsage, "", "--ca: open")
 	silent.write("bad.pem", "x")
-	silent.run("jobs", "--ca", silent.path("bad.pem")).expect(t, codeUsage, "", "holds no certificate in PEM")
-	silent.run("jobs", "--creds", silent.path("alice.creds")).expect(t, codeUsage, "", "credentials")
+	silent.run("jobs", "--ca", silent.path("bad.pem")).expect(t, cli.CodeUsage, "", "holds no certificate in PEM")
+	silent.run("jobs", "--creds", silent.path("alice.creds")).expect(t, cli.CodeUsage, "", "credentials")
 }

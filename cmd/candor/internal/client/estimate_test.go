@@ -2,9 +2,11 @@ package client
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -60,18 +62,19 @@ func TestEstimateViews(t *testing.T) {
 	s := estimating(t)
 	for name, line := range map[string][]string{"estimate": {"estimate", s.path("job.yaml")}, "classes": {"estimate", "classes"}} {
 		got := s.run(line...)
-		got.expect(t, codeOK, "", "")
+		got.expect(t, cli.CodeOK, "", "")
 		golden(t, name+".txt", got.out)
-	}
-	p := &page{}
-	p.classes(messages.ClassesReply{})
-	if p.String() != "No job profile classes. An operator declares them as profiles in the site's configuration.\n" {
-		t.Error(p.String())
 	}
 	declared := someEstimate()
 	declared.Declared, declared.Completion, declared.Runs = true, messages.Spread{}, 0
-	p.estimate(&messages.JobSpec{Name: "x\x1b"}, declared)
-	golden(t, "estimate_declared.txt", p.String())
+	few := func(s *fakeSite) {
+		s.write("job.yaml", strings.Replace(jobOfTwoStages, "flights", "x", 1))
+		gives[messages.EstimateRequest](messages.Estimator, messages.VerbEstimate, declared)(s)
+	}
+	checkViews(t, map[string]view{
+		"estimate_declared": {"estimate $DIR/job.yaml", few},
+		"classes_none":      {"estimate classes", gives[messages.Empty](messages.Estimator, messages.VerbClasses, messages.ClassesReply{})},
+	})
 }
 
 func TestEstimateAsJSON(t *testing.T) {
@@ -89,11 +92,11 @@ func TestEstimateAsJSON(t *testing.T) {
 func TestEstimateRefusals(t *testing.T) {
 	s := estimating(t)
 	s.write("bad.yaml", "budget: 1\nstages:\n  - {name: A, command: [x]}\n")
-	s.run("estimate", s.path("bad.yaml")).expect(t, codeUsage, "", "stages[0].name")
-	s.run("estimate", s.path("none.yaml")).expect(t, codeUsage, "", "none.yaml")
-	s.run("estimate", "classes", "more").expect(t, codeUsage, "", "")
+	s.run("estimate", s.path("bad.yaml")).expect(t, cli.CodeUsage, "", "stages[0].name")
+	s.run("estimate", s.path("none.yaml")).expect(t, cli.CodeUsage, "", "none.yaml")
+	s.run("estimate", "classes", "more").expect(t, cli.CodeUsage, "", "")
 	refused := newSite(t)
 	refuse[messages.EstimateRequest](refused, messages.Estimator, messages.VerbEstimate, messages.Errorf(messages.NotFound, "market: there is no market \"x\""))
 	refused.write("job.yaml", jobOfTwoStages)
-	refused.run("estimate", refused.path("job.yaml")).expect(t, codeNotFound, "", "there is no market")
+	refused.run("estimate", refused.path("job.yaml")).expect(t, cli.CodeNotFound, "", "there is no market")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -33,7 +34,7 @@ type fakeSite struct {
 	in      string // standard input
 	nats    bool
 	further []Group
-	last    target // of the last connection
+	last    cli.Target // of the last connection
 
 	mu      sync.Mutex
 	callers []messages.Name // of every request, in order
@@ -62,10 +63,10 @@ func (s *fakeSite) write(name, text string) {
 
 // answer serves one verb of an actor.
 func answer[Req, Rep any](s *fakeSite, actor, verb string, f func(Req) (Rep, error)) {
-	serve(s, messages.Subject("west", actor, verb, "*"), verb, f)
+	serveAt(s, messages.Subject("west", actor, verb, "*"), verb, f)
 }
 
-func serve[Req, Rep any](s *fakeSite, subject, verb string, f func(Req) (Rep, error)) {
+func serveAt[Req, Rep any](s *fakeSite, subject, verb string, f func(Req) (Rep, error)) {
 	s.t.Helper()
 	handle := bus.Handle(verb, func(_ context.Context, caller messages.Name, request Req) (Rep, error) {
 		s.mu.Lock()
@@ -96,12 +97,12 @@ type result struct {
 }
 
 // dial connects a user; over NATS where the test has a server.
-func (s *fakeSite) dial(t target) (bus.Bus, error) {
+func (s *fakeSite) dial(t cli.Target) (bus.Bus, error) {
 	s.last = t
 	if s.nats {
-		return connectNATS(t)
+		return cli.ConnectNATS(t)
 	}
-	return s.net.Connect(t.account), nil
+	return s.net.Connect(t.Account), nil
 }
 
 // run runs a command line.
@@ -115,15 +116,15 @@ func (s *fakeSite) run(args ...string) result {
 func (s *fakeSite) runIn(ctx context.Context, args ...string) result {
 	s.t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{
-		in: strings.NewReader(s.in), out: &out, err: &errs,
-		lookup:  func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
-		environ: s.environ, workdir: func() (string, error) { return s.dir, nil },
-		now: func() time.Time { return noon.Add(time.Hour) }, zone: time.UTC,
-		pause:   func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
-		connect: s.dial,
+	a := &cli.App{
+		In: strings.NewReader(s.in), Out: &out, Err: &errs,
+		Lookup:  func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
+		Environ: s.environ, Workdir: func() (string, error) { return s.dir, nil },
+		Now: func() time.Time { return noon.Add(time.Hour) }, Zone: time.UTC,
+		Pause:   func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+		Connect: s.dial,
 	}
-	code := a.run(ctx, args, s.further)
+	code := run(ctx, a, args, s.further)
 	return result{code, out.String(), errs.String()}
 }
 

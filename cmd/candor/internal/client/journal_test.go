@@ -14,6 +14,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -94,16 +95,21 @@ func (b *keptBooks) journal(r messages.JournalRequest) (messages.JournalReply, e
 func TestVerifySaysWhatItChecked(t *testing.T) {
 	b := withBooks(t)
 	key, _ := b.signer.PublicKey()
-	b.run("bank", "verify", "--from-genesis", "--key", key).expect(t, codeOK, "every record, carried out again", "")
-	b.run("bank", "verify", "--key", key).expect(t, codeOK, "1 checkpoint signed by the site's key, the last of 4 records", "")
-	b.run("bank", "verify").expect(t, codeOK, "3 balances are what the bank states", "")
-	b.run("bank", "verify").expect(t, codeOK, "compare it with the site's", "")
-	var r verified
+	b.run("bank", "verify", "--from-genesis", "--key", key).expect(t, cli.CodeOK, "every record, carried out again", "")
+	b.run("bank", "verify", "--key", key).expect(t, cli.CodeOK, "1 checkpoint signed by the site's key, the last of 4 records", "")
+	b.run("bank", "verify").expect(t, cli.CodeOK, "3 balances are what the bank states", "")
+	b.run("bank", "verify").expect(t, cli.CodeOK, "compare it with the site's", "")
+	var r struct {
+		Records  uint64
+		Issued   messages.Credits
+		Compared int
+		Rules    bool
+	}
 	if err := json.Unmarshal([]byte(b.run("bank", "verify", "--json").out), &r); err != nil || r.Records != 4 || r.Issued != 10*messages.Credit || r.Compared != 3 || r.Rules {
 		t.Errorf("%+v, %v", r, err)
 	}
 	b.checkpoints = nil
-	b.run("bank", "verify").expect(t, codeOK, "not checked: signatures", "")
+	b.run("bank", "verify").expect(t, cli.CodeOK, "not checked: signatures", "")
 }
 
 // TestVerifySeesWhatIsWrong: each of these is one thing that a bank could have
@@ -130,7 +136,7 @@ func TestVerifySeesWhatIsWrong(t *testing.T) {
 		b := withBooks(t)
 		tc.plant(t, b)
 		r := b.run(append([]string{"bank", "verify"}, tc.args...)...)
-		if r.code != codeFailed || !strings.Contains(r.err, tc.says) {
+		if r.code != cli.CodeFailed || !strings.Contains(r.err, tc.says) {
 			t.Errorf("%s: exit code %d: %s", name, r.code, r.err)
 		}
 	}
@@ -138,18 +144,18 @@ func TestVerifySeesWhatIsWrong(t *testing.T) {
 
 func TestExportWritesBooks(t *testing.T) {
 	b := withBooks(t)
-	b.run("bank", "export").expect(t, codeOK, "assets:alice:available", "")
-	b.run("bank", "export", "--format", "csv").expect(t, codeOK, "number,at,status", "")
+	b.run("bank", "export").expect(t, cli.CodeOK, "assets:alice:available", "")
+	b.run("bank", "export", "--format", "csv").expect(t, cli.CodeOK, "number,at,status", "")
 	file := filepath.Join(t.TempDir(), "books.beancount")
-	b.run("bank", "export", "--format", "beancount", "--output", file).expect(t, codeOK, "", "")
+	b.run("bank", "export", "--format", "beancount", "--output", file).expect(t, cli.CodeOK, "", "")
 	text, err := os.ReadFile(file)
 	if err != nil || !strings.Contains(string(text), "balance Assets:Alice:Available") {
 		t.Errorf("%s, %v", text, err)
 	}
-	b.run("bank", "export", "--format", "qif").expect(t, codeUsage, "", "hledger, beancount, csv")
-	b.run("bank", "export", "--output", file+"/x").expect(t, codeUsage, "", "--output")
+	b.run("bank", "export", "--format", "qif").expect(t, cli.CodeUsage, "", "hledger, beancount, csv")
+	b.run("bank", "export", "--output", file+"/x").expect(t, cli.CodeUsage, "", "--output")
 	b.records[1] = []byte("nonsense")
-	b.run("bank", "export", "--output", file).expect(t, codeFailed, "", "record 2")
+	b.run("bank", "export", "--output", file).expect(t, cli.CodeFailed, "", "record 2")
 	if again, _ := os.ReadFile(file); string(again) != string(text) {
 		t.Error("an export that failed took the place of one that did not")
 	}
@@ -166,7 +172,7 @@ func TestVerifyWithoutASite(t *testing.T) {
 	if err := history.New(files, history.SegmentBytes, nil).SaveTail(b.ledger.Capture().Tail()); err != nil {
 		t.Fatal(err)
 	}
-	b.run("bank", "verify", "--history", dir, "--from-genesis").expect(t, codeOK, "The books verify: 4 records", "")
+	b.run("bank", "verify", "--history", dir, "--from-genesis").expect(t, cli.CodeOK, "The books verify: 4 records", "")
 	kept, err := history.ReadCheckpoints(files)
 	if err != nil {
 		t.Fatal(err)
@@ -175,12 +181,12 @@ func TestVerifyWithoutASite(t *testing.T) {
 		if err := kept.Add(c); err != nil {
 			t.Fatal(err)
 		}
-		code, says := codeOK, ""
+		code, says := cli.CodeOK, ""
 		if i == 1 { // signed, and then the replica was killed
-			code, says = codeUnavailable, "start it and stop it"
+			code, says = cli.CodeUnavailable, "start it and stop it"
 		}
 		b.run("bank", "verify", "--history", dir).expect(t, code, "", says)
 	}
-	b.run("bank", "export", "--history", filepath.Join(dir, "history")).expect(t, codeOK, "equity:$issuer", "")
-	b.run("bank", "verify", "--history", filepath.Join(dir, "none")).expect(t, codeNotFound, "", "name the directory of a replica")
+	b.run("bank", "export", "--history", filepath.Join(dir, "history")).expect(t, cli.CodeOK, "equity:$issuer", "")
+	b.run("bank", "verify", "--history", filepath.Join(dir, "none")).expect(t, cli.CodeNotFound, "", "name the directory of a replica")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -23,7 +24,7 @@ const chunk = 4
 // withNode makes a node of the site give what was written. ended tells whether
 // an attempt has.
 func withNode(s *fakeSite, node messages.Name, w written, ended func(messages.Attempt) bool) {
-	serve(s, messages.LogsSubject("west", node, "*"), "logs", func(r messages.LogsRequest) (messages.LogsReply, error) {
+	serveAt(s, messages.LogsSubject("west", node, "*"), "logs", func(r messages.LogsRequest) (messages.LogsReply, error) {
 		text, ok := w[r.Attempt]
 		if !ok {
 			return messages.LogsReply{}, messages.Errorf(messages.NotFound, "attempt %v: is not here", r.Attempt)
@@ -125,15 +126,15 @@ func TestLogsOfWhatIsNotThere(t *testing.T) {
 		"logs 5 --task 3":              "--task 3: no stage of job 5 has so many tasks",
 		"logs 5 --stage map --task 99": "--task 99: no stage",
 	} {
-		s.run(strings.Fields(line)...).expect(t, codeNotFound, "", want)
+		s.run(strings.Fields(line)...).expect(t, cli.CodeNotFound, "", want)
 	}
 	s = newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Waiting, 1, 1))
 	withTasks(s, func() []messages.TaskStatus { return nil })
-	s.run("logs", "5").expect(t, codeNotFound, "", "job 5 is Waiting, and none of these tasks has started: wait for them with --follow")
+	s.run("logs", "5").expect(t, cli.CodeNotFound, "", "job 5 is Waiting, and none of these tasks has started: wait for them with --follow")
 	s = newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1001, 0))
-	s.run("logs", "5", "-f").expect(t, codeUsage, "", "at most 1000 can be followed at once: choose with --task or --stage (TooLarge)")
+	s.run("logs", "5", "-f").expect(t, cli.CodeUsage, "", "at most 1000 can be followed at once: choose with --task or --stage (TooLarge)")
 }
 
 // A node that has lost its output does not hide that of the others.
@@ -145,7 +146,7 @@ func TestLogsGoOnWithoutANode(t *testing.T) {
 	})
 	withNode(s, "n1", written{attempt(0, 1, 1): "here\n"}, always)
 	for _, follow := range []string{"-f=false", "-f"} {
-		s.run("logs", "5", follow).expect(t, codeNotFound, "map.1 | here\n", "candor logs: map.0 on node n1: attempt")
+		s.run("logs", "5", follow).expect(t, cli.CodeNotFound, "map.1 | here\n", "candor logs: map.0 on node n1: attempt")
 	}
 }
 
@@ -170,9 +171,9 @@ func TestLogsFollow(t *testing.T) {
 	text := written{attempt(0, 0, 1): "first\n", attempt(0, 0, 2): "second\n", attempt(0, 1, 1): "other\n"}
 	withNode(s, "n1", text, func(messages.Attempt) bool { return asked > len(steps)+2 })
 	got := s.run("logs", "5", "-f")
-	got.expect(t, codeOK, "map.0 | first\n", "")
-	got.expect(t, codeOK, "map.0 | second\n", "")
-	got.expect(t, codeOK, "map.1 | other\n", "")
+	got.expect(t, cli.CodeOK, "map.0 | first\n", "")
+	got.expect(t, cli.CodeOK, "map.0 | second\n", "")
+	got.expect(t, cli.CodeOK, "map.1 | other\n", "")
 	if strings.Count(got.out, "\n") != 3 {
 		t.Errorf("got %q, want three lines", got.out)
 	}
@@ -184,5 +185,5 @@ func TestAnInterruptEndsFollowing(t *testing.T) {
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1, 0))
 	withTasks(s, func() []messages.TaskStatus { return []messages.TaskStatus{task(attempt(0, 0, 1), "n1")} })
 	withNode(s, "n1", written{attempt(0, 0, 1): "going on\n"}, func(messages.Attempt) bool { interrupt(); return false })
-	s.runIn(ctx, "logs", "5", "-f").expect(t, codeInterrupted, "", "")
+	s.runIn(ctx, "logs", "5", "-f").expect(t, cli.CodeInterrupted, "", "")
 }

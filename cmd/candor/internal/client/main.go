@@ -5,11 +5,19 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/accounts"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/books"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/peers"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/site"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -28,28 +36,29 @@ func Main(args []string, groups ...Group) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return newApp().run(ctx, args, groups)
+	a := cli.New()
+	return run(ctx, a, args, groups)
 }
 
 // run executes one command line.
-func (a *app) run(ctx context.Context, args []string, groups []Group) int {
-	root := a.root(groups)
+func run(ctx context.Context, a *cli.App, args []string, groups []Group) int {
+	root := root(a, groups)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return codeOK
+		return cli.CodeOK
 	}
-	if ctx.Err() != nil && !hasExitCode(err) {
-		return codeInterrupted
+	if ctx.Err() != nil && !cli.HasExitCode(err) {
+		return cli.CodeInterrupted
 	}
-	if text := explain(cmd, err); text != "" {
-		fmt.Fprintln(a.err, text)
+	if text := cli.Explain(cmd, err); text != "" {
+		fmt.Fprintln(a.Err, text)
 	}
-	return exitCode(err)
+	return cli.ExitCode(err)
 }
 
 // root builds the tree of commands.
-func (a *app) root(groups []Group) *cobra.Command {
+func root(a *cli.App, groups []Group) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "candor",
 		Short: "shared computing as an honest market",
@@ -66,33 +75,32 @@ Start a site on this machine with "candor up", then submit to it.`,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
+				return cli.UnknownCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},
 		Args:                       cobra.ArbitraryArgs,
 		SuggestionsMinimumDistance: 2,
 	}
-	root.SetIn(a.in)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
-	a.connectionFlags(root.PersistentFlags())
-	a.addGroups(root, groups)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	a.ConnectionFlags(root.PersistentFlags())
+	addGroups(a, root, groups)
 	root.AddCommand(topics()...)
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
-	usageErrors(root)
+	cli.UsageErrors(root)
 	return root
 }
 
-func (a *app) addGroups(root *cobra.Command, further []Group) {
+func addGroups(a *cli.App, root *cobra.Command, further []Group) {
 	own := []Group{
-		{"Work:", []*cobra.Command{a.submitCommand(), a.quoteCommand(), a.jobsCommand(), a.jobCommand(), a.whyCommand(), a.logsCommand(), a.fetchCommand(), a.cancelCommand(), a.estimateCommand()}},
-		{"Site:", []*cobra.Command{a.nodesCommand(), a.nodeCommand(), a.replicaCommand(), a.marketsCommand(), a.marketCommand(), a.reservationsCommand(), a.topCommand()}},
-		{"Money:", []*cobra.Command{a.accountCommand(), a.statementCommand(), a.projectCommand(), a.transferCommand(), a.grantCommand(),
-			a.withdrawCommand(), a.correctCommand(), a.booksCommand(), a.peerCommand(), a.settleCommand(), a.remitCommand(), a.authoriseCommand(), a.revokeCommand()}},
+		{"Work:", slices.Concat(jobs.Commands(a), submit.Commands(a))},
+		{"Site:", site.Commands(a)},
+		{"Money:", slices.Concat(accounts.Commands(a, submit.PredictCommand(a)), peers.Commands(a), []*cobra.Command{books.Command(a)})},
 	}
-	other := Group{"Other:", []*cobra.Command{a.schemaCommand(), a.versionCommand()}}
+	other := Group{"Other:", []*cobra.Command{schemaCommand(a), versionCommand(a)}}
 	for i, g := range own {
 		addGroup(root, fmt.Sprintf("own%d", i), g)
 	}
@@ -104,9 +112,9 @@ func (a *app) addGroups(root *cobra.Command, further []Group) {
 			c.SetUsageTemplate(strings.Replace(usual, "{{if .HasAvailableInheritedFlags}}", "{{if false}}", 1))
 			switch c.Name() {
 			case messages.Bank:
-				a.addBankCommands(c, usual)
+				books.AddCommands(a, c, usual)
 			case "site":
-				a.addSiteCommands(c, usual)
+				peers.AddStatus(a, c, usual)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -55,7 +55,7 @@ func TestQuoteShowsTheMenu(t *testing.T) {
 	s, asked := marketSite(t)
 	s.write("job.yaml", "market: sold\nlength: 10s\ncommand: [hostname]\nvaluation: {class: hard, max: 20, deadline: 90}\n")
 	got := s.run("quote", s.path("job.yaml"))
-	got.expect(t, codeOK, "Quote q7 of market sold", "")
+	got.expect(t, cli.CodeOK, "Quote q7 of market sold", "")
 	for _, words := range []string{"fits what was declared", "the earliest that is free", "q7-1", "12", "19.75"} {
 		if !strings.Contains(got.out, words) {
 			t.Errorf("%q is not in:\n%s", words, got.out)
@@ -67,27 +67,17 @@ func TestQuoteShowsTheMenu(t *testing.T) {
 		t.Errorf("asked for %+v", spec)
 	}
 	s.write("bad.yaml", "market: sold\ncommand: [hostname]\nvaluation: {class: hard, max: -1}\n")
-	s.run("quote", s.path("bad.yaml")).expect(t, codeUsage, "", "valuation.max: must be from 0")
+	s.run("quote", s.path("bad.yaml")).expect(t, cli.CodeUsage, "", "valuation.max: must be from 0")
 	var menu messages.QuoteReply
 	if err := json.Unmarshal([]byte(s.run("quote", "--json", s.path("job.yaml")).out), &menu); err != nil || !reflect.DeepEqual(menu, someMenu()) {
 		t.Errorf("%+v, %v", menu, err)
 	}
 }
 
-func TestMenuIsDrawn(t *testing.T) {
-	p := &page{Style: terminal.Style{}, now: at(0), zone: time.UTC, columns: 80}
-	p.menu(someMenu(), true)
-	for _, mark := range []string{"│·", "◆", "└──", "1h00m"} {
-		if !strings.Contains(p.String(), mark) {
-			t.Errorf("no %q in:\n%s", mark, p.String())
-		}
-	}
-}
-
 func TestReservationsShowTheTimetable(t *testing.T) {
 	s, asked := marketSite(t)
 	got := s.run("reservations", "night")
-	got.expect(t, codeOK, "alice", "")
+	got.expect(t, cli.CodeOK, "alice", "")
 	if first, second := strings.Index(got.out, "alice"), strings.Index(got.out, "bob"); first > second {
 		t.Errorf("not by start:\n%s", got.out)
 	}
@@ -104,12 +94,12 @@ func TestMarketApplyReadsAConfigurationOrAList(t *testing.T) {
 	two := messages.Credits(500_000)
 	want := []messages.Market{{Name: "spot", Mechanism: "highest-bid", Classes: []messages.Name{"cpu"}, Reserve: &two}}
 	for _, file := range []string{"list.yaml", "site.yaml"} {
-		s.run("market", "apply", "--account", "operator", s.path(file)).expect(t, codeOK, "Added spot\nRemoved old, older\n", "")
+		s.run("market", "apply", "--account", "operator", s.path(file)).expect(t, cli.CodeOK, "Added spot\nRemoved old, older\n", "")
 		if r := asked["apply"].(messages.ApplyRequest); !reflect.DeepEqual(r.Markets, want) || r.DryRun {
 			t.Errorf("%s: applied %+v", file, r)
 		}
 	}
-	s.run("market", "apply", "--dry-run", s.path("list.yaml")).expect(t, codeOK, "Would add spot\n", "")
+	s.run("market", "apply", "--dry-run", s.path("list.yaml")).expect(t, cli.CodeOK, "Would add spot\n", "")
 	for text, says := range map[string]string{
 		"site: west\n":                  "has no markets",
 		"- {name: x, mechanism: [":      "bad.yaml",
@@ -117,25 +107,25 @@ func TestMarketApplyReadsAConfigurationOrAList(t *testing.T) {
 		"markets: {name: not-a-list}\n": "markets",
 	} {
 		s.write("bad.yaml", text)
-		s.run("market", "apply", s.path("bad.yaml")).expect(t, codeUsage, "", says)
+		s.run("market", "apply", s.path("bad.yaml")).expect(t, cli.CodeUsage, "", says)
 	}
 }
 
 func TestNodeDrain(t *testing.T) {
 	s, asked := marketSite(t)
-	s.run("node", "drain", "n3", "--notice", "5m").expect(t, codeOK, "Node n3 takes no more work; 3 tasks may go on there until", "")
+	s.run("node", "drain", "n3", "--notice", "5m").expect(t, cli.CodeOK, "Node n3 takes no more work; 3 tasks may go on there until", "")
 	if r := asked["drain"].(messages.DrainRequest); r.Notice != messages.Duration(5*time.Minute) {
 		t.Errorf("asked %+v", r)
 	}
-	s.run("node", "drain", "n3", "--undo").expect(t, codeOK, "Node n3 takes work again\n", "")
-	s.run("node", "drain", "n3", "--notice", "soon").expect(t, codeUsage, "", "--notice")
+	s.run("node", "drain", "n3", "--undo").expect(t, cli.CodeOK, "Node n3 takes work again\n", "")
+	s.run("node", "drain", "n3", "--notice", "soon").expect(t, cli.CodeUsage, "", "--notice")
 }
 
 func TestSubmitSaysWhatIsBid(t *testing.T) {
 	s := newSite(t)
 	taken := submissions(s)
 	s.write("job.yaml", "budget: 9\ncommand: [hostname]\ntasks: 4\ngang: true\nvalue: 7\ndelay: 0.25\nlength: 1h\ndeadline: +6h\nafter_jobs: 3\nafter_ok: [4, 5]\n")
-	s.run("submit", s.path("job.yaml"), "--rate", "1.5", "--contract", "q7-3", "--after", "6,7").expect(t, codeOK, "Submitted job 17", "")
+	s.run("submit", s.path("job.yaml"), "--rate", "1.5", "--contract", "q7-3", "--after", "6,7").expect(t, cli.CodeOK, "Submitted job 17", "")
 	got := (*taken)[0].Spec
 	hour := messages.Duration(time.Hour)
 	if got.Rate != 1_500_000 || got.Value != 7*credit || got.Delay != 250_000 || got.Length != hour || got.Deadline != at(7*3600) || got.Contract != "q7-3" ||
@@ -143,29 +133,30 @@ func TestSubmitSaysWhatIsBid(t *testing.T) {
 		t.Errorf("submitted %+v", got)
 	}
 	s.run("submit", "-b", "1", "--deadline", "2027-01-31T12:00:00Z", "--gang", "-n", "2", "--after-ok", "8", "--value", "3", "--delay", "1", "--length", "90s", s.path("job.yaml")).
-		expect(t, codeOK, "Submitted job 17", "")
+		expect(t, cli.CodeOK, "Submitted job 17", "")
 	got = (*taken)[1].Spec
 	if got.Deadline != messages.TimeOf(time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC)) || got.Stages[0].Tasks != 2 || got.Length != messages.Duration(90*time.Second) {
 		t.Errorf("submitted %+v", got)
 	}
 	for flag, says := range map[string]string{"--deadline=tomorrow": "no instant", "--deadline=+x": "not a span", "--after=0": "not the number of a job", "--rate=NaN": "decimal number"} {
-		s.run("submit", flag, s.path("job.yaml")).expect(t, codeUsage, "", says)
+		s.run("submit", flag, s.path("job.yaml")).expect(t, cli.CodeUsage, "", says)
 	}
 	for line, says := range map[string]string{"deadline: soon": "no instant", "after_ok: [x]": "not the number", "rate: NaN": "NaN", "valuation: {class: hard, max: .nan}": "not a number"} {
 		s.write("bad.yaml", "budget: 1\ncommand: [x]\n"+line+"\n")
-		s.run("submit", s.path("bad.yaml")).expect(t, codeUsage, "", says)
+		s.run("submit", s.path("bad.yaml")).expect(t, cli.CodeUsage, "", says)
 	}
 }
 
 func TestMarketsShowPriceAndNext(t *testing.T) {
-	p := &page{now: at(0), zone: time.UTC, columns: 100}
 	m := messages.MarketStatus{Market: messages.Market{Name: "spot", Mechanism: "highest-bid", Classes: []messages.Name{"cpu"}},
 		Tariffs: []messages.SlotTariff{{Class: "cpu", Price: 2 * credit}, {Class: "gpu", OwnBid: true}, {Class: "map", Price: credit, Length: messages.Duration(time.Minute)}},
 		Next:    []messages.NextJob{{Class: "cpu", Job: 12, Account: "alice", Rate: 1_500_000}}}
-	p.market(m)
+	s := newSite(t)
+	gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{m}})(s)
+	got := s.run("markets")
 	for _, words := range []string{"of cpu costs 2 credits", "of gpu costs what each bids", "1 credit to a job of 1m0s", "next for cpu: job 12 of alice, which bids 1.5"} {
-		if !strings.Contains(p.String(), words) {
-			t.Errorf("no %q in:\n%s", words, p.String())
+		if !strings.Contains(got.out, words) {
+			t.Errorf("no %q in:\n%s", words, got.out)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -30,7 +31,7 @@ func TestQuoteOfSeveralSites(t *testing.T) {
 	})
 	s.write("job.yaml", "budget: 5\ncommand: [hostname]\n")
 	got := s.run("quote", "--sites", "all", "--within", "1s", s.path("job.yaml"))
-	got.expect(t, codeOK, "*  east", "")
+	got.expect(t, cli.CodeOK, "*  east", "")
 	for _, words := range []string{"east/q7-1", "estimated from 12 runs", "north: did not answer within 2s", "submit --site auto would take: completion then is worth 8 credits"} {
 		if !strings.Contains(strings.ToLower(got.out), strings.ToLower(words)) {
 			t.Errorf("no %q in\n%s", words, got.out)
@@ -40,13 +41,13 @@ func TestQuoteOfSeveralSites(t *testing.T) {
 		t.Errorf("asked %+v", asked)
 	}
 	for _, args := range [][]string{{"--sites", "west,east"}, {"--sites", "west", "--sites", "east"}} {
-		s.run(append(append([]string{"quote"}, args...), s.path("job.yaml"))...).expect(t, codeOK, "", "")
+		s.run(append(append([]string{"quote"}, args...), s.path("job.yaml"))...).expect(t, cli.CodeOK, "", "")
 		if !slices.Equal(asked.Sites, []messages.Name{"west", "east"}) {
 			t.Errorf("%v: asked %v", args, asked.Sites)
 		}
 	}
-	s.run("quote", "--sites", "West", s.path("job.yaml")).expect(t, codeUsage, "", "West")
-	s.run("quote", "--site", "east", s.path("job.yaml")).expect(t, codeOK, "east/q7-1", "")
+	s.run("quote", "--sites", "West", s.path("job.yaml")).expect(t, cli.CodeUsage, "", "West")
+	s.run("quote", "--site", "east", s.path("job.yaml")).expect(t, cli.CodeOK, "east/q7-1", "")
 	if !slices.Equal(asked.Sites, []messages.Name{"east"}) {
 		t.Errorf("asked %v", asked.Sites)
 	}
@@ -63,8 +64,8 @@ func TestNoSiteMakesAnOffer(t *testing.T) {
 		code    int
 		replies []messages.Silent
 	}{
-		{codeUnavailable, []messages.Silent{silent}},
-		{codeUsage, []messages.Silent{{Site: "west", Error: messages.Errorf(messages.Invalid, "class: unknown")}, silent}},
+		{cli.CodeUnavailable, []messages.Silent{silent}},
+		{cli.CodeUsage, []messages.Silent{{Site: "west", Error: messages.Errorf(messages.Invalid, "class: unknown")}, silent}},
 	} {
 		replies = c.replies
 		s.write("job.yaml", "budget: 5\ncommand: [hostname]\n")
@@ -87,21 +88,21 @@ func TestSubmitToAnotherSite(t *testing.T) {
 		"the file":    {s.path("east.yaml")},
 		"a directive": {s.path("job.sh")},
 	} {
-		s.run(append([]string{"submit"}, args...)...).expect(t, codeOK, "Submitted job 17 to site east (5 credits authorised from alice)\n  east: it is the earliest", "")
+		s.run(append([]string{"submit"}, args...)...).expect(t, cli.CodeOK, "Submitted job 17 to site east (5 credits authorised from alice)\n  east: it is the earliest", "")
 		if asked.Site != "east" || asked.Spec.Dir != "" {
 			t.Errorf("%s: asked %+v", name, asked)
 		}
 	}
-	s.run("submit", "--site", "auto", "-D", "/data", s.path("east.yaml")).expect(t, codeOK, "", "")
+	s.run("submit", "--site", "auto", "-D", "/data", s.path("east.yaml")).expect(t, cli.CodeOK, "", "")
 	if asked.Site != messages.AnySite || asked.Spec.Dir != "/data" {
 		t.Errorf("asked %+v", asked)
 	}
 	s.env["CANDOR_STATE"] = s.path("nothing") // the site to connect to is not known
-	s.run("submit", "--server", "nats://127.0.0.1:1", "--account", "alice", "--site", "west", s.path("job.yaml")).expect(t, codeOK, "", "")
-	if s.last.site != "west" {
+	s.run("submit", "--server", "nats://127.0.0.1:1", "--account", "alice", "--site", "west", s.path("job.yaml")).expect(t, cli.CodeOK, "", "")
+	if s.last.Site != "west" {
 		t.Errorf("connected to %+v", s.last)
 	}
-	s.run("submit", "--server", "nats://127.0.0.1:1", "--account", "alice", "--site", "auto", s.path("job.yaml")).expect(t, codeUsage, "", "--site: missing")
+	s.run("submit", "--server", "nats://127.0.0.1:1", "--account", "alice", "--site", "auto", s.path("job.yaml")).expect(t, cli.CodeUsage, "", "--site: missing")
 }
 
 // awayJob runs at east, and was last heard of ten seconds ago.
@@ -122,16 +123,16 @@ func TestJobsOfAndAtOtherSites(t *testing.T) {
 		return messages.JobsReply{Jobs: []messages.JobSummary{job.JobSummary, visit}}, nil
 	})
 	list := s.run("jobs")
-	list.expect(t, codeOK, "east/main", "")
+	list.expect(t, cli.CodeOK, "east/main", "")
 	if !strings.Contains(list.out, "bob@north/9  ") {
 		t.Errorf("no number at home in\n%s", list.out)
 	}
 	one := s.run("job", "17")
-	one.expect(t, codeOK, "east, which does not answer (the link is cut); last heard of 10s ago", "")
+	one.expect(t, cli.CodeOK, "east, which does not answer (the link is cut); last heard of 10s ago", "")
 	if !strings.Contains(one.out, "it was the earliest") {
 		t.Errorf("no reason in\n%s", one.out)
 	}
-	s.run("cancel", "17").expect(t, codeOK, "is cancelled as soon as site east answers: the link is cut", "")
+	s.run("cancel", "17").expect(t, cli.CodeOK, "is cancelled as soon as site east answers: the link is cut", "")
 }
 
 // What a task at another site wrote is read by way of one's own.
@@ -147,7 +148,7 @@ func TestLogsOfAnotherSite(t *testing.T) {
 		asked = r
 		return messages.LogsReply{Data: []byte("hello\n"), Next: 6, End: true}, nil
 	})
-	s.run("logs", "17", "--task", "0", "--stderr").expect(t, codeOK, "hello\n", "")
+	s.run("logs", "17", "--task", "0", "--stderr").expect(t, cli.CodeOK, "hello\n", "")
 	want := messages.OutputRequest{Node: "n1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: task.Task, Number: 2}, Stderr: true}}
 	if !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked %+v, want %+v", asked, want)

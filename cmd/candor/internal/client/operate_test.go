@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -30,43 +31,43 @@ func someTokens() messages.TokensReply {
 }
 
 func TestOperatorsViews(t *testing.T) {
-	for name, view := range map[string]func(*page){
-		"replicas":    func(p *page) { p.replicas(someReplicas("auctioneer"), someReplicas("bank")) },
-		"tokens":      func(p *page) { p.tokens(someTokens()) },
-		"tokens_none": func(p *page) { p.tokens(messages.TokensReply{}) },
-	} {
-		p := &page{now: at(3600), zone: time.UTC, columns: 120}
-		view(p)
-		golden(t, name+".txt", p.String())
-	}
+	checkViews(t, map[string]view{
+		"replicas": {"replica list", func(s *fakeSite) {
+			for _, actor := range []string{messages.Auctioneer, messages.Bank} {
+				gives[messages.Empty](actor, messages.VerbReplicas, someReplicas(actor))(s)
+			}
+		}},
+		"tokens":      {"node tokens", gives[messages.Empty](messages.Admission, messages.VerbTokens, someTokens())},
+		"tokens_none": {"node tokens", gives[messages.Empty](messages.Admission, messages.VerbTokens, messages.TokensReply{})},
+	})
 }
 
 func TestReplicaCommands(t *testing.T) {
 	s := newSite(t)
 	var asked messages.ReplicaRequest
-	for _, actor := range replicated {
+	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
 		answer(s, actor, messages.VerbReplicas, func(messages.Empty) (messages.ReplicasReply, error) { return someReplicas(actor), nil })
 		answer(s, actor, messages.VerbReplica, func(r messages.ReplicaRequest) (messages.ReplicasReply, error) {
 			asked = r
 			return someReplicas(actor), r.Validate()
 		})
 	}
-	s.run("replica", "list").expect(t, codeOK, "The bank can lose 0 replicas more", "")
+	s.run("replica", "list").expect(t, cli.CodeOK, "The bank can lose 0 replicas more", "")
 	var all []messages.ReplicasReply
 	if err := json.Unmarshal([]byte(s.run("replica", "list", "bank", "--json").out), &all); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], someReplicas("bank")) {
 		t.Errorf("%+v, %v", all, err)
 	}
-	s.run("replica", "add", "bank", "rack4", "--address", "10.0.0.4:7002").expect(t, codeOK, "rack4", "")
+	s.run("replica", "add", "bank", "rack4", "--address", "10.0.0.4:7002").expect(t, cli.CodeOK, "rack4", "")
 	if want := (messages.ReplicaRequest{Add: "rack4", Address: "10.0.0.4:7002"}); asked != want {
 		t.Errorf("asked %+v", asked)
 	}
-	s.run("replica", "remove", "auctioneer", "rack2", "--force").expect(t, codeOK, "rack1", "")
+	s.run("replica", "remove", "auctioneer", "rack2", "--force").expect(t, cli.CodeOK, "rack1", "")
 	if want := (messages.ReplicaRequest{Remove: "rack2", Force: true}); asked != want {
 		t.Errorf("asked %+v", asked)
 	}
-	s.run("replica", "add", "bank", "rack4", "--address", "nowhere").expect(t, codeUsage, "", "address: \"nowhere\"")
+	s.run("replica", "add", "bank", "rack4", "--address", "nowhere").expect(t, cli.CodeUsage, "", "address: \"nowhere\"")
 	for _, args := range [][]string{{"replica"}, {"replica", "add", "estimator", "x"}, {"replica", "list", "estimator"}, {"replica", "remove", "bank"}} {
-		s.run(args...).expect(t, codeUsage, "", "")
+		s.run(args...).expect(t, cli.CodeUsage, "", "")
 	}
 }
 
@@ -75,13 +76,13 @@ func TestReplicaCommands(t *testing.T) {
 func tokenFileIsItsOwners(t *testing.T, s *fakeSite) {
 	file := filepath.Join(t.TempDir(), "token")
 	got := s.run("node", "token", "node7", "--output", file)
-	got.expect(t, codeOK, "", "Token join-open")
+	got.expect(t, cli.CodeOK, "", "Token join-open")
 	text, err := os.ReadFile(file)
 	info, statErr := os.Stat(file)
 	if err != nil || statErr != nil || string(text) != "candor1-secret\n" || info.Mode() != 0o600 || got.out != "" {
 		t.Errorf("%q in %v (%v), printed %q", text, info, err, got.out)
 	}
-	s.run("node", "token", "node7", "--output", file).expect(t, codeUsage, "", "exists")
+	s.run("node", "token", "node7", "--output", file).expect(t, cli.CodeUsage, "", "exists")
 }
 
 // A token is printed alone, so that it can go into a file; the rest is for eyes.
@@ -98,22 +99,22 @@ func TestTokenCommands(t *testing.T) {
 		return someTokens().Tokens[2], nil
 	})
 	got := s.run("node", "token", "node7", "--expires", "2h")
-	got.expect(t, codeOK, "", "Token join-open lets one agent of node node7 in, once, until 2026-03-01 14:00:00")
+	got.expect(t, cli.CodeOK, "", "Token join-open lets one agent of node node7 in, once, until 2026-03-01 14:00:00")
 	if want := (messages.TokenRequest{Node: "node7", Expires: messages.Duration(2 * time.Hour)}); got.out != "candor1-secret\n" || asked != want {
 		t.Errorf("printed %q, asked %+v", got.out, asked)
 	}
-	s.run("node", "token", "node7", "--json").expect(t, codeOK, `"token":"candor1-secret"`, "")
+	s.run("node", "token", "node7", "--json").expect(t, cli.CodeOK, `"token":"candor1-secret"`, "")
 	tokenFileIsItsOwners(t, s)
-	s.run("node", "tokens").expect(t, codeOK, "join-used", "")
+	s.run("node", "tokens").expect(t, cli.CodeOK, "join-used", "")
 	got = s.run("node", "token", "--revoke", "join-used")
-	got.expect(t, codeOK, "Token join-used of node node7 opens nothing any more", "")
+	got.expect(t, cli.CodeOK, "Token join-used of node node7 opens nothing any more", "")
 	if asked != (messages.TokenUse{ID: "join-used"}) || !strings.Contains(got.out, "candor user revoke node7 --node --key UAJO53UP") {
 		t.Errorf("asked %+v, printed %s", asked, got.out)
 	}
-	s.run("node", "token", "node7", "--expires", "0s").expect(t, codeUsage, "", "expires: 0s")
-	s.run("node", "token", "node7", "--expires", "soon").expect(t, codeUsage, "", "--expires")
-	s.run("node", "token").expect(t, codeUsage, "", "")
-	s.run("node", "token", "node7", "--revoke", "join-x").expect(t, codeUsage, "", "")
+	s.run("node", "token", "node7", "--expires", "0s").expect(t, cli.CodeUsage, "", "expires: 0s")
+	s.run("node", "token", "node7", "--expires", "soon").expect(t, cli.CodeUsage, "", "--expires")
+	s.run("node", "token").expect(t, cli.CodeUsage, "", "")
+	s.run("node", "token", "node7", "--revoke", "join-x").expect(t, cli.CodeUsage, "", "")
 }
 
 // An operator without jobs is told of those that others have, as accounts of other
@@ -131,10 +132,10 @@ func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
 		}
 		return messages.JobsReply{Jobs: all}, nil
 	})
-	s.run("jobs", "--account", "operator").expect(t, codeOK, none, "")
+	s.run("jobs", "--account", "operator").expect(t, cli.CodeOK, none, "")
 	all = []messages.JobSummary{{Job: 1, Account: "alice@west", Payer: "alice@west", Market: "main", Visit: &messages.Visit{Home: "west", Job: 17}}}
-	s.run("jobs", "--account", "operator").expect(t, codeOK, "No jobs of operator here; --all shows everybody's.\n", "")
-	s.run("jobs", "--account", "operator", "--all").expect(t, codeOK, "alice@west/17", "")
-	s.run("jobs", "--account", "operator", "--owner", "bob").expect(t, codeOK, none, "")
-	s.run("jobs").expect(t, codeOK, none, "")
+	s.run("jobs", "--account", "operator").expect(t, cli.CodeOK, "No jobs of operator here; --all shows everybody's.\n", "")
+	s.run("jobs", "--account", "operator", "--all").expect(t, cli.CodeOK, "alice@west/17", "")
+	s.run("jobs", "--account", "operator", "--owner", "bob").expect(t, cli.CodeOK, none, "")
+	s.run("jobs").expect(t, cli.CodeOK, none, "")
 }

@@ -3,8 +3,8 @@ package client
 import (
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -42,17 +42,16 @@ func TestPeerViews(t *testing.T) {
 			Ours:   messages.ClearingLine{Number: 3, Kind: messages.InstructCharge, Asked: credit, Moved: credit, Digest: []byte("abcdefghi")},
 			Theirs: messages.ClearingLine{Number: 3, Kind: messages.InstructCharge, Asked: credit, Refused: true, Digest: []byte("ABCDEFGHI")}}},
 	}}
-	for name, view := range map[string]func(*page){
-		"peers":      func(p *page) { p.peers(peers) },
-		"peers_none": func(p *page) { p.peers(messages.PeersReply{Site: "west", Key: "ADKEY"}) },
-		"reconciled": func(p *page) { p.reconciled(differ) },
-		"net":        func(p *page) { p.net(someNet()) },
-		"left":       func(p *page) { p.left(peers.Peers) },
-	} {
-		p := &page{now: at(3600), zone: time.UTC, columns: 80}
-		view(p)
-		golden(t, name+".txt", p.String())
+	settled := func(s *fakeSite) {
+		gives[messages.CycleRequest](messages.Bank, messages.VerbNet, someNet())(s)
+		gives[messages.Empty](messages.Bank, messages.VerbPeers, peers)(s)
 	}
+	checkViews(t, map[string]view{
+		"peers":      {"peer list", gives[messages.Empty](messages.Bank, messages.VerbPeers, peers)},
+		"peers_none": {"peer list", gives[messages.Empty](messages.Bank, messages.VerbPeers, messages.PeersReply{Site: "west", Key: "ADKEY"})},
+		"reconciled": {"peer reconcile east", gives[messages.ReconcileRequest](messages.Bank, messages.VerbReconcile, differ)},
+		"settled":    {"settle", settled},
+	})
 }
 
 // TestPeerRequests: what the commands ask the bank for, and how they end.
@@ -81,34 +80,34 @@ func TestPeerRequests(t *testing.T) {
 		t.Helper()
 		s.run(strings.Fields(line)...).expect(t, code, out, err)
 	}
-	run(codeOK, "peer add east --key A --key B --limit 7", "up to 7 credits", "")
+	run(cli.CodeOK, "peer add east --key A --key B --limit 7", "up to 7 credits", "")
 	if peer.Peer != "east" || strings.Join(peer.Keys, ",") != "A,B" || peer.Limit != 7*credit {
 		t.Errorf("asked for %+v", peer)
 	}
-	run(codeOK, "peer limit east 9", "up to 9 credits", "")
+	run(cli.CodeOK, "peer limit east 9", "up to 9 credits", "")
 	if strings.Join(peer.Keys, ",") != "AEAST" || peer.Limit != 9*credit {
 		t.Errorf("asked for %+v", peer)
 	}
-	run(codeNotFound, "peer limit nowhere 9", "", "candor peer add")
-	run(codeUsage, "peer add east --limit 7", "", "key")
-	run(codeUsage, "peer", "", "reconcile")
-	run(codeOK, "peer reserve 11", "", "")
+	run(cli.CodeNotFound, "peer limit nowhere 9", "", "candor peer add")
+	run(cli.CodeUsage, "peer add east --limit 7", "", "key")
+	run(cli.CodeUsage, "peer", "", "reconcile")
+	run(cli.CodeOK, "peer reserve 11", "", "")
 	if reserve.Limit != 11*credit {
 		t.Errorf("asked for %+v", reserve)
 	}
-	run(codeOK, "peer list", "silent after 9 messages: nobody answers", "")
-	run(codeOK, "peer list --json", `"key":"ADKEY"`, "")
-	run(codeFailed, "peer reconcile east", "first at number 2", "")
+	run(cli.CodeOK, "peer list", "silent after 9 messages: nobody answers", "")
+	run(cli.CodeOK, "peer list --json", `"key":"ADKEY"`, "")
+	run(cli.CodeFailed, "peer reconcile east", "first at number 2", "")
 	book.Difference = nil
-	run(codeOK, "peer reconcile east", "the books agree", "")
-	run(codeFailed, "settle", "NOT complete", "")
+	run(cli.CodeOK, "peer reconcile east", "the books agree", "")
+	run(cli.CodeFailed, "settle", "NOT complete", "")
 	if closed.Cycle != 0 {
 		t.Error("a look closed a cycle")
 	}
 	report.Balanced = true
-	run(codeOK, "settle --cycle 6", "east pays 30 credits to west", "")
+	run(cli.CodeOK, "settle --cycle 6", "east pays 30 credits to west", "")
 	if closed.Cycle != 6 {
 		t.Errorf("closed %+v", closed)
 	}
-	run(codeUsage, "settle --cycle none", "", "--cycle")
+	run(cli.CodeUsage, "settle --cycle none", "", "--cycle")
 }

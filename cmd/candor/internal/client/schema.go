@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/schema"
 )
 
-func (a *app) schemaCommand() *cobra.Command {
+func schemaCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [NAME]",
 		Short: "print the JSON schema of a request or reply",
@@ -23,9 +24,9 @@ with the subject it goes to and its reply. Any NATS client can send them.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return a.listSchemas()
+				return listSchemas(a)
 			}
-			return a.printSchema(args[0])
+			return printSchema(a, args[0])
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return schema.Names(), cobra.ShellCompDirectiveNoFileComp
@@ -40,36 +41,36 @@ type verbView struct {
 	Reply   string `json:"reply"`
 }
 
-func (a *app) listSchemas() error {
+func listSchemas(a *cli.App) error {
 	var list []verbView
 	for _, v := range schema.Verbs() {
 		list = append(list, verbView{messages.Subject("SITE", v.Actor, v.Verb, "ACCOUNT"), v.Request, v.Reply})
 	}
-	if a.flags.json {
-		return json.NewEncoder(a.out).Encode(list)
+	if a.Flags.Json {
+		return json.NewEncoder(a.Out).Encode(list)
 	}
-	p := a.page(a.out)
+	p := a.Page(a.Out)
 	t := terminal.NewTable(terminal.Left("SUBJECT"), terminal.Left("REQUEST"), terminal.Left("REPLY"))
 	for _, v := range list {
 		t.Row(v.Subject, v.Request, v.Reply)
 	}
 	t.Write(p, p.Style, "")
-	_, err := a.out.Write(p.Bytes())
+	_, err := a.Out.Write(p.Bytes())
 	return err
 }
 
-func (a *app) printSchema(name string) error {
+func printSchema(a *cli.App, name string) error {
 	data, err := schema.Get(name)
 	if err != nil {
 		return messages.Errorf(messages.NotFound, "%q is none of the messages: candor schema lists them%s", name, similarMessage(name))
 	}
-	_, err = a.out.Write(data)
+	_, err = a.Out.Write(data)
 	return err
 }
 
 func similarMessage(name string) string {
 	for _, n := range schema.Names() {
-		if editDistance(strings.ToLower(name), strings.ToLower(n)) <= 3 {
+		if cli.EditDistance(strings.ToLower(name), strings.ToLower(n)) <= 3 {
 			return "; did you mean " + n + "?"
 		}
 	}

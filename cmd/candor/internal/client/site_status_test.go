@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -23,17 +24,21 @@ func someLinks() messages.LinksReply {
 	}
 }
 
+// prepareSite is a further command to which "site status" is added.
+func prepareSite() []Group {
+	return []Group{{Title: "Run a site:", Commands: []*cobra.Command{{Use: "site", Short: "prepare a site"}}}}
+}
+
 func TestSiteStatusViews(t *testing.T) {
-	unlinked := siteStatus{Bank: somePeers(), Failure: "nobody here knows the links"}
-	for name, r := range map[string]siteStatus{
-		"site_status":          {Links: someLinks(), Bank: somePeers()},
-		"site_status_no_peers": {Bank: messages.PeersReply{Site: "west"}},
-		"site_status_unlinked": unlinked,
-	} {
-		p := &page{now: at(3600), zone: time.UTC, columns: 80}
-		p.siteStatus(r)
-		golden(t, name+".txt", p.String())
+	linked := func(s *fakeSite) {
+		gives[messages.Empty](messages.Bank, messages.VerbPeers, somePeers())(s)
+		gives[messages.Empty](messages.Links, messages.VerbStatus, someLinks())(s)
 	}
+	checkViews(t, map[string]view{
+		"site_status":          {"site status", linked},
+		"site_status_no_peers": {"site status", gives[messages.Empty](messages.Bank, messages.VerbPeers, messages.PeersReply{Site: "west"})},
+		"site_status_unlinked": {"site status --timeout 1s", gives[messages.Empty](messages.Bank, messages.VerbPeers, somePeers())},
+	})
 }
 
 // TestSiteStatus: the exit code tells whether every peer is linked and answers.
@@ -41,22 +46,22 @@ func TestSiteStatus(t *testing.T) {
 	s := newSite(t)
 	run := func(code int, out, err string, args ...string) {
 		t.Helper()
-		s.further = []Group{{Title: "Run a site:", Commands: []*cobra.Command{{Use: "site", Short: "prepare a site"}}}}
+		s.further = prepareSite()
 		s.run(append([]string{"site", "status"}, args...)...).expect(t, code, out, err)
 	}
 	bank, links := somePeers(), someLinks()
 	answer(s, messages.Bank, messages.VerbPeers, func(messages.Empty) (messages.PeersReply, error) { return bank, nil })
-	run(codeFailed, "nobody here knows the links", "", "--timeout", "1s")
+	run(cli.CodeFailed, "nobody here knows the links", "", "--timeout", "1s")
 	answer(s, messages.Links, messages.VerbStatus, func(messages.Empty) (messages.LinksReply, error) { return links, nil })
-	run(codeFailed, "The bank of north did not answer just now: nobody answers", "")
+	run(cli.CodeFailed, "The bank of north did not answer just now: nobody answers", "")
 	bank.Peers = bank.Peers[:1]
-	run(codeOK, "60.0 ms", "")
-	run(codeOK, `"failure":""`, "", "--json")
+	run(cli.CodeOK, "60.0 ms", "")
+	run(cli.CodeOK, `"failure":""`, "", "--json")
 	links.Links = nil
-	run(codeFailed, "none", "")
+	run(cli.CodeFailed, "none", "")
 	bank.Peers = nil
-	run(codeOK, "No peers.", "")
-	run(codeUsage, "", "", "west")
+	run(cli.CodeOK, "No peers.", "")
+	run(cli.CodeUsage, "", "", "west")
 }
 
 // TestBetweenSites: what users ask their bank for, and how it is told.
@@ -83,30 +88,30 @@ func TestBetweenSites(t *testing.T) {
 		t.Helper()
 		s.run(strings.Fields(line)...).expect(t, code, out, err)
 	}
-	run(codeOK, "remit bob@east 10 --key k --from climate --reason thanks", "Set aside 10 credits for bob at east; the bank of east is asked as number 12", "")
+	run(cli.CodeOK, "remit bob@east 10 --key k --from climate --reason thanks", "Set aside 10 credits for bob at east; the bank of east is asked as number 12", "")
 	if want := (messages.RemitRequest{Key: "k", Account: "climate", Peer: "east", Payee: "bob", Amount: 10 * credit, Reason: "thanks"}); remit != want {
 		t.Errorf("asked for %+v", remit)
 	}
-	run(codeUsage, "remit bob 10", "", "like bob@east")
-	run(codeUsage, "remit bob@east ten", "", "ten")
-	run(codeOK, "authorise east 20 --for 2d --key k", "Site east may charge alice once, up to 20 credits, until 2026-03-03 12:00:00", "")
+	run(cli.CodeUsage, "remit bob 10", "", "like bob@east")
+	run(cli.CodeUsage, "remit bob@east ten", "", "ten")
+	run(cli.CodeOK, "authorise east 20 --for 2d --key k", "Site east may charge alice once, up to 20 credits, until 2026-03-03 12:00:00", "")
 	if asked.Peer != "east" || asked.Amount != 20*credit || asked.Interval.Std() != 48*time.Hour || asked.Key != "k" {
 		t.Errorf("asked for %+v", asked)
 	}
-	run(codeOK, "authorise east 20 --key k --json", `"id":"alice/k"`, "")
+	run(cli.CodeOK, "authorise east 20 --key k --json", `"id":"alice/k"`, "")
 	if asked.Interval.Std() != 7*24*time.Hour {
 		t.Errorf("by default for %v", asked.Interval)
 	}
-	run(codeUsage, "authorise east 20 --for ever", "", "--for")
-	run(codeOK, "revoke alice/k", "asked as number 13", "")
+	run(cli.CodeUsage, "authorise east 20 --for ever", "", "--for")
+	run(cli.CodeOK, "revoke alice/k", "asked as number 13", "")
 	number = 0
-	run(codeOK, "revoke alice/k", "was asked before", "")
+	run(cli.CodeOK, "revoke alice/k", "was asked before", "")
 	if revoked.ID != "alice/k" {
 		t.Errorf("revoked %+v", revoked)
 	}
 	other := newSite(t)
 	refuse[messages.RevokeRequest](other, messages.Bank, messages.VerbRevoke, messages.Errorf(messages.NotFound, "no such authorisation"))
-	other.run("revoke", "x").expect(t, codeNotFound, "", "no such authorisation")
+	other.run("revoke", "x").expect(t, cli.CodeNotFound, "", "no such authorisation")
 }
 
 // TestAt: --at finds a site among those of this machine.
@@ -114,23 +119,23 @@ func TestAt(t *testing.T) {
 	s := newSite(t)
 	s.write("state/sites/east/site.json", `{"site":"east","server":"nats://127.0.0.1:4223","default_account":"carol"}`)
 	s.write("state/sites/east/creds/carol.creds", "x")
-	serve(s, messages.Subject("east", messages.Auctioneer, messages.VerbJobs, "*"), messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { return messages.JobsReply{}, nil })
+	serveAt(s, messages.Subject("east", messages.Auctioneer, messages.VerbJobs, "*"), messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { return messages.JobsReply{}, nil })
 	answer(s, messages.Auctioneer, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { return messages.JobsReply{}, nil })
-	check := func(want target, args ...string) {
+	check := func(want cli.Target, args ...string) {
 		t.Helper()
-		s.run(args...).expect(t, codeOK, "", "")
-		if s.last.site != want.site || s.last.server != want.server || s.last.account != want.account || s.last.creds != want.creds {
+		s.run(args...).expect(t, cli.CodeOK, "", "")
+		if s.last.Site != want.Site || s.last.Server != want.Server || s.last.Account != want.Account || s.last.Creds != want.Creds {
 			t.Errorf("%v: connects to %+v", args, s.last)
 		}
 	}
-	west := target{site: "west", server: "nats://127.0.0.1:4222", account: "alice"}
-	east := target{site: "east", server: "nats://127.0.0.1:4223", account: "carol", creds: s.path("state/sites/east/creds/carol.creds")}
+	west := cli.Target{Site: "west", Server: "nats://127.0.0.1:4222", Account: "alice"}
+	east := cli.Target{Site: "east", Server: "nats://127.0.0.1:4223", Account: "carol", Creds: s.path("state/sites/east/creds/carol.creds")}
 	check(west, "jobs")
 	check(west, "--at", "west", "jobs")
 	check(east, "--at", "east", "jobs")
 	s.env["CANDOR_AT"] = "east"
 	check(east, "jobs")
 	check(west, "jobs", "--at", "west")
-	s.run("--at", "south", "jobs").expect(t, codeNotFound, "", "no site south is known here (there is west, east)")
-	s.run("--at", "South!", "jobs").expect(t, codeUsage, "", "is not a name")
+	s.run("--at", "south", "jobs").expect(t, cli.CodeNotFound, "", "no site south is known here (there is west, east)")
+	s.run("--at", "South!", "jobs").expect(t, cli.CodeUsage, "", "is not a name")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -139,7 +140,7 @@ func TestSubmitRefusesWhatIsIncomplete(t *testing.T) {
 		{strings.Repeat("#\n", 3<<20), []string{"-b", "1"}, "standard input: is above 4 MiB"},
 	} {
 		s.in = c.in
-		s.run(append([]string{"submit"}, c.args...)...).expect(t, codeUsage, "", c.err)
+		s.run(append([]string{"submit"}, c.args...)...).expect(t, cli.CodeUsage, "", c.err)
 	}
 	if len(*taken) != 0 {
 		t.Errorf("%d jobs were sent", len(*taken))
@@ -158,8 +159,8 @@ func TestSubmitShowsTheLineThatTheSiteRefuses(t *testing.T) {
 	refuse[messages.SubmitRequest](s, messages.Auctioneer, messages.VerbSubmit, messages.Errorf(messages.Invalid, "stages[0].class: market main has no class gpu; it has map and reduce"))
 	s.in = "budget: 1\nstages:\n- name: a\n  class: gpu\n  script: date\n"
 	got := s.run("submit")
-	got.expect(t, codeUsage, "", "candor submit: stages[0].class: market main has no class gpu; it has map and reduce (Invalid)\n")
-	got.expect(t, codeUsage, "", ">  4 |   class: gpu\n")
+	got.expect(t, cli.CodeUsage, "", "candor submit: stages[0].class: market main has no class gpu; it has map and reduce (Invalid)\n")
+	got.expect(t, cli.CodeUsage, "", ">  4 |   class: gpu\n")
 }
 
 // The key is chosen before the first send: a send whose outcome is not known
@@ -191,7 +192,7 @@ func TestSubmitRepeatsUnderTheSameKey(t *testing.T) {
 func TestSubmitSaysHowToAskAgain(t *testing.T) {
 	s := newSite(t)
 	s.in = "date"
-	s.run("submit", "-b", "1", "--key", "k1", "--timeout", "1ms").expect(t, codeUnavailable, "", "repeat with --key k1, which cannot submit it twice (Unavailable)")
+	s.run("submit", "-b", "1", "--key", "k1", "--timeout", "1ms").expect(t, cli.CodeUnavailable, "", "repeat with --key k1, which cannot submit it twice (Unavailable)")
 }
 
 func TestSubmitWaitExitsAsTheJobDid(t *testing.T) {
@@ -258,5 +259,5 @@ func TestAnInterruptEndsTheWaitAndNotTheJob(t *testing.T) {
 		return messages.JobDetail{JobSummary: messages.JobSummary{Job: r.Job, State: messages.Running}}, nil
 	})
 	s.in = "date"
-	s.runIn(ctx, "submit", "-b", "1", "--wait").expect(t, codeInterrupted, "Submitted job 17", "Job 17 goes on; candor cancel 17 ends it.\n")
+	s.runIn(ctx, "submit", "-b", "1", "--wait").expect(t, cli.CodeInterrupted, "Submitted job 17", "Job 17 goes on; candor cancel 17 ends it.\n")
 }

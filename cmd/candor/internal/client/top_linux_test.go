@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -60,16 +61,16 @@ func readUntil(t *testing.T, user *os.File, mark string) string {
 
 // onTerminal starts a command on a terminal; the channel gives its exit code.
 func (s *fakeSite) onTerminal(tty *os.File, args ...string) <-chan int {
-	a := &app{
-		in: tty, out: tty, err: tty,
-		lookup:  func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
-		environ: s.environ, workdir: func() (string, error) { return s.dir, nil },
-		now: func() time.Time { return noon.Add(time.Hour) }, zone: time.UTC,
-		pause:   func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
-		connect: func(t target) (bus.Bus, error) { return s.net.Connect(t.account), nil },
+	a := &cli.App{
+		In: tty, Out: tty, Err: tty,
+		Lookup:  func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
+		Environ: s.environ, Workdir: func() (string, error) { return s.dir, nil },
+		Now: func() time.Time { return noon.Add(time.Hour) }, Zone: time.UTC,
+		Pause:   func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+		Connect: func(t cli.Target) (bus.Bus, error) { return s.net.Connect(t.Account), nil },
 	}
 	code := make(chan int, 1)
-	go func() { code <- a.run(s.t.Context(), args, nil) }()
+	go func() { code <- run(s.t.Context(), a, args, nil) }()
 	return code
 }
 
@@ -96,7 +97,7 @@ func TestTopOnATerminal(t *testing.T) {
 				t.Fatal(err)
 			}
 			readUntil(t, user, "\x1b[?25h\x1b[?1049l")
-			if got := <-code; got != codeOK {
+			if got := <-code; got != cli.CodeOK {
 				t.Errorf("exit code %d", got)
 			}
 			after, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
@@ -116,10 +117,65 @@ func TestWaitOnATerminal(t *testing.T) {
 	user, tty := openTerminal(t)
 	code := s.onTerminal(tty, "submit", "-b", "1", "--wait", s.path("x.sh"))
 	shown := readUntil(t, user, "charged to alice")
-	if got := <-code; got != codeOK {
+	if got := <-code; got != cli.CodeOK {
 		t.Errorf("exit code %d", got)
 	}
 	if strings.Count(shown, "\x1b[1A\r\x1b[J") != 3 {
 		t.Errorf("progress was not redrawn in place: %q", shown)
+	}
+}
+
+// Colours change nothing but the colours: what a terminal shows is as wide, and what
+// is under them the same text.
+func TestColoursLeaveTheTextAlone(t *testing.T) {
+	s := fullSite(t)
+	for _, line := range []string{"jobs", "why 104", "markets", "statement"} {
+		user, tty := openTerminal(t)
+		code := s.onTerminal(tty, strings.Fields(line)...)
+		go func() {
+			<-code
+			tty.WriteString("END")
+		}()
+		coloured := strings.ReplaceAll(strings.TrimSuffix(readUntil(t, user, "END"), "END"), "\r\n", "\n")
+		plain := s.run(strings.Fields(line)...).out
+		if coloured == plain {
+			t.Errorf("%s: nothing was coloured", line)
+		}
+		if got := uncoloured(coloured); got != plain {
+			t.Error(difference(got, plain))
+		}
+	}
+}
+
+// uncoloured removes the colour sequences.
+func uncoloured(s string) string {
+	out := []byte{}
+	for i := 0; i < len(s); i++ {
+		if s[i] == 0x1b {
+			for s[i] != 'm' {
+				i++
+			}
+			continue
+		}
+		out = append(out, s[i])
+	}
+	return string(out)
+}
+
+// On a terminal the menu is drawn as well.
+func TestMenuIsDrawn(t *testing.T) {
+	s, _ := marketSite(t)
+	s.write("job.yaml", "market: sold\nlength: 10s\ncommand: [hostname]\nvaluation: {class: hard, max: 20, deadline: 90}\n")
+	user, tty := openTerminal(t)
+	code := s.onTerminal(tty, "quote", s.path("job.yaml"))
+	go func() {
+		<-code
+		tty.WriteString("END")
+	}()
+	shown := readUntil(t, user, "END")
+	for _, mark := range []string{"│·", "◆", "└──"} {
+		if !strings.Contains(shown, mark) {
+			t.Errorf("no %q in:\n%s", mark, shown)
+		}
 	}
 }

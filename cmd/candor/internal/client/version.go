@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 )
 
 // buildVersion says which build of candor this is.
@@ -19,7 +21,7 @@ type buildVersion struct {
 // release is the version that a build was given, with -ldflags "-X …/client.release=v1.2.3".
 var release string
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "print the version",
@@ -27,12 +29,12 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
-			return a.show(v, func(p *page) {
-				revision := first(v.Revision, "unknown revision")
+			return a.Show(v, func(p *cli.Page) {
+				revision := cli.First(v.Revision, "unknown revision")
 				if v.Modified {
 					revision += ", modified"
 				}
-				p.printf("candor %s (%s) %s %s\n", v.Version, revision, v.Go, v.Platform)
+				p.Printf("candor %s (%s) %s %s\n", v.Version, revision, v.Go, v.Platform)
 			})
 		},
 	}
@@ -40,12 +42,12 @@ func (a *app) versionCommand() *cobra.Command {
 
 // readVersion reads what the Go tool recorded in the binary.
 func readVersion() buildVersion {
-	v := buildVersion{Version: first(release, "(devel)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := buildVersion{Version: cli.First(release, "(devel)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
 	}
-	v.Version = first(release, info.Main.Version, v.Version)
+	v.Version = cli.First(release, info.Main.Version, v.Version)
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":

@@ -1,10 +1,10 @@
 package client
 
 import (
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -84,72 +84,60 @@ func someStatement() messages.StatementReply {
 	}}
 }
 
-func TestViews(t *testing.T) {
-	views := map[string]func(*page){
-		"jobs":       func(p *page) { p.jobs(someJobs()) },
-		"jobs_none":  func(p *page) { p.jobs(messages.JobsReply{}) },
-		"job":        func(p *page) { p.job(someJob()) },
-		"why":        func(p *page) { p.why(someWhy()) },
-		"nodes":      func(p *page) { p.nodes(someNodes()) },
-		"nodes_none": func(p *page) { p.nodes(messages.NodesReply{}) },
-		"markets":    func(p *page) { p.markets(someMarkets()) },
-		"top": func(p *page) {
-			p.top(overview{Site: "west", Account: someAccount(), Nodes: someNodes().Nodes, Markets: someMarkets().Markets})
-		},
-		"account": func(p *page) { p.account(someAccount()) },
-		"accounts": func(p *page) {
-			p.accounts(messages.AccountsReply{Accounts: []messages.AccountReply{someAccount(), {Account: "alice"}}})
-		},
-		"statement":       func(p *page) { p.statement(someStatement(), someFacts()) },
-		"statement_empty": func(p *page) { p.statement(messages.StatementReply{Account: "carol", Opening: credit}, nil) },
-		"books": func(p *page) {
-			p.books(messages.BooksReply{Issued: 300 * credit, Balances: 300 * credit, Held: 12_500_000, Holds: 1, Accounts: 5, Transfers: 1234, Balanced: true})
-		},
-		"books_broken": func(p *page) {
-			p.books(messages.BooksReply{Issued: 300 * credit, Balances: 299 * credit, Message: "1 credit is missing"})
-		},
-		"progress": func(p *page) {
-			for _, line := range p.progressLines(someJob()) {
-				p.printf("%s\n", line)
-			}
-		},
-	}
-	for name, view := range views {
-		p := &page{now: at(3600), zone: time.UTC, columns: 80}
-		view(p)
-		golden(t, name+".txt", p.String())
-	}
+// view is a command line, and a site that answers it.
+type view struct {
+	line  string
+	serve func(*fakeSite)
 }
 
-// Colours change nothing but the colours: what a terminal shows is as wide,
-// and what is under it the same text.
-func TestColoursLeaveTheTextAlone(t *testing.T) {
-	plain, coloured := &page{now: at(3600), zone: time.UTC}, &page{now: at(3600), zone: time.UTC, Style: terminal.Style{Colour: true}}
-	for _, p := range []*page{plain, coloured} {
-		p.jobs(someJobs())
-		p.why(someWhy())
-		p.markets(someMarkets())
-		p.statement(someStatement(), someFacts())
-	}
-	if coloured.Len() == plain.Len() {
-		t.Fatal("nothing was coloured")
-	}
-	if got := uncoloured(coloured.String()); got != plain.String() {
-		t.Error(difference(got, plain.String()))
-	}
+// gives serves one verb with the same reply to every request.
+func gives[Req, Rep any](actor, verb string, r Rep) func(*fakeSite) {
+	return func(s *fakeSite) { answer(s, actor, verb, func(Req) (Rep, error) { return r, nil }) }
 }
 
-// uncoloured removes the colour sequences.
-func uncoloured(s string) string {
-	out := []byte{}
-	for i := 0; i < len(s); i++ {
-		if s[i] == 0x1b {
-			for s[i] != 'm' {
-				i++
-			}
-			continue
+// checkViews holds what commands print to the golden files of the views' names.
+func checkViews(t *testing.T, views map[string]view) {
+	t.Helper()
+	for name, v := range views {
+		s := newSite(t)
+		s.further = prepareSite()
+		v.serve(s)
+		got := s.run(strings.Fields(strings.ReplaceAll(v.line, "$DIR", s.dir))...)
+		if got.err != "" {
+			t.Errorf("%s: %s", v.line, got.err)
 		}
-		out = append(out, s[i])
+		golden(t, name+".txt", got.out)
 	}
-	return string(out)
+}
+
+func TestViews(t *testing.T) {
+	a, b := messages.Auctioneer, messages.Bank
+	books := messages.BooksReply{Issued: 300 * credit, Balances: 300 * credit, Held: 12_500_000, Holds: 1, Accounts: 5, Transfers: 1234, Balanced: true}
+	two := messages.AccountsReply{Accounts: []messages.AccountReply{someAccount(), {Account: "alice"}}}
+	top := func(s *fakeSite) {
+		gives[messages.Empty](a, messages.VerbMarkets, someMarkets())(s)
+		gives[messages.Empty](a, messages.VerbNodes, someNodes())(s)
+		gives[messages.AccountRequest](b, messages.VerbAccount, someAccount())(s)
+	}
+	statement := func(s *fakeSite) {
+		gives[messages.StatementRequest](b, messages.VerbStatement, someStatement())(s)
+		gives[messages.JobsRequest](a, messages.VerbJobs, messages.JobsReply{Jobs: []messages.JobSummary{someJob().JobSummary}})(s)
+		gives[messages.Empty](a, messages.VerbMarkets, someMarkets())(s)
+	}
+	checkViews(t, map[string]view{
+		"jobs":            {"jobs -n 4", gives[messages.JobsRequest](a, messages.VerbJobs, someJobs())},
+		"jobs_none":       {"jobs", gives[messages.JobsRequest](a, messages.VerbJobs, messages.JobsReply{})},
+		"job":             {"job 103", gives[messages.JobRequest](a, messages.VerbJob, someJob())},
+		"why":             {"why 104", gives[messages.JobRequest](a, messages.VerbWhy, someWhy())},
+		"nodes":           {"nodes", gives[messages.Empty](a, messages.VerbNodes, someNodes())},
+		"nodes_none":      {"nodes", gives[messages.Empty](a, messages.VerbNodes, messages.NodesReply{})},
+		"markets":         {"markets", gives[messages.Empty](a, messages.VerbMarkets, someMarkets())},
+		"top":             {"top", top},
+		"account":         {"account", gives[messages.AccountRequest](b, messages.VerbAccount, someAccount())},
+		"accounts":        {"account --all", gives[messages.AccountsRequest](b, messages.VerbAccounts, two)},
+		"statement":       {"statement --limit 3", statement},
+		"statement_empty": {"statement", gives[messages.StatementRequest](b, messages.VerbStatement, messages.StatementReply{Account: "carol", Opening: credit})},
+		"books":           {"books", gives[messages.BooksRequest](b, messages.VerbBooks, books)},
+		"books_broken":    {"books", gives[messages.BooksRequest](b, messages.VerbBooks, messages.BooksReply{Issued: 300 * credit, Balances: 299 * credit, Message: "1 credit is missing"})},
+	})
 }

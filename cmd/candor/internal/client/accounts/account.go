@@ -1,0 +1,133 @@
+// Package accounts has the commands about accounts, projects and statements, and those
+// that move credits: grants, transfers, withdrawals, corrections, and payments to and
+// authorisations of other sites.
+package accounts
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Commands are the commands about accounts and what moves credits between
+// them; predict becomes one of those below "account".
+func Commands(a *cli.App, predict *cobra.Command) []*cobra.Command {
+	return []*cobra.Command{accountCommand(a, predict), statementCommand(a), projectCommand(a), transferCommand(a), grantCommand(a),
+		withdrawCommand(a), correctCommand(a), remitCommand(a), authoriseCommand(a), revokeCommand(a)}
+}
+
+func accountCommand(a *cli.App, predict *cobra.Command) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "account [NAME]",
+		Short: "show an account: what is available, held for jobs, and expiring",
+		Long: `Show an account, by default your own: its balance, what of it is held for jobs, how
+far below zero it may go, and what of it expires when. You may see accounts that you
+have a part in; operators see all.`,
+		Example: `  candor account
+  candor account climate
+  candor account --all
+  candor account predict job.yaml`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.OnlineAs(func() bool { return all }, func(ctx context.Context, s *cli.Session, args []string) error {
+			if all {
+				return accounts(ctx, a, s, args)
+			}
+			return ShowAccount(ctx, a, s, messages.VerbAccount, messages.AccountRequest{Account: optional(args)})
+		}),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "list every account that you may see")
+	cmd.AddCommand(predict, freezeCommand(a, true), freezeCommand(a, false), creditCommand(a), memberCommand(a))
+	return cmd
+}
+
+// ShowAccount asks the bank for something that it answers with an account.
+func ShowAccount(ctx context.Context, a *cli.App, s *cli.Session, verb string, request any) error {
+	return cli.Ask(ctx, a, s, messages.Bank, verb, request, writeAccount)
+}
+
+func accounts(ctx context.Context, a *cli.App, s *cli.Session, args []string) error {
+	if len(args) > 0 {
+		return cli.Usagef("--all: lists every account: leave out %q", args[0])
+	}
+	reply, err := allAccounts(ctx, s, messages.AccountsRequest{})
+	if err != nil {
+		return err
+	}
+	return a.Show(reply, func(p *cli.Page) { writeAccounts(p, reply) })
+}
+
+// allAccounts reads page after page and joins them.
+func allAccounts(ctx context.Context, s *cli.Session, r messages.AccountsRequest) (all messages.AccountsReply, err error) {
+	for {
+		reply, err := cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, r)
+		if err != nil {
+			return all, err
+		}
+		all.Accounts = append(all.Accounts, reply.Accounts...)
+		if !reply.More || len(reply.Accounts) == 0 {
+			return all, nil
+		}
+		r.After = reply.Accounts[len(reply.Accounts)-1].Account
+	}
+}
+
+func grantCommand(a *cli.App) *cobra.Command {
+	var reason, key, expires string
+	cmd := &cobra.Command{
+		Use:   "grant NAME AMOUNT",
+		Short: "issue credits to an account (operators)",
+		Long: `Issue credits to an account, which is opened if it does not exist. Without
+--account or --creds it is done as "operator", where this machine has that one's
+credentials. Repeating a grant with the same --key grants nothing more.
+
+What is unspent of a grant that --expires goes back by itself at that time. Jobs draw
+on what expires first; what is held for a job stays until the job has ended.`,
+		Example: `  candor grant alice 100 --reason 'spring allocation'
+  candor grant climate 5000 --expires 2027-01-01`,
+		Args: cobra.ExactArgs(2),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			amount, err := cli.AmountOf(args[1])
+			if err != nil {
+				return err
+			}
+			r := messages.GrantRequest{Key: cli.First(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
+			if r.Expires, err = a.Future("--expires", expires); err != nil {
+				return err
+			}
+			reply, err := keyed[messages.AccountReply](ctx, s, messages.VerbGrant, r.Key, "grant", r)
+			if err != nil {
+				return err
+			}
+			return a.Show(reply, func(p *cli.Page) { writeGranted(p, r, reply) })
+		}),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` of the grant (default: random)")
+	cmd.Flags().StringVar(&expires, "expires", "", "`when` what is unspent goes back: 2027-01-01, or from now, like 90d")
+	return cmd
+}
+
+// keyed sends the bank a request with a key, and says how to repeat it where
+// its outcome is not known.
+func keyed[Reply any](ctx context.Context, s *cli.Session, verb, key, what string, request any) (Reply, error) {
+	reply, err := cli.CallKeyed[Reply](ctx, s, messages.Bank, verb, request)
+	if err != nil && messages.KindOf(err).Retriable() {
+		return reply, cli.Within("repeat with --key "+key+", which cannot "+what+" twice", err)
+	}
+	return reply, err
+}
+
+// optional is the one argument of a command that may have none.
+func optional(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}

@@ -1,0 +1,135 @@
+package accounts
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+func memberCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "member",
+		Short:   "say who has which part in an account (owners, operators)",
+		Example: "  candor account member add climate alice\n  candor account member remove climate alice",
+		Args:    cobra.NoArgs,
+		RunE:    cli.OneOf("add or remove"),
+	}
+	cmd.AddCommand(memberAdd(a), memberRemove(a))
+	return cmd
+}
+
+func memberAdd(a *cli.App) *cobra.Command {
+	var role, limit string
+	cmd := &cobra.Command{
+		Use:     "add PROJECT ACCOUNT",
+		Short:   "give an account a part in a project's (owners, operators)",
+		Long:    "Give an account a part in a project's account: by default it may have credits held for its jobs, without a limit.",
+		Example: "  candor account member add climate alice\n  candor project member add climate bob --role auditor\n  candor project member add climate carol --limit 50",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			r := messages.MemberRequest{Account: args[0], Member: args[1]}
+			if role != "" {
+				if err := setRole(&r, role); err != nil {
+					return err
+				}
+			}
+			if limit != "" {
+				if err := setLimit(&r, limit); err != nil {
+					return err
+				}
+			}
+			return ShowAccount(ctx, a, s, messages.VerbMember, r)
+		}),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+	cmd.Flags().StringVar(&role, "role", "", "its `role`: member, owner or auditor")
+	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` it may have spent and hold there, or none")
+	return cmd
+}
+
+func memberRemove(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove PROJECT ACCOUNT",
+		Short:   "take away an account's part in a project's (owners, operators)",
+		Example: "  candor account member remove climate alice",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			return ShowAccount(ctx, a, s, messages.VerbMember, messages.MemberRequest{Account: args[0], Member: args[1], Remove: true})
+		}),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+}
+
+func setRole(r *messages.MemberRequest, text string) error {
+	var role messages.Role
+	if err := role.UnmarshalText([]byte(text)); err != nil || role == messages.RoleSelf {
+		return cli.Usagef("role %q: use member, owner or auditor", text)
+	}
+	r.Role = &role
+	return nil
+}
+
+// setLimit sets a member's limit; "none" is none.
+func setLimit(r *messages.MemberRequest, text string) error {
+	r.Limit = new(messages.Credits)
+	if text == "none" {
+		return nil
+	}
+	amount, err := cli.AmountOf(text)
+	switch {
+	case err != nil:
+		return err
+	case amount <= 0:
+		return cli.Usagef("limit %q: give an amount above 0, or none; --role auditor keeps a member from spending", text)
+	}
+	*r.Limit = amount
+	return nil
+}
+
+// freezeCommand freezes an account, or thaws it.
+func freezeCommand(a *cli.App, frozen bool) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "freeze NAME",
+		Short: "let nothing new be held on an account or moved from it (owners, operators)",
+		Long: `Freeze an account: nothing new can be held on it or moved from it. What is held
+already can still be charged when a job ends, and it can receive. What an operator
+froze only an operator thaws.`,
+		Example:           "  candor account freeze climate --reason 'audit until Friday'",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+	if frozen {
+		cmd.Flags().StringVar(&reason, "reason", "", "why, for those whose jobs are refused")
+	} else {
+		cmd.Use, cmd.Short, cmd.Long = "unfreeze NAME", "thaw an account that is frozen (owners, operators)", ""
+		cmd.Example = "  candor account unfreeze climate"
+	}
+	cmd.RunE = a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+		return ShowAccount(ctx, a, s, messages.VerbFreeze, messages.FreezeRequest{Account: args[0], Frozen: frozen, Reason: reason})
+	})
+	return cmd
+}
+
+func creditCommand(a *cli.App) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:     "credit NAME AMOUNT",
+		Short:   "say how far below zero an account's balance may go (operators)",
+		Example: "  candor account credit climate 500 --reason 'until the grant comes'\n  candor account credit climate 0",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			amount, err := cli.AmountOf(args[1])
+			if err != nil {
+				return err
+			}
+			return ShowAccount(ctx, a, s, messages.VerbCredit, messages.CreditRequest{Account: args[0], Credit: amount, Reason: reason})
+		}),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the journal")
+	return cmd
+}

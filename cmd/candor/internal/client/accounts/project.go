@@ -1,0 +1,115 @@
+package accounts
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+func projectCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "project",
+		Short: "share an account: projects, their members and limits",
+		Long: `A project is an account that several people spend from. Its owners say who takes part,
+as what, and up to which limit; auditors only see its statement.`,
+		Example: `  candor project create climate --owner alice --title 'Climate models'
+  candor project member add climate bob --limit 50
+  candor project role climate carol auditor
+  candor project show climate
+  candor submit --project climate --budget 10 run.sh`,
+		Args: cobra.ArbitraryArgs,
+		RunE: cli.OneOf("create, show, list, member, limit or role"),
+	}
+	cmd.AddCommand(projectCreate(a), projectShow(a), projectList(a), memberCommand(a), projectLimit(a), projectRole(a))
+	return cmd
+}
+
+func projectCreate(a *cli.App) *cobra.Command {
+	var title string
+	var owners []string
+	cmd := &cobra.Command{
+		Use:     "create NAME",
+		Short:   "make a project (operators)",
+		Long:    "Make a project, an account without credits until it is granted some. Doing it again changes the title and adds owners.",
+		Example: "  candor project create climate --owner alice --owner bob --title 'Climate models'",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			return ShowAccount(ctx, a, s, messages.VerbProject, messages.ProjectRequest{Account: args[0], Title: title, Owners: owners})
+		}),
+	}
+	cmd.Flags().StringVar(&title, "title", "", "what it is, in `words`")
+	cmd.Flags().StringSliceVar(&owners, "owner", nil, "the `account` of one who manages it; may be repeated")
+	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts)
+	return cmd
+}
+
+func projectShow(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show NAME",
+		Short:   "show a project: credits, members, limits",
+		Example: "  candor project show climate\n  candor project show climate --json | jq '.roles[]'",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			return ShowAccount(ctx, a, s, messages.VerbAccount, messages.AccountRequest{Account: args[0]})
+		}),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+}
+
+func projectList(a *cli.App) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "list the projects that you have a part in",
+		Example: "  candor project list\n  candor project list --all",
+		Args:    cobra.NoArgs,
+		RunE: a.OnlineAs(func() bool { return all }, func(ctx context.Context, s *cli.Session, _ []string) error {
+			reply, err := allAccounts(ctx, s, messages.AccountsRequest{Projects: true})
+			if err != nil {
+				return err
+			}
+			return a.Show(reply, func(p *cli.Page) { writeProjects(p, reply) })
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all of the site (operators)")
+	return cmd
+}
+
+func projectLimit(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "limit PROJECT ACCOUNT AMOUNT|none",
+		Short:   "bound what a member may have spent and hold (owners, operators)",
+		Long:    "Bound what a member may have spent in a project and hold there, together and ever. To let it spend on, raise the limit.",
+		Example: "  candor project limit climate bob 50\n  candor project limit climate bob none",
+		Args:    cobra.ExactArgs(3),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			r := messages.MemberRequest{Account: args[0], Member: args[1]}
+			if err := setLimit(&r, args[2]); err != nil {
+				return err
+			}
+			return ShowAccount(ctx, a, s, messages.VerbMember, r)
+		}),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+}
+
+func projectRole(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "role PROJECT ACCOUNT member|owner|auditor",
+		Short:   "say what a member may do (owners, operators)",
+		Long:    "Members have credits held for their jobs; owners do too, manage the project and transfer from it; auditors only see it.",
+		Example: "  candor project role climate bob owner\n  candor project role climate carol auditor",
+		Args:    cobra.ExactArgs(3),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			r := messages.MemberRequest{Account: args[0], Member: args[1]}
+			if err := setRole(&r, args[2]); err != nil {
+				return err
+			}
+			return ShowAccount(ctx, a, s, messages.VerbMember, r)
+		}),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+}

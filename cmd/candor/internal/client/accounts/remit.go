@@ -1,0 +1,127 @@
+package accounts
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+func remitCommand(a *cli.App) *cobra.Command {
+	var m payment
+	cmd := &cobra.Command{
+		Use:   "remit ACCOUNT@SITE AMOUNT",
+		Short: "give credits to an account of another site",
+		Long: `Give credits to an account of another site that is a peer of this one. They are set
+aside until that site's bank has answered: if it refuses, as it does where there is no
+such account, they are yours again, and if it cannot be reached it is asked until it
+can. Repeating it with the same --key gives nothing more.`,
+		Example: "  candor remit bob@east 10 --reason 'thanks for the data'\n  candor remit bob@east 100 --from climate",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			payee, peer, err := accountAt(args[0])
+			if err != nil {
+				return err
+			}
+			amount, err := cli.AmountOf(args[1])
+			if err != nil {
+				return err
+			}
+			r := messages.RemitRequest{Key: cli.First(m.key, rand.Text()), Account: m.from, Peer: peer, Payee: payee, Amount: amount, Reason: m.reason}
+			reply, err := keyed[messages.ClearingReply](ctx, s, messages.VerbRemit, r.Key, "remit", r)
+			if err != nil {
+				return err
+			}
+			return a.Show(reply, func(p *cli.Page) {
+				p.Printf("Set aside %s for %s at %s", cli.Credits(amount), r.Payee, r.Peer)
+				writeAsked(p, reply, peer)
+			})
+		}),
+	}
+	m.flags(a, cmd)
+	return cmd
+}
+
+// accountAt takes "bob@east" apart.
+func accountAt(text string) (account, site messages.Name, err error) {
+	account, site, ok := strings.Cut(text, "@")
+	if !ok || !messages.ValidName(account) || !messages.ValidName(site) {
+		return "", "", cli.Usagef("%q: write the account and its site, like bob@east", text)
+	}
+	return account, site, nil
+}
+
+// writeAsked ends a sentence about what a peer's bank is asked for.
+func writeAsked(p *cli.Page, r messages.ClearingReply, peer messages.Name) {
+	if r.Number == 0 {
+		p.Printf("; the bank of %s was asked before\n", peer)
+		return
+	}
+	p.Printf("; the bank of %s is asked as number %d\n", peer, r.Number)
+}
+
+func authoriseCommand(a *cli.App) *cobra.Command {
+	var m payment
+	var lasting string
+	cmd := &cobra.Command{
+		Use:   "authorise SITE AMOUNT",
+		Short: "let another site charge you up to an amount, once",
+		Long: `Set credits aside for one charge by another site, and print the authorisation that your
+bank signs: the site believes it without asking anybody. It can be charged once, up to
+the amount, for as long as --for says; what is not charged is free again some time after
+that, or when the site has given it up (candor revoke). Jobs that run at other sites do
+this by themselves.`,
+		Example: "  candor authorise east 20 --for 2d\n  candor authorise east 20 --for 12h --json > authorisation.json",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			amount, err := cli.AmountOf(args[1])
+			if err != nil {
+				return err
+			}
+			interval, ok := cli.Span(lasting)
+			if !ok {
+				return cli.Usagef("--for %q: write how long it may be charged, like 12h or 2d", lasting)
+			}
+			r := messages.AuthoriseRequest{Key: cli.First(m.key, rand.Text()), Account: m.from, Peer: args[0], Amount: amount,
+				Interval: messages.Duration(interval), Reason: m.reason}
+			reply, err := keyed[messages.SignedAuthorisation](ctx, s, messages.VerbAuthorise, r.Key, "authorise", r)
+			if err != nil {
+				return err
+			}
+			return a.Show(reply, func(p *cli.Page) { writeAuthorised(p, reply.Authorisation) })
+		}),
+	}
+	cmd.Flags().StringVar(&lasting, "for", "7d", "how `long` it may be charged")
+	m.flags(a, cmd)
+	return cmd
+}
+
+func writeAuthorised(p *cli.Page, r messages.Authorisation) {
+	p.Printf("Site %s may charge %s once, up to %s, until %s\n", r.Peer, r.Account, cli.Credits(r.Amount), p.Exactly(r.Ends()))
+	p.Fields("Authorisation", r.ID, "Free again", p.Exactly(r.Frees())+" at the latest")
+}
+
+func revokeCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke AUTHORISATION",
+		Short: "ask another site to give up an authorisation",
+		Long: `Ask the site that an authorisation is for to give it up, if it is not charged. The
+credits are free once that site has said so; until then it may still charge.`,
+		Example: "  candor revoke alice/k2",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			reply, err := cli.CallKeyed[messages.ClearingReply](ctx, s, messages.Bank, messages.VerbRevoke, messages.RevokeRequest{ID: args[0]})
+			if err != nil {
+				return err
+			}
+			return a.Show(reply, func(p *cli.Page) {
+				p.Printf("Revoked %s", args[0])
+				writeAsked(p, reply, "the site that it is for")
+			})
+		}),
+	}
+}

@@ -1,0 +1,127 @@
+package accounts
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+func statementCommand(a *cli.App) *cobra.Command {
+	var o statementOptions
+	cmd := &cobra.Command{
+		Use:   "statement [NAME]",
+		Short: "show the history of an account, oldest first, with the reason for each movement",
+		Long: `Show every movement of an account's credits, by default your own: why, for which job in
+which market, what was held, charged and given back, and the balance after it.
+
+With --project, show only what was held and charged on your own word there.`,
+		Example: `  candor statement
+  candor statement climate --from 2026-01-01 --to 2026-02-01
+  candor statement --project climate --from '7 days ago'
+  candor statement --from 24h --json | jq '.entries[].change'
+  candor statement --csv > statement.csv`,
+		Args:              cobra.MaximumNArgs(1),
+		RunE:              a.Online(func(ctx context.Context, s *cli.Session, args []string) error { return statement(ctx, a, s, &o, args) }),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+	cmd.Flags().StringVar(&o.from, "from", "", "from this `time` on: 2026-01-31, 2026-01-31T12:00:00Z, or how long ago, like 24h")
+	cmd.Flags().StringVar(&o.to, "to", "", "before this `time`")
+	cmd.Flags().StringVar(&o.project, "project", "", "the statement of this `project`, as far as it was on your word")
+	cmd.Flags().BoolVar(&o.csv, "csv", false, "print a table of comma-separated values")
+	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "at most this `number` of entries (default: all)")
+	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts)
+	return cmd
+}
+
+// statementOptions is what was asked for on the command line of statement.
+type statementOptions struct {
+	from, to, project string
+	csv               bool
+	limit             int
+}
+
+func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOptions, args []string) error {
+	r := messages.StatementRequest{Account: cli.First(o.project, optional(args))}
+	var err error
+	if r.From, err = a.Instant("--from", o.from); err != nil {
+		return err
+	}
+	if r.To, err = a.Instant("--to", o.to); err != nil {
+		return err
+	}
+	switch {
+	case o.project != "" && len(args) > 0:
+		return cli.Usagef("--project %s: names the account: leave out %q", o.project, args[0])
+	case o.csv && a.Flags.Json:
+		return cli.Usagef("--csv: cannot go with --json: choose one")
+	}
+	reply, err := fullStatement(ctx, s, r, o.limit)
+	if err != nil {
+		return err
+	}
+	nameJobs(reply.Entries)
+	if o.project != "" {
+		reply.Entries = slices.DeleteFunc(reply.Entries, func(e messages.Entry) bool { return e.Member != s.Account })
+	}
+	if o.csv {
+		return statementCSV(a, reply, jobsOf(ctx, s, reply))
+	}
+	if a.Flags.Json {
+		return a.PrintJSON(reply)
+	}
+	facts := jobsOf(ctx, s, reply)
+	return a.Show(reply, func(p *cli.Page) {
+		if o.project != "" {
+			writePart(p, reply, s.Account, facts)
+		} else {
+			writeStatement(p, reply, facts)
+		}
+	})
+}
+
+// fullStatement reads page after page and joins them; limit 0 reads all.
+func fullStatement(ctx context.Context, s *cli.Session, r messages.StatementRequest, limit int) (messages.StatementReply, error) {
+	if limit < 0 {
+		return messages.StatementReply{}, cli.Usagef("--limit %d: must be a whole number from 1 on", limit)
+	}
+	if limit == 0 {
+		limit = math.MaxInt
+	}
+	var all messages.StatementReply
+	for {
+		r.Limit = min(limit-len(all.Entries), cli.MaxPage)
+		reply, err := cli.Call[messages.StatementReply](ctx, s, messages.Bank, messages.VerbStatement, r)
+		if err != nil {
+			return all, err
+		}
+		if r.After == 0 {
+			all.Account, all.Opening = reply.Account, reply.Opening
+		}
+		all.Entries, all.More = append(all.Entries, reply.Entries...), reply.More
+		if !reply.More || len(reply.Entries) == 0 || len(all.Entries) >= limit {
+			return all, nil
+		}
+		r.After = reply.Entries[len(reply.Entries)-1].Number
+	}
+}
+
+// nameJobs gives a hold the number of its job, which is known to what was done
+// with it later, be it on another page.
+func nameJobs(entries []messages.Entry) {
+	jobs := map[string]messages.JobID{}
+	for _, e := range slices.Backward(entries) {
+		if e.Pending != "" && e.Job != 0 {
+			jobs[e.Pending] = e.Job
+		}
+	}
+	for i := range entries {
+		if e := &entries[i]; e.Kind == messages.Hold && e.Job == 0 {
+			e.Job = jobs[e.Transfer]
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// jobFacts is what a statement says of a job beside what the bank knows.
+type jobFacts struct {
+	name      string
+	market    messages.Name
+	mechanism string
+}
+
+// factsWithin is how long a statement waits for the auctioneer: the bank's part
+// of it stands alone too.
+const factsWithin = 2 * time.Second
+
+// jobsOf asks the auctioneer about the jobs of a statement. Where it does not
+// answer, or knows a job no more, there is nothing of it.
+func jobsOf(ctx context.Context, s *cli.Session, r messages.StatementReply) map[messages.JobID]jobFacts {
+	facts := map[messages.JobID]jobFacts{}
+	low, high := bounds(r.Entries)
+	if high == 0 {
+		return facts
+	}
+	quick := *s
+	quick.Timeout = min(s.Timeout, factsWithin)
+	mechanisms := map[messages.Name]string{}
+	for _, m := range cli.SiteMarkets(ctx, &quick) {
+		mechanisms[m.Market.Name] = m.Market.Mechanism
+	}
+	q := messages.JobsRequest{All: r.Account != s.Account, Before: high + 1, Limit: cli.MaxPage}
+	for range maxFactPages {
+		reply, err := cli.Call[messages.JobsReply](ctx, &quick, messages.Auctioneer, messages.VerbJobs, q)
+		if err != nil && q.All { // only operators may see all; others see their own
+			q.All = false
+			continue
+		}
+		for _, j := range reply.Jobs {
+			facts[j.Job] = factsOf(j, mechanisms)
+		}
+		if err != nil || !reply.More || len(reply.Jobs) == 0 || q.Before <= low {
+			break
+		}
+		q.Before = reply.Jobs[len(reply.Jobs)-1].Job
+	}
+	return facts
+}
+
+// factsOf leaves out the mechanism of a market of another site.
+func factsOf(j messages.JobSummary, mechanisms map[messages.Name]string) jobFacts {
+	if j.Away != nil {
+		return jobFacts{name: j.Name, market: j.Market + " at " + j.Away.Site}
+	}
+	return jobFacts{j.Name, j.Market, mechanisms[j.Market]}
+}
+
+// maxFactPages bounds what one statement asks of the auctioneer.
+const maxFactPages = 10
+
+// bounds is the smallest and the largest number of a job.
+func bounds(entries []messages.Entry) (low, high messages.JobID) {
+	for _, e := range entries {
+		if e.Job != 0 && (low == 0 || e.Job < low) {
+			low = e.Job
+		}
+		high = max(high, e.Job)
+	}
+	return low, high
+}
+
+// inWords says why an entry is there; its job's number stands beside it.
+func inWords(e messages.Entry, facts map[messages.JobID]jobFacts) string {
+	var parts []string
+	for _, part := range []string{facts[e.Job].words(), happened(e), e.Reason} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// words calls a job by its name and the market it bid in, "" if they are not known.
+func (f jobFacts) words() string {
+	if f.market == "" {
+		return f.name
+	}
+	text := strings.TrimPrefix(f.name+" on "+f.market, " ")
+	if f.mechanism != "" {
+		text += " (" + f.mechanism + ")"
+	}
+	return text
+}
+
+// happened is what an entry did, in words.
+func happened(e messages.Entry) string {
+	switch e.Kind {
+	case messages.Hold:
+		return held(e)
+	case messages.Post:
+		return ofHold(e)
+	case messages.Void:
+		if e.By == "" {
+			return fmt.Sprintf("all %v held came back", -e.Hold)
+		}
+		return fmt.Sprintf("nothing was charged, all %v held came back", -e.Hold)
+	}
+	return moved(e)
+}
+
+func held(e messages.Entry) string {
+	text := fmt.Sprintf("%v held", e.Hold)
+	if e.Member != "" {
+		text += " for " + e.Member
+	}
+	return text
+}
+
+// ofHold compares what was promised, the hold, with what was received.
+func ofHold(e messages.Entry) string {
+	if e.Change >= 0 && e.Hold == 0 {
+		return "received"
+	}
+	back := -e.Hold + e.Change
+	switch {
+	case back == 0:
+		return fmt.Sprintf("all %v held were charged", -e.Change)
+	case e.Change == 0:
+		return fmt.Sprintf("nothing was charged, all %v held came back", back)
+	}
+	return fmt.Sprintf("%v of %v held were charged, %v came back", -e.Change, -e.Hold, back)
+}
+
+// moved is about credits that moved at once; the beginning of the transfer's
+// identifier says on what ground.
+func moved(e messages.Entry) string {
+	ground, _, _ := strings.Cut(strings.TrimPrefix(e.Transfer, "$"), "/")
+	if !strings.HasPrefix(e.Transfer, "$") {
+		ground = ""
+	}
+	switch ground {
+	case "grant":
+		return "granted by " + e.By
+	case "withdraw":
+		return "withdrawn by " + e.By
+	case "correct":
+		return "correction by " + e.By + " of " + e.Pending
+	case "return":
+		return "unspent of grant " + strings.TrimPrefix(e.Pending, "$grant/")
+	case "pay":
+		if e.Change < 0 {
+			return "transferred by " + e.By
+		}
+		return "received from " + e.By
+	}
+	return ""
+}

@@ -1,0 +1,110 @@
+package accounts
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// payment is what can be said of any from an account of one's choice.
+type payment struct{ from, reason, key string }
+
+func (m *payment) flags(a *cli.App, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&m.from, "from", "", "the `account` that pays (default: your own)")
+	cmd.Flags().StringVar(&m.reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&m.key, "key", "", "idempotency `key` (default: random)")
+	cmd.RegisterFlagCompletionFunc("from", a.CompleteAccounts)
+}
+
+func transferCommand(a *cli.App) *cobra.Command {
+	var m payment
+	cmd := &cobra.Command{
+		Use:   "transfer ACCOUNT AMOUNT",
+		Short: "give credits of yours, or of a project that you own, to an account",
+		Long: `Transfer credits to an account, from your own or, with --from, from a project that you
+own. Credits that expire keep their expiry. Repeating a transfer with the same --key
+transfers nothing more.`,
+		Example: "  candor transfer bob 5 --reason 'thanks for the data'\n  candor transfer bob 100 --from climate",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			amount, err := cli.AmountOf(args[1])
+			if err != nil {
+				return err
+			}
+			r := messages.PayRequest{Key: cli.First(m.key, rand.Text()), From: m.from, To: args[0], Amount: amount, Reason: m.reason}
+			reply, err := keyed[messages.AccountReply](ctx, s, messages.VerbPay, r.Key, "transfer", r)
+			if err != nil {
+				return err
+			}
+			return a.Show(reply, func(p *cli.Page) { writeMoved(p, "Transferred", amount, "to "+r.To, reply) })
+		}),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+	m.flags(a, cmd)
+	return cmd
+}
+
+func withdrawCommand(a *cli.App) *cobra.Command {
+	var reason, key string
+	cmd := &cobra.Command{
+		Use:     "withdraw NAME AMOUNT",
+		Short:   "take credits that are available back from an account (operators)",
+		Long:    "Take credits that are available back from an account. Repeating it with the same --key takes nothing more.",
+		Example: "  candor withdraw climate 20 --reason 'the project ends early'",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			amount, err := cli.AmountOf(args[1])
+			if err != nil {
+				return err
+			}
+			r := messages.WithdrawRequest{Key: cli.First(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
+			reply, err := keyed[messages.AccountReply](ctx, s, messages.VerbWithdraw, r.Key, "withdraw", r)
+			if err != nil {
+				return err
+			}
+			return a.Show(reply, func(p *cli.Page) { writeMoved(p, "Withdrew", amount, "from "+r.Account, reply) })
+		}),
+		ValidArgsFunction: a.CompleteAccounts,
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` (default: random)")
+	cmd.MarkFlagRequired("reason")
+	return cmd
+}
+
+func correctCommand(a *cli.App) *cobra.Command {
+	var reason, amount string
+	cmd := &cobra.Command{
+		Use:   "correct TRANSFER",
+		Short: "take a transfer back, or part of it, by a new one (operators)",
+		Long: `Take back what a transfer moved, or part of it. Nothing is changed that was written: a
+new transfer goes the other way and names the one that it corrects. A transfer can
+be corrected once, and its correction in turn. "candor statement --json" has the
+identifiers of transfers.`,
+		Example: "  candor correct job/alice/42/charge --reason 'the node was faulty'\n  candor correct '$grant/operator/spring' --amount 10 --reason 'granted too much'",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) (err error) {
+			r := messages.CorrectRequest{Transfer: args[0], Reason: reason}
+			if amount != "" {
+				if r.Amount, err = cli.AmountOf(amount); err != nil {
+					return err
+				}
+			}
+			reply, err := cli.CallKeyed[messages.CorrectReply](ctx, s, messages.Bank, messages.VerbCorrect, r)
+			if err != nil {
+				return err
+			}
+			return a.Show(reply, func(p *cli.Page) {
+				p.Printf("Corrected %s: moved %s from %s back to %s\n", r.Transfer, cli.Credits(reply.Amount), reply.Debit, reply.Credit)
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&amount, "amount", "", "how many `credits` to take back (default: all)")
+	cmd.MarkFlagRequired("reason")
+	return cmd
+}

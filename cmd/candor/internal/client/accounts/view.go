@@ -1,0 +1,181 @@
+package accounts
+
+import (
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func writeAccount(p *cli.Page, r messages.AccountReply) {
+	title := p.Bold("Account " + r.Account)
+	if r.Title != "" {
+		title += "  " + terminal.Safe(r.Title)
+	}
+	p.Printf("%s\n", title)
+	p.Fields(
+		"Available", cli.Credits(r.Available),
+		"Held for jobs", cli.Credits(r.Reserved)+inHolds(r.Holds),
+		"Balance", cli.Credits(r.Balance),
+		"Credit limit", cli.Amount(r.Credit),
+		"Frozen", frozen(p, r),
+		"Granted, ever", cli.Credits(r.Granted),
+		"Spent, ever", cli.Credits(r.Spent),
+		"Members", plainMembers(r))
+	writeExpiring(p, r.Expiring)
+	writeMembers(p, r.Roles)
+}
+
+// inHolds says in how many holds credits are held.
+func inHolds(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return " in " + terminal.Plural(n, "hold")
+}
+
+func frozen(p *cli.Page, r messages.AccountReply) string {
+	if r.Frozen == "" {
+		return ""
+	}
+	text := "by " + terminal.Safe(r.Frozen)
+	if r.Why != "" {
+		text += ": " + terminal.Safe(r.Why)
+	}
+	return p.Red(text)
+}
+
+// plainMembers lists the members where their parts are not listed.
+func plainMembers(r messages.AccountReply) string {
+	if len(r.Roles) > 0 {
+		return ""
+	}
+	return strings.Join(r.Members, ", ")
+}
+
+// writeExpiring lists what goes back to the issuer, and when.
+func writeExpiring(p *cli.Page, list []messages.Expiring) {
+	if len(list) == 0 {
+		return
+	}
+	p.Title("Expiring")
+	t := terminal.NewTable(terminal.Left("WHEN"), terminal.Right("IN"), terminal.Right("UNSPENT"), terminal.Right("HELD"), terminal.Left("GRANT"))
+	for _, e := range list {
+		held := ""
+		if e.Held != 0 {
+			held = e.Held.String()
+		}
+		t.Row(p.Exactly(e.Expires), p.Between(p.Now, e.Expires), e.Free.String(), held, terminal.Safe(e.Grant))
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+// writeMembers lists the parts in a project.
+func writeMembers(p *cli.Page, list []messages.Membership) {
+	if len(list) == 0 {
+		return
+	}
+	p.Title("Members")
+	t := terminal.NewTable(terminal.Left("ACCOUNT"), terminal.Left("ROLE"), terminal.Right("SPENT"), terminal.Right("HELD"), terminal.Right("LIMIT"), terminal.Right("LEFT"))
+	for _, m := range list {
+		limit, left := "", ""
+		if m.Limit != 0 {
+			limit, left = m.Limit.String(), max(m.Limit-m.Spent-m.Held, 0).String()
+		}
+		t.Row(terminal.Safe(m.Member), m.Role.String(), m.Spent.String(), m.Held.String(), limit, left)
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+// writeProjects lists projects in a line each.
+func writeProjects(p *cli.Page, r messages.AccountsReply) {
+	if len(r.Accounts) == 0 {
+		p.Printf("No projects. An operator makes one with candor project create.\n")
+		return
+	}
+	t := terminal.NewTable(terminal.Left("PROJECT"), terminal.Right("AVAILABLE"), terminal.Right("HELD"), terminal.Right("SPENT"),
+		terminal.Right("MEMBERS"), terminal.Left("STATE"), terminal.Left("TITLE"))
+	for _, a := range r.Accounts {
+		state := ""
+		if a.Frozen != "" {
+			state = "frozen"
+		}
+		t.Row(a.Account, a.Available.String(), a.Reserved.String(), a.Spent.String(), terminal.Count(len(a.Roles)), state, terminal.Safe(a.Title))
+	}
+	t.Write(p, p.Style, "")
+}
+
+// writeMoved says what was moved, and what an account has after it.
+func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r messages.AccountReply) {
+	p.Printf("%s %s %s; %s now has %s available\n", what, cli.Credits(c), where, r.Account, cli.Credits(r.Available))
+}
+
+func writeAccounts(p *cli.Page, r messages.AccountsReply) {
+	t := terminal.NewTable(terminal.Left("ACCOUNT"), terminal.Right("AVAILABLE"), terminal.Right("HELD"), terminal.Right("BALANCE"),
+		terminal.Right("GRANTED"), terminal.Right("SPENT"), terminal.Left("MEMBERS"))
+	for _, a := range r.Accounts {
+		t.Row(a.Account, a.Available.String(), a.Reserved.String(), a.Balance.String(), a.Granted.String(), a.Spent.String(), strings.Join(a.Members, ", "))
+	}
+	t.Write(p, p.Style, "")
+}
+
+func writeGranted(p *cli.Page, q messages.GrantRequest, r messages.AccountReply) {
+	until := ""
+	if q.Expires != 0 {
+		until = " until " + p.Exactly(q.Expires)
+	}
+	p.Printf("Granted %s to %s%s, which now has %s available\n", cli.Credits(q.Amount), r.Account, until, cli.Credits(r.Available))
+}
+
+// writeStatement writes the entries between the opening and the closing balance.
+func writeStatement(p *cli.Page, r messages.StatementReply, facts map[messages.JobID]jobFacts) {
+	p.Printf("%s  opening balance %s\n", p.Bold("Account "+r.Account), cli.Credits(r.Opening))
+	if !entries(p, r.Entries, facts) {
+		return
+	}
+	last := r.Entries[len(r.Entries)-1]
+	p.Printf("%s balance %s, %v held, %v available\n", p.Bold("Closing"), cli.Credits(last.Balance), last.Reserved, last.Balance-last.Reserved)
+	writeLater(p, r.More)
+}
+
+// writePart writes those entries of a project that were on one member's word.
+func writePart(p *cli.Page, r messages.StatementReply, member messages.Name, facts map[messages.JobID]jobFacts) {
+	p.Printf("%s  on the word of %s\n", p.Bold("Account "+r.Account), member)
+	if !entries(p, r.Entries, facts) {
+		return
+	}
+	var moved, held messages.Credits
+	for _, e := range r.Entries {
+		moved += e.Change
+		held += e.Hold
+	}
+	p.Printf("%s %s charged, %v more held than before\n", p.Bold("Together"), cli.Credits(-moved), held)
+	writeLater(p, r.More)
+}
+
+func writeLater(p *cli.Page, more bool) {
+	if more {
+		p.Printf("%s\n", p.Dim("There are later entries: see them with --limit."))
+	}
+}
+
+// entries writes a line for each, and reports whether there are any.
+func entries(p *cli.Page, entries []messages.Entry, facts map[messages.JobID]jobFacts) bool {
+	if len(entries) == 0 {
+		p.Printf("  No movements.\n")
+		return false
+	}
+	t := terminal.NewTable(terminal.Right("NO."), terminal.Left("AT"), terminal.Left("WHAT"), terminal.Right("JOB"), terminal.Left("WITH"),
+		terminal.Right("CHANGE"), terminal.Right("HELD"), terminal.Right("BALANCE"), terminal.Right("HELD NOW"), terminal.Left("REASON"))
+	for _, e := range entries {
+		job := ""
+		if e.Job != 0 {
+			job = e.Job.String()
+		}
+		t.Row(terminal.Count(e.Number), p.Exactly(e.At), e.Kind.String(), job, terminal.Safe(e.Other),
+			p.Change(e.Change), cli.Change(e.Hold), e.Balance.String(), e.Reserved.String(), terminal.Safe(inWords(e, facts)))
+	}
+	t.Write(p, p.Style, "  ")
+	return true
+}

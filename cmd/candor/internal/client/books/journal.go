@@ -1,0 +1,188 @@
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/bank/export"
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// AddCommands adds the commands about the books, which connect as clients, to the
+// command that runs a replica of the bank; usage is a template that shows the flags
+// of connections.
+func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
+	bank.AddGroup(&cobra.Group{ID: "books", Title: "Its books:"})
+	for _, c := range []*cobra.Command{exportCommand(a), verifyCommand(a), proveCommand(a), signCommand(a)} {
+		c.GroupID = "books"
+		c.SetUsageTemplate(usage)
+		bank.AddCommand(c)
+	}
+}
+
+// journalSource is where a command reads the journal: a site that runs, or the
+// directory of a replica that is stopped.
+type journalSource interface {
+	site() messages.Name
+	// each calls f for every record, in its canonical bytes.
+	each(ctx context.Context, f func(number uint64, record []byte) error) error
+}
+
+// withJournal runs a command on a site's journal, or on the one in a directory.
+func withJournal(a *cli.App, directory *string, do func(ctx context.Context, source journalSource) error) func(*cobra.Command, []string) error {
+	live := a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error { return do(ctx, &liveJournal{session: s}) })
+	return func(cmd *cobra.Command, args []string) error {
+		if *directory == "" {
+			return live(cmd, args)
+		}
+		files, err := openHistory(*directory)
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), &storedJournal{files: files, name: a.Flags.Site})
+	}
+}
+
+// openHistory opens the history of a replica, also where the directory of the
+// replica itself is named.
+func openHistory(dir string) (history.Files, error) {
+	if inner := filepath.Join(dir, "history"); isDir(inner) {
+		dir = inner
+	}
+	files, err := history.Existing(dir)
+	if err != nil {
+		return nil, messages.Errorf(messages.NotFound, "--history: %v: name the directory of a replica of the bank, such as STATE/bank/1", err)
+	}
+	return files, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// liveJournal is read page by page from the bank's leader.
+type liveJournal struct {
+	session *cli.Session
+	last    messages.JournalReply // the last page, with standings
+}
+
+func (j *liveJournal) site() messages.Name { return j.session.Site }
+
+// each asks for standings from the page on that may be the last: only what
+// was committed together can be compared.
+func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) error {
+	r := messages.JournalRequest{}
+	for {
+		page, err := cli.Call[messages.JournalReply](ctx, j.session, messages.Bank, messages.VerbJournal, r)
+		if messages.KindOf(err) == messages.TooLarge && r.Standings {
+			return nil // more accounts than can be compared; the caller says so
+		}
+		if err != nil {
+			return err
+		}
+		for _, record := range page.Records {
+			if record.Number != r.After+1 {
+				return messages.Errorf(messages.Internal, "the bank sent record %d where record %d is next", record.Number, r.After+1)
+			}
+			if err := f(record.Number, record.Data); err != nil {
+				return err
+			}
+			r.After = record.Number
+		}
+		if r.Standings && !page.More {
+			j.last = page
+			return nil
+		}
+		r.Standings = !page.More
+	}
+}
+
+// storedJournal is read from the files of a replica.
+type storedJournal struct {
+	files history.Files
+	name  messages.Name
+}
+
+func (j *storedJournal) site() messages.Name { return cli.First(j.name, "stopped") }
+
+func (j *storedJournal) each(ctx context.Context, f func(uint64, []byte) error) error {
+	_, _, err := history.Walk(j.files, func(number uint64, record []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return f(number, record)
+	})
+	return err
+}
+
+const historyFlag = "read the journal of a stopped replica from its `directory`, such as STATE/bank/1, and ask no site"
+
+func exportCommand(a *cli.App) *cobra.Command {
+	var format, output, directory string
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "write the whole journal as plain-text accounting (operators)",
+		Long: `Write the whole journal of the bank for another program: hledger or beancount, which
+check that it balances, or CSV for all others. In each, what an account has
+available and what is held for its jobs are accounts of their own; job, transfer,
+kind and reason stand in tags.`,
+		Example: `  candor bank export --format hledger --output books.journal && hledger -f books.journal check --strict
+  candor bank export --format beancount --output books.beancount && bean-check books.beancount
+  candor bank export --format csv | cut -d, -f 1,2,13-16`,
+		Args: cobra.NoArgs,
+		RunE: withJournal(a, &directory, func(ctx context.Context, source journalSource) error {
+			return exportBooks(ctx, a, source, format, output)
+		}),
+	}
+	cmd.Flags().StringVar(&format, "format", "hledger", "`format`: hledger, beancount or csv")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write (default: standard output)")
+	cmd.Flags().StringVar(&directory, "history", "", historyFlag)
+	return cmd
+}
+
+// exportBooks writes to a file that takes its name only once it is whole.
+func exportBooks(ctx context.Context, a *cli.App, source journalSource, format, output string) error {
+	if output == "" {
+		w, err := export.New(format, a.Out, source.site())
+		if err != nil {
+			return err
+		}
+		return exportAll(ctx, source, w)
+	}
+	f, err := os.CreateTemp(filepath.Dir(output), filepath.Base(output)+".new-")
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "--output: %v", err)
+	}
+	defer os.Remove(f.Name()) // nothing by that name is left if all goes well
+	w, err := export.New(format, f, source.site())
+	if err == nil {
+		err = exportAll(ctx, source, w)
+	}
+	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), output)
+}
+
+func exportAll(ctx context.Context, source journalSource, w export.Writer) error {
+	err := source.each(ctx, func(number uint64, record []byte) error {
+		line, err := ledger.ReadLine(number, record)
+		if err != nil {
+			return messages.Errorf(messages.Internal, "%v: use the release of candor that the site runs", err)
+		}
+		return w.Line(&line)
+	})
+	if err != nil {
+		return fmt.Errorf("exporting the journal: %w", err)
+	}
+	return w.Close()
+}

@@ -1,0 +1,150 @@
+// Package cli is what every group of commands needs: the process's surroundings
+// ([App]), the connection to a site ([Session], [Call]), the output ([Page]), times and
+// names as users write them, and errors with their exit codes. A group of commands is a
+// package beside this one; it makes its commands of an App and has no other
+// dependency on the process.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// App is what the commands know of their process. Tests replace every part of it.
+type App struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Lookup   func(name string) (string, bool) // environment
+	Environ  func() []string
+	Workdir  func() (string, error)
+	Now      func() time.Time
+	Zone     *time.Location
+	// Pause waits between two looks at something that changes; it returns
+	// early, with ctx's error, when ctx ends.
+	Pause   func(ctx context.Context, d time.Duration) error
+	Connect func(Target) (bus.Bus, error)
+
+	Flags connection
+}
+
+// New is the App of this process.
+func New() *App {
+	return &App{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Lookup: os.LookupEnv, Environ: os.Environ, Workdir: os.Getwd,
+		Now: time.Now, Zone: time.Local, Pause: pause, Connect: ConnectNATS,
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Getenv is a variable of the environment; "" if it is not set.
+func (a *App) Getenv(name string) string {
+	value, _ := a.Lookup(name)
+	return value
+}
+
+// Style is how text to one of the app's outputs looks.
+func (a *App) Style(w io.Writer) terminal.Style {
+	return terminal.StyleFor(terminal.IsTerminal(w), a.Flags.noColor, a.Getenv)
+}
+
+// Page starts a page of output for w.
+func (a *App) Page(w io.Writer) *Page {
+	columns, _ := terminal.Size(w)
+	return &Page{Style: a.Style(w), Now: messages.TimeOf(a.Now()), Zone: a.Zone, Columns: columns}
+}
+
+// Show prints a reply: as the site sent it with --json, else in words.
+func (a *App) Show(reply any, words func(*Page)) error {
+	if a.Flags.Json {
+		return a.PrintJSON(reply)
+	}
+	p := a.Page(a.Out)
+	words(p)
+	_, err := a.Out.Write(p.Bytes())
+	return err
+}
+
+// PrintJSON prints a reply as the site writes it in JSON, on one line.
+func (a *App) PrintJSON(reply any) error {
+	text, err := messages.Marshal(reply, messages.JSON)
+	if err != nil {
+		return err
+	}
+	_, err = a.Out.Write(append(text, '\n'))
+	return err
+}
+
+// Ask asks an actor of the site, and shows what it answers.
+func Ask[Reply any](ctx context.Context, a *App, s *Session, actor, verb string, request any, words func(*Page, Reply)) error {
+	reply, err := Call[Reply](ctx, s, actor, verb, request)
+	if err != nil {
+		return err
+	}
+	return a.Show(reply, func(p *Page) { words(p, reply) })
+}
+
+// action is what a command does once it is connected.
+type action func(ctx context.Context, s *Session, args []string) error
+
+// Online makes a command's RunE of an action.
+func (a *App) Online(do action) func(*cobra.Command, []string) error {
+	return a.OnlineAs(func() bool { return false }, do)
+}
+
+// Operating makes the RunE of a command that only operators may use.
+func (a *App) Operating(do action) func(*cobra.Command, []string) error {
+	return a.OnlineAs(func() bool { return true }, do)
+}
+
+// OnlineAs makes a command's RunE of an action that only operators may do where
+// operator says so.
+func (a *App) OnlineAs(operator func() bool, do action) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := a.Dial(operator())
+		if err != nil {
+			return err
+		}
+		defer s.Bus.Close()
+		return do(cmd.Context(), s, args)
+	}
+}
+
+// Warn says what does not end a command, on standard error.
+func (a *App) Warn(command string, sentences []string) {
+	for _, sentence := range sentences {
+		fmt.Fprintf(a.Err, "candor %s: %s\n", command, sentence)
+	}
+}
+
+// FromHere is a path seen from the user's current directory.
+func (a *App) FromHere(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	here, err := a.Workdir()
+	if err != nil {
+		return "", Usagef("the current directory is not known (%v): give whole paths", err)
+	}
+	return filepath.Join(here, path), nil
+}

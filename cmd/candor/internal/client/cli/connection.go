@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// connection holds the flags that every command has.
+type connection struct {
+	server, Site, account, creds, state, ca, at string
+	timeout                                     time.Duration
+	Json, noColor                               bool
+	// Destination is the site that a job is for, which --site then names: where no
+	// other is known, it is the one to connect to as well.
+	Destination messages.Name
+}
+
+// ConnectionFlags declares the flags that every command of a client has.
+func (a *App) ConnectionFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.Flags.server, "server", "", "`URL` of the site's NATS server (CANDOR_SERVER)")
+	f.StringVar(&a.Flags.Site, "site", "", "`name` of the site (CANDOR_SITE)")
+	f.StringVar(&a.Flags.account, "account", "", "`account` to speak as (CANDOR_ACCOUNT)")
+	f.StringVar(&a.Flags.creds, "creds", "", "NATS credentials `file` of the account (CANDOR_CREDS)")
+	f.StringVar(&a.Flags.ca, "ca", "", "PEM `file` of the authority that vouches for the server, with TLS (CANDOR_CA)")
+	f.StringVar(&a.Flags.state, "state", "", "state `directory` of candor up (CANDOR_STATE)")
+	f.StringVar(&a.Flags.at, "at", "", "`name` of a site of this machine, where candor up runs several (CANDOR_AT)")
+	f.DurationVar(&a.Flags.timeout, "timeout", bus.RequestTimeout, "how `long` to wait for an answer")
+	f.BoolVar(&a.Flags.Json, "json", false, "print the site's reply as JSON")
+	f.BoolVar(&a.Flags.noColor, "no-color", false, "no colours (NO_COLOR)")
+}
+
+// Target says where to connect, and as whom.
+type Target struct {
+	Server        string
+	Site, Account messages.Name
+	Creds         string // file; "" for none
+	ca            string // file; "" for none
+}
+
+// siteFile is what "candor up" leaves in its state directory as site.json.
+// Beside it, creds/<account>.creds holds each account's credentials.
+type siteFile struct {
+	Site           messages.Name `json:"site"`
+	Server         string        `json:"server"`
+	DefaultAccount messages.Name `json:"default_account"`
+	CA             string        `json:"ca"` // PEM file that vouches for the server; "" without TLS
+	// TaskUsers is the range of users of which each account has one on this machine,
+	// and UsersFile says which.
+	TaskUsers string `json:"task_users"`
+	UsersFile string `json:"users_file"`
+}
+
+// operatorAccount is the operator of a site that is configured with no other.
+const operatorAccount = "operator"
+
+// StateDir is the state directory of the site on this machine.
+func (a *App) StateDir() string {
+	if dir := First(a.Flags.state, a.Getenv("CANDOR_STATE")); dir != "" {
+		return dir
+	}
+	if dir := a.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "candor")
+	}
+	return filepath.Join(a.Getenv("HOME"), ".local", "state", "candor")
+}
+
+// readSiteFile reads site.json; the zero value if there is none.
+func readSiteFile(state string) (site siteFile, err error) {
+	path := filepath.Join(state, "site.json")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return siteFile{}, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &site)
+	}
+	if err != nil {
+		return siteFile{}, messages.Errorf(messages.Invalid, "%s: %v: restart the site with candor up, or name one with --server", path, err)
+	}
+	return site, nil
+}
+
+// Resolve decides where to connect: flags win over the environment, and that
+// over what "candor up" left. What only operators may do is done as the local
+// site's operator, where the user has that one's credentials and names no
+// account.
+func (a *App) Resolve(asOperator bool) (Target, error) {
+	state, local, err := a.LocalSite()
+	if err != nil {
+		return Target{}, err
+	}
+	t := Target{
+		Server: First(a.Flags.server, a.Getenv("CANDOR_SERVER"), local.Server),
+		Site:   First(a.Flags.Site, a.Getenv("CANDOR_SITE")),
+		Creds:  First(a.Flags.creds, a.Getenv("CANDOR_CREDS")),
+		ca:     First(a.Flags.ca, a.Getenv("CANDOR_CA")),
+	}
+	t.Account = First(a.Flags.account, a.Getenv("CANDOR_ACCOUNT"), accountOf(t.Creds))
+	if t.Server == "" {
+		return t, messages.Errorf(messages.Unavailable,
+			"no site is known here (no site.json in %s): start one with candor up, or name one with --server", state)
+	}
+	if t.Server == local.Server {
+		if asOperator && t.Account == "" && localCreds(state, operatorAccount) != "" {
+			t.Account = operatorAccount
+		}
+		t.Site, t.Account, t.ca = First(t.Site, local.Site), First(t.Account, local.DefaultAccount), First(t.ca, local.CA)
+		t.Creds = First(t.Creds, localCreds(state, t.Account))
+	}
+	if t.Site == "" && a.Flags.Destination != messages.AnySite {
+		t.Site = a.Flags.Destination
+	}
+	return t, t.check()
+}
+
+// check refuses what could not stand in a subject.
+func (t Target) check() error {
+	switch {
+	case t.Site == "":
+		return Usagef("--site: missing: name the site that %s serves", t.Server)
+	case t.Account == "":
+		return Usagef("--account: missing: name the account to speak as, or its credentials with --creds")
+	case !messages.ValidName(t.Site):
+		return Usagef("--site %q: is not a name: use lower-case letters, digits, - and _", t.Site)
+	case !messages.ValidName(t.Account):
+		return Usagef("--account %q: is not a name: use lower-case letters, digits, - and _", t.Account)
+	}
+	return nil
+}
+
+// accountOf is the account that a credentials file is named after.
+func accountOf(creds string) messages.Name {
+	name, ok := strings.CutSuffix(filepath.Base(creds), ".creds")
+	if !ok || !messages.ValidName(name) {
+		return ""
+	}
+	return name
+}
+
+// localCreds is the file with an account's credentials, "" if there is none.
+func localCreds(state string, account messages.Name) string {
+	path := filepath.Join(state, "creds", account+".creds")
+	if _, err := os.Stat(path); err != nil || !messages.ValidName(account) {
+		return ""
+	}
+	return path
+}
+
+// First returns the first that is not empty.
+func First(candidates ...string) string {
+	for _, c := range candidates {
+		if c != "" {
+			return c
+		}
+	}
+	return ""
+}
+
+// Session is a connection to a site on behalf of an account.
+type Session struct {
+	Bus           bus.Bus
+	Site, Account messages.Name
+	Timeout       time.Duration
+	pause         func(context.Context, time.Duration) error
+}
+
+// Dial connects to the site.
+func (a *App) Dial(asOperator bool) (*Session, error) {
+	if err := runner.NoDumps(); err != nil { // credentials are read next
+		return nil, err
+	}
+	t, err := a.Resolve(asOperator)
+	if err != nil {
+		return nil, err
+	}
+	if a.Flags.timeout <= 0 {
+		return nil, Usagef("--timeout %v: must be above 0, like 10s", a.Flags.timeout)
+	}
+	b, err := a.Connect(t)
+	if err != nil {
+		return nil, unreachable(t, err)
+	}
+	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, pause: a.Pause}, nil
+}
+
+// ConnectNATS connects over NATS.
+func ConnectNATS(t Target) (bus.Bus, error) {
+	c := bus.Config{URL: t.Server, Name: t.Account, CredsFile: t.Creds}
+	if t.ca != "" {
+		pem, err := os.ReadFile(t.ca)
+		if err != nil {
+			return nil, messages.Errorf(messages.Invalid, "--ca: %v", err)
+		}
+		c.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+		if !c.TLS.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, messages.Errorf(messages.Invalid, "--ca: %s: holds no certificate in PEM", t.ca)
+		}
+	}
+	return bus.Connect(c)
+}
+
+// unreachable says what to do about a connection that was not made.
+func unreachable(t Target, err error) error {
+	cause := messages.AsError("", err).Message
+	switch messages.KindOf(err) {
+	case messages.PermissionDenied:
+		return messages.Errorf(messages.PermissionDenied,
+			"site %s at %s does not accept account %s: give its credentials with --creds (%s)", t.Site, t.Server, t.Account, cause)
+	case messages.Invalid:
+		return err
+	}
+	return messages.Errorf(messages.Unavailable,
+		"site %s does not answer at %s: start it with candor up, or name another with --server (%s)", t.Site, t.Server, cause)
+}
+
+// repeatAfter is the wait before a request with a key is sent again.
+const repeatAfter = 50 * time.Millisecond
+
+// CallKeyed is call for a request with a key: where the outcome is not known,
+// the same request is sent again, and gets the answer of the first.
+func CallKeyed[Reply any](ctx context.Context, s *Session, actor, verb string, request any) (Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	for {
+		reply, err := bus.Call[Reply](ctx, s.Bus, messages.Subject(s.Site, actor, verb, s.Account), request)
+		if err == nil || messages.KindOf(err) != messages.Unknown || s.pause(ctx, repeatAfter) != nil {
+			return reply, err
+		}
+	}
+}
+
+// Call asks an actor of the site, and asks again while its leader is away,
+// until the time-out.
+func Call[Reply any](ctx context.Context, s *Session, actor, verb string, request any) (Reply, error) {
+	return CallAt[Reply](ctx, s, messages.Subject(s.Site, actor, verb, s.Account), request)
+}
+
+// CallAt is Call for a subject that is not of an actor alone.
+func CallAt[Reply any](ctx context.Context, s *Session, subject string, request any) (Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	return bus.Call[Reply](ctx, s.Bus, subject, request)
+}
+
+// MaxPage is the most that the site gives in one reply.
+const MaxPage = 1000

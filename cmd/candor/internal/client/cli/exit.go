@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/messages"
+)
+
+// The exit codes; the help topic exit-codes documents them.
+const (
+	CodeOK          = 0
+	CodeFailed      = 1
+	CodeUsage       = 2
+	CodeNotFound    = 3
+	CodeDenied      = 4
+	CodeCredits     = 5
+	CodeUnavailable = 6
+	CodeInterrupted = 130
+)
+
+// ExitStatus ends the program with a code, everything having been said.
+type ExitStatus int
+
+// Error names the code; nobody is shown it.
+func (e ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// ExitCode is the code.
+func (e ExitStatus) ExitCode() int { return int(e) }
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+// ExitCode is that of bad usage.
+func (e *usageError) ExitCode() int { return CodeUsage }
+
+// Usagef is an error of a command line that cannot be understood.
+func Usagef(format string, args ...any) error {
+	return &usageError{message: fmt.Sprintf(format, args...)}
+}
+
+// coder is an error that knows its exit code.
+type coder interface{ ExitCode() int }
+
+// HasExitCode reports whether an error knows its exit code.
+func HasExitCode(err error) bool {
+	var c coder
+	return errors.As(err, &c)
+}
+
+// ExitCode maps an error to the exit code of the program.
+func ExitCode(err error) int {
+	var c coder
+	if errors.As(err, &c) {
+		return c.ExitCode()
+	}
+	if isCobraUsage(err) {
+		return CodeUsage
+	}
+	switch messages.KindOf(err) {
+	case messages.Invalid, messages.TooLarge:
+		return CodeUsage
+	case messages.NotFound:
+		return CodeNotFound
+	case messages.PermissionDenied:
+		return CodeDenied
+	case messages.Insufficient:
+		return CodeCredits
+	case messages.Unavailable, messages.NotLeader, messages.Unknown:
+		return CodeUnavailable
+	}
+	return CodeFailed
+}
+
+// isCobraUsage recognises what cobra itself finds wrong with the flags of a
+// command; it gives these errors no type.
+func isCobraUsage(err error) bool {
+	return strings.HasPrefix(err.Error(), "required flag(s) ") || strings.HasPrefix(err.Error(), "if any flags in the group ")
+}
+
+// Explain writes an error for the user, "" if everything was said. The kind
+// stands at the end of the first line; a snippet of a file may follow.
+func Explain(cmd *cobra.Command, err error) string {
+	var status ExitStatus
+	if errors.As(err, &status) {
+		return ""
+	}
+	return cmd.CommandPath() + ": " + Sentence(err)
+}
+
+// Sentence is an error without the operation of the site in which it arose.
+func Sentence(err error) string {
+	var wire *messages.Error
+	if !errors.As(err, &wire) {
+		return err.Error()
+	}
+	head, tail, more := strings.Cut(wire.Message, "\n")
+	text := fmt.Sprintf("%s (%s)", head, wire.Kind)
+	if more {
+		text += "\n" + tail
+	}
+	return text
+}
+
+// Within returns an error with more said before its message, of the same kind.
+func Within(where string, err error) error {
+	var wire *messages.Error
+	if errors.As(err, &wire) {
+		return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: where + ": " + wire.Message}
+	}
+	return fmt.Errorf("%s: %w", where, err)
+}
+
+// UsageErrors makes every command below cmd answer a wrong command line with
+// a usageError.
+func UsageErrors(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return Usagef("%s%s\nSee: %s --help", jobfile.Reword(err), similarFlag(cmd, err), cmd.CommandPath())
+	})
+	wrapArguments(cmd)
+}
+
+func wrapArguments(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return Usagef("%v\nUsage: %s", err, cmd.UseLine())
+			}
+			return nil
+		}
+	}
+	for _, c := range cmd.Commands() {
+		wrapArguments(c)
+	}
+}
+
+// UnknownCommand is the error of a command that there is not, with those like it.
+func UnknownCommand(cmd *cobra.Command, name string) error {
+	hint := ""
+	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
+		hint = ": did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return Usagef("unknown command %q%s\nSee: %s --help", name, hint, cmd.CommandPath())
+}
+
+// similarFlag suggests the flag that an unknown one may have meant.
+func similarFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	name, best, distance := unknown.GetSpecifiedName(), "", 3
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := EditDistance(name, f.Name); d < distance && !f.Hidden {
+			best, distance = f.Name, d
+		}
+	})
+	switch {
+	case best != "" && unknown.GetSpecifiedShortnames() == "":
+		return ": did you mean --" + best + "?"
+	case cmd.Name() == "submit":
+		return ": if it is meant for the script, put -- before it"
+	}
+	return ""
+}
+
+// EditDistance is the least number of letters to insert, remove or replace
+// (Levenshtein).
+func EditDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = slices.Min([]int{cost, row[j] + 1, diagonal + 1})
+		}
+	}
+	return row[len(b)]
+}
+
+// OneOf makes the RunE of a command that only groups others.
+func OneOf(names string) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return UnknownCommand(cmd, args[0])
+		}
+		return Usagef("say what to do: %s\nSee: %s --help", names, cmd.CommandPath())
+	}
+}

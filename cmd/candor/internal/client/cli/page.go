@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Page is output in the making: the views write on it. What a view writes is
+// determined by the page and the reply alone.
+type Page struct {
+	bytes.Buffer
+	terminal.Style
+	Now     messages.Time
+	Zone    *time.Location
+	Columns int
+}
+
+// Printf writes on the page.
+func (p *Page) Printf(format string, args ...any) { fmt.Fprintf(&p.Buffer, format, args...) }
+
+// State colours the state of a job.
+func (p *Page) State(s messages.State) string {
+	switch s {
+	case messages.Completed:
+		return p.Green(s.String())
+	case messages.Failed:
+		return p.Red(s.String())
+	case messages.Cancelled, messages.Discarded:
+		return p.Yellow(s.String())
+	case messages.Running, messages.Settling:
+		return p.Cyan(s.String())
+	}
+	return s.String()
+}
+
+// At writes an instant in the page's Zone: the time alone if it was within
+// the last twelve hours.
+func (p *Page) At(t messages.Time) string {
+	if t == 0 {
+		return ""
+	}
+	layout := "2006-01-02 15:04"
+	if age := p.Now.Sub(t).Std(); age >= 0 && age < 12*time.Hour {
+		layout = "15:04:05"
+	}
+	return t.Std().In(p.Zone).Format(layout)
+}
+
+// Exactly writes an instant in full.
+func (p *Page) Exactly(t messages.Time) string {
+	return t.Std().In(p.Zone).Format("2006-01-02 15:04:05")
+}
+
+// Between writes the span between two instants, up to now where the second
+// has not come; "" where the first has not.
+func (p *Page) Between(from, to messages.Time) string {
+	if from == 0 {
+		return ""
+	}
+	if to == 0 {
+		to = p.Now
+	}
+	return terminal.Span(max(to.Sub(from).Std(), 0))
+}
+
+// Credits writes an amount with its unit.
+func Credits(c messages.Credits) string {
+	if c == messages.Credit {
+		return "1 credit"
+	}
+	return c.String() + " credits"
+}
+
+// Price writes a number of credits that a mechanism computed, to four digits.
+func Price(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
+
+// Fields writes lines of a name and what it is, aligned; empty ones are left out.
+func (p *Page) Fields(pairs ...string) {
+	width := 0
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			width = max(width, len(pairs[i]))
+		}
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			p.Printf("  %s  %s\n", p.Dim(fmt.Sprintf("%-*s", width, pairs[i])), pairs[i+1])
+		}
+	}
+}
+
+// Title writes a heading of a part of the page.
+func (p *Page) Title(text string) { p.Printf("\n%s\n", p.Bold(text)) }
+
+// Number writes a count, "" for 0.
+func Number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return terminal.Count(n)
+}
+
+// AmountOf reads an amount from the command line.
+func AmountOf(text string) (messages.Credits, error) {
+	amount, err := messages.ParseCredits(text)
+	if err != nil {
+		return 0, Usagef("%v", err)
+	}
+	return amount, nil
+}
+
+// Amount writes credits, "" for none.
+func Amount(c messages.Credits) string {
+	if c == 0 {
+		return ""
+	}
+	return Credits(c)
+}
+
+// Change writes a difference with its sign, "" for none.
+func Change(c messages.Credits) string {
+	if c == 0 {
+		return ""
+	}
+	if c > 0 {
+		return "+" + c.String()
+	}
+	return c.String()
+}
+
+// Prices writes the price, slots and demand of each class.
+func (p *Page) Prices(prices []messages.ClassPrice) {
+	t := terminal.NewTable(terminal.Left("CLASS"), terminal.Right("PRICE"), terminal.Left("SLOTS"), terminal.Right("USED"),
+		terminal.Right("TASKS WAITING"), terminal.Right("BIDDERS"))
+	for _, c := range prices {
+		busy := c.Slots - c.Idle
+		t.Row(c.Class, Price(c.Price), terminal.Bar(float64(busy)/float64(max(c.Slots, 1)), 16), fmt.Sprintf("%d/%d", busy, c.Slots),
+			terminal.Count(c.Pending), terminal.Count(c.Bidders))
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+// Change is [Change] in the colour of a gain or a loss.
+func (p *Page) Change(c messages.Credits) string {
+	if c < 0 {
+		return p.Red(Change(c))
+	}
+	return p.Green(Change(c))
+}

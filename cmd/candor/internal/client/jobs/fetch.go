@@ -1,0 +1,209 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// fetchQuery is what was asked for on the command line of fetch.
+type fetchQuery struct {
+	logsQuery // job, stage and task
+	into      string
+	list      bool
+	force     bool
+}
+
+func fetchCommand(a *cli.App) *cobra.Command {
+	q := fetchQuery{}
+	cmd := &cobra.Command{
+		Use:   "fetch NUMBER",
+		Short: "get the files that the tasks of a job left",
+		Long: `Get the files that the tasks of a job left and that match its --output patterns, and
+check that they are what the tasks wrote. Those of a job of one task, or of the one
+chosen with --task, come as they are named; those of several tasks each below a
+directory of the task's, such as main.3. A file that is there already and differs is
+not overwritten, unless with --force.
+
+What a task left can be had as soon as the task has ended, and for as long as the site
+keeps files: two weeks, if it does not say otherwise. Operators can get the files of
+everybody's jobs; the site's log says when they did.`,
+		Example: `  candor submit --budget 5 --input data.csv --output 'result-*.csv' --wait run.sh
+  candor fetch 17
+  candor fetch 17 --list
+  candor fetch 17 --task 3 -o results`,
+		Args: cobra.ExactArgs(1),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			if err := q.of(args[0]); err != nil {
+				return err
+			}
+			return fetch(ctx, a, s, q)
+		}),
+		ValidArgsFunction: a.CompleteJobs(false),
+	}
+	cmd.Flags().StringVarP(&q.into, "output-dir", "o", ".", "`directory` to put the files in, made if need be")
+	q.flags(cmd)
+	cmd.Flags().BoolVarP(&q.list, "list", "l", false, "say what there is, and get nothing")
+	cmd.Flags().BoolVar(&q.force, "force", false, "overwrite files that differ")
+	return cmd
+}
+
+// fetch lists the outputs that the query selects, and gets them.
+func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error {
+	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: q.job})
+	if err != nil {
+		return err
+	}
+	r := &logReader{app: a, session: s, query: q.logsQuery, job: job}
+	if err := r.selectTasks(); err != nil {
+		return err
+	}
+	all, err := outputsOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return nothingLeft(&job)
+	}
+	if !q.list {
+		if err := fetchAll(ctx, a, r, q, all); err != nil {
+			return err
+		}
+	}
+	return a.Show(messages.OutputsReply{Tasks: all}, func(p *cli.Page) { writeOutputs(p, r, all) })
+}
+
+// nothingLeft says why there are no files.
+func nothingLeft(job *messages.JobDetail) error {
+	for _, stage := range job.Spec.Stages {
+		if len(stage.Outputs) > 0 {
+			return messages.Errorf(messages.NotFound, "job %v is %v, and none of these tasks has left files: those that match are kept when a task has ended well, for as long as the site keeps files", job.Job, job.State)
+		}
+	}
+	return messages.Errorf(messages.NotFound, "job %v keeps no files: name them with --output when you submit; candor logs %v prints what it wrote", job.Job, job.Job)
+}
+
+// outputsOf lists what the selected tasks left.
+func outputsOf(ctx context.Context, r *logReader) (all []messages.TaskOutputs, err error) {
+	for i, stage := range r.job.Stages {
+		if r.stage != nil && i != *r.stage || len(r.job.Spec.Stages[i].Outputs) == 0 {
+			continue
+		}
+		ask := messages.OutputsRequest{Job: r.query.job, Stage: uint32(i), Limit: cli.MaxPage, Account: r.job.Account}
+		end := uint32(stage.Tasks)
+		if r.query.task >= 0 {
+			ask.From, ask.Limit = uint32(r.query.task), 1
+			end = min(end, ask.From+1)
+		}
+		for ask.From < end {
+			reply, err := cli.Call[messages.OutputsReply](ctx, r.session, messages.Depot, messages.VerbOutputs, ask)
+			if err != nil {
+				return nil, err
+			}
+			if all = append(all, reply.Tasks...); reply.Next <= ask.From {
+				return nil, messages.Errorf(messages.Internal, "the depot does not go on after task %d", ask.From)
+			}
+			ask.From = reply.Next
+		}
+	}
+	return all, nil
+}
+
+// fetchAll gets files of all tasks.
+func fetchAll(ctx context.Context, a *cli.App, r *logReader, q fetchQuery, all []messages.TaskOutputs) error {
+	dir, err := a.FromHere(q.into)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return cli.Usagef("--output-dir: %v", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return cli.Usagef("--output-dir: %v", err)
+	}
+	defer root.Close()
+	for _, t := range all {
+		for _, f := range t.Files {
+			if err := fetchFile(ctx, r, root, t.Attempt.Task, f, q.force); err != nil {
+				return cli.Within(r.name(t.Attempt.Task)+": "+f.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// local is where a task's file goes, below the directory.
+func (r *logReader) local(t messages.TaskRef, f messages.File) string {
+	if r.selected == 1 {
+		return f.Name
+	}
+	return path.Join(r.name(t), f.Name)
+}
+
+// fetchFile gets a file aside, and gives it its name when it is whole.
+func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.TaskRef, f messages.File, force bool) error {
+	if err := messages.CheckFileName("name", f.Name); err != nil {
+		return err
+	}
+	name := filepath.FromSlash(r.local(t, f))
+	if same, err := sameFile(root, name, f); same || err != nil && !force {
+		return err
+	}
+	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return cli.Usagef("%v", err)
+	}
+	mode := fs.FileMode(0o666)
+	if f.Executable {
+		mode = 0o777
+	}
+	aside := name + ".part"
+	file, err := root.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	if err != nil {
+		return cli.Usagef("%v", err)
+	}
+	subject := messages.Subject(r.session.Site, messages.Depot, messages.VerbGet, r.session.Account)
+	err = bus.ReceiveFileOf(ctx, r.session.Bus, subject, r.job.Account, f, file)
+	if err = errors.Join(err, file.Close()); err == nil {
+		return root.Rename(aside, name)
+	}
+	return errors.Join(err, root.Remove(aside))
+}
+
+// sameFile reports whether a file is there already; one that differs is an error.
+func sameFile(root *os.Root, name string, f messages.File) (bool, error) {
+	file, err := root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, cli.Usagef("%v", err)
+	}
+	defer file.Close()
+	if found, err := bus.Digest(name, file); err == nil && found.Digest == f.Digest {
+		return true, nil
+	}
+	return false, messages.Errorf(messages.Conflict, "a file that differs is there already: choose another directory with -o, or overwrite it with --force")
+}
+
+// writeOutputs lists files, below what they are called locally.
+func writeOutputs(p *cli.Page, r *logReader, all []messages.TaskOutputs) {
+	t := terminal.NewTable(terminal.Left("FILE"), terminal.Right("BYTES"), terminal.Left("TASK"), terminal.Left("SHA-256"))
+	for _, task := range all {
+		for _, f := range task.Files {
+			t.Row(r.local(task.Attempt.Task, f), fmt.Sprint(f.Size), r.name(task.Attempt.Task), f.Digest)
+		}
+	}
+	t.Write(p, p.Style, "")
+}

@@ -1,0 +1,138 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// How often something that changes is looked at: often at first, so that
+// short jobs are followed closely, then once a second.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// nextPause is the pause after one of d.
+func nextPause(d time.Duration) time.Duration { return min(d+d/2, lastPause) }
+
+// Wait follows a job to its end and reports its exit code.
+func Wait(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) error {
+	detail, err := follow(ctx, a, s, job)
+	if err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintf(a.Err, "No longer waiting. Job %v goes on; candor cancel %v ends it.\n", job, job)
+		}
+		return err
+	}
+	if err := a.Show(detail, func(p *cli.Page) { writeEnded(p, detail) }); err != nil {
+		return err
+	}
+	if code := jobExitCode(detail.JobSummary); code != cli.CodeOK {
+		return cli.ExitStatus(code)
+	}
+	return nil
+}
+
+// jobExitCode is the exit code by which "submit --wait" tells how a job ended.
+func jobExitCode(job messages.JobSummary) int {
+	switch {
+	case job.State == messages.Completed:
+		return cli.CodeOK
+	case job.State == messages.Cancelled:
+		return cli.CodeInterrupted
+	case job.ExitCode > 0 && job.ExitCode < 256:
+		return job.ExitCode
+	}
+	return cli.CodeFailed
+}
+
+// follow shows a job's progress on standard error until it has ended. A site
+// that does not answer for a while is asked again: its jobs go on.
+func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (messages.JobDetail, error) {
+	show := newProgress(a)
+	defer show.done()
+	for d := firstPause; ; d = nextPause(d) {
+		detail, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job})
+		switch {
+		case err == nil:
+			show.update(detail)
+			if detail.State.Final() {
+				return detail, nil
+			}
+		case !messages.KindOf(err).Retriable() || ctx.Err() != nil:
+			return detail, err
+		default:
+			show.trouble(err)
+		}
+		if err := a.Pause(ctx, d); err != nil {
+			return detail, err
+		}
+	}
+}
+
+// progress shows a job as it goes on.
+type progress interface {
+	update(messages.JobDetail)
+	trouble(error)
+	done()
+}
+
+// newProgress draws in place on a terminal, and else writes a line where
+// something changed.
+func newProgress(a *cli.App) progress {
+	if terminal.IsTerminal(a.Err) && a.Getenv("TERM") != "dumb" {
+		return &drawnProgress{app: a, block: terminal.Block{Out: a.Err}}
+	}
+	return &plainProgress{out: a.Err}
+}
+
+// plainProgress writes lines.
+type plainProgress struct {
+	out  io.Writer
+	last string
+}
+
+func (w *plainProgress) update(job messages.JobDetail) {
+	line := fmt.Sprintf("Job %v: %v, %d of %s done, %d running", job.Job, job.State, job.Done, terminal.Plural(job.Tasks, "task"), job.Running)
+	if job.State == messages.Waiting && job.Reason != "" {
+		line += " (" + terminal.Safe(job.Reason) + ")"
+	}
+	w.say(line)
+}
+
+func (w *plainProgress) trouble(err error) {
+	w.say(fmt.Sprintf("The site does not answer: %s; asking again", cli.Sentence(err)))
+}
+
+func (w *plainProgress) say(line string) {
+	if line != w.last {
+		fmt.Fprintln(w.out, line)
+	}
+	w.last = line
+}
+
+func (w *plainProgress) done() {}
+
+// drawnProgress redraws a block of lines.
+type drawnProgress struct {
+	app   *cli.App
+	block terminal.Block
+}
+
+func (w *drawnProgress) update(job messages.JobDetail) {
+	p := w.app.Page(w.app.Err)
+	w.block.Draw(progressLines(p, job)...)
+}
+
+func (w *drawnProgress) trouble(err error) {
+	p := w.app.Page(w.app.Err)
+	w.block.Draw(terminal.Clip(p.Yellow("The site does not answer; asking again: ")+terminal.Safe(cli.Sentence(err)), p.Columns))
+}
+
+func (w *drawnProgress) done() { w.block.Clear() }

@@ -1,0 +1,179 @@
+// Package jobs has the commands about jobs that a site has: list, show, explain, cancel
+// and follow them, and read what their tasks wrote.
+package jobs
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Commands are the commands about jobs that a site has.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{jobsCommand(a), jobCommand(a), whyCommand(a), logsCommand(a), fetchCommand(a), cancelCommand(a)}
+}
+
+func jobsCommand(a *cli.App) *cobra.Command {
+	var r messages.JobsRequest
+	cmd := &cobra.Command{
+		Use:   "jobs",
+		Short: "list jobs, newest first",
+		Long: `List your jobs, newest first. Operators may list those of others, with --all or
+--owner; those that other sites have sent here are of accounts like alice@west.`,
+		Example: `  candor jobs
+  candor jobs --active --limit 5
+  candor jobs --json | jq '.jobs[] | select(.state == "Failed") | .job'`,
+		Args: cobra.NoArgs,
+		RunE: a.OnlineAs(func() bool { return r.All || r.Account != "" }, func(ctx context.Context, s *cli.Session, _ []string) error {
+			reply, err := listJobs(ctx, a, s, r)
+			if err != nil {
+				return err
+			}
+			others := len(reply.Jobs) == 0 && !a.Flags.Json && othersHave(ctx, s, r)
+			return a.Show(reply, func(p *cli.Page) {
+				if others {
+					p.Printf("No jobs of %s here; --all shows everybody's.\n", s.Account)
+					return
+				}
+				writeJobs(p, reply)
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&r.All, "all", false, "jobs of all accounts (operators)")
+	cmd.Flags().StringVar(&r.Account, "owner", "", "jobs of this `account` (operators)")
+	cmd.Flags().BoolVar(&r.Active, "active", false, "only jobs that have not ended")
+	cmd.Flags().IntVarP(&r.Limit, "limit", "n", 20, "at most this `number` of jobs")
+	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts)
+	return cmd
+}
+
+// othersHave reports whether an operator who sees no jobs would see some with
+// --all; everybody else is refused that.
+func othersHave(ctx context.Context, s *cli.Session, r messages.JobsRequest) bool {
+	if r.All || r.Account != "" {
+		return false
+	}
+	r.All, r.Limit = true, 1
+	reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+	return err == nil && len(reply.Jobs) > 0
+}
+
+// listJobs asks page after page until it has what the request's limit asks for.
+func listJobs(ctx context.Context, a *cli.App, s *cli.Session, r messages.JobsRequest) (messages.JobsReply, error) {
+	if r.Limit < 1 {
+		return messages.JobsReply{}, cli.Usagef("--limit %d: must be a whole number from 1 on", r.Limit)
+	}
+	var all messages.JobsReply
+	for wanted := r.Limit; ; {
+		r.Limit = min(wanted, cli.MaxPage)
+		reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+		if err != nil {
+			return all, err
+		}
+		all.Jobs, all.More = append(all.Jobs, reply.Jobs...), reply.More
+		wanted -= len(reply.Jobs)
+		if !reply.More || wanted <= 0 || len(reply.Jobs) == 0 {
+			return all, nil
+		}
+		r.Before = reply.Jobs[len(reply.Jobs)-1].Job
+	}
+}
+
+func jobCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "job NUMBER",
+		Short:   "show a job: its stages, shares, times and charge",
+		Example: "  candor job 17\n  candor job 17 --json | jq .stages",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			reply, err := ofJob[messages.JobDetail](ctx, s, messages.VerbJob, args[0])
+			if err != nil {
+				return err
+			}
+			return a.Show(reply, func(p *cli.Page) { writeJob(p, reply) })
+		}),
+		ValidArgsFunction: a.CompleteJobs(false),
+	}
+}
+
+func whyCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "why NUMBER",
+		Short: "explain why a job waits, or why it went as it did",
+		Long: `Explain a job: the reason it waits or why it went as it did, its share of each
+class, the price around it, and what would change it.`,
+		Example: "  candor why 17\n  candor why 17 --json | jq -r .reason",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			reply, err := ofJob[messages.WhyReply](ctx, s, messages.VerbWhy, args[0])
+			if err != nil {
+				return err
+			}
+			return a.Show(reply, func(p *cli.Page) { writeWhy(p, reply) })
+		}),
+		ValidArgsFunction: a.CompleteJobs(false),
+	}
+}
+
+func cancelCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel NUMBER...",
+		Short: "cancel jobs",
+		Long: `Cancel jobs: tasks that run are ended, those that wait are dropped, and what the
+job owes until now is charged. All the jobs named are tried; the exit code is that
+of the first that could not be cancelled.`,
+		Example:           "  candor cancel 17\n  candor cancel 17 18 19",
+		Args:              cobra.MinimumNArgs(1),
+		RunE:              a.Online(func(ctx context.Context, s *cli.Session, args []string) error { return cancel(ctx, a, s, args) }),
+		ValidArgsFunction: a.CompleteJobs(true),
+	}
+}
+
+// cancel cancels each job, and goes on after one that it could not.
+func cancel(ctx context.Context, a *cli.App, s *cli.Session, args []string) error {
+	for _, arg := range args { // all or nothing for what is not even a number
+		if _, err := jobNumber(arg); err != nil {
+			return err
+		}
+	}
+	var failed error
+	for _, arg := range args {
+		reply, err := ofJob[messages.CancelReply](ctx, s, messages.VerbCancel, arg)
+		if err == nil {
+			err = a.Show(reply, func(p *cli.Page) { writeCancelled(p, reply) })
+		}
+		if err == nil {
+			continue
+		}
+		if len(args) == 1 {
+			return err
+		}
+		a.Warn("cancel", []string{cli.Sentence(cli.Within("job "+arg, err))})
+		if failed == nil {
+			failed = cli.ExitStatus(cli.ExitCode(err))
+		}
+	}
+	return failed
+}
+
+// ofJob asks the auctioneer something about the job that an argument names.
+func ofJob[Reply any](ctx context.Context, s *cli.Session, verb, argument string) (Reply, error) {
+	job, err := jobNumber(argument)
+	if err != nil {
+		var none Reply
+		return none, err
+	}
+	return cli.Call[Reply](ctx, s, messages.Auctioneer, verb, messages.JobRequest{Job: job})
+}
+
+func jobNumber(argument string) (messages.JobID, error) {
+	n, err := strconv.ParseUint(argument, 10, 64)
+	if err != nil || n == 0 {
+		return 0, cli.Usagef("%q: is not the number of a job: candor jobs lists yours", argument)
+	}
+	return messages.JobID(n), nil
+}

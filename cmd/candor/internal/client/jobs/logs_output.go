@@ -1,0 +1,110 @@
+package jobs
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"sync"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// logOutput takes the pieces of a task's output.
+type logOutput interface {
+	piece(messages.LogsReply) error
+	io.Closer
+}
+
+// lockedWriter writes whole pieces of one task at a time.
+type lockedWriter struct {
+	mu *sync.Mutex
+	to io.Writer
+}
+
+func (w *lockedWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(b)
+}
+
+// rawOutput writes bytes as they are.
+type rawOutput struct{ to io.Writer }
+
+func (o rawOutput) piece(p messages.LogsReply) error {
+	_, err := o.to.Write(p.Data)
+	return err
+}
+
+// Close has nothing left to write.
+func (o rawOutput) Close() error { return nil }
+
+// jsonOutput writes each reply of the node on a line, with the attempt that
+// it belongs to.
+type jsonOutput struct {
+	to     io.Writer
+	task   messages.TaskStatus
+	stderr bool
+}
+
+func (o *jsonOutput) piece(p messages.LogsReply) error {
+	if len(p.Data) == 0 && !p.End {
+		return nil
+	}
+	line, err := json.Marshal(struct {
+		Task    messages.TaskRef `json:"task"`
+		Attempt uint32           `json:"attempt"`
+		Node    messages.Name    `json:"node"`
+		Stderr  bool             `json:"stderr"`
+		messages.LogsReply
+	}{o.task.Task, o.task.Attempt, o.task.Node, o.stderr, p})
+	if err != nil {
+		return err
+	}
+	_, err = o.to.Write(append(line, '\n'))
+	return err
+}
+
+// Close has nothing left to write.
+func (o *jsonOutput) Close() error { return nil }
+
+// maxLine is the length in bytes at which a line without an end is cut.
+const maxLine = 64 << 10
+
+// lineOutput writes whole lines behind a prefix, so that lines of several
+// tasks may mix but never break.
+type lineOutput struct {
+	to     io.Writer
+	prefix string
+	rest   []byte // a line that has not ended yet
+}
+
+func (o *lineOutput) piece(p messages.LogsReply) error {
+	var whole bytes.Buffer
+	for line := range bytes.Lines(p.Data) {
+		o.rest = append(o.rest, line...)
+		if o.rest[len(o.rest)-1] == '\n' || len(o.rest) >= maxLine {
+			o.flush(&whole)
+		}
+	}
+	_, err := o.to.Write(whole.Bytes())
+	return err
+}
+
+// flush ends the line at hand.
+func (o *lineOutput) flush(b *bytes.Buffer) {
+	b.WriteString(o.prefix)
+	b.Write(bytes.TrimSuffix(o.rest, []byte("\n")))
+	b.WriteByte('\n')
+	o.rest = o.rest[:0]
+}
+
+// Close writes a last line that had no end.
+func (o *lineOutput) Close() error {
+	if len(o.rest) == 0 {
+		return nil
+	}
+	var last bytes.Buffer
+	o.flush(&last)
+	_, err := o.to.Write(last.Bytes())
+	return err
+}

@@ -1,0 +1,268 @@
+package jobs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func writeCancelled(p *cli.Page, r messages.CancelReply) {
+	if r.Away != nil && r.Away.Trouble != "" {
+		p.Printf("Job %v, which was %v, is cancelled as soon as site %s answers: %s\n", r.Job, r.State, r.Away.Site, terminal.Safe(r.Away.Trouble))
+		return
+	}
+	p.Printf("Cancelled job %v, which was %v\n", r.Job, r.State)
+}
+
+// writeEnded sums up a job that is over.
+func writeEnded(p *cli.Page, j messages.JobDetail) {
+	p.Printf("Job %v %s in %s: %d of %s done, %v of %s charged to %s\n", j.Job, p.State(j.State),
+		p.Between(j.Submitted, j.Ended), j.Done, terminal.Plural(j.Tasks, "task"), j.Charged, cli.Credits(j.Budget), j.Payer)
+	if j.State == messages.Failed {
+		p.Printf("A task ended with exit code %d; see candor logs %v --stderr and candor why %v\n", j.ExitCode, j.Job, j.Job)
+	}
+}
+
+func writeJobs(p *cli.Page, r messages.JobsReply) {
+	if len(r.Jobs) == 0 {
+		p.Printf("No jobs. Submit one with candor submit.\n")
+		return
+	}
+	t := terminal.NewTable(terminal.Right("JOB"), terminal.Left("NAME"), terminal.Left("ACCOUNT"), terminal.Left("MARKET"),
+		terminal.Left("STATE"), terminal.Right("DONE"), terminal.Right("RUNNING"), terminal.Right("BUDGET"), terminal.Right("CHARGED"),
+		terminal.Left("SUBMITTED"), terminal.Right("WAITED"), terminal.Right("RAN"), terminal.Left("REASON"))
+	for _, j := range r.Jobs {
+		t.Row(j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 24), paidBy(ownerOf(j), j.Payer), where(j),
+			p.State(j.State), fmt.Sprintf("%d/%d", j.Done, j.Tasks), cli.Number(j.Running), j.Budget.String(), charged(j),
+			p.At(j.Submitted), waited(p, j), p.Between(j.Started, j.Ended), reason(j))
+	}
+	t.Write(p, p.Style, "")
+	if r.More {
+		p.Printf("%s\n", p.Dim("There are older jobs: see them with --limit."))
+	}
+}
+
+// ownerOf names the account of a job, and of a job of another site its number
+// there: "alice@west/17".
+func ownerOf(j messages.JobSummary) string {
+	if j.Visit == nil {
+		return j.Account
+	}
+	return j.Account + "/" + j.Visit.Job.String()
+}
+
+// where names the market of a job, and its site if that is another: "east/main".
+func where(j messages.JobSummary) string {
+	if j.Away == nil {
+		return j.Market
+	}
+	return j.Away.Site + "/" + j.Market
+}
+
+// away says how a job at another site stands; "" for any other.
+func away(p *cli.Page, j messages.JobSummary) string {
+	a := j.Away
+	switch {
+	case a == nil:
+		return ""
+	case a.Trouble != "":
+		return fmt.Sprintf("%s, which does not answer (%s); %s", a.Site, terminal.Safe(a.Trouble), heardOf(p, a))
+	}
+	return fmt.Sprintf("%s (%s; %s)", a.Site, a.Phase, heardOf(p, a))
+}
+
+func heardOf(p *cli.Page, a *messages.Away) string {
+	if a.Known == 0 {
+		return "nothing was heard of the job yet"
+	}
+	return "last heard of " + p.Between(a.Known, p.Now) + " ago"
+}
+
+// paidBy names the account of a job, and the project that pays if another.
+func paidBy(account, payer messages.Name) string {
+	if payer == "" || payer == account || strings.HasPrefix(account, payer+"/") {
+		return account
+	}
+	return account + " (" + payer + ")"
+}
+
+func charged(j messages.JobSummary) string {
+	if !j.State.Final() {
+		return ""
+	}
+	return j.Charged.String()
+}
+
+// waited is the time from submission to the first claimed task, or to the end
+// of a job that never started.
+func waited(p *cli.Page, j messages.JobSummary) string {
+	if j.Started == 0 {
+		return p.Between(j.Submitted, j.Ended)
+	}
+	return p.Between(j.Submitted, j.Started)
+}
+
+// reason tells why a job is not done, where that needs telling.
+func reason(j messages.JobSummary) string {
+	switch {
+	case j.State == messages.Completed:
+		return ""
+	case j.State == messages.Failed && j.ExitCode != 0:
+		return strings.TrimSpace(fmt.Sprintf("%s (exit %d)", terminal.Safe(j.Reason), j.ExitCode))
+	}
+	return terminal.Safe(j.Reason)
+}
+
+func writeJob(p *cli.Page, j messages.JobDetail) {
+	p.Printf("%s  %s  %s\n", p.Bold("Job "+j.Job.String()), terminal.Safe(j.Name), p.State(j.State))
+	exit := ""
+	if j.State == messages.Failed {
+		exit = strconv.Itoa(j.ExitCode)
+	}
+	p.Fields(
+		"Account", ownerOf(j.JobSummary), "Paid by", j.Payer, "Market", where(j.JobSummary), "At site", away(p, j.JobSummary), "Because", because(j.JobSummary),
+		"Reason", terminal.Safe(j.Reason), "Exit code", exit,
+		"Budget", cli.Credits(j.Budget), "Charged", charge(p, j.JobSummary),
+		"Utility", Utility(j.Spec.Utility),
+		"Directory", terminal.Safe(j.Spec.Dir),
+		"Submitted", p.Exactly(j.Submitted),
+		"Waited", waited(p, j.JobSummary),
+		"Ran", p.Between(j.Started, j.Ended),
+		"Response", response(p, j.JobSummary))
+	writeStages(p, j)
+	writeShares(p, j.Shares)
+}
+
+// because is why a job is at another site, where that was not its owner's choice.
+func because(j messages.JobSummary) string {
+	if j.Away == nil {
+		return ""
+	}
+	return terminal.Safe(j.Away.Chosen)
+}
+
+// charge says what a job has cost, and how much came back.
+func charge(p *cli.Page, j messages.JobSummary) string {
+	if !j.State.Final() {
+		return "not yet"
+	}
+	return fmt.Sprintf("%s (%v came back)", cli.Credits(j.Charged), j.Budget-j.Charged)
+}
+
+// response is the time from submission to the end of a job that has ended.
+func response(p *cli.Page, j messages.JobSummary) string {
+	if j.Ended == 0 {
+		return ""
+	}
+	return p.Between(j.Submitted, j.Ended)
+}
+
+// Utility writes a utility as the sum that it is; nil: it is estimated.
+func Utility(u *messages.Utility) string {
+	if u == nil {
+		return "estimated"
+	}
+	var terms []string
+	for _, w := range u.Weights {
+		term := cli.Price(w.Weight) + "·" + w.Class
+		if u.Form == messages.Log {
+			term = cli.Price(w.Weight) + "·ln(" + w.Class + ")"
+		}
+		terms = append(terms, term)
+	}
+	text := strings.Join(terms, " + ")
+	if u.Minimum != 0 {
+		text += ", at least " + cli.Price(u.Minimum)
+	}
+	return text
+}
+
+func writeStages(p *cli.Page, j messages.JobDetail) {
+	p.Title("Stages")
+	t := terminal.NewTable(terminal.Left("STAGE"), terminal.Left("CLASS"), terminal.Left("AFTER"), terminal.Right("TASKS"), terminal.Right("READY"),
+		terminal.Right("RUNNING"), terminal.Right("DONE"), terminal.Right("RETRIED"), terminal.Left("STARTED"), terminal.Right("RAN"), terminal.Right("SLOT TIME"), terminal.Right("CPU"), terminal.Right("MEMORY"))
+	for i, s := range j.Stages {
+		after := ""
+		if i < len(j.Spec.Stages) {
+			after = strings.Join(j.Spec.Stages[i].After, ", ")
+		}
+		t.Row(s.Name, s.Class, after, terminal.Count(s.Tasks), cli.Number(s.Pending), cli.Number(s.Running), terminal.Count(s.Done), cli.Number(s.Retried),
+			p.At(s.Started), p.Between(s.Started, s.Ended), terminal.Span(s.SlotTime.Std()), processor(s.CPU), memory(s.MaxRSS))
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+func processor(d messages.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return terminal.Span(d.Std())
+}
+
+// memory writes a size in mebibytes.
+func memory(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
+}
+
+func writeShares(p *cli.Page, shares []messages.ClassShare) {
+	if len(shares) == 0 {
+		return
+	}
+	p.Title("Shares")
+	t := terminal.NewTable(terminal.Left("CLASS"), terminal.Right("NOW"), terminal.Right("ALLOCATED"), terminal.Right("RECEIVED"), terminal.Right("OVER"))
+	for _, s := range shares {
+		t.Row(s.Class, terminal.Percent(s.Now), terminal.Percent(s.Allocated), terminal.Percent(s.Received), terminal.Span(s.Over.Std()))
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+func writeWhy(p *cli.Page, r messages.WhyReply) {
+	p.Printf("%s is %s: %s\n", p.Bold("Job "+r.Job.String()), p.State(r.State), p.Bold(terminal.Safe(r.Reason)))
+	if r.Message != "" {
+		p.Printf("  %s\n", terminal.Safe(r.Message))
+	}
+	writeShares(p, r.Shares)
+	if len(r.Prices) > 0 {
+		p.Title("Prices")
+		p.Prices(r.Prices)
+	}
+	if len(r.Change) > 0 {
+		p.Title("What would change it")
+		for _, sentence := range r.Change {
+			p.Printf("  - %s\n", terminal.Safe(sentence))
+		}
+	}
+}
+
+// progressLines is a job that goes on, in as many lines as it has stages and
+// one more.
+func progressLines(p *cli.Page, j messages.JobDetail) []string {
+	why := ""
+	if j.State == messages.Waiting {
+		why = p.Dim(terminal.Safe(j.Reason))
+	}
+	lines := []string{fmt.Sprintf("Job %v  %s  %s  %s", j.Job, p.State(j.State), p.Between(j.Submitted, j.Ended), why)}
+	width := 0
+	for _, s := range j.Stages {
+		width = max(width, len(s.Name))
+	}
+	for _, s := range j.Stages {
+		running := ""
+		if s.Running > 0 {
+			running = p.Cyan(fmt.Sprintf("%d running", s.Running))
+		}
+		done := float64(s.Done) / float64(max(s.Tasks, 1))
+		lines = append(lines, fmt.Sprintf("  %-*s  %s  %d/%d  %s", width, s.Name, terminal.Bar(done, 24), s.Done, s.Tasks, running))
+	}
+	for i := range lines {
+		lines[i] = terminal.Clip(strings.TrimRight(lines[i], " "), p.Columns)
+	}
+	return lines
+}

@@ -1,0 +1,236 @@
+// Package peers has the commands about other sites: their terms, the debts between the
+// banks and how these are settled, and the links to the sites.
+package peers
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/accounts"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Commands are the commands about the debts between sites.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{peerCommand(a), settleCommand(a)}
+}
+
+func peerCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "peer",
+		Short: "settle with the banks of other sites (operators)",
+		Long: `Peers are sites whose users may pay for work here, and whose work users of this site
+may pay for. The most that a peer can cost this site, whatever it sends, is its limit,
+which it may owe, and its share of the reserve, which it may owe by settlements that
+are not paid yet; beside what users of this site authorised it to charge. While the
+books of two sites do not agree, neither gives the other credit.
+Their operators give one another the keys that "candor peer list" shows.`,
+		Example: `  candor peer add west --key ADIOXP... --limit 5000
+  candor peer list
+  candor peer reconcile west`,
+		Args: cobra.ArbitraryArgs,
+		RunE: cli.OneOf("add, limit, reserve, list or reconcile"),
+	}
+	cmd.AddCommand(peerAdd(a), peerLimit(a), peerReserve(a), peerList(a), peerReconcile(a))
+	return cmd
+}
+
+func peerAdd(a *cli.App) *cobra.Command {
+	var keys []string
+	var limit, share string
+	cmd := &cobra.Command{
+		Use:   "add SITE --key NKEY --limit AMOUNT [--share AMOUNT]",
+		Short: "make another site a peer, or change its keys and limit",
+		Long: `Make another site a peer, or change its keys and limit. Give the new key beside the old
+one while a peer changes its key. What did not agree with a peer before counts as
+settled, unless only the limit is lowered. The share is what the peer may owe by
+settlements that are not paid yet; where none is given it is the limit.`,
+		Example: "  candor peer add west --key ADIOXP... --limit 5000",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			amount, err := cli.AmountOf(limit)
+			if err != nil {
+				return err
+			}
+			r := messages.PeerRequest{Peer: args[0], Keys: keys, Limit: amount}
+			if share != "" {
+				of, err := cli.AmountOf(share)
+				if err != nil {
+					return err
+				}
+				r.Share = &of
+			}
+			return setPeer(ctx, a, s, r)
+		}),
+	}
+	cmd.Flags().StringVar(&share, "share", "", "of the reserve: the most `credits` that it may owe by settlements (default: the limit)")
+	cmd.Flags().StringSliceVar(&keys, "key", nil, "the `nkey` that the peer's bank signs with; may be repeated")
+	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` that the peer may owe")
+	cmd.MarkFlagRequired("key")
+	cmd.MarkFlagRequired("limit")
+	return cmd
+}
+
+// setPeer sets a peer's terms, and shows it.
+func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r messages.PeerRequest) error {
+	reply, err := cli.Call[messages.PeerReply](ctx, s, messages.Bank, messages.VerbPeer, r)
+	if err != nil {
+		return err
+	}
+	return a.Show(reply, func(p *cli.Page) {
+		p.Printf("Site %s is a peer, and may owe up to %s, and by settlements up to %s\n", reply.Peer, cli.Credits(reply.Limit), cli.Credits(reply.Share))
+	})
+}
+
+func peerLimit(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "limit SITE AMOUNT",
+		Short:   "say how much a peer may owe",
+		Long:    "Say how much a peer may owe. A lower limit takes nothing back: it bounds what is new.\nIt leaves the share of the reserve that settles what is owed already.",
+		Example: "  candor peer limit west 8000",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			amount, err := cli.AmountOf(args[1])
+			if err != nil {
+				return err
+			}
+			all, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(all.Peers, func(p messages.PeerReply) bool { return p.Peer == args[0] })
+			if i < 0 {
+				return messages.Errorf(messages.NotFound, "site %q is no peer: add it with candor peer add", args[0])
+			}
+			return setPeer(ctx, a, s, messages.PeerRequest{Peer: args[0], Keys: all.Peers[i].Keys, Limit: amount})
+		}),
+	}
+}
+
+func peerReserve(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "reserve AMOUNT",
+		Short: "say how much settled debt of all peers may be unpaid",
+		Long: `Say how much the other sites together may owe by settlements that are not paid outside
+the banks yet. Where the shares of the peers come to more, each is made smaller in
+proportion, so that none takes what is another's; 0 leaves them as they are, which is
+the default. A share is the peer's limit, or what candor peer add --share says.`,
+		Example: "  candor peer reserve 10000",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			amount, err := cli.AmountOf(args[0])
+			if err != nil {
+				return err
+			}
+			return accounts.ShowAccount(ctx, a, s, messages.VerbReserve, messages.ReserveRequest{Limit: amount})
+		}),
+	}
+}
+
+func peerList(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "show what is owed to and by each peer, what is in flight, retried and refused",
+		Long: `Show how the site stands with its peers: what is owed, what was asked of a peer and is
+not answered, which number the next instruction each way has, whether the peer answers,
+and what was refused. The site's own key, for other operators, stands at the top.`,
+		Example: "  candor peer list\n  candor peer list --json | jq '.peers[] | select(.tries > 0)'\n  candor peer list --json | jq -r .key",
+		Args:    cobra.NoArgs,
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
+			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbPeers, messages.Empty{}, writePeers)
+		}),
+	}
+}
+
+func peerReconcile(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "reconcile SITE",
+		Short: "compare the books with a peer's, and name the first number at which they differ",
+		Long: `Compare the books of both directions with those that the peer's bank signs, and name the
+first number at which they differ. Numbers that only one bank has are in flight. The
+exit code is 1 if the books differ.`,
+		Example: "  candor peer reconcile west",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			reply, err := cli.Call[messages.ReconcileReply](ctx, s, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: args[0]})
+			if err != nil {
+				return err
+			}
+			if err := a.Show(reply, func(p *cli.Page) { writeReconciled(p, reply) }); err != nil {
+				return err
+			}
+			if slices.ContainsFunc(reply.Books, func(b messages.ReconciledBook) bool { return b.Difference != nil }) {
+				return cli.ExitStatus(cli.CodeFailed)
+			}
+			return nil
+		}),
+	}
+}
+
+func settleCommand(a *cli.App) *cobra.Command {
+	var cycle string
+	var correct bool
+	cmd := &cobra.Command{
+		Use:   "settle",
+		Short: "close a cycle with the peers, and show who pays whom (operators)",
+		Long: `With --cycle, close that cycle: the bank offers each peer what it owes it. All sites of a
+federation number their cycles alike, from 1; closing one again changes nothing. Then,
+and without --cycle for the latest cycle, collect the positions of the peers, and show
+what is left to be paid outside the banks, by fewest payments, and what is owed still,
+with the reason. The exit code is 1 while a position is missing or the sites disagree.
+
+When it is paid, the operator of the site that paid withdraws as much from the account
+clearing--settlement, and that of the other grants it to clearing--SITE, the account of
+what that peer settled: so it may settle as much again. What a site owes one peer and
+is owed by another, and so is not paid, is withdrawn and granted likewise.
+
+Only the next cycle can be closed, or one that a peer has closed. With --correct, cycles
+after the given one, which were closed by mistake, are taken back before: as long as no
+peer took anything in them.`,
+		Example: `  candor settle --cycle 7
+  candor settle
+  candor withdraw clearing--settlement 120 --reason 'cycle 7, paid'
+  candor grant clearing--west 120 --reason 'cycle 7, west has paid'
+  candor settle --cycle 8 --correct`,
+		Args: cobra.NoArgs,
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error { return settle(ctx, a, s, cycle, correct) }),
+	}
+	cmd.Flags().BoolVar(&correct, "correct", false, "take back later cycles, closed by mistake")
+	cmd.Flags().StringVar(&cycle, "cycle", "", "the `number` of the cycle to close (default: only show the latest)")
+	return cmd
+}
+
+func settle(ctx context.Context, a *cli.App, s *cli.Session, cycle string, correct bool) error {
+	var r messages.CycleRequest
+	if correct && cycle == "" {
+		return cli.Usagef("--correct: give the number of the cycle to close instead with --cycle")
+	}
+	if cycle != "" {
+		var err error
+		if r.Cycle, err = strconv.ParseUint(cycle, 10, 63); err != nil || r.Cycle == 0 {
+			return cli.Usagef("--cycle %q: give the number of a cycle, from 1", cycle)
+		}
+		if _, err := cli.Call[messages.SignedPosition](ctx, s, messages.Bank, messages.VerbClose, messages.CloseRequest{Cycle: r.Cycle, Correct: correct}); err != nil {
+			return err
+		}
+	}
+	report, err := cli.Call[messages.NettingReport](ctx, s, messages.Bank, messages.VerbNet, r)
+	if err != nil {
+		return err
+	}
+	bank, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+	if err != nil {
+		return err
+	}
+	if err := a.Show(report, func(p *cli.Page) { writeNet(p, report); writeLeft(p, bank.Peers) }); err != nil {
+		return err
+	}
+	if !report.Balanced {
+		return cli.ExitStatus(cli.CodeFailed)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package peers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// AddStatus adds "status", which asks a running site, to the commands that prepare
+// one; usage is a template that shows the flags of connections.
+func AddStatus(a *cli.App, site *cobra.Command, usage string) {
+	status := siteStatusCommand(a)
+	status.SetUsageTemplate(usage)
+	site.AddCommand(status)
+}
+
+// siteStatus is how a site stands with its peers.
+type siteStatus struct {
+	Links messages.LinksReply `json:"links"`
+	Bank  messages.PeersReply `json:"bank"`
+	// Failure is why nothing is known of the links.
+	Failure string `json:"failure,omitempty"`
+}
+
+func siteStatusCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "show the links to other sites, how fast they are, and what is owed and retried (operators)",
+		Long: `Show for each peer the connections between its servers and this site's, how long one
+goes to and fro, how long the peer's bank took to answer a request just now, what is
+owed, what is not settled and what is retried. The exit code is 1 if a peer has no link
+or its bank does not answer.`,
+		Example: "  candor site status\n  candor site status --json | jq '.links.trips[] | select(.took == 0)'",
+		Args:    cobra.NoArgs,
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
+			bank, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+			if err != nil {
+				return err
+			}
+			r, err := linked(ctx, s, bank)
+			if err != nil {
+				return err
+			}
+			if err := showStatus(a, r); err != nil {
+				return err
+			}
+			if !r.sound() {
+				return cli.ExitStatus(cli.CodeFailed)
+			}
+			return nil
+		}),
+	}
+}
+
+// linksTimeout is how long the service of links may be silent: it answers within
+// two seconds where it is.
+const linksTimeout = 4 * time.Second
+
+// linked asks for the links. Where nobody serves that, as NATS runs on its own,
+// the bank's word stands alone.
+func linked(ctx context.Context, s *cli.Session, bank messages.PeersReply) (r siteStatus, err error) {
+	r.Bank, r.Links.Site = bank, bank.Site
+	if len(bank.Peers) == 0 {
+		return r, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, linksTimeout)
+	defer cancel()
+	r.Links, err = cli.Call[messages.LinksReply](ctx, s, messages.Links, messages.VerbStatus, messages.Empty{})
+	if messages.KindOf(err) == messages.Unavailable {
+		r.Failure, err = "nobody here knows the links: ask the NATS servers, with nats server report leafnodes", nil
+	}
+	return r, err
+}
+
+// sound reports whether every peer is linked and answers, as far as is known.
+func (r *siteStatus) sound() bool {
+	for _, p := range r.Bank.Peers {
+		apart := r.Failure == "" && (len(r.linksTo(p.Peer)) == 0 || r.trip(p.Peer).Took == 0)
+		if p.Dispute != "" || p.Tries > 0 || apart {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *siteStatus) linksTo(peer messages.Name) (links []messages.Link) {
+	for _, l := range r.Links.Links {
+		if l.Peer == peer {
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
+func (r *siteStatus) trip(peer messages.Name) messages.PeerTrip {
+	i := slices.IndexFunc(r.Links.Trips, func(t messages.PeerTrip) bool { return t.Peer == peer })
+	if i < 0 {
+		return messages.PeerTrip{Peer: peer, Failure: "it is not in the site's configuration"}
+	}
+	return r.Links.Trips[i]
+}
+
+func showStatus(a *cli.App, r siteStatus) error {
+	if a.Flags.Json {
+		return printStatus(a, r)
+	}
+	return a.Show(nil, func(p *cli.Page) { writeSiteStatus(p, r) })
+}
+
+// printStatus writes both replies as the site does, in one object.
+func printStatus(a *cli.App, r siteStatus) error {
+	links, err := messages.Marshal(r.Links, messages.JSON)
+	if err != nil {
+		return err
+	}
+	bank, err := messages.Marshal(r.Bank, messages.JSON)
+	if err != nil {
+		return err
+	}
+	failure, err := json.Marshal(r.Failure)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, `{"links":%s,"bank":%s,"failure":%s}`+"\n", links, bank, failure)
+	return err
+}
+
+func writeSiteStatus(p *cli.Page, r siteStatus) {
+	p.Printf("%s\n", p.Bold("Site "+r.Bank.Site))
+	p.Fields(
+		"Settled, unpaid", owed(r.Bank.Settled),
+		"Reserve", cli.Amount(r.Bank.Reserve),
+		"Refused", refusals(r.Bank.Refused),
+		"Fault", alarm(p, r.Bank.Fault),
+		"Hosts that do not answer", strings.Join(r.Links.Missing, ", "),
+		"Links", r.Failure)
+	if len(r.Bank.Peers) == 0 {
+		p.Printf("No peers. Name them in the site's configuration, or make them with candor site invite and join.\n")
+		return
+	}
+	p.Title("Peers")
+	t := terminal.NewTable(terminal.Left("PEER"), terminal.Left("LINK"), terminal.Right("ROUND TRIP"), terminal.Right("ITS BANK"), terminal.Right("OWED TO IT"),
+		terminal.Right("OWED BY IT"), terminal.Right("LIMIT"), terminal.Right("IN FLIGHT"), terminal.Right("CREDITS"), terminal.Left("STATE"))
+	for _, peer := range r.Bank.Peers {
+		trip := r.trip(peer.Peer)
+		way, rtt := way(p, r.linksTo(peer.Peer))
+		if r.Failure != "" {
+			way = "" // not known
+		}
+		t.Row(peer.Peer, way, rtt, milliseconds(trip.Took), max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(),
+			cli.Number(peer.Outstanding), unlessNone(peer.Waiting), peerState(p, peer))
+	}
+	t.Write(p, p.Style, "  ")
+	for _, peer := range r.Bank.Peers {
+		if trip := r.trip(peer.Peer); trip.Took == 0 && r.Failure == "" {
+			p.Printf("  %s\n", p.Yellow("The bank of "+peer.Peer+" did not answer just now: "+terminal.Safe(trip.Failure)))
+		}
+	}
+}
+
+// way says which servers are joined, and the shortest round trip between two.
+func way(p *cli.Page, links []messages.Link) (string, string) {
+	if len(links) == 0 {
+		return "none", ""
+	}
+	least := links[0].RTT
+	for _, l := range links {
+		least = min(least, l.RTT)
+	}
+	from := "from "
+	if links[0].Outgoing {
+		from = "to "
+	}
+	text := from + terminal.Safe(links[0].Address)
+	if len(links) > 1 {
+		text += " and " + terminal.Plural(len(links)-1, "more")
+	}
+	return text, milliseconds(least)
+}
+
+// milliseconds writes a short span; "" for none.
+func milliseconds(d messages.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) + " ms"
+}

@@ -1,0 +1,181 @@
+package peers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func writePeers(p *cli.Page, r messages.PeersReply) {
+	p.Printf("%s\n", p.Bold("Site "+r.Site))
+	cycle := ""
+	if r.Cycle > 0 {
+		cycle = terminal.Count(r.Cycle)
+	}
+	p.Fields(
+		"Key, for peers", terminal.Safe(r.Key),
+		"Latest cycle", cycle,
+		"Settled, unpaid", owed(r.Settled),
+		"Reserve", cli.Amount(r.Reserve),
+		"Refused", refusals(r.Refused),
+		"Fault", alarm(p, r.Fault))
+	if len(r.Peers) == 0 {
+		p.Printf("No peers. An operator makes one with candor peer add.\n")
+		return
+	}
+	p.Title("Peers")
+	t := terminal.NewTable(terminal.Left("PEER"), terminal.Right("OWED TO IT"), terminal.Right("OWED BY IT"), terminal.Right("LIMIT"), terminal.Right("HELD"),
+		terminal.Right("SETTLED"), terminal.Right("SHARE"), terminal.Right("IN FLIGHT"), terminal.Right("CREDITS"), terminal.Right("NEXT OUT"), terminal.Right("NEXT IN"), terminal.Left("HEARD"), terminal.Left("STATE"))
+	for _, peer := range r.Peers {
+		t.Row(peer.Peer, max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(), peer.Held.String(), unlessNone(peer.Settled), peer.Share.String(),
+			cli.Number(peer.Outstanding), unlessNone(peer.Waiting), terminal.Count(peer.Sent.Number+uint64(peer.Outstanding)+1),
+			terminal.Count(peer.Received.Number+1), p.At(peer.Heard), peerState(p, peer))
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+// unlessNone writes an amount without its unit, "" for none.
+func unlessNone(c messages.Credits) string {
+	if c == 0 {
+		return ""
+	}
+	return c.String()
+}
+
+// owed says which way a debt goes; "" for none.
+func owed(c messages.Credits) string {
+	switch {
+	case c > 0:
+		return cli.Credits(c) + " owed by this site"
+	case c < 0:
+		return cli.Credits(-c) + " owed to this site"
+	}
+	return ""
+}
+
+func refusals(list []messages.RefusalTally) string {
+	words := make([]string, len(list))
+	for i, r := range list {
+		words[i] = terminal.Count(r.Count) + " " + terminal.Safe(r.Reason)
+	}
+	return strings.Join(words, ", ")
+}
+
+func alarm(p *cli.Page, text string) string {
+	if text == "" {
+		return ""
+	}
+	return p.Red(terminal.Safe(text))
+}
+
+func peerState(p *cli.Page, r messages.PeerReply) string {
+	switch {
+	case r.Dispute != "":
+		return p.Red("disputed: " + terminal.Safe(r.Dispute))
+	case r.Tries > 0:
+		return p.Yellow("silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure))
+	case unsettleable(r) != "":
+		return p.Yellow("answers; " + unsettleable(r))
+	}
+	return p.Green("answers")
+}
+
+// unsettleable says why no cycle settles what a peer owes; "": one does.
+func unsettleable(r messages.PeerReply) string {
+	switch {
+	case r.Owed >= 0 || r.Settled < r.Share:
+		return ""
+	case r.Share == 0:
+		return "none of its debt can be settled: its share of the reserve is 0 credits"
+	}
+	return "no more of its debt can be settled: it has not paid " + cli.Credits(r.Settled) + ", which are granted to clearing--" + r.Peer + " when it has"
+}
+
+// writeLeft says what is owed after a cycle was closed, and why.
+func writeLeft(p *cli.Page, peers []messages.PeerReply) {
+	peers = slices.DeleteFunc(slices.Clone(peers), func(r messages.PeerReply) bool { return r.Owed == 0 })
+	if len(peers) > 0 {
+		p.Title("Owed still")
+	}
+	for _, r := range peers {
+		why := "since the cycle was closed, or not taken in it: the next one settles it"
+		switch {
+		case r.Dispute != "":
+			why = "nothing is settled while the books do not agree: candor peer reconcile " + r.Peer + " compares them"
+		case unsettleable(r) != "":
+			why = unsettleable(r)
+		case r.Tries > 0:
+			why = "the bank of " + r.Peer + " does not answer"
+		}
+		whose := "by " + r.Peer
+		if r.Owed > 0 {
+			whose = "to " + r.Peer
+		}
+		p.Printf("  %s %s: %s\n", cli.Credits(max(r.Owed, -r.Owed)), whose, terminal.Safe(why))
+	}
+}
+
+func writeReconciled(p *cli.Page, r messages.ReconcileReply) {
+	for _, b := range r.Books {
+		state := p.Green("agree")
+		if b.Difference != nil {
+			state = p.Red("DIFFER")
+		}
+		p.Printf("Instructions of %s: %d here, %d at %s; the books %s\n", b.Sender, b.Ours, b.Theirs, r.Peer, state)
+		if d := b.Difference; d != nil {
+			earlier := ""
+			if d.Earlier {
+				earlier = ", or before: it is the oldest that both still have"
+			}
+			p.Printf("  first at number %d%s\n", d.Number, earlier)
+			p.Fields("Here", bookLine(d.Ours), "At "+r.Peer, bookLine(d.Theirs))
+		}
+	}
+}
+
+func bookLine(l messages.ClearingLine) string {
+	text := fmt.Sprintf("%s of %s, of which %v moved", l.Kind, cli.Credits(l.Asked), l.Moved)
+	if l.Refused {
+		text = fmt.Sprintf("%s of %s, refused", l.Kind, cli.Credits(l.Asked))
+	}
+	return fmt.Sprintf("%s (digest %.8x)", text, l.Digest)
+}
+
+func writeNet(p *cli.Page, r messages.NettingReport) {
+	verdict := p.Green("complete")
+	if !r.Balanced {
+		verdict = p.Red("NOT complete")
+	}
+	p.Printf("%s is %s\n", p.Bold(fmt.Sprintf("Cycle %d", r.Cycle)), verdict)
+	missing := make([]string, len(r.Missing))
+	for i, name := range r.Missing {
+		missing[i] = terminal.Safe(name)
+	}
+	p.Fields(
+		"Moved between sites", cli.Credits(r.Volume),
+		"Left between pairs", cli.Credits(r.Bilateral),
+		"Left over all", cli.Credits(r.Multilateral),
+		"Not final", strings.Join(missing, ", "))
+	for _, fault := range r.Faults {
+		p.Printf("  %s\n", p.Red(terminal.Safe(fault)))
+	}
+	p.Title("Positions")
+	t := terminal.NewTable(terminal.Left("SITE"), terminal.Left("WITH"), terminal.Right("PAID"), terminal.Right("RECEIVED"), terminal.Right("NET"))
+	for _, site := range r.Positions {
+		for _, leg := range site.Legs {
+			t.Row(terminal.Safe(site.Site), terminal.Safe(leg.Peer), leg.Paid.String(), leg.Received.String(), p.Change(leg.Received-leg.Paid))
+		}
+		t.Row(terminal.Safe(site.Site), "all", "", "", p.Change(site.Net))
+	}
+	t.Write(p, p.Style, "  ")
+	if len(r.Payments) > 0 {
+		p.Title("To be paid outside the banks")
+	}
+	for _, pay := range r.Payments {
+		p.Printf("  %s pays %s to %s\n", terminal.Safe(pay.From), cli.Credits(pay.Amount), terminal.Safe(pay.To))
+	}
+}

@@ -1,0 +1,195 @@
+package site
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func marketCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "market",
+		Short:   "change the markets of a running site",
+		Example: "  candor market apply site.yaml",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(marketApplyCommand(a))
+	return cmd
+}
+
+func marketApplyCommand(a *cli.App) *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "apply FILE",
+		Short: "make the markets of a file those of the site",
+		Long: `Make the markets of a file those of the running site: a site's configuration, of
+which only markets is read, or a list of markets alone. Jobs stay in their markets. A
+market with jobs that have not ended cannot go, nor change its mechanism or classes. What
+was applied outlives the site's configuration file; see candor markets.`,
+		Example: "  candor config check site.yaml && candor market apply site.yaml\n  candor market apply --dry-run site.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			markets, err := readMarkets(args[0])
+			if err != nil {
+				return err
+			}
+			reply, err := cli.Call[messages.ApplyReply](ctx, s, messages.Auctioneer, messages.VerbApply, messages.ApplyRequest{Markets: markets, DryRun: dryRun})
+			if err != nil {
+				return cli.Within(args[0], err)
+			}
+			return a.Show(reply, func(p *cli.Page) { writeApplied(p, reply, dryRun) })
+		}),
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, and change nothing")
+	return cmd
+}
+
+// readMarkets reads the markets of a file.
+func readMarkets(path string) ([]messages.Market, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, cli.Usagef("%v", err)
+	}
+	asJSON, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: %s", path, yaml.FormatError(err, false, true))
+	}
+	list := json.RawMessage(asJSON)
+	if !bytes.HasPrefix(bytes.TrimSpace(list), []byte("[")) {
+		var site struct {
+			Markets json.RawMessage `json:"markets"`
+		}
+		if err := json.Unmarshal(list, &site); err != nil || site.Markets == nil {
+			return nil, messages.Errorf(messages.Invalid, "%s: has no markets: it must be a site's configuration, or a list of markets", path)
+		}
+		list = site.Markets
+	}
+	var request messages.ApplyRequest
+	if err := messages.Unmarshal(slices.Concat([]byte(`{"markets":`), list, []byte("}")), messages.JSON, &request); err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: %s; candor config check says where", path, messages.AsError("", err).Message)
+	}
+	return request.Markets, nil
+}
+
+func writeApplied(p *cli.Page, r messages.ApplyReply, dryRun bool) {
+	if len(r.Added)+len(r.Changed)+len(r.Removed) == 0 {
+		p.Printf("Nothing changed: the site has these markets.\n")
+		return
+	}
+	did := [3]string{"Added", "Changed", "Removed"}
+	if dryRun {
+		did = [3]string{"Would add", "Would change", "Would remove"}
+	}
+	for i, names := range [][]messages.Name{r.Added, r.Changed, r.Removed} {
+		if len(names) > 0 {
+			p.Printf("%s %s\n", did[i], strings.Join(names, ", "))
+		}
+	}
+}
+
+func reservationsCommand(a *cli.App) *cobra.Command {
+	var r messages.ReservationsRequest
+	cmd := &cobra.Command{
+		Use:   "reservations [MARKET]",
+		Short: "show the timetable: which jobs have slots, and when",
+		Long: `Show the jobs that were given slots for good, now or for later, in the order of their
+times. Bids are sealed until they are decided on; from then on everybody sees the timetable.`,
+		Example:           "  candor reservations\n  candor reservations night --json | jq '.reservations[].start'",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.CompleteMarkets,
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			if len(args) > 0 {
+				r.Market = args[0]
+			}
+			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbReservations, r, writeReservations)
+		}),
+	}
+	return cmd
+}
+
+func writeReservations(p *cli.Page, r messages.ReservationsReply) {
+	if len(r.Reservations) == 0 {
+		p.Printf("No reservations.\n")
+		return
+	}
+	t := terminal.NewTable(terminal.Left("START"), terminal.Left("END"), terminal.Left("MARKET"), terminal.Right("SLOTS"), terminal.Left("CLASS"),
+		terminal.Right("JOB"), terminal.Left("ACCOUNT"), terminal.Left("STATE"))
+	for _, e := range r.Reservations {
+		t.Row(p.Exactly(e.Start), p.Exactly(e.End), e.Market, terminal.Count(e.Slots), e.Class, e.Job.String(), e.Account, p.State(e.State))
+	}
+	t.Write(p, p.Style, "")
+}
+
+func nodeCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "node",
+		Short:   "take a node out of use and back, or let a new one join",
+		Example: "  candor node drain node3\n  candor node resume node3\n  candor node token node7 > node7.token",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(nodeDrainCommand(a), nodeResumeCommand(a), nodeTokenCommand(a), nodeTokensCommand(a))
+	return cmd
+}
+
+func nodeDrainCommand(a *cli.App) *cobra.Command {
+	var notice string
+	var undo bool
+	cmd := &cobra.Command{
+		Use:   "drain NODE",
+		Short: "let a node run empty",
+		Long: `Have a node take no more work. Tasks that run there go on for as long as the notice
+says; what has not ended then is ended and run elsewhere, which does not count as a
+failed attempt. The owners are told by candor why. --undo has the node take work again,
+as candor node resume does.`,
+		Example: "  candor node drain node3 --notice 10m\n  candor node drain node3 --undo",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			r := messages.DrainRequest{Node: args[0], Undo: undo}
+			var err error
+			if r.Notice, err = messages.ParseDuration(notice); err != nil {
+				return cli.Usagef("--notice: %v", err)
+			}
+			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, r, writeDrained)
+		}),
+	}
+	cmd.Flags().StringVar(&notice, "notice", "10m", "how long its tasks may go on, a `span`")
+	cmd.Flags().BoolVar(&undo, "undo", false, "have it take work again")
+	return cmd
+}
+
+func nodeResumeCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume NODE",
+		Short: "have a node take work again",
+		Long: `Have a node take work again that was drained or is in quarantine. A node is put in
+quarantine when a probe fails there (a task of the site's own that does nothing), or
+when tasks of several accounts fail there at once that end well on other nodes; candor
+nodes says why. It is probed now and then, and comes back by itself when a probe ends
+well.`,
+		Example: "  candor node resume node3",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: args[0], Undo: true}, writeDrained)
+		}),
+	}
+}
+
+func writeDrained(p *cli.Page, r messages.DrainReply) {
+	if r.Until == 0 {
+		p.Printf("Node %s takes work again\n", r.Node)
+		return
+	}
+	p.Printf("Node %s takes no more work; %s may go on there until %s\n", r.Node, terminal.Plural(r.Tasks, "task"), p.Exactly(r.Until))
+}

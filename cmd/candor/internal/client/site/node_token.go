@@ -1,0 +1,143 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func nodeTokenCommand(a *cli.App) *cobra.Command {
+	var expires, revoke, output string
+	cmd := &cobra.Command{
+		Use:   "token NODE",
+		Short: "let a new node join: make a token for its agent (operators)",
+		Long: `Make a token with which one agent gets the credentials of a node, once, until it
+expires. --output writes it to a new file that nobody else can read; without, it is printed
+alone. Carry it to the node as a secret: who has it can be that node. The key of the node's credentials is made there and does
+not leave it.
+
+--revoke makes a token worthless. If it was used before, revoke what it was used for with
+candor user revoke NODE --node --key KEY; candor node tokens shows the key.`,
+		Example: `  candor node token node7 --expires 1h --output node7.token
+  candor nodeagent --join-file node7.token --config agents.yaml --node node7    # there
+  candor node token --revoke join-3xq5m2kcw7pn4d6y`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if revoke != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			if revoke != "" {
+				return revokeToken(ctx, a, s, revoke)
+			}
+			return makeToken(ctx, a, s, args[0], expires, output)
+		}),
+	}
+	cmd.Flags().StringVar(&expires, "expires", "1h", "how long it can be used, a `span`")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write the token to a new `file` that nobody else can read")
+	cmd.Flags().StringVar(&revoke, "revoke", "", "revoke the token of this `identifier` instead")
+	return cmd
+}
+
+func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Name, expires, output string) (err error) {
+	r := messages.TokenRequest{Node: node}
+	if r.Expires, err = messages.ParseDuration(expires); err != nil {
+		return cli.Usagef("--expires: %v", err)
+	}
+	write := func(string) error { return nil }
+	if output != "" { // before there is a token that could not be kept
+		if write, err = newSecret(output); err != nil {
+			return cli.Usagef("--output: %v", err)
+		}
+	}
+	reply, err := cli.Call[messages.TokenReply](ctx, s, messages.Admission, messages.VerbToken, r)
+	if err != nil {
+		if output != "" {
+			err = errors.Join(err, os.Remove(output))
+		}
+		return err
+	}
+	if err := write(reply.Token); err != nil {
+		return err
+	}
+	if !a.Flags.Json {
+		p := a.Page(a.Err)
+		fmt.Fprintf(a.Err, "Token %s lets one agent of node %s in, once, until %s\n", reply.State.ID, node, p.Exactly(reply.State.Expires))
+	}
+	if output != "" {
+		return nil
+	}
+	return a.Show(reply, func(p *cli.Page) { p.Printf("%s\n", reply.Token) })
+}
+
+// newSecret makes a file that only its owner reads, and returns what writes a line there.
+func newSecret(name string) (write func(string) error, err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return func(text string) error {
+		_, err := f.WriteString(text + "\n")
+		return errors.Join(err, f.Close())
+	}, nil
+}
+
+func revokeToken(ctx context.Context, a *cli.App, s *cli.Session, id string) error {
+	state, err := cli.Call[messages.TokenState](ctx, s, messages.Admission, messages.VerbForget, messages.TokenUse{ID: id})
+	if err != nil {
+		return err
+	}
+	return a.Show(state, func(p *cli.Page) {
+		p.Printf("Token %s of node %s opens nothing any more\n", state.ID, state.Node)
+		if state.Used != 0 {
+			p.Printf("It was used at %s: candor user revoke %s --node --key %s, with the site's keys, ends what it was used for\n", p.Exactly(state.Used), state.Node, state.Key)
+		}
+	})
+}
+
+func nodeTokensCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "tokens",
+		Short:   "list the tokens for new nodes, and which were used (operators)",
+		Example: "  candor node tokens\n  candor node tokens --json | jq '.tokens[] | select(.used == null)'",
+		Args:    cobra.NoArgs,
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
+			return cli.Ask(ctx, a, s, messages.Admission, messages.VerbTokens, messages.Empty{}, writeTokens)
+		}),
+	}
+}
+
+func writeTokens(p *cli.Page, r messages.TokensReply) {
+	if len(r.Tokens) == 0 {
+		p.Printf("No tokens.\n")
+		return
+	}
+	t := terminal.NewTable(terminal.Left("TOKEN"), terminal.Left("NODE"), terminal.Left("STATE"), terminal.Left("EXPIRES"), terminal.Left("BY"), terminal.Left("KEY"))
+	for _, e := range r.Tokens {
+		t.Row(e.ID, e.Node, tokenState(p, &e), p.Exactly(e.Expires), e.By, e.Key)
+	}
+	t.Write(p, p.Style, "")
+}
+
+// tokenState says what a token is good for.
+func tokenState(p *cli.Page, t *messages.TokenState) string {
+	switch {
+	case t.Revoked && t.Used != 0:
+		return "Revoked, used"
+	case t.Revoked:
+		return "Revoked"
+	case t.Used != 0:
+		return "Used"
+	case t.Expires <= p.Now:
+		return "Expired"
+	}
+	return "Open"
+}

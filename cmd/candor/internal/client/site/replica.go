@@ -1,0 +1,141 @@
+package site
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// replicated are the actors that have replicas.
+var replicated = []string{messages.Auctioneer, messages.Bank}
+
+func replicaCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "replica",
+		Short: "exchange replicas of the auctioneer and of the bank (operators)",
+		Long: `A replica that comes back with an empty disk has no vote until the others have brought it
+up to date. For one that does not come back, start another, under a new name and with
+"joins: true" in the configuration of its host, add it, and remove the lost one.`,
+		Example: `  candor replica list
+  candor replica add auctioneer rack4 --address 10.0.0.4:7001
+  candor replica remove auctioneer rack2`,
+		Args: cobra.ArbitraryArgs,
+		RunE: cli.OneOf("list, add or remove"),
+	}
+	cmd.AddCommand(replicaList(a), replicaAdd(a), replicaRemove(a))
+	return cmd
+}
+
+func replicaList(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list [auctioneer|bank]",
+		Short:   "list the replicas, and how many the site can lose",
+		Example: "  candor replica list\n  candor replica list bank --json | jq '.[].spare'",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			actors := replicated
+			if len(args) == 1 {
+				if err := checkActor(args[0]); err != nil {
+					return err
+				}
+				actors = args
+			}
+			var replies []messages.ReplicasReply
+			for _, actor := range actors {
+				reply, err := cli.Call[messages.ReplicasReply](ctx, s, actor, messages.VerbReplicas, messages.Empty{})
+				if err != nil {
+					return err
+				}
+				replies = append(replies, reply)
+			}
+			return a.Show(replies, func(p *cli.Page) { writeReplicas(p, replies...) })
+		}),
+	}
+}
+
+func replicaAdd(a *cli.App) *cobra.Command {
+	var r messages.ReplicaRequest
+	cmd := &cobra.Command{
+		Use:   "add auctioneer|bank ID",
+		Short: "add a replica that runs with an empty disk",
+		Long: `Add a replica that runs with an empty disk: it gets all that the others have, and then a
+vote. Until then it costs the group nothing. Where that takes longer than --timeout, ask
+again to wait for it. --address is where the replica serves its group; the others keep it
+in their log, and need no other configuration.`,
+		Example: "  candor replica add auctioneer rack4 --address 10.0.0.4:7001\n  candor replica add bank rack4 --address 10.0.0.4:7002 --timeout 5m",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			r.Add = args[1]
+			return regroup(ctx, a, s, args[0], r)
+		}),
+	}
+	cmd.Flags().StringVar(&r.Address, "address", "", "`host:port` where it serves its group (default: as the others are configured)")
+	return cmd
+}
+
+func replicaRemove(a *cli.App) *cobra.Command {
+	var r messages.ReplicaRequest
+	cmd := &cobra.Command{
+		Use:   "remove auctioneer|bank ID",
+		Short: "remove a replica",
+		Long: `Remove a replica: a lost one, after another was added in its place. What would leave the
+others without a majority is refused, and without --force also what would leave the site
+able to lose fewer replicas than now.`,
+		Example: "  candor replica remove auctioneer rack2",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			r.Remove = args[1]
+			return regroup(ctx, a, s, args[0], r)
+		}),
+	}
+	cmd.Flags().BoolVar(&r.Force, "force", false, "also where the site can then lose fewer replicas")
+	return cmd
+}
+
+func regroup(ctx context.Context, a *cli.App, s *cli.Session, actor string, r messages.ReplicaRequest) error {
+	if err := checkActor(actor); err != nil {
+		return err
+	}
+	reply, err := cli.Call[messages.ReplicasReply](ctx, s, actor, messages.VerbReplica, r)
+	if err != nil {
+		return err
+	}
+	return a.Show(reply, func(p *cli.Page) { writeReplicas(p, reply) })
+}
+
+func checkActor(actor string) error {
+	if !slices.Contains(replicated, actor) {
+		return cli.Usagef("%q has no replicas: name auctioneer or bank", actor)
+	}
+	return nil
+}
+
+func writeReplicas(p *cli.Page, groups ...messages.ReplicasReply) {
+	t := terminal.NewTable(terminal.Left("ACTOR"), terminal.Left("REPLICA"), terminal.Left("STATE"), terminal.Right("BEHIND"), terminal.Left("ADDRESS"))
+	for _, g := range groups {
+		for _, r := range g.Replicas {
+			t.Row(g.Actor, r.ID, replicaState(&r), terminal.Count(r.Behind), r.Address)
+		}
+	}
+	t.Write(p, p.Style, "")
+	for _, g := range groups {
+		p.Printf("The %s can lose %s more\n", g.Actor, terminal.Plural(max(g.Spare, 0), "replica"))
+	}
+}
+
+func replicaState(r *messages.ReplicaState) string {
+	switch {
+	case !r.Answers:
+		return "Silent"
+	case r.Leads:
+		return "Leads"
+	case !r.Votes:
+		return "Catching up"
+	}
+	return "Follows"
+}

@@ -1,0 +1,45 @@
+// Package site has the commands about the nodes, markets and replicas of a site, and
+// the overview that is redrawn.
+package site
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Commands are the commands about the nodes, markets and replicas of a site.
+func Commands(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{nodesCommand(a), nodeCommand(a), replicaCommand(a), marketsCommand(a), marketCommand(a), reservationsCommand(a), topCommand(a)}
+}
+
+func nodesCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "nodes",
+		Short:   "list the nodes of the site and their slots",
+		Example: "  candor nodes\n  candor nodes --json | jq '.nodes[] | select(.state != \"Up\")'",
+		Args:    cobra.NoArgs,
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
+			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{}, writeNodes)
+		}),
+	}
+}
+
+func marketsCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "markets",
+		Short: "list the markets of the site, with prices and largest bidders",
+		Long: `List the markets of the site: their mechanism, the price of each class (the sum of
+what all bidders put on it, in credits; where slots are charged by time, what a second
+on one costs), slots, tasks that wait, who would get the next slot that comes free, and
+the largest bidders.`,
+		Example: "  candor markets\n  candor markets --json | jq '.markets[].prices'",
+		Args:    cobra.NoArgs,
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
+			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}, writeMarkets)
+		}),
+	}
+}

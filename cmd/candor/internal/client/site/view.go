@@ -1,0 +1,181 @@
+package site
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func writeNodes(p *cli.Page, r messages.NodesReply) {
+	if len(r.Nodes) == 0 {
+		p.Printf("No nodes. A site has nodes as soon as a node agent registers.\n")
+		return
+	}
+	t := terminal.NewTable(terminal.Left("NODE"), terminal.Left("STATE"), terminal.Left("USED"), terminal.Left("SINCE"), terminal.Right("FOR"), terminal.Right("FINISHED"), terminal.Right("SUSPENDED"), terminal.Left("CAN"))
+	for _, n := range r.Nodes {
+		t.Row(n.Node, nodeState(p, n.State), used(n), p.At(n.Since), p.Between(n.Since, 0), terminal.Count(n.Finished), suspended(n), strings.Join(n.Abilities, ", "))
+	}
+	t.Write(p, p.Style, "")
+	for _, n := range r.Nodes {
+		if n.Reason == "" {
+			continue
+		}
+		p.Printf("\n%s: %s", n.Node, terminal.Safe(n.Reason))
+		if n.ProbeAt != 0 {
+			p.Printf("; next probe %s", p.Exactly(n.ProbeAt))
+		}
+		p.Printf("\n")
+	}
+	writeReach(p, r.Nodes)
+}
+
+// writeReach says of the nodes that keep tasks apart least what tasks can reach there.
+func writeReach(p *cli.Page, nodes []messages.NodeStatus) {
+	worst := nodes[0].Abilities
+	for _, n := range nodes {
+		if messages.Containment(n.Abilities) < messages.Containment(worst) {
+			worst = n.Abilities
+		}
+	}
+	var names []string
+	for _, n := range nodes {
+		if messages.Containment(n.Abilities) == messages.Containment(worst) {
+			names = append(names, n.Node)
+		}
+	}
+	who := strings.Join(names, ", ")
+	if len(names) == len(nodes) {
+		who = "each node"
+	} else if len(names) > 8 {
+		who = fmt.Sprintf("%d nodes", len(names))
+	}
+	p.Printf("A task on %s can reach %s.\n", terminal.Safe(who), messages.Reach(worst))
+}
+
+func nodeState(p *cli.Page, state string) string {
+	switch state {
+	case "Up":
+		return p.Green(state)
+	case "Draining":
+		return p.Yellow(state)
+	}
+	return p.Red(terminal.Safe(state))
+}
+
+// used writes the slots of a node, by class: "map 2/4, reduce 0/1".
+func used(n messages.NodeStatus) string {
+	var parts []string
+	for _, s := range n.Slots {
+		parts = append(parts, fmt.Sprintf("%s %d/%d", s.Class, slotsOf(n.Used, s.Class), s.Slots))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// suspended writes how many suspended tasks a node keeps, of how many at most.
+func suspended(n messages.NodeStatus) string {
+	if n.MostSuspended == 0 { // of a site that does not say
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", n.Suspended, n.MostSuspended)
+}
+
+func slotsOf(slots []messages.ClassSlots, class messages.Name) int {
+	for _, s := range slots {
+		if s.Class == class {
+			return s.Slots
+		}
+	}
+	return 0
+}
+
+func writeMarkets(p *cli.Page, r messages.MarketsReply) {
+	for i, m := range r.Markets {
+		if i > 0 {
+			p.Printf("\n")
+		}
+		writeMarket(p, m)
+	}
+}
+
+// writeMarket writes a market with its prices and largest bidders.
+func writeMarket(p *cli.Page, m messages.MarketStatus) {
+	p.Printf("%s  %s  %d waiting, %d running\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running)
+	p.Prices(m.Prices)
+	for _, t := range m.Tariffs {
+		p.Printf("  a second on a slot of %s costs %s\n", t.Class, tariff(t))
+	}
+	for _, n := range m.Next {
+		p.Printf("  next for %s: job %v of %s%s\n", n.Class, n.Job, n.Account, bidding(n.Rate))
+	}
+	if len(m.Top) > 0 {
+		p.Printf("\n")
+		writeBidders(p, m)
+	}
+}
+
+func tariff(t messages.SlotTariff) string {
+	switch {
+	case t.OwnBid:
+		return "what each bids"
+	case t.Length > 0:
+		return fmt.Sprintf("%s to a job of %v, and others in proportion to their length", cli.Credits(t.Price), t.Length)
+	}
+	return cli.Credits(t.Price)
+}
+
+func bidding(rate messages.Credits) string {
+	if rate == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", which bids %v", rate)
+}
+
+// writeBidders writes the largest bidders and their share of each class.
+func writeBidders(p *cli.Page, m messages.MarketStatus) {
+	columns := []terminal.Column{terminal.Right("JOB"), terminal.Left("NAME"), terminal.Left("ACCOUNT"), terminal.Right("BUDGET"), terminal.Right("RUNNING"), terminal.Right("WAITING")}
+	for _, class := range m.Market.Classes {
+		columns = append(columns, terminal.Left(strings.ToUpper(class)))
+	}
+	t := terminal.NewTable(columns...)
+	for _, j := range m.Top {
+		row := []string{j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 20), j.Account, j.Budget.String(), terminal.Count(j.Running), terminal.Count(j.Pending)}
+		for _, class := range m.Market.Classes {
+			row = append(row, shareBar(p, j.Shares, class))
+		}
+		t.Row(row...)
+	}
+	t.Write(p, p.Style, "  ")
+}
+
+// shareBar draws a job's present share of a class, "" where it has none.
+func shareBar(p *cli.Page, shares []messages.ClassShare, class messages.Name) string {
+	for _, s := range shares {
+		if s.Class == class {
+			return p.Cyan(terminal.Bar(s.Now, 8)) + fmt.Sprintf(" %4s", terminal.Percent(s.Now))
+		}
+	}
+	return ""
+}
+
+// overview is what "candor top" shows.
+type overview struct {
+	Site    messages.Name           `json:"site"`
+	Account messages.AccountReply   `json:"account"`
+	Nodes   []messages.NodeStatus   `json:"nodes"`
+	Markets []messages.MarketStatus `json:"markets"`
+}
+
+func writeTop(p *cli.Page, o overview) {
+	up := 0
+	for _, n := range o.Nodes {
+		if n.State == "Up" {
+			up++
+		}
+	}
+	p.Printf("%s  %s  %d of %s up  %s: %s available, %v held\n\n", p.Bold("candor top"), p.Exactly(p.Now)+"  "+o.Site,
+		up, terminal.Plural(len(o.Nodes), "node"), o.Account.Account, cli.Credits(o.Account.Available), o.Account.Reserved)
+	writeMarkets(p, messages.MarketsReply{Markets: o.Markets})
+}

@@ -1,0 +1,69 @@
+package submit
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/users"
+)
+
+// openDir lets the account's tasks use the directory in which the job runs, where the
+// site on this machine runs them as another user: whoever submits a job there wants
+// that. Home directories and those of others are not opened: without having been named
+// such a directory is left for a fresh one of each task's own.
+func openDir(a *cli.App, job *jobfile.Job) error {
+	dir := job.Spec.Dir
+	_, local, err := a.LocalSite()
+	t, unresolved := a.Resolve(false)
+	if dir == "" || err != nil || unresolved != nil || t.Server != local.Server || t.Site != local.Site {
+		return nil // no site of this machine's, or what dialling says
+	}
+	among, others := users.Parse(local.TaskUsers)
+	if !others {
+		return nil
+	}
+	number, err := users.Open(local.UsersFile, among).Number(local.Site + "/" + t.Account)
+	if err != nil {
+		return nil // who cannot read the site's state does not run the site, and opens directories by hand
+	}
+	why := mayOpen(a, dir)
+	if why == nil {
+		why = runner.Allow(dir, number)
+	}
+	if why == nil || errors.Is(why, errOpen) || os.IsNotExist(why) {
+		return nil
+	}
+	if !job.Here {
+		return cli.Usagef("--chdir %s: user %d, as whom the tasks of %s run here, is not let in: %v; use another, or let it in with setfacl -m u:%d:rwx", dir, number, t.Account, why, number)
+	}
+	a.Warn("submit", []string{"the tasks run in fresh directories of their own, not here: " + why.Error() + " (--chdir names another)"})
+	job.Spec.Dir = ""
+	return nil
+}
+
+// errOpen says that all users may use a directory already.
+var errOpen = errors.New("it is open to all")
+
+// mayOpen says why a directory is not one to let others into.
+func mayOpen(a *cli.App, dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o007 == 0o007 {
+		return errOpen
+	}
+	if home, err := os.UserHomeDir(); err == nil && (home == dir || strings.HasPrefix(home, strings.TrimSuffix(filepath.Clean(dir), "/")+"/")) {
+		return errors.New("it is a home directory, or holds one")
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+		return errors.New("it belongs to another user")
+	}
+	return nil
+}

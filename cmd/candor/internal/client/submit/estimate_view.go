@@ -1,0 +1,100 @@
+package submit
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func writeEstimate(p *cli.Page, spec *messages.JobSpec, r messages.EstimateReply) {
+	basis := "declared by the job"
+	if !r.Declared {
+		basis = r.Utility.Basis()
+	}
+	p.Printf("%s\n", p.Bold(terminal.Safe(spec.Name)))
+	p.Fields("Utility", jobs.Utility(&r.Utility.Utility), "from", terminal.Safe(basis))
+	p.Title("Run time of one task")
+	t := terminal.NewTable(terminal.Left("STAGE"), terminal.Right("TASKS"), terminal.Right("LOW"), terminal.Right("MEDIAN"), terminal.Right("HIGH"),
+		terminal.Right("MEAN"), terminal.Right("ROBUST"), terminal.Right("RUNS"), terminal.Left("FROM"))
+	for i, e := range r.Stages {
+		tasks := ""
+		if i < len(spec.Stages) {
+			tasks = terminal.Count(spec.Stages[i].TaskCount())
+		}
+		row := []string{e.Stage, tasks, "", "", "", "", "", "", terminal.Safe(e.Source)}
+		if len(e.Samples) > 0 {
+			copy(row[2:], spread(p, e.Spread))
+			row[6], row[7] = terminal.Span(e.Robust.Std()), runs(e.Runs)
+		}
+		t.Row(row...)
+	}
+	t.Write(p, p.Style, "  ")
+	writeCompletion(p, r)
+}
+
+// writeCompletion writes how long the job waits and takes.
+func writeCompletion(p *cli.Page, r messages.EstimateReply) {
+	p.Title("Time from submission")
+	t := terminal.NewTable(terminal.Left("TO"), terminal.Right("LOW"), terminal.Right("MEDIAN"), terminal.Right("HIGH"), terminal.Right("MEAN"), terminal.Right("RUNS"))
+	if r.Runs > 0 {
+		t.Row(append(append([]string{"first task"}, spread(p, r.Wait)...), runs(r.Runs))...)
+	}
+	if r.Completion.Median > 0 || r.Completion.Mean > 0 {
+		t.Row(append(append([]string{"completion"}, spread(p, r.Completion)...), runs(r.Runs))...)
+	}
+	if t.Len() > 0 {
+		t.Write(p, p.Style, "  ")
+	}
+	p.Printf("  %s\n", p.Dim("from "+terminal.Safe(r.Source)))
+}
+
+func spread(p *cli.Page, s messages.Spread) []string {
+	return []string{terminal.Span(s.Low.Std()), terminal.Span(s.Median.Std()), terminal.Span(s.High.Std()), terminal.Span(s.Mean.Std())}
+}
+
+// runs writes a faded number of runs.
+func runs(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
+
+func writeClasses(p *cli.Page, r messages.ClassesReply) {
+	if len(r.Classes) == 0 {
+		p.Printf("No job profile classes. An operator declares them as profiles in the site's configuration.\n")
+		return
+	}
+	t := terminal.NewTable(terminal.Left("CLASS"), terminal.Left("SHAPE"), terminal.Right("SAMPLES"), terminal.Right("OUTSIDE"), terminal.Right("ACCOUNTS"),
+		terminal.Right("SCREENED OUT"), terminal.Right("PRIOR"), terminal.Right("MOVED (NATS)"))
+	for _, c := range r.Classes {
+		moved := ""
+		if c.MovedBy > 0 {
+			moved = fmt.Sprintf("%.3f ± %.3f", c.Moved, c.MovedBy)
+		}
+		t.Row(c.Profile.Name, string(c.Profile.Class), plain(c.Samples), cli.Number(int(c.Outside)), cli.Number(c.Accounts),
+			terminal.Percent(c.Screened), terminal.Percent(c.Prior), moved)
+	}
+	t.Write(p, p.Style, "")
+	for _, c := range r.Classes {
+		writeParameters(p, c)
+	}
+}
+
+// plain writes a number as an operator wrote it.
+func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// writeParameters writes what is known of each parameter of a class.
+func writeParameters(p *cli.Page, c messages.ClassEstimate) {
+	p.Title(c.Profile.Name)
+	t := terminal.NewTable(terminal.Left("PARAMETER"), terminal.Right("FROM"), terminal.Right("TO"), terminal.Right("MEAN"), terminal.Right("DEVIATION"), terminal.Right("BANDWIDTH"))
+	at := func(x []float64, j int) string {
+		if j >= len(x) {
+			return ""
+		}
+		return cli.Price(x[j])
+	}
+	for j, b := range c.Profile.Bounds {
+		t.Row(terminal.Safe(b.Parameter), plain(b.Low), plain(b.High), at(c.Mean, j), at(c.Deviation, j), at(c.Bandwidth, j))
+	}
+	t.Write(p, p.Style, "  ")
+}

@@ -1,0 +1,88 @@
+package submit
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// travels reports whether files go with a job: its tasks then run in directories
+// of their own.
+func travels(job *jobfile.Job) bool {
+	return len(job.Inputs) > 0 || slices.ContainsFunc(job.Spec.Stages, func(s messages.Stage) bool { return s.Travels() })
+}
+
+// describeInputs makes the files of the user's inputs of their stages, known by
+// what is in them. Nothing is sent.
+func describeInputs(a *cli.App, job *jobfile.Job) error {
+	known := map[string]messages.File{}
+	for i := range job.Inputs {
+		in := &job.Inputs[i]
+		path, err := a.FromHere(in.Path)
+		if err != nil {
+			return err
+		}
+		f, seen := known[path]
+		if !seen {
+			if f, err = describe(path, in.Path); err != nil {
+				return err
+			}
+			known[path] = f
+		}
+		f.Name, in.Path = in.Name, path
+		stage := &job.Spec.Stages[in.Stage]
+		stage.Inputs = append(stage.Inputs, f)
+	}
+	return nil
+}
+
+// describe reads a file, which the user calls by another name.
+func describe(path, called string) (messages.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return messages.File{}, cli.Usagef("input %s: %v", called, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return messages.File{}, cli.Usagef("input %s: is not a regular file: put a directory in an archive", called)
+	}
+	f, err := bus.Digest(called, file)
+	if err != nil {
+		return f, cli.Within("input", err)
+	}
+	f.Executable = info.Mode()&0o100 != 0
+	return f, nil
+}
+
+// sendInputs stores the inputs that the site does not have yet.
+func sendInputs(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job) error {
+	sent := map[string]bool{}
+	for _, in := range job.Inputs {
+		inputs := job.Spec.Stages[in.Stage].Inputs
+		f := inputs[slices.IndexFunc(inputs, func(f messages.File) bool { return f.Name == in.Name })]
+		if sent[f.Digest] {
+			continue
+		}
+		sent[f.Digest] = true
+		if err := sendInput(ctx, s, in.Path, f); err != nil {
+			return cli.Within("input "+in.Name, err)
+		}
+	}
+	return nil
+}
+
+func sendInput(ctx context.Context, s *cli.Session, path string, f messages.File) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return cli.Usagef("%v", err)
+	}
+	defer file.Close()
+	_, err = bus.SendFile(ctx, s.Bus, messages.Subject(s.Site, messages.Depot, messages.VerbPut, s.Account), messages.Attempt{}, f, file)
+	return err
+}

@@ -1,0 +1,84 @@
+package submit
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// offersQuery is what was asked for on the command line of quote.
+type offersQuery struct {
+	sites  []string
+	within time.Duration
+}
+
+// allSites, in place of names, means the own site and all its peers.
+const allSites = "all"
+
+// quoteSites asks several sites for offers, and shows who answered what.
+func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery, job *jobfile.Job) error {
+	request := messages.OffersRequest{Spec: job.Spec, Sites: q.sites, Within: messages.Duration(q.within)}
+	if slices.Contains(q.sites, allSites) || slices.Contains(q.sites, messages.AnySite) {
+		request.Sites = nil
+	}
+	if err := request.Validate(); err != nil {
+		return refused(err, job, "")
+	}
+	patient := *s
+	patient.Timeout = max(s.Timeout, 2*q.within)
+	reply, err := cli.Call[messages.OffersReply](ctx, &patient, messages.Auctioneer, messages.VerbOffers, request)
+	if err != nil {
+		return refused(err, job, "")
+	}
+	if err := a.Show(reply, func(p *cli.Page) { writeOffers(p, reply) }); err != nil || len(reply.Offers) > 0 {
+		return err
+	}
+	return noOffer(reply.Silent)
+}
+
+// noOffer is why there is none: that of a site that has refused the job, else of
+// one that did not answer.
+func noOffer(silent []messages.Silent) error {
+	kind := messages.Unavailable
+	for _, s := range silent {
+		if k := s.Error.Kind; !k.Retriable() {
+			kind = k
+		}
+	}
+	return messages.Errorf(kind, "no site makes an offer")
+}
+
+func writeOffers(p *cli.Page, r messages.OffersReply) {
+	t := terminal.NewTable(terminal.Left(""), terminal.Left("SITE"), terminal.Left("MARKET"), terminal.Left("COMPLETION"), terminal.Right("IN"),
+		terminal.Right("PRICE"), terminal.Right("WORTH"), terminal.Left("CONTRACT"), terminal.Left("BASIS"))
+	for i, o := range r.Offers {
+		mark, worth := "", ""
+		if i == r.Best {
+			mark = p.Bold("*")
+		}
+		if o.Value != 0 {
+			worth = cli.Price(o.Value)
+		}
+		when, in := "not known", ""
+		if o.Completion != 0 {
+			when, in = p.Exactly(o.Completion), p.Between(p.Now, o.Completion)
+		}
+		t.Row(mark, o.Site, o.Market, when, in, o.Price.String(), worth, o.Contract, terminal.Safe(o.Basis))
+	}
+	if len(r.Offers) > 0 {
+		t.Write(p, p.Style, "")
+	}
+	for _, s := range r.Silent {
+		p.Printf("%s: %s\n", p.Yellow(cli.First(s.Site, "other sites")), terminal.Safe(cli.Sentence(s.Error)))
+	}
+	if r.Best >= 0 {
+		p.Printf("* is what candor submit --site auto would take: %s\n", terminal.Safe(r.Why))
+		return
+	}
+	p.Printf("candor submit --site auto would take none: %s\n", terminal.Safe(r.Why))
+}

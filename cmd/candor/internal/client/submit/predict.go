@@ -1,0 +1,129 @@
+package submit
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// prediction is an account before a job and after it, if nothing else
+// happens.
+type prediction struct {
+	Account   messages.AccountReply `json:"account"` // that pays, as it is now
+	Market    messages.Name         `json:"market"`
+	Held      messages.Credits      `json:"held"`      // while the job lives, and the most it can cost
+	Available messages.Credits      `json:"available"` // while it lives
+	Least     messages.Credits      `json:"least"`     // the balance after it, if it costs all that is held
+	Most      messages.Credits      `json:"most"`      // if it costs nothing
+	// Limited says that the submitter's part in the project has a limit, of
+	// which Left is left while the job lives.
+	Limited bool             `json:"limited"`
+	Left    messages.Credits `json:"left"`
+	Draws   []draw           `json:"draws"`             // on what expires, the earliest first
+	Refusal string           `json:"refusal,omitempty"` // why the account could not hold it, as it is now
+}
+
+// draw is what a job would hold of a grant that expires.
+type draw struct {
+	Grant   string           `json:"grant"`
+	Expires messages.Time    `json:"expires"`
+	Amount  messages.Credits `json:"amount"`
+}
+
+// PredictCommand shows what a job would leave of the account that pays.
+func PredictCommand(a *cli.App) *cobra.Command {
+	sub := &submission{options: jobfile.NewOptions(a.Lookup)}
+	cmd := &cobra.Command{
+		Use:   "predict [flags] [FILE|-] [ARGUMENT...]",
+		Short: "show what an account would have after a job",
+		Long: `Have the site check a job as "candor submit --dry-run" does, and show what the account
+that pays has now, while the job would run, and after it. Takes what submit takes.
+Nothing is submitted. The exit code is that of the submission's refusal, if the
+account could not hold its budget as it is now.`,
+		Example: "  candor account predict job.yaml\n  candor account predict --budget 10 -A climate sort.sh input.txt",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(cmd *cobra.Command, args []string) error { return predict(cmd.Context(), a, sub, args) },
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().AddFlagSet(sub.options.Flags)
+	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
+	return cmd
+}
+
+func predict(ctx context.Context, a *cli.App, sub *submission, args []string) error {
+	job, err := readJob(a, sub, args)
+	if err != nil {
+		return err
+	}
+	request := messages.SubmitRequest{Key: rand.Text(), Spec: job.Spec, DryRun: true}
+	if err := request.Validate(); err != nil {
+		return refused(err, job, request.Key)
+	}
+	s, err := a.Dial(false)
+	if err != nil {
+		return err
+	}
+	defer s.Bus.Close()
+	checked, err := cli.Call[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+	if err != nil {
+		return refused(err, job, request.Key)
+	}
+	account, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: checked.Payer})
+	if err != nil {
+		return err
+	}
+	p := predictFor(account, checked, s.Account)
+	if err := a.Show(p, func(page *cli.Page) { writePrediction(page, p) }); err != nil || p.Refusal == "" {
+		return err
+	}
+	return cli.ExitStatus(cli.ExitCode(account.Affords(s.Account, checked.Held)))
+}
+
+// predictFor adds a job's hold to an account as it stands.
+func predictFor(account messages.AccountReply, job messages.SubmitReply, submitter messages.Name) prediction {
+	p := prediction{
+		Account: account, Market: job.Market, Held: job.Held, Available: account.Available - job.Held,
+		Least: account.Balance - job.Held, Most: account.Balance,
+	}
+	for _, m := range account.Roles {
+		if m.Member == submitter && m.Limit != 0 {
+			p.Limited, p.Left = true, m.Limit-m.Spent-m.Held-job.Held
+		}
+	}
+	if err := account.Affords(submitter, job.Held); err != nil {
+		p.Refusal = cli.Sentence(err)
+	}
+	left := job.Held
+	for _, e := range account.Expiring {
+		if part := min(e.Free, left); part > 0 {
+			p.Draws = append(p.Draws, draw{e.Grant, e.Expires, part})
+			left -= part
+		}
+	}
+	return p
+}
+
+// writePrediction shows an account before and after a job.
+func writePrediction(p *cli.Page, r prediction) {
+	p.Printf("%s pays for a job on market %s, which may cost up to %s\n", p.Bold("Account "+r.Account.Account), r.Market, cli.Credits(r.Held))
+	t := terminal.NewTable(terminal.Left(""), terminal.Right("NOW"), terminal.Right("WHILE IT LIVES"), terminal.Right("AFTER IT"))
+	t.Row("Balance", r.Account.Balance.String(), r.Account.Balance.String(), r.Least.String()+" to "+r.Most.String())
+	t.Row("Held for jobs", r.Account.Reserved.String(), (r.Account.Reserved + r.Held).String(), r.Account.Reserved.String())
+	t.Row("Available", r.Account.Available.String(), r.Available.String(), r.Available.String()+" to "+r.Account.Available.String())
+	t.Write(p, p.Style, "  ")
+	for _, d := range r.Draws {
+		p.Printf("  %s of what it holds expire on %s\n", cli.Credits(d.Amount), p.Exactly(d.Expires))
+	}
+	if r.Limited {
+		p.Printf("  of your limit in it, %s are left while the job lives\n", cli.Credits(max(r.Left, 0)))
+	}
+	if r.Refusal != "" {
+		p.Printf("%s\n", p.Red("It would be refused now: "+terminal.Safe(r.Refusal)))
+	}
+}

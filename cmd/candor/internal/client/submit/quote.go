@@ -1,0 +1,141 @@
+package submit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func quoteCommand(a *cli.App) *cobra.Command {
+	sub := &submission{options: jobfile.NewOptions(a.Lookup)}
+	var from offersQuery
+	cmd := &cobra.Command{
+		Use:   "quote [flags] [FILE|-] [ARGUMENT...]",
+		Short: "ask what completion times a job can have, and at which prices",
+		Long: `Ask a market that sells completion times for the menu of a job, which is described as
+for candor submit and declares a length and a valuation. A menu holds for a while and for
+you alone; one of its contracts can be taken, with candor submit --contract ID and the same
+job. At the end the price is scaled by what completion was worth, over what was promised.
+
+With --sites, ask your site and its peers for offers, in one table: the contracts of
+markets that sell them, and of others what is expected, by each site's own estimator and
+at what it charges now. The one that candor submit --site auto would take is marked. A site
+that does not answer within the time is named.`,
+		Example: "  candor quote job.yaml\n  candor submit --contract q7-3 --budget 12 job.yaml\n  candor quote --sites all --within 1s job.yaml",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(cmd *cobra.Command, args []string) error { return quote(cmd.Context(), a, sub, &from, args) },
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().AddFlagSet(sub.options.Flags)
+	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
+	cmd.Flags().StringSliceVar(&from.sites, "sites", nil, "ask these `sites`, or all: west,east")
+	cmd.Flags().DurationVar(&from.within, "within", 0, "how `long` to wait for other sites (default 2s)")
+	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets)
+	return cmd
+}
+
+func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, args []string) error {
+	job, err := readUnpaid(a, sub, args)
+	if err != nil {
+		return err
+	}
+	a.Warn("quote", job.Warnings)
+	request := messages.QuoteRequest{Spec: job.Spec}
+	if err := request.Validate(); err != nil {
+		return refused(err, job, "")
+	}
+	a.Flags.Destination = job.Site
+	s, err := a.Dial(false)
+	if err != nil {
+		return err
+	}
+	defer s.Bus.Close()
+	if len(from.sites) == 0 && job.Site != "" {
+		from.sites = []string{job.Site}
+	}
+	if len(from.sites) > 0 {
+		return quoteSites(ctx, a, s, from, job)
+	}
+	reply, err := cli.Call[messages.QuoteReply](ctx, s, messages.Auctioneer, messages.VerbQuote, request)
+	if err != nil {
+		return refused(err, job, "")
+	}
+	return a.Show(reply, func(p *cli.Page) { writeMenu(p, reply, terminal.IsTerminal(a.Out)) })
+}
+
+func writeMenu(p *cli.Page, r messages.QuoteReply, chart bool) {
+	p.Printf("%s of market %s, until %s\n", p.Bold("Quote "+r.Quote), r.Market, p.Exactly(r.Expires))
+	t := terminal.NewTable(terminal.Left("CONTRACT"), terminal.Left("COMPLETION"), terminal.Right("IN"), terminal.Right("PRICE"),
+		terminal.Right("BUDGET"), terminal.Right("PROMISED"), terminal.Left(""))
+	for _, c := range r.Contracts {
+		t.Row(c.ID, p.Exactly(c.Completion), p.Between(p.Now, c.Completion), c.Price.String(), c.Budget.String(), cli.Price(c.Promised), remarks(c))
+	}
+	t.Write(p, p.Style, "  ")
+	if chart {
+		writeCurve(p, r.Contracts)
+	}
+	p.Printf("Take one with candor submit --contract ID and at least its BUDGET, the most it can come to.\n")
+}
+
+func remarks(c messages.QuotedContract) string {
+	var words []string
+	if c.Declared {
+		words = append(words, "fits what was declared")
+	}
+	if c.Free {
+		words = append(words, "the earliest that is free")
+	}
+	return strings.Join(words, ", ")
+}
+
+// writeCurve draws the prices over the completion times.
+func writeCurve(p *cli.Page, menu []messages.QuotedContract) {
+	const height, most = 8, 60
+	if len(menu) < 2 {
+		return
+	}
+	first, last := menu[0].Completion, menu[len(menu)-1].Completion
+	top := messages.Credits(0)
+	for _, c := range menu {
+		top = max(top, c.Price)
+	}
+	if top == 0 || last <= first {
+		return
+	}
+	width := max(10, min(most, p.Columns-20))
+	grid := make([][]rune, height+1)
+	for i := range grid {
+		grid[i] = []rune(strings.Repeat(" ", width+1))
+	}
+	for _, c := range menu {
+		x := int(math.Round(float64(width) * float64(c.Completion-first) / float64(last-first)))
+		y := int(math.Round(height * c.Price.Float() / top.Float()))
+		mark := '·'
+		if c.Declared {
+			mark = '◆'
+		}
+		grid[height-y][x] = mark
+	}
+	p.Printf("\n")
+	for i, row := range grid {
+		label := ""
+		switch i {
+		case 0:
+			label = top.String()
+		case height:
+			label = "0"
+		}
+		p.Printf("  %*s │%s\n", 12, terminal.Clip(label, 12), strings.TrimRight(string(row), " "))
+	}
+	p.Printf("  %*s └%s\n", 12, "credits", strings.Repeat("─", width))
+	left, right := p.Between(p.Now, first), p.Between(p.Now, last)
+	p.Printf("  %*s  %s%s\n\n", 12, "", left, fmt.Sprintf("%*s", max(1, width-len(left)), right))
+}
