@@ -90,11 +90,7 @@ func jobCommand(a *cli.App) *cobra.Command {
 		Example: "  candor job 17\n  candor job 17 --json | jq .stages",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			reply, err := ofJob[messages.JobDetail](ctx, s, messages.VerbJob, args[0])
-			if err != nil {
-				return err
-			}
-			return a.Show(reply, func(p *cli.Page) { writeJob(p, reply) })
+			return askJob(ctx, a, s, messages.VerbJob, args[0], writeJob)
 		}),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
@@ -109,11 +105,7 @@ class, the price around it, and what would change it.`,
 		Example: "  candor why 17\n  candor why 17 --json | jq -r .reason",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			reply, err := ofJob[messages.WhyReply](ctx, s, messages.VerbWhy, args[0])
-			if err != nil {
-				return err
-			}
-			return a.Show(reply, func(p *cli.Page) { writeWhy(p, reply) })
+			return askJob(ctx, a, s, messages.VerbWhy, args[0], writeWhy)
 		}),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
@@ -142,10 +134,7 @@ func cancel(ctx context.Context, a *cli.App, s *cli.Session, args []string) erro
 	}
 	var failed error
 	for _, arg := range args {
-		reply, err := ofJob[messages.CancelReply](ctx, s, messages.VerbCancel, arg)
-		if err == nil {
-			err = a.Show(reply, func(p *cli.Page) { writeCancelled(p, reply) })
-		}
+		err := askJob(ctx, a, s, messages.VerbCancel, arg, writeCancelled)
 		if err == nil {
 			continue
 		}
@@ -160,14 +149,14 @@ func cancel(ctx context.Context, a *cli.App, s *cli.Session, args []string) erro
 	return failed
 }
 
-// ofJob asks the auctioneer something about the job that an argument names.
-func ofJob[Reply any](ctx context.Context, s *cli.Session, verb, argument string) (Reply, error) {
+// askJob asks the auctioneer something about the job that an argument names, and shows
+// the answer.
+func askJob[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, argument string, words func(*cli.Page, Reply)) error {
 	job, err := jobNumber(argument)
 	if err != nil {
-		var none Reply
-		return none, err
+		return err
 	}
-	return cli.Call[Reply](ctx, s, messages.Auctioneer, verb, messages.JobRequest{Job: job})
+	return cli.Ask(ctx, a, s, messages.Auctioneer, verb, messages.JobRequest{Job: job}, words)
 }
 
 func jobNumber(argument string) (messages.JobID, error) {

@@ -101,11 +101,7 @@ func regroup(ctx context.Context, a *cli.App, s *cli.Session, actor string, r me
 	if err := checkActor(actor); err != nil {
 		return err
 	}
-	reply, err := cli.Call[messages.ReplicasReply](ctx, s, actor, messages.VerbReplica, r)
-	if err != nil {
-		return err
-	}
-	return a.Show(reply, func(p *cli.Page) { writeReplicas(p, reply) })
+	return cli.Ask(ctx, a, s, actor, messages.VerbReplica, r, func(p *cli.Page, reply messages.ReplicasReply) { writeReplicas(p, reply) })
 }
 
 func checkActor(actor string) error {
