@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
 const second = messages.Duration(1e9)
@@ -73,38 +73,21 @@ func Default() *Plan {
 func Decode(name string, text []byte) (*Plan, error) {
 	p := Default()
 	p.Rates = nil
-	if err := readYAML(text, p); err != nil && !errors.Is(err, io.EOF) {
-		var at yaml.Error
-		if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
-			where := at.GetToken().Position
-			return nil, messages.Errorf(messages.Invalid, "%s:%d:%d: %s", name, where.Line, where.Column, at.GetMessage())
-		}
-		return nil, messages.Errorf(messages.Invalid, "%s:1:1: %v", name, err)
+	file, err := yamlfile.Parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	if err := yamlfile.Strict(text, p); err != nil && !errors.Is(err, io.EOF) {
+		return nil, file.Misread(err)
 	}
 	if p.Rates == nil && p.Events == nil {
 		p.Rates = Default().Rates
 	}
 	if path, err := p.check(); err != nil {
-		line, column := 1, 1
-		if at, bad := yaml.PathString("$." + path); bad == nil {
-			if n, none := at.ReadNode(bytes.NewReader(text)); none == nil && n != nil {
-				line, column = n.GetToken().Position.Line, n.GetToken().Position.Column
-			}
-		}
-		return nil, messages.Errorf(messages.Invalid, "%s:%d:%d: %s: %v", name, line, column, path, err)
+		n, _ := file.Find(path)
+		return nil, file.Errorf(n, "%s: %v", path, err)
 	}
 	return p, nil
-}
-
-// readYAML makes an error of what the YAML reader cannot bear: it panics on some
-// lists that are none.
-func readYAML(text []byte, v any) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("cannot be read: somewhere a list or a mapping stands where the other should")
-		}
-	}()
-	return yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(v)
 }
 
 // mostSpan bounds how long faults may last.

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,18 +10,22 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
 // Decode reads a market. Its errors are Invalid and begin with name:line:column.
 func Decode(name string, text []byte) (*Market, error) {
-	d := &document{name: name}
-	if err := d.parse(text); err != nil {
+	file, err := yamlfile.Parse(name, text)
+	if err != nil {
 		return nil, err
 	}
+	if file.Documents != 1 {
+		return nil, messages.Errorf(messages.Invalid, "%s:1:1: a market is described by one document, there are %d", name, file.Documents)
+	}
+	d := &document{file}
 	m := &Market{Name: "main", Bids: bids.Default()}
 	mechanism, err := d.mechanism()
 	if err != nil {
@@ -32,7 +35,7 @@ func Decode(name string, text []byte) (*Market, error) {
 	if err := d.durations(); err != nil {
 		return nil, err
 	}
-	if err := readYAML(text, m); err != nil && !errors.Is(err, io.EOF) {
+	if err := yamlfile.Strict(text, m); err != nil && !errors.Is(err, io.EOF) {
 		return nil, d.syntax(err)
 	}
 	if err := d.belong(mechanism); err != nil {
@@ -51,17 +54,6 @@ func Decode(name string, text []byte) (*Market, error) {
 	return m, nil
 }
 
-// readYAML makes an error of what the YAML reader cannot bear: it panics on some
-// lists that are none.
-func readYAML(text []byte, v any) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("cannot be read: somewhere a list or a mapping stands where the other should")
-		}
-	}()
-	return yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(v)
-}
-
 // own sets the defaults of a mechanism's bids that differ from the model's.
 func (d *document) own(mechanism string, m *Market) {
 	switch mechanism {
@@ -73,36 +65,14 @@ func (d *document) own(mechanism string, m *Market) {
 }
 
 // document is a parsed file.
-type document struct {
-	name string
-	file *ast.File
-}
-
-func (d *document) parse(text []byte) error {
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return d.syntax(err)
-	}
-	bodies := 0
-	for _, doc := range file.Docs {
-		if doc.Body != nil && doc.Body.Type() != ast.NullType && doc.Body.Type() != ast.CommentType {
-			bodies++
-		}
-	}
-	if bodies != 1 {
-		return messages.Errorf(messages.Invalid, "%s:1:1: a market is described by one document, there are %d", d.name, bodies)
-	}
-	d.file = file
-	return nil
-}
+type document struct{ *yamlfile.File }
 
 // syntax says where YAML found something wrong.
 func (d *document) syntax(err error) error {
 	var at yaml.Error
-	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
-		return messages.Errorf(messages.Invalid, "%s:1:1: %v", d.name, err)
+	if !errors.As(err, &at) || at.GetToken() == nil {
+		return d.Misread(err)
 	}
-	p := at.GetToken().Position
 	text := at.GetMessage()
 	var kind *yaml.TypeError
 	var large *yaml.OverflowError
@@ -114,7 +84,7 @@ func (d *document) syntax(err error) error {
 	case errors.As(err, &large):
 		text = fmt.Sprintf("%.64s is beyond what a number here can be", large.SrcNum)
 	}
-	return messages.Errorf(messages.Invalid, "%s:%d:%d: %s", d.name, p.Line, p.Column, text)
+	return d.Misread(&yaml.SyntaxError{Message: text, Token: at.GetToken()})
 }
 
 // kinds are what can stand in a market, in words.
@@ -139,29 +109,20 @@ func (d *document) mechanism() (string, error) {
 			continue
 		}
 		name := ""
-		if err := yaml.NodeToValue(pair.Value, &name); err != nil || parameters[name] == nil {
-			return "", d.at(pair.Value, "mechanism: must be one of %s, is %.64q", strings.Join(Mechanisms(), ", "), pair.Value.String())
+		if err := yamlfile.Value(pair.Value, &name); err != nil || parameters[name] == nil {
+			return "", d.Errorf(pair.Value, "mechanism: must be one of %s, is %.64q", strings.Join(Mechanisms(), ", "), pair.Value.String())
 		}
 		return name, nil
 	}
-	return "", messages.Errorf(messages.Invalid, "%s:1:1: mechanism: is missing; it can be %s", d.name, strings.Join(Mechanisms(), ", "))
+	return "", messages.Errorf(messages.Invalid, "%s:1:1: mechanism: is missing; it can be %s", d.Name, strings.Join(Mechanisms(), ", "))
 }
 
 // pairs goes through the top level.
 func (d *document) pairs() func(yield func(string, *ast.MappingValueNode) bool) {
 	return func(yield func(string, *ast.MappingValueNode) bool) {
-		for _, doc := range d.file.Docs {
-			var values []*ast.MappingValueNode
-			switch body := doc.Body.(type) {
-			case *ast.MappingNode:
-				values = body.Values
-			case *ast.MappingValueNode:
-				values = append(values, body)
-			}
-			for _, pair := range values {
-				if !yield(pair.Key.GetToken().Value, pair) {
-					return
-				}
+		for _, pair := range yamlfile.Pairs(d.Root) {
+			if !yield(pair.Key.GetToken().Value, pair) {
+				return
 			}
 		}
 	}
@@ -171,7 +132,7 @@ func (d *document) pairs() func(yield func(string, *ast.MappingValueNode) bool) 
 func (d *document) belong(mechanism string) error {
 	for key, pair := range d.pairs() {
 		if !slices.Contains(common, key) && !slices.Contains(parameters[mechanism], key) {
-			return d.at(pair.Key, "%s: mechanism %s has no such parameter; it has %s", key, mechanism, strings.Join(parameters[mechanism], ", "))
+			return d.Errorf(pair.Key, "%s: mechanism %s has no such parameter; it has %s", key, mechanism, strings.Join(parameters[mechanism], ", "))
 		}
 	}
 	return nil
@@ -187,11 +148,6 @@ func (d *document) says(key string) bool {
 	return false
 }
 
-func (d *document) at(n ast.Node, format string, args ...any) error {
-	p := n.GetToken().Position
-	return messages.Errorf(messages.Invalid, "%s:%d:%d: %s", d.name, p.Line, p.Column, fmt.Sprintf(format, args...))
-}
-
 // locate puts file, line and column before an error that begins with a path.
 func (d *document) locate(err error) error {
 	text := messages.AsError("", err).Message
@@ -201,14 +157,6 @@ func (d *document) locate(err error) error {
 			path, text = key, key+":"+rest
 		}
 	}
-	for ; path != ""; path = path[:max(0, strings.LastIndexByte(path, '.'))] {
-		p, bad := yaml.PathString("$." + path)
-		if bad != nil {
-			break
-		}
-		if n, none := p.FilterFile(d.file); none == nil && n != nil {
-			return d.at(n, "%s", text)
-		}
-	}
-	return messages.Errorf(messages.Invalid, "%s:1:1: %s", d.name, text)
+	n, _ := d.Find(path)
+	return d.Errorf(n, "%s", text)
 }

@@ -3,10 +3,10 @@ package rules
 import (
 	"slices"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
 // durations refuses what is none; the YAML reader would not say where it stands.
@@ -16,11 +16,11 @@ func (d *document) durations() error {
 			continue
 		}
 		var x messages.Duration
-		switch err := yaml.NodeToValue(pair.Value, &x); {
+		switch err := yamlfile.Value(pair.Value, &x); {
 		case err != nil:
-			return d.at(pair.Value, "%s: %.64q is no time: write it like 1h30m, 90s, or as a number of seconds", key, pair.Value.GetToken().Value)
+			return d.Errorf(pair.Value, "%s: %.64q is no time: write it like 1h30m, 90s, or as a number of seconds", key, pair.Value.GetToken().Value)
 		case x == 0 && key == "granule":
-			return d.at(pair.Value, "granule: must be at least 1s, is 0")
+			return d.Errorf(pair.Value, "granule: must be at least 1s, is 0")
 		}
 	}
 	return nil
@@ -36,7 +36,7 @@ func (d *document) once() error {
 	mechanism, _ := d.mechanism()
 	for key, pair := range d.pairs() {
 		if other := twice[key]; mechanism != HighestBid && d.says(other) {
-			return d.at(pair.Key, "%s: says the same as %s: leave one of them out", key, other)
+			return d.Errorf(pair.Key, "%s: says the same as %s: leave one of them out", key, other)
 		}
 	}
 	return nil
@@ -66,10 +66,10 @@ func (d *document) counts() error {
 			_, fraction := p.Value.(*ast.FloatNode)
 			name := p.Key.GetToken().Value
 			if fraction && slices.Contains(wholes, name) {
-				return d.at(p.Value, "%s: must be a whole number, is %.64s", name, p.Value.String())
+				return d.Errorf(p.Value, "%s: must be a whole number, is %.64s", name, p.Value.String())
 			}
 			if n, ok := p.Value.(*ast.IntegerNode); ok && n.Value == uint64(0) && slices.Contains(positive, name) {
-				return d.at(p.Value, "%s: must be at least 1, is 0", name)
+				return d.Errorf(p.Value, "%s: must be at least 1, is 0", name)
 			}
 		}
 	}

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
 // Workload says who submits what, and when.
@@ -50,7 +49,7 @@ func LoadWorkload(example fs.FS) (*Workload, error) {
 		return nil, err
 	}
 	var w Workload
-	if err := yaml.UnmarshalWithOptions(text, &w, yaml.Strict()); err != nil {
+	if err := yamlfile.Strict(text, &w); err != nil {
 		return nil, fmt.Errorf("workload.yaml: %w", err)
 	}
 	for i := range w.Submissions {

@@ -11,18 +11,16 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
 // document is a configuration file, and what is wrong with it.
 type document struct {
-	name    string
-	root    ast.Node // nil: the file is empty
-	anchors map[string]ast.Node
-	found   []finding
+	*yamlfile.File
+	found []finding
 }
 
 // finding is one thing that is wrong, and where. Line and column count from 1.
@@ -31,30 +29,16 @@ type finding struct {
 	text         string
 }
 
-// parse reads YAML. The error says where it is not.
+// parse reads YAML. The error says where the text is no YAML.
 func parse(name string, text []byte) (*document, error) {
-	d := &document{name: name, anchors: map[string]ast.Node{}}
-	file, err := parser.ParseBytes(text, 0)
+	file, err := yamlfile.Parse(name, text)
 	if err != nil {
-		var at yaml.Error
-		if !errors.As(err, &at) || at.GetToken() == nil {
-			return nil, messages.Errorf(messages.Invalid, "%s: %v", name, err)
-		}
-		p := at.GetToken().Position
-		d.found = append(d.found, finding{p.Line, p.Column, at.GetMessage()})
-		return nil, d.err()
+		return nil, err
 	}
-	bodies := 0
-	for _, doc := range file.Docs {
-		if doc.Body != nil && doc.Body.Type() != ast.NullType && doc.Body.Type() != ast.CommentType {
-			bodies++
-			d.root = doc.Body
-		}
+	if file.Documents > 1 {
+		return nil, messages.Errorf(messages.Invalid, "%s: has %d documents; put the configuration in one", name, file.Documents)
 	}
-	if bodies > 1 {
-		return nil, messages.Errorf(messages.Invalid, "%s: has %d documents; put the configuration in one", name, bodies)
-	}
-	return d, nil
+	return &document{File: file}, nil
 }
 
 // err is everything found, one line each in the order of the file, or nil.
@@ -67,45 +51,33 @@ func (d *document) err() error {
 	})
 	lines := make([]string, len(d.found))
 	for i, f := range d.found {
-		lines[i] = fmt.Sprintf("%s:%d:%d: %s", d.name, f.line, f.column, f.text)
+		lines[i] = fmt.Sprintf("%s:%d:%d: %s", d.Name, f.line, f.column, f.text)
 	}
 	return messages.Errorf(messages.Invalid, "%s", strings.Join(lines, "\n"))
 }
 
 func (d *document) addf(n ast.Node, format string, args ...any) {
-	line, column := position(n)
+	line, column := yamlfile.Position(n)
 	d.found = append(d.found, finding{line, column, fmt.Sprintf(format, args...)})
-}
-
-// position is where a value begins; that of a mapping is its first key.
-func position(n ast.Node) (line, column int) {
-	switch v := n.(type) {
-	case *ast.MappingNode:
-		if len(v.Values) > 0 && !v.IsFlowStyle {
-			n = v.Values[0].Key
-		}
-	case *ast.MappingValueNode:
-		n = v.Key
-	}
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return t.Position.Line, t.Position.Column
-	}
-	return 1, 1
 }
 
 // decode puts what the file says into v, a pointer to a struct, and leaves what
 // it does not mention. All that cannot be decoded is noted, not just the first.
 func (d *document) decode(v any) {
-	if d.root != nil {
-		d.value(d.root, reflect.ValueOf(v).Elem(), "")
+	if d.Root != nil {
+		d.value(d.Root, reflect.ValueOf(v).Elem(), "")
 	}
 }
 
 // value decodes a node into v. Path is where it is, as in "markets[0].name".
 func (d *document) value(n ast.Node, v reflect.Value, path string) {
-	n = d.plain(n)
+	n = d.Plain(n)
 	if n == nil || n.Type() == ast.NullType {
 		return // as if it were not there
+	}
+	if alias, ok := n.(*ast.AliasNode); ok {
+		d.addf(alias, "alias *%s: no anchor of that name stands before it", alias.Value.GetToken().Value)
+		return
 	}
 	if custom(v) {
 		d.leaf(n, v, path)
@@ -125,28 +97,6 @@ func (d *document) value(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// plain looks through anchors, aliases and tags.
-func (d *document) plain(n ast.Node) ast.Node {
-	for {
-		switch v := n.(type) {
-		case *ast.AnchorNode:
-			d.anchors[v.Name.GetToken().Value] = v.Value
-			n = v.Value
-		case *ast.AliasNode:
-			target, ok := d.anchors[v.Value.GetToken().Value]
-			if !ok {
-				d.addf(v, "alias *%s: no anchor of that name stands before it", v.Value.GetToken().Value)
-				return nil
-			}
-			return target
-		case *ast.TagNode:
-			n = v.Value
-		default:
-			return n
-		}
-	}
-}
-
 // custom says whether a type reads itself.
 func custom(v reflect.Value) bool {
 	switch v.Addr().Interface().(type) {
@@ -157,12 +107,11 @@ func custom(v reflect.Value) bool {
 }
 
 func (d *document) structure(n ast.Node, v reflect.Value, path string) {
-	pairs, ok := pairsOf(n)
-	if !ok {
+	if n.Type() != ast.MappingType && n.Type() != ast.MappingValueType {
 		d.addf(n, "%s: must be a mapping, of %s", orFile(path), strings.Join(keys(v.Type()), ", "))
 		return
 	}
-	for _, pair := range pairs {
+	for _, pair := range yamlfile.Pairs(n) {
 		key := pair.Key.GetToken().Value
 		if key == "<<" {
 			d.value(pair.Value, v, path)
@@ -199,7 +148,7 @@ func (d *document) list(n ast.Node, v reflect.Value, path string) {
 
 func (d *document) leaf(n ast.Node, v reflect.Value, path string) {
 	fresh := reflect.New(v.Type())
-	err := yaml.NodeToValue(n, fresh.Interface())
+	err := yamlfile.Value(n, fresh.Interface())
 	if err == nil && whole(v) {
 		err = refuseFractions(n)
 	}
@@ -218,8 +167,7 @@ func whole(v reflect.Value) bool {
 
 // refuseFractions finds what the reader would cut off in silence.
 func refuseFractions(n ast.Node) error {
-	pairs, _ := pairsOf(n)
-	for _, pair := range pairs {
+	for _, pair := range yamlfile.Pairs(n) {
 		if err := refuseFractions(pair.Value); err != nil {
 			return err
 		}
@@ -253,16 +201,6 @@ func expectation(v reflect.Value, err error) string {
 	return "must be a piece of text"
 }
 
-func pairsOf(n ast.Node) ([]*ast.MappingValueNode, bool) {
-	switch v := n.(type) {
-	case *ast.MappingNode:
-		return v.Values, true
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{v}, true
-	}
-	return nil, false
-}
-
 // keys are the names of a struct's fields in a file.
 func keys(t reflect.Type) []string {
 	var names []string
@@ -294,4 +232,12 @@ func orFile(path string) string {
 		return "the file"
 	}
 	return path
+}
+
+// note adds the problems of a configuration at their places in the file.
+func (d *document) note(problems embedded.Problems) {
+	for _, p := range problems {
+		n, _ := d.Find(p.Path)
+		d.addf(n, "%s", p.Error())
+	}
 }

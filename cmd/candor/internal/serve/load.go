@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
 // settings is what the environment and the command line can say about a site;
@@ -75,7 +76,7 @@ func (s *settings) load() (embedded.Config, error) {
 func (s *settings) read() (embedded.Config, *document, error) {
 	c := embedded.Default()
 	c.State = defaultState()
-	d := &document{}
+	d := &document{File: &yamlfile.File{}}
 	if s.file != "" {
 		text, err := os.ReadFile(s.file)
 		if err != nil {
@@ -89,7 +90,7 @@ func (s *settings) read() (embedded.Config, *document, error) {
 			return c, nil, err
 		}
 	}
-	if _, given := d.locate("accounts"); !given && c.DefaultAccount == "" {
+	if _, given := d.Find("accounts"); !given && c.DefaultAccount == "" {
 		addOwnAccount(&c)
 	}
 	return c, d, nil

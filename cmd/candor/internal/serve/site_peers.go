@@ -95,12 +95,12 @@ func checkText(file string, text []byte, p embedded.Peer) error {
 // insertPeer puts a peer before those that are there, or at the end of a file
 // that has none.
 func insertPeer(d *document, text string, p embedded.Peer) (string, error) {
-	value, found := d.locate("peers")
+	value, found := d.Find("peers")
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
 	if !found {
-		if mapping, ok := d.root.(*ast.MappingNode); ok && mapping.IsFlowStyle {
+		if mapping, ok := d.Root.(*ast.MappingNode); ok && mapping.IsFlowStyle {
 			return "", byHand(d, p)
 		}
 		return text + "\n# Sites with which this one shares work and settles.\npeers:\n" + item(p, "  "), nil
@@ -119,7 +119,7 @@ func insertPeer(d *document, text string, p embedded.Peer) (string, error) {
 }
 
 func byHand(d *document, p embedded.Peer) error {
-	return messages.Errorf(messages.Invalid, "%s: its peers are not written as a list with a line for each; write there by hand, and join again after taking it out if this is an invitation:\n%s", d.name, item(p, "  "))
+	return messages.Errorf(messages.Invalid, "%s: its peers are not written as a list with a line for each; write there by hand, and join again after taking it out if this is an invitation:\n%s", d.Name, item(p, "  "))
 }
 
 // item writes a peer as an element of a list.

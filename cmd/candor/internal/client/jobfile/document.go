@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
 // MaxDocument bounds a document or script in bytes: more than any job within
@@ -106,10 +107,10 @@ type Job struct {
 func ParseDocument(source []byte) (*Job, error) {
 	var d document
 	decoder := yaml.NewDecoder(bytes.NewReader(source), yaml.Strict())
-	if err := decode(decoder, &d); err != nil {
+	if err := yamlfile.Decode(decoder, &d); err != nil {
 		return nil, documentError(err)
 	}
-	if decode(decoder, new(any)) != io.EOF {
+	if yamlfile.Decode(decoder, new(any)) != io.EOF {
 		return nil, messages.Errorf(messages.Invalid, "the file holds several documents: submit one job at a time")
 	}
 	spec, err := d.spec()
@@ -121,21 +122,13 @@ func ParseDocument(source []byte) (*Job, error) {
 	return job, nil
 }
 
-// decode makes an error of what the YAML reader cannot bear: it panics on some
-// lists that are none, such as "stages: ! &a {b: {c}}".
-func decode(d *yaml.Decoder, v any) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = messages.Errorf(messages.Invalid, "the document cannot be read: somewhere a list or a mapping stands where the other should")
-		}
-	}()
-	return d.Decode(v)
-}
-
 // documentError puts an error of the YAML reader into the words of a user.
 func documentError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return messages.Errorf(messages.Invalid, "the file is empty: it must describe a job; see candor help job-file")
+	}
+	if errors.Is(err, yamlfile.ErrShape) {
+		return messages.Errorf(messages.Invalid, "the document %v", err)
 	}
 	var at yaml.Error
 	if !errors.As(err, &at) {

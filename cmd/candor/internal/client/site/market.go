@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
 func marketCommand(a *cli.App) *cobra.Command {
@@ -61,7 +62,7 @@ func readMarkets(path string) ([]messages.Market, error) {
 	if err != nil {
 		return nil, cli.Usagef("%v", err)
 	}
-	asJSON, err := yaml.YAMLToJSON(text)
+	asJSON, err := yamlfile.JSON(text)
 	if err != nil {
 		return nil, messages.Errorf(messages.Invalid, "%s: %s", path, yaml.FormatError(err, false, true))
 	}

@@ -1,0 +1,180 @@
+// Package yamlfile reads the files that people write in YAML, or in JSON, which is YAML
+// too, and says where in a file a value stands. A file holds one document. What a
+// document may say, and in which words it is refused, is the caller's.
+//
+// The YAML library panics on some documents, such as "stages: ! &a {b: {c}}". All
+// calls of the library that read a stranger's text stand in this package, which
+// returns an error then.
+package yamlfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// File is a parsed file.
+type File struct {
+	Name      string
+	Root      ast.Node // nil: the file is empty
+	Documents int      // how many the file holds, of which Root is the last
+	anchors   map[string]ast.Node
+}
+
+// Parse reads a file. The error is Invalid and begins with name:line:column.
+func Parse(name string, text []byte) (*File, error) {
+	f := &File{Name: name, anchors: map[string]ast.Node{}}
+	var file *ast.File
+	err := guard(func() (err error) { file, err = parser.ParseBytes(text, 0); return err })
+	if err != nil {
+		return nil, f.Misread(err)
+	}
+	for _, doc := range file.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.NullType && doc.Body.Type() != ast.CommentType {
+			f.Documents++
+			f.Root = doc.Body
+		}
+	}
+	return f, nil
+}
+
+// Errorf is an Invalid error about a node, which begins with name:line:column.
+func (f *File) Errorf(n ast.Node, format string, args ...any) error {
+	line, column := Position(n)
+	return f.at(line, column, fmt.Sprintf(format, args...))
+}
+
+func (f *File) at(line, column int, text string) error {
+	return messages.Errorf(messages.Invalid, "%s:%d:%d: %s", f.Name, line, column, text)
+}
+
+// Misread is an Invalid error for one of the YAML library, and begins with its place.
+func (f *File) Misread(err error) error {
+	var at yaml.Error
+	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
+		return f.at(1, 1, err.Error())
+	}
+	p := at.GetToken().Position
+	return f.at(p.Line, p.Column, at.GetMessage())
+}
+
+// Find returns the node that a path like "markets[0].name" leads to, or the nearest
+// above it that the file has; the second result reports whether the file has all of
+// the path.
+func (f *File) Find(path string) (ast.Node, bool) {
+	n := f.Root
+	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		next := child(f.Plain(n), step)
+		if next == nil {
+			return n, false
+		}
+		n = next
+	}
+	return n, n != nil
+}
+
+func child(n ast.Node, step string) ast.Node {
+	if sequence, ok := n.(*ast.SequenceNode); ok {
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(sequence.Values) {
+			return sequence.Values[i]
+		}
+		return nil
+	}
+	for _, pair := range Pairs(n) {
+		if pair.Key.GetToken().Value == step {
+			return pair.Value
+		}
+	}
+	return nil
+}
+
+// Plain looks through anchors, aliases and tags. An alias without an anchor before it
+// is left.
+func (f *File) Plain(n ast.Node) ast.Node {
+	for {
+		switch v := n.(type) {
+		case *ast.AnchorNode:
+			f.anchors[v.Name.GetToken().Value] = v.Value
+			n = v.Value
+		case *ast.AliasNode:
+			if target, ok := f.anchors[v.Value.GetToken().Value]; ok {
+				return target
+			}
+			return v
+		case *ast.TagNode:
+			n = v.Value
+		default:
+			return n
+		}
+	}
+}
+
+// Position is where a node begins, counted from 1; a mapping begins at its first key.
+func Position(n ast.Node) (line, column int) {
+	switch v := n.(type) {
+	case nil:
+		return 1, 1
+	case *ast.MappingNode:
+		if len(v.Values) > 0 && !v.IsFlowStyle {
+			n = v.Values[0].Key
+		}
+	case *ast.MappingValueNode:
+		n = v.Key
+	}
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return t.Position.Line, t.Position.Column
+	}
+	return 1, 1
+}
+
+// Pairs are the keys of a mapping with their values; none of any other node.
+func Pairs(n ast.Node) []*ast.MappingValueNode {
+	switch v := n.(type) {
+	case *ast.MappingNode:
+		return v.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{v}
+	}
+	return nil
+}
+
+// Strict decodes the first document of a text, whose keys must all be known.
+func Strict(text []byte, v any) error {
+	return Decode(yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()), v)
+}
+
+// Decode decodes the next document of a decoder.
+func Decode(d *yaml.Decoder, v any) error {
+	return guard(func() error { return d.Decode(v) })
+}
+
+// Value decodes a node.
+func Value(n ast.Node, v any) error {
+	return guard(func() error { return yaml.NodeToValue(n, v) })
+}
+
+// JSON is a text of YAML as JSON.
+func JSON(text []byte) (out []byte, err error) {
+	err = guard(func() error { out, err = yaml.YAMLToJSON(text); return err })
+	return out, err
+}
+
+// ErrShape is the error for a document on which the YAML library panics.
+var ErrShape = errors.New("cannot be read: somewhere a list or a mapping stands where the other should")
+
+func guard(read func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = ErrShape
+		}
+	}()
+	return read()
+}
