@@ -46,7 +46,7 @@ func listSchemas(a *cli.App) error {
 	for _, v := range schema.Verbs() {
 		list = append(list, verbView{messages.Subject("SITE", v.Actor, v.Verb, "ACCOUNT"), v.Request, v.Reply})
 	}
-	if a.Flags.Json {
+	if a.Flags.JSON {
 		return json.NewEncoder(a.Out).Encode(list)
 	}
 	p := a.Page(a.Out)

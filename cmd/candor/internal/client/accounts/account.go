@@ -100,11 +100,9 @@ on what expires first; what is held for a job stays until the job has ended.`,
 			if r.Expires, err = a.Future("--expires", expires); err != nil {
 				return err
 			}
-			reply, err := keyed[messages.AccountReply](ctx, s, messages.VerbGrant, r.Key, "grant", r)
-			if err != nil {
-				return err
-			}
-			return a.Show(reply, func(p *cli.Page) { writeGranted(p, r, reply) })
+			return askKeyed(ctx, a, s, messages.VerbGrant, r.Key, "grant", r, func(p *cli.Page, reply messages.AccountReply) {
+				writeGranted(p, r, reply)
+			})
 		}),
 		ValidArgsFunction: a.CompleteAccounts,
 	}
@@ -114,14 +112,17 @@ on what expires first; what is held for a job stays until the job has ended.`,
 	return cmd
 }
 
-// keyed sends the bank a request with a key, and says how to repeat it where
-// its outcome is not known.
-func keyed[Reply any](ctx context.Context, s *cli.Session, verb, key, what string, request any) (Reply, error) {
+// askKeyed sends the bank a request with a key and shows the answer, or says how to
+// repeat the request where its outcome is not known.
+func askKeyed[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, key, what string, request any, words func(*cli.Page, Reply)) error {
 	reply, err := cli.CallKeyed[Reply](ctx, s, messages.Bank, verb, request)
 	if err != nil && messages.KindOf(err).Retriable() {
-		return reply, cli.Within("repeat with --key "+key+", which cannot "+what+" twice", err)
+		return cli.Within("repeat with --key "+key+", which cannot "+what+" twice", err)
 	}
-	return reply, err
+	if err != nil {
+		return err
+	}
+	return a.Show(reply, func(p *cli.Page) { words(p, reply) })
 }
 
 // optional is the one argument of a command that may have none.

@@ -32,11 +32,7 @@ can. Repeating it with the same --key gives nothing more.`,
 				return err
 			}
 			r := messages.RemitRequest{Key: cli.First(m.key, rand.Text()), Account: m.from, Peer: peer, Payee: payee, Amount: amount, Reason: m.reason}
-			reply, err := keyed[messages.ClearingReply](ctx, s, messages.VerbRemit, r.Key, "remit", r)
-			if err != nil {
-				return err
-			}
-			return a.Show(reply, func(p *cli.Page) {
+			return askKeyed(ctx, a, s, messages.VerbRemit, r.Key, "remit", r, func(p *cli.Page, reply messages.ClearingReply) {
 				p.Printf("Set aside %s for %s at %s", cli.Credits(amount), r.Payee, r.Peer)
 				writeAsked(p, reply, peer)
 			})
@@ -88,11 +84,9 @@ this by themselves.`,
 			}
 			r := messages.AuthoriseRequest{Key: cli.First(m.key, rand.Text()), Account: m.from, Peer: args[0], Amount: amount,
 				Interval: messages.Duration(interval), Reason: m.reason}
-			reply, err := keyed[messages.SignedAuthorisation](ctx, s, messages.VerbAuthorise, r.Key, "authorise", r)
-			if err != nil {
-				return err
-			}
-			return a.Show(reply, func(p *cli.Page) { writeAuthorised(p, reply.Authorisation) })
+			return askKeyed(ctx, a, s, messages.VerbAuthorise, r.Key, "authorise", r, func(p *cli.Page, reply messages.SignedAuthorisation) {
+				writeAuthorised(p, reply.Authorisation)
+			})
 		}),
 	}
 	cmd.Flags().StringVar(&lasting, "for", "7d", "how `long` it may be charged")

@@ -57,7 +57,7 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	switch {
 	case o.project != "" && len(args) > 0:
 		return cli.Usagef("--project %s: names the account: leave out %q", o.project, args[0])
-	case o.csv && a.Flags.Json:
+	case o.csv && a.Flags.JSON:
 		return cli.Usagef("--csv: cannot go with --json: choose one")
 	}
 	reply, err := fullStatement(ctx, s, r, o.limit)
@@ -71,7 +71,7 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	if o.csv {
 		return statementCSV(a, reply, jobsOf(ctx, s, reply))
 	}
-	if a.Flags.Json {
+	if a.Flags.JSON {
 		return a.PrintJSON(reply)
 	}
 	facts := jobsOf(ctx, s, reply)

@@ -36,11 +36,9 @@ transfers nothing more.`,
 				return err
 			}
 			r := messages.PayRequest{Key: cli.First(m.key, rand.Text()), From: m.from, To: args[0], Amount: amount, Reason: m.reason}
-			reply, err := keyed[messages.AccountReply](ctx, s, messages.VerbPay, r.Key, "transfer", r)
-			if err != nil {
-				return err
-			}
-			return a.Show(reply, func(p *cli.Page) { writeMoved(p, "Transferred", amount, "to "+r.To, reply) })
+			return askKeyed(ctx, a, s, messages.VerbPay, r.Key, "transfer", r, func(p *cli.Page, reply messages.AccountReply) {
+				writeMoved(p, "Transferred", amount, "to "+r.To, reply)
+			})
 		}),
 		ValidArgsFunction: a.CompleteAccounts,
 	}
@@ -62,11 +60,9 @@ func withdrawCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			r := messages.WithdrawRequest{Key: cli.First(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
-			reply, err := keyed[messages.AccountReply](ctx, s, messages.VerbWithdraw, r.Key, "withdraw", r)
-			if err != nil {
-				return err
-			}
-			return a.Show(reply, func(p *cli.Page) { writeMoved(p, "Withdrew", amount, "from "+r.Account, reply) })
+			return askKeyed(ctx, a, s, messages.VerbWithdraw, r.Key, "withdraw", r, func(p *cli.Page, reply messages.AccountReply) {
+				writeMoved(p, "Withdrew", amount, "from "+r.Account, reply)
+			})
 		}),
 		ValidArgsFunction: a.CompleteAccounts,
 	}

@@ -29,13 +29,7 @@ hold from the first record. The exit code is 1 if they do not balance.`,
 			if err != nil {
 				return err
 			}
-			if err := a.Show(reply, func(p *cli.Page) { writeBooks(p, reply) }); err != nil {
-				return err
-			}
-			if !reply.Balanced {
-				return cli.ExitStatus(cli.CodeFailed)
-			}
-			return nil
+			return a.Verdict(reply, reply.Balanced, func(p *cli.Page) { writeBooks(p, reply) })
 		}),
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "recompute everything from the first record (operators)")

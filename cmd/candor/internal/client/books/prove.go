@@ -25,11 +25,9 @@ and has the site's keys. It cannot be taken back.`,
 		Example: "  candor bank prove",
 		Args:    cobra.NoArgs,
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
-			reply, err := cli.Call[messages.TrustReply](ctx, s, messages.Bank, messages.VerbProve, messages.Empty{})
-			if err != nil {
-				return err
-			}
-			return a.Show(reply, func(p *cli.Page) { p.Printf("Everything is proven from record %d on.\n", reply.From) })
+			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbProve, messages.Empty{}, func(p *cli.Page, reply messages.TrustReply) {
+				p.Printf("Everything is proven from record %d on.\n", reply.From)
+			})
 		}),
 	}
 }

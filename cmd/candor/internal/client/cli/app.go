@@ -76,13 +76,22 @@ func (a *App) Page(w io.Writer) *Page {
 
 // Show prints a reply: as the site sent it with --json, else in words.
 func (a *App) Show(reply any, words func(*Page)) error {
-	if a.Flags.Json {
+	if a.Flags.JSON {
 		return a.PrintJSON(reply)
 	}
 	p := a.Page(a.Out)
 	words(p)
 	_, err := a.Out.Write(p.Bytes())
 	return err
+}
+
+// Verdict shows a reply, and ends the command with exit code 1 where what was checked
+// is not good.
+func (a *App) Verdict(reply any, good bool, words func(*Page)) error {
+	if err := a.Show(reply, words); err != nil || good {
+		return err
+	}
+	return ExitStatus(CodeFailed)
 }
 
 // PrintJSON prints a reply as the site writes it in JSON, on one line.

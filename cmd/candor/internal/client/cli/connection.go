@@ -23,7 +23,7 @@ import (
 type connection struct {
 	server, Site, account, creds, state, ca, at string
 	timeout                                     time.Duration
-	Json, noColor                               bool
+	JSON, noColor                               bool
 	// Destination is the site that a job is for, which --site then names: where no
 	// other is known, it is the one to connect to as well.
 	Destination messages.Name
@@ -39,7 +39,7 @@ func (a *App) ConnectionFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.Flags.state, "state", "", "state `directory` of candor up (CANDOR_STATE)")
 	f.StringVar(&a.Flags.at, "at", "", "`name` of a site of this machine, where candor up runs several (CANDOR_AT)")
 	f.DurationVar(&a.Flags.timeout, "timeout", bus.RequestTimeout, "how `long` to wait for an answer")
-	f.BoolVar(&a.Flags.Json, "json", false, "print the site's reply as JSON")
+	f.BoolVar(&a.Flags.JSON, "json", false, "print the site's reply as JSON")
 	f.BoolVar(&a.Flags.noColor, "no-color", false, "no colours (NO_COLOR)")
 }
 

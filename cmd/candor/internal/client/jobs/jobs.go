@@ -33,7 +33,7 @@ func jobsCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			others := len(reply.Jobs) == 0 && !a.Flags.Json && othersHave(ctx, s, r)
+			others := len(reply.Jobs) == 0 && !a.Flags.JSON && othersHave(ctx, s, r)
 			return a.Show(reply, func(p *cli.Page) {
 				if others {
 					p.Printf("No jobs of %s here; --all shows everybody's.\n", s.Account)

@@ -296,7 +296,7 @@ func (r *logReader) name(t messages.TaskRef) string {
 func (r *logReader) output(t messages.TaskStatus) logOutput {
 	to := &lockedWriter{mu: &r.mu, to: r.app.Out}
 	switch {
-	case r.app.Flags.Json:
+	case r.app.Flags.JSON:
 		return &jsonOutput{to: to, task: t, stderr: r.query.stderr}
 	case r.selected == 1 || r.query.noPrefix && !r.query.follow:
 		return rawOutput{to}

@@ -77,11 +77,7 @@ settlements that are not paid yet; where none is given it is the limit.`,
 
 // setPeer sets a peer's terms, and shows it.
 func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r messages.PeerRequest) error {
-	reply, err := cli.Call[messages.PeerReply](ctx, s, messages.Bank, messages.VerbPeer, r)
-	if err != nil {
-		return err
-	}
-	return a.Show(reply, func(p *cli.Page) {
+	return cli.Ask(ctx, a, s, messages.Bank, messages.VerbPeer, r, func(p *cli.Page, reply messages.PeerReply) {
 		p.Printf("Site %s is a peer, and may owe up to %s, and by settlements up to %s\n", reply.Peer, cli.Credits(reply.Limit), cli.Credits(reply.Share))
 	})
 }
@@ -160,13 +156,8 @@ exit code is 1 if the books differ.`,
 			if err != nil {
 				return err
 			}
-			if err := a.Show(reply, func(p *cli.Page) { writeReconciled(p, reply) }); err != nil {
-				return err
-			}
-			if slices.ContainsFunc(reply.Books, func(b messages.ReconciledBook) bool { return b.Difference != nil }) {
-				return cli.ExitStatus(cli.CodeFailed)
-			}
-			return nil
+			differ := slices.ContainsFunc(reply.Books, func(b messages.ReconciledBook) bool { return b.Difference != nil })
+			return a.Verdict(reply, !differ, func(p *cli.Page) { writeReconciled(p, reply) })
 		}),
 	}
 }
@@ -226,11 +217,5 @@ func settle(ctx context.Context, a *cli.App, s *cli.Session, cycle string, corre
 	if err != nil {
 		return err
 	}
-	if err := a.Show(report, func(p *cli.Page) { writeNet(p, report); writeLeft(p, bank.Peers) }); err != nil {
-		return err
-	}
-	if !report.Balanced {
-		return cli.ExitStatus(cli.CodeFailed)
-	}
-	return nil
+	return a.Verdict(report, report.Balanced, func(p *cli.Page) { writeNet(p, report); writeLeft(p, bank.Peers) })
 }

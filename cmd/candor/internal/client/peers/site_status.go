@@ -51,13 +51,10 @@ or its bank does not answer.`,
 			if err != nil {
 				return err
 			}
-			if err := showStatus(a, r); err != nil {
+			if err := showStatus(a, r); err != nil || r.sound() {
 				return err
 			}
-			if !r.sound() {
-				return cli.ExitStatus(cli.CodeFailed)
-			}
-			return nil
+			return cli.ExitStatus(cli.CodeFailed)
 		}),
 	}
 }
@@ -111,7 +108,7 @@ func (r *siteStatus) trip(peer messages.Name) messages.PeerTrip {
 }
 
 func showStatus(a *cli.App, r siteStatus) error {
-	if a.Flags.Json {
+	if a.Flags.JSON {
 		return printStatus(a, r)
 	}
 	return a.Show(nil, func(p *cli.Page) { writeSiteStatus(p, r) })

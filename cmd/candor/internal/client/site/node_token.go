@@ -68,7 +68,7 @@ func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Na
 	if err := write(reply.Token); err != nil {
 		return err
 	}
-	if !a.Flags.Json {
+	if !a.Flags.JSON {
 		p := a.Page(a.Err)
 		fmt.Fprintf(a.Err, "Token %s lets one agent of node %s in, once, until %s\n", reply.State.ID, node, p.Exactly(reply.State.Expires))
 	}

@@ -26,7 +26,7 @@ redrawn in place until q or Ctrl-C. Where the output is not a terminal, and with
 			if interval < minInterval {
 				return cli.Usagef("--interval %v: must be at least %v", interval, minInterval)
 			}
-			if a.Flags.Json || !terminal.IsTerminal(a.In) || !terminal.IsTerminal(a.Out) {
+			if a.Flags.JSON || !terminal.IsTerminal(a.In) || !terminal.IsTerminal(a.Out) {
 				o, err := survey(ctx, s)
 				if err != nil {
 					return err

@@ -53,11 +53,9 @@ func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) e
 		return err
 	}
 	defer s.Bus.Close()
-	reply, err := cli.Call[messages.EstimateReply](ctx, s, messages.Estimator, messages.VerbEstimate, messages.EstimateRequest{Spec: job.Spec})
-	if err != nil {
-		return err
-	}
-	return a.Show(reply, func(p *cli.Page) { writeEstimate(p, &job.Spec, reply) })
+	return cli.Ask(ctx, a, s, messages.Estimator, messages.VerbEstimate, messages.EstimateRequest{Spec: job.Spec}, func(p *cli.Page, reply messages.EstimateReply) {
+		writeEstimate(p, &job.Spec, reply)
+	})
 }
 
 func estimateClassesCommand(a *cli.App) *cobra.Command {

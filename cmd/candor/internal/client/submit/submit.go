@@ -108,7 +108,7 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 		return refused(err, job, request.Key)
 	}
 	wait := job.Options.Wait && !sub.dryRun
-	if !wait || !a.Flags.Json {
+	if !wait || !a.Flags.JSON {
 		if err := a.Show(reply, func(p *cli.Page) { writeSubmitted(p, reply, sub.dryRun) }); err != nil {
 			return err
 		}
