@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/schema"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 func schemaCommand(a *cli.App) *cobra.Command {
@@ -70,7 +71,7 @@ func printSchema(a *cli.App, name string) error {
 
 func similarMessage(name string) string {
 	for _, n := range schema.Names() {
-		if cli.EditDistance(strings.ToLower(name), strings.ToLower(n)) <= 3 {
+		if spelling.Distance(strings.ToLower(name), strings.ToLower(n)) <= 3 {
 			return "; did you mean " + n + "?"
 		}
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 
@@ -30,7 +31,7 @@ func versionCommand(a *cli.App) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
 			return a.Show(v, func(p *cli.Page) {
-				revision := cli.First(v.Revision, "unknown revision")
+				revision := cmp.Or(v.Revision, "unknown revision")
 				if v.Modified {
 					revision += ", modified"
 				}
@@ -42,12 +43,12 @@ func versionCommand(a *cli.App) *cobra.Command {
 
 // readVersion reads what the Go tool recorded in the binary.
 func readVersion() buildVersion {
-	v := buildVersion{Version: cli.First(release, "(devel)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := buildVersion{Version: cmp.Or(release, "(devel)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
 	}
-	v.Version = cli.First(release, info.Main.Version, v.Version)
+	v.Version = cmp.Or(release, info.Main.Version, v.Version)
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -125,7 +126,7 @@ func (s *single) run(cmd *cobra.Command) error {
 	if err != nil {
 		return unstarted(cmd.Context(), err)
 	}
-	stop, err := observe(door, profileSocket(&c, first(s.node, s.actor)), site.Gatherer, log)
+	stop, err := observe(door, profileSocket(&c, cmp.Or(s.node, s.actor)), site.Gatherer, log)
 	if err != nil {
 		return errors.Join(err, site.Close())
 	}

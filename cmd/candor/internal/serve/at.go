@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ func applyAt(cmd *cobra.Command) error {
 	if state == nil || cmd.Flags().Changed("config") {
 		return messages.Errorf(messages.Invalid, "--at: %s works on what its own flags name, not on a site that runs", cmd.CommandPath())
 	}
-	base := first(state.Value.String(), defaultState())
+	base := cmp.Or(state.Value.String(), defaultState())
 	for _, dir := range []string{base, filepath.Join(base, sitesDir, name)} {
 		if info, err := embedded.ReadInfo(dir); err == nil && info.Site == name {
 			return cmd.Flags().Set("state", dir)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 	"github.com/candor-grid/candor/messages/yamlfile"
 )
 
@@ -128,7 +129,7 @@ func (d *document) field(pair *ast.MappingValueNode, key string, v reflect.Value
 	}
 	known := keys(v.Type())
 	hint := "it can have " + strings.Join(known, ", ")
-	if near := embedded.Nearest(key, known); near != "" {
+	if near := spelling.Nearest(key, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	d.addf(pair.Key, "%s: there is no such key; %s", join(path, key), hint)

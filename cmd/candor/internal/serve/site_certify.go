@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -88,7 +89,7 @@ func (r *replicaCertificate) write(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	file := first(r.output, host+"-"+r.actor+".pem")
+	file := cmp.Or(r.output, host+"-"+r.actor+".pem")
 	if err := internal.WriteReplica(file, r.actor, host, time.Now()); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -135,7 +136,7 @@ func (i *initial) plan(site messages.Name) (*plan, error) {
 	}
 	p := &plan{Site: site, Listen: i.settings.listen, Plain: i.plain, CPUs: processors()}
 	var err error
-	if p.Dir, err = filepath.Abs(first(i.dir, site)); err != nil {
+	if p.Dir, err = filepath.Abs(cmp.Or(i.dir, site)); err != nil {
 		return nil, err
 	}
 	if p.Leaf, err = portAfter(p.Listen, leafPort); err != nil {

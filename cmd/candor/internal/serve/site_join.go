@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (l *letters) invite(w io.Writer, peer messages.Name) error {
 	if err != nil {
 		return err
 	}
-	file := first(l.output, c.Site+"-invites-"+peer+".json")
+	file := cmp.Or(l.output, c.Site+"-invites-"+peer+".json")
 	if err := writeLetter(file, letter); err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func (l *letters) answer(w io.Writer, c *embedded.Config, authority *identity.Au
 	if err != nil {
 		return err
 	}
-	file := first(l.output, answerFile(c.Site, invitation.Site))
+	file := cmp.Or(l.output, answerFile(c.Site, invitation.Site))
 	if err := writeLetter(file, letter); err != nil {
 		return err
 	}
@@ -273,14 +274,4 @@ func replace(file string, text []byte, mode fs.FileMode) error {
 		return err
 	}
 	return os.Rename(aside, file)
-}
-
-// first returns the first that is not empty.
-func first(candidates ...string) string {
-	for _, c := range candidates {
-		if c != "" {
-			return c
-		}
-	}
-	return ""
 }

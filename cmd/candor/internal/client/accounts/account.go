@@ -4,6 +4,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 
@@ -96,7 +97,7 @@ on what expires first; what is held for a job stays until the job has ended.`,
 			if err != nil {
 				return err
 			}
-			r := messages.GrantRequest{Key: cli.First(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
+			r := messages.GrantRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
 			if r.Expires, err = a.Future("--expires", expires); err != nil {
 				return err
 			}

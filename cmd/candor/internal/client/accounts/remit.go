@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strings"
@@ -31,7 +32,7 @@ can. Repeating it with the same --key gives nothing more.`,
 			if err != nil {
 				return err
 			}
-			r := messages.RemitRequest{Key: cli.First(m.key, rand.Text()), Account: m.from, Peer: peer, Payee: payee, Amount: amount, Reason: m.reason}
+			r := messages.RemitRequest{Key: cmp.Or(m.key, rand.Text()), Account: m.from, Peer: peer, Payee: payee, Amount: amount, Reason: m.reason}
 			return askKeyed(ctx, a, s, messages.VerbRemit, r.Key, "remit", r, func(p *cli.Page, reply messages.ClearingReply) {
 				p.Printf("Set aside %s for %s at %s", cli.Credits(amount), r.Payee, r.Peer)
 				writeAsked(p, reply, peer)
@@ -82,7 +83,7 @@ this by themselves.`,
 			if !ok {
 				return cli.Usagef("--for %q: write how long it may be charged, like 12h or 2d", lasting)
 			}
-			r := messages.AuthoriseRequest{Key: cli.First(m.key, rand.Text()), Account: m.from, Peer: args[0], Amount: amount,
+			r := messages.AuthoriseRequest{Key: cmp.Or(m.key, rand.Text()), Account: m.from, Peer: args[0], Amount: amount,
 				Interval: messages.Duration(interval), Reason: m.reason}
 			return askKeyed(ctx, a, s, messages.VerbAuthorise, r.Key, "authorise", r, func(p *cli.Page, reply messages.SignedAuthorisation) {
 				writeAuthorised(p, reply.Authorisation)

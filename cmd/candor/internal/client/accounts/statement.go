@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -46,7 +47,7 @@ type statementOptions struct {
 }
 
 func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOptions, args []string) error {
-	r := messages.StatementRequest{Account: cli.First(o.project, optional(args))}
+	r := messages.StatementRequest{Account: cmp.Or(o.project, optional(args))}
 	var err error
 	if r.From, err = a.Instant("--from", o.from); err != nil {
 		return err

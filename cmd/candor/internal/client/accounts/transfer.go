@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 
@@ -35,7 +36,7 @@ transfers nothing more.`,
 			if err != nil {
 				return err
 			}
-			r := messages.PayRequest{Key: cli.First(m.key, rand.Text()), From: m.from, To: args[0], Amount: amount, Reason: m.reason}
+			r := messages.PayRequest{Key: cmp.Or(m.key, rand.Text()), From: m.from, To: args[0], Amount: amount, Reason: m.reason}
 			return askKeyed(ctx, a, s, messages.VerbPay, r.Key, "transfer", r, func(p *cli.Page, reply messages.AccountReply) {
 				writeMoved(p, "Transferred", amount, "to "+r.To, reply)
 			})
@@ -59,7 +60,7 @@ func withdrawCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := messages.WithdrawRequest{Key: cli.First(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
+			r := messages.WithdrawRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
 			return askKeyed(ctx, a, s, messages.VerbWithdraw, r.Key, "withdraw", r, func(p *cli.Page, reply messages.AccountReply) {
 				writeMoved(p, "Withdrew", amount, "from "+r.Account, reply)
 			})

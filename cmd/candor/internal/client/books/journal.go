@@ -1,6 +1,7 @@
 package books
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +113,7 @@ type storedJournal struct {
 	name  messages.Name
 }
 
-func (j *storedJournal) site() messages.Name { return cli.First(j.name, "stopped") }
+func (j *storedJournal) site() messages.Name { return cmp.Or(j.name, "stopped") }
 
 func (j *storedJournal) each(ctx context.Context, f func(uint64, []byte) error) error {
 	_, _, err := history.Walk(j.files, func(number uint64, record []byte) error {

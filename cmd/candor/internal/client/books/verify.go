@@ -1,6 +1,7 @@
 package books
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"math"
@@ -45,7 +46,7 @@ The exit code is 1 if anything is wrong; the first thing that is gets named.`,
   candor bank verify --history ~/.local/state/candor/bank/1`,
 		Args: cobra.NoArgs,
 		RunE: withJournal(a, &directory, func(ctx context.Context, source journalSource) error {
-			return verifyBooks(ctx, a, source, genesis, key, cli.First(keys, keysBeside(a, directory)))
+			return verifyBooks(ctx, a, source, genesis, key, cmp.Or(keys, keysBeside(a, directory)))
 		}),
 	}
 	cmd.Flags().BoolVar(&genesis, "from-genesis", false, "carry every record out again under the bank's rules")
@@ -93,7 +94,7 @@ type verification struct {
 
 // verifyBooks checks a journal and says what was checked.
 func verifyBooks(ctx context.Context, a *cli.App, source journalSource, genesis bool, key, keys string) error {
-	v := &verification{key: cli.First(key, trustedKey(a)), result: verified{Rules: genesis}}
+	v := &verification{key: cmp.Or(key, trustedKey(a)), result: verified{Rules: genesis}}
 	var err error
 	if v.checkpoints, err = checkpointsOf(ctx, source); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -69,7 +70,7 @@ const operatorAccount = "operator"
 
 // StateDir is the state directory of the site on this machine.
 func (a *App) StateDir() string {
-	if dir := First(a.Flags.state, a.Getenv("CANDOR_STATE")); dir != "" {
+	if dir := cmp.Or(a.Flags.state, a.Getenv("CANDOR_STATE")); dir != "" {
 		return dir
 	}
 	if dir := a.Getenv("XDG_STATE_HOME"); dir != "" {
@@ -104,12 +105,12 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 		return Target{}, err
 	}
 	t := Target{
-		Server: First(a.Flags.server, a.Getenv("CANDOR_SERVER"), local.Server),
-		Site:   First(a.Flags.Site, a.Getenv("CANDOR_SITE")),
-		Creds:  First(a.Flags.creds, a.Getenv("CANDOR_CREDS")),
-		ca:     First(a.Flags.ca, a.Getenv("CANDOR_CA")),
+		Server: cmp.Or(a.Flags.server, a.Getenv("CANDOR_SERVER"), local.Server),
+		Site:   cmp.Or(a.Flags.Site, a.Getenv("CANDOR_SITE")),
+		Creds:  cmp.Or(a.Flags.creds, a.Getenv("CANDOR_CREDS")),
+		ca:     cmp.Or(a.Flags.ca, a.Getenv("CANDOR_CA")),
 	}
-	t.Account = First(a.Flags.account, a.Getenv("CANDOR_ACCOUNT"), accountOf(t.Creds))
+	t.Account = cmp.Or(a.Flags.account, a.Getenv("CANDOR_ACCOUNT"), accountOf(t.Creds))
 	if t.Server == "" {
 		return t, messages.Errorf(messages.Unavailable,
 			"no site is known here (no site.json in %s): start one with candor up, or name one with --server", state)
@@ -118,8 +119,8 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 		if asOperator && t.Account == "" && localCreds(state, operatorAccount) != "" {
 			t.Account = operatorAccount
 		}
-		t.Site, t.Account, t.ca = First(t.Site, local.Site), First(t.Account, local.DefaultAccount), First(t.ca, local.CA)
-		t.Creds = First(t.Creds, localCreds(state, t.Account))
+		t.Site, t.Account, t.ca = cmp.Or(t.Site, local.Site), cmp.Or(t.Account, local.DefaultAccount), cmp.Or(t.ca, local.CA)
+		t.Creds = cmp.Or(t.Creds, localCreds(state, t.Account))
 	}
 	if t.Site == "" && a.Flags.Destination != messages.AnySite {
 		t.Site = a.Flags.Destination
@@ -158,16 +159,6 @@ func localCreds(state string, account messages.Name) string {
 		return ""
 	}
 	return path
-}
-
-// First returns the first that is not empty.
-func First(candidates ...string) string {
-	for _, c := range candidates {
-		if c != "" {
-			return c
-		}
-	}
-	return ""
 }
 
 // Session is a connection to a site on behalf of an account.

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // The exit codes; the help topic exit-codes documents them.
@@ -159,7 +159,7 @@ func similarFlag(cmd *cobra.Command, err error) string {
 	}
 	name, best, distance := unknown.GetSpecifiedName(), "", 3
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := EditDistance(name, f.Name); d < distance && !f.Hidden {
+		if d := spelling.Distance(name, f.Name); d < distance && !f.Hidden {
 			best, distance = f.Name, d
 		}
 	})
@@ -170,28 +170,6 @@ func similarFlag(cmd *cobra.Command, err error) string {
 		return ": if it is meant for the script, put -- before it"
 	}
 	return ""
-}
-
-// EditDistance is the least number of letters to insert, remove or replace
-// (Levenshtein).
-func EditDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = slices.Min([]int{cost, row[j] + 1, diagonal + 1})
-		}
-	}
-	return row[len(b)]
 }
 
 // OneOf makes the RunE of a command that only groups others.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,7 @@ const sitesDir = "sites"
 func (a *App) LocalSite() (state string, site siteFile, err error) {
 	state = a.StateDir()
 	site, err = readSiteFile(state)
-	at := First(a.Flags.at, a.Getenv("CANDOR_AT"))
+	at := cmp.Or(a.Flags.at, a.Getenv("CANDOR_AT"))
 	if err != nil || at == "" || site.Site == at {
 		return state, site, err
 	}

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -74,7 +75,7 @@ func writeOffers(p *cli.Page, r messages.OffersReply) {
 		t.Write(p, p.Style, "")
 	}
 	for _, s := range r.Silent {
-		p.Printf("%s: %s\n", p.Yellow(cli.First(s.Site, "other sites")), terminal.Safe(cli.Sentence(s.Error)))
+		p.Printf("%s: %s\n", p.Yellow(cmp.Or(s.Site, "other sites")), terminal.Safe(cli.Sentence(s.Error)))
 	}
 	if r.Best >= 0 {
 		p.Printf("* is what candor submit --site auto would take: %s\n", terminal.Safe(r.Why))

@@ -3,6 +3,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -88,7 +89,7 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 	}
 	// The key is chosen before the first send, so that a repeated send cannot
 	// become a second job.
-	request := messages.SubmitRequest{Key: cli.First(sub.key, rand.Text()), Spec: job.Spec, DryRun: sub.dryRun, Site: job.Site}
+	request := messages.SubmitRequest{Key: cmp.Or(sub.key, rand.Text()), Spec: job.Spec, DryRun: sub.dryRun, Site: job.Site}
 	if err := request.Validate(); err != nil {
 		return refused(err, job, request.Key)
 	}
@@ -270,6 +271,6 @@ func writeSubmitted(p *cli.Page, r messages.SubmitReply, dryRun bool) {
 		p.Printf("Submitted job %v (%s held from %s)\n", r.Job, cli.Credits(r.Held), r.Payer)
 	}
 	if r.Chosen != "" {
-		p.Printf("  %s: %s\n", p.Bold(cli.First(r.Site, "here")), terminal.Safe(r.Chosen))
+		p.Printf("  %s: %s\n", p.Bold(cmp.Or(r.Site, "here")), terminal.Safe(r.Chosen))
 	}
 }

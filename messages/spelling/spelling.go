@@ -1,0 +1,36 @@
+// Package spelling finds the word that somebody meant by a misspelt one.
+package spelling
+
+// Nearest returns the word that was most likely meant by one that is not among the
+// known; "" if none is near: at most a third of its letters differ.
+func Nearest(word string, known []string) string {
+	best, least := "", len(word)/3+1
+	for _, k := range known {
+		if d := Distance(word, k); d < least || d == least && best == "" {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// Distance is the number of bytes to insert, remove or replace to make b from a
+// (Levenshtein), in O(len(a)·len(b)).
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
