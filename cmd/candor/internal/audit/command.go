@@ -127,7 +127,7 @@ func (o *options) audit(show *simulate.Progress) (*document, error) {
 	return d, nil
 }
 
-// check refuses what can be seen to be wrong before anything is read.
+// check refuses flags that are wrong whatever the files say, before any file is read.
 func (o *options) check() error {
 	if o.kinds != nil && len(o.kinds) == 0 {
 		return messages.Errorf(messages.Invalid, "--lies: names no kind; the kinds are %s", strings.Join(audit.Kinds, ", "))
@@ -177,7 +177,8 @@ func (o *options) present(out io.Writer, d *document) error {
 	return nil
 }
 
-// part writes a part of one: what is below a millionth is rounding.
+// part writes a fraction of one; a fraction below a millionth is a rounding error, and
+// is written as 0.
 func part(x float64) string {
 	if x > -1e-6 && x < 1e-6 {
 		return "0"

@@ -226,8 +226,8 @@ func readLog(traces, name string) ([]swf.Job, error) {
 	return log.Jobs, nil
 }
 
-// bidding gives a job a value of which 80 % are about 30 and 20 % about 150,
-// and the truth as its bid.
+// bidding draws a job's value, about 30 in 80 % of the draws and about 150 in 20 %; the
+// job bids its value.
 func bidding(rng *rand.Rand, submit, runtime float64) highestbid.Job {
 	mean := 30.0
 	if rng.Float64() < 0.2 {

@@ -49,7 +49,7 @@ func processRunner(dir string, node messages.Name) (runner.Runner, error) {
 	return runner.NewProcesses(runner.Config{Site: "bench", Node: node, Dir: filepath.Join(dir, "run", node)})
 }
 
-// instantRunner runs nothing: a task is over as it begins.
+// instantRunner starts no process: a task ends at the moment at which it starts.
 func instantRunner(string, messages.Name) (runner.Runner, error) { return runner.Instant{}, nil }
 
 // open starts a site of some nodes with the same slots, whose tasks are run by

@@ -84,8 +84,8 @@ type Books struct {
 	Problem  string              `json:"problem,omitempty"` // what does not balance
 }
 
-// addUp makes the books of every statement and the bank's own check, and
-// compares them with what the jobs say they were charged. Charged is by job.
+// addUp makes the books from every statement and from the bank's own check, and compares
+// them with charged, which is the charge of each job as the job's reply states it.
 func addUp(bank messages.BooksReply, statements []statement, charged map[messages.JobID]messages.Credits) *Books {
 	b := &Books{Bank: bank}
 	if err := b.read(statements, charged); err != nil {

@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// grid is a site as its users and its operator see it: connections, and
-// nothing else.
+// grid is a site as its users and its operator see it: it holds only connections.
 type grid struct {
 	site     messages.Name
 	operator messages.Name

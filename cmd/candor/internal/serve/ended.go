@@ -28,6 +28,6 @@ type disorder struct{ closing error }
 
 func (d disorder) Error() string { return "could not end in order: " + d.closing.Error() }
 
-// ExitCode is that of what failed: the command was interrupted, but did not end
-// as it should.
+// ExitCode is that of a failure, not of an interruption: the command was interrupted,
+// but could not end in order.
 func (disorder) ExitCode() int { return 1 }

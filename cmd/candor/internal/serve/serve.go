@@ -25,7 +25,8 @@ func prepare(cmd *cobra.Command) error {
 	return applyAt(cmd)
 }
 
-// prepared makes the RunE of a command of what it does once the environment is read.
+// prepared makes a command's RunE, which fills in flags from the environment and then
+// runs the command.
 func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := prepare(cmd); err != nil {
@@ -35,7 +36,7 @@ func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []s
 	}
 }
 
-// common is what every command that runs actors has.
+// common holds the flags of every command that runs actors.
 type common struct {
 	settings settings
 	logging  logging

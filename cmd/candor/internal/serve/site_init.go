@@ -193,7 +193,8 @@ func (p *plan) certify(now time.Time) error {
 	return nil
 }
 
-// reachedLocally is under what a site of this machine is reached.
+// reachedLocally lists the names and addresses under which clients reach a site of this
+// machine.
 func reachedLocally(listen string) []string {
 	names := []string{"127.0.0.1", "::1"}
 	if name, err := os.Hostname(); err == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// peersDir is where a site keeps what it was given by its peers, beside its
-// configuration.
+// peersDir is the directory, beside the configuration, of the credentials and
+// certificates that peers gave this site.
 const peersDir = "peers"
 
 // maxLetter bounds what is read as a letter, in bytes: certificates take a few thousand.

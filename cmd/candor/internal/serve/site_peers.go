@@ -45,9 +45,9 @@ func reachedAt(c *embedded.Config) ([]string, error) {
 	return urls, nil
 }
 
-// withPeer is a configuration file with one more peer, as long as nothing is
-// wrong with it then. All else in it stays as it is written. A peer that is there,
-// the same in all, is no mistake: its credentials may be new.
+// withPeer returns a configuration file with one more peer, or an error if the file is
+// wrong then. All other text of the file stays. A file that names the same peer with the
+// same terms is returned unchanged: only the credentials beside the file may be new.
 func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -72,8 +72,8 @@ func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	return []byte(changed), checkText(file, []byte(changed), p)
 }
 
-// checkText wants that a text has a peer as it was meant, and nothing wrong with
-// that part of it.
+// checkText reads a changed configuration again: it must name the peer with its keys and
+// limit, and hold no mistake.
 func checkText(file string, text []byte, p embedded.Peer) error {
 	d, err := parse(file, text)
 	if err != nil {

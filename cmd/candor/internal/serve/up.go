@@ -100,7 +100,7 @@ func (u *up) load() (embedded.Config, error) {
 	return c, err
 }
 
-// serve tells where what was started is, and waits for the end.
+// serve prints where the site can be reached, and waits until the command is interrupted.
 func (u *up) serve(cmd *cobra.Command, s served, log *zap.Logger) error {
 	stop, err := observe(s.Metrics, s.Profile, s.Gather, log)
 	if err != nil {
@@ -164,8 +164,8 @@ func reach(ctx context.Context, site *embedded.Site) string {
 	return "can reach " + messages.Reach(worst)
 }
 
-// stateFlag is what commands need to find the site: nothing, where it is in the
-// usual place.
+// stateFlag is the flag with which commands find the site; "" where its state directory
+// is the default.
 func (u *up) stateFlag(c *embedded.Config) string {
 	if c.State == defaultState() {
 		return ""

@@ -151,7 +151,7 @@ func (o *options) together(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// check refuses what can be seen to be wrong before anything is read.
+// check refuses flags that are wrong whatever the files say, before any file is read.
 func (o *options) check() error {
 	if o.actors != "core" && o.actors != "all" {
 		return messages.Errorf(messages.Invalid, "--actors: must be core or all, is %.64q", o.actors)

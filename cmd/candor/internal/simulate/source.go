@@ -78,7 +78,7 @@ func (s *Source) Study() (*core.Problem, error) {
 	return p, nil
 }
 
-// check refuses what can be seen to be wrong before anything is read.
+// check refuses flags that are wrong whatever the files say, before any file is read.
 func (s *Source) check() error {
 	switch {
 	case !(s.Load >= 1e-6 && s.Load <= 1e6):

@@ -106,7 +106,7 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 	fmt.Fprintln(out)
 }
 
-// of writes what was measured of n jobs: of none there is nothing to say.
+// of writes a measure of n jobs: "-" where there are none.
 func of(n int, write func(float64) string) func(float64) string {
 	if n == 0 {
 		return func(float64) string { return "-" }

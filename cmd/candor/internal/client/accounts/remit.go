@@ -52,7 +52,7 @@ func accountAt(text string) (account, site messages.Name, err error) {
 	return account, site, nil
 }
 
-// writeAsked ends a sentence about what a peer's bank is asked for.
+// writeAsked ends a sentence about a request to a peer's bank with the request's number.
 func writeAsked(p *cli.Page, r messages.ClearingReply, peer messages.Name) {
 	if r.Number == 0 {
 		p.Printf("; the bank of %s was asked before\n", peer)

@@ -122,7 +122,7 @@ func held(e messages.Entry) string {
 	return text
 }
 
-// ofHold compares what was promised, the hold, with what was received.
+// ofHold compares the credits of a hold with the credits that were charged.
 func ofHold(e messages.Entry) string {
 	if e.Change >= 0 && e.Hold == 0 {
 		return "received"

@@ -176,8 +176,8 @@ func keysBeside(a *cli.App, history string) string {
 	return dir
 }
 
-// proofRoot is what proofs are checked against: a keys directory, or the public key
-// of the site that issued the credentials in use; nil without either.
+// proofRoot is the root of trust for proofs: that of a keys directory, or else the public
+// key of the site that issued the credentials in use; nil if there is neither.
 func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	if keys != "" {
 		authority, err := identity.Open(keys)
@@ -202,7 +202,7 @@ func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	return &ledger.Root{Site: t.Site, Account: key}, nil
 }
 
-// run reads the journal, and holds what it came to against what is stated.
+// run reads the journal, and compares the result with what the bank states.
 func (v *verification) run(ctx context.Context, source journalSource) error {
 	err := source.each(ctx, func(_ uint64, record []byte) error {
 		if err := v.verifier.Add(record); err != nil {

@@ -95,10 +95,9 @@ func readSiteFile(state string) (site siteFile, err error) {
 	return site, nil
 }
 
-// Resolve decides where to connect: flags win over the environment, and that
-// over what "candor up" left. What only operators may do is done as the local
-// site's operator, where the user has that one's credentials and names no
-// account.
+// Resolve decides where to connect: flags win over the environment, and the environment
+// over the file that "candor up" left. Commands for operators connect as the operator of
+// the local site, if the user has the operator's credentials and names no account.
 func (a *App) Resolve(asOperator bool) (Target, error) {
 	state, local, err := a.LocalSite()
 	if err != nil {

@@ -79,7 +79,8 @@ func Credits(c messages.Credits) string {
 // Price writes a number of credits that a mechanism computed, to four digits.
 func Price(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 
-// Fields writes lines of a name and what it is, aligned; empty ones are left out.
+// Fields writes a line for each pair of a name and a value, aligned; pairs with an empty
+// value are left out.
 func (p *Page) Fields(pairs ...string) {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {

@@ -126,20 +126,20 @@ func (o *Options) bidOptions() {
 			return err
 		}
 	}
-	o.take("rate", "", "bid for a second on a slot, in `credits`; for highest-bid markets", credits(&o.bid.rate))
-	o.take("value", "", "what the job's completion is worth, in `credits`; for deadline, batch-queue and reservation markets", credits(&o.bid.value))
-	o.take("delay", "", "what a second of waiting costs, in `credits`; for batch-queue markets", credits(&o.bid.delay))
-	o.take("length", "", "declared run `time` of the job, written as for --time", func(text string) (err error) {
+	o.option("rate", "", "bid for a second on a slot, in `credits`; for highest-bid markets", credits(&o.bid.rate))
+	o.option("value", "", "what the job's completion is worth, in `credits`; for deadline, batch-queue and reservation markets", credits(&o.bid.value))
+	o.option("delay", "", "what a second of waiting costs, in `credits`; for batch-queue markets", credits(&o.bid.delay))
+	o.option("length", "", "declared run `time` of the job, written as for --time", func(text string) (err error) {
 		o.bid.length, err = ParseTime(text)
 		return err
 	})
-	o.take("deadline", "", "`instant` by which the job must have completed: 2026-01-31T12:00:00Z, or +1h30m", func(text string) (err error) {
+	o.option("deadline", "", "`instant` by which the job must have completed: 2026-01-31T12:00:00Z, or +1h30m", func(text string) (err error) {
 		o.bid.deadline, err = parseDue(text)
 		return err
 	})
-	o.take("contract", "", "take the contract of this `ID`, from candor quote", textOf(&o.bid.contract))
-	o.take("after", "", "start when the jobs of these `numbers` have ended: 7 or 7,8", jobList(&o.bid.after))
-	o.take("after-ok", "", "start when the jobs of these `numbers` have completed; end if one does not", jobList(&o.bid.afterOK))
+	o.option("contract", "", "take the contract of this `ID`, from candor quote", textOf(&o.bid.contract))
+	o.option("after", "", "start when the jobs of these `numbers` have ended: 7 or 7,8", jobList(&o.bid.after))
+	o.option("after-ok", "", "start when the jobs of these `numbers` have completed; end if one does not", jobList(&o.bid.afterOK))
 	o.Flags.BoolFunc("gang", "start all tasks together, on as many slots at once, or none", func(text string) (err error) {
 		o.said = append(o.said, setting{"gang", text})
 		o.gang, err = strconv.ParseBool(text)

@@ -172,8 +172,8 @@ func (d *document) spec() (messages.JobSpec, error) {
 	return spec, nil
 }
 
-// single is the stage that the top level describes, nil if it has none of a
-// stage's fields.
+// single is the stage that the top level of the document describes; nil if the top level
+// has no field of a stage.
 func (d *document) single() *stage {
 	if d.Class == "" && d.Tasks == 0 && d.Command == nil && d.Script == "" && d.TimeLimit == 0 &&
 		d.Attempts == 0 && d.Array.ranges == nil && d.MaxRunning == 0 && !d.Gang && d.Memory == 0 {
@@ -197,9 +197,9 @@ func (s *stage) spec() messages.Stage {
 	return out
 }
 
-// Locate shows the line of the document that a message about a field is
-// about, if the message begins with the field's path ("stages[0].tasks: …")
-// and the document has it or what it is part of.
+// Locate shows the line of a field, given a message that begins with the field's path
+// ("stages[0].tasks: …"), or the line of the nearest part above it that the document has;
+// "" if the document has neither.
 func (j *Job) Locate(message string) string {
 	field, _, ok := strings.Cut(message, ":")
 	if !ok || j.source == nil {

@@ -51,11 +51,11 @@ type Options struct {
 	lookup   Lookup
 }
 
-// setting is one option as it was said, so that it can be said again over
-// others.
+// setting is one option as the user wrote it, so that Overlay can set it again on top
+// of other options.
 type setting struct{ flag, text string }
 
-// NewOptions returns options of which none was said. lookup serves "--env K"
+// NewOptions returns options of which none is set. lookup serves "--env K"
 // without a value; nil finds nothing.
 func NewOptions(lookup Lookup) *Options {
 	if lookup == nil {
@@ -63,24 +63,24 @@ func NewOptions(lookup Lookup) *Options {
 	}
 	o := &Options{Flags: pflag.NewFlagSet("options", pflag.ContinueOnError), lookup: lookup}
 	o.Flags.SortFlags = false
-	o.take("array", "a", "one task for each of the `indices`: 0-15, 0-99:2,200, 0-999%4 (at most 4 at once)", o.setArray)
-	o.take("project", "A", "the `account` of the project that pays (default: your own)", textOf(&o.project))
-	o.take("budget", "b", "the most the job may cost, in `credits`; set aside until it ends", o.setBudget)
-	o.take("time", "t", "`limit` of one attempt of a task: 1h30m, 90s, 2:00:00, 1-12; a bare number is minutes (default: the market's)", o.setTime)
-	o.take("market", "p", "the `market` to bid in (default: the site's first)", textOf(&o.market))
-	o.take("site", "", "the `site` that is to run it: a peer of yours, or auto for the best (default: your own)", textOf(&o.site))
-	o.take("class", "c", "the `class` of slot each task takes (default: the market's first)", textOf(&o.class))
-	o.take("tasks", "n", "`number` of tasks (default: one for each index of --array, or 1)", positive(&o.tasks))
-	o.take("name", "J", "`name` of the job (default: that of the file)", textOf(&o.name))
-	o.take("chdir", "D", "working `directory` of the tasks (default: the current one; - for a fresh one for each task)", textOf(&o.dir))
-	o.take("env", "e", "set a variable for the tasks: `K=V`, or K alone to pass on yours; may be repeated", o.setEnv)
-	o.take("export", "", "pass on `variables` of your environment as sbatch does: NONE, ALL, or a list of K and K=V", o.setExport)
-	o.take("utility", "u", "what a share of each class is worth: `map=3,reduce=2` (default: estimated)", o.setUtility)
+	o.option("array", "a", "one task for each of the `indices`: 0-15, 0-99:2,200, 0-999%4 (at most 4 at once)", o.setArray)
+	o.option("project", "A", "the `account` of the project that pays (default: your own)", textOf(&o.project))
+	o.option("budget", "b", "the most the job may cost, in `credits`; set aside until it ends", o.setBudget)
+	o.option("time", "t", "`limit` of one attempt of a task: 1h30m, 90s, 2:00:00, 1-12; a bare number is minutes (default: the market's)", o.setTime)
+	o.option("market", "p", "the `market` to bid in (default: the site's first)", textOf(&o.market))
+	o.option("site", "", "the `site` that is to run it: a peer of yours, or auto for the best (default: your own)", textOf(&o.site))
+	o.option("class", "c", "the `class` of slot each task takes (default: the market's first)", textOf(&o.class))
+	o.option("tasks", "n", "`number` of tasks (default: one for each index of --array, or 1)", positive(&o.tasks))
+	o.option("name", "J", "`name` of the job (default: that of the file)", textOf(&o.name))
+	o.option("chdir", "D", "working `directory` of the tasks (default: the current one; - for a fresh one for each task)", textOf(&o.dir))
+	o.option("env", "e", "set a variable for the tasks: `K=V`, or K alone to pass on yours; may be repeated", o.setEnv)
+	o.option("export", "", "pass on `variables` of your environment as sbatch does: NONE, ALL, or a list of K and K=V", o.setExport)
+	o.option("utility", "u", "what a share of each class is worth: `map=3,reduce=2` (default: estimated)", o.setUtility)
 	o.bidOptions()
-	o.take("memory", "", "what each task may use, a `size` such as 512M or 2G (default: the node's)", o.setMemory)
-	o.take("input", "", "send a `FILE` along, into each task's own directory, or as FILE=NAME; may be repeated", o.setInput)
-	o.take("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", o.setOutput)
-	o.take("attempts", "", "how often a task may be tried, a `number` (default: 3)", positive(&o.attempts))
+	o.option("memory", "", "what each task may use, a `size` such as 512M or 2G (default: the node's)", o.setMemory)
+	o.option("input", "", "send a `FILE` along, into each task's own directory, or as FILE=NAME; may be repeated", o.setInput)
+	o.option("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", o.setOutput)
+	o.option("attempts", "", "how often a task may be tried, a `number` (default: 3)", positive(&o.attempts))
 	o.Flags.BoolFuncP("wait", "W", "follow the job and exit with its exit code", func(text string) error {
 		o.said = append(o.said, setting{"wait", text})
 		wait, err := strconv.ParseBool(text)
@@ -90,8 +90,8 @@ func NewOptions(lookup Lookup) *Options {
 	return o
 }
 
-// take adds an option that is remembered as it was said.
-func (o *Options) take(name, short, usage string, set func(string) error) {
+// option declares an option, and records each setting of it in the user's words.
+func (o *Options) option(name, short, usage string, set func(string) error) {
 	o.Flags.FuncP(name, short, usage, func(text string) error {
 		o.said = append(o.said, setting{name, text})
 		return set(text)

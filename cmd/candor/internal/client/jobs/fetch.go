@@ -197,7 +197,7 @@ func sameFile(root *os.Root, name string, f messages.File) (bool, error) {
 	return false, messages.Errorf(messages.Conflict, "a file that differs is there already: choose another directory with -o, or overwrite it with --force")
 }
 
-// writeOutputs lists files, below what they are called locally.
+// writeOutputs lists files under their local names.
 func writeOutputs(p *cli.Page, r *logReader, all []messages.TaskOutputs) {
 	t := terminal.NewTable(terminal.Left("FILE"), terminal.Right("BYTES"), terminal.Left("TASK"), terminal.Left("SHA-256"))
 	for _, task := range all {

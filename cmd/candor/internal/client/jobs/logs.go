@@ -257,8 +257,8 @@ func (r *logReader) read(ctx context.Context, t messages.TaskStatus, follow bool
 	}
 }
 
-// ask reads a piece of output from the node that has it, or where another site
-// runs the job, by way of one's own.
+// ask reads a piece of output from the node that has it; if another site runs the job,
+// the auctioneer of the own site fetches the piece.
 func (r *logReader) ask(ctx context.Context, node messages.Name, q messages.LogsRequest) (messages.LogsReply, error) {
 	if r.job.Away != nil {
 		return cli.Call[messages.LogsReply](ctx, r.session, messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{Node: node, Logs: q})

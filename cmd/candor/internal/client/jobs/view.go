@@ -241,8 +241,8 @@ func writeWhy(p *cli.Page, r messages.WhyReply) {
 	}
 }
 
-// progressLines is a job that goes on, in as many lines as it has stages and
-// one more.
+// progressLines describes a job that has not ended: a line for the job and one for each
+// stage.
 func progressLines(p *cli.Page, j messages.JobDetail) []string {
 	why := ""
 	if j.State == messages.Waiting {

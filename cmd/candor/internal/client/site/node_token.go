@@ -127,7 +127,8 @@ func writeTokens(p *cli.Page, r messages.TokensReply) {
 	t.Write(p, p.Style, "")
 }
 
-// tokenState says what a token is good for.
+// tokenState names the state of a token: Open, Used, Expired Revoked, or Revoked and
+// used.
 func tokenState(p *cli.Page, t *messages.TokenState) string {
 	switch {
 	case t.Revoked && t.Used != 0:

@@ -13,10 +13,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// openDir lets the account's tasks use the directory in which the job runs, where the
-// site on this machine runs them as another user: whoever submits a job there wants
-// that. Home directories and those of others are not opened: without having been named
-// such a directory is left for a fresh one of each task's own.
+// openDir gives the account's tasks access to the directory in which the job runs, if the
+// site of this machine runs tasks as another user. Home directories, and directories of
+// other users, are not opened: unless the user named such a directory, each task runs in
+// a fresh directory instead.
 func openDir(a *cli.App, job *jobfile.Job) error {
 	dir := job.Spec.Dir
 	_, local, err := a.LocalSite()

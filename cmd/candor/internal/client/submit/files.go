@@ -17,8 +17,8 @@ func travels(job *jobfile.Job) bool {
 	return len(job.Inputs) > 0 || slices.ContainsFunc(job.Spec.Stages, func(s messages.Stage) bool { return s.Travels() })
 }
 
-// describeInputs makes the files of the user's inputs of their stages, known by
-// what is in them. Nothing is sent.
+// describeInputs adds the user's files to the inputs of their stages, by the hash of their
+// content. Nothing is sent.
 func describeInputs(a *cli.App, job *jobfile.Job) error {
 	known := map[string]messages.File{}
 	for i := range job.Inputs {

@@ -219,7 +219,8 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 // task's own.
 const ownDirectory = "-"
 
-// complete fills in what depends on where and by whom the job is submitted.
+// complete fills in the fields that depend on the user's environment: name, directory,
+// deadline and variables.
 func complete(a *cli.App, job *jobfile.Job, name string) error {
 	spec := &job.Spec
 	if job.DueIn > 0 {
