@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,14 +35,11 @@ func scaleFlags(c *cobra.Command) {
 // scale connects many agents, keeps every slot busy, lets jobs pile up, and
 // then lets tasks end so that the site has to dispatch among all of them.
 func scale(ctx context.Context, c *cobra.Command) (any, error) {
-	agents, err := positive(c, "agents")
+	n, err := positive(c, "agents", "jobs")
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := positive(c, "jobs")
-	if err != nil {
-		return nil, err
-	}
+	agents, jobs := n[0], n[1]
 	mechanism, _ := c.Flags().GetString("mechanism")
 	if mechanism != messages.Proportional && mechanism != messages.HighestBid {
 		return nil, messages.Errorf(messages.Invalid, "mechanism: must be %s or %s, is %.64q", messages.Proportional, messages.HighestBid, mechanism)
@@ -145,23 +140,10 @@ func (g *grid) submitCrowds(ctx context.Context, jobs int) error {
 
 // submitMany submits jobs from 64 clients at a time.
 func (g *grid) submitMany(ctx context.Context, jobs int) error {
-	var next atomic.Int64
-	var failed atomic.Pointer[error]
-	var running sync.WaitGroup
-	for range 64 {
-		running.Go(func() {
-			for i := next.Add(1); i <= int64(jobs) && failed.Load() == nil; i = next.Add(1) {
-				if _, err := g.submitKey(ctx, fmt.Sprint("many-", i), 1, "/bin/true"); err != nil {
-					failed.Store(&err)
-				}
-			}
-		})
-	}
-	running.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return inParallel(jobs, 64, func(number int) error {
+		_, err := g.submitKey(ctx, fmt.Sprint("many-", number), 1, "/bin/true")
+		return err
+	})
 }
 
 // allocation is the mean time of an allocation, in milliseconds.

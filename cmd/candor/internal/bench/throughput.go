@@ -26,14 +26,11 @@ func dispatchFlags(c *cobra.Command) {
 // dispatch runs tasks that do nothing on 64 agents of 16 slots, and takes the
 // time from the first submission until every job has completed and is paid for.
 func dispatch(ctx context.Context, c *cobra.Command) (any, error) {
-	tasks, err := positive(c, "tasks")
+	n, err := positive(c, "tasks", "jobs")
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := positive(c, "jobs")
-	if err != nil {
-		return nil, err
-	}
+	tasks, jobs := n[0], n[1]
 	g, err := open(ctx, 64, 16, instantRunner)
 	if err != nil {
 		return nil, err
@@ -43,8 +40,8 @@ func dispatch(ctx context.Context, c *cobra.Command) (any, error) {
 	if err := g.all(ctx, jobs, tasks/jobs); err != nil {
 		return nil, err
 	}
-	n := tasks / jobs * jobs
-	return dispatchResult{float64(n) / time.Since(began).Seconds(), g.entries() - entries, n}, nil
+	run := tasks / jobs * jobs
+	return dispatchResult{float64(run) / time.Since(began).Seconds(), g.entries() - entries, run}, nil
 }
 
 // all submits jobs and waits for every one.
@@ -68,12 +65,20 @@ func (g *grid) all(ctx context.Context, jobs, tasks int, command ...string) erro
 	return nil
 }
 
-func positive(c *cobra.Command, flag string) (int, error) {
-	n, err := c.Flags().GetInt(flag)
-	if err == nil && n < 1 {
-		err = messages.Errorf(messages.Invalid, "--%s: must be at least 1", flag)
+// positive reads flags that are whole numbers from 1 on.
+func positive(c *cobra.Command, flags ...string) ([]int, error) {
+	values := make([]int, len(flags))
+	for i, flag := range flags {
+		n, err := c.Flags().GetInt(flag)
+		if err == nil && n < 1 {
+			err = messages.Errorf(messages.Invalid, "--%s: must be at least 1", flag)
+		}
+		if err != nil {
+			return nil, err
+		}
+		values[i] = n
 	}
-	return n, err
+	return values, nil
 }
 
 type processesResult struct {
@@ -91,18 +96,11 @@ func processesFlags(c *cobra.Command) {
 // processes runs /bin/true through the whole path and in a bare loop of fork,
 // exec and wait with the same parallelism, in alternating rounds.
 func processes(ctx context.Context, c *cobra.Command) (any, error) {
-	tasks, err := positive(c, "tasks")
+	said, err := positive(c, "tasks", "rounds", "parallel")
 	if err != nil {
 		return nil, err
 	}
-	rounds, err := positive(c, "rounds")
-	if err != nil {
-		return nil, err
-	}
-	parallel, err := positive(c, "parallel")
-	if err != nil {
-		return nil, err
-	}
+	tasks, rounds, parallel := said[0], said[1], said[2]
 	g, err := open(ctx, 1, parallel, nil)
 	if err != nil {
 		return nil, err
@@ -129,16 +127,19 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 
 // forkExec starts and waits for n processes, some at a time.
 func forkExec(n, parallel int) error {
-	var left atomic.Int64
+	return inParallel(n, parallel, func(int) error { return startAndWait() })
+}
+
+// inParallel calls do with the numbers from 1 to n, so many at a time, until one fails.
+func inParallel(n, parallel int, do func(number int) error) error {
+	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	var running sync.WaitGroup
-	left.Store(int64(n))
 	for range parallel {
 		running.Go(func() {
-			for left.Add(-1) >= 0 {
-				if err := startAndWait(); err != nil {
+			for i := next.Add(1); i <= int64(n) && failed.Load() == nil; i = next.Add(1) {
+				if err := do(int(i)); err != nil {
 					failed.Store(&err)
-					return
 				}
 			}
 		})

@@ -127,7 +127,7 @@ func writeTokens(p *cli.Page, r messages.TokensReply) {
 	t.Write(p, p.Style, "")
 }
 
-// tokenState names the state of a token: Open, Used, Expired Revoked, or Revoked and
+// tokenState names the state of a token: Open, Used, Expired, Revoked, or Revoked and
 // used.
 func tokenState(p *cli.Page, t *messages.TokenState) string {
 	switch {
