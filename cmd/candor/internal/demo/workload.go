@@ -6,7 +6,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -118,14 +117,6 @@ func (s *Submission) Title() string {
 
 // Answer names the file of its known answer.
 func (s *Submission) Answer() string { return s.Job + "-" + s.Widths + ".txt" }
-
-// widths are the least and most processors; zero where Widths does not say.
-func (s *Submission) widths() (least, most int64) {
-	from, to, _ := strings.Cut(s.Widths, "-")
-	least, _ = strconv.ParseInt(from, 10, 64)
-	most, _ = strconv.ParseInt(to, 10, 64)
-	return least, most
-}
 
 // Spec is the job to submit, whose tasks run in dir and leave their results in out.
 func (s *Submission) Spec(dir, out string) messages.JobSpec {
