@@ -20,7 +20,7 @@ type term struct {
 	*Auctioneer
 	number   uint64
 	crossing *crossing
-	desk     *desk.Desk
+	leader   *leader // who leads
 	current  atomic.Pointer[inCharge]
 
 	life    context.Context // the term
@@ -51,7 +51,7 @@ func (a *Auctioneer) open(ctx context.Context, number uint64) *term {
 // succeed has another leader take over, whose markets are those of the book now.
 func (t *term) succeed() {
 	t.end()
-	t.lead(t.desk.Successor(t.instant()))
+	t.leader.with(func(d *desk.Desk) { t.lead(d.Successor(t.instant())) })
 }
 
 // close ends the term.
@@ -67,13 +67,13 @@ func (t *term) lead(d *desk.Desk, faults []error) {
 	for _, err := range faults {
 		t.Log.Error("a market cannot be run", zap.Error(err))
 	}
-	t.desk = d
 	l := &leader{Auctioneer: t.Auctioneer, Markets: d.Markets, term: t.number, over: t.life.Done(), desk: d, crossing: t.crossing}
 	l.submissions, l.queries = newSubmissions(l), &queries{l}
 	c := t.crossing
 	l.offers = &offers{c.peers, t.Clock, l.submissions}
 	l.remote = &remote{t.Auctioneer, c.peers, c, l.submissions, l.offers}
 	l.visiting = &visiting{t.Auctioneer, c.peers, c, l.submissions, l.queries, l.offers}
+	t.leader = l
 	t.replica.watch(true)
 	t.hand(l.services())
 	ctx, cancel := context.WithCancel(t.life)

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"maps"
 	"math/rand/v2"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -83,7 +84,7 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 func (d *Desk) Successor(now Instant) (next *Desk, faults []error) {
 	next, faults = New(d.Config, d.book, now)
 	next.last = d.last
-	next.nodes.heard, next.nodes.sessions = d.nodes.heard, d.nodes.sessions
+	next.nodes.heard, next.nodes.sessions = maps.Clone(d.nodes.heard), maps.Clone(d.nodes.sessions)
 	for _, t := range next.trading.markets {
 		if was := d.trading.market(t.Config.Name); was != nil && was.publisher.Seq() > 0 {
 			t.publisher.Continue(was.publisher.Seq())

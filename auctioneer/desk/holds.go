@@ -2,7 +2,6 @@ package desk
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
@@ -15,13 +14,13 @@ import (
 type holds struct {
 	*core
 	next   messages.Duration
-	open   int // requests that are not answered
+	busy   bool
 	failed error
 }
 
 func (h *holds) step() {
 	switch {
-	case h.HoldFor == 0 || h.open > 0:
+	case h.HoldFor == 0 || h.busy:
 	case h.now.Mono >= h.next:
 		h.extend()
 	default:
@@ -39,36 +38,39 @@ func (h *holds) extend() {
 			}
 		}
 	})
-	h.open, h.failed = 1, nil
-	for some := range slices.Chunk(list, transfersAtOnce) {
-		h.open++
-		h.transferEach(some, false, func(results []messages.TransferResult, err error) {
-			if err != nil {
-				h.failed = err
-			}
-			for i, r := range results {
-				if r.Error != nil {
-					h.tell(NotExtended{some[i].Job, r.Error})
-				}
-			}
-			h.answered()
-		})
-	}
-	h.answered()
+	h.busy, h.failed = true, nil
+	h.extendAll(list)
 }
 
-// answered plans the next time once all of this one is answered.
-func (h *holds) answered() {
-	if h.open--; h.open > 0 {
+// extendAll extends some holds after others: the bank has more to do than that.
+func (h *holds) extendAll(list []messages.Transfer) {
+	if len(list) == 0 {
+		h.done()
 		return
 	}
+	some := list[:min(len(list), transfersAtOnce)]
+	h.transferEach(some, false, func(results []messages.TransferResult, err error) {
+		if err != nil {
+			h.failed = err
+		}
+		for i, r := range results {
+			if r.Error != nil {
+				h.tell(NotExtended{some[i].Job, r.Error})
+			}
+		}
+		h.extendAll(list[len(some):])
+	})
+}
+
+// done plans the next time.
+func (h *holds) done() {
 	const soon = messages.Duration(1e9)
 	wait := h.HoldFor / 4
 	if h.failed != nil {
 		h.tell(Waiting{"the extension of holds", h.failed})
 		wait = min(wait, max(wait/16, soon))
 	}
-	h.next = h.now.Mono + wait
+	h.busy, h.next = false, h.now.Mono+wait
 	h.wakeIn(wait)
 }
 
