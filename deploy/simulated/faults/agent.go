@@ -113,6 +113,7 @@ func (a *agent) start(at messages.Attempt) {
 		a.goOn(at, t)
 		return
 	}
+	a.note(a.site.name, false, a.actor, "starts", at)
 	a.alone(at)
 	t := &task{began: a.clock(), left: second + messages.Duration(a.rng.Int64N(int64(8*second)))}
 	if a.rng.IntN(3) == 0 { // longer than a lease
@@ -163,6 +164,7 @@ func (a *agent) hold(at messages.Attempt) {
 func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 	if t := a.tasks[at]; t != nil {
 		delete(a.tasks, at)
+		a.note(a.site.name, false, a.actor, "ends", at, how)
 		f := messages.Finished{Attempt: at, Outcome: how, Started: t.began, Ended: a.clock()}
 		if how == messages.Exited && !a.exits[at] {
 			f.ExitCode = 137

@@ -44,7 +44,7 @@
 //  8. A node on which whatever is started fails at once costs no job its life.
 //
 // For each of them there are planted bugs ([Bug]) that are found soon. See [Run],
-// and [Shrink] for what to do with a seed that fails.
+// [Shrink] for the least plan under which a seed fails, and [Tell] for its story.
 //
 // # Cost
 //

@@ -33,8 +33,9 @@ func TestSeeds(t *testing.T) {
 		report.Add(&o)
 		if o.Violation != nil {
 			fmt.Fprintf(os.Stderr, "seed %d: %v\n", seed, o.Violation) // now: to shrink it takes a while
-			plan, _ := Shrink(Default(), seed, Sound).YAML()
-			t.Fatalf("seed %d: %v\n%s", seed, o.Violation, plan)
+			short := Shrink(Default(), seed, Sound)
+			plan, _ := short.YAML()
+			t.Fatalf("seed %d: %v\n%s\n%s", seed, o.Violation, plan, strings.Join(Tell(short, seed, Sound), "\n"))
 		}
 	}
 	t.Logf("%+v", report)

@@ -187,6 +187,7 @@ func (r *replica) advance() {
 		case r.shell != nil:
 			r.shell.applied()
 		case r.role == leading && r.applied == r.begun:
+			r.note(r.site.name, true, r.host.name, "leads", r.name, "in term", r.term)
 			r.shell = r.lead(r)
 		}
 	}
@@ -203,6 +204,7 @@ func (r *replica) applyAt(i uint64, e entry) any {
 	result := r.state.apply(e.data)
 	if i == uint64(len(g.history))+1 {
 		g.history, g.hashes = append(g.history, e), append(g.hashes, r.state.hash())
+		g.committed(e.data, result)
 		g.check(g.site, g.observe(e.data, g.reference.apply(e.data)))
 		return result
 	}

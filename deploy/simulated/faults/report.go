@@ -19,6 +19,8 @@ type Violation struct {
 	Seed uint64 `json:"seed"`
 	What string `json:"what"`
 	Plan string `json:"plan"` // YAML
+	// Story is what led to it under the plan, one thing a line.
+	Story []string `json:"story"`
 }
 
 // Add counts an outcome.

@@ -33,10 +33,11 @@ func (o *Outcome) Invariant() string {
 
 // Run runs a seed through a plan until something is violated, or all faults are
 // over, every job has ended and all books agree.
-func Run(p *Plan, seed uint64, bug Bug) Outcome { return run(p, p.draw(seed), seed, bug) }
+func Run(p *Plan, seed uint64, bug Bug) Outcome { return run(p, p.draw(seed), seed, bug, nil) }
 
-func run(p *Plan, events []Event, seed uint64, bug Bug) Outcome {
+func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 	w := newWorld(p, events, seed, bug)
+	w.story = told
 	out := Outcome{Seed: seed, Faults: map[string]int{}}
 	calm := epoch.Add(p.Duration + 40*second) // all is submitted
 	for _, e := range events {

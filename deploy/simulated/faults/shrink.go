@@ -8,7 +8,7 @@ const shrinkRuns = 400
 // debugging). It violates the same invariant. The plan of a seed that does not
 // fail is what the seed draws.
 func Shrink(p *Plan, seed uint64, bug Bug) *Plan {
-	first := run(p, p.draw(seed), seed, bug)
+	first := Run(p, seed, bug)
 	if first.Violation == nil {
 		return Drawn(p, seed)
 	}
@@ -35,7 +35,7 @@ func (s *shrinker) fails(p *Plan) bool {
 	if _, err := p.check(); err != nil || s.left < 0 {
 		return false
 	}
-	o := run(p, p.Events, s.seed, s.bug)
+	o := Run(p, s.seed, s.bug)
 	return o.Violation != nil && o.Invariant() == s.invariant
 }
 

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/deploy/simulated/network"
 	"github.com/candor-grid/candor/messages"
@@ -37,6 +38,7 @@ func (w *World) relay() {
 
 // strike plans one fault: its beginning and its end.
 func (w *World) strike(e Event) {
+	where, _, _ := strings.Cut(e.Target, ".")
 	if s := w.site(e.Target); s != nil {
 		s.apart += max(e.By, -e.By)
 	}
@@ -46,6 +48,7 @@ func (w *World) strike(e Event) {
 		for _, s := range w.troubled(e) {
 			s.troubles++
 		}
+		w.note(where, true, "fault", e, "begins")
 		w.begin(e)
 	})
 	w.queue.Push(epoch.Add(e.At+e.For), func() {
@@ -56,6 +59,7 @@ func (w *World) strike(e Event) {
 			s.troubles--
 			s.wellSince = w.now
 		}
+		w.note(where, true, "fault", e, "ends")
 		w.end(e)
 	})
 }

@@ -59,6 +59,7 @@ func (u *user) submit() {
 		}
 		r.shell.(*desk).submit(u.name, u.key, u.spec, answer)
 	}, func(reply any) {
+		u.note(u.site.name, false, "user", u.name, "is answered", reply)
 		id, accepted := reply.(messages.JobID)
 		switch {
 		case accepted && u.job != 0 && u.job != id:

@@ -32,6 +32,7 @@ type World struct {
 	steps  uint64
 	lies   bool // there is a site that lies
 	failed error
+	story  *story // nil: nobody asks for it
 }
 
 func newWorld(p *Plan, events []Event, seed uint64, bug Bug) *World {

@@ -107,7 +107,7 @@ func (f *faultOptions) report(plan *faults.Plan, stderr io.Writer) (*faults.Repo
 		if err != nil {
 			return nil, err
 		}
-		r.Violations = append(r.Violations, faults.Violation{Seed: o.Seed, What: o.Violation.Error(), Plan: text})
+		r.Violations = append(r.Violations, faults.Violation{Seed: o.Seed, What: o.Violation.Error(), Plan: text, Story: faults.Tell(short, o.Seed, f.bug)})
 	}
 	return r, nil
 }
@@ -120,5 +120,8 @@ func writeFaults(out io.Writer, r *faults.Report) {
 	}
 	for _, v := range r.Violations {
 		fmt.Fprintf(out, "\nseed %d: %s\n%s", v.Seed, v.What, v.Plan)
+		for _, line := range v.Story {
+			fmt.Fprintf(out, "# %s\n", line)
+		}
 	}
 }

@@ -65,6 +65,9 @@ func TestAViolationIsToldAndReplays(t *testing.T) {
 		t.Fatal(out.String())
 	}
 	_, plan, _ = strings.Cut(plan, "\n")
+	if !regexp.MustCompile(`(?m)^# .*the book: submit .*\n(#.*\n)*# .*VIOLATED: `).MatchString(plan) {
+		t.Errorf("no story in\n%s", plan)
+	}
 	out.Reset()
 	again := faultOptions{plan: planFile(t, plan), seeds: 100, from: 77, bug: faults.NoDedupe}
 	if err := again.run(&out, &errs, false); err == nil || !strings.Contains(out.String(), "seeds            1\n") || !strings.Contains(out.String(), "invariant 2") {

@@ -1,0 +1,203 @@
+package faults
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Bounds of a story: lines, and characters of a line.
+const (
+	mostLines = 40
+	mostWidth = 200
+)
+
+// story records the moments of a run, for a reader.
+type story struct{ moments []moment }
+
+// moment is one thing that happened.
+type moment struct {
+	at       messages.Time
+	site     messages.Name   // where; "": everywhere
+	what     string          // one line
+	subjects map[string]bool // the accounts, nodes, identifiers and, as "job 3", jobs that it is about; nil: it concerns whoever is there
+}
+
+// Tell runs a seed once more and returns what led to its violation: the faults,
+// the changes of leader, and what was committed about the jobs, nodes and accounts
+// that the violation names. It returns nil for a seed without a violation.
+func Tell(p *Plan, seed uint64, bug Bug) []string {
+	s := &story{}
+	o := run(p, p.draw(seed), seed, bug, s)
+	if o.Violation == nil {
+		return nil
+	}
+	return s.about(o.Violation.Error(), o.Span)
+}
+
+// note adds a moment to the story, if one is told. Values are written as brief
+// writes them.
+func (w *World) note(site messages.Name, always bool, values ...any) {
+	if w.story == nil {
+		return
+	}
+	m := moment{at: w.now, site: site, subjects: map[string]bool{}}
+	var text []string
+	for _, v := range values {
+		if written := brief(reflect.ValueOf(v), m.subjects); written != "" {
+			text = append(text, written)
+		}
+	}
+	if m.what = strings.Join(text, " "); always {
+		m.subjects = nil
+	}
+	w.story.moments = append(w.story.moments, m)
+}
+
+// committed notes an entry of a replicated log and its result.
+func (g *group) committed(data []byte, result any) {
+	if g.story == nil || data == nil {
+		return
+	}
+	c, always := g.asked[string(data)], false
+	if g == g.books {
+		command, err := book.Decode(data)
+		if err != nil {
+			return
+		}
+		c, always = command, command.Lost != nil || command.Register != nil
+	}
+	if c != nil {
+		g.note(g.site.name, always, g.name+":", c, "→", result)
+	}
+}
+
+var (
+	jobsNamed  = regexp.MustCompile(`(?:jobs?|task|and) (\d+)`)
+	wordsNamed = regexp.MustCompile(`[\w$][\w$./-]*[\w]`)
+	// untold are the fields that say nothing to a reader.
+	untold = []string{"Session", "Rules", "Margin", "Known", "Total", "Digest", "Signature"}
+)
+
+// named returns what a violation names: jobs, as "job 3", accounts, nodes and
+// identifiers.
+func named(violation string) map[string]bool {
+	subjects := map[string]bool{}
+	for _, m := range jobsNamed.FindAllStringSubmatch(violation, -1) {
+		subjects["job "+m[1]] = true
+	}
+	for _, word := range wordsNamed.FindAllString(violation, -1) {
+		if !slices.Contains(siteNames, word) {
+			subjects[word] = true
+		}
+	}
+	return subjects
+}
+
+// shares reports whether a moment is about one of these subjects.
+func (m *moment) shares(subjects map[string]bool) bool {
+	for s := range m.subjects {
+		if subjects[s] {
+			return true
+		}
+	}
+	return false
+}
+
+// about returns the moments that a violation is about, the last ones if there are
+// many, and the violation. A violation that names nothing is about all of its site.
+func (s *story) about(violation string, at messages.Duration) []string {
+	here := slices.DeleteFunc(slices.Clone(siteNames), func(n messages.Name) bool { return !strings.Contains(violation, n) })
+	there := slices.DeleteFunc(slices.Clone(s.moments), func(m moment) bool {
+		return m.site != "" && len(here) > 0 && !slices.Contains(here, m.site)
+	})
+	subjects, found := named(violation), false
+	for _, m := range there {
+		if m.shares(subjects) {
+			found = true
+			for s := range m.subjects { // the identifiers of a job's hold, and of an authorisation
+				subjects[s] = subjects[s] || strings.Contains(s, "/")
+			}
+		}
+	}
+	var lines []string
+	for _, m := range there {
+		if !found || m.subjects == nil || m.shares(subjects) {
+			lines = append(lines, line(m.at.Sub(epoch), m.site, m.what))
+		}
+	}
+	if more := len(lines) - mostLines; more > 0 {
+		lines = append([]string{fmt.Sprintf("%d earlier lines are left out", more)}, lines[more:]...)
+	}
+	return append(lines, line(at, "", "VIOLATED: "+violation))
+}
+
+func line(at messages.Duration, site messages.Name, what string) string {
+	if runes := []rune(what); len(runes) > mostWidth {
+		what = string(runes[:mostWidth]) + "…"
+	}
+	return fmt.Sprintf("%8.3fs %-6s%s", at.Seconds(), site, what)
+}
+
+// brief writes a value on one line: the fields that say something by their names,
+// without times and bytes. It collects what the value is about.
+func brief(v reflect.Value, subjects map[string]bool) string {
+	if !v.IsValid() || v.IsZero() {
+		return ""
+	}
+	switch x := v.Interface().(type) {
+	case messages.Time, []byte, *messages.JobSpec:
+		return ""
+	case messages.JobID:
+		subjects["job "+x.String()] = true
+		return x.String()
+	case messages.TaskRef:
+		subjects["job "+x.Job.String()] = true
+		return x.String()
+	case messages.Attempt:
+		return brief(reflect.ValueOf(x.Task), subjects) + fmt.Sprint("#", x.Number)
+	case string:
+		subjects[x] = true
+		return x
+	case error:
+		return "refused: " + x.Error()
+	case fmt.Stringer:
+		return x.String()
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return brief(v.Elem(), subjects)
+	case reflect.Struct:
+		return briefFields(v, subjects)
+	case reflect.Slice:
+		var parts []string
+		for i := range v.Len() {
+			parts = append(parts, brief(v.Index(i), subjects))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+func briefFields(v reflect.Value, subjects map[string]bool) string {
+	var parts []string
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() || slices.Contains(untold, f.Name) {
+			continue
+		}
+		name, text := strings.ToLower(f.Name), brief(v.Field(i), subjects)
+		if text != "" && !strings.HasPrefix(text, name+" ") {
+			text = name + " " + text
+		}
+		if text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, " ")
+}
