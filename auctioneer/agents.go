@@ -21,7 +21,7 @@ func (a agents) register(ctx context.Context, node messages.Name, r messages.Reg
 	if err != nil {
 		return reply, err
 	}
-	a.with(func(d *desk.Desk) { reply = d.Registered(node, &r, end) })
+	a.with(func(d *desk.Desk) { reply = d.Registered(a.instant(), node, &r, end) })
 	return reply, nil
 }
 

@@ -185,7 +185,7 @@ func (s *site) register(node messages.Name, session uint64) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	if reply := s.desk.Registered(node, r, s.must(c).([]messages.Attempt)); len(reply.Markets) != 1 || reply.Lease != lease {
+	if reply := s.desk.Registered(s.now, node, r, s.must(c).([]messages.Attempt)); len(reply.Markets) != 1 || reply.Lease != lease {
 		s.Fatalf("%+v", reply)
 	}
 	s.step()
@@ -232,6 +232,26 @@ func TestSilentNodesLoseTheirClaims(t *testing.T) {
 	s.register("n1", 8)
 	if s.pass(second); !s.Node("n1").Up {
 		t.Error("a node that has just registered counts as silent")
+	}
+}
+
+// TestARegistrationThatComesAgainIsHeard, though the session is known: of a node that is
+// up, and of one that was lost, whichever of the book and the answer comes first.
+func TestARegistrationThatComesAgainIsHeard(t *testing.T) {
+	s := newSite(t, usual)
+	s.register("n1", 7)
+	s.pass(lease)
+	s.register("n1", 7)
+	if s.pass(lease); !s.Node("n1").Up {
+		t.Error("a node that registered again one lease ago is lost")
+	}
+	s.pass(lease)
+	if s.Node("n1").Up {
+		t.Fatal("a silent node is not lost")
+	}
+	s.must(&book.Command{Register: &book.Register{Node: "n1", Session: 7, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 2}}}})
+	if s.step(); !s.Node("n1").Up {
+		t.Error("a node that registers again is lost at once")
 	}
 }
 

@@ -37,9 +37,11 @@ func (n *nodes) hear(node messages.Name, at messages.Duration) {
 }
 
 // changed directs a node that has changed in the book. One that has registered was
-// heard.
+// heard, be it in the session in which it was lost.
 func (n *nodes) changed(i uint32, node *book.Node) {
-	if n.sessions[i] != node.Session {
+	if !node.Up {
+		delete(n.sessions, i)
+	} else if n.sessions[i] != node.Session {
 		n.sessions[i] = node.Session
 		n.hear(node.Name, n.now.Mono)
 	}
