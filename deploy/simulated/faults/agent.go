@@ -195,7 +195,7 @@ func (a *agent) directive(d *messages.Directive) {
 
 // ask sends something to whom it takes for the leader; failed is called once it
 // has not been answered within a time.
-func (a *agent) ask(within messages.Duration, do func(d *desk, answer func(func())), failed func(error)) {
+func (a *agent) ask(within messages.Duration, do func(l *leader, answer func(func())), failed func(error)) {
 	r, life, over := a.books.replicas[a.hint], a.life, false
 	answer := func(take func()) {
 		a.send(r.host.name, a.actor, func() {
@@ -212,7 +212,7 @@ func (a *agent) ask(within messages.Duration, do func(d *desk, answer func(func(
 		case !r.serving():
 			answer(func() { failed(messages.Errorf(messages.Unavailable, "not the leader")) })
 		default:
-			do(r.shell.(*desk), answer)
+			do(r.shell.(*leader), answer)
 		}
 	})
 	if r.role != leading { // as whom it does not know it would find by asking all
@@ -229,9 +229,9 @@ func (a *agent) ask(within messages.Duration, do func(d *desk, answer func(func(
 
 // request sends a registration or an exchange.
 func (a *agent) request(q *state.Request) {
-	a.ask(q.Within, func(d *desk, answer func(func())) {
+	a.ask(q.Within, func(l *leader, answer func(func())) {
 		if q.Register != nil {
-			d.register(a, q.Register, func(r *messages.RegisterReply, err error) {
+			l.register(a, q.Register, func(r *messages.RegisterReply, err error) {
 				answer(func() {
 					if err != nil {
 						a.state.Failed(a.clock(), q.ID, err)
@@ -242,7 +242,7 @@ func (a *agent) request(q *state.Request) {
 			})
 			return
 		}
-		d.exchange(a, q.Exchange, func(r *messages.ExchangeReply, err error) {
+		l.exchange(a, q.Exchange, func(r *messages.ExchangeReply, err error) {
 			answer(func() {
 				if err != nil {
 					a.state.Failed(a.clock(), q.ID, err)
@@ -256,10 +256,12 @@ func (a *agent) request(q *state.Request) {
 
 // fetch asks for the whole vector.
 func (a *agent) fetch() {
-	a.ask(2*second, func(d *desk, answer func(func())) {
-		v := d.publisher.Whole(d.market)
+	a.ask(2*second, func(l *leader, answer func(func())) {
+		v, err := l.desk.Vector(a.market.Name)
 		answer(func() {
-			if err := a.state.Fetched(a.clock(), &v); err != nil {
+			if err != nil {
+				a.state.FetchFailed(a.clock(), a.market.Name)
+			} else if err := a.state.Fetched(a.clock(), &v); err != nil {
 				a.violate("a whole vector cannot be used: %v", err)
 			}
 		})

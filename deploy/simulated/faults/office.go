@@ -43,7 +43,7 @@ func (o *office) gone() bool { return o.r.shell != o || o.r.host.down }
 func (o *office) state() *bankState { return o.r.state.(*bankState) }
 
 func (o *office) turn() {
-	o.after(&o.r.host.host, turn, func() {
+	o.after(&o.r.host.host, second/2, func() {
 		if o.gone() {
 			return
 		}

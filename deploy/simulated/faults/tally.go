@@ -43,7 +43,7 @@ func (t *tally) addAll(list []messages.Transfer, came []messages.TransferResult)
 }
 
 func (t *tally) add(x messages.Transfer, came messages.TransferResult) error {
-	if came.Error != nil || t.known[x.ID] {
+	if came.Error != nil || t.known[x.ID] || x.Kind == messages.Extend { // an extension moves nothing
 		return nil
 	}
 	t.known[x.ID] = true

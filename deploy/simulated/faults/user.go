@@ -54,10 +54,10 @@ func (s *site) spec() *messages.JobSpec {
 func (u *user) submit() {
 	u.call(u.clients, u.books, func() bool { return u.over }, func(r *replica, answer func(any)) {
 		if u.peer != nil {
-			r.shell.(*desk).depart(u, answer)
+			r.shell.(*leader).depart(u, answer)
 			return
 		}
-		r.shell.(*desk).submit(u.name, u.key, u.spec, answer)
+		r.shell.(*leader).submit(u.name, u.key, u.spec, answer)
 	}, func(reply any) {
 		u.note(u.site.name, false, "user", u.name, "is answered", reply)
 		id, accepted := reply.(messages.JobID)
@@ -83,6 +83,6 @@ func (u *user) cancel() {
 		if u.peer != nil {
 			c = &book.Command{Travel: &book.Travel{Steps: []book.Step{{Job: u.job, Cancel: u.name}}}}
 		}
-		r.shell.(*desk).propose(c, answer)
+		r.shell.(*leader).propose(c, answer)
 	}, func(any) {})
 }

@@ -116,8 +116,8 @@ func (s *site) transfer(from string, gone func() bool, list []messages.Transfer,
 		if s.Bug == WaitsForPeers && r.state.(*bankState).clearing.Outstanding() > 0 {
 			return
 		}
-		if tries++; s.Bug == DoubleCharge && tries > 1 && list[0].Kind == messages.Post {
-			list = []messages.Transfer{anew(list[0], tries)}
+		if tries++; s.Bug == DoubleCharge && tries > 1 {
+			list = anew(list, tries)
 		}
 		r.shell.(*office).transfer(list, answer)
 	}, func(reply any) {
@@ -129,9 +129,14 @@ func (s *site) transfer(from string, gone func() bool, list []messages.Transfer,
 
 // anew is a planted bug: a charge that is asked for again has a number of its
 // own, and is not from the hold.
-func anew(t messages.Transfer, try int) messages.Transfer {
-	t.ID, t.Kind, t.Pending = fmt.Sprint(t.ID, "/", try), messages.Posted, ""
-	return t
+func anew(list []messages.Transfer, try int) []messages.Transfer {
+	out := slices.Clone(list)
+	for i, t := range list {
+		if t.Kind == messages.Post {
+			out[i].ID, out[i].Kind, out[i].Pending = fmt.Sprint(t.ID, "/", try), messages.Posted, ""
+		}
+	}
+	return out
 }
 
 // bank asks a site's bank for something of its clearing.

@@ -1,0 +1,91 @@
+package faults
+
+import (
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/messages"
+)
+
+// submit admits a bid, holds its budget, then enters the job. It may be asked
+// again.
+func (l *leader) submit(who messages.Name, key string, spec *messages.JobSpec, answer func(any)) {
+	if j := l.book().ByKey(who, key); j != nil && l.Bug != NoDedupe {
+		answer(j.ID)
+		return
+	}
+	if err := l.admit(who, spec); err != nil {
+		answer(err)
+		return
+	}
+	hold := "job/" + who + "/" + key
+	t := messages.Transfer{ID: hold, Kind: messages.Hold, Debit: who, Credit: messages.SiteAccount, Amount: spec.Budget, Member: who, Timeout: holdFor}
+	l.transfer(l.r.host.name, l.gone, []messages.Transfer{t}, func(came []messages.TransferResult) {
+		if err := came[0].Error; err != nil {
+			answer(err)
+			return
+		}
+		s := &book.Submit{Account: who, Key: key, Digest: []byte(key), Payer: who, Spec: spec, Hold: hold, Held: spec.Budget}
+		l.propose(&book.Command{Submit: s}, func(result any) {
+			if receipt, ok := result.(book.Receipt); ok {
+				answer(receipt.Job)
+			}
+		})
+	})
+}
+
+// admit says whether the market takes a bid.
+func (l *leader) admit(who messages.Name, spec *messages.JobSpec) error {
+	now, m := l.r.clock(), l.desk.Market(l.site.market.Name)
+	return m.Admit(now, m.Bid(0, who, now, spec, nil))
+}
+
+// register admits a node.
+func (l *leader) register(a *agent, q *messages.RegisterRequest, answer func(*messages.RegisterReply, error)) {
+	c, err := l.desk.Register(a.name, q)
+	if err != nil {
+		answer(nil, err)
+		return
+	}
+	l.propose(c, func(result any) {
+		if err, refused := result.(error); refused {
+			answer(nil, err)
+		} else if !l.gone() {
+			reply := l.desk.Registered(l.instant(), a.name, q, result.([]messages.Attempt))
+			answer(&reply, nil)
+		}
+	})
+}
+
+// exchange answers an agent: at once when a majority says that this leader still
+// leads, where nothing is to be committed.
+func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.ExchangeReply, error)) {
+	heard := desk.Heard{Node: a.name, At: l.instant().Mono}
+	if !desk.Commits(l.book(), l.r.clock(), a.name, x) {
+		l.r.verify(func() { l.reply(x, heard, nil, answer) })
+		return
+	}
+	c := l.desk.Exchange(a.name, x)
+	if l.Bug == BlindToHoles {
+		c.Exchange.Rules = 0
+	}
+	l.propose(c, func(result any) {
+		if err, refused := result.(error); refused {
+			answer(nil, err)
+		} else {
+			l.reply(x, heard, result.([]messages.Grant), answer)
+		}
+	})
+}
+
+func (l *leader) reply(x *messages.Exchange, heard desk.Heard, grants []messages.Grant, answer func(*messages.ExchangeReply, error)) {
+	if l.gone() {
+		return
+	}
+	reply, err := desk.Answer(l.book(), heard.Node, x, grants)
+	if err != nil {
+		answer(nil, err)
+		return
+	}
+	l.tell(heard)
+	answer(&reply, nil)
+}

@@ -1,0 +1,232 @@
+package faults
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/federation"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+)
+
+// leader is the shell of a leader of the book: it does what its desk says with the
+// log of its replica, the clocks of its machine and the network, and tells the desk
+// what came of it. It decides nothing.
+type leader struct {
+	*site
+	r       *replica
+	desk    *desk.Desk
+	came    []desk.Input  // since the last step
+	planned messages.Time // the next step, by the world's clock; 0: none
+
+	visits *federation.Visits
+	polls  []func(late bool) bool // of peers that wait for a change
+}
+
+const (
+	// gathering is how long a leader waits for more to come before it makes a step.
+	gathering = second / 200
+	// givesUp is how long a leader waits for the bank's answer.
+	givesUp = 5 * second
+	// holdFor is how long the bank keeps a hold without a word: longer than clocks are apart.
+	holdFor = 400 * second
+)
+
+func newLeader(s *site, r *replica) *leader {
+	l := &leader{site: s, r: r, visits: federation.NewVisits(r.term)}
+	l.book().Watch(true)
+	d, faults := desk.New(desk.Config{Site: s.name, Term: r.term, Markets: []messages.Market{s.market},
+		Lease: lease, HoldFor: holdFor, RoamFor: roamFor, Seed: s.seed, Open: s.openMarket}, l, l.instant())
+	for _, err := range faults {
+		s.violate("%v", err)
+	}
+	l.desk = d
+	l.applied()
+	return l
+}
+
+// openMarket opens a market whose mechanism is held to what is claimed of it.
+func (s *site) openMarket(config messages.Market) (*market.Market, error) {
+	mech, err := market.NewMechanism(config)
+	if err != nil {
+		return nil, err
+	}
+	return market.NewIn(market.MannerOf(config.Mechanism), config, audited(s, mech)), nil
+}
+
+// instant is now, by the machine's clocks. Only the wall clock is ever set.
+func (l *leader) instant() desk.Instant {
+	return desk.Instant{Wall: l.r.clock(), Mono: l.now.Sub(epoch)}
+}
+
+// gone says whether somebody else leads.
+func (l *leader) gone() bool { return l.r.shell != l || l.r.host.down }
+
+func (l *leader) book() *book.Book { return l.r.state.(*bookState).Book }
+
+// Read has the desk look at the book.
+func (l *leader) Read(f func(*book.Book)) { f(l.book()) }
+
+// Changes tells the desk what was touched in the book.
+func (l *leader) Changes(f func(*book.Book, book.Changes)) {
+	b := l.book()
+	c := b.TakeChanges()
+	if l.visits.Changed(b, c.Jobs) {
+		l.polls = slices.DeleteFunc(l.polls, func(tell func(bool) bool) bool { return tell(false) })
+	}
+	f(b, c)
+}
+
+func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// applied has the desk make a step soon; what comes until then goes with it.
+func (l *leader) applied() { l.plan(gathering) }
+
+// tell gives the desk something in its next step, which is soon.
+func (l *leader) tell(in desk.Input) {
+	if !l.gone() {
+		l.came = append(l.came, in)
+		l.plan(gathering)
+	}
+}
+
+// plan has the next step made after a while at the latest.
+func (l *leader) plan(wait messages.Duration) {
+	at := max(l.now.Add(wait), l.now+1)
+	if l.planned > l.now && l.planned <= at {
+		return
+	}
+	l.planned = at
+	l.after(&l.r.host.host, at.Sub(l.now), func() {
+		if l.planned == at && !l.gone() {
+			l.planned = 0
+			l.step()
+		}
+	})
+}
+
+func (l *leader) step() {
+	came := l.came
+	l.came = nil
+	l.do(l.desk.Step(l.instant(), came...))
+}
+
+// do does what the desk says.
+func (l *leader) do(a desk.Actions) {
+	for _, p := range a.Propose {
+		l.propose(p.Command, func(result any) {
+			err, _ := result.(error)
+			l.tell(desk.Done{ID: p.ID, Result: result, Err: err})
+		})
+	}
+	for _, q := range a.Ask {
+		l.ask(q)
+	}
+	for _, v := range a.Publish {
+		for _, to := range l.agents {
+			l.send(l.r.host.name, to.actor, func() { to.vector(&v) })
+		}
+	}
+	for _, d := range a.Direct {
+		for _, to := range l.agents {
+			if to.name == d.Node {
+				l.send(l.r.host.name, to.actor, func() { to.directive(&d.Directive) })
+			}
+		}
+	}
+	if a.Next >= 0 {
+		l.plan(a.Next)
+	}
+}
+
+// propose has a command committed. What is lost with the leader is never answered.
+func (l *leader) propose(c *book.Command, answered func(any)) {
+	c.At = l.r.clock()
+	data, err := c.Encode()
+	if err != nil {
+		l.violate("a command cannot be written down: %v", err)
+		return
+	}
+	l.r.propose(data, answered)
+}
+
+// ask asks for the desk, until it gives up.
+func (l *leader) ask(q desk.Request) {
+	done := false
+	answer := func(reply any, err error) {
+		if !done {
+			done = true
+			l.tell(desk.Done{ID: q.ID, Result: reply, Err: err})
+		}
+	}
+	over := func() bool { return done || l.gone() }
+	switch body := q.Body.(type) {
+	case messages.TransferRequest:
+		l.transfers(body.Transfers, over, answer)
+	case messages.ChargeRequest:
+		l.charge(body, over, answer)
+	case []messages.Observation: // the stream that they are left on is not among the faults
+		l.after(&l.r.host.host, gathering, func() { answer(len(body), nil) })
+	case *messages.AuthoriseRequest:
+		l.askBank(clearing.Command{Authorise: body}, over, answer)
+	case *messages.RevokeRequest:
+		l.askBank(clearing.Command{Revoke: body}, over, answer)
+	case *messages.PeerSubmitRequest, *messages.PeerJobsRequest, *messages.JobRequest:
+		l.askPeer(&q, over, answer)
+	default:
+		l.violate("the desk asks %s for %T", q.To, body)
+	}
+	l.after(&l.r.host.host, cmp.Or(q.Within, givesUp), func() {
+		answer(nil, messages.Errorf(messages.Unavailable, "%s has not answered", q.To))
+	})
+}
+
+// transfers asks the bank for transfers.
+func (l *leader) transfers(list []messages.Transfer, over func() bool, answer func(any, error)) {
+	l.impatient(list, over)
+	l.transfer(l.r.host.name, over, l.spoil(list), func(came []messages.TransferResult) {
+		answer(messages.TransferReply{Results: came[:len(list)]}, nil)
+	})
+}
+
+// charge asks the bank to charge another site's authorisation.
+func (l *leader) charge(q messages.ChargeRequest, over func() bool, answer func(any, error)) {
+	l.bank(l.r.host.name, over, auctioneer, clearing.Command{Charge: &q}, func(came clearing.Result) {
+		if came.Error != nil {
+			answer(nil, came.Error)
+			return
+		}
+		answer(came.Answer, nil)
+	})
+}
+
+// spoil is a planted bug: part of what is paid goes on to somebody for whom the
+// mechanism did not mean it.
+func (l *leader) spoil(list []messages.Transfer) []messages.Transfer {
+	out := slices.Clone(list)
+	for _, t := range list {
+		if l.Bug == Skim && t.Kind == messages.Post {
+			out = append(out, messages.Transfer{ID: t.ID + "/skim", Debit: t.Credit, Credit: "u0", Amount: 1 + t.Amount/10, Job: t.Job})
+		}
+	}
+	return out
+}
+
+// impatient is a planted bug: another's hand frees what is not answered at once.
+func (l *leader) impatient(list []messages.Transfer, over func() bool) {
+	if l.Bug != RefundTimeout {
+		return
+	}
+	l.after(&l.r.host.host, second/50, func() {
+		for _, t := range list {
+			if t.Pending != "" && !over() {
+				refund := messages.Transfer{ID: t.Pending + "/refund", Kind: messages.Void, Pending: t.Pending}
+				l.transfer(l.r.host.name, l.gone, []messages.Transfer{refund}, func([]messages.TransferResult) {})
+			}
+		}
+	})
+}
