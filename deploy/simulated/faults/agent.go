@@ -1,8 +1,11 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/state"
@@ -27,11 +30,12 @@ type agent struct {
 
 // task is a virtual process.
 type task struct {
-	began messages.Time     // by the agent's clock
-	left  messages.Duration // of its run time, as of since
-	since messages.Time     // when it last began to run; 0: it is suspended
-	round int               // of its timer; earlier ones are void
-	fails bool
+	began    messages.Time     // by the agent's clock
+	left     messages.Duration // of its run time, as of since
+	since    messages.Time     // when it last began to run; 0: it is suspended
+	round    int               // of its timer; earlier ones are void
+	fails    bool
+	unheeded int // answers in a row of which it is not as they say
 }
 
 func newAgent(s *site, i int) *agent {
@@ -174,6 +178,13 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 	}
 }
 
+// attempts are those of its tasks, in order.
+func (a *agent) attempts() []messages.Attempt {
+	return slices.SortedFunc(maps.Keys(a.tasks), func(x, y messages.Attempt) int {
+		return cmp.Or(cmp.Compare(x.Task.Job, y.Task.Job), cmp.Compare(x.Task.Index, y.Task.Index), cmp.Compare(x.Number, y.Number))
+	})
+}
+
 // vector is a vector that was published.
 func (a *agent) vector(v *messages.Vector) {
 	if a.down {
@@ -248,6 +259,7 @@ func (a *agent) request(q *state.Request) {
 					a.state.Failed(a.clock(), q.ID, err)
 				} else {
 					a.state.Answered(a.clock(), q.ID, r)
+					a.after(&a.host, 0, func() { a.check(a.site, a.heeds(l)) })
 				}
 			})
 		})

@@ -22,4 +22,17 @@ const (
 	Skim              // 6: what a job pays does not all go to whom it is for
 	OneReserve        // 7: all peers share one reserve, and a dispute changes nothing
 	BlindToHoles      // 8: the leader does not look at the health of nodes
+
+	ConfirmedEarly      // 5: an effect is confirmed before the bank has answered
+	SettlementForgotten // 5: a settlement that was not committed is not proposed again
+	AskForgotten        // 5: what the bank has not answered is never asked again
+	DirectiveOnce       // 9: what a node is to end and to suspend is told once
+	LeaseEarly          // 9: claims are taken back when the agent's lease ends, while it still ends its tasks
+	WallLease           // 9: silence is measured by the clock that is set
+	LeaseForever        // 9: the claims of a silent node are never taken back
+	GangForever         // 9: a gang that does not come together keeps its slots
+	EvictionForgotten   // 9: what is left on a node when its time to drain is over stays there
+	SettledAnew         // 9: a settlement is worked out and proposed once more
+	DecidesTwice        // 9: a market decides while its last decision is being committed
+	VectorBack          // 9: the vectors of a new leader are numbered below those of the last one
 )

@@ -31,6 +31,18 @@ var controls = []struct {
 	{"a payment that goes astray", Skim, "6", nil, 5},
 	{"one reserve for all peers", OneReserve, "7", map[string]float64{Lie: 4}, 10},
 	{"a leader that is blind to black holes", BlindToHoles, "8", map[string]float64{BlackHole: 4}, 10},
+	{"an effect confirmed before the bank answers", ConfirmedEarly, "5", nil, 10},
+	{"a settlement forgotten", SettlementForgotten, "5", map[string]float64{SlowDisk: 20}, 50},
+	{"an effect that waits for ever", AskForgotten, "5", nil, 50},
+	{"a directive that is not repeated", DirectiveOnce, "9", nil, 50},
+	{"a lease taken back too early", LeaseEarly, "9", nil, 5},
+	{"a lease by the clock on the wall", WallLease, "9", map[string]float64{Jump: 4, Skew: 4}, 10},
+	{"a lease never taken back", LeaseForever, "9", nil, 10},
+	{"a gang never disbanded", GangForever, "9", map[string]float64{Jump: 0, Skew: 0}, 50},
+	{"an eviction forgotten", EvictionForgotten, "9", map[string]float64{Jump: 0, Skew: 0}, 40},
+	{"a settlement proposed anew", SettledAnew, "9", nil, 10},
+	{"a decision during another", DecidesTwice, "9", nil, 60},
+	{"vectors that go back", VectorBack, "9", nil, 5},
 }
 
 func controlPlan(rates map[string]float64) *Plan {

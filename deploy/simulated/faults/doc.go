@@ -7,9 +7,9 @@
 // # What is real and what is not
 //
 // The states are the real ones: packages book, ledger and clearing,
-// nodeagent/state. So are the decisions: each site has a market with another
-// mechanism (proportional, highest-bid preemptive, batch-queue with gangs), run by
-// package market as the auctioneer does. Models stand in for the rest: the
+// nodeagent/state. So is the auctioneer's leader, package desk: each site has a market
+// with another mechanism (proportional, highest-bid preemptive, batch-queue with
+// gangs). Models stand in for the rest: the
 // replicated log is a small Raft, with votes, a disk that loses what was not
 // synced, and snapshots; signatures are sums that cost little; the shells, which
 // have sockets and goroutines in production, are the callbacks of this package.
@@ -42,6 +42,10 @@
 //     reserve, and no more credit while a dispute is open: a fourth site, of which
 //     there are only words, sends whatever it can sign.
 //  8. A node on which whatever is started fails at once costs no job its life.
+//  9. A leader does its duties in time, and once: it takes back the claims of silent
+//     nodes, and of no others, disbands late gangs, empties nodes whose time to drain is over,
+//     says one thing about what a job owes, makes one decision at a time, numbers its
+//     vectors upwards, and has nodes do what the book says.
 //
 // For each of them there are planted bugs ([Bug]) that are found soon. See [Run],
 // [Shrink] for the least plan under which a seed fails, and [Tell] for its story.

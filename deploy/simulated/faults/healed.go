@@ -23,6 +23,11 @@ const lastCycle = 2
 func (w *World) look() {
 	for _, s := range w.sites {
 		w.check(s, s.goesOn())
+		for _, r := range s.books.replicas {
+			if r.serving() {
+				w.check(s, r.shell.(*leader).duty())
+			}
+		}
 	}
 }
 

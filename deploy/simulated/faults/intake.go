@@ -51,6 +51,9 @@ func (l *leader) register(a *agent, q *messages.RegisterRequest, answer func(*me
 			answer(nil, err)
 		} else if !l.gone() {
 			reply := l.desk.Registered(l.instant(), a.name, q, result.([]messages.Attempt))
+			if reply.Lease, l.site.heard[a.name] = lease, l.now; l.Bug != LeaseEarly && l.desk.Lease != lease {
+				l.violate("the desk has another lease")
+			}
 			answer(&reply, nil)
 		}
 	})
@@ -86,6 +89,10 @@ func (l *leader) reply(x *messages.Exchange, heard desk.Heard, grants []messages
 		answer(nil, err)
 		return
 	}
+	if l.Bug == DirectiveOnce {
+		reply.Stop, reply.Held, reply.Version = nil, nil, 0
+	}
+	l.site.heard[heard.Node] = max(l.site.heard[heard.Node], epoch.Add(heard.At))
 	l.tell(heard)
 	answer(&reply, nil)
 }

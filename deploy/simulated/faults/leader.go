@@ -22,6 +22,8 @@ type leader struct {
 	desk    *desk.Desk
 	came    []desk.Input  // since the last step
 	planned messages.Time // the next step, by the world's clock; 0: none
+	duties  duties
+	told    map[messages.Name]bool // of a planted bug: nodes that were sent a directive
 
 	visits *federation.Visits
 	polls  []func(late bool) bool // of peers that wait for a change
@@ -32,15 +34,24 @@ const (
 	gathering = second / 200
 	// givesUp is how long a leader waits for the bank's answer.
 	givesUp = 5 * second
+	// mostOpen is how many entries may wait for a slow disk before proposals are refused.
+	mostOpen = 3
 	// holdFor is how long the bank keeps a hold without a word: longer than clocks are apart.
 	holdFor = 400 * second
 )
 
 func newLeader(s *site, r *replica) *leader {
-	l := &leader{site: s, r: r, visits: federation.NewVisits(r.term)}
+	l := &leader{site: s, r: r, visits: federation.NewVisits(r.term), duties: newDuties(s), told: map[messages.Name]bool{}}
 	l.book().Watch(true)
-	d, faults := desk.New(desk.Config{Site: s.name, Term: r.term, Markets: []messages.Market{s.market},
-		Lease: lease, HoldFor: holdFor, RoamFor: roamFor, Seed: s.seed, Open: s.openMarket}, l, l.instant())
+	c := desk.Config{Site: s.name, Term: r.term, Markets: []messages.Market{s.market},
+		Lease: lease, HoldFor: holdFor, RoamFor: roamFor, Seed: s.seed, Open: s.openMarket}
+	switch s.Bug {
+	case LeaseEarly:
+		c.Lease = lease * 2 / 3
+	case VectorBack:
+		c.Term = 1
+	}
+	d, faults := desk.New(c, l, l.instant())
 	for _, err := range faults {
 		s.violate("%v", err)
 	}
@@ -60,6 +71,9 @@ func (s *site) openMarket(config messages.Market) (*market.Market, error) {
 
 // instant is now, by the machine's clocks. Only the wall clock is ever set.
 func (l *leader) instant() desk.Instant {
+	if l.Bug == WallLease {
+		return desk.Instant{Wall: l.r.clock(), Mono: l.r.clock().Sub(epoch)}
+	}
 	return desk.Instant{Wall: l.r.clock(), Mono: l.now.Sub(epoch)}
 }
 
@@ -117,21 +131,19 @@ func (l *leader) step() {
 
 // do does what the desk says.
 func (l *leader) do(a desk.Actions) {
-	for _, p := range a.Propose {
-		l.propose(p.Command, func(result any) {
-			err, _ := result.(error)
-			l.tell(desk.Done{ID: p.ID, Result: result, Err: err})
-		})
+	for _, p := range l.meddle(a.Propose) {
+		l.commit(p)
 	}
 	for _, q := range a.Ask {
 		l.ask(q)
 	}
 	for _, v := range a.Publish {
+		l.check(l.site, l.published(&v))
 		for _, to := range l.agents {
 			l.send(l.r.host.name, to.actor, func() { to.vector(&v) })
 		}
 	}
-	for _, d := range a.Direct {
+	for _, d := range l.onceEach(a.Direct) {
 		for _, to := range l.agents {
 			if to.name == d.Node {
 				l.send(l.r.host.name, to.actor, func() { to.directive(&d.Directive) })
@@ -141,6 +153,27 @@ func (l *leader) do(a desk.Actions) {
 	if a.Next >= 0 {
 		l.plan(a.Next)
 	}
+}
+
+// commit has a command of the desk committed, unless the log is full.
+func (l *leader) commit(p desk.Proposal) {
+	done := func(result any) {
+		err, _ := result.(error)
+		if l.Bug == SettlementForgotten && p.Command.Settle != nil {
+			err = nil
+		}
+		l.tell(desk.Done{ID: p.ID, Result: result, Err: err})
+	}
+	if l.r.host.slow && l.r.last()-l.r.synced > mostOpen {
+		l.duties.refused = l.now
+		done(messages.Errorf(messages.Unavailable, "the log is full"))
+		return
+	}
+	l.check(l.site, l.proposes(p.Command))
+	l.propose(p.Command, func(result any) {
+		l.duties.decided(p.Command)
+		done(result)
+	})
 }
 
 // propose has a command committed. What is lost with the leader is never answered.
@@ -181,6 +214,9 @@ func (l *leader) ask(q desk.Request) {
 		l.violate("the desk asks %s for %T", q.To, body)
 	}
 	l.after(&l.r.host.host, cmp.Or(q.Within, givesUp), func() {
+		if done = done || l.Bug == AskForgotten; done {
+			return
+		}
 		answer(nil, messages.Errorf(messages.Unavailable, "%s has not answered", q.To))
 	})
 }
@@ -191,6 +227,7 @@ func (l *leader) transfers(list []messages.Transfer, over func() bool, answer fu
 	l.transfer(l.r.host.name, over, l.spoil(list), func(came []messages.TransferResult) {
 		answer(messages.TransferReply{Results: came[:len(list)]}, nil)
 	})
+	l.presume(list, answer)
 }
 
 // charge asks the bank to charge another site's authorisation.
@@ -201,32 +238,5 @@ func (l *leader) charge(q messages.ChargeRequest, over func() bool, answer func(
 			return
 		}
 		answer(came.Answer, nil)
-	})
-}
-
-// spoil is a planted bug: part of what is paid goes on to somebody for whom the
-// mechanism did not mean it.
-func (l *leader) spoil(list []messages.Transfer) []messages.Transfer {
-	out := slices.Clone(list)
-	for _, t := range list {
-		if l.Bug == Skim && t.Kind == messages.Post {
-			out = append(out, messages.Transfer{ID: t.ID + "/skim", Debit: t.Credit, Credit: "u0", Amount: 1 + t.Amount/10, Job: t.Job})
-		}
-	}
-	return out
-}
-
-// impatient is a planted bug: another's hand frees what is not answered at once.
-func (l *leader) impatient(list []messages.Transfer, over func() bool) {
-	if l.Bug != RefundTimeout {
-		return
-	}
-	l.after(&l.r.host.host, second/50, func() {
-		for _, t := range list {
-			if t.Pending != "" && !over() {
-				refund := messages.Transfer{ID: t.Pending + "/refund", Kind: messages.Void, Pending: t.Pending}
-				l.transfer(l.r.host.name, l.gone, []messages.Transfer{refund}, func([]messages.TransferResult) {})
-			}
-		}
 	})
 }

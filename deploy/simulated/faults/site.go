@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
@@ -32,7 +33,7 @@ func markets() []messages.Market {
 	return []messages.Market{
 		{Name: "share", Mechanism: messages.Proportional, Classes: []messages.Name{class}},
 		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{class}, Reserve: &price, Capped: true},
-		{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{class}, Draws: 16},
+		{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{class}, Draws: 16, GangTimeout: mostGathering},
 	}
 }
 
@@ -58,13 +59,15 @@ type site struct {
 	hopeless  bool // all its agents were black holes at once
 	troubles  int  // faults under way within it
 	wellSince messages.Time
-	apart     messages.Duration        // its clocks, at most
+	apart     messages.Duration               // its clocks, at most
+	heard     map[messages.Name]messages.Time // when a leader last heard of each node
+	vector    lastVector
 	once      map[messages.Name]uint64 // of a planted bug: numbers that were sent to a peer
 }
 
 func newSite(w *World, i int) *site {
 	s := &site{World: w, index: i, name: siteNames[i], market: markets()[i], wellSince: w.now,
-		exits: map[messages.Attempt]bool{}, tally: newTally(), once: map[messages.Name]uint64{}}
+		exits: map[messages.Attempt]bool{}, tally: newTally(), once: map[messages.Name]uint64{}, heard: map[messages.Name]messages.Time{}}
 	s.clients = s.name + ".users"
 	s.seen, s.liar = newWitness(s), newLiar(s)
 	for k := range s.machines {
@@ -135,6 +138,24 @@ func (s *site) populate() {
 	}
 	at := s.plan.Duration/3 + messages.Duration(s.rng.Int64N(int64(s.plan.Duration)))
 	s.queue.Push(s.now.Add(at), func() { s.closeCycle(1) })
+	if node := s.rng.IntN(3 * len(s.agents)); node < len(s.agents) {
+		s.drain(s.agents[node].name, at)
+	}
+}
+
+// drain has the operator drain a node from a time on, and give it back later.
+func (s *site) drain(node messages.Name, at messages.Duration) {
+	order := func(until messages.Duration) {
+		s.call(s.clients, s.books, never, func(r *replica, answer func(any)) {
+			d := &book.Drain{Node: node}
+			if until != 0 {
+				d.Until = r.clock().Add(until)
+			}
+			r.shell.(*leader).propose(&book.Command{Drain: d}, answer)
+		}, func(any) {})
+	}
+	s.queue.Push(s.now.Add(at), func() { order(1 + messages.Duration(s.rng.Int64N(int64(5*second)))) })
+	s.queue.Push(s.now.Add(at+20*second), func() { order(0) })
 }
 
 // closeCycle has the operator end a cycle.

@@ -98,7 +98,9 @@ func (w *World) begin(e Event) {
 		a.hole = true
 		a.hopeless = a.hopeless || !slices.ContainsFunc(a.agents, func(o *agent) bool { return !o.hole })
 	case e.Kind == Skew || e.Kind == Jump:
-		w.site(e.Target).jumped = true
+		if a != nil { // a leader measures leases by a clock that is never set
+			a.jumped = true
+		}
 		w.shift(m, a, e.By)
 	}
 }

@@ -52,6 +52,10 @@ func (s *site) spec() *messages.JobSpec {
 }
 
 func (u *user) submit() {
+	if u.peer != nil && !u.introduced() {
+		u.queue.Push(u.now.Add(second), u.submit)
+		return
+	}
 	u.call(u.clients, u.books, func() bool { return u.over }, func(r *replica, answer func(any)) {
 		if u.peer != nil {
 			r.shell.(*leader).depart(u, answer)
@@ -72,6 +76,13 @@ func (u *user) submit() {
 			u.over = true
 		}
 	})
+}
+
+// introduced says whether the operators have named the sites to each other's banks.
+func (u *user) introduced() bool {
+	_, ours := u.site.peer(u.peer.name)
+	_, theirs := u.peer.peer(u.site.name)
+	return ours && theirs
 }
 
 func (u *user) cancel() {

@@ -19,6 +19,13 @@ type witness struct {
 	entered  map[messages.JobID]messages.Time // when each job was, by the world's clock
 	over     map[messages.JobID]bool          // jobs that have ended, and were charged
 	alone    int                              // of them, while the site was cut off
+	settles  map[messages.JobID]settles
+}
+
+// settles is what a leader said that a job owes.
+type settles struct {
+	term   uint64
+	charge messages.Credits
 }
 
 // claimed is the valid claim of a task.
@@ -28,13 +35,16 @@ type claimed struct {
 }
 
 func newWitness(s *site) witness {
-	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.JobID]messages.Time{}, map[messages.JobID]bool{}, 0}
+	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.JobID]messages.Time{}, map[messages.JobID]bool{}, 0, map[messages.JobID]settles{}}
 }
 
 // book looks at what an entry of the book has changed.
 func (s *witness) book(data []byte, state automaton, _ any) error {
 	b := state.(*bookState)
 	if err := s.claimsOf(b.Book, data); err != nil {
+		return err
+	}
+	if err := s.settlement(data); err != nil {
 		return err
 	}
 	holds := map[string]messages.JobID{}
@@ -64,6 +74,20 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 	}
 	if paid != gained {
 		return fmt.Errorf("invariant 6: budget balance: jobs paid one another %v, and were paid %v", paid, gained)
+	}
+	return nil
+}
+
+// settlement holds a leader to one word on what a job owes.
+func (s *witness) settlement(data []byte) error {
+	c, err := book.Decode(data)
+	if data == nil || err != nil || c.Settle == nil {
+		return nil
+	}
+	said := settles{s.books.history[len(s.books.history)-1].term, c.Settle.Charge}
+	before, known := s.settles[c.Settle.Job]
+	if s.settles[c.Settle.Job] = said; known && before.term == said.term && before != said {
+		return fmt.Errorf("invariant 9: job %d owes %v, and by the same leader %v", c.Settle.Job, before.charge, said.charge)
 	}
 	return nil
 }

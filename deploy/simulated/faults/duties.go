@@ -1,0 +1,139 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// duties is what a leader is held to: what it must have done by a time, and what it
+// must not do twice.
+type duties struct {
+	began     messages.Time // by the world's clock
+	gathering map[messages.JobID]gathered
+	deciding  int           // decisions that are being committed
+	refused   messages.Time // when the log was full last, by the world's clock
+}
+
+// gathered is since when a gang gathers: by the book, and by the world's clock.
+type gathered struct{ book, since messages.Time }
+
+// mostGathering is how long a gang gathers at most, and grace is how much longer a
+// leader may take for anything.
+const (
+	mostGathering = 3 * second / 2
+	grace         = 2 * second
+)
+
+func newDuties(s *site) duties { return duties{began: s.now, gathering: map[messages.JobID]gathered{}} }
+
+// proposes holds a leader to what it may propose: one decision at a time, and the
+// loss of a node only when its agent has had time to end its tasks.
+func (l *leader) proposes(c *book.Command) error {
+	switch {
+	case c.Decide != nil:
+		if l.duties.deciding++; l.duties.deciding > 1 {
+			return fmt.Errorf("invariant 9: market %s decides while its last decision is being committed", c.Decide.Market)
+		}
+	case c.Lost != nil:
+		if silent := l.now.Sub(l.site.heard[c.Lost.Node]); silent < lease+lease/4 {
+			return fmt.Errorf("invariant 9: the claims of node %s are taken back after a silence of %v", c.Lost.Node, silent)
+		}
+	}
+	return nil
+}
+
+// decided takes a command that was committed.
+func (d *duties) decided(c *book.Command) {
+	if c.Decide != nil {
+		d.deciding--
+	}
+}
+
+// published holds the vectors of a site to being numbered upwards, whoever leads. An
+// old leader, which does not know yet that there is another, is let pass.
+func (l *leader) published(v *messages.Vector) error {
+	last := l.site.vector
+	if l.r.term < last.leader {
+		return nil
+	}
+	l.site.vector = lastVector{l.r.term, v.Term, v.Seq}
+	if v.Term < last.term || v.Term == last.term && v.Seq <= last.seq {
+		return fmt.Errorf("invariant 9: vector %d of term %d is published after vector %d of term %d", v.Seq, v.Term, last.seq, last.term)
+	}
+	return nil
+}
+
+// lastVector is the number of the last vector that was published at a site.
+type lastVector struct{ leader, term, seq uint64 }
+
+// duty says what a leader has left undone. One that waits for its log is let pass.
+func (l *leader) duty() error {
+	b := l.book()
+	for _, n := range b.Nodes() {
+		if err := l.dutyAt(n); err != nil {
+			return err
+		}
+	}
+	d := &l.duties
+	for _, j := range jobs(b) {
+		at, known := d.gathering[j.ID], j.Active() && j.Stages[0].Gathered != 0
+		switch {
+		case !known:
+			delete(d.gathering, j.ID)
+		case at.book != j.Stages[0].Gathered:
+			d.gathering[j.ID] = gathered{j.Stages[0].Gathered, l.now}
+		case l.waits(at.since, mostGathering+l.apart):
+			return fmt.Errorf("invariant 9: the gang of job %d gathers for %v", j.ID, l.now.Sub(at.since))
+		}
+	}
+	return nil
+}
+
+// waits says whether something waits for the leader for longer than a time, though
+// nothing is on its way into the log.
+func (l *leader) waits(since messages.Time, most messages.Duration) bool {
+	return l.r.applied == l.r.last() && l.now.Sub(max(since, l.duties.began, l.duties.refused)) > most+grace
+}
+
+// mostUnheeded is how many answers in a row may not change what a node does: one may
+// have been on its way before.
+const mostUnheeded = 1
+
+// heeds holds a node that was answered to doing what the book has it do: each answer
+// says what it is to end and to suspend, whatever directives were lost.
+func (a *agent) heeds(l *leader) error {
+	n := l.book().Node(a.name)
+	for _, at := range a.attempts() {
+		t := a.tasks[at]
+		if n == nil || at.Task.Job == 0 || l.gone() {
+			return nil
+		}
+		h, claimed := n.Claims[at.Task]
+		goes := claimed && h.Attempt == at.Number && !slices.Contains(n.Stop, at)
+		if goes && slices.Contains(n.Halted(), at) == (t.since == 0) {
+			t.unheeded = 0
+		} else if t.unheeded++; t.unheeded > mostUnheeded {
+			return fmt.Errorf("invariant 9: %s was answered %d times, and does with attempt %d of task %v what it is not to", a.name, t.unheeded, at.Number, at.Task)
+		}
+	}
+	return nil
+}
+
+// dutyAt says what a leader has left undone at a node.
+func (l *leader) dutyAt(n *book.Node) error {
+	if heard := l.site.heard[n.Name]; n.Up && l.waits(heard, lease+lease/2) {
+		return fmt.Errorf("invariant 9: node %s is silent for %v, and its claims are not taken back", n.Name, l.now.Sub(heard))
+	}
+	if !n.Up || n.Drain == 0 || !l.waits(n.Drain.Add(-l.r.host.offset), l.apart) {
+		return nil
+	}
+	for _, r := range refs(n.Claims) {
+		if j := l.book().Job(r.Job); j != nil && j.Active() && !n.Claims[r].Leaving {
+			return fmt.Errorf("invariant 9: the time to drain %s is over, and task %v is not ended there", n.Name, r)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package faults
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/messages"
+)
+
+// meddle plants bugs of the desk in what it proposes.
+func (l *leader) meddle(list []desk.Proposal) (out []desk.Proposal) {
+	for _, p := range list {
+		c := p.Command
+		switch {
+		case l.Bug == LeaseForever && c.Lost != nil, l.Bug == GangForever && c.Disband != nil, l.Bug == EvictionForgotten && c.Drain != nil:
+			continue
+		case l.Bug == SettledAnew && c.Settle != nil:
+			anew := *c.Settle
+			anew.Charge /= 2
+			out = append(out, desk.Proposal{Command: &book.Command{Settle: &anew}})
+		case l.Bug == DecidesTwice && c.Decide != nil:
+			l.tell(desk.Done{ID: p.ID})
+			p.ID = 0
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// onceEach is a planted bug: each node is sent one directive.
+func (l *leader) onceEach(list []desk.Direction) []desk.Direction {
+	return slices.DeleteFunc(list, func(d desk.Direction) bool {
+		again := l.told[d.Node]
+		l.told[d.Node] = true
+		return again && l.Bug == DirectiveOnce
+	})
+}
+
+// presume is a planted bug: the bank's answer is not waited for.
+func (l *leader) presume(list []messages.Transfer, answer func(any, error)) {
+	if l.Bug != ConfirmedEarly {
+		return
+	}
+	var reply messages.TransferReply
+	for _, t := range list {
+		reply.Results = append(reply.Results, messages.TransferResult{Amount: t.Amount})
+	}
+	answer(reply, nil)
+}
+
+// spoil is a planted bug: part of what is paid goes on to somebody for whom the
+// mechanism did not mean it.
+func (l *leader) spoil(list []messages.Transfer) []messages.Transfer {
+	out := slices.Clone(list)
+	for _, t := range list {
+		if l.Bug == Skim && t.Kind == messages.Post {
+			out = append(out, messages.Transfer{ID: t.ID + "/skim", Debit: t.Credit, Credit: "u0", Amount: 1 + t.Amount/10, Job: t.Job})
+		}
+	}
+	return out
+}
+
+// impatient is a planted bug: another's hand frees what is not answered at once.
+func (l *leader) impatient(list []messages.Transfer, over func() bool) {
+	if l.Bug != RefundTimeout {
+		return
+	}
+	l.after(&l.r.host.host, second/50, func() {
+		for _, t := range list {
+			if t.Pending != "" && !over() {
+				refund := messages.Transfer{ID: t.Pending + "/refund", Kind: messages.Void, Pending: t.Pending}
+				l.transfer(l.r.host.name, l.gone, []messages.Transfer{refund}, func([]messages.TransferResult) {})
+			}
+		}
+	})
+}
