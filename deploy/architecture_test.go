@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -170,6 +174,65 @@ func mechanismMayUse(p listed) bool {
 	return p.Standard || strings.HasPrefix(p.ImportPath, "gonum.org/v1/gonum") ||
 		p.ImportPath == module+"messages" || within(p.ImportPath, "auctioneer/mechanism") ||
 		strings.HasPrefix(p.ImportPath, "github.com/vmihailenco/") // what messages encode with
+}
+
+// TestTheLeaderIsPure: the auctioneer's leader, and what is between sites, reach no
+// bus, no log and no mailbox, and have no clock, goroutine or lock of their own.
+func TestTheLeaderIsPure(t *testing.T) {
+	impure := regexp.MustCompile(`\btime\.(Now|Since|Until|After|AfterFunc|Sleep|Tick|NewTimer|NewTicker)\b|\bgo func|\bmake\(chan\b`)
+	for _, pure := range []string{"auctioneer/desk", "auctioneer/federation"} {
+		for _, d := range list(t, "-deps", "./"+pure) {
+			if d.ImportPath == "net" || d.ImportPath == "go.uber.org/zap" || within(d.ImportPath, "messages/bus") || within(d.ImportPath, "messages/mailbox") {
+				t.Errorf("%s depends on %s", pure, d.ImportPath)
+			}
+		}
+		for _, p := range list(t, "./"+pure) {
+			for _, to := range p.Imports {
+				if slices.Contains([]string{"context", "log", "log/slog", "os", "sync", "sync/atomic"}, to) {
+					t.Errorf("%s imports %s", pure, to)
+				}
+			}
+		}
+		for file, text := range sources(t, pure) {
+			if found := impure.FindString(text); found != "" {
+				t.Errorf("%s has %q", file, found)
+			}
+		}
+	}
+}
+
+// TestSimulatorsHaveNoLeader: only the desk says that a node is lost or a gang late, what
+// a market decides, what a job owes and what the bank has done. So no rule of it, such as
+// the end of a lease, exists a second time. Checkers may look at what was said.
+func TestSimulatorsHaveNoLeader(t *testing.T) {
+	leads := regexp.MustCompile(`\bbook\.(Lost|Disband|Decide|Settle|Confirm)\{`)
+	files := sources(t, "deploy/simulated")
+	for file, text := range files {
+		if found := leads.FindString(text); found != "" {
+			t.Errorf("%s makes %s}", file, found)
+		}
+	}
+	if len(files) < 10 {
+		t.Errorf("%d files below deploy/simulated: the test looks in the wrong place", len(files))
+	}
+}
+
+// sources are the files below a directory of the module, without its tests.
+func sources(t *testing.T, directory string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(filepath.Join("..", directory), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 // TestVocabularyIsSmall: what every package shares depends on the encoding
