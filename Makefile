@@ -6,6 +6,8 @@ ARGS ?=
 # How long "make fuzz" looks for trouble in each decoder, and "make soak" in the rest.
 FUZZTIME ?= 10s
 SOAK ?= 10
+# How many histories under faults "make soak" runs: on 2 cores they take about half a night.
+SEEDS ?= 100000
 HELM ?= helm.sh/helm/v3/cmd/helm@v3.19.0
 # What "make lab" tries: all, or names with commas, as deploy/netlab/README.md has them.
 SCENARIO ?= all
@@ -14,6 +16,13 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # fails for what it did; "make soak" draws new ones.
 SEED ?= 1
 PACKAGES = $(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | awk
+# The blocks of a coverage profile that were never reached, each by its first line, and the
+# files of which no block was.
+NEVER = awk 'NR > 1 {split($$1, at, ":"); file = at[1]; sub("github.com/candor-grid/candor/", "", file)} \
+	NR > 1 && $$NF > 0 {reached[file] = 1} \
+	NR > 1 && $$NF == 0 {split(at[2], from, "."); files[++n] = file; lines[n] = from[1]} \
+	END {for (i = 1; i <= n; i++) if (!(files[i] in reached)) {if (!told[files[i]]++) print "  " files[i] ": all of it"} \
+	else {k = 0; while (k < lines[i] && (getline text < files[i]) > 0) k++; close(files[i]); sub("^[ \t]+", "", text); print "  " files[i] ":" lines[i] "  " text}}'
 # What runs concurrently: everything but the pure parts, which have no goroutines.
 CONCURRENT ?= ./auctioneer ./bank ./bank/clearing/courier ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/...
 
@@ -70,7 +79,9 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 	CANDOR_SEEDS=10000 CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -run 'TestTwins$$' -timeout 60m ./auctioneer/book
 	CANDOR_SEEDS=200 $(GO) test -run 'TestDamagedFiles$$' -timeout 60m ./messages/mailbox
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestRing$$' -timeout 60m ./bank/clearing
-	CANDOR_SEEDS=5000 CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestSeeds$$' -timeout 60m ./deploy/simulated/faults
+	CANDOR_SEEDS=$(SEEDS) CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestSeeds$$' -timeout 12h \
+		-coverpkg ./auctioneer/desk,./auctioneer/federation -coverprofile seeds.out ./deploy/simulated/faults
+	@echo "what the leader never did in these seeds:"; $(NEVER) seeds.out | sort -u; rm seeds.out
 
 bench: build ## measure latency, throughput and the rest on this machine
 	@for bench in latency dispatch processes wake auction ledger scale; do ./bin/candor bench $$bench --json || exit 1; done

@@ -37,7 +37,7 @@ const (
 	// mostOpen is how many entries may wait for a slow disk before proposals are refused.
 	mostOpen = 3
 	// holdFor is how long the bank keeps a hold without a word: longer than clocks are apart.
-	holdFor = 400 * second
+	holdFor = 200 * second
 )
 
 func newLeader(s *site, r *replica) *leader {
