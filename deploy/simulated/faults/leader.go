@@ -2,7 +2,6 @@ package faults
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -94,8 +93,6 @@ func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	}
 	f(b, c)
 }
-
-func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // applied has the desk make a step soon; what comes until then goes with it.
 func (l *leader) applied() { l.plan(gathering) }
@@ -201,7 +198,7 @@ func (l *leader) ask(q desk.Request) {
 	case messages.TransferRequest:
 		l.transfers(body.Transfers, over, answer)
 	case messages.ChargeRequest:
-		l.charge(body, over, answer)
+		l.askBank(clearing.Command{Charge: &body}, over, answer)
 	case []messages.Observation: // the stream that they are left on is not among the faults
 		l.after(&l.r.host.host, gathering, func() { answer(len(body), nil) })
 	case *messages.AuthoriseRequest:
@@ -228,15 +225,4 @@ func (l *leader) transfers(list []messages.Transfer, over func() bool, answer fu
 		answer(messages.TransferReply{Results: came[:len(list)]}, nil)
 	})
 	l.presume(list, answer)
-}
-
-// charge asks the bank to charge another site's authorisation.
-func (l *leader) charge(q messages.ChargeRequest, over func() bool, answer func(any, error)) {
-	l.bank(l.r.host.name, over, auctioneer, clearing.Command{Charge: &q}, func(came clearing.Result) {
-		if came.Error != nil {
-			answer(nil, came.Error)
-			return
-		}
-		answer(came.Answer, nil)
-	})
 }

@@ -35,7 +35,8 @@ func (l *leader) askPeer(q *desk.Request, over func() bool, answer func(any, err
 	})
 }
 
-// askBank asks the site's own bank to authorise a remote job, or to revoke that.
+// askBank asks the site's own bank to authorise a remote job, to revoke that, or to
+// charge a visiting job.
 func (l *leader) askBank(c clearing.Command, over func() bool, answer func(any, error)) {
 	l.bank(l.r.host.name, over, auctioneer, c, func(came clearing.Result) {
 		switch {
