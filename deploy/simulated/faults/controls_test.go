@@ -79,7 +79,7 @@ func find(t *testing.T, plan *Plan, bug Bug, invariant string, within uint64) (O
 // faults and less work.
 func TestAFailingSeedShrinks(t *testing.T) {
 	for _, c := range controls {
-		if c.bug != PaidTwice && c.bug != WaitsForPeers {
+		if c.bug != LeaseForever && c.bug != WaitsForPeers {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {

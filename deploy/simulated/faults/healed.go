@@ -13,7 +13,7 @@ import (
 // and charge its jobs, and how long all may take to agree once nothing is wrong
 // at all. What is decided by clocks that were set may take as much longer as
 // these are apart.
-const patience = 75 * second
+const patience = 100 * second
 
 // lastCycle is the one that is closed when all faults are over.
 const lastCycle = 2
