@@ -16,6 +16,8 @@
 //   - gangs: it gives back the tasks of gangs that do not come together in time;
 //   - effects: it has the bank carry out what the book owes, oldest first, and has
 //     what ended jobs teach left for the estimator, each until it is confirmed;
+//   - errands: it asks the bank and peers what is to be asked next about remote jobs
+//     (package federation), and ends jobs whose authorisations end;
 //   - holds: it extends those of jobs that live;
 //   - lessons: it asks the estimator how long tasks run and what queues declare.
 //

@@ -20,8 +20,13 @@ const (
 	inquire
 )
 
-// ToBank says whether the errand is to the site's own bank, and not to the peer.
-func (e Errand) ToBank() bool { return e == Authorise || e == Release }
+// to is the destination of the errand.
+func (e Errand) to(r *book.Roam) messages.Name {
+	if e == Authorise || e == Release {
+		return bank
+	}
+	return r.Peer
+}
 
 // Next is the errand of a remote job in its phase, false if there is none.
 func Next(r *book.Roam) (Errand, bool) {
@@ -42,10 +47,7 @@ func Next(r *book.Roam) (Errand, bool) {
 // have been given nevertheless: so before it is released it is asked for once more,
 // unless that was done (sought).
 func (e Errand) request(r *book.Roam, authorisedFor messages.Duration, sought bool) Request {
-	q := Request{Peer: r.Peer, Job: r.ID, Within: errandWithin}
-	if e.ToBank() {
-		q.Peer = bank
-	}
+	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &messages.JobRequest{Job: r.ID}
 	switch {
 	case e == Authorise || e == Release && r.Authorisation == nil && !sought:

@@ -118,10 +118,7 @@ func (e *Errands) note(r *book.Roam) {
 		delete(peer.there, r.ID)
 	}
 	errand, is := e.next(r)
-	to := r.Peer
-	if errand.ToBank() {
-		to = bank
-	}
+	to := errand.to(r)
 	switch was, waits := e.queued[r.ID]; {
 	case e.underWay[r.ID]: // looked at again once that is done
 	case !is:
@@ -173,7 +170,7 @@ func (e *Errands) round(d *destination, b *book.Book) (out []Request) {
 		}
 		delete(e.queued, id)
 		if r := b.Roam(id); r != nil {
-			if errand, is := e.next(r); is && (errand.ToBank() || r.Peer == d.name) && errand.ToBank() == (d.name == bank) {
+			if errand, is := e.next(r); is && errand.to(r) == d.name {
 				e.underWay[id] = true
 				out = append(out, e.ask(errand, errand.request(r, e.authorisedFor, e.sought[id])))
 			}
@@ -317,7 +314,7 @@ func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) 
 	late := map[messages.Name]*book.Decide{}
 	for _, id := range slices.Sorted(maps.Keys(e.visiting)) {
 		j := b.Job(id)
-		if now < LastCall(j.Submitted, j.Visit.Until) {
+		if j == nil || !j.Active() || now < LastCall(j.Submitted, j.Visit.Until) {
 			continue
 		}
 		d := late[j.Spec.Market]
