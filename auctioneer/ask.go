@@ -19,9 +19,9 @@ func (l *leader) ask(ctx context.Context, r *desk.Request) (any, error) {
 	}
 	switch {
 	case r.Peer != "":
-		return r.Reply, l.crossing.peers.ask(ctx, r.Peer, r.Verb, r.Body, r.Reply)
+		return r.Reply, l.federated.peers.ask(ctx, r.Peer, r.Verb, r.Body, r.Reply)
 	case r.Reply != nil:
-		return r.Reply, l.crossing.peers.askBank(ctx, r.Verb, r.Body, r.Reply)
+		return r.Reply, l.federated.peers.askBank(ctx, r.Verb, r.Body, r.Reply)
 	}
 	switch body := r.Body.(type) {
 	case []messages.Observation:

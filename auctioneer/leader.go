@@ -21,11 +21,11 @@ type leader struct {
 	quarantines   quarantines
 	submissions   *submissions
 
-	crossing *crossing
-	remote   *remote
-	visiting *visiting
-	offers   *offers
-	queries  *queries
+	federated *federated
+	remote    *remote
+	visiting  *visiting
+	offers    *offers
+	queries   *queries
 
 	mu   sync.Mutex // guards desk
 	desk *desk.Desk
@@ -54,7 +54,7 @@ func (i *inbox) drain() []desk.Input {
 // replicated is the book as the desk reads it.
 type replicated struct {
 	*replica
-	crossing *crossing
+	federated *federated
 }
 
 // Read implements desk.Book.
@@ -65,7 +65,7 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	changes := r.book.TakeChanges()
-	r.crossing.changed(r.book, changes.Jobs)
+	r.federated.changed(r.book, changes.Jobs)
 	f(r.book, changes)
 }
 

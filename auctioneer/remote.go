@@ -21,11 +21,11 @@ const answerWithin = 3 * time.Second / 2
 // the peer. Such questions wait for a bounded time and fall back on what the peer said
 // last.
 type remote struct {
-	site     *Auctioneer
-	peers    *peers
-	crossing *crossing
-	intake   *submissions
-	offers   *offers
+	site      *Auctioneer
+	peers     *peers
+	federated *federated
+	intake    *submissions
+	offers    *offers
 }
 
 // submit commits a remote job. It has its number at once; the errands do the rest,
@@ -68,7 +68,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	if q.DryRun {
 		return r.rehearse(ctx, c)
 	}
-	r.crossing.forgive(c.Peer)
+	r.federated.forgive(c.Peer)
 	result, err := r.site.propose(ctx, &book.Command{Depart: c})
 	if err != nil {
 		return reply, err
@@ -145,7 +145,7 @@ func (r *remote) answer(ctx context.Context, p *book.Passage, err error, mayWait
 	if p.Peer == "" { // it is a job of this site
 		return reply, nil
 	}
-	j, known := r.crossing.until(ctx, p.Job, answerWithin, func(j *book.Roam) bool { return !mayWait || j.Phase >= book.There })
+	j, known := r.federated.until(ctx, p.Job, answerWithin, func(j *book.Roam) bool { return !mayWait || j.Phase >= book.There })
 	if !known {
 		return reply, nil
 	}
@@ -159,7 +159,7 @@ func (r *remote) answer(ctx context.Context, p *book.Passage, err error, mayWait
 // find finds a remote job, if the caller may see it; nil if there is none of that
 // number.
 func (r *remote) find(caller messages.Name, id messages.JobID) (*book.Roam, error) {
-	found, ok := r.crossing.remote(id)
+	found, ok := r.federated.remote(id)
 	switch {
 	case !ok:
 		return nil, nil
@@ -172,7 +172,7 @@ func (r *remote) find(caller messages.Name, id messages.JobID) (*book.Roam, erro
 func (r *remote) summary(j *book.Roam) messages.JobSummary {
 	s := j.Summary()
 	if j.Phase != book.Over {
-		s.Away.Trouble = r.crossing.trouble(j.Peer)
+		s.Away.Trouble = r.federated.trouble(j.Peer)
 	}
 	return s
 }
@@ -266,7 +266,7 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Roam,
 	if err != nil {
 		return reply, err
 	}
-	now, known := r.crossing.until(ctx, j.ID, lookWithin, func(j *book.Roam) bool { return j.Told || j.Phase >= book.Releasing })
+	now, known := r.federated.until(ctx, j.ID, lookWithin, func(j *book.Roam) bool { return j.Told || j.Phase >= book.Releasing })
 	if !known {
 		return reply, messages.Errorf(messages.NotFound, "there is no job %d", j.ID)
 	}

@@ -38,7 +38,7 @@ func (l *leader) report(events []any, took time.Duration) {
 		case desk.Refused:
 			l.refused(&e)
 		case desk.Ran:
-			l.crossing.ran(&e)
+			l.federated.ran(&e)
 		case desk.Waiting:
 			l.Log.Warn(e.What+" wait", zap.Error(e.Err))
 		case desk.Forgotten:

@@ -114,11 +114,11 @@ func (l *submissions) admit(s *submission) (err error) {
 // secure sees to it that the budget can be charged at the end.
 func (l *submissions) secure(ctx context.Context, s *submission) error {
 	if s.visit != nil {
-		return l.crossing.accept(ctx, s.visit)
+		return l.federated.accept(ctx, s.visit)
 	}
 	var reply messages.TransferReply
 	request := messages.TransferRequest{Transfers: s.Hold(l.Clock().Add(l.HoldFor))}
-	if err := l.crossing.peers.askBank(ctx, messages.VerbTransfer, request, &reply); err != nil {
+	if err := l.federated.peers.askBank(ctx, messages.VerbTransfer, request, &reply); err != nil {
 		return err
 	}
 	return s.Secured(reply.Results)

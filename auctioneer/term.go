@@ -18,10 +18,10 @@ import (
 // answer that leader ends.
 type term struct {
 	*Auctioneer
-	number   uint64
-	crossing *crossing
-	leader   *leader // who leads
-	current  atomic.Pointer[inCharge]
+	number    uint64
+	federated *federated
+	leader    *leader // who leads
+	current   atomic.Pointer[inCharge]
 
 	life    context.Context // the term
 	cancel  context.CancelFunc
@@ -40,9 +40,9 @@ type inCharge struct {
 func (a *Auctioneer) open(ctx context.Context, number uint64) *term {
 	t := &term{Auctioneer: a, number: number}
 	t.life, t.cancel = context.WithCancel(ctx)
-	t.crossing = newCrossing(a, t.life.Done())
+	t.federated = newFederated(a, t.life.Done())
 	t.lead(desk.New(desk.Config{Site: a.Site, Term: number, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, RoamFor: a.RoamFor, Estimator: true,
-		Seed: uint64(a.Clock())}, replicated{a.replica, t.crossing}, a.instant()))
+		Seed: uint64(a.Clock())}, replicated{a.replica, t.federated}, a.instant()))
 	t.serving.Go(t.keepServing)
 	a.metrics.leading.Set(1)
 	return t
@@ -67,9 +67,9 @@ func (t *term) lead(d *desk.Desk, faults []error) {
 	for _, err := range faults {
 		t.Log.Error("a market cannot be run", zap.Error(err))
 	}
-	l := &leader{Auctioneer: t.Auctioneer, Markets: d.Markets, term: t.number, over: t.life.Done(), desk: d, crossing: t.crossing}
+	l := &leader{Auctioneer: t.Auctioneer, Markets: d.Markets, term: t.number, over: t.life.Done(), desk: d, federated: t.federated}
 	l.submissions, l.queries = newSubmissions(l), &queries{l}
-	c := t.crossing
+	c := t.federated
 	l.offers = &offers{c.peers, t.Clock, l.submissions}
 	l.remote = &remote{t.Auctioneer, c.peers, c, l.submissions, l.offers}
 	l.visiting = &visiting{t.Auctioneer, c.peers, c, l.submissions, l.queries, l.offers}

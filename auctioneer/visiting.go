@@ -17,12 +17,12 @@ import (
 // visiting answers peers about visiting jobs. A visiting job is an ordinary job of an
 // owner that no user here can be.
 type visiting struct {
-	site     *Auctioneer
-	peers    *peers
-	crossing *crossing
-	intake   *submissions
-	reader   *queries
-	offers   *offers
+	site      *Auctioneer
+	peers     *peers
+	federated *federated
+	intake    *submissions
+	reader    *queries
+	offers    *offers
 }
 
 // siteServices are those that peers ask, and those in which this site asks peers:
@@ -58,7 +58,7 @@ func (v *visiting) submit(ctx context.Context, caller messages.Name, r messages.
 		return reply, err
 	}
 	visit := messages.Visit{Home: home, Job: r.Job}
-	end, err := v.crossing.begin(visit)
+	end, err := v.federated.begin(visit)
 	if err != nil {
 		return reply, err
 	}
@@ -138,12 +138,12 @@ func (v *visiting) jobs(ctx context.Context, caller messages.Name, r messages.Pe
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
-	end, err := v.crossing.poll(home)
+	end, err := v.federated.poll(home)
 	if err != nil {
 		return reply, err
 	}
 	defer end()
-	ids, reply := v.crossing.await(ctx, home, r)
+	ids, reply := v.federated.await(ctx, home, r)
 	err = v.reader.look(ctx, func(b *book.Book) error {
 		for _, id := range ids {
 			if j := b.Job(id); j != nil && j.Visit != nil {

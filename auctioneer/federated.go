@@ -17,9 +17,9 @@ import (
 // changesTogether is how long changes of visiting jobs are gathered for one answer.
 const changesTogether = 25 * time.Millisecond
 
-// crossing is what the shell knows of jobs between sites, and who waits to hear of them.
+// federated is what the shell knows of jobs between sites, and who waits to hear of them.
 // It lasts for a term.
-type crossing struct {
+type federated struct {
 	site  *Auctioneer // whose book has the jobs
 	peers *peers
 	over  <-chan struct{} // closed with the term: nobody is to wait longer
@@ -30,13 +30,13 @@ type crossing struct {
 	news     chan struct{}            // closed and replaced when something changed
 }
 
-func newCrossing(a *Auctioneer, over <-chan struct{}) *crossing {
-	return &crossing{site: a, peers: newPeers(a), over: over, news: make(chan struct{}),
+func newFederated(a *Auctioneer, over <-chan struct{}) *federated {
+	return &federated{site: a, peers: newPeers(a), over: over, news: make(chan struct{}),
 		visits: federation.NewVisits(rand.Uint64() >> 1), troubles: map[messages.Name]string{}}
 }
 
 // changed takes jobs of the book that changed. The caller holds the replica's lock.
-func (c *crossing) changed(b *book.Book, ids map[messages.JobID]bool) {
+func (c *federated) changed(b *book.Book, ids map[messages.JobID]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	news := c.visits.Changed(b, ids)
@@ -49,20 +49,20 @@ func (c *crossing) changed(b *book.Book, ids map[messages.JobID]bool) {
 }
 
 // tell wakes whoever waits for a change. The caller holds c.mu.
-func (c *crossing) tell() {
+func (c *federated) tell() {
 	close(c.news)
 	c.news = make(chan struct{})
 }
 
 // change is closed when something changes after the call.
-func (c *crossing) change() <-chan struct{} {
+func (c *federated) change() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.news
 }
 
 // ran takes what came of a request about a remote job.
-func (c *crossing) ran(e *desk.Ran) {
+func (c *federated) ran(e *desk.Ran) {
 	if e.Job != 0 {
 		outcome := "again"
 		if e.Done {
@@ -82,14 +82,14 @@ func (c *crossing) ran(e *desk.Ran) {
 }
 
 // trouble is why a peer did not answer, "" if it did.
-func (c *crossing) trouble(peer messages.Name) string {
+func (c *federated) trouble(peer messages.Name) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.troubles[peer]
 }
 
 // remote copies a remote job out of the book.
-func (c *crossing) remote(id messages.JobID) (r book.Roam, ok bool) {
+func (c *federated) remote(id messages.JobID) (r book.Roam, ok bool) {
 	c.site.replica.read(func(b *book.Book) {
 		if found := b.Roam(id); found != nil {
 			r, ok = *found, true
@@ -100,7 +100,7 @@ func (c *crossing) remote(id messages.JobID) (r book.Roam, ok bool) {
 
 // until waits, at most for a time, until enough is known of a remote job, or its peer
 // does not answer. It returns the job as it is then; false: it is forgotten.
-func (c *crossing) until(ctx context.Context, id messages.JobID, within time.Duration, enough func(*book.Roam) bool) (r book.Roam, ok bool) {
+func (c *federated) until(ctx context.Context, id messages.JobID, within time.Duration, enough func(*book.Roam) bool) (r book.Roam, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
@@ -119,34 +119,34 @@ func (c *crossing) until(ctx context.Context, id messages.JobID, within time.Dur
 }
 
 // forgive forgets that a peer did not answer: that may be long ago.
-func (c *crossing) forgive(peer messages.Name) {
+func (c *federated) forgive(peer messages.Name) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.troubles, peer)
 }
 
 // accept has this site's bank take the authorisation of a visiting job.
-func (c *crossing) accept(ctx context.Context, a *federation.Arrival) error {
+func (c *federated) accept(ctx context.Context, a *federation.Arrival) error {
 	err := c.peers.askBank(ctx, messages.VerbAccept, a.Accept(), &messages.ClearingReply{})
 	a.Accepted(err)
 	return err
 }
 
 // begin begins to take a visiting job, which no other request takes until the end.
-func (c *crossing) begin(visit messages.Visit) (end func(), err error) {
+func (c *federated) begin(visit messages.Visit) (end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.locked(func() { c.visits.Taken(visit) }), c.visits.Take(visit)
 }
 
 // poll counts a request of a peer that waits for a change, until its end.
-func (c *crossing) poll(home messages.Name) (end func(), err error) {
+func (c *federated) poll(home messages.Name) (end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.locked(func() { c.visits.Polled(home) }), c.visits.Poll(home)
 }
 
-func (c *crossing) locked(f func()) func() {
+func (c *federated) locked(f func()) func() {
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -155,7 +155,7 @@ func (c *crossing) locked(f func()) func() {
 }
 
 // await waits until a visiting job of a peer has changed after the peer's cursor.
-func (c *crossing) await(ctx context.Context, home messages.Name, r messages.PeerJobsRequest) ([]messages.JobID, messages.PeerJobsReply) {
+func (c *federated) await(ctx context.Context, home messages.Name, r messages.PeerJobsRequest) ([]messages.JobID, messages.PeerJobsReply) {
 	ctx, cancel := context.WithTimeout(ctx, r.Wait.Std())
 	defer cancel()
 	for {
