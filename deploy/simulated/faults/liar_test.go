@@ -10,10 +10,12 @@ func TestALiarHasItsTermsAndNoMore(t *testing.T) {
 	most, disputes := 0.0, 0
 	for seed := uint64(1); seed <= 20; seed++ {
 		w := newWorld(plan, plan.draw(seed), seed, Sound)
+		calm := epoch.Add(plan.Duration + 80*second)
 		for _, e := range plan.draw(seed) {
 			w.strike(e)
+			calm = max(calm, epoch.Add(e.At+e.For))
 		}
-		w.run(epoch.Add(plan.Duration + 80*second))
+		w.run(calm)
 		if w.failed != nil {
 			t.Fatalf("seed %d: %v", seed, w.failed)
 		}
