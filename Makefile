@@ -32,8 +32,9 @@ CONCURRENT ?= ./auctioneer ./bank ./bank/clearing/courier ./estimator ./nodeagen
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build the one binary, bin/candor
+build: ## build the one binary, bin/candor, and state its size
 	$(GO) build -trimpath -o bin/candor ./cmd/candor
+	@wc -c bin/candor | awk '{printf "%s: %.1f MB\n", $$2, $$1 / 1e6}'
 
 run: build ## start a whole site here, run a real workload on it, check everything
 	./bin/candor demo $(ARGS)

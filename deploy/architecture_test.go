@@ -245,6 +245,16 @@ func TestVocabularyIsSmall(t *testing.T) {
 	}
 }
 
+// TestBinaryWithoutLaboratory: the operators' binary carries neither the studies of
+// the papers nor a library that draws.
+func TestBinaryWithoutLaboratory(t *testing.T) {
+	for _, p := range list(t, "-deps", "./cmd/candor") {
+		if within(p.ImportPath, "cmd/study") || strings.HasPrefix(p.ImportPath, "gonum.org/v1/plot") || strings.HasPrefix(p.ImportPath, "golang.org/x/image") {
+			t.Errorf("cmd/candor depends on %s", p.ImportPath)
+		}
+	}
+}
+
 // TestEveryPackageIsDocumented: the tree explains itself.
 func TestEveryPackageIsDocumented(t *testing.T) {
 	for _, p := range packages(t) {

@@ -12,13 +12,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/deploy/simulated/audit"
 	"github.com/candor-grid/candor/messages"
 )
@@ -82,7 +79,7 @@ Exits with 1 if --threshold is given and a lie gains more.`,
 	f.IntVar(&o.jobs, "jobs", 30, "`number` of jobs in the sample")
 	f.StringSliceVar(&o.kinds, "lies", nil, "`kinds` of lie to try (default all): "+strings.Join(audit.Kinds, ","))
 	f.Float64Var(&o.threshold, "threshold", 0, "fail if a lie gains more than this `part` of the job's value")
-	f.StringVar(&o.plots, "plots", "", "draw the gains into this `directory`, as SVG and PNG")
+	f.StringVar(&o.plots, "plots", "", "draw the gains into this `directory`, as SVG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	return c
 }
@@ -191,30 +188,20 @@ func draw(dir, title string, r *audit.Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return messages.Errorf(messages.Invalid, "--plots: %v", err)
 	}
-	var means, largest plotter.Values
-	var names []string
+	c := chart.New("", "gain, part of the job's value")
+	c.Title = title
+	c.Y.Cover(1e-6)
+	var kinds []string
+	mean, largest := chart.Bars{Name: "mean"}, chart.Bars{Name: "largest"}
 	for i := range r.Kinds {
-		names = append(names, r.Kinds[i].Kind)
-		means, largest = append(means, r.Kinds[i].Mean), append(largest, r.Kinds[i].Largest)
+		kinds = append(kinds, r.Kinds[i].Kind)
+		mean.Values, largest.Values = append(mean.Values, r.Kinds[i].Mean), append(largest.Values, r.Kinds[i].Largest)
 	}
-	p := plot.New()
-	p.Title.Text, p.Y.Label.Text = title, "gain, part of the job's value"
-	for k, values := range []plotter.Values{means, largest} {
-		bars, err := plotter.NewBarChart(values, vg.Points(14))
-		if err != nil {
-			return messages.Errorf(messages.Internal, "--plots: %v", err)
-		}
-		bars.Color, bars.Offset = plotutil.Color(k), vg.Points(float64(14*k-7))
-		p.Add(bars)
-		p.Legend.Add([]string{"mean", "largest"}[k], bars)
+	if err := c.AddBars(kinds, mean, largest); err != nil {
+		return messages.Errorf(messages.Internal, "--plots: %v", err)
 	}
-	p.NominalX(names...)
-	p.Legend.Top = true
-	p.Y.Max = max(p.Y.Max, 1e-6)
-	for _, kind := range []string{".svg", ".png"} {
-		if err := p.Save(18*vg.Centimeter, 10*vg.Centimeter, filepath.Join(dir, "gains"+kind)); err != nil {
-			return messages.Errorf(messages.Invalid, "--plots: %v", err)
-		}
+	if err := c.Save(filepath.Join(dir, "gains.svg")); err != nil {
+		return messages.Errorf(messages.Invalid, "--plots: %v", err)
 	}
 	return nil
 }

@@ -83,10 +83,8 @@ func TestTableAndPlots(t *testing.T) {
 	if err != nil || !strings.Contains(text, "LIE ABOUT") || !strings.Contains(text, "collusion") {
 		t.Errorf("%v %s", err, text)
 	}
-	for _, name := range []string{"gains.svg", "gains.png"} {
-		if s, err := os.Stat(filepath.Join(dir, name)); err != nil || s.Size() == 0 {
-			t.Errorf("%s: %v", name, err)
-		}
+	if s, err := os.Stat(filepath.Join(dir, "gains.svg")); err != nil || s.Size() == 0 {
+		t.Error(err)
 	}
 }
 

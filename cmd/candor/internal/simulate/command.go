@@ -86,8 +86,8 @@ The keys of --json are stable; package deploy/simulated/measure defines each, an
 	f.StringVar(&o.actors, "actors", "core", "`core`: the mechanism alone; all: every message of every actor")
 	f.IntVar(&o.slots, "slots-per-node", 1, "with all actors: how many `slots` each node has")
 	f.StringVar(&o.by, "by", "group", "report groups of jobs by `what`: "+strings.Join(measure.Groupings, ", "))
-	f.StringVar(&o.events, "events", "", "write what happened, event by event, to this `file`, .csv or .parquet")
-	f.StringVar(&o.plots, "plots", "", "draw figures into this `directory`, as SVG and PNG")
+	f.StringVar(&o.events, "events", "", "write what happened, event by event, to this `file`, .csv")
+	f.StringVar(&o.plots, "plots", "", "draw figures into this `directory`, as SVG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.StringVar(&o.faults.plan, "faults", "", "run a federation under the faults of this `file` of YAML, instead of a log")
 	f.IntVar(&o.faults.seeds, "seeds", 100, "how many `runs` under faults")
@@ -159,8 +159,8 @@ func (o *options) check() error {
 	if o.slots < 1 || o.slots > mostSlots {
 		return messages.Errorf(messages.Invalid, "--slots-per-node: must be from 1 to %d, is %d", mostSlots, o.slots)
 	}
-	if o.events != "" && writerFor(o.events) == nil {
-		return messages.Errorf(messages.Invalid, "--events: %s: name a file that ends in .csv or .parquet", o.events)
+	if o.events != "" && !strings.HasSuffix(o.events, ".csv") {
+		return messages.Errorf(messages.Invalid, "--events: %s: name a file that ends in .csv", o.events)
 	}
 	if !slices.Contains(measure.Groupings, o.by) {
 		return messages.Errorf(messages.Invalid, "--by: must be one of %s, is %.64q", strings.Join(measure.Groupings, ", "), o.by)

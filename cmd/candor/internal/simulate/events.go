@@ -8,15 +8,12 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/measure"
-	"github.com/candor-grid/candor/deploy/simulated/parquet"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -98,18 +95,7 @@ func (e event) name(s *measure.Study) string {
 	return s.Outcome.Jobs[e.job].Fate.String()
 }
 
-// writerFor is how events are written to a file, by its name; nil: in no way.
-func writerFor(path string) func(io.Writer, *measure.Study) error {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".csv":
-		return writeCSV
-	case ".parquet":
-		return writeParquet
-	}
-	return nil
-}
-
-// writeEvents writes the events to a file that there is a writer for.
+// writeEvents writes the events to a file, as CSV.
 func writeEvents(path string, s *measure.Study) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -121,7 +107,7 @@ func writeEvents(path string, s *measure.Study) (err error) {
 		}
 	}()
 	b := bufio.NewWriterSize(file, 1<<16)
-	if err := writerFor(path)(b, s); err != nil {
+	if err := writeCSV(b, s); err != nil {
 		return err
 	}
 	return b.Flush()
@@ -156,38 +142,4 @@ func paid(s *measure.Study, e event) float64 {
 		return 0
 	}
 	return s.Outcome.Jobs[e.job].Paid.Float()
-}
-
-func writeParquet(w io.Writer, s *measure.Study) error {
-	events := eventsOf(s)
-	doubles := func(name string, of func(event) float64) parquet.Column {
-		c := parquet.Column{Name: name, Double: make([]float64, len(events))}
-		for i, e := range events {
-			c.Double[i] = of(e)
-		}
-		return c
-	}
-	ints := func(name string, of func(event) int64) parquet.Column {
-		c := parquet.Column{Name: name, Int: make([]int64, len(events))}
-		for i, e := range events {
-			c.Int[i] = of(e)
-		}
-		return c
-	}
-	names := parquet.Column{Name: "event", Text: make([]string, len(events))}
-	for i, e := range events {
-		names.Text[i] = e.name(s)
-	}
-	return parquet.Write(w, []parquet.Column{
-		doubles("time", func(e event) float64 { return e.at }),
-		names,
-		ints("job", func(e event) int64 { return s.Work.Jobs[e.job].Number }),
-		ints("line", func(e event) int64 { return int64(s.Work.Jobs[e.job].Line) }),
-		ints("user", func(e event) int64 { return s.Work.Users[s.Work.Jobs[e.job].User] }),
-		ints("group", func(e event) int64 { return s.Work.Groups[s.Work.Jobs[e.job].Group] }),
-		ints("slots", func(e event) int64 { return int64(e.slots) }),
-		doubles("value", func(e event) float64 { return s.Bids[e.job].Value }),
-		doubles("bid", func(e event) float64 { return s.Bids[e.job].Rate }),
-		doubles("paid", func(e event) float64 { return paid(s, e) }),
-	})
 }

@@ -3,6 +3,7 @@ package abacus
 import (
 	"fmt"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -12,10 +13,10 @@ var kinds = []string{"linear", "log"}
 func (n auctionNumbers) figures() ([]study.Figure, error) {
 	var out []study.Figure
 	for _, sw := range sweeps {
-		rounds := study.NewPlot("", sw.label, "rounds: means, and 95 % quantiles as points")
-		times := study.NewPlot("", sw.label, "milliseconds: medians, and 95 % quantiles as points")
+		rounds := chart.New(sw.label, "rounds: means, and 95 % quantiles as points")
+		times := chart.New(sw.label, "milliseconds: medians, and 95 % quantiles as points")
 		for k, kind := range kinds {
-			lines := [8]study.Line{
+			lines := [8]chart.Line{
 				{Name: kind + ", rows that settle", Style: k}, {Style: k, Points: true},
 				{Name: kind + ", single steps", Style: k + 2}, {Style: k + 2, Points: true},
 				{Name: kind + ", single steps to 1e-12", Style: k}, {Style: k, Points: true},
@@ -26,10 +27,10 @@ func (n auctionNumbers) figures() ([]study.Figure, error) {
 					lines[l].Add(m.At, y)
 				}
 			}
-			if err := study.AddLines(rounds, lines[:4]...); err != nil {
+			if err := rounds.Add(lines[:4]...); err != nil {
 				return nil, err
 			}
-			if err := study.AddLines(times, lines[4:]...); err != nil {
+			if err := times.Add(lines[4:]...); err != nil {
 				return nil, err
 			}
 		}

@@ -3,6 +3,7 @@ package abacus
 import (
 	"fmt"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -61,14 +62,14 @@ func efficiency(o study.Options) (*study.Report, error) {
 	}
 	report := &study.Report{Numbers: n, Page: efficiencyPage(n)}
 	for _, a := range efficiencyAxes {
-		p := study.NewPlot("", a.label, "mean response time, seconds")
+		p := chart.New(a.label, "mean response time, seconds")
 		for i := range shownUsers {
-			ours, fifo := study.Line{Name: fmt.Sprintf("user %d", i+1), Style: i}, study.Line{Style: i, Points: true}
+			ours, fifo := chart.Line{Name: fmt.Sprintf("user %d", i+1), Style: i}, chart.Line{Style: i, Points: true}
 			for k, x := range a.at {
 				ours.Add(x, n[a.name].Auction[k].Response[i].Mean)
 				fifo.Add(x, n[a.name].FIFO[k].Response[i].Mean)
 			}
-			if err := study.AddLines(p, ours, fifo); err != nil {
+			if err := p.Add(ours, fifo); err != nil {
 				return nil, err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -63,15 +64,15 @@ func example(study.Options) (*study.Report, error) {
 		n.Rounds = append(n.Rounds, append([]float64(nil), r.Subbudgets[:running.Classes]...))
 	}
 	report := &study.Report{Numbers: n, Page: examplePage(&n)}
-	p := study.NewPlot("", "round", "sub-budget of the first job, $")
+	p := chart.New("round", "sub-budget of the first job, $")
 	for j, class := range []string{"map", "reduce"} {
-		ours, paper := study.Line{Name: class, Style: j}, study.Line{Style: j, Points: true}
+		ours, paper := chart.Line{Name: class, Style: j}, chart.Line{Style: j, Points: true}
 		for k, row := range n.Rounds {
 			ours.Add(float64(k), row[j])
 		}
 		paper.Add(1, paperFirstRound[j])
 		paper.Add(shownRounds, paperSubbudgets[j])
-		if err := study.AddLines(p, ours, paper); err != nil {
+		if err := p.Add(ours, paper); err != nil {
 			return nil, err
 		}
 	}

@@ -3,21 +3,22 @@ package abacus
 import (
 	"fmt"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
 // figures draw the profits of each setting of deadlines.
 func (n sloNumbers) figures() (out []study.Figure, err error) {
 	for k, d := range settings {
-		p := study.NewPlot("", "workload over capacity", "profit over all budgets")
-		lines := make([]study.Line, len(schedulers))
+		p := chart.New("workload over capacity", "profit over all budgets")
+		lines := make([]chart.Line, len(schedulers))
 		for s, name := range schedulers {
-			lines[s] = study.Line{Name: name, Style: s}
+			lines[s] = chart.Line{Name: name, Style: s}
 			for _, at := range n[d.Name] {
 				lines[s].Add(at.Rate, at.Parts[s].Mean)
 			}
 		}
-		if err := study.AddLines(p, lines...); err != nil {
+		if err := p.Add(lines...); err != nil {
 			return nil, err
 		}
 		out = append(out, study.Figure{Name: fmt.Sprintf("%s-%d", sloName, k+1), Plot: p})

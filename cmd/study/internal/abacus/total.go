@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -39,13 +40,13 @@ func totalTime(o study.Options) (*study.Report, error) {
 	}
 	report := &study.Report{Numbers: n, Page: timePage(n)}
 	for _, a := range timeAxes {
-		p := study.NewPlot("", a.label, "total time, seconds")
-		auction, fifo := study.Line{Name: "auction"}, study.Line{Name: "first in, first out", Style: 1}
+		p := chart.New(a.label, "total time, seconds")
+		auction, fifo := chart.Line{Name: "auction"}, chart.Line{Name: "first in, first out", Style: 1}
 		for k, x := range a.at {
 			auction.Add(x, n[a.name].Auction[k].Total.Mean)
 			fifo.Add(x, n[a.name].FIFO[k].Total.Mean)
 		}
-		if err := study.AddLines(p, auction, fifo); err != nil {
+		if err := p.Add(auction, fifo); err != nil {
 			return nil, err
 		}
 		report.Figures = append(report.Figures, study.Figure{Name: timeName + "-" + a.name, Plot: p})

@@ -3,6 +3,7 @@ package abacus
 import (
 	"fmt"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -11,9 +12,10 @@ const paperMillis = 3
 
 // figures draw the three parts of figure 11.
 func (n *utilitiesNumbers) figures() ([]study.Figure, error) {
-	scatter := study.NewPlot("", "weight on map", "weight on reduce")
-	scatter.X.Min, scatter.Y.Min = 0, 0
-	estimates, truth := study.Line{Name: fmt.Sprintf("from %d jobs", pointJobs), Points: true}, study.Line{Name: "true: 6 to 1", Style: 1}
+	scatter := chart.New("weight on map", "weight on reduce")
+	scatter.X.Cover(0)
+	scatter.Y.Cover(0)
+	estimates, truth := chart.Line{Name: fmt.Sprintf("from %d jobs", pointJobs), Points: true}, chart.Line{Name: "true: 6 to 1", Style: 1}
 	truth.Add(0, 0)
 	widest := 0.0
 	for _, w := range n.Points {
@@ -21,13 +23,13 @@ func (n *utilitiesNumbers) figures() ([]study.Figure, error) {
 		widest = max(widest, w[0])
 	}
 	truth.Add(widest, widest/trueRatio)
-	if err := study.AddLines(scatter, estimates, truth); err != nil {
+	if err := scatter.Add(estimates, truth); err != nil {
 		return nil, err
 	}
-	variance := study.NewPlot("", "jobs", "variance of the weights")
-	spread := []study.Line{{Name: "map, least squares"}, {Name: "reduce, least squares", Style: 1}, {Name: "map, our estimate", Style: 2}, {Name: "reduce, our estimate", Style: 3}}
-	times := study.NewPlot("", "jobs", "milliseconds of an estimate")
-	taken := []study.Line{{Name: "median"}, {Name: "slowest", Style: 1}}
+	variance := chart.New("jobs", "variance of the weights")
+	spread := []chart.Line{{Name: "map, least squares"}, {Name: "reduce, least squares", Style: 1}, {Name: "map, our estimate", Style: 2}, {Name: "reduce, our estimate", Style: 3}}
+	times := chart.New("jobs", "milliseconds of an estimate")
+	taken := []chart.Line{{Name: "median"}, {Name: "slowest", Style: 1}}
 	for _, r := range n.ByJobs {
 		x := float64(r.Jobs)
 		for l, y := range []float64{r.Plain.Variance[0], r.Plain.Variance[1], r.Estimate.Variance[0], r.Estimate.Variance[1]} {
@@ -36,11 +38,11 @@ func (n *utilitiesNumbers) figures() ([]study.Figure, error) {
 		taken[0].Add(x, r.Millis)
 		taken[1].Add(x, r.Slowest)
 	}
-	if err := study.AddLines(variance, spread...); err != nil {
+	if err := variance.Add(spread...); err != nil {
 		return nil, err
 	}
 	return []study.Figure{{Name: utilitiesName + "-weights", Plot: scatter}, {Name: utilitiesName + "-variance", Plot: variance}, {Name: utilitiesName + "-time", Plot: times}},
-		study.AddLines(times, taken...)
+		times.Add(taken...)
 }
 
 func (n *utilitiesNumbers) page(repetitions int) *study.Page {

@@ -40,7 +40,7 @@ func New() *cobra.Command {
 		Use:   "study [NAME…] --out DIR",
 		Short: "Reproduce the papers' tables and figures, and set ours beside theirs",
 		Long: `Runs the studies that are named, or all, and writes for each a page (NAME.md), its
-numbers (NAME.json) and its figures (SVG and PNG) into a directory. The same seed
+numbers (NAME.json) and its figures (SVG) into a directory. The same seed
 gives the same numbers.`,
 		Example: `  study --list
   study shudler-tables --out figures --traces ~/logs

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -11,15 +12,15 @@ import (
 const drawnPoints = 200
 
 func (n *loaded) figure() (study.Figure, error) {
-	p := study.NewPlot("", "utility, credits", "part of the jobs with at most as much")
-	p.Legend.Left = true
+	p := chart.New("utility, credits", "part of the jobs with at most as much")
+	p.Left = true
 	for k := range n.Sets {
-		line, u := study.Line{Name: n.Sets[k].Training, Style: k}, n.Sets[k].utilities
+		line, u := chart.Line{Name: n.Sets[k].Training, Style: k}, n.Sets[k].utilities
 		for i := range drawnPoints + 1 {
 			at := i * (len(u) - 1) / drawnPoints
 			line.Add(u[at], float64(at+1)/float64(len(u)))
 		}
-		if err := study.AddLines(p, line); err != nil {
+		if err := p.Add(line); err != nil {
 			return study.Figure{}, err
 		}
 	}

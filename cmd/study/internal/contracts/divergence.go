@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 	"github.com/candor-grid/candor/estimator/density"
 )
@@ -71,13 +72,13 @@ func (n divergenceNumbers) figures() (out []study.Figure, err error) {
 		{"mean", "mean divergence, nats", func(p *point) float64 { return p.Mean }},
 		{"variance", "variance of the divergence", func(p *point) float64 { return p.Variance }},
 	} {
-		p := study.NewPlot("", "samples", f.label)
+		p := chart.New("samples", f.label)
 		for k, rule := range rules {
-			line := study.Line{Name: string(rule), Style: k}
+			line := chart.Line{Name: string(rule), Style: k}
 			for i := range n[rule] {
 				line.Add(float64(n[rule][i].Samples), f.of(&n[rule][i]))
 			}
-			if err := study.AddLines(p, line); err != nil {
+			if err := p.Add(line); err != nil {
 				return nil, err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -19,17 +20,17 @@ func (c *competition) figures() (out []study.Figure, err error) {
 		{"prices", "price, credits", func(c *offered) float64 { return c.Price }},
 		{"utilities", "value minus price, credits", func(c *offered) float64 { return c.Utility }},
 	} {
-		p := study.NewPlot("", "expected completion, seconds", f.label)
+		p := chart.New("expected completion, seconds", f.label)
 		for k := range c.Menus {
 			m := &c.Menus[k]
-			line := study.Line{Name: fmt.Sprintf("μ = %.0f, δ = %.0f", m.Mu, m.Delta), Style: k}
-			mark := study.Line{Style: k, Points: true}
+			line := chart.Line{Name: fmt.Sprintf("μ = %.0f, δ = %.0f", m.Mu, m.Delta), Style: k}
+			mark := chart.Line{Style: k, Points: true}
 			for i := range m.Contracts {
 				line.Add(m.Contracts[i].Completion, f.of(&m.Contracts[i]))
 			}
 			own := &m.Contracts[m.Declared]
 			mark.Add(own.Completion, f.of(own))
-			if err := study.AddLines(p, line, mark); err != nil {
+			if err := p.Add(line, mark); err != nil {
 				return nil, err
 			}
 		}

@@ -3,6 +3,7 @@ package gu
 import (
 	"fmt"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -30,17 +31,17 @@ func (n *figureNumbers) plots() ([]study.Figure, error) {
 				return []float64{p.Monotone.Value, p.Grouped.Value, p.Monotone.Payments, p.Grouped.Payments}
 			}},
 	} {
-		p := study.NewPlot("", "capacity over average capacity", f.label)
-		p.Y.Min = 0
-		p.Legend.Left = true
-		lines := make([]study.Line, len(f.lines))
+		p := chart.New("capacity over average capacity", f.label)
+		p.Y.Cover(0)
+		p.Left = true
+		lines := make([]chart.Line, len(f.lines))
 		for l, name := range f.lines {
 			lines[l].Name, lines[l].Style = name, l
 			for k := range n.ByCapacity {
 				lines[l].Add(n.ByCapacity[k].Capacity, f.of(&n.ByCapacity[k])[l])
 			}
 		}
-		if err := study.AddLines(p, lines...); err != nil {
+		if err := p.Add(lines...); err != nil {
 			return nil, err
 		}
 		out = append(out, study.Figure{Name: figuresName + "-" + f.suffix, Plot: p})
@@ -50,15 +51,15 @@ func (n *figureNumbers) plots() ([]study.Figure, error) {
 }
 
 func (n *figureNumbers) lambdaPlot() (study.Figure, error) {
-	p := study.NewPlot("", "λ", "online over offline value")
+	p := chart.New("λ", "online over offline value")
 	for k, r := range n.ByLambda {
-		paper := study.Line{Name: fmt.Sprintf("C = %v of average, paper's rule", r.Capacity), Style: k}
-		monotone := study.Line{Style: k, Points: true}
+		paper := chart.Line{Name: fmt.Sprintf("C = %v of average, paper's rule", r.Capacity), Style: k}
+		monotone := chart.Line{Style: k, Points: true}
 		for l, x := range lambdas {
 			paper.Add(x, r.Paper[l])
 			monotone.Add(x, r.Monotone[l])
 		}
-		if err := study.AddLines(p, paper, monotone); err != nil {
+		if err := p.Add(paper, monotone); err != nil {
 			return study.Figure{}, err
 		}
 	}

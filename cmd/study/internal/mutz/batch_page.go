@@ -3,8 +3,7 @@ package mutz
 import (
 	"fmt"
 
-	"gonum.org/v1/plot"
-
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -31,14 +30,14 @@ func (n *batchNumbers) figures() (out []study.Figure, err error) {
 
 // imbalancePlot draws imbalances in per cent.
 func imbalancePlot(name string, of []unbalanced) (study.Figure, error) {
-	p := study.NewPlot("", "draws of an expectation", "imbalance, %")
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	thesis, ours := study.Line{Name: "expectations anew"}, study.Line{Name: "ours", Style: 1}
+	p := chart.New("draws of an expectation", "imbalance, %")
+	p.X.Log = true
+	thesis, ours := chart.Line{Name: "expectations anew"}, chart.Line{Name: "ours", Style: 1}
 	for _, u := range of {
 		thesis.Add(float64(u.Draws), 100*u.Thesis)
 		ours.Add(float64(u.Draws), 100*u.Ours)
 	}
-	return study.Figure{Name: name, Plot: p}, study.AddLines(p, thesis, ours)
+	return study.Figure{Name: name, Plot: p}, p.Add(thesis, ours)
 }
 
 func imbalanceTable(p *study.Page, of []unbalanced) {

@@ -3,6 +3,7 @@ package mutz
 import (
 	"fmt"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -42,15 +43,15 @@ func (n *searchNumbers) figures() (out []study.Figure, err error) {
 
 // worthPlot draws what searches find, relative to the best where it is known.
 func (n *searchNumbers) worthPlot(name string, of []*worths, relative bool) (study.Figure, error) {
-	p := study.NewPlot("", "bids", "value found")
+	p := chart.New("bids", "value found")
 	if relative {
-		p.Y.Label.Text = "value found over the most of any order"
+		p.Y.Label = "value found over the most of any order"
 	}
-	lines := make([]study.Line, len(n.size.depths)+1)
+	lines := make([]chart.Line, len(n.size.depths)+1)
 	for k, depth := range n.size.depths {
-		lines[k] = study.Line{Name: depthName(depth), Style: k}
+		lines[k] = chart.Line{Name: depthName(depth), Style: k}
 	}
-	lines[len(n.size.depths)] = study.Line{Name: "ours, " + depthName(n.size.depth), Style: len(n.size.depths)}
+	lines[len(n.size.depths)] = chart.Line{Name: "ours, " + depthName(n.size.depth), Style: len(n.size.depths)}
 	for _, w := range of {
 		scale := 1.0
 		if relative {
@@ -60,15 +61,15 @@ func (n *searchNumbers) worthPlot(name string, of []*worths, relative bool) (stu
 			lines[k].Add(float64(w.Bids), value/scale)
 		}
 	}
-	return study.Figure{Name: name, Plot: p}, study.AddLines(p, lines...)
+	return study.Figure{Name: name, Plot: p}, p.Add(lines...)
 }
 
 // depthPlots are figures 7.10 and 7.11.
 func (n *searchNumbers) depthPlots() (incentives, likelihood study.Figure, err error) {
-	payoffs, runs := study.NewPlot("", "value declared", "payoff"), study.NewPlot("", "value declared", "likelihood that the job runs")
-	payoffs.Legend.Top, runs.Legend.Top = false, false
+	payoffs, runs := chart.New("value declared", "payoff"), chart.New("value declared", "likelihood that the job runs")
+	payoffs.Bottom, runs.Bottom = true, true
 	for k, d := range n.Depths {
-		dots, mean, often := study.Line{Style: k, Points: true}, study.Line{Name: d.Name + ", mean", Style: k}, study.Line{Name: d.Name, Style: k}
+		dots, mean, often := chart.Line{Style: k, Points: true}, chart.Line{Name: d.Name + ", mean", Style: k}, chart.Line{Name: d.Name, Style: k}
 		for i, at := range d.Payoffs.Points {
 			for _, y := range at.Dots {
 				dots.Add(at.At, y)
@@ -76,10 +77,10 @@ func (n *searchNumbers) depthPlots() (incentives, likelihood study.Figure, err e
 			mean.Add(at.At, at.Mean)
 			often.Add(at.At, d.Runs[i])
 		}
-		if err = study.AddLines(payoffs, dots, mean); err != nil {
+		if err = payoffs.Add(dots, mean); err != nil {
 			return incentives, likelihood, err
 		}
-		if err = study.AddLines(runs, often); err != nil {
+		if err = runs.Add(often); err != nil {
 			return incentives, likelihood, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -111,25 +112,25 @@ func (s *sweep) spread() float64 {
 
 // draw draws the mean of each sweep as a line and the dots of the first as points.
 func draw(name, label string, named []string, sweeps ...*sweep) (study.Figure, error) {
-	p := study.NewPlot("", label, "payoff")
-	p.Legend.Top = sweeps[0].honest() == &sweeps[0].Points[0] // where lines leave room
-	dots := study.Line{Style: 6, Points: true}
+	p := chart.New(label, "payoff")
+	p.Bottom = sweeps[0].honest() != &sweeps[0].Points[0] // where lines leave room
+	dots := chart.Line{Style: 6, Points: true}
 	for _, at := range sweeps[0].Points {
 		for _, y := range at.Dots[:min(len(at.Dots), mostDots)] {
 			dots.Add(at.At, y)
 		}
 	}
-	lines := []study.Line{dots}
+	lines := []chart.Line{dots}
 	for k, s := range sweeps {
-		line := study.Line{Name: named[k], Style: k}
+		line := chart.Line{Name: named[k], Style: k}
 		for _, at := range s.Points {
 			line.Add(at.At, at.Mean)
 		}
 		lines = append(lines, line)
 	}
-	truth := study.Line{Name: "the truth", Style: 2, Points: true}
+	truth := chart.Line{Name: "the truth", Style: 2, Points: true}
 	truth.Add(sweeps[0].Truth, sweeps[0].honest().Mean)
-	return study.Figure{Name: name, Plot: p}, study.AddLines(p, append(lines, truth)...)
+	return study.Figure{Name: name, Plot: p}, p.Add(append(lines, truth)...)
 }
 
 // mostDots bounds the dots drawn of a declaration.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
 
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -91,21 +91,21 @@ func (s *series) at(x float64) float64 {
 
 // timePlot draws series; with log, on logarithmic axes, where a power is a slope.
 func timePlot(name, label string, log bool, of ...*series) (study.Figure, error) {
-	p := study.NewPlot("", label, "milliseconds")
-	p.Legend.Left = true
+	p := chart.New(label, "milliseconds")
+	p.Left = true
 	if log {
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Y.Log = true
+		p.X.Log = true
 	}
-	var lines []study.Line
+	var lines []chart.Line
 	for k, s := range of {
-		line := study.Line{Name: s.Name, Style: k}
+		line := chart.Line{Name: s.Name, Style: k}
 		for i, x := range s.At {
 			line.Add(x, s.Millis[i])
 		}
 		lines = append(lines, line)
 	}
-	return study.Figure{Name: name, Plot: p}, study.AddLines(p, lines...)
+	return study.Figure{Name: name, Plot: p}, p.Add(lines...)
 }
 
 // timeTable sets series side by side.

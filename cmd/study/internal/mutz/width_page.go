@@ -25,7 +25,7 @@ func (n *widthNumbers) figures() (out []study.Figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cubes.Plot.Y.Label.Text = "milliseconds over jobs³"
+	cubes.Plot.Y.Label = "milliseconds over jobs³"
 	balance, err := imbalancePlot(widthName+"-balance", n.Imbalance)
 	return append(out, times, cubes, balance), err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -59,17 +60,17 @@ func drawCurves(name string, of map[run]*crowdTally) ([]study.Figure, map[string
 	var out []study.Figure
 	for _, f := range paperFigures {
 		numbers[f.name] = map[string]curve{}
-		p := study.NewPlot("", "private value", f.label)
+		p := chart.New("private value", f.label)
 		for k, r := range f.runs {
 			c := f.of(of[r]).curve()
 			numbers[f.name][r.String()] = c
-			line := study.Line{Name: r.String(), Style: k}
+			line := chart.Line{Name: r.String(), Style: k}
 			for i, v := range c.Value {
 				if v >= f.from {
 					line.Add(v, c.Mean[i])
 				}
 			}
-			if err := study.AddLines(p, line); err != nil {
+			if err := p.Add(line); err != nil {
 				return nil, nil, err
 			}
 		}

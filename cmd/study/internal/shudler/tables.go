@@ -7,8 +7,7 @@ import (
 	"runtime"
 	"sync"
 
-	"gonum.org/v1/plot"
-
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
@@ -218,13 +217,13 @@ func (r *results) figures(name string) ([]study.Figure, error) {
 }
 
 // payoffPlot draws ours as lines and the paper's, if there are any, as points.
-func payoffPlot(label string, ours *estimates, paper *matrix) (*plot.Plot, error) {
-	p := study.NewPlot("", "β of the aggressive", label)
+func payoffPlot(label string, ours *estimates, paper *matrix) (*chart.Chart, error) {
+	p := chart.New("β of the aggressive", label)
 	for s, price := range prices {
 		for a, algorithm := range algorithms {
-			lines := []study.Line{{Name: fmt.Sprintf("%s, %s", algorithm, price), Style: a + 3*s}}
+			lines := []chart.Line{{Name: fmt.Sprintf("%s, %s", algorithm, price), Style: a + 3*s}}
 			if paper != nil {
-				lines = append(lines, study.Line{Style: a + 3*s, Points: true})
+				lines = append(lines, chart.Line{Style: a + 3*s, Points: true})
 			}
 			for b, beta := range betas {
 				lines[0].Add(beta, ours[s][a][b].Mean)
@@ -232,7 +231,7 @@ func payoffPlot(label string, ours *estimates, paper *matrix) (*plot.Plot, error
 					lines[1].Add(beta, paper[s][a][b])
 				}
 			}
-			if err := study.AddLines(p, lines...); err != nil {
+			if err := p.Add(lines...); err != nil {
 				return nil, err
 			}
 		}

@@ -5,9 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-
+	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -33,17 +31,11 @@ type Report struct {
 	Figures []Figure
 }
 
-// Figure is a plot, saved as NAME.svg and NAME.png.
+// Figure is a plot, saved as NAME.svg.
 type Figure struct {
 	Name string
-	Plot *plot.Plot
+	Plot *chart.Chart
 }
-
-// Figures are 16 by 10 centimetres.
-const (
-	figureWidth  = 16 * vg.Centimeter
-	figureHeight = 10 * vg.Centimeter
-)
 
 // Write writes the report of the study into a directory, which is made if need
 // be: NAME.json, NAME.md and the figures.
@@ -61,10 +53,8 @@ func (r *Report) Write(dir, name string) error {
 		}
 	}
 	for _, f := range r.Figures {
-		for _, kind := range []string{".svg", ".png"} {
-			if err := f.Plot.Save(figureWidth, figureHeight, filepath.Join(dir, f.Name+kind)); err != nil {
-				return messages.Errorf(messages.Invalid, "--out: %v", err)
-			}
+		if err := f.Plot.Save(filepath.Join(dir, f.Name+".svg")); err != nil {
+			return messages.Errorf(messages.Invalid, "--out: %v", err)
 		}
 	}
 	return nil

@@ -1,0 +1,103 @@
+// Package chart draws lines, points and bars as SVG: what the figures of a study
+// need, without a plotting library in the binary.
+package chart
+
+import (
+	"math"
+	"os"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Chart is a figure under construction, with its legend at the top right.
+type Chart struct {
+	Title  string
+	X, Y   Axis
+	Left   bool // the legend is at the left
+	Bottom bool // the legend is at the bottom
+	lines  []Line
+	groups []string // the groups of bars, along X
+	bars   []Bars
+}
+
+// Line is a line of a chart, or its points alone. Lines of one style have one
+// colour.
+type Line struct {
+	Name   string // in the legend; "": not there
+	Style  int
+	Points bool
+	xy     [][2]float64
+}
+
+// Add adds a point.
+func (l *Line) Add(x, y float64) { l.xy = append(l.xy, [2]float64{x, y}) }
+
+// Bars is a series of bars, one in each group.
+type Bars struct {
+	Name   string // in the legend
+	Values []float64
+}
+
+// Axis is an axis that covers everything drawn.
+type Axis struct {
+	Label     string
+	Log       bool // logarithmic: what is drawn must be positive
+	low, high float64
+	covers    bool // low and high are set
+}
+
+// New returns an empty chart.
+func New(x, y string) *Chart {
+	return &Chart{X: Axis{Label: x}, Y: Axis{Label: y}}
+}
+
+// Cover extends the axis to values.
+func (a *Axis) Cover(values ...float64) {
+	for _, v := range values {
+		if !a.covers {
+			a.low, a.high, a.covers = v, v, true
+		}
+		a.low, a.high = min(a.low, v), max(a.high, v)
+	}
+}
+
+// Add adds lines. A point that is not a finite number, or that a logarithmic axis
+// cannot show, is an error.
+func (c *Chart) Add(lines ...Line) error {
+	for _, l := range lines {
+		for _, p := range l.xy {
+			if !c.X.shows(p[0]) || !c.Y.shows(p[1]) {
+				return messages.Errorf(messages.Internal, "line %.64q has the point %g, %g, which cannot be drawn", l.Name, p[0], p[1])
+			}
+			c.X.Cover(p[0])
+			c.Y.Cover(p[1])
+		}
+	}
+	c.lines = append(c.lines, lines...)
+	return nil
+}
+
+// AddBars adds series of bars, side by side in each of the named groups; every
+// series has a value for each group.
+func (c *Chart) AddBars(groups []string, series ...Bars) error {
+	c.X.Cover(-0.5, max(0.5, float64(len(groups))-0.5))
+	c.Y.Cover(0)
+	for _, s := range series {
+		if len(s.Values) != len(groups) || slices.ContainsFunc(s.Values, func(v float64) bool { return !c.Y.shows(v) }) {
+			return messages.Errorf(messages.Internal, "the bars of %.64q have %d values, which cannot be drawn in %d groups", s.Name, len(s.Values), len(groups))
+		}
+		c.Y.Cover(s.Values...)
+	}
+	c.groups, c.bars = groups, series
+	return nil
+}
+
+func (a *Axis) shows(v float64) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !a.Log)
+}
+
+// Save writes the chart to a file.
+func (c *Chart) Save(path string) error {
+	return os.WriteFile(path, c.SVG(), 0o644)
+}

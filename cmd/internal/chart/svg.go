@@ -1,0 +1,141 @@
+package chart
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"strings"
+)
+
+// A chart is 640 by 400 units, its frame lies within these margins.
+const (
+	width, height            = 640.0, 400.0
+	left, right, top, bottom = 70.0, 620.0, 30.0, 350.0
+)
+
+var (
+	colours = []string{"#f15a60", "#5a9bd4", "#7ac36a", "#faa75b", "#9e67ab", "#ce7058", "#737373", "#d77fb4"}
+	dashes  = []string{"", "6 3", "2 2", "4 2 1 2", "8 3 2 3"}
+)
+
+// canvas is an SVG document under construction.
+type canvas struct {
+	bytes.Buffer
+	x, y Axis
+}
+
+// SVG draws the chart.
+func (c *Chart) SVG() []byte {
+	d := canvas{x: c.X.ranged(), y: c.Y.ranged()}
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" width="16cm" height="10cm" viewBox="0 0 %g %g" font-family="sans-serif" font-size="11">`, width, height)
+	d.add(`<rect width="100%%" height="100%%" fill="white"/>`)
+	d.text((left+right)/2, 18, "middle", c.Title)
+	d.text((left+right)/2, height-10, "middle", c.X.Label)
+	d.add(`<text transform="translate(14 %g) rotate(-90)" text-anchor="middle">%s</text>`, (top+bottom)/2, html.EscapeString(c.Y.Label))
+	d.axes(c.groups)
+	for k := range c.bars {
+		d.bars(k, len(c.bars), c.bars[k].Values)
+	}
+	for i := range c.lines {
+		d.line(&c.lines[i])
+	}
+	d.legend(c)
+	d.add(`</svg>`)
+	return d.Bytes()
+}
+
+func (d *canvas) add(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
+
+func (d *canvas) text(x, y float64, anchor, s string) {
+	d.add(`<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x, y, anchor, html.EscapeString(s))
+}
+
+// place is where a point lies in the document.
+func (d *canvas) place(x, y float64) (float64, float64) {
+	return left + d.x.at(x)*(right-left), bottom - d.y.at(y)*(bottom-top)
+}
+
+// axes draws the grid and its labels; groups, if there are any, label the X axis.
+func (d *canvas) axes(groups []string) {
+	var grid strings.Builder
+	for _, v := range d.y.ticks() {
+		_, y := d.place(d.x.low, v)
+		fmt.Fprintf(&grid, "M%g %.1fH%g", left, y, right)
+		d.text(left-6, y+4, "end", label(v))
+	}
+	for k, name := range groups {
+		x, _ := d.place(float64(k), d.y.low)
+		d.text(x, bottom+16, "middle", name)
+	}
+	if groups == nil {
+		for _, v := range d.x.ticks() {
+			x, _ := d.place(v, d.y.low)
+			fmt.Fprintf(&grid, "M%.1f %gV%g", x, top, bottom)
+			d.text(x, bottom+16, "middle", label(v))
+		}
+	}
+	d.add(`<path d="%s" stroke="#ddd"/>`, grid.String())
+	d.add(`<path d="M%g %gV%gH%g" stroke="black" fill="none"/>`, left, top, bottom, right)
+}
+
+func (d *canvas) line(l *Line) {
+	colour := colours[l.Style%len(colours)]
+	var path strings.Builder
+	for k, p := range l.xy {
+		x, y := d.place(p[0], p[1])
+		if l.Points {
+			d.glyph(x, y, l.Style)
+		} else {
+			fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(k, 1)], x, y)
+		}
+	}
+	if path.Len() > 0 {
+		d.add(`<path d="%s" stroke="%s" stroke-dasharray="%s" fill="none"/>`, path.String(), colour, dashes[l.Style%len(dashes)])
+	}
+}
+
+// glyph draws a point: a circle, a square or a triangle, by its style.
+func (d *canvas) glyph(x, y float64, style int) {
+	shape := [...]string{"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0", "m-3 -3h6v6h-6z", "m-3 3l3 -6l3 6z"}[style%3]
+	d.add(`<path d="M%.1f %.1f%s" stroke="%s" fill="none"/>`, x, y, shape, colours[style%len(colours)])
+}
+
+// bars draws the k-th of n series; the bars of a group take four fifths of its room.
+func (d *canvas) bars(k, n int, values []float64) {
+	wide := 0.8 / float64(n)
+	for group, v := range values {
+		x, y := d.place(float64(group)-0.4+wide*float64(k), max(v, 0))
+		x2, y2 := d.place(float64(group)-0.4+wide*float64(k+1), min(v, 0))
+		d.add(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`, x, y, x2-x, y2-y, colours[k%len(colours)])
+	}
+}
+
+// legend names the lines and the series of bars.
+func (d *canvas) legend(c *Chart) {
+	const row = 14
+	var named []Line
+	for _, l := range c.lines {
+		if l.Name != "" {
+			named = append(named, l)
+		}
+	}
+	for k, b := range c.bars {
+		named = append(named, Line{Name: b.Name, Style: k})
+	}
+	mark, text, anchor, y := right-22, right-28, "end", top+10
+	if c.Left {
+		mark, text, anchor = left+8, left+34, "start"
+	}
+	if c.Bottom {
+		y = bottom - row*float64(len(named))
+	}
+	for k, l := range named {
+		at := y + row*float64(k)
+		d.text(text, at+4, anchor, l.Name)
+		if l.Points {
+			d.glyph(mark+10, at, l.Style)
+		} else {
+			d.add(`<path d="M%g %gh20" stroke="%s" stroke-dasharray="%s"/>`, mark, at, colours[l.Style%len(colours)], dashes[l.Style%len(dashes)])
+		}
+	}
+}
