@@ -129,7 +129,11 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 func (a *agent) request(r *state.Request) {
 	a.send(a.name, auctioneerActor, func() {
 		if r.Register != nil {
-			reply := a.leader.register(a.name, r.Register)
+			reply, err := a.leader.register(a.name, r.Register)
+			if err != nil {
+				a.fail("node %s cannot register: %v", a.name, err)
+				return
+			}
 			a.send(auctioneerActor, a.name, func() {
 				a.state.Registered(a.now, r.ID, reply)
 				a.act()
@@ -160,7 +164,11 @@ func (a *agent) fetch(m messages.Name) {
 	a.traffic.Fetches++
 	answered := false
 	a.send(a.name, auctioneerActor, func() {
-		v := a.leader.publisher.Whole(a.leader.market)
+		v, err := a.leader.desk.Vector(m)
+		if err != nil {
+			a.fail("%s: %v", a.name, err)
+			return
+		}
 		a.send(auctioneerActor, a.name, func() {
 			if answered {
 				return

@@ -44,6 +44,7 @@ type Grid struct {
 	net     *network.Network
 	leader  *leader
 	agents  []*agent
+	named   map[messages.Name]*agent
 	bank    *ledger.Ledger
 	out     *core.Outcome
 	parts   []int32 // by job of the workload: jobs of the book that have not ended
@@ -74,7 +75,7 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Grid{Problem: p, unit: unit, config: c, epoch: epochOf(&market), bank: ledger.New(), out: core.NewOutcome(p), parts: make([]int32, len(p.Bids))}
+	g := &Grid{Problem: p, unit: unit, config: c, epoch: epochOf(&market), bank: ledger.New(), named: map[messages.Name]*agent{}, out: core.NewOutcome(p), parts: make([]int32, len(p.Bids))}
 	if g.net, err = network.New(c.Network, p.Seed); err != nil {
 		return nil, err
 	}
@@ -91,7 +92,8 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	}
 	for slots := p.Slots(); slots > 0; slots -= c.Slots {
 		i := len(g.agents)
-		g.agents = append(g.agents, newAgent(g, i, min(slots, c.Slots), rand.New(rand.NewPCG(p.Seed, uint64(i)+1))))
+		a := newAgent(g, i, min(slots, c.Slots), rand.New(rand.NewPCG(p.Seed, uint64(i)+1)))
+		g.agents, g.named[a.name] = append(g.agents, a), a
 	}
 	for i := range p.Work.Jobs {
 		g.queue.Push(g.at(p.Work.Jobs[i].Submit), func() { g.submit(i) })

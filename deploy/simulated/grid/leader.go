@@ -1,12 +1,12 @@
 package grid
 
 import (
-	"math/rand/v2"
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/market"
-	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -14,41 +14,52 @@ import (
 // deciding: what changes meanwhile is decided together.
 const coalesce = messages.Duration(3e6)
 
-// leader is the shell of the auctioneer: what it does when the book changes.
+// leader is the shell of the auctioneer's desk: it commits at once what the desk
+// proposes, and asks the simulated bank.
 type leader struct {
 	*Grid
-	book      *book.Book
-	market    *market.Market
-	publisher *market.Publisher
-	slots     *market.Slots
-	dues      market.Dues
-	gangs     market.Gangs
-	rng       *rand.Rand
+	book   *book.Book
+	desk   *desk.Desk
+	market *market.Market // of the desk, the only one
+	inputs []desk.Input   // of the next step
 
-	of      []int32 // by number of a job of the book: the job of the workload
-	told    map[uint32]uint64
-	touched []uint32                        // nodes that have changed, ascending
-	settles map[messages.JobID]bool         // jobs of which a settlement is under way
-	heard   map[messages.Name]messages.Time // of nodes: when last
-	retried map[messages.JobID]int          // tasks that came back, as noted
-	refused map[int]int                     // by job of the workload: parts that were not taken
-	busy    bool                            // effects are being carried out
+	of      []int32                // by number of a job of the book: the job of the workload
+	retried map[messages.JobID]int // tasks that came back, as noted
+	refused map[int]int            // by job of the workload: parts that were refused
 
 	free    messages.Time // from when on a step can be made
-	planned messages.Time // the next step; 0: none
+	planned messages.Time // the next step, because something has happened; 0: none
+	timer   messages.Time // the next step though nothing happens; 0: none
 }
 
 func newLeader(g *Grid, config messages.Market) (*leader, error) {
-	live, err := market.Open(config)
-	if err != nil {
-		return nil, err
-	}
-	l := &leader{Grid: g, book: book.New(), market: live, publisher: market.NewPublisher(1, live), slots: market.NewSlots([]messages.Market{config}),
-		rng: rand.New(rand.NewPCG(g.Seed, 0x6c6561646572)), of: make([]int32, 1, len(g.Bids)+1),
-		told: map[uint32]uint64{}, settles: map[messages.JobID]bool{}, heard: map[messages.Name]messages.Time{}, retried: map[messages.JobID]int{}, refused: map[int]int{}}
+	l := &leader{Grid: g, book: book.New(), of: make([]int32, 1, len(g.Bids)+1), retried: map[messages.JobID]int{}, refused: map[int]int{}}
 	l.book.Watch(true)
+	var faults []error
+	l.desk, faults = desk.New(desk.Config{Site: site, Term: 1, Markets: []messages.Market{config}, Lease: g.config.Lease, Seed: g.Seed}, l, l.instant())
+	if len(faults) > 0 {
+		return nil, faults[0]
+	}
+	l.market = l.desk.Market(config.Name)
 	return l, nil
 }
+
+// Read is how the desk reads the book.
+func (l *leader) Read(read func(*book.Book)) { read(l.book) }
+
+// Changes tells the desk what was touched in the book, and notes it.
+func (l *leader) Changes(read func(*book.Book, book.Changes)) {
+	changes := l.book.TakeChanges()
+	l.noteRetries(changes.Jobs)
+	read(l.book, changes)
+}
+
+func (l *leader) instant() desk.Instant {
+	return desk.Instant{Wall: l.now, Mono: l.now.Sub(l.epoch) + aDay}
+}
+
+// aDay keeps the monotonic clock positive, as agents join before the log begins.
+const aDay = messages.Duration(86400e9)
 
 // propose commits a command: what a log would hold of it is what is applied.
 func (l *leader) propose(c *book.Command) any {
@@ -63,104 +74,105 @@ func (l *leader) propose(c *book.Command) any {
 	}
 	l.traffic.Commands++
 	result := l.book.Apply(c)
-	l.kick(l.now)
+	l.kick()
 	return result
 }
 
-// kick plans a step at some time, or as soon after as there can be one.
-func (l *leader) kick(at messages.Time) {
-	at = max(at, l.free, l.now)
+// kick plans a step as soon as there can be one.
+func (l *leader) kick() {
+	at := max(l.free, l.now)
 	if l.planned != 0 && l.planned <= at {
 		return
 	}
 	l.planned = at
 	l.queue.Push(at, func() {
 		if l.planned == at {
-			l.planned = 0
-			l.free = at.Add(coalesce)
 			l.step()
 		}
 	})
 }
 
-// step carries what was applied into the market, lets the mechanism decide, and
-// tells whom it concerns.
+// setTimer has a step made at a time though nothing happens. A timer that goes off
+// earlier looks again.
+func (l *leader) setTimer(next messages.Time) {
+	if l.timer != 0 && l.timer <= next {
+		return
+	}
+	l.timer = next
+	l.queue.Push(next, func() {
+		if l.timer == next {
+			l.timer = 0
+			l.kick()
+		}
+	})
+}
+
+// step has the desk make a step, and does what the desk says.
 func (l *leader) step() {
-	settlements := l.carry()
-	if l.market.Stale(l.now) {
-		l.traffic.Decisions++
-		if d := l.market.Decide(l.now, func(read func(*book.Book)) { read(l.book) }); d != nil {
-			l.note(d)
-			l.propose(&book.Command{Decide: d})
-			l.market.Kept()
-		}
-		l.publisher.Reallocated()
+	l.planned, l.free = 0, l.now.Add(coalesce)
+	in := l.inputs
+	l.inputs = nil
+	do := l.desk.Step(l.instant(), in...)
+	for _, p := range do.Propose {
+		result := l.propose(p.Command)
+		err, _ := result.(error)
+		l.done(p.ID, result, err)
 	}
-	if v, ok := l.publisher.Due(l.market, l.now, len(l.agents), l.rng); ok {
-		l.publish(&v)
+	for _, r := range do.Ask {
+		l.ask(r)
 	}
-	l.direct()
-	for _, s := range settlements {
-		l.propose(&book.Command{Settle: s})
-		delete(l.settles, s.Job)
+	for i := range do.Publish {
+		l.publish(&do.Publish[i])
 	}
-	for _, d := range l.gangs.Late(l.now) {
-		l.traffic.Disbanded++
-		l.propose(&book.Command{Disband: d})
+	for i := range do.Direct {
+		l.direct(&do.Direct[i])
 	}
-	l.carryOut()
-	for _, at := range []messages.Time{l.market.Wake(), l.publisher.Wake(), l.dues.Next(), l.gangs.Next()} {
-		if at != 0 {
-			l.kick(at)
-		}
+	for _, e := range do.Events {
+		l.note(e)
+	}
+	if do.Next >= 0 {
+		l.setTimer(l.now.Add(do.Next))
 	}
 }
 
-// carry brings the market up to date with the book, and returns what is to be
-// settled.
-func (l *leader) carry() (out []*book.Settle) {
-	changes := l.book.TakeChanges()
-	l.touched = l.touched[:0]
-	for i := range changes.Nodes {
-		l.touched = append(l.touched, i)
-	}
-	slices.Sort(l.touched)
-	for _, i := range l.touched {
-		n := market.SlotsOf(i, l.book.Nodes()[i])
-		l.slots.Set(&n)
-	}
-	if len(l.touched) > 0 {
-		slots, idle := l.slots.Of(0)
-		l.market.SetSlots(l.now, slots, idle)
-	}
-	ids := make([]messages.JobID, 0, len(changes.Jobs))
-	for id := range changes.Jobs {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		if j := l.book.Job(id); j != nil {
-			if s := l.carryJob(j); s != nil {
-				out = append(out, s)
-			}
-		}
-	}
-	return append(out, l.dues.Due(l.now)...)
+// done tells the desk, at its next step, what came of a proposal or a request.
+func (l *leader) done(id uint64, result any, err error) {
+	l.inputs = append(l.inputs, desk.Done{ID: id, Result: result, Err: err})
+	l.kick()
 }
 
-func (l *leader) carryJob(j *book.Job) *book.Settle {
-	l.gangs.Put(j.Spec, j.ID, l.market.GatheringOf(j))
-	switch {
-	case j.State == messages.Settling && !j.Settled && !l.settles[j.ID]:
-		l.settles[j.ID] = true
-		return l.dues.Take(l.now, l.market.Settlement(l.now, market.EndingOf(l.book, j)))
-	case !j.Active():
-		l.market.Remove(l.now, j.ID)
-		return nil
+// ask asks the bank, and takes the observations of ended jobs for what they tell.
+func (l *leader) ask(r desk.Request) {
+	switch body := r.Body.(type) {
+	case messages.TransferRequest:
+		l.transfer(body.Transfers, func(results []messages.TransferResult) {
+			l.done(r.ID, messages.TransferReply{Results: results}, nil)
+		})
+	case []messages.Observation:
+		for i := range body {
+			l.conclude(l.book.Job(body[i].Job))
+		}
+		l.done(r.ID, len(body), nil)
+	default:
+		l.fail("the desk asks %s for %s", r.To, r.Verb)
 	}
-	l.noteRetries(j)
-	l.market.Put(l.now, func() *mechanism.Bid { return l.market.BidOf(j) }, j.ID, l.market.ProgressOf(j))
-	return nil
+}
+
+// transfer asks the bank for transfers, as the auctioneer.
+func (l *leader) transfer(t []messages.Transfer, answered func([]messages.TransferResult)) {
+	l.call(auctioneerActor, bankActor, func() any {
+		l.traffic.Transfers++
+		c := &ledger.Command{Verb: ledger.Transfers, At: l.now, By: messages.ServiceIdentity(messages.Auctioneer), Rank: ledger.Service, Transfers: t}
+		r := l.bank.Apply(c.Encode())
+		if r.Error != nil {
+			l.fail("the bank refused a request: %v", r.Error)
+		}
+		return r.Transfers
+	}, func(reply any) {
+		if results := reply.([]messages.TransferResult); len(results) == len(t) {
+			answered(results)
+		}
+	})
 }
 
 // publish sends a vector to all agents.
@@ -179,20 +191,58 @@ func (l *leader) publish(v *messages.Vector) {
 	}
 }
 
-// direct tells the nodes that have changed what to end and what to hold.
-func (l *leader) direct() {
-	for _, i := range l.touched {
-		n := l.book.Nodes()[i]
-		if len(n.Stop) == 0 && l.told[i] == n.Version {
-			continue
+// direct tells a node what to end and what to suspend.
+func (l *leader) direct(d *desk.Direction) {
+	a := l.named[d.Node]
+	l.traffic.Directives++
+	l.send(auctioneerActor, d.Node, func() {
+		a.state.Directive(&d.Directive)
+		a.act()
+	})
+}
+
+// exchange commits what an agent has finished and claims.
+func (l *leader) exchange(node messages.Name, x *messages.Exchange) (*messages.ExchangeReply, error) {
+	l.traffic.Exchanges++
+	var grants []messages.Grant
+	if desk.Commits(l.book, l.now, node, x) {
+		for i := range x.Claims {
+			l.traffic.Claims += uint64(x.Claims[i].Slots)
 		}
-		l.told[i] = n.Version
-		d := &messages.Directive{Term: 1, Stop: slices.Clone(n.Stop), Held: n.Halted(), Version: n.Version}
-		a := l.agents[l.index(n.Name)]
-		l.traffic.Directives++
-		l.send(auctioneerActor, n.Name, func() {
-			a.state.Directive(d)
-			a.act()
-		})
+		result := l.propose(l.desk.Exchange(node, x))
+		if err, refused := result.(error); refused {
+			return nil, err
+		}
+		grants = slices.Clone(result.([]messages.Grant))
+		l.traffic.Grants += uint64(len(grants))
+	} else {
+		l.traffic.Heartbeats++
 	}
+	reply, err := desk.Answer(l.book, node, x, grants)
+	if err == nil {
+		l.hear(node)
+	}
+	return &reply, err
+}
+
+// register admits a node.
+func (l *leader) register(node messages.Name, r *messages.RegisterRequest) (*messages.RegisterReply, error) {
+	own := *r
+	own.MostSuspended = messages.MaxSuspended // memory is no part of the model
+	c, err := l.desk.Register(node, &own)
+	if err != nil {
+		return nil, err
+	}
+	end, ok := l.propose(c).([]messages.Attempt)
+	if !ok {
+		return nil, messages.Errorf(messages.Internal, "the book refuses node %s", node)
+	}
+	l.hear(node)
+	reply := l.desk.Registered(node, &own, end)
+	return &reply, nil
+}
+
+// hear tells the desk that a node was heard.
+func (l *leader) hear(node messages.Name) {
+	l.inputs = append(l.inputs, desk.Heard{Node: node, At: l.instant().Mono})
 }

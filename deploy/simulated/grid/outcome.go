@@ -1,7 +1,10 @@
 package grid
 
 import (
+	"slices"
+
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/messages"
@@ -62,12 +65,24 @@ func (l *leader) conclude(j *book.Job) {
 	l.over(i, j.Ended)
 }
 
-// note records what a decision does to tasks that were claimed. One that is to be
-// run again still has its slot: it may be done before its node hears of it.
-func (l *leader) note(d *book.Decide) {
-	l.out.Preemptions += len(d.Suspend)
-	l.noteAttempts(core.Suspended, d.Suspend)
-	l.noteAttempts(core.Resumed, d.Resume)
+// note counts what the desk tells, and records what a decision does to tasks that
+// were claimed. A task that is to be run again still has its slot: it may be done
+// before its node hears of it.
+func (l *leader) note(event any) {
+	switch e := event.(type) {
+	case desk.Decided:
+		l.traffic.Decisions++
+	case desk.Committed:
+		l.out.Preemptions += len(e.Decision.Suspend)
+		l.noteAttempts(core.Suspended, e.Decision.Suspend)
+		l.noteAttempts(core.Resumed, e.Decision.Resume)
+	case desk.Disbanded:
+		l.traffic.Disbanded++
+	case desk.Lost:
+		l.traffic.Evicted++
+	default:
+		l.fail("%T: %+v", e, e)
+	}
 }
 
 // noteAttempts records one change for each job that attempts are of.
@@ -82,14 +97,22 @@ func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
 	}
 }
 
-// noteRetries records tasks of a job that came back to be run again: their slots
-// went to others, or their node was lost.
-func (l *leader) noteRetries(j *book.Job) {
-	if n := j.Stages[0].Retried - l.retried[j.ID]; n > 0 {
-		l.retried[j.ID] += n
+// noteRetries records tasks of the jobs touched that came back to be run again:
+// their slots went to others, or their node was lost.
+func (l *leader) noteRetries(touched map[messages.JobID]bool) {
+	var back []messages.JobID
+	for id := range touched {
+		if j := l.book.Job(id); j != nil && j.Active() && j.Stages[0].Retried > l.retried[id] {
+			back = append(back, id)
+		}
+	}
+	slices.Sort(back)
+	for _, id := range back {
+		n := l.book.Job(id).Stages[0].Retried - l.retried[id]
+		l.retried[id] += n
 		if l.Market.Preemption == messages.PreemptRequeue {
 			l.out.Preemptions += n
 		}
-		l.out.Note(l.Problem, core.Change{At: l.seconds(l.now), Job: int(l.of[j.ID]), What: core.Requeued, Slots: n})
+		l.out.Note(l.Problem, core.Change{At: l.seconds(l.now), Job: int(l.of[id]), What: core.Requeued, Slots: n})
 	}
 }

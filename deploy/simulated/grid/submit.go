@@ -22,6 +22,9 @@ const (
 // market takes no job of several, or would hold their slots together.
 type part struct{ job, index int }
 
+// account is that of a user of the workload.
+func account(user int) messages.Name { return "u" + strconv.Itoa(user) }
+
 // key is under which the user submits it.
 func (p part) key() string { return "j" + strconv.Itoa(p.job) + "." + strconv.Itoa(p.index) }
 
