@@ -100,9 +100,14 @@ func (l *leader) setTimer(next messages.Time) {
 	}
 	l.timer = next
 	l.queue.Push(next, func() {
-		if l.timer == next {
-			l.timer = 0
+		if l.timer != next { // an earlier one was set
+			return
+		}
+		l.timer = 0
+		if l.free > l.now {
 			l.kick()
+		} else {
+			l.step()
 		}
 	})
 }
