@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
@@ -21,7 +22,8 @@ type leader struct {
 	book   *book.Book
 	desk   *desk.Desk
 	market *market.Market // of the desk, the only one
-	inputs []desk.Input   // of the next step
+	rules  intake.Rules
+	inputs []desk.Input // of the next step
 
 	of      []int32                // by number of a job of the book: the job of the workload
 	retried map[messages.JobID]int // tasks that came back, as noted
@@ -40,7 +42,7 @@ func newLeader(g *Grid, config messages.Market) (*leader, error) {
 	if len(faults) > 0 {
 		return nil, faults[0]
 	}
-	l.market = l.desk.Market(config.Name)
+	l.market, l.rules = l.desk.Market(config.Name), intake.Rules{Markets: l.desk.Markets, Site: site}
 	return l, nil
 }
 

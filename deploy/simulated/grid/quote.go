@@ -1,7 +1,10 @@
 package grid
 
 import (
+	"fmt"
+
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/messages"
 )
@@ -16,20 +19,6 @@ type menu struct {
 	err       error
 }
 
-// choice is the contract that a user takes of a menu.
-type choice struct {
-	quote    uint64
-	contract *messages.Contract
-}
-
-// taken is nil of no choice.
-func (c *choice) taken() *messages.Contract {
-	if c == nil {
-		return nil
-	}
-	return c.contract
-}
-
 // askQuote is what a user does in a market that sells contracts: it asks for a
 // menu, and takes what is best on it. A user whose menus are too many for the
 // site comes again once some have expired.
@@ -41,8 +30,8 @@ func (g *Grid) askQuote(i int) {
 			g.queue.Push(g.now.Add(quoteHolds), func() { g.askQuote(i) })
 			return
 		}
-		if c := g.choose(i, m); c != nil {
-			g.sendJob(part{i, 0}, c)
+		if contract := g.choose(i, m); contract != "" {
+			g.sendJob(part{i, 0}, contract)
 			return
 		}
 		why := core.NoOffer
@@ -66,28 +55,28 @@ func (l *leader) quote(i int) *menu {
 	if err != nil {
 		return &menu{err: err}
 	}
-	result := l.propose(&book.Command{Quote: &book.Quote{Account: who, Market: spec.Market, Contracts: q.Contracts, Expires: l.now.Add(quoteHolds)}})
+	result := l.propose(&book.Command{Quote: &book.Quote{Account: who, Market: spec.Market, Work: intake.WorkOf(spec), Contracts: q.Contracts, Expires: l.now.Add(quoteHolds)}})
 	if err, refused := result.(error); refused {
 		return &menu{err: err}
 	}
 	return &menu{quote: result.(uint64), contracts: q.Contracts}
 }
 
-// choose takes what is worth most to the user, less the price; nil: everything
-// is a loss, or more than the user's budget.
-func (g *Grid) choose(i int, m *menu) *choice {
+// choose takes what is worth most to the user, less the price; "": everything is a
+// loss, or more than the user's budget.
+func (g *Grid) choose(i int, m *menu) (contract string) {
 	offers := make([]core.Offer, 0, len(m.contracts))
-	var of []*messages.Contract
+	var of []int
 	budget, _ := messages.RoundCredits(g.Bids[i].Budget)
 	for k := range m.contracts {
 		if c := &m.contracts[k]; core.MostOf(c, g.Market.LateOnly) <= budget {
 			offers = append(offers, core.Offer{Completion: g.seconds(c.Completion), Price: c.Price.Float()})
-			of = append(of, c)
+			of = append(of, k)
 		}
 	}
 	best := core.Choose(&g.Work.Jobs[i], &g.Bids[i], offers)
 	if best < 0 {
-		return nil
+		return ""
 	}
-	return &choice{m.quote, of[best]}
+	return fmt.Sprintf("q%d-%d", m.quote, of[best]+1)
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
@@ -51,17 +52,19 @@ func (g *Grid) submit(i int) {
 		return
 	}
 	for k := range g.partsOf(i) {
-		g.sendJob(part{i, k}, nil)
+		g.sendJob(part{i, k}, "")
 	}
 }
 
-func (g *Grid) sendJob(p part, c *choice) {
+// sendJob sends a part of a job, under the contract that the user has chosen; "":
+// the market sells none.
+func (g *Grid) sendJob(p part, contract string) {
 	g.traffic.Submissions++
-	taken := false
+	received := false
 	g.call(userActor, auctioneerActor, func() any {
-		if !taken {
-			taken = true
-			g.leader.submit(p, c)
+		if !received {
+			received = true
+			g.leader.submit(p, contract)
 		}
 		return nil
 	}, func(any) {})
@@ -107,34 +110,44 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 }
 
 // submit takes a job: admitted, its budget held at the bank, then committed.
-func (l *leader) submit(p part, c *choice) {
-	who := account(l.Work.Jobs[p.job].User)
-	spec, err := l.spec(p.job)
-	if err == nil {
-		err = l.market.Admit(l.now, l.market.Bid(0, who, l.now, spec, c.taken()))
-	}
+func (l *leader) submit(p part, contract string) {
+	s, err := l.admit(p, contract)
 	if err != nil {
 		l.refuse(p.job, messages.AsError("", err).Message)
 		return
 	}
-	hold := "job/" + site + "/" + who + "/" + p.key()
-	l.transfer([]messages.Transfer{{ID: hold, Kind: messages.Hold, Debit: who, Credit: messages.SiteAccount, Amount: spec.Budget, Member: who, Reason: "budget of a job"}},
-		func(r []messages.TransferResult) {
-			if r[0].Error != nil {
-				l.fail("the hold of job %d was refused: %v", l.Work.Jobs[p.job].Number, r[0].Error)
-				return
-			}
-			l.enter(p, who, hold, spec, c)
-		})
+	l.transfer(s.Hold(0), func(r []messages.TransferResult) {
+		if err := s.Secured(r); err != nil {
+			l.fail("the hold of job %d was refused: %v", l.Work.Jobs[p.job].Number, err)
+			return
+		}
+		l.enter(p, s)
+	})
+}
+
+// admit has the market take a job, under a contract if it names one.
+func (l *leader) admit(p part, contract string) (*intake.Submission, error) {
+	spec, err := l.spec(p.job)
+	if err != nil {
+		return nil, err
+	}
+	spec.Contract = contract
+	s, err := l.rules.Prepare(account(l.Work.Jobs[p.job].User), &messages.SubmitRequest{Key: p.key(), Spec: *spec})
+	if err != nil {
+		return nil, err
+	}
+	if _, err = l.rules.Known(l.book, s); err != nil {
+		return nil, err
+	}
+	if err := s.Agree(l.book, l.now); err != nil {
+		return nil, err
+	}
+	return s, s.Admit(l.now, l.market)
 }
 
 // enter commits a job whose hold was made.
-func (l *leader) enter(p part, who messages.Name, hold string, spec *messages.JobSpec, c *choice) {
-	s := &book.Submit{Account: who, Key: p.key(), Digest: []byte(p.key()), Payer: who, Spec: spec, Hold: hold, Held: spec.Budget, Contract: c.taken()}
-	if c != nil {
-		s.Quote = c.quote
-	}
-	receipt, ok := l.propose(&book.Command{Submit: s}).(book.Receipt)
+func (l *leader) enter(p part, s *intake.Submission) {
+	receipt, ok := l.propose(s.Command()).(book.Receipt)
 	if !ok || int(receipt.Job) != len(l.of) {
 		l.fail("job %d cannot be entered: %+v", l.Work.Jobs[p.job].Number, receipt)
 		return
