@@ -18,7 +18,7 @@ func runBatchQueue(p *Problem) (*Outcome, error) {
 	return q.out, nil
 }
 
-// queue is a run on its way.
+// queue is the state of a run.
 type queue struct {
 	*Problem
 	out     *Outcome
@@ -94,8 +94,8 @@ func (q *queue) consider(now messages.Time) error {
 	return nil
 }
 
-// profile is what the queue has announced. A job that outlives its length is
-// taken to need another second.
+// profile is when the running jobs will free their slots, by their declared lengths.
+// A job that outlives its length is taken to need another second.
 func (q *queue) profile(now messages.Time) *batchqueue.Queue {
 	const more = 1e6
 	p := &batchqueue.Queue{Nodes: q.Work.Nodes}
@@ -120,8 +120,8 @@ func (q *queue) announced(i int, front bool) batchqueue.Job {
 	return out
 }
 
-// pay lets the jobs of the queue pay each other what they can be expected to
-// cost, rounded to the microcredit: in total exactly nothing.
+// pay has the jobs of the queue pay each other their expected externalities, rounded
+// to the microcredit. The payments sum to exactly 0.
 func (q *queue) pay(profile *batchqueue.Queue) error {
 	if len(q.waiting) < 2 {
 		return nil
@@ -152,8 +152,8 @@ func (q *queue) draws() int {
 	return min(most, max(least, work/len(q.waiting)))
 }
 
-// priors says what is believed about each job of the queue: that it is like
-// those in it.
+// priors are the beliefs about each job of the queue: every job is taken to be drawn
+// from the jobs in the queue.
 func (q *queue) priors() []batchqueue.Prior {
 	fronts, others := make([]batchqueue.Point, len(q.waiting)), make([]batchqueue.Point, len(q.waiting))
 	for k, i := range q.waiting {

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Change is what a decision did to some of a job's tasks while they were
-// running, or waited to go on.
+// Change is what a decision did to some of a job's running or suspended tasks.
 type Change struct {
 	At    float64 // seconds from the log's beginning
 	Job   int     // of the workload
@@ -29,7 +28,7 @@ var whats = [...]string{"suspended", "resumed", "requeued"}
 // String names the change.
 func (w What) String() string { return whats[w] }
 
-// gap records that a task lost its slot at one time and got one again later.
+// gap records that a task was suspended at one time and resumed at another.
 func (o *Outcome) gap(p *Problem, job int, lost, again float64) {
 	o.Preemptions++
 	o.Note(p, Change{lost, job, Suspended, 1})
@@ -44,7 +43,7 @@ func (o *Outcome) order() {
 	})
 }
 
-// Note keeps a change, if the study asks for them.
+// Note records a change, if the study asks for changes.
 func (o *Outcome) Note(p *Problem, c Change) {
 	if p.Record {
 		o.Changes = append(o.Changes, c)

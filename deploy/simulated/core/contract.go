@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runContract offers each job a menu of contracts as it comes, and schedules it
-// as the one says that its user takes.
+// runContract offers each job a menu of contracts when it is submitted, and schedules
+// the job by the contract that its user chooses.
 func runContract(p *Problem) (*Outcome, error) {
 	c := &contracts{Problem: p, out: NewOutcome(p), free: p.Work.Nodes, deals: make([]deal, len(p.Bids))}
 	for c.next < len(p.Work.Jobs) || c.ends.Len() > 0 {
@@ -25,7 +25,7 @@ func runContract(p *Problem) (*Outcome, error) {
 	return c.out, nil
 }
 
-// contracts is a run on its way.
+// contracts is the state of a run.
 type contracts struct {
 	*Problem
 	out    *Outcome
@@ -37,7 +37,7 @@ type contracts struct {
 	ends   clock.Queue[int] // of tasks: the job
 }
 
-// deal is what a job's user took, and how far the job has come.
+// deal is the contract that a job's user chose, and the job's progress.
 type deal struct {
 	contract  contract.Contract
 	replica   valuation.Curve // by which it pays
@@ -63,7 +63,7 @@ func (c *contracts) instant() error {
 	return c.serve(now)
 }
 
-// arrive makes the menu, and takes what is best on it for the user.
+// arrive makes a job's menu, and chooses the contract that is best for its user.
 func (c *contracts) arrive(now messages.Time, i int) error {
 	if c.Progress != nil {
 		c.Progress(i, len(c.Bids)) // a menu takes long
@@ -130,8 +130,8 @@ func hard(worth, within float64) messages.Valuation {
 	return messages.Valuation{Class: messages.Hard, Max: min(worth, messages.MaxCredits.Float()), Deadline: min(within, messages.MaxValuationTime)}
 }
 
-// class draws valuations of jobs like one: of a random job of the workload, for
-// a slot-second and in lengths.
+// class draws valuations of jobs like a given one: that of a random job of the
+// workload, scaled to the given job's slot-seconds and length.
 func (c *contracts) class(j *workload.Job) contract.Sampler {
 	return func(r *rand.Rand) messages.Valuation { return c.like(j, r) }
 }
@@ -175,7 +175,7 @@ func Choose(j *workload.Job, b *bids.Bid, offers []Offer) int {
 	return best
 }
 
-// MostOf is the most that a contract can come to.
+// MostOf is the highest price that a contract can have in the end.
 func MostOf(c *messages.Contract, lateOnly bool) messages.Credits {
 	return max(contract.Most(c, lateOnly), 1)
 }

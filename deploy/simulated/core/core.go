@@ -29,7 +29,7 @@ type Outcome struct {
 	Preemptions int      // times that a task lost its slot
 	Decisions   int      // 0 where the mechanism does not count them
 	Notes       []string
-	refused     bool // somebody was, and a note says why
+	refused     bool // a job was refused, and a note says why
 }
 
 // Fate is how a job ended.
@@ -48,7 +48,7 @@ var fates = [...]string{"completed", "discarded", "expired", "refused"}
 // String names the fate.
 func (f Fate) String() string { return fates[f] }
 
-// Job is what became of one. Times are in seconds from the log's beginning.
+// Job is what became of a job. Times are in seconds from the log's beginning.
 type Job struct {
 	Start  float64          // of its first task; NaN: it never ran
 	Finish float64          // of its last task, or when it was given up
@@ -101,8 +101,8 @@ func Run(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// noteLargest says how many payments are as large as there can be, and so are too
-// small by an amount that is not known.
+// noteLargest notes how many payments were cut off at the largest amount, which are
+// too small by an unknown amount.
 func (o *Outcome) noteLargest() {
 	n := 0
 	for i := range o.Jobs {
@@ -115,8 +115,7 @@ func (o *Outcome) noteLargest() {
 	}
 }
 
-// holds says whether a mechanism's runner takes every job for one whose slots
-// are held together.
+// holds reports whether a mechanism's runner takes every job for a gang.
 func holds(mechanism string) bool {
 	return mechanism == rules.BatchQueue || mechanism == rules.Reservation
 }
@@ -130,7 +129,7 @@ func NewOutcome(p *Problem) *Outcome {
 	return o
 }
 
-// Refuse notes why the bid of a job was not admitted, of the first one.
+// Refuse notes why the bid of a job was not admitted, for the first such job.
 func (o *Outcome) Refuse(j *workload.Job, why string) {
 	if !o.refused {
 		o.refused = true
@@ -151,8 +150,8 @@ const TooLong = "it cannot be complete by its deadline, even if it starts at onc
 // NoOffer is why a job is refused whose user takes no contract.
 const NoOffer = "no contract of its menu is worth its price to it, within its budget"
 
-// money rounds an amount once, half to even, to the microcredit. What is beyond
-// the most that there can be is the most there can be.
+// money rounds an amount once, half to even, to the microcredit, and cuts it off at
+// the largest amount of either sign.
 func money(x float64) messages.Credits {
 	c, ok := messages.RoundCredits(x)
 	if !ok {
@@ -161,7 +160,7 @@ func money(x float64) messages.Credits {
 	return c
 }
 
-// complete notes that all of a job was done.
+// complete notes that a job has run to its end.
 func (p *Problem) complete(o *Outcome, i int, start, finish float64, paid messages.Credits) {
 	j := &p.Work.Jobs[i]
 	in := 0.0
@@ -179,7 +178,7 @@ func (p *Problem) Slots() int {
 	return p.Work.Nodes
 }
 
-// DrawSeed is of what a mechanism draws: the market's own, or the study's.
+// DrawSeed is the seed of what a mechanism draws: the market's own, or the study's.
 func (p *Problem) DrawSeed() uint64 {
 	if p.Market.Seed != nil {
 		return *p.Market.Seed

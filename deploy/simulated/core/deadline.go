@@ -54,7 +54,7 @@ func runDeadline(p *Problem) (*Outcome, error) {
 	return o, nil
 }
 
-// gaps records where the units that a task had do not follow each other.
+// gaps records each suspension of a task: where its units do not follow each other.
 func (o *Outcome) gaps(p *Problem, job int, units []int) {
 	slot := p.Market.Slot.Seconds()
 	for k := 1; k < len(units); k++ {
@@ -72,10 +72,9 @@ func (p *Problem) withSlot() *Problem {
 	return &q
 }
 
-// Slot is the unit of time of mechanism deadline: that of the market, or as many
-// times ten seconds as keep a study well below the most units that there can be,
-// and what its tasks are to have within some tens of millions, which are
-// kept.
+// Slot is the unit of time of mechanism deadline: that of the market, or else the
+// smallest multiple of ten seconds with which the study spans at most mostSpan units
+// and its tasks need at most mostWork units, which are held in memory.
 func (p *Problem) Slot() messages.Duration {
 	const unit, mostSpan, mostWork = 10, 900_000, 25_000_000 // seconds, units, units
 	if p.Market.Slot > 0 {
@@ -92,8 +91,8 @@ func (p *Problem) Slot() messages.Duration {
 	return messages.Duration(unit * 1e9 * math.Ceil(max(1, (to-from)/unit/mostSpan, work/unit/mostWork)))
 }
 
-// tooShort says whether a job declared too few units for its run time: it gets
-// what it asked for, and is not done.
+// tooShort reports whether a job declared fewer units than its run time needs: it
+// gets the units that it declared, and is not done with them.
 func tooShort(p *Problem, i int) bool {
 	slot := p.Market.Slot.Seconds()
 	return unitsOf(p.Bids[i].Length, slot)*slot < p.Work.Jobs[i].Runtime

@@ -1,6 +1,6 @@
 // Package core runs a workload through a mechanism and nothing else: no
-// messages, no actors, no agents that take time to hear of a decision. It is
-// what the mechanism would do if everybody knew at once.
+// messages, no actors, no agents that take time to hear of a decision. The outcome
+// is that of a site whose messages take no time.
 //
 // # Model
 //
@@ -39,7 +39,7 @@
 //   - baselines: a job pays the posted price of its slot-seconds, at most its
 //     budget.
 //
-// Budgets bind nobody but there and under proportional.
+// Budgets bind under the baselines and under proportional only.
 //
 // # Cost
 //

@@ -27,7 +27,7 @@ func runProportional(p *Problem) (*Outcome, error) {
 	return s.out, nil
 }
 
-// shares is a run on its way.
+// shares is the state of a run.
 type shares struct {
 	*Problem
 	out  *Outcome
@@ -39,7 +39,7 @@ type shares struct {
 	ends clock.Queue[int] // of tasks: the job
 }
 
-// tasks are those of a job that are to be started, and that have not ended.
+// tasks counts the tasks of a job that are to be started, and those that have not ended.
 type tasks struct{ pending, left int }
 
 func (s *shares) instant() error {
@@ -71,12 +71,12 @@ func (s *shares) arrive(i int) error {
 	return s.weigh(i, math.Pow(s.Bids[i].Budget, *s.Market.Alpha))
 }
 
-// weigh gives a job another weight.
+// weigh sets the weight of a job.
 func (s *shares) weigh(i int, weight float64) error {
 	return s.draw.Update([]messages.JobWeight{{Job: messages.JobID(i + 1), Weight: float32(weight)}})
 }
 
-// serve lets free slots draw jobs as long as there are tasks to start.
+// serve has free slots draw jobs by their weights as long as there are tasks to start.
 func (s *shares) serve(now messages.Time) error {
 	for s.free > 0 && s.draw.Len() > 0 {
 		i := int(s.draw.Sample(s.rng.Float64())) - 1

@@ -29,7 +29,7 @@ func runReservation(p *Problem) (*Outcome, error) {
 	return r.out, nil
 }
 
-// sale is a run on its way.
+// sale is the state of a run.
 type sale struct {
 	*Problem
 	out             *Outcome
@@ -65,7 +65,7 @@ func (r *sale) sell(from, until int) error {
 	return nil
 }
 
-// run lets a job have what it was sold, for as long as it was sold it.
+// run runs a job in the granules that it was sold, and no longer.
 func (r *sale) run(i int, start, length float64, paid messages.Credits) {
 	j := &r.Work.Jobs[i]
 	if j.Runtime <= length {
@@ -121,9 +121,8 @@ func (r *sale) solve(p *reservation.Problem, seed uint64) (*reservation.Outcome,
 	return &found.Outcome, nil
 }
 
-// thesis prices as Mutz did: by another search without each winner, among
-// orders drawn anew. What it finds without a winner may be worse or better than
-// what it found with it.
+// thesis prices as Mutz did: by another search without each winner, among orders
+// drawn anew, which may find a better or a worse schedule than the first search.
 func (r *sale) thesis(p *reservation.Problem, o *reservation.Outcome) error {
 	for _, k := range o.Winners() {
 		without := &reservation.Problem{Nodes: p.Nodes, Horizon: p.Horizon, Bids: slices.Delete(slices.Clone(p.Bids), k, k+1)}

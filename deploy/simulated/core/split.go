@@ -35,7 +35,7 @@ func runSplit(p *Problem, run func(*Problem) (*Outcome, error)) (*Outcome, error
 	return o.joined(p, owner), nil
 }
 
-// joined puts the outcomes of tasks together.
+// joined makes the outcomes of jobs from those of their tasks.
 func (o *Outcome) joined(p *Problem, owner []int) *Outcome {
 	out := NewOutcome(p)
 	out.Decisions, out.Preemptions, out.Notes = o.Decisions, o.Preemptions, o.Notes

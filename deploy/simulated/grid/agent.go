@@ -8,8 +8,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// agent is the shell of a node agent: what it says it does, and its tasks are
-// timers.
+// agent is the shell of a node agent. Its tasks are timers.
 type agent struct {
 	*Grid
 	name  messages.Name
@@ -21,7 +20,7 @@ type agent struct {
 // task is a virtual process.
 type task struct {
 	left  messages.Duration // of its run time, as of since
-	ends  messages.Outcome  // how it ends if nothing comes between
+	ends  messages.Outcome  // how it ends if it is not stopped
 	since messages.Time     // when it last began to run; 0: it is suspended
 	round int               // of its timer; earlier ones are void
 }
@@ -31,14 +30,14 @@ func newAgent(g *Grid, i, slots int, rng *rand.Rand) *agent {
 		state: state.New([]messages.ClassSlots{{Class: class, Slots: slots}}, rng)}
 }
 
-// act does what the state says, and sets the timer.
+// act carries out the actions of the state, and sets the timer.
 func (a *agent) act() {
 	do := a.state.Act(a.now)
 	for i := range do.Start {
 		a.start(&do.Start[i])
 	}
 	for _, at := range do.Hold {
-		a.hold(at)
+		a.suspend(at)
 	}
 	for _, at := range do.Resume {
 		a.resume(at)
@@ -87,11 +86,11 @@ func (a *agent) start(s *state.Start) {
 		t.left, t.ends = limit, messages.TimedOut
 	}
 	a.tasks[s.Grant.Attempt] = t
-	a.goOn(s.Grant.Attempt, t)
+	a.run(s.Grant.Attempt, t)
 }
 
-// goOn lets a task run to its end, unless something comes between.
-func (a *agent) goOn(at messages.Attempt, t *task) {
+// run has a task run to its end, unless it is suspended or stopped before.
+func (a *agent) run(at messages.Attempt, t *task) {
 	t.since = a.now
 	t.round++
 	round := t.round
@@ -103,7 +102,7 @@ func (a *agent) goOn(at messages.Attempt, t *task) {
 	})
 }
 
-func (a *agent) hold(at messages.Attempt) {
+func (a *agent) suspend(at messages.Attempt) {
 	if t := a.tasks[at]; t != nil && t.since != 0 {
 		t.left -= a.now.Sub(t.since)
 		t.since = 0
@@ -113,7 +112,7 @@ func (a *agent) hold(at messages.Attempt) {
 
 func (a *agent) resume(at messages.Attempt) {
 	if t := a.tasks[at]; t != nil && t.since == 0 {
-		a.goOn(at, t)
+		a.run(at, t)
 	}
 }
 
@@ -192,8 +191,8 @@ func (a *agent) fetch(m messages.Name) {
 	})
 }
 
-// vector is a vector that was published. Most change nothing for an agent that
-// is busy, which then has nothing to do.
+// vector receives a vector that was published. Most vectors change nothing for an
+// agent that is busy.
 func (a *agent) vector(v *messages.Vector) {
 	a.traffic.Delivered++
 	if err := a.state.Vector(a.now, v); err != nil {

@@ -4,25 +4,22 @@
 //
 // # What runs
 //
-//   - the job book of the auctioneer and its live market, under any of the nine
-//     mechanisms, with its vectors, decisions, gangs and settlements
-//     (auctioneer/book, auctioneer/market);
+//   - the auctioneer's leader and its job book, with a market under any of the nine
+//     mechanisms, and the checks of submissions (auctioneer/desk, auctioneer/book,
+//     auctioneer/intake);
 //   - a node agent for each node, with leases, sampling, claims, suspension and
 //     resumption (nodeagent/state);
-//   - the bank's ledger, with a hold for each job at its submission, rounds between
+//   - the bank's ledger, with a hold for each job at its submission, transfers between
 //     jobs where a decision moves credits, and a charge at its end (bank/ledger).
 //
-// What is written here instead are the shells: who calls whom, when, over which
-// network. The auctioneer's and the bank's logs have one replica, and commit
-// what is proposed at once. Commands are encoded, decoded and applied as from a
-// log. Holds do not lapse. Leases are as long as Config says, by default longer
-// than a site would have them: an idle agent that says each few seconds that it
-// is idle changes nothing. Where messages get lost, nodes that fall silent lose
-// their claims. There is no estimator: where contracts are sold, what it would
-// have learned of types is drawn from the jobs of the workload.
+// Only the shells are written here: the network, the queue of events, and the logs of
+// the auctioneer and the bank, which have one replica and commit at once. Commands
+// are encoded, decoded and applied as from a log. Holds do not expire. Leases are as
+// long as Config says, by default longer than those of a site, so that idle agents
+// seldom send heartbeats. There is no estimator: where contracts are sold, the types
+// that it would have learned are drawn from the jobs of the workload.
 //
-// A site has nodes of Config.Slots slots. The task of a job that is suspended goes
-// on, where it was, when its node is told so.
+// A site has nodes of Config.Slots slots. A suspended task resumes on its own node.
 //
 // # How a workload becomes jobs
 //
@@ -38,7 +35,7 @@
 // Messages take milliseconds: who bids below the reserve is refused, not served at
 // the reserve; a job whose run time is a whole number of units outlives its last
 // unit, and may be too late for its deadline; a suspended task waits for its own
-// node; slots draw by shares under fairshare and proportional. Budgets bind: a job
+// node; slots draw jobs by shares under fairshare and proportional. Budgets bind: a job
 // whose budget does not cover what it may have to pay is refused, and one whose price
 // uses its budget up is ended, as under WSPT and WSEPT where the k-th price is not
 // capped. Under deadline a task is done after its run time, whatever it declared, and

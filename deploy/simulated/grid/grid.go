@@ -33,10 +33,10 @@ const (
 
 const site = "simulated"
 
-// Grid is a site on its way.
+// Grid is the state of a run.
 type Grid struct {
 	*core.Problem
-	unit    float64 // credits of the study that one of the site's stands for
+	unit    float64 // credits of the study that one credit of the site stands for
 	config  Config
 	epoch   messages.Time // when the log begins
 	now     messages.Time
@@ -101,8 +101,8 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	return g, nil
 }
 
-// epochOf is when the log of a study begins: instants of 0 mean never, and units
-// of time and periods are counted from 0, so that it is a whole number of them.
+// epochOf is when the log of a study begins: a whole number of the market's units of
+// time or periods, which are counted from 0, and not 0, which means never.
 func epochOf(m *messages.Market) messages.Time {
 	const about = 1_000_000_000_000_000
 	unit := messages.Time(cmp.Or(m.Slot, m.Cycle, 1000) / 1000)
@@ -140,7 +140,7 @@ func (g *Grid) at(seconds float64) messages.Time {
 
 func (g *Grid) seconds(t messages.Time) float64 { return float64(t-g.epoch) / 1e6 }
 
-// run lets one thing happen after another until all jobs have ended.
+// run takes event after event from the queue until all jobs have ended.
 func (g *Grid) run() (*core.Outcome, *Traffic, error) {
 	for _, a := range g.agents {
 		a.act()

@@ -19,9 +19,9 @@ type menu struct {
 	err       error
 }
 
-// askQuote is what a user does in a market that sells contracts: it asks for a
-// menu, and takes what is best on it. A user whose menus are too many for the
-// site comes again once some have expired.
+// askQuote is what a user does in a market that sells contracts: it asks for a menu,
+// and chooses the best contract. Where the site has too many quotes, the user asks
+// again once some have expired.
 func (g *Grid) askQuote(i int) {
 	g.traffic.Quotes++
 	g.call(userActor, auctioneerActor, func() any { return g.leader.quote(i) }, func(reply any) {
@@ -42,8 +42,8 @@ func (g *Grid) askQuote(i int) {
 	})
 }
 
-// quote makes the menu of a job, and commits it. What the estimator would know of
-// types is drawn from the jobs of the workload.
+// quote makes the menu of a job, and commits it. Types, which a site asks the
+// estimator for, are drawn from the jobs of the workload.
 func (l *leader) quote(i int) *menu {
 	const types = 256
 	who := account(l.Work.Jobs[i].User)

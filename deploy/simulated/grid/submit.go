@@ -19,14 +19,14 @@ const (
 	stage = "main"
 )
 
-// part is a job of the book: a job of the workload, or one task of it where its
-// market takes no job of several, or would hold their slots together.
+// part is a job of the book: a job of the workload, or one task of it where the
+// market takes no jobs of several tasks, or would take them for gangs.
 type part struct{ job, index int }
 
 // account is that of a user of the workload.
 func account(user int) messages.Name { return "u" + strconv.Itoa(user) }
 
-// key is under which the user submits it.
+// key is the key of the part's submission.
 func (p part) key() string { return "j" + strconv.Itoa(p.job) + "." + strconv.Itoa(p.index) }
 
 // partsOf is how many jobs of the book a job of the workload is.
@@ -40,8 +40,8 @@ func partsOf(p *core.Problem, i int) int {
 	return 1
 }
 
-// submit is what a user does: it sends its job, having chosen a contract where
-// the market sells them.
+// submit is what a user does: it sends its job, under a contract that it has chosen
+// where the market sells contracts.
 func (g *Grid) submit(i int) {
 	if g.Progress != nil && i%1024 == 0 {
 		g.Progress(i, len(g.out.Jobs))

@@ -22,7 +22,7 @@ type Traffic struct {
 	Events      uint64 `json:"events"`
 	Lost        uint64 `json:"lost"`
 	Repeated    uint64 `json:"repeated"`
-	Books       string `json:"books"` // the bank's own word on its books
+	Books       string `json:"books"` // the bank's own check of its books
 }
 
 // patience is after how long without an answer a request is sent again.
@@ -33,9 +33,8 @@ func (g *Grid) send(from, to string, deliver func()) {
 	g.net.Send(g.now, from, to, func(at messages.Time) { g.queue.Push(at, deliver) })
 }
 
-// call brings a request to an actor and its answer back; without an answer
-// within a time it is sent again, until there is one. The request must bear
-// being answered twice.
+// call brings a request to an actor and its answer back. A request without an answer
+// is sent again after patience, so that serve may be called more than once.
 func (g *Grid) call(from, to string, serve func() any, answered func(any)) {
 	done := false
 	var try func()

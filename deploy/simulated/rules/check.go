@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// check refuses what a market cannot be. The message begins with the path of
-// the field.
+// check refuses values that a parameter cannot have. The message begins with the path
+// of the field.
 func (m *Market) check() error {
 	if !messages.ValidName(m.Name) {
 		return invalid("name", "%.64q is not a name: use letters, digits, - and _", m.Name)
@@ -78,7 +78,7 @@ func (m *Market) checkReservation() error {
 		choice("pricing", m.Pricing, "exact", "thesis"))
 }
 
-// checkBaseline also makes a number of whatever kind the price's number.
+// checkBaseline also converts a whole number for the price to a float.
 func (m *Market) checkBaseline() error {
 	switch p := m.Price.(type) {
 	case uint64:

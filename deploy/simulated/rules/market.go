@@ -108,8 +108,7 @@ func Mechanisms() []string {
 // Slots is the number that the market says the machine has; 0: none.
 func (m *Market) Slots() int { return max(m.C, m.N, m.Nodes) }
 
-// Wide says whether a mechanism runs jobs whose slots are held together.
-// The others run serial tasks.
+// Wide reports whether a mechanism runs gangs. The others run serial tasks.
 func Wide(mechanism string) bool {
 	switch mechanism {
 	case BatchQueue, Reservation, FIFO, FairShare, Backfill:
@@ -118,7 +117,7 @@ func Wide(mechanism string) bool {
 	return false
 }
 
-// Default is the market of a mechanism where nothing more is said.
+// Default is the market of a document that names the mechanism only.
 func Default(mechanism string) *Market {
 	m := &Market{Name: "main", Mechanism: mechanism, Bids: bids.Default()}
 	m.defaults()
@@ -170,7 +169,7 @@ func (m *Market) defaults() {
 	fill(&m.Worth, worthOf(m.Mechanism))
 }
 
-// worthOf is what a mechanism is about.
+// worthOf is what a job is worth under a mechanism, unless the document says it.
 func worthOf(mechanism string) string {
 	switch mechanism {
 	case Deadline, Reservation, Contract:

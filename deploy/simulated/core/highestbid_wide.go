@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runWideHighestBid runs jobs of several tasks. Of a job's tasks the first in
-// order that are not done run, as if each were a bidder with the same bid and a
-// number of its own; so they are kept in groups that have as far to go.
+// runWideHighestBid runs jobs of several tasks. Each task bids the same, so that of
+// a job's unfinished tasks always the first run. Tasks with the same time left are
+// kept as one group.
 func runWideHighestBid(p *Problem) (*Outcome, error) {
 	w := &wide{Problem: p, out: NewOutcome(p), jobs: make([]split, len(p.Bids)), rule: rule(p.Market)}
 	reserve, _ := messages.RoundCredits(*p.Market.Reserve)
@@ -26,7 +26,7 @@ func runWideHighestBid(p *Problem) (*Outcome, error) {
 	return w.out, nil
 }
 
-// wide is a run on its way.
+// wide is the state of a run.
 type wide struct {
 	*Problem
 	rule   highestbid.Rule
@@ -37,12 +37,12 @@ type wide struct {
 	ends   clock.Queue[end]
 }
 
-// split is a job on its way: its tasks that are not done, in order.
+// split is a job that has not ended: its unfinished tasks, in order.
 type split struct {
-	groups []group // what is left of them does not fall from one to the next
-	has    int     // how many of them run: the first ones
+	groups []group // by the time left, ascending
+	has    int     // how many tasks run: the first ones
 	at     messages.Time
-	round  int32 // of the last end that was announced; earlier ones are void
+	round  int32 // of the last end that was planned; earlier ones are void
 }
 
 type group struct {
@@ -57,7 +57,7 @@ type end struct {
 
 func micros(seconds float64) messages.Time { return messages.Time(math.Round(seconds * 1e6)) }
 
-// duration of some seconds; what is beyond the longest is the longest.
+// duration converts seconds, at most to the longest duration.
 func duration(seconds float64) messages.Duration {
 	const most = 9e9
 	return messages.Duration(min(seconds, most) * 1e9)
@@ -65,8 +65,8 @@ func duration(seconds float64) messages.Duration {
 
 func seconds(t messages.Time) float64 { return float64(t) / 1e6 }
 
-// instant goes on to the next time at which something happens, and lets all of
-// it happen.
+// instant advances to the time of the next event, applies all events of that time,
+// and decides once.
 func (w *wide) instant() error {
 	now := w.ends.Next()
 	if w.next < len(w.jobs) {
@@ -133,8 +133,8 @@ func (w *wide) finish(now messages.Time, e end) error {
 	return nil
 }
 
-// advance lets the time until now count for the running tasks. A group of
-// which some run and some wait has been cut in two before.
+// advance subtracts the time since the last call from what the running tasks have
+// left. No group has both running and waiting tasks: cut has divided it.
 func (s *split) advance(now messages.Time) {
 	running := s.has
 	for k := range s.groups {
@@ -147,24 +147,24 @@ func (s *split) advance(now messages.Time) {
 	s.at = now
 }
 
-// cut sees to it that the first n tasks are whole groups, and puts the other
-// neighbours that have as far to go together.
+// cut divides the group that the n-th task is in, so that the first n tasks are whole
+// groups, and merges all other neighbours that have the same time left.
 func (s *split) cut(n int) {
 	var out []group
 	seen := 0
 	for _, g := range s.groups {
 		for g.tasks > 0 {
-			take := g.tasks
+			part := g.tasks
 			if seen < n {
-				take = min(take, n-seen)
+				part = min(part, n-seen)
 			}
 			if last := len(out) - 1; last >= 0 && out[last].left == g.left && seen != n {
-				out[last].tasks += take
+				out[last].tasks += part
 			} else {
-				out = append(out, group{g.left, take})
+				out = append(out, group{g.left, part})
 			}
-			seen += take
-			g.tasks -= take
+			seen += part
+			g.tasks -= part
 		}
 	}
 	s.groups = out
@@ -210,8 +210,8 @@ func (w *wide) note(now messages.Time, i, was, has int) {
 	}
 }
 
-// announce enters when the first running tasks of a job will be done. Those
-// that started first have least to go.
+// announce plans the next end of a job's tasks. The first running tasks end first,
+// as they have the least time left.
 func (w *wide) announce(i int) {
 	s := &w.jobs[i]
 	s.round++

@@ -16,7 +16,7 @@ const (
 	mostUnit = unitStep * unitStep
 )
 
-// fit is a study in a unit of money in which its budgets fit a bank.
+// fit converts a study to a unit of money in which its budgets fit a bank.
 func fit(p *core.Problem) (fitting *core.Problem, unit float64, err error) {
 	for unit = 1; ; unit *= unitStep {
 		fitting = in(unit, p)
@@ -26,7 +26,7 @@ func fit(p *core.Problem) (fitting *core.Problem, unit float64, err error) {
 	}
 }
 
-// in is a study in another unit of money.
+// in converts a study to another unit of money.
 func in(unit float64, p *core.Problem) *core.Problem {
 	if unit == 1 {
 		return p
@@ -47,7 +47,7 @@ func in(unit float64, p *core.Problem) *core.Problem {
 	return &scaled
 }
 
-// back has an outcome in the study's own unit.
+// back converts an outcome to the study's own unit.
 func back(unit float64, o *core.Outcome) {
 	if unit == 1 {
 		return
@@ -66,8 +66,8 @@ func back(unit float64, o *core.Outcome) {
 	}
 }
 
-// budgets are what all jobs of each user can cost, each part of a job's budget
-// rounded for itself, as it is held.
+// budgets are what all jobs of each user can cost. Each part of a job's budget is
+// rounded alone, as its hold is.
 func budgets(p *core.Problem) ([]messages.Credits, error) {
 	need := make([]messages.Credits, len(p.Work.Users))
 	for i := range p.Bids {

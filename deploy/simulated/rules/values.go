@@ -26,7 +26,7 @@ func (d *document) durations() error {
 	return nil
 }
 
-// twice are parameters that say the same: one of two has to be left out.
+// twice are pairs of parameters that say the same: one of them has to be left out.
 var twice = map[string]string{"orders": "search", "reserve": "price", "mode": "variant"}
 
 // once refuses parameters that say the same as another one, which would be
@@ -42,15 +42,14 @@ func (d *document) once() error {
 	return nil
 }
 
-// wholes are the parameters that are whole numbers. The YAML reader would cut off
-// what is behind the point.
+// wholes are the parameters that are whole numbers. The YAML reader would cut their
+// fractions off.
 var wholes = []string{"C", "groups", "N", "nodes", "draws", "seed", "T", "orders", "M"}
 
-// positive are those of which there is at least one; the others have a meaning
-// for 0.
+// positive are the whole numbers that are at least 1; of the others 0 has a meaning.
 var positive = []string{"groups", "T", "orders", "M"}
 
-// counts refuses fractions, and zeros, where there can be none.
+// counts refuses fractions of whole numbers, and 0 for positive ones.
 func (d *document) counts() error {
 	for key, pair := range d.pairs() {
 		inside := []*ast.MappingValueNode{pair}

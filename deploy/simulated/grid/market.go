@@ -13,8 +13,8 @@ import (
 // Gangs says whether a site under a mechanism keeps the tasks of a job together.
 func Gangs(mechanism string) bool { return market.MannerOf(mechanism).Gangs }
 
-// live is the market of a study as a site has it. A parameter that sites do not
-// have is refused where it is not what they do anyway.
+// live converts the market of a study to that of a site. A parameter that sites do
+// not have is refused, unless its value is what sites do anyway.
 func live(p *core.Problem) (messages.Market, error) {
 	m := p.Market
 	out := messages.Market{Name: m.Name, Mechanism: m.Mechanism, Classes: []messages.Name{class}, Preemption: m.Preemption}
@@ -70,7 +70,7 @@ func amount(x float64) *messages.Credits {
 	return &c
 }
 
-// only refuses parameters with values that a site does not have.
+// only refuses parameters that have values other than those that a site has.
 func only(m *rules.Market, had map[string]bool) error {
 	for _, name := range rules.Parameters(m.Mechanism) {
 		if has, asked := had[name]; asked && !has {

@@ -13,14 +13,14 @@ import (
 // class is what the slots of a study are called.
 const class = "cpu"
 
-// pool runs proportional shares among jobs that each have a least utility: the
-// live mechanism chooses who is served together, and the others wait. Shares,
-// and what was received of them, are kept by a live market.
+// pool runs proportional shares among jobs that each demand a minimum utility: the
+// mechanism chooses the jobs that are served together, and the others wait. A market
+// as sites have it keeps the shares that each job received.
 type pool struct {
 	*shares
 	market    *market.Market
 	publisher *market.Publisher
-	prompt    int // jobs that had nothing to wait for
+	prompt    int // jobs that were complete when they were submitted
 }
 
 // runPool is runProportional where the market has an slo. A job whose utility at
@@ -81,7 +81,7 @@ func (l *pool) put(now messages.Time, i int) {
 	}, messages.JobID(i+1), market.Progress{Started: now, Pending: []int{t.pending}, Running: []int{t.left - t.pending}})
 }
 
-// share lets free slots draw jobs as the mechanism has just decided, job by job.
+// share has each free slot draw a job by the weights that the mechanism has decided.
 func (l *pool) share(now messages.Time) error {
 	for {
 		l.market.SetSlots(now, []int{l.Work.Nodes}, []int{l.free})
@@ -113,7 +113,7 @@ func (l *pool) share(now messages.Time) error {
 	}
 }
 
-// settle asks the mechanism what a job that is done owes.
+// settle asks the mechanism what an ended job owes.
 func (l *pool) settle(now messages.Time, i int) {
 	job, got := l.market.Remove(now, messages.JobID(i+1))
 	end := mechanism.End{State: messages.Completed, Tasks: l.Work.Jobs[i].Width, Done: l.Work.Jobs[i].Width}
