@@ -1,8 +1,7 @@
 package book
 
 import (
-	"maps"
-	"slices"
+	"bytes"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -20,90 +19,251 @@ const (
 var retainEnded = RetainEnded
 
 // Book is the replicated state. It is not safe for concurrent use.
+//
+// The book is the sum of its parts: each has its own state and is told with its
+// making which other parts it needs. What the parts answer, the book answers.
 type Book struct {
-	now       messages.Time
-	lastJob   messages.JobID
-	jobs      map[messages.JobID]*Job
-	ended     []messages.JobID // remembered ones, in the order in which they ended
-	keys      map[string]messages.JobID
-	nodes     []*Node // in the order of their first registration
-	names     map[messages.Name]uint32
-	effects   []Effect                   // ascending IDs
-	lastID    uint64                     // of an effect
-	tariffs   map[messages.Name][]Tariff // by market
-	markets   []messages.Market          // that were applied; nil: those of the configuration
-	applies   uint64                     // how often they were
-	notes     map[messages.Name]map[messages.JobID][]int64
-	quotes    []*Quote // ascending IDs
-	lastQuote uint64
-	roams     map[messages.JobID]*Roam // that other sites run
-	returned  []messages.JobID         // of them, those that are remembered after their end, in its order
-	tokens    []messages.TokenState    // join tokens, in the order in which they were made
-
-	// Worked out from the above.
-	waiters map[messages.JobID][]messages.JobID       // that wait for a job, ascending
-	metered map[messages.Name]map[messages.JobID]*Job // by market with tariffs: jobs that have had a task claimed
-	visits  map[messages.Visit]messages.JobID         // of other sites
-	pending map[messages.Name]int                     // jobs of an account that have not ended
-	guests  map[messages.Name]Guests                  // jobs of other sites, by site
-	ending  []*Job                                    // whose waiters are still to be looked at
-	listed  map[messages.Name][]messages.JobID        // by account, its jobs, wherever they run, ascending; "": all
-	ordered map[messages.JobID]*Job                   // whose start was ordered for good, and that have not ended
-
-	careful bool // the exchange that is being applied looks at the health of nodes
-	watched bool
-	changes Changes // for the local observer; no part of the state
+	clock
+	watch
+	index
+	jobs
+	visitors
+	dependencies
+	nodes
+	markets
+	quotes
+	tokens
+	meters
+	claims
+	effects
+	endings
+	health
+	exchanges
+	remote
 }
 
-// Changes is what commands touched since it was last taken.
-type Changes struct {
-	Jobs    map[messages.JobID]bool
-	Nodes   map[uint32]bool
-	Effects bool
-}
+// clock is the latest time of any command.
+type clock struct{ now messages.Time }
 
-// Effect is something that has to happen outside, at least once, because of
-// what was committed. It stays until it is confirmed.
-type Effect struct {
-	ID   uint64
-	Kind EffectKind
-	Job  messages.JobID
-	Legs []Leg // of a Round
-}
-
-// EffectKind says what is to happen.
-type EffectKind uint8
-
-// The kinds of effect.
-const (
-	Charge  EffectKind = iota // post the job's charge against its hold, free the rest
-	Observe                   // leave the job's observation in the estimator's stream
-	Round                     // move credits between jobs' accounts, all or nothing
-)
+// Now is the latest time of any command.
+func (c *clock) Now() messages.Time { return c.now }
 
 // New returns an empty book.
 func New() *Book {
-	return &Book{
-		jobs:  map[messages.JobID]*Job{},
-		keys:  map[string]messages.JobID{},
-		names: map[messages.Name]uint32{},
-		roams: map[messages.JobID]*Roam{},
+	b := new(Book)
+	b.clear()
+	return b
+}
 
-		tariffs: map[messages.Name][]Tariff{},
-		notes:   map[messages.Name]map[messages.JobID][]int64{},
-		visits:  map[messages.Visit]messages.JobID{},
-		waiters: map[messages.JobID][]messages.JobID{},
-		pending: map[messages.Name]int{}, guests: map[messages.Name]Guests{},
-		metered: map[messages.Name]map[messages.JobID]*Job{},
-		listed:  map[messages.Name][]messages.JobID{},
-		ordered: map[messages.JobID]*Job{},
+// clear empties the book. A book must not be copied: its parts know one another.
+func (b *Book) clear() {
+	*b = Book{
+		index:    index{keys: map[string]messages.JobID{}, pending: map[messages.Name]int{}, listed: map[messages.Name][]messages.JobID{}},
+		jobs:     jobs{byID: map[messages.JobID]*Job{}, ordered: map[messages.JobID]*Job{}},
+		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]Guests{}},
+		nodes:    nodes{names: map[messages.Name]uint32{}},
+		markets:  markets{notes: map[messages.Name]map[messages.JobID][]int64{}},
+		remote:   remote{roams: map[messages.JobID]*Roam{}, index: &b.index, watch: &b.watch, clock: &b.clock},
+		meters: meters{tariffs: map[messages.Name][]Tariff{}, metered: map[messages.Name]map[messages.JobID]*Job{},
+			jobs: &b.jobs, clock: &b.clock},
+		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch},
+		claims:       claims{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
+		effects:      effects{jobs: &b.jobs, watch: &b.watch},
+		endings: endings{jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
+			meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
+		health: health{jobs: &b.jobs, nodes: &b.nodes, watch: &b.watch, clock: &b.clock},
+		exchanges: exchanges{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
+			health: &b.health, watch: &b.watch, clock: &b.clock},
 	}
 }
 
-// apply takes other markets. What a market that goes had for tariffs and notes
-// goes with it.
-func (b *Book) apply(c *Apply) any {
-	if err := b.unapplied(c.Unless); err != nil {
+// ByKey returns the job that an account submitted under a key, or nil.
+func (b *Book) ByKey(account messages.Name, key string) *Job {
+	return b.Job(b.index.find(account, key))
+}
+
+// RoamByKey returns the job that an account submitted under a key for another site
+// to run, or nil.
+func (b *Book) RoamByKey(account messages.Name, key string) *Roam {
+	return b.Roam(b.index.find(account, key))
+}
+
+// Visitor returns the job here of a job of another site, nil if there is none.
+func (b *Book) Visitor(v messages.Visit) *Job { return b.Job(b.byVisit[v]) }
+
+// Quote returns a quote, nil if there is none that holds. It must not be changed.
+func (b *Book) Quote(id uint64) *Quote { return b.quotes.find(id, b.now) }
+
+// Watch starts to collect changes, with everything there is as the first, or
+// stops it. Nobody who does not take them should let them pile up.
+func (b *Book) Watch(on bool) {
+	b.watch = watch{watched: on, changes: newChanges()}
+	if !on {
+		return
+	}
+	for _, id := range b.Listed("") {
+		b.touch(id)
+	}
+	for i := range b.Nodes() {
+		b.touchNode(uint32(i))
+	}
+	b.touchEffects()
+}
+
+// Touch counts a job among the changes again.
+func (b *Book) Touch(id messages.JobID) {
+	if b.Job(id) != nil {
+		b.touch(id)
+	}
+}
+
+// Apply carries out a command and returns its result, or a *messages.Error
+// if it is refused, in which case nothing changed but the time.
+func (b *Book) Apply(c *Command) any {
+	b.now = max(b.now, c.At)
+	switch {
+	case c.Submit != nil:
+		return outcome(b.submit(c.Submit))
+	case c.Cancel != nil:
+		return outcome(b.cancel(c.Cancel))
+	case c.Register != nil:
+		return outcome(b.register(c.Register))
+	case c.Exchange != nil:
+		return outcome(b.exchange(c.Exchange))
+	case c.Lost != nil:
+		return b.lost(c.Lost)
+	case c.Settle != nil:
+		return b.settle(c.Settle)
+	case c.Confirm != nil:
+		b.confirm(c.Confirm)
+		return nil
+	case c.Decide != nil:
+		b.decide(c.Decide)
+		return nil
+	case c.Disband != nil:
+		return b.disband(c.Disband)
+	case c.Drain != nil:
+		return outcome(b.drain(c.Drain))
+	case c.Quote != nil:
+		return outcome(b.quote(c.Quote, b.now))
+	case c.Apply != nil:
+		return b.apply(c.Apply)
+	case c.Admit != nil:
+		return outcome(b.admit(c.Admit, b.now))
+	case c.Depart != nil:
+		return outcome(b.depart(c.Depart))
+	case c.Travel != nil:
+		return b.travel(c.Travel)
+	}
+	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
+}
+
+// outcome is the answer to a command: its result, or why it is refused.
+func outcome[T any](result T, err error) any {
+	if err != nil {
+		return err
+	}
+	return result
+}
+
+// Check says what would come of a submission now: it was committed before, is
+// refused, or neither. Applying it asks the same.
+func (c *Submit) Check(b *Book) (known *Receipt, err error) {
+	if j := b.ByKey(c.Account, c.Key); j != nil {
+		if !bytes.Equal(j.Digest, c.Digest) {
+			return nil, messages.Errorf(messages.Conflict,
+				"key %q was used for job %d with another description; choose a new key for a new job", c.Key, j.ID)
+		}
+		r := j.Receipt()
+		return &r, nil
+	}
+	if b.RoamByKey(c.Account, c.Key) != nil {
+		return nil, messages.Errorf(messages.Conflict, "key %q was used for a job at another site; choose a new key for a new job", c.Key)
+	}
+	if err := b.visitors.check(c.Visit); err != nil {
+		return nil, err
+	}
+	if b.Active() >= MaxActive {
+		return nil, messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", MaxActive)
+	}
+	if n := b.Pending(c.Account); c.Most > 0 && n >= c.Most {
+		return nil, messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may; submit again when one has", c.Account, n)
+	}
+	if err := b.Dependable(c.Spec); err != nil {
+		return nil, err
+	}
+	return nil, b.checkVersion(c.Applies)
+}
+
+// submit enters a job.
+func (b *Book) submit(c *Submit) (Receipt, error) {
+	if known, err := c.Check(b); known != nil {
+		return *known, nil
+	} else if err != nil {
+		return Receipt{}, err
+	}
+	q, err := b.accepted(c, b.now)
+	if err != nil {
+		return Receipt{}, err
+	}
+	j := newJob(c, b.number(c.Account, c.Key), b.now)
+	if q != nil {
+		q.Job = j.ID
+	}
+	b.byID[j.ID] = j
+	if j.Visit != nil {
+		b.byVisit[j.Visit.Visit] = j.ID
+		b.countGuest(j, 1, 1)
+	}
+	b.await(j)
+	b.touch(j.ID)
+	return j.Receipt(), nil
+}
+
+// decide carries out what a market decided.
+func (b *Book) decide(c *Decide) {
+	if c.Tariffs != nil {
+		b.setTariffs(c.Market, c.Tariffs)
+	}
+	if c.Notes != nil || c.Forget {
+		b.note(c.Market, c.Notes, c.Forget)
+	}
+	for _, a := range c.Suspend {
+		b.suspend(a)
+	}
+	for _, a := range c.Requeue {
+		b.requeue(a)
+	}
+	for _, a := range c.Resume {
+		b.resume(a)
+	}
+	for i := range c.Start {
+		b.start(&c.Start[i])
+	}
+	for i := range c.Discard {
+		b.discard(&c.Discard[i])
+	}
+}
+
+// start orders the start of a job for good.
+func (b *Book) start(s *Starting) {
+	j := b.Job(s.Job)
+	if j == nil || !j.Active() || j.Order != nil {
+		return
+	}
+	order := s.Order
+	j.Order, j.Fixed = &order, s.Fixed
+	b.ordered[j.ID] = j
+	if j.Fixed != nil {
+		j.Fixed.Amount = max(0, min(j.Fixed.Amount, j.Left()))
+	}
+	b.round(j, s.Legs)
+	b.touch(j.ID)
+}
+
+// apply makes other markets the site's. Tariffs and notes of a market go with it.
+func (b *Book) apply(c *Apply) error {
+	if err := b.checkVersion(c.Unless); err != nil {
 		return err
 	}
 	for _, name := range c.Idle {
@@ -111,227 +271,7 @@ func (b *Book) apply(c *Apply) any {
 			return messages.Errorf(messages.Conflict, "markets: %s has %d jobs that have not ended; cancel them or wait", name, n)
 		}
 	}
-	b.markets = c.Markets
-	b.applies++
-	for name := range b.tariffs {
-		if !slices.ContainsFunc(c.Markets, func(m messages.Market) bool { return m.Name == name }) {
-			delete(b.tariffs, name)
-			delete(b.metered, name)
-		}
-	}
-	maps.DeleteFunc(b.notes, func(name messages.Name, _ map[messages.JobID][]int64) bool {
-		return !slices.ContainsFunc(c.Markets, func(m messages.Market) bool { return m.Name == name })
-	})
+	b.markets.replace(c.Markets)
+	b.meters.keep(b.configures)
 	return nil
-}
-
-// unapplied refuses what was checked against markets that have changed since.
-func (b *Book) unapplied(since uint64) error {
-	if since != 0 && since != b.applies+1 {
-		return messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
-	}
-	return nil
-}
-
-// Applies is how many times markets were applied.
-func (b *Book) Applies() uint64 { return b.applies }
-
-// Markets are the markets that were applied; nil: none were.
-func (b *Book) Markets() []messages.Market { return b.markets }
-
-func newChanges() Changes {
-	return Changes{Jobs: map[messages.JobID]bool{}, Nodes: map[uint32]bool{}}
-}
-
-// Now is the latest time of any command.
-func (b *Book) Now() messages.Time { return b.now }
-
-// Job returns a job, nil if there is none. It must not be changed.
-func (b *Book) Job(id messages.JobID) *Job { return b.jobs[id] }
-
-// ByKey returns the job that an account submitted under a key, or nil.
-func (b *Book) ByKey(account messages.Name, key string) *Job {
-	return b.jobs[b.keys[account+"/"+key]]
-}
-
-// LastJob is the highest job number given out.
-func (b *Book) LastJob() messages.JobID { return b.lastJob }
-
-// Active is the number of jobs that have not ended.
-func (b *Book) Active() int { return len(b.jobs) - len(b.ended) }
-
-// Jobs calls yield for each job, in no particular order.
-func (b *Book) Jobs(yield func(*Job) bool) {
-	for _, j := range b.jobs {
-		if !yield(j) {
-			return
-		}
-	}
-}
-
-// Nodes returns the nodes in the order of their first registration. They must
-// not be changed.
-func (b *Book) Nodes() []*Node { return b.nodes }
-
-// Node returns a node by name, nil if there is none.
-func (b *Book) Node(name messages.Name) *Node {
-	if i, ok := b.names[name]; ok {
-		return b.nodes[i]
-	}
-	return nil
-}
-
-// Effects returns up to limit effects that wait, oldest first.
-func (b *Book) Effects(limit int) []Effect {
-	return append([]Effect(nil), b.effects[:min(limit, len(b.effects))]...)
-}
-
-// EachEffect calls yield for each effect that waits, oldest first.
-func (b *Book) EachEffect(yield func(Effect) bool) {
-	for _, e := range b.effects {
-		if !yield(e) {
-			return
-		}
-	}
-}
-
-// Watch starts to collect changes, with everything there is as the first, or
-// stops it. Nobody who does not take them should let them pile up.
-func (b *Book) Watch(on bool) {
-	b.watched, b.changes = on, newChanges()
-	if !on {
-		return
-	}
-	for id := range b.jobs {
-		b.touch(id)
-	}
-	for id := range b.roams {
-		b.touch(id)
-	}
-	for i := range b.nodes {
-		b.touchNode(uint32(i))
-	}
-	b.changes.Effects = true
-}
-
-// TakeChanges returns what was touched since the last call.
-func (b *Book) TakeChanges() Changes {
-	c := b.changes
-	b.changes = newChanges()
-	return c
-}
-
-func (b *Book) touch(job messages.JobID) {
-	if b.watched {
-		b.changes.Jobs[job] = true
-	}
-}
-
-func (b *Book) touchNode(i uint32) {
-	if b.watched {
-		b.changes.Nodes[i] = true
-	}
-}
-
-func (b *Book) effect(kind EffectKind, job messages.JobID, legs ...Leg) {
-	b.lastID++
-	b.effects = append(b.effects, Effect{ID: b.lastID, Kind: kind, Job: job, Legs: legs})
-	b.changes.Effects = true
-}
-
-// confirm takes what became of effects. Those that follow from it come after those
-// that wait, and jobs are forgotten once all effects that are left are known. A job
-// that is gone, as an earlier version could forget too much, needs no answer.
-func (b *Book) confirm(c *Confirm) any {
-	outcome := make(map[uint64]*Confirmation, len(c.Effects))
-	for i := range c.Effects {
-		outcome[c.Effects[i].Effect] = &c.Effects[i]
-	}
-	var wait, over []Effect
-	for _, e := range b.effects {
-		if outcome[e.ID] == nil {
-			wait = append(wait, e)
-		} else {
-			over = append(over, e)
-		}
-	}
-	b.effects = wait
-	for i := range over {
-		switch e, o := &over[i], outcome[over[i].ID]; {
-		case e.Kind == Charge && b.jobs[e.Job] != nil:
-			b.charged(b.jobs[e.Job], o)
-		case e.Kind == Round:
-			b.rounded(e, o)
-		}
-	}
-	b.forget()
-	b.changes.Effects = true
-	return nil
-}
-
-// charged ends a job once the bank has answered for it.
-func (b *Book) charged(j *Job, o *Confirmation) {
-	j.State = j.Outcome
-	j.Charged = o.Amount
-	j.Refused = o.Refused
-	b.ended = append(b.ended, j.ID)
-	b.count(j.Account, -1)
-	b.countGuest(j, -1, 0)
-	b.effect(Observe, j.ID)
-	b.touch(j.ID)
-}
-
-// forget drops the oldest ended jobs beyond what is retained, unless an effect
-// still speaks of them.
-func (b *Book) forget() {
-	if len(b.ended) <= retainEnded {
-		return
-	}
-	named := b.named()
-	for len(b.ended) > retainEnded {
-		id := b.ended[0]
-		if named[id] {
-			return
-		}
-		j := b.jobs[id]
-		b.ended = b.ended[1:]
-		delete(b.keys, j.Account+"/"+j.Key)
-		if j.Visit != nil {
-			delete(b.visits, j.Visit.Visit)
-			b.countGuest(j, 0, -1)
-		}
-		delete(b.jobs, id)
-		b.unlist(j.Account, id)
-		b.touch(id)
-	}
-}
-
-// named are the jobs of which effects speak.
-func (b *Book) named() map[messages.JobID]bool {
-	named := make(map[messages.JobID]bool, len(b.effects))
-	for i := range b.effects {
-		named[b.effects[i].Job] = true
-		for _, l := range b.effects[i].Legs {
-			named[l.From], named[l.To] = true, true
-		}
-	}
-	return named
-}
-
-// Names says whether every job that an effect speaks of is there. Those of others
-// have nothing to happen any more.
-func (b *Book) Names(e *Effect) bool {
-	for _, l := range e.Legs {
-		if b.jobs[l.From] == nil || b.jobs[l.To] == nil {
-			return false
-		}
-	}
-	return b.jobs[e.Job] != nil
-}
-
-// Touch counts a job among the changes again.
-func (b *Book) Touch(id messages.JobID) {
-	if b.jobs[id] != nil {
-		b.touch(id)
-	}
 }

@@ -90,14 +90,14 @@ func invariant(b *Book) error {
 // claimed says whether tasks, nodes and counts agree on what is claimed.
 func claimed(b *Book) error {
 	held := map[messages.TaskRef]int{}
-	for _, n := range b.nodes {
+	for _, n := range b.inOrder {
 		used := make([]int, len(n.Slots))
 		for r, h := range n.Claims {
 			held[r]++
 			if i := n.class(h.Class); i >= 0 && h.Halt != Suspended {
 				used[i]++
 			}
-			if j := b.jobs[r.Job]; j != nil {
+			if j := b.byID[r.Job]; j != nil {
 				if t := j.Stages[r.Stage].Tasks[r.Index]; t.Phase != Claimed || t.Attempt != h.Attempt {
 					return fmt.Errorf("node %s holds %v.%d, but the task is %v by attempt %d", n.Name, r, h.Attempt, t.Phase, t.Attempt)
 				}
@@ -107,7 +107,7 @@ func claimed(b *Book) error {
 			return fmt.Errorf("node %s uses %v slots, its claims are %v", n.Name, n.Used, used)
 		}
 	}
-	for id, j := range b.jobs {
+	for id, j := range b.byID {
 		for i := range j.Stages {
 			s := &j.Stages[i]
 			if err := tallied(b, j, i); err != nil {
@@ -139,7 +139,7 @@ func tallied(b *Book, j *Job, stage int) error {
 		if s.Tasks[k].Phase != Claimed {
 			continue
 		}
-		h := b.nodes[s.Tasks[k].Node].Claims[r]
+		h := b.inOrder[s.Tasks[k].Node].Claims[r]
 		seen.tally(h, 1)
 		if h.Halt == Goes && !h.Leaving {
 			going++
@@ -158,7 +158,7 @@ func tallied(b *Book, j *Job, stage int) error {
 // paid says whether what jobs paid one another adds up, within their holds.
 func paid(b *Book) error {
 	var sum messages.Credits
-	for id, j := range b.jobs {
+	for id, j := range b.byID {
 		sum += j.Paid - j.Gained
 		if j.Paid < 0 || j.Gained < 0 || j.Drawn > j.Paid || j.Paid+j.Owed > j.Held {
 			return fmt.Errorf("job %d: held %v, owes %v, paid %v (%v drawn), gained %v", id, j.Held, j.Owed, j.Paid, j.Drawn, j.Gained)

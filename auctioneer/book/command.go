@@ -138,43 +138,58 @@ type Confirmation struct {
 	Refused string
 }
 
-// Apply carries out a command and returns its result, or a *messages.Error
-// if it is refused, in which case nothing changed but the time.
-func (b *Book) Apply(c *Command) any {
-	b.now = max(b.now, c.At)
-	switch {
-	case c.Submit != nil:
-		return b.submit(c.Submit)
-	case c.Cancel != nil:
-		return b.cancel(c.Cancel)
-	case c.Register != nil:
-		return b.register(c.Register)
-	case c.Exchange != nil:
-		return b.exchange(c.Exchange)
-	case c.Lost != nil:
-		return b.lost(c.Lost)
-	case c.Settle != nil:
-		return b.settle(c.Settle)
-	case c.Confirm != nil:
-		return b.confirm(c.Confirm)
-	case c.Decide != nil:
-		return b.decide(c.Decide)
-	case c.Disband != nil:
-		return b.disband(c.Disband)
-	case c.Drain != nil:
-		return b.drain(c.Drain)
-	case c.Quote != nil:
-		return b.quote(c.Quote)
-	case c.Apply != nil:
-		return b.apply(c.Apply)
-	case c.Admit != nil:
-		return b.admit(c.Admit)
-	case c.Depart != nil:
-		return b.depart(c.Depart)
-	case c.Travel != nil:
-		return b.travel(c.Travel)
-	}
-	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
+// Disband gives back the tasks of a gang that has gathered since Since and is
+// not complete. Result: nil.
+type Disband struct {
+	Job   messages.JobID
+	Stage uint32
+	Since messages.Time
+}
+
+// Drain has a node take no more work, and what is left at Until ended and run
+// elsewhere; with Until 0 it takes work again, were it in quarantine too. Result: int, tasks it has.
+type Drain struct {
+	Node  messages.Name
+	Until messages.Time
+	Evict bool // it is Until
+}
+
+// Decide is what a market decided: it is carried out as one. What it says of
+// attempts that have ended or moved on meanwhile is let pass. Result: nil.
+type Decide struct {
+	Market  messages.Name
+	Suspend []messages.Attempt
+	Resume  []messages.Attempt
+	Requeue []messages.Attempt // to end and be run again
+	Start   []Starting
+	Discard []Discarding
+	Tariffs []Tariff // of all classes of the market; none: as before
+	Notes   []Note   // for the mechanism to remember
+	Forget  bool     // instead of all its notes before
+}
+
+// Starting orders the start of a job for good.
+type Starting struct {
+	Job   messages.JobID
+	Order Order
+	Fixed *Fixed
+	Legs  []Leg // what its decision moves between jobs
+}
+
+// Discarding ends a job that its market will not run.
+type Discarding struct {
+	Job     messages.JobID
+	Reason  string // stable CamelCase
+	Message string
+	Change  []string
+	Legs    []Leg
+}
+
+// Leg is credits that one job's account pays to another's.
+type Leg struct {
+	From, To messages.JobID
+	Amount   messages.Credits
+	Reason   string
 }
 
 // Decode reads a command as Encode wrote it.

@@ -20,7 +20,7 @@ func (s *site) secured(key string, most int) any {
 // was held.
 func accounted(b *Book) error {
 	pending := map[messages.Name]int{}
-	for id, j := range b.jobs {
+	for id, j := range b.byID {
 		if !j.State.Final() {
 			pending[j.Account]++
 		}

@@ -156,45 +156,54 @@ func (h *Health) doubted() bool {
 // barred reports whether the node takes no new work because of its health.
 func (n *Node) barred() bool { return n.Health.Quarantined != 0 || n.Health.Probe.Number != 0 }
 
+// health judges nodes by how tasks end on them.
+type health struct {
+	careful bool // the exchange that is being applied looks at health
+	jobs    *jobs
+	nodes   *nodes
+	watch   *watch
+	clock   *clock
+}
+
 // examine ends a probe that takes too long, and grants one that is due.
-func (b *Book) examine(i uint32) []messages.Grant {
-	n := b.nodes[i]
-	if !n.Examines(b.now) || len(n.Slots) == 0 {
+func (s *health) examine(i uint32) []messages.Grant {
+	n := s.nodes.inOrder[i]
+	if !n.Examines(s.clock.now) || len(n.Slots) == 0 {
 		return nil
 	}
 	h := &n.Health
-	b.touchNode(i)
+	s.watch.touchNode(i)
 	if late := h.Probe; late.Number != 0 {
 		n.Stop = append(n.Stop, ProbeAttempt(late.Number))
 		h.Probe = Probe{}
-		b.quarantine(i, fmt.Sprintf("a probe did not end within %v", ProbeWithin))
+		s.quarantine(i, fmt.Sprintf("a probe did not end within %v", ProbeWithin))
 		return nil
 	}
 	h.Probes++
-	h.Probe, h.Probed = Probe{h.Probes, b.now}, b.now
+	h.Probe, h.Probed = Probe{h.Probes, s.clock.now}, s.clock.now
 	return []messages.Grant{{Attempt: ProbeAttempt(h.Probes)}}
 }
 
 // probed takes the end of a probe.
-func (b *Book) probed(i uint32, f *messages.Finished) {
-	n := b.nodes[i]
+func (s *health) probed(i uint32, f *messages.Finished) {
+	n := s.nodes.inOrder[i]
 	h := &n.Health
 	if h.Probe.Number == 0 || h.Probe.Number != f.Attempt.Number {
 		return
 	}
 	h.Probe = Probe{}
-	b.touchNode(i)
+	s.watch.touchNode(i)
 	switch {
 	case f.Outcome == messages.Stopped: // it says nothing
-		h.Retry = b.now.Add(firstRetry)
+		h.Retry = s.clock.now.Add(firstRetry)
 	case f.Outcome == messages.Exited && f.ExitCode == 0:
-		h.Cleared = b.now
+		h.Cleared = s.clock.now
 		h.Passed++
 		if h.Quarantined != 0 {
-			n.lift(b.now)
+			n.lift(s.clock.now)
 		}
 	default:
-		b.quarantine(i, "a probe "+ending(f))
+		s.quarantine(i, "a probe "+ending(f))
 	}
 }
 
@@ -222,29 +231,29 @@ func (n *Node) lift(now messages.Time) {
 
 // quarantine has a node take no work, and gives back the attempts that failed
 // there at once.
-func (b *Book) quarantine(i uint32, reason string) {
-	h := &b.nodes[i].Health
-	if h.Back != 0 && h.Quarantined == 0 && b.now.Sub(h.Back) >= calmAfter {
+func (s *health) quarantine(i uint32, reason string) {
+	h := &s.nodes.inOrder[i].Health
+	if h.Back != 0 && h.Quarantined == 0 && s.clock.now.Sub(h.Back) >= calmAfter {
 		h.Level = 0
 	}
 	if h.Quarantined == 0 {
-		h.Quarantined = b.now
+		h.Quarantined = s.clock.now
 		for k := range h.Failures {
-			b.forgive(h.Failures[k].Task)
+			s.forgive(h.Failures[k].Task)
 		}
 	}
-	h.Reason, h.Retry = reason, b.now.Add(min(firstRetry<<min(h.Level, 10), lastRetry))
-	if alone := b.lastOf(i); alone != "" {
+	h.Reason, h.Retry = reason, s.clock.now.Add(min(firstRetry<<min(h.Level, 10), lastRetry))
+	if alone := s.nodes.lastOf(i); alone != "" {
 		h.Reason += "; no other node has slots of class " + alone
-		h.Retry = b.now.Add(firstRetry) // jobs wait for it
+		h.Retry = s.clock.now.Add(firstRetry) // jobs wait for it
 	}
 	h.Level++
-	b.touchNode(i)
+	s.watch.touchNode(i)
 }
 
 // forgive takes back that an attempt of a task was counted, if it is still to end.
-func (b *Book) forgive(r messages.TaskRef) {
-	j := b.jobs[r.Job]
+func (s *health) forgive(r messages.TaskRef) {
+	j := s.jobs.byID[r.Job]
 	if j == nil || !j.Active() {
 		return
 	}
@@ -253,26 +262,6 @@ func (b *Book) forgive(r messages.TaskRef) {
 		t.Tries--
 		d.Spared++
 	}
-}
-
-// lastOf returns a class that no other node offers, "" if there is none.
-func (b *Book) lastOf(i uint32) messages.Name {
-	for _, s := range b.nodes[i].Slots {
-		if !b.elsewhere(s.Class, []uint32{i}) {
-			return s.Class
-		}
-	}
-	return ""
-}
-
-// elsewhere reports whether a node but those listed takes work of a class.
-func (b *Book) elsewhere(class messages.Name, but []uint32) bool {
-	for i, n := range b.nodes {
-		if n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0 && !slices.Contains(but, uint32(i)) {
-			return true
-		}
-	}
-	return false
 }
 
 // place is a task within its job.
@@ -292,16 +281,16 @@ func quick(f *messages.Finished) bool {
 // suspect notes that a task failed at once on a node, and reports whether the
 // attempt is not to be counted: the node is in doubt, or the task never began, and
 // another node can try it.
-func (b *Book) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finished) (spared bool) {
-	if !b.careful || !quick(f) || !j.Active() {
+func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finished) (spared bool) {
+	if !s.careful || !quick(f) || !j.Active() {
 		return false
 	}
-	n, class := b.nodes[i], j.Spec.Stages[r.Stage].Class
+	n, class := s.nodes.inOrder[i], j.Spec.Stages[r.Stage].Class
 	h := &n.Health
 	if len(h.Failures) >= mostFailures {
 		h.Failures = h.Failures[1:]
 	}
-	h.Failures = append(slices.Clone(h.Failures), Failure{Task: r, Account: j.Account, Payer: j.Payer, Class: class, At: b.now})
+	h.Failures = append(slices.Clone(h.Failures), Failure{Task: r, Account: j.Account, Payer: j.Payer, Class: class, At: s.clock.now})
 	d := j.Doubts[place(r)]
 	if d == nil {
 		if j.Doubts == nil {
@@ -313,7 +302,7 @@ func (b *Book) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finishe
 	if at, known := slices.BinarySearch(d.Nodes, i); !known {
 		d.Nodes = slices.Insert(d.Nodes, at, i)
 	}
-	if d.Spared >= mostSpared || !b.elsewhere(class, d.Nodes) || f.Outcome != messages.Unstartable && !n.barred() {
+	if d.Spared >= mostSpared || !s.nodes.elsewhere(class, d.Nodes) || f.Outcome != messages.Unstartable && !n.barred() {
 		return false
 	}
 	d.Spared++
@@ -322,12 +311,12 @@ func (b *Book) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finishe
 
 // vouch notes that a task ended well on a node: nothing of its class is held
 // against that node any more, and where the task failed at once before, it is.
-func (b *Book) vouch(j *Job, r messages.TaskRef, i uint32) {
-	if !b.careful {
+func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
+	if !s.careful {
 		return
 	}
-	h, class := &b.nodes[i].Health, j.Spec.Stages[r.Stage].Class
-	h.well(class, b.now)
+	h, class := &s.nodes.inOrder[i].Health, j.Spec.Stages[r.Stage].Class
+	h.well(class, s.clock.now)
 	h.Passed = 0
 	if len(h.Failures) > 0 && h.Quarantined == 0 {
 		h.Failures = slices.DeleteFunc(slices.Clone(h.Failures), func(f Failure) bool { return f.Class == class })
@@ -340,22 +329,22 @@ func (b *Book) vouch(j *Job, r messages.TaskRef, i uint32) {
 	delete(j.Doubts, place(r))
 	for _, k := range d.Nodes {
 		if k != i {
-			b.blame(k, r)
+			s.blame(k, r)
 		}
 	}
 }
 
 // blame notes that a task that failed at once on a node ended well on another, and
 // judges the node.
-func (b *Book) blame(i uint32, r messages.TaskRef) {
-	n := b.nodes[i]
+func (s *health) blame(i uint32, r messages.TaskRef) {
+	n := s.nodes.inOrder[i]
 	h := &n.Health
 	h.Failures = slices.Clone(h.Failures)
 	var accounts, payers []messages.Name
 	for k := range h.Failures {
 		f := &h.Failures[k]
 		f.Elsewhere = f.Elsewhere || f.Task == r
-		if f.Elsewhere && !h.endsWell(f.Class, b.now) {
+		if f.Elsewhere && !h.endsWell(f.Class, s.clock.now) {
 			accounts, payers = append(accounts, f.Account), append(payers, f.Payer)
 		}
 	}
@@ -364,12 +353,12 @@ func (b *Book) blame(i uint32, r messages.TaskRef) {
 		return
 	}
 	reason := fmt.Sprintf("tasks of %d accounts failed there at once and ended well on other nodes", several)
-	if alone := b.lastOf(i); alone != "" {
+	if alone := s.nodes.lastOf(i); alone != "" {
 		h.Reason = reason + "; the node takes work because no other has slots of class " + alone
-		b.touchNode(i)
+		s.watch.touchNode(i)
 		return
 	}
-	b.quarantine(i, reason)
+	s.quarantine(i, reason)
 }
 
 func distinct(names []messages.Name) int {
@@ -378,12 +367,12 @@ func distinct(names []messages.Name) int {
 }
 
 // avoids reports whether a task that came back is to wait for another node.
-func (b *Book) avoids(j *Job, stage int, index, node uint32) bool {
+func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	d := j.Doubts[[2]uint32{uint32(stage), index}]
-	if d == nil || !b.careful || !slices.Contains(d.Nodes, node) {
+	if d == nil || !s.careful || !slices.Contains(d.Nodes, node) {
 		return false
 	}
-	return b.now.Sub(j.Stages[stage].Tasks[index].Ended) < avoidFor && b.elsewhere(j.Spec.Stages[stage].Class, d.Nodes)
+	return s.clock.now.Sub(j.Stages[stage].Tasks[index].Ended) < avoidFor && s.nodes.elsewhere(j.Spec.Stages[stage].Class, d.Nodes)
 }
 
 // mostLooked bounds how many tasks that came back are looked at for one that a
@@ -392,14 +381,14 @@ const mostLooked = 256
 
 // next returns which of the tasks that came back a node takes next: its position
 // in Again, −1 for one that was never claimed; false if there is none for it.
-func (b *Book) next(j *Job, stage int, node uint32) (int, bool) {
-	s := &j.Stages[stage]
-	for k, index := range s.Again[:min(len(s.Again), mostLooked)] {
-		if !b.avoids(j, stage, index, node) {
+func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
+	of := &j.Stages[stage]
+	for k, index := range of.Again[:min(len(of.Again), mostLooked)] {
+		if !s.avoids(j, stage, index, node) {
 			return k, true
 		}
 	}
-	return -1, len(s.Tasks) < s.Total
+	return -1, len(of.Tasks) < of.Total
 }
 
 // resetHealth is for a node whose agent has registered anew: what was mended is
@@ -426,7 +415,7 @@ type doubtImage struct {
 
 // healthImages captures what is held against nodes, in their order.
 func (b *Book) healthImages() (out []healthImage) {
-	for i, n := range b.nodes {
+	for i, n := range b.inOrder {
 		if h := n.Health; h.Probes != 0 || h.Quarantined != 0 || h.Reason != "" || len(h.Failures)+len(h.Well) > 0 {
 			out = append(out, healthImage{uint32(i), h}) // Failures is never changed in place
 		}
@@ -436,7 +425,7 @@ func (b *Book) healthImages() (out []healthImage) {
 
 // doubtImages captures the doubts of jobs, in the order of tasks.
 func (b *Book) doubtImages() (out []doubtImage) {
-	for _, j := range b.jobs {
+	for _, j := range b.byID {
 		for at, d := range j.Doubts {
 			out = append(out, doubtImage{messages.TaskRef{Job: j.ID, Stage: at[0], Index: at[1]}, Doubt{slices.Clone(d.Nodes), d.Spared}})
 		}
@@ -450,13 +439,13 @@ func (b *Book) doubtImages() (out []doubtImage) {
 // restoreHealth puts both back, after jobs and nodes.
 func (b *Book) restoreHealth(nodes []healthImage, doubts []doubtImage) error {
 	for _, h := range nodes {
-		if int(h.Node) >= len(b.nodes) {
-			return messages.Errorf(messages.Internal, "the health of node %d of %d", h.Node, len(b.nodes))
+		if int(h.Node) >= len(b.inOrder) {
+			return messages.Errorf(messages.Internal, "the health of node %d of %d", h.Node, len(b.inOrder))
 		}
-		b.nodes[h.Node].Health = h.Health
+		b.inOrder[h.Node].Health = h.Health
 	}
 	for _, d := range doubts {
-		j := b.jobs[d.Task.Job]
+		j := b.byID[d.Task.Job]
 		if j == nil {
 			return messages.Errorf(messages.Internal, "job %d with a doubt is missing", d.Task.Job)
 		}

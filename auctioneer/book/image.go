@@ -77,26 +77,26 @@ type nodeImage struct {
 
 type claimImage struct {
 	Task messages.TaskRef
-	Held Held
+	Held NodeClaim
 }
 
 // Capture returns an image of the book as it is now.
 func (b *Book) Capture() *Image {
 	im := &Image{
-		Version: imageVersion, Now: b.now, LastJob: b.lastJob, LastID: b.lastID,
-		Jobs: make([]Job, 0, len(b.jobs)), Ended: slices.Clone(b.ended), Effects: slices.Clone(b.effects),
+		Version: imageVersion, Now: b.now, LastJob: b.lastJob, LastID: b.effects.last,
+		Jobs: make([]Job, 0, len(b.byID)), Ended: slices.Clone(b.jobs.ended), Effects: slices.Clone(b.waiting),
 	}
-	for _, j := range b.jobs {
+	for _, j := range b.byID {
 		im.Jobs = append(im.Jobs, j.copy())
 	}
-	for _, n := range b.nodes {
+	for _, n := range b.inOrder {
 		im.Nodes = append(im.Nodes, n.image())
 	}
 	for _, market := range slices.Sorted(maps.Keys(b.tariffs)) {
 		im.Tariffs = append(im.Tariffs, tariffImage{market, b.tariffs[market]})
 	}
-	im.Markets, im.LastQuote, im.annex = b.markets, b.lastQuote, b.annex()
-	for _, q := range b.quotes {
+	im.Markets, im.LastQuote, im.annex = b.applied, b.quotes.last, b.annex()
+	for _, q := range b.quoted {
 		im.Quotes = append(im.Quotes, *q)
 	}
 	im.supplement = supplement{Health: b.healthImages(), Doubts: b.doubtImages()}
@@ -115,7 +115,7 @@ func (j *Job) copy() Job {
 
 func (n *Node) image() nodeImage {
 	im := nodeImage{Node: *n, Claims: make([]claimImage, 0, len(n.Claims))}
-	for _, r := range n.held() {
+	for _, r := range n.claimed() {
 		im.Claims = append(im.Claims, claimImage{r, n.Claims[r]})
 	}
 	im.Node.Claims = nil
@@ -188,32 +188,32 @@ func (b *Book) Restore(r io.Reader) error {
 		return fmt.Errorf("book image: version %d is not %d, the one this program reads", im.Version, imageVersion)
 	}
 	watched := b.watched
-	*b = *New()
-	b.now, b.lastJob, b.ended, b.effects, b.lastID = im.Now, im.LastJob, im.Ended, im.Effects, im.LastID
+	b.clear()
+	b.now, b.lastJob, b.jobs.ended, b.waiting, b.effects.last = im.Now, im.LastJob, im.Ended, im.Effects, im.LastID
 	for i := range im.Jobs {
 		j := &im.Jobs[i]
-		b.jobs[j.ID] = j
-		b.keys[j.Account+"/"+j.Key] = j.ID
+		b.byID[j.ID] = j
+		b.enter(j.Account, j.Key, j.ID, !j.State.Final())
 	}
 	for _, t := range im.Tariffs {
 		b.tariffs[t.Market] = t.Tariffs
 	}
-	b.markets, b.lastQuote = im.Markets, im.LastQuote
+	b.applied, b.quotes.last = im.Markets, im.LastQuote
 	for i := range im.Quotes {
-		b.quotes = append(b.quotes, &im.Quotes[i])
+		b.quoted = append(b.quoted, &im.Quotes[i])
 	}
 	if err := b.attach(&im.annex); err != nil {
 		return fmt.Errorf("book image: %w", err)
 	}
 	b.relate(im.Jobs)
-	b.relist()
+	b.sort()
 	for i := range im.Nodes {
-		b.nodes = append(b.nodes, im.Nodes[i].restore())
+		b.inOrder = append(b.inOrder, im.Nodes[i].restore())
 		if i < len(im.annex.Most) {
-			b.nodes[i].MostSuspended = im.annex.Most[i]
+			b.inOrder[i].MostSuspended = im.annex.Most[i]
 		}
 		if i < len(im.annex.Left) {
-			b.nodes[i].Left = im.annex.Left[i]
+			b.inOrder[i].Left = im.annex.Left[i]
 		}
 		b.names[im.Nodes[i].Node.Name] = uint32(i)
 	}
@@ -227,7 +227,7 @@ func (b *Book) Restore(r io.Reader) error {
 // relate works out who waits for whom, and whose slots are metered.
 func (b *Book) relate(jobs []Job) {
 	for i := range jobs {
-		j := b.jobs[jobs[i].ID]
+		j := b.byID[jobs[i].ID]
 		if j.Active() && j.Blocked > 0 {
 			b.await(j)
 		}
@@ -242,7 +242,7 @@ func (b *Book) relate(jobs []Job) {
 
 func (im *nodeImage) restore() *Node {
 	n := im.Node
-	n.Claims = make(map[messages.TaskRef]Held, len(im.Claims))
+	n.Claims = make(map[messages.TaskRef]NodeClaim, len(im.Claims))
 	for _, c := range im.Claims {
 		n.Claims[c.Task] = c.Held
 	}

@@ -1,7 +1,6 @@
 package book
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/candor-grid/candor/messages"
@@ -52,6 +51,12 @@ type Job struct {
 	Deposit Deposit `msgpack:"-"` // likewise
 	// Doubts are of tasks that failed at once, by stage and index; in an image's supplement.
 	Doubts map[[2]uint32]*Doubt `msgpack:"-"`
+}
+
+// Deposit is what a job's hold has beside its budget.
+type Deposit struct {
+	Amount messages.Credits
+	Kept   bool // its owner took the job back too soon
 }
 
 // Order says that a job may start tasks of a class, on so many slots at once.
@@ -159,120 +164,6 @@ func (j *Job) Receipt() Receipt {
 	return Receipt{Job: j.ID, Market: j.Spec.Market, Payer: j.Payer, Held: j.Held, Tasks: total}
 }
 
-func (b *Book) submit(c *Submit) any {
-	if j := b.ByKey(c.Account, c.Key); j != nil {
-		if !bytes.Equal(j.Digest, c.Digest) {
-			return messages.Errorf(messages.Conflict,
-				"key %q was used for job %d with another description; choose a new key for a new job", c.Key, j.ID)
-		}
-		return j.Receipt()
-	}
-	if b.taken(c.Account, c.Key) {
-		return messages.Errorf(messages.Conflict, "key %q was used for a job at another site; choose a new key for a new job", c.Key)
-	}
-	if c.Visit != nil && b.visits[c.Visit.Visit] != 0 {
-		return messages.Errorf(messages.Conflict, "job %v is of another account here", c.Visit.Visit)
-	}
-	if c.Visit != nil && len(b.visits) >= MaxVisits {
-		return messages.Errorf(messages.Exhausted, "the site remembers %d jobs of other sites; submit again later", MaxVisits)
-	}
-	if b.Active() >= MaxActive {
-		return messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", MaxActive)
-	}
-	if err := b.crowded(c); err != nil {
-		return err
-	}
-	if err := b.Dependable(c.Spec); err != nil {
-		return err
-	}
-	if err := b.unapplied(c.Applies); err != nil {
-		return err
-	}
-	q, err := b.take(c)
-	if err != nil {
-		return err
-	}
-	b.lastJob++
-	if q != nil {
-		q.Job = b.lastJob
-	}
-	j := &Job{
-		ID: b.lastJob, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
-		Assumed: c.Assumed, Hold: c.Hold, Held: c.Held, Submitted: b.now, Stages: make([]Stage, len(c.Spec.Stages)),
-		Contract: c.Contract, Visit: c.Visit, Deposit: Deposit{Amount: c.Deposit},
-	}
-	for i := range c.Spec.Stages {
-		j.Stages[i] = Stage{Total: c.Spec.Stages[i].TaskCount(), Unmet: len(c.Spec.Stages[i].After)}
-	}
-	b.jobs[j.ID] = j
-	b.keys[j.Account+"/"+j.Key] = j.ID
-	b.count(j.Account, 1)
-	b.list(j.Account, j.ID)
-	if j.Visit != nil {
-		b.visits[j.Visit.Visit] = j.ID
-		b.countGuest(j, 1, 1)
-	}
-	b.await(j)
-	b.touch(j.ID)
-	return j.Receipt()
-}
-
-func (b *Book) cancel(c *Cancel) any {
-	j := b.jobs[c.Job]
-	if j == nil {
-		return messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
-	}
-	if !j.Active() {
-		return messages.Errorf(messages.Ended, "job %d is %v already", j.ID, j.Outcome)
-	}
-	was := j.State
-	b.forfeit(j, c)
-	b.end(j, messages.Cancelled, "CancelledBy"+by(c.By, j.Account))
-	return was
-}
-
-func by(who, owner messages.Name) string {
-	if who == owner {
-		return "User"
-	}
-	return "Operator"
-}
-
-// end stops a job: no task of it may be claimed any more, those that run are
-// to be stopped, and what it owes is to be decided. Jobs that waited for it go
-// on, or end with it.
-func (b *Book) end(j *Job, outcome messages.State, reason string) {
-	for i := range j.Stages {
-		b.meter(j, i)
-	}
-	delete(b.metered[j.Spec.Market], j.ID)
-	j.Doubts = nil
-	delete(b.ordered, j.ID)
-	j.State, j.Outcome, j.Reason, j.Ended = messages.Settling, outcome, reason, b.now
-	b.touch(j.ID)
-	for i := range j.Stages {
-		if j.Stages[i].Running > 0 {
-			b.stopStage(j, i)
-		}
-	}
-	b.ending = append(b.ending, j)
-	if len(b.ending) > 1 { // called from the loop below
-		return
-	}
-	for k := 0; k < len(b.ending); k++ {
-		b.release(b.ending[k])
-	}
-	b.ending = b.ending[:0]
-}
-
-func (b *Book) stopStage(j *Job, i int) {
-	for k := range j.Stages[i].Tasks {
-		if t := &j.Stages[i].Tasks[k]; t.Phase == Claimed {
-			b.stop(messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}, Number: t.Attempt})
-		}
-	}
-}
-
 // HoldID names the hold that a job's credits are under now; "" if rounds have
 // used it up, or another site's bank vouches for them.
 func (j *Job) HoldID() string {
@@ -291,20 +182,17 @@ func (j *Job) RestID(round uint64) string { return fmt.Sprintf("%s/rest/%d", j.H
 // Cost is what a job has paid, less what other jobs paid it.
 func (j *Job) Cost() messages.Credits { return j.Charged + j.Paid - j.Gained }
 
-func (b *Book) settle(c *Settle) any {
-	j := b.jobs[c.Job]
-	switch {
-	case j == nil:
-		return messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
-	case j.Settled:
-		return nil
-	case j.State != messages.Settling:
-		return messages.Errorf(messages.Invalid, "job %d has not ended", j.ID)
-	case c.Charge < 0 || c.Charge > j.Left():
-		return messages.Errorf(messages.Invalid, "a charge of %v for job %d is not between 0 and what is left of its budget, %v", c.Charge, j.ID, j.Left())
+// Left is what is left of a job's budget: of its hold, without the deposit.
+func (j *Job) Left() messages.Credits { return j.Held - j.Deposit.Amount - j.Paid }
+
+// Running is the number of a job's claims of a class, but for those that are
+// suspended or leaving.
+func (j *Job) Running(class messages.Name) int {
+	n := 0
+	for i := range j.Stages {
+		if s := &j.Stages[i]; j.Spec.Stages[i].Class == class {
+			n += s.Running - s.Suspended - s.Leaving
+		}
 	}
-	j.owe(c)
-	b.effect(Charge, j.ID)
-	b.touch(j.ID)
-	return nil
+	return n
 }

@@ -15,7 +15,7 @@ type Node struct {
 	Since    messages.Time // of the session, or of its loss
 	Slots    []messages.ClassSlots
 	Used     []int // by position in Slots; what leaves Slots is not counted
-	Claims   map[messages.TaskRef]Held
+	Claims   map[messages.TaskRef]NodeClaim
 	Stop     []messages.Attempt // to be ended by the agent
 	Seq      uint64             // of the last exchange applied
 	Grants   []messages.Grant   // its answer
@@ -36,8 +36,8 @@ type Node struct {
 // keptSessions is how many sessions of a node are remembered that it has left.
 const keptSessions = 8
 
-// Held is a claim as its node holds it.
-type Held struct {
+// NodeClaim is a claim as its node has it.
+type NodeClaim struct {
 	Attempt uint32
 	Class   messages.Name
 	Halt    Halt
@@ -84,8 +84,8 @@ func (n *Node) use(class messages.Name, by int) {
 	}
 }
 
-// held lists the node's claims in the order of job, stage and index.
-func (n *Node) held() []messages.TaskRef {
+// claimed lists the node's claims in the order of job, stage and index.
+func (n *Node) claimed() []messages.TaskRef {
 	refs := make([]messages.TaskRef, 0, len(n.Claims))
 	for r := range n.Claims {
 		refs = append(refs, r)
@@ -94,31 +94,6 @@ func (n *Node) held() []messages.TaskRef {
 		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Index, b.Index))
 	})
 	return refs
-}
-
-func (b *Book) register(c *Register) any {
-	i, known := b.names[c.Node]
-	if !known {
-		if len(b.nodes) >= MaxNodes {
-			return messages.Errorf(messages.Exhausted, "the site knows %d nodes, its limit", MaxNodes)
-		}
-		i = uint32(len(b.nodes))
-		b.nodes = append(b.nodes, &Node{Name: c.Node})
-		b.names[c.Node] = i
-	}
-	n := b.nodes[i]
-	b.touchNode(i)
-	if n.Up && n.Session == c.Session {
-		return slices.Clone(n.Stop)
-	}
-	if slices.Contains(n.Left, c.Session) {
-		return messages.Errorf(messages.Fenced, "session %x of node %s was followed by another; register under a new one", c.Session, c.Node)
-	}
-	n.leave(c.Session)
-	n.resetHealth(b.now)
-	stop := b.rejoin(n, c)
-	n.Session, n.Up, n.Since, n.Seq, n.Grants, n.Stop = c.Session, true, b.now, 0, nil, stop
-	return slices.Clone(stop)
 }
 
 // leave remembers the session that another one follows. Two agents of one name
@@ -130,75 +105,49 @@ func (n *Node) leave(next uint64) {
 	n.Left = append(slices.Clone(n.Left[max(0, len(n.Left)+1-keptSessions):]), n.Session)
 }
 
-// rejoin keeps the claims that the agent still has in hand, takes back the
-// others, and returns what the agent has in hand without a claim.
-func (b *Book) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
-	inHand := make(map[messages.TaskRef]uint32, len(c.Running))
-	for _, a := range c.Running {
-		inHand[a.Task] = a.Number
-		if n.Claims[a.Task].Attempt != a.Number {
-			stop = append(stop, a)
-		}
+// DefaultKept is how many suspended tasks a node keeps for each of its slots, where
+// it does not say how many in all: their memory must fit beside that of those
+// that run.
+const DefaultKept = 4
+
+// Keeps is how many suspended tasks the node is to keep at once.
+func (n *Node) Keeps() int {
+	if n.MostSuspended > 0 {
+		return n.MostSuspended
 	}
-	n.Slots, n.Used, n.Abilities, n.MostSuspended = c.Slots, make([]int, len(c.Slots)), c.Abilities, c.MostSuspended
-	for _, r := range n.held() {
-		if h := n.Claims[r]; inHand[r] != h.Attempt {
-			b.uncount(r, h)
-			b.giveBack(r, h.Attempt)
-			delete(n.Claims, r)
-		}
+	slots := 0
+	for _, s := range n.Slots {
+		slots += s.Slots
 	}
-	for _, r := range n.held() { // those that are kept, some of them broken by the loss of others
-		h := n.Claims[r]
-		if h.Halt != Suspended {
-			n.use(h.Class, 1)
-		}
-		if h.Halt != Goes {
-			n.Version++ // the agent is to be told again
-		}
-		if j := b.jobs[r.Job]; j == nil || !j.Active() || h.Leaving {
-			stop = append(stop, messages.Attempt{Task: r, Number: h.Attempt})
-		}
-	}
-	return stop
+	return DefaultKept * slots
 }
 
-func (b *Book) lost(c *Lost) any {
-	i, known := b.names[c.Node]
-	if !known || b.nodes[i].Session != c.Session || !b.nodes[i].Up {
-		return 0
+// Suspended is how many suspended tasks the node keeps, but for those that are
+// about to be ended.
+func (n *Node) Suspended() (count int) {
+	for _, h := range n.Claims {
+		if h.Halt == Suspended && !h.Leaving {
+			count++
+		}
 	}
-	n := b.nodes[i]
-	refs := n.held()
-	for _, r := range refs {
-		b.uncount(r, n.Claims[r])
-		b.giveBack(r, n.Claims[r].Attempt)
-	}
-	n.Up, n.Since, n.Claims, n.Stop, n.Grants = false, b.now, nil, nil, nil
-	n.Used = make([]int, len(n.Slots))
-	b.touchNode(i)
-	return len(refs)
+	return count
 }
 
-// giveBack makes a claimed task pending again without counting the attempt.
-func (b *Book) giveBack(r messages.TaskRef, attempt uint32) {
-	j := b.jobs[r.Job]
-	if j == nil {
-		return
+// Halted lists the attempts of a node that are not to run now, in the order of
+// job, stage and index.
+func (n *Node) Halted() (out []messages.Attempt) {
+	if n.Version == 0 { // never any
+		return nil
 	}
-	s := &j.Stages[r.Stage]
-	if t := &s.Tasks[r.Index]; t.Phase == Claimed && t.Attempt == attempt {
-		b.again(j, s, r.Index)
-		b.breakGang(j, int(r.Stage))
+	for _, r := range n.claimed() {
+		if h := n.Claims[r]; h.Halt != Goes {
+			out = append(out, messages.Attempt{Task: r, Number: h.Attempt})
+		}
 	}
+	return out
 }
 
-func (b *Book) again(j *Job, s *Stage, index uint32) {
-	t := &s.Tasks[index]
-	t.Phase, t.Ended = Pending, b.now
-	s.Running--
-	s.Retried++
-	s.Again = append(s.Again, index)
-	s.Broken = s.Broken && s.Running > 0
-	b.touch(j.ID)
+// Gone says whether a node's claims should all be elsewhere.
+func (n *Node) Gone(now messages.Time) bool {
+	return n.Up && n.Drain != 0 && now >= n.Drain && len(n.Claims) > 0
 }

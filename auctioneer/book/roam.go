@@ -107,31 +107,21 @@ type Step struct {
 	Released   bool                          // nothing is set aside for it any more
 }
 
+// remote are the jobs of this site that others run.
+type remote struct {
+	roams    map[messages.JobID]*Roam
+	returned []messages.JobID // those that are remembered after their end, in its order
+	index    *index
+	watch    *watch
+	clock    *clock
+}
+
 // Roam returns a job that another site runs, nil if there is none. It must not
 // be changed.
-func (b *Book) Roam(id messages.JobID) *Roam { return b.roams[id] }
-
-// RoamByKey returns the one that an account submitted under a key, or nil.
-func (b *Book) RoamByKey(account messages.Name, key string) *Roam {
-	return b.roams[b.keys[account+"/"+key]]
-}
+func (b *remote) Roam(id messages.JobID) *Roam { return b.roams[id] }
 
 // Roams calls yield for each job that another site runs, in no particular order.
-func (b *Book) Roams(yield func(*Roam) bool) {
-	for _, r := range b.roams {
-		if !yield(r) {
-			return
-		}
-	}
-}
-
-// Visitor returns the job here of a job of another site, nil if there is none.
-func (b *Book) Visitor(v messages.Visit) *Job { return b.jobs[b.visits[v]] }
-
-// taken says whether a key stands for a job at another site.
-func (b *Book) taken(account messages.Name, key string) bool {
-	return b.RoamByKey(account, key) != nil
-}
+func (b *remote) Roams(yield func(*Roam) bool) { each(b.roams, yield) }
 
 // Passage returns the answer to the job's submission.
 func (r *Roam) Passage() Passage {
@@ -141,29 +131,27 @@ func (r *Roam) Passage() Passage {
 // Active says whether the job may still run.
 func (r *Roam) Active() bool { return r.Phase <= There && !r.Status.State.Final() }
 
-func (b *Book) depart(c *Depart) any {
-	if r := b.RoamByKey(c.Account, c.Key); r != nil && bytes.Equal(r.Digest, c.Digest) {
-		return r.Passage()
+// depart enters a job that another site is to run.
+func (b *remote) depart(c *Depart) (Passage, error) {
+	id := b.index.find(c.Account, c.Key)
+	if r := b.roams[id]; r != nil && bytes.Equal(r.Digest, c.Digest) {
+		return r.Passage(), nil
 	}
-	if id := b.keys[c.Account+"/"+c.Key]; id != 0 {
-		return messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", c.Key, id)
+	if id != 0 {
+		return Passage{}, messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", c.Key, id)
 	}
 	if len(b.roams)-len(b.returned) >= MaxRoams {
-		return messages.Errorf(messages.Exhausted, "%d jobs at other sites have not ended; submit again later", MaxRoams)
+		return Passage{}, messages.Errorf(messages.Exhausted, "%d jobs at other sites have not ended; submit again later", MaxRoams)
 	}
-	b.lastJob++
-	r := &Roam{ID: b.lastJob, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
-		Peer: c.Peer, Chosen: c.Chosen, Submitted: b.now}
+	r := &Roam{ID: b.index.number(c.Account, c.Key), Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
+		Peer: c.Peer, Chosen: c.Chosen, Submitted: b.clock.now}
 	r.Status = messages.JobSummary{State: messages.Waiting, Reason: "Authorising", Tasks: c.Spec.TaskCount()}
 	b.roams[r.ID] = r
-	b.keys[r.Account+"/"+r.Key] = r.ID
-	b.count(r.Account, 1)
-	b.list(r.Account, r.ID)
-	b.touch(r.ID)
-	return r.Passage()
+	b.watch.touch(r.ID)
+	return r.Passage(), nil
 }
 
-func (b *Book) travel(c *Travel) (result any) {
+func (b *remote) travel(c *Travel) (result any) {
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		r := b.roams[s.Job]
@@ -180,7 +168,7 @@ func (b *Book) travel(c *Travel) (result any) {
 	return result
 }
 
-func (b *Book) step(r *Roam, s *Step) {
+func (b *remote) step(r *Roam, s *Step) {
 	switch {
 	case s.Authorised != nil && r.Phase == Authorising:
 		r.Phase, r.Authorisation = Sending, s.Authorised
@@ -198,12 +186,12 @@ func (b *Book) step(r *Roam, s *Step) {
 	default:
 		return
 	}
-	b.touch(r.ID)
+	b.watch.touch(r.ID)
 }
 
 // refused ends a job that the bank or the other site refuses. One that is to end
 // anyway ends as cancelled.
-func (b *Book) refused(r *Roam, why *messages.Error) {
+func (b *remote) refused(r *Roam, why *messages.Error) {
 	r.Refused = why
 	if r.Cancelled {
 		b.stay(r, messages.Cancelled, "CancelledBy"+by(r.By, r.Account))
@@ -221,12 +209,12 @@ func cause(p RoamPhase) string {
 }
 
 // heard takes what the other site said. A final state is its last word.
-func (b *Book) heard(r *Roam, s *messages.JobSummary) {
-	r.Phase, r.Known = There, b.now
+func (b *remote) heard(r *Roam, s *messages.JobSummary) {
+	r.Phase, r.Known = There, b.clock.now
 	r.Status = *s
 	r.Status.Visit, r.Status.Away = nil, nil
 	if s.State.Final() {
-		b.count(r.Account, -1)
+		b.index.count(r.Account, -1)
 		b.over(r)
 	}
 }
@@ -235,7 +223,7 @@ func (b *Book) heard(r *Roam, s *messages.JobSummary) {
 // that would count: what was authorised for them has been freed by now, so that they
 // are over there, and can be charged no more. A site that is gone for good would
 // otherwise keep them for ever.
-func (b *Book) Unheard(now messages.Time) (out []Step) {
+func (b *remote) Unheard(now messages.Time) (out []Step) {
 	for id, r := range b.roams {
 		if r.Phase != Sending && r.Phase != There || r.Authorisation == nil || r.Authorisation.Authorisation.Frees() >= now {
 			continue
@@ -259,14 +247,14 @@ func (b *Book) Unheard(now messages.Time) (out []Step) {
 const mostUnheard = 256
 
 // stay ends a job that does not go to the other site.
-func (b *Book) stay(r *Roam, state messages.State, reason string) {
-	b.count(r.Account, -1)
+func (b *remote) stay(r *Roam, state messages.State, reason string) {
+	b.index.count(r.Account, -1)
 	r.Phase = Releasing
-	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.now
+	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.clock.now
 }
 
 // recall ends a job that has not been sent, and else notes that it is to end.
-func (b *Book) recall(r *Roam, who messages.Name) any {
+func (b *remote) recall(r *Roam, who messages.Name) any {
 	was := r.Status.State
 	switch {
 	case !r.Active() || was == messages.Settling:
@@ -278,21 +266,20 @@ func (b *Book) recall(r *Roam, who messages.Name) any {
 	if r.Phase == Authorising {
 		b.stay(r, messages.Cancelled, "CancelledBy"+by(who, r.Account))
 	}
-	b.touch(r.ID)
+	b.watch.touch(r.ID)
 	return was
 }
 
 // over remembers a job that has ended, and drops the oldest beyond what is retained.
-func (b *Book) over(r *Roam) {
+func (b *remote) over(r *Roam) {
 	r.Phase = Over
 	b.returned = append(b.returned, r.ID)
 	for len(b.returned) > retainEnded {
 		old := b.roams[b.returned[0]]
 		b.returned = b.returned[1:]
-		delete(b.keys, old.Account+"/"+old.Key)
 		delete(b.roams, old.ID)
-		b.unlist(old.Account, old.ID)
-		b.touch(old.ID)
+		b.index.remove(old.Account, old.Key, old.ID)
+		b.watch.touch(old.ID)
 	}
 }
 

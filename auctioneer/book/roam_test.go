@@ -157,8 +157,8 @@ func TestRoamImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 10 {
-			if fmt.Sprint(b.pending, b.visits) != fmt.Sprint(again.pending, again.visits) {
-				t.Fatalf("worked out: %v %v, and from the image %v %v", b.pending, b.visits, again.pending, again.visits)
+			if fmt.Sprint(b.pending, b.byVisit) != fmt.Sprint(again.pending, again.byVisit) {
+				t.Fatalf("worked out: %v %v, and from the image %v %v", b.pending, b.byVisit, again.pending, again.byVisit)
 			}
 			if b.Hash() != again.Hash() {
 				t.Fatalf("the books differ %d commands after the image", i)

@@ -62,7 +62,7 @@ func TestTwins(t *testing.T) {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
 			}
 		}
-		forgotten += int(w.one.lastJob) - len(w.one.jobs) - len(w.one.roams)
+		forgotten += int(w.one.lastJob) - len(w.one.byID) - len(w.one.roams)
 	}
 	if forgotten == 0 && end-first > 20 {
 		t.Error("no job was ever forgotten: the test does not try what it is for")
@@ -144,7 +144,7 @@ func sound(b *Book) error {
 
 // covered says whether each job's hold covers what it pays and owes.
 func covered(b *Book) error {
-	for id, j := range b.jobs {
+	for id, j := range b.byID {
 		if j.Paid < 0 || j.Gained < 0 || j.Drawn > j.Paid || j.Paid+j.Owed > j.Held || j.Charged > j.Owed {
 			return fmt.Errorf("job %d: held %v, owes %v, paid %v (%v drawn), gained %v, charged %v", id, j.Held, j.Owed, j.Paid, j.Drawn, j.Gained, j.Charged)
 		}
@@ -155,17 +155,17 @@ func covered(b *Book) error {
 // effective says whether the effects that wait are in order and speak of jobs that
 // are there, and whether no more is remembered than has to be.
 func effective(b *Book) error {
-	for i := range b.effects {
-		e := &b.effects[i]
-		if i > 0 && b.effects[i-1].ID >= e.ID {
-			return fmt.Errorf("effect %d comes after %d", e.ID, b.effects[i-1].ID)
+	for i := range b.waiting {
+		e := &b.waiting[i]
+		if i > 0 && b.waiting[i-1].ID >= e.ID {
+			return fmt.Errorf("effect %d comes after %d", e.ID, b.waiting[i-1].ID)
 		}
 		if !b.Names(e) {
 			return fmt.Errorf("effect %d speaks of a job that was forgotten: %+v", e.ID, e)
 		}
 	}
-	if len(b.ended) > retainEnded && !b.named()[b.ended[0]] {
-		return fmt.Errorf("%d ended jobs are remembered, and nobody speaks of the oldest", len(b.ended))
+	if len(b.jobs.ended) > retainEnded && !b.named()[b.jobs.ended[0]] {
+		return fmt.Errorf("%d ended jobs are remembered, and nobody speaks of the oldest", len(b.jobs.ended))
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func indexed(b *Book) error {
 	enter := func(account messages.Name, id messages.JobID) {
 		lists[account], lists[""] = append(lists[account], id), append(lists[""], id)
 	}
-	for id, j := range b.jobs {
+	for id, j := range b.byID {
 		enter(j.Account, id)
 		if ordered := j.Active() && j.Order != nil; ordered != (b.ordered[id] != nil) {
 			return fmt.Errorf("job %d is in the timetable: %v", id, !ordered)
@@ -240,7 +240,7 @@ func (w *twins) command() Command {
 	case n < 65:
 		return Command{Quote: &Quote{Account: w.account(), Market: w.market(), Contracts: make([]messages.Contract, 1), Expires: w.at + messages.Time(w.rng.IntN(30))}}
 	case n < 66:
-		return Command{Apply: &Apply{Markets: []messages.Market{{Name: w.market(), Classes: []messages.Name{"map"}}}, Unless: pick(w.rng, 0, w.one.applies+1, 99)}}
+		return Command{Apply: &Apply{Markets: []messages.Market{{Name: w.market(), Classes: []messages.Name{"map"}}}, Unless: pick(w.rng, 0, w.one.version+1, 99)}}
 	case n < 68:
 		return Command{Admit: &Admit{Issue: &messages.TokenState{ID: fmt.Sprint(w.rng.IntN(3)), Expires: w.at + 9}}}
 	case n < 69:
@@ -306,7 +306,7 @@ func (w *twins) registration() *Register {
 		r.Slots = []messages.ClassSlots{{Class: "other", Slots: 1}}
 	}
 	if n := w.one.Node(r.Node); n != nil {
-		for _, ref := range n.held() {
+		for _, ref := range n.claimed() {
 			if !w.chance(3) {
 				r.Running = append(r.Running, messages.Attempt{Task: ref, Number: n.Claims[ref].Attempt})
 			}
@@ -332,7 +332,7 @@ func (w *twins) exchange() *Exchange {
 		x.Claims = append(x.Claims, c)
 	}
 	if n := w.one.Node(x.Node); n != nil {
-		for _, ref := range n.held() {
+		for _, ref := range n.claimed() {
 			if w.chance(3) {
 				x.Finished = append(x.Finished, w.finish(messages.Attempt{Task: ref, Number: n.Claims[ref].Attempt}))
 			}
@@ -352,7 +352,7 @@ func (w *twins) finish(a messages.Attempt) messages.Finished {
 func (w *twins) settlement() *Settle {
 	s := &Settle{Job: w.job(), Charge: messages.Credits(w.rng.IntN(220) - 10), Shares: []Share{{Class: "map", Allocated: 1}}}
 	for _, id := range w.one.Listed("") {
-		if j := w.one.jobs[id]; j != nil && j.State == messages.Settling && !j.Settled && !w.chance(3) {
+		if j := w.one.byID[id]; j != nil && j.State == messages.Settling && !j.Settled && !w.chance(3) {
 			s.Job, s.Charge = id, min(s.Charge, j.Left())
 			break
 		}
@@ -363,8 +363,8 @@ func (w *twins) settlement() *Settle {
 // confirmation answers some of the effects that wait, in any order.
 func (w *twins) confirmation() *Confirm {
 	c := &Confirm{}
-	for i := range w.one.effects {
-		e := &w.one.effects[i]
+	for i := range w.one.waiting {
+		e := &w.one.waiting[i]
 		if rare := 1 + w.rng.IntN(2); e.Kind == Observe && !w.chance(1+2*rare) || w.chance(4) { // observations may wait long
 			continue
 		}
@@ -373,12 +373,12 @@ func (w *twins) confirmation() *Confirm {
 		case w.chance(8):
 			o.Refused = "no"
 		case e.Kind == Charge:
-			o.Amount = w.one.jobs[e.Job].Owed
+			o.Amount = w.one.byID[e.Job].Owed
 		}
 		c.Effects = append(c.Effects, o)
 	}
 	if w.chance(4) {
-		c.Effects = append(c.Effects, Confirmation{Effect: w.rng.Uint64N(w.one.lastID + 3)})
+		c.Effects = append(c.Effects, Confirmation{Effect: w.rng.Uint64N(w.one.effects.last + 3)})
 		c.Effects = slices.CompactFunc(c.Effects, func(a, b Confirmation) bool { return a.Effect == b.Effect })
 	}
 	w.rng.Shuffle(len(c.Effects), func(i, j int) { c.Effects[i], c.Effects[j] = c.Effects[j], c.Effects[i] })

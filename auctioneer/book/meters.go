@@ -29,6 +29,14 @@ type Meter struct {
 	Hi, Lo uint64
 }
 
+// meters count what slots cost at the tariffs in force.
+type meters struct {
+	tariffs map[messages.Name][]Tariff                // by market
+	metered map[messages.Name]map[messages.JobID]*Job // by market with tariffs: jobs that have had a task claimed
+	jobs    *jobs
+	clock   *clock
+}
+
 // mostPrice bounds a price, so that slots times price stays within 64 bits.
 const mostPrice = 1 << 43
 
@@ -65,46 +73,46 @@ func (s *Stage) going() int { return s.Running - s.Suspended - s.Gathering - s.L
 
 // meter counts the time since it was last called for a stage. It is to be
 // called before what goes, or what that costs, changes.
-func (b *Book) meter(j *Job, stage int) {
+func (m *meters) meter(j *Job, stage int) {
 	s := &j.Stages[stage]
 	if j.Active() {
-		b.read(j, stage, b.now, &s.Meter)
-		if b.tariffs[j.Spec.Market] != nil {
-			b.enlist(j)
+		m.read(j, stage, m.clock.now, &s.Meter)
+		if m.tariffs[j.Spec.Market] != nil {
+			m.enlist(j)
 		}
 	}
-	s.Meter.Since = b.now
+	s.Meter.Since = m.clock.now
 }
 
 // enlist has a job metered when its market's tariffs change.
-func (b *Book) enlist(j *Job) {
-	jobs := b.metered[j.Spec.Market]
+func (m *meters) enlist(j *Job) {
+	jobs := m.metered[j.Spec.Market]
 	if jobs == nil {
 		jobs = map[messages.JobID]*Job{}
-		b.metered[j.Spec.Market] = jobs
+		m.metered[j.Spec.Market] = jobs
 	}
 	jobs[j.ID] = j
 }
 
-// read adds the time from m.Since to now.
-func (b *Book) read(j *Job, stage int, now messages.Time, m *Meter) {
-	n, micros := j.Stages[stage].going(), now-m.Since
+// read adds the time from sum.Since to now.
+func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
+	n, micros := j.Stages[stage].going(), now-sum.Since
 	if n <= 0 || micros <= 0 {
 		return
 	}
-	m.Micros += uint64(n) * uint64(micros)
-	t := b.tariff(j.Spec.Market, j.Spec.Stages[stage].Class)
+	sum.Micros += uint64(n) * uint64(micros)
+	t := m.tariff(j.Spec.Market, j.Spec.Stages[stage].Class)
 	if t == nil {
 		return
 	}
 	hi, lo := bits.Mul64(uint64(t.of(j.Spec))*uint64(n), uint64(micros))
 	var carry uint64
-	m.Lo, carry = bits.Add64(m.Lo, lo, 0)
-	m.Hi, _ = bits.Add64(m.Hi, hi, carry)
+	sum.Lo, carry = bits.Add64(sum.Lo, lo, 0)
+	sum.Hi, _ = bits.Add64(sum.Hi, hi, carry)
 }
 
-func (b *Book) tariff(market, class messages.Name) *Tariff {
-	tariffs := b.tariffs[market]
+func (m *meters) tariff(market, class messages.Name) *Tariff {
+	tariffs := m.tariffs[market]
 	if i := slices.IndexFunc(tariffs, func(t Tariff) bool { return t.Class == class }); i >= 0 {
 		return &tariffs[i]
 	}
@@ -112,40 +120,58 @@ func (b *Book) tariff(market, class messages.Name) *Tariff {
 }
 
 // Tariffs are those in force in a market. They must not be changed.
-func (b *Book) Tariffs(market messages.Name) []Tariff { return b.tariffs[market] }
+func (m *meters) Tariffs(market messages.Name) []Tariff { return m.tariffs[market] }
 
 // setTariffs makes tariffs hold from now on.
-func (b *Book) setTariffs(market messages.Name, tariffs []Tariff) {
-	if b.tariffs[market] == nil {
-		for _, j := range b.jobs {
+func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
+	if m.tariffs[market] == nil {
+		for _, j := range m.jobs.byID {
 			if j.Spec.Market == market && j.Active() && j.Started != 0 {
-				b.enlist(j)
+				m.enlist(j)
 			}
 		}
 	}
-	for _, j := range b.metered[market] { // each on its own: the order does not matter
+	for _, j := range m.metered[market] { // each on its own: the order does not matter
 		for i := range j.Stages {
-			b.meter(j, i)
+			m.meter(j, i)
 		}
 	}
-	b.tariffs[market] = tariffs
+	m.tariffs[market] = tariffs
 }
 
 // Used returns what the slots a job has had come to by now, at the tariffs that
 // held, rounded half to even to the microcredit, and their time in all.
-func (b *Book) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
+func (m *meters) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
 	var sum Meter
 	for i := range j.Stages {
-		m := j.Stages[i].Meter
+		stage := j.Stages[i].Meter
 		if j.Active() {
-			b.read(j, i, max(now, b.now), &m)
+			m.read(j, i, max(now, m.clock.now), &stage)
 		}
 		var carry uint64
-		sum.Lo, carry = bits.Add64(sum.Lo, m.Lo, 0)
-		sum.Hi += m.Hi + carry
-		sum.Micros += m.Micros
+		sum.Lo, carry = bits.Add64(sum.Lo, stage.Lo, 0)
+		sum.Hi += stage.Hi + carry
+		sum.Micros += stage.Micros
 	}
 	return sum.credits(), messages.Duration(sum.Micros) * 1000
+}
+
+// keep drops the tariffs of all markets but those that keep says.
+func (m *meters) keep(keep func(market messages.Name) bool) {
+	for name := range m.tariffs {
+		if !keep(name) {
+			delete(m.tariffs, name)
+			delete(m.metered, name)
+		}
+	}
+}
+
+// stop ends the metering of a job that has ended.
+func (m *meters) stop(j *Job) {
+	for i := range j.Stages {
+		m.meter(j, i)
+	}
+	delete(m.metered[j.Spec.Market], j.ID)
 }
 
 // credits is the cost, rounded half to even, at most MaxCredits.

@@ -1,0 +1,216 @@
+package book
+
+import "github.com/candor-grid/candor/messages"
+
+// claims are the tasks that nodes have claimed. A claim runs, gathers, is suspended
+// or is leaving; its stage counts the last three.
+type claims struct {
+	jobs   *jobs
+	nodes  *nodes
+	meters *meters
+	watch  *watch
+	clock  *clock
+}
+
+// tally adds a claim to the counts of its stage, or with by −1 takes it off.
+func (s *Stage) tally(h NodeClaim, by int) {
+	switch {
+	case h.Leaving:
+		s.Leaving += by
+	case h.Halt == Suspended:
+		s.Suspended += by
+	case h.Halt == Gathers:
+		s.Gathering += by
+	}
+}
+
+// PausedBy is how long a claim has not run by now.
+func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
+	if h.Halt == Goes {
+		return h.Paused
+	}
+	return h.Paused + now.Sub(h.Since)
+}
+
+// uncount removes a claim that is about to end from the counts of its stage.
+func (c *claims) uncount(r messages.TaskRef, h NodeClaim) {
+	if j := c.jobs.byID[r.Job]; j != nil {
+		c.meters.meter(j, int(r.Stage))
+		j.Stages[r.Stage].tally(h, -1)
+	}
+}
+
+// turn changes the state of a claim. A claim that is suspended frees its slot; one
+// that is resumed uses a slot again.
+func (c *claims) turn(node uint32, r messages.TaskRef, to NodeClaim) {
+	n := c.nodes.inOrder[node]
+	from := n.Claims[r]
+	if j := c.jobs.byID[r.Job]; j != nil {
+		c.meters.meter(j, int(r.Stage))
+		j.Stages[r.Stage].tally(from, -1)
+		j.Stages[r.Stage].tally(to, 1)
+		c.watch.touch(j.ID)
+	}
+	if from.Halt != to.Halt {
+		n.Version++
+		to.Since, to.Paused = c.clock.now, from.PausedBy(c.clock.now)
+	}
+	if was, is := from.Halt == Suspended, to.Halt == Suspended; was != is {
+		if is {
+			n.use(to.Class, -1)
+		} else {
+			n.use(to.Class, 1)
+		}
+	}
+	n.Claims[r] = to
+	c.watch.touchNode(node)
+}
+
+// claimOf returns the valid claim of an attempt and where it is.
+func (c *claims) claimOf(a messages.Attempt) (node uint32, h NodeClaim, ok bool) {
+	j := c.jobs.byID[a.Task.Job]
+	if j == nil || int(a.Task.Stage) >= len(j.Stages) || int(a.Task.Index) >= len(j.Stages[a.Task.Stage].Tasks) {
+		return 0, h, false
+	}
+	t := &j.Stages[a.Task.Stage].Tasks[a.Task.Index]
+	if t.Phase != Claimed || t.Attempt != a.Number {
+		return 0, h, false
+	}
+	h, ok = c.nodes.inOrder[t.Node].Claims[a.Task]
+	return t.Node, h, ok && h.Attempt == a.Number
+}
+
+// stop tells the node of a claim to end it.
+func (c *claims) stop(a messages.Attempt) {
+	if node, _, ok := c.claimOf(a); ok {
+		c.nodes.inOrder[node].Stop = append(c.nodes.inOrder[node].Stop, a)
+		c.watch.touchNode(node)
+	}
+}
+
+// requeue ends a claim of a job that has not ended: its task, with all of its gang,
+// is to be claimed again. To requeue a claim twice changes nothing.
+func (c *claims) requeue(a messages.Attempt) {
+	node, h, ok := c.claimOf(a)
+	if !ok || h.Leaving || !c.jobs.byID[a.Task.Job].Active() {
+		return
+	}
+	h.Leaving = true
+	c.turn(node, a.Task, h)
+	c.stop(a)
+	c.breakGang(c.jobs.byID[a.Task.Job], int(a.Task.Stage))
+}
+
+// suspend takes a claim's slot away until resume gives one back.
+func (c *claims) suspend(a messages.Attempt) {
+	if node, h, ok := c.claimOf(a); ok && h.Halt == Goes && !h.Leaving && c.jobs.byID[a.Task.Job].Active() {
+		h.Halt = Suspended
+		c.turn(node, a.Task, h)
+	}
+}
+
+// resume lets a suspended claim go on, if its node has a slot.
+func (c *claims) resume(a messages.Attempt) {
+	node, h, ok := c.claimOf(a)
+	if !ok || h.Halt != Suspended || h.Leaving || !c.jobs.byID[a.Task.Job].Active() || c.nodes.inOrder[node].room(h.Class) == 0 {
+		return
+	}
+	h.Halt = Goes
+	c.turn(node, a.Task, h)
+}
+
+// gather has a claim of a gang wait for the gang's other claims. The last one starts
+// them all.
+func (c *claims) gather(j *Job, stage int, r messages.TaskRef) {
+	s := &j.Stages[stage]
+	if s.Gathering == 0 {
+		s.Gathered = c.clock.now
+	}
+	c.halt(j, r, Gathers)
+	if s.Gathering < s.Total {
+		return
+	}
+	s.Gathered = 0
+	for k := range s.Tasks {
+		c.halt(j, messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}, Goes)
+	}
+}
+
+// halt has a claim run or not.
+func (c *claims) halt(j *Job, r messages.TaskRef, halt Halt) {
+	node := j.Stages[r.Stage].Tasks[r.Index].Node
+	h := c.nodes.inOrder[node].Claims[r]
+	h.Halt = halt
+	c.turn(node, r, h)
+}
+
+// breakGang starts a gang anew that has lost a member. All its tasks run again, those
+// too that had ended well, as soon as all that run have ended.
+func (c *claims) breakGang(j *Job, stage int) {
+	s := &j.Stages[stage]
+	if !j.Spec.Stages[stage].Gang || !j.Active() || s.Broken {
+		return
+	}
+	s.Broken, s.Gathered = s.Running > 0, 0
+	for k := range s.Tasks {
+		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
+		switch t := &s.Tasks[k]; t.Phase {
+		case Claimed:
+			c.requeue(messages.Attempt{Task: r, Number: t.Attempt})
+		case Done:
+			s.Done--
+			s.Running++ // which again takes off
+			c.again(j, s, r.Index)
+		}
+	}
+}
+
+// disband gives back the tasks of a gang that gathers as it did at a time.
+func (c *claims) disband(d *Disband) error {
+	j := c.jobs.byID[d.Job]
+	if j == nil || int(d.Stage) >= len(j.Stages) {
+		return messages.Errorf(messages.NotFound, "there is no stage %d of job %d", d.Stage, d.Job)
+	}
+	if s := &j.Stages[d.Stage]; d.Since != 0 && s.Gathered == d.Since && s.Gathering > 0 {
+		c.breakGang(j, int(d.Stage))
+	}
+	return nil
+}
+
+// giveBack makes a claimed task pending again without counting the attempt.
+func (c *claims) giveBack(r messages.TaskRef, attempt uint32) {
+	j := c.jobs.byID[r.Job]
+	if j == nil {
+		return
+	}
+	s := &j.Stages[r.Stage]
+	if t := &s.Tasks[r.Index]; t.Phase == Claimed && t.Attempt == attempt {
+		c.again(j, s, r.Index)
+		c.breakGang(j, int(r.Stage))
+	}
+}
+
+// again makes a task pending that has lost its claim.
+func (c *claims) again(j *Job, s *Stage, index uint32) {
+	t := &s.Tasks[index]
+	t.Phase, t.Ended = Pending, c.clock.now
+	s.Running--
+	s.Retried++
+	s.Again = append(s.Again, index)
+	s.Broken = s.Broken && s.Running > 0
+	c.watch.touch(j.ID)
+}
+
+// stopAll tells the nodes of a job's claims to end them.
+func (c *claims) stopAll(j *Job) {
+	for i := range j.Stages {
+		if j.Stages[i].Running == 0 {
+			continue
+		}
+		for k := range j.Stages[i].Tasks {
+			if t := &j.Stages[i].Tasks[k]; t.Phase == Claimed {
+				c.stop(messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}, Number: t.Attempt})
+			}
+		}
+	}
+}

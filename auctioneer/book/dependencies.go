@@ -1,0 +1,68 @@
+package book
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// dependencies know which jobs wait for the end of which others.
+type dependencies struct {
+	waiters map[messages.JobID][]messages.JobID // by the job that they wait for, ascending
+	jobs    *jobs
+	watch   *watch
+}
+
+// Dependable refuses a job that waits for one that does not exist, or that has
+// ended as it must not.
+func (d *dependencies) Dependable(spec *messages.JobSpec) error {
+	for _, id := range slices.Concat(spec.AfterJobs, spec.AfterOK) {
+		if d.jobs.Job(id) == nil {
+			return messages.Errorf(messages.NotFound, "after_jobs: there is no job %d, or it ended long ago", id)
+		}
+	}
+	for _, id := range spec.AfterOK {
+		if j := d.jobs.Job(id); !j.Active() && j.Outcome != messages.Completed {
+			return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, j.Outcome)
+		}
+	}
+	return nil
+}
+
+// Awaited are the jobs that a job still waits for.
+func (d *dependencies) Awaited(j *Job) (out []messages.JobID) {
+	for _, id := range slices.Concat(j.Spec.AfterJobs, j.Spec.AfterOK) {
+		if o := d.jobs.Job(id); o != nil && o.Active() && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// await counts the jobs that a job waits for.
+func (d *dependencies) await(j *Job) {
+	awaited := d.Awaited(j)
+	for _, id := range awaited {
+		d.waiters[id] = append(d.waiters[id], j.ID)
+	}
+	j.Blocked = len(awaited)
+}
+
+// release tells the waiters of a job that it has ended, and returns those that are
+// to end with it.
+func (d *dependencies) release(ended *Job) (failed []*Job) {
+	waiters := d.waiters[ended.ID]
+	delete(d.waiters, ended.ID)
+	for _, id := range waiters {
+		j := d.jobs.Job(id)
+		if j == nil || !j.Active() {
+			continue
+		}
+		j.Blocked--
+		d.watch.touch(id)
+		if ended.Outcome != messages.Completed && slices.Contains(j.Spec.AfterOK, ended.ID) {
+			failed = append(failed, j)
+		}
+	}
+	return failed
+}

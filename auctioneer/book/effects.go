@@ -1,0 +1,155 @@
+package book
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Effect is something that has to happen outside, at least once, because of
+// what was committed. It stays until it is confirmed.
+type Effect struct {
+	ID   uint64
+	Kind EffectKind
+	Job  messages.JobID
+	Legs []Leg // of a Round
+}
+
+// EffectKind says what is to happen.
+type EffectKind uint8
+
+// The kinds of effect.
+const (
+	Charge  EffectKind = iota // post the job's charge against its hold, free the rest
+	Observe                   // leave the job's observation in the estimator's stream
+	Round                     // move credits between jobs' accounts, all or nothing
+)
+
+// effects are those that wait to be confirmed, and the payments between jobs.
+type effects struct {
+	waiting []Effect // ascending IDs
+	last    uint64
+	jobs    *jobs
+	watch   *watch
+}
+
+// Effects returns up to limit effects that wait, oldest first.
+func (s *effects) Effects(limit int) []Effect {
+	return append([]Effect(nil), s.waiting[:min(limit, len(s.waiting))]...)
+}
+
+// EachEffect calls yield for each effect that waits, oldest first.
+func (s *effects) EachEffect(yield func(Effect) bool) {
+	for _, e := range s.waiting {
+		if !yield(e) {
+			return
+		}
+	}
+}
+
+// Names says whether every job that an effect speaks of is there. Those of others
+// have nothing to happen any more.
+func (s *effects) Names(e *Effect) bool {
+	for _, l := range e.Legs {
+		if s.jobs.Job(l.From) == nil || s.jobs.Job(l.To) == nil {
+			return false
+		}
+	}
+	return s.jobs.Job(e.Job) != nil
+}
+
+// effect adds one.
+func (s *effects) effect(kind EffectKind, job messages.JobID, legs ...Leg) {
+	s.last++
+	s.waiting = append(s.waiting, Effect{ID: s.last, Kind: kind, Job: job, Legs: legs})
+	s.watch.touchEffects()
+}
+
+// remove takes out the effects that are confirmed, and returns them.
+func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
+	var wait []Effect
+	for _, e := range s.waiting {
+		if confirmed[e.ID] == nil {
+			wait = append(wait, e)
+		} else {
+			over = append(over, e)
+		}
+	}
+	s.waiting = wait
+	s.watch.touchEffects()
+	return over
+}
+
+// named are the jobs of which effects speak.
+func (s *effects) named() map[messages.JobID]bool {
+	named := make(map[messages.JobID]bool, len(s.waiting))
+	for i := range s.waiting {
+		named[s.waiting[i].Job] = true
+		for _, l := range s.waiting[i].Legs {
+			named[l.From], named[l.To] = true, true
+		}
+	}
+	return named
+}
+
+// round moves credits between jobs' accounts, if everybody can pay.
+func (s *effects) round(of *Job, legs []Leg) {
+	if len(legs) == 0 || !s.payable(legs) {
+		return
+	}
+	for _, l := range legs {
+		s.jobs.byID[l.From].Paid += l.Amount
+		s.jobs.byID[l.To].Gained += l.Amount
+	}
+	for part := range slices.Chunk(legs, mostLegs) {
+		s.effect(Round, of.ID, slices.Clone(part)...)
+	}
+}
+
+// mostLegs is how many legs the bank is asked for at a time: each is at most three
+// transfers, which together must be no more than the bank takes as one chain. The
+// holds cover all legs, so that they need not move as one.
+const mostLegs = messages.MaxLegs / 3
+
+// payable says whether every payer's hold covers what it is to pay.
+func (s *effects) payable(legs []Leg) bool {
+	due := map[messages.JobID]messages.Credits{}
+	for _, l := range legs {
+		payer := s.jobs.byID[l.From]
+		if payer == nil || s.jobs.byID[l.To] == nil || payer.Settled || l.Amount <= 0 || l.Amount > messages.MaxCredits {
+			return false
+		}
+		if due[l.From] += l.Amount; due[l.From] > payer.Left()-payer.reserved() {
+			return false
+		}
+	}
+	return true
+}
+
+// reserved is what a job will owe to the site for certain.
+func (j *Job) reserved() messages.Credits {
+	if j.Fixed == nil {
+		return 0
+	}
+	return j.Fixed.Amount
+}
+
+// rounded takes the bank's answer to a round: the payers' holds are now what is
+// left of them, or if the bank refused, as they were.
+func (s *effects) rounded(e *Effect, o *Confirmation) {
+	for _, l := range e.Legs {
+		from, to := s.jobs.byID[l.From], s.jobs.byID[l.To]
+		if from != nil && o.Refused != "" {
+			from.Paid -= l.Amount
+		}
+		if to != nil && o.Refused != "" {
+			to.Gained -= l.Amount
+		}
+		if from != nil && o.Refused == "" {
+			from.Drawn += l.Amount
+			from.LastDraw = e.ID
+		}
+		s.watch.touch(l.From)
+		s.watch.touch(l.To)
+	}
+}

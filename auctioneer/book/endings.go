@@ -1,0 +1,173 @@
+package book
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// endings end jobs, settle what they owe, and forget them in the end.
+type endings struct {
+	jobs         *jobs
+	index        *index
+	visitors     *visitors
+	dependencies *dependencies
+	claims       *claims
+	meters       *meters
+	effects      *effects
+	watch        *watch
+	clock        *clock
+}
+
+// cancel ends a job at the wish of its owner or an operator, and returns its state
+// before.
+func (s *endings) cancel(c *Cancel) (messages.State, error) {
+	j := s.jobs.byID[c.Job]
+	if j == nil {
+		return 0, messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
+	}
+	if !j.Active() {
+		return 0, messages.Errorf(messages.Ended, "job %d is %v already", j.ID, j.Outcome)
+	}
+	was := j.State
+	s.forfeit(j, c)
+	s.end(j, messages.Cancelled, "CancelledBy"+by(c.By, j.Account))
+	return was, nil
+}
+
+// by says who cancelled.
+func by(who, owner messages.Name) string {
+	if who == owner {
+		return "User"
+	}
+	return "Operator"
+}
+
+// discard ends a job that its market will not run.
+func (s *endings) discard(d *Discarding) {
+	j := s.jobs.byID[d.Job]
+	if j == nil || !j.Active() {
+		return
+	}
+	j.Message, j.Change = d.Message, d.Change
+	s.effects.round(j, d.Legs)
+	s.end(j, messages.Discarded, d.Reason)
+}
+
+// end stops a job: no task of it may be claimed any more, those that run are
+// to be stopped, and what it owes is to be decided. Jobs that waited for it go
+// on, or end with it.
+func (s *endings) end(j *Job, outcome messages.State, reason string) {
+	s.endAlone(j, outcome, reason)
+	for ended := []*Job{j}; len(ended) > 0; ended = ended[1:] {
+		for _, waiter := range s.dependencies.release(ended[0]) {
+			s.endAlone(waiter, messages.Cancelled, "DependencyFailed")
+			ended = append(ended, waiter)
+		}
+	}
+}
+
+// endAlone ends a job, whoever waits for it.
+func (s *endings) endAlone(j *Job, outcome messages.State, reason string) {
+	s.meters.stop(j)
+	j.Doubts = nil
+	delete(s.jobs.ordered, j.ID)
+	j.State, j.Outcome, j.Reason, j.Ended = messages.Settling, outcome, reason, s.clock.now
+	s.watch.touch(j.ID)
+	s.claims.stopAll(j)
+}
+
+// forfeit keeps the deposit of a job that its owner cancels, within a window from
+// its submission, before any task of it was started.
+func (s *endings) forfeit(j *Job, c *Cancel) {
+	if c.By == j.Account && j.Started == 0 && s.clock.now.Sub(j.Submitted) < c.Window && j.Deposit.Amount > 0 {
+		j.Deposit.Kept = true
+	}
+}
+
+// settle notes what an ended job owes, to be charged.
+func (s *endings) settle(c *Settle) error {
+	j := s.jobs.byID[c.Job]
+	switch {
+	case j == nil:
+		return messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
+	case j.Settled:
+		return nil
+	case j.State != messages.Settling:
+		return messages.Errorf(messages.Invalid, "job %d has not ended", j.ID)
+	case c.Charge < 0 || c.Charge > j.Left():
+		return messages.Errorf(messages.Invalid, "a charge of %v for job %d is not between 0 and what is left of its budget, %v", c.Charge, j.ID, j.Left())
+	}
+	j.owe(c)
+	s.effects.effect(Charge, j.ID)
+	s.watch.touch(j.ID)
+	return nil
+}
+
+// owe notes what a job owes: what its market says, and its deposit if that is kept.
+func (j *Job) owe(c *Settle) {
+	j.Settled, j.Owed, j.Why, j.Shares = true, c.Charge, c.Reason, c.Shares
+	if j.Deposit.Kept {
+		j.Owed += j.Deposit.Amount
+		j.Why = fmt.Sprintf("deposit of %v kept: cancelled by its owner before it was started", j.Deposit.Amount)
+		if c.Charge > 0 {
+			j.Why += "; " + c.Reason
+		}
+	}
+}
+
+// confirm notes what became of effects. The effects that follow from that come after
+// those that wait, and jobs are forgotten once all effects that are left are known.
+// A job that is gone needs no answer: an earlier version could forget too much.
+func (s *endings) confirm(c *Confirm) {
+	outcome := make(map[uint64]*Confirmation, len(c.Effects))
+	for i := range c.Effects {
+		outcome[c.Effects[i].Effect] = &c.Effects[i]
+	}
+	over := s.effects.remove(outcome)
+	for i := range over {
+		switch e, o := &over[i], outcome[over[i].ID]; {
+		case e.Kind == Charge && s.jobs.byID[e.Job] != nil:
+			s.charged(s.jobs.byID[e.Job], o)
+		case e.Kind == Round:
+			s.effects.rounded(e, o)
+		}
+	}
+	s.forget()
+}
+
+// charged ends a job once the bank has answered for it.
+func (s *endings) charged(j *Job, o *Confirmation) {
+	j.State = j.Outcome
+	j.Charged = o.Amount
+	j.Refused = o.Refused
+	s.jobs.ended = append(s.jobs.ended, j.ID)
+	s.index.count(j.Account, -1)
+	s.visitors.countGuest(j, -1, 0)
+	s.effects.effect(Observe, j.ID)
+	s.watch.touch(j.ID)
+}
+
+// forget drops the oldest ended jobs beyond what is retained, unless an effect
+// still speaks of them.
+func (s *endings) forget() {
+	if len(s.jobs.ended) <= retainEnded {
+		return
+	}
+	named := s.effects.named()
+	for len(s.jobs.ended) > retainEnded {
+		id := s.jobs.ended[0]
+		if named[id] {
+			return
+		}
+		j := s.jobs.byID[id]
+		s.jobs.ended = s.jobs.ended[1:]
+		if j.Visit != nil {
+			delete(s.visitors.byVisit, j.Visit.Visit)
+			s.visitors.countGuest(j, 0, -1)
+		}
+		delete(s.jobs.byID, id)
+		s.index.remove(j.Account, j.Key, id)
+		s.watch.touch(id)
+	}
+}

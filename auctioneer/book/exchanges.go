@@ -1,0 +1,338 @@
+package book
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// exchanges carry out what agents say: they register, end tasks and claim others.
+type exchanges struct {
+	jobs    *jobs
+	nodes   *nodes
+	meters  *meters
+	claims  *claims
+	endings *endings
+	health  *health
+	watch   *watch
+	clock   *clock
+}
+
+// exchange carries out what a node's agent says at a time.
+func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
+	i, known := x.nodes.names[c.Node]
+	if !known || !x.nodes.inOrder[i].Up || x.nodes.inOrder[i].Session != c.Session {
+		return nil, messages.Errorf(messages.Fenced, "session %x of node %s is over; stop its tasks and register again", c.Session, c.Node)
+	}
+	n := x.nodes.inOrder[i]
+	if c.Seq == n.Seq {
+		return n.Grants, nil
+	}
+	if c.Seq < n.Seq {
+		return nil, messages.Errorf(messages.Fenced, "exchange %d of node %s comes after %d was answered", c.Seq, c.Node, n.Seq)
+	}
+	x.health.careful = c.Rules >= RulesHealth
+	defer func() { x.health.careful = false }()
+	for k := range c.Finished {
+		x.finish(n, i, &c.Finished[k])
+	}
+	grants := []messages.Grant{}
+	if !x.health.careful || !n.Examines(x.clock.now) { // a node claims nothing while it is examined
+		for k := range c.Claims {
+			grants = x.claim(n, i, &c.Claims[k], grants)
+		}
+	}
+	if x.health.careful {
+		grants = append(grants, x.health.examine(i)...)
+	}
+	n.Seq, n.Grants = c.Seq, grants
+	return grants, nil
+}
+
+// finish takes an attempt's end from the node that holds its claim. Anything
+// else is an old word about a task that has moved on, and is let pass.
+func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished) {
+	r := f.Attempt.Task
+	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return a == f.Attempt })
+	if r.Job == 0 {
+		x.health.probed(node, f)
+		return
+	}
+	h, ok := n.Claims[r]
+	if !ok || h.Attempt != f.Attempt.Number {
+		return
+	}
+	x.claims.uncount(r, h)
+	delete(n.Claims, r)
+	if h.Halt != Suspended {
+		n.use(h.Class, -1)
+	}
+	if h.Halt != Goes {
+		n.Version++
+	}
+	n.Finished++
+	x.watch.touchNode(node)
+	if j := x.jobs.byID[r.Job]; j != nil {
+		x.finishTask(j, r, node, f, h.PausedBy(x.clock.now))
+	}
+}
+
+func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messages.Finished, paused messages.Duration) {
+	stage, index := int(r.Stage), r.Index
+	s := &j.Stages[stage]
+	t := &s.Tasks[index]
+	t.Exit = int32(f.ExitCode)
+	x.watch.touch(j.ID)
+	switch {
+	case s.Broken && j.Active():
+		x.claims.again(j, s, index)
+	case f.Outcome == messages.Exited && f.ExitCode == 0:
+		x.health.vouch(j, r, node)
+		x.accept(j, stage, t, f, paused)
+	case f.Outcome == messages.Stopped && j.Active():
+		x.claims.again(j, s, index)
+		x.claims.breakGang(j, stage)
+	default:
+		x.fail(j, stage, index, f, x.health.suspect(j, r, node, f))
+	}
+}
+
+// maxCPU bounds what an agent can say of one attempt, so that no sum overflows.
+const maxCPU = messages.Duration(1e15)
+
+func (x *exchanges) accept(j *Job, stage int, t *Task, f *messages.Finished, paused messages.Duration) {
+	s := &j.Stages[stage]
+	t.Phase, t.Ended = Done, x.clock.now
+	s.Running--
+	s.Done++
+	s.SlotTime += x.clock.now.Sub(t.Claimed) - paused
+	s.CPU += min(max(f.CPU, 0), maxCPU)
+	s.MaxRSS = max(s.MaxRSS, f.MaxRSS)
+	if s.Done < s.Total || !j.Active() {
+		return
+	}
+	s.Ended = x.clock.now
+	name := j.Spec.Stages[stage].Name
+	over := true
+	for i := range j.Stages {
+		if slices.Contains(j.Spec.Stages[i].After, name) {
+			j.Stages[i].Unmet--
+		}
+		over = over && j.Stages[i].Done == j.Stages[i].Total
+	}
+	if over {
+		x.endings.end(j, messages.Completed, "Completed")
+	}
+}
+
+// fail counts a failed attempt, unless it is spared; the task is tried again
+// unless it has used up its attempts or ran into the limit that its user set.
+func (x *exchanges) fail(j *Job, stage int, index uint32, f *messages.Finished, spared bool) {
+	s := &j.Stages[stage]
+	t := &s.Tasks[index]
+	if spared {
+		x.claims.again(j, s, index)
+		x.claims.breakGang(j, stage)
+		return
+	}
+	t.Tries++
+	limit := uint32(j.Spec.Stages[stage].Attempts)
+	if limit == 0 {
+		limit = DefaultAttempt
+	}
+	if j.Active() && t.Tries < limit && f.Outcome != messages.TimedOut && f.Outcome != messages.Exceeded {
+		x.claims.again(j, s, index)
+		x.claims.breakGang(j, stage)
+		return
+	}
+	t.Phase, t.Ended = Failed, x.clock.now
+	s.Running--
+	if !j.Active() {
+		return
+	}
+	j.ExitCode = f.ExitCode
+	x.endings.end(j, messages.Failed, failure(f.Outcome))
+}
+
+func failure(o messages.Outcome) string {
+	switch o {
+	case messages.TimedOut:
+		return "TimeLimit"
+	case messages.Exceeded:
+		return "LimitExceeded"
+	case messages.Unstartable:
+		return "CannotStart"
+	}
+	return "TaskFailed"
+}
+
+// claim grants tasks of a class from the jobs of the claim, in their order,
+// as far as the node has idle slots.
+func (x *exchanges) claim(n *Node, node uint32, c *Claim, grants []messages.Grant) []messages.Grant {
+	want := min(c.Slots, n.Idle(c.Class))
+	for at, id := range c.Jobs {
+		j := x.jobs.byID[id]
+		if want <= 0 {
+			break
+		}
+		if j == nil || !j.Active() {
+			continue
+		}
+		room := want
+		if at < len(c.Most) {
+			room = min(want, c.Most[at]-j.Running(c.Class))
+		}
+		for i := range j.Stages {
+			if j.Spec.Stages[i].Class != c.Class {
+				continue
+			}
+			for k := min(room, j.Claimable(i)); k > 0; k-- {
+				at, ok := x.health.next(j, i, node)
+				if !ok {
+					break
+				}
+				grants = append(grants, x.grant(n, node, j, i, at))
+				want, room = want-1, room-1
+			}
+		}
+	}
+	return grants
+}
+
+// grant claims the task at a position of those that came back, −1: a new one.
+func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.Grant {
+	s := &j.Stages[stage]
+	x.meters.meter(j, stage)
+	var index uint32
+	switch {
+	case at == 0:
+		index, s.Again = s.Again[0], s.Again[1:]
+	case at > 0:
+		index = s.Again[at]
+		s.Again = slices.Delete(s.Again, at, at+1)
+	default:
+		index = uint32(len(s.Tasks))
+		s.Tasks = append(s.Tasks, Task{})
+	}
+	t := &s.Tasks[index]
+	t.Attempt++
+	t.Phase, t.Node, t.Claimed, t.Ended, t.Exit = Claimed, node, x.clock.now, 0, 0
+	if s.Started == 0 {
+		s.Started = x.clock.now
+	}
+	s.Running++
+	if j.State == messages.Waiting {
+		j.State, j.Started = messages.Running, x.clock.now
+	}
+	ref := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: index}
+	if n.Claims == nil {
+		n.Claims = map[messages.TaskRef]NodeClaim{}
+	}
+	n.Claims[ref] = NodeClaim{Attempt: t.Attempt, Class: j.Spec.Stages[stage].Class}
+	n.use(n.Claims[ref].Class, 1)
+	if j.Spec.Stages[stage].Gang {
+		x.claims.gather(j, stage, ref)
+	}
+	x.watch.touch(j.ID)
+	x.watch.touchNode(node)
+	return messages.Grant{Attempt: messages.Attempt{Task: ref, Number: t.Attempt}, Array: j.Spec.Stages[stage].Array.At(int64(index))}
+}
+
+// register begins a session of a node, and returns the attempts that its agent is
+// to stop.
+func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
+	i, known := x.nodes.names[c.Node]
+	if !known {
+		if i, err = x.nodes.add(&Node{Name: c.Node}); err != nil {
+			return nil, err
+		}
+	}
+	n := x.nodes.inOrder[i]
+	x.watch.touchNode(i)
+	if n.Up && n.Session == c.Session {
+		return slices.Clone(n.Stop), nil
+	}
+	if slices.Contains(n.Left, c.Session) {
+		return nil, messages.Errorf(messages.Fenced, "session %x of node %s was followed by another; register under a new one", c.Session, c.Node)
+	}
+	n.leave(c.Session)
+	n.resetHealth(x.clock.now)
+	stop = x.rejoin(n, c)
+	n.Session, n.Up, n.Since, n.Seq, n.Grants, n.Stop = c.Session, true, x.clock.now, 0, nil, stop
+	return slices.Clone(stop), nil
+}
+
+// rejoin keeps the claims that the agent still has in hand, takes back the
+// others, and returns what the agent has in hand without a claim.
+func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
+	inHand := make(map[messages.TaskRef]uint32, len(c.Running))
+	for _, a := range c.Running {
+		inHand[a.Task] = a.Number
+		if n.Claims[a.Task].Attempt != a.Number {
+			stop = append(stop, a)
+		}
+	}
+	n.Slots, n.Used, n.Abilities, n.MostSuspended = c.Slots, make([]int, len(c.Slots)), c.Abilities, c.MostSuspended
+	for _, r := range n.claimed() {
+		if h := n.Claims[r]; inHand[r] != h.Attempt {
+			x.claims.uncount(r, h)
+			x.claims.giveBack(r, h.Attempt)
+			delete(n.Claims, r)
+		}
+	}
+	for _, r := range n.claimed() { // those that are kept, some of them broken by the loss of others
+		h := n.Claims[r]
+		if h.Halt != Suspended {
+			n.use(h.Class, 1)
+		}
+		if h.Halt != Goes {
+			n.Version++ // the agent is to be told again
+		}
+		if j := x.jobs.byID[r.Job]; j == nil || !j.Active() || h.Leaving {
+			stop = append(stop, messages.Attempt{Task: r, Number: h.Attempt})
+		}
+	}
+	return stop
+}
+
+// lost gives back every claim of a session, and returns how many there were.
+func (x *exchanges) lost(c *Lost) int {
+	i, known := x.nodes.names[c.Node]
+	if !known || x.nodes.inOrder[i].Session != c.Session || !x.nodes.inOrder[i].Up {
+		return 0
+	}
+	n := x.nodes.inOrder[i]
+	refs := n.claimed()
+	for _, r := range refs {
+		x.claims.uncount(r, n.Claims[r])
+		x.claims.giveBack(r, n.Claims[r].Attempt)
+	}
+	n.Up, n.Since, n.Claims, n.Stop, n.Grants = false, x.clock.now, nil, nil, nil
+	n.Used = make([]int, len(n.Slots))
+	x.watch.touchNode(i)
+	return len(refs)
+}
+
+// drain has a node drain or take work again, and returns how many claims it has.
+func (x *exchanges) drain(c *Drain) (int, error) {
+	i, known := x.nodes.names[c.Node]
+	if !known {
+		return 0, messages.Errorf(messages.NotFound, "there is no node %q", c.Node)
+	}
+	n := x.nodes.inOrder[i]
+	x.watch.touchNode(i)
+	if !c.Evict {
+		if n.Drain = c.Until; c.Until == 0 && n.Health.Quarantined != 0 {
+			n.lift(x.clock.now)
+			n.Health.Level = 0
+		}
+		return len(n.Claims), nil
+	}
+	if n.Drain == 0 || n.Drain != c.Until {
+		return len(n.Claims), nil
+	}
+	for _, r := range n.claimed() {
+		x.claims.requeue(messages.Attempt{Task: r, Number: n.Claims[r].Attempt})
+	}
+	return len(n.Claims), nil
+}

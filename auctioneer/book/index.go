@@ -1,0 +1,88 @@
+package book
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// index numbers all jobs, wherever they run, and finds them by key and by account.
+type index struct {
+	lastJob messages.JobID
+	keys    map[string]messages.JobID // by account and key
+	pending map[messages.Name]int     // jobs of an account that have not ended
+	listed  map[messages.Name][]messages.JobID
+}
+
+// LastJob is the highest job number given out.
+func (x *index) LastJob() messages.JobID { return x.lastJob }
+
+// Listed are the numbers of an account's jobs, wherever they run, ascending; with ""
+// of all. They must not be changed.
+func (x *index) Listed(account messages.Name) []messages.JobID { return x.listed[account] }
+
+// Pending is how many jobs of an account have not ended.
+func (x *index) Pending(account messages.Name) int { return x.pending[account] }
+
+// find returns the number of the job that an account submitted under a key, or 0.
+func (x *index) find(account messages.Name, key string) messages.JobID {
+	return x.keys[account+"/"+key]
+}
+
+// number gives the next number to a job that has begun.
+func (x *index) number(account messages.Name, key string) messages.JobID {
+	x.lastJob++
+	x.enter(account, key, x.lastJob, true)
+	return x.lastJob
+}
+
+// enter enters a job that has the highest number so far.
+func (x *index) enter(account messages.Name, key string, id messages.JobID, active bool) {
+	x.keys[account+"/"+key] = id
+	x.list(account, id)
+	if active {
+		x.count(account, 1)
+	}
+}
+
+// remove forgets a job that has ended.
+func (x *index) remove(account messages.Name, key string, id messages.JobID) {
+	delete(x.keys, account+"/"+key)
+	x.unlist(account, id)
+}
+
+// count adds to an account's pending jobs, or takes away.
+func (x *index) count(account messages.Name, change int) {
+	if x.pending[account] += change; x.pending[account] == 0 {
+		delete(x.pending, account)
+	}
+}
+
+func (x *index) list(account messages.Name, id messages.JobID) {
+	for _, name := range []messages.Name{account, ""} {
+		x.listed[name] = append(x.listed[name], id)
+	}
+}
+
+// unlist takes a forgotten job off the lists. As a rule it is one of the oldest, so
+// that few others have to move.
+func (x *index) unlist(account messages.Name, id messages.JobID) {
+	for _, name := range []messages.Name{account, ""} {
+		ids := x.listed[name]
+		at, ok := slices.BinarySearch(ids, id)
+		if !ok {
+			continue
+		}
+		copy(ids[1:at+1], ids[:at])
+		if x.listed[name] = ids[1:]; len(ids) == 1 {
+			delete(x.listed, name)
+		}
+	}
+}
+
+// sort puts the lists in order after jobs were entered in any.
+func (x *index) sort() {
+	for _, ids := range x.listed {
+		slices.Sort(ids)
+	}
+}

@@ -1,0 +1,86 @@
+package book
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits on what a market's mechanism has the book remember.
+const (
+	MaxNotes       = 500_000 // of a market; others are let go
+	MaxNoteNumbers = 1 << 16
+)
+
+// Note is what a market's mechanism remembers of a job, or with Job 0 of the
+// market. The book keeps it for the mechanism of the next leader, and knows no
+// meaning of it.
+type Note struct {
+	Job     messages.JobID
+	Numbers []int64
+}
+
+// markets are the site's markets where these were applied, and what their
+// mechanisms remember.
+type markets struct {
+	applied []messages.Market // nil: those of the configuration
+	version uint64            // how often markets were applied
+	notes   map[messages.Name]map[messages.JobID][]int64
+}
+
+// Applies is how many times markets were applied.
+func (m *markets) Applies() uint64 { return m.version }
+
+// Markets are the markets that were applied; nil: none were.
+func (m *markets) Markets() []messages.Market { return m.applied }
+
+// checkVersion refuses what was checked against markets that have changed since.
+func (m *markets) checkVersion(since uint64) error {
+	if since != 0 && since != m.version+1 {
+		return messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
+	}
+	return nil
+}
+
+// replace makes other markets the site's.
+func (m *markets) replace(applied []messages.Market) {
+	m.applied = applied
+	m.version++
+	maps.DeleteFunc(m.notes, func(name messages.Name, _ map[messages.JobID][]int64) bool { return !m.configures(name) })
+}
+
+// configures reports whether a market is among those that were applied.
+func (m *markets) configures(name messages.Name) bool {
+	return slices.ContainsFunc(m.applied, func(m messages.Market) bool { return m.Name == name })
+}
+
+// note puts notes in the place of those of the same jobs, or with forget of all of
+// the market's.
+func (m *markets) note(market messages.Name, notes []Note, forget bool) {
+	known := m.notes[market]
+	if known == nil || forget {
+		known = map[messages.JobID][]int64{}
+	}
+	for _, n := range notes {
+		if _, again := known[n.Job]; (again || len(known) < MaxNotes) && len(n.Numbers) <= MaxNoteNumbers {
+			known[n.Job] = n.Numbers
+		}
+	}
+	m.notes[market] = known
+	if len(known) == 0 {
+		delete(m.notes, market)
+	}
+}
+
+// Notes are those of a market, by ascending job. Their numbers must not be changed.
+func (m *markets) Notes(market messages.Name) []Note {
+	known := m.notes[market]
+	out := make([]Note, 0, len(known))
+	for job, numbers := range known {
+		out = append(out, Note{job, numbers})
+	}
+	slices.SortFunc(out, func(x, y Note) int { return cmp.Compare(x.Job, y.Job) })
+	return out
+}

@@ -1,0 +1,95 @@
+package book
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// MaxTokens bounds the join tokens that are remembered. Expired ones make room.
+const MaxTokens = 10_000
+
+// Admit changes the join tokens of nodes: one of the fields is set. Result: the
+// token, a messages.TokenState.
+type Admit struct {
+	Issue  *messages.TokenState
+	Use    *messages.TokenUse
+	Revoke string // the token's identifier
+}
+
+// tokens are the join tokens of nodes.
+type tokens struct{ issued []messages.TokenState }
+
+// Tokens are the join tokens in the order in which they were made. They must not
+// be changed.
+func (s *tokens) Tokens() []messages.TokenState { return s.issued }
+
+// admit changes a join token.
+func (s *tokens) admit(c *Admit, now messages.Time) (messages.TokenState, error) {
+	switch {
+	case c.Issue != nil:
+		return s.issue(c.Issue, now)
+	case c.Use != nil:
+		return s.use(c.Use, now)
+	}
+	return s.revoke(c.Revoke)
+}
+
+// issue remembers a new token; the same again changes nothing.
+func (s *tokens) issue(t *messages.TokenState, now messages.Time) (messages.TokenState, error) {
+	if i := s.find(t.ID); i >= 0 {
+		return s.issued[i], nil
+	}
+	if len(s.issued) >= MaxTokens {
+		s.issued = slices.DeleteFunc(slices.Clone(s.issued), func(t messages.TokenState) bool { return t.Expires <= now })
+	}
+	if len(s.issued) >= MaxTokens {
+		return messages.TokenState{}, messages.Errorf(messages.Exhausted, "there are %d join tokens that have not expired; make new ones later, or with a shorter life", MaxTokens)
+	}
+	s.issued = append(s.issued, *t)
+	return *t, nil
+}
+
+// use gives a token to the first key that asks. The same key may ask again:
+// the answer may not have reached it.
+func (s *tokens) use(u *messages.TokenUse, now messages.Time) (messages.TokenState, error) {
+	i := s.find(u.ID)
+	if i < 0 {
+		return messages.TokenState{}, messages.Errorf(messages.PermissionDenied, "join token %q is not one of this site; ask its operator for one", u.ID)
+	}
+	t := s.issued[i]
+	switch {
+	case t.Revoked:
+		return messages.TokenState{}, messages.Errorf(messages.PermissionDenied, "join token %s was revoked; ask the site's operator for another", t.ID)
+	case t.Used != 0 && t.Key != u.Key:
+		return messages.TokenState{}, messages.Errorf(messages.PermissionDenied, "join token %s was used before; ask the site's operator for another, and whether the first use was yours", t.ID)
+	case t.Expires <= now:
+		return messages.TokenState{}, messages.Errorf(messages.Expired, "join token %s expired at %v; ask the site's operator for another", t.ID, t.Expires)
+	case t.Used == 0:
+		t.Used, t.Key = now, u.Key
+		s.replace(i, t)
+	}
+	return t, nil
+}
+
+// revoke makes a token useless.
+func (s *tokens) revoke(id string) (messages.TokenState, error) {
+	i := s.find(id)
+	if i < 0 {
+		return messages.TokenState{}, messages.Errorf(messages.NotFound, "there is no join token %q; candor node tokens lists them", id)
+	}
+	t := s.issued[i]
+	t.Revoked = true
+	s.replace(i, t)
+	return t, nil
+}
+
+// replace replaces a token, in a list of its own: images share the old one.
+func (s *tokens) replace(i int, t messages.TokenState) {
+	s.issued = slices.Clone(s.issued)
+	s.issued[i] = t
+}
+
+func (s *tokens) find(id string) int {
+	return slices.IndexFunc(s.issued, func(t messages.TokenState) bool { return t.ID == id })
+}

@@ -1,0 +1,42 @@
+package book
+
+import "github.com/candor-grid/candor/messages"
+
+// visitors finds the jobs here that are another site's, and counts them by site.
+type visitors struct {
+	byVisit map[messages.Visit]messages.JobID
+	guests  map[messages.Name]Guests
+}
+
+// Guests counts the jobs of another site: those that have not ended, and all that
+// are remembered. They count as that site's, as it names its users as it likes.
+type Guests struct{ Pending, Remembered int }
+
+// Guests counts the jobs of another site.
+func (v *visitors) Guests(home messages.Name) Guests { return v.guests[home] }
+
+// check refuses a visiting job that is here already, or one too many.
+func (v *visitors) check(visit *Visit) error {
+	switch {
+	case visit == nil:
+		return nil
+	case v.byVisit[visit.Visit] != 0:
+		return messages.Errorf(messages.Conflict, "job %v is of another account here", visit.Visit)
+	case len(v.byVisit) >= MaxVisits:
+		return messages.Errorf(messages.Exhausted, "the site remembers %d jobs of other sites; submit again later", MaxVisits)
+	}
+	return nil
+}
+
+// countGuest adds a job of another site to its counts, or takes it away; a job of
+// this one counts as none.
+func (v *visitors) countGuest(j *Job, pending, remembered int) {
+	if j.Visit == nil {
+		return
+	}
+	g := v.guests[j.Visit.Home]
+	g.Pending, g.Remembered = g.Pending+pending, g.Remembered+remembered
+	if v.guests[j.Visit.Home] = g; g == (Guests{}) {
+		delete(v.guests, j.Visit.Home)
+	}
+}
