@@ -211,10 +211,7 @@ func (b *Book) submit(c *Submit) (Receipt, error) {
 		q.Job = j.ID
 	}
 	b.byID[j.ID] = j
-	if j.Visit != nil {
-		b.byVisit[j.Visit.Visit] = j.ID
-		b.countGuest(j, 1, 1)
-	}
+	b.visitors.enter(j)
 	b.await(j)
 	b.touch(j.ID)
 	return j.Receipt(), nil

@@ -36,7 +36,7 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 	for k := range c.Finished {
 		x.finish(n, i, &c.Finished[k])
 	}
-	grants := []messages.Grant{}
+	var grants []messages.Grant
 	if !x.health.careful || !n.Examines(x.clock.now) { // a node claims nothing while it is examined
 		for k := range c.Claims {
 			grants = x.claim(n, i, &c.Claims[k], grants)
@@ -250,7 +250,7 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 	n := x.nodes.inOrder[i]
 	x.watch.touchNode(i)
 	if n.Up && n.Session == c.Session {
-		return slices.Clone(n.Stop), nil
+		return append(stop, n.Stop...), nil
 	}
 	if slices.Contains(n.Left, c.Session) {
 		return nil, messages.Errorf(messages.Fenced, "session %x of node %s was followed by another; register under a new one", c.Session, c.Node)

@@ -1,7 +1,6 @@
 package book
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -399,60 +398,4 @@ func (n *Node) resetHealth(now messages.Time) {
 	if h.Quarantined != 0 {
 		h.Retry = now
 	}
-}
-
-// healthImage is what is held against a node of an image.
-type healthImage struct {
-	Node   uint32
-	Health Health
-}
-
-// doubtImage is a doubt of an image.
-type doubtImage struct {
-	Task  messages.TaskRef
-	Doubt Doubt
-}
-
-// healthImages captures what is held against nodes, in their order.
-func (b *Book) healthImages() (out []healthImage) {
-	for i, n := range b.inOrder {
-		if h := n.Health; h.Probes != 0 || h.Quarantined != 0 || h.Reason != "" || len(h.Failures)+len(h.Well) > 0 {
-			out = append(out, healthImage{uint32(i), h}) // Failures is never changed in place
-		}
-	}
-	return out
-}
-
-// doubtImages captures the doubts of jobs, in the order of tasks.
-func (b *Book) doubtImages() (out []doubtImage) {
-	for _, j := range b.byID {
-		for at, d := range j.Doubts {
-			out = append(out, doubtImage{messages.TaskRef{Job: j.ID, Stage: at[0], Index: at[1]}, Doubt{slices.Clone(d.Nodes), d.Spared}})
-		}
-	}
-	slices.SortFunc(out, func(x, y doubtImage) int {
-		return cmp.Or(cmp.Compare(x.Task.Job, y.Task.Job), cmp.Compare(x.Task.Stage, y.Task.Stage), cmp.Compare(x.Task.Index, y.Task.Index))
-	})
-	return out
-}
-
-// restoreHealth puts both back, after jobs and nodes.
-func (b *Book) restoreHealth(nodes []healthImage, doubts []doubtImage) error {
-	for _, h := range nodes {
-		if int(h.Node) >= len(b.inOrder) {
-			return messages.Errorf(messages.Internal, "the health of node %d of %d", h.Node, len(b.inOrder))
-		}
-		b.inOrder[h.Node].Health = h.Health
-	}
-	for _, d := range doubts {
-		j := b.byID[d.Task.Job]
-		if j == nil {
-			return messages.Errorf(messages.Internal, "job %d with a doubt is missing", d.Task.Job)
-		}
-		if j.Doubts == nil {
-			j.Doubts = map[[2]uint32]*Doubt{}
-		}
-		j.Doubts[place(d.Task)] = &Doubt{d.Doubt.Nodes, d.Doubt.Spared}
-	}
-	return nil
 }

@@ -47,10 +47,12 @@ type Job struct {
 	Message  string             // how its market explained its end
 	Change   []string           // what would have changed it
 
-	Visit   *Visit  `msgpack:"-"` // it comes from another site; kept in an image's annex
-	Deposit Deposit `msgpack:"-"` // likewise
-	// Doubts are of tasks that failed at once, by stage and index; in an image's supplement.
-	Doubts map[[2]uint32]*Doubt `msgpack:"-"`
+	// An image of version 1 has these in its annex and supplement.
+
+	Visit   *Visit  `msgpack:"-"` // what it is to another site, whose job it is; nil: it is of this one
+	Deposit Deposit `msgpack:"-"`
+	// Doubts are of tasks that failed at once, by stage and index.
+	Doubts map[[2]uint32]*Doubt `msgpack:"-" json:"-"`
 }
 
 // Deposit is what a job's hold has beside its budget.

@@ -14,23 +14,25 @@ type Node struct {
 	Up       bool
 	Since    messages.Time // of the session, or of its loss
 	Slots    []messages.ClassSlots
-	Used     []int // by position in Slots; what leaves Slots is not counted
-	Claims   map[messages.TaskRef]NodeClaim
-	Stop     []messages.Attempt // to be ended by the agent
-	Seq      uint64             // of the last exchange applied
-	Grants   []messages.Grant   // its answer
+	Used     []int                          // by position in Slots; what leaves Slots is not counted
+	Claims   map[messages.TaskRef]NodeClaim `json:"-"`
+	Stop     []messages.Attempt             // to be ended by the agent
+	Seq      uint64                         // of the last exchange applied
+	Grants   []messages.Grant               // its answer
 	Finished uint64
 	Version  uint64        // rises when what is held back changes
 	Drain    messages.Time // by when its tasks are to be gone; 0: it takes work
 
 	Abilities []messages.Name
+	// An image of version 1 has what follows in its annex and supplement.
+
 	// MostSuspended is how many suspended tasks it is to keep at once; 0: as many as
 	// its slots allow.
-	MostSuspended int `msgpack:"-"` // kept in an image's annex
-	// Left are sessions that others followed, the latest ones: a registration under
-	// one of them is late.
-	Left   []uint64 `msgpack:"-"` // kept in an image's annex
-	Health Health   `msgpack:"-"` // kept in an image's supplement
+	MostSuspended int `msgpack:"-"`
+	// Left are the latest sessions that others followed. A registration under one of
+	// them is late.
+	Left   []uint64 `msgpack:"-"`
+	Health Health   `msgpack:"-"`
 }
 
 // keptSessions is how many sessions of a node are remembered that it has left.

@@ -1,11 +1,8 @@
 package book
 
 import (
-	"bytes"
 	"fmt"
 	"testing"
-
-	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -56,7 +53,7 @@ func TestTokenExpiresAndIsRevoked(t *testing.T) {
 	}
 	refusal(t, s.use("join-b", "K"), messages.PermissionDenied)
 	refusal(t, s.apply(Command{Admit: &Admit{Revoke: "join-c"}}), messages.NotFound)
-	if before.annex.Tokens[1].Revoked {
+	if before.tokens[1].Revoked {
 		t.Error("an image changed after it was captured")
 	}
 	other := New()
@@ -76,24 +73,5 @@ func TestTokensAreBounded(t *testing.T) {
 	refusal(t, s.Apply(&Command{At: 2, Admit: &Admit{Issue: more}}), messages.Exhausted)
 	if got := s.Apply(&Command{At: 60, Admit: &Admit{Issue: more}}); got != *more || len(s.Tokens()) != MaxTokens/2+1 {
 		t.Errorf("once half have expired: %+v, and %d tokens", got, len(s.Tokens()))
-	}
-}
-
-// TestImageOfAnEarlierVersion has no second part, and is read as before.
-func TestImageOfAnEarlierVersion(t *testing.T) {
-	s := newSite(t)
-	job := s.submit("k", mapStage(1))
-	var old bytes.Buffer
-	enc := msgpack.NewEncoder(&old)
-	enc.UseArrayEncodedStructs(true)
-	if err := enc.Encode(s.Capture()); err != nil {
-		t.Fatal(err)
-	}
-	b := New()
-	if err := b.Restore(&old); err != nil {
-		t.Fatal(err)
-	}
-	if b.Job(job) == nil || len(b.Tokens()) != 0 || b.Pending("alice") != 1 {
-		t.Errorf("job %+v, tokens %v, %d pending", b.Job(job), b.Tokens(), b.Pending("alice"))
 	}
 }

@@ -28,6 +28,19 @@ func (v *visitors) check(visit *Visit) error {
 	return nil
 }
 
+// enter enters a job, should it be another site's.
+func (v *visitors) enter(j *Job) {
+	if j.Visit == nil {
+		return
+	}
+	v.byVisit[j.Visit.Visit] = j.ID
+	pending := 1
+	if j.State.Final() {
+		pending = 0
+	}
+	v.countGuest(j, pending, 1)
+}
+
 // countGuest adds a job of another site to its counts, or takes it away; a job of
 // this one counts as none.
 func (v *visitors) countGuest(j *Job, pending, remembered int) {
