@@ -52,10 +52,10 @@ func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	m.Reveal()
 	for round := 1; ; round++ {
 		m.Allocate(now)
-		p := m.plan(b, now)
+		p := newPlan(m, b, now)
 		if len(p.stuck) == 0 || round == mostRounds {
-			p.bound(b, m)
-			return p.decide(b, m)
+			p.bound()
+			return p.decide()
 		}
 		for _, s := range p.stuck {
 			m.Hide(s.job, s.class, s.tasks)
@@ -64,7 +64,8 @@ func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 }
 
 // decide makes the command of a plan; nil if there is nothing to commit.
-func (p *plan) decide(b *book.Book, m *Market) *book.Decide {
+func (p *plan) decide() *book.Decide {
+	m := p.market
 	d := &book.Decide{Market: m.Config.Name, Suspend: p.suspend, Resume: p.resume, Requeue: p.requeue}
 	if m.Config.Preemption == messages.PreemptRequeue {
 		d.Suspend, d.Requeue = nil, p.suspend
@@ -87,7 +88,7 @@ func (p *plan) decide(b *book.Book, m *Market) *book.Decide {
 			}
 		}
 	}
-	if now := tariffs(m); !slices.Equal(now, b.Tariffs(m.Config.Name)) {
+	if now := tariffs(m); !slices.Equal(now, p.book.Tariffs(m.Config.Name)) {
 		d.Tariffs = now
 	}
 	if len(d.Suspend)+len(d.Resume)+len(d.Requeue)+len(d.Start)+len(d.Discard)+len(d.Tariffs) == 0 {

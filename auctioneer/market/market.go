@@ -2,10 +2,9 @@ package market
 
 import (
 	"cmp"
-	"math"
 	"slices"
-	"time"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
@@ -14,43 +13,11 @@ import (
 type Market struct {
 	Config messages.Market
 	mech   mechanism.Mechanism
-	view   mechanism.View
-	jobs   []*entry // as view.Jobs
-	number map[messages.JobID]*entry
-	prices []float64
-	stale  bool // the set of bidders or slots changed since the last allocation
-	wake   messages.Time
-
-	manner   Manner
-	orders   Orders
-	directed []messages.JobID // by the last allocation
-	hidden   []*entry         // with tasks that the mechanism is not to count on
-	open     []int            // by class: tasks that could be claimed
-	changed  []*mechanism.Job // since the last allocation
-	gone     []messages.JobID
-
-	substitutes [][]messages.JobID // by class, drawn ahead
-}
-
-// entry is a job of the market.
-type entry struct {
-	job     *mechanism.Job
-	share   []float64 // in force, by class
-	ledger  []account // by class
-	since   messages.Time
-	learned messages.Time // when its run times were asked for; 0: never
-	told    bool          // it is among the changed
-	Progress
-	most    []int     // by class, where the mechanism directs: claims that it may come to have
-	hidden  []int     // by class: suspended tasks that the mechanism is not to count on; nil: none
-	counted []int     // by class: its part of the market's open
-	claims  [][]claim // by class, that go and that are suspended; nil: not read since it changed
-}
-
-// account integrates the shares of a class over the time with work pending there.
-type account struct {
-	allocated, received float64 // share-seconds
-	seconds             float64
+	stale  bool          // the set of bidders or slots changed since the last allocation
+	wake   messages.Time // when to allocate again though nothing changed; 0: not before a change
+	roster
+	directives
+	draws
 }
 
 // New makes a market for a mechanism that gives weights, empty and without slots.
@@ -60,17 +27,11 @@ func New(config messages.Market, mech mechanism.Mechanism) *Market {
 
 // NewIn makes a market for a mechanism that is to be dealt with in some manner.
 func NewIn(manner Manner, config messages.Market, mech mechanism.Mechanism) *Market {
-	m := &Market{Config: config, mech: mech, manner: manner, number: map[messages.JobID]*entry{}, stale: true}
-	for _, c := range config.Classes {
-		m.view.Classes = append(m.view.Classes, mechanism.Class{Name: c})
-	}
-	m.prices, m.open = make([]float64, len(config.Classes)), make([]int, len(config.Classes))
-	m.substitutes = make([][]messages.JobID, len(config.Classes))
+	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes)}
+	m.directives = directives{manner: manner, roster: &m.roster}
+	m.draws = draws{ahead: make([][]messages.JobID, len(config.Classes)), roster: &m.roster}
 	return m
 }
-
-// Class returns the position of a class in the market, -1 if it has none such.
-func (m *Market) Class(name messages.Name) int { return slices.Index(m.Config.Classes, name) }
 
 // Bid translates what a job declares. Its contract is what spec.Contract names.
 func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *messages.JobSpec, contract *messages.Contract) *mechanism.Bid {
@@ -87,6 +48,11 @@ func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time,
 		}
 	}
 	return bid
+}
+
+// BidOf translates what a job of the book declares.
+func (m *Market) BidOf(j *book.Job) *mechanism.Bid {
+	return m.Bid(j.ID, j.Account, j.Submitted, j.Spec, j.Contract)
 }
 
 // Admit asks the mechanism whether it takes a bid.
@@ -114,24 +80,8 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, p Progress) {
 	e := m.number[id]
 	if e == nil {
-		e = &entry{
-			job:     &mechanism.Job{Bid: bid()},
-			share:   make([]float64, len(p.Pending)),
-			ledger:  make([]account, len(p.Pending)),
-			counted: make([]int, len(p.Pending)),
-			since:   now,
-		}
-		if m.manner.Directs {
-			e.most = slices.Clone(p.Running)
-		}
-		e.become(p)
-		m.count(e)
-		m.number[id] = e
-		i := m.position(id)
-		m.jobs = slices.Insert(m.jobs, i, e)
-		m.view.Jobs = slices.Insert(m.view.Jobs, i, e.job)
+		m.add(now, &mechanism.Job{Bid: bid()}, p, m.manner.Directs)
 		m.stale = true
-		m.change(e)
 		return
 	}
 	m.integrate(e, now)
@@ -146,13 +96,6 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 	m.count(e)
 }
 
-func (m *Market) change(e *entry) {
-	if !e.told {
-		e.told = true
-		m.changed = append(m.changed, e.job)
-	}
-}
-
 // Remove takes a job out and returns it with its average shares, nil if it was
 // not there.
 func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, []messages.ClassShare) {
@@ -160,16 +103,8 @@ func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, [
 	if e == nil {
 		return nil, nil
 	}
-	delete(m.number, id)
-	m.integrate(e, now)
-	for k, n := range e.counted {
-		m.open[k] -= n
-	}
-	i := m.position(id)
-	m.jobs = slices.Delete(m.jobs, i, i+1)
-	m.view.Jobs = slices.Delete(m.view.Jobs, i, i+1)
+	m.remove(now, e)
 	m.stale = true
-	m.gone = append(m.gone, id)
 	return e.job, m.shares(e)
 }
 
@@ -199,27 +134,15 @@ func (m *Market) Allocate(now messages.Time) {
 		copy(m.prices, a.Prices)
 		m.wake = a.Wake
 		m.orders = Orders{Directives: a.Directives, Tariffs: a.Tariffs}
-		m.permit(now, m.jobs)
+		m.wake = m.permit(now, m.wake, m.jobs)
 	}
-	for _, job := range m.changed {
-		if e := m.number[job.Job]; e != nil {
-			e.told = false
-		}
-	}
-	m.stale, m.changed, m.gone = false, m.changed[:0], m.gone[:0]
-	for i := range m.substitutes {
-		m.substitutes[i] = nil
-	}
+	m.stale = false
+	m.roster.forgetChanges()
+	m.draws.clear()
 }
 
 func (m *Market) update(now messages.Time, mech mechanism.Incremental) {
-	present := m.changed[:0]
-	for _, job := range m.changed {
-		if m.number[job.Job] != nil {
-			present = append(present, job)
-		}
-	}
-	m.changed = present
+	m.changed = slices.DeleteFunc(m.changed, func(job *mechanism.Job) bool { return m.number[job.Job] == nil })
 	c := mech.Update(&m.view, m.changed, m.gone)
 	for i, job := range c.Jobs {
 		if e := m.number[job.Job]; e != nil {
@@ -229,69 +152,51 @@ func (m *Market) update(now messages.Time, mech mechanism.Incremental) {
 	copy(m.prices, c.Prices)
 	m.wake = c.Wake
 	m.orders = Orders{Directives: c.Directives, Tariffs: c.Tariffs}
-	m.permit(now, m.touched())
+	m.wake = m.permit(now, m.wake, m.touched())
 }
 
-// touched are the jobs that have changed, and those that the last allocation
-// directed.
-func (m *Market) touched() (out []*entry) {
-	if !m.manner.Directs {
-		return nil
-	}
-	for _, job := range m.changed {
-		if e := m.number[job.Job]; e != nil {
-			out = append(out, e)
+// Charge tells the mechanism what jobs owe for their slots so far, and for how
+// long they have had them: all, or those it asks about.
+func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Duration)) {
+	m.view.Charge = func(job *mechanism.Job) {
+		if job.Started != 0 {
+			job.Accrued, job.Received = used(job.Job)
 		}
 	}
-	for _, id := range m.directed {
-		if e := m.number[id]; e != nil {
-			out = append(out, e)
+	if _, asks := m.mech.(mechanism.Incremental); !asks {
+		for _, job := range m.view.Jobs {
+			m.view.Read(job)
 		}
 	}
-	return out
 }
 
-func (m *Market) enforce(now messages.Time, e *entry, share []float64) {
-	m.integrate(e, now)
-	copy(e.share, share)
+// Stalled has the market decide again at the next occasion.
+func (m *Market) Stalled() { m.stale = true }
+
+// SettleAt is when a job that has ended is to be settled; 0: at once.
+func (m *Market) SettleAt(job *mechanism.Job, end mechanism.End) messages.Time {
+	if d, ok := m.mech.(mechanism.Deferred); ok {
+		return d.SettleAt(job, end)
+	}
+	return 0
 }
 
-// integrate accounts for the shares that were in force since the entry was
-// last touched.
-func (m *Market) integrate(e *entry, now messages.Time) {
-	seconds := now.Sub(e.since).Seconds()
-	if seconds <= 0 {
-		return
+// Quote asks a mechanism that sells contracts for the menu of a job.
+func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []messages.Valuation, seed uint64) (*mechanism.Quote, error) {
+	q, ok := m.mech.(mechanism.Quoter)
+	if !ok {
+		return nil, messages.Errorf(messages.Invalid, "market: %s sells no contracts; its jobs are submitted without a quote", m.Config.Name)
 	}
-	e.since = now
-	for k := range e.ledger {
-		if e.job.Pending[k] == 0 || m.view.Classes[k].Slots == 0 {
-			continue
-		}
-		a := &e.ledger[k]
-		a.seconds += seconds
-		a.allocated += seconds * e.share[k]
-		a.received += seconds * float64(e.job.Running[k]) / float64(m.view.Classes[k].Slots)
-	}
+	m.view.Now = now
+	return q.Quote(&m.view, bid, class, seed)
 }
 
-// position is where a job is among the jobs, or belongs.
-func (m *Market) position(id messages.JobID) int {
-	if n := len(m.jobs); n == 0 || m.jobs[n-1].job.Job < id {
-		return n
+// Explain asks the mechanism about a job; false if it is not in the market.
+func (m *Market) Explain(now messages.Time, id messages.JobID) (mechanism.Explanation, bool) {
+	e := m.number[id]
+	if e == nil {
+		return mechanism.Explanation{}, false
 	}
-	i, _ := slices.BinarySearchFunc(m.jobs, id, func(e *entry, id messages.JobID) int { return cmp.Compare(e.job.Job, id) })
-	return i
-}
-
-func (m *Market) shares(e *entry) []messages.ClassShare {
-	out := make([]messages.ClassShare, len(e.ledger))
-	for k, a := range e.ledger {
-		out[k] = messages.ClassShare{Class: m.Config.Classes[k], Now: e.share[k]}
-		if a.seconds > 0 {
-			out[k].Allocated, out[k].Received = a.allocated/a.seconds, a.received/a.seconds
-			out[k].Over = messages.Duration(math.Round(a.seconds*1e3)) * messages.Duration(time.Millisecond)
-		}
-	}
-	return out
+	m.view.Now = now
+	return m.mech.Explain(&m.view, e.job), true
 }

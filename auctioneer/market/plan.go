@@ -11,6 +11,8 @@ import (
 
 // plan is a market's directives on the way to attempts on nodes.
 type plan struct {
+	market  *Market
+	book    *book.Book
 	now     messages.Time
 	suspend []messages.Attempt
 	resume  []messages.Attempt
@@ -28,15 +30,15 @@ type stuck struct {
 	tasks int
 }
 
-func (m *Market) plan(b *book.Book, now messages.Time) *plan {
-	p := &plan{now: now}
-	directives := m.Orders().Directives
-	wanted := wantedNodes(b, m, directives)
+func newPlan(m *Market, b *book.Book, now messages.Time) *plan {
+	p := &plan{market: m, book: b, now: now}
+	directives := m.orders.Directives
+	wanted := p.wantedNodes(directives)
 	freed := make([]int, len(b.Nodes())) // slots by node
 	for _, d := range directives {
 		switch d.Action {
 		case mechanism.Suspend:
-			p.takeSlots(b, m, d, wanted, freed)
+			p.freeSlots(d, wanted, freed)
 		case mechanism.Discard:
 			p.discard = append(p.discard, d.Job)
 		case mechanism.Start:
@@ -45,19 +47,19 @@ func (m *Market) plan(b *book.Book, now messages.Time) *plan {
 	}
 	for _, d := range directives {
 		if d.Action == mechanism.Resume {
-			p.goOn(b, m, d, freed)
+			p.resumeIn(d, freed)
 		}
 	}
 	return p
 }
 
 // wantedNodes are those with tasks that are to go on; nil: there are none.
-func wantedNodes(b *book.Book, m *Market, directives []mechanism.Directive) (out []bool) {
+func (p *plan) wantedNodes(directives []mechanism.Directive) (out []bool) {
 	for _, d := range directives {
 		if d.Action == mechanism.Resume {
-			for _, c := range m.claimed(b, d, book.Suspended) {
+			for _, c := range p.claimed(d, book.Suspended) {
 				if out == nil {
-					out = make([]bool, len(b.Nodes()))
+					out = make([]bool, len(p.book.Nodes()))
 				}
 				out[c.node] = true
 			}
@@ -78,9 +80,9 @@ type claim struct {
 // claimed are the claims of a directive's job and class that go, the last ones first,
 // or that are suspended, those for longest first. They are read once after each
 // change of the job.
-func (m *Market) claimed(b *book.Book, d mechanism.Directive, halt book.Halt) []claim {
-	e, at := m.number[d.Job], 2*d.Class
-	if e == nil || b.Job(d.Job) == nil { // what was read before is of a job that is gone
+func (p *plan) claimed(d mechanism.Directive, halt book.Halt) []claim {
+	e, at, classes := p.market.number[d.Job], 2*d.Class, p.market.classes
+	if e == nil || p.book.Job(d.Job) == nil { // what was read before is of a job that is gone
 		return nil
 	}
 	order := func(x, y claim) int { return cmp.Compare(y.claimed, x.claimed) }
@@ -89,10 +91,10 @@ func (m *Market) claimed(b *book.Book, d mechanism.Directive, halt book.Halt) []
 		order = func(x, y claim) int { return cmp.Compare(x.since, y.since) }
 	}
 	if e.claims == nil {
-		e.claims = make([][]claim, 2*len(m.Config.Classes))
+		e.claims = make([][]claim, 2*len(classes))
 	}
 	if e.claims[at] == nil {
-		e.claims[at] = append([]claim{}, claims(b, d.Job, m.Config.Classes[d.Class], halt)...)
+		e.claims[at] = append([]claim{}, claims(p.book, d.Job, classes[d.Class], halt)...)
 		slices.SortStableFunc(e.claims[at], order)
 	}
 	return e.claims[at]
@@ -124,10 +126,10 @@ func claims(b *book.Book, id messages.JobID, class messages.Name, halt book.Halt
 	return out
 }
 
-// takeSlots chooses the tasks that lose their slots: first where others are to
+// freeSlots chooses the tasks that lose their slots: first where others are to
 // go on, then those that began last.
-func (p *plan) takeSlots(b *book.Book, m *Market, d mechanism.Directive, wanted []bool, freed []int) {
-	running := m.claimed(b, d, book.Goes)
+func (p *plan) freeSlots(d mechanism.Directive, wanted []bool, freed []int) {
+	running := p.claimed(d, book.Goes)
 	if wanted != nil {
 		running = slices.Clone(running)
 		slices.SortStableFunc(running, func(x, y claim) int { return yesFirst(wanted[x.node], wanted[y.node]) })
@@ -135,7 +137,7 @@ func (p *plan) takeSlots(b *book.Book, m *Market, d mechanism.Directive, wanted 
 	if d.Slots > 0 && d.Slots < len(running) {
 		running = running[:d.Slots]
 	}
-	if m.Config.Preemption == messages.PreemptCancel {
+	if p.market.Config.Preemption == messages.PreemptCancel {
 		if len(running) > 0 {
 			p.cancel = append(p.cancel, d.Job)
 		}
@@ -143,7 +145,7 @@ func (p *plan) takeSlots(b *book.Book, m *Market, d mechanism.Directive, wanted 
 	}
 	for _, c := range running {
 		p.suspend = append(p.suspend, c.Attempt)
-		if m.Config.Preemption != messages.PreemptRequeue {
+		if p.market.Config.Preemption != messages.PreemptRequeue {
 			freed[c.node]++
 		}
 	}
@@ -159,14 +161,14 @@ func yesFirst(x, y bool) int {
 	return 1
 }
 
-// goOn chooses the tasks that get a slot again: those that have waited longest,
+// resumeIn chooses the tasks that get a slot again: those that have waited longest,
 // where there is one.
-func (p *plan) goOn(b *book.Book, m *Market, d mechanism.Directive, freed []int) {
-	class := m.Config.Classes[d.Class]
-	waiting := m.claimed(b, d, book.Suspended)
+func (p *plan) resumeIn(d mechanism.Directive, freed []int) {
+	class := p.market.classes[d.Class]
+	waiting := p.claimed(d, book.Suspended)
 	left := cmp.Or(d.Slots, len(waiting))
 	for _, c := range waiting {
-		if left > 0 && b.Nodes()[c.node].Idle(class)+freed[c.node] > 0 {
+		if left > 0 && p.book.Nodes()[c.node].Idle(class)+freed[c.node] > 0 {
 			freed[c.node]--
 			left--
 			p.resume = append(p.resume, c.Attempt)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -18,7 +19,6 @@ const (
 	// changeThreshold is the relative change of a weight that is worth
 	// telling the agents.
 	changeThreshold = 1e-3
-	drawAhead       = 256
 )
 
 // Publisher turns a market's allocations into vectors under one term. It
@@ -112,17 +112,6 @@ func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) 
 	return published{jobs: sample(bidders, k, rng), sampled: now}
 }
 
-// bidders returns the jobs with work in class k that could be claimed.
-func (m *Market) bidders(k int) []*entry {
-	out := make([]*entry, 0, len(m.jobs))
-	for _, e := range m.jobs {
-		if e.open(k) > 0 {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
 // sample draws MostJobs places in proportion to the shares, and gives each job
 // the weight of the places it got.
 func sample(bidders []*entry, k int, rng *rand.Rand) []messages.JobWeight {
@@ -135,64 +124,6 @@ func sample(bidders []*entry, k int, rng *rand.Rand) []messages.JobWeight {
 		out = append(out, messages.JobWeight{Job: e.job.Job, Weight: 1.0 / MostJobs})
 	})
 	return out
-}
-
-// systematic draws n places from the jobs with probability proportional to
-// their shares: places are evenly spaced on the cumulated shares, the first at
-// u in [0, 1) of a space. A job whose share is s of the total gets ⌊ns⌋ or ⌈ns⌉
-// places, ns in expectation. Jobs come in their order. O(jobs + n).
-// Where nobody has a share yet, all have the same.
-func systematic(bidders []*entry, k, n int, u float64, place func(*entry)) {
-	pull, total := func(e *entry) float64 { return e.pull(k) }, 0.0
-	for _, e := range bidders {
-		total += pull(e)
-	}
-	if !(total > 0) {
-		pull, total = func(*entry) float64 { return 1 }, float64(len(bidders))
-	}
-	space := total / float64(n)
-	next, cumulated := u*space, 0.0
-	for _, e := range bidders {
-		for cumulated += pull(e); next < cumulated; next += space {
-			place(e)
-		}
-	}
-}
-
-// Substitute draws a job with work pending in class k in proportion to the
-// shares, for a claim whose own choice has none left; 0 if there is none.
-// Draws are made ahead, O(jobs) for each few hundred.
-func (m *Market) Substitute(k int, rng *rand.Rand) messages.JobID {
-	for redrawn := false; ; redrawn = true {
-		queue := m.substitutes[k]
-		for len(queue) > 0 {
-			id := queue[len(queue)-1]
-			queue = queue[:len(queue)-1]
-			m.substitutes[k] = queue
-			if e := m.number[id]; e != nil && e.open(k) > 0 {
-				return id
-			}
-		}
-		if redrawn {
-			return 0
-		}
-		m.drawAhead(k, rng)
-	}
-}
-
-func (m *Market) drawAhead(k int, rng *rand.Rand) {
-	queue := m.substitutes[k][:0]
-	systematic(m.bidders(k), k, drawAhead, rng.Float64(), func(e *entry) { queue = append(queue, e.job.Job) })
-	rng.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
-	m.substitutes[k] = queue
-}
-
-// Pending is how many tasks of a job could be claimed in class k.
-func (m *Market) Pending(id messages.JobID, k int) int {
-	if e := m.number[id]; e != nil {
-		return e.open(k)
-	}
-	return 0
 }
 
 // weight rounds a share to what is published; a positive share stays positive.
@@ -240,4 +171,77 @@ func merged(held, next published, changes []messages.JobWeight) published {
 		out = append(out, j)
 	}
 	return published{jobs: out, sampled: next.sampled}
+}
+
+// Due returns the market's next vector if one should go out now, to so many
+// nodes. It is to be asked after every step, and at Wake.
+func (p *Publisher) Due(m *Market, now messages.Time, nodes int, rng *rand.Rand) (v messages.Vector, ok bool) {
+	pending := m.Claimable()
+	announce, due := p.pace.due(now, pending)
+	if !due {
+		return v, false
+	}
+	v, ok = p.Next(m, now, rng, announce)
+	p.pace.sent(now, pending, nodes, ok)
+	return v, ok
+}
+
+// Reallocated has Due look for weights that have changed.
+func (p *Publisher) Reallocated() { p.pace.reallocated = true }
+
+// Wake is when Due may have a vector though nothing changes; 0: never.
+func (p *Publisher) Wake() messages.Time { return p.pace.wake() }
+
+// pace decides when a market's vector goes out: when weights changed, when
+// idle slots have more work than agents were told of, and again, ever more
+// rarely, while work and idle slots do not find each other; but never so
+// often that handing it to every node would be all the site does.
+type pace struct {
+	reallocated bool
+	pending     int           // in classes with idle slots, as last published
+	next        messages.Time // of the next reminder; 0: none
+	after       time.Duration // what the last reminder waited
+	notBefore   messages.Time
+}
+
+const (
+	remindFirst = 20 * time.Millisecond
+	remindMost  = time.Second
+	fanOutCost  = 50 * time.Microsecond // to hand a vector to one node
+)
+
+// due says whether to publish though no weight may have changed, and whether
+// to publish at all, given how many tasks are pending in classes with idle slots.
+func (p *pace) due(now messages.Time, pending int) (announce, due bool) {
+	if pending == 0 {
+		p.pending, p.next = 0, 0
+	}
+	announce = pending > 0 && (pending > p.pending || now >= p.next)
+	return announce, now >= p.notBefore && (announce || p.reallocated)
+}
+
+// sent plans the next time.
+func (p *pace) sent(now messages.Time, pending, nodes int, published bool) {
+	p.reallocated = false
+	if !published {
+		return
+	}
+	if pending != p.pending || p.after == 0 {
+		p.after = remindFirst
+	} else {
+		p.after = min(2*p.after, remindMost)
+	}
+	p.pending, p.next = pending, 0
+	if pending > 0 {
+		p.next = now.Add(messages.Duration(p.after))
+	}
+	p.notBefore = now.Add(messages.Duration(nodes) * messages.Duration(fanOutCost))
+}
+
+// wake is when due may say yes though nothing changes; 0: never.
+func (p *pace) wake() messages.Time {
+	if p.next == 0 && !p.reallocated {
+		return 0
+	}
+	return max(p.next, p.notBefore)
 }

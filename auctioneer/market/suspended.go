@@ -17,32 +17,32 @@ import (
 // such a job will as a rule be late, and then owes nothing.
 
 // bound has tasks requeued where a node would keep too many.
-func (p *plan) bound(b *book.Book, m *Market) {
-	if len(p.suspend) == 0 || m.Config.Preemption == messages.PreemptRequeue {
+func (p *plan) bound() {
+	if len(p.suspend) == 0 || p.market.Config.Preemption == messages.PreemptRequeue {
 		return
 	}
 	more := map[uint32]int{} // suspended tasks than before, by node
 	for _, a := range p.suspend {
-		more[nodeOf(b, a)]++
+		more[p.nodeOf(a)]++
 	}
 	for _, a := range p.resume {
-		more[nodeOf(b, a)]--
+		more[p.nodeOf(a)]--
 	}
-	for _, node := range nodesOf(b, p.suspend) {
-		n := b.Nodes()[node]
+	for _, node := range p.nodesOf(p.suspend) {
+		n := p.book.Nodes()[node]
 		if over := n.Suspended() + more[node] - n.Keeps(); over > 0 {
-			p.requeueLeast(b, m, node, over)
+			p.requeueLeast(node, over)
 		}
 	}
 }
 
 // requeueLeast requeues so many of the market's tasks that a node would keep.
-func (p *plan) requeueLeast(b *book.Book, m *Market, node uint32, over int) {
+func (p *plan) requeueLeast(node uint32, over int) {
 	var kept []claim
-	for r, h := range b.Nodes()[node].Claims {
+	for r, h := range p.book.Nodes()[node].Claims {
 		a := messages.Attempt{Task: r, Number: h.Attempt}
-		j := b.Job(r.Job)
-		if j == nil || j.Spec.Market != m.Config.Name || h.Leaving || slices.Contains(p.resume, a) {
+		j := p.book.Job(r.Job)
+		if j == nil || j.Spec.Market != p.market.Config.Name || h.Leaving || slices.Contains(p.resume, a) {
 			continue
 		}
 		if h.Halt == book.Suspended || slices.Contains(p.suspend, a) {
@@ -63,14 +63,14 @@ func compareTasks(x, y messages.TaskRef) int {
 }
 
 // nodeOf is the node of an attempt that is claimed.
-func nodeOf(b *book.Book, a messages.Attempt) uint32 {
-	return b.Job(a.Task.Job).Stages[a.Task.Stage].Tasks[a.Task.Index].Node
+func (p *plan) nodeOf(a messages.Attempt) uint32 {
+	return p.book.Job(a.Task.Job).Stages[a.Task.Stage].Tasks[a.Task.Index].Node
 }
 
 // nodesOf are the nodes of attempts, ascending.
-func nodesOf(b *book.Book, attempts []messages.Attempt) (out []uint32) {
+func (p *plan) nodesOf(attempts []messages.Attempt) (out []uint32) {
 	for _, a := range attempts {
-		out = append(out, nodeOf(b, a))
+		out = append(out, p.nodeOf(a))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -4,46 +4,8 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
-
-// BidOf translates what a job of the book declares.
-func (m *Market) BidOf(j *book.Job) *mechanism.Bid {
-	return m.Bid(j.ID, j.Account, j.Submitted, j.Spec, j.Contract)
-}
-
-// ProgressOf is how far a job of the book has come.
-func (m *Market) ProgressOf(j *book.Job) Progress {
-	classes := len(m.Config.Classes)
-	p := Progress{Started: j.Started, Pending: make([]int, classes), Running: make([]int, classes)}
-	if left := j.Left(); j.Paid > 0 {
-		p.Budget = &left
-	}
-	for i := range j.Stages {
-		s := &j.Stages[i]
-		p.Done += s.Done
-		k := m.Class(j.Spec.Stages[i].Class)
-		if k < 0 {
-			continue
-		}
-		p.Pending[k] += j.Claimable(i)
-		p.Running[k] += s.Running - s.Suspended - s.Leaving
-		if s.Suspended > 0 {
-			if p.Suspended == nil {
-				p.Suspended = make([]int, classes)
-			}
-			p.Suspended[k] += s.Suspended
-		}
-	}
-	if o := j.Order; o != nil {
-		p.Ordered, p.OrderedAt = make([]int, classes), o.At
-		if k := m.Class(o.Class); k >= 0 {
-			p.Ordered[k] = o.Slots
-		}
-	}
-	return p
-}
 
 // NodeSlots is what a node has to offer, copied out of the book.
 type NodeSlots struct {

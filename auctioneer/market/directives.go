@@ -1,0 +1,155 @@
+package market
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Manner is how a market deals with its mechanism.
+type Manner struct {
+	// Attentive: the mechanism is to decide whenever any number of the view has
+	// changed, not just who bids and how many slots there are.
+	Attentive bool
+	// Directs: tasks may be claimed only as its directives say.
+	Directs bool
+	// Commits: its word that a job starts, or does not run, is final, and what
+	// that costs is settled at once.
+	Commits bool
+	// Gangs: it keeps the tasks of a gang together.
+	Gangs bool
+	// Spans: a job has its slots for its declared length and no longer.
+	Spans bool
+	// Plans: it plans with how long tasks are likely to run.
+	Plans bool
+}
+
+// Orders are what the last allocation said beside weights.
+type Orders struct {
+	Directives []mechanism.Directive
+	Tariffs    []mechanism.Tariff // by class; none: it does not charge by time
+}
+
+// directives are what a mechanism ordered last, and what may be claimed by that.
+type directives struct {
+	manner   Manner
+	orders   Orders
+	directed []messages.JobID // by the last allocation
+	hidden   []*entry         // with tasks that the mechanism is not to count on
+	roster   *roster
+}
+
+// permit works out how many tasks of some jobs may be claimed. It returns when that
+// changes by itself, wake or earlier.
+func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Time {
+	if !s.manner.Directs {
+		return wake
+	}
+	for _, e := range jobs {
+		copy(e.most, e.Running)
+		for k, n := range e.Ordered {
+			switch {
+			case n == 0:
+			case e.OrderedAt <= now:
+				e.most[k] = n
+			case wake == 0 || e.OrderedAt < wake:
+				wake = e.OrderedAt
+			}
+		}
+		if e.Ordered == nil && e.job.Width > 1 { // a gang that has begun to gather goes on
+			for k, n := range e.Running {
+				if n > 0 {
+					e.most[k] = n + e.Pending[k]
+				}
+			}
+		}
+	}
+	if !s.manner.Commits {
+		s.direct(now)
+	}
+	for _, e := range jobs {
+		s.roster.count(e)
+	}
+	return wake
+}
+
+// direct carries the directives out.
+func (s *directives) direct(now messages.Time) {
+	s.directed = s.directed[:0]
+	for _, d := range s.orders.Directives {
+		e := s.roster.number[d.Job]
+		if e == nil {
+			continue
+		}
+		s.directed = append(s.directed, d.Job)
+		switch most := &e.most[d.Class]; {
+		case d.Action == mechanism.Start && d.At <= now:
+			*most += max(d.Slots, 1)
+		case d.Action == mechanism.Suspend && d.Slots == 0:
+			*most = 0
+		case d.Action == mechanism.Suspend:
+			*most = max(0, *most-d.Slots)
+		}
+		s.roster.count(e)
+	}
+}
+
+// Directs says whether tasks may be claimed only as the mechanism orders.
+func (s *directives) Directs() bool { return s.manner.Directs }
+
+// Attentive says whether the mechanism decides about all changes.
+func (s *directives) Attentive() bool { return s.manner.Attentive }
+
+// Commits says whether the mechanism's word is final.
+func (s *directives) Commits() bool { return s.manner.Commits }
+
+// Orders are what the last allocation said. They are valid until the next.
+func (s *directives) Orders() Orders { return s.orders }
+
+// Hide has the mechanism decide as if n of a job's suspended tasks were not
+// there, until the job's progress is put again or Reveal is called.
+func (s *directives) Hide(id messages.JobID, k, n int) {
+	e := s.roster.number[id]
+	if e == nil || e.Suspended == nil {
+		return
+	}
+	if e.hidden == nil {
+		e.hidden = make([]int, len(e.Suspended))
+		e.job.Suspended = slices.Clone(e.Suspended)
+		s.hidden = append(s.hidden, e)
+	}
+	s.roster.change(e)
+	e.hidden[k] += n
+	e.job.Suspended[k] = max(0, e.Suspended[k]-e.hidden[k])
+}
+
+// Reveal ends what Hide said.
+func (s *directives) Reveal() {
+	for _, e := range s.hidden {
+		if e.hidden != nil {
+			e.hidden, e.job.Suspended = nil, e.Suspended
+			s.roster.change(e)
+		}
+	}
+	s.hidden = s.hidden[:0]
+}
+
+// touched are the jobs that have changed, and those that the last allocation
+// directed.
+func (s *directives) touched() (out []*entry) {
+	if !s.manner.Directs {
+		return nil
+	}
+	for _, job := range s.roster.changed {
+		if e := s.roster.number[job.Job]; e != nil {
+			out = append(out, e)
+		}
+	}
+	for _, id := range s.directed {
+		if e := s.roster.number[id]; e != nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}

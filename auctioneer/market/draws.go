@@ -1,0 +1,110 @@
+package market
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// drawnAhead is how many jobs are drawn at a time.
+const drawnAhead = 256
+
+// draws choose jobs for claims whose own choice has no work left.
+type draws struct {
+	ahead  [][]messages.JobID // by class
+	roster *roster
+}
+
+// Resolve gives a claim of a class of the market its jobs in order of
+// preference: the one the agent sampled and, where that has too little work left,
+// others drawn by their shares.
+func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.Claim {
+	const mostSubstitutes = 16
+	k := m.Class(c.Class)
+	var jobs []messages.JobID
+	if j := b.Job(c.Job); j != nil && j.Spec.Market == m.Config.Name { // another market may have the class too
+		jobs = append(jobs, c.Job)
+	}
+	for missing := c.Slots - m.Pending(c.Job, k); missing > 0 && len(jobs) <= mostSubstitutes; {
+		id := m.Substitute(k, rng)
+		if id == 0 {
+			break
+		}
+		if !slices.Contains(jobs, id) {
+			missing -= m.Pending(id, k)
+		}
+		jobs = append(jobs, id)
+	}
+	return book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs, Most: m.mosts(jobs, k)}
+}
+
+// mosts is how many claims each of some jobs may come to have; nil: no bound.
+func (m *Market) mosts(jobs []messages.JobID, k int) []int {
+	if !m.Directs() {
+		return nil
+	}
+	out := make([]int, len(jobs))
+	for i, id := range jobs {
+		out[i] = m.Most(id, k)
+	}
+	return out
+}
+
+// Substitute draws a job with work pending in class k in proportion to the
+// shares, for a claim whose own choice has none left; 0 if there is none.
+// Draws are made ahead, O(jobs) for each few hundred.
+func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
+	for redrawn := false; ; redrawn = true {
+		queue := d.ahead[k]
+		for len(queue) > 0 {
+			id := queue[len(queue)-1]
+			queue = queue[:len(queue)-1]
+			d.ahead[k] = queue
+			if e := d.roster.number[id]; e != nil && e.open(k) > 0 {
+				return id
+			}
+		}
+		if redrawn {
+			return 0
+		}
+		d.draw(k, rng)
+	}
+}
+
+func (d *draws) draw(k int, rng *rand.Rand) {
+	queue := d.ahead[k][:0]
+	systematic(d.roster.bidders(k), k, drawnAhead, rng.Float64(), func(e *entry) { queue = append(queue, e.job.Job) })
+	rng.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
+	d.ahead[k] = queue
+}
+
+// clear drops what was drawn by shares that are no longer in force.
+func (d *draws) clear() {
+	for k := range d.ahead {
+		d.ahead[k] = nil
+	}
+}
+
+// systematic draws n places from the jobs with probability proportional to
+// their shares: places are evenly spaced on the cumulated shares, the first at
+// u in [0, 1) of a space. A job whose share is s of the total gets ⌊ns⌋ or ⌈ns⌉
+// places, ns in expectation. Jobs come in their order. O(jobs + n).
+// Where nobody has a share yet, all have the same.
+func systematic(bidders []*entry, k, n int, u float64, place func(*entry)) {
+	pull, total := func(e *entry) float64 { return e.pull(k) }, 0.0
+	for _, e := range bidders {
+		total += pull(e)
+	}
+	if !(total > 0) {
+		pull, total = func(*entry) float64 { return 1 }, float64(len(bidders))
+	}
+	space := total / float64(n)
+	next, cumulated := u*space, 0.0
+	for _, e := range bidders {
+		for cumulated += pull(e); next < cumulated; next += space {
+			place(e)
+		}
+	}
+}

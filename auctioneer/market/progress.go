@@ -1,0 +1,79 @@
+package market
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Progress is how far a job has come. Slices are by class.
+type Progress struct {
+	Started   messages.Time
+	Pending   []int // tasks that could be claimed
+	Running   []int // tasks claimed, but for those suspended or about to end
+	Suspended []int // nil: none
+	Done      int
+	Budget    *messages.Credits // what is left of it; nil: as declared
+	// Ordered is how many slots were given to the job for good, from OrderedAt
+	// on; nil: none. The mechanism is shown them as taken.
+	Ordered   []int
+	OrderedAt messages.Time
+}
+
+// ProgressOf is how far a job of the book has come.
+func (m *Market) ProgressOf(j *book.Job) Progress {
+	classes := len(m.Config.Classes)
+	p := Progress{Started: j.Started, Pending: make([]int, classes), Running: make([]int, classes)}
+	if left := j.Left(); j.Paid > 0 {
+		p.Budget = &left
+	}
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		p.Done += s.Done
+		k := m.Class(j.Spec.Stages[i].Class)
+		if k < 0 {
+			continue
+		}
+		p.Pending[k] += j.Claimable(i)
+		p.Running[k] += s.Running - s.Suspended - s.Leaving
+		if s.Suspended > 0 {
+			if p.Suspended == nil {
+				p.Suspended = make([]int, classes)
+			}
+			p.Suspended[k] += s.Suspended
+		}
+	}
+	if o := j.Order; o != nil {
+		p.Ordered, p.OrderedAt = make([]int, classes), o.At
+		if k := m.Class(o.Class); k >= 0 {
+			p.Ordered[k] = o.Slots
+		}
+	}
+	return p
+}
+
+// same says whether p is as far; Done and Started follow from the counts.
+func (e *entry) same(p *Progress) bool {
+	return slices.Equal(e.Pending, p.Pending) && slices.Equal(e.Running, p.Running) &&
+		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered)
+}
+
+// become takes over how far a job has come.
+func (e *entry) become(p Progress) {
+	e.Progress, e.hidden, e.claims = p, nil, nil
+	e.job.Pending, e.job.Running, e.job.Suspended = p.Pending, p.Running, p.Suspended
+	e.job.Started, e.job.Done = p.Started, p.Done
+	if p.Budget != nil {
+		e.job.Budget = *p.Budget
+	}
+	if p.Ordered == nil {
+		return
+	}
+	e.job.Pending, e.job.Running = slices.Clone(p.Pending), slices.Clone(p.Running)
+	for k, n := range p.Ordered {
+		if n > 0 {
+			e.job.Pending[k], e.job.Running[k] = 0, max(n, p.Running[k])
+		}
+	}
+}

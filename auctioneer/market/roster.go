@@ -1,0 +1,302 @@
+package market
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// roster is the jobs and the slots of a market as its mechanism sees them, with the
+// shares that are in force.
+type roster struct {
+	classes []messages.Name
+	view    mechanism.View
+	jobs    []*entry // as view.Jobs
+	number  map[messages.JobID]*entry
+	open    []int // by class: tasks that could be claimed
+	prices  []float64
+	changed []*mechanism.Job // since the last allocation
+	gone    []messages.JobID
+}
+
+// entry is a job of the market.
+type entry struct {
+	job     *mechanism.Job
+	share   []float64 // in force, by class
+	ledger  []account // by class
+	since   messages.Time
+	learned messages.Time // when its run times were asked for; 0: never
+	told    bool          // it is among the changed
+	Progress
+	most    []int     // by class, where the mechanism directs: claims that it may come to have
+	hidden  []int     // by class: suspended tasks that the mechanism is not to count on; nil: none
+	counted []int     // by class: its part of the market's open
+	claims  [][]claim // by class, that run and that are suspended; nil: not read since it changed
+}
+
+// account integrates the shares of a class over the time with work pending there.
+type account struct {
+	allocated, received float64 // share-seconds
+	seconds             float64
+}
+
+func newRoster(classes []messages.Name) roster {
+	s := roster{classes: classes, number: map[messages.JobID]*entry{}, prices: make([]float64, len(classes)), open: make([]int, len(classes))}
+	for _, c := range classes {
+		s.view.Classes = append(s.view.Classes, mechanism.Class{Name: c})
+	}
+	return s
+}
+
+// add enters a job. Where the mechanism directs, its claims are bounded.
+func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs bool) {
+	classes := len(s.classes)
+	e := &entry{job: job, share: make([]float64, classes), ledger: make([]account, classes), counted: make([]int, classes), since: now}
+	if directs {
+		e.most = slices.Clone(p.Running)
+	}
+	e.become(p)
+	s.count(e)
+	s.number[job.Job] = e
+	i := s.position(job.Job)
+	s.jobs = slices.Insert(s.jobs, i, e)
+	s.view.Jobs = slices.Insert(s.view.Jobs, i, job)
+	s.change(e)
+}
+
+// remove takes a job out.
+func (s *roster) remove(now messages.Time, e *entry) {
+	id := e.job.Job
+	delete(s.number, id)
+	s.integrate(e, now)
+	for k, n := range e.counted {
+		s.open[k] -= n
+	}
+	i := s.position(id)
+	s.jobs = slices.Delete(s.jobs, i, i+1)
+	s.view.Jobs = slices.Delete(s.view.Jobs, i, i+1)
+	s.gone = append(s.gone, id)
+}
+
+// change notes that a job has changed since the last allocation.
+func (s *roster) change(e *entry) {
+	if !e.told {
+		e.told = true
+		s.changed = append(s.changed, e.job)
+	}
+}
+
+// forgetChanges is for when an allocation has taken the changes into account.
+func (s *roster) forgetChanges() {
+	for _, job := range s.changed {
+		if e := s.number[job.Job]; e != nil {
+			e.told = false
+		}
+	}
+	s.changed, s.gone = s.changed[:0], s.gone[:0]
+}
+
+func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
+	s.integrate(e, now)
+	copy(e.share, share)
+}
+
+// integrate accounts for the shares that were in force since the entry was
+// last touched.
+func (s *roster) integrate(e *entry, now messages.Time) {
+	seconds := now.Sub(e.since).Seconds()
+	if seconds <= 0 {
+		return
+	}
+	e.since = now
+	for k := range e.ledger {
+		if e.job.Pending[k] == 0 || s.view.Classes[k].Slots == 0 {
+			continue
+		}
+		a := &e.ledger[k]
+		a.seconds += seconds
+		a.allocated += seconds * e.share[k]
+		a.received += seconds * float64(e.job.Running[k]) / float64(s.view.Classes[k].Slots)
+	}
+}
+
+// position is where a job is among the jobs, or belongs.
+func (s *roster) position(id messages.JobID) int {
+	if n := len(s.jobs); n == 0 || s.jobs[n-1].job.Job < id {
+		return n
+	}
+	i, _ := slices.BinarySearchFunc(s.jobs, id, func(e *entry, id messages.JobID) int { return cmp.Compare(e.job.Job, id) })
+	return i
+}
+
+func (s *roster) shares(e *entry) []messages.ClassShare {
+	out := make([]messages.ClassShare, len(e.ledger))
+	for k, a := range e.ledger {
+		out[k] = messages.ClassShare{Class: s.classes[k], Now: e.share[k]}
+		if a.seconds > 0 {
+			out[k].Allocated, out[k].Received = a.allocated/a.seconds, a.received/a.seconds
+			out[k].Over = messages.Duration(math.Round(a.seconds*1e3)) * messages.Duration(time.Millisecond)
+		}
+	}
+	return out
+}
+
+// Class returns the position of a class in the market, -1 if it has none such.
+func (s *roster) Class(name messages.Name) int { return slices.Index(s.classes, name) }
+
+// count keeps the sums of what could be claimed.
+func (s *roster) count(e *entry) {
+	for k, was := range e.counted {
+		e.counted[k] = e.open(k)
+		s.open[k] += e.counted[k] - was
+	}
+}
+
+// open is how many tasks of a class could be claimed.
+func (e *entry) open(k int) int {
+	if e.most == nil {
+		return e.job.Pending[k]
+	}
+	return min(e.Pending[k], max(0, e.most[k]-e.Running[k]))
+}
+
+// pull is the weight with which a class's slots are drawn to the job.
+func (e *entry) pull(k int) float64 {
+	if e.most == nil {
+		return e.share[k]
+	}
+	return float64(e.open(k))
+}
+
+// bidders returns the jobs with work in class k that could be claimed.
+func (s *roster) bidders(k int) []*entry {
+	out := make([]*entry, 0, len(s.jobs))
+	for _, e := range s.jobs {
+		if e.open(k) > 0 {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Pending is how many tasks of a job could be claimed in class k.
+func (s *roster) Pending(id messages.JobID, k int) int {
+	if e := s.number[id]; e != nil {
+		return e.open(k)
+	}
+	return 0
+}
+
+// Most is how many claims of class k a job may come to have.
+func (s *roster) Most(id messages.JobID, k int) int {
+	if e := s.number[id]; e != nil && e.most != nil {
+		return e.most[k]
+	}
+	return 0
+}
+
+// Charged tells what one job owes for its slots so far, and for how long it has had
+// thes.
+func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime messages.Duration) {
+	if e := s.number[id]; e != nil && e.Started != 0 {
+		e.job.Accrued, e.job.Received = cost, slotTime
+	}
+}
+
+// Job returns a job as the mechanism sees it, nil if it is not there.
+func (s *roster) Job(id messages.JobID) *mechanism.Job {
+	if e := s.number[id]; e != nil {
+		return e.job
+	}
+	return nil
+}
+
+// Jobs is the number of jobs in the market.
+func (s *roster) Jobs() int { return len(s.jobs) }
+
+// Started is the number of jobs in the market that have had a task claimed.
+func (s *roster) Started() int {
+	n := 0
+	for _, e := range s.jobs {
+		if e.job.Started != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Shares returns a job's shares by class up to now, nil if it is not there.
+func (s *roster) Shares(now messages.Time, id messages.JobID) []messages.ClassShare {
+	e := s.number[id]
+	if e == nil {
+		return nil
+	}
+	s.integrate(e, now)
+	return s.shares(e)
+}
+
+// Prices says for each class what it costs and who is after it.
+func (s *roster) Prices() []messages.ClassPrice {
+	out := make([]messages.ClassPrice, len(s.view.Classes))
+	for k, c := range s.view.Classes {
+		out[k] = messages.ClassPrice{Class: c.Name, Price: s.prices[k], Slots: c.Slots, Idle: c.Idle}
+	}
+	for _, e := range s.jobs {
+		for k, n := range e.Pending {
+			out[k].Pending += n
+			if n > 0 {
+				out[k].Bidders++
+			}
+		}
+	}
+	return out
+}
+
+// Top returns the jobs with the largest budgets, at most limit.
+func (s *roster) Top(now messages.Time, limit int) []messages.JobShare {
+	largest := slices.Clone(s.jobs)
+	slices.SortStableFunc(largest, func(a, b *entry) int { return cmp.Compare(b.job.Budget, a.job.Budget) })
+	out := []messages.JobShare{}
+	for _, e := range largest[:min(limit, len(largest))] {
+		s.integrate(e, now)
+		one := messages.JobShare{Job: e.job.Job, Account: e.job.Account, Budget: e.job.Budget, Shares: s.shares(e)}
+		for k := range e.job.Pending {
+			one.Pending += e.Pending[k]
+			one.Running += e.Running[k]
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// Claimable is the number of tasks pending in classes that have idle slots.
+func (s *roster) Claimable() int {
+	n := 0
+	for k, open := range s.open {
+		if s.view.Classes[k].Idle > 0 {
+			n += open
+		}
+	}
+	return n
+}
+
+// Next says for each class who would get the next slot that comes free: of
+// those with tasks waiting, the one with the largest weight.
+func (s *roster) Next() (out []messages.NextJob) {
+	for k, c := range s.classes {
+		var best *entry
+		for _, e := range s.jobs {
+			if e.Pending[k] > 0 && (best == nil || e.share[k] > best.share[k]) {
+				best = e
+			}
+		}
+		if best != nil && best.share[k] > 0 {
+			out = append(out, messages.NextJob{Class: c, Job: best.job.Job, Account: best.job.Account, Rate: best.job.Rate})
+		}
+	}
+	return out
+}
