@@ -1,0 +1,339 @@
+package market
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// stall is a book and a market with one node, from the submission of jobs to the
+// bank's charge.
+type stall struct {
+	testing.TB
+	book      *book.Book
+	market    *Market
+	publisher *Publisher
+	dues      Dues
+	rng       *rand.Rand
+	now       messages.Time
+	seq       uint64
+	vectors   int
+	charges   map[messages.JobID]messages.Transfer
+	rounds    int
+}
+
+func newStall(t testing.TB, m messages.Market, slots int) *stall {
+	m.Name, m.Classes = "main", []messages.Name{"cpu"}
+	live, err := Open(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stall{TB: t, book: book.New(), market: live, publisher: NewPublisher(1, live), rng: rand.New(rand.NewPCG(1, 1)),
+		now: 1_700_000_000_000_000, charges: map[messages.JobID]messages.Transfer{}}
+	s.apply(book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: slots}}}})
+	return s
+}
+
+func (s *stall) apply(c book.Command) any {
+	s.Helper()
+	c.At = s.now
+	result := s.book.Apply(&c)
+	if err, refused := result.(error); refused {
+		s.Fatal(err)
+	}
+	return result
+}
+
+func (s *stall) submit(spec messages.JobSpec) messages.JobID {
+	spec.Market = "main"
+	spec.Stages = []messages.Stage{{Name: "main", Class: "cpu", Tasks: 2, Command: []string{"true"}}}
+	bid := s.market.Bid(s.book.LastJob()+1, "alice", s.now, &spec, nil)
+	if err := s.market.Admit(s.now, bid); err != nil {
+		s.Fatal(err)
+	}
+	key := fmt.Sprint("k", s.book.LastJob())
+	return s.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "purse", Spec: &spec, Hold: key, Held: spec.Budget}}).(book.Receipt).Job
+}
+
+// follow brings the market up to date with the book, and settles what has ended.
+func (s *stall) follow() {
+	slots := NewSlots([]messages.Market{s.market.Config})
+	for i, n := range s.book.Nodes() {
+		of := SlotsOf(uint32(i), n)
+		slots.Set(&of)
+	}
+	all, idle := slots.Of(0)
+	s.market.SetSlots(s.now, all, idle)
+	var settled []*book.Settle
+	for _, id := range s.book.Listed("") {
+		switch j := s.book.Job(id); {
+		case j.Active():
+			s.market.Put(s.now, func() *mechanism.Bid { return s.market.BidOf(j) }, id, s.market.ProgressOf(j))
+		case s.market.Job(id) != nil:
+			if d := s.dues.Take(s.now, s.market.Settlement(s.now, EndingOf(s.book, j))); d != nil {
+				settled = append(settled, d)
+			}
+		}
+	}
+	for _, d := range append(settled, s.dues.Due(s.now)...) {
+		s.apply(book.Command{Settle: d})
+	}
+	s.confirm()
+}
+
+// confirm asks a bank that grants everything for what effects come to.
+func (s *stall) confirm() {
+	done := &book.Confirm{}
+	for e := range s.book.EachEffect {
+		c := book.Confirmation{Effect: e.ID}
+		switch e.Kind {
+		case book.Charge:
+			t := Charge(s.book.Job(e.Job))
+			s.charges[e.Job], c.Amount = t, t.Amount
+		case book.Round:
+			s.balanced(Round(s.book, &e, s.now.Add(1e9)))
+		}
+		done.Effects = append(done.Effects, c)
+	}
+	s.apply(book.Command{Confirm: done})
+}
+
+// balanced fails unless a round pays out what it takes, as one chain.
+func (s *stall) balanced(round []messages.Transfer) {
+	s.Helper()
+	sum := messages.Credits(0)
+	for i, t := range round {
+		switch t.Kind {
+		case messages.Post:
+			sum += t.Amount
+		case messages.Posted:
+			sum -= t.Amount
+		}
+		if t.Linked != (i < len(round)-1) {
+			s.Errorf("transfer %d of %d: linked is %v", i+1, len(round), t.Linked)
+		}
+	}
+	if sum != 0 {
+		s.Errorf("a round takes %v more than it pays", sum)
+	}
+	s.rounds++
+}
+
+// turn lets the market decide, the vector go out, and the node end what it runs and
+// claim what it may.
+func (s *stall) turn() {
+	s.follow()
+	if s.market.Stale(s.now) {
+		if d := s.market.Decide(s.now, func(read func(*book.Book)) { read(s.book) }); d != nil {
+			s.apply(book.Command{Decide: d})
+			s.market.Kept()
+		}
+		s.publisher.Reallocated()
+		s.follow()
+	}
+	if _, ok := s.publisher.Due(s.market, s.now, 1, s.rng); ok {
+		s.vectors++
+	}
+	s.seq++
+	x := &book.Exchange{Node: "n1", Session: 1, Seq: s.seq}
+	node := s.book.Node("n1")
+	for r, c := range node.Claims {
+		a := messages.Attempt{Task: r, Number: c.Attempt}
+		switch {
+		case slices.Contains(node.Stop, a):
+			x.Finished = append(x.Finished, messages.Finished{Attempt: a, Outcome: messages.Stopped})
+		case c.Halt == book.Goes && s.now.Sub(s.book.Job(r.Job).Stages[0].Tasks[r.Index].Claimed) >= 2e9:
+			x.Finished = append(x.Finished, messages.Finished{Attempt: a, CPU: 1e9, MaxRSS: 3 << 20})
+		}
+	}
+	if id := s.market.Substitute(0, s.rng); id != 0 && node.Idle("cpu") > 0 {
+		x.Claims = Fit(s.book, "n1", []book.Claim{s.market.Resolve(s.book, &messages.Claim{Class: "cpu", Job: id, Slots: node.Idle("cpu")}, s.rng)})
+	}
+	s.apply(book.Command{Exchange: x})
+	s.follow()
+	s.now = s.now.Add(1e9)
+}
+
+// TestEveryMechanismTakesJobsToTheirEnd: whatever the mechanism, jobs that it admits
+// end, are settled within their budgets, and the bank is asked for what they owe; a
+// market that a later leader opens over the book half-way goes on with the rest.
+func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
+	for _, name := range Mechanisms() {
+		t.Run(name, func(t *testing.T) {
+			if name == messages.ContractMenu {
+				t.Skip("its jobs come with a quote: TestQuotes")
+			}
+			config := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mechanism: name,
+				Weights: messages.Weights{{Class: "alice", Weight: 2}}}
+			if name == messages.Reservation {
+				config.Cycle, config.Granule = 10e9, 1e9
+			}
+			s := newStall(t, config, 3)
+			for i := range 4 {
+				id := s.submit(messages.JobSpec{Name: "j", Budget: 500 * messages.Credit, Rate: messages.Credits(i+1) * messages.Credit, Value: 50 * messages.Credit,
+					Delay: messages.Credit / 100, Length: 3e9, Deadline: s.now.Add(200e9), Utility: &messages.Utility{Weights: messages.Weights{{Class: "cpu", Weight: 1}}}})
+				if id != messages.JobID(i+1) {
+					t.Fatalf("job %d", id)
+				}
+			}
+			for k := range 300 {
+				if k == 3 { // another leader takes over
+					next := newStall(t, config, 3).market
+					next.Recall(s.book)
+					s.market, s.publisher = next, NewPublisher(2, next)
+				}
+				if s.turn(); s.book.Active() == 0 {
+					break
+				}
+			}
+			if s.book.Active() != 0 || s.market.Jobs() != 0 || s.dues.Next() != 0 || s.vectors == 0 {
+				t.Fatalf("%d jobs are left, %d in the market; %d vectors", s.book.Active(), s.market.Jobs(), s.vectors)
+			}
+			if pays := name == messages.BatchQueue; pays && s.rounds == 0 {
+				t.Error("jobs paid one another nothing")
+			}
+			for j := range s.book.Jobs {
+				c := s.charges[j.ID]
+				if j.Owed > j.Held-j.Paid || c.Amount != j.Owed || (c.Kind == messages.Void) != (j.Owed == 0) || c.Pending != j.HoldID() && j.Owed > 0 {
+					t.Errorf("job %d owes %v of %v: %+v", j.ID, j.Owed, j.Held, c)
+				}
+				if done := j.Outcome == messages.Completed; done && !strings.Contains(c.Reason, "processor time and 3 MiB") {
+					t.Errorf("job %d: the statement says %q", j.ID, c.Reason)
+				}
+			}
+		})
+	}
+}
+
+// TestReports: what users are told of a market is what it has in force.
+func TestReports(t *testing.T) {
+	m := newMarket()
+	put(m, 0, 1, 30, 2, 0)
+	put(m, 0, 2, 10, 1, 0)
+	if m.Jobs() != 2 || m.Started() != 0 || m.Claimable() != 3 {
+		t.Errorf("%d jobs, %d have begun, %d tasks can be claimed", m.Jobs(), m.Started(), m.Claimable())
+	}
+	m.Allocate(0)
+	if p := m.Prices(); len(p) != 1 || p[0] != (messages.ClassPrice{Class: "cpu", Price: 40, Slots: 10, Idle: 10, Pending: 3, Bidders: 2}) {
+		t.Errorf("prices %+v", p)
+	}
+	if next := m.Next(); len(next) != 1 || next[0].Job != 1 {
+		t.Errorf("the next slot goes to %+v", next)
+	}
+	put(m, 1e6, 1, 30, 1, 5) // half of the slots for what is three quarters of the budgets
+	top := m.Top(2e6, 1)
+	if len(top) != 1 || top[0].Job != 1 || top[0].Running != 5 || top[0].Pending != 1 {
+		t.Errorf("the largest budget has %+v", top)
+	}
+	if s := m.Shares(2e6, 1); len(s) != 1 || s[0].Allocated != 0.75 || s[0].Received != 0.25 || s[0].Over != 2e9 {
+		t.Errorf("shares %+v", s)
+	}
+	if m.Shares(2e6, 9) != nil {
+		t.Error("a job that is not there has shares")
+	}
+	if _, known := m.Explain(0, 9); known {
+		t.Error("a job that is not there is explained")
+	}
+	if x, known := m.Explain(0, 1); !known || x.Reason != "Test" {
+		t.Errorf("explained as %+v", x)
+	}
+	m.SetSlots(3e6, []int{10}, []int{0})
+	if m.Claimable() != 0 {
+		t.Error("tasks can be claimed without a slot that is idle")
+	}
+}
+
+// TestQuotes: a market of contracts quotes a menu to a bid, another one refuses to.
+func TestQuotes(t *testing.T) {
+	declared := messages.Valuation{Class: messages.Sigmoidal, Max: 40, Mu: 60, Delta: 30}
+	s := newStall(t, messages.Market{Mechanism: messages.ContractMenu, Prior: []messages.Valuation{declared}}, 4)
+	s.follow()
+	spec := &messages.JobSpec{Market: "main", Budget: 50 * messages.Credit, Length: 3e9, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 2}},
+		Valuation: &declared}
+	bid := s.market.Bid(1, "alice", s.now, spec, nil)
+	bid.Runtimes = &mechanism.Runtimes{Seconds: []float64{2, 3, 4}, Runs: 10}
+	q, err := s.market.Quote(s.now, bid, s.market.Config.Prior, 7)
+	if err != nil || len(q.Contracts) == 0 {
+		t.Fatalf("quoted %+v, %v", q, err)
+	}
+	if _, err := newMarket().Quote(0, bid, nil, 7); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a market without contracts quotes: %v", err)
+	}
+}
+
+// TestMechanismsOfMarkets: a configuration that names no mechanism that there is, or
+// that the mechanism refuses, is refused by the parameter.
+func TestMechanismsOfMarkets(t *testing.T) {
+	for text, m := range map[string]messages.Market{
+		`mechanism: "lottery" is not one`: {Mechanism: "lottery"},
+		"classes: ":                       {Mechanism: messages.FIFO},
+	} {
+		if _, err := Open(m); messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.AsError("", err).Message, text) {
+			t.Errorf("%s: %v", m.Mechanism, err)
+		}
+	}
+	if m := MannerOf(messages.Reservation); !m.Commits || !m.Directs || MannerOf("lottery") != (Manner{}) {
+		t.Errorf("manners %+v", m)
+	}
+}
+
+// TestRunTimesAreAskedForAgain once those that are known are old.
+func TestRunTimesAreAskedForAgain(t *testing.T) {
+	m := NewIn(Manner{Plans: true}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
+	put(m, 1, 1, 30, 2, 0)
+	put(m, 1, 2, 30, 2, 0)
+	m.Allocate(1)
+	if ids := m.Unknown(1, 1); !slices.Equal(ids, []messages.JobID{1}) {
+		t.Errorf("first %v is asked for", ids)
+	}
+	if ids := m.Unknown(2, 9); !slices.Equal(ids, []messages.JobID{2}) {
+		t.Errorf("then %v", ids)
+	}
+	if ids := m.Unknown(3, 9); len(ids) != 0 || m.Stale(3) {
+		t.Errorf("%v is asked for though all is known", ids)
+	}
+	m.Learn(1, &mechanism.Runtimes{Seconds: []float64{3}})
+	m.Learn(9, &mechanism.Runtimes{})
+	if !m.Stale(3) || m.Job(1).Runtimes == nil || m.Job(9) != nil {
+		t.Error("what was learned changes nothing")
+	}
+	if ids := m.Unknown(messages.Time(0).Add(2*relearn), 9); len(ids) != 2 {
+		t.Errorf("a while later %v", ids)
+	}
+	if newMarket().Plans() || newMarket().Unknown(1, 9) != nil || newMarket().Believing() {
+		t.Error("a market that does not plan asks for run times")
+	}
+}
+
+// TestVectorsGoOut when weights changed or there is new work, and then as reminders;
+// those of a publisher that goes on after another are whole.
+func TestVectorsGoOut(t *testing.T) {
+	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
+	p, now := NewPublisher(3, m), messages.Time(1e9)
+	if _, ok := p.Due(m, now, 1, rng); ok || p.Wake() != 0 {
+		t.Error("an empty market has a vector")
+	}
+	put(m, now, 1, 30, 2, 0)
+	m.Allocate(now)
+	p.Reallocated()
+	if v, ok := p.Due(m, now, 1, rng); !ok || v.Base != 0 || p.Seq() != 1 {
+		t.Errorf("the first vector is %+v", v)
+	}
+	if _, ok := p.Due(m, now, 1, rng); ok {
+		t.Error("nothing changed, and a vector goes out")
+	}
+	now = p.Wake()
+	if v, ok := p.Due(m, now, 1, rng); !ok || v.Base != 1 {
+		t.Errorf("the reminder is %+v, %v", v, ok)
+	}
+	p.Continue(7)
+	if v, ok := p.Next(m, now, rng, false); !ok || v.Seq != 8 || v.Base != 0 {
+		t.Errorf("after one that is of no use comes %+v", v)
+	}
+}
