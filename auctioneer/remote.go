@@ -44,7 +44,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 		return reply, err
 	}
 	var known *book.Passage
-	r.site.replica.read(func(b *book.Book) { known, err = federation.Submitted(b, c) })
+	r.site.replica.read(func(b *book.Book) { known, err = b.KnownRemote(c) })
 	if known != nil || err != nil {
 		return r.answer(ctx, known, err, full == nil)
 	}

@@ -166,40 +166,65 @@ func outcome[T any](result T, err error) any {
 	return result
 }
 
-// Check says what would come of a submission now: it was committed before, is
-// refused, or neither. Applying it asks the same.
-func (c *Submit) Check(b *Book) (known *Receipt, err error) {
-	if j := b.ByKey(c.Account, c.Key); j != nil {
-		if !bytes.Equal(j.Digest, c.Digest) {
-			return nil, messages.Errorf(messages.Conflict,
-				"key %q was used for job %d with another description; choose a new key for a new job", c.Key, j.ID)
-		}
-		r := j.Receipt()
-		return &r, nil
+// Known returns what a submission under a key was answered with before, nil if there
+// was none. A key that was used for another job, here or at another site, is refused.
+func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt, error) {
+	if b.RoamByKey(account, key) != nil {
+		return nil, messages.Errorf(messages.Conflict, "key %q was used for a job at another site; choose a new key for a new job", key)
 	}
-	if b.RoamByKey(c.Account, c.Key) != nil {
-		return nil, messages.Errorf(messages.Conflict, "key %q was used for a job at another site; choose a new key for a new job", c.Key)
+	j := b.ByKey(account, key)
+	switch {
+	case j == nil:
+		return nil, nil
+	case !bytes.Equal(j.Digest, digest):
+		return nil, messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", key, j.ID)
 	}
+	r := j.Receipt()
+	return &r, nil
+}
+
+// KnownRemote is Known of a submission for another site to run. A job of this site
+// with the same description answers it too.
+func (b *Book) KnownRemote(c *Depart) (*Passage, error) {
+	r, j := b.RoamByKey(c.Account, c.Key), b.ByKey(c.Account, c.Key)
+	switch {
+	case r != nil && bytes.Equal(r.Digest, c.Digest):
+		p := r.Passage()
+		return &p, nil
+	case j != nil && bytes.Equal(j.Digest, c.Digest):
+		p := j.Receipt()
+		return &Passage{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks}, nil
+	case r != nil || j != nil:
+		return nil, messages.Errorf(messages.Conflict, "key %q was used for another job; choose a new key for a new job", c.Key)
+	}
+	return nil, nil
+}
+
+// refusal says why a new submission cannot be taken; nil: it can.
+func (b *Book) refusal(c *Submit) error {
 	if err := b.visitors.check(c.Visit); err != nil {
-		return nil, err
+		return err
 	}
 	if b.Active() >= MaxActive {
-		return nil, messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", MaxActive)
+		return messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", MaxActive)
 	}
 	if n := b.Pending(c.Account); c.Most > 0 && n >= c.Most {
-		return nil, messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may; submit again when one has", c.Account, n)
+		return messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may; submit again when one has", c.Account, n)
 	}
 	if err := b.Dependable(c.Spec); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, b.checkVersion(c.Applies)
+	return b.checkVersion(c.Applies)
 }
 
 // submit enters a job.
 func (b *Book) submit(c *Submit) (Receipt, error) {
-	if known, err := c.Check(b); known != nil {
+	if known, err := b.Known(c.Account, c.Key, c.Digest); err != nil {
+		return Receipt{}, err
+	} else if known != nil {
 		return *known, nil
-	} else if err != nil {
+	}
+	if err := b.refusal(c); err != nil {
 		return Receipt{}, err
 	}
 	q, err := b.accepted(c, b.now)
@@ -215,6 +240,16 @@ func (b *Book) submit(c *Submit) (Receipt, error) {
 	b.await(j)
 	b.touch(j.ID)
 	return j.Receipt(), nil
+}
+
+// depart enters a job that another site is to run.
+func (b *Book) depart(c *Depart) (Passage, error) {
+	if known, err := b.KnownRemote(c); err != nil {
+		return Passage{}, err
+	} else if known != nil {
+		return *known, nil
+	}
+	return b.remote.enter(c)
 }
 
 // decide carries out what a market decided.

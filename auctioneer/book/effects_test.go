@@ -45,10 +45,10 @@ func TestEffectsOfJobsThatAreGone(t *testing.T) {
 	b := New()
 	b.must(t, &Command{Submit: &Submit{Account: "alice", Key: "k", Held: 5, Spec: roamSpec()}})
 	im := b.Capture()
-	im.head.LastEffect = 4
-	im.effects = []Effect{{ID: 4, Kind: Observe, Job: 9}, {ID: 1, Kind: Charge, Job: 9}, {ID: 2, Kind: Observe, Job: 9},
+	im.Head.LastEffect = 4
+	im.Effects = []Effect{{ID: 4, Kind: Observe, Job: 9}, {ID: 1, Kind: Charge, Job: 9}, {ID: 2, Kind: Observe, Job: 9},
 		{ID: 3, Kind: Round, Job: 9, Legs: []Leg{{From: 9, To: 1, Amount: 3}, {From: 1, To: 9, Amount: 3}}}}
-	im.jobs[0].Paid, im.jobs[0].Gained = 3, 3
+	im.Jobs[0].Paid, im.Jobs[0].Gained = 3, 3
 	var buf bytes.Buffer
 	if _, err := im.WriteTo(&buf); err != nil {
 		t.Fatal(err)

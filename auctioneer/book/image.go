@@ -22,17 +22,21 @@ const imageVersion = 2
 const mostTasks = 1 << 16
 
 // Image is a captured book: what may still change is copied, what never
-// changes is shared with the book it was taken from.
+// changes is shared with the book it was taken from. It is written as records, which
+// are images too: each has one element of one list, or the head.
 type Image struct {
-	head    imageHead
-	jobs    []Job
-	nodes   []nodeImage
-	effects []Effect
-	tariffs []tariffImage
-	notes   []noteImage
-	quotes  []Quote
-	tokens  []messages.TokenState
-	roams   []Roam
+	Head    *imageHead
+	Jobs    []Job       // in records without their tasks and doubts
+	Tasks   []taskImage // in records only, as Doubts
+	Doubts  []doubtImage
+	Nodes   []nodeImage
+	Effects []Effect
+	Tariffs []tariffImage
+	Notes   []noteImage
+	Quotes  []Quote
+	Tokens  []messages.TokenState
+	Roams   []Roam
+	End     bool // in the last record
 }
 
 // imageHead is all that is not a list of things of any size.
@@ -45,22 +49,6 @@ type imageHead struct {
 	Returned       []messages.JobID
 	Markets        []messages.Market
 	MarketsVersion uint64
-}
-
-// record is a part of an image: one field is set.
-type record struct {
-	Head    *imageHead
-	Job     *Job // without its tasks
-	Tasks   *taskImage
-	Doubt   *doubtImage
-	Node    *nodeImage
-	Effect  *Effect
-	Tariffs *tariffImage
-	Note    *noteImage
-	Quote   *Quote
-	Token   *messages.TokenState
-	Roam    *Roam
-	End     bool // nothing follows
 }
 
 // taskImage is some tasks of the last job, and some that are to be claimed again.
@@ -102,29 +90,29 @@ type noteImage struct {
 // Capture returns an image of the book as it is now.
 func (b *Book) Capture() *Image {
 	im := &Image{
-		head: imageHead{Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
+		Head: &imageHead{Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
 			Ended: slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), Markets: b.applied, MarketsVersion: b.version},
-		jobs: make([]Job, 0, len(b.byID)), effects: slices.Clone(b.waiting), tokens: b.issued,
+		Jobs: make([]Job, 0, len(b.byID)), Effects: slices.Clone(b.waiting), Tokens: b.issued,
 	}
 	for _, j := range b.byID {
-		im.jobs = append(im.jobs, j.copy())
+		im.Jobs = append(im.Jobs, j.copy())
 	}
 	for _, n := range b.inOrder {
-		im.nodes = append(im.nodes, n.image())
+		im.Nodes = append(im.Nodes, n.image())
 	}
 	for _, market := range slices.Sorted(maps.Keys(b.tariffs)) {
-		im.tariffs = append(im.tariffs, tariffImage{market, b.tariffs[market]})
+		im.Tariffs = append(im.Tariffs, tariffImage{market, b.tariffs[market]})
 	}
 	for _, market := range slices.Sorted(maps.Keys(b.notes)) {
 		for _, n := range b.Notes(market) {
-			im.notes = append(im.notes, noteImage{market, n})
+			im.Notes = append(im.Notes, noteImage{market, n})
 		}
 	}
 	for _, q := range b.quoted {
-		im.quotes = append(im.quotes, *q)
+		im.Quotes = append(im.Quotes, *q)
 	}
 	for _, r := range b.roams {
-		im.roams = append(im.roams, *r)
+		im.Roams = append(im.Roams, *r)
 	}
 	return im
 }
@@ -186,8 +174,8 @@ func (b *Book) Hash() [sha256.Size]byte {
 }
 
 func (im *Image) encode(w io.Writer) error {
-	slices.SortFunc(im.jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(im.roams, func(a, b Roam) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(im.Jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(im.Roams, func(a, b Roam) int { return cmp.Compare(a.ID, b.ID) })
 	if _, err := w.Write([]byte{imageVersion}); err != nil {
 		return err
 	}
@@ -207,22 +195,22 @@ func (im *Image) encode(w io.Writer) error {
 }
 
 // records calls yield for each record, until yield returns false.
-func (im *Image) records(yield func(record) bool) {
-	_ = yield(record{Head: &im.head}) &&
-		eachOf(im.jobs, func(j *Job) bool { return j.records(yield) }) &&
-		eachOf(im.nodes, func(n *nodeImage) bool { return yield(record{Node: n}) }) &&
-		eachOf(im.effects, func(e *Effect) bool { return yield(record{Effect: e}) }) &&
-		eachOf(im.tariffs, func(t *tariffImage) bool { return yield(record{Tariffs: t}) }) &&
-		eachOf(im.notes, func(n *noteImage) bool { return yield(record{Note: n}) }) &&
-		eachOf(im.quotes, func(q *Quote) bool { return yield(record{Quote: q}) }) &&
-		eachOf(im.tokens, func(t *messages.TokenState) bool { return yield(record{Token: t}) }) &&
-		eachOf(im.roams, func(r *Roam) bool { return yield(record{Roam: r}) }) &&
-		yield(record{End: true})
+func (im *Image) records(yield func(Image) bool) {
+	_ = yield(Image{Head: im.Head}) &&
+		eachOf(im.Jobs, func(j []Job) bool { return j[0].records(yield) }) &&
+		eachOf(im.Nodes, func(n []nodeImage) bool { return yield(Image{Nodes: n}) }) &&
+		eachOf(im.Effects, func(e []Effect) bool { return yield(Image{Effects: e}) }) &&
+		eachOf(im.Tariffs, func(t []tariffImage) bool { return yield(Image{Tariffs: t}) }) &&
+		eachOf(im.Notes, func(n []noteImage) bool { return yield(Image{Notes: n}) }) &&
+		eachOf(im.Quotes, func(q []Quote) bool { return yield(Image{Quotes: q}) }) &&
+		eachOf(im.Tokens, func(t []messages.TokenState) bool { return yield(Image{Tokens: t}) }) &&
+		eachOf(im.Roams, func(r []Roam) bool { return yield(Image{Roams: r}) }) &&
+		yield(Image{End: true})
 }
 
-func eachOf[T any](all []T, yield func(*T) bool) bool {
-	for i := range all {
-		if !yield(&all[i]) {
+func eachOf[T any](all []T, yield func(one []T) bool) bool {
+	for one := range slices.Chunk(all, 1) {
+		if !yield(one) {
 			return false
 		}
 	}
@@ -230,29 +218,29 @@ func eachOf[T any](all []T, yield func(*T) bool) bool {
 }
 
 // records are those of a job.
-func (j *Job) records(yield func(record) bool) bool {
+func (j *Job) records(yield func(Image) bool) bool {
 	bare := *j
 	bare.Stages = slices.Clone(j.Stages)
 	for i := range bare.Stages {
 		bare.Stages[i].Tasks, bare.Stages[i].Again = nil, nil
 	}
-	if !yield(record{Job: &bare}) {
+	if !yield(Image{Jobs: []Job{bare}}) {
 		return false
 	}
 	for i := range j.Stages {
 		for tasks := range slices.Chunk(j.Stages[i].Tasks, mostTasks) {
-			if !yield(record{Tasks: &taskImage{Stage: i, Tasks: tasks}}) {
+			if !yield(Image{Tasks: []taskImage{{Stage: i, Tasks: tasks}}}) {
 				return false
 			}
 		}
 		for again := range slices.Chunk(j.Stages[i].Again, mostTasks) {
-			if !yield(record{Tasks: &taskImage{Stage: i, Again: again}}) {
+			if !yield(Image{Tasks: []taskImage{{Stage: i, Again: again}}}) {
 				return false
 			}
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(j.Doubts), func(x, y [2]uint32) int { return slices.Compare(x[:], y[:]) }) {
-		if !yield(record{Doubt: &doubtImage{messages.TaskRef{Job: j.ID, Stage: at[0], Index: at[1]}, *j.Doubts[at]}}) {
+		if !yield(Image{Doubts: []doubtImage{{messages.TaskRef{Job: j.ID, Stage: at[0], Index: at[1]}, *j.Doubts[at]}}}) {
 			return false
 		}
 	}
@@ -283,21 +271,19 @@ func readImage(r *bufio.Reader) (*Image, error) {
 		return nil, fmt.Errorf("version %d is not %d, the one this program reads", version, imageVersion)
 	}
 	im := new(Image)
-	for {
-		var one record
+	for !im.End {
+		var one Image
 		if err := readRecord(r, &one); err != nil {
 			return nil, err
-		}
-		if one.End {
-			return im, nil
 		}
 		if err := im.add(&one); err != nil {
 			return nil, err
 		}
 	}
+	return im, nil
 }
 
-func readRecord(r *bufio.Reader, into *record) error {
+func readRecord(r *bufio.Reader, into *Image) error {
 	length, err := binary.ReadUvarint(r)
 	if err != nil {
 		return noEnd(err)
@@ -320,48 +306,29 @@ func noEnd(err error) error {
 	return err
 }
 
-// add adds a record to the image.
-func (im *Image) add(r *record) error {
-	switch {
-	case r.Head != nil:
-		im.head = *r.Head
-	case r.Job != nil:
-		im.jobs = append(im.jobs, *r.Job)
-	case r.Tasks != nil, r.Doubt != nil:
-		return im.addTasks(r.Tasks, r.Doubt)
-	case r.Node != nil:
-		im.nodes = append(im.nodes, *r.Node)
-	case r.Effect != nil:
-		im.effects = append(im.effects, *r.Effect)
-	case r.Tariffs != nil:
-		im.tariffs = append(im.tariffs, *r.Tariffs)
-	case r.Note != nil:
-		im.notes = append(im.notes, *r.Note)
-	case r.Quote != nil:
-		im.quotes = append(im.quotes, *r.Quote)
-	case r.Token != nil:
-		im.tokens = append(im.tokens, *r.Token)
-	case r.Roam != nil:
-		im.roams = append(im.roams, *r.Roam)
+// add adds a record. Tasks and doubts are of the last job.
+func (im *Image) add(one *Image) error {
+	im.Head, im.End = cmp.Or(one.Head, im.Head), one.End
+	im.Jobs, im.Nodes, im.Effects = append(im.Jobs, one.Jobs...), append(im.Nodes, one.Nodes...), append(im.Effects, one.Effects...)
+	im.Tariffs, im.Notes, im.Quotes = append(im.Tariffs, one.Tariffs...), append(im.Notes, one.Notes...), append(im.Quotes, one.Quotes...)
+	im.Tokens, im.Roams = append(im.Tokens, one.Tokens...), append(im.Roams, one.Roams...)
+	if im.Head == nil {
+		return errors.New("it has no head")
 	}
-	return nil
-}
-
-// addTasks adds tasks or a doubt to the last job.
-func (im *Image) addTasks(t *taskImage, d *doubtImage) error {
-	if len(im.jobs) == 0 {
-		return errors.New("tasks of no job")
+	for i := range one.Tasks {
+		t, last := &one.Tasks[i], len(im.Jobs)-1
+		if last < 0 || t.Stage < 0 || t.Stage >= len(im.Jobs[last].Stages) {
+			return fmt.Errorf("tasks of stage %d of no job", t.Stage)
+		}
+		s := &im.Jobs[last].Stages[t.Stage]
+		s.Tasks, s.Again = append(s.Tasks, t.Tasks...), append(s.Again, t.Again...)
 	}
-	j := &im.jobs[len(im.jobs)-1]
-	if d != nil {
-		j.doubt(d)
-		return nil
+	for i := range one.Doubts {
+		if len(im.Jobs) == 0 {
+			return errors.New("a doubt of no job")
+		}
+		im.Jobs[len(im.Jobs)-1].doubt(&one.Doubts[i])
 	}
-	if t.Stage < 0 || t.Stage >= len(j.Stages) {
-		return fmt.Errorf("tasks of stage %d of job %d", t.Stage, j.ID)
-	}
-	s := &j.Stages[t.Stage]
-	s.Tasks, s.Again = append(s.Tasks, t.Tasks...), append(s.Again, t.Again...)
 	return nil
 }
 
@@ -374,21 +341,21 @@ func (j *Job) doubt(d *doubtImage) {
 
 // load fills an empty book, and works out what an image leaves out.
 func (b *Book) load(im *Image) {
-	h := &im.head
+	h := im.Head
 	b.now, b.lastJob, b.effects.last, b.quotes.last = h.Now, h.LastJob, h.LastEffect, h.LastQuote
 	b.jobs.ended, b.returned, b.applied, b.version = h.Ended, h.Returned, h.Markets, h.MarketsVersion
-	b.waiting, b.issued = im.effects, im.tokens
-	for _, t := range im.tariffs {
+	b.waiting, b.issued = im.Effects, im.Tokens
+	for _, t := range im.Tariffs {
 		b.tariffs[t.Market] = t.Tariffs
 	}
-	for _, n := range im.notes {
+	for _, n := range im.Notes {
 		b.note(n.Market, []Note{n.Note}, false)
 	}
-	for i := range im.quotes {
-		b.quoted = append(b.quoted, &im.quotes[i])
+	for i := range im.Quotes {
+		b.quoted = append(b.quoted, &im.Quotes[i])
 	}
-	for i := range im.nodes {
-		n := &im.nodes[i]
+	for i := range im.Nodes {
+		n := &im.Nodes[i]
 		n.Node.Claims = make(map[messages.TaskRef]NodeClaim, len(n.Claims))
 		for _, c := range n.Claims {
 			n.Node.Claims[c.Task] = c.Claim
@@ -396,12 +363,12 @@ func (b *Book) load(im *Image) {
 		b.inOrder = append(b.inOrder, &n.Node)
 		b.names[n.Node.Name] = uint32(i)
 	}
-	for i := range im.roams {
-		r := &im.roams[i]
+	for i := range im.Roams {
+		r := &im.Roams[i]
 		b.roams[r.ID] = r
 		b.index.enter(r.Account, r.Key, r.ID, r.Phase <= There)
 	}
-	b.loadJobs(im.jobs)
+	b.loadJobs(im.Jobs)
 	b.sort()
 }
 

@@ -1,7 +1,6 @@
 package book
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 
@@ -131,15 +130,8 @@ func (r *Roam) Passage() Passage {
 // Active says whether the job may still run.
 func (r *Roam) Active() bool { return r.Phase <= There && !r.Status.State.Final() }
 
-// depart enters a job that another site is to run.
-func (b *remote) depart(c *Depart) (Passage, error) {
-	id := b.index.find(c.Account, c.Key)
-	if r := b.roams[id]; r != nil && bytes.Equal(r.Digest, c.Digest) {
-		return r.Passage(), nil
-	}
-	if id != 0 {
-		return Passage{}, messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", c.Key, id)
-	}
+// enter enters a job under a key that was not used.
+func (b *remote) enter(c *Depart) (Passage, error) {
 	if len(b.roams)-len(b.returned) >= MaxRoams {
 		return Passage{}, messages.Errorf(messages.Exhausted, "%d jobs at other sites have not ended; submit again later", MaxRoams)
 	}

@@ -120,11 +120,14 @@ func TestKeysOfRoams(t *testing.T) {
 	b.must(t, &Command{Submit: &Submit{Account: "ada", Key: "here", Payer: "ada", Spec: roamSpec(), Hold: "h", Held: 5}})
 	for name, c := range map[string]*Command{
 		"here with a key of away": {Submit: &Submit{Account: "ada", Key: "away", Payer: "ada", Spec: roamSpec(), Hold: "h", Held: 5}},
-		"away with a key of here": {Depart: &Depart{Account: "ada", Key: "here", Payer: "ada", Spec: roamSpec(), Peer: "east"}},
+		"away with a key of here": {Depart: &Depart{Account: "ada", Key: "here", Digest: []byte{1}, Payer: "ada", Spec: roamSpec(), Peer: "east"}},
 	} {
 		if err, _ := b.Apply(c).(error); messages.KindOf(err) != messages.Conflict {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if p, ok := b.Apply(&Command{Depart: &Depart{Account: "ada", Key: "here", Spec: roamSpec()}}).(Passage); !ok || p.Job != 2 {
+		t.Errorf("the same job again, for any site: %+v", p)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestTokenExpiresAndIsRevoked(t *testing.T) {
 	}
 	refusal(t, s.use("join-b", "K"), messages.PermissionDenied)
 	refusal(t, s.apply(Command{Admit: &Admit{Revoke: "join-c"}}), messages.NotFound)
-	if before.tokens[1].Revoked {
+	if before.Tokens[1].Revoked {
 		t.Error("an image changed after it was captured")
 	}
 	other := New()

@@ -57,8 +57,8 @@ func readVersion1(r *bufio.Reader) (*Image, error) {
 	from := msgpack.NewDecoder(r)
 	im, h, a, more := new(Image), new(imageHead), new(annex1), []byte(nil)
 	version := 0
-	for _, into := range []any{&version, &h.Now, &h.LastJob, &im.jobs, &h.Ended, &im.nodes, &im.effects, &h.LastEffect,
-		&im.tariffs, &h.Markets, &im.quotes, &h.LastQuote} {
+	for _, into := range []any{&version, &h.Now, &h.LastJob, &im.Jobs, &h.Ended, &im.Nodes, &im.Effects, &h.LastEffect,
+		&im.Tariffs, &h.Markets, &im.Quotes, &h.LastQuote} {
 		if err := from.Decode(into); err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func readVersion1(r *bufio.Reader) (*Image, error) {
 			return nil, err
 		}
 	}
-	im.head = *h
+	im.Head = h
 	if err := im.attach(a); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func readVersion1(r *bufio.Reader) (*Image, error) {
 
 // attach puts what an annex has in its place.
 func (im *Image) attach(a *annex1) error {
-	im.tokens, im.head.Returned, im.head.MarketsVersion = a.Tokens, a.Returned, a.MarketsVersion
+	im.Tokens, im.Head.Returned, im.Head.MarketsVersion = a.Tokens, a.Returned, a.MarketsVersion
 	jobs := im.numbered()
 	for _, d := range a.Deposits {
 		if jobs[d.Job] == nil {
@@ -97,17 +97,17 @@ func (im *Image) attach(a *annex1) error {
 		}
 		jobs[v.Job].Visit = &Visit{messages.Visit{Home: v.Home, Job: v.Number}, v.Authorisation, v.Until}
 	}
-	for i := range im.nodes {
-		if n := &im.nodes[i].Node; i < len(a.MostSuspended) {
+	for i := range im.Nodes {
+		if n := &im.Nodes[i].Node; i < len(a.MostSuspended) {
 			n.MostSuspended = a.MostSuspended[i]
 		}
-		if n := &im.nodes[i].Node; i < len(a.Left) {
+		if n := &im.Nodes[i].Node; i < len(a.Left) {
 			n.Left = a.Left[i]
 		}
 	}
 	for _, m := range a.Notes {
 		for _, n := range m.Notes {
-			im.notes = append(im.notes, noteImage{m.Market, n})
+			im.Notes = append(im.Notes, noteImage{m.Market, n})
 		}
 	}
 	if len(a.Markets) > 0 {
@@ -115,11 +115,11 @@ func (im *Image) attach(a *annex1) error {
 		if err := messages.Unmarshal(a.Markets, messages.Msgpack, &whole); err != nil {
 			return err
 		}
-		im.head.Markets = whole.Markets
+		im.Head.Markets = whole.Markets
 	}
-	im.roams = make([]Roam, len(a.Roams))
+	im.Roams = make([]Roam, len(a.Roams))
 	for i, data := range a.Roams {
-		if err := messages.Unmarshal(data, messages.Msgpack, &im.roams[i]); err != nil {
+		if err := messages.Unmarshal(data, messages.Msgpack, &im.Roams[i]); err != nil {
 			return err
 		}
 	}
@@ -133,10 +133,10 @@ func (im *Image) supplement(data []byte) error {
 		return err
 	}
 	for _, h := range s.Health {
-		if int(h.Node) >= len(im.nodes) {
-			return fmt.Errorf("the health of node %d of %d", h.Node, len(im.nodes))
+		if int(h.Node) >= len(im.Nodes) {
+			return fmt.Errorf("the health of node %d of %d", h.Node, len(im.Nodes))
 		}
-		im.nodes[h.Node].Node.Health = h.Health
+		im.Nodes[h.Node].Node.Health = h.Health
 	}
 	jobs := im.numbered()
 	for i := range s.Doubts {
@@ -152,9 +152,9 @@ func (im *Image) supplement(data []byte) error {
 
 // numbered are the jobs of the image by number.
 func (im *Image) numbered() map[messages.JobID]*Job {
-	out := make(map[messages.JobID]*Job, len(im.jobs))
-	for i := range im.jobs {
-		out[im.jobs[i].ID] = &im.jobs[i]
+	out := make(map[messages.JobID]*Job, len(im.Jobs))
+	for i := range im.Jobs {
+		out[im.Jobs[i].ID] = &im.Jobs[i]
 	}
 	return out
 }

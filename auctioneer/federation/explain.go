@@ -2,7 +2,6 @@ package federation
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,23 +64,6 @@ func Expected(spec *messages.JobSpec) []messages.StageStatus {
 		out[i] = messages.StageStatus{Name: s.Name, Class: s.Class, Tasks: s.TaskCount()}
 	}
 	return out
-}
-
-// Submitted is the answer to a submission that was committed before, of a remote job
-// or of a job of this site; nil: there was none.
-func Submitted(b *book.Book, c *book.Depart) (*book.Passage, error) {
-	r, j := b.RoamByKey(c.Account, c.Key), b.ByKey(c.Account, c.Key)
-	switch {
-	case r != nil && slices.Equal(r.Digest, c.Digest):
-		p := r.Passage()
-		return &p, nil
-	case j != nil && slices.Equal(j.Digest, c.Digest):
-		p := j.Receipt()
-		return &book.Passage{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks}, nil
-	case r != nil || j != nil:
-		return nil, messages.Errorf(messages.Conflict, "key %q was used for another job; choose a new key for a new job", c.Key)
-	}
-	return nil, nil
 }
 
 // OwnContract makes the contract that a job names one by its name at the peer, and

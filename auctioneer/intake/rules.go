@@ -117,19 +117,13 @@ func checkUtility(spec *messages.JobSpec, m *messages.Market) error {
 // Known answers a submission that was committed before; nil: it is a new one, which
 // the book would take.
 func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
-	j := b.ByKey(s.Account, s.Key)
-	switch {
-	case b.RoamByKey(s.Account, s.Key) != nil:
-		return nil, messages.Errorf(messages.Conflict, "key %q was used for a job at another site; choose a new key for a new job", s.Key)
-	case j == nil && b.Active() >= book.MaxActive:
-		return nil, messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", b.Active())
-	case j == nil:
-		return nil, r.fits(b, s)
-	case !slices.Equal(j.Digest, s.Digest):
-		return nil, messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", s.Key, j.ID)
+	if known, err := b.Known(s.Account, s.Key, s.Digest); known != nil || err != nil {
+		return known, err
 	}
-	receipt := j.Receipt()
-	return &receipt, nil
+	if b.Active() >= book.MaxActive {
+		return nil, messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", b.Active())
+	}
+	return nil, r.fits(b, s)
 }
 
 // fits checks a new job against the other jobs of the book.

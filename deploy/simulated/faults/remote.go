@@ -14,7 +14,7 @@ const roamFor = 24 * 3600 * second
 // depart takes a remote job. It may be asked again.
 func (l *leader) depart(u *user, answer func(any)) {
 	c := &book.Depart{Account: u.name, Key: u.key, Digest: []byte(u.key), Payer: u.name, Spec: u.spec, Peer: u.peer.name}
-	if known, _ := federation.Submitted(l.book(), c); known != nil {
+	if known, _ := l.book().KnownRemote(c); known != nil {
 		answer(known.Job)
 		return
 	}
