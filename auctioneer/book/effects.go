@@ -47,8 +47,8 @@ func (s *effects) EachEffect(yield func(Effect) bool) {
 	}
 }
 
-// Names says whether every job that an effect speaks of is there. Those of others
-// have nothing to happen any more.
+// Names reports whether every job that an effect names is still in the book. If not,
+// the effect has nothing left to do.
 func (s *effects) Names(e *Effect) bool {
 	for _, l := range e.Legs {
 		if s.jobs.Job(l.From) == nil || s.jobs.Job(l.To) == nil {
@@ -134,8 +134,8 @@ func (j *Job) reserved() messages.Credits {
 	return j.Fixed.Amount
 }
 
-// rounded takes the bank's answer to a round: the payers' holds are now what is
-// left of them, or if the bank refused, as they were.
+// rounded notes the bank's answer to a round. If the bank refused, the payments are
+// undone; otherwise the payers' holds are what the round has left of them.
 func (s *effects) rounded(e *Effect, o *Confirmation) {
 	for _, l := range e.Legs {
 		from, to := s.jobs.byID[l.From], s.jobs.byID[l.To]

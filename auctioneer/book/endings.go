@@ -54,9 +54,8 @@ func (s *endings) discard(d *Discarding) {
 	s.end(j, messages.Discarded, d.Reason)
 }
 
-// end stops a job: no task of it may be claimed any more, those that run are
-// to be stopped, and what it owes is to be decided. Jobs that waited for it go
-// on, or end with it.
+// end ends a job: its tasks can no longer be claimed, running tasks are to be stopped,
+// and its charge is to be decided. Jobs that wait for this job go on or end with it.
 func (s *endings) end(j *Job, outcome messages.State, reason string) {
 	s.endAlone(j, outcome, reason)
 	for ended := []*Job{j}; len(ended) > 0; ended = ended[1:] {
@@ -104,7 +103,8 @@ func (s *endings) settle(c *Settle) error {
 	return nil
 }
 
-// owe notes what a job owes: what its market says, and its deposit if that is kept.
+// owe notes what a job owes: the charge that its market decided, and the deposit if
+// the site keeps it.
 func (j *Job) owe(c *Settle) {
 	j.Settled, j.Owed, j.Why, j.Shares = true, c.Charge, c.Reason, c.Shares
 	if j.Deposit.Kept {

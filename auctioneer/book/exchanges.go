@@ -49,8 +49,8 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 	return grants, nil
 }
 
-// finish takes an attempt's end from the node that holds its claim. Anything
-// else is an old word about a task that has moved on, and is let pass.
+// finish ends an attempt whose claim the node has. The end of any other attempt
+// changes nothing: its task has been claimed anew since.
 func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished) {
 	r := f.Attempt.Task
 	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return a == f.Attempt })
@@ -125,8 +125,8 @@ func (x *exchanges) accept(j *Job, stage int, t *Task, f *messages.Finished, pau
 	}
 }
 
-// fail counts a failed attempt, unless it is spared; the task is tried again
-// unless it has used up its attempts or ran into the limit that its user set.
+// fail counts a failed attempt, unless it is spared. The task runs again, unless it
+// has used up its attempts or has exceeded a limit that its user set.
 func (x *exchanges) fail(j *Job, stage int, index uint32, f *messages.Finished, spared bool) {
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
@@ -199,7 +199,8 @@ func (x *exchanges) claim(n *Node, node uint32, c *Claim, grants []messages.Gran
 	return grants
 }
 
-// grant claims the task at a position of those that came back, −1: a new one.
+// grant claims a task for the node: the one at a position of those that are to be
+// claimed again, or with −1 one that was never claimed.
 func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.Grant {
 	s := &j.Stages[stage]
 	x.meters.meter(j, stage)
@@ -262,8 +263,8 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 	return slices.Clone(stop), nil
 }
 
-// rejoin keeps the claims that the agent still has in hand, takes back the
-// others, and returns what the agent has in hand without a claim.
+// rejoin keeps the claims of the tasks that the agent still runs and gives back the
+// others. It returns the attempts that the agent runs without a claim.
 func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 	inHand := make(map[messages.TaskRef]uint32, len(c.Running))
 	for _, a := range c.Running {

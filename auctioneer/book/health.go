@@ -119,8 +119,8 @@ func ProbeProgram(class messages.Name) messages.Program {
 		TimeLimit: ProbeWithin}
 }
 
-// Examines reports whether the next exchange of the node, though it may carry
-// nothing, has to be committed: a probe is due.
+// Examines reports whether a probe of the node is due, so that its next exchange has
+// to be committed even if that exchange carries nothing.
 func (n *Node) Examines(now messages.Time) bool {
 	h := &n.Health
 	switch {
@@ -228,8 +228,8 @@ func (n *Node) lift(now messages.Time) {
 	h.Probed, h.Passed = 0, 0
 }
 
-// quarantine has a node take no work, and gives back the attempts that failed
-// there at once.
+// quarantine gives a node no more work. The attempts that failed there at once no
+// longer count against their tasks.
 func (s *health) quarantine(i uint32, reason string) {
 	h := &s.nodes.inOrder[i].Health
 	if h.Back != 0 && h.Quarantined == 0 && s.clock.now.Sub(h.Back) >= calmAfter {
@@ -250,7 +250,7 @@ func (s *health) quarantine(i uint32, reason string) {
 	s.watch.touchNode(i)
 }
 
-// forgive takes back that an attempt of a task was counted, if it is still to end.
+// forgive no longer counts a failed attempt of a task that has not ended.
 func (s *health) forgive(r messages.TaskRef) {
 	j := s.jobs.byID[r.Job]
 	if j == nil || !j.Active() {
@@ -277,9 +277,9 @@ func quick(f *messages.Finished) bool {
 	return false
 }
 
-// suspect notes that a task failed at once on a node, and reports whether the
-// attempt is not to be counted: the node is in doubt, or the task never began, and
-// another node can try it.
+// suspect notes that a task failed at once on a node. It reports whether the attempt
+// is spared, which is not to be counted: another node can run the task, and either
+// the node is in doubt or the task never began.
 func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finished) (spared bool) {
 	if !s.careful || !quick(f) || !j.Active() {
 		return false
@@ -308,8 +308,8 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finis
 	return true
 }
 
-// vouch notes that a task ended well on a node: nothing of its class is held
-// against that node any more, and where the task failed at once before, it is.
+// vouch notes that a task ended well on a node. Failures of its class no longer count
+// against that node. They count against the nodes where this task failed before.
 func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
 	if !s.careful {
 		return
@@ -365,7 +365,7 @@ func distinct(names []messages.Name) int {
 	return len(slices.Compact(names))
 }
 
-// avoids reports whether a task that came back is to wait for another node.
+// avoids reports whether a task that is to be claimed again waits for another node.
 func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	d := j.Doubts[[2]uint32{uint32(stage), index}]
 	if d == nil || !s.careful || !slices.Contains(d.Nodes, node) {
@@ -374,12 +374,12 @@ func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	return s.clock.now.Sub(j.Stages[stage].Tasks[index].Ended) < avoidFor && s.nodes.elsewhere(j.Spec.Stages[stage].Class, d.Nodes)
 }
 
-// mostLooked bounds how many tasks that came back are looked at for one that a
-// node may take.
+// mostLooked bounds how many tasks of Again are looked at for one that a node may
+// claim.
 const mostLooked = 256
 
-// next returns which of the tasks that came back a node takes next: its position
-// in Again, −1 for one that was never claimed; false if there is none for it.
+// next returns which task of a stage a node is to claim next: its position in Again,
+// or −1 for a task that was never claimed; false if the node can claim none.
 func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
 	of := &j.Stages[stage]
 	for k, index := range of.Again[:min(len(of.Again), mostLooked)] {
@@ -390,8 +390,8 @@ func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
 	return -1, len(of.Tasks) < of.Total
 }
 
-// resetHealth is for a node whose agent has registered anew: what was mended is
-// probed at once, and the probe that was under way is void.
+// resetHealth has a node probed at once whose agent has registered anew, as it may
+// have been mended. The probe that was under way is void.
 func (n *Node) resetHealth(now messages.Time) {
 	h := &n.Health
 	h.Probe, h.Probed = Probe{}, 0

@@ -68,11 +68,11 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 	return messages.Credits(min(quotient, mostPrice))
 }
 
-// going is the number of a stage's claims that run.
+// going is how many claims of a stage run.
 func (s *Stage) going() int { return s.Running - s.Suspended - s.Gathering - s.Leaving }
 
-// meter counts the time since it was last called for a stage. It is to be
-// called before what goes, or what that costs, changes.
+// meter counts the slot time of a stage since the last call. It must be called before
+// the number of running claims or their price changes.
 func (m *meters) meter(j *Job, stage int) {
 	s := &j.Stages[stage]
 	if j.Active() {
@@ -156,7 +156,7 @@ func (m *meters) Used(j *Job, now messages.Time) (cost messages.Credits, slotTim
 	return sum.credits(), messages.Duration(sum.Micros) * 1000
 }
 
-// keep drops the tariffs of all markets but those that keep says.
+// keep drops the tariffs of the markets for which keep is false.
 func (m *meters) keep(keep func(market messages.Name) bool) {
 	for name := range m.tariffs {
 		if !keep(name) {

@@ -98,8 +98,8 @@ func (n *Node) claimed() []messages.TaskRef {
 	return refs
 }
 
-// leave remembers the session that another one follows. Two agents of one name
-// fence each other so, too.
+// leave remembers that another session has followed the node's. So two agents of one
+// name fence each other, too.
 func (n *Node) leave(next uint64) {
 	if n.Session == 0 || n.Session == next {
 		return
@@ -107,9 +107,9 @@ func (n *Node) leave(next uint64) {
 	n.Left = append(slices.Clone(n.Left[max(0, len(n.Left)+1-keptSessions):]), n.Session)
 }
 
-// DefaultKept is how many suspended tasks a node keeps for each of its slots, where
-// it does not say how many in all: their memory must fit beside that of those
-// that run.
+// DefaultKept is how many suspended tasks a node keeps for each of its slots, unless
+// it says how many it keeps in all. The memory of suspended tasks must fit beside the
+// memory of running ones.
 const DefaultKept = 4
 
 // Keeps is how many suspended tasks the node is to keep at once.
@@ -124,8 +124,8 @@ func (n *Node) Keeps() int {
 	return DefaultKept * slots
 }
 
-// Suspended is how many suspended tasks the node keeps, but for those that are
-// about to be ended.
+// Suspended is how many suspended tasks the node keeps, without those that are about
+// to be ended.
 func (n *Node) Suspended() (count int) {
 	for _, h := range n.Claims {
 		if h.Halt == Suspended && !h.Leaving {

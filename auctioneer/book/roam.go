@@ -238,14 +238,15 @@ func (b *remote) Unheard(now messages.Time) (out []Step) {
 // mostUnheard bounds the steps of one command.
 const mostUnheard = 256
 
-// stay ends a job that does not go to the other site.
+// stay ends a job that will not run at the other site.
 func (b *remote) stay(r *Roam, state messages.State, reason string) {
 	b.index.count(r.Account, -1)
 	r.Phase = Releasing
 	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.clock.now
 }
 
-// recall ends a job that has not been sent, and else notes that it is to end.
+// recall ends a job that has not been sent yet. A job that has been sent is marked to
+// be ended there.
 func (b *remote) recall(r *Roam, who messages.Name) any {
 	was := r.Status.State
 	switch {

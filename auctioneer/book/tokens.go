@@ -50,8 +50,8 @@ func (s *tokens) issue(t *messages.TokenState, now messages.Time) (messages.Toke
 	return *t, nil
 }
 
-// use gives a token to the first key that asks. The same key may ask again:
-// the answer may not have reached it.
+// use gives a token to the first key that asks for it. The same key may ask again, as
+// the first answer may have been lost.
 func (s *tokens) use(u *messages.TokenUse, now messages.Time) (messages.TokenState, error) {
 	i := s.find(u.ID)
 	if i < 0 {
@@ -84,7 +84,7 @@ func (s *tokens) revoke(id string) (messages.TokenState, error) {
 	return t, nil
 }
 
-// replace replaces a token, in a list of its own: images share the old one.
+// replace replaces a token in a copy of the list, as captured images share the list.
 func (s *tokens) replace(i int, t messages.TokenState) {
 	s.issued = slices.Clone(s.issued)
 	s.issued[i] = t

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Decide has the mechanism decide, and returns what of it must last; nil:
-// nothing does. The book is read only where the mechanism is attentive.
+// Decide has the mechanism decide. It returns the part of the decision that is to be
+// committed, nil if there is none. The book is read only if the mechanism is attentive.
 func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book.Decide) {
 	now = asOf(now, m.Wake())
 	if !m.Attentive() {
@@ -32,9 +32,9 @@ func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book
 	return d
 }
 
-// asOf is the instant that a market decides for: the one at which it asked to
-// be woken, if that has only just passed, as what begins then is meant to be
-// whole.
+// asOf is the instant for which a market decides: now, or the instant at which the
+// market asked to be woken if that has only just passed. What begins at that instant,
+// such as a period, is then whole.
 func asOf(now, wake messages.Time) messages.Time {
 	const lateness = messages.Duration(100 * time.Millisecond)
 	if wake != 0 && wake <= now && now.Sub(wake) <= lateness {
@@ -47,7 +47,8 @@ func asOf(now, wake messages.Time) messages.Time {
 // task cannot go on where it is.
 const mostRounds = 4
 
-// settleOn has the mechanism decide until every task that is to go on can.
+// settleOn has the mechanism decide until every task that is to resume has a slot on
+// its node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	m.Reveal()
 	for round := 1; ; round++ {

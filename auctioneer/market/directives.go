@@ -107,8 +107,8 @@ func (s *directives) Commits() bool { return s.manner.Commits }
 // Orders are what the last allocation said. They are valid until the next.
 func (s *directives) Orders() Orders { return s.orders }
 
-// Hide has the mechanism decide as if n of a job's suspended tasks were not
-// there, until the job's progress is put again or Reveal is called.
+// Hide hides n of a job's suspended tasks from the mechanism, until the job is Put
+// again or Reveal is called.
 func (s *directives) Hide(id messages.JobID, k, n int) {
 	e := s.roster.number[id]
 	if e == nil || e.Suspended == nil {
@@ -124,7 +124,7 @@ func (s *directives) Hide(id messages.JobID, k, n int) {
 	e.job.Suspended[k] = max(0, e.Suspended[k]-e.hidden[k])
 }
 
-// Reveal ends what Hide said.
+// Reveal shows the mechanism again all tasks that Hide hid.
 func (s *directives) Reveal() {
 	for _, e := range s.hidden {
 		if e.hidden != nil {

@@ -126,8 +126,8 @@ func claims(b *book.Book, id messages.JobID, class messages.Name, halt book.Halt
 	return out
 }
 
-// freeSlots chooses the tasks that lose their slots: first where others are to
-// go on, then those that began last.
+// freeSlots chooses the tasks that lose their slots: first those on nodes where
+// suspended tasks are to resume, then those that were claimed last.
 func (p *plan) freeSlots(d mechanism.Directive, wanted []bool, freed []int) {
 	running := p.claimed(d, book.Goes)
 	if wanted != nil {
@@ -161,8 +161,8 @@ func yesFirst(x, y bool) int {
 	return 1
 }
 
-// resumeIn chooses the tasks that get a slot again: those that have waited longest,
-// where there is one.
+// resumeIn chooses the suspended tasks that get a slot again: the ones suspended
+// longest, if their node has a slot.
 func (p *plan) resumeIn(d mechanism.Directive, freed []int) {
 	class := p.market.classes[d.Class]
 	waiting := p.claimed(d, book.Suspended)

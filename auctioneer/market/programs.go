@@ -26,8 +26,8 @@ const (
 	perFile      = 64  // bytes of a file beside its name and digest
 )
 
-// Fit cuts claims down to what the answer to one exchange can carry. What it
-// leaves out the node claims again with the next vector.
+// Fit cuts claims down to what the answer to one exchange can carry. The node claims
+// the rest again with the next vector.
 func Fit(b *book.Book, node messages.Name, claims []book.Claim) []book.Claim {
 	n := b.Node(node)
 	if n == nil {

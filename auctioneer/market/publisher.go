@@ -41,7 +41,8 @@ func NewPublisher(term uint64, m *Market) *Publisher {
 	return &Publisher{term: term, classes: make([]published, len(m.Config.Classes))}
 }
 
-// Continue has the vectors follow one of the same term that is of no use any more.
+// Continue makes the next vector whole, and numbers it after one of the same term that
+// agents can no longer follow.
 func (p *Publisher) Continue(seq uint64) { p.seq, p.whole = seq, true }
 
 // Seq is the number of the last vector.

@@ -105,8 +105,8 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	copy(e.share, share)
 }
 
-// integrate accounts for the shares that were in force since the entry was
-// last touched.
+// integrate adds the shares in force, and the slots received, over the time since the
+// last call.
 func (s *roster) integrate(e *entry, now messages.Time) {
 	seconds := now.Sub(e.since).Seconds()
 	if seconds <= 0 {
@@ -148,7 +148,7 @@ func (s *roster) shares(e *entry) []messages.ClassShare {
 // Class returns the position of a class in the market, -1 if it has none such.
 func (s *roster) Class(name messages.Name) int { return slices.Index(s.classes, name) }
 
-// count keeps the sums of what could be claimed.
+// count brings the market's sums of tasks that could be claimed up to date with a job.
 func (s *roster) count(e *entry) {
 	for k, was := range e.counted {
 		e.counted[k] = e.open(k)
@@ -164,7 +164,7 @@ func (e *entry) open(k int) int {
 	return min(e.Pending[k], max(0, e.most[k]-e.Running[k]))
 }
 
-// pull is the weight with which a class's slots are drawn to the job.
+// pull is the job's weight when a slot of a class looks for a job.
 func (e *entry) pull(k int) float64 {
 	if e.most == nil {
 		return e.share[k]

@@ -10,9 +10,8 @@ import (
 // relearn is how old what is known of a job's run times may be.
 const relearn = messages.Duration(time.Minute)
 
-// Unknown returns jobs, at most limit, of which it is to be found out how long
-// their tasks run, if the mechanism plans with that; it takes them to be known from
-// then on, for a while.
+// Unknown returns at most limit jobs whose run times the estimator is to be asked for,
+// if the mechanism plans with run times. A job is returned again after a while.
 func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	if !m.manner.Plans {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Ending is what a settlement rests on, copied out of the book.
+// Ending is a copy of what the book knows of an ended job that is to be settled.
 type Ending struct {
 	job      *book.Job // its immutable parts only
 	outcome  messages.State
@@ -66,8 +66,8 @@ func (m *Market) Settlement(now messages.Time, e *Ending) *Settlement {
 	return s
 }
 
-// settledBefore is what a job owes whose price was decided with its start. One
-// that could not be started as promised owes nothing.
+// settledBefore is what a job owes whose price was decided with its start. A job that
+// could not be started as promised owes nothing.
 func (e *Ending) settledBefore() (messages.Credits, string) {
 	switch f := e.fixed; {
 	case f == nil:

@@ -8,15 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A suspended task keeps its memory. Each node has a bound on how many it keeps
-// (book.Node.Keeps), and where a decision would leave more, those that have run
-// least since they were claimed are ended and run again from their beginning, be
-// they suspended now or before. So everybody has the slots that the mechanism
-// gives, at the price it says; what is lost is the least work that can be, and
-// its owner has paid for it as in a market that requeues. In a market of deadlines
-// such a job will as a rule be late, and then owes nothing.
+// A suspended task keeps its memory, so that each node has a bound on its suspended
+// tasks (book.Node.Keeps). Where a decision would exceed the bound, the suspended tasks
+// that have run least since they were claimed are requeued: they end, and run again
+// from their beginning. So every job has the slots and the price that the mechanism
+// decided, and the least work is lost. The owner has paid for that work, as in a market
+// that requeues. In a market of deadlines such a job is as a rule late and owes nothing.
 
-// bound has tasks requeued where a node would keep too many.
+// bound requeues suspended tasks of nodes that would keep too many.
 func (p *plan) bound() {
 	if len(p.suspend) == 0 || p.market.Config.Preemption == messages.PreemptRequeue {
 		return
