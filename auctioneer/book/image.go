@@ -18,12 +18,12 @@ import (
 // length before it and in the encoding of commands, so that their structs can grow.
 const imageVersion = 2
 
-// mostTasks bounds the tasks of one record, which must be no longer than a payload.
+// mostTasks bounds the tasks, or numbers, of one record: it must fit one payload.
 const mostTasks = 1 << 16
 
 // Image is a captured book: what may still change is copied, what never
 // changes is shared with the book it was taken from. It is written as records, which
-// are images too: each has one element of one list, or the head.
+// are images too: each has the head or a few elements of one list.
 type Image struct {
 	Head    *imageHead
 	Jobs    []Job       // in records without their tasks and doubts
@@ -36,7 +36,10 @@ type Image struct {
 	Quotes  []Quote
 	Tokens  []messages.TokenState
 	Roams   []Roam
-	End     bool // in the last record
+	// Ended and Returned are jobs in the order in which they ended, here and elsewhere.
+	Ended, Returned []messages.JobID
+
+	End bool // in the last record
 }
 
 // imageHead is all that is not a list of things of any size.
@@ -45,8 +48,6 @@ type imageHead struct {
 	LastJob        messages.JobID
 	LastEffect     uint64
 	LastQuote      uint64
-	Ended          []messages.JobID
-	Returned       []messages.JobID
 	Markets        []messages.Market
 	MarketsVersion uint64
 }
@@ -91,8 +92,8 @@ type noteImage struct {
 func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
-			Ended: slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), Markets: b.applied, MarketsVersion: b.version},
-		Jobs: make([]Job, 0, len(b.byID)), Effects: slices.Clone(b.waiting), Tokens: b.issued,
+			Markets: b.applied, MarketsVersion: b.version},
+		Ended: slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), Jobs: make([]Job, 0, len(b.byID)), Effects: slices.Clone(b.waiting), Tokens: b.issued,
 	}
 	for _, j := range b.byID {
 		im.Jobs = append(im.Jobs, j.copy())
@@ -197,20 +198,23 @@ func (im *Image) encode(w io.Writer) error {
 // records calls yield for each record, until yield returns false.
 func (im *Image) records(yield func(Image) bool) {
 	_ = yield(Image{Head: im.Head}) &&
-		eachOf(im.Jobs, func(j []Job) bool { return j[0].records(yield) }) &&
-		eachOf(im.Nodes, func(n []nodeImage) bool { return yield(Image{Nodes: n}) }) &&
-		eachOf(im.Effects, func(e []Effect) bool { return yield(Image{Effects: e}) }) &&
-		eachOf(im.Tariffs, func(t []tariffImage) bool { return yield(Image{Tariffs: t}) }) &&
-		eachOf(im.Notes, func(n []noteImage) bool { return yield(Image{Notes: n}) }) &&
-		eachOf(im.Quotes, func(q []Quote) bool { return yield(Image{Quotes: q}) }) &&
-		eachOf(im.Tokens, func(t []messages.TokenState) bool { return yield(Image{Tokens: t}) }) &&
-		eachOf(im.Roams, func(r []Roam) bool { return yield(Image{Roams: r}) }) &&
+		eachOf(im.Jobs, 1, func(j []Job) bool { return j[0].records(yield) }) &&
+		eachOf(im.Nodes, 1, func(n []nodeImage) bool { return yield(Image{Nodes: n}) }) &&
+		eachOf(im.Effects, 1, func(e []Effect) bool { return yield(Image{Effects: e}) }) &&
+		eachOf(im.Tariffs, 1, func(t []tariffImage) bool { return yield(Image{Tariffs: t}) }) &&
+		eachOf(im.Notes, 1, func(n []noteImage) bool { return yield(Image{Notes: n}) }) &&
+		eachOf(im.Quotes, 1, func(q []Quote) bool { return yield(Image{Quotes: q}) }) &&
+		eachOf(im.Tokens, 1, func(t []messages.TokenState) bool { return yield(Image{Tokens: t}) }) &&
+		eachOf(im.Roams, 1, func(r []Roam) bool { return yield(Image{Roams: r}) }) &&
+		eachOf(im.Ended, mostTasks, func(ids []messages.JobID) bool { return yield(Image{Ended: ids}) }) &&
+		eachOf(im.Returned, mostTasks, func(ids []messages.JobID) bool { return yield(Image{Returned: ids}) }) &&
 		yield(Image{End: true})
 }
 
-func eachOf[T any](all []T, yield func(one []T) bool) bool {
-	for one := range slices.Chunk(all, 1) {
-		if !yield(one) {
+// eachOf calls yield for n elements of a list at a time, until yield returns false.
+func eachOf[T any](all []T, n int, yield func([]T) bool) bool {
+	for some := range slices.Chunk(all, n) {
+		if !yield(some) {
 			return false
 		}
 	}
@@ -312,6 +316,7 @@ func (im *Image) add(one *Image) error {
 	im.Jobs, im.Nodes, im.Effects = append(im.Jobs, one.Jobs...), append(im.Nodes, one.Nodes...), append(im.Effects, one.Effects...)
 	im.Tariffs, im.Notes, im.Quotes = append(im.Tariffs, one.Tariffs...), append(im.Notes, one.Notes...), append(im.Quotes, one.Quotes...)
 	im.Tokens, im.Roams = append(im.Tokens, one.Tokens...), append(im.Roams, one.Roams...)
+	im.Ended, im.Returned = append(im.Ended, one.Ended...), append(im.Returned, one.Returned...)
 	if im.Head == nil {
 		return errors.New("it has no head")
 	}
@@ -343,7 +348,7 @@ func (j *Job) doubt(d *doubtImage) {
 func (b *Book) load(im *Image) {
 	h := im.Head
 	b.now, b.lastJob, b.effects.last, b.quotes.last = h.Now, h.LastJob, h.LastEffect, h.LastQuote
-	b.jobs.ended, b.returned, b.applied, b.version = h.Ended, h.Returned, h.Markets, h.MarketsVersion
+	b.jobs.ended, b.returned, b.applied, b.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
 	b.waiting, b.issued = im.Effects, im.Tokens
 	for _, t := range im.Tariffs {
 		b.tariffs[t.Market] = t.Tariffs

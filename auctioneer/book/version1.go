@@ -57,7 +57,7 @@ func readVersion1(r *bufio.Reader) (*Image, error) {
 	from := msgpack.NewDecoder(r)
 	im, h, a, more := new(Image), new(imageHead), new(annex1), []byte(nil)
 	version := 0
-	for _, into := range []any{&version, &h.Now, &h.LastJob, &im.Jobs, &h.Ended, &im.Nodes, &im.Effects, &h.LastEffect,
+	for _, into := range []any{&version, &h.Now, &h.LastJob, &im.Jobs, &im.Ended, &im.Nodes, &im.Effects, &h.LastEffect,
 		&im.Tariffs, &h.Markets, &im.Quotes, &h.LastQuote} {
 		if err := from.Decode(into); err != nil {
 			return nil, err
@@ -83,7 +83,7 @@ func readVersion1(r *bufio.Reader) (*Image, error) {
 
 // attach puts what an annex has in its place.
 func (im *Image) attach(a *annex1) error {
-	im.Tokens, im.Head.Returned, im.Head.MarketsVersion = a.Tokens, a.Returned, a.MarketsVersion
+	im.Tokens, im.Returned, im.Head.MarketsVersion = a.Tokens, a.Returned, a.MarketsVersion
 	jobs := im.numbered()
 	for _, d := range a.Deposits {
 		if jobs[d.Job] == nil {
