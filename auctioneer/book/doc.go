@@ -27,6 +27,14 @@
 //   - What a job's slots cost is the exact integral of the tariffs committed, and
 //     does not depend on how time is cut.
 //
+// # Parts
+//
+// A [Book] is the sum of its parts, each with its own state and the few other parts
+// that it needs: jobs and the dependencies between them; nodes, their claims (with
+// gangs and suspension), their health and the exchanges with their agents; meters,
+// effects and endings, for money; markets and quotes; remote and visiting jobs; join
+// tokens; the index of all jobs by key and account; and what a local observer watches.
+//
 // # Cost
 //
 // Applying a command is O(1) for each task it touches, but for Lost and

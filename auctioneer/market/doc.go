@@ -20,6 +20,10 @@
 // ended ([Market.Settlement], [Dues]) and asks the bank for what that comes to
 // ([Charge], [Round]).
 //
+// A [Market] has three parts: the roster of its jobs and slots with the shares in
+// force, the directives of its mechanism with what they allow, and the draws of jobs
+// for claims.
+//
 // It is pure: time and random numbers arrive as arguments, and the leader's
 // shell does the sending. It is soft state: a new leader makes it anew from the
 // book.
