@@ -244,8 +244,7 @@ func (l *leader) register(node messages.Name, r *messages.RegisterRequest) (*mes
 	if !ok {
 		return nil, messages.Errorf(messages.Internal, "the book refuses node %s", node)
 	}
-	l.hear(node)
-	reply := l.desk.Registered(node, &own, end)
+	reply := l.desk.Registered(l.instant(), node, &own, end)
 	return &reply, nil
 }
 
