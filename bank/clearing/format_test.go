@@ -21,16 +21,17 @@ func readTestdata(t *testing.T, name string) []byte {
 	return data
 }
 
-// replayOld applies the log that a bank of the first rules wrote, of hundreds of
-// commands of all kinds, and returns the hash that its ledger came to there.
-func replayOld(t *testing.T, b *bank) []byte {
-	log := readTestdata(t, "rules-0.log")
+// replayOld applies the log that a bank of some rules wrote, of hundreds of
+// commands of all kinds, and returns the hashes that it came to there: of its
+// ledger, and under the present rules of its clearing.
+func replayOld(t *testing.T, b *bank, name string) []byte {
+	log := readTestdata(t, name)
 	for {
 		n := binary.BigEndian.Uint32(log)
 		if log = log[4:]; n == 0 {
 			return log
 		}
-		b.apply(log[:n])
+		b.propose(log[:n])
 		log = log[n:]
 	}
 }
@@ -38,9 +39,31 @@ func replayOld(t *testing.T, b *bank) []byte {
 // A log of the first rules comes to what it came to when it was written.
 func TestALogOfTheFirstRules(t *testing.T) {
 	b := oldBank()
-	want := replayOld(t, b)
+	want := replayOld(t, b, "rules-0.log")
 	if got := b.ledger.Hash(); !bytes.Equal(got[:], want) {
 		t.Error("the ledger is another than it was")
+	}
+}
+
+// A log of the present rules comes to the hashes and to the image, byte for byte,
+// that it came to when it was written, and the image loads as what its log came to.
+func TestALogOfTheBoundedRules(t *testing.T) {
+	b := oldBank()
+	want := replayOld(t, b, "rules-1.log")
+	books, state := b.ledger.Hash(), b.state.Hash()
+	if !bytes.Equal(append(books[:], state[:]...), want) {
+		t.Error("the log comes to another state")
+	}
+	image := readTestdata(t, "format-2.image")
+	if err := b.snapshot(); err != nil || !bytes.Equal(b.image, image) {
+		t.Errorf("the log comes to another image (%v)", err)
+	}
+	b.image, b.log = image, nil
+	if err := b.restart(); err != nil {
+		t.Fatal(err)
+	}
+	if b.state.Hash() != state || b.ledger.Hash() != books {
+		t.Error("the image restores to another state than the log")
 	}
 }
 
@@ -48,7 +71,7 @@ func TestALogOfTheFirstRules(t *testing.T) {
 // any other from then on.
 func TestAnImageOfTheFirstFormat(t *testing.T) {
 	b, live := oldBank(), oldBank()
-	replayOld(t, live)
+	replayOld(t, live, "rules-0.log")
 	b.image = readTestdata(t, "format-1.image")
 	if err := b.restart(); err != nil {
 		t.Fatal(err)
