@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -26,33 +25,6 @@ type account struct {
 
 func (a *account) issuer() bool { return a.name == messages.IssuerAccount }
 
-// open adds an account. The name is copied, for it may be part of a command.
-func (l *Ledger) open(name messages.Name) *account {
-	a := &account{name: strings.Clone(name), place: len(l.order)}
-	l.accounts[a.name] = a
-	l.order = append(l.order, a)
-	l.names.add(a.name)
-	l.touch(a)
-	return a
-}
-
-// find returns an account, or the refusal that says what to do without it.
-func (l *Ledger) find(name messages.Name) (*account, *messages.Error) {
-	if a := l.accounts[name]; a != nil {
-		return a, nil
-	}
-	return nil, messages.Errorf(messages.NotFound, "there is no account %q: an operator opens it with its first grant", clip(name))
-}
-
-// Account returns an account as it stands.
-func (l *Ledger) Account(name messages.Name) (messages.AccountReply, error) {
-	a, err := l.find(name)
-	if err != nil {
-		return messages.AccountReply{}, err
-	}
-	return a.reply(), nil
-}
-
 func (a *account) reply() messages.AccountReply {
 	r := messages.AccountReply{
 		Account: a.name, Balance: a.balance, Reserved: a.reserved, Available: a.available(),
@@ -75,96 +47,55 @@ func (a *account) reply() messages.AccountReply {
 	return r
 }
 
-// MaxAccounts is the most accounts that one page lists.
-const MaxAccounts = 1000
-
-// Accounts lists every account, the bank's own too, by name.
-func (l *Ledger) Accounts() []messages.AccountReply {
-	names := make([]messages.Name, 0, len(l.order))
-	l.names.after("", func(name messages.Name) bool { names = append(names, name); return true })
-	return l.replies(names)
+// copy shares nothing with the account that may change.
+func (a *account) copy() account {
+	c := *a
+	c.members = slices.Clone(a.members)
+	c.trail.roots = slices.Clone(a.trail.roots)
+	return c
 }
 
-// AccountsPage lists accounts by name, those after one, at most a limit; 0 is
-// MaxAccounts. It costs the logarithm of their number and the length of the
-// page; with q.Projects up to their number.
-func (l *Ledger) AccountsPage(q messages.AccountsRequest) (messages.AccountsReply, error) {
-	each := func(f func(messages.Name) bool) { l.names.after(q.After, f) }
-	return l.accountsPage(q, each)
+// freezer says who froze an account, as far as it matters for thawing.
+type freezer uint8
+
+const (
+	thawed freezer = iota
+	frozenByOperator
+	frozenByOwner
+)
+
+// frost is whether an account is frozen, and why.
+type frost struct {
+	rank freezer
+	by   messages.Name
+	why  string
 }
 
-// AccountsOf lists, as AccountsPage does, the account of a user, if it has
-// one, and those that it has a part in.
-func (l *Ledger) AccountsOf(user messages.Name, q messages.AccountsRequest) (messages.AccountsReply, error) {
-	names := slices.Clone(l.projects[user])
-	if l.accounts[user] != nil && !slices.Contains(names, user) {
-		names = append(names, user)
+// thawedFor refuses what may not be done while an account is frozen.
+func (a *account) thawedFor(what string) *messages.Error {
+	if a.frost.rank == thawed {
+		return nil
 	}
-	slices.Sort(names)
-	return l.accountsPage(q, func(f func(messages.Name) bool) {
-		for _, name := range above(names, q.After) {
-			if !f(name) {
-				return
-			}
-		}
-	})
+	why := a.frost.why
+	if why == "" {
+		why = "no reason was given"
+	}
+	return messages.Errorf(messages.PermissionDenied, "account %q is frozen by %q (%s): nothing can be %s it until it is thawed", a.name, a.frost.by, clip(why), what)
 }
 
-func (l *Ledger) accountsPage(q messages.AccountsRequest, each func(func(messages.Name) bool)) (messages.AccountsReply, error) {
-	if q.Limit < 0 || q.Limit > MaxAccounts {
-		return messages.AccountsReply{}, messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d accounts, and page on with after", q.Limit, MaxAccounts)
+func (a *account) alterMember(c *change) bool {
+	m := a.member(c.member)
+	switch {
+	case m == nil || m.left:
+		return false
+	case c.setting == memberRole:
+		return c.number <= int64(messages.RoleAuditor) && set(&m.role, messages.Role(c.number))
 	}
-	if q.Limit == 0 {
-		q.Limit = MaxAccounts
-	}
-	reply := messages.AccountsReply{Accounts: []messages.AccountReply{}}
-	each(func(name messages.Name) bool {
-		a := l.accounts[name]
-		switch {
-		case q.Projects && !a.project:
-		case len(reply.Accounts) == q.Limit:
-			reply.More = true
-			return false
-		default:
-			reply.Accounts = append(reply.Accounts, a.reply())
-		}
-		return true
-	})
-	return reply, nil
+	return c.number <= int64(messages.MaxCredits) && set(&m.limit, messages.Credits(c.number))
 }
 
-func (l *Ledger) replies(names []messages.Name) []messages.AccountReply {
-	out := make([]messages.AccountReply, 0, len(names))
-	for _, name := range names {
-		out = append(out, l.accounts[name].reply())
-	}
-	return out
-}
-
-// MaySee reports whether a user may see an account and its statement: it is
-// its own or one it has a part in.
-func (l *Ledger) MaySee(user, name messages.Name) bool {
-	if user == name {
-		return true
-	}
-	a := l.accounts[name]
-	return a != nil && a.has(user)
-}
-
-// Totals sums up the ledger at no cost.
-type Totals struct {
-	Accounts  int // the bank's own too
-	Holds     int // pending
-	Issued    messages.Credits
-	Held      messages.Credits
-	Transfers uint64 // done, ever
-	Records   uint64
-}
-
-// Totals returns the running totals; Image.Audit recomputes them.
-func (l *Ledger) Totals() Totals {
-	return Totals{
-		Accounts: len(l.order), Holds: len(l.holds), Issued: -l.issuer.balance, Held: l.held,
-		Transfers: l.done, Records: l.journal.count,
-	}
+func set[T comparable](to *T, value T) bool {
+	was := *to
+	*to = value
+	return was != value
 }

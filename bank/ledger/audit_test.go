@@ -11,41 +11,41 @@ import (
 // behind: a checker that never objects shows nothing.
 func TestAuditSeesPlantedFaults(t *testing.T) {
 	for name, plant := range map[string]func(*bed){
-		"a balance changed without a record": func(b *bed) { b.accounts["ada"].balance++ },
+		"a balance changed without a record": func(b *bed) { b.accounts.byName["ada"].balance++ },
 		"credits out of nothing, hidden in two accounts": func(b *bed) {
-			b.accounts["ada"].balance++
-			b.issuer.balance--
+			b.accounts.byName["ada"].balance++
+			b.accounts.issuer.balance--
 		},
-		"a reservation without a hold": func(b *bed) { b.accounts["ada"].reserved++ },
-		"a hold forgotten":             func(b *bed) { delete(b.holds, "h") },
-		"a total that is off":          func(b *bed) { b.held++ },
-		"an account without a record":  func(b *bed) { b.open("eve") },
-		"a record lost":                func(b *bed) { b.journal = without(b.journal, b.journal.count-1) },
+		"a reservation without a hold": func(b *bed) { b.accounts.byName["ada"].reserved++ },
+		"a hold forgotten":             func(b *bed) { delete(b.holds.byID, "h") },
+		"a total that is off":          func(b *bed) { b.holds.sum++ },
+		"an account without a record":  func(b *bed) { b.accounts.open("eve") },
+		"a record lost":                func(b *bed) { b.records.journal = without(b.records.journal, b.records.journal.count-1) },
 		"a hold posted twice": func(b *bed) {
-			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Post, Pending: "done", Amount: 5}, debit: b.accounts["ada"], credit: b.accounts["$site"], amount: 5, held: -5}
-			b.move(&s, 1)
+			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Post, Pending: "done", Amount: 5}, debit: b.accounts.byName["ada"], credit: b.accounts.byName["$site"], amount: 5, held: -5}
+			b.books.move(&s, 1)
 			s.debitAfter, s.creditAfter = s.debit.standing, s.credit.standing
-			b.commit("eve", &s)
+			b.books.commit("eve", &s)
 		},
 		"a record that says another standing": func(b *bed) {
-			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: "ada", Credit: "$site", Amount: 5}, debit: b.accounts["ada"], credit: b.accounts["$site"], amount: 5}
-			b.Ledger.do(&s)
+			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: "ada", Credit: "$site", Amount: 5}, debit: b.accounts.byName["ada"], credit: b.accounts.byName["$site"], amount: 5}
+			b.books.do(&s)
 			s.creditAfter.balance++
-			b.commit("eve", &s)
+			b.books.commit("eve", &s)
 		},
 		"a hold made twice": func(b *bed) {
 			again := held("h", "ada", 10)
-			s := step{asked: &again, debit: b.accounts["ada"], held: 10, hold: newHold(&again, b.accounts["ada"])}
+			s := step{asked: &again, debit: b.accounts.byName["ada"], held: 10, hold: newHold(&again, b.accounts.byName["ada"])}
 			s.hold.by = "$auctioneer"
-			b.Ledger.do(&s)
-			b.commit("eve", &s)
+			b.books.do(&s)
+			b.books.commit("eve", &s)
 			b.do(void("v", "h"))
-			b.accounts["ada"].reserved, b.held = 0, 0 // as if it had been one
+			b.accounts.byName["ada"].reserved, b.holds.sum = 0, 0 // as if it had been one
 		},
 		"a balance below zero": func(b *bed) {
-			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: "ada", Credit: "$site", Amount: 500}, debit: b.accounts["ada"], credit: b.accounts["$site"], amount: 500}
-			b.Ledger.do(&s)
-			b.commit("eve", &s)
+			s := step{asked: &messages.Transfer{ID: "p2", Kind: messages.Posted, Debit: "ada", Credit: "$site", Amount: 500}, debit: b.accounts.byName["ada"], credit: b.accounts.byName["$site"], amount: 500}
+			b.books.do(&s)
+			b.books.commit("eve", &s)
 		},
 	} {
 		b := newBed(t)
@@ -55,8 +55,8 @@ func TestAuditSeesPlantedFaults(t *testing.T) {
 		b.do(held("h", "ada", 10))
 		b.balanced()
 		plant(b)
-		for _, a := range b.order {
-			b.touch(a) // what is planted leaves no trace, as no record of the ledger's own
+		for _, a := range b.accounts.order {
+			b.accounts.touch(a) // what is planted leaves no trace, as no record of the ledger's own
 		}
 		if books := b.Capture().Audit(); books.Balanced || books.Message == "" || strings.Contains(books.Message, "recomputed") {
 			t.Errorf("%s: not seen: %+v", name, books)

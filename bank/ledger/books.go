@@ -1,24 +1,126 @@
 package ledger
 
-import (
-	"fmt"
+import "github.com/candor-grid/candor/messages"
 
-	"github.com/candor-grid/candor/messages"
-)
+// books carries steps out on the accounts, holds and lots, and writes them down.
+type books struct {
+	records  *records
+	accounts *accounts
+	holds    *holds
+	lots     *lots
+	requests *requests
+	done     uint64 // transfers, ever
+}
 
-// Books returns the bank's running totals: what was issued is minus the
-// issuer's balance, what is on the other accounts is added up leg by leg, and
-// the books balance while the two agree. It costs nothing; [Image.Audit] is what
-// trusts no total.
-func (l *Ledger) Books() messages.BooksReply {
-	t := l.Totals()
-	r := messages.BooksReply{
-		Issued: t.Issued, Balances: l.balances, Held: t.Held, Holds: t.Holds,
-		Accounts: t.Accounts - 1, Transfers: t.Transfers, Balanced: l.balances == t.Issued,
-		Message: fmt.Sprintf("running totals over %d records; an operator can have them recomputed from the first", t.Records),
+// do carries out a planned step. It cannot fail.
+func (b *books) do(s *step) {
+	s.debitLots = s.debit.lots
+	if s.credit != nil {
+		s.creditLots = s.credit.lots
 	}
-	if !r.Balanced {
-		r.Message = fmt.Sprintf("the balances sum to %v, and %v were issued", r.Balances, r.Issued)
+	b.move(s, 1)
+	b.lots.move(s)
+	b.lots.note(s.debit)
+	b.lots.note(s.credit)
+	switch s.asked.Kind {
+	case messages.Hold:
+		b.holds.add(s.hold)
+	case messages.Post, messages.Void:
+		b.holds.remove(s.hold)
+	case messages.Extend:
+		b.holds.swap(s)
 	}
-	return r
+	s.debitAfter = s.debit.standing
+	if s.credit != nil {
+		s.creditAfter = s.credit.standing
+	}
+}
+
+// undo takes back the step that was done last.
+func (b *books) undo(s *step) {
+	b.move(s, -1)
+	s.debit.lots = s.debitLots
+	if s.credit != nil {
+		s.credit.lots = s.creditLots
+	}
+	switch s.asked.Kind {
+	case messages.Hold:
+		b.holds.remove(s.hold)
+	case messages.Post, messages.Void:
+		b.holds.add(s.hold)
+	case messages.Extend:
+		b.holds.swap(s)
+	}
+}
+
+func (b *books) undoAll(steps []step) {
+	for i := len(steps) - 1; i >= 0; i-- {
+		b.undo(&steps[i])
+	}
+}
+
+// move changes the accounts as the step says, or with sign −1 back.
+func (b *books) move(s *step, sign messages.Credits) {
+	s.debit.balance -= sign * s.amount
+	s.debit.reserved += sign * s.held
+	s.use(sign)
+	if s.credit == nil {
+		return
+	}
+	if !s.credit.issuer() {
+		b.accounts.balances += sign * s.amount
+	}
+	if !s.debit.issuer() {
+		b.accounts.balances -= sign * s.amount
+	}
+	s.credit.balance += sign * s.amount
+	s.charged().spent += sign * s.spent
+	if s.grants() {
+		s.credit.granted += sign * s.amount
+	}
+}
+
+// write writes a record of a change down, behind the request that asks for it.
+func (b *books) write(r *record, debit, credit *account) uint64 {
+	b.requests.writeAsked()
+	b.accounts.touched(r)
+	return b.records.write(r, debit, credit)
+}
+
+// commit writes down a step that was done, and remembers its identifier.
+func (b *books) commit(by messages.Name, s *step) {
+	debit, credit := s.debit, s.credit
+	if s.amount == 0 && s.held == 0 {
+		debit = nil // an Extend changes no standing
+	}
+	if s.amount == 0 {
+		credit = nil
+	}
+	rec := record{what: done, at: b.records.now, by: by, asked: *s.asked, outcome: s.outcome(), stamp: s.stamp}
+	b.records.known.add(s.asked.ID, b.write(&rec, debit, credit))
+	b.done++
+}
+
+// rememberRefusal writes a refusal down. One that was written down before stands
+// as it was, for its wording may be that of another release.
+func (b *books) refuse(by messages.Name, t *messages.Transfer, err *messages.Error, asked stamp) {
+	rec := record{what: refused, at: b.records.now, by: by, asked: *t, refusal: *err, stamp: asked}
+	if b.records.replay != nil {
+		b.records.replay.quote(&rec)
+	}
+	b.records.known.add(t.ID, b.write(&rec, nil, nil))
+}
+
+// change makes a change and writes it down, unless it changes nothing.
+func (b *books) change(by messages.Name, c change) {
+	if b.accounts.alter(by, &c) {
+		b.write(&record{what: changed, at: b.records.now, by: by, change: c}, nil, nil)
+	}
+}
+
+// openFor opens an account and writes it down.
+func (b *books) openFor(by, name messages.Name) *account {
+	a := b.accounts.open(name)
+	b.write(&record{what: opened, at: b.records.now, by: by, account: a.name}, nil, nil)
+	return a
 }

@@ -9,43 +9,43 @@ import (
 
 // plant writes a step down as if the rules had allowed it.
 func (b *bed) plant(by messages.Name, rank Rank, s step) {
-	b.rank = rank
-	b.Ledger.do(&s)
-	b.commit(by, &s)
+	b.records.rank = rank
+	b.books.do(&s)
+	b.books.commit(by, &s)
 }
 
 // plantPosted moves credits unasked.
 func (b *bed) plantPosted(by messages.Name, rank Rank, t messages.Transfer) {
-	b.plant(by, rank, step{asked: &t, debit: b.accounts[t.Debit], credit: b.accounts[t.Credit], amount: t.Amount, job: t.Job})
+	b.plant(by, rank, step{asked: &t, debit: b.accounts.byName[t.Debit], credit: b.accounts.byName[t.Credit], amount: t.Amount, job: t.Job})
 }
 
 // plantHold makes a hold unasked.
 func (b *bed) plantHold(by messages.Name, rank Rank, t messages.Transfer) {
-	h := newHold(&t, b.accounts[t.Debit])
+	h := newHold(&t, b.accounts.byName[t.Debit])
 	h.by = by
 	b.plant(by, rank, step{asked: &t, debit: h.account, held: t.Amount, hold: h, job: t.Job, member: h.member})
 }
 
 // plantPost posts from a hold unasked.
 func (b *bed) plantPost(by messages.Name, rank Rank, t messages.Transfer) {
-	h := b.holds[t.Pending]
-	b.plant(by, rank, step{asked: &t, debit: h.account, credit: b.accounts[t.Credit], amount: t.Amount, held: -h.amount, hold: h, job: h.job, spent: t.Amount, member: h.member})
+	h := b.holds.byID[t.Pending]
+	b.plant(by, rank, step{asked: &t, debit: h.account, credit: b.accounts.byName[t.Credit], amount: t.Amount, held: -h.amount, hold: h, job: h.job, spent: t.Amount, member: h.member})
 }
 
 func (b *bed) plantRefusal(by messages.Name, rank Rank, t messages.Transfer, err *messages.Error) {
-	b.rank = rank
-	b.rememberRefusal(by, &t, err, stamp{})
+	b.records.rank = rank
+	b.books.refuse(by, &t, err, stamp{})
 }
 
 func (b *bed) plantChange(by messages.Name, rank Rank, ch change) {
-	b.rank = rank
-	b.change(by, ch)
+	b.records.rank = rank
+	b.books.change(by, ch)
 }
 
 func (b *bed) plantMember(by messages.Name, rank Rank, account, member messages.Name) {
-	b.rank = rank
-	b.setMember(b.accounts[account], member, false)
-	b.write(&record{what: membership, at: b.now, by: by, account: account, member: member}, nil, nil)
+	b.records.rank = rank
+	b.accounts.setMember(b.accounts.byName[account], member, false)
+	b.books.write(&record{what: membership, at: b.records.now, by: by, account: account, member: member}, nil, nil)
 }
 
 func under(id string, t messages.Transfer) messages.Transfer {
@@ -68,7 +68,7 @@ var controls = map[string]control{
 	"a movement of less than nothing": {plant: func(b *bed) { b.plantPosted(service, Service, posted("x", "ada", "$site", -50)) }},
 	"a transfer out of the issuer":    {plant: func(b *bed) { b.plantPosted(service, Service, posted("x", "$issuer", "ada", 50)) }},
 	"a post after the hold's expiry": {plant: func(b *bed) {
-		b.now = 2500
+		b.records.now = 2500
 		b.plantPost(service, Service, post("x", "h", 5))
 	}},
 	"a post by another service": {plant: func(b *bed) { b.plantPost("$other", Service, post("x", "h", 5)) }},
@@ -165,38 +165,38 @@ var controls = map[string]control{
 		b.plantChange("bob", User, change{setting: memberLimit, account: "lab", member: "bob", number: 500})
 	}, leader: true},
 	"a role above the last": {plant: func(b *bed) {
-		b.accounts["lab"].member("bob").role = 9
-		b.rank = Operator
-		b.write(&record{what: changed, at: b.now, by: "ops", change: change{setting: memberRole, account: "lab", member: "bob", number: 9}}, nil, nil)
+		b.accounts.byName["lab"].member("bob").role = 9
+		b.records.rank = Operator
+		b.books.write(&record{what: changed, at: b.records.now, by: "ops", change: change{setting: memberRole, account: "lab", member: "bob", number: 9}}, nil, nil)
 	}},
 	"a member taken in by a stranger": {plant: func(b *bed) { b.plantMember("eve", User, "lab", "eve") }, leader: true},
 	"a member taken in by a service":  {plant: func(b *bed) { b.plantMember(service, Service, "lab", "eve") }},
 	"a member of no account's name":   {plant: func(b *bed) { b.plantMember("ops", Operator, "lab", "Not A Name") }},
-	"an account opened for nothing":   {plant: func(b *bed) { b.rank = Operator; b.openFor("ops", "eve") }},
-	"a lapse before its time":         {plant: func(b *bed) { b.Ledger.lapse(b.holds["h"]) }},
+	"an account opened for nothing":   {plant: func(b *bed) { b.records.rank = Operator; b.books.openFor("ops", "eve") }},
+	"a lapse before its time":         {plant: func(b *bed) { b.Ledger.expiry.lapse(b.holds.byID["h"]) }},
 	"a lapse left out": {plant: func(b *bed) {
-		b.now = 2500
-		b.Ledger.removeHold(b.holds["h"])
-		b.accounts["ada"].reserved -= 10
+		b.records.now = 2500
+		b.Ledger.holds.remove(b.holds.byID["h"])
+		b.accounts.byName["ada"].reserved -= 10
 		b.do(posted("z", "bob", "$site", 5))
 	}},
-	"a return before its time": {plant: func(b *bed) { b.giveBack(b.accounts["bob"], "$grant/ops/short", 5) }},
+	"a return before its time": {plant: func(b *bed) { b.expiry.giveBack(b.accounts.byName["bob"], "$grant/ops/short", 5) }},
 	"a return of another amount": {plant: func(b *bed) {
-		b.now = 3500
-		b.Ledger.lapse(b.holds["h"])
-		b.giveBack(b.accounts["bob"], "$grant/ops/short", 5)
-		b.dues = nil
+		b.records.now = 3500
+		b.Ledger.expiry.lapse(b.holds.byID["h"])
+		b.expiry.giveBack(b.accounts.byName["bob"], "$grant/ops/short", 5)
+		b.Ledger.lots.dues = nil
 	}},
-	"a return left out at the end": {plant: func(b *bed) { b.now = 3500; b.Ledger.lapse(b.holds["h"]); b.dues = nil }},
+	"a return left out at the end": {plant: func(b *bed) { b.records.now = 3500; b.Ledger.expiry.lapse(b.holds.byID["h"]); b.Ledger.lots.dues = nil }},
 	"time that runs backwards": {plant: func(b *bed) {
-		b.now = 500
+		b.records.now = 500
 		b.plantPosted(service, Service, posted("x", "ada", "$site", 5))
-		b.now = 1000
+		b.records.now = 1000
 	}},
 	"older rules than before": {plant: func(b *bed) {
-		b.rules = firstRules
+		b.records.rules = firstRules
 		b.plantPosted(service, Service, posted("x", "ada", "$site", 5))
-		b.rules = secondRules
+		b.records.rules = secondRules
 	}, leader: true},
 }
 
@@ -263,8 +263,8 @@ func TestControlsAreSeen(t *testing.T) {
 			if _, err := verify(journalOf(t, b.Ledger), true); err == nil {
 				t.Errorf("rules %d: %s: it verifies", under, name)
 			}
-			for _, a := range b.order {
-				b.touch(a)
+			for _, a := range b.accounts.order {
+				b.accounts.touch(a)
 			}
 			if err := New().Restore(bytes.NewReader(encodeImage(t, b.Ledger))); err == nil {
 				t.Errorf("rules %d: %s: it is restored", under, name)

@@ -190,7 +190,7 @@ func TestGrantIsIdempotent(t *testing.T) {
 // TestCollision: identifiers of the same hash are kept apart.
 func TestCollision(t *testing.T) {
 	b := newBed(t)
-	b.known.digest = func(string) uint64 { return 7 }
+	b.records.known.digest = func(string) uint64 { return 7 }
 	b.grant("ada", 1000)
 	for range 2 { // the second time each gets its own first result
 		for i := range 20 {

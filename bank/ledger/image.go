@@ -30,14 +30,14 @@ type Image struct {
 // Capture takes an image. It copies the pending holds, and of the accounts
 // those that changed since the last one.
 func (l *Ledger) Capture() *Image {
-	l.refresh()
-	img := &Image{now: l.now, rules: l.rules, journal: l.journal.prefix(), accounts: append([][]account(nil), l.copies...), totals: l.Totals()}
-	img.holds = make([]hold, 0, len(l.holds))
-	for _, h := range l.holds {
+	l.accounts.refresh()
+	img := &Image{now: l.records.now, rules: l.records.rules, journal: l.records.journal.prefix(), accounts: append([][]account(nil), l.accounts.copies...), totals: l.Totals()}
+	img.holds = make([]hold, 0, len(l.holds.byID))
+	for _, h := range l.holds.byID {
 		img.holds = append(img.holds, *h)
 	}
-	img.dues = append(dues(nil), l.dues...)
-	img.trust = l.trust.copy()
+	img.dues = append(dues(nil), l.lots.dues...)
+	img.trust = l.requests.trust.copy()
 	return img
 }
 

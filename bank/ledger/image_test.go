@@ -42,7 +42,7 @@ func busy(t *testing.T) *bed {
 // TestRestoreIsIdentical also goes on with both ledgers.
 func TestRestoreIsIdentical(t *testing.T) {
 	b := busy(t)
-	if segments := len(b.journal.sealed); segments < 2 {
+	if segments := len(b.records.journal.sealed); segments < 2 {
 		t.Fatalf("only %d segments: the test is to cross some", segments)
 	}
 	image := encodeImage(t, b.Ledger)

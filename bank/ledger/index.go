@@ -111,31 +111,3 @@ func (x *index) find(hash uint64, is func(number uint64) bool) uint64 {
 	}
 	return 0
 }
-
-// recorded returns the number of the record that answered an identifier, 0 if
-// none did.
-func (l *Ledger) recorded(id string) uint64 {
-	return l.known.find(l.known.hash(id), func(number uint64) bool {
-		rec := l.record(number)
-		return rec.key() == id
-	})
-}
-
-// Done reports whether a transfer was carried out under an identifier, however
-// long ago.
-func (l *Ledger) Done(id string) bool {
-	number := l.recorded(id)
-	return number != 0 && l.record(number).what == done
-}
-
-// seek returns the record that answered an identifier, for those who only
-// look: several may at a time.
-func (l *Ledger) seek(id string) (found record, err error) {
-	l.known.find(l.known.digest(id), func(number uint64) bool {
-		if err == nil {
-			found, err = l.read(number)
-		}
-		return err == nil && found.key() == id
-	})
-	return found, err
-}

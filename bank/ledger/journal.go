@@ -103,3 +103,20 @@ func (s *Segment) each(from uint64, f func(number uint64, record []byte) error) 
 	}
 	return nil
 }
+
+// History is a ledger's journal at one moment. It may be used by other
+// goroutines while the ledger changes.
+type History struct{ journal journal }
+
+// History returns the journal as it is now. It costs a few words.
+func (l *Ledger) History() History { return History{l.records.journal.prefix()} }
+
+// Count is how many records there are.
+func (h *History) Count() uint64 { return h.journal.count }
+
+// Head is the hash of all of them.
+func (h *History) Head() Head { return h.journal.chain.head }
+
+// Record returns the record of a number from 1 to Count, in its canonical
+// bytes, which must not be changed.
+func (h *History) Record(number uint64) ([]byte, error) { return h.journal.at(number) }

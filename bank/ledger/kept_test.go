@@ -92,11 +92,11 @@ func TestSealFails(t *testing.T) {
 	b.grant("ada", 1000)
 	store.fails = errors.New("disk full")
 	for i := range 20 {
-		count := b.journal.count
+		count := b.records.journal.count
 		r := b.command(Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []messages.Transfer{held(uitoa(uint64(i)), "ada", 1)}})
 		if r.Error != nil {
-			if b.journal.count != count || b.Err() == nil {
-				t.Fatalf("%d records, %d before; %v", b.journal.count, count, b.Err())
+			if b.records.journal.count != count || b.Err() == nil {
+				t.Fatalf("%d records, %d before; %v", b.records.journal.count, count, b.Err())
 			}
 			return
 		}

@@ -234,9 +234,9 @@ func TestMembershipRefusals(t *testing.T) {
 			t.Errorf("%s joins %s: %v", tc.member, tc.project, r.Error)
 		}
 	}
-	a := b.accounts["lab"]
+	a := b.accounts.byName["lab"]
 	for i := range MaxMembers {
-		b.setMember(a, fmt.Sprintf("m%d", i), false)
+		b.accounts.setMember(a, fmt.Sprintf("m%d", i), false)
 	}
 	r := b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: "ada"}})
 	if r.Error == nil || r.Error.Kind != messages.Exhausted {

@@ -79,36 +79,6 @@ func (a *account) owners() (n int) {
 	return n
 }
 
-// setMember adds or removes a member and reports whether that changed anything.
-func (l *Ledger) setMember(a *account, name messages.Name, remove bool) bool {
-	if a.has(name) != remove {
-		return false
-	}
-	i, known := a.search(name)
-	projects := l.projects[name]
-	j, _ := slices.BinarySearch(projects, a.name)
-	switch {
-	case remove && a.members[i].unused():
-		a.members = slices.Delete(a.members, i, i+1)
-	case remove:
-		a.members[i].left = true
-	case known:
-		a.members[i] = member{name: a.members[i].name, spent: a.members[i].spent, held: a.members[i].held}
-	default:
-		name = strings.Clone(name)
-		a.members = slices.Insert(a.members, i, member{name: name})
-	}
-	if remove {
-		projects = slices.Delete(projects, j, j+1)
-	} else {
-		projects = slices.Insert(projects, j, a.name)
-	}
-	if l.projects[name] = projects; len(projects) == 0 {
-		delete(l.projects, name)
-	}
-	return true
-}
-
 // mayHold refuses a hold on the word of somebody who may not make it.
 func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages.Error {
 	role, ok := a.part(name)
@@ -151,37 +121,6 @@ func CheckMember(m *messages.MemberRequest) *messages.Error {
 		return messages.Errorf(messages.TooLarge, "limit %v is above %v credits: give less, or 0 for no limit", *m.Limit, messages.MaxCredits)
 	}
 	return nil
-}
-
-// changeMember adds a member to an account, changes its part, or removes it.
-// It is idempotent.
-func (l *Ledger) changeMember(c *Command) (messages.AccountReply, *messages.Error) {
-	m := &c.Member
-	if err := CheckMember(m); err != nil {
-		return messages.AccountReply{}, err
-	}
-	a, err := l.owned(c, m.Account, "change its members")
-	if err != nil {
-		return messages.AccountReply{}, err
-	}
-	present := a.has(m.Member)
-	demotes := present && a.member(m.Member).role == messages.RoleOwner && (m.Remove || m.Role != nil && *m.Role != messages.RoleOwner)
-	switch {
-	case demotes && c.Rank == User && a.owners() == 1:
-		return messages.AccountReply{}, messages.Errorf(messages.PermissionDenied, "%q is the last owner of account %q: make another one first, or ask an operator", m.Member, a.name)
-	case !m.Remove && !present && a.count() >= MaxMembers:
-		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, the most there can be: remove one first", a.name, MaxMembers)
-	}
-	if l.setMember(a, m.Member, m.Remove) {
-		l.write(&record{what: membership, at: l.now, by: c.By, account: a.name, member: m.Member, remove: m.Remove}, nil, nil)
-	}
-	if m.Role != nil {
-		l.change(c.By, change{setting: memberRole, account: a.name, member: m.Member, number: int64(*m.Role)})
-	}
-	if m.Limit != nil {
-		l.change(c.By, change{setting: memberLimit, account: a.name, member: m.Member, number: int64(*m.Limit)})
-	}
-	return a.reply(), nil
 }
 
 // use counts what a step does to the account's member on whose word it is.

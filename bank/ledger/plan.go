@@ -6,37 +6,44 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// planner says which step a transfer is, or why it is refused. It changes nothing.
+type planner struct {
+	records  *records
+	accounts *accounts
+	holds    *holds
+}
+
 // prepare is plan for a transfer that somebody asked for.
-func (l *Ledger) prepare(by messages.Name, t *messages.Transfer) (step, *messages.Error) {
-	s, err := l.plan(t)
+func (p *planner) prepare(by messages.Name, t *messages.Transfer) (step, *messages.Error) {
+	s, err := p.plan(t)
 	if err == nil && t.Kind == messages.Hold {
-		s.hold.by = l.maker(by)
+		s.hold.by = p.holds.maker(by)
 	}
 	return s, err
 }
 
 // plan checks a transfer against the state. What it returns can be done.
-func (l *Ledger) plan(t *messages.Transfer) (step, *messages.Error) {
+func (p *planner) plan(t *messages.Transfer) (step, *messages.Error) {
 	switch t.Kind {
 	case messages.Posted:
-		return l.planPosted(t)
+		return p.planPosted(t)
 	case messages.Hold:
-		return l.planHold(t)
+		return p.planHold(t)
 	}
-	return l.planResolution(t)
+	return p.planResolution(t)
 }
 
-func (l *Ledger) planPosted(t *messages.Transfer) (step, *messages.Error) {
-	debit, err := l.find(t.Debit)
+func (p *planner) planPosted(t *messages.Transfer) (step, *messages.Error) {
+	debit, err := p.accounts.find(t.Debit)
 	if err != nil {
 		return step{}, err
 	}
-	credit, err := l.find(t.Credit)
+	credit, err := p.accounts.find(t.Credit)
 	if err != nil {
 		return step{}, err
 	}
 	s := step{asked: t, debit: debit, credit: credit, amount: t.Amount, job: t.Job}
-	if s, err = l.planOrigin(s); err != nil {
+	if s, err = p.planOrigin(s); err != nil {
 		return step{}, err
 	}
 	if err := s.covered(t.Amount); err != nil {
@@ -47,7 +54,7 @@ func (l *Ledger) planPosted(t *messages.Transfer) (step, *messages.Error) {
 
 // planOrigin holds a Posted to the rules that its origin is under. What an
 // operator or the ledger itself does is done to a frozen account too.
-func (l *Ledger) planOrigin(s step) (step, *messages.Error) {
+func (p *planner) planOrigin(s step) (step, *messages.Error) {
 	switch originOf(s.asked.ID) {
 	case ordinary:
 		return s, s.debit.thawedFor("moved from")
@@ -57,36 +64,36 @@ func (l *Ledger) planOrigin(s step) (step, *messages.Error) {
 		}
 		return s, s.debit.thawedFor("paid from")
 	case corrected:
-		return l.planCorrection(s)
+		return p.planCorrection(s)
 	}
 	return s, nil
 }
 
-func (l *Ledger) planHold(t *messages.Transfer) (step, *messages.Error) {
-	debit, err := l.find(t.Debit)
+func (p *planner) planHold(t *messages.Transfer) (step, *messages.Error) {
+	debit, err := p.accounts.find(t.Debit)
 	if err != nil {
 		return step{}, err
 	}
-	if err := l.mayHold(debit, t); err != nil {
+	if err := p.mayHold(debit, t); err != nil {
 		return step{}, err
 	}
 	if t.Credit != "" {
-		if _, err := l.find(t.Credit); err != nil {
+		if _, err := p.accounts.find(t.Credit); err != nil {
 			return step{}, err
 		}
 	}
-	if t.Expires != 0 && until(t, l.now) <= l.now {
-		return step{}, messages.Errorf(messages.Expired, "hold %q would expire at %v, and it is %v: give a later instant", clip(t.ID), t.Expires, l.now)
+	if t.Expires != 0 && until(t, p.records.now) <= p.records.now {
+		return step{}, messages.Errorf(messages.Expired, "hold %q would expire at %v, and it is %v: give a later instant", clip(t.ID), t.Expires, p.records.now)
 	}
 	s := step{asked: t, debit: debit, held: t.Amount, job: t.Job}
 	if err := s.covered(t.Amount); err != nil {
 		return step{}, err
 	}
-	if _, fits := sum(l.held, t.Amount); !fits && l.rules >= secondRules {
+	if _, fits := sum(p.holds.sum, t.Amount); !fits && p.records.rules >= secondRules {
 		return step{}, messages.Errorf(messages.TooLarge, "holding %v credits more would exceed what the holds of a bank can come to: hold less", t.Amount)
 	}
 	s.hold = newHold(t, debit)
-	s.hold.expires, s.member = until(t, l.now), s.hold.member
+	s.hold.expires, s.member = until(t, p.records.now), s.hold.member
 	return s, nil
 }
 
@@ -95,7 +102,7 @@ func (l *Ledger) planHold(t *messages.Transfer) (step, *messages.Error) {
 const MaxHolds = 100_000
 
 // mayHold refuses a hold that the account is not open to.
-func (l *Ledger) mayHold(a *account, t *messages.Transfer) *messages.Error {
+func (p *planner) mayHold(a *account, t *messages.Transfer) *messages.Error {
 	if err := a.mayHold(t.Member, t.Amount); err != nil {
 		return err
 	}
@@ -106,8 +113,8 @@ func (l *Ledger) mayHold(a *account, t *messages.Transfer) *messages.Error {
 }
 
 // planResolution plans a Post, Void or Extend.
-func (l *Ledger) planResolution(t *messages.Transfer) (step, *messages.Error) {
-	h, err := l.findHold(t.Pending)
+func (p *planner) planResolution(t *messages.Transfer) (step, *messages.Error) {
+	h, err := p.findHold(t.Pending)
 	if err != nil {
 		return step{}, err
 	}
@@ -119,7 +126,7 @@ func (l *Ledger) planResolution(t *messages.Transfer) (step, *messages.Error) {
 		s.job = t.Job
 	}
 	if t.Kind == messages.Post {
-		return l.planPost(s)
+		return p.planPost(s)
 	}
 	if t.Amount != 0 && t.Amount != h.amount {
 		return step{}, messages.Errorf(messages.Invalid, "hold %q is of %v credits, not of %v: leave amount 0, or give all of it", clip(h.id), h.amount, t.Amount)
@@ -127,7 +134,7 @@ func (l *Ledger) planResolution(t *messages.Transfer) (step, *messages.Error) {
 	if t.Kind == messages.Void {
 		s.held = -h.amount
 	} else {
-		s.expires, s.learned = later(h.expires, until(t, l.now)), s.job
+		s.expires, s.learned = later(h.expires, until(t, p.records.now)), s.job
 	}
 	return s, nil
 }
@@ -140,7 +147,7 @@ func later(a, b messages.Time) messages.Time {
 	return max(a, b)
 }
 
-func (l *Ledger) planPost(s step) (step, *messages.Error) {
+func (p *planner) planPost(s step) (step, *messages.Error) {
 	t, h := s.asked, s.hold
 	if t.Amount > h.amount {
 		return step{}, messages.Errorf(messages.Insufficient, "hold %q is of %v credits: %v cannot be posted from it, post at most what is held", clip(h.id), h.amount, t.Amount)
@@ -155,7 +162,7 @@ func (l *Ledger) planPost(s step) (step, *messages.Error) {
 	if h.payee != "" && payee != h.payee {
 		return step{}, messages.Errorf(messages.PermissionDenied, "hold %q can only be posted to %q, not to %q", clip(h.id), h.payee, clip(payee))
 	}
-	credit, err := l.find(payee)
+	credit, err := p.accounts.find(payee)
 	if err != nil {
 		return step{}, err
 	}
@@ -199,4 +206,61 @@ func (s *step) fits() *messages.Error {
 func sum(a, b messages.Credits) (messages.Credits, bool) {
 	c := a + b
 	return c, (c > a) == (b > 0)
+}
+
+// findHold returns a pending hold, or the refusal that says why it is none.
+func (p *planner) findHold(id string) (*hold, *messages.Error) {
+	if h := p.holds.byID[id]; h != nil {
+		return h, nil
+	}
+	number := p.records.recorded(id)
+	if number == 0 {
+		return nil, messages.Errorf(messages.NotFound, "there is no hold %q: make it first", clip(id))
+	}
+	if p.records.recorded(lapseKey(id)) != 0 {
+		return nil, messages.Errorf(messages.Expired, "hold %q expired and its credits are free again: make a new one, and extend it in time", clip(id))
+	}
+	rec := p.records.record(number)
+	if rec.what != done || rec.asked.Kind != messages.Hold {
+		return nil, messages.Errorf(messages.NotFound, "transfer %q is not a hold that was made: name the identifier of one", clip(id))
+	}
+	return nil, messages.Errorf(messages.Ended, "hold %q was posted or voided before: a hold resolves once", clip(id))
+}
+
+// planCorrection plans the reverse of an earlier transfer. The reverse of a
+// charge gives the account and its member back what they were counted to have
+// spent.
+func (p *planner) planCorrection(s step) (step, *messages.Error) {
+	rec, err := p.records.correctable(s.asked.Pending)
+	if err != nil {
+		return step{}, err
+	}
+	if o := &rec.outcome; o.debit != s.credit.name || o.credit != s.debit.name || s.amount > o.amount {
+		return step{}, invalid(s.asked, "it corrects a movement of "+o.amount.String()+" credits from "+o.debit+" to "+o.credit+": correct at most that, in the other direction")
+	}
+	if rec.asked.Kind == messages.Post {
+		s.refund, s.spent = s.credit, -s.amount
+		s.member = p.records.holder(rec.asked.Pending, s.credit.name)
+	} else if p.records.rules >= secondRules {
+		p.countAgain(&s, &rec)
+	}
+	return s, nil
+}
+
+// countAgain counts what the correction of a correction moves: where the first
+// of them took back a charge, every second restores it, and those between take it
+// back once more.
+func (p *planner) countAgain(s *step, rec *record) {
+	root, restores, depth := *rec, false, 0
+	for ; originOf(root.asked.ID) == corrected; depth++ {
+		root, restores = p.records.record(p.records.recorded(root.asked.Pending)), !restores
+	}
+	if root.asked.Kind != messages.Post || depth > 1 && rec.rules < secondRules {
+		return // the first rules did not count what is taken back now
+	}
+	s.spent, s.refund = s.amount, s.debit
+	if !restores {
+		s.spent, s.refund = -s.amount, s.credit
+	}
+	s.member = p.records.holder(root.asked.Pending, s.refund.name)
 }

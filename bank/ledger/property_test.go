@@ -258,9 +258,9 @@ func sameRefusal(t *rapid.T, what string, got *messages.Error, kind messages.Kin
 
 // check compares every account, and what must always hold.
 func (p *pair) check(t *rapid.T) {
-	if len(p.ledger.Accounts()) != len(p.model.balance) || len(p.ledger.holds) != len(p.model.pending) {
+	if len(p.ledger.Accounts()) != len(p.model.balance) || len(p.ledger.holds.byID) != len(p.model.pending) {
 		t.Fatalf("%d accounts and %d holds, the model has %d and %d",
-			len(p.ledger.Accounts()), len(p.ledger.holds), len(p.model.balance), len(p.model.pending))
+			len(p.ledger.Accounts()), len(p.ledger.holds.byID), len(p.model.balance), len(p.model.pending))
 	}
 	for _, a := range p.ledger.Accounts() {
 		same := is(a.Balance, p.model.balance[a.Account]) && is(a.Reserved, p.model.reserved(a.Account)) &&
@@ -271,13 +271,13 @@ func (p *pair) check(t *rapid.T) {
 		}
 		p.checkParts(t, &a)
 	}
-	for id, h := range p.ledger.holds {
+	for id, h := range p.ledger.holds.byID {
 		if h.expires != p.model.pending[id].expires || (h.expires != 0) != (h.place >= 0) {
 			t.Fatalf("hold %s expires at %v (place %d), in the model at %v", id, h.expires, h.place, p.model.pending[id].expires)
 		}
 	}
 	books := p.ledger.Capture().Audit()
-	if !books.Balanced || books.Held != p.ledger.held || books.Issued != books.Balances || books.Transfers != p.model.done {
+	if !books.Balanced || books.Held != p.ledger.holds.sum || books.Issued != books.Balances || books.Transfers != p.model.done {
 		t.Fatalf("books: %+v, and the model did %d transfers", books, p.model.done)
 	}
 	p.checkStatements(t)
@@ -313,7 +313,7 @@ func (p *pair) restart(t *rapid.T) {
 	if _, err := p.ledger.Capture().WriteTo(&image); err != nil {
 		t.Fatal(err)
 	}
-	fresh := Open(p.ledger.journal.store)
+	fresh := Open(p.ledger.records.journal.store)
 	if err := fresh.Restore(&image); err != nil {
 		t.Fatal(err)
 	}
@@ -333,8 +333,8 @@ func (p *pair) replay() {
 	if second.Hash() != p.ledger.Hash() {
 		p.Fatalf("a second replica differs after %d commands", len(p.commands))
 	}
-	for _, a := range second.order {
-		second.touch(a) // so that the next image copies every account
+	for _, a := range second.accounts.order {
+		second.accounts.touch(a) // so that the next image copies every account
 	}
 	if second.Hash() != p.ledger.Hash() {
 		p.Fatal("an image missed a change of some account")

@@ -56,13 +56,13 @@ var verbNames = [...]string{
 // admit refuses a command whose maker has no such office, without a trace. Under
 // the first rules that was left to the leader.
 func (l *Ledger) admit(c *Command) *messages.Error {
-	if c.Verb == Expire || c.Verb == Keys || l.rules < secondRules && l.replay == nil {
+	if c.Verb == Expire || c.Verb == Keys || l.records.rules < secondRules && l.records.replay == nil {
 		return nil
 	}
 	if c.By == "" {
 		return messages.Errorf(messages.PermissionDenied, "nobody asks for this: only time passes by itself")
 	}
-	if !holds(c.By, c.Rank) {
+	if !mayBe(c.By, c.Rank) {
 		return messages.Errorf(messages.PermissionDenied, "%q cannot be %v: services have names that begin with $, and nobody else has", clip(c.By), c.Rank)
 	}
 	for _, rank := range verbsOf[c.Verb] {
@@ -73,9 +73,9 @@ func (l *Ledger) admit(c *Command) *messages.Error {
 	return messages.Errorf(messages.PermissionDenied, "%q is %v and may not %s: ask an operator of the site", clip(c.By), c.Rank, verbNames[c.Verb])
 }
 
-// holds reports whether a name can have a rank: services, and they alone, have
+// mayBe reports whether a name can have a rank: services, and they alone, have
 // names that begin with "$".
-func holds(name messages.Name, rank Rank) bool {
+func mayBe(name messages.Name, rank Rank) bool {
 	return rank == Clearing || strings.HasPrefix(name, "$") == (rank == Service)
 }
 

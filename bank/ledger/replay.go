@@ -32,8 +32,8 @@ type replay struct {
 // replayInto returns a replay into a ledger in which nothing has happened. It is
 // no ledger for other commands until the replay's end.
 func replayInto(l *Ledger) *replay {
-	l.replay = &replay{ledger: l}
-	return l.replay
+	l.records.replay = &replay{ledger: l}
+	return l.records.replay
 }
 
 // add takes the next record. A fault may show only in a later one, or at the end:
@@ -44,9 +44,9 @@ func (p *replay) add(raw []byte) error {
 	switch {
 	case !ok:
 		return p.fault(p.count, errRecord)
-	case rec.at < p.ledger.now:
+	case rec.at < p.ledger.records.now:
 		return p.fault(p.count, errTime)
-	case rec.rules < p.ledger.rules:
+	case rec.rules < p.ledger.records.rules:
 		return p.fault(p.count, errRules)
 	}
 	if len(p.group) > 0 && !p.continues(&rec) {
@@ -55,14 +55,14 @@ func (p *replay) add(raw []byte) error {
 		}
 	}
 	if len(p.group) == 0 {
-		p.ledger.rules = rec.rules
-		p.ledger.advance(rec.at)
+		p.ledger.records.rules = rec.rules
+		p.ledger.expiry.advance(rec.at)
 		if len(p.ahead) > 0 {
 			return p.expect(p.count, raw, nil)
 		}
 	}
 	if rec.what == trusted || rec.what == requested {
-		p.ledger.askAgain(&rec)
+		p.askAgain(&rec)
 		return p.expect(p.count, raw, nil)
 	}
 	p.group, p.raw = append(p.group, rec), append(p.raw, bytes.Clone(raw))
@@ -74,7 +74,7 @@ func (p *replay) add(raw []byte) error {
 
 // end says that there are no more records.
 func (p *replay) end() error {
-	defer func() { p.ledger.replay = nil }()
+	defer func() { p.ledger.records.replay = nil }()
 	if len(p.group) > 0 {
 		if err := p.carryOut(p.count); err != nil {
 			return err
@@ -130,9 +130,9 @@ func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 	switch {
 	case len(p.ahead) > 0 && bytes.Equal(p.ahead[0], raw):
 		p.ahead = p.ahead[1:]
-		return p.ledger.broken
-	case p.ledger.broken != nil:
-		return p.ledger.broken
+		return p.ledger.records.broken
+	case p.ledger.records.broken != nil:
+		return p.ledger.records.broken
 	case why != nil:
 		return p.fault(number, fmt.Errorf("%w: %s", errDiffers, why.Message))
 	}
@@ -285,20 +285,20 @@ func (p *replay) movement(c Command, rec *record) (Command, error) {
 
 // askAgain writes down again who asked, or what the site said of its keys. That
 // it is proven a witness checks, by the records alone.
-func (l *Ledger) askAgain(rec *record) {
-	l.rank = rec.rank
+func (p *replay) askAgain(rec *record) {
+	p.ledger.records.rank = rec.rank
 	if rec.what == requested {
-		l.asking = rec
-		l.writeAsked()
+		p.ledger.requests.asking = rec
+		p.ledger.requests.writeAsked()
 		return
 	}
 	var k messages.SiteKeys
 	if messages.Unmarshal(rec.signed.Payload, messages.Msgpack, &k) != nil {
 		return // and the record is missed
 	}
-	number := l.write(rec, nil, nil)
-	l.trust.learn(&k)
-	if l.trust.from == 0 {
-		l.trust.from = number
+	number, t := p.ledger.records.write(rec, nil, nil), &p.ledger.requests.trust
+	t.learn(&k)
+	if t.from == 0 {
+		t.from = number
 	}
 }

@@ -58,8 +58,8 @@ func replayOne(t *testing.T, seed uint64, under rules) {
 		}
 		b := make()
 		c.plant(b)
-		for _, a := range b.order {
-			b.touch(a)
+		for _, a := range b.accounts.order {
+			b.accounts.touch(a)
 		}
 		if _, err := verify(journalOf(t, b.Ledger), true); err == nil {
 			t.Errorf("%s: it verifies", name)

@@ -23,9 +23,10 @@ var errImage = errors.New("ledger: the image is damaged")
 // taken from the image. On an error the ledger is as it was.
 func (l *Ledger) Restore(r io.Reader) error {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
-	fresh := Open(l.journal.store)
-	fresh.trust.root = l.trust.root
-	if err := fresh.readBody(in); err != nil {
+	fresh := Open(l.records.journal.store)
+	fresh.requests.trust.root = l.requests.trust.root
+	load := loader{in, fresh, fresh.records, fresh.accounts}
+	if err := load.body(); err != nil {
 		return err
 	}
 	var digest [sha256.Size]byte
@@ -67,71 +68,79 @@ func (r *source) ReadByte() (byte, error) {
 	return c, err
 }
 
-func (l *Ledger) readBody(r *source) error {
+// loader reads an image into a ledger in which nothing has happened.
+type loader struct {
+	in       *source
+	ledger   *Ledger
+	records  *records  // of ledger
+	accounts *accounts // of ledger
+}
+
+func (d *loader) body() error {
 	first := make([]byte, len(magics[firstRules]))
-	if _, err := io.ReadFull(r, first); err != nil {
+	if _, err := io.ReadFull(d.in, first); err != nil {
 		return damaged("its first line", err)
 	}
 	under := slices.Index(magics[:], string(first))
 	if under < int(firstRules) {
 		return fmt.Errorf("%w: it does not begin with %q", errImage, magics[secondRules])
 	}
-	now, err := binary.ReadVarint(r)
+	now, err := binary.ReadVarint(d.in)
 	if err != nil {
 		return damaged("its time", err)
 	}
-	count, err := binary.ReadUvarint(r)
+	count, err := binary.ReadUvarint(d.in)
 	if err != nil {
 		return damaged("the number of records", err)
 	}
 	var head Head
-	if _, err := io.ReadFull(r, head[:]); err != nil {
+	if _, err := io.ReadFull(d.in, head[:]); err != nil {
 		return damaged("the hash of the records", err)
 	}
-	replayed, err := l.readHistory(r, count)
+	replayed, err := d.history(count)
 	if err != nil {
 		return err
 	}
-	if l.journal.chain.head != head {
+	if d.records.journal.chain.head != head {
 		return fmt.Errorf("%w: its records do not come to the hash that stands for them", errImage)
 	}
-	if messages.Time(now) < l.now {
+	if messages.Time(now) < d.records.now {
 		return fmt.Errorf("%w: its time is before its last record", errImage)
 	}
-	if rules(under) < l.rules {
+	if rules(under) < d.records.rules {
 		return fmt.Errorf("%w: it is of rules before those of its last record", errImage)
 	}
-	l.now, l.rules = messages.Time(now), rules(under)
-	state := l.readState
+	d.records.now, d.records.rules = messages.Time(now), rules(under)
+	state := d.state
 	if replayed {
-		state = l.compareState
+		state = d.compareState
 	}
-	if err := state(r); err != nil {
+	if err := state(); err != nil {
 		return err
 	}
-	return l.readDues(r)
+	return d.dues()
 }
 
-// readHistory opens the segments that are elsewhere and reads the records that
+// history opens the segments that are elsewhere and reads the records that
 // are here. It reports whether these were all, and so gave the state.
-func (l *Ledger) readHistory(r *source, count uint64) (replayed bool, err error) {
-	segments, err := binary.ReadUvarint(r)
+func (d *loader) history(count uint64) (replayed bool, err error) {
+	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {
 		return false, damaged("the number of segments", err)
 	}
 	for range segments {
-		if err := l.readSegment(r); err != nil {
+		if err := d.segment(); err != nil {
 			return false, err
 		}
 	}
-	add, end := l.readd, func() error { return nil }
+	add, end := d.records.enter, func() error { return nil }
 	if segments == 0 {
-		again := replayInto(l)
+		again := replayInto(d.ledger)
 		add, end = again.add, again.end
 	}
 	var raw []byte
-	for number := l.journal.count + 1; number <= count; number++ {
-		if raw, err = readText(r, raw, maxRecord); err != nil {
+	for number := d.records.journal.count + 1; number <= count; number++ {
+		if raw, err = readText(d.in, raw, maxRecord); err != nil {
 			return false, damaged(fmt.Sprintf("record %d of %d", number, count), err)
 		}
 		if err := add(raw); err != nil {
@@ -141,35 +150,28 @@ func (l *Ledger) readHistory(r *source, count uint64) (replayed bool, err error)
 	if err := end(); err != nil {
 		return false, fmt.Errorf("%w: %v", errImage, err)
 	}
-	if l.journal.count != count {
+	if d.records.journal.count != count {
 		return false, fmt.Errorf("%w: its segments have more records than there are", errImage)
 	}
 	return segments == 0, nil
 }
 
-// readSegment opens a segment that is elsewhere, behind those before.
-func (l *Ledger) readSegment(r *source) error {
-	sum, err := readSum(r)
+// segment opens a segment that is elsewhere, behind those before.
+func (d *loader) segment() error {
+	sum, err := readSum(d.in)
 	if err != nil {
 		return damaged("the sum of a segment", err)
 	}
-	if sum.First != l.journal.count+1 || sum.Count <= 0 || sum.Size < sum.Count || sum.Size > maxSegment {
+	if sum.First != d.records.journal.count+1 || sum.Count <= 0 || sum.Size < sum.Count || sum.Size > maxSegment {
 		return fmt.Errorf("%w: its segments do not follow one another", errImage)
 	}
-	s, err := l.journal.store.Open(sum)
+	s, err := d.records.journal.store.Open(sum)
 	if err != nil {
 		return fmt.Errorf("ledger: the bank's history: %w", err)
 	}
-	keys, err := s.Keys()
-	if err != nil {
+	if err := d.records.follow(s, &sum); err != nil {
 		return fmt.Errorf("ledger: the bank's history: %w", err)
 	}
-	for i, key := range keys {
-		if key != 0 {
-			l.known.enter(key, sum.First+uint64(i))
-		}
-	}
-	l.journal.follow(s)
 	return nil
 }
 
@@ -187,26 +189,6 @@ func readSum(r *source) (s Sum, err error) {
 		}
 	}
 	return s, nil
-}
-
-// readd adds a record to a history of which the state is given otherwise.
-func (l *Ledger) readd(raw []byte) error {
-	rec, ok := decodeRecord(raw)
-	switch number := l.journal.count + 1; {
-	case !ok:
-		return fmt.Errorf("record %d %w", number, errRecord)
-	case rec.at < l.now:
-		return fmt.Errorf("record %d %w", number, errTime)
-	case rec.rules < l.rules:
-		return fmt.Errorf("record %d %w", number, errRules)
-	}
-	l.now, l.rules = rec.at, rec.rules
-	key := l.keyOf(&rec)
-	number, err := l.journal.append(raw, key)
-	if err == nil && key != 0 {
-		l.known.enter(key, number)
-	}
-	return err
 }
 
 // readText reads a length and so many bytes, into space if they fit.

@@ -207,13 +207,13 @@ func TestJournalOfTheFirstRules(t *testing.T) {
 func TestRefusalsAreKeptByTheirKind(t *testing.T) {
 	b := climate(t)
 	first := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))
-	record, err := b.read(b.recorded("no"))
+	record, err := b.records.read(b.records.recorded("no"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var w writer
 	record.refusal.Message = "in other words"
-	if w.record(&record); !bytes.Equal(w.b, journalOf(t, b.Ledger)[b.recorded("no")-1]) {
+	if w.record(&record); !bytes.Equal(w.b, journalOf(t, b.Ledger)[b.records.recorded("no")-1]) {
 		t.Error("the record of a refusal has its words")
 	}
 	again := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))

@@ -12,7 +12,7 @@ const (
 // above After and made in [From, To), oldest first; To = 0 is no end. It costs
 // the logarithm of the history and the length of the page.
 func (l *Ledger) Statement(q messages.StatementRequest) (messages.StatementReply, error) {
-	a, refusal := l.find(q.Account)
+	a, refusal := l.accounts.find(q.Account)
 	if refusal != nil {
 		return messages.StatementReply{}, refusal
 	}
@@ -22,27 +22,34 @@ func (l *Ledger) Statement(q messages.StatementRequest) (messages.StatementReply
 	if q.Limit == 0 {
 		q.Limit = DefaultPage
 	}
-	reply, err := l.page(a, q)
+	reply, err := (&statement{a, l.records, l.holds}).page(q)
 	if err != nil {
 		return messages.StatementReply{}, messages.Errorf(messages.Internal, "the history of account %q cannot be read: %v", a.name, err)
 	}
 	return reply, nil
 }
 
-// page collects the entries of an account that a request asks for.
-func (l *Ledger) page(a *account, q messages.StatementRequest) (messages.StatementReply, error) {
-	reply := messages.StatementReply{Account: a.name, Entries: []messages.Entry{}}
-	first, err := l.oldest(a, func(e *entry) bool { return e.number > q.After && e.at >= q.From })
+// statement is the entries of one account.
+type statement struct {
+	account *account
+	records *records
+	holds   *holds
+}
+
+// page collects the entries that a request asks for.
+func (s *statement) page(q messages.StatementRequest) (messages.StatementReply, error) {
+	reply := messages.StatementReply{Account: s.account.name, Entries: []messages.Entry{}}
+	first, err := s.oldest(func(e *entry) bool { return e.number > q.After && e.at >= q.From })
 	if err != nil {
 		return reply, err
 	}
 	if first == nil {
-		return reply, l.opening(a, a.trail.last(), &reply)
+		return reply, s.opening(s.account.trail.last(), &reply)
 	}
-	if err := l.opening(a, first.before(a.name), &reply); err != nil {
+	if err := s.opening(first.before(s.account.name), &reply); err != nil {
 		return reply, err
 	}
-	entries, err := l.run(a, first, q.Limit+1)
+	entries, err := s.run(first, q.Limit+1)
 	if err != nil {
 		return reply, err
 	}
@@ -55,19 +62,19 @@ func (l *Ledger) page(a *account, q messages.StatementRequest) (messages.Stateme
 			reply.More = true
 			break
 		}
-		reply.Entries = append(reply.Entries, e.entry(a.name, e.number))
+		reply.Entries = append(reply.Entries, e.entry(s.account.name, e.number))
 	}
-	return reply, l.explain(reply.Entries)
+	return reply, s.explain(reply.Entries)
 }
 
 // opening notes the balance after an entry, if there is one.
-func (l *Ledger) opening(a *account, number uint64, reply *messages.StatementReply) error {
+func (s *statement) opening(number uint64, reply *messages.StatementReply) error {
 	if number == 0 {
 		return nil
 	}
-	rec, err := l.read(number)
+	rec, err := s.records.read(number)
 	if err == nil {
-		reply.Opening = rec.entry(a.name, number).Balance
+		reply.Opening = rec.entry(s.account.name, number).Balance
 	}
 	return err
 }
@@ -90,4 +97,128 @@ func (r *record) entry(name messages.Name, number uint64) messages.Entry {
 	e.Other, e.Change = o.debit, o.amount
 	e.Balance, e.Reserved = o.creditAfter.balance, o.creditAfter.reserved
 	return e
+}
+
+func (s *statement) readEntry(number uint64) (*entry, error) {
+	rec, err := s.records.read(number)
+	if err != nil {
+		return nil, err
+	}
+	return &entry{rec, number}, nil
+}
+
+// oldest returns the oldest entry for which late is true, as late then is for all
+// newer ones; nil if late is true for none.
+func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
+	if s.account.trail.count == 0 {
+		return nil, nil
+	}
+	found, err := s.readEntry(s.account.trail.last())
+	if err != nil || !late(found) {
+		return nil, err
+	}
+	for {
+		next, err := s.step(found, late)
+		if err != nil || next == nil {
+			return found, err
+		}
+		found = next
+	}
+}
+
+// step goes back from an entry as far as one link leads to one that is late;
+// nil if it leads to none.
+func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
+	at := from.linkOf(s.account.name)
+	for _, distance := range [2]uint64{at.jump, at.back} {
+		if distance == 0 {
+			continue
+		}
+		earlier, err := s.readEntry(from.number - distance)
+		if err != nil || late(earlier) {
+			return earlier, err
+		}
+	}
+	return nil, nil
+}
+
+// run returns up to so many entries, from one on, oldest first.
+func (s *statement) run(first *entry, most int) ([]entry, error) {
+	from := first.linkOf(s.account.name).ordinal
+	to := min(from+uint64(most)-1, s.account.trail.count)
+	e, err := s.oldest(func(e *entry) bool { return e.linkOf(s.account.name).ordinal >= to })
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]entry, to-from+1)
+	for i := len(entries) - 1; ; i-- {
+		entries[i] = *e
+		if i == 0 {
+			return entries, nil
+		}
+		if e, err = s.readEntry(e.before(s.account.name)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// explain fills in what the entries of a page say only together with other
+// records: who asked, and for a hold and all that is done with it, on whose
+// word it was made and for which job. The job of a hold is often known only
+// to what was done with it later: it is looked for while the hold is pending,
+// and else on the page.
+func (s *statement) explain(entries []messages.Entry) error {
+	jobs := map[string]messages.JobID{}
+	for i := range entries {
+		e := &entries[i]
+		rec, err := s.records.read(e.Number)
+		if err != nil {
+			return err
+		}
+		e.By = rec.by
+		if rec.what == done {
+			e.Pending = rec.asked.Pending
+		}
+		if hold := rec.about(); hold != "" {
+			if err := s.explainHold(e, hold); err != nil {
+				return err
+			}
+			if e.Job != 0 {
+				jobs[hold] = e.Job
+			}
+		}
+	}
+	for i := range entries {
+		if e := &entries[i]; e.Kind == messages.Hold && e.Job == 0 {
+			e.Job = jobs[e.Transfer]
+		}
+	}
+	return nil
+}
+
+// about is the hold that a record made or did something with, "" for none.
+func (r *record) about() string {
+	switch {
+	case r.what == done && r.asked.Kind == messages.Hold:
+		return r.asked.ID
+	case r.what == lapsed || resolves(r.asked.Kind):
+		return r.asked.Pending
+	}
+	return ""
+}
+
+func (s *statement) explainHold(e *messages.Entry, id string) error {
+	h := s.holds.byID[id]
+	if h == nil {
+		rec, err := s.records.seek(id)
+		e.Member = rec.asked.Member
+		return err
+	}
+	if e.Member = h.member; e.Member == "" {
+		e.Member = h.account.name
+	}
+	if e.Job == 0 {
+		e.Job = h.job
+	}
+	return nil
 }

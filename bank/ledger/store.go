@@ -170,6 +170,7 @@ func (m inMemory) Sum() Sum {
 	sum, _ := SumOf(m.segment.Table()) // a table that was just made
 	return sum
 }
+
 func (m inMemory) Record(place int) ([]byte, error) { return m.segment.record(place), nil }
 func (m inMemory) Segment() (*Segment, error)       { return m.segment, nil }
 func (m inMemory) Keys() ([]uint64, error)          { return m.segment.Keys, nil }

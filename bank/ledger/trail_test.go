@@ -24,17 +24,17 @@ func TestTrailLeadsEverywhere(t *testing.T) {
 		}
 		b.do(posted(uitoa(uint64(i)), other, messages.SiteAccount, 1))
 		if other == "ada" {
-			entries = append(entries, b.journal.count)
+			entries = append(entries, b.records.journal.count)
 		}
 	}
-	a := b.accounts["ada"]
+	a := b.accounts.byName["ada"]
 	entries = append([]uint64{2}, entries...) // the grant
 	if a.trail.count != uint64(len(entries)) || len(a.trail.roots) > 2*bits.Len(uint(len(entries))) {
 		t.Fatalf("%d entries with %d roots, want %d", a.trail.count, len(a.trail.roots), len(entries))
 	}
-	for _, from := range append([]uint64{0, 1, b.journal.count, b.journal.count + 1}, entries...) {
+	for _, from := range append([]uint64{0, 1, b.records.journal.count, b.records.journal.count + 1}, entries...) {
 		store.reads = 0
-		found, err := b.oldest(a, func(e *entry) bool { return e.number >= from })
+		found, err := (&statement{a, b.records, b.holds}).oldest(func(e *entry) bool { return e.number >= from })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestTrailLeadsEverywhere(t *testing.T) {
 		if most := 6 * bits.Len(uint(len(entries))); store.reads > most {
 			t.Fatalf("from %d: %d records were read to find one of %d, want at most %d", from, store.reads, len(entries), most)
 		}
-		got, err := b.run(a, found, 10)
+		got, err := (&statement{a, b.records, b.holds}).run(found, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,15 +57,15 @@ const SessionFor = messages.Duration(24 * 3600_000_000_000)
 const maxSessions = 64
 
 // Trust has the ledger check who asks, against a root.
-func (l *Ledger) Trust(r *Root) { l.trust.root = r }
+func (l *Ledger) Trust(r *Root) { l.requests.trust.root = r }
 
 // Proven is the first record from which on everything is proven, 0 if nothing is.
-func (l *Ledger) Proven() uint64 { return l.trust.from }
+func (l *Ledger) Proven() uint64 { return l.requests.trust.from }
 
 // Roles lists the keys that sign credentials, the oldest first.
 func (l *Ledger) Roles() []messages.RoleKey {
 	var list []messages.RoleKey
-	for _, r := range l.trust.roles {
+	for _, r := range l.requests.trust.roles {
 		if !r.ended {
 			list = append(list, messages.RoleKey{Role: r.role, Key: r.key})
 		}
@@ -74,7 +74,7 @@ func (l *Ledger) Roles() []messages.RoleKey {
 }
 
 // Revoked reports whether a key of a name was revoked.
-func (l *Ledger) Revoked(key string) bool { return l.trust.revoked[key] }
+func (l *Ledger) Revoked(key string) bool { return l.requests.trust.revoked[key] }
 
 // ranks are what credentials of each role may be in the ledger.
 var ranks = map[string]Rank{"user": User, "operator": Operator, "service": Service}

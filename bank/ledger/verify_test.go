@@ -9,7 +9,7 @@ import (
 )
 
 // records of a small ledger with a bit of everything.
-func records(t *testing.T) (*bed, [][]byte) {
+func eachRecord(t *testing.T) (*bed, [][]byte) {
 	b := newBed(t)
 	b.grant("ada", 100)
 	b.join("ada", "bob")
@@ -51,7 +51,7 @@ func verify(records [][]byte, rules bool) (*Verifier, error) {
 }
 
 func TestVerifierAgrees(t *testing.T) {
-	b, all := records(t)
+	b, all := eachRecord(t)
 	for _, rules := range []bool{false, true} {
 		v, err := verify(all, rules)
 		if err != nil {
@@ -89,7 +89,7 @@ func equal(a, b []messages.Standing) bool {
 // TestVerifierSeesEveryChange: records left out, swapped, repeated or altered
 // in any byte end in an error, or in another hash than the one that was signed.
 func TestVerifierSeesEveryChange(t *testing.T) {
-	b, all := records(t)
+	b, all := eachRecord(t)
 	history := b.History()
 	wrong := func(what string, changed [][]byte) {
 		t.Helper()
@@ -122,9 +122,9 @@ func TestVerifierNamesWhatBreaksTheRules(t *testing.T) {
 	b.grant("ada", 100)
 	h := held("h", "ada", 10)
 	h.Member = "eve" // who is no member
-	s := step{asked: &h, debit: b.accounts["ada"], held: 10, hold: newHold(&h, b.accounts["ada"])}
-	b.Ledger.do(&s)
-	b.commit("eve", &s)
+	s := step{asked: &h, debit: b.accounts.byName["ada"], held: 10, hold: newHold(&h, b.accounts.byName["ada"])}
+	b.books.do(&s)
+	b.books.commit("eve", &s)
 	history := b.History()
 	var all [][]byte
 	for n := uint64(1); n <= history.Count(); n++ {

@@ -99,9 +99,63 @@ func give(lots []lot, draws []draw) []lot {
 	return lots
 }
 
+// giveUp takes an amount off the free part of one lot.
+func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
+	lots = slices.Clone(lots)
+	for i := range lots {
+		if lots[i].grant == grant {
+			lots[i].free -= amount
+		}
+	}
+	return tidy(lots)
+}
+
 // tidy leaves out the lots of which nothing is left.
 func tidy(lots []lot) []lot {
 	return slices.DeleteFunc(lots, func(o lot) bool { return o.free == 0 && o.held == 0 })
+}
+
+// lots knows when credits of expiring grants are due. What each account has of such a
+// grant is the account's.
+type lots struct {
+	dues  dues
+	moved []*account // by the command under way, with lots that may have come to be returned
+}
+
+// move is the part of a step that concerns expiring grants.
+func (ls *lots) move(s *step) {
+	t := s.asked
+	switch {
+	case t.Kind == messages.Hold:
+		s.debit.lots, s.hold.draws = take(s.debit.lots, t.Amount, true)
+	case t.Kind == messages.Post || t.Kind == messages.Void:
+		s.debit.lots = settle(s.debit.lots, s.hold.draws, s.amount)
+	case t.Kind != messages.Posted:
+	case s.debit.issuer() && t.Expires != 0:
+		ls.receive(s.credit, []draw{{strings.Clone(t.ID), t.Expires, t.Amount}})
+	case originOf(t.ID) == returned:
+		s.debit.lots = giveUp(s.debit.lots, t.Pending, t.Amount)
+	default:
+		var draws []draw
+		s.debit.lots, draws = take(s.debit.lots, t.Amount, false)
+		if originOf(t.ID) == paid {
+			ls.receive(s.credit, draws)
+		}
+	}
+}
+
+func (ls *lots) receive(a *account, draws []draw) {
+	a.lots = give(a.lots, draws)
+	for i := range draws {
+		heap.Push(&ls.dues, due{draws[i].expires, a.name})
+	}
+}
+
+// noteMoved notes an account of which something may have come to be returned.
+func (ls *lots) note(a *account) {
+	if a != nil && len(a.lots) > 0 {
+		ls.moved = append(ls.moved, a)
+	}
 }
 
 // due is a moment at which something of an account may expire. One too many
@@ -116,9 +170,11 @@ type dues []due
 
 func (d dues) Len() int      { return len(d) }
 func (d dues) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
+
 func (d dues) Less(i, j int) bool {
 	return d[i].at < d[j].at || d[i].at == d[j].at && d[i].name < d[j].name
 }
+
 func (d *dues) Push(x any) { *d = append(*d, x.(due)) }
 
 func (d *dues) Pop() any {
@@ -126,90 +182,4 @@ func (d *dues) Pop() any {
 	x := (*d)[last]
 	*d = (*d)[:last]
 	return x
-}
-
-// moveLots is the part of a step that concerns expiring grants.
-func (l *Ledger) moveLots(s *step) {
-	t := s.asked
-	switch {
-	case t.Kind == messages.Hold:
-		s.debit.lots, s.hold.draws = take(s.debit.lots, t.Amount, true)
-	case t.Kind == messages.Post || t.Kind == messages.Void:
-		s.debit.lots = settle(s.debit.lots, s.hold.draws, s.amount)
-	case t.Kind != messages.Posted:
-	case s.debit.issuer() && t.Expires != 0:
-		l.receive(s.credit, []draw{{strings.Clone(t.ID), t.Expires, t.Amount}})
-	case originOf(t.ID) == returned:
-		s.debit.lots = giveUp(s.debit.lots, t.Pending, t.Amount)
-	default:
-		var draws []draw
-		s.debit.lots, draws = take(s.debit.lots, t.Amount, false)
-		if originOf(t.ID) == paid {
-			l.receive(s.credit, draws)
-		}
-	}
-}
-
-// giveUp takes an amount off the free part of one lot.
-func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
-	lots = slices.Clone(lots)
-	for i := range lots {
-		if lots[i].grant == grant {
-			lots[i].free -= amount
-		}
-	}
-	return tidy(lots)
-}
-
-func (l *Ledger) receive(a *account, draws []draw) {
-	a.lots = give(a.lots, draws)
-	for i := range draws {
-		heap.Push(&l.dues, due{draws[i].expires, a.name})
-	}
-}
-
-// sweepMoved sweeps the accounts that a command moved something on: what an
-// account owed may have delayed a return, and what it received make up for it.
-func (l *Ledger) sweepMoved() {
-	if l.rules < secondRules {
-		return
-	}
-	moved := l.moved
-	l.moved = nil
-	for _, a := range moved {
-		l.sweep(a, l.now)
-	}
-	l.moved = moved[:0]
-}
-
-// sweep returns to the issuer what is free of the grants to an account that
-// have expired by a moment. Where the account owes, what it owes stays.
-func (l *Ledger) sweep(a *account, by messages.Time) {
-	for _, o := range a.lots {
-		if o.expires > by {
-			return
-		}
-		room, fits := sum(a.available(), a.credit)
-		if !fits {
-			room = a.available()
-		}
-		if amount := min(o.free, room); amount > 0 {
-			l.giveBack(a, o.grant, amount)
-		}
-	}
-}
-
-// returnReason stands in statements for what was left of a grant.
-const returnReason = "the grant expired; what was not spent of it went back"
-
-// giveBack returns a part of a grant, under an identifier that no other record
-// can have.
-func (l *Ledger) giveBack(a *account, grant string, amount messages.Credits) {
-	t := messages.Transfer{
-		ID: returnPrefix + uitoa(l.journal.count+1), Kind: messages.Posted,
-		Debit: a.name, Credit: messages.IssuerAccount, Amount: amount, Pending: grant, Reason: returnReason,
-	}
-	s := step{asked: &t, debit: a, credit: l.issuer, amount: amount}
-	l.do(&s)
-	l.commit("", &s)
 }

@@ -27,7 +27,7 @@ func (g gen) caller() (messages.Name, Rank) {
 		return "ops", Operator
 	}
 	name := g.name()
-	for name == "" || holds(name, Service) {
+	for name == "" || mayBe(name, Service) {
 		name = g.name()
 	}
 	return name, User

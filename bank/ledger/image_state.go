@@ -183,9 +183,9 @@ func (w *writer) hold(h *hold) {
 	}
 }
 
-func (r *reader) hold(l *Ledger) *hold {
+func (r *reader) hold(as *accounts) *hold {
 	h := &hold{
-		id: r.text(), account: l.accounts[r.text()], payee: r.text(), amount: messages.Credits(r.int()),
+		id: r.text(), account: as.byName[r.text()], payee: r.text(), amount: messages.Credits(r.int()),
 		expires: messages.Time(r.int()), job: messages.JobID(r.uint()), by: r.text(), member: r.text(), place: -1,
 	}
 	for range r.count(3) {

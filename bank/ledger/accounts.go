@@ -1,0 +1,173 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// accounts are all accounts, and who has a part in which.
+type accounts struct {
+	byName   map[messages.Name]*account
+	order    []*account // in which they were opened
+	issuer   *account
+	projects map[messages.Name][]messages.Name // the accounts that a name is a member of, ascending
+	names    names                             // of the accounts
+	balances messages.Credits                  // sum of all but the issuer's, added up leg by leg
+
+	// Copies of the accounts as the last image has them, and which of them
+	// are no longer right.
+	copies  [][]account
+	stale   []bool
+	copying *sync.Mutex // images may be taken by several who only look
+}
+
+// newAccounts has the issuer's and the site's account.
+func newAccounts() *accounts {
+	as := &accounts{copying: new(sync.Mutex), byName: map[messages.Name]*account{}, projects: map[messages.Name][]messages.Name{}}
+	as.issuer = as.open(messages.IssuerAccount)
+	as.open(messages.SiteAccount)
+	return as
+}
+
+// clear forgets all accounts, for those of an image.
+func (as *accounts) clear() {
+	clear(as.byName)
+	as.order, as.copies, as.stale, as.names = nil, nil, nil, names{}
+}
+
+// open adds an account. The name is copied, for it may be part of a command.
+func (as *accounts) open(name messages.Name) *account {
+	a := &account{name: strings.Clone(name), place: len(as.order)}
+	as.byName[a.name] = a
+	as.order = append(as.order, a)
+	as.names.add(a.name)
+	as.touch(a)
+	return a
+}
+
+// find returns an account, or the refusal that says what to do without it.
+func (as *accounts) find(name messages.Name) (*account, *messages.Error) {
+	if a := as.byName[name]; a != nil {
+		return a, nil
+	}
+	return nil, messages.Errorf(messages.NotFound, "there is no account %q: an operator opens it with its first grant", clip(name))
+}
+
+// owned returns an account that a command's maker may manage.
+func (as *accounts) owned(c *Command, name messages.Name, what string) (*account, *messages.Error) {
+	a := as.byName[name]
+	if c.Rank == User && (a == nil || !a.owns(c.By)) {
+		return nil, messages.Errorf(messages.PermissionDenied, "account %q may not %s: ask an owner of account %q, or an operator", clip(c.By), what, clip(name))
+	}
+	return as.find(name)
+}
+
+func (as *accounts) reply(name messages.Name, err *messages.Error) (messages.AccountReply, *messages.Error) {
+	if err != nil {
+		return messages.AccountReply{}, err
+	}
+	return as.byName[name].reply(), nil
+}
+
+// setMember adds or removes a member and reports whether that changed anything.
+func (as *accounts) setMember(a *account, name messages.Name, remove bool) bool {
+	if a.has(name) != remove {
+		return false
+	}
+	i, known := a.search(name)
+	projects := as.projects[name]
+	j, _ := slices.BinarySearch(projects, a.name)
+	switch {
+	case remove && a.members[i].unused():
+		a.members = slices.Delete(a.members, i, i+1)
+	case remove:
+		a.members[i].left = true
+	case known:
+		a.members[i] = member{name: a.members[i].name, spent: a.members[i].spent, held: a.members[i].held}
+	default:
+		name = strings.Clone(name)
+		a.members = slices.Insert(a.members, i, member{name: name})
+	}
+	if remove {
+		projects = slices.Delete(projects, j, j+1)
+	} else {
+		projects = slices.Insert(projects, j, a.name)
+	}
+	if as.projects[name] = projects; len(projects) == 0 {
+		delete(as.projects, name)
+	}
+	return true
+}
+
+// alter makes a change and reports whether it changed anything. One that
+// names what does not exist, or is out of range, changes nothing.
+func (as *accounts) alter(by messages.Name, c *change) bool {
+	a := as.byName[c.account]
+	if a == nil || c.number < 0 {
+		return false
+	}
+	switch c.setting {
+	case asProject:
+		made, titled := set(&a.project, true), set(&a.title, strings.Clone(c.text))
+		return made || titled
+	case memberRole, memberLimit:
+		return a.alterMember(c)
+	case freeze:
+		f := frost{rank: freezer(c.number)}
+		if f.rank > frozenByOwner {
+			return false
+		}
+		if f.rank != thawed {
+			f.by, f.why = strings.Clone(by), strings.Clone(c.text)
+		}
+		return set(&a.frost, f)
+	case creditLimit:
+		return c.number <= int64(messages.MaxCredits) && set(&a.credit, messages.Credits(c.number))
+	}
+	return false
+}
+
+// copied is how many accounts are copied together for an image.
+const copied = 256
+
+// touch notes that an account will have to be copied for the next image.
+func (as *accounts) touch(a *account) {
+	page := a.place / copied
+	for page >= len(as.stale) {
+		as.stale = append(as.stale, true)
+	}
+	as.stale[page] = true
+}
+
+// touched notes all the accounts that a record changes: every change is
+// written down, and a record names what it changes.
+func (as *accounts) touched(r *record) {
+	for _, name := range [...]messages.Name{r.account, r.change.account, r.outcome.debit, r.outcome.credit} {
+		if a := as.byName[name]; a != nil {
+			as.touch(a)
+		}
+	}
+}
+
+// refresh copies the accounts that changed since the last time.
+func (as *accounts) refresh() {
+	as.copying.Lock()
+	defer as.copying.Unlock()
+	for page, stale := range as.stale {
+		if !stale {
+			continue
+		}
+		from := as.order[page*copied : min(len(as.order), (page+1)*copied)]
+		copies := make([]account, len(from))
+		for i, a := range from {
+			copies[i] = a.copy()
+		}
+		if page == len(as.copies) {
+			as.copies = append(as.copies, nil)
+		}
+		as.copies[page], as.stale[page] = copies, false
+	}
+}

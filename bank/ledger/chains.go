@@ -1,0 +1,133 @@
+package ledger
+
+import (
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// chains carries out linked transfers: all of a chain or none.
+type chains struct {
+	records *records
+	books   *books
+	plans   *planner
+	expiry  *expiry
+	steps   []step // space for those of the next chain, of no meaning
+}
+
+// run carries out a batch, chain by chain.
+func (cs *chains) run(c *Command) []messages.TransferResult {
+	batch := c.Transfers
+	results := make([]messages.TransferResult, len(batch))
+	for start := 0; start < len(batch); {
+		end := start + 1
+		for end < len(batch) && batch[end-1].Linked {
+			end++
+		}
+		cs.chain(c, start, end, results[start:end])
+		start = end
+	}
+	return results
+}
+
+// chain carries out linked transfers, mostly a single one: all or none.
+func (cs *chains) chain(c *Command, start, end int, results []messages.TransferResult) {
+	chain := c.Transfers[start:end]
+	if culprit, err := checkChain(chain); err != nil {
+		refuseAll(chain, culprit, err, results)
+		return
+	}
+	if c.Proof != nil {
+		if culprit, err := reservedIn(chain); err != nil {
+			refuseAll(chain, culprit, err, results)
+			return
+		}
+	}
+	if cs.recallChain(chain, results) {
+		return
+	}
+	steps := cs.steps[:0]
+	for i := range chain {
+		s, err := cs.plans.prepare(c.By, &chain[i])
+		if err == nil {
+			err = s.permitted(c)
+		}
+		if err != nil {
+			cs.books.undoAll(steps)
+			refuseAll(chain, i, err, results)
+			cs.rememberRefusals(c, start, chain, results)
+			return
+		}
+		cs.books.do(&s)
+		steps = append(steps, s)
+	}
+	for i := range steps {
+		steps[i].stamp = c.stamp(start + i)
+		cs.books.commit(c.By, &steps[i])
+		results[i].Amount = steps[i].result()
+	}
+	cs.steps = steps
+	if cs.records.rules >= secondRules {
+		cs.expiry.sweepMoved()
+	} else {
+		cs.expiry.sweepAfter(steps)
+	}
+}
+
+// reservedIn finds what only the clearing does: to touch the account of a peer, or
+// to make or resolve what settles with it. Where no proofs are taken the leader
+// refuses it.
+func reservedIn(chain []messages.Transfer) (int, *messages.Error) {
+	for i := range chain {
+		t := &chain[i]
+		for _, name := range []messages.Name{t.Debit, t.Credit, t.Member} {
+			if strings.HasPrefix(name, messages.PeerAccountPrefix) {
+				return i, messages.Errorf(messages.PermissionDenied, "transfer %q: account %q is for settlements with other sites, which only the banks of both make", clip(t.ID), clip(name))
+			}
+		}
+		if strings.HasPrefix(t.ID, ClearingPrefix) || strings.HasPrefix(t.Pending, ClearingPrefix) {
+			return i, messages.Errorf(messages.PermissionDenied, "transfer %q: identifiers that begin with %q are those of settlements with other sites, which only the banks of both resolve", clip(t.ID), ClearingPrefix)
+		}
+	}
+	return 0, nil
+}
+
+// refuseAll answers every transfer of a chain with the refusal of one.
+func refuseAll(chain []messages.Transfer, culprit int, err *messages.Error, results []messages.TransferResult) {
+	for i := range results {
+		results[i].Error = err
+		if i != culprit {
+			results[i].Error = messages.Errorf(err.Kind, "transfer %q was not done, for it is linked to one that was refused: %s", clip(chain[i].ID), err.Message)
+		}
+	}
+}
+
+func (cs *chains) rememberRefusals(c *Command, start int, chain []messages.Transfer, results []messages.TransferResult) {
+	for i := range chain {
+		cs.books.refuse(c.By, &chain[i], results[i].Error, c.stamp(start+i))
+	}
+}
+
+// stamp is the proof of a transfer, if it has one.
+func (c *Command) stamp(i int) stamp {
+	if c.Proof == nil {
+		return stamp{}
+	}
+	return stamp{session: c.Proof.Session, mark: c.mark(i)}
+}
+
+// recallChain answers a chain of which some identifier is known; false if
+// none is.
+func (cs *chains) recallChain(chain []messages.Transfer, results []messages.TransferResult) bool {
+	known := false
+	for i := range chain {
+		known = known || cs.records.recorded(chain[i].ID) != 0
+	}
+	if !known {
+		return false
+	}
+	for i := range chain {
+		results[i] = cs.records.recall(&chain[i])
+	}
+	return true
+}

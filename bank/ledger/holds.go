@@ -1,0 +1,120 @@
+package ledger
+
+import (
+	"container/heap"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// hold is a pending hold.
+type hold struct {
+	id      string
+	account *account
+	payee   messages.Name // the only account it may be posted to; "": any
+	amount  messages.Credits
+	expires messages.Time // 0: never
+	job     messages.JobID
+	by      messages.Name // who made it, and may resolve it
+	member  messages.Name // on whose word; "": the account's own
+	draws   []draw        // what it took of expiring grants
+	place   int           // in the queue of expiries; -1: not there
+}
+
+func (h *hold) earlier(o *hold) bool {
+	if h.expires != o.expires {
+		return h.expires < o.expires
+	}
+	return h.id < o.id
+}
+
+// newHold makes the hold that a transfer asks for. Its texts are copied, for
+// they may be parts of a command.
+func newHold(t *messages.Transfer, a *account) *hold {
+	h := &hold{
+		id: strings.Clone(t.ID), account: a, payee: strings.Clone(t.Credit), amount: t.Amount,
+		expires: t.Expires, job: t.Job, place: -1,
+	}
+	if m := a.member(t.Member); m != nil && t.Member != a.name {
+		h.member = m.name
+	}
+	return h
+}
+
+// until is when a Hold or Extend asks for, 0 for never.
+func until(t *messages.Transfer, now messages.Time) messages.Time {
+	if t.Timeout > 0 {
+		return after(now, t.Timeout)
+	}
+	return t.Expires
+}
+
+// holds are those that are pending.
+type holds struct {
+	byID  map[string]*hold
+	queue expiries
+	sum   messages.Credits
+	made  messages.Name // who made the last one
+}
+
+func newHolds() *holds { return &holds{byID: map[string]*hold{}} }
+
+func (hs *holds) add(h *hold) {
+	hs.byID[h.id] = h
+	hs.queue.queue(h)
+	hs.sum += h.amount
+	h.account.holds++
+}
+
+func (hs *holds) remove(h *hold) {
+	delete(hs.byID, h.id)
+	if h.place >= 0 {
+		heap.Remove(&hs.queue, h.place)
+	}
+	hs.sum -= h.amount
+	h.account.holds--
+}
+
+func (hs *holds) swap(s *step) {
+	s.hold.expires, s.expires = s.expires, s.hold.expires
+	s.hold.job, s.learned = s.learned, s.hold.job
+	hs.queue.queue(s.hold)
+}
+
+// maker returns a copy of a name that many holds share: most are made by one
+// service.
+func (hs *holds) maker(by messages.Name) messages.Name {
+	if hs.made != by {
+		hs.made = strings.Clone(by)
+	}
+	return hs.made
+}
+
+// expiries is a heap of the pending holds that have an expiry.
+type expiries []*hold
+
+func (e expiries) Len() int           { return len(e) }
+func (e expiries) Less(i, j int) bool { return e[i].earlier(e[j]) }
+func (e expiries) Swap(i, j int)      { e[i], e[j] = e[j], e[i]; e[i].place, e[j].place = i, j }
+func (e *expiries) Push(h any)        { h.(*hold).place = len(*e); *e = append(*e, h.(*hold)) }
+
+func (e *expiries) Pop() any {
+	last := len(*e) - 1
+	h := (*e)[last]
+	(*e)[last] = nil
+	*e = (*e)[:last]
+	h.place = -1
+	return h
+}
+
+// queue puts a hold where its expiry says.
+func (e *expiries) queue(h *hold) {
+	switch {
+	case h.place >= 0 && h.expires == 0:
+		heap.Remove(e, h.place)
+	case h.place >= 0:
+		heap.Fix(e, h.place)
+	case h.expires != 0:
+		heap.Push(e, h)
+	}
+}

@@ -1,0 +1,270 @@
+package ledger
+
+import (
+	"math"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// management carries out what owners and operators ask for.
+type management struct {
+	records  *records
+	accounts *accounts
+	lots     *lots
+	books    *books
+	plans    *planner
+	expiry   *expiry
+}
+
+// carryOut carries out a command about one account.
+func (mg *management) carryOut(c *Command) (messages.AccountReply, *messages.Error) {
+	switch c.Verb {
+	case Grant:
+		return mg.grant(c.By, &c.Grant)
+	case Member:
+		return mg.member(c)
+	case Project:
+		return mg.project(c.By, &c.Project)
+	case Pay:
+		return mg.pay(c)
+	case Freeze:
+		return mg.freeze(c)
+	case Credit:
+		return mg.credit(c.By, &c.Credit)
+	case Withdraw:
+		return mg.withdraw(c.By, &c.Withdraw)
+	}
+	return messages.AccountReply{}, nil // Expire
+}
+
+// keyed carries out a transfer of the bank's own making once, and answers with
+// an account after it.
+func (mg *management) keyed(by messages.Name, t *messages.Transfer, show messages.Name, run func() *messages.Error) (messages.AccountReply, *messages.Error) {
+	if mg.records.recorded(t.ID) != 0 {
+		return mg.accounts.reply(show, mg.records.recall(t).Error)
+	}
+	if err := run(); err != nil {
+		mg.books.refuse(by, t, err, stamp{})
+		return messages.AccountReply{}, err
+	}
+	mg.expiry.sweepMoved()
+	return mg.accounts.reply(show, nil)
+}
+
+// once plans, does and writes down a single transfer.
+func (mg *management) once(by messages.Name, t *messages.Transfer) *messages.Error {
+	s, err := mg.plans.prepare(by, t)
+	if err != nil {
+		return err
+	}
+	mg.books.do(&s)
+	mg.books.commit(by, &s)
+	return nil
+}
+
+// grant issues credits to an account, which it opens if need be.
+func (mg *management) grant(by messages.Name, g *messages.GrantRequest) (messages.AccountReply, *messages.Error) {
+	if err := CheckGrant(g); err != nil {
+		return messages.AccountReply{}, err
+	}
+	t := messages.Transfer{
+		ID: grantPrefix + by + "/" + g.Key, Kind: messages.Posted,
+		Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires,
+	}
+	return mg.keyed(by, &t, g.Account, func() *messages.Error { return mg.issue(by, &t) })
+}
+
+// issue carries out the transfer of a grant. The account is opened only once
+// nothing can go wrong.
+func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Error {
+	credit, fresh := mg.accounts.byName[t.Credit], false
+	if credit == nil {
+		credit, fresh = &account{name: t.Credit}, true
+	}
+	s := step{asked: t, debit: mg.accounts.issuer, credit: credit, amount: t.Amount}
+	switch {
+	case t.Expires != 0 && t.Expires <= mg.records.now:
+		return messages.Errorf(messages.Expired, "the grant would expire at %v, and it is %v: give a later instant", t.Expires, mg.records.now)
+	case t.Expires != 0 && mg.records.rules >= secondRules && strings.HasPrefix(t.Credit, messages.PeerAccountPrefix):
+		return neverExpires(t.Credit)
+	case t.Expires != 0 && len(credit.lots) >= MaxLots:
+		return messages.Errorf(messages.Exhausted, "account %q has credits of %d expiring grants, the most there can be: grant without an expiry, or later", credit.name, MaxLots)
+	}
+	if err := s.fits(); err != nil {
+		return err
+	}
+	if fresh {
+		s.credit = mg.books.openFor(by, t.Credit)
+	}
+	mg.books.do(&s)
+	mg.books.commit(by, &s)
+	return nil
+}
+
+// neverExpires refuses an expiry for credits that mirror those at other sites.
+func neverExpires(account messages.Name) *messages.Error {
+	return messages.Errorf(messages.Invalid, "account %q stands for other sites, and what it has cannot expire: grant without an expiry", clip(account))
+}
+
+// pay moves credits on the word of who owns them. Whoever does not leaves no
+// trace; whoever did when it was asked first gets that answer, and sees the account
+// only if it still may.
+func (mg *management) pay(c *Command) (messages.AccountReply, *messages.Error) {
+	p := &c.Pay
+	if err := CheckPay(p); err != nil {
+		return messages.AccountReply{}, err
+	}
+	t := messages.Transfer{ID: payPrefix + c.By + "/" + p.Key, Kind: messages.Posted, Debit: p.From, Credit: p.To, Amount: p.Amount, Reason: p.Reason}
+	if _, err := mg.accounts.owned(c, p.From, "pay from it"); err != nil {
+		if mg.records.rules >= secondRules && mg.records.recorded(t.ID) != 0 {
+			return messages.AccountReply{Account: p.From}, mg.records.recall(&t).Error
+		}
+		return messages.AccountReply{}, err
+	}
+	return mg.keyed(c.By, &t, p.From, func() *messages.Error { return mg.once(c.By, &t) })
+}
+
+// withdraw takes credits back to the issuer.
+func (mg *management) withdraw(by messages.Name, w *messages.WithdrawRequest) (messages.AccountReply, *messages.Error) {
+	if err := CheckWithdraw(w); err != nil {
+		return messages.AccountReply{}, err
+	}
+	if _, err := mg.accounts.find(w.Account); err != nil {
+		return messages.AccountReply{}, err
+	}
+	t := messages.Transfer{ID: withdrawPrefix + by + "/" + w.Key, Kind: messages.Posted, Debit: w.Account, Credit: messages.IssuerAccount, Amount: w.Amount, Reason: w.Reason}
+	return mg.keyed(by, &t, w.Account, func() *messages.Error { return mg.once(by, &t) })
+}
+
+// correct takes a transfer back. The correction's identifier is that of what
+// it corrects, so there can be one. A refusal is not remembered: once the
+// account can cover it, the same request may succeed.
+func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (messages.CorrectReply, *messages.Error) {
+	if err := CheckCorrect(c); err != nil {
+		return messages.CorrectReply{}, err
+	}
+	rec, err := mg.records.correctable(c.Transfer)
+	if err != nil {
+		return messages.CorrectReply{}, err
+	}
+	t := messages.Transfer{
+		ID: correctPrefix + c.Transfer, Kind: messages.Posted, Debit: rec.outcome.credit, Credit: rec.outcome.debit,
+		Amount: c.Amount, Pending: c.Transfer, Job: rec.outcome.job, Reason: c.Reason,
+	}
+	if t.Amount == 0 {
+		t.Amount = rec.outcome.amount
+	}
+	reply := messages.CorrectReply{Transfer: t.ID, Debit: t.Debit, Credit: t.Credit, Amount: t.Amount}
+	if mg.records.recorded(t.ID) != 0 {
+		return reply, mg.records.recall(&t).Error
+	}
+	err = mg.once(by, &t)
+	mg.expiry.sweepMoved()
+	return reply, err
+}
+
+// makeProject makes an account a project.
+func (mg *management) project(by messages.Name, p *messages.ProjectRequest) (messages.AccountReply, *messages.Error) {
+	if err := CheckProject(p); err != nil {
+		return messages.AccountReply{}, err
+	}
+	a := mg.accounts.byName[p.Account]
+	if a != nil && !a.project && a.count() == 0 {
+		return messages.AccountReply{}, messages.Errorf(messages.Conflict, "account %q is somebody's own: choose another name for the project", p.Account)
+	}
+	if a != nil && a.count()+len(p.Owners) > MaxMembers {
+		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, and there can be %d: remove some first", a.name, a.count(), MaxMembers)
+	}
+	if a == nil {
+		a = mg.books.openFor(by, p.Account)
+	}
+	mg.books.change(by, change{setting: asProject, account: a.name, text: p.Title})
+	owner := messages.RoleOwner
+	for _, name := range p.Owners {
+		c := Command{By: by, Member: messages.MemberRequest{Account: a.name, Member: name, Role: &owner}}
+		if _, err := mg.member(&c); err != nil {
+			return messages.AccountReply{}, err
+		}
+	}
+	return a.reply(), nil
+}
+
+// freeze freezes an account or thaws it.
+func (mg *management) freeze(c *Command) (messages.AccountReply, *messages.Error) {
+	f := &c.Freeze
+	if err := CheckFreeze(f); err != nil {
+		return messages.AccountReply{}, err
+	}
+	a, err := mg.accounts.owned(c, f.Account, "freeze it")
+	if err != nil {
+		return messages.AccountReply{}, err
+	}
+	if c.Rank == User && a.frost.rank == frozenByOperator {
+		return messages.AccountReply{}, messages.Errorf(messages.PermissionDenied, "account %q was frozen by operator %q: only an operator can thaw it", a.name, a.frost.by)
+	}
+	ch := change{setting: freeze, account: a.name}
+	if f.Frozen {
+		ch.number, ch.text = int64(frozenByOperator), f.Reason
+		if c.Rank == User {
+			ch.number = int64(frozenByOwner)
+		}
+	}
+	mg.books.change(c.By, ch)
+	return a.reply(), nil
+}
+
+// setCredit says how far below zero an account may go.
+func (mg *management) credit(by messages.Name, r *messages.CreditRequest) (messages.AccountReply, *messages.Error) {
+	if err := CheckCredit(r); err != nil {
+		return messages.AccountReply{}, err
+	}
+	a, err := mg.accounts.find(r.Account)
+	if err != nil {
+		return messages.AccountReply{}, err
+	}
+	mg.books.change(by, change{setting: creditLimit, account: a.name, number: int64(r.Credit), text: r.Reason})
+	mg.lots.moved = append(mg.lots.moved, a)
+	mg.expiry.sweepMoved()
+	return a.reply(), nil
+}
+
+// changeMember adds a member to an account, changes its part, or removes it.
+// It is idempotent.
+func (mg *management) member(c *Command) (messages.AccountReply, *messages.Error) {
+	m := &c.Member
+	if err := CheckMember(m); err != nil {
+		return messages.AccountReply{}, err
+	}
+	a, err := mg.accounts.owned(c, m.Account, "change its members")
+	if err != nil {
+		return messages.AccountReply{}, err
+	}
+	present := a.has(m.Member)
+	demotes := present && a.member(m.Member).role == messages.RoleOwner && (m.Remove || m.Role != nil && *m.Role != messages.RoleOwner)
+	switch {
+	case demotes && c.Rank == User && a.owners() == 1:
+		return messages.AccountReply{}, messages.Errorf(messages.PermissionDenied, "%q is the last owner of account %q: make another one first, or ask an operator", m.Member, a.name)
+	case !m.Remove && !present && a.count() >= MaxMembers:
+		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, the most there can be: remove one first", a.name, MaxMembers)
+	}
+	if mg.accounts.setMember(a, m.Member, m.Remove) {
+		mg.books.write(&record{what: membership, at: mg.records.now, by: c.By, account: a.name, member: m.Member, remove: m.Remove}, nil, nil)
+	}
+	if m.Role != nil {
+		mg.books.change(c.By, change{setting: memberRole, account: a.name, member: m.Member, number: int64(*m.Role)})
+	}
+	if m.Limit != nil {
+		mg.books.change(c.By, change{setting: memberLimit, account: a.name, member: m.Member, number: int64(*m.Limit)})
+	}
+	return a.reply(), nil
+}
+
+// after returns the moment a span after another; the last there is where that
+// is out of range.
+func after(t messages.Time, d messages.Duration) messages.Time {
+	if later := t.Add(d); later > t {
+		return later
+	}
+	return math.MaxInt64
+}

@@ -1,0 +1,53 @@
+package ledger
+
+import (
+	"strconv"
+	"strings"
+)
+
+// origin says who made a transfer's identifier, and so which rules it is under.
+type origin uint8
+
+const (
+	ordinary  origin = iota // a service or an operator, by the verb Transfers
+	granted                 // an operator, from the issuer
+	paid                    // an owner of the account
+	returned                // the ledger itself, as a grant expired
+	withdrawn               // an operator, to the issuer
+	corrected               // an operator, against an earlier transfer
+)
+
+// The prefixes of identifiers that the bank makes, from the caller and its
+// key, the number of the record, or the corrected transfer. Nobody else may
+// choose one.
+const (
+	grantPrefix    = "$grant/"
+	payPrefix      = "$pay/"
+	returnPrefix   = "$return/"
+	withdrawPrefix = "$withdraw/"
+	correctPrefix  = "$correct/"
+)
+
+var origins = []struct {
+	prefix string
+	origin origin
+}{{grantPrefix, granted}, {payPrefix, paid}, {returnPrefix, returned}, {withdrawPrefix, withdrawn}, {correctPrefix, corrected}}
+
+// ground is the origin's name in exports.
+func (o origin) ground() string {
+	return [...]string{ordinary: "", granted: "grant", paid: "payment", returned: "return", withdrawn: "withdrawal", corrected: "correction"}[o]
+}
+
+func originOf(id string) origin {
+	if id == "" || id[0] != '$' {
+		return ordinary
+	}
+	for _, o := range origins {
+		if strings.HasPrefix(id, o.prefix) {
+			return o.origin
+		}
+	}
+	return ordinary
+}
+
+func uitoa(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -1,0 +1,142 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Account returns an account as it stands.
+func (l *Ledger) Account(name messages.Name) (messages.AccountReply, error) {
+	a, err := l.accounts.find(name)
+	if err != nil {
+		return messages.AccountReply{}, err
+	}
+	return a.reply(), nil
+}
+
+// MaxAccounts is the most accounts that one page lists.
+const MaxAccounts = 1000
+
+// Accounts lists every account, the bank's own too, by name.
+func (l *Ledger) Accounts() []messages.AccountReply {
+	names := make([]messages.Name, 0, len(l.accounts.order))
+	l.accounts.names.after("", func(name messages.Name) bool { names = append(names, name); return true })
+	return l.accounts.replies(names)
+}
+
+// AccountsPage lists accounts by name, those after one, at most a limit; 0 is
+// MaxAccounts. It costs the logarithm of their number and the length of the
+// page; with q.Projects up to their number.
+func (l *Ledger) AccountsPage(q messages.AccountsRequest) (messages.AccountsReply, error) {
+	each := func(f func(messages.Name) bool) { l.accounts.names.after(q.After, f) }
+	return l.accounts.page(q, each)
+}
+
+// AccountsOf lists, as AccountsPage does, the account of a user, if it has
+// one, and those that it has a part in.
+func (l *Ledger) AccountsOf(user messages.Name, q messages.AccountsRequest) (messages.AccountsReply, error) {
+	names := slices.Clone(l.accounts.projects[user])
+	if l.accounts.byName[user] != nil && !slices.Contains(names, user) {
+		names = append(names, user)
+	}
+	slices.Sort(names)
+	return l.accounts.page(q, func(f func(messages.Name) bool) {
+		for _, name := range above(names, q.After) {
+			if !f(name) {
+				return
+			}
+		}
+	})
+}
+
+func (as *accounts) page(q messages.AccountsRequest, each func(func(messages.Name) bool)) (messages.AccountsReply, error) {
+	if q.Limit < 0 || q.Limit > MaxAccounts {
+		return messages.AccountsReply{}, messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d accounts, and page on with after", q.Limit, MaxAccounts)
+	}
+	if q.Limit == 0 {
+		q.Limit = MaxAccounts
+	}
+	reply := messages.AccountsReply{Accounts: []messages.AccountReply{}}
+	each(func(name messages.Name) bool {
+		a := as.byName[name]
+		switch {
+		case q.Projects && !a.project:
+		case len(reply.Accounts) == q.Limit:
+			reply.More = true
+			return false
+		default:
+			reply.Accounts = append(reply.Accounts, a.reply())
+		}
+		return true
+	})
+	return reply, nil
+}
+
+func (as *accounts) replies(names []messages.Name) []messages.AccountReply {
+	out := make([]messages.AccountReply, 0, len(names))
+	for _, name := range names {
+		out = append(out, as.byName[name].reply())
+	}
+	return out
+}
+
+// MaySee reports whether a user may see an account and its statement: it is
+// its own or one it has a part in.
+func (l *Ledger) MaySee(user, name messages.Name) bool {
+	if user == name {
+		return true
+	}
+	a := l.accounts.byName[name]
+	return a != nil && a.has(user)
+}
+
+// Standings lists what every account has, by name; at most so many.
+func (l *Ledger) Standings(most int) ([]messages.Standing, error) {
+	if len(l.accounts.order) > most {
+		return nil, messages.Errorf(messages.TooLarge, "there are %d accounts, more than one reply lists: verify the bank's directory instead, with --history", len(l.accounts.order))
+	}
+	list := make([]messages.Standing, 0, len(l.accounts.order))
+	l.accounts.names.after("", func(name messages.Name) bool {
+		a := l.accounts.byName[name]
+		list = append(list, messages.Standing{Account: name, Balance: a.balance, Reserved: a.reserved})
+		return true
+	})
+	return list, nil
+}
+
+// Totals sums up the ledger at no cost.
+type Totals struct {
+	Accounts  int // the bank's own too
+	Holds     int // pending
+	Issued    messages.Credits
+	Held      messages.Credits
+	Transfers uint64 // done, ever
+	Records   uint64
+}
+
+// Totals returns the running totals; Image.Audit recomputes them.
+func (l *Ledger) Totals() Totals {
+	return Totals{
+		Accounts: len(l.accounts.order), Holds: len(l.holds.byID), Issued: -l.accounts.issuer.balance, Held: l.holds.sum,
+		Transfers: l.books.done, Records: l.records.journal.count,
+	}
+}
+
+// Books returns the bank's running totals: what was issued is minus the
+// issuer's balance, what is on the other accounts is added up leg by leg, and
+// the books balance while the two agree. It costs nothing; [Image.Audit] is what
+// trusts no total.
+func (l *Ledger) Books() messages.BooksReply {
+	t := l.Totals()
+	r := messages.BooksReply{
+		Issued: t.Issued, Balances: l.accounts.balances, Held: t.Held, Holds: t.Holds,
+		Accounts: t.Accounts - 1, Transfers: t.Transfers, Balanced: l.accounts.balances == t.Issued,
+		Message: fmt.Sprintf("running totals over %d records; an operator can have them recomputed from the first", t.Records),
+	}
+	if !r.Balanced {
+		r.Message = fmt.Sprintf("the balances sum to %v, and %v were issued", r.Balances, r.Issued)
+	}
+	return r
+}

@@ -1,0 +1,237 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// requests is whom the ledger believes, and who asks for what is carried out.
+type requests struct {
+	records *records
+	trust   trust
+	asking  *record // the request under way, until it is written down
+}
+
+// prove refuses a command that does not prove who asked for it. What needs no
+// proof is the passing of time, whose consequences follow from the rules, and
+// all of it before the site signed its first statement.
+func (q *requests) prove(c *Command, raw []byte) *messages.Error {
+	now := max(q.records.now, c.At)
+	switch {
+	case c.Within && q.trust.from != 0:
+		return messages.Errorf(messages.Unproven, "a command within another one cannot stand alone")
+	case c.Verb == Expire:
+		return nil
+	case c.Verb == Keys:
+		return q.proveKeys(c)
+	case q.trust.from == 0 && q.trust.root != nil && q.trust.root.From == 1:
+		return messages.Errorf(messages.Unproven, "the site wanted proofs from the first record on, and has not said which keys are its own")
+	case q.trust.from == 0 && !c.proven():
+		return nil
+	case q.trust.from == 0:
+		return messages.Errorf(messages.Unproven, "the bank of this site takes no proofs yet: ask again without")
+	case q.trust.root == nil:
+		return q.rootless()
+	case !c.proven():
+		return messages.Errorf(messages.Unproven, "nothing proves who asked: use the command candor, or the header that \"candor bank sign\" makes from your credentials")
+	case c.Verb == Transfers:
+		return q.proveTransfers(c, raw, now)
+	}
+	rank, err := q.asked(requestNames[c.Verb], c.By, c.Asked, now)
+	if err == nil {
+		c.Rank, err = lower(c.Rank, rank)
+	}
+	return err
+}
+
+// rootless stops a replica that cannot tell who asked, for it would come to
+// another state than those that can.
+func (q *requests) rootless() *messages.Error {
+	q.records.fail(fmt.Errorf("its commands carry proofs, and this replica has none of the site's keys to check them with: give it the site's keys directory"))
+	return q.records.refusal()
+}
+
+// lower takes the leader's word for a rank only if it is no higher than the one
+// that is proven.
+func lower(said, is Rank) (Rank, *messages.Error) {
+	if is == said || is == Operator && said == User {
+		return said, nil
+	}
+	return said, messages.Errorf(messages.Unproven, "the credentials are of another role than the one in which this is asked: use an operator's for what operators do")
+}
+
+func (q *requests) proveKeys(c *Command) *messages.Error {
+	if q.trust.root == nil {
+		return q.rootless()
+	}
+	if c.Fresh && q.trust.from == 0 && q.records.journal.count > 0 {
+		return messages.Errorf(messages.Conflict, "the bank has %d records without proofs: an operator says from when on they are needed", q.records.journal.count)
+	}
+	_, err := proof.ReadKeys(q.trust.root.Site, q.trust.root.Account, c.Asked.Payload, c.Asked.Proof.Signature)
+	return err
+}
+
+// proveTransfers checks the mark of each transfer.
+func (q *requests) proveTransfers(c *Command, raw []byte, now messages.Time) *messages.Error {
+	s, err := q.trust.session(c.Proof.Session, c.By, now)
+	if err != nil {
+		return err
+	}
+	if c.Rank, err = lower(c.Rank, s.rank); err != nil {
+		return err
+	}
+	if q.trust.root.Exchange == nil {
+		return q.rootless()
+	}
+	seen := q.trust.root.Seen
+	key := seen.key(q.trust.root, raw)
+	if seen.has(key) {
+		return nil
+	}
+	marker, err := s.open(q.trust.root)
+	if err != nil {
+		return err
+	}
+	var before *proof.Mark
+	for i := range c.Transfers {
+		mark := c.mark(i)
+		if !proof.Equal(mark, marker.Bytes(before, c.texts[i])) {
+			return messages.Errorf(messages.Unproven, "transfer %q: its mark is not that of %q over this transfer: it was altered, or marked in another session", clip(c.Transfers[i].ID), clip(c.By))
+		}
+		before = nil
+		if c.Transfers[i].Linked {
+			before = &mark
+		}
+	}
+	seen.add(key)
+	return nil
+}
+
+// asked checks the proof of a request that is about to be carried out.
+func (q *requests) asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (Rank, *messages.Error) {
+	if q.trust.root == nil {
+		return User, q.rootless()
+	}
+	if r == nil {
+		return User, messages.Errorf(messages.Unproven, "nothing proves who asked: use the command candor, or the header that \"candor bank sign\" makes from your credentials")
+	}
+	token, rank, err := q.trust.vouch(verb, by, r, now)
+	if err != nil {
+		return rank, err
+	}
+	if err := entitled(verb, rank); err != nil {
+		return rank, err
+	}
+	asking := &record{what: requested, by: by, verb: verb, rank: rank, signed: *r, token: token}
+	if !slices.Contains(keyed, verb) {
+		asking.digest = digestOf(verb, by, r)
+		if until, used := q.trust.used[asking.digest]; used && until >= now {
+			return rank, messages.Errorf(messages.Conflict, "this very request was carried out before: sign it anew to make it again")
+		}
+	}
+	q.asking = asking
+	return rank, nil
+}
+
+// entitled refuses credentials of a role that may not make a request.
+func entitled(verb string, rank Rank) *messages.Error {
+	service := verb == messages.VerbSession || verb == messages.VerbAccept || verb == messages.VerbCharge
+	if slices.Contains(operators, verb) && rank != Operator || service && rank == User {
+		return messages.Errorf(messages.Unproven, "%q is not for %v: use the credentials of who may ask it", clip(verb), rank)
+	}
+	return nil
+}
+
+// requestNames are the requests of which a command can be the carrying out.
+var requestNames = map[Verb]string{
+	Grant: messages.VerbGrant, Member: messages.VerbMember, Project: messages.VerbProject, Pay: messages.VerbPay,
+	Freeze: messages.VerbFreeze, Credit: messages.VerbCredit, Withdraw: messages.VerbWithdraw, Correct: messages.VerbCorrect,
+	Session: messages.VerbSession,
+}
+
+// RequestName is the verb of the request that a command with a verb carries out.
+func RequestName(v Verb) string { return requestNames[v] }
+
+// operators are the requests that only operators may make.
+var operators = []string{
+	messages.VerbGrant, messages.VerbProject, messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect,
+	messages.VerbPeer, messages.VerbReserve, messages.VerbClose,
+}
+
+// keyed are the requests that have an identifier of their own, so that one that
+// comes again changes nothing.
+var keyed = []string{
+	messages.VerbGrant, messages.VerbPay, messages.VerbWithdraw, messages.VerbCorrect,
+	messages.VerbAuthorise, messages.VerbRemit, messages.VerbAccept, messages.VerbCharge, messages.VerbRevoke,
+}
+
+// writeAsked writes down who asks for what is carried out, once. It returns the
+// record's number.
+func (q *requests) writeAsked() uint64 {
+	r := q.asking
+	if r == nil {
+		return 0
+	}
+	q.asking = nil
+	r.at = q.records.now
+	number := q.records.write(r, nil, nil)
+	q.trust.note(r, number)
+	return number
+}
+
+// openSession opens a session on a request that was proven.
+func (q *requests) openSession(c *Command) (messages.SessionReply, *messages.Error) {
+	if _, err := proof.NewExchangeKey(c.SessionAsked.Key); err != nil {
+		return messages.SessionReply{}, messages.AsError("", err)
+	}
+	number := q.writeAsked()
+	s := q.trust.sessions[number]
+	if s == nil {
+		return messages.SessionReply{}, messages.Errorf(messages.Invalid, "the session was not opened")
+	}
+	return messages.SessionReply{Session: number, Expires: s.expires}, nil
+}
+
+// learnKeys takes over what the site says of its keys.
+func (q *requests) learnKeys(c *Command) *messages.Error {
+	k, err := proof.ReadKeys(q.trust.root.Site, q.trust.root.Account, c.Asked.Payload, c.Asked.Proof.Signature)
+	if err != nil {
+		return err
+	}
+	if !q.trust.learn(&k) && q.trust.from != 0 {
+		return nil
+	}
+	number := q.records.write(&record{what: trusted, at: q.records.now, signed: *c.Asked}, nil, nil)
+	if q.trust.from == 0 {
+		q.trust.from = number
+	}
+	return nil
+}
+
+// note remembers what a record of a request says.
+func (t *trust) note(r *record, number uint64) {
+	r.by, r.signed.Payload = strings.Clone(r.by), slices.Clone(r.signed.Payload)
+	if !slices.Contains(keyed, r.verb) {
+		t.spend(digestOf(r.verb, r.by, &r.signed), r.signed.Proof.At.Add(proof.Window), r.at)
+	}
+	if r.verb != messages.VerbSession {
+		return
+	}
+	var open messages.SessionRequest
+	if messages.Unmarshal(r.signed.Payload, messages.Detect(r.signed.Payload, ""), &open) != nil {
+		return
+	}
+	token := r.token
+	if token.Key == "" {
+		token, _ = proof.ReadToken(r.signed.Proof.Token) // it was read before it was written
+	}
+	expires := r.at.Add(SessionFor)
+	if token.Expires != 0 {
+		expires = min(expires, token.Expires)
+	}
+	t.enter(number, &session{by: r.by, rank: r.rank, key: strings.Clone(token.Key), issuer: strings.Clone(token.Issuer), public: open.Key, expires: expires}, r.at)
+}

@@ -1,0 +1,143 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// compareState compares what the records came to with what is written down.
+func (d *loader) compareState() error {
+	var is bytes.Buffer
+	if err := d.ledger.Capture().writeState(&is); err != nil {
+		return err
+	}
+	written := make([]byte, is.Len())
+	if _, err := io.ReadFull(d.in, written); err != nil {
+		return damaged("its accounts", err)
+	}
+	if !bytes.Equal(written, is.Bytes()) {
+		return fmt.Errorf("%w: its accounts differ from what its records come to", errImage)
+	}
+	return nil
+}
+
+// dues takes the queue of expiries as it is written down.
+func (d *loader) dues() error {
+	d.ledger.lots.dues = nil
+	if err := d.chunks(); err != nil {
+		return err
+	}
+	dues := d.ledger.lots.dues
+	for i := range dues {
+		if i > 0 && dues.Less(i, i-1) || d.accounts.byName[dues[i].name] == nil {
+			return fmt.Errorf("%w: its queue of expiries cannot be", errImage)
+		}
+	}
+	return nil
+}
+
+// chunks reads up to the empty chunk.
+func (d *loader) chunks() error {
+	var raw []byte
+	for {
+		var err error
+		if raw, err = readText(d.in, raw, maxChunk); err != nil {
+			return damaged("its accounts", err)
+		}
+		if len(raw) == 0 {
+			return nil
+		}
+		if !d.chunk(string(raw)) {
+			return fmt.Errorf("%w: its accounts cannot be read", errImage)
+		}
+	}
+}
+
+// state takes the state as it is written down.
+func (d *loader) state() error {
+	d.accounts.clear()
+	if err := d.chunks(); err != nil {
+		return err
+	}
+	done, err := binary.ReadUvarint(d.in)
+	if err != nil {
+		return damaged("its accounts", err)
+	}
+	d.ledger.books.done = done
+	return d.check()
+}
+
+// maxChunk bounds a chunk in bytes: an account may have thousands of members.
+const maxChunk = 1 << 30
+
+func (d *loader) chunk(s string) bool {
+	r := reader{s: s}
+	kind := r.byte()
+	for range r.count(1) {
+		switch kind {
+		case accountsChunk:
+			d.account(&r)
+		case holdsChunk:
+			h := r.hold(d.accounts)
+			if h.account == nil || d.ledger.holds.byID[h.id] != nil {
+				return false
+			}
+			d.ledger.holds.add(h)
+		case trustChunk:
+			r.trust(&d.ledger.requests.trust)
+		case duesChunk:
+			d.ledger.lots.dues = append(d.ledger.lots.dues, due{messages.Time(r.int()), r.text()}) // ascending, and so a heap
+		default:
+			return false
+		}
+	}
+	return r.ok()
+}
+
+func (d *loader) account(r *reader) {
+	name := r.text()
+	if d.accounts.byName[name] != nil {
+		r.fail()
+		return
+	}
+	a := d.accounts.open(name)
+	r.account(a)
+	for i := range a.members {
+		m := &a.members[i]
+		if m.left {
+			continue
+		}
+		projects := d.accounts.projects[m.name]
+		at, _ := slices.BinarySearch(projects, a.name)
+		d.accounts.projects[m.name] = slices.Insert(projects, at, a.name)
+	}
+}
+
+// check refuses a state that cannot be: it comes without all the records
+// that it could be recomputed from.
+func (d *loader) check() error {
+	if d.accounts.issuer = d.accounts.byName[messages.IssuerAccount]; d.accounts.issuer == nil || d.accounts.byName[messages.SiteAccount] == nil {
+		return fmt.Errorf("%w: the bank's own accounts are missing", errImage)
+	}
+	reserved := make(map[*account]messages.Credits, len(d.ledger.holds.byID))
+	for _, h := range d.ledger.holds.byID {
+		reserved[h.account] += h.amount
+	}
+	var total messages.Credits
+	for _, a := range d.accounts.order {
+		total += a.balance
+		if a.reserved != reserved[a] || a.trail.last() > d.records.journal.count {
+			return fmt.Errorf("%w: account %q does not agree with its holds or entries", errImage, a.name)
+		}
+	}
+	if total != 0 {
+		return fmt.Errorf("%w: its balances do not sum to zero", errImage)
+	}
+	d.accounts.balances = -d.accounts.issuer.balance
+	return nil
+}
