@@ -142,7 +142,7 @@ func TestChargesThatAreRefused(t *testing.T) {
 // forge signs an instruction under the next number that the receiver expects,
 // whatever the sender's own books say.
 func (s *side) forge(to *side, i messages.Instruction) messages.SignedInstructions {
-	in := &to.state.peers[s.name].in
+	in := &to.state.peers.byName[s.name].in
 	return s.sign(messages.Instructions{From: s.name, To: to.name, First: in.total.Number + 1, List: []messages.Instruction{i}, Known: in.base, At: s.at})
 }
 
@@ -274,7 +274,7 @@ func TestLostBooksAreNoticed(t *testing.T) {
 // A peer cannot make a bank remember more outcomes than a bound.
 func TestFlood(t *testing.T) {
 	east, west := pair(t)
-	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers["east"].in.base}
+	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].in.base}
 	for range messages.MaxInstructions {
 		m.List = append(m.List, messages.Instruction{Kind: messages.InstructCharge, ID: "ada/x", Amount: 1})
 	}
@@ -311,10 +311,10 @@ func TestFullOutbox(t *testing.T) {
 		east.exchange(west)
 	}
 	east.must(one)
-	if out := &east.state.peers["west"].outbox; len(*out) != 4 || (*out)[0].instruction.Kind != messages.InstructCharge || (*out)[1].instruction.Kind != messages.InstructSettle {
+	if out := &east.state.peers.byName["west"].outbox; len(*out) != 4 || (*out)[0].instruction.Kind != messages.InstructCharge || (*out)[1].instruction.Kind != messages.InstructSettle {
 		t.Errorf("what waits is %+v", *out)
 	}
-	if in := &west.state.peers["east"].in; in.total.Number != MaxOutstanding || in.total.Owed != MaxOutstanding {
+	if in := &west.state.peers.byName["east"].in; in.total.Number != MaxOutstanding || in.total.Owed != MaxOutstanding {
 		t.Errorf("west has %+v", in.total)
 	}
 }
@@ -331,8 +331,8 @@ func TestManyTinyAuthorisations(t *testing.T) {
 	east.refuse(Flood, messages.Exhausted, tiny(maxOwned))
 	east.at += 30 * day
 	east.must(tiny(maxOwned))
-	if n := len(east.state.issued.byID); n != 1 || len(east.state.issued.queue) != 1 || east.state.issued.owned["ada"] != 1 {
-		t.Errorf("%d are left in %d places", n, len(east.state.issued.queue))
+	if n := len(east.state.issuer.issued.byID); n != 1 || len(east.state.issuer.issued.queue) != 1 || east.state.issuer.issued.owned["ada"] != 1 {
+		t.Errorf("%d are left in %d places", n, len(east.state.issuer.issued.queue))
 	}
 }
 

@@ -24,7 +24,7 @@ func BenchmarkExchange(b *testing.B) {
 		}
 		east.exchange(west)
 	}
-	if balance, _ := west.state.owed(PeerAccount("east")); balance != -messages.Credits(n) {
+	if balance, _ := west.state.money.owed(PeerAccount("east")); balance != -messages.Credits(n) {
 		b.Fatalf("west is owed %v after %d payments of a microcredit", balance, n)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/payment")

@@ -51,10 +51,10 @@ func TestASilentPeerStopsNobody(t *testing.T) {
 	if due := east.state.Due(); due != 0 {
 		t.Errorf("something is due at %v, after all has ended", due)
 	}
-	if n := east.state.peers["north"].charges; n != jobs {
+	if n := east.state.peers.byName["north"].charges; n != jobs {
 		t.Errorf("%d charges and releases wait for north, want %d", n, jobs)
 	}
-	for len(east.state.peers["north"].outbox) > 0 { // it is back
+	for len(east.state.peers.byName["north"].outbox) > 0 { // it is back
 		east.exchange(north)
 	}
 	if fault := east.state.Fault(); fault != "" {
@@ -83,9 +83,9 @@ func TestVisitsAreBoundedPerPeer(t *testing.T) {
 // authorised.
 func TestNoPeerFillsTheRegister(t *testing.T) {
 	east, west := pair(t)
-	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers["east"].in.base}
+	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].in.base}
 	m.List = []messages.Instruction{{Kind: messages.InstructRevoke, ID: "ada/one", Expires: east.at + hour}}
-	west.state.peers["east"].remembered = maxRegistered / 8
+	west.state.peers.byName["east"].remembered = maxRegistered / 8
 	o := west.answer(east.sign(m)).Receipt.Outcomes[0]
 	if o.Error == nil || o.Error.Kind != messages.Exhausted {
 		t.Errorf("one more came to %+v", o)
@@ -174,7 +174,7 @@ func TestADisputeStopsCredit(t *testing.T) {
 	east.refuse(Disputed, messages.PermissionDenied, accepting(open))
 	east.refuse(Disputed, messages.PermissionDenied, Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "more", Peer: "west", Amount: 1, Interval: span}})
 	east.refuse(Disputed, messages.PermissionDenied, Command{By: "ada", Remit: &messages.RemitRequest{Key: "more", Peer: "west", Payee: "ada", Amount: 1}})
-	if p := east.close(1); p.Legs[0].Peer != "west" || east.state.peers["west"].outbox[0].instruction.Amount != 0 {
+	if p := east.close(1); p.Legs[0].Peer != "west" || east.state.peers.byName["west"].outbox[0].instruction.Amount != 0 {
 		t.Errorf("east offers a settlement: %+v", p)
 	}
 	east.must(accepting(kept)) // what was trusted before is done

@@ -176,7 +176,7 @@ func TestRevoke(t *testing.T) {
 	east.has("ada", 90, 0)
 	west.at += 2 * hour
 	west.must(Command{})
-	if n := len(west.state.accepted.byID); n != 0 {
+	if n := len(west.state.acceptor.accepted.byID); n != 0 {
 		t.Errorf("%d authorisations are remembered after they ended", n)
 	}
 }

@@ -86,8 +86,8 @@ func TestAnImageOfTheFirstFormat(t *testing.T) {
 		}
 	}
 	for _, peer := range before.Peers {
-		p := b.state.peers[peer.Peer]
-		settle := messages.Instruction{Kind: messages.InstructSettle, Cycle: b.state.cycle + 1, Amount: messages.MaxCredits}
+		p := b.state.peers.byName[peer.Peer]
+		settle := messages.Instruction{Kind: messages.InstructSettle, Cycle: b.state.cycles.latest + 1, Amount: messages.MaxCredits}
 		m := messages.Instructions{From: p.name, To: "east", First: p.in.total.Number + 1, List: []messages.Instruction{settle}, Known: p.in.total, At: b.ledger.Now()}
 		signed, err := SignInstructions(sealer(p.name), m)
 		if err != nil {
@@ -96,7 +96,7 @@ func TestAnImageOfTheFirstFormat(t *testing.T) {
 		if r := b.command(Command{At: b.ledger.Now(), Instructions: &signed}); r.Receipt == nil {
 			t.Fatalf("%s: %v", p.name, r.Error)
 		}
-		settled := b.state.describe(p)
+		settled := b.state.terms.describe(p)
 		if want := max(0, min(-peer.Owed, settled.Share)); settled.Settled != want || settled.Share == 0 {
 			t.Errorf("%s owed %v, and settled %v of a share of %v", p.name, -peer.Owed, settled.Settled, settled.Share)
 		}

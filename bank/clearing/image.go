@@ -100,20 +100,20 @@ type (
 // for each pending authorisation and each instruction that waits.
 func (s *State) Capture() *Image {
 	img := &Image{head: imageHead{
-		Site: s.site, Cycle: s.cycle, Serial: s.serial, Refused: slices.Clone(s.refused[:]), Fault: s.fault,
-		Peers: len(s.order), Issued: len(s.issued.byID), Accepted: len(s.accepted.byID),
+		Site: s.peers.site, Cycle: s.cycles.latest, Serial: s.money.serial, Refused: slices.Clone(s.incoming.refused[:]), Fault: s.money.fault,
+		Peers: len(s.peers.order), Issued: len(s.issuer.issued.byID), Accepted: len(s.acceptor.accepted.byID),
 	}}
-	for _, name := range s.order {
-		p := s.peers[name]
+	for _, name := range s.peers.order {
+		p := s.peers.byName[name]
 		img.peers = append(img.peers, capturePeer(p))
 		for _, it := range p.outbox {
 			img.waiting = append(img.waiting, imageItem{it.instruction, it.hold, it.held, it.payee})
 		}
 	}
-	for _, e := range s.issued.sorted() {
+	for _, e := range s.issuer.issued.sorted() {
 		img.issued = append(img.issued, imageIssued{e.value.Authorisation, e.value.revoking, e.value.job})
 	}
-	for _, e := range s.accepted.sorted() {
+	for _, e := range s.acceptor.accepted.sorted() {
 		a := &e.value
 		img.accepted = append(img.accepted, imageAccepted{e.owner, e.at, a.Authorisation, a.hold, a.closed, a.taken, a.number, a.purpose, a.firm})
 	}
@@ -217,7 +217,7 @@ var errImage = errors.New("clearing: the image is damaged")
 // further than its end. On an error the state is as it was.
 func (s *State) Restore(r io.Reader) error {
 	h := sha256.New()
-	fresh := New(s.site, s.books, s.verify)
+	fresh := New(s.peers.site, s.money.books, s.screen.verify)
 	if err := fresh.read(io.TeeReader(r, h)); err != nil {
 		return err
 	}
@@ -241,15 +241,15 @@ func (s *State) read(r io.Reader) error {
 	if err := readPart(r, &head); err != nil {
 		return err
 	}
-	if head.Site != s.site || len(head.Refused) > len(s.refused) {
+	if head.Site != s.peers.site || len(head.Refused) > len(s.incoming.refused) {
 		return fmt.Errorf("%w: it is of site %q, or of a newer release", errImage, clip(head.Site))
 	}
-	s.cycle, s.serial, s.fault = head.Cycle, head.Serial, head.Fault
-	copy(s.refused[:], head.Refused)
+	s.cycles.latest, s.money.serial, s.money.fault = head.Cycle, head.Serial, head.Fault
+	copy(s.incoming.refused[:], head.Refused)
 	var waiting []int // items of each peer's outbox that follow
 	err := readParts(r, head.Peers, func(img *imagePeer) { waiting = append(waiting, s.restorePeer(img)) })
 	for i := 0; err == nil && i < len(waiting); i++ {
-		p := s.peers[s.order[i]]
+		p := s.peers.byName[s.peers.order[i]]
 		err = readParts(r, waiting[i], func(it *imageItem) { p.send(item{it.Instruction, it.Hold, it.Held, it.Payee}) })
 	}
 	if err != nil {
@@ -301,7 +301,7 @@ func (s *State) restorePeer(img *imagePeer) int {
 	for _, it := range img.Outbox {
 		p.send(item{it.Instruction, it.Hold, it.Held, it.Payee})
 	}
-	s.addPeer(p)
+	s.peers.add(p)
 	return img.Waiting
 }
 
@@ -316,13 +316,13 @@ func restoreBook(img *imageBook) book {
 
 func (s *State) restoreIssued(img *imageIssued) {
 	a := img.Authorisation
-	s.issued.add(a.ID, a.Account, a.Frees(), issued{a, img.Revoking, img.Job})
+	s.issuer.issued.add(a.ID, a.Account, a.Frees(), issued{a, img.Revoking, img.Job})
 }
 
 func (s *State) restoreAccepted(img *imageAccepted) {
 	a := accepted{img.Authorisation, img.Purpose, img.Hold, img.Closed, img.Taken, img.Number, img.Firm}
-	s.accepted.add(acceptedKey(a.Issuer, a.ID), img.Owner, img.Until, a)
-	if p := s.peers[a.Issuer]; p != nil {
+	s.acceptor.accepted.add(acceptedKey(a.Issuer, a.ID), img.Owner, img.Until, a)
+	if p := s.peers.byName[a.Issuer]; p != nil {
 		p.remembered++
 		if a.closed == open {
 			p.open++

@@ -49,7 +49,7 @@ func (v *victim) do(c Command) Result {
 	return v.state.Apply(data)
 }
 
-func (v *victim) west() *peer { return v.state.peers["west"] }
+func (v *victim) west() *peer { return v.state.peers.byName["west"] }
 
 // tell has a site send instructions, and adds up what is new of west's.
 func (v *victim) tell(m messages.Instructions) *messages.Receipt {
@@ -176,7 +176,7 @@ var core = []move{
 	{"answer", func(v *victim) { v.answers(all, straight) }},
 	{"a wrong total", saying(0, wrong, pays(1))},
 	{"close", func(v *victim) {
-		v.do(Command{By: "ops", Close: &messages.CloseRequest{Cycle: v.state.cycle + 1}})
+		v.do(Command{By: "ops", Close: &messages.CloseRequest{Cycle: v.state.cycles.latest + 1}})
 	}},
 }
 
@@ -263,9 +263,9 @@ func (v *victim) step(m move) error {
 
 // honest makes sure that the honest peer has all its credit, whatever west did.
 func (v *victim) honest() error {
-	p := v.state.peers["north"]
+	p := v.state.peers.byName["north"]
 	m := messages.Instructions{From: "north", To: "east", First: p.in.total.Number + 1, Known: p.in.total, At: v.time,
-		List: []messages.Instruction{pays(3), settles(v.state.cycle+1, 3), pays(3)}}
+		List: []messages.Instruction{pays(3), settles(v.state.cycles.latest+1, 3), pays(3)}}
 	r := v.tell(m)
 	if r == nil || r.Outcomes[0].Amount != 3 || r.Outcomes[1].Amount != 3 || r.Outcomes[2].Amount != 3 {
 		return fmt.Errorf("north pays, settles and pays: %+v", r)

@@ -43,23 +43,31 @@ func Reserved(name messages.Name) bool { return strings.HasPrefix(name, messages
 // makes; nobody else may choose or resolve such.
 const TransferPrefix = ledger.ClearingPrefix
 
+// money moves credits in the ledger, and sets them aside there.
+type money struct {
+	books  Books
+	serial uint64 // numbers the clearing's own transfers
+	fault  string // the first thing that the ledger should not have refused
+	rules  uint64 // of the command that is carried out
+}
+
 // mint makes an identifier for a transfer of the clearing's own.
-func (s *State) mint() string {
-	s.serial++
-	return TransferPrefix + strconv.FormatUint(s.serial, 10)
+func (m *money) mint() string {
+	m.serial++
+	return TransferPrefix + strconv.FormatUint(m.serial, 10)
 }
 
 // move carries out transfers, all or none, and returns what they moved or set
 // aside.
-func (s *State) move(by messages.Name, chain ...messages.Transfer) (messages.Credits, *Rejected) {
+func (m *money) move(by messages.Name, chain ...messages.Transfer) (messages.Credits, *Rejected) {
 	for i := range chain {
 		chain[i].Linked = i < len(chain)-1
 		if chain[i].ID == "" {
-			chain[i].ID = s.mint()
+			chain[i].ID = m.mint()
 		}
 	}
-	c := ledger.Command{Verb: ledger.Transfers, At: s.books.Now(), By: by, Rank: ledger.Clearing, Within: true, Transfers: chain}
-	result := s.books.ApplyOwn(c.Encode())
+	c := ledger.Command{Verb: ledger.Transfers, At: m.books.Now(), By: by, Rank: ledger.Clearing, Within: true, Transfers: chain}
+	result := m.books.ApplyOwn(c.Encode())
 	if result.Error != nil {
 		return 0, ordinary(result.Error)
 	}
@@ -71,40 +79,51 @@ func (s *State) move(by messages.Name, chain ...messages.Transfer) (messages.Cre
 }
 
 // must carries out what the clearing's rules made sure of.
-func (s *State) must(chain ...messages.Transfer) {
-	if _, err := s.move(maker, chain...); err != nil && s.fault == "" {
-		s.fault = clip(err.Error())
+func (m *money) must(chain ...messages.Transfer) {
+	if _, err := m.move(maker, chain...); err != nil && m.fault == "" {
+		m.fault = clip(err.Error())
 	}
 }
 
 // line opens an account if need be, and says how far below zero it may go:
 // how much whoever it stands for may owe.
-func (s *State) line(account messages.Name, title string, limit messages.Credits) (messages.AccountReply, *Rejected) {
-	if _, err := s.books.Account(account); err != nil {
+func (m *money) line(account messages.Name, title string, limit messages.Credits) (messages.AccountReply, *Rejected) {
+	if _, err := m.books.Account(account); err != nil {
 		p := messages.ProjectRequest{Account: account, Title: title}
-		if r := s.manage(ledger.Command{Verb: ledger.Project, Project: p}); r.Error != nil {
+		if r := m.manage(ledger.Command{Verb: ledger.Project, Project: p}); r.Error != nil {
 			return messages.AccountReply{}, ordinary(r.Error)
 		}
 	}
 	c := messages.CreditRequest{Account: account, Credit: limit, Reason: title}
-	r := s.manage(ledger.Command{Verb: ledger.Credit, Credit: c})
+	r := m.manage(ledger.Command{Verb: ledger.Credit, Credit: c})
 	if r.Error != nil {
 		return messages.AccountReply{}, ordinary(r.Error)
 	}
 	return r.Account, nil
 }
 
-func (s *State) manage(c ledger.Command) ledger.Result {
-	c.At, c.By, c.Rank, c.Within = s.books.Now(), maker, ledger.Clearing, true
-	return s.books.ApplyOwn(c.Encode())
+func (m *money) manage(c ledger.Command) ledger.Result {
+	c.At, c.By, c.Rank, c.Within = m.books.Now(), maker, ledger.Clearing, true
+	return m.books.ApplyOwn(c.Encode())
 }
 
 // owed is what this site owes whom an account stands for, by what was done;
 // negative: is owed. Room is what can still be taken from the account.
-func (s *State) owed(account messages.Name) (owed, room messages.Credits) {
-	a, err := s.books.Account(account)
+func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
+	a, err := m.books.Account(account)
 	if err != nil {
 		return 0, 0
 	}
 	return a.Balance, a.Available + a.Credit
+}
+
+// once makes a hold under an identifier that its user chose, and reports
+// whether it was made now, and not before: only then is more set aside.
+func (m *money) once(by, account messages.Name, hold messages.Transfer) (bool, *Rejected) {
+	before, _ := m.books.Account(account) // an account that is not there has nothing set aside
+	if _, err := m.move(by, hold); err != nil {
+		return false, err
+	}
+	now, err := m.books.Account(account)
+	return now.Reserved != before.Reserved, ordinary(err)
 }

@@ -46,19 +46,6 @@ type item struct {
 // last is the number of the last instruction.
 func (p *peer) last() uint64 { return p.out.total.Number + uint64(len(p.outbox)) }
 
-// room refuses what would make more outstanding than may be. A charge or release
-// has its place since its authorisation was accepted, and takes none of others.
-func (s *State) room(p *peer) *Rejected {
-	waiting := len(p.outbox) - p.charges
-	if s.rules == firstRules {
-		waiting = len(p.outbox)
-	}
-	if waiting < MaxOutstanding {
-		return nil
-	}
-	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", waiting, p.name))
-}
-
 // send adds an instruction to the outbox and returns its number.
 func (p *peer) send(it item) uint64 {
 	p.outbox = append(p.outbox, it)
@@ -78,21 +65,6 @@ func (p *peer) answered(n int) {
 	p.outbox = append([]item(nil), p.outbox[n:]...)
 }
 
-// credible refuses whatever would have the peer owe more, or users here trust it
-// with more, while the banks do not agree.
-func (s *State) credible(p *peer) *Rejected {
-	if p.dispute == "" || s.rules == firstRules {
-		return nil
-	}
-	return reject(Disputed, messages.PermissionDenied, "the books with site %q do not agree: nothing is given on credit until operators have compared them with candor peer reconcile", p.name)
-}
-
-// hear notes the peer's clock, no further ahead than clocks may differ: a peer
-// whose clock was once far ahead is not to be refused for years.
-func (s *State) hear(p *peer, at messages.Time) {
-	p.heard = max(p.heard, min(at, s.books.Now().Add(messages.MaxClockSkew)))
-}
-
 // disputes notes the first thing on which the banks do not agree, and refuses it.
 func (p *peer) disputes(err *Rejected) *Rejected {
 	if p.dispute == "" {
@@ -101,67 +73,62 @@ func (p *peer) disputes(err *Rejected) *Rejected {
 	return err
 }
 
+// peers are those of one site.
+type peers struct {
+	site   messages.Name // whose they are
+	byName map[messages.Name]*peer
+	order  []messages.Name // of their names, ascending
+	money  *money
+}
+
+// find returns a peer by its name.
+func (ps *peers) find(name messages.Name) (*peer, *Rejected) {
+	if p := ps.byName[name]; p != nil {
+		return p, nil
+	}
+	return nil, ordinary(messages.Errorf(messages.NotFound, "site %q is no peer of %q: there are %v", clip(name), ps.site, ps.order))
+}
+
+// add enters a peer in order.
+func (ps *peers) add(p *peer) {
+	ps.byName[p.name] = p
+	i, _ := slices.BinarySearch(ps.order, p.name)
+	ps.order = slices.Insert(ps.order, i, p.name)
+}
+
+// room refuses what would make more outstanding than may be. A charge or release
+// has its place since its authorisation was accepted, and takes none of others.
+func (ps *peers) room(p *peer) *Rejected {
+	waiting := len(p.outbox) - p.charges
+	if ps.money.rules == firstRules {
+		waiting = len(p.outbox)
+	}
+	if waiting < MaxOutstanding {
+		return nil
+	}
+	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", waiting, p.name))
+}
+
+// credible refuses whatever would have the peer owe more, or users here trust it
+// with more, while the banks do not agree.
+func (ps *peers) credible(p *peer) *Rejected {
+	if p.dispute == "" || ps.money.rules == firstRules {
+		return nil
+	}
+	return reject(Disputed, messages.PermissionDenied, "the books with site %q do not agree: nothing is given on credit until operators have compared them with candor peer reconcile", p.name)
+}
+
 // covers refuses what a peer's limit does not cover, before the ledger does: that
 // one writes down what it refuses, and a peer is not to fill its journal.
-func (s *State) covers(p *peer, amount messages.Credits) *Rejected {
-	if _, room := s.owed(PeerAccount(p.name)); room < amount && s.rules != firstRules {
+func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
+	if _, room := ps.money.owed(PeerAccount(p.name)); room < amount && ps.money.rules != firstRules {
 		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %v credits are left of its limit, and %v are needed", p.name, max(0, room), amount))
 	}
 	return nil
 }
 
-// setPeer opens a peer's account or changes the terms. An operator who sets
-// them also declares a dispute to be settled; who only lowers the limit does not.
-func (s *State) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected) {
-	p, account := s.peers[r.Peer], PeerAccount(r.Peer)
-	before, _ := s.books.Account(account) // of a new peer there is none
-	if p == nil {
-		if len(s.peers) >= maxPeers {
-			return nil, ordinary(messages.Errorf(messages.Exhausted, "there are %d peers, the most there can be", maxPeers))
-		}
-		if _, err := s.books.Account(account); err == nil {
-			return nil, ordinary(messages.Errorf(messages.Conflict, "account %q is somebody's already, and is to be the peer's: give that one another name", account))
-		}
-	}
-	if p == nil && r.Peer == "settlement" { // its account of settled debts would be that of all sites
-		return nil, reject(Malformed, messages.Invalid, "peer: no site can be called %q: it must have another name", r.Peer)
-	}
-	s.divide() // by the terms so far
-	if _, err := s.line(account, "the bank of site "+r.Peer, r.Limit); err != nil {
-		return nil, err
-	}
-	if p == nil {
-		p = &peer{name: r.Peer, out: newBook(s.site, r.Peer), in: newBook(r.Peer, s.site)}
-		s.addPeer(p)
-	}
-	if s.rules == firstRules || r.Limit >= before.Credit || !slices.Equal(p.keys, r.Keys) {
-		p.dispute = ""
-	}
-	p.keys = slices.Clone(r.Keys)
-	if r.Share != nil {
-		p.share, p.stated = *r.Share, true
-	}
-	s.divide()
-	reply := s.describe(p)
-	return &reply, nil
-}
-
-// describe is the peer as operators see it.
-func (s *State) describe(p *peer) messages.PeerReply {
-	r := messages.PeerReply{
-		Peer: p.name, Keys: slices.Clone(p.keys), Outstanding: len(p.outbox),
-		Sent: p.out.total, Received: p.in.total, Heard: p.heard, Dispute: p.dispute,
-	}
-	if a, err := s.books.Account(PeerAccount(p.name)); err == nil {
-		r.Limit, r.Owed, r.Held = a.Credit, a.Balance, a.Reserved
-	}
-	if a, err := s.books.Account(SettledAccount(p.name)); err == nil {
-		r.Share, r.Settled = a.Credit, -a.Balance
-	} else {
-		r.Share = s.wanted(p) // of a state of the first rules, until it is needed
-	}
-	for i := range p.outbox {
-		r.Waiting += p.outbox[i].instruction.Amount
-	}
-	return r
+// hear notes the peer's clock, no further ahead than clocks may differ: a peer
+// whose clock was once far ahead is not to be refused for years.
+func (ps *peers) hear(p *peer, at messages.Time) {
+	p.heard = max(p.heard, min(at, ps.money.books.Now().Add(messages.MaxClockSkew)))
 }

@@ -10,27 +10,27 @@ import (
 // out, whatever stands beside it. What a peer's bank asks is under that bank's
 // signature, and the passing of time needs none.
 func (s *State) prove(c *Command) (asks bool, err *Rejected) {
-	if s.books.Proven() == 0 {
+	if s.money.books.Proven() == 0 {
 		return false, nil
 	}
 	verb, into := c.request()
 	if verb == "" {
 		return false, nil
 	}
-	rank, refusal := s.books.Asked(verb, c.By, c.Asked, s.books.Now())
+	rank, refusal := s.money.books.Asked(verb, c.By, c.Asked, s.money.books.Now())
 	if refusal != nil {
 		return false, reject(Signature, refusal.Kind, "%s", refusal.Message)
 	}
 	if e := messages.Unmarshal(c.Asked.Payload, messages.Detect(c.Asked.Payload, ""), into); e != nil {
-		s.books.Finish(false)
+		s.money.books.Finish(false)
 		return false, malformed(e)
 	}
 	if err := s.Screen(c); err != nil {
-		s.books.Finish(false)
+		s.money.books.Finish(false)
 		return false, err
 	}
 	if r := c.Authorise; r != nil && r.Member != "" && r.Member != c.By && rank == ledger.User {
-		s.books.Finish(false)
+		s.money.books.Finish(false)
 		return false, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not set aside credits on the word of others", clip(c.By)))
 	}
 	return true, nil

@@ -11,7 +11,7 @@ import (
 // Lines is a page of this site's book of the instructions of one sender, to
 // be signed: its own or the peer's.
 func (s *State) Lines(name messages.Name, r messages.LinesRequest) (messages.Lines, error) {
-	p, refusal := s.peer(name)
+	p, refusal := s.peers.find(name)
 	if refusal != nil {
 		return messages.Lines{}, refusal.Err
 	}
@@ -23,43 +23,16 @@ func (s *State) Lines(name messages.Name, r messages.LinesRequest) (messages.Lin
 	}
 	b := &p.in
 	switch r.Sender {
-	case s.site:
+	case s.peers.site:
 		b = &p.out
 	case p.name:
 	default:
-		return messages.Lines{}, messages.Errorf(messages.NotFound, "sender %q: is neither %q nor %q", clip(r.Sender), s.site, p.name)
+		return messages.Lines{}, messages.Errorf(messages.NotFound, "sender %q: is neither %q nor %q", clip(r.Sender), s.peers.site, p.name)
 	}
 	return messages.Lines{
-		Site: s.site, Peer: p.name, Sender: r.Sender, Oldest: b.oldest(), Last: b.total.Number,
-		List: b.page(r.From, r.Limit), At: s.books.Now(),
+		Site: s.peers.site, Peer: p.name, Sender: r.Sender, Oldest: b.oldest(), Last: b.total.Number,
+		List: b.page(r.From, r.Limit), At: s.money.books.Now(),
 	}, nil
-}
-
-// ScreenLines reports what is wrong with a page of a peer's book of the
-// instructions of a sender: it must be signed by the peer, be of the book that
-// was asked for, and have its numbers in order.
-func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name) *Rejected {
-	m := &l.Lines
-	if m.Site != name || m.Sender != sender {
-		return reject(Misaddressed, messages.Conflict, "the page is of the book of %q about %q", clip(m.Site), clip(m.Sender))
-	}
-	if err := s.screenSigned(m.Site, m.Peer, domainLines, m, l.Signature); err != nil {
-		return err
-	}
-	for i := range m.List {
-		if m.List[i].Number != m.List[0].Number+uint64(i) || len(m.List) > messages.MaxBookLines {
-			return reject(Malformed, messages.Invalid, "the page has too many lines, or not all numbers in order")
-		}
-	}
-	return nil
-}
-
-// ScreenPosition reports what is wrong with a peer's position in a cycle.
-func (s *State) ScreenPosition(p *messages.SignedPosition, name messages.Name, cycle uint64) *Rejected {
-	if p.Position.Site != name || p.Position.Cycle != cycle {
-		return reject(Misaddressed, messages.Conflict, "the position is of site %q in cycle %d", clip(p.Position.Site), p.Position.Cycle)
-	}
-	return s.screenSigned(name, s.site, domainPosition, &p.Position, p.Signature)
 }
 
 // Difference is the first number at which two books of one direction differ,

@@ -107,7 +107,7 @@ func (b *bank) forgetNumbers(entry []byte) {
 		return
 	}
 	m := &c.Instructions.Instructions
-	p := b.state.peers[m.From]
+	p := b.state.peers.byName[m.From]
 	before, known := p.in.at(m.First - 1)
 	if !known || m.First > p.in.total.Number || m.First <= p.known {
 		return
@@ -119,11 +119,11 @@ func (b *bank) forgetNumbers(entry []byte) {
 
 // refund frees what payments set aside that were not answered.
 func (b *bank) refund() {
-	for _, name := range b.state.order {
-		p := b.state.peers[name]
+	for _, name := range b.state.peers.order {
+		p := b.state.peers.byName[name]
 		for i := range p.outbox {
 			if it := &p.outbox[i]; it.instruction.Kind == messages.InstructPay && it.hold != "" {
-				b.state.must(messages.Transfer{Kind: messages.Void, Pending: it.hold})
+				b.state.money.must(messages.Transfer{Kind: messages.Void, Pending: it.hold})
 				it.hold = ""
 			}
 		}

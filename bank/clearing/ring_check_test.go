@@ -91,15 +91,15 @@ func (w *world) checkWealth() error {
 
 // expectedHolds is what the clearing's own records say is set aside.
 func (b *bank) expectedHolds() (sum messages.Credits) {
-	for _, e := range b.state.issued.byID {
+	for _, e := range b.state.issuer.issued.byID {
 		sum += e.value.Amount
 	}
-	for _, e := range b.state.accepted.byID {
+	for _, e := range b.state.acceptor.accepted.byID {
 		if e.value.closed == open {
 			sum += e.value.Amount
 		}
 	}
-	for _, p := range b.state.peers {
+	for _, p := range b.state.peers.byName {
 		for _, it := range p.outbox {
 			sum += it.held
 		}
@@ -114,9 +114,9 @@ func (b *bank) checkAccounts() error {
 		return fmt.Errorf("a step was refused by the ledger: %s", fault)
 	}
 	var paid messages.Credits
-	for _, p := range b.state.peers {
+	for _, p := range b.state.peers.byName {
 		var received messages.Credits
-		owed, _ := b.state.owed(PeerAccount(p.name))
+		owed, _ := b.state.money.owed(PeerAccount(p.name))
 		if is := p.out.total.Owed - p.in.total.Owed; owed != is {
 			return fmt.Errorf("the account of %s says that %v is owed, and the running totals %v", p.name, owed, is)
 		}
@@ -130,11 +130,11 @@ func (b *bank) checkAccounts() error {
 			paid += c.Paid
 			received += c.Received
 		}
-		if is, _ := b.state.owed(SettledAccount(p.name)); is != -received || received > ringReserve {
+		if is, _ := b.state.money.owed(SettledAccount(p.name)); is != -received || received > ringReserve {
 			return fmt.Errorf("the account of settled debts of %s says %v, the cycles %v, and the reserve is %v", p.name, is, received, ringReserve)
 		}
 	}
-	if is, _ := b.state.owed(SettlementAccount); is != paid {
+	if is, _ := b.state.money.owed(SettlementAccount); is != paid {
 		return fmt.Errorf("the settlement account says %v, and the cycles %v", is, paid)
 	}
 	return nil
@@ -160,7 +160,7 @@ func (w *world) inFlight() (sum messages.Credits, err error) {
 }
 
 func flight(x, y *bank) (sum messages.Credits, err error) {
-	p, in := x.state.peers[y.site], &y.state.peers[x.site].in
+	p, in := x.state.peers.byName[y.site], &y.state.peers.byName[x.site].in
 	entered, ok := in.at(p.out.total.Number)
 	if !ok || in.total.Number > p.last() {
 		return 0, fmt.Errorf("entered to number %d, carried out to %d, asked to %d", p.out.total.Number, in.total.Number, p.last())

@@ -137,7 +137,7 @@ func (w *world) settleDown() error {
 // waits reports whether any instruction is unanswered.
 func (w *world) waits() bool {
 	for _, b := range w.banks {
-		for _, p := range b.state.peers {
+		for _, p := range b.state.peers.byName {
 			if len(p.outbox) > 0 {
 				return true
 			}

@@ -264,7 +264,7 @@ func (w *world) charge(b *bank, c *Command) bool {
 			return false
 		}
 		a := w.statements[w.IntN(len(w.statements))].Authorisation
-		if b.state.accepted.find(acceptedKey(a.Issuer, a.ID)) == nil {
+		if b.state.acceptor.accepted.find(acceptedKey(a.Issuer, a.ID)) == nil {
 			continue
 		}
 		amount := min(a.Amount, messages.Credits(w.Int64N(int64(25*messages.Credit))))
@@ -276,7 +276,7 @@ func (w *world) charge(b *bank, c *Command) bool {
 
 // close ends a cycle at one bank; the others follow when their turn comes.
 func (w *world) close(b *bank) {
-	if b.state.cycle == w.cycle {
+	if b.state.cycles.latest == w.cycle {
 		w.cycle++
 	}
 	w.catchUp(b)
@@ -284,7 +284,7 @@ func (w *world) close(b *bank) {
 
 // catchUp has a bank close each cycle that the others closed.
 func (w *world) catchUp(b *bank) {
-	for n := b.state.cycle + 1; n <= w.cycle; n++ {
+	for n := b.state.cycles.latest + 1; n <= w.cycle; n++ {
 		b.command(Command{At: b.now(w.time), By: "ops", Close: &messages.CloseRequest{Cycle: n}})
 	}
 }

@@ -23,36 +23,34 @@ type Books interface {
 	Now() messages.Time
 }
 
-// State is the clearing of one site. Make one with New.
+// State is the clearing of one site. Make one with New. Each part has a piece of the
+// state, and knows those before it and no others.
 type State struct {
-	site   messages.Name
-	books  Books
-	verify Verify
-
-	peers map[messages.Name]*peer
-	order []messages.Name // of the peers, ascending
-
-	// The authorisations that this site issued and that are pending, until the
-	// ledger frees them, and those of other sites that it accepted, until they
-	// can no longer be charged.
-	issued   register[issued]
-	accepted register[accepted]
-
-	cycle   uint64 // the latest that was closed
-	serial  uint64 // numbers the clearing's own transfers
-	refused [refusals]uint64
-	fault   string // the first thing that the ledger should not have refused
-	rules   uint64 // of the command that is carried out
+	money    *money    // what is moved and set aside in the ledger
+	peers    *peers    // the banks of other sites, and what they are trusted with
+	screen   *screen   // what is refused whatever the books say
+	terms    *terms    // the peers' limits and shares of the reserve
+	issuer   *issuer   // authorisations that this site issued
+	acceptor *acceptor // authorisations of other sites
+	cycles   *cycles   // what is offered and taken as a cycle ends
+	outgoing *outgoing // what this bank asks of peers
+	incoming *incoming // what peers ask of this bank
 }
 
 // New returns the clearing of a site that has no peers. What it does to the
 // ledger must be done by it alone and in the order of the commands: the two
 // are one replicated state.
 func New(site messages.Name, books Books, verify Verify) *State {
-	return &State{
-		site: site, books: books, verify: verify,
-		peers: map[messages.Name]*peer{}, issued: newRegister[issued](), accepted: newRegister[accepted](),
-	}
+	s := &State{money: &money{books: books}}
+	s.peers = &peers{site: site, byName: map[messages.Name]*peer{}, money: s.money}
+	s.screen = &screen{verify: verify, peers: s.peers}
+	s.terms = &terms{peers: s.peers, money: s.money}
+	s.issuer = &issuer{issued: newRegister[issued](), peers: s.peers, money: s.money}
+	s.acceptor = &acceptor{accepted: newRegister[accepted](), peers: s.peers, money: s.money}
+	s.cycles = &cycles{peers: s.peers, money: s.money, terms: s.terms}
+	s.outgoing = &outgoing{peers: s.peers, money: s.money, issuer: s.issuer, cycles: s.cycles}
+	s.incoming = &incoming{peers: s.peers, money: s.money, issuer: s.issuer, acceptor: s.acceptor, cycles: s.cycles}
+	return s
 }
 
 // Result is what a command came to: the field that belongs to it is set, or
@@ -74,7 +72,7 @@ type Result struct {
 func (s *State) Apply(command []byte) Result {
 	c, err := decode(command)
 	if err == nil {
-		s.rules = c.Rules
+		s.money.rules = c.Rules
 		s.advance(c.At)
 		err = s.Screen(&c)
 	}
@@ -88,7 +86,7 @@ func (s *State) Apply(command []byte) Result {
 	var r Result
 	err = s.carryOut(&c, &r)
 	if asks {
-		s.books.Finish(err == nil)
+		s.money.books.Finish(err == nil)
 	}
 	if err != nil {
 		return s.refuse(err)
@@ -97,7 +95,7 @@ func (s *State) Apply(command []byte) Result {
 }
 
 func (s *State) refuse(err *Rejected) Result {
-	s.refused[err.Reason]++
+	s.incoming.refused[err.Reason]++
 	return Result{Refused: err.Reason, Error: err.Err}
 }
 
@@ -105,25 +103,25 @@ func (s *State) refuse(err *Rejected) Result {
 func (s *State) carryOut(c *Command, r *Result) (err *Rejected) {
 	switch {
 	case c.Peer != nil:
-		r.Peer, err = s.setPeer(c.Peer)
+		r.Peer, err = s.terms.setPeer(c.Peer)
 	case c.Reserve != nil:
-		r.Account, err = s.setReserve(c.Reserve)
+		r.Account, err = s.terms.setReserve(c.Reserve)
 	case c.Authorise != nil:
-		r.Authorisation, err = s.authorise(c.By, c.Authorise)
+		r.Authorisation, err = s.issuer.authorise(c.By, c.Authorise)
 	case c.Revoke != nil:
-		r.Answer, err = s.revoke(c.By, c.Revoke)
+		r.Answer, err = s.issuer.revoke(c.By, c.Revoke)
 	case c.Remit != nil:
-		r.Answer, err = s.remit(c.By, c.Remit)
+		r.Answer, err = s.outgoing.remit(c.By, c.Remit)
 	case c.Accept != nil:
-		r.Answer, err = s.accept(c.Accept)
+		r.Answer, err = s.acceptor.accept(c.Accept)
 	case c.Charge != nil:
-		r.Answer, err = s.charge(c.Charge)
+		r.Answer, err = s.acceptor.charge(c.Charge)
 	case c.Instructions != nil:
-		r.Receipt, err = s.receive(&c.Instructions.Instructions)
+		r.Receipt, err = s.incoming.receive(&c.Instructions.Instructions)
 	case c.Receipt != nil:
-		err = s.learn(&c.Receipt.Receipt)
+		err = s.outgoing.learn(&c.Receipt.Receipt)
 	case c.Close != nil:
-		r.Position, err = s.close(c.Close)
+		r.Position, err = s.cycles.close(c.Close)
 	}
 	return err
 }
@@ -131,13 +129,13 @@ func (s *State) carryOut(c *Command, r *Result) (err *Rejected) {
 // advance lets time pass: holds lapse in the ledger, and authorisations here.
 func (s *State) advance(at messages.Time) {
 	c := ledger.Command{Verb: ledger.Expire, At: at, Within: true}
-	s.books.ApplyOwn(c.Encode())
-	now := s.books.Now()
-	for e := s.issued.due(now); e != nil; e = s.issued.due(now) {
-		s.issued.drop(e.id)
+	s.money.books.ApplyOwn(c.Encode())
+	now := s.money.books.Now()
+	for e := s.issuer.issued.due(now); e != nil; e = s.issuer.issued.due(now) {
+		s.issuer.issued.drop(e.id)
 	}
-	for e := s.accepted.due(now); e != nil; e = s.accepted.due(now) {
-		if !s.expire(e.id, &e.value) {
+	for e := s.acceptor.accepted.due(now); e != nil; e = s.acceptor.accepted.due(now) {
+		if !s.acceptor.expire(e.id, &e.value) {
 			return // under the first rules alone
 		}
 	}
@@ -146,33 +144,30 @@ func (s *State) advance(at messages.Time) {
 // Due is the next time at which something expires, 0 if nothing will: the
 // leader proposes the passing of time then.
 func (s *State) Due() messages.Time {
-	issued, accepted := s.issued.next(), s.accepted.next()
+	issued, accepted := s.issuer.issued.next(), s.acceptor.accepted.next()
 	if accepted == 0 || issued != 0 && issued < accepted {
 		return issued
 	}
 	return accepted
 }
 
-// peer finds a peer by its name.
-func (s *State) peer(name messages.Name) (*peer, *Rejected) {
-	if p := s.peers[name]; p != nil {
-		return p, nil
-	}
-	return nil, ordinary(messages.Errorf(messages.NotFound, "site %q is no peer of %q: there are %v", clip(name), s.site, s.order))
+// Knows reports whether a site is a peer.
+func (s *State) Knows(name messages.Name) bool { return s.peers.byName[name] != nil }
+
+// Position is how this site comes out of a cycle so far.
+func (s *State) Position(number uint64) (*messages.Position, *Rejected) {
+	return s.cycles.position(number)
 }
 
-// Knows reports whether a site is a peer.
-func (s *State) Knows(name messages.Name) bool { return s.peers[name] != nil }
-
 // Cycle is the latest that was closed, 0 if none was.
-func (s *State) Cycle() uint64 { return s.cycle }
+func (s *State) Cycle() uint64 { return s.cycles.latest }
 
 // Names returns the names of the peers, ascending.
-func (s *State) Names() []messages.Name { return slices.Clone(s.order) }
+func (s *State) Names() []messages.Name { return slices.Clone(s.peers.order) }
 
 // Outstanding is how many instructions the peers have not answered.
 func (s *State) Outstanding() (n int) {
-	for _, p := range s.peers {
+	for _, p := range s.peers.byName {
 		n += len(p.outbox)
 	}
 	return n
@@ -180,12 +175,12 @@ func (s *State) Outstanding() (n int) {
 
 // Peers describes every peer, what waits, and what was refused.
 func (s *State) Peers() messages.PeersReply {
-	r := messages.PeersReply{Site: s.site, Peers: []messages.PeerReply{}, Refused: []messages.RefusalTally{}, Cycle: s.cycle, Fault: s.fault}
-	for _, name := range s.order {
-		r.Peers = append(r.Peers, s.describe(s.peers[name]))
+	r := messages.PeersReply{Site: s.peers.site, Peers: []messages.PeerReply{}, Refused: []messages.RefusalTally{}, Cycle: s.cycles.latest, Fault: s.money.fault}
+	for _, name := range s.peers.order {
+		r.Peers = append(r.Peers, s.terms.describe(s.peers.byName[name]))
 	}
-	r.Settled, r.Reserve = s.settlements()
-	for reason, n := range s.refused {
+	r.Settled, r.Reserve = s.terms.settlements()
+	for reason, n := range s.incoming.refused {
 		if n > 0 && Refusal(reason) != Ordinary {
 			r.Refused = append(r.Refused, messages.RefusalTally{Reason: Refusal(reason).String(), Count: n})
 		}
@@ -194,16 +189,9 @@ func (s *State) Peers() messages.PeersReply {
 }
 
 // Refused returns how often a command was refused for a reason.
-func (s *State) Refused(r Refusal) uint64 { return s.refused[r] }
+func (s *State) Refused(r Refusal) uint64 { return s.incoming.refused[r] }
 
 // Fault is the first step that the ledger refused though the clearing's rules
 // had made sure of it: empty, unless somebody else moved what is the
 // clearing's own.
-func (s *State) Fault() string { return s.fault }
-
-// addPeer enters a peer in order.
-func (s *State) addPeer(p *peer) {
-	s.peers[p.name] = p
-	i, _ := slices.BinarySearch(s.order, p.name)
-	s.order = slices.Insert(s.order, i, p.name)
-}
+func (s *State) Fault() string { return s.money.fault }

@@ -2,15 +2,87 @@ package clearing
 
 import "github.com/candor-grid/candor/messages"
 
+// outgoing has what is asked of peers until their outcomes are known.
+type outgoing struct {
+	peers  *peers
+	money  *money
+	issuer *issuer
+	cycles *cycles
+}
+
+// Outgoing is what a peer has to be sent again and again until it has answered:
+// its first unanswered instructions, under the numbers that they have for
+// ever. With none it tells the peer which outcomes are known.
+func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instructions, bool) {
+	p := s.peers.byName[name]
+	if p == nil {
+		return messages.Instructions{}, false
+	}
+	m := messages.Instructions{From: s.peers.site, To: name, First: p.out.total.Number + 1, List: []messages.Instruction{}, Known: p.out.total, At: at}
+	for i := range p.outbox[:min(len(p.outbox), messages.MaxInstructions)] {
+		m.List = append(m.List, p.outbox[i].instruction)
+	}
+	return m, true
+}
+
+// remit sets credits aside and instructs the peer to pay them out.
+func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*messages.ClearingReply, *Rejected) {
+	p, err := out.peers.find(r.Peer)
+	if err != nil {
+		return nil, err
+	}
+	account := r.Account
+	if account == "" {
+		account = by
+	}
+	if !messages.ValidName(by) {
+		return nil, ordinary(messages.Errorf(messages.PermissionDenied, "%q is no user: only users remit", clip(by)))
+	}
+	if err := users(account); err != nil {
+		return nil, err
+	}
+	id := remittanceHold + by + "/" + r.Key
+	if !out.money.books.Done(id) { // what was done is not refused for what has changed since
+		if err := out.peers.credible(p); err != nil {
+			return nil, err
+		}
+		if err := out.peers.room(p); err != nil {
+			return nil, err
+		}
+	}
+	hold := messages.Transfer{
+		ID: id, Kind: messages.Hold, Debit: account, Credit: PeerAccount(p.name), Member: by,
+		Amount: r.Amount, Reason: "to " + r.Payee + " at site " + p.name + ": " + r.Reason,
+	}
+	fresh, err := out.money.once(by, account, hold)
+	if err != nil || !fresh {
+		return &messages.ClearingReply{Number: p.numberOf(hold.ID)}, err
+	}
+	number := p.send(item{
+		instruction: messages.Instruction{Kind: messages.InstructPay, Account: r.Payee, Amount: r.Amount, Reason: r.Reason}, hold: hold.ID, held: r.Amount,
+	})
+	return &messages.ClearingReply{Number: number}, nil
+}
+
+// numberOf finds the instruction that waits with a hold, 0 if none does.
+func (p *peer) numberOf(hold string) uint64 {
+	for i := range p.outbox {
+		if p.outbox[i].hold == hold {
+			return p.out.total.Number + uint64(i) + 1
+		}
+	}
+	return 0
+}
+
 // learn takes what instructions of this site came to. Outcomes count once, in
 // the order of their numbers, and only if the peer's running total is what
 // this book comes to with them.
-func (s *State) learn(m *messages.Receipt) *Rejected {
-	p := s.peers[m.From]
+func (out *outgoing) learn(m *messages.Receipt) *Rejected {
+	p := out.peers.byName[m.From]
 	end := m.First + uint64(len(m.Outcomes)) // one past the last
 	switch next := p.out.total.Number + 1; {
 	case end <= next:
-		return s.repeats(p, m, end-1)
+		return out.repeats(p, m, end-1)
 	case m.First > next:
 		return reject(Gap, messages.Unavailable, "the outcomes of numbers %d to %d are missing", next, m.First-1)
 	case end-1 > p.last():
@@ -21,9 +93,9 @@ func (s *State) learn(m *messages.Receipt) *Rejected {
 	if err := p.tallies(outcomes, m.Total); err != nil {
 		return err
 	}
-	s.hear(p, m.At)
+	out.peers.hear(p, m.At)
 	for i := range outcomes {
-		s.resolve(p, &p.outbox[i], &outcomes[i])
+		out.resolve(p, &p.outbox[i], &outcomes[i])
 		p.out.enter(&p.outbox[i].instruction, &outcomes[i])
 	}
 	p.answered(len(outcomes))
@@ -32,13 +104,13 @@ func (s *State) learn(m *messages.Receipt) *Rejected {
 
 // repeats is about a receipt of nothing new, the last number of which is
 // given: one that does not agree with this book is refused as such.
-func (s *State) repeats(p *peer, m *messages.Receipt, last uint64) *Rejected {
+func (out *outgoing) repeats(p *peer, m *messages.Receipt, last uint64) *Rejected {
 	ours, known := p.out.at(last)
 	if known && !same(ours, m.Total) {
 		return p.disputes(reject(Totals, messages.Conflict, "bank %q says that our instructions come to %v owed by number %d, and this book to %v: compare the lines of both books",
 			p.name, m.Total.Owed, last, ours.Owed))
 	}
-	s.hear(p, m.At)
+	out.peers.hear(p, m.At)
 	if len(m.Outcomes) == 0 {
 		return nil
 	}
@@ -80,51 +152,22 @@ func plausible(i *messages.Instruction, o *messages.TransferResult) bool {
 // resolve turns the hold of an instruction into what its outcome says: a
 // transfer if it was carried out, nothing if it was refused. There is no third
 // way to resolve it.
-func (s *State) resolve(p *peer, it *item, o *messages.TransferResult) {
+func (out *outgoing) resolve(p *peer, it *item, o *messages.TransferResult) {
 	i := &it.instruction
 	switch {
 	case i.Kind == messages.InstructRevoke:
-		s.giveBack(p, i, o)
+		out.issuer.free(p, i, o)
 	case it.hold == "":
 	case o.Error != nil:
-		s.must(messages.Transfer{Kind: messages.Void, Pending: it.hold, Reason: clip("refused by site " + p.name + ": " + o.Error.Message)})
+		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.hold, Reason: clip("refused by site " + p.name + ": " + o.Error.Message)})
 	case o.Amount == 0:
-		s.must(messages.Transfer{Kind: messages.Void, Pending: it.hold, Reason: "nothing was taken by site " + p.name})
+		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.hold, Reason: "nothing was taken by site " + p.name})
 	default:
-		s.must(messages.Transfer{Kind: messages.Post, Pending: it.hold, Credit: it.payee, Amount: o.Amount, Job: i.Job,
+		out.money.must(messages.Transfer{Kind: messages.Post, Pending: it.hold, Credit: it.payee, Amount: o.Amount, Job: i.Job,
 			Reason: clip(i.Kind.String() + " confirmed by site " + p.name + ": " + i.Reason)})
 	}
 	if i.Kind == messages.InstructSettle {
-		c := p.cycle(i.Cycle, s.cycle)
+		c := p.cycle(i.Cycle, out.cycles.latest)
 		c.Paid, c.PaidFinal = o.Amount, true
 	}
-}
-
-// giveBack frees the credits of an authorisation that its peer gave up.
-func (s *State) giveBack(p *peer, i *messages.Instruction, o *messages.TransferResult) {
-	a := s.issued.find(i.ID)
-	if a == nil {
-		return // it was released or freed meanwhile
-	}
-	if o.Error != nil {
-		a.revoking = false
-		return
-	}
-	s.must(messages.Transfer{Kind: messages.Void, Pending: authorisationHold + a.ID, Reason: "given up by site " + p.name})
-	s.issued.drop(i.ID)
-}
-
-// Outgoing is what a peer has to be sent again and again until it has answered:
-// its first unanswered instructions, under the numbers that they have for
-// ever. With none it tells the peer which outcomes are known.
-func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instructions, bool) {
-	p := s.peers[name]
-	if p == nil {
-		return messages.Instructions{}, false
-	}
-	m := messages.Instructions{From: s.site, To: name, First: p.out.total.Number + 1, List: []messages.Instruction{}, Known: p.out.total, At: at}
-	for i := range p.outbox[:min(len(p.outbox), messages.MaxInstructions)] {
-		m.List = append(m.List, p.outbox[i].instruction)
-	}
-	return m, true
 }

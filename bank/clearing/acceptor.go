@@ -38,47 +38,54 @@ const (
 // name has no slash.
 func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" + id }
 
+// acceptor accepts authorisations of other sites, and charges them.
+type acceptor struct {
+	accepted register[accepted] // until they can no longer be charged
+	peers    *peers
+	money    *money
+}
+
 // accept takes an authorisation whose signature was checked: from now on it
 // can be charged, whether the issuer can be reached or not.
-func (s *State) accept(r *messages.AcceptRequest) (*messages.ClearingReply, *Rejected) {
+func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, *Rejected) {
 	a := &r.Authorisation.Authorisation
-	p, err := s.peer(a.Issuer)
+	p, err := ac.peers.find(a.Issuer)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.timely(p, a); err != nil {
+	if err := ac.timely(p, a); err != nil {
 		return nil, err
 	}
 	key := acceptedKey(a.Issuer, a.ID)
-	if first := s.accepted.find(key); first != nil {
+	if first := ac.accepted.find(key); first != nil {
 		return first.again(r.Purpose, a)
 	}
-	if err := s.credible(p); err != nil {
+	if err := ac.peers.credible(p); err != nil {
 		return nil, err
 	}
-	if err := s.remembers(p, a.Account); err != nil {
+	if err := ac.remembers(p, a.Account); err != nil {
 		return nil, err
 	}
-	if err := s.hosts(p); err != nil {
+	if err := ac.hosts(p); err != nil {
 		return nil, err
 	}
-	if err := s.covers(p, a.Amount); err != nil {
+	if err := ac.peers.covers(p, a.Amount); err != nil {
 		return nil, err
 	}
-	account, hold := PeerAccount(p.name), s.mint()
-	if _, err := s.move(maker, messages.Transfer{
+	account, hold := PeerAccount(p.name), ac.money.mint()
+	if _, err := ac.money.move(maker, messages.Transfer{
 		ID: hold, Kind: messages.Hold, Debit: account, Member: account, Amount: a.Amount, Expires: a.Ends(), Reason: clip("authorisation " + key),
 	}); err != nil {
 		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.name, err.Err.Message))
 	}
-	s.remember(p, a.Account, a.Ends(), accepted{Authorisation: *a, purpose: r.Purpose, hold: hold, firm: r.Firm})
+	ac.remember(p, a.Account, a.Ends(), accepted{Authorisation: *a, purpose: r.Purpose, hold: hold, firm: r.Firm})
 	return &messages.ClearingReply{}, nil
 }
 
 // hosts refuses an authorisation while too many of its issuer are open or have
 // a charge that waits for an answer. So each that is accepted can be charged.
-func (s *State) hosts(p *peer) *Rejected {
-	if s.rules == firstRules || p.open+p.charges < MaxVisits {
+func (ac *acceptor) hosts(p *peer) *Rejected {
+	if ac.money.rules == firstRules || p.open+p.charges < MaxVisits {
 		return nil
 	}
 	return reject(Flood, messages.Exhausted, "%d authorisations of site %q are open, and %d charges wait for its bank to answer, together the most there may be: try again when some have ended", p.open, p.name, p.charges)
@@ -86,19 +93,19 @@ func (s *State) hosts(p *peer) *Rejected {
 
 // remembers refuses what would be one authorisation too many to remember: every
 // peer has a part of the register that the others cannot fill.
-func (s *State) remembers(p *peer, account messages.Name) *Rejected {
-	if s.rules == firstRules {
-		return s.accepted.room(acceptedKey(p.name, account))
+func (ac *acceptor) remembers(p *peer, account messages.Name) *Rejected {
+	if ac.money.rules == firstRules {
+		return ac.accepted.room(acceptedKey(p.name, account))
 	}
-	if most := maxRegistered / max(8, len(s.peers)); p.remembered >= most {
+	if most := maxRegistered / max(8, len(ac.peers.byName)); p.remembered >= most {
 		return reject(Flood, messages.Exhausted, "%d authorisations of site %q are remembered, the most there may be: try again when some have ended", p.remembered, p.name)
 	}
 	return nil
 }
 
 // remember enters an authorisation of a peer.
-func (s *State) remember(p *peer, account messages.Name, until messages.Time, a accepted) {
-	s.accepted.add(acceptedKey(p.name, a.ID), acceptedKey(p.name, account), until, a)
+func (ac *acceptor) remember(p *peer, account messages.Name, until messages.Time, a accepted) {
+	ac.accepted.add(acceptedKey(p.name, a.ID), acceptedKey(p.name, account), until, a)
 	p.remembered++
 	if a.closed == open {
 		p.open++
@@ -107,13 +114,13 @@ func (s *State) remember(p *peer, account messages.Name, until messages.Time, a 
 
 // timely refuses an authorisation that has ended, by this bank's time or the
 // latest that the issuer signed, and one from beyond what clocks may differ.
-func (s *State) timely(p *peer, a *messages.Authorisation) *Rejected {
-	now := max(s.books.Now(), p.heard)
+func (ac *acceptor) timely(p *peer, a *messages.Authorisation) *Rejected {
+	now := max(ac.money.books.Now(), p.heard)
 	if a.Ends() <= now {
 		return reject(Stale, messages.Expired, "authorisation %q ended at %v, and it is %v: ask the home bank for a new one", clip(a.ID), a.Ends(), now)
 	}
-	if a.Issued > s.books.Now().Add(messages.MaxClockSkew) {
-		return reject(Future, messages.Invalid, "authorisation %q was issued at %v, and it is %v here: the clocks differ by more than %v; set them", clip(a.ID), a.Issued, s.books.Now(), messages.MaxClockSkew)
+	if a.Issued > ac.money.books.Now().Add(messages.MaxClockSkew) {
+		return reject(Future, messages.Invalid, "authorisation %q was issued at %v, and it is %v here: the clocks differ by more than %v; set them", clip(a.ID), a.Issued, ac.money.books.Now(), messages.MaxClockSkew)
 	}
 	return nil
 }
@@ -135,13 +142,13 @@ func (k *accepted) again(purpose string, a *messages.Authorisation) (*messages.C
 
 // charge takes at most what was authorised, once, and instructs the issuer's
 // bank. The payee has it when that bank confirms; until then it is set aside.
-func (s *State) charge(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
-	p, err := s.peer(r.Issuer)
+func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
+	p, err := ac.peers.find(r.Issuer)
 	if err != nil {
 		return nil, err
 	}
-	a := s.accepted.find(acceptedKey(r.Issuer, r.ID))
-	if a == nil && s.books.Done(chargeOf(r)) {
+	a := ac.accepted.find(acceptedKey(r.Issuer, r.ID))
+	if a == nil && ac.money.books.Done(chargeOf(r)) {
 		return &messages.ClearingReply{Number: p.chargeOf(r.ID)}, nil
 	}
 	if a == nil {
@@ -159,12 +166,12 @@ func (s *State) charge(r *messages.ChargeRequest) (*messages.ClearingReply, *Rej
 	if p.heard >= a.Frees() {
 		return nil, reject(Stale, messages.Expired, "authorisation %q was freed by its issuer at %v", clip(r.ID), a.Frees())
 	}
-	if s.rules == firstRules {
-		if err := s.room(p); err != nil {
+	if ac.money.rules == firstRules {
+		if err := ac.peers.room(p); err != nil {
 			return nil, err
 		}
 	}
-	it, err := s.capture(a, r)
+	it, err := ac.capture(a, r)
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +179,39 @@ func (s *State) charge(r *messages.ChargeRequest) (*messages.ClearingReply, *Rej
 	p.open--
 	a.number = p.send(it)
 	return &messages.ClearingReply{Number: a.number}, nil
+}
+
+// chargeAgain answers a charge of what was charged or given up before.
+func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
+	if k.closed == charged && k.taken == r.Amount {
+		return &messages.ClearingReply{Number: k.number}, nil
+	}
+	return nil, reject(Recharged, messages.Conflict, "authorisation %q was charged, released or given up before: it can be once", clip(r.ID))
+}
+
+// capture keeps what an authorisation sets aside for as long as it takes the
+// issuer's bank to answer: nobody is refunded because a bank is silent. A
+// release frees it at once.
+func (ac *acceptor) capture(a *accepted, r *messages.ChargeRequest) (item, *Rejected) {
+	it := item{
+		instruction: messages.Instruction{Kind: messages.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
+		hold:        a.hold, held: a.Amount, payee: r.Payee,
+	}
+	if it.payee == "" {
+		it.payee = messages.SiteAccount
+	}
+	t := messages.Transfer{Kind: messages.Extend, Pending: a.hold, Reason: "charged"}
+	if ac.money.rules != firstRules {
+		t.ID = chargeOf(r)
+	}
+	if r.Amount == 0 {
+		t.Kind, t.Reason = messages.Void, "released"
+		it.hold, it.held, it.payee = "", 0, ""
+	} else if _, err := ac.money.books.Account(it.payee); err != nil {
+		return item{}, ordinary(err)
+	}
+	_, err := ac.money.move(maker, t)
+	return it, err
 }
 
 // chargeOf identifies, in the ledger, what a charge does to what was set aside.
@@ -191,52 +231,49 @@ func (p *peer) chargeOf(id string) uint64 {
 	return 0
 }
 
-// chargeAgain answers a charge of what was charged or given up before.
-func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
-	if k.closed == charged && k.taken == r.Amount {
-		return &messages.ClearingReply{Number: k.number}, nil
-	}
-	return nil, reject(Recharged, messages.Conflict, "authorisation %q was charged, released or given up before: it can be once", clip(r.ID))
-}
-
-// capture keeps what an authorisation sets aside for as long as it takes the
-// issuer's bank to answer: nobody is refunded because a bank is silent. A
-// release frees it at once.
-func (s *State) capture(a *accepted, r *messages.ChargeRequest) (item, *Rejected) {
-	it := item{
-		instruction: messages.Instruction{Kind: messages.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
-		hold:        a.hold, held: a.Amount, payee: r.Payee,
-	}
-	if it.payee == "" {
-		it.payee = messages.SiteAccount
-	}
-	t := messages.Transfer{Kind: messages.Extend, Pending: a.hold, Reason: "charged"}
-	if s.rules != firstRules {
-		t.ID = chargeOf(r)
-	}
-	if r.Amount == 0 {
-		t.Kind, t.Reason = messages.Void, "released"
-		it.hold, it.held, it.payee = "", 0, ""
-	} else if _, err := s.books.Account(it.payee); err != nil {
-		return item{}, ordinary(err)
-	}
-	_, err := s.move(maker, t)
-	return it, err
-}
-
 // expire forgets an authorisation that has ended. One that was not charged is
 // released, so that the home bank need not wait for its margin; false if, under
 // the first rules, the outbox has no room for that now.
-func (s *State) expire(key string, a *accepted) bool {
-	p := s.peers[a.Issuer]
+func (ac *acceptor) expire(key string, a *accepted) bool {
+	p := ac.peers.byName[a.Issuer]
 	if a.closed == open {
-		if s.rules == firstRules && s.room(p) != nil {
+		if ac.money.rules == firstRules && ac.peers.room(p) != nil {
 			return false
 		}
 		p.open--
 		p.send(item{instruction: messages.Instruction{Kind: messages.InstructCharge, ID: a.ID, Reason: "it ended without a charge"}})
 	}
-	s.accepted.drop(key)
+	ac.accepted.drop(key)
 	p.remembered--
 	return true
+}
+
+// giveUp releases an authorisation of the peer that was not charged, and
+// remembers to accept it no more.
+func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
+	key := acceptedKey(p.name, i.ID)
+	a := ac.accepted.find(key)
+	if a != nil && a.closed == charged {
+		return ordinary(messages.Errorf(messages.Ended, "authorisation %q was charged or released before", clip(i.ID)))
+	}
+	if a != nil && a.hold != "" && a.firm {
+		return ordinary(messages.Errorf(messages.Conflict, "authorisation %q pays for %q, which is under way: it is charged, or given back, when that has ended", clip(i.ID), clip(a.purpose)))
+	}
+	if a != nil && a.hold != "" {
+		ac.money.must(messages.Transfer{Kind: messages.Void, Pending: a.hold, Reason: "given up at the request of site " + p.name})
+		a.hold, a.closed = "", revoked
+		p.open--
+		return nil
+	}
+	if a != nil || i.Expires <= ac.money.books.Now() {
+		return nil
+	}
+	if i.Expires > ac.money.books.Now().Add(2*messages.MaxInterval) {
+		return reject(Future, messages.Invalid, "authorisation %q would end at %v, later than any may", clip(i.ID), i.Expires)
+	}
+	if err := ac.remembers(p, ""); err != nil {
+		return err
+	}
+	ac.remember(p, "", i.Expires, accepted{Authorisation: messages.Authorisation{Issuer: p.name, ID: i.ID}, closed: revoked})
+	return nil
 }

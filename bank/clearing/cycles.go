@@ -36,54 +36,62 @@ func (p *peer) cycle(number, closed uint64) *cycle {
 	return &p.cycles[i]
 }
 
+// cycles closes cycles here, and takes what peers offer as they close theirs.
+type cycles struct {
+	latest uint64 // that was closed
+	peers  *peers
+	money  *money
+	terms  *terms
+}
+
 // close ends a cycle: each peer is offered what this site owes it, if only
 // nothing, which tells the peer that nothing is to come. Asked again it shows
 // how the cycle stands.
-func (s *State) close(r *messages.CloseRequest) (*messages.Position, *Rejected) {
+func (cs *cycles) close(r *messages.CloseRequest) (*messages.Position, *Rejected) {
 	number := r.Cycle
 	if number == 0 {
-		number = s.cycle
+		number = cs.latest
 	}
 	if r.Correct {
-		if err := s.reopen(number); err != nil {
+		if err := cs.reopen(number); err != nil {
 			return nil, err
 		}
 	}
-	if number <= s.cycle {
-		return s.Position(number)
+	if number <= cs.latest {
+		return cs.position(number)
 	}
-	if err := s.closable(number); err != nil {
+	if err := cs.closable(number); err != nil {
 		return nil, err
 	}
-	for _, name := range s.order {
-		s.offer(s.peers[name], number)
+	for _, name := range cs.peers.order {
+		cs.offer(cs.peers.byName[name], number)
 	}
-	s.cycle = number
-	return s.Position(number)
+	cs.latest = number
+	return cs.position(number)
 }
 
 // closable refuses a cycle beyond the next one here or at a peer: closing it
 // would end every cycle before it. The first one may have any number.
-func (s *State) closable(number uint64) *Rejected {
-	if s.rules == firstRules {
-		return s.allRoom()
+func (cs *cycles) closable(number uint64) *Rejected {
+	if cs.money.rules == firstRules {
+		return cs.allRoom()
 	}
-	next := s.cycle + 1
-	for _, p := range s.peers {
+	next := cs.latest + 1
+	for _, p := range cs.peers.byName {
 		if n := len(p.cycles); n > 0 {
 			next = max(next, p.cycles[n-1].Number+1)
 		}
 	}
-	if s.cycle == 0 || number <= next {
+	if cs.latest == 0 || number <= next {
 		return nil
 	}
-	return ordinary(messages.Errorf(messages.Invalid, "cycle %d is not the next: the latest closed here is %d, so close %d; a wrong one is corrected by closing the right one with --correct", number, s.cycle, s.cycle+1))
+	return ordinary(messages.Errorf(messages.Invalid, "cycle %d is not the next: the latest closed here is %d, so close %d; a wrong one is corrected by closing the right one with --correct", number, cs.latest, cs.latest+1))
 }
 
 // allRoom refuses where the outbox of any peer is full.
-func (s *State) allRoom() *Rejected {
-	for _, name := range s.order {
-		if err := s.room(s.peers[name]); err != nil {
+func (cs *cycles) allRoom() *Rejected {
+	for _, name := range cs.peers.order {
+		if err := cs.peers.room(cs.peers.byName[name]); err != nil {
 			return err
 		}
 	}
@@ -93,19 +101,19 @@ func (s *State) allRoom() *Rejected {
 // reopen takes back the cycles from a number on, which were closed by mistake. It
 // is safe where no peer has taken anything in them: each has said so, and what
 // was offered is still owed.
-func (s *State) reopen(number uint64) *Rejected {
-	if number == 0 || number >= s.cycle {
-		return ordinary(messages.Errorf(messages.Invalid, "cycle %d: only one before the latest, %d, can be what should have been closed instead", number, s.cycle))
+func (cs *cycles) reopen(number uint64) *Rejected {
+	if number == 0 || number >= cs.latest {
+		return ordinary(messages.Errorf(messages.Invalid, "cycle %d: only one before the latest, %d, can be what should have been closed instead", number, cs.latest))
 	}
-	for _, name := range s.order {
-		if err := s.peers[name].reopenable(number, s.cycle); err != nil {
+	for _, name := range cs.peers.order {
+		if err := cs.peers.byName[name].reopenable(number, cs.latest); err != nil {
 			return err
 		}
 	}
-	for _, p := range s.peers {
+	for _, p := range cs.peers.byName {
 		p.reopen(number)
 	}
-	s.cycle = number - 1
+	cs.latest = number - 1
 	return nil
 }
 
@@ -143,28 +151,28 @@ func (p *peer) reopen(number uint64) {
 
 // offer sets aside what this site owes a peer by its own book, and offers it.
 // The peer takes of it what is owed by its own.
-func (s *State) offer(p *peer, number uint64) {
+func (cs *cycles) offer(p *peer, number uint64) {
 	account := PeerAccount(p.name)
-	owed, room := s.owed(account)
+	owed, room := cs.money.owed(account)
 	amount, hold := max(0, min(owed, room, messages.MaxCredits)), ""
-	if s.rules != firstRules {
-		s.reserve()
+	if cs.money.rules != firstRules {
+		cs.terms.bound()
 		if p.offers() >= maxOffers {
-			p.cycle(number, s.cycle) // it is not final: the peer is silent
+			p.cycle(number, cs.latest) // it is not final: the peer is silent
 			return
 		}
 	}
-	if s.credible(p) != nil {
+	if cs.peers.credible(p) != nil {
 		amount = 0
 	}
 	if amount > 0 {
-		hold = s.mint()
-		if _, err := s.move(maker, messages.Transfer{ID: hold, Kind: messages.Hold, Debit: account, Member: account, Credit: SettlementAccount, Amount: amount,
+		hold = cs.money.mint()
+		if _, err := cs.money.move(maker, messages.Transfer{ID: hold, Kind: messages.Hold, Debit: account, Member: account, Credit: SettlementAccount, Amount: amount,
 			Reason: "settlement with site " + p.name}); err != nil {
 			amount, hold = 0, "" // under the first rules there may be no reserve: the debt stays
 		}
 	}
-	c := p.cycle(number, s.cycle)
+	c := p.cycle(number, cs.latest)
 	c.Volume, p.counted = p.out.total.Volume-p.counted, p.out.total.Volume
 	p.send(item{instruction: messages.Instruction{Kind: messages.InstructSettle, Cycle: number, Amount: amount}, hold: hold, held: amount})
 }
@@ -182,29 +190,29 @@ func (p *peer) offers() (n int) {
 	return n
 }
 
-// settled takes of a peer's offer what the peer owes by this book, as far as
+// acceptOffer takes of a peer's offer what the peer owes by this book, as far as
 // its share of the reserve covers that. From then on the debt is one that is to
 // be paid outside the ledgers. While the banks do not agree nothing is taken.
-func (s *State) settled(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
+func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	if len(p.cycles) == keptCycles && p.cycles[0].Number > i.Cycle {
 		return 0, reject(Stale, messages.Expired, "cycle %d is too long ago", i.Cycle)
 	}
-	if i.Cycle > s.cycle+keptCycles/2 {
-		return 0, reject(Future, messages.Invalid, "cycle %d is too far ahead: the latest closed here is %d", i.Cycle, s.cycle)
+	if i.Cycle > cs.latest+keptCycles/2 {
+		return 0, reject(Future, messages.Invalid, "cycle %d is too far ahead: the latest closed here is %d", i.Cycle, cs.latest)
 	}
-	c := p.cycle(i.Cycle, s.cycle)
+	c := p.cycle(i.Cycle, cs.latest)
 	if c.ReceivedFinal {
 		return 0, reject(Recharged, messages.Conflict, "cycle %d was settled before", i.Cycle)
 	}
-	owed, _ := s.owed(PeerAccount(p.name))
-	account := s.settlementOf(p)
-	_, reserve := s.owed(account)
+	owed, _ := cs.money.owed(PeerAccount(p.name))
+	account := cs.terms.settledAccount(p)
+	_, reserve := cs.money.owed(account)
 	amount := min(i.Amount, -owed, reserve)
-	if s.credible(p) != nil {
+	if cs.peers.credible(p) != nil {
 		amount = 0
 	}
 	if amount > 0 {
-		if _, err := s.move(maker, messages.Transfer{
+		if _, err := cs.money.move(maker, messages.Transfer{
 			Kind: messages.Posted, Debit: account, Credit: PeerAccount(p.name), Amount: amount, Reason: "settlement with site " + p.name,
 		}); err != nil {
 			return 0, err
@@ -215,16 +223,16 @@ func (s *State) settled(p *peer, i *messages.Instruction) (messages.Credits, *Re
 }
 
 // Position is how this site comes out of a cycle so far.
-func (s *State) Position(number uint64) (*messages.Position, *Rejected) {
-	if number == 0 && s.cycle == 0 {
+func (cs *cycles) position(number uint64) (*messages.Position, *Rejected) {
+	if number == 0 && cs.latest == 0 {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))
 	}
-	if number == 0 || number > s.cycle {
-		return nil, ordinary(messages.Errorf(messages.NotFound, "cycle %d was not closed here: the latest is %d", number, s.cycle))
+	if number == 0 || number > cs.latest {
+		return nil, ordinary(messages.Errorf(messages.NotFound, "cycle %d was not closed here: the latest is %d", number, cs.latest))
 	}
-	r := &messages.Position{Site: s.site, Cycle: number, Legs: []messages.Leg{}, Complete: true, At: s.books.Now()}
-	for _, name := range s.order {
-		p := s.peers[name]
+	r := &messages.Position{Site: cs.peers.site, Cycle: number, Legs: []messages.Leg{}, Complete: true, At: cs.money.books.Now()}
+	for _, name := range cs.peers.order {
+		p := cs.peers.byName[name]
 		for _, c := range p.cycles {
 			if c.Number != number {
 				continue

@@ -1,0 +1,162 @@
+package clearing
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// issued is an authorisation of this site that is pending.
+type issued struct {
+	messages.Authorisation
+	revoking bool           // its peer was asked to give it up
+	job      messages.JobID // that it is for, 0: not said
+}
+
+// Prefixes of the identifiers that users' requests give their holds. The
+// ledger remembers them for ever, so that a key is never used twice.
+const (
+	authorisationHold = TransferPrefix + "authorisation/"
+	remittanceHold    = TransferPrefix + "remittance/"
+)
+
+// issuer issues authorisations of this site, and honours the charges of peers.
+type issuer struct {
+	issued register[issued] // that are pending, until the ledger frees them
+	peers  *peers
+	money  *money
+}
+
+// authorise sets credits aside for a peer to charge.
+func (is *issuer) authorise(by messages.Name, r *messages.AuthoriseRequest) (*messages.Authorisation, *Rejected) {
+	p, err := is.peers.find(r.Peer)
+	if err != nil {
+		return nil, err
+	}
+	a := is.draft(by, r)
+	if err := malformed(a.Validate()); err != nil {
+		return nil, err
+	}
+	if err := users(a.Account); err != nil {
+		return nil, err
+	}
+	if first := is.issued.find(a.ID); first != nil {
+		return first.again(&a)
+	}
+	if !is.money.books.Done(authorisationHold + a.ID) {
+		if err := is.peers.credible(p); err != nil {
+			return nil, err
+		}
+		if err := is.issued.room(a.Account); err != nil {
+			return nil, err
+		}
+	}
+	hold := messages.Transfer{
+		ID: authorisationHold + a.ID, Kind: messages.Hold, Debit: a.Account, Credit: PeerAccount(p.name), Member: a.Member,
+		Amount: a.Amount, Expires: a.Frees(), Job: r.Job, Reason: clip("for site " + p.name + ": " + r.Reason),
+	}
+	fresh, err := is.money.once(by, a.Account, hold)
+	if err != nil {
+		return nil, err
+	}
+	if !fresh {
+		return nil, ordinary(messages.Errorf(messages.Ended, "key %q: its authorisation was charged, given back or freed before: choose another key", r.Key))
+	}
+	is.issued.add(a.ID, a.Account, a.Frees(), issued{Authorisation: a, job: r.Job})
+	return &a, nil
+}
+
+// margin is how long after its end an authorisation is kept: clocks may be
+// MaxClockSkew apart, and a site may be cut off for a week.
+const margin = messages.MaxClockSkew + 7*24*3600_000_000_000
+
+// draft is the authorisation that a request would get now.
+func (is *issuer) draft(by messages.Name, r *messages.AuthoriseRequest) messages.Authorisation {
+	member := cmp.Or(r.Member, by)
+	return messages.Authorisation{
+		Issuer: is.peers.site, Peer: r.Peer, ID: by + "/" + r.Key, Account: cmp.Or(r.Account, member), Member: member, Amount: r.Amount,
+		Issued: is.money.books.Now(), Interval: r.Interval, Margin: margin,
+	}
+}
+
+// again answers a repeated request with the first authorisation.
+func (i *issued) again(a *messages.Authorisation) (*messages.Authorisation, *Rejected) {
+	first := i.Authorisation
+	a.Issued = first.Issued
+	if *a != first {
+		return nil, ordinary(messages.Errorf(messages.Conflict, "authorisation %q was given before with other content: choose another key", a.ID))
+	}
+	return &first, nil
+}
+
+// users refuses to touch an account that is the bank's own.
+func users(account messages.Name) *Rejected {
+	if Reserved(account) {
+		return ordinary(messages.Errorf(messages.PermissionDenied, "account %q is the bank's own", account))
+	}
+	return nil
+}
+
+// revoke asks the peer to give an authorisation up.
+func (is *issuer) revoke(by messages.Name, r *messages.RevokeRequest) (*messages.ClearingReply, *Rejected) {
+	a := is.issued.find(r.ID)
+	if a == nil || a.Member != by && !strings.HasPrefix(a.ID, by+"/") {
+		return nil, ordinary(messages.Errorf(messages.NotFound, "no authorisation %q of %q is pending: it was charged, given back or freed, or never made", clip(r.ID), clip(by)))
+	}
+	p, err := is.peers.find(a.Peer)
+	if err != nil {
+		return nil, err
+	}
+	if a.revoking {
+		return &messages.ClearingReply{}, nil
+	}
+	if err := is.peers.room(p); err != nil {
+		return nil, err
+	}
+	a.revoking = true
+	number := p.send(item{instruction: messages.Instruction{Kind: messages.InstructRevoke, ID: a.ID, Expires: a.Ends()}})
+	return &messages.ClearingReply{Number: number}, nil
+}
+
+// charged takes what the peer charged from an authorisation of this site, and
+// frees the rest; this site owes it.
+func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
+	a := is.issued.find(i.ID)
+	if a == nil && i.Amount == 0 {
+		return 0, nil // released or not: nothing of it is set aside any more
+	}
+	if a == nil {
+		return 0, reject(Recharged, messages.Ended, "authorisation %q is not pending: it was charged, given back or freed, or never made", clip(i.ID))
+	}
+	if a.Peer != p.name {
+		return 0, reject(Poached, messages.PermissionDenied, "authorisation %q is not for site %q", clip(i.ID), p.name)
+	}
+	if i.Amount > a.Amount {
+		return 0, reject(Amount, messages.Insufficient, "authorisation %q is of %v credits: %v cannot be charged", clip(i.ID), a.Amount, i.Amount)
+	}
+	t := messages.Transfer{Kind: messages.Post, Pending: authorisationHold + a.ID, Credit: PeerAccount(p.name), Amount: i.Amount, Job: a.job,
+		Reason: clip("charged by site " + p.name + ": " + i.Reason)}
+	if i.Amount == 0 {
+		t.Kind, t.Credit = messages.Void, ""
+	}
+	if _, err := is.money.move(maker, t); err != nil {
+		return 0, err
+	}
+	is.issued.drop(i.ID)
+	return i.Amount, nil
+}
+
+// giveBack frees the credits of an authorisation that its peer gave up.
+func (is *issuer) free(p *peer, i *messages.Instruction, o *messages.TransferResult) {
+	a := is.issued.find(i.ID)
+	if a == nil {
+		return // it was released or freed meanwhile
+	}
+	if o.Error != nil {
+		a.revoking = false
+		return
+	}
+	is.money.must(messages.Transfer{Kind: messages.Void, Pending: authorisationHold + a.ID, Reason: "given up by site " + p.name})
+	is.issued.drop(i.ID)
+}

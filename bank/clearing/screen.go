@@ -1,0 +1,107 @@
+package clearing
+
+import "github.com/candor-grid/candor/messages"
+
+// screen refuses what is wrong whatever the books say.
+type screen struct {
+	verify Verify
+	peers  *peers
+}
+
+// Screen reports what is wrong with a command whatever the books say: what a
+// leader refuses before it proposes it. It changes and counts nothing.
+func (s *State) Screen(c *Command) *Rejected {
+	switch {
+	case c.Peer != nil:
+		return s.screen.peer(c.Peer)
+	case c.Reserve != nil:
+		return malformed(c.Reserve.Validate())
+	case c.Authorise != nil:
+		return malformed(c.Authorise.Validate())
+	case c.Revoke != nil:
+		return malformed(c.Revoke.Validate())
+	case c.Remit != nil:
+		return malformed(c.Remit.Validate())
+	case c.Charge != nil:
+		return malformed(c.Charge.Validate())
+	case c.Accept != nil:
+		return s.screen.authorisation(c.Accept)
+	case c.Instructions != nil:
+		i := &c.Instructions.Instructions
+		return s.screen.message(i.From, i.To, domainInstructions, i, c.Instructions.Signature, len(i.List), i.First)
+	case c.Receipt != nil:
+		r := &c.Receipt.Receipt
+		return s.screen.message(r.From, r.To, domainReceipt, r, c.Receipt.Signature, len(r.Outcomes), r.First)
+	}
+	return nil
+}
+
+func (sc *screen) peer(r *messages.PeerRequest) *Rejected {
+	if r.Peer == sc.peers.site {
+		return reject(Malformed, messages.Invalid, "peer: %q is this site itself", r.Peer)
+	}
+	return malformed(r.Validate())
+}
+
+func (sc *screen) authorisation(r *messages.AcceptRequest) *Rejected {
+	if err := malformed(r.Validate()); err != nil {
+		return err
+	}
+	a := &r.Authorisation.Authorisation
+	return sc.signed(a.Issuer, a.Peer, domainAuthorisation, a, r.Authorisation.Signature)
+}
+
+func (sc *screen) message(from, to messages.Name, domain string, value any, signature []byte, n int, first uint64) *Rejected {
+	if err := sc.signed(from, to, domain, value, signature); err != nil {
+		return err
+	}
+	if n > messages.MaxInstructions || first == 0 || first > maxNumber {
+		return reject(Malformed, messages.Invalid, "%d numbers from %d on: send 1 to %d from 1 on", n, first, messages.MaxInstructions)
+	}
+	return nil
+}
+
+// maxNumber keeps sums of numbers in range; nobody comes so far.
+const maxNumber = 1 << 62
+
+// screenSigned is about whom a signed message is for, and of whom it is.
+func (sc *screen) signed(from, to messages.Name, domain string, value any, signature []byte) *Rejected {
+	if to != sc.peers.site {
+		return reject(Misaddressed, messages.PermissionDenied, "it is for site %q, and this is %q", clip(to), sc.peers.site)
+	}
+	p := sc.peers.byName[from]
+	if p == nil {
+		return reject(Stranger, messages.PermissionDenied, "site %q is no peer of %q: an operator can make it one", clip(from), sc.peers.site)
+	}
+	if !verifyAny(sc.verify, p.keys, domain, value, signature) {
+		return reject(Signature, messages.PermissionDenied, "the signature is not that of %q over what was sent: it was altered, or another key signed", p.name)
+	}
+	return nil
+}
+
+// ScreenLines reports what is wrong with a page of a peer's book of the
+// instructions of a sender: it must be signed by the peer, be of the book that
+// was asked for, and have its numbers in order.
+func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name) *Rejected {
+	m := &l.Lines
+	if m.Site != name || m.Sender != sender {
+		return reject(Misaddressed, messages.Conflict, "the page is of the book of %q about %q", clip(m.Site), clip(m.Sender))
+	}
+	if err := s.screen.signed(m.Site, m.Peer, domainLines, m, l.Signature); err != nil {
+		return err
+	}
+	for i := range m.List {
+		if m.List[i].Number != m.List[0].Number+uint64(i) || len(m.List) > messages.MaxBookLines {
+			return reject(Malformed, messages.Invalid, "the page has too many lines, or not all numbers in order")
+		}
+	}
+	return nil
+}
+
+// ScreenPosition reports what is wrong with a peer's position in a cycle.
+func (s *State) ScreenPosition(p *messages.SignedPosition, name messages.Name, cycle uint64) *Rejected {
+	if p.Position.Site != name || p.Position.Cycle != cycle {
+		return reject(Misaddressed, messages.Conflict, "the position is of site %q in cycle %d", clip(p.Position.Site), p.Position.Cycle)
+	}
+	return s.screen.signed(name, s.peers.site, domainPosition, &p.Position, p.Signature)
+}

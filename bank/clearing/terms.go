@@ -1,0 +1,170 @@
+package clearing
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// terms are what operators say of each peer and of all together: the limit of what it
+// may owe, and its share of the reserve for what it may have settled and not paid.
+type terms struct {
+	peers *peers
+	money *money
+}
+
+// setPeer opens a peer's account or changes the terms. An operator who sets
+// them also declares a dispute to be settled; who only lowers the limit does not.
+func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected) {
+	p, account := t.peers.byName[r.Peer], PeerAccount(r.Peer)
+	before, _ := t.money.books.Account(account) // of a new peer there is none
+	if p == nil {
+		if len(t.peers.byName) >= maxPeers {
+			return nil, ordinary(messages.Errorf(messages.Exhausted, "there are %d peers, the most there can be", maxPeers))
+		}
+		if _, err := t.money.books.Account(account); err == nil {
+			return nil, ordinary(messages.Errorf(messages.Conflict, "account %q is somebody's already, and is to be the peer's: give that one another name", account))
+		}
+	}
+	if p == nil && r.Peer == "settlement" { // its account of settled debts would be that of all sites
+		return nil, reject(Malformed, messages.Invalid, "peer: no site can be called %q: it must have another name", r.Peer)
+	}
+	t.divide() // by the terms so far
+	if _, err := t.money.line(account, "the bank of site "+r.Peer, r.Limit); err != nil {
+		return nil, err
+	}
+	if p == nil {
+		p = &peer{name: r.Peer, out: newBook(t.peers.site, r.Peer), in: newBook(r.Peer, t.peers.site)}
+		t.peers.add(p)
+	}
+	if t.money.rules == firstRules || r.Limit >= before.Credit || !slices.Equal(p.keys, r.Keys) {
+		p.dispute = ""
+	}
+	p.keys = slices.Clone(r.Keys)
+	if r.Share != nil {
+		p.share, p.stated = *r.Share, true
+	}
+	t.divide()
+	reply := t.describe(p)
+	return &reply, nil
+}
+
+// describe is the peer as operators see it.
+func (t *terms) describe(p *peer) messages.PeerReply {
+	r := messages.PeerReply{
+		Peer: p.name, Keys: slices.Clone(p.keys), Outstanding: len(p.outbox),
+		Sent: p.out.total, Received: p.in.total, Heard: p.heard, Dispute: p.dispute,
+	}
+	if a, err := t.money.books.Account(PeerAccount(p.name)); err == nil {
+		r.Limit, r.Owed, r.Held = a.Credit, a.Balance, a.Reserved
+	}
+	if a, err := t.money.books.Account(SettledAccount(p.name)); err == nil {
+		r.Share, r.Settled = a.Credit, -a.Balance
+	} else {
+		r.Share = t.wanted(p) // of a state of the first rules, until it is needed
+	}
+	for i := range p.outbox {
+		r.Waiting += p.outbox[i].instruction.Amount
+	}
+	return r
+}
+
+// settlementTitle is that of the account for all the other sites.
+const settlementTitle = "settlements with other sites"
+
+// setReserve says what the other sites together may owe by settlements, 0 for
+// what their shares come to. A lower reserve makes every share smaller.
+func (t *terms) setReserve(r *messages.ReserveRequest) (*messages.AccountReply, *Rejected) {
+	a, err := t.money.line(SettlementAccount, settlementTitle, r.Limit)
+	if err == nil {
+		t.divide()
+	}
+	return &a, err
+}
+
+// divide gives each peer its share of the reserve, which is the credit of its
+// account of settled debts: so the ledger itself refuses whatever is beyond. A
+// share is what an operator stated, and otherwise the limit.
+func (t *terms) divide() {
+	if t.money.rules == firstRules {
+		return
+	}
+	reserve := t.bound()
+	var sum uint64
+	for _, name := range t.peers.order {
+		sum += uint64(t.wanted(t.peers.byName[name]))
+	}
+	for _, name := range t.peers.order {
+		share := t.wanted(t.peers.byName[name])
+		if reserve > 0 && sum > uint64(reserve) {
+			high, low := bits.Mul64(uint64(share), uint64(reserve))
+			quotient, _ := bits.Div64(high, low, sum) // below share, which fits
+			share = messages.Credits(quotient)
+		}
+		t.allot(SettledAccount(name), "settled debts of site "+name, share)
+	}
+}
+
+// reserve is the bound on all shares together, 0 if there is none. It opens the
+// account that has it.
+func (t *terms) bound() messages.Credits {
+	a, err := t.money.books.Account(SettlementAccount)
+	if err != nil {
+		t.allot(SettlementAccount, settlementTitle, 0)
+	}
+	return a.Credit
+}
+
+// wanted is the share that a peer has where the reserve is large enough. A lower
+// limit takes nothing of it back that settles what the peer owes already.
+func (t *terms) wanted(p *peer) messages.Credits {
+	if p.stated {
+		return p.share
+	}
+	owing, _ := t.money.books.Account(PeerAccount(p.name))
+	settled, _ := t.money.books.Account(SettledAccount(p.name)) // 0 of one that is not open
+	owes := owing.Reserved - owing.Balance - settled.Balance
+	return max(owing.Credit, min(settled.Credit, owes))
+}
+
+// allot opens an account, or changes its credit, where that is not what it is.
+func (t *terms) allot(account messages.Name, title string, credit messages.Credits) {
+	if a, err := t.money.books.Account(account); err == nil && a.Credit == credit {
+		return
+	}
+	if _, err := t.money.line(account, title, credit); err != nil && t.money.fault == "" {
+		t.money.fault = clip(err.Error())
+	}
+}
+
+// settlementOf is the account that owes what a peer's settlements moved. The
+// accounts of a state of the first rules are opened when they are needed.
+func (t *terms) settledAccount(p *peer) messages.Name {
+	if t.money.rules == firstRules {
+		return SettlementAccount
+	}
+	account := SettledAccount(p.name)
+	if _, err := t.money.books.Account(account); err != nil {
+		t.divide()
+	}
+	return account
+}
+
+// settlements is what this site owes all the others by settlements, and the
+// reserve for what they owe it.
+func (t *terms) settlements() (owed, reserve messages.Credits) {
+	if a, err := t.money.books.Account(SettlementAccount); err == nil {
+		owed, reserve = a.Balance, a.Credit
+	}
+	var shares messages.Credits
+	for _, name := range t.peers.order {
+		if a, err := t.money.books.Account(SettledAccount(name)); err == nil {
+			owed, shares = owed+a.Balance, shares+a.Credit
+		}
+	}
+	if reserve == 0 {
+		reserve = shares
+	}
+	return owed, reserve
+}
