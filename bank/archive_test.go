@@ -22,7 +22,7 @@ import (
 )
 
 // archived is a group whose replicas keep small files and cut their logs early.
-func archived(t *testing.T) *group {
+func archived(t *testing.T) *cluster {
 	dirs := map[string]history.Files{}
 	base := t.TempDir()
 	for _, id := range []string{"a", "b", "c"} {
@@ -41,7 +41,7 @@ func archived(t *testing.T) *group {
 }
 
 // segments reads the files of a replica's full segments.
-func (g *group) segments(id string) map[string][]byte {
+func (g *cluster) segments(id string) map[string][]byte {
 	g.Helper()
 	entries, err := os.ReadDir(filepath.Join(g.history, id))
 	if err != nil {
@@ -59,7 +59,7 @@ func (g *group) segments(id string) map[string][]byte {
 }
 
 // agree waits until the running replicas have the same state.
-func (g *group) agree() {
+func (g *cluster) agree() {
 	g.Helper()
 	deadline := time.After(patience)
 	for {
@@ -79,7 +79,7 @@ func (g *group) agree() {
 }
 
 // work makes and charges so many holds.
-func (g *group) work(name string, n int) {
+func (g *cluster) work(name string, n int) {
 	g.Helper()
 	for i := range n {
 		id := fmt.Sprint(name, i)
@@ -129,7 +129,7 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 }
 
 // same compares the files of a replica with those of another.
-func (g *group) same(id string, want map[string][]byte) {
+func (g *cluster) same(id string, want map[string][]byte) {
 	g.Helper()
 	got := g.segments(id)
 	for name, b := range want {

@@ -18,16 +18,17 @@ import (
 
 // Bank is one replica of the actor.
 type Bank struct {
-	config    Config
-	machine   *machine
-	metrics   *metrics
-	box       mailbox.Mailbox
-	auditor   auditor
-	archive   *archive
-	operators map[messages.Name]bool
-	services  map[messages.Name]bool
-	courier   *courier.Courier // nil without a key to sign with
-	pace      pace
+	config   Config
+	machine  *machine
+	archive  *archive
+	callers  *callers
+	group    *group
+	keys     *keys
+	commands *commands
+	queries  *queries
+	courier  *courier.Courier // nil without a key to sign with
+	pace     *pace
+	metrics  *metrics
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -37,7 +38,6 @@ type Bank struct {
 	serving []bus.Subscription
 	rest    func() // stops the courier, and waits for it
 	fault   string // of the clearing, as it was logged
-	kept    uint64 // from when on the books are proven, as the keys directory has it
 }
 
 // Start joins the group, and serves whenever this replica leads until ctx
@@ -47,24 +47,18 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 		return nil, err
 	}
 	c.defaults()
-	b := &Bank{config: c, metrics: newMetrics(), operators: set(c.Operators), services: set(c.Services), auditor: newAuditor(), done: make(chan struct{}), rest: func() {}}
-	var err error
-	if b.archive, err = openArchive(&b.config); err != nil {
+	b := &Bank{config: c, metrics: newMetrics(), done: make(chan struct{}), rest: func() {}}
+	if err := b.assemble(); err != nil {
 		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
 	}
-	root, err := newRoot(&c)
-	if err != nil {
-		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
-	}
-	b.machine = &machine{site: c.Site, metrics: b.metrics, archive: b.archive, root: root, broken: c.OnBroken}
-	b.machine.ledger, b.machine.clearing = b.machine.open()
 	if err := b.metrics.register(c.Metrics, b.machine); err != nil {
 		return nil, fmt.Errorf("bank %s: metrics: %w", c.Replica, err)
 	}
+	var err error
 	if b.courier, err = b.newCourier(); err != nil {
 		return nil, errors.Join(fmt.Errorf("bank %s: %w", c.Replica, err), b.metrics.unregister())
 	}
-	if b.box, err = c.Open(b.machine); err != nil {
+	if b.group.box, err = c.Open(b.machine); err != nil {
 		return nil, errors.Join(fmt.Errorf("bank %s: mailbox: %w", c.Replica, err), b.unregister())
 	}
 	ctx, b.cancel = context.WithCancel(ctx)
@@ -72,12 +66,25 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 	return b, nil
 }
 
-func set(names []messages.Name) map[messages.Name]bool {
-	s := make(map[messages.Name]bool, len(names))
-	for _, name := range names {
-		s[name] = true
+// assemble makes the bank's parts. Each knows those before it and no others.
+func (b *Bank) assemble() (err error) {
+	c := &b.config
+	if b.archive, err = openArchive(c); err != nil {
+		return err
 	}
-	return s
+	root, err := newRoot(c)
+	if err != nil {
+		return err
+	}
+	b.machine = newMachine(c, b.metrics, b.archive, root)
+	b.archive.machine = b.machine
+	b.group = &group{config: c, machine: b.machine}
+	b.keys = &keys{config: c, group: b.group, machine: b.machine}
+	b.callers = &callers{operators: set(c.Operators), services: set(c.Services)}
+	b.commands = &commands{config: c, metrics: b.metrics, callers: b.callers, group: b.group, keys: b.keys}
+	b.queries = &queries{config: c, metrics: b.metrics, machine: b.machine, archive: b.archive, callers: b.callers, group: b.group, keys: b.keys, auditor: newAuditor()}
+	b.pace = &pace{config: c, metrics: b.metrics, callers: b.callers}
+	return nil
 }
 
 // Close stops serving and leaves the group, handing leadership over if this
@@ -85,7 +92,7 @@ func set(names []messages.Name) map[messages.Name]bool {
 func (b *Bank) Close() error {
 	b.cancel()
 	<-b.done
-	return errors.Join(b.box.Close(), b.saveHistory(), b.unregister())
+	return errors.Join(b.group.box.Close(), b.archive.save(), b.unregister())
 }
 
 // unregister takes all metrics back.
@@ -96,28 +103,13 @@ func (b *Bank) unregister() error {
 	return errors.Join(b.courier.Close(), b.metrics.unregister())
 }
 
-// saveHistory leaves the journal in files as it is, up to its end.
-func (b *Bank) saveHistory() error {
-	var signed error
-	if b.config.Signer != nil {
-		signed = b.checkpoint()
-	}
-	var image *ledger.Image
-	b.machine.read(func(l *ledger.Ledger) { image = l.Capture() })
-	return errors.Join(signed, b.archive.saveTail(image), b.archive.close())
-}
-
 // Status describes the group as this replica sees it.
-func (b *Bank) Status() mailbox.Status { return b.box.Status() }
+func (b *Bank) Status() mailbox.Status { return b.group.box.Status() }
 
 // Hash is the digest of the replica's ledger and clearing: equal for replicas
 // that applied the same commands. It costs as much as writing an image.
 func (b *Bank) Hash() [sha256.Size]byte {
-	b.machine.mu.RLock()
-	image, clearing := b.machine.ledger.Capture(), b.machine.clearing.Hash()
-	b.machine.mu.RUnlock()
-	ledger := image.Hash()
-	return sha256.Sum256(append(ledger[:], clearing[:]...))
+	return b.machine.hash()
 }
 
 // follow serves while this replica leads.
@@ -130,17 +122,17 @@ func (b *Bank) follow(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case l := <-b.box.Leadership():
+		case l := <-b.group.box.Leadership():
 			b.config.Log.Info("leadership", zap.String("replica", b.config.Replica), zap.Bool("leads", l.Leads), zap.Uint64("term", l.Term))
 			b.leads = l.Leads
 			b.attend(ctx)
 		case <-tick.C:
 			b.attend(ctx)
-			b.checkpointIfDue()
+			b.archive.signIfDue()
 			b.watchClearing()
-			b.keepProven()
+			b.keys.keepProven()
 			if b.leads {
-				b.redeclare(ctx)
+				b.keys.redeclare(ctx)
 				b.expire(ctx)
 			}
 		}
@@ -154,7 +146,7 @@ func (b *Bank) attend(ctx context.Context) {
 	case !b.leads:
 		b.withdraw()
 	case len(b.serving) == 0:
-		if err := b.declare(ctx, false); err != nil {
+		if err := b.keys.declare(ctx, false); err != nil {
 			b.config.Log.Warn("the site's keys are not in the books yet; will try again", zap.Error(err))
 			return
 		}
@@ -165,23 +157,16 @@ func (b *Bank) attend(ctx context.Context) {
 	}
 }
 
-// redeclare has the books follow rotations and revocations of the site's keys.
-func (b *Bank) redeclare(ctx context.Context) {
-	if err := b.declare(ctx, false); err != nil {
-		b.config.Log.Warn("the books do not know the site's keys as they are; will try again", zap.Error(err))
-	}
-}
-
 // serve starts the services.
 func (b *Bank) serve() error {
-	for _, s := range []bus.Service{b.commands(), b.queries()} {
-		served, err := b.config.Bus.Serve(b.paced(s))
+	for _, s := range []bus.Service{b.commands.service(), b.queries.service()} {
+		served, err := b.config.Bus.Serve(b.pace.bound(s))
 		if err != nil {
 			return err
 		}
 		b.serving = append(b.serving, served)
 	}
-	if err := b.carry(); err != nil {
+	if err := b.serveClearing(); err != nil {
 		return err
 	}
 	b.metrics.serving.Set(1)
@@ -211,56 +196,7 @@ func (b *Bank) expire(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.config.ExpiryInterval.Std())
 	defer cancel()
-	if _, err := b.propose(ctx, &ledger.Command{Verb: ledger.Expire}); err != nil {
+	if _, err := b.group.propose(ctx, &ledger.Command{Verb: ledger.Expire}); err != nil {
 		b.config.Log.Debug("holds that are due wait", zap.Error(err))
 	}
-}
-
-// propose commits a command at this moment and returns what it came to.
-func (b *Bank) propose(ctx context.Context, c *ledger.Command) (ledger.Result, error) {
-	if err := guard(c); err != nil {
-		return ledger.Result{}, err
-	}
-	if err := b.prove(ctx, c); err != nil {
-		return ledger.Result{}, err
-	}
-	c.At = b.config.Clock()
-	answer, err := b.box.Propose(ctx, c.Encode())
-	if err != nil {
-		return ledger.Result{}, translate(err)
-	}
-	result, ok := answer.(ledger.Result)
-	if !ok {
-		return ledger.Result{}, messages.Errorf(messages.Internal, "the mailbox answered with a %T", answer)
-	}
-	if result.Error != nil {
-		return ledger.Result{}, result.Error
-	}
-	return result, nil
-}
-
-// verify makes sure that what is read from the ledger after it shows all that
-// was answered before.
-func (b *Bank) verify(ctx context.Context) error {
-	err := b.box.Verify(ctx)
-	if ctx.Err() != nil {
-		return messages.Errorf(messages.Unavailable, "the bank's replicas did not agree in time; ask again")
-	}
-	if err != nil {
-		return translate(err)
-	}
-	return nil
-}
-
-// translate gives the mailbox's errors their kinds.
-func translate(err error) error {
-	switch {
-	case errors.Is(err, mailbox.ErrNotLeader), errors.Is(err, mailbox.ErrClosed):
-		return messages.Errorf(messages.NotLeader, "this replica of the bank does not lead; ask again")
-	case errors.Is(err, mailbox.ErrNoSpace):
-		return messages.Errorf(messages.Exhausted, "the disk of the bank's log is almost full: an operator must free space, then ask again")
-	case errors.Is(err, mailbox.ErrUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return messages.Errorf(messages.Unknown, "it is not known whether this was done; ask again with the same identifiers")
-	}
-	return messages.Errorf(messages.Internal, "the bank's log failed: %v", err)
 }

@@ -158,19 +158,19 @@ func TestReadsAreVerified(t *testing.T) {
 	b.box.Depose()
 	for name, read := range map[string]func() error{
 		"account": func() error {
-			_, err := b.bank.account(context.Background(), "ada", messages.AccountRequest{})
+			_, err := b.bank.queries.account(context.Background(), "ada", messages.AccountRequest{})
 			return err
 		},
 		"accounts": func() error {
-			_, err := b.bank.accounts(context.Background(), "ada", messages.AccountsRequest{})
+			_, err := b.bank.queries.accounts(context.Background(), "ada", messages.AccountsRequest{})
 			return err
 		},
 		"statement": func() error {
-			_, err := b.bank.statement(context.Background(), "ada", messages.StatementRequest{})
+			_, err := b.bank.queries.statement(context.Background(), "ada", messages.StatementRequest{})
 			return err
 		},
-		"books":  func() error { _, err := b.bank.books(context.Background(), "ada", messages.BooksRequest{}); return err },
-		"status": func() error { _, err := b.bank.status(context.Background(), "ada", messages.Empty{}); return err },
+		"books":  func() error { _, err := b.bank.queries.books(context.Background(), "ada", messages.BooksRequest{}); return err },
+		"status": func() error { _, err := b.bank.queries.status(context.Background(), "ada", messages.Empty{}); return err },
 	} {
 		if err := read(); messages.KindOf(err) != messages.NotLeader {
 			t.Errorf("%s: %v", name, err)

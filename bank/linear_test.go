@@ -138,7 +138,7 @@ func (r *run) caller(number, operations int, rng *rand.Rand) {
 func (r *run) read(caller int, name messages.Name, rng *rand.Rand) {
 	in, call := asked{account: name, kind: "read"}, r.clock.Add(1)
 	for {
-		reply, err := r.banks[rng.IntN(3)].account(context.Background(), name, messages.AccountRequest{})
+		reply, err := r.banks[rng.IntN(3)].queries.account(context.Background(), name, messages.AccountRequest{})
 		if err == nil {
 			r.record(caller, in, call, answer{done: true, balance: reply.Balance, reserved: reply.Reserved})
 			return
@@ -155,7 +155,7 @@ func (r *run) read(caller int, name messages.Name, rng *rand.Rand) {
 func (r *run) transfer(caller int, in asked, t messages.Transfer, rng *rand.Rand) (string, bool) {
 	call := r.clock.Add(1)
 	for {
-		reply, err := r.banks[rng.IntN(3)].transfer(context.Background(), "$auctioneer", messages.TransferRequest{Transfers: []messages.Transfer{t}})
+		reply, err := r.banks[rng.IntN(3)].commands.transfer(context.Background(), "$auctioneer", messages.TransferRequest{Transfers: []messages.Transfer{t}})
 		switch kind := messages.KindOf(err); {
 		case err == nil:
 			refusal := reply.Results[0].Error
@@ -179,7 +179,7 @@ func (r *run) transfer(caller int, in asked, t messages.Transfer, rng *rand.Rand
 // open gives the accounts what they begin with.
 func (r *run) open() {
 	for _, name := range []messages.Name{"ada", "bob"} {
-		if _, err := r.banks[0].grant(context.Background(), "ops", messages.GrantRequest{Key: name, Account: name, Amount: opening}); err != nil {
+		if _, err := r.banks[0].commands.grant(context.Background(), "ops", messages.GrantRequest{Key: name, Account: name, Amount: opening}); err != nil {
 			r.Fatal(err)
 		}
 	}

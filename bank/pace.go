@@ -25,8 +25,11 @@ const (
 // pace counts what users ask for, by the time at which each may ask for paceBurst
 // again.
 type pace struct {
-	mu   sync.Mutex
-	full map[messages.Name]messages.Time
+	config  *Config
+	metrics *metrics
+	callers *callers
+	mu      sync.Mutex
+	full    map[messages.Name]messages.Time
 }
 
 // take counts a request of a user, or refuses it.
@@ -51,17 +54,17 @@ func (p *pace) take(user messages.Name, now messages.Time) error {
 	return nil
 }
 
-// paced bounds how fast users may ask for the commands of a service.
-func (b *Bank) paced(s bus.Service) bus.Service {
+// bound bounds how fast users may ask for the commands of a service.
+func (p *pace) bound(s bus.Service) bus.Service {
 	if s.Discoverable {
 		return s // queries leave no trace
 	}
 	for i := range s.Endpoints {
 		verb, handle := s.Endpoints[i].Name, s.Endpoints[i].Handle
 		s.Endpoints[i].Handle = func(ctx context.Context, r bus.Request) ([]byte, error) {
-			if !b.operators[r.Caller] && !strings.HasPrefix(r.Caller, "$") {
-				if err := b.pace.take(r.Caller, b.config.Clock()); err != nil {
-					b.metrics.refuseRequest(verb, err)
+			if !p.callers.operators[r.Caller] && !strings.HasPrefix(r.Caller, "$") {
+				if err := p.take(r.Caller, p.config.Clock()); err != nil {
+					p.metrics.refuseRequest(verb, err)
 					return nil, err
 				}
 			}

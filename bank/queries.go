@@ -6,39 +6,49 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// queries is what anybody may ask, each about what they may see.
-func (b *Bank) queries() bus.Service {
+// queries are what anybody may ask, each about what they may see.
+type queries struct {
+	config  *Config
+	metrics *metrics
+	machine *machine
+	archive *archive
+	callers *callers
+	group   *group
+	keys    *keys
+	auditor auditor
+}
+
+// service is the service of queries.
+func (q *queries) service() bus.Service {
 	return bus.Service{
-		Name: "candor-bank", Version: serviceVersion, Description: "Accounts of site " + b.config.Site, Discoverable: true,
+		Name: "candor-bank", Version: serviceVersion, Description: "Accounts of site " + q.config.Site, Discoverable: true,
 		Endpoints: []bus.Endpoint{
-			endpoint(b, messages.VerbAccount, b.account),
-			endpoint(b, messages.VerbAccounts, b.accounts),
-			endpoint(b, messages.VerbStatement, b.statement),
-			endpoint(b, messages.VerbBooks, b.books),
-			endpoint(b, messages.VerbStatus, b.status),
-			endpoint(b, messages.VerbTrust, b.trust),
-			endpoint(b, messages.VerbReplicas, b.replicas),
-			endpoint(b, messages.VerbJournal, b.journal),
-			endpoint(b, messages.VerbCheckpoints, b.listCheckpoints),
-			endpoint(b, messages.VerbSegment, b.segment),
+			endpoint(q.config, q.metrics, messages.VerbAccount, q.account),
+			endpoint(q.config, q.metrics, messages.VerbAccounts, q.accounts),
+			endpoint(q.config, q.metrics, messages.VerbStatement, q.statement),
+			endpoint(q.config, q.metrics, messages.VerbBooks, q.books),
+			endpoint(q.config, q.metrics, messages.VerbStatus, q.status),
+			endpoint(q.config, q.metrics, messages.VerbTrust, q.trust),
+			endpoint(q.config, q.metrics, messages.VerbReplicas, q.replicas),
+			endpoint(q.config, q.metrics, messages.VerbJournal, q.journal),
+			endpoint(q.config, q.metrics, messages.VerbCheckpoints, q.checkpoints),
+			endpoint(q.config, q.metrics, messages.VerbSegment, q.segment),
 		},
 	}
 }
 
-// seesAll reports whether a caller may see every account.
-func (b *Bank) seesAll(caller messages.Name) bool { return b.operators[caller] || b.services[caller] }
-
 // readAccount has f read an account if the caller may see it. Whoever may not
 // is not told whether it exists.
-func (b *Bank) readAccount(ctx context.Context, caller, name messages.Name, f func(*ledger.Ledger) error) error {
-	if err := b.verify(ctx); err != nil {
+func (q *queries) readAccount(ctx context.Context, caller, name messages.Name, f func(*ledger.Ledger) error) error {
+	if err := q.group.verify(ctx); err != nil {
 		return err
 	}
 	var err error
-	b.machine.read(func(l *ledger.Ledger) {
-		if !b.seesAll(caller) && !l.MaySee(caller, name) {
+	q.machine.read(func(l *ledger.Ledger) {
+		if !q.callers.seesAll(caller) && !l.MaySee(caller, name) {
 			err = messages.Errorf(messages.PermissionDenied, "account %q may not see that account: it is neither its own nor one it is a member of", caller)
 			return
 		}
@@ -55,30 +65,30 @@ func own(caller, name messages.Name) messages.Name {
 	return name
 }
 
-func (b *Bank) account(ctx context.Context, caller messages.Name, r messages.AccountRequest) (reply messages.AccountReply, err error) {
+func (q *queries) account(ctx context.Context, caller messages.Name, r messages.AccountRequest) (reply messages.AccountReply, err error) {
 	name := own(caller, r.Account)
-	err = b.readAccount(ctx, caller, name, func(l *ledger.Ledger) (err error) {
+	err = q.readAccount(ctx, caller, name, func(l *ledger.Ledger) (err error) {
 		reply, err = l.Account(name)
 		return err
 	})
 	return reply, err
 }
 
-func (b *Bank) statement(ctx context.Context, caller messages.Name, r messages.StatementRequest) (reply messages.StatementReply, err error) {
+func (q *queries) statement(ctx context.Context, caller messages.Name, r messages.StatementRequest) (reply messages.StatementReply, err error) {
 	r.Account = own(caller, r.Account)
-	err = b.readAccount(ctx, caller, r.Account, func(l *ledger.Ledger) (err error) {
+	err = q.readAccount(ctx, caller, r.Account, func(l *ledger.Ledger) (err error) {
 		reply, err = l.Statement(r)
 		return err
 	})
 	return reply, err
 }
 
-func (b *Bank) accounts(ctx context.Context, caller messages.Name, r messages.AccountsRequest) (reply messages.AccountsReply, err error) {
-	if err := b.verify(ctx); err != nil {
+func (q *queries) accounts(ctx context.Context, caller messages.Name, r messages.AccountsRequest) (reply messages.AccountsReply, err error) {
+	if err := q.group.verify(ctx); err != nil {
 		return reply, err
 	}
-	b.machine.read(func(l *ledger.Ledger) {
-		if b.seesAll(caller) {
+	q.machine.read(func(l *ledger.Ledger) {
+		if q.callers.seesAll(caller) {
 			reply, err = l.AccountsPage(r)
 		} else {
 			reply, err = l.AccountsOf(caller, r)
@@ -89,29 +99,29 @@ func (b *Bank) accounts(ctx context.Context, caller messages.Name, r messages.Ac
 
 // books tells the running totals to anybody. To recompute them from the first
 // record reads everything, so that is for operators.
-func (b *Bank) books(ctx context.Context, caller messages.Name, r messages.BooksRequest) (reply messages.BooksReply, err error) {
+func (q *queries) books(ctx context.Context, caller messages.Name, r messages.BooksRequest) (reply messages.BooksReply, err error) {
 	if r.Full {
-		if err := b.operator(caller, "have the books recomputed"); err != nil {
+		if err := q.callers.operator(caller, "have the books recomputed"); err != nil {
 			return messages.BooksReply{}, err
 		}
 	}
-	if err := b.verify(ctx); err != nil {
+	if err := q.group.verify(ctx); err != nil {
 		return messages.BooksReply{}, err
 	}
 	if r.Full {
-		return b.auditor.audit(ctx, b.machine)
+		return q.auditor.audit(ctx, q.machine)
 	}
-	b.machine.read(func(l *ledger.Ledger) { reply = l.Books() })
+	q.machine.read(func(l *ledger.Ledger) { reply = l.Books() })
 	return reply, nil
 }
 
-func (b *Bank) status(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.StatusReply, error) {
-	if err := b.verify(ctx); err != nil {
+func (q *queries) status(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.StatusReply, error) {
+	if err := q.group.verify(ctx); err != nil {
 		return messages.StatusReply{}, err
 	}
-	s := b.box.Status()
+	s := q.group.box.Status()
 	return messages.StatusReply{
-		Actor: messages.Bank, Site: b.config.Site, Replica: b.config.Replica,
+		Actor: messages.Bank, Site: q.config.Site, Replica: q.config.Replica,
 		Leader: s.Leader, Term: s.Term, Applied: s.Applied, Replicas: s.Replicas,
 	}, nil
 }
@@ -145,4 +155,20 @@ func (a *auditor) audit(ctx context.Context, m *machine) (messages.BooksReply, e
 		a.records, a.reply = image.Records(), image.Audit()
 	}
 	return a.reply, nil
+}
+
+// trust says whether the bank wants proofs.
+func (q *queries) trust(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.TrustReply, error) {
+	if err := q.group.verify(ctx); err != nil {
+		return messages.TrustReply{}, err
+	}
+	return q.keys.trusted()
+}
+
+// replicas lists them.
+func (q *queries) replicas(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.ReplicasReply, error) {
+	if err := q.callers.operator(caller, "list the replicas"); err != nil {
+		return messages.ReplicasReply{}, err
+	}
+	return mailbox.Regroup(ctx, messages.Bank, q.group.box, nil)
 }

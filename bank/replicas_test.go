@@ -15,8 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// group is a bank of three durable replicas on a bus in memory.
-type group struct {
+// cluster is a bank of three durable replicas on a bus in memory.
+type cluster struct {
 	testing.TB
 	site    messages.Name
 	dir     string
@@ -30,14 +30,14 @@ type group struct {
 	tune    func(id string, c *Config, log *mailbox.Config) // nil: nothing
 }
 
-func startGroup(t testing.TB) *group { return startTuned(t, nil) }
+func startGroup(t testing.TB) *cluster { return startTuned(t, nil) }
 
-func startTuned(t testing.TB, tune func(string, *Config, *mailbox.Config)) *group {
+func startTuned(t testing.TB, tune func(string, *Config, *mailbox.Config)) *cluster {
 	return startSite(t, bus.NewMemory(), "here", tune)
 }
 
-func startSite(t testing.TB, network *bus.Network, site messages.Name, tune func(string, *Config, *mailbox.Config)) *group {
-	g := &group{TB: t, site: site, dir: t.TempDir(), network: network, log: mailbox.NewLocal(), now: 1000, running: map[string]*Bank{}, tune: tune}
+func startSite(t testing.TB, network *bus.Network, site messages.Name, tune func(string, *Config, *mailbox.Config)) *cluster {
+	g := &cluster{TB: t, site: site, dir: t.TempDir(), network: network, log: mailbox.NewLocal(), now: 1000, running: map[string]*Bank{}, tune: tune}
 	g.client = g.network.Connect("test")
 	t.Cleanup(func() {
 		for id := range g.running {
@@ -51,7 +51,7 @@ func startSite(t testing.TB, network *bus.Network, site messages.Name, tune func
 }
 
 // start starts a replica.
-func (g *group) start(id string) {
+func (g *cluster) start(id string) {
 	g.Helper()
 	config := Config{
 		Site: g.site, Replica: id, Bus: g.network.Connect("bank"), Metrics: prometheus.NewRegistry(),
@@ -73,7 +73,7 @@ func (g *group) start(id string) {
 	g.running[id] = bank
 }
 
-func (g *group) stop(id string) {
+func (g *cluster) stop(id string) {
 	g.Helper()
 	if err := g.running[id].Close(); err != nil {
 		g.Error(err)
@@ -82,7 +82,7 @@ func (g *group) stop(id string) {
 }
 
 // clock moves a little each time that it is read.
-func (g *group) clock() messages.Time {
+func (g *cluster) clock() messages.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.now++
@@ -90,7 +90,7 @@ func (g *group) clock() messages.Time {
 }
 
 // send asks the group as an account, again and again until the outcome is known.
-func send[Reply any](g *group, caller messages.Name, verb string, request any) Reply {
+func send[Reply any](g *cluster, caller messages.Name, verb string, request any) Reply {
 	g.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -101,23 +101,23 @@ func send[Reply any](g *group, caller messages.Name, verb string, request any) R
 	return reply
 }
 
-func (g *group) transfer(ts ...messages.Transfer) messages.TransferReply {
+func (g *cluster) transfer(ts ...messages.Transfer) messages.TransferReply {
 	g.Helper()
 	return send[messages.TransferReply](g, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: ts})
 }
 
-func (g *group) grant(account messages.Name, amount messages.Credits) {
+func (g *cluster) grant(account messages.Name, amount messages.Credits) {
 	g.Helper()
 	send[messages.AccountReply](g, "ops", messages.VerbGrant, messages.GrantRequest{Key: account, Account: account, Amount: amount})
 }
 
-func (g *group) books() messages.BooksReply {
+func (g *cluster) books() messages.BooksReply {
 	g.Helper()
 	return send[messages.BooksReply](g, "ada", messages.VerbBooks, messages.Empty{})
 }
 
 // leader waits until some running replica serves.
-func (g *group) leader() string {
+func (g *cluster) leader() string {
 	g.Helper()
 	g.books()
 	for id, bank := range g.running {

@@ -65,7 +65,7 @@ func TestTwoSites(t *testing.T) {
 func reconciled(t *testing.T, sides ...*settler) {
 	t.Helper()
 	for i, s := range sides {
-		r := send[messages.ReconcileReply](s.group, "ops", messages.VerbReconcile, messages.ReconcileRequest{Peer: sides[1-i].site})
+		r := send[messages.ReconcileReply](s.cluster, "ops", messages.VerbReconcile, messages.ReconcileRequest{Peer: sides[1-i].site})
 		for _, b := range r.Books {
 			if b.Difference != nil || b.Ours != b.Theirs || b.Sender == "west" && b.Ours == 0 {
 				t.Errorf("%s: %+v", s.site, b)
@@ -79,11 +79,11 @@ func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 	t.Helper()
 	from.refuses(messages.NotFound, "ops", messages.VerbNet, messages.CycleRequest{})
 	for _, s := range []*settler{from, to} {
-		send[messages.SignedPosition](s.group, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
+		send[messages.SignedPosition](s.cluster, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
 	}
 	var report messages.NettingReport
 	to.eventually("the net of the cycle", func() bool {
-		report = send[messages.NettingReport](to.group, "ops", messages.VerbNet, messages.CycleRequest{})
+		report = send[messages.NettingReport](to.cluster, "ops", messages.VerbNet, messages.CycleRequest{})
 		return report.Balanced
 	})
 	if len(report.Payments) != 1 || report.Payments[0] != (messages.NetPayment{From: from.site, To: to.site, Amount: owed}) || report.Bilateral != owed {
@@ -93,8 +93,8 @@ func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 		t.Errorf("settled, %s still owes %v", from.site, p.Owed)
 	}
 	// What was paid outside the ledgers is entered by the operators.
-	send[messages.AccountReply](from.group, "ops", messages.VerbWithdraw, messages.WithdrawRequest{Key: "1", Account: clearing.SettlementAccount, Amount: owed, Reason: "cycle 1"})
-	send[messages.AccountReply](to.group, "ops", messages.VerbGrant, messages.GrantRequest{Key: "c1", Account: clearing.SettledAccount(from.site), Amount: owed})
+	send[messages.AccountReply](from.cluster, "ops", messages.VerbWithdraw, messages.WithdrawRequest{Key: "1", Account: clearing.SettlementAccount, Amount: owed, Reason: "cycle 1"})
+	send[messages.AccountReply](to.cluster, "ops", messages.VerbGrant, messages.GrantRequest{Key: "c1", Account: clearing.SettledAccount(from.site), Amount: owed})
 	if a, b := from.account(clearing.SettlementAccount), to.account(clearing.SettledAccount(from.site)); a.Balance != 0 || b.Balance != 0 {
 		t.Errorf("paid, the settlement accounts have %v and %v", a.Balance, b.Balance)
 	}

@@ -2,6 +2,7 @@ package bank
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"io"
 	"sync"
 
@@ -26,6 +27,12 @@ type machine struct {
 }
 
 var _ mailbox.Machine = (*machine)(nil)
+
+func newMachine(c *Config, m *metrics, a *archive, root *ledger.Root) *machine {
+	made := &machine{site: c.Site, metrics: m, archive: a, root: root, broken: c.OnBroken}
+	made.ledger, made.clearing = made.open()
+	return made
+}
 
 // open returns an empty ledger and the clearing that is composed with it.
 func (m *machine) open() (*ledger.Ledger, *clearing.State) {
@@ -114,6 +121,15 @@ func (m *machine) Restore(r io.Reader) error {
 	defer m.mu.Unlock()
 	m.ledger, m.clearing = freshLedger, freshClearing
 	return nil
+}
+
+// hash is that of the ledger's and the clearing's hashes.
+func (m *machine) hash() [sha256.Size]byte {
+	m.mu.RLock()
+	image, settled := m.ledger.Capture(), m.clearing.Hash()
+	m.mu.RUnlock()
+	books := image.Hash()
+	return sha256.Sum256(append(books[:], settled[:]...))
 }
 
 // read calls f on the ledger while it does not change. f must not keep it.

@@ -18,7 +18,7 @@ import (
 // settler is the bank of one site of two, three durable replicas, and the road
 // to the other.
 type settler struct {
-	*group
+	*cluster
 	keys nkeys.KeyPair
 	cut  atomic.Bool
 }
@@ -53,7 +53,7 @@ func newKeys(t testing.TB) (nkeys.KeyPair, string) {
 func newSettler(t testing.TB, network *bus.Network, site messages.Name) *settler {
 	s := &settler{}
 	s.keys, _ = newKeys(t)
-	s.group = startSite(t, network, site, func(_ string, c *Config, _ *mailbox.Config) {
+	s.cluster = startSite(t, network, site, func(_ string, c *Config, _ *mailbox.Config) {
 		c.Bus, c.Signer = road{c.Bus, site, &s.cut}, s.keys
 		c.FirstBackoff, c.LastBackoff = messages.Duration(time.Millisecond), messages.Duration(20*time.Millisecond)
 	})
@@ -67,9 +67,9 @@ func twoSites(t testing.TB) (east, west *settler) {
 	east, west = newSettler(t, network, "east"), newSettler(t, network, "west")
 	for _, pair := range [][2]*settler{{east, west}, {west, east}} {
 		s, peer := pair[0], pair[1]
-		key := send[messages.PeersReply](peer.group, "ops", messages.VerbPeers, messages.Empty{}).Key
-		send[messages.PeerReply](s.group, "ops", messages.VerbPeer, messages.PeerRequest{Peer: peer.site, Keys: []string{key}, Limit: 100 * c})
-		send[messages.AccountReply](s.group, "ops", messages.VerbReserve, messages.ReserveRequest{Limit: 100 * c})
+		key := send[messages.PeersReply](peer.cluster, "ops", messages.VerbPeers, messages.Empty{}).Key
+		send[messages.PeerReply](s.cluster, "ops", messages.VerbPeer, messages.PeerRequest{Peer: peer.site, Keys: []string{key}, Limit: 100 * c})
+		send[messages.AccountReply](s.cluster, "ops", messages.VerbReserve, messages.ReserveRequest{Limit: 100 * c})
 		s.grant("ada", 100*c)
 	}
 	return east, west
@@ -79,23 +79,23 @@ func twoSites(t testing.TB) (east, west *settler) {
 // another, whether the two can reach one another or not.
 func (s *settler) work(at *settler, job int) messages.SignedAuthorisation {
 	s.Helper()
-	a := send[messages.SignedAuthorisation](s.group, "ada", messages.VerbAuthorise, messages.AuthoriseRequest{
+	a := send[messages.SignedAuthorisation](s.cluster, "ada", messages.VerbAuthorise, messages.AuthoriseRequest{
 		Key: fmt.Sprint(job), Peer: at.site, Amount: 3 * c, Interval: messages.Duration(time.Hour)})
-	send[messages.ClearingReply](at.group, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: fmt.Sprint(job), Authorisation: a})
-	send[messages.ClearingReply](at.group, "$auctioneer", messages.VerbCharge, messages.ChargeRequest{
+	send[messages.ClearingReply](at.cluster, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: fmt.Sprint(job), Authorisation: a})
+	send[messages.ClearingReply](at.cluster, "$auctioneer", messages.VerbCharge, messages.ChargeRequest{
 		Issuer: s.site, ID: a.Authorisation.ID, Amount: 2 * c, Job: messages.JobID(job)})
 	return a
 }
 
 func (s *settler) account(name messages.Name) messages.AccountReply {
 	s.Helper()
-	return send[messages.AccountReply](s.group, "ops", messages.VerbAccount, messages.AccountRequest{Account: name})
+	return send[messages.AccountReply](s.cluster, "ops", messages.VerbAccount, messages.AccountRequest{Account: name})
 }
 
 // peer is how a site stands with its only one.
 func (s *settler) peer() messages.PeerReply {
 	s.Helper()
-	return send[messages.PeersReply](s.group, "ops", messages.VerbPeers, messages.Empty{}).Peers[0]
+	return send[messages.PeersReply](s.cluster, "ops", messages.VerbPeers, messages.Empty{}).Peers[0]
 }
 
 func (s *settler) eventually(what string, holds func() bool) {
@@ -114,7 +114,7 @@ func (s *settler) eventually(what string, holds func() bool) {
 func (s *settler) refusals() map[string]uint64 {
 	s.Helper()
 	counts := map[string]uint64{}
-	for _, r := range send[messages.PeersReply](s.group, "ops", messages.VerbPeers, messages.Empty{}).Refused {
+	for _, r := range send[messages.PeersReply](s.cluster, "ops", messages.VerbPeers, messages.Empty{}).Refused {
 		counts[r.Reason] = r.Count
 	}
 	return counts

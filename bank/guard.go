@@ -1,94 +1,12 @@
 package bank
 
 import (
-	"context"
 	"strings"
 
-	"go.uber.org/zap"
-
 	"github.com/candor-grid/candor/bank/clearing"
-	"github.com/candor-grid/candor/bank/clearing/courier"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
-
-// newCourier makes the shell of the clearing; nil where the bank has no key to
-// sign with, and so cannot settle with other sites.
-func (b *Bank) newCourier() (*courier.Courier, error) {
-	c := &b.config
-	if c.Signer == nil {
-		return nil, nil
-	}
-	return courier.New(courier.Config{
-		Site: c.Site, Bus: c.Bus, Host: host{b}, Signer: c.Signer,
-		Operator: func(n messages.Name) bool { return b.operators[n] },
-		Service:  func(n messages.Name) bool { return b.services[n] },
-		Attempt:  c.Attempt, FirstBackoff: c.FirstBackoff, LastBackoff: c.LastBackoff, LeastVisit: c.LeastVisit,
-		Log: c.Log.Named("clearing"), Metrics: c.Metrics, Clock: c.Clock,
-	})
-}
-
-// host is the bank as its clearing's shell sees it.
-type host struct{ *Bank }
-
-// Propose implements [courier.Host].
-func (h host) Propose(ctx context.Context, c clearing.Command) (clearing.Result, error) {
-	data, err := c.Encode()
-	if err != nil {
-		return clearing.Result{}, err
-	}
-	answer, err := h.box.Propose(ctx, data)
-	if err != nil {
-		return clearing.Result{}, translate(err)
-	}
-	result, ok := answer.(clearing.Result)
-	if !ok {
-		return clearing.Result{}, messages.Errorf(messages.Internal, "the mailbox answered with a %T", answer)
-	}
-	return result, nil
-}
-
-// Read implements [courier.Host].
-func (h host) Read(f func(*clearing.State)) { h.machine.readClearing(f) }
-
-// Verify implements [courier.Host].
-func (h host) Verify(ctx context.Context) error { return h.verify(ctx) }
-
-// carry serves the clearing and sends peers what they have not answered, until
-// withdraw.
-func (b *Bank) carry() error {
-	if b.courier == nil {
-		return nil
-	}
-	for _, s := range b.courier.Services() {
-		served, err := b.config.Bus.Serve(b.paced(s))
-		if err != nil {
-			return err
-		}
-		b.serving = append(b.serving, served)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		b.courier.Run(ctx)
-	}()
-	b.rest = func() {
-		cancel()
-		<-done
-	}
-	return nil
-}
-
-// watchClearing logs once what the ledger should not have refused the clearing.
-func (b *Bank) watchClearing() {
-	var fault string
-	b.machine.readClearing(func(s *clearing.State) { fault = s.Fault() })
-	if fault != "" && b.fault == "" {
-		b.config.Log.Error("the books between sites need an operator: what the clearing had set aside was moved by something else", zap.String("first", fault))
-		b.fault = fault
-	}
-}
 
 // guard keeps everybody but the clearing off its accounts and its transfers:
 // what is done to a peer's account here alone has no mirror there. Operators

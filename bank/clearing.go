@@ -1,0 +1,63 @@
+package bank
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/clearing/courier"
+	"github.com/candor-grid/candor/messages"
+)
+
+// newCourier makes the shell of the clearing; nil where the bank has no key to
+// sign with, and so cannot settle with other sites.
+func (b *Bank) newCourier() (*courier.Courier, error) {
+	c := &b.config
+	if c.Signer == nil {
+		return nil, nil
+	}
+	return courier.New(courier.Config{
+		Site: c.Site, Bus: c.Bus, Host: host{b.group}, Signer: c.Signer,
+		Operator: func(n messages.Name) bool { return b.callers.operators[n] },
+		Service:  func(n messages.Name) bool { return b.callers.services[n] },
+		Attempt:  c.Attempt, FirstBackoff: c.FirstBackoff, LastBackoff: c.LastBackoff, LeastVisit: c.LeastVisit,
+		Log: c.Log.Named("clearing"), Metrics: c.Metrics, Clock: c.Clock,
+	})
+}
+
+// serveClearing serves the clearing and sends peers what they have not answered, until
+// withdraw.
+func (b *Bank) serveClearing() error {
+	if b.courier == nil {
+		return nil
+	}
+	for _, s := range b.courier.Services() {
+		served, err := b.config.Bus.Serve(b.pace.bound(s))
+		if err != nil {
+			return err
+		}
+		b.serving = append(b.serving, served)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.courier.Run(ctx)
+	}()
+	b.rest = func() {
+		cancel()
+		<-done
+	}
+	return nil
+}
+
+// watchClearing logs once what the ledger should not have refused the clearing.
+func (b *Bank) watchClearing() {
+	var fault string
+	b.machine.readClearing(func(s *clearing.State) { fault = s.Fault() })
+	if fault != "" && b.fault == "" {
+		b.config.Log.Error("the books between sites need an operator: what the clearing had set aside was moved by something else", zap.String("first", fault))
+		b.fault = fault
+	}
+}

@@ -1,0 +1,101 @@
+package bank
+
+import (
+	"context"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// group is the replicated state as the leader changes it, and as callers are shown it.
+type group struct {
+	config  *Config
+	machine *machine
+	box     mailbox.Mailbox
+}
+
+// propose commits a command at this moment and returns what it came to.
+func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, error) {
+	if err := guard(c); err != nil {
+		return ledger.Result{}, err
+	}
+	if err := g.prove(ctx, c); err != nil {
+		return ledger.Result{}, err
+	}
+	c.At = g.config.Clock()
+	result, err := mailbox.ProposeAs[ledger.Result](ctx, g.box, messages.Bank, c.Encode())
+	if err == nil && result.Error != nil {
+		return ledger.Result{}, result.Error
+	}
+	return result, err
+}
+
+// verify makes sure that what is read from the ledger after it shows all that
+// was answered before.
+func (g *group) verify(ctx context.Context) error {
+	err := g.box.Verify(ctx)
+	if ctx.Err() != nil {
+		return messages.Errorf(messages.Unavailable, "the bank's replicas did not agree in time; ask again")
+	}
+	if err != nil {
+		return mailbox.Wire(messages.Bank, err)
+	}
+	return nil
+}
+
+// provenFrom is the first record from which on everything is proven, 0 if nothing
+// is.
+func (g *group) provenFrom() (from uint64) {
+	g.machine.read(func(l *ledger.Ledger) { from = l.Proven() })
+	return from
+}
+
+// prove gives a command the proof that came with the request, where the books
+// want one.
+func (g *group) prove(ctx context.Context, c *ledger.Command) *messages.Error {
+	switch {
+	case c.Verb == ledger.Expire || c.Verb == ledger.Keys:
+		return nil
+	case g.provenFrom() == 0:
+		c.Asked, c.Proof = nil, nil
+		return nil
+	case c.Verb == ledger.Transfers && c.Proof != nil:
+		return nil
+	case c.Verb == ledger.Transfers:
+		return unmarked()
+	}
+	if c.Asked = bus.Asked(ctx); c.Asked == nil {
+		return unsigned()
+	}
+	return nil
+}
+
+func unmarked() *messages.Error {
+	return messages.Errorf(messages.Unproven, "the transfers carry no marks of a session: ask as candor's own clients do, which open one")
+}
+
+func unsigned() *messages.Error {
+	return messages.Errorf(messages.Unproven, "nothing proves who asked: use the command candor, or send the header %s, which \"candor bank sign\" makes from your credentials", proof.Header)
+}
+
+// host is the group as the clearing's shell sees it.
+type host struct{ *group }
+
+// Propose implements [courier.Host].
+func (h host) Propose(ctx context.Context, c clearing.Command) (clearing.Result, error) {
+	data, err := c.Encode()
+	if err != nil {
+		return clearing.Result{}, err
+	}
+	return mailbox.ProposeAs[clearing.Result](ctx, h.box, messages.Bank, data)
+}
+
+// Read implements [courier.Host].
+func (h host) Read(f func(*clearing.State)) { h.machine.readClearing(f) }
+
+// Verify implements [courier.Host].
+func (h host) Verify(ctx context.Context) error { return h.verify(ctx) }

@@ -1,0 +1,100 @@
+package bank
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// pageBytes bounds the history in one reply; a NATS server takes 1 MiB.
+const pageBytes = 512 << 10
+
+// journal answers with a page of the journal.
+func (q *queries) journal(ctx context.Context, caller messages.Name, r messages.JournalRequest) (messages.JournalReply, error) {
+	if err := q.mayAudit(ctx, caller, "read the journal", r.Validate()); err != nil {
+		return messages.JournalReply{}, err
+	}
+	var h ledger.History
+	var reply messages.JournalReply
+	var err error
+	q.machine.read(func(l *ledger.Ledger) {
+		h = l.History()
+		if r.Standings {
+			reply.Standings, err = l.Standings(maxStandings)
+		}
+	})
+	if err != nil {
+		return reply, err
+	}
+	head := h.Head()
+	reply.Count, reply.Head = h.Count(), hex.EncodeToString(head[:])
+	return reply, page(&reply, &h, r)
+}
+
+// maxStandings is how many accounts fit into a reply beside the records.
+const maxStandings = 4000
+
+func page(reply *messages.JournalReply, h *ledger.History, r messages.JournalRequest) error {
+	reply.Records = []messages.JournalRecord{}
+	size := 0
+	for number := r.After + 1; number <= reply.Count; number++ {
+		record, err := h.Record(number)
+		if err != nil {
+			return messages.Errorf(messages.Internal, "%v", err)
+		}
+		// As numbers and lengths take at most 16 bytes more.
+		if size += len(record) + 16; len(reply.Records) > 0 && (size > pageBytes || len(reply.Records) == r.Limit) {
+			reply.More = true
+			return nil
+		}
+		reply.Records = append(reply.Records, messages.JournalRecord{Number: number, Data: record})
+	}
+	return nil
+}
+
+// mayAudit lets through operators and services whose request is valid.
+func (q *queries) mayAudit(ctx context.Context, caller messages.Name, what string, invalid error) error {
+	if !q.callers.seesAll(caller) && caller != messages.ServiceIdentity(messages.Bank) {
+		return messages.Errorf(messages.PermissionDenied, "account %q may not %s: ask an operator of the site", caller, what)
+	}
+	if invalid != nil {
+		return invalid
+	}
+	return q.group.verify(ctx)
+}
+
+// maxCheckpoints is the most checkpoints that one reply lists.
+const maxCheckpoints = 1000
+
+// listCheckpoints answers with signed checkpoints, and signs one if it is asked to.
+func (q *queries) checkpoints(ctx context.Context, caller messages.Name, r messages.CheckpointsRequest) (messages.CheckpointsReply, error) {
+	if err := q.mayAudit(ctx, caller, "see the checkpoints", r.Validate()); err != nil {
+		return messages.CheckpointsReply{}, err
+	}
+	if r.Sign {
+		if err := q.archive.sign(); err != nil {
+			return messages.CheckpointsReply{}, err
+		}
+	}
+	if r.Limit == 0 || r.Limit > maxCheckpoints {
+		r.Limit = maxCheckpoints
+	}
+	var reply messages.CheckpointsReply
+	reply.Checkpoints, reply.More = q.archive.checkpoints.After(r.After, r.Limit)
+	return reply, nil
+}
+
+// segment answers with a part of a full segment's file.
+func (q *queries) segment(ctx context.Context, caller messages.Name, r messages.SegmentRequest) (reply messages.SegmentReply, err error) {
+	if err := q.mayAudit(ctx, caller, "read the journal's files", r.Validate()); err != nil {
+		return reply, err
+	}
+	if q.archive.files == nil {
+		return reply, messages.Errorf(messages.NotFound, "this bank keeps its journal in memory: read it with %s", messages.VerbJournal)
+	}
+	reply.Data, reply.Size, err = history.Part(q.archive.files, r.First, r.Offset, pageBytes)
+	return reply, err
+}

@@ -1,0 +1,163 @@
+package bank
+
+import (
+	"context"
+	"crypto/ecdh"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// Keys are those of the site by which a bank knows who asks. They come from the
+// site's keys directory, never from the log.
+type Keys interface {
+	AccountKey() string           // public; it stays
+	RoleKeys() []messages.RoleKey // that sign credentials now; of a role, the present one last
+	RevokedKeys() []string        // of names
+	SignAccount([]byte) ([]byte, error)
+	Exchange() (*ecdh.PrivateKey, error) // it stays
+	// ProvenFrom is the record from which on the books are known to be proven, 0
+	// if they are not; KeepProven remembers it where the log does not reach.
+	ProvenFrom() (uint64, error)
+	KeepProven(uint64) error
+}
+
+// seen is shared by the replicas of this process, which check each mark once.
+var seen = ledger.NewSeen()
+
+// newRoot reads what the ledger checks proofs against; nil without keys.
+func newRoot(c *Config) (*ledger.Root, error) {
+	if c.Keys == nil {
+		return nil, nil
+	}
+	exchange, err := c.Keys.Exchange()
+	if err != nil {
+		return nil, err
+	}
+	from, err := c.Keys.ProvenFrom()
+	if err != nil {
+		return nil, err
+	}
+	return &ledger.Root{Site: c.Site, Account: c.Keys.AccountKey(), Exchange: exchange, From: from, Seen: seen}, nil
+}
+
+// keys has the ledger know the site's keys, and the keys directory what the ledger
+// knows.
+type keys struct {
+	config  *Config
+	group   *group
+	machine *machine
+	noted   uint64 // from when on the books are proven, as the keys directory has it
+}
+
+// declareWithin bounds how long the site's statement of its keys may take.
+const declareWithin = 5 * time.Second
+
+// declare has the ledger know the site's keys as they are. The first statement of
+// a new site makes every later command need a proof; of a site that has records
+// without, an operator does.
+func (k *keys) declare(ctx context.Context, begin bool) error {
+	if k.config.Keys == nil {
+		return nil
+	}
+	var from, count uint64
+	var known []messages.RoleKey
+	keys := messages.SiteKeys{Site: k.config.Site, Roles: k.config.Keys.RoleKeys()}
+	k.machine.read(func(l *ledger.Ledger) {
+		h := l.History()
+		from, count, known = l.Proven(), h.Count(), l.Roles()
+		for _, key := range k.config.Keys.RevokedKeys() {
+			if !l.Revoked(key) {
+				keys.Revoked = append(keys.Revoked, key)
+			}
+		}
+	})
+	if from == 0 && count > 0 && !begin {
+		return nil
+	}
+	keys.Ended = ended(known, keys.Roles)
+	keys.Roles = slices.DeleteFunc(slices.Clone(keys.Roles), func(r messages.RoleKey) bool { return slices.Contains(known, r) })
+	if from != 0 && len(keys.Roles)+len(keys.Ended)+len(keys.Revoked) == 0 {
+		return nil
+	}
+	payload, err := messages.Marshal(&keys, messages.Msgpack)
+	if err != nil {
+		return err
+	}
+	signature, err := k.config.Keys.SignAccount(proof.KeysText(payload))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, declareWithin)
+	defer cancel()
+	c := ledger.Command{Verb: ledger.Keys, Fresh: !begin, Asked: &messages.SignedRequest{Proof: messages.Proof{Signature: signature}, Payload: payload}}
+	_, err = k.group.propose(ctx, &c)
+	if messages.KindOf(err) == messages.Conflict {
+		return nil // there were records after all
+	}
+	if err == nil {
+		k.config.Log.Info("the site's keys are in the books", zap.Int("new", len(keys.Roles)), zap.Int("ended", len(keys.Ended)), zap.Int("revoked", len(keys.Revoked)))
+	}
+	return err
+}
+
+// redeclare has the books follow rotations and revocations of the site's keys.
+func (k *keys) redeclare(ctx context.Context) {
+	if err := k.declare(ctx, false); err != nil {
+		k.config.Log.Warn("the books do not know the site's keys as they are; will try again", zap.Error(err))
+	}
+}
+
+// keepProven remembers beside the keys from when on the books are proven.
+func (k *keys) keepProven() {
+	from := k.group.provenFrom()
+	if k.config.Keys == nil || from == 0 || from == k.noted {
+		return
+	}
+	known, err := k.config.Keys.ProvenFrom()
+	if err == nil && known == 0 {
+		err = k.config.Keys.KeepProven(from)
+	}
+	if err != nil {
+		k.config.Log.Warn("the keys directory does not say yet from when on the books are proven; will try again", zap.Error(err))
+		return
+	}
+	k.noted = from
+}
+
+// ended lists the keys that sign no more: those before the present one of their
+// role that the keys directory has no longer. A key that came after it is of a
+// rotation of which this host has not heard yet, and stays.
+func ended(known, held []messages.RoleKey) (list []string) {
+	present := map[string]string{}
+	for _, r := range held {
+		present[r.Role] = r.Key
+	}
+	for i, r := range known {
+		if slices.Contains(held, r) || present[r.Role] == "" {
+			continue
+		}
+		at := slices.Index(known, messages.RoleKey{Role: r.Role, Key: present[r.Role]})
+		if at < 0 || at > i {
+			list = append(list, r.Key)
+		}
+	}
+	return list
+}
+
+func (k *keys) trusted() (messages.TrustReply, error) {
+	from := k.group.provenFrom()
+	r := messages.TrustReply{Proven: from != 0, From: from}
+	if k.config.Keys == nil {
+		return r, nil
+	}
+	r.Exchange = k.machine.root.Exchange.PublicKey().Bytes()
+	var err error
+	r.Endorsement, err = k.config.Keys.SignAccount(proof.ExchangeText(k.config.Site, r.Exchange))
+	return r, err
+}

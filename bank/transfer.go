@@ -1,0 +1,108 @@
+package bank
+
+import (
+	"context"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// transfer carries out transfers in order. A request that is long is committed
+// in several commands; if one of them fails after others, the outcome of the
+// request is not known.
+func (cs *commands) transfer(ctx context.Context, caller messages.Name, r messages.TransferRequest) (messages.TransferReply, error) {
+	rank := cs.callers.rank(caller)
+	if rank == ledger.User {
+		return messages.TransferReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not transfer: only services of the site and operators may", caller)
+	}
+	var off map[int]*messages.Error
+	if cs.group.provenFrom() == 0 {
+		off = guardTransfers(r.Transfers) // the ledger does it where transfers are proven
+		r.Proof = nil
+	} else if err := checkMarks(&r); err != nil {
+		return messages.TransferReply{}, err
+	}
+	pieces, err := split(r.Transfers)
+	if err != nil {
+		return messages.TransferReply{}, err
+	}
+	reply := messages.TransferReply{Results: make([]messages.TransferResult, 0, len(r.Transfers))}
+	for _, piece := range pieces {
+		c := ledger.Command{Verb: ledger.Transfers, By: caller, Rank: rank, Transfers: piece}
+		if r.Proof != nil {
+			from := proof.MarkSize * len(reply.Results)
+			c.Proof = &messages.TransferProof{Session: r.Proof.Session, Marks: r.Proof.Marks[from : from+proof.MarkSize*len(piece)]}
+		}
+		result, err := cs.group.propose(ctx, &c)
+		if err != nil {
+			return messages.TransferReply{}, afterSome(len(reply.Results), len(r.Transfers), err)
+		}
+		for i := range result.Transfers {
+			if e := off[len(reply.Results)+i]; e != nil {
+				result.Transfers[i].Error = e
+			}
+			if refusal := result.Transfers[i].Error; refusal != nil {
+				cs.metrics.refuseRequest(messages.VerbTransfer, refusal)
+			}
+		}
+		reply.Results = append(reply.Results, result.Transfers...)
+	}
+	return reply, nil
+}
+
+// afterSome is the error of a piece of a request of which pieces before it were
+// answered: that they were not done would not be true.
+func afterSome(answered, of int, err error) error {
+	if answered == 0 || messages.KindOf(err) == messages.Unknown {
+		return err
+	}
+	return messages.Errorf(messages.Unknown, "the first %d of %d transfers were carried out, and the others not yet: %s; ask again with the same identifiers", answered, of, messages.AsError("", err).Message)
+}
+
+// checkMarks refuses transfers of which not each has a mark.
+func checkMarks(r *messages.TransferRequest) *messages.Error {
+	switch {
+	case r.Proof == nil || r.Proof.Session == 0:
+		return unmarked()
+	case len(r.Proof.Marks) != proof.MarkSize*len(r.Transfers):
+		return messages.Errorf(messages.Invalid, "proof: has %d bytes of marks for %d transfers, of which each needs %d", len(r.Proof.Marks), len(r.Transfers), proof.MarkSize)
+	}
+	return nil
+}
+
+// Bounds on a command in bytes: a piece of a request is closed where it
+// reaches pieceBytes, and a chain, which cannot be divided, may have
+// chainBytes, or messages.MaxLegs transfers if these take less than 768 bytes
+// each. A mailbox takes commands of at least 1 MiB.
+const (
+	pieceBytes = 128 << 10
+	chainBytes = 768 << 10
+)
+
+// split divides transfers into commands, never within a chain.
+func split(transfers []messages.Transfer) ([][]messages.Transfer, error) {
+	if len(transfers) > ledger.MaxBatch {
+		return nil, messages.Errorf(messages.TooLarge, "%d transfers in one request: send at most %d", len(transfers), ledger.MaxBatch)
+	}
+	var pieces [][]messages.Transfer
+	start, size, chain := 0, 0, 0
+	for i := range transfers {
+		size += ledger.Size(&transfers[i])
+		chain += ledger.Size(&transfers[i])
+		if chain > chainBytes {
+			return nil, messages.Errorf(messages.TooLarge, "transfer %d: its chain takes more than %d bytes; make shorter ones", i, chainBytes)
+		}
+		if transfers[i].Linked {
+			continue
+		}
+		chain = 0
+		if size >= pieceBytes {
+			pieces, start, size = append(pieces, transfers[start:i+1]), i+1, 0
+		}
+	}
+	if start < len(transfers) {
+		pieces = append(pieces, transfers[start:])
+	}
+	return pieces, nil
+}

@@ -1,0 +1,36 @@
+package mailbox
+
+import (
+	"context"
+	"errors"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// ProposeAs is Propose for an actor whose machine answers the command with a T. An
+// error is as the actor answers it to callers; see [Wire].
+func ProposeAs[T any](ctx context.Context, box Mailbox, actor string, command []byte) (result T, err error) {
+	answer, err := box.Propose(ctx, command)
+	if err != nil {
+		return result, Wire(actor, err)
+	}
+	result, ok := answer.(T)
+	if !ok {
+		return result, messages.Errorf(messages.Internal, "the mailbox answered with a %T", answer)
+	}
+	return result, nil
+}
+
+// Wire gives an error of Propose or Verify the kind and the words with which an actor
+// answers its callers.
+func Wire(actor string, err error) error {
+	switch {
+	case errors.Is(err, ErrNotLeader), errors.Is(err, ErrClosed):
+		return messages.Errorf(messages.NotLeader, "this replica of the %s does not lead; ask again", actor)
+	case errors.Is(err, ErrNoSpace):
+		return messages.Errorf(messages.Exhausted, "the disk of the %s's log is almost full: an operator must free space, then ask again", actor)
+	case errors.Is(err, ErrUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return messages.Errorf(messages.Unknown, "it is not known whether this was done; ask again with the same identifiers")
+	}
+	return messages.Errorf(messages.Internal, "the %s's log failed: %v", actor, err)
+}
