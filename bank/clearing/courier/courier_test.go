@@ -51,7 +51,7 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 		if s == east {
 			other = "west"
 		}
-		found, err := s.courier.Reconcile(context.Background(), other)
+		found, err := s.courier.peers.reconcile(context.Background(), other)
 		want := []messages.ReconciledBook{{Sender: "east"}, {Sender: "west", Ours: 40, Theirs: 40}} // 20 charges, 20 payments
 		if s == west {
 			want[0], want[1] = want[1], want[0]
@@ -166,10 +166,10 @@ func TestReconcileRefusesForgedPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 1})
-	if _, err := east.courier.Reconcile(context.Background(), "west"); messages.KindOf(err) != messages.PermissionDenied {
+	if _, err := east.courier.peers.reconcile(context.Background(), "west"); messages.KindOf(err) != messages.PermissionDenied {
 		t.Errorf("got %v", err)
 	}
-	if _, err := east.courier.Reconcile(context.Background(), "north"); messages.KindOf(err) != messages.NotFound {
+	if _, err := east.courier.peers.reconcile(context.Background(), "north"); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("got %v", err)
 	}
 }

@@ -2,9 +2,7 @@ package courier
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
@@ -14,14 +12,14 @@ import (
 // against one another. Who does not answer is missing from the report; so is a
 // site that is only a peer's peer, whose key this bank does not have.
 func (c *Courier) net(ctx context.Context, caller messages.Name, r messages.CycleRequest) (messages.NettingReport, error) {
-	if err := c.allow(caller, c.config.Operator, "see how cycles are settled"); err != nil {
+	if err := allow(caller, c.config.Operator, "see how cycles are settled"); err != nil {
 		return messages.NettingReport{}, err
 	}
 	own, err := c.ownPosition(ctx, r.Cycle)
 	if err != nil {
 		return messages.NettingReport{}, err
 	}
-	positions, faults := c.collect(ctx, own.Cycle)
+	positions, faults := c.peers.collect(ctx, own.Cycle)
 	report := clearing.Net(own.Cycle, append(positions, *own))
 	report.Faults = append(report.Faults, faults...)
 	report.Balanced = report.Balanced && len(faults) == 0
@@ -46,37 +44,6 @@ func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *messages.
 	return own, nil
 }
 
-// collect asks all peers at once. What is signed wrongly is a fault of the
-// report; a peer that is silent, or has not closed the cycle, is none.
-func (c *Courier) collect(ctx context.Context, cycle uint64) (positions []messages.Position, faults []string) {
-	ctx, cancel := context.WithTimeout(ctx, c.config.Attempt.Std())
-	defer cancel()
-	names := c.names()
-	replies := make([]messages.SignedPosition, len(names))
-	errs := make([]error, len(names))
-	var asked sync.WaitGroup
-	for i, peer := range names {
-		asked.Go(func() {
-			errs[i] = c.ask(ctx, peer, messages.VerbPosition, &messages.CycleRequest{Cycle: cycle}, &replies[i])
-		})
-	}
-	asked.Wait()
-	for i, peer := range names {
-		if errs[i] != nil {
-			continue
-		}
-		var refused *clearing.Rejected
-		c.config.Host.Read(func(s *clearing.State) { refused = s.ScreenPosition(&replies[i], peer, cycle) })
-		if refused != nil {
-			c.refuse(refused)
-			faults = append(faults, fmt.Sprintf("the position that %s sent is refused: %s", peer, refused.Err.Message))
-			continue
-		}
-		positions = append(positions, replies[i].Position)
-	}
-	return positions, faults
-}
-
 // position shows a peer's bank how this site comes out of a cycle, with all
 // its peers: without that a federation cannot net.
 func (c *Courier) position(ctx context.Context, caller messages.Name, r messages.CycleRequest) (messages.SignedPosition, error) {
@@ -95,7 +62,7 @@ func (c *Courier) position(ctx context.Context, caller messages.Name, r messages
 
 // reconcile compares the books of both directions with those of a peer.
 func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r messages.ReconcileRequest) (messages.ReconcileReply, error) {
-	if err := c.allow(caller, c.config.Operator, "have the books compared"); err != nil {
+	if err := allow(caller, c.config.Operator, "have the books compared"); err != nil {
 		return messages.ReconcileReply{}, err
 	}
 	if err := r.Validate(); err != nil {
@@ -104,5 +71,5 @@ func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r message
 	if err := c.config.Host.Verify(ctx); err != nil {
 		return messages.ReconcileReply{}, err
 	}
-	return c.Reconcile(ctx, r.Peer)
+	return c.peers.reconcile(ctx, r.Peer)
 }

@@ -1,0 +1,149 @@
+package courier
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+)
+
+// peers are the other sites' banks, as they are asked.
+type peers struct {
+	config   *Config
+	proposer *proposer // counts what is refused of their answers
+}
+
+func (p *peers) names() (names []messages.Name) {
+	p.config.Host.Read(func(s *clearing.State) { names = s.Names() })
+	return names
+}
+
+// ask sends a peer's bank one request, once.
+func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, request, reply any) error {
+	payload, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		return err
+	}
+	subject := messages.Subject(peer, messages.Bank, verb, messages.ServiceIdentity(p.config.Site))
+	data, err := p.config.Bus.Request(ctx, subject, payload)
+	if err != nil {
+		return err
+	}
+	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
+}
+
+// collect asks all peers at once. What is signed wrongly is a fault of the
+// report; a peer that is silent, or has not closed the cycle, is none.
+func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages.Position, faults []string) {
+	ctx, cancel := context.WithTimeout(ctx, p.config.Attempt.Std())
+	defer cancel()
+	names := p.names()
+	replies := make([]messages.SignedPosition, len(names))
+	errs := make([]error, len(names))
+	var asked sync.WaitGroup
+	for i, peer := range names {
+		asked.Go(func() {
+			errs[i] = p.ask(ctx, peer, messages.VerbPosition, &messages.CycleRequest{Cycle: cycle}, &replies[i])
+		})
+	}
+	asked.Wait()
+	for i, peer := range names {
+		if errs[i] != nil {
+			continue
+		}
+		var refused *clearing.Rejected
+		p.config.Host.Read(func(s *clearing.State) { refused = s.ScreenPosition(&replies[i], peer, cycle) })
+		if refused != nil {
+			p.proposer.refuse(refused)
+			faults = append(faults, fmt.Sprintf("the position that %s sent is refused: %s", peer, refused.Err.Message))
+			continue
+		}
+		positions = append(positions, replies[i].Position)
+	}
+	return positions, faults
+}
+
+// reconcile compares both books with those of a peer, and returns where each
+// first differs, if not as far as both go back and forth.
+func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.ReconcileReply, error) {
+	reply := messages.ReconcileReply{Peer: peer}
+	for _, sender := range []messages.Name{p.config.Site, peer} {
+		ours, err := p.book(peer, sender)
+		if err != nil {
+			return messages.ReconcileReply{}, err
+		}
+		theirs, err := p.theirBook(ctx, peer, sender)
+		if err != nil {
+			return messages.ReconcileReply{}, err
+		}
+		reply.Books = append(reply.Books, compare(sender, ours, theirs))
+	}
+	return reply, nil
+}
+
+func compare(sender messages.Name, ours, theirs []messages.ClearingLine) messages.ReconciledBook {
+	b := messages.ReconciledBook{Sender: sender, Ours: end(ours), Theirs: end(theirs)}
+	if d, differ := clearing.Compare(ours, theirs); differ {
+		b.Difference = &messages.BookDifference{Number: d.Number, Earlier: d.Earlier, Ours: d.Ours, Theirs: d.Theirs}
+	}
+	return b
+}
+
+// end is the last number of a book, 0 if it has none.
+func end(lines []messages.ClearingLine) uint64 {
+	if len(lines) == 0 {
+		return 0
+	}
+	return lines[len(lines)-1].Number
+}
+
+// book is this site's book of one direction, page by page.
+func (p *peers) book(peer, sender messages.Name) ([]messages.ClearingLine, error) {
+	return pages(sender, func(r messages.LinesRequest) (page messages.Lines, err error) {
+		p.config.Host.Read(func(s *clearing.State) { page, err = s.Lines(peer, r) })
+		return page, err
+	})
+}
+
+// theirBook is the peer's book of one direction, each page of which it signs.
+func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) ([]messages.ClearingLine, error) {
+	return pages(sender, func(r messages.LinesRequest) (messages.Lines, error) {
+		var signed messages.SignedLines
+		if err := p.ask(ctx, peer, messages.VerbLines, &r, &signed); err != nil {
+			return messages.Lines{}, err
+		}
+		var refused *clearing.Rejected
+		p.config.Host.Read(func(s *clearing.State) { refused = s.ScreenLines(&signed, peer, sender) })
+		if refused != nil {
+			return messages.Lines{}, p.proposer.refuse(refused)
+		}
+		return signed.Lines, nil
+	})
+}
+
+// maxBook bounds the lines that are fetched of a book: more than any keeps.
+const maxBook = 20 * messages.MaxBookLines
+
+// pages collects the pages of a book, as far as it went when it was begun.
+func pages(sender messages.Name, page func(messages.LinesRequest) (messages.Lines, error)) (all []messages.ClearingLine, err error) {
+	for next, last := uint64(1), uint64(1); next <= last && len(all) < maxBook; {
+		p, err := page(messages.LinesRequest{Sender: sender, From: next})
+		if err != nil {
+			return nil, err
+		}
+		if next == 1 {
+			last = p.Last
+		}
+		if len(p.List) == 0 {
+			break
+		}
+		if len(all) > 0 && p.List[0].Number != next {
+			return nil, messages.Errorf(messages.Conflict, "the page from number %d on begins with %d", next, p.List[0].Number)
+		}
+		all = append(all, p.List...)
+		next = p.List[len(p.List)-1].Number + 1
+	}
+	return all, nil
+}

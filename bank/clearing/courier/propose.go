@@ -1,0 +1,92 @@
+package courier
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// proposer screens commands and commits them.
+type proposer struct {
+	config  *Config
+	metrics *metrics
+
+	mu       sync.Mutex
+	screened map[clearing.Refusal]uint64 // refused before they reached the log
+	news     chan struct{}               // closed and replaced when there may be something to send
+}
+
+// submit screens a command and proposes it. What is refused is counted.
+func (p *proposer) submit(ctx context.Context, command clearing.Command) (clearing.Result, error) {
+	if err := p.screen(&command); err != nil {
+		return clearing.Result{}, err
+	}
+	return p.propose(ctx, command)
+}
+
+// screen refuses what shows without the books, so that it never reaches the log.
+func (p *proposer) screen(command *clearing.Command) error {
+	var refused *clearing.Rejected
+	p.config.Host.Read(func(s *clearing.State) { refused = s.Screen(command) })
+	if refused != nil {
+		return p.refuse(refused)
+	}
+	return nil
+}
+
+// refuse counts what is refused outside the log.
+func (p *proposer) refuse(r *clearing.Rejected) error {
+	p.metrics.refused.WithLabelValues(r.Reason.String()).Inc()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.screened[r.Reason]++
+	return r.Err
+}
+
+// propose commits a command that was screened, and has the sender look for what it
+// gave to send.
+func (p *proposer) propose(ctx context.Context, command clearing.Command) (clearing.Result, error) {
+	command.At, command.Asked = p.config.Clock(), bus.Asked(ctx)
+	r, err := p.config.Host.Propose(ctx, command)
+	if err != nil {
+		return clearing.Result{}, err
+	}
+	p.mu.Lock()
+	close(p.news)
+	p.news = make(chan struct{})
+	p.mu.Unlock()
+	if r.Error != nil {
+		p.metrics.refused.WithLabelValues(r.Refused.String()).Inc()
+		return clearing.Result{}, r.Error
+	}
+	return r, nil
+}
+
+// next is closed when the next command was committed.
+func (p *proposer) next() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.news
+}
+
+// addRefusals adds what was refused before it reached the log.
+func (p *proposer) addRefusals(r *messages.PeersReply) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for reason := clearing.Malformed; reason < clearing.Reasons; reason++ {
+		n := p.screened[reason]
+		if n == 0 {
+			continue
+		}
+		i := slices.IndexFunc(r.Refused, func(t messages.RefusalTally) bool { return t.Reason == reason.String() })
+		if i < 0 {
+			i = len(r.Refused)
+			r.Refused = append(r.Refused, messages.RefusalTally{Reason: reason.String()})
+		}
+		r.Refused[i].Count += n
+	}
+}

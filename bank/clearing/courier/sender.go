@@ -1,0 +1,152 @@
+package courier
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/backoff"
+)
+
+// sender sends each peer what it has not answered.
+type sender struct {
+	config   *Config
+	metrics  *metrics
+	proposer *proposer
+	peers    *peers
+
+	mu       sync.Mutex
+	failures map[messages.Name]failure
+}
+
+// failure is how often a peer was sent something in vain since it last
+// answered, and why.
+type failure struct {
+	tries int
+	why   string
+}
+
+// run begins to attend to each peer that it finds, and lets expire what is due.
+func (s *sender) run(ctx context.Context) {
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	tick := time.NewTicker(s.config.Tick.Std())
+	defer tick.Stop()
+	attended := map[messages.Name]bool{}
+	for {
+		news := s.proposer.next()
+		for _, peer := range s.peers.names() {
+			if attended[peer] {
+				continue
+			}
+			attended[peer] = true
+			loops.Add(1)
+			go func() {
+				defer loops.Done()
+				s.attend(ctx, peer)
+			}()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-news:
+		case <-tick.C:
+			s.expire(ctx)
+		}
+	}
+}
+
+// expire proposes the passing of time if something is due. What comes of it
+// does not matter here: if it is still due, the next tick tries again.
+func (s *sender) expire(ctx context.Context) {
+	var due messages.Time
+	s.config.Host.Read(func(state *clearing.State) { due = state.Due() })
+	if due == 0 || due > s.config.Clock() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt.Std())
+	defer cancel()
+	if _, err := s.proposer.submit(ctx, clearing.Command{}); err != nil {
+		s.config.Log.Debug("authorisations that are due wait", zap.Error(err))
+	}
+}
+
+// attend sends one peer what it has not answered. News does not shorten the
+// wait after a failure: a busy site must not hammer a peer that is down. A wait
+// lies between half of its bound and the bound.
+func (s *sender) attend(ctx context.Context, peer messages.Name) {
+	waits, failures := backoff.Backoff{First: s.config.FirstBackoff.Std(), Last: s.config.LastBackoff.Std()}, 0
+	var told uint64 // the peer knows which outcomes are known, up to here
+	for greeted := false; ctx.Err() == nil; {
+		news := s.proposer.next()
+		m := s.outgoing(peer)
+		if greeted && len(m.List) == 0 && m.Known.Number == told {
+			select {
+			case <-ctx.Done():
+			case <-news:
+			}
+			continue
+		}
+		if err := s.exchange(ctx, m); err != nil {
+			s.metrics.messages.WithLabelValues("again").Inc()
+			s.failed(peer, err)
+			s.config.Log.Debug("a peer's bank does not answer", zap.String("peer", peer), zap.Int("outstanding", len(m.List)), zap.Error(err))
+			failures++
+			select {
+			case <-ctx.Done():
+			case <-time.After(waits.Wait(failures, rand.Float64()/2)):
+			}
+			continue
+		}
+		s.metrics.messages.WithLabelValues("answered").Inc()
+		s.failed(peer, nil)
+		failures, told, greeted = 0, m.Known.Number, true
+	}
+}
+
+// failed notes what a message came to; nil: it was answered.
+func (s *sender) failed(peer messages.Name, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		delete(s.failures, peer)
+		return
+	}
+	s.failures[peer] = failure{s.failures[peer].tries + 1, messages.AsError("", err).Message}
+}
+
+func (s *sender) outgoing(peer messages.Name) (m messages.Instructions) {
+	s.config.Host.Read(func(state *clearing.State) { m, _ = state.Outgoing(peer, s.config.Clock()) })
+	return m
+}
+
+// addFailures adds what is sent in vain.
+func (s *sender) addFailures(r *messages.PeersReply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range r.Peers {
+		f := s.failures[r.Peers[i].Peer]
+		r.Peers[i].Tries, r.Peers[i].Failure = f.tries, f.why
+	}
+}
+
+// exchange sends a message once, and takes the receipt.
+func (s *sender) exchange(ctx context.Context, m messages.Instructions) error {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt.Std())
+	defer cancel()
+	signed, err := clearing.SignInstructions(s.config.Signer, m)
+	if err != nil {
+		return err
+	}
+	var receipt messages.SignedReceipt
+	if err := s.peers.ask(ctx, m.To, messages.VerbInstruct, &signed, &receipt); err != nil {
+		return err
+	}
+	_, err = s.proposer.submit(ctx, clearing.Command{Receipt: &receipt})
+	return err
+}

@@ -1,0 +1,181 @@
+package courier
+
+import (
+	"context"
+	"strings"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// serviceVersion is that of the requests and replies, not of the program.
+const serviceVersion = "1.0.0"
+
+// Services is what the bank's leader serves for as long as it leads.
+func (c *Courier) Services() []bus.Service {
+	key := c.config.Signer
+	authorisation := func(r *clearing.Result) (messages.SignedAuthorisation, error) {
+		return clearing.SignAuthorisation(key, *r.Authorisation)
+	}
+	position := func(r *clearing.Result) (messages.SignedPosition, error) {
+		return clearing.SignPosition(key, *r.Position)
+	}
+	answer := func(r *clearing.Result) (messages.ClearingReply, error) { return *r.Answer, nil }
+	return []bus.Service{{
+		Name: "candor-clearing-commands", Version: serviceVersion, Description: "Settlement of site " + c.config.Site + " with other sites",
+		Endpoints: []bus.Endpoint{
+			command(c, messages.VerbAuthorise, c.mayAuthorise, func(r *messages.AuthoriseRequest) clearing.Command { return clearing.Command{Authorise: r} }, authorisation),
+			command(c, messages.VerbRevoke, anybody, func(r *messages.RevokeRequest) clearing.Command { return clearing.Command{Revoke: r} }, answer),
+			command(c, messages.VerbRemit, anybody, func(r *messages.RemitRequest) clearing.Command { return clearing.Command{Remit: r} }, answer),
+			command(c, messages.VerbAccept, c.mayAccept, func(r *messages.AcceptRequest) clearing.Command { return clearing.Command{Accept: r} }, answer),
+			command(c, messages.VerbCharge, allowed[messages.ChargeRequest](c.config.Service, "charge authorisations"),
+				func(r *messages.ChargeRequest) clearing.Command { return clearing.Command{Charge: r} }, answer),
+			command(c, messages.VerbPeer, c.mayPeer, func(r *messages.PeerRequest) clearing.Command { return clearing.Command{Peer: r} },
+				func(r *clearing.Result) (messages.PeerReply, error) { return *r.Peer, nil }),
+			command(c, messages.VerbReserve, allowed[messages.ReserveRequest](c.config.Operator, "set the reserve"),
+				func(r *messages.ReserveRequest) clearing.Command { return clearing.Command{Reserve: r} },
+				func(r *clearing.Result) (messages.AccountReply, error) { return *r.Account, nil }),
+			command(c, messages.VerbClose, allowed[messages.CloseRequest](c.config.Operator, "close cycles"),
+				func(r *messages.CloseRequest) clearing.Command { return clearing.Command{Close: r} }, position),
+			endpoint(c, messages.VerbInstruct, c.instruct),
+		},
+	}, {
+		Name: "candor-clearing-queries", Version: serviceVersion, Description: "How site " + c.config.Site + " stands with other sites", Discoverable: true,
+		Endpoints: []bus.Endpoint{
+			endpoint(c, messages.VerbPeers, c.listPeers),
+			endpoint(c, messages.VerbLines, c.lines),
+			endpoint(c, messages.VerbReconcile, c.reconcile),
+			endpoint(c, messages.VerbNet, c.net),
+			endpoint(c, messages.VerbPosition, c.position),
+		},
+	}}
+}
+
+func endpoint[Req, Rep any](c *Courier, verb string, f func(context.Context, messages.Name, Req) (Rep, error)) bus.Endpoint {
+	return bus.Endpoint{Name: verb, Subject: messages.Subject(c.config.Site, messages.Bank, verb, "*"), Handle: bus.Handle(verb, f)}
+}
+
+// command is the endpoint of a request that is carried out by a command: of who may
+// ask for it, the command that it is, and the answer to what it came to.
+func command[Req, Rep any](c *Courier, verb string, may func(messages.Name, *Req) error, ask func(*Req) clearing.Command, answer func(*clearing.Result) (Rep, error)) bus.Endpoint {
+	return endpoint(c, verb, func(ctx context.Context, caller messages.Name, r Req) (reply Rep, err error) {
+		if err := may(caller, &r); err != nil {
+			return reply, err
+		}
+		command := ask(&r)
+		command.By = caller
+		result, err := c.proposer.submit(ctx, command)
+		if err != nil {
+			return reply, err
+		}
+		return answer(&result)
+	})
+}
+
+// anybody may ask for what is their own, which the clearing decides.
+func anybody[Req any](messages.Name, *Req) error { return nil }
+
+// allowed refuses a request of those who may not make it.
+func allowed[Req any](may func(messages.Name) bool, what string) func(messages.Name, *Req) error {
+	return func(caller messages.Name, _ *Req) error { return allow(caller, may, what) }
+}
+
+func allow(caller messages.Name, may func(messages.Name) bool, what string) error {
+	if may(caller) {
+		return nil
+	}
+	return messages.Errorf(messages.PermissionDenied, "account %q may not %s", caller, what)
+}
+
+func (c *Courier) mayAuthorise(caller messages.Name, r *messages.AuthoriseRequest) error {
+	if r.Member == "" || r.Member == caller {
+		return nil
+	}
+	return allow(caller, c.config.Service, "set aside credits on the word of others")
+}
+
+func (c *Courier) mayAccept(caller messages.Name, r *messages.AcceptRequest) error {
+	if err := allow(caller, c.config.Service, "accept authorisations"); err != nil {
+		return err
+	}
+	if amount, least := r.Authorisation.Authorisation.Amount, c.config.LeastVisit; amount < least {
+		return messages.Errorf(messages.Insufficient, "authorisation: is of %v credits, and a job of another site must be authorised %v, at least: give it a larger budget", amount, least)
+	}
+	return nil
+}
+
+func (c *Courier) mayPeer(caller messages.Name, r *messages.PeerRequest) error {
+	if err := allow(caller, c.config.Operator, "set the terms of peers"); err != nil {
+		return err
+	}
+	for i, key := range r.Keys {
+		if !nkeys.IsValidPublicKey(key) {
+			return messages.Errorf(messages.Invalid, "keys[%d]: is no public nkey; take the one that the peer's operator is shown by \"candor peer list\"", i)
+		}
+	}
+	return nil
+}
+
+// instruct carries out what a peer's bank asks for. The caller must be the bank that
+// signed. A message that was carried out before is answered without the log, by any
+// replica: what was committed does not change.
+func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages.SignedInstructions) (messages.SignedReceipt, error) {
+	if caller != messages.ServiceIdentity(r.Instructions.From) {
+		return messages.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the site that the message is from may bring it", caller)
+	}
+	command := clearing.Command{By: caller, Instructions: &r}
+	if err := c.proposer.screen(&command); err != nil {
+		return messages.SignedReceipt{}, err
+	}
+	var receipt *messages.Receipt
+	var again bool
+	c.config.Host.Read(func(s *clearing.State) { receipt, again = s.Answered(&r.Instructions) })
+	if again {
+		c.metrics.repeats.Inc()
+		return clearing.SignReceipt(c.config.Signer, *receipt)
+	}
+	result, err := c.proposer.propose(ctx, command)
+	if err != nil {
+		return messages.SignedReceipt{}, err
+	}
+	return clearing.SignReceipt(c.config.Signer, *result.Receipt)
+}
+
+// listPeers shows how the site stands with each peer. What is retried, and what was
+// refused before it reached the log, only the replica that leads knows.
+func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.PeersReply, err error) {
+	if !c.config.Service(caller) {
+		if err := allow(caller, c.config.Operator, "see how the site stands with others"); err != nil {
+			return reply, err
+		}
+	}
+	if err := c.config.Host.Verify(ctx); err != nil {
+		return reply, err
+	}
+	c.config.Host.Read(func(s *clearing.State) { reply = s.Peers() })
+	c.sender.addFailures(&reply)
+	c.proposer.addRefusals(&reply)
+	reply.Key, err = c.config.Signer.PublicKey()
+	return reply, err
+}
+
+// lines shows a peer's bank the books about itself, and no other.
+func (c *Courier) lines(ctx context.Context, caller messages.Name, r messages.LinesRequest) (messages.SignedLines, error) {
+	site, isBank := strings.CutPrefix(caller, "$")
+	if !isBank {
+		return messages.SignedLines{}, messages.Errorf(messages.PermissionDenied, "account %q may not see the books between banks: only the bank of the peer may", caller)
+	}
+	if err := c.config.Host.Verify(ctx); err != nil {
+		return messages.SignedLines{}, err
+	}
+	var page messages.Lines
+	var err error
+	c.config.Host.Read(func(s *clearing.State) { page, err = s.Lines(site, r) })
+	if err != nil {
+		return messages.SignedLines{}, err
+	}
+	return clearing.SignLines(c.config.Signer, page)
+}
