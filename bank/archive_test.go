@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,7 +153,7 @@ func TestJournalQuery(t *testing.T) {
 	checkpoints := must[messages.CheckpointsReply](b, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{Sign: true})
 	b.transfer(hold("h2", "ada", 10))
 
-	v := ledger.NewVerifier(history.New(history.NewVolatile(), 1000, nil))
+	v := ledger.NewVerifier(ledger.InMemory())
 	var last messages.JournalReply
 	var after uint64
 	for pages := 1; pages == 1 || last.More; pages++ {
@@ -206,16 +207,35 @@ func TestJournalIsNotForEverybody(t *testing.T) {
 	}
 }
 
+var errDisk = errors.New("the disk failed")
+
+// failing are files that cannot be written any more once they have failed.
+type failing struct {
+	history.Files
+	failed atomic.Bool
+}
+
+func (f *failing) Write(name string, parts ...[]byte) error {
+	if f.failed.Load() {
+		return errDisk
+	}
+	return f.Files.Write(name, parts...)
+}
+
 // TestBrokenHistoryEndsTheReplica: once its files cannot be written, a replica
 // says so, answers nothing as done, and asks to be ended.
 func TestBrokenHistoryEndsTheReplica(t *testing.T) {
-	files, broken := history.NewVolatile(), make(chan error, 100)
+	directory, err := history.Directory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, broken := &failing{Files: directory}, make(chan error, 100)
 	b := startWith(t, func(c *Config) {
 		c.History, c.SegmentBytes = files, 2000
 		c.OnBroken = func(err error) { broken <- err }
 	})
 	b.grant("g", "ada", 1000)
-	files.FailAt(1)
+	files.failed.Store(true)
 	for i := range 100 {
 		request := messages.TransferRequest{Transfers: []messages.Transfer{hold(fmt.Sprint(i), "ada", 1)}}
 		if err := b.ask("$auctioneer", messages.VerbTransfer, request); err != nil {
@@ -227,12 +247,12 @@ func TestBrokenHistoryEndsTheReplica(t *testing.T) {
 	}
 	select {
 	case err := <-broken:
-		if !errors.Is(err, history.ErrPower) {
+		if !errors.Is(err, errDisk) {
 			t.Fatal(err)
 		}
 	default:
 		t.Fatal("a hundred holds fit into 2,000 bytes")
 	}
 	b.refused(messages.Internal, "$auctioneer", messages.VerbTransfer, messages.TransferRequest{Transfers: []messages.Transfer{hold("late", "ada", 1)}})
-	files.Restart(history.Lost)
+	files.failed.Store(false)
 }

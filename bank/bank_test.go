@@ -169,8 +169,14 @@ func TestReadsAreVerified(t *testing.T) {
 			_, err := b.bank.queries.statement(context.Background(), "ada", messages.StatementRequest{})
 			return err
 		},
-		"books":  func() error { _, err := b.bank.queries.books(context.Background(), "ada", messages.BooksRequest{}); return err },
-		"status": func() error { _, err := b.bank.queries.status(context.Background(), "ada", messages.Empty{}); return err },
+		"books": func() error {
+			_, err := b.bank.queries.books(context.Background(), "ada", messages.BooksRequest{})
+			return err
+		},
+		"status": func() error {
+			_, err := b.bank.queries.status(context.Background(), "ada", messages.Empty{})
+			return err
+		},
 	} {
 		if err := read(); messages.KindOf(err) != messages.NotLeader {
 			t.Errorf("%s: %v", name, err)

@@ -1,7 +1,6 @@
 package clearing
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
@@ -10,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -147,31 +147,7 @@ func (s *State) Hash() [sha256.Size]byte {
 
 // WriteTo writes the image: its parts, each behind its length, then their
 // SHA-256. Its end shows from itself, so that more may follow.
-func (img *Image) WriteTo(w io.Writer) (int64, error) {
-	out := &counter{w: w}
-	buffered := bufio.NewWriterSize(out, 1<<16)
-	h := sha256.New()
-	if err := img.parts(io.MultiWriter(buffered, h)); err != nil {
-		return out.n, err
-	}
-	if _, err := buffered.Write(h.Sum(nil)); err != nil {
-		return out.n, err
-	}
-	err := buffered.Flush()
-	return out.n, err
-}
-
-// counter counts what is written through it.
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
-}
+func (img *Image) WriteTo(w io.Writer) (int64, error) { return ledger.WriteHashed(w, img.parts) }
 
 func (img *Image) parts(w io.Writer) error {
 	if _, err := io.WriteString(w, Magic); err != nil {

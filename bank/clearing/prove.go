@@ -41,29 +41,27 @@ func (s *State) prove(c *Command) (asks bool, err *Rejected) {
 func (c *Command) request() (verb string, into any) {
 	switch {
 	case c.Peer != nil:
-		c.Peer = new(messages.PeerRequest)
-		return messages.VerbPeer, c.Peer
+		return messages.VerbPeer, fresh(&c.Peer)
 	case c.Reserve != nil:
-		c.Reserve = new(messages.ReserveRequest)
-		return messages.VerbReserve, c.Reserve
+		return messages.VerbReserve, fresh(&c.Reserve)
 	case c.Authorise != nil:
-		c.Authorise = new(messages.AuthoriseRequest)
-		return messages.VerbAuthorise, c.Authorise
+		return messages.VerbAuthorise, fresh(&c.Authorise)
 	case c.Revoke != nil:
-		c.Revoke = new(messages.RevokeRequest)
-		return messages.VerbRevoke, c.Revoke
+		return messages.VerbRevoke, fresh(&c.Revoke)
 	case c.Remit != nil:
-		c.Remit = new(messages.RemitRequest)
-		return messages.VerbRemit, c.Remit
+		return messages.VerbRemit, fresh(&c.Remit)
 	case c.Accept != nil:
-		c.Accept = new(messages.AcceptRequest)
-		return messages.VerbAccept, c.Accept
+		return messages.VerbAccept, fresh(&c.Accept)
 	case c.Charge != nil:
-		c.Charge = new(messages.ChargeRequest)
-		return messages.VerbCharge, c.Charge
+		return messages.VerbCharge, fresh(&c.Charge)
 	case c.Close != nil:
-		c.Close = new(messages.CloseRequest)
-		return messages.VerbClose, c.Close
+		return messages.VerbClose, fresh(&c.Close)
 	}
 	return "", nil
+}
+
+// fresh puts an empty request in the place of another.
+func fresh[Request any](place **Request) *Request {
+	*place = new(Request)
+	return *place
 }

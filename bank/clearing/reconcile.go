@@ -2,7 +2,6 @@ package clearing
 
 import (
 	"bytes"
-	"fmt"
 	"sort"
 
 	"github.com/candor-grid/candor/messages"
@@ -35,38 +34,18 @@ func (s *State) Lines(name messages.Name, r messages.LinesRequest) (messages.Lin
 	}, nil
 }
 
-// Difference is the first number at which two books of one direction differ,
-// and the line that each has for it.
-type Difference struct {
-	Number       uint64
-	Earlier      bool // it is this number or one before, which a book no longer has
-	Ours, Theirs messages.ClearingLine
-}
-
-// String says what differs.
-func (d Difference) String() string {
-	where := fmt.Sprintf("first at number %d", d.Number)
-	if d.Earlier {
-		where = fmt.Sprintf("at number %d, the oldest that both still have, or before", d.Number)
-	}
-	show := func(l messages.ClearingLine) string {
-		return fmt.Sprintf("%s of %v, of which %v moved, refused: %v", l.Kind, l.Asked, l.Moved, l.Refused)
-	}
-	return fmt.Sprintf("the books differ %s: ours has %s; theirs %s", where, show(d.Ours), show(d.Theirs))
-}
-
 // Compare finds the first number at which two books differ, given consecutive
-// lines of each. Numbers that only one of them has are no difference: they
+// lines of each; nil if there is none. Numbers that only one of them has are no difference: they
 // are in flight. As each digest covers all before it, a binary search finds it.
-func Compare(ours, theirs []messages.ClearingLine) (Difference, bool) {
+func Compare(ours, theirs []messages.ClearingLine) *messages.BookDifference {
 	ours, theirs = overlap(ours, theirs)
 	i := sort.Search(len(ours), func(i int) bool {
 		return ours[i].Number != theirs[i].Number || !bytes.Equal(ours[i].Digest, theirs[i].Digest)
 	})
 	if i == len(ours) {
-		return Difference{}, false
+		return nil
 	}
-	return Difference{Number: ours[i].Number, Earlier: i == 0 && ours[0].Number > 1, Ours: ours[i], Theirs: theirs[i]}, true
+	return &messages.BookDifference{Number: ours[i].Number, Earlier: i == 0 && ours[0].Number > 1, Ours: ours[i], Theirs: theirs[i]}
 }
 
 // overlap cuts two runs of lines to the numbers that both have.

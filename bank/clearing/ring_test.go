@@ -211,7 +211,7 @@ func (w *world) reconcile() error {
 			if err != nil {
 				return err
 			}
-			if d, differ := Compare(ours.List, theirs.List); differ || ours.Last != theirs.Last {
+			if d := Compare(ours.List, theirs.List); d != nil || ours.Last != theirs.Last {
 				return fmt.Errorf("%s and %s: %v", x.site, y.site, d)
 			}
 		}

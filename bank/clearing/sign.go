@@ -81,11 +81,6 @@ func SignPosition(k Signer, p messages.Position) (messages.SignedPosition, error
 	return messages.SignedPosition{Position: p, Signature: signature}, err
 }
 
-// VerifyLines reports whether a page was signed with one of the keys.
-func VerifyLines(v Verify, keys []string, l *messages.SignedLines) bool {
-	return verifyAny(v, keys, domainLines, &l.Lines, l.Signature)
-}
-
 // VerifyPosition reports whether a position was signed with one of the keys.
 func VerifyPosition(v Verify, keys []string, p *messages.SignedPosition) bool {
 	return verifyAny(v, keys, domainPosition, &p.Position, p.Signature)

@@ -155,28 +155,41 @@ func (a *audit) compare(img *Image) {
 	}
 }
 
-// report sums up. The sums cannot overflow unless a fault was noted before,
-// for no balance is negative and all of them were issued within range.
-func (a *audit) report(img *Image) messages.BooksReply {
-	reply := messages.BooksReply{
+// sums adds up what the records come to; its message is what does not agree. The sums
+// cannot overflow unless a fault was noted before, for no balance is negative and all
+// of them were issued within range.
+func (a *audit) sums() messages.BooksReply {
+	r := messages.BooksReply{
 		Issued: -a.accounts[messages.IssuerAccount].balance, Holds: len(a.pending),
 		Accounts: len(a.accounts) - 1, Transfers: a.transfers,
 	}
-	for stands := range img.each {
-		if is := a.accounts[stands.name]; is != nil && stands.name != messages.IssuerAccount {
-			reply.Balances += is.balance
-			reply.Held += is.reserved
+	for name, s := range a.accounts {
+		if name != messages.IssuerAccount {
+			r.Balances += s.balance
+			r.Held += s.reserved
 		}
 	}
 	var pending messages.Credits
 	for _, held := range a.pending {
 		pending += held
 	}
-	if reply.Balances != reply.Issued {
-		a.note("the balances sum to %v, and %v were issued", reply.Balances, reply.Issued)
+	switch {
+	case r.Balances != r.Issued:
+		r.Message = fmt.Sprintf("the balances sum to %v, and %v were issued", r.Balances, r.Issued)
+	case pending != r.Held:
+		r.Message = fmt.Sprintf("%v are reserved, and the pending holds are of %v", r.Held, pending)
 	}
-	if pending != reply.Held || img.totals.Held != reply.Held {
-		a.note("%v are reserved, and the pending holds are of %v", reply.Held, pending)
+	return r
+}
+
+// report sums up, and holds the image's own sum against it.
+func (a *audit) report(img *Image) messages.BooksReply {
+	reply := a.sums()
+	switch {
+	case reply.Message != "":
+		a.note("%s", reply.Message)
+	case img.totals.Held != reply.Held:
+		a.note("%v are reserved, and the pending holds are of %v", reply.Held, img.totals.Held)
 	}
 	reply.Balanced, reply.Message = a.fault == "", a.fault
 	if reply.Balanced {

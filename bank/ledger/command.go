@@ -203,27 +203,10 @@ func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 
 // readAsked reads what is asked for from the request as it was made.
 func (c *Command) readAsked() *messages.Error {
-	var into any
-	switch c.Verb {
-	case Grant:
-		into = &c.Grant
-	case Member:
-		into = &c.Member
-	case Project:
-		into = &c.Project
-	case Pay:
-		into = &c.Pay
-	case Freeze:
-		into = &c.Freeze
-	case Credit:
-		into = &c.Credit
-	case Withdraw:
-		into = &c.Withdraw
-	case Correct:
-		into = &c.Correct
-	case Session:
-		into = &c.SessionAsked
-	}
+	into := [lastVerb + 1]any{
+		Grant: &c.Grant, Member: &c.Member, Project: &c.Project, Pay: &c.Pay, Freeze: &c.Freeze, Credit: &c.Credit,
+		Withdraw: &c.Withdraw, Correct: &c.Correct, Session: &c.SessionAsked,
+	}[c.Verb]
 	if c.Asked == nil || into == nil {
 		return nil
 	}

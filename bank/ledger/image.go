@@ -92,16 +92,21 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("the bank's history cannot be made durable: %w", err)
 	}
+	return WriteHashed(w, func(out io.Writer) error { return img.body(out, durable) })
+}
+
+// WriteHashed writes a body, then the SHA-256 of it, as every image of a bank ends.
+func WriteHashed(w io.Writer, body func(io.Writer) error) (int64, error) {
 	out := &counter{w: w}
 	buffered := bufio.NewWriterSize(out, 1<<16)
 	h := sha256.New()
-	if err := img.body(io.MultiWriter(buffered, h), durable); err != nil {
-		return out.n, err
+	err := body(io.MultiWriter(buffered, h))
+	if err == nil {
+		_, err = buffered.Write(h.Sum(nil))
 	}
-	if _, err := buffered.Write(h.Sum(nil)); err != nil {
-		return out.n, err
+	if err == nil {
+		err = buffered.Flush()
 	}
-	err = buffered.Flush()
 	return out.n, err
 }
 

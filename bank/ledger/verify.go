@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -97,24 +96,7 @@ func (v *Verifier) Standings() []messages.Standing {
 // Totals sums up: what was issued, what the other accounts have together, what
 // is held of it, and in how many holds.
 func (v *Verifier) Totals() messages.BooksReply {
-	r := messages.BooksReply{Issued: -v.audit.accounts[messages.IssuerAccount].balance, Holds: len(v.audit.pending), Accounts: len(v.audit.accounts) - 1, Transfers: v.audit.transfers}
-	for name, s := range v.audit.accounts {
-		if name != messages.IssuerAccount {
-			r.Balances += s.balance
-			r.Held += s.reserved
-		}
-	}
-	var pending messages.Credits
-	for _, held := range v.audit.pending {
-		pending += held
-	}
-	switch {
-	case r.Balances != r.Issued:
-		r.Message = fmt.Sprintf("the balances sum to %v, and %v were issued", r.Balances, r.Issued)
-	case pending != r.Held:
-		r.Message = fmt.Sprintf("%v are reserved, and the pending holds are of %v", r.Held, pending)
-	default:
-		r.Balanced = true
-	}
+	r := v.audit.sums()
+	r.Balanced = r.Message == ""
 	return r
 }

@@ -84,11 +84,7 @@ func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.Rec
 }
 
 func compare(sender messages.Name, ours, theirs []messages.ClearingLine) messages.ReconciledBook {
-	b := messages.ReconciledBook{Sender: sender, Ours: end(ours), Theirs: end(theirs)}
-	if d, differ := clearing.Compare(ours, theirs); differ {
-		b.Difference = &messages.BookDifference{Number: d.Number, Earlier: d.Earlier, Ours: d.Ours, Theirs: d.Theirs}
-	}
-	return b
+	return messages.ReconciledBook{Sender: sender, Ours: end(ours), Theirs: end(theirs), Difference: clearing.Compare(ours, theirs)}
 }
 
 // end is the last number of a book, 0 if it has none.
