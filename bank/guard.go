@@ -37,7 +37,7 @@ func guard(c *ledger.Command) *messages.Error {
 
 // unsettled is a name, but "" for that of an account that payments are booked on.
 func unsettled(name messages.Name) messages.Name {
-	if clearing.Settles(name) {
+	if clearing.PaidOutside(name) {
 		return ""
 	}
 	return name

@@ -32,8 +32,8 @@ type pace struct {
 	full    map[messages.Name]messages.Time
 }
 
-// take counts a request of a user, or refuses it.
-func (p *pace) take(user messages.Name, now messages.Time) error {
+// count counts a request of a user, or refuses it.
+func (p *pace) count(user messages.Name, now messages.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	full := max(p.full[user], now).Add(paceEvery)
@@ -63,7 +63,7 @@ func (p *pace) bound(s bus.Service) bus.Service {
 		verb, handle := s.Endpoints[i].Name, s.Endpoints[i].Handle
 		s.Endpoints[i].Handle = func(ctx context.Context, r bus.Request) ([]byte, error) {
 			if !p.callers.operators[r.Caller] && !strings.HasPrefix(r.Caller, "$") {
-				if err := p.take(r.Caller, p.config.Clock()); err != nil {
+				if err := p.count(r.Caller, p.config.Clock()); err != nil {
 					p.metrics.refuseRequest(verb, err)
 					return nil, err
 				}

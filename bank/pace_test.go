@@ -15,21 +15,21 @@ func TestUsersCannotFillTheJournal(t *testing.T) {
 	now := messages.Time(1_000_000)
 	taken := 0
 	for range 10 * paceBurst {
-		if p.take("alice", now) == nil {
+		if p.count("alice", now) == nil {
 			taken++
 		}
 	}
 	if taken != paceBurst {
 		t.Errorf("%d of alice's requests were taken at once, want %d", taken, paceBurst)
 	}
-	if err := p.take("alice", now); messages.KindOf(err) != messages.Exhausted {
+	if err := p.count("alice", now); messages.KindOf(err) != messages.Exhausted {
 		t.Errorf("the next one is answered %v", err)
 	}
-	if err := p.take("bob", now); err != nil {
+	if err := p.count("bob", now); err != nil {
 		t.Errorf("bob: %v", err)
 	}
 	now = now.Add(messages.Duration(time.Minute))
-	for taken = 0; p.take("alice", now) == nil; taken++ {
+	for taken = 0; p.count("alice", now) == nil; taken++ {
 	}
 	if taken != paceBurst {
 		t.Errorf("a minute later %d were taken, want %d", taken, paceBurst)
@@ -42,7 +42,7 @@ func TestPaceForgets(t *testing.T) {
 	now := messages.Time(1)
 	for i := range 3 * maxPaced {
 		now = now.Add(paceEvery)
-		if err := p.take(fmt.Sprint("user", i), now); err != nil {
+		if err := p.count(fmt.Sprint("user", i), now); err != nil {
 			t.Fatal(err)
 		}
 	}

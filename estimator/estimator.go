@@ -166,12 +166,12 @@ func (e *Estimator) consume(ctx context.Context, after uint64) (bus.Subscription
 	if err != nil {
 		return nil, err
 	}
-	return stream.Consume(ctx, after, e.take)
+	return stream.Consume(ctx, after, e.observe)
 }
 
-// take takes in one message of the stream. One that is malformed is passed
+// observe learns from one message of the stream. One that is malformed is passed
 // over: it would be so at every start.
-func (e *Estimator) take(seq uint64, _ string, payload []byte) {
+func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	var o messages.Observation
 	err := messages.Unmarshal(payload, messages.Detect(payload, ""), &o)
 	e.mu.Lock()

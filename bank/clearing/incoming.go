@@ -113,7 +113,7 @@ func (in *incoming) obey(p *peer, i *messages.Instruction) messages.TransferResu
 	if err != nil {
 		in.refused[err.Reason]++
 		if in.money.rules != firstRules {
-			return err.settled()
+			return err.final()
 		}
 		return err.outcome()
 	}

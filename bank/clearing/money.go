@@ -23,9 +23,8 @@ func SettledAccount(peer messages.Name) messages.Name {
 	return name[:min(len(name), 63)]
 }
 
-// Settles reports whether an account is one of those that payments outside the
-// ledgers are booked on.
-func Settles(name messages.Name) bool {
+// PaidOutside reports whether payments outside the ledgers are booked on an account.
+func PaidOutside(name messages.Name) bool {
 	return strings.HasPrefix(name, messages.PeerAccountPrefix+"-")
 }
 

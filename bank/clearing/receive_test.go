@@ -11,8 +11,8 @@ import (
 // digests of both banks, is the same in whatever words a release refuses.
 func TestOutcomesAreOfNoRelease(t *testing.T) {
 	for kind := messages.Internal; kind <= messages.Unproven; kind++ {
-		one := ordinary(messages.Errorf(kind, "there is no account %q", "bob")).settled()
-		other := ordinary(messages.Errorf(kind, "no such account")).settled()
+		one := ordinary(messages.Errorf(kind, "there is no account %q", "bob")).final()
+		other := ordinary(messages.Errorf(kind, "no such account")).final()
 		if one.Error.Kind != kind || one.Error.Message == "" || !reflect.DeepEqual(one, other) {
 			t.Errorf("%v: %+v and %+v", kind, one.Error, other.Error)
 		}

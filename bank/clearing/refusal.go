@@ -95,15 +95,15 @@ func (r *Rejected) outcome() messages.TransferResult {
 	return messages.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: clip(r.Err.Message)}}
 }
 
-// settled is outcome in words that depend on the kind alone and never change: they
+// final is outcome in words that depend on the kind alone and never change: they
 // are part of the digests of both banks' books, whose replicas may be of different
 // releases for a while.
-func (r *Rejected) settled() messages.TransferResult {
+func (r *Rejected) final() messages.TransferResult {
 	return messages.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
 }
 
 // finalWords says why an instruction was refused. The words may be added to, never
-// altered; see settled.
+// altered; see final.
 func finalWords(kind messages.Kind) string {
 	switch kind {
 	case messages.NotFound:

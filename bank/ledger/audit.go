@@ -83,7 +83,7 @@ func (a *audit) move(number uint64, rec *record) {
 	}
 	debit.balance -= o.amount
 	debit.reserved += o.held
-	a.settle(number, rec)
+	a.resolve(number, rec)
 	if credit != nil {
 		credit.balance += o.amount
 		a.expect(number, o.credit, *credit, o.creditAfter)
@@ -105,8 +105,8 @@ func (a *audit) follow(number uint64, name messages.Name, written link, entry bo
 	}
 }
 
-// settle enters what a transfer does to a hold, which it must do once.
-func (a *audit) settle(number uint64, rec *record) {
+// resolve enters what a transfer does to a hold, which it must do once.
+func (a *audit) resolve(number uint64, rec *record) {
 	o := &rec.outcome
 	switch rec.asked.Kind {
 	case messages.Hold:

@@ -244,7 +244,7 @@ func (c *Command) readTransfers(r *reader, raw []byte, space []messages.Transfer
 		r.transfer(&c.Transfers[i])
 		if marked {
 			c.texts[i] = raw[from : len(raw)-len(r.s)]
-			c.Proof.Marks = append(c.Proof.Marks, r.take(proof.MarkSize)...)
+			c.Proof.Marks = append(c.Proof.Marks, r.raw(proof.MarkSize)...)
 		}
 	}
 	return nil

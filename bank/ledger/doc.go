@@ -6,164 +6,138 @@
 //
 // # Model
 //
-// An account has a balance, and a part of it that is reserved by pending
-// holds; what is left is available. Credits enter only by a grant, which moves
-// them from "$issuer"; the issuer's balance is minus what was issued, so that
-// all balances always sum to zero. What another account has available never
-// goes below zero, or below minus the credit that operators gave it; pending
-// holds count as if they were spent. An account is opened by its first grant,
-// or as a project.
+// An account has a balance. Pending holds reserve a part of it, and the rest is
+// available. Credits enter only by a grant, which moves them from "$issuer", so the
+// issuer's balance is minus what was issued, and all balances sum to zero. The
+// available credits of any other account are never below zero, or below minus the
+// credit that operators gave it. An account is opened by its first grant, or as a
+// project.
 //
 // A command is a batch of transfers, a request about one account, or the bare
-// passing of time; see [Command]. Time is the leader's, carried by the
-// command, and never runs backwards: the ledger's time is the latest it was
-// given. A hold may expire at an instant, or after a span that counts from its
-// own command's time, which does not depend on its maker's clock. At each
-// command's time, before anything else, holds that are due lapse by themselves
-// and grants expire: the earliest first, at one instant the holds before the
-// grants, and these by identifier and account.
+// passing of time; see [Command]. The leader's clock gives the time of a command,
+// and the ledger's time is the latest that it was given. A hold expires at an
+// instant, or after a span from its own command's time. Before a command is carried
+// out, holds that are due lapse and grants that are due expire: the earliest first,
+// at one instant the holds before the grants, then by identifier and account.
 //
-// A hold resolves exactly once: by a Post (which moves part or all of it and
-// frees the rest), by a Void, or by lapsing. A hold that names a payee
-// (Credit) can only be posted to it. Post, Void and Extend need not repeat the
-// hold's account and amount; where they do, they must be right. A service
-// resolves only the holds that it made; an operator any, so that none can get
-// stuck. An account has at most [MaxHolds] of them.
+// A hold resolves exactly once: by a Post, which moves part or all of it and
+// frees the rest, by a Void, or by lapsing. A hold that names a payee (Credit) can
+// only be posted to that account. A service resolves only the holds that it made;
+// an operator resolves any. An account has at most [MaxHolds] of them.
 //
 // # Members
 //
-// A project is an account in which others have a part: owners, members, who
-// have credits held on their word, and auditors, who only see. A limit bounds
-// what a member has spent and holds in the account, together and ever; it is
-// counted on while the member is away. Owners change members and pay from the
-// account. The rank of whoever asks ([Rank]) is the leader's to know and comes
-// with the command, and is written down; what each rank may ask for, and what a
-// user owns, is decided here.
+// A project is an account in which others have a part: owners change the members
+// and pay from the account, members have credits held on their word, and auditors
+// only see it. A limit bounds what a member has ever spent plus what it holds in the
+// account; a member that leaves and comes back has spent what it had. The leader
+// knows the rank of who asks ([Rank]) and sends it with the command; the ledger
+// records the rank and decides what each rank may ask for, and what a user owns.
 //
-// A frozen account receives, and its holds are settled; nothing new is held on
-// it or moved from it, but by an operator.
+// A frozen account receives credits, and its holds are resolved; only an operator
+// holds or moves anything else on it.
 //
 // # Grants that expire
 //
-// What an account has of a grant that expires is a lot, of which a part may be
-// held. A hold, and whatever else takes credits, draws on the lot that expires
-// first, then on the next, and on other credits last. When a hold is resolved,
-// what is spent comes from the earliest of what it drew, and the rest goes back
-// to where it came from. At its expiry the free part of a lot returns to the
-// issuer by a transfer of the ledger's own, and what holds free of it later
-// returns as soon as their chain is done. Credits that are paid to another
-// account keep their expiry; those that are earned have none, and neither have
-// those that a correction gives back. A return never takes an account below its
-// limit: what it owes delays it, until something comes in.
+// A lot is what an account has of a grant that expires; a part of the lot may be
+// held. A hold, payment or withdrawal draws on the lot that expires first, then on
+// the next, and on other credits last. A resolved hold spends the earliest of what
+// it drew and gives the rest back to the same lots. At expiry the free part of a lot
+// returns to the issuer by a transfer of the ledger's own; what a hold frees later
+// returns when the hold's chain is done. Credits that are paid to another account
+// keep their expiry. Credits that are earned, or that a correction gives back, have
+// none. A return never takes an account below its limit: it waits until the account
+// can cover it.
 //
 // # Corrections
 //
-// Nothing is changed that was written. A correction is a transfer in the other
-// direction that names the one that it corrects; the correction of a charge
-// counts as not spent, and the correction of that as spent again. Its identifier is derived from what it corrects, so there
-// is one at most, which can be corrected in turn.
+// No record is ever changed. A correction is a transfer in the other direction that
+// names the transfer it corrects. The correction of a charge counts as not spent;
+// the correction of that correction counts as spent again. A correction's identifier
+// is derived from what it corrects, so a transfer has at most one.
 //
 // # Identifiers
 //
-// The maker of a transfer chooses its identifier. The same identifier with the
-// same content is answered with the first result, for ever; with other
-// content it is a Conflict. What is remembered is everything that depended on
-// the state: transfers done, and refusals (Insufficient, NotFound,
-// PermissionDenied, Expired, Ended and the like), so that a late duplicate of
-// a refused request cannot succeed after its maker acted on the refusal. That
-// includes lack of credits: whoever was told that a hold was refused may have
-// told its user so, who must not find it made when a delayed copy arrives after
-// the next grant. To try again, when there are credits, is a new transfer under a
-// new identifier. What is malformed (Invalid, TooLarge by [Check]) is not
-// remembered: it is refused alike at any time. Of a refusal its kind is kept, not its
-// words, which another release may choose otherwise. Nor is what somebody asked who
-// may not ask at all, so that strangers leave no trace, nor the refusal of a
-// correction, which can have no other identifier and asks for the same whenever
-// it arrives.
+// The maker of a transfer chooses its identifier. The same identifier with the same
+// content gets the first result, for ever; with other content it is a Conflict.
+// Remembered is every answer that depended on the state: transfers done, and
+// refusals (Insufficient, NotFound, PermissionDenied, Expired, Ended and the like).
+// So a delayed copy of a refused request cannot succeed after its maker acted on the
+// refusal; to try again is a new transfer under a new identifier. Not remembered are
+// malformed transfers (Invalid and TooLarge by [Check]), which are refused alike at
+// any time, requests of those who may not ask at all, and refused corrections, which
+// can have no other identifier. Of a refusal only the kind is kept, since another
+// release may choose other words.
 //
 // Grants, payments, withdrawals, returns and corrections are transfers under
-// identifiers that the bank makes, of the caller and its key, the number of the
-// record, or what is corrected. Nobody else may choose one of these.
+// identifiers that the bank makes: of the caller and its key, of the record's number,
+// or of what is corrected. Nobody else may choose one of these.
 //
-// A chain of linked transfers is one unit. If one is refused, all are, each
-// with the same kind of error, and all are remembered. A chain with a
-// malformed transfer, an identifier twice, or no end is malformed as a whole.
-// In a chain of which some identifiers are known and some are not, the known
-// ones get their first result and the others a Conflict. Each step of a chain
-// is held against what the ones before it left, so credits may pass through an
-// account that has none; as each has a debit and a credit, it sums to zero.
+// A chain of linked transfers is one unit. If one is refused, all are, each with the
+// same kind of error, and all are remembered. A chain is malformed if a transfer in
+// it is, if an identifier stands in it twice, or if it has no end. If only some of
+// its identifiers are known, these get their first result and the others a Conflict.
+// Each step of a chain is checked against the state that the steps before it left.
 //
 // # Journal
 //
-// Every change is one record of an append-only journal, from which all else
-// can be derived; a record says what was asked, by whom, what it came to, and
-// the standing of each account after it. Records are chained: each has a hash
-// of itself and the hash before it ([Head]), so that the hash after the last
-// stands for all of them, and a site that signs it now and then cannot rewrite
-// what it signed.
+// Every change is one record of an append-only journal. A record says what was
+// asked, by whom, with which outcome, and the standing of each account after it.
+// Records are chained by hashes: the hash after the last one ([Head]) stands for all
+// of them, so a site that signs it cannot rewrite what it signed.
 //
 // Records fill segments, which a [Store] keeps: in memory ([New]), or in files
-// of which nothing stays in memory ([Open], and package history). In memory
-// are the accounts, the pending holds, 16 bytes for each identifier (the index:
-// a hash, and the number of the record to look at), and the records since the
-// last full segment. Where a store fails, the ledger refuses everything from
-// then on ([Ledger.Err]), for what it holds may be half of a change.
+// ([Open], and package history). With files, memory holds only the accounts, the
+// pending holds, 16 bytes for each identifier, and the records since the last full
+// segment. Where a store fails, the ledger may hold half of a change and refuses
+// everything from then on ([Ledger.Err]).
 //
-// An entry on an account's statement leads to two earlier ones, so that a
-// statement begins anywhere, at a number or a time, after about 3 log n records
-// have been read, without an index beside the journal.
+// Each entry of an account leads to two earlier ones. So a statement begins at any
+// number or time after about 3 log n records were read.
 //
 // # Images
 //
-// An image is the accounts, the pending holds, the expiries to come, the sums
-// of the full segments and the records since. Taking one copies the accounts
-// that changed since the last one, and the holds; writing it happens aside. Where
-// the store does not survive a loss of power (it is in memory), an image has all
-// records instead, and restoring replays them under the same rules that made
-// them, and refuses an image in which any byte differs from what they give.
-// Restoring beside a store that does survive reads the identifiers' hashes from
-// the segments' tables, not the records.
+// An image is the accounts, the pending holds, the expiries to come, the sums of the
+// full segments and the records since. Taking one copies the accounts that changed
+// since the last image, and the holds; it is written later by another goroutine. If
+// the store does not survive a loss of power, the image has all records instead;
+// restoring such an image replays them, and refuses it if any byte differs.
 //
 // # Replay
 //
-// Records are replayed by the code that commands run through: for each record,
-// or run of records, the command is found that was written down so, and is
-// applied to a ledger that must come to the same bytes. So each rule (who, when,
-// of which form, linked to what, refused why) is in one place, and is checked
-// again by a restore and by [Verifier].
-//
-// [Image.Audit] is a second opinion, by plain addition and without those rules;
-// [Verifier] is one for outsiders, with both.
+// A replay finds the command behind each record, or run of records, and applies it
+// to a ledger that must write the same bytes. So each rule is in one place, and a
+// restore and a [Verifier] check it again. [Image.Audit] is a second opinion by plain
+// addition, without those rules.
 //
 // # Releases
 //
-// What a command does, and how it is written down, follows from its version. A
-// ledger is under the latest rules that any of its commands was of; images and
-// records say which. So a replica that applies the commands of an earlier release
-// comes to what that release came to. A bank whose replicas are of two releases
-// must not take commands of the later one: those of the earlier refuse them.
+// A command's version says by which rules it is carried out and recorded. A ledger is
+// under the latest rules that any of its commands was of; images and records say
+// which. So a replica that applies the commands of an earlier release comes to the
+// state of that release. While a bank's replicas are of two releases, none may
+// propose commands of the later one: the earlier refuses them.
 //
 // # Proofs
 //
-// From the record on in which the site says which keys are its own ([Keys]), a command
-// is carried out only with a proof of who asked: a signed request, or marks of a
-// session ([Session]). Who has which rank is then what the proof says, and the leader
-// can only take from it. Time passes without. The trust in keys, the open sessions and
-// the requests that may not come again are part of the state and its image; the root
-// of trust ([Root]) is not. A replica without a root stops at the first proof, for it
-// would come to another state. The chain of proof as a whole is in package bank.
+// From the record in which the site says which keys are its own ([Keys]), a command
+// is carried out only with a proof of who asked: a signed request, or the marks of a
+// session ([Session]). The proof gives the rank; the leader can only lower it. The
+// passing of time needs no proof. Trusted keys, open sessions and requests that may
+// not come again are part of the state and its image; the root of trust ([Root]) is
+// not. A replica without a root stops at the first proof. Package bank describes the
+// whole chain of proof.
 //
 // # Errors
 //
-// A command that cannot be decoded, or has more than [MaxBatch] transfers,
-// changes nothing, not even the time. Amounts are checked before they are
-// added: what would overflow is TooLarge. No input makes Apply or Restore
-// panic.
+// A command that cannot be decoded, or has more than [MaxBatch] transfers, changes
+// nothing, not even the time. Amounts are checked before they are added: an overflow
+// is TooLarge. No input makes Apply or Restore panic.
 //
 // # Cost
 //
-// One to two microseconds for each transfer, including its decoding, of which a
-// quarter goes into hashes; logarithmic in the number of pending holds that have
-// an expiry, constant in everything else. A full segment is written within the
-// command that fills it.
+// One to two microseconds for each transfer, decoding included; a quarter of it is
+// hashing. The cost grows with the logarithm of the pending holds that have an
+// expiry, and with nothing else. A full segment is written within the command that
+// fills it.
 package ledger

@@ -64,13 +64,13 @@ func (r *reader) trust(t *trust) {
 	}
 	for range r.count(17) {
 		var d digest
-		copy(d[:], r.take(len(d)))
+		copy(d[:], r.raw(len(d)))
 		t.used[d] = messages.Time(r.int())
 	}
 }
 
-// take returns so many bytes as they are.
-func (r *reader) take(n int) string {
+// raw returns so many bytes as they are.
+func (r *reader) raw(n int) string {
 	if len(r.s) < n {
 		r.fail()
 		return ""

@@ -38,10 +38,10 @@ func find(lots []lot, d *draw) (int, bool) {
 	})
 }
 
-// take draws up to an amount from the free parts, the earliest to expire
+// drawOn draws up to an amount from the free parts, the earliest to expire
 // first; hold says whether it is held or gone. The rest of the amount is of
 // credits that do not expire.
-func take(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
+func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	if len(lots) == 0 {
 		return lots, nil
 	}
@@ -62,9 +62,9 @@ func take(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	return tidy(lots), draws
 }
 
-// settle ends the holding of draws: an amount of them is spent, the earliest
+// resolveDraws ends the holding of draws: an amount of them is spent, the earliest
 // to expire first, and the rest is free again.
-func settle(lots []lot, draws []draw, spent messages.Credits) []lot {
+func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 	if len(draws) == 0 {
 		return lots
 	}
@@ -127,9 +127,9 @@ func (ls *lots) move(s *step) {
 	t := s.asked
 	switch {
 	case t.Kind == messages.Hold:
-		s.debit.lots, s.hold.draws = take(s.debit.lots, t.Amount, true)
+		s.debit.lots, s.hold.draws = drawOn(s.debit.lots, t.Amount, true)
 	case t.Kind == messages.Post || t.Kind == messages.Void:
-		s.debit.lots = settle(s.debit.lots, s.hold.draws, s.amount)
+		s.debit.lots = resolveDraws(s.debit.lots, s.hold.draws, s.amount)
 	case t.Kind != messages.Posted:
 	case s.debit.issuer() && t.Expires != 0:
 		ls.receive(s.credit, []draw{{strings.Clone(t.ID), t.Expires, t.Amount}})
@@ -137,7 +137,7 @@ func (ls *lots) move(s *step) {
 		s.debit.lots = giveUp(s.debit.lots, t.Pending, t.Amount)
 	default:
 		var draws []draw
-		s.debit.lots, draws = take(s.debit.lots, t.Amount, false)
+		s.debit.lots, draws = drawOn(s.debit.lots, t.Amount, false)
 		if originOf(t.ID) == paid {
 			ls.receive(s.credit, draws)
 		}

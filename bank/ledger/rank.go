@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Rank is the office of whoever asks for a command, as the leader knows it.
+// Rank is what whoever asks for a command may do, as the leader knows it.
 type Rank uint8
 
 // The ranks.
@@ -53,8 +53,8 @@ var verbNames = [...]string{
 	Session: "open a session", Pay: "pay", Freeze: "freeze accounts", Credit: "give credit", Withdraw: "take credits back", Correct: "correct transfers",
 }
 
-// admit refuses a command whose maker has no such office, without a trace. Under
-// the first rules that was left to the leader.
+// admit refuses a command that its maker may not ask for. The refusal leaves no record.
+// Under the first rules the leader alone decided it.
 func (l *Ledger) admit(c *Command) *messages.Error {
 	if c.Verb == Expire || c.Verb == Keys || l.records.rules < secondRules && l.records.replay == nil {
 		return nil

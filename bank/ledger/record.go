@@ -196,7 +196,7 @@ func decodeRecord(b []byte) (record, bool) {
 		if rec.stamp.session = r.uint(); rec.stamp.session == 0 || rec.what != done && rec.what != refused {
 			r.fail()
 		}
-		copy(rec.stamp.mark[:], r.take(proof.MarkSize))
+		copy(rec.stamp.mark[:], r.raw(proof.MarkSize))
 	}
 	if rec.rules == firstRules {
 		rec.rank = rec.likelyRank()

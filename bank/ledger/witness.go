@@ -148,7 +148,7 @@ func (w *witness) moved(rec *record) error {
 		w.Report.Forced++
 		return nil
 	case ordinary:
-		return w.settled(rec)
+		return w.ofClearing(rec)
 	case granted:
 		g := &c.Grant
 		want = messages.Transfer{ID: grantPrefix + rec.by + "/" + g.Key, Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires}
@@ -171,10 +171,10 @@ func (w *witness) moved(rec *record) error {
 	return nil
 }
 
-// settled checks a transfer of the clearing: it is between a peer's account and
+// ofClearing checks a transfer of the clearing: it is between a peer's account and
 // another, or of a hold of the clearing's own. Who asked for it the clearing
 // checked, by a peer's signature or a request that stands before.
-func (w *witness) settled(rec *record) error {
+func (w *witness) ofClearing(rec *record) error {
 	t := &rec.asked
 	own := strings.HasPrefix(t.ID, ClearingPrefix) &&
 		(strings.HasPrefix(t.Pending, ClearingPrefix) || strings.HasPrefix(t.Debit, messages.PeerAccountPrefix) || strings.HasPrefix(t.Credit, messages.PeerAccountPrefix))
