@@ -3,7 +3,6 @@ package auctioneer
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -101,7 +100,7 @@ func (a *Auctioneer) propose(ctx context.Context, c *book.Command) (any, error) 
 	}
 	result, err := a.box.Propose(ctx, data)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, mailbox.Wire(messages.Auctioneer, err)
 	}
 	if err, ok := result.(error); ok {
 		return nil, err
@@ -121,20 +120,7 @@ func propose[Result any](ctx context.Context, a *Auctioneer, c *book.Command) (r
 // verify confirms that what is read from the book now is what the group agreed on.
 func (a *Auctioneer) verify(ctx context.Context) error {
 	if err := a.box.Verify(ctx); err != nil {
-		return unavailable(err)
+		return mailbox.Wire(messages.Auctioneer, err)
 	}
 	return nil
-}
-
-// unavailable translates the mailbox's errors for the wire.
-func unavailable(err error) error {
-	switch {
-	case errors.Is(err, mailbox.ErrNotLeader), errors.Is(err, mailbox.ErrClosed):
-		return messages.Errorf(messages.NotLeader, "this replica does not lead; ask again")
-	case errors.Is(err, mailbox.ErrNoSpace):
-		return messages.Errorf(messages.Exhausted, "the disk of the auctioneer's log is almost full; the operator must free space")
-	case errors.Is(err, mailbox.ErrUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return messages.Errorf(messages.Unknown, "it is not known whether this was committed; ask again with the same key")
-	}
-	return err
 }

@@ -60,16 +60,7 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 	if first := ac.accepted.find(key); first != nil {
 		return first.again(r.Purpose, a)
 	}
-	if err := ac.peers.credible(p); err != nil {
-		return nil, err
-	}
-	if err := ac.remembers(p, a.Account); err != nil {
-		return nil, err
-	}
-	if err := ac.hosts(p); err != nil {
-		return nil, err
-	}
-	if err := ac.peers.covers(p, a.Amount); err != nil {
+	if err := first(ac.peers.credible(p), ac.remembers(p, a.Account), ac.hosts(p), ac.peers.covers(p, a.Amount)); err != nil {
 		return nil, err
 	}
 	account, hold := PeerAccount(p.name), ac.money.mint()

@@ -140,13 +140,7 @@ func (in *incoming) obeyed(p *peer, i *messages.Instruction) (messages.Credits, 
 
 // payOut pays an account of this site: the peer owes it.
 func (in *incoming) payOut(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
-	if err := users(i.Account); err != nil {
-		return 0, err
-	}
-	if err := in.peers.credible(p); err != nil {
-		return 0, err
-	}
-	if err := in.peers.covers(p, i.Amount); err != nil {
+	if err := first(users(i.Account), in.peers.credible(p), in.peers.covers(p, i.Amount)); err != nil {
 		return 0, err
 	}
 	if _, err := in.money.books.Account(i.Account); err != nil && in.money.rules != firstRules {

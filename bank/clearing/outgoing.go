@@ -43,10 +43,7 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 	}
 	id := remittanceHold + by + "/" + r.Key
 	if !out.money.books.Done(id) { // what was done is not refused for what has changed since
-		if err := out.peers.credible(p); err != nil {
-			return nil, err
-		}
-		if err := out.peers.room(p); err != nil {
+		if err := first(out.peers.credible(p), out.peers.room(p)); err != nil {
 			return nil, err
 		}
 	}
