@@ -3,39 +3,40 @@
 //
 // The leader alone serves. It answers the commands transfer (services of the
 // site and operators); grant, withdraw, correct, project and credit (operators);
-// member, freeze and pay (whoever owns the account, and operators); and the
-// discoverable queries account, accounts, statement, books and status. Who
-// calls is the last token of the subject; its rank, as configured here, goes
-// into the command, and what a user owns is for the ledger to say. What is
-// refused is counted, by verb and kind. The other replicas answer nothing, so
-// that a request meets the leader or nobody; how each replica fares is told by
-// its metrics, and by the leader's status.
+// member, freeze and pay (owners of the account, and operators); and the
+// discoverable queries account, accounts, statement, books and status. The caller is
+// the last token of the subject. The configuration gives the caller's rank, which goes
+// into the command; the ledger decides what a user owns. Refusals are counted by verb
+// and kind. The other replicas answer nothing, so a request meets the leader or nobody.
 //
-// Everybody sees their own account and those in which they have a part;
-// operators and services see all. The books' running totals are anybody's to
-// see; only operators have them recomputed. An answer to a query shows every
-// command answered before the query was made: leadership is verified, then the
-// state is read.
+// Users see their own account and those in which they have a part; operators and
+// services see all. Anybody sees the books' running totals; only operators have them
+// recomputed. The answer to a query shows every command that was answered before the
+// query was made: leadership is verified first, then the state is read.
 //
-// Time is the leader's clock, carried by each command. While holds are due the
-// leader proposes the bare passing of time, so that they lapse on an idle site
-// too.
+// Time is the leader's clock, carried by each command. While holds are due, the leader
+// proposes the bare passing of time, so that holds lapse on an idle site too.
 //
-// A user's command leaves a trace in the journal also where it was refused, so a
-// user is answered Exhausted beyond a hundred of them at once and two a second.
+// A refused command of a user leaves a record in the journal too. So a user who asks
+// for more than a hundred commands at once, or two a second, is answered Exhausted.
 //
-// A command whose outcome is not known is answered Unknown: whoever asks again
-// under the same identifiers gets the result, and nothing happens twice. Grants,
-// payments and withdrawals are identified by the caller and its key; changes of
-// members, freezing and credit set what is to be, so that asking again changes
-// nothing.
+// A command whose outcome is not known is answered Unknown. Asking again under the
+// same identifiers gives the result, and nothing happens twice: the caller and its key
+// identify grants, payments and withdrawals, and the other commands say what is to be.
 //
-// The journal is kept in files where the configuration names a directory, one
-// of each replica (package history), and in memory otherwise. Operators read it
-// page by page (journal) with the checkpoints that each replica signs with the
-// site's key after every ten thousand records, when it stops, and when it is
-// asked to (checkpoints). Replicas that lack a part of it fetch it from the
-// leader (segment).
+// The journal is kept in files where the configuration names a directory, one for
+// each replica (package history), and in memory otherwise. Operators read it page by
+// page (journal). Each replica signs checkpoints of it with the site's key after every
+// ten thousand records, when it stops, and when it is asked to (checkpoints). Replicas
+// that lack a part fetch it from the leader (segment).
+//
+// # Parts
+//
+// bank.go starts and ends a replica and follows its leadership. config.go is its
+// configuration, replica.go the replicated state as the mailbox changes it, group.go
+// proposes commands and verifies reads, callers.go says who may ask for what,
+// commands.go and queries.go are the endpoints, clearing.go runs the clearing's shell.
+// The pure cores are the packages ledger and clearing.
 //
 // # Who asked
 //

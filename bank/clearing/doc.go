@@ -74,24 +74,22 @@
 //
 // # Settlement
 //
-// At the end of a cycle each bank offers each peer what it owes it by its own
-// book; the peer takes of it what it is owed by its own, as far as the share
-// that it gives the other of its reserve covers that, and the rest stays owed.
-// An offer of nothing says that nothing is to come. What was taken leaves both
-// accounts of the pair. Who paid has it on [SettlementAccount], which stands for
-// all the other sites together; who received has it on the [SettledAccount] of
-// the peer, below zero by what that peer has settled and not paid yet. The sum
-// of the changes in a cycle is the site's multilateral position. [Net] compares
-// the signed positions of all sites leg by leg and finds the payments outside
-// the ledgers that settle the cycle, at most one fewer than there are sites: so
-// debts that run in a circle vanish without a payment. Once they are paid, the
-// operator of the site that paid withdraws as much from the one account, and
-// that of the other grants it to the other account; what cancels is withdrawn
-// from the one and granted to the other at the same site. That is the operator's
-// word, and no peer's: nothing that a peer sends frees its share.
+// At the end of a cycle each bank offers each peer what it owes by its own book. The
+// peer accepts as much as it is owed by its own book and as its share of the reserve
+// for the other covers; the rest stays owed. An offer of nothing says that nothing is
+// to come. What was accepted leaves both accounts of the pair: the payer has it on
+// [SettlementAccount], which stands for all other sites together; the receiver has it
+// on the [SettledAccount] of the peer, which is below zero by what that peer has
+// settled and not paid yet. The sum of these changes in a cycle is the site's
+// multilateral position. [Net] compares the signed positions of all sites and finds
+// the payments outside the ledgers, at most one fewer than there are sites; debts that
+// run in a circle need none. After a payment the operator of the paying site withdraws
+// the amount from the one account, and the operator of the other site grants it to the
+// other account. What cancels is withdrawn and granted at the same site. Only
+// operators do so: nothing that a peer sends frees its share.
 //
-// Cycles are closed one after another, so that a typing error ends none but the
-// next; one that was closed by mistake is taken back as long as no peer took
+// Cycles are closed one after another, so a typing error ends only the next one. A
+// cycle that was closed by mistake can be taken back while no peer has accepted
 // anything in it.
 //
 // # What a peer can cost
