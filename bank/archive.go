@@ -82,7 +82,7 @@ func fetcher(c *Config) func(ledger.Sum) ([]byte, error) {
 	}
 }
 
-// checkpoint signs the journal as it stands.
+// sign signs the journal as it stands.
 func (a *archive) sign() error {
 	if a.config.Signer == nil {
 		return messages.Errorf(messages.NotFound, "this bank has no key to sign with: it runs without the site's identity")
@@ -104,7 +104,7 @@ func (a *archive) sign() error {
 // checkpointEvery is after how many records a replica signs by itself.
 const checkpointEvery = 10_000
 
-// checkpointIfDue signs if much was written since the last time.
+// signIfDue signs if much was written since the last time.
 func (a *archive) signIfDue() {
 	if a.config.Signer == nil {
 		return

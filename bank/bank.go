@@ -159,15 +159,19 @@ func (b *Bank) attend(ctx context.Context) {
 
 // serve starts the services.
 func (b *Bank) serve() error {
-	for _, s := range []bus.Service{b.commands.service(), b.queries.service()} {
+	services := []bus.Service{b.commands.service(), b.queries.service()}
+	if b.courier != nil {
+		services = append(services, b.courier.Services()...)
+	}
+	for _, s := range services {
 		served, err := b.config.Bus.Serve(b.pace.bound(s))
 		if err != nil {
 			return err
 		}
 		b.serving = append(b.serving, served)
 	}
-	if err := b.serveClearing(); err != nil {
-		return err
+	if b.courier != nil {
+		b.runCourier()
 	}
 	b.metrics.serving.Set(1)
 	return nil

@@ -26,19 +26,8 @@ func (b *Bank) newCourier() (*courier.Courier, error) {
 	})
 }
 
-// serveClearing serves the clearing and sends peers what they have not answered, until
-// withdraw.
-func (b *Bank) serveClearing() error {
-	if b.courier == nil {
-		return nil
-	}
-	for _, s := range b.courier.Services() {
-		served, err := b.config.Bus.Serve(b.pace.bound(s))
-		if err != nil {
-			return err
-		}
-		b.serving = append(b.serving, served)
-	}
+// runCourier sends peers what they have not answered, until withdraw.
+func (b *Bank) runCourier() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -49,7 +38,6 @@ func (b *Bank) serveClearing() error {
 		cancel()
 		<-done
 	}
-	return nil
 }
 
 // watchClearing logs once what the ledger should not have refused the clearing.

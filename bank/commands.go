@@ -108,7 +108,7 @@ func (cs *commands) credit(ctx context.Context, caller messages.Name, r messages
 	return cs.manage(ctx, caller, cs.callers.operator(caller, "give credit"), ledger.CheckCredit(&r), ledger.Command{Verb: ledger.Credit, Credit: r})
 }
 
-// takeBack takes credits back to the issuer.
+// withdraw takes credits back to the issuer.
 func (cs *commands) withdraw(ctx context.Context, caller messages.Name, r messages.WithdrawRequest) (messages.AccountReply, error) {
 	return cs.manage(ctx, caller, cs.callers.operator(caller, "withdraw credits"), ledger.CheckWithdraw(&r), ledger.Command{Verb: ledger.Withdraw, Withdraw: r})
 }

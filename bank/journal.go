@@ -69,7 +69,7 @@ func (q *queries) mayAudit(ctx context.Context, caller messages.Name, what strin
 // maxCheckpoints is the most checkpoints that one reply lists.
 const maxCheckpoints = 1000
 
-// listCheckpoints answers with signed checkpoints, and signs one if it is asked to.
+// checkpoints answers with signed checkpoints, and signs one if it is asked to.
 func (q *queries) checkpoints(ctx context.Context, caller messages.Name, r messages.CheckpointsRequest) (messages.CheckpointsReply, error) {
 	if err := q.mayAudit(ctx, caller, "see the checkpoints", r.Validate()); err != nil {
 		return messages.CheckpointsReply{}, err

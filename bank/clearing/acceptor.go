@@ -239,7 +239,7 @@ func (ac *acceptor) expire(key string, a *accepted) bool {
 	return true
 }
 
-// giveUp releases an authorisation of the peer that was not charged, and
+// release releases an authorisation of the peer that was not charged, and
 // remembers to accept it no more.
 func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
 	key := acceptedKey(p.name, i.ID)

@@ -113,7 +113,7 @@ func (is *issuer) revoke(by messages.Name, r *messages.RevokeRequest) (*messages
 	return &messages.ClearingReply{Number: number}, nil
 }
 
-// charged takes what the peer charged from an authorisation of this site, and
+// honour takes what the peer charged from an authorisation of this site, and
 // frees the rest; this site owes it.
 func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	a := is.issued.find(i.ID)
@@ -141,7 +141,7 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 	return i.Amount, nil
 }
 
-// giveBack frees the credits of an authorisation that its peer gave up.
+// free frees the credits of an authorisation that its peer gave up.
 func (is *issuer) free(p *peer, i *messages.Instruction, o *messages.TransferResult) {
 	a := is.issued.find(i.ID)
 	if a == nil {

@@ -64,7 +64,7 @@ func (sc *screen) message(from, to messages.Name, domain string, value any, sign
 // maxNumber keeps sums of numbers in range; nobody comes so far.
 const maxNumber = 1 << 62
 
-// screenSigned is about whom a signed message is for, and of whom it is.
+// signed is about whom a signed message is for, and of whom it is.
 func (sc *screen) signed(from, to messages.Name, domain string, value any, signature []byte) *Rejected {
 	if to != sc.peers.site {
 		return reject(Misaddressed, messages.PermissionDenied, "it is for site %q, and this is %q", clip(to), sc.peers.site)

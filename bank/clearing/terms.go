@@ -106,7 +106,7 @@ func (t *terms) divide() {
 	}
 }
 
-// reserve is the bound on all shares together, 0 if there is none. It opens the
+// bound is the bound on all shares together, 0 if there is none. It opens the
 // account that has it.
 func (t *terms) bound() messages.Credits {
 	a, err := t.money.books.Account(SettlementAccount)
@@ -138,7 +138,7 @@ func (t *terms) allot(account messages.Name, title string, credit messages.Credi
 	}
 }
 
-// settlementOf is the account that owes what a peer's settlements moved. The
+// settledAccount is the account that owes what a peer's settlements moved. The
 // accounts of a state of the first rules are opened when they are needed.
 func (t *terms) settledAccount(p *peer) messages.Name {
 	if t.money.rules == firstRules {

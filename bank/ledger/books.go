@@ -101,7 +101,7 @@ func (b *books) commit(by messages.Name, s *step) {
 	b.done++
 }
 
-// rememberRefusal writes a refusal down. One that was written down before stands
+// refuse writes a refusal down. One that was written down before stands
 // as it was, for its wording may be that of another release.
 func (b *books) refuse(by messages.Name, t *messages.Transfer, err *messages.Error, asked stamp) {
 	rec := record{what: refused, at: b.records.now, by: by, asked: *t, refusal: *err, stamp: asked}

@@ -151,7 +151,7 @@ func (ls *lots) receive(a *account, draws []draw) {
 	}
 }
 
-// noteMoved notes an account of which something may have come to be returned.
+// note notes an account of which something may have come to be returned.
 func (ls *lots) note(a *account) {
 	if a != nil && len(a.lots) > 0 {
 		ls.moved = append(ls.moved, a)

@@ -164,7 +164,7 @@ func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (mes
 	return reply, err
 }
 
-// makeProject makes an account a project.
+// project makes an account a project.
 func (mg *management) project(by messages.Name, p *messages.ProjectRequest) (messages.AccountReply, *messages.Error) {
 	if err := CheckProject(p); err != nil {
 		return messages.AccountReply{}, err
@@ -214,7 +214,7 @@ func (mg *management) freeze(c *Command) (messages.AccountReply, *messages.Error
 	return a.reply(), nil
 }
 
-// setCredit says how far below zero an account may go.
+// credit says how far below zero an account may go.
 func (mg *management) credit(by messages.Name, r *messages.CreditRequest) (messages.AccountReply, *messages.Error) {
 	if err := CheckCredit(r); err != nil {
 		return messages.AccountReply{}, err
@@ -229,7 +229,7 @@ func (mg *management) credit(by messages.Name, r *messages.CreditRequest) (messa
 	return a.reply(), nil
 }
 
-// changeMember adds a member to an account, changes its part, or removes it.
+// member adds a member to an account, changes its part, or removes it.
 // It is idempotent.
 func (mg *management) member(c *Command) (messages.AccountReply, *messages.Error) {
 	m := &c.Member

@@ -21,17 +21,19 @@ const MaxAccounts = 1000
 
 // Accounts lists every account, the bank's own too, by name.
 func (l *Ledger) Accounts() []messages.AccountReply {
-	names := make([]messages.Name, 0, len(l.accounts.order))
-	l.accounts.names.after("", func(name messages.Name) bool { names = append(names, name); return true })
-	return l.accounts.replies(names)
+	list := make([]messages.AccountReply, 0, len(l.accounts.order))
+	l.accounts.names.after("", func(name messages.Name) bool {
+		list = append(list, l.accounts.byName[name].reply())
+		return true
+	})
+	return list
 }
 
 // AccountsPage lists accounts by name, those after one, at most a limit; 0 is
 // MaxAccounts. It costs the logarithm of their number and the length of the
 // page; with q.Projects up to their number.
 func (l *Ledger) AccountsPage(q messages.AccountsRequest) (messages.AccountsReply, error) {
-	each := func(f func(messages.Name) bool) { l.accounts.names.after(q.After, f) }
-	return l.accounts.page(q, each)
+	return l.accounts.page(q, func(f func(messages.Name) bool) { l.accounts.names.after(q.After, f) })
 }
 
 // AccountsOf lists, as AccountsPage does, the account of a user, if it has
@@ -72,14 +74,6 @@ func (as *accounts) page(q messages.AccountsRequest, each func(func(messages.Nam
 		return true
 	})
 	return reply, nil
-}
-
-func (as *accounts) replies(names []messages.Name) []messages.AccountReply {
-	out := make([]messages.AccountReply, 0, len(names))
-	for _, name := range names {
-		out = append(out, as.byName[name].reply())
-	}
-	return out
 }
 
 // MaySee reports whether a user may see an account and its statement: it is
