@@ -1,63 +1,47 @@
 package state
 
-import (
-	"strings"
-
-	"github.com/candor-grid/candor/messages"
-)
+import "github.com/candor-grid/candor/messages"
 
 // Registered is the answer to a registration.
 func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterReply) {
-	if !s.expects(id) || s.request.Register == nil {
+	if !s.session.expects(id) || s.session.request.Register == nil {
 		return
 	}
 	if r.Lease <= 0 {
 		s.Failed(now, id, messages.Errorf(messages.Invalid, "lease %v: must be positive", r.Lease))
 		return
 	}
-	s.phase, s.lease, s.failures, s.version = joined, r.Lease, 0, 0
-	s.term = max(s.term, r.Term)
-	s.renew(s.firstSent)
-	s.drop()
+	s.session.registered(r)
+	s.slots.sleep()
+	s.tasks.version = 0
 	// The leader may still count an attempt as claimed that it wants ended, and
-	// waits for its end: that of one that has ended before is reported too.
+	// waits for the report of its end, also of one that ended before.
 	for _, a := range r.Stop {
-		s.stop(a, true)
+		s.tasks.stop(a, true)
 	}
-	s.setMarkets(now, r.Markets)
-}
-
-// forget lets go of a task that has ended.
-func (s *State) forget(a messages.Attempt) {
-	delete(s.hand, a)
-	s.out.Reported = append(s.out.Reported, a)
+	s.markets.set(now, r.Markets)
 }
 
 // Answered is the answer to an exchange.
 func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply) {
-	if !s.expects(id) || s.request.Exchange == nil {
+	if !s.session.expects(id) || s.session.request.Exchange == nil {
 		return
 	}
-	if r.Seq != s.request.Exchange.Seq {
-		s.Failed(now, id, messages.Errorf(messages.Internal, "the answer is to exchange %d, not %d", r.Seq, s.request.Exchange.Seq))
+	asked := s.session.request.Exchange
+	if r.Seq != asked.Seq {
+		s.Failed(now, id, messages.Errorf(messages.Internal, "the answer is to exchange %d, not %d", r.Seq, asked.Seq))
 		return
 	}
-	asked := s.request.Exchange
-	for _, f := range asked.Finished {
-		s.forget(f.Attempt)
-	}
-	s.failures = 0
-	s.renew(s.firstSent)
-	for i := range s.classes {
-		s.classes[i].claiming = 0
-	}
-	s.request, s.waiting = nil, false
-	s.obey(r.Version, r.Held)
+	s.tasks.reported(asked.Finished)
+	s.session.renew()
+	s.session.request, s.session.waiting = nil, false
+	s.slots.answered()
+	s.tasks.obey(r.Version, r.Held)
 	s.Serve(now, r.Markets)
 	s.grant(r)
-	s.dryUp(asked, r)
+	s.markets.dryUp(asked, r)
 	for _, a := range r.Stop {
-		s.stop(a, false)
+		s.tasks.stop(a, false)
 	}
 }
 
@@ -66,130 +50,101 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 func (s *State) grant(r *messages.ExchangeReply) {
 	messages.ShareEnv(r.Programs)
 	for _, g := range r.Grants {
-		if s.hand[g.Attempt] != nil {
+		if s.tasks.hand[g.Attempt] != nil {
 			continue
 		}
 		program, class := programOf(r, g.Attempt), -1
 		if program != nil {
-			class = s.classOf(program.Class)
+			class = s.slots.index(program.Class)
 		}
 		switch {
 		case program == nil:
-			s.refuse(g.Attempt, messages.Stopped, "the leader's answer did not say what to run")
+			s.tasks.refuse(g.Attempt, messages.Stopped, "the leader's answer did not say what to run")
 		case class < 0:
-			s.refuse(g.Attempt, messages.Unstartable, "the node has no slots of class "+program.Class)
+			s.tasks.refuse(g.Attempt, messages.Unstartable, "the node has no slots of class "+program.Class)
 		case s.closing:
-			s.refuse(g.Attempt, messages.Stopped, "the node is shutting down")
+			s.tasks.refuse(g.Attempt, messages.Stopped, "the node is shutting down")
 		default:
-			s.take(class, Start{Grant: g, Program: program})
+			s.tasks.accept(class, Start{Grant: g, Program: program})
 		}
 	}
-}
-
-// refuse reports a granted attempt as ended though it never began.
-func (s *State) refuse(a messages.Attempt, why messages.Outcome, detail string) {
-	s.hand[a] = &task{ended: true}
-	s.report(messages.Finished{Attempt: a, Outcome: why, Detail: detail})
-}
-
-// maxDetail bounds the sentence about the end of an attempt, in bytes. It may
-// repeat what a user wrote, of any length and in any encoding, and must not be
-// what makes an exchange unfit to be sent.
-const maxDetail = 1024
-
-// report puts the end of an attempt into the next exchange.
-func (s *State) report(f messages.Finished) {
-	f.Detail = strings.ToValidUTF8(f.Detail[:min(len(f.Detail), maxDetail)], "?")
-	s.finished = append(s.finished, f)
-}
-
-func programOf(r *messages.ExchangeReply, a messages.Attempt) *messages.Program {
-	for i := range r.Programs {
-		if p := &r.Programs[i]; p.Job == a.Task.Job && p.Stage == a.Task.Stage {
-			return p
-		}
-	}
-	return nil
 }
 
 // Failed says that a request was refused, or not answered within its time.
 func (s *State) Failed(now messages.Time, id uint64, err error) {
-	if !s.expects(id) {
+	if !s.session.expects(id) {
 		return
 	}
-	s.waiting = false
-	s.failures++
-	wait := s.backoff(messages.KindOf(err))
-	if messages.KindOf(err) == messages.Fenced {
+	kind := messages.KindOf(err)
+	wait := s.session.failed(kind)
+	switch {
+	case kind == messages.Fenced:
 		s.lose()
-		s.joinAt = now.Add(wait) // two agents of one name must not fence each other without pause
-		return
+		s.session.joinAt = now.Add(wait) // two agents of one name must not fence each other without pause
+	case kind == messages.Invalid && s.withdraw():
+	default:
+		s.session.retryAt = now.Add(wait)
 	}
-	if messages.KindOf(err) == messages.Invalid && s.withdraw() {
-		return
-	}
-	s.retryAt = now.Add(wait)
 }
 
-// withdraw gives the claims of the exchange under way up, as they may be why it was
-// refused for good: what it reports goes on under a new number. The slots wait for
-// the next vector.
+// withdraw gives up the claims of the exchange under way, as they may be why it was
+// refused for good: what the exchange reports goes on under a new number. The slots
+// wait for the next vector.
 func (s *State) withdraw() bool {
-	if s.request.Exchange == nil || len(s.request.Exchange.Claims) == 0 {
+	asked := s.session.request.Exchange
+	if asked == nil || len(asked.Claims) == 0 {
 		return false
 	}
-	asked := s.request.Exchange
-	s.request = nil
-	for i := range s.classes {
-		s.classes[i].claiming = 0
-	}
-	s.finished = append(asked.Finished, s.finished...)
-	s.dryUp(asked, &messages.ExchangeReply{})
-	s.beat = 0 // the lease is still to be renewed
+	s.session.request = nil
+	s.slots.answered()
+	s.tasks.putBack(asked.Finished)
+	s.markets.dryUp(asked, &messages.ExchangeReply{})
+	s.session.beat = 0 // the lease is still to be renewed
 	return true
 }
 
-func (s *State) expects(id uint64) bool { return s.request != nil && s.waiting && s.request.ID == id }
-
 // Ended says that a task has ended.
-func (s *State) Ended(f messages.Finished) {
-	t := s.hand[f.Attempt]
-	if t == nil || t.ended {
-		return
-	}
-	t.ended = true
-	s.alive--
-	s.report(f)
-	if t.held {
-		return
-	}
-	c := &s.classes[t.class]
-	c.tasks--
-	if s.left(t.class) && c.awake < c.free() {
-		c.awake++
-	}
-}
+func (s *State) Ended(f messages.Finished) { s.tasks.ended(f) }
 
 // Directive is a word of the leader between exchanges.
 func (s *State) Directive(d *messages.Directive) {
-	if d.Term < s.term {
+	if d.Term < max(s.session.term, s.markets.term) {
 		return // of a leader that was replaced
 	}
-	s.term = d.Term
-	s.obey(d.Version, d.Held)
+	s.session.term = d.Term
+	s.tasks.obey(d.Version, d.Held)
 	for _, a := range d.Stop {
-		s.stop(a, false)
+		s.tasks.stop(a, false)
 	}
 }
 
-// lose gives the session up: every task is killed before the node joins anew.
-func (s *State) lose() {
-	if s.request != nil && s.request.Exchange != nil {
-		// The leader may have got these; if so, it lets them pass.
-		s.finished = append(s.request.Exchange.Finished, s.finished...)
-	}
-	s.gathers = 0
-	s.phase = leaving
-	s.drop()
-	s.stopAll(true)
+// Adopt takes a task in hand that an earlier run of the agent began, and that is
+// suspended if held; before the first Act. It reports false if the node has no such
+// slots any more. A task that the leader does not suspend goes on with the first
+// answer.
+func (s *State) Adopt(a messages.Attempt, class messages.Name, held bool) bool {
+	at := s.slots.index(class)
+	return at >= 0 && s.tasks.adopt(a, at, held)
 }
+
+// Serve replaces the markets by those that the node serves from now on, as the leader
+// says; nil changes nothing.
+func (s *State) Serve(now messages.Time, named []messages.Market) {
+	if named != nil && s.Joined() {
+		s.markets.set(now, named)
+	}
+}
+
+// Vector is a vector that was published. One that cannot be used is asked for
+// again as a whole; the error says what was wrong with it.
+func (s *State) Vector(now messages.Time, v *messages.Vector) error {
+	return s.markets.receive(now, s.markets.find(v.Market), v)
+}
+
+// Fetched is the whole vector that was asked for.
+func (s *State) Fetched(now messages.Time, v *messages.Vector) error {
+	return s.markets.fetched(now, v)
+}
+
+// FetchFailed says that a whole vector did not come.
+func (s *State) FetchFailed(now messages.Time, name messages.Name) { s.markets.fetchFailed(now, name) }

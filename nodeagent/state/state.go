@@ -2,175 +2,191 @@ package state
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
 
 // State is what a node agent knows. It is not safe for concurrent use.
 type State struct {
-	rng     *rand.Rand
-	slots   []messages.ClassSlots
-	can     []messages.Name // abilities of the node
-	classes []class         // by name, in the order of slots
-	markets []*market
-	term    uint64 // highest seen
+	abilities []messages.Name
+	offered   []messages.ClassSlots
 
-	phase   phase
-	session uint64
-	lease   messages.Duration
-	renewed messages.Time // the lease runs from here
-	beat    messages.Time // when to send an exchange though there is nothing to say
-
-	// The request under way, or waiting to be sent again.
-	request   *Request
-	seq       uint64        // of the last exchange made
-	firstSent messages.Time // of the request's content
-	waiting   bool          // for an answer; otherwise for retryAt
-	retryAt   messages.Time // when to send the request again
-	joinAt    messages.Time // when to register
-	failures  int
-	ids       uint64
-
-	hand     map[messages.Attempt]*task
-	alive    int                       // tasks in hand and not ended
-	held     map[messages.Attempt]bool // what is not to run, of this
-	version  uint64
-	finished []messages.Finished // ended, and in no exchange yet
-	gathers  messages.Time       // until when these wait for more; 0: they do not
-	closing  bool
-	paused   bool // nothing can be started for now
-	out      Actions
-}
-
-// phase is how far the session has come.
-type phase uint8
-
-const (
-	joining phase = iota // registers, or is about to
-	joined               // holds a lease
-	leaving              // lost its lease: waits for its tasks to end, then joins anew
-)
-
-// class is the slots of one class. Every slot is free, claiming or taken by a
-// task.
-type class struct {
-	name     messages.Name
-	slots    int
-	tasks    int // in hand, not ended and not held
-	claiming int // claimed in the exchange under way
-	awake    int // free and to be claimed for in the next exchange
-}
-
-// free returns the slots without a task or a claim.
-func (c *class) free() int { return max(0, c.slots-c.tasks-c.claiming) }
-
-// task is an attempt in hand: from the grant until its end was reported.
-type task struct {
-	class   int
-	start   *Start // what it begins with; nil once it has begun
-	held    bool   // not to run for now: leaves its slot to others
-	ended   bool
-	stopped bool // told to end
-	killed  bool
+	session session
+	slots   slots
+	tasks   tasks
+	markets markets
+	closing bool
+	paused  bool // nothing can be started for now
+	out     Actions
 }
 
 // New returns the state of an agent that offers slots and knows nothing yet.
 // Every decision by chance comes from rng.
-func New(slots []messages.ClassSlots, rng *rand.Rand) *State {
-	s := &State{rng: rng, slots: slots, hand: map[messages.Attempt]*task{}}
-	for _, c := range slots {
-		s.classes = append(s.classes, class{name: c.Class, slots: c.Slots})
-	}
-	s.newSession()
+func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
+	s := &State{offered: offered, session: session{rng: rng}, slots: newSlots(offered)}
+	s.markets = markets{rng: rng, slots: s.slots, out: &s.out}
+	s.tasks = tasks{slots: s.slots, out: &s.out, hand: map[messages.Attempt]*task{}, freed: func(class int) {
+		if s.Joined() {
+			s.markets.freed(class)
+		}
+	}}
+	s.session.begin()
 	return s
 }
 
 // SetAbilities says what the node can do to a task, for registrations to come.
-func (s *State) SetAbilities(can []messages.Name) { s.can = can }
+func (s *State) SetAbilities(can []messages.Name) { s.abilities = can }
 
 // Pause has the node claim nothing while it can start nothing, and claim again
 // afterwards.
 func (s *State) Pause(paused bool) {
-	if s.paused == paused {
-		return
-	}
-	s.paused = paused
-	for at := range s.classes {
-		s.classes[at].awake = 0
-		for _, m := range s.markets {
-			s.wake(at, &m.classes[at])
-		}
+	if s.paused != paused {
+		s.paused = paused
+		s.markets.pause(paused || s.closing)
 	}
 }
 
 // Session returns the session's number.
-func (s *State) Session() uint64 { return s.session }
+func (s *State) Session() uint64 { return s.session.number }
 
 // Joined reports whether the node holds a lease.
-func (s *State) Joined() bool { return s.phase == joined }
+func (s *State) Joined() bool { return s.session.phase == joined }
+
+// Expiry is when the lease ends.
+func (s *State) Expiry() messages.Time { return s.session.expiry() }
 
 // Running returns the number of attempts that have not ended.
-func (s *State) Running() int { return s.alive }
+func (s *State) Running() int { return s.tasks.alive }
 
 // Idle returns the number of slots without a task or a claim.
-func (s *State) Idle() (n int) {
-	for i := range s.classes {
-		n += s.classes[i].free()
-	}
-	return n
-}
-
-// newSession begins to register under a new number.
-func (s *State) newSession() {
-	for s.session = 0; s.session == 0; {
-		s.session = s.rng.Uint64()
-	}
-	s.phase, s.seq, s.failures = joining, 0, 0
-	s.drop()
-}
-
-// drop forgets the request under way; its answer will not be listened to.
-func (s *State) drop() {
-	s.request, s.waiting, s.retryAt = nil, false, 0
-	for i := range s.classes {
-		s.classes[i].claiming, s.classes[i].awake = 0, 0
-	}
-}
+func (s *State) Idle() (n int) { return s.slots.idle() }
 
 // Close begins the end: nothing more is claimed, tasks are ended, with grace
 // or without, and reported. Actions.Closed tells when that is done.
 func (s *State) Close(kill bool) {
-	s.closing = true
-	s.stopAll(kill)
+	s.closing, s.markets.shut = true, true
+	s.tasks.stopAll(kill)
 }
 
-// stopAll ends every task in hand.
-func (s *State) stopAll(kill bool) {
-	for _, a := range s.inHand() {
-		s.stop(a, kill)
+// Act returns what is to be done at an instant.
+func (s *State) Act(now messages.Time) Actions {
+	if s.Joined() && now >= s.Expiry() {
+		s.lose()
 	}
+	if s.session.phase == leaving && s.Running() == 0 && !s.closing {
+		s.session.begin()
+		s.slots.sleep()
+	}
+	s.send(now)
+	if s.Joined() && !s.closing {
+		s.markets.fetch(now)
+	}
+	s.out.Closed = s.closed()
+	out := s.out
+	s.out = Actions{}
+	return out
 }
 
-// stop ends a task; saying so again changes nothing, unless it is to be
-// killed now.
-func (s *State) stop(a messages.Attempt, kill bool) {
-	t := s.hand[a]
-	if t == nil || t.ended || t.killed || t.stopped && !kill {
+// closed reports whether a closing agent is done: everything has ended, and was
+// reported if the agent holds a lease. No lease is asked for only to report.
+func (s *State) closed() bool {
+	reported := s.session.request == nil && len(s.tasks.finished) == 0
+	return s.closing && s.Running() == 0 && (!s.Joined() || reported)
+}
+
+// silent reports whether the agent has to wait before it can say anything.
+func (s *State) silent() bool {
+	return s.session.waiting || s.session.phase == leaving || s.session.phase == joining && s.closing
+}
+
+// send makes or repeats the request to the leader, if there is reason to.
+func (s *State) send(now messages.Time) {
+	switch {
+	case s.silent():
+		return
+	case s.session.request != nil:
+		if now < s.session.retryAt {
+			return
+		}
+	case s.session.phase == joining:
+		if now < s.session.joinAt {
+			return
+		}
+		s.session.put(now, s.registration())
+	case s.due(now):
+		s.session.put(now, s.exchange())
+	default:
 		return
 	}
-	t.stopped, t.killed = true, kill
-	if t.start != nil {
-		s.Ended(messages.Finished{Attempt: a, Outcome: messages.Stopped, Detail: "stopped before it started"})
-		return
-	}
-	s.out.Stop = append(s.out.Stop, Stop{Attempt: a, Kill: kill})
+	s.out.Request = s.session.transmit()
 }
 
-func (s *State) classOf(name messages.Name) int {
-	for i := range s.classes {
-		if s.classes[i].name == name {
-			return i
+// due reports whether there is anything to say to the leader: a heartbeat, claims for
+// slots that no reported end has freed, or the end of tasks.
+func (s *State) due(now messages.Time) bool {
+	claims := !s.closing && s.slots.awake() > len(s.tasks.finished)
+	return now >= s.session.beat || claims || s.tasks.due(now, s.closing)
+}
+
+func (s *State) registration() *Request {
+	return &Request{Within: messages.Duration(registerWithin), Register: &messages.RegisterRequest{
+		Session: s.session.number, Slots: s.offered, Running: s.tasks.list(),
+		Abilities: append(slices.Clone(s.abilities), messages.AbilitySharedEnv),
+	}}
+}
+
+// exchange says everything there is to say, or as much of it as fits; then the rest
+// follows at once, with the claims.
+func (s *State) exchange() *Request {
+	ends, all := s.tasks.drain()
+	e := &messages.Exchange{Finished: ends}
+	if all {
+		e.Claims = s.markets.claims()
+	}
+	return s.session.exchange(e)
+}
+
+// lose gives the session up: every task is killed before the node joins anew.
+func (s *State) lose() {
+	if r := s.session.request; r != nil && r.Exchange != nil {
+		s.tasks.putBack(r.Exchange.Finished) // the leader accepts an end that it knows already
+	}
+	s.tasks.gathers = 0
+	s.session.phase = leaving
+	s.session.drop()
+	s.slots.sleep()
+	s.tasks.stopAll(true)
+}
+
+// Wake returns when Act is to be called though nothing happened; 0: never.
+func (s *State) Wake() messages.Time {
+	var at messages.Time
+	sooner := func(t messages.Time) {
+		if at == 0 || t < at {
+			at = t
 		}
 	}
-	return -1
+	if s.Joined() {
+		sooner(s.Expiry())
+		if !s.session.waiting && s.session.request == nil {
+			sooner(s.session.beat)
+			if s.tasks.gathers != 0 {
+				sooner(s.tasks.gathers)
+			}
+		}
+	}
+	switch {
+	case s.silent():
+	case s.session.request != nil:
+		sooner(s.session.retryAt)
+	case s.session.phase == joining:
+		sooner(s.session.joinAt)
+	}
+	for _, m := range s.markets.all {
+		if m.fetchAt != 0 && s.Joined() && !s.closing {
+			sooner(m.fetchAt)
+		}
+	}
+	return at
 }

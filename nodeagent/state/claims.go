@@ -1,0 +1,152 @@
+package state
+
+import "github.com/candor-grid/candor/messages"
+
+// mostClaims bounds the claims of one exchange; slots beyond wait for the next vector.
+const mostClaims = 1024
+
+// claims samples a job for every slot that is awake. A slot for which there is
+// no work any more goes back to sleep.
+func (k *markets) claims() (claims []messages.Claim) {
+	for _, m := range k.all {
+		for at := range m.classes {
+			m.classes[at].claimed = false
+		}
+	}
+	for at := range k.slots {
+		c := &k.slots[at]
+		for range min(c.awake, c.free()) {
+			m := k.draw(at)
+			if m == nil || len(claims) == mostClaims {
+				break
+			}
+			mc := &m.classes[at]
+			mc.claimed, mc.sentTerm, mc.sentSeq = true, m.term, m.seq
+			claims = add(claims, messages.Claim{Market: m.name, Class: c.name, Job: mc.jobs.Sample(k.rng.Float64()), Slots: 1})
+			c.claiming++
+		}
+		c.awake = 0
+	}
+	return claims
+}
+
+// draw draws a market for a slot in proportion to the work pending there; nil if there
+// is none.
+func (k *markets) draw(at int) *market {
+	all := 0
+	for _, m := range k.all {
+		all += m.classes[at].work()
+	}
+	if all == 0 || k.shut {
+		return nil
+	}
+	x := k.rng.IntN(all)
+	for _, m := range k.all {
+		if x -= m.classes[at].work(); x < 0 {
+			return m
+		}
+	}
+	return nil
+}
+
+// add puts claims of the same job together.
+func add(claims []messages.Claim, c messages.Claim) []messages.Claim {
+	for i := range claims {
+		if claims[i].Market == c.Market && claims[i].Class == c.Class && claims[i].Job == c.Job {
+			claims[i].Slots++
+			return claims
+		}
+	}
+	return append(claims, c)
+}
+
+// dryUp notes the classes in which fewer tasks were granted than claimed. The
+// answer does not say in which market work ran out, so that all those claimed
+// from are taken for dry until their next vector. Where that came while the
+// answer was on its way, the slots left idle decide anew, as the others did
+// when it came.
+func (k *markets) dryUp(asked *messages.Exchange, r *messages.ExchangeReply) {
+	for at := range k.slots {
+		if count(asked.Claims, k.slots[at].name) <= granted(r, k.slots[at].name) {
+			continue
+		}
+		for _, m := range k.all {
+			c := &m.classes[at]
+			switch {
+			case !c.claimed:
+			case c.sentTerm == m.term && c.sentSeq == m.seq:
+				c.dry = true
+			default:
+				k.wake(at, c)
+			}
+		}
+	}
+}
+
+func count(claims []messages.Claim, class messages.Name) (n int) {
+	for _, c := range claims {
+		if c.Class == class {
+			n += c.Slots
+		}
+	}
+	return n
+}
+
+func granted(r *messages.ExchangeReply, class messages.Name) (n int) {
+	for _, g := range r.Grants {
+		if p := programOf(r, g.Attempt); p != nil && p.Class == class {
+			n++
+		}
+	}
+	return n
+}
+
+// programOf is what an attempt among the grants of an answer runs; nil: the answer does
+// not say.
+func programOf(r *messages.ExchangeReply, a messages.Attempt) *messages.Program {
+	for i := range r.Programs {
+		if p := &r.Programs[i]; p.Job == a.Task.Job && p.Stage == a.Task.Stage {
+			return p
+		}
+	}
+	return nil
+}
+
+// wake lets each idle slot of a class decide by chance whether to claim.
+func (k *markets) wake(at int, m *marketClass) {
+	c := &k.slots[at]
+	idle := c.free() - c.awake
+	if k.shut || m.pending <= 0 || m.jobs.Len() == 0 || idle <= 0 {
+		return
+	}
+	chance := m.wanted() / float64(max(m.idle, c.free()))
+	woken := 0
+	for range idle {
+		if woken < m.pending && k.rng.Float64() < chance {
+			woken++
+		}
+	}
+	c.awake += woken
+}
+
+// freed wakes a slot that became free, if the idle slots leave it work.
+func (k *markets) freed(at int) {
+	c := &k.slots[at]
+	for _, m := range k.all {
+		if mc := &m.classes[at]; !k.shut && c.awake < c.free() && mc.rest > 0 && mc.work() > 0 {
+			c.awake++
+			return
+		}
+	}
+}
+
+// pause has no slot claim, or has the idle slots decide again.
+func (k *markets) pause(shut bool) {
+	k.shut = shut
+	for at := range k.slots {
+		k.slots[at].awake = 0
+		for _, m := range k.all {
+			k.wake(at, &m.classes[at])
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package state
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// markets are the markets that the node serves, each with its vector. They decide
+// which slots claim, and which job a slot claims for.
+type markets struct {
+	rng   *rand.Rand
+	slots slots
+	out   *Actions
+
+	all  []*market
+	term uint64 // the highest of a vector
+	shut bool   // no slot wakes or claims
+}
+
+const (
+	// fetchSpread is the time over which agents that miss the same vector ask for it.
+	fetchSpread = 50 * time.Millisecond
+	maxFetch    = 2 * time.Second
+)
+
+// set replaces the markets by those that the leader named, and asks for their vectors.
+func (k *markets) set(now messages.Time, named []messages.Market) {
+	old := *k
+	k.all, k.out.Markets = nil, []messages.Name{}
+	for _, n := range named {
+		if !slices.ContainsFunc(n.Classes, func(c messages.Name) bool { return k.slots.index(c) >= 0 }) {
+			continue
+		}
+		m := old.find(n.Name)
+		if m == nil {
+			m = &market{name: n.Name, classes: make([]marketClass, len(k.slots))}
+		}
+		k.missing(now, m)
+		k.all = append(k.all, m)
+		k.out.Markets = append(k.out.Markets, n.Name)
+	}
+}
+
+func (k *markets) find(name messages.Name) *market {
+	for _, m := range k.all {
+		if m.name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// receive uses a vector that is newer than the market's, and then the changes that
+// waited for it. If the base of the vector is not here, the whole is asked for; so it
+// is where the vector is wrong, as the error says.
+func (k *markets) receive(now messages.Time, m *market, v *messages.Vector) error {
+	if m == nil || !m.newer(v) {
+		return nil
+	}
+	k.term = max(k.term, v.Term)
+	if !m.follows(v) {
+		m.wait(v)
+		k.missing(now, m)
+		return nil
+	}
+	if err := k.apply(m, v); err != nil {
+		m.term, m.seq = 0, 0 // half of the vector may be there: begin anew
+		k.missing(now, m)
+		return err
+	}
+	return k.catchUp(now, m)
+}
+
+// catchUp applies the changes that waited and follow the vector that is here now. If
+// newer ones are left, there is still something missing.
+func (k *markets) catchUp(now messages.Time, m *market) error {
+	early := m.early
+	m.early, m.fetchAt = nil, 0
+	for _, v := range early {
+		if err := k.receive(now, m, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing has the whole vector asked for soon.
+func (k *markets) missing(now messages.Time, m *market) {
+	if m.fetching || m.fetchAt != 0 {
+		return
+	}
+	spread := min(fetchSpread<<min(m.failures, 10), maxFetch)
+	m.fetchAt = now.Add(messages.Duration(float64(spread) * k.rng.Float64()))
+}
+
+// fetch asks for the vectors whose time has come.
+func (k *markets) fetch(now messages.Time) {
+	for _, m := range k.all {
+		if m.fetchAt != 0 && now >= m.fetchAt {
+			m.fetchAt, m.fetching = 0, true
+			k.out.Fetch = append(k.out.Fetch, m.name)
+		}
+	}
+}
+
+// fetched uses the whole vector that was asked for.
+func (k *markets) fetched(now messages.Time, v *messages.Vector) error {
+	m := k.find(v.Market)
+	if m == nil {
+		return nil
+	}
+	m.fetching = false
+	m.failures++ // until something comes of it
+	if v.Base != 0 {
+		k.missing(now, m)
+		return messages.Errorf(messages.Invalid, "vector %d of market %q: is not whole", v.Seq, v.Market)
+	}
+	if !m.newer(v) {
+		return k.catchUp(now, m)
+	}
+	return k.receive(now, m, v)
+}
+
+// fetchFailed has a whole vector that did not come asked for again.
+func (k *markets) fetchFailed(now messages.Time, name messages.Name) {
+	if m := k.find(name); m != nil {
+		m.fetching = false
+		m.failures++
+		k.missing(now, m)
+	}
+}
+
+// apply uses a vector, and wakes idle slots for the work in it.
+func (k *markets) apply(m *market, v *messages.Vector) error {
+	for at := range k.slots {
+		news := classOf(v, k.slots[at].name)
+		if news == nil && v.Base != 0 {
+			continue // unchanged
+		}
+		if err := m.classes[at].update(news, v.Base == 0); err != nil {
+			return err
+		}
+		m.classes[at].share(k.slots[at].free())
+		k.wake(at, &m.classes[at])
+	}
+	m.term, m.seq, m.failures = v.Term, v.Seq, 0
+	return nil
+}

@@ -1,0 +1,68 @@
+package state
+
+import "github.com/candor-grid/candor/messages"
+
+// slots are the slots of the node, one class after another; their number never changes.
+type slots []class
+
+// class is the slots of one class. Every slot is free, claiming or occupied by a
+// task.
+type class struct {
+	name     messages.Name
+	slots    int
+	tasks    int // in hand, not ended and not suspended
+	claiming int // claimed in the exchange under way
+	awake    int // free and to be claimed for in the next exchange
+}
+
+func newSlots(offered []messages.ClassSlots) slots {
+	all := make(slots, 0, len(offered))
+	for _, c := range offered {
+		all = append(all, class{name: c.Class, slots: c.Slots})
+	}
+	return all
+}
+
+// free returns the slots without a task or a claim.
+func (c *class) free() int { return max(0, c.slots-c.tasks-c.claiming) }
+
+// index returns the position of a class, or -1.
+func (s slots) index(name messages.Name) int {
+	for i := range s {
+		if s[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// idle returns the number of slots without a task or a claim.
+func (s slots) idle() (n int) {
+	for i := range s {
+		n += s[i].free()
+	}
+	return n
+}
+
+// awake returns the number of slots to be claimed for in the next exchange.
+func (s slots) awake() (n int) {
+	for i := range s {
+		n += s[i].awake
+	}
+	return n
+}
+
+// sleep ends the claims of all slots, made and intended.
+func (s slots) sleep() {
+	s.answered()
+	for i := range s {
+		s[i].awake = 0
+	}
+}
+
+// answered ends the claims that were under way.
+func (s slots) answered() {
+	for i := range s {
+		s[i].claiming = 0
+	}
+}

@@ -1,0 +1,224 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// tasks are the attempts in hand, from the grant until the leader knows of their
+// end, and the reports of those that have ended.
+type tasks struct {
+	slots slots
+	out   *Actions
+	freed func(class int) // called when the end of a task has freed a slot
+
+	hand      map[messages.Attempt]*task
+	alive     int                       // tasks in hand and not ended
+	suspended map[messages.Attempt]bool // by the leader's word; maybe not yet granted
+	version   uint64                    // of the leader's word
+	finished  []messages.Finished       // ended, and in no exchange yet
+	gathers   messages.Time             // until when finished waits for more; 0: it does not
+}
+
+// task is an attempt in hand.
+type task struct {
+	class     int
+	start     *Start // what it begins with; nil once it has begun
+	suspended bool   // not to run for now: leaves its slot to others
+	ended     bool
+	stopped   bool // told to end
+	killed    bool
+}
+
+// accept takes a granted task in hand, and begins it unless it is suspended.
+func (k *tasks) accept(class int, start Start) {
+	a := start.Grant.Attempt
+	t := &task{class: class, start: &start, suspended: k.suspended[a]}
+	k.hand[a] = t
+	k.alive++
+	if !t.suspended {
+		k.slots[class].tasks++
+		k.begin(t)
+	}
+}
+
+func (k *tasks) begin(t *task) {
+	k.out.Start = append(k.out.Start, *t.start)
+	t.start = nil
+}
+
+// adopt takes a task in hand that has begun; it reports false where the task is in
+// hand already.
+func (k *tasks) adopt(a messages.Attempt, class int, suspended bool) bool {
+	if k.hand[a] != nil {
+		return false
+	}
+	k.hand[a] = &task{class: class, suspended: suspended}
+	k.alive++
+	if !suspended {
+		k.slots[class].tasks++
+		return true
+	}
+	if k.suspended == nil {
+		k.suspended = map[messages.Attempt]bool{}
+	}
+	k.suspended[a] = true // as the earlier run was told
+	return true
+}
+
+// obey suspends the listed tasks and lets all others run, unless something newer was
+// obeyed before.
+func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
+	if version < k.version {
+		return
+	}
+	k.version = version
+	if len(suspended) == 0 && len(k.suspended) == 0 {
+		return
+	}
+	k.suspended = make(map[messages.Attempt]bool, len(suspended))
+	for _, a := range suspended {
+		k.suspended[a] = true
+	}
+	for _, a := range k.list() {
+		if t := k.hand[a]; !t.ended && t.suspended != k.suspended[a] {
+			k.turn(a, t)
+		}
+	}
+}
+
+// turn suspends a task that runs, and lets a suspended one run. A suspended task
+// leaves its slot: the leader says how many run at once.
+func (k *tasks) turn(a messages.Attempt, t *task) {
+	t.suspended = !t.suspended
+	switch c := &k.slots[t.class]; {
+	case t.suspended:
+		c.tasks--
+		k.out.Hold = append(k.out.Hold, a) // it has begun: others are suspended from the start
+	case t.start != nil:
+		c.tasks++
+		k.begin(t)
+	default:
+		c.tasks++
+		k.out.Resume = append(k.out.Resume, a)
+	}
+}
+
+// stopAll ends every task in hand.
+func (k *tasks) stopAll(kill bool) {
+	for _, a := range k.list() {
+		k.stop(a, kill)
+	}
+}
+
+// stop ends a task; saying so again changes nothing, unless it is to be
+// killed now.
+func (k *tasks) stop(a messages.Attempt, kill bool) {
+	t := k.hand[a]
+	if t == nil || t.ended || t.killed || t.stopped && !kill {
+		return
+	}
+	t.stopped, t.killed = true, kill
+	if t.start != nil {
+		k.ended(messages.Finished{Attempt: a, Outcome: messages.Stopped, Detail: "stopped before it started"})
+		return
+	}
+	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: kill})
+}
+
+// ended notes and reports the end of a task.
+func (k *tasks) ended(f messages.Finished) {
+	t := k.hand[f.Attempt]
+	if t == nil || t.ended {
+		return
+	}
+	t.ended = true
+	k.alive--
+	k.report(f)
+	if !t.suspended {
+		k.slots[t.class].tasks--
+		k.freed(t.class)
+	}
+}
+
+// refuse reports a granted attempt as ended though it never began.
+func (k *tasks) refuse(a messages.Attempt, why messages.Outcome, detail string) {
+	k.hand[a] = &task{ended: true}
+	k.report(messages.Finished{Attempt: a, Outcome: why, Detail: detail})
+}
+
+// maxDetail bounds the sentence about the end of an attempt, in bytes. The sentence may
+// repeat what a user wrote, of any length and in any encoding, and must not make an
+// exchange unfit to be sent.
+const maxDetail = 1024
+
+// report puts the end of an attempt into the next exchange.
+func (k *tasks) report(f messages.Finished) {
+	f.Detail = strings.ToValidUTF8(f.Detail[:min(len(f.Detail), maxDetail)], "?")
+	k.finished = append(k.finished, f)
+}
+
+// reported forgets tasks of whose end the leader knows.
+func (k *tasks) reported(ends []messages.Finished) {
+	for _, f := range ends {
+		delete(k.hand, f.Attempt)
+		k.out.Reported = append(k.out.Reported, f.Attempt)
+	}
+}
+
+// list returns the attempts in hand, in order.
+func (k *tasks) list() []messages.Attempt {
+	list := make([]messages.Attempt, 0, len(k.hand))
+	for a := range k.hand {
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b messages.Attempt) int {
+		return cmp.Or(cmp.Compare(a.Task.Job, b.Task.Job), cmp.Compare(a.Task.Stage, b.Task.Stage),
+			cmp.Compare(a.Task.Index, b.Task.Index), cmp.Compare(a.Number, b.Number))
+	})
+	return list
+}
+
+// An exchange costs the site much the same whatever is in it. Where many tasks
+// run, those that have ended wait until they are a part of the ones that run, but
+// not for long.
+const (
+	gatherPart   = 4
+	gatherWithin = 6 * time.Millisecond
+)
+
+// due reports whether the tasks that have ended are to be reported now.
+func (k *tasks) due(now messages.Time, closing bool) bool {
+	switch n := len(k.finished); {
+	case n == 0:
+		return false
+	case closing || n > k.alive/gatherPart:
+		return true
+	case k.gathers == 0:
+		k.gathers = now.Add(messages.Duration(gatherWithin))
+	}
+	return now >= k.gathers
+}
+
+// mostFinished bounds the ends of tasks in one exchange, each of which may explain
+// itself in maxDetail bytes: all of them must fit a message.
+const mostFinished = 4096
+
+// drain removes the ends for the next exchange, as many as fit; all says that none is
+// left.
+func (k *tasks) drain() (ends []messages.Finished, all bool) {
+	n := min(len(k.finished), mostFinished)
+	ends = k.finished[:n:n]
+	if k.finished = k.finished[n:]; len(k.finished) == 0 {
+		k.finished, all = nil, true
+	}
+	k.gathers = 0
+	return ends, all
+}
+
+// putBack puts ends that were in an exchange into the next one.
+func (k *tasks) putBack(ends []messages.Finished) { k.finished = append(ends, k.finished...) }
