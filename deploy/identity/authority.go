@@ -19,6 +19,12 @@ const Account = "CANDOR"
 // Authority holds a site's keys and issues credentials. Its methods are safe
 // for concurrent use.
 type Authority struct {
+	*directory
+	signer
+}
+
+// directory is the keys directory of a site, with the keys that were read last.
+type directory struct {
 	site messages.Name
 	dir  string
 	held atomic.Pointer[keys] // replaced as a whole by Reload
@@ -102,16 +108,16 @@ func Open(dir string) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keys directory: %w", err)
 	}
-	a := &Authority{site: trim(site), dir: dir}
-	if !messages.ValidName(a.site) {
+	d := &directory{site: trim(site), dir: dir}
+	if !messages.ValidName(d.site) {
 		return nil, fmt.Errorf("keys directory %s: file %s does not hold a site's name", dir, siteFile)
 	}
-	held, err := readKeys(dir, a.site)
+	held, err := readKeys(dir, d.site)
 	if err != nil {
 		return nil, err
 	}
-	a.held.Store(held)
-	return a, nil
+	d.held.Store(held)
+	return &Authority{directory: d, signer: signer{d}}, nil
 }
 
 // OpenOrCreate opens the keys of a site in dir, making them if dir does not
@@ -123,17 +129,17 @@ func OpenOrCreate(dir string, site messages.Name) (*Authority, error) {
 			return Create(dir, site)
 		}
 	}
-	return a.of(site, err)
+	return checkSite(a, site, err)
 }
 
 // OpenFor opens the keys of a site in dir. Keys of another site are refused; if dir
 // does not exist the error matches fs.ErrNotExist.
 func OpenFor(dir string, site messages.Name) (*Authority, error) {
 	a, err := Open(dir)
-	return a.of(site, err)
+	return checkSite(a, site, err)
 }
 
-func (a *Authority) of(site messages.Name, err error) (*Authority, error) {
+func checkSite(a *Authority, site messages.Name, err error) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -144,4 +150,4 @@ func (a *Authority) of(site messages.Name, err error) (*Authority, error) {
 }
 
 // Site is the site whose keys these are.
-func (a *Authority) Site() messages.Name { return a.site }
+func (d *directory) Site() messages.Name { return d.site }

@@ -137,13 +137,13 @@ func (l *Letter) Check(site messages.Name) error {
 }
 
 // bankKeys are those that signatures of the site's bank are to be checked with.
-func (a *Authority) bankKeys() ([]string, error) {
-	key, err := a.PublicKey()
+func (s signer) bankKeys() ([]string, error) {
+	key, err := s.PublicKey()
 	if err != nil {
 		return nil, err
 	}
 	keys := []string{key}
-	if next := a.NextKey(); next != "" {
+	if next := s.NextKey(); next != "" {
 		keys = append(keys, next)
 	}
 	return keys, nil

@@ -14,6 +14,7 @@ import (
 
 // keys are a site's keys as its directory has them. They do not change.
 type keys struct {
+	site     messages.Name
 	operator nkeys.KeyPair
 	// oldOperator is trusted by servers that have not been started since; nil: none.
 	oldOperator nkeys.KeyPair
@@ -31,7 +32,7 @@ type keys struct {
 
 // readKeys reads all keys of a directory.
 func readKeys(dir string, site messages.Name) (*keys, error) {
-	k := &keys{signers: map[Role]nkeys.KeyPair{}, retired: map[Role]nkeys.KeyPair{}}
+	k := &keys{site: site, signers: map[Role]nkeys.KeyPair{}, retired: map[Role]nkeys.KeyPair{}}
 	for _, f := range []struct {
 		file string
 		pair *nkeys.KeyPair
@@ -50,7 +51,7 @@ func readKeys(dir string, site messages.Name) (*keys, error) {
 		return nil, err
 	}
 	for _, r := range signed {
-		if err := k.readRole(dir, r, site); err != nil {
+		if err := k.readRole(dir, r); err != nil {
 			return nil, err
 		}
 	}
@@ -70,9 +71,9 @@ func readKeys(dir string, site messages.Name) (*keys, error) {
 }
 
 // readRole reads the key of a role, and the one before it while both are good.
-func (k *keys) readRole(dir string, r Role, site messages.Name) (err error) {
+func (k *keys) readRole(dir string, r Role) (err error) {
 	if k.signers[r], err = readKey(filepath.Join(dir, roleFile(r)), false); errors.Is(err, fs.ErrNotExist) && isDerived(r) {
-		k.signers[r], err = k.derive(r, site)
+		k.signers[r], err = k.derive(r)
 	}
 	if err != nil {
 		return err
@@ -95,8 +96,8 @@ func readSpare(dir, file string) (nkeys.KeyPair, error) {
 
 // derive makes the key of a role that has no file from the system account's key,
 // of which only signatures ever leave the process, and never this one.
-func (k *keys) derive(r Role, site messages.Name) (nkeys.KeyPair, error) {
-	return fromSignature(k.system, nkeys.PrefixByteAccount, "candor key of the role "+string(r)+" of "+site)
+func (k *keys) derive(r Role) (nkeys.KeyPair, error) {
+	return fromSignature(k.system, nkeys.PrefixByteAccount, "candor key of the role "+string(r)+" of "+k.site)
 }
 
 // fromSignature makes the key that belongs to a text: whoever has the signing

@@ -33,21 +33,22 @@ type Tokens struct {
 // in the name of the site that asks, and the replies to them: no subscription of
 // the peer reaches further, nor does what it publishes.
 func (a *Authority) Tokens(peers ...messages.Name) (Tokens, error) {
-	return a.tokens(a.held.Load().operator, peers)
+	k := a.held.Load()
+	return k.tokens(k.operator, peers)
 }
 
 // tokens signs the claims with an operator's key.
-func (a *Authority) tokens(signer nkeys.KeyPair, peers []messages.Name) (Tokens, error) {
-	claims, err := a.claims(peers)
+func (k *keys) tokens(signer nkeys.KeyPair, peers []messages.Name) (Tokens, error) {
+	claims, err := k.claims(peers)
 	if err != nil {
 		return Tokens{}, err
 	}
 	operator := jwt.NewOperatorClaims(publicKey(signer))
-	operator.Name = a.site
-	operator.SystemAccount = publicKey(a.held.Load().system)
+	operator.Name = k.site
+	operator.SystemAccount = publicKey(k.system)
 	var t Tokens
 	if t.Operator, err = operator.Encode(signer); err != nil {
-		return Tokens{}, fmt.Errorf("signing operator %s: %w", a.site, err)
+		return Tokens{}, fmt.Errorf("signing operator %s: %w", k.site, err)
 	}
 	for _, c := range claims {
 		token, err := c.Encode(signer)
@@ -60,16 +61,16 @@ func (a *Authority) tokens(signer nkeys.KeyPair, peers []messages.Name) (Tokens,
 }
 
 // claims of all accounts.
-func (a *Authority) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
-	own := a.accountClaims()
-	all := []*jwt.AccountClaims{a.systemClaims(), own}
-	seen := map[messages.Name]bool{a.site: true}
+func (k *keys) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
+	own := k.accountClaims()
+	all := []*jwt.AccountClaims{k.systemClaims(), own}
+	seen := map[messages.Name]bool{k.site: true}
 	for _, peer := range peers {
 		if seen[peer] {
 			return nil, messages.Errorf(messages.Invalid, "peer %s: is the site itself, or named twice", peer)
 		}
 		seen[peer] = true
-		shared, err := a.linkClaims(own, peer)
+		shared, err := k.linkClaims(own, peer)
 		if err != nil {
 			return nil, err
 		}
@@ -80,18 +81,18 @@ func (a *Authority) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) 
 
 // linkClaims describes the account shared with a peer, and lets requests pass
 // between it and the site's own.
-func (a *Authority) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.AccountClaims, error) {
-	key, err := a.linkKey(peer)
+func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.AccountClaims, error) {
+	key, err := k.linkKey(peer)
 	if err != nil {
 		return nil, err
 	}
 	shared := jwt.NewAccountClaims(publicKey(key))
 	shared.Name = linkPrefix + peer
 	shared.Limits.DisallowBearer = true
-	shared.Revocations = a.held.Load().revoked.list // of every account's keys: they are all different
+	shared.Revocations = k.revoked.list // of every account's keys: they are all different
 	for _, verb := range messages.PeerVerbs() {
-		pass(own, shared, verb.Subject(peer, a.site))
-		pass(shared, own, verb.Subject(a.site, peer))
+		pass(own, shared, verb.Subject(peer, k.site))
+		pass(shared, own, verb.Subject(k.site, peer))
 	}
 	return shared, nil
 }
@@ -104,7 +105,7 @@ func pass(serving, asking *jwt.AccountClaims, subject string) {
 
 // LinkAccount is the public key of the account that the site shares with a peer.
 func (a *Authority) LinkAccount(peer messages.Name) (string, error) {
-	key, err := a.linkKey(peer)
+	key, err := a.held.Load().linkKey(peer)
 	if err != nil {
 		return "", err
 	}
@@ -114,7 +115,7 @@ func (a *Authority) LinkAccount(peer messages.Name) (string, error) {
 // IssueLink makes credentials with which the servers of a peer connect to this
 // site's: to the account shared with it, and as leaf nodes only.
 func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
-	key, err := a.linkKey(peer)
+	key, err := a.held.Load().linkKey(peer)
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +139,9 @@ func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
 
 // linkKey derives the key of the account shared with a peer: it is the same on
 // every host of the site, and needs no file.
-func (a *Authority) linkKey(peer messages.Name) (nkeys.KeyPair, error) {
+func (k *keys) linkKey(peer messages.Name) (nkeys.KeyPair, error) {
 	if !messages.ValidName(peer) {
 		return nil, messages.Errorf(messages.Invalid, "peer %q: is not a valid name of a site", peer)
 	}
-	return fromSignature(a.held.Load().system, nkeys.PrefixByteAccount, "candor account of site "+a.site+" shared with "+peer)
+	return fromSignature(k.system, nkeys.PrefixByteAccount, "candor account of site "+k.site+" shared with "+peer)
 }

@@ -21,8 +21,8 @@ var proving = []Role{User, Operator, Service}
 // RoleKeys lists the public keys that sign credentials with which requests to the
 // bank are proven; of a role, the one that is good until its rotation ends stands
 // before the present one.
-func (a *Authority) RoleKeys() []messages.RoleKey {
-	k := a.held.Load()
+func (s signer) RoleKeys() []messages.RoleKey {
+	k := s.held.Load()
 	var list []messages.RoleKey
 	for _, role := range proving {
 		if old := k.retired[role]; old != nil {
@@ -34,14 +34,14 @@ func (a *Authority) RoleKeys() []messages.RoleKey {
 }
 
 // RevokedKeys lists the public keys of names whose credentials were revoked.
-func (a *Authority) RevokedKeys() []string {
-	return slices.Sorted(maps.Keys(a.held.Load().revoked.list))
+func (s signer) RevokedKeys() []string {
+	return slices.Sorted(maps.Keys(s.held.Load().revoked.list))
 }
 
 // SignAccount signs with the key of the account, of which every credentials file
 // that the site issues has the public half, and which stays.
-func (a *Authority) SignAccount(data []byte) ([]byte, error) {
-	signature, err := a.held.Load().account.Sign(data)
+func (s signer) SignAccount(data []byte) ([]byte, error) {
+	signature, err := s.held.Load().account.Sign(data)
 	if err != nil {
 		return nil, fmt.Errorf("signing with the account's key: %w", err)
 	}
@@ -50,8 +50,8 @@ func (a *Authority) SignAccount(data []byte) ([]byte, error) {
 
 // Exchange is the key with which the bank agrees on the secrets of sessions. It
 // follows from the account's key, and so stays.
-func (a *Authority) Exchange() (*ecdh.PrivateKey, error) {
-	signature, err := a.held.Load().account.Sign([]byte("candor exchange key of " + a.site))
+func (s signer) Exchange() (*ecdh.PrivateKey, error) {
+	signature, err := s.held.Load().account.Sign([]byte("candor exchange key of " + s.site))
 	if err != nil {
 		return nil, fmt.Errorf("deriving the exchange key: %w", err)
 	}
@@ -65,8 +65,8 @@ const provenFile = "proven"
 
 // ProvenFrom is the record from which on the site's books are proven, 0 if they are
 // not.
-func (a *Authority) ProvenFrom() (uint64, error) {
-	path := filepath.Join(a.dir, provenFile)
+func (d *directory) ProvenFrom() (uint64, error) {
+	path := filepath.Join(d.dir, provenFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -82,6 +82,6 @@ func (a *Authority) ProvenFrom() (uint64, error) {
 }
 
 // KeepProven remembers it.
-func (a *Authority) KeepProven(from uint64) error {
-	return replace(filepath.Join(a.dir, provenFile), []byte(strconv.FormatUint(from, 10)+"\n"))
+func (d *directory) KeepProven(from uint64) error {
+	return replace(filepath.Join(d.dir, provenFile), []byte(strconv.FormatUint(from, 10)+"\n"))
 }

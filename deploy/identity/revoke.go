@@ -81,11 +81,11 @@ func (k *keys) revoke() error {
 // for a name in a role so far, and those of further public keys, and cut the
 // connections that use them. What is issued from now on is good. Servers that run
 // take it when they reload the keys.
-func (a *Authority) Revoke(role Role, n messages.Name, further ...string) error {
+func (d *directory) Revoke(role Role, n messages.Name, further ...string) error {
 	if err := checkRole(role, n); err != nil {
 		return err
 	}
-	return a.changeRevocations(func(r *revocations) {
+	return d.changeRevocations(func(r *revocations) {
 		if r.Generations == nil {
 			r.Generations = map[string]int{}
 		}
@@ -95,11 +95,11 @@ func (a *Authority) Revoke(role Role, n messages.Name, further ...string) error 
 }
 
 // RevokeKey does the same for one public key alone.
-func (a *Authority) RevokeKey(key string) error {
+func (d *directory) RevokeKey(key string) error {
 	if !nkeys.IsValidPublicUserKey(key) {
 		return messages.Errorf(messages.Invalid, "key %q: is not a public user key; it begins with U and stands in the output of candor node token list", key)
 	}
-	return a.changeRevocations(func(r *revocations) { r.addKeys([]string{key}) })
+	return d.changeRevocations(func(r *revocations) { r.addKeys([]string{key}) })
 }
 
 func (r *revocations) addKeys(keys []string) {
@@ -111,8 +111,8 @@ func (r *revocations) addKeys(keys []string) {
 }
 
 // changeRevocations changes the file, whole or not at all, and takes it over.
-func (a *Authority) changeRevocations(change func(*revocations)) error {
-	r, err := readRevocations(a.dir)
+func (d *directory) changeRevocations(change func(*revocations)) error {
+	r, err := readRevocations(d.dir)
 	if err != nil {
 		return err
 	}
@@ -121,10 +121,10 @@ func (a *Authority) changeRevocations(change func(*revocations)) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(a.dir, revokedFile), append(text, '\n')); err != nil {
+	if err := replace(filepath.Join(d.dir, revokedFile), append(text, '\n')); err != nil {
 		return err
 	}
-	return a.Reload()
+	return d.Reload()
 }
 
 // replace puts a whole new file, its owner's alone, in place of an old one.

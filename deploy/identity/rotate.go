@@ -39,12 +39,12 @@ func Rotatable() []string {
 // new one signs, and what either signed is admitted. Of the operator, the new one
 // signs the accounts. Of the bank, the old one goes on signing, while the new one,
 // which is returned, is made known to peers.
-func (a *Authority) Rotate(name string) (public string, err error) {
+func (d *directory) Rotate(name string) (public string, err error) {
 	file, kind, err := rotating(name)
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(a.dir, file)
+	path := filepath.Join(d.dir, file)
 	for _, suffix := range []string{oldSuffix, nextSuffix} {
 		if _, err := os.Stat(path + suffix); err == nil {
 			return "", messages.Errorf(messages.Conflict, "key %s: its last rotation has not ended; end it with --finish first", name)
@@ -57,18 +57,18 @@ func (a *Authority) Rotate(name string) (public string, err error) {
 	if name == BankKey {
 		err = replace(path+nextSuffix, seed)
 	} else {
-		err = a.supersede(name, path, seed)
+		err = d.supersede(name, path, seed)
 	}
 	if err != nil {
 		return "", err
 	}
-	return publicKey(fresh), a.Reload()
+	return publicKey(fresh), d.Reload()
 }
 
 // supersede keeps the present key as the old one, and puts a new one in its
 // place. The old one comes first: a crash in between leaves the present key twice.
-func (a *Authority) supersede(name, path string, seed []byte) error {
-	held := a.held.Load()
+func (d *directory) supersede(name, path string, seed []byte) error {
+	held := d.held.Load()
 	present := held.operator
 	for r, pair := range held.signers {
 		if string(r)+"-role" == name {
@@ -88,12 +88,12 @@ func (a *Authority) supersede(name, path string, seed []byte) error {
 // Finish ends a rotation. Of a role or the operator, the old key is forgotten:
 // credentials that it signed open nothing any more. Of the bank, the new key
 // begins to sign.
-func (a *Authority) Finish(name string) error {
+func (d *directory) Finish(name string) error {
 	file, _, err := rotating(name)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(a.dir, file)
+	path := filepath.Join(d.dir, file)
 	if name == BankKey {
 		err = os.Rename(path+nextSuffix, path)
 	} else {
@@ -105,7 +105,7 @@ func (a *Authority) Finish(name string) error {
 	if err != nil {
 		return fmt.Errorf("key %s: %w", name, err)
 	}
-	return a.Reload()
+	return d.Reload()
 }
 
 // rotating is the file of a key that can be rotated, and the kind of the key.
@@ -141,20 +141,20 @@ func makeKey(kind nkeys.PrefixByte) (nkeys.KeyPair, []byte, error) {
 
 // Reload reads the keys again, as another process may have changed them. On an
 // error those read before stay in force.
-func (a *Authority) Reload() error {
-	held, err := readKeys(a.dir, a.site)
+func (d *directory) Reload() error {
+	held, err := readKeys(d.dir, d.site)
 	if err != nil {
 		return err
 	}
-	a.held.Store(held)
+	d.held.Store(held)
 	return nil
 }
 
 // Changed says whether the directory is another than when its keys were read last: a
 // cheap look before Reload.
-func (a *Authority) Changed() (bool, error) {
-	now, err := stampOf(a.dir)
-	return err == nil && now != a.held.Load().stamp, err
+func (d *directory) Changed() (bool, error) {
+	now, err := stampOf(d.dir)
+	return err == nil && now != d.held.Load().stamp, err
 }
 
 // stampOf changes whenever a file of a keys directory does.

@@ -41,11 +41,12 @@ func (a *Authority) Secure(o *server.Options, peers ...messages.Name) error {
 // that Secure made, with which the server was started: it trusts the operator of
 // that time until it is started again.
 func (a *Authority) Refresh(s *server.Server, o *server.Options, peers ...messages.Name) error {
-	signer, err := a.held.Load().trusted(o.TrustedOperators[0].Subject)
+	k := a.held.Load()
+	signer, err := k.trusted(o.TrustedOperators[0].Subject)
 	if err != nil {
 		return err
 	}
-	tokens, err := a.tokens(signer, peers)
+	tokens, err := k.tokens(signer, peers)
 	if err != nil {
 		return err
 	}
@@ -76,16 +77,15 @@ func (k *keys) trusted(public string) (nkeys.KeyPair, error) {
 	return nil, messages.Errorf(messages.Conflict, "the operator's key was rotated twice since this server started; start it again")
 }
 
-func (a *Authority) systemClaims() *jwt.AccountClaims {
-	claims := jwt.NewAccountClaims(publicKey(a.held.Load().system))
+func (k *keys) systemClaims() *jwt.AccountClaims {
+	claims := jwt.NewAccountClaims(publicKey(k.system))
 	claims.Name = "SYS"
 	return claims
 }
 
 // accountClaims describes CANDOR: JetStream without bounds of its own (the
 // disk is bounded by the server), no bearer tokens, and a scope for each role.
-func (a *Authority) accountClaims() *jwt.AccountClaims {
-	k := a.held.Load()
+func (k *keys) accountClaims() *jwt.AccountClaims {
 	claims := jwt.NewAccountClaims(publicKey(k.account))
 	claims.Name = Account
 	claims.Limits.DisallowBearer = true
@@ -95,7 +95,7 @@ func (a *Authority) accountClaims() *jwt.AccountClaims {
 	for _, role := range signed {
 		for _, signer := range []nkeys.KeyPair{k.signers[role], k.retired[role]} {
 			if signer != nil {
-				claims.SigningKeys.AddScopedSigner(a.scope(role, publicKey(signer)))
+				claims.SigningKeys.AddScopedSigner(k.scope(role, publicKey(signer)))
 			}
 		}
 	}
@@ -103,11 +103,11 @@ func (a *Authority) accountClaims() *jwt.AccountClaims {
 	return claims
 }
 
-func (a *Authority) scope(role Role, key string) *jwt.UserScope {
+func (k *keys) scope(role Role, key string) *jwt.UserScope {
 	scope := jwt.NewUserScope()
 	scope.Key = key
 	scope.Role = string(role)
-	scope.Template.Permissions = permissions(role, a.site)
+	scope.Template.Permissions = permissions(role, k.site)
 	scope.Template.NatsLimits = limits(role)
 	// Not as a leaf node: the listener for those is for the servers of peers.
 	scope.Template.AllowedConnectionTypes.Add(jwt.ConnectionTypeStandard, jwt.ConnectionTypeWebsocket, jwt.ConnectionTypeInProcess)

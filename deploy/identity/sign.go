@@ -6,30 +6,34 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// signer signs in the site's name, for its bank, and says with which keys others
+// check that.
+type signer struct{ *directory }
+
 // Sign signs data in the site's name, with the bank's key. Before that was rotated
 // it is the key of the account, whose public half stands in every credentials file
 // that the site issues.
-func (a *Authority) Sign(data []byte) ([]byte, error) { return a.held.Load().bank.Sign(data) }
+func (s signer) Sign(data []byte) ([]byte, error) { return s.held.Load().bank.Sign(data) }
 
 // PublicKey is what signatures of the site are checked with.
-func (a *Authority) PublicKey() (string, error) { return a.held.Load().bank.PublicKey() }
+func (s signer) PublicKey() (string, error) { return s.held.Load().bank.PublicKey() }
 
 // NextKey is the key that Sign is going to use once the rotation of the bank's
 // key ends; "" if none is under way.
-func (a *Authority) NextKey() string {
-	if next := a.held.Load().next; next != nil {
+func (s signer) NextKey() string {
+	if next := s.held.Load().next; next != nil {
 		return publicKey(next)
 	}
 	return ""
 }
 
 // AccountKey is the public key of the account in which the site's traffic runs.
-func (a *Authority) AccountKey() string { return publicKey(a.held.Load().account) }
+func (s signer) AccountKey() string { return publicKey(s.held.Load().account) }
 
 // Endorse is the account's word that a key signs in the site's name: with it,
 // whoever knows the account's key can check signatures of later keys.
-func (a *Authority) Endorse(key string) ([]byte, error) {
-	signature, err := a.held.Load().account.Sign(messages.EndorsedKey(a.site, key))
+func (s signer) Endorse(key string) ([]byte, error) {
+	signature, err := s.held.Load().account.Sign(messages.EndorsedKey(s.site, key))
 	if err != nil {
 		return nil, fmt.Errorf("endorsing key %s: %w", key, err)
 	}
