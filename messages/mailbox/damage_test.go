@@ -215,7 +215,7 @@ func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 				return g.running()[victim].gate.refusals.Load()+g.running()[lagging].gate.refusals.Load() > 3
 			})
 			for id, box := range g.running() {
-				if box.office.Load() != nil {
+				if box.current.Load() != nil {
 					t.Errorf("%s leads without what was acknowledged", id)
 				}
 			}
@@ -563,11 +563,11 @@ func damageAll(t *testing.T, of *group, seed, want uint64) {
 			led = true
 		}
 		for _, box := range g.running() {
-			led = led || box.office.Load() != nil
+			led = led || box.current.Load() != nil
 		}
 	}
 	for id, box := range g.running() {
-		if total, hash := g.machines[id].state(); box.office.Load() != nil && (total != 60 || hash != want) {
+		if total, hash := g.machines[id].state(); box.current.Load() != nil && (total != 60 || hash != want) {
 			t.Errorf("%s leads with %d commands", id, total)
 		}
 	}

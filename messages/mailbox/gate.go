@@ -25,7 +25,12 @@ type below interface {
 // longer reads, so that releases without it take no notice.
 type gate struct {
 	below
-	box  *replicated
+	*engine
+	leadership *leadership
+	standing   *standing
+	applier    *applier
+	log        *sealedLog
+
 	open atomic.Bool  // Raft runs
 	busy sync.RWMutex // held, shared, by each heartbeat under way: the disk is closed after the last
 	in   chan raft.RPC
@@ -38,8 +43,8 @@ type gate struct {
 	outs map[string]bool // replicas without a vote that may catch up
 }
 
-func newGate(m *replicated, t below) *gate {
-	return &gate{below: t, box: m, in: make(chan raft.RPC), stop: make(chan struct{}), outs: map[string]bool{}}
+func newGate(t below) *gate {
+	return &gate{below: t, in: make(chan raft.RPC), stop: make(chan struct{}), outs: map[string]bool{}}
 }
 
 // start begins to pass on what arrives.
@@ -117,14 +122,14 @@ func (g *gate) signed(response any) any {
 
 func (g *gate) word() reply {
 	last, term := g.end()
-	return g.box.standing.says(last, term, g.box.applier.mark.Load())
+	return g.standing.says(last, term, g.applier.mark.Load())
 }
 
 // end is the end of this replica's log, for what it tells and for what it is held to
 // alike: Raft notices an entry a little after it was written.
 func (g *gate) end() (index, term uint64) {
-	index, term = g.box.disk.sealed.end()
-	return max(index, g.box.raft.LastIndex()), term
+	index, term = g.log.end()
+	return max(index, g.raft.LastIndex()), term
 }
 
 // passes answers a request that Raft is not to see.
@@ -140,7 +145,7 @@ func (g *gate) passes(rpc raft.RPC) bool {
 	case *raft.TimeoutNowRequest:
 		return g.passesVote(rpc, g.mayCampaign(), &raft.TimeoutNowResponse{RPCHeader: g.header()})
 	case *raft.InstallSnapshotRequest:
-		if err := g.box.standing.mayFollow(q.Term); err != nil {
+		if err := g.standing.mayFollow(q.Term); err != nil {
 			_, _ = io.Copy(io.Discard, rpc.Reader)
 			rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: g.header()}, err)
 			return false
@@ -150,16 +155,16 @@ func (g *gate) passes(rpc raft.RPC) bool {
 }
 
 func (g *gate) header() raft.RPCHeader {
-	return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.box.config.ID), Addr: []byte(g.box.config.ID)}
+	return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.config.ID), Addr: []byte(g.config.ID)}
 }
 
 func (g *gate) mayCampaign() error {
 	last, _ := g.end()
-	return g.box.standing.mayCampaign(last)
+	return g.standing.mayCampaign(last)
 }
 
 func (g *gate) mayVote(id string, last uint64, word reply, told bool) error {
-	return g.box.standing.mayVote(id, last, word, told)
+	return g.standing.mayVote(id, last, word, told)
 }
 
 func (g *gate) passesVote(rpc raft.RPC, refusal error, answer any) bool {
@@ -173,7 +178,7 @@ func (g *gate) passesVote(rpc raft.RPC, refusal error, answer any) bool {
 
 func (g *gate) refuse(why error) error {
 	g.refusals.Add(1)
-	g.box.config.Log.Warn("takes no part in an election", zap.Error(why))
+	g.config.Log.Warn("takes no part in an election", zap.Error(why))
 	return why
 }
 
@@ -181,9 +186,9 @@ func (g *gate) refuse(why error) error {
 // were sealed. Entries of leaders of older releases get a seal, without a link to the
 // entry before: replicas began to seal at different entries.
 func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
-	if l, ok := readWritten[letter](string(q.Leader)); ok && q.Term >= g.box.raft.CurrentTerm() {
+	if l, ok := readWritten[letter](string(q.Leader)); ok && q.Term >= g.raft.CurrentTerm() {
 		last, _ := g.end()
-		g.box.standing.hear(l, q.Term, last)
+		g.standing.hear(l, q.Term, last)
 	}
 	refuse := func(err error) bool {
 		header := g.header()
@@ -191,7 +196,7 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: header}, err)
 		return false
 	}
-	if err := g.box.standing.mayFollow(q.Term); err != nil {
+	if err := g.standing.mayFollow(q.Term); err != nil {
 		return refuse(&wordError{err, write(g.word())})
 	}
 	for _, l := range q.Entries {
@@ -199,7 +204,7 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 			l.Extensions = newSeal(sum{}, l)
 		} else if err := checkSeal(l); err != nil {
 			err = damagedEntry("a request of "+string(q.ID), l.Index, err)
-			g.box.config.Log.Error("refused entries", zap.Error(err))
+			g.config.Log.Error("refused entries", zap.Error(err))
 			return refuse(err)
 		}
 	}
@@ -227,8 +232,8 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 	if err != nil {
 		word, told = readWritten[reply](err.Error())
 	}
-	if o := g.box.office.Load(); told && o != nil && o.term == q.Term {
-		g.box.standing.heard(string(id), word, q.Term, g.box.raft.CommitIndex())
+	if o := g.leadership.current.Load(); told && o != nil && o.term == q.Term {
+		g.standing.heard(string(id), word, q.Term, g.raft.CommitIndex())
 	}
 	if told && err != nil {
 		return g.refused(word)
@@ -240,13 +245,13 @@ func (g *gate) refused(q reply) error { return errors.New(q.Why) }
 
 // letter is what this leader tells a replica.
 func (g *gate) letter(id string) letter {
-	r := g.box.standing.promises.now()
+	r := g.standing.promises.now()
 	g.mu.Lock()
 	out := g.outs[id]
 	g.mu.Unlock()
 	l := letter{Known: r.Known, Committed: r.Committed, Out: out, Vote: !out}
-	if o := g.box.office.Load(); o != nil {
-		l.Committed = max(l.Committed, g.box.raft.CommitIndex())
+	if o := g.leadership.current.Load(); o != nil {
+		l.Committed = max(l.Committed, g.raft.CommitIndex())
 	}
 	return l
 }
@@ -274,7 +279,7 @@ func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Requ
 	if !g.open.Load() {
 		return errNotRunning
 	}
-	if err := g.box.standing.mayCampaign(q.LastLogIndex); err != nil {
+	if err := g.standing.mayCampaign(q.LastLogIndex); err != nil {
 		return g.refuse(err)
 	}
 	sent := *q
@@ -284,7 +289,7 @@ func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Requ
 
 // RequestPreVote asks whether a vote would be given.
 func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestPreVoteRequest, p *raft.RequestPreVoteResponse) error {
-	if err := g.box.standing.mayCampaign(q.LastLogIndex); err != nil {
+	if err := g.standing.mayCampaign(q.LastLogIndex); err != nil {
 		return g.refuse(err)
 	}
 	return g.below.RequestPreVote(id, to, q, p)

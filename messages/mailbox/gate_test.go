@@ -29,7 +29,7 @@ func (b *beating) Close() error {
 // closed under it; a later one is refused.
 func TestCloseWaitsForHeartbeats(t *testing.T) {
 	b := &beating{ended: make(chan struct{})}
-	g := newGate(nil, b)
+	g := newGate(b)
 	g.open.Store(true)
 	began, leave := make(chan struct{}), make(chan struct{})
 	g.SetHeartbeatHandler(func(r raft.RPC) {

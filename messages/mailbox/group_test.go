@@ -238,7 +238,7 @@ func (g *group) leader() *replicated {
 	var found *replicated
 	eventually(g.t, "a leader", func() bool {
 		for _, box := range g.running() {
-			if box.office.Load() != nil {
+			if box.current.Load() != nil {
 				found = box
 				return true
 			}
@@ -304,7 +304,7 @@ func (g *group) another(old *replicated) *replicated {
 	var found *replicated
 	eventually(g.t, "another leader", func() bool {
 		for _, box := range g.running() {
-			if box != old && box.office.Load() != nil {
+			if box != old && box.current.Load() != nil {
 				found = box
 			}
 		}

@@ -200,35 +200,44 @@ func (a *applier) applyMark(l *raft.Log) any {
 	return []any{}
 }
 
+// comparer proposes marks and judgements, as long as this replica leads.
+type comparer struct {
+	*engine
+	leadership *leadership
+	members    *members
+	standing   *standing
+	applier    *applier
+}
+
 // compare is the leader's part: it proposes marks and judgements.
-func (m *replicated) compare() {
-	tick := time.NewTicker(min(marksEvery, m.config.Timeout))
+func (c *comparer) compare() {
+	tick := time.NewTicker(min(marksEvery, c.config.Timeout))
 	defer tick.Stop()
 	var pending uint64 // a mark that is not judged yet
 	var at time.Time   // when the last mark was made
 	var entries uint64 // applied then
 	for {
 		select {
-		case <-m.gone:
+		case <-c.gone:
 			return
 		case <-tick.C:
 		}
-		if m.office.Load() == nil {
+		if c.leadership.current.Load() == nil {
 			pending = 0
 			continue
 		}
 		if pending > 0 {
-			if m.judged(pending, at) {
+			if c.judged(pending, at) {
 				pending = 0
 			}
 			continue
 		}
-		if n := m.applier.entries.Load(); n < entries+m.config.MarkEntries || time.Since(at) < markCost*m.applier.hasher.cost() {
+		if n := c.applier.entries.Load(); n < entries+c.config.MarkEntries || time.Since(at) < markCost*c.applier.hasher.cost() {
 			continue
 		}
-		f := m.raft.Apply(encodeMark(markEntry{}), 0)
-		at, entries = time.Now(), m.applier.entries.Load()
-		if await(f, m.gone) == nil {
+		f := c.raft.Apply(encodeMark(markEntry{}), 0)
+		at, entries = time.Now(), c.applier.entries.Load()
+		if await(f, c.gone) == nil {
 			pending = f.Index()
 		}
 	}
@@ -236,12 +245,12 @@ func (m *replicated) compare() {
 
 // judged proposes the judgement on a mark once all that answer have told, and says
 // whether the mark is done with.
-func (m *replicated) judged(index uint64, since time.Time) bool {
-	told := m.standing.told(index)
-	if own, ok := m.applier.hasher.at(index); ok {
-		told[m.config.ID] = own
+func (c *comparer) judged(index uint64, since time.Time) bool {
+	told := c.standing.told(index)
+	if own, ok := c.applier.hasher.at(index); ok {
+		told[c.config.ID] = own
 	}
-	all, err := m.Members()
+	all, err := c.members.Members()
 	if err != nil {
 		return true
 	}
@@ -251,7 +260,7 @@ func (m *replicated) judged(index uint64, since time.Time) bool {
 		}
 	}
 	if len(told) > 1 {
-		_ = await(m.raft.Apply(encodeMark(markEntry{index, told}), 0), m.gone)
+		_ = await(c.raft.Apply(encodeMark(markEntry{index, told}), 0), c.gone)
 	}
 	return true
 }

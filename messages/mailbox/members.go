@@ -43,9 +43,17 @@ type Member struct {
 
 var _ Group = (*replicated)(nil)
 
+// members changes the group, as long as this replica leads it.
+type members struct {
+	*engine
+	leadership *leadership
+	transport  *transport
+	standing   *standing
+}
+
 // Members lists the replicas; see [Group].
-func (m *replicated) Members() ([]Member, error) {
-	if m.office.Load() == nil {
+func (m *members) Members() ([]Member, error) {
+	if m.leadership.current.Load() == nil {
 		return nil, m.orClosed(ErrNotLeader)
 	}
 	f := m.raft.GetConfiguration()
@@ -66,7 +74,7 @@ func (m *replicated) Members() ([]Member, error) {
 }
 
 // Add adds a replica; see [Group].
-func (m *replicated) Add(ctx context.Context, id, address string) error {
+func (m *members) Add(ctx context.Context, id, address string) error {
 	all, err := m.Members()
 	if err != nil {
 		return err
@@ -94,7 +102,7 @@ func (m *replicated) Add(ctx context.Context, id, address string) error {
 const lookEvery = 20 * time.Millisecond
 
 // caughtUp waits until a replica's log goes as far as an index.
-func (m *replicated) caughtUp(ctx context.Context, id string, index uint64) error {
+func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -102,7 +110,7 @@ func (m *replicated) caughtUp(ctx context.Context, id string, index uint64) erro
 		if answers && last >= index {
 			return nil
 		}
-		if m.office.Load() == nil {
+		if m.leadership.current.Load() == nil {
 			return m.orClosed(ErrNotLeader)
 		}
 		select {
@@ -119,7 +127,7 @@ func (m *replicated) caughtUp(ctx context.Context, id string, index uint64) erro
 }
 
 // Remove removes a replica; see [Group].
-func (m *replicated) Remove(ctx context.Context, id string, force bool) error {
+func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	all, err := m.Members()
 	if err != nil {
 		return err
@@ -166,7 +174,7 @@ func Spare(all []Member) int {
 
 // change waits for a change of the group. What is not known when ctx ends may
 // still happen; asking again finds out.
-func (m *replicated) change(ctx context.Context, f raft.IndexFuture) error {
+func (m *members) change(ctx context.Context, f raft.IndexFuture) error {
 	done := make(chan error, 1)
 	go func() { done <- await(f, m.gone) }()
 	select {

@@ -51,13 +51,6 @@ func (m *replicated) doubtful() uint64 {
 	return 0
 }
 
-func (m *replicated) leads() uint64 {
-	if m.office.Load() != nil {
-		return 1
-	}
-	return 0
-}
-
 func (mt *meters) register(all []prometheus.Collector) error {
 	if mt.registerer == nil {
 		return nil

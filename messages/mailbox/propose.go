@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -117,12 +118,28 @@ type flight struct {
 	future raft.ApplyFuture
 }
 
+// proposer hands commands to Raft, many in one entry, and gives each its result.
+type proposer struct {
+	*engine
+	commit prometheus.Observer // seconds from the first command of an entry to its result
+
+	queue     *queue
+	slots     chan struct{} // a token for each entry in flight
+	flights   chan flight
+	collected chan struct{} // closed when the last batch has its results
+}
+
+func newProposer(e *engine, commit prometheus.Observer) *proposer {
+	return &proposer{engine: e, commit: commit, queue: newQueue(e.config), slots: make(chan struct{}, e.config.InFlight),
+		flights: make(chan flight, e.config.InFlight), collected: make(chan struct{})}
+}
+
 // Propose appends a command; see [Mailbox].
-func (m *replicated) Propose(ctx context.Context, command []byte) (any, error) {
-	if err := m.admit(ctx, command); err != nil {
+func (p *proposer) Propose(ctx context.Context, command []byte) (any, error) {
+	if err := p.admit(ctx, command); err != nil {
 		return nil, err
 	}
-	b, i, err := m.enqueue(ctx, command)
+	b, i, err := p.enqueue(ctx, command)
 	if err != nil {
 		return nil, err
 	}
@@ -138,23 +155,23 @@ func (m *replicated) Propose(ctx context.Context, command []byte) (any, error) {
 }
 
 // admit refuses what need not be queued.
-func (m *replicated) admit(ctx context.Context, command []byte) error {
+func (p *proposer) admit(ctx context.Context, command []byte) error {
 	switch {
 	case ctx.Err() != nil:
 		return notAppended(ctx.Err())
-	case len(command) > m.config.MaxCommand:
-		return messages.Errorf(messages.TooLarge, "a command of %d bytes is above the limit of %d", len(command), m.config.MaxCommand)
-	case m.raft.State() != raft.Leader:
-		return m.orClosed(ErrNotLeader)
-	case m.guard.low.Load():
+	case len(command) > p.config.MaxCommand:
+		return messages.Errorf(messages.TooLarge, "a command of %d bytes is above the limit of %d", len(command), p.config.MaxCommand)
+	case p.raft.State() != raft.Leader:
+		return p.orClosed(ErrNotLeader)
+	case p.guard.low.Load():
 		return ErrNoSpace
 	}
 	return nil
 }
 
-func (m *replicated) enqueue(ctx context.Context, command []byte) (*batch, int, error) {
+func (p *proposer) enqueue(ctx context.Context, command []byte) (*batch, int, error) {
 	for {
-		b, i, full, err := m.queue.add(command)
+		b, i, full, err := p.queue.add(command)
 		if full == nil {
 			return b, i, err
 		}
@@ -168,46 +185,46 @@ func (m *replicated) enqueue(ctx context.Context, command []byte) (*batch, int, 
 
 // dispatch hands batches to Raft, at most InFlight at a time. It takes a batch
 // only when Raft can have it: until then the batch goes on filling.
-func (m *replicated) dispatch() {
-	defer close(m.flights)
+func (p *proposer) dispatch() {
+	defer close(p.flights)
 	for {
 		select {
-		case <-m.queue.kick:
-		case <-m.stopping:
+		case <-p.queue.kick:
+		case <-p.stopping:
 			return
 		}
-		for m.dispatchOne() {
+		for p.dispatchOne() {
 		}
 	}
 }
 
-func (m *replicated) dispatchOne() bool {
+func (p *proposer) dispatchOne() bool {
 	select {
-	case m.slots <- struct{}{}:
-	case <-m.stopping:
+	case p.slots <- struct{}{}:
+	case <-p.stopping:
 		return false
 	}
-	b := m.queue.take()
+	b := p.queue.take()
 	if b == nil {
-		<-m.slots
+		<-p.slots
 		return false
 	}
-	m.flights <- flight{b, m.raft.Apply(b.entry, 0)}
+	p.flights <- flight{b, p.raft.Apply(b.entry, 0)}
 	return true
 }
 
 // collect gives each batch its results, in log order.
-func (m *replicated) collect() {
-	defer close(m.collected)
-	for f := range m.flights {
-		err := await(f.future, m.unknown)
+func (p *proposer) collect() {
+	defer close(p.collected)
+	for f := range p.flights {
+		err := await(f.future, p.unknown)
 		if err != nil {
 			f.batch.finish(nil, proposeError(err))
 		} else {
 			f.batch.finish(split(f.future.Response(), f.batch.commands))
 		}
-		m.meters.commit.Observe(time.Since(f.batch.opened).Seconds())
-		<-m.slots
+		p.commit.Observe(time.Since(f.batch.opened).Seconds())
+		<-p.slots
 	}
 }
 

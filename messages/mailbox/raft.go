@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -13,37 +12,25 @@ import (
 
 // replicated is a mailbox over hashicorp/raft.
 type replicated struct {
-	config    *Config
+	*engine
+	*leadership
+	*proposer
+	*verifier
+	*members
+
 	applier   *applier
-	guard     *guard
 	disk      *disk
 	stream    *stream
 	transport *transport
 	gate      *gate
 	standing  *standing
-	raft      *raft.Raft
 	meters    *meters
 
-	queue     *queue
-	slots     chan struct{} // a token for each entry in flight
-	flights   chan flight
-	collected chan struct{} // closed when the last batch has its results
-
-	rounds   *rounds
-	verified atomic.Uint64 // rounds run
-
-	office     atomic.Pointer[office] // nil unless leading, past the barrier
-	leadership chan Leadership
-
-	closing  sync.Once
-	closed   error              // what Close returned first
-	halt     func() raft.Future // shuts Raft down once
-	opened   chan struct{}      // closed when OpenRaft returns
-	stopping chan struct{}      // closed when nothing more is to be proposed
-	gone     chan struct{}      // closed when Raft has stopped
-	abandon  func()             // makes unknown what is in flight, once
-	unknown  chan struct{}      // closed by abandon
-	running  sync.WaitGroup
+	closing sync.Once
+	closed  error              // what Close returned first
+	halt    func() raft.Future // shuts Raft down once
+	abandon func()             // makes unknown what is in flight, once
+	running sync.WaitGroup
 }
 
 // OpenRaft opens a replica's log and joins its group. The machine is restored
@@ -65,16 +52,12 @@ func OpenRaft(c Config, machine Machine) (Mailbox, error) {
 func newReplicated(c *Config, machine Machine) *replicated {
 	named := c.Log.Named(c.Name + ".log").With(zap.String("replica", c.ID))
 	c.Log = named
-	m := &replicated{
-		config: c, applier: newApplier(machine, named), queue: newQueue(c), rounds: newRounds(),
-		slots: make(chan struct{}, c.InFlight), flights: make(chan flight, c.InFlight),
-		leadership: make(chan Leadership, 1), collected: make(chan struct{}),
-		opened: make(chan struct{}), stopping: make(chan struct{}), gone: make(chan struct{}), unknown: make(chan struct{}),
-	}
-	m.halt = sync.OnceValue(func() raft.Future { return m.raft.Shutdown() })
-	m.abandon = sync.OnceFunc(func() { close(m.unknown) })
-	m.guard = newGuard(c, m.fail)
-	m.guard.damaged, m.guard.applied = m.damaged, m.applier.index.Load
+	e := &engine{config: c, opened: make(chan struct{}), stopping: make(chan struct{}), gone: make(chan struct{}), unknown: make(chan struct{})}
+	m := &replicated{engine: e, applier: newApplier(machine, named)}
+	m.halt = sync.OnceValue(func() raft.Future { return e.raft.Shutdown() })
+	m.abandon = sync.OnceFunc(func() { close(e.unknown) })
+	e.guard = newGuard(c, m.fail)
+	e.guard.damaged, e.guard.applied = m.damaged, m.applier.index.Load
 	m.applier.damaged = m.damaged
 	return m
 }
@@ -90,10 +73,19 @@ func (m *replicated) open() (err error) {
 	}
 	m.transport = newTransport(m.config, m.stream)
 	m.standing = newStanding(m.config, m.disk.promises, m.guard.fail)
-	m.gate = newGate(m, m.transport)
+	m.leadership = newLeadership(m.engine, m.applier)
+	m.gate = newGate(m.transport)
+	m.gate.engine, m.gate.leadership, m.gate.standing, m.gate.applier, m.gate.log = m.engine, m.leadership, m.standing, m.applier, m.disk.sealed
+	m.leadership.gained = func() {
+		m.standing.leads()
+		m.gate.clear()
+	}
+	m.verifier = &verifier{engine: m.engine, leadership: m.leadership, transport: m.transport, applier: m.applier, rounds: newRounds()}
+	m.members = &members{engine: m.engine, leadership: m.leadership, transport: m.transport, standing: m.standing}
 	if m.meters, err = newMeters(m); err != nil {
 		return err
 	}
+	m.proposer = newProposer(m.engine, m.meters.commit)
 	return m.openRaft()
 }
 
@@ -166,13 +158,11 @@ func (m *replicated) bootstrap(settings *raft.Config) error {
 func (m *replicated) start() {
 	go m.dispatch()
 	go m.collect()
-	m.running.Go(m.lead)
-	m.running.Go(m.verify)
-	m.running.Go(m.compact)
-	m.running.Go(m.heal)
-	m.running.Go(m.compare)
-	m.running.Go(m.remember)
-	m.running.Go(func() { m.guard.watch(m.gone) })
+	h := &healer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, gate: m.gate}
+	c := &comparer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, applier: m.applier}
+	for _, run := range []func(){m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, func() { m.guard.watch(m.gone) }} {
+		m.running.Go(run)
+	}
 	go m.guard.probe(m.gone) // not waited for: it may hang with the disk
 }
 
@@ -199,9 +189,6 @@ func (m *replicated) compact() {
 	}
 }
 
-// Leadership reports changes; see [Mailbox].
-func (m *replicated) Leadership() <-chan Leadership { return m.leadership }
-
 // Status describes the group; see [Mailbox].
 func (m *replicated) Status() Status {
 	_, leader := m.raft.LeaderWithID()
@@ -212,15 +199,26 @@ func (m *replicated) Status() Status {
 	}
 }
 
-// orClosed prefers to say that the mailbox is closed, or how its disk failed.
-func (m *replicated) orClosed(err error) error {
-	if broken := m.guard.broken.Load(); broken != nil {
-		return fmt.Errorf("%w: %w", ErrClosed, *broken)
-	}
-	select {
-	case <-m.stopping:
-		return ErrClosed
-	default:
-		return err
+// remember keeps within a second what may be kept a little later.
+func (m *replicated) remember() {
+	tick := time.NewTicker(rememberEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.gone:
+			return
+		case <-tick.C:
+		}
+		committed := m.raft.CommitIndex()
+		m.disk.promises.learn(func(r *record) bool {
+			grown := committed > r.Committed
+			r.Committed = max(r.Committed, committed)
+			return grown
+		})
+		if err := m.guard.write("a write of the promises", m.disk.promises.flushAside); err != nil {
+			m.config.Log.Error("cannot keep the promises", zap.Error(err))
+		}
 	}
 }
+
+const rememberEvery = time.Second

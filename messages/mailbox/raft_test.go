@@ -350,7 +350,7 @@ func TestLeadershipIsAnnouncedAfterTheBarrier(t *testing.T) {
 		if now, _ := g.machines[next.config.ID].state(); now < total {
 			t.Errorf("leads with %d commands applied of %d", now, total)
 		}
-		if o := next.office.Load(); o == nil || o.term != gained.Term || gained.Term != next.Status().Term {
+		if o := next.current.Load(); o == nil || o.term != gained.Term || gained.Term != next.Status().Term {
 			t.Errorf("gained term %d, status %+v", gained.Term, next.Status())
 		}
 		drain(t, old.Leadership(), func(l Leadership) bool { return !l.Leads && l.Term < gained.Term })

@@ -1,16 +1,13 @@
 package mailbox
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
 )
 
@@ -281,90 +278,4 @@ func (s *standing) heals(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.ill, id)
-}
-
-// remember keeps within a second what may be kept a little later.
-func (m *replicated) remember() {
-	tick := time.NewTicker(rememberEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-m.gone:
-			return
-		case <-tick.C:
-		}
-		committed := m.raft.CommitIndex()
-		m.disk.promises.learn(func(r *record) bool {
-			grown := committed > r.Committed
-			r.Committed = max(r.Committed, committed)
-			return grown
-		})
-		if err := m.guard.write("a write of the promises", m.disk.promises.flushAside); err != nil {
-			m.config.Log.Error("cannot keep the promises", zap.Error(err))
-		}
-	}
-}
-
-const rememberEvery = time.Second
-
-// heal is the leader's part: each replica that is doubtful loses its vote, catches up,
-// and gets its vote back.
-func (m *replicated) heal() {
-	tick := time.NewTicker(m.config.Timeout)
-	defer tick.Stop()
-	for {
-		select {
-		case <-m.gone:
-			return
-		case <-m.standing.kick:
-		case <-tick.C:
-		}
-		if m.office.Load() == nil {
-			continue
-		}
-		for id, q := range m.standing.sick(2 * m.config.Timeout) {
-			if err := m.takeIn(id, q); err != nil && !errors.Is(err, ErrNotLeader) {
-				m.config.Log.Warn("a doubtful replica is not up to date yet", zap.String("peer", id), zap.Error(err))
-			}
-		}
-	}
-}
-
-// takeIn takes a doubtful replica in again. Its vote goes first, by an entry that the
-// others commit: so this leader is none that was replaced meanwhile with a vote that
-// the replica has forgotten.
-func (m *replicated) takeIn(id string, q reply) error {
-	all, err := m.Members()
-	if err != nil {
-		return err
-	}
-	i := indexOf(all, id)
-	if i < 0 {
-		return nil
-	}
-	if all[i].Votes {
-		if err := await(m.raft.DemoteVoter(raft.ServerID(id), 0, m.config.Timeout), m.gone); err != nil {
-			return err
-		}
-	}
-	m.gate.out(id, true)
-	o := m.office.Load()
-	if o == nil {
-		return ErrNotLeader
-	}
-	if now := m.standing.sick(2 * m.config.Timeout)[id]; now.Disk != q.Disk || now.LastTerm != o.term || now.Last < m.raft.CommitIndex() {
-		return nil // looked at again with its next word
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	server := raft.ServerAddress(joinAddress(id, all[i].Address))
-	if err := m.change(ctx, m.raft.AddVoter(raft.ServerID(id), server, 0, 0)); err != nil {
-		return err
-	}
-	r := m.standing.promises.now()
-	known, _ := r.known(id)
-	m.standing.take(id, q.Disk, max(known.Version, q.Version)+1)
-	m.standing.heals(id)
-	m.gate.out(id, false)
-	return nil
 }

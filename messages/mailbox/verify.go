@@ -60,12 +60,23 @@ func (r *rounds) close(err error) {
 	}
 }
 
+// verifier finds out whether this replica leads and has all that was committed.
+type verifier struct {
+	*engine
+	leadership *leadership
+	transport  *transport
+	applier    *applier
+
+	rounds   *rounds
+	verified atomic.Uint64 // rounds run
+}
+
 // Verify checks that this replica leads; see [Mailbox].
-func (m *replicated) Verify(ctx context.Context) error {
+func (v *verifier) Verify(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r, err := m.rounds.join()
+	r, err := v.rounds.join()
 	if err != nil {
 		return err
 	}
@@ -79,16 +90,16 @@ func (m *replicated) Verify(ctx context.Context) error {
 
 // verify runs the rounds, one at a time: those who call during a round share
 // the next one.
-func (m *replicated) verify() {
+func (v *verifier) verify() {
 	for {
 		select {
-		case <-m.rounds.kick:
-		case <-m.gone:
+		case <-v.rounds.kick:
+		case <-v.gone:
 			return
 		}
-		if r := m.rounds.begin(); r != nil {
-			m.verified.Add(1)
-			r.err = m.verifyOnce()
+		if r := v.rounds.begin(); r != nil {
+			v.verified.Add(1)
+			r.err = v.verifyOnce()
 			close(r.done)
 		}
 	}
@@ -97,29 +108,29 @@ func (m *replicated) verify() {
 // verifyOnce is Raft's read index: note what is committed, hear from a majority,
 // wait until that much is applied. A follower may have applied, and shown while
 // it led, what this leader has committed and not applied yet.
-func (m *replicated) verifyOnce() error {
-	o := m.office.Load()
+func (v *verifier) verifyOnce() error {
+	o := v.leadership.current.Load()
 	if o == nil {
-		return m.orClosed(ErrNotLeader)
+		return v.orClosed(ErrNotLeader)
 	}
-	committed := m.raft.CommitIndex()
-	mark := m.transport.mark()
-	for !m.confirmed(o.term, mark) {
-		if err := await(m.raft.VerifyLeader(), o.lost); err != nil {
-			return m.orClosed(ErrNotLeader)
+	committed := v.raft.CommitIndex()
+	mark := v.transport.mark()
+	for !v.confirmed(o.term, mark) {
+		if err := await(v.raft.VerifyLeader(), o.lost); err != nil {
+			return v.orClosed(ErrNotLeader)
 		}
 	}
-	return m.appliedUpTo(committed, o)
+	return v.appliedUpTo(committed, o)
 }
 
 // confirmed says whether a majority answered this leader's term to a request
 // sent after the mark. Raft's own verification also counts an answer that was
 // under way already when it was asked, and so may be older than another
 // leader's election.
-func (m *replicated) confirmed(term, mark uint64) bool {
-	voters, votes := m.voters(), 1
+func (v *verifier) confirmed(term, mark uint64) bool {
+	voters, votes := v.voters(), 1
 	for _, id := range voters {
-		if id != m.config.ID && m.transport.heard(id, term, mark) {
+		if id != v.config.ID && v.transport.heard(id, term, mark) {
 			votes++
 		}
 	}
@@ -127,14 +138,14 @@ func (m *replicated) confirmed(term, mark uint64) bool {
 }
 
 // appliedUpTo waits until the entry of an index is applied here. After an
-// office's barrier every entry is a command or a configuration, which the
+// tenure's barrier every entry is a command or a configuration, which the
 // applier sees.
-func (m *replicated) appliedUpTo(index uint64, o *office) error {
-	for index > o.barrier && m.applier.index.Load() < index {
+func (v *verifier) appliedUpTo(index uint64, o *tenure) error {
+	for index > o.barrier && v.applier.index.Load() < index {
 		select {
-		case <-m.applier.moved:
+		case <-v.applier.moved:
 		case <-o.lost:
-			return m.orClosed(ErrNotLeader)
+			return v.orClosed(ErrNotLeader)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func TestOldAnswersDoNotVerify(t *testing.T) {
 	g := newGroup(t, 3, nil)
 	g.start(g.ids...)
 	m := g.leader()
-	term := m.office.Load().term
+	term := m.current.Load().term
 	tr := &transport{answers: map[raft.ServerID]answer{}}
 	cases := []struct {
 		name   string
@@ -106,7 +106,7 @@ func TestVerifyWaitsForWhatIsCommitted(t *testing.T) {
 		shown <- machine.count("x")
 	}()
 	eventually(t, "a majority's answer", func() bool {
-		return leader.transport.marks.Load() > mark && leader.confirmed(leader.office.Load().term, mark+1)
+		return leader.transport.marks.Load() > mark && leader.confirmed(leader.current.Load().term, mark+1)
 	})
 	release()
 	if <-shown != 1 {

@@ -1,0 +1,72 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+)
+
+// engine is Raft as it runs in this replica, and how far its start or its end has come.
+type engine struct {
+	config *Config
+	guard  *guard
+	raft   *raft.Raft // nil until it was opened
+
+	opened   chan struct{} // closed when OpenRaft returns
+	stopping chan struct{} // closed when nothing more is to be proposed
+	gone     chan struct{} // closed when Raft has stopped
+	unknown  chan struct{} // closed when what is in flight gets no result any more
+}
+
+// orClosed returns instead of an error that the mailbox is closed, or how its disk
+// failed, where that is so.
+func (e *engine) orClosed(err error) error {
+	if broken := e.guard.broken.Load(); broken != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, *broken)
+	}
+	select {
+	case <-e.stopping:
+		return ErrClosed
+	default:
+		return err
+	}
+}
+
+// transferOut hands leadership to another replica, if there is one to take it.
+// It waits at most two election timeouts.
+func (e *engine) transferOut() {
+	if e.raft.State() != raft.Leader || len(e.voters()) == 1 {
+		return
+	}
+	tooLong := make(chan struct{})
+	timer := time.AfterFunc(2*e.config.Timeout, func() { close(tooLong) })
+	defer timer.Stop()
+	if err := await(e.raft.LeadershipTransfer(), tooLong); err != nil && !errors.Is(err, raft.ErrNotLeader) {
+		e.config.Log.Warn("leadership was not handed over; the group elects a leader by itself", zap.Error(err))
+	}
+}
+
+// isMember says whether a replica is of the group, with a vote or without.
+func (e *engine) isMember(id string) bool {
+	f := e.raft.GetConfiguration()
+	return f.Error() == nil && slices.ContainsFunc(f.Configuration().Servers, func(s raft.Server) bool { return string(s.ID) == id })
+}
+
+// voters lists the group's replicas as of the latest configuration.
+func (e *engine) voters() []string {
+	f := e.raft.GetConfiguration()
+	if f.Error() != nil {
+		return nil
+	}
+	var ids []string
+	for _, s := range f.Configuration().Servers {
+		if s.Suffrage == raft.Voter {
+			ids = append(ids, string(s.ID))
+		}
+	}
+	return ids
+}
