@@ -10,41 +10,31 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/admission"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 )
-
-// admissionService is the started admission and its connection.
-type admissionService struct {
-	*admission.Admission
-	bus bus.Bus
-}
 
 // startAdmission starts the admission of this process, which has the site's keys.
 // With hosts each has one, and any of them answers.
-func (s *Site) startAdmission() error {
+func startAdmission(s *share) (*service, error) {
 	ca, err := s.config.TLS.authority()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(messages.Admission))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	started, err := admission.Start(admission.Config{
 		Site: s.config.Site, Bus: b, Issuer: s.authority, Operators: s.config.Operators,
 		Servers: s.servers(), CA: ca, Log: s.log.Named(messages.Admission), Metrics: s.metrics.shared,
 	})
 	if err != nil {
-		return errors.Join(err, b.Close())
+		return nil, errors.Join(err, b.Close())
 	}
-	s.admission = &admissionService{started, b}
-	return nil
+	return &service{started, b}, nil
 }
 
-func (a *admissionService) close() error { return errors.Join(a.Close(), a.bus.Close()) }
-
 // servers are the addresses of all hosts for clients.
-func (s *Site) servers() []string {
+func (s *share) servers() []string {
 	if s.host == nil {
 		return []string{s.URL()}
 	}

@@ -11,7 +11,7 @@ import (
 
 // Connect connects a user or operator of the site, under the name's own
 // credentials and no others.
-func (s *Site) Connect(account messages.Name) (bus.Bus, error) {
+func (s *share) Connect(account messages.Name) (bus.Bus, error) {
 	file := s.CredsFile(account)
 	if _, err := os.Stat(file); err != nil {
 		return nil, messages.Errorf(messages.NotFound, "account %q: has no credentials in %s; add it to the configuration or with candor user add", account, s.config.State)
@@ -28,7 +28,7 @@ func (s *Site) Connect(account messages.Name) (bus.Bus, error) {
 const connectTries = 5
 
 // connectAs connects a part of the site itself, under credentials made for it.
-func (s *Site) connectAs(role identity.Role, name messages.Name) (bus.Bus, error) {
+func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, error) {
 	c, err := s.busConfig(name)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (s *Site) connectAs(role identity.Role, name messages.Name) (bus.Bus, error
 	return b, nil
 }
 
-func (s *Site) busConfig(name messages.Name) (bus.Config, error) {
+func (s *share) busConfig(name messages.Name) (bus.Config, error) {
 	c := bus.Config{URL: s.URL(), Name: name, Log: s.log, Metrics: s.metrics.shared, StreamReplicas: 1}
 	if len(s.config.Hosts) > 1 {
 		c.StreamReplicas = min(len(s.config.Hosts), 3)
@@ -64,19 +64,4 @@ func (s *Site) busConfig(name messages.Name) (bus.Config, error) {
 		c.TLS = both
 	}
 	return c, nil
-}
-
-// asOperator is a connection of the first operator, for what the site does by
-// itself.
-func (s *Site) asOperator() (bus.Bus, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.operator == nil {
-		b, err := s.connectAs(identity.Operator, s.config.Operators[0])
-		if err != nil {
-			return nil, err
-		}
-		s.operator = b
-	}
-	return s.operator, nil
 }

@@ -6,21 +6,14 @@ import (
 	"github.com/candor-grid/candor/deploy/depot"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 )
-
-// depotService is the started depot and its connection.
-type depotService struct {
-	*depot.Depot
-	bus bus.Bus
-}
 
 // startDepot starts the depot of this process. With hosts each has one, and any of
 // them answers.
-func (s *Site) startDepot() error {
+func startDepot(s *share) (*service, error) {
 	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(messages.Depot))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files, registry, replica := &s.config.Files, s.metrics.add(), "1"
 	if s.host != nil {
@@ -33,10 +26,7 @@ func (s *Site) startDepot() error {
 	})
 	if err != nil {
 		s.metrics.remove(registry)
-		return errors.Join(err, b.Close())
+		return nil, errors.Join(err, b.Close())
 	}
-	s.depot = &depotService{started, b}
-	return nil
+	return &service{started, b}, nil
 }
-
-func (d *depotService) close() error { return errors.Join(d.Close(), d.bus.Close()) }

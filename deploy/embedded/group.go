@@ -93,7 +93,7 @@ const (
 // group is the replicas of one actor: all of them in this process, or with
 // hosts the one that is this host's.
 type group struct {
-	site *Site
+	site *share
 	kind
 	all []string // IDs of every replica of the group
 	// hush is raised when the group stops: that its replicas then lose one
@@ -112,7 +112,7 @@ type running struct {
 	metrics *prometheus.Registry
 }
 
-func newGroup(s *Site, k kind) *group {
+func newGroup(s *share, k kind) *group {
 	return &group{site: s, kind: k, all: s.config.replicaIDs(), hush: zap.NewAtomicLevelAt(s.log.Level()),
 		local: mailbox.NewLocal(), running: map[string]*running{}}
 }
@@ -209,7 +209,7 @@ const historyDir = "history"
 func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.actor, id) }
 
 // signer signs in the site's name, where its keys are here.
-func (s *Site) signer() history.Signer {
+func (s *share) signer() history.Signer {
 	if s.authority == nil {
 		return nil
 	}
@@ -217,7 +217,7 @@ func (s *Site) signer() history.Signer {
 }
 
 // provingKeys are those by which the bank knows who asks, where they are here.
-func (s *Site) provingKeys() bank.Keys {
+func (s *share) provingKeys() bank.Keys {
 	if s.authority == nil {
 		return nil
 	}

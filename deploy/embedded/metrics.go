@@ -62,4 +62,4 @@ func labelled(r prometheus.Registerer, name, value string) prometheus.Registerer
 
 // Gatherer collects the metrics of the parts that run in this process at the
 // time of the call; it has none unless Options.Metrics was set.
-func (s *Site) Gatherer() prometheus.Gatherer { return s.metrics.gatherer() }
+func (s *share) Gatherer() prometheus.Gatherer { return s.metrics.gatherer() }

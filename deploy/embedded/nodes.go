@@ -21,7 +21,7 @@ const startAtOnce = 16
 
 // nodes is the agents that belong in this process.
 type nodes struct {
-	site *Site
+	site *share
 	here []Node
 
 	mu      sync.Mutex
@@ -34,7 +34,7 @@ type agent struct {
 	bus bus.Bus
 }
 
-func newNodes(s *Site) *nodes {
+func newNodes(s *share) *nodes {
 	n := &nodes{site: s, here: s.config.Nodes, running: map[messages.Name]*agent{}}
 	if s.host != nil {
 		n.here = nil

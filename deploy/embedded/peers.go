@@ -72,8 +72,8 @@ func readTold(state string) (told, error) {
 }
 
 // openPeers gives the bank the configured peers, as an operator does.
-func (s *Site) openPeers(ctx context.Context) error {
-	c := &s.config
+func (o *operator) openPeers(ctx context.Context) error {
+	c := &o.config
 	if len(c.Peers) == 0 && c.Reserve == 0 {
 		return nil
 	}
@@ -81,19 +81,19 @@ func (s *Site) openPeers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, err := ask[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+	known, err := ask[messages.PeersReply](ctx, o, messages.Bank, messages.VerbPeers, messages.Empty{})
 	if err != nil {
 		return fmt.Errorf("peers: %w", err)
 	}
 	now := told{Peers: map[messages.Name]terms{}, Reserve: c.Reserve}
 	for _, p := range c.Peers {
-		if err := s.openPeer(ctx, p, before, known.Peers); err != nil {
+		if err := o.openPeer(ctx, p, before, known.Peers); err != nil {
 			return err
 		}
 		now.Peers[p.Name] = p.terms()
 	}
 	if c.Reserve != 0 && c.Reserve != before.Reserve {
-		if _, err := ask[messages.AccountReply](ctx, s, messages.Bank, messages.VerbReserve, messages.ReserveRequest{Limit: c.Reserve}); err != nil {
+		if _, err := ask[messages.AccountReply](ctx, o, messages.Bank, messages.VerbReserve, messages.ReserveRequest{Limit: c.Reserve}); err != nil {
 			return fmt.Errorf("reserve for settlements: %w", err)
 		}
 	}
@@ -107,17 +107,17 @@ func (s *Site) openPeers(ctx context.Context) error {
 // openPeer tells the bank of a peer that it does not know, or of which the
 // configuration says something new. New terms close a dispute, so the bank is
 // not told what it has.
-func (s *Site) openPeer(ctx context.Context, p Peer, before told, known []messages.PeerReply) error {
+func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []messages.PeerReply) error {
 	if i := slices.IndexFunc(known, func(k messages.PeerReply) bool { return k.Peer == p.Name }); i >= 0 {
 		was, ok := before.Peers[p.Name]
 		if !ok || was.same(p.terms()) || p.terms().has(known[i]) {
 			return nil
 		}
-		s.log.Info("the configuration changes the terms of a peer", zap.String("peer", p.Name),
+		o.log.Info("the configuration changes the terms of a peer", zap.String("peer", p.Name),
 			zap.Stringer("limit", p.Limit), zap.Stringer("before", known[i].Limit), zap.Strings("keys", p.Keys))
 	}
 	request := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
-	if _, err := ask[messages.PeerReply](ctx, s, messages.Bank, messages.VerbPeer, request); err != nil {
+	if _, err := ask[messages.PeerReply](ctx, o, messages.Bank, messages.VerbPeer, request); err != nil {
 		return fmt.Errorf("peer %s: %w", p.Name, err)
 	}
 	return nil

@@ -3,8 +3,10 @@ package embedded
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -57,6 +59,19 @@ type Only struct {
 
 // Site is a running site, or one host's share of it.
 type Site struct {
+	*share
+	operator           *operator
+	auctioneers, banks *group
+	services           []*service
+	nodes              *nodes
+
+	closing sync.Once
+	closed  error // what Close returned first
+}
+
+// share is what this process has of a site apart from actors: its configuration, the
+// state directory with the keys, and a server.
+type share struct {
 	config    Config
 	options   Options
 	host      *Host // nil without Hosts
@@ -71,19 +86,13 @@ type Site struct {
 	// ctx is the life of the actors.
 	ctx    context.Context
 	cancel context.CancelFunc
+}
 
-	auctioneers, banks *group
-	estimator          *estimatorActor
-	depot              *depotService
-	links              *linksService
-	admission          *admissionService
-	nodes              *nodes
-
-	mu       sync.Mutex
-	operator bus.Bus // made when first needed
-
-	closing sync.Once
-	closed  error // what Close returned first
+// service is an actor of one replica, or a service of the site's own, and its
+// connection.
+type service struct {
+	part io.Closer
+	bus  bus.Bus
 }
 
 // Start starts a site and returns when it can be used: both groups have a
@@ -121,7 +130,7 @@ func unstarted(ctx context.Context, err, closing error) error {
 }
 
 func newSite(c Config, o Options) (*Site, error) {
-	s := &Site{config: c, options: o, log: o.Log, host: c.host(o.Host)}
+	s := &share{config: c, options: o, log: o.Log, host: c.host(o.Host)}
 	if s.log == nil {
 		s.log = zap.NewNop()
 	}
@@ -136,7 +145,7 @@ func newSite(c Config, o Options) (*Site, error) {
 	}
 	s.metrics = newMetrics(o.Metrics)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s, nil
+	return &Site{share: s, operator: &operator{share: s}}, nil
 }
 
 // open takes the state directory and starts the server, which needs no actor.
@@ -148,7 +157,7 @@ func (s *Site) open() error {
 }
 
 // prepare takes the state directory, with the site's keys and credentials.
-func (s *Site) prepare() (err error) {
+func (s *share) prepare() (err error) {
 	s.info = Info{Site: s.config.Site, DefaultAccount: s.config.defaultAccount()}
 	if err := s.contain(); err != nil {
 		return err
@@ -176,7 +185,7 @@ func (s *Site) prepare() (err error) {
 
 // openBankKeys reads the site's keys for a bank that runs alone, where they are
 // here: without them it cannot tell who asks.
-func (s *Site) openBankKeys() (err error) {
+func (s *share) openBankKeys() (err error) {
 	if s.options.Only.Actor != messages.Bank {
 		return nil
 	}
@@ -189,7 +198,7 @@ func (s *Site) openBankKeys() (err error) {
 }
 
 // listen starts the server.
-func (s *Site) listen() error {
+func (s *share) listen() error {
 	o, err := serverOptions(&s.config, s.host, s.authority)
 	if err != nil {
 		return err
@@ -212,19 +221,20 @@ func (s *Site) listen() error {
 // actor relies on another being there first; but agents that come when the
 // auctioneer leads need not ask twice.
 func (s *Site) startActors(ctx context.Context) error {
-	s.auctioneers, s.banks, s.nodes = newGroup(s, auctioneerKind), newGroup(s, bankKind), newNodes(s)
+	s.auctioneers, s.banks, s.nodes = newGroup(s.share, auctioneerKind), newGroup(s.share, bankKind), newNodes(s.share)
 	if s.options.Only != nil {
 		return s.startOnly()
 	}
 	if err := s.openStream(ctx); err != nil {
 		return err
 	}
-	if err := together([]func() error{s.auctioneers.startAll, s.banks.startAll, s.startEstimator, s.startDepot, s.startAdmission, s.startLinks}); err != nil {
+	starts := append(s.starting(startEstimator, startDepot, startAdmission, startLinks), s.auctioneers.startAll, s.banks.startAll)
+	if err := together(starts); err != nil {
 		return err
 	}
 	if err := together([]func() error{
-		func() error { return errors.Join(s.openAccounts(ctx), s.openPeers(ctx)) },
-		func() error { return s.awaitAuctioneer(ctx) },
+		func() error { return errors.Join(s.operator.openAccounts(ctx), s.operator.openPeers(ctx)) },
+		func() error { return s.operator.awaitAuctioneer(ctx) },
 	}); err != nil {
 		return err
 	}
@@ -235,6 +245,18 @@ func (s *Site) startActors(ctx context.Context) error {
 		return err
 	}
 	return writeInfo(s.config.State, s.info)
+}
+
+// starting returns the starts of services, which are kept to be closed.
+func (s *Site) starting(starts ...func(*share) (*service, error)) (all []func() error) {
+	s.services = make([]*service, len(starts))
+	for i, start := range starts {
+		all = append(all, func() (err error) {
+			s.services[i], err = start(s.share)
+			return err
+		})
+	}
+	return all
 }
 
 // openStream makes the stream of observations, which the auctioneer writes and
@@ -274,11 +296,11 @@ func (s *Site) makeStream(ctx context.Context, b bus.Bus) error {
 func (s *Site) startOnly() error {
 	switch actor := s.options.Only.Actor; actor {
 	case messages.Auctioneer: // whom the depot asks
-		return together([]func() error{s.auctioneers.startAll, s.startDepot})
+		return together(append(s.starting(startDepot), s.auctioneers.startAll))
 	case messages.Bank:
 		return s.banks.startAll()
 	case messages.Estimator:
-		return s.startEstimator()
+		return together(s.starting(startEstimator))
 	case messages.NodeAgent:
 		return s.nodes.startAll()
 	default:
@@ -310,17 +332,10 @@ func (s *Site) stop() error {
 	if s.nodes != nil {
 		failed = append(failed, s.nodes.stopAll())
 	}
-	if s.admission != nil {
-		failed = append(failed, s.admission.close())
-	}
-	if s.links != nil {
-		failed = append(failed, s.links.close())
-	}
-	if s.depot != nil {
-		failed = append(failed, s.depot.close())
-	}
-	if s.estimator != nil {
-		failed = append(failed, s.estimator.close())
+	for _, v := range slices.Backward(s.services) {
+		if v != nil {
+			failed = append(failed, v.part.Close(), v.bus.Close())
+		}
 	}
 	if s.auctioneers != nil {
 		failed = append(failed, s.auctioneers.stopAll())
@@ -328,11 +343,7 @@ func (s *Site) stop() error {
 	if s.banks != nil {
 		failed = append(failed, s.banks.stopAll())
 	}
-	s.mu.Lock()
-	if s.operator != nil {
-		failed = append(failed, s.operator.Close())
-	}
-	s.mu.Unlock()
+	failed = append(failed, s.operator.close())
 	s.cancel()
 	if s.server != nil {
 		s.server.Shutdown()
@@ -345,13 +356,13 @@ func (s *Site) stop() error {
 }
 
 // Config is the configuration the site runs with.
-func (s *Site) Config() Config { return s.config }
+func (s *share) Config() Config { return s.config }
 
 // URL is where the site's NATS server takes clients.
-func (s *Site) URL() string { return s.info.Server }
+func (s *share) URL() string { return s.info.Server }
 
 // Info is what the site tells the command line.
-func (s *Site) Info() Info { return s.info }
+func (s *share) Info() Info { return s.info }
 
 // CredsFile is the credentials file of a configured account or operator.
-func (s *Site) CredsFile(account messages.Name) string { return CredsFile(s.config.State, account) }
+func (s *share) CredsFile(account messages.Name) string { return CredsFile(s.config.State, account) }

@@ -16,7 +16,7 @@ const usersFile = "users"
 // contain works out how the tasks of this process's nodes are kept from the site and
 // from one another. A program that gives no executor runs tasks itself: without a
 // choice they are its own user's.
-func (s *Site) contain() error {
+func (s *share) contain() error {
 	t, o := &s.config.Tasks, &s.options
 	s.tasks = runner.Config{
 		Private: t.Private, Hide: []string{s.config.State}, Inside: executor.Inside(), Users: s.usersFile(),
@@ -63,7 +63,7 @@ func (i *Info) TaskUser(account messages.Name) (uint32, bool, error) {
 
 // usersFile is one for all sites of this process, so that no two accounts of theirs
 // have one user.
-func (s *Site) usersFile() string {
+func (s *share) usersFile() string {
 	if s.options.usersFile != "" {
 		return s.options.usersFile
 	}

@@ -67,7 +67,7 @@ func secureClients(o *server.Options, t *TLS) error {
 // replicaTLS is with what this host's replica of an actor proves itself to the others:
 // a certificate made of the site's keys, or where these are elsewhere the one that was
 // given to the process.
-func (s *Site) replicaTLS(actor string) (*tls.Config, error) {
+func (s *share) replicaTLS(actor string) (*tls.Config, error) {
 	if only := s.options.Only; only != nil && only.Certificate != "" {
 		return certificate.ReadReplica(only.Certificate, actor, s.host.Name, s.config.Site)
 	}

@@ -15,7 +15,7 @@ const rekeyEvery = time.Second
 
 // watchKeys follows the keys directory while the site runs: what is rotated or
 // revoked there is in force within moments, without a start.
-func (s *Site) watchKeys(o *server.Options) {
+func (s *share) watchKeys(o *server.Options) {
 	tick := time.NewTicker(rekeyEvery)
 	defer tick.Stop()
 	late, told := false, "" // what was read is not in force, and why
@@ -42,7 +42,7 @@ func (s *Site) watchKeys(o *server.Options) {
 
 // rekey takes the keys over as they are now: first into the server, so that what is
 // issued next is admitted.
-func (s *Site) rekey(o *server.Options) error {
+func (s *share) rekey(o *server.Options) error {
 	if err := s.authority.Reload(); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Site) rekey(o *server.Options) error {
 
 // renewing gives credentials of a part of the site each time that it connects: those
 // from before may be signed with a key that is gone.
-func (s *Site) renewing(role identity.Role, name messages.Name) func() (token, seed string, err error) {
+func (s *share) renewing(role identity.Role, name messages.Name) func() (token, seed string, err error) {
 	return func() (string, string, error) {
 		creds, err := s.authority.Credentials(role, name)
 		return creds.Token, creds.Seed, err

@@ -6,26 +6,19 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/links"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 )
-
-// linksService is the started service and its connection.
-type linksService struct {
-	*links.Links
-	bus bus.Bus
-}
 
 // startLinks starts the service that says how the server of this process is
 // linked to those of peers.
-func (s *Site) startLinks() error {
+func startLinks(s *share) (*service, error) {
 	if len(s.config.Peers) == 0 || s.server == nil {
-		return nil
+		return nil, nil
 	}
 	c := links.Config{Site: s.config.Site, Server: s.server, Operators: s.config.Operators, Peers: map[string]messages.Name{}}
 	for _, p := range s.config.Peers {
 		account, err := s.authority.LinkAccount(p.Name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		c.Peers[account] = p.Name
 	}
@@ -34,14 +27,11 @@ func (s *Site) startLinks() error {
 	}
 	var err error
 	if c.Bus, err = s.connectAs(identity.Service, messages.ServiceIdentity(messages.Links)); err != nil {
-		return err
+		return nil, err
 	}
 	started, err := links.Start(c)
 	if err != nil {
-		return errors.Join(err, c.Bus.Close())
+		return nil, errors.Join(err, c.Bus.Close())
 	}
-	s.links = &linksService{started, c.Bus}
-	return nil
+	return &service{started, c.Bus}, nil
 }
-
-func (l *linksService) close() error { return errors.Join(l.Close(), l.bus.Close()) }

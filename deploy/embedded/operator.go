@@ -1,0 +1,112 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// attempt bounds one request of the site to its own actors; the whole start is
+// bounded by its caller.
+const attempt = 5 * time.Second
+
+// operator is the first operator of the site, as whom the site opens accounts and
+// peers by itself.
+type operator struct {
+	*share
+	mu  sync.Mutex
+	bus bus.Bus // made when first needed
+}
+
+// connect returns the operator's connection.
+func (o *operator) connect() (bus.Bus, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.bus == nil {
+		b, err := o.connectAs(identity.Operator, o.config.Operators[0])
+		if err != nil {
+			return nil, err
+		}
+		o.bus = b
+	}
+	return o.bus, nil
+}
+
+func (o *operator) close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.bus == nil {
+		return nil
+	}
+	return o.bus.Close()
+}
+
+// openAccounts opens the configured accounts. Each grant carries a key that
+// follows from the account's name: the bank carries it out once, however often
+// the site is started and by however many hosts at once.
+func (o *operator) openAccounts(ctx context.Context) error {
+	for _, a := range o.config.Accounts {
+		if a.Grant > 0 {
+			if err := o.openAccount(ctx, a); err != nil {
+				return err
+			}
+		}
+		for _, member := range a.Members {
+			request := messages.MemberRequest{Account: a.Name, Member: member}
+			if _, err := ask[messages.AccountReply](ctx, o, messages.Bank, messages.VerbMember, request); err != nil {
+				return fmt.Errorf("letting %s spend from account %s: %w", member, a.Name, err)
+			}
+		}
+	}
+	// Without accounts to open, this is what waits for the bank.
+	_, err := ask[messages.AccountsReply](ctx, o, messages.Bank, messages.VerbAccounts, messages.Empty{})
+	return err
+}
+
+func (o *operator) openAccount(ctx context.Context, a Account) error {
+	_, err := ask[messages.AccountReply](ctx, o, messages.Bank, messages.VerbGrant, messages.GrantRequest{
+		Key: "opening-" + a.Name, Account: a.Name, Amount: a.Grant, Reason: "opening grant",
+	})
+	if messages.KindOf(err) == messages.Conflict {
+		o.log.Warn("the account was opened with another amount, which stays; use candor grant to give more",
+			zap.String("account", a.Name), zap.Stringer("grant", a.Grant))
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("opening account %s: %w", a.Name, err)
+	}
+	return nil
+}
+
+// awaitAuctioneer waits until some replica leads and serves.
+func (o *operator) awaitAuctioneer(ctx context.Context) error {
+	_, err := ask[messages.StatusReply](ctx, o, messages.Auctioneer, messages.VerbStatus, messages.Empty{})
+	return err
+}
+
+// ask sends a request as the first operator, again and again while nobody
+// answers, until ctx ends.
+func ask[Reply any](ctx context.Context, o *operator, actor, verb string, request any) (Reply, error) {
+	var none Reply
+	b, err := o.connect()
+	if err != nil {
+		return none, err
+	}
+	subject := messages.Subject(o.config.Site, actor, verb, o.config.Operators[0])
+	for {
+		limited, cancel := context.WithTimeout(ctx, attempt)
+		reply, err := bus.Call[Reply](limited, b, subject, request)
+		cancel()
+		if err == nil || ctx.Err() != nil || !messages.KindOf(err).Retriable() {
+			return reply, err
+		}
+		o.log.Info("waiting for the "+actor, zap.String("verb", verb), zap.Error(err))
+	}
+}
