@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/backoff"
 )
 
 // markets are the markets that the node serves, each with its vector. They decide
@@ -20,11 +21,8 @@ type markets struct {
 	shut bool   // no slot wakes or claims
 }
 
-const (
-	// fetchSpread is the time over which agents that miss the same vector ask for it.
-	fetchSpread = 50 * time.Millisecond
-	maxFetch    = 2 * time.Second
-)
+// fetches bounds the time over which agents that miss the same vector ask for it.
+var fetches = backoff.Backoff{First: 50 * time.Millisecond, Last: 2 * time.Second}
 
 // set replaces the markets by those that the leader named, and asks for their vectors.
 func (k *markets) set(now messages.Time, named []messages.Market) {
@@ -92,7 +90,7 @@ func (k *markets) missing(now messages.Time, m *market) {
 	if m.fetching || m.fetchAt != 0 {
 		return
 	}
-	spread := min(fetchSpread<<min(m.failures, 10), maxFetch)
+	spread := fetches.Bound(m.failures + 1)
 	m.fetchAt = now.Add(messages.Duration(float64(spread) * k.rng.Float64()))
 }
 

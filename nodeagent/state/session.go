@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/backoff"
 )
 
 // session is the agent's registration with the leader, the lease it holds under that,
@@ -38,11 +39,11 @@ const (
 	leaving              // lost its lease: waits for its tasks to end, then joins anew
 )
 
-// Bounds of the time between a request and its repetition, and of the wait
-// for one answer.
+// repeats bounds the time between a request and its repetition.
+var repeats = backoff.Backoff{First: 20 * time.Millisecond, Last: time.Second}
+
+// Further bounds of that time, and of the wait for one answer.
 const (
-	firstBackoff = 20 * time.Millisecond
-	lastBackoff  = time.Second
 	// refusedBackoff is the least wait after an error that will hardly pass by
 	// itself.
 	refusedBackoff = time.Second
@@ -114,12 +115,12 @@ func (s *session) failed(kind messages.Kind) messages.Duration {
 // backoff is how long to wait before a request is repeated: doubling with
 // each failure, by chance half as long or half as long again.
 func (s *session) backoff(k messages.Kind) messages.Duration {
-	wait := min(firstBackoff<<min(s.failures-1, 10), lastBackoff)
+	wait := repeats.Bound(s.failures)
 	if !k.Retriable() {
 		wait = refusedBackoff
 	}
 	if s.phase == joined {
 		wait = min(wait, s.lease.Std()/8)
 	}
-	return messages.Duration(float64(wait) * (0.5 + s.rng.Float64()))
+	return messages.Duration(backoff.Spread(wait, s.rng.Float64()))
 }
