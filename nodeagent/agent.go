@@ -24,15 +24,14 @@ type Agent struct {
 	queue   *queue
 
 	// Of the agent's goroutine alone.
-	state   *state.State
-	running map[messages.Attempt]*running
-	markets map[messages.Name]bus.Subscription
-	cancel  context.CancelFunc // of the request under way
-	kept    messages.Time      // until when lasting tasks may run, as they were told
-	wasIn   bool
+	state      *state.State
+	running    map[messages.Attempt]*running
+	markets    map[messages.Name]bus.Subscription
+	cancel     context.CancelFunc // of the request under way
+	lastsUntil messages.Time      // when tasks that outlive the agent end without it, as they were told
+	wasIn      bool
 
-	inputs  *inputs
-	luggage notes
+	files *files
 
 	subscriptions []bus.Subscription // directives, logs
 	ready         chan struct{}
@@ -67,7 +66,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 		c: c, owned: owned, queue: newQueue(), metrics: newMetrics(c.Metrics),
 		state:   state.New(c.Slots, rand.New(rand.NewPCG(seed, seed))),
 		running: map[messages.Attempt]*running{}, markets: map[messages.Name]bus.Subscription{},
-		luggage: notes{users: map[string]int{}}, ready: make(chan struct{}), ended: make(chan struct{}),
+		ready: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if able, ok := c.Runner.(runner.Able); ok {
 		a.state.SetAbilities(able.Abilities())
@@ -79,7 +78,8 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	}
 	a.c.Log = c.Log.With(zap.String("node", c.Node))
 	a.life, a.die = context.WithCancel(context.Background())
-	a.inputs = openInputs(c.Dir)
+	a.files = &files{site: c.Site, node: c.Node, dir: c.Dir, bus: c.Bus, log: a.c.Log, inputs: openInputs(c.Dir),
+		manifests: &manifests{state: c.Dir, log: a.c.Log, life: a.life, users: map[string]int{}}}
 	a.adopt()
 	if err := a.listen(); err != nil {
 		a.die()
@@ -188,16 +188,16 @@ func (a *Agent) act(now messages.Time) (over bool) {
 		a.start(s)
 	}
 	for _, attempt := range do.Hold {
-		a.hold(attempt, true)
+		a.suspend(attempt, true)
 	}
 	for _, attempt := range do.Resume {
-		a.hold(attempt, false)
+		a.suspend(attempt, false)
 	}
 	for _, s := range do.Stop {
 		a.stop(s)
 	}
 	if lasting, ok := a.c.Runner.(runner.Lasting); ok {
-		a.last(lasting, now, do.Reported)
+		a.lastUntil(lasting, now, do.Reported)
 	}
 	for _, market := range do.Fetch {
 		a.metrics.fetch()
@@ -233,13 +233,11 @@ func (a *Agent) start(s state.Start) {
 	r := &running{granted: time.Now()}
 	a.running[s.Grant.Attempt] = r
 	a.metrics.start()
-	if travels(s.Program) {
-		r.process = a.travel(s)
+	if hasFiles(s.Program) {
+		r.process = a.startWithFiles(s)
 		return
 	}
-	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, func(f messages.Finished) {
-		a.queue.post(func(messages.Time) { a.finish(f) })
-	})
+	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, a.report)
 }
 
 func (a *Agent) stop(s state.Stop) {
@@ -254,9 +252,10 @@ func (a *Agent) stop(s state.Stop) {
 	r.process.Stop(grace)
 }
 
-func (a *Agent) hold(attempt messages.Attempt, held bool) {
+// suspend suspends a task, or lets it go on.
+func (a *Agent) suspend(attempt messages.Attempt, suspended bool) {
 	if r := a.running[attempt]; r != nil {
-		r.process.Hold(held)
+		r.process.Hold(suspended)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -135,3 +136,7 @@ func (c *Config) fill() (owned bool, err error) {
 
 // executorWithin is how long an executor may take to answer.
 const executorWithin = 15 * time.Second
+
+// uptime is the time since the machine was started. It goes on while the
+// machine sleeps, as the leader's does, and nobody sets it.
+func uptime() messages.Time { return messages.Time(boottime.Now() / time.Microsecond) }

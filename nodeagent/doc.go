@@ -15,19 +15,19 @@
 // Whoever holds the node's credentials can register under its name; the one
 // who registers last is the node, the other is fenced and stops its tasks.
 //
-// A node bounds how many suspended tasks it keeps (Config.MostSuspended), as their
-// memory stays where it is: it says so when it registers, and the leader has what
-// would be too many end and begin again; see package market.
+// A suspended task keeps its memory, so a node bounds how many suspended tasks it keeps
+// (Config.MostSuspended). The agent tells the leader the bound when it registers; the
+// leader has tasks beyond it ended and run again; see package market.
 //
 // # Files
 //
 // Inputs are fetched from the site's depot before a task starts, once for all tasks
 // that want them, and kept by their digests; the runner copies them into each
-// working directory. What matches an output pattern there when a task has ended
-// well goes to the depot before the end is reported: a task whose outputs could not
-// be stored has failed. What is to be stored is noted beside the tasks, so that an
-// agent which takes over a running task stores its outputs too. A task without
-// files costs nothing of this.
+// working directory. When a task has ended well, its files that match an output
+// pattern are stored in the depot before the end is reported; a task whose outputs
+// could not be stored has failed. A manifest of each stage with files is kept beside
+// the tasks, so that an agent which adopts a running task stores its outputs too.
+// Tasks without files cost nothing of this.
 //
 // # Output
 //

@@ -2,85 +2,127 @@ package nodeagent
 
 import (
 	"context"
+	"os"
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
 
-// travelWithin bounds how long the files of a task may travel, each way: the most
-// that a task may have, at a few megabytes a second.
-const travelWithin = 5 * time.Minute
+// filesWithin bounds how long the files of a task are under way, in each direction:
+// the most that a task may have, at a few megabytes a second.
+const filesWithin = 5 * time.Minute
 
-// travels reports whether files come to the tasks of a program, or go from them.
-func travels(p *messages.Program) bool { return len(p.Inputs)+len(p.Outputs) > 0 }
+// hasFiles reports whether the tasks of a program have inputs or outputs.
+func hasFiles(p *messages.Program) bool { return len(p.Inputs)+len(p.Outputs) > 0 }
 
-// traveller is a task with files: they are fetched before it starts, and stored
-// after it has ended well, before its end is reported.
-type traveller struct {
-	agent   *Agent
-	task    runner.Task
-	context context.Context // of what travels: ended by Stop
-	cancel  context.CancelFunc
-
-	mu      sync.Mutex
-	process runner.Process // nil before it is started
-	held    bool
-	stopped bool
+// files fetches the inputs of tasks from the site's depot, and stores their outputs
+// there.
+type files struct {
+	site, node messages.Name
+	dir        string // state directory
+	bus        bus.Bus
+	log        *zap.Logger
+	inputs     *inputs
+	manifests  *manifests
 }
 
-// travel starts a task with files.
-func (a *Agent) travel(s state.Start) runner.Process {
-	t := &traveller{agent: a, task: runner.Task{Grant: s.Grant, Program: s.Program}}
+func (f *files) subject(verb string) string {
+	return messages.Subject(f.site, messages.Depot, verb, f.node)
+}
+
+// fetch has the inputs of a task on the node, until they are released. If it fails
+// nothing is kept for the task.
+func (f *files) fetch(ctx context.Context, attempt messages.Attempt, p *messages.Program) (kept []*input, err error) {
+	if f.dir == "" {
+		return nil, messages.Errorf(messages.Invalid, "and output files need a node with a state directory")
+	}
+	if err := f.manifests.add(p); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, filesWithin)
+	defer cancel()
+	for _, file := range p.Inputs {
+		k, err := f.inputs.acquire(ctx, file, func(to *os.File) error {
+			return bus.ReceiveFile(ctx, f.bus, f.subject(messages.VerbTake), attempt, file, to)
+		})
+		if err != nil {
+			f.inputs.release(kept)
+			f.manifests.remove(p.Job, p.Stage)
+			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", file.Name, sentence(err))
+		}
+		kept = append(kept, k)
+	}
+	return kept, nil
+}
+
+// fileTask is a task with files: its inputs are fetched before it starts, and its
+// outputs are stored after it has ended well, before its end is reported.
+type fileTask struct {
+	files   *files
+	runner  runner.Runner
+	task    runner.Task
+	context context.Context // of the transfers: ended by Stop
+	cancel  context.CancelFunc
+
+	mu        sync.Mutex
+	process   runner.Process // nil before it is started
+	suspended bool
+	stopped   bool
+}
+
+// startWithFiles starts a task with files, and reports its end.
+func (a *Agent) startWithFiles(s state.Start) runner.Process {
+	t := &fileTask{files: a.files, runner: a.c.Runner, task: runner.Task{Grant: s.Grant, Program: s.Program}}
 	t.context, t.cancel = context.WithCancel(a.life)
-	go t.run()
+	go t.run(a.life.Done(), a.report)
 	return t
 }
 
-// run is the life of the task. If the agent is gone before it ends, the next one
-// takes it over.
-func (t *traveller) run() {
+// run is the life of the task. If the agent is gone before the task ends, the next
+// agent adopts it.
+func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 	defer t.cancel()
-	a, p := t.agent, t.task.Program
-	held, err := a.fetchInputs(t.context, t.task.Attempt, p)
+	kept, err := t.files.fetch(t.context, t.task.Attempt, t.task.Program)
 	if err != nil {
-		a.report(t.unstarted("input " + sentence(err)))
+		report(t.unstarted("input " + sentence(err)))
 		return
 	}
-	defer a.inputs.release(held)
+	defer t.files.inputs.release(kept)
 	ended := make(chan messages.Finished, 1)
 	if !t.start(ended) {
-		a.dropLuggage(p.Job, p.Stage)
-		a.report(t.unstarted(""))
+		t.files.manifests.remove(t.task.Program.Job, t.task.Program.Stage)
+		report(t.unstarted(""))
 		return
 	}
 	select {
 	case f := <-ended:
-		f = a.settle(t.context, f, luggageOf(p))
-		a.dropLuggage(p.Job, p.Stage)
-		a.report(f)
-	case <-a.life.Done():
+		report(t.files.settle(t.context, f, manifestOf(t.task.Program)))
+	case <-gone:
 	}
 }
 
 // start starts the process, unless the task was stopped before.
-func (t *traveller) start(ended chan<- messages.Finished) bool {
+func (t *fileTask) start(ended chan<- messages.Finished) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
 		return false
 	}
-	t.process = t.agent.c.Runner.Start(t.task, func(f messages.Finished) { ended <- f })
-	if t.held {
+	t.process = t.runner.Start(t.task, func(f messages.Finished) { ended <- f })
+	if t.suspended {
 		t.process.Hold(true)
 	}
 	return true
 }
 
 // unstarted is how a task ended that has no process.
-func (t *traveller) unstarted(why string) messages.Finished {
+func (t *fileTask) unstarted(why string) messages.Finished {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := messages.TimeOf(time.Now())
@@ -91,8 +133,8 @@ func (t *traveller) unstarted(why string) messages.Finished {
 	return f
 }
 
-// Stop implements [runner.Process]. What travels meanwhile is given up.
-func (t *traveller) Stop(grace time.Duration) {
+// Stop implements [runner.Process]. Files on their way are given up.
+func (t *fileTask) Stop(grace time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stopped = true
@@ -102,13 +144,13 @@ func (t *traveller) Stop(grace time.Duration) {
 	}
 }
 
-// Hold implements [runner.Process]. What travels goes on.
-func (t *traveller) Hold(held bool) {
+// Hold implements [runner.Process]. Files on their way go on.
+func (t *fileTask) Hold(suspended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.held = held
+	t.suspended = suspended
 	if t.process != nil {
-		t.process.Hold(held)
+		t.process.Hold(suspended)
 	}
 }
 

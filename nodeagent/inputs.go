@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -58,33 +57,8 @@ func openInputs(dir string) *inputs {
 	return in
 }
 
-// fetchInputs has what a task is to be given on the node, until it is released. If
-// it fails nothing is held.
-func (a *Agent) fetchInputs(ctx context.Context, attempt messages.Attempt, p *messages.Program) (held []*input, err error) {
-	if a.c.Dir == "" {
-		return nil, messages.Errorf(messages.Invalid, "and output files need a node with a state directory")
-	}
-	if err := a.noteLuggage(p); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, travelWithin)
-	defer cancel()
-	for _, f := range p.Inputs {
-		k, err := a.inputs.acquire(ctx, f, func(to *os.File) error {
-			return bus.ReceiveFile(ctx, a.c.Bus, messages.Subject(a.c.Site, messages.Depot, messages.VerbTake, a.c.Node), attempt, f, to)
-		})
-		if err != nil {
-			a.inputs.release(held)
-			a.dropLuggage(p.Job, p.Stage)
-			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", f.Name, sentence(err))
-		}
-		held = append(held, k)
-	}
-	return held, nil
-}
-
-// acquire has a file there, fetched by whoever wants it first. If that one fails,
-// who waited tries in turn: the first may have been stopped.
+// acquire returns a file once it is here, fetched by the first who wants it. If the
+// first one fails, because it was stopped perhaps, those who waited try in turn.
 func (in *inputs) acquire(ctx context.Context, f messages.File, fetch func(*os.File) error) (*input, error) {
 	for {
 		k, mine := in.enter(f)

@@ -2,15 +2,12 @@ package nodeagent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"go.uber.org/zap"
@@ -20,28 +17,21 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// luggage is what an agent has to know at the end of a task with files.
-type luggage struct {
-	Inputs  []messages.File `json:"inputs,omitempty"`
-	Outputs []string        `json:"outputs,omitempty"`
-}
-
-func luggageOf(p *messages.Program) *luggage { return &luggage{Inputs: p.Inputs, Outputs: p.Outputs} }
-
-// settle stores what a task left, if it ended well, and takes away what it was
-// given. A task whose outputs cannot be stored has failed.
-func (a *Agent) settle(ctx context.Context, f messages.Finished, l *luggage) messages.Finished {
-	dir := runner.KeptDir(a.c.Dir, f.Attempt)
-	if f.Outcome == messages.Exited && f.ExitCode == 0 && len(l.Outputs) > 0 {
-		ctx, cancel := context.WithTimeout(ctx, travelWithin)
+// settle stores what a task left, if it ended well, and removes its inputs. A task
+// whose outputs cannot be stored has failed.
+func (f *files) settle(ctx context.Context, end messages.Finished, l *manifest) messages.Finished {
+	dir := runner.KeptDir(f.dir, end.Attempt)
+	if end.Outcome == messages.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
+		ctx, cancel := context.WithTimeout(ctx, filesWithin)
 		defer cancel()
-		if err := a.deliver(ctx, f.Attempt, dir, l); err != nil {
-			a.c.Log.Warn("outputs were not stored", zap.Any("attempt", f.Attempt), zap.Error(err))
-			f = unstored(f, err, ctx)
+		if err := f.store(ctx, end.Attempt, dir, l); err != nil {
+			f.log.Warn("outputs were not stored", zap.Any("attempt", end.Attempt), zap.Error(err))
+			end = unstored(end, err, ctx)
 		}
 	}
 	removeInputs(dir, l.Inputs)
-	return f
+	f.manifests.remove(end.Attempt.Task.Job, end.Attempt.Task.Stage)
+	return end
 }
 
 // failedCode is the exit code of a task that ended well and whose outputs could not
@@ -59,20 +49,19 @@ func unstored(f messages.Finished, err error, ctx context.Context) messages.Fini
 	return f
 }
 
-// deliver stores the outputs of an attempt and says what they are.
-func (a *Agent) deliver(ctx context.Context, attempt messages.Attempt, dir string, l *luggage) error {
-	files, err := a.storeAll(ctx, attempt, dir, l)
+// store stores the outputs of an attempt, and tells the depot which they are.
+func (f *files) store(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) error {
+	stored, err := f.storeAll(ctx, attempt, dir, l)
 	if err != nil {
 		return err
 	}
-	_, err = bus.Call[messages.Empty](ctx, a.c.Bus, messages.Subject(a.c.Site, messages.Depot, messages.VerbDeliver, a.c.Node),
-		messages.DeliverRequest{Attempt: attempt, Files: files})
+	_, err = bus.Call[messages.Empty](ctx, f.bus, f.subject(messages.VerbDeliver), messages.DeliverRequest{Attempt: attempt, Files: stored})
 	return err
 }
 
 // storeAll stores the files of a directory that match. All are looked at before
 // the first is sent.
-func (a *Agent) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *luggage) ([]messages.File, error) {
+func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) ([]messages.File, error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // the task wrote nothing
@@ -81,28 +70,28 @@ func (a *Agent) storeAll(ctx context.Context, attempt messages.Attempt, dir stri
 		return nil, err
 	}
 	defer root.Close()
-	files, err := collect(root, l)
+	outputs, err := collect(root, l)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range files {
-		file, err := open(root, f.Name)
+	for _, o := range outputs {
+		file, err := open(root, o.Name)
 		if err != nil {
 			return nil, err
 		}
-		_, err = bus.SendFile(ctx, a.c.Bus, messages.Subject(a.c.Site, messages.Depot, messages.VerbGive, a.c.Node), attempt, f, file)
+		_, err = bus.SendFile(ctx, f.bus, f.subject(messages.VerbGive), attempt, o, file)
 		file.Close()
 		if err != nil {
-			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", f.Name, sentence(err))
+			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", o.Name, sentence(err))
 		}
 	}
-	return files, nil
+	return outputs, nil
 }
 
 // collect lists the regular files that match an output pattern, in the order of
 // their names, but for inputs as they were given. Links that lead out of the
 // directory are as if they were not there.
-func collect(root *os.Root, l *luggage) (files []messages.File, err error) {
+func collect(root *os.Root, l *manifest) (files []messages.File, err error) {
 	names, err := matching(root, l.Outputs)
 	if err != nil {
 		return nil, err
@@ -142,8 +131,8 @@ func matching(root *os.Root, patterns []string) (names []string, err error) {
 	return slices.Compact(names), nil
 }
 
-// describe says what is in a file; nil if it is none that travels: the task's own
-// regular files do, and not another user's to which it may have made a link.
+// describe says what is in a file; nil if it is not stored: the task's own
+// regular files are, and not another user's to which it may have made a link.
 func describe(root *os.Root, name string) (*messages.File, error) {
 	file, err := open(root, name)
 	if errors.Is(err, fs.ErrPermission) {
@@ -185,99 +174,4 @@ func removeInputs(dir string, inputs []messages.File) {
 		}
 	}
 	os.Remove(dir)
-}
-
-// notes counts the tasks in hand of the stages with files, by the path of what is
-// noted about the stage.
-type notes struct {
-	mu    sync.Mutex
-	users map[string]int
-}
-
-// noteLuggage writes down what the end of a stage's tasks needs, for an agent that
-// finds them running. It is the same for all of them, and written once, whole or not
-// at all. Each task drops it once it is settled.
-func (a *Agent) noteLuggage(p *messages.Program) error {
-	path := a.luggagePath(p.Job, p.Stage)
-	a.luggage.mu.Lock()
-	defer a.luggage.mu.Unlock()
-	if a.luggage.users[path] == 0 {
-		if err := writeLuggage(path, luggageOf(p)); err != nil {
-			return messages.Errorf(messages.Unavailable, "files cannot be noted: %v", err)
-		}
-	}
-	a.luggage.users[path]++
-	return nil
-}
-
-// writeLuggage writes aside and then gives the name: half a note would have the
-// outputs of tasks go unnoticed.
-func writeLuggage(path string, l *luggage) error {
-	text, err := json.Marshal(l)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
-	}
-	if err == nil {
-		err = os.WriteFile(path+".part", text, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".part", path)
-	}
-	return err
-}
-
-// dropLuggage removes a stage's note once no task in hand needs it. An agent that is
-// about to go leaves it to the next one, which settles what this one could not.
-func (a *Agent) dropLuggage(job messages.JobID, stage uint32) {
-	path := a.luggagePath(job, stage)
-	a.luggage.mu.Lock()
-	defer a.luggage.mu.Unlock()
-	if a.luggage.users[path] == 0 || a.life.Err() != nil {
-		return
-	}
-	if a.luggage.users[path]--; a.luggage.users[path] == 0 {
-		delete(a.luggage.users, path)
-		os.Remove(path) // what stays is found at the next start
-	}
-}
-
-// findLuggage is what an earlier agent noted of a task's stage, nil if it has no
-// files.
-func (a *Agent) findLuggage(t messages.TaskRef) *luggage {
-	text, err := os.ReadFile(a.luggagePath(t.Job, t.Stage))
-	if err != nil {
-		return nil
-	}
-	l := new(luggage)
-	if err := json.Unmarshal(text, l); err != nil {
-		a.c.Log.Error("what the tasks of a stage leave is not known", zap.Any("task", t), zap.Error(err))
-		return nil
-	}
-	return l
-}
-
-// forgetLuggage removes the notes of stages of which no task runs any more, and
-// counts those that do.
-func (a *Agent) forgetLuggage(running []runner.Adopted) {
-	if a.c.Dir == "" {
-		return
-	}
-	old, _ := os.ReadDir(filepath.Dir(a.luggagePath(0, 0)))
-	for _, e := range old {
-		needed := func(t runner.Adopted) bool {
-			return filepath.Base(a.luggagePath(t.Attempt.Task.Job, t.Attempt.Task.Stage)) == e.Name()
-		}
-		if !slices.ContainsFunc(running, needed) {
-			os.Remove(filepath.Join(filepath.Dir(a.luggagePath(0, 0)), e.Name()))
-		}
-	}
-	a.luggage.mu.Lock()
-	defer a.luggage.mu.Unlock()
-	for _, t := range running {
-		a.luggage.users[a.luggagePath(t.Attempt.Task.Job, t.Attempt.Task.Stage)]++
-	}
-}
-
-func (a *Agent) luggagePath(job messages.JobID, stage uint32) string {
-	return filepath.Join(a.c.Dir, "luggage", fmt.Sprintf("%d.%d.json", job, stage))
 }

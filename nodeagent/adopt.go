@@ -12,21 +12,17 @@ import (
 func (a *Agent) adopt() {
 	lasting, ok := a.c.Runner.(runner.Lasting)
 	if !ok {
-		a.forgetLuggage(nil)
+		a.files.manifests.sweep(nil)
 		return
 	}
 	tasks := lasting.Adopt(func(f messages.Finished) {
-		if l := a.findLuggage(f.Attempt.Task); l != nil {
-			go func() {
-				f := a.settle(a.life, f, l)
-				a.dropLuggage(f.Attempt.Task.Job, f.Attempt.Task.Stage)
-				a.report(f)
-			}()
+		if l := a.files.manifests.find(f.Attempt.Task); l != nil {
+			go func() { a.report(a.files.settle(a.life, f, l)) }()
 			return
 		}
 		a.report(f)
 	})
-	a.forgetLuggage(tasks)
+	a.files.manifests.sweep(tasks)
 	for _, t := range tasks {
 		if a.state.Adopt(t.Attempt, t.Class, t.Held) {
 			a.running[t.Attempt] = &running{process: t.Process, granted: time.Now()}
@@ -38,14 +34,14 @@ func (a *Agent) adopt() {
 	}
 }
 
-// last tells tasks that outlive the agent how long they may, and forgets those
-// that have been reported.
-func (a *Agent) last(lasting runner.Lasting, now messages.Time, reported []messages.Attempt) {
+// lastUntil tells tasks that outlive the agent how long they may run, and forgets
+// those whose end the leader knows.
+func (a *Agent) lastUntil(lasting runner.Lasting, now messages.Time, reported []messages.Attempt) {
 	for _, attempt := range reported {
 		lasting.Confirm(attempt)
 	}
-	if until := a.state.Expiry(); a.state.Joined() && until != a.kept {
-		a.kept = until
+	if until := a.state.Expiry(); a.state.Joined() && until != a.lastsUntil {
+		a.lastsUntil = until
 		lasting.Keep(until.Sub(now).Std())
 	}
 }

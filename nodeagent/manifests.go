@@ -1,0 +1,120 @@
+package nodeagent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// manifest lists the files of a stage, which an agent has to know at the end of a task.
+type manifest struct {
+	Inputs  []messages.File `json:"inputs,omitempty"`
+	Outputs []string        `json:"outputs,omitempty"`
+}
+
+func manifestOf(p *messages.Program) *manifest {
+	return &manifest{Inputs: p.Inputs, Outputs: p.Outputs}
+}
+
+// manifests are the lists of the stages with tasks in hand, as files in a directory:
+// an agent that finds such a task running reads there what to store at its end.
+type manifests struct {
+	state string // directory of the agent; "": there are no files
+	log   *zap.Logger
+	life  context.Context // of the agent
+
+	mu    sync.Mutex
+	users map[string]int // tasks in hand, by the path of their stage's manifest
+}
+
+// sweep removes the manifests of stages of which no task runs any more, and counts the
+// tasks that do.
+func (m *manifests) sweep(running []runner.Adopted) {
+	if m.state == "" {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range running {
+		m.users[m.path(t.Attempt.Task.Job, t.Attempt.Task.Stage)]++
+	}
+	dir := filepath.Dir(m.path(0, 0))
+	old, _ := os.ReadDir(dir) // none before the first
+	for _, e := range old {
+		if path := filepath.Join(dir, e.Name()); m.users[path] == 0 {
+			os.Remove(path)
+		}
+	}
+}
+
+// add counts a task of a stage. The first one writes the manifest, which is the same
+// for all.
+func (m *manifests) add(p *messages.Program) error {
+	path := m.path(p.Job, p.Stage)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.users[path] == 0 {
+		if err := writeManifest(path, manifestOf(p)); err != nil {
+			return messages.Errorf(messages.Unavailable, "files cannot be noted: %v", err)
+		}
+	}
+	m.users[path]++
+	return nil
+}
+
+// writeManifest writes a new file and then gives it its name: with half a manifest,
+// outputs would be forgotten.
+func writeManifest(path string, l *manifest) error {
+	text, err := json.Marshal(l)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(path+".part", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".part", path)
+	}
+	return err
+}
+
+// remove ends the count of a task; the last one removes the manifest. An agent that is
+// about to stop leaves it to the next agent, which stores what this one could not.
+func (m *manifests) remove(job messages.JobID, stage uint32) {
+	path := m.path(job, stage)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.users[path] == 0 || m.life.Err() != nil {
+		return
+	}
+	if m.users[path]--; m.users[path] == 0 {
+		delete(m.users, path)
+		os.Remove(path) // what stays is found at the next start
+	}
+}
+
+// find returns what an earlier agent wrote about a task's stage; nil: it has no files.
+func (m *manifests) find(t messages.TaskRef) *manifest {
+	text, err := os.ReadFile(m.path(t.Job, t.Stage))
+	if err != nil {
+		return nil
+	}
+	l := new(manifest)
+	if err := json.Unmarshal(text, l); err != nil {
+		m.log.Error("what the tasks of a stage leave is not known", zap.Any("task", t), zap.Error(err))
+		return nil
+	}
+	return l
+}
+
+func (m *manifests) path(job messages.JobID, stage uint32) string {
+	return filepath.Join(m.state, "luggage", fmt.Sprintf("%d.%d.json", job, stage))
+}
