@@ -26,7 +26,7 @@ func (a *Agent) adopt() {
 	for _, t := range tasks {
 		if a.state.Adopt(t.Attempt, t.Class, t.Held) {
 			a.running[t.Attempt] = &running{process: t.Process, granted: time.Now()}
-			a.metrics.start()
+			a.metrics.starts.Inc()
 		} else {
 			t.Process.Stop(0)
 			lasting.Confirm(t.Attempt)

@@ -200,7 +200,7 @@ func (a *Agent) act(now messages.Time) (over bool) {
 		a.lastUntil(lasting, now, do.Reported)
 	}
 	for _, market := range do.Fetch {
-		a.metrics.fetch()
+		a.metrics.fetches.Inc()
 		go a.fetch(market)
 	}
 	if do.Request != nil {
@@ -217,7 +217,7 @@ func (a *Agent) noteSession() {
 	}
 	a.wasIn = in
 	if !in {
-		a.metrics.lost()
+		a.metrics.sessions.Inc()
 		a.c.Log.Warn("lost the lease: every task is killed, then the node registers anew")
 		return
 	}
@@ -232,7 +232,7 @@ func (a *Agent) noteSession() {
 func (a *Agent) start(s state.Start) {
 	r := &running{granted: time.Now()}
 	a.running[s.Grant.Attempt] = r
-	a.metrics.start()
+	a.metrics.starts.Inc()
 	if hasFiles(s.Program) {
 		r.process = a.startWithFiles(s)
 		return

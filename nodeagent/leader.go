@@ -32,7 +32,7 @@ func (a *Agent) follow(markets []messages.Name) {
 			continue
 		}
 		s, err := a.c.Bus.Subscribe(messages.VectorSubject(a.c.Site, name), func(_ string, payload []byte) {
-			a.metrics.vector()
+			a.metrics.vectors.Inc()
 			receive(a, payload, a.state.Vector)
 		})
 		if err != nil { // the next registration tries again
@@ -68,18 +68,18 @@ func call[Reply any](ctx context.Context, a *Agent, verb string, r *state.Reques
 	reply, err := ask[Reply](ctx, a, verb, body)
 	a.queue.post(func(now messages.Time) {
 		if err == nil {
-			a.metrics.answered(sent)
+			a.metrics.exchangeSeconds.Observe(time.Since(sent).Seconds())
 			answered(now, r.ID, reply)
 			return
 		}
-		a.metrics.fail(err)
+		a.metrics.failures.WithLabelValues(messages.KindOf(err).String()).Inc()
 		a.c.Log.Log(levelOf(err), "a request to the leader failed", zap.String("verb", verb), zap.Error(err))
 		a.state.Failed(now, r.ID, err)
 	})
 }
 
 func (a *Agent) exchanged(now messages.Time, id uint64, r *messages.ExchangeReply) {
-	a.metrics.grant(len(r.Grants))
+	a.metrics.grants.Add(float64(len(r.Grants)))
 	a.state.Answered(now, id, r)
 }
 
@@ -121,7 +121,7 @@ func (a *Agent) fetch(market messages.Name) {
 			return
 		}
 		if err := a.state.Fetched(now, v); err != nil {
-			a.metrics.refuse()
+			a.metrics.refused.Inc()
 			a.c.Log.Warn("a vector was refused", zap.Error(err))
 		}
 	})

@@ -9,8 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// metrics counts what agents do; nil counts nothing. Agents that share a
-// registry share its metrics.
+// metrics counts what agents do. Agents that share a registry share its metrics.
 type metrics struct {
 	exchanges, claims, grants, starts   prometheus.Counter
 	vectors, fetches, refused, sessions prometheus.Counter
@@ -19,9 +18,6 @@ type metrics struct {
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
-	if r == nil {
-		return nil
-	}
 	return &metrics{
 		exchanges: counter(r, "exchanges_total", "Exchanges sent to the leader, repetitions included."),
 		claims:    counter(r, "claims_total", "Slots for which work was claimed, repetitions included."),
@@ -54,8 +50,12 @@ func histogram(r prometheus.Registerer, name, help string, buckets []float64) pr
 		prometheus.HistogramOpts{Namespace: "candor", Subsystem: "nodeagent", Name: name, Help: help, Buckets: buckets}))
 }
 
-// register returns the collector, or the one that another agent registered.
+// register returns the collector, or the one that another agent registered. Without a
+// registry nobody reads it.
 func register[C prometheus.Collector](r prometheus.Registerer, c C) C {
+	if r == nil {
+		return c
+	}
 	var there prometheus.AlreadyRegisteredError
 	if err := r.Register(c); errors.As(err, &there) {
 		if known, ok := there.ExistingCollector.(C); ok {
@@ -65,72 +65,19 @@ func register[C prometheus.Collector](r prometheus.Registerer, c C) C {
 	return c
 }
 
+// exchange counts a transmission of an exchange.
 func (m *metrics) exchange(e *messages.Exchange) {
-	if m == nil {
-		return
-	}
 	m.exchanges.Inc()
 	for _, c := range e.Claims {
 		m.claims.Add(float64(c.Slots))
 	}
 }
 
-func (m *metrics) answered(sent time.Time) {
-	if m != nil {
-		m.exchangeSeconds.Observe(time.Since(sent).Seconds())
-	}
-}
-
-func (m *metrics) fail(err error) {
-	if m != nil {
-		m.failures.WithLabelValues(messages.KindOf(err).String()).Inc()
-	}
-}
-
-func (m *metrics) grant(n int) {
-	if m != nil {
-		m.grants.Add(float64(n))
-	}
-}
-
-func (m *metrics) start() {
-	if m != nil {
-		m.starts.Inc()
-	}
-}
-
 // finish counts an ended task and, if it was started, the time that took.
 func (m *metrics) finish(f *messages.Finished, granted time.Time) {
-	if m == nil {
-		return
-	}
 	m.finishes.WithLabelValues(f.Outcome.String()).Inc()
 	if f.Outcome != messages.Unstartable {
 		took := f.Started.Std().Sub(granted)
 		m.startSeconds.Observe(max(0, took.Seconds()))
-	}
-}
-
-func (m *metrics) vector() {
-	if m != nil {
-		m.vectors.Inc()
-	}
-}
-
-func (m *metrics) fetch() {
-	if m != nil {
-		m.fetches.Inc()
-	}
-}
-
-func (m *metrics) refuse() {
-	if m != nil {
-		m.refused.Inc()
-	}
-}
-
-func (m *metrics) lost() {
-	if m != nil {
-		m.sessions.Inc()
 	}
 }

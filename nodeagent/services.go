@@ -40,13 +40,13 @@ func (a *Agent) listen() error {
 func receive[T any](a *Agent, payload []byte, do func(messages.Time, *T) error) {
 	message := new(T)
 	if err := messages.Unmarshal(payload, messages.Detect(payload, ""), message); err != nil {
-		a.metrics.refuse()
+		a.metrics.refused.Inc()
 		a.c.Log.Warn("a message could not be read", zap.Error(err))
 		return
 	}
 	a.queue.offer(func(now messages.Time) {
 		if err := do(now, message); err != nil {
-			a.metrics.refuse()
+			a.metrics.refused.Inc()
 			a.c.Log.Warn("a message was refused", zap.Error(err))
 		}
 	})

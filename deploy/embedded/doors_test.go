@@ -94,6 +94,12 @@ func hosted(t *testing.T) (Sites, *identity.Authority) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startHosts(t, base, dir), authority
+}
+
+// startHosts starts a site of several hosts, each with a state directory below dir.
+func startHosts(t *testing.T, base Config, dir string) Sites {
+	t.Helper()
 	sites := make(Sites, len(base.Hosts))
 	var starts []func() error
 	for i, h := range base.Hosts {
@@ -109,7 +115,7 @@ func hosted(t *testing.T) (Sites, *identity.Authority) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sites.Close() })
-	return sites, authority
+	return sites
 }
 
 // internal is the authority of the ports between the hosts of a site.

@@ -62,22 +62,7 @@ func spread(t *testing.T, hub *Site) Sites {
 	}
 	request[messages.PeerReply](connect(t, hub, "operator"), messages.Bank, messages.VerbPeer,
 		messages.PeerRequest{Peer: "west", Keys: []string{own}, Limit: 100 * messages.Credit})
-	sites := make(Sites, len(base.Hosts))
-	var starts []func() error
-	for i, h := range base.Hosts {
-		c := base
-		c.State = filepath.Join(dir, h.Name)
-		ctx := within(t)
-		starts = append(starts, func() (err error) {
-			sites[i], err = Start(ctx, c, Options{Host: h.Name})
-			return err
-		})
-	}
-	if err := together(starts); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = sites.Close() })
-	return sites
+	return startHosts(t, base, dir)
 }
 
 // TestHostsAreLinkedEach: where a site has several hosts each is linked, a request

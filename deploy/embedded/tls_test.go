@@ -85,20 +85,11 @@ func TestHostsOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	base.Hosts = (&cluster{T: t}).hosts()
-	sites := make([]*Site, len(base.Hosts))
-	var starts []func() error
-	for i, h := range base.Hosts {
-		c := base
-		c.State, c.TLS = filepath.Join(dir, h.Name), ca.issue(h.Name)
-		ctx := within(t)
-		starts = append(starts, func() (err error) {
-			sites[i], err = Start(ctx, c, Options{Host: h.Name})
-			return err
-		})
+	for _, h := range base.Hosts {
+		ca.issue(h.Name)
 	}
-	if err := together(starts); err != nil {
-		t.Fatal(err)
-	}
+	base.TLS = &TLS{Cert: filepath.Join(ca.dir, "{host}.pem"), Key: filepath.Join(ca.dir, "{host}.key"), CA: filepath.Join(ca.dir, "ca.pem")}
+	sites := startHosts(t, base, dir)
 	alice := connect(t, sites[2], "alice")
 	if job := alice.final(alice.submit("k", twoStages(t.TempDir(), messages.Credit))); job.State != messages.Completed {
 		t.Errorf("the job ended %v", job.State)
@@ -108,11 +99,7 @@ func TestHostsOverTLS(t *testing.T) {
 		t.Error("a client without TLS could connect")
 		_ = b.Close()
 	}
-	var stops []func() error
-	for _, s := range sites {
-		stops = append(stops, s.Close)
-	}
-	if err := together(stops); err != nil {
+	if err := sites.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
 }

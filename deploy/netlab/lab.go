@@ -48,9 +48,6 @@ func New(dir, binary string, network Network, plans ...Plan) (*Lab, error) {
 	return l, nil
 }
 
-// Network says in a few words what hosts are here.
-func (l *Lab) Network() string { return l.network.Kind() }
-
 // Start starts all sites and returns when all of them can be used.
 func (l *Lab) Start(ctx context.Context) error {
 	failed := make([]error, len(l.Sites))

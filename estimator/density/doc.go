@@ -12,7 +12,7 @@
 //     mends an H that is singular.
 //   - Density.Log and At evaluate it, Draw and DrawWithin draw from it, the latter
 //     truncated to a template's bounds; Divergence compares two.
-//   - Influence bounds what an account weighs, Screen says which samples do not fit.
+//   - The weight of an account is bounded, and samples that do not fit are screened.
 //   - Class does all of that for samples as they come, in bounded memory, with a
 //     prior until there are enough; it can be saved and restored.
 //

@@ -9,23 +9,8 @@ import (
 
 // DefaultInfluence is how many times an even part of the total weight an
 // account has at most. With 2, one account in twenty has a tenth of it between
-// them at most, less than it takes to be believed (Screen).
+// them at most, less than it takes to be believed (screen).
 const DefaultInfluence = 2
-
-// Influence returns weights for samples of accounts, such that no account has
-// more than so many times an even part of their sum, multiple being 1 or above.
-// Accounts beyond that have all their samples weighted down alike; the others
-// keep theirs. weights nil: 1 each. An account "" is nobody's: each of its
-// samples counts as from an account of its own.
-func Influence(accounts []messages.Name, weights []float64, multiple float64) ([]float64, error) {
-	if weights != nil && len(weights) != len(accounts) {
-		return nil, messages.Errorf(messages.Invalid, "accounts: must be one for each of %d samples, there are %d", len(weights), len(accounts))
-	}
-	if err := checkInfluence(multiple); err != nil {
-		return nil, err
-	}
-	return capped(owners(accounts), weights, multiple), nil
-}
 
 func checkInfluence(multiple float64) error {
 	if !(multiple >= 1 && multiple <= Largest) {
@@ -34,23 +19,10 @@ func checkInfluence(multiple float64) error {
 	return nil
 }
 
-// owners numbers the accounts in the order of their first sample.
-func owners(accounts []messages.Name) []int {
-	owner, known, next := make([]int, len(accounts)), map[messages.Name]int{}, 0
-	for k, a := range accounts {
-		number, ok := known[a]
-		if !ok {
-			number = next
-			next++
-			if a != "" {
-				known[a] = number
-			}
-		}
-		owner[k] = number
-	}
-	return owner
-}
-
+// capped returns weights for samples of accounts, which owner numbers, such that no
+// account has more than so many times an even part of their sum, multiple being 1 or
+// above. All samples of an account beyond that are weighted down alike; the others
+// keep their weights. weights nil: 1 each.
 func capped(owner []int, weights []float64, multiple float64) []float64 {
 	totals := make([]float64, slices.Max(append([]int{-1}, owner...))+1)
 	out := make([]float64, len(owner))

@@ -4,8 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
-
-	"github.com/candor-grid/candor/messages"
 )
 
 const (
@@ -19,33 +17,14 @@ const (
 	falseAlarm = 0.001
 )
 
-// Screen says which samples to keep. Below 50 samples, all. Otherwise a sample
-// stays if accounts that have 12 % of the influence (see Influence) have
-// samples near it: within sqrt(χ²(0.999, L)) − 1.17 standard deviations, in a
+// screen says which samples to keep; weights are capped, and count is the number of
+// samples that d stands for. Below 50 samples, all. Otherwise a sample
+// stays if accounts that have 12 % of the influence have samples near it: within
+// sqrt(χ²(0.999, L)) − 1.17 standard deviations, in a
 // robust measure of the spread of them all. Of normal samples that screens one
 // in a thousand; a group apart from the rest goes if it has less than 12 %, and
 // keeps all but its fringe if it has a fifth.
 // O(n²·L) in the worst case, about a fifth of that as a rule.
-func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, err error) {
-	if err := d.Check(); err != nil {
-		return nil, err
-	}
-	if len(accounts) != d.Len() {
-		return nil, messages.Errorf(messages.Invalid, "accounts: must be one for each of %d samples, there are %d", d.Len(), len(accounts))
-	}
-	weights, err := Influence(accounts, d.Weights, influence)
-	if err != nil {
-		return nil, err
-	}
-	count := 0.0
-	for k := range d.Len() {
-		count += d.Weight(k)
-	}
-	return screen(d, weights, count), nil
-}
-
-// screen is Screen for weights already capped and the number of samples that d
-// stands for.
 func screen(d *Data, weights []float64, count float64) []bool {
 	keep := make([]bool, d.Len())
 	if count < Enough {

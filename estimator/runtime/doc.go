@@ -24,7 +24,6 @@
 //   - Distribution.Robust is the quantile under the worst distribution within a
 //     Kullback-Leibler ball around the estimate. Distribution.Divergence is the
 //     ball's radius where none is given: the fewer runs, the larger.
-//   - Evaluate runs through a log.
 //
 // The user's limit bounds every answer, and is itself a possible run time, of
 // probability 1/16 beside one run and a quarter of that for each one more, so that

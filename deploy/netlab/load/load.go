@@ -240,13 +240,3 @@ func (l *Load) close() {
 		_ = b.Close()
 	}
 }
-
-// Answered is how many submissions were acknowledged between two moments.
-func (r *Result) Answered(from, to time.Time) (n int) {
-	for _, a := range r.Acks {
-		if !a.Acked.Before(from) && a.Acked.Before(to) {
-			n++
-		}
-	}
-	return n
-}

@@ -76,9 +76,6 @@ func TestEveryClientSubmitsItsJobs(t *testing.T) {
 		}
 		numbers[a.Job] = true
 	}
-	if n := r.Answered(r.Acks[0].Acked, r.Acks[0].Acked.Add(time.Hour)); n != 10 {
-		t.Errorf("%d answers came since the first, want all 10", n)
-	}
 }
 
 func TestALoadSaysWhenClientsAreServed(t *testing.T) {

@@ -1,0 +1,51 @@
+package density
+
+import "github.com/candor-grid/candor/messages"
+
+// Screen screens the samples of accounts.
+func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, err error) {
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	if len(accounts) != d.Len() {
+		return nil, messages.Errorf(messages.Invalid, "accounts: must be one for each of %d samples, there are %d", d.Len(), len(accounts))
+	}
+	weights, err := Influence(accounts, d.Weights, influence)
+	if err != nil {
+		return nil, err
+	}
+	count := 0.0
+	for k := range d.Len() {
+		count += d.Weight(k)
+	}
+	return screen(d, weights, count), nil
+}
+
+// Influence caps the weights of accounts. An account "" is nobody's: each of its
+// samples counts as from an account of its own.
+func Influence(accounts []messages.Name, weights []float64, multiple float64) ([]float64, error) {
+	if weights != nil && len(weights) != len(accounts) {
+		return nil, messages.Errorf(messages.Invalid, "accounts: must be one for each of %d samples, there are %d", len(weights), len(accounts))
+	}
+	if err := checkInfluence(multiple); err != nil {
+		return nil, err
+	}
+	return capped(owners(accounts), weights, multiple), nil
+}
+
+// owners numbers the accounts in the order of their first sample.
+func owners(accounts []messages.Name) []int {
+	owner, known, next := make([]int, len(accounts)), map[messages.Name]int{}, 0
+	for k, a := range accounts {
+		number, ok := known[a]
+		if !ok {
+			number = next
+			next++
+			if a != "" {
+				known[a] = number
+			}
+		}
+		owner[k] = number
+	}
+	return owner
+}
