@@ -14,8 +14,8 @@ func (m *replicated) Close() error {
 	return m.closed
 }
 
-// stop first lets go of leadership, while everything still runs: what is in
-// flight is then either committed and answered, or known to be unknown.
+// stop first hands leadership over, while everything still runs: a command in flight
+// is then either committed and answered, or its outcome is reported as unknown.
 func (m *replicated) stop() error {
 	if m.guard.broken.Load() == nil {
 		m.transferOut()
@@ -64,8 +64,8 @@ func (m *replicated) release() error {
 	return err
 }
 
-// damaged tells of state that is wrong. If peers have it right, what is here is put
-// aside at the next start, and begun anew.
+// damaged is called when this replica's state is wrong. If there are peers, the next
+// start puts the state aside and begins anew from them.
 func (m *replicated) damaged(err error) {
 	if m.disk.canHeal(m.config) {
 		kept := m.disk.promises.change(func(r *record) {
@@ -76,8 +76,8 @@ func (m *replicated) damaged(err error) {
 	m.guard.fail(err)
 }
 
-// fail tells of a disk that hangs or lost a write. If the process lives on, the
-// replica leaves its group: a leader whose disk hangs still sends heartbeats.
+// fail is called when the disk hangs or has lost a write. If the process lives on, the
+// replica leaves its group, because a leader whose disk hangs still sends heartbeats.
 func (m *replicated) fail(err error) {
 	<-m.opened
 	if m.raft == nil {

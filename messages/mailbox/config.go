@@ -67,7 +67,7 @@ type Config struct {
 	// Timeout is how long replicas do without word from a leader before they
 	// elect another (they wait between one and two of it), and how long a leader
 	// does without word from a majority before it steps down. Default 1 s: a
-	// process starved of CPU for some hundred milliseconds keeps its office.
+	// process starved of CPU for some hundred milliseconds keeps its leadership.
 	Timeout time.Duration
 
 	// MaxCommand is the largest command in bytes; default 1 MiB.

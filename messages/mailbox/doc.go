@@ -26,30 +26,31 @@
 //
 // # Disks
 //
-// A write that hangs would leave a leader in place that still sends heartbeats
-// and never commits. A watchdog times every write and sync, probes the disk when
-// it is idle, and calls Config.OnStuck, which by default ends the process. After
-// a write that failed the store takes no more of them: the pages that a failed
-// sync leaves behind cannot be trusted, the files can, once they are read again
-// by a new process. A disk that runs low refuses proposals (ErrNoSpace) while
-// there is still room for what was accepted, and accepts them again by itself.
+// A leader whose disk hangs would still send heartbeats and never commit. So a watchdog
+// times every write and sync, probes the disk when it is idle, and calls Config.OnStuck,
+// which by default ends the process. After a failed write nothing more is written: the
+// memory pages that a failed sync leaves behind cannot be trusted, while the files can be
+// trusted once a new process has read them. When the disk runs low, proposals are
+// refused (ErrNoSpace) while there is still room for the accepted ones, and accepted
+// again once there is space.
 //
 // # Exchanging replicas
 //
 // [Group] adds and removes replicas while the group works. A new one, with an empty
 // disk and no Bootstrap, is brought up to date first, by a snapshot where the log no
-// longer goes back far enough, and only then counts; so a replica that does not come
-// costs nothing. One is removed only if those that answer are a majority of the rest.
+// longer goes back far enough, and only then gets a vote; so a replica that never starts
+// costs nothing. A replica is removed only if a majority of the others answers.
 //
 // # Damage
 //
-// Each entry has a checksum that includes the one before it. A replica checks its
-// directory when it starts and each entry whenever it is read, arrives or is applied.
-// Beside the log is a file of promises: the votes, the end of the log, and a name for
-// the disk, which the peers know too. A replica that has less than it promised, or
-// another disk than the peers know, takes no part in elections until a leader has
-// brought it up to date as a replica without a vote. States are compared through the
-// log. What is damaged is put aside and begun anew from the peers, or else refused.
+// Each entry has a seal: a checksum that includes the seal of the entry before. A replica
+// checks its directory when it starts, and each entry when it is read, arrives or is
+// applied. Beside the log is a file of promises: the votes, the end of the log, and a
+// name for the disk, which the peers know too. A replica takes no part in elections if it
+// has less than it promised, or another disk than the peers know, until a leader has
+// brought it up to date as a replica without a vote. Replicas compare their states
+// through the log. A damaged directory is put aside, and the replica begins anew from its
+// peers; without peers it does not start.
 //
 // # Identity and addresses
 //
@@ -61,6 +62,6 @@
 // connected by pipes in memory ([Local]) and open no port, and between processes every
 // connection is TLS 1.3, on loopback too, with a certificate at both ends that is for
 // exactly one replica of this group (Config.Group). A configuration without either is
-// refused. Connections that do not say who they are keep nobody out: each new one is let
-// begin its handshake, and the oldest of too many is closed.
+// refused. Silent connections keep no replica out: every new connection may begin its
+// handshake, and the oldest of too many is closed.
 package mailbox

@@ -12,17 +12,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// below is a transport as the gate needs it.
+// below is what the gate needs of a transport.
 type below interface {
 	raft.Transport
 	raft.WithPreVote
 	raft.WithClose
 }
 
-// gate stands between Raft and any transport. It lets through what this replica's
-// standing allows, checks the seals of entries that arrive, and carries what replicas
-// tell each other about their disks, in fields of heartbeats and votes that Raft no
-// longer reads, so that releases without it take no notice.
+// gate is a transport between Raft and another transport. The gate passes on the
+// requests that this replica's standing allows, and checks the seals of entries that
+// arrive. It also carries the reports that replicas make about their disks, in fields
+// of heartbeats and votes that Raft no longer reads; releases without a gate ignore
+// them.
 type gate struct {
 	below
 	*engine
@@ -32,19 +33,19 @@ type gate struct {
 	log        *sealedLog
 
 	open atomic.Bool  // Raft runs
-	busy sync.RWMutex // held, shared, by each heartbeat under way: the disk is closed after the last
+	busy sync.RWMutex // read-locked by each heartbeat under way, so that the disk is closed after the last
 	in   chan raft.RPC
 	stop chan struct{}
 	once sync.Once
 
 	refusals atomic.Uint64 // of elections
 
-	mu   sync.Mutex
-	outs map[string]bool // replicas without a vote that may catch up
+	mu       sync.Mutex
+	catching map[string]bool // by ID: replicas whose vote was taken away, and that may catch up
 }
 
 func newGate(t below) *gate {
-	return &gate{below: t, in: make(chan raft.RPC), stop: make(chan struct{}), outs: map[string]bool{}}
+	return &gate{below: t, in: make(chan raft.RPC), stop: make(chan struct{}), catching: map[string]bool{}}
 }
 
 // start begins to pass on what arrives.
@@ -82,8 +83,8 @@ func (g *gate) Close() error {
 // Consumer gives Raft what has passed.
 func (g *gate) Consumer() <-chan raft.RPC { return g.in }
 
-// SetHeartbeatHandler gives Raft the heartbeats that have passed, and the leader this
-// replica's word with each answer.
+// SetHeartbeatHandler gives Raft the heartbeats that have passed, and adds this
+// replica's report to each answer.
 func (g *gate) SetHeartbeatHandler(handle func(raft.RPC)) {
 	g.below.SetHeartbeatHandler(func(rpc raft.RPC) {
 		g.busy.RLock()
@@ -109,39 +110,40 @@ func (g *gate) SetHeartbeatHandler(handle func(raft.RPC)) {
 
 var errNotRunning = errors.New("mailbox: this replica is starting or stopping")
 
-// signed adds this replica's word to the answer to a heartbeat.
+// signed adds this replica's report to the answer to a heartbeat.
 func (g *gate) signed(response any) any {
 	r, ok := response.(*raft.AppendEntriesResponse)
 	if !ok {
 		return response
 	}
 	s := *r
-	s.Addr = write(g.word())
+	s.Addr = attach(g.report())
 	return &s
 }
 
-func (g *gate) word() reply {
+func (g *gate) report() standingReport {
 	last, term := g.end()
-	return g.standing.says(last, term, g.applier.mark.Load())
+	return g.standing.report(last, term, g.applier.mark.Load())
 }
 
-// end is the end of this replica's log, for what it tells and for what it is held to
-// alike: Raft notices an entry a little after it was written.
+// end is the end of this replica's log, both for its reports and for its promises.
+// Raft notices an entry a little after the entry was written.
 func (g *gate) end() (index, term uint64) {
 	index, term = g.log.end()
 	return max(index, g.raft.LastIndex()), term
 }
 
-// passes answers a request that Raft is not to see.
+// passes reports whether Raft is to see a request, and answers a request that Raft is
+// not to see.
 func (g *gate) passes(rpc raft.RPC) bool {
 	switch q := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
 		return g.passesEntries(rpc, q)
 	case *raft.RequestVoteRequest:
-		word, told := readWritten[reply](string(q.Candidate))
-		return g.passesVote(rpc, g.mayVote(string(q.ID), q.LastLogIndex, word, told), &raft.RequestVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
+		report, told := attached[standingReport](string(q.Candidate))
+		return g.passesVote(rpc, g.mayVote(string(q.ID), q.LastLogIndex, report, told), &raft.RequestVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
 	case *raft.RequestPreVoteRequest:
-		return g.passesVote(rpc, g.mayVote(string(q.ID), q.LastLogIndex, reply{}, false), &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
+		return g.passesVote(rpc, g.mayVote(string(q.ID), q.LastLogIndex, standingReport{}, false), &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
 	case *raft.TimeoutNowRequest:
 		return g.passesVote(rpc, g.mayCampaign(), &raft.TimeoutNowResponse{RPCHeader: g.header()})
 	case *raft.InstallSnapshotRequest:
@@ -163,8 +165,8 @@ func (g *gate) mayCampaign() error {
 	return g.standing.mayCampaign(last)
 }
 
-func (g *gate) mayVote(id string, last uint64, word reply, told bool) error {
-	return g.standing.mayVote(id, last, word, told)
+func (g *gate) mayVote(id string, last uint64, report standingReport, told bool) error {
+	return g.standing.mayVote(id, last, report, told)
 }
 
 func (g *gate) passesVote(rpc raft.RPC, refusal error, answer any) bool {
@@ -182,22 +184,22 @@ func (g *gate) refuse(why error) error {
 	return why
 }
 
-// passesEntries reads the leader's letter, and checks that the entries arrived as they
-// were sealed. Entries of leaders of older releases get a seal, without a link to the
-// entry before: replicas began to seal at different entries.
+// passesEntries reads the leader's notice, and checks that the entries arrived as they
+// were sealed. Entries from leaders of older releases get a seal without a link to the
+// entry before, because replicas began to seal at different entries.
 func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
-	if l, ok := readWritten[letter](string(q.Leader)); ok && q.Term >= g.raft.CurrentTerm() {
+	if l, ok := attached[leaderNotice](string(q.Leader)); ok && q.Term >= g.raft.CurrentTerm() {
 		last, _ := g.end()
-		g.standing.hear(l, q.Term, last)
+		g.standing.noteLeader(l, q.Term, last)
 	}
 	refuse := func(err error) bool {
 		header := g.header()
-		header.Addr = write(g.word())
+		header.Addr = attach(g.report())
 		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: header}, err)
 		return false
 	}
 	if err := g.standing.mayFollow(q.Term); err != nil {
-		return refuse(&wordError{err, write(g.word())})
+		return refuse(&reportError{err, attach(g.report())})
 	}
 	for _, l := range q.Entries {
 		if !sealed(l) {
@@ -211,70 +213,72 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	return true
 }
 
-// wordError carries a doubtful replica's word where a transport drops the answer that
-// comes with an error.
-type wordError struct {
+// reportError is an error that carries a doubtful replica's report: the transport drops
+// an answer that comes with an error.
+type reportError struct {
 	error
-	word []byte
+	report []byte
 }
 
-func (e *wordError) Error() string { return e.error.Error() + string(e.word) }
+func (e *reportError) Error() string { return e.error.Error() + string(e.report) }
 
-// AppendEntries sends a heartbeat or entries, with a letter, and hears the answer.
+// AppendEntries sends a heartbeat or entries with the leader's notice, and notes the
+// report in the answer.
 func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
 	if !g.open.Load() {
 		return errNotRunning
 	}
 	sent := *q
-	sent.Leader = write(g.letter(string(id)))
+	sent.Leader = attach(g.notice(string(id)))
 	err := g.below.AppendEntries(id, to, &sent, p)
-	word, told := readWritten[reply](string(p.Addr))
+	report, told := attached[standingReport](string(p.Addr))
 	if err != nil {
-		word, told = readWritten[reply](err.Error())
+		report, told = attached[standingReport](err.Error())
 	}
 	if o := g.leadership.current.Load(); told && o != nil && o.term == q.Term {
-		g.standing.heard(string(id), word, q.Term, g.raft.CommitIndex())
+		g.standing.noteReport(string(id), report, q.Term, g.raft.CommitIndex())
 	}
 	if told && err != nil {
-		return g.refused(word)
+		return g.refused(report)
 	}
 	return err
 }
 
-func (g *gate) refused(q reply) error { return errors.New(q.Why) }
+func (g *gate) refused(q standingReport) error { return errors.New(q.Why) }
 
-// letter is what this leader tells a replica.
-func (g *gate) letter(id string) letter {
+// notice is what this leader tells a replica.
+func (g *gate) notice(id string) leaderNotice {
 	r := g.standing.promises.now()
 	g.mu.Lock()
-	out := g.outs[id]
+	out := g.catching[id]
 	g.mu.Unlock()
-	l := letter{Known: r.Known, Committed: r.Committed, Out: out, Vote: !out}
+	l := leaderNotice{Known: r.Known, Committed: r.Committed, Out: out, Vote: !out}
 	if o := g.leadership.current.Load(); o != nil {
 		l.Committed = max(l.Committed, g.raft.CommitIndex())
 	}
 	return l
 }
 
-// out notes that a replica has no vote, as was committed, or has one again.
-func (g *gate) out(id string, out bool) {
+// letCatchUp notes that a replica may catch up, because it is committed that the replica
+// has no vote; or that the replica has its vote again.
+func (g *gate) letCatchUp(id string, yes bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if out {
-		g.outs[id] = true
+	if yes {
+		g.catching[id] = true
 	} else {
-		delete(g.outs, id)
+		delete(g.catching, id)
 	}
 }
 
-// clear forgets who was out under an earlier leadership.
+// clear forgets which replicas could catch up under an earlier tenure.
 func (g *gate) clear() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.outs = map[string]bool{}
+	g.catching = map[string]bool{}
 }
 
-// RequestVote asks for a vote, and says whose.
+// RequestVote asks for a vote, with this replica's report.
 func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestVoteRequest, p *raft.RequestVoteResponse) error {
 	if !g.open.Load() {
 		return errNotRunning
@@ -283,7 +287,7 @@ func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Requ
 		return g.refuse(err)
 	}
 	sent := *q
-	sent.Candidate = write(g.word())
+	sent.Candidate = attach(g.report())
 	return g.below.RequestVote(id, to, &sent, p)
 }
 

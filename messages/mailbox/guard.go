@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guard watches over a replica's disk: it times each write, finds out how much
-// space is left, and reports the first failure.
+// guard watches a replica's disk: it times each write, measures the space that is left,
+// and reports the first failure.
 type guard struct {
 	config *Config
 	failed func(error) // called once, on a goroutine of its own
-	// damaged tells of files that cannot be believed; applied is the last entry applied.
+	// damaged is called when a file is damaged; applied returns the last entry applied.
 	damaged func(error)
 	applied func() uint64
 	once    sync.Once
@@ -69,9 +69,9 @@ func (g *guard) overdue(now time.Time) error {
 	return nil
 }
 
-// write runs a write of the log under the guard's eye. A full disk is taken for
-// low space: nothing was written, and room may come back. Any other failure
-// ends writing for good, since it is not known what the disk holds now.
+// write runs a write of the log and times it. An error for a full disk counts as low
+// space: nothing was written, and there may be room later. After any other error nothing
+// is written any more, because what the disk holds is not known.
 func (g *guard) write(name string, f func() error) error {
 	if err := g.broken.Load(); err != nil {
 		return *err
@@ -144,8 +144,9 @@ func (g *guard) probe(stop <-chan struct{}) {
 }
 
 // lookAtSpace sets the low mark below MinFreeBytes, and clears it an eighth
-// above, so that it does not flicker. After a write that had no room it is cleared
-// once a segment of the log has: a quota does not show in the space that is free.
+// above, so that the mark does not flicker. After a write that had no room, the mark is
+// cleared once there is room for a segment of the log: a quota does not show in the free
+// space.
 func (g *guard) lookAtSpace() {
 	end := g.begin("statfs")
 	free, err := g.config.faults.free(g.config.Dir)

@@ -18,8 +18,7 @@ type healer struct {
 	gate       *gate
 }
 
-// heal is the leader's part: each replica that is doubtful loses its vote, catches up,
-// and gets its vote back.
+// heal has each doubtful replica lose its vote, catch up, and get its vote back.
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()
@@ -33,18 +32,19 @@ func (h *healer) heal() {
 		if h.leadership.current.Load() == nil {
 			continue
 		}
-		for id, q := range h.standing.sick(2 * h.config.Timeout) {
-			if err := h.takeIn(id, q); err != nil && !errors.Is(err, ErrNotLeader) {
+		for id, q := range h.standing.doubtfulPeers(2 * h.config.Timeout) {
+			if err := h.readmit(id, q); err != nil && !errors.Is(err, ErrNotLeader) {
 				h.config.Log.Warn("a doubtful replica is not up to date yet", zap.String("peer", id), zap.Error(err))
 			}
 		}
 	}
 }
 
-// takeIn takes a doubtful replica in again. Its vote goes first, by an entry that the
-// others commit: so this leader is none that was replaced meanwhile with a vote that
-// the replica has forgotten.
-func (h *healer) takeIn(id string, q reply) error {
+// readmit gives a doubtful replica its vote again, in steps: each call does what the
+// latest report allows. The vote is taken away first, by an entry that the others
+// commit. That proves that no later leader was elected with a vote that the replica
+// has forgotten.
+func (h *healer) readmit(id string, q standingReport) error {
 	all, err := h.members.Members()
 	if err != nil {
 		return err
@@ -58,13 +58,13 @@ func (h *healer) takeIn(id string, q reply) error {
 			return err
 		}
 	}
-	h.gate.out(id, true)
+	h.gate.letCatchUp(id, true)
 	o := h.leadership.current.Load()
 	if o == nil {
 		return ErrNotLeader
 	}
-	if now := h.standing.sick(2 * h.config.Timeout)[id]; now.Disk != q.Disk || now.LastTerm != o.term || now.Last < h.raft.CommitIndex() {
-		return nil // looked at again with its next word
+	if now := h.standing.doubtfulPeers(2 * h.config.Timeout)[id]; now.Disk != q.Disk || now.LastTerm != o.term || now.Last < h.raft.CommitIndex() {
+		return nil // looked at again with its next report
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -74,8 +74,8 @@ func (h *healer) takeIn(id string, q reply) error {
 	}
 	r := h.standing.promises.now()
 	known, _ := r.known(id)
-	h.standing.take(id, q.Disk, max(known.Version, q.Version)+1)
-	h.standing.heals(id)
-	h.gate.out(id, false)
+	h.standing.noteDisk(id, q.Disk, max(known.Version, q.Version)+1)
+	h.standing.trust(id)
+	h.gate.letCatchUp(id, false)
 	return nil
 }

@@ -22,14 +22,14 @@ var (
 	keyPromises  = []byte("candor-promises")
 )
 
-// acceptFile, made by an operator in a replica's directory, has the replica take what
-// it has for all that it should have, once.
+// acceptFile is made by an operator in a replica's directory. Once, the replica then
+// believes that its files are complete.
 const acceptFile = "accept"
 
-// inspect opens the files of a directory, checks them against each other, and finds
-// out whether the replica has all that it promised. Damage that its peers can heal puts
-// aside what is there: the replica begins anew, without a vote. Other damage is
-// returned.
+// inspect opens the files of a directory, checks them against each other, and checks
+// that the replica has all that it promised. If the files are damaged and there are
+// peers, the files are put aside and the replica begins anew, without a vote; without
+// peers the damage is returned as an error.
 func (d *disk) inspect(c *Config) error {
 	err := d.tryOpen(c)
 	var found *damage
@@ -51,7 +51,7 @@ func (d *disk) inspect(c *Config) error {
 	return d.tryOpen(c)
 }
 
-// damage is an error that calls for putting a replica's state aside.
+// damage is an error because of which a replica's state is to be put aside.
 type damage struct{ cause error }
 
 func (d *damage) Error() string { return d.cause.Error() }
@@ -61,7 +61,7 @@ func damaged(format string, args ...any) error {
 	return &damage{fmt.Errorf("mailbox: "+format, args...)}
 }
 
-// tryOpen opens what is there; the error is a *damage where it cannot be believed.
+// tryOpen opens the files; the error is a *damage if they are damaged.
 func (d *disk) tryOpen(c *Config) (err error) {
 	d.promises, err = openPromises(c.Dir)
 	missing := errors.Is(err, os.ErrNotExist)
@@ -115,8 +115,8 @@ func (d *disk) openFiles(c *Config) error {
 	return nil
 }
 
-// broken makes a damage of an error, except of one that says that the system, rather
-// than the content of the files, is at fault.
+// broken turns an error into a damage, unless the fault is the system's rather than that
+// of the files' content.
 func broken(err error) error {
 	var no syscall.Errno
 	if errors.As(err, &no) && no != syscall.ENOENT || isConfig(err) {
@@ -127,7 +127,7 @@ func broken(err error) error {
 
 func isConfig(err error) bool { return messages.KindOf(err) == messages.Invalid }
 
-// promise begins the promises of a directory that has none, or none that can be read.
+// promise creates the promises of a directory that has none, or damaged ones.
 func (d *disk) promise(c *Config, doubt error) error {
 	last, err := d.lastEntry(c)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *sealedLog) scan(snapshot uint64) (last tail, first uint64, err error) {
 	return last, first, nil
 }
 
-// kept compares what there is with what was promised.
+// kept compares the files with the promises.
 func (d *disk) kept(c *Config, last tail) error {
 	r := &d.promises.record
 	if last.index < d.promises.end.index {
@@ -311,8 +311,8 @@ func (d *disk) accept(c *Config) {
 	})
 }
 
-// keepVotes has both places say the same, and writes to the store of votes, so that one
-// that can be read and not written is found out now.
+// keepVotes makes the votes in the store and in the promises the same. It always writes to
+// the store, so that a store which cannot be written is noticed now.
 func (d *disk) keepVotes() error {
 	r := d.promises.now()
 	term, voted, whom, err := d.votes()
@@ -326,7 +326,7 @@ func (d *disk) keepVotes() error {
 	return d.promises.change(func(r *record) { r.Term, r.VotedTerm, r.VotedFor = term, voted, whom })
 }
 
-// canHeal says whether there are peers that may have what is lost here.
+// canHeal reports whether there are peers that may have what is lost here.
 func (d *disk) canHeal(c *Config) bool {
 	if len(c.Bootstrap) != 1 {
 		return true
@@ -366,8 +366,8 @@ func (d *disk) putAside(c *Config) (string, error) {
 	return aside, syncDir(c.Dir)
 }
 
-// begin starts a directory anew whose state was put aside: on another disk, as far as
-// the peers are concerned, and with the votes that were promised.
+// begin starts a directory anew after its state was put aside. The disk gets a new name,
+// by which the peers know that it is another; the promised votes are kept.
 func (d *disk) begin(c *Config, why error) error {
 	r := record{}
 	if d.promises != nil {

@@ -15,16 +15,17 @@ import (
 	"sync"
 )
 
-// The file of promises holds what a replica has promised its peers, in another place
-// than the log: who it is, its votes, how far its log goes, and what it knows of the
-// others. A log that has less was lost, in part or whole.
+// The file of promises holds, apart from the log, what a replica has promised its peers:
+// the name of its disk, its votes, the end of its log, and what it knows of the other
+// replicas. A log that ends before the promised end has lost entries.
 //
-// It has two slots for the record, and two for the end of the log, which changes with
-// every write. Each slot has a number and a checksum; the higher valid number counts,
-// so a write that is torn leaves the one before. The record is synced before it is
-// acted on. The end of the log is written after each sync of the log and before that is
-// acknowledged, and synced within a second: it survives the process at once, and a loss
-// of power but for the last second, for which the peers answer.
+// The file has two slots for the record, and two for the end of the log, which changes
+// with every write. Each slot has a number and a checksum. The valid slot with the higher
+// number counts, so that after a torn write the slot before is in force. The record is
+// synced before the replica acts on it. The end of the log is written after each sync of
+// the log and before the entries are acknowledged, and synced within a second. So it
+// survives the end of the process, and a loss of power except for the last second, which
+// the peers remember.
 const (
 	promisesFile   = "promises"
 	recordSlot     = 16 << 10
@@ -65,7 +66,7 @@ type diskOf struct {
 	Floor    uint64 // the highest committed index that the disk was seen to have
 }
 
-// promises is the file, and what it says.
+// promises is the file, with its content.
 type promises struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -79,7 +80,7 @@ type promises struct {
 var errPromises = errors.New("neither of its two records can be read")
 
 // openPromises opens the file of a directory. The error is os.ErrNotExist if there is
-// none, and wraps errPromises if it cannot be believed.
+// none, and wraps errPromises if the file is damaged.
 func openPromises(dir string) (*promises, error) {
 	p := &promises{path: filepath.Join(dir, promisesFile)}
 	f, err := os.OpenFile(p.path, os.O_RDWR, 0o600)
@@ -135,7 +136,7 @@ func newDisk() string {
 	return hex.EncodeToString(b)
 }
 
-// newest returns the body of that slot, of two, which is valid and the later one.
+// newest returns the body of the valid slot with the higher number.
 func newest(a, b []byte) (body []byte, seq uint64, ok bool) {
 	for _, slot := range [][]byte{a, b} {
 		if one, n, valid := readSlot(slot); valid && (!ok || n > seq) {
@@ -220,7 +221,7 @@ func (p *promises) change(f func(*record)) error {
 	return p.writeRecord()
 }
 
-// learn changes what may be kept a little later.
+// learn changes the part of the record that may be written a little later.
 func (p *promises) learn(f func(*record) (changed bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -229,7 +230,7 @@ func (p *promises) learn(f func(*record) (changed bool)) {
 	}
 }
 
-// flush keeps what was learnt.
+// flush writes what was learnt.
 func (p *promises) flush() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -239,7 +240,7 @@ func (p *promises) flush() error {
 	return p.writeRecord()
 }
 
-// flushAside is flush that lets the log go on being written while the file is synced.
+// flushAside is flush, except that the log can be written while the file is synced.
 func (p *promises) flushAside() error {
 	p.mu.Lock()
 	if !p.dirty {
@@ -264,7 +265,7 @@ func (p *promises) now() record {
 	return r
 }
 
-// seals says whether an entry must have a seal: this release wrote it.
+// seals reports whether an entry must have a seal, because this release wrote it.
 func (p *promises) seals(index uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -39,9 +39,9 @@ func newSeal(before sum, l *raft.Log) []byte {
 	return append(append(s, before[:]...), own[:]...)
 }
 
-// sumOf digests the data by two fast checksums, 96 bits together, since an entry is
-// checked several times on its way: they are for damage, and not for forgers, who could
-// write a new seal as well.
+// sumOf digests the data by two fast checksums, 96 bits together, because an entry is
+// checked several times on its way. The checksums find damage, not forgery: a forger
+// could write a new seal as well.
 func sumOf(before sum, l *raft.Log) (s sum) {
 	head := make([]byte, 0, 64)
 	head = append(head, before[:]...)
@@ -94,8 +94,8 @@ func tailOf(l *raft.Log) tail {
 	return tail{l.Index, l.Term, own}
 }
 
-// chains says what the next entry's seal starts from. The first entry of a group is
-// written by each replica for itself, so the chain begins behind it.
+// chains returns the sum from which the next entry's seal starts. Each replica writes the
+// first entry of a group by itself, so the chain begins behind that entry.
 func (t tail) chains() sum {
 	if t.index <= 1 {
 		return sum{}
@@ -114,7 +114,7 @@ func (t tail) checkChain(l *raft.Log) error {
 	return errChain
 }
 
-// damagedEntry says which entry of which log cannot be believed.
+// damagedEntry is the error for a damaged entry of a log.
 func damagedEntry(place string, index uint64, cause error) error {
 	return fmt.Errorf("mailbox: entry %d of the log in %s is damaged: %w", index, place, cause)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// sealedLog is a store of the log that seals what this replica's leadership adds, and
-// checks the seal of whatever is read. Beside the log it keeps the promise of how far
-// that goes.
+// sealedLog is a store of the log that seals the entries which this replica adds as
+// leader, and checks the seal of every entry that is read. It also keeps the promise of
+// where the log ends.
 type sealedLog struct {
 	raft.LogStore
 	place    string
@@ -26,9 +26,9 @@ type sealedLog struct {
 	last atomic.Pointer[tail] // of the log, as written
 }
 
-// GetLog reads an entry and checks it. Raft ends the process with a stack where it
-// cannot read an entry that it must apply, so a damaged one is never returned, nor
-// an error: the replica stops by the word of damaged.
+// GetLog reads an entry and checks it. Raft panics where it cannot read an entry that it
+// must apply, so GetLog returns neither a damaged entry nor an error for one: it calls
+// damaged, which stops the replica.
 func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 	err := s.read(index, l)
 	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
@@ -92,7 +92,7 @@ func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
 	return s.promises.reached(last.index, last.term)
 }
 
-// nextTo is t if l is the entry after it, and else an end without a sum.
+// nextTo returns t if l is the entry after t; else the position before l, without a sum.
 func (t tail) nextTo(l *raft.Log) tail {
 	if l.Index == t.index+1 {
 		return t

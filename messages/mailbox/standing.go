@@ -11,12 +11,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// standing decides whether a replica may vote and lead, by what it promised and by
-// what its peers know of it. A replica whose disk is not the one that its peers know,
-// or that has less than they saw it have, is doubtful: it neither votes, campaigns nor
-// acknowledges, until a leader has taken its vote away with the consent of a majority
-// of the others, brought it up to date, and given the vote back. After that the peers
-// know its new disk. (Alagappan et al., Protocol-Aware Recovery for Consensus-Based
+// standing decides whether a replica may vote and lead. The standing follows from what
+// the replica promised and from what its peers know of its disk. A replica is doubtful
+// if its disk is not the one that the peers know, or if its log is shorter than the
+// peers saw. A doubtful replica neither votes, campaigns nor acknowledges entries, until
+// a leader has taken its vote away with the consent of a majority of the others, brought
+// it up to date, and given the vote back. From then on the peers know the new disk. (Alagappan et al., Protocol-Aware Recovery for Consensus-Based
 // Storage, FAST 2018: a lossy log takes no part in elections.)
 type standing struct {
 	id       string
@@ -24,29 +24,30 @@ type standing struct {
 	log      *zap.Logger
 	fail     func(error)
 
-	mu      sync.Mutex
-	outTerm uint64              // the term whose leader has taken this replica's vote away
-	ill     map[string]sickness // by ID: who asks this leader to be taken in
-	marks   map[string]mark     // by ID: the latest state hash each replica has told
-	kick    chan struct{}       // told, without waiting, when ill or marks grow
+	mu       sync.Mutex
+	outTerm  uint64                  // the term whose leader has taken this replica's vote away
+	doubtful map[string]doubtfulPeer // by ID: the doubtful replicas that reported to this leader
+	marks    map[string]mark         // by ID: the latest state hash each replica has told
+	kick     chan struct{}           // signalled, without waiting, when doubtful or marks grow
 }
 
-// sickness is a doubtful replica, when it last said so.
-type sickness struct {
-	reply
+// doubtfulPeer is a report of a doubtful replica, with the time of its arrival.
+type doubtfulPeer struct {
+	standingReport
 	at time.Time
 }
 
-// letter is what a leader tells a replica with a heartbeat or entries.
-type letter struct {
+// leaderNotice is what a leader tells a replica with a heartbeat or entries.
+type leaderNotice struct {
 	Known     []diskOf
 	Committed uint64
 	Vote      bool // the replica has one, as was committed
 	Out       bool // the replica has none, as was committed, and may catch up
 }
 
-// reply is what a replica tells its leader about itself, and a candidate its voters.
-type reply struct {
+// standingReport is what a replica tells its leader, and a candidate its voters, about
+// its own disk and log.
+type standingReport struct {
 	Disk, Standing string
 	Version        uint64
 	Why            string `json:",omitempty"`
@@ -54,11 +55,11 @@ type reply struct {
 	Mark           *mark `json:",omitempty"`
 }
 
-// written precedes what is written into fields of Raft's messages that Raft no longer
-// reads, and into errors.
+// written is the prefix of what replicas attach to fields of Raft's messages that Raft
+// no longer reads, and to errors.
 const written = "\x00candor:"
 
-func write(v any) []byte {
+func attach(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil
@@ -66,18 +67,18 @@ func write(v any) []byte {
 	return append([]byte(written), b...)
 }
 
-// readWritten finds what write wrote, behind anything else.
-func readWritten[T any](field string) (v T, ok bool) {
+// attached returns what attach made, from a field that may have other text before it.
+func attached[T any](field string) (v T, ok bool) {
 	_, text, found := strings.Cut(field, written)
 	return v, found && json.Unmarshal([]byte(text), &v) == nil
 }
 
 func newStanding(c *Config, p *promises, fail func(error)) *standing {
 	return &standing{id: c.ID, promises: p, log: c.Log, fail: fail,
-		ill: map[string]sickness{}, marks: map[string]mark{}, kick: make(chan struct{}, 1)}
+		doubtful: map[string]doubtfulPeer{}, marks: map[string]mark{}, kick: make(chan struct{}, 1)}
 }
 
-// doubts returns why this replica takes no part, or nil.
+// doubts returns why this replica is doubtful; nil: it is not.
 func (s *standing) doubts() error {
 	r := s.promises.now()
 	if r.Standing != standingDoubtful {
@@ -86,8 +87,8 @@ func (s *standing) doubts() error {
 	return fmt.Errorf("mailbox: replica %s takes no part until its peers have brought it up to date: %s", s.id, r.Why)
 }
 
-// doubt makes this replica doubtful where it stands: what it has may be short, and is
-// not wrong.
+// doubt makes this replica doubtful and keeps its log, which may be too short and has no
+// wrong entries.
 func (s *standing) doubt(why string) {
 	err := s.promises.change(func(r *record) {
 		r.Disk, r.Standing, r.Why = newDisk(), standingDoubtful, why
@@ -99,8 +100,8 @@ func (s *standing) doubt(why string) {
 	s.log.Error("this replica neither votes nor leads until its peers have brought it up to date", zap.String("why", why))
 }
 
-// mayFollow returns an error for entries of a leader that has not yet seen to it that
-// this replica's word does not count.
+// mayFollow returns an error for entries from a leader that has not yet taken away this
+// doubtful replica's vote.
 func (s *standing) mayFollow(term uint64) error {
 	s.mu.Lock()
 	out := s.outTerm == term
@@ -111,9 +112,9 @@ func (s *standing) mayFollow(term uint64) error {
 	return s.doubts()
 }
 
-// mayVote returns an error if a candidate with a log of that length may not have this
-// replica's vote.
-func (s *standing) mayVote(id string, last uint64, q reply, told bool) error {
+// mayVote returns an error if a candidate may not have this replica's vote. last is the
+// end of the candidate's log; told says whether the candidate sent a report.
+func (s *standing) mayVote(id string, last uint64, q standingReport, told bool) error {
 	r := s.promises.now()
 	known, has := r.known(id)
 	switch {
@@ -129,8 +130,8 @@ func (s *standing) mayVote(id string, last uint64, q reply, told bool) error {
 	return nil
 }
 
-// mayCampaign returns an error if this replica, with a log of that length, is not to
-// ask for votes.
+// mayCampaign returns an error if this replica, whose log ends at last, may not ask for
+// votes.
 func (s *standing) mayCampaign(last uint64) error {
 	r := s.promises.now()
 	if r.Standing != standingDoubtful && last < r.Committed {
@@ -139,8 +140,8 @@ func (s *standing) mayCampaign(last uint64) error {
 	return s.doubts()
 }
 
-// hear takes in a letter of the leader of a term. last is the end of this replica's log.
-func (s *standing) hear(l letter, term, last uint64) {
+// noteLeader notes what the leader of a term tells. last is the end of this replica's log.
+func (s *standing) noteLeader(l leaderNotice, term, last uint64) {
 	if l.Out {
 		s.mu.Lock()
 		s.outTerm = term
@@ -171,7 +172,7 @@ func (s *standing) hear(l letter, term, last uint64) {
 	}
 }
 
-// become makes this replica whole.
+// become makes this replica whole, on the disk of that version.
 func (s *standing) become(version uint64) {
 	r := s.promises.now()
 	if r.Standing == standingWhole && r.Version == version {
@@ -187,7 +188,7 @@ func (s *standing) become(version uint64) {
 	}
 }
 
-// leads has this replica, which a majority has elected, count as whole.
+// leads makes this replica whole, because a majority has elected it.
 func (s *standing) leads() {
 	r := s.promises.now()
 	known, has := r.known(s.id)
@@ -203,14 +204,15 @@ func (s *standing) leads() {
 	}
 }
 
-// says is what this replica tells of itself.
-func (s *standing) says(last, lastTerm uint64, m *mark) reply {
+// report is what this replica tells about itself.
+func (s *standing) report(last, lastTerm uint64, m *mark) standingReport {
 	r := s.promises.now()
-	return reply{Disk: r.Disk, Standing: r.Standing, Version: r.Version, Why: r.Why, Last: last, LastTerm: lastTerm, Mark: m}
+	return standingReport{Disk: r.Disk, Standing: r.Standing, Version: r.Version, Why: r.Why, Last: last, LastTerm: lastTerm, Mark: m}
 }
 
-// heard takes in what a replica told the leader of a term, who has committed so much.
-func (s *standing) heard(id string, q reply, term, committed uint64) {
+// noteReport notes a report that a replica made to this replica, which leads a term and
+// has committed that many entries.
+func (s *standing) noteReport(id string, q standingReport, term, committed uint64) {
 	if q.Mark != nil {
 		s.mu.Lock()
 		s.marks[id] = *q.Mark
@@ -220,11 +222,11 @@ func (s *standing) heard(id string, q reply, term, committed uint64) {
 	known, has := r.known(id)
 	switch {
 	case q.Standing == standingDoubtful:
-		s.falls(id, q)
+		s.noteDoubtful(id, q)
 	case !has || q.Version > known.Version:
-		s.take(id, q.Disk, max(q.Version, 1))
+		s.noteDisk(id, q.Disk, max(q.Version, 1))
 	case q.Disk == known.Disk && q.LastTerm == term:
-		// Its last entry is this leader's, so it has all before it.
+		// The replica's last entry is this leader's, so it has all entries before.
 		if floor := min(q.Last, committed); floor > known.Floor {
 			known.Floor = floor
 			s.promises.learn(func(r *record) bool { return r.note(known) })
@@ -232,8 +234,8 @@ func (s *standing) heard(id string, q reply, term, committed uint64) {
 	}
 }
 
-// take remembers a replica's disk.
-func (s *standing) take(id, disk string, version uint64) {
+// noteDisk remembers a replica's disk.
+func (s *standing) noteDisk(id, disk string, version uint64) {
 	if err := s.promises.change(func(r *record) { r.note(diskOf{ID: id, Disk: disk, Version: version}) }); err != nil {
 		s.fail(err)
 	}
@@ -248,12 +250,13 @@ func (s *standing) forget(id string) {
 	})
 }
 
-func (s *standing) falls(id string, q reply) {
+// noteDoubtful notes that a replica is doubtful, and wakes the healer.
+func (s *standing) noteDoubtful(id string, q standingReport) {
 	s.mu.Lock()
-	if _, before := s.ill[id]; !before {
+	if _, before := s.doubtful[id]; !before {
 		s.log.Warn("a replica is to be brought up to date before it votes", zap.String("peer", id), zap.String("why", q.Why))
 	}
-	s.ill[id] = sickness{q, time.Now()}
+	s.doubtful[id] = doubtfulPeer{q, time.Now()}
 	s.mu.Unlock()
 	select {
 	case s.kick <- struct{}{}:
@@ -261,21 +264,22 @@ func (s *standing) falls(id string, q reply) {
 	}
 }
 
-// sick returns who asked to be taken in lately.
-func (s *standing) sick(lately time.Duration) map[string]reply {
+// doubtfulPeers returns the reports of doubtful replicas that came lately.
+func (s *standing) doubtfulPeers(lately time.Duration) map[string]standingReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := map[string]reply{}
-	for id, one := range s.ill {
+	all := map[string]standingReport{}
+	for id, one := range s.doubtful {
 		if time.Since(one.at) < lately {
-			all[id] = one.reply
+			all[id] = one.standingReport
 		}
 	}
 	return all
 }
 
-func (s *standing) heals(id string) {
+// trust notes that a replica has its vote again.
+func (s *standing) trust(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.ill, id)
+	delete(s.doubtful, id)
 }

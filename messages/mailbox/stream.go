@@ -12,14 +12,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// stream carries Raft's connections: pipes between replicas of one process, else TLS.
-// Addresses are replica IDs here, resolved when a connection is made; every connection
-// is known, so that all can be cut.
+// stream makes and accepts Raft's connections: pipes between replicas of one process,
+// else TLS. An address is a replica's ID, which is resolved when a connection is made.
+// The stream knows every open connection, so that it can cut all of them.
 type stream struct {
 	config       *Config
 	listener     net.Listener // nil between replicas of one process
 	accepted     chan net.Conn
-	greetings    *greetings
+	handshakes   *handshakes
 	refusals     refusals
 	refusedTotal atomic.Uint64
 	closed       chan struct{}
@@ -33,7 +33,7 @@ var _ raft.StreamLayer = (*stream)(nil)
 
 func openStream(c *Config) (*stream, error) {
 	s := &stream{config: c, listener: c.Listener, accepted: make(chan net.Conn),
-		greetings: newGreetings(), closed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+		handshakes: newHandshakes(), closed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	if c.Local != nil {
 		if err := c.Local.join(s); err != nil {
 			return nil, err
@@ -75,10 +75,10 @@ func (s *stream) greet(c net.Conn) {
 	if err != nil {
 		return // closed meanwhile
 	}
-	s.greetings.begin(tracked)
+	s.handshakes.begin(tracked)
 	go func() {
 		admitted, err := s.admit(tracked)
-		s.greetings.end(tracked)
+		s.handshakes.end(tracked)
 		if err != nil {
 			_ = tracked.Close()
 			s.refused(c.RemoteAddr(), err)
@@ -91,7 +91,7 @@ func (s *stream) greet(c net.Conn) {
 	}()
 }
 
-// admit lets in only who holds the certificate of a replica of this group.
+// admit accepts a connection only with the certificate of a replica of this group.
 func (s *stream) admit(c net.Conn) (net.Conn, error) {
 	secure := tls.Server(c, s.config.TLS)
 	if err := handshake(secure, handshakeTimeout); err != nil {
@@ -108,7 +108,7 @@ func (s *stream) admit(c net.Conn) (net.Conn, error) {
 	return secure, nil
 }
 
-// know has the stream let in those replicas, too, that are added to the group.
+// know has the stream also accept replicas that were added to the group later.
 func (s *stream) know(member func(id string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *stream) isMember(id string) bool {
 	return member != nil && member(id)
 }
 
-// Dial connects to the replica whose ID is the address, or begins it.
+// Dial connects to the replica whose ID is the address, or the address up to an @.
 func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	id, added := splitAddress(to)
 	if s.config.Local == nil {
@@ -163,7 +163,7 @@ func (s *stream) dialSecure(id, added string, timeout time.Duration) (net.Conn, 
 	return secure, nil
 }
 
-// Accept returns the next connection that has proved who it is.
+// Accept returns the next connection whose other end has proved to be a replica.
 func (s *stream) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.accepted:
@@ -196,7 +196,7 @@ func (s *stream) Close() error {
 // Addr is the replica's ID: Raft's configuration holds no addresses.
 func (s *stream) Addr() net.Addr { return idAddr(s.config.ID) }
 
-// track keeps a connection in mind until it is closed; with the stream closed, it
+// track remembers a connection until it is closed. If the stream is closed already, track
 // closes the connection.
 func (s *stream) track(c net.Conn) (net.Conn, error) {
 	t := &trackedConn{Conn: c, stream: s}

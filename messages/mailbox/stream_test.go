@@ -142,7 +142,7 @@ func TestRefusedConnectionsAreForgotten(t *testing.T) {
 // greet, and says nothing, loses the oldest, and a replica gets in at once.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	s, a := openSecure(t)
-	for range 2 * maxGreetings {
+	for range 2 * maxHandshakes {
 		c, err := net.Dial("tcp", s.listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	if !letIn(t, s, replica) {
 		t.Error("a replica is kept out")
 	}
-	eventually(t, "the silent are bounded", func() bool { return s.known() <= maxGreetingsFrom })
+	eventually(t, "the silent are bounded", func() bool { return s.known() <= maxHandshakesFrom })
 }
 
 // addressed is a connection from an address, for tests.
@@ -170,26 +170,26 @@ func (c *addressed) Close() error         { c.closed = true; return nil }
 // TestEachAddressMakesRoomForItself: many connections from one address push out
 // that address's own, and those of many addresses the oldest of all.
 func TestEachAddressMakesRoomForItself(t *testing.T) {
-	g := newGreetings()
+	g := newHandshakes()
 	replica := &addressed{from: "10.0.0.2"}
 	g.begin(replica)
 	var flood []*addressed
-	for range 3 * maxGreetings {
+	for range 3 * maxHandshakes {
 		flood = append(flood, &addressed{from: "10.0.0.9"})
 		g.begin(flood[len(flood)-1])
 	}
-	if replica.closed || len(g.open) != 1+maxGreetingsFrom || !flood[0].closed || flood[len(flood)-1].closed {
+	if replica.closed || len(g.open) != 1+maxHandshakesFrom || !flood[0].closed || flood[len(flood)-1].closed {
 		t.Errorf("the replica is closed: %v; %d greet", replica.closed, len(g.open))
 	}
-	for i := range maxGreetings {
+	for i := range maxHandshakes {
 		g.begin(&addressed{from: fmt.Sprintf("10.1.0.%d", i)})
 	}
-	if !replica.closed || len(g.open) != maxGreetings {
+	if !replica.closed || len(g.open) != maxHandshakes {
 		t.Errorf("the oldest is closed: %v; %d greet", replica.closed, len(g.open))
 	}
 	last := g.open[len(g.open)-1].conn
 	g.end(last)
-	if len(g.open) != maxGreetings-1 || last.(*addressed).closed {
+	if len(g.open) != maxHandshakes-1 || last.(*addressed).closed {
 		t.Error("an ended greeting is held, or closed")
 	}
 }

@@ -13,11 +13,11 @@ import (
 
 const (
 	handshakeTimeout = 5 * time.Second
-	// maxGreetings bounds the connections that have not yet said who they are, and
-	// maxGreetingsFrom those of one address. A handshake between replicas takes
-	// milliseconds, so whoever is the oldest of too many is not a replica.
-	maxGreetings     = 64
-	maxGreetingsFrom = 16
+	// maxHandshakes bounds the connections that have not proved who they are, and
+	// maxHandshakesFrom those of one address. A handshake between replicas takes
+	// milliseconds, so the oldest of too many connections is not a replica's.
+	maxHandshakes     = 64
+	maxHandshakesFrom = 16
 )
 
 // handshake proves both ends of a connection to one another.
@@ -27,23 +27,23 @@ func handshake(c *tls.Conn, within time.Duration) error {
 	return c.HandshakeContext(ctx)
 }
 
-// greetings are the connections whose handshake is under way. A new one is always
-// let begin: the oldest of its address, or of all, makes room. So connections that
-// say nothing keep nobody out.
-type greetings struct {
+// handshakes are the connections whose handshake is under way. A new connection may
+// always begin: if there are too many, the oldest one of the same address, or of all, is
+// closed. So connections that stay silent cannot keep a replica out.
+type handshakes struct {
 	mu   sync.Mutex
-	open []greeting // in the order in which they came
+	open []pendingHandshake // in the order in which they came
 }
 
-type greeting struct {
+type pendingHandshake struct {
 	conn net.Conn
 	from string // address without port
 }
 
-func newGreetings() *greetings { return &greetings{} }
+func newHandshakes() *handshakes { return &handshakes{} }
 
-// begin adds a connection, and closes the one that makes room for it, if any must.
-func (g *greetings) begin(c net.Conn) {
+// begin adds a connection, and closes an older one if there are too many.
+func (g *handshakes) begin(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	from := hostOf(c.RemoteAddr())
@@ -56,25 +56,25 @@ func (g *greetings) begin(c net.Conn) {
 		}
 	}
 	switch {
-	case same >= maxGreetingsFrom:
+	case same >= maxHandshakesFrom:
 		g.drop(first)
-	case len(g.open) >= maxGreetings:
+	case len(g.open) >= maxHandshakes:
 		g.drop(0)
 	}
-	g.open = append(g.open, greeting{c, from})
+	g.open = append(g.open, pendingHandshake{c, from})
 }
 
-// drop closes a connection; who reads from it sees that.
-func (g *greetings) drop(i int) {
+// drop closes a connection, so that its handshake fails.
+func (g *handshakes) drop(i int) {
 	_ = g.open[i].conn.Close()
 	g.open = slices.Delete(g.open, i, i+1)
 }
 
 // end forgets a connection whose handshake is over.
-func (g *greetings) end(c net.Conn) {
+func (g *handshakes) end(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.open = slices.DeleteFunc(g.open, func(other greeting) bool { return other.conn == c })
+	g.open = slices.DeleteFunc(g.open, func(other pendingHandshake) bool { return other.conn == c })
 }
 
 func hostOf(a net.Addr) string {
@@ -85,15 +85,16 @@ func hostOf(a net.Addr) string {
 	return host
 }
 
-// refusals bounds what is logged of refused connections to a line a second: who is
-// refused must not fill the disk.
+// refusals bounds the log of refused connections to a line a second, so that strangers
+// cannot fill the disk.
 type refusals struct {
 	mu     sync.Mutex
 	logged time.Time
 	silent int // refusals since
 }
 
-// next reports whether a refusal is to be logged, and how many were not since the last.
+// next reports whether a refusal is to be logged, and how many were not logged since
+// the last one that was.
 func (r *refusals) next(now time.Time) (silent int, log bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

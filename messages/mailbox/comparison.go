@@ -17,16 +17,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// Replicas compare their states through the log. A mark, which the leader proposes now
-// and then, has each replica hash an image of its state at the mark's index, aside;
-// each tells the leader its hash with its heartbeats; the leader proposes what all told
-// as a judgement. Who then differs from a majority of those told, at one index and by
-// one build of the program, stops and begins anew from its peers.
+// Replicas compare their states through the log. Now and then the leader proposes a
+// mark: each replica hashes, on another goroutine, an image of its state at the mark's
+// index, and reports the hash to the leader with heartbeats. The leader proposes all
+// reported hashes as a judgement. A replica whose hash differs from that of a majority,
+// at the same index and by the same build of the program, stops and begins anew from
+// its peers.
 //
-// An image costs as much as a snapshot. The leader measures its own and keeps to one
-// part in a hundred of the time.
+// An image costs as much as a snapshot. The leader measures the cost of its own image,
+// and spends at most one hundredth of the time on images.
 
-// mark is a hash of the state that a log makes up to an index.
+// mark is the hash of a replica's state after the log entry of an index.
 type mark struct {
 	Index uint64
 	Hash  string
@@ -39,15 +40,15 @@ type markEntry struct {
 	Told  map[string]mark `json:",omitempty"` // by ID
 }
 
-// Digester is an Image that is hashed in another way than it is written.
+// Digester is an Image whose hash is not taken of the bytes that WriteTo writes.
 type Digester interface {
-	// Digest writes what is to be the same at each replica.
+	// Digest writes the part of the image that must be the same at each replica.
 	Digest(w io.Writer) error
 }
 
 const (
-	markCost    = 100              // the time between two marks, in times of what one costs
-	toldWithin  = 30 * time.Second // replicas that have not told a hash by then are left out
+	markCost    = 100              // the least time between two marks, as a multiple of the time that one takes
+	toldWithin  = 30 * time.Second // a judgement leaves out replicas that have not reported by then
 	marksEvery  = time.Second
 	markHistory = 4
 )
@@ -72,9 +73,10 @@ type hasher struct {
 	own  []mark        // the latest
 }
 
-// take hashes an image of a machine aside, unless another is being hashed: a replica
-// that replays its log does not hash at every mark.
-func (h *hasher) take(index uint64, capture func() Image, done func(*mark, error)) {
+// start hashes an image of a machine on another goroutine, and calls done with the hash.
+// It does nothing while another image is being hashed, so that a replica which replays
+// its log does not hash at every mark.
+func (h *hasher) start(index uint64, capture func() Image, done func(*mark, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.busy {
@@ -108,7 +110,7 @@ func digest(image Image) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// at returns this replica's hash at an index.
+// at returns this replica's hash at an index, if it is known.
 func (h *hasher) at(index uint64) (mark, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,8 +143,8 @@ var build = sync.OnceValue(func() string {
 
 var errNoMajority = errors.New("no majority agrees on one state")
 
-// judge returns an error if a replica's own hash is not that of a majority of those
-// told by replicas that run the same build.
+// judge returns an error if a replica's own hash is not that of a majority of the
+// replicas that run the same build and have reported a hash.
 func judge(own mark, told map[string]mark) error {
 	by := map[string][]string{}
 	n := 0
@@ -176,7 +178,7 @@ func (a *applier) applyMark(l *raft.Log) any {
 		a.garbage.Add(1)
 		return fmt.Errorf("%w: %w", errEntryVersion, err)
 	case e.Judge == 0:
-		a.hasher.take(l.Index, a.machine.Capture, func(m *mark, err error) {
+		a.hasher.start(l.Index, a.machine.Capture, func(m *mark, err error) {
 			if err != nil {
 				a.log.Error("cannot hash the state", zap.Uint64("index", l.Index), zap.Error(err))
 				return
@@ -209,7 +211,7 @@ type comparer struct {
 	applier    *applier
 }
 
-// compare is the leader's part: it proposes marks and judgements.
+// compare proposes a mark, then the judgement on it, then the next mark.
 func (c *comparer) compare() {
 	tick := time.NewTicker(min(marksEvery, c.config.Timeout))
 	defer tick.Stop()
@@ -243,8 +245,8 @@ func (c *comparer) compare() {
 	}
 }
 
-// judged proposes the judgement on a mark once all that answer have told, and says
-// whether the mark is done with.
+// judged proposes the judgement on a mark once all replicas that answer have reported,
+// and reports whether nothing is left to do about the mark.
 func (c *comparer) judged(index uint64, since time.Time) bool {
 	told := c.standing.told(index)
 	if own, ok := c.applier.hasher.at(index); ok {
@@ -265,7 +267,7 @@ func (c *comparer) judged(index uint64, since time.Time) bool {
 	return true
 }
 
-// told returns the hashes that replicas told for an index.
+// told returns the hashes that replicas reported for an index.
 func (s *standing) told(index uint64) map[string]mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
