@@ -24,7 +24,7 @@ func (a *Agent) adopt() {
 	})
 	a.files.manifests.sweep(tasks)
 	for _, t := range tasks {
-		if a.state.Adopt(t.Attempt, t.Class, t.Held) {
+		if a.state.Adopt(t.Attempt, t.Class, t.Suspended) {
 			a.running[t.Attempt] = &running{process: t.Process, granted: time.Now()}
 			a.metrics.starts.Inc()
 		} else {

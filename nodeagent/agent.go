@@ -255,7 +255,7 @@ func (a *Agent) stop(s state.Stop) {
 // suspend suspends a task, or lets it go on.
 func (a *Agent) suspend(attempt messages.Attempt, suspended bool) {
 	if r := a.running[attempt]; r != nil {
-		r.process.Hold(suspended)
+		r.process.Suspend(suspended)
 	}
 }
 

@@ -116,7 +116,7 @@ func (t *fileTask) start(ended chan<- messages.Finished) bool {
 	}
 	t.process = t.runner.Start(t.task, func(f messages.Finished) { ended <- f })
 	if t.suspended {
-		t.process.Hold(true)
+		t.process.Suspend(true)
 	}
 	return true
 }
@@ -144,13 +144,13 @@ func (t *fileTask) Stop(grace time.Duration) {
 	}
 }
 
-// Hold implements [runner.Process]. Files on their way go on.
-func (t *fileTask) Hold(suspended bool) {
+// Suspend implements [runner.Process]. Files on their way go on.
+func (t *fileTask) Suspend(suspended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.suspended = suspended
 	if t.process != nil {
-		t.process.Hold(suspended)
+		t.process.Suspend(suspended)
 	}
 }
 

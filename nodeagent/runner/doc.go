@@ -38,9 +38,9 @@
 // # Limits and suspension
 //
 // Memory, processes and processor time are bounded where the machine can; what
-// ran out is said in the attempt's Detail. A held task is frozen with all its
-// processes, or stopped by signals where there is no freezer, and its time limit
-// waits.
+// ran out is said in the attempt's Detail. A suspended task is frozen with all
+// its processes, or stopped by signals where there is no freezer; its time limit does not
+// run meanwhile.
 //
 // # What a task cannot reach
 //

@@ -130,8 +130,8 @@ func holdsAndResumes(t *testing.T, l cell.Limits) {
 	b := newBench(t, func(c *runner.Config) { c.Limits = l })
 	s := b.start(sh("i=0; while [ $i -lt 30000 ]; do i=$((i+1)); echo $i; done"))
 	for range 1000 {
-		s.Hold(true)
-		s.Hold(false)
+		s.Suspend(true)
+		s.Suspend(false)
 	}
 	if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
 		t.Fatalf("%+v", f)
@@ -148,7 +148,7 @@ func TestHeldTaskMakesNoProgress(t *testing.T) {
 	s := b.start(sh("while :; do echo; done"))
 	for b.read(s, false) == "" { // until it has begun
 	}
-	s.Hold(true) // at once, or as soon as the runner knows that it has begun
+	s.Suspend(true) // at once, or as soon as the runner knows that it has begun
 	for until := time.Now().Add(patience); ; {
 		before := b.read(s, false)
 		b.start(sh("sleep 0.05")).wait()
@@ -165,18 +165,18 @@ func TestHeldTaskMakesNoProgress(t *testing.T) {
 	}
 }
 
-// TestTimeLimitWaitsWhileHeld: the time in which a task was held is not its own.
-func TestTimeLimitWaitsWhileHeld(t *testing.T) {
+// TestTimeLimitWaitsWhileSuspended: the time in which a task was suspended does not count.
+func TestTimeLimitWaitsWhileSuspended(t *testing.T) {
 	b := newBench(t, nil)
 	p := sh("exec sleep 1000")
 	p.TimeLimit = messages.Duration(300 * time.Millisecond)
 	s := b.start(p)
-	s.Hold(true)
+	s.Suspend(true)
 	b.start(sh("exec sleep 0.4")).wait()
 	if len(s.done) != 0 {
-		t.Errorf("ended while it was held: %+v", <-s.done)
+		t.Errorf("ended while it was suspended: %+v", <-s.done)
 	}
-	s.Hold(false)
+	s.Suspend(false)
 	if f := s.wait(); f.Outcome != messages.TimedOut {
 		t.Errorf("%+v", f)
 	}

@@ -23,7 +23,7 @@ func TestNextTaskIsUnharmed(t *testing.T) {
 		{"time limit", limited, nil},
 		{"cancelled", sh(stubborn), func(b *bench, s *started) { b.read(s, false); s.Stop(10 * time.Millisecond) }},
 		{"killed", sh(stubborn), func(b *bench, s *started) { b.read(s, false); s.Stop(0) }},
-		{"killed while suspended", sh(stubborn), func(b *bench, s *started) { b.read(s, false); s.Hold(true); s.Stop(0) }},
+		{"killed while suspended", sh(stubborn), func(b *bench, s *started) { b.read(s, false); s.Suspend(true); s.Stop(0) }},
 		{"kills itself", sh("kill -KILL $$"), nil},
 		{"kills its group", sh(`for at in /sys/fs/cgroup/unified /sys/fs/cgroup; do
 			test -e $at/cgroup.procs && echo 1 >$at$(sed -n s/^0:://p /proc/self/cgroup)/cgroup.kill; done; exec sleep 1`), nil},

@@ -31,6 +31,6 @@ type ended struct{}
 
 func (ended) Stop(time.Duration) {}
 
-func (ended) Hold(bool) {}
+func (ended) Suspend(bool) {}
 
 func wallClock() messages.Time { return messages.TimeOf(time.Now()) }

@@ -23,23 +23,23 @@ type process struct {
 	opened chan struct{} // closed when the output files are there
 	ended  chan struct{} // closed when it is forgotten
 
-	mu      sync.Mutex
-	lane    *lane              // nil before and after it has one
-	from    unix.Timespec      // before it was started, by the clock of files
-	named   [len(endings)]bool // which outputs have the attempt's own name
-	child   child              // zero until it is started
-	note    int                // where it is noted
-	over    bool               // the child was reaped: its number may be another's now
-	ending  bool               // it was told to end
-	asked   bool               // and knows
-	grace   time.Duration      // the least it was given
-	why     messages.Outcome
-	held    bool // it is not to run for now
-	limit   limit
-	kill    *time.Timer // kills it when the grace is over
-	killAt  time.Time
-	exceeds string // what it has too much of
-	peak    int64  // largest memory seen by check, bytes
+	mu        sync.Mutex
+	lane      *lane              // nil before and after it has one
+	from      unix.Timespec      // before it was started, by the clock of files
+	named     [len(endings)]bool // which outputs have the attempt's own name
+	child     child              // zero until it is started
+	note      int                // where it is noted
+	over      bool               // the child was reaped: its number may be another's now
+	ending    bool               // it was told to end
+	asked     bool               // and knows
+	grace     time.Duration      // the least it was given
+	why       messages.Outcome
+	suspended bool // it is not to run for now
+	limit     limit
+	kill      *time.Timer // kills it when the grace is over
+	killAt    time.Time
+	exceeds   string // what it has too much of
+	peak      int64  // largest memory seen by check, bytes
 }
 
 // run starts the task and returns when nothing of it is left.
@@ -197,8 +197,8 @@ func (t *process) begun(c child) {
 	t.limit.run(func() { t.end(messages.TimedOut, t.runner.config.Grace) })
 	if t.ending {
 		t.ask(t.grace)
-	} else if t.held {
-		t.suspend()
+	} else if t.suspended {
+		t.freeze()
 	}
 }
 
@@ -221,9 +221,9 @@ func (t *process) end(why messages.Outcome, grace time.Duration) {
 // ask asks every process of the task to end, once, and kills them when the
 // grace is over. t.mu is held.
 func (t *process) ask(grace time.Duration) {
-	if t.held { // a frozen process cannot end
-		t.held = false
-		t.suspend()
+	if t.suspended { // a frozen process cannot end
+		t.suspended = false
+		t.freeze()
 	}
 	if grace <= 0 {
 		t.signal(unix.SIGKILL)

@@ -32,9 +32,9 @@ type Process interface {
 	// once and may be called again; the earliest end counts. Stopping a task
 	// that has ended does nothing.
 	Stop(grace time.Duration)
-	// Hold suspends the task, or lets it go on. Its time limit does not run
-	// meanwhile. A task that is being stopped is not suspended any more.
-	Hold(held bool)
+	// Suspend suspends the task, or resumes it. The time limit of a suspended task
+	// does not run. A task that is being stopped is not suspended any more.
+	Suspend(yes bool)
 }
 
 // Able is a [Runner] that says what it can do to a task, in the words of
@@ -52,10 +52,10 @@ type Logs interface {
 
 // Adopted is a task that an earlier agent of this node began.
 type Adopted struct {
-	Attempt messages.Attempt
-	Class   messages.Name
-	Held    bool // it is suspended, or was told to be
-	Process Process
+	Attempt   messages.Attempt
+	Class     messages.Name
+	Suspended bool // it is suspended, or was told to be
+	Process   Process
 }
 
 // Interrupted is a [Runner] that at times can start nothing.

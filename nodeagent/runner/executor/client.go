@@ -38,12 +38,12 @@ type Client struct {
 // remote is a task in the executor's hand. What it is to do is remembered: an
 // order that is given while there is no connection is sent with the next one.
 type remote struct {
-	client  *Client
-	attempt messages.Attempt
-	done    func(messages.Finished)
-	held    bool
-	stopped bool
-	grace   time.Duration // if stopped
+	client    *Client
+	attempt   messages.Attempt
+	done      func(messages.Finished)
+	suspended bool
+	stopped   bool
+	grace     time.Duration // if stopped
 }
 
 // maxPrograms bounds the programs that an executor is to remember.
@@ -117,7 +117,7 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 		case f.Finished != nil:
 			over = append(over, f.Finished)
 		default:
-			k.remind(t, f.Held)
+			k.remind(t, f.Suspended)
 		}
 	}
 	k.mu.Unlock()
@@ -131,9 +131,9 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 }
 
 // remind repeats the orders that a task may not have been given. k.mu is held.
-func (k *Client) remind(t *remote, held bool) {
-	if t.held != held {
-		k.send(&frame{Kind: hold, Attempt: t.attempt, Held: t.held})
+func (k *Client) remind(t *remote, suspended bool) {
+	if t.suspended != suspended {
+		k.send(&frame{Kind: suspend, Attempt: t.attempt, Suspended: t.suspended})
 	}
 	if t.stopped {
 		k.send(&frame{Kind: stop, Attempt: t.attempt, Time: messages.Duration(t.grace)})
@@ -298,13 +298,13 @@ func (t *remote) Stop(grace time.Duration) {
 	k.send(&frame{Kind: stop, Attempt: t.attempt, Time: messages.Duration(grace)})
 }
 
-// Hold suspends the task, or lets it go on.
-func (t *remote) Hold(held bool) {
+// Suspend suspends the task, or lets it go on.
+func (t *remote) Suspend(suspended bool) {
 	k := t.client
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	t.held = held
-	k.send(&frame{Kind: hold, Attempt: t.attempt, Held: held})
+	t.suspended = suspended
+	k.send(&frame{Kind: suspend, Attempt: t.attempt, Suspended: suspended})
 }
 
 // Adopt takes over the tasks that an earlier agent began; done is called for
@@ -313,9 +313,9 @@ func (k *Client) Adopt(done func(messages.Finished)) (all []runner.Adopted) {
 	k.mu.Lock()
 	var over []*messages.Finished
 	for a, f := range k.found {
-		t := &remote{client: k, attempt: a, done: done, held: f.Held}
+		t := &remote{client: k, attempt: a, done: done, suspended: f.Suspended}
 		k.tasks[a] = t
-		all = append(all, runner.Adopted{Attempt: a, Class: f.Name, Held: f.Held, Process: t})
+		all = append(all, runner.Adopted{Attempt: a, Class: f.Name, Suspended: f.Suspended, Process: t})
 		if f.Finished != nil {
 			over = append(over, f.Finished)
 		}

@@ -130,7 +130,7 @@ func TestRunsTasks(t *testing.T) {
 		t.Errorf("%q: tasks can gain privileges", got)
 	}
 	p, done := begin(k, 2, "exec sleep 1000")
-	p.Hold(true)
+	p.Suspend(true)
 	p.Stop(0)
 	if f := wait(t, done); f.Outcome != messages.Stopped {
 		t.Errorf("%+v", f)

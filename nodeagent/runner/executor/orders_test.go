@@ -80,7 +80,7 @@ func TestOrdersOutliveTheConnection(t *testing.T) {
 	p, _ := sleeper(t, k)
 	able := watched(k)
 	next(t, able, true)
-	cut(t, k, func() { p.Hold(true) })
+	cut(t, k, func() { p.Suspend(true) })
 	next(t, able, false)
 	next(t, able, true)
 	settled(t, k)
@@ -91,10 +91,10 @@ func TestOrdersOutliveTheConnection(t *testing.T) {
 	k = openHere(t, dir)
 	done := make(chan messages.Finished, 1)
 	all := k.Adopt(func(f messages.Finished) { done <- f })
-	if len(all) != 1 || !all[0].Held {
+	if len(all) != 1 || !all[0].Suspended {
 		t.Fatalf("adopted %+v, want it suspended", all)
 	}
-	cut(t, k, func() { all[0].Process.Hold(false); all[0].Process.Stop(0) })
+	cut(t, k, func() { all[0].Process.Suspend(false); all[0].Process.Stop(0) })
 	select {
 	case f := <-done:
 		if f.Outcome != messages.Stopped {

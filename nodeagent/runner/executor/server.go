@@ -32,10 +32,10 @@ type server struct {
 // task is an attempt in hand, until the agent has confirmed its end.
 type task struct {
 	runner.Process
-	class    messages.Name
-	finished *messages.Finished // nil while it runs
-	forget   bool               // nobody wants to know how it ends
-	held     bool               // it was told to be suspended
+	class     messages.Name
+	finished  *messages.Finished // nil while it runs
+	forget    bool               // nobody wants to know how it ends
+	suspended bool               // it was told to be suspended
 }
 
 // Serve runs tasks for the agents that connect, one at a time, until it is told
@@ -105,7 +105,7 @@ func (s *server) welcome(agent *conn) {
 	s.rest()
 	agent.send(&frame{Kind: hello, Names: s.run.Abilities()})
 	for a, t := range s.tasks {
-		agent.send(&frame{Kind: has, Attempt: a, Name: t.class, Held: t.held, Finished: t.finished})
+		agent.send(&frame{Kind: has, Attempt: a, Name: t.class, Suspended: t.suspended, Finished: t.finished})
 	}
 	agent.send(&frame{Kind: ready})
 }
@@ -137,7 +137,7 @@ func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *f
 		programs[f.Number] = f.Program
 	case start:
 		s.start(agent, f, programs[f.Number])
-	case stop, hold, confirm:
+	case stop, suspend, confirm:
 		s.tell(agent, f)
 	case keep:
 		s.keep(agent, f.Time.Std())
@@ -191,7 +191,7 @@ func (t *task) begun(p runner.Process) {
 	if before == nil {
 		return
 	}
-	p.Hold(before.held)
+	p.Suspend(before.suspended)
 	if before.stopped {
 		p.Stop(before.grace)
 	}
@@ -199,11 +199,11 @@ func (t *task) begun(p runner.Process) {
 
 // early remembers what a task that is just being started was told.
 type early struct {
-	held, stopped bool
-	grace         time.Duration
+	suspended, stopped bool
+	grace              time.Duration
 }
 
-func (e *early) Hold(held bool) { e.held = held }
+func (e *early) Suspend(suspended bool) { e.suspended = suspended }
 
 func (e *early) Stop(grace time.Duration) {
 	if e.stopped {
@@ -251,9 +251,9 @@ func (s *server) tell(agent *conn, f *frame) {
 		if t.Process == nil {
 			t.Process = new(early)
 		}
-		if f.Kind == hold {
-			t.held = f.Held
-			t.Hold(f.Held)
+		if f.Kind == suspend {
+			t.suspended = f.Suspended
+			t.Suspend(f.Suspended)
 		} else {
 			t.Stop(f.Time.Std())
 		}

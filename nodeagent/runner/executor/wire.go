@@ -18,12 +18,12 @@ type kind uint8
 
 const (
 	hello   kind = iota // Names: abilities; first of all from the executor
-	has                 // Attempt, Name: class, Held, Finished if it has ended: one of what it has in hand
+	has                 // Attempt, Name: class, Suspended, Finished if it has ended: one of what it has in hand
 	ready               // that was all
 	program             // Number, Program: what starts refer to
 	start               // Attempt, Array, Number
 	stop                // Attempt, Time: grace
-	hold                // Attempt, Held
+	suspend             // Attempt, Suspended
 	ended               // Finished
 	confirm             // Attempt: its end has been heard of
 	keep                // Time: how long tasks may run from now
@@ -35,19 +35,19 @@ const (
 
 // frame is one message; which fields count depends on its kind.
 type frame struct {
-	Kind     kind
-	Attempt  messages.Attempt
-	Number   uint64
-	Array    int64
-	Time     messages.Duration
-	Held     bool
-	Name     messages.Name
-	Names    []messages.Name
-	Program  *messages.Program
-	Finished *messages.Finished
-	Logs     *messages.LogsRequest
-	Reply    *messages.LogsReply
-	Error    *messages.Error
+	Kind      kind
+	Attempt   messages.Attempt
+	Number    uint64
+	Array     int64
+	Time      messages.Duration
+	Suspended bool
+	Name      messages.Name
+	Names     []messages.Name
+	Program   *messages.Program
+	Finished  *messages.Finished
+	Logs      *messages.LogsRequest
+	Reply     *messages.LogsReply
+	Error     *messages.Error
 }
 
 // conn is one end of the socket. Sending never blocks: what the kernel does not

@@ -122,4 +122,4 @@ type held struct{ end func() }
 func (h *held) Stop(time.Duration) { h.end() }
 
 // Hold does nothing: the task does nothing either.
-func (*held) Hold(bool) {}
+func (*held) Suspend(bool) {}

@@ -6,31 +6,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hold suspends the task, or lets it go on.
-func (t *process) Hold(held bool) {
+// Suspend suspends the task, or lets it go on.
+func (t *process) Suspend(suspended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.held == held || t.ending {
+	if t.suspended == suspended || t.ending {
 		return
 	}
-	t.held = held
-	if t.child.pid != 0 && !t.over { // otherwise begun looks at held
-		t.suspend()
+	t.suspended = suspended
+	if t.child.pid != 0 && !t.over { // otherwise begun looks at suspended
+		t.freeze()
 	}
 }
 
-// suspend does what held says: by the freezer, which a task does not notice;
-// where there is none by signals, which it may see. t.mu is held.
-func (t *process) suspend() {
-	if t.held {
+// freeze suspends or resumes the processes: by the freezer, which a task does not notice;
+// where there is no freezer by signals, which a task may see. t.mu is held.
+func (t *process) freeze() {
+	if t.suspended {
 		t.limit.stop()
 	} else {
 		defer t.limit.run(nil)
 	}
-	if done, err := t.cell.Freeze(t.held); done && err == nil {
+	if done, err := t.cell.Freeze(t.suspended); done && err == nil {
 		return
 	}
-	if t.held {
+	if t.suspended {
 		t.signal(unix.SIGSTOP)
 	} else {
 		t.signal(unix.SIGCONT)
