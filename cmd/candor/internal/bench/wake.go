@@ -121,5 +121,5 @@ type held struct{ end func() }
 // Stop lets the task go.
 func (h *held) Stop(time.Duration) { h.end() }
 
-// Hold does nothing: the task does nothing either.
+// Suspend does nothing: the task does nothing either.
 func (*held) Suspend(bool) {}
