@@ -27,13 +27,13 @@
 //
 // # Streams, snapshots, instances
 //
-// The stream can be read again from its beginning at any time: what was taken in
-// before changes nothing, as does an observation that comes twice. A snapshot, once
-// a minute and at the end, only saves the reading, and keeps what is older than the
-// stream. After a restart the stream is read on from the last message that the
-// snapshot knows of. If that one does not come, or another in its place, the stream
-// is another one and is read whole; a snapshot that is damaged, or was made for
-// other job profile classes, is left aside. A site that is started anew, with job
+// The stream can be read again from its beginning at any time: what was learned
+// before changes nothing, and neither does an observation that comes twice. A snapshot is
+// written once a minute and at the end. It saves reading the stream again, and keeps what
+// the stream no longer has. After a restart the stream is read on from the last message
+// that the snapshot knows. If another message comes in its place, or none, the stream is
+// not the one that was read before, and is read whole. A snapshot that is damaged, or was
+// made for other job profile classes, is not used. A site that is started anew, with job
 // numbers from 1, needs its estimators' directories removed too, which candor up
 // --fresh does.
 //

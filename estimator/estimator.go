@@ -65,11 +65,11 @@ func (e *Estimator) Close() error {
 	return nil
 }
 
-// Seen returns how many different jobs' observations were ever taken in.
+// Seen returns how many different jobs the estimator has learned from.
 func (e *Estimator) Seen() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.memory.Taken()
+	return e.memory.Observed()
 }
 
 // Kinds returns how many kinds of job are remembered.
@@ -81,7 +81,7 @@ func (e *Estimator) Kinds() int {
 
 // resumeWithin is how long the last message that a snapshot knows of may take to
 // come again. If it does not, the stream is another one, which is read from its
-// beginning: what was taken in before changes nothing.
+// beginning: what was learned before changes nothing.
 const resumeWithin = 5 * time.Second
 
 // follow reads the stream until ctx ends, and saves what it learned.
@@ -169,15 +169,15 @@ func (e *Estimator) consume(ctx context.Context, after uint64) (bus.Subscription
 	return stream.Consume(ctx, after, e.observe)
 }
 
-// observe learns from one message of the stream. One that is malformed is passed
-// over: it would be so at every start.
+// observe learns from one message of the stream. A malformed message is passed over,
+// as it would be malformed at every start.
 func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	var o messages.Observation
 	err := messages.Unmarshal(payload, messages.Detect(payload, ""), &o)
 	e.mu.Lock()
 	fresh := false
 	if err == nil {
-		fresh, err = e.memory.Take(&o)
+		fresh, err = e.memory.Observe(&o)
 	}
 	e.advance(seq, fresh)
 	e.mu.Unlock()

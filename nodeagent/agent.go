@@ -54,7 +54,8 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	owned, err := c.fill()
+	c.defaults()
+	owned, err := c.openRunner()
 	if err != nil {
 		return nil, err
 	}

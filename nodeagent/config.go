@@ -106,8 +106,8 @@ func invalid(format string, args ...any) error {
 	return messages.Errorf(messages.Invalid, "nodeagent: "+format, args...)
 }
 
-// fill sets the defaults, and makes the runner if none was given.
-func (c *Config) fill() (owned bool, err error) {
+// defaults sets the defaults of what was left out.
+func (c *Config) defaults() {
 	if c.Grace == 0 {
 		c.Grace = runner.DefaultGrace
 	}
@@ -120,6 +120,10 @@ func (c *Config) fill() (owned bool, err error) {
 	if c.Clock == nil {
 		c.Clock = uptime
 	}
+}
+
+// openRunner makes the runner if none was given; then the agent owns it.
+func (c *Config) openRunner() (owned bool, err error) {
 	if c.Runner != nil {
 		return false, nil
 	}

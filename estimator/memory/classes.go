@@ -37,9 +37,9 @@ func densityConfig(p *messages.Profile) density.Config {
 	return c
 }
 
-// takeType lets what a job declared be a sample of the first class of its shape
+// learnType lets what a job declared be a sample of the first class of its shape
 // that has it within its bounds; if none has, the first of its shape counts it.
-func (m *Memory) takeType(o *messages.Observation) {
+func (m *Memory) learnType(o *messages.Observation) {
 	var near *class
 	for _, c := range m.classes {
 		x, ok := c.profile.Observed(o)

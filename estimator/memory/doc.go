@@ -3,7 +3,7 @@
 //
 // # Model
 //
-// A Memory takes in observations, one by one, and keeps none of them: of each it
+// A Memory learns from observations, one by one, and keeps none of them: of each it
 // keeps what it changes in the estimates.
 //
 //   - Utility. A kind of job is an account, a name, a market and the classes that
@@ -29,7 +29,7 @@
 // # Guarantees
 //
 // A Memory is deterministic: it reads no clock and draws no random numbers but
-// from seeds that it is given. An observation of a job that was taken in before
+// from seeds that it is given. An observation of a job that was observed before
 // changes nothing. Observations may come in any order: utility estimates do not
 // depend on it, but for rounding; run times are weighted by when the jobs ended,
 // and which are forgotten first depends on that too. It is bounded: in the kinds of
@@ -43,13 +43,13 @@
 //
 // # Errors
 //
-// Take refuses an observation that no auctioneer makes, as Invalid, and changes
+// Observe refuses an observation that no auctioneer makes, as Invalid, and changes
 // nothing then; numbers in it that are out of range make it uninformative. Answers
 // are refused as Invalid or NotFound, naming the field. No answer holds a NaN.
 //
 // # Cost
 //
-// On one core of a 2020s server Take takes 30 µs for a job of two stages and a type,
+// On one core of a 2020s server Observe takes 30 µs for a job of two stages and a type,
 // Utility 3 µs, Estimate 1 ms; see the benchmarks. A snapshot has some 200 bytes for a
 // kind, and up to 1 kB for each set of similar stages or jobs.
 package memory

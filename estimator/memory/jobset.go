@@ -30,7 +30,7 @@ func (s *jobSet) add(job messages.JobID) {
 	block[job>>6&63] |= 1 << (job & 63)
 }
 
-// JobBlock is a part of the set of jobs taken in: bit i of word k is job
+// JobBlock is a part of the set of jobs observed: bit i of word k is job
 // 4096·Number + 64·k + i.
 type JobBlock struct {
 	Site   messages.Name

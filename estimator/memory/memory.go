@@ -55,11 +55,11 @@ func (c *Config) Validate() error {
 
 // Memory is what was learned. It is not safe for concurrent use.
 type Memory struct {
-	config Config
-	seen   map[messages.Name]*jobSet // by site
-	taken  uint64                    // jobs
-	kinds  *recent.Map[kind, *worth]
-	paces  paces
+	config   Config
+	seen     map[messages.Name]*jobSet // by site
+	observed uint64                    // jobs
+	kinds    *recent.Map[kind, *worth]
+	paces    paces
 
 	classes []*class // as configured
 }
@@ -90,24 +90,24 @@ func New(c Config) (*Memory, error) {
 	return m, nil
 }
 
-// Taken is how many different jobs' observations were taken in.
-func (m *Memory) Taken() uint64 { return m.taken }
+// Observed is how many different jobs the memory has learned from.
+func (m *Memory) Observed() uint64 { return m.observed }
 
 // Kinds is how many kinds of job are remembered.
 func (m *Memory) Kinds() int { return m.kinds.Len() }
 
-// Take takes in an observation; fresh is false if one of the same job was taken
-// in before. One that no auctioneer makes is refused.
-func (m *Memory) Take(o *messages.Observation) (fresh bool, err error) {
+// Observe learns from an observation; fresh is false if the memory has learned from one
+// of the same job before. An observation that no auctioneer makes is refused.
+func (m *Memory) Observe(o *messages.Observation) (fresh bool, err error) {
 	if err := check(o); err != nil {
 		return false, err
 	}
 	if !m.mark(o.Site, o.Job) {
 		return false, nil
 	}
-	m.takeUtility(o)
-	m.paces.take(o)
-	m.takeType(o)
+	m.learnUtility(o)
+	m.paces.learn(o)
+	m.learnType(o)
 	return true, nil
 }
 

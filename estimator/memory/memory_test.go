@@ -48,7 +48,7 @@ func remember(tb rapid.TB) *Memory {
 
 func (m *Memory) see(tb testing.TB, o messages.Observation) {
 	tb.Helper()
-	if fresh, err := m.Take(&o); err != nil || !fresh {
+	if fresh, err := m.Observe(&o); err != nil || !fresh {
 		tb.Fatalf("job %d: fresh %v, %v", o.Job, fresh, err)
 	}
 }
@@ -194,7 +194,7 @@ func TestRepeatedAndOutOfOrder(t *testing.T) {
 	rand.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 	for _, o := range all {
 		shuffled.see(t, o)
-		if fresh, err := shuffled.Take(&o); fresh || err != nil {
+		if fresh, err := shuffled.Observe(&o); fresh || err != nil {
 			t.Fatalf("a repeated one: %v, %v", fresh, err)
 		}
 	}
@@ -203,7 +203,7 @@ func TestRepeatedAndOutOfOrder(t *testing.T) {
 	must(t, err)
 	b, err := shuffled.Utility(request)
 	must(t, err)
-	if a.Runs != b.Runs || math.Abs(a.Utility.Weights[0].Weight-b.Utility.Weights[0].Weight) > 1e-9 || straight.Taken() != shuffled.Taken() {
+	if a.Runs != b.Runs || math.Abs(a.Utility.Weights[0].Weight-b.Utility.Weights[0].Weight) > 1e-9 || straight.Observed() != shuffled.Observed() {
 		t.Errorf("%+v, out of order %+v", a, b)
 	}
 	times := &messages.RuntimeRequest{Account: "ada", Name: "sort", Stages: []messages.StageShape{{Name: "m", Command: "sorts", Tasks: 6}}}
@@ -237,7 +237,7 @@ func TestOddNumbersComeToNothing(t *testing.T) {
 			if rapid.Bool().Draw(t, "short") {
 				o.Work = o.Work[:1]
 			}
-			if _, err := m.Take(&o); err != nil {
+			if _, err := m.Observe(&o); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -256,7 +256,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		o := observed(r, 1, "ada")
 		change(&o)
-		if _, err := m.Take(&o); err == nil {
+		if _, err := m.Observe(&o); err == nil {
 			t.Errorf("%s: was taken", name)
 		}
 	}
@@ -303,8 +303,8 @@ func TestSnapshot(t *testing.T) {
 		m.see(t, o)
 		n.see(t, o)
 	}
-	if m.Taken() != n.Taken() || m.Kinds() != n.Kinds() {
-		t.Errorf("%d jobs of %d kinds, want %d of %d", n.Taken(), n.Kinds(), m.Taken(), m.Kinds())
+	if m.Observed() != n.Observed() || m.Kinds() != n.Kinds() {
+		t.Errorf("%d jobs of %d kinds, want %d of %d", n.Observed(), n.Kinds(), m.Observed(), m.Kinds())
 	}
 	a, b := m.ask(t, "user1"), n.ask(t, "user1")
 	// How far an estimate moved from the one before is not kept.
@@ -330,7 +330,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		o.Name = fmt.Sprint("job", job)
 		m.see(t, o)
 	}
-	if m.Kinds() != 10 || m.paces.tasks.Contexts() != 100 || m.Taken() != 5000 {
+	if m.Kinds() != 10 || m.paces.tasks.Contexts() != 100 || m.Observed() != 5000 {
 		t.Errorf("%d kinds, %d contexts", m.Kinds(), m.paces.tasks.Contexts())
 	}
 }
@@ -365,7 +365,7 @@ func BenchmarkTake(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		o := all[i%4096]
 		o.Job = messages.JobID(i + 1)
-		if _, err := m.Take(&o); err != nil {
+		if _, err := m.Observe(&o); err != nil {
 			b.Fatal(err)
 		}
 	}

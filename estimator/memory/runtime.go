@@ -35,7 +35,7 @@ func newPaces(contexts int) (p paces, err error) {
 
 // take learns from a completed job. Numbers that are out of range are passed
 // over: the predictors refuse them.
-func (p *paces) take(o *messages.Observation) {
+func (p *paces) learn(o *messages.Observation) {
 	if o.State != messages.Completed {
 		return
 	}

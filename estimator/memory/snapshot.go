@@ -130,7 +130,7 @@ func (m *Memory) restoreClass(r *ClassRecord) error {
 	return nil
 }
 
-// mark remembers that a job was taken in; false if it was before.
+// mark remembers that a job was observed; false if it was observed before.
 func (m *Memory) mark(site messages.Name, job messages.JobID) bool {
 	jobs := m.seen[site]
 	if jobs == nil {
@@ -141,6 +141,6 @@ func (m *Memory) mark(site messages.Name, job messages.JobID) bool {
 		return false
 	}
 	jobs.add(job)
-	m.taken++
+	m.observed++
 	return true
 }

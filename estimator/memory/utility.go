@@ -24,8 +24,8 @@ func kindOf(account messages.Name, name string, market messages.Name, classes []
 // worth is what is remembered of a kind.
 type worth struct{ regression *utility.Regression }
 
-// takeUtility lets a completed job say what its shares were worth.
-func (m *Memory) takeUtility(o *messages.Observation) {
+// learnUtility lets a completed job say what its shares were worth.
+func (m *Memory) learnUtility(o *messages.Observation) {
 	classes, shares, y, ok := Run(o)
 	if !ok {
 		return

@@ -32,14 +32,11 @@ const (
 // cut takes one of three sites off the others while users of all submit, and wants it
 // to go on as before, to lose nothing, and to catch up.
 func cut(ctx context.Context, t *trial) error {
-	all, end, err := t.members()
+	all, end, err := t.members(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	if err := t.awaitLinks(ctx, all); err != nil {
-		return err
-	}
 	p := long
 	if t.Short {
 		p = short

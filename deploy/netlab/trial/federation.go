@@ -53,8 +53,9 @@ func ask[Reply any](ctx context.Context, m *member, actor, verb string, request 
 	return bus.Call[Reply](ctx, m.operator, messages.Subject(m.Name, actor, verb, netlab.Operator), request)
 }
 
-// members connects to all sites; the function ends that.
-func (t *trial) members() (all []*member, end func(), err error) {
+// members connects to all sites, and waits until every bank hears every other. end
+// closes the connections.
+func (t *trial) members(ctx context.Context) (all []*member, end func(), err error) {
 	end = func() {
 		for _, m := range all {
 			_ = m.operator.Close()
@@ -67,6 +68,10 @@ func (t *trial) members() (all []*member, end func(), err error) {
 			return nil, nil, err
 		}
 		all = append(all, &member{Site: s, operator: operator})
+	}
+	if err := t.awaitLinks(ctx, all); err != nil {
+		end()
+		return nil, nil, err
 	}
 	return all, end, nil
 }
@@ -118,14 +123,11 @@ var federated = append(users[:len(users):len(users)], "dave", "erin")
 // federation has the users of three sites submit, a third of it to the other sites,
 // and compares everything that was written down about it.
 func federation(ctx context.Context, t *trial) error {
-	all, end, err := t.members()
+	all, end, err := t.members(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	if err := t.awaitLinks(ctx, all); err != nil {
-		return err
-	}
 	jobs := jobsEach
 	if t.Short {
 		jobs = jobsEachShort

@@ -21,14 +21,11 @@ const (
 
 // quotes asks three sites for offers, and then three of which one does not answer.
 func quotes(ctx context.Context, t *trial) error {
-	all, end, err := t.members()
+	all, end, err := t.members(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	if err := t.awaitLinks(ctx, all); err != nil {
-		return err
-	}
 	home := all[0]
 	alice, err := home.Connect("alice")
 	if err != nil {

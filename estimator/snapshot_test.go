@@ -145,7 +145,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	for job := messages.JobID(1); job <= 3; job++ {
 		o := run(job, "ada", "sort")
-		if _, err := m.Take(&o); err != nil {
+		if _, err := m.Observe(&o); err != nil {
 			f.Fatal(err)
 		}
 	}
