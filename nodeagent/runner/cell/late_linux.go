@@ -84,10 +84,3 @@ func sweep(groups []group) (left []group, err error) {
 	}
 	return left, err
 }
-
-// count is how many groups are still to be removed.
-func (l *late) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.groups)
-}

@@ -217,3 +217,10 @@ func runIn(t *testing.T, c *Cell, script string) string {
 	_ = cmd.Wait()
 	return out.String()
 }
+
+// count is how many groups are still to be removed.
+func (l *late) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.groups)
+}
