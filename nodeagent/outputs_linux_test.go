@@ -1,0 +1,95 @@
+package nodeagent
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// TestHalfAManifestIsNone: where the disk is full, or the agent ends, while the manifest
+// of a stage is written, nothing is found under the manifest's name but what was there
+// before, and the next agent removes the rest.
+func TestHalfAManifestIsNone(t *testing.T) {
+	m := &manifests{state: t.TempDir(), log: zap.NewNop(), life: t.Context(), users: map[string]int{}}
+	p := &messages.Program{Job: 7, Stage: 1, Outputs: []string{"*.csv"}}
+	task := messages.TaskRef{Job: 7, Stage: 1}
+	path := m.path(7, 1)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/full", path+".part"); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.add(p); messages.KindOf(err) != messages.Unavailable {
+		t.Errorf("on a full disk: %v", err)
+	}
+	if l := m.find(task); l != nil || m.users[path] != 0 {
+		t.Errorf("a manifest that was not written is found: %+v", l)
+	}
+	if err := os.Remove(path + ".part"); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.add(p); err != nil || !reflect.DeepEqual(m.find(task), manifestOf(p)) {
+		t.Fatalf("%v, found %+v", err, m.find(task))
+	}
+	if err := os.Symlink("/dev/full", path+".part"); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeManifest(path, &manifest{Outputs: []string{"other"}}); err == nil {
+		t.Error("a full disk takes a manifest")
+	}
+	if l := m.find(task); !reflect.DeepEqual(l, manifestOf(p)) {
+		t.Errorf("the manifest of before is %+v", l)
+	}
+	m.sweep([]runner.Adopted{{Attempt: messages.Attempt{Task: task}}})
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 || left[0].Name() != filepath.Base(path) {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// TestHalfAnInputIsNone: an input whose transfer breaks off, or during which the agent
+// ends, is not found under its name, and is fetched again.
+func TestHalfAnInputIsNone(t *testing.T) {
+	dir := t.TempDir()
+	f := messages.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
+	path := runner.InputFile(dir, f.Digest)
+	in := openInputs(dir)
+	half := func(to *os.File) error {
+		if _, err := to.WriteString("go"); err != nil {
+			return err
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Error("it has its name before it is whole")
+		}
+		return messages.Errorf(messages.Unavailable, "broke off")
+	}
+	if _, err := in.acquire(t.Context(), f, half); messages.KindOf(err) != messages.Unavailable {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 || in.bytes != 0 {
+		t.Errorf("left are %v, %v, and %d bytes are counted", left, err, in.bytes)
+	}
+	if err := os.WriteFile(path+".part", []byte("go"), 0o600); err != nil { // as of an agent that was killed
+		t.Fatal(err)
+	}
+	whole := func(to *os.File) error {
+		_, err := to.WriteString("good")
+		return err
+	}
+	if in = openInputs(dir); in.bytes != 0 {
+		t.Errorf("%d bytes are taken to be there", in.bytes)
+	}
+	if _, err := in.acquire(t.Context(), f, whole); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); string(text) != "good" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
