@@ -2,6 +2,7 @@ package nodeagent
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +18,18 @@ type metrics struct {
 	startSeconds, exchangeSeconds       prometheus.Histogram
 }
 
+// unread are the metrics of agents without a registry, which nobody reads.
+var unread = sync.OnceValue(func() *metrics { return makeMetrics(prometheus.NewRegistry()) })
+
+// newMetrics registers metrics; nil: they are read by nobody.
 func newMetrics(r prometheus.Registerer) *metrics {
+	if r == nil {
+		return unread()
+	}
+	return makeMetrics(r)
+}
+
+func makeMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		exchanges: counter(r, "exchanges_total", "Exchanges sent to the leader, repetitions included."),
 		claims:    counter(r, "claims_total", "Slots for which work was claimed, repetitions included."),
@@ -50,12 +62,8 @@ func histogram(r prometheus.Registerer, name, help string, buckets []float64) pr
 		prometheus.HistogramOpts{Namespace: "candor", Subsystem: "nodeagent", Name: name, Help: help, Buckets: buckets}))
 }
 
-// register returns the collector, or the one that another agent registered. Without a
-// registry nobody reads it.
+// register returns the collector, or the one that another agent registered.
 func register[C prometheus.Collector](r prometheus.Registerer, c C) C {
-	if r == nil {
-		return c
-	}
 	var there prometheus.AlreadyRegisteredError
 	if err := r.Register(c); errors.As(err, &there) {
 		if known, ok := there.ExistingCollector.(C); ok {
