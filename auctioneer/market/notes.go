@@ -1,6 +1,10 @@
 package market
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
@@ -36,8 +40,8 @@ func (m *Market) Kept() {
 	}
 }
 
-// Recall lets the mechanism remember what it, or that of an earlier leader, has
-// seen.
+// Recall lets the mechanism remember what that of an earlier leader has seen: from
+// its notes, and where the last of these were not committed, from the jobs.
 func (m *Market) Recall(b *book.Book) {
 	mech, ok := m.mech.(mechanism.Remembering)
 	if !ok {
@@ -47,17 +51,46 @@ func (m *Market) Recall(b *book.Book) {
 	for _, n := range b.Notes(m.Config.Name) {
 		notes = append(notes, mechanism.Note{Job: n.Job, Numbers: n.Numbers})
 	}
-	mech.Recall(notes, func(id messages.JobID) (mechanism.Past, bool) { return past(b, id) })
+	mech.Recall(notes, m.rivals(b), func(id messages.JobID) mechanism.Past { return m.past(b, id) })
 }
 
-// past is how a job ended; one that is forgotten did so long ago.
-func past(b *book.Book, id messages.JobID) (mechanism.Past, bool) {
+// past is what became of a job; one that is forgotten ended long ago.
+func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	j := b.Job(id)
-	switch {
-	case j == nil:
-		return mechanism.Past{}, true
-	case j.Active():
-		return mechanism.Past{}, false
+	if j == nil {
+		return mechanism.Past{Ended: true}
 	}
-	return mechanism.Past{At: j.Ended, Completed: j.Outcome == messages.Completed}, true
+	p := mechanism.Past{Bid: m.BidOf(j), Ended: !j.Active(), At: j.Ended, Completed: j.Outcome == messages.Completed}
+	if p.Ended {
+		_, p.Received = b.Used(j, j.Ended)
+	}
+	return p
+}
+
+// rivals are the market's jobs that compete or are to be settled, and those that
+// were there with one of these, or with one that was, ascending.
+func (m *Market) rivals(b *book.Book) (out []messages.JobID) {
+	var settled []*book.Job
+	since := messages.Time(math.MaxInt64)
+	add := func(j *book.Job) {
+		out, since = append(out, j.ID), min(since, j.Submitted)
+	}
+	for j := range b.Jobs {
+		switch {
+		case j.Spec.Market != m.Config.Name || j.Blocked > 0:
+		case j.Settled:
+			settled = append(settled, j)
+		default:
+			add(j)
+		}
+	}
+	slices.SortFunc(settled, func(x, y *book.Job) int { return cmp.Compare(y.Ended, x.Ended) })
+	for _, j := range settled {
+		if j.Ended < since {
+			break
+		}
+		add(j)
+	}
+	slices.Sort(out)
+	return out
 }

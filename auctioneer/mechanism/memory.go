@@ -17,9 +17,11 @@ type Remembering interface {
 	// others, to be asked for at once.
 	Kept() (more bool)
 	// Recall takes over the notes that were kept, before anything else is asked.
-	// Past says how a job ended; false: it has not. Notes that it cannot read, as
-	// of other parameters, it ignores as a whole.
-	Recall(notes []Note, past func(messages.JobID) (Past, bool))
+	// Notes that it cannot read, as of other parameters, it ignores as a whole. The
+	// last decisions before may not have been kept: jobs are all that compete or are
+	// to be settled, and those that were there with one of these, ascending, so that
+	// it can take from past what no note says.
+	Recall(notes []Note, jobs []messages.JobID, past func(messages.JobID) Past)
 }
 
 // Note is what is remembered of a job, or with Job 0 of the market.
@@ -28,8 +30,12 @@ type Note struct {
 	Numbers []int64 // their meaning is the mechanism's
 }
 
-// Past is how a job ended.
+// Past is what became of a job.
 type Past struct {
+	Bid   *Bid // nil: the job is forgotten
+	Ended bool
+	// Of a job that has ended: when, how, and the slot time that it had.
 	At        messages.Time
 	Completed bool
+	Received  messages.Duration
 }

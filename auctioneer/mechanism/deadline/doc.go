@@ -108,7 +108,11 @@
 //
 // What prices go by is noted with the decisions (Notes), in integers, and a market
 // made anew with these notes decides and prices as the one that wrote them would
-// have. What is noted is bounded by Config.History: with more jobs in one go than
+// have. The last notes may be lost with the leader that wrote them, and units may pass
+// without a leader. So what no note says is taken from the jobs in the book: their
+// bids, and how long those that ended have run. In a unit that nobody decided, as far
+// as is known, jobs that were more than the slots count as having met each other, and
+// are settled at their deadlines. What is noted is bounded by Config.History: with more jobs in one go than
 // that, the market begins anew with those present, and prices can be too low from
 // then on; they are never above the job's value. A change of the unit's length does
 // the same.

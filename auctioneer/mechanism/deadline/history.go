@@ -16,7 +16,8 @@ type history struct {
 	tasks   []Task
 	ids     []messages.JobID // by task
 	gone    []int            // by task: the unit by which it had left; 0: it is there
-	met     []bool           // by task: in some unit of its time not all that competed had slots
+	met     []bool           // by task: in some unit of its time not all that competed had slots, or may not
+	ranked  int              // tasks that were there for some decision; the rest are known from the book alone
 	last    int              // unit: the last deadline of them
 	index   map[messages.JobID]int
 	failed  map[messages.JobID]bool // jobs that ended without being completed
@@ -63,13 +64,45 @@ func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 		h.restart(m, view, unit)
 	}
 	h.outcome = nil
-	h.note(unit, m.slots)
 	for _, job := range view.Jobs {
-		s := m.seats[job.Job]
 		if _, known := h.index[job.Job]; !known {
-			h.add(job.Job, s.task)
+			h.add(job.Job, m.seats[job.Job].task)
 		}
-		h.met[h.index[job.Job]] = s.met
+	}
+	h.skipped(unit, m.slots)
+	for _, job := range view.Jobs {
+		s, i := m.seats[job.Job], h.index[job.Job]
+		s.met = s.met || h.met[i]
+		h.met[i] = s.met
+	}
+	h.note(unit, m.slots)
+	h.ranked = len(h.tasks)
+}
+
+// skipped accounts for the units before a given one that were not decided, or of
+// which the decision is lost with the leader that made it: tasks that were there
+// then met each other if they were more than the slots.
+func (h *history) skipped(until, slots int) {
+	from := until
+	if n := len(h.slots); n > 0 {
+		from, slots = min(until, h.first+n), min(slots, h.lastSlots())
+	}
+	for _, t := range h.tasks[h.ranked:] {
+		from = min(from, t.Arrival)
+	}
+	if from >= until {
+		return
+	}
+	var there []int
+	for i, t := range h.tasks {
+		if t.Arrival < until && t.Deadline >= from && (h.gone[i] == 0 || h.gone[i] > from) {
+			there = append(there, i)
+		}
+	}
+	if len(there) > max(1, slots) { // one alone meets nobody
+		for _, i := range there {
+			h.met[i] = true
+		}
 	}
 }
 
@@ -85,6 +118,14 @@ func (h *history) note(unit, slots int) {
 			h.slots[k] = h.slots[k-1]
 		}
 	}
+}
+
+// lastSlots is how many slots there were in the last unit that was decided; 0: none was.
+func (h *history) lastSlots() int {
+	if len(h.slots) == 0 {
+		return 0
+	}
+	return h.slots[len(h.slots)-1]
 }
 
 func (h *history) add(id messages.JobID, t Task) {
@@ -109,7 +150,7 @@ func (h *history) critical(m *Mechanism, id messages.JobID) float64 {
 	return h.outcome.threshold(h.row[i])
 }
 
-// replay runs the mechanism on what is remembered. The tasks are in the order of
+// replay runs the mechanism on what is remembered, which are some slots at least. The tasks are in the order of
 // their jobs' numbers, which is how ties within an arrival are broken.
 func (h *history) replay(m *Mechanism) *Outcome {
 	p := &Problem{Lambda: *m.config.Lambda, Rule: Monotone, Scale: m.config.Scale, Tasks: make([]Task, len(h.tasks))}
@@ -126,7 +167,7 @@ func (h *history) replay(m *Mechanism) *Outcome {
 	for range h.first - first { // no slots are known of from before
 		p.Capacities = append(p.Capacities, h.slots[0])
 	}
-	p.Capacities = append(p.Capacities, h.slots[max(0, first-h.first):]...)
+	p.Capacities = append(p.Capacities, h.slots[min(max(0, first-h.first), len(h.slots)-1):]...)
 	o, err := Run(p)
 	if err != nil {
 		return nil

@@ -44,18 +44,22 @@ type market struct {
 	gone  map[messages.JobID]messages.State
 	owing []*mechanism.Job // completed, not settled
 	notes map[messages.JobID]mechanism.Note
-	early map[messages.JobID]bool // settled before the deadline
-	over  map[messages.JobID]int  // the unit at whose start it had ended
-	loses bool                    // the notes
+	early map[messages.JobID]bool           // settled before the deadline
+	over  map[messages.JobID]int            // the unit at whose start it had ended
+	bids  map[messages.JobID]*mechanism.Bid // of all that came
+	loses bool                              // the notes
+	knows bool                              // the jobs, from the book, when it takes over
+	leads func(unit int) bool               // nil: always
 }
 
 func noNotes(m *market) { m.loses = true }
+func noJobs(m *market)  { m.knows = false }
 
 // play runs a live market of a problem from its first to its last unit. Before
 // and after each decision change is asked whether another mechanism takes over.
 func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options ...func(*market)) *market {
 	m := &market{Mechanism: live(t, p.Lambda), units: map[messages.JobID][]int{}, paid: map[messages.JobID]messages.Credits{}, gone: map[messages.JobID]messages.State{},
-		notes: map[messages.JobID]mechanism.Note{}, early: map[messages.JobID]bool{}, over: map[messages.JobID]int{}}
+		notes: map[messages.JobID]mechanism.Note{}, early: map[messages.JobID]bool{}, over: map[messages.JobID]int{}, bids: map[messages.JobID]*mechanism.Bid{}, knows: true}
 	for _, o := range options {
 		o(m)
 	}
@@ -68,10 +72,16 @@ func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options 
 		}
 		for i, task := range p.Tasks {
 			if task.Arrival == unit && !task.Impossible() {
-				m.view.Jobs = append(m.view.Jobs, &mechanism.Job{Bid: bidOf(messages.JobID(i+1), task), Pending: []int{1}, Running: []int{0}, Suspended: []int{0}})
+				bid := bidOf(messages.JobID(i+1), task)
+				m.bids[bid.Job] = bid
+				m.view.Jobs = append(m.view.Jobs, &mechanism.Job{Bid: bid, Pending: []int{1}, Running: []int{0}, Suspended: []int{0}})
 			}
 		}
 		slices.SortFunc(m.view.Jobs, func(a, b *mechanism.Job) int { return int(a.Job) - int(b.Job) })
+		if m.leads != nil && !m.leads(unit) {
+			m.work(unit)
+			continue
+		}
 		m.settle()
 		a := m.Allocate(m.view)
 		if change() { // before anybody obeyed, and before what was decided was kept
@@ -83,13 +93,19 @@ func play(t interface{ Fatal(...any) }, p *Problem, change func() bool, options 
 		if change() {
 			m.replace(live(t, p.Lambda))
 		}
-		for _, job := range m.view.Jobs {
-			if job.Running[0] > 0 {
-				m.units[job.Job] = append(m.units[job.Job], unit)
-			}
-		}
+		m.work(unit)
 	}
 	return m
+}
+
+// work has the jobs that run do so for a unit.
+func (m *market) work(unit int) {
+	for _, job := range m.view.Jobs {
+		if job.Running[0] > 0 {
+			m.units[job.Job] = append(m.units[job.Job], unit)
+			job.Received += 10 * second
+		}
+	}
 }
 
 // keep keeps the notes of a decision, some at a time.
@@ -107,16 +123,21 @@ func (m *market) keep() {
 	}
 }
 
-// replace has another mechanism take over, which knows the notes alone.
+// replace has another mechanism take over, which knows the notes and the jobs alone.
 func (m *market) replace(by *Mechanism) {
 	var notes []mechanism.Note
 	for _, id := range slices.Sorted(maps.Keys(m.notes)) {
 		notes = append(notes, m.notes[id])
 	}
+	var jobs []messages.JobID
+	if m.knows {
+		jobs = slices.Sorted(maps.Keys(m.bids))
+	}
 	m.Mechanism = by
-	m.Recall(notes, func(id messages.JobID) (mechanism.Past, bool) {
+	m.Recall(notes, jobs, func(id messages.JobID) mechanism.Past {
 		unit, ended := m.over[id]
-		return mechanism.Past{At: at(unit) - 1, Completed: m.gone[id] == messages.Completed}, ended
+		return mechanism.Past{Bid: m.bids[id], Ended: ended, At: at(unit) - 1, Completed: m.gone[id] == messages.Completed,
+			Received: messages.Duration(len(m.units[id])) * 10 * second}
 	})
 }
 
@@ -211,9 +232,10 @@ func TestLiveMarketIsTheMechanism(t *testing.T) {
 }
 
 // TestAnotherLeaderPricesAlike: whoever takes over, however often, and whether or
-// not the last decision was kept, the jobs get the same units and owe the same.
+// not the last decision was kept, the jobs get the same units and owe the same; what
+// they owe is the same if no decision is ever kept, as the book has the jobs.
 func TestAnotherLeaderPricesAlike(t *testing.T) {
-	differ := 0 // where whoever took over remembered nothing
+	differ := 0 // where whoever took over knew nothing
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawLive(t)
 		want := play(t, p, func() bool { return false })
@@ -221,13 +243,42 @@ func TestAnotherLeaderPricesAlike(t *testing.T) {
 		if !maps.Equal(got.paid, want.paid) || !maps.EqualFunc(got.units, want.units, slices.Equal) || !maps.Equal(got.early, want.early) {
 			t.Fatalf("they pay %v for %v, and without a change %v for %v: %+v", got.paid, got.units, want.paid, want.units, p)
 		}
-		forgetful := play(t, p, func() bool { return true }, noNotes)
-		if !maps.Equal(forgetful.paid, want.paid) {
+		if unkept := play(t, p, func() bool { return true }, noNotes); !maps.Equal(unkept.paid, want.paid) {
+			t.Fatalf("no decision kept, they pay %v, and without a change %v: %+v", unkept.paid, want.paid, p)
+		}
+		if ignorant := play(t, p, func() bool { return true }, noNotes, noJobs); !maps.Equal(ignorant.paid, want.paid) {
 			differ++
 		}
 	})
 	if differ == 0 {
-		t.Error("without notes prices are the same: this shows nothing of them")
+		t.Error("without notes and jobs prices are the same: this shows nothing of them")
+	}
+}
+
+// TestUnitsThatNobodyDecided: nobody owes less to a leader that takes over after some
+// units without one, and without the last decisions, than to one that was only away.
+func TestUnitsThatNobodyDecided(t *testing.T) {
+	owed := 0
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawLive(t)
+		first, end := p.span()
+		led := map[int]bool{}
+		for unit := first; unit <= end; unit++ {
+			led[unit] = rapid.Bool().Draw(t, "led")
+		}
+		led[end] = true
+		absent := func(m *market) { m.leads = func(unit int) bool { return led[unit] } }
+		back := play(t, p, func() bool { return false }, absent)
+		other := play(t, p, func() bool { return true }, absent, noNotes)
+		for id, paid := range back.paid {
+			owed += min(int(paid), 1)
+			if other.paid[id] < paid {
+				t.Fatalf("job %d pays %v, and to another leader only %v, led %v: %+v", id, paid, other.paid[id], led, p)
+			}
+		}
+	})
+	if owed == 0 {
+		t.Error("nobody owed anything: this shows nothing")
 	}
 }
 

@@ -117,24 +117,56 @@ func (m *Mechanism) Kept() (more bool) {
 }
 
 // Recall implements mechanism.Remembering.
-func (m *Mechanism) Recall(notes []mechanism.Note, past func(messages.JobID) (mechanism.Past, bool)) {
-	if len(notes) == 0 || notes[0].Job != 0 || !m.recallMarket(notes[0].Numbers) {
-		return
+func (m *Mechanism) Recall(notes []mechanism.Note, jobs []messages.JobID, past func(messages.JobID) mechanism.Past) {
+	if len(notes) > 0 && notes[0].Job == 0 && m.recallMarket(notes[0].Numbers) {
+		m.recallJobs(notes[1:], past)
 	}
-	for _, note := range notes[1:] {
+	m.past.ranked = len(m.past.tasks)
+	for _, id := range jobs {
+		if _, noted := m.past.index[id]; !noted {
+			m.rebuild(id, past(id))
+		}
+	}
+}
+
+func (m *Mechanism) recallJobs(notes []mechanism.Note, past func(messages.JobID) mechanism.Past) {
+	for _, note := range notes {
 		if n := note.Numbers; len(n) == jobNumbers {
 			m.recallJob(note.Job, n)
 		}
 	}
 	for id := range m.seats {
-		if p, ended := past(id); ended {
+		if p := past(id); p.Ended {
 			m.memory.left[id] = m.unitOf(p.At) + 1
 			if !p.Completed {
 				m.past.withdrawn(id)
 			}
 		}
 	}
-	m.rank(m.unit, m.past.slots[len(m.past.slots)-1])
+	m.rank(m.unit, m.past.lastSlots())
+}
+
+// rebuild enters a job of which there is no note, so that it and those that it met
+// are priced as if there were one.
+func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
+	if p.Bid == nil || len(m.past.tasks) >= m.config.History {
+		return
+	}
+	t := m.taskOf(p.Bid)
+	if t.check("") != nil { // of another mechanism, that ran the market before
+		return
+	}
+	m.past.add(id, t)
+	m.memory.changed[id] = true
+	if !p.Ended {
+		return
+	}
+	if !p.Completed {
+		m.past.withdrawn(id)
+	}
+	s := &seat{task: t, done: int((int64(p.Received)/1000 + m.micros() - 1) / m.micros())}
+	by := m.unitOf(p.At) + 1
+	m.past.left(id, by, s.done, m.hopelessAt(s, by))
 }
 
 // recallMarket takes over the market's note; false: it cannot be read.

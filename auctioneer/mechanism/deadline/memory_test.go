@@ -23,7 +23,7 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 		// lead plays the units in which somebody leads; from the gap on another does.
 		lead := func(units ...int) (*Mechanism, messages.Credits) {
 			one, two := job(1, better), job(2, worse)
-			m := &market{Mechanism: live(t, 0.6), notes: map[messages.JobID]mechanism.Note{}}
+			m := &market{Mechanism: live(t, 0.6), notes: map[messages.JobID]mechanism.Note{}, bids: map[messages.JobID]*mechanism.Bid{1: one.Bid, 2: two.Bid}}
 			m.view = &mechanism.View{Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{one, two}}
 			for k, unit := range units {
 				if k > 0 && unit > units[k-1]+1 {
@@ -64,15 +64,13 @@ func TestUnreadableNotesAreIgnored(t *testing.T) {
 		"cut short": good[:5], "no slots": {noteForm, 10_000_000, 100, 100, 1, 0},
 	} {
 		m := live(t, 0)
-		m.Recall([]mechanism.Note{{Numbers: numbers}, {Job: 1, Numbers: make([]int64, jobNumbers)}}, func(messages.JobID) (mechanism.Past, bool) {
-			return mechanism.Past{}, false
-		})
+		m.Recall([]mechanism.Note{{Numbers: numbers}, {Job: 1, Numbers: make([]int64, jobNumbers)}}, nil, nil)
 		if m.decided || len(m.seats) != 0 || len(m.past.tasks) != 0 || len(m.past.slots) != 0 {
 			t.Errorf("%s: taken over", what)
 		}
 	}
 	m := live(t, 0)
-	m.Recall([]mechanism.Note{{Numbers: good}}, nil)
+	m.Recall([]mechanism.Note{{Numbers: good}}, nil, nil)
 	if !m.decided {
 		t.Error("good notes are ignored")
 	}

@@ -13,6 +13,9 @@ import (
 // is worth so as to be done before. What owes nothing for certain is settled at
 // once: a job that was not completed, or that never met anybody who had to wait.
 func (m *Mechanism) SettleAt(job *mechanism.Job, end mechanism.End) messages.Time {
+	if end.State == messages.Completed {
+		m.past.skipped(m.unitOf(end.At-1)+1, m.past.lastSlots())
+	}
 	if end.State != messages.Completed || m.past.unmet(job.Job) {
 		return 0
 	}
@@ -29,6 +32,9 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 	case end.State == messages.Completed && m.past.unmet(job.Job):
 		p.Reason = "owes nothing: nobody was without a slot while it competed, so that any value would have been enough"
 	case end.State == messages.Completed:
+		if len(m.past.slots) == 0 { // nothing was decided since another led, and it had one
+			m.past.note(m.unitOf(view.Now), max(1, view.Classes[0].Slots))
+		}
 		p.Amount = m.owed(job)
 		p.Reason = fmt.Sprintf("completed by its deadline: the smallest value, of its %v, that would have been enough", job.Value)
 	default:

@@ -1,0 +1,96 @@
+package market
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// bid enters a job of a market of deadlines, of some units of 10 s, that is due so
+// many after the next begins.
+func (f *floor) bid(value messages.Credits, units, within int) messages.JobID {
+	const unit = messages.Duration(10e9)
+	f.keys++
+	value *= messages.Credit
+	next := messages.Time((int64(f.now)/10e6 + 1) * 10e6)
+	spec := messages.JobSpec{Market: f.t.Config.Name, Value: value, Budget: value, Length: messages.Duration(units) * unit, Deadline: next.Add(messages.Duration(within) * unit),
+		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
+	f.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: messages.JobID(f.keys).String(), Payer: "alice", Spec: &spec, Hold: "h", Held: value}})
+	return messages.JobID(f.keys)
+}
+
+// decide has the market decide; with lost its leader is lost before the decision is
+// committed, and another one takes over, as it does too after one that is committed
+// if relieved.
+func (f *floor) decide(lost, relieved bool) {
+	f.look()
+	d := f.t.Decide(f.now, func(read func(*book.Book)) { read(f.book) })
+	if d != nil && !lost {
+		f.apply(book.Command{Decide: d})
+		f.t.Kept()
+	}
+	f.claim() // as the vectors have gone out
+	if !lost && !relieved {
+		return
+	}
+	live, err := Open(f.t.Config)
+	if err != nil {
+		f.Fatal(err)
+	}
+	live.Recall(f.book)
+	f.t = live
+}
+
+// TestLeaderLostWithItsNotes: two jobs of two units compete for one slot, due within
+// three. Whenever leaders are lost, with decisions that are committed or not, before
+// the next one looks or after some units, the winner pays what the other bid.
+func TestLeaderLostWithItsNotes(t *testing.T) {
+	gaps := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		f := newFloor(rt, messages.Market{Name: "due", Mechanism: messages.DeadlineBid, Classes: []messages.Name{"cpu"}, Slot: messages.Duration(10e9)}, 1, 1)
+		f.now = f.now.Add(messages.Duration(1e9)) // within a unit
+		better, worse := f.bid(20, 2, 3), f.bid(12, 2, 3)
+		draw := func(what string) bool { return rapid.Bool().Draw(rt, what) }
+		f.now = f.now.Add(messages.Duration(10e9))
+		f.decide(draw("lost"), draw("relieved"))
+		if len(f.claims(book.Goes)) != 1 || f.claims(book.Goes)[0].Task.Job != better {
+			rt.Fatalf("it is not the better one that runs")
+		}
+		f.now = f.now.Add(messages.Duration(10e9))
+		if draw("second unit decided") {
+			f.decide(draw("lost"), draw("relieved"))
+		} else {
+			gaps++
+		}
+		f.now = f.now.Add(messages.Duration(10e9))
+		if draw("decided as it ends") {
+			f.decide(draw("lost"), draw("relieved"))
+		}
+		if f.book.Job(worse).Active() && draw("withdrawn") {
+			f.apply(book.Command{Cancel: &book.Cancel{Job: worse, By: "alice"}})
+		}
+		f.finish(f.claims(book.Goes)[0])
+		if draw("lost as it ends") {
+			f.decide(true, true)
+		}
+		f.checkCharge(better, 12*messages.Credit)
+	})
+	if gaps == 0 {
+		t.Error("no unit passed without a decision: this shows nothing of them")
+	}
+}
+
+// checkCharge settles a job when it can be, and compares what it owes.
+func (f *floor) checkCharge(id messages.JobID, want messages.Credits) {
+	s := f.t.Settlement(f.now, EndingOf(f.book, f.book.Job(id)))
+	if s.At > f.now {
+		f.now = s.At
+		f.decide(false, false)
+	}
+	if got := s.Settle(); got.Charge != want {
+		f.Fatalf("charged %v, want %v: %s", got.Charge, want, got.Reason)
+	}
+}
