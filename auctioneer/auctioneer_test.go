@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -129,21 +130,6 @@ func must[Reply any](f *fixture, caller messages.Name, verb string, request any)
 	return r
 }
 
-// eventually polls a condition until it holds.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	deadline := time.After(10 * time.Second)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !f() {
-		select {
-		case <-deadline:
-			t.Fatalf("never: %s", what)
-		case <-tick.C:
-		}
-	}
-}
-
 func oneStage(tasks int) messages.JobSpec {
 	return messages.JobSpec{Name: "count", Budget: 10 * messages.Credit,
 		Stages: []messages.Stage{{Name: "map", Tasks: tasks, Command: []string{"true"}}}}
@@ -195,7 +181,7 @@ func TestJobIsHeldRunAndCharged(t *testing.T) {
 		t.Fatalf("granted %+v", granted)
 	}
 	f.finish("n1", 2, 0, granted.Grants...)
-	eventually(t, "the job completes", func() bool {
+	await.Until(t, "the job completes", func() bool {
 		return must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: reply.Job}).State == messages.Completed
 	})
 	if c, ok := f.bank.charged("job/west/alice/k1"); !ok || c != 10*messages.Credit {
@@ -236,7 +222,7 @@ func TestLateTryOfAnEndedJob(t *testing.T) {
 	close(first)
 	reply := <-answers
 	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: reply.Job})
-	eventually(t, "the hold is resolved", func() bool { _, ok := f.bank.charged("job/west/alice/k1"); return ok })
+	await.Until(t, "the hold is resolved", func() bool { _, ok := f.bank.charged("job/west/alice/k1"); return ok })
 	close(second)
 	if late := <-answers; late != reply {
 		t.Errorf("the late try got %+v, want %+v", late, reply)
@@ -311,7 +297,7 @@ func TestCancelledJobStopsAndIsRefunded(t *testing.T) {
 	if d := <-stops; !slices.Contains(d.Stop, g[0].Attempt) {
 		t.Fatalf("told to stop %v, runs %v", d.Stop, g)
 	}
-	eventually(t, "the hold is freed", func() bool { c, ok := f.bank.charged("job/west/alice/k1"); return ok && c == 0 })
+	await.Until(t, "the hold is freed", func() bool { c, ok := f.bank.charged("job/west/alice/k1"); return ok && c == 0 })
 	_, err = call[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
 	wantKind(t, err, messages.Ended)
 }
@@ -361,7 +347,7 @@ func TestClaimOfAnExhaustedJobGetsAnother(t *testing.T) {
 	first := f.submit("alice", "k1", oneStage(1)).Job
 	second := f.submit("bob", "k2", oneStage(5)).Job
 	f.register("n1", 4)
-	eventually(t, "the market knows both jobs", func() bool {
+	await.Until(t, "the market knows both jobs", func() bool {
 		m := must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0]
 		return m.Waiting == 2
 	})
@@ -419,7 +405,7 @@ func TestFailingTaskEndsTheJob(t *testing.T) {
 		f.finish("n1", next(), 3, g...)
 	}
 	var job messages.JobDetail
-	eventually(t, "the job fails", func() bool {
+	await.Until(t, "the job fails", func() bool {
 		job = must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id})
 		return job.State == messages.Failed
 	})
@@ -464,13 +450,13 @@ func TestNewLeaderGoesOn(t *testing.T) {
 	before := term()
 	f.log.Depose()
 	f.log.Elect()
-	eventually(t, "vectors have a higher term", func() bool { return term() > before })
+	await.Until(t, "vectors have a higher term", func() bool { return term() > before })
 	g := f.claim("n1", 1, id, 1)
 	if len(g.Grants) != 1 || len(g.Programs) != 1 {
 		t.Fatalf("the new leader granted %+v", g)
 	}
 	f.finish("n1", 2, 0, g.Grants...)
-	eventually(t, "the job is charged", func() bool { _, ok := f.bank.charged("job/west/alice/k1"); return ok })
+	await.Until(t, "the job is charged", func() bool { _, ok := f.bank.charged("job/west/alice/k1"); return ok })
 }
 
 // cut is a bus on which services cannot be started for a while.

@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -28,7 +29,7 @@ func TestMoneyDoesNotWaitForObservations(t *testing.T) {
 		id := f.submit("alice", key, oneStage(1)).Job
 		g := f.claim("n1", uint64(2*i+1), id, 1)
 		f.finish("n1", uint64(2*i+2), 0, g.Grants...)
-		eventually(t, "the job is final", func() bool {
+		await.Until(t, "the job is final", func() bool {
 			return must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id}).State == messages.Completed
 		})
 	}
@@ -81,9 +82,9 @@ func TestChargesToOtherSitesAreTriedAgain(t *testing.T) {
 	asked, opened := f.clearing()
 	id := f.visitor(1)
 	must[messages.CancelReply](f, "operator", messages.VerbCancel, messages.JobRequest{Job: id})
-	eventually(t, "the bank is asked twice", func() bool { return asked.Load() >= 2 })
+	await.Until(t, "the bank is asked twice", func() bool { return asked.Load() >= 2 })
 	opened.Store(true)
-	eventually(t, "the job is final", func() bool { return f.final(id) })
+	await.Until(t, "the job is final", func() bool { return f.final(id) })
 }
 
 // TestChargesThatWaitLetOthersPass, however many they are.
@@ -96,7 +97,7 @@ func TestChargesThatWaitLetOthersPass(t *testing.T) {
 	}
 	id := f.submit("alice", "k", oneStage(1)).Job
 	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
-	eventually(t, "a job of the site is final", func() bool { return f.final(id) })
+	await.Until(t, "a job of the site is final", func() bool { return f.final(id) })
 }
 
 // failing is a bus whose stream takes nothing at first.
@@ -128,7 +129,7 @@ func TestObservationsAreTriedAgain(t *testing.T) {
 	f := startOn(t, func(b bus.Bus) bus.Bus { return failing{b, tries} })
 	id := f.submit("alice", "k", oneStage(1)).Job
 	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
-	eventually(t, "no effect waits", func() (none bool) {
+	await.Until(t, "no effect waits", func() (none bool) {
 		f.replica.read(func(b *book.Book) { none = b.Job(id).State.Final() && len(b.Effects(1)) == 0 })
 		return none
 	})
@@ -163,9 +164,9 @@ func TestSettlementKeepsItsShares(t *testing.T) {
 	detail := func() messages.JobDetail {
 		return must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id})
 	}
-	eventually(t, "it has a share", func() bool { return len(detail().Shares) > 0 })
+	await.Until(t, "it has a share", func() bool { return len(detail().Shares) > 0 })
 	f.finish("n1", 2, 0, g.Grants...)
-	eventually(t, "the job is final", func() bool { return f.final(id) })
+	await.Until(t, "the job is final", func() bool { return f.final(id) })
 	if !box.lost.Load() || len(detail().Shares) == 0 {
 		t.Error("its shares are lost")
 	}
@@ -186,7 +187,7 @@ func TestOneBadTransferRefusesNoOther(t *testing.T) {
 		must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
 	}
 	for _, id := range ids {
-		eventually(t, "the job is final", func() bool { return f.final(id) })
+		await.Until(t, "the job is final", func() bool { return f.final(id) })
 	}
 	f.replica.read(func(b *book.Book) {
 		if b.Job(ids[1]).Refused == "" || b.Job(ids[0]).Refused != "" {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 func queued(change func(*messages.Market)) messages.Market {
@@ -27,7 +28,7 @@ func TestBatchQueueRunsOrDiscards(t *testing.T) {
 	other := &node{name: "n2", slots: 1}
 	g.enroll(other)
 	first := g.enter("alice", "a", 2, ganged(50, 10, 100*second))
-	eventually(t, "the gang runs", func() bool {
+	await.Until(t, "the gang runs", func() bool {
 		g.look(g.node)
 		g.look(other)
 		return len(g.node.going()) == 1 && len(other.going()) == 1
@@ -42,7 +43,7 @@ func TestBatchQueueRunsOrDiscards(t *testing.T) {
 	if p := g.final(poor); p.State != messages.Discarded || p.Reason != "Discarded" || g.why(poor).Change == nil {
 		t.Errorf("%+v", p.JobSummary)
 	}
-	eventually(t, "the last gang runs", func() bool {
+	await.Until(t, "the last gang runs", func() bool {
 		g.look(g.node)
 		g.look(other)
 		return len(g.node.going()) == 1 && len(other.going()) == 1
@@ -51,7 +52,7 @@ func TestBatchQueueRunsOrDiscards(t *testing.T) {
 	g.complete(rich)
 	g.final(rich)
 	g.final(first)
-	eventually(t, "every hold is resolved", func() bool { return g.books.holds() == 0 })
+	await.Until(t, "every hold is resolved", func() bool { return g.books.holds() == 0 })
 	sum := g.books.balance("alice") + g.books.balance("bob") + g.books.balance("carol")
 	if sum != 3000*messages.Credit || g.books.balance(messages.SiteAccount) != 0 {
 		t.Errorf("balances sum to %v, the site has %v", sum, g.books.balance(messages.SiteAccount))
@@ -69,16 +70,16 @@ func TestGangsStartTogetherOrNotAtAll(t *testing.T) {
 	other := &node{name: "n2", slots: 1}
 	g.enroll(other)
 	id := g.enter("alice", "a", 3, ganged(50, 0, 100*second))
-	eventually(t, "two tasks gather", func() bool { g.look(g.node); return len(g.node.held) == 2 })
+	await.Until(t, "two tasks gather", func() bool { g.look(g.node); return len(g.node.held) == 2 })
 	if going := g.node.going(); len(going) != 0 {
 		t.Fatalf("%v run before their gang is complete", going)
 	}
 	g.pass(11 * second)
-	eventually(t, "they are given back", func() bool {
+	await.Until(t, "they are given back", func() bool {
 		g.exchange(g.node, messages.Exchange{Session: 7, Seq: g.node.seq + 1})
 		return len(g.node.running) == 0
 	})
-	eventually(t, "all start", func() bool {
+	await.Until(t, "all start", func() bool {
 		g.look(g.node)
 		g.look(other)
 		return len(g.node.going()) == 2 && len(other.going()) == 1
@@ -94,7 +95,7 @@ func TestOneFailureEndsTheGang(t *testing.T) {
 	id := g.enter("alice", "a", 2, ganged(50, 0, 100*second))
 	g.until(id, id)
 	g.report(g.node, messages.Finished{Attempt: g.node.running[0], ExitCode: 1})
-	eventually(t, "the other is stopped", func() bool {
+	await.Until(t, "the other is stopped", func() bool {
 		g.exchange(g.node, messages.Exchange{Session: 7, Seq: g.node.seq + 1})
 		return len(g.node.running) == 0
 	})
@@ -129,7 +130,7 @@ func TestReservationsStartAtTheirTime(t *testing.T) {
 	if b := g.final(worse); b.State != messages.Discarded || b.Reason != "Outbid" || b.Charged != 0 {
 		t.Errorf("%+v", b.JobSummary)
 	}
-	eventually(t, "the timetable is known", func() bool { return g.why(better).Reason == "Reserved" || g.why(small).Reason == "Reserved" })
+	await.Until(t, "the timetable is known", func() bool { return g.why(better).Reason == "Reserved" || g.why(small).Reason == "Reserved" })
 	first, last := better, small
 	if g.why(better).Reason == "Reserved" {
 		first, last = small, better
@@ -196,7 +197,7 @@ func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 		}))
 	}
 	g.complete(holder)
-	eventually(t, "all have run or been discarded", func() bool {
+	await.Until(t, "all have run or been discarded", func() bool {
 		g.look(g.node)
 		for _, a := range g.node.running {
 			g.report(g.node, messages.Finished{Attempt: a})
@@ -208,7 +209,7 @@ func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 		}
 		return true
 	})
-	eventually(t, "every hold is resolved", func() bool { return g.books.holds() == 0 })
+	await.Until(t, "every hold is resolved", func() bool { return g.books.holds() == 0 })
 	sum := messages.Credits(0)
 	for _, n := range append(names, "dan") {
 		sum += g.books.balance(n)

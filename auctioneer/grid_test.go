@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -75,7 +76,7 @@ func (g *grid) enroll(n *node) {
 	must[messages.RegisterReply](g.fixture, n.name, messages.VerbRegister,
 		messages.RegisterRequest{Session: n.session(), Slots: []messages.ClassSlots{{Class: "cpu", Slots: n.slots}}})
 	g.slots += n.slots
-	eventually(g.t, "the markets know the node", func() bool {
+	await.Until(g.t, "the markets know the node", func() bool {
 		m := must[messages.MarketsReply](g.fixture, n.name, messages.VerbMarkets, messages.Empty{}).Markets[0]
 		return m.Prices[0].Slots == g.slots
 	})
@@ -144,7 +145,7 @@ func (n *node) going() (out []messages.JobID) {
 func (g *grid) until(jobs ...messages.JobID) {
 	g.t.Helper()
 	slices.Sort(jobs)
-	eventually(g.t, "the right jobs run", func() bool {
+	await.Until(g.t, "the right jobs run", func() bool {
 		g.look(g.node)
 		going := g.node.going()
 		slices.Sort(going)
@@ -172,7 +173,7 @@ func (g *grid) job(id messages.JobID) messages.JobDetail {
 // final waits for a job to be settled.
 func (g *grid) final(id messages.JobID) (j messages.JobDetail) {
 	g.t.Helper()
-	eventually(g.t, "the job is settled", func() bool { j = g.job(id); return j.State.Final() })
+	await.Until(g.t, "the job is settled", func() bool { j = g.job(id); return j.State.Final() })
 	return j
 }
 
@@ -184,7 +185,7 @@ func (g *grid) why(id messages.JobID) messages.WhyReply {
 // reason waits until a job has been explained so.
 func (g *grid) reason(id messages.JobID, want string) (w messages.WhyReply) {
 	g.t.Helper()
-	eventually(g.t, "the reason is "+want, func() bool { w = g.why(id); return w.Reason == want })
+	await.Until(g.t, "the reason is "+want, func() bool { w = g.why(id); return w.Reason == want })
 	if w.Message == "" {
 		g.t.Errorf("no message: %+v", w)
 	}

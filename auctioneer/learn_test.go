@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -55,6 +56,6 @@ func TestContractsArePlannedWithWhatWasSeen(t *testing.T) {
 		}
 		spec.Contract, spec.Budget = soonest.ID, soonest.Budget
 		id := g.submit("alice", "a", spec).Job
-		eventually(t, "why says "+c.says, func() bool { return strings.Contains(g.why(id).Message, c.says) })
+		await.Until(t, "why says "+c.says, func() bool { return strings.Contains(g.why(id).Message, c.says) })
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -96,7 +97,7 @@ func TestPendingLimit(t *testing.T) {
 	}
 	f.submit("bob", "1", oneStage(1))
 	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: first})
-	eventually(t, "room again", func() bool {
+	await.Until(t, "room again", func() bool {
 		_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "3", Spec: oneStage(1)})
 		return err == nil
 	})
@@ -118,7 +119,7 @@ func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
 		want messages.Credits
 	}{{soon.Job, "soon", messages.Credit / 2}, {late.Job, "late", 0}} {
 		must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: c.job})
-		eventually(t, c.key+" is settled", func() bool { _, ok := f.bank.charged("job/west/alice/" + c.key); return ok })
+		await.Until(t, c.key+" is settled", func() bool { _, ok := f.bank.charged("job/west/alice/" + c.key); return ok })
 		if got, _ := f.bank.charged("job/west/alice/" + c.key); got != c.want {
 			t.Errorf("%s was charged %v, want %v", c.key, got, c.want)
 		}
@@ -159,7 +160,7 @@ func TestPendingLimitHoldsForDepartures(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "each is refused or on its way", func() bool { return waiting.Load()+refused.Load() == tries })
+	await.Until(t, "each is refused or on its way", func() bool { return waiting.Load()+refused.Load() == tries })
 	close(goOn)
 	wg.Wait()
 	f.replica.read(func(b *book.Book) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 func spot(change func(*messages.Market)) messages.Market {
@@ -275,10 +276,10 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	second1 := g.enter("bob", "b", 1, rate(1))
 	other := &node{name: "n2", slots: 1}
 	g.enroll(other)
-	eventually(t, "the other job runs on the other node", func() bool { g.look(other); return slices.Equal(other.going(), []messages.JobID{second1}) })
+	await.Until(t, "the other job runs on the other node", func() bool { g.look(other); return slices.Equal(other.going(), []messages.JobID{second1}) })
 	g.report(other, messages.Finished{Attempt: other.running[0]})
 	g.pass(20 * second)
-	eventually(t, "the first is moved", func() bool {
+	await.Until(t, "the first is moved", func() bool {
 		g.look(g.node)
 		g.look(other)
 		return slices.Equal(other.going(), []messages.JobID{id}) && len(g.node.running) == 0
@@ -310,7 +311,7 @@ func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	g.until(id)
-	eventually(t, "there are two markets, and the new reserve is the price", func() bool {
+	await.Until(t, "there are two markets, and the new reserve is the price", func() bool {
 		m, err := call[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{})
 		return err == nil && len(m.Markets) == 2 && len(m.Markets[0].Tariffs) == 1 && m.Markets[0].Tariffs[0].Price == limit
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -132,7 +133,7 @@ func TestOnlyTheLeaderServes(t *testing.T) {
 	b.grant("1", "ada", 10)
 	b.box.Depose()
 	serves := func() bool { return b.metric("candor_bank_serving_replicas", "") == 1 }
-	b.eventually("the deposed replica withdraws", func() bool { return !serves() })
+	await.Until(b, "the deposed replica withdraws", func() bool { return !serves() })
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for _, verb := range []string{messages.VerbTransfer, messages.VerbAccount, messages.VerbStatus} {
@@ -141,7 +142,7 @@ func TestOnlyTheLeaderServes(t *testing.T) {
 		}
 	}
 	b.box.Elect()
-	b.eventually("the elected replica serves", serves)
+	await.Until(b, "the elected replica serves", serves)
 	if a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}); a.Balance != 10 {
 		t.Fatalf("%+v", a)
 	}
@@ -201,7 +202,7 @@ func TestHoldsLapseOnAnIdleSite(t *testing.T) {
 	reserved := func() messages.Credits {
 		return must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}).Reserved
 	}
-	b.eventually("the hold lapses", func() bool { return reserved() == 0 })
+	await.Until(b, "the hold lapses", func() bool { return reserved() == 0 })
 	if got := b.metric("candor_bank_holds_lapsed_total", ""); got != 1 {
 		t.Fatalf("%v holds lapsed by the metric", got)
 	}
@@ -404,7 +405,7 @@ func TestGrantsExpireOnAnIdleSite(t *testing.T) {
 	account := func() messages.AccountReply {
 		return must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{})
 	}
-	b.eventually("the grant expires", func() bool { return account().Balance == 0 })
+	await.Until(b, "the grant expires", func() bool { return account().Balance == 0 })
 	if a := account(); a.Granted != 10*c || a.Spent != 3*c || len(a.Expiring) != 0 {
 		t.Fatalf("%+v", a)
 	}

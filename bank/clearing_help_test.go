@@ -98,18 +98,6 @@ func (s *settler) peer() messages.PeerReply {
 	return send[messages.PeersReply](s.cluster, "ops", messages.VerbPeers, messages.Empty{}).Peers[0]
 }
 
-func (s *settler) eventually(what string, holds func() bool) {
-	s.Helper()
-	deadline := time.After(patience)
-	for !holds() {
-		select {
-		case <-deadline:
-			s.Fatalf("%s in vain waited for: %s", s.site, what)
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
-}
-
 // refusals is what a site counted, by reason.
 func (s *settler) refusals() map[string]uint64 {
 	s.Helper()

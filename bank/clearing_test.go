@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // TestTwoSites has jobs of east's ada run at west: while both can be reached,
@@ -28,7 +29,7 @@ func TestTwoSites(t *testing.T) {
 	if p := west.peer(); p.Outstanding < 5 || p.Waiting < 10*c {
 		t.Errorf("cut off, west's charges are %+v", p)
 	}
-	west.eventually("tries in vain", func() bool { return west.peer().Tries > 2 && west.peer().Failure != "" })
+	await.Until(west, "tries in vain", func() bool { return west.peer().Tries > 2 && west.peer().Failure != "" })
 	lost := map[*settler]string{}
 	for _, s := range []*settler{west, east} {
 		lost[s] = s.leader()
@@ -42,10 +43,10 @@ func TestTwoSites(t *testing.T) {
 	}
 	work()
 	for _, s := range []*settler{west, east} {
-		s.eventually("answers", func() bool { return s.peer().Outstanding == 0 && s.peer().Tries == 0 })
+		await.Until(s, "answers", func() bool { return s.peer().Outstanding == 0 && s.peer().Tries == 0 })
 	}
 	want := messages.Credits(jobs) * 2 * c
-	east.eventually("the receipts", func() bool { return east.peer().Owed == want && west.peer().Owed == -want })
+	await.Until(east, "the receipts", func() bool { return east.peer().Owed == want && west.peer().Owed == -want })
 	if a := east.account("ada"); a.Balance != 100*c-want || a.Reserved != 0 {
 		t.Errorf("ada has %+v, want %v less", a, want)
 	}
@@ -82,7 +83,7 @@ func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 		send[messages.SignedPosition](s.cluster, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
 	}
 	var report messages.NettingReport
-	to.eventually("the net of the cycle", func() bool {
+	await.Until(to, "the net of the cycle", func() bool {
 		report = send[messages.NettingReport](to.cluster, "ops", messages.VerbNet, messages.CycleRequest{})
 		return report.Balanced
 	})
@@ -105,7 +106,7 @@ func settled(t *testing.T, owed messages.Credits, from, to *settler) {
 func TestForgeriesAtTheActor(t *testing.T) {
 	east, west := twoSites(t)
 	a := east.work(west, 1)
-	east.eventually("the receipt", func() bool { return east.peer().Owed == 2*c && west.peer().Outstanding == 0 })
+	await.Until(east, "the receipt", func() bool { return east.peer().Owed == 2*c && west.peer().Outstanding == 0 })
 	before := west.refusals()
 	stranger, _ := newKeys(t)
 	sign := func(m messages.Instructions) messages.SignedInstructions {
@@ -295,12 +296,12 @@ func TestSettlingFollowsLeadership(t *testing.T) {
 	keys, public := newKeys(t)
 	b := startWith(t, func(c *Config) { c.Signer, c.FirstBackoff, c.LastBackoff = keys, 1000, 1000 })
 	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: c})
-	b.eventually("a message to the peer", func() bool {
+	await.Until(b, "a message to the peer", func() bool {
 		return must[messages.PeersReply](b, "ops", messages.VerbPeers, messages.Empty{}).Peers[0].Tries > 0
 	})
 	tried := func() float64 { return b.metric("candor_bank_clearing_messages_total", "again") }
 	b.box.Depose()
-	b.eventually("it withdraws", func() bool { return b.metric("candor_bank_serving_replicas", "") == 0 })
+	await.Until(b, "it withdraws", func() bool { return b.metric("candor_bank_serving_replicas", "") == 0 })
 	before := tried()
 	for range 20_000 { // a courier that goes on would send meanwhile
 		if err := b.ask("ops", messages.VerbPeers, messages.Empty{}); messages.KindOf(err) != messages.Unavailable {
@@ -311,6 +312,6 @@ func TestSettlingFollowsLeadership(t *testing.T) {
 		t.Errorf("deposed, it has sent %v messages", got-before)
 	}
 	b.box.Elect()
-	b.eventually("a message after the election", func() bool { return tried() > before })
+	await.Until(b, "a message after the election", func() bool { return tried() > before })
 	must[messages.PeersReply](b, "ops", messages.VerbPeers, messages.Empty{})
 }

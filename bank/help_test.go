@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -40,7 +41,7 @@ func startWith(t *testing.T, tune func(*Config)) *bed {
 	b := &bed{T: t, network: bus.NewMemory(), metrics: prometheus.NewRegistry(), now: 1000, tune: tune}
 	b.client = b.network.Connect("test")
 	b.bank = b.open("a", b.metrics)
-	b.eventually("the bank serves", func() bool { return b.metric("candor_bank_serving_replicas", "") == 1 })
+	await.Until(b, "the bank serves", func() bool { return b.metric("candor_bank_serving_replicas", "") == 1 })
 	return b
 }
 
@@ -147,19 +148,6 @@ func hold(id string, account messages.Name, amount messages.Credits) messages.Tr
 
 func post(id, hold string, amount messages.Credits) messages.Transfer {
 	return messages.Transfer{ID: id, Kind: messages.Post, Pending: hold, Credit: messages.SiteAccount, Amount: amount}
-}
-
-// eventually waits for a condition that other goroutines bring about.
-func (b *bed) eventually(what string, holds func() bool) {
-	b.Helper()
-	deadline := time.After(patience)
-	for !holds() {
-		select {
-		case <-deadline:
-			b.Fatalf("in vain waited for: %s", what)
-		case <-time.After(time.Millisecond):
-		}
-	}
 }
 
 // metric returns the value of a counter or gauge, or the count of a

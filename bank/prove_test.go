@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/mailbox"
 	"github.com/candor-grid/candor/messages/proof"
 )
@@ -174,13 +175,13 @@ func TestRotationAndRevocationEndWhatAKeyProves(t *testing.T) {
 	b.as(old, "ops").grant("1", "ada", c)
 	k.rotate("operator")
 	fresh := k.issue("operator", "ops")
-	b.eventually("the new key counts", func() bool {
+	await.Until(b, "the new key counts", func() bool {
 		_, err := call[messages.AccountReply](b.as(fresh, "ops"), "ops", messages.VerbGrant, messages.GrantRequest{Key: "2", Account: "ada", Amount: c})
 		return err == nil
 	})
 	b.as(old, "ops").grant("3", "ada", c)
 	k.finish("operator")
-	b.eventually("the old key counts no more", func() bool {
+	await.Until(b, "the old key counts no more", func() bool {
 		_, err := call[messages.AccountReply](b.as(old, "ops"), "ops", messages.VerbGrant, messages.GrantRequest{Key: "4", Account: "ada", Amount: c})
 		return messages.KindOf(err) == messages.Unproven
 	})
@@ -302,7 +303,7 @@ func TestAnOlderSiteBeginsWhenAnOperatorSaysSo(t *testing.T) {
 	if err != nil || report.From != trust.From || report.Marked != 1 {
 		t.Errorf("got %+v, %v", report, err)
 	}
-	b.eventually("the keys directory says so", func() bool { from, _ := k.ProvenFrom(); return from == trust.From })
+	await.Until(b, "the keys directory says so", func() bool { from, _ := k.ProvenFrom(); return from == trust.From })
 }
 
 // What a leader proposes to the clearing in somebody's name needs that one's proof.

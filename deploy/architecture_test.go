@@ -255,6 +255,15 @@ func TestBinaryWithoutLaboratory(t *testing.T) {
 	}
 }
 
+// TestNoBinaryHasTests: what helps tests is linked into no command.
+func TestNoBinaryHasTests(t *testing.T) {
+	for _, p := range list(t, "-deps", "./cmd/...") {
+		if strings.HasPrefix(p.ImportPath, module) && slices.Contains(p.Imports, "testing") {
+			t.Errorf("a command depends on %s, which is for tests", p.ImportPath)
+		}
+	}
+}
+
 // TestEveryPackageIsDocumented: the tree explains itself.
 func TestEveryPackageIsDocumented(t *testing.T) {
 	for _, p := range packages(t) {

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -196,20 +196,6 @@ func (e *ensemble) thaw() {
 	e.frozen = nil
 }
 
-// until waits until something is so.
-func (e *ensemble) until(what string, is func() bool) {
-	e.Helper()
-	every := time.NewTicker(2 * time.Millisecond)
-	defer every.Stop()
-	for ctx := within(e.T); !is(); {
-		select {
-		case <-every.C:
-		case <-ctx.Done():
-			e.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // victims are what can be killed; each returns the process, and how it comes back.
 var victims = []string{"agent", "executor", "auctioneer", "bank"}
 
@@ -246,7 +232,7 @@ func (e *ensemble) strike(t target) {
 		e.Fatalf("%+v: %v", t, err)
 	}
 	if t.name == "" {
-		e.until(fmt.Sprintf("process %d is gone", t.pid), func() bool { return syscall.Kill(t.pid, 0) != nil || zombie(t.pid) })
+		await.Until(e, fmt.Sprintf("process %d is gone", t.pid), func() bool { return syscall.Kill(t.pid, 0) != nil || zombie(t.pid) })
 		return
 	}
 	<-e.processes[t.name].ended

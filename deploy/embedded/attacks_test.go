@@ -20,6 +20,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/admission"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -315,7 +316,7 @@ func (f fort) leaked() {
 			f.Errorf("the thief connects again: %v", err)
 		}
 	})
-	until(f.T, "carol has new credentials", func() bool {
+	await.Until(f.T, "carol has new credentials", func() bool {
 		now, err := os.ReadFile(f.CredsFile("carol"))
 		return err == nil && string(now) != string(creds)
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -108,7 +109,7 @@ func (e *ensemble) newFate(t *testing.T, u users, moment, victim string) *fate {
 	f := &fate{ensemble: &ensemble{cluster: &whole, url: e.url, creds: e.creds}, users: u, dir: t.TempDir(), key: moment + "-" + victim, tasks: 1,
 		submitted: make(chan messages.JobID, 1)}
 	t.Cleanup(f.thaw)
-	f.until("the node is up, with its executor", func() bool {
+	await.Until(f, "the node is up, with its executor", func() bool {
 		nodes := request[messages.NodesReply](u.operator, messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes
 		return len(nodes) == 1 && nodes[0].State == "Up" && f.executor() != 0
 	})
@@ -185,39 +186,39 @@ func (f *fate) reachHeld() {
 	leader := f.operator.leader(messages.Auctioneer)
 	f.freeze(f.pids(messages.Auctioneer, leader)...)
 	f.submit()
-	f.until("the budget is held", func() bool { return f.alice.account().Reserved > 0 })
+	await.Until(f, "the budget is held", func() bool { return f.alice.account().Reserved > 0 })
 }
 
 // reachClaimed: the claim is in the book, and no process there.
 func (f *fate) reachClaimed() {
 	f.freeze(f.executor())
 	f.submit()
-	f.until("the task is claimed", func() bool { return f.detail().Running == 1 })
+	await.Until(f, "the task is claimed", func() bool { return f.detail().Running == 1 })
 }
 
 func (f *fate) reachStarted() {
 	f.submit()
-	f.until("the process has begun", func() bool { return f.count("alice", "begun") == 1 })
+	await.Until(f, "the process has begun", func() bool { return f.count("alice", "begun") == 1 })
 }
 
 func (f *fate) reachRunning() {
 	f.reachStarted()
 	f.known()
-	f.until("the process runs", func() bool { return f.count("alice", "beats") >= 3 })
+	await.Until(f, "the process runs", func() bool { return f.count("alice", "beats") >= 3 })
 }
 
 func (f *fate) reachSuspended() {
 	f.reachRunning()
 	f.rivals = 1
 	f.rival = f.bob.submit(f.key, f.spec("bob", messages.Credit/20, 1))
-	f.until("another has taken the slot", func() bool { return f.count("bob", "begun") == 1 && f.detail().Stages[0].Suspended == 1 })
+	await.Until(f, "another has taken the slot", func() bool { return f.count("bob", "begun") == 1 && f.detail().Stages[0].Suspended == 1 })
 }
 
 func (f *fate) reachResumed() {
 	f.reachSuspended()
 	f.letGo("bob", 0)
 	beats := f.count("alice", "beats")
-	f.until("the task goes on", func() bool { return f.count("alice", "beats") > beats+2 })
+	await.Until(f, "the task goes on", func() bool { return f.count("alice", "beats") > beats+2 })
 }
 
 // reachEnded: the process has ended, and the agent has not told.
@@ -225,7 +226,7 @@ func (f *fate) reachEnded() {
 	f.reachRunning()
 	f.freeze(f.pids(messages.NodeAgent, "")...)
 	f.letGo("alice", 0)
-	f.until("the process has ended", func() bool { return f.count("alice", "ended") == 1 && len(f.left()) == 0 })
+	await.Until(f, "the process has ended", func() bool { return f.count("alice", "ended") == 1 && len(f.left()) == 0 })
 }
 
 // reachFinished: one of two tasks has finished and the book says so.
@@ -233,7 +234,7 @@ func (f *fate) reachFinished() {
 	f.tasks = 2
 	f.reachRunning()
 	f.letGo("alice", 0)
-	f.until("one task is done", func() bool { return f.detail().Done == 1 })
+	await.Until(f, "one task is done", func() bool { return f.detail().Done == 1 })
 }
 
 // reachSettling: the book says what is owed, and the bank does not answer.
@@ -241,7 +242,7 @@ func (f *fate) reachSettling() {
 	f.reachRunning()
 	f.freeze(f.pids(messages.Bank, "")...)
 	f.letGo("alice", 0)
-	f.until("the job is being settled", func() bool { return f.detail().State == messages.Settling })
+	await.Until(f, "the job is being settled", func() bool { return f.detail().State == messages.Settling })
 }
 
 // reachCharged: the bank has moved the credits; whether the book knows is open.
@@ -249,7 +250,7 @@ func (f *fate) reachCharged() {
 	f.reachRunning()
 	spent := f.alice.account().Spent
 	f.letGo("alice", 0)
-	f.until("the job is charged", func() bool { return f.alice.account().Spent > spent })
+	await.Until(f, "the job is charged", func() bool { return f.alice.account().Spent > spent })
 }
 
 // left are the processes of the fate's tasks that are there.
@@ -283,7 +284,7 @@ func (f *fate) outcome(w *waste) {
 		}
 		runs, useful = runs+f.count("bob", "begun"), useful+1
 	}
-	f.until("no process is left over", func() bool { return len(f.left()) == 0 })
+	await.Until(f, "no process is left over", func() bool { return len(f.left()) == 0 })
 	f.paid(f.alice, j)
 	books := request[messages.BooksReply](f.operator, messages.Bank, messages.VerbBooks, messages.Empty{})
 	if !books.Balanced || books.Holds != 0 {

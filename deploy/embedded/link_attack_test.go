@@ -15,6 +15,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // stranger is a NATS server that obeys no rules of ours, linked to a site with
@@ -31,7 +32,7 @@ func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
 	if !s.ReadyForConnections(patience) {
 		t.Fatal("the stranger's server does not take connections")
 	}
-	until(t, "the stranger is linked", func() bool { return s.NumLeafNodes() == 1 })
+	await.Until(t, "the stranger is linked", func() bool { return s.NumLeafNodes() == 1 })
 	conn, err := nats.Connect(s.ClientURL())
 	if err != nil {
 		t.Fatal(err)
@@ -177,12 +178,12 @@ func TestLinkPassesPeerVerbsAlone(t *testing.T) {
 	heard, overheard := listen(t, inside), listen(t, outside)
 
 	last := messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbLines}.Subject("east", "west")
-	until(t, "the stranger is heard", func() bool {
+	await.Until(t, "the stranger is heard", func() bool {
 		say(t, outside, nil, "greeting", last)
 		return heard.has(last, "the end of greeting")
 	})
 	say(t, outside, slices.DeleteFunc(everySubject("west"), func(s string) bool { return s == last }), "forged", last)
-	until(t, "all that passes has", func() bool { return heard.has(last, "the end of forged") })
+	await.Until(t, "all that passes has", func() bool { return heard.has(last, "the end of forged") })
 	if got, want := append(heard.with("forged"), last), allowed("east", "west"); !slices.Equal(sortedList(got), want) {
 		t.Errorf("from the stranger's server came %q, want %q", got, want)
 	}
@@ -190,7 +191,7 @@ func TestLinkPassesPeerVerbsAlone(t *testing.T) {
 	back := messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbLines}.Subject("west", "east")
 	own := slices.Concat(everySubject("west"), slices.DeleteFunc(everySubject("east"), func(s string) bool { return s == back }))
 	say(t, inside, own, "secret", back)
-	until(t, "all that passes has", func() bool { return overheard.has(back, "the end of secret") })
+	await.Until(t, "all that passes has", func() bool { return overheard.has(back, "the end of secret") })
 	if got, want := append(overheard.with("secret"), back), allowed("west", "east"); !slices.Equal(sortedList(got), want) {
 		t.Errorf("the stranger heard %q, want %q", got, want)
 	}
@@ -253,7 +254,7 @@ func TestOnlyPeersLink(t *testing.T) {
 func leaked(t *testing.T, site *Site, creds []byte) {
 	t.Helper()
 	stranger(t, site, creds)
-	until(t, "both are linked", func() bool { return site.server.NumLeafNodes() == 2 })
+	await.Until(t, "both are linked", func() bool { return site.server.NumLeafNodes() == 2 })
 	key, err := identity.KeyOf(creds)
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +266,7 @@ func leaked(t *testing.T, site *Site, creds []byte) {
 	if err := elsewhere.RevokeKey(key); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the link is cut", func() bool { return site.server.NumLeafNodes() == 1 })
+	await.Until(t, "the link is cut", func() bool { return site.server.NumLeafNodes() == 1 })
 	refusedLink(t, "that were revoked", site, creds)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // ownAddresses are three hosts, each with free ports of a loopback address of its
@@ -83,7 +84,7 @@ func TestHostsAreLinkedEach(t *testing.T) {
 	defer closeSite(t, east)
 	west := spread(t, east)
 	operator := connect(t, west[2], "operator")
-	until(t, "every host is linked", func() bool {
+	await.Until(t, "every host is linked", func() bool {
 		r := operator.links()
 		return len(r.Links) == 3 && len(r.Missing) == 0 && r.Links[0].Host == "host1" && r.Links[2].Host == "host3" && r.Trips[0].Took > 0
 	})
@@ -91,7 +92,7 @@ func TestHostsAreLinkedEach(t *testing.T) {
 
 	for i, s := range west[:2] {
 		connect(t, s, "alice").remit(s.host.Name, "east", "bob", messages.Credit)
-		until(t, "bob is paid", func() bool {
+		await.Until(t, "bob is paid", func() bool {
 			return connect(t, east, "bob").account().Balance == messages.Credits(1001+i)*messages.Credit
 		})
 	}
@@ -99,8 +100,8 @@ func TestHostsAreLinkedEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	connect(t, west[1], "alice").remit("after", "east", "bob", messages.Credit)
-	until(t, "bob is paid without that host", func() bool { return connect(t, east, "bob").account().Balance == 1003*messages.Credit })
-	until(t, "the host that is gone is missed", func() bool { r := operator.links(); return len(r.Missing) == 1 && len(r.Links) == 2 })
+	await.Until(t, "bob is paid without that host", func() bool { return connect(t, east, "bob").account().Balance == 1003*messages.Credit })
+	await.Until(t, "the host that is gone is missed", func() bool { r := operator.links(); return len(r.Missing) == 1 && len(r.Links) == 2 })
 }
 
 // onceEach publishes one message from each host on a subject that passes, and

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -151,13 +152,13 @@ func TestSitesCutOffAndMended(t *testing.T) {
 	west, east, between := overRoad(t)
 	alice, bob := connect(t, west, "alice"), connect(t, east, "bob")
 	atWest, atEast := connect(t, west, "operator"), connect(t, east, "operator")
-	until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
+	await.Until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
 	alice.remit("before", "east", "bob", 10*messages.Credit)
-	until(t, "bob is paid", func() bool { return bob.account().Balance == 1010*messages.Credit })
-	until(t, "the receipt is back", atWest.settled)
+	await.Until(t, "bob is paid", func() bool { return bob.account().Balance == 1010*messages.Credit })
+	await.Until(t, "the receipt is back", atWest.settled)
 
 	between.cut()
-	until(t, "the cut is seen", func() bool {
+	await.Until(t, "the cut is seen", func() bool {
 		r := atWest.links()
 		return len(r.Links) == 0 && r.Trips[0].Took == 0 && r.Trips[0].Failure != ""
 	})
@@ -166,7 +167,7 @@ func TestSitesCutOffAndMended(t *testing.T) {
 	if job := alice.final(alice.submit("own", twoStages(t.TempDir(), messages.Credit))); job.State != messages.Completed {
 		t.Errorf("cut off, a job of the site's own ended %v", job.State)
 	}
-	until(t, "it is tried again", func() bool {
+	await.Until(t, "it is tried again", func() bool {
 		p := atWest.peers().Peers[0]
 		return p.Tries >= 2 && p.Outstanding == 1 && p.Waiting == 20*messages.Credit && p.Failure != ""
 	})
@@ -175,7 +176,7 @@ func TestSitesCutOffAndMended(t *testing.T) {
 	}
 
 	between.mend()
-	until(t, "the banks settle", func() bool { return atWest.settled() && atEast.settled() })
+	await.Until(t, "the banks settle", func() bool { return atWest.settled() && atEast.settled() })
 	if got := bob.account().Balance; got != 1025*messages.Credit {
 		t.Errorf("bob has %v, want 1010 + 20 - 5", got)
 	}

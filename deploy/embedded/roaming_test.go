@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // submitTo submits a job that another site is to run.
@@ -66,7 +67,7 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 		t.Errorf("east ran %+v", all)
 	}
 	for _, s := range sites[:2] {
-		until(t, "the banks settle", connect(t, s, "operator").settled)
+		await.Until(t, "the banks settle", connect(t, s, "operator").settled)
 		if b := request[messages.BooksReply](connect(t, s, "operator"), messages.Bank, messages.VerbBooks, messages.Empty{}); !b.Balanced {
 			t.Errorf("the books of %s: %+v", s.config.Site, b)
 		}
@@ -101,7 +102,7 @@ func TestAJobGoesOnBehindACut(t *testing.T) {
 	t.Parallel()
 	west, east, between := overRoad(t)
 	alice, atWest, atEast := connect(t, west, "alice"), connect(t, west, "operator"), connect(t, east, "operator")
-	until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
+	await.Until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
 	goOn := filepath.Join(t.TempDir(), "go")
 	id := alice.submitTo("k", "east", messages.JobSpec{Name: "long", Budget: 20 * messages.Credit, Stages: []messages.Stage{
 		{Name: "main", Class: "map", Script: "while [ ! -e " + goOn + " ]; do sleep 0.05; done; echo went on"}}}).Job
@@ -110,7 +111,7 @@ func TestAJobGoesOnBehindACut(t *testing.T) {
 	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it has ended at east", func() bool {
+	await.Until(t, "it has ended at east", func() bool {
 		return request[messages.JobsReply](atEast, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs[0].State == messages.Completed
 	})
 	if job := alice.job(id); job.State != messages.Running || job.Away.Trouble == "" {
@@ -126,7 +127,7 @@ func TestAJobGoesOnBehindACut(t *testing.T) {
 	if got := alice.output(id, 0); got != "went on\n" {
 		t.Errorf("it wrote %q", got)
 	}
-	until(t, "the banks settle", func() bool { return atWest.settled() && atEast.settled() })
+	await.Until(t, "the banks settle", func() bool { return atWest.settled() && atEast.settled() })
 	if a := alice.account(); a.Balance != 980*messages.Credit || a.Reserved != 0 {
 		t.Errorf("alice has %+v", a)
 	}

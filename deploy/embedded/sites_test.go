@@ -3,13 +3,13 @@ package embedded
 import (
 	"path/filepath"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // firstLook are small sites of the given names on free ports.
@@ -36,20 +36,6 @@ func startSites(t *testing.T, configs []Config) Sites {
 		}
 	})
 	return sites
-}
-
-// until asks again and again until a condition holds.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	every, ctx := time.NewTicker(20*time.Millisecond), within(t)
-	defer every.Stop()
-	for !holds() {
-		select {
-		case <-every.C:
-		case <-ctx.Done():
-			t.Fatalf("it never came to this: %s", what)
-		}
-	}
 }
 
 func (u user) peers() messages.PeersReply {
@@ -88,9 +74,9 @@ func TestSitesSettle(t *testing.T) {
 	}
 	for _, s := range sites {
 		operator := connect(t, s, "operator")
-		until(t, "the banks settle", operator.settled)
-		until(t, "bob is paid", func() bool { return connect(t, s, "bob").account().Balance == 1010*messages.Credit })
-		until(t, "the receipts are back", operator.settled)
+		await.Until(t, "the banks settle", operator.settled)
+		await.Until(t, "bob is paid", func() bool { return connect(t, s, "bob").account().Balance == 1010*messages.Credit })
+		await.Until(t, "the receipts are back", operator.settled)
 		if got := connect(t, s, "alice").account().Balance; got != 990*messages.Credit {
 			t.Errorf("alice of %s has %v left, want 990", s.config.Site, got)
 		}
@@ -111,8 +97,8 @@ func TestSitesSettle(t *testing.T) {
 	alice.remit("k", "north", "bob", 10*messages.Credit) // as before: nothing new
 	alice.remit("l", "west", "bob", 5*messages.Credit)
 	bob := connect(t, again[0], "bob")
-	until(t, "bob is paid again", func() bool { return bob.account().Balance == 1015*messages.Credit })
-	until(t, "the receipt is back", connect(t, again[1], "operator").settled)
+	await.Until(t, "bob is paid again", func() bool { return bob.account().Balance == 1015*messages.Credit })
+	await.Until(t, "the receipt is back", connect(t, again[1], "operator").settled)
 	if got := alice.account().Balance; got != 985*messages.Credit {
 		t.Errorf("alice has %v, want 985", got)
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/jwt/v2"
 	natsserver "github.com/nats-io/nats-server/v2/server"
@@ -18,6 +17,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 func plain(t *testing.T, s *natsserver.Server, name messages.Name) *nats.Conn {
@@ -189,7 +189,7 @@ func TestConnectionOutlivesTheServer(t *testing.T) {
 	if err := other.Publish("a.b", []byte("back")); err != nil || receive(t, got, 1)[0] != "back" {
 		t.Errorf("the subscription is lost: %v", err)
 	}
-	eventually(t, func() bool { return stream.Append(within(t), "s.x", "2", nil) == nil })
+	await.Until(t, "the stream takes a message again", func() bool { return stream.Append(within(t), "s.x", "2", nil) == nil })
 	if seq := receive(t, seen, 1)[0]; seq != 2 {
 		t.Errorf("the stream goes on at %d", seq)
 	}
@@ -290,9 +290,9 @@ func TestSlowSubscriber(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, func() bool { return counted(t, b.(*natsBus).metrics.slow) > 0 })
+	await.Until(t, "the slow subscriber is counted", func() bool { return counted(t, b.(*natsBus).metrics.slow) > 0 })
 	leave <- true
-	eventually(t, func() bool {
+	await.Until(t, "the subscriber hears the last message", func() bool {
 		sender.Publish("a.b", []byte("last"))
 		select {
 		case <-last:
@@ -301,21 +301,6 @@ func TestSlowSubscriber(t *testing.T) {
 			return false
 		}
 	})
-}
-
-// eventually polls for what nothing reports.
-func eventually(t *testing.T, happened func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	timeout := time.After(patience)
-	for !happened() {
-		select {
-		case <-tick.C:
-		case <-timeout:
-			t.Fatal("it does not happen")
-		}
-	}
 }
 
 func TestCredentials(t *testing.T) {

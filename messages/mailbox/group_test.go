@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	waiting "github.com/candor-grid/candor/messages/await"
 )
 
 // tally is a machine that counts how often each command was applied, and keeps
@@ -217,20 +219,7 @@ func (g *group) running() map[string]*replicated {
 	return maps.Clone(g.boxes)
 }
 
-// eventually waits until a condition holds.
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited %s in vain: %s", patience, what)
-		}
-	}
-}
+var eventually = waiting.Until
 
 // leader waits for a replica that leads past its barrier.
 func (g *group) leader() *replicated {

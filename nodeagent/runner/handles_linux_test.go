@@ -9,7 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // TestLeftoversAreEndedByHandle: the sessions noted by a runner that was killed
@@ -116,9 +117,7 @@ func TestSessionOfADaemonIsNotEnded(t *testing.T) {
 	if !aliveNow(daemon) {
 		t.Error("the daemon was ended in place of a task")
 	}
-	for aliveNow(task) { // killed: it goes as soon as the kernel gets to it
-		time.Sleep(time.Millisecond)
-	}
+	await.Until(t, "the task that was killed is gone", func() bool { return !aliveNow(task) })
 }
 
 func aliveNow(pid int) bool {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
@@ -35,7 +36,7 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 	if got := west.account("ada"); got.Reserved < 5*messages.Credit {
 		t.Errorf("cut off, west has %v reserved: nobody may be refunded", got.Reserved)
 	}
-	west.eventually("west tries in vain", func() bool { return west.count("candor_bank_clearing_messages_total", "again") > 3 })
+	await.Until(west, "west tries in vain", func() bool { return west.count("candor_bank_clearing_messages_total", "again") > 3 })
 	west.road.set(0.3)
 	west.settled()
 	east.settled()
@@ -71,7 +72,7 @@ func settle(t *testing.T, sides ...*site) {
 		must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
 	}
 	for _, s := range sides {
-		s.eventually("the position is complete", func() bool {
+		await.Until(s, "the position is complete", func() bool {
 			return must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{}).Position.Complete
 		})
 		p := must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
@@ -110,7 +111,7 @@ func TestTickReleases(t *testing.T) {
 		messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
 	must[messages.ClearingReply](west, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: a})
 	west.pass(hour)
-	east.eventually("the credits are free", func() bool { return east.account("ada").Reserved == 0 })
+	await.Until(east, "the credits are free", func() bool { return east.account("ada").Reserved == 0 })
 }
 
 // An authorisation of next to nothing costs as much work as any, and is refused.
@@ -211,7 +212,7 @@ func TestRevokeOverTheBus(t *testing.T) {
 	a := must[messages.SignedAuthorisation](east, "ada", messages.VerbAuthorise,
 		messages.AuthoriseRequest{Key: "k", Peer: "west", Amount: 30 * messages.Credit, Interval: hour})
 	must[messages.ClearingReply](east, "ada", messages.VerbRevoke, messages.RevokeRequest{ID: a.Authorisation.ID})
-	east.eventually("the credits are free", func() bool { return east.account("ada").Reserved == 0 })
+	await.Until(east, "the credits are free", func() bool { return east.account("ada").Reserved == 0 })
 	west.refused(messages.Ended, "$auctioneer", messages.VerbAccept, messages.AcceptRequest{Purpose: "job", Authorisation: a})
 	if got := west.count("candor_bank_clearing_refusals_total", "recharged"); got != 1 {
 		t.Errorf("%v were counted, want 1", got)

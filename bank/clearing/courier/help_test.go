@@ -15,6 +15,7 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -265,22 +266,11 @@ func (s *site) account(name messages.Name) messages.AccountReply {
 // settled waits until a site's peers have answered everything.
 func (s *site) settled() {
 	s.Helper()
-	s.eventually("everything is answered", func() bool {
+	await.Until(s, "everything is answered", func() bool {
 		n := 0
 		s.host.Read(func(state *clearing.State) { n = state.Outstanding() })
 		return n == 0
 	})
-}
-
-func (s *site) eventually(what string, f func() bool) {
-	s.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); !f(); <-tick.C {
-		if time.Now().After(end) {
-			s.Fatalf("%s: not within %v: %s", s.name, patience, what)
-		}
-	}
 }
 
 // count is the value of a counter with a label.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -107,12 +108,12 @@ func TestEveryMessageIsRepeated(t *testing.T) {
 func TestASiteIsCutOff(t *testing.T) {
 	r := newRealm(t)
 	id := r.west.submit("k", "east", roamingSpec(5)).Job
-	r.east.eventually("tasks run", func() bool { r.east.claim(); return len(r.east.running) == 4 })
-	r.west.eventually("west knows", func() bool { return r.west.known(id).Running == 4 })
+	await.Until(r.east, "tasks run", func() bool { r.east.claim(); return len(r.east.running) == 4 })
+	await.Until(r.west, "west knows", func() bool { return r.west.known(id).Running == 4 })
 	r.cut("east")
 	r.east.finish()
 	r.east.runs(1)
-	r.east.eventually("it is over at east", func() bool {
+	await.Until(r.east, "it is over at east", func() bool {
 		return tell[messages.JobsReply](r.east, "ops", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs[0].State == messages.Completed
 	})
 	job := r.west.job(id)
@@ -148,7 +149,7 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 		return tell[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: id})
 	}
 	runs := r.west.submit("runs", "east", roamingSpec(2)).Job
-	r.east.eventually("it runs", func() bool { r.east.claim(); return len(r.east.running) == 2 })
+	await.Until(r.east, "it runs", func() bool { r.east.claim(); return len(r.east.running) == 2 })
 	if c := cancel(runs); c.Away == nil || c.Away.Trouble != "" {
 		t.Errorf("answered %+v, %+v", c, c.Away)
 	}
@@ -182,7 +183,7 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 		t.Errorf("it is %+v, %+v", job.JobSummary, job.Away)
 	}
 	r.meddle(nil)
-	r.west.eventually("nothing is set aside", func() bool { return r.west.job(kept).Away.Phase == "Ended" && r.west.account("alice").Reserved == 0 })
+	await.Until(r.west, "nothing is set aside", func() bool { return r.west.job(kept).Away.Phase == "Ended" && r.west.account("alice").Reserved == 0 })
 	r.settled()
 	if a := r.west.account("alice"); a.Balance != realmFunds {
 		t.Errorf("alice has %+v", a)
@@ -224,7 +225,7 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 			t.Errorf("%s again: %v", c.name, again)
 		}
 	}
-	r.west.eventually("nothing is set aside", func() bool { return r.west.account("alice").Reserved == 0 })
+	await.Until(r.west, "nothing is set aside", func() bool { return r.west.account("alice").Reserved == 0 })
 	r.settled()
 	if jobs := tell[messages.JobsReply](r.east, "ops", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs; len(jobs) != 0 {
 		t.Errorf("east has %+v", jobs)
@@ -301,7 +302,7 @@ func TestAuthorisationsEnd(t *testing.T) {
 	r.east = r.start("east")
 	r.introduce(r.west, r.east)
 	id := r.west.submit("k", "east", roamingSpec(4)).Job
-	r.east.eventually("it runs", func() bool { r.east.claim(); return len(r.east.running) == 4 })
+	await.Until(r.east, "it runs", func() bool { r.east.claim(); return len(r.east.running) == 4 })
 	if w := r.west.why(id); !strings.Contains(w.Message, "it must end by") {
 		t.Errorf("why: %+v", w)
 	}

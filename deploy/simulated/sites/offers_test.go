@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -95,7 +96,7 @@ func TestOffersOfSeveralSites(t *testing.T) {
 	r.cut("north")
 	q.Within = messages.Duration(700 * time.Millisecond)
 	var cut messages.OffersReply
-	r.eventually("all but one have answered in time", func() bool {
+	await.Until(r, "all but one have answered in time", func() bool {
 		cut = r.west.offers(q)
 		return len(cut.Silent) == 1
 	})
@@ -131,7 +132,7 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 	if free.Site != "east" || !strings.Contains(free.Chosen, "is worth") {
 		t.Fatalf("answered %+v", free)
 	}
-	r.east.eventually("it runs", func() bool {
+	await.Until(r.east, "it runs", func() bool {
 		r.east.exchange(messages.Exchange{Claims: []messages.Claim{{Market: "deals", Class: "cpu", Slots: 1}}})
 		return len(r.east.running) == 1
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/bank"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -186,18 +187,6 @@ func tell[Reply any](s *realmSite, caller messages.Name, actor, verb string, req
 	return reply
 }
 
-func (r *realm) eventually(what string, holds func() bool) {
-	r.Helper()
-	deadline := time.After(20 * time.Second)
-	for !holds() {
-		select {
-		case <-deadline:
-			r.Fatalf("in vain waited for: %s", what)
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
-}
-
 func roamingSpec(tasks int, change ...func(*messages.JobSpec)) messages.JobSpec {
 	spec := messages.JobSpec{Name: "flights", Budget: 10 * messages.Credit,
 		Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Command: []string{"true"}}}}
@@ -256,7 +245,7 @@ func (s *realmSite) finish() {
 func (s *realmSite) runs(tasks int) {
 	s.Helper()
 	for done := 0; done < tasks; {
-		s.eventually("there is a task to run", func() bool { s.claim(); return len(s.running) > 0 })
+		await.Until(s, "there is a task to run", func() bool { s.claim(); return len(s.running) > 0 })
 		done += len(s.running)
 		s.finish()
 	}
@@ -265,7 +254,7 @@ func (s *realmSite) runs(tasks int) {
 // ends waits until a job is final at home.
 func (s *realmSite) ends(id messages.JobID) (job messages.JobDetail) {
 	s.Helper()
-	s.eventually("the job has ended", func() bool { return s.known(id).State.Final() })
+	await.Until(s, "the job has ended", func() bool { return s.known(id).State.Final() })
 	return s.job(id)
 }
 
@@ -300,7 +289,7 @@ func (r *realm) settled(sites ...*realmSite) {
 	if len(sites) == 0 {
 		sites = []*realmSite{r.west, r.east}
 	}
-	r.eventually("the banks agree", func() bool {
+	await.Until(r, "the banks agree", func() bool {
 		var owed messages.Credits
 		for _, s := range sites {
 			reply := tell[messages.PeersReply](s, "ops", messages.Bank, messages.VerbPeers, messages.Empty{})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // alice@west has a job run at east, and speaks only to west.
@@ -23,8 +24,8 @@ func TestAJobRunsAtAnotherSite(t *testing.T) {
 	if local.Job != 2 {
 		t.Errorf("the next job of west is %d", local.Job)
 	}
-	r.east.eventually("tasks run", func() bool { r.east.claim(); return len(r.east.running) == 4 })
-	r.west.eventually("west knows", func() bool {
+	await.Until(r.east, "tasks run", func() bool { r.east.claim(); return len(r.east.running) == 4 })
+	await.Until(r.west, "west knows", func() bool {
 		jobs := tell[messages.JobsReply](r.west, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}).Jobs
 		return len(jobs) == 2 && jobs[1].State == messages.Running && jobs[1].Running == 4
 	})
@@ -100,7 +101,7 @@ func BenchmarkRoam(b *testing.B) {
 		}
 	}
 	submitted.Wait()
-	r.west.eventually("all have ended", func() bool {
+	await.Until(r.west, "all have ended", func() bool {
 		r.east.claim()
 		r.east.finish()
 		active := tell[messages.JobsReply](r.west, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Active: true, Limit: 1}).Jobs
