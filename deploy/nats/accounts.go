@@ -28,23 +28,3 @@ func Accounts(keys string, peers ...messages.Name) ([]byte, error) {
 	out.WriteString("}\n")
 	return out.Bytes(), nil
 }
-
-// PeerAccount returns the public key of the account that the site shares with a
-// peer, which leaf.conf wants.
-func PeerAccount(keys string, peer messages.Name) (string, error) {
-	authority, err := identity.Open(keys)
-	if err != nil {
-		return "", err
-	}
-	return authority.LinkAccount(peer)
-}
-
-// PeerCredentials returns credentials with which the servers of a peer connect to
-// this site's hub: to the account shared with it, and as leaf nodes only.
-func PeerCredentials(keys string, peer messages.Name) ([]byte, error) {
-	authority, err := identity.Open(keys)
-	if err != nil {
-		return nil, err
-	}
-	return authority.IssueLink(peer)
-}

@@ -24,11 +24,6 @@ type Mechanism struct {
 	plan    profile.Profile
 }
 
-// New makes the mechanism of a market: EASY, at the default price.
-func New(m messages.Market) (mechanism.Mechanism, error) {
-	return NewMechanism(Config{Config: posted.Config{Market: m}})
-}
-
 // NewMechanism makes the mechanism of a market.
 func NewMechanism(c Config) (*Mechanism, error) {
 	if c.Variant == "" {

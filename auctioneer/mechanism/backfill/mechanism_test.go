@@ -154,7 +154,7 @@ func TestConfig(t *testing.T) {
 	if _, err := NewMechanism(Config{Config: posted.Config{Market: market}, Variant: "magic"}); messages.KindOf(err) != messages.Invalid {
 		t.Error(err)
 	}
-	if m, err := New(market); err != nil || m.(*Mechanism).variant != EASY {
+	if m, err := NewMechanism(Config{Config: posted.Config{Market: market}}); err != nil || m.variant != EASY {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

@@ -23,7 +23,7 @@
 //
 // Decide decides, Pay works out payments. In mode Priority, values and costs of
 // delay are drawn and lengths and widths are as announced; in mode Full whole
-// types are drawn, and the schedules differ from draw to draw. New makes the
+// types are drawn, and the schedules differ from draw to draw. NewMechanism makes the
 // mechanism of a live market, which considers the front job when it could start.
 // What it believes of the jobs is, in this order, what Believe says of earlier ones,
 // if that is 20 types or more; Market.PriorJobs; that they are like those present.

@@ -55,9 +55,6 @@ type round struct {
 	transfers []mechanism.Payment
 }
 
-// New makes the mechanism of a market.
-func New(m messages.Market) (mechanism.Mechanism, error) { return NewMechanism(Config{Market: m}) }
-
 // NewMechanism makes the mechanism of a market, with what is believed about it.
 func NewMechanism(c Config) (*Mechanism, error) {
 	if err := c.Validate(); err != nil {

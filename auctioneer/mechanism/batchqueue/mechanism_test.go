@@ -203,7 +203,7 @@ func TestConfigRefuses(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if _, err := New(messages.Market{Classes: []messages.Name{"a"}}); err != nil {
+	if _, err := NewMechanism(Config{Market: messages.Market{Classes: []messages.Name{"a"}}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -23,7 +23,7 @@
 // M. The black box of the live market is package deadlineaware (DeadlineAware);
 // EarliestDeadline is a simple one.
 //
-// A live market (New) works as follows.
+// A live market (NewMechanism) works as follows.
 //
 //   - Mechanism.Quote makes the menu of a bid's declared Valuation, among the jobs
 //     of the view, from types seen of its class (or the market's Prior), and shows a

@@ -82,9 +82,6 @@ type Mechanism struct {
 	solver Solver
 }
 
-// New makes the mechanism of a market.
-func New(m messages.Market) (mechanism.Mechanism, error) { return NewMechanism(Config{Market: m}) }
-
 // NewMechanism makes the mechanism of a market, with its parameters.
 func NewMechanism(c Config) (*Mechanism, error) {
 	if err := c.Validate(); err != nil {

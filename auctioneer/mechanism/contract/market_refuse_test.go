@@ -25,7 +25,7 @@ func TestBadConfigurations(t *testing.T) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
-	if m, err := New(cpu); err != nil || m == nil {
+	if m, err := NewMechanism(Config{Market: cpu}); err != nil || m == nil {
 		t.Error(err)
 	}
 }

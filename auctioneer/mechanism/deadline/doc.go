@@ -20,7 +20,7 @@
 // A task that is completed pays its critical value: the lower end of the
 // interval of reports, containing the one it made, in which it is completed,
 // others fixed; 0 if any positive report would do. Nobody else pays. RunGroups
-// runs pools of slots that have nothing to do with each other. New makes the
+// runs pools of slots that have nothing to do with each other. NewMechanism makes the
 // mechanism of a live market, always under rule Monotone with S fixed.
 //
 // Conventions. A task longer than its time is never effective and pays nothing

@@ -40,9 +40,6 @@ type seat struct {
 	told  []int64
 }
 
-// New makes the mechanism of a market.
-func New(m messages.Market) (mechanism.Mechanism, error) { return NewMechanism(Config{Market: m}) }
-
 // NewMechanism makes the mechanism of a market, with its parameters.
 func NewMechanism(c Config) (*Mechanism, error) {
 	if err := c.Validate(); err != nil {

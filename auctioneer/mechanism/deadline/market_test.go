@@ -392,7 +392,7 @@ func TestSettlingLaterIsNotBeingLate(t *testing.T) {
 func TestConfig(t *testing.T) {
 	two := 2.0
 	good := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}
-	if _, err := New(good); err != nil {
+	if _, err := NewMechanism(Config{Market: good}); err != nil {
 		t.Fatal(err)
 	}
 	for says, c := range map[string]Config{

@@ -20,7 +20,7 @@
 // though they change in between. The JSON document is that of package rigid and
 // "half_life".
 //
-// New makes the mechanism of a live market: in each class, the slots are
+// NewMechanism makes the mechanism of a live market: in each class, the slots are
 // divided by MaxMin among the users, who ask for as many as they have tasks
 // pending or running there; a user's part is split equally over its jobs with
 // work pending, or by their budgets. If nothing is left for any user with work

@@ -53,11 +53,6 @@ type account struct {
 	share []float64 // by class
 }
 
-// New makes the mechanism of a market, at the default price and half-life.
-func New(m messages.Market) (mechanism.Mechanism, error) {
-	return NewMechanism(Config{Config: posted.Config{Market: m}})
-}
-
 // NewMechanism makes the mechanism of a market.
 func NewMechanism(c Config) (*Mechanism, error) {
 	if err := c.Validate(); err != nil {

@@ -131,8 +131,8 @@ func TestConfig(t *testing.T) {
 			t.Errorf("weight %v: %v", w, err)
 		}
 	}
-	m, err := New(market)
-	if err != nil || m.(*Mechanism).config.HalfLife.Seconds() != 86400 {
+	m, err := NewMechanism(Config{Config: posted.Config{Market: market}})
+	if err != nil || m.config.HalfLife.Seconds() != 86400 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	forgetful := newMechanism(t, func(c *Config) { c.HalfLife = -1 })

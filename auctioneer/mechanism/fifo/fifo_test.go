@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 	"github.com/candor-grid/candor/messages"
 )
@@ -127,7 +128,7 @@ func job(id messages.JobID, arrived messages.Time, pending int) *mechanism.Job {
 }
 
 func TestLiveMarket(t *testing.T) {
-	m, err := New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}})
+	m, err := NewMechanism(posted.Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,16 +3,10 @@ package fifo
 import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
-	"github.com/candor-grid/candor/messages"
 )
 
 // Mechanism runs a live market first come, first served.
 type Mechanism struct{ desk *posted.Desk }
-
-// New makes the mechanism of a market, at the default price.
-func New(m messages.Market) (mechanism.Mechanism, error) {
-	return NewMechanism(posted.Config{Market: m})
-}
 
 // NewMechanism makes the mechanism of a market.
 func NewMechanism(c posted.Config) (*Mechanism, error) {

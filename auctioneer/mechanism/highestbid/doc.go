@@ -22,7 +22,7 @@
 //	capped        as above, and nobody, at the reserve neither, above the own bid
 //
 // Run runs a whole trace. Market is the same as steps: offers arrive, slots
-// finish, Decide says who has slots from now on. New makes the mechanism of a
+// finish, Decide says who has slots from now on. NewMechanism makes the mechanism of a
 // live market, where each class is an auction and each task a bidder with its
 // job's bid.
 //

@@ -112,16 +112,6 @@ func (m *Market) Finish(now messages.Time, job messages.JobID, slots int) (messa
 	return m.leave(now, id, slots, 0)
 }
 
-// Withdraw takes a job out of the market and returns what it owes.
-func (m *Market) Withdraw(now messages.Time, job messages.JobID) (messages.Credits, error) {
-	id, known := m.number[job]
-	if !known {
-		return 0, notHere(job)
-	}
-	b := &m.auction.bidders[id]
-	return m.leave(now, id, b.running, b.waiting)
-}
-
 func notHere(job messages.JobID) error {
 	return messages.Errorf(messages.NotFound, "job %d: is not in the market", job)
 }
@@ -176,35 +166,6 @@ func (m *Market) price() mechanism.Tariff {
 		}
 	}
 	return t
-}
-
-// Tariff is what holds since the last decision.
-func (m *Market) Tariff() mechanism.Tariff { return m.meter.tariff }
-
-// Slots is how many slots a job has, and how many more it waits for.
-func (m *Market) Slots(job messages.JobID) (has, waits int) {
-	id, known := m.number[job]
-	if !known {
-		return 0, 0
-	}
-	b := &m.auction.bidders[id]
-	return b.running, b.waiting
-}
-
-// Owed is what a job owes by now, for as long as it is in the market.
-func (m *Market) Owed(now messages.Time, job messages.JobID) (messages.Credits, error) {
-	if _, known := m.number[job]; !known {
-		return 0, notHere(job)
-	}
-	return m.meter.Owed(now, job)
-}
-
-// Next is the job that gets the next free slot.
-func (m *Market) Next() (messages.JobID, bool) {
-	if m.auction.waiting.empty() {
-		return 0, false
-	}
-	return m.offers[m.auction.waiting.first()].Job, true
 }
 
 // PriceOf is what a slot-second costs a job at a tariff, in credits.

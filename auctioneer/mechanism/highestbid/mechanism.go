@@ -38,12 +38,6 @@ type Mechanism struct {
 	roster *roster // nil: nothing was decided yet
 }
 
-// New makes the mechanism of a market: HB at the k-th price, with a reserve of
-// one credit.
-func New(m messages.Market) (mechanism.Mechanism, error) {
-	return NewMechanism(Config{Market: m, Rule: Rule{Algorithm: HB, Price: Kth}, Reserve: messages.Credit})
-}
-
 // NewMechanism makes the mechanism of a market.
 func NewMechanism(c Config) (*Mechanism, error) {
 	if err := c.Validate(); err != nil {

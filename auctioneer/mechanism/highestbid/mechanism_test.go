@@ -188,7 +188,7 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	if _, err := New(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}}); err != nil {
+	if _, err := NewMechanism(Config{Market: messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, Rule: Rule{Algorithm: HB, Price: Kth}}); err != nil {
 		t.Fatal(err)
 	}
 	for says, c := range map[string]Config{

@@ -21,7 +21,7 @@
 // none, and R has every schedule that meets bids in their lanes one at a time;
 // lane by lane, the program for a whole machine finds the best of them. So
 // values are looked at, but only to choose among what was fixed without them.
-// New makes the mechanism of a live market, which sells the period that begins
+// NewMechanism makes the mechanism of a live market, which sells the period that begins
 // to the bids that came before it.
 //
 // Conventions where nothing is said. A bid of length 0 needs its nodes free at an

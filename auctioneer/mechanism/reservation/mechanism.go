@@ -56,9 +56,6 @@ type round struct {
 	without float64 // what the schedule would be worth without the job, in credits
 }
 
-// New makes the mechanism of a market.
-func New(m messages.Market) (mechanism.Mechanism, error) { return NewMechanism(Config{Market: m}) }
-
 // NewMechanism makes the mechanism of a market, with its periods.
 func NewMechanism(c Config) (*Mechanism, error) {
 	if err := c.Validate(); err != nil {

@@ -18,11 +18,11 @@ const (
 
 func market(t *testing.T) *Mechanism {
 	t.Helper()
-	m, err := New(messages.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"}})
+	m, err := NewMechanism(Config{Market: messages.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.(*Mechanism)
+	return m
 }
 
 func bid(id messages.JobID, value messages.Credits, hours, deadline int, width int) *mechanism.Job {

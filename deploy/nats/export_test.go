@@ -1,0 +1,26 @@
+package nats
+
+import (
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+// PeerAccount returns the public key of the account that the site shares with a
+// peer, which leaf.conf wants.
+func PeerAccount(keys string, peer messages.Name) (string, error) {
+	authority, err := identity.Open(keys)
+	if err != nil {
+		return "", err
+	}
+	return authority.LinkAccount(peer)
+}
+
+// PeerCredentials returns credentials with which the servers of a peer connect to
+// this site's hub: to the account shared with it, and as leaf nodes only.
+func PeerCredentials(keys string, peer messages.Name) ([]byte, error) {
+	authority, err := identity.Open(keys)
+	if err != nil {
+		return nil, err
+	}
+	return authority.IssueLink(peer)
+}
