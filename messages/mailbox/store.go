@@ -90,6 +90,9 @@ func openStore(c *Config) (logStore, error) {
 		return nil, messages.Errorf(messages.Invalid, "mailbox config: %s holds a log of Store %q; use that, or another Dir", c.Dir, kind)
 	}
 	if c.Store == StoreBolt {
+		if err := checkTree(tree); err != nil {
+			return nil, fmt.Errorf("its structure is broken: %w", err)
+		}
 		return boltdb.New(boltdb.Options{Path: tree, MsgpackUseNewTimeFormat: true})
 	}
 	if err := os.MkdirAll(segments, 0o700); err != nil {
