@@ -143,19 +143,24 @@ func (s *site) populate() {
 	}
 }
 
-// drain has the operator drain a node from a time on, and give it back later.
+// drain has the operator drain a node from a time on, and give it back some time after
+// that was answered.
 func (s *site) drain(node messages.Name, at messages.Duration) {
-	order := func(until messages.Duration) {
-		s.call(s.clients, s.books, never, func(r *replica, answer func(any)) {
-			d := &book.Drain{Node: node}
-			if until != 0 {
-				d.Until = r.clock().Add(until)
-			}
-			r.shell.(*leader).propose(&book.Command{Drain: d}, answer)
-		}, func(any) {})
-	}
-	s.queue.Push(s.now.Add(at), func() { order(1 + messages.Duration(s.rng.Int64N(int64(5*second)))) })
-	s.queue.Push(s.now.Add(at+20*second), func() { order(0) })
+	within := 1 + messages.Duration(s.rng.Int64N(int64(5*second)))
+	s.queue.Push(s.now.Add(at), func() {
+		s.order(func(now messages.Time) *book.Drain { return &book.Drain{Node: node, Until: now.Add(within)} }, func(any) {
+			s.queue.Push(s.now.Add(20*second), func() {
+				s.order(func(messages.Time) *book.Drain { return &book.Drain{Node: node} }, func(any) {})
+			})
+		})
+	})
+}
+
+// order has the operator say what becomes of a node.
+func (s *site) order(drain func(now messages.Time) *book.Drain, answered func(any)) {
+	s.call(s.clients, s.books, never, func(r *replica, answer func(any)) {
+		r.shell.(*leader).propose(&book.Command{Drain: drain(r.clock())}, answer)
+	}, answered)
 }
 
 // closeCycle has the operator end a cycle.
