@@ -51,22 +51,28 @@ func (l *leader) askBank(c clearing.Command, over func() bool, answer func(any, 
 	})
 }
 
-// serve answers another site's auctioneer.
+// serve answers another site's auctioneer. What is read here is told only when a majority
+// says that this leader still leads.
 func (l *leader) serve(home messages.Name, q *desk.Request, answer func(any)) {
 	switch body := q.Body.(type) {
 	case *messages.PeerSubmitRequest:
 		l.welcome(home, body, answer)
 	case *messages.PeerJobsRequest:
-		l.changes(home, body, answer)
+		l.changes(home, body, func(reply any) { l.r.verify(func() { answer(reply) }) })
 	case *messages.JobRequest:
-		switch j := l.book().Visitor(messages.Visit{Home: home, Job: body.Job}); {
-		case j == nil:
-			answer(messages.Errorf(messages.NotFound, "there is no such job"))
-		case q.Verb == messages.VerbPeerJob:
-			answer(&messages.JobDetail{JobSummary: outward(j)})
-		default:
-			l.propose(&book.Command{Cancel: &book.Cancel{Job: j.ID, By: j.Account}}, answer)
-		}
+		l.r.verify(func() { l.serveJob(home, q.Verb, body, answer) })
+	}
+}
+
+// serveJob answers what is asked about one visiting job.
+func (l *leader) serveJob(home messages.Name, verb string, r *messages.JobRequest, answer func(any)) {
+	switch j := l.book().Visitor(messages.Visit{Home: home, Job: r.Job}); {
+	case j == nil:
+		answer(messages.Errorf(messages.NotFound, "there is no such job"))
+	case verb == messages.VerbPeerJob:
+		answer(&messages.JobDetail{JobSummary: outward(j)})
+	default:
+		l.propose(&book.Command{Cancel: &book.Cancel{Job: j.ID, By: j.Account}}, answer)
 	}
 }
 
