@@ -85,7 +85,7 @@ func (l *leader) duty() error {
 			delete(d.gathering, j.ID)
 		case at.book != j.Stages[0].Gathered:
 			d.gathering[j.ID] = gathered{j.Stages[0].Gathered, l.now}
-		case l.waits(at.since, mostGathering+l.apart):
+		case d.refused < at.since && l.waits(at.since, mostGathering+l.apart): // what a full log refused comes again later
 			return fmt.Errorf("invariant 9: the gang of job %d gathers for %v", j.ID, l.now.Sub(at.since))
 		}
 	}
@@ -98,9 +98,12 @@ func (l *leader) waits(since messages.Time, most messages.Duration) bool {
 	return l.r.applied == l.r.last() && l.now.Sub(max(since, l.duties.began, l.duties.refused)) > most+grace
 }
 
-// mostUnheeded is how many answers in a row may not change what a node does: one may
-// have been on its way before.
-const mostUnheeded = 1
+// A node heeds what it is told by the second answer, or soon: one may have been on its
+// way before, and a market may change its mind meanwhile.
+const (
+	mostUnheeded = 1
+	soon         = 3 * second
+)
 
 // heeds holds a node that was answered to doing what the book has it do: each answer
 // says what it is to end and to suspend, whatever directives were lost.
@@ -114,8 +117,8 @@ func (a *agent) heeds(l *leader) error {
 		h, claimed := n.Claims[at.Task]
 		goes := claimed && h.Attempt == at.Number && !slices.Contains(n.Stop, at)
 		if goes && slices.Contains(n.Halted(), at) == (t.since == 0) {
-			t.unheeded = 0
-		} else if t.unheeded++; t.unheeded > mostUnheeded {
+			t.unheeded, t.heeded = 0, a.now
+		} else if t.unheeded++; t.unheeded > mostUnheeded && a.now.Sub(t.heeded) > soon {
 			return fmt.Errorf("invariant 9: %s was answered %d times, and does with attempt %d of task %v what it is not to", a.name, t.unheeded, at.Number, at.Task)
 		}
 	}
