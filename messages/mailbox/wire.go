@@ -22,9 +22,13 @@ func ProposeAs[T any](ctx context.Context, box Mailbox, actor string, command []
 }
 
 // Wire gives an error of Propose or Verify the kind and the words with which an actor
-// answers its callers.
+// answers its callers. An error that has a kind, as that of a command which is too
+// large, stays as it is.
 func Wire(actor string, err error) error {
+	var known *messages.Error
 	switch {
+	case errors.As(err, &known):
+		return known
 	case errors.Is(err, ErrNotLeader), errors.Is(err, ErrClosed):
 		return messages.Errorf(messages.NotLeader, "this replica of the %s does not lead; ask again", actor)
 	case errors.Is(err, ErrNoSpace):
