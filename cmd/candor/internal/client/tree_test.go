@@ -19,6 +19,8 @@ import (
 // TestTree holds every command of the binary, with its flags and their defaults, to
 // testdata/tree.txt: what users type does not change by accident.
 func TestTree(t *testing.T) {
+	t.Setenv("HOME", t.TempDir()) // defaults are shown below the home directory
+	t.Setenv("XDG_STATE_HOME", "")
 	var text strings.Builder
 	study := []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}
 	walk(root(cli.New(), []Group{{"Run a site:", serve.Commands()}, {"Study:", study}}), func(c *cobra.Command) {
