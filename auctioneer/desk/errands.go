@@ -21,11 +21,14 @@ func newErrands(c *core) errands {
 }
 
 func (e *errands) step() {
+	if !e.federation.Open() {
+		return
+	}
 	e.book.Read(func(b *book.Book) {
 		for _, q := range e.federation.Due(e.now.Mono, b) {
 			e.run(q)
 		}
-		if e.federation.Open() && e.now.Mono >= e.look {
+		if e.now.Mono >= e.look {
 			e.look = e.now.Mono + lookAround
 			for _, c := range e.federation.Ending(e.now.Wall, b) {
 				e.propose(c, func(_ any, err error) {
@@ -39,9 +42,7 @@ func (e *errands) step() {
 	if at, known := e.federation.Wake(); known {
 		e.wakeIn(at - e.now.Mono)
 	}
-	if e.federation.Open() {
-		e.wakeIn(e.look - e.now.Mono)
-	}
+	e.wakeIn(e.look - e.now.Mono)
 }
 
 // run asks what is asked next about a remote job, and has committed what became known.
