@@ -32,7 +32,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	if r.DryRun || len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0 {
 		return reply, nil
 	}
-	if _, err := l.propose(ctx, &book.Command{Apply: &book.Apply{Markets: r.Markets, Idle: idle, Unless: l.Version + 1}}); err != nil {
+	if _, err := l.propose(ctx, &book.Command{Apply: &book.Apply{Markets: r.Markets, Idle: idle, MarketsVersion: l.Version + 1}}); err != nil {
 		return reply, err
 	}
 	l.Log.Info("markets applied", zap.String("by", caller), zap.Strings("added", reply.Added),

@@ -41,7 +41,7 @@ func (c *federated) changed(b *book.Book, ids map[messages.JobID]bool) {
 	defer c.mu.Unlock()
 	news := c.visits.Changed(b, ids)
 	for id := range ids {
-		news = news || b.Roam(id) != nil
+		news = news || b.Remote(id) != nil
 	}
 	if news {
 		c.tell()
@@ -89,9 +89,9 @@ func (c *federated) trouble(peer messages.Name) string {
 }
 
 // remote copies a remote job out of the book.
-func (c *federated) remote(id messages.JobID) (r book.Roam, ok bool) {
+func (c *federated) remote(id messages.JobID) (r book.RemoteJob, ok bool) {
 	c.site.replica.read(func(b *book.Book) {
-		if found := b.Roam(id); found != nil {
+		if found := b.Remote(id); found != nil {
 			r, ok = *found, true
 		}
 	})
@@ -100,7 +100,7 @@ func (c *federated) remote(id messages.JobID) (r book.Roam, ok bool) {
 
 // until waits, at most for a time, until enough is known of a remote job, or its peer
 // does not answer. It returns the job as it is then; false: it is forgotten.
-func (c *federated) until(ctx context.Context, id messages.JobID, within time.Duration, enough func(*book.Roam) bool) (r book.Roam, ok bool) {
+func (c *federated) until(ctx context.Context, id messages.JobID, within time.Duration, enough func(*book.RemoteJob) bool) (r book.RemoteJob, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {

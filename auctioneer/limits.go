@@ -32,7 +32,7 @@ func (g *gate) enter(b *book.Book, account messages.Name, key string) (others in
 	}
 	g.entering[account][key]++
 	for other := range g.entering[account] {
-		if other != key && b.ByKey(account, other) == nil && b.RoamByKey(account, other) == nil {
+		if other != key && b.ByKey(account, other) == nil && b.RemoteByKey(account, other) == nil {
 			others++
 		}
 	}
@@ -97,8 +97,8 @@ func (l *submissions) welcomes(home messages.Name) error {
 	if err := l.gate.pass(l.Clock(), home+"/"); err != nil { // no account has such a name
 		return messages.Errorf(messages.Unavailable, "%s", messages.AsError("", err).Message)
 	}
-	var guests book.Guests
-	l.replica.read(func(b *book.Book) { guests = b.Guests(home) })
+	var guests book.VisitingCount
+	l.replica.read(func(b *book.Book) { guests = b.Visiting(home) })
 	if most := l.Limits.PendingJobs; most > 0 && guests.Pending >= most || guests.Remembered >= visitsPerSite {
 		l.metrics.limited.WithLabelValues("pending").Inc()
 		return messages.Errorf(messages.Exhausted, "site %s has %d jobs here that have not ended, and %d in all are remembered, as many as it may; submit again when some have ended", home, guests.Pending, guests.Remembered)

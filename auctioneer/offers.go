@@ -164,7 +164,7 @@ func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *messag
 
 // choose decides where a job goes that may go anywhere: to this site, or to the peer
 // that it notes in the command.
-func (o *offers) choose(ctx context.Context, c *book.Depart) (home bool, err error) {
+func (o *offers) choose(ctx context.Context, c *book.EnterRemote) (home bool, err error) {
 	asked := *c.Spec
 	asked.Contract = ""
 	found, err := o.gather(ctx, c.Account, &messages.OffersRequest{Spec: asked})

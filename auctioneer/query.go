@@ -74,7 +74,7 @@ func final(b *book.Book, id messages.JobID) bool {
 	if j := b.Job(id); j != nil {
 		return j.State.Final()
 	}
-	r := b.Roam(id)
+	r := b.Remote(id)
 	return r == nil || r.Status.State.Final()
 }
 
@@ -83,7 +83,7 @@ func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSumm
 	if j := b.Job(id); j != nil {
 		return summary(j), true
 	}
-	if r := b.Roam(id); r != nil {
+	if r := b.Remote(id); r != nil {
 		return l.remote.summary(r), true
 	}
 	return s, false

@@ -43,7 +43,7 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	if err != nil {
 		return reply, err
 	}
-	var known *book.Passage
+	var known *book.RemoteReceipt
 	r.site.replica.read(func(b *book.Book) { known, err = b.KnownRemote(c) })
 	if known != nil || err != nil {
 		return r.answer(ctx, known, err, full == nil)
@@ -69,17 +69,17 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 		return r.rehearse(ctx, c)
 	}
 	r.federated.forgive(c.Peer)
-	result, err := r.site.propose(ctx, &book.Command{Depart: c})
+	result, err := r.site.propose(ctx, &book.Command{EnterRemote: c})
 	if err != nil {
 		return reply, err
 	}
 	r.site.metrics.departures.Inc()
-	passage := result.(book.Passage)
+	passage := result.(book.RemoteReceipt)
 	return r.answer(ctx, &passage, nil, full == nil)
 }
 
 // stay takes a job of which the choice was that it runs here.
-func (r *remote) stay(ctx context.Context, c *book.Depart, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+func (r *remote) stay(ctx context.Context, c *book.EnterRemote, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	here := *q
 	here.Spec.Contract = c.Spec.Contract
 	s, err := r.intake.rules.Prepare(c.Account, &here)
@@ -94,13 +94,13 @@ func (r *remote) stay(ctx context.Context, c *book.Depart, q *messages.SubmitReq
 
 // departure makes the command of a submission, without the site where that is to be
 // chosen.
-func departure(account messages.Name, r *messages.SubmitRequest) (*book.Depart, error) {
+func departure(account messages.Name, r *messages.SubmitRequest) (*book.EnterRemote, error) {
 	digest, err := intake.DigestOf(r)
 	if err != nil {
 		return nil, err
 	}
 	spec := r.Spec
-	c := &book.Depart{Account: account, Key: r.Key, Digest: digest, Payer: cmp.Or(spec.Project, account), Spec: &spec}
+	c := &book.EnterRemote{Account: account, Key: r.Key, Digest: digest, Payer: cmp.Or(spec.Project, account), Spec: &spec}
 	if r.Site != messages.AnySite {
 		c.Peer = r.Site
 	}
@@ -109,7 +109,7 @@ func departure(account messages.Name, r *messages.SubmitRequest) (*book.Depart, 
 }
 
 // sendable checks what would be refused later.
-func (r *remote) sendable(ctx context.Context, c *book.Depart) error {
+func (r *remote) sendable(ctx context.Context, c *book.EnterRemote) error {
 	if err := federation.OwnContract(c.Spec, c.Peer); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (r *remote) sendable(ctx context.Context, c *book.Depart) error {
 
 // rehearse answers a dry run: the peer is asked for a quote, which it refuses where
 // it would refuse the job.
-func (r *remote) rehearse(ctx context.Context, c *book.Depart) (reply messages.SubmitReply, err error) {
+func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply messages.SubmitReply, err error) {
 	quoted := *c.Spec
 	quoted.Contract = ""
 	found, err := peerAsk[messages.PeerQuoteReply](ctx, r.peers, c.Peer, messages.VerbPeerQuote, messages.PeerQuoteRequest{Account: c.Account, Spec: quoted}, lookWithin)
@@ -137,7 +137,7 @@ func (r *remote) rehearse(ctx context.Context, c *book.Depart) (reply messages.S
 
 // answer answers a job that was committed, at once, or if it may wait as soon as it is
 // known what the peer says, or that it is silent.
-func (r *remote) answer(ctx context.Context, p *book.Passage, err error, mayWait bool) (reply messages.SubmitReply, _ error) {
+func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, err error, mayWait bool) (reply messages.SubmitReply, _ error) {
 	if err != nil {
 		return reply, err
 	}
@@ -145,7 +145,7 @@ func (r *remote) answer(ctx context.Context, p *book.Passage, err error, mayWait
 	if p.Peer == "" { // it is a job of this site
 		return reply, nil
 	}
-	j, known := r.federated.until(ctx, p.Job, answerWithin, func(j *book.Roam) bool { return !mayWait || j.Phase >= book.There })
+	j, known := r.federated.until(ctx, p.Job, answerWithin, func(j *book.RemoteJob) bool { return !mayWait || j.Phase >= book.There })
 	if !known {
 		return reply, nil
 	}
@@ -158,7 +158,7 @@ func (r *remote) answer(ctx context.Context, p *book.Passage, err error, mayWait
 
 // find finds a remote job, if the caller may see it; nil if there is none of that
 // number.
-func (r *remote) find(caller messages.Name, id messages.JobID) (*book.Roam, error) {
+func (r *remote) find(caller messages.Name, id messages.JobID) (*book.RemoteJob, error) {
 	found, ok := r.federated.remote(id)
 	switch {
 	case !ok:
@@ -169,7 +169,7 @@ func (r *remote) find(caller messages.Name, id messages.JobID) (*book.Roam, erro
 	return &found, nil
 }
 
-func (r *remote) summary(j *book.Roam) messages.JobSummary {
+func (r *remote) summary(j *book.RemoteJob) messages.JobSummary {
 	s := j.Summary()
 	if j.Phase != book.Over {
 		s.Away.Trouble = r.federated.trouble(j.Peer)
@@ -179,7 +179,7 @@ func (r *remote) summary(j *book.Roam) messages.JobSummary {
 
 // askAbout asks the peer about a job, for a user who waits. The error is why it could
 // not be asked; a job that has not come there, or is over, is not asked about.
-func askAbout[Reply any](ctx context.Context, p *peers, j *book.Roam, verb string, request any, within time.Duration) (reply Reply, err error) {
+func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb string, request any, within time.Duration) (reply Reply, err error) {
 	if j.Phase != book.There && j.Phase != book.Over || j.Known == 0 {
 		return reply, messages.Errorf(messages.NotFound, "job %d has not come to site %s: it is %v", j.ID, j.Peer, j.Phase)
 	}
@@ -192,7 +192,7 @@ func askAbout[Reply any](ctx context.Context, p *peers, j *book.Roam, verb strin
 }
 
 // job is a remote job as the peer sees it, or what that said last.
-func (r *remote) job(ctx context.Context, j *book.Roam, err error) (reply messages.JobDetail, _ error) {
+func (r *remote) job(ctx context.Context, j *book.RemoteJob, err error) (reply messages.JobDetail, _ error) {
 	if err == nil {
 		err = r.site.verify(ctx)
 	}
@@ -206,7 +206,7 @@ func (r *remote) job(ctx context.Context, j *book.Roam, err error) (reply messag
 		if state := now.Status.State; state != j.Status.State && !state.Final() {
 			// What was shown is not taken back, should the peer fall silent; if it cannot
 			// be committed now, it is asked for again later.
-			_, _ = r.site.propose(ctx, &book.Command{Travel: &book.Travel{Steps: []book.Step{{Job: j.ID, Status: &now.Status}}}})
+			_, _ = r.site.propose(ctx, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Status: &now.Status}}}})
 		}
 	}
 	reply = messages.JobDetail{JobSummary: r.summary(&now), Spec: *j.Spec, Shares: there.Shares, Stages: there.Stages}
@@ -219,7 +219,7 @@ func (r *remote) job(ctx context.Context, j *book.Roam, err error) (reply messag
 	return reply, nil
 }
 
-func (r *remote) tasks(ctx context.Context, j *book.Roam, q messages.TasksRequest, err error) (reply messages.TasksReply, _ error) {
+func (r *remote) tasks(ctx context.Context, j *book.RemoteJob, q messages.TasksRequest, err error) (reply messages.TasksReply, _ error) {
 	if err != nil {
 		return reply, err
 	}
@@ -232,7 +232,7 @@ func (r *remote) tasks(ctx context.Context, j *book.Roam, q messages.TasksReques
 }
 
 // silent says of an error with which a peer could not be asked what that means.
-func silent(j *book.Roam, err error) error {
+func silent(j *book.RemoteJob, err error) error {
 	if err == nil || !messages.Passing(err) {
 		return err
 	}
@@ -258,15 +258,15 @@ func (r *remote) output(ctx context.Context, caller messages.Name, q messages.Ou
 
 // cancel commits that a remote job is to end, and waits until the peer knows. Where
 // that is silent it is told as soon as it answers.
-func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Roam, err error) (reply messages.CancelReply, _ error) {
+func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.RemoteJob, err error) (reply messages.CancelReply, _ error) {
 	if err != nil {
 		return reply, err
 	}
-	was, err := r.site.propose(ctx, &book.Command{Travel: &book.Travel{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
+	was, err := r.site.propose(ctx, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
 	if err != nil {
 		return reply, err
 	}
-	now, known := r.federated.until(ctx, j.ID, lookWithin, func(j *book.Roam) bool { return j.Told || j.Phase >= book.Releasing })
+	now, known := r.federated.until(ctx, j.ID, lookWithin, func(j *book.RemoteJob) bool { return j.Told || j.Phase >= book.Releasing })
 	if !known {
 		return reply, messages.Errorf(messages.NotFound, "there is no job %d", j.ID)
 	}
@@ -278,7 +278,7 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Roam,
 }
 
 // why explains a remote job by what the peer says, and by how it came there.
-func (r *remote) why(ctx context.Context, j *book.Roam, err error) (reply messages.WhyReply, _ error) {
+func (r *remote) why(ctx context.Context, j *book.RemoteJob, err error) (reply messages.WhyReply, _ error) {
 	if err == nil {
 		err = r.site.verify(ctx)
 	}

@@ -60,10 +60,10 @@ func (b *Book) clear() {
 	*b = Book{
 		index:    index{keys: map[string]messages.JobID{}, pending: map[messages.Name]int{}, listed: map[messages.Name][]messages.JobID{}},
 		jobs:     jobs{byID: map[messages.JobID]*Job{}, ordered: map[messages.JobID]*Job{}},
-		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]Guests{}},
+		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]VisitingCount{}},
 		nodes:    nodes{names: map[messages.Name]uint32{}},
 		markets:  markets{notes: map[messages.Name]map[messages.JobID][]int64{}},
-		remote:   remote{roams: map[messages.JobID]*Roam{}, index: &b.index, watch: &b.watch, clock: &b.clock},
+		remote:   remote{remoteJobs: map[messages.JobID]*RemoteJob{}, index: &b.index, watch: &b.watch, clock: &b.clock},
 		meters: meters{tariffs: map[messages.Name][]Tariff{}, metered: map[messages.Name]map[messages.JobID]*Job{},
 			jobs: &b.jobs, clock: &b.clock},
 		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch},
@@ -82,10 +82,10 @@ func (b *Book) ByKey(account messages.Name, key string) *Job {
 	return b.Job(b.index.find(account, key))
 }
 
-// RoamByKey returns the job that an account submitted under a key for another site
+// RemoteByKey returns the job that an account submitted under a key for another site
 // to run, or nil.
-func (b *Book) RoamByKey(account messages.Name, key string) *Roam {
-	return b.Roam(b.index.find(account, key))
+func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
+	return b.Remote(b.index.find(account, key))
 }
 
 // Visitor returns the job here of a job of another site, nil if there is none.
@@ -150,10 +150,10 @@ func (b *Book) Apply(c *Command) any {
 		return b.apply(c.Apply)
 	case c.Admit != nil:
 		return outcome(b.admit(c.Admit, b.now))
-	case c.Depart != nil:
-		return outcome(b.depart(c.Depart))
-	case c.Travel != nil:
-		return b.travel(c.Travel)
+	case c.EnterRemote != nil:
+		return outcome(b.depart(c.EnterRemote))
+	case c.Advance != nil:
+		return b.travel(c.Advance)
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }
@@ -169,7 +169,7 @@ func outcome[T any](result T, err error) any {
 // Known returns what a submission under a key was answered with before, nil if there
 // was none. A key that was used for another job, here or at another site, is refused.
 func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt, error) {
-	if b.RoamByKey(account, key) != nil {
+	if b.RemoteByKey(account, key) != nil {
 		return nil, messages.Errorf(messages.Conflict, "key %q was used for a job at another site; choose a new key for a new job", key)
 	}
 	j := b.ByKey(account, key)
@@ -185,15 +185,15 @@ func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt
 
 // KnownRemote is Known of a submission for another site to run. A job of this site
 // with the same description answers it too.
-func (b *Book) KnownRemote(c *Depart) (*Passage, error) {
-	r, j := b.RoamByKey(c.Account, c.Key), b.ByKey(c.Account, c.Key)
+func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
+	r, j := b.RemoteByKey(c.Account, c.Key), b.ByKey(c.Account, c.Key)
 	switch {
 	case r != nil && bytes.Equal(r.Digest, c.Digest):
-		p := r.Passage()
+		p := r.Receipt()
 		return &p, nil
 	case j != nil && bytes.Equal(j.Digest, c.Digest):
 		p := j.Receipt()
-		return &Passage{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks}, nil
+		return &RemoteReceipt{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks}, nil
 	case r != nil || j != nil:
 		return nil, messages.Errorf(messages.Conflict, "key %q was used for another job; choose a new key for a new job", c.Key)
 	}
@@ -214,7 +214,7 @@ func (b *Book) refusal(c *Submit) error {
 	if err := b.Dependable(c.Spec); err != nil {
 		return err
 	}
-	return b.checkVersion(c.Applies)
+	return b.checkVersion(c.MarketsVersion)
 }
 
 // submit enters a job.
@@ -243,9 +243,9 @@ func (b *Book) submit(c *Submit) (Receipt, error) {
 }
 
 // depart enters a job that another site is to run.
-func (b *Book) depart(c *Depart) (Passage, error) {
+func (b *Book) depart(c *EnterRemote) (RemoteReceipt, error) {
 	if known, err := b.KnownRemote(c); err != nil {
-		return Passage{}, err
+		return RemoteReceipt{}, err
 	} else if known != nil {
 		return *known, nil
 	}
@@ -295,7 +295,7 @@ func (b *Book) start(s *Starting) {
 
 // apply makes other markets the site's. Tariffs and notes of a market go with it.
 func (b *Book) apply(c *Apply) error {
-	if err := b.checkVersion(c.Unless); err != nil {
+	if err := b.checkVersion(c.MarketsVersion); err != nil {
 		return err
 	}
 	for _, name := range c.Idle {

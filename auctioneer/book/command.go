@@ -5,22 +5,22 @@ import "github.com/candor-grid/candor/messages"
 // Command is one change of the book. At is the proposer's time; exactly one of
 // the others is set.
 type Command struct {
-	At       messages.Time
-	Submit   *Submit
-	Cancel   *Cancel
-	Register *Register
-	Exchange *Exchange
-	Lost     *Lost
-	Settle   *Settle
-	Confirm  *Confirm
-	Decide   *Decide
-	Disband  *Disband
-	Drain    *Drain
-	Quote    *Quote
-	Apply    *Apply
-	Admit    *Admit
-	Depart   *Depart
-	Travel   *Travel
+	At          messages.Time
+	Submit      *Submit
+	Cancel      *Cancel
+	Register    *Register
+	Exchange    *Exchange
+	Lost        *Lost
+	Settle      *Settle
+	Confirm     *Confirm
+	Decide      *Decide
+	Disband     *Disband
+	Drain       *Drain
+	Quote       *Quote
+	Apply       *Apply
+	Admit       *Admit
+	EnterRemote *EnterRemote
+	Advance     *Advance
 }
 
 // Submit enters a job whose hold has been made. Result: Receipt, of the earlier
@@ -38,9 +38,9 @@ type Submit struct {
 	Contract *messages.Contract
 	Quote    uint64
 	Visit    *Visit // it comes from another site; nil: from a user of this one
-	// Applies is 1 + how many times markets had been applied when the job was checked
+	// MarketsVersion is 1 + how many times markets had been applied when the job was checked
 	// against its own: with more since, it is not taken; 0: not said.
-	Applies uint64
+	MarketsVersion uint64
 	// Deposit is the part of Held that is not budget; Most is how many pending jobs
 	// the account may have with this one, 0: any number.
 	Deposit messages.Credits
@@ -52,9 +52,9 @@ type Submit struct {
 type Apply struct {
 	Markets []messages.Market
 	Idle    []messages.Name // markets that must have no job, or nothing changes
-	// Unless is 1 + how many times markets had been applied when this was checked:
+	// MarketsVersion is 1 + how many times markets had been applied when this was checked:
 	// with more since, nothing changes; 0: not said.
-	Unless uint64
+	MarketsVersion uint64
 }
 
 // Cancel ends a job. Result: messages.State before.

@@ -31,7 +31,7 @@ func accounted(b *Book) error {
 			return fmt.Errorf("job %d owes %v of a budget of %v: its deposit is not kept", id, j.Owed, j.Held-j.Deposit.Amount)
 		}
 	}
-	for _, r := range b.roams {
+	for _, r := range b.remoteJobs {
 		if r.Phase <= There {
 			pending[r.Account]++
 		}

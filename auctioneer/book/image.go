@@ -25,17 +25,17 @@ const mostTasks = 1 << 16
 // changes is shared with the book it was taken from. It is written as records, which
 // are images too: each has the head or a few elements of one list.
 type Image struct {
-	Head    *imageHead
-	Jobs    []Job       // in records without their tasks and doubts
-	Tasks   []taskImage // in records only, as Doubts
-	Doubts  []doubtImage
-	Nodes   []nodeImage
-	Effects []Effect
-	Tariffs []tariffImage
-	Notes   []noteImage
-	Quotes  []Quote
-	Tokens  []messages.TokenState
-	Roams   []Roam
+	Head       *imageHead
+	Jobs       []Job       // in records without their tasks and doubts
+	Tasks      []taskImage // in records only, as Doubts
+	Doubts     []doubtImage
+	Nodes      []nodeImage
+	Effects    []Effect
+	Tariffs    []tariffImage
+	Notes      []noteImage
+	Quotes     []Quote
+	Tokens     []messages.TokenState
+	RemoteJobs []RemoteJob
 	// Ended and Returned are jobs in the order in which they ended, here and elsewhere.
 	Ended, Returned []messages.JobID
 
@@ -112,8 +112,8 @@ func (b *Book) Capture() *Image {
 	for _, q := range b.quoted {
 		im.Quotes = append(im.Quotes, *q)
 	}
-	for _, r := range b.roams {
-		im.Roams = append(im.Roams, *r)
+	for _, r := range b.remoteJobs {
+		im.RemoteJobs = append(im.RemoteJobs, *r)
 	}
 	return im
 }
@@ -176,7 +176,7 @@ func (b *Book) Hash() [sha256.Size]byte {
 
 func (im *Image) encode(w io.Writer) error {
 	slices.SortFunc(im.Jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(im.Roams, func(a, b Roam) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(im.RemoteJobs, func(a, b RemoteJob) int { return cmp.Compare(a.ID, b.ID) })
 	if _, err := w.Write([]byte{imageVersion}); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (im *Image) records(yield func(Image) bool) {
 		eachOf(im.Notes, 1, func(n []noteImage) bool { return yield(Image{Notes: n}) }) &&
 		eachOf(im.Quotes, 1, func(q []Quote) bool { return yield(Image{Quotes: q}) }) &&
 		eachOf(im.Tokens, 1, func(t []messages.TokenState) bool { return yield(Image{Tokens: t}) }) &&
-		eachOf(im.Roams, 1, func(r []Roam) bool { return yield(Image{Roams: r}) }) &&
+		eachOf(im.RemoteJobs, 1, func(r []RemoteJob) bool { return yield(Image{RemoteJobs: r}) }) &&
 		eachOf(im.Ended, mostTasks, func(ids []messages.JobID) bool { return yield(Image{Ended: ids}) }) &&
 		eachOf(im.Returned, mostTasks, func(ids []messages.JobID) bool { return yield(Image{Returned: ids}) }) &&
 		yield(Image{End: true})
@@ -315,7 +315,7 @@ func (im *Image) add(one *Image) error {
 	im.Head, im.End = cmp.Or(one.Head, im.Head), one.End
 	im.Jobs, im.Nodes, im.Effects = append(im.Jobs, one.Jobs...), append(im.Nodes, one.Nodes...), append(im.Effects, one.Effects...)
 	im.Tariffs, im.Notes, im.Quotes = append(im.Tariffs, one.Tariffs...), append(im.Notes, one.Notes...), append(im.Quotes, one.Quotes...)
-	im.Tokens, im.Roams = append(im.Tokens, one.Tokens...), append(im.Roams, one.Roams...)
+	im.Tokens, im.RemoteJobs = append(im.Tokens, one.Tokens...), append(im.RemoteJobs, one.RemoteJobs...)
 	im.Ended, im.Returned = append(im.Ended, one.Ended...), append(im.Returned, one.Returned...)
 	if im.Head == nil {
 		return errors.New("it has no head")
@@ -368,9 +368,9 @@ func (b *Book) load(im *Image) {
 		b.inOrder = append(b.inOrder, &n.Node)
 		b.names[n.Node.Name] = uint32(i)
 	}
-	for i := range im.Roams {
-		r := &im.Roams[i]
-		b.roams[r.ID] = r
+	for i := range im.RemoteJobs {
+		r := &im.RemoteJobs[i]
+		b.remoteJobs[r.ID] = r
 		b.index.enter(r.Account, r.Key, r.ID, r.Phase <= There)
 	}
 	b.loadJobs(im.Jobs)

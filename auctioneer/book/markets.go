@@ -30,8 +30,8 @@ type markets struct {
 	notes   map[messages.Name]map[messages.JobID][]int64
 }
 
-// Applies is how many times markets were applied.
-func (m *markets) Applies() uint64 { return m.version }
+// MarketsVersion is how many times markets were applied.
+func (m *markets) MarketsVersion() uint64 { return m.version }
 
 // Markets are the markets that were applied; nil: none were.
 func (m *markets) Markets() []messages.Market { return m.applied }

@@ -59,7 +59,7 @@ func TestMarketsKeepAllTheirFieldsInAnImage(t *testing.T) {
 	if err := b.Restore(&image); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.Markets(); !reflect.DeepEqual(got, want) || b.Applies() != 1 {
-		t.Errorf("%+v, applied %d times, want %+v", got, b.Applies(), want)
+	if got := b.Markets(); !reflect.DeepEqual(got, want) || b.MarketsVersion() != 1 {
+		t.Errorf("%+v, applied %d times, want %+v", got, b.MarketsVersion(), want)
 	}
 }

@@ -62,7 +62,7 @@ func TestTwins(t *testing.T) {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
 			}
 		}
-		forgotten += int(w.one.lastJob) - len(w.one.byID) - len(w.one.roams)
+		forgotten += int(w.one.lastJob) - len(w.one.byID) - len(w.one.remoteJobs)
 	}
 	if forgotten == 0 && end-first > 20 {
 		t.Error("no job was ever forgotten: the test does not try what it is for")
@@ -182,7 +182,7 @@ func indexed(b *Book) error {
 			return fmt.Errorf("job %d is in the timetable: %v", id, !ordered)
 		}
 	}
-	for id, r := range b.roams {
+	for id, r := range b.remoteJobs {
 		enter(r.Account, id)
 	}
 	for _, ids := range lists {
@@ -240,15 +240,15 @@ func (w *twins) command() Command {
 	case n < 65:
 		return Command{Quote: &Quote{Account: w.account(), Market: w.market(), Contracts: make([]messages.Contract, 1), Expires: w.at + messages.Time(w.rng.IntN(30))}}
 	case n < 66:
-		return Command{Apply: &Apply{Markets: []messages.Market{{Name: w.market(), Classes: []messages.Name{"map"}}}, Unless: pick(w.rng, 0, w.one.version+1, 99)}}
+		return Command{Apply: &Apply{Markets: []messages.Market{{Name: w.market(), Classes: []messages.Name{"map"}}}, MarketsVersion: pick(w.rng, 0, w.one.version+1, 99)}}
 	case n < 68:
 		return Command{Admit: &Admit{Issue: &messages.TokenState{ID: fmt.Sprint(w.rng.IntN(3)), Expires: w.at + 9}}}
 	case n < 69:
 		return Command{Admit: &Admit{Use: &messages.TokenUse{ID: fmt.Sprint(w.rng.IntN(4)), Key: w.account()}}}
 	case n < 72:
-		return Command{Depart: &Depart{Account: w.account(), Key: fmt.Sprint(w.rng.IntN(40)), Payer: "p", Spec: roamSpec(), Peer: "east"}}
+		return Command{EnterRemote: &EnterRemote{Account: w.account(), Key: fmt.Sprint(w.rng.IntN(40)), Payer: "p", Spec: roamSpec(), Peer: "east"}}
 	case n < 78:
-		return Command{Travel: w.travel()}
+		return Command{Advance: w.travel()}
 	case n < 79:
 		return Command{}
 	}
@@ -279,7 +279,7 @@ func (w *twins) submission() *Submit {
 	case 2:
 		s.Deposit = held / 4
 	case 3:
-		s.Applies = w.rng.Uint64N(3)
+		s.MarketsVersion = w.rng.Uint64N(3)
 	}
 	return s
 }
@@ -414,12 +414,12 @@ func (w *twins) decision() *Decide {
 	return d
 }
 
-func (w *twins) travel() *Travel {
-	t := &Travel{}
+func (w *twins) travel() *Advance {
+	t := &Advance{}
 	for range 1 + w.rng.IntN(3) {
 		s := Step{Job: w.job()}
 		for _, id := range w.one.Listed("") {
-			if r := w.one.roams[id]; r != nil && r.Phase != Over && w.chance(2) {
+			if r := w.one.remoteJobs[id]; r != nil && r.Phase != Over && w.chance(2) {
 				s.Job = id
 			}
 		}

@@ -27,9 +27,9 @@ type annex1 struct {
 		Authorisation string
 		Until         messages.Time
 	}
-	Roams    [][]byte // in the encoding of commands
-	Returned []messages.JobID
-	Notes    []struct {
+	RemoteJobs [][]byte // in the encoding of commands
+	Returned   []messages.JobID
+	Notes      []struct {
 		Market messages.Name
 		Notes  []Note
 	}
@@ -117,9 +117,9 @@ func (im *Image) attach(a *annex1) error {
 		}
 		im.Head.Markets = whole.Markets
 	}
-	im.Roams = make([]Roam, len(a.Roams))
-	for i, data := range a.Roams {
-		if err := messages.Unmarshal(data, messages.Msgpack, &im.Roams[i]); err != nil {
+	im.RemoteJobs = make([]RemoteJob, len(a.RemoteJobs))
+	for i, data := range a.RemoteJobs {
+		if err := messages.Unmarshal(data, messages.Msgpack, &im.RemoteJobs[i]); err != nil {
 			return err
 		}
 	}

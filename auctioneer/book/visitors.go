@@ -5,15 +5,15 @@ import "github.com/candor-grid/candor/messages"
 // visitors finds the jobs here that are another site's, and counts them by site.
 type visitors struct {
 	byVisit map[messages.Visit]messages.JobID
-	guests  map[messages.Name]Guests
+	guests  map[messages.Name]VisitingCount
 }
 
-// Guests counts the jobs of another site: those that have not ended, and all that
+// VisitingCount counts the jobs of another site: those that have not ended, and all that
 // are remembered. They count as that site's, as it names its users as it likes.
-type Guests struct{ Pending, Remembered int }
+type VisitingCount struct{ Pending, Remembered int }
 
-// Guests counts the jobs of another site.
-func (v *visitors) Guests(home messages.Name) Guests { return v.guests[home] }
+// Visiting counts the jobs of another site.
+func (v *visitors) Visiting(home messages.Name) VisitingCount { return v.guests[home] }
 
 // check refuses a visiting job that is here already, or one too many.
 func (v *visitors) check(visit *Visit) error {
@@ -49,7 +49,7 @@ func (v *visitors) countGuest(j *Job, pending, remembered int) {
 	}
 	g := v.guests[j.Visit.Home]
 	g.Pending, g.Remembered = g.Pending+pending, g.Remembered+remembered
-	if v.guests[j.Visit.Home] = g; g == (Guests{}) {
+	if v.guests[j.Visit.Home] = g; g == (VisitingCount{}) {
 		delete(v.guests, j.Visit.Home)
 	}
 }

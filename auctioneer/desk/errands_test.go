@@ -11,8 +11,8 @@ import (
 // silent is asked again.
 func TestErrandsAreRun(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.RoamFor = 3600 * second })
-	id := s.must(&book.Command{Depart: &book.Depart{Account: "ada", Key: "k", Digest: []byte("k"), Payer: "ada", Peer: "east",
-		Spec: &messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Name: "a", Tasks: 1}}}}}).(book.Passage).Job
+	id := s.must(&book.Command{EnterRemote: &book.EnterRemote{Account: "ada", Key: "k", Digest: []byte("k"), Payer: "ada", Peer: "east",
+		Spec: &messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Name: "a", Tasks: 1}}}}}).(book.RemoteReceipt).Job
 	s.step()
 	if r := s.asked[0]; r.To != messages.Bank || r.Verb != messages.VerbAuthorise || r.Body.(*messages.AuthoriseRequest).Interval != 3600*second {
 		t.Fatalf("asked %+v", r)
@@ -27,13 +27,13 @@ func TestErrandsAreRun(t *testing.T) {
 	}
 	s.pass(second)
 	s.answer(&messages.PeerSubmitReply{Job: messages.JobSummary{State: messages.Running}}, nil)
-	if ran := s.told[len(s.told)-1].(Ran); !ran.Done || ran.Trouble != "" || s.Roam(id).Phase != book.There {
-		t.Errorf("told %+v, and the job is %v", ran, s.Roam(id).Phase)
+	if ran := s.told[len(s.told)-1].(Ran); !ran.Done || ran.Trouble != "" || s.Remote(id).Phase != book.There {
+		t.Errorf("told %+v, and the job is %v", ran, s.Remote(id).Phase)
 	}
 	s.answer(nil, messages.Errorf(messages.Unavailable, "nobody answers"))
-	s.now.Wall = s.Roam(id).Authorisation.Authorisation.Frees() + 1
+	s.now.Wall = s.Remote(id).Authorisation.Authorisation.Frees() + 1
 	s.pass(2 * second)
-	if r := s.Roam(id); r.Phase != book.Over || r.Status.Reason != "SiteGone" {
+	if r := s.Remote(id); r.Phase != book.Over || r.Status.Reason != "SiteGone" {
 		t.Errorf("the job is %v: %s", r.Phase, r.Status.Reason)
 	}
 	s.asked = nil

@@ -25,7 +25,7 @@ type Markets struct {
 func openMarkets(c *Config, b Book) (*Markets, []error) {
 	m, configs, faults := &Markets{}, c.Markets, []error(nil)
 	b.Read(func(b *book.Book) {
-		m.Version = b.Applies()
+		m.Version = b.MarketsVersion()
 		if applied := b.Markets(); len(applied) > 0 {
 			configs, m.applied = applied, true
 		}

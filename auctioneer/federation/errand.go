@@ -21,7 +21,7 @@ const (
 )
 
 // to is the destination of the errand.
-func (e Errand) to(r *book.Roam) messages.Name {
+func (e Errand) to(r *book.RemoteJob) messages.Name {
 	if e == Authorise || e == Release {
 		return bank
 	}
@@ -29,7 +29,7 @@ func (e Errand) to(r *book.Roam) messages.Name {
 }
 
 // Next is the errand of a remote job in its phase, false if there is none.
-func Next(r *book.Roam) (Errand, bool) {
+func Next(r *book.RemoteJob) (Errand, bool) {
 	switch r.Phase {
 	case book.Authorising:
 		return Authorise, true
@@ -46,7 +46,7 @@ func Next(r *book.Roam) (Errand, bool) {
 // request makes the request of an errand. An authorisation that is not known here may
 // have been given nevertheless: so before it is released it is asked for once more,
 // unless that was done (sought).
-func (e Errand) request(r *book.Roam, authorisedFor messages.Duration, sought bool) Request {
+func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, sought bool) Request {
 	q := Request{Peer: e.to(r), Job: r.ID, Within: errandWithin}
 	byNumber := &messages.JobRequest{Job: r.ID}
 	switch {
@@ -70,7 +70,7 @@ func (e Errand) request(r *book.Roam, authorisedFor messages.Duration, sought bo
 
 // step is what became known by the answer to an errand's request, nil if that
 // changes nothing. The error says that the errand is to be run again.
-func (e Errand) step(r *book.Roam, q *Request, reply any, err error) (*book.Step, error) {
+func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book.Step, error) {
 	switch kind := messages.KindOf(err); {
 	case e == Recall && (err == nil || kind == messages.Ended || kind == messages.NotFound):
 		return &book.Step{Told: true}, nil // what has ended, or is not known there, needs no more
@@ -93,7 +93,7 @@ func (e Errand) step(r *book.Roam, q *Request, reply any, err error) (*book.Step
 }
 
 // said is what an answer without an error says of a job.
-func said(r *book.Roam, reply any) (*book.Step, error) {
+func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 	switch reply := reply.(type) {
 	case *messages.SignedAuthorisation:
 		return &book.Step{Authorised: reply}, nil

@@ -93,7 +93,7 @@ func (e *Errands) destination(name messages.Name) *destination {
 func (e *Errands) Changed(b *book.Book, ids map[messages.JobID]bool) {
 	var ours []messages.JobID
 	for id := range ids {
-		if b.Roam(id) != nil {
+		if b.Remote(id) != nil {
 			ours = append(ours, id)
 		} else if j := b.Job(id); j != nil && j.Visit != nil && j.Active() {
 			e.visiting[id] = true
@@ -103,12 +103,12 @@ func (e *Errands) Changed(b *book.Book, ids map[messages.JobID]bool) {
 	}
 	slices.Sort(ours)
 	for _, id := range ours {
-		e.note(b.Roam(id))
+		e.note(b.Remote(id))
 	}
 }
 
 // note brings the index up to date for a remote job; nil: it is forgotten.
-func (e *Errands) note(r *book.Roam) {
+func (e *Errands) note(r *book.RemoteJob) {
 	if r == nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (e *Errands) note(r *book.Roam) {
 }
 
 // next is [Next], or to ask for a job by name.
-func (e *Errands) next(r *book.Roam) (Errand, bool) {
+func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
 		return errand, true
 	}
@@ -169,7 +169,7 @@ func (e *Errands) round(d *destination, b *book.Book) (out []Request) {
 			continue
 		}
 		delete(e.queued, id)
-		if r := b.Roam(id); r != nil {
+		if r := b.Remote(id); r != nil {
 			if errand, is := e.next(r); is && errand.to(r) == d.name {
 				e.underWay[id] = true
 				out = append(out, e.ask(errand, errand.request(r, e.authorisedFor, e.sought[id])))
@@ -222,7 +222,7 @@ func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply
 		e.done(now, b, id, err)
 		return nil
 	}
-	return &book.Command{Travel: &book.Travel{Steps: steps}}
+	return &book.Command{Advance: &book.Advance{Steps: steps}}
 }
 
 // Committed says that the command of an answer was committed, or why it was not.
@@ -234,7 +234,7 @@ func (e *Errands) Committed(now messages.Duration, b *book.Book, id uint64, err 
 // is to be run again.
 func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.Step, error) {
 	d := e.destination(a.Peer)
-	r := b.Roam(a.Job)
+	r := b.Remote(a.Job)
 	if r == nil {
 		return nil, nil
 	}
@@ -271,7 +271,7 @@ func (e *Errands) done(now messages.Duration, b *book.Book, id uint64, err error
 		return
 	}
 	delete(e.underWay, a.Job)
-	e.note(b.Roam(a.Job))
+	e.note(b.Remote(a.Job))
 	d.failed = cmp.Or(d.failed, err)
 	if d.open--; d.open > 0 {
 		return
@@ -328,7 +328,7 @@ func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) 
 			Change:  []string{"smaller jobs, or a home site that authorises for longer"}})
 	}
 	if steps := b.Unheard(now); len(steps) > 0 {
-		out = append(out, &book.Command{Travel: &book.Travel{Steps: steps}})
+		out = append(out, &book.Command{Advance: &book.Advance{Steps: steps}})
 	}
 	return out
 }

@@ -12,18 +12,18 @@ import (
 
 func TestNext(t *testing.T) {
 	for name, x := range map[string]struct {
-		r    book.Roam
+		r    book.RemoteJob
 		want Errand
 		is   bool
 	}{
-		"authorising":                  {book.Roam{Phase: book.Authorising}, Authorise, true},
-		"sending":                      {book.Roam{Phase: book.Sending}, Send, true},
-		"sending, to end":              {book.Roam{Phase: book.Sending, Cancelled: true}, Send, true},
-		"there":                        {book.Roam{Phase: book.There}, Recall, false},
-		"there, to end":                {book.Roam{Phase: book.There, Cancelled: true}, Recall, true},
-		"there, to end, and told":      {book.Roam{Phase: book.There, Cancelled: true, Told: true}, Recall, false},
-		"refused, or never sent":       {book.Roam{Phase: book.Releasing}, Release, true},
-		"over, whatever was before it": {book.Roam{Phase: book.Over, Cancelled: true}, 0, false},
+		"authorising":                  {book.RemoteJob{Phase: book.Authorising}, Authorise, true},
+		"sending":                      {book.RemoteJob{Phase: book.Sending}, Send, true},
+		"sending, to end":              {book.RemoteJob{Phase: book.Sending, Cancelled: true}, Send, true},
+		"there":                        {book.RemoteJob{Phase: book.There}, Recall, false},
+		"there, to end":                {book.RemoteJob{Phase: book.There, Cancelled: true}, Recall, true},
+		"there, to end, and told":      {book.RemoteJob{Phase: book.There, Cancelled: true, Told: true}, Recall, false},
+		"refused, or never sent":       {book.RemoteJob{Phase: book.Releasing}, Release, true},
+		"over, whatever was before it": {book.RemoteJob{Phase: book.Over, Cancelled: true}, 0, false},
 	} {
 		if got, is := Next(&x.r); is != x.is || is && got != x.want {
 			t.Errorf("%s: got errand %v, %v", name, got, is)
@@ -54,15 +54,15 @@ func (t *trip) do(c *book.Command) any {
 }
 
 func (t *trip) step(s book.Step) any {
-	return t.do(&book.Command{Travel: &book.Travel{Steps: []book.Step{s}}})
+	return t.do(&book.Command{Advance: &book.Advance{Steps: []book.Step{s}}})
 }
 
 // sends commits a remote job.
 func (t *trip) sends(peer messages.Name) messages.JobID {
 	t.Helper()
 	key := fmt.Sprint(t.book.LastJob())
-	p, ok := t.do(&book.Command{Depart: &book.Depart{Account: "ada", Key: key, Digest: []byte(key), Payer: "ada", Peer: peer,
-		Spec: &messages.JobSpec{Name: "n", Budget: 5 * c, Stages: []messages.Stage{{Name: "a", Tasks: 3}}}}}).(book.Passage)
+	p, ok := t.do(&book.Command{EnterRemote: &book.EnterRemote{Account: "ada", Key: key, Digest: []byte(key), Payer: "ada", Peer: peer,
+		Spec: &messages.JobSpec{Name: "n", Budget: 5 * c, Stages: []messages.Stage{{Name: "a", Tasks: 3}}}}}).(book.RemoteReceipt)
 	if !ok {
 		t.Fatal("the job was not taken")
 	}
@@ -100,9 +100,9 @@ func (t *trip) answers(q Request, reply any, err error) {
 	}
 }
 
-func (t *trip) is(id messages.JobID, phase book.RoamPhase, reason string) {
+func (t *trip) is(id messages.JobID, phase book.RemotePhase, reason string) {
 	t.Helper()
-	if r := t.book.Roam(id); r.Phase != phase || r.Status.Reason != reason {
+	if r := t.book.Remote(id); r.Phase != phase || r.Status.Reason != reason {
 		t.Errorf("job %d is %v: %v, %s; want %v, %s", id, r.Phase, r.Status.State, r.Status.Reason, phase, reason)
 	}
 }
@@ -130,7 +130,7 @@ func TestAJobGoesAndEnds(t *testing.T) {
 	q = tr.due(messages.VerbPeerJobs)[0]
 	tr.answers(q, &messages.PeerJobsReply{Epoch: 7, Next: 3, Jobs: []messages.JobSummary{{Job: id, State: messages.Completed, Reason: "Completed", Charged: 9 * c}}}, nil)
 	tr.is(id, book.Over, "Completed")
-	if charged := tr.book.Roam(id).Status.Charged; charged != 5*c {
+	if charged := tr.book.Remote(id).Status.Charged; charged != 5*c {
 		t.Errorf("the peer was trusted to have charged %v", charged)
 	}
 	tr.due()
@@ -241,7 +241,7 @@ func TestCancelledWhileItIsSent(t *testing.T) {
 	tr.answers(list[0], nil, forbid) // whatever that means, the peer has not said that the job ends
 	tr.now += longest
 	tr.answers(tr.due(messages.VerbPeerCancel)[0], nil, messages.Errorf(messages.Ended, "it has ended"))
-	if r := tr.book.Roam(id); !r.Told || r.Phase != book.There {
+	if r := tr.book.Remote(id); !r.Told || r.Phase != book.There {
 		t.Errorf("the peer was told: %v, in phase %v", r.Told, r.Phase)
 	}
 	tr.due()

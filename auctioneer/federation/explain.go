@@ -11,7 +11,7 @@ import (
 
 // Explain adds to an answer about a remote job why it is where it is, as far as that
 // is known without the peer, which answered a question about the job with an error.
-func Explain(reply *messages.WhyReply, r *book.Roam, now messages.Time, err error) {
+func Explain(reply *messages.WhyReply, r *book.RemoteJob, now messages.Time, err error) {
 	switch {
 	case r.Refused != nil && r.Status.Reason == "RefusedByBank":
 		reply.Message = "this site's bank did not set its budget aside: " + r.Refused.Message
@@ -49,7 +49,7 @@ func instead(peer messages.Name, err error) string {
 
 // Chosen says why a remote job is where it is, if the site chose that, as the end of
 // a sentence.
-func Chosen(r *book.Roam) string {
+func Chosen(r *book.RemoteJob) string {
 	if r.Chosen == "" {
 		return ""
 	}

@@ -22,7 +22,7 @@ func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps [
 	a.reply = page
 	for i := range page.Jobs {
 		s := &page.Jobs[i]
-		if r := b.Roam(s.Job); r != nil && r.Peer == d.name && (r.Phase == book.Sending || r.Phase == book.There) {
+		if r := b.Remote(s.Job); r != nil && r.Peer == d.name && (r.Phase == book.Sending || r.Phase == book.There) {
 			steps = append(steps, book.Step{Job: s.Job, Status: Heard(s, r)})
 		}
 	}
@@ -41,7 +41,7 @@ func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, 
 		d.seen = map[messages.JobID]bool{}
 	}
 	for i := range page.Jobs {
-		if r := b.Roam(page.Jobs[i].Job); r != nil {
+		if r := b.Remote(page.Jobs[i].Job); r != nil {
 			e.note(r)
 			if d.seen != nil {
 				d.seen[r.ID] = true
@@ -55,7 +55,7 @@ func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, 
 	for _, id := range slices.Sorted(maps.Keys(d.there)) {
 		if !d.seen[id] {
 			e.sought[id] = true
-			e.note(b.Roam(id))
+			e.note(b.Remote(id))
 		}
 	}
 	d.seen = nil
@@ -63,7 +63,7 @@ func (e *Errands) followed(now messages.Duration, b *book.Book, d *destination, 
 
 // Heard is what a peer said of a remote job, as far as it can be so: a peer is not
 // trusted with more than the job.
-func Heard(said *messages.JobSummary, r *book.Roam) *messages.JobSummary {
+func Heard(said *messages.JobSummary, r *book.RemoteJob) *messages.JobSummary {
 	s := *said
 	s.State = min(s.State, messages.Discarded)
 	s.Charged = max(0, min(s.Charged, r.Spec.Budget))

@@ -12,7 +12,7 @@ import (
 
 // A peer is not trusted with more than the job.
 func TestHeard(t *testing.T) {
-	r := &book.Roam{Spec: &messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Tasks: 3}}}}
+	r := &book.RemoteJob{Spec: &messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Tasks: 3}}}}
 	for name, said := range map[string]messages.JobSummary{
 		"too much":   {State: 200, Charged: 1 << 60, Tasks: 1 << 40, Running: 1 << 40, Done: 1 << 40, Market: "a b", Reason: strings.Repeat("é", 1000), Name: "x"},
 		"too little": {Charged: -1, Running: -1, Done: -1, Started: -1, Ended: -1},

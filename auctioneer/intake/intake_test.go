@@ -36,7 +36,7 @@ func prepared(t *testing.T, account messages.Name, q *messages.SubmitRequest) *i
 func entered(t *testing.T, b *book.Book, s *intake.Submission) book.Receipt {
 	t.Helper()
 	c := s.Command()
-	c.At, c.Submit.Applies = epoch, 0 // the book has no markets applied
+	c.At, c.Submit.MarketsVersion = epoch, 0 // the book has no markets applied
 	receipt, ok := b.Apply(c).(book.Receipt)
 	if !ok {
 		t.Fatalf("refused: %v", b.Apply(c))
@@ -52,7 +52,7 @@ func TestPrepareFillsInWhatIsLeftOut(t *testing.T) {
 	}
 	s.Assume(nil)
 	c := s.Command().Submit
-	if c.Held != 11*messages.Credit || c.Hold != "job/west/alice/k" || c.Applies != 5 || c.Most != 3 || c.Spec.Utility == nil || c.Assumed == "" {
+	if c.Held != 11*messages.Credit || c.Hold != "job/west/alice/k" || c.MarketsVersion != 5 || c.Most != 3 || c.Spec.Utility == nil || c.Assumed == "" {
 		t.Errorf("%+v", c)
 	}
 	s.Visiting(&book.Visit{Visit: messages.Visit{Home: "east", Job: 1}})

@@ -157,7 +157,7 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 // Visible returns a job that the caller may see and cancel.
 func (r *Rules) Visible(b *book.Book, caller messages.Name, id messages.JobID) (*book.Job, error) {
 	j := b.Job(id)
-	if away := b.Roam(id); away != nil && (away.Account == caller || slices.Contains(r.Operators, caller)) {
+	if away := b.Remote(id); away != nil && (away.Account == caller || slices.Contains(r.Operators, caller)) {
 		return nil, messages.Errorf(messages.Invalid, "job %d runs at site %s; only jobs of this site can be named here", id, away.Peer)
 	}
 	if j == nil {

@@ -51,7 +51,7 @@ func (s *Submission) Held() messages.Credits { return s.Spec.Budget + s.Deposit 
 // Command enters the job into the book.
 func (s *Submission) Command() *book.Command {
 	return &book.Command{Submit: &book.Submit{Account: s.Account, Key: s.Key, Digest: s.Digest, Payer: s.Payer,
-		Spec: s.Spec, Assumed: s.assumed, Hold: s.hold, Held: s.Held(), Contract: s.contract, Quote: s.quote, Applies: s.version + 1,
+		Spec: s.Spec, Assumed: s.assumed, Hold: s.hold, Held: s.Held(), Contract: s.contract, Quote: s.quote, MarketsVersion: s.version + 1,
 		Deposit: s.Deposit, Most: s.most, Visit: s.Visit}}
 }
 

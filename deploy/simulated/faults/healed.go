@@ -125,7 +125,7 @@ func (s *site) ended() error {
 // returned says which of a user's jobs that other sites ran is not over, or is
 // not at home what it was there.
 func (s *site) returned(u *user) error {
-	r := s.books.reference.(*bookState).RoamByKey(u.name, u.key)
+	r := s.books.reference.(*bookState).RemoteByKey(u.name, u.key)
 	switch {
 	case r == nil || r.ID != u.job:
 		return fmt.Errorf("invariant 3: job %d was acknowledged, and is gone", u.job)

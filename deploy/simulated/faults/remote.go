@@ -13,13 +13,13 @@ const roamFor = 24 * 3600 * second
 
 // depart takes a remote job. It may be asked again.
 func (l *leader) depart(u *user, answer func(any)) {
-	c := &book.Depart{Account: u.name, Key: u.key, Digest: []byte(u.key), Payer: u.name, Spec: u.spec, Peer: u.peer.name}
+	c := &book.EnterRemote{Account: u.name, Key: u.key, Digest: []byte(u.key), Payer: u.name, Spec: u.spec, Peer: u.peer.name}
 	if known, _ := l.book().KnownRemote(c); known != nil {
 		answer(known.Job)
 		return
 	}
-	l.propose(&book.Command{Depart: c}, func(result any) {
-		if passage, ok := result.(book.Passage); ok {
+	l.propose(&book.Command{EnterRemote: c}, func(result any) {
+		if passage, ok := result.(book.RemoteReceipt); ok {
 			answer(passage.Job)
 		}
 	})

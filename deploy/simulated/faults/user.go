@@ -92,7 +92,7 @@ func (u *user) cancel() {
 	u.call(u.clients, u.books, never, func(r *replica, answer func(any)) {
 		c := &book.Command{Cancel: &book.Cancel{Job: u.job, By: u.name}}
 		if u.peer != nil {
-			c = &book.Command{Travel: &book.Travel{Steps: []book.Step{{Job: u.job, Cancel: u.name}}}}
+			c = &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: u.job, Cancel: u.name}}}}
 		}
 		r.shell.(*leader).propose(c, answer)
 	}, func(any) {})

@@ -9,14 +9,14 @@ import (
 
 // Bounds on jobs that cross between sites.
 const (
-	MaxRoams  = 100_000       // that other sites run and that have not ended
-	MaxVisits = MaxActive / 2 // of other sites that are remembered: the rest is for this site's own
+	MaxRemoteJobs = 100_000       // that other sites run and that have not ended
+	MaxVisits     = MaxActive / 2 // of other sites that are remembered: the rest is for this site's own
 )
 
-// Roam is a job of this site's user that another site runs. It has a number
+// RemoteJob is a job of this site's user that another site runs. It has a number
 // among those of this site's jobs. What is known of it is what that site said
 // last.
-type Roam struct {
+type RemoteJob struct {
 	ID        messages.JobID
 	Account   messages.Name
 	Key       string
@@ -27,7 +27,7 @@ type Roam struct {
 	Chosen    string // why it is there, where that was left to the auctioneer
 	Submitted messages.Time
 
-	Phase         RoamPhase
+	Phase         RemotePhase
 	Authorisation *messages.SignedAuthorisation // of its bank's, from Sending on
 	Cancelled     bool                          // whether it is to end
 	By            messages.Name                 // who said so
@@ -37,24 +37,24 @@ type Roam struct {
 	Known         messages.Time // when the other site spoke last; 0: never
 }
 
-// RoamPhase is how far a job has come that goes to another site.
-type RoamPhase uint8
+// RemotePhase is how far a job has come that goes to another site.
+type RemotePhase uint8
 
 // Each phase is left for the next by an answer: the bank's, the other site's, and
 // the other site's word that the job has ended. Releasing is that of a job which
 // is not run there after all, until its authorisation is given back.
 const (
-	Authorising RoamPhase = iota
+	Authorising RemotePhase = iota
 	Sending
 	There
 	Releasing
 	Over
 )
 
-var roamPhaseNames = [...]string{"Authorising", "Sending", "There", "Releasing", "Ended"}
+var remotePhaseNames = [...]string{"Authorising", "Sending", "There", "Releasing", "Ended"}
 
 // String returns the phase's name.
-func (p RoamPhase) String() string { return roamPhaseNames[p] }
+func (p RemotePhase) String() string { return remotePhaseNames[p] }
 
 // Visit says of which job of which site a job is that this one runs, and what
 // pays for it. It never changes.
@@ -64,9 +64,9 @@ type Visit struct {
 	Until         messages.Time // when it can no longer be charged
 }
 
-// Depart enters a job that another site is to run. Result: Passage, of the
+// EnterRemote enters a job that another site is to run. Result: RemoteReceipt, of the
 // earlier job if the account has used the key before.
-type Depart struct {
+type EnterRemote struct {
 	Account messages.Name
 	Key     string
 	Digest  []byte
@@ -76,8 +76,8 @@ type Depart struct {
 	Chosen  string
 }
 
-// Passage is what a submission to another site is answered with.
-type Passage struct {
+// RemoteReceipt is what a submission to another site is answered with.
+type RemoteReceipt struct {
 	Job    messages.JobID
 	Payer  messages.Name
 	Held   messages.Credits
@@ -86,10 +86,10 @@ type Passage struct {
 	Chosen string
 }
 
-// Travel carries jobs at other sites on. A step that does not fit the phase of
+// Advance takes remote jobs from phase to phase. A step that does not fit the phase of
 // its job is an old word, and is let pass. Result: nil; of a step that cancels,
 // the messages.State before, or why it cannot.
-type Travel struct {
+type Advance struct {
 	Steps []Step
 }
 
@@ -108,45 +108,45 @@ type Step struct {
 
 // remote are the jobs of this site that others run.
 type remote struct {
-	roams    map[messages.JobID]*Roam
-	returned []messages.JobID // those that are remembered after their end, in its order
-	index    *index
-	watch    *watch
-	clock    *clock
+	remoteJobs map[messages.JobID]*RemoteJob
+	returned   []messages.JobID // those that are remembered after their end, in its order
+	index      *index
+	watch      *watch
+	clock      *clock
 }
 
-// Roam returns a job that another site runs, nil if there is none. It must not
+// Remote returns a job that another site runs, nil if there is none. It must not
 // be changed.
-func (b *remote) Roam(id messages.JobID) *Roam { return b.roams[id] }
+func (b *remote) Remote(id messages.JobID) *RemoteJob { return b.remoteJobs[id] }
 
-// Roams calls yield for each job that another site runs, in no particular order.
-func (b *remote) Roams(yield func(*Roam) bool) { each(b.roams, yield) }
+// RemoteJobs calls yield for each job that another site runs, in no particular order.
+func (b *remote) RemoteJobs(yield func(*RemoteJob) bool) { each(b.remoteJobs, yield) }
 
-// Passage returns the answer to the job's submission.
-func (r *Roam) Passage() Passage {
-	return Passage{Job: r.ID, Payer: r.Payer, Held: r.Spec.Budget, Tasks: r.Spec.TaskCount(), Peer: r.Peer, Chosen: r.Chosen}
+// Receipt returns the answer to the job's submission.
+func (r *RemoteJob) Receipt() RemoteReceipt {
+	return RemoteReceipt{Job: r.ID, Payer: r.Payer, Held: r.Spec.Budget, Tasks: r.Spec.TaskCount(), Peer: r.Peer, Chosen: r.Chosen}
 }
 
 // Active says whether the job may still run.
-func (r *Roam) Active() bool { return r.Phase <= There && !r.Status.State.Final() }
+func (r *RemoteJob) Active() bool { return r.Phase <= There && !r.Status.State.Final() }
 
 // enter enters a job under a key that was not used.
-func (b *remote) enter(c *Depart) (Passage, error) {
-	if len(b.roams)-len(b.returned) >= MaxRoams {
-		return Passage{}, messages.Errorf(messages.Exhausted, "%d jobs at other sites have not ended; submit again later", MaxRoams)
+func (b *remote) enter(c *EnterRemote) (RemoteReceipt, error) {
+	if len(b.remoteJobs)-len(b.returned) >= MaxRemoteJobs {
+		return RemoteReceipt{}, messages.Errorf(messages.Exhausted, "%d jobs at other sites have not ended; submit again later", MaxRemoteJobs)
 	}
-	r := &Roam{ID: b.index.number(c.Account, c.Key), Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
+	r := &RemoteJob{ID: b.index.number(c.Account, c.Key), Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
 		Peer: c.Peer, Chosen: c.Chosen, Submitted: b.clock.now}
 	r.Status = messages.JobSummary{State: messages.Waiting, Reason: "Authorising", Tasks: c.Spec.TaskCount()}
-	b.roams[r.ID] = r
+	b.remoteJobs[r.ID] = r
 	b.watch.touch(r.ID)
-	return r.Passage(), nil
+	return r.Receipt(), nil
 }
 
-func (b *remote) travel(c *Travel) (result any) {
+func (b *remote) travel(c *Advance) (result any) {
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		r := b.roams[s.Job]
+		r := b.remoteJobs[s.Job]
 		switch {
 		case r == nil && s.Cancel != "":
 			result = messages.Errorf(messages.NotFound, "there is no job %d", s.Job)
@@ -160,7 +160,7 @@ func (b *remote) travel(c *Travel) (result any) {
 	return result
 }
 
-func (b *remote) step(r *Roam, s *Step) {
+func (b *remote) step(r *RemoteJob, s *Step) {
 	switch {
 	case s.Authorised != nil && r.Phase == Authorising:
 		r.Phase, r.Authorisation = Sending, s.Authorised
@@ -183,7 +183,7 @@ func (b *remote) step(r *Roam, s *Step) {
 
 // refused ends a job that the bank or the other site refuses. One that is to end
 // anyway ends as cancelled.
-func (b *remote) refused(r *Roam, why *messages.Error) {
+func (b *remote) refused(r *RemoteJob, why *messages.Error) {
 	r.Refused = why
 	if r.Cancelled {
 		b.stay(r, messages.Cancelled, "CancelledBy"+by(r.By, r.Account))
@@ -193,7 +193,7 @@ func (b *remote) refused(r *Roam, why *messages.Error) {
 }
 
 // cause names who refuses a job in a phase.
-func cause(p RoamPhase) string {
+func cause(p RemotePhase) string {
 	if p == Authorising {
 		return "Bank"
 	}
@@ -201,7 +201,7 @@ func cause(p RoamPhase) string {
 }
 
 // heard takes what the other site said. A final state is its last word.
-func (b *remote) heard(r *Roam, s *messages.JobSummary) {
+func (b *remote) heard(r *RemoteJob, s *messages.JobSummary) {
 	r.Phase, r.Known = There, b.clock.now
 	r.Status = *s
 	r.Status.Visit, r.Status.Away = nil, nil
@@ -216,7 +216,7 @@ func (b *remote) heard(r *Roam, s *messages.JobSummary) {
 // are over there, and can be charged no more. A site that is gone for good would
 // otherwise keep them for ever.
 func (b *remote) Unheard(now messages.Time) (out []Step) {
-	for id, r := range b.roams {
+	for id, r := range b.remoteJobs {
 		if r.Phase != Sending && r.Phase != There || r.Authorisation == nil || r.Authorisation.Authorisation.Frees() >= now {
 			continue
 		}
@@ -239,7 +239,7 @@ func (b *remote) Unheard(now messages.Time) (out []Step) {
 const mostUnheard = 256
 
 // stay ends a job that will not run at the other site.
-func (b *remote) stay(r *Roam, state messages.State, reason string) {
+func (b *remote) stay(r *RemoteJob, state messages.State, reason string) {
 	b.index.count(r.Account, -1)
 	r.Phase = Releasing
 	r.Status.State, r.Status.Reason, r.Status.Ended = state, reason, b.clock.now
@@ -247,7 +247,7 @@ func (b *remote) stay(r *Roam, state messages.State, reason string) {
 
 // recall ends a job that has not been sent yet. A job that has been sent is marked to
 // be ended there.
-func (b *remote) recall(r *Roam, who messages.Name) any {
+func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	was := r.Status.State
 	switch {
 	case !r.Active() || was == messages.Settling:
@@ -264,20 +264,20 @@ func (b *remote) recall(r *Roam, who messages.Name) any {
 }
 
 // over remembers a job that has ended, and drops the oldest beyond what is retained.
-func (b *remote) over(r *Roam) {
+func (b *remote) over(r *RemoteJob) {
 	r.Phase = Over
 	b.returned = append(b.returned, r.ID)
 	for len(b.returned) > retainEnded {
-		old := b.roams[b.returned[0]]
+		old := b.remoteJobs[b.returned[0]]
 		b.returned = b.returned[1:]
-		delete(b.roams, old.ID)
+		delete(b.remoteJobs, old.ID)
 		b.index.remove(old.Account, old.Key, old.ID)
 		b.watch.touch(old.ID)
 	}
 }
 
 // Summary is the job as its owner sees it.
-func (r *Roam) Summary() messages.JobSummary {
+func (r *RemoteJob) Summary() messages.JobSummary {
 	s := r.Status
 	s.Job, s.Name, s.Account, s.Payer, s.Budget = r.ID, r.Spec.Name, r.Account, r.Payer, r.Spec.Budget
 	s.Market, s.Visit = cmp.Or(s.Market, r.Spec.Market), nil

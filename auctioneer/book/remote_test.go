@@ -23,25 +23,25 @@ func (b *Book) must(t interface{ Fatalf(string, ...any) }, c *Command) any {
 	return result
 }
 
-func stepOf(s Step) *Command { return &Command{At: 10, Travel: &Travel{Steps: []Step{s}}} }
+func stepOf(s Step) *Command { return &Command{At: 10, Advance: &Advance{Steps: []Step{s}}} }
 
 func TestRoamPhases(t *testing.T) {
 	b := New()
-	depart := &Command{At: 5, Depart: &Depart{Account: "ada", Key: "k", Digest: []byte{1}, Payer: "lab", Spec: roamSpec(), Peer: "east"}}
-	p := b.must(t, depart).(Passage)
-	if want := (Passage{Job: 1, Payer: "lab", Held: 5, Tasks: 2, Peer: "east"}); p != want {
+	depart := &Command{At: 5, EnterRemote: &EnterRemote{Account: "ada", Key: "k", Digest: []byte{1}, Payer: "lab", Spec: roamSpec(), Peer: "east"}}
+	p := b.must(t, depart).(RemoteReceipt)
+	if want := (RemoteReceipt{Job: 1, Payer: "lab", Held: 5, Tasks: 2, Peer: "east"}); p != want {
 		t.Errorf("got %+v, want %+v", p, want)
 	}
-	if again := b.must(t, depart).(Passage); again != p {
+	if again := b.must(t, depart).(RemoteReceipt); again != p {
 		t.Errorf("again: %+v", again)
 	}
-	other := *depart.Depart
+	other := *depart.EnterRemote
 	other.Digest = []byte{2}
-	if err, _ := b.Apply(&Command{Depart: &other}).(error); messages.KindOf(err) != messages.Conflict {
+	if err, _ := b.Apply(&Command{EnterRemote: &other}).(error); messages.KindOf(err) != messages.Conflict {
 		t.Errorf("the same key for another job: %v", err)
 	}
-	r := b.Roam(1)
-	at := func(phase RoamPhase, state messages.State) {
+	r := b.Remote(1)
+	at := func(phase RemotePhase, state messages.State) {
 		t.Helper()
 		if r.Phase != phase || r.Status.State != state {
 			t.Fatalf("it is %v and %v, want %v and %v", r.Phase, r.Status.State, phase, state)
@@ -77,14 +77,14 @@ func TestRoamPhases(t *testing.T) {
 // A job that is to end, and that the other site then refuses, was cancelled.
 func TestRoamCancelledOnItsWay(t *testing.T) {
 	b := New()
-	b.must(t, &Command{Depart: &Depart{Account: "ada", Key: "k", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
+	b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: "k", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
 	b.must(t, stepOf(Step{Job: 1, Authorised: &messages.SignedAuthorisation{}}))
 	b.must(t, stepOf(Step{Job: 1, Cancel: "ada"}))
-	if r := b.Roam(1); r.Phase != Sending || r.Summary().Reason != "Cancelling" || b.Pending("ada") != 1 {
+	if r := b.Remote(1); r.Phase != Sending || r.Summary().Reason != "Cancelling" || b.Pending("ada") != 1 {
 		t.Errorf("on its way: %+v", r)
 	}
 	b.must(t, stepOf(Step{Job: 1, Refused: messages.Errorf(messages.NotFound, "no market")}))
-	if r := b.Roam(1); r.Phase != Releasing || r.Status.State != messages.Cancelled || r.Status.Reason != "CancelledByUser" || b.Pending("ada") != 0 {
+	if r := b.Remote(1); r.Phase != Releasing || r.Status.State != messages.Cancelled || r.Status.Reason != "CancelledByUser" || b.Pending("ada") != 0 {
 		t.Errorf("refused: %+v", r)
 	}
 }
@@ -99,9 +99,9 @@ func TestRoamThatIsNotSent(t *testing.T) {
 		"cancelled": {Step{Job: 1, Cancel: "ops"}, messages.Cancelled, "CancelledByOperator"},
 	} {
 		b := New()
-		b.must(t, &Command{Depart: &Depart{Account: "ada", Key: "k", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
+		b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: "k", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
 		b.must(t, stepOf(c.step))
-		r := b.Roam(1)
+		r := b.Remote(1)
 		if r.Phase != Releasing || r.Status.State != c.state || r.Status.Reason != c.reason {
 			t.Errorf("%s: %+v", name, r)
 		}
@@ -116,17 +116,17 @@ func TestRoamThatIsNotSent(t *testing.T) {
 // A key is of one job, wherever that runs.
 func TestKeysOfRoams(t *testing.T) {
 	b := New()
-	b.must(t, &Command{Depart: &Depart{Account: "ada", Key: "away", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
+	b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: "away", Payer: "ada", Spec: roamSpec(), Peer: "east"}})
 	b.must(t, &Command{Submit: &Submit{Account: "ada", Key: "here", Payer: "ada", Spec: roamSpec(), Hold: "h", Held: 5}})
 	for name, c := range map[string]*Command{
 		"here with a key of away": {Submit: &Submit{Account: "ada", Key: "away", Payer: "ada", Spec: roamSpec(), Hold: "h", Held: 5}},
-		"away with a key of here": {Depart: &Depart{Account: "ada", Key: "here", Digest: []byte{1}, Payer: "ada", Spec: roamSpec(), Peer: "east"}},
+		"away with a key of here": {EnterRemote: &EnterRemote{Account: "ada", Key: "here", Digest: []byte{1}, Payer: "ada", Spec: roamSpec(), Peer: "east"}},
 	} {
 		if err, _ := b.Apply(c).(error); messages.KindOf(err) != messages.Conflict {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if p, ok := b.Apply(&Command{Depart: &Depart{Account: "ada", Key: "here", Spec: roamSpec()}}).(Passage); !ok || p.Job != 2 {
+	if p, ok := b.Apply(&Command{EnterRemote: &EnterRemote{Account: "ada", Key: "here", Spec: roamSpec()}}).(RemoteReceipt); !ok || p.Job != 2 {
 		t.Errorf("the same job again, for any site: %+v", p)
 	}
 }
@@ -180,7 +180,7 @@ func drawTravel(t *rapid.T, i int) *Command {
 	key := fmt.Sprint(rapid.IntRange(1, 12).Draw(t, "key"))
 	switch rapid.IntRange(0, 9).Draw(t, "what") {
 	case 0, 1, 2:
-		c.Depart = &Depart{Account: "ada", Key: key, Digest: []byte{1}, Payer: "ada", Spec: roamSpec(), Peer: "east"}
+		c.EnterRemote = &EnterRemote{Account: "ada", Key: key, Digest: []byte{1}, Payer: "ada", Spec: roamSpec(), Peer: "east"}
 	case 3:
 		visit := &Visit{messages.Visit{Home: "west", Job: id}, "a", 9}
 		c.Submit = &Submit{Account: "ada@west", Key: id.String(), Payer: "ada@west", Spec: roamSpec(), Held: 5, Visit: visit}
@@ -194,7 +194,7 @@ func drawTravel(t *rapid.T, i int) *Command {
 			{Job: id, Refused: messages.Errorf(messages.Invalid, "no")},
 			{Job: id, Cancel: "ada"}, {Job: id, Told: true}, {Job: id, Released: true},
 		}
-		c.Travel = &Travel{Steps: []Step{rapid.SampledFrom(steps).Draw(t, "step")}}
+		c.Advance = &Advance{Steps: []Step{rapid.SampledFrom(steps).Draw(t, "step")}}
 	}
 	return c
 }
@@ -202,12 +202,12 @@ func drawTravel(t *rapid.T, i int) *Command {
 func TestRoamsAreForgotten(t *testing.T) {
 	b := New()
 	for i := range RetainEnded + 3 {
-		id := b.must(t, &Command{Depart: &Depart{Account: "ada", Key: fmt.Sprint(i), Payer: "ada", Spec: roamSpec(), Peer: "east"}}).(Passage).Job
+		id := b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: fmt.Sprint(i), Payer: "ada", Spec: roamSpec(), Peer: "east"}}).(RemoteReceipt).Job
 		b.must(t, stepOf(Step{Job: id, Cancel: "ada"}))
 		b.must(t, stepOf(Step{Job: id, Released: true}))
 	}
-	if len(b.roams) != RetainEnded || len(b.keys) != RetainEnded || b.Roam(3) != nil || b.Roam(4) == nil {
-		t.Errorf("%d are remembered with %d keys", len(b.roams), len(b.keys))
+	if len(b.remoteJobs) != RetainEnded || len(b.keys) != RetainEnded || b.Remote(3) != nil || b.Remote(4) == nil {
+		t.Errorf("%d are remembered with %d keys", len(b.remoteJobs), len(b.keys))
 	}
 	if !slices.IsSorted(b.returned) {
 		t.Error("not in the order of their ends")
@@ -218,15 +218,15 @@ func TestRoamsAreForgotten(t *testing.T) {
 // gone keeps nothing for ever.
 func TestUnheardRoamsEnd(t *testing.T) {
 	b := New()
-	enter := func(key string, steps ...Step) *Roam {
-		p := b.must(t, &Command{Depart: &Depart{Account: "ada", Key: key, Payer: "ada", Spec: roamSpec(), Peer: "east"}}).(Passage)
+	enter := func(key string, steps ...Step) *RemoteJob {
+		p := b.must(t, &Command{EnterRemote: &EnterRemote{Account: "ada", Key: key, Payer: "ada", Spec: roamSpec(), Peer: "east"}}).(RemoteReceipt)
 		a := &messages.SignedAuthorisation{}
 		a.Authorisation.Issued, a.Authorisation.Interval, a.Authorisation.Margin = 1000, 2_000_000, 3_000_000
 		for _, s := range append([]Step{{Authorised: a}}, steps...) {
 			s.Job = p.Job
 			b.must(t, stepOf(s))
 		}
-		return b.Roam(p.Job)
+		return b.Remote(p.Job)
 	}
 	running := &messages.JobSummary{State: messages.Running, Reason: "Running", Running: 1}
 	there, cancelled, sending := enter("a", Step{Arrived: running}), enter("b", Step{Arrived: running}, Step{Cancel: "ada"}), enter("c")
@@ -234,7 +234,7 @@ func TestUnheardRoamsEnd(t *testing.T) {
 	if steps := b.Unheard(ends); len(steps) != 0 {
 		t.Fatalf("too early: %+v", steps)
 	}
-	b.must(t, &Command{Travel: &Travel{Steps: b.Unheard(ends + 1)}})
+	b.must(t, &Command{Advance: &Advance{Steps: b.Unheard(ends + 1)}})
 	if there.Phase != Over || there.Status.State != messages.Failed || there.Status.Reason != "SiteGone" {
 		t.Errorf("there: %v %+v", there.Phase, there.Status)
 	}
