@@ -153,7 +153,7 @@ func (b *Book) Apply(c *Command) any {
 	case c.EnterRemote != nil:
 		return outcome(b.depart(c.EnterRemote))
 	case c.Advance != nil:
-		return b.travel(c.Advance)
+		return b.advance(c.Advance)
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }

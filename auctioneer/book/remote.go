@@ -143,7 +143,7 @@ func (b *remote) enter(c *EnterRemote) (RemoteReceipt, error) {
 	return r.Receipt(), nil
 }
 
-func (b *remote) travel(c *Advance) (result any) {
+func (b *remote) advance(c *Advance) (result any) {
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		r := b.remoteJobs[s.Job]
