@@ -45,12 +45,12 @@ type process struct {
 // run starts the task and returns when nothing of it is left.
 func (t *process) run(j *job) messages.Finished {
 	f := messages.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
+	t.enterLane(j)
+	defer t.leaveLane(j)
 	program, err := t.runner.store.program(j, t.task.Program)
 	if err != nil {
 		return t.refuse(f, detail(err))
 	}
-	t.enterLane(j)
-	defer t.leaveLane(j)
 	dir, err := t.workingDir(program)
 	if err != nil {
 		return t.refuse(f, "working directory: "+err.Error())
@@ -75,13 +75,16 @@ func (t *process) run(j *job) messages.Finished {
 }
 
 // refuse reports that there is no process, because none could be started or
-// because the task was stopped before.
+// because the task was stopped before. Why none could be started is written where the
+// task's errors go: there its owner looks.
 func (t *process) refuse(f messages.Finished, why string) messages.Finished {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f.Outcome, f.Detail, f.Ended = messages.Unstartable, why, t.runner.config.Clock()
 	if t.ending {
 		f.Outcome, f.Detail = t.why, "stopped before it started"
+	} else if fd, err := t.lane.open(len(endings) - 1); err == nil {
+		_, _ = unix.Write(fd, []byte("candor: this task could not be started: "+why+"\n"))
 	}
 	t.over = true
 	return f

@@ -140,9 +140,14 @@ func TestOutcomes(t *testing.T) {
 		{"bad variable", messages.Program{Command: []string{"true"}, Env: messages.Env{{Name: "A=B"}}}, messages.Unstartable, 0, "A=B"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newBench(t, nil).start(c.program).wait()
+			b := newBench(t, nil)
+			s := b.start(c.program)
+			f := s.wait()
 			if f.Outcome != c.outcome || f.ExitCode != c.code || !strings.Contains(f.Detail, c.detail) || (c.detail == "") != (f.Detail == "") {
 				t.Errorf("finished as %+v, want %v %d %q", f, c.outcome, c.code, c.detail)
+			}
+			if said := b.read(s, true); f.Outcome == messages.Unstartable && !strings.Contains(said, f.Detail) {
+				t.Errorf("its owner reads %q, and not why it could not be started: %s", said, f.Detail)
 			}
 		})
 	}
