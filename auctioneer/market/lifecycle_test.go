@@ -165,10 +165,10 @@ func (s *stall) turn() {
 // market that a later leader opens over the book half-way goes on with the rest.
 func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
 	for _, name := range Mechanisms() {
+		if name == messages.ContractMenu {
+			continue // its jobs come with a quote: TestQuotes
+		}
 		t.Run(name, func(t *testing.T) {
-			if name == messages.ContractMenu {
-				t.Skip("its jobs come with a quote: TestQuotes")
-			}
 			config := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mechanism: name,
 				Weights: messages.Weights{{Class: "alice", Weight: 2}}}
 			if name == messages.Reservation {

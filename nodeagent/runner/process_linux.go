@@ -34,7 +34,7 @@ type process struct {
 	asked     bool               // and knows
 	grace     time.Duration      // the least it was given
 	why       messages.Outcome
-	suspended bool // it is not to run for now
+	suspended bool // it is not to run until it is resumed
 	limit     limit
 	kill      *time.Timer // kills it when the grace is over
 	killAt    time.Time

@@ -17,7 +17,7 @@ type State struct {
 	tasks   tasks
 	markets markets
 	closing bool
-	paused  bool // nothing can be started for now
+	paused  bool // nothing can be started until there is an executor again
 	out     Actions
 }
 

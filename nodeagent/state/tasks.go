@@ -28,7 +28,7 @@ type tasks struct {
 type task struct {
 	class     int
 	start     *Start // what it begins with; nil once it has begun
-	suspended bool   // not to run for now: leaves its slot to others
+	suspended bool   // not to run until it is resumed: leaves its slot to others
 	ended     bool
 	stopped   bool // told to end
 	killed    bool
