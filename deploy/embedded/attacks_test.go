@@ -270,10 +270,16 @@ func (f fort) flood() {
 				}
 			})
 		}
+		var meanwhile []messages.JobID
 		for i := range few {
-			alice.submit(fmt.Sprint("meanwhile", i), twoStages(f.TempDir(), messages.Credit/100))
+			meanwhile = append(meanwhile, alice.submit(fmt.Sprint("meanwhile", i), twoStages(f.TempDir(), messages.Credit/100)))
 		}
 		flood.Wait()
+		for _, job := range meanwhile { // a task that still writes would keep the directory from going
+			if end := alice.final(job); end.State != messages.Completed {
+				f.Errorf("alice's job %d ended %v", job, end.State)
+			}
+		}
 	})
 	if taken.Load() != int64(f.config.Limits.Burst) || limited.Load() != bids-taken.Load() {
 		f.Errorf("of %d bids %d were taken and %d limited", bids, taken.Load(), limited.Load())
