@@ -73,14 +73,11 @@ const (
 type auctionNumbers map[string]map[string][]measured
 
 func auction(o study.Options) (*study.Report, error) {
-	n := runs
-	if o.Quick {
-		n = quickRuns
-	}
+	n := study.Sized(o, runs, quickRuns)
 	numbers := auctionNumbers{}
 	for k, sw := range sweeps {
 		numbers[sw.name] = map[string][]measured{}
-		for _, kind := range []string{"linear", "log"} {
+		for _, kind := range kinds {
 			for _, x := range sw.at {
 				s := usual
 				s.log = kind == "log"
@@ -94,8 +91,7 @@ func auction(o study.Options) (*study.Report, error) {
 			}
 		}
 	}
-	figures, err := numbers.figures()
-	return &study.Report{Numbers: numbers, Page: numbers.page(n), Figures: figures}, err
+	return &study.Report{Numbers: numbers, Page: numbers.page(n), Figures: numbers.figures()}, nil
 }
 
 // draw draws budgets from U[50, 200] and weights from U[0.5, 2].

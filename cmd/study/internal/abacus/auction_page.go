@@ -3,40 +3,30 @@ package abacus
 import (
 	"fmt"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
 var kinds = []string{"linear", "log"}
 
 // figures draw rounds, their quantiles and times over each axis.
-func (n auctionNumbers) figures() ([]study.Figure, error) {
-	var out []study.Figure
+func (n auctionNumbers) figures() (out []*study.Figure) {
 	for _, sw := range sweeps {
-		rounds := chart.New(sw.label, "rounds: means, and 95 % quantiles as points")
-		times := chart.New(sw.label, "milliseconds: medians, and 95 % quantiles as points")
+		rounds := study.NewFigure(auctionName+"-rounds-"+sw.name, sw.label, "rounds: means, and 95 % quantiles as points")
+		times := study.NewFigure(auctionName+"-time-"+sw.name, sw.label, "milliseconds: medians, and 95 % quantiles as points")
 		for k, kind := range kinds {
-			lines := [8]chart.Line{
-				{Name: kind + ", rows that settle", Style: k}, {Style: k, Points: true},
-				{Name: kind + ", single steps", Style: k + 2}, {Style: k + 2, Points: true},
-				{Name: kind + ", single steps to 1e-12", Style: k}, {Style: k, Points: true},
-				{Name: kind + ", our solver", Style: k + 2}, {Style: k + 2, Points: true},
+			of := n[sw.name][kind]
+			both := func(f *study.Figure, name string, style int, line, points func(*measured) float64) {
+				f.Line(kind+", "+name, style, sw.at, study.Each(of, line))
+				f.Points("", style, sw.at, study.Each(of, points))
 			}
-			for _, m := range n[sw.name][kind] {
-				for l, y := range []float64{m.Rounds, m.Rounds95, m.Steps, m.Steps95, m.Millis, m.Millis95, m.Solver, m.Solver95} {
-					lines[l].Add(m.At, y)
-				}
-			}
-			if err := rounds.Add(lines[:4]...); err != nil {
-				return nil, err
-			}
-			if err := times.Add(lines[4:]...); err != nil {
-				return nil, err
-			}
+			both(rounds, "rows that settle", k, func(m *measured) float64 { return m.Rounds }, func(m *measured) float64 { return m.Rounds95 })
+			both(rounds, "single steps", k+2, func(m *measured) float64 { return m.Steps }, func(m *measured) float64 { return m.Steps95 })
+			both(times, "single steps to 1e-12", k, func(m *measured) float64 { return m.Millis }, func(m *measured) float64 { return m.Millis95 })
+			both(times, "our solver", k+2, func(m *measured) float64 { return m.Solver }, func(m *measured) float64 { return m.Solver95 })
 		}
-		out = append(out, study.Figure{Name: auctionName + "-rounds-" + sw.name, Plot: rounds}, study.Figure{Name: auctionName + "-time-" + sw.name, Plot: times})
+		out = append(out, rounds, times)
 	}
-	return out, nil
+	return out
 }
 
 func (n auctionNumbers) page(runs int) *study.Page {

@@ -3,7 +3,6 @@ package abacus
 import (
 	"fmt"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -62,18 +61,13 @@ func efficiency(o study.Options) (*study.Report, error) {
 	}
 	report := &study.Report{Numbers: n, Page: efficiencyPage(n)}
 	for _, a := range efficiencyAxes {
-		p := chart.New(a.label, "mean response time, seconds")
+		p := study.NewFigure(efficiencyName+"-"+a.name, a.label, "mean response time, seconds")
 		for i := range shownUsers {
-			ours, fifo := chart.Line{Name: fmt.Sprintf("user %d", i+1), Style: i}, chart.Line{Style: i, Points: true}
-			for k, x := range a.at {
-				ours.Add(x, n[a.name].Auction[k].Response[i].Mean)
-				fifo.Add(x, n[a.name].FIFO[k].Response[i].Mean)
-			}
-			if err := p.Add(ours, fifo); err != nil {
-				return nil, err
-			}
+			response := func(e *estimates) float64 { return e.Response[i].Mean }
+			p.Line(fmt.Sprintf("user %d", i+1), i, a.at, study.Each(n[a.name].Auction, response))
+			p.Points("", i, a.at, study.Each(n[a.name].FIFO, response))
 		}
-		report.Figures = append(report.Figures, study.Figure{Name: efficiencyName + "-" + a.name, Plot: p})
+		report.Figures = append(report.Figures, p)
 	}
 	return report, nil
 }

@@ -2,9 +2,9 @@ package abacus
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -61,32 +61,24 @@ func example(study.Options) (*study.Report, error) {
 		if r, err = s.Rounds(running, k); err != nil {
 			return nil, err
 		}
-		n.Rounds = append(n.Rounds, append([]float64(nil), r.Subbudgets[:running.Classes]...))
+		n.Rounds = append(n.Rounds, slices.Clone(r.Subbudgets[:running.Classes]))
 	}
-	report := &study.Report{Numbers: n, Page: examplePage(&n)}
-	p := chart.New("round", "sub-budget of the first job, $")
+	p := study.NewFigure(exampleName, "round", "sub-budget of the first job, $")
 	for j, class := range []string{"map", "reduce"} {
-		ours, paper := chart.Line{Name: class, Style: j}, chart.Line{Style: j, Points: true}
+		var at, ours []float64
 		for k, row := range n.Rounds {
-			ours.Add(float64(k), row[j])
+			at, ours = append(at, float64(k)), append(ours, row[j])
 		}
-		paper.Add(1, paperFirstRound[j])
-		paper.Add(shownRounds, paperSubbudgets[j])
-		if err := p.Add(ours, paper); err != nil {
-			return nil, err
-		}
+		p.Line(class, j, at, ours)
+		p.Points("", j, []float64{1, shownRounds}, []float64{paperFirstRound[j], paperSubbudgets[j]})
 	}
-	report.Figures = []study.Figure{{Name: exampleName, Plot: p}}
-	return report, nil
+	return &study.Report{Numbers: n, Page: examplePage(&n), Figures: []*study.Figure{p}}, nil
 }
 
-// rows cuts a matrix of the example into its rows.
-func rows(v []float64) (out [][]float64) {
-	for len(v) > 0 {
-		out = append(out, append([]float64(nil), v[:running.Classes]...))
-		v = v[running.Classes:]
-	}
-	return out
+// rows cuts a copy of a matrix of the example, which the solver uses again, into
+// its rows.
+func rows(v []float64) [][]float64 {
+	return slices.Collect(slices.Chunk(slices.Clone(v), running.Classes))
 }
 
 func examplePage(n *exampleNumbers) *study.Page {

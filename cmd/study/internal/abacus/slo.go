@@ -64,10 +64,7 @@ type profits struct {
 type sloNumbers map[string][]profits
 
 func slo(o study.Options) (*study.Report, error) {
-	repeats := sloRepeats
-	if o.Quick {
-		repeats = quickSLORepeats
-	}
+	repeats := study.Sized(o, sloRepeats, quickSLORepeats)
 	n := sloNumbers{}
 	for _, d := range settings {
 		for _, rate := range rates {
@@ -78,8 +75,7 @@ func slo(o study.Options) (*study.Report, error) {
 			n[d.Name] = append(n[d.Name], *p)
 		}
 	}
-	figures, err := n.figures()
-	return &study.Report{Numbers: n, Page: n.page(repeats), Figures: figures}, err
+	return &study.Report{Numbers: n, Page: n.page(repeats), Figures: n.figures()}, nil
 }
 
 func (d *deadlines) measure(rate float64, repeats int, seed uint64) (*profits, error) {

@@ -3,27 +3,18 @@ package abacus
 import (
 	"fmt"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
 // figures draw the profits of each setting of deadlines.
-func (n sloNumbers) figures() (out []study.Figure, err error) {
+func (n sloNumbers) figures() (out []*study.Figure) {
+	mean := func(e *study.Estimate) float64 { return e.Mean }
 	for k, d := range settings {
-		p := chart.New("workload over capacity", "profit over all budgets")
-		lines := make([]chart.Line, len(schedulers))
-		for s, name := range schedulers {
-			lines[s] = chart.Line{Name: name, Style: s}
-			for _, at := range n[d.Name] {
-				lines[s].Add(at.Rate, at.Parts[s].Mean)
-			}
-		}
-		if err := p.Add(lines...); err != nil {
-			return nil, err
-		}
-		out = append(out, study.Figure{Name: fmt.Sprintf("%s-%d", sloName, k+1), Plot: p})
+		p := study.NewFigure(fmt.Sprintf("%s-%d", sloName, k+1), "workload over capacity", "profit over all budgets")
+		p.Lines(schedulers, rates, func(at int) []float64 { return study.Each(n[d.Name][at].Parts, mean) })
+		out = append(out, p)
 	}
-	return out, nil
+	return out
 }
 
 func (n sloNumbers) page(repeats int) *study.Page {

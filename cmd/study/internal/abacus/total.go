@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -40,16 +39,11 @@ func totalTime(o study.Options) (*study.Report, error) {
 	}
 	report := &study.Report{Numbers: n, Page: timePage(n)}
 	for _, a := range timeAxes {
-		p := chart.New(a.label, "total time, seconds")
-		auction, fifo := chart.Line{Name: "auction"}, chart.Line{Name: "first in, first out", Style: 1}
-		for k, x := range a.at {
-			auction.Add(x, n[a.name].Auction[k].Total.Mean)
-			fifo.Add(x, n[a.name].FIFO[k].Total.Mean)
-		}
-		if err := p.Add(auction, fifo); err != nil {
-			return nil, err
-		}
-		report.Figures = append(report.Figures, study.Figure{Name: timeName + "-" + a.name, Plot: p})
+		p := study.NewFigure(timeName+"-"+a.name, a.label, "total time, seconds")
+		p.Lines([]string{"auction", "first in, first out"}, a.at, func(k int) []float64 {
+			return []float64{n[a.name].Auction[k].Total.Mean, n[a.name].FIFO[k].Total.Mean}
+		})
+		report.Figures = append(report.Figures, p)
 	}
 	return report, nil
 }

@@ -60,10 +60,7 @@ type utilitiesNumbers struct {
 }
 
 func utilities(o study.Options) (*study.Report, error) {
-	repetitions := runs
-	if o.Quick {
-		repetitions = quickRuns
-	}
+	repetitions := study.Sized(o, runs, quickRuns)
 	n := &utilitiesNumbers{}
 	shown := utility.Figure11(pointJobs, o.Seed)
 	all, err := shown.Repeat(points)
@@ -82,8 +79,7 @@ func utilities(o study.Options) (*study.Report, error) {
 		}
 		n.ByJobs = append(n.ByJobs, *r)
 	}
-	figures, err := n.figures()
-	return &study.Report{Numbers: n, Page: n.page(repetitions), Figures: figures}, err
+	return &study.Report{Numbers: n, Page: n.page(repetitions), Figures: n.figures()}, nil
 }
 
 // recover11 repeats the experiment one estimate at a time, to time each.

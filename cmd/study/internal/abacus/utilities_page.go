@@ -2,8 +2,8 @@ package abacus
 
 import (
 	"fmt"
+	"slices"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -11,38 +11,23 @@ import (
 const paperMillis = 3
 
 // figures draw the three parts of figure 11.
-func (n *utilitiesNumbers) figures() ([]study.Figure, error) {
-	scatter := chart.New("weight on map", "weight on reduce")
+func (n *utilitiesNumbers) figures() []*study.Figure {
+	scatter := study.NewFigure(utilitiesName+"-weights", "weight on map", "weight on reduce")
 	scatter.X.Cover(0)
 	scatter.Y.Cover(0)
-	estimates, truth := chart.Line{Name: fmt.Sprintf("from %d jobs", pointJobs), Points: true}, chart.Line{Name: "true: 6 to 1", Style: 1}
-	truth.Add(0, 0)
-	widest := 0.0
-	for _, w := range n.Points {
-		estimates.Add(w[0], w[1])
-		widest = max(widest, w[0])
-	}
-	truth.Add(widest, widest/trueRatio)
-	if err := scatter.Add(estimates, truth); err != nil {
-		return nil, err
-	}
-	variance := chart.New("jobs", "variance of the weights")
-	spread := []chart.Line{{Name: "map, least squares"}, {Name: "reduce, least squares", Style: 1}, {Name: "map, our estimate", Style: 2}, {Name: "reduce, our estimate", Style: 3}}
-	times := chart.New("jobs", "milliseconds of an estimate")
-	taken := []chart.Line{{Name: "median"}, {Name: "slowest", Style: 1}}
-	for _, r := range n.ByJobs {
-		x := float64(r.Jobs)
-		for l, y := range []float64{r.Plain.Variance[0], r.Plain.Variance[1], r.Estimate.Variance[0], r.Estimate.Variance[1]} {
-			spread[l].Add(x, y)
-		}
-		taken[0].Add(x, r.Millis)
-		taken[1].Add(x, r.Slowest)
-	}
-	if err := variance.Add(spread...); err != nil {
-		return nil, err
-	}
-	return []study.Figure{{Name: utilitiesName + "-weights", Plot: scatter}, {Name: utilitiesName + "-variance", Plot: variance}, {Name: utilitiesName + "-time", Plot: times}},
-		times.Add(taken...)
+	onMap := study.Each(n.Points, func(w *[]float64) float64 { return (*w)[0] })
+	onReduce := study.Each(n.Points, func(w *[]float64) float64 { return (*w)[1] })
+	widest := slices.Max(append([]float64{0}, onMap...))
+	scatter.Points(fmt.Sprintf("from %d jobs", pointJobs), 0, onMap, onReduce)
+	scatter.Line("true: 6 to 1", 1, []float64{0, widest}, []float64{0, widest / trueRatio})
+	jobs := study.Each(n.ByJobs, func(r *recovery) float64 { return float64(r.Jobs) })
+	variance := study.NewFigure(utilitiesName+"-variance", "jobs", "variance of the weights")
+	variance.Lines([]string{"map, least squares", "reduce, least squares", "map, our estimate", "reduce, our estimate"}, jobs, func(k int) []float64 {
+		return slices.Concat(n.ByJobs[k].Plain.Variance[:], n.ByJobs[k].Estimate.Variance[:])
+	})
+	times := study.NewFigure(utilitiesName+"-time", "jobs", "milliseconds of an estimate")
+	times.Lines([]string{"median", "slowest"}, jobs, func(k int) []float64 { return []float64{n.ByJobs[k].Millis, n.ByJobs[k].Slowest} })
+	return []*study.Figure{scatter, variance, times}
 }
 
 func (n *utilitiesNumbers) page(repetitions int) *study.Page {

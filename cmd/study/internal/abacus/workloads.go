@@ -88,12 +88,7 @@ type axis struct {
 }
 
 // often is how many times a setting is repeated, with these options.
-func often(o study.Options) int {
-	if o.Quick {
-		return quickRepeats
-	}
-	return repeats
-}
+func often(o study.Options) int { return study.Sized(o, repeats, quickRepeats) }
 
 // run measures each place n times, under the auction or first in, first out.
 func (a *axis) run(fifo bool, n int, seed uint64) ([]estimates, error) {

@@ -56,12 +56,9 @@ type loaded struct {
 }
 
 func distributions(o study.Options) (*study.Report, error) {
-	s := fullSize
-	if o.Quick {
-		s = quickSize
-	}
+	s := study.Sized(o, fullSize, quickSize)
 	var numbers []loaded
-	var figures []study.Figure
+	var figures []*study.Figure
 	for _, load := range loads {
 		n := loaded{Load: load, Levels: levels}
 		for k := range trainings {
@@ -71,11 +68,7 @@ func distributions(o study.Options) (*study.Report, error) {
 			}
 			n.Sets = append(n.Sets, *d)
 		}
-		figure, err := n.figure()
-		if err != nil {
-			return nil, err
-		}
-		numbers, figures = append(numbers, n), append(figures, figure)
+		numbers, figures = append(numbers, n), append(figures, n.figure())
 	}
 	return &study.Report{Numbers: numbers, Page: distributionsPage(numbers, s), Figures: figures}, nil
 }

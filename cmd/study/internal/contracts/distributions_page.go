@@ -4,27 +4,25 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
 // drawnPoints are how many points of a distribution the figure has.
 const drawnPoints = 200
 
-func (n *loaded) figure() (study.Figure, error) {
-	p := chart.New("utility, credits", "part of the jobs with at most as much")
+func (n *loaded) figure() *study.Figure {
+	p := study.NewFigure(n.named(), "utility, credits", "part of the jobs with at most as much")
 	p.Left = true
 	for k := range n.Sets {
-		line, u := chart.Line{Name: n.Sets[k].Training, Style: k}, n.Sets[k].utilities
+		var x, y []float64
+		u := n.Sets[k].utilities
 		for i := range drawnPoints + 1 {
 			at := i * (len(u) - 1) / drawnPoints
-			line.Add(u[at], float64(at+1)/float64(len(u)))
+			x, y = append(x, u[at]), append(y, float64(at+1)/float64(len(u)))
 		}
-		if err := p.Add(line); err != nil {
-			return study.Figure{}, err
-		}
+		p.Line(n.Sets[k].Training, k, x, y)
 	}
-	return study.Figure{Name: n.named(), Plot: p}, nil
+	return p
 }
 
 func (n *loaded) named() string { return fmt.Sprintf("%s-%.0f", distributionsName, 100*n.Load) }

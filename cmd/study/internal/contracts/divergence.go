@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 	"github.com/candor-grid/candor/estimator/density"
 )
@@ -45,10 +44,7 @@ type point struct {
 type divergenceNumbers map[density.Rule][]point
 
 func divergence(o study.Options) (*study.Report, error) {
-	times, each := repetitions, draws
-	if o.Quick {
-		times, each = quickRepetitions, quickDraws
-	}
+	times, each := study.Sized(o, repetitions, quickRepetitions), study.Sized(o, draws, quickDraws)
 	n := divergenceNumbers{}
 	for _, rule := range rules {
 		of, err := density.Convergence(density.Figure7(), rule, sampleCounts, times, each, o.Seed)
@@ -59,32 +55,19 @@ func divergence(o study.Options) (*study.Report, error) {
 			n[rule] = append(n[rule], point{p.Samples, p.Mean, p.Variance})
 		}
 	}
-	figures, err := n.figures()
-	return &study.Report{Numbers: n, Page: n.page(times, each), Figures: figures}, err
+	return &study.Report{Numbers: n, Page: n.page(times, each), Figures: n.figures()}, nil
 }
 
 // figures draw the mean and the variance.
-func (n divergenceNumbers) figures() (out []study.Figure, err error) {
-	for _, f := range []struct {
-		suffix, label string
-		of            func(*point) float64
-	}{
-		{"mean", "mean divergence, nats", func(p *point) float64 { return p.Mean }},
-		{"variance", "variance of the divergence", func(p *point) float64 { return p.Variance }},
-	} {
-		p := chart.New("samples", f.label)
-		for k, rule := range rules {
-			line := chart.Line{Name: string(rule), Style: k}
-			for i := range n[rule] {
-				line.Add(float64(n[rule][i].Samples), f.of(&n[rule][i]))
-			}
-			if err := p.Add(line); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, study.Figure{Name: divergenceName + "-" + f.suffix, Plot: p})
+func (n divergenceNumbers) figures() []*study.Figure {
+	mean := study.NewFigure(divergenceName+"-mean", "samples", "mean divergence, nats")
+	variance := study.NewFigure(divergenceName+"-variance", "samples", "variance of the divergence")
+	for k, rule := range rules {
+		x := study.Each(n[rule], func(p *point) float64 { return float64(p.Samples) })
+		mean.Line(string(rule), k, x, study.Each(n[rule], func(p *point) float64 { return p.Mean }))
+		variance.Line(string(rule), k, x, study.Each(n[rule], func(p *point) float64 { return p.Variance }))
 	}
-	return out, nil
+	return []*study.Figure{mean, variance}
 }
 
 func (n divergenceNumbers) page(times, each int) *study.Page {

@@ -52,17 +52,13 @@ type competition struct {
 
 func menus(o study.Options) (*study.Report, error) {
 	var numbers []competition
-	var figures []study.Figure
+	var figures []*study.Figure
 	for _, others := range crowds {
 		c, err := compete(others, o.Seed)
 		if err != nil {
 			return nil, err
 		}
-		drawn, err := c.figures()
-		if err != nil {
-			return nil, err
-		}
-		numbers, figures = append(numbers, *c), append(figures, drawn...)
+		numbers, figures = append(numbers, *c), append(figures, c.figures()...)
 	}
 	return &study.Report{Numbers: numbers, Page: menusPage(numbers), Figures: figures}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -12,31 +11,18 @@ import (
 // matching.
 const tie = 1e-9
 
-func (c *competition) figures() (out []study.Figure, err error) {
-	for _, f := range []struct {
-		suffix, label string
-		of            func(*offered) float64
-	}{
-		{"prices", "price, credits", func(c *offered) float64 { return c.Price }},
-		{"utilities", "value minus price, credits", func(c *offered) float64 { return c.Utility }},
-	} {
-		p := chart.New("expected completion, seconds", f.label)
-		for k := range c.Menus {
-			m := &c.Menus[k]
-			line := chart.Line{Name: fmt.Sprintf("μ = %.0f, δ = %.0f", m.Mu, m.Delta), Style: k}
-			mark := chart.Line{Style: k, Points: true}
-			for i := range m.Contracts {
-				line.Add(m.Contracts[i].Completion, f.of(&m.Contracts[i]))
-			}
-			own := &m.Contracts[m.Declared]
-			mark.Add(own.Completion, f.of(own))
-			if err := p.Add(line, mark); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, study.Figure{Name: c.named(f.suffix), Plot: p})
+func (c *competition) figures() []*study.Figure {
+	prices := study.NewFigure(c.named("prices"), "expected completion, seconds", "price, credits")
+	utilities := study.NewFigure(c.named("utilities"), "expected completion, seconds", "value minus price, credits")
+	for k, m := range c.Menus {
+		name, own := fmt.Sprintf("μ = %.0f, δ = %.0f", m.Mu, m.Delta), m.Contracts[m.Declared]
+		x := study.Each(m.Contracts, func(c *offered) float64 { return c.Completion })
+		prices.Line(name, k, x, study.Each(m.Contracts, func(c *offered) float64 { return c.Price }))
+		prices.Points("", k, []float64{own.Completion}, []float64{own.Price})
+		utilities.Line(name, k, x, study.Each(m.Contracts, func(c *offered) float64 { return c.Utility }))
+		utilities.Points("", k, []float64{own.Completion}, []float64{own.Utility})
 	}
-	return out, nil
+	return []*study.Figure{prices, utilities}
 }
 
 // named is the name of a figure beside so many others.

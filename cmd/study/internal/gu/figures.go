@@ -64,15 +64,12 @@ type figureNumbers struct {
 }
 
 func figures(o study.Options) (*study.Report, error) {
-	w := full
-	if o.Quick {
-		w = quick
-	}
-	jobs, err := read(o.Traces, w.last)
+	w := study.Sized(o, full, quick)
+	log, err := o.Log(riccFile)
 	if err != nil {
 		return nil, err
 	}
-	c, err := draw(jobs, w, o.Seed)
+	c, err := draw(log.Jobs[:min(w.last, len(log.Jobs))], w, o.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +88,7 @@ func figures(o study.Options) (*study.Report, error) {
 		}
 		n.ByLambda = append(n.ByLambda, *r)
 	}
-	plots, err := n.plots()
-	return &study.Report{Numbers: n, Page: n.page(), Figures: plots}, err
+	return &study.Report{Numbers: n, Page: n.page(), Figures: n.plots()}, nil
 }
 
 func (c *crowd) slots(part float64) int { return max(1, int(math.Round(part*c.average))) }

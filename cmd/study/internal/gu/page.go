@@ -2,13 +2,13 @@ package gu
 
 import (
 	"fmt"
+	"slices"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
-func (n *figureNumbers) plots() ([]study.Figure, error) {
-	var out []study.Figure
+func (n *figureNumbers) plots() (out []*study.Figure) {
+	x := study.Each(n.ByCapacity, func(p *point) float64 { return p.Capacity })
 	for _, f := range []struct {
 		suffix, label string
 		lines         []string
@@ -31,39 +31,18 @@ func (n *figureNumbers) plots() ([]study.Figure, error) {
 				return []float64{p.Monotone.Value, p.Grouped.Value, p.Monotone.Payments, p.Grouped.Payments}
 			}},
 	} {
-		p := chart.New("capacity over average capacity", f.label)
+		p := study.NewFigure(figuresName+"-"+f.suffix, "capacity over average capacity", f.label)
 		p.Y.Cover(0)
 		p.Left = true
-		lines := make([]chart.Line, len(f.lines))
-		for l, name := range f.lines {
-			lines[l].Name, lines[l].Style = name, l
-			for k := range n.ByCapacity {
-				lines[l].Add(n.ByCapacity[k].Capacity, f.of(&n.ByCapacity[k])[l])
-			}
-		}
-		if err := p.Add(lines...); err != nil {
-			return nil, err
-		}
-		out = append(out, study.Figure{Name: figuresName + "-" + f.suffix, Plot: p})
+		p.Lines(f.lines, x, func(k int) []float64 { return f.of(&n.ByCapacity[k]) })
+		out = append(out, p)
 	}
-	lambda, err := n.lambdaPlot()
-	return append(out, lambda), err
-}
-
-func (n *figureNumbers) lambdaPlot() (study.Figure, error) {
-	p := chart.New("λ", "online over offline value")
+	p := study.NewFigure(figuresName+"-lambda", "λ", "online over offline value")
 	for k, r := range n.ByLambda {
-		paper := chart.Line{Name: fmt.Sprintf("C = %v of average, paper's rule", r.Capacity), Style: k}
-		monotone := chart.Line{Style: k, Points: true}
-		for l, x := range lambdas {
-			paper.Add(x, r.Paper[l])
-			monotone.Add(x, r.Monotone[l])
-		}
-		if err := p.Add(paper, monotone); err != nil {
-			return study.Figure{}, err
-		}
+		p.Line(fmt.Sprintf("C = %v of average, paper's rule", r.Capacity), k, lambdas, r.Paper)
+		p.Points("", k, lambdas, r.Monotone)
 	}
-	return study.Figure{Name: figuresName + "-lambda", Plot: p}, nil
+	return append(out, p)
 }
 
 func (n *figureNumbers) page() *study.Page {
@@ -83,7 +62,8 @@ func (n *figureNumbers) page() *study.Page {
 	p.Figure(figuresName+"-payments", "Payments, at full scale (figure 6)")
 	p.Figure(figuresName+"-groups", "One pool and five groups (figure 7)")
 	p.Section("λ (figure 5)")
-	p.Table(append([]string{"C over average", "rule"}, lambdaHead()...), n.lambdaRows())
+	head := study.Each(lambdas, func(x *float64) string { return fmt.Sprintf("λ = %v", *x) })
+	p.Table(append([]string{"C over average", "rule"}, head...), n.lambdaRows())
 	p.Figure(figuresName+"-lambda", "Online over offline value: lines the paper's rule, points rule monotone (figure 5)")
 	n.verdict(p)
 	return p
@@ -100,13 +80,6 @@ func (n *figureNumbers) capacityRows() (out [][]string) {
 			row = append(row, fmt.Sprintf("%.4g", x))
 		}
 		out = append(out, row)
-	}
-	return out
-}
-
-func lambdaHead() (out []string) {
-	for _, x := range lambdas {
-		out = append(out, fmt.Sprintf("λ = %v", x))
 	}
 	return out
 }
@@ -166,9 +139,5 @@ func (n *figureNumbers) verdict(p *study.Page) {
 
 // spread is how far the ratio moves over λ under the paper's rule.
 func (r *ratio) spread() float64 {
-	low, high := r.Paper[0], r.Paper[0]
-	for _, x := range r.Paper {
-		low, high = min(low, x), max(high, x)
-	}
-	return high - low
+	return slices.Max(r.Paper) - slices.Min(r.Paper)
 }

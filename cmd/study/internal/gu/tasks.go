@@ -2,8 +2,6 @@ package gu
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadline"
 	"github.com/candor-grid/candor/deploy/simulated/swf"
@@ -11,23 +9,6 @@ import (
 )
 
 const riccFile = "RICC-2010-2.swf.gz"
-
-// read reads the records of the log, up to so many.
-func read(dir string, most int) ([]swf.Job, error) {
-	if dir == "" {
-		return nil, messages.Errorf(messages.Invalid, "--traces: this study runs on a log: name the directory that holds %s, from the Parallel Workloads Archive", riccFile)
-	}
-	f, err := os.Open(filepath.Join(dir, riccFile))
-	if err != nil {
-		return nil, messages.Errorf(messages.Invalid, "--traces: %v: name the directory that holds %s, from the Parallel Workloads Archive", err, riccFile)
-	}
-	defer f.Close()
-	log, err := swf.Read(f)
-	if err != nil {
-		return nil, messages.Errorf(messages.Invalid, "%s: %v", riccFile, err)
-	}
-	return log.Jobs[:min(most, len(log.Jobs))], nil
-}
 
 // window says which records, counted from 1, are read and which are counted.
 type window struct{ from, to, last int }

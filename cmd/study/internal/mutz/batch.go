@@ -18,26 +18,26 @@ var Batch = study.Study{
 	Run:   batch,
 }
 
-// batchSize is how large the study is.
-type batchSize struct {
+// queueSize is how large a study of a batch queue is.
+type queueSize struct {
 	effort
-	thesis    effort // of the dots by the thesis' own payments
-	jobs      []int  // of figure 4.3
+	costly    effort // of the dots that take longest: by the thesis' own payments, or over whole types
+	jobs      []int  // of the figures of time against jobs
 	mostAnew  int    // beyond, the thesis' payments are not timed
-	perRun    int    // draws, of figure 4.3
-	queue     int    // jobs of figures 4.4 and 4.5
-	draws     []int  // of figures 4.4 and 4.5
-	imbalance int    // queues of figure 4.5
+	perRun    int    // draws, of the same figures
+	queue     int    // jobs of figures 4.4, 4.5 and 6.7
+	draws     []int  // of the same figures
+	imbalance int    // queues of figures 4.5 and 6.7
 }
 
 var (
-	fullBatch = batchSize{
-		effort: effort{dots: 40, groups: 50, draws: 1000}, thesis: effort{dots: 20, groups: 50, draws: 100},
+	fullBatch = queueSize{
+		effort: effort{dots: 40, groups: 50, draws: 1000}, costly: effort{dots: 20, groups: 50, draws: 100},
 		jobs: []int{31, 61, 122, 244, 1000, 4000}, mostAnew: 244, perRun: 1000,
 		queue: 32, draws: []int{8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}, imbalance: 10,
 	}
-	quickBatch = batchSize{
-		effort: effort{dots: 6, groups: 40, draws: 64}, thesis: effort{dots: 4, groups: 10, draws: 16},
+	quickBatch = queueSize{
+		effort: effort{dots: 6, groups: 40, draws: 64}, costly: effort{dots: 4, groups: 10, draws: 16},
 		jobs: []int{8, 16, 32}, mostAnew: 16, perRun: 50,
 		queue: 8, draws: []int{8, 64, 512}, imbalance: 3,
 	}
@@ -65,7 +65,8 @@ type batchNumbers struct {
 	ByDraws      [2]*series   `json:"by_draws"` // figure 4.4
 	Imbalance    []unbalanced `json:"imbalance"`
 
-	size batchSize
+	size queueSize
+	failure
 }
 
 // unbalanced is how far payments are from a sum of zero, as a part of the sum of
@@ -77,109 +78,92 @@ type unbalanced struct {
 }
 
 func batch(o study.Options) (*study.Report, error) {
-	n := &batchNumbers{size: fullBatch}
-	if o.Quick {
-		n.size = quickBatch
+	n := &batchNumbers{size: study.Sized(o, fullBatch, quickBatch)}
+	n.front(o.Seed)
+	n.queued(o.Seed)
+	n.byJobs(o.Seed)
+	n.byDraws(o.Seed)
+	n.Imbalance = n.imbalances(n.timedCrowd(), &n.size, o.Seed)
+	if n.err != nil {
+		return nil, n.err
 	}
-	for _, part := range []func(uint64) error{n.front, n.queued, n.byJobs, n.byDraws} {
-		if err := part(o.Seed); err != nil {
-			return nil, err
-		}
-	}
-	var err error
-	if n.Imbalance, err = imbalances(&crowd{jobs: n.size.queue, scale: timedScale(n.size.queue), length: 1}, n.size.draws, n.size.imbalance, o.Seed); err != nil {
-		return nil, err
-	}
-	figures, err := n.figures()
-	return &study.Report{Numbers: n, Page: n.page(), Figures: figures}, err
+	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
 // front is figure 4.1, by our payments, by the thesis' and by equation 4.2 as
 // it is printed.
-func (n *batchNumbers) front(seed uint64) (err error) {
-	at, c := steps(0, batchCrowd.value, 29), &batchCrowd
+func (n *batchNumbers) front(seed uint64) {
+	at, c, e := steps(0, batchCrowd.value, 29), &batchCrowd, n.size.costly
 	s := sweep{Figure: "4.1", Declares: "v", Truth: frontParticipant.truth.Value}
-	if n.Front, err = explore(s, at, n.size.dots, c.payoff(&frontParticipant, n.size.effort, seed, c.ours(batchqueue.Priority, n.size.effort.draws))); err != nil {
-		return err
-	}
-	e := n.size.thesis
-	if n.FrontThesis, err = explore(s, at, e.dots, c.payoff(&frontParticipant, e, seed, c.thesis(e.draws, false))); err != nil {
-		return err
-	}
-	n.FrontPrinted, err = explore(s, at, e.dots, c.payoff(&frontParticipant, e, seed, c.thesis(e.draws, true)))
-	return err
+	n.Front = n.explore(s, at, n.size.dots, c.payoff(&frontParticipant, n.size.effort, seed, c.ours(batchqueue.Priority, n.size.effort.draws)))
+	n.FrontThesis = n.explore(s, at, e.dots, c.payoff(&frontParticipant, e, seed, c.thesis(e.draws, false)))
+	n.FrontPrinted = n.explore(s, at, e.dots, c.payoff(&frontParticipant, e, seed, c.thesis(e.draws, true)))
 }
 
 // queued is figure 4.2.
-func (n *batchNumbers) queued(seed uint64) (err error) {
-	at, c := steps(0, batchCrowd.delay, 21), &batchCrowd
+func (n *batchNumbers) queued(seed uint64) {
+	at, c, e := steps(0, batchCrowd.delay, 21), &batchCrowd, n.size.costly
 	s := sweep{Figure: "4.2", Declares: "d", Truth: queued.truth.Delay}
-	if n.Queued, err = explore(s, at, n.size.dots, c.payoff(&queued, n.size.effort, seed, c.ours(batchqueue.Priority, n.size.effort.draws))); err != nil {
-		return err
-	}
-	e := n.size.thesis
-	n.QueuedThesis, err = explore(s, at, e.dots, c.payoff(&queued, e, seed, c.thesis(e.draws, false)))
-	return err
+	n.Queued = n.explore(s, at, n.size.dots, c.payoff(&queued, n.size.effort, seed, c.ours(batchqueue.Priority, n.size.effort.draws)))
+	n.QueuedThesis = n.explore(s, at, e.dots, c.payoff(&queued, e, seed, c.thesis(e.draws, false)))
 }
 
 // timedScale makes values as large as thresholds, for queues of any length.
 func timedScale(jobs int) scale { return scale{value: 25 * float64(jobs-1) * 2, delay: 100} }
 
+// timedCrowd is who the queues of figures 4.4 and 4.5 are drawn from.
+func (n *batchNumbers) timedCrowd() *crowd {
+	return &crowd{jobs: n.size.queue, scale: timedScale(n.size.queue), length: 1}
+}
+
 // byJobs is figure 4.3.
-func (n *batchNumbers) byJobs(seed uint64) error {
-	thesis, ours := &series{Name: "expectations anew"}, &series{Name: "ours"}
+func (n *batchNumbers) byJobs(seed uint64) {
+	n.ByJobs = [2]*series{{Name: "expectations anew"}, {Name: "ours"}}
 	for _, jobs := range n.size.jobs {
 		c := &crowd{jobs: jobs, scale: timedScale(jobs), length: 1}
-		if err := c.time(thesis, ours, float64(jobs), jobs <= n.size.mostAnew, n.size.perRun, seed); err != nil {
-			return err
-		}
+		n.timeQueue(c, n.ByJobs[0], n.ByJobs[1], float64(jobs), jobs <= n.size.mostAnew, n.size.perRun, seed)
 	}
-	n.ByJobs = [2]*series{thesis, ours}
-	return nil
 }
 
 // byDraws is figure 4.4.
-func (n *batchNumbers) byDraws(seed uint64) error {
-	thesis, ours := &series{Name: "expectations anew"}, &series{Name: "ours"}
-	c := &crowd{jobs: n.size.queue, scale: timedScale(n.size.queue), length: 1}
+func (n *batchNumbers) byDraws(seed uint64) {
+	n.ByDraws = [2]*series{{Name: "expectations anew"}, {Name: "ours"}}
 	for _, draws := range n.size.draws {
-		if err := c.time(thesis, ours, float64(draws), true, draws, seed); err != nil {
-			return err
-		}
+		n.timeQueue(n.timedCrowd(), n.ByDraws[0], n.ByDraws[1], float64(draws), true, draws, seed)
 	}
-	n.ByDraws = [2]*series{thesis, ours}
-	return nil
 }
 
-// time times all payments of a queue, the thesis' where it is asked for.
-func (c *crowd) time(thesis, ours *series, at float64, both bool, draws int, seed uint64) error {
+// timeQueue times all payments of a queue, the thesis' where it is asked for.
+func (f *failure) timeQueue(c *crowd, thesis, ours *series, at float64, both bool, draws int, seed uint64) {
 	q, e := c.queue(rand.New(rand.NewPCG(seed, 2))), c.expectation(batchqueue.Priority, draws, seed)
 	if both {
 		a := newAnew(q, c.scale, draws, rand.New(rand.NewPCG(seed, 3)))
-		if err := thesis.time(at, func() error { a.all(); return nil }); err != nil {
-			return err
-		}
+		f.timeAll(thesis, at, func() { a.all() })
 	}
-	return ours.time(at, func() error { _, err := batchqueue.Pay(q, e); return err })
+	f.time(ours, at, func() error { _, err := batchqueue.Pay(q, e); return err })
 }
 
 // imbalances are those of figures 4.5 and 6.7.
-func imbalances(c *crowd, draws []int, queues int, seed uint64) (out []unbalanced, err error) {
-	for _, k := range draws {
+func (f *failure) imbalances(c *crowd, size *queueSize, seed uint64) (out []unbalanced) {
+	for _, k := range size.draws {
 		var thesis, ours balance
-		for run := range queues {
+		for run := range size.imbalance {
+			if f.err != nil {
+				return nil
+			}
 			r := rand.New(rand.NewPCG(seed, uint64(run)))
 			q := c.queue(r)
 			thesis.add(newAnew(q, c.scale, k, r).all())
 			p, err := batchqueue.Pay(q, c.expectation(batchqueue.Priority, k, seed))
 			if err != nil {
-				return nil, fmt.Errorf("imbalance with %d draws: %w", k, err)
+				f.err = fmt.Errorf("imbalance with %d draws: %w", k, err)
+				return nil
 			}
 			ours.add(p.Net)
 		}
 		out = append(out, unbalanced{k, thesis.part(), ours.part()})
 	}
-	return out, nil
+	return out
 }
 
 // balance is how far payments of some queues are from sums of zero.

@@ -3,41 +3,26 @@ package mutz
 import (
 	"fmt"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
-func (n *batchNumbers) figures() (out []study.Figure, err error) {
-	front, err := draw(batchName+"-front", "value declared", []string{"ours", "thesis' payments", "equation 4.2 as printed"}, n.Front, n.FrontThesis, n.FrontPrinted)
-	if err != nil {
-		return nil, err
+func (n *batchNumbers) figures() []*study.Figure {
+	return []*study.Figure{
+		draw(batchName+"-front", "value declared", []string{"ours", "thesis' payments", "equation 4.2 as printed"}, n.Front, n.FrontThesis, n.FrontPrinted),
+		draw(batchName+"-queued", "cost of delay declared", []string{"ours", "thesis' payments"}, n.Queued, n.QueuedThesis),
+		timePlot(batchName+"-jobs", "jobs", true, n.ByJobs[:]...),
+		timePlot(batchName+"-draws", "draws of an expectation", false, n.ByDraws[:]...),
+		imbalancePlot(batchName+"-balance", n.Imbalance),
 	}
-	queued, err := draw(batchName+"-queued", "cost of delay declared", []string{"ours", "thesis' payments"}, n.Queued, n.QueuedThesis)
-	if err != nil {
-		return nil, err
-	}
-	jobs, err := timePlot(batchName+"-jobs", "jobs", true, n.ByJobs[:]...)
-	if err != nil {
-		return nil, err
-	}
-	draws, err := timePlot(batchName+"-draws", "draws of an expectation", false, n.ByDraws[:]...)
-	if err != nil {
-		return nil, err
-	}
-	balance, err := imbalancePlot(batchName+"-balance", n.Imbalance)
-	return []study.Figure{front, queued, jobs, draws, balance}, err
 }
 
 // imbalancePlot draws imbalances in per cent.
-func imbalancePlot(name string, of []unbalanced) (study.Figure, error) {
-	p := chart.New("draws of an expectation", "imbalance, %")
+func imbalancePlot(name string, of []unbalanced) *study.Figure {
+	p := study.NewFigure(name, "draws of an expectation", "imbalance, %")
 	p.X.Log = true
-	thesis, ours := chart.Line{Name: "expectations anew"}, chart.Line{Name: "ours", Style: 1}
-	for _, u := range of {
-		thesis.Add(float64(u.Draws), 100*u.Thesis)
-		ours.Add(float64(u.Draws), 100*u.Ours)
-	}
-	return study.Figure{Name: name, Plot: p}, p.Add(thesis, ours)
+	draws := study.Each(of, func(u *unbalanced) float64 { return float64(u.Draws) })
+	p.Lines([]string{"expectations anew", "ours"}, draws, func(k int) []float64 { return []float64{100 * of[k].Thesis, 100 * of[k].Ours} })
+	return p
 }
 
 func imbalanceTable(p *study.Page, of []unbalanced) {

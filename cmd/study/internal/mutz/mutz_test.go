@@ -102,9 +102,10 @@ func TestSearchIsTruthfulInValue(t *testing.T) {
 // TestLiesAreMeasuredOnOtherDots than those they are chosen by.
 func TestLiesAreMeasuredOnOtherDots(t *testing.T) {
 	payoff := map[float64][]float64{0: {9, 1, 9, 1}, 1: {5, 5, 5, 5}, 2: {4, 8, 4, 8}}
-	s, err := explore(sweep{Truth: 1}, []float64{0, 2}, 4, func(x float64, dot int) (float64, error) { return payoff[x][dot], nil })
-	if err != nil {
-		t.Fatal(err)
+	var f failure
+	s := f.explore(sweep{Truth: 1}, []float64{0, 2}, 4, func(x float64, dot int) (float64, error) { return payoff[x][dot], nil })
+	if f.err != nil {
+		t.Fatal(f.err)
 	}
 	if want := (lie{At: 0, Gain: -4, Half: 0, Most: 4}); s.Lie != want || s.Lie.pays() {
 		t.Errorf("%+v, want %+v", s.Lie, want)

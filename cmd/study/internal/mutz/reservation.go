@@ -70,56 +70,57 @@ type reservationNumbers struct {
 	Disagreements   int        `json:"disagreement"` // payments of ours that differ from the table's
 
 	size reservationSize
+	failure
 }
 
 func reserve(o study.Options) (*study.Report, error) {
-	n := &reservationNumbers{size: fullReservation}
-	if o.Quick {
-		n.size = quickReservation
+	n := &reservationNumbers{size: study.Sized(o, fullReservation, quickReservation)}
+	for _, part := range []func(uint64){n.payoffs, n.byBids, n.bruteForce, n.byPeriod, n.byGranule} {
+		part(o.Seed)
 	}
-	for _, part := range []func(uint64) error{n.payoffs, n.byBids, n.bruteForce, n.byPeriod, n.byGranule} {
-		if err := part(o.Seed); err != nil {
-			return nil, err
-		}
+	if n.err != nil {
+		return nil, n.err
 	}
-	figures, err := n.figures()
-	return &study.Report{Numbers: n, Page: n.page(), Figures: figures}, err
+	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
+
+// reservationDeclaration is a figure of payoffs by what a bid declares.
+type reservationDeclaration struct {
+	sweep
+	at      []float64
+	declare func(b *reservation.Bid, x float64)
+}
+
+// told is a bid that declares x.
+func (d *reservationDeclaration) told(bid reservation.Bid, x float64) reservation.Bid {
+	d.declare(&bid, x)
+	return bid
+}
+
+// What a bid declares.
+func value(b *reservation.Bid, x float64)    { b.Value = x }
+func deadline(b *reservation.Bid, x float64) { b.Deadline = int(x) }
+func length(b *reservation.Bid, x float64)   { b.Length = int(x) }
+func breadth(b *reservation.Bid, x float64)  { b.Width = int(x) }
 
 // payoffs are figures 5.5 to 5.7. Every bid less than it is, in time, would be
 // of no use, so that declarations are on one side of the truth.
-func (n *reservationNumbers) payoffs(seed uint64) error {
-	for _, d := range []struct {
-		figure, what string
-		truth        float64
-		at           []float64
-		declare      func(b *reservation.Bid, x float64)
-	}{
-		{"5.5", "d", float64(reserved.Deadline), steps(0, float64(reserved.Deadline), 46), func(b *reservation.Bid, x float64) { b.Deadline = int(x) }},
-		{"5.6", "l", float64(reserved.Length), steps(float64(reserved.Length), units, 20), func(b *reservation.Bid, x float64) { b.Length = int(x) }},
-		{"5.7", "v", reserved.Value, steps(0, 2*mostWorth, 41), func(b *reservation.Bid, x float64) { b.Value = x }},
+func (n *reservationNumbers) payoffs(seed uint64) {
+	for _, d := range []reservationDeclaration{
+		{sweep{Figure: "5.5", Declares: "d", Truth: float64(reserved.Deadline)}, steps(0, float64(reserved.Deadline), 46), deadline},
+		{sweep{Figure: "5.6", Declares: "l", Truth: float64(reserved.Length)}, steps(float64(reserved.Length), units, 20), length},
+		{sweep{Figure: "5.7", Declares: "v", Truth: reserved.Value}, steps(0, 2*mostWorth, 41), value},
 	} {
-		s := sweep{Figure: d.figure, Declares: d.what, Truth: d.truth}
 		payoff := func(pools int) func(float64, int) (float64, error) {
 			return func(x float64, dot int) (float64, error) {
 				p := pool(rand.New(rand.NewPCG(seed, uint64(dot%pools))), competitors, 0, units, units)
-				told := reserved
-				d.declare(&told, x)
-				p.Bids = append(p.Bids, told)
+				p.Bids = append(p.Bids, d.told(reserved, x))
 				return n.payoff(p)
 			}
 		}
-		many, err := explore(s, d.at, n.size.pools, payoff(n.size.pools))
-		if err != nil {
-			return err
-		}
-		one, err := explore(s, d.at, 4, payoff(1))
-		if err != nil {
-			return err
-		}
-		n.Payoffs, n.One = append(n.Payoffs, many), append(n.One, one)
+		n.Payoffs = append(n.Payoffs, n.explore(d.sweep, d.at, n.size.pools, payoff(n.size.pools)))
+		n.One = append(n.One, n.explore(d.sweep, d.at, 4, payoff(1)))
 	}
-	return nil
 }
 
 // payoff is that of the participant, the last bid.

@@ -6,31 +6,15 @@ import (
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
-func (n *reservationNumbers) figures() (out []study.Figure, err error) {
+func (n *reservationNumbers) figures() (out []*study.Figure) {
 	for k, s := range n.Payoffs {
-		f, err := draw(reservationName+"-"+s.Declares, reservationAxes[s.Declares]+" declared", []string{"mean", "one pool of competitors"}, s, n.One[k])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, f)
+		out = append(out, draw(reservationName+"-"+s.Declares, reservationAxes[s.Declares]+" declared", []string{"mean", "one pool of competitors"}, s, n.One[k]))
 	}
-	for _, f := range []struct {
-		suffix, label string
-		log           bool
-		of            []*series
-	}{
-		{"bids", "bids", true, []*series{n.SchedulesByBids, n.PaymentsByBids, n.OursByBids}},
-		{"brute", "bids", true, n.BruteForce[:]},
-		{"period", "period, days", true, n.ByPeriod[:]},
-		{"granule", "granule, seconds", true, n.ByGranule[:]},
-	} {
-		drawn, err := timePlot(reservationName+"-"+f.suffix, f.label, f.log, f.of...)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, drawn)
-	}
-	return out, nil
+	return append(out,
+		timePlot(reservationName+"-bids", "bids", true, n.SchedulesByBids, n.PaymentsByBids, n.OursByBids),
+		timePlot(reservationName+"-brute", "bids", true, n.BruteForce[:]...),
+		timePlot(reservationName+"-period", "period, days", true, n.ByPeriod[:]...),
+		timePlot(reservationName+"-granule", "granule, seconds", true, n.ByGranule[:]...))
 }
 
 // reservationAxes are the labels of figures of payoffs.

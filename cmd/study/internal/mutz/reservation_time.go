@@ -19,49 +19,42 @@ func timedPool(seed uint64, bids, period, granule int) *reservation.Problem {
 	return pool(rand.New(rand.NewPCG(seed, uint64(bids))), bids, 0, period/granule, periodSeconds/granule)
 }
 
-// time times schedules and payments by the thesis' table, and both by ours.
-func (n *reservationNumbers) time(p *reservation.Problem, at float64, schedules, payments, ours *series) error {
-	if err := schedules.time(at, func() error { table(p, -1); return nil }); err != nil {
-		return err
-	}
+// timeProblem times schedules and payments by the thesis' table, and both by ours.
+func (n *reservationNumbers) timeProblem(p *reservation.Problem, at float64, schedules, payments, ours *series) {
+	n.timeAll(schedules, at, func() { table(p, -1) })
 	if len(p.Bids) <= n.size.mostTable {
-		if err := payments.time(at, func() error { solver(table).vickrey(p); return nil }); err != nil {
-			return err
-		}
+		n.timeAll(payments, at, func() { solver(table).vickrey(p) })
 	}
-	return ours.time(at, func() error { _, err := reservation.Solve(p); return err })
+	n.time(ours, at, func() error { _, err := reservation.Solve(p); return err })
 }
 
 // byBids are figures 5.8 and 5.9.
-func (n *reservationNumbers) byBids(seed uint64) error {
+func (n *reservationNumbers) byBids(seed uint64) {
 	n.SchedulesByBids, n.PaymentsByBids, n.OursByBids = &series{Name: "table: schedule"}, &series{Name: "table: payments"}, &series{Name: "ours: both"}
 	for _, bids := range n.size.bids {
-		if err := n.time(timedPool(seed, bids, periodSeconds, granuleSeconds), float64(bids), n.SchedulesByBids, n.PaymentsByBids, n.OursByBids); err != nil {
-			return err
-		}
+		n.timeProblem(timedPool(seed, bids, periodSeconds, granuleSeconds), float64(bids), n.SchedulesByBids, n.PaymentsByBids, n.OursByBids)
 	}
-	return nil
 }
 
 // bruteForce is figure 5.10: all payments, by all orders, by the table and by ours.
-func (n *reservationNumbers) bruteForce(seed uint64) error {
+func (n *reservationNumbers) bruteForce(seed uint64) {
 	n.BruteForce = [3]*series{{Name: "all orders"}, {Name: "table"}, {Name: "ours"}}
 	for _, bids := range n.size.brute {
-		p := timedPool(seed, bids, periodSeconds, granuleSeconds)
-		var slow, fast []float64
-		if err := n.BruteForce[0].time(float64(bids), func() error { slow = solver(brute).vickrey(p); return nil }); err != nil {
+		p, at := timedPool(seed, bids, periodSeconds, granuleSeconds), float64(bids)
+		var slow, fast, ours []float64
+		n.timeAll(n.BruteForce[0], at, func() { slow = solver(brute).vickrey(p) })
+		n.timeAll(n.BruteForce[1], at, func() { fast = solver(table).vickrey(p) })
+		n.time(n.BruteForce[2], at, func() error {
+			o, err := reservation.Solve(p)
+			if err == nil {
+				ours = o.Payments
+			}
 			return err
+		})
+		if n.err == nil {
+			n.Disagreements += differing(slow, fast) + differing(slow, ours)
 		}
-		if err := n.BruteForce[1].time(float64(bids), func() error { fast = solver(table).vickrey(p); return nil }); err != nil {
-			return err
-		}
-		var o *reservation.Outcome
-		if err := n.BruteForce[2].time(float64(bids), func() (err error) { o, err = reservation.Solve(p); return err }); err != nil {
-			return err
-		}
-		n.Disagreements += differing(slow, fast) + differing(slow, o.Payments)
 	}
-	return nil
 }
 
 // differing counts payments that differ.
@@ -75,25 +68,19 @@ func differing(x, y []float64) (count int) {
 }
 
 // byPeriod are figures 5.11 and 5.12.
-func (n *reservationNumbers) byPeriod(seed uint64) error {
+func (n *reservationNumbers) byPeriod(seed uint64) {
 	n.ByPeriod = [3]*series{{Name: "table: schedule"}, {Name: "table: payments"}, {Name: "ours: both"}}
 	for _, days := range n.size.days {
 		p := timedPool(seed, timedBids, days*24*3600, granuleSeconds)
-		if err := n.time(p, float64(days), n.ByPeriod[0], n.ByPeriod[1], n.ByPeriod[2]); err != nil {
-			return err
-		}
+		n.timeProblem(p, float64(days), n.ByPeriod[0], n.ByPeriod[1], n.ByPeriod[2])
 	}
-	return nil
 }
 
 // byGranule are figures 5.13 and 5.14.
-func (n *reservationNumbers) byGranule(seed uint64) error {
+func (n *reservationNumbers) byGranule(seed uint64) {
 	n.ByGranule = [3]*series{{Name: "table: schedule"}, {Name: "table: payments"}, {Name: "ours: both"}}
 	for _, granule := range []int{60, 120, 240, 450, 900} {
 		p := timedPool(seed, timedBids, periodSeconds, granule)
-		if err := n.time(p, float64(granule), n.ByGranule[0], n.ByGranule[1], n.ByGranule[2]); err != nil {
-			return err
-		}
+		n.timeProblem(p, float64(granule), n.ByGranule[0], n.ByGranule[1], n.ByGranule[2])
 	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package mutz
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -64,6 +65,7 @@ type searchNumbers struct {
 	Many   []*worths  `json:"many"`     // figure 7.9
 
 	size searchSize
+	failure
 }
 
 // byDepth is what a search of some depth does for the participant.
@@ -83,17 +85,14 @@ type worths struct {
 }
 
 func search(o study.Options) (*study.Report, error) {
-	n := &searchNumbers{size: fullSearch}
-	if o.Quick {
-		n.size = quickSearch
+	n := &searchNumbers{size: study.Sized(o, fullSearch, quickSearch)}
+	for _, part := range []func(uint64){n.payoffs, n.byDepth, n.byBids, n.small, n.worth} {
+		part(o.Seed)
 	}
-	for _, part := range []func(uint64) error{n.payoffs, n.byDepth, n.byBids, n.small, n.worth} {
-		if err := part(o.Seed); err != nil {
-			return nil, err
-		}
+	if n.err != nil {
+		return nil, n.err
 	}
-	figures, err := n.figures()
-	return &study.Report{Numbers: n, Page: n.page(), Figures: figures}, err
+	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
 // contest is a pool of competitors and the participant as it declares itself.
@@ -105,40 +104,22 @@ func contest(seed, number uint64, told reservation.Bid) *reservation.Problem {
 
 // payoffs are figures 7.1 to 7.4. The thesis' orders are others for each dot and
 // declaration; ours depend on the dot alone.
-func (n *searchNumbers) payoffs(seed uint64) error {
-	for _, d := range []struct {
-		figure, what string
-		truth        float64
-		at           []float64
-		declare      func(b *reservation.Bid, x float64)
-	}{
-		{"7.1", "v", searched.Value, steps(0, mostWorth, 21), func(b *reservation.Bid, x float64) { b.Value = x }},
-		{"7.2", "d", float64(searched.Deadline), steps(2, float64(searched.Deadline), 21), func(b *reservation.Bid, x float64) { b.Deadline = int(x) }},
-		{"7.3", "l", float64(searched.Length), steps(float64(searched.Length), 80, 11), func(b *reservation.Bid, x float64) { b.Length = int(x) }},
-		{"7.4", "n", float64(searched.Width), steps(float64(searched.Width), nodes, nodes-searched.Width+1), func(b *reservation.Bid, x float64) { b.Width = int(x) }},
+func (n *searchNumbers) payoffs(seed uint64) {
+	for _, d := range []reservationDeclaration{
+		{sweep{Figure: "7.1", Declares: "v", Truth: searched.Value}, steps(0, mostWorth, 21), value},
+		{sweep{Figure: "7.2", Declares: "d", Truth: float64(searched.Deadline)}, steps(2, float64(searched.Deadline), 21), deadline},
+		{sweep{Figure: "7.3", Declares: "l", Truth: float64(searched.Length)}, steps(float64(searched.Length), 80, 11), length},
+		{sweep{Figure: "7.4", Declares: "n", Truth: float64(searched.Width)}, steps(float64(searched.Width), nodes, nodes-searched.Width+1), breadth},
 	} {
-		s := sweep{Figure: d.figure, Declares: d.what, Truth: d.truth}
-		thesis, err := explore(s, d.at, n.size.pools, func(x float64, dot int) (float64, error) {
-			told := searched
-			d.declare(&told, x)
-			met, payment := anewSearch(contest(seed, uint64(dot), told), n.size.depth, rand.New(rand.NewPCG(uint64(dot), math.Float64bits(x))))
-			return payoffOf(met, payment), nil
-		})
-		if err != nil {
-			return err
-		}
-		ours, err := explore(s, d.at, n.size.pools, func(x float64, dot int) (float64, error) {
-			told := searched
-			d.declare(&told, x)
-			met, payment, err := ourSearch(contest(seed, uint64(dot), told), n.size.depth, uint64(dot))
+		n.Thesis = append(n.Thesis, n.explore(d.sweep, d.at, n.size.pools, func(x float64, dot int) (float64, error) {
+			p := contest(seed, uint64(dot), d.told(searched, x))
+			return payoffOf(anewSearch(p, n.size.depth, rand.New(rand.NewPCG(uint64(dot), math.Float64bits(x))))), nil
+		}))
+		n.Ours = append(n.Ours, n.explore(d.sweep, d.at, n.size.pools, func(x float64, dot int) (float64, error) {
+			met, payment, err := ourSearch(contest(seed, uint64(dot), d.told(searched, x)), n.size.depth, uint64(dot))
 			return payoffOf(met, payment), err
-		})
-		if err != nil {
-			return err
-		}
-		n.Thesis, n.Ours = append(n.Thesis, thesis), append(n.Ours, ours)
+		}))
 	}
-	return nil
 }
 
 func payoffOf(met bool, payment float64) float64 {
@@ -172,51 +153,42 @@ func (n *searchNumbers) priced(seed uint64) (number uint64, err error) {
 }
 
 // byDepth are figures 7.10 and 7.11.
-func (n *searchNumbers) byDepth(seed uint64) error {
+func (n *searchNumbers) byDepth(seed uint64) {
 	pool, err := n.priced(seed)
 	if err != nil {
-		return err
+		n.err = cmp.Or(n.err, err)
+		return
 	}
-	declared := steps(0, mostWorth, 21)
+	contest := func(x float64) *reservation.Problem {
+		told := searched
+		told.Value = x
+		return contest(seed, pool, told)
+	}
 	for k, depth := range n.size.depths {
-		d := &byDepth{Name: depthName(depth)}
-		if err := n.depth(d, declared, func(x float64, run int) (bool, float64, error) {
-			told := searched
-			told.Value = x
-			met, payment := anewSearch(contest(seed, pool, told), depth, rand.New(rand.NewPCG(uint64(run+k*n.size.runs), math.Float64bits(x))))
+		n.depth(depthName(depth), func(x float64, run int) (bool, float64, error) {
+			met, payment := anewSearch(contest(x), depth, rand.New(rand.NewPCG(uint64(run+k*n.size.runs), math.Float64bits(x))))
 			return met, payment, nil
-		}); err != nil {
-			return err
-		}
+		})
 	}
 	for _, depth := range []int{n.size.depth, n.size.depths[len(n.size.depths)-1]} {
-		if err := n.depth(&byDepth{Name: "ours, " + depthName(depth)}, declared, func(x float64, run int) (bool, float64, error) {
-			told := searched
-			told.Value = x
-			return ourSearch(contest(seed, pool, told), depth, uint64(run))
-		}); err != nil {
-			return err
-		}
+		n.depth("ours, "+depthName(depth), func(x float64, run int) (bool, float64, error) {
+			return ourSearch(contest(x), depth, uint64(run))
+		})
 	}
-	return nil
 }
 
 // depth works out figures 7.10 and 7.11 for one way of searching.
-func (n *searchNumbers) depth(d *byDepth, declared []float64, try func(x float64, run int) (met bool, payment float64, err error)) (err error) {
-	often := map[float64]float64{}
-	d.Payoffs, err = explore(sweep{Figure: "7.10", Declares: "v", Truth: searched.Value}, declared, n.size.runs, func(x float64, run int) (float64, error) {
+func (n *searchNumbers) depth(name string, try func(x float64, run int) (met bool, payment float64, err error)) {
+	d, often := &byDepth{Name: name}, map[float64]float64{}
+	d.Payoffs = n.explore(sweep{Figure: "7.10", Declares: "v", Truth: searched.Value}, steps(0, mostWorth, 21), n.size.runs, func(x float64, run int) (float64, error) {
 		met, payment, err := try(x, run)
 		if met {
 			often[x] += 1 / float64(n.size.runs)
 		}
 		return payoffOf(met, payment), err
 	})
-	if err != nil {
-		return err
+	if n.err == nil {
+		d.Runs = study.Each(d.Payoffs.Points, func(p *point) float64 { return often[p.At] })
+		n.Depths = append(n.Depths, d)
 	}
-	for _, p := range d.Payoffs.Points {
-		d.Runs = append(d.Runs, often[p.At])
-	}
-	n.Depths = append(n.Depths, d)
-	return nil
 }

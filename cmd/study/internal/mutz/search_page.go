@@ -2,89 +2,67 @@ package mutz
 
 import (
 	"fmt"
+	"slices"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
-func (n *searchNumbers) figures() (out []study.Figure, err error) {
+func (n *searchNumbers) figures() (out []*study.Figure) {
 	for k, s := range n.Thesis {
-		f, err := draw(searchName+"-"+s.Declares, reservationAxes[s.Declares]+" declared", []string{"thesis' search, dots of it", "ours"}, s, n.Ours[k])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, f)
+		out = append(out, draw(searchName+"-"+s.Declares, reservationAxes[s.Declares]+" declared", []string{"thesis' search, dots of it", "ours"}, s, n.Ours[k]))
 	}
-	for _, f := range []struct {
-		suffix string
-		of     []*series
-	}{
-		{"original", []*series{n.Table, n.Search[1], n.Finds}},
-		{"depth", n.Search},
-		{"brute", n.Small},
-	} {
-		drawn, err := timePlot(searchName+"-"+f.suffix, "bids", true, f.of...)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, drawn)
-	}
-	few, err := n.worthPlot(searchName+"-few", n.Few, true)
-	if err != nil {
-		return nil, err
-	}
-	many, err := n.worthPlot(searchName+"-many", n.Many, false)
-	if err != nil {
-		return nil, err
-	}
-	incentives, likelihood, err := n.depthPlots()
-	return append(out, few, many, incentives, likelihood), err
+	return append(out,
+		timePlot(searchName+"-original", "bids", true, n.Table, n.Search[1], n.Finds),
+		timePlot(searchName+"-depth", "bids", true, n.Search...),
+		timePlot(searchName+"-brute", "bids", true, n.Small...),
+		n.worthPlot(searchName+"-few", "value found over the most of any order", n.Few, func(w *worths) float64 { return max(w.Best, 1) }),
+		n.worthPlot(searchName+"-many", "value found", n.Many, func(*worths) float64 { return 1 }),
+		n.incentivesPlot(), n.likelihoodPlot())
 }
 
-// worthPlot draws what searches find, relative to the best where it is known.
-func (n *searchNumbers) worthPlot(name string, of []*worths, relative bool) (study.Figure, error) {
-	p := chart.New("bids", "value found")
-	if relative {
-		p.Y.Label = "value found over the most of any order"
-	}
-	lines := make([]chart.Line, len(n.size.depths)+1)
-	for k, depth := range n.size.depths {
-		lines[k] = chart.Line{Name: depthName(depth), Style: k}
-	}
-	lines[len(n.size.depths)] = chart.Line{Name: "ours, " + depthName(n.size.depth), Style: len(n.size.depths)}
-	for _, w := range of {
-		scale := 1.0
-		if relative {
-			scale = max(w.Best, 1)
-		}
-		for k, value := range append(append([]float64{}, w.ByDepth...), w.Ours) {
-			lines[k].Add(float64(w.Bids), value/scale)
-		}
-	}
-	return study.Figure{Name: name, Plot: p}, p.Add(lines...)
+// searchNames are the thesis' searches, by depth, and at last ours.
+func (n *searchNumbers) searchNames() []string {
+	return append(study.Each(n.size.depths, func(depth *int) string { return depthName(*depth) }), "ours, "+depthName(n.size.depth))
 }
 
-// depthPlots are figures 7.10 and 7.11.
-func (n *searchNumbers) depthPlots() (incentives, likelihood study.Figure, err error) {
-	payoffs, runs := chart.New("value declared", "payoff"), chart.New("value declared", "likelihood that the job runs")
-	payoffs.Bottom, runs.Bottom = true, true
+// found are the values that searches find, in the order of their names.
+func (w *worths) found() []float64 { return append(slices.Clone(w.ByDepth), w.Ours) }
+
+// worthPlot draws what searches find, over a scale.
+func (n *searchNumbers) worthPlot(name, label string, of []*worths, scale func(*worths) float64) *study.Figure {
+	p := study.NewFigure(name, "bids", label)
+	bids := study.Each(of, func(w **worths) float64 { return float64((*w).Bids) })
+	p.Lines(n.searchNames(), bids, func(k int) []float64 {
+		return study.Each(of[k].found(), func(value *float64) float64 { return *value / scale(of[k]) })
+	})
+	return p
+}
+
+// incentivesPlot is figure 7.10.
+func (n *searchNumbers) incentivesPlot() *study.Figure {
+	p := study.NewFigure(searchName+"-incentives", "value declared", "payoff")
+	p.Bottom = true
 	for k, d := range n.Depths {
-		dots, mean, often := chart.Line{Style: k, Points: true}, chart.Line{Name: d.Name + ", mean", Style: k}, chart.Line{Name: d.Name, Style: k}
-		for i, at := range d.Payoffs.Points {
-			for _, y := range at.Dots {
-				dots.Add(at.At, y)
+		var x, y []float64
+		for _, at := range d.Payoffs.Points {
+			for _, dot := range at.Dots {
+				x, y = append(x, at.At), append(y, dot)
 			}
-			mean.Add(at.At, at.Mean)
-			often.Add(at.At, d.Runs[i])
 		}
-		if err = payoffs.Add(dots, mean); err != nil {
-			return incentives, likelihood, err
-		}
-		if err = runs.Add(often); err != nil {
-			return incentives, likelihood, err
-		}
+		p.Points("", k, x, y)
+		p.Line(d.Name+", mean", k, d.Payoffs.declared(), d.Payoffs.means())
 	}
-	return study.Figure{Name: searchName + "-incentives", Plot: payoffs}, study.Figure{Name: searchName + "-likelihood", Plot: runs}, nil
+	return p
+}
+
+// likelihoodPlot is figure 7.11.
+func (n *searchNumbers) likelihoodPlot() *study.Figure {
+	p := study.NewFigure(searchName+"-likelihood", "value declared", "likelihood that the job runs")
+	p.Bottom = true
+	for k, d := range n.Depths {
+		p.Line(d.Name, k, d.Payoffs.declared(), d.Runs)
+	}
+	return p
 }
 
 func (n *searchNumbers) page() *study.Page {
@@ -127,29 +105,21 @@ func (n *searchNumbers) incentives(p *study.Page) {
 func (n *searchNumbers) worthPage(p *study.Page) {
 	p.Section("Worth (figures 7.8 and 7.9)")
 	p.Text("Means over %d pools, and of few bids in how many the search finds the most that any order is worth.", n.size.tests)
-	head := []string{"bids"}
-	for _, depth := range n.size.depths {
-		head = append(head, depthName(depth))
-	}
+	head := append(append([]string{"bids"}, n.searchNames()...), "best of all orders")
 	var rows [][]string
-	for _, of := range [][]*worths{n.Few, n.Many} {
-		for _, w := range of {
-			row := []string{fmt.Sprint(w.Bids)}
-			for k, value := range append(append([]float64{}, w.ByDepth...), w.Ours) {
-				cell := fmt.Sprintf("%.6g", value)
-				if w.Optimal != nil {
-					cell += fmt.Sprintf(" (%d of %d)", w.Optimal[k], n.size.tests)
-				}
-				row = append(row, cell)
-			}
-			best := ""
+	for _, w := range slices.Concat(n.Few, n.Many) {
+		row, best := []string{fmt.Sprint(w.Bids)}, ""
+		for k, value := range w.found() {
+			cell := fmt.Sprintf("%.6g", value)
 			if w.Optimal != nil {
+				cell += fmt.Sprintf(" (%d of %d)", w.Optimal[k], n.size.tests)
 				best = fmt.Sprintf("%.6g", w.Best)
 			}
-			rows = append(rows, append(row, best))
+			row = append(row, cell)
 		}
+		rows = append(rows, append(row, best))
 	}
-	p.Table(append(head, "ours, "+depthName(n.size.depth), "best of all orders"), rows)
+	p.Table(head, rows)
 	p.Figure(searchName+"-few", "Value found of few bids, relative to the best of all orders (figure 7.8)")
 	p.Figure(searchName+"-many", "Value found of many bids (figure 7.9)")
 }
@@ -172,11 +142,5 @@ func (n *searchNumbers) byDepthPage(p *study.Page) {
 
 // often is how often the participant's bid is met at the declaration nearest to x.
 func (d *byDepth) often(x float64) float64 {
-	at := d.Payoffs.at(x)
-	for k := range d.Payoffs.Points {
-		if &d.Payoffs.Points[k] == at {
-			return d.Runs[k]
-		}
-	}
-	return 0
+	return d.Runs[slices.Index(d.Payoffs.declared(), d.Payoffs.at(x).At)]
 }

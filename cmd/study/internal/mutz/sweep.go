@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -42,16 +41,23 @@ func (l *lie) pays() bool { return l.Gain > l.Half }
 
 func (l *lie) String() string { return fmt.Sprintf("%.3g ± %.2g", l.Gain, l.Half) }
 
+// failure is the first error of a study: what is explored and timed after it is
+// left empty.
+type failure struct{ err error }
+
 // explore works out the dots of a sweep over some declarations and the truth.
-func explore(s sweep, at []float64, dots int, payoff func(x float64, dot int) (float64, error)) (*sweep, error) {
+func (f *failure) explore(s sweep, at []float64, dots int, payoff func(x float64, dot int) (float64, error)) *sweep {
 	at = append(slices.Clone(at), s.Truth)
 	slices.Sort(at)
 	for _, x := range slices.Compact(at) {
 		p := point{At: x}
 		for dot := range dots {
+			if f.err != nil {
+				return nil
+			}
 			y, err := payoff(x, dot)
 			if err != nil {
-				return nil, fmt.Errorf("figure %s, %s %g: %w", s.Figure, s.Declares, x, err)
+				f.err = fmt.Errorf("figure %s, %s %g: %w", s.Figure, s.Declares, x, err)
 			}
 			p.Dots = append(p.Dots, y)
 		}
@@ -59,7 +65,7 @@ func explore(s sweep, at []float64, dots int, payoff func(x float64, dot int) (f
 		s.Points = append(s.Points, p)
 	}
 	s.measureLies()
-	return &s, nil
+	return &s
 }
 
 // honest is the point of the truth.
@@ -103,34 +109,32 @@ func (s *sweep) measureLies() {
 
 // spread is how far the mean moves over all declarations.
 func (s *sweep) spread() float64 {
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, p := range s.Points {
-		low, high = min(low, p.Mean), max(high, p.Mean)
-	}
-	return high - low
+	return slices.Max(s.means()) - slices.Min(s.means())
 }
 
 // draw draws the mean of each sweep as a line and the dots of the first as points.
-func draw(name, label string, named []string, sweeps ...*sweep) (study.Figure, error) {
-	p := chart.New(label, "payoff")
-	p.Bottom = sweeps[0].honest() != &sweeps[0].Points[0] // where lines leave room
-	dots := chart.Line{Style: 6, Points: true}
-	for _, at := range sweeps[0].Points {
-		for _, y := range at.Dots[:min(len(at.Dots), mostDots)] {
-			dots.Add(at.At, y)
+func draw(name, label string, named []string, sweeps ...*sweep) *study.Figure {
+	p, first := study.NewFigure(name, label, "payoff"), sweeps[0]
+	p.Bottom = first.honest() != &first.Points[0] // where lines leave room
+	var x, y []float64
+	for _, at := range first.Points {
+		for _, dot := range at.Dots[:min(len(at.Dots), mostDots)] {
+			x, y = append(x, at.At), append(y, dot)
 		}
 	}
-	lines := []chart.Line{dots}
+	p.Points("", 6, x, y)
 	for k, s := range sweeps {
-		line := chart.Line{Name: named[k], Style: k}
-		for _, at := range s.Points {
-			line.Add(at.At, at.Mean)
-		}
-		lines = append(lines, line)
+		p.Line(named[k], k, s.declared(), s.means())
 	}
-	truth := chart.Line{Name: "the truth", Style: 2, Points: true}
-	truth.Add(sweeps[0].Truth, sweeps[0].honest().Mean)
-	return study.Figure{Name: name, Plot: p}, p.Add(append(lines, truth)...)
+	p.Points("the truth", 2, []float64{first.Truth}, []float64{first.honest().Mean})
+	return p
+}
+
+func (s *sweep) declared() []float64 {
+	return study.Each(s.Points, func(p *point) float64 { return p.At })
+}
+func (s *sweep) means() []float64 {
+	return study.Each(s.Points, func(p *point) float64 { return p.Mean })
 }
 
 // mostDots bounds the dots drawn of a declaration.

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -28,24 +28,23 @@ const (
 	clockTells    = 3 * time.Millisecond
 )
 
-// time adds a point. It is the time of all processors together, which does not
-// count what others do that share the machine.
-func (s *series) time(at float64, work func() error) error {
-	runs, took, total := 1, time.Duration(0), time.Duration(0)
-	measure := func() (err error) {
-		began := processorTime()
-		for k := 0; k < runs && err == nil; k++ {
-			err = work()
-		}
-		took = processorTime() - began
-		total += took
-		return err
+// time adds a point to a series. It is the time of all processors together, which
+// does not count what others do that share the machine.
+func (f *failure) time(s *series, at float64, work func() error) {
+	if f.err != nil {
+		return
 	}
-	least := time.Duration(math.MaxInt64)
+	runs, total, least := 1, time.Duration(0), time.Duration(math.MaxInt64)
 	for k := 0; k < measurements && (k == 0 || total < measuredTotal); {
-		if err := measure(); err != nil {
-			return fmt.Errorf("%s at %g: %w", s.Name, at, err)
+		began := processorTime()
+		for range runs {
+			if err := work(); err != nil {
+				f.err = fmt.Errorf("%s at %g: %w", s.Name, at, err)
+				return
+			}
 		}
+		took := processorTime() - began
+		total += took
 		if took < clockTells && k == 0 {
 			runs *= 2
 			continue
@@ -54,7 +53,11 @@ func (s *series) time(at float64, work func() error) error {
 		k++
 	}
 	s.At, s.Millis = append(s.At, at), append(s.Millis, max(least, 1).Seconds()*1000)
-	return nil
+}
+
+// timeAll adds a point to a series: the time of work that cannot fail.
+func (f *failure) timeAll(s *series, at float64, work func()) {
+	f.time(s, at, func() error { work(); return nil })
 }
 
 // processorTime is what this process has used, in steps of a microsecond.
@@ -81,31 +84,20 @@ func (s *series) last() float64 { return s.Millis[len(s.Millis)-1] }
 
 // at is the time at a point, NaN if there is none.
 func (s *series) at(x float64) float64 {
-	for k := range s.At {
-		if s.At[k] == x {
-			return s.Millis[k]
-		}
+	if k := slices.Index(s.At, x); k >= 0 {
+		return s.Millis[k]
 	}
 	return math.NaN()
 }
 
 // timePlot draws series; with log, on logarithmic axes, where a power is a slope.
-func timePlot(name, label string, log bool, of ...*series) (study.Figure, error) {
-	p := chart.New(label, "milliseconds")
-	p.Left = true
-	if log {
-		p.Y.Log = true
-		p.X.Log = true
-	}
-	var lines []chart.Line
+func timePlot(name, label string, log bool, of ...*series) *study.Figure {
+	p := study.NewFigure(name, label, "milliseconds")
+	p.Left, p.X.Log, p.Y.Log = true, log, log
 	for k, s := range of {
-		line := chart.Line{Name: s.Name, Style: k}
-		for i, x := range s.At {
-			line.Add(x, s.Millis[i])
-		}
-		lines = append(lines, line)
+		p.Line(s.Name, k, s.At, s.Millis)
 	}
-	return study.Figure{Name: name, Plot: p}, p.Add(lines...)
+	return p
 }
 
 // timeTable sets series side by side.
@@ -114,25 +106,17 @@ func timeTable(p *study.Page, label string, of ...*series) {
 	for _, s := range of {
 		head = append(head, s.Name+", ms")
 	}
-	for _, x := range points(of) {
+	var points []float64 // where any of the series has one
+	for _, s := range of {
+		points = append(points, s.At...)
+	}
+	slices.Sort(points)
+	for _, x := range slices.Compact(points) {
 		row := []string{fmt.Sprintf("%g", x)}
 		for _, s := range of {
-			cell := ""
-			if y := s.at(x); !math.IsNaN(y) {
-				cell = fmt.Sprintf("%.3g", y)
-			}
-			row = append(row, cell)
+			row = append(row, strings.TrimPrefix(fmt.Sprintf("%.3g", s.at(x)), "NaN"))
 		}
 		rows = append(rows, row)
 	}
 	p.Table(head, rows)
-}
-
-// points are where any of the series has one, ascending.
-func points(of []*series) (out []float64) {
-	for _, s := range of {
-		out = append(out, s.At...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

@@ -14,26 +14,14 @@ var Width = study.Study{
 	Run:   width,
 }
 
-// widthSize is how large the study is.
-type widthSize struct {
-	effort           // with expectations over priorities
-	full      effort // over whole types
-	jobs      []int  // of figures 6.1 and 6.2
-	mostAnew  int    // beyond, the thesis' payments are not timed
-	perRun    int    // draws, of figures 6.1 and 6.2
-	queue     int    // jobs of figure 6.7
-	draws     []int  // of figure 6.7
-	imbalance int    // queues of figure 6.7
-}
-
 var (
-	fullWidth = widthSize{
-		effort: effort{dots: 40, groups: 50, draws: 100}, full: effort{dots: 40, groups: 50, draws: 16},
+	fullWidth = queueSize{
+		effort: effort{dots: 40, groups: 50, draws: 100}, costly: effort{dots: 40, groups: 50, draws: 16},
 		jobs: []int{8, 16, 24, 32, 48, 64, 256, 1024}, mostAnew: 64, perRun: 100,
 		queue: 16, draws: []int{8, 16, 32, 64, 128, 256, 512, 1024}, imbalance: 10,
 	}
-	quickWidth = widthSize{
-		effort: effort{dots: 6, groups: 20, draws: 64}, full: effort{dots: 6, groups: 20, draws: 4},
+	quickWidth = queueSize{
+		effort: effort{dots: 6, groups: 20, draws: 64}, costly: effort{dots: 6, groups: 20, draws: 4},
 		jobs: []int{4, 8, 16}, mostAnew: 8, perRun: 10,
 		queue: 6, draws: []int{8, 64, 256}, imbalance: 3,
 	}
@@ -53,22 +41,21 @@ var (
 
 // declaration is a figure of payoffs.
 type declaration struct {
-	figure, what string
-	truth        float64
-	at           []float64
-	participant  participant
+	sweep
+	at          []float64
+	participant participant
 }
 
 func widthDeclarations() []declaration {
 	c := &widthCrowd
 	return []declaration{
-		{"6.3", "v", wideFront.Value, steps(0, c.value, 26),
+		{sweep{Figure: "6.3", Declares: "v", Truth: wideFront.Value}, steps(0, c.value, 26),
 			participant{0, wideFront, func(job *batchqueue.Job, x float64) { job.Value = x }}},
-		{"6.4", "r", wideFront.Length, steps(wideFront.Length, 4*wideFront.Length, 25),
+		{sweep{Figure: "6.4", Declares: "r", Truth: wideFront.Length}, steps(wideFront.Length, 4*wideFront.Length, 25),
 			participant{0, wideFront, func(job *batchqueue.Job, x float64) { job.Length = x }}},
-		{"6.5", "n", float64(wideFront.Width), steps(float64(wideFront.Width), float64(c.nodes), c.nodes-wideFront.Width+1),
+		{sweep{Figure: "6.5", Declares: "n", Truth: float64(wideFront.Width)}, steps(float64(wideFront.Width), float64(c.nodes), c.nodes-wideFront.Width+1),
 			participant{0, wideFront, func(job *batchqueue.Job, x float64) { job.Width = int(x) }}},
-		{"6.6", "d", wideQueued.Delay, steps(0, c.delay, 21),
+		{sweep{Figure: "6.6", Declares: "d", Truth: wideQueued.Delay}, steps(0, c.delay, 21),
 			participant{c.jobs / 2, wideQueued, func(job *batchqueue.Job, x float64) { job.Delay = x }}},
 	}
 }
@@ -82,48 +69,35 @@ type widthNumbers struct {
 	Ours      *series      `json:"ours"`
 	Imbalance []unbalanced `json:"imbalance"` // figure 6.7
 
-	size widthSize
+	size queueSize
+	failure
 }
 
 func width(o study.Options) (*study.Report, error) {
-	n := &widthNumbers{size: fullWidth}
-	if o.Quick {
-		n.size = quickWidth
-	}
-	var err error
-	if n.Priority, err = widthPayoffs(batchqueue.Priority, n.size.effort, o.Seed); err != nil {
-		return nil, err
-	}
-	if n.Full, err = widthPayoffs(batchqueue.Full, n.size.full, o.Seed); err != nil {
-		return nil, err
-	}
-	if err := n.times(o.Seed); err != nil {
-		return nil, err
-	}
+	n := &widthNumbers{size: study.Sized(o, fullWidth, quickWidth)}
+	n.Priority = n.payoffs(batchqueue.Priority, n.size.effort, o.Seed)
+	n.Full = n.payoffs(batchqueue.Full, n.size.costly, o.Seed)
+	n.times(o.Seed)
 	c := widthCrowd
 	c.jobs = n.size.queue
-	if n.Imbalance, err = imbalances(&c, n.size.draws, n.size.imbalance, o.Seed); err != nil {
-		return nil, err
+	n.Imbalance = n.imbalances(&c, &n.size, o.Seed)
+	if n.err != nil {
+		return nil, n.err
 	}
-	figures, err := n.figures()
-	return &study.Report{Numbers: n, Page: n.page(), Figures: figures}, err
+	return &study.Report{Numbers: n, Page: n.page(), Figures: n.figures()}, nil
 }
 
-// widthPayoffs are figures 6.3 to 6.6.
-func widthPayoffs(mode batchqueue.Mode, e effort, seed uint64) (out []*sweep, err error) {
+// payoffs are figures 6.3 to 6.6.
+func (n *widthNumbers) payoffs(mode batchqueue.Mode, e effort, seed uint64) (out []*sweep) {
 	c := &widthCrowd
 	for _, d := range widthDeclarations() {
-		s, err := explore(sweep{Figure: d.figure, Declares: d.what, Truth: d.truth}, d.at, e.dots, c.payoff(&d.participant, e, seed, c.ours(mode, e.draws)))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, s)
+		out = append(out, n.explore(d.sweep, d.at, e.dots, c.payoff(&d.participant, e, seed, c.ours(mode, e.draws))))
 	}
-	return out, nil
+	return out
 }
 
 // times are figures 6.1 and 6.2.
-func (n *widthNumbers) times(seed uint64) error {
+func (n *widthNumbers) times(seed uint64) {
 	n.Whole, n.Thesis, n.Ours = &series{Name: "whole machine, anew"}, &series{Name: "any width, anew"}, &series{Name: "any width, ours"}
 	for _, jobs := range n.size.jobs {
 		c := widthCrowd
@@ -131,14 +105,9 @@ func (n *widthNumbers) times(seed uint64) error {
 		whole := c
 		whole.nodes = 0
 		both := jobs <= n.size.mostAnew
-		if err := whole.time(n.Whole, &series{}, float64(jobs), both, n.size.perRun, seed); err != nil {
-			return err
-		}
-		if err := c.time(n.Thesis, n.Ours, float64(jobs), both, n.size.perRun, seed); err != nil {
-			return err
-		}
+		n.timeQueue(&whole, n.Whole, &series{}, float64(jobs), both, n.size.perRun, seed)
+		n.timeQueue(&c, n.Thesis, n.Ours, float64(jobs), both, n.size.perRun, seed)
 	}
-	return nil
 }
 
 // perCube is a series divided by the third power of the jobs: figure 6.2.

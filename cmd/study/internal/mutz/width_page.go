@@ -9,25 +9,13 @@ import (
 // axes are the labels of figures 6.3 to 6.6.
 var axes = map[string]string{"v": "value", "r": "length", "n": "nodes", "d": "cost of delay", "l": "length"}
 
-func (n *widthNumbers) figures() (out []study.Figure, err error) {
+func (n *widthNumbers) figures() (out []*study.Figure) {
 	for k, s := range n.Full {
-		f, err := draw(widthName+"-"+s.Declares, axes[s.Declares]+" declared", []string{"whole types drawn", "priorities drawn"}, s, n.Priority[k])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, f)
+		out = append(out, draw(widthName+"-"+s.Declares, axes[s.Declares]+" declared", []string{"whole types drawn", "priorities drawn"}, s, n.Priority[k]))
 	}
-	times, err := timePlot(widthName+"-time", "jobs", true, n.Whole, n.Thesis, n.Ours)
-	if err != nil {
-		return nil, err
-	}
-	cubes, err := timePlot(widthName+"-cube", "jobs", false, n.Whole.perCube(), n.Thesis.perCube())
-	if err != nil {
-		return nil, err
-	}
-	cubes.Plot.Y.Label = "milliseconds over jobs³"
-	balance, err := imbalancePlot(widthName+"-balance", n.Imbalance)
-	return append(out, times, cubes, balance), err
+	cubes := timePlot(widthName+"-cube", "jobs", false, n.Whole.perCube(), n.Thesis.perCube())
+	cubes.Y.Label = "milliseconds over jobs³"
+	return append(out, timePlot(widthName+"-time", "jobs", true, n.Whole, n.Thesis, n.Ours), cubes, imbalancePlot(widthName+"-balance", n.Imbalance))
 }
 
 func (n *widthNumbers) page() *study.Page {

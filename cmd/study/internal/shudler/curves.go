@@ -120,8 +120,8 @@ func curvesStudy(o study.Options) (*study.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	figures, numbers, err := drawCurves(figuresName, of)
-	return &study.Report{Numbers: numbers, Page: curvesPage(of, jobs, n), Figures: figures}, err
+	figures, numbers := drawCurves(figuresName, of)
+	return &study.Report{Numbers: numbers, Page: curvesPage(of, jobs, n), Figures: figures}, nil
 }
 
 // tallies counts all runs of a log, over so many seeds.

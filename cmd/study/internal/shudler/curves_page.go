@@ -2,9 +2,9 @@ package shudler
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
@@ -55,28 +55,20 @@ func (r run) String() string {
 
 // drawCurves draws the figures of a study; the numbers are the curves by figure
 // and run.
-func drawCurves(name string, of map[run]*crowdTally) ([]study.Figure, map[string]map[string]curve, error) {
-	numbers := map[string]map[string]curve{}
-	var out []study.Figure
+func drawCurves(name string, of map[run]*crowdTally) (out []*study.Figure, numbers map[string]map[string]curve) {
+	numbers = map[string]map[string]curve{}
 	for _, f := range paperFigures {
 		numbers[f.name] = map[string]curve{}
-		p := chart.New("private value", f.label)
+		p := study.NewFigure(name+"-"+f.name, "private value", f.label)
 		for k, r := range f.runs {
 			c := f.of(of[r]).curve()
 			numbers[f.name][r.String()] = c
-			line := chart.Line{Name: r.String(), Style: k}
-			for i, v := range c.Value {
-				if v >= f.from {
-					line.Add(v, c.Mean[i])
-				}
-			}
-			if err := p.Add(line); err != nil {
-				return nil, nil, err
-			}
+			from, _ := slices.BinarySearch(c.Value, f.from)
+			p.Line(r.String(), k, c.Value[from:], c.Mean[from:])
 		}
-		out = append(out, study.Figure{Name: name + "-" + f.name, Plot: p})
+		out = append(out, p)
 	}
-	return out, numbers, nil
+	return out, numbers
 }
 
 func curvesPage(of map[run]*crowdTally, jobs, seeds int) *study.Page {
@@ -129,10 +121,6 @@ func curvesVerdict(p *study.Page, of map[run]*crowdTally) {
 		below("k-th price gives the honest of high value more than first price (figure 8).", high(honestFirst, utility(groupC)), high(honestKth, utility(groupC))),
 		below("It gives the aggressive more as well.", high(shadeFirst, utility(groupC)), high(shadeKth, utility(groupC))),
 	} {
-		verdict := "Same"
-		if !c.holds {
-			verdict = "Different"
-		}
-		p.Text("- %s: %s Ours: %.5g and %.5g, in the order named.", verdict, c.paper, c.a, c.b)
+		p.Claim(c.holds, c.paper, "%.5g and %.5g, in the order named", c.a, c.b)
 	}
 }

@@ -56,7 +56,7 @@ func othersStudy(o study.Options) (*study.Report, error) {
 }
 
 // other plays one log.
-func (m machine) other(o study.Options) (*otherLog, []study.Figure, error) {
+func (m machine) other(o study.Options) (*otherLog, []*study.Figure, error) {
 	l := &otherLog{Nodes: m.nodes}
 	var err error
 	if l.results, err = simulate(m, o); err != nil {
@@ -67,17 +67,9 @@ func (m machine) other(o study.Options) (*otherLog, []study.Figure, error) {
 	}
 	l.Tables = l.results.numbers()
 	prefix := othersName + "-" + m.name()
-	figures, curves, err := drawCurves(prefix, l.tallies)
-	if err != nil {
-		return nil, nil, err
-	}
+	figures, curves := drawCurves(prefix, l.tallies)
 	l.Curves = curves
-	users, err := payoffPlot("payoff of aggressive users, group C", &l.results.users[groupC], nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	designer, err := payoffPlot("payoff of the designer", &l.results.designer, nil)
-	return l, append(figures, study.Figure{Name: prefix + "-users", Plot: users}, study.Figure{Name: prefix + "-designer", Plot: designer}), err
+	return l, append(figures, payoffPlot(prefix+"-users", usersLabel, &l.results.users[groupC], nil), payoffPlot(prefix+"-designer", designerLabel, &l.results.designer, nil)), nil
 }
 
 func othersPage(numbers map[string]*otherLog) *study.Page {

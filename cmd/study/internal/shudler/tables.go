@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
@@ -54,21 +53,19 @@ func tables(o study.Options) (*study.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &study.Report{Numbers: r.numbers(), Page: r.page(tablesName)}
-	report.Figures, err = r.figures(tablesName)
-	return report, err
+	return &study.Report{Numbers: r.numbers(), Page: r.page(tablesName), Figures: []*study.Figure{
+		payoffPlot(tablesName+"-users", usersLabel, &r.users[groupC], &paperUsers),
+		payoffPlot(tablesName+"-designer", designerLabel, &r.designer, &paperDesigner),
+	}}, nil
 }
 
 // load reads the jobs of a log, and says how many seeds to play.
 func (m machine) load(o study.Options) (w *workload.Workload, runs int, err error) {
-	if w, err = m.read(o.Traces); err != nil {
+	if w, err = m.read(o); err != nil {
 		return nil, 0, err
 	}
-	if o.Quick {
-		w.Jobs = w.Jobs[:min(quickJobs, len(w.Jobs))]
-		return w, quickSeeds, nil
-	}
-	return w, seeds, nil
+	w.Jobs = w.Jobs[:min(study.Sized(o, len(w.Jobs), quickJobs), len(w.Jobs))]
+	return w, study.Sized(o, seeds, quickSeeds), nil
 }
 
 func simulate(m machine, o study.Options) (*results, error) {
@@ -199,42 +196,22 @@ func (e *estimates) means() (m matrix) {
 	return m
 }
 
-// figures draw the payoffs of the users of group C, and of the designer, over β.
-func (r *results) figures(name string) ([]study.Figure, error) {
-	var out []study.Figure
-	for _, f := range []struct {
-		suffix, label string
-		ours          *estimates
-		paper         *matrix
-	}{{"users", "payoff of aggressive users, group C", &r.users[2], &paperUsers}, {"designer", "payoff of the designer", &r.designer, &paperDesigner}} {
-		p, err := payoffPlot(f.label, f.ours, f.paper)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, study.Figure{Name: name + "-" + f.suffix, Plot: p})
-	}
-	return out, nil
-}
+// The labels of the payoffs that are drawn.
+const (
+	usersLabel    = "payoff of aggressive users, group C"
+	designerLabel = "payoff of the designer"
+)
 
-// payoffPlot draws ours as lines and the paper's, if there are any, as points.
-func payoffPlot(label string, ours *estimates, paper *matrix) (*chart.Chart, error) {
-	p := chart.New("β of the aggressive", label)
+// payoffPlot draws ours over β as lines and the paper's, if there are any, as points.
+func payoffPlot(name, label string, ours *estimates, paper *matrix) *study.Figure {
+	p, means := study.NewFigure(name, "β of the aggressive", label), ours.means()
 	for s, price := range prices {
 		for a, algorithm := range algorithms {
-			lines := []chart.Line{{Name: fmt.Sprintf("%s, %s", algorithm, price), Style: a + 3*s}}
+			p.Line(fmt.Sprintf("%s, %s", algorithm, price), a+3*s, betas, means[s][a][:])
 			if paper != nil {
-				lines = append(lines, chart.Line{Style: a + 3*s, Points: true})
-			}
-			for b, beta := range betas {
-				lines[0].Add(beta, ours[s][a][b].Mean)
-				if paper != nil {
-					lines[1].Add(beta, paper[s][a][b])
-				}
-			}
-			if err := p.Add(lines...); err != nil {
-				return nil, err
+				p.Points("", a+3*s, betas, paper[s][a][:])
 			}
 		}
 	}
-	return p, nil
+	return p
 }

@@ -93,7 +93,7 @@ func TestEquilibriaOfThePaper(t *testing.T) {
 
 // TestGroupsAreThirdsByRunTime, and bids are within β of the values.
 func TestGroupsAreThirdsByRunTime(t *testing.T) {
-	w, err := lpc.read(busy(t))
+	w, err := lpc.read(study.Options{Traces: busy(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

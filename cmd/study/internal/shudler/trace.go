@@ -3,14 +3,11 @@ package shudler
 import (
 	"cmp"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
-	"github.com/candor-grid/candor/deploy/simulated/swf"
+	"github.com/candor-grid/candor/cmd/study/internal/study"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
-	"github.com/candor-grid/candor/messages"
 )
 
 // machine is a log and the number of nodes that the jobs compete for.
@@ -23,18 +20,10 @@ type machine struct {
 var lpc = machine{"LPC-EGEE-2004-1.2-cln.swf.gz", 105}
 
 // read reads the log's jobs, as serial ones.
-func (m machine) read(dir string) (*workload.Workload, error) {
-	if dir == "" {
-		return nil, messages.Errorf(messages.Invalid, "--traces: this study runs on a log: name the directory that holds %s, from the Parallel Workloads Archive", m.file)
-	}
-	f, err := os.Open(filepath.Join(dir, m.file))
+func (m machine) read(o study.Options) (*workload.Workload, error) {
+	log, err := o.Log(m.file)
 	if err != nil {
-		return nil, messages.Errorf(messages.Invalid, "--traces: %v: name the directory that holds %s, from the Parallel Workloads Archive", err, m.file)
-	}
-	defer f.Close()
-	log, err := swf.Read(f)
-	if err != nil {
-		return nil, messages.Errorf(messages.Invalid, "%s: %v", m.file, err)
+		return nil, err
 	}
 	return workload.New(log, workload.Options{Parallel: workload.Split})
 }

@@ -2,10 +2,11 @@ package study
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 
-	"github.com/candor-grid/candor/cmd/internal/chart"
+	"github.com/candor-grid/candor/deploy/simulated/swf"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -24,22 +25,46 @@ type Options struct {
 	Traces string // the directory of the logs
 }
 
+// Sized is the full size of a study, or with Quick the small one.
+func Sized[T any](o Options, full, quick T) T {
+	if o.Quick {
+		return quick
+	}
+	return full
+}
+
+// Log reads a log of the Parallel Workloads Archive from the directory of logs.
+func (o Options) Log(file string) (*swf.Log, error) {
+	if o.Traces == "" {
+		return nil, messages.Errorf(messages.Invalid, "--traces: this study runs on a log: name the directory that holds %s, from the Parallel Workloads Archive", file)
+	}
+	f, err := os.Open(filepath.Join(o.Traces, file))
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "--traces: %v: name the directory that holds %s, from the Parallel Workloads Archive", err, file)
+	}
+	defer f.Close()
+	log, err := swf.Read(f)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: %v", file, err)
+	}
+	return log, nil
+}
+
 // Report is what a study leaves.
 type Report struct {
 	Numbers any // encoded as NAME.json
 	Page    *Page
-	Figures []Figure
+	Figures []*Figure
 }
 
-// Figure is a plot, saved as NAME.svg.
-type Figure struct {
-	Name string
-	Plot *chart.Chart
-}
-
-// Write writes the report of the study into a directory, which is made if need
-// be: NAME.json, NAME.md and the figures.
+// Write draws the figures and writes the report of the study into a directory,
+// which is made if need be: NAME.json, NAME.md and the figures.
 func (r *Report) Write(dir, name string) error {
+	for _, f := range r.Figures {
+		if err := f.Add(f.lines...); err != nil {
+			return fmt.Errorf("figure %s: %w", f.Name, err)
+		}
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return messages.Errorf(messages.Invalid, "--out: %v", err)
 	}
@@ -53,7 +78,7 @@ func (r *Report) Write(dir, name string) error {
 		}
 	}
 	for _, f := range r.Figures {
-		if err := f.Plot.Save(filepath.Join(dir, f.Name+".svg")); err != nil {
+		if err := f.Save(filepath.Join(dir, f.Name+".svg")); err != nil {
 			return messages.Errorf(messages.Invalid, "--out: %v", err)
 		}
 	}

@@ -4,9 +4,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
-
-	"github.com/candor-grid/candor/cmd/internal/chart"
 )
 
 // TestEstimated: Student's t for 4 degrees of freedom is 2.776 (any table of it);
@@ -29,7 +28,7 @@ func TestReportIsWritten(t *testing.T) {
 	page.Section("Part")
 	page.Table([]string{"a", "b"}, [][]string{{"1", "2"}})
 	dir := filepath.Join(t.TempDir(), "new")
-	r := Report{Numbers: []int{1}, Page: page, Figures: []Figure{{"f", chart.New("x", "y")}}}
+	r := Report{Numbers: []int{1}, Page: page, Figures: []*Figure{NewFigure("f", "x", "y")}}
 	if err := r.Write(dir, "n"); err != nil {
 		t.Fatal(err)
 	}
@@ -40,5 +39,18 @@ func TestReportIsWritten(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "f.svg")); len(data) < 500 {
 		t.Errorf("f.svg has %d bytes, %v", len(data), err)
+	}
+}
+
+// TestFigureThatCannotBeDrawn: nothing of its report is written.
+func TestFigureThatCannotBeDrawn(t *testing.T) {
+	f := NewFigure("f", "x", "y")
+	f.Line("l", 0, []float64{1, 2}, []float64{1, math.NaN()})
+	dir := filepath.Join(t.TempDir(), "new")
+	if err := (&Report{Page: NewPage("Title"), Figures: []*Figure{f}}).Write(dir, "n"); err == nil || !strings.Contains(err.Error(), "figure f: ") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%v", err)
 	}
 }
