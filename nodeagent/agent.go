@@ -117,7 +117,7 @@ func (a *Agent) leave() {
 		a.die()
 		return
 	}
-	a.queue.post(func(messages.Time) { a.state.Close(a.c.KillOnClose) })
+	a.queue.post(func(messages.Time) { a.state.Close() })
 }
 
 // release gives back what the agent holds.

@@ -45,8 +45,6 @@ type Config struct {
 	Operators []messages.Name
 	// Grace is the time from SIGTERM to SIGKILL; default 5 s.
 	Grace time.Duration
-	// KillOnClose ends the tasks without grace when the agent is closed.
-	KillOnClose bool
 	// CloseTimeout bounds Close; default: Grace and 5 s.
 	CloseTimeout time.Duration
 	// Seed of every decision by chance; 0: a random one.

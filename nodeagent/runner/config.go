@@ -15,9 +15,6 @@ type Config struct {
 	Node messages.Name
 	// Dir is the state directory, made if need be.
 	Dir string
-	// Env is the base environment of every task, as "NAME=value"; nil: a clean one
-	// of the user as whom it runs, see [BaseEnv].
-	Env []string
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
 	// OutputLimit bounds each output file of a task, in bytes; default 64 MiB.

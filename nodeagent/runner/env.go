@@ -13,10 +13,9 @@ import (
 // loginPath is where a login finds programs.
 const loginPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// BaseEnv returns the clean environment that tasks start from which run as this
-// process's user: a handful of its variables, or what a login would set, and nothing
-// else of what this process was started with.
-func BaseEnv() []string {
+// ownEnv is the clean environment of tasks that run as this process's user: a few of
+// this process's variables, or what a login would set in their place, and no others.
+func ownEnv() []string {
 	name, home := "nobody", "/"
 	if u, err := user.Current(); err == nil {
 		name, home = u.Username, u.HomeDir
@@ -44,9 +43,6 @@ func inherited(name, otherwise string) string {
 // on its C library.
 func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error) {
 	e := environment{at: map[string]int{}}
-	if c.Env != nil {
-		base = c.Env
-	}
 	for _, v := range base {
 		name, value, _ := strings.Cut(v, "=")
 		e.set(name, value)

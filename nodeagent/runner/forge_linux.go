@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"runtime"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
@@ -21,26 +19,13 @@ type anvil struct {
 
 func newForge() *forge {
 	f := &forge{work: make(chan func(*anvil))}
-	go f.serve()
+	go cell.OnThread(func() {
+		a := new(anvil)
+		for do := range f.work {
+			do(a)
+		}
+	})
 	return f
-}
-
-// serve runs what needs a confined thread. The thread ends with it: it is no good for
-// others.
-func (f *forge) serve() {
-	runtime.LockOSThread()
-	if unix.Gettid() == unix.Getpid() {
-		// The first thread stands for the whole process in /proc, and never ends.
-		defer runtime.UnlockOSThread()
-		elsewhere := make(chan struct{})
-		go func() { defer close(elsewhere); f.serve() }()
-		<-elsewhere
-		return
-	}
-	a := new(anvil)
-	for do := range f.work {
-		do(a)
-	}
 }
 
 func (f *forge) close() { close(f.work) }

@@ -98,16 +98,11 @@ func endOrphans(session int, marks []string) {
 	if len(marks) == 0 {
 		return
 	}
-	names, _ := filepath.Glob("/proc/[1-9]*")
-	for _, name := range names {
-		pid, err := strconv.Atoi(filepath.Base(name))
-		if err != nil {
-			continue
-		}
-		if _, of := sessionOf(filepath.Base(name)); of == session && marked(pid, marks) {
+	eachMember(session, func(pid, _ int) {
+		if marked(pid, marks) {
 			signalMember(pid, session, []unix.Signal{unix.SIGKILL})
 		}
-	}
+	})
 }
 
 // marked reports whether a process has all marks in its environment.
@@ -118,21 +113,6 @@ func marked(pid int, marks []string) bool {
 	}
 	env := strings.Split(string(b), "\x00")
 	return !slices.ContainsFunc(marks, func(m string) bool { return !slices.Contains(env, m) })
-}
-
-// startOf reads when a process began.
-func startOf(pid string) (began int64, alive bool) {
-	b, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return 0, false
-	}
-	const start = 19 // after the name
-	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	if len(fields) <= start {
-		return 0, false
-	}
-	began, err = strconv.ParseInt(fields[start], 10, 64)
-	return began, err == nil
 }
 
 // note remembers a session until forget.

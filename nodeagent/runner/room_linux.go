@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
 // room is namespaces that the tasks of one account share, or of one job where
@@ -95,32 +95,19 @@ func closeAll(files []*os.File) (err error) {
 	return err
 }
 
-// onThread calls f on a thread that ends with it.
-func onThread(f func() error) error {
-	failed := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked
-		if unix.Gettid() == unix.Getpid() {
-			defer runtime.UnlockOSThread()
-			failed <- onThread(f)
-			return
-		}
-		failed <- f()
-	}()
-	return <-failed
-}
-
 // inside calls f on a thread in the room.
 func (r *room) inside(f func() error) error {
-	return onThread(func() error {
+	failed := make(chan error)
+	go cell.OnThread(func() {
 		if err := unix.Unshare(unix.CLONE_FS); err != nil {
-			return os.NewSyscallError("unshare", err)
+			failed <- os.NewSyscallError("unshare", err)
+		} else if err := r.enter(); err != nil {
+			failed <- err
+		} else {
+			failed <- f()
 		}
-		if err := r.enter(); err != nil {
-			return err
-		}
-		return f()
 	})
+	return <-failed
 }
 
 // enter moves the calling thread, and what it forks, into the room.

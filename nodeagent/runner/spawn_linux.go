@@ -69,6 +69,15 @@ func (c child) reap() (status unix.WaitStatus, usage unix.Rusage) {
 // signalSession signals the processes of a session that left its first
 // process group; the session's first process must not have been reaped.
 func signalSession(session int, signals ...unix.Signal) {
+	eachMember(session, func(pid, group int) {
+		if group != session {
+			signalMember(pid, session, signals)
+		}
+	})
+}
+
+// eachMember calls f with each process of a session, and its process group.
+func eachMember(session int, f func(pid, group int)) {
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return
@@ -80,8 +89,8 @@ func signalSession(session int, signals ...unix.Signal) {
 		if err != nil {
 			continue
 		}
-		if group, of := sessionOf(name); of == session && group != session {
-			signalMember(pid, session, signals)
+		if group, of := sessionOf(name); of == session {
+			f(pid, group)
 		}
 	}
 }
@@ -103,16 +112,33 @@ func signalMember(pid, session int, signals []unix.Signal) {
 
 // sessionOf reads a process's group and session, zeros if it is gone.
 func sessionOf(pid string) (group, session int) {
+	const groupAt, sessionAt = 2, 3
+	fields := statOf(pid)
+	if len(fields) <= sessionAt {
+		return 0, 0
+	}
+	group, _ = strconv.Atoi(fields[groupAt])
+	session, _ = strconv.Atoi(fields[sessionAt])
+	return group, session
+}
+
+// startOf reads when a process began, in ticks since boot.
+func startOf(pid string) (began int64, alive bool) {
+	const startAt = 19
+	fields := statOf(pid)
+	if len(fields) <= startAt {
+		return 0, false
+	}
+	began, err := strconv.ParseInt(fields[startAt], 10, 64)
+	return began, err == nil
+}
+
+// statOf reads what the kernel says of a process after its name, which may hold
+// anything: state, parent, group, session and more; nil if it is gone.
+func statOf(pid string) []string {
 	b, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return 0, 0
+		return nil
 	}
-	// pid (name) state parent group session …, where the name may hold anything.
-	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	if len(fields) < 4 {
-		return 0, 0
-	}
-	group, _ = strconv.Atoi(fields[2])
-	session, _ = strconv.Atoi(fields[3])
-	return group, session
+	return strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
 }

@@ -61,7 +61,7 @@ func identityOf(name string) (identity, error) {
 // baseEnv is that of a task of another user: nothing of this process's.
 func (i *identity) baseEnv() []string {
 	if i.as == nil {
-		return BaseEnv()
+		return ownEnv()
 	}
 	env := []string{"PATH=" + loginPath, "USER=" + i.name, "LOGNAME=" + i.name, "LANG=C.UTF-8", "TMPDIR=/tmp", "SHELL=/bin/sh"}
 	if i.home != "" {

@@ -130,7 +130,7 @@ func TestCloseEndsAndReports(t *testing.T) {
 	a := running(t, 2)
 	a.end(0, messages.Exited)
 	r := a.request() // with a claim
-	a.Close(false)
+	a.Close()
 	if a.act().Closed {
 		t.Fatal("closed while a task runs")
 	}
@@ -157,7 +157,7 @@ func TestCloseEndsAndReports(t *testing.T) {
 func TestCloseWithoutLeaseEndsAtOnce(t *testing.T) {
 	a := newAgent(t, 1, 1)
 	a.request()
-	a.Close(false)
+	a.Close()
 	if !a.act().Closed {
 		t.Fatal("waits for a session that it does not need")
 	}

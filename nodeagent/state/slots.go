@@ -1,6 +1,10 @@
 package state
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // slots are the slots of the node, one class after another; their number never changes.
 type slots []class
@@ -28,20 +32,7 @@ func (c *class) free() int { return max(0, c.slots-c.tasks-c.claiming) }
 
 // index returns the position of a class, or -1.
 func (s slots) index(name messages.Name) int {
-	for i := range s {
-		if s[i].name == name {
-			return i
-		}
-	}
-	return -1
-}
-
-// idle returns the number of slots without a task or a claim.
-func (s slots) idle() (n int) {
-	for i := range s {
-		n += s[i].free()
-	}
-	return n
+	return slices.IndexFunc(s, func(c class) bool { return c.name == name })
 }
 
 // awake returns the number of slots to be claimed for in the next exchange.

@@ -59,14 +59,11 @@ func (s *State) Expiry() messages.Time { return s.session.expiry() }
 // Running returns the number of attempts that have not ended.
 func (s *State) Running() int { return s.tasks.alive }
 
-// Idle returns the number of slots without a task or a claim.
-func (s *State) Idle() (n int) { return s.slots.idle() }
-
-// Close begins the end: nothing more is claimed, tasks are ended, with grace
-// or without, and reported. Actions.Closed tells when that is done.
-func (s *State) Close(kill bool) {
+// Close begins the end: nothing more is claimed, tasks are ended with grace, and
+// reported. Actions.Closed tells when that is done.
+func (s *State) Close() {
 	s.closing, s.markets.shut = true, true
-	s.tasks.stopAll(kill)
+	s.tasks.stopAll(false)
 }
 
 // Act returns what is to be done at an instant.

@@ -96,9 +96,6 @@ func (c *Cells) Abilities() (all []messages.Name) {
 	return slices.Compact(all)
 }
 
-// Can reports whether cells have an ability here.
-func (c *Cells) Can(ability messages.Name) bool { return slices.Contains(c.Abilities(), ability) }
-
 // Take returns a cell that nothing runs in, with these limits. It must be given
 // back by [Cells.Leave].
 func (c *Cells) Take(l Limits) (*Cell, error) {
@@ -149,7 +146,7 @@ func (c *Cell) make(name string) (err error) {
 	}
 	c.work = make(chan func())
 	ready := make(chan error)
-	go c.serve(ready)
+	go OnThread(func() { c.serve(ready) })
 	return <-ready
 }
 
@@ -206,18 +203,27 @@ type Cell struct {
 // Retire keeps the cell from being given to another task.
 func (c *Cell) Retire() { c.retired = true }
 
-// serve runs what is to be run inside the cell, on a thread that ends with it.
-func (c *Cell) serve(ready chan<- error) {
-	runtime.LockOSThread() // and never unlocked: the thread is no good for others
-	if unix.Gettid() == unix.Getpid() {
-		// The first thread of a process never ends, and stands for the whole of it
-		// in /proc: another one must go inside.
-		defer runtime.UnlockOSThread()
-		elsewhere := make(chan error)
-		go c.serve(elsewhere)
-		ready <- <-elsewhere
+// OnThread calls f on a thread that ends with f: the thread may change in ways that
+// other goroutines could not bear. It is to be called by a goroutine of its own.
+func OnThread(f func()) {
+	runtime.LockOSThread() // and never unlocked
+	if unix.Gettid() != unix.Getpid() {
+		f()
 		return
 	}
+	// The first thread of a process never ends, and stands for the whole process in
+	// /proc: another thread must do it.
+	defer runtime.UnlockOSThread()
+	begun := make(chan struct{})
+	go OnThread(func() {
+		close(begun)
+		f()
+	})
+	<-begun
+}
+
+// serve goes inside the cell, and runs there what is to be run.
+func (c *Cell) serve(ready chan<- error) {
 	err := c.group.enter()
 	ready <- err
 	if err != nil {

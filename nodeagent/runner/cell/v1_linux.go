@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -88,16 +89,25 @@ func (g *v1) usable(s cgroup1.Subsystem) bool {
 func (g *v1) clear() {
 	for _, s := range g.use {
 		dir := g.dir(s.Name())
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if e.IsDir() {
-				old := &v1Group{name: s.Name(), dirs: map[cgroup1.Name]string{s.Name(): filepath.Join(dir, e.Name())}}
-				if old.kill() != nil || old.remove() != nil {
-					g.left = append(g.left, old)
-				}
-			}
+		g.left = append(g.left, endOld(dir, func(name string) (group, error) {
+			return &v1Group{name: s.Name(), dirs: map[cgroup1.Name]string{s.Name(): filepath.Join(dir, name)}}, nil
+		})...)
+	}
+}
+
+// endOld ends and removes the groups below a directory, and returns those that cannot
+// be removed yet.
+func endOld(dir string, open func(name string) (group, error)) (left []group) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		if old, err := open(e.Name()); err == nil && (old.kill() != nil || old.remove() != nil) {
+			left = append(left, old)
 		}
 	}
+	return left
 }
 
 func (g *v1) stale() []group { return g.left }
@@ -117,7 +127,6 @@ func (g *v1) abilities() (all []messages.Name) {
 	for _, s := range g.use {
 		all = append(all, abilityOf[s.Name()])
 	}
-	slices.Sort(all)
 	return all
 }
 
@@ -193,15 +202,8 @@ func (*v1Group) clone(*syscall.SysProcAttr) {}
 const cpuPeriod = 100 * time.Millisecond
 
 func (g *v1Group) limit(l Limits) error {
-	memory, pids, quota := int64(-1), int64(0), int64(-1)
-	if l.Memory > 0 {
-		memory = l.Memory
-	}
-	if l.Pids > 0 {
-		pids = l.Pids + 1 // the thread inside
-	} else {
-		pids = DefaultPids + 1
-	}
+	memory, quota := cmp.Or(l.Memory, -1), int64(-1)
+	pids := cmp.Or(l.Pids, DefaultPids) + 1 // the thread inside
 	if l.CPU > 0 {
 		quota = int64(l.CPU * float64(cpuPeriod.Microseconds()))
 	}
@@ -258,7 +260,7 @@ func outside(pids []int, list []byte) (left []int) {
 
 func (g *v1Group) empty() bool {
 	if g.pids != nil {
-		return number(g.pids) <= 1 // the thread inside
+		return number(g.pids, "") <= 1 // the thread inside
 	}
 	return len(g.processes()) == 0
 }
@@ -311,9 +313,7 @@ func (g *v1Group) killed() uint64 {
 	if g.oom == nil {
 		return 0
 	}
-	var buffer [256]byte
-	n, _ := g.oom.ReadAt(buffer[:], 0)
-	return after(string(buffer[:n]), "oom_kill ")
+	return number(g.oom, "oom_kill ")
 }
 
 func (g *v1Group) remove() (err error) {
@@ -382,11 +382,11 @@ func rmdirs(dir string) error {
 	return rmdir(dir)
 }
 
-// number reads a file that holds a number.
-func number(f *os.File) uint64 {
-	var buffer [32]byte
+// number reads a number from an open file, after a key where there is one.
+func number(f *os.File, key string) uint64 {
+	var buffer [256]byte
 	n, _ := f.ReadAt(buffer[:], 0)
-	return after(string(buffer[:n]), "")
+	return after(string(buffer[:n]), key)
 }
 
 // after returns the number that follows a key at the beginning of a line, 0 if

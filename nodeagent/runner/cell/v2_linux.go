@@ -68,7 +68,7 @@ func openV2(mount, path string, needed ...string) *v2 {
 		}
 	}
 	g.weigh()
-	g.clear()
+	g.left = endOld(g.dir, g.open)
 	if !g.takes() {
 		_ = rmdirBase(g.dir)
 		return nil
@@ -105,19 +105,6 @@ func (g *v2) again() error {
 func (g *v2) weigh() {
 	if weight := uint64(nodeWeight * 100); slices.Contains(g.controllers, "cpu") {
 		_ = g.root.Update(&cgroup2.Resources{CPU: &cgroup2.CPU{Weight: &weight}}) // without, tasks only wait longer
-	}
-}
-
-// clear ends what an earlier run left behind.
-func (g *v2) clear() {
-	entries, _ := os.ReadDir(g.dir)
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		if old, err := g.open(e.Name()); err == nil && (old.kill() != nil || old.remove() != nil) {
-			g.left = append(g.left, old)
-		}
 	}
 }
 
@@ -231,9 +218,7 @@ func (g *v2Group) kill() error {
 }
 
 func (g *v2Group) empty() bool {
-	var buffer [64]byte
-	n, _ := g.events.ReadAt(buffer[:], 0)
-	return after(string(buffer[:n]), "populated ") == 0
+	return number(g.events, "populated ") == 0
 }
 
 func (g *v2Group) count() int {
@@ -241,7 +226,10 @@ func (g *v2Group) count() int {
 	return bytes.Count(b, []byte("\n"))
 }
 
-func (g *v2Group) killed() uint64 { return g.value("memory.events", "oom_kill ") }
+func (g *v2Group) killed() uint64 {
+	b, _ := os.ReadFile(filepath.Join(g.dir.Name(), "memory.events"))
+	return after(string(b), "oom_kill ")
+}
 
 func (g *v2Group) remove() error {
 	if err := rmdirs(g.dir.Name()); err != nil {
@@ -249,13 +237,4 @@ func (g *v2Group) remove() error {
 	}
 	_ = errors.Join(g.dir.Close(), g.events.Close())
 	return nil
-}
-
-// value reads a number from a file of the group, after a key where there is one.
-func (g *v2Group) value(file, key string) uint64 {
-	b, err := os.ReadFile(filepath.Join(g.dir.Name(), file))
-	if err != nil {
-		return 0
-	}
-	return after(string(b), key)
 }
