@@ -1,6 +1,7 @@
 package nodeagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -59,10 +60,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	seed := c.Seed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
+	seed := cmp.Or(c.Seed, rand.Uint64())
 	a := &Agent{
 		c: c, owned: owned, queue: newQueue(), metrics: newMetrics(c.Metrics),
 		state:   state.New(c.Slots, rand.New(rand.NewPCG(seed, seed))),

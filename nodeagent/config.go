@@ -1,6 +1,7 @@
 package nodeagent
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -106,12 +107,8 @@ func invalid(format string, args ...any) error {
 
 // defaults sets the defaults of what was left out.
 func (c *Config) defaults() {
-	if c.Grace == 0 {
-		c.Grace = runner.DefaultGrace
-	}
-	if c.CloseTimeout == 0 {
-		c.CloseTimeout = c.Grace + 5*time.Second
-	}
+	c.Grace = cmp.Or(c.Grace, runner.DefaultGrace)
+	c.CloseTimeout = cmp.Or(c.CloseTimeout, c.Grace+5*time.Second)
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}

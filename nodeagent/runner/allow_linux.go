@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"encoding/binary"
 	"os"
 	"slices"
@@ -32,12 +33,8 @@ type entry struct {
 // on; its owner keeps all rights there. It is for the directory's owner to call, in
 // whose name the user's tasks run.
 func Allow(dir string, uid uint32) error {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return err
-	}
-	var owner unix.Stat_t
-	if err := unix.Stat(dir, &owner); err != nil {
+	var info unix.Stat_t
+	if err := unix.Stat(dir, &info); err != nil {
 		return &os.PathError{Op: "stat", Path: dir, Err: err}
 	}
 	list, err := accessList(dir, aclName)
@@ -45,8 +42,8 @@ func Allow(dir string, uid uint32) error {
 		return err
 	}
 	if list == nil {
-		mode := uint16(info.Mode().Perm())
-		list = []entry{{aclOwner, mode >> 6, aclNobody}, {aclGroup, mode >> 3 & aclAll, aclNobody}, {aclOthers, mode & aclAll, aclNobody}}
+		mode := uint16(info.Mode)
+		list = []entry{{aclOwner, mode >> 6 & aclAll, aclNobody}, {aclGroup, mode >> 3 & aclAll, aclNobody}, {aclOthers, mode & aclAll, aclNobody}}
 	}
 	if err := setAccessList(dir, aclName, with(list, uid)); err != nil {
 		return err
@@ -58,7 +55,7 @@ func Allow(dir string, uid uint32) error {
 	if inherited == nil {
 		inherited = slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.tag == aclUser || e.tag == aclMask })
 	}
-	return setAccessList(dir, aclDefault, with(with(inherited, uid), owner.Uid))
+	return setAccessList(dir, aclDefault, with(with(inherited, uid), info.Uid))
 }
 
 // with is a list in which a user has all rights.
@@ -68,13 +65,7 @@ func with(list []entry, uid uint32) []entry {
 	})
 	list = append(list, entry{aclUser, aclAll, uid}, entry{aclMask, aclAll, aclNobody})
 	slices.SortFunc(list, func(a, b entry) int {
-		if a.tag != b.tag {
-			return int(a.tag) - int(b.tag)
-		}
-		if a.number < b.number {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.number, b.number))
 	})
 	return list
 }

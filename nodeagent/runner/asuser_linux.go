@@ -18,10 +18,9 @@ import (
 // this process without its capabilities.
 func asUser(as *syscall.Credential, f func() error) error {
 	runtime.LockOSThread()
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var had, none [2]unix.CapUserData
-	if err := unix.Capget(&header, &had[0]); err != nil {
-		return os.NewSyscallError("capget", err)
+	had, err := capabilities()
+	if err != nil {
+		return err
 	}
 	groups, err := unix.Getgroups()
 	if err != nil {
@@ -32,15 +31,15 @@ func asUser(as *syscall.Credential, f func() error) error {
 			return err
 		}
 	}
-	none = had
+	none := had
 	none[0].Effective, none[1].Effective = 0, 0
-	if err := unix.Capset(&header, &none[0]); err != nil {
-		return os.NewSyscallError("capset", err)
+	if err := setCapabilities(none); err != nil {
+		return err
 	}
 	result := f()
 	// Where this fails the thread stays locked, and ends with its goroutine.
-	if err := unix.Capset(&header, &had[0]); err != nil {
-		return os.NewSyscallError("capset", err)
+	if err := setCapabilities(had); err != nil {
+		return err
 	}
 	if as != nil {
 		before := make([]uint32, len(groups))
@@ -50,8 +49,8 @@ func asUser(as *syscall.Credential, f func() error) error {
 		if err := onFiles(uint32(unix.Geteuid()), uint32(unix.Getegid()), before); err != nil {
 			return err
 		}
-		if err := unix.Capset(&header, &had[0]); err != nil { // which the change of users may have changed
-			return os.NewSyscallError("capset", err)
+		if err := setCapabilities(had); err != nil { // which the change of users may have changed
+			return err
 		}
 	}
 	runtime.UnlockOSThread()

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"path/filepath"
 	"time"
 
@@ -112,32 +113,20 @@ func (c *Config) Validate() error {
 	}
 	c.Dir = dir
 	c.fill()
-	if len(c.Hide) == 0 {
-		c.Hide = []string{c.Dir}
-	}
 	return nil
 }
 
 func (c *Config) fill() {
-	if c.Users == "" {
-		c.Users = filepath.Join(c.Dir, "users")
-	}
-	if c.Grace == 0 {
-		c.Grace = DefaultGrace
-	}
-	if c.OutputLimit == 0 {
-		c.OutputLimit = DefaultOutputLimit
-	}
-	if c.DirLimit == 0 {
-		c.DirLimit = DefaultDirLimit
-	}
-	if c.CheckEvery == 0 {
-		c.CheckEvery = DefaultCheckEvery
-	}
-	if c.KeepJobs == 0 {
-		c.KeepJobs = DefaultKeepJobs
-	}
+	c.Users = cmp.Or(c.Users, filepath.Join(c.Dir, "users"))
+	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	c.OutputLimit = cmp.Or(c.OutputLimit, DefaultOutputLimit)
+	c.DirLimit = cmp.Or(c.DirLimit, DefaultDirLimit)
+	c.CheckEvery = cmp.Or(c.CheckEvery, DefaultCheckEvery)
+	c.KeepJobs = cmp.Or(c.KeepJobs, DefaultKeepJobs)
 	if c.Clock == nil {
 		c.Clock = wallClock
+	}
+	if len(c.Hide) == 0 {
+		c.Hide = []string{c.Dir}
 	}
 }

@@ -33,10 +33,9 @@ const (
 // dropCapabilities empties the sets that an exec takes capabilities from: bounding,
 // ambient and inheritable. Whoever has none has nothing to drop.
 func dropCapabilities() error {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var sets [2]unix.CapUserData
-	if err := unix.Capget(&header, &sets[0]); err != nil {
-		return os.NewSyscallError("capget", err)
+	sets, err := capabilities()
+	if err != nil {
+		return err
 	}
 	if sets[0].Permitted|sets[1].Permitted == 0 {
 		return nil
@@ -44,8 +43,8 @@ func dropCapabilities() error {
 	// Kernels without ambient capabilities have none to clear.
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	sets[0].Inheritable, sets[1].Inheritable = 0, 0
-	if err := unix.Capset(&header, &sets[0]); err != nil {
-		return os.NewSyscallError("capset", err)
+	if err := setCapabilities(sets); err != nil {
+		return err
 	}
 	for c := uintptr(0); c <= lastCapability; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
@@ -59,6 +58,22 @@ func dropCapabilities() error {
 		}
 	}
 	return os.NewSyscallError("securebits", unix.Prctl(unix.PR_SET_SECUREBITS, secureNoRoot|secureNoRootLocked, 0, 0, 0))
+}
+
+// capSets are the sets of capabilities of a thread, low and high halves.
+type capSets [2]unix.CapUserData
+
+// capabilities are those of the calling thread.
+func capabilities() (sets capSets, err error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	err = os.NewSyscallError("capget", unix.Capget(&header, &sets[0]))
+	return sets, err
+}
+
+// setCapabilities gives the calling thread these, and no others.
+func setCapabilities(sets capSets) error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	return os.NewSyscallError("capset", unix.Capset(&header, &sets[0]))
 }
 
 // mayKeepBounding is nil where an exec gives nothing though the bounding set is not

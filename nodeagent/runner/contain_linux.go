@@ -80,11 +80,7 @@ func (c *Config) containMapped() error {
 		return nil
 	}
 	c.Apart = false
-	return privateNeeds(c.Private)
-}
-
-func privateNeeds(private bool) error {
-	if private {
+	if c.Private {
 		return messages.Errorf(messages.Unavailable, "tasks.private: this machine gives an ordinary user no namespaces; start the site as root")
 	}
 	return nil
@@ -116,9 +112,8 @@ var makesNamespaces = sync.OnceValue(func() bool {
 
 // maySetUsers reports whether this process may start tasks as other users.
 func maySetUsers() bool {
-	var sets [2]unix.CapUserData
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	if unix.Capget(&header, &sets[0]) != nil {
+	sets, err := capabilities()
+	if err != nil {
 		return unix.Geteuid() == 0
 	}
 	const needed = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_CHOWN

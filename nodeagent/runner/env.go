@@ -3,7 +3,6 @@ package runner
 import (
 	"os"
 	"os/user"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -110,7 +109,12 @@ func (e *environment) unset(name string) {
 	delete(e.at, name)
 }
 
-// has reports whether a variable is set.
-func has(env []string, name string) bool {
-	return slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+// valueOf is what a variable is set to.
+func valueOf(env []string, name string) (value string, set bool) {
+	for _, v := range env {
+		if value, set = strings.CutPrefix(v, name+"="); set {
+			return value, true
+		}
+	}
+	return "", false
 }

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"github.com/candor-grid/candor/messages"
@@ -16,9 +15,9 @@ func InputsDir(dir string) string { return filepath.Join(dir, "inputs") }
 
 // KeptDir is what is left, once an attempt has ended, of a working directory of
 // its own; it is not there if that was empty.
-func KeptDir(dir string, a messages.Attempt) string {
-	t := a.Task
-	return filepath.Join(dir, "jobs", t.Job.String(), fmt.Sprintf("%d.%d.%d%s", t.Stage, t.Index, a.Number, dirEnding))
-}
+func KeptDir(dir string, a messages.Attempt) string { return baseOf(jobsDir(dir), a) + dirEnding }
 
 const dirEnding = ".dir"
+
+// jobsDir holds the directories of jobs of a state directory.
+func jobsDir(dir string) string { return filepath.Join(dir, "jobs") }

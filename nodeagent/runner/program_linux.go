@@ -48,7 +48,8 @@ func (c *Config) newProgram(p *messages.Program, jobDir string) (*program, error
 	if err != nil {
 		return nil, err
 	}
-	out := &program{env: env, dir: p.Dir, argv: p.Command, as: who.as, homeless: !has(env, "HOME")}
+	_, home := valueOf(env, "HOME")
+	out := &program{env: env, dir: p.Dir, argv: p.Command, as: who.as, homeless: !home}
 	switch {
 	case (len(p.Command) == 0) == (p.Script == ""):
 		return nil, messages.Errorf(messages.Invalid, "stage %q: needs either a command or a script", p.StageName)
@@ -103,12 +104,7 @@ func lookUp(command string, env []string) (string, error) {
 	if strings.Contains(command, "/") {
 		return command, nil
 	}
-	path := ""
-	for _, v := range env {
-		if value, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = value
-		}
-	}
+	path, _ := valueOf(env, "PATH")
 	for _, dir := range filepath.SplitList(path) {
 		file := filepath.Join(dir, command)
 		if filepath.IsAbs(file) && executable(file) {

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
@@ -83,9 +82,5 @@ type Lasting interface {
 
 // detail is the sentence of an error, without its kind.
 func detail(err error) string {
-	var e *messages.Error
-	if errors.As(err, &e) {
-		return e.Message
-	}
-	return err.Error()
+	return messages.AsError("", err).Message
 }

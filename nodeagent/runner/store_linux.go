@@ -48,7 +48,7 @@ const removedPrefix = ".removed-"
 // openStore takes stock of the directories that are there, and finishes the
 // removals that an earlier run left undone.
 func openStore(c *Config) (*store, error) {
-	s := &store{config: c, dir: filepath.Join(c.Dir, "jobs"), jobs: map[messages.JobID]*job{}, idle: list.New()}
+	s := &store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*job{}, idle: list.New()}
 	if err := c.makeDir(s.dir); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 	}
@@ -193,9 +193,12 @@ func (c *Config) makeDir(dir string) error {
 }
 
 // base is where the files of an attempt begin.
-func (s *store) base(a messages.Attempt) string {
-	b := make([]byte, 0, len(s.dir)+48)
-	b = append(b, s.dir...)
+func (s *store) base(a messages.Attempt) string { return baseOf(s.dir, a) }
+
+// baseOf is where the files of an attempt begin, below the directory of all jobs.
+func baseOf(jobs string, a messages.Attempt) string {
+	b := make([]byte, 0, len(jobs)+48)
+	b = append(b, jobs...)
 	b = append(b, '/')
 	b = strconv.AppendUint(b, uint64(a.Task.Job), 10)
 	b = append(b, '/')

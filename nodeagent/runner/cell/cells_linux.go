@@ -14,6 +14,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// Limits bounds what a task may use; 0: not bounded.
+type Limits struct {
+	Memory int64   // bytes, of all its processes together
+	Pids   int64   // processes and threads
+	CPU    float64 // processors
+}
+
+// DefaultPids bounds the processes and threads of a task of which nothing is said,
+// at once where that costs nothing, and else as often as somebody looks.
+const DefaultPids = 4096
+
 // Cells is the cells of one node. It is safe for concurrent use.
 type Cells struct {
 	limited pool // of cells that can bound a task

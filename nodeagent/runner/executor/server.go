@@ -137,19 +137,43 @@ func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *f
 		programs[f.Number] = f.Program
 	case start:
 		s.start(agent, f, programs[f.Number])
-	case stop, suspend, confirm:
-		s.tell(agent, f)
-	case keep:
-		s.keep(agent, f.Time.Std())
 	case owner, logs:
 		go s.answer(agent, f)
-	case end:
+	default:
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.agent == agent {
-			s.end()
+			s.obey(f)
 		}
 	}
+}
+
+// obey does what the agent that counts says. s.mu is held.
+func (s *server) obey(f *frame) {
+	t := s.tasks[f.Attempt]
+	switch {
+	case f.Kind == keep:
+		s.lease.Reset(f.Time.Std())
+	case f.Kind == end:
+		s.end()
+	case t == nil:
+	case f.Kind == confirm:
+		t.forget = true
+		s.let(f.Attempt, t)
+	case f.Kind == suspend:
+		t.suspended = f.Suspended
+		t.now().Suspend(f.Suspended)
+	case f.Kind == stop:
+		t.now().Stop(f.Time.Std())
+	}
+}
+
+// now is the process, or what remembers its orders while it is being started.
+func (t *task) now() runner.Process {
+	if t.Process == nil {
+		t.Process = new(early)
+	}
+	return t.Process
 }
 
 // start begins a task that is not known yet.
@@ -237,47 +261,12 @@ func (s *server) report(t *task) {
 	}
 }
 
-// tell passes an order to a task.
-func (s *server) tell(agent *conn, f *frame) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := s.tasks[f.Attempt]
-	switch {
-	case t == nil || s.agent != agent:
-	case f.Kind == confirm:
-		t.forget = true
-		s.let(f.Attempt, t)
-	default:
-		if t.Process == nil {
-			t.Process = new(early)
-		}
-		if f.Kind == suspend {
-			t.suspended = f.Suspended
-			t.Suspend(f.Suspended)
-		} else {
-			t.Stop(f.Time.Std())
-		}
-	}
-}
-
-// keep lets tasks run for as long as the agent says.
-func (s *server) keep(agent *conn, d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.agent == agent {
-		s.lease.Reset(d)
-	}
-}
-
 // expire kills every task: the leader may have given them to others.
 func (s *server) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.tasks {
-		if t.Process == nil {
-			t.Process = new(early)
-		}
-		t.Stop(0)
+		t.now().Stop(0)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -147,25 +148,12 @@ func candidates() (all []Range) {
 // Choose picks a range that nobody has on a machine, of numbers that exist there.
 func Choose(taken, exist []Range) (Range, error) {
 	for _, r := range candidates() {
-		free := true
-		for _, t := range taken {
-			free = free && !r.Overlaps(t)
-		}
-		if free && within(r, exist) {
+		exists := slices.ContainsFunc(exist, func(e Range) bool { return e.First <= r.First && r.Last <= e.Last })
+		if exists && !slices.ContainsFunc(taken, r.Overlaps) {
 			return r, nil
 		}
 	}
 	return Range{}, messages.Errorf(messages.Unavailable, "no range of user numbers is free on this machine; name one as tasks.user")
-}
-
-// within reports whether one of the ranges has all of r.
-func within(r Range, ranges []Range) bool {
-	for _, e := range ranges {
-		if e.First <= r.First && r.Last <= e.Last {
-			return true
-		}
-	}
-	return false
 }
 
 // Existing reads which numbers exist in this process's user namespace.
