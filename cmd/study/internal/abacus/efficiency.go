@@ -2,6 +2,7 @@ package abacus
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
@@ -100,11 +101,8 @@ func seconds(e study.Estimate) string { return fmt.Sprintf("%.0f ± %.0f", e.Mea
 func efficiencyVerdict(p *study.Page, n map[string]both) {
 	of := func(name string, k, user int) float64 { return n[name].Auction[k].Response[user-1].Mean }
 	spread := func(k int) float64 {
-		low, high := of("9c", k, 1), of("9c", k, 1)
-		for i := 2; i <= shownUsers; i++ {
-			low, high = min(low, of("9c", k, i)), max(high, of("9c", k, i))
-		}
-		return high / low
+		all := []float64{of("9c", k, 1), of("9c", k, 2), of("9c", k, 3)}
+		return slices.Max(all) / slices.Min(all)
 	}
 	best := func(name string, at []float64) float64 {
 		least := 0

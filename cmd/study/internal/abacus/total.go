@@ -3,6 +3,7 @@ package abacus
 import (
 	"fmt"
 	"maps"
+	"math"
 
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
@@ -75,7 +76,7 @@ func change(ratio float64) string { return fmt.Sprintf("%+.1f %%", 100*(ratio-1)
 
 // span is the least and the largest of these over an axis.
 func (b *both) span() (low, high float64) {
-	low, high = b.over(0), b.over(0)
+	low = math.Inf(1)
 	for k := range b.Auction {
 		low, high = min(low, b.over(k)), max(high, b.over(k))
 	}

@@ -42,7 +42,7 @@ func (n *utilitiesNumbers) page(repetitions int) *study.Page {
 		for _, e := range []estimator{r.Plain, r.Estimate} {
 			row = append(row, fmt.Sprintf("%.2f", e.Ratio), fmt.Sprintf("%.0f %%", 100*e.Within), fmt.Sprintf("%.4f", e.Variance[0]), fmt.Sprintf("%.4f", e.Variance[1]))
 		}
-		rows = append(rows, append(row, fmt.Sprintf("%.3f", r.Millis), fmt.Sprintf("%.3f", r.Slowest)))
+		rows = append(rows, append(row, study.Cells("%.3f", r.Millis, r.Slowest)...))
 	}
 	p.Table([]string{"jobs", "least squares: median ratio", "from 5 to 9", "variance, map", "reduce", "our estimate: median ratio", "from 5 to 9", "variance, map", "reduce",
 		"ms", "slowest"}, rows)

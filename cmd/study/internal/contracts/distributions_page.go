@@ -53,10 +53,7 @@ func distributionsPage(numbers []loaded, s size) *study.Page {
 func (n *loaded) rows() (rows [][]string) {
 	for _, d := range n.Sets {
 		row := []string{d.Training, d.Mean.String(), fmt.Sprintf("%.3f", d.Price)}
-		for _, q := range d.Quantiles {
-			row = append(row, fmt.Sprintf("%.2f", q))
-		}
-		rows = append(rows, row)
+		rows = append(rows, append(row, study.Cells("%.2f", d.Quantiles...)...))
 	}
 	return rows
 }

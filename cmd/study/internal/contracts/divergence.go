@@ -3,6 +3,7 @@ package contracts
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 	"github.com/candor-grid/candor/estimator/density"
@@ -95,10 +96,9 @@ func (n divergenceNumbers) page(times, each int) *study.Page {
 
 // at is the point of so many samples, by the rule our estimator uses.
 func (n divergenceNumbers) at(samples int) point {
-	for _, p := range n[density.ScottFull] {
-		if p.Samples == samples {
-			return p
-		}
+	of := n[density.ScottFull]
+	if k := slices.IndexFunc(of, func(p point) bool { return p.Samples == samples }); k >= 0 {
+		return of[k]
 	}
 	return point{Samples: samples, Mean: math.NaN(), Variance: math.NaN()}
 }

@@ -62,8 +62,7 @@ func (n *figureNumbers) page() *study.Page {
 	p.Figure(figuresName+"-payments", "Payments, at full scale (figure 6)")
 	p.Figure(figuresName+"-groups", "One pool and five groups (figure 7)")
 	p.Section("λ (figure 5)")
-	head := study.Each(lambdas, func(x *float64) string { return fmt.Sprintf("λ = %v", *x) })
-	p.Table(append([]string{"C over average", "rule"}, head...), n.lambdaRows())
+	p.Table(append([]string{"C over average", "rule"}, study.Cells("λ = %v", lambdas...)...), n.lambdaRows())
 	p.Figure(figuresName+"-lambda", "Online over offline value: lines the paper's rule, points rule monotone (figure 5)")
 	n.verdict(p)
 	return p
@@ -71,31 +70,19 @@ func (n *figureNumbers) page() *study.Page {
 
 func (n *figureNumbers) capacityRows() (out [][]string) {
 	for _, p := range n.ByCapacity {
-		row := []string{fmt.Sprint(p.Capacity), fmt.Sprint(p.Slots)}
-		for _, x := range []float64{p.Offline, p.Paper.Value, p.Plain.Value, p.Monotone.Value} {
-			row = append(row, fmt.Sprintf("%.4g", x))
-		}
-		row = append(row, fmt.Sprint(p.OffTasks), fmt.Sprint(p.Paper.Tasks), fmt.Sprint(p.Monotone.Tasks))
-		for _, x := range []float64{p.Plain.Payments, p.Monotone.Payments, p.Grouped.Payments, p.Grouped.Value} {
-			row = append(row, fmt.Sprintf("%.4g", x))
-		}
-		out = append(out, row)
+		out = append(out, slices.Concat([]string{fmt.Sprint(p.Capacity), fmt.Sprint(p.Slots)},
+			study.Cells("%.4g", p.Offline, p.Paper.Value, p.Plain.Value, p.Monotone.Value),
+			[]string{fmt.Sprint(p.OffTasks), fmt.Sprint(p.Paper.Tasks), fmt.Sprint(p.Monotone.Tasks)},
+			study.Cells("%.4g", p.Plain.Payments, p.Monotone.Payments, p.Grouped.Payments, p.Grouped.Value)))
 	}
 	return out
 }
 
 func (n *figureNumbers) lambdaRows() (out [][]string) {
 	for _, r := range n.ByLambda {
-		for _, rule := range []struct {
-			name   string
-			values []float64
-		}{{"paper", r.Paper}, {"monotone", r.Monotone}} {
-			row := []string{fmt.Sprint(r.Capacity), rule.name}
-			for _, x := range rule.values {
-				row = append(row, fmt.Sprintf("%.4f", x))
-			}
-			out = append(out, row)
-		}
+		at := fmt.Sprint(r.Capacity)
+		out = append(out, append([]string{at, "paper"}, study.Cells("%.4f", r.Paper...)...),
+			append([]string{at, "monotone"}, study.Cells("%.4f", r.Monotone...)...))
 	}
 	return out
 }
@@ -114,21 +101,16 @@ func (n *figureNumbers) verdict(p *study.Page) {
 		groups = groups && n.ByCapacity[k].Grouped.Payments >= n.ByCapacity[k].Monotone.Payments
 	}
 	p.Section("Same, better, different")
-	for _, c := range []struct {
-		holds       bool
-		paper, ours string
-	}{
-		{grows, "Total value and tasks grow with capacity.", fmt.Sprintf("%.3g to %.3g, %d to %d tasks", first.Paper.Value, last.Paper.Value, first.Paper.Tasks, last.Paper.Tasks)},
-		{(last.Paper.Value-mean.Paper.Value)/4 < (mean.Paper.Value-first.Paper.Value)/3, "Value grows more slowly above the average capacity.",
-			fmt.Sprintf("%+.2g for the first average above a quarter, %+.2g for the one above the average", mean.Paper.Value-first.Paper.Value, last.Paper.Value-mean.Paper.Value)},
-		{n.ByLambda[0].spread() > n.ByLambda[len(n.ByLambda)-1].spread(), "λ matters most where capacity is short.",
-			fmt.Sprintf("from the worst λ to the best, the ratio moves by %.4f at a quarter of the average, %.4f at the average", n.ByLambda[0].spread(), n.ByLambda[len(n.ByLambda)-1].spread())},
-		{falls, "Payments fall as capacity grows.", fmt.Sprintf("%.3g at a quarter, %.3g at the average, %.3g at twice the average", first.Monotone.Payments, mean.Monotone.Payments, last.Monotone.Payments)},
-		{groups, "Five random groups pay more than one pool.", fmt.Sprintf("%.3g instead of %.3g at the average capacity, for %.1f %% less value",
-			mean.Grouped.Payments, mean.Monotone.Payments, 100*(1-mean.Grouped.Value/mean.Monotone.Value))},
-	} {
-		p.Claim(c.holds, c.paper, "%s", c.ours)
-	}
+	p.Claim(grows, "Total value and tasks grow with capacity.", "%.3g to %.3g, %d to %d tasks", first.Paper.Value, last.Paper.Value, first.Paper.Tasks, last.Paper.Tasks)
+	p.Claim((last.Paper.Value-mean.Paper.Value)/4 < (mean.Paper.Value-first.Paper.Value)/3, "Value grows more slowly above the average capacity.",
+		"%+.2g for the first average above a quarter, %+.2g for the one above the average", mean.Paper.Value-first.Paper.Value, last.Paper.Value-mean.Paper.Value)
+	scarce, ample := n.ByLambda[0].spread(), n.ByLambda[len(n.ByLambda)-1].spread()
+	p.Claim(scarce > ample, "λ matters most where capacity is short.",
+		"from the worst λ to the best, the ratio moves by %.4f at a quarter of the average, %.4f at the average", scarce, ample)
+	p.Claim(falls, "Payments fall as capacity grows.", "%.3g at a quarter, %.3g at the average, %.3g at twice the average",
+		first.Monotone.Payments, mean.Monotone.Payments, last.Monotone.Payments)
+	p.Claim(groups, "Five random groups pay more than one pool.", "%.3g instead of %.3g at the average capacity, for %.1f %% less value",
+		mean.Grouped.Payments, mean.Monotone.Payments, 100*(1-mean.Grouped.Value/mean.Monotone.Value))
 	p.Text("Groups pay more where a pool has few slots, so that its tasks compete unevenly: the paper's pool is a sixteenth of this one. At full scale a fifth of " +
 		"the slots with a fifth of the tasks sees about the prices of the whole.")
 	p.Text("- Different: the average capacity. By the paper's equation 15, its own 318,265 tasks of 30.3 units over 4,018 slots are 2,400 units, but the records " +

@@ -132,8 +132,8 @@ func (n *searchNumbers) byDepthPage(p *study.Page) {
 	var rows [][]string
 	for _, d := range n.Depths {
 		low, honest := d.Payoffs.at(50), d.Payoffs.honest()
-		rows = append(rows, []string{d.Name, fmt.Sprintf("%.4g", low.Mean), fmt.Sprintf("%.4g", honest.Mean), fmt.Sprintf("%.4g", deviation(honest.Dots)),
-			fmt.Sprintf("%.2f", d.often(50)), fmt.Sprintf("%.2f", d.often(150)), fmt.Sprintf("%.2f", d.often(searched.Value)), d.Payoffs.Lie.String(), fmt.Sprintf("%.4g", d.Payoffs.Lie.Most)})
+		rows = append(rows, slices.Concat([]string{d.Name}, study.Cells("%.4g", low.Mean, honest.Mean, deviation(honest.Dots)),
+			study.Cells("%.2f", d.often(50), d.often(150), d.often(searched.Value)), []string{d.Payoffs.Lie.String()}, study.Cells("%.4g", d.Payoffs.Lie.Most)))
 	}
 	p.Table([]string{"search", "payoff at 50", "at the truth", "its deviation", "runs at 50", "at 150", "at the truth", "best lie gains", "most that any dot gains"}, rows)
 	p.Figure(searchName+"-incentives", "Payoff by the value declared and the depth (figure 7.10)")

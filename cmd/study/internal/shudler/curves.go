@@ -82,11 +82,7 @@ type run struct {
 
 // runs are those of the figures. In a run in which users shade, the aggressive
 // are counted, else all, as the paper does.
-var runs = []run{
-	{highestbid.HB, highestbid.First, false}, {highestbid.HB, highestbid.Kth, false},
-	{highestbid.HB, highestbid.First, true}, {highestbid.HB, highestbid.Kth, true},
-	{highestbid.NPHB, highestbid.First, true}, {highestbid.WSPT, highestbid.First, true}, {highestbid.WSEPT, highestbid.First, true},
-}
+var runs = []run{honestFirst, honestKth, shadeFirst, shadeKth, shadeNPHB, shadeWSPT, shadeWSEPT}
 
 func (p *population) tally(r run, nodes int, into *crowdTally) error {
 	p.truthful()

@@ -73,21 +73,22 @@ func (g *game) normalise() {
 // scale divides by the largest; or, negative payoffs, the largest by them.
 func (m *matrix) scale(positive bool) {
 	best := m[0][0][0]
-	m.each(func(x *float64) { best = max(best, *x) })
-	m.each(func(x *float64) {
+	eachCell(func(s, a, b int) { best = max(best, m[s][a][b]) })
+	eachCell(func(s, a, b int) {
 		if positive {
-			*x /= best
+			m[s][a][b] /= best
 		} else {
-			*x = best / *x
+			m[s][a][b] = best / m[s][a][b]
 		}
 	})
 }
 
-func (m *matrix) each(do func(x *float64)) {
-	for s := range m {
-		for a := range m[s] {
-			for b := range m[s][a] {
-				do(&m[s][a][b])
+// eachCell calls do with the price, algorithm and β of each cell.
+func eachCell(do func(s, a, b int)) {
+	for s := range prices {
+		for a := range algorithms {
+			for b := range betas {
+				do(s, a, b)
 			}
 		}
 	}

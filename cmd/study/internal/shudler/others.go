@@ -83,7 +83,9 @@ func othersPage(numbers map[string]*otherLog) *study.Page {
 			l.Jobs, l.Nodes, l.Seeds)
 		for s := range prices {
 			p.Text("At %s price:", priceNames[s])
-			p.Table(betaHead(), l.results.plainRows(s))
+			p.Table(betaHead(), tableRows(func(a, b int) string {
+				return fmt.Sprintf("%s, %s", l.results.designer[s][a][b], l.results.users[groupC][s][a][b])
+			}))
 		}
 		prefix := othersName + "-" + m.name()
 		p.Figure(prefix+"-users", "Payoff of the aggressive users of group C")
@@ -96,18 +98,6 @@ func othersPage(numbers map[string]*otherLog) *study.Page {
 		curvesVerdict(p, l.tallies)
 	}
 	return p
-}
-
-// plainRows are rows without the paper's numbers.
-func (r *results) plainRows(s int) (out [][]string) {
-	for a, algorithm := range algorithms {
-		row := []string{string(algorithm)}
-		for b := range betas {
-			row = append(row, fmt.Sprintf("%s, %s", r.designer[s][a][b], r.users[groupC][s][a][b]))
-		}
-		out = append(out, row)
-	}
-	return out
 }
 
 // tablesVerdict says which of the paper's findings in its tables hold: by its

@@ -14,9 +14,12 @@ func (r *results) page(name string) *study.Page {
 		"mean and half of the 95 %% confidence interval, and in parentheses the paper's number.", r.jobs, lpc.nodes, r.seeds)
 	for s, title := range []string{"First price (table II)", "k-th price (table III)"} {
 		p.Section(title)
-		p.Table(betaHead(), r.rows(s))
+		p.Table(betaHead(), tableRows(func(a, b int) string {
+			return fmt.Sprintf("%s (%.3f), %s (%.3f)", r.designer[s][a][b], paperDesigner[s][a][b], r.users[groupC][s][a][b], paperUsers[s][a][b])
+		}))
 	}
-	r.figuresOn(p, name)
+	p.Figure(name+"-users", "Payoff of the aggressive users of group C: lines ours, points the paper's.")
+	p.Figure(name+"-designer", "Payoff of the designer: lines ours, points the paper's.")
 	r.verdict(p)
 	r.equilibriaOn(p)
 	p.Section("Groups A and B")
@@ -26,45 +29,26 @@ func (r *results) page(name string) *study.Page {
 	for s, price := range prices {
 		for g, group := range []string{"A", "B"} {
 			p.Text("Group %s, %s price:", group, price)
-			p.Table(betaHead(), r.groupRows(g, s))
+			p.Table(betaHead(), tableRows(func(a, b int) string { return r.users[g][s][a][b].String() }))
 		}
 	}
 	return p
 }
 
 func betaHead() []string {
-	head := []string{"algorithm"}
-	for _, b := range betas {
-		head = append(head, fmt.Sprintf("β = %.0f %%", 100*b))
-	}
-	return head
+	return append([]string{"algorithm"}, study.Each(betas, func(b *float64) string { return fmt.Sprintf("β = %.0f %%", 100**b) })...)
 }
 
-func (r *results) rows(s int) (out [][]string) {
+// tableRows are rows of a table of an algorithm each, with a cell for each β.
+func tableRows(cell func(algorithm, beta int) string) (out [][]string) {
 	for a, algorithm := range algorithms {
 		row := []string{string(algorithm)}
 		for b := range betas {
-			row = append(row, fmt.Sprintf("%s (%.3f), %s (%.3f)", r.designer[s][a][b], paperDesigner[s][a][b], r.users[2][s][a][b], paperUsers[s][a][b]))
+			row = append(row, cell(a, b))
 		}
 		out = append(out, row)
 	}
 	return out
-}
-
-func (r *results) groupRows(g, s int) (out [][]string) {
-	for a, algorithm := range algorithms {
-		row := []string{string(algorithm)}
-		for b := range betas {
-			row = append(row, r.users[g][s][a][b].String())
-		}
-		out = append(out, row)
-	}
-	return out
-}
-
-func (r *results) figuresOn(p *study.Page, name string) {
-	p.Figure(name+"-users", "Payoff of the aggressive users of group C: lines ours, points the paper's.")
-	p.Figure(name+"-designer", "Payoff of the designer: lines ours, points the paper's.")
 }
 
 func (r *results) verdict(p *study.Page) {

@@ -97,16 +97,12 @@ func simulate(m machine, o study.Options) (*results, error) {
 
 func estimate(games []*game, of func(*game) *matrix) (out estimates) {
 	values := make([]float64, len(games))
-	for s := range prices {
-		for a := range algorithms {
-			for b := range betas {
-				for k, g := range games {
-					values[k] = of(g)[s][a][b]
-				}
-				out[s][a][b] = study.Estimated(values)
-			}
+	eachCell(func(s, a, b int) {
+		for k, g := range games {
+			values[k] = of(g)[s][a][b]
 		}
-	}
+		out[s][a][b] = study.Estimated(values)
+	})
 	return out
 }
 
@@ -118,16 +114,11 @@ type payoffs struct {
 
 // numbers are the means for group C, by price and algorithm.
 func (r *results) numbers() map[string]map[string]payoffs {
-	out := map[string]map[string]payoffs{}
+	out, designer, users := map[string]map[string]payoffs{}, r.designer.means(), r.users[groupC].means()
 	for s, price := range prices {
 		rows := map[string]payoffs{}
 		for a, algorithm := range algorithms {
-			var row payoffs
-			for b := range betas {
-				row.Designer = append(row.Designer, r.designer[s][a][b].Mean)
-				row.Users = append(row.Users, r.users[2][s][a][b].Mean)
-			}
-			rows[string(algorithm)] = row
+			rows[string(algorithm)] = payoffs{designer[s][a][:], users[s][a][:]}
 		}
 		out[string(price)] = rows
 	}
@@ -141,22 +132,19 @@ const near = 0.01
 // compare counts the cells of a matrix that are the same as the paper's, and
 // finds the largest difference.
 func (e *estimates) compare(paper *matrix) (within, same int, worst float64) {
-	for s := range e {
-		for a := range e[s] {
-			for b, x := range e[s][a] {
-				d := x.Mean - paper[s][a][b]
-				if x.Holds(paper[s][a][b], 0.0005) {
-					within++
-				}
-				if math.Abs(d) <= near {
-					same++
-				}
-				if math.Abs(d) > math.Abs(worst) {
-					worst = d
-				}
-			}
+	eachCell(func(s, a, b int) {
+		x, theirs := e[s][a][b], paper[s][a][b]
+		d := x.Mean - theirs
+		if x.Holds(theirs, 0.0005) {
+			within++
 		}
-	}
+		if math.Abs(d) <= near {
+			same++
+		}
+		if math.Abs(d) > math.Abs(worst) {
+			worst = d
+		}
+	})
 	return within, same, worst
 }
 
@@ -186,13 +174,7 @@ func equilibria(designer, users *[3][7]float64) (out []cell) {
 func rounded(x float64) float64 { return math.Round(1000 * x) }
 
 func (e *estimates) means() (m matrix) {
-	for s := range e {
-		for a := range e[s] {
-			for b, x := range e[s][a] {
-				m[s][a][b] = x.Mean
-			}
-		}
-	}
+	eachCell(func(s, a, b int) { m[s][a][b] = e[s][a][b].Mean })
 	return m
 }
 

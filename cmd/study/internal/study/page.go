@@ -40,6 +40,11 @@ func (p *Page) Table(head []string, rows [][]string) {
 	}
 }
 
+// Cells are numbers as cells of a table, all of one format.
+func Cells(format string, numbers ...float64) []string {
+	return Each(numbers, func(x *float64) string { return fmt.Sprintf(format, *x) })
+}
+
 // Claim sets a sentence of the paper beside what ours shows of it.
 func (p *Page) Claim(holds bool, paper, ours string, args ...any) {
 	verdict := "Same"
