@@ -9,16 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tags of the entries of an access list, in their order, beside aclUser.
+// Access lists as the kernel keeps them: a version of 4 bytes, and entries of a tag,
+// rights and a number, in the order of the tags.
 const (
+	aclName    = "system.posix_acl_access"
+	aclDefault = "system.posix_acl_default"
+	aclVersion = 2
+	aclHeader  = 4 // bytes
+	aclEntry   = 8 // bytes
+
 	aclOwner  = 1
+	aclUser   = 2
 	aclGroup  = 4
-	aclGroups = 8
 	aclMask   = 16
 	aclOthers = 32
 
-	aclDefault = "system.posix_acl_default"
-	aclVersion = 2
+	aclExecute = 1
 	aclAll     = 7
 	aclNobody  = ^uint32(0) // the number of entries that have none
 )
@@ -98,4 +104,12 @@ func setAccessList(dir, name string, list []entry) error {
 		return &os.PathError{Op: "access list", Path: dir, Err: err}
 	}
 	return nil
+}
+
+// aclNames reports whether a directory's access list lets a user pass by its number.
+func aclNames(dir string, uid uint32) bool {
+	list, _ := accessList(dir, aclName)
+	return slices.ContainsFunc(list, func(e entry) bool {
+		return e.tag == aclUser && e.number == uid && e.rights&aclExecute != 0
+	})
 }

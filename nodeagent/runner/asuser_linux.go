@@ -131,21 +131,3 @@ func named(dir string, as *syscall.Credential) bool {
 	}
 	return info.Uid == as.Uid || aclNames(dir, as.Uid)
 }
-
-// Access lists as the kernel keeps them: a version of 4 bytes, and entries of a tag,
-// rights and a number.
-const (
-	aclName    = "system.posix_acl_access"
-	aclHeader  = 4
-	aclEntry   = 8
-	aclUser    = 2
-	aclExecute = 1
-)
-
-// aclNames reports whether a directory's access list lets a user pass by its number.
-func aclNames(dir string, uid uint32) bool {
-	list, _ := accessList(dir, aclName)
-	return slices.ContainsFunc(list, func(e entry) bool {
-		return e.tag == aclUser && e.number == uid && e.rights&aclExecute != 0
-	})
-}

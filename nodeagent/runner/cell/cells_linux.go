@@ -43,8 +43,6 @@ type pool struct {
 // groups makes control groups of one version.
 type groups interface {
 	abilities() []messages.Name
-	// stale lists groups of an earlier run that could not be removed yet.
-	stale() []group
 	// make makes a group of a name that nobody else on this machine uses: an
 	// earlier run of the node may still be ending, and ends what has its names.
 	make(name string) (group, error)
@@ -76,24 +74,25 @@ func Open(name string) *Cells {
 	beside := v2Mount + "/unified" // groups of version 1
 	if cgroups.Mode() == cgroups.Unified {
 		if g := openV2(v2Mount, topV2(name), "memory", "pids"); g != nil {
-			cells.limited.use(g)
+			cells.limited.use(g, g.left)
 			return cells
 		}
 		beside = v2Mount
 	}
 	if g := openV2(beside, ownV2(name)); g != nil {
-		cells.plain.use(g)
+		cells.plain.use(g, g.left)
 	}
 	if g := openV1(name); g != nil {
-		cells.limited.use(g)
+		cells.limited.use(g, g.left)
 	}
 	return cells
 }
 
-// use has a pool make its cells of groups, and removes what is left of earlier ones.
-func (p *pool) use(g groups) {
+// use has a pool make its cells of groups, and removes the groups that an earlier run
+// left and that could not be removed yet.
+func (p *pool) use(g groups, left []group) {
 	p.groups = g
-	p.late.add(g.stale()...)
+	p.late.add(left...)
 }
 
 // Abilities says what cells can do here.

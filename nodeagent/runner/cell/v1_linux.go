@@ -110,8 +110,6 @@ func endOld(dir string, open func(name string) (group, error)) (left []group) {
 	return left
 }
 
-func (g *v1) stale() []group { return g.left }
-
 // dir is the group of a controller in the file system.
 func (g *v1) dir(name cgroup1.Name) string {
 	for _, s := range g.use {

@@ -108,8 +108,6 @@ func (g *v2) weigh() {
 	}
 }
 
-func (g *v2) stale() []group { return g.left }
-
 func (g *v2) abilities() []messages.Name {
 	all := []messages.Name{messages.AbilityFreeze}
 	for c, ability := range map[string]messages.Name{"memory": messages.AbilityMemory, "pids": messages.AbilityPids, "cpu": messages.AbilityCPU} {

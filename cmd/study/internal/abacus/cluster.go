@@ -49,10 +49,10 @@ type mapReduce struct {
 	early     int           // maps that may not have ended when reduces take slots
 	held      []float64     // durations of the reduces that have slots and wait for maps
 	data      [][copies]int // nodes, by map
+	budget    float64
 
 	// With deadlines only.
 
-	budget   float64
 	deadline float64
 	outside  bool // of the pool
 }
@@ -80,7 +80,7 @@ func (c *cluster) draw(until float64, seed uint64) []*mapReduce {
 // job draws a job of a user.
 func (c *cluster) job(i int, at float64, r *rand.Rand) *mapReduce {
 	u := &c.users[i]
-	j := &mapReduce{user: i, submitted: at, left: u.tasks}
+	j := &mapReduce{user: i, submitted: at, left: u.tasks, budget: u.budget}
 	for class := range classes {
 		for range u.tasks[class] {
 			j.durations[class] = append(j.durations[class], u.seconds[class]*(1-taskSpread+2*taskSpread*r.Float64()))
@@ -203,22 +203,8 @@ func (r *course) auction() error {
 	if r.levels != nil {
 		return r.pool()
 	}
-	if len(r.active) == 0 {
-		return nil
-	}
-	p := &proportional.Problem{Alpha: r.alpha, Classes: classes}
-	for _, j := range r.active {
-		u := &r.users[j.user]
-		p.Budgets, p.Weights = append(p.Budgets, u.budget), append(p.Weights, u.weights[:]...)
-	}
-	out, err := r.solver.Solve(p)
-	if err != nil {
-		return err
-	}
-	for i, j := range r.active {
-		copy(j.shares[:], out.Shares[i*classes:])
-	}
-	return nil
+	_, err := r.share(r.active)
+	return err
 }
 
 // start gives every free slot to a job with a task for it, the one that has least

@@ -9,9 +9,9 @@ import (
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
-// alone is a job of two maps of 10 and two reduces of 4.
+// alone is a job of two maps of 10 and two reduces of 4, with a budget of 100.
 func alone(user int) *mapReduce {
-	return &mapReduce{user: user, durations: [classes][]float64{{10, 10}, {4, 4}}, left: [classes]int{2, 2}}
+	return &mapReduce{user: user, budget: 100, durations: [classes][]float64{{10, 10}, {4, 4}}, left: [classes]int{2, 2}}
 }
 
 // TestCluster: two equal jobs on two slots of each class, by hand. First in,

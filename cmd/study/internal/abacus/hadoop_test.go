@@ -35,7 +35,7 @@ func TestData(t *testing.T) {
 		k := cluster{users: []user{u, u}, slots: [classes]int{2, 2}, alpha: 0.5, fifo: c.fifo, hadoop: hadoop{away: 2, perNode: 1, patient: c.patient}}
 		var jobs []*mapReduce
 		for i := range 2 {
-			jobs = append(jobs, &mapReduce{user: i, durations: [classes][]float64{{10}, {4}}, left: [classes]int{1, 1}, data: [][copies]int{{1 - i, 8, 9}}})
+			jobs = append(jobs, &mapReduce{user: i, budget: 100, durations: [classes][]float64{{10}, {4}}, left: [classes]int{1, 1}, data: [][copies]int{{1 - i, 8, 9}}})
 		}
 		s, err := k.run(jobs)
 		if err != nil {

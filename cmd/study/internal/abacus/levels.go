@@ -36,8 +36,8 @@ func (r *course) pool() error {
 	return err
 }
 
-// share sets the shares of the members of a pool, and says whether all are
-// estimated to be in time.
+// share holds the auction among the members of a pool, or among all jobs, and says
+// whether all are estimated to be in time.
 func (r *course) share(members []*mapReduce) (bool, error) {
 	if len(members) == 0 {
 		return true, nil
