@@ -110,7 +110,7 @@ func (w *inside) coverTemp() error {
 	own := make([]int, len(tempDirs))
 	for i := range tempDirs {
 		var err error
-		if own[i], err = clone(filepath.Join(w.Temp, itoa(i))); err != nil {
+		if own[i], err = clone(filepath.Join(w.Temp, strconv.Itoa(i))); err != nil {
 			return err
 		}
 		defer unix.Close(own[i])
@@ -224,5 +224,3 @@ func loopbackUp() {
 		_ = unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, r)
 	}
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -158,7 +158,7 @@ func (l *lane) keepDir(base string, from unix.Timespec) {
 	// Nothing came or went since, if the last change is of before: nobody can set
 	// the time of a change, and the kernel's only goes back when its clock does.
 	dir := l.base + dirEnding
-	if at := changed(dir); at == l.since && earlier(at, from) {
+	if at := changed(dir); at == l.since && at.Nano() < from.Nano() {
 		return
 	}
 	if isEmpty(dir) {
@@ -192,10 +192,6 @@ func changed(dir string) unix.Timespec {
 func coarse() (now unix.Timespec) {
 	_ = unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now)
 	return now
-}
-
-func earlier(a, b unix.Timespec) bool {
-	return a.Sec < b.Sec || a.Sec == b.Sec && a.Nsec < b.Nsec
 }
 
 func isEmpty(dir string) bool {

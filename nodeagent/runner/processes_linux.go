@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -166,11 +167,7 @@ func (p *Processes) lookup(a messages.Attempt) *process {
 func (p *Processes) tasksNow() []*process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	tasks := make([]*process, 0, len(p.running))
-	for _, t := range p.running {
-		tasks = append(tasks, t)
-	}
-	return tasks
+	return slices.Collect(maps.Values(p.running))
 }
 
 // closeWithin is how long Close waits for killed tasks: the kernel may keep a

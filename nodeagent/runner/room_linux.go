@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -232,7 +233,7 @@ func (r *rooms) make(one *room, show []string) (err error) {
 		err := errors.Join(hold.Close(), cmd.Wait())
 		return messages.Errorf(messages.Unavailable, "%s (%v)", strings.TrimSpace(said.String()), err)
 	}
-	one.spaces, err = openSpaces("/proc/"+itoa(cmd.Process.Pid)+"/ns/", names)
+	one.spaces, err = openSpaces("/proc/"+strconv.Itoa(cmd.Process.Pid)+"/ns/", names)
 	one.over = make(chan struct{})
 	go func() { defer close(one.over); _ = cmd.Wait() }()
 	return err
@@ -245,7 +246,7 @@ func (r *rooms) makeTemp() (string, error) {
 	}
 	temp, err := os.MkdirTemp(r.tempDir(), "")
 	for i := range tempDirs {
-		dir := filepath.Join(temp, itoa(i))
+		dir := filepath.Join(temp, strconv.Itoa(i))
 		if err == nil {
 			err = os.Mkdir(dir, privateDirs)
 		}

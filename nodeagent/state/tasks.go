@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -172,10 +173,7 @@ func (k *tasks) reported(ends []messages.Finished) {
 
 // list returns the attempts in hand, in order.
 func (k *tasks) list() []messages.Attempt {
-	list := make([]messages.Attempt, 0, len(k.hand))
-	for a := range k.hand {
-		list = append(list, a)
-	}
+	list := slices.AppendSeq(make([]messages.Attempt, 0, len(k.hand)), maps.Keys(k.hand))
 	slices.SortFunc(list, func(a, b messages.Attempt) int {
 		return cmp.Or(cmp.Compare(a.Task.Job, b.Task.Job), cmp.Compare(a.Task.Stage, b.Task.Stage),
 			cmp.Compare(a.Task.Index, b.Task.Index), cmp.Compare(a.Number, b.Number))

@@ -102,8 +102,7 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 	k.mu.Lock()
 	k.conn, k.abilities, k.found = c, abilities, found
 	k.programs = map[*messages.Program]uint64{}
-	var lost []*remote
-	var over []*messages.Finished
+	var ends []func() // to be passed on without the lock
 	if k.until != 0 {
 		k.sendKeep()
 	}
@@ -113,20 +112,17 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 		switch {
 		case !known:
 			delete(k.tasks, a)
-			lost = append(lost, t)
+			ends = append(ends, func() { t.lose("its executor ended and took it along") })
 		case f.Finished != nil:
-			over = append(over, f.Finished)
+			ends = append(ends, func() { k.finish(f.Finished) })
 		default:
 			k.remind(t, f.Suspended)
 		}
 	}
 	k.mu.Unlock()
 	k.tell()
-	for _, t := range lost {
-		t.lose("its executor ended and took it along")
-	}
-	for _, f := range over {
-		k.finish(f)
+	for _, end := range ends {
+		end()
 	}
 }
 

@@ -1,7 +1,9 @@
 package abacus
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
@@ -52,23 +54,20 @@ const competitive = 0.1
 // verdict is about all settings and rates together: the paper's text has one
 // sentence on its figure, and no number.
 func (n sloNumbers) verdict(p *study.Page) {
-	worst, best, worse, all := n[settings[0].Name][0], n[settings[0].Name][0], 0, 0
+	var all []profits
 	for _, d := range settings {
-		for _, at := range n[d.Name] {
-			if at.Over.Mean < worst.Over.Mean {
-				worst = at
-			}
-			if at.Over.Mean > best.Over.Mean {
-				best = at
-			}
-			if all++; at.Over.Mean < -competitive {
-				worse++
-			}
+		all = append(all, n[d.Name]...)
+	}
+	byOver := func(a, b profits) int { return cmp.Compare(a.Over.Mean, b.Over.Mean) }
+	worst, best, worse := slices.MinFunc(all, byOver), slices.MaxFunc(all, byOver), 0
+	for _, at := range all {
+		if at.Over.Mean < -competitive {
+			worse++
 		}
 	}
 	p.Section("Same, better, different")
 	p.Claim(worse == 0, "The overall profit is competitive with ARIA's.", "from %s, at workload %g, to %s, at workload %g; more than %.0f %% below in %d of %d settings",
-		percent(worst.Over), worst.Rate, percent(best.Over), best.Rate, 100*competitive, worse, all)
+		percent(worst.Over), worst.Rate, percent(best.Over), best.Rate, 100*competitive, worse, len(all))
 	p.Text("Where there is more work than can be in time, the earliest deadline is that of the job that is nearest to being late: ARIA works on jobs until their deadlines pass, whatever they would " +
 		"bring in, and few are completed before. Abacus postpones those it cannot fit, and takes those of larger budgets first. Where there is no more work than slots, " +
 		"it loses a little by what its estimates, in whole slots, do not dare.")

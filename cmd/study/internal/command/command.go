@@ -4,6 +4,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,17 +97,13 @@ func choose(names []string) ([]study.Study, error) {
 	if len(names) == 0 {
 		return studies, nil
 	}
-	byName := map[string]study.Study{}
-	for _, s := range studies {
-		byName[s.Name] = s
-	}
 	var out []study.Study
 	for _, name := range names {
-		s, known := byName[name]
-		if !known {
+		k := slices.IndexFunc(studies, func(s study.Study) bool { return s.Name == name })
+		if k < 0 {
 			return nil, messages.Errorf(messages.Invalid, "there is no study %.64q: --list lists them", name)
 		}
-		out = append(out, s)
+		out = append(out, studies[k])
 	}
 	return out, nil
 }
