@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// adopt takes over the tasks of an earlier agent of this node, where they outlive
-// it; those for which the node has no slots any more are ended.
+// adopt takes over the tasks that outlived an earlier agent of this node. A task for
+// which the node has no slots any more is ended.
 func (a *Agent) adopt() {
 	lasting, ok := a.c.Runner.(runner.Lasting)
 	if !ok {

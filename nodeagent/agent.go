@@ -30,7 +30,7 @@ type Agent struct {
 	markets    map[messages.Name]bus.Subscription
 	cancel     context.CancelFunc // of the request under way
 	lastsUntil messages.Time      // when tasks that outlive the agent end without it, as they were told
-	wasIn      bool
+	wasIn      bool               // the node held a lease when the log was last told
 
 	files *files
 
@@ -109,7 +109,7 @@ func (a *Agent) Close() error {
 	return a.closed
 }
 
-// leave begins the end.
+// leave begins to close the agent: the tasks are left to the next agent, or ended.
 func (a *Agent) leave() {
 	if a.c.LeaveRunning {
 		a.die()

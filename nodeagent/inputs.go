@@ -26,7 +26,8 @@ type inputs struct {
 	turn  uint64
 }
 
-// input is one file. What changes, but err, is guarded by inputs.mu.
+// input is one file. Its users and last use are guarded by inputs.mu; err does not change
+// once ready is closed.
 type input struct {
 	digest string
 	size   int64

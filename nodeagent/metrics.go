@@ -30,36 +30,33 @@ func newMetrics(r prometheus.Registerer) *metrics {
 }
 
 func makeMetrics(r prometheus.Registerer) *metrics {
-	return &metrics{
-		exchanges: counter(r, "exchanges_total", "Exchanges sent to the leader, repetitions included."),
-		claims:    counter(r, "claims_total", "Slots for which work was claimed, repetitions included."),
-		grants:    counter(r, "grants_total", "Tasks granted."),
-		starts:    counter(r, "starts_total", "Tasks started."),
-		finishes:  counters(r, "finishes_total", "Tasks ended, by outcome.", "outcome"),
-		failures:  counters(r, "request_failures_total", "Requests to the leader that failed, by kind of error.", "kind"),
-		vectors:   counter(r, "vectors_total", "Allocation vectors received."),
-		fetches:   counter(r, "vector_fetches_total", "Whole allocation vectors asked for."),
-		refused:   counter(r, "refused_messages_total", "Messages of the leader that made no sense."),
-		sessions:  counter(r, "lost_sessions_total", "Sessions that ended with a lost lease or a fence."),
-		startSeconds: histogram(r, "start_seconds",
-			"Time from the arrival of a grant to the started process.", prometheus.ExponentialBuckets(0.0001, 2, 16)),
-		exchangeSeconds: histogram(r, "request_seconds",
-			"Time from a request to the leader to its answer.", prometheus.ExponentialBuckets(0.0001, 2, 18)),
+	opts := func(name, help string) prometheus.CounterOpts {
+		return prometheus.CounterOpts{Namespace: "candor", Subsystem: "nodeagent", Name: name, Help: help}
 	}
-}
-
-func counter(r prometheus.Registerer, name, help string) prometheus.Counter {
-	return register(r, prometheus.NewCounter(prometheus.CounterOpts{Namespace: "candor", Subsystem: "nodeagent", Name: name, Help: help}))
-}
-
-func counters(r prometheus.Registerer, name, help, label string) *prometheus.CounterVec {
-	return register(r, prometheus.NewCounterVec(
-		prometheus.CounterOpts{Namespace: "candor", Subsystem: "nodeagent", Name: name, Help: help}, []string{label}))
-}
-
-func histogram(r prometheus.Registerer, name, help string, buckets []float64) prometheus.Histogram {
-	return register(r, prometheus.NewHistogram(
-		prometheus.HistogramOpts{Namespace: "candor", Subsystem: "nodeagent", Name: name, Help: help, Buckets: buckets}))
+	counter := func(name, help string) prometheus.Counter {
+		return register(r, prometheus.NewCounter(opts(name, help)))
+	}
+	counters := func(name, help, label string) *prometheus.CounterVec {
+		return register(r, prometheus.NewCounterVec(opts(name, help), []string{label}))
+	}
+	seconds := func(name, help string, buckets int) prometheus.Histogram {
+		return register(r, prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "candor", Subsystem: "nodeagent",
+			Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0001, 2, buckets)}))
+	}
+	return &metrics{
+		exchanges:       counter("exchanges_total", "Exchanges sent to the leader, repetitions included."),
+		claims:          counter("claims_total", "Slots for which work was claimed, repetitions included."),
+		grants:          counter("grants_total", "Tasks granted."),
+		starts:          counter("starts_total", "Tasks started."),
+		finishes:        counters("finishes_total", "Tasks ended, by outcome.", "outcome"),
+		failures:        counters("request_failures_total", "Requests to the leader that failed, by kind of error.", "kind"),
+		vectors:         counter("vectors_total", "Allocation vectors received."),
+		fetches:         counter("vector_fetches_total", "Whole allocation vectors asked for."),
+		refused:         counter("refused_messages_total", "Messages of the leader that made no sense."),
+		sessions:        counter("lost_sessions_total", "Sessions that ended with a lost lease or a fence."),
+		startSeconds:    seconds("start_seconds", "Time from the arrival of a grant to the started process.", 16),
+		exchangeSeconds: seconds("request_seconds", "Time from a request to the leader to its answer.", 18),
+	}
 }
 
 // register returns the collector, or the one that another agent registered.

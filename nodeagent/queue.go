@@ -18,7 +18,7 @@ type queue struct {
 	closed bool
 }
 
-// maxOffered bounds the events that strangers can pile up.
+// maxOffered bounds the events from outside that wait.
 const maxOffered = 256
 
 func newQueue() *queue {

@@ -14,8 +14,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// asUser calls f with the rights of a user on files, and no others; nil: those of
-// this process without its capabilities.
+// asUser calls f with a user's rights on files and without capabilities. For nil the
+// user is that of this process.
 func asUser(as *syscall.Credential, f func() error) error {
 	runtime.LockOSThread()
 	had, err := capabilities()
@@ -57,7 +57,8 @@ func asUser(as *syscall.Credential, f func() error) error {
 	return result
 }
 
-// onFiles changes as whom the calling thread, and no other, uses files.
+// onFiles changes the user and groups with which the calling thread, and no other
+// thread, uses files.
 func onFiles(uid, gid uint32, groups []uint32) error {
 	var first unsafe.Pointer
 	if len(groups) > 0 {

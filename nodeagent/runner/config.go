@@ -23,8 +23,8 @@ type Config struct {
 	// as long as CheckEvery.
 	OutputLimit int64
 	// DirLimit bounds what a task may keep in a working directory of its own, in
-	// bytes; beyond it the task is ended. Default 10 GiB. It is looked at as often
-	// as output is.
+	// bytes; beyond it the task is ended. Default 10 GiB. The directory is looked at
+	// every CheckEvery.
 	DirLimit int64
 	// CheckEvery is how often the output and memory of running tasks are
 	// looked at; default 500 ms.
@@ -39,10 +39,10 @@ type Config struct {
 	// Memory is what a task of a class has, in bytes, where its stage says nothing, in
 	// place of Limits; MostMemory is the most that a stage gets, whatever it says.
 	Memory, MostMemory map[messages.Name]int64
-	// User is as whom tasks run: a name, "account" for the user named as the job's
-	// account, or a range such as "100000-165535", of which each account has one;
-	// needs root, in the first user namespace or one of its own. Default: as this
-	// process.
+	// User is the user that tasks run as: a name, "account" for the user named as the
+	// job's account, or a range such as "100000-165535", of which each account has one
+	// number; needs root, in the first user namespace or one of its own. Default: the
+	// user of this process.
 	User string
 	// Users is the file that keeps which account has which number of a range, the
 	// same one for all nodes of a machine; default: users in Dir.
@@ -59,9 +59,9 @@ type Config struct {
 	Private bool
 	Hide    []string
 	Inside  []string
-	// Mapped is how the process that runs the tasks of an unprivileged node gets
-	// the rights it takes: a user namespace with this user alone ("self"), or with its
-	// subordinate users ("range"). Empty: it has what it has.
+	// Mapped is the user namespace in which the process that runs the tasks of an
+	// unprivileged node has the rights to contain them: with this user alone ("self"),
+	// or with its subordinate users too ("range"). Empty: it has no namespace of its own.
 	Mapped string
 	// Clock is the time that is reported; nil: the wall clock. Limits and
 	// graces always pass in real time.

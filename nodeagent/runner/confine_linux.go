@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine takes from the calling thread what no task is to have, for good. What it
-// forks inherits that: a task starts without a way to gain privileges, with empty
-// sets of capabilities and with the filter of system calls, and no start pays for it.
-// The thread itself keeps the capabilities with which it starts tasks as other users:
-// an exec does not pass them on.
+// confine takes from the calling thread, for good, what no task may have. Processes that
+// the thread forks inherit the loss: a task starts without a way to gain privileges,
+// with empty sets of capabilities and with the filter of system calls, and the start of
+// a task costs no more. The thread itself keeps the capabilities with which it starts
+// tasks as other users: an exec does not pass them on.
 func confine() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("no new privileges", err)
@@ -85,7 +85,8 @@ func mayKeepBounding(err error) error {
 	return errKeepsBounding{err}
 }
 
-// errKeepsBounding is harmless for tasks of other users.
+// errKeepsBounding says that the bounding set could not be emptied. A task gains by that
+// only where it runs as the super-user.
 type errKeepsBounding struct{ error }
 
 func (e errKeepsBounding) Error() string {

@@ -69,7 +69,8 @@ func (c *Config) containAsRoot(choice string) error {
 	return nil
 }
 
-// containMapped takes what an ordinary user can have.
+// containMapped contains tasks as well as an ordinary user can: in a user namespace with
+// subordinate users, else with this user alone, else not at all.
 func (c *Config) containMapped() error {
 	if numbers, _, err := SubordinateUsers(); err == nil && mapsUsers(MappedRange) {
 		c.Mapped, c.User = MappedRange, numbers.String()
@@ -98,7 +99,8 @@ func mapsUsers(kind string) bool {
 	return makesNamespaces()
 }
 
-// makesNamespaces tries it, once: a process that leaves no dumps cannot.
+// makesNamespaces tries once to make namespaces as an ordinary user. The try has to come
+// before [NoDumps], after which a process cannot make any.
 var makesNamespaces = sync.OnceValue(func() bool {
 	probe := exec.Command("/bin/true")
 	probe.SysProcAttr = &syscall.SysProcAttr{

@@ -3,6 +3,7 @@ package runner
 import (
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,13 +60,11 @@ func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error
 	e.set("CANDOR_JOB_NAME", strings.ReplaceAll(p.JobName, "\x00", ""))
 	e.set("CANDOR_STAGE", p.StageName)
 	e.set("CANDOR_TASKS", strconv.Itoa(p.Tasks))
-	for _, name := range perTask {
-		e.unset(name)
-	}
 	return e.list, nil
 }
 
-// perTask names the variables that differ between the tasks of a program.
+// perTask names the variables that differ between the tasks of a program; a program
+// cannot set them.
 var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "PWD"}
 
 // taskEnv adds what is the task's own to its program's environment.
@@ -88,25 +87,17 @@ type environment struct {
 	at   map[string]int
 }
 
+// set sets a variable, unless each task has its own.
 func (e *environment) set(name, value string) {
+	if slices.Contains(perTask[:], name) {
+		return
+	}
 	if i, ok := e.at[name]; ok {
 		e.list[i] = name + "=" + value
 		return
 	}
 	e.at[name] = len(e.list)
 	e.list = append(e.list, name+"="+value)
-}
-
-func (e *environment) unset(name string) {
-	i, ok := e.at[name]
-	if !ok {
-		return
-	}
-	last := len(e.list) - 1
-	moved, _, _ := strings.Cut(e.list[last], "=")
-	e.list[i], e.at[moved] = e.list[last], i
-	e.list = e.list[:last]
-	delete(e.at, name)
 }
 
 // valueOf is what a variable is set to.

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
 
-// forge has threads that are confined and start tasks: that of a cell that has one,
-// else one for all.
+// forge starts tasks on confined threads: on the thread of the task's cell where the
+// cell has one, else on one thread for all tasks.
 type forge struct{ work chan func(*anvil) }
 
 // anvil is a thread's state, touched by that thread only.
@@ -72,7 +72,7 @@ func (a *anvil) prepare(r *room, asRoot bool) error {
 		}
 		a.confined = true
 	}
-	if a.room == r { // tasks have rooms all of them, or none has
+	if a.room == r { // either all tasks have rooms or none has: no thread has to go back
 		return nil
 	}
 	if err := r.enter(); err != nil {

@@ -12,9 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handles is a file of what runs, mapped into memory: noting a task costs no
-// system call, and outlives this process. The next one ends by it what was left
-// behind, where there are no cells to tell.
+// handles is a file of the sessions that run, mapped into memory: to note a session
+// costs no system call, and the file outlives this process. Where there are no cells, the
+// next process on the state directory finds in the file what this one left running,
+// and ends it.
 type handles struct {
 	mu   sync.Mutex
 	data []byte // nil: cannot be mapped, nothing is noted
@@ -36,8 +37,8 @@ const (
 	sameStart = 2 * ticks
 )
 
-// openHandles ends what an earlier run left, and begins anew. Marks are what the
-// environment of every task of the node has.
+// openHandles ends the sessions that an earlier run left, and begins an empty file. Marks
+// are variables that the environment of every task of the node has.
 func openHandles(dir string, marks ...string) *handles {
 	h := new(handles)
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -31,8 +31,8 @@ type process struct {
 	note      int                // where it is noted
 	over      bool               // the child was reaped: its number may be another's now
 	ending    bool               // it was told to end
-	asked     bool               // and knows
-	grace     time.Duration      // the least it was given
+	asked     bool               // its processes were sent SIGTERM
+	grace     time.Duration      // the shortest it was given
 	why       messages.Outcome
 	suspended bool // it is not to run until it is resumed
 	limit     limit
@@ -133,7 +133,8 @@ func (t *process) spawn(p *program, dir string, started *messages.Time) (own int
 	return ownPeak(), ""
 }
 
-// takeRoom is in whose namespaces the task runs.
+// takeRoom returns the room in whose namespaces the task runs; nil: in those of this
+// process.
 func (t *process) takeRoom(p *program) (*room, error) {
 	c, rooms := &t.runner.config, t.runner.rooms
 	if rooms == nil {

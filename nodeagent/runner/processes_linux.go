@@ -24,7 +24,7 @@ type Processes struct {
 	watch  watcher
 	forge  *forge
 	rooms  *rooms // nil: tasks share this process's namespaces
-	lacks  error  // why, if they were not to
+	lacks  error  // why there are no rooms though Config.Apart wants them
 
 	mu      sync.Mutex
 	running map[messages.Attempt]*process

@@ -29,16 +29,16 @@ func (c *Config) perAccount() bool {
 	return isRange || c.User == userOfAccount
 }
 
-// nobody is the user of probes where the tasks of accounts have users of theirs.
+// nobody is the user of probes where each account has a user of its own.
 const nobody = 65534
 
-// identity is as whom a program runs.
+// identity is the user that a program runs as.
 type identity struct {
 	as         *syscall.Credential // nil: as this process
 	name, home string              // of its environment; no home: the working directory
 }
 
-// identity is as whom a program runs.
+// identity finds the user that a program runs as.
 func (c *Config) identity(p *messages.Program) (identity, error) {
 	r, isRange := users.Parse(c.User)
 	switch {
@@ -77,7 +77,8 @@ func identityOf(name string) (identity, error) {
 	return identity{as: c, name: u.Username, home: u.HomeDir}, nil
 }
 
-// baseEnv is that of a task of another user: nothing of this process's.
+// baseEnv is the environment that a program of the user starts from. For another user
+// than this process's it has nothing of this process's environment.
 func (i *identity) baseEnv() []string {
 	if i.as == nil {
 		return ownEnv()

@@ -13,7 +13,7 @@ type market struct {
 	name      messages.Name
 	term, seq uint64
 	classes   []marketClass // beside the node's slots
-	// early are changes whose base is not here, until the whole vector comes.
+	// early are changes to a vector that has not come yet: they wait for the whole vector.
 	early    []*messages.Vector
 	fetchAt  messages.Time // when to ask for the whole vector; 0: not at all
 	fetching bool
@@ -23,8 +23,8 @@ type market struct {
 // marketClass is one class of a market's vector.
 type marketClass struct {
 	pending, idle int
-	// rest is the work that the slots idle when the vector was made leave to
-	// those that become free later.
+	// rest is the work of the vector that is left to slots which become free later,
+	// when the slots that were idle at its making have claimed.
 	rest int
 	// dry says that a claim found no more work here than there was: claim no
 	// more before the next vector.

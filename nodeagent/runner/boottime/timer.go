@@ -27,8 +27,8 @@ type Timer struct {
 
 	mu      sync.Mutex
 	file    *os.File    // the kernel's timer; nil: there is none to be had
-	fd      int         // of file, which File.Fd would put into blocking mode
-	instead *time.Timer // of it
+	fd      int         // the descriptor of file; File.Fd would put it into blocking mode
+	instead *time.Timer // used where file is nil
 	closed  bool
 }
 

@@ -41,7 +41,7 @@ var abilityOf = map[cgroup1.Name]messages.Name{
 	cgroup1.Cpu:     messages.AbilityCPU,
 }
 
-// openV1 returns nil if there is nothing to be used.
+// openV1 finds the controllers of version 1 that may be used; nil: there is none.
 func openV1(name string) *v1 {
 	if cgroups.Mode() == cgroups.Unified || cgroups.Mode() == cgroups.Unavailable {
 		return nil
@@ -79,7 +79,7 @@ func (g *v1) hierarchy(only ...cgroup1.Subsystem) cgroup1.InitOpts {
 	return cgroup1.WithHierarchy(func() ([]cgroup1.Subsystem, error) { return slices.Clone(only), nil })
 }
 
-// usable tries a controller.
+// usable reports whether a group of a controller can be made.
 func (g *v1) usable(s cgroup1.Subsystem) bool {
 	_, err := cgroup1.New(g.path, &specs.LinuxResources{}, g.hierarchy(s))
 	return err == nil

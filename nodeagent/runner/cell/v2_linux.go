@@ -45,7 +45,8 @@ func ownV2(name string) string {
 	return filepath.Join("/", own, "candor-"+name)
 }
 
-// openV2 returns nil where there is no such thing, or it lacks a controller.
+// openV2 makes the group of all groups at a path; nil where there are no control groups
+// of version 2, or a controller is missing that is needed.
 func openV2(mount, path string, needed ...string) *v2 {
 	if _, err := os.Stat(filepath.Join(mount, "cgroup.procs")); err != nil {
 		return nil
@@ -76,9 +77,9 @@ func openV2(mount, path string, needed ...string) *v2 {
 	return g
 }
 
-// takes reports whether a process survives being cloned into a new group. None
-// does while this process is itself in a group that was killed once. The clone is
-// of nothing that could run: it ends without having executed anything.
+// takes reports whether a process survives being cloned into a new group. No process
+// survives it while this process is itself in a group that was killed once. The clone
+// is to execute a file that cannot be executed, and so ends at once.
 func (g *v2) takes() bool {
 	made, err := g.make("cell-" + rand.Text())
 	if err != nil {

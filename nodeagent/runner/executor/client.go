@@ -31,7 +31,7 @@ type Client struct {
 	questions map[uint64]chan<- *frame
 	numbers   uint64
 	closing   bool
-	until     time.Duration   // how long tasks may run, by the clock of package boottime; 0: not said yet
+	until     time.Duration   // when tasks are killed, by the clock of package boottime; 0: not said yet
 	notify    func(able bool) // nil: nobody asked
 }
 
@@ -96,8 +96,8 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 	}
 }
 
-// met notes a new connection. What was in hand and is no more was lost with the
-// executor before.
+// met notes a new connection. A task of ours that the executor does not have was lost
+// with the executor before.
 func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Attempt]frame) {
 	k.mu.Lock()
 	k.conn, k.abilities, k.found = c, abilities, found

@@ -28,8 +28,8 @@ var rights = []uintptr{
 	unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE,
 }
 
-// startMapped starts an executor, in a user namespace where that is wanted. Numbers are
-// the same inside and outside.
+// startMapped starts an executor, in a user namespace unless mapped is empty. Users have
+// the same numbers inside and outside.
 func startMapped(cmd *exec.Cmd, mapped string) error {
 	if mapped == "" {
 		return cmd.Start()
@@ -61,8 +61,9 @@ func startMapped(cmd *exec.Cmd, mapped string) error {
 	return err
 }
 
-// awaitMapping waits for it. Started anew, without privileges to gain, the executor has
-// nothing to wait for.
+// awaitMapping waits until the users of the executor's namespace are there, and takes the
+// argument away: when the program begins anew under [giveUpPrivileges], there is nothing
+// to wait for.
 func awaitMapping(args []string) error {
 	if len(args) == 0 || args[0] != argumentMapped {
 		return nil

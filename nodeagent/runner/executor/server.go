@@ -34,7 +34,7 @@ type task struct {
 	runner.Process
 	class     messages.Name
 	finished  *messages.Finished // nil while it runs
-	forget    bool               // nobody wants to know how it ends
+	forget    bool               // the agent has confirmed its end
 	suspended bool               // it was told to be suspended
 }
 
@@ -110,7 +110,8 @@ func (s *server) welcome(agent *conn) {
 	agent.send(&frame{Kind: ready})
 }
 
-// rest begins or ends the countdown to the end. s.mu is held.
+// rest counts down to the end of the executor while there is neither agent nor task.
+// s.mu is held.
 func (s *server) rest() {
 	needed := s.agent != nil || len(s.tasks) > 0
 	switch {
@@ -208,7 +209,7 @@ func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *ta
 	return t
 }
 
-// begun takes the process, and passes on what was said before it was there.
+// begun notes the started process, and passes on the orders that came before it was there.
 func (t *task) begun(p runner.Process) {
 	before, _ := t.Process.(*early)
 	t.Process = p
@@ -247,7 +248,7 @@ func (s *server) done(f messages.Finished) {
 	}
 }
 
-// let lets go of a task that has ended, if that is known where it counts.
+// let forgets a task that has ended, once the agent has confirmed its end. s.mu is held.
 func (s *server) let(a messages.Attempt, t *task) {
 	if t.finished != nil && t.forget {
 		delete(s.tasks, a)

@@ -132,7 +132,7 @@ func (r Range) Free(taken []Taken) error {
 	return nil
 }
 
-// size is that of a range that is chosen.
+// size is how many numbers a range has that [Choose] may pick.
 const size = 1 << 16
 
 // candidates are ranges to choose from. The first ones are beyond what useradd and
