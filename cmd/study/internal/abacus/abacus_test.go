@@ -16,6 +16,9 @@ func TestExampleIsThePapers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := r.Write(t.TempDir(), Example.Name); err != nil {
+		t.Fatal(err)
+	}
 	n := r.Numbers.(exampleNumbers)
 	for j := range 2 {
 		if math.Abs(n.Subbudgets[0][j]-paperSubbudgets[j]) > 0.5 || math.Abs(n.Shares[0][j]-paperShares[j]) > 0.001 {

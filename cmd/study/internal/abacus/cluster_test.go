@@ -57,6 +57,9 @@ func TestEfficiencyBearsThePaperOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := r.Write(t.TempDir(), Efficiency.Name); err != nil {
+		t.Fatal(err)
+	}
 	for _, same := range []string{"Same: A larger budget", "Same: It makes the others", "Same: With less than the others", "Same: A larger α"} {
 		if !strings.Contains(r.Page.String(), same) {
 			t.Errorf("the page does not say %q", same)

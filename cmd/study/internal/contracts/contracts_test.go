@@ -36,6 +36,9 @@ func TestMenusAreRational(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := r.Write(t.TempDir(), Menus.Name); err != nil {
+			t.Fatal(err)
+		}
 		for _, same := range []string{"Same: Better service", "Same: There always", "Same: The contract of"} {
 			if n := strings.Count(r.Page.String(), same); n != len(crowds) {
 				t.Errorf("seed %d: the page says %q %d times", seed, same, n)
