@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -120,10 +122,7 @@ func (a *Agent) leave() {
 
 // release gives back what the agent holds.
 func (a *Agent) release() (err error) {
-	for _, s := range a.subscriptions {
-		err = errors.Join(err, s.Stop())
-	}
-	for _, s := range a.markets {
+	for _, s := range slices.AppendSeq(a.subscriptions, maps.Values(a.markets)) {
 		err = errors.Join(err, s.Stop())
 	}
 	if lasting, ok := a.c.Runner.(runner.Lasting); ok && a.c.LeaveRunning {

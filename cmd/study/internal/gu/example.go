@@ -23,12 +23,6 @@ var exampleTasks = []deadline.Task{
 	{Arrival: 102, Deadline: 108, Length: 3, Value: 33},
 }
 
-// paperAllocation is who has the slot in units 100 to 104, and paperPayment what
-// each of the two who complete there pays.
-var paperAllocation = []int{1, 1, 1, 2, 2}
-
-const paperPayment = 22
-
 // exampleNumbers are by task, units those it had; payments under each rule.
 type exampleNumbers struct {
 	Units    [][]int   `json:"units"`

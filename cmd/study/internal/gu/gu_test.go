@@ -12,6 +12,12 @@ import (
 	"github.com/candor-grid/candor/cmd/study/internal/study"
 )
 
+// paperAllocation is who has the slot in units 100 to 104, and paperPayment what
+// each of the two who complete there pays.
+var paperAllocation = []int{1, 1, 1, 2, 2}
+
+const paperPayment = 22
+
 // TestExampleIsThePapers: tables 1 to 3.
 func TestExampleIsThePapers(t *testing.T) {
 	r, err := Example.Run(study.Options{})
