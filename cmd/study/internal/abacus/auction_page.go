@@ -83,7 +83,8 @@ func (n auctionNumbers) verdict(p *study.Page) {
 	p.Claim(last(resources["linear"]).Rounds >= first(resources["linear"]).Rounds-0.1, "More types of resources make it slightly slower.",
 		"from %.2f to %.2f rounds (linear), from 2 types to 10", first(resources["linear"]).Rounds, last(resources["linear"]).Rounds)
 	middle, steep := alpha["linear"][2].Rounds, last(alpha["linear"]).Rounds
-	p.Claim(steep > 1.5*middle && steep < 2.5*middle, "With linear utilities rounds almost double from α = 0.5 to 0.9.", "%.1f and %.1f rounds", middle, steep)
+	p.Claim(steep > 1.5*middle && steep < 2.5*middle, "With linear utilities rounds almost double from α = 0.5 to 0.9.",
+		"%.1f and %.1f rounds", middle, steep)
 	p.Claim(last(alpha["log"]).Rounds < first(alpha["log"]).Rounds+0.5, "With log utilities they do not depend on α.",
 		"%.1f rounds at 0.1, %.1f at 0.9", first(alpha["log"]).Rounds, last(alpha["log"]).Rounds)
 	p.Claim(gap < 2.5, "95 % quantiles are close to the means.", "at most %.1f rounds above", gap)

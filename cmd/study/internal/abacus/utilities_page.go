@@ -22,7 +22,8 @@ func (n *utilitiesNumbers) figures() []*study.Figure {
 	scatter.Line("true: 6 to 1", 1, []float64{0, widest}, []float64{0, widest / trueRatio})
 	jobs := study.Each(n.ByJobs, func(r *recovery) float64 { return float64(r.Jobs) })
 	variance := study.NewFigure(utilitiesName+"-variance", "jobs", "variance of the weights")
-	variance.Lines([]string{"map, least squares", "reduce, least squares", "map, our estimate", "reduce, our estimate"}, jobs, func(k int) []float64 {
+	methods := []string{"map, least squares", "reduce, least squares", "map, our estimate", "reduce, our estimate"}
+	variance.Lines(methods, jobs, func(k int) []float64 {
 		return slices.Concat(n.ByJobs[k].Plain.Variance[:], n.ByJobs[k].Estimate.Variance[:])
 	})
 	times := study.NewFigure(utilitiesName+"-time", "jobs", "milliseconds of an estimate")

@@ -101,9 +101,11 @@ func (n *figureNumbers) verdict(p *study.Page) {
 		groups = groups && n.ByCapacity[k].Grouped.Payments >= n.ByCapacity[k].Monotone.Payments
 	}
 	p.Section("Same, better, different")
-	p.Claim(grows, "Total value and tasks grow with capacity.", "%.3g to %.3g, %d to %d tasks", first.Paper.Value, last.Paper.Value, first.Paper.Tasks, last.Paper.Tasks)
+	p.Claim(grows, "Total value and tasks grow with capacity.", "%.3g to %.3g, %d to %d tasks",
+		first.Paper.Value, last.Paper.Value, first.Paper.Tasks, last.Paper.Tasks)
 	p.Claim((last.Paper.Value-mean.Paper.Value)/4 < (mean.Paper.Value-first.Paper.Value)/3, "Value grows more slowly above the average capacity.",
-		"%+.2g for the first average above a quarter, %+.2g for the one above the average", mean.Paper.Value-first.Paper.Value, last.Paper.Value-mean.Paper.Value)
+		"%+.2g for the first average above a quarter, %+.2g for the one above the average",
+		mean.Paper.Value-first.Paper.Value, last.Paper.Value-mean.Paper.Value)
 	scarce, ample := n.ByLambda[0].spread(), n.ByLambda[len(n.ByLambda)-1].spread()
 	p.Claim(scarce > ample, "λ matters most where capacity is short.",
 		"from the worst λ to the best, the ratio moves by %.4f at a quarter of the average, %.4f at the average", scarce, ample)

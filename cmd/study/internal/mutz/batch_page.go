@@ -8,7 +8,8 @@ import (
 
 func (n *batchNumbers) figures() []*study.Figure {
 	return []*study.Figure{
-		draw(batchName+"-front", "value declared", []string{"ours", "thesis' payments", "equation 4.2 as printed"}, n.Front, n.FrontThesis, n.FrontPrinted),
+		draw(batchName+"-front", "value declared", []string{"ours", "thesis' payments", "equation 4.2 as printed"},
+			n.Front, n.FrontThesis, n.FrontPrinted),
 		draw(batchName+"-queued", "cost of delay declared", []string{"ours", "thesis' payments"}, n.Queued, n.QueuedThesis),
 		timePlot(batchName+"-jobs", "jobs", true, n.ByJobs[:]...),
 		timePlot(batchName+"-draws", "draws of an expectation", false, n.ByDraws[:]...),

@@ -8,7 +8,8 @@ import (
 
 func (n *reservationNumbers) figures() (out []*study.Figure) {
 	for k, s := range n.Payoffs {
-		out = append(out, draw(reservationName+"-"+s.Declares, reservationAxes[s.Declares]+" declared", []string{"mean", "one pool of competitors"}, s, n.One[k]))
+		out = append(out, draw(reservationName+"-"+s.Declares, reservationAxes[s.Declares]+" declared",
+			[]string{"mean", "one pool of competitors"}, s, n.One[k]))
 	}
 	return append(out,
 		timePlot(reservationName+"-bids", "bids", true, n.SchedulesByBids, n.PaymentsByBids, n.OursByBids),

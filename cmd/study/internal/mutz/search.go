@@ -109,7 +109,8 @@ func (n *searchNumbers) payoffs(seed uint64) {
 		{sweep{Figure: "7.1", Declares: "v", Truth: searched.Value}, steps(0, mostWorth, 21), value},
 		{sweep{Figure: "7.2", Declares: "d", Truth: float64(searched.Deadline)}, steps(2, float64(searched.Deadline), 21), deadline},
 		{sweep{Figure: "7.3", Declares: "l", Truth: float64(searched.Length)}, steps(float64(searched.Length), 80, 11), length},
-		{sweep{Figure: "7.4", Declares: "n", Truth: float64(searched.Width)}, steps(float64(searched.Width), nodes, nodes-searched.Width+1), breadth},
+		{sweep{Figure: "7.4", Declares: "n", Truth: float64(searched.Width)},
+			steps(float64(searched.Width), nodes, nodes-searched.Width+1), breadth},
 	} {
 		n.Thesis = append(n.Thesis, n.explore(d.sweep, d.at, n.size.pools, func(x float64, dot int) (float64, error) {
 			p := contest(seed, uint64(dot), d.told(searched, x))
@@ -180,7 +181,8 @@ func (n *searchNumbers) byDepth(seed uint64) {
 // depth works out figures 7.10 and 7.11 for one way of searching.
 func (n *searchNumbers) depth(name string, try func(x float64, run int) (met bool, payment float64, err error)) {
 	d, often := &byDepth{Name: name}, map[float64]float64{}
-	d.Payoffs = n.explore(sweep{Figure: "7.10", Declares: "v", Truth: searched.Value}, steps(0, mostWorth, 21), n.size.runs, func(x float64, run int) (float64, error) {
+	s := sweep{Figure: "7.10", Declares: "v", Truth: searched.Value}
+	d.Payoffs = n.explore(s, steps(0, mostWorth, 21), n.size.runs, func(x float64, run int) (float64, error) {
 		met, payment, err := try(x, run)
 		if met {
 			often[x] += 1 / float64(n.size.runs)

@@ -9,7 +9,8 @@ import (
 
 func (n *searchNumbers) figures() (out []*study.Figure) {
 	for k, s := range n.Thesis {
-		out = append(out, draw(searchName+"-"+s.Declares, reservationAxes[s.Declares]+" declared", []string{"thesis' search, dots of it", "ours"}, s, n.Ours[k]))
+		out = append(out, draw(searchName+"-"+s.Declares, reservationAxes[s.Declares]+" declared",
+			[]string{"thesis' search, dots of it", "ours"}, s, n.Ours[k]))
 	}
 	return append(out,
 		timePlot(searchName+"-original", "bids", true, n.Table, n.Search[1], n.Finds),
@@ -133,7 +134,8 @@ func (n *searchNumbers) byDepthPage(p *study.Page) {
 	for _, d := range n.Depths {
 		low, honest := d.Payoffs.at(50), d.Payoffs.honest()
 		rows = append(rows, slices.Concat([]string{d.Name}, study.Cells("%.4g", low.Mean, honest.Mean, deviation(honest.Dots)),
-			study.Cells("%.2f", d.often(50), d.often(150), d.often(searched.Value)), []string{d.Payoffs.Lie.String()}, study.Cells("%.4g", d.Payoffs.Lie.Most)))
+			study.Cells("%.2f", d.often(50), d.often(150), d.often(searched.Value)), []string{d.Payoffs.Lie.String()},
+			study.Cells("%.4g", d.Payoffs.Lie.Most)))
 	}
 	p.Table([]string{"search", "payoff at 50", "at the truth", "its deviation", "runs at 50", "at 150", "at the truth", "best lie gains", "most that any dot gains"}, rows)
 	p.Figure(searchName+"-incentives", "Payoff by the value declared and the depth (figure 7.10)")

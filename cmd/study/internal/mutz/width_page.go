@@ -11,7 +11,8 @@ var axes = map[string]string{"v": "value", "r": "length", "n": "nodes", "d": "co
 
 func (n *widthNumbers) figures() (out []*study.Figure) {
 	for k, s := range n.Full {
-		out = append(out, draw(widthName+"-"+s.Declares, axes[s.Declares]+" declared", []string{"whole types drawn", "priorities drawn"}, s, n.Priority[k]))
+		out = append(out, draw(widthName+"-"+s.Declares, axes[s.Declares]+" declared",
+			[]string{"whole types drawn", "priorities drawn"}, s, n.Priority[k]))
 	}
 	cubes := timePlot(widthName+"-cube", "jobs", false, n.Whole.perCube(), n.Thesis.perCube())
 	cubes.Y.Label = "milliseconds over jobs³"

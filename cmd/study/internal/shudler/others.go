@@ -69,7 +69,9 @@ func (m machine) other(o study.Options) (*otherLog, []*study.Figure, error) {
 	prefix := othersName + "-" + m.name()
 	figures, curves := drawCurves(prefix, l.tallies)
 	l.Curves = curves
-	return l, append(figures, payoffPlot(prefix+"-users", usersLabel, &l.results.users[groupC], nil), payoffPlot(prefix+"-designer", designerLabel, &l.results.designer, nil)), nil
+	return l, append(figures,
+		payoffPlot(prefix+"-users", usersLabel, &l.results.users[groupC], nil),
+		payoffPlot(prefix+"-designer", designerLabel, &l.results.designer, nil)), nil
 }
 
 func othersPage(numbers map[string]*otherLog) *study.Page {

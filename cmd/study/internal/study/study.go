@@ -35,12 +35,13 @@ func Sized[T any](o Options, full, quick T) T {
 
 // Log reads a log of the Parallel Workloads Archive from the directory of logs.
 func (o Options) Log(file string) (*swf.Log, error) {
+	const which = "name the directory that holds %s, from the Parallel Workloads Archive"
 	if o.Traces == "" {
-		return nil, messages.Errorf(messages.Invalid, "--traces: this study runs on a log: name the directory that holds %s, from the Parallel Workloads Archive", file)
+		return nil, messages.Errorf(messages.Invalid, "--traces: this study runs on a log: "+which, file)
 	}
 	f, err := os.Open(filepath.Join(o.Traces, file))
 	if err != nil {
-		return nil, messages.Errorf(messages.Invalid, "--traces: %v: name the directory that holds %s, from the Parallel Workloads Archive", err, file)
+		return nil, messages.Errorf(messages.Invalid, "--traces: %v: "+which, err, file)
 	}
 	defer f.Close()
 	log, err := swf.Read(f)
