@@ -14,7 +14,6 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/fairshare"
 	"github.com/candor-grid/candor/auctioneer/mechanism/fifo"
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
-	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 	"github.com/candor-grid/candor/messages"
@@ -30,13 +29,13 @@ type way struct {
 var ways = map[messages.Name]way{
 	messages.Proportional: {make: proportional.New},
 	messages.FIFO: {manner: Manner{Attentive: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return made(fifo.NewMechanism(postedPrice(m)))
+		return fifo.New(m), nil
 	}},
 	messages.FairShare: {manner: Manner{Attentive: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return made(fairshare.NewMechanism(fairshare.Config{Config: postedPrice(m), HalfLife: m.HalfLife, Weights: byAccount(m.Weights)}))
+		return fairshare.New(m), nil
 	}},
 	messages.Backfill: {manner: Manner{Attentive: true, Directs: true, Gangs: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return made(backfill.NewMechanism(backfill.Config{Config: postedPrice(m), Variant: backfill.Variant(m.Mode)}))
+		return backfill.New(m), nil
 	}},
 	messages.HighestBid: {manner: Manner{Attentive: true, Directs: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
 		return made(highestbid.NewMechanism(highestbid.Config{Market: m, Rule: rule(&m), Reserve: m.ReservePrice()}))
@@ -78,19 +77,6 @@ func made[M mechanism.Mechanism](m M, err error) (mechanism.Mechanism, error) {
 		return nil, err
 	}
 	return m, nil
-}
-
-// byAccount is by account what a configuration lists.
-func byAccount(weights messages.Weights) map[messages.Name]float64 {
-	out := make(map[messages.Name]float64, len(weights))
-	for _, w := range weights {
-		out[w.Class] = w.Weight
-	}
-	return out
-}
-
-func postedPrice(m messages.Market) posted.Config {
-	return posted.Config{Market: m, Price: m.ReservePrice()}
 }
 
 func rule(m *messages.Market) highestbid.Rule {

@@ -24,7 +24,7 @@
 //
 // The JSON document is that of package rigid and "variant".
 //
-// NewMechanism makes the mechanism of a live market. Class by class, a job with work
+// New makes the mechanism of a live market. Class by class, a job with work
 // pending wants its width (or what is pending of it, if that is less) at once, or
 // if that is at most 1 as many slots as it has tasks; it is taken to hold them for
 // its declared length, for ever where it declared none. Running jobs hold theirs

@@ -1,6 +1,7 @@
 package backfill
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -10,46 +11,21 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config describes a market run with backfilling.
-type Config struct {
-	posted.Config
-	Variant Variant // default: EASY
-}
-
 // Mechanism runs a live market with backfilling.
 type Mechanism struct {
+	*posted.Desk
 	variant Variant
-	desk    *posted.Desk
 	queue   []int // positions in the view, of one class, the oldest first
 	plan    profile.Profile
 }
 
-// NewMechanism makes the mechanism of a market.
-func NewMechanism(c Config) (*Mechanism, error) {
-	if c.Variant == "" {
-		c.Variant = EASY
-	}
-	if c.Variant != EASY && c.Variant != Conservative {
-		return nil, messages.Errorf(messages.Invalid, "market %s: variant: must be %q or %q, is %.64q", c.Market.Name, EASY, Conservative, c.Variant)
-	}
-	desk, err := posted.NewDesk(c.Config)
-	if err != nil {
-		return nil, err
-	}
-	return &Mechanism{variant: c.Variant, desk: desk}, nil
+// New makes the mechanism of a market that is valid, of the variant that its mode
+// names; EASY if it names none.
+func New(m messages.Market) *Mechanism {
+	return &Mechanism{Desk: posted.NewDesk(m), variant: cmp.Or(Variant(m.Mode), EASY)}
 }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
-
-// Admit checks a bid; see package posted.
-func (b *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
-	return b.desk.Admit(view, bid)
-}
-
-// Settle charges the posted price; see package posted.
-func (b *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
-	return b.desk.Settle(view, job, end)
-}
 
 // grace is how long after its expected end a job is still taken to be about to
 // end: its end has to be noticed and told.
@@ -59,8 +35,8 @@ const grace = messages.Duration(1e9)
 // same: they are in proportion to the slots ordered, or where nothing can start,
 // all on the oldest job.
 func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
-	a := b.desk.Allocation(view)
-	for j := range b.desk.Classes {
+	a := b.Allocation(view)
+	for j := range b.Classes {
 		b.line(view, j)
 		if len(b.queue) == 0 {
 			continue
@@ -83,12 +59,7 @@ func (b *Mechanism) line(view *mechanism.View, j int) {
 			b.queue = append(b.queue, i)
 		}
 	}
-	slices.SortFunc(b.queue, func(x, y int) int {
-		if posted.Older(view.Jobs[x], view.Jobs[y]) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(b.queue, func(x, y int) int { return posted.Order(view.Jobs[x], view.Jobs[y]) })
 }
 
 func spread(view *mechanism.View, j int, queue []int, a *mechanism.Allocation, orders []mechanism.Directive) {
@@ -101,9 +72,7 @@ func spread(view *mechanism.View, j int, queue []int, a *mechanism.Allocation, o
 		return
 	}
 	for _, d := range orders {
-		i, _ := slices.BinarySearchFunc(view.Jobs, d.Job, func(job *mechanism.Job, id messages.JobID) int {
-			return int(int64(job.Job) - int64(id))
-		})
+		i, _ := slices.BinarySearchFunc(view.Jobs, d.Job, func(job *mechanism.Job, id messages.JobID) int { return cmp.Compare(job.Job, id) })
 		a.Weights[i][j] = float64(d.Slots) / float64(total)
 	}
 }
@@ -236,14 +205,5 @@ func outlives(job *mechanism.Job, now float64) float64 {
 
 // Explain says how many jobs came before, of those that wait too.
 func (b *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
-	ahead := 0
-	for _, other := range view.Jobs {
-		for j, n := range job.Pending {
-			if n > 0 && other.Pending[j] > 0 && posted.Older(other, job) {
-				ahead++
-				break
-			}
-		}
-	}
-	return b.desk.Explain(view, job, ahead, "first come, first served, and before that if it delays nobody who has a reservation")
+	return b.Desk.Explain(view, job, posted.Ahead(view, job), "first come, first served, and before that if it delays nobody who has a reservation")
 }

@@ -9,18 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
-	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
 	"github.com/candor-grid/candor/messages"
 )
 
 const second = 1_000_000 // messages.Time
 
-func newMechanism(t interface{ Fatal(...any) }, v Variant) *Mechanism {
-	m, err := NewMechanism(Config{Config: posted.Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}}, Variant: v})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+func newMechanism(v Variant) *Mechanism {
+	return New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mode: string(v)})
 }
 
 // job is a job of a market with one class, its length in seconds.
@@ -60,7 +55,7 @@ func TestLiveMarket(t *testing.T) {
 	} {
 		for _, v := range c.variants {
 			view := market(c.jobs...)
-			a := newMechanism(t, v).Allocate(view)
+			a := newMechanism(v).Allocate(view)
 			var weights []float64
 			for _, row := range a.Weights {
 				weights = append(weights, row[0])
@@ -85,13 +80,13 @@ func TestSpareIsUsedUp(t *testing.T) {
 	view := market(job(2, 4, 5, 4, 0), job(3, 1, 50, 1, 0), job(4, 1, 50, 1, 0), job(5, 1, 8, 1, 0))
 	view.Classes[0] = mechanism.Class{Name: "cpu", Slots: 5, Idle: 2}
 	want := []mechanism.Directive{start(3, 1), start(5, 1)}
-	if a := newMechanism(t, EASY).Allocate(view); !slices.Equal(a.Directives, want) {
+	if a := newMechanism(EASY).Allocate(view); !slices.Equal(a.Directives, want) {
 		t.Errorf("%+v, want %+v", a.Directives, want)
 	}
 }
 
 func TestNothingWaits(t *testing.T) {
-	a := newMechanism(t, EASY).Allocate(market())
+	a := newMechanism(EASY).Allocate(market())
 	if len(a.Directives) != 0 || a.Wake != 0 || !reflect.DeepEqual(a.Weights, [][]float64{{0}}) {
 		t.Errorf("%+v", a)
 	}
@@ -117,7 +112,7 @@ func TestExpected(t *testing.T) {
 // only if nothing is pending.
 func TestOrdersFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newMechanism(t, rapid.SampledFrom([]Variant{EASY, Conservative}).Draw(t, "variant"))
+		m := newMechanism(rapid.SampledFrom([]Variant{EASY, Conservative}).Draw(t, "variant"))
 		idle, widest := rapid.IntRange(0, 5).Draw(t, "idle"), rapid.SampledFrom([]int{0, 1, 6}).Draw(t, "widest")
 		view := &mechanism.View{Now: 100 * second, Classes: []mechanism.Class{{Slots: 8, Idle: idle}}}
 		pending := 0
@@ -149,22 +144,18 @@ func TestOrdersFit(t *testing.T) {
 	})
 }
 
-func TestConfig(t *testing.T) {
-	market := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}
-	if _, err := NewMechanism(Config{Config: posted.Config{Market: market}, Variant: "magic"}); messages.KindOf(err) != messages.Invalid {
-		t.Error(err)
-	}
-	if m, err := NewMechanism(Config{Config: posted.Config{Market: market}}); err != nil || m.variant != EASY {
-		t.Errorf("%+v, %v", m, err)
+func TestEasyIsTheDefault(t *testing.T) {
+	if m := newMechanism(""); m.variant != EASY {
+		t.Errorf("%+v", m)
 	}
 }
 
 func TestExplain(t *testing.T) {
-	m, view := newMechanism(t, EASY), market(job(2, 4, 5, 4, 0), job(3, 1, 9, 1, 0))
-	if e := m.Explain(view, view.Jobs[2]); e.Reason != posted.WaitingForTurn {
+	m, view := newMechanism(EASY), market(job(2, 4, 5, 4, 0), job(3, 1, 9, 1, 0))
+	if e := m.Explain(view, view.Jobs[2]); e.Reason != mechanism.WaitingForTurn {
 		t.Errorf("%+v", e)
 	}
-	if e := m.Explain(view, view.Jobs[1]); e.Reason != posted.NextInTurn {
+	if e := m.Explain(view, view.Jobs[1]); e.Reason != mechanism.NextInTurn {
 		t.Errorf("%+v", e)
 	}
 }

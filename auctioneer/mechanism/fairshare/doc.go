@@ -9,9 +9,9 @@
 // holds now) / weight. Without a half-life the past does not count, and the
 // level is what it holds now.
 //
-// MaxMin divides an amount so that the smallest level is as large as can be,
-// then the next, and so on (weighted max-min fairness): water-filling from each
-// user's recent use, up to what the user asks for.
+// An amount is divided so that the smallest level is as large as can be, then the
+// next, and so on (weighted max-min fairness): water-filling from each user's
+// recent use, up to what the user asks for.
 //
 // Schedule does so with jobs of fixed width, one at a time: at the events of
 // package rigid, while nodes are free, the user with the lowest level is next,
@@ -20,11 +20,10 @@
 // though they change in between. The JSON document is that of package rigid and
 // "half_life".
 //
-// NewMechanism makes the mechanism of a live market: in each class, the slots are
-// divided by MaxMin among the users, who ask for as many as they have tasks
-// pending or running there; a user's part is split equally over its jobs with
-// work pending, or by their budgets. If nothing is left for any user with work
-// pending, what comes free goes to those of the lowest level. It asks to be woken
+// New makes the mechanism of a live market: in each class, the slots are so
+// divided among the users, who ask for as many as they have tasks pending or
+// running there; a user's part is split equally over its jobs with work pending.
+// If nothing is left for any user with work pending, what comes free goes to those of the lowest level. It asks to be woken
 // as the past fades. The price is posted; see package posted.
 //
 // # Shapes and units
@@ -34,7 +33,7 @@
 //
 // # Guarantees
 //
-// MaxMin: no user can be given more without taking from one whose level is no
+// Division: no user can be given more without taking from one whose level is no
 // higher; the parts add up to the amount or to all demands, to rounding; giving
 // in a larger demand does not lower anybody else's level below one's own.
 // Schedule: within a user, jobs start in the order of submission; no node idles
@@ -50,12 +49,11 @@
 //
 // # Errors
 //
-// Weights that are not above 0, amounts and demands that are negative or not
-// numbers: Invalid, naming the claim; and those of packages rigid and posted.
+// Those of packages rigid and posted.
 //
 // # Cost
 //
-// MaxMin: O(u log u) in the number of users. Schedule: O(log n) an event and
+// Division: O(u log u) in the number of users. Schedule: O(log n) an event and
 // O(users waiting) for each job started. Live: O(jobs times classes + u log u
 // times classes) a decision.
 //

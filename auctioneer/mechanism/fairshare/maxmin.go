@@ -4,41 +4,21 @@ import (
 	"math"
 	"slices"
 	"sort"
-
-	"github.com/candor-grid/candor/messages"
 )
 
-// Claim is one user's claim to a divisible amount.
-type Claim struct {
+// claim is one user's claim to a divisible amount.
+type claim struct {
 	Weight float64 // above 0
 	Had    float64 // what counts as had already
 	Demand float64 // the most it can use now, what it had not included
 }
 
-// MaxMin divides an amount among claims so that the least well off is as well
+// divide divides an amount among claims so that the least well off is as well
 // off as can be, then the next, and so on: (had + given)/weight are levelled
 // from below like water, and nobody is given more than the demand. What the
 // demands leave over stays undivided. The parts are written to out, which is
 // grown as needed, and add up to the amount or to all demands.
-func MaxMin(amount float64, claims []Claim, out []float64) ([]float64, error) {
-	if !(amount >= 0) || math.IsInf(amount, 1) {
-		return nil, messages.Errorf(messages.Invalid, "amount: must be a finite number from 0 on, is %v", amount)
-	}
-	for i, c := range claims {
-		switch {
-		case !(c.Weight > 0) || math.IsInf(c.Weight, 1):
-			return nil, messages.Errorf(messages.Invalid, "claims[%d].weight: must be a finite number above 0, is %v", i, c.Weight)
-		case !(c.Had >= 0) || math.IsInf(c.Had, 1):
-			return nil, messages.Errorf(messages.Invalid, "claims[%d].had: must be a finite number from 0 on, is %v", i, c.Had)
-		case !(c.Demand >= 0):
-			return nil, messages.Errorf(messages.Invalid, "claims[%d].demand: must not be negative, is %v", i, c.Demand)
-		}
-	}
-	return divide(amount, claims, out), nil
-}
-
-// divide is MaxMin for claims that are known to be in order.
-func divide(amount float64, claims []Claim, out []float64) []float64 {
+func divide(amount float64, claims []claim, out []float64) []float64 {
 	level := level(amount, claims)
 	out = out[:0]
 	for i := range claims {
@@ -48,12 +28,12 @@ func divide(amount float64, claims []Claim, out []float64) []float64 {
 }
 
 // opens and closes are the levels at which the claim begins to be filled, and is full.
-func (c *Claim) opens() float64  { return c.Had / c.Weight }
-func (c *Claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
+func (c *claim) opens() float64  { return c.Had / c.Weight }
+func (c *claim) closes() float64 { return (c.Had + c.Demand) / c.Weight }
 
 // upTo is what the claim is given when the water stands at a level: exactly
 // nothing and exactly the demand at and beyond its ends.
-func (c *Claim) upTo(level float64) float64 {
+func (c *claim) upTo(level float64) float64 {
 	switch {
 	case c.Demand == 0 || level <= c.opens():
 		return 0
@@ -65,7 +45,7 @@ func (c *Claim) upTo(level float64) float64 {
 }
 
 // given is what all claims are given at a level, and how fast that rises with it.
-func given(level float64, claims []Claim) (sum, rate float64) {
+func given(level float64, claims []claim) (sum, rate float64) {
 	for i := range claims {
 		c := &claims[i]
 		sum += c.upTo(level)
@@ -80,7 +60,7 @@ func given(level float64, claims []Claim) (sum, rate float64) {
 // between two of the levels at which a claim begins to be filled or is full.
 // Sums are made anew for each level that is tried, since to subtract a large
 // weight from a running sum would lose the small ones.
-func level(amount float64, claims []Claim) float64 {
+func level(amount float64, claims []claim) float64 {
 	var edges []float64
 	for i := range claims {
 		if c := &claims[i]; c.Demand > 0 {

@@ -5,41 +5,21 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config describes a market run by fair share.
-type Config struct {
-	posted.Config
-	// HalfLife is the time after which past use counts half; 0: a day,
-	// negative: the past does not count.
-	HalfLife messages.Duration
-	// Weights are the users' weights; 1 where none is given.
-	Weights map[messages.Name]float64
-	// ByBudget splits a user's share over the user's jobs by budget, not equally.
-	ByBudget bool
-}
-
-// Validate checks the configuration.
-func (c *Config) Validate() error {
-	for name, w := range c.Weights {
-		if !(w > 0) || math.IsInf(w, 1) {
-			return messages.Errorf(messages.Invalid, "market %s: weights.%.64s: must be a finite number above 0, is %v", c.Market.Name, name, w)
-		}
-	}
-	return c.Config.Validate()
-}
-
 // Mechanism runs a live market by fair share.
 type Mechanism struct {
-	config   Config
-	desk     *posted.Desk
+	*posted.Desk
+	halfLife messages.Duration         // after which past use counts half
+	weights  map[messages.Name]float64 // of users; 1 where none is given
 	accounts map[messages.Name]*account
 	present  []*account // those with jobs in the view, by name
-	claims   []Claim
+	claims   []claim
 	shares   []float64
 	seen     messages.Time
 }
@@ -49,53 +29,39 @@ type account struct {
 	name  messages.Name
 	use   []use
 	jobs  []int     // positions in the view
-	total []float64 // by class: of the jobs with work pending, their number or budgets
+	total []float64 // by class: the number of jobs with work pending
 	share []float64 // by class
 }
 
-// NewMechanism makes the mechanism of a market.
-func NewMechanism(c Config) (*Mechanism, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
+// New makes the mechanism of a market that is valid. Without a half-life past use
+// counts half after a day.
+func New(m messages.Market) *Mechanism {
+	f := &Mechanism{Desk: posted.NewDesk(m), halfLife: cmp.Or(m.HalfLife, messages.Duration(24*time.Hour)),
+		weights: map[messages.Name]float64{}, accounts: map[messages.Name]*account{}}
+	for _, w := range m.Weights {
+		f.weights[w.Class] = w.Weight
 	}
-	desk, err := posted.NewDesk(c.Config)
-	if err != nil {
-		return nil, err
-	}
-	if c.HalfLife == 0 {
-		c.HalfLife = messages.Duration(24 * 3600e9)
-	}
-	return &Mechanism{config: c, desk: desk, accounts: map[messages.Name]*account{}}, nil
+	return f
 }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
-
-// Admit checks a bid; see package posted.
-func (f *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
-	return f.desk.Admit(view, bid)
-}
-
-// Settle charges the posted price; see package posted.
-func (f *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
-	return f.desk.Settle(view, job, end)
-}
 
 // Allocate levels, class by class, the users' recent and present use for their
 // weight, and splits each user's part over the user's jobs.
 func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	f.meet(view)
-	a := f.desk.Allocation(view)
-	for j := range f.desk.Classes {
+	a := f.Allocation(view)
+	for j := range f.Classes {
 		f.divide(view, j)
 		for _, u := range f.present {
 			for _, i := range u.jobs {
 				if view.Jobs[i].Pending[j] > 0 {
-					a.Weights[i][j] = u.share[j] * f.stake(view.Jobs[i]) / u.total[j]
+					a.Weights[i][j] = u.share[j] / u.total[j]
 				}
 			}
 		}
 	}
-	if f.config.HalfLife > 0 && len(view.Jobs) > 0 {
+	if len(view.Jobs) > 0 {
 		a.Wake = view.Now.Add(f.period())
 	}
 	return a
@@ -103,15 +69,7 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 
 // period is how often to decide again while nothing changes but the past.
 func (f *Mechanism) period() messages.Duration {
-	return max(1e9, min(60e9, f.config.HalfLife/64))
-}
-
-// stake is a job's part in what its user's jobs share.
-func (f *Mechanism) stake(job *mechanism.Job) float64 {
-	if f.config.ByBudget {
-		return job.Budget.Float()
-	}
-	return 1
+	return max(1e9, min(60e9, f.halfLife/64))
 }
 
 // meet brings the accounts up to the view's time and in line with its jobs.
@@ -134,7 +92,7 @@ func (f *Mechanism) meet(view *mechanism.View) {
 		for j, n := range job.Pending {
 			u.use[j].held += float64(job.Running[j])
 			if n > 0 {
-				u.total[j] += f.stake(job)
+				u.total[j]++
 			}
 		}
 	}
@@ -144,7 +102,7 @@ func (f *Mechanism) meet(view *mechanism.View) {
 func (f *Mechanism) account(name messages.Name) *account {
 	u, known := f.accounts[name]
 	if !known {
-		m := len(f.desk.Classes)
+		m := len(f.Classes)
 		u = &account{name: name, use: make([]use, m), total: make([]float64, m), share: make([]float64, m)}
 		f.accounts[name] = u
 	}
@@ -164,7 +122,7 @@ func (f *Mechanism) advance(now messages.Time) {
 		faded := len(u.jobs) == 0
 		for j := range u.use {
 			u.use[j].at = 0
-			u.use[j].advance(elapsed, f.config.HalfLife.Seconds())
+			u.use[j].advance(elapsed, f.halfLife.Seconds())
 			faded = faded && u.use[j].recent < 1e-6
 		}
 		if faded {
@@ -180,7 +138,7 @@ func (f *Mechanism) divide(view *mechanism.View, j int) {
 	f.claims = f.claims[:0]
 	slots := float64(view.Classes[j].Slots)
 	for _, u := range f.present {
-		f.claims = append(f.claims, Claim{Weight: f.weight(u), Had: u.use[j].recent, Demand: f.demand(view, u, j)})
+		f.claims = append(f.claims, claim{Weight: f.weight(u), Had: u.use[j].recent, Demand: f.demand(view, u, j)})
 	}
 	f.shares = divide(max(slots, 1), f.claims, f.shares)
 	sum := 0.0
@@ -229,7 +187,7 @@ func (f *Mechanism) demand(view *mechanism.View, u *account, j int) float64 {
 }
 
 func (f *Mechanism) weight(u *account) float64 {
-	if w, ok := f.config.Weights[u.name]; ok {
+	if w, ok := f.weights[u.name]; ok {
 		return w
 	}
 	return 1
@@ -239,12 +197,12 @@ func (f *Mechanism) weight(u *account) float64 {
 func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	u, known := f.accounts[job.Account]
 	if !known {
-		return f.desk.Explain(view, job, 0, "the market has not decided on it yet")
+		return f.Desk.Explain(view, job, 0, "the market has not decided on it yet")
 	}
 	share, ahead := 0.0, 0
 	for j, n := range job.Pending {
 		if n > 0 && u.total[j] > 0 {
-			share = max(share, u.share[j]*f.stake(job)/u.total[j])
+			share = max(share, u.share[j]/u.total[j])
 		}
 	}
 	for _, other := range view.Jobs {
@@ -252,7 +210,7 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 			ahead++
 		}
 	}
-	return f.desk.Explain(view, job, ahead, "its part of what comes free is "+strconv.FormatFloat(100*share, 'g', 3, 64)+
+	return f.Desk.Explain(view, job, ahead, "its part of what comes free is "+strconv.FormatFloat(100*share, 'g', 3, 64)+
 		"%, by its user's recent and present use")
 }
 

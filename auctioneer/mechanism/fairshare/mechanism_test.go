@@ -7,20 +7,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
-	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
 	"github.com/candor-grid/candor/messages"
 )
 
 const second = 1_000_000 // messages.Time
 
-func newMechanism(t interface{ Fatal(...any) }, change func(*Config)) *Mechanism {
-	c := Config{Config: posted.Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}}}}
-	change(&c)
-	m, err := NewMechanism(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+func newMechanism(change func(*messages.Market)) *Mechanism {
+	m := messages.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}}
+	change(&m)
+	return New(m)
 }
 
 func job(id messages.JobID, account messages.Name, pending, running int) *mechanism.Job {
@@ -42,20 +37,19 @@ func check(t *testing.T, what string, a *mechanism.Allocation, want ...float64) 
 }
 
 func TestLiveMarket(t *testing.T) {
-	plain := func(*Config) {}
-	m := newMechanism(t, plain)
+	plain := func(*messages.Market) {}
+	m := newMechanism(plain)
 	many := []*mechanism.Job{job(1, "ada", 9, 0), job(2, "ada", 9, 0), job(3, "bob", 9, 0), job(4, "cyd", 0, 0)}
 	check(t, "by user, then equally", m.Allocate(view(second, 8, many...)), 0.25, 0.25, 0.5, 0)
-	check(t, "up to what they ask for", newMechanism(t, plain).Allocate(view(second, 8, job(1, "ada", 2, 0), job(2, "bob", 99, 0))), 0.25, 0.75)
-	check(t, "by budget", newMechanism(t, func(c *Config) { c.ByBudget = true }).Allocate(view(second, 8, many...)), 1./6, 1./3, 0.5, 0)
-	check(t, "by weight", newMechanism(t, func(c *Config) { c.Weights = map[messages.Name]float64{"ada": 3} }).Allocate(view(second, 8, many...)), 0.375, 0.375, 0.25, 0)
-	check(t, "no slots", newMechanism(t, plain).Allocate(view(second, 0, many...)), 0.25, 0.25, 0.5, 0)
+	check(t, "up to what they ask for", newMechanism(plain).Allocate(view(second, 8, job(1, "ada", 2, 0), job(2, "bob", 99, 0))), 0.25, 0.75)
+	check(t, "by weight", newMechanism(func(c *messages.Market) { c.Weights = messages.Weights{{Class: "ada", Weight: 3}} }).Allocate(view(second, 8, many...)), 0.375, 0.375, 0.25, 0)
+	check(t, "no slots", newMechanism(plain).Allocate(view(second, 0, many...)), 0.25, 0.25, 0.5, 0)
 }
 
 // TestThePastFades: ada has held all 8 slots for a half-life, so that her recent
 // use is 4; then both ask for everything, and bob is given what makes up for it.
 func TestThePastFadesOnALiveMarket(t *testing.T) {
-	m := newMechanism(t, func(c *Config) { c.HalfLife = 100e9 })
+	m := newMechanism(func(c *messages.Market) { c.HalfLife = 100e9 })
 	a := m.Allocate(view(second, 8, job(1, "ada", 9, 8)))
 	if a.Wake != second+100*second/64 {
 		t.Errorf("wakes at %v", a.Wake)
@@ -74,14 +68,14 @@ func TestThePastFadesOnALiveMarket(t *testing.T) {
 // TestOverdrawn: the only user with work pending is far above the level of one
 // who holds everything and asks for no more; what comes free goes to it all the same.
 func TestOverdrawn(t *testing.T) {
-	m := newMechanism(t, func(c *Config) { c.HalfLife = 100e9 })
+	m := newMechanism(func(c *messages.Market) { c.HalfLife = 100e9 })
 	m.Allocate(view(second, 8, job(1, "ada", 0, 8)))
 	check(t, "alone", m.Allocate(view(500*second, 2, job(1, "ada", 5, 0), job(2, "bob", 0, 2))), 1, 0)
 }
 
 func TestWeightsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newMechanism(t, func(c *Config) { c.ByBudget = rapid.Bool().Draw(t, "by budget"); c.HalfLife = 30e9 })
+		m := newMechanism(func(c *messages.Market) { c.HalfLife = 30e9 })
 		now := messages.Time(second)
 		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
 			v, pending := view(now, rapid.IntRange(0, 9).Draw(t, "slots")), 0
@@ -108,35 +102,23 @@ func TestWeightsAddUp(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	m, v := newMechanism(t, func(c *Config) { c.HalfLife = 100e9 }), view(second, 8, job(1, "ada", 9, 8))
+	m, v := newMechanism(func(c *messages.Market) { c.HalfLife = 100e9 }), view(second, 8, job(1, "ada", 9, 8))
 	if e := m.Explain(v, v.Jobs[0]); e.Message == "" {
 		t.Errorf("%+v", e)
 	}
 	m.Allocate(v)
 	v = view(1000*second, 2, job(1, "ada", 9, 0), job(2, "bob", 9, 0))
 	m.Allocate(v)
-	if e := m.Explain(v, v.Jobs[0]); e.Reason != posted.WaitingForTurn {
+	if e := m.Explain(v, v.Jobs[0]); e.Reason != mechanism.WaitingForTurn {
 		t.Errorf("%+v", e)
 	}
-	if e := m.Explain(v, v.Jobs[1]); e.Reason != posted.NextInTurn {
+	if e := m.Explain(v, v.Jobs[1]); e.Reason != mechanism.NextInTurn {
 		t.Errorf("%+v", e)
 	}
 }
 
-func TestConfig(t *testing.T) {
-	market := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}
-	for _, w := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		c := Config{Config: posted.Config{Market: market}, Weights: map[messages.Name]float64{"ada": w}}
-		if _, err := NewMechanism(c); messages.KindOf(err) != messages.Invalid {
-			t.Errorf("weight %v: %v", w, err)
-		}
-	}
-	m, err := NewMechanism(Config{Config: posted.Config{Market: market}})
-	if err != nil || m.config.HalfLife.Seconds() != 86400 {
-		t.Errorf("%+v, %v", m, err)
-	}
-	forgetful := newMechanism(t, func(c *Config) { c.HalfLife = -1 })
-	if a := forgetful.Allocate(view(second, 8, job(1, "ada", 1, 0))); a.Wake != 0 {
-		t.Errorf("wakes at %v though nothing fades", a.Wake)
+func TestPastUseCountsHalfAfterADay(t *testing.T) {
+	if m := newMechanism(func(*messages.Market) {}); m.halfLife.Seconds() != 86400 {
+		t.Errorf("%+v", m)
 	}
 }

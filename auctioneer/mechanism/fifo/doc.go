@@ -9,7 +9,7 @@
 // (head-of-line blocking). Events of an instant and the JSON document are those
 // of package rigid.
 //
-// NewMechanism: a live market. All weight of a class is on the oldest job with work
+// New: a live market. All weight of a class is on the oldest job with work
 // pending there (by arrival, ties by number), so that every slot that comes free
 // goes to it. The price is posted; see package posted. A width is not waited for:
 // tasks start one by one.

@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
-	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 	"github.com/candor-grid/candor/messages"
 )
@@ -128,10 +127,7 @@ func job(id messages.JobID, arrived messages.Time, pending int) *mechanism.Job {
 }
 
 func TestLiveMarket(t *testing.T) {
-	m, err := NewMechanism(posted.Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}})
 	view := &mechanism.View{Classes: []mechanism.Class{{Name: "cpu", Slots: 4}},
 		Jobs: []*mechanism.Job{job(1, 30, 1), job(2, 20, 0), job(3, 20, 5), job(4, 20, 5)}}
 	if got, want := m.Allocate(view).Weights, [][]float64{{0}, {0}, {1}, {0}}; !reflect.DeepEqual(got, want) {

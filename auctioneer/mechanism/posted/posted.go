@@ -1,6 +1,7 @@
 package posted
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,45 +9,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config describes a market with a posted price.
-type Config struct {
-	Market messages.Market
-	// Price of a slot-second, as shown; what is charged is the tariff that the
-	// auctioneer commits, at the market's reserve. 0: a credit.
-	Price messages.Credits
-}
-
-// Validate checks the configuration.
-func (c *Config) Validate() error {
-	if len(c.Market.Classes) == 0 {
-		return messages.Errorf(messages.Invalid, "market %s: classes: name at least one", c.Market.Name)
-	}
-	if c.Price < 0 || c.Price > messages.MaxCredits {
-		return messages.Errorf(messages.Invalid, "market %s: price: must be from 0 to %v credits, is %v", c.Market.Name, messages.MaxCredits, c.Price)
-	}
-	return nil
-}
-
 // Desk admits and settles at the posted price, and keeps the memory of the
-// allocations.
+// allocations. The mechanisms with a posted price embed it.
 type Desk struct {
 	Classes []messages.Name
 
-	price   messages.Credits
+	price   messages.Credits // of a slot-second, as shown; the auctioneer charges the tariff, at the market's reserve
 	numbers []float64
 	weights [][]float64
 }
 
-// NewDesk makes the desk of a market.
-func NewDesk(c Config) (*Desk, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	if c.Price == 0 {
-		c.Price = messages.Credit
-	}
-	return &Desk{Classes: c.Market.Classes, price: c.Price}, nil
-}
+// NewDesk makes the desk of a market that is valid.
+func NewDesk(m messages.Market) *Desk { return &Desk{Classes: m.Classes, price: m.ReservePrice()} }
 
 // Admit refuses what cannot be run or charged for.
 func (d *Desk) Admit(view *mechanism.View, bid *mechanism.Bid) error {
@@ -95,15 +69,6 @@ func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// The reasons that Explain gives.
-const (
-	Running         = "Running"         // some of its tasks run
-	WaitingForStage = "WaitingForStage" // no task can be claimed before an earlier stage is done
-	WaitingForSlots = "WaitingForSlots" // no node that is up has the class it waits for
-	WaitingForTurn  = "WaitingForTurn"  // others go first
-	NextInTurn      = "NextInTurn"      // nobody goes first: it waits for a slot
-)
-
 // Explain says where a job stands; ahead is how many jobs with work pending in
 // the same classes go before it, by the rule that is named.
 func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule string) mechanism.Explanation {
@@ -119,23 +84,41 @@ func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule
 	names := strings.Join(waits, " or ")
 	switch {
 	case pending == 0 && running == 0:
-		return mechanism.Explanation{Reason: WaitingForStage, Message: "none of its tasks can start before an earlier stage is done",
-			Change: []string{"the stages it comes after finishing"}}
+		return mechanism.ExplainStage()
 	case running > 0:
-		return mechanism.Explanation{Reason: Running, Message: fmt.Sprintf("%d of its tasks run and %d can start", running, pending), Change: []string{}}
+		return mechanism.Explain(mechanism.Running, fmt.Sprintf("%d of its tasks run and %d can start", running, pending))
 	case slots == 0:
-		return mechanism.Explanation{Reason: WaitingForSlots, Message: "no node that is up has a slot of " + names,
-			Change: []string{"a node with slots of " + names + " coming up"}}
+		return mechanism.ExplainSlots(names)
 	case ahead > 0:
-		return mechanism.Explanation{Reason: WaitingForTurn, Message: fmt.Sprintf("%d jobs go before it: %s", ahead, rule),
-			Change: []string{"jobs that go before it starting or ending"}}
+		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%d jobs go before it: %s", ahead, rule),
+			"jobs that go before it starting or ending")
 	default:
-		return mechanism.Explanation{Reason: NextInTurn, Message: "it is next: " + rule, Change: []string{"a slot of " + names + " coming free"}}
+		return mechanism.Explain(mechanism.NextInTurn, "it is next: "+rule, "a slot of "+names+" coming free")
 	}
 }
 
-// Older says whether a job goes before another that bids in the same market:
-// by arrival, ties by number.
-func Older(a, b *mechanism.Job) bool {
-	return a.Arrived < b.Arrived || a.Arrived == b.Arrived && a.Job < b.Job
+// Ahead is how many jobs that arrived before a job have work pending in a class
+// in which the job has some too.
+func Ahead(view *mechanism.View, job *mechanism.Job) (n int) {
+	for _, other := range view.Jobs {
+		if Order(other, job) < 0 && compete(other, job) {
+			n++
+		}
+	}
+	return n
+}
+
+func compete(a, b *mechanism.Job) bool {
+	for j := range a.Pending {
+		if a.Pending[j] > 0 && b.Pending[j] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Order compares two jobs of a market by arrival, ties by number: negative where
+// a goes before b.
+func Order(a, b *mechanism.Job) int {
+	return cmp.Or(cmp.Compare(a.Arrived, b.Arrived), cmp.Compare(a.Job, b.Job))
 }

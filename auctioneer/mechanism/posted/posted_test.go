@@ -8,19 +8,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-func desk(t *testing.T) *Desk {
-	t.Helper()
-	d, err := NewDesk(Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}}, Price: 2 * messages.Credit})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+func desk() *Desk {
+	price := 2 * messages.Credit
+	return NewDesk(messages.Market{Name: "main", Classes: []messages.Name{"cpu", "gpu"}, Reserve: &price})
 }
 
 func TestChargesWhatAccruedAtMostTheBudget(t *testing.T) {
 	for _, c := range []struct{ accrued, budget, want messages.Credits }{{0, 5, 0}, {3, 5, 3}, {5, 5, 5}, {9, 5, 5}, {-1, 5, 0}} {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 7, Budget: c.budget}, Accrued: c.accrued}
-		p := desk(t).Settle(nil, job, mechanism.End{})
+		p := desk().Settle(nil, job, mechanism.End{})
 		if len(p) != 1 || p[0].From != 7 || p[0].To != 0 || p[0].Amount != c.want || p[0].Reason == "" {
 			t.Errorf("accrued %v of %v: %+v, want %v", c.accrued, c.budget, p, c.want)
 		}
@@ -40,29 +36,18 @@ func TestAdmit(t *testing.T) {
 	} {
 		bid := &mechanism.Bid{Budget: 1, Width: 4, Length: 1, Deadline: 1}
 		change(bid)
-		err := desk(t).Admit(view, bid)
+		err := desk().Admit(view, bid)
 		if says == "" && err != nil || says != "" && (messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%q: %v", says, err)
 		}
 	}
-	if err := desk(t).Admit(&mechanism.View{}, &mechanism.Bid{Budget: 1, Width: 5}); err != nil {
+	if err := desk().Admit(&mechanism.View{}, &mechanism.Bid{Budget: 1, Width: 5}); err != nil {
 		t.Errorf("while no node is up: %v", err)
 	}
 }
 
-func TestConfig(t *testing.T) {
-	for says, c := range map[string]Config{
-		"classes: name":       {Market: messages.Market{Name: "main"}},
-		"price: must be from": {Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, Price: -1},
-	} {
-		if _, err := NewDesk(c); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %q", err, says)
-		}
-	}
-}
-
 func TestAllocationStartsEmpty(t *testing.T) {
-	d, view := desk(t), &mechanism.View{Jobs: make([]*mechanism.Job, 3)}
+	d, view := desk(), &mechanism.View{Jobs: make([]*mechanism.Job, 3)}
 	d.Allocation(view).Weights[1][1] = 1
 	view.Jobs = view.Jobs[:2]
 	a := d.Allocation(view)
@@ -85,13 +70,13 @@ func TestExplain(t *testing.T) {
 		ahead            int
 		want             string
 	}{
-		{[]int{0, 0}, []int{0, 0}, 0, WaitingForStage},
-		{[]int{0, 1}, []int{1, 0}, 0, Running},
-		{[]int{0, 1}, []int{0, 0}, 3, WaitingForSlots},
-		{[]int{1, 1}, []int{0, 0}, 3, WaitingForTurn},
-		{[]int{1, 1}, []int{0, 0}, 0, NextInTurn},
+		{[]int{0, 0}, []int{0, 0}, 0, mechanism.WaitingForStage},
+		{[]int{0, 1}, []int{1, 0}, 0, mechanism.Running},
+		{[]int{0, 1}, []int{0, 0}, 3, mechanism.WaitingForSlots},
+		{[]int{1, 1}, []int{0, 0}, 3, mechanism.WaitingForTurn},
+		{[]int{1, 1}, []int{0, 0}, 0, mechanism.NextInTurn},
 	} {
-		e := desk(t).Explain(view, &mechanism.Job{Pending: c.pending, Running: c.running}, c.ahead, "the rule")
+		e := desk().Explain(view, &mechanism.Job{Pending: c.pending, Running: c.running}, c.ahead, "the rule")
 		if e.Reason != c.want || e.Message == "" || e.Change == nil {
 			t.Errorf("%+v: %+v", c, e)
 		}

@@ -1,0 +1,26 @@
+package mechanism
+
+// The reasons of explanations that several mechanisms give.
+const (
+	Running         = "Running"         // some of the job's tasks run
+	WaitingForStage = "WaitingForStage" // no task can be claimed before an earlier stage is done
+	WaitingForSlots = "WaitingForSlots" // no node that is up has the class that the job waits for
+	WaitingForTurn  = "WaitingForTurn"  // other jobs go first
+	NextInTurn      = "NextInTurn"      // no other job goes first: the job waits for a slot
+)
+
+// Explain makes an explanation; each sentence of change says what would change
+// the job's place.
+func Explain(reason, message string, change ...string) Explanation {
+	return Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
+}
+
+// ExplainStage explains a job of which no task can start before an earlier stage is done.
+func ExplainStage() Explanation {
+	return Explain(WaitingForStage, "none of its tasks can start before an earlier stage is done", "the stages it comes after finishing")
+}
+
+// ExplainSlots explains a job whose classes, as named, no node that is up has.
+func ExplainSlots(classes string) Explanation {
+	return Explain(WaitingForSlots, "no node that is up has a slot of "+classes, "a node with slots of "+classes+" coming up")
+}
