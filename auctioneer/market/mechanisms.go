@@ -27,7 +27,9 @@ type way struct {
 
 // ways are the mechanisms that a market can name.
 var ways = map[messages.Name]way{
-	messages.Proportional: {make: proportional.New},
+	messages.Proportional: {make: func(m messages.Market) (mechanism.Mechanism, error) {
+		return made(proportional.New(m))
+	}},
 	messages.FIFO: {manner: Manner{Attentive: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
 		return fifo.New(m), nil
 	}},

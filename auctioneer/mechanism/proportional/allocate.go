@@ -98,7 +98,7 @@ func (c *Mechanism) seated(jobs []*mechanism.Job) bool {
 }
 
 func (c *Mechanism) newSeat() *seat {
-	m := c.classes
+	m := len(c.classes)
 	numbers := make([]float64, 3*m)
 	return &seat{at: -1, pending: make([]bool, m),
 		weights: numbers[:m:m], spends: numbers[m : 2*m : 2*m], shares: numbers[2*m:]}
@@ -172,7 +172,7 @@ func (c *Mechanism) leave(s *seat) {
 func (c *Mechanism) decide() bool {
 	pooled := c.admitSeats()
 	full := c.market.Refresh()
-	whole := full || pooled || c.config.alpha() == 0 || c.sharesAlone() || c.moved() > c.config.Tolerance
+	whole := full || pooled || c.market.problem.Alpha == 0 || c.sharesAlone() || c.moved() > shareTolerance
 	if whole {
 		c.workOutAll()
 	} else {
@@ -246,11 +246,11 @@ func (c *Mechanism) moved() float64 {
 	most := 0.0
 	fields := c.market.solver.newton.fields
 	for j, old := range c.faced {
-		if c.market.solver.contenders[j] > 1 {
+		if c.market.bidders(j) > 1 {
 			most = max(most, math.Abs(fields[j]/old-1))
 		}
 	}
-	return most * (1 + c.market.solver.sensitivity())
+	return most * (1 + sensitivity(c.market.problem.Alpha))
 }
 
 // sharesAlone says whether some class with work pending has fewer than two
@@ -259,7 +259,7 @@ func (c *Mechanism) sharesAlone() bool {
 	before := c.lone
 	c.lone = false
 	for j, n := range c.pending {
-		c.lone = c.lone || n > 0 && (c.market.Len() == 0 || c.market.stale || c.market.solver.contenders[j] < 2)
+		c.lone = c.lone || n > 0 && (c.market.stale || c.market.bidders(j) < 2)
 	}
 	return c.lone || before
 }
@@ -278,8 +278,8 @@ func (c *Mechanism) workOutAll() {
 		clear(s.spends)
 		c.workOut(s)
 	}
-	if fields := c.market.solver.newton.fields; len(fields) >= c.classes {
-		copy(c.faced, fields[:c.classes])
+	if fields := c.market.solver.newton.fields; len(fields) > 0 {
+		copy(c.faced, fields)
 	}
 }
 
@@ -294,27 +294,19 @@ func (c *Mechanism) workOut(s *seat) {
 		c.market.Row(s.at, s.spends, s.shares)
 	}
 	for j, pending := range s.pending {
-		if c.bidders(j) < 2 { // whoever is alone there pays nothing
+		if c.market.bidders(j) < 2 { // whoever is alone there pays nothing
 			s.spends[j] = 0
 		}
 		c.prices[j] += s.spends[j]
 		switch {
 		case !pending:
 			s.shares[j] = 0
-		case c.bidders(j) == 0: // nobody's money decides: spare capacity is split evenly
+		case c.market.bidders(j) == 0: // nobody's money decides: spare capacity is split evenly
 			s.shares[j] = 1 / float64(c.pending[j])
-		case c.config.alpha() == 0 && s.at >= 0: // evenly, but only among those with work here
+		case c.market.problem.Alpha == 0 && s.at >= 0: // evenly, but only among those with work here
 			s.shares[j] = 1 / float64(c.sharing[j])
 		}
 	}
-}
-
-// bidders is how many jobs of the market want class j.
-func (c *Mechanism) bidders(j int) int {
-	if c.market.Len() == 0 {
-		return 0
-	}
-	return c.market.solver.contenders[j]
 }
 
 // divide finds which of the bidding seats can be served together, greedily by
@@ -322,7 +314,7 @@ func (c *Mechanism) bidders(j int) int {
 // limit leaves untried wait.
 func (c *Mechanism) divide() {
 	var bidding []*seat
-	whole := Problem{Alpha: c.config.alpha(), Classes: c.classes}
+	whole := Problem{Alpha: c.market.problem.Alpha, Classes: len(c.classes)}
 	q := &c.pool
 	q.minimum = q.minimum[:0]
 	for _, s := range c.seats {
@@ -337,7 +329,7 @@ func (c *Mechanism) divide() {
 		q.minimum = append(q.minimum, s.minimumNow())
 	}
 	q.p, q.order, q.count = &whole, byBudget(whole.Budgets), 0
-	q.limit = min(c.config.Evaluations, max(16, 2_000_000/len(bidding)))
+	q.limit = min(mostEvaluations, max(16, 2_000_000/len(bidding)))
 	for _, i := range q.greedyInBulk() {
 		bidding[i].rejected = false
 	}

@@ -8,44 +8,42 @@ import (
 // pass lets every job answer the fields, adds up the powers and their
 // derivatives, and returns the largest relative disagreement: NaN if a job
 // cannot spend its budget at these fields.
-func (s *Solver) pass() float64 {
-	w := &s.newton
+func (w *newton) pass() float64 {
 	clear(w.sum)
 	clear(w.jacobian)
-	s.face()
-	s.result.Rounds++
-	if s.alpha == 0.5 && s.m == 4 && !w.dominated {
-		if !s.pass4() {
+	w.face()
+	w.auction.passes++
+	if w.auction.alpha == 0.5 && w.auction.m == 4 && !w.dominated {
+		if !w.pass4() {
 			return math.NaN()
 		}
-		return s.gap()
+		return w.gap()
 	}
-	for i := range s.n {
-		if !s.respond(i) {
+	for i := range w.auction.n {
+		if !w.respond(i) {
 			return math.NaN()
 		}
-		s.accumulate(i)
+		w.accumulate(i)
 	}
-	return s.gap()
+	return w.gap()
 }
 
 // face works out what the answers need of the fields.
-func (s *Solver) face() {
-	w := &s.newton
+func (w *newton) face() {
 	for f, x := range w.fields {
 		w.row.inverse[f], w.row.logarithm[f] = 0, 0
-		if s.active(f) {
+		if w.active(f) {
 			w.row.inverse[f] = 1 / (x * x)
-			w.row.logarithm[f] = math.Log(x) / s.alpha
+			w.row.logarithm[f] = math.Log(x) / w.auction.alpha
 		}
 	}
 }
 
-func (s *Solver) gap() float64 {
-	w, m := &s.newton, s.m
+func (w *newton) gap() float64 {
+	m := w.auction.m
 	most := 0.0
 	for f, x := range w.fields {
-		if !s.active(f) {
+		if !w.active(f) {
 			continue
 		}
 		sum := w.sum[f]
@@ -59,48 +57,44 @@ func (s *Solver) gap() float64 {
 
 // respond works out the answer of job i, into its rows of sub-budgets and
 // powers; false if it cannot spend its budget at these fields.
-func (s *Solver) respond(i int) bool {
-	lo, hi := i*s.m, (i+1)*s.m
-	a := &s.newton.row
-	a.b, a.p = s.subbudgets[lo:hi:hi], s.powers[lo:hi:hi]
+func (w *newton) respond(i int) bool {
+	bids, a := w.auction, &w.row
+	lo, hi := i*bids.m, (i+1)*bids.m
+	a.b, a.p = bids.subbudgets[lo:hi:hi], bids.powers[lo:hi:hi]
 	switch {
-	case s.wanted[i] < 2:
-		return s.answerFixed(i)
-	case s.alpha != 0.5 || s.newton.dominates(i):
-		return s.answerAny(i)
-	case s.p.log(i):
-		return s.answerHalfLog(i)
+	case bids.wanted[i] < 2:
+		a.fixed(bids.weights[lo:hi], bids.p.Budgets[i], bids.alpha)
+		return true
+	case bids.alpha != 0.5 || w.dominated && slices.Contains(w.dominant, i):
+		return w.answerAny(i)
+	case bids.p.log(i):
+		return w.answerHalfLog(i)
 	default:
-		return s.answerHalfLinear(i)
+		return w.answerHalfLinear(i)
 	}
 }
 
-// answerFixed is the answer of a job that wants one class or none.
-func (s *Solver) answerFixed(i int) bool {
-	a := &s.newton.row
+// fixed is the answer of a job that wants one class or none.
+func (a *answer) fixed(weights []float64, budget, alpha float64) {
 	for _, v := range [...][]float64{a.p, a.pg, a.ph, a.b, a.bg, a.bh} {
 		clear(v)
 	}
-	for j, w := range s.weights[i*s.m : (i+1)*s.m] {
-		if w > 0 {
-			a.b[j], a.p[j] = s.p.Budgets[i], power(s.p.Budgets[i], s.alpha)
+	for j, weight := range weights {
+		if weight > 0 {
+			a.b[j], a.p[j] = budget, power(budget, alpha)
 		}
 	}
-	return true
 }
-
-func (w *newton) dominates(i int) bool { return w.dominated && slices.Contains(w.dominant, i) }
 
 // accumulate adds the job's powers to the equations, and their derivative
 //
 //	dp_j/d ln f_k = [j=k]·ph_j − pg_j·bh_k/Σ bg,
 //
 // in which the multiplier λ gives way so that the sub-budgets still add up.
-func (s *Solver) accumulate(i int) {
-	w, m := &s.newton, s.m
-	a, size := &w.row, 2*s.m
+func (w *newton) accumulate(i int) {
+	a, m, size := &w.row, w.auction.m, 2*w.auction.m
 	if !w.dominated {
-		w.accumulatePlain(m, 1)
+		w.accumulatePlain(1)
 		return
 	}
 	inverse := a.inverseSlack()
@@ -127,8 +121,8 @@ func (s *Solver) accumulate(i int) {
 
 // accumulatePlain is accumulate where no class has a dominant job; with sign
 // −1 it takes the answer away.
-func (w *newton) accumulatePlain(m int, sign float64) {
-	a := &w.row
+func (w *newton) accumulatePlain(sign float64) {
+	a, m := &w.row, w.auction.m
 	inverse := a.inverseSlack()
 	p, ph, bh := a.p[:m], a.ph[:m], a.bh[:m]
 	for j, pg := range a.pg[:m] {

@@ -15,22 +15,21 @@ import "math"
 
 // answerAny finds the multiplier by Newton's method on ln Σ b, within a
 // bracket that is halved whenever the steps do not shrink fast.
-func (s *Solver) answerAny(i int) bool {
-	n := &s.newton
-	s.prepare(i)
-	target := math.Log(s.p.Budgets[i])
-	if !s.affordable(i, target) {
+func (w *newton) answerAny(i int) bool {
+	w.prepare(i)
+	target := math.Log(w.auction.p.Budgets[i])
+	if !w.affordable(i, target) {
 		return false
 	}
-	ell, low, high, before := n.guess[i], math.Inf(-1), math.Inf(1), math.Inf(1)
+	ell, low, high, before := w.guess[i], math.Inf(-1), math.Inf(1), math.Inf(1)
 	if ell == 0 {
-		ell = s.firstAny(i, target)
+		ell = w.firstAny(i, target)
 	}
 	for range 4 * mostSteps {
-		total, slope := s.spend(i, ell)
+		total, slope := w.spend(i, ell)
 		off := target - math.Log(total)
 		if math.Abs(off) <= 4e-15*(1+math.Abs(target)) {
-			n.guess[i] = ell
+			w.guess[i] = ell
 			return true
 		}
 		if off > 0 {
@@ -41,7 +40,7 @@ func (s *Solver) answerAny(i int) bool {
 		next := bracketed(ell, off*total/slope, before, low, high)
 		before = math.Abs(next - ell)
 		if next == ell || next == low || next == high { // as near as doubles go
-			n.guess[i] = ell
+			w.guess[i] = ell
 			return math.Abs(off) < 1e-9
 		}
 		ell = next
@@ -51,17 +50,17 @@ func (s *Solver) answerAny(i int) bool {
 
 // affordable says whether the fields leave room for the budget: in a class
 // where the job faces the total, all of it costs T^(1/alpha).
-func (s *Solver) affordable(i int, target float64) bool {
+func (w *newton) affordable(i int, target float64) bool {
 	room := 0.0
-	for j, c := range s.newton.row.c {
+	for j, c := range w.row.c {
 		if math.IsInf(c, -1) {
 			continue
 		}
-		f := s.field(i, j)
-		if f >= s.m {
+		f := w.field(i, j)
+		if f >= w.auction.m {
 			return true
 		}
-		room += math.Exp(s.newton.row.logarithm[f] - target)
+		room += math.Exp(w.row.logarithm[f] - target)
 	}
 	return room > 1
 }
@@ -88,56 +87,54 @@ func bracketed(at, step, before, low, high float64) float64 {
 }
 
 // prepare fills c with C − ln λ, −∞ where the job wants nothing.
-func (s *Solver) prepare(i int) {
-	n := &s.newton
-	for j, w := range s.weights[i*s.m : (i+1)*s.m] {
-		n.row.c[j] = math.Inf(-1)
-		if w > 0 {
-			n.row.c[j] = math.Log(w) - n.row.logarithm[s.field(i, j)]
+func (w *newton) prepare(i int) {
+	for j, weight := range w.auction.weights[i*w.auction.m : (i+1)*w.auction.m] {
+		w.row.c[j] = math.Inf(-1)
+		if weight > 0 {
+			w.row.c[j] = math.Log(weight) - w.row.logarithm[w.field(i, j)]
 		}
-		n.row.z[j] = math.NaN() // not known yet
+		w.row.z[j] = math.NaN() // not known yet
 	}
 }
 
 // field is the position of the field that job i faces in class j.
-func (s *Solver) field(i, j int) int {
-	if s.newton.dominant[j] == i {
-		return s.m + j
+func (w *newton) field(i, j int) int {
+	if w.dominant[j] == i {
+		return w.auction.m + j
 	}
 	return j
 }
 
 // firstAny guesses ln λ so that the job's best class alone would take a share
 // that its budget pays for.
-func (s *Solver) firstAny(i int, target float64) float64 {
+func (w *newton) firstAny(i int, target float64) float64 {
 	best, at := math.Inf(-1), 0
-	for j, c := range s.newton.row.c {
+	for j, c := range w.row.c {
 		if c > best {
 			best, at = c, j
 		}
 	}
-	curve := s.curve(i, at)
-	share := min(math.Exp((target-s.newton.row.logarithm[s.field(i, at)])*s.alpha), 0.9)
+	curve := w.curve(i, at)
+	share := min(math.Exp((target-w.row.logarithm[w.field(i, at)])*w.auction.alpha), 0.9)
 	return curve.at(math.Log(share/(1-share))) - best
 }
 
 // spend works out the row for ln λ = ell, and returns what it costs and the
 // derivative of that by ell.
-func (s *Solver) spend(i int, ell float64) (total, slope float64) {
-	n, alpha := &s.newton, s.alpha
-	a := &n.row
+func (w *newton) spend(i int, ell float64) (total, slope float64) {
+	a, alpha := &w.row, w.auction.alpha
 	for j, c := range a.c {
-		curve := s.curve(i, j)
+		curve := w.curve(i, j)
 		z := math.Inf(-1)
 		if c+ell > 0 || curve.k > 0 && !math.IsInf(c, -1) {
 			z = curve.solve(c+ell, a.z[j])
 		}
 		a.z[j] = z
-		f := s.field(i, j)
-		logPower := math.Log(n.fields[f]) + z // ln p
+		f := w.field(i, j)
+		logPower := math.Log(w.fields[f]) + z // ln p
 		rest := 1 / (1 + math.Exp(z))         // 1 − s
 		g := 1 / (curve.a*(1-rest) + curve.k*rest)
-		if f < s.m {
+		if f < w.auction.m {
 			logPower -= softplus(z)
 			g *= rest
 		}
@@ -164,13 +161,13 @@ func (a *answer) clearEntry(j int) {
 // curve is z ↦ a·sp(z) − k·sp(−z).
 type curve struct{ a, k float64 }
 
-func (s *Solver) curve(i, j int) curve {
-	c := curve{1, 1 / s.alpha}
-	if !s.p.log(i) {
+func (w *newton) curve(i, j int) curve {
+	c := curve{1, 1 / w.auction.alpha}
+	if !w.auction.p.log(i) {
 		c.k--
 	}
-	if s.newton.dominant[j] == i {
-		c.a += 1 / s.alpha
+	if w.dominant[j] == i {
+		c.a += 1 / w.auction.alpha
 	}
 	return c
 }

@@ -57,12 +57,12 @@ func BenchmarkRound(b *testing.B) {
 	b.Run("round", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			s.round(1)
+			s.rounds.round(1)
 		}
 	})
 	b.Run("bare", func(b *testing.B) {
 		for b.Loop() {
-			bareRound(p, s.subbudgets, s.powers, s.totals)
+			bareRound(p, s.auction.subbudgets, s.auction.powers, s.auction.totals)
 		}
 	})
 }
@@ -135,7 +135,7 @@ func filled(t testing.TB, p *Problem, n int) *Market {
 // or found in the whole view, and goes.
 func BenchmarkLive(b *testing.B) {
 	p := workload(100_001, 4, 0.5, 0.3)
-	c, err := NewMechanism(Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"a", "b", "c", "d"}}})
+	c, err := New(messages.Market{Name: "main", Classes: []messages.Name{"a", "b", "c", "d"}})
 	if err != nil {
 		b.Fatal(err)
 	}

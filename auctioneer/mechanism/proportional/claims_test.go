@@ -116,13 +116,12 @@ func TestDampedRoundsEnd(t *testing.T) {
 	want := slices.Clone(solve(t, circling).Subbudgets)
 	var s Solver
 	s.reset(circling)
-	s.contest()
-	s.splitByWeight()
-	s.settle()
-	if !s.result.Converged {
-		t.Fatalf("still moving after %d rounds", s.result.Rounds)
+	s.auction.contest()
+	s.auction.splitByWeight()
+	if !s.rounds.settle() {
+		t.Fatalf("still moving after %d rounds", s.auction.passes)
 	}
-	for k, b := range s.subbudgets {
+	for k, b := range s.auction.subbudgets {
 		if math.Abs(b-want[k]) > 1e-9*circling.Budgets[k/2] {
 			t.Errorf("entry %d: %v, want %v", k, b, want[k])
 		}

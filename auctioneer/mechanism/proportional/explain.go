@@ -9,11 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The reasons that Explain gives.
+// The reasons that Explain gives besides those of package mechanism.
 const (
-	Running         = "Running"         // some of its tasks run
-	WaitingForStage = "WaitingForStage" // no task can be claimed before an earlier stage is done
-	WaitingForSlots = "WaitingForSlots" // no node that is up has the class it waits for
 	WaitingForShare = "WaitingForShare" // it waits for its turn at a slot
 	SLONotAdmitted  = "SLONotAdmitted"  // its minimum utility, or another's, could not be met with it
 )
@@ -23,27 +20,9 @@ const (
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	i, known := c.find(job.Job)
 	if !known {
-		return mechanism.Explanation{Reason: WaitingForShare, Message: "the market has not decided on it yet", Change: []string{}}
+		return mechanism.Explain(WaitingForShare, "the market has not decided on it yet")
 	}
-	s := c.seats[i]
-	e := mechanism.Explanation{Reason: c.reason(view, s, job), Change: []string{}}
-	e.Message = c.message(e.Reason, view, s)
-	switch e.Reason {
-	case WaitingForShare, Running:
-		e.Change = c.doubling(s)
-	case SLONotAdmitted:
-		e.Change = append(e.Change, "a larger budget: jobs are admitted in the order of their budgets",
-			fmt.Sprintf("a minimum utility below %.4g", job.MinUtility), "other jobs with a minimum utility ending")
-	case WaitingForStage:
-		e.Change = append(e.Change, "the stages it comes after finishing")
-	case WaitingForSlots:
-		e.Change = append(e.Change, "a node with slots of "+c.names(s)+" coming up")
-	}
-	return e
-}
-
-func (c *Mechanism) reason(view *mechanism.View, s *seat, job *mechanism.Job) string {
-	running, slots := 0, 0
+	s, running, slots := c.seats[i], 0, 0
 	for j, n := range job.Running {
 		running += n
 		if s.pending[j] {
@@ -51,31 +30,25 @@ func (c *Mechanism) reason(view *mechanism.View, s *seat, job *mechanism.Job) st
 		}
 	}
 	switch {
-	case !s.bids && running == 0:
-		return WaitingForStage
+	case running > 0 && !s.bids:
+		return mechanism.Explain(mechanism.Running, "its tasks run; no more of them can start now", c.doubling(s)...)
 	case running > 0:
-		return Running
+		return mechanism.Explain(mechanism.Running, c.describe(view, s), c.doubling(s)...)
+	case !s.bids:
+		return mechanism.ExplainStage()
 	case slots == 0:
-		return WaitingForSlots
+		return mechanism.ExplainSlots(c.names(s))
 	case s.rejected:
-		return SLONotAdmitted
+		return mechanism.Explain(SLONotAdmitted, "with it in the pool, its own minimum utility or another job's would not be reached",
+			"a larger budget: jobs are admitted in the order of their budgets",
+			fmt.Sprintf("a minimum utility below %.4g", job.MinUtility), "other jobs with a minimum utility ending")
 	default:
-		return WaitingForShare
+		return mechanism.Explain(WaitingForShare, c.describe(view, s), c.doubling(s)...)
 	}
 }
 
-func (c *Mechanism) message(reason string, view *mechanism.View, s *seat) string {
-	switch reason {
-	case WaitingForStage:
-		return "none of its tasks can start before an earlier stage is done"
-	case WaitingForSlots:
-		return "no node that is up has a slot of " + c.names(s)
-	case SLONotAdmitted:
-		return "with it in the pool, its own minimum utility or another job's would not be reached"
-	}
-	if !s.bids {
-		return "its tasks run; no more of them can start now"
-	}
+// describe says what shares a job has, and for what money.
+func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	var parts []string
 	for j, pending := range s.pending {
 		if pending {
@@ -89,10 +62,10 @@ func (c *Mechanism) message(reason string, view *mechanism.View, s *seat) string
 // doubling says, class by class, about how much more budget would double the
 // share if the others stayed as they are: the odds s/(1−s) are proportional to
 // the sub-budget to the power alpha.
-func (c *Mechanism) doubling(s *seat) []string {
-	alpha, change := c.config.alpha(), []string{}
+func (c *Mechanism) doubling(s *seat) (change []string) {
+	alpha := c.market.problem.Alpha
 	if alpha == 0 {
-		return append(change, "fewer jobs: in this market every job has the same share, whatever its budget")
+		return []string{"fewer jobs: in this market every job has the same share, whatever its budget"}
 	}
 	for j, share := range s.shares {
 		if !s.pending[j] || s.spends[j] == 0 || share >= 0.5 {
@@ -103,7 +76,7 @@ func (c *Mechanism) doubling(s *seat) []string {
 		if !ok {
 			continue
 		}
-		change = append(change, fmt.Sprintf("%v credits more would about double its share of %s", coarse(more), c.config.Market.Classes[j]))
+		change = append(change, fmt.Sprintf("%v credits more would about double its share of %s", coarse(more), c.classes[j]))
 	}
 	return change
 }
@@ -122,7 +95,7 @@ func (c *Mechanism) names(s *seat) string {
 	var names []string
 	for j, pending := range s.pending {
 		if pending {
-			names = append(names, c.config.Market.Classes[j])
+			names = append(names, c.classes[j])
 		}
 	}
 	return strings.Join(names, " or ")

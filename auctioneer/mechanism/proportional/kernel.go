@@ -13,18 +13,18 @@ const closeEnough = 3e-7
 // answerHalfLinear is the answer at alpha = 1/2 of a linear utility: from
 // b = λ·w·s·(1−s) and s = √b/T follows s = x/(1+x), x = λ·w/T². The
 // multiplier λ is found by Newton's method on √(Σ b), nearly linear in it.
-func (s *Solver) answerHalfLinear(i int) bool {
-	n, m := &s.newton, s.m
-	a, w := &n.row, s.weights[i*m:i*m+m]
-	budget, lambda := s.p.Budgets[i], n.guess[i]
+func (w *newton) answerHalfLinear(i int) bool {
+	m := w.auction.m
+	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
+	budget, lambda := w.auction.p.Budgets[i], w.guess[i]
 	if lambda == 0 {
-		lambda = firstLinear(budget, w, a.inverse)
+		lambda = firstLinear(budget, weights, a.inverse)
 	}
-	rest, p, b := a.z[:len(w)], a.p[:len(w)], a.b[:len(w)]
-	inverse, fields := a.inverse[:len(w)], n.fields[:len(w)]
+	rest, p, b := a.z[:len(weights)], a.p[:len(weights)], a.b[:len(weights)]
+	inverse, fields := a.inverse[:len(weights)], w.fields[:len(weights)]
 	for range mostSteps {
 		total, slope := 0.0, 0.0
-		for j, weight := range w {
+		for j, weight := range weights {
 			x := lambda * weight * inverse[j]
 			r := 1 / (1 + x)
 			power := fields[j] * x * r
@@ -33,8 +33,8 @@ func (s *Solver) answerHalfLinear(i int) bool {
 			slope += b[j] * r
 		}
 		off := budget - total
-		if math.Abs(off) < n.loose*budget {
-			n.guess[i] = lambda * (1 + 0.5*off/slope)
+		if math.Abs(off) < w.loose*budget {
+			w.guess[i] = lambda * (1 + 0.5*off/slope)
 			a.finishLinear(0.5 * off / slope)
 			return true
 		}
@@ -69,18 +69,18 @@ func (a *answer) finishLinear(change float64) {
 // answerHalfLog is the answer at alpha = 1/2 of a logarithmic utility: from
 // b = λ·w·(1−s) and s = √b/T follows s²/(1−s) = y, y = λ·w/T². The spending is
 // nearly linear in λ.
-func (s *Solver) answerHalfLog(i int) bool {
-	n, m := &s.newton, s.m
-	a, w := &n.row, s.weights[i*m:i*m+m]
-	budget, lambda := s.p.Budgets[i], n.guess[i]
+func (w *newton) answerHalfLog(i int) bool {
+	m := w.auction.m
+	a, weights := &w.row, w.auction.weights[i*m:i*m+m]
+	budget, lambda := w.auction.p.Budgets[i], w.guess[i]
 	if lambda == 0 {
-		lambda = firstLog(budget, w)
+		lambda = firstLog(budget, weights)
 	}
-	share, p, b, g := a.z[:len(w)], a.p[:len(w)], a.b[:len(w)], a.c[:len(w)]
-	inverse, fields := a.inverse[:len(w)], n.fields[:len(w)]
+	share, p, b, g := a.z[:len(weights)], a.p[:len(weights)], a.b[:len(weights)], a.c[:len(weights)]
+	inverse, fields := a.inverse[:len(weights)], w.fields[:len(weights)]
 	for range mostSteps {
 		total, slope := 0.0, 0.0
-		for j, weight := range w {
+		for j, weight := range weights {
 			y := lambda * weight * inverse[j]
 			x := 2 / (1 + math.Sqrt(1+4/y)) // 0 where y is
 			power := fields[j] * x
@@ -90,8 +90,8 @@ func (s *Solver) answerHalfLog(i int) bool {
 			slope += b[j] * g[j]
 		}
 		off := budget - total
-		if math.Abs(off) < n.loose*budget {
-			n.guess[i] = lambda * (1 + off/slope)
+		if math.Abs(off) < w.loose*budget {
+			w.guess[i] = lambda * (1 + off/slope)
 			a.finishLog(off / slope)
 			return true
 		}

@@ -11,33 +11,33 @@ type sums4 struct {
 // pass4 is the pass over linear and logarithmic jobs alike for the commonest
 // market, alpha = 1/2 and four classes; arrays of a known length spare the
 // bounds checks and stay in registers.
-func (s *Solver) pass4() bool {
-	n := &s.newton
+func (w *newton) pass4() bool {
 	var a sums4
-	fields, inverse := (*[4]float64)(n.fields), (*[4]float64)(n.row.inverse)
-	for i, budget := range s.p.Budgets {
-		if s.p.log(i) || s.wanted[i] < 2 {
-			if !s.respond(i) {
+	bids := w.auction
+	fields, inverse := (*[4]float64)(w.fields), (*[4]float64)(w.row.inverse)
+	for i, budget := range bids.p.Budgets {
+		if bids.p.log(i) || bids.wanted[i] < 2 {
+			if !w.respond(i) {
 				return false
 			}
-			n.accumulatePlain(4, 1)
+			w.accumulatePlain(1)
 			continue
 		}
 		k := i * 4
-		if n.guess[i] == 0 {
-			n.guess[i] = firstLinear(budget, s.weights[k:k+4], n.row.inverse)
+		if w.guess[i] == 0 {
+			w.guess[i] = firstLinear(budget, bids.weights[k:k+4], w.row.inverse)
 		}
-		lambda := a.linear(budget, n.guess[i], n.loose, (*[4]float64)(s.weights[k:]), fields, inverse,
-			(*[4]float64)(s.powers[k:]), (*[4]float64)(s.subbudgets[k:]))
+		lambda := a.linear(budget, w.guess[i], w.loose, (*[4]float64)(bids.weights[k:]), fields, inverse,
+			(*[4]float64)(bids.powers[k:]), (*[4]float64)(bids.subbudgets[k:]))
 		if !(lambda > 0) {
 			return false
 		}
-		n.guess[i] = lambda
+		w.guess[i] = lambda
 	}
 	for j := range 4 {
-		n.sum[j] += a.sum[j]
+		w.sum[j] += a.sum[j]
 		for k := range 4 {
-			n.jacobian[j*8+k] += a.jacobian[j][k]
+			w.jacobian[j*8+k] += a.jacobian[j][k]
 		}
 	}
 	return true

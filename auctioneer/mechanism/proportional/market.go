@@ -2,7 +2,6 @@ package proportional
 
 import (
 	"math"
-	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -52,12 +51,13 @@ func NewMarket(alpha float64, classes int, tolerance float64) (*Market, error) {
 // Len returns the number of jobs.
 func (k *Market) Len() int { return len(k.problem.Budgets) }
 
-// Full returns how many full solutions there were.
-func (k *Market) Full() int { return k.full }
-
-// Error estimates the largest relative error of a share after Refresh. The
-// true error was below it in all the instances tried; see the tests.
-func (k *Market) Error() float64 { return k.drift }
+// bidders is how many jobs contend for class j.
+func (k *Market) bidders(j int) int {
+	if k.Len() == 0 {
+		return 0
+	}
+	return k.solver.auction.contenders[j]
+}
 
 // Arrive adds a job, at position Len, with weights by class, which are copied.
 func (k *Market) Arrive(budget float64, log bool, weights []float64) error {
@@ -93,7 +93,7 @@ func (k *Market) Depart(i int) {
 	p := &k.problem
 	p.Budgets, p.Log, p.Weights = p.Budgets[:last], p.Log[:last], p.Weights[:last*p.Classes]
 	if !k.stale {
-		k.shrink(last)
+		k.resize(last)
 	}
 }
 
@@ -113,8 +113,9 @@ func (k *Market) Replace(i int, weights []float64) error {
 	}
 	gone := k.answerAtBase(i, -1)
 	copy(row, weights)
-	copy(k.solver.weights[i*p.Classes:], weights)
-	k.solver.newton.guess[i], k.solver.wanted[i] = 0, count(weights)
+	a := &k.solver.auction
+	copy(a.weights[i*p.Classes:], weights)
+	k.solver.newton.guess[i], a.wanted[i] = 0, count(weights)
 	k.stale = !gone || !k.answerAtBase(i, 1)
 	return nil
 }
@@ -138,10 +139,9 @@ func (k *Market) Refresh() bool {
 // the last Refresh, which must not be older than the last change. Either may
 // be nil.
 func (k *Market) Row(i int, subbudgets, shares []float64) {
-	m := k.problem.Classes
-	s := &k.solver
+	m, s := k.problem.Classes, &k.solver
 	if !k.stale {
-		s.respond(i)
+		s.newton.respond(i)
 		for j := range shares {
 			shares[j] = k.share(i, j)
 		}
@@ -149,19 +149,19 @@ func (k *Market) Row(i int, subbudgets, shares []float64) {
 		copy(shares, s.shares[i*m:(i+1)*m])
 	}
 	if subbudgets != nil {
-		copy(subbudgets, s.subbudgets[i*m:(i+1)*m])
+		copy(subbudgets, s.auction.subbudgets[i*m:(i+1)*m])
 	}
 }
 
 // share is the share of class j of the job at position i, from its power.
 func (k *Market) share(i, j int) float64 {
-	s := &k.solver
+	a := &k.solver.auction
 	switch {
-	case s.contenders[j] > 1:
-		return min(s.powers[i*s.m+j]/s.newton.fields[j], 1)
-	case s.contenders[j] == 0:
+	case a.contenders[j] > 1:
+		return min(a.powers[i*a.m+j]/k.solver.newton.fields[j], 1)
+	case a.contenders[j] == 0:
 		return 1 / float64(k.Len())
-	case k.problem.Weights[i*s.m+j] > 0:
+	case k.problem.Weights[i*a.m+j] > 0:
 		return 1
 	default:
 		return 0
@@ -177,7 +177,7 @@ func (k *Market) recount(weights []float64, by int) bool {
 	same := true
 	for j, w := range weights {
 		if w > 0 {
-			c := &k.solver.contenders[j]
+			c := &k.solver.auction.contenders[j]
 			before := *c
 			*c += by
 			same = same && before > 1 && *c > 1
@@ -190,14 +190,13 @@ func (k *Market) recount(weights []float64, by int) bool {
 // derivative, to the sums, or takes them away. It returns false if the job is
 // too large for that.
 func (k *Market) answerAtBase(i int, sign float64) bool {
-	s := &k.solver
-	w := &s.newton
+	w := &k.solver.newton
 	copy(w.before, w.fields)
 	copy(w.fields, k.base)
-	s.face()
-	ok := s.respond(i)
+	w.face()
+	ok := w.respond(i)
 	if ok {
-		w.accumulatePlain(s.m, sign)
+		w.accumulatePlain(sign)
 		for j, p := range w.row.p {
 			ok = ok && p <= dominance*w.fields[j]
 		}
@@ -208,29 +207,29 @@ func (k *Market) answerAtBase(i int, sign float64) bool {
 
 // step sets the fields one Newton step from the base.
 func (k *Market) step() bool {
-	s := &k.solver
-	copy(s.newton.fields, k.base)
-	if !s.direction() {
+	w := &k.solver.newton
+	copy(w.fields, k.base)
+	if !w.direction() {
 		return false
 	}
-	move := s.nextMove()
+	move := w.nextMove()
 	k.drift = move * move
-	copy(s.newton.before, k.base)
-	s.move(1)
-	s.face()
+	copy(w.before, k.base)
+	w.move(1)
+	w.face()
 	return !math.IsNaN(k.drift)
 }
 
 // solve finds the fixed point anew, from the fields there are.
 func (k *Market) solve() {
-	s := &k.solver
+	w := &k.solver.newton
 	k.full++
-	s.Resolve(&k.problem) // every number was checked when it came
+	k.solver.Resolve(&k.problem) // every number was checked when it came
 	k.drift = Tolerance
-	k.stale = !s.newton.linear() || k.Len() <= fewJobs
+	k.stale = !w.linear() || k.Len() <= fewJobs
 	if !k.stale {
-		k.base = append(k.base[:0], s.newton.fields...)
-		s.face()
+		k.base = append(k.base[:0], w.fields...)
+		w.face()
 	}
 }
 
@@ -245,33 +244,31 @@ func (k *Market) weightsOf(i int) []float64 {
 
 // extend makes room in the solver for the last job of the problem.
 func (k *Market) extend() {
-	s, m := &k.solver, k.problem.Classes
-	s.n = k.Len()
-	s.weights = append(s.weights, k.weightsOf(s.n-1)...)
-	for _, v := range []*[]float64{&s.subbudgets, &s.powers, &s.shares} {
-		*v = slices.Grow(*v, m)[:s.n*m]
-	}
-	s.newton.guess = append(s.newton.guess, 0)
-	s.wanted = append(s.wanted, count(k.weightsOf(s.n-1)))
+	a, n := &k.solver.auction, k.Len()
+	row := k.weightsOf(n - 1)
+	k.resize(n)
+	copy(a.weights[(n-1)*a.m:], row)
+	a.wanted[n-1], k.solver.newton.guess[n-1] = count(row), 0
 }
 
-func (k *Market) shrink(n int) {
-	s, m := &k.solver, k.problem.Classes
-	s.n = n
-	for _, v := range []*[]float64{&s.weights, &s.subbudgets, &s.powers, &s.shares} {
-		*v = (*v)[:n*m]
+// resize makes the solver's rows those of n jobs, of which the first keep theirs.
+func (k *Market) resize(n int) {
+	a, w := &k.solver.auction, &k.solver.newton
+	a.n = n
+	for _, v := range []*[]float64{&a.weights, &a.subbudgets, &a.powers, &k.solver.shares} {
+		*v = resize(*v, n*a.m)
 	}
-	s.newton.guess, s.wanted = s.newton.guess[:n], s.wanted[:n]
+	w.guess, a.wanted = resize(w.guess, n), resize(a.wanted, n)
 }
 
 // swap exchanges two jobs, in the problem and, if in use, in the solver.
 func (k *Market) swap(i, q int) {
-	p, s, m := &k.problem, &k.solver, k.problem.Classes
+	p, a, m := &k.problem, &k.solver.auction, k.problem.Classes
 	p.Budgets[i], p.Budgets[q] = p.Budgets[q], p.Budgets[i]
 	p.Log[i], p.Log[q] = p.Log[q], p.Log[i]
 	copy(p.Weights[i*m:(i+1)*m], p.Weights[q*m:(q+1)*m])
 	if !k.stale {
-		copy(s.weights[i*m:(i+1)*m], s.weights[q*m:(q+1)*m])
-		s.newton.guess[i], s.wanted[i] = s.newton.guess[q], s.wanted[q]
+		copy(a.weights[i*m:(i+1)*m], a.weights[q*m:(q+1)*m])
+		k.solver.newton.guess[i], a.wanted[i] = k.solver.newton.guess[q], a.wanted[q]
 	}
 }

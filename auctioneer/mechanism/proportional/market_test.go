@@ -40,22 +40,22 @@ func worst(t testing.TB, k *Market) float64 {
 func TestArrivalAmong100000(t *testing.T) {
 	p := workload(100_000, 4, 0.5, 0.3)
 	k := filled(t, p, 99_999)
-	full := k.Full()
+	full := k.full
 	if err := k.Arrive(p.Budgets[99_999], p.log(99_999), p.Weights[4*99_999:]); err != nil {
 		t.Fatal(err)
 	}
-	if k.Refresh() || k.Full() != full {
+	if k.Refresh() || k.full != full {
 		t.Fatal("one arrival took a full solution")
 	}
-	if e := worst(t, k); e > 1e-8 || e > max(k.Error(), 1e-10) {
-		t.Fatalf("error %g, estimate %g", e, k.Error())
+	if e := worst(t, k); e > 1e-8 || e > max(k.drift, 1e-10) {
+		t.Fatalf("error %g, estimate %g", e, k.drift)
 	}
 	k.Depart(5)
 	if k.Refresh() {
 		t.Fatal("one departure took a full solution")
 	}
 	if e := worst(t, k); e > 1e-8 {
-		t.Fatalf("error %g after a departure, estimate %g", e, k.Error())
+		t.Fatalf("error %g after a departure, estimate %g", e, k.drift)
 	}
 }
 
@@ -82,8 +82,8 @@ func TestMarketStaysTrue(t *testing.T) {
 				}
 			}
 			k.Refresh()
-			if e := worst(t, k); e > 1e-6 || e > max(k.Error(), 1e-9) {
-				rt.Fatalf("error %g, estimate %g, %d jobs, alpha %v", e, k.Error(), k.Len(), alpha)
+			if e := worst(t, k); e > 1e-6 || e > max(k.drift, 1e-9) {
+				rt.Fatalf("error %g, estimate %g, %d jobs, alpha %v", e, k.drift, k.Len(), alpha)
 			}
 		}
 	})
@@ -110,8 +110,8 @@ func TestMarketFromNothingAndBack(t *testing.T) {
 		k.Depart(k.Len() / 2)
 		k.Refresh()
 	}
-	if k.Full() > 500 { // the first and last 192 are solved anew each; in between seldom
-		t.Errorf("%d full solutions", k.Full())
+	if k.full > 500 { // the first and last 192 are solved anew each; in between seldom
+		t.Errorf("%d full solutions", k.full)
 	}
 }
 

@@ -8,44 +8,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config describes a market run by this mechanism.
-type Config struct {
-	Market messages.Market
-	// Tolerance is the relative error of a share that a decision may leave so as
-	// not to work every row out anew; 0: 1e-4. Below some 200 bidders there is none.
-	Tolerance float64
-	// Evaluations bounds the fixed points worked out in one decision to find
-	// which jobs with a minimum utility can be served; 0: 256. Jobs that were not
-	// tried wait.
-	Evaluations int
-}
+// shareTolerance is the relative error of a share that a decision may leave so as
+// not to work every row out anew. Below some 200 bidders there is none.
+const shareTolerance = 1e-4
 
-// Validate checks the configuration.
-func (c *Config) Validate() error {
-	if a := c.alpha(); !(a >= 0 && a <= 1) {
-		return messages.Errorf(messages.Invalid, "market %s: alpha: must be from 0 to 1, is %v", c.Market.Name, a)
-	}
-	if len(c.Market.Classes) == 0 {
-		return messages.Errorf(messages.Invalid, "market %s: classes: name at least one", c.Market.Name)
-	}
-	if c.Tolerance < 0 || math.IsNaN(c.Tolerance) || c.Evaluations < 0 {
-		return messages.Errorf(messages.Invalid, "market %s: tolerance and evaluations must not be negative", c.Market.Name)
-	}
-	return nil
-}
-
-func (c *Config) alpha() float64 {
-	if c.Market.Alpha == nil {
-		return 0.5
-	}
-	return *c.Market.Alpha
-}
+// mostEvaluations bounds the fixed points worked out in one decision to find
+// which jobs with a minimum utility can be served. Jobs that were not tried wait.
+const mostEvaluations = 256
 
 // Mechanism runs a live market. It implements mechanism.Mechanism and
 // mechanism.Incremental.
 type Mechanism struct {
-	config  Config
-	classes int
+	classes []messages.Name
 	market  *Market
 	seats   []*seat // all jobs of the view, by number
 	placed  []*seat // by position in market
@@ -74,26 +48,17 @@ type seat struct {
 }
 
 // New makes the mechanism of a market.
-func New(m messages.Market) (mechanism.Mechanism, error) { return NewMechanism(Config{Market: m}) }
-
-// NewMechanism makes the mechanism of a market, with its limits.
-func NewMechanism(c Config) (*Mechanism, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
+func New(m messages.Market) (*Mechanism, error) {
+	alpha, n := 0.5, len(m.Classes)
+	if m.Alpha != nil {
+		alpha = *m.Alpha
 	}
-	if c.Tolerance == 0 {
-		c.Tolerance = 1e-4
-	}
-	if c.Evaluations == 0 {
-		c.Evaluations = 256
-	}
-	m := len(c.Market.Classes)
-	market, err := NewMarket(c.alpha(), m, c.Tolerance)
+	market, err := NewMarket(alpha, n, shareTolerance)
 	if err != nil {
 		return nil, err
 	}
-	return &Mechanism{config: c, classes: m, market: market, pending: make([]int, m), sharing: make([]int, m),
-		prices: make([]float64, m), faced: make([]float64, m)}, nil
+	return &Mechanism{classes: m.Classes, market: market, pending: make([]int, n), sharing: make([]int, n),
+		prices: make([]float64, n), faced: make([]float64, n)}, nil
 }
 
 var _ mechanism.Incremental = (*Mechanism)(nil)
@@ -106,13 +71,13 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if bid.Form != messages.Linear && bid.Form != messages.Log {
 		return messages.Errorf(messages.Invalid, "utility.form: must be %q or %q, is %.64q", messages.Linear, messages.Log, bid.Form)
 	}
-	if len(bid.Weights) != c.classes {
-		return messages.Errorf(messages.Invalid, "utility.weights: must be one for each of the %d classes, there are %d", c.classes, len(bid.Weights))
+	if len(bid.Weights) != len(c.classes) {
+		return messages.Errorf(messages.Invalid, "utility.weights: must be one for each of the %d classes, there are %d", len(c.classes), len(bid.Weights))
 	}
 	for j, w := range bid.Weights {
 		if w != 0 && !(w >= Smallest && w <= Largest) {
 			return messages.Errorf(messages.Invalid, "utility.weights.%s: must be 0 or from %g to %g, is %g",
-				c.config.Market.Classes[j], Smallest, Largest, w)
+				c.classes[j], Smallest, Largest, w)
 		}
 	}
 	if !slices.ContainsFunc(bid.Weights, positive) {
@@ -128,7 +93,7 @@ func (c *Mechanism) admitMinimum(bid *mechanism.Bid) error {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return messages.Errorf(messages.Invalid, "utility.minimum: must be a finite number, is %v", x)
 	}
-	whole := slices.Repeat([]float64{1}, c.classes)
+	whole := slices.Repeat([]float64{1}, len(c.classes))
 	if most := utility(bid.Form == messages.Log, bid.Weights, whole); x != 0 && x > most {
 		return messages.Errorf(messages.Invalid, "utility.minimum: %g is more than all of every class is worth, %g: lower it", x, most)
 	}

@@ -14,7 +14,7 @@ import (
 
 func live(t testing.TB, alpha float64) *Mechanism {
 	t.Helper()
-	c, err := NewMechanism(Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"map", "reduce"}, Alpha: &alpha}})
+	c, err := New(messages.Market{Name: "main", Classes: []messages.Name{"map", "reduce"}, Alpha: &alpha})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestDecisionsDoNotDependOnHistory(t *testing.T) {
 
 func sameAsAnew(t *rapid.T, c *Mechanism, v *mechanism.View) {
 	got := c.Allocate(v)
-	fresh, err := NewMechanism(c.config)
+	fresh, err := New(messages.Market{Classes: c.classes, Alpha: &c.market.problem.Alpha})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,13 +137,13 @@ func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 	got, fresh := c.Allocate(v), live(t, 0.5).Allocate(v)
 	for i := range v.Jobs {
 		for j, want := range fresh.Weights[i] {
-			if math.Abs(got.Weights[i][j]-want) > 2*c.config.Tolerance*want {
+			if math.Abs(got.Weights[i][j]-want) > 2*shareTolerance*want {
 				t.Fatalf("job %d class %d: %v, want %v", i+1, j, got.Weights[i][j], want)
 			}
 		}
 	}
-	if c.market.Full() > 200 {
-		t.Errorf("%d full solutions for 1,000 arrivals", c.market.Full())
+	if c.market.full > 200 {
+		t.Errorf("%d full solutions for 1,000 arrivals", c.market.full)
 	}
 }
 
@@ -209,13 +209,13 @@ func TestExplain(t *testing.T) {
 	for _, x := range []struct {
 		job    *mechanism.Job
 		reason string
-	}{{poor, WaitingForShare}, {early, WaitingForStage}, {greedy, SLONotAdmitted}, {busy, Running}, {job(9, 1, 1, 1, 1, 1), WaitingForShare}} {
+	}{{poor, WaitingForShare}, {early, mechanism.WaitingForStage}, {greedy, SLONotAdmitted}, {busy, mechanism.Running}, {job(9, 1, 1, 1, 1, 1), WaitingForShare}} {
 		if e := c.Explain(v, x.job); e.Reason != x.reason || e.Message == "" {
 			t.Errorf("job %d: %+v, want %s", x.job.Job, e, x.reason)
 		}
 	}
 	v.Classes[0].Slots = 0
-	if e := c.Explain(v, poor); e.Reason != WaitingForSlots || !strings.Contains(e.Message, "map") {
+	if e := c.Explain(v, poor); e.Reason != mechanism.WaitingForSlots || !strings.Contains(e.Message, "map") {
 		t.Errorf("%+v", e)
 	}
 }

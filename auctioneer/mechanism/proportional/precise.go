@@ -13,7 +13,7 @@ import (
 // same. It costs some hundreds of times as much.
 type precise struct {
 	*digits
-	s                    *Solver
+	auction              *auction
 	spread               int          // binary orders of magnitude between the largest number and the smallest
 	unit                 bool         // alpha is 1
 	alpha, inverse, rest *big.Float   // alpha, 1/alpha, 1/alpha − 1
@@ -37,14 +37,14 @@ type entry struct{ p, pg, ph, b, bg, bh *big.Float }
 
 // solvePrecisely finds the fixed point from that at the exponent 1 − near, which
 // is in the rows: straight, or by way of exponents in between.
-func (s *Solver) solvePrecisely(near float64) bool {
-	x := newPrecise(s)
-	goal := 1 - s.p.Alpha
+func solvePrecisely(a *auction, near float64) bool {
+	x := newPrecise(a)
+	goal := 1 - a.p.Alpha
 	if x.attempt(goal) {
 		return true
 	}
 	factor := 0.03
-	for last := s.result.Rounds + x.patience(); factor < 0.99 && s.result.Rounds < last; {
+	for last := a.passes + x.patience(); factor < 0.99 && a.passes < last; {
 		next := max(goal, near*factor)
 		if !x.attempt(next) {
 			factor = math.Sqrt(factor)
@@ -66,7 +66,7 @@ func (x *precise) attempt(short float64) bool {
 		x.bids = before
 		return false
 	}
-	if short == 1-x.s.p.Alpha {
+	if short == 1-x.auction.p.Alpha {
 		x.deliver()
 	}
 	return true
@@ -78,15 +78,15 @@ const mostTries = 30
 
 func (x *precise) patience() int { return min(max(2_000_000/len(x.bids), 20), 1000) }
 
-func newPrecise(s *Solver) *precise {
-	n, m := s.n, s.m
-	spread := orders(s.p.Budgets, s.weights)
+func newPrecise(a *auction) *precise {
+	n, m := a.n, a.m
+	spread := orders(a.p.Budgets, a.weights)
 	d := newDigits(uint(3*spread + 192))
-	x := &precise{digits: d, s: s, spread: spread,
+	x := &precise{digits: d, auction: a, spread: spread,
 		hopeless:   new(big.Float).SetMantExp(d.one, -800),
 		dominant:   make([]int, m),
-		contenders: slices.Clone(s.contenders),
-		wanted:     slices.Clone(s.wanted),
+		contenders: slices.Clone(a.contenders),
+		wanted:     slices.Clone(a.wanted),
 		fields:     d.numbers(2 * m),
 		before:     d.numbers(2 * m),
 		logs:       d.numbers(2 * m),
@@ -127,13 +127,13 @@ func orders(vectors ...[]float64) int {
 
 // take copies job i from the solver, its row made to spend its budget exactly.
 func (x *precise) take(i int) {
-	m := x.s.m
-	x.budgets[i].SetFloat64(x.s.p.Budgets[i])
+	m := x.auction.m
+	x.budgets[i].SetFloat64(x.auction.p.Budgets[i])
 	total := x.number(0)
 	for k := i * m; k < (i+1)*m; k++ {
-		x.bids[k].SetFloat64(x.s.subbudgets[k])
+		x.bids[k].SetFloat64(x.auction.subbudgets[k])
 		total.Add(total, x.bids[k])
-		if w := x.s.weights[k]; w > 0 {
+		if w := x.auction.weights[k]; w > 0 {
 			x.weights[k] = x.number(w)
 			x.logWeights[k] = x.log(x.weights[k])
 		}
@@ -192,7 +192,7 @@ func (x *precise) solve(short float64) bool {
 // number below 1 to the power 1/(1 − alpha): beyond all limits. Whoever has a class
 // to all but hopeless of it keeps its row, and the others leave its classes.
 func (x *precise) concede() {
-	m := x.s.m
+	m := x.auction.m
 	for j, d := range x.dominant {
 		if d < 0 || less(x.hopeless, over(x.fields[m+j], x.fields[j])) {
 			continue
@@ -208,8 +208,8 @@ func (x *precise) concede() {
 
 // abandon takes all but job d out of class j.
 func (x *precise) abandon(d, j int) {
-	m := x.s.m
-	for i := range x.s.n {
+	m := x.auction.m
+	for i := range x.auction.n {
 		if k := i*m + j; i != d && x.weights[k] != nil {
 			x.weights[k], x.bids[k] = nil, x.number(0)
 			x.wanted[i]--
@@ -223,7 +223,7 @@ const kept = -1
 
 // start sets the fields from the bids.
 func (x *precise) start() {
-	m := x.s.m
+	m := x.auction.m
 	for j := range x.dominant {
 		x.dominant[j] = -1
 		if x.contenders[j] < 2 {
@@ -253,9 +253,9 @@ func (x *precise) power(b *big.Float) *big.Float {
 	return x.exp(times(x.alpha, x.log(b)))
 }
 
-// pass is Solver.pass.
+// pass is newton.pass.
 func (x *precise) pass() float64 {
-	x.s.result.Rounds++
+	x.auction.passes++
 	for _, v := range [...][]*big.Float{x.sum, x.jacobian} {
 		for _, y := range v {
 			y.SetFloat64(0)
@@ -270,7 +270,7 @@ func (x *precise) pass() float64 {
 		}
 		x.logs[f] = times(x.log(y), x.inverse)
 	}
-	for i := range x.s.n {
+	for i := range x.auction.n {
 		if !x.respond(i) {
 			return math.NaN()
 		}
@@ -279,13 +279,13 @@ func (x *precise) pass() float64 {
 	return x.gap()
 }
 
-func (x *precise) active(f int) bool { return x.dominant[f%x.s.m] >= 0 }
+func (x *precise) active(f int) bool { return x.dominant[f%x.auction.m] >= 0 }
 
 // answered is what the answers make of field f: all but nothing where nobody bids.
 func (x *precise) answered(f int) *big.Float {
 	sum := x.sum[f]
-	if f < x.s.m {
-		sum = plus(sum, x.fields[x.s.m+f])
+	if f < x.auction.m {
+		sum = plus(sum, x.fields[x.auction.m+f])
 	}
 	if least := new(big.Float).SetMantExp(x.fields[f], -64); less(sum, least) && x.unit {
 		return least
@@ -313,9 +313,9 @@ func (x *precise) gap() float64 {
 	return most
 }
 
-// accumulate is Solver.accumulate with all classes dominated.
+// accumulate is newton.accumulate with all classes dominated.
 func (x *precise) accumulate(i int) {
-	m, size := x.s.m, 2*x.s.m
+	m, size := x.auction.m, 2*x.auction.m
 	slack := x.number(0)
 	for _, e := range x.row {
 		slack.Add(slack, e.bg)
@@ -342,9 +342,9 @@ func (x *precise) accumulate(i int) {
 	}
 }
 
-// direction is Solver.direction.
+// direction is newton.direction.
 func (x *precise) direction() bool {
-	m, size := x.s.m, 2*x.s.m
+	m, size := x.auction.m, 2*x.auction.m
 	matrix := make([]*big.Float, size*size)
 	for f := range size {
 		row := matrix[f*size : (f+1)*size]
@@ -392,7 +392,6 @@ func (x *precise) shorten() {
 // deliver rounds the outcome into the solver's rows.
 func (x *precise) deliver() {
 	for k, b := range x.bids {
-		x.s.subbudgets[k], x.s.powers[k] = double(b), double(x.powers[k])
+		x.auction.subbudgets[k], x.auction.powers[k] = double(b), double(x.powers[k])
 	}
-	x.s.result.Converged = true
 }

@@ -5,10 +5,10 @@ import (
 	"math/big"
 )
 
-// field is Solver.field.
+// field is newton.field.
 func (x *precise) field(i, j int) int {
 	if x.dominant[j] == i {
-		return x.s.m + j
+		return x.auction.m + j
 	}
 	return j
 }
@@ -16,7 +16,7 @@ func (x *precise) field(i, j int) int {
 // respond works out the answer of job i; false if it cannot spend its budget at
 // these fields.
 func (x *precise) respond(i int) bool {
-	m := x.s.m
+	m := x.auction.m
 	if x.wanted[i] < 2 {
 		zero := x.number(0)
 		for j := range x.row {
@@ -40,7 +40,7 @@ func (x *precise) respond(i int) bool {
 func (x *precise) affordable(i int) bool {
 	room := x.number(0)
 	for j := range x.row {
-		if x.weights[i*x.s.m+j] == nil {
+		if x.weights[i*x.auction.m+j] == nil {
 			continue
 		}
 		if x.dominant[j] == i {
@@ -116,7 +116,7 @@ func (x *precise) bracketed(ell, low, high, off, total, slope *big.Float, before
 
 // firstGuess is the ln λ that makes the largest bid of the row before the answer.
 func (x *precise) firstGuess(i int) *big.Float {
-	m, at := x.s.m, -1
+	m, at := x.auction.m, -1
 	for j := range x.row {
 		if k := i*m + j; x.weights[k] != nil && (at < 0 || less(x.bids[i*m+at], x.bids[k])) {
 			at = j
@@ -132,7 +132,7 @@ func (x *precise) firstGuess(i int) *big.Float {
 	share := minus(x.one, over(others, x.fields[at]))
 	ell := minus(x.log(x.bids[i*m+at]), x.logWeights[i*m+at])
 	ell = minus(ell, x.log(over(others, x.fields[at])))
-	if !x.s.p.log(i) && share.Sign() > 0 {
+	if !x.auction.p.log(i) && share.Sign() > 0 {
 		ell = minus(ell, x.log(share))
 	}
 	return ell
@@ -148,12 +148,12 @@ func (x *precise) spend(i int, ell *big.Float) (total, slope *big.Float) {
 	}
 	zero := x.number(0)
 	for j := range x.row {
-		k, e := i*x.s.m+j, &x.row[j]
+		k, e := i*x.auction.m+j, &x.row[j]
 		switch {
 		case x.weights[k] == nil:
 			*e = entry{zero, zero, zero, zero, zero, zero}
 		case x.unit:
-			x.atOne(e, x.s.p.log(i), x.dominant[j] == i, times(lambda, x.weights[k]), x.fields[x.field(i, j)])
+			x.atOne(e, x.auction.p.log(i), x.dominant[j] == i, times(lambda, x.weights[k]), x.fields[x.field(i, j)])
 		default:
 			x.below(e, i, j, plus(ell, x.logWeights[k]))
 		}
@@ -195,7 +195,7 @@ func (x *precise) atOne(e *entry, isLog, dominant bool, a, f *big.Float) {
 // below is the answer at alpha < 1, in the logit of the share; see answerAny.
 func (x *precise) below(e *entry, i, j int, c *big.Float) {
 	a, k := x.one, x.inverse
-	if !x.s.p.log(i) {
+	if !x.auction.p.log(i) {
 		k = x.rest
 	}
 	f := x.field(i, j)

@@ -133,7 +133,7 @@ func TestPreciseRowsAreBestAnswers(t *testing.T) {
 			continue
 		}
 		checked++
-		x := newPrecise(&s)
+		x := newPrecise(&s.auction)
 		if !x.attempt(0) {
 			t.Fatalf("does not find again: %+v", p)
 		}
@@ -149,8 +149,8 @@ func TestPreciseRowsAreBestAnswers(t *testing.T) {
 // elsewhere: here another credit would show in the 19th digit.
 func (x *precise) bestAnswers(t *testing.T) {
 	t.Helper()
-	m := x.s.m
-	for i := range x.s.n {
+	m := x.auction.m
+	for i := range x.auction.n {
 		most, least := x.number(0), x.number(math.Inf(1))
 		for j := range m {
 			k := i*m + j
@@ -158,14 +158,14 @@ func (x *precise) bestAnswers(t *testing.T) {
 				continue
 			}
 			total, others := x.number(0), x.number(0)
-			for l := range x.s.n {
+			for l := range x.auction.n {
 				total.Add(total, x.bids[l*m+j])
 				if l != i {
 					others.Add(others, x.bids[l*m+j])
 				}
 			}
 			marginal := over(times(x.weights[k], others), times(total, total))
-			if x.s.p.log(i) {
+			if x.auction.p.log(i) {
 				marginal = over(times(x.weights[k], others), times(total, x.bids[k]))
 			}
 			if less(most, marginal) {
@@ -176,7 +176,7 @@ func (x *precise) bestAnswers(t *testing.T) {
 			}
 		}
 		if !least.IsInf() && double(minus(over(most, least), x.one)) > 1e-25 {
-			t.Fatalf("job %d: marginal utilities from %g to %g: %+v", i, least, most, x.s.p)
+			t.Fatalf("job %d: marginal utilities from %g to %g: %+v", i, least, most, x.auction.p)
 		}
 	}
 }

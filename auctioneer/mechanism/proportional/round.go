@@ -2,25 +2,37 @@ package proportional
 
 import "math"
 
+// rounds moves the bids of an auction in the paper's rounds.
+type rounds struct {
+	auction *auction
+	values  []float64 // m, scratch of a row
+	others  []float64 // m, scratch of a row
+}
+
+func (r *rounds) reset(a *auction) {
+	r.auction, r.values, r.others = a, resize(r.values, a.m), resize(r.others, a.m)
+}
+
 // round visits every job once in order, each seeing the new rows of those
 // before it (the paper's algorithms 1 and 2), and returns the largest move of
 // a sub-budget relative to its job's budget, before damping: a job goes the
 // part theta of the way to its new row.
 //
 // Cost: O(n·m); at alpha = 1/2 a square root and two divisions an entry.
-func (s *Solver) round(theta float64) float64 {
-	s.addUp() // anew in every round: rounding does not pile up
-	if s.alpha == 0.5 && theta == 1 {
-		return s.roundHalf()
+func (r *rounds) round(theta float64) float64 {
+	a := r.auction
+	a.addUp() // anew in every round: rounding does not pile up
+	if a.alpha == 0.5 && theta == 1 {
+		return r.roundHalf()
 	}
 	move := 0.0
-	for i, budget := range s.p.Budgets {
-		if sum := s.appraise(i); sum > nothing {
-			move = max(move, s.apply(i, budget, sum, theta))
+	for i, budget := range a.p.Budgets {
+		if sum := r.appraise(i); sum > nothing {
+			move = max(move, r.apply(i, budget, sum, theta))
 		}
-		k := i * s.m
-		for j, r := range s.others {
-			s.totals[j] = r + s.powers[k+j]
+		k := i * a.m
+		for j, rest := range r.others {
+			a.totals[j] = rest + a.powers[k+j]
 		}
 	}
 	return move
@@ -34,25 +46,25 @@ const nothing = 1e-200
 // others with the powers of all other jobs there; it returns the sum of the
 // values. Where the job has most of a class, 1−s comes from the sum of the
 // others: subtraction would lose its digits.
-func (s *Solver) appraise(i int) float64 {
-	k := i * s.m
-	w, p := s.weights[k:k+s.m], s.powers[k:k+s.m]
-	isLog, sum := s.p.log(i), 0.0
-	for j, t := range s.totals {
-		r := t - p[j]
-		if r < p[j] {
-			r = s.sumOthers(i, j)
-			t = r + p[j]
+func (r *rounds) appraise(i int) float64 {
+	a, k := r.auction, i*r.auction.m
+	w, p := a.weights[k:k+a.m], a.powers[k:k+a.m]
+	isLog, sum := a.p.log(i), 0.0
+	for j, t := range a.totals {
+		rest := t - p[j]
+		if rest < p[j] {
+			rest = a.sumOthers(i, j)
+			t = rest + p[j]
 		}
-		s.others[j] = r
+		r.others[j] = rest
 		v := 0.0
 		if w[j] > 0 && t > 0 {
-			v = w[j] * (r / t)
+			v = w[j] * (rest / t)
 			if !isLog {
 				v *= p[j] / t
 			}
 		}
-		s.values[j] = v
+		r.values[j] = v
 		sum += v
 	}
 	return sum
@@ -60,11 +72,11 @@ func (s *Solver) appraise(i int) float64 {
 
 // apply moves job i towards the row proportional to values and returns the
 // largest whole move relative to the budget.
-func (s *Solver) apply(i int, budget, sum, theta float64) float64 {
-	k := i * s.m
-	b, p := s.subbudgets[k:k+s.m], s.powers[k:k+s.m]
+func (r *rounds) apply(i int, budget, sum, theta float64) float64 {
+	a, k := r.auction, i*r.auction.m
+	b, p := a.subbudgets[k:k+a.m], a.powers[k:k+a.m]
 	scale, most := budget/sum, 0.0
-	for j, v := range s.values {
+	for j, v := range r.values {
 		d := v*scale - b[j]
 		most = max(most, math.Abs(d))
 		if theta == 1 {
@@ -72,44 +84,31 @@ func (s *Solver) apply(i int, budget, sum, theta float64) float64 {
 		} else {
 			b[j] += theta * d
 		}
-		p[j] = power(b[j], s.alpha)
+		p[j] = power(b[j], a.alpha)
 	}
 	return most / budget
 }
 
-// sumOthers adds up the powers of all jobs but i in class j. Only a job with
-// most of a class needs it: at most one for each class at a time.
-func (s *Solver) sumOthers(i, j int) float64 {
-	sum := 0.0
-	for k := j; k < i*s.m; k += s.m {
-		sum += s.powers[k]
-	}
-	for k := (i+1)*s.m + j; k < len(s.powers); k += s.m {
-		sum += s.powers[k]
-	}
-	return sum
-}
-
 // roundHalf is round(1) at alpha = 1/2, in one pass over the memory.
-func (s *Solver) roundHalf() float64 {
-	m, move := s.m, 0.0
-	totals, values, others := s.totals[:m], s.values[:m], s.others[:m]
-	for i, budget := range s.p.Budgets {
+func (r *rounds) roundHalf() float64 {
+	a, m, move := r.auction, r.auction.m, 0.0
+	totals, values, others := a.totals[:m], r.values[:m], r.others[:m]
+	for i, budget := range a.p.Budgets {
 		lo, hi := i*m, i*m+m
-		w, p, b := s.weights[lo:hi], s.powers[lo:hi], s.subbudgets[lo:hi]
+		w, p, b := a.weights[lo:hi], a.powers[lo:hi], a.subbudgets[lo:hi]
 		p, b, values, others, totals = p[:len(w)], b[:len(w)], values[:len(w)], others[:len(w)], totals[:len(w)]
-		isLog, sum := s.p.log(i), 0.0
+		isLog, sum := a.p.log(i), 0.0
 		for j, weight := range w {
-			t, r := totals[j], totals[j]-p[j]
-			if r < p[j] {
-				r = s.sumOthers(i, j)
-				t = r + p[j]
+			t, rest := totals[j], totals[j]-p[j]
+			if rest < p[j] {
+				rest = a.sumOthers(i, j)
+				t = rest + p[j]
 			}
-			others[j] = r
+			others[j] = rest
 			v := 0.0
 			if t > 0 {
 				inverse := 1 / t
-				v = weight * r * inverse
+				v = weight * rest * inverse
 				if !isLog {
 					v *= p[j] * inverse
 				}
@@ -128,8 +127,8 @@ func (s *Solver) roundHalf() float64 {
 				move = most / budget
 			}
 		}
-		for j, r := range others {
-			totals[j] = r + p[j]
+		for j, rest := range others {
+			totals[j] = rest + p[j]
 		}
 	}
 	return move
@@ -144,19 +143,18 @@ const (
 	cycleWindow = 200
 )
 
-// settle does rounds until nothing moves. When the moves have not shrunk at all
-// over a window the jobs are chasing one another, which the plain round robin
-// can do for ever above alpha = 1/2: then each goes half as far as before.
-func (s *Solver) settle() {
-	s.newton.ready, s.result.Converged = false, false
-	theta, least := 1.0, math.Inf(1)
-	last := s.result.Rounds + min(mostRounds, 100+mostVisits/len(s.weights))
-	for since := 0; s.result.Rounds < last; since++ {
-		move := s.round(theta)
-		s.result.Rounds++
+// settle does rounds until nothing moves, and says whether they came to that. When
+// the moves have not shrunk at all over a window the jobs are chasing one another,
+// which the plain round robin can do for ever above alpha = 1/2: then each goes
+// half as far as before.
+func (r *rounds) settle() bool {
+	a, theta, least := r.auction, 1.0, math.Inf(1)
+	last := a.passes + min(mostRounds, 100+mostVisits/len(a.weights))
+	for since := 0; a.passes < last; since++ {
+		move := r.round(theta)
+		a.passes++
 		if move <= Tolerance {
-			s.result.Converged = true
-			return
+			return true
 		}
 		if move < 0.999*least {
 			least, since = move, 0
@@ -165,4 +163,5 @@ func (s *Solver) settle() {
 			theta, least, since = max(theta/2, 1.0/1024), math.Inf(1), 0
 		}
 	}
+	return false
 }

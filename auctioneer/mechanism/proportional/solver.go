@@ -26,23 +26,13 @@ type Result struct {
 // that a problem no larger than an earlier one is solved without allocation.
 // It is not safe for concurrent use.
 type Solver struct {
-	p          *Problem
-	n, m       int
-	alpha      float64
-	weights    []float64 // n·m: the problem's, 0 in classes without a contest
-	contenders []int     // m: jobs with a weight in the class
-	wanted     []int32   // n: classes in which the job's weight counts
-	subbudgets []float64 // n·m
-	powers     []float64 // n·m: sub-budget^alpha
-	totals     []float64 // m: sum of the powers of a class
-	shares     []float64 // n·m
-	largest    float64   // the largest budget
-	values     []float64 // m, scratch of a row
-	others     []float64 // m, scratch of a row
-	newton     newton
-	reached    float64 // the exponent that climb reached
-	beyond     bool    // the outcome took more digits than doubles have
-	result     Result
+	auction auction
+	rounds  rounds
+	newton  newton
+	shares  []float64 // n·m
+	start   []float64 // n·m: sub-budgets to return to
+	beyond  bool      // the outcome took more digits than doubles have
+	result  Result
 }
 
 // Solve finds the fixed point of p from the even split. Cost: about 6 passes
@@ -67,13 +57,14 @@ func (s *Solver) Rounds(p *Problem, k int) (*Result, error) {
 		return nil, err
 	}
 	s.reset(p)
-	copy(s.weights, p.Weights)
-	s.splitEvenly()
-	r := &s.result
-	for r.Rounds < k && !r.Converged {
-		r.Converged = s.round(1) <= Tolerance
-		r.Rounds++
+	a, r := &s.auction, &s.result
+	copy(a.weights, p.Weights)
+	a.splitEvenly()
+	for a.passes < k && !r.Converged {
+		r.Converged = s.rounds.round(1) <= Tolerance
+		a.passes++
 	}
+	r.Rounds = a.passes
 	s.divide()
 	return r, nil
 }
@@ -82,24 +73,26 @@ func (s *Solver) solve(p *Problem, warm bool) (*Result, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	warm = warm && s.newton.ready && s.m == p.Classes && s.alpha == p.Alpha
+	a := &s.auction
+	warm = warm && s.newton.ready && a.m == p.Classes && a.alpha == p.Alpha
 	s.reset(p)
-	s.contest()
+	a.contest()
+	converged := true
 	switch {
-	case s.n == 0:
-		s.result.Converged = true
-	case p.Alpha == 0 || s.n == 1:
-		s.splitEvenly()
-		s.round(1)
-		s.result.Rounds, s.result.Converged = 1, true
+	case a.n == 0:
+	case p.Alpha == 0 || a.n == 1:
+		a.splitEvenly()
+		s.rounds.round(1)
+		a.passes = 1
 	case p.Alpha < leastNewtonAlpha:
-		s.splitByWeight()
-		s.settle()
+		a.splitByWeight()
+		converged = s.rounds.settle()
 	case p.Alpha > 0.5 && len(p.Weights) <= mostAmbiguous:
-		s.byRounds()
+		converged = s.byRounds()
 	default:
-		s.fixedPoint(warm)
+		converged = s.fixedPoint(warm)
 	}
+	s.result.Rounds, s.result.Converged = a.passes, converged
 	s.divide()
 	s.uncontested()
 	return &s.result, nil
@@ -107,148 +100,179 @@ func (s *Solver) solve(p *Problem, warm bool) (*Result, error) {
 
 // reset takes a problem and makes room for it.
 func (s *Solver) reset(p *Problem) {
-	s.p, s.n, s.m, s.alpha = p, len(p.Budgets), p.Classes, p.Alpha
-	for _, v := range []*[]float64{&s.weights, &s.subbudgets, &s.powers, &s.shares} {
-		*v = resize(*v, s.n*s.m)
-	}
-	for _, v := range []*[]float64{&s.totals, &s.values, &s.others} {
-		*v = resize(*v, s.m)
-	}
-	s.contenders = resize(s.contenders, s.m)
-	s.wanted = resize(s.wanted, s.n)
-	s.newton.ready, s.beyond = false, false
-	s.result = Result{Subbudgets: s.subbudgets, Shares: s.shares}
+	s.auction.reset(p)
+	s.rounds.reset(&s.auction)
+	s.newton.auction, s.newton.ready, s.beyond = &s.auction, false, false
+	s.shares = resize(s.shares, len(p.Weights))
+	s.result = Result{Subbudgets: s.auction.subbudgets, Shares: s.shares}
 }
 
-// resize returns v with length n and unspecified content, in its own memory if
-// there is room.
-func resize[T any](v []T, n int) []T {
-	return slices.Grow(v[:0], n)[:n]
+// fixedPoint solves the auction, warm from the fields of the last outcome.
+func (s *Solver) fixedPoint(warm bool) bool {
+	a, w := &s.auction, &s.newton
+	same := len(w.guess) == a.n // then the multipliers are those of about the same jobs
+	w.reset()
+	if !same {
+		clear(w.guess)
+	}
+	if warm && w.keepFields() && w.iterate(closeEnough) {
+		return true
+	}
+	a.splitByWeight()
+	return s.fromBids()
 }
 
-// contest finds the classes that at least two jobs want, and the weights that
-// count: at alpha = 0 and for a job alone in the market, all.
-func (s *Solver) contest() {
-	clear(s.contenders)
-	s.largest = 0
-	for i, budget := range s.p.Budgets {
-		s.largest = max(s.largest, budget)
-		s.wanted[i] = 0
-		for j, w := range s.p.Weights[i*s.m : (i+1)*s.m] {
-			if w > 0 {
-				s.contenders[j]++
-				s.wanted[i]++
-			}
+// byRounds solves an auction that may have several fixed points: it finds the
+// one that the paper's rounds reach from the even split. Should they take too
+// long, Newton's method goes on from where they are.
+func (s *Solver) byRounds() bool {
+	a := &s.auction
+	a.splitEvenly()
+	for i, n := range a.wanted {
+		if n == 0 {
+			clear(a.subbudgets[i*a.m : (i+1)*a.m])
+			clear(a.powers[i*a.m : (i+1)*a.m])
 		}
 	}
-	copy(s.weights, s.p.Weights)
-	if s.alpha == 0 || !slices.Contains(s.contenders, 1) {
+	settled := s.rounds.settle()
+	s.newton.reset()
+	if settled {
+		s.polish()
+		return true
+	}
+	return s.fromBids()
+}
+
+// fromBids takes the bids there are to the fixed point by Newton's method; from
+// bids too far away by way of smaller exponents, and in more digits where doubles
+// do not have them.
+func (s *Solver) fromBids() bool {
+	a, w := &s.auction, &s.newton
+	clear(w.guess)
+	w.fieldsFromBids()
+	reached := a.alpha
+	if !w.iterate(farOff) {
+		reached = s.climb()
+	}
+	if reached == a.p.Alpha {
+		if a.alpha < leastPolished {
+			return true
+		}
+		s.start = append(s.start[:0], a.subbudgets...)
+		if s.atRest() {
+			return true
+		}
+	}
+	return s.beyondDoubles(reached)
+}
+
+// polish takes the rounds' outcome, which is as far from the fixed point as their
+// last move times 1/(1 − alpha), to it. Nearer to 1 doubles do not have the
+// digits; an outcome elsewhere is another fixed point's.
+func (s *Solver) polish() {
+	a := &s.auction
+	if a.alpha < leastPolished || a.alpha > mostPolished {
 		return
 	}
-	for i := range s.wanted {
-		row := s.weights[i*s.m : (i+1)*s.m]
-		for j, c := range s.contenders {
-			if c < 2 {
-				row[j] = 0
-			}
-		}
-		s.wanted[i] = count(row)
+	clear(s.newton.guess)
+	s.start = append(s.start[:0], a.subbudgets...)
+	s.newton.fieldsFromBids()
+	good := s.newton.iterate(closeEnough)
+	for k, b := range a.subbudgets {
+		good = good && math.Abs(s.start[k]-b) < nearby*a.p.Budgets[k/a.m]
+		s.shares[k] = s.start[k] // not yet in use
+		s.start[k] = b
 	}
+	if !good || !s.atRest() {
+		copy(a.subbudgets, s.shares)
+		a.total()
+	}
+	s.newton.ready = false
 }
 
-// count is the number of positive weights of a row.
-func count(row []float64) (n int32) {
-	for _, w := range row {
-		if w > 0 {
-			n++
+// Limits of polish.
+const (
+	leastPolished, mostPolished = 0.9, 0.9999
+	nearby                      = 1e-7
+)
+
+// climb goes to the fixed point from that of an easier auction, with a smaller
+// exponent, in steps as long as Newton's method can follow: of 1−alpha by a
+// factor, down to nothing for alpha = 1. It returns the exponent that it reached,
+// whose bids are in start.
+func (s *Solver) climb() float64 {
+	a, goal := &s.auction, s.auction.p.Alpha
+	a.alpha = min(goal/2, 0.25)
+	a.splitByWeight()
+	s.rounds.settle()
+	s.start = append(s.start[:0], a.subbudgets...)
+	at, factor := a.alpha, 0.5
+	last := a.passes + mostClimb
+	for at < goal && factor < 0.999 && a.passes < last {
+		a.alpha = 1 - (1-at)*factor
+		if a.alpha > goal-1e-5 {
+			a.alpha = goal
 		}
+		copy(a.subbudgets, s.start)
+		a.total()
+		s.newton.fieldsFromBids()
+		clear(s.newton.guess)
+		if !s.newton.iterate(farOff) {
+			factor = math.Sqrt(factor)
+			continue
+		}
+		copy(s.start, a.subbudgets)
+		at, factor = a.alpha, max(factor*factor, 0.1)
 	}
-	return n
+	return at
 }
 
-// splitEvenly is the start of the paper's algorithm 1: b_ij = b_i/m.
-func (s *Solver) splitEvenly() {
-	for i, budget := range s.p.Budgets {
-		row := s.subbudgets[i*s.m : (i+1)*s.m]
-		for j := range row {
-			row[j] = budget / float64(s.m)
-		}
-	}
-	s.total()
+// atRest says whether another round leaves everything as it is, which start must
+// hold as well: near alpha = 1 doubles may lack the digits.
+func (s *Solver) atRest() bool {
+	a := &s.auction
+	a.addUp()
+	move := s.rounds.round(1)
+	copy(a.subbudgets, s.start)
+	a.total()
+	return move <= Tolerance
 }
 
-// splitByWeight starts every job from its budget split in proportion to the
-// weights that count. At alpha = 1/2 that is half-way, on a logarithmic scale,
-// between what a linear job would bid if all bid alike and if all bid evenly.
-func (s *Solver) splitByWeight() {
-	for i, budget := range s.p.Budgets {
-		lo, hi := i*s.m, (i+1)*s.m
-		w, b, p := s.weights[lo:hi], s.subbudgets[lo:hi], s.powers[lo:hi]
-		sum := 0.0
-		for _, x := range w {
-			sum += x
-		}
-		scale := 0.0
-		if sum > 0 {
-			scale = budget / sum
-		}
-		for j, x := range w {
-			b[j] = x * scale
-			p[j] = power(b[j], s.alpha)
-		}
+// beyondDoubles goes on in more digits from the bids of start, the fixed point at
+// the exponent that was reached.
+func (s *Solver) beyondDoubles(reached float64) bool {
+	a := &s.auction
+	copy(a.subbudgets, s.start)
+	a.alpha, s.newton.ready, s.beyond = a.p.Alpha, false, true
+	if solvePrecisely(a, 1-reached) {
+		return true
 	}
-}
-
-// total works the powers and totals out anew from the sub-budgets.
-func (s *Solver) total() {
-	for k, b := range s.subbudgets {
-		s.powers[k] = power(b, s.alpha)
-	}
-	s.addUp()
-}
-
-func (s *Solver) addUp() {
-	clear(s.totals)
-	for k := 0; k < len(s.powers); k += s.m {
-		for j, p := range s.powers[k : k+s.m] {
-			s.totals[j] += p
-		}
-	}
-}
-
-// power is b^alpha with 0^0 = 1.
-func power(b, alpha float64) float64 {
-	switch alpha {
-	case 0.5:
-		return math.Sqrt(b)
-	case 1:
-		return b
-	default:
-		return math.Pow(b, alpha)
-	}
+	a.total()
+	return s.rounds.settle()
 }
 
 // divide is equation 1: shares from powers. A class without a sub-budget is
 // split evenly.
 func (s *Solver) divide() {
+	a := &s.auction
 	if s.newton.ready && !s.newton.dominated {
-		copy(s.totals, s.newton.sum) // the last pass added them up
+		copy(a.totals, s.newton.sum) // the last pass added them up
 	} else {
-		s.addUp()
+		a.addUp()
 	}
-	inverse := s.values
-	for j, t := range s.totals {
+	inverse := s.rounds.values
+	for j, t := range a.totals {
 		inverse[j] = 1 / t // infinite for a class without a sub-budget
 	}
-	for k := 0; k < len(s.powers); k += s.m {
-		p, shares := s.powers[k:k+s.m], s.shares[k:k+s.m]
+	for k := 0; k < len(a.powers); k += a.m {
+		p, shares := a.powers[k:k+a.m], s.shares[k:k+a.m]
 		for j, x := range inverse {
 			shares[j] = p[j] * x
 		}
 	}
-	for j, t := range s.totals {
-		for k := j; t == 0 && k < len(s.shares); k += s.m {
-			s.shares[k] = 1 / float64(s.n)
+	for j, t := range a.totals {
+		for k := j; t == 0 && k < len(s.shares); k += a.m {
+			s.shares[k] = 1 / float64(a.n)
 		}
 	}
 }
@@ -257,14 +281,15 @@ func (s *Solver) divide() {
 // money is free for its other classes; if it has no others, its even split
 // stands. Money on such a class changes nobody's share.
 func (s *Solver) uncontested() {
-	if s.alpha == 0 || s.n == 1 || !slices.Contains(s.contenders, 1) {
+	a := &s.auction
+	if a.alpha == 0 || a.n == 1 || !slices.Contains(a.contenders, 1) {
 		return
 	}
-	for i, budget := range s.p.Budgets {
-		lo, hi := i*s.m, (i+1)*s.m
-		free := !slices.ContainsFunc(s.weights[lo:hi], positive)
-		for j, w := range s.p.Weights[lo:hi] {
-			if s.contenders[j] != 1 {
+	for i, budget := range a.p.Budgets {
+		lo, hi := i*a.m, (i+1)*a.m
+		free := !slices.ContainsFunc(a.weights[lo:hi], positive)
+		for j, w := range a.p.Weights[lo:hi] {
+			if a.contenders[j] != 1 {
 				continue
 			}
 			s.shares[lo+j] = 0
@@ -272,7 +297,7 @@ func (s *Solver) uncontested() {
 				s.shares[lo+j] = 1
 			}
 			if w > 0 && free {
-				s.subbudgets[lo+j] = budget / float64(s.m)
+				a.subbudgets[lo+j] = budget / float64(a.m)
 			}
 		}
 	}

@@ -229,7 +229,7 @@ func neverTooMany(t *rapid.T, p *Problem, o *Outcome) {
 func TestSharesAreTheMechanisms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		alpha := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "alpha")
-		mech, err := proportional.NewMechanism(proportional.Config{Market: messages.Market{Name: "m", Classes: []messages.Name{"cpu"}, Alpha: &alpha}})
+		mech, err := proportional.New(messages.Market{Name: "m", Classes: []messages.Name{"cpu"}, Alpha: &alpha})
 		if err != nil {
 			t.Fatal(err)
 		}
