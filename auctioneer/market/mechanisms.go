@@ -1,7 +1,6 @@
 package market
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -40,7 +39,7 @@ var ways = map[messages.Name]way{
 		return backfill.New(m), nil
 	}},
 	messages.HighestBid: {manner: Manner{Attentive: true, Directs: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return made(highestbid.NewMechanism(highestbid.Config{Market: m, Rule: rule(&m), Reserve: m.ReservePrice()}))
+		return made(highestbid.New(m))
 	}},
 	messages.DeadlineBid: {manner: Manner{Attentive: true, Directs: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
 		return made(deadline.NewMechanism(deadline.Config{Market: m, Slot: m.Slot, Lambda: m.Lambda, Scale: m.Scale}))
@@ -81,17 +80,15 @@ func made[M mechanism.Mechanism](m M, err error) (mechanism.Mechanism, error) {
 	return m, nil
 }
 
-func rule(m *messages.Market) highestbid.Rule {
-	return highestbid.Rule{Algorithm: cmp.Or(highestbid.Algorithm(m.Algorithm), highestbid.HB),
-		Price: cmp.Or(highestbid.Price(m.Price), highestbid.Kth), Capped: m.Capped}
-}
-
 // NewMechanism makes the mechanism that a market names. The error begins with
 // the parameter that is wrong.
 func NewMechanism(m messages.Market) (mechanism.Mechanism, error) {
 	w, ok := ways[m.Mechanism]
 	if !ok {
 		return nil, messages.Errorf(messages.Invalid, "mechanism: %q is not one that a live market can run; it can name one of %v", m.Mechanism, Mechanisms())
+	}
+	if len(m.Classes) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "classes: name at least one")
 	}
 	mech, err := w.make(m)
 	if err != nil {

@@ -128,10 +128,7 @@ func benchmarkRules(b *testing.B, nodes int, jobs []Job) {
 // 100,000 that wait and 10,000 that run: told what has changed, and on all of it.
 func BenchmarkLive(b *testing.B) {
 	const waiting, running = 100_000, 10_000
-	m, err := NewMechanism(Config{Market: messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, Rule: Rule{HB, Kth, false}, Reserve: credit})
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := live(b, Rule{HB, Kth, false}, "cpu")
 	v := view(running)
 	for i := range waiting + running {
 		n := 0

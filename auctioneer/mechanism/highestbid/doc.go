@@ -22,7 +22,7 @@
 //	capped        as above, and nobody, at the reserve neither, above the own bid
 //
 // Run runs a whole trace. Market is the same as steps: offers arrive, slots
-// finish, Decide says who has slots from now on. NewMechanism makes the mechanism of a
+// finish, Decide says who has slots from now on. New makes the mechanism of a
 // live market, where each class is an auction and each task a bidder with its
 // job's bid.
 //
@@ -34,12 +34,10 @@
 // ordered by bid: time passes for the jobs up to the level and those above it
 // by tags on O(log n) subtrees (tree).
 //
-// Meter keeps the same bills in whole microcredits, microseconds and levels of
-// 64 binary places in 192 bits: sums, so that it does not matter how time is
-// cut. Its input is what a book can commit: a mechanism.Tariff when it
-// differs from the last, with its time, and the slots each job has when they
-// change. Replayed, they give the same amounts to the microcredit, and so a new
-// leader, or an auditor, finds what every running job has accrued.
+// The meter of a Market keeps the same bills in whole microcredits, microseconds
+// and levels of 64 binary places in 192 bits: sums, so that it does not matter how
+// time is cut. Its input is a mechanism.Tariff when it differs from the last, and
+// the slots each job has when they change.
 //
 // Conventions where the paper says nothing. A job of no run time wants nothing:
 // it ends as it is submitted, for free, and is in nobody's way. Bids below the

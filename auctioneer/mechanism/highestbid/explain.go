@@ -6,33 +6,31 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 )
 
-// The reasons that Explain gives.
+// The reasons that Explain gives besides those of package mechanism.
 const (
-	Running         = "Running"         // some of its tasks run
-	Outbid          = "Outbid"          // others that bid more have all slots
-	WaitingForStage = "WaitingForStage" // no task can be claimed before an earlier stage is done
-	WaitingForNode  = "WaitingForNode"  // no node that is up has the class it waits for
-	BudgetSpent     = "BudgetSpent"     // its slots have cost its budget
+	Outbid         = "Outbid"         // others that bid more have all slots
+	WaitingForNode = "WaitingForNode" // no node that is up has the class it waits for
+	BudgetSpent    = "BudgetSpent"    // its slots have cost its budget
 )
 
 // Explain says where a job stands as of the last decision, or if the market decided
 // now for the first time, and what bid would be enough.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	if spent(job) {
-		return explain(BudgetSpent, fmt.Sprintf("its slots have cost %v credits, and its budget is %v", job.Accrued, job.Budget), "a larger budget")
+		return mechanism.Explain(BudgetSpent, fmt.Sprintf("its slots have cost %v credits, and its budget is %v", job.Accrued, job.Budget), "a larger budget")
 	}
 	r := c.roster
 	if r == nil {
-		r = newRoster(&c.config, len(view.Classes))
+		r = newRoster(c.rule, c.reserve, len(view.Classes))
 		r.update(view, view.Jobs, nil)
 	}
 	r.decide(view)
 	defer r.undo()
 	at, known := r.number[job.Job]
 	if !known {
-		return explain(Outbid, "the market has not decided on it yet")
+		return mechanism.Explain(Outbid, "the market has not decided on it yet")
 	}
-	e := explain(WaitingForStage, "none of its tasks can start before an earlier stage is done", "the stages it comes after finishing")
+	e := mechanism.ExplainStage()
 	for j, s := range r.classes {
 		b := &s.auction.bidders[at]
 		switch {
@@ -45,13 +43,9 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	return e
 }
 
-func explain(reason, message string, change ...string) mechanism.Explanation {
-	return mechanism.Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
-}
-
 func (s *standing) runs(job *mechanism.Job, b *bidder, class mechanism.Class) mechanism.Explanation {
-	price := s.config.Rule.PriceOf(s.tariff(), s.config.Reserve, job.Rate, job.Length)
-	e := explain(Running, fmt.Sprintf("its bid of %v is good for %d slots of %s, at %.6g credits a slot-second now; it owes %v by now",
+	price := s.rule.PriceOf(s.tariff(), s.reserve, job.Rate, job.Length)
+	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %v is good for %d slots of %s, at %.6g credits a slot-second now; it owes %v by now",
 		job.Rate, b.running, class.Name, price, job.Accrued))
 	if b.waiting > 0 {
 		e.Message += fmt.Sprintf("; %d more of its tasks wait", b.waiting)
@@ -62,7 +56,7 @@ func (s *standing) runs(job *mechanism.Job, b *bidder, class mechanism.Class) me
 
 func (s *standing) waits(job *mechanism.Job, at int32, class mechanism.Class) mechanism.Explanation {
 	if class.Slots == 0 {
-		return explain(WaitingForNode, fmt.Sprintf("no node that is up has a slot of %s", class.Name), fmt.Sprintf("a node with slots of %s coming up", class.Name))
+		return mechanism.Explain(WaitingForNode, fmt.Sprintf("no node that is up has a slot of %s", class.Name), fmt.Sprintf("a node with slots of %s coming up", class.Name))
 	}
 	ahead := 0
 	for i := range s.seats {
@@ -70,7 +64,7 @@ func (s *standing) waits(job *mechanism.Job, at int32, class mechanism.Class) me
 			ahead += b.waiting
 		}
 	}
-	e := explain(Outbid, fmt.Sprintf("all %d slots of %s go to others, and %d tasks that bid more, or as much and earlier, wait before it", class.Slots, class.Name, ahead),
+	e := mechanism.Explain(Outbid, fmt.Sprintf("all %d slots of %s go to others, and %d tasks that bid more, or as much and earlier, wait before it", class.Slots, class.Name, ahead),
 		fmt.Sprintf("%d slots of %s coming free", ahead+1, class.Name))
 	e.Change = append(e.Change, s.enough(job)...)
 	return e
@@ -87,6 +81,6 @@ func (s *standing) enough(job *mechanism.Job) []string {
 		return nil
 	}
 	other := others.first()
-	rate := s.auction.bidders[other].key * float64(s.config.Rule.microseconds(job.Length)) / 1e6
+	rate := s.auction.bidders[other].key * float64(s.rule.microseconds(job.Length)) / 1e6
 	return []string{fmt.Sprintf("a bid above %.6g credits a slot-second %s", rate, gets)}
 }

@@ -30,10 +30,14 @@ func (m *Market) Slots(job messages.JobID) (has, waits int) {
 
 // Owed is what a job owes by now, for as long as it is in the market.
 func (m *Market) Owed(now messages.Time, job messages.JobID) (messages.Credits, error) {
-	if _, known := m.number[job]; !known {
+	id, known := m.number[job]
+	if !known {
 		return 0, notHere(job)
 	}
-	return m.meter.Owed(now, job)
+	if err := m.meter.advance(now); err != nil {
+		return 0, err
+	}
+	return m.meter.owed(id), nil
 }
 
 // Next is the job that gets the next free slot.

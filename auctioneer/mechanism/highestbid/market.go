@@ -13,7 +13,7 @@ import (
 type Market struct {
 	rule    Rule
 	auction *auction
-	meter   *Meter
+	meter   *meter
 	number  map[messages.JobID]int32
 	offers  []Offer // by number
 	free    []int32 // numbers that can be given away
@@ -38,12 +38,18 @@ type Change struct {
 
 // NewMarket returns a market with so many slots and no jobs.
 func NewMarket(r Rule, reserve messages.Credits, slots int) (*Market, error) {
-	meter, err := NewMeter(r, reserve)
-	if err != nil {
+	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	m := &Market{rule: r, meter: meter, auction: newAuction(r, 0), number: map[messages.JobID]int32{}}
+	if reserve < 0 || reserve > MostRate {
+		return nil, badReserve(reserve)
+	}
+	m := &Market{rule: r, meter: newMeter(r, reserve), auction: newAuction(r, 0), number: map[messages.JobID]int32{}}
 	return m, m.Resize(0, slots)
+}
+
+func badReserve(reserve messages.Credits) error {
+	return messages.Errorf(messages.Invalid, "reserve: must be from 0 to %v credits, is %v", MostRate, reserve)
 }
 
 // Resize changes the number of slots. Without preemption jobs keep those they have.
@@ -69,7 +75,7 @@ func (m *Market) Arrive(now messages.Time, o Offer) error {
 	if err := m.meter.advance(now); err != nil {
 		return err
 	}
-	id := m.take(o)
+	id := m.enter(o)
 	m.auction.arrive(id, float64(o.Rate), float64(m.rule.microseconds(o.Length)), o.Slots)
 	return nil
 }
@@ -86,15 +92,15 @@ func (r Rule) check(o Offer) error {
 	return nil
 }
 
-func (m *Market) take(o Offer) int32 {
+// enter gives an offer a number.
+func (m *Market) enter(o Offer) int32 {
 	id := int32(len(m.offers))
 	if last := len(m.free) - 1; last >= 0 {
 		id, m.free = m.free[last], m.free[:last]
-		m.offers[id] = o
-	} else {
-		m.offers = append(m.offers, o)
 	}
-	m.number[o.Job] = id
+	m.offers = resize(m.offers, id)
+	m.offers[id], m.number[o.Job] = o, id
+	m.meter.enter(id, o.Rate, o.Length)
 	return id
 }
 
@@ -105,8 +111,7 @@ func (m *Market) Finish(now messages.Time, job messages.JobID, slots int) (messa
 	if !known {
 		return 0, notHere(job)
 	}
-	b := &m.auction.bidders[id]
-	if slots < 1 || slots > b.running {
+	if b := &m.auction.bidders[id]; slots < 1 || slots > b.running {
 		return 0, messages.Errorf(messages.Invalid, "job %d: slots: %d cannot finish, it runs %d", job, slots, b.running)
 	}
 	return m.leave(now, id, slots, 0)
@@ -116,19 +121,19 @@ func notHere(job messages.JobID) error {
 	return messages.Errorf(messages.NotFound, "job %d: is not in the market", job)
 }
 
+// leave takes slots away that a job has, and that it waits for.
 func (m *Market) leave(now messages.Time, id int32, running, waiting int) (messages.Credits, error) {
-	o, b := &m.offers[id], &m.auction.bidders[id]
-	has := b.running - running
-	if err := m.meter.Run(now, o.Job, o.Rate, o.Length, has); err != nil {
+	if err := m.meter.advance(now); err != nil {
 		return 0, err
 	}
 	m.auction.leave(id, running, waiting)
-	if has+b.waiting > 0 {
-		return m.meter.Owed(now, o.Job)
+	b := &m.auction.bidders[id]
+	m.meter.run(id, b.running)
+	if b.running+b.waiting == 0 {
+		delete(m.number, m.offers[id].Job)
+		m.gone = append(m.gone, id)
 	}
-	delete(m.number, o.Job)
-	m.gone = append(m.gone, id)
-	return m.meter.Forget(now, o.Job)
+	return m.meter.owed(id), nil
 }
 
 // Decide says which jobs have other slots from now on, and sets the tariff.
@@ -146,23 +151,22 @@ func (m *Market) Decide(now messages.Time) ([]Change, error) {
 			continue
 		}
 		m.changes = append(m.changes, Change{o.Job, b.before, b.running})
-		if err := m.meter.Run(now, o.Job, o.Rate, o.Length, b.running); err != nil {
-			return nil, err
-		}
+		m.meter.run(id, b.running)
 	}
 	m.auction.settled()
 	m.free, m.gone = append(m.free, m.gone...), m.gone[:0]
-	return m.changes, m.meter.Set(now, m.price())
+	m.meter.set(m.auction.tariff(m.rule, func(id int32) (messages.Credits, messages.Duration) { return m.offers[id].Rate, m.offers[id].Length }))
+	return m.changes, nil
 }
 
-// price is the tariff as things stand.
-func (m *Market) price() mechanism.Tariff {
-	t := mechanism.Tariff{Basis: m.auction.basis(m.rule)}
+// tariff is the tariff as things stand; bid is what a bidder bids for a slot-second,
+// and its length.
+func (a *auction) tariff(r Rule, bid func(id int32) (messages.Credits, messages.Duration)) mechanism.Tariff {
+	t := mechanism.Tariff{Basis: a.basis(r)}
 	if t.Basis == mechanism.AtLevel {
-		o := &m.offers[m.auction.waiting.first()]
-		t.Rate = o.Rate
-		if m.rule.byLength() {
-			t.Length = o.Length
+		t.Rate, t.Length = bid(a.waiting.first())
+		if !r.byLength() {
+			t.Length = 0
 		}
 	}
 	return t

@@ -314,28 +314,31 @@ func second1(_ messages.Credits, err error) error { return err }
 func TestMeterDoesNotMindHowTimeIsCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rules(t)
-		once, _ := NewMeter(rule, messages.Credit)
-		often, _ := NewMeter(rule, messages.Credit)
+		once, often := newMeter(rule, messages.Credit), newMeter(rule, messages.Credit)
+		for id := range int32(5) {
+			once.enter(id, messages.Credits(id)*1_234_567, messages.Duration(id)*777_777_777)
+			often.enter(id, messages.Credits(id)*1_234_567, messages.Duration(id)*777_777_777)
+		}
 		now := messages.Time(0)
 		for range rapid.IntRange(1, 20).Draw(t, "events") {
 			now += messages.Time(rapid.IntRange(0, 5_000_000).Draw(t, "wait"))
 			tariff := mechanism.Tariff{Basis: mechanism.Basis(rapid.IntRange(0, 2).Draw(t, "basis")),
 				Rate:   messages.Credits(rapid.IntRange(0, 5_000_000).Draw(t, "rate")),
 				Length: messages.Duration(rapid.IntRange(1, 1e9).Draw(t, "length"))}
-			id, slots := messages.JobID(rapid.IntRange(1, 4).Draw(t, "job")), rapid.IntRange(0, 3).Draw(t, "slots")
-			for _, m := range []*Meter{once, often} {
-				fail(t, m.Run(now, id, messages.Credits(id)*1_234_567, messages.Duration(id)*777_777_777, slots))
-				fail(t, m.Set(now, tariff))
+			id, slots := int32(rapid.IntRange(1, 4).Draw(t, "job")), rapid.IntRange(0, 3).Draw(t, "slots")
+			for _, m := range []*meter{once, often} {
+				fail(t, m.advance(now))
+				m.run(id, slots)
+				m.set(tariff)
 			}
-			_, err := often.Owed(now+messages.Time(1), id) // a look cuts the time
-			fail(t, err)
+			fail(t, often.advance(now+1)) // a look cuts the time
+			often.owed(id)
 			now++
 		}
-		for id := messages.JobID(1); id <= 4; id++ {
-			a, err := once.Owed(now, id)
-			fail(t, err)
-			b, err := often.Forget(now, id)
-			fail(t, err)
+		fail(t, once.advance(now))
+		fail(t, often.advance(now))
+		for id := range int32(5) {
+			a, b := once.owed(id), often.owed(id)
 			if a != b {
 				t.Fatalf("job %d owes %v and %v", id, a, b)
 			}

@@ -1,49 +1,31 @@
 package highestbid
 
 import (
+	"cmp"
+
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
-
-// Config describes a live market run by this mechanism.
-type Config struct {
-	Market  messages.Market
-	Rule    Rule
-	Reserve messages.Credits // for a slot-second
-}
-
-// Validate checks the configuration.
-func (c *Config) Validate() error {
-	if err := c.Rule.Validate(); err != nil {
-		return messages.Errorf(messages.Invalid, "market %s: %v", c.Market.Name, messages.AsError("", err).Message)
-	}
-	if c.Rule.Algorithm == WSPT {
-		return messages.Errorf(messages.Invalid, "market %s: algorithm: WSPT needs the run times themselves, a live market knows what jobs declare: use WSEPT", c.Market.Name)
-	}
-	if len(c.Market.Classes) == 0 {
-		return messages.Errorf(messages.Invalid, "market %s: classes: name at least one", c.Market.Name)
-	}
-	if c.Reserve < 0 || c.Reserve > MostRate {
-		return messages.Errorf(messages.Invalid, "market %s: reserve: must be from 0 to %v credits, is %v", c.Market.Name, MostRate, c.Reserve)
-	}
-	return nil
-}
 
 // Mechanism runs a live market, each class of slots an auction of its own, in
 // which a task is a bidder with its job's bid. It remembers who bids, so that an
 // update costs what has changed, and decides the same without. It implements
 // mechanism.Incremental.
 type Mechanism struct {
-	config Config
-	roster *roster // nil: nothing was decided yet
+	rule    Rule
+	reserve messages.Credits // for a slot-second
+	roster  *roster          // nil: nothing was decided yet
 }
 
-// NewMechanism makes the mechanism of a market.
-func NewMechanism(c Config) (*Mechanism, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
+// New makes the mechanism of a market that is valid. Without an algorithm jobs go
+// by HB, without a price they pay the k-th.
+func New(m messages.Market) (*Mechanism, error) {
+	c := &Mechanism{reserve: m.ReservePrice(),
+		rule: Rule{Algorithm: cmp.Or(Algorithm(m.Algorithm), HB), Price: cmp.Or(Price(m.Price), Kth), Capped: m.Capped}}
+	if c.reserve > MostRate {
+		return nil, badReserve(c.reserve)
 	}
-	return &Mechanism{config: c}, nil
+	return c, nil
 }
 
 var _ mechanism.Incremental = (*Mechanism)(nil)
@@ -52,13 +34,13 @@ var _ mechanism.Incremental = (*Mechanism)(nil)
 // reserve: it would be charged more than it bids.
 func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	switch {
-	case bid.Rate < c.config.Reserve || bid.Rate > MostRate:
-		return messages.Errorf(messages.Invalid, "rate: must be from the reserve, %v, to %v credits for a slot-second, is %v", c.config.Reserve, MostRate, bid.Rate)
+	case bid.Rate < c.reserve || bid.Rate > MostRate:
+		return messages.Errorf(messages.Invalid, "rate: must be from the reserve, %v, to %v credits for a slot-second, is %v", c.reserve, MostRate, bid.Rate)
 	case bid.Budget <= 0 || bid.Budget > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "budget: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Budget)
 	case bid.Width > 1:
 		return messages.Errorf(messages.Invalid, "width: this market starts tasks one by one and cannot keep %d together: use 1, or another market", bid.Width)
-	case c.config.Rule.byLength() && bid.Length <= 0:
+	case c.rule.byLength() && bid.Length <= 0:
 		return messages.Errorf(messages.Invalid, "length: must be above 0, is %v: declare the expected run time of a task", bid.Length)
 	}
 	return nil
@@ -93,7 +75,7 @@ func ended(s messages.State) string {
 // costs, in credits: of AtLevel, the level, by a second of length where prices
 // are by length; of OwnBid, the lowest bid that runs.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
-	c.roster = newRoster(&c.config, len(view.Classes))
+	c.roster = newRoster(c.rule, c.reserve, len(view.Classes))
 	d := c.Update(view, view.Jobs, nil)
 	weights := make([][]float64, len(view.Jobs))
 	for i, job := range d.Jobs {
@@ -110,7 +92,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 // Update decides, told what has changed.
 func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	if c.roster == nil {
-		c.roster = newRoster(&c.config, len(view.Classes))
+		c.roster = newRoster(c.rule, c.reserve, len(view.Classes))
 	}
 	r := c.roster
 	r.update(view, changed, gone)

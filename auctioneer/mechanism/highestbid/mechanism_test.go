@@ -19,7 +19,7 @@ func live(t interface {
 	Fatal(...any)
 }, rule Rule, classes ...messages.Name) *Mechanism {
 	t.Helper()
-	c, err := NewMechanism(Config{Market: messages.Market{Name: "spot", Classes: classes}, Rule: rule, Reserve: credit})
+	c, err := New(messages.Market{Name: "spot", Classes: classes, Algorithm: string(rule.Algorithm), Price: string(rule.Price), Capped: rule.Capped})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,20 +188,13 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	if _, err := NewMechanism(Config{Market: messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, Rule: Rule{Algorithm: HB, Price: Kth}}); err != nil {
-		t.Fatal(err)
+	m, err := New(messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}})
+	if err != nil || m.rule != (Rule{HB, Kth, false}) || m.reserve != credit {
+		t.Fatalf("%+v, %v", m, err)
 	}
-	for says, c := range map[string]Config{
-		"classes: name":      {Rule: Rule{HB, Kth, false}},
-		"algorithm: must":    {Market: messages.Market{Classes: []messages.Name{"cpu"}}},
-		"price: must":        {Market: messages.Market{Classes: []messages.Name{"cpu"}}, Rule: Rule{Algorithm: HB}},
-		"use WSEPT":          {Market: messages.Market{Classes: []messages.Name{"cpu"}}, Rule: Rule{WSPT, Kth, false}},
-		"reserve: must be":   {Market: messages.Market{Classes: []messages.Name{"cpu"}}, Rule: Rule{HB, Kth, false}, Reserve: -1},
-		"market spot: price": {Market: messages.Market{Name: "spot"}, Rule: Rule{Algorithm: HB, Price: "all"}},
-	} {
-		if _, err := NewMechanism(c); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %q", err, says)
-		}
+	reserve := MostRate + 1
+	if _, err := New(messages.Market{Name: "spot", Reserve: &reserve}); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "reserve: must be") {
+		t.Error(err)
 	}
 }
 
@@ -213,10 +206,10 @@ func TestExplain(t *testing.T) {
 		job               *mechanism.Job
 		reason, says, too string
 	}{
-		{runs, Running, "at 2 credits a slot-second", ""},
+		{runs, mechanism.Running, "at 2 credits a slot-second", ""},
 		{waits, Outbid, "0 tasks that bid more", "a bid above 3 credits a slot-second would get it a slot now"},
 		{later, Outbid, "1 tasks that bid more, or as much and earlier", "2 slots of cpu coming free"},
-		{blocked, WaitingForStage, "earlier stage", "the stages"},
+		{blocked, mechanism.WaitingForStage, "earlier stage", "the stages"},
 	} {
 		e := c.Explain(v, want.job)
 		if e.Reason != want.reason || !strings.Contains(e.Message, want.says) || !strings.Contains(strings.Join(e.Change, ";"), want.too) {

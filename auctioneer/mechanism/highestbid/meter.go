@@ -7,21 +7,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Meter says what each job owes for the time it ran at the tariffs that held,
-// in integers alone. The same tariffs, slots and times give the same amounts to
-// the microcredit, in whatever pieces time is cut: a book that commits
-// tariffs as they change, and when tasks start and stop, can keep a meter, or
-// make one anew from what it committed. A change of tariff costs O(log n), and
-// so does a change of what a job runs.
-type Meter struct {
+// meter bills running jobs in integers alone, by their numbers in the market. The
+// same tariffs, slots and times give the same amounts to the microcredit, in
+// whatever pieces time is cut. A change of tariff costs O(log n), and so does a
+// change of what a job runs.
+type meter struct {
 	rule     Rule
 	reserve  messages.Credits
-	now      messages.Time
+	now      messages.Time // up to which all is billed
 	tariff   mechanism.Tariff
 	level    wide
 	key      float64
 	accounts *accounts[wide]
-	jobs     map[messages.JobID]*metered
+	jobs     []metered
 }
 
 // metered is a job on a meter.
@@ -40,53 +38,35 @@ const MostRate messages.Credits = 1 << 53
 // MostSlots is the largest number of slots that a job may have.
 const MostSlots = 1 << 31
 
-// NewMeter returns a meter at tariff zero, the reserve.
-func NewMeter(r Rule, reserve messages.Credits) (*Meter, error) {
-	if err := r.Validate(); err != nil {
-		return nil, err
-	}
-	if reserve < 0 || reserve > MostRate {
-		return nil, messages.Errorf(messages.Invalid, "reserve: must be from 0 to %v credits, is %v", MostRate, reserve)
-	}
-	m := &Meter{rule: r, reserve: reserve, accounts: newAccounts[wide](r), jobs: map[messages.JobID]*metered{}}
-	m.adopt(mechanism.Tariff{})
-	return m, nil
+func newMeter(r Rule, reserve messages.Credits) *meter {
+	m := &meter{rule: r, reserve: reserve, accounts: newAccounts[wide](r)}
+	m.set(mechanism.Tariff{})
+	return m
 }
 
-// Set makes a tariff hold from now on.
-func (m *Meter) Set(now messages.Time, t mechanism.Tariff) error {
-	if t.Rate < 0 || t.Rate > MostRate || t.Length < 0 || t.Basis > mechanism.AtLevel {
-		return messages.Errorf(messages.Invalid, "tariff: %+v is out of range: rates are from 0 to %v credits, lengths not negative", t, MostRate)
-	}
-	if err := m.advance(now); err != nil {
-		return err
-	}
-	m.adopt(t)
-	return nil
-}
-
-func (m *Meter) adopt(t mechanism.Tariff) {
+// set makes a tariff hold from now on.
+func (m *meter) set(t mechanism.Tariff) {
 	length := m.rule.microseconds(t.Length)
 	m.tariff, m.level, m.key = t, levelOf(uint64(t.Rate), length), float64(t.Rate)/float64(length)
 }
 
-// Run says that from now on a job that bids rate for a slot-second has so many
-// slots running; 0: it is suspended, or waits. Rate and length are those of the
-// first call.
-func (m *Meter) Run(now messages.Time, id messages.JobID, rate messages.Credits, length messages.Duration, slots int) error {
-	if rate < 0 || rate > MostRate || slots < 0 || slots > MostSlots || length < 0 {
-		return messages.Errorf(messages.Invalid, "job %d: rate %v, length %v, slots %d: must not be negative, the rate at most %v credits", id, rate, length, slots, MostRate)
-	}
-	if err := m.advance(now); err != nil {
-		return err
-	}
-	j := m.jobs[id]
-	if j == nil {
-		j = &metered{rate: rate, length: m.rule.microseconds(length)}
-		m.jobs[id] = j
-	}
+// enter gives a number to a job without slots that owes nothing.
+func (m *meter) enter(id int32, rate messages.Credits, length messages.Duration) {
+	m.jobs = resize(m.jobs, id)
+	m.jobs[id] = metered{rate: rate, length: m.rule.microseconds(length)}
+}
+
+// resize returns v, longer where it has no place for a number yet.
+func resize[T any](v []T, id int32) []T {
+	return append(v, make([]T, max(int(id)+1-len(v), 0))...)
+}
+
+// run says that from now on a job has so many slots running; 0: it is suspended,
+// or waits.
+func (m *meter) run(id int32, slots int) {
+	j := &m.jobs[id]
 	if slots == j.slots {
-		return nil
+		return
 	}
 	if j.slots > 0 {
 		j.past = j.past.plus(by(m.accounts.close(j.open), j.slots))
@@ -94,18 +74,11 @@ func (m *Meter) Run(now messages.Time, id messages.JobID, rate messages.Credits,
 	if j.slots = slots; slots > 0 {
 		j.open = m.accounts.open(float64(j.rate) / float64(j.length))
 	}
-	return nil
 }
 
-// Owed is what a job owes by now; 0 for a job never run.
-func (m *Meter) Owed(now messages.Time, id messages.JobID) (messages.Credits, error) {
-	if err := m.advance(now); err != nil {
-		return 0, err
-	}
-	j := m.jobs[id]
-	if j == nil {
-		return 0, nil
-	}
+// owed is what a job owes by now.
+func (m *meter) owed(id int32) messages.Credits {
+	j := &m.jobs[id]
 	b := j.past
 	if j.slots > 0 {
 		b = b.plus(by(m.accounts.read(j.open), j.slots))
@@ -114,23 +87,11 @@ func (m *Meter) Owed(now messages.Time, id messages.JobID) (messages.Credits, er
 	if m.rule.Capped {
 		reserve = min(reserve, j.rate)
 	}
-	return charge(b, j.rate, reserve, j.length), nil
-}
-
-// Forget stops a job, returns what it owes, and drops its bill.
-func (m *Meter) Forget(now messages.Time, id messages.JobID) (messages.Credits, error) {
-	owed, err := m.Owed(now, id)
-	if j := m.jobs[id]; err == nil && j != nil {
-		if j.slots > 0 {
-			m.accounts.close(j.open)
-		}
-		delete(m.jobs, id)
-	}
-	return owed, err
+	return charge(b, j.rate, reserve, j.length)
 }
 
 // advance bills the time until now at the tariff.
-func (m *Meter) advance(now messages.Time) error {
+func (m *meter) advance(now messages.Time) error {
 	if now < m.now {
 		return messages.Errorf(messages.Invalid, "time: %v is before %v, up to which the meter has billed", now, m.now)
 	}

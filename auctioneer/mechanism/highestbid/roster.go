@@ -12,7 +12,8 @@ import (
 // roster is what a live market remembers of its jobs, so that a decision costs
 // what has changed.
 type roster struct {
-	config   *Config
+	rule     Rule
+	reserve  messages.Credits
 	number   map[messages.JobID]int32
 	seats    []seat  // by number
 	free     []int32 // numbers that can be given away
@@ -30,8 +31,8 @@ type seat struct {
 	row   int // of its weights, while they are being worked out, from 1
 }
 
-func newRoster(c *Config, classes int) *roster {
-	r := &roster{config: c, number: map[messages.JobID]int32{}}
+func newRoster(rule Rule, reserve messages.Credits, classes int) *roster {
+	r := &roster{rule: rule, reserve: reserve, number: map[messages.JobID]int32{}}
 	r.running.before = func(a, b int32) bool {
 		x, y := &r.seats[a], &r.seats[b]
 		return x.look < y.look || x.look == y.look && x.job.Job < y.job.Job
@@ -64,7 +65,7 @@ func (r *roster) decide(view *mechanism.View) {
 func (r *roster) put(view *mechanism.View, job *mechanism.Job) {
 	id, known := r.number[job.Job]
 	if !known {
-		id = r.take()
+		id = r.newSeat()
 		r.number[job.Job] = id
 		r.seats[id].job = job
 		for _, s := range r.classes {
@@ -75,7 +76,7 @@ func (r *roster) put(view *mechanism.View, job *mechanism.Job) {
 	r.place(view, id)
 }
 
-func (r *roster) take() int32 {
+func (r *roster) newSeat() int32 {
 	if last := len(r.free) - 1; last >= 0 {
 		id := r.free[last]
 		r.free = r.free[:last]
@@ -111,7 +112,7 @@ func (r *roster) place(view *mechanism.View, id int32) {
 	}
 	r.running.keep(id, false)
 	if slots := slotsOf(job); slots > 0 && !out {
-		dearest := float64(slots) * max(job.Rate, r.config.Reserve).Float()
+		dearest := float64(slots) * max(job.Rate, r.reserve).Float()
 		r.seats[id].look = view.Now + lasts(job, dearest)
 		r.running.keep(id, true)
 	}
@@ -142,7 +143,7 @@ func (r *roster) spend(id int32, spent bool) {
 
 // review looks at the budgets that may be spent by now.
 func (r *roster) review(view *mechanism.View) {
-	if !r.config.Rule.bounded() {
+	if !r.rule.bounded() {
 		for _, id := range slices.Clone(r.running.ids) {
 			r.place(view, id)
 		}
@@ -168,7 +169,7 @@ func lasts(job *mechanism.Job, rate float64) messages.Time {
 // wake is when to look at the next budget; 0: never.
 func (r *roster) wake(now messages.Time) messages.Time {
 	first := now + never
-	if r.config.Rule.bounded() {
+	if r.rule.bounded() {
 		if !r.running.empty() {
 			first = min(first, r.seats[r.running.first()].look)
 		}
@@ -188,7 +189,7 @@ func (r *roster) costs(id int32) (rate float64) {
 	job := r.seats[id].job
 	for _, s := range r.classes {
 		n := max(s.auction.bidders[id].running, job.Running[s.class])
-		rate += float64(n) * r.config.Rule.PriceOf(s.tariff(), r.config.Reserve, job.Rate, job.Length)
+		rate += float64(n) * r.rule.PriceOf(s.tariff(), r.reserve, job.Rate, job.Length)
 	}
 	return rate
 }

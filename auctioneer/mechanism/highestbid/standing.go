@@ -2,6 +2,7 @@ package highestbid
 
 import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
 )
 
 // standing is one class of a live market: who has slots there and who waits, and
@@ -14,7 +15,7 @@ type standing struct {
 }
 
 func newStanding(r *roster, class int) *standing {
-	s := &standing{roster: r, class: class, auction: newAuction(r.config.Rule, 0)}
+	s := &standing{roster: r, class: class, auction: newAuction(r.rule, 0)}
 	s.auction.ranks = true
 	s.pending.before = s.auction.better
 	return s
@@ -22,7 +23,7 @@ func newStanding(r *roster, class int) *standing {
 
 // enter makes a bidder of a job, that has nothing and wants nothing.
 func (s *standing) enter(id int32, job *mechanism.Job) {
-	s.auction.arrive(id, float64(job.Rate), float64(s.config.Rule.microseconds(job.Length)), 0)
+	s.auction.arrive(id, float64(job.Rate), float64(s.rule.microseconds(job.Length)), 0)
 	b := &s.auction.bidders[id]
 	b.since, b.order = job.Arrived, uint64(job.Job)
 }
@@ -53,28 +54,22 @@ func (s *standing) decide(slots int) {
 }
 
 func (s *standing) tariff() mechanism.Tariff {
-	t := mechanism.Tariff{Basis: s.auction.basis(s.config.Rule)}
-	if t.Basis == mechanism.AtLevel {
-		best := s.seats[s.auction.waiting.first()].job
-		t.Rate = best.Rate
-		if s.config.Rule.byLength() {
-			t.Length = best.Length
-		}
-	}
-	return t
+	return s.auction.tariff(s.rule, func(id int32) (messages.Credits, messages.Duration) {
+		return s.seats[id].job.Rate, s.seats[id].job.Length
+	})
 }
 
 // price is what Allocation.Prices shows.
 func (s *standing) price() float64 {
 	switch t := s.tariff(); {
-	case t.Basis == mechanism.AtLevel && s.config.Rule.byLength():
+	case t.Basis == mechanism.AtLevel && s.rule.byLength():
 		return t.Rate.Float() / t.Length.Seconds()
 	case t.Basis == mechanism.AtLevel:
 		return t.Rate.Float()
 	case t.Basis == mechanism.OwnBid && !s.auction.running.empty():
 		return s.seats[s.auction.running.first()].job.Rate.Float()
 	}
-	return s.config.Reserve.Float()
+	return s.reserve.Float()
 }
 
 // directives appends what leads from the slots that jobs have to those they

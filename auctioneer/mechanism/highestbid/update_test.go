@@ -60,7 +60,7 @@ func (w *world) pass(seconds int) {
 	w.view.Now = until
 	for _, j := range w.view.Jobs {
 		for k, t := range w.tariffs {
-			price := w.mechanism.config.Rule.PriceOf(t, w.mechanism.config.Reserve, j.Rate, j.Length)
+			price := w.mechanism.rule.PriceOf(t, w.mechanism.reserve, j.Rate, j.Length)
 			w.owed[j.Job] += price * passed * float64(j.Running[k])
 		}
 	}
@@ -102,10 +102,7 @@ func (w *world) decide() {
 	for i, j := range d.Jobs {
 		w.weights[j.Job] = d.Weights[i]
 	}
-	fresh, err := NewMechanism(w.mechanism.config)
-	if err != nil {
-		w.Fatal(err)
-	}
+	fresh := &Mechanism{rule: w.mechanism.rule, reserve: w.mechanism.reserve}
 	a := fresh.Allocate(&w.view)
 	if !sameDirectives(d.Directives, a.Directives) || !reflect.DeepEqual(d.Tariffs, a.Tariffs) || !slices.Equal(d.Prices, a.Prices) {
 		w.Fatalf("%+v\nmade anew %+v\nafter %d changes", d, a, len(was))
