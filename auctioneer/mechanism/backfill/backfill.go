@@ -32,10 +32,8 @@ func Schedule(in *rigid.Instance, v Variant) (*rigid.Schedule, error) {
 
 // input is the document of `candor solve backfill`.
 type input struct {
-	Nodes   int              `json:"nodes"`
-	Jobs    []rigid.InputJob `json:"jobs"`
-	Price   *float64         `json:"price,omitempty"`
-	Variant *string          `json:"variant,omitempty"`
+	rigid.Input
+	Variant *string `json:"variant,omitempty"`
 }
 
 // SolveDocument answers the JSON document described in package rigid, with the
@@ -49,6 +47,5 @@ func SolveDocument(data []byte) (any, error) {
 	if in.Variant != nil {
 		v = Variant(*in.Variant)
 	}
-	common := &rigid.Input{Nodes: in.Nodes, Jobs: in.Jobs, Price: in.Price}
-	return common.Solve(func(i *rigid.Instance) (*rigid.Schedule, error) { return Schedule(i, v) })
+	return in.Solve(func(i *rigid.Instance) (*rigid.Schedule, error) { return Schedule(i, v) })
 }

@@ -1,3 +1,13 @@
+// Package document reads the JSON documents of `candor solve` strictly: a
+// document that is not exactly what a mechanism expects is refused with a
+// *messages.Error of kind Invalid that names the place, like jobs[3].budget,
+// and says what to do. Nothing is guessed, defaulted or silently dropped.
+//
+// The expected shape is a Go value: structs with `json:"key"` tags, slices,
+// pointers, float64, the integer kinds, string and bool. A key is required unless
+// its tag says omitempty; null is taken only by pointers and slices. Keys are
+// matched exactly, letter case included. The keys of an embedded struct are its
+// struct's.
 package document
 
 import (
@@ -8,6 +18,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,7 +110,7 @@ func (r reader) object(path string, v reflect.Value, t json.Token) error {
 		if !ok { // the closing brace
 			return missing(path, fields, seen)
 		}
-		at := find(fields, key)
+		at := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
 		if at < 0 {
 			return Invalid(join(path, key), "unknown key; known here are %s", names(fields))
 		}
@@ -107,7 +118,7 @@ func (r reader) object(path string, v reflect.Value, t json.Token) error {
 			return Invalid(join(path, key), "the key is given twice: give it once")
 		}
 		seen[at] = true
-		if err := r.value(join(path, key), v.Field(fields[at].index)); err != nil {
+		if err := r.value(join(path, key), v.FieldByIndex(fields[at].index)); err != nil {
 			return err
 		}
 	}
@@ -234,4 +245,44 @@ func clip(s string) string {
 		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
+}
+
+// field is a key that an object may have.
+type field struct {
+	key      string
+	index    []int // of the struct field, which may be one of an embedded struct
+	optional bool
+}
+
+// fieldsOf returns the keys of a struct, looked up once for a document: a list
+// of a million objects shares them.
+func (r reader) fieldsOf(t reflect.Type) []field {
+	if known, ok := r.known[t]; ok {
+		return known
+	}
+	var fields []field
+	for _, f := range reflect.VisibleFields(t) {
+		if key, options, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" && key != "-" {
+			fields = append(fields, field{key, f.Index, strings.Contains(options, "omitempty")})
+		}
+	}
+	r.known[t] = fields
+	return fields
+}
+
+func missing(path string, fields []field, seen []bool) error {
+	for i, f := range fields {
+		if !seen[i] && !f.optional {
+			return Invalid(join(path, f.key), "the key is missing: it is required")
+		}
+	}
+	return nil
+}
+
+func names(fields []field) string {
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.key
+	}
+	return strings.Join(keys, ", ")
 }

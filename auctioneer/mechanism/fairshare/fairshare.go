@@ -24,10 +24,8 @@ func Schedule(in *rigid.Instance, halfLife float64) (*rigid.Schedule, error) {
 
 // input is the document of `candor solve fairshare`.
 type input struct {
-	Nodes    int              `json:"nodes"`
-	Jobs     []rigid.InputJob `json:"jobs"`
-	Price    *float64         `json:"price,omitempty"`
-	HalfLife float64          `json:"half_life,omitempty"`
+	rigid.Input
+	HalfLife float64 `json:"half_life,omitempty"`
 }
 
 // SolveDocument answers the JSON document described in package rigid, with the
@@ -37,8 +35,7 @@ func SolveDocument(data []byte) (any, error) {
 	if err := document.Decode(data, &in); err != nil {
 		return nil, err
 	}
-	common := &rigid.Input{Nodes: in.Nodes, Jobs: in.Jobs, Price: in.Price}
-	return common.Solve(func(i *rigid.Instance) (*rigid.Schedule, error) { return Schedule(i, in.HalfLife) })
+	return in.Solve(func(i *rigid.Instance) (*rigid.Schedule, error) { return Schedule(i, in.HalfLife) })
 }
 
 // policy is fair share among users for jobs of fixed width.

@@ -8,17 +8,9 @@ import (
 // input is the document of `candor solve valuation`: a valuation, and times in
 // seconds.
 type input struct {
-	Class          messages.ValuationClass   `json:"class"`
-	Max            float64                   `json:"max"`
-	Mu             float64                   `json:"mu,omitempty"`
-	Delta          float64                   `json:"delta,omitempty"`
-	Epsilon        float64                   `json:"eps,omitempty"`
-	Deadline       float64                   `json:"deadline,omitempty"`
-	Workload       float64                   `json:"workload,omitempty"`
-	SecondsPerUnit float64                   `json:"seconds_per_unit,omitempty"`
-	Points         []messages.ValuationPoint `json:"points,omitempty"`
-	T              []float64                 `json:"t,omitempty"`
-	Levels         []float64                 `json:"levels,omitempty"`
+	messages.Valuation
+	T      []float64 `json:"t,omitempty"`
+	Levels []float64 `json:"levels,omitempty"`
 }
 
 // output is what it prints. Latest is null for a level that is always or never
@@ -38,8 +30,7 @@ func SolveDocument(data []byte) (any, error) {
 	if err := document.Decode(data, &in); err != nil {
 		return nil, err
 	}
-	c, err := New(messages.Valuation{Class: in.Class, Max: in.Max, Mu: in.Mu, Delta: in.Delta, Epsilon: in.Epsilon,
-		Deadline: in.Deadline, Workload: in.Workload, SecondsPerUnit: in.SecondsPerUnit, Points: in.Points})
+	c, err := New(in.Valuation)
 	if err != nil {
 		return nil, err
 	}
