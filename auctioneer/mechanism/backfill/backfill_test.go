@@ -11,18 +11,43 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
+// watchedEasy tells of the front job's reservation after each decision.
+type watchedEasy struct {
+	*easy
+	reserved func(job int, start float64)
+}
+
+func (w watchedEasy) Decide(m *rigid.Machine) {
+	w.easy.Decide(m)
+	if front := w.queue.front(); front < len(w.queue.jobs) {
+		job := w.queue.jobs[front]
+		w.reserved(job, w.running.Soonest(m.Now, 0, m.Jobs[job].Width))
+	}
+}
+
+// watchedConservative keeps what each job was promised as it arrived.
+type watchedConservative struct {
+	*conservative
+	promised []float64
+}
+
+func (w watchedConservative) Arrive(m *rigid.Machine, job int) {
+	w.conservative.Arrive(m, job)
+	w.promised[job] = w.waiting[len(w.waiting)-1].start
+}
+
 // TestEasyKeepsReservations: with estimates that are not too short, nobody who
 // was given a shadow time starts after it.
 func TestEasyKeepsReservations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := lasting(t, 1, 1, 1, 2, 5)
-		e, reserved := newEasy(in), map[int]float64{}
-		e.reserved = func(job int, start float64) {
+		reserved := map[int]float64{}
+		e := watchedEasy{newEasy(in), func(job int, start float64) {
 			if first, known := reserved[job]; known && start > first {
 				t.Fatalf("job %d was to start at %v, now at %v: %+v", job, first, start, in)
 			}
 			reserved[job] = start
-		}
+		}}
 		s, err := rigid.Run(in, e)
 		if err != nil {
 			t.Fatal(err)
@@ -42,9 +67,8 @@ func TestConservativeKeepsPromises(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				in := lasting(t, factors...)
-				c, promised := newConservative(in), make([]float64, len(in.Jobs))
-				c.promised = func(job int, start float64) { promised[job] = start }
-				s, err := rigid.Run(in, c)
+				promised := make([]float64, len(in.Jobs))
+				s, err := rigid.Run(in, watchedConservative{newConservative(in), promised})
 				if err != nil {
 					t.Fatal(err)
 				}

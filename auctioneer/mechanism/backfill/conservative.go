@@ -15,8 +15,6 @@ type conservative struct {
 	soonest float64          // of the promises
 	freed   bool             // nodes are free sooner than was planned
 	late    bool             // or later
-	// promised, if set, is told of each new job's promise.
-	promised func(job int, start float64)
 }
 
 // promise is a waiting job and when it will start at the latest, if no running
@@ -32,11 +30,7 @@ func newConservative(in *rigid.Instance) *conservative {
 
 func (c *conservative) Arrive(m *rigid.Machine, job int) {
 	c.replan(m) // what is free again goes to those ahead of it
-	start := c.place(m, job)
-	c.waiting = append(c.waiting, promise{job, start})
-	if c.promised != nil {
-		c.promised(job, start)
-	}
+	c.waiting = append(c.waiting, promise{job, c.place(m, job)})
 }
 
 // place puts a job into the plan where it can start soonest.
@@ -108,5 +102,5 @@ func (c *conservative) replan(m *rigid.Machine) {
 
 func (c *conservative) unplace(m *rigid.Machine, w promise) {
 	j := m.Jobs[w.job]
-	c.plan.Remove(w.start, j.Estimate, j.Width)
+	c.plan.Insert(w.start, j.Estimate, -j.Width)
 }

@@ -11,8 +11,6 @@ import (
 type easy struct {
 	queue   queue
 	running *profile.Profile // of the running jobs alone
-	// reserved, if set, is told of each reservation made.
-	reserved func(job int, start float64)
 }
 
 func newEasy(in *rigid.Instance) *easy {
@@ -57,9 +55,6 @@ func (e *easy) Decide(m *rigid.Machine) {
 func (e *easy) backfill(m *rigid.Machine) {
 	head := m.Jobs[e.queue.jobs[e.queue.front()]]
 	w := want{now: m.Now, shadow: e.running.Soonest(m.Now, 0, head.Width)}
-	if e.reserved != nil {
-		e.reserved(e.queue.jobs[e.queue.front()], w.shadow)
-	}
 	w.spare = e.running.Free(w.shadow) - head.Width
 	for at := e.queue.front() + 1; ; at++ {
 		w.free = m.Free

@@ -1,10 +1,6 @@
 package highestbid
 
-import (
-	"math"
-
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
-)
+import "github.com/candor-grid/candor/auctioneer/mechanism/document"
 
 // input is the document of `candor solve highest-bid`.
 type input struct {
@@ -24,25 +20,9 @@ type inputJob struct {
 	Estimate *float64 `json:"estimate,omitempty"` // required by WSEPT
 }
 
-// output is what it prints, by job in the order of the input.
-type output struct {
-	Start       []float64    `json:"start"`
-	Finish      []float64    `json:"finish"`
-	Flow        []float64    `json:"flow"`
-	Payment     []float64    `json:"payment"`
-	Slowdown    []float64    `json:"bsd"`
-	Severe      []bool       `json:"ssj"`
-	Utility     []float64    `json:"utility"`
-	Revenue     float64      `json:"revenue"`
-	Weighted    float64      `json:"twft"`
-	Payoff      *float64     `json:"designer_payoff"` // null: no weighted flow time
-	Preemptions int          `json:"preemptions"`
-	Intervals   [][]Interval `json:"intervals"`
-}
-
 // SolveDocument answers a JSON document: {"nodes", "algorithm", "price",
 // "capped"?, "reserve"?, "jobs": [{"submit", "runtime", "value", "bid",
-// "estimate"?}…]}; without "reserve" it is Reserve.
+// "estimate"?}…]}; without "reserve" it is Reserve. The answer is an Outcome.
 func SolveDocument(data []byte) (any, error) {
 	var in input
 	if err := document.Decode(data, &in); err != nil {
@@ -52,7 +32,7 @@ func SolveDocument(data []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return present(o), nil
+	return o, nil
 }
 
 func (in *input) problem() *Problem {
@@ -68,18 +48,4 @@ func (in *input) problem() *Problem {
 		}
 	}
 	return p
-}
-
-func present(o *Outcome) *output {
-	out := &output{o.Start, o.Finish, o.Flow, o.Payment, o.Slowdown, o.Severe, o.Utility,
-		o.Revenue, o.Weighted, nil, o.Preemptions, o.Intervals}
-	if payoff := o.Payoff(); !math.IsNaN(payoff) && !math.IsInf(payoff, 0) {
-		out.Payoff = &payoff
-	}
-	for i := range out.Intervals {
-		if out.Intervals[i] == nil {
-			out.Intervals[i] = []Interval{}
-		}
-	}
-	return out
 }

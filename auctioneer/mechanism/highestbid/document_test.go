@@ -77,7 +77,7 @@ func FuzzSolveDocument(f *testing.F) {
 			}
 			return
 		}
-		o := out.(*output)
+		o := out.(*Outcome)
 		for i, pay := range o.Payment {
 			if !(pay >= 0) || math.IsInf(pay, 0) || !(o.Finish[i] >= o.Start[i]) || math.IsNaN(o.Utility[i]) {
 				t.Fatalf("job %d pays %v, from %v to %v, utility %v", i, pay, o.Start[i], o.Finish[i], o.Utility[i])

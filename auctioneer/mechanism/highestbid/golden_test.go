@@ -14,7 +14,7 @@ type golden struct {
 	ID     string
 	Nodes  int
 	Jobs   []map[string]float64
-	Expect map[string]*output
+	Expect map[string]*Outcome
 }
 
 func samples(t *testing.T) []golden {
@@ -48,14 +48,14 @@ func TestSampleCases(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, out.(*output), want)
+				compare(t, out.(*Outcome), want)
 			})
 		}
 	}
 }
 
 // compare: times exactly, money to 1e-12.
-func compare(t *testing.T, got, want *output) {
+func compare(t *testing.T, got, want *Outcome) {
 	t.Helper()
 	for what, pair := range map[string][2][]float64{
 		"start": {got.Start, want.Start}, "finish": {got.Finish, want.Finish}, "flow": {got.Flow, want.Flow},
@@ -66,7 +66,7 @@ func compare(t *testing.T, got, want *output) {
 	}
 	for what, pair := range map[string][2][]float64{
 		"payment": {got.Payment, want.Payment}, "bsd": {got.Slowdown, want.Slowdown}, "utility": {got.Utility, want.Utility},
-		"sums": {{got.Revenue, got.Weighted, *got.Payoff}, {want.Revenue, want.Weighted, *want.Payoff}},
+		"sums": {{got.Revenue, got.Weighted, *got.Designer}, {want.Revenue, want.Weighted, *want.Designer}},
 	} {
 		if !slices.EqualFunc(pair[0], pair[1], func(a, b float64) bool { return near(a, b, 1e-12) }) {
 			t.Errorf("%s %v, want %v", what, pair[0], pair[1])

@@ -2,18 +2,19 @@ package highestbid
 
 // Outcome is what became of a trace, by job in the order of the problem.
 type Outcome struct {
-	Start     []float64 // when it first ran
-	Finish    []float64
-	Flow      []float64 // from submission to finish
-	Payment   []float64
-	Slowdown  []float64 // bounded slowdown: flow over run time, taken as at least a minute
-	Severe    []bool    // whether that is 5 or more
-	Utility   []float64 // −value·flow − payment
-	Intervals [][]Interval
+	Start    []float64 `json:"start"` // when it first ran
+	Finish   []float64 `json:"finish"`
+	Flow     []float64 `json:"flow"` // from submission to finish
+	Payment  []float64 `json:"payment"`
+	Slowdown []float64 `json:"bsd"`     // bounded slowdown: flow over run time, taken as at least a minute
+	Severe   []bool    `json:"ssj"`     // whether that is 5 or more
+	Utility  []float64 `json:"utility"` // −value·flow − payment
 
-	Revenue     float64 // all payments
-	Weighted    float64 // total weighted flow time: the sum of value·flow
-	Preemptions int
+	Revenue     float64      `json:"revenue"`         // all payments
+	Weighted    float64      `json:"twft"`            // total weighted flow time: the sum of value·flow
+	Designer    *float64     `json:"designer_payoff"` // Payoff; nil where it is no finite number
+	Preemptions int          `json:"preemptions"`
+	Intervals   [][]Interval `json:"intervals"` // by job
 }
 
 // Interval is a time of running, half open.
@@ -47,4 +48,7 @@ func (o *Outcome) conclude(jobs []Job) {
 		weighted = weighted.plus(delay)
 	}
 	o.Revenue, o.Weighted = revenue.float(), weighted.float()
+	if payoff := o.Payoff(); payoff-payoff == 0 {
+		o.Designer = &payoff
+	}
 }

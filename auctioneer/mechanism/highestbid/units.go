@@ -1,9 +1,6 @@
 package highestbid
 
-import (
-	"iter"
-	"math"
-)
+import "math"
 
 // units are the units in which a problem is worked on, so that numbers given as
 // decimal fractions add up exactly, events meant for one instant share it, and
@@ -15,55 +12,44 @@ type units struct {
 
 func (p *Problem) units() units {
 	last, total := 0.0, 0.0
+	times, bids := scale{factor: 1}, scale{factor: 1}
 	for i := range p.Jobs {
-		last = max(last, p.Jobs[i].Submit)
-		total += p.Jobs[i].Runtime
-	}
-	u := units{time: scaleOf(p.times(), last+total), money: 1}
-	if p.Rule.byLength() {
-		u.money = scaleOf(p.bids(), 0)
-	}
-	return u
-}
-
-func (p *Problem) times() iter.Seq[float64] {
-	return func(yield func(float64) bool) {
-		for i := range p.Jobs {
-			j := &p.Jobs[i]
-			if !yield(j.Submit) || !yield(j.Runtime) || p.Rule.Algorithm == WSEPT && !yield(j.Estimate) {
-				return
-			}
+		j := &p.Jobs[i]
+		last = max(last, j.Submit)
+		total += j.Runtime
+		times.fit(j.Submit)
+		times.fit(j.Runtime)
+		if p.Rule.Algorithm == WSEPT {
+			times.fit(j.Estimate)
+		}
+		if p.Rule.byLength() {
+			bids.fit(j.Bid)
 		}
 	}
+	times.largest = max(times.largest, last+total)
+	return units{time: times.units(), money: bids.units()}
 }
 
-func (p *Problem) bids() iter.Seq[float64] {
-	return func(yield func(float64) bool) {
-		for i := range p.Jobs {
-			if !yield(p.Jobs[i].Bid) {
-				return
-			}
-		}
+// scale is the smallest power of ten times which every number is whole, as exactly
+// as a double can say.
+type scale struct{ factor, largest float64 }
+
+const mostScale = 1e6
+
+func (s *scale) fit(x float64) {
+	s.largest = max(s.largest, x)
+	for s.factor <= mostScale && !whole(x, s.factor) {
+		s.factor *= 10
 	}
 }
 
-// scaleOf is the smallest power of ten, up to a million, times which every
-// number is whole, as exactly as a double can say. It is 1, and numbers are as
-// they are, if there is none or the largest would be beyond 2⁵³.
-func scaleOf(numbers iter.Seq[float64], largest float64) float64 {
-	scale := 1.0
-	for x := range numbers {
-		largest = max(largest, x)
-		for !whole(x, scale) {
-			if scale *= 10; scale > 1e6 {
-				return 1
-			}
-		}
-	}
-	if largest*scale > 1<<53 {
+// units is the scale. It is 1, and numbers are as they are, if there is none up to
+// a million or the largest number would be beyond 2⁵³.
+func (s *scale) units() float64 {
+	if s.factor > mostScale || s.largest*s.factor > 1<<53 {
 		return 1
 	}
-	return scale
+	return s.factor
 }
 
 // whole says whether x is the double nearest to a whole number over scale.

@@ -31,7 +31,7 @@ func BenchmarkRebuild(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.jobs), "ns/job")
-			b.ReportMetric(float64(p.Steps()), "steps")
+			b.ReportMetric(float64(p.steps), "steps")
 		})
 	}
 }

@@ -52,19 +52,10 @@ func (p *Profile) Copy(from *Profile) {
 	p.hints.forget()
 }
 
-// Nodes is the size of the machine.
-func (p *Profile) Nodes() int { return int(p.nodes) }
-
-// Steps is the number of breakpoints that the profile keeps.
-func (p *Profile) Steps() int { return p.steps }
-
 // Insert takes n nodes during [start, start+length). It takes them whether they
 // are free or not: a profile may be overbooked, and then has fewer than no free
 // nodes. A negative n gives nodes back.
 func (p *Profile) Insert(start, length float64, n int) { p.Take(start, start+length, n) }
-
-// Remove gives back what Insert took with the same arguments.
-func (p *Profile) Remove(start, length float64, n int) { p.Take(start, start+length, -n) }
 
 // Take takes n nodes during [start, end). Nothing happens if the interval is
 // empty, as it is where start or end is NaN.

@@ -160,7 +160,7 @@ func TestLargeProfile(t *testing.T) {
 			x := live[i]
 			live[i] = live[len(live)-1]
 			live = live[:len(live)-1]
-			p.Remove(x.start, x.end-x.start, x.n)
+			p.Insert(x.start, x.end-x.start, -x.n)
 			fill(array, x, 1)
 			continue
 		}
@@ -186,8 +186,8 @@ func TestLargeProfile(t *testing.T) {
 			t.Fatalf("free(%d) = %d, want %d", i, got, free)
 		}
 	}
-	if p.Steps() > 5*len(live)+300 {
-		t.Errorf("%d breakpoints for %d jobs", p.Steps(), len(live))
+	if p.steps > 5*len(live)+300 {
+		t.Errorf("%d breakpoints for %d jobs", p.steps, len(live))
 	}
 }
 
@@ -237,16 +237,16 @@ func TestEdges(t *testing.T) {
 		p.Insert(1, x, 4)
 		p.Insert(math.NaN(), x, 4)
 	}
-	if p.Free(1) != 4 || p.Steps() != 3 {
-		t.Errorf("%d free, %d breakpoints", p.Free(1), p.Steps())
+	if p.Free(1) != 4 || p.steps != 3 {
+		t.Errorf("%d free, %d breakpoints", p.Free(1), p.steps)
 	}
 	p.Insert(math.Inf(-1), inf, 1) // −∞+∞ is NaN
 	if p.Free(0) != 4 {
 		t.Errorf("%d free", p.Free(0))
 	}
 	p.Reset(2)
-	if p.Free(12) != 2 || p.Nodes() != 2 || p.Steps() != 1 {
-		t.Errorf("after Reset: %d of %d free", p.Free(12), p.Nodes())
+	if p.Free(12) != 2 || p.nodes != 2 || p.steps != 1 {
+		t.Errorf("after Reset: %d of %d free", p.Free(12), p.nodes)
 	}
 }
 
