@@ -86,7 +86,7 @@ func (t *trading) decide(m *traded) {
 			t.tell(Undecided{m.Config.Name, err})
 			return
 		}
-		m.Kept()
+		m.Saved()
 		t.tell(Committed{decision})
 	})
 }

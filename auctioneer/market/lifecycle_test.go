@@ -132,7 +132,7 @@ func (s *stall) turn() {
 	if s.market.Stale(s.now) {
 		if d := s.market.Decide(s.now, func(read func(*book.Book)) { read(s.book) }); d != nil {
 			s.apply(book.Command{Decide: d})
-			s.market.Kept()
+			s.market.Saved()
 		}
 		s.publisher.Reallocated()
 		s.follow()

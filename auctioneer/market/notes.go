@@ -33,9 +33,9 @@ func (m *Market) remember(d *book.Decide) *book.Decide {
 	return d
 }
 
-// Kept says that the last decision is in the book.
-func (m *Market) Kept() {
-	if mech, ok := m.mech.(mechanism.Remembering); ok && mech.Kept() {
+// Saved says that the last decision is in the book.
+func (m *Market) Saved() {
+	if mech, ok := m.mech.(mechanism.Remembering); ok && mech.Saved() {
 		m.stale = true // the rest of its notes goes with the next decision
 	}
 }

@@ -30,7 +30,7 @@ func (f *floor) decide(lost, relieved bool) {
 	d := f.t.Decide(f.now, func(read func(*book.Book)) { read(f.book) })
 	if d != nil && !lost {
 		f.apply(book.Command{Decide: d})
-		f.t.Kept()
+		f.t.Saved()
 	}
 	f.claim() // as the vectors have gone out
 	if !lost && !relieved {

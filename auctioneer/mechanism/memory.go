@@ -8,14 +8,14 @@ import "github.com/candor-grid/candor/messages"
 // and prices as this one would have.
 type Remembering interface {
 	Mechanism
-	// Notes are what the decisions since the last call of Kept changed in its
+	// Notes are what the decisions since the last call of Saved changed in its
 	// memory, at most limit of them, by ascending job. Whole: all that was kept
 	// before is forgotten. Without a decision there are none. The same call gives
-	// the same notes until Kept.
+	// the same notes until Saved.
 	Notes(limit int) (notes []Note, whole bool)
-	// Kept says that what Notes returned last is safe; more says that there are
+	// Saved says that what Notes returned last is safe; more says that there are
 	// others, to be asked for at once.
-	Kept() (more bool)
+	Saved() (more bool)
 	// Recall takes over the notes that were kept, before anything else is asked.
 	// Notes that it cannot read, as of other parameters, it ignores as a whole. The
 	// last decisions before may not have been kept: jobs are all that compete or are

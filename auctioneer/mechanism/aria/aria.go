@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
 // Rule says what becomes of slots that nobody needs to be in time.
@@ -51,11 +51,11 @@ type Result struct {
 // Check refuses what cannot be run.
 func (in *Instance) Check() error {
 	if in.Rule > Most {
-		return document.Invalid("rule", "%d is none: use Least, Spare or Most", in.Rule)
+		return casefile.Invalid("rule", "%d is none: use Least, Spare or Most", in.Rule)
 	}
 	for j, n := range in.Slots {
 		if n < 1 || n > math.MaxInt32 {
-			return document.Invalid(fmt.Sprintf("slots[%d]", j), "must be from 1 to %d, is %d", math.MaxInt32, n)
+			return casefile.Invalid(fmt.Sprintf("slots[%d]", j), "must be from 1 to %d, is %d", math.MaxInt32, n)
 		}
 	}
 	for i := range in.Jobs {
@@ -73,14 +73,14 @@ func (in *Instance) check(job *Job, place string) error {
 		lowest float64
 	}{{"submit", job.Submit, -Largest}, {"deadline", job.Deadline, -Largest}, {"value", job.Value, 0}} {
 		if !(c.value >= c.lowest && c.value <= Largest) {
-			return document.Invalid(place+"."+c.name, "must be from %g to %g, is %g", c.lowest, Largest, c.value)
+			return casefile.Invalid(place+"."+c.name, "must be from %g to %g, is %g", c.lowest, Largest, c.value)
 		}
 	}
 	if len(job.Phases) > MostPhases {
-		return document.Invalid(place+".phases", "are %d: the limit is %d", len(job.Phases), MostPhases)
+		return casefile.Invalid(place+".phases", "are %d: the limit is %d", len(job.Phases), MostPhases)
 	}
 	if job.Durations != nil && len(job.Durations) != len(job.Phases) {
-		return document.Invalid(place+".durations", "must be given for each of the %d phases, are for %d", len(job.Phases), len(job.Durations))
+		return casefile.Invalid(place+".durations", "must be given for each of the %d phases, are for %d", len(job.Phases), len(job.Durations))
 	}
 	for k := range job.Phases {
 		if err := in.checkPhase(job, k, fmt.Sprintf("%s.phases[%d].", place, k)); err != nil {
@@ -94,21 +94,21 @@ func (in *Instance) checkPhase(job *Job, k int, place string) error {
 	p := &job.Phases[k]
 	switch {
 	case p.Class < 0 || p.Class >= len(in.Slots):
-		return document.Invalid(place+"class", "%d is none of the %d classes", p.Class, len(in.Slots))
+		return casefile.Invalid(place+"class", "%d is none of the %d classes", p.Class, len(in.Slots))
 	case p.Tasks < 0 || p.Tasks > math.MaxInt32:
-		return document.Invalid(place+"tasks", "must be from 0 to %d, are %d", math.MaxInt32, p.Tasks)
+		return casefile.Invalid(place+"tasks", "must be from 0 to %d, are %d", math.MaxInt32, p.Tasks)
 	case !(p.Mean >= 0 && p.Mean <= Largest):
-		return document.Invalid(place+"mean", "must be from 0 to %g, is %g", Largest, p.Mean)
+		return casefile.Invalid(place+"mean", "must be from 0 to %g, is %g", Largest, p.Mean)
 	case !(p.Longest >= p.Mean && p.Longest <= Largest):
-		return document.Invalid(place+"longest", "must be from the mean, %g, to %g, is %g", p.Mean, Largest, p.Longest)
+		return casefile.Invalid(place+"longest", "must be from the mean, %g, to %g, is %g", p.Mean, Largest, p.Longest)
 	case job.Durations == nil:
 		return nil
 	case len(job.Durations[k]) != p.Tasks:
-		return document.Invalid(place+"durations", "must be one for each of the %d tasks, are %d", p.Tasks, len(job.Durations[k]))
+		return casefile.Invalid(place+"durations", "must be one for each of the %d tasks, are %d", p.Tasks, len(job.Durations[k]))
 	}
 	for t, d := range job.Durations[k] {
 		if !(d >= 0 && d <= Largest) {
-			return document.Invalid(fmt.Sprintf("%sdurations[%d]", place, t), "must be from 0 to %g, is %g", Largest, d)
+			return casefile.Invalid(fmt.Sprintf("%sdurations[%d]", place, t), "must be from 0 to %g, is %g", Largest, d)
 		}
 	}
 	return nil

@@ -1,7 +1,7 @@
 package backfill
 
 import (
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
@@ -26,7 +26,7 @@ func Schedule(in *rigid.Instance, v Variant) (*rigid.Schedule, error) {
 	case Conservative:
 		return rigid.Run(in, newConservative(in))
 	default:
-		return nil, document.Invalid("variant", "must be %q or %q, is %.64q", EASY, Conservative, v)
+		return nil, casefile.Invalid("variant", "must be %q or %q, is %.64q", EASY, Conservative, v)
 	}
 }
 
@@ -40,7 +40,7 @@ type input struct {
 // key "variant" besides: "easy", the default, or "conservative".
 func SolveDocument(data []byte) (any, error) {
 	var in input
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	v := EASY

@@ -3,7 +3,7 @@ package batchqueue
 import (
 	"math"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
 // input is the document of `candor solve batch-queue`.
@@ -73,7 +73,7 @@ const defaultDraws = 1000
 // "independent"). In priority mode r and n in a distribution are not used.
 func SolveDocument(data []byte) (any, error) {
 	var in input
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	q, err := in.queue()
@@ -104,13 +104,13 @@ func (in *input) queue() (*Queue, error) {
 	q := &Queue{Jobs: make([]Job, len(in.Queue))}
 	if in.Nodes != nil {
 		if q.Nodes = *in.Nodes; q.Nodes < 1 {
-			return nil, document.Invalid("N", "must be at least 1 node, is %d", q.Nodes)
+			return nil, casefile.Invalid("N", "must be at least 1 node, is %d", q.Nodes)
 		}
 	}
 	for i, job := range in.Queue {
 		place := at("queue", i)
 		if job.R == nil {
-			return nil, document.Invalid(place+".r", "the key is missing: it is required")
+			return nil, casefile.Invalid(place+".r", "the key is missing: it is required")
 		}
 		if err := oneOf(place, i, job.V, job.D); err != nil {
 			return nil, err
@@ -127,13 +127,13 @@ func (in *input) queue() (*Queue, error) {
 func oneOf(place string, i int, v, d *float64) error {
 	switch {
 	case i == 0 && v == nil:
-		return document.Invalid(place+".v", "the key is missing: the front job has a value")
+		return casefile.Invalid(place+".v", "the key is missing: the front job has a value")
 	case i == 0 && d != nil:
-		return document.Invalid(place+".d", "the front job waits for nobody: leave it out")
+		return casefile.Invalid(place+".d", "the front job waits for nobody: leave it out")
 	case i > 0 && d == nil:
-		return document.Invalid(place+".d", "the key is missing: a waiting job has a cost of delay")
+		return casefile.Invalid(place+".d", "the key is missing: a waiting job has a cost of delay")
 	case i > 0 && v != nil:
-		return document.Invalid(place+".v", "only the front job's value is asked for: leave it out")
+		return casefile.Invalid(place+".v", "only the front job's value is asked for: leave it out")
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func fill(v, d, r *float64, n *int) Job {
 func (in *input) expectation() (*Expectation, error) {
 	if in.Distributions == nil {
 		if in.Mode != nil || in.Draws != nil {
-			return nil, document.Invalid("distributions", "the key is missing: payments need one for each job")
+			return nil, casefile.Invalid("distributions", "the key is missing: payments need one for each job")
 		}
 		return nil, nil
 	}
@@ -168,13 +168,13 @@ func (in *input) expectation() (*Expectation, error) {
 	}
 	if in.Expectation != nil {
 		if *in.Expectation != "exact" {
-			return nil, document.Invalid("expectation", `must be "exact", or left out for one from draws, is %.64q`, *in.Expectation)
+			return nil, casefile.Invalid("expectation", `must be "exact", or left out for one from draws, is %.64q`, *in.Expectation)
 		}
 		e.Exact = true
 	}
 	if in.Draws != nil {
 		if e.Exact {
-			return nil, document.Invalid("draws", "an exact expectation draws nothing: give one or the other")
+			return nil, casefile.Invalid("draws", "an exact expectation draws nothing: give one or the other")
 		}
 		e.Draws = *in.Draws
 	}
@@ -196,7 +196,7 @@ func (in *input) priors(e *Expectation) error {
 				return err
 			}
 			if e.Mode == Full && point.R == nil {
-				return document.Invalid(place+".r", `the key is missing: mode "full" draws lengths too`)
+				return casefile.Invalid(place+".r", `the key is missing: mode "full" draws lengths too`)
 			}
 			p.Points = append(p.Points, Point{Type: fill(point.V, point.D, point.R, point.N), P: point.P})
 		}

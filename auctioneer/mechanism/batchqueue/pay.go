@@ -3,7 +3,7 @@ package batchqueue
 import (
 	"math"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -72,10 +72,10 @@ func Pay(q *Queue, e *Expectation) (*Payments, error) {
 
 func (e *Expectation) check(q *Queue) error {
 	if e.Mode != Priority && e.Mode != Full {
-		return document.Invalid("mode", "must be %q or %q, is %.64q", Priority, Full, e.Mode)
+		return casefile.Invalid("mode", "must be %q or %q, is %.64q", Priority, Full, e.Mode)
 	}
 	if len(e.Priors) != len(q.Jobs) {
-		return document.Invalid("distributions", "must be one for each of the %d jobs, there are %d", len(q.Jobs), len(e.Priors))
+		return casefile.Invalid("distributions", "must be one for each of the %d jobs, there are %d", len(q.Jobs), len(e.Priors))
 	}
 	for i := range e.Priors {
 		if i > 1 && same(e.Priors[i], e.Priors[i-1]) {
@@ -85,14 +85,14 @@ func (e *Expectation) check(q *Queue) error {
 			return err
 		}
 		if e.Exact && len(e.Priors[i].Points) == 0 {
-			return document.Invalid(at("distributions", i), "an exact expectation needs finitely many types: give them, or a number of draws")
+			return casefile.Invalid(at("distributions", i), "an exact expectation needs finitely many types: give them, or a number of draws")
 		}
 	}
 	if e.Exact {
 		return nil
 	}
 	if e.Draws < 1 || e.Draws > MaxDraws {
-		return document.Invalid("draws", "must be from 1 to %d, is %d", MaxDraws, e.Draws)
+		return casefile.Invalid("draws", "must be from 1 to %d, is %d", MaxDraws, e.Draws)
 	}
 	return e.Sampling.check()
 }

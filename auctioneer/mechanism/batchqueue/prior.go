@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
 // Prior is what is believed about a job before it announces anything: finitely
@@ -32,14 +32,14 @@ func (p *Prior) check(q *Queue, i int, priority bool) error {
 		return nil // its types are checked as they are drawn
 	}
 	if len(p.Points) == 0 {
-		return document.Invalid(at("distributions", i), "has no types: give at least one, of probability 1")
+		return casefile.Invalid(at("distributions", i), "has no types: give at least one, of probability 1")
 	}
 	sum, k := 0.0, 0
 	place := field(func(name string) string { return at("distributions", i) + at("", k) + name })
 	for k = range p.Points {
 		point := &p.Points[k]
 		if !(point.P >= 0 && point.P <= 1) {
-			return document.Invalid(place(".p"), "must be a probability from 0 to 1, is %g", point.P)
+			return casefile.Invalid(place(".p"), "must be a probability from 0 to 1, is %g", point.P)
 		}
 		sum += point.P
 		t := point.Type
@@ -51,7 +51,7 @@ func (p *Prior) check(q *Queue, i int, priority bool) error {
 		}
 	}
 	if math.Abs(sum-1) > total {
-		return document.Invalid(at("distributions", i), "the probabilities sum to %g: make them sum to 1", sum)
+		return casefile.Invalid(at("distributions", i), "the probabilities sum to %g: make them sum to 1", sum)
 	}
 	return nil
 }

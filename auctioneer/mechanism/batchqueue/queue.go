@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
 // Job is a job of a queue, as announced or as drawn. Money and time are in any
@@ -39,7 +39,7 @@ func (q *Queue) wide() bool { return q.Nodes > 0 }
 // of SolveDocument.
 func (q *Queue) Check() error {
 	if q.Nodes < 0 || q.Nodes > math.MaxInt32 {
-		return document.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, q.Nodes)
+		return casefile.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, q.Nodes)
 	}
 	for i, job := range q.Jobs {
 		if err := q.checkJob(place("queue", i), i == 0, job); err != nil {
@@ -74,18 +74,18 @@ func (q *Queue) checkJob(place field, front bool, job Job) error {
 func (q *Queue) checkWidth(place field, width int) error {
 	switch {
 	case q.wide() && width < 1:
-		return document.Invalid(place(".n"), "must be at least 1 node, is %d", width)
+		return casefile.Invalid(place(".n"), "must be at least 1 node, is %d", width)
 	case q.wide() && width > q.Nodes:
-		return document.Invalid(place(".n"), "%d nodes are more than the machine's %d: lower it", width, q.Nodes)
+		return casefile.Invalid(place(".n"), "%d nodes are more than the machine's %d: lower it", width, q.Nodes)
 	case !q.wide() && width != 0:
-		return document.Invalid(place(".n"), "a width needs the size of the machine: give N")
+		return casefile.Invalid(place(".n"), "a width needs the size of the machine: give N")
 	}
 	return nil
 }
 
 func (q *Queue) checkRunning() error {
 	if !q.wide() && len(q.Running) > 0 {
-		return document.Invalid("running", "needs the size of the machine: give N")
+		return casefile.Invalid("running", "needs the size of the machine: give N")
 	}
 	held := 0
 	for i, r := range q.Running {
@@ -96,7 +96,7 @@ func (q *Queue) checkRunning() error {
 			return err
 		}
 		if held += r.Width; held > q.Nodes {
-			return document.Invalid(at("running", i)+".n", "with it, the running jobs hold more than the machine's %d nodes", q.Nodes)
+			return casefile.Invalid(at("running", i)+".n", "with it, the running jobs hold more than the machine's %d nodes", q.Nodes)
 		}
 	}
 	return nil
@@ -104,7 +104,7 @@ func (q *Queue) checkRunning() error {
 
 func inRange(place field, name string, x float64) error {
 	if !(x >= 0 && x <= Largest) { // NaN is neither
-		return document.Invalid(place(name), "must be from 0 to %g, is %g", Largest, x)
+		return casefile.Invalid(place(name), "must be from 0 to %g, is %g", Largest, x)
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
 // Sampling is how types are drawn. Whichever it is, a draw's types are
@@ -28,7 +28,7 @@ func (s Sampling) check() error {
 	case "", Stratified, Antithetic, Independent:
 		return nil
 	}
-	return document.Invalid("sampling", "must be %q, %q or %q, is %.64q", Stratified, Antithetic, Independent, s)
+	return casefile.Invalid("sampling", "must be %q, %q or %q, is %.64q", Stratified, Antithetic, Independent, s)
 }
 
 // sampler draws the types of jobs, a batch at a time. The types of a job in a

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -67,7 +67,7 @@ func SolveDocument(data []byte) (any, error) {
 		return adjustList(data)
 	}
 	var in input
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	if err := in.check(); err != nil {
@@ -87,7 +87,7 @@ func SolveDocument(data []byte) (any, error) {
 func (in *input) check() error {
 	weights, adjusts, offers := in.Weights != nil, in.ExPost != nil, in.Type != nil
 	if n := count(weights, adjusts, offers); n != 1 {
-		return document.Invalid("", "give one of weights, ex_post and type; there are %d", n)
+		return casefile.Invalid("", "give one of weights, ex_post and type; there are %d", n)
 	}
 	for _, key := range []struct {
 		name  string
@@ -106,11 +106,11 @@ func (in *input) check() error {
 		{"show", in.Show != nil, in.Completion != nil || offers, "completion or type"},
 	} {
 		if key.given && !key.fits {
-			return document.Invalid(key.name, "goes only with %s: leave it out", key.with)
+			return casefile.Invalid(key.name, "goes only with %s: leave it out", key.with)
 		}
 	}
 	if in.Show != nil && *in.Show < 2 {
-		return document.Invalid("show", "must be at least 2, for the declared and the free contract, is %d", *in.Show)
+		return casefile.Invalid("show", "must be at least 2, for the declared and the free contract, is %d", *in.Show)
 	}
 	return nil
 }
@@ -128,18 +128,18 @@ func count(given ...bool) (n int) {
 func (in *input) matching() (*output, error) {
 	m := len(in.Weights)
 	if in.M != nil && *in.M != m {
-		return nil, document.Invalid("M", "is %d, but there are %d rows of weights", *in.M, m)
+		return nil, casefile.Invalid("M", "is %d, but there are %d rows of weights", *in.M, m)
 	}
 	if in.Completion != nil && len(in.Completion) != m {
-		return nil, document.Invalid("completion", "must be one for each of the %d surrogates, there are %d", m, len(in.Completion))
+		return nil, casefile.Invalid("completion", "must be one for each of the %d surrogates, there are %d", m, len(in.Completion))
 	}
 	if in.Types != nil && len(in.Types) != m {
-		return nil, document.Invalid("types_mu_delta", "must be one for each of the %d replicas, there are %d", m, len(in.Types))
+		return nil, casefile.Invalid("types_mu_delta", "must be one for each of the %d replicas, there are %d", m, len(in.Types))
 	}
 	var flat []float64
 	for j, row := range in.Weights {
 		if len(row) != m {
-			return nil, document.Invalid("weights", "must be square: there are %d rows, and row %d has %d", m, j, len(row))
+			return nil, casefile.Invalid("weights", "must be square: there are %d rows, and row %d has %d", m, j, len(row))
 		}
 		flat = append(flat, row...)
 	}
@@ -175,11 +175,11 @@ func present(s *Solver, r *Matching, weights []float64) *output {
 func (in *input) offer() (*output, error) {
 	switch {
 	case in.Class == "":
-		return nil, document.Invalid("class", "the key is missing: name the class of the type and of the samples")
+		return nil, casefile.Invalid("class", "the key is missing: name the class of the type and of the samples")
 	case in.M == nil:
-		return nil, document.Invalid("M", "the key is missing: say how many replicas")
+		return nil, casefile.Invalid("M", "the key is missing: say how many replicas")
 	case in.Schedule == nil:
-		return nil, document.Invalid("schedule", "the key is missing: say when the job would complete")
+		return nil, casefile.Invalid("schedule", "the key is missing: say when the job would complete")
 	}
 	sampler, err := FromSamples(in.samples())
 	if err != nil {
@@ -216,7 +216,7 @@ func (p *parameters) of(class messages.ValuationClass) messages.Valuation {
 }
 
 // listed says whether a document's ex_post is a list. What is no document at
-// all is left to document.Decode to refuse.
+// all is left to casefile.Decode to refuse.
 func listed(data []byte) bool {
 	var in struct {
 		ExPost json.RawMessage `json:"ex_post"`

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
 // adjustment is a contract that was kept or broken. Without times, a job is
@@ -37,7 +37,7 @@ func adjustList(data []byte) (*adjustedList, error) {
 		ExPost   []adjustment `json:"ex_post"`
 		LateOnly *bool        `json:"late_only,omitempty"`
 	}
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	out := &adjustedList{[]float64{}, []float64{}, []float64{}}
@@ -81,11 +81,11 @@ func (a *adjustment) check(path string) error {
 		x    float64
 	}{{"price", a.Price}, {"v_expected", a.Promised}, {"v_actual", a.Received}} {
 		if f.x < 0 {
-			return document.Invalid(path+"."+f.name, "must not be negative, is %v", f.x)
+			return casefile.Invalid(path+"."+f.name, "must not be negative, is %v", f.x)
 		}
 	}
 	if (a.Expected == nil) != (a.Actual == nil) {
-		return document.Invalid(path, "give both x_expected and x_actual, or neither")
+		return casefile.Invalid(path, "give both x_expected and x_actual, or neither")
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (a *adjustment) check(path string) error {
 // finite refuses what JSON cannot write.
 func finite(path string, x float64) error {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
-		return document.Invalid(path, "the adjusted price is too large for a double: give smaller values")
+		return casefile.Invalid(path, "the adjusted price is too large for a double: give smaller values")
 	}
 	return nil
 }

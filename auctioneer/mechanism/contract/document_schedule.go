@@ -1,8 +1,8 @@
 package contract
 
 import (
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
 )
 
 // schedule says when the job would complete: as the surrogates drawn one by
@@ -23,10 +23,10 @@ type schedule struct {
 func (s *schedule) box() (Scheduler, error) {
 	simple := s.Slots != nil || s.Demand != 0 || s.Jobs != nil
 	if count(s.Completion != nil, s.DeadlineAware != nil, simple) > 1 {
-		return nil, document.Invalid("schedule", "give either completion, or deadline_aware, or slots, demand and jobs")
+		return nil, casefile.Invalid("schedule", "give either completion, or deadline_aware, or slots, demand and jobs")
 	}
 	if s.Job != nil && s.DeadlineAware == nil {
-		return nil, document.Invalid("schedule.job", "goes only with deadline_aware: leave it out")
+		return nil, casefile.Invalid("schedule.job", "goes only with deadline_aware: leave it out")
 	}
 	switch {
 	case s.Completion != nil:
@@ -44,7 +44,7 @@ func (s *schedule) box() (Scheduler, error) {
 func (s *schedule) deadlineAware() (Scheduler, error) {
 	const place = "schedule.deadline_aware"
 	if s.DeadlineAware.Surrogates != nil || s.DeadlineAware.Runs != nil {
-		return nil, document.Invalid(place, "surrogates and runs have no place here: leave them out")
+		return nil, casefile.Invalid(place, "surrogates and runs have no place here: leave them out")
 	}
 	p, err := s.DeadlineAware.Problem()
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *schedule) deadlineAware() (Scheduler, error) {
 		job = *s.Job
 	}
 	if job < 0 || job >= len(p.Jobs) {
-		return nil, document.Invalid("schedule.job", "must be the index of one of the %d jobs of deadline_aware, is %d", len(p.Jobs), job)
+		return nil, casefile.Invalid("schedule.job", "must be the index of one of the %d jobs of deadline_aware, is %d", len(p.Jobs), job)
 	}
 	return DeadlineAware(p, job), nil
 }

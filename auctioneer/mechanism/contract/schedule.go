@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
 )
@@ -21,10 +21,10 @@ type Other struct {
 // so completes when all work of as early a deadline has been done.
 func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) {
 	if !(slots > 0 && slots <= messages.MaxValuationTime) {
-		return nil, document.Invalid("schedule.slots", "must be positive, is %v", slots)
+		return nil, casefile.Invalid("schedule.slots", "must be positive, is %v", slots)
 	}
 	if !(demand >= 0 && demand <= messages.MaxValuationTime) {
-		return nil, document.Invalid("schedule.demand", "must not be negative, is %v", demand)
+		return nil, casefile.Invalid("schedule.demand", "must not be negative, is %v", demand)
 	}
 	line := slices.Clone(others)
 	slices.SortStableFunc(line, func(a, b Other) int { return cmp.Compare(a.Deadline, b.Deadline) })
@@ -32,7 +32,7 @@ func EarliestDeadline(slots, demand float64, others []Other) (Scheduler, error) 
 	done[0] = demand / slots
 	for i, o := range line {
 		if !(o.Demand >= 0 && o.Demand <= messages.MaxValuationTime) || o.Deadline != o.Deadline {
-			return nil, document.Invalid("schedule.jobs", "a deadline must be a number and a demand not negative; there are %v and %v", o.Deadline, o.Demand)
+			return nil, casefile.Invalid("schedule.jobs", "a deadline must be a number and a demand not negative; there are %v and %v", o.Deadline, o.Demand)
 		}
 		done[i+1] = done[i] + o.Demand/slots
 	}

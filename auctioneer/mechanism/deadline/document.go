@@ -3,7 +3,7 @@ package deadline
 import (
 	"strconv"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -45,7 +45,7 @@ var ruleNames = [...]string{Paper: "paper", Monotone: "monotone"}
 // "lambda", "rule"?, "scale"?, "tasks": [{"a", "d", "l", "v", "id"?}…]}.
 func SolveDocument(data []byte) (any, error) {
 	var in input
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	p, err := in.problem()
@@ -70,7 +70,7 @@ func (in *input) problem() (*Problem, error) {
 	p := &Problem{Lambda: in.Lambda, Rule: Monotone}
 	if in.Scale != nil {
 		if p.Scale = *in.Scale; p.Scale == 0 {
-			return nil, document.Invalid("scale", "must be at least 1: leave it out to have it learned")
+			return nil, casefile.Invalid("scale", "must be at least 1: leave it out to have it learned")
 		}
 	}
 	if in.Rule != nil {
@@ -79,13 +79,13 @@ func (in *input) problem() (*Problem, error) {
 			p.Rule = Paper
 		case ruleNames[Monotone]:
 		default:
-			return nil, document.Invalid("rule", "must be %q or %q, is %.64q", ruleNames[Paper], ruleNames[Monotone], *in.Rule)
+			return nil, casefile.Invalid("rule", "must be %q or %q, is %.64q", ruleNames[Paper], ruleNames[Monotone], *in.Rule)
 		}
 	}
 	seen := map[string]int{}
 	for i, t := range in.Tasks {
 		if other, twice := seen[t.ID]; twice && t.ID != "" {
-			return nil, document.Invalid("tasks["+strconv.Itoa(i)+"].id", "%.64q is the id of task %d too: give each its own", t.ID, other)
+			return nil, casefile.Invalid("tasks["+strconv.Itoa(i)+"].id", "%.64q is the id of task %d too: give each its own", t.ID, other)
 		}
 		seen[t.ID] = i
 		p.Tasks = append(p.Tasks, Task{Arrival: t.A, Deadline: t.D, Length: t.L, Value: t.V})
@@ -98,16 +98,16 @@ func (in *input) groups(p *Problem) (*Groups, error) {
 	grouped := in.Capacities != nil || in.GroupOf != nil
 	switch {
 	case in.C == nil && !grouped:
-		return nil, document.Invalid("C", "the key is missing: give C, or capacities and group_of")
+		return nil, casefile.Invalid("C", "the key is missing: give C, or capacities and group_of")
 	case in.C != nil && grouped:
-		return nil, document.Invalid("C", "cannot be combined with groups: give C, or capacities and group_of")
+		return nil, casefile.Invalid("C", "cannot be combined with groups: give C, or capacities and group_of")
 	case in.C != nil:
 		p.Capacity = *in.C
 		return &Groups{Capacities: []int{*in.C}, Of: make([]int, len(p.Tasks))}, nil
 	case in.Capacities == nil:
-		return nil, document.Invalid("capacities", "the key is missing: group_of needs it")
+		return nil, casefile.Invalid("capacities", "the key is missing: group_of needs it")
 	case in.GroupOf == nil:
-		return nil, document.Invalid("group_of", "the key is missing: capacities needs it")
+		return nil, casefile.Invalid("group_of", "the key is missing: capacities needs it")
 	}
 	return &Groups{Capacities: *in.Capacities, Of: *in.GroupOf}, nil
 }

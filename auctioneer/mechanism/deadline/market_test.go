@@ -110,7 +110,7 @@ func (m *market) work(unit int) {
 
 // keep keeps the notes of a decision, some at a time.
 func (m *market) keep() {
-	for more := true; more; more = m.Kept() {
+	for more := true; more; more = m.Saved() {
 		notes, whole := m.Notes(3)
 		if whole || m.loses {
 			clear(m.notes)

@@ -106,8 +106,8 @@ func (m *Mechanism) Notes(limit int) (notes []mechanism.Note, whole bool) {
 	return notes, m.memory.whole
 }
 
-// Kept implements mechanism.Remembering.
-func (m *Mechanism) Kept() (more bool) {
+// Saved implements mechanism.Remembering.
+func (m *Mechanism) Saved() (more bool) {
 	for _, id := range m.memory.asked {
 		delete(m.memory.changed, id)
 	}

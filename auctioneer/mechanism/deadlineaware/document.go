@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
 )
@@ -67,7 +67,7 @@ type outputSurrogates struct {
 // [valuation…]}, "runs"?: true}.
 func SolveDocument(data []byte) (any, error) {
 	var in Document
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	p, err := in.Problem()
@@ -102,7 +102,7 @@ func (in *Document) Problem() (*Problem, error) {
 	p := &Problem{Slots: in.Slots, Jobs: make([]Job, len(in.Jobs)), Resolution: DefaultResolution}
 	if in.Resolution != nil {
 		if p.Resolution = *in.Resolution; p.Resolution == 0 {
-			return nil, document.Invalid("resolution", "must be above 0: leave it out for %g credits", DefaultResolution)
+			return nil, casefile.Invalid("resolution", "must be above 0: leave it out for %g credits", DefaultResolution)
 		}
 	}
 	for i := range in.Jobs {
@@ -124,7 +124,7 @@ func (in *Document) measure() (func(samples []float64) (float64, error), error) 
 	}
 	if in.Mean != nil && *in.Mean {
 		if in.Quantile != nil {
-			return nil, document.Invalid("quantile", "cannot be combined with mean: leave one out")
+			return nil, casefile.Invalid("quantile", "cannot be combined with mean: leave one out")
 		}
 		return func(samples []float64) (float64, error) { return RobustMean(samples, delta) }, nil
 	}
@@ -138,7 +138,7 @@ func (in *inputJob) job(place string, measure func([]float64) (float64, error)) 
 	job := Job{Tasks: 1}
 	if in.Tasks != nil {
 		if job.Tasks = *in.Tasks; job.Tasks < 0 || job.Tasks > MostTasks {
-			return job, document.Invalid(place+".tasks", "must be from 0 to %d, is %d", MostTasks, job.Tasks)
+			return job, casefile.Invalid(place+".tasks", "must be from 0 to %d, is %d", MostTasks, job.Tasks)
 		}
 	}
 	if in.Elapsed != nil {
@@ -153,7 +153,7 @@ func (in *inputJob) job(place string, measure func([]float64) (float64, error)) 
 		name, samples, times = "demand", in.Demand, 1
 	}
 	if (in.Runtime == nil) == (in.Demand == nil) {
-		return job, document.Invalid(place, "give samples of either runtime (seconds of a task) or demand (slot-seconds of the job)")
+		return job, casefile.Invalid(place, "give samples of either runtime (seconds of a task) or demand (slot-seconds of the job)")
 	}
 	one, err := measure(samples)
 	if err != nil {
@@ -192,7 +192,7 @@ func (in *Document) surrogates(p *Problem) (*outputSurrogates, error) {
 		return nil, nil
 	}
 	if i := in.Surrogates.Job; i < 0 || i >= len(p.Jobs) {
-		return nil, document.Invalid("surrogates.job", "must be the index of one of the %d jobs, is %d", len(p.Jobs), i)
+		return nil, casefile.Invalid("surrogates.job", "must be the index of one of the %d jobs, is %d", len(p.Jobs), i)
 	}
 	types := make([]valuation.Curve, len(in.Surrogates.Types))
 	for k, t := range in.Surrogates.Types {

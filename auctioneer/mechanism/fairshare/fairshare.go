@@ -3,7 +3,7 @@ package fairshare
 import (
 	"math"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
@@ -13,7 +13,7 @@ import (
 // half after each half-life, and not at all if that is 0.
 func Schedule(in *rigid.Instance, halfLife float64) (*rigid.Schedule, error) {
 	if !(halfLife >= 0 && halfLife <= rigid.Largest) {
-		return nil, document.Invalid("half_life", "must be from 0 to %g, is %g", rigid.Largest, halfLife)
+		return nil, casefile.Invalid("half_life", "must be from 0 to %g, is %g", rigid.Largest, halfLife)
 	}
 	weights := in.Weights
 	if len(weights) == 0 {
@@ -32,7 +32,7 @@ type input struct {
 // key "half_life" besides: 0 or absent, the past does not count.
 func SolveDocument(data []byte) (any, error) {
 	var in input
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	return in.Solve(func(i *rigid.Instance) (*rigid.Schedule, error) { return Schedule(i, in.HalfLife) })

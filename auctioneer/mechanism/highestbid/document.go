@@ -1,6 +1,6 @@
 package highestbid
 
-import "github.com/candor-grid/candor/auctioneer/mechanism/document"
+import "github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 
 // input is the document of `candor solve highest-bid`.
 type input struct {
@@ -25,7 +25,7 @@ type inputJob struct {
 // "estimate"?}…]}; without "reserve" it is Reserve. The answer is an Outcome.
 func SolveDocument(data []byte) (any, error) {
 	var in input
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	o, err := Run(in.problem())

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -50,7 +50,7 @@ type pools struct {
 // the search for a better pool than the greedy one.
 func SolveDocument(data []byte) (any, error) {
 	var in input
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	p, err := in.problem()
@@ -75,7 +75,7 @@ func SolveDocument(data []byte) (any, error) {
 
 func (in *input) problem() (*Problem, error) {
 	if in.Rounds != nil && *in.Rounds < 0 {
-		return nil, document.Invalid("rounds", "must not be negative, is %d", *in.Rounds)
+		return nil, casefile.Invalid("rounds", "must not be negative, is %d", *in.Rounds)
 	}
 	p := &Problem{Alpha: in.Alpha, Log: make([]bool, len(in.Jobs))}
 	for i, job := range in.Jobs {
@@ -95,13 +95,13 @@ func (in *input) problem() (*Problem, error) {
 func (job *inputJob) check(i, classes int) error {
 	place := "jobs[" + strconv.Itoa(i) + "]"
 	if job.Kind != string(messages.Linear) && job.Kind != string(messages.Log) {
-		return document.Invalid(place+".kind", "must be %q or %q, is %.64q", messages.Linear, messages.Log, job.Kind)
+		return casefile.Invalid(place+".kind", "must be %q or %q, is %.64q", messages.Linear, messages.Log, job.Kind)
 	}
 	if len(job.Weights) == 0 || len(job.Weights) != classes {
-		return document.Invalid(place+".weights", "must be one for each class: the first job has %d, this one %d", classes, len(job.Weights))
+		return casefile.Invalid(place+".weights", "must be one for each class: the first job has %d, this one %d", classes, len(job.Weights))
 	}
 	if !slices.ContainsFunc(job.Weights, func(w float64) bool { return w != 0 }) {
-		return document.Invalid(place+".weights", "are all zero: give at least one class a positive weight")
+		return casefile.Invalid(place+".weights", "are all zero: give at least one class a positive weight")
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func utilities(p *Problem, shares []float64) []*float64 {
 // point, and the best group that the search found.
 func (in *input) pool(p *Problem) (*output, error) {
 	if in.Rounds != nil {
-		return nil, document.Invalid("rounds", "cannot be combined with slo: leave one out")
+		return nil, casefile.Invalid("rounds", "cannot be combined with slo: leave one out")
 	}
 	minimum := make([]float64, len(in.Jobs))
 	for i, job := range in.Jobs {
@@ -179,7 +179,7 @@ func (in *input) limit(p *Problem) (int, error) {
 		return min(20_000, 2_000_000/len(p.Weights)), nil
 	}
 	if *in.Evaluations < 0 {
-		return 0, document.Invalid("evaluations", "must not be negative, is %d", *in.Evaluations)
+		return 0, casefile.Invalid("evaluations", "must not be negative, is %d", *in.Evaluations)
 	}
 	return *in.Evaluations, nil
 }

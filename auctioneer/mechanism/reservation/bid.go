@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
 // Bid asks for Length granules in a row, on Width nodes at once, over by
@@ -35,10 +35,10 @@ func (p *Problem) wide() bool { return p.Nodes > 0 }
 // of SolveDocument.
 func (p *Problem) Check() error {
 	if p.Nodes < 0 || p.Nodes > math.MaxInt32 {
-		return document.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, p.Nodes)
+		return casefile.Invalid("N", "must be a number of nodes from 1 to %d, is %d", math.MaxInt32, p.Nodes)
 	}
 	if p.Horizon < 0 || p.Horizon > LargestTime {
-		return document.Invalid("T", "must be from 0 to %d, is %d", int64(LargestTime), p.Horizon)
+		return casefile.Invalid("T", "must be from 0 to %d, is %d", int64(LargestTime), p.Horizon)
 	}
 	for i, bid := range p.Bids {
 		if err := p.checkBid("bids["+strconv.Itoa(i)+"].", bid); err != nil {
@@ -51,15 +51,15 @@ func (p *Problem) Check() error {
 func (p *Problem) checkBid(place string, bid Bid) error {
 	switch {
 	case bid.Length < 0 || bid.Length > LargestTime:
-		return document.Invalid(place+"l", "must be from 0 to %d, is %d", int64(LargestTime), bid.Length)
+		return casefile.Invalid(place+"l", "must be from 0 to %d, is %d", int64(LargestTime), bid.Length)
 	case bid.Deadline < 0 || bid.Deadline > LargestTime:
-		return document.Invalid(place+"d", "must be from 0 to %d, is %d", int64(LargestTime), bid.Deadline)
+		return casefile.Invalid(place+"d", "must be from 0 to %d, is %d", int64(LargestTime), bid.Deadline)
 	case !(bid.Value >= 0 && bid.Value <= LargestValue): // NaN is neither
-		return document.Invalid(place+"v", "must be from 0 to %g, is %g", LargestValue, bid.Value)
+		return casefile.Invalid(place+"v", "must be from 0 to %g, is %g", LargestValue, bid.Value)
 	case p.wide() && (bid.Width < 1 || bid.Width > math.MaxInt32):
-		return document.Invalid(place+"n", "must be from 1 to %d nodes, is %d", math.MaxInt32, bid.Width)
+		return casefile.Invalid(place+"n", "must be from 1 to %d nodes, is %d", math.MaxInt32, bid.Width)
 	case !p.wide() && bid.Width != 0:
-		return document.Invalid(place+"n", "a width needs the size of the machine: give N")
+		return casefile.Invalid(place+"n", "a width needs the size of the machine: give N")
 	}
 	return nil
 }

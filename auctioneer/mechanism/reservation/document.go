@@ -3,7 +3,7 @@ package reservation
 import (
 	"strconv"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
 // input is the document of `candor solve reservation`.
@@ -57,7 +57,7 @@ type perOrder struct {
 // [[…]…] or "search": {"orders", "seed"}, for bids of any width.
 func SolveDocument(data []byte) (any, error) {
 	var in input
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	p, err := in.problem()
@@ -66,15 +66,15 @@ func SolveDocument(data []byte) (any, error) {
 	}
 	switch {
 	case in.Orders != nil && in.Search != nil:
-		return nil, document.Invalid("search", "orders are given: give one or the other")
+		return nil, casefile.Invalid("search", "orders are given: give one or the other")
 	case !p.wide() && (in.Orders != nil || in.Search != nil):
-		return nil, document.Invalid("N", "the key is missing: orders and searches are for bids of any width")
+		return nil, casefile.Invalid("N", "the key is missing: orders and searches are for bids of any width")
 	case in.Orders != nil:
 		return in.orders(p)
 	case in.Search != nil:
 		return in.search(p)
 	case p.wide():
-		return nil, document.Invalid("orders", "the key is missing: bids of any width need orders, or a search")
+		return nil, casefile.Invalid("orders", "the key is missing: bids of any width need orders, or a search")
 	}
 	o, err := Solve(p)
 	if err != nil {
@@ -89,7 +89,7 @@ func (in *input) problem() (*Problem, error) {
 	p := &Problem{Horizon: in.Horizon, Bids: make([]Bid, len(in.Bids))}
 	if in.Nodes != nil {
 		if p.Nodes = *in.Nodes; p.Nodes < 1 {
-			return nil, document.Invalid("N", "must be at least 1 node, is %d", p.Nodes)
+			return nil, casefile.Invalid("N", "must be at least 1 node, is %d", p.Nodes)
 		}
 	}
 	for i, b := range in.Bids {
@@ -97,7 +97,7 @@ func (in *input) problem() (*Problem, error) {
 		if b.N != nil {
 			p.Bids[i].Width = *b.N
 		} else if p.wide() {
-			return nil, document.Invalid("bids["+strconv.Itoa(i)+"].n", "the key is missing: it is required with N")
+			return nil, casefile.Invalid("bids["+strconv.Itoa(i)+"].n", "the key is missing: it is required with N")
 		}
 	}
 	return p, p.Check()

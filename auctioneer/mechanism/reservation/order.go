@@ -3,7 +3,7 @@ package reservation
 import (
 	"strconv"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/auctioneer/mechanism/profile"
 )
 
@@ -48,15 +48,15 @@ func (a *placer) place(order []int) {
 func (a *placer) check(place string, order []int) error {
 	n := len(a.problem.Bids)
 	if len(order) != n {
-		return document.Invalid(place, "must name each of the %d bids once, has %d", n, len(order))
+		return casefile.Invalid(place, "must name each of the %d bids once, has %d", n, len(order))
 	}
 	a.rest = make([]bool, n)
 	for k, i := range order {
 		if i < 0 || i >= n {
-			return document.Invalid(place+"["+strconv.Itoa(k)+"]", "must be a bid from 0 to %d, is %d", n-1, i)
+			return casefile.Invalid(place+"["+strconv.Itoa(k)+"]", "must be a bid from 0 to %d, is %d", n-1, i)
 		}
 		if a.rest[i] {
-			return document.Invalid(place+"["+strconv.Itoa(k)+"]", "bid %d is named twice: name each once", i)
+			return casefile.Invalid(place+"["+strconv.Itoa(k)+"]", "bid %d is named twice: name each once", i)
 		}
 		a.rest[i] = true
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -48,7 +48,7 @@ func Find(p *Problem, s Search) (*Result, error) {
 		return nil, err
 	}
 	if s.Candidates < 1 || s.Candidates > MaxCandidates {
-		return nil, document.Invalid("search.orders", "must be from 1 to %d, is %d", MaxCandidates, s.Candidates)
+		return nil, casefile.Invalid("search.orders", "must be from 1 to %d, is %d", MaxCandidates, s.Candidates)
 	}
 	m := newMoney(p.Bids)
 	plan := newPlan(p, s.Seed)

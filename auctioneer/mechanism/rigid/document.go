@@ -3,7 +3,7 @@ package rigid
 import (
 	"strconv"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
 // Input is the document that the baselines read.
@@ -41,21 +41,21 @@ type bill struct {
 // Instance makes the instance that a document describes.
 func (in *Input) Instance() (*Instance, error) {
 	if p := in.Price; p != nil && !(*p >= 0 && *p <= Largest) {
-		return nil, document.Invalid("price", "must be from 0 to %g, is %g", Largest, *p)
+		return nil, casefile.Invalid("price", "must be from 0 to %g, is %g", Largest, *p)
 	}
 	out, users := &Instance{Nodes: in.Nodes, Jobs: make([]Job, len(in.Jobs))}, map[string]int{}
 	for i := range in.Jobs {
 		job := &in.Jobs[i]
 		place := "jobs[" + strconv.Itoa(i) + "]."
 		if b := job.Budget; b != nil && !(*b >= 0 && *b <= Largest) {
-			return nil, document.Invalid(place+"budget", "must be from 0 to %g, is %g", Largest, *b)
+			return nil, casefile.Invalid(place+"budget", "must be from 0 to %g, is %g", Largest, *b)
 		}
 		weight := 1.0
 		if job.Weight != nil {
 			weight = *job.Weight
 		}
 		if !(weight > 0 && weight <= Largest) {
-			return nil, document.Invalid(place+"weight", "must be above 0 and at most %g, is %g", Largest, weight)
+			return nil, casefile.Invalid(place+"weight", "must be above 0 and at most %g, is %g", Largest, weight)
 		}
 		u, known := users[job.User]
 		if !known {
@@ -64,7 +64,7 @@ func (in *Input) Instance() (*Instance, error) {
 			out.Weights = append(out.Weights, weight)
 		}
 		if out.Weights[u] != weight {
-			return nil, document.Invalid(place+"weight", "is %g, but %g on an earlier job of user %.64q: give the user one weight", weight, out.Weights[u], job.User)
+			return nil, casefile.Invalid(place+"weight", "is %g, but %g on an earlier job of user %.64q: give the user one weight", weight, out.Weights[u], job.User)
 		}
 		out.Jobs[i] = Job{Submit: job.Submit, Runtime: job.Runtime, Estimate: job.Runtime, Width: job.Width, User: u}
 		if job.Estimate != nil {
@@ -95,7 +95,7 @@ func (in *Input) Present(instance *Instance, s *Schedule) *Output {
 // SolveDocument answers a document that has no keys beyond Input's.
 func SolveDocument(data []byte, schedule func(*Instance) (*Schedule, error)) (any, error) {
 	var in Input
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	return in.Solve(schedule)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
 
 // Largest is the largest time, length and weight: sums of millions of them
@@ -35,11 +35,11 @@ type Schedule struct{ Start, Finish []float64 }
 // Check refuses what no schedule could be made for.
 func (in *Instance) Check() error {
 	if in.Nodes < 1 || in.Nodes > math.MaxInt32 {
-		return document.Invalid("nodes", "must be from 1 to %d, is %d", math.MaxInt32, in.Nodes)
+		return casefile.Invalid("nodes", "must be from 1 to %d, is %d", math.MaxInt32, in.Nodes)
 	}
 	for u, w := range in.Weights {
 		if !(w > 0 && w <= Largest) {
-			return document.Invalid("weights["+strconv.Itoa(u)+"]", "must be above 0 and at most %g, is %g", Largest, w)
+			return casefile.Invalid("weights["+strconv.Itoa(u)+"]", "must be above 0 and at most %g, is %g", Largest, w)
 		}
 	}
 	for i := range in.Jobs {
@@ -54,17 +54,17 @@ func (in *Instance) check(i int) error {
 	job, place := &in.Jobs[i], "jobs["+strconv.Itoa(i)+"]."
 	switch {
 	case !(math.Abs(job.Submit) <= Largest):
-		return document.Invalid(place+"submit", "must be from %g to %g, is %g", -Largest, Largest, job.Submit)
+		return casefile.Invalid(place+"submit", "must be from %g to %g, is %g", -Largest, Largest, job.Submit)
 	case !(job.Runtime >= 0 && job.Runtime <= Largest):
-		return document.Invalid(place+"runtime", "must be from 0 to %g, is %g", Largest, job.Runtime)
+		return casefile.Invalid(place+"runtime", "must be from 0 to %g, is %g", Largest, job.Runtime)
 	case !(job.Estimate >= 0 && job.Estimate <= Largest):
-		return document.Invalid(place+"estimate", "must be from 0 to %g, is %g", Largest, job.Estimate)
+		return casefile.Invalid(place+"estimate", "must be from 0 to %g, is %g", Largest, job.Estimate)
 	case job.Estimate == 0 && job.Runtime > 0:
-		return document.Invalid(place+"estimate", "must be above 0 for a job that runs: leave it out to give the runtime, %g", job.Runtime)
+		return casefile.Invalid(place+"estimate", "must be above 0 for a job that runs: leave it out to give the runtime, %g", job.Runtime)
 	case job.Width < 1 || job.Width > in.Nodes:
-		return document.Invalid(place+"width", "must be from 1 to the %d nodes of the machine, is %d", in.Nodes, job.Width)
+		return casefile.Invalid(place+"width", "must be from 1 to the %d nodes of the machine, is %d", in.Nodes, job.Width)
 	case job.User < 0 || job.User >= max(1, len(in.Weights)):
-		return document.Invalid(place+"user", "has no weight: there are %d", len(in.Weights))
+		return casefile.Invalid(place+"user", "has no weight: there are %d", len(in.Weights))
 	}
 	return nil
 }

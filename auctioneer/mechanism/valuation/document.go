@@ -1,7 +1,7 @@
 package valuation
 
 import (
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -27,7 +27,7 @@ type output struct {
 // that is worth as much as each of levels.
 func SolveDocument(data []byte) (any, error) {
 	var in input
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	c, err := New(in.Valuation)

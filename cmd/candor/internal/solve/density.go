@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/estimator/density"
 	"github.com/candor-grid/candor/messages"
 )
@@ -35,7 +35,7 @@ const mostTerms = 1_000_000_000
 
 func solveDensity(data []byte) (any, error) {
 	var in densityInput
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	d, err := in.data()
@@ -59,15 +59,15 @@ func solveDensity(data []byte) (any, error) {
 
 func (in *densityInput) data() (*density.Data, error) {
 	if len(in.Samples) == 0 {
-		return nil, document.Invalid("samples", "is empty: give at least one")
+		return nil, casefile.Invalid("samples", "is empty: give at least one")
 	}
 	d := &density.Data{Dimensions: len(in.Samples[0]), Weights: in.Weights}
 	if in.L != nil && *in.L != d.Dimensions {
-		return nil, document.Invalid("L", "is %d, but samples[0] has %d coordinates: make them agree", *in.L, d.Dimensions)
+		return nil, casefile.Invalid("L", "is %d, but samples[0] has %d coordinates: make them agree", *in.L, d.Dimensions)
 	}
 	for k, x := range in.Samples {
 		if len(x) != d.Dimensions {
-			return nil, document.Invalid("samples["+strconv.Itoa(k)+"]", "must have %d coordinates as samples[0] has, has %d", d.Dimensions, len(x))
+			return nil, casefile.Invalid("samples["+strconv.Itoa(k)+"]", "must have %d coordinates as samples[0] has, has %d", d.Dimensions, len(x))
 		}
 		d.Values = append(d.Values, x...)
 	}
@@ -78,7 +78,7 @@ func (in *densityInput) data() (*density.Data, error) {
 func (in *densityInput) matrix(d *density.Data) (h, regular *mat.SymDense, mended bool, err error) {
 	switch {
 	case (in.H != nil) == (in.Bandwidth != ""):
-		return nil, nil, false, document.Invalid("H", "give either H or bandwidth")
+		return nil, nil, false, casefile.Invalid("H", "give either H or bandwidth")
 	case in.H != nil:
 		h, err = symmetric(in.H, d.Dimensions)
 		return h, h, false, err
@@ -96,11 +96,11 @@ const asymmetry = 1e-12
 
 func symmetric(h [][]float64, dims int) (*mat.SymDense, error) {
 	if len(h) != dims {
-		return nil, document.Invalid("H", "must have %d rows as samples have %d coordinates, has %d", dims, dims, len(h))
+		return nil, casefile.Invalid("H", "must have %d rows as samples have %d coordinates, has %d", dims, dims, len(h))
 	}
 	for i, row := range h {
 		if len(row) != dims {
-			return nil, document.Invalid("H["+strconv.Itoa(i)+"]", "must have %d numbers, has %d", dims, len(row))
+			return nil, casefile.Invalid("H["+strconv.Itoa(i)+"]", "must have %d numbers, has %d", dims, len(row))
 		}
 	}
 	out := mat.NewSymDense(dims, nil)
@@ -108,7 +108,7 @@ func symmetric(h [][]float64, dims int) (*mat.SymDense, error) {
 		for j := i; j < dims; j++ {
 			scale := math.Sqrt(math.Abs(h[i][i])) * math.Sqrt(math.Abs(h[j][j]))
 			if math.Abs(h[i][j]-h[j][i]) > asymmetry*scale {
-				return nil, document.Invalid("H["+strconv.Itoa(i)+"]["+strconv.Itoa(j)+"]", "is %g, but H[%d][%d] is %g: give a symmetric matrix", h[i][j], j, i, h[j][i])
+				return nil, casefile.Invalid("H["+strconv.Itoa(i)+"]["+strconv.Itoa(j)+"]", "is %g, but H[%d][%d] is %g: give a symmetric matrix", h[i][j], j, i, h[j][i])
 			}
 			out.SetSym(i, j, h[i][j])
 		}
@@ -127,7 +127,7 @@ func (out *densityOutput) evaluate(f *density.Density, points [][]float64) error
 		log := f.Log(x)
 		value := math.Exp(log)
 		if math.IsInf(value, 1) {
-			return document.Invalid("points["+strconv.Itoa(k)+"]", "the density there is e^%g, beyond a double: choose another unit", log)
+			return casefile.Invalid("points["+strconv.Itoa(k)+"]", "the density there is e^%g, beyond a double: choose another unit", log)
 		}
 		out.LogDensity = append(out.LogDensity, log)
 		out.Density = append(out.Density, value)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/candor-grid/candor/auctioneer/mechanism/document"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/estimator/utility"
 	"github.com/candor-grid/candor/messages"
 )
@@ -40,7 +40,7 @@ type utilityOutput struct {
 
 func solveUtility(data []byte) (any, error) {
 	var in utilityInput
-	if err := document.Decode(data, &in); err != nil {
+	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
 	averages, err := in.averages()
@@ -61,7 +61,7 @@ func solveUtility(data []byte) (any, error) {
 
 func (in *utilityInput) averages() ([][]float64, error) {
 	if len(in.Jobs) == 0 {
-		return nil, document.Invalid("jobs", "is empty: give at least one")
+		return nil, casefile.Invalid("jobs", "is empty: give at least one")
 	}
 	averages := make([][]float64, len(in.Jobs))
 	for i := range in.Jobs {
@@ -70,7 +70,7 @@ func (in *utilityInput) averages() ([][]float64, error) {
 			return nil, in.place(i, err)
 		}
 		if want := in.resources(averages[0]); want >= 0 && len(average) != want {
-			return nil, document.Invalid("jobs["+strconv.Itoa(i)+"]", "must have shares of %d resources, has %d", want, len(average))
+			return nil, casefile.Invalid("jobs["+strconv.Itoa(i)+"]", "must have shares of %d resources, has %d", want, len(average))
 		}
 		averages[i] = average
 	}
@@ -92,7 +92,7 @@ func (in *utilityInput) resources(first []float64) int {
 func (j *utilityJob) average() ([]float64, error) {
 	if j.Segments == nil {
 		if len(j.Average) == 0 {
-			return nil, document.Invalid("segments", "the key is missing: give the job's segments, or its average")
+			return nil, casefile.Invalid("segments", "the key is missing: give the job's segments, or its average")
 		}
 		return j.Average, nil
 	}
@@ -110,11 +110,11 @@ func (j *utilityJob) average() ([]float64, error) {
 // agree refuses a given average that is not that of the segments.
 func agree(given, average []float64) error {
 	if len(given) != len(average) {
-		return document.Invalid("average", "must be of %d shares as the segments are, is of %d", len(average), len(given))
+		return casefile.Invalid("average", "must be of %d shares as the segments are, is of %d", len(average), len(given))
 	}
 	for r, a := range average {
 		if math.Abs(given[r]-a) > 1e-9 {
-			return document.Invalid("average["+strconv.Itoa(r)+"]", "is %g, but the segments average %g: leave it out", given[r], a)
+			return casefile.Invalid("average["+strconv.Itoa(r)+"]", "is %g, but the segments average %g: leave it out", given[r], a)
 		}
 	}
 	return nil

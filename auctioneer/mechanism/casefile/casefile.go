@@ -1,4 +1,4 @@
-// Package document reads the JSON documents of `candor solve` strictly: a
+// Package casefile reads the JSON documents of `candor solve` strictly: a
 // document that is not exactly what a mechanism expects is refused with a
 // *messages.Error of kind Invalid that names the place, like jobs[3].budget,
 // and says what to do. Nothing is guessed, defaulted or silently dropped.
@@ -8,7 +8,7 @@
 // its tag says omitempty; null is taken only by pointers and slices. Keys are
 // matched exactly, letter case included. The keys of an embedded struct are its
 // struct's.
-package document
+package casefile
 
 import (
 	"bytes"
