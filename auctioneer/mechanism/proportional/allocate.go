@@ -58,12 +58,6 @@ func (c *Mechanism) find(id messages.JobID) (int, bool) {
 // meet brings the seats in line with the jobs of a view; both are in the order
 // of the jobs' numbers.
 func (c *Mechanism) meet(jobs []*mechanism.Job) {
-	if c.seated(jobs) {
-		for i, job := range jobs {
-			c.refresh(c.seats[i], job)
-		}
-		return
-	}
 	next, old := make([]*seat, 0, len(jobs)+len(jobs)/8), c.seats
 	for _, job := range jobs {
 		for len(old) > 0 && old[0].job.Job < job.Job {
@@ -83,18 +77,6 @@ func (c *Mechanism) meet(jobs []*mechanism.Job) {
 		c.leave(s)
 	}
 	c.seats = next
-}
-
-func (c *Mechanism) seated(jobs []*mechanism.Job) bool {
-	if len(jobs) != len(c.seats) {
-		return false
-	}
-	for i, job := range jobs {
-		if c.seats[i].job.Job != job.Job {
-			return false
-		}
-	}
-	return true
 }
 
 func (c *Mechanism) newSeat() *seat {
