@@ -40,7 +40,7 @@ type Bid struct {
 	Weights    []float64 // by class; never negative, NaN or infinite
 	MinUtility float64   // 0: none
 
-	// What follows is for mechanisms that assign slots; 0 where the job says nothing.
+	// The fields below are for mechanisms that assign slots; 0: the job declares nothing.
 
 	Rate     messages.Credits  // bid for a slot-second
 	Value    messages.Credits  // worth of the whole job
@@ -49,7 +49,7 @@ type Bid struct {
 	Deadline messages.Time
 	Width    int // slots that it needs at the same time
 
-	// What follows is for mechanisms that sell completion times.
+	// The fields below are for mechanisms that sell completion times.
 
 	Tasks     int                 // of all its stages; 0: those that could be claimed or run
 	Valuation *messages.Valuation // what completion is worth at each time; nil: nothing is declared
@@ -64,7 +64,7 @@ type Job struct {
 	Running []int // by class: tasks claimed and not finished
 	Started messages.Time
 
-	// What follows is for mechanisms that suspend, and that charge by time.
+	// The fields below are for mechanisms that suspend, and that charge by time.
 
 	Suspended []int            // by class: tasks suspended, not counted in Running; nil: none
 	Accrued   messages.Credits // owed so far, at the tariffs that were committed
@@ -89,7 +89,7 @@ type View struct {
 	Now     messages.Time
 	Classes []Class
 	Jobs    []*Job
-	// Charge brings Accrued and Received of a job up to Now; nil: they are.
+	// Charge brings Accrued and Received of a job up to Now; nil: both are as of Now.
 	Charge func(*Job)
 }
 
@@ -107,12 +107,12 @@ func (v *View) Read(job *Job) {
 type Allocation struct {
 	Weights [][]float64
 	Prices  []float64
-	// Wake is when to be asked again though nothing changed; 0: not before a change.
+	// Wake is when the mechanism is to decide again if nothing changes before; 0: never.
 	Wake messages.Time
 	// Directives are orders, from mechanisms that assign slots.
 	Directives []Directive
-	// Tariffs are by class, from mechanisms that charge by time: what running
-	// costs from now on. One that differs from the last is to be committed.
+	// Tariffs, by class, are what running costs from now on, from mechanisms that
+	// charge by time. A tariff that differs from the last is to be committed.
 	Tariffs []Tariff
 }
 
@@ -196,9 +196,9 @@ type Deferred interface {
 // has changed rather than on how many jobs there are.
 type Incremental interface {
 	Mechanism
-	// Update decides as Allocate does, told which jobs of the view have arrived
-	// or have other counts of tasks, and which have left, since the call before of
-	// either. Of the others, what they have accrued is as of when it was last read.
+	// Update decides as Allocate does. Changed are the jobs of the view that arrived,
+	// or whose counts of tasks changed, since the last call of either method; gone
+	// are the jobs that left. What other jobs have accrued is as of their last Read.
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 
@@ -214,4 +214,44 @@ type Change struct {
 	Wake       messages.Time
 	Directives []Directive
 	Tariffs    []Tariff
+}
+
+// Runtimes are the observed run times of tasks like those of a job, over all its
+// stages.
+type Runtimes struct {
+	Seconds    []float64 // equally likely
+	Divergence float64   // in nats: how far from the truth they may be
+	Runs       float64   // tasks or jobs that they rest on
+}
+
+// Believing is a Mechanism whose payments depend on what jobs are believed to
+// declare before they do.
+type Believing interface {
+	Mechanism
+	// Believe sets the types of jobs that are likely, all equally; none: nothing is
+	// known. The types hold until the next call.
+	Believe(types []messages.QueuedType)
+}
+
+// Quoter is a Mechanism that sells contracts: its bids must carry one that it
+// quoted, as Bid.Contract. The auctioneer sees to that: it keeps what it quoted,
+// and a submission names a quote and a place on it.
+type Quoter interface {
+	Mechanism
+	// Quote makes the menu of contracts of a job that is about to be submitted,
+	// or of a job of the view. The bid needs Arrived (0: now), Length, Tasks and
+	// Valuation; class are types of earlier jobs of the same class, never the type of
+	// this job. The bidder must not know the seed before it has bid, and must get the
+	// same seed each time: else it could choose its draw. The same seed gives the
+	// same menu. The mechanism does not change.
+	Quote(view *View, bid *Bid, class []messages.Valuation, seed uint64) (*Quote, error)
+}
+
+// Quote is a menu.
+type Quote struct {
+	Contracts []messages.Contract // by completion
+	// Declared is the contract that nobody of exactly the declared type likes less
+	// than another: to be taken where the bidder has no wish of its own.
+	Declared int
+	Free     int // the earliest contract that costs nothing
 }

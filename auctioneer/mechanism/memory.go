@@ -2,25 +2,25 @@ package mechanism
 
 import "github.com/candor-grid/candor/messages"
 
-// Remembering is a Mechanism that goes by more than the view: by what it saw
-// before. Its memory is made of notes, which the auctioneer keeps with what was
-// decided and hands to the mechanism that takes over; with them, that one decides
-// and prices as this one would have.
+// Remembering is a Mechanism whose decisions depend on more than the view: on a
+// memory of what it saw before. The memory is made of notes, which the auctioneer
+// keeps with the decisions and hands to the mechanism that takes over; with the
+// notes, the new mechanism decides and prices as the old one would have.
 type Remembering interface {
 	Mechanism
-	// Notes are what the decisions since the last call of Saved changed in its
-	// memory, at most limit of them, by ascending job. Whole: all that was kept
-	// before is forgotten. Without a decision there are none. The same call gives
-	// the same notes until Saved.
+	// Notes are what the decisions since the last call of Saved changed in the
+	// memory: at most limit notes, by ascending job. Whole: earlier notes are void.
+	// Without a decision there are no notes. The same call gives the same notes until
+	// Saved.
 	Notes(limit int) (notes []Note, whole bool)
-	// Saved says that what Notes returned last is safe; more says that there are
-	// others, to be asked for at once.
+	// Saved says that the notes returned last are in the book; more says that there
+	// are further notes, to be asked for at once.
 	Saved() (more bool)
-	// Recall takes over the notes that were kept, before anything else is asked.
-	// Notes that it cannot read, as of other parameters, it ignores as a whole. The
-	// last decisions before may not have been kept: jobs are all that compete or are
-	// to be settled, and those that were there with one of these, ascending, so that
-	// it can take from past what no note says.
+	// Recall takes over the saved notes, before any other call. Notes of other
+	// parameters, which the mechanism cannot read, are ignored as a whole. The notes
+	// of the last decisions may be lost: jobs are, ascending, all jobs that compete or
+	// are to be settled and all that were present together with one of these; past
+	// tells of each what no note says.
 	Recall(notes []Note, jobs []messages.JobID, past func(messages.JobID) Past)
 }
 

@@ -2,6 +2,7 @@ package highestbid
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
@@ -49,24 +50,12 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 // Settle charges what was accrued while tasks ran, however the job ended, and
 // at most the budget.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
-	p := mechanism.Payment{From: job.Job, Amount: job.Accrued, Reason: ended(end.State) + ": the price of the slots it had, for the time it had them"}
+	ended := strings.ToLower(end.State.String())
+	p := mechanism.Payment{From: job.Job, Amount: job.Accrued, Reason: ended + ": the price of the slots it had, for the time it had them"}
 	if job.Accrued > job.Budget {
-		p.Amount, p.Reason = job.Budget, ended(end.State)+": its budget, which its slots cost at least"
+		p.Amount, p.Reason = job.Budget, ended+": its budget, which its slots cost at least"
 	}
 	return []mechanism.Payment{p}
-}
-
-func ended(s messages.State) string {
-	switch s {
-	case messages.Completed:
-		return "completed"
-	case messages.Cancelled:
-		return "cancelled"
-	case messages.Discarded:
-		return "discarded"
-	default:
-		return "failed"
-	}
 }
 
 // Allocate decides. A job's weight in a class is its part of the slots that

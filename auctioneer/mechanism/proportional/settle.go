@@ -3,6 +3,7 @@ package proportional
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
@@ -21,16 +22,9 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		p.Amount, p.Reason = job.Budget, "completed: its budget"
 	default:
 		p.Amount = fraction(job.Budget, end.Done, end.Tasks)
-		p.Reason = fmt.Sprintf("%s with %d of %d tasks done: that part of its budget", ended(end.State), end.Done, end.Tasks)
+		p.Reason = fmt.Sprintf("%s with %d of %d tasks done: that part of its budget", strings.ToLower(end.State.String()), end.Done, end.Tasks)
 	}
 	return []mechanism.Payment{p}
-}
-
-func ended(s messages.State) string {
-	if s == messages.Cancelled {
-		return "cancelled"
-	}
-	return "failed"
 }
 
 // received is the utility of the average shares a job received. Classes in
