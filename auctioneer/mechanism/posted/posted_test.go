@@ -82,3 +82,11 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestAReserveOfNothingIsShown, not the default for a market without one.
+func TestAReserveOfNothingIsShown(t *testing.T) {
+	m := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Reserve: new(messages.Credits(0))}
+	if a := NewDesk(m).Allocation(&mechanism.View{}); a.Prices[0] != 0 {
+		t.Errorf("shows %v", a.Prices[0])
+	}
+}
