@@ -1,5 +1,7 @@
 package messages
 
+import "cmp"
+
 // Verbs of the bank between sites. Authorise, remit and revoke are commands of
 // users at their home bank; accept and charge of services at the site that
 // runs the job; peer, reserve and close of operators; instruct is a command,
@@ -63,27 +65,16 @@ func (a *Authorisation) Frees() Time { return a.Ends().Add(a.Margin) }
 
 // Validate reports what is wrong with an authorisation in itself.
 func (a *Authorisation) Validate() error {
+	err := cmp.Or(needName("issuer", a.Issuer), needName("peer", a.Peer), needName("account", a.Account), needName("member", a.Member))
 	switch {
-	case !ValidName(a.Issuer):
-		return badName("issuer", a.Issuer)
-	case !ValidName(a.Peer):
-		return badName("peer", a.Peer)
-	case !ValidName(a.Account):
-		return badName("account", a.Account)
-	case !ValidName(a.Member):
-		return badName("member", a.Member)
+	case err != nil:
+		return err
 	case a.Issued <= 0 || a.Issued > maxIssued:
 		return Errorf(Invalid, "issued: is no instant before the year 9999")
 	case a.Margin < MaxClockSkew || a.Margin > MaxMargin:
 		return Errorf(Invalid, "margin: %v must be from %v, by which clocks may differ, to %v", a.Margin, MaxClockSkew, MaxMargin)
 	}
-	if err := checkIdentifier("id", a.ID); err != nil {
-		return err
-	}
-	if err := checkAmount("amount", a.Amount); err != nil {
-		return err
-	}
-	return checkInterval("interval", a.Interval)
+	return cmp.Or(checkIdentifier("id", a.ID), checkAmount("amount", a.Amount), checkInterval("interval", a.Interval))
 }
 
 // maxIssued keeps sums of instants and spans in range.
@@ -115,10 +106,7 @@ func (r *AcceptRequest) Validate() error {
 	if r.Purpose == "" {
 		return Errorf(Invalid, "purpose: is empty; name what the authorisation is to pay for, the same whenever it is sent again")
 	}
-	if err := checkLine("purpose", r.Purpose, MaxKey+64); err != nil {
-		return err
-	}
-	return r.Authorisation.Validate()
+	return cmp.Or(checkLine("purpose", r.Purpose, MaxKey+64), r.Authorisation.Validate())
 }
 
 // AuthoriseRequest sets credits aside for one charge by another site. The same
@@ -138,16 +126,12 @@ type AuthoriseRequest struct {
 
 // Validate reports what is wrong with the request in itself.
 func (r *AuthoriseRequest) Validate() error {
-	if err := checkName("member", r.Member); err != nil {
-		return err
-	}
-	if err := checkAsked(r.Key, r.Account, r.Peer, r.Reason); err != nil {
-		return err
-	}
-	if err := checkAmount("amount", r.Amount); err != nil {
-		return err
-	}
-	return checkInterval("interval", r.Interval)
+	return cmp.Or(
+		checkName("member", r.Member),
+		checkAsked(r.Key, r.Account, r.Peer, r.Reason),
+		checkAmount("amount", r.Amount),
+		checkInterval("interval", r.Interval),
+	)
 }
 
 // RevokeRequest asks the site that an authorisation is for to give it up. The
@@ -172,13 +156,7 @@ type RemitRequest struct {
 
 // Validate reports what is wrong with the request in itself.
 func (r *RemitRequest) Validate() error {
-	if err := checkAsked(r.Key, r.Account, r.Peer, r.Reason); err != nil {
-		return err
-	}
-	if !ValidName(r.Payee) {
-		return badName("payee", r.Payee)
-	}
-	return checkAmount("amount", r.Amount)
+	return cmp.Or(checkAsked(r.Key, r.Account, r.Peer, r.Reason), needName("payee", r.Payee), checkAmount("amount", r.Amount))
 }
 
 // ChargeRequest takes at most what was authorised, once; 0 releases it all.
@@ -194,21 +172,14 @@ type ChargeRequest struct {
 
 // Validate reports what is wrong with the request in itself.
 func (r *ChargeRequest) Validate() error {
-	if !ValidName(r.Issuer) {
-		return badName("issuer", r.Issuer)
-	}
-	if r.Payee != "" && r.Payee != SiteAccount && !ValidName(r.Payee) {
-		return badName("payee", r.Payee)
-	}
-	if err := checkIdentifier("id", r.ID); err != nil {
-		return err
+	var payee, amount error
+	if r.Payee != SiteAccount {
+		payee = checkName("payee", r.Payee)
 	}
 	if r.Amount != 0 {
-		if err := checkAmount("amount", r.Amount); err != nil {
-			return err
-		}
+		amount = checkAmount("amount", r.Amount)
 	}
-	return checkLine("reason", r.Reason, MaxClearingReason)
+	return cmp.Or(needName("issuer", r.Issuer), payee, checkIdentifier("id", r.ID), amount, checkLine("reason", r.Reason, MaxClearingReason))
 }
 
 // ClearingReply answers a request that the bank of another site has to hear
@@ -310,16 +281,12 @@ func checkAsked(key string, account, peer Name, reason string) error {
 	if key == "" {
 		return Errorf(Invalid, "key: is empty; choose one, and send it again with the request if no answer comes")
 	}
-	if err := checkLine("key", key, MaxKey); err != nil {
-		return err
-	}
-	if account != "" && !ValidName(account) {
-		return badName("account", account)
-	}
-	if !ValidName(peer) {
-		return badName("peer", peer)
-	}
-	return checkLine("reason", reason, MaxClearingReason)
+	return cmp.Or(
+		checkLine("key", key, MaxKey),
+		checkName("account", account),
+		needName("peer", peer),
+		checkLine("reason", reason, MaxClearingReason),
+	)
 }
 
 // checkIdentifier is about an authorisation's: a member, a slash and its key.

@@ -11,28 +11,17 @@ const (
 	InstructRevoke                        // give up authorisation ID, if it is not charged
 )
 
-var instructionNames = [...]string{"pay", "charge", "settle", "revoke"}
+var instructionNames = []string{"pay", "charge", "settle", "revoke"}
 
 // String returns the kind's name.
-func (k InstructionKind) String() string {
-	if int(k) < len(instructionNames) {
-		return instructionNames[k]
-	}
-	return "unknown"
-}
+func (k InstructionKind) String() string { return nameOf(instructionNames, k, "unknown") }
 
 // MarshalText writes the kind's name.
 func (k InstructionKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads a kind's name.
 func (k *InstructionKind) UnmarshalText(b []byte) error {
-	for i, name := range instructionNames {
-		if name == string(b) {
-			*k = InstructionKind(i)
-			return nil
-		}
-	}
-	return Errorf(Invalid, "instruction kind %q: is none of %v", clip(string(b)), instructionNames)
+	return readName(k, "instruction kind", instructionNames, b)
 }
 
 // Instruction is one entry of what a bank asks of another, in order.
@@ -59,9 +48,7 @@ func (i *Instruction) Validate() error {
 	}
 	switch i.Kind {
 	case InstructPay:
-		if !ValidName(i.Account) {
-			return badName("account", i.Account)
-		}
+		return needName("account", i.Account)
 	case InstructCharge, InstructRevoke:
 		return checkIdentifier("id", i.ID)
 	case InstructSettle:

@@ -1,5 +1,7 @@
 package messages
 
+import "cmp"
+
 // Contract is a completion time and what it costs, as a market of contracts
 // quotes it and as a job that takes it carries it. The job is scheduled as if it
 // had declared Surrogate; when it has completed, the price is scaled by what
@@ -25,13 +27,5 @@ func (c *Contract) Validate() error {
 	if !(c.Promised >= 0 && c.Promised <= MaxCredits.Float()) {
 		return Errorf(Invalid, "promised: must be from 0 to %v credits, is %v", MaxCredits, c.Promised)
 	}
-	for _, t := range []struct {
-		name string
-		v    *Valuation
-	}{{"replica", &c.Replica}, {"surrogate", &c.Surrogate}} {
-		if err := t.v.Validate(); err != nil {
-			return Errorf(KindOf(err), "%s.%s", t.name, AsError("", err).Message)
-		}
-	}
-	return nil
+	return cmp.Or(inField("replica", c.Replica.Validate()), inField("surrogate", c.Surrogate.Validate()))
 }

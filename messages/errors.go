@@ -3,6 +3,7 @@ package messages
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -45,12 +46,7 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads a kind's name; a name from a newer version is Internal.
 func (k *Kind) UnmarshalText(b []byte) error {
-	*k = Internal
-	for i, name := range kindNames {
-		if name == string(b) {
-			*k = Kind(i)
-		}
-	}
+	*k = Kind(max(int(Internal), slices.Index(kindNames[:], string(b))))
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -113,20 +114,14 @@ func (m *Market) ReservePrice() Credits {
 // Validate reports the first thing that is wrong with a market in itself: the
 // message begins with the field.
 func (m *Market) Validate() error {
-	for _, check := range []func() error{m.validateNames, m.validateUse, m.validateNumbers, m.validateWords, m.validateCycle, m.validateBeliefs} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return firstOf(m.validateNames, m.validateUse, m.validateNumbers, m.validateWords, m.validateCycle, m.validateBeliefs)
 }
 
 func (m *Market) validateNames() error {
+	err := cmp.Or(needName("name", m.Name), needName("mechanism", m.Mechanism))
 	switch {
-	case !ValidName(m.Name):
-		return badName("name", m.Name)
-	case !ValidName(m.Mechanism):
-		return badName("mechanism", m.Mechanism)
+	case err != nil:
+		return err
 	case len(m.Classes) == 0:
 		return Errorf(Invalid, "classes: are missing; a market has at least one class of slots")
 	case len(m.Classes) > MaxClasses:
@@ -134,10 +129,7 @@ func (m *Market) validateNames() error {
 	case len(m.Nodes) > MaxMarketNodes:
 		return Errorf(TooLarge, "nodes: %d are more than the limit of %d", len(m.Nodes), MaxMarketNodes)
 	}
-	if err := distinct("classes", m.Classes); err != nil {
-		return err
-	}
-	return distinct("nodes", m.Nodes)
+	return cmp.Or(distinct("classes", m.Classes), distinct("nodes", m.Nodes))
 }
 
 func distinct(field string, names []Name) error {
@@ -283,12 +275,12 @@ func (m *Market) validateBeliefs() error {
 	}
 	for i := range m.Prior {
 		if err := m.Prior[i].Validate(); err != nil {
-			return Errorf(KindOf(err), "prior[%d].%s", i, AsError("", err).Message)
+			return inField(fmt.Sprintf("prior[%d]", i), err)
 		}
 	}
 	for i := range m.PriorJobs {
 		if err := m.PriorJobs[i].validate(); err != nil {
-			return Errorf(KindOf(err), "prior_jobs[%d].%s", i, AsError("", err).Message)
+			return inField(fmt.Sprintf("prior_jobs[%d]", i), err)
 		}
 	}
 	for _, w := range m.Weights {

@@ -19,28 +19,17 @@ const (
 	Extend                     // moves the expiry of hold Pending to Expires, if that is later
 )
 
-var transferNames = [...]string{"posted", "hold", "post", "void", "extend"}
+var transferNames = []string{"posted", "hold", "post", "void", "extend"}
 
 // String returns the kind's name.
-func (k TransferKind) String() string {
-	if int(k) < len(transferNames) {
-		return transferNames[k]
-	}
-	return "unknown"
-}
+func (k TransferKind) String() string { return nameOf(transferNames, k, "unknown") }
 
 // MarshalText writes the kind's name.
 func (k TransferKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads a kind's name.
 func (k *TransferKind) UnmarshalText(b []byte) error {
-	for i, name := range transferNames {
-		if name == string(b) {
-			*k = TransferKind(i)
-			return nil
-		}
-	}
-	return Errorf(Invalid, "transfer kind %q: is none of %v", clip(string(b)), transferNames)
+	return readName(k, "transfer kind", transferNames, b)
 }
 
 // Transfer is one movement of credits. ID is chosen by its maker and kept

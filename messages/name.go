@@ -1,6 +1,9 @@
 package messages
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // A Name identifies an account, project, node, market, class, stage or site.
 // It is one subject token: a lower-case letter, then at most 62 lower-case
@@ -45,4 +48,22 @@ func (r TaskRef) String() string {
 type Attempt struct {
 	Task   TaskRef `json:"task"`
 	Number uint32  `json:"number"`
+}
+
+// nameOf is the name of an enumeration's member; unknown where the member has none.
+func nameOf[E ~uint8](names []string, member E, unknown string) string {
+	if int(member) < len(names) {
+		return names[member]
+	}
+	return unknown
+}
+
+// readName reads the name of a member of the enumeration that what names.
+func readName[E ~uint8](into *E, what string, names []string, text []byte) error {
+	i := slices.Index(names, string(text))
+	if i < 0 {
+		return Errorf(Invalid, "%s %q: is none of %v", what, clip(string(text)), names)
+	}
+	*into = E(i)
+	return nil
 }

@@ -73,29 +73,16 @@ const (
 	Exceeded                   // ended for using more than it may: memory, or room for files
 )
 
-var outcomeNames = [...]string{"Exited", "TimedOut", "Stopped", "Unstartable", "Exceeded"}
+var outcomeNames = []string{"Exited", "TimedOut", "Stopped", "Unstartable", "Exceeded"}
 
 // String returns the outcome's name.
-func (o Outcome) String() string {
-	if int(o) < len(outcomeNames) {
-		return outcomeNames[o]
-	}
-	return "Unknown"
-}
+func (o Outcome) String() string { return nameOf(outcomeNames, o, "Unknown") }
 
 // MarshalText writes the outcome's name.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // UnmarshalText reads an outcome's name.
-func (o *Outcome) UnmarshalText(b []byte) error {
-	for i, name := range outcomeNames {
-		if name == string(b) {
-			*o = Outcome(i)
-			return nil
-		}
-	}
-	return Errorf(Invalid, "outcome %q: is none of %v", clip(string(b)), outcomeNames)
-}
+func (o *Outcome) UnmarshalText(b []byte) error { return readName(o, "outcome", outcomeNames, b) }
 
 // ExchangeReply answers an exchange. Fewer grants than slots claimed means
 // that the rest found no work: the agent waits for the next vector.

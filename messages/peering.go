@@ -18,12 +18,7 @@ type ReconcileRequest struct {
 }
 
 // Validate reports what is wrong with the request in itself.
-func (r *ReconcileRequest) Validate() error {
-	if !ValidName(r.Peer) {
-		return badName("peer", r.Peer)
-	}
-	return nil
-}
+func (r *ReconcileRequest) Validate() error { return needName("peer", r.Peer) }
 
 // ReconcileReply has the book of each direction.
 type ReconcileReply struct {

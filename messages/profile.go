@@ -101,12 +101,7 @@ func (p *Profile) Validate() error {
 	if p.Market == "" && p.Class == Queued {
 		return Errorf(Invalid, "market: is missing; name the batch queue whose jobs a class %s is of", Queued)
 	}
-	for _, check := range []func() error{p.validateParts, p.validateBounds, p.validatePrior, p.validateRules} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return firstOf(p.validateParts, p.validateBounds, p.validatePrior, p.validateRules)
 }
 
 func (p *Profile) validateParts() error {

@@ -22,15 +22,10 @@ const (
 	RoleSelf                // it is the account's own name: may do what an owner may; never given
 )
 
-var roleNames = [...]string{"member", "owner", "auditor", "self"}
+var roleNames = []string{"member", "owner", "auditor", "self"}
 
 // String returns the role's name.
-func (r Role) String() string {
-	if int(r) < len(roleNames) {
-		return roleNames[r]
-	}
-	return "unknown"
-}
+func (r Role) String() string { return nameOf(roleNames, r, "unknown") }
 
 // Spends reports whether the role may have credits held for its jobs.
 func (r Role) Spends() bool { return r != RoleAuditor }
@@ -39,15 +34,7 @@ func (r Role) Spends() bool { return r != RoleAuditor }
 func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads a role's name.
-func (r *Role) UnmarshalText(b []byte) error {
-	for i, name := range roleNames {
-		if name == string(b) {
-			*r = Role(i)
-			return nil
-		}
-	}
-	return Errorf(Invalid, "role %q: is none of %v", clip(string(b)), roleNames)
-}
+func (r *Role) UnmarshalText(b []byte) error { return readName(r, "role", roleNames, b) }
 
 // Membership is the part that an account has in a project.
 type Membership struct {

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -112,10 +113,7 @@ type PeerQuoteRequest struct {
 
 // Validate reports the first thing wrong with a request.
 func (r *PeerQuoteRequest) Validate() error {
-	if !ValidName(r.Account) {
-		return badName("account", r.Account)
-	}
-	return (&QuoteRequest{Spec: r.Spec}).Validate()
+	return cmp.Or(needName("account", r.Account), (&QuoteRequest{Spec: r.Spec}).Validate())
 }
 
 // PeerQuoteReply is the offers of one site.
@@ -148,10 +146,7 @@ func (r *PeerSubmitRequest) Validate() error {
 	case r.Spec.Budget > a.Amount:
 		return Errorf(Insufficient, "authorisation: is of %v credits, and the budget is %v", a.Amount, r.Spec.Budget)
 	}
-	if err := r.Authorisation.Validate(); err != nil {
-		return Errorf(KindOf(err), "authorisation.%s", AsError("", err).Message)
-	}
-	return r.Spec.Validate()
+	return cmp.Or(inField("authorisation", r.Authorisation.Validate()), r.Spec.Validate())
 }
 
 // RoamingKey is the key under which the auctioneer has its bank authorise what
@@ -203,9 +198,4 @@ type OutputRequest struct {
 }
 
 // Validate reports the first thing wrong with a request.
-func (r *OutputRequest) Validate() error {
-	if !ValidName(r.Node) {
-		return badName("node", r.Node)
-	}
-	return nil
-}
+func (r *OutputRequest) Validate() error { return needName("node", r.Node) }

@@ -14,15 +14,10 @@ const (
 	Discarded              // its market will not run it
 )
 
-var stateNames = [...]string{"Waiting", "Running", "Settling", "Completed", "Failed", "Cancelled", "Discarded"}
+var stateNames = []string{"Waiting", "Running", "Settling", "Completed", "Failed", "Cancelled", "Discarded"}
 
 // String returns the state's name.
-func (s State) String() string {
-	if int(s) < len(stateNames) {
-		return stateNames[s]
-	}
-	return "Unknown"
-}
+func (s State) String() string { return nameOf(stateNames, s, "Unknown") }
 
 // Final reports whether the job has ended and been settled.
 func (s State) Final() bool { return s >= Completed }
@@ -31,15 +26,7 @@ func (s State) Final() bool { return s >= Completed }
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a state's name.
-func (s *State) UnmarshalText(b []byte) error {
-	for i, name := range stateNames {
-		if name == string(b) {
-			*s = State(i)
-			return nil
-		}
-	}
-	return Errorf(Invalid, "state %q: is none of %v", clip(string(b)), stateNames)
-}
+func (s *State) UnmarshalText(b []byte) error { return readName(s, "state", stateNames, b) }
 
 // SubmitRequest asks the auctioneer to take a job. Key is chosen by the client,
 // once per job: the same key with the same spec gets the same answer however

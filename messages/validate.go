@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -21,20 +22,14 @@ func (r *SubmitRequest) Validate() error {
 	if r.Key == "" {
 		return Errorf(Invalid, "key: is empty; choose one per job, and send it again with the job if no answer comes")
 	}
-	if err := checkLine("key", r.Key, MaxKey); err != nil {
-		return err
-	}
-	if err := checkName("site", r.Site); err != nil {
-		return err
-	}
-	return r.Spec.Validate()
+	return cmp.Or(checkLine("key", r.Key, MaxKey), checkName("site", r.Site), r.Spec.Validate())
 }
 
 // Validate reports the first thing wrong with a job that shows without knowing
 // the site: the error's kind is Invalid or TooLarge, and its message begins
 // with the field's path. It costs at most the time to read the job once.
 func (s *JobSpec) Validate() error {
-	for _, check := range []func() error{
+	return firstOf(
 		func() error { return checkLine("name", s.Name, MaxTextField) },
 		func() error { return checkName("project", s.Project) },
 		func() error { return checkName("market", s.Market) },
@@ -47,12 +42,25 @@ func (s *JobSpec) Validate() error {
 		s.validateDependencies,
 		s.validateFiles,
 		s.validateSize,
-	} {
+	)
+}
+
+// firstOf makes checks in order until one fails, and returns its error.
+func firstOf(checks ...func() error) error {
+	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// inField puts a field before the path in an error about the field's value.
+func inField(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return Errorf(KindOf(err), "%s.%s", field, AsError("", err).Message)
 }
 
 // validateSize bounds what a job costs whoever stores it and sends it on.
@@ -198,12 +206,20 @@ func badName(path, name string) error {
 	return Errorf(Invalid, "%s: %q is no name; use a lower-case letter, then at most 62 lower-case letters, digits, '-' or '_'", path, clip(name))
 }
 
-// checkName accepts an empty name: the default.
-func checkName(path, name string) error {
-	if name != "" && !ValidName(name) {
+// needName refuses what is no name, the empty one too.
+func needName(path, name string) error {
+	if !ValidName(name) {
 		return badName(path, name)
 	}
 	return nil
+}
+
+// checkName accepts an empty name: the default.
+func checkName(path, name string) error {
+	if name == "" {
+		return nil
+	}
+	return needName(path, name)
 }
 
 func checkBudget(path string, c Credits) error {

@@ -25,16 +25,10 @@ func (s *JobSpec) validateBid() error {
 	case s.Deadline < 0:
 		return Errorf(Invalid, "deadline: %v is before 1970; give an instant to come", s.Deadline)
 	}
-	if err := checkLine("contract", s.Contract, MaxKey); err != nil {
+	if err := checkLine("contract", s.Contract, MaxKey); err != nil || s.Valuation == nil {
 		return err
 	}
-	if s.Valuation == nil {
-		return nil
-	}
-	if err := s.Valuation.Validate(); err != nil {
-		return Errorf(KindOf(err), "valuation.%s", AsError("", err).Message)
-	}
-	return nil
+	return inField("valuation", s.Valuation.Validate())
 }
 
 func (s *JobSpec) validateDependencies() error {

@@ -19,22 +19,15 @@ func (s *Stage) TaskCount() int {
 }
 
 func (s *Stage) validate(path string) error {
-	if !ValidName(s.Name) {
-		return badName(path+".name", s.Name)
-	}
-	for _, check := range []func() error{
+	return firstOf(
+		func() error { return needName(path+".name", s.Name) },
 		func() error { return checkName(path+".class", s.Class) },
 		func() error { return s.validateTasks(path) },
 		func() error { return s.validateProgram(path) },
 		func() error { return s.Env.validate(path + ".env") },
 		func() error { return s.validateLimits(path) },
 		func() error { return s.validateFiles(path) },
-	} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	)
 }
 
 func (s *Stage) validateTasks(path string) error {
