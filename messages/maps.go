@@ -3,8 +3,6 @@ package messages
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 )
@@ -13,109 +11,70 @@ import (
 // the outside, in JSON and YAML, they are objects. Reading one sorts it by
 // name and refuses a name that is given twice.
 
-// MarshalJSON writes an object.
-func (w Weights) MarshalJSON() ([]byte, error) {
-	return writeObject(len(w), func(i int) (string, any) { return w[i].Class, w[i].Weight })
+// An objectForm is how a list of elements E looks as an object with values V.
+type objectForm[E, V any] struct {
+	pair  func(E) (name string, value V)
+	make  func(name string, value V) E
+	what  string // what an element is called in errors
+	wrong string // the error for a value of another sort, of a name
 }
 
+var (
+	weightsForm = objectForm[ClassWeight, float64]{
+		pair: func(w ClassWeight) (string, float64) { return w.Class, w.Weight },
+		make: func(class string, weight float64) ClassWeight { return ClassWeight{class, weight} },
+		what: "weight", wrong: "weight of %q: must be a number",
+	}
+	envForm = objectForm[Variable, string]{
+		pair: func(v Variable) (string, string) { return v.Name, v.Value },
+		make: func(name, value string) Variable { return Variable{name, value} },
+		what: "variable", wrong: "variable %q: must be a string",
+	}
+)
+
+// MarshalJSON writes an object.
+func (w Weights) MarshalJSON() ([]byte, error) { return weightsForm.writeJSON(w) }
+
 // UnmarshalJSON reads an object.
-func (w *Weights) UnmarshalJSON(b []byte) error {
-	var list Weights
-	err := readObject(b, func(name string, value *json.Decoder) error {
-		cw := ClassWeight{Class: name}
-		if err := value.Decode(&cw.Weight); err != nil {
-			return Errorf(Invalid, "weight of %q: must be a number", clip(name))
-		}
-		list = append(list, cw)
-		return nil
-	})
-	*w = list.sorted()
-	return errors.Join(err, w.ordered())
+func (w *Weights) UnmarshalJSON(b []byte) (err error) {
+	*w, err = weightsForm.readJSON(b)
+	return err
 }
 
 // MarshalYAML writes a mapping.
-func (w Weights) MarshalYAML() (any, error) {
-	m := make(map[string]float64, len(w))
-	for _, cw := range w {
-		m[cw.Class] = cw.Weight
-	}
-	return m, nil
-}
+func (w Weights) MarshalYAML() (any, error) { return weightsForm.mapping(w), nil }
 
 // UnmarshalYAML reads a mapping, in which the YAML reader refuses a name that
 // is given twice.
-func (w *Weights) UnmarshalYAML(decode func(any) error) error {
-	var m map[string]float64
-	err := decode(&m)
-	var list Weights
-	for class, weight := range m {
-		list = append(list, ClassWeight{class, weight})
-	}
-	*w = list.sorted()
+func (w *Weights) UnmarshalYAML(decode func(any) error) (err error) {
+	*w, err = weightsForm.readYAML(decode)
 	return err
-}
-
-func (w Weights) sorted() Weights {
-	slices.SortFunc(w, func(a, b ClassWeight) int { return strings.Compare(a.Class, b.Class) })
-	return w
 }
 
 // ordered refuses a list that is out of order or names a class twice.
-func (w Weights) ordered() error {
-	return inOrder("weight", len(w), func(i int) string { return w[i].Class })
-}
+func (w Weights) ordered() error { return weightsForm.ordered(w) }
 
 // MarshalJSON writes an object.
-func (e Env) MarshalJSON() ([]byte, error) {
-	return writeObject(len(e), func(i int) (string, any) { return e[i].Name, e[i].Value })
-}
+func (e Env) MarshalJSON() ([]byte, error) { return envForm.writeJSON(e) }
 
 // UnmarshalJSON reads an object.
-func (e *Env) UnmarshalJSON(b []byte) error {
-	var list Env
-	err := readObject(b, func(name string, value *json.Decoder) error {
-		v := Variable{Name: name}
-		if err := value.Decode(&v.Value); err != nil {
-			return Errorf(Invalid, "variable %q: must be a string", clip(name))
-		}
-		list = append(list, v)
-		return nil
-	})
-	*e = list.sorted()
-	return errors.Join(err, e.ordered())
-}
-
-// MarshalYAML writes a mapping.
-func (e Env) MarshalYAML() (any, error) {
-	m := make(map[string]string, len(e))
-	for _, v := range e {
-		m[v.Name] = v.Value
-	}
-	return m, nil
-}
-
-// UnmarshalYAML reads a mapping, in which the YAML reader refuses a name that
-// is given twice; numbers and booleans are taken as they stand in it.
-func (e *Env) UnmarshalYAML(decode func(any) error) error {
-	var m map[string]string
-	err := decode(&m)
-	var list Env
-	for name, value := range m {
-		list = append(list, Variable{name, value})
-	}
-	*e = list.sorted()
+func (e *Env) UnmarshalJSON(b []byte) (err error) {
+	*e, err = envForm.readJSON(b)
 	return err
 }
 
-func (e Env) sorted() Env {
-	slices.SortFunc(e, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
-	return e
+// MarshalYAML writes a mapping.
+func (e Env) MarshalYAML() (any, error) { return envForm.mapping(e), nil }
+
+// UnmarshalYAML reads a mapping, in which the YAML reader refuses a name that
+// is given twice; numbers and booleans are taken as they stand in it.
+func (e *Env) UnmarshalYAML(decode func(any) error) (err error) {
+	*e, err = envForm.readYAML(decode)
+	return err
 }
 
 // ordered refuses a list that is out of order or names a variable twice.
-func (e Env) ordered() error {
-	return inOrder("variable", len(e), func(i int) string { return e[i].Name })
-}
+func (e Env) ordered() error { return envForm.ordered(e) }
 
 // Overlaid returns the variables of both, those of over where a name is in
 // both. Both are in order, and so is the result.
@@ -134,61 +93,71 @@ func (e Env) Overlaid(over Env) Env {
 	return append(append(out, e...), over...)
 }
 
-func inOrder(what string, n int, name func(int) string) error {
-	for i := 1; i < n; i++ {
-		switch c := strings.Compare(name(i-1), name(i)); {
-		case c == 0:
-			return Errorf(Invalid, "%s %q: is given twice", what, clip(name(i)))
-		case c > 0:
-			return Errorf(Invalid, "%s %q: comes after %q; sort them by name", what, clip(name(i)), clip(name(i-1)))
+func (f *objectForm[E, V]) compare(a, b E) int {
+	x, _ := f.pair(a)
+	y, _ := f.pair(b)
+	return strings.Compare(x, y)
+}
+
+func (f *objectForm[E, V]) ordered(list []E) error {
+	for i := 1; i < len(list); i++ {
+		name, _ := f.pair(list[i])
+		before, _ := f.pair(list[i-1])
+		switch {
+		case before == name:
+			return Errorf(Invalid, "%s %q: is given twice", f.what, clip(name))
+		case before > name:
+			return Errorf(Invalid, "%s %q: comes after %q; sort them by name", f.what, clip(name), clip(before))
 		}
 	}
 	return nil
 }
 
-func writeObject(n int, pair func(i int) (string, any)) ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		name, value := pair(i)
-		key, _ := encodeJSON(name)
-		v, err := encodeJSON(value)
-		if err != nil {
-			return nil, err
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(v)
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
+func (f *objectForm[E, V]) writeJSON(list []E) ([]byte, error) { return encodeJSON(f.mapping(list)) }
 
-// readObject calls pair for each name of an object or null, with the decoder
-// before the value.
-func readObject(data []byte, pair func(name string, value *json.Decoder) error) error {
+// readJSON reads an object, or null.
+func (f *objectForm[E, V]) readJSON(data []byte) (list []E, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	first, err := d.Token()
 	if err != nil || first == nil {
-		return err
+		return nil, err
 	}
 	if first != json.Delim('{') {
-		return Errorf(Invalid, "is %s, must be an object like {\"name\": value}", jsonSort(first))
+		return nil, Errorf(Invalid, "is %s, must be an object like {\"name\": value}", jsonSort(first))
 	}
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := pair(name.(string), d); err != nil {
-			return err
+		var value V
+		if err := d.Decode(&value); err != nil {
+			return nil, Errorf(Invalid, f.wrong, clip(name.(string)))
 		}
+		list = append(list, f.make(name.(string), value))
 	}
-	if _, err = d.Token(); err == io.EOF {
-		return io.ErrUnexpectedEOF
+	if _, err := d.Token(); err != nil {
+		return nil, err
 	}
-	return err
+	slices.SortFunc(list, f.compare)
+	return list, f.ordered(list)
+}
+
+func (f *objectForm[E, V]) mapping(list []E) map[string]V {
+	m := make(map[string]V, len(list))
+	for _, e := range list {
+		name, value := f.pair(e)
+		m[name] = value
+	}
+	return m
+}
+
+func (f *objectForm[E, V]) readYAML(decode func(any) error) (list []E, err error) {
+	var m map[string]V
+	err = decode(&m)
+	for name, value := range m {
+		list = append(list, f.make(name, value))
+	}
+	slices.SortFunc(list, f.compare)
+	return list, err
 }
