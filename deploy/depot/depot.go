@@ -141,7 +141,7 @@ func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects,
 	if !messages.ValidName(account) {
 		return nil, messages.Errorf(messages.PermissionDenied, "account %q: has no files", account)
 	}
-	made, err := bus.OpenObjects(ctx, d.c.Bus, bucketName(d.c.Site, account), bus.BucketConfig{MaxAge: d.c.Retention, MaxBytes: d.c.Quota})
+	made, err := d.c.Bus.Objects(ctx, bucketName(d.c.Site, account), bus.BucketConfig{MaxAge: d.c.Retention, MaxBytes: d.c.Quota})
 	if err != nil {
 		return nil, err
 	}

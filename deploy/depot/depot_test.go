@@ -82,7 +82,7 @@ func (s *site) receive(verb string, as messages.Name, attempt messages.Attempt, 
 // bucket is an account's, behind the depot's back.
 func (s *site) bucket(account messages.Name) bus.Objects {
 	s.Helper()
-	o, err := bus.OpenObjects(s.within(), s.net.Connect("$depot"), bucketName("west", account), bus.BucketConfig{MaxAge: time.Hour, MaxBytes: 1 << 30})
+	o, err := s.net.Connect("$depot").Objects(s.within(), bucketName("west", account), bus.BucketConfig{MaxAge: time.Hour, MaxBytes: 1 << 30})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -35,6 +35,8 @@ type Bus interface {
 	Serve(service Service) (Subscription, error)
 	// Stream opens the durable stream of a name, creating it if need be.
 	Stream(ctx context.Context, name string, subjects []string) (Stream, error)
+	// Objects opens the bucket of a name, creating it if need be.
+	Objects(ctx context.Context, bucket string, c BucketConfig) (Objects, error)
 	// Close sends what is buffered and ends every subscription.
 	Close() error
 }

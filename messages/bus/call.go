@@ -39,21 +39,22 @@ func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (r
 
 // CallInto is [Call] for an answer of any type, which is read into what reply points to.
 func CallInto(ctx context.Context, b Bus, subject string, request, reply any) error {
-	end, ok := ctx.Deadline()
-	if !ok {
-		end = time.Now().Add(RequestTimeout)
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, RequestTimeout)
+		defer cancel()
 	}
 	patience := attemptTimeout
 	encode := encoder(b, subject, request)
 	unproven := false // the attempt before was refused so
-	data, err := retry(ctx, end, func() ([]byte, error) {
+	data, err := retry(ctx, func() ([]byte, error) {
 		payload, err := encode(ctx, unproven)
 		if err != nil {
 			return nil, err
 		}
 		sending := time.Second * time.Duration(len(payload)/bytesPerSecond)
 		last := time.Now().Add(patience + sending)
-		data, err := attempt(ctx, earlier(last, end), b, subject, payload)
+		data, err := attempt(ctx, last, b, subject, payload)
 		if err != nil && !time.Now().Before(last) {
 			patience = min(2*patience, RequestTimeout)
 		}
@@ -73,16 +74,10 @@ func attempt(ctx context.Context, end time.Time, b Bus, subject string, payload 
 	return b.Request(ctx, subject, payload)
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-// retry repeats send while its error says that nobody could answer and there
-// is time.
-func retry(ctx context.Context, end time.Time, send func() ([]byte, error)) ([]byte, error) {
+// retry repeats send while its error says that nobody could answer, until the
+// deadline of ctx.
+func retry(ctx context.Context, send func() ([]byte, error)) ([]byte, error) {
+	end, _ := ctx.Deadline()
 	var sent doubt
 	unproven := 0
 	for attempts := 1; ; attempts++ {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // Config says how to reach NATS, and as whom.
@@ -95,14 +96,8 @@ func (b *natsBus) options(c *Config) []nats.Option {
 		nats.ReconnectHandler(b.onReconnect),
 		nats.ClosedHandler(func(*nats.Conn) { close(b.ended) }),
 	}
-	if c.CredsFile != "" {
-		options = append(options, nats.UserCredentials(c.CredsFile))
-	}
-	if c.JWT != "" {
-		options = append(options, nats.UserJWTAndSeed(c.JWT, c.Seed))
-	}
-	if c.Renew != nil {
-		options = append(options, renewed(c.Renew))
+	if b.proves != nil {
+		options = append(options, credentials(b.proves.Principal))
 	}
 	if c.InProcess != nil {
 		options = append(options, nats.InProcessServer(c.InProcess))
@@ -113,21 +108,21 @@ func (b *natsBus) options(c *Config) []nats.Option {
 	return options
 }
 
-// renewed has the credentials made anew for each connection: the server asks for the
-// claim first, and then for a signature with its key.
-func renewed(renew func() (token, seed string, err error)) nats.Option {
+// credentials has NATS ask for the credentials at each connection: the server wants
+// the claim first, and then a signature with its key.
+func credentials(principal func() (proof.Principal, error)) nats.Option {
 	var mu sync.Mutex
 	var signer nkeys.KeyPair
 	claim := func() (string, error) {
-		token, seed, err := renew()
+		p, err := principal()
 		if err != nil {
 			return "", err
 		}
-		pair, err := nkeys.FromSeed([]byte(seed))
+		pair, err := nkeys.FromSeed([]byte(p.Seed))
 		mu.Lock()
 		defer mu.Unlock()
 		signer = pair
-		return token, err
+		return p.Token, err
 	}
 	sign := func(nonce []byte) ([]byte, error) {
 		mu.Lock()

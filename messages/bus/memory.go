@@ -107,7 +107,7 @@ func (n *Network) publish(subject, id string, payload []byte) int {
 	}
 	listeners := n.subs.find(subject, nil)
 	for _, s := range listeners {
-		s.push(subject, payload)
+		s.push(memoryMessage{subject: subject, payload: payload})
 	}
 	return len(listeners)
 }
@@ -120,8 +120,13 @@ func (b *memoryBus) Subscribe(pattern string, handle func(string, []byte)) (Subs
 	if err := b.allowed(true, pattern); err != nil {
 		return nil, err
 	}
-	s := newMemorySub(b, pattern, handle)
+	s := newMemorySub(b, maxPending, func(m memoryMessage) { handle(m.subject, m.payload) })
 	n := b.network
+	s.leave = func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.subs.remove(pattern, s)
+	}
 	n.mu.Lock()
 	n.subs.add(pattern, s)
 	n.mu.Unlock()

@@ -29,7 +29,7 @@ type memoryObjects struct {
 	bus *memoryBus
 }
 
-// Objects implements [ObjectStore].
+// Objects implements [Bus].
 func (b *memoryBus) Objects(ctx context.Context, bucket string, c BucketConfig) (Objects, error) {
 	if err := checkBucket(bucket, c); err != nil {
 		return nil, err

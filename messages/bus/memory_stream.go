@@ -3,6 +3,7 @@ package bus
 import (
 	"bytes"
 	"context"
+	"math"
 	"slices"
 	"sync"
 
@@ -12,12 +13,11 @@ import (
 // memoryStream keeps every message on its subjects, and every id, for as long
 // as the Network exists.
 type memoryStream struct {
-	subjects []string
-
-	mu   sync.Mutex
-	more *sync.Cond
-	kept []memoryMessage // message i has sequence number i+1
-	ids  map[string]bool
+	mu       sync.Mutex
+	subjects index[string]
+	kept     []memoryMessage
+	ids      map[string]bool
+	readers  map[*memorySub]struct{}
 }
 
 // memoryStreamOn is a stream as one connection holds it.
@@ -41,29 +41,36 @@ func (b *memoryBus) Stream(ctx context.Context, name string, subjects []string) 
 	defer n.mu.Unlock()
 	s := n.streams[name]
 	if s == nil {
-		s = &memoryStream{ids: make(map[string]bool)}
-		s.more = sync.NewCond(&s.mu)
+		s = &memoryStream{ids: make(map[string]bool), readers: make(map[*memorySub]struct{})}
 		n.streams[name] = s
 	}
 	s.mu.Lock()
-	s.subjects = slices.Clone(subjects)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	s.subjects = index[string]{}
+	for _, subject := range subjects {
+		s.subjects.add(subject, subject)
+	}
 	return memoryStreamOn{s, b}, nil
 }
+
+// has reports whether a subject is one of the stream's.
+func (s *memoryStream) has(subject string) bool { return len(s.subjects.find(subject, nil)) > 0 }
 
 // keep appends a message that is on one of the stream's subjects.
 func (s *memoryStream) keep(subject, id string, payload []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	on := func(pattern string) bool { return matches(pattern, subject) }
-	if !slices.ContainsFunc(s.subjects, on) || s.ids[id] {
+	if !s.has(subject) || s.ids[id] {
 		return
 	}
 	if id != "" {
 		s.ids[id] = true
 	}
-	s.kept = append(s.kept, memoryMessage{subject, payload})
-	s.more.Broadcast()
+	m := memoryMessage{uint64(len(s.kept)) + 1, subject, payload}
+	s.kept = append(s.kept, m)
+	for reader := range s.readers {
+		reader.push(m)
+	}
 }
 
 // Append implements [Stream].
@@ -78,9 +85,9 @@ func (s memoryStreamOn) Append(ctx context.Context, subject, id string, payload 
 		return noAnswer(ctx, subject)
 	}
 	s.mu.Lock()
-	on := slices.ContainsFunc(s.subjects, func(pattern string) bool { return matches(pattern, subject) })
+	has := s.has(subject)
 	s.mu.Unlock()
-	if !on {
+	if !has {
 		return nobody(subject)
 	}
 	s.bus.network.publish(subject, id, bytes.Clone(payload))
@@ -92,48 +99,20 @@ func (s memoryStreamOn) Consume(ctx context.Context, after uint64, handle func(u
 	if ctx.Err() != nil {
 		return nil, messages.Errorf(messages.Unavailable, "the stream could not be opened: %v", ctx.Err())
 	}
-	c := &memoryConsumer{memoryStreamOn: s, done: make(chan struct{})}
-	go c.run(after, handle)
-	return s.bus.register(c)
-}
-
-// memoryConsumer is a reader of a stream.
-type memoryConsumer struct {
-	memoryStreamOn
-	stopped bool // guarded by the stream's mu
-	done    chan struct{}
-}
-
-func (c *memoryConsumer) run(after uint64, handle func(uint64, string, []byte)) {
-	defer close(c.done)
-	for seq := after + 1; ; seq++ {
-		m, ok := c.message(seq)
-		if !ok {
-			return
+	reader := newMemorySub(s.bus, math.MaxInt, func(m memoryMessage) {
+		if m.seq > after {
+			handle(m.seq, m.subject, m.payload)
 		}
-		handle(seq, m.subject, m.payload)
+	})
+	reader.leave = func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.readers, reader)
 	}
-}
-
-// message waits for the message of a sequence number, or for Stop.
-func (c *memoryConsumer) message(seq uint64) (memoryMessage, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for uint64(len(c.kept)) < seq && !c.stopped {
-		c.more.Wait()
-	}
-	if c.stopped {
-		return memoryMessage{}, false
-	}
-	return c.kept[seq-1], true
-}
-
-// Stop implements [Subscription].
-func (c *memoryConsumer) Stop() error {
-	c.bus.forget(c)
-	c.mu.Lock()
-	c.stopped = true
-	c.more.Broadcast()
-	c.mu.Unlock()
-	return awaitStop(c.done)
+	s.mu.Lock()
+	reader.pending = slices.Clone(s.kept)
+	s.readers[reader] = struct{}{}
+	s.mu.Unlock()
+	go reader.deliver()
+	return s.bus.register(reader)
 }

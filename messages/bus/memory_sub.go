@@ -6,13 +6,14 @@ import "sync"
 // loses those above.
 const maxPending = 1 << 16
 
-// memorySub is a subscription on a Network: a bounded queue and the goroutine
-// that empties it.
+// memorySub is a subscription on a Network, or a reader of a stream: a bounded
+// queue and the goroutine that empties it.
 type memorySub struct {
-	bus     *memoryBus
-	pattern string
-	handle  func(string, []byte)
-	done    chan struct{} // closed when deliver has returned
+	bus    *memoryBus
+	most   int // messages that may wait
+	handle func(memoryMessage)
+	leave  func()        // ends the arrival of messages
+	done   chan struct{} // closed when deliver has returned
 
 	mu      sync.Mutex
 	wake    *sync.Cond
@@ -21,21 +22,22 @@ type memorySub struct {
 }
 
 type memoryMessage struct {
+	seq     uint64 // in a stream, from 1
 	subject string
 	payload []byte
 }
 
-func newMemorySub(b *memoryBus, pattern string, handle func(string, []byte)) *memorySub {
-	s := &memorySub{bus: b, pattern: pattern, handle: handle, done: make(chan struct{})}
+func newMemorySub(b *memoryBus, most int, handle func(memoryMessage)) *memorySub {
+	s := &memorySub{bus: b, most: most, handle: handle, done: make(chan struct{})}
 	s.wake = sync.NewCond(&s.mu)
 	return s
 }
 
-func (s *memorySub) push(subject string, payload []byte) {
+func (s *memorySub) push(m memoryMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.stopped && len(s.pending) < maxPending {
-		s.pending = append(s.pending, memoryMessage{subject, payload})
+	if !s.stopped && len(s.pending) < s.most {
+		s.pending = append(s.pending, m)
 		s.wake.Signal()
 	}
 }
@@ -47,7 +49,7 @@ func (s *memorySub) deliver() {
 		if !ok {
 			return
 		}
-		s.handle(m.subject, m.payload)
+		s.handle(m)
 	}
 }
 
@@ -69,10 +71,7 @@ func (s *memorySub) next() (memoryMessage, bool) {
 
 // Stop implements [Subscription].
 func (s *memorySub) Stop() error {
-	n := s.bus.network
-	n.mu.Lock()
-	n.subs.remove(s.pattern, s)
-	n.mu.Unlock()
+	s.leave()
 	s.bus.forget(s)
 	s.mu.Lock()
 	s.stopped = true

@@ -20,7 +20,7 @@ type natsObjects struct {
 	stream jetstream.Stream
 }
 
-// Objects implements [ObjectStore].
+// Objects implements [Bus].
 func (b *natsBus) Objects(ctx context.Context, bucket string, c BucketConfig) (Objects, error) {
 	if err := checkBucket(bucket, c); err != nil {
 		return nil, err

@@ -12,7 +12,13 @@ import (
 // subject; or the connection is lost.
 type watch struct {
 	mu      sync.Mutex
-	waiting map[string][]*context.CancelCauseFunc
+	waiting map[*watched]struct{}
+}
+
+// watched is a request under way.
+type watched struct {
+	subject string
+	cancel  context.CancelCauseFunc
 }
 
 // begin returns a context that is cancelled, with a *messages.Error as its
@@ -20,38 +26,23 @@ type watch struct {
 // watching.
 func (w *watch) begin(ctx context.Context, subject string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	key := watchKey(subject)
+	r := &watched{watchKey(subject), cancel}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.waiting == nil {
-		w.waiting = make(map[string][]*context.CancelCauseFunc)
+		w.waiting = make(map[*watched]struct{})
 	}
-	w.waiting[key] = append(w.waiting[key], &cancel)
-	w.mu.Unlock()
+	w.waiting[r] = struct{}{}
 	return ctx, func() {
-		w.end(key, &cancel)
+		w.mu.Lock()
+		delete(w.waiting, r)
+		w.mu.Unlock()
 		cancel(nil)
 	}
 }
 
-func (w *watch) end(key string, cancel *context.CancelCauseFunc) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	list := w.waiting[key]
-	for i, c := range list {
-		if c == cancel {
-			list[i] = list[len(list)-1]
-			list[len(list)-1] = nil
-			w.waiting[key] = list[:len(list)-1]
-			break
-		}
-	}
-	if len(w.waiting[key]) == 0 {
-		delete(w.waiting, key)
-	}
-}
-
-// watchKey brings the many subjects of the stream API under one key: which of
-// them an operation needs is not ours to know.
+// watchKey brings the many subjects of the stream API under one key, because a
+// caller does not know which of them its operation needs.
 func watchKey(subject string) string {
 	if strings.HasPrefix(subject, "$JS.") {
 		return "$JS"
@@ -59,19 +50,19 @@ func watchKey(subject string) string {
 	return subject
 }
 
-// denied cancels the requests that a report of the server is about. If it is
-// about listening to replies, that is all of them.
+// denied cancels the requests that a report of the server is about: all of them,
+// if the server refuses to let this connection listen to replies.
 func (w *watch) denied(report error) {
 	subject := deniedSubject(report)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if strings.HasPrefix(subject, "_INBOX") {
-		for _, list := range w.waiting {
-			cancelAll(list, deniedListen(subject))
+	for r := range w.waiting {
+		if strings.HasPrefix(subject, "_INBOX") {
+			r.cancel(deniedListen(subject))
+		} else if r.subject == watchKey(subject) {
+			r.cancel(deniedSend(subject))
 		}
-		return
 	}
-	cancelAll(w.waiting[watchKey(subject)], deniedSend(subject))
 }
 
 // lost cancels all requests: the connection they were sent on is gone, and
@@ -79,14 +70,8 @@ func (w *watch) denied(report error) {
 func (w *watch) lost() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, list := range w.waiting {
-		cancelAll(list, connectionLost())
-	}
-}
-
-func cancelAll(list []*context.CancelCauseFunc, cause error) {
-	for _, cancel := range list {
-		(*cancel)(cause)
+	for r := range w.waiting {
+		r.cancel(connectionLost())
 	}
 }
 

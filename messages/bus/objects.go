@@ -24,22 +24,6 @@ type BucketConfig struct {
 	MaxBytes int64         // of all objects, with what it takes to keep them
 }
 
-// ObjectStore is a [Bus] that keeps objects: what [Connect] and [Network.Connect]
-// return is one.
-type ObjectStore interface {
-	// Objects opens a bucket, creating it if need be.
-	Objects(ctx context.Context, bucket string, c BucketConfig) (Objects, error)
-}
-
-// OpenObjects opens a bucket over a bus.
-func OpenObjects(ctx context.Context, b Bus, bucket string, c BucketConfig) (Objects, error) {
-	store, ok := b.(ObjectStore)
-	if !ok {
-		return nil, messages.Errorf(messages.Invalid, "bucket %s: this bus keeps no objects", clip(bucket))
-	}
-	return store.Objects(ctx, bucket, c)
-}
-
 // objectName is what objects can be called: tokens of a subject.
 var objectName = regexp.MustCompile(`^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$`)
 

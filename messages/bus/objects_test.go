@@ -12,7 +12,7 @@ import (
 
 func bucket(t *testing.T, b Bus, name string, size int64) Objects {
 	t.Helper()
-	o, err := OpenObjects(within(t), b, name, BucketConfig{MaxAge: time.Hour, MaxBytes: size})
+	o, err := b.Objects(within(t), name, BucketConfig{MaxAge: time.Hour, MaxBytes: size})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestObjectsRefuse(t *testing.T) {
 		ctx, b := within(t), connect(t, "$auctioneer")
 		good := BucketConfig{MaxAge: time.Hour, MaxBytes: 1 << 20}
 		for name, c := range map[string]BucketConfig{"a.b": good, "": good, "forever": {MaxBytes: 1}, "endless": {MaxAge: time.Hour}} {
-			if _, err := OpenObjects(ctx, b, name, c); messages.KindOf(err) != messages.Invalid {
+			if _, err := b.Objects(ctx, name, c); messages.KindOf(err) != messages.Invalid {
 				t.Errorf("bucket %q, %+v: %v, want Invalid", name, c, err)
 			}
 		}
@@ -98,7 +98,7 @@ func TestObjectsNeedPermission(t *testing.T) {
 		bucket string
 		want   bool
 	}{{"FILES_west", false}, {"FILES_east", true}} {
-		_, err := OpenObjects(within(t), n.Connect("eve"), c.bucket, BucketConfig{MaxAge: time.Hour, MaxBytes: 1})
+		_, err := n.Connect("eve").Objects(within(t), c.bucket, BucketConfig{MaxAge: time.Hour, MaxBytes: 1})
 		if denied := messages.KindOf(err) == messages.PermissionDenied; denied == c.want {
 			t.Errorf("%s: %v, want allowed: %v", c.bucket, err, c.want)
 		}

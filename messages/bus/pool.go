@@ -148,14 +148,7 @@ func waitFor(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true
-	default:
-	}
-	timer := time.NewTimer(stopTimeout)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
+	case <-time.After(stopTimeout):
 		return false
 	}
 }

@@ -32,24 +32,6 @@ func checkPattern(pattern string) error {
 	return nil
 }
 
-// matches reports whether a subject is one of a pattern's.
-func matches(pattern, subject string) bool {
-	for {
-		p, patternRest, patternMore := strings.Cut(pattern, ".")
-		if p == ">" {
-			return true
-		}
-		s, subjectRest, subjectMore := strings.Cut(subject, ".")
-		if p != s && p != "*" || patternMore != subjectMore {
-			return false
-		}
-		if !patternMore {
-			return true
-		}
-		pattern, subject = patternRest, subjectRest
-	}
-}
-
 func clip(s string) string {
 	const most = 128
 	if len(s) > most {
