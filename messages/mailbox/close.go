@@ -3,7 +3,6 @@ package mailbox
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"go.uber.org/zap"
 )
@@ -22,7 +21,7 @@ func (m *replicated) stop() error {
 	}
 	close(m.stopping)
 	m.queue.close(ErrClosed)
-	stopped := m.shutdown()
+	stopped := awaitFor(m.halt(), m.config.limits.stuckAfter) == nil
 	close(m.gone)
 	m.abandon()
 	<-m.collected
@@ -35,19 +34,11 @@ func (m *replicated) stop() error {
 	return m.release()
 }
 
-// shutdown stops Raft, and says whether it did within StuckAfter.
-func (m *replicated) shutdown() bool {
-	tooLong := make(chan struct{})
-	timer := time.AfterFunc(m.config.StuckAfter, func() { close(tooLong) })
-	defer timer.Stop()
-	return await(m.halt(), tooLong) == nil
-}
-
 // release gives back what open acquired. Raft has stopped.
 func (m *replicated) release() error {
 	var err error
-	if m.meters != nil {
-		m.meters.unregister()
+	if m.meters != nil && m.config.Metrics != nil {
+		m.config.Metrics.Unregister(m.meters.all)
 	}
 	if m.gate != nil {
 		err = m.gate.Close()
@@ -55,8 +46,8 @@ func (m *replicated) release() error {
 	if m.stream != nil {
 		err = errors.Join(err, m.stream.Close())
 	}
-	if m.stream == nil && m.config.Listener != nil {
-		err = m.config.Listener.Close()
+	if m.stream == nil && m.config.faults.listener != nil {
+		err = m.config.faults.listener.Close()
 	}
 	if m.disk != nil {
 		err = errors.Join(err, m.disk.close())
@@ -84,7 +75,7 @@ func (m *replicated) fail(err error) {
 		return // OpenRaft has returned the error
 	}
 	m.config.Log.Error("the log's storage failed", zap.Error(err))
-	m.config.OnStuck(err)
+	m.config.faults.stuck(err)
 	m.queue.close(fmt.Errorf("%w: %w", ErrClosed, err))
 	_ = m.stream.Close()
 	m.halt()

@@ -234,7 +234,7 @@ func (c *comparer) compare() {
 			}
 			continue
 		}
-		if n := c.applier.entries.Load(); n < entries+c.config.MarkEntries || time.Since(at) < markCost*c.applier.hasher.cost() {
+		if n := c.applier.entries.Load(); n < entries+c.config.limits.markEntries || time.Since(at) < markCost*c.applier.hasher.cost() {
 			continue
 		}
 		f := c.raft.Apply(encodeMark(markEntry{}), 0)

@@ -38,8 +38,6 @@ type Config struct {
 	Local *Local
 	// Listen is the TCP address to serve the group on, "10.0.0.1:7000".
 	Listen string
-	// Listener is used in place of Listen if set. It is closed with the mailbox.
-	Listener net.Listener
 	// Peers gives the address of each replica of the group by its ID.
 	Peers map[string]string
 	// Resolve is used in place of Peers if set: the present address of a
@@ -70,47 +68,31 @@ type Config struct {
 	// process starved of CPU for some hundred milliseconds keeps its leadership.
 	Timeout time.Duration
 
-	// MaxCommand is the largest command in bytes; default 1 MiB.
-	MaxCommand int
-	// MaxBatch and MaxBatchBytes bound the commands of one log entry; default
-	// 4,096 and 256 KiB. A larger command makes an entry of its own.
-	MaxBatch, MaxBatchBytes int
-	// MaxQueueBytes bounds the commands that wait for the log; Propose waits for
-	// room beyond it. Default 32 MiB.
-	MaxQueueBytes int
-	// InFlight is how many entries may be on their way at a time; default 3.
-	// More of them make smaller entries.
-	InFlight int
-
-	// SnapshotEntries and SnapshotBytes say after how many entries, or bytes of
-	// entries, the state is written aside and the log cut; default 8,192 and
-	// 64 MiB. TrailingEntries stay in the log for replicas that lag a little;
-	// default 1,024.
-	SnapshotEntries, TrailingEntries uint64
-	SnapshotBytes                    uint64
-
-	// MarkEntries is how many entries lie at least between two comparisons of the
-	// replicas' states; default 1,024. Where an image of the state takes long, they
-	// are further apart: all take less than 1 % of the time.
-	MarkEntries uint64
+	// SnapshotBytes is by how many bytes of entries the log may grow until the state is
+	// written aside and the log cut; default 64 MiB. 32,768 entries have the same effect.
+	// TrailingEntries stay in the log for replicas that lag a little; default 1,024.
+	SnapshotBytes, TrailingEntries uint64
 
 	// MinFreeBytes is the space free on the disk of Dir below which proposals
 	// are refused with ErrNoSpace; default 256 MiB.
 	MinFreeBytes uint64
-	// StuckAfter is how long a write or sync may take; default 20 s.
-	StuckAfter time.Duration
-	// OnStuck is called once when a write hangs or fails. The default logs the
-	// error and ends the process with status 1. If it returns, the replica
-	// leaves its group: connections are cut, and every call fails.
-	OnStuck func(error)
-
 	// Log is the logger; default none.
 	Log *zap.Logger
 	// Metrics is where the replica's metrics are registered, until Close, as
 	// candor_<Name>_log_* with a label for the replica; default nowhere.
 	Metrics prometheus.Registerer
 
+	limits limits
 	faults faults
+}
+
+// limits are what only tests have otherwise than withDefaults says.
+type limits struct {
+	command     int           // bytes of the largest command
+	batchBytes  int           // of the commands of a log entry; a larger command makes an entry of its own
+	queueBytes  int           // of the commands that wait for the log; Propose waits for room beyond
+	markEntries uint64        // that lie at least between two comparisons of the replicas' states
+	stuckAfter  time.Duration // how long a write or sync may take
 }
 
 // faults are what tests put between this package and the system.
@@ -118,6 +100,11 @@ type faults struct {
 	wrap func(raft.LogStore) raft.LogStore        // the log's store
 	free func(dir string) (bytes uint64, _ error) // the disk's free space
 	room func(dir string, bytes int64) error      // tries whether a file of a size has room
+	// stuck is called once when a write hangs or fails: it logs the error and ends the
+	// process. If it returns, the replica leaves its group: connections are cut, and
+	// every call fails.
+	stuck    func(error)
+	listener net.Listener // in place of Listen; closed with the mailbox
 }
 
 var metricName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -162,14 +149,14 @@ func checkBootstrap(ids []string) error {
 
 func (c *Config) checkNetwork() error {
 	if c.Local != nil {
-		if c.Listen != "" || c.Listener != nil || c.TLS != nil {
-			return invalid("Local is for replicas of one process; give no Listen, Listener or TLS beside it")
+		if c.Listen != "" || c.TLS != nil {
+			return invalid("Local is for replicas of one process; give no Listen or TLS beside it")
 		}
 		return nil
 	}
 	switch {
-	case c.Listen == "" && c.Listener == nil:
-		return invalid("Listen is empty and there is no Listener; give an address such as 127.0.0.1:7000")
+	case c.Listen == "" && c.faults.listener == nil:
+		return invalid("Listen is empty; give an address such as 127.0.0.1:7000")
 	case c.Resolve == nil && len(c.Peers) == 0 && len(c.Bootstrap) != 1:
 		return invalid("Peers is empty and there is no Resolve; give the address of each replica")
 	}
@@ -208,20 +195,8 @@ func (c *Config) checkLimits() error {
 	switch {
 	case c.Timeout < 50*time.Millisecond || c.Timeout > time.Minute:
 		return invalid("Timeout is %s; use 50ms to 1m", c.Timeout)
-	case c.MaxBatch < 1 || c.MaxBatch > maxEntryCommands:
-		return invalid("MaxBatch is %d; use 1 to %d", c.MaxBatch, maxEntryCommands)
-	case c.MaxBatchBytes < 1 || c.MaxBatchBytes > 16<<20:
-		return invalid("MaxBatchBytes is %d; use 1 to 16 MiB", c.MaxBatchBytes)
-	case c.MaxCommand < 1 || c.MaxCommand > 16<<20:
-		return invalid("MaxCommand is %d; use 1 to 16 MiB", c.MaxCommand)
-	case c.MaxQueueBytes < c.MaxBatchBytes:
-		return invalid("MaxQueueBytes is %d, less than MaxBatchBytes, %d", c.MaxQueueBytes, c.MaxBatchBytes)
-	case c.InFlight < 1 || c.InFlight > 64:
-		return invalid("InFlight is %d; use 1 to 64", c.InFlight)
 	case c.SegmentBytes < 64<<10 || c.SegmentBytes > 1<<30:
 		return invalid("SegmentBytes is %d; use 64 KiB to 1 GiB", c.SegmentBytes)
-	case c.StuckAfter < 10*time.Millisecond:
-		return invalid("StuckAfter is %s; use at least 10ms", c.StuckAfter)
 	}
 	return nil
 }
@@ -233,17 +208,14 @@ func (c *Config) withDefaults() *Config {
 	fill(&d.Store, StoreWAL)
 	fill(&d.SegmentBytes, 64<<20)
 	fill(&d.Timeout, time.Second)
-	fill(&d.MaxCommand, 1<<20)
-	fill(&d.MaxBatch, 4096)
-	fill(&d.MaxBatchBytes, 256<<10)
-	fill(&d.MaxQueueBytes, 32<<20)
-	fill(&d.InFlight, 3)
-	fill(&d.SnapshotEntries, 32768)
+	fill(&d.limits.command, 1<<20)
+	fill(&d.limits.batchBytes, 256<<10)
+	fill(&d.limits.queueBytes, 32<<20)
+	fill(&d.limits.markEntries, 1024)
+	fill(&d.limits.stuckAfter, 20*time.Second)
 	fill(&d.SnapshotBytes, 64<<20)
 	fill(&d.TrailingEntries, 1024)
-	fill(&d.MarkEntries, 1024)
 	fill(&d.MinFreeBytes, 256<<20)
-	fill(&d.StuckAfter, 20*time.Second)
 	d.fillFunctions()
 	return &d
 }
@@ -252,9 +224,9 @@ func (c *Config) fillFunctions() {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
-	if c.OnStuck == nil {
+	if c.faults.stuck == nil {
 		log := c.Log
-		c.OnStuck = func(err error) { log.Fatal("the log's storage failed; ending the process", zap.Error(err)) }
+		c.faults.stuck = func(err error) { log.Fatal("the log's storage failed; ending the process", zap.Error(err)) }
 	}
 	if c.faults.room == nil {
 		c.faults.room = tryRoom

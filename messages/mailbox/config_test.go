@@ -34,13 +34,7 @@ func TestConfigIsRefusedByField(t *testing.T) {
 		{"Group", func(c *Config) { c.Group = "" }, "certificates for anything"},
 		{"Local", func(c *Config) { c.Local = NewLocal() }, "and a port"},
 		{"Timeout", func(c *Config) { c.Timeout = time.Millisecond }, "too short"},
-		{"MaxBatch", func(c *Config) { c.MaxBatch = maxEntryCommands + 1 }, "too many"},
-		{"MaxBatchBytes", func(c *Config) { c.MaxBatchBytes = -1 }, "negative"},
-		{"MaxCommand", func(c *Config) { c.MaxCommand = 1 << 30 }, "too large"},
-		{"MaxQueueBytes", func(c *Config) { c.MaxQueueBytes = 1 }, "less than a batch"},
-		{"InFlight", func(c *Config) { c.InFlight = 1000 }, "too many"},
 		{"SegmentBytes", func(c *Config) { c.SegmentBytes = 1 }, "too small"},
-		{"StuckAfter", func(c *Config) { c.StuckAfter = 1 }, "too short"},
 	}
 	secure := newAuthority(t).issue("a.bank.west")
 	for _, test := range cases {

@@ -323,7 +323,7 @@ func TestUnreadableSnapshot(t *testing.T) {
 func TestReplicaThatDiffersStops(t *testing.T) {
 	stuck := make(chan error, 3)
 	g := newGroup(t, 3, func(c *Config) {
-		c.MarkEntries, c.Timeout, c.OnStuck = 8, 200*time.Millisecond, func(err error) { stuck <- err }
+		c.limits.markEntries, c.Timeout, c.faults.stuck = 8, 200*time.Millisecond, func(err error) { stuck <- err }
 	})
 	g.start(g.ids...)
 	g.settled()
@@ -466,8 +466,8 @@ func harm(t *testing.T, r *rand.Rand, path string) string {
 func TestDamagedFiles(t *testing.T) {
 	for _, store := range []string{StoreWAL, StoreBolt} {
 		g := newGroup(t, 3, func(c *Config) {
-			c.Store, c.SegmentBytes, c.TrailingEntries, c.Timeout, c.StuckAfter = store, 64<<10, 1, 200*time.Millisecond, 10*time.Second
-			c.OnStuck = func(error) {}
+			c.Store, c.SegmentBytes, c.TrailingEntries, c.Timeout, c.limits.stuckAfter = store, 64<<10, 1, 200*time.Millisecond, 10*time.Second
+			c.faults.stuck = func(error) {}
 		})
 		g.start(g.ids...)
 		g.settled()

@@ -7,7 +7,7 @@
 //
 // A command is bytes to this package. [Mailbox.Propose] adds it to the log
 // entry that is being filled; a goroutine hands that entry to Raft as soon as
-// fewer than Config.InFlight entries are on their way, so a lone command leaves
+// fewer than three entries are on their way, so a lone command leaves
 // at once and a crowd of them shares one entry, one sync of each disk and one
 // round of the network. Each caller gets the result that its own command had on
 // this replica, in log order.
@@ -27,8 +27,8 @@
 // # Disks
 //
 // A leader whose disk hangs would still send heartbeats and never commit. So a watchdog
-// times every write and sync, probes the disk when it is idle, and calls Config.OnStuck,
-// which by default ends the process. After a failed write nothing more is written: the
+// times every write and sync, probes the disk when it is idle, and ends the process
+// when a write hangs or fails. After a failed write nothing more is written: the
 // memory pages that a failed sync leaves behind cannot be trusted, while the files can be
 // trusted once a new process has read them. When the disk runs low, proposals are
 // refused (ErrNoSpace) while there is still room for the accepted ones, and accepted

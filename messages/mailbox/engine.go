@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
@@ -42,10 +41,7 @@ func (e *engine) transferOut() {
 	if e.raft.State() != raft.Leader || len(e.voters()) == 1 {
 		return
 	}
-	tooLong := make(chan struct{})
-	timer := time.AfterFunc(2*e.config.Timeout, func() { close(tooLong) })
-	defer timer.Stop()
-	if err := await(e.raft.LeadershipTransfer(), tooLong); err != nil && !errors.Is(err, raft.ErrNotLeader) {
+	if err := awaitFor(e.raft.LeadershipTransfer(), 2*e.config.Timeout); err != nil && !errors.Is(err, raft.ErrNotLeader) {
 		e.config.Log.Warn("leadership was not handed over; the group elects a leader by itself", zap.Error(err))
 	}
 }

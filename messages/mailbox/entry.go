@@ -12,8 +12,7 @@ import (
 const (
 	entryVersion = 1
 	entryMark    = 2
-	// maxEntryCommands bounds what a decoder allocates for an entry of empty
-	// commands; it is also the largest Config.MaxBatch.
+	// maxEntryCommands bounds what a decoder allocates for an entry of empty commands.
 	maxEntryCommands = 1 << 16
 )
 

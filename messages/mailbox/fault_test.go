@@ -49,13 +49,13 @@ func (f *faultyLog) IsMonotonic() bool {
 }
 
 // faultyGroup is a group whose logs can be made to fail; stuck gets what
-// OnStuck is told.
+// faults.stuck is told.
 func faultyGroup(t *testing.T, n int) (g *group, logs map[string]*faultyLog, stuck chan error) {
 	logs, stuck = map[string]*faultyLog{}, make(chan error, n)
 	g = newGroup(t, n, func(c *Config) {
 		id := c.ID
-		c.StuckAfter = 2 * time.Second
-		c.OnStuck = func(err error) { stuck <- err }
+		c.limits.stuckAfter = 2 * time.Second
+		c.faults.stuck = func(err error) { stuck <- err }
 		c.faults.wrap = func(s raft.LogStore) raft.LogStore {
 			logs[id] = &faultyLog{LogStore: s}
 			return logs[id]
@@ -232,7 +232,7 @@ func TestTryForRoomLeavesNothing(t *testing.T) {
 }
 
 func TestHangingProbeIsOverdue(t *testing.T) {
-	guard := newGuard(&Config{StuckAfter: time.Minute}, nil)
+	guard := newGuard(&Config{limits: limits{stuckAfter: time.Minute}}, nil)
 	end := guard.begin("probe")
 	now := time.Now()
 	if err := guard.overdue(now.Add(time.Minute / 2)); err != nil {
@@ -256,7 +256,7 @@ func TestStuckEndsTheProcessByDefault(t *testing.T) {
 	core, logged := observer.New(zap.ErrorLevel)
 	ended := make(exit)
 	c := Config{Log: zap.New(core, zap.WithFatalHook(ended))}
-	c.withDefaults().OnStuck(syscall.EIO)
+	c.withDefaults().faults.stuck(syscall.EIO)
 	<-ended
 	if last := logged.All()[logged.Len()-1]; last.Level != zap.FatalLevel {
 		t.Errorf("logged at %v", last.Level)

@@ -141,9 +141,9 @@ func (g *gate) passes(rpc raft.RPC) bool {
 		return g.passesEntries(rpc, q)
 	case *raft.RequestVoteRequest:
 		report, told := attached[standingReport](string(q.Candidate))
-		return g.passesVote(rpc, g.mayVote(string(q.ID), q.LastLogIndex, report, told), &raft.RequestVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
+		return g.passesVote(rpc, g.standing.mayVote(string(q.ID), q.LastLogIndex, report, told), &raft.RequestVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
 	case *raft.RequestPreVoteRequest:
-		return g.passesVote(rpc, g.mayVote(string(q.ID), q.LastLogIndex, standingReport{}, false), &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
+		return g.passesVote(rpc, g.standing.mayVote(string(q.ID), q.LastLogIndex, standingReport{}, false), &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
 	case *raft.TimeoutNowRequest:
 		return g.passesVote(rpc, g.mayCampaign(), &raft.TimeoutNowResponse{RPCHeader: g.header()})
 	case *raft.InstallSnapshotRequest:
@@ -163,10 +163,6 @@ func (g *gate) header() raft.RPCHeader {
 func (g *gate) mayCampaign() error {
 	last, _ := g.end()
 	return g.standing.mayCampaign(last)
-}
-
-func (g *gate) mayVote(id string, last uint64, report standingReport, told bool) error {
-	return g.standing.mayVote(id, last, report, told)
 }
 
 func (g *gate) passesVote(rpc raft.RPC, refusal error, answer any) bool {
@@ -239,12 +235,10 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 		g.standing.noteReport(string(id), report, q.Term, g.raft.CommitIndex())
 	}
 	if told && err != nil {
-		return g.refused(report)
+		return errors.New(report.Why)
 	}
 	return err
 }
-
-func (g *gate) refused(q standingReport) error { return errors.New(q.Why) }
 
 // notice is what this leader tells a replica.
 func (g *gate) notice(id string) leaderNotice {

@@ -158,7 +158,7 @@ func (g *group) resolve(id string) (string, error) {
 func (g *group) config(id string) Config {
 	c := Config{ID: id, Dir: g.dirs[id], Local: g.local, Bootstrap: g.ids,
 		Timeout: 500 * time.Millisecond, SegmentBytes: 4 << 20, MinFreeBytes: 1,
-		OnStuck: func(err error) { g.t.Errorf("replica %s: %v", id, err) }}
+		faults: faults{stuck: func(err error) { g.t.Errorf("replica %s: %v", id, err) }}}
 	if g.issuer != nil {
 		g.listen(&c)
 	}
@@ -177,7 +177,7 @@ func (g *group) listen(c *Config) {
 	g.mu.Lock()
 	g.addresses[c.ID] = l.Addr().String()
 	g.mu.Unlock()
-	c.Local, c.Listener, c.Resolve, c.Group, c.TLS = nil, l, g.resolve, testGroup, g.issuer.issue(c.ID+"."+testGroup)
+	c.Local, c.faults.listener, c.Resolve, c.Group, c.TLS = nil, l, g.resolve, testGroup, g.issuer.issue(c.ID+"."+testGroup)
 }
 
 // testGroup is what the certificates of a test's replicas are for.

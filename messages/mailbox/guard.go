@@ -62,7 +62,7 @@ func (g *guard) overdue(now time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, op := range g.ops {
-		if took := now.Sub(op.start); took > g.config.StuckAfter {
+		if took := now.Sub(op.start); took > g.config.limits.stuckAfter {
 			return fmt.Errorf("mailbox: %s in %s has not returned for %s", op.name, g.config.Dir, took.Round(time.Millisecond))
 		}
 	}
@@ -106,7 +106,7 @@ func (g *guard) fail(err error) {
 // watch looks for overdue writes. It does no I/O of its own, so that it
 // cannot hang with the disk.
 func (g *guard) watch(stop <-chan struct{}) {
-	tick := time.NewTicker(g.config.StuckAfter / 4)
+	tick := time.NewTicker(g.config.limits.stuckAfter / 4)
 	defer tick.Stop()
 	for {
 		select {
@@ -128,7 +128,7 @@ const spaceEvery = 250 * time.Millisecond
 // probe looks at the space left, and writes and syncs a small file so that a
 // disk that hangs is noticed while nobody proposes.
 func (g *guard) probe(stop <-chan struct{}) {
-	space, write := time.NewTicker(min(spaceEvery, g.config.StuckAfter/4)), time.NewTicker(g.config.StuckAfter/4)
+	space, write := time.NewTicker(min(spaceEvery, g.config.limits.stuckAfter/4)), time.NewTicker(g.config.limits.stuckAfter/4)
 	defer space.Stop()
 	defer write.Stop()
 	for {
@@ -204,31 +204,6 @@ func writeSynced(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// guardedLog is a log store whose writes the guard watches.
-type guardedLog struct {
-	raft.LogStore
-	guard *guard
-}
-
-// StoreLog writes one entry.
-func (l *guardedLog) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
-
-// StoreLogs writes entries and syncs them.
-func (l *guardedLog) StoreLogs(logs []*raft.Log) error {
-	return l.guard.write("a write of the log", func() error { return l.LogStore.StoreLogs(logs) })
-}
-
-// DeleteRange cuts the log at one end.
-func (l *guardedLog) DeleteRange(first, last uint64) error {
-	return l.guard.write("a cut of the log", func() error { return l.LogStore.DeleteRange(first, last) })
-}
-
-// IsMonotonic says whether the store refuses gaps.
-func (l *guardedLog) IsMonotonic() bool {
-	m, ok := l.LogStore.(raft.MonotonicLogStore)
-	return ok && m.IsMonotonic()
 }
 
 // guardedStable is a store of votes whose writes the guard watches.

@@ -165,29 +165,7 @@ func (m *Memory) Fill(full bool) {
 func (m *Memory) Image() ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.image()
-}
-
-func (m *Memory) image() ([]byte, error) {
 	var b bytes.Buffer
-	if _, err := m.machine.Capture().WriteTo(&b); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
-
-// Restart puts another machine in place of the present one, restored from its
-// image: what a crash and a start from a snapshot do. Leadership is kept.
-func (m *Memory) Restart(fresh Machine) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	image, err := m.image()
-	if err != nil {
-		return err
-	}
-	if err := fresh.Restore(bytes.NewReader(image)); err != nil {
-		return err
-	}
-	m.machine = fresh
-	return nil
+	_, err := m.machine.Capture().WriteTo(&b)
+	return b.Bytes(), err
 }

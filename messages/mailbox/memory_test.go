@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -120,7 +121,7 @@ func TestMemoryKeepsTheLatestLeadership(t *testing.T) {
 	expect(Leadership{false, 3})
 }
 
-func TestMemoryRestartsFromItsImage(t *testing.T) {
+func TestMemoryHasAnImage(t *testing.T) {
 	before, after := newTally(), newTally()
 	m := NewMemory(before)
 	for _, c := range []string{"a", "b", "a"} {
@@ -128,14 +129,14 @@ func TestMemoryRestartsFromItsImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := m.Restart(after); err != nil {
+	image, err := m.Image()
+	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := m.Propose(context.Background(), []byte("c"))
-	if err != nil || result.(place).at != 4 {
-		t.Errorf("after the restart: %+v, %v", result, err)
+	if err := after.Restore(bytes.NewReader(image)); err != nil {
+		t.Fatal(err)
 	}
-	if before.count("c") != 0 || after.count("a") != 2 {
-		t.Errorf("the old machine has %d c, the new one %d a", before.count("c"), after.count("a"))
+	if after.count("a") != 2 || after.count("b") != 1 {
+		t.Errorf("restored from the image: %d a, %d b", after.count("a"), after.count("b"))
 	}
 }

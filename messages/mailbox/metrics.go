@@ -8,9 +8,8 @@ import (
 
 // meters are the metrics of a replica.
 type meters struct {
-	commit     prometheus.Histogram
-	registerer prometheus.Registerer
-	collectors []prometheus.Collector // those registered
+	commit prometheus.Histogram
+	all    *prometheus.Registry
 }
 
 func newMeters(m *replicated) (*meters, error) {
@@ -25,11 +24,11 @@ func newMeters(m *replicated) (*meters, error) {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts(name, help)), func() float64 { return float64(f()) })
 	}
 	commit := opts("commit_seconds", "Time from the first command of an entry to its result.")
-	mt := &meters{registerer: m.config.Metrics, commit: prometheus.NewHistogram(prometheus.HistogramOpts{
+	mt := &meters{all: prometheus.NewRegistry(), commit: prometheus.NewHistogram(prometheus.HistogramOpts{
 		Namespace: commit.Namespace, Subsystem: commit.Subsystem, Name: commit.Name, Help: commit.Help,
 		ConstLabels: commit.ConstLabels, Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
 	})}
-	return mt, mt.register([]prometheus.Collector{
+	mt.all.MustRegister(
 		mt.commit,
 		counter("entries_total", "Log entries applied.", m.applier.entries.Load),
 		counter("commands_total", "Commands applied.", m.applier.commands.Load),
@@ -41,7 +40,14 @@ func newMeters(m *replicated) (*meters, error) {
 		gauge("applied_index", "Index of the last log entry applied.", m.applier.index.Load),
 		gauge("disk_free_bytes", "Space left on the log's disk.", m.guard.free.Load),
 		gauge("leader", "1 while this replica leads.", m.leads),
-	})
+	)
+	if m.config.Metrics == nil {
+		return mt, nil
+	}
+	if err := m.config.Metrics.Register(mt.all); err != nil {
+		return nil, fmt.Errorf("mailbox: cannot register metrics; give each group its Name and each replica its ID: %w", err)
+	}
+	return mt, nil
 }
 
 func (m *replicated) doubtful() uint64 {
@@ -49,23 +55,4 @@ func (m *replicated) doubtful() uint64 {
 		return 1
 	}
 	return 0
-}
-
-func (mt *meters) register(all []prometheus.Collector) error {
-	if mt.registerer == nil {
-		return nil
-	}
-	for _, c := range all {
-		if err := mt.registerer.Register(c); err != nil {
-			return fmt.Errorf("mailbox: cannot register metrics; give each group its Name and each replica its ID: %w", err)
-		}
-		mt.collectors = append(mt.collectors, c)
-	}
-	return nil
-}
-
-func (mt *meters) unregister() {
-	for _, c := range mt.collectors {
-		mt.registerer.Unregister(c)
-	}
 }

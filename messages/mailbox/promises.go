@@ -111,7 +111,7 @@ func createPromises(dir string, r record) (*promises, error) {
 		return nil, fmt.Errorf("mailbox: cannot make %s: %w", temporary, err)
 	}
 	p := &promises{file: f, path: path, record: r}
-	err = errors.Join(f.Truncate(promisesBytes), p.writeEnd(), p.writeRecord())
+	err = errors.Join(f.Truncate(promisesBytes), p.writeEnd(), p.change(func(*record) {}))
 	if err == nil {
 		err = errors.Join(os.Rename(temporary, path), syncDir(dir))
 	}
@@ -171,7 +171,6 @@ func (p *promises) writeSlot(kind int, at, size int64, body []byte) error {
 	return err
 }
 
-// writeRecord writes the record, and syncs.
 func (p *promises) writeRecord() error {
 	body, err := json.Marshal(p.record)
 	if err != nil {
@@ -180,11 +179,8 @@ func (p *promises) writeRecord() error {
 	if len(body) > maxPromiseBody {
 		return fmt.Errorf("mailbox: the promises take %d bytes, above %d", len(body), maxPromiseBody)
 	}
-	if err := p.writeSlot(0, 0, recordSlot, body); err != nil {
-		return err
-	}
 	p.dirty = false
-	return p.file.Sync()
+	return p.writeSlot(0, 0, recordSlot, body)
 }
 
 func (p *promises) writeEnd() error {
@@ -203,13 +199,9 @@ func (p *promises) reached(index, term uint64) error {
 
 // lowered promises less, before the end of the log is cut.
 func (p *promises) lowered(index, term uint64) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.end.index, p.end.term = index, term
-	if err := p.writeEnd(); err != nil {
+	if err := p.reached(index, term); err != nil {
 		return err
 	}
-	p.dirty = false
 	return p.file.Sync()
 }
 
@@ -218,7 +210,10 @@ func (p *promises) change(f func(*record)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(&p.record)
-	return p.writeRecord()
+	if err := p.writeRecord(); err != nil {
+		return err
+	}
+	return p.file.Sync()
 }
 
 // learn changes the part of the record that may be written a little later.
@@ -230,28 +225,14 @@ func (p *promises) learn(f func(*record) (changed bool)) {
 	}
 }
 
-// flush writes what was learnt.
+// flush writes what was learnt. The log can be written while the file is synced.
 func (p *promises) flush() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.dirty {
-		return nil
-	}
-	return p.writeRecord()
-}
-
-// flushAside is flush, except that the log can be written while the file is synced.
-func (p *promises) flushAside() error {
 	p.mu.Lock()
 	if !p.dirty {
 		p.mu.Unlock()
 		return nil
 	}
-	body, err := json.Marshal(p.record)
-	if err == nil {
-		err = p.writeSlot(0, 0, recordSlot, body)
-	}
-	p.dirty = false
+	err := p.writeRecord()
 	p.mu.Unlock()
 	return errors.Join(err, p.file.Sync())
 }

@@ -13,6 +13,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+const (
+	maxBatch    = 4096 // commands of one log entry
+	maxInFlight = 3    // entries on their way at a time; more of them make smaller entries
+)
+
 // batch is the commands of one log entry, and those who wait for them.
 type batch struct {
 	entry    []byte
@@ -52,7 +57,7 @@ func (q *queue) add(command []byte) (b *batch, i int, full <-chan struct{}, err 
 		return nil, 0, nil, q.closed
 	}
 	size := framed(len(command))
-	if q.bytes > 0 && q.bytes+size > q.config.MaxQueueBytes {
+	if q.bytes > 0 && q.bytes+size > q.config.limits.queueBytes {
 		if q.room == nil {
 			q.room = make(chan struct{})
 		}
@@ -73,7 +78,7 @@ func (q *queue) add(command []byte) (b *batch, i int, full <-chan struct{}, err 
 func (q *queue) last(size int) *batch {
 	if n := len(q.batches); n > 0 {
 		b := q.batches[n-1]
-		if b.commands < q.config.MaxBatch && len(b.entry)+size <= q.config.MaxBatchBytes {
+		if b.commands < maxBatch && len(b.entry)+size <= q.config.limits.batchBytes {
 			return b
 		}
 	}
@@ -93,7 +98,7 @@ func (q *queue) take() *batch {
 	b := q.batches[0]
 	q.batches[0] = nil
 	q.batches = q.batches[1:]
-	q.usual = min(len(b.entry)-1, q.config.MaxBatchBytes)
+	q.usual = min(len(b.entry)-1, q.config.limits.batchBytes)
 	q.bytes -= len(b.entry) - 1
 	if q.room != nil {
 		close(q.room)
@@ -130,8 +135,8 @@ type proposer struct {
 }
 
 func newProposer(e *engine, commit prometheus.Observer) *proposer {
-	return &proposer{engine: e, commit: commit, queue: newQueue(e.config), slots: make(chan struct{}, e.config.InFlight),
-		flights: make(chan flight, e.config.InFlight), collected: make(chan struct{})}
+	return &proposer{engine: e, commit: commit, queue: newQueue(e.config), slots: make(chan struct{}, maxInFlight),
+		flights: make(chan flight, maxInFlight), collected: make(chan struct{})}
 }
 
 // Propose appends a command; see [Mailbox].
@@ -159,8 +164,8 @@ func (p *proposer) admit(ctx context.Context, command []byte) error {
 	switch {
 	case ctx.Err() != nil:
 		return notAppended(ctx.Err())
-	case len(command) > p.config.MaxCommand:
-		return messages.Errorf(messages.TooLarge, "a command of %d bytes is above the limit of %d", len(command), p.config.MaxCommand)
+	case len(command) > p.config.limits.command:
+		return messages.Errorf(messages.TooLarge, "a command of %d bytes is above the limit of %d", len(command), p.config.limits.command)
 	case p.raft.State() != raft.Leader:
 		return p.orClosed(ErrNotLeader)
 	case p.guard.low.Load():
@@ -183,7 +188,7 @@ func (p *proposer) enqueue(ctx context.Context, command []byte) (*batch, int, er
 	}
 }
 
-// dispatch hands batches to Raft, at most InFlight at a time. It takes a batch
+// dispatch hands batches to Raft, at most maxInFlight at a time. It takes a batch
 // only when Raft can have it: until then the batch goes on filling.
 func (p *proposer) dispatch() {
 	defer close(p.flights)
@@ -253,6 +258,14 @@ func await(f raft.Future, gone <-chan struct{}) error {
 	case <-gone:
 		return errGone
 	}
+}
+
+// awaitFor is await with a time after which Raft is given up.
+func awaitFor(f raft.Future, most time.Duration) error {
+	tooLong := make(chan struct{})
+	timer := time.AfterFunc(most, func() { close(tooLong) })
+	defer timer.Stop()
+	return await(f, tooLong)
 }
 
 var errGone = errors.New("mailbox: stopped while the outcome was awaited")

@@ -126,7 +126,7 @@ func raftSettings(c *Config) *raft.Config {
 	r.HeartbeatTimeout, r.ElectionTimeout, r.LeaderLeaseTimeout = c.Timeout, c.Timeout, c.Timeout
 	r.CommitTimeout = min(50*time.Millisecond, c.Timeout/2)
 	r.SnapshotInterval = snapshotEvery
-	r.SnapshotThreshold = c.SnapshotEntries
+	r.SnapshotThreshold = snapshotEntries
 	r.TrailingLogs = c.TrailingEntries
 	r.NoLegacyTelemetry = true
 	// Unbuffered: every entry that Raft accepts, it answers, also when it stops.
@@ -166,11 +166,13 @@ func (m *replicated) start() {
 	go m.guard.probe(m.gone) // not waited for: it may hang with the disk
 }
 
-// snapshotEvery is how often the log's growth is looked at.
-const snapshotEvery = 10 * time.Second
+const (
+	snapshotEvery   = 10 * time.Second // how often the log's growth is looked at
+	snapshotEntries = 32768            // of the log, after which the state is written aside
+)
 
 // compact snapshots when the log has grown by SnapshotBytes; Raft itself does
-// when it has grown by SnapshotEntries.
+// when it has grown by snapshotEntries.
 func (m *replicated) compact() {
 	tick := time.NewTicker(snapshotEvery / 10)
 	defer tick.Stop()
@@ -215,7 +217,7 @@ func (m *replicated) remember() {
 			r.Committed = max(r.Committed, committed)
 			return grown
 		})
-		if err := m.guard.write("a write of the promises", m.disk.promises.flushAside); err != nil {
+		if err := m.guard.write("a write of the promises", m.disk.promises.flush); err != nil {
 			m.config.Log.Error("cannot keep the promises", zap.Error(err))
 		}
 	}

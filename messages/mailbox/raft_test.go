@@ -254,7 +254,7 @@ func TestCloseEndsEverything(t *testing.T) {
 }
 
 func TestCommandsAreBounded(t *testing.T) {
-	g := newGroup(t, 1, func(c *Config) { c.MaxCommand = 1000; c.MaxBatchBytes = 100; c.MaxQueueBytes = 100 })
+	g := newGroup(t, 1, func(c *Config) { c.limits.command = 1000; c.limits.batchBytes = 100; c.limits.queueBytes = 100 })
 	g.start("r1")
 	leader := g.leader()
 	_, err := leader.Propose(context.Background(), make([]byte, 1001))

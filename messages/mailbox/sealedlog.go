@@ -12,9 +12,10 @@ import (
 
 // sealedLog is a store of the log that seals the entries which this replica adds as
 // leader, and checks the seal of every entry that is read. It also keeps the promise of
-// where the log ends.
+// where the log ends. The guard watches the writes.
 type sealedLog struct {
 	raft.LogStore
+	guard    *guard
 	place    string
 	promises *promises
 	damaged  func(error)                 // told, once, of damage found while the replica runs
@@ -69,6 +70,10 @@ func (s *sealedLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log
 // StoreLogs seals entries that have no seal, which are this leader's own, writes all,
 // and promises them.
 func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
+	return s.guard.write("a write of the log", func() error { return s.store(logs) })
+}
+
+func (s *sealedLog) store(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return nil
 	}
@@ -103,6 +108,10 @@ func (t tail) nextTo(l *raft.Log) tail {
 // DeleteRange cuts the log. In front, what the older snapshot needs stays. At the end,
 // nothing is cut that was applied: no leader can have another entry in its place.
 func (s *sealedLog) DeleteRange(first, last uint64) error {
+	return s.guard.write("a cut of the log", func() error { return s.cut(first, last) })
+}
+
+func (s *sealedLog) cut(first, last uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last < s.last.Load().index {

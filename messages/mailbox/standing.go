@@ -78,6 +78,16 @@ func newStanding(c *Config, p *promises, fail func(error)) *standing {
 		doubtful: map[string]doubtfulPeer{}, marks: map[string]mark{}, kick: make(chan struct{}, 1)}
 }
 
+// keep changes the promises, and reports whether they could be written; if not, the
+// replica fails.
+func (s *standing) keep(change func(*record)) bool {
+	err := s.promises.change(change)
+	if err != nil {
+		s.fail(err)
+	}
+	return err == nil
+}
+
 // doubts returns why this replica is doubtful; nil: it is not.
 func (s *standing) doubts() error {
 	r := s.promises.now()
@@ -90,14 +100,9 @@ func (s *standing) doubts() error {
 // doubt makes this replica doubtful and keeps its log, which may be too short and has no
 // wrong entries.
 func (s *standing) doubt(why string) {
-	err := s.promises.change(func(r *record) {
-		r.Disk, r.Standing, r.Why = newDisk(), standingDoubtful, why
-	})
-	if err != nil {
-		s.fail(err)
-		return
+	if s.keep(func(r *record) { r.Disk, r.Standing, r.Why = newDisk(), standingDoubtful, why }) {
+		s.log.Error("this replica neither votes nor leads until its peers have brought it up to date", zap.String("why", why))
 	}
-	s.log.Error("this replica neither votes nor leads until its peers have brought it up to date", zap.String("why", why))
 }
 
 // mayFollow returns an error for entries from a leader that has not yet taken away this
@@ -178,12 +183,8 @@ func (s *standing) become(version uint64) {
 	if r.Standing == standingWhole && r.Version == version {
 		return
 	}
-	err := s.promises.change(func(r *record) { r.Standing, r.Why, r.Version = standingWhole, "", version })
-	if err != nil {
-		s.fail(err)
-		return
-	}
-	if r.Standing == standingDoubtful {
+	kept := s.keep(func(r *record) { r.Standing, r.Why, r.Version = standingWhole, "", version })
+	if kept && r.Standing == standingDoubtful {
 		s.log.Warn("this replica is up to date and has its vote again")
 	}
 }
@@ -195,13 +196,10 @@ func (s *standing) leads() {
 	if r.Standing == standingWhole && has && known.Disk == r.Disk {
 		return
 	}
-	err := s.promises.change(func(r *record) {
+	s.keep(func(r *record) {
 		r.Standing, r.Version = standingWhole, max(r.Version, 1)
 		r.note(diskOf{ID: s.id, Disk: r.Disk, Version: r.Version})
 	})
-	if err != nil {
-		s.fail(err)
-	}
 }
 
 // report is what this replica tells about itself.
@@ -236,9 +234,7 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 
 // noteDisk remembers a replica's disk.
 func (s *standing) noteDisk(id, disk string, version uint64) {
-	if err := s.promises.change(func(r *record) { r.note(diskOf{ID: id, Disk: disk, Version: version}) }); err != nil {
-		s.fail(err)
-	}
+	s.keep(func(r *record) { r.note(diskOf{ID: id, Disk: disk, Version: version}) })
 }
 
 // forget drops what is known of a replica that was removed.

@@ -60,14 +60,14 @@ func (d *disk) open(c *Config, g *guard) (err error) {
 	if err := d.inspect(c); err != nil {
 		return err
 	}
-	d.sealed = &sealedLog{LogStore: d.store, place: c.Dir, promises: d.promises,
+	var files raft.LogStore = d.store
+	if c.faults.wrap != nil {
+		files = c.faults.wrap(files)
+	}
+	d.sealed = &sealedLog{LogStore: files, guard: g, place: c.Dir, promises: d.promises,
 		keep: d.snapshots.oldest, restored: d.snapshots.newest, applied: g.applied, damaged: g.damaged}
 	d.sealed.last.Store(&d.last)
-	var logs raft.LogStore = d.sealed
-	if c.faults.wrap != nil {
-		logs = c.faults.wrap(logs)
-	}
-	if d.logs, err = raft.NewLogCache(recentEntries, &guardedLog{LogStore: logs, guard: g}); err != nil {
+	if d.logs, err = raft.NewLogCache(recentEntries, d.sealed); err != nil {
 		return err
 	}
 	d.stable = &guardedStable{StableStore: d.store, guard: g, promises: d.promises}

@@ -32,7 +32,7 @@ type stream struct {
 var _ raft.StreamLayer = (*stream)(nil)
 
 func openStream(c *Config) (*stream, error) {
-	s := &stream{config: c, listener: c.Listener, accepted: make(chan net.Conn),
+	s := &stream{config: c, listener: c.faults.listener, accepted: make(chan net.Conn),
 		handshakes: newHandshakes(), closed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	if c.Local != nil {
 		if err := c.Local.join(s); err != nil {
