@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"strings"
@@ -14,61 +13,7 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 	"pgregory.net/rapid"
-
-	"github.com/candor-grid/candor/messages/internal/sample"
 )
-
-// wireTypes are all payloads that cross the bus.
-func wireTypes() []any {
-	return []any{
-		Empty{}, Error{}, SubmitRequest{}, SubmitReply{}, JobRequest{}, CancelReply{}, JobsRequest{}, JobsReply{},
-		JobDetail{}, TasksRequest{}, TasksReply{}, WhyReply{}, NodesReply{}, MarketsReply{}, StatusReply{},
-		RegisterRequest{}, RegisterReply{}, Exchange{}, ExchangeReply{}, Directive{}, Vector{}, VectorRequest{},
-		QuoteRequest{}, QuoteReply{}, ReservationsRequest{}, ReservationsReply{}, ApplyRequest{}, ApplyReply{}, DrainRequest{}, DrainReply{},
-		OffersRequest{}, OffersReply{}, PeerQuoteRequest{}, PeerQuoteReply{}, PeerSubmitRequest{}, PeerSubmitReply{}, PeerJobsRequest{}, PeerJobsReply{}, OutputRequest{},
-		ReplicaRequest{}, ReplicasReply{}, ReplicaState{},
-		TokenRequest{}, TokenReply{}, TokensReply{}, TokenState{}, TokenUse{}, AdmitRequest{}, EnrolRequest{}, EnrolReply{},
-		LogsRequest{}, LogsReply{}, Observation{}, UtilityRequest{}, UtilityReply{},
-		RuntimeRequest{}, RuntimeReply{}, EstimateRequest{}, EstimateReply{}, ClassesReply{}, SamplesRequest{}, SamplesReply{}, Profile{},
-		TransferRequest{}, TransferReply{}, GrantRequest{}, MemberRequest{}, AccountRequest{}, AccountReply{},
-		AccountsReply{}, StatementRequest{}, StatementReply{}, BooksReply{},
-		JournalRequest{}, JournalReply{}, CheckpointsRequest{}, CheckpointsReply{}, SegmentRequest{}, SegmentReply{},
-		AuthoriseRequest{}, AcceptRequest{}, SignedAuthorisation{}, RevokeRequest{}, RemitRequest{}, ChargeRequest{}, ClearingReply{}, PeerRequest{},
-		PeerReply{}, PeersReply{}, ReserveRequest{}, CloseRequest{}, SignedPosition{}, NettingReport{}, SignedInstructions{},
-		SignedReceipt{}, LinesRequest{}, SignedLines{},
-	}
-}
-
-func filled(r *rand.Rand, zero any) reflect.Value {
-	p := reflect.New(reflect.TypeOf(zero))
-	sample.Fill(r, p.Elem())
-	return p
-}
-
-func TestRoundTripOfEveryPayload(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, zero := range wireTypes() {
-		for _, f := range []Format{Msgpack, JSON} {
-			for range 20 {
-				want := filled(r, zero)
-				data, err := Marshal(want.Interface(), f)
-				if err != nil {
-					t.Fatalf("%T: %v", zero, err)
-				}
-				got := reflect.New(want.Type().Elem())
-				if err := Unmarshal(data, f, got.Interface()); err != nil {
-					t.Fatalf("%T from %q: %v", zero, data, err)
-				}
-				if !reflect.DeepEqual(got.Interface(), want.Interface()) {
-					t.Fatalf("%T: got %+v, want %+v", zero, got, want)
-				}
-				if Detect(data, "") != f {
-					t.Fatalf("%T: %q is not seen to be of format %v", zero, data, f)
-				}
-			}
-		}
-	}
-}
 
 // The bytes are those of the msgpack library with structs as arrays, for
 // values of each width; the library is the independent reader and writer.
@@ -127,29 +72,6 @@ func sampleExchange() Exchange {
 		x.Claims = append(x.Claims, Claim{Market: "main", Class: "map", Job: JobID(1000 + i), Slots: 1})
 	}
 	return x
-}
-
-func TestCutPayloads(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for _, zero := range wireTypes() {
-		whole := filled(r, zero)
-		for _, f := range []Format{Msgpack, JSON} {
-			data, err := Marshal(whole.Interface(), f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for n := 1; n < len(data); n++ {
-				got := reflect.New(whole.Type().Elem())
-				err := Unmarshal(data[:n], f, got.Interface())
-				if KindOf(err) != Invalid || !got.Elem().IsZero() {
-					t.Fatalf("%T cut at byte %d of %d: %v, and %+v is left", zero, n, len(data), err, got)
-				}
-			}
-			if err := Unmarshal(append(data, 0xc0), f, reflect.New(whole.Type().Elem()).Interface()); KindOf(err) != Invalid {
-				t.Fatalf("%T with a byte more: %v", zero, err)
-			}
-		}
-	}
 }
 
 func TestOlderSenderLeavesFieldsZero(t *testing.T) {
@@ -373,42 +295,6 @@ func TestAllocationIsBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes allocated for a payload of %d", name, allocated, len(c.payload))
 		}
 	}
-}
-
-func FuzzUnmarshal(f *testing.F) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for i, zero := range wireTypes() {
-		for _, format := range []Format{Msgpack, JSON} {
-			data, err := Marshal(filled(r, zero).Interface(), format)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(uint8(i), data)
-		}
-	}
-	types := wireTypes()
-	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
-		zero := types[int(which)%len(types)]
-		format := Detect(data, "")
-		first := reflect.New(reflect.TypeOf(zero))
-		if err := Unmarshal(data, format, first.Interface()); err != nil {
-			if k := KindOf(err); k != Invalid && k != TooLarge {
-				t.Fatalf("refused as %v: %v", k, err)
-			}
-			return
-		}
-		again, err := Marshal(first.Interface(), Msgpack)
-		if err != nil {
-			t.Fatalf("decoded, but: %v", err)
-		}
-		second := reflect.New(reflect.TypeOf(zero))
-		if err := Unmarshal(again, Msgpack, second.Interface()); err != nil {
-			t.Fatalf("what was encoded does not decode: %v", err)
-		}
-		if twice, _ := Marshal(second.Interface(), Msgpack); !bytes.Equal(again, twice) {
-			t.Fatalf("%x is %x the second time", again, twice)
-		}
-	})
 }
 
 func BenchmarkExchange(b *testing.B) {

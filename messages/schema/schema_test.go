@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/internal/sample"
 )
 
 var update = flag.Bool("update", false, "write the schemas again")
@@ -67,7 +66,7 @@ func TestPayloadsFitTheirSchemas(t *testing.T) {
 		for i := range 20 {
 			v := reflect.New(reflect.TypeOf(zero))
 			if i > 0 {
-				sample.Fill(r, v.Elem())
+				fill(r, v.Elem())
 			}
 			data, err := messages.Marshal(v.Interface(), messages.JSON)
 			if err != nil {

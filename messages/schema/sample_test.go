@@ -1,6 +1,4 @@
-// Package sample fills values of the wire's types at random, for tests of the
-// encodings and of the schemas.
-package sample
+package schema
 
 import (
 	"fmt"
@@ -9,14 +7,14 @@ import (
 	"strings"
 )
 
-// Fill sets every field of what v holds to something that has a form in JSON:
+// fill sets every field of what v holds to something that has a form in JSON:
 // no list is empty and no pointer nil. v must be settable.
-func Fill(r *rand.Rand, v reflect.Value) {
+func fill(r *rand.Rand, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:
 		v.SetBool(r.IntN(2) == 0)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		v.SetInt(integer(r, v.Type()))
+		v.SetInt(drawInteger(r, v.Type()))
 	case reflect.Uint8:
 		v.SetUint(r.Uint64N(4)) // each enumeration has at least four members
 	case reflect.Uint, reflect.Uint16, reflect.Uint32, reflect.Uint64:
@@ -26,21 +24,21 @@ func Fill(r *rand.Rand, v reflect.Value) {
 	case reflect.Float64:
 		v.SetFloat(r.NormFloat64())
 	case reflect.String:
-		text(r, v)
+		fillText(r, v)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		Fill(r, v.Elem())
+		fill(r, v.Elem())
 	case reflect.Slice:
-		list(r, v)
+		fillList(r, v)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			Fill(r, v.Field(i))
+			fill(r, v.Field(i))
 		}
 	}
 }
 
-// integer draws from every order of magnitude.
-func integer(r *rand.Rand, t reflect.Type) int64 {
+// drawInteger draws from every order of magnitude.
+func drawInteger(r *rand.Rand, t reflect.Type) int64 {
 	switch t.Name() {
 	case "Credits", "Time": // to the year 8307, which RFC 3339 can write
 		return r.Int64N(200_000_000_000_000_000) >> r.IntN(60)
@@ -52,7 +50,7 @@ func integer(r *rand.Rand, t reflect.Type) int64 {
 	return i
 }
 
-func text(r *rand.Rand, v reflect.Value) {
+func fillText(r *rand.Rand, v reflect.Value) {
 	if v.Type().Name() == "Form" {
 		v.SetString([]string{"linear", "log"}[r.IntN(2)])
 		return
@@ -60,12 +58,12 @@ func text(r *rand.Rand, v reflect.Value) {
 	v.SetString(strings.Repeat("é<&\x01x", r.IntN(9)))
 }
 
-// list fills a list; one that is an object in JSON gets names in order.
-func list(r *rand.Rand, v reflect.Value) {
+// fillList fills a list; one that is an object in JSON gets names in order.
+func fillList(r *rand.Rand, v reflect.Value) {
 	n := 1 + r.IntN(3)
 	v.Set(reflect.MakeSlice(v.Type(), n, n))
 	for i := range n {
-		Fill(r, v.Index(i))
+		fill(r, v.Index(i))
 		if name := v.Type().Name(); name == "Weights" || name == "Env" {
 			v.Index(i).Field(0).SetString(fmt.Sprint("name", i))
 		}
