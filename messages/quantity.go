@@ -83,9 +83,7 @@ func (c *Credits) UnmarshalJSON(b []byte) (err error) {
 }
 
 // UnmarshalYAML reads a number of credits as it stands in the document.
-func (c *Credits) UnmarshalYAML(b []byte) error {
-	return c.UnmarshalJSON([]byte(strings.TrimSpace(string(b))))
-}
+func (c *Credits) UnmarshalYAML(b []byte) error { return c.UnmarshalJSON(b) }
 
 // MarshalYAML writes the amount as a number of credits.
 func (c Credits) MarshalYAML() ([]byte, error) { return []byte(c.String()), nil }
@@ -141,9 +139,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 func (t Time) MarshalYAML() ([]byte, error) { return t.MarshalJSON() }
 
 // UnmarshalYAML reads as UnmarshalJSON does.
-func (t *Time) UnmarshalYAML(b []byte) error {
-	return t.UnmarshalJSON([]byte(strings.TrimSpace(string(b))))
-}
+func (t *Time) UnmarshalYAML(b []byte) error { return t.UnmarshalJSON(b) }
 
 // Duration is a span of time, written like "1h30m" or as a number of seconds.
 type Duration time.Duration
@@ -182,15 +178,14 @@ func (d *Duration) UnmarshalJSON(b []byte) (err error) {
 }
 
 // UnmarshalYAML reads a span as it stands in the document.
-func (d *Duration) UnmarshalYAML(b []byte) error {
-	return d.UnmarshalJSON([]byte(strings.TrimSpace(string(b))))
-}
+func (d *Duration) UnmarshalYAML(b []byte) error { return d.UnmarshalJSON(b) }
 
 // MarshalYAML writes the span as text.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(d.String()), nil }
 
+// unquote is a scalar of JSON or YAML without the space and the quotes around it.
 func unquote(b []byte) string {
-	s := string(b)
+	s := strings.TrimSpace(string(b))
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
 		return s[1 : len(s)-1]
 	}
