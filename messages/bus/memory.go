@@ -17,7 +17,7 @@ import (
 type Network struct {
 	mu       sync.RWMutex
 	subs     index[*memorySub]
-	services index[*memoryEndpoint]
+	services index[*endpoint]
 	streams  map[string]*memoryStream
 	buckets  map[string]*memoryBucket
 	turn     atomic.Uint64
@@ -120,18 +120,16 @@ func (b *memoryBus) Subscribe(pattern string, handle func(string, []byte)) (Subs
 	if err := b.allowed(true, pattern); err != nil {
 		return nil, err
 	}
-	s := newMemorySub(b, maxPending, func(m memoryMessage) { handle(m.subject, m.payload) })
+	s := newMemorySub(maxPending, func(m memoryMessage) { handle(m.subject, m.payload) })
 	n := b.network
-	s.leave = func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.subs.remove(pattern, s)
-	}
 	n.mu.Lock()
 	n.subs.add(pattern, s)
 	n.mu.Unlock()
-	go s.deliver()
-	return b.register(s)
+	return s.open(b, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.subs.remove(pattern, s)
+	})
 }
 
 // Request implements [Bus].
@@ -184,7 +182,7 @@ func (n *Network) request(r Request, respond func([]byte, *messages.Error)) bool
 		return false
 	}
 	e := listeners[n.turn.Add(1)%uint64(len(listeners))]
-	e.server.handle(&e.Endpoint, &e.tally, r, respond)
+	e.answer(r, respond)
 	return true
 }
 
@@ -199,12 +197,9 @@ func (b *memoryBus) Serve(s Service) (Subscription, error) {
 		}
 	}
 	service := &memoryService{bus: b, server: newServer(s, b.network.log)}
-	for _, e := range s.Endpoints {
-		service.endpoints = append(service.endpoints, &memoryEndpoint{Endpoint: e, server: service.server})
-	}
 	n := b.network
 	n.mu.Lock()
-	for _, e := range service.endpoints {
+	for _, e := range service.server.endpoints {
 		n.services.add(e.Subject, e)
 	}
 	n.mu.Unlock()
@@ -219,14 +214,7 @@ func (b *memoryBus) Close() error {
 
 // memoryService is a service on a Network.
 type memoryService struct {
-	bus       *memoryBus
-	endpoints []*memoryEndpoint
-	server    *server
-}
-
-type memoryEndpoint struct {
-	Endpoint
-	tally  tally
+	bus    *memoryBus
 	server *server
 }
 
@@ -234,7 +222,7 @@ type memoryEndpoint struct {
 func (s *memoryService) Stop() error {
 	n := s.bus.network
 	n.mu.Lock()
-	for _, e := range s.endpoints {
+	for _, e := range s.server.endpoints {
 		n.services.remove(e.Subject, e)
 	}
 	n.mu.Unlock()

@@ -99,20 +99,18 @@ func (s memoryStreamOn) Consume(ctx context.Context, after uint64, handle func(u
 	if ctx.Err() != nil {
 		return nil, messages.Errorf(messages.Unavailable, "the stream could not be opened: %v", ctx.Err())
 	}
-	reader := newMemorySub(s.bus, math.MaxInt, func(m memoryMessage) {
+	reader := newMemorySub(math.MaxInt, func(m memoryMessage) {
 		if m.seq > after {
 			handle(m.seq, m.subject, m.payload)
 		}
 	})
-	reader.leave = func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.readers, reader)
-	}
 	s.mu.Lock()
 	reader.pending = slices.Clone(s.kept)
 	s.readers[reader] = struct{}{}
 	s.mu.Unlock()
-	go reader.deliver()
-	return s.bus.register(reader)
+	return reader.open(s.bus, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.readers, reader)
+	})
 }

@@ -6,13 +6,11 @@ import "sync"
 // loses those above.
 const maxPending = 1 << 16
 
-// memorySub is a subscription on a Network, or a reader of a stream: a bounded
-// queue and the goroutine that empties it.
+// memorySub is the queue of a subscription on a Network, or of a reader of a
+// stream; deliver empties it.
 type memorySub struct {
-	bus    *memoryBus
 	most   int // messages that may wait
 	handle func(memoryMessage)
-	leave  func()        // ends the arrival of messages
 	done   chan struct{} // closed when deliver has returned
 
 	mu      sync.Mutex
@@ -27,8 +25,8 @@ type memoryMessage struct {
 	payload []byte
 }
 
-func newMemorySub(b *memoryBus, most int, handle func(memoryMessage)) *memorySub {
-	s := &memorySub{bus: b, most: most, handle: handle, done: make(chan struct{})}
+func newMemorySub(most int, handle func(memoryMessage)) *memorySub {
+	s := &memorySub{most: most, handle: handle, done: make(chan struct{})}
 	s.wake = sync.NewCond(&s.mu)
 	return s
 }
@@ -69,14 +67,17 @@ func (s *memorySub) next() (memoryMessage, bool) {
 	return m, true
 }
 
-// Stop implements [Subscription].
-func (s *memorySub) Stop() error {
-	s.leave()
-	s.bus.forget(s)
-	s.mu.Lock()
-	s.stopped = true
-	s.pending = nil
-	s.wake.Signal()
-	s.mu.Unlock()
-	return awaitStop(s.done)
+// open has the messages delivered until the subscription is stopped; leave ends
+// their arrival.
+func (s *memorySub) open(b *memoryBus, leave func()) (Subscription, error) {
+	go s.deliver()
+	return b.register(&subscription{&b.subscriptions, func() error {
+		leave()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stopped = true
+		s.pending = nil
+		s.wake.Signal()
+		return nil
+	}, s.done})
 }

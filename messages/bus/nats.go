@@ -162,8 +162,9 @@ func (b *natsBus) Subscribe(pattern string, handle func(string, []byte)) (Subscr
 	if err != nil {
 		return nil, sendError(pattern, err)
 	}
-	s := &natsSub{bus: b, sub: sub, done: make(chan struct{})}
-	sub.SetClosedHandler(func(string) { close(s.done) })
+	done := make(chan struct{})
+	sub.SetClosedHandler(func(string) { close(done) })
+	s := &subscription{&b.subscriptions, func() error { return sendError(pattern, ignoreClosed(sub.Unsubscribe())) }, done}
 	if err := sub.SetPendingLimits(maxPending, maxPendingBytes); err != nil {
 		return nil, errors.Join(sendError(pattern, err), s.Stop())
 	}
@@ -190,23 +191,6 @@ func (b *natsBus) settle(pattern string) error {
 		return deniedListen(pattern)
 	}
 	return nil
-}
-
-type natsSub struct {
-	bus  *natsBus
-	sub  *nats.Subscription
-	done chan struct{}
-}
-
-// Stop implements [Subscription].
-func (s *natsSub) Stop() error {
-	s.bus.forget(s)
-	if err := s.sub.Unsubscribe(); err != nil {
-		if !errors.Is(err, nats.ErrBadSubscription) && !errors.Is(err, nats.ErrConnectionClosed) {
-			return sendError(s.sub.Subject, err)
-		}
-	}
-	return awaitStop(s.done)
 }
 
 // Close implements [Bus].

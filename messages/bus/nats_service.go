@@ -21,11 +21,10 @@ const (
 
 // natsService is a service on a connection to NATS.
 type natsService struct {
-	bus     *natsBus
-	server  *server
-	tallies []tally
-	subs    []*nats.Subscription // without micro
-	micro   micro.Service        // nil without
+	bus    *natsBus
+	server *server
+	subs   []*nats.Subscription // without micro
+	micro  micro.Service        // nil without
 }
 
 // Serve implements [Bus].
@@ -33,12 +32,12 @@ func (b *natsBus) Serve(s Service) (Subscription, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	service := &natsService{bus: b, server: newServer(s, b.log), tallies: make([]tally, len(s.Endpoints))}
+	service := &natsService{bus: b, server: newServer(s, b.log)}
 	listen := service.subscribe
 	if s.Discoverable {
-		listen = service.announce
+		listen = func() error { return service.announce(s) }
 	}
-	if err := listen(s); err != nil {
+	if err := listen(); err != nil {
 		return nil, errors.Join(err, service.Stop())
 	}
 	for _, e := range s.Endpoints {
@@ -50,11 +49,10 @@ func (b *natsBus) Serve(s Service) (Subscription, error) {
 }
 
 // subscribe listens to the endpoints without announcing them.
-func (s *natsService) subscribe(service Service) error {
-	for i := range service.Endpoints {
-		e, t := &service.Endpoints[i], &s.tallies[i]
+func (s *natsService) subscribe() error {
+	for _, e := range s.server.endpoints {
 		sub, err := s.bus.conn.QueueSubscribe(e.Subject, micro.DefaultQueueGroup, func(m *nats.Msg) {
-			s.receive(e, t, m.Subject, m.Reply, m.Header.Get(contentType), m.Header.Get(proof.Header), m.Data)
+			s.receive(e, m.Subject, m.Reply, m.Header.Get(contentType), m.Header.Get(proof.Header), m.Data)
 		})
 		if err != nil {
 			return sendError(e.Subject, err)
@@ -70,15 +68,14 @@ func (s *natsService) subscribe(service Service) error {
 func (s *natsService) announce(service Service) (err error) {
 	s.micro, err = micro.AddService(s.bus.conn, micro.Config{
 		Name: service.Name, Version: service.Version, Description: service.Description,
-		StatsHandler: func(e *micro.Endpoint) any { return s.stats(service, e.Name) },
+		StatsHandler: func(e *micro.Endpoint) any { return s.stats(e.Name) },
 	})
 	if err != nil {
 		return announceError(service.Name, err)
 	}
-	for i := range service.Endpoints {
-		e, t := &service.Endpoints[i], &s.tallies[i]
+	for _, e := range s.server.endpoints {
 		handle := func(r micro.Request) {
-			s.receive(e, t, r.Subject(), r.Reply(), r.Headers().Get(contentType), r.Headers().Get(proof.Header), r.Data())
+			s.receive(e, r.Subject(), r.Reply(), r.Headers().Get(contentType), r.Headers().Get(proof.Header), r.Data())
 		}
 		if err := s.micro.AddEndpoint(e.Name, micro.HandlerFunc(handle), micro.WithEndpointSubject(e.Subject)); err != nil {
 			return announceError(service.Name, err)
@@ -101,11 +98,10 @@ type serviceStats struct {
 	ProcessingTime int64 `json:"processing_time"` // nanoseconds, waiting included
 }
 
-func (s *natsService) stats(service Service, endpoint string) serviceStats {
-	for i, e := range service.Endpoints {
+func (s *natsService) stats(endpoint string) serviceStats {
+	for _, e := range s.server.endpoints {
 		if e.Name == endpoint {
-			t := &s.tallies[i]
-			return serviceStats{t.requests.Load(), t.errors.Load(), t.nanoseconds.Load()}
+			return serviceStats{e.requests.Load(), e.errors.Load(), e.nanoseconds.Load()}
 		}
 	}
 	return serviceStats{}
@@ -113,7 +109,7 @@ func (s *natsService) stats(service Service, endpoint string) serviceStats {
 
 // receive answers a request. What came without a place to reply to was no
 // request, and is dropped: nobody would learn what became of it.
-func (s *natsService) receive(e *Endpoint, t *tally, subject, reply, content, proven string, payload []byte) {
+func (s *natsService) receive(e *endpoint, subject, reply, content, proven string, payload []byte) {
 	if reply == "" {
 		s.bus.metrics.errors.Inc()
 		return
@@ -122,7 +118,7 @@ func (s *natsService) receive(e *Endpoint, t *tally, subject, reply, content, pr
 	if proven != "" {
 		r.Proof, _ = proof.DecodeHeader(proven) // one that cannot be read proves nothing
 	}
-	s.server.handle(e, t, r, func(data []byte, err *messages.Error) {
+	e.answer(r, func(data []byte, err *messages.Error) {
 		if int64(len(data)) > s.bus.conn.MaxPayload() {
 			err = messages.Errorf(messages.TooLarge, "the answer of %d bytes is above the %d that NATS carries; ask for less at a time", len(data), s.bus.conn.MaxPayload())
 		}

@@ -108,19 +108,9 @@ func (s *natsStream) Consume(ctx context.Context, after uint64, handle func(uint
 	if err != nil {
 		return nil, streamError(ctx, name, err)
 	}
-	c := &natsConsumer{s.bus, reading}
-	return s.bus.register(c)
-}
-
-// natsConsumer is a reader of a stream.
-type natsConsumer struct {
-	bus     *natsBus
-	reading jetstream.ConsumeContext
-}
-
-// Stop implements [Subscription].
-func (c *natsConsumer) Stop() error {
-	c.bus.forget(c)
-	c.reading.Stop()
-	return awaitStop(c.reading.Closed())
+	end := func() error {
+		reading.Stop()
+		return nil
+	}
+	return s.bus.register(&subscription{&s.bus.subscriptions, end, reading.Closed()})
 }

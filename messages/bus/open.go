@@ -12,6 +12,22 @@ type subscriptions struct {
 	closed bool
 }
 
+// subscription is a Subscription that one function ends.
+type subscription struct {
+	of   *subscriptions
+	end  func() error
+	done <-chan struct{} // closed when its handler has returned for the last time
+}
+
+// Stop implements [Subscription].
+func (s *subscription) Stop() error {
+	s.of.forget(s)
+	if err := s.end(); err != nil {
+		return err
+	}
+	return awaitStop(s.done)
+}
+
 // register keeps a subscription to be stopped by Close; on a connection that
 // was closed meanwhile it is stopped at once.
 func (c *subscriptions) register(s Subscription) (Subscription, error) {

@@ -40,10 +40,18 @@ func (s *Service) Validate() error {
 
 // server runs the handlers of one service, over either bus.
 type server struct {
-	pool   *pool
-	log    *zap.Logger
-	ctx    context.Context
-	cancel context.CancelFunc
+	endpoints []*endpoint
+	pool      *pool
+	log       *zap.Logger
+	ctx       context.Context
+	cancel    context.CancelFunc
+}
+
+// endpoint is an Endpoint of a server, and what it has done.
+type endpoint struct {
+	Endpoint
+	server                        *server
+	requests, errors, nanoseconds atomic.Int64
 }
 
 func newServer(s Service, log *zap.Logger) *server {
@@ -52,35 +60,34 @@ func newServer(s Service, log *zap.Logger) *server {
 		limit = defaultConcurrency
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &server{pool: newPool(limit, limit*queuePerWorker), log: log, ctx: ctx, cancel: cancel}
+	server := &server{pool: newPool(limit, limit*queuePerWorker), log: log, ctx: ctx, cancel: cancel}
+	for _, e := range s.Endpoints {
+		server.endpoints = append(server.endpoints, &endpoint{Endpoint: e, server: server})
+	}
+	return server
 }
 
-// tally counts what an endpoint did.
-type tally struct {
-	requests, errors, nanoseconds atomic.Int64
-}
-
-// handle answers a request, later and from another goroutine unless it has to
+// answer answers a request, later and from another goroutine unless it has to
 // be refused. It does not block.
-func (s *server) handle(e *Endpoint, t *tally, r Request, respond func([]byte, *messages.Error)) {
+func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 	arrived := time.Now()
 	refuse := func(kind messages.Kind, why string) {
-		t.errors.Add(1)
+		e.errors.Add(1)
 		respond(nil, &messages.Error{Kind: kind, Op: e.Name, Message: why})
 	}
 	crowded := func() { refuse(messages.Exhausted, "too many requests are waiting here; ask again in a moment") }
-	fate := s.pool.submit(job{caller: r.Caller, refuse: crowded, run: func() {
-		ctx, cancel := context.WithDeadline(s.ctx, arrived.Add(RequestTimeout))
+	fate := e.server.pool.submit(job{caller: r.Caller, refuse: crowded, run: func() {
+		ctx, cancel := context.WithDeadline(e.server.ctx, arrived.Add(RequestTimeout))
 		defer cancel()
 		if ctx.Err() != nil {
 			refuse(messages.Unavailable, "the request waited too long to be handled; it was not carried out, ask again")
 			return
 		}
-		data, err := s.run(ctx, e, r)
-		t.requests.Add(1)
-		t.nanoseconds.Add(int64(time.Since(arrived)))
+		data, err := e.run(ctx, r)
+		e.requests.Add(1)
+		e.nanoseconds.Add(int64(time.Since(arrived)))
 		if err != nil {
-			t.errors.Add(1)
+			e.errors.Add(1)
 		}
 		respond(data, err)
 	}})
@@ -94,10 +101,10 @@ func (s *server) handle(e *Endpoint, t *tally, r Request, respond func([]byte, *
 
 // run calls the handler. One that panics has met a defect: that request gets
 // an error, and the others go on.
-func (s *server) run(ctx context.Context, e *Endpoint, r Request) (data []byte, refusal *messages.Error) {
+func (e *endpoint) run(ctx context.Context, r Request) (data []byte, refusal *messages.Error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.log.Error("handler panicked", zap.String("endpoint", e.Name), zap.String("subject", r.Subject),
+			e.server.log.Error("handler panicked", zap.String("endpoint", e.Name), zap.String("subject", r.Subject),
 				zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
 			refusal = &messages.Error{Kind: messages.Internal, Op: e.Name, Message: "a defect kept this request from being answered; the log says more"}
 		}
