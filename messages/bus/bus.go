@@ -28,9 +28,9 @@ type Bus interface {
 	// allow the subject.
 	Request(ctx context.Context, subject string, payload []byte) ([]byte, error)
 	// Serve answers requests until the service is stopped. Handlers of one
-	// service run concurrently, at most Service.Concurrency at once; a bounded
-	// number of requests waits, those of different callers by turns, and beyond that
-	// those of whoever has most waiting are answered Exhausted.
+	// service run concurrently, at most Service.Concurrency at once. A bounded
+	// number of requests waits, and callers take turns; beyond the bound, requests of
+	// the caller with the most waiting requests are answered Exhausted.
 	// Services that listen to the same subject share its requests.
 	Serve(service Service) (Subscription, error)
 	// Stream opens the durable stream of a name, creating it if need be.

@@ -10,13 +10,12 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// The waits of [Call]: the first attempt waits attemptTimeout for its answer,
-// and a second more for each 100 kB that it sends; one after an attempt that was
-// not answered twice as long as that, so that a site that is slow is not asked
-// ever more, but not above RequestTimeout, within which whoever takes a request
-// answers it. An attempt that was refused, as they are while nobody leads, leaves
-// the wait as it is: the next one may be lost with the replica that takes it.
-// Between attempts it waits a random time below a bound that doubles.
+// How long [Call] waits. An attempt waits attemptTimeout for its answer, and one
+// second more for each 100 kB of its payload. After an attempt without an answer the
+// next attempt waits twice as long, so that a slow site does not get more and more
+// requests; but at most RequestTimeout, within which every service answers. A refused
+// attempt, as while nobody leads, does not lengthen the wait. Between two attempts
+// Call waits a random time below a bound that doubles.
 const (
 	attemptTimeout = 2 * time.Second
 	bytesPerSecond = 100_000
@@ -29,9 +28,9 @@ var waits = backoff.Backoff{First: 10 * time.Millisecond, Last: time.Second}
 // answer, or the outcome is not known (NotLeader, Unavailable, Unknown), it
 // sends the same request again until ctx ends, or RequestTimeout where ctx has
 // no deadline: so a request must be one that may be carried out twice. The
-// error is then the last attempt's. Once the outcome of an attempt is not known, it
-// is not known at the end either, unless a later one finds it out: a full disk
-// (Exhausted) or a failure (Internal) decides nothing then.
+// error is then the last attempt's. If the outcome of some attempt is not known, the
+// error is Unknown, unless a later attempt finds the outcome out; a full disk
+// (Exhausted) or a failure (Internal) does not.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (reply Reply, err error) {
 	err = CallInto(ctx, b, subject, request, &reply)
 	return reply, err
@@ -46,7 +45,7 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 	}
 	patience := attemptTimeout
 	encode := encoder(b, subject, request)
-	unproven := false // the attempt before was refused so
+	unproven := false // the attempt before was refused as Unproven
 	data, err := retry(ctx, func() ([]byte, error) {
 		payload, err := encode(ctx, unproven)
 		if err != nil {
@@ -102,13 +101,13 @@ func retry(ctx context.Context, send func() ([]byte, error)) ([]byte, error) {
 	}
 }
 
-// doubt is whether some attempt of a request may have been carried out, or may be
-// yet, though it was not answered.
+// doubt says that an attempt of a request had no answer, so that the request may have
+// been carried out, or may still be.
 type doubt bool
 
-// again reports whether the request is to be sent again after an error. In doubt,
-// that is also so of a refusal that looks at no identifier: it says nothing of what
-// became of the attempts before it.
+// again reports whether the request is to be sent again after an error. In doubt it
+// also is after Exhausted and Internal: they come before anybody has looked at the
+// request's identifier, and so say nothing about the attempts before.
 func (d *doubt) again(err error) bool {
 	var unheard unserved
 	switch kind := messages.KindOf(err); {
@@ -122,7 +121,7 @@ func (d *doubt) again(err error) bool {
 	}
 }
 
-// end is the error with which the last attempt's leaves a request.
+// end is the error of a request whose last attempt had the error err.
 func (d *doubt) end(err error) error {
 	if kind := messages.KindOf(err); !*d || kind == messages.Unknown || kind == messages.Unavailable {
 		return err

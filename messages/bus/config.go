@@ -28,7 +28,7 @@ type Config struct {
 	// parts. Without either the connection is anonymous.
 	CredsFile string
 	JWT, Seed string
-	// Renew, if there is one, gives the two parts each time that a connection is made.
+	// Renew, in place of the two parts, gives them each time that a connection is made.
 	Renew func() (token, seed string, err error)
 	// InProcess connects within this process, as nats-server's *Server allows.
 	InProcess interface{ InProcessConn() (net.Conn, error) }
@@ -87,7 +87,7 @@ func (b *natsBus) options(c *Config) []nats.Option {
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectJitter, reconnectJitter),
-		nats.ReconnectBufSize(-1), // a message kept for later is a message sent too late
+		nats.ReconnectBufSize(-1), // while there is no connection, sending fails: later would be too late
 		nats.IgnoreAuthErrorAbort(),
 		nats.RetryOnFailedConnect(c.Retry),
 		nats.DrainTimeout(stopTimeout),

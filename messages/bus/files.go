@@ -11,9 +11,9 @@ import (
 )
 
 // SendFile sends a file to a depot, on the subject of the verb put or give, unless
-// it is there already. It reports whether anything had to be sent. Of agents,
-// attempt says for which task; users leave it zero. A ctx without a deadline gives
-// each piece [RequestTimeout].
+// the depot has the file already. It reports whether anything had to be sent. Agents
+// say in attempt for which task; users leave attempt zero. A ctx without a deadline
+// gives each piece [RequestTimeout].
 func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f messages.File, from io.ReaderAt) (sent bool, err error) {
 	request := messages.PutRequest{Digest: f.Digest, Size: f.Size, Attempt: attempt}
 	reply, err := Call[messages.PutReply](ctx, b, subject, request)
@@ -39,12 +39,12 @@ func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attem
 }
 
 // ReceiveFile reads a file from a depot, on the subject of the verb get or take,
-// and checks its size and digest. What was written to is of no use if it failed.
+// and checks its size and digest. If that fails, the content of to is of no use.
 func ReceiveFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f messages.File, to io.Writer) error {
 	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt}, f, to)
 }
 
-// ReceiveFileOf is ReceiveFile of an operator, for a file of an account.
+// ReceiveFileOf is [ReceiveFile] for an operator, who reads a file of an account.
 func ReceiveFileOf(ctx context.Context, b Bus, subject string, account messages.Name, f messages.File, to io.Writer) error {
 	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Account: account}, f, to)
 }
@@ -73,8 +73,8 @@ func receiveFile(ctx context.Context, b Bus, subject string, request messages.Ge
 	return nil
 }
 
-// Digest describes a file by its content: its size and digest. One that is longer
-// than a file may be is TooLarge.
+// Digest describes a file by its content: its size and digest. The error is TooLarge
+// above [messages.MaxFile].
 func Digest(name string, from io.Reader) (messages.File, error) {
 	sum := sha256.New()
 	n, err := io.Copy(sum, io.LimitReader(from, messages.MaxFile+1))

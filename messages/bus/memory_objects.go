@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// memoryBucket keeps objects for as long as the Network exists; their age does
-// not count.
+// memoryBucket keeps objects for as long as the Network exists, whatever MaxAge says.
 type memoryBucket struct {
 	name string
 
@@ -23,7 +22,7 @@ type memoryObject struct {
 	at   time.Time
 }
 
-// memoryObjects is a bucket as one connection holds it.
+// memoryObjects is a bucket, opened on a connection.
 type memoryObjects struct {
 	*memoryBucket
 	bus *memoryBus

@@ -20,7 +20,7 @@ type memoryStream struct {
 	readers  map[*memorySub]struct{}
 }
 
-// memoryStreamOn is a stream as one connection holds it.
+// memoryStreamOn is a stream, opened on a connection.
 type memoryStreamOn struct {
 	*memoryStream
 	bus *memoryBus

@@ -10,10 +10,10 @@ import (
 
 // natsObjects is a bucket kept by JetStream in files: a stream with a subject for
 // each object, on which the latest message counts. So an object is there whole or
-// not at all; JetStream's own object store cuts objects into messages, and one that
-// it finds no room for may leave its name behind, for whose content a reader then
-// waits in vain. Reads go to the stream's leader (AllowDirect is off), which knows
-// of everything that was acknowledged.
+// not at all. JetStream's own object store cuts objects into messages: an object for
+// which there is no room can leave its name behind, and a reader then waits for its
+// content in vain. Reads go to the stream's leader (AllowDirect is off), which has
+// everything that was acknowledged.
 type natsObjects struct {
 	bus    *natsBus
 	bucket string

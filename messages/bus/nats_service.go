@@ -62,8 +62,8 @@ func (s *natsService) subscribe() error {
 	return nil
 }
 
-// announce listens to the endpoints as a service of the micro framework. What
-// that counts as a request's time is only its arrival here, so that the true
+// announce listens to the endpoints as a service of the micro framework. The
+// framework counts as a request's time only how long receive takes, so the true
 // figures go into the data of its statistics.
 func (s *natsService) announce(service Service) (err error) {
 	s.micro, err = micro.AddService(s.bus.conn, micro.Config{
@@ -107,8 +107,8 @@ func (s *natsService) stats(endpoint string) serviceStats {
 	return serviceStats{}
 }
 
-// receive answers a request. What came without a place to reply to was no
-// request, and is dropped: nobody would learn what became of it.
+// receive answers a request. A message without a subject to reply to is not carried
+// out: nobody would learn its outcome.
 func (s *natsService) receive(e *endpoint, subject, reply, content, proven string, payload []byte) {
 	if reply == "" {
 		s.bus.metrics.errors.Inc()

@@ -10,9 +10,9 @@ import (
 // stopTimeout bounds how long Stop and Close wait for handlers that run.
 const stopTimeout = 5 * time.Second
 
-// pool runs jobs, a bounded number at once, and lets a bounded number wait: those
-// of one caller in order, those of different callers by turns, so that whoever
-// sends a flood waits for its own. It keeps no goroutine while there is nothing to do.
+// pool runs jobs, a bounded number at once, and lets a bounded number wait. The jobs
+// of one caller are run in order, and callers take turns, so that a caller who sends
+// many jobs does not delay the others. An idle pool has no goroutine.
 type pool struct {
 	limit, room int
 
@@ -50,8 +50,9 @@ const (
 	stopped
 )
 
-// submit runs a job now or later, or says why it never will. Where too many wait,
-// the last of whoever has most waiting is refused in its place, which may be itself.
+// submit runs a job now or later, or says why the job will not be run. If too many
+// jobs wait, the last job of the caller with the most waiting jobs is refused: another
+// job in place of the new one, or the new one.
 func (p *pool) submit(j job) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +71,7 @@ func (p *pool) submit(j job) fate {
 			return full
 		}
 		last := len(most.jobs) - 1
-		go most.jobs[last].refuse() // it may take its time, and the caller's order is of replies to nobody
+		go most.jobs[last].refuse() // not under the lock: sending the refusal may block
 		most.jobs[last] = job{}
 		most.jobs = most.jobs[:last]
 		p.waiting--
@@ -102,8 +103,8 @@ func (p *pool) work(j job) {
 	}
 }
 
-// next takes the job that has waited longest of the caller whose turn it is;
-// without one the worker ends.
+// next takes the oldest job of the caller whose turn it is. If no job waits, the
+// worker ends.
 func (p *pool) next() (j job, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

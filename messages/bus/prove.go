@@ -21,8 +21,8 @@ type Identity struct {
 	sessions map[messages.Name]*session // by site
 }
 
-// session is one that is open at a site's bank; one without a number stands for a
-// bank that wants no proofs.
+// session is a session at a site's bank. Number 0 stands for a bank that wants no
+// proofs.
 type session struct {
 	number  uint64
 	expires messages.Time
@@ -39,7 +39,8 @@ func identityOf(b Bus) *Identity {
 	return nil
 }
 
-// principalOf finds what the credentials of a configuration prove; nil without.
+// principalOf is the identity that the credentials of a configuration prove; nil
+// without credentials.
 func principalOf(c *Config) *Identity {
 	switch {
 	case c.Renew != nil:
@@ -115,8 +116,8 @@ func (i *Identity) mark(ctx context.Context, b Bus, subject string, r messages.T
 	return r, nil
 }
 
-// forget has the next request ask again whether a bank wants proofs, unless
-// another request did so since the session of a number.
+// forget drops the session of a number, so that the next request asks the bank again
+// whether it wants proofs. A session that was opened since then stays.
 func (i *Identity) forget(subject string, number uint64) {
 	site, _, _ := proof.OfTransfers(subject)
 	i.mu.Lock()
@@ -126,8 +127,8 @@ func (i *Identity) forget(subject string, number uint64) {
 	}
 }
 
-// session returns the one that is open at a site, or opens one. Requests that need
-// it meanwhile wait.
+// session returns the session that is open at a site, or opens one. Other requests
+// that need the session wait meanwhile.
 func (i *Identity) session(ctx context.Context, b Bus, site, caller messages.Name) (*session, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -150,7 +151,7 @@ func (i *Identity) session(ctx context.Context, b Bus, site, caller messages.Nam
 // renewBefore is how long before its end a session is replaced by another.
 const renewBefore = messages.Duration(10 * time.Minute)
 
-// open opens a session; nil where the bank could not be asked.
+// open opens a session; nil if the bank does not answer.
 func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) (*session, error) {
 	ask := func(verb string, request, reply any) error {
 		payload, err := messages.Marshal(request, messages.Msgpack)
@@ -165,7 +166,7 @@ func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) 
 	}
 	var trust messages.TrustReply
 	if err := ask(messages.VerbTrust, messages.Empty{}, &trust); err != nil {
-		return nil, nil // what comes of the transfers themselves says more
+		return nil, nil // the error of the transfers themselves says more
 	}
 	if !trust.Proven {
 		return &session{}, nil
@@ -213,13 +214,13 @@ func WithAsked(ctx context.Context, r *messages.SignedRequest) context.Context {
 	return context.WithValue(ctx, askedKey{}, r)
 }
 
-// provenTries is how often a request is proven anew: a session may have ended, or
-// the bank begun to want proofs, since it was sent; and the bank hears of a key that
-// was rotated within two seconds.
+// provenTries is how often a request that was refused as Unproven is proven again.
+// Since the proof before, the session may have ended, or the bank may have begun to
+// want proofs; and two seconds may pass until the bank knows a key that was rotated.
 const provenTries = 8
 
-// encoder writes a request for each attempt. Where the one before was not proven,
-// its transfers are marked in a session that the bank is asked for anew.
+// encoder encodes a request for each attempt. After an attempt that was refused as
+// Unproven, the transfers are marked in a new session.
 func encoder(b Bus, subject string, request any) func(context.Context, bool) ([]byte, error) {
 	identity := identityOf(b)
 	r, is := request.(messages.TransferRequest)

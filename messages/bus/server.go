@@ -12,8 +12,7 @@ import (
 )
 
 // defaultConcurrency is how many handlers of a service run at once, and
-// queuePerWorker how many requests may wait for each of them. Beyond that a
-// request is answered Exhausted at once, of whoever has most waiting.
+// queuePerWorker how many requests may wait for each of them.
 const (
 	defaultConcurrency = 64
 	queuePerWorker     = 64
@@ -99,8 +98,8 @@ func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 	}
 }
 
-// run calls the handler. One that panics has met a defect: that request gets
-// an error, and the others go on.
+// run calls the handler. If the handler panics, this request gets an error, and the
+// others go on.
 func (e *endpoint) run(ctx context.Context, r Request) (data []byte, refusal *messages.Error) {
 	defer func() {
 		if cause := recover(); cause != nil {
