@@ -52,9 +52,9 @@ func makePlan(t reflect.Type, within []reflect.Type) (*plan, error) {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return &plan{writeUint, readUint}, nil
 	case reflect.Float32:
-		return &plan{writeFloat32, readFloat32}, nil
+		return &plan{writeFloat32, readFloat}, nil
 	case reflect.Float64:
-		return &plan{writeFloat64, readFloat64}, nil
+		return &plan{writeFloat64, readFloat}, nil
 	case reflect.String:
 		return &plan{writeString, readString}, nil
 	case reflect.Pointer:

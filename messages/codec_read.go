@@ -197,13 +197,7 @@ func (r *reader) float() (float64, error) {
 	return float64(int64(bits)), nil
 }
 
-func readFloat64(r *reader, v reflect.Value) error {
-	f, err := r.float()
-	v.SetFloat(f)
-	return err
-}
-
-func readFloat32(r *reader, v reflect.Value) error {
+func readFloat(r *reader, v reflect.Value) error {
 	f, err := r.float()
 	if err == nil && v.OverflowFloat(f) {
 		return unfit("%v does not fit 32 bits", f)

@@ -110,7 +110,7 @@ func (s *JobSpec) Title() string {
 	case s.Name == "":
 		return "a job"
 	case len(s.Name) > most:
-		return strings.ToValidUTF8(s.Name[:most], "") + "…"
+		return Clip(s.Name, most) + "…"
 	}
 	return s.Name
 }
