@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -201,22 +200,14 @@ func fieldsOf(t reflect.Type) *jsonFields {
 		return f.(*jsonFields)
 	}
 	f := &jsonFields{at: make(map[string][]int)}
-	f.collect(t, nil)
-	jsonFieldsOf.Store(t, f)
-	return f
-}
-
-func (fields *jsonFields) collect(t reflect.Type, outer []int) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		path := append(slices.Clone(outer), i)
-		if embedded(f) {
-			fields.collect(f.Type, path)
-		} else if name := jsonName(f); name != "" {
-			fields.at[name] = path
-			fields.names = append(fields.names, name)
+	for _, field := range reflect.VisibleFields(t) {
+		if name := jsonName(field); name != "" && !embedded(field) {
+			f.at[name] = field.Index
+			f.names = append(f.names, name)
 		}
 	}
+	jsonFieldsOf.Store(t, f)
+	return f
 }
 
 // embedded reports whether a field's own fields stand in its place in JSON.
