@@ -103,19 +103,16 @@ type jsonReader struct {
 }
 
 func (r *jsonReader) value(v reflect.Value) error {
-	t := v.Type()
-	switch kind := t.Kind(); {
-	case ownJSON(t) || kind != reflect.Struct && kind != reflect.Slice && kind != reflect.Pointer ||
-		kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		return jsonMisfit(r.Decode(v.Addr().Interface()))
-	case kind == reflect.Pointer && ownJSON(t.Elem()) || kind == reflect.Pointer && t.Elem().Kind() != reflect.Struct:
-		return jsonMisfit(r.Decode(v.Addr().Interface()))
-	case kind == reflect.Pointer:
-		return r.pointer(v)
-	case kind == reflect.Slice:
+	switch t := v.Type(); {
+	case ownJSON(t):
+	case t.Kind() == reflect.Struct:
+		return r.object(v, nil)
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
 		return r.list(v)
+	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && !ownJSON(t.Elem()):
+		return r.pointer(v)
 	}
-	return r.object(v, nil)
+	return jsonMisfit(r.Decode(v.Addr().Interface()))
 }
 
 // pointer reads an object or null.
