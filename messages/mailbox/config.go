@@ -38,10 +38,8 @@ type Config struct {
 	Local *Local
 	// Listen is the TCP address to serve the group on, "10.0.0.1:7000".
 	Listen string
-	// Peers gives the address of each replica of the group by its ID.
-	Peers map[string]string
-	// Resolve is used in place of Peers if set: the present address of a
-	// replica, or an error if there is none of that ID.
+	// Resolve gives the present address of a replica, or an error if there is none of
+	// that ID. A group of one needs none.
 	Resolve func(id string) (address string, err error)
 	// Group is what the certificates of this group's replicas are for: the only DNS
 	// name of each is the replica's ID, a dot and Group, such as "rack2.bank.west". It
@@ -157,15 +155,8 @@ func (c *Config) checkNetwork() error {
 	switch {
 	case c.Listen == "" && c.faults.listener == nil:
 		return invalid("Listen is empty; give an address such as 127.0.0.1:7000")
-	case c.Resolve == nil && len(c.Peers) == 0 && len(c.Bootstrap) != 1:
-		return invalid("Peers is empty and there is no Resolve; give the address of each replica")
-	}
-	if c.Resolve == nil {
-		for _, id := range c.Bootstrap {
-			if c.Peers[id] == "" && id != c.ID {
-				return invalid("Peers has no address for %q of Bootstrap", id)
-			}
-		}
+	case c.Resolve == nil && len(c.Bootstrap) != 1:
+		return invalid("Resolve is missing; say where each replica is")
 	}
 	return c.checkTLS()
 }
@@ -238,13 +229,10 @@ func (c *Config) fillFunctions() {
 
 // resolve gives the present address of a replica.
 func (c *Config) resolve(id string) (string, error) {
-	if c.Resolve != nil {
-		return c.Resolve(id)
+	if c.Resolve == nil {
+		return "", fmt.Errorf("mailbox: no address is known for replica %q", id)
 	}
-	if address, ok := c.Peers[id]; ok {
-		return address, nil
-	}
-	return "", fmt.Errorf("mailbox: no address is known for replica %q", id)
+	return c.Resolve(id)
 }
 
 // certificateName is the DNS name in the certificate of a replica of the group.

@@ -21,8 +21,7 @@ func TestConfigIsRefusedByField(t *testing.T) {
 		{"Name", func(c *Config) { c.Name = "Bank!" }, "not a metric's name"},
 		{"Store", func(c *Config) { c.Store = "sqlite" }, "unknown"},
 		{"Listen", func(c *Config) { c.Listen = "" }, "no address"},
-		{"Peers", func(c *Config) { c.Peers = nil }, "no addresses"},
-		{"Peers", func(c *Config) { delete(c.Peers, "b") }, "one is missing"},
+		{"Resolve", func(c *Config) { c.Resolve = nil }, "no addresses"},
 		{"Bootstrap", func(c *Config) { c.Bootstrap = []string{"b"} }, "without this replica"},
 		{"Bootstrap", func(c *Config) { c.Bootstrap = []string{"a", "b", "b"} }, "twice"},
 		{"Bootstrap", func(c *Config) { c.Bootstrap = []string{"a", ""} }, "empty ID"},
@@ -38,7 +37,8 @@ func TestConfigIsRefusedByField(t *testing.T) {
 	}
 	secure := newAuthority(t).issue("a.bank.west")
 	for _, test := range cases {
-		c := Config{ID: "a", Dir: "d", Listen: "127.0.0.1:0", Group: "bank.west", TLS: secure.Clone(), Bootstrap: []string{"a", "b"}, Peers: map[string]string{"b": "127.0.0.1:1"}}
+		c := Config{ID: "a", Dir: "d", Listen: "127.0.0.1:0", Group: "bank.west", TLS: secure.Clone(), Bootstrap: []string{"a", "b"},
+			Resolve: func(string) (string, error) { return "127.0.0.1:1", nil }}
 		if err := c.Validate(); err != nil {
 			t.Fatalf("a good configuration is refused: %v", err)
 		}

@@ -36,7 +36,7 @@
 //
 // # Exchanging replicas
 //
-// [Group] adds and removes replicas while the group works. A new one, with an empty
+// [Regroup] adds and removes replicas while the group works. A new one, with an empty
 // disk and no Bootstrap, is brought up to date first, by a snapshot where the log no
 // longer goes back far enough, and only then gets a vote; so a replica that never starts
 // costs nothing. A replica is removed only if a majority of the others answers.

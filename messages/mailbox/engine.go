@@ -46,20 +46,24 @@ func (e *engine) transferOut() {
 	}
 }
 
-// isMember says whether a replica is of the group, with a vote or without.
-func (e *engine) isMember(id string) bool {
-	f := e.raft.GetConfiguration()
-	return f.Error() == nil && slices.ContainsFunc(f.Configuration().Servers, func(s raft.Server) bool { return string(s.ID) == id })
-}
-
-// voters lists the group's replicas as of the latest configuration.
-func (e *engine) voters() []string {
+// servers are the group's replicas as of the latest configuration; none if Raft has
+// stopped.
+func (e *engine) servers() []raft.Server {
 	f := e.raft.GetConfiguration()
 	if f.Error() != nil {
 		return nil
 	}
-	var ids []string
-	for _, s := range f.Configuration().Servers {
+	return f.Configuration().Servers
+}
+
+// isMember says whether a replica is of the group, with a vote or without.
+func (e *engine) isMember(id string) bool {
+	return slices.ContainsFunc(e.servers(), func(s raft.Server) bool { return string(s.ID) == id })
+}
+
+// voters lists the replicas that have a vote.
+func (e *engine) voters() (ids []string) {
+	for _, s := range e.servers() {
 		if s.Suffrage == raft.Voter {
 			ids = append(ids, string(s.ID))
 		}

@@ -12,7 +12,7 @@ import (
 const (
 	entryVersion = 1
 	entryMark    = 2
-	// maxEntryCommands bounds what a decoder allocates for an entry of empty commands.
+	// maxEntryCommands bounds what decodeEntry allocates for an entry of empty commands.
 	maxEntryCommands = 1 << 16
 )
 
@@ -39,32 +39,18 @@ func decodeEntry(entry []byte) ([][]byte, error) {
 	if len(entry) == 0 || entry[0] != entryVersion {
 		return nil, errEntryVersion
 	}
-	n, err := countCommands(entry[1:])
-	if err != nil {
-		return nil, err
-	}
-	commands := make([][]byte, 0, n)
+	var commands [][]byte
 	for rest := entry[1:]; len(rest) > 0; {
 		length, k := binary.Uvarint(rest)
+		if k <= 0 || length > uint64(len(rest)-k) {
+			return nil, errEntryLength
+		}
+		if len(commands) == maxEntryCommands {
+			return nil, errEntryCount
+		}
 		end := k + int(length)
 		commands = append(commands, rest[k:end:end])
 		rest = rest[end:]
 	}
 	return commands, nil
-}
-
-// countCommands checks every length of a body before anything is allocated.
-func countCommands(body []byte) (int, error) {
-	n := 0
-	for len(body) > 0 {
-		length, k := binary.Uvarint(body)
-		if k <= 0 || length > uint64(len(body)-k) {
-			return 0, errEntryLength
-		}
-		if n++; n > maxEntryCommands {
-			return 0, errEntryCount
-		}
-		body = body[k+int(length):]
-	}
-	return n, nil
 }

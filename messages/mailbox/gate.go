@@ -40,12 +40,13 @@ type gate struct {
 
 	refusals atomic.Uint64 // of elections
 
-	mu       sync.Mutex
-	catching map[string]bool // by ID: replicas whose vote was taken away, and that may catch up
+	// catching has the IDs of replicas of which it is committed that they have no vote:
+	// they may catch up. It is empty when a tenure begins.
+	catching sync.Map
 }
 
 func newGate(t below) *gate {
-	return &gate{below: t, in: make(chan raft.RPC), stop: make(chan struct{}), catching: map[string]bool{}}
+	return &gate{below: t, in: make(chan raft.RPC), stop: make(chan struct{})}
 }
 
 // start begins to pass on what arrives.
@@ -243,33 +244,12 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 // notice is what this leader tells a replica.
 func (g *gate) notice(id string) leaderNotice {
 	r := g.standing.promises.now()
-	g.mu.Lock()
-	out := g.catching[id]
-	g.mu.Unlock()
+	_, out := g.catching.Load(id)
 	l := leaderNotice{Known: r.Known, Committed: r.Committed, Out: out, Vote: !out}
 	if o := g.leadership.current.Load(); o != nil {
 		l.Committed = max(l.Committed, g.raft.CommitIndex())
 	}
 	return l
-}
-
-// letCatchUp notes that a replica may catch up, because it is committed that the replica
-// has no vote; or that the replica has its vote again.
-func (g *gate) letCatchUp(id string, yes bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if yes {
-		g.catching[id] = true
-	} else {
-		delete(g.catching, id)
-	}
-}
-
-// clear forgets which replicas could catch up under an earlier tenure.
-func (g *gate) clear() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.catching = map[string]bool{}
 }
 
 // RequestVote asks for a vote, with this replica's report.

@@ -32,41 +32,31 @@ func handshake(c *tls.Conn, within time.Duration) error {
 // closed. So connections that stay silent cannot keep a replica out.
 type handshakes struct {
 	mu   sync.Mutex
-	open []pendingHandshake // in the order in which they came
+	open []net.Conn // in the order in which they came
 }
-
-type pendingHandshake struct {
-	conn net.Conn
-	from string // address without port
-}
-
-func newHandshakes() *handshakes { return &handshakes{} }
 
 // begin adds a connection, and closes an older one if there are too many.
 func (g *handshakes) begin(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	from := hostOf(c.RemoteAddr())
-	same, first := 0, -1
+	var same []int
 	for i, other := range g.open {
-		if other.from == from {
-			if same++; first < 0 {
-				first = i
-			}
+		if hostOf(other.RemoteAddr()) == hostOf(c.RemoteAddr()) {
+			same = append(same, i)
 		}
 	}
 	switch {
-	case same >= maxHandshakesFrom:
-		g.drop(first)
+	case len(same) >= maxHandshakesFrom:
+		g.drop(same[0])
 	case len(g.open) >= maxHandshakes:
 		g.drop(0)
 	}
-	g.open = append(g.open, pendingHandshake{c, from})
+	g.open = append(g.open, c)
 }
 
 // drop closes a connection, so that its handshake fails.
 func (g *handshakes) drop(i int) {
-	_ = g.open[i].conn.Close()
+	_ = g.open[i].Close()
 	g.open = slices.Delete(g.open, i, i+1)
 }
 
@@ -74,7 +64,7 @@ func (g *handshakes) drop(i int) {
 func (g *handshakes) end(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.open = slices.DeleteFunc(g.open, func(other pendingHandshake) bool { return other.conn == c })
+	g.open = slices.DeleteFunc(g.open, func(other net.Conn) bool { return other == c })
 }
 
 func hostOf(a net.Addr) string {

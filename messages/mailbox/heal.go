@@ -58,7 +58,7 @@ func (h *healer) readmit(id string, q standingReport) error {
 			return err
 		}
 	}
-	h.gate.letCatchUp(id, true)
+	h.gate.catching.Store(id, true)
 	o := h.leadership.current.Load()
 	if o == nil {
 		return ErrNotLeader
@@ -76,6 +76,6 @@ func (h *healer) readmit(id string, q standingReport) error {
 	known, _ := r.known(id)
 	h.standing.noteDisk(id, q.Disk, max(known.Version, q.Version)+1)
 	h.standing.trust(id)
-	h.gate.letCatchUp(id, false)
+	h.gate.catching.Delete(id)
 	return nil
 }

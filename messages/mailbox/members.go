@@ -13,25 +13,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Group is a mailbox whose replicas can be exchanged while it works. Only the
-// leader's answers; elsewhere the error is ErrNotLeader.
-type Group interface {
-	// Members lists the replicas, by ID.
-	Members() ([]Member, error)
-	// Add gives a replica a place in the group, and a vote as soon as it has all
-	// that was committed when Add was called. It must run, on an empty Dir, without
-	// Bootstrap. address is where it serves the group, for those whose Config does
-	// not know; empty: all know. If ctx ends before the replica has caught up, it
-	// stays without a vote, and costs the group nothing: Add again goes on.
-	Add(ctx context.Context, id, address string) error
-	// Remove takes a replica out of the group. It refuses, as Unavailable, what
-	// would leave the others without a majority that answers, of whom a new leader
-	// may have to hear first; and without force, as a Conflict, what would leave them
-	// able to lose fewer replicas than now. A leader that is to go first hands
-	// leadership over, and returns ErrNotLeader.
-	Remove(ctx context.Context, id string, force bool) error
-}
-
 // Member is a replica of a group as its leader sees it.
 type Member struct {
 	ID, Address string
@@ -41,9 +22,8 @@ type Member struct {
 	Last        uint64 // index of the last entry of its log, when it was heard of
 }
 
-var _ Group = (*replicated)(nil)
-
-// members changes the group, as long as this replica leads it.
+// members changes the group while it works, as long as this replica leads it;
+// elsewhere the error is ErrNotLeader.
 type members struct {
 	*engine
 	leadership *leadership
@@ -51,17 +31,17 @@ type members struct {
 	standing   *standing
 }
 
-// Members lists the replicas; see [Group].
+// Members lists the replicas, by ID.
 func (m *members) Members() ([]Member, error) {
 	if m.leadership.current.Load() == nil {
 		return nil, m.orClosed(ErrNotLeader)
 	}
-	f := m.raft.GetConfiguration()
-	if err := f.Error(); err != nil {
+	servers := m.servers()
+	if servers == nil {
 		return nil, m.orClosed(ErrNotLeader)
 	}
 	var all []Member
-	for _, s := range f.Configuration().Servers {
+	for _, s := range servers {
 		id, address := splitAddress(s.Address)
 		one := Member{ID: id, Address: address, Votes: s.Suffrage == raft.Voter, Leads: id == m.config.ID, Answers: true, Last: m.raft.LastIndex()}
 		if !one.Leads {
@@ -73,7 +53,11 @@ func (m *members) Members() ([]Member, error) {
 	return all, nil
 }
 
-// Add adds a replica; see [Group].
+// Add gives a replica a place in the group, and a vote as soon as it has all that was
+// committed when Add was called. The replica must run, on an empty Dir, without
+// Bootstrap. address is where it serves the group, for those whose Config does not
+// know; empty: all know. If ctx ends before the replica has caught up, it stays
+// without a vote, and costs the group nothing: Add again goes on.
 func (m *members) Add(ctx context.Context, id, address string) error {
 	all, err := m.Members()
 	if err != nil {
@@ -126,7 +110,11 @@ func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 	}
 }
 
-// Remove removes a replica; see [Group].
+// Remove takes a replica out of the group. It refuses, as Unavailable, what would leave
+// the others without a majority that answers, of whom a new leader may have to hear
+// first; and without force, as a Conflict, what would leave them able to lose fewer
+// replicas than now. A leader that is to go first hands leadership over, and returns
+// ErrNotLeader.
 func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	all, err := m.Members()
 	if err != nil {
@@ -221,7 +209,7 @@ const regroupWithin = 1500 * time.Millisecond
 // Regroup answers an operator's request about a group's replicas, of which change
 // is nil where it only asks.
 func Regroup(ctx context.Context, actor string, box Mailbox, change *messages.ReplicaRequest) (reply messages.ReplicasReply, err error) {
-	g, ok := box.(Group)
+	g, ok := box.(*replicated)
 	if !ok {
 		return reply, messages.Errorf(messages.Invalid, "the %s has one replica, in memory: there is nothing to add or remove", actor)
 	}

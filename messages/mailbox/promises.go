@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -242,7 +243,7 @@ func (p *promises) now() record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.record
-	r.Known = append([]diskOf(nil), r.Known...)
+	r.Known = slices.Clone(r.Known)
 	return r
 }
 
@@ -257,25 +258,27 @@ func (p *promises) close() error {
 	return errors.Join(p.flush(), p.file.Close())
 }
 
+// of returns the place of a replica's disk in a record; -1: it is not known.
+func (r *record) of(id string) int {
+	return slices.IndexFunc(r.Known, func(d diskOf) bool { return d.ID == id })
+}
+
 // known returns what a record says of a replica's disk.
-func (r *record) known(id string) (diskOf, bool) {
-	for _, d := range r.Known {
-		if d.ID == id {
-			return d, true
-		}
+func (r *record) known(id string) (d diskOf, has bool) {
+	if i := r.of(id); i >= 0 {
+		return r.Known[i], true
 	}
-	return diskOf{}, false
+	return d, false
 }
 
 // note replaces what a record says of a replica's disk, and says whether that is new.
 func (r *record) note(d diskOf) bool {
-	for i := range r.Known {
-		if r.Known[i].ID == d.ID {
-			changed := r.Known[i] != d
-			r.Known[i] = d
-			return changed
-		}
+	i := r.of(d.ID)
+	if i < 0 {
+		r.Known = append(r.Known, d)
+		return true
 	}
-	r.Known = append(r.Known, d)
-	return true
+	changed := r.Known[i] != d
+	r.Known[i] = d
+	return changed
 }

@@ -78,7 +78,7 @@ func (m *replicated) open() (err error) {
 	m.gate.engine, m.gate.leadership, m.gate.standing, m.gate.applier, m.gate.log = m.engine, m.leadership, m.standing, m.applier, m.disk.sealed
 	m.leadership.gained = func() {
 		m.standing.leads()
-		m.gate.clear()
+		m.gate.catching.Clear()
 	}
 	m.verifier = &verifier{engine: m.engine, leadership: m.leadership, transport: m.transport, applier: m.applier, rounds: newRounds()}
 	m.members = &members{engine: m.engine, leadership: m.leadership, transport: m.transport, standing: m.standing}
@@ -103,7 +103,7 @@ func (m *replicated) openRaft() (err error) {
 		return fmt.Errorf("mailbox: cannot open the log in %s: %w", m.config.Dir, err)
 	}
 	m.gate.start()
-	m.stream.know(m.isMember)
+	m.stream.member.Store(new(m.isMember))
 	return nil
 }
 
@@ -115,7 +115,7 @@ func newTransport(c *Config, s *stream) *transport {
 			// the group; five timeouts leave a slow disk its time.
 			Timeout: max(5*c.Timeout, 2*time.Second), MsgpackUseNewTimeFormat: true,
 		}),
-		answers: map[raft.ServerID]answer{}, sights: map[raft.ServerID]sight{},
+		peers: map[raft.ServerID]*sighting{},
 	}
 }
 

@@ -16,8 +16,9 @@ import (
 // if its disk is not the one that the peers know, or if its log is shorter than the
 // peers saw. A doubtful replica neither votes, campaigns nor acknowledges entries, until
 // a leader has taken its vote away with the consent of a majority of the others, brought
-// it up to date, and given the vote back. From then on the peers know the new disk. (Alagappan et al., Protocol-Aware Recovery for Consensus-Based
-// Storage, FAST 2018: a lossy log takes no part in elections.)
+// it up to date, and given the vote back. From then on the peers know the new disk.
+// (Alagappan et al., Protocol-Aware Recovery for Consensus-Based Storage, FAST 2018: a
+// lossy log takes no part in elections.)
 type standing struct {
 	id       string
 	promises *promises

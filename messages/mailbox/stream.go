@@ -19,21 +19,23 @@ type stream struct {
 	config       *Config
 	listener     net.Listener // nil between replicas of one process
 	accepted     chan net.Conn
-	handshakes   *handshakes
+	handshakes   handshakes
 	refusals     refusals
 	refusedTotal atomic.Uint64
 	closed       chan struct{}
 
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{} // nil once closed
-	member func(id string) bool  // of the group as Raft knows it; nil: not known yet
+	// member says whether a replica is of the group as Raft knows it, which includes
+	// replicas that were added later; nil until Raft runs.
+	member atomic.Pointer[func(id string) bool]
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{} // nil once closed
 }
 
 var _ raft.StreamLayer = (*stream)(nil)
 
 func openStream(c *Config) (*stream, error) {
-	s := &stream{config: c, listener: c.faults.listener, accepted: make(chan net.Conn),
-		handshakes: newHandshakes(), closed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	s := &stream{config: c, listener: c.faults.listener, accepted: make(chan net.Conn), closed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	if c.Local != nil {
 		if err := c.Local.join(s); err != nil {
 			return nil, err
@@ -108,18 +110,9 @@ func (s *stream) admit(c net.Conn) (net.Conn, error) {
 	return secure, nil
 }
 
-// know has the stream also accept replicas that were added to the group later.
-func (s *stream) know(member func(id string) bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.member = member
-}
-
 func (s *stream) isMember(id string) bool {
-	s.mu.Lock()
-	member := s.member
-	s.mu.Unlock()
-	return member != nil && member(id)
+	member := s.member.Load()
+	return member != nil && (*member)(id)
 }
 
 // Dial connects to the replica whose ID is the address, or the address up to an @.

@@ -170,7 +170,7 @@ func (c *addressed) Close() error         { c.closed = true; return nil }
 // TestEachAddressMakesRoomForItself: many connections from one address push out
 // that address's own, and those of many addresses the oldest of all.
 func TestEachAddressMakesRoomForItself(t *testing.T) {
-	g := newHandshakes()
+	g := new(handshakes)
 	replica := &addressed{from: "10.0.0.2"}
 	g.begin(replica)
 	var flood []*addressed
@@ -187,7 +187,7 @@ func TestEachAddressMakesRoomForItself(t *testing.T) {
 	if !replica.closed || len(g.open) != maxHandshakes {
 		t.Errorf("the oldest is closed: %v; %d greet", replica.closed, len(g.open))
 	}
-	last := g.open[len(g.open)-1].conn
+	last := g.open[len(g.open)-1]
 	g.end(last)
 	if len(g.open) != maxHandshakes-1 || last.(*addressed).closed {
 		t.Error("an ended greeting is held, or closed")

@@ -156,20 +156,18 @@ type transport struct {
 	*raft.NetworkTransport
 	marks atomic.Uint64
 
-	mu      sync.Mutex
-	answers map[raft.ServerID]answer
-	sights  map[raft.ServerID]sight
+	mu    sync.Mutex
+	peers map[raft.ServerID]*sighting
 }
 
-// sight is when a replica last answered, and how far its log went.
-type sight struct {
-	at   time.Time
-	last uint64
+// sighting is what is known of a replica from its answers: when the latest came, and
+// how far its log went then; and the latest request that it agreed to, of that term,
+// sent when marks stood at mark.
+type sighting struct {
+	at         time.Time
+	last       uint64
+	term, mark uint64
 }
-
-// answer is the latest success of a replica: to a request of that term, sent
-// when marks stood at mark.
-type answer struct{ term, mark uint64 }
 
 // mark returns a number that requests sent from now on carry.
 func (t *transport) mark() uint64 { return t.marks.Add(1) }
@@ -179,40 +177,40 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *ra
 	mark := t.marks.Load()
 	err := t.NetworkTransport.AppendEntries(id, to, q, p)
 	if err == nil && p.Term == q.Term {
-		t.saw(id, p.LastLog)
-	}
-	if err == nil && p.Success && p.Term == q.Term {
-		t.note(id, answer{q.Term, mark})
+		t.saw(id, p, mark)
 	}
 	return err
 }
 
-func (t *transport) note(id raft.ServerID, a answer) {
+// saw notes an answer to a request that was sent at a mark.
+func (t *transport) saw(id raft.ServerID, p *raft.AppendEntriesResponse, mark uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if old := t.answers[id]; a.term > old.term || (a.term == old.term && a.mark > old.mark) {
-		t.answers[id] = a
+	s := t.peers[id]
+	if s == nil {
+		s = new(sighting)
+		t.peers[id] = s
 	}
-}
-
-// saw notes that a replica answered, with the end of its log.
-func (t *transport) saw(id raft.ServerID, last uint64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sights[id] = sight{time.Now(), last}
+	s.at, s.last = time.Now(), p.LastLog
+	if p.Success && (p.Term > s.term || p.Term == s.term && mark > s.mark) {
+		s.term, s.mark = p.Term, mark
+	}
 }
 
 // sight says how far a replica's log went, and whether it answered lately.
 func (t *transport) sight(id raft.ServerID, lately time.Duration) (last uint64, answers bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.sights[id]
-	return s.last, !s.at.IsZero() && time.Since(s.at) < lately
+	s := t.peers[id]
+	if s == nil {
+		return 0, false
+	}
+	return s.last, time.Since(s.at) < lately
 }
 
 func (t *transport) heard(id string, term, mark uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.answers[raft.ServerID(id)]
-	return a.term == term && a.mark >= mark
+	s := t.peers[raft.ServerID(id)]
+	return s != nil && s.term == term && s.mark >= mark
 }

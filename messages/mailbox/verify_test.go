@@ -63,20 +63,20 @@ func TestOldAnswersDoNotVerify(t *testing.T) {
 	g.start(g.ids...)
 	m := g.leader()
 	term := m.current.Load().term
-	tr := &transport{answers: map[raft.ServerID]answer{}}
+	tr := &transport{peers: map[raft.ServerID]*sighting{}}
 	cases := []struct {
-		name   string
-		answer answer
-		heard  bool
+		name       string
+		term, mark uint64
+		heard      bool
 	}{
-		{"sent before the mark", answer{term, 4}, false},
-		{"of an earlier term", answer{term - 1, 9}, false},
-		{"sent at the mark", answer{term, 5}, true},
-		{"an older one, overtaken", answer{term, 3}, true},
-		{"of a later term", answer{term + 1, 5}, false},
+		{"sent before the mark", term, 4, false},
+		{"of an earlier term", term - 1, 9, false},
+		{"sent at the mark", term, 5, true},
+		{"an older one, overtaken", term, 3, true},
+		{"of a later term", term + 1, 5, false},
 	}
 	for _, c := range cases {
-		tr.note("r", c.answer)
+		tr.saw("r", &raft.AppendEntriesResponse{Term: c.term, Success: true}, c.mark)
 		if tr.heard("r", term, 5) != c.heard {
 			t.Errorf("%s: heard is %v", c.name, !c.heard)
 		}
