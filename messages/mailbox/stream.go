@@ -35,7 +35,8 @@ type stream struct {
 var _ raft.StreamLayer = (*stream)(nil)
 
 func openStream(c *Config) (*stream, error) {
-	s := &stream{config: c, listener: c.faults.listener, accepted: make(chan net.Conn), closed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	s := &stream{config: c, listener: c.faults.listener, accepted: make(chan net.Conn),
+		closed: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	if c.Local != nil {
 		if err := c.Local.join(s); err != nil {
 			return nil, err
