@@ -7,112 +7,171 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// writer appends the one encoding that commands, records and images share:
+// codec writes or reads the one encoding that commands, records and images share:
 // unsigned and zigzag varints, and texts behind their length. A value has one
-// encoding only, so that equal states have equal bytes.
-type writer struct{ b []byte }
-
-func (w *writer) byte(v byte)   { w.b = append(w.b, v) }
-func (w *writer) uint(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
-func (w *writer) int(v int64)   { w.b = binary.AppendVarint(w.b, v) }
-
-func (w *writer) flag(v bool) {
-	if v {
-		w.byte(1)
-	} else {
-		w.byte(0)
-	}
-}
-
-func (w *writer) text(s string) {
-	w.uint(uint64(len(s)))
-	w.b = append(w.b, s...)
-}
-
-func (w *writer) transfer(t *messages.Transfer) { w.b = proof.AppendTransfer(w.b, t) }
-
-// reader reads what writer wrote. The first thing that does not fit sets bad,
-// after which everything reads as zero. Texts share the memory of s.
-type reader struct {
-	s       string
+// encoding only, so that equal states have equal bytes. Each structure lists its
+// fields once, for both directions: a method writes the value that its argument
+// points to, or puts there what it reads.
+//
+// The first thing that cannot be read sets bad, after which everything reads as
+// zero. Texts that were read share the memory of s.
+type codec struct {
+	b       []byte // what was written
+	s       string // what is left to read
+	reads   bool
 	bad     bool
-	version byte // of the command that is read
+	version byte // of the command
 }
 
-func (r *reader) fail() { r.s, r.bad = "", true }
+// decoder returns a codec that reads a copy of some bytes.
+func decoder(b []byte) codec { return codec{s: string(b), reads: true} }
 
-func (r *reader) byte() byte {
-	if r.s == "" {
-		r.fail()
-		return 0
+func (c *codec) fail() { c.s, c.bad = "", true }
+
+// ok reports whether everything was read well and nothing is left.
+func (c *codec) ok() bool { return !c.bad && c.s == "" }
+
+func (c *codec) uint(v *uint64) {
+	if c.reads {
+		*v = c.readUint()
+	} else {
+		c.b = binary.AppendUvarint(c.b, *v)
 	}
-	v := r.s[0]
-	r.s = r.s[1:]
-	return v
 }
 
-func (r *reader) flag() bool {
-	v := r.byte()
-	if v > 1 {
-		r.fail()
-	}
-	return v == 1
-}
-
-func (r *reader) uint() uint64 {
+func (c *codec) readUint() uint64 {
 	var v uint64
-	for i := 0; i < len(r.s) && i < binary.MaxVarintLen64; i++ {
-		c := r.s[i]
-		if i == binary.MaxVarintLen64-1 && c > 1 {
+	for i := 0; i < len(c.s) && i < binary.MaxVarintLen64; i++ {
+		b := c.s[i]
+		if i == binary.MaxVarintLen64-1 && b > 1 {
 			break // more than 64 bits
 		}
-		v |= uint64(c&0x7f) << (7 * i)
-		if c < 0x80 {
-			r.s = r.s[i+1:]
+		v |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			c.s = c.s[i+1:]
 			return v
 		}
 	}
-	r.fail()
+	c.fail()
 	return 0
 }
 
-func (r *reader) int() int64 {
-	v := r.uint()
-	return int64(v>>1) ^ -int64(v&1)
+// number is an amount or a time.
+func number[T ~int64](c *codec, v *T) {
+	if c.reads {
+		u := c.readUint()
+		*v = T(u>>1) ^ -T(u&1)
+	} else {
+		c.b = binary.AppendVarint(c.b, int64(*v))
+	}
 }
 
-func (r *reader) text() string {
-	n := r.uint()
-	if n > uint64(len(r.s)) {
-		r.fail()
+// octet is a value of an enumeration.
+func octet[T ~uint8](c *codec, v *T) {
+	switch {
+	case !c.reads:
+		c.b = append(c.b, byte(*v))
+	case c.s == "":
+		c.fail()
+	default:
+		*v, c.s = T(c.s[0]), c.s[1:]
+	}
+}
+
+func (c *codec) flag(v *bool) {
+	var b byte
+	if *v {
+		b = 1
+	}
+	octet(c, &b)
+	if c.reads {
+		*v = b == 1
+	}
+	if b > 1 {
+		c.fail()
+	}
+}
+
+func (c *codec) text(v *string) {
+	if c.reads {
+		*v = c.next(c.readUint())
+		return
+	}
+	c.b = binary.AppendUvarint(c.b, uint64(len(*v)))
+	c.b = append(c.b, *v...)
+}
+
+// next cuts off what is to be read.
+func (c *codec) next(n uint64) string {
+	if n > uint64(len(c.s)) {
+		c.fail()
 		return ""
 	}
-	v := r.s[:n]
-	r.s = r.s[n:]
+	v := c.s[:n]
+	c.s = c.s[n:]
 	return v
 }
 
-func (r *reader) transfer(t *messages.Transfer) {
-	t.Kind = messages.TransferKind(r.byte())
-	has := r.byte()
-	t.Linked = has&proof.HasLink != 0
-	t.ID = r.text()
-	t.Debit = r.text()
-	t.Credit = r.text()
-	t.Amount = messages.Credits(r.int())
-	t.Pending = r.text()
-	t.Expires = messages.Time(r.int())
-	t.Member = r.text()
-	t.Job = messages.JobID(r.uint())
-	t.Reason = r.text()
-	t.Timeout = 0
-	if has&proof.HasTimeout != 0 {
-		t.Timeout = messages.Duration(r.int())
-	}
-	if has&^(proof.HasLink|proof.HasTimeout) != 0 || (has&proof.HasTimeout != 0) != (t.Timeout != 0) {
-		r.fail()
+// bytes are a text that is changed or kept.
+func (c *codec) bytes(v *[]byte) {
+	s := string(*v)
+	if c.text(&s); c.reads {
+		*v = []byte(s)
 	}
 }
 
-// ok reports whether everything was read well and nothing is left.
-func (r *reader) ok() bool { return !r.bad && r.s == "" }
+// raw is as many bytes as there is room for, as they are.
+func (c *codec) raw(v []byte) {
+	if c.reads {
+		copy(v, c.next(uint64(len(v))))
+	} else {
+		c.b = append(c.b, v...)
+	}
+}
+
+// count is a number of items, each of which takes at least so many bytes: for a
+// number that is damaged no space is reserved.
+func (c *codec) count(n uint64, least int) uint64 {
+	if c.uint(&n); c.reads && n > uint64(len(c.s)/least) {
+		c.fail()
+		return 0
+	}
+	return n
+}
+
+// list is the count of items, then each of them.
+func list[T any](c *codec, items *[]T, least int, item func(*codec, *T)) {
+	if n := c.count(uint64(len(*items)), least); c.reads && n > 0 {
+		*items = make([]T, n)
+	}
+	for i := range *items {
+		item(c, &(*items)[i])
+	}
+}
+
+func (c *codec) transfer(t *messages.Transfer) {
+	if !c.reads {
+		c.b = proof.AppendTransfer(c.b, t)
+		return
+	}
+	var has byte
+	octet(c, &t.Kind)
+	octet(c, &has)
+	t.Linked = has&proof.HasLink != 0
+	c.text(&t.ID)
+	c.text(&t.Debit)
+	c.text(&t.Credit)
+	number(c, &t.Amount)
+	c.text(&t.Pending)
+	number(c, &t.Expires)
+	c.text(&t.Member)
+	c.uint((*uint64)(&t.Job))
+	c.text(&t.Reason)
+	t.Timeout = 0
+	if has&proof.HasTimeout != 0 {
+		number(c, &t.Timeout)
+	}
+	if has&^(proof.HasLink|proof.HasTimeout) != 0 || (has&proof.HasTimeout != 0) != (t.Timeout != 0) {
+		c.fail()
+	}
+}

@@ -80,17 +80,16 @@ type Command struct {
 
 // Encode returns the command's bytes, as Apply takes them.
 func (c *Command) Encode() []byte {
-	w := writer{b: make([]byte, 0, 64+(96+proof.MarkSize)*len(c.Transfers))}
-	w.byte(c.encoding())
-	w.byte(byte(c.Verb))
-	w.int(int64(c.At))
-	w.text(c.By)
-	w.byte(byte(c.Rank))
+	w := codec{b: make([]byte, 0, 64+(96+proof.MarkSize)*len(c.Transfers)), version: max(c.encoding(), ranking)}
+	w.b = append(w.b, c.encoding(), byte(c.Verb))
+	number(&w, &c.At)
+	w.text(&c.By)
+	octet(&w, &c.Rank)
 	switch {
 	case c.Verb == Transfers:
 		w.transfers(c)
 	case c.Asked != nil:
-		w.flag(c.Fresh)
+		w.flag(&c.Fresh)
 		w.signed(c.Asked)
 	default:
 		w.management(c)
@@ -124,31 +123,24 @@ func (c *Command) rules() rules {
 }
 
 // transfers writes each transfer, and its mark behind it.
-func (w *writer) transfers(c *Command) {
-	if c.Proof != nil {
-		w.uint(c.Proof.Session)
+func (c *codec) transfers(cmd *Command) {
+	if cmd.Proof != nil {
+		c.uint(&cmd.Proof.Session)
 	}
-	w.uint(uint64(len(c.Transfers)))
-	for i := range c.Transfers {
-		w.transfer(&c.Transfers[i])
-		if c.Proof != nil {
-			w.b = append(w.b, c.Proof.Marks[i*proof.MarkSize:(i+1)*proof.MarkSize]...)
+	c.count(uint64(len(cmd.Transfers)), smallestTransfer)
+	for i := range cmd.Transfers {
+		c.transfer(&cmd.Transfers[i])
+		if cmd.Proof != nil {
+			c.raw(cmd.Proof.Marks[i*proof.MarkSize : (i+1)*proof.MarkSize])
 		}
 	}
 }
 
-func (w *writer) signed(r *messages.SignedRequest) {
-	w.text(r.Proof.Token)
-	w.int(int64(r.Proof.At))
-	w.text(string(r.Proof.Signature))
-	w.text(string(r.Payload))
-}
-
-func (r *reader) signed() messages.SignedRequest {
-	return messages.SignedRequest{
-		Proof:   messages.Proof{Token: r.text(), At: messages.Time(r.int()), Signature: []byte(r.text())},
-		Payload: []byte(r.text()),
-	}
+func (c *codec) signed(r *messages.SignedRequest) {
+	c.text(&r.Proof.Token)
+	number(c, &r.Proof.At)
+	c.bytes(&r.Proof.Signature)
+	c.bytes(&r.Payload)
 }
 
 // Size returns a bound, rarely more than twice too high, on the bytes that a
@@ -161,8 +153,8 @@ func Size(t *messages.Transfer) int {
 // decode reads a command. Its texts are parts of one copy of the bytes;
 // transfers are put into the given space where they fit.
 func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
-	r := reader{s: string(b)}
-	r.version = r.byte()
+	r := decoder(b)
+	octet(&r, &r.version)
 	if r.version > version {
 		return messages.Errorf(messages.Invalid, "command of version %d: this bank reads versions up to %d; run the same release on every replica", r.version, version)
 	}
@@ -171,11 +163,11 @@ func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 	} else if r.version < ranking {
 		c.version = r.version
 	}
-	c.Verb = Verb(r.byte())
-	c.At = messages.Time(r.int())
-	c.By = r.text()
+	octet(&r, &c.Verb)
+	number(&r, &c.At)
+	r.text(&c.By)
 	if r.version > 1 {
-		c.Rank = Rank(r.byte())
+		octet(&r, &c.Rank)
 	}
 	switch {
 	case c.Verb == Transfers:
@@ -183,9 +175,9 @@ func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 			return err
 		}
 	case r.version >= proven:
-		c.Fresh = r.flag()
-		signed := r.signed()
-		c.Asked = &signed
+		c.Asked = new(messages.SignedRequest)
+		r.flag(&c.Fresh)
+		r.signed(c.Asked)
 	default:
 		r.management(c)
 	}
@@ -219,12 +211,13 @@ func (c *Command) readAsked() *messages.Error {
 	return nil
 }
 
-func (c *Command) readTransfers(r *reader, raw []byte, space []messages.Transfer) *messages.Error {
+func (c *Command) readTransfers(r *codec, raw []byte, space []messages.Transfer) *messages.Error {
 	marked := r.version >= proven
 	if marked {
-		c.Proof = &messages.TransferProof{Session: r.uint()}
+		c.Proof = new(messages.TransferProof)
+		r.uint(&c.Proof.Session)
 	}
-	n := r.uint()
+	n := r.readUint()
 	if n > MaxBatch {
 		return messages.Errorf(messages.TooLarge, "%d transfers in one command: send at most %d", n, MaxBatch)
 	}
@@ -237,14 +230,14 @@ func (c *Command) readTransfers(r *reader, raw []byte, space []messages.Transfer
 	}
 	c.Transfers = space[:n]
 	if marked {
-		c.Proof.Marks, c.texts = make([]byte, 0, proof.MarkSize*n), make([][]byte, n)
+		c.Proof.Marks, c.texts = make([]byte, proof.MarkSize*n), make([][]byte, n)
 	}
 	for i := range c.Transfers {
 		from := len(raw) - len(r.s)
 		r.transfer(&c.Transfers[i])
 		if marked {
 			c.texts[i] = raw[from : len(raw)-len(r.s)]
-			c.Proof.Marks = append(c.Proof.Marks, r.raw(proof.MarkSize)...)
+			r.raw(c.Proof.Marks[i*proof.MarkSize : (i+1)*proof.MarkSize])
 		}
 	}
 	return nil

@@ -2,114 +2,70 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// management writes what a command other than Transfers asks for.
-func (w *writer) management(c *Command) {
-	switch c.Verb {
+// management is what a command other than Transfers asks for.
+func (c *codec) management(cmd *Command) {
+	switch cmd.Verb {
 	case Grant:
-		w.text(c.Grant.Key)
-		w.text(c.Grant.Account)
-		w.int(int64(c.Grant.Amount))
-		w.text(c.Grant.Reason)
-		w.int(int64(c.Grant.Expires))
-	case Member:
-		w.member(&c.Member)
-	case Project:
-		w.text(c.Project.Account)
-		w.text(c.Project.Title)
-		w.uint(uint64(len(c.Project.Owners)))
-		for _, name := range c.Project.Owners {
-			w.text(name)
-		}
-	case Pay:
-		w.text(c.Pay.Key)
-		w.text(c.Pay.From)
-		w.text(c.Pay.To)
-		w.int(int64(c.Pay.Amount))
-		w.text(c.Pay.Reason)
-	case Freeze:
-		w.text(c.Freeze.Account)
-		w.flag(c.Freeze.Frozen)
-		w.text(c.Freeze.Reason)
-	case Credit:
-		w.text(c.Credit.Account)
-		w.int(int64(c.Credit.Credit))
-		w.text(c.Credit.Reason)
-	case Withdraw:
-		w.text(c.Withdraw.Key)
-		w.text(c.Withdraw.Account)
-		w.int(int64(c.Withdraw.Amount))
-		w.text(c.Withdraw.Reason)
-	case Correct:
-		w.text(c.Correct.Transfer)
-		w.int(int64(c.Correct.Amount))
-		w.text(c.Correct.Reason)
-	}
-}
-
-func (w *writer) member(m *messages.MemberRequest) {
-	w.text(m.Account)
-	w.text(m.Member)
-	w.flag(m.Remove)
-	if w.flag(m.Role != nil); m.Role != nil {
-		w.byte(byte(*m.Role))
-	}
-	if w.flag(m.Limit != nil); m.Limit != nil {
-		w.int(int64(*m.Limit))
-	}
-}
-
-// management reads what a command other than Transfers asks for.
-func (r *reader) management(c *Command) {
-	switch c.Verb {
-	case Grant:
-		c.Grant = messages.GrantRequest{Key: r.text(), Account: r.text(), Amount: r.credits(), Reason: r.text()}
-		if r.version > 1 {
-			c.Grant.Expires = messages.Time(r.int())
+		g := &cmd.Grant
+		c.text(&g.Key)
+		c.text(&g.Account)
+		number(c, &g.Amount)
+		c.text(&g.Reason)
+		if c.version > 1 {
+			number(c, &g.Expires)
 		}
 	case Member:
-		r.member(&c.Member)
+		c.member(&cmd.Member)
 	case Project:
-		c.Project = messages.ProjectRequest{Account: r.text(), Title: r.text(), Owners: r.names()}
+		c.text(&cmd.Project.Account)
+		c.text(&cmd.Project.Title)
+		list(c, &cmd.Project.Owners, 1, (*codec).text)
 	case Pay:
-		c.Pay = messages.PayRequest{Key: r.text(), From: r.text(), To: r.text(), Amount: r.credits(), Reason: r.text()}
+		p := &cmd.Pay
+		c.text(&p.Key)
+		c.text(&p.From)
+		c.text(&p.To)
+		number(c, &p.Amount)
+		c.text(&p.Reason)
 	case Freeze:
-		c.Freeze = messages.FreezeRequest{Account: r.text(), Frozen: r.flag(), Reason: r.text()}
+		c.text(&cmd.Freeze.Account)
+		c.flag(&cmd.Freeze.Frozen)
+		c.text(&cmd.Freeze.Reason)
 	case Credit:
-		c.Credit = messages.CreditRequest{Account: r.text(), Credit: r.credits(), Reason: r.text()}
+		c.text(&cmd.Credit.Account)
+		number(c, &cmd.Credit.Credit)
+		c.text(&cmd.Credit.Reason)
 	case Withdraw:
-		c.Withdraw = messages.WithdrawRequest{Key: r.text(), Account: r.text(), Amount: r.credits(), Reason: r.text()}
+		w := &cmd.Withdraw
+		c.text(&w.Key)
+		c.text(&w.Account)
+		number(c, &w.Amount)
+		c.text(&w.Reason)
 	case Correct:
-		c.Correct = messages.CorrectRequest{Transfer: r.text(), Amount: r.credits(), Reason: r.text()}
+		c.text(&cmd.Correct.Transfer)
+		number(c, &cmd.Correct.Amount)
+		c.text(&cmd.Correct.Reason)
 	}
 }
 
-func (r *reader) credits() messages.Credits { return messages.Credits(r.int()) }
+func (c *codec) member(m *messages.MemberRequest) {
+	c.text(&m.Account)
+	c.text(&m.Member)
+	c.flag(&m.Remove)
+	if c.version > 1 {
+		optional(c, &m.Role, octet)
+		optional(c, &m.Limit, number)
+	}
+}
 
-func (r *reader) member(m *messages.MemberRequest) {
-	*m = messages.MemberRequest{Account: r.text(), Member: r.text(), Remove: r.flag()}
-	if r.version < 2 {
+// optional is whether a value was given, and the value if it was.
+func optional[T any](c *codec, v **T, value func(*codec, *T)) {
+	given := *v != nil
+	if c.flag(&given); !given {
 		return
 	}
-	if r.flag() {
-		role := messages.Role(r.byte())
-		m.Role = &role
+	if c.reads {
+		*v = new(T)
 	}
-	if r.flag() {
-		limit := r.credits()
-		m.Limit = &limit
-	}
-}
-
-// names reads a list of names; each takes at least a byte.
-func (r *reader) names() []messages.Name {
-	n := r.uint()
-	if n > uint64(len(r.s)) {
-		r.fail()
-		return nil
-	}
-	var list []messages.Name
-	for range n {
-		list = append(list, r.text())
-	}
-	return list
+	value(c, *v)
 }

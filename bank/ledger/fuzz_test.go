@@ -137,7 +137,7 @@ func TestCommandsThatAreRefused(t *testing.T) {
 
 func TestSizeIsABound(t *testing.T) {
 	for _, x := range []messages.Transfer{{}, {Kind: messages.Extend, Amount: -1 << 63, Expires: -1 << 63, Job: 1<<64 - 1, Linked: true}, held("id", "ada", 5)} {
-		var w writer
+		var w codec
 		if w.transfer(&x); len(w.b) > Size(&x) || len(w.b) < smallestTransfer {
 			t.Errorf("%+v takes %d bytes, Size says %d", x, len(w.b), Size(&x))
 		}

@@ -76,7 +76,7 @@ func (l *Ledger) Hash() [sha256.Size]byte { return l.Capture().Hash() }
 // length of the history, for which its head stands.
 func (img *Image) Hash() [sha256.Size]byte {
 	h := sha256.New()
-	var w writer
+	var w codec
 	w.opening(img)
 	h.Write(w.b)      //nolint:errcheck // a hash takes everything
 	img.writeState(h) //nolint:errcheck // a hash takes everything
@@ -123,24 +123,24 @@ func (c *counter) Write(b []byte) (int, error) {
 
 // opening writes what stands for the history: the time, the number of records,
 // and their hash.
-func (w *writer) opening(img *Image) {
-	w.b = append(w.b, magics[img.rules]...)
-	w.int(int64(img.now))
-	w.uint(img.journal.count)
-	w.b = append(w.b, img.journal.chain.head[:]...)
+func (c *codec) opening(img *Image) {
+	c.b = append(c.b, magics[img.rules]...)
+	number(c, &img.now)
+	c.uint(&img.journal.count)
+	c.raw(img.journal.chain.head[:])
 }
 
 // body writes the opening, the sums of the segments that are elsewhere, each
 // other record behind its length, and the state.
 func (img *Image) body(out io.Writer, durable bool) error {
-	var w writer
+	var w codec
 	w.opening(img)
 	from := uint64(1)
 	elsewhere := img.journal.sealed
 	if !durable {
 		elsewhere = nil
 	}
-	w.uint(uint64(len(elsewhere)))
+	w.b = binary.AppendUvarint(w.b, uint64(len(elsewhere)))
 	for _, s := range elsewhere {
 		sum := s.Sum()
 		w.sum(&sum)
@@ -164,10 +164,10 @@ func (img *Image) body(out io.Writer, durable bool) error {
 	return img.writeDues(out)
 }
 
-func (w *writer) sum(s *Sum) {
-	w.uint(s.First)
-	w.uint(uint64(s.Count))
-	w.uint(uint64(s.Size))
-	w.b = append(w.b, s.After[:]...)
-	w.b = append(w.b, s.Digest[:]...)
+func (c *codec) sum(s *Sum) {
+	for _, n := range []uint64{s.First, uint64(s.Count), uint64(s.Size)} {
+		c.uint(&n)
+	}
+	c.raw(s.After[:])
+	c.raw(s.Digest[:])
 }

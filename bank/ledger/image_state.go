@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"encoding/binary"
 	"io"
 	"slices"
 	"strings"
@@ -22,8 +23,7 @@ const (
 // opening, the pending holds by identifier, and how many transfers were done.
 func (img *Image) writeState(out io.Writer) error {
 	for _, page := range img.accounts {
-		err := writeChunk(out, accountsChunk, len(page), func(w *writer, i int) { w.account(&page[i]) })
-		if err != nil {
+		if err := writeChunk(out, accountsChunk, page, (*codec).account); err != nil {
 			return err
 		}
 	}
@@ -33,20 +33,16 @@ func (img *Image) writeState(out io.Writer) error {
 	}
 	slices.SortFunc(holds, func(a, b *hold) int { return strings.Compare(a.id, b.id) })
 	for page := range slices.Chunk(holds, copied) {
-		err := writeChunk(out, holdsChunk, len(page), func(w *writer, i int) { w.hold(page[i]) })
-		if err != nil {
+		if err := writeChunk(out, holdsChunk, page, func(c *codec, h **hold) { c.hold(*h, nil) }); err != nil {
 			return err
 		}
 	}
 	if img.trust.from != 0 {
-		if err := writeChunk(out, trustChunk, 1, func(w *writer, _ int) { w.trust(&img.trust, img.now) }); err != nil {
+		if err := writeChunk(out, trustChunk, []trust{img.trust}, func(c *codec, t *trust) { c.trust(t, img.now) }); err != nil {
 			return err
 		}
 	}
-	var w writer
-	w.uint(0)
-	w.uint(img.totals.Transfers)
-	_, err := out.Write(w.b)
+	_, err := out.Write(binary.AppendUvarint([]byte{0}, img.totals.Transfers))
 	return err
 }
 
@@ -56,8 +52,7 @@ func (img *Image) writeDues(out io.Writer) error {
 	dues := slices.Clone(img.dues)
 	slices.SortFunc(dues, func(a, b due) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.name, b.name)) })
 	for page := range slices.Chunk(dues, copied) {
-		err := writeChunk(out, duesChunk, len(page), func(w *writer, i int) { w.int(int64(page[i].at)); w.text(page[i].name) })
-		if err != nil {
+		if err := writeChunk(out, duesChunk, page, (*codec).due); err != nil {
 			return err
 		}
 	}
@@ -65,131 +60,79 @@ func (img *Image) writeDues(out io.Writer) error {
 	return err
 }
 
-func writeChunk(out io.Writer, kind byte, n int, each func(*writer, int)) error {
-	var w, head writer
-	w.byte(kind)
-	w.uint(uint64(n))
-	for i := range n {
-		each(&w, i)
-	}
-	head.uint(uint64(len(w.b)))
-	_, err := out.Write(append(head.b, w.b...))
+func writeChunk[T any](out io.Writer, kind byte, items []T, item func(*codec, *T)) error {
+	w := codec{b: []byte{kind}}
+	list(&w, &items, 1, item)
+	_, err := out.Write(append(binary.AppendUvarint(nil, uint64(len(w.b))), w.b...))
 	return err
 }
 
-// account writes all of an account: an image may have to stand without the
-// records that made it.
-func (w *writer) account(a *account) {
-	w.text(a.name)
-	w.standing(a.standing)
-	w.int(int64(a.granted))
-	w.int(int64(a.spent))
-	w.int(int64(a.credit))
-	w.flag(a.project)
-	w.text(a.title)
-	w.byte(byte(a.frost.rank))
-	w.text(a.frost.by)
-	w.text(a.frost.why)
-	w.trail(&a.trail)
-	w.uint(uint64(len(a.lots)))
-	for i := range a.lots {
-		w.lot(&a.lots[i])
-	}
-	w.uint(uint64(len(a.members)))
-	for i := range a.members {
-		w.part(&a.members[i])
-	}
+// account is all of an account: an image may have to stand without the records that
+// made it.
+func (c *codec) account(a *account) {
+	c.text(&a.name)
+	c.standing(&a.standing)
+	number(c, &a.granted)
+	number(c, &a.spent)
+	number(c, &a.credit)
+	c.flag(&a.project)
+	c.text(&a.title)
+	octet(c, &a.frost.rank)
+	c.text(&a.frost.by)
+	c.text(&a.frost.why)
+	c.uint(&a.trail.count)
+	list(c, &a.trail.roots, 2, (*codec).root)
+	list(c, &a.lots, 4, (*codec).lot)
+	list(c, &a.members, 6, (*codec).part)
 }
 
-func (w *writer) lot(o *lot) {
-	w.text(o.grant)
-	w.int(int64(o.expires))
-	w.int(int64(o.free))
-	w.int(int64(o.held))
+func (c *codec) root(r *root) {
+	c.uint(&r.number)
+	c.uint(&r.size)
 }
 
-func (w *writer) part(m *member) {
-	w.text(m.name)
-	w.byte(byte(m.role))
-	w.int(int64(m.limit))
-	w.int(int64(m.spent))
-	w.int(int64(m.held))
-	w.flag(m.left)
+func (c *codec) lot(o *lot) {
+	c.text(&o.grant)
+	number(c, &o.expires)
+	number(c, &o.free)
+	number(c, &o.held)
 }
 
-func (r *reader) account(a *account) {
-	a.standing = r.standing()
-	a.granted, a.spent = messages.Credits(r.int()), messages.Credits(r.int())
-	a.credit = messages.Credits(r.int())
-	a.project, a.title = r.flag(), r.text()
-	a.frost = frost{rank: freezer(r.byte()), by: r.text(), why: r.text()}
-	a.trail = r.trail()
-	for range r.count(4) {
-		a.lots = append(a.lots, lot{grant: r.text(), expires: messages.Time(r.int()), free: messages.Credits(r.int()), held: messages.Credits(r.int())})
-	}
-	for range r.count(6) {
-		a.members = append(a.members, r.part())
-	}
+func (c *codec) part(m *member) {
+	c.text(&m.name)
+	octet(c, &m.role)
+	number(c, &m.limit)
+	number(c, &m.spent)
+	number(c, &m.held)
+	c.flag(&m.left)
 }
 
-func (r *reader) part() member {
-	return member{
-		name: r.text(), role: messages.Role(r.byte()), limit: messages.Credits(r.int()),
-		spent: messages.Credits(r.int()), held: messages.Credits(r.int()), left: r.flag(),
+// hold is a hold, of which the account is found by its name.
+func (c *codec) hold(h *hold, as *accounts) {
+	c.text(&h.id)
+	var name messages.Name
+	if !c.reads {
+		name = h.account.name
 	}
+	if c.text(&name); c.reads {
+		h.account = as.byName[name]
+	}
+	c.text(&h.payee)
+	number(c, &h.amount)
+	number(c, &h.expires)
+	c.uint((*uint64)(&h.job))
+	c.text(&h.by)
+	c.text(&h.member)
+	list(c, &h.draws, 3, (*codec).draw)
 }
 
-func (w *writer) trail(t *trail) {
-	w.uint(t.count)
-	w.uint(uint64(len(t.roots)))
-	for _, r := range t.roots {
-		w.uint(r.number)
-		w.uint(r.size)
-	}
+func (c *codec) draw(d *draw) {
+	c.text(&d.grant)
+	number(c, &d.expires)
+	number(c, &d.amount)
 }
 
-func (r *reader) trail() trail {
-	t := trail{count: r.uint()}
-	for range r.count(2) {
-		t.roots = append(t.roots, root{number: r.uint(), size: r.uint()})
-	}
-	return t
-}
-
-// count reads a number of things that take at least so many bytes each.
-func (r *reader) count(least int) uint64 {
-	n := r.uint()
-	if n > uint64(len(r.s)/least) {
-		r.fail()
-		return 0
-	}
-	return n
-}
-
-func (w *writer) hold(h *hold) {
-	w.text(h.id)
-	w.text(h.account.name)
-	w.text(h.payee)
-	w.int(int64(h.amount))
-	w.int(int64(h.expires))
-	w.uint(uint64(h.job))
-	w.text(h.by)
-	w.text(h.member)
-	w.uint(uint64(len(h.draws)))
-	for _, d := range h.draws {
-		w.text(d.grant)
-		w.int(int64(d.expires))
-		w.int(int64(d.amount))
-	}
-}
-
-func (r *reader) hold(as *accounts) *hold {
-	h := &hold{
-		id: r.text(), account: as.byName[r.text()], payee: r.text(), amount: messages.Credits(r.int()),
-		expires: messages.Time(r.int()), job: messages.JobID(r.uint()), by: r.text(), member: r.text(), place: -1,
-	}
-	for range r.count(3) {
-		h.draws = append(h.draws, draw{grant: r.text(), expires: messages.Time(r.int()), amount: messages.Credits(r.int())})
-	}
-	return h
+func (c *codec) due(d *due) {
+	number(c, &d.at)
+	c.text(&d.name)
 }

@@ -15,67 +15,49 @@ func (t *trust) copy() trust {
 	return c
 }
 
-// trust writes who is believed at a time: what has ended by then counts no more.
-func (w *writer) trust(t *trust, now messages.Time) {
-	w.uint(t.from)
-	w.uint(uint64(len(t.roles)))
-	for _, r := range t.roles {
-		w.text(r.role)
-		w.text(r.key)
-		w.flag(r.ended)
+// trust is who is believed at a time: what has ended by then is not written. The
+// root is no part of it.
+func (c *codec) trust(t *trust, now messages.Time) {
+	if c.reads {
+		*t = trust{root: t.root, revoked: map[string]bool{}, sessions: map[uint64]*session{}, used: map[digest]messages.Time{}}
 	}
-	w.uint(uint64(len(t.revoked)))
-	for _, key := range slices.Sorted(maps.Keys(t.revoked)) {
-		w.text(key)
-	}
+	c.uint(&t.from)
+	list(c, &t.roles, 3, (*codec).roleKey)
+	revoked := slices.Sorted(maps.Keys(t.revoked))
+	list(c, &revoked, 1, func(c *codec, key *string) {
+		if c.text(key); c.reads {
+			t.revoked[*key] = true
+		}
+	})
 	sessions := slices.DeleteFunc(slices.Sorted(maps.Keys(t.sessions)), func(n uint64) bool { return t.sessions[n].expires <= now })
-	w.uint(uint64(len(sessions)))
-	for _, n := range sessions {
-		s := t.sessions[n]
-		w.uint(n)
-		w.text(s.by)
-		w.byte(byte(s.rank))
-		w.text(s.key)
-		w.text(s.issuer)
-		w.text(string(s.public))
-		w.int(int64(s.expires))
-	}
+	list(c, &sessions, 7, func(c *codec, n *uint64) {
+		if c.uint(n); c.reads {
+			t.sessions[*n] = &session{}
+		}
+		c.session(t.sessions[*n])
+	})
 	used := slices.SortedFunc(maps.Keys(t.used), func(a, b digest) int { return bytes.Compare(a[:], b[:]) })
 	used = slices.DeleteFunc(used, func(d digest) bool { return t.used[d] < now })
-	w.uint(uint64(len(used)))
-	for _, d := range used {
-		w.b = append(w.b, d[:]...)
-		w.int(int64(t.used[d]))
-	}
+	list(c, &used, 17, func(c *codec, d *digest) {
+		c.raw(d[:])
+		until := t.used[*d]
+		if number(c, &until); c.reads {
+			t.used[*d] = until
+		}
+	})
 }
 
-// trust reads what trust wrote, and leaves the root as it is.
-func (r *reader) trust(t *trust) {
-	*t = trust{root: t.root, from: r.uint(), revoked: map[string]bool{}, sessions: map[uint64]*session{}, used: map[digest]messages.Time{}}
-	for range r.count(3) {
-		t.roles = append(t.roles, roleKey{role: r.text(), key: r.text(), ended: r.flag()})
-	}
-	for range r.count(1) {
-		t.revoked[r.text()] = true
-	}
-	for range r.count(7) {
-		n := r.uint()
-		t.sessions[n] = &session{by: r.text(), rank: Rank(r.byte()), key: r.text(), issuer: r.text(), public: []byte(r.text()), expires: messages.Time(r.int())}
-	}
-	for range r.count(17) {
-		var d digest
-		copy(d[:], r.raw(len(d)))
-		t.used[d] = messages.Time(r.int())
-	}
+func (c *codec) roleKey(r *roleKey) {
+	c.text(&r.role)
+	c.text(&r.key)
+	c.flag(&r.ended)
 }
 
-// raw returns so many bytes as they are.
-func (r *reader) raw(n int) string {
-	if len(r.s) < n {
-		r.fail()
-		return ""
-	}
-	v := r.s[:n]
-	r.s = r.s[n:]
-	return v
+func (c *codec) session(s *session) {
+	c.text(&s.by)
+	octet(c, &s.rank)
+	c.text(&s.key)
+	c.text(&s.issuer)
+	c.bytes(&s.public)
+	number(c, &s.expires)
 }

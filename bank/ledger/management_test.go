@@ -258,26 +258,24 @@ func TestExternalityPayments(t *testing.T) {
 
 // TestCommandsOfVersion1 are in logs: they mean what they meant.
 func TestCommandsOfVersion1(t *testing.T) {
-	v1 := func(verb Verb, rest func(*writer)) []byte {
-		var w writer
-		w.byte(1)
-		w.byte(byte(verb))
-		w.int(1000)
-		w.text("ops")
+	v1 := func(verb Verb, rest func(*codec)) []byte {
+		w := codec{b: []byte{1, byte(verb)}}
+		number(&w, new(int64(1000)))
+		w.text(new("ops"))
 		rest(&w)
 		return w.b
 	}
 	l := New()
 	for _, data := range [][]byte{
-		v1(Grant, func(w *writer) { w.text("k"); w.text("lab"); w.int(50); w.text("why") }),
-		v1(Member, func(w *writer) { w.text("lab"); w.text("ada"); w.flag(false) }),
-		v1(Transfers, func(w *writer) {
-			w.uint(2)
+		v1(Grant, func(w *codec) { w.text(new("k")); w.text(new("lab")); number(w, new(int64(50))); w.text(new("why")) }),
+		v1(Member, func(w *codec) { w.text(new("lab")); w.text(new("ada")); w.flag(new(false)) }),
+		v1(Transfers, func(w *codec) {
+			w.uint(new(uint64(2)))
 			h, p := heldBy("ada", held("h", "lab", 5)), post("p", "h", 2)
 			w.transfer(&h)
 			w.transfer(&p)
 		}),
-		v1(Expire, func(*writer) {}),
+		v1(Expire, func(*codec) {}),
 	} {
 		r := l.Apply(data)
 		if r.Error != nil || len(r.Transfers) == 2 && r.Transfers[1].Error != nil {

@@ -96,7 +96,8 @@ func resolves(k messages.TransferKind) bool {
 // every one that was made under the second rules.
 const ranked = 0x80
 
-func (w *writer) record(r *record) {
+// record is a record in its canonical bytes.
+func (c *codec) record(r *record) {
 	first := byte(r.what)
 	if r.rules >= secondRules {
 		first |= ranked
@@ -104,126 +105,93 @@ func (w *writer) record(r *record) {
 	if r.stamp.session != 0 {
 		first |= marked
 	}
-	w.byte(first)
-	w.int(int64(r.at))
-	w.text(r.by)
+	octet(c, &first)
+	if r.what, r.rules = what(first&^(ranked|marked)), firstRules; first&ranked != 0 {
+		r.rules = secondRules
+	}
+	number(c, &r.at)
+	c.text(&r.by)
 	if r.rules >= secondRules {
-		w.byte(byte(r.rank))
+		octet(c, &r.rank)
 	}
 	switch r.what {
 	case trusted, requested:
-		w.text(r.verb)
-		w.signed(&r.signed)
+		c.text(&r.verb)
+		c.signed(&r.signed)
 	case opened, membership:
-		w.text(r.account)
-		w.text(r.member)
-		w.flag(r.remove)
+		c.text(&r.account)
+		c.text(&r.member)
+		c.flag(&r.remove)
 	case changed:
-		w.change(&r.change)
+		c.change(&r.change)
 	case refused:
-		w.transfer(&r.asked)
-		w.byte(byte(r.refusal.Kind))
+		c.transfer(&r.asked)
+		octet(c, &r.refusal.Kind)
 		if r.rules < secondRules {
-			w.text(r.refusal.Message)
+			c.text(&r.refusal.Message)
+		} else if c.reads {
+			r.refusal.Message = remembered(r.refusal.Kind)
 		}
 	case done, lapsed:
-		w.transfer(&r.asked)
-		w.outcome(&r.asked, &r.outcome)
-		w.link(r.debitLink)
+		c.transfer(&r.asked)
+		c.outcome(&r.asked, &r.outcome)
+		c.link(&r.debitLink)
 		if r.outcome.credit != "" {
-			w.link(r.creditLink)
-		}
-	}
-	if r.stamp.session != 0 {
-		w.uint(r.stamp.session)
-		w.b = append(w.b, r.stamp.mark[:]...)
-	}
-}
-
-// outcome writes only what does not follow from the transfer itself.
-func (w *writer) outcome(t *messages.Transfer, o *outcome) {
-	if resolves(t.Kind) {
-		w.text(o.debit)
-		w.text(o.credit)
-		w.int(int64(o.held))
-		w.uint(uint64(o.job))
-	}
-	w.standing(o.debitAfter)
-	if o.credit != "" {
-		w.standing(o.creditAfter)
-	}
-}
-
-func (w *writer) standing(s standing) {
-	w.int(int64(s.balance))
-	w.int(int64(s.reserved))
-}
-
-// decodeRecord reads a record; false if it cannot be one.
-func decodeRecord(b []byte) (record, bool) {
-	r := reader{s: string(b)}
-	first := r.byte()
-	rec := record{what: what(first &^ (ranked | marked)), rules: firstRules, at: messages.Time(r.int()), by: r.text()}
-	if first&ranked != 0 {
-		rec.rules, rec.rank = secondRules, Rank(r.byte())
-	}
-	switch rec.what {
-	case trusted, requested:
-		rec.verb, rec.signed = r.text(), r.signed()
-	case opened, membership:
-		rec.account, rec.member, rec.remove = r.text(), r.text(), r.flag()
-	case changed:
-		rec.change = r.change()
-	case refused:
-		r.transfer(&rec.asked)
-		rec.refusal.Kind = messages.Kind(r.byte())
-		if rec.rules < secondRules {
-			rec.refusal.Message = r.text()
-		} else {
-			rec.refusal.Message = remembered(rec.refusal.Kind)
-		}
-	case done, lapsed:
-		r.transfer(&rec.asked)
-		r.outcome(&rec.asked, &rec.outcome)
-		rec.debitLink = r.link()
-		if rec.outcome.credit != "" {
-			rec.creditLink = r.link()
+			c.link(&r.creditLink)
 		}
 	default:
-		r.fail()
+		c.fail()
 	}
 	if first&marked != 0 {
-		if rec.stamp.session = r.uint(); rec.stamp.session == 0 || rec.what != done && rec.what != refused {
-			r.fail()
+		if c.uint(&r.stamp.session); r.stamp.session == 0 || r.what != done && r.what != refused {
+			c.fail()
 		}
-		copy(rec.stamp.mark[:], r.raw(proof.MarkSize))
+		c.raw(r.stamp.mark[:])
 	}
-	if rec.rules == firstRules {
-		rec.rank = rec.likelyRank()
-	}
-	return rec, r.ok()
 }
 
-func (r *reader) outcome(t *messages.Transfer, o *outcome) {
+// outcome is only what does not follow from the transfer itself.
+func (c *codec) outcome(t *messages.Transfer, o *outcome) {
+	if t.Kind != messages.Posted && t.Kind != messages.Hold {
+		c.text(&o.debit)
+		c.text(&o.credit)
+		number(c, &o.held)
+		c.uint((*uint64)(&o.job))
+	}
+	if c.reads {
+		o.follow(t)
+	}
+	c.standing(&o.debitAfter)
+	if o.credit != "" {
+		c.standing(&o.creditAfter)
+	}
+}
+
+// follow is what follows from a transfer that was done.
+func (o *outcome) follow(t *messages.Transfer) {
 	switch t.Kind {
 	case messages.Posted:
 		*o = outcome{debit: t.Debit, credit: t.Credit, amount: t.Amount, job: t.Job}
 	case messages.Hold:
 		*o = outcome{debit: t.Debit, held: t.Amount, job: t.Job}
-	default:
-		*o = outcome{debit: r.text(), credit: r.text(), held: messages.Credits(r.int()), job: messages.JobID(r.uint())}
-	}
-	if t.Kind == messages.Post {
+	case messages.Post:
 		o.amount = t.Amount
-	}
-	o.debitAfter = r.standing()
-	if o.credit != "" {
-		o.creditAfter = r.standing()
 	}
 }
 
-func (r *reader) standing() standing {
-	return standing{balance: messages.Credits(r.int()), reserved: messages.Credits(r.int())}
+func (c *codec) standing(s *standing) {
+	number(c, &s.balance)
+	number(c, &s.reserved)
+}
+
+// decodeRecord reads a record; false if it cannot be one.
+func decodeRecord(b []byte) (record, bool) {
+	var rec record
+	c := decoder(b)
+	if c.record(&rec); rec.rules == firstRules {
+		rec.rank = rec.likelyRank()
+	}
+	return rec, c.ok()
 }
 
 // remembered says what a refusal was for, to whoever asks again. The journal has only

@@ -17,7 +17,7 @@ type records struct {
 
 	rank   Rank    // of who made the command under way
 	replay *replay // whose records are carried out again; nil: commands are new
-	buffer writer  // space for the next record, of no meaning
+	buffer codec   // space for the next record, of no meaning
 }
 
 func newRecords(s Store) *records {

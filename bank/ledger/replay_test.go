@@ -117,7 +117,7 @@ func alter(raw []byte, how func(*record) bool) []byte {
 	if rec.asked.ID == "done" || !how(&rec) {
 		return nil
 	}
-	var w writer
+	var w codec
 	w.record(&rec)
 	return w.b
 }

@@ -52,7 +52,7 @@ func (d *loader) chunks() error {
 		if len(raw) == 0 {
 			return nil
 		}
-		if !d.chunk(string(raw)) {
+		if !d.chunk(raw) {
 			return fmt.Errorf("%w: its accounts cannot be read", errImage)
 		}
 	}
@@ -75,38 +75,45 @@ func (d *loader) state() error {
 // maxChunk bounds a chunk in bytes: an account may have thousands of members.
 const maxChunk = 1 << 30
 
-func (d *loader) chunk(s string) bool {
-	r := reader{s: s}
-	kind := r.byte()
-	for range r.count(1) {
+func (d *loader) chunk(raw []byte) bool {
+	c := decoder(raw)
+	var kind byte
+	octet(&c, &kind)
+	for range c.count(0, 1) {
 		switch kind {
 		case accountsChunk:
-			d.account(&r)
+			d.account(&c)
 		case holdsChunk:
-			h := r.hold(d.accounts)
+			h := &hold{place: -1}
+			c.hold(h, d.accounts)
 			if h.account == nil || d.ledger.holds.byID[h.id] != nil {
 				return false
 			}
 			d.ledger.holds.add(h)
 		case trustChunk:
-			r.trust(&d.ledger.requests.trust)
+			c.trust(&d.ledger.requests.trust, 0)
 		case duesChunk:
-			d.ledger.lots.dues = append(d.ledger.lots.dues, due{messages.Time(r.int()), r.text()}) // ascending, and so a heap
+			var next due
+			c.due(&next)
+			d.ledger.lots.dues = append(d.ledger.lots.dues, next) // ascending, and so a heap
 		default:
 			return false
 		}
 	}
-	return r.ok()
+	return c.ok()
 }
 
-func (d *loader) account(r *reader) {
-	name := r.text()
-	if d.accounts.byName[name] != nil {
-		r.fail()
+// account opens an account and puts it into the projects of its members.
+func (d *loader) account(c *codec) {
+	var is account
+	c.account(&is)
+	if d.accounts.byName[is.name] != nil {
+		c.fail()
 		return
 	}
-	a := d.accounts.open(name)
-	r.account(a)
+	a := d.accounts.open(is.name)
+	is.name, is.place = a.name, a.place
+	*a = is
 	for i := range a.members {
 		m := &a.members[i]
 		if m.left {

@@ -211,7 +211,7 @@ func TestRefusalsAreKeptByTheirKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w writer
+	var w codec
 	record.refusal.Message = "in other words"
 	if w.record(&record); !bytes.Equal(w.b, journalOf(t, b.Ledger)[b.records.recorded("no")-1]) {
 		t.Error("the record of a refusal has its words")

@@ -23,14 +23,10 @@ type change struct {
 	text    string
 }
 
-func (w *writer) change(c *change) {
-	w.byte(byte(c.setting))
-	w.text(c.account)
-	w.text(c.member)
-	w.int(c.number)
-	w.text(c.text)
-}
-
-func (r *reader) change() change {
-	return change{setting: setting(r.byte()), account: r.text(), member: r.text(), number: r.int(), text: r.text()}
+func (c *codec) change(ch *change) {
+	octet(c, &ch.setting)
+	c.text(&ch.account)
+	c.text(&ch.member)
+	number(c, &ch.number)
+	c.text(&ch.text)
 }

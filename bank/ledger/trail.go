@@ -54,20 +54,12 @@ func (t *trail) extend(number uint64) link {
 	return l
 }
 
-func (w *writer) link(l link) {
-	w.uint(l.ordinal)
+func (c *codec) link(l *link) {
+	c.uint(&l.ordinal)
 	if l.ordinal > 1 {
-		w.uint(l.back)
-		w.uint(l.jump)
+		c.uint(&l.back)
+		c.uint(&l.jump)
 	}
-}
-
-func (r *reader) link() link {
-	l := link{ordinal: r.uint()}
-	if l.ordinal > 1 {
-		l.back, l.jump = r.uint(), r.uint()
-	}
-	return l
 }
 
 // entry is a record as one of those of an account.

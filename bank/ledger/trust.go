@@ -151,11 +151,11 @@ func (t *trust) standing(issuer, key string) (Rank, *messages.Error) {
 
 // digestOf stands for a request.
 func digestOf(verb string, by messages.Name, r *messages.SignedRequest) digest {
-	var w writer
-	w.text(verb)
-	w.text(by)
-	w.int(int64(r.Proof.At))
-	w.b = append(w.b, r.Payload...)
+	var w codec
+	w.text(&verb)
+	w.text(&by)
+	number(&w, &r.Proof.At)
+	w.raw(r.Payload)
 	sum := sha256.Sum256(w.b)
 	return digest(sum[:])
 }
