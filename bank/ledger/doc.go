@@ -88,7 +88,7 @@
 //
 // Records fill segments, which a [Store] keeps: in memory ([New]), or in files
 // ([Open], and package history). With files, memory holds only the accounts, the
-// pending holds, 16 bytes for each identifier, and the records since the last full
+// pending holds, 25 to 40 bytes for each identifier, and the records since the last full
 // segment. Where a store fails, the ledger may hold half of a change and refuses
 // everything from then on ([Ledger.Err]).
 //
