@@ -35,13 +35,27 @@ func (cs *commands) service() bus.Service {
 		Concurrency: commandConcurrency,
 		Endpoints: []bus.Endpoint{
 			endpoint(cs.config, cs.metrics, messages.VerbTransfer, cs.transfer),
-			endpoint(cs.config, cs.metrics, messages.VerbGrant, cs.grant),
-			endpoint(cs.config, cs.metrics, messages.VerbMember, cs.member),
-			endpoint(cs.config, cs.metrics, messages.VerbProject, cs.project),
-			endpoint(cs.config, cs.metrics, messages.VerbPay, cs.pay),
-			endpoint(cs.config, cs.metrics, messages.VerbFreeze, cs.freeze),
-			endpoint(cs.config, cs.metrics, messages.VerbCredit, cs.credit),
-			endpoint(cs.config, cs.metrics, messages.VerbWithdraw, cs.withdraw),
+			managed(cs, messages.VerbGrant, cs.callers.operator, "grant credits", func(r messages.GrantRequest) ledger.Command {
+				return ledger.Command{Verb: ledger.Grant, Grant: r}
+			}),
+			managed(cs, messages.VerbMember, cs.callers.owner, "change members", func(r messages.MemberRequest) ledger.Command {
+				return ledger.Command{Verb: ledger.Member, Member: r}
+			}),
+			managed(cs, messages.VerbProject, cs.callers.operator, "make projects", func(r messages.ProjectRequest) ledger.Command {
+				return ledger.Command{Verb: ledger.Project, Project: r}
+			}),
+			managed(cs, messages.VerbPay, cs.callers.owner, "pay", func(r messages.PayRequest) ledger.Command {
+				return ledger.Command{Verb: ledger.Pay, Pay: r}
+			}),
+			managed(cs, messages.VerbFreeze, cs.callers.owner, "freeze accounts", func(r messages.FreezeRequest) ledger.Command {
+				return ledger.Command{Verb: ledger.Freeze, Freeze: r}
+			}),
+			managed(cs, messages.VerbCredit, cs.callers.operator, "give credit", func(r messages.CreditRequest) ledger.Command {
+				return ledger.Command{Verb: ledger.Credit, Credit: r}
+			}),
+			managed(cs, messages.VerbWithdraw, cs.callers.operator, "withdraw credits", func(r messages.WithdrawRequest) ledger.Command {
+				return ledger.Command{Verb: ledger.Withdraw, Withdraw: r}
+			}),
 			endpoint(cs.config, cs.metrics, messages.VerbCorrect, cs.correct),
 			endpoint(cs.config, cs.metrics, messages.VerbReplica, cs.regroup),
 			endpoint(cs.config, cs.metrics, messages.VerbSession, cs.session),
@@ -63,62 +77,23 @@ func endpoint[Req, Rep any](c *Config, m *metrics, verb string, f func(context.C
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(c.Site, messages.Bank, verb, "*"), Handle: handle}
 }
 
-// manage commits a command about one account, unless its caller may not ask for it
-// or what it asks for was found to be wrong.
-func (cs *commands) manage(ctx context.Context, caller messages.Name, denied error, wrong *messages.Error, c ledger.Command) (messages.AccountReply, error) {
-	if denied != nil {
-		return messages.AccountReply{}, denied
-	}
-	if wrong != nil {
-		return messages.AccountReply{}, wrong
-	}
-	c.By, c.Rank = caller, cs.callers.rank(caller)
-	result, err := cs.group.propose(ctx, &c)
-	return result.Account, err
-}
-
-// grant issues credits.
-func (cs *commands) grant(ctx context.Context, caller messages.Name, r messages.GrantRequest) (messages.AccountReply, error) {
-	return cs.manage(ctx, caller, cs.callers.operator(caller, "grant credits"), ledger.CheckGrant(&r), ledger.Command{Verb: ledger.Grant, Grant: r})
-}
-
-// member changes who has which part in a project.
-func (cs *commands) member(ctx context.Context, caller messages.Name, r messages.MemberRequest) (messages.AccountReply, error) {
-	return cs.manage(ctx, caller, cs.callers.owner(caller, "change members"), ledger.CheckMember(&r), ledger.Command{Verb: ledger.Member, Member: r})
-}
-
-// pay moves credits on the word of who owns them.
-func (cs *commands) pay(ctx context.Context, caller messages.Name, r messages.PayRequest) (messages.AccountReply, error) {
-	r.From = own(caller, r.From)
-	return cs.manage(ctx, caller, cs.callers.owner(caller, "pay"), ledger.CheckPay(&r), ledger.Command{Verb: ledger.Pay, Pay: r})
-}
-
-// freeze freezes an account or thaws it.
-func (cs *commands) freeze(ctx context.Context, caller messages.Name, r messages.FreezeRequest) (messages.AccountReply, error) {
-	return cs.manage(ctx, caller, cs.callers.owner(caller, "freeze accounts"), ledger.CheckFreeze(&r), ledger.Command{Verb: ledger.Freeze, Freeze: r})
-}
-
-// project makes a project.
-func (cs *commands) project(ctx context.Context, caller messages.Name, r messages.ProjectRequest) (messages.AccountReply, error) {
-	return cs.manage(ctx, caller, cs.callers.operator(caller, "make projects"), ledger.CheckProject(&r), ledger.Command{Verb: ledger.Project, Project: r})
-}
-
-// credit says how far below zero an account may go.
-func (cs *commands) credit(ctx context.Context, caller messages.Name, r messages.CreditRequest) (messages.AccountReply, error) {
-	return cs.manage(ctx, caller, cs.callers.operator(caller, "give credit"), ledger.CheckCredit(&r), ledger.Command{Verb: ledger.Credit, Credit: r})
-}
-
-// withdraw takes credits back to the issuer.
-func (cs *commands) withdraw(ctx context.Context, caller messages.Name, r messages.WithdrawRequest) (messages.AccountReply, error) {
-	return cs.manage(ctx, caller, cs.callers.operator(caller, "withdraw credits"), ledger.CheckWithdraw(&r), ledger.Command{Verb: ledger.Withdraw, Withdraw: r})
+// managed is the endpoint of a command about one account: of who may ask for it, and
+// the command that a request is.
+func managed[Req any](cs *commands, verb string, may func(messages.Name, string) error, what string, command func(Req) ledger.Command) bus.Endpoint {
+	return endpoint(cs.config, cs.metrics, verb, func(ctx context.Context, caller messages.Name, r Req) (messages.AccountReply, error) {
+		if err := may(caller, what); err != nil {
+			return messages.AccountReply{}, err
+		}
+		c := command(r)
+		c.By, c.Rank, c.Pay.From = caller, cs.callers.rank(caller), own(caller, c.Pay.From)
+		result, err := cs.group.propose(ctx, &c)
+		return result.Account, err
+	})
 }
 
 // correct takes an earlier transfer back by a new one.
 func (cs *commands) correct(ctx context.Context, caller messages.Name, r messages.CorrectRequest) (messages.CorrectReply, error) {
 	if err := cs.callers.operator(caller, "correct transfers"); err != nil {
-		return messages.CorrectReply{}, err
-	}
-	if err := ledger.CheckCorrect(&r); err != nil {
 		return messages.CorrectReply{}, err
 	}
 	result, err := cs.group.propose(ctx, &ledger.Command{Verb: ledger.Correct, By: caller, Correct: r})

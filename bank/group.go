@@ -20,6 +20,9 @@ type group struct {
 
 // propose commits a command at this moment and returns what it came to.
 func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, error) {
+	if err := c.Check(); err != nil {
+		return ledger.Result{}, err
+	}
 	if err := guard(c); err != nil {
 		return ledger.Result{}, err
 	}

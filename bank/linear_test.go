@@ -12,6 +12,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -179,7 +180,8 @@ func (r *run) transfer(caller int, in asked, t messages.Transfer, rng *rand.Rand
 // open gives the accounts what they begin with.
 func (r *run) open() {
 	for _, name := range []messages.Name{"ada", "bob"} {
-		if _, err := r.banks[0].commands.grant(context.Background(), "ops", messages.GrantRequest{Key: name, Account: name, Amount: opening}); err != nil {
+		c := ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: name, Account: name, Amount: opening}}
+		if _, err := r.banks[0].group.propose(context.Background(), &c); err != nil {
 			r.Fatal(err)
 		}
 	}

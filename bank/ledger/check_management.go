@@ -8,17 +8,38 @@ const MaxOwners = 100
 // maxKey leaves room in an identifier for a prefix and the caller.
 const maxKey = MaxID - len(withdrawPrefix) - maxName - 1
 
-// CheckGrant returns what is wrong with a grant whatever the state of the
-// ledger, or nil. So do the other functions named Check.
-func CheckGrant(g *messages.GrantRequest) *messages.Error {
+// Check returns what is wrong with a command whatever the state of the ledger, or
+// nil. Of transfers each is checked for itself, by the function Check.
+func (c *Command) Check() *messages.Error {
+	switch c.Verb {
+	case Grant:
+		return checkGrant(&c.Grant)
+	case Member:
+		return checkMember(&c.Member)
+	case Project:
+		return checkProject(&c.Project)
+	case Pay:
+		return checkPay(&c.Pay)
+	case Freeze:
+		return checkFreeze(&c.Freeze)
+	case Credit:
+		return checkCredit(&c.Credit)
+	case Withdraw:
+		return checkWithdraw(&c.Withdraw)
+	case Correct:
+		return checkCorrect(&c.Correct)
+	}
+	return nil
+}
+
+func checkGrant(g *messages.GrantRequest) *messages.Error {
 	if g.Expires < 0 {
 		return messages.Errorf(messages.Invalid, "expires is negative: give an instant, or leave it out for a grant that does not expire")
 	}
 	return checkMovement("grant", g.Key, g.Account, g.Amount, g.Reason)
 }
 
-// CheckPay is about payments.
-func CheckPay(p *messages.PayRequest) *messages.Error {
+func checkPay(p *messages.PayRequest) *messages.Error {
 	if err := checkMovement("pay", p.Key, p.From, p.Amount, p.Reason); err != nil {
 		return err
 	}
@@ -31,8 +52,8 @@ func CheckPay(p *messages.PayRequest) *messages.Error {
 	return nil
 }
 
-// CheckWithdraw is about withdrawals, which need a reason.
-func CheckWithdraw(w *messages.WithdrawRequest) *messages.Error {
+// checkWithdraw is about withdrawals, which need a reason.
+func checkWithdraw(w *messages.WithdrawRequest) *messages.Error {
 	if w.Reason == "" {
 		return noReason()
 	}
@@ -65,8 +86,8 @@ func checkReason(reason string) *messages.Error {
 	return nil
 }
 
-// CheckCorrect is about corrections, which need a reason.
-func CheckCorrect(c *messages.CorrectRequest) *messages.Error {
+// checkCorrect is about corrections, which need a reason.
+func checkCorrect(c *messages.CorrectRequest) *messages.Error {
 	switch {
 	case c.Transfer == "" || !textual(c.Transfer, MaxID):
 		return messages.Errorf(messages.Invalid, "transfer: name the identifier of what is to be corrected, as the statement shows it")
@@ -78,8 +99,7 @@ func CheckCorrect(c *messages.CorrectRequest) *messages.Error {
 	return checkReason(c.Reason)
 }
 
-// CheckProject is about the making of projects.
-func CheckProject(p *messages.ProjectRequest) *messages.Error {
+func checkProject(p *messages.ProjectRequest) *messages.Error {
 	if !messages.ValidName(p.Account) {
 		return badName(p.Account)
 	}
@@ -90,23 +110,21 @@ func CheckProject(p *messages.ProjectRequest) *messages.Error {
 		return messages.Errorf(messages.TooLarge, "%d owners at once: name at most %d", len(p.Owners), MaxOwners)
 	}
 	for _, name := range p.Owners {
-		if err := CheckMember(&messages.MemberRequest{Account: p.Account, Member: name}); err != nil {
+		if err := checkMember(&messages.MemberRequest{Account: p.Account, Member: name}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// CheckFreeze is about freezing and thawing.
-func CheckFreeze(f *messages.FreezeRequest) *messages.Error {
+func checkFreeze(f *messages.FreezeRequest) *messages.Error {
 	if !messages.ValidName(f.Account) {
 		return badName(f.Account)
 	}
 	return checkReason(f.Reason)
 }
 
-// CheckCredit is about how far below zero an account may go.
-func CheckCredit(r *messages.CreditRequest) *messages.Error {
+func checkCredit(r *messages.CreditRequest) *messages.Error {
 	switch {
 	case !messages.ValidName(r.Account):
 		return badName(r.Account)

@@ -86,7 +86,7 @@ func TestCheckAdmits(t *testing.T) {
 
 func TestCheckGrant(t *testing.T) {
 	good := messages.GrantRequest{Key: "k", Account: "ada", Amount: 1}
-	if err := CheckGrant(&good); err != nil {
+	if err := checkGrant(&good); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*messages.GrantRequest){
@@ -102,7 +102,7 @@ func TestCheckGrant(t *testing.T) {
 	} {
 		g := good
 		change(&g)
-		if err := CheckGrant(&g); err == nil {
+		if err := checkGrant(&g); err == nil {
 			t.Errorf("%s: admitted", name)
 		}
 	}

@@ -80,7 +80,9 @@ func (l *Ledger) perform(c *Command) Result {
 	l.records.rules, l.records.rank = max(l.records.rules, c.rules()), c.Rank
 	result := Result{Lapsed: l.lapseBefore(c.At)}
 	l.lots.moved = l.lots.moved[:0]
-	result.Error = l.admit(c)
+	if result.Error = l.admit(c); result.Error == nil {
+		result.Error = c.Check()
+	}
 	switch {
 	case result.Error != nil:
 	case c.Verb == Transfers:

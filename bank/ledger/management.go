@@ -65,9 +65,6 @@ func (mg *management) once(by messages.Name, t *messages.Transfer) *messages.Err
 
 // grant issues credits to an account, which it opens if need be.
 func (mg *management) grant(by messages.Name, g *messages.GrantRequest) (messages.AccountReply, *messages.Error) {
-	if err := CheckGrant(g); err != nil {
-		return messages.AccountReply{}, err
-	}
 	t := messages.Transfer{
 		ID: grantPrefix + by + "/" + g.Key, Kind: messages.Posted,
 		Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires,
@@ -112,9 +109,6 @@ func neverExpires(account messages.Name) *messages.Error {
 // only if it still may.
 func (mg *management) pay(c *Command) (messages.AccountReply, *messages.Error) {
 	p := &c.Pay
-	if err := CheckPay(p); err != nil {
-		return messages.AccountReply{}, err
-	}
 	t := messages.Transfer{ID: payPrefix + c.By + "/" + p.Key, Kind: messages.Posted, Debit: p.From, Credit: p.To, Amount: p.Amount, Reason: p.Reason}
 	if _, err := mg.accounts.owned(c, p.From, "pay from it"); err != nil {
 		if mg.records.rules >= secondRules && mg.records.recorded(t.ID) != 0 {
@@ -127,9 +121,6 @@ func (mg *management) pay(c *Command) (messages.AccountReply, *messages.Error) {
 
 // withdraw takes credits back to the issuer.
 func (mg *management) withdraw(by messages.Name, w *messages.WithdrawRequest) (messages.AccountReply, *messages.Error) {
-	if err := CheckWithdraw(w); err != nil {
-		return messages.AccountReply{}, err
-	}
 	if _, err := mg.accounts.find(w.Account); err != nil {
 		return messages.AccountReply{}, err
 	}
@@ -141,9 +132,6 @@ func (mg *management) withdraw(by messages.Name, w *messages.WithdrawRequest) (m
 // it corrects, so there can be one. A refusal is not remembered: once the
 // account can cover it, the same request may succeed.
 func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (messages.CorrectReply, *messages.Error) {
-	if err := CheckCorrect(c); err != nil {
-		return messages.CorrectReply{}, err
-	}
 	rec, err := mg.records.correctable(c.Transfer)
 	if err != nil {
 		return messages.CorrectReply{}, err
@@ -166,9 +154,6 @@ func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (mes
 
 // project makes an account a project.
 func (mg *management) project(by messages.Name, p *messages.ProjectRequest) (messages.AccountReply, *messages.Error) {
-	if err := CheckProject(p); err != nil {
-		return messages.AccountReply{}, err
-	}
 	a := mg.accounts.byName[p.Account]
 	if a != nil && !a.project && a.count() == 0 {
 		return messages.AccountReply{}, messages.Errorf(messages.Conflict, "account %q is somebody's own: choose another name for the project", p.Account)
@@ -193,9 +178,6 @@ func (mg *management) project(by messages.Name, p *messages.ProjectRequest) (mes
 // freeze freezes an account or thaws it.
 func (mg *management) freeze(c *Command) (messages.AccountReply, *messages.Error) {
 	f := &c.Freeze
-	if err := CheckFreeze(f); err != nil {
-		return messages.AccountReply{}, err
-	}
 	a, err := mg.accounts.owned(c, f.Account, "freeze it")
 	if err != nil {
 		return messages.AccountReply{}, err
@@ -216,9 +198,6 @@ func (mg *management) freeze(c *Command) (messages.AccountReply, *messages.Error
 
 // credit says how far below zero an account may go.
 func (mg *management) credit(by messages.Name, r *messages.CreditRequest) (messages.AccountReply, *messages.Error) {
-	if err := CheckCredit(r); err != nil {
-		return messages.AccountReply{}, err
-	}
 	a, err := mg.accounts.find(r.Account)
 	if err != nil {
 		return messages.AccountReply{}, err
@@ -233,9 +212,6 @@ func (mg *management) credit(by messages.Name, r *messages.CreditRequest) (messa
 // It is idempotent.
 func (mg *management) member(c *Command) (messages.AccountReply, *messages.Error) {
 	m := &c.Member
-	if err := CheckMember(m); err != nil {
-		return messages.AccountReply{}, err
-	}
 	a, err := mg.accounts.owned(c, m.Account, "change its members")
 	if err != nil {
 		return messages.AccountReply{}, err

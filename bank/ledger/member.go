@@ -100,9 +100,9 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 	return nil
 }
 
-// CheckMember returns what is wrong with a change of membership whatever the
+// checkMember returns what is wrong with a change of membership whatever the
 // state of the ledger, or nil.
-func CheckMember(m *messages.MemberRequest) *messages.Error {
+func checkMember(m *messages.MemberRequest) *messages.Error {
 	for _, name := range []messages.Name{m.Account, m.Member} {
 		if !messages.ValidName(name) {
 			return badName(name)

@@ -67,7 +67,7 @@ func (m *model) managed(by messages.Name, rank Rank, account messages.Name) (mes
 }
 
 func (m *model) member(by messages.Name, rank Rank, r messages.MemberRequest) (messages.Kind, bool) {
-	if err := CheckMember(&r); err != nil {
+	if err := checkMember(&r); err != nil {
 		return err.Kind, false
 	}
 	if kind, ok := m.managed(by, rank, r.Account); !ok {
@@ -108,7 +108,7 @@ func (m *model) owners(account messages.Name) (n int) {
 }
 
 func (m *model) makeProject(r messages.ProjectRequest) (messages.Kind, bool) {
-	if err := CheckProject(&r); err != nil {
+	if err := checkProject(&r); err != nil {
 		return err.Kind, false
 	}
 	_, already := m.project[r.Account]
@@ -131,7 +131,7 @@ func (m *model) makeProject(r messages.ProjectRequest) (messages.Kind, bool) {
 }
 
 func (m *model) freeze(by messages.Name, rank Rank, r messages.FreezeRequest) (messages.Kind, bool) {
-	if err := CheckFreeze(&r); err != nil {
+	if err := checkFreeze(&r); err != nil {
 		return err.Kind, false
 	}
 	if kind, ok := m.managed(by, rank, r.Account); !ok {
@@ -152,7 +152,7 @@ func (m *model) freeze(by messages.Name, rank Rank, r messages.FreezeRequest) (m
 }
 
 func (m *model) setCredit(r messages.CreditRequest) (messages.Kind, bool) {
-	if err := CheckCredit(&r); err != nil {
+	if err := checkCredit(&r); err != nil {
 		return err.Kind, false
 	}
 	if m.isOpen(r.Account) {
@@ -181,7 +181,7 @@ func (m *model) once(by messages.Name, t messages.Transfer, remember bool, run f
 }
 
 func (m *model) grant(by messages.Name, g messages.GrantRequest) (messages.Kind, bool) {
-	if err := CheckGrant(&g); err != nil {
+	if err := checkGrant(&g); err != nil {
 		return err.Kind, false
 	}
 	t := messages.Transfer{ID: "$grant/" + by + "/" + g.Key, Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires}
@@ -209,7 +209,7 @@ func (m *model) grant(by messages.Name, g messages.GrantRequest) (messages.Kind,
 }
 
 func (m *model) pay(by messages.Name, rank Rank, r messages.PayRequest) (messages.Kind, bool) {
-	if err := CheckPay(&r); err != nil {
+	if err := checkPay(&r); err != nil {
 		return err.Kind, false
 	}
 	t := messages.Transfer{ID: "$pay/" + by + "/" + r.Key, Debit: r.From, Credit: r.To, Amount: r.Amount, Reason: r.Reason}
@@ -235,7 +235,7 @@ func (m *model) pay(by messages.Name, rank Rank, r messages.PayRequest) (message
 }
 
 func (m *model) withdraw(by messages.Name, r messages.WithdrawRequest) (messages.Kind, bool) {
-	if err := CheckWithdraw(&r); err != nil {
+	if err := checkWithdraw(&r); err != nil {
 		return err.Kind, false
 	}
 	if !m.isOpen(r.Account) {
@@ -256,7 +256,7 @@ func (m *model) withdraw(by messages.Name, r messages.WithdrawRequest) (messages
 
 // correct knows the accounts of a charge from the hold, which the test tells it.
 func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[string]modelHold) (messages.Kind, bool) {
-	if err := CheckCorrect(&r); err != nil {
+	if err := checkCorrect(&r); err != nil {
 		return err.Kind, false
 	}
 	old, known := m.answers[r.Transfer]
