@@ -14,15 +14,21 @@ const MaxVisits = 10_000
 
 // accepted is an authorisation of another site that this one may charge, or
 // did, or gave up. It is remembered until it ends; later it is refused for
-// having ended.
+// having ended. Its fields are exported for the image alone.
 type accepted struct {
+	Owner string // the account whose it is, among those of all sites
+	Until messages.Time
 	messages.Authorisation
-	purpose string
-	hold    string // sets the amount aside of what the issuer may owe; "" once resolved
-	closed  closing
-	taken   messages.Credits // by the charge
-	number  uint64           // of the charge to the issuer
-	firm    bool             // it is not given up while it is open
+	Hold    string // sets the amount aside of what the issuer may owe; "" once resolved
+	Closed  closing
+	Taken   messages.Credits // by the charge
+	Number  uint64           // of the charge to the issuer
+	Purpose string
+	Firm    bool // it is not given up while it is open
+}
+
+func (k *accepted) entry() (id, owner string, until messages.Time) {
+	return acceptedKey(k.Issuer, k.ID), k.Owner, k.Until
 }
 
 // closing says how an accepted authorisation came to its end.
@@ -40,7 +46,7 @@ func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" +
 
 // acceptor accepts authorisations of other sites, and charges them.
 type acceptor struct {
-	accepted register[accepted] // until they can no longer be charged
+	accepted register[accepted, *accepted] // until they can no longer be charged
 	peers    *peers
 	money    *money
 }
@@ -69,7 +75,7 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 	}); err != nil {
 		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.name, err.Err.Message))
 	}
-	ac.remember(p, a.Account, a.Ends(), accepted{Authorisation: *a, purpose: r.Purpose, hold: hold, firm: r.Firm})
+	ac.remember(accepted{Owner: acceptedKey(p.name, a.Account), Until: a.Ends(), Authorisation: *a, Purpose: r.Purpose, Hold: hold, Firm: r.Firm})
 	return &messages.ClearingReply{}, nil
 }
 
@@ -94,11 +100,15 @@ func (ac *acceptor) remembers(p *peer, account messages.Name) *Rejected {
 	return nil
 }
 
-// remember enters an authorisation of a peer.
-func (ac *acceptor) remember(p *peer, account messages.Name, until messages.Time, a accepted) {
-	ac.accepted.add(acceptedKey(p.name, a.ID), acceptedKey(p.name, account), until, a)
+// remember enters an authorisation, and counts it with its peer.
+func (ac *acceptor) remember(a accepted) {
+	ac.accepted.add(a)
+	p := ac.peers.byName[a.Issuer]
+	if p == nil {
+		return // in no image that this clearing wrote
+	}
 	p.remembered++
-	if a.closed == open {
+	if a.Closed == open {
 		p.open++
 	}
 }
@@ -119,13 +129,13 @@ func (ac *acceptor) timely(p *peer, a *messages.Authorisation) *Rejected {
 // again answers an authorisation that is known.
 func (k *accepted) again(purpose string, a *messages.Authorisation) (*messages.ClearingReply, *Rejected) {
 	switch {
-	case k.closed == revoked:
+	case k.Closed == revoked:
 		return nil, reject(Recharged, messages.Ended, "authorisation %q was given up at its issuer's request", clip(a.ID))
 	case k.Authorisation != *a:
 		return nil, reject(Rewritten, messages.Conflict, "authorisation %q was accepted before with other content, signed by the same bank: keep both as evidence", clip(a.ID))
-	case k.purpose != purpose:
-		return nil, reject(Replayed, messages.Conflict, "authorisation %q was accepted before to pay for %q: ask for a new one", clip(a.ID), k.purpose)
-	case k.closed == charged:
+	case k.Purpose != purpose:
+		return nil, reject(Replayed, messages.Conflict, "authorisation %q was accepted before to pay for %q: ask for a new one", clip(a.ID), k.Purpose)
+	case k.Closed == charged:
 		return nil, reject(Recharged, messages.Ended, "authorisation %q was charged or released before: it can be once", clip(a.ID))
 	}
 	return &messages.ClearingReply{}, nil
@@ -145,7 +155,7 @@ func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, 
 	if a == nil {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "authorisation %q of site %q is not accepted here, or has ended: accept it first", clip(r.ID), p.name))
 	}
-	if a.closed != open {
+	if a.Closed != open {
 		return a.chargeAgain(r)
 	}
 	if r.Amount > a.Amount {
@@ -166,16 +176,16 @@ func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, 
 	if err != nil {
 		return nil, err
 	}
-	a.hold, a.closed, a.taken = "", charged, r.Amount
+	a.Hold, a.Closed, a.Taken = "", charged, r.Amount
 	p.open--
-	a.number = p.send(it)
-	return &messages.ClearingReply{Number: a.number}, nil
+	a.Number = p.send(it)
+	return &messages.ClearingReply{Number: a.Number}, nil
 }
 
 // chargeAgain answers a charge of what was charged or given up before.
 func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
-	if k.closed == charged && k.taken == r.Amount {
-		return &messages.ClearingReply{Number: k.number}, nil
+	if k.Closed == charged && k.Taken == r.Amount {
+		return &messages.ClearingReply{Number: k.Number}, nil
 	}
 	return nil, reject(Recharged, messages.Conflict, "authorisation %q was charged, released or given up before: it can be once", clip(r.ID))
 }
@@ -185,20 +195,20 @@ func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingRep
 // release frees it at once.
 func (ac *acceptor) capture(a *accepted, r *messages.ChargeRequest) (item, *Rejected) {
 	it := item{
-		instruction: messages.Instruction{Kind: messages.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
-		hold:        a.hold, held: a.Amount, payee: r.Payee,
+		Instruction: messages.Instruction{Kind: messages.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
+		Hold:        a.Hold, Held: a.Amount, Payee: r.Payee,
 	}
-	if it.payee == "" {
-		it.payee = messages.SiteAccount
+	if it.Payee == "" {
+		it.Payee = messages.SiteAccount
 	}
-	t := messages.Transfer{Kind: messages.Extend, Pending: a.hold, Reason: "charged"}
+	t := messages.Transfer{Kind: messages.Extend, Pending: a.Hold, Reason: "charged"}
 	if ac.money.rules != firstRules {
 		t.ID = chargeOf(r)
 	}
 	if r.Amount == 0 {
 		t.Kind, t.Reason = messages.Void, "released"
-		it.hold, it.held, it.payee = "", 0, ""
-	} else if _, err := ac.money.books.Account(it.payee); err != nil {
+		it.Hold, it.Held, it.Payee = "", 0, ""
+	} else if _, err := ac.money.books.Account(it.Payee); err != nil {
 		return item{}, ordinary(err)
 	}
 	_, err := ac.money.move(maker, t)
@@ -215,8 +225,8 @@ func chargeOf(r *messages.ChargeRequest) string {
 // chargeOf finds the charge of an authorisation that waits, 0 if none does.
 func (p *peer) chargeOf(id string) uint64 {
 	for i := range p.outbox {
-		if it := &p.outbox[i].instruction; it.Kind == messages.InstructCharge && it.ID == id {
-			return p.out.total.Number + uint64(i) + 1
+		if it := &p.outbox[i].Instruction; it.Kind == messages.InstructCharge && it.ID == id {
+			return p.out.Total.Number + uint64(i) + 1
 		}
 	}
 	return 0
@@ -225,16 +235,16 @@ func (p *peer) chargeOf(id string) uint64 {
 // expire forgets an authorisation that has ended. One that was not charged is
 // released, so that the home bank need not wait for its margin; false if, under
 // the first rules, the outbox has no room for that now.
-func (ac *acceptor) expire(key string, a *accepted) bool {
+func (ac *acceptor) expire(a *accepted) bool {
 	p := ac.peers.byName[a.Issuer]
-	if a.closed == open {
+	if a.Closed == open {
 		if ac.money.rules == firstRules && ac.peers.room(p) != nil {
 			return false
 		}
 		p.open--
-		p.send(item{instruction: messages.Instruction{Kind: messages.InstructCharge, ID: a.ID, Reason: "it ended without a charge"}})
+		p.send(item{Instruction: messages.Instruction{Kind: messages.InstructCharge, ID: a.ID, Reason: "it ended without a charge"}})
 	}
-	ac.accepted.drop(key)
+	ac.accepted.drop(acceptedKey(a.Issuer, a.ID))
 	p.remembered--
 	return true
 }
@@ -244,15 +254,15 @@ func (ac *acceptor) expire(key string, a *accepted) bool {
 func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
 	key := acceptedKey(p.name, i.ID)
 	a := ac.accepted.find(key)
-	if a != nil && a.closed == charged {
+	if a != nil && a.Closed == charged {
 		return ordinary(messages.Errorf(messages.Ended, "authorisation %q was charged or released before", clip(i.ID)))
 	}
-	if a != nil && a.hold != "" && a.firm {
-		return ordinary(messages.Errorf(messages.Conflict, "authorisation %q pays for %q, which is under way: it is charged, or given back, when that has ended", clip(i.ID), clip(a.purpose)))
+	if a != nil && a.Hold != "" && a.Firm {
+		return ordinary(messages.Errorf(messages.Conflict, "authorisation %q pays for %q, which is under way: it is charged, or given back, when that has ended", clip(i.ID), clip(a.Purpose)))
 	}
-	if a != nil && a.hold != "" {
-		ac.money.must(messages.Transfer{Kind: messages.Void, Pending: a.hold, Reason: "given up at the request of site " + p.name})
-		a.hold, a.closed = "", revoked
+	if a != nil && a.Hold != "" {
+		ac.money.must(messages.Transfer{Kind: messages.Void, Pending: a.Hold, Reason: "given up at the request of site " + p.name})
+		a.Hold, a.Closed = "", revoked
 		p.open--
 		return nil
 	}
@@ -265,6 +275,6 @@ func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
 	if err := ac.remembers(p, ""); err != nil {
 		return err
 	}
-	ac.remember(p, "", i.Expires, accepted{Authorisation: messages.Authorisation{Issuer: p.name, ID: i.ID}, closed: revoked})
+	ac.remember(accepted{Owner: acceptedKey(p.name, ""), Until: i.Expires, Authorisation: messages.Authorisation{Issuer: p.name, ID: i.ID}, Closed: revoked})
 	return nil
 }

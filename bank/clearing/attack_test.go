@@ -143,7 +143,7 @@ func TestChargesThatAreRefused(t *testing.T) {
 // whatever the sender's own books say.
 func (s *side) forge(to *side, i messages.Instruction) messages.SignedInstructions {
 	in := &to.state.peers.byName[s.name].in
-	return s.sign(messages.Instructions{From: s.name, To: to.name, First: in.total.Number + 1, List: []messages.Instruction{i}, Known: in.base, At: s.at})
+	return s.sign(messages.Instructions{From: s.name, To: to.name, First: in.Total.Number + 1, List: []messages.Instruction{i}, Known: in.Base, At: s.at})
 }
 
 // An amount of 2^63 does not fit the type: whatever carries it is refused as
@@ -274,7 +274,7 @@ func TestLostBooksAreNoticed(t *testing.T) {
 // A peer cannot make a bank remember more outcomes than a bound.
 func TestFlood(t *testing.T) {
 	east, west := pair(t)
-	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].in.base}
+	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].in.Base}
 	for range messages.MaxInstructions {
 		m.List = append(m.List, messages.Instruction{Kind: messages.InstructCharge, ID: "ada/x", Amount: 1})
 	}
@@ -311,11 +311,11 @@ func TestFullOutbox(t *testing.T) {
 		east.exchange(west)
 	}
 	east.must(one)
-	if out := &east.state.peers.byName["west"].outbox; len(*out) != 4 || (*out)[0].instruction.Kind != messages.InstructCharge || (*out)[1].instruction.Kind != messages.InstructSettle {
+	if out := &east.state.peers.byName["west"].outbox; len(*out) != 4 || (*out)[0].Instruction.Kind != messages.InstructCharge || (*out)[1].Instruction.Kind != messages.InstructSettle {
 		t.Errorf("what waits is %+v", *out)
 	}
-	if in := &west.state.peers.byName["east"].in; in.total.Number != MaxOutstanding || in.total.Owed != MaxOutstanding {
-		t.Errorf("west has %+v", in.total)
+	if in := &west.state.peers.byName["east"].in; in.Total.Number != MaxOutstanding || in.Total.Owed != MaxOutstanding {
+		t.Errorf("west has %+v", in.Total)
 	}
 }
 

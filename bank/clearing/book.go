@@ -19,24 +19,29 @@ const (
 
 // book is the history of one direction: the running total, and the latest
 // lines, each with the digest of all up to it. The sender enters a number when
-// it learns the outcome, the receiver when it makes it.
+// it learns the outcome, the receiver when it makes it. Its fields are exported for
+// the image alone.
 type book struct {
-	total messages.RunningTotal
-	base  messages.RunningTotal // before the first of lines
-	lines []line
+	Base  messages.RunningTotal // before the first of Lines
+	Total messages.RunningTotal
+	Lines []line
 }
 
-// line is one number, and the running total after it.
+// line is one number, and what else the running total after it has.
 type line struct {
-	shown messages.ClearingLine
-	total messages.RunningTotal
+	Shown        messages.ClearingLine
+	Owed, Volume messages.Credits
+}
+
+func (l *line) total() messages.RunningTotal {
+	return messages.RunningTotal{Number: l.Shown.Number, Owed: l.Owed, Volume: l.Volume, Digest: l.Shown.Digest}
 }
 
 // newBook begins the book of instructions from a site to another.
 func newBook(from, to messages.Name) book {
 	start := sha256.Sum256([]byte(domainBook + "\x00" + from + "\x00" + to))
 	total := messages.RunningTotal{Digest: start[:]}
-	return book{total: total, base: total}
+	return book{Base: total, Total: total}
 }
 
 // after is the running total with one more number.
@@ -71,19 +76,19 @@ func owes(k messages.InstructionKind, moved messages.Credits) messages.Credits {
 
 // holds reports whether the volume can count one more amount.
 func (b *book) holds(amount messages.Credits) bool {
-	return b.total.Volume <= math.MaxInt64-amount
+	return b.Total.Volume <= math.MaxInt64-amount
 }
 
 // enter adds a number with its outcome.
 func (b *book) enter(i *messages.Instruction, o *messages.TransferResult) {
-	b.total = after(b.total, i, o)
-	if len(b.lines) >= keptLines+keptLines/4 {
-		drop := len(b.lines) - keptLines
-		b.base = b.lines[drop-1].total
-		b.lines = append([]line(nil), b.lines[drop:]...)
+	b.Total = after(b.Total, i, o)
+	if len(b.Lines) >= keptLines+keptLines/4 {
+		drop := len(b.Lines) - keptLines
+		b.Base = b.Lines[drop-1].total()
+		b.Lines = append([]line(nil), b.Lines[drop:]...)
 	}
-	b.lines = append(b.lines, line{total: b.total, shown: messages.ClearingLine{
-		Number: b.total.Number, Kind: i.Kind, Asked: i.Amount, Moved: o.Amount, Refused: o.Error != nil, Digest: b.total.Digest,
+	b.Lines = append(b.Lines, line{Owed: b.Total.Owed, Volume: b.Total.Volume, Shown: messages.ClearingLine{
+		Number: b.Total.Number, Kind: i.Kind, Asked: i.Amount, Moved: o.Amount, Refused: o.Error != nil, Digest: b.Total.Digest,
 	}})
 }
 
@@ -91,23 +96,23 @@ func (b *book) enter(i *messages.Instruction, o *messages.TransferResult) {
 // back or forth so far.
 func (b *book) at(number uint64) (messages.RunningTotal, bool) {
 	switch {
-	case number == b.base.Number:
-		return b.base, true
-	case number < b.base.Number || number > b.total.Number:
+	case number == b.Base.Number:
+		return b.Base, true
+	case number < b.Base.Number || number > b.Total.Number:
 		return messages.RunningTotal{}, false
 	}
-	return b.lines[number-b.oldest()].total, true
+	return b.Lines[number-b.oldest()].total(), true
 }
 
 // oldest is the first number that has a line, or would have.
-func (b *book) oldest() uint64 { return b.base.Number + 1 }
+func (b *book) oldest() uint64 { return b.Base.Number + 1 }
 
 // page returns up to limit lines from a number on.
 func (b *book) page(from uint64, limit int) []messages.ClearingLine {
 	out := []messages.ClearingLine{}
 	first := max(from, b.oldest())
-	for n := first; n <= b.total.Number && len(out) < limit; n++ {
-		out = append(out, b.lines[n-b.oldest()].shown)
+	for n := first; n <= b.Total.Number && len(out) < limit; n++ {
+		out = append(out, b.Lines[n-b.oldest()].Shown)
 	}
 	return out
 }

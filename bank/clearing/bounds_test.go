@@ -83,7 +83,7 @@ func TestVisitsAreBoundedPerPeer(t *testing.T) {
 // authorised.
 func TestNoPeerFillsTheRegister(t *testing.T) {
 	east, west := pair(t)
-	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].in.base}
+	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].in.Base}
 	m.List = []messages.Instruction{{Kind: messages.InstructRevoke, ID: "ada/one", Expires: east.at + hour}}
 	west.state.peers.byName["east"].remembered = maxRegistered / 8
 	o := west.answer(east.sign(m)).Receipt.Outcomes[0]
@@ -174,7 +174,7 @@ func TestADisputeStopsCredit(t *testing.T) {
 	east.refuse(Disputed, messages.PermissionDenied, accepting(open))
 	east.refuse(Disputed, messages.PermissionDenied, Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "more", Peer: "west", Amount: 1, Interval: span}})
 	east.refuse(Disputed, messages.PermissionDenied, Command{By: "ada", Remit: &messages.RemitRequest{Key: "more", Peer: "west", Payee: "ada", Amount: 1}})
-	if p := east.close(1); p.Legs[0].Peer != "west" || east.state.peers.byName["west"].outbox[0].instruction.Amount != 0 {
+	if p := east.close(1); p.Legs[0].Peer != "west" || east.state.peers.byName["west"].outbox[0].Instruction.Amount != 0 {
 		t.Errorf("east offers a settlement: %+v", p)
 	}
 	east.must(accepting(kept)) // what was trusted before is done

@@ -121,7 +121,7 @@ func (cs *cycles) reopen(number uint64) *Rejected {
 // or may have been.
 func (p *peer) reopenable(number, latest uint64) *Rejected {
 	for i := range p.outbox {
-		if it := &p.outbox[i].instruction; it.Kind == messages.InstructSettle && it.Cycle >= number {
+		if it := &p.outbox[i].Instruction; it.Kind == messages.InstructSettle && it.Cycle >= number {
 			return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may take it: try again when it has", p.name, it.Cycle))
 		}
 	}
@@ -173,8 +173,8 @@ func (cs *cycles) offer(p *peer, number uint64) {
 		}
 	}
 	c := p.cycle(number, cs.latest)
-	c.Volume, p.counted = p.out.total.Volume-p.counted, p.out.total.Volume
-	p.send(item{instruction: messages.Instruction{Kind: messages.InstructSettle, Cycle: number, Amount: amount}, hold: hold, held: amount})
+	c.Volume, p.counted = p.out.Total.Volume-p.counted, p.out.Total.Volume
+	p.send(item{Instruction: messages.Instruction{Kind: messages.InstructSettle, Cycle: number, Amount: amount}, Hold: hold, Held: amount})
 }
 
 // maxOffers is how many offers of cycles may wait for a peer to answer.
@@ -183,7 +183,7 @@ const maxOffers = 64
 // offers counts the offers of cycles that the peer has not answered.
 func (p *peer) offers() (n int) {
 	for i := range p.outbox {
-		if p.outbox[i].instruction.Kind == messages.InstructSettle {
+		if p.outbox[i].Instruction.Kind == messages.InstructSettle {
 			n++
 		}
 	}

@@ -88,7 +88,7 @@ func TestAnImageOfTheFirstFormat(t *testing.T) {
 	for _, peer := range before.Peers {
 		p := b.state.peers.byName[peer.Peer]
 		settle := messages.Instruction{Kind: messages.InstructSettle, Cycle: b.state.cycles.latest + 1, Amount: messages.MaxCredits}
-		m := messages.Instructions{From: p.name, To: "east", First: p.in.total.Number + 1, List: []messages.Instruction{settle}, Known: p.in.total, At: b.ledger.Now()}
+		m := messages.Instructions{From: p.name, To: "east", First: p.in.Total.Number + 1, List: []messages.Instruction{settle}, Known: p.in.Total, At: b.ledger.Now()}
 		signed, err := SignInstructions(sealer(p.name), m)
 		if err != nil {
 			t.Fatal(err)

@@ -31,9 +31,9 @@ func Begins(first []byte) bool { return string(first) == Magic || string(first) 
 type Image struct {
 	head     imageHead
 	peers    []imagePeer
-	waiting  []imageItem     // of all outboxes, in the order of the peers
-	issued   []imageIssued   // by identifier
-	accepted []imageAccepted // by issuer and identifier
+	waiting  []item     // of all outboxes, in the order of the peers
+	issued   []issued   // by identifier
+	accepted []accepted // by issuer and identifier
 }
 
 // What an image consists of. Each value is written in canonical msgpack; their
@@ -53,8 +53,8 @@ type (
 		Name     messages.Name
 		Keys     []string
 		Heard    messages.Time
-		Out, In  imageBook
-		Outbox   []imageItem // in images of the first format
+		Out, In  book
+		Outbox   []item // in images of the first format
 		Outcomes []messages.TransferResult
 		Known    uint64
 		Cycles   []cycle
@@ -63,36 +63,6 @@ type (
 		Waiting  int
 		Share    messages.Credits
 		Stated   bool
-	}
-	imageBook struct {
-		Base, Total messages.RunningTotal
-		Lines       []imageLine
-	}
-	imageLine struct {
-		Shown        messages.ClearingLine
-		Owed, Volume messages.Credits
-	}
-	imageItem struct {
-		Instruction messages.Instruction
-		Hold        string
-		Held        messages.Credits
-		Payee       messages.Name
-	}
-	imageIssued struct {
-		Authorisation messages.Authorisation
-		Revoking      bool
-		Job           messages.JobID
-	}
-	imageAccepted struct {
-		Owner         string
-		Until         messages.Time
-		Authorisation messages.Authorisation
-		Hold          string
-		Closed        closing
-		Taken         messages.Credits
-		Number        uint64
-		Purpose       string
-		Firm          bool
 	}
 )
 
@@ -106,35 +76,19 @@ func (s *State) Capture() *Image {
 	for _, name := range s.peers.order {
 		p := s.peers.byName[name]
 		img.peers = append(img.peers, capturePeer(p))
-		for _, it := range p.outbox {
-			img.waiting = append(img.waiting, imageItem{it.instruction, it.hold, it.held, it.payee})
-		}
+		img.waiting = append(img.waiting, p.outbox...)
 	}
-	for _, e := range s.issuer.issued.sorted() {
-		img.issued = append(img.issued, imageIssued{e.value.Authorisation, e.value.revoking, e.value.job})
-	}
-	for _, e := range s.acceptor.accepted.sorted() {
-		a := &e.value
-		img.accepted = append(img.accepted, imageAccepted{e.owner, e.at, a.Authorisation, a.hold, a.closed, a.taken, a.number, a.purpose, a.firm})
-	}
+	img.issued, img.accepted = s.issuer.issued.sorted(), s.acceptor.accepted.sorted()
 	return img
 }
 
 func capturePeer(p *peer) imagePeer {
 	return imagePeer{
 		Name: p.name, Keys: slices.Clone(p.keys), Heard: p.heard,
-		Out: captureBook(&p.out), In: captureBook(&p.in), Outcomes: slices.Clone(p.outcomes), Known: p.known,
+		Out: p.out, In: p.in, Outcomes: slices.Clone(p.outcomes), Known: p.known,
 		Cycles: slices.Clone(p.cycles), Counted: p.counted, Dispute: p.dispute,
 		Waiting: len(p.outbox), Share: p.share, Stated: p.stated,
 	}
-}
-
-func captureBook(b *book) imageBook {
-	img := imageBook{Base: b.base, Total: b.total}
-	for i := range b.lines {
-		img.Lines = append(img.Lines, imageLine{b.lines[i].shown, b.lines[i].total.Owed, b.lines[i].total.Volume})
-	}
-	return img
 }
 
 // Hash is the digest of the state's image: equal for replicas that applied the
@@ -226,14 +180,14 @@ func (s *State) read(r io.Reader) error {
 	err := readParts(r, head.Peers, func(img *imagePeer) { waiting = append(waiting, s.restorePeer(img)) })
 	for i := 0; err == nil && i < len(waiting); i++ {
 		p := s.peers.byName[s.peers.order[i]]
-		err = readParts(r, waiting[i], func(it *imageItem) { p.send(item{it.Instruction, it.Hold, it.Held, it.Payee}) })
+		err = readParts(r, waiting[i], func(it *item) { p.send(*it) })
 	}
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		readParts(r, head.Issued, s.restoreIssued),
-		readParts(r, head.Accepted, s.restoreAccepted))
+		readParts(r, head.Issued, func(a *issued) { s.issuer.issued.add(*a) }),
+		readParts(r, head.Accepted, func(a *accepted) { s.acceptor.remember(*a) }))
 }
 
 func readParts[T any](r io.Reader, n int, restore func(*T)) error {
@@ -270,38 +224,13 @@ func readPart(r io.Reader, v any) error {
 func (s *State) restorePeer(img *imagePeer) int {
 	p := &peer{
 		name: img.Name, keys: img.Keys, heard: img.Heard,
-		out: restoreBook(&img.Out), in: restoreBook(&img.In), outcomes: img.Outcomes, known: img.Known,
+		out: img.Out, in: img.In, outcomes: img.Outcomes, known: img.Known,
 		cycles: img.Cycles, counted: img.Counted, dispute: img.Dispute,
 		share: img.Share, stated: img.Stated,
 	}
 	for _, it := range img.Outbox {
-		p.send(item{it.Instruction, it.Hold, it.Held, it.Payee})
+		p.send(it)
 	}
 	s.peers.add(p)
 	return img.Waiting
-}
-
-func restoreBook(img *imageBook) book {
-	b := book{base: img.Base, total: img.Total}
-	for _, l := range img.Lines {
-		total := messages.RunningTotal{Number: l.Shown.Number, Owed: l.Owed, Volume: l.Volume, Digest: l.Shown.Digest}
-		b.lines = append(b.lines, line{shown: l.Shown, total: total})
-	}
-	return b
-}
-
-func (s *State) restoreIssued(img *imageIssued) {
-	a := img.Authorisation
-	s.issuer.issued.add(a.ID, a.Account, a.Frees(), issued{a, img.Revoking, img.Job})
-}
-
-func (s *State) restoreAccepted(img *imageAccepted) {
-	a := accepted{img.Authorisation, img.Purpose, img.Hold, img.Closed, img.Taken, img.Number, img.Firm}
-	s.acceptor.accepted.add(acceptedKey(a.Issuer, a.ID), img.Owner, img.Until, a)
-	if p := s.peers.byName[a.Issuer]; p != nil {
-		p.remembered++
-		if a.closed == open {
-			p.open++
-		}
-	}
 }

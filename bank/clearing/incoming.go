@@ -26,7 +26,7 @@ func (in *incoming) receive(m *messages.Instructions) (*messages.Receipt, *Rejec
 	p.forget(m.Known.Number)
 	in.peers.hear(p, m.At)
 	first := max(m.First, p.known+1)
-	for n := max(first, p.in.total.Number+1); n < m.First+uint64(len(m.List)); n++ {
+	for n := max(first, p.in.Total.Number+1); n < m.First+uint64(len(m.List)); n++ {
 		i := &m.List[n-m.First]
 		o := in.obey(p, i)
 		p.in.enter(i, &o)
@@ -44,7 +44,7 @@ func (s *State) Answered(m *messages.Instructions) (*messages.Receipt, bool) {
 	}
 	p := *s.peers.byName[m.From] // a dispute is for Apply to note
 	end := m.First + uint64(len(m.List))
-	if len(m.List) == 0 || end > p.in.total.Number+1 || m.Known.Number > p.known || p.agrees(m) != nil || p.follows(m) != nil {
+	if len(m.List) == 0 || end > p.in.Total.Number+1 || m.Known.Number > p.known || p.agrees(m) != nil || p.follows(m) != nil {
 		return nil, false
 	}
 	return s.incoming.receipt(&p, max(m.First, p.known+1), end), true
@@ -53,9 +53,9 @@ func (s *State) Answered(m *messages.Instructions) (*messages.Receipt, bool) {
 // agrees compares the sender's running total with this book, at the number
 // that it is of.
 func (p *peer) agrees(m *messages.Instructions) *Rejected {
-	if m.Known.Number > p.in.total.Number {
+	if m.Known.Number > p.in.Total.Number {
 		return p.disputes(reject(Lost, messages.Conflict, "bank %q has our outcome of number %d, and this book ends at %d: this bank lost what it had answered; restore it from a replica or a snapshot that has it",
-			p.name, m.Known.Number, p.in.total.Number))
+			p.name, m.Known.Number, p.in.Total.Number))
 	}
 	ours, known := p.in.at(m.Known.Number)
 	if known && !same(ours, m.Known) {
@@ -72,14 +72,14 @@ func (p *peer) follows(m *messages.Instructions) *Rejected {
 	end := m.First + uint64(len(m.List)) // one past the last
 	known := max(p.known, m.Known.Number)
 	switch {
-	case m.First > p.in.total.Number+1:
-		return reject(Gap, messages.Unavailable, "numbers %d to %d are missing: send them first", p.in.total.Number+1, m.First-1)
+	case m.First > p.in.Total.Number+1:
+		return reject(Gap, messages.Unavailable, "numbers %d to %d are missing: send them first", p.in.Total.Number+1, m.First-1)
 	case len(m.List) > 0 && end <= known+1:
 		return reject(Repeated, messages.Expired, "numbers %d to %d were answered, and their sender has the outcomes", m.First, end-1)
 	case end > known+1+MaxOutstanding:
 		return reject(Flood, messages.Exhausted, "number %d is %d after the last one whose outcome is known: at most %d may be outstanding", end-1, end-1-known, MaxOutstanding)
 	}
-	for n := max(m.First, p.known+1); n < end && n <= p.in.total.Number; n++ {
+	for n := max(m.First, p.known+1); n < end && n <= p.in.Total.Number; n++ {
 		before, _ := p.in.at(n - 1)
 		is, _ := p.in.at(n)
 		if !same(after(before, &m.List[n-m.First], &p.outcomes[n-p.known-1]), is) {

@@ -7,12 +7,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// issued is an authorisation of this site that is pending.
+// issued is an authorisation of this site that is pending. Its fields are exported
+// for the image alone.
 type issued struct {
 	messages.Authorisation
-	revoking bool           // its peer was asked to give it up
-	job      messages.JobID // that it is for, 0: not said
+	Revoking bool           // its peer was asked to give it up
+	Job      messages.JobID // that it is for, 0: not said
 }
+
+func (i *issued) entry() (id, owner string, until messages.Time) { return i.ID, i.Account, i.Frees() }
 
 // Prefixes of the identifiers that users' requests give their holds. The
 // ledger remembers them for ever, so that a key is never used twice.
@@ -23,7 +26,7 @@ const (
 
 // issuer issues authorisations of this site, and honours the charges of peers.
 type issuer struct {
-	issued register[issued] // that are pending, until the ledger frees them
+	issued register[issued, *issued] // that are pending, until the ledger frees them
 	peers  *peers
 	money  *money
 }
@@ -57,7 +60,7 @@ func (is *issuer) authorise(by messages.Name, r *messages.AuthoriseRequest) (*me
 	if !fresh {
 		return nil, ordinary(messages.Errorf(messages.Ended, "key %q: its authorisation was charged, given back or freed before: choose another key", r.Key))
 	}
-	is.issued.add(a.ID, a.Account, a.Frees(), issued{Authorisation: a, job: r.Job})
+	is.issued.add(issued{Authorisation: a, Job: r.Job})
 	return &a, nil
 }
 
@@ -102,14 +105,14 @@ func (is *issuer) revoke(by messages.Name, r *messages.RevokeRequest) (*messages
 	if err != nil {
 		return nil, err
 	}
-	if a.revoking {
+	if a.Revoking {
 		return &messages.ClearingReply{}, nil
 	}
 	if err := is.peers.room(p); err != nil {
 		return nil, err
 	}
-	a.revoking = true
-	number := p.send(item{instruction: messages.Instruction{Kind: messages.InstructRevoke, ID: a.ID, Expires: a.Ends()}})
+	a.Revoking = true
+	number := p.send(item{Instruction: messages.Instruction{Kind: messages.InstructRevoke, ID: a.ID, Expires: a.Ends()}})
 	return &messages.ClearingReply{Number: number}, nil
 }
 
@@ -129,7 +132,7 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 	if i.Amount > a.Amount {
 		return 0, reject(Amount, messages.Insufficient, "authorisation %q is of %v credits: %v cannot be charged", clip(i.ID), a.Amount, i.Amount)
 	}
-	t := messages.Transfer{Kind: messages.Post, Pending: authorisationHold + a.ID, Credit: PeerAccount(p.name), Amount: i.Amount, Job: a.job,
+	t := messages.Transfer{Kind: messages.Post, Pending: authorisationHold + a.ID, Credit: PeerAccount(p.name), Amount: i.Amount, Job: a.Job,
 		Reason: clip("charged by site " + p.name + ": " + i.Reason)}
 	if i.Amount == 0 {
 		t.Kind, t.Credit = messages.Void, ""
@@ -148,7 +151,7 @@ func (is *issuer) free(p *peer, i *messages.Instruction, o *messages.TransferRes
 		return // it was released or freed meanwhile
 	}
 	if o.Error != nil {
-		a.revoking = false
+		a.Revoking = false
 		return
 	}
 	is.money.must(messages.Transfer{Kind: messages.Void, Pending: authorisationHold + a.ID, Reason: "given up by site " + p.name})

@@ -78,7 +78,7 @@ func (v *victim) take(signed messages.SignedInstructions) *messages.Receipt {
 // says has west send instructions under the next numbers, or some before or
 // after, with the running total that it likes.
 func (v *victim) says(ahead int, known messages.RunningTotal, list ...messages.Instruction) {
-	first := int(v.west().in.total.Number) + 1 + ahead
+	first := int(v.west().in.Total.Number) + 1 + ahead
 	if first < 1 {
 		return
 	}
@@ -88,10 +88,10 @@ func (v *victim) says(ahead int, known messages.RunningTotal, list ...messages.I
 // answers has west sign a receipt for all that waits for it.
 func (v *victim) answers(outcome func(*messages.Instruction) messages.TransferResult, twist func(*messages.RunningTotal)) {
 	p := v.west()
-	r := messages.Receipt{From: "west", To: "east", First: p.out.total.Number + 1, Outcomes: []messages.TransferResult{}, Total: p.out.total, At: v.time}
+	r := messages.Receipt{From: "west", To: "east", First: p.out.Total.Number + 1, Outcomes: []messages.TransferResult{}, Total: p.out.Total, At: v.time}
 	var had messages.Credits
 	for i := range p.outbox {
-		in := &p.outbox[i].instruction
+		in := &p.outbox[i].Instruction
 		o := outcome(in)
 		r.Outcomes, r.Total = append(r.Outcomes, o), after(r.Total, in, &o)
 		had -= owes(in.Kind, o.Amount)
@@ -131,7 +131,7 @@ func settles(cycle uint64, amount messages.Credits) messages.Instruction {
 	return messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle, Amount: amount}
 }
 
-func right(v *victim) messages.RunningTotal { return v.west().in.total }
+func right(v *victim) messages.RunningTotal { return v.west().in.Total }
 
 func wrong(v *victim) messages.RunningTotal {
 	t := right(v)
@@ -264,7 +264,7 @@ func (v *victim) step(m move) error {
 // honest makes sure that the honest peer has all its credit, whatever west did.
 func (v *victim) honest() error {
 	p := v.state.peers.byName["north"]
-	m := messages.Instructions{From: "north", To: "east", First: p.in.total.Number + 1, Known: p.in.total, At: v.time,
+	m := messages.Instructions{From: "north", To: "east", First: p.in.Total.Number + 1, Known: p.in.Total, At: v.time,
 		List: []messages.Instruction{pays(3), settles(v.state.cycles.latest+1, 3), pays(3)}}
 	r := v.tell(m)
 	if r == nil || r.Outcomes[0].Amount != 3 || r.Outcomes[1].Amount != 3 || r.Outcomes[2].Amount != 3 {

@@ -18,9 +18,9 @@ func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instruc
 	if p == nil {
 		return messages.Instructions{}, false
 	}
-	m := messages.Instructions{From: s.peers.site, To: name, First: p.out.total.Number + 1, List: []messages.Instruction{}, Known: p.out.total, At: at}
+	m := messages.Instructions{From: s.peers.site, To: name, First: p.out.Total.Number + 1, List: []messages.Instruction{}, Known: p.out.Total, At: at}
 	for i := range p.outbox[:min(len(p.outbox), messages.MaxInstructions)] {
-		m.List = append(m.List, p.outbox[i].instruction)
+		m.List = append(m.List, p.outbox[i].Instruction)
 	}
 	return m, true
 }
@@ -56,7 +56,7 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 		return &messages.ClearingReply{Number: p.numberOf(hold.ID)}, err
 	}
 	number := p.send(item{
-		instruction: messages.Instruction{Kind: messages.InstructPay, Account: r.Payee, Amount: r.Amount, Reason: r.Reason}, hold: hold.ID, held: r.Amount,
+		Instruction: messages.Instruction{Kind: messages.InstructPay, Account: r.Payee, Amount: r.Amount, Reason: r.Reason}, Hold: hold.ID, Held: r.Amount,
 	})
 	return &messages.ClearingReply{Number: number}, nil
 }
@@ -64,8 +64,8 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 // numberOf finds the instruction that waits with a hold, 0 if none does.
 func (p *peer) numberOf(hold string) uint64 {
 	for i := range p.outbox {
-		if p.outbox[i].hold == hold {
-			return p.out.total.Number + uint64(i) + 1
+		if p.outbox[i].Hold == hold {
+			return p.out.Total.Number + uint64(i) + 1
 		}
 	}
 	return 0
@@ -77,7 +77,7 @@ func (p *peer) numberOf(hold string) uint64 {
 func (out *outgoing) learn(m *messages.Receipt) *Rejected {
 	p := out.peers.byName[m.From]
 	end := m.First + uint64(len(m.Outcomes)) // one past the last
-	switch next := p.out.total.Number + 1; {
+	switch next := p.out.Total.Number + 1; {
 	case end <= next:
 		return out.repeats(p, m, end-1)
 	case m.First > next:
@@ -86,14 +86,14 @@ func (out *outgoing) learn(m *messages.Receipt) *Rejected {
 		return p.disputes(reject(Lost, messages.Conflict, "bank %q has outcomes up to number %d, and this bank's instructions end at %d: this bank lost what it had sent; restore it from a replica or a snapshot that has it",
 			p.name, end-1, p.last()))
 	}
-	outcomes := m.Outcomes[p.out.total.Number+1-m.First:]
+	outcomes := m.Outcomes[p.out.Total.Number+1-m.First:]
 	if err := p.tallies(outcomes, m.Total); err != nil {
 		return err
 	}
 	out.peers.hear(p, m.At)
 	for i := range outcomes {
 		out.resolve(p, &p.outbox[i], &outcomes[i])
-		p.out.enter(&p.outbox[i].instruction, &outcomes[i])
+		p.out.enter(&p.outbox[i].Instruction, &outcomes[i])
 	}
 	p.answered(len(outcomes))
 	return nil
@@ -117,9 +117,9 @@ func (out *outgoing) repeats(p *peer, m *messages.Receipt, last uint64) *Rejecte
 // tallies compares the running total that outcomes lead to with the peer's, and
 // refuses what cannot be an outcome.
 func (p *peer) tallies(outcomes []messages.TransferResult, theirs messages.RunningTotal) *Rejected {
-	ours := p.out.total
+	ours := p.out.Total
 	for i := range outcomes {
-		o, asked := &outcomes[i], &p.outbox[i].instruction
+		o, asked := &outcomes[i], &p.outbox[i].Instruction
 		if !plausible(asked, o) {
 			return p.disputes(reject(Amount, messages.Conflict, "bank %q says it moved %v for number %d, which is of %v", p.name, o.Amount, ours.Number+1, asked.Amount))
 		}
@@ -150,17 +150,17 @@ func plausible(i *messages.Instruction, o *messages.TransferResult) bool {
 // transfer if it was carried out, nothing if it was refused. There is no third
 // way to resolve it.
 func (out *outgoing) resolve(p *peer, it *item, o *messages.TransferResult) {
-	i := &it.instruction
+	i := &it.Instruction
 	switch {
 	case i.Kind == messages.InstructRevoke:
 		out.issuer.free(p, i, o)
-	case it.hold == "":
+	case it.Hold == "":
 	case o.Error != nil:
-		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.hold, Reason: clip("refused by site " + p.name + ": " + o.Error.Message)})
+		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold, Reason: clip("refused by site " + p.name + ": " + o.Error.Message)})
 	case o.Amount == 0:
-		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.hold, Reason: "nothing was taken by site " + p.name})
+		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold, Reason: "nothing was taken by site " + p.name})
 	default:
-		out.money.must(messages.Transfer{Kind: messages.Post, Pending: it.hold, Credit: it.payee, Amount: o.Amount, Job: i.Job,
+		out.money.must(messages.Transfer{Kind: messages.Post, Pending: it.Hold, Credit: it.Payee, Amount: o.Amount, Job: i.Job,
 			Reason: clip(i.Kind.String() + " confirmed by site " + p.name + ": " + i.Reason)})
 	}
 	if i.Kind == messages.InstructSettle {

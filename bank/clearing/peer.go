@@ -16,7 +16,7 @@ type peer struct {
 	heard messages.Time // the latest time that it signed
 
 	out    book   // of our instructions, up to those whose outcome we know
-	outbox []item // numbers out.total.Number+1 on
+	outbox []item // numbers out.Total.Number+1 on
 
 	in       book                      // of its instructions
 	outcomes []messages.TransferResult // of numbers known+1 on
@@ -35,21 +35,21 @@ type peer struct {
 }
 
 // item is an instruction that waits for its outcome, and the hold that
-// becomes a transfer or is voided then.
+// becomes a transfer or is voided then. Its fields are exported for the image alone.
 type item struct {
-	instruction messages.Instruction
-	hold        string           // "": it sets nothing aside
-	held        messages.Credits // by the hold: at least what is asked
-	payee       messages.Name    // of a charge
+	Instruction messages.Instruction
+	Hold        string           // "": it sets nothing aside
+	Held        messages.Credits // by the hold: at least what is asked
+	Payee       messages.Name    // of a charge
 }
 
 // last is the number of the last instruction.
-func (p *peer) last() uint64 { return p.out.total.Number + uint64(len(p.outbox)) }
+func (p *peer) last() uint64 { return p.out.Total.Number + uint64(len(p.outbox)) }
 
 // send adds an instruction to the outbox and returns its number.
 func (p *peer) send(it item) uint64 {
 	p.outbox = append(p.outbox, it)
-	if it.instruction.Kind == messages.InstructCharge {
+	if it.Instruction.Kind == messages.InstructCharge {
 		p.charges++
 	}
 	return p.last()
@@ -58,7 +58,7 @@ func (p *peer) send(it item) uint64 {
 // answered takes the first instructions from the outbox.
 func (p *peer) answered(n int) {
 	for i := range p.outbox[:n] {
-		if p.outbox[i].instruction.Kind == messages.InstructCharge {
+		if p.outbox[i].Instruction.Kind == messages.InstructCharge {
 			p.charges--
 		}
 	}

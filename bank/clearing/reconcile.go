@@ -29,7 +29,7 @@ func (s *State) Lines(name messages.Name, r messages.LinesRequest) (messages.Lin
 		return messages.Lines{}, messages.Errorf(messages.NotFound, "sender %q: is neither %q nor %q", clip(r.Sender), s.peers.site, p.name)
 	}
 	return messages.Lines{
-		Site: s.peers.site, Peer: p.name, Sender: r.Sender, Oldest: b.oldest(), Last: b.total.Number,
+		Site: s.peers.site, Peer: p.name, Sender: r.Sender, Oldest: b.oldest(), Last: b.Total.Number,
 		List: b.page(r.From, r.Limit), At: s.money.books.Now(),
 	}, nil
 }

@@ -83,15 +83,15 @@ func TestBookIsBounded(t *testing.T) {
 	for range 3 * keptLines {
 		b.enter(i, &messages.TransferResult{Amount: 2})
 	}
-	if n := len(b.lines); n < keptLines || n > keptLines+keptLines/4 {
+	if n := len(b.Lines); n < keptLines || n > keptLines+keptLines/4 {
 		t.Errorf("%d lines are kept", n)
 	}
-	for _, n := range []uint64{b.oldest() - 1, b.oldest(), b.total.Number} {
+	for _, n := range []uint64{b.oldest() - 1, b.oldest(), b.Total.Number} {
 		if total, ok := b.at(n); !ok || total.Number != n || total.Owed != messages.Credits(2*n) {
 			t.Errorf("at %d: %+v, %v", n, total, ok)
 		}
 	}
-	for _, n := range []uint64{0, b.oldest() - 2, b.total.Number + 1} {
+	for _, n := range []uint64{0, b.oldest() - 2, b.Total.Number + 1} {
 		if total, ok := b.at(n); ok {
 			t.Errorf("at %d: %+v", n, total)
 		}

@@ -16,7 +16,7 @@ const (
 
 // register holds authorisations by their identifiers, in the order of the
 // times at which they end.
-type register[T any] struct {
+type register[T any, P registered[T]] struct {
 	byID  map[string]*entry[T]
 	queue entries[T]
 	owned map[string]int // how many each owner has
@@ -24,18 +24,24 @@ type register[T any] struct {
 
 // entry is one authorisation of a register.
 type entry[T any] struct {
-	id, owner string
-	at        messages.Time
-	value     T
-	place     int // in the queue
+	id    string
+	at    messages.Time
+	value T
+	place int // in the queue
 }
 
-func newRegister[T any]() register[T] {
-	return register[T]{byID: map[string]*entry[T]{}, owned: map[string]int{}}
+// registered is an authorisation that says its identifier, whose it is and when it ends.
+type registered[T any] interface {
+	*T
+	entry() (id, owner string, until messages.Time)
+}
+
+func newRegister[T any, P registered[T]]() register[T, P] {
+	return register[T, P]{byID: map[string]*entry[T]{}, owned: map[string]int{}}
 }
 
 // find returns the value of an identifier, nil if there is none.
-func (r *register[T]) find(id string) *T {
+func (r *register[T, P]) find(id string) *T {
 	if e := r.byID[id]; e != nil {
 		return &e.value
 	}
@@ -43,7 +49,7 @@ func (r *register[T]) find(id string) *T {
 }
 
 // room refuses what would be one too many, altogether or of its owner.
-func (r *register[T]) room(owner string) *Rejected {
+func (r *register[T, P]) room(owner string) *Rejected {
 	if r.owned[owner] >= maxOwned {
 		return reject(Flood, messages.Exhausted, "%d authorisations of account %q are remembered, the most there may be: try again when some have ended", r.owned[owner], clip(owner))
 	}
@@ -53,26 +59,28 @@ func (r *register[T]) room(owner string) *Rejected {
 	return nil
 }
 
-// add enters a value under an identifier that is free.
-func (r *register[T]) add(id, owner string, at messages.Time, value T) {
-	e := &entry[T]{id: id, owner: owner, at: at, value: value}
+// add enters a value whose identifier is free.
+func (r *register[T, P]) add(value T) {
+	id, owner, at := P(&value).entry()
+	e := &entry[T]{id: id, at: at, value: value}
 	r.byID[id] = e
 	r.owned[owner]++
 	heap.Push(&r.queue, e)
 }
 
 // drop removes an identifier that is there.
-func (r *register[T]) drop(id string) {
+func (r *register[T, P]) drop(id string) {
 	e := r.byID[id]
 	delete(r.byID, id)
 	heap.Remove(&r.queue, e.place)
-	if r.owned[e.owner]--; r.owned[e.owner] == 0 {
-		delete(r.owned, e.owner)
+	_, owner, _ := P(&e.value).entry()
+	if r.owned[owner]--; r.owned[owner] == 0 {
+		delete(r.owned, owner)
 	}
 }
 
 // next is when the first ends, 0 if there is none.
-func (r *register[T]) next() messages.Time {
+func (r *register[T, P]) next() messages.Time {
 	if len(r.queue) == 0 {
 		return 0
 	}
@@ -80,18 +88,18 @@ func (r *register[T]) next() messages.Time {
 }
 
 // due returns the first whose end has come, nil if there is none.
-func (r *register[T]) due(now messages.Time) *entry[T] {
+func (r *register[T, P]) due(now messages.Time) *T {
 	if len(r.queue) == 0 || r.queue[0].at > now {
 		return nil
 	}
-	return r.queue[0]
+	return &r.queue[0].value
 }
 
-// sorted lists all entries by their identifiers.
-func (r *register[T]) sorted() []*entry[T] {
-	list := make([]*entry[T], 0, len(r.byID))
+// sorted lists all values by their identifiers.
+func (r *register[T, P]) sorted() []T {
+	list := make([]T, 0, len(r.byID))
 	for _, id := range slices.Sorted(maps.Keys(r.byID)) {
-		list = append(list, r.byID[id])
+		list = append(list, r.byID[id].value)
 	}
 	return list
 }

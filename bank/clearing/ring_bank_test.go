@@ -109,11 +109,11 @@ func (b *bank) forgetNumbers(entry []byte) {
 	m := &c.Instructions.Instructions
 	p := b.state.peers.byName[m.From]
 	before, known := p.in.at(m.First - 1)
-	if !known || m.First > p.in.total.Number || m.First <= p.known {
+	if !known || m.First > p.in.Total.Number || m.First <= p.known {
 		return
 	}
-	p.in.lines = p.in.lines[:before.Number-p.in.base.Number]
-	p.in.total = before
+	p.in.Lines = p.in.Lines[:before.Number-p.in.Base.Number]
+	p.in.Total = before
 	p.outcomes = p.outcomes[:before.Number-p.known]
 }
 
@@ -122,9 +122,9 @@ func (b *bank) refund() {
 	for _, name := range b.state.peers.order {
 		p := b.state.peers.byName[name]
 		for i := range p.outbox {
-			if it := &p.outbox[i]; it.instruction.Kind == messages.InstructPay && it.hold != "" {
-				b.state.money.must(messages.Transfer{Kind: messages.Void, Pending: it.hold})
-				it.hold = ""
+			if it := &p.outbox[i]; it.Instruction.Kind == messages.InstructPay && it.Hold != "" {
+				b.state.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold})
+				it.Hold = ""
 			}
 		}
 	}

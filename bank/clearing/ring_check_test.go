@@ -95,13 +95,13 @@ func (b *bank) expectedHolds() (sum messages.Credits) {
 		sum += e.value.Amount
 	}
 	for _, e := range b.state.acceptor.accepted.byID {
-		if e.value.closed == open {
+		if e.value.Closed == open {
 			sum += e.value.Amount
 		}
 	}
 	for _, p := range b.state.peers.byName {
 		for _, it := range p.outbox {
-			sum += it.held
+			sum += it.Held
 		}
 	}
 	return sum
@@ -117,7 +117,7 @@ func (b *bank) checkAccounts() error {
 	for _, p := range b.state.peers.byName {
 		var received messages.Credits
 		owed, _ := b.state.money.owed(PeerAccount(p.name))
-		if is := p.out.total.Owed - p.in.total.Owed; owed != is {
+		if is := p.out.Total.Owed - p.in.Total.Owed; owed != is {
 			return fmt.Errorf("the account of %s says that %v is owed, and the running totals %v", p.name, owed, is)
 		}
 		if -owed > ringLimit {
@@ -161,15 +161,15 @@ func (w *world) inFlight() (sum messages.Credits, err error) {
 
 func flight(x, y *bank) (sum messages.Credits, err error) {
 	p, in := x.state.peers.byName[y.site], &y.state.peers.byName[x.site].in
-	entered, ok := in.at(p.out.total.Number)
-	if !ok || in.total.Number > p.last() {
-		return 0, fmt.Errorf("entered to number %d, carried out to %d, asked to %d", p.out.total.Number, in.total.Number, p.last())
+	entered, ok := in.at(p.out.Total.Number)
+	if !ok || in.Total.Number > p.last() {
+		return 0, fmt.Errorf("entered to number %d, carried out to %d, asked to %d", p.out.Total.Number, in.Total.Number, p.last())
 	}
-	if !bytes.Equal(entered.Digest, p.out.total.Digest) {
+	if !bytes.Equal(entered.Digest, p.out.Total.Digest) {
 		return 0, fmt.Errorf("the books differ at or before number %d", entered.Number)
 	}
 	for _, l := range in.page(entered.Number+1, MaxOutstanding) {
-		it := p.outbox[l.Number-entered.Number-1].instruction
+		it := p.outbox[l.Number-entered.Number-1].Instruction
 		if it.Kind != l.Kind || it.Amount != l.Asked {
 			return 0, fmt.Errorf("number %d was asked as %v of %v, and carried out as %v of %v", l.Number, it.Kind, it.Amount, l.Kind, l.Asked)
 		}

@@ -131,11 +131,11 @@ func (s *State) advance(at messages.Time) {
 	c := ledger.Command{Verb: ledger.Expire, At: at, Within: true}
 	s.money.books.ApplyOwn(c.Encode())
 	now := s.money.books.Now()
-	for e := s.issuer.issued.due(now); e != nil; e = s.issuer.issued.due(now) {
-		s.issuer.issued.drop(e.id)
+	for a := s.issuer.issued.due(now); a != nil; a = s.issuer.issued.due(now) {
+		s.issuer.issued.drop(a.ID)
 	}
-	for e := s.acceptor.accepted.due(now); e != nil; e = s.acceptor.accepted.due(now) {
-		if !s.acceptor.expire(e.id, &e.value) {
+	for a := s.acceptor.accepted.due(now); a != nil; a = s.acceptor.accepted.due(now) {
+		if !s.acceptor.expire(a) {
 			return // under the first rules alone
 		}
 	}

@@ -54,7 +54,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 func (t *terms) describe(p *peer) messages.PeerReply {
 	r := messages.PeerReply{
 		Peer: p.name, Keys: slices.Clone(p.keys), Outstanding: len(p.outbox),
-		Sent: p.out.total, Received: p.in.total, Heard: p.heard, Dispute: p.dispute,
+		Sent: p.out.Total, Received: p.in.Total, Heard: p.heard, Dispute: p.dispute,
 	}
 	if a, err := t.money.books.Account(PeerAccount(p.name)); err == nil {
 		r.Limit, r.Owed, r.Held = a.Credit, a.Balance, a.Reserved
@@ -65,7 +65,7 @@ func (t *terms) describe(p *peer) messages.PeerReply {
 		r.Share = t.wanted(p) // of a state of the first rules, until it is needed
 	}
 	for i := range p.outbox {
-		r.Waiting += p.outbox[i].instruction.Amount
+		r.Waiting += p.outbox[i].Instruction.Amount
 	}
 	return r
 }
