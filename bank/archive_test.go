@@ -140,6 +140,16 @@ func (g *cluster) same(id string, want map[string][]byte) {
 	}
 }
 
+// emptyStore is a store in a directory of the test's own.
+func emptyStore(t *testing.T) ledger.Store {
+	t.Helper()
+	files, err := history.Directory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return history.New(files, history.SegmentBytes, nil)
+}
+
 // TestJournalQuery reads the journal page by page and checks it as a stranger
 // would: chain, sums, standings, and the signed checkpoints.
 func TestJournalQuery(t *testing.T) {
@@ -153,7 +163,7 @@ func TestJournalQuery(t *testing.T) {
 	checkpoints := must[messages.CheckpointsReply](b, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{Sign: true})
 	b.transfer(hold("h2", "ada", 10))
 
-	v := ledger.NewVerifier(ledger.InMemory())
+	v := ledger.NewVerifier(emptyStore(t))
 	var last messages.JournalReply
 	var after uint64
 	for pages := 1; pages == 1 || last.More; pages++ {

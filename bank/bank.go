@@ -80,9 +80,9 @@ func (b *Bank) assemble() (err error) {
 	b.archive.machine = b.machine
 	b.group = &group{config: c, machine: b.machine}
 	b.keys = &keys{config: c, group: b.group, machine: b.machine}
-	b.callers = &callers{operators: set(c.Operators), services: set(c.Services)}
+	b.callers = &callers{operators: c.Operators, services: c.Services}
 	b.commands = &commands{config: c, metrics: b.metrics, callers: b.callers, group: b.group, keys: b.keys}
-	b.queries = &queries{config: c, metrics: b.metrics, machine: b.machine, archive: b.archive, callers: b.callers, group: b.group, keys: b.keys, auditor: newAuditor()}
+	b.queries = &queries{config: c, metrics: b.metrics, machine: b.machine, archive: b.archive, callers: b.callers, group: b.group, keys: b.keys, auditor: auditor{turn: make(chan struct{}, 1)}}
 	b.pace = &pace{config: c, metrics: b.metrics, callers: b.callers}
 	return nil
 }

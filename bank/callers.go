@@ -1,22 +1,27 @@
 package bank
 
 import (
+	"slices"
+
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
 
 // callers says who may ask for what, by the configuration.
 type callers struct {
-	operators map[messages.Name]bool
-	services  map[messages.Name]bool
+	operators []messages.Name
+	services  []messages.Name
 }
+
+func (c *callers) isOperator(caller messages.Name) bool { return slices.Contains(c.operators, caller) }
+func (c *callers) isService(caller messages.Name) bool  { return slices.Contains(c.services, caller) }
 
 // rank is that of a caller. The ledger takes the leader's word for it.
 func (c *callers) rank(caller messages.Name) ledger.Rank {
 	switch {
-	case c.operators[caller]:
+	case c.isOperator(caller):
 		return ledger.Operator
-	case c.services[caller]:
+	case c.isService(caller):
 		return ledger.Service
 	}
 	return ledger.User
@@ -24,7 +29,7 @@ func (c *callers) rank(caller messages.Name) ledger.Rank {
 
 // operator refuses whoever is not one.
 func (c *callers) operator(caller messages.Name, what string) error {
-	if c.operators[caller] {
+	if c.isOperator(caller) {
 		return nil
 	}
 	return messages.Errorf(messages.PermissionDenied, "account %q may not %s: ask an operator of the site", caller, what)
@@ -41,13 +46,5 @@ func (c *callers) owner(caller messages.Name, what string) error {
 
 // seesAll reports whether a caller may see every account.
 func (c *callers) seesAll(caller messages.Name) bool {
-	return c.operators[caller] || c.services[caller]
-}
-
-func set(names []messages.Name) map[messages.Name]bool {
-	s := make(map[messages.Name]bool, len(names))
-	for _, name := range names {
-		s[name] = true
-	}
-	return s
+	return c.isOperator(caller) || c.isService(caller)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/clearing/courier"
-	"github.com/candor-grid/candor/messages"
 )
 
 // newCourier makes the shell of the clearing; nil where the bank has no key to
@@ -19,9 +18,8 @@ func (b *Bank) newCourier() (*courier.Courier, error) {
 	}
 	return courier.New(courier.Config{
 		Site: c.Site, Bus: c.Bus, Host: host{b.group}, Signer: c.Signer,
-		Operator: func(n messages.Name) bool { return b.callers.operators[n] },
-		Service:  func(n messages.Name) bool { return b.callers.services[n] },
-		Attempt:  c.Attempt, FirstBackoff: c.FirstBackoff, LastBackoff: c.LastBackoff, LeastVisit: c.LeastVisit,
+		Operator: b.callers.isOperator, Service: b.callers.isService,
+		Attempt: c.Attempt, FirstBackoff: c.FirstBackoff, LastBackoff: c.LastBackoff, LeastVisit: c.LeastVisit,
 		Log: c.Log.Named("clearing"), Metrics: c.Metrics, Clock: c.Clock,
 	})
 }

@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -87,14 +88,10 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) defaults() {
-	if c.ExpiryInterval == 0 {
-		c.ExpiryInterval = messages.Duration(time.Second)
-	}
+	c.ExpiryInterval = cmp.Or(c.ExpiryInterval, messages.Duration(time.Second))
+	c.SegmentBytes = cmp.Or(c.SegmentBytes, history.SegmentBytes)
 	if c.Log == nil {
 		c.Log = zap.NewNop()
-	}
-	if c.SegmentBytes == 0 {
-		c.SegmentBytes = history.SegmentBytes
 	}
 	if c.OnBroken == nil {
 		log := c.Log

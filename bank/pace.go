@@ -62,7 +62,7 @@ func (p *pace) bound(s bus.Service) bus.Service {
 	for i := range s.Endpoints {
 		verb, handle := s.Endpoints[i].Name, s.Endpoints[i].Handle
 		s.Endpoints[i].Handle = func(ctx context.Context, r bus.Request) ([]byte, error) {
-			if !p.callers.operators[r.Caller] && !strings.HasPrefix(r.Caller, "$") {
+			if !p.callers.isOperator(r.Caller) && !strings.HasPrefix(r.Caller, "$") {
 				if err := p.count(r.Caller, p.config.Clock()); err != nil {
 					p.metrics.refuseRequest(verb, err)
 					return nil, err

@@ -35,7 +35,7 @@ func verifiesRecords(b *bed, k *siteKeys, records [][]byte) (ledger.ProofReport,
 	if err != nil {
 		b.Fatal(err)
 	}
-	v := ledger.NewVerifier(ledger.InMemory())
+	v := ledger.NewVerifier(emptyStore(b.T))
 	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange})
 	for _, raw := range records {
 		if err := v.Add(raw); err != nil {
@@ -126,7 +126,8 @@ func (b *bed) commandAs(k *siteKeys, role string, name, by messages.Name, verb l
 		b.Fatal(err)
 	}
 	p := k.issue(role, name)
-	signed, err := p.Sign("here", ledger.RequestName(verb), by, b.clock(), payload)
+	requests := map[ledger.Verb]string{ledger.Grant: messages.VerbGrant, ledger.Credit: messages.VerbCredit}
+	signed, err := p.Sign("here", requests[verb], by, b.clock(), payload)
 	if err != nil {
 		b.Fatal(err)
 	}

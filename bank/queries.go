@@ -129,23 +129,17 @@ func (q *queries) status(ctx context.Context, _ messages.Name, _ messages.Empty)
 // auditor recomputes the books, one caller at a time, and not again while
 // they are as they were.
 type auditor struct {
-	turn    chan struct{} // holds one token while nobody audits
+	turn    chan struct{} // holds one token while somebody audits
 	records uint64
 	reply   messages.BooksReply
-}
-
-func newAuditor() auditor {
-	a := auditor{turn: make(chan struct{}, 1)}
-	a.turn <- struct{}{}
-	return a
 }
 
 // audit takes an image after its turn has come, so that the reply shows all
 // that was committed when the caller asked.
 func (a *auditor) audit(ctx context.Context, m *machine) (messages.BooksReply, error) {
 	select {
-	case <-a.turn:
-		defer func() { a.turn <- struct{}{} }()
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
 	case <-ctx.Done():
 		return messages.BooksReply{}, messages.Errorf(messages.Unavailable, "the books are being recomputed for others; ask again")
 	}

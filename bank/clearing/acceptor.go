@@ -224,12 +224,7 @@ func chargeOf(r *messages.ChargeRequest) string {
 
 // chargeOf finds the charge of an authorisation that waits, 0 if none does.
 func (p *peer) chargeOf(id string) uint64 {
-	for i := range p.outbox {
-		if it := &p.outbox[i].Instruction; it.Kind == messages.InstructCharge && it.ID == id {
-			return p.out.Total.Number + uint64(i) + 1
-		}
-	}
-	return 0
+	return p.waiting(func(it item) bool { return it.Instruction.Kind == messages.InstructCharge && it.Instruction.ID == id })
 }
 
 // expire forgets an authorisation that has ended. One that was not charged is

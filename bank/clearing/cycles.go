@@ -1,6 +1,10 @@
 package clearing
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // keptCycles is how many cycles of each peer are remembered.
 const keptCycles = 64
@@ -26,9 +30,7 @@ func (p *peer) cycle(number, closed uint64) *cycle {
 	if i > 0 && p.cycles[i-1].Number == number {
 		return &p.cycles[i-1]
 	}
-	p.cycles = append(p.cycles, cycle{})
-	copy(p.cycles[i+1:], p.cycles[i:])
-	p.cycles[i] = cycle{Number: number, PaidFinal: number <= closed}
+	p.cycles = slices.Insert(p.cycles, i, cycle{Number: number, PaidFinal: number <= closed})
 	if drop := min(len(p.cycles)-keptCycles, i); drop > 0 {
 		p.cycles = append([]cycle(nil), p.cycles[drop:]...)
 		i -= drop

@@ -53,22 +53,12 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 	}
 	fresh, err := out.money.once(by, account, hold)
 	if err != nil || !fresh {
-		return &messages.ClearingReply{Number: p.numberOf(hold.ID)}, err
+		return &messages.ClearingReply{Number: p.waiting(func(it item) bool { return it.Hold == hold.ID })}, err
 	}
 	number := p.send(item{
 		Instruction: messages.Instruction{Kind: messages.InstructPay, Account: r.Payee, Amount: r.Amount, Reason: r.Reason}, Hold: hold.ID, Held: r.Amount,
 	})
 	return &messages.ClearingReply{Number: number}, nil
-}
-
-// numberOf finds the instruction that waits with a hold, 0 if none does.
-func (p *peer) numberOf(hold string) uint64 {
-	for i := range p.outbox {
-		if p.outbox[i].Hold == hold {
-			return p.out.Total.Number + uint64(i) + 1
-		}
-	}
-	return 0
 }
 
 // learn takes what instructions of this site came to. Outcomes count once, in

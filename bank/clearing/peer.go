@@ -55,6 +55,16 @@ func (p *peer) send(it item) uint64 {
 	return p.last()
 }
 
+// waiting finds the number of the first instruction that waits of some sort, 0 if
+// there is none.
+func (p *peer) waiting(is func(item) bool) uint64 {
+	i := slices.IndexFunc(p.outbox, is)
+	if i < 0 {
+		return 0
+	}
+	return p.out.Total.Number + uint64(i) + 1
+}
+
 // answered takes the first instructions from the outbox.
 func (p *peer) answered(n int) {
 	for i := range p.outbox[:n] {

@@ -1,6 +1,8 @@
 package clearing
 
 import (
+	"slices"
+
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
@@ -88,10 +90,5 @@ func VerifyPosition(v Verify, keys []string, p *messages.SignedPosition) bool {
 
 func verifyAny(v Verify, keys []string, domain string, value any, signature []byte) bool {
 	data := signed(domain, value)
-	for _, key := range keys {
-		if data != nil && v(key, data, signature) {
-			return true
-		}
-	}
-	return false
+	return data != nil && slices.ContainsFunc(keys, func(key string) bool { return v(key, data, signature) })
 }

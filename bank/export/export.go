@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/bank/ledger"
@@ -64,13 +65,7 @@ func postings(l *ledger.Line) []posting {
 	if l.Credit != "" {
 		legs = append(legs, posting{account: l.Credit, change: l.Amount, after: available(l.CreditAfter)})
 	}
-	moving := legs[:0]
-	for _, leg := range legs {
-		if leg.change != 0 {
-			moving = append(moving, leg)
-		}
-	}
-	return moving
+	return slices.DeleteFunc(legs, func(p posting) bool { return p.change == 0 })
 }
 
 // note keeps where the accounts of a line stand, and names those seen first.
@@ -105,9 +100,8 @@ type tag struct{ name, value string }
 
 // tags are what is known of a line that moves credits, without what is empty.
 func tags(l *ledger.Line) []tag {
-	transfer := l.Asked.ID
 	all := []tag{
-		{"number", fmt.Sprint(l.Number)}, {"at", l.At.String()}, {"kind", kind(l)}, {"transfer", transfer},
+		{"number", fmt.Sprint(l.Number)}, {"at", l.At.String()}, {"kind", kind(l)}, {"transfer", l.Asked.ID},
 		{"pending", l.Asked.Pending}, {"by", l.By}, {"member", l.Asked.Member}, {"reason", l.Asked.Reason},
 	}
 	if l.Job != 0 {
@@ -116,13 +110,7 @@ func tags(l *ledger.Line) []tag {
 	if l.Asked.Linked {
 		all = append(all, tag{"linked", "yes"})
 	}
-	kept := all[:0]
-	for _, t := range all {
-		if t.value != "" {
-			kept = append(kept, t)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(all, func(t tag) bool { return t.value == "" })
 }
 
 // kind is the kind of a transfer, or what happened by itself.

@@ -21,7 +21,7 @@ type management struct {
 func (mg *management) carryOut(c *Command) (messages.AccountReply, *messages.Error) {
 	switch c.Verb {
 	case Grant:
-		return mg.grant(c.By, &c.Grant)
+		return mg.grant(c)
 	case Member:
 		return mg.member(c)
 	case Project:
@@ -33,9 +33,27 @@ func (mg *management) carryOut(c *Command) (messages.AccountReply, *messages.Err
 	case Credit:
 		return mg.credit(c.By, &c.Credit)
 	case Withdraw:
-		return mg.withdraw(c.By, &c.Withdraw)
+		return mg.withdraw(c)
 	}
 	return messages.AccountReply{}, nil // Expire
+}
+
+// movement is the transfer that a grant, a payment or a withdrawal asks for. Its
+// identifier is made of who asks and the key.
+func (c *Command) movement() (t messages.Transfer) {
+	switch c.Verb {
+	case Grant:
+		g := &c.Grant
+		t = messages.Transfer{ID: grantPrefix + c.By + "/" + g.Key, Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires}
+	case Pay:
+		p := &c.Pay
+		t = messages.Transfer{ID: payPrefix + c.By + "/" + p.Key, Debit: p.From, Credit: p.To, Amount: p.Amount, Reason: p.Reason}
+	case Withdraw:
+		w := &c.Withdraw
+		t = messages.Transfer{ID: withdrawPrefix + c.By + "/" + w.Key, Debit: w.Account, Credit: messages.IssuerAccount, Amount: w.Amount, Reason: w.Reason}
+	}
+	t.Kind = messages.Posted
+	return t
 }
 
 // keyed carries out a transfer of the bank's own making once, and answers with
@@ -64,12 +82,9 @@ func (mg *management) once(by messages.Name, t *messages.Transfer) *messages.Err
 }
 
 // grant issues credits to an account, which it opens if need be.
-func (mg *management) grant(by messages.Name, g *messages.GrantRequest) (messages.AccountReply, *messages.Error) {
-	t := messages.Transfer{
-		ID: grantPrefix + by + "/" + g.Key, Kind: messages.Posted,
-		Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires,
-	}
-	return mg.keyed(by, &t, g.Account, func() *messages.Error { return mg.issue(by, &t) })
+func (mg *management) grant(c *Command) (messages.AccountReply, *messages.Error) {
+	t := c.movement()
+	return mg.keyed(c.By, &t, t.Credit, func() *messages.Error { return mg.issue(c.By, &t) })
 }
 
 // issue carries out the transfer of a grant. The account is opened only once
@@ -108,24 +123,23 @@ func neverExpires(account messages.Name) *messages.Error {
 // trace; whoever did when it was asked first gets that answer, and sees the account
 // only if it still may.
 func (mg *management) pay(c *Command) (messages.AccountReply, *messages.Error) {
-	p := &c.Pay
-	t := messages.Transfer{ID: payPrefix + c.By + "/" + p.Key, Kind: messages.Posted, Debit: p.From, Credit: p.To, Amount: p.Amount, Reason: p.Reason}
-	if _, err := mg.accounts.owned(c, p.From, "pay from it"); err != nil {
+	t := c.movement()
+	if _, err := mg.accounts.owned(c, t.Debit, "pay from it"); err != nil {
 		if mg.records.rules >= secondRules && mg.records.recorded(t.ID) != 0 {
-			return messages.AccountReply{Account: p.From}, mg.records.recall(&t).Error
+			return messages.AccountReply{Account: t.Debit}, mg.records.recall(&t).Error
 		}
 		return messages.AccountReply{}, err
 	}
-	return mg.keyed(c.By, &t, p.From, func() *messages.Error { return mg.once(c.By, &t) })
+	return mg.keyed(c.By, &t, t.Debit, func() *messages.Error { return mg.once(c.By, &t) })
 }
 
 // withdraw takes credits back to the issuer.
-func (mg *management) withdraw(by messages.Name, w *messages.WithdrawRequest) (messages.AccountReply, *messages.Error) {
-	if _, err := mg.accounts.find(w.Account); err != nil {
+func (mg *management) withdraw(c *Command) (messages.AccountReply, *messages.Error) {
+	t := c.movement()
+	if _, err := mg.accounts.find(t.Debit); err != nil {
 		return messages.AccountReply{}, err
 	}
-	t := messages.Transfer{ID: withdrawPrefix + by + "/" + w.Key, Kind: messages.Posted, Debit: w.Account, Credit: messages.IssuerAccount, Amount: w.Amount, Reason: w.Reason}
-	return mg.keyed(by, &t, w.Account, func() *messages.Error { return mg.once(by, &t) })
+	return mg.keyed(c.By, &t, t.Debit, func() *messages.Error { return mg.once(c.By, &t) })
 }
 
 // correct takes a transfer back. The correction's identifier is that of what

@@ -153,9 +153,6 @@ var requestNames = map[Verb]string{
 	Session: messages.VerbSession,
 }
 
-// RequestName is the verb of the request that a command with a verb carries out.
-func RequestName(v Verb) string { return requestNames[v] }
-
 // operators are the requests that only operators may make.
 var operators = []string{
 	messages.VerbGrant, messages.VerbProject, messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect,

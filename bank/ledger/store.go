@@ -150,9 +150,6 @@ func (s *Segment) record(place int) []byte {
 // memory is the store that keeps segments as they are.
 type memory struct{}
 
-// InMemory returns a store that keeps segments as they are, in memory.
-func InMemory() Store { return memory{} }
-
 // memorySegment is small, for many ledgers may live in one process.
 const memorySegment = 1 << 20
 

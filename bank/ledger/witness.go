@@ -141,7 +141,7 @@ func (w *witness) moved(rec *record) error {
 	var want messages.Transfer
 	c := w.asked
 	if c == nil || c.By != rec.by {
-		c = &Command{}
+		c = &Command{By: rec.by}
 	}
 	switch originOf(t.ID) {
 	case returned:
@@ -149,15 +149,8 @@ func (w *witness) moved(rec *record) error {
 		return nil
 	case ordinary:
 		return w.ofClearing(rec)
-	case granted:
-		g := &c.Grant
-		want = messages.Transfer{ID: grantPrefix + rec.by + "/" + g.Key, Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires}
-	case paid:
-		p := &c.Pay
-		want = messages.Transfer{ID: payPrefix + rec.by + "/" + p.Key, Debit: p.From, Credit: p.To, Amount: p.Amount, Reason: p.Reason}
-	case withdrawn:
-		g := &c.Withdraw
-		want = messages.Transfer{ID: withdrawPrefix + rec.by + "/" + g.Key, Debit: g.Account, Credit: messages.IssuerAccount, Amount: g.Amount, Reason: g.Reason}
+	case granted, paid, withdrawn:
+		want = c.movement()
 	case corrected:
 		want = *t // its parties are those of what it corrects, which a replay checks
 		want.ID, want.Pending, want.Reason = correctPrefix+c.Correct.Transfer, c.Correct.Transfer, c.Correct.Reason

@@ -1,6 +1,7 @@
 package courier
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -79,17 +80,11 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) defaults() {
-	for _, d := range []struct {
-		set *messages.Duration
-		to  time.Duration
-	}{{&c.Attempt, 5 * time.Second}, {&c.FirstBackoff, 100 * time.Millisecond}, {&c.LastBackoff, 30 * time.Second}, {&c.Tick, time.Second}} {
-		if *d.set == 0 {
-			*d.set = messages.Duration(d.to)
-		}
-	}
-	if c.LeastVisit == 0 {
-		c.LeastVisit = messages.Credit / 100
-	}
+	c.Attempt = cmp.Or(c.Attempt, messages.Duration(5*time.Second))
+	c.FirstBackoff = cmp.Or(c.FirstBackoff, messages.Duration(100*time.Millisecond))
+	c.LastBackoff = cmp.Or(c.LastBackoff, messages.Duration(30*time.Second))
+	c.Tick = cmp.Or(c.Tick, messages.Duration(time.Second))
+	c.LeastVisit = cmp.Or(c.LeastVisit, messages.Credit/100)
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
