@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 
@@ -81,10 +80,7 @@ func load(files Files, name string) ([]byte, error) {
 		return nil, err
 	}
 	b := make([]byte, size)
-	if n, err := f.ReadAt(b, 0); err != nil && !(errors.Is(err, io.EOF) && n == len(b)) {
-		return nil, err
-	}
-	return b, nil
+	return b, readFull(f, b, 0)
 }
 
 // Walk reads a directory of a replica that is stopped: it calls f for every
@@ -131,11 +127,8 @@ func walkFile(files Files, name string, count uint64, head ledger.Head, f func(u
 	case s.Before != head:
 		return count, head, damaged(name, errors.New("it does not continue what is before it"))
 	}
-	for i, start := 0, uint32(0); i < len(s.Ends); i++ {
-		if err := f(s.First+uint64(i), s.Data[start:s.Ends[i]]); err != nil {
-			return count, head, err
-		}
-		start = s.Ends[i]
+	if err := s.Each(s.First, f); err != nil {
+		return count, head, err
 	}
 	return count + uint64(len(s.Ends)), s.After, nil
 }

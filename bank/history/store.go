@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/candor-grid/candor/bank/ledger"
@@ -187,10 +188,5 @@ func (s *Store) forget(name string) {
 	}
 	_ = opened.Close()
 	delete(s.open, name)
-	for i, other := range s.order {
-		if other == name {
-			s.order = append(s.order[:i], s.order[i+1:]...)
-			return
-		}
-	}
+	s.order = slices.DeleteFunc(s.order, func(other string) bool { return other == name })
 }

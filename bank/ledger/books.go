@@ -22,14 +22,7 @@ func (b *books) do(s *step) {
 	b.lots.move(s)
 	b.lots.note(s.debit)
 	b.lots.note(s.credit)
-	switch s.asked.Kind {
-	case messages.Hold:
-		b.holds.add(s.hold)
-	case messages.Post, messages.Void:
-		b.holds.remove(s.hold)
-	case messages.Extend:
-		b.holds.swap(s)
-	}
+	b.holds.change(s, s.asked.Kind == messages.Hold)
 	s.debitAfter = s.debit.standing
 	if s.credit != nil {
 		s.creditAfter = s.credit.standing
@@ -43,14 +36,7 @@ func (b *books) undo(s *step) {
 	if s.credit != nil {
 		s.credit.lots = s.creditLots
 	}
-	switch s.asked.Kind {
-	case messages.Hold:
-		b.holds.remove(s.hold)
-	case messages.Post, messages.Void:
-		b.holds.add(s.hold)
-	case messages.Extend:
-		b.holds.swap(s)
-	}
+	b.holds.change(s, s.asked.Kind != messages.Hold)
 }
 
 func (b *books) undoAll(steps []step) {

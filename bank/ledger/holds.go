@@ -75,6 +75,19 @@ func (hs *holds) remove(h *hold) {
 	h.account.holds--
 }
 
+// change adds or removes the hold of a step, or swaps what an Extend changes.
+func (hs *holds) change(s *step, add bool) {
+	switch {
+	case s.asked.Kind == messages.Posted:
+	case s.asked.Kind == messages.Extend:
+		hs.swap(s)
+	case add:
+		hs.add(s.hold)
+	default:
+		hs.remove(s.hold)
+	}
+}
+
 func (hs *holds) swap(s *step) {
 	s.hold.expires, s.expires = s.expires, s.hold.expires
 	s.hold.job, s.learned = s.learned, s.hold.job

@@ -88,14 +88,15 @@ func (j *journal) each(from uint64, f func(number uint64, record []byte) error) 
 		if err != nil {
 			return err
 		}
-		if err := whole.each(from, f); err != nil {
+		if err := whole.Each(from, f); err != nil {
 			return err
 		}
 	}
-	return j.tail.each(from, f)
+	return j.tail.Each(from, f)
 }
 
-func (s *Segment) each(from uint64, f func(number uint64, record []byte) error) error {
+// Each calls f for every record from a number on, in order, until f returns an error.
+func (s *Segment) Each(from uint64, f func(number uint64, record []byte) error) error {
 	for i := int(max(from, s.First) - s.First); i < len(s.Ends); i++ {
 		if err := f(s.First+uint64(i), s.record(i)); err != nil {
 			return err

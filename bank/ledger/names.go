@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -34,27 +35,29 @@ func merge(a, b []messages.Name) []messages.Name {
 	return append(append(out, a...), b...)
 }
 
-// after calls f with the names above one, in order, until f returns false.
-func (n *names) after(name messages.Name, f func(messages.Name) bool) {
-	var runs [][]messages.Name
-	for _, run := range n.runs {
-		if run = above(run, name); len(run) > 0 {
-			runs = append(runs, run)
-		}
-	}
-	for len(runs) > 0 {
-		least := 0
-		for i := range runs {
-			if runs[i][0] < runs[least][0] {
-				least = i
+// after are the names above one, in order.
+func (n *names) after(name messages.Name) iter.Seq[messages.Name] {
+	return func(yield func(messages.Name) bool) {
+		var runs [][]messages.Name
+		for _, run := range n.runs {
+			if run = above(run, name); len(run) > 0 {
+				runs = append(runs, run)
 			}
 		}
-		next := runs[least][0]
-		if runs[least] = runs[least][1:]; len(runs[least]) == 0 {
-			runs = slices.Delete(runs, least, least+1)
-		}
-		if !f(next) {
-			return
+		for len(runs) > 0 {
+			least := 0
+			for i := range runs {
+				if runs[i][0] < runs[least][0] {
+					least = i
+				}
+			}
+			next := runs[least][0]
+			if runs[least] = runs[least][1:]; len(runs[least]) == 0 {
+				runs = slices.Delete(runs, least, least+1)
+			}
+			if !yield(next) {
+				return
+			}
 		}
 	}
 }

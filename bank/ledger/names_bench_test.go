@@ -30,7 +30,11 @@ func BenchmarkNames(b *testing.B) {
 		}
 		for b.Loop() {
 			left := MaxAccounts
-			set.after("u8", func(messages.Name) bool { left--; return left > 0 })
+			for range set.after("u8") {
+				if left--; left == 0 {
+					break
+				}
+			}
 		}
 	})
 }

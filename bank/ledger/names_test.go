@@ -22,9 +22,7 @@ func TestNames(t *testing.T) {
 		slices.Sort(list)
 		from := rapid.StringMatching("[a-c]{0,3}").Draw(t, "from")
 		want := slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s <= from })
-		var got []messages.Name
-		set.after(from, func(name messages.Name) bool { got = append(got, name); return true })
-		if !slices.Equal(got, want) {
+		if got := slices.Collect(set.after(from)); !slices.Equal(got, want) {
 			t.Fatalf("after %q: %q, want %q", from, got, want)
 		}
 	})

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -22,10 +23,9 @@ const MaxAccounts = 1000
 // Accounts lists every account, the bank's own too, by name.
 func (l *Ledger) Accounts() []messages.AccountReply {
 	list := make([]messages.AccountReply, 0, len(l.accounts.order))
-	l.accounts.names.after("", func(name messages.Name) bool {
+	for name := range l.accounts.names.after("") {
 		list = append(list, l.accounts.byName[name].reply())
-		return true
-	})
+	}
 	return list
 }
 
@@ -33,7 +33,7 @@ func (l *Ledger) Accounts() []messages.AccountReply {
 // MaxAccounts. It costs the logarithm of their number and the length of the
 // page; with q.Projects up to their number.
 func (l *Ledger) AccountsPage(q messages.AccountsRequest) (messages.AccountsReply, error) {
-	return l.accounts.page(q, func(f func(messages.Name) bool) { l.accounts.names.after(q.After, f) })
+	return l.accounts.page(q, l.accounts.names.after(q.After))
 }
 
 // AccountsOf lists, as AccountsPage does, the account of a user, if it has
@@ -44,16 +44,10 @@ func (l *Ledger) AccountsOf(user messages.Name, q messages.AccountsRequest) (mes
 		names = append(names, user)
 	}
 	slices.Sort(names)
-	return l.accounts.page(q, func(f func(messages.Name) bool) {
-		for _, name := range above(names, q.After) {
-			if !f(name) {
-				return
-			}
-		}
-	})
+	return l.accounts.page(q, slices.Values(above(names, q.After)))
 }
 
-func (as *accounts) page(q messages.AccountsRequest, each func(func(messages.Name) bool)) (messages.AccountsReply, error) {
+func (as *accounts) page(q messages.AccountsRequest, names iter.Seq[messages.Name]) (messages.AccountsReply, error) {
 	if q.Limit < 0 || q.Limit > MaxAccounts {
 		return messages.AccountsReply{}, messages.Errorf(messages.TooLarge, "limit %d: ask for 1 to %d accounts, and page on with after", q.Limit, MaxAccounts)
 	}
@@ -61,18 +55,16 @@ func (as *accounts) page(q messages.AccountsRequest, each func(func(messages.Nam
 		q.Limit = MaxAccounts
 	}
 	reply := messages.AccountsReply{Accounts: []messages.AccountReply{}}
-	each(func(name messages.Name) bool {
+	for name := range names {
 		a := as.byName[name]
-		switch {
-		case q.Projects && !a.project:
-		case len(reply.Accounts) == q.Limit:
-			reply.More = true
-			return false
-		default:
-			reply.Accounts = append(reply.Accounts, a.reply())
+		if q.Projects && !a.project {
+			continue
 		}
-		return true
-	})
+		if reply.More = len(reply.Accounts) == q.Limit; reply.More {
+			break
+		}
+		reply.Accounts = append(reply.Accounts, a.reply())
+	}
 	return reply, nil
 }
 
@@ -92,11 +84,10 @@ func (l *Ledger) Standings(most int) ([]messages.Standing, error) {
 		return nil, messages.Errorf(messages.TooLarge, "there are %d accounts, more than one reply lists: verify the bank's directory instead, with --history", len(l.accounts.order))
 	}
 	list := make([]messages.Standing, 0, len(l.accounts.order))
-	l.accounts.names.after("", func(name messages.Name) bool {
+	for name := range l.accounts.names.after("") {
 		a := l.accounts.byName[name]
 		list = append(list, messages.Standing{Account: name, Balance: a.balance, Reserved: a.reserved})
-		return true
-	})
+	}
 	return list, nil
 }
 

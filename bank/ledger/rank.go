@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
@@ -65,10 +66,8 @@ func (l *Ledger) admit(c *Command) *messages.Error {
 	if !mayBe(c.By, c.Rank) {
 		return messages.Errorf(messages.PermissionDenied, "%q cannot be %v: services have names that begin with $, and nobody else has", clip(c.By), c.Rank)
 	}
-	for _, rank := range verbsOf[c.Verb] {
-		if rank == c.Rank {
-			return nil
-		}
+	if slices.Contains(verbsOf[c.Verb], c.Rank) {
+		return nil
 	}
 	return messages.Errorf(messages.PermissionDenied, "%q is %v and may not %s: ask an operator of the site", clip(c.By), c.Rank, verbNames[c.Verb])
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
@@ -201,10 +202,7 @@ func (c *Command) names(rec *record, account messages.Name) bool {
 		if account != c.Project.Account || ch.setting == asProject && ch.text != c.Project.Title {
 			return false
 		}
-		owner := false
-		for _, name := range c.Project.Owners {
-			owner = owner || name == rec.member+ch.member
-		}
+		owner := slices.Contains(c.Project.Owners, rec.member+ch.member)
 		return rec.what == opened || ch.setting == asProject || owner && !rec.remove && (rec.what == membership || ch.setting == memberRole && ch.number == int64(messages.RoleOwner))
 	case Member:
 		m := &c.Member
