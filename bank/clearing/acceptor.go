@@ -69,13 +69,13 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 	if err := first(ac.peers.credible(p), ac.remembers(p, a.Account), ac.hosts(p), ac.peers.covers(p, a.Amount)); err != nil {
 		return nil, err
 	}
-	account, hold := PeerAccount(p.name), ac.money.mint()
+	account, hold := PeerAccount(p.Name), ac.money.mint()
 	if _, err := ac.money.move(maker, messages.Transfer{
 		ID: hold, Kind: messages.Hold, Debit: account, Member: account, Amount: a.Amount, Expires: a.Ends(), Reason: clip("authorisation " + key),
 	}); err != nil {
-		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.name, err.Err.Message))
+		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.Name, err.Err.Message))
 	}
-	ac.remember(accepted{Owner: acceptedKey(p.name, a.Account), Until: a.Ends(), Authorisation: *a, Purpose: r.Purpose, Hold: hold, Firm: r.Firm})
+	ac.remember(accepted{Owner: acceptedKey(p.Name, a.Account), Until: a.Ends(), Authorisation: *a, Purpose: r.Purpose, Hold: hold, Firm: r.Firm})
 	return &messages.ClearingReply{}, nil
 }
 
@@ -85,17 +85,17 @@ func (ac *acceptor) hosts(p *peer) *Rejected {
 	if ac.money.rules == firstRules || p.open+p.charges < MaxVisits {
 		return nil
 	}
-	return reject(Flood, messages.Exhausted, "%d authorisations of site %q are open, and %d charges wait for its bank to answer, together the most there may be: try again when some have ended", p.open, p.name, p.charges)
+	return reject(Flood, messages.Exhausted, "%d authorisations of site %q are open, and %d charges wait for its bank to answer, together the most there may be: try again when some have ended", p.open, p.Name, p.charges)
 }
 
 // remembers refuses what would be one authorisation too many to remember: every
 // peer has a part of the register that the others cannot fill.
 func (ac *acceptor) remembers(p *peer, account messages.Name) *Rejected {
 	if ac.money.rules == firstRules {
-		return ac.accepted.room(acceptedKey(p.name, account))
+		return ac.accepted.room(acceptedKey(p.Name, account))
 	}
 	if most := maxRegistered / max(8, len(ac.peers.byName)); p.remembered >= most {
-		return reject(Flood, messages.Exhausted, "%d authorisations of site %q are remembered, the most there may be: try again when some have ended", p.remembered, p.name)
+		return reject(Flood, messages.Exhausted, "%d authorisations of site %q are remembered, the most there may be: try again when some have ended", p.remembered, p.Name)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (ac *acceptor) remember(a accepted) {
 // timely refuses an authorisation that has ended, by this bank's time or the
 // latest that the issuer signed, and one from beyond what clocks may differ.
 func (ac *acceptor) timely(p *peer, a *messages.Authorisation) *Rejected {
-	now := max(ac.money.books.Now(), p.heard)
+	now := max(ac.money.books.Now(), p.Heard)
 	if a.Ends() <= now {
 		return reject(Stale, messages.Expired, "authorisation %q ended at %v, and it is %v: ask the home bank for a new one", clip(a.ID), a.Ends(), now)
 	}
@@ -153,7 +153,7 @@ func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, 
 		return &messages.ClearingReply{Number: p.chargeOf(r.ID)}, nil
 	}
 	if a == nil {
-		return nil, ordinary(messages.Errorf(messages.NotFound, "authorisation %q of site %q is not accepted here, or has ended: accept it first", clip(r.ID), p.name))
+		return nil, ordinary(messages.Errorf(messages.NotFound, "authorisation %q of site %q is not accepted here, or has ended: accept it first", clip(r.ID), p.Name))
 	}
 	if a.Closed != open {
 		return a.chargeAgain(r)
@@ -164,7 +164,7 @@ func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, 
 	if err := users(r.Payee); err != nil {
 		return nil, err
 	}
-	if p.heard >= a.Frees() {
+	if p.Heard >= a.Frees() {
 		return nil, reject(Stale, messages.Expired, "authorisation %q was freed by its issuer at %v", clip(r.ID), a.Frees())
 	}
 	if ac.money.rules == firstRules {
@@ -247,7 +247,7 @@ func (ac *acceptor) expire(a *accepted) bool {
 // release releases an authorisation of the peer that was not charged, and
 // remembers to accept it no more.
 func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
-	key := acceptedKey(p.name, i.ID)
+	key := acceptedKey(p.Name, i.ID)
 	a := ac.accepted.find(key)
 	if a != nil && a.Closed == charged {
 		return ordinary(messages.Errorf(messages.Ended, "authorisation %q was charged or released before", clip(i.ID)))
@@ -256,7 +256,7 @@ func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
 		return ordinary(messages.Errorf(messages.Conflict, "authorisation %q pays for %q, which is under way: it is charged, or given back, when that has ended", clip(i.ID), clip(a.Purpose)))
 	}
 	if a != nil && a.Hold != "" {
-		ac.money.must(messages.Transfer{Kind: messages.Void, Pending: a.Hold, Reason: "given up at the request of site " + p.name})
+		ac.money.must(messages.Transfer{Kind: messages.Void, Pending: a.Hold, Reason: "given up at the request of site " + p.Name})
 		a.Hold, a.Closed = "", revoked
 		p.open--
 		return nil
@@ -270,6 +270,6 @@ func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
 	if err := ac.remembers(p, ""); err != nil {
 		return err
 	}
-	ac.remember(accepted{Owner: acceptedKey(p.name, ""), Until: i.Expires, Authorisation: messages.Authorisation{Issuer: p.name, ID: i.ID}, Closed: revoked})
+	ac.remember(accepted{Owner: acceptedKey(p.Name, ""), Until: i.Expires, Authorisation: messages.Authorisation{Issuer: p.Name, ID: i.ID}, Closed: revoked})
 	return nil
 }

@@ -142,7 +142,7 @@ func TestChargesThatAreRefused(t *testing.T) {
 // forge signs an instruction under the next number that the receiver expects,
 // whatever the sender's own books say.
 func (s *side) forge(to *side, i messages.Instruction) messages.SignedInstructions {
-	in := &to.state.peers.byName[s.name].in
+	in := &to.state.peers.byName[s.name].In
 	return s.sign(messages.Instructions{From: s.name, To: to.name, First: in.Total.Number + 1, List: []messages.Instruction{i}, Known: in.Base, At: s.at})
 }
 
@@ -274,7 +274,7 @@ func TestLostBooksAreNoticed(t *testing.T) {
 // A peer cannot make a bank remember more outcomes than a bound.
 func TestFlood(t *testing.T) {
 	east, west := pair(t)
-	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].in.Base}
+	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].In.Base}
 	for range messages.MaxInstructions {
 		m.List = append(m.List, messages.Instruction{Kind: messages.InstructCharge, ID: "ada/x", Amount: 1})
 	}
@@ -314,7 +314,7 @@ func TestFullOutbox(t *testing.T) {
 	if out := &east.state.peers.byName["west"].outbox; len(*out) != 4 || (*out)[0].Instruction.Kind != messages.InstructCharge || (*out)[1].Instruction.Kind != messages.InstructSettle {
 		t.Errorf("what waits is %+v", *out)
 	}
-	if in := &west.state.peers.byName["east"].in; in.Total.Number != MaxOutstanding || in.Total.Owed != MaxOutstanding {
+	if in := &west.state.peers.byName["east"].In; in.Total.Number != MaxOutstanding || in.Total.Owed != MaxOutstanding {
 		t.Errorf("west has %+v", in.Total)
 	}
 }

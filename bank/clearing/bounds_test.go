@@ -83,7 +83,7 @@ func TestVisitsAreBoundedPerPeer(t *testing.T) {
 // authorised.
 func TestNoPeerFillsTheRegister(t *testing.T) {
 	east, west := pair(t)
-	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].in.Base}
+	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].In.Base}
 	m.List = []messages.Instruction{{Kind: messages.InstructRevoke, ID: "ada/one", Expires: east.at + hour}}
 	west.state.peers.byName["east"].remembered = maxRegistered / 8
 	o := west.answer(east.sign(m)).Receipt.Outcomes[0]

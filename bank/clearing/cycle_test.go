@@ -161,7 +161,7 @@ func TestOldCyclesAreForgotten(t *testing.T) {
 		east.exchange(west)
 		west.exchange(east)
 	}
-	if n := len(west.state.peers.byName["east"].cycles); n != keptCycles {
+	if n := len(west.state.peers.byName["east"].Cycles); n != keptCycles {
 		t.Errorf("%d cycles are kept, want %d", n, keptCycles)
 	}
 	o := west.answer(east.forge(west, messages.Instruction{Kind: messages.InstructSettle, Cycle: 1, Amount: 1})).Receipt.Outcomes[0]

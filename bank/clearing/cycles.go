@@ -23,19 +23,19 @@ type cycle struct {
 // cycle finds or makes the entry of a cycle. One that this site closed before
 // it knew the peer has nothing to pay.
 func (p *peer) cycle(number, closed uint64) *cycle {
-	i := len(p.cycles)
-	for i > 0 && p.cycles[i-1].Number > number {
+	i := len(p.Cycles)
+	for i > 0 && p.Cycles[i-1].Number > number {
 		i--
 	}
-	if i > 0 && p.cycles[i-1].Number == number {
-		return &p.cycles[i-1]
+	if i > 0 && p.Cycles[i-1].Number == number {
+		return &p.Cycles[i-1]
 	}
-	p.cycles = slices.Insert(p.cycles, i, cycle{Number: number, PaidFinal: number <= closed})
-	if drop := min(len(p.cycles)-keptCycles, i); drop > 0 {
-		p.cycles = append([]cycle(nil), p.cycles[drop:]...)
+	p.Cycles = slices.Insert(p.Cycles, i, cycle{Number: number, PaidFinal: number <= closed})
+	if drop := min(len(p.Cycles)-keptCycles, i); drop > 0 {
+		p.Cycles = append([]cycle(nil), p.Cycles[drop:]...)
 		i -= drop
 	}
-	return &p.cycles[i]
+	return &p.Cycles[i]
 }
 
 // cycles closes cycles here, and takes what peers offer as they close theirs.
@@ -80,8 +80,8 @@ func (cs *cycles) closable(number uint64) *Rejected {
 	}
 	next := cs.latest + 1
 	for _, p := range cs.peers.byName {
-		if n := len(p.cycles); n > 0 {
-			next = max(next, p.cycles[n-1].Number+1)
+		if n := len(p.Cycles); n > 0 {
+			next = max(next, p.Cycles[n-1].Number+1)
 		}
 	}
 	if cs.latest == 0 || number <= next {
@@ -124,12 +124,12 @@ func (cs *cycles) reopen(number uint64) *Rejected {
 func (p *peer) reopenable(number, latest uint64) *Rejected {
 	for i := range p.outbox {
 		if it := &p.outbox[i].Instruction; it.Kind == messages.InstructSettle && it.Cycle >= number {
-			return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may take it: try again when it has", p.name, it.Cycle))
+			return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may take it: try again when it has", p.Name, it.Cycle))
 		}
 	}
-	for _, c := range p.cycles {
+	for _, c := range p.Cycles {
 		if c.Number >= number && c.Paid > 0 || c.Number == latest && c.Received > 0 {
-			return ordinary(messages.Errorf(messages.Conflict, "cycle %d was settled with site %q: it cannot be taken back", c.Number, p.name))
+			return ordinary(messages.Errorf(messages.Conflict, "cycle %d was settled with site %q: it cannot be taken back", c.Number, p.Name))
 		}
 	}
 	return nil
@@ -138,23 +138,23 @@ func (p *peer) reopenable(number, latest uint64) *Rejected {
 // reopen forgets what this site has offered from a cycle on. What the peer has
 // settled of its own stays.
 func (p *peer) reopen(number uint64) {
-	kept := p.cycles[:0:0]
-	for _, c := range p.cycles {
+	kept := p.Cycles[:0:0]
+	for _, c := range p.Cycles {
 		if c.Number >= number {
-			p.counted -= c.Volume
+			p.Counted -= c.Volume
 			c.PaidFinal, c.Volume = false, 0
 		}
 		if c.Number < number || c.ReceivedFinal && c.Received > 0 {
 			kept = append(kept, c)
 		}
 	}
-	p.cycles = kept
+	p.Cycles = kept
 }
 
 // offer sets aside what this site owes a peer by its own book, and offers it.
 // The peer takes of it what is owed by its own.
 func (cs *cycles) offer(p *peer, number uint64) {
-	account := PeerAccount(p.name)
+	account := PeerAccount(p.Name)
 	owed, room := cs.money.owed(account)
 	amount, hold := max(0, min(owed, room, messages.MaxCredits)), ""
 	if cs.money.rules != firstRules {
@@ -170,12 +170,12 @@ func (cs *cycles) offer(p *peer, number uint64) {
 	if amount > 0 {
 		hold = cs.money.mint()
 		if _, err := cs.money.move(maker, messages.Transfer{ID: hold, Kind: messages.Hold, Debit: account, Member: account, Credit: SettlementAccount, Amount: amount,
-			Reason: "settlement with site " + p.name}); err != nil {
+			Reason: "settlement with site " + p.Name}); err != nil {
 			amount, hold = 0, "" // under the first rules there may be no reserve: the debt stays
 		}
 	}
 	c := p.cycle(number, cs.latest)
-	c.Volume, p.counted = p.out.Total.Volume-p.counted, p.out.Total.Volume
+	c.Volume, p.Counted = p.Out.Total.Volume-p.Counted, p.Out.Total.Volume
 	p.send(item{Instruction: messages.Instruction{Kind: messages.InstructSettle, Cycle: number, Amount: amount}, Hold: hold, Held: amount})
 }
 
@@ -196,7 +196,7 @@ func (p *peer) offers() (n int) {
 // its share of the reserve covers that. From then on the debt is one that is to
 // be paid outside the ledgers. While the banks do not agree nothing is taken.
 func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
-	if len(p.cycles) == keptCycles && p.cycles[0].Number > i.Cycle {
+	if len(p.Cycles) == keptCycles && p.Cycles[0].Number > i.Cycle {
 		return 0, reject(Stale, messages.Expired, "cycle %d is too long ago", i.Cycle)
 	}
 	if i.Cycle > cs.latest+keptCycles/2 {
@@ -206,7 +206,7 @@ func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credit
 	if c.ReceivedFinal {
 		return 0, reject(Recharged, messages.Conflict, "cycle %d was settled before", i.Cycle)
 	}
-	owed, _ := cs.money.owed(PeerAccount(p.name))
+	owed, _ := cs.money.owed(PeerAccount(p.Name))
 	account := cs.terms.settledAccount(p)
 	_, reserve := cs.money.owed(account)
 	amount := min(i.Amount, -owed, reserve)
@@ -215,7 +215,7 @@ func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credit
 	}
 	if amount > 0 {
 		if _, err := cs.money.move(maker, messages.Transfer{
-			Kind: messages.Posted, Debit: account, Credit: PeerAccount(p.name), Amount: amount, Reason: "settlement with site " + p.name,
+			Kind: messages.Posted, Debit: account, Credit: PeerAccount(p.Name), Amount: amount, Reason: "settlement with site " + p.Name,
 		}); err != nil {
 			return 0, err
 		}
@@ -235,7 +235,7 @@ func (cs *cycles) position(number uint64) (*messages.Position, *Rejected) {
 	r := &messages.Position{Site: cs.peers.site, Cycle: number, Legs: []messages.Leg{}, Complete: true, At: cs.money.books.Now()}
 	for _, name := range cs.peers.order {
 		p := cs.peers.byName[name]
-		for _, c := range p.cycles {
+		for _, c := range p.Cycles {
 			if c.Number != number {
 				continue
 			}

@@ -88,17 +88,17 @@ func TestAnImageOfTheFirstFormat(t *testing.T) {
 	for _, peer := range before.Peers {
 		p := b.state.peers.byName[peer.Peer]
 		settle := messages.Instruction{Kind: messages.InstructSettle, Cycle: b.state.cycles.latest + 1, Amount: messages.MaxCredits}
-		m := messages.Instructions{From: p.name, To: "east", First: p.in.Total.Number + 1, List: []messages.Instruction{settle}, Known: p.in.Total, At: b.ledger.Now()}
-		signed, err := SignInstructions(sealer(p.name), m)
+		m := messages.Instructions{From: p.Name, To: "east", First: p.In.Total.Number + 1, List: []messages.Instruction{settle}, Known: p.In.Total, At: b.ledger.Now()}
+		signed, err := SignInstructions(sealer(p.Name), m)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r := b.command(Command{At: b.ledger.Now(), Instructions: &signed}); r.Receipt == nil {
-			t.Fatalf("%s: %v", p.name, r.Error)
+			t.Fatalf("%s: %v", p.Name, r.Error)
 		}
 		settled := b.state.terms.describe(p)
 		if want := max(0, min(-peer.Owed, settled.Share)); settled.Settled != want || settled.Share == 0 {
-			t.Errorf("%s owed %v, and settled %v of a share of %v", p.name, -peer.Owed, settled.Settled, settled.Share)
+			t.Errorf("%s owed %v, and settled %v of a share of %v", p.Name, -peer.Owed, settled.Settled, settled.Share)
 		}
 	}
 	if fault := b.state.Fault(); fault != "" {

@@ -30,41 +30,24 @@ func Begins(first []byte) bool { return string(first) == Magic || string(first) 
 // two together.
 type Image struct {
 	head     imageHead
-	peers    []imagePeer
+	peers    []relation
 	waiting  []item     // of all outboxes, in the order of the peers
 	issued   []issued   // by identifier
 	accepted []accepted // by issuer and identifier
 }
 
-// What an image consists of. Each value is written in canonical msgpack; their
-// fields are exported for the encoding alone, and only ever added at the end.
-type (
-	imageHead struct {
-		Site     messages.Name
-		Cycle    uint64
-		Serial   uint64
-		Refused  []uint64
-		Fault    string
-		Peers    int
-		Issued   int
-		Accepted int
-	}
-	imagePeer struct {
-		Name     messages.Name
-		Keys     []string
-		Heard    messages.Time
-		Out, In  book
-		Outbox   []item // in images of the first format
-		Outcomes []messages.TransferResult
-		Known    uint64
-		Cycles   []cycle
-		Counted  messages.Credits
-		Dispute  string
-		Waiting  int
-		Share    messages.Credits
-		Stated   bool
-	}
-)
+// imageHead begins an image. The values of an image are written in canonical
+// msgpack; fields are only ever added at the end of their types.
+type imageHead struct {
+	Site     messages.Name
+	Cycle    uint64
+	Serial   uint64
+	Refused  []uint64
+	Fault    string
+	Peers    int
+	Issued   int
+	Accepted int
+}
 
 // Capture takes an image. It copies what the state holds: a few hundred bytes
 // for each pending authorisation and each instruction that waits.
@@ -75,20 +58,13 @@ func (s *State) Capture() *Image {
 	}}
 	for _, name := range s.peers.order {
 		p := s.peers.byName[name]
-		img.peers = append(img.peers, capturePeer(p))
+		r := p.relation
+		r.Keys, r.Outcomes, r.Cycles, r.Waiting = slices.Clone(p.Keys), slices.Clone(p.Outcomes), slices.Clone(p.Cycles), len(p.outbox)
+		img.peers = append(img.peers, r)
 		img.waiting = append(img.waiting, p.outbox...)
 	}
 	img.issued, img.accepted = s.issuer.issued.sorted(), s.acceptor.accepted.sorted()
 	return img
-}
-
-func capturePeer(p *peer) imagePeer {
-	return imagePeer{
-		Name: p.name, Keys: slices.Clone(p.keys), Heard: p.heard,
-		Out: p.out, In: p.in, Outcomes: slices.Clone(p.outcomes), Known: p.known,
-		Cycles: slices.Clone(p.cycles), Counted: p.counted, Dispute: p.dispute,
-		Waiting: len(p.outbox), Share: p.share, Stated: p.stated,
-	}
 }
 
 // Hash is the digest of the state's image: equal for replicas that applied the
@@ -177,7 +153,7 @@ func (s *State) read(r io.Reader) error {
 	s.cycles.latest, s.money.serial, s.money.fault = head.Cycle, head.Serial, head.Fault
 	copy(s.incoming.refused[:], head.Refused)
 	var waiting []int // items of each peer's outbox that follow
-	err := readParts(r, head.Peers, func(img *imagePeer) { waiting = append(waiting, s.restorePeer(img)) })
+	err := readParts(r, head.Peers, func(img *relation) { waiting = append(waiting, s.restorePeer(img)) })
 	for i := 0; err == nil && i < len(waiting); i++ {
 		p := s.peers.byName[s.peers.order[i]]
 		err = readParts(r, waiting[i], func(it *item) { p.send(*it) })
@@ -221,16 +197,12 @@ func readPart(r io.Reader, v any) error {
 }
 
 // restorePeer returns how many instructions wait that follow in the image.
-func (s *State) restorePeer(img *imagePeer) int {
-	p := &peer{
-		name: img.Name, keys: img.Keys, heard: img.Heard,
-		out: img.Out, in: img.In, outcomes: img.Outcomes, known: img.Known,
-		cycles: img.Cycles, counted: img.Counted, dispute: img.Dispute,
-		share: img.Share, stated: img.Stated,
-	}
-	for _, it := range img.Outbox {
+func (s *State) restorePeer(r *relation) int {
+	p, waiting := &peer{relation: *r}, r.Waiting
+	p.Outbox, p.Waiting = nil, 0
+	for _, it := range r.Outbox {
 		p.send(it)
 	}
 	s.peers.add(p)
-	return img.Waiting
+	return waiting
 }

@@ -25,12 +25,12 @@ func (in *incoming) receive(m *messages.Instructions) (*messages.Receipt, *Rejec
 	}
 	p.forget(m.Known.Number)
 	in.peers.hear(p, m.At)
-	first := max(m.First, p.known+1)
-	for n := max(first, p.in.Total.Number+1); n < m.First+uint64(len(m.List)); n++ {
+	first := max(m.First, p.Known+1)
+	for n := max(first, p.In.Total.Number+1); n < m.First+uint64(len(m.List)); n++ {
 		i := &m.List[n-m.First]
 		o := in.obey(p, i)
-		p.in.enter(i, &o)
-		p.outcomes = append(p.outcomes, o)
+		p.In.enter(i, &o)
+		p.Outcomes = append(p.Outcomes, o)
 	}
 	return in.receipt(p, first, m.First+uint64(len(m.List))), nil
 }
@@ -44,23 +44,23 @@ func (s *State) Answered(m *messages.Instructions) (*messages.Receipt, bool) {
 	}
 	p := *s.peers.byName[m.From] // a dispute is for Apply to note
 	end := m.First + uint64(len(m.List))
-	if len(m.List) == 0 || end > p.in.Total.Number+1 || m.Known.Number > p.known || p.agrees(m) != nil || p.follows(m) != nil {
+	if len(m.List) == 0 || end > p.In.Total.Number+1 || m.Known.Number > p.Known || p.agrees(m) != nil || p.follows(m) != nil {
 		return nil, false
 	}
-	return s.incoming.receipt(&p, max(m.First, p.known+1), end), true
+	return s.incoming.receipt(&p, max(m.First, p.Known+1), end), true
 }
 
 // agrees compares the sender's running total with this book, at the number
 // that it is of.
 func (p *peer) agrees(m *messages.Instructions) *Rejected {
-	if m.Known.Number > p.in.Total.Number {
+	if m.Known.Number > p.In.Total.Number {
 		return p.disputes(reject(Lost, messages.Conflict, "bank %q has our outcome of number %d, and this book ends at %d: this bank lost what it had answered; restore it from a replica or a snapshot that has it",
-			p.name, m.Known.Number, p.in.Total.Number))
+			p.Name, m.Known.Number, p.In.Total.Number))
 	}
-	ours, known := p.in.at(m.Known.Number)
+	ours, known := p.In.at(m.Known.Number)
 	if known && !same(ours, m.Known) {
 		return p.disputes(reject(Totals, messages.Conflict, "bank %q says that its instructions come to %v owed by number %d, and this book to %v: compare the lines of both books",
-			p.name, m.Known.Owed, m.Known.Number, ours.Owed))
+			p.Name, m.Known.Owed, m.Known.Number, ours.Owed))
 	}
 	return nil
 }
@@ -70,19 +70,19 @@ func (p *peer) agrees(m *messages.Instructions) *Rejected {
 // more outstanding than may be.
 func (p *peer) follows(m *messages.Instructions) *Rejected {
 	end := m.First + uint64(len(m.List)) // one past the last
-	known := max(p.known, m.Known.Number)
+	known := max(p.Known, m.Known.Number)
 	switch {
-	case m.First > p.in.Total.Number+1:
-		return reject(Gap, messages.Unavailable, "numbers %d to %d are missing: send them first", p.in.Total.Number+1, m.First-1)
+	case m.First > p.In.Total.Number+1:
+		return reject(Gap, messages.Unavailable, "numbers %d to %d are missing: send them first", p.In.Total.Number+1, m.First-1)
 	case len(m.List) > 0 && end <= known+1:
 		return reject(Repeated, messages.Expired, "numbers %d to %d were answered, and their sender has the outcomes", m.First, end-1)
 	case end > known+1+MaxOutstanding:
 		return reject(Flood, messages.Exhausted, "number %d is %d after the last one whose outcome is known: at most %d may be outstanding", end-1, end-1-known, MaxOutstanding)
 	}
-	for n := max(m.First, p.known+1); n < end && n <= p.in.Total.Number; n++ {
-		before, _ := p.in.at(n - 1)
-		is, _ := p.in.at(n)
-		if !same(after(before, &m.List[n-m.First], &p.outcomes[n-p.known-1]), is) {
+	for n := max(m.First, p.Known+1); n < end && n <= p.In.Total.Number; n++ {
+		before, _ := p.In.at(n - 1)
+		is, _ := p.In.at(n)
+		if !same(after(before, &m.List[n-m.First], &p.Outcomes[n-p.Known-1]), is) {
 			return p.disputes(reject(Rewritten, messages.Conflict, "number %d had other content before: keep both as evidence", n))
 		}
 	}
@@ -91,18 +91,18 @@ func (p *peer) follows(m *messages.Instructions) *Rejected {
 
 // forget drops the outcomes that the sender has.
 func (p *peer) forget(known uint64) {
-	if known > p.known {
-		p.outcomes = append([]messages.TransferResult(nil), p.outcomes[known-p.known:]...)
-		p.known = known
+	if known > p.Known {
+		p.Outcomes = append([]messages.TransferResult(nil), p.Outcomes[known-p.Known:]...)
+		p.Known = known
 	}
 }
 
 // receipt answers the numbers from first to before end.
 func (in *incoming) receipt(p *peer, first, end uint64) *messages.Receipt {
-	total, _ := p.in.at(max(end, first) - 1)
-	r := &messages.Receipt{From: in.peers.site, To: p.name, First: first, Outcomes: []messages.TransferResult{}, Total: total, At: in.money.books.Now()}
+	total, _ := p.In.at(max(end, first) - 1)
+	r := &messages.Receipt{From: in.peers.site, To: p.Name, First: first, Outcomes: []messages.TransferResult{}, Total: total, At: in.money.books.Now()}
 	for n := first; n < end; n++ {
-		r.Outcomes = append(r.Outcomes, p.outcomes[n-p.known-1])
+		r.Outcomes = append(r.Outcomes, p.Outcomes[n-p.Known-1])
 	}
 	return r
 }
@@ -124,8 +124,8 @@ func (in *incoming) obeyed(p *peer, i *messages.Instruction) (messages.Credits, 
 	if err := malformed(i.Validate()); err != nil {
 		return 0, err
 	}
-	if !p.in.holds(i.Amount) {
-		return 0, reject(Amount, messages.TooLarge, "the payments and charges of site %q exceed what can be counted", p.name)
+	if !p.In.holds(i.Amount) {
+		return 0, reject(Amount, messages.TooLarge, "the payments and charges of site %q exceed what can be counted", p.Name)
 	}
 	switch i.Kind {
 	case messages.InstructPay:
@@ -147,6 +147,6 @@ func (in *incoming) payOut(p *peer, i *messages.Instruction) (messages.Credits, 
 		return 0, ordinary(err)
 	}
 	return in.money.move(maker, messages.Transfer{
-		Kind: messages.Posted, Debit: PeerAccount(p.name), Credit: i.Account, Amount: i.Amount, Reason: clip("from site " + p.name + ": " + i.Reason),
+		Kind: messages.Posted, Debit: PeerAccount(p.Name), Credit: i.Account, Amount: i.Amount, Reason: clip("from site " + p.Name + ": " + i.Reason),
 	})
 }

@@ -50,8 +50,8 @@ func (is *issuer) authorise(by messages.Name, r *messages.AuthoriseRequest) (*me
 		}
 	}
 	hold := messages.Transfer{
-		ID: authorisationHold + a.ID, Kind: messages.Hold, Debit: a.Account, Credit: PeerAccount(p.name), Member: a.Member,
-		Amount: a.Amount, Expires: a.Frees(), Job: r.Job, Reason: clip("for site " + p.name + ": " + r.Reason),
+		ID: authorisationHold + a.ID, Kind: messages.Hold, Debit: a.Account, Credit: PeerAccount(p.Name), Member: a.Member,
+		Amount: a.Amount, Expires: a.Frees(), Job: r.Job, Reason: clip("for site " + p.Name + ": " + r.Reason),
 	}
 	fresh, err := is.money.once(by, a.Account, hold)
 	if err != nil {
@@ -126,14 +126,14 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 	if a == nil {
 		return 0, reject(Recharged, messages.Ended, "authorisation %q is not pending: it was charged, given back or freed, or never made", clip(i.ID))
 	}
-	if a.Peer != p.name {
-		return 0, reject(Poached, messages.PermissionDenied, "authorisation %q is not for site %q", clip(i.ID), p.name)
+	if a.Peer != p.Name {
+		return 0, reject(Poached, messages.PermissionDenied, "authorisation %q is not for site %q", clip(i.ID), p.Name)
 	}
 	if i.Amount > a.Amount {
 		return 0, reject(Amount, messages.Insufficient, "authorisation %q is of %v credits: %v cannot be charged", clip(i.ID), a.Amount, i.Amount)
 	}
-	t := messages.Transfer{Kind: messages.Post, Pending: authorisationHold + a.ID, Credit: PeerAccount(p.name), Amount: i.Amount, Job: a.Job,
-		Reason: clip("charged by site " + p.name + ": " + i.Reason)}
+	t := messages.Transfer{Kind: messages.Post, Pending: authorisationHold + a.ID, Credit: PeerAccount(p.Name), Amount: i.Amount, Job: a.Job,
+		Reason: clip("charged by site " + p.Name + ": " + i.Reason)}
 	if i.Amount == 0 {
 		t.Kind, t.Credit = messages.Void, ""
 	}
@@ -154,6 +154,6 @@ func (is *issuer) free(p *peer, i *messages.Instruction, o *messages.TransferRes
 		a.Revoking = false
 		return
 	}
-	is.money.must(messages.Transfer{Kind: messages.Void, Pending: authorisationHold + a.ID, Reason: "given up by site " + p.name})
+	is.money.must(messages.Transfer{Kind: messages.Void, Pending: authorisationHold + a.ID, Reason: "given up by site " + p.Name})
 	is.issued.drop(i.ID)
 }

@@ -78,7 +78,7 @@ func (v *victim) take(signed messages.SignedInstructions) *messages.Receipt {
 // says has west send instructions under the next numbers, or some before or
 // after, with the running total that it likes.
 func (v *victim) says(ahead int, known messages.RunningTotal, list ...messages.Instruction) {
-	first := int(v.west().in.Total.Number) + 1 + ahead
+	first := int(v.west().In.Total.Number) + 1 + ahead
 	if first < 1 {
 		return
 	}
@@ -88,7 +88,7 @@ func (v *victim) says(ahead int, known messages.RunningTotal, list ...messages.I
 // answers has west sign a receipt for all that waits for it.
 func (v *victim) answers(outcome func(*messages.Instruction) messages.TransferResult, twist func(*messages.RunningTotal)) {
 	p := v.west()
-	r := messages.Receipt{From: "west", To: "east", First: p.out.Total.Number + 1, Outcomes: []messages.TransferResult{}, Total: p.out.Total, At: v.time}
+	r := messages.Receipt{From: "west", To: "east", First: p.Out.Total.Number + 1, Outcomes: []messages.TransferResult{}, Total: p.Out.Total, At: v.time}
 	var had messages.Credits
 	for i := range p.outbox {
 		in := &p.outbox[i].Instruction
@@ -131,7 +131,7 @@ func settles(cycle uint64, amount messages.Credits) messages.Instruction {
 	return messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle, Amount: amount}
 }
 
-func right(v *victim) messages.RunningTotal { return v.west().in.Total }
+func right(v *victim) messages.RunningTotal { return v.west().In.Total }
 
 func wrong(v *victim) messages.RunningTotal {
 	t := right(v)
@@ -182,8 +182,8 @@ var core = []move{
 
 // cycles0 is the latest cycle that a peer named.
 func (p *peer) cycles0() uint64 {
-	if n := len(p.cycles); n > 0 {
-		return p.cycles[n-1].Number
+	if n := len(p.Cycles); n > 0 {
+		return p.Cycles[n-1].Number
 	}
 	return 0
 }
@@ -246,14 +246,14 @@ func (v *victim) exposed() messages.Credits {
 
 // step makes a move, and checks what must be true after every one.
 func (v *victim) step(m move) error {
-	disputed, before := v.west().dispute != "", v.exposed()
+	disputed, before := v.west().Dispute != "", v.exposed()
 	m.do(v)
 	switch {
 	case v.cost > liarLimit+liarShare:
 		return fmt.Errorf("west has had %d, of a limit of %d and a share of %d", v.cost, liarLimit, liarShare)
 	case v.rules == currentRules && v.cost > v.exposed():
 		return fmt.Errorf("west has had %d, and the books say %d", v.cost, v.exposed())
-	case disputed && v.west().dispute != "" && v.exposed() > before:
+	case disputed && v.west().Dispute != "" && v.exposed() > before:
 		return fmt.Errorf("west is trusted with %d during a dispute, before with %d", v.exposed(), before)
 	case v.state.Fault() != "":
 		return fmt.Errorf("fault: %s", v.state.Fault())
@@ -264,7 +264,7 @@ func (v *victim) step(m move) error {
 // honest makes sure that the honest peer has all its credit, whatever west did.
 func (v *victim) honest() error {
 	p := v.state.peers.byName["north"]
-	m := messages.Instructions{From: "north", To: "east", First: p.in.Total.Number + 1, Known: p.in.Total, At: v.time,
+	m := messages.Instructions{From: "north", To: "east", First: p.In.Total.Number + 1, Known: p.In.Total, At: v.time,
 		List: []messages.Instruction{pays(3), settles(v.state.cycles.latest+1, 3), pays(3)}}
 	r := v.tell(m)
 	if r == nil || r.Outcomes[0].Amount != 3 || r.Outcomes[1].Amount != 3 || r.Outcomes[2].Amount != 3 {

@@ -18,7 +18,7 @@ func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instruc
 	if p == nil {
 		return messages.Instructions{}, false
 	}
-	m := messages.Instructions{From: s.peers.site, To: name, First: p.out.Total.Number + 1, List: []messages.Instruction{}, Known: p.out.Total, At: at}
+	m := messages.Instructions{From: s.peers.site, To: name, First: p.Out.Total.Number + 1, List: []messages.Instruction{}, Known: p.Out.Total, At: at}
 	for i := range p.outbox[:min(len(p.outbox), messages.MaxInstructions)] {
 		m.List = append(m.List, p.outbox[i].Instruction)
 	}
@@ -48,8 +48,8 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 		}
 	}
 	hold := messages.Transfer{
-		ID: id, Kind: messages.Hold, Debit: account, Credit: PeerAccount(p.name), Member: by,
-		Amount: r.Amount, Reason: "to " + r.Payee + " at site " + p.name + ": " + r.Reason,
+		ID: id, Kind: messages.Hold, Debit: account, Credit: PeerAccount(p.Name), Member: by,
+		Amount: r.Amount, Reason: "to " + r.Payee + " at site " + p.Name + ": " + r.Reason,
 	}
 	fresh, err := out.money.once(by, account, hold)
 	if err != nil || !fresh {
@@ -67,23 +67,23 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 func (out *outgoing) learn(m *messages.Receipt) *Rejected {
 	p := out.peers.byName[m.From]
 	end := m.First + uint64(len(m.Outcomes)) // one past the last
-	switch next := p.out.Total.Number + 1; {
+	switch next := p.Out.Total.Number + 1; {
 	case end <= next:
 		return out.repeats(p, m, end-1)
 	case m.First > next:
 		return reject(Gap, messages.Unavailable, "the outcomes of numbers %d to %d are missing", next, m.First-1)
 	case end-1 > p.last():
 		return p.disputes(reject(Lost, messages.Conflict, "bank %q has outcomes up to number %d, and this bank's instructions end at %d: this bank lost what it had sent; restore it from a replica or a snapshot that has it",
-			p.name, end-1, p.last()))
+			p.Name, end-1, p.last()))
 	}
-	outcomes := m.Outcomes[p.out.Total.Number+1-m.First:]
+	outcomes := m.Outcomes[p.Out.Total.Number+1-m.First:]
 	if err := p.tallies(outcomes, m.Total); err != nil {
 		return err
 	}
 	out.peers.hear(p, m.At)
 	for i := range outcomes {
 		out.resolve(p, &p.outbox[i], &outcomes[i])
-		p.out.enter(&p.outbox[i].Instruction, &outcomes[i])
+		p.Out.enter(&p.outbox[i].Instruction, &outcomes[i])
 	}
 	p.answered(len(outcomes))
 	return nil
@@ -92,10 +92,10 @@ func (out *outgoing) learn(m *messages.Receipt) *Rejected {
 // repeats is about a receipt of nothing new, the last number of which is
 // given: one that does not agree with this book is refused as such.
 func (out *outgoing) repeats(p *peer, m *messages.Receipt, last uint64) *Rejected {
-	ours, known := p.out.at(last)
+	ours, known := p.Out.at(last)
 	if known && !same(ours, m.Total) {
 		return p.disputes(reject(Totals, messages.Conflict, "bank %q says that our instructions come to %v owed by number %d, and this book to %v: compare the lines of both books",
-			p.name, m.Total.Owed, last, ours.Owed))
+			p.Name, m.Total.Owed, last, ours.Owed))
 	}
 	out.peers.hear(p, m.At)
 	if len(m.Outcomes) == 0 {
@@ -107,17 +107,17 @@ func (out *outgoing) repeats(p *peer, m *messages.Receipt, last uint64) *Rejecte
 // tallies compares the running total that outcomes lead to with the peer's, and
 // refuses what cannot be an outcome.
 func (p *peer) tallies(outcomes []messages.TransferResult, theirs messages.RunningTotal) *Rejected {
-	ours := p.out.Total
+	ours := p.Out.Total
 	for i := range outcomes {
 		o, asked := &outcomes[i], &p.outbox[i].Instruction
 		if !plausible(asked, o) {
-			return p.disputes(reject(Amount, messages.Conflict, "bank %q says it moved %v for number %d, which is of %v", p.name, o.Amount, ours.Number+1, asked.Amount))
+			return p.disputes(reject(Amount, messages.Conflict, "bank %q says it moved %v for number %d, which is of %v", p.Name, o.Amount, ours.Number+1, asked.Amount))
 		}
 		ours = after(ours, asked, o)
 	}
 	if !same(ours, theirs) {
 		return p.disputes(reject(Totals, messages.Conflict, "bank %q says that our instructions come to %v owed by number %d, and this book comes to %v: compare the lines of both books",
-			p.name, theirs.Owed, theirs.Number, ours.Owed))
+			p.Name, theirs.Owed, theirs.Number, ours.Owed))
 	}
 	return nil
 }
@@ -146,12 +146,12 @@ func (out *outgoing) resolve(p *peer, it *item, o *messages.TransferResult) {
 		out.issuer.free(p, i, o)
 	case it.Hold == "":
 	case o.Error != nil:
-		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold, Reason: clip("refused by site " + p.name + ": " + o.Error.Message)})
+		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold, Reason: clip("refused by site " + p.Name + ": " + o.Error.Message)})
 	case o.Amount == 0:
-		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold, Reason: "nothing was taken by site " + p.name})
+		out.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold, Reason: "nothing was taken by site " + p.Name})
 	default:
 		out.money.must(messages.Transfer{Kind: messages.Post, Pending: it.Hold, Credit: it.Payee, Amount: o.Amount, Job: i.Job,
-			Reason: clip(i.Kind.String() + " confirmed by site " + p.name + ": " + i.Reason)})
+			Reason: clip(i.Kind.String() + " confirmed by site " + p.Name + ": " + i.Reason)})
 	}
 	if i.Kind == messages.InstructSettle {
 		c := p.cycle(i.Cycle, out.cycles.latest)

@@ -11,27 +11,31 @@ const maxPeers = 256
 
 // peer is the bank of another site.
 type peer struct {
-	name  messages.Name
-	keys  []string
-	heard messages.Time // the latest time that it signed
-
-	out    book   // of our instructions, up to those whose outcome we know
-	outbox []item // numbers out.Total.Number+1 on
-
-	in       book                      // of its instructions
-	outcomes []messages.TransferResult // of numbers known+1 on
-	known    uint64                    // it keeps the outcomes up to this number
-
-	cycles  []cycle          // ascending, the latest keptCycles
-	counted messages.Credits // volume of out when the latest cycle was closed
-	dispute string
-
-	share  messages.Credits // of the reserve, as an operator stated it
-	stated bool
+	relation
+	outbox []item // numbers Out.Total.Number+1 on
 
 	// How many of its authorisations are remembered here, how many of them are
 	// open, and how many instructions of the outbox charge or release one.
 	remembered, open, charges int
+}
+
+// relation is what an image has of a peer itself: its fields are exported for that
+// alone, and only ever added at the end.
+type relation struct {
+	Name     messages.Name
+	Keys     []string
+	Heard    messages.Time             // the latest time that it signed
+	Out      book                      // of our instructions, up to those whose outcome we know
+	In       book                      // of its instructions
+	Outbox   []item                    // in images of the first format alone
+	Outcomes []messages.TransferResult // of numbers Known+1 on
+	Known    uint64                    // it keeps the outcomes up to this number
+	Cycles   []cycle                   // ascending, the latest keptCycles
+	Counted  messages.Credits          // volume of Out when the latest cycle was closed
+	Dispute  string
+	Waiting  int              // in an image: how many instructions of the outbox follow
+	Share    messages.Credits // of the reserve, as an operator stated it
+	Stated   bool
 }
 
 // item is an instruction that waits for its outcome, and the hold that
@@ -44,7 +48,7 @@ type item struct {
 }
 
 // last is the number of the last instruction.
-func (p *peer) last() uint64 { return p.out.Total.Number + uint64(len(p.outbox)) }
+func (p *peer) last() uint64 { return p.Out.Total.Number + uint64(len(p.outbox)) }
 
 // send adds an instruction to the outbox and returns its number.
 func (p *peer) send(it item) uint64 {
@@ -62,7 +66,7 @@ func (p *peer) waiting(is func(item) bool) uint64 {
 	if i < 0 {
 		return 0
 	}
-	return p.out.Total.Number + uint64(i) + 1
+	return p.Out.Total.Number + uint64(i) + 1
 }
 
 // answered takes the first instructions from the outbox.
@@ -77,8 +81,8 @@ func (p *peer) answered(n int) {
 
 // disputes notes the first thing on which the banks do not agree, and refuses it.
 func (p *peer) disputes(err *Rejected) *Rejected {
-	if p.dispute == "" {
-		p.dispute = clip(err.Err.Message)
+	if p.Dispute == "" {
+		p.Dispute = clip(err.Err.Message)
 	}
 	return err
 }
@@ -101,9 +105,9 @@ func (ps *peers) find(name messages.Name) (*peer, *Rejected) {
 
 // add enters a peer in order.
 func (ps *peers) add(p *peer) {
-	ps.byName[p.name] = p
-	i, _ := slices.BinarySearch(ps.order, p.name)
-	ps.order = slices.Insert(ps.order, i, p.name)
+	ps.byName[p.Name] = p
+	i, _ := slices.BinarySearch(ps.order, p.Name)
+	ps.order = slices.Insert(ps.order, i, p.Name)
 }
 
 // room refuses what would make more outstanding than may be. A charge or release
@@ -116,23 +120,23 @@ func (ps *peers) room(p *peer) *Rejected {
 	if waiting < MaxOutstanding {
 		return nil
 	}
-	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", waiting, p.name))
+	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", waiting, p.Name))
 }
 
 // credible refuses whatever would have the peer owe more, or users here trust it
 // with more, while the banks do not agree.
 func (ps *peers) credible(p *peer) *Rejected {
-	if p.dispute == "" || ps.money.rules == firstRules {
+	if p.Dispute == "" || ps.money.rules == firstRules {
 		return nil
 	}
-	return reject(Disputed, messages.PermissionDenied, "the books with site %q do not agree: nothing is given on credit until operators have compared them with candor peer reconcile", p.name)
+	return reject(Disputed, messages.PermissionDenied, "the books with site %q do not agree: nothing is given on credit until operators have compared them with candor peer reconcile", p.Name)
 }
 
 // covers refuses what a peer's limit does not cover, before the ledger does: that
 // one writes down what it refuses, and a peer is not to fill its journal.
 func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
-	if _, room := ps.money.owed(PeerAccount(p.name)); room < amount && ps.money.rules != firstRules {
-		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %v credits are left of its limit, and %v are needed", p.name, max(0, room), amount))
+	if _, room := ps.money.owed(PeerAccount(p.Name)); room < amount && ps.money.rules != firstRules {
+		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %v credits are left of its limit, and %v are needed", p.Name, max(0, room), amount))
 	}
 	return nil
 }
@@ -140,5 +144,5 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 // hear notes the peer's clock, no further ahead than clocks may differ: a peer
 // whose clock was once far ahead is not to be refused for years.
 func (ps *peers) hear(p *peer, at messages.Time) {
-	p.heard = max(p.heard, min(at, ps.money.books.Now().Add(messages.MaxClockSkew)))
+	p.Heard = max(p.Heard, min(at, ps.money.books.Now().Add(messages.MaxClockSkew)))
 }

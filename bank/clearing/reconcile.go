@@ -20,16 +20,16 @@ func (s *State) Lines(name messages.Name, r messages.LinesRequest) (messages.Lin
 	if r.Limit == 0 {
 		r.Limit = messages.MaxBookLines
 	}
-	b := &p.in
+	b := &p.In
 	switch r.Sender {
 	case s.peers.site:
-		b = &p.out
-	case p.name:
+		b = &p.Out
+	case p.Name:
 	default:
-		return messages.Lines{}, messages.Errorf(messages.NotFound, "sender %q: is neither %q nor %q", clip(r.Sender), s.peers.site, p.name)
+		return messages.Lines{}, messages.Errorf(messages.NotFound, "sender %q: is neither %q nor %q", clip(r.Sender), s.peers.site, p.Name)
 	}
 	return messages.Lines{
-		Site: s.peers.site, Peer: p.name, Sender: r.Sender, Oldest: b.oldest(), Last: b.Total.Number,
+		Site: s.peers.site, Peer: p.Name, Sender: r.Sender, Oldest: b.oldest(), Last: b.Total.Number,
 		List: b.page(r.From, r.Limit), At: s.money.books.Now(),
 	}, nil
 }

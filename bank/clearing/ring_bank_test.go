@@ -108,13 +108,13 @@ func (b *bank) forgetNumbers(entry []byte) {
 	}
 	m := &c.Instructions.Instructions
 	p := b.state.peers.byName[m.From]
-	before, known := p.in.at(m.First - 1)
-	if !known || m.First > p.in.Total.Number || m.First <= p.known {
+	before, known := p.In.at(m.First - 1)
+	if !known || m.First > p.In.Total.Number || m.First <= p.Known {
 		return
 	}
-	p.in.Lines = p.in.Lines[:before.Number-p.in.Base.Number]
-	p.in.Total = before
-	p.outcomes = p.outcomes[:before.Number-p.known]
+	p.In.Lines = p.In.Lines[:before.Number-p.In.Base.Number]
+	p.In.Total = before
+	p.Outcomes = p.Outcomes[:before.Number-p.Known]
 }
 
 // refund frees what payments set aside that were not answered.

@@ -116,22 +116,22 @@ func (b *bank) checkAccounts() error {
 	var paid messages.Credits
 	for _, p := range b.state.peers.byName {
 		var received messages.Credits
-		owed, _ := b.state.money.owed(PeerAccount(p.name))
-		if is := p.out.Total.Owed - p.in.Total.Owed; owed != is {
-			return fmt.Errorf("the account of %s says that %v is owed, and the running totals %v", p.name, owed, is)
+		owed, _ := b.state.money.owed(PeerAccount(p.Name))
+		if is := p.Out.Total.Owed - p.In.Total.Owed; owed != is {
+			return fmt.Errorf("the account of %s says that %v is owed, and the running totals %v", p.Name, owed, is)
 		}
 		if -owed > ringLimit {
-			return fmt.Errorf("%s owes %v, above the highest limit there was", p.name, -owed)
+			return fmt.Errorf("%s owes %v, above the highest limit there was", p.Name, -owed)
 		}
-		if p.dispute != "" {
-			return fmt.Errorf("honest banks disagree: %s", p.dispute)
+		if p.Dispute != "" {
+			return fmt.Errorf("honest banks disagree: %s", p.Dispute)
 		}
-		for _, c := range p.cycles {
+		for _, c := range p.Cycles {
 			paid += c.Paid
 			received += c.Received
 		}
-		if is, _ := b.state.money.owed(SettledAccount(p.name)); is != -received || received > ringReserve {
-			return fmt.Errorf("the account of settled debts of %s says %v, the cycles %v, and the reserve is %v", p.name, is, received, ringReserve)
+		if is, _ := b.state.money.owed(SettledAccount(p.Name)); is != -received || received > ringReserve {
+			return fmt.Errorf("the account of settled debts of %s says %v, the cycles %v, and the reserve is %v", p.Name, is, received, ringReserve)
 		}
 	}
 	if is, _ := b.state.money.owed(SettlementAccount); is != paid {
@@ -160,12 +160,12 @@ func (w *world) inFlight() (sum messages.Credits, err error) {
 }
 
 func flight(x, y *bank) (sum messages.Credits, err error) {
-	p, in := x.state.peers.byName[y.site], &y.state.peers.byName[x.site].in
-	entered, ok := in.at(p.out.Total.Number)
+	p, in := x.state.peers.byName[y.site], &y.state.peers.byName[x.site].In
+	entered, ok := in.at(p.Out.Total.Number)
 	if !ok || in.Total.Number > p.last() {
-		return 0, fmt.Errorf("entered to number %d, carried out to %d, asked to %d", p.out.Total.Number, in.Total.Number, p.last())
+		return 0, fmt.Errorf("entered to number %d, carried out to %d, asked to %d", p.Out.Total.Number, in.Total.Number, p.last())
 	}
-	if !bytes.Equal(entered.Digest, p.out.Total.Digest) {
+	if !bytes.Equal(entered.Digest, p.Out.Total.Digest) {
 		return 0, fmt.Errorf("the books differ at or before number %d", entered.Number)
 	}
 	for _, l := range in.page(entered.Number+1, MaxOutstanding) {

@@ -35,15 +35,15 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 		return nil, err
 	}
 	if p == nil {
-		p = &peer{name: r.Peer, out: newBook(t.peers.site, r.Peer), in: newBook(r.Peer, t.peers.site)}
+		p = &peer{relation: relation{Name: r.Peer, Out: newBook(t.peers.site, r.Peer), In: newBook(r.Peer, t.peers.site)}}
 		t.peers.add(p)
 	}
-	if t.money.rules == firstRules || r.Limit >= before.Credit || !slices.Equal(p.keys, r.Keys) {
-		p.dispute = ""
+	if t.money.rules == firstRules || r.Limit >= before.Credit || !slices.Equal(p.Keys, r.Keys) {
+		p.Dispute = ""
 	}
-	p.keys = slices.Clone(r.Keys)
+	p.Keys = slices.Clone(r.Keys)
 	if r.Share != nil {
-		p.share, p.stated = *r.Share, true
+		p.Share, p.Stated = *r.Share, true
 	}
 	t.divide()
 	reply := t.describe(p)
@@ -53,13 +53,13 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 // describe is the peer as operators see it.
 func (t *terms) describe(p *peer) messages.PeerReply {
 	r := messages.PeerReply{
-		Peer: p.name, Keys: slices.Clone(p.keys), Outstanding: len(p.outbox),
-		Sent: p.out.Total, Received: p.in.Total, Heard: p.heard, Dispute: p.dispute,
+		Peer: p.Name, Keys: slices.Clone(p.Keys), Outstanding: len(p.outbox),
+		Sent: p.Out.Total, Received: p.In.Total, Heard: p.Heard, Dispute: p.Dispute,
 	}
-	if a, err := t.money.books.Account(PeerAccount(p.name)); err == nil {
+	if a, err := t.money.books.Account(PeerAccount(p.Name)); err == nil {
 		r.Limit, r.Owed, r.Held = a.Credit, a.Balance, a.Reserved
 	}
-	if a, err := t.money.books.Account(SettledAccount(p.name)); err == nil {
+	if a, err := t.money.books.Account(SettledAccount(p.Name)); err == nil {
 		r.Share, r.Settled = a.Credit, -a.Balance
 	} else {
 		r.Share = t.wanted(p) // of a state of the first rules, until it is needed
@@ -119,11 +119,11 @@ func (t *terms) bound() messages.Credits {
 // wanted is the share that a peer has where the reserve is large enough. A lower
 // limit takes nothing of it back that settles what the peer owes already.
 func (t *terms) wanted(p *peer) messages.Credits {
-	if p.stated {
-		return p.share
+	if p.Stated {
+		return p.Share
 	}
-	owing, _ := t.money.books.Account(PeerAccount(p.name))
-	settled, _ := t.money.books.Account(SettledAccount(p.name)) // 0 of one that is not open
+	owing, _ := t.money.books.Account(PeerAccount(p.Name))
+	settled, _ := t.money.books.Account(SettledAccount(p.Name)) // 0 of one that is not open
 	owes := owing.Reserved - owing.Balance - settled.Balance
 	return max(owing.Credit, min(settled.Credit, owes))
 }
@@ -144,7 +144,7 @@ func (t *terms) settledAccount(p *peer) messages.Name {
 	if t.money.rules == firstRules {
 		return SettlementAccount
 	}
-	account := SettledAccount(p.name)
+	account := SettledAccount(p.Name)
 	if _, err := t.money.books.Account(account); err != nil {
 		t.divide()
 	}
