@@ -109,9 +109,8 @@ func (a *archive) signIfDue() {
 	if a.config.Signer == nil {
 		return
 	}
-	var count uint64
-	a.machine.read(func(l *ledger.Ledger) { count = l.Totals().Records })
-	if last, _ := a.checkpoints.Last(); count < last.Records+checkpointEvery {
+	totals := read(a.machine, (*ledger.Ledger).Totals)
+	if last, _ := a.checkpoints.Last(); totals.Records < last.Records+checkpointEvery {
 		return
 	}
 	if err := a.sign(); err != nil {
@@ -125,7 +124,5 @@ func (a *archive) save() error {
 	if a.config.Signer != nil {
 		signed = a.sign()
 	}
-	var image *ledger.Image
-	a.machine.read(func(l *ledger.Ledger) { image = l.Capture() })
-	return errors.Join(signed, a.saveTail(image), a.close())
+	return errors.Join(signed, a.saveTail(read(a.machine, (*ledger.Ledger).Capture)), a.close())
 }

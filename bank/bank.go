@@ -11,7 +11,6 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing/courier"
 	"github.com/candor-grid/candor/bank/ledger"
-	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -192,10 +191,8 @@ func (b *Bank) withdraw() {
 // expire proposes the passing of time if a hold is due. What comes of it does
 // not matter here: if it is still due, the next tick tries again.
 func (b *Bank) expire(ctx context.Context) {
-	var next messages.Time
-	b.machine.read(func(l *ledger.Ledger) { next = l.NextExpiry() })
-	now := b.config.Clock()
-	if next == 0 || next > now {
+	next := read(b.machine, (*ledger.Ledger).NextExpiry)
+	if next == 0 || next > b.config.Clock() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.config.ExpiryInterval.Std())

@@ -52,10 +52,7 @@ func (g *group) verify(ctx context.Context) error {
 
 // provenFrom is the first record from which on everything is proven, 0 if nothing
 // is.
-func (g *group) provenFrom() (from uint64) {
-	g.machine.read(func(l *ledger.Ledger) { from = l.Proven() })
-	return from
-}
+func (g *group) provenFrom() uint64 { return read(g.machine, (*ledger.Ledger).Proven) }
 
 // prove gives a command the proof that came with the request, where the books
 // want one.

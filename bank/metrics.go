@@ -72,9 +72,8 @@ func (m *metrics) unregister() error {
 
 func ledgerGauges(machine *machine) []prometheus.Collector {
 	gauge := func(name, help string, value func(ledger.Totals) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "candor_bank_" + name, Help: help}, func() (v float64) {
-			machine.read(func(l *ledger.Ledger) { v = value(l.Totals()) })
-			return v
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "candor_bank_" + name, Help: help}, func() float64 {
+			return value(read(machine, (*ledger.Ledger).Totals))
 		})
 	}
 	return []prometheus.Collector{

@@ -111,8 +111,7 @@ func (q *queries) books(ctx context.Context, caller messages.Name, r messages.Bo
 	if r.Full {
 		return q.auditor.audit(ctx, q.machine)
 	}
-	q.machine.read(func(l *ledger.Ledger) { reply = l.Books() })
-	return reply, nil
+	return read(q.machine, (*ledger.Ledger).Books), nil
 }
 
 func (q *queries) status(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.StatusReply, error) {
@@ -143,8 +142,7 @@ func (a *auditor) audit(ctx context.Context, m *machine) (messages.BooksReply, e
 	case <-ctx.Done():
 		return messages.BooksReply{}, messages.Errorf(messages.Unavailable, "the books are being recomputed for others; ask again")
 	}
-	var image *ledger.Image
-	m.read(func(l *ledger.Ledger) { image = l.Capture() })
+	image := read(m, (*ledger.Ledger).Capture)
 	if !a.reply.Balanced || image.Records() != a.records {
 		a.records, a.reply = image.Records(), image.Audit()
 	}

@@ -139,6 +139,12 @@ func (m *machine) read(f func(*ledger.Ledger)) {
 	f(m.ledger)
 }
 
+// read is what a function finds in the ledger while it does not change.
+func read[T any](m *machine, f func(*ledger.Ledger) T) (found T) {
+	m.read(func(l *ledger.Ledger) { found = f(l) })
+	return found
+}
+
 // readClearing is read for the clearing.
 func (m *machine) readClearing(f func(*clearing.State)) {
 	m.mu.RLock()

@@ -343,7 +343,7 @@ func TestHostileText(t *testing.T) {
 	m := east.outgoing(west)
 	why := &messages.Error{Kind: messages.NotFound, Message: "no\n\x00\xff" + strings.Repeat("ü", 120)}
 	o := messages.TransferResult{Error: why}
-	total := after(m.Instructions.Known, &m.Instructions.List[0], &o)
+	total := After(m.Instructions.Known, &m.Instructions.List[0], &o)
 	r, err := SignReceipt(west.keys, messages.Receipt{From: "west", To: "east", First: 1, Outcomes: []messages.TransferResult{o}, Total: total, At: west.at})
 	if err != nil {
 		t.Fatal(err)

@@ -44,8 +44,8 @@ func newBook(from, to messages.Name) book {
 	return book{Base: total, Total: total}
 }
 
-// after is the running total with one more number.
-func after(total messages.RunningTotal, i *messages.Instruction, o *messages.TransferResult) messages.RunningTotal {
+// After is the running total with one more number, as both banks work it out.
+func After(total messages.RunningTotal, i *messages.Instruction, o *messages.TransferResult) messages.RunningTotal {
 	h := sha256.New()
 	h.Write(total.Digest)             //nolint:errcheck // a hash takes everything
 	h.Write(signed(domainBook, i))    //nolint:errcheck // a hash takes everything
@@ -56,11 +56,6 @@ func after(total messages.RunningTotal, i *messages.Instruction, o *messages.Tra
 		next.Volume += o.Amount
 	}
 	return next
-}
-
-// After is the running total with one more number, as both banks work it out.
-func After(total messages.RunningTotal, i *messages.Instruction, o *messages.TransferResult) messages.RunningTotal {
-	return after(total, i, o)
 }
 
 // owes is what an instruction adds to what its sender owes the receiver.
@@ -81,7 +76,7 @@ func (b *book) holds(amount messages.Credits) bool {
 
 // enter adds a number with its outcome.
 func (b *book) enter(i *messages.Instruction, o *messages.TransferResult) {
-	b.Total = after(b.Total, i, o)
+	b.Total = After(b.Total, i, o)
 	if len(b.Lines) >= keptLines+keptLines/4 {
 		drop := len(b.Lines) - keptLines
 		b.Base = b.Lines[drop-1].total()

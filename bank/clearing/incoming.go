@@ -4,7 +4,7 @@ import "github.com/candor-grid/candor/messages"
 
 // incoming carries out what peers ask for.
 type incoming struct {
-	refused  [refusals]uint64 // how often for which reason, of all that the clearing refuses
+	refused  [Reasons]uint64 // how often for which reason, of all that the clearing refuses
 	peers    *peers
 	money    *money
 	issuer   *issuer
@@ -82,7 +82,7 @@ func (p *peer) follows(m *messages.Instructions) *Rejected {
 	for n := max(m.First, p.Known+1); n < end && n <= p.In.Total.Number; n++ {
 		before, _ := p.In.at(n - 1)
 		is, _ := p.In.at(n)
-		if !same(after(before, &m.List[n-m.First], &p.Outcomes[n-p.Known-1]), is) {
+		if !same(After(before, &m.List[n-m.First], &p.Outcomes[n-p.Known-1]), is) {
 			return p.disputes(reject(Rewritten, messages.Conflict, "number %d had other content before: keep both as evidence", n))
 		}
 	}

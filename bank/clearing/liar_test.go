@@ -93,7 +93,7 @@ func (v *victim) answers(outcome func(*messages.Instruction) messages.TransferRe
 	for i := range p.outbox {
 		in := &p.outbox[i].Instruction
 		o := outcome(in)
-		r.Outcomes, r.Total = append(r.Outcomes, o), after(r.Total, in, &o)
+		r.Outcomes, r.Total = append(r.Outcomes, o), After(r.Total, in, &o)
 		had -= owes(in.Kind, o.Amount)
 	}
 	twist(&r.Total)

@@ -113,7 +113,7 @@ func (p *peer) tallies(outcomes []messages.TransferResult, theirs messages.Runni
 		if !plausible(asked, o) {
 			return p.disputes(reject(Amount, messages.Conflict, "bank %q says it moved %v for number %d, which is of %v", p.Name, o.Amount, ours.Number+1, asked.Amount))
 		}
-		ours = after(ours, asked, o)
+		ours = After(ours, asked, o)
 	}
 	if !same(ours, theirs) {
 		return p.disputes(reject(Totals, messages.Conflict, "bank %q says that our instructions come to %v owed by number %d, and this book comes to %v: compare the lines of both books",

@@ -35,18 +35,15 @@ const (
 	Flood                // more is outstanding than a peer may have
 	Disputed             // the books do not agree, and it asks for credit
 
-	refusals // how many there are
+	Reasons // how many there are
 )
 
-// Reasons is how many reasons there are.
-const Reasons = refusals
-
-var refusalNames = [refusals]string{"ordinary", "malformed", "misaddressed", "stranger", "signature", "stale", "future", "amount",
+var refusalNames = [Reasons]string{"ordinary", "malformed", "misaddressed", "stranger", "signature", "stale", "future", "amount",
 	"recharged", "replayed", "poached", "gap", "repeated", "rewritten", "totals", "lost", "flood", "disputed"}
 
 // String returns the reason's name.
 func (r Refusal) String() string {
-	if r < refusals {
+	if r < Reasons {
 		return refusalNames[r]
 	}
 	return fmt.Sprintf("refusal%d", uint8(r))

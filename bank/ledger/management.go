@@ -58,11 +58,11 @@ func (c *Command) movement() (t messages.Transfer) {
 
 // keyed carries out a transfer of the bank's own making once, and answers with
 // an account after it.
-func (mg *management) keyed(by messages.Name, t *messages.Transfer, show messages.Name, run func() *messages.Error) (messages.AccountReply, *messages.Error) {
+func (mg *management) keyed(by messages.Name, t *messages.Transfer, show messages.Name, run func(messages.Name, *messages.Transfer) *messages.Error) (messages.AccountReply, *messages.Error) {
 	if mg.records.recorded(t.ID) != 0 {
 		return mg.accounts.reply(show, mg.records.recall(t).Error)
 	}
-	if err := run(); err != nil {
+	if err := run(by, t); err != nil {
 		mg.books.refuse(by, t, err, stamp{})
 		return messages.AccountReply{}, err
 	}
@@ -84,7 +84,7 @@ func (mg *management) once(by messages.Name, t *messages.Transfer) *messages.Err
 // grant issues credits to an account, which it opens if need be.
 func (mg *management) grant(c *Command) (messages.AccountReply, *messages.Error) {
 	t := c.movement()
-	return mg.keyed(c.By, &t, t.Credit, func() *messages.Error { return mg.issue(c.By, &t) })
+	return mg.keyed(c.By, &t, t.Credit, mg.issue)
 }
 
 // issue carries out the transfer of a grant. The account is opened only once
@@ -130,7 +130,7 @@ func (mg *management) pay(c *Command) (messages.AccountReply, *messages.Error) {
 		}
 		return messages.AccountReply{}, err
 	}
-	return mg.keyed(c.By, &t, t.Debit, func() *messages.Error { return mg.once(c.By, &t) })
+	return mg.keyed(c.By, &t, t.Debit, mg.once)
 }
 
 // withdraw takes credits back to the issuer.
@@ -139,7 +139,7 @@ func (mg *management) withdraw(c *Command) (messages.AccountReply, *messages.Err
 	if _, err := mg.accounts.find(t.Debit); err != nil {
 		return messages.AccountReply{}, err
 	}
-	return mg.keyed(c.By, &t, t.Debit, func() *messages.Error { return mg.once(c.By, &t) })
+	return mg.keyed(c.By, &t, t.Debit, mg.once)
 }
 
 // correct takes a transfer back. The correction's identifier is that of what

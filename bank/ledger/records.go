@@ -48,14 +48,9 @@ func (rs *records) write(r *record, debit, credit *account) uint64 {
 
 // enter appends the bytes of a record to a history whose state comes from an image.
 func (rs *records) enter(raw []byte) error {
-	rec, ok := decodeRecord(raw)
-	switch number := rs.journal.count + 1; {
-	case !ok:
-		return fmt.Errorf("record %d %w", number, errRecord)
-	case rec.at < rs.now:
-		return fmt.Errorf("record %d %w", number, errTime)
-	case rec.rules < rs.rules:
-		return fmt.Errorf("record %d %w", number, errRules)
+	rec, err := rs.next(rs.journal.count+1, raw)
+	if err != nil {
+		return err
 	}
 	rs.now, rs.rules = rec.at, rec.rules
 	key := rs.keyOf(&rec)
@@ -64,6 +59,20 @@ func (rs *records) enter(raw []byte) error {
 		rs.known.enter(key, number)
 	}
 	return err
+}
+
+// next reads a record, which may not be of an earlier time or rules than those before.
+func (rs *records) next(number uint64, raw []byte) (record, error) {
+	rec, ok := decodeRecord(raw)
+	switch {
+	case !ok:
+		return rec, fmt.Errorf("record %d %w", number, errRecord)
+	case rec.at < rs.now:
+		return rec, fmt.Errorf("record %d %w", number, errTime)
+	case rec.rules < rs.rules:
+		return rec, fmt.Errorf("record %d %w", number, errRules)
+	}
+	return rec, nil
 }
 
 // follow puts a segment that the store has behind the records so far.

@@ -40,14 +40,9 @@ func replayInto(l *Ledger) *replay {
 // the error says which record has it.
 func (p *replay) add(raw []byte) error {
 	p.count++
-	rec, ok := decodeRecord(raw)
-	switch {
-	case !ok:
-		return p.fault(p.count, errRecord)
-	case rec.at < p.ledger.records.now:
-		return p.fault(p.count, errTime)
-	case rec.rules < p.ledger.records.rules:
-		return p.fault(p.count, errRules)
+	rec, err := p.ledger.records.next(p.count, raw)
+	if err != nil {
+		return err
 	}
 	if len(p.group) > 0 && !p.continues(&rec) {
 		if err := p.carryOut(p.count - 1); err != nil {
