@@ -30,14 +30,6 @@
 // ten thousand records, when it stops, and when it is asked to (checkpoints). Replicas
 // that lack a part fetch it from the leader (segment).
 //
-// # Parts
-//
-// bank.go starts and ends a replica and follows its leadership. config.go is its
-// configuration, replica.go the replicated state as the mailbox changes it, group.go
-// proposes commands and verifies reads, callers.go says who may ask for what,
-// commands.go and queries.go are the endpoints, clearing.go runs the clearing's shell.
-// The pure cores are the packages ledger and clearing.
-//
 // # Who asked
 //
 // What a replica carries out is proven to have been asked for, whoever wrote it into

@@ -31,14 +31,8 @@ func (s *sealed) rowAt(i int) int64 {
 	return s.tableAt() + ledger.TableHead + int64(ledger.TableRow*i)
 }
 
-// check compares the file's length and table with the sum. It does not read
-// the records: each is checked when it is read.
-func (s *sealed) check() error {
-	_, err := s.table()
-	return err
-}
-
-// table reads the table and compares it with the sum.
+// table reads the table, and compares it and the file's length with the sum. It does
+// not read the records: each is checked when it is read.
 func (s *sealed) table() ([]byte, error) {
 	table := make([]byte, s.tableLen())
 	err := s.store.with(s.name, func(f File) error {

@@ -72,7 +72,7 @@ func (s *Store) write(name string, parts [][]byte) error {
 // Open finds a segment's file, or fetches it.
 func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	found := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
-	err := found.check()
+	_, err := found.table()
 	switch {
 	case err == nil:
 		return found, nil

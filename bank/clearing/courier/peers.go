@@ -53,11 +53,9 @@ func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages
 		if errs[i] != nil {
 			continue
 		}
-		var refused *clearing.Rejected
-		p.config.Host.Read(func(s *clearing.State) { refused = s.ScreenPosition(&replies[i], peer, cycle) })
-		if refused != nil {
-			p.proposer.refuse(refused)
-			faults = append(faults, fmt.Sprintf("the position that %s sent is refused: %s", peer, refused.Err.Message))
+		err := p.proposer.check(func(s *clearing.State) *clearing.Rejected { return s.ScreenPosition(&replies[i], peer, cycle) })
+		if err != nil {
+			faults = append(faults, fmt.Sprintf("the position that %s sent is refused: %s", peer, messages.AsError("", err).Message))
 			continue
 		}
 		positions = append(positions, replies[i].Position)
@@ -110,12 +108,8 @@ func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) ([]me
 		if err := p.ask(ctx, peer, messages.VerbLines, &r, &signed); err != nil {
 			return messages.Lines{}, err
 		}
-		var refused *clearing.Rejected
-		p.config.Host.Read(func(s *clearing.State) { refused = s.ScreenLines(&signed, peer, sender) })
-		if refused != nil {
-			return messages.Lines{}, p.proposer.refuse(refused)
-		}
-		return signed.Lines, nil
+		err := p.proposer.check(func(s *clearing.State) *clearing.Rejected { return s.ScreenLines(&signed, peer, sender) })
+		return signed.Lines, err
 	})
 }
 

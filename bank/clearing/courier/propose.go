@@ -30,16 +30,16 @@ func (p *proposer) submit(ctx context.Context, command clearing.Command) (cleari
 
 // screen refuses what shows without the books, so that it never reaches the log.
 func (p *proposer) screen(command *clearing.Command) error {
-	var refused *clearing.Rejected
-	p.config.Host.Read(func(s *clearing.State) { refused = s.Screen(command) })
-	if refused != nil {
-		return p.refuse(refused)
-	}
-	return nil
+	return p.check(func(s *clearing.State) *clearing.Rejected { return s.Screen(command) })
 }
 
-// refuse counts what is refused outside the log.
-func (p *proposer) refuse(r *clearing.Rejected) error {
+// check finds what is wrong by the state, and counts the refusal: it is not in the log.
+func (p *proposer) check(wrong func(*clearing.State) *clearing.Rejected) error {
+	var r *clearing.Rejected
+	p.config.Host.Read(func(s *clearing.State) { r = wrong(s) })
+	if r == nil {
+		return nil
+	}
 	p.metrics.refused.WithLabelValues(r.Reason.String()).Inc()
 	p.mu.Lock()
 	defer p.mu.Unlock()
