@@ -138,8 +138,8 @@ func (b *Bank) follow(ctx context.Context) {
 	}
 }
 
-// attend makes the services what leadership asks for. One that could not be
-// started is tried again at the next tick.
+// attend starts the services if this replica leads, and stops them if it does not.
+// A service that could not be started is tried again at the next tick.
 func (b *Bank) attend(ctx context.Context) {
 	switch {
 	case !b.leads:

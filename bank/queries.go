@@ -57,7 +57,7 @@ func (q *queries) readAccount(ctx context.Context, caller, name messages.Name, f
 	return err
 }
 
-// own puts the caller's own account for one that is not named.
+// own is the account that is named, or the caller's own if none is.
 func own(caller, name messages.Name) messages.Name {
 	if name == "" {
 		return caller

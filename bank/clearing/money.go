@@ -84,8 +84,8 @@ func (m *money) must(chain ...messages.Transfer) {
 	}
 }
 
-// line opens an account if need be, and says how far below zero it may go:
-// how much whoever it stands for may owe.
+// line opens an account if it does not exist, and sets its credit: how much the
+// sites that the account stands for may owe.
 func (m *money) line(account messages.Name, title string, limit messages.Credits) (messages.AccountReply, *Rejected) {
 	if _, err := m.books.Account(account); err != nil {
 		p := messages.ProjectRequest{Account: account, Title: title}

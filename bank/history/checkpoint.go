@@ -28,8 +28,8 @@ type Endorser interface {
 	Endorse(key string) ([]byte, error)
 }
 
-// Sign makes a checkpoint of all but the key and the signature. It is an error if the
-// signer's key changes at that moment: sign again.
+// Sign fills in the key and the signature of a checkpoint. It is an error if the
+// signer's key changes meanwhile: sign again.
 func Sign(s Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 	var err error
 	if c.Key, err = s.PublicKey(); err != nil {

@@ -17,8 +17,8 @@ type accounts struct {
 	names    names                             // of the accounts
 	balances messages.Credits                  // sum of all but the issuer's, added up leg by leg
 
-	// Copies of the accounts as the last image has them, and which of them
-	// are no longer right.
+	// Copies of the accounts for images, page by page, and which pages have
+	// accounts that changed since they were copied.
 	copies  [][]account
 	stale   []bool
 	copying *sync.Mutex // images may be taken by several who only look

@@ -12,7 +12,7 @@ type chains struct {
 	books   *books
 	plans   *planner
 	expiry  *expiry
-	steps   []step // space for those of the next chain, of no meaning
+	steps   []step // its space is used again for each chain
 }
 
 // run carries out a batch, chain by chain.

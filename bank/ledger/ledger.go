@@ -21,7 +21,7 @@ type Ledger struct {
 	chains     *chains     // the verb Transfers
 	management *management // the verbs about one account, and Correct
 
-	batch []messages.Transfer // space for the next command, of no meaning
+	batch []messages.Transfer // its space is used again for each command
 }
 
 // New returns the ledger in which nothing has happened: it has the issuer's
@@ -108,8 +108,8 @@ func (l *Ledger) perform(c *Command) Result {
 	return result
 }
 
-// lapseBefore lets time pass before a request is carried out: what that comes
-// to is nobody's request.
+// lapseBefore lets time pass before a request is carried out. The records of holds
+// and grants that end are written before the record of the request.
 func (l *Ledger) lapseBefore(at messages.Time) int {
 	asking := l.requests.asking
 	l.requests.asking = nil

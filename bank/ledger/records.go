@@ -17,7 +17,7 @@ type records struct {
 
 	rank   Rank    // of who made the command under way
 	replay *replay // whose records are carried out again; nil: commands are new
-	buffer codec   // space for the next record, of no meaning
+	buffer codec   // its space is used again for each record
 }
 
 func newRecords(s Store) *records {
@@ -106,7 +106,7 @@ func (rs *records) record(number uint64) record {
 	return rec
 }
 
-// read is record for those who only look.
+// read returns a record, or why it cannot be read. Several queries may read at a time.
 func (rs *records) read(number uint64) (record, error) {
 	if number == 0 || number > rs.journal.count {
 		return record{}, fmt.Errorf("there is no record %d", number)

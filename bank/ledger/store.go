@@ -13,7 +13,7 @@ import (
 // time; Sync may be called, and what was sealed be read, while it does.
 type Store interface {
 	// SegmentBytes is how many bytes of records go into a segment. Replicas
-	// that have the same there make the same segments.
+	// with the same value make the same segments.
 	SegmentBytes() int
 	// Seal keeps a segment, which must not be changed any more.
 	Seal(s *Segment) (Sealed, error)
