@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,15 +11,6 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 )
-
-// bid is what can be bid on the command line; zero values were not said.
-type bid struct {
-	rate, value, delay *messages.Credits
-	length             messages.Duration
-	deadline           due
-	contract           string
-	after, afterOK     []messages.JobID
-}
 
 // due is a deadline: an instant, or a span from the submission.
 type due struct {
@@ -119,60 +111,42 @@ func parseJobs(items []string) ([]messages.JobID, error) {
 
 // bidOptions are the options about what is bid.
 func (o *Options) bidOptions() {
-	credits := func(field **messages.Credits) func(string) error {
-		return func(text string) error {
-			c, err := messages.ParseCredits(text)
-			*field = &c
-			return err
-		}
+	o.option("rate", "", "bid for a second on a slot, in `credits`; for highest-bid markets",
+		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Rate }))
+	o.option("value", "", "what the job's completion is worth, in `credits`; for deadline, batch-queue and reservation markets",
+		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Value }))
+	o.option("delay", "", "what a second of waiting costs, in `credits`; for batch-queue markets",
+		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Delay }))
+	o.option("length", "", "declared run `time` of the job, written as for --time", func(job *Job, text string) error {
+		length, err := ParseTime(text)
+		job.Spec.Length = cmp.Or(length, job.Spec.Length)
+		return err
+	})
+	o.option("deadline", "", "`instant` by which the job must have completed: 2026-01-31T12:00:00Z, or +1h30m", func(job *Job, text string) error {
+		deadline, err := parseDue(text)
+		job.Spec.Deadline, job.DueIn = deadline.at, messages.Duration(deadline.in)
+		return err
+	})
+	o.option("contract", "", "take the contract of this `ID`, from candor quote", textOf(func(j *Job) *string { return &j.Spec.Contract }))
+	o.option("after", "", "start when the jobs of these `numbers` have ended: 7 or 7,8", func(job *Job, text string) (err error) {
+		job.Spec.AfterJobs, err = parseJobs(strings.Split(text, ","))
+		return err
+	})
+	o.option("after-ok", "", "start when the jobs of these `numbers` have completed; end if one does not", func(job *Job, text string) (err error) {
+		job.Spec.AfterOK, err = parseJobs(strings.Split(text, ","))
+		return err
+	})
+	o.rules["gang"] = func(job *Job, text string) error {
+		gang, err := strconv.ParseBool(text)
+		job.Spec.Stages[0].Gang = gang || job.Spec.Stages[0].Gang
+		return err
 	}
-	o.option("rate", "", "bid for a second on a slot, in `credits`; for highest-bid markets", credits(&o.bid.rate))
-	o.option("value", "", "what the job's completion is worth, in `credits`; for deadline, batch-queue and reservation markets", credits(&o.bid.value))
-	o.option("delay", "", "what a second of waiting costs, in `credits`; for batch-queue markets", credits(&o.bid.delay))
-	o.option("length", "", "declared run `time` of the job, written as for --time", func(text string) (err error) {
-		o.bid.length, err = ParseTime(text)
-		return err
-	})
-	o.option("deadline", "", "`instant` by which the job must have completed: 2026-01-31T12:00:00Z, or +1h30m", func(text string) (err error) {
-		o.bid.deadline, err = parseDue(text)
-		return err
-	})
-	o.option("contract", "", "take the contract of this `ID`, from candor quote", textOf(&o.bid.contract))
-	o.option("after", "", "start when the jobs of these `numbers` have ended: 7 or 7,8", jobList(&o.bid.after))
-	o.option("after-ok", "", "start when the jobs of these `numbers` have completed; end if one does not", jobList(&o.bid.afterOK))
-	o.Flags.BoolFunc("gang", "start all tasks together, on as many slots at once, or none", func(text string) (err error) {
-		o.said = append(o.said, setting{"gang", text})
-		o.gang, err = strconv.ParseBool(text)
-		return err
-	})
+	o.Flags.BoolFunc("gang", "start all tasks together, on as many slots at once, or none", o.check("gang"))
 }
 
-func jobList(field *[]messages.JobID) func(string) error {
-	return func(text string) (err error) {
-		*field, err = parseJobs(strings.Split(text, ","))
+func credits(field func(*messages.JobSpec) *messages.Credits) rule {
+	return func(job *Job, text string) (err error) {
+		*field(&job.Spec), err = messages.ParseCredits(text)
 		return err
-	}
-}
-
-// apply says what was bid about a job.
-func (b *bid) apply(job *Job) {
-	spec := &job.Spec
-	for _, f := range []struct{ field, said *messages.Credits }{{&spec.Rate, b.rate}, {&spec.Value, b.value}, {&spec.Delay, b.delay}} {
-		if f.said != nil {
-			*f.field = *f.said
-		}
-	}
-	if b.length != 0 {
-		spec.Length = b.length
-	}
-	if b.deadline != (due{}) {
-		spec.Deadline, job.DueIn = b.deadline.at, messages.Duration(b.deadline.in)
-	}
-	setText(&spec.Contract, b.contract)
-	if b.after != nil {
-		spec.AfterJobs = b.after
-	}
-	if b.afterOK != nil {
-		spec.AfterOK = b.afterOK
 	}
 }

@@ -100,16 +100,16 @@ func (j *Job) addFiles(d *document) {
 	}
 }
 
-func (o *Options) setInput(text string) error {
+func setInput(job *Job, text string) error {
 	file, err := parseInput(text)
-	o.inputs = append(o.inputs, file)
+	job.Inputs = append(job.Inputs, file)
 	return err
 }
 
-func (o *Options) setOutput(text string) error {
+func setOutput(job *Job, text string) error {
 	if text == "" {
 		return errors.New("must be a pattern of file names, like results/*.csv")
 	}
-	o.outputs = append(o.outputs, text)
+	job.Spec.Stages[0].Outputs = append(job.Spec.Stages[0].Outputs, text)
 	return nil
 }
