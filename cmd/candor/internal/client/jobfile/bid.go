@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -51,17 +49,6 @@ func (v *valuation) spec() *messages.Valuation {
 	return out
 }
 
-// UnmarshalYAML takes an instant, or a span with a "+" before it.
-func (d *due) UnmarshalYAML(n ast.Node) error {
-	s, _ := scalar(n)
-	parsed, err := parseDue(s)
-	if err != nil {
-		return refuse(n, "%v", err)
-	}
-	*d = parsed
-	return nil
-}
-
 // parseDue reads "2026-01-31T12:00:00Z", or "+1h30m" from the submission on.
 func parseDue(s string) (d due, err error) {
 	if rest, relative := strings.CutPrefix(s, "+"); relative {
@@ -76,25 +63,6 @@ func parseDue(s string) (d due, err error) {
 		return d, fmt.Errorf("%q is no instant: write it like 2026-01-31T12:00:00Z, or +1h30m from the submission on", s)
 	}
 	return due{at: messages.TimeOf(at)}, nil
-}
-
-// UnmarshalYAML takes a job's number or a list of them.
-func (l *numbers) UnmarshalYAML(n ast.Node) error {
-	items := []string{}
-	if s, ok := scalar(n); ok {
-		items = append(items, s)
-	} else {
-		var err error
-		if items, err = list(n, "must be the number of a job, or a list of them"); err != nil {
-			return err
-		}
-	}
-	ids, err := parseJobs(items)
-	if err != nil {
-		return refuse(n, "%v", err)
-	}
-	*l = ids
-	return nil
 }
 
 func parseJobs(items []string) ([]messages.JobID, error) {

@@ -57,17 +57,6 @@ func (in *inputs) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// UnmarshalYAML takes a pattern or a list of them.
-func (p *patterns) UnmarshalYAML(n ast.Node) error {
-	if s, ok := scalar(n); ok {
-		*p = patterns{s}
-		return nil
-	}
-	items, err := list(n, "must be a pattern of file names, like results/*.csv, or a list of them")
-	*p = items
-	return err
-}
-
 // parseInput reads FILE or FILE=NAME; the name begins after the last "=".
 func parseInput(text string) (Input, error) {
 	path, name := text, ""

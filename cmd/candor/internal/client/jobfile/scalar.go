@@ -64,6 +64,17 @@ func scalar(n ast.Node) (string, bool) {
 	return "", false
 }
 
+// read puts what parse makes of a scalar into v.
+func read[T any](n ast.Node, v *T, parse func(string) (T, error)) error {
+	s, _ := scalar(n)
+	parsed, err := parse(s)
+	if err != nil {
+		return refuse(n, "%v", err)
+	}
+	*v = parsed
+	return nil
+}
+
 // UnmarshalYAML takes any scalar as it is written.
 func (t *text) UnmarshalYAML(n ast.Node) error {
 	s, ok := scalar(n)
@@ -76,64 +87,80 @@ func (t *text) UnmarshalYAML(n ast.Node) error {
 
 // UnmarshalYAML takes a whole number that is not negative.
 func (c *count) UnmarshalYAML(n ast.Node) error {
-	s, _ := scalar(n)
-	i, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
-	if err != nil || i < 0 {
-		return refuse(n, "%q is not a whole number from 0 on", s)
-	}
-	*c = count(i)
-	return nil
+	return read(n, c, func(s string) (count, error) {
+		i, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
+		if err != nil || i < 0 {
+			return 0, fmt.Errorf("%q is not a whole number from 0 on", s)
+		}
+		return count(i), nil
+	})
 }
 
 // UnmarshalYAML takes a finite number.
 func (x *number) UnmarshalYAML(n ast.Node) error {
-	s, _ := scalar(n)
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-		return refuse(n, "%q is not a number", s)
-	}
-	*x = number(f)
-	return nil
+	return read(n, x, func(s string) (number, error) {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return 0, fmt.Errorf("%q is not a number", s)
+		}
+		return number(f), nil
+	})
 }
 
 // UnmarshalYAML takes an amount of credits.
 func (a *amount) UnmarshalYAML(n ast.Node) error {
-	s, _ := scalar(n)
-	c, err := messages.ParseCredits(s)
-	if err != nil {
-		return refuse(n, "%v", err)
-	}
-	*a = amount(c)
-	return nil
+	return read(n, (*messages.Credits)(a), messages.ParseCredits)
 }
 
 // UnmarshalYAML takes a duration, or a number of seconds.
 func (d *span) UnmarshalYAML(n ast.Node) error {
-	s, _ := scalar(n)
-	v, err := messages.ParseDuration(s)
-	if err != nil || v < 0 {
-		return refuse(n, "%q is not a duration: write it like 1h30m, 90s, or as a number of seconds", s)
+	return read(n, d, func(s string) (span, error) {
+		v, err := messages.ParseDuration(s)
+		if err != nil || v < 0 {
+			return 0, fmt.Errorf("%q is not a duration: write it like 1h30m, 90s, or as a number of seconds", s)
+		}
+		return span(v), nil
+	})
+}
+
+// UnmarshalYAML takes an instant, or a span with a "+" before it.
+func (d *due) UnmarshalYAML(n ast.Node) error { return read(n, d, parseDue) }
+
+// UnmarshalYAML takes a name or a list of them.
+func (l *names) UnmarshalYAML(n ast.Node) (err error) {
+	*l, err = oneOrList(n, "must be the name of a stage, or a list of them")
+	return err
+}
+
+// UnmarshalYAML takes a pattern or a list of them.
+func (p *patterns) UnmarshalYAML(n ast.Node) (err error) {
+	*p, err = oneOrList(n, "must be a pattern of file names, like results/*.csv, or a list of them")
+	return err
+}
+
+// UnmarshalYAML takes a job's number or a list of them.
+func (l *numbers) UnmarshalYAML(n ast.Node) error {
+	items, err := oneOrList(n, "must be the number of a job, or a list of them")
+	if err != nil {
+		return err
 	}
-	*d = span(v)
+	if *l, err = parseJobs(items); err != nil {
+		return refuse(n, "%v", err)
+	}
 	return nil
 }
 
-// UnmarshalYAML takes a name or a list of them.
-func (l *names) UnmarshalYAML(n ast.Node) error {
-	if s, ok := scalar(n); ok {
-		*l = names{s}
-		return nil
-	}
-	items, err := list(n, "must be the name of a stage, or a list of them")
-	*l = items
+// UnmarshalYAML takes a list of a program and its arguments.
+func (c *command) UnmarshalYAML(n ast.Node) (err error) {
+	*c, err = list(n, "must be a list of a program and its arguments, like [sort, -u, input.txt]; for a line of shell use script")
 	return err
 }
 
-// UnmarshalYAML takes a list of a program and its arguments.
-func (c *command) UnmarshalYAML(n ast.Node) error {
-	items, err := list(n, "must be a list of a program and its arguments, like [sort, -u, input.txt]; for a line of shell use script")
-	*c = items
-	return err
+func oneOrList(n ast.Node, otherwise string) ([]string, error) {
+	if s, ok := scalar(n); ok {
+		return []string{s}, nil
+	}
+	return list(n, otherwise)
 }
 
 func list(n ast.Node, otherwise string) ([]string, error) {
