@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -39,31 +40,24 @@ type document struct {
 	AfterJobs numbers    `yaml:"after_jobs"`
 	AfterOK   numbers    `yaml:"after_ok"`
 
-	// The fields of the one stage of a job without "stages".
-	Class      text    `yaml:"class"`
-	Tasks      count   `yaml:"tasks"`
-	Command    command `yaml:"command"`
-	Script     text    `yaml:"script"`
-	TimeLimit  span    `yaml:"time_limit"`
-	Attempts   count   `yaml:"attempts"`
-	Array      array   `yaml:"array"`
-	MaxRunning count   `yaml:"max_running"`
-	Gang       bool    `yaml:"gang"`
-	Memory     size    `yaml:"memory"`
-
-	// Files of every stage.
-	Inputs  inputs   `yaml:"inputs"`
-	Outputs patterns `yaml:"outputs"`
+	// The fields of the one stage of a job without "stages"; of its files, every stage has
+	// those of the top level.
+	Work `yaml:",inline"`
 }
 
 type stage struct {
-	Name       text     `yaml:"name"`
+	Name  text  `yaml:"name"`
+	After names `yaml:"after"`
+	Env   env   `yaml:"env"`
+	Work  `yaml:",inline"`
+}
+
+// Work is what a stage does; exported, as the YAML reader sets no other embedded struct.
+type Work struct {
 	Class      text     `yaml:"class"`
 	Tasks      count    `yaml:"tasks"`
-	After      names    `yaml:"after"`
 	Command    command  `yaml:"command"`
 	Script     text     `yaml:"script"`
-	Env        env      `yaml:"env"`
 	TimeLimit  span     `yaml:"time_limit"`
 	Attempts   count    `yaml:"attempts"`
 	Array      array    `yaml:"array"`
@@ -175,12 +169,12 @@ func (d *document) spec() (messages.JobSpec, error) {
 // single is the stage that the top level of the document describes; nil if the top level
 // has no field of a stage.
 func (d *document) single() *stage {
-	if d.Class == "" && d.Tasks == 0 && d.Command == nil && d.Script == "" && d.TimeLimit == 0 &&
-		d.Attempts == 0 && d.Array.ranges == nil && d.MaxRunning == 0 && !d.Gang && d.Memory == 0 {
+	own := d.Work
+	own.Inputs, own.Outputs = inputs{}, nil
+	if reflect.ValueOf(own).IsZero() {
 		return nil
 	}
-	return &stage{Name: singleStage, Class: d.Class, Tasks: d.Tasks, Command: d.Command, Script: d.Script,
-		TimeLimit: d.TimeLimit, Attempts: d.Attempts, Array: d.Array, MaxRunning: d.MaxRunning, Gang: d.Gang, Memory: d.Memory}
+	return &stage{Name: singleStage, Work: own}
 }
 
 // singleStage names the stage of a job that names none.
