@@ -62,7 +62,7 @@ type Work struct {
 	Attempts   count    `yaml:"attempts"`
 	Array      array    `yaml:"array"`
 	MaxRunning count    `yaml:"max_running"`
-	Gang       bool     `yaml:"gang"`
+	Gang       truth    `yaml:"gang"`
 	Memory     size     `yaml:"memory"`
 	Inputs     inputs   `yaml:"inputs"`
 	Outputs    patterns `yaml:"outputs"`
@@ -184,7 +184,7 @@ func (s *stage) spec() messages.Stage {
 	out := messages.Stage{Name: string(s.Name), Class: string(s.Class), Tasks: int(s.Tasks), After: s.After,
 		Command: s.Command, Script: string(s.Script), Env: messages.Env(s.Env),
 		TimeLimit: messages.Duration(s.TimeLimit), Attempts: int(s.Attempts), Array: s.Array.ranges,
-		MaxRunning: int(s.MaxRunning), Gang: s.Gang, Memory: int64(s.Memory)}
+		MaxRunning: int(s.MaxRunning), Gang: bool(s.Gang), Memory: int64(s.Memory)}
 	if out.MaxRunning == 0 {
 		out.MaxRunning = s.Array.most
 	}

@@ -93,6 +93,7 @@ func TestBadDocumentsAreRefusedWithTheirPlace(t *testing.T) {
 		{"budget: 1\nbudget: 2\ncommand: [x]\n", `line 2, column 1: mapping key "budget" already defined`},
 		{"budget: 1\nstages:\n  - name: a\n    tasks: -3\n", `line 4, column 12: "-3" is not a whole number`},
 		{"budget: 1\ntasks: 1.5\n", `line 2, column 8: "1.5" is not a whole number`},
+		{"budget: 1\ngang: 3\n", "line 2, column 7: must be true or false"},
 		{"budget: 1\ntasks: 99999999999999999999\n", "is not a whole number"},
 		{"budget: 1\nstages: 3\n", "line 2, column 9: int was used where sequence is expected"},
 		{"budget: 1\nstages: [a]\n", "line 2, column 10: "},

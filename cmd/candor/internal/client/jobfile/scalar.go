@@ -23,6 +23,7 @@ type (
 	amount  messages.Credits
 	span    messages.Duration
 	size    int64
+	truth   bool
 	names   []messages.Name
 	command []string
 	env     messages.Env
@@ -105,6 +106,16 @@ func (x *number) UnmarshalYAML(n ast.Node) error {
 		}
 		return number(f), nil
 	})
+}
+
+// UnmarshalYAML takes true or false.
+func (t *truth) UnmarshalYAML(n ast.Node) error {
+	value, ok := bare(n).(*ast.BoolNode)
+	if !ok {
+		return refuse(n, "must be true or false")
+	}
+	*t = truth(value.Value)
+	return nil
 }
 
 // UnmarshalYAML takes an amount of credits.
