@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -24,6 +25,9 @@ func TestBooksAreExportedPageByPage(t *testing.T) {
 	history := kept.History()
 	network := bus.NewMemory()
 	handle := bus.Handle(messages.VerbJournal, func(_ context.Context, _ messages.Name, r messages.JournalRequest) (messages.JournalReply, error) {
+		if r.After == history.Count() {
+			return messages.JournalReply{}, nil
+		}
 		record, err := history.Record(r.After + 1)
 		return messages.JournalReply{Records: []messages.JournalRecord{{Number: r.After + 1, Data: record}}, More: r.After+1 < history.Count()}, err
 	})
@@ -32,7 +36,7 @@ func TestBooksAreExportedPageByPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &grid{site: "west", operator: "operator", watcher: network.Connect("operator")}
+	g := &grid{operator: &cli.Session{Bus: network.Connect("operator"), Site: "west", Account: "operator", Timeout: patience}}
 	for ending, part := range map[string]string{"journal": "assets:bob:available", "beancount": "Assets:Bob:Available", "csv": "$issuer,bob"} {
 		file := filepath.Join(t.TempDir(), "books."+ending)
 		if err := g.exportBooks(t.Context(), file); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -58,7 +59,7 @@ func (r *run) submitAll(ctx context.Context, began time.Time, accepted chan<- su
 			return
 		}
 		request := messages.SubmitRequest{Key: fmt.Sprintf("demo-%d", i+1), Spec: s.Spec(r.dir, outDir(r.dir, i, s))}
-		reply, err := r.grid.submit(ctx, s.Account, request)
+		reply, err := cli.Call[messages.SubmitReply](ctx, r.grid.users[s.Account], messages.Auctioneer, messages.VerbSubmit, request)
 		if err != nil {
 			err = fmt.Errorf("submitting %s as %s: %w", s.Title(), s.Account, err)
 		}
@@ -107,7 +108,7 @@ func (r *run) look(ctx context.Context, began time.Time) (*snapshot, error) {
 
 // report asks for everything once more, now that all is over, and checks it.
 func (r *run) report(ctx context.Context) (*Report, error) {
-	report := &Report{Site: r.grid.site}
+	report := &Report{Site: r.grid.operator.Site}
 	nodes, err := ask[messages.NodesReply](ctx, r.grid, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
 	if err != nil {
 		return nil, err

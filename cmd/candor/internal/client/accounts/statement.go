@@ -61,7 +61,7 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	case o.csv && a.Flags.JSON:
 		return cli.Usagef("--csv: cannot go with --json: choose one")
 	}
-	reply, err := fullStatement(ctx, s, r, o.limit)
+	reply, err := FullStatement(ctx, s, r, o.limit)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	})
 }
 
-// fullStatement reads page after page and joins them; limit 0 reads all.
-func fullStatement(ctx context.Context, s *cli.Session, r messages.StatementRequest, limit int) (messages.StatementReply, error) {
+// FullStatement reads page after page and joins them; limit 0 reads all.
+func FullStatement(ctx context.Context, s *cli.Session, r messages.StatementRequest, limit int) (messages.StatementReply, error) {
 	if limit < 0 {
 		return messages.StatementReply{}, cli.Usagef("--limit %d: must be a whole number from 1 on", limit)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -141,7 +142,7 @@ kind and reason stand in tags.`,
   candor bank export --format csv | cut -d, -f 1,2,13-16`,
 		Args: cobra.NoArgs,
 		RunE: withJournal(a, &directory, func(ctx context.Context, source journalSource) error {
-			return exportBooks(ctx, a, source, format, output)
+			return exportBooks(ctx, source, format, output, a.Out)
 		}),
 	}
 	cmd.Flags().StringVar(&format, "format", "hledger", "`format`: hledger, beancount or csv")
@@ -150,18 +151,29 @@ kind and reason stand in tags.`,
 	return cmd
 }
 
-// exportBooks writes to a file that takes its name only once it is whole.
-func exportBooks(ctx context.Context, a *cli.App, source journalSource, format, output string) error {
-	if output == "" {
-		w, err := export.New(format, a.Out, source.site())
-		if err != nil {
-			return err
-		}
-		return exportAll(ctx, source, w)
+// exportBooks writes to out, or to the file output.
+func exportBooks(ctx context.Context, source journalSource, format, output string, out io.Writer) error {
+	if output != "" {
+		return exportFile(ctx, source, format, output, "--output")
 	}
+	w, err := export.New(format, out, source.site())
+	if err != nil {
+		return err
+	}
+	return exportAll(ctx, source, w)
+}
+
+// Export writes the whole journal of a site into a file, which a flag named, in a format
+// of package export.
+func Export(ctx context.Context, s *cli.Session, format, file, flag string) error {
+	return exportFile(ctx, &liveJournal{session: s}, format, file, flag)
+}
+
+// exportFile writes to a file that has its name only once it is whole.
+func exportFile(ctx context.Context, source journalSource, format, output, flag string) error {
 	f, err := os.CreateTemp(filepath.Dir(output), filepath.Base(output)+".new-")
 	if err != nil {
-		return messages.Errorf(messages.Invalid, "--output: %v", err)
+		return messages.Errorf(messages.Invalid, "%s: %v", flag, err)
 	}
 	defer os.Remove(f.Name()) // nothing by that name is left if all goes well
 	w, err := export.New(format, f, source.site())
