@@ -52,13 +52,13 @@ func principalOf(c *Config) *Identity {
 		p := proof.Principal{Token: c.JWT, Seed: c.Seed}
 		return &Identity{Principal: func() (proof.Principal, error) { return p, nil }}
 	case c.CredsFile != "":
-		return &Identity{Principal: func() (proof.Principal, error) { return readPrincipal(c.CredsFile) }}
+		return &Identity{Principal: func() (proof.Principal, error) { return ReadPrincipal(c.CredsFile) }}
 	}
 	return nil
 }
 
-// readPrincipal reads a credentials file.
-func readPrincipal(file string) (p proof.Principal, err error) {
+// ReadPrincipal reads a credentials file; its errors are Invalid.
+func ReadPrincipal(file string) (p proof.Principal, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return p, messages.Errorf(messages.Invalid, "credentials: %v", err)

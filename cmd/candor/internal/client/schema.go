@@ -1,7 +1,6 @@
 package client
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,17 +46,13 @@ func listSchemas(a *cli.App) error {
 	for _, v := range schema.Verbs() {
 		list = append(list, verbView{messages.Subject("SITE", v.Actor, v.Verb, "ACCOUNT"), v.Request, v.Reply})
 	}
-	if a.Flags.JSON {
-		return json.NewEncoder(a.Out).Encode(list)
-	}
-	p := a.Page(a.Out)
-	t := terminal.NewTable(terminal.Left("SUBJECT"), terminal.Left("REQUEST"), terminal.Left("REPLY"))
-	for _, v := range list {
-		t.Row(v.Subject, v.Request, v.Reply)
-	}
-	t.Write(p, p.Style, "")
-	_, err := a.Out.Write(p.Bytes())
-	return err
+	return a.Show(list, func(p *cli.Page) {
+		t := terminal.NewTable(terminal.Left("SUBJECT"), terminal.Left("REQUEST"), terminal.Left("REPLY"))
+		for _, v := range list {
+			t.Row(v.Subject, v.Request, v.Reply)
+		}
+		t.Write(p, p.Style, "")
+	})
 }
 
 func printSchema(a *cli.App, name string) error {

@@ -40,7 +40,7 @@ have a part in; operators see all.`,
 			}
 			return ShowAccount(ctx, a, s, messages.VerbAccount, messages.AccountRequest{Account: optional(args)})
 		}),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list every account that you may see")
 	cmd.AddCommand(predict, freezeCommand(a, true), freezeCommand(a, false), creditCommand(a), memberCommand(a))
@@ -105,7 +105,7 @@ on what expires first; what is held for a job stays until the job has ended.`,
 				writeGranted(p, r, reply)
 			})
 		}),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` of the grant (default: random)")

@@ -43,7 +43,7 @@ func memberAdd(a *cli.App) *cobra.Command {
 			}
 			return ShowAccount(ctx, a, s, messages.VerbMember, r)
 		}),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	cmd.Flags().StringVar(&role, "role", "", "its `role`: member, owner or auditor")
 	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` it may have spent and hold there, or none")
@@ -59,7 +59,7 @@ func memberRemove(a *cli.App) *cobra.Command {
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			return ShowAccount(ctx, a, s, messages.VerbMember, messages.MemberRequest{Account: args[0], Member: args[1], Remove: true})
 		}),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 }
 
@@ -100,7 +100,7 @@ already can still be charged when a job ends, and it can receive. What an operat
 froze only an operator thaws.`,
 		Example:           "  candor account freeze climate --reason 'audit until Friday'",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	if frozen {
 		cmd.Flags().StringVar(&reason, "reason", "", "why, for those whose jobs are refused")
@@ -128,7 +128,7 @@ func creditCommand(a *cli.App) *cobra.Command {
 			}
 			return ShowAccount(ctx, a, s, messages.VerbCredit, messages.CreditRequest{Account: args[0], Credit: amount, Reason: reason})
 		}),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the journal")
 	return cmd

@@ -42,7 +42,7 @@ func projectCreate(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&title, "title", "", "what it is, in `words`")
 	cmd.Flags().StringSliceVar(&owners, "owner", nil, "the `account` of one who manages it; may be repeated")
-	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts)
+	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts())
 	return cmd
 }
 
@@ -55,7 +55,7 @@ func projectShow(a *cli.App) *cobra.Command {
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			return ShowAccount(ctx, a, s, messages.VerbAccount, messages.AccountRequest{Account: args[0]})
 		}),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 }
 
@@ -92,7 +92,7 @@ func projectLimit(a *cli.App) *cobra.Command {
 			}
 			return ShowAccount(ctx, a, s, messages.VerbMember, r)
 		}),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 }
 
@@ -110,6 +110,6 @@ func projectRole(a *cli.App) *cobra.Command {
 			}
 			return ShowAccount(ctx, a, s, messages.VerbMember, r)
 		}),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 }

@@ -28,14 +28,14 @@ With --project, show only what was held and charged on your own word there.`,
   candor statement --csv > statement.csv`,
 		Args:              cobra.MaximumNArgs(1),
 		RunE:              a.Online(func(ctx context.Context, s *cli.Session, args []string) error { return statement(ctx, a, s, &o, args) }),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	cmd.Flags().StringVar(&o.from, "from", "", "from this `time` on: 2026-01-31, 2026-01-31T12:00:00Z, or how long ago, like 24h")
 	cmd.Flags().StringVar(&o.to, "to", "", "before this `time`")
 	cmd.Flags().StringVar(&o.project, "project", "", "the statement of this `project`, as far as it was on your word")
 	cmd.Flags().BoolVar(&o.csv, "csv", false, "print a table of comma-separated values")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "at most this `number` of entries (default: all)")
-	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts)
+	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts())
 	return cmd
 }
 

@@ -18,7 +18,7 @@ func (m *payment) flags(a *cli.App, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.from, "from", "", "the `account` that pays (default: your own)")
 	cmd.Flags().StringVar(&m.reason, "reason", "", "why, for the `statement`")
 	cmd.Flags().StringVar(&m.key, "key", "", "idempotency `key` (default: random)")
-	cmd.RegisterFlagCompletionFunc("from", a.CompleteAccounts)
+	cmd.RegisterFlagCompletionFunc("from", a.CompleteAccounts())
 }
 
 func transferCommand(a *cli.App) *cobra.Command {
@@ -41,7 +41,7 @@ transfers nothing more.`,
 				writeMoved(p, "Transferred", amount, "to "+r.To, reply)
 			})
 		}),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	m.flags(a, cmd)
 	return cmd
@@ -65,7 +65,7 @@ func withdrawCommand(a *cli.App) *cobra.Command {
 				writeMoved(p, "Withdrew", amount, "from "+r.Account, reply)
 			})
 		}),
-		ValidArgsFunction: a.CompleteAccounts,
+		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` (default: random)")

@@ -2,14 +2,13 @@ package books
 
 import (
 	"context"
-	"os"
 	"time"
 
-	"github.com/nats-io/nkeys"
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -50,7 +49,11 @@ request, under your credentials, within an hour.`,
 			if _, _, _, wants := proof.Wants(messages.Subject(t.Site, messages.Bank, args[0], t.Account)); !wants {
 				return cli.Usagef("%q: is no request to the bank that needs a proof", args[0])
 			}
-			signed, err := sign(t, args[0], []byte(args[1]))
+			principal, err := bus.ReadPrincipal(t.Creds)
+			if err != nil {
+				return err
+			}
+			signed, err := principal.Sign(t.Site, args[0], t.Account, messages.TimeOf(time.Now()), []byte(args[1]))
 			if err != nil {
 				return err
 			}
@@ -61,26 +64,4 @@ request, under your credentials, within an hour.`,
 			return a.Show(map[string]string{proof.Header: value}, func(p *cli.Page) { p.Printf("%s:%s\n", proof.Header, value) })
 		},
 	}
-}
-
-// sign proves a request with the credentials of a target.
-func sign(t cli.Target, verb string, payload []byte) (p messages.Proof, err error) {
-	text, err := os.ReadFile(t.Creds)
-	if err != nil {
-		return p, messages.Errorf(messages.Invalid, "credentials: %v", err)
-	}
-	var principal proof.Principal
-	if principal.Token, err = nkeys.ParseDecoratedJWT(text); err != nil {
-		return p, messages.Errorf(messages.Invalid, "credentials %s: %v", t.Creds, err)
-	}
-	pair, err := nkeys.ParseDecoratedNKey(text)
-	if err != nil {
-		return p, messages.Errorf(messages.Invalid, "credentials %s: %v", t.Creds, err)
-	}
-	seed, err := pair.Seed()
-	if err != nil {
-		return p, messages.Errorf(messages.Invalid, "credentials %s: %v", t.Creds, err)
-	}
-	principal.Seed = string(seed)
-	return principal.Sign(t.Site, verb, t.Account, messages.TimeOf(time.Now()), payload)
 }

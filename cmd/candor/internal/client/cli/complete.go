@@ -13,36 +13,36 @@ import (
 // completionTimeout is how long a shell waits for the site.
 const completionTimeout = time.Second
 
-// completions asks the site for words to complete; a site that does not
-// answer has none.
-func (a *App) completions(ask func(ctx context.Context, s *Session) []string) ([]string, cobra.ShellCompDirective) {
-	s, err := a.Dial(false)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// completion completes with the words that the site answers; one that does not answer
+// has none.
+func (a *App) completion(ask func(ctx context.Context, s *Session) []string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		s, err := a.Dial(false)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer s.Bus.Close()
+		s.Timeout = min(s.Timeout, completionTimeout)
+		return ask(context.Background(), s), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
-	defer s.Bus.Close()
-	s.Timeout = min(s.Timeout, completionTimeout)
-	return ask(context.Background(), s), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 // CompleteJobs completes the numbers of recent jobs, with active only those
 // that have not ended.
 func (a *App) CompleteJobs(active bool) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return a.completions(func(ctx context.Context, s *Session) (words []string) {
-			r := messages.JobsRequest{Active: active, Limit: 50}
-			reply, _ := Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
-			for _, j := range reply.Jobs {
-				words = append(words, fmt.Sprintf("%v\t%v %s", j.Job, j.State, j.Name))
-			}
-			return words
-		})
-	}
+	return a.completion(func(ctx context.Context, s *Session) (words []string) {
+		r := messages.JobsRequest{Active: active, Limit: 50}
+		reply, _ := Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+		for _, j := range reply.Jobs {
+			words = append(words, fmt.Sprintf("%v\t%v %s", j.Job, j.State, j.Name))
+		}
+		return words
+	})
 }
 
 // CompleteAccounts completes the accounts that the user may see.
-func (a *App) CompleteAccounts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return a.completions(func(ctx context.Context, s *Session) (words []string) {
+func (a *App) CompleteAccounts() cobra.CompletionFunc {
+	return a.completion(func(ctx context.Context, s *Session) (words []string) {
 		reply, _ := Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.Empty{})
 		for _, account := range reply.Accounts {
 			if messages.ValidName(account.Account) {
@@ -54,8 +54,8 @@ func (a *App) CompleteAccounts(*cobra.Command, []string, string) ([]string, cobr
 }
 
 // CompleteMarkets completes the markets of the site.
-func (a *App) CompleteMarkets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return a.completions(func(ctx context.Context, s *Session) (words []string) {
+func (a *App) CompleteMarkets() cobra.CompletionFunc {
+	return a.completion(func(ctx context.Context, s *Session) (words []string) {
 		for _, m := range SiteMarkets(ctx, s) {
 			words = append(words, m.Market.Name+"\t"+m.Market.Mechanism)
 		}
@@ -64,8 +64,8 @@ func (a *App) CompleteMarkets(*cobra.Command, []string, string) ([]string, cobra
 }
 
 // CompleteClasses completes the slot classes of the site's markets.
-func (a *App) CompleteClasses(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return a.completions(func(ctx context.Context, s *Session) (words []string) {
+func (a *App) CompleteClasses() cobra.CompletionFunc {
+	return a.completion(func(ctx context.Context, s *Session) (words []string) {
 		for _, m := range SiteMarkets(ctx, s) {
 			for _, class := range m.Market.Classes {
 				words = append(words, class+"\tof market "+m.Market.Name)

@@ -47,7 +47,7 @@ func jobsCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&r.Account, "owner", "", "jobs of this `account` (operators)")
 	cmd.Flags().BoolVar(&r.Active, "active", false, "only jobs that have not ended")
 	cmd.Flags().IntVarP(&r.Limit, "limit", "n", 20, "at most this `number` of jobs")
-	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts)
+	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts())
 	return cmd
 }
 

@@ -2,8 +2,6 @@ package peers
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +27,7 @@ type siteStatus struct {
 	Links messages.LinksReply `json:"links"`
 	Bank  messages.PeersReply `json:"bank"`
 	// Failure is why nothing is known of the links.
-	Failure string `json:"failure,omitempty"`
+	Failure string `json:"failure"`
 }
 
 func siteStatusCommand(a *cli.App) *cobra.Command {
@@ -51,10 +49,7 @@ or its bank does not answer.`,
 			if err != nil {
 				return err
 			}
-			if err := showStatus(a, r); err != nil || r.sound() {
-				return err
-			}
-			return cli.ExitStatus(cli.CodeFailed)
+			return a.Verdict(r, r.sound(), func(p *cli.Page) { writeSiteStatus(p, r) })
 		}),
 	}
 }
@@ -105,31 +100,6 @@ func (r *siteStatus) trip(peer messages.Name) messages.PeerTrip {
 		return messages.PeerTrip{Peer: peer, Failure: "it is not in the site's configuration"}
 	}
 	return r.Links.Trips[i]
-}
-
-func showStatus(a *cli.App, r siteStatus) error {
-	if a.Flags.JSON {
-		return printStatus(a, r)
-	}
-	return a.Show(nil, func(p *cli.Page) { writeSiteStatus(p, r) })
-}
-
-// printStatus writes both replies as the site does, in one object.
-func printStatus(a *cli.App, r siteStatus) error {
-	links, err := messages.Marshal(r.Links, messages.JSON)
-	if err != nil {
-		return err
-	}
-	bank, err := messages.Marshal(r.Bank, messages.JSON)
-	if err != nil {
-		return err
-	}
-	failure, err := json.Marshal(r.Failure)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Out, `{"links":%s,"bank":%s,"failure":%s}`+"\n", links, bank, failure)
-	return err
 }
 
 func writeSiteStatus(p *cli.Page, r siteStatus) {

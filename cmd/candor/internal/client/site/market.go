@@ -108,7 +108,7 @@ func reservationsCommand(a *cli.App) *cobra.Command {
 times. Bids are sealed until they are decided on; from then on everybody sees the timetable.`,
 		Example:           "  candor reservations\n  candor reservations night --json | jq '.reservations[].start'",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.CompleteMarkets,
+		ValidArgsFunction: a.CompleteMarkets(),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			if len(args) > 0 {
 				r.Market = args[0]

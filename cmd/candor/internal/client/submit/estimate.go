@@ -32,9 +32,9 @@ commands above all, and on others' where you have none.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().AddFlagSet(sub.options.Flags)
 	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
-	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets)
-	cmd.RegisterFlagCompletionFunc("class", a.CompleteClasses)
-	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts)
+	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets())
+	cmd.RegisterFlagCompletionFunc("class", a.CompleteClasses())
+	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts())
 	cmd.AddCommand(estimateClassesCommand(a))
 	return cmd
 }

@@ -38,7 +38,7 @@ that does not answer within the time is named.`,
 	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
 	cmd.Flags().StringSliceVar(&from.sites, "sites", nil, "ask these `sites`, or all: west,east")
 	cmd.Flags().DurationVar(&from.within, "within", 0, "how `long` to wait for other sites (default 2s)")
-	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets)
+	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets())
 	return cmd
 }
 

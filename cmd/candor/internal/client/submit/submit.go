@@ -71,9 +71,9 @@ when it has ended, as by "candor job N --json".`,
 	cmd.Flags().BoolVar(&sub.dryRun, "dry-run", false, "have the site check everything, and submit nothing")
 	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
 	cmd.Flags().StringVar(&sub.key, "key", "", "idempotency `key` of the submission (default: random)")
-	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets)
-	cmd.RegisterFlagCompletionFunc("class", a.CompleteClasses)
-	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts)
+	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets())
+	cmd.RegisterFlagCompletionFunc("class", a.CompleteClasses())
+	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts())
 	return cmd
 }
 
