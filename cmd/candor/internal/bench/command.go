@@ -41,7 +41,7 @@ func Command() *cobra.Command {
 		Example: "  candor bench latency\n  candor bench dispatch --json",
 	}
 	for _, m := range measurements {
-		c := &cobra.Command{Use: m.name, Short: m.short, Args: cobra.NoArgs, Example: "  candor bench " + m.name + " --json",
+		c := &cobra.Command{Use: m.name, Short: m.short, Example: "  candor bench " + m.name + " --json",
 			RunE: func(c *cobra.Command, _ []string) error {
 				stop, err := profile(c)
 				if err != nil {

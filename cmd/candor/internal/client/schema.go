@@ -21,7 +21,6 @@ with the subject it goes to and its reply. Any NATS client can send them.`,
 		Example: `  candor schema
   candor schema SubmitRequest
   candor schema JobDetail | jq '.properties | keys'`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return listSchemas(a)

@@ -27,7 +27,6 @@ func versionCommand(a *cli.App) *cobra.Command {
 		Use:     "version",
 		Short:   "print the version",
 		Example: "  candor version\n  candor version --json | jq -r .revision",
-		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
 			return a.Show(v, func(p *cli.Page) {

@@ -45,7 +45,6 @@ balance.`,
 		Example: `  candor demo
   candor demo --json > report.json
   candor demo --state ./demo && candor up --state ./demo   # then look around`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			noColor, _ := cmd.Flags().GetBool("no-color") // of the root, if there is one
 			err := demo(cmd.Context(), &o, noColor, cmd.OutOrStdout(), cmd.ErrOrStderr())

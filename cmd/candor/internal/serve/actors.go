@@ -83,7 +83,7 @@ func (s *single) replica(short, long, example string) *cobra.Command {
 
 func (s *single) command(short, long, example string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: s.actor, Short: short, Long: long, Example: example, Args: cobra.NoArgs,
+		Use: s.actor, Short: short, Long: long, Example: example,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 		// Required flags are checked after this, so the environment counts.
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return prepare(cmd) },

@@ -15,7 +15,6 @@ func configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "check and show configurations",
-		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(checkCommand(), showCommand())
@@ -29,7 +28,6 @@ func checkCommand() *cobra.Command {
 		Long: `Reads a site's configuration file as candor up would, and reports everything that
 is wrong with it: file, line, column and a sentence each. Exits 0 if nothing is.`,
 		Example: `  candor config check site.yaml`,
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := (&settings{file: args[0]}).load()
 			if err != nil {
@@ -51,7 +49,6 @@ func showCommand() *cobra.Command {
 environment would run: the defaults, the file over them, and both over that.`,
 		Example: `  candor config show > site.yaml
   candor config show --config site.yaml --nodes 8`,
-		Args: cobra.NoArgs,
 		RunE: prepared(func(cmd *cobra.Command, _ []string) error {
 			c, err := s.load()
 			if err != nil {

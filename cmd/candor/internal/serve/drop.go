@@ -29,7 +29,6 @@ for good: until then they count it among those that must agree on where files an
 observations are kept. What it kept is copied to others. Remove its replicas as well, with
 candor replica remove.`,
 		Example: `  candor site drop rack2 --config site.yaml --keys keys`,
-		Args:    cobra.ExactArgs(1),
 		RunE:    prepared(func(cmd *cobra.Command, args []string) error { return d.run(cmd, args[0]) }),
 	}
 	keysFlags(cmd, &d.settings)

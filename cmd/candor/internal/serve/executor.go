@@ -8,7 +8,7 @@ import (
 
 func executorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: executor.Argument, Hidden: true, DisableFlagParsing: true, Short: "run the tasks of a node, for its agent",
+		Use: executor.Argument, Hidden: true, DisableFlagParsing: true, Args: cobra.ArbitraryArgs, Short: "run the tasks of a node, for its agent",
 		RunE: func(_ *cobra.Command, args []string) error { return executor.Main(args) },
 	}
 }

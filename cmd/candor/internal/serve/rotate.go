@@ -39,7 +39,6 @@ within seconds, except for the operator's key, which wants each host started aga
                               then --finish signs with it. The old one can go then.`,
 		Example: `  candor site rotate user-role
   candor site rotate user-role --finish`,
-		Args:      cobra.ExactArgs(1),
 		ValidArgs: identity.Rotatable(),
 		RunE:      prepared(func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) }),
 	}

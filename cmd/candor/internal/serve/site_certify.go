@@ -34,7 +34,6 @@ keys of --config or --keys, and opens nothing but the port of that actor's group
 		Example: `  candor site certify rack4 10.0.0.4 --tls west/tls
   candor site certify rack1 10.0.0.1 hub.west.example --tls west/tls
   candor site certify rack1 --replica bank --config site.yaml --output rack1-bank.pem`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: prepared(func(cmd *cobra.Command, args []string) error {
 			if r.actor != "" {
 				return r.write(cmd.OutOrStdout(), args)
@@ -109,7 +108,6 @@ configuration. It holds no secret. With --peer it prints the key of the account 
 with that peer, which a server that connects to it is to have as CANDOR_PEER.`,
 		Example: `  candor site nats --config site.yaml > /etc/candor/nats/accounts.conf
   export CANDOR_PEER=$(candor site nats --config site.yaml --peer west)`,
-		Args: cobra.NoArgs,
 		RunE: prepared(func(cmd *cobra.Command, _ []string) error { return l.nats(cmd, peer) }),
 	}
 	cmd.Flags().StringVar(&l.settings.file, "config", siteFileName, "configuration `file` of this site")

@@ -48,7 +48,6 @@ process that has none does so at its first start.`,
 		Example: `  candor site init west
   candor site init west --hosts rack1=10.0.0.1,rack2=10.0.0.2,rack3=10.0.0.3
   candor site init --config site.yaml --keys ./keys`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// Of the environment, which may speak of another site, not of a new one.
 			if f := cmd.Flags(); len(args) > 0 && (f.Changed("config") || f.Changed("keys") || f.Changed("state")) {

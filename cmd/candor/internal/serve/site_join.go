@@ -51,7 +51,6 @@ credentials; "candor user revoke --file" takes those of a letter back.`,
 		Example: `  candor site invite east --config west/site.yaml --url tls://hub.west.example:7422
   # at the other site:
   candor site join west-invites-east.json --limit 5000`,
-		Args: cobra.ExactArgs(1),
 		RunE: prepared(func(cmd *cobra.Command, args []string) error { return l.invite(cmd.OutOrStdout(), args[0]) }),
 	}
 	l.flags(cmd, "`file` to write (default WEST-invites-EAST.json)")

@@ -49,7 +49,6 @@ with --at.`,
   candor up --config site.yaml --state /var/lib/candor
   candor up --config site.yaml --host rack1
   candor up --sites west,east,north`,
-		Args: cobra.NoArgs,
 		RunE: prepared(func(cmd *cobra.Command, _ []string) error {
 			if len(u.sites) > 0 {
 				return u.runSites(cmd)

@@ -15,7 +15,6 @@ func userCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "user",
 		Short: "issue and revoke credentials",
-		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(addCommand(), revokeCommand())
@@ -43,7 +42,6 @@ for another site, whose bank then reaches this one's as that site.`,
 		Example: `  candor user add dave && candor grant dave 100
   candor user add --service auctioneer
   candor user add --peer east`,
-		Args: cobra.ExactArgs(1),
 		RunE: prepared(func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0]) }),
 	}
 	keysFlags(cmd, &a.settings)
@@ -98,7 +96,6 @@ func siteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "site",
 		Short: "make a site, join it to others, and see how it stands with them",
-		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(initCommand(), certifyCommand(), inviteCommand(), joinSiteCommand(), natsCommand(), rotateCommand(), dropCommand())

@@ -60,6 +60,7 @@ func Command() *cobra.Command {
 			"outcome as JSON. Mechanisms: " + strings.Join(names, ", ") + ".",
 		Example:       `  echo '{"alpha":0.5,"jobs":[{"budget":100,"kind":"linear","weights":[3,2]}]}' | candor solve proportional`,
 		ValidArgs:     names,
+		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -33,7 +33,6 @@ have a part in; operators see all.`,
   candor account climate
   candor account --all
   candor account predict job.yaml`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: a.OnlineAs(func() bool { return all }, func(ctx context.Context, s *cli.Session, args []string) error {
 			if all {
 				return accounts(ctx, a, s, args)
@@ -91,7 +90,6 @@ What is unspent of a grant that --expires goes back by itself at that time. Jobs
 on what expires first; what is held for a job stays until the job has ended.`,
 		Example: `  candor grant alice 100 --reason 'spring allocation'
   candor grant climate 5000 --expires 2027-01-01`,
-		Args: cobra.ExactArgs(2),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			amount, err := cli.AmountOf(args[1])
 			if err != nil {

@@ -14,7 +14,6 @@ func memberCommand(a *cli.App) *cobra.Command {
 		Use:     "member",
 		Short:   "say who has which part in an account (owners, operators)",
 		Example: "  candor account member add climate alice\n  candor account member remove climate alice",
-		Args:    cobra.NoArgs,
 		RunE:    cli.OneOf("add or remove"),
 	}
 	cmd.AddCommand(memberAdd(a), memberRemove(a))
@@ -28,7 +27,6 @@ func memberAdd(a *cli.App) *cobra.Command {
 		Short:   "give an account a part in a project's (owners, operators)",
 		Long:    "Give an account a part in a project's account: by default it may have credits held for its jobs, without a limit.",
 		Example: "  candor account member add climate alice\n  candor project member add climate bob --role auditor\n  candor project member add climate carol --limit 50",
-		Args:    cobra.ExactArgs(2),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r := messages.MemberRequest{Account: args[0], Member: args[1]}
 			if role != "" {
@@ -55,7 +53,6 @@ func memberRemove(a *cli.App) *cobra.Command {
 		Use:     "remove PROJECT ACCOUNT",
 		Short:   "take away an account's part in a project's (owners, operators)",
 		Example: "  candor account member remove climate alice",
-		Args:    cobra.ExactArgs(2),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			return ShowAccount(ctx, a, s, messages.VerbMember, messages.MemberRequest{Account: args[0], Member: args[1], Remove: true})
 		}),
@@ -99,7 +96,6 @@ func freezeCommand(a *cli.App, frozen bool) *cobra.Command {
 already can still be charged when a job ends, and it can receive. What an operator
 froze only an operator thaws.`,
 		Example:           "  candor account freeze climate --reason 'audit until Friday'",
-		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	if frozen {
@@ -120,7 +116,6 @@ func creditCommand(a *cli.App) *cobra.Command {
 		Use:     "credit NAME AMOUNT",
 		Short:   "say how far below zero an account's balance may go (operators)",
 		Example: "  candor account credit climate 500 --reason 'until the grant comes'\n  candor account credit climate 0",
-		Args:    cobra.ExactArgs(2),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			amount, err := cli.AmountOf(args[1])
 			if err != nil {

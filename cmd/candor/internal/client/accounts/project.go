@@ -35,7 +35,6 @@ func projectCreate(a *cli.App) *cobra.Command {
 		Short:   "make a project (operators)",
 		Long:    "Make a project, an account without credits until it is granted some. Doing it again changes the title and adds owners.",
 		Example: "  candor project create climate --owner alice --owner bob --title 'Climate models'",
-		Args:    cobra.ExactArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			return ShowAccount(ctx, a, s, messages.VerbProject, messages.ProjectRequest{Account: args[0], Title: title, Owners: owners})
 		}),
@@ -51,7 +50,6 @@ func projectShow(a *cli.App) *cobra.Command {
 		Use:     "show NAME",
 		Short:   "show a project: credits, members, limits",
 		Example: "  candor project show climate\n  candor project show climate --json | jq '.roles[]'",
-		Args:    cobra.ExactArgs(1),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			return ShowAccount(ctx, a, s, messages.VerbAccount, messages.AccountRequest{Account: args[0]})
 		}),
@@ -65,7 +63,6 @@ func projectList(a *cli.App) *cobra.Command {
 		Use:     "list",
 		Short:   "list the projects that you have a part in",
 		Example: "  candor project list\n  candor project list --all",
-		Args:    cobra.NoArgs,
 		RunE: a.OnlineAs(func() bool { return all }, func(ctx context.Context, s *cli.Session, _ []string) error {
 			reply, err := allAccounts(ctx, s, messages.AccountsRequest{Projects: true})
 			if err != nil {
@@ -84,7 +81,6 @@ func projectLimit(a *cli.App) *cobra.Command {
 		Short:   "bound what a member may have spent and hold (owners, operators)",
 		Long:    "Bound what a member may have spent in a project and hold there, together and ever. To let it spend on, raise the limit.",
 		Example: "  candor project limit climate bob 50\n  candor project limit climate bob none",
-		Args:    cobra.ExactArgs(3),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r := messages.MemberRequest{Account: args[0], Member: args[1]}
 			if err := setLimit(&r, args[2]); err != nil {
@@ -102,7 +98,6 @@ func projectRole(a *cli.App) *cobra.Command {
 		Short:   "say what a member may do (owners, operators)",
 		Long:    "Members have credits held for their jobs; owners do too, manage the project and transfer from it; auditors only see it.",
 		Example: "  candor project role climate bob owner\n  candor project role climate carol auditor",
-		Args:    cobra.ExactArgs(3),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r := messages.MemberRequest{Account: args[0], Member: args[1]}
 			if err := setRole(&r, args[2]); err != nil {

@@ -22,7 +22,6 @@ aside until that site's bank has answered: if it refuses, as it does where there
 such account, they are yours again, and if it cannot be reached it is asked until it
 can. Repeating it with the same --key gives nothing more.`,
 		Example: "  candor remit bob@east 10 --reason 'thanks for the data'\n  candor remit bob@east 100 --from climate",
-		Args:    cobra.ExactArgs(2),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			payee, peer, err := accountAt(args[0])
 			if err != nil {
@@ -73,7 +72,6 @@ the amount, for as long as --for says; what is not charged is free again some ti
 that, or when the site has given it up (candor revoke). Jobs that run at other sites do
 this by themselves.`,
 		Example: "  candor authorise east 20 --for 2d\n  candor authorise east 20 --for 12h --json > authorisation.json",
-		Args:    cobra.ExactArgs(2),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			amount, err := cli.AmountOf(args[1])
 			if err != nil {
@@ -107,7 +105,6 @@ func revokeCommand(a *cli.App) *cobra.Command {
 		Long: `Ask the site that an authorisation is for to give it up, if it is not charged. The
 credits are free once that site has said so; until then it may still charge.`,
 		Example: "  candor revoke alice/k2",
-		Args:    cobra.ExactArgs(1),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			reply, err := cli.CallKeyed[messages.ClearingReply](ctx, s, messages.Bank, messages.VerbRevoke, messages.RevokeRequest{ID: args[0]})
 			if err != nil {

@@ -26,7 +26,6 @@ With --project, show only what was held and charged on your own word there.`,
   candor statement --project climate --from '7 days ago'
   candor statement --from 24h --json | jq '.entries[].change'
   candor statement --csv > statement.csv`,
-		Args:              cobra.MaximumNArgs(1),
 		RunE:              a.Online(func(ctx context.Context, s *cli.Session, args []string) error { return statement(ctx, a, s, &o, args) }),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}

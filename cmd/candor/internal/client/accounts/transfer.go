@@ -30,7 +30,6 @@ func transferCommand(a *cli.App) *cobra.Command {
 own. Credits that expire keep their expiry. Repeating a transfer with the same --key
 transfers nothing more.`,
 		Example: "  candor transfer bob 5 --reason 'thanks for the data'\n  candor transfer bob 100 --from climate",
-		Args:    cobra.ExactArgs(2),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			amount, err := cli.AmountOf(args[1])
 			if err != nil {
@@ -54,7 +53,6 @@ func withdrawCommand(a *cli.App) *cobra.Command {
 		Short:   "take credits that are available back from an account (operators)",
 		Long:    "Take credits that are available back from an account. Repeating it with the same --key takes nothing more.",
 		Example: "  candor withdraw climate 20 --reason 'the project ends early'",
-		Args:    cobra.ExactArgs(2),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			amount, err := cli.AmountOf(args[1])
 			if err != nil {
@@ -83,7 +81,6 @@ new transfer goes the other way and names the one that it corrects. A transfer c
 be corrected once, and its correction in turn. "candor statement --json" has the
 identifiers of transfers.`,
 		Example: "  candor correct job/alice/42/charge --reason 'the node was faulty'\n  candor correct '$grant/operator/spring' --amount 10 --reason 'granted too much'",
-		Args:    cobra.ExactArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) (err error) {
 			r := messages.CorrectRequest{Transfer: args[0], Reason: reason}
 			if amount != "" {

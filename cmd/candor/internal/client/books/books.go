@@ -23,7 +23,6 @@ func Command(a *cli.App) *cobra.Command {
 issued. With --full, which is for operators, it recomputes every balance and every
 hold from the first record. The exit code is 1 if they do not balance.`,
 		Example: "  candor books\n  candor books --full\n  candor books --json | jq .balanced",
-		Args:    cobra.NoArgs,
 		RunE: a.OnlineAs(func() bool { return full }, func(ctx context.Context, s *cli.Session, _ []string) error {
 			reply, err := cli.Call[messages.BooksReply](ctx, s, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: full})
 			if err != nil {

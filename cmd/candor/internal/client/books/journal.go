@@ -140,7 +140,6 @@ kind and reason stand in tags.`,
 		Example: `  candor bank export --format hledger --output books.journal && hledger -f books.journal check --strict
   candor bank export --format beancount --output books.beancount && bean-check books.beancount
   candor bank export --format csv | cut -d, -f 1,2,13-16`,
-		Args: cobra.NoArgs,
 		RunE: withJournal(a, &directory, func(ctx context.Context, source journalSource) error {
 			return exportBooks(ctx, source, format, output, a.Out)
 		}),

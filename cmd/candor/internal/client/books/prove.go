@@ -22,7 +22,6 @@ credentials. New sites begin so. A site that was made by an earlier release does
 with this command, once every replica of the bank and every client runs this release
 and has the site's keys. It cannot be taken back.`,
 		Example: "  candor bank prove",
-		Args:    cobra.NoArgs,
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
 			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbProve, messages.Empty{}, func(p *cli.Page, reply messages.TrustReply) {
 				p.Printf("Everything is proven from record %d on.\n", reply.From)
@@ -40,7 +39,6 @@ as pay, with exactly the bytes of REQUEST. Another client of NATS sends it besid
 request, under your credentials, within an hour.`,
 		Example: `  request='{"key":"1","to":"bob","amount":5}'
   nats request -H "$(candor bank sign pay "$request")" candor.west.bank.pay.alice "$request"`,
-		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			t, err := a.Resolve(false)
 			if err != nil {

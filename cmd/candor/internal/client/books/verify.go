@@ -44,7 +44,6 @@ The exit code is 1 if anything is wrong; the first thing that is gets named.`,
 		Example: `  candor bank verify
   candor bank verify --from-genesis --json
   candor bank verify --history ~/.local/state/candor/bank/1`,
-		Args: cobra.NoArgs,
 		RunE: withJournal(a, &directory, func(ctx context.Context, source journalSource) error {
 			return verifyBooks(ctx, a, source, genesis, key, cmp.Or(keys, keysBeside(a, directory)))
 		}),

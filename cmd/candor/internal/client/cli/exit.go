@@ -128,18 +128,45 @@ func UsageErrors(cmd *cobra.Command) {
 	wrapArguments(cmd)
 }
 
+// wrapArguments checks the arguments of every command below cmd: as the command says, or
+// else as its usage line does.
 func wrapArguments(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return Usagef("%v\nUsage: %s", err, cmd.UseLine())
-			}
-			return nil
+	check := cmd.Args
+	if check == nil {
+		check = byUsage(cmd.Use)
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return Usagef("%v\nUsage: %s", err, cmd.UseLine())
 		}
+		return nil
 	}
 	for _, c := range cmd.Commands() {
 		wrapArguments(c)
 	}
+}
+
+// byUsage reads a usage line, such as "account [NAME]", "add NAME AMOUNT" or
+// "cancel NUMBER...", as the number of arguments that the command takes. None has both
+// required and optional ones, unless any number.
+func byUsage(use string) cobra.PositionalArgs {
+	required, optional := 0, 0
+	for _, word := range strings.Fields(use)[1:] {
+		if strings.HasPrefix(word, "[") {
+			optional++
+		} else {
+			required++
+		}
+	}
+	switch {
+	case strings.HasSuffix(use, "..."):
+		return cobra.MinimumNArgs(required)
+	case optional > 0:
+		return cobra.MaximumNArgs(optional)
+	case required > 0:
+		return cobra.ExactArgs(required)
+	}
+	return cobra.NoArgs
 }
 
 // UnknownCommand is the error of a command that there is not, with those like it.

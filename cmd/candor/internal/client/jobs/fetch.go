@@ -43,7 +43,6 @@ everybody's jobs; the site's log says when they did.`,
   candor fetch 17
   candor fetch 17 --list
   candor fetch 17 --task 3 -o results`,
-		Args: cobra.ExactArgs(1),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			if err := q.of(args[0]); err != nil {
 				return err

@@ -27,7 +27,6 @@ func jobsCommand(a *cli.App) *cobra.Command {
 		Example: `  candor jobs
   candor jobs --active --limit 5
   candor jobs --json | jq '.jobs[] | select(.state == "Failed") | .job'`,
-		Args: cobra.NoArgs,
 		RunE: a.OnlineAs(func() bool { return r.All || r.Account != "" }, func(ctx context.Context, s *cli.Session, _ []string) error {
 			reply, err := listJobs(ctx, a, s, r)
 			if err != nil {
@@ -88,7 +87,6 @@ func jobCommand(a *cli.App) *cobra.Command {
 		Use:     "job NUMBER",
 		Short:   "show a job: its stages, shares, times and charge",
 		Example: "  candor job 17\n  candor job 17 --json | jq .stages",
-		Args:    cobra.ExactArgs(1),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			return askJob(ctx, a, s, messages.VerbJob, args[0], writeJob)
 		}),
@@ -103,7 +101,6 @@ func whyCommand(a *cli.App) *cobra.Command {
 		Long: `Explain a job: the reason it waits or why it went as it did, its share of each
 class, the price around it, and what would change it.`,
 		Example: "  candor why 17\n  candor why 17 --json | jq -r .reason",
-		Args:    cobra.ExactArgs(1),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			return askJob(ctx, a, s, messages.VerbWhy, args[0], writeWhy)
 		}),
@@ -119,7 +116,6 @@ func cancelCommand(a *cli.App) *cobra.Command {
 job owes until now is charged. All the jobs named are tried; the exit code is that
 of the first that could not be cancelled.`,
 		Example:           "  candor cancel 17\n  candor cancel 17 18 19",
-		Args:              cobra.MinimumNArgs(1),
 		RunE:              a.Online(func(ctx context.Context, s *cli.Session, args []string) error { return cancel(ctx, a, s, args) }),
 		ValidArgsFunction: a.CompleteJobs(true),
 	}

@@ -49,7 +49,6 @@ for tasks to start, and print as they write until the job ends.`,
 		Example: `  candor logs 17
   candor logs 17 -f
   candor logs 17 --stage reduce --task 0 --stderr`,
-		Args: cobra.ExactArgs(1),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			if err := q.of(args[0]); err != nil {
 				return err

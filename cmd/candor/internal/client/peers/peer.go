@@ -88,7 +88,6 @@ func peerLimit(a *cli.App) *cobra.Command {
 		Short:   "say how much a peer may owe",
 		Long:    "Say how much a peer may owe. A lower limit takes nothing back: it bounds what is new.\nIt leaves the share of the reserve that settles what is owed already.",
 		Example: "  candor peer limit west 8000",
-		Args:    cobra.ExactArgs(2),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			amount, err := cli.AmountOf(args[1])
 			if err != nil {
@@ -116,7 +115,6 @@ the banks yet. Where the shares of the peers come to more, each is made smaller 
 proportion, so that none takes what is another's; 0 leaves them as they are, which is
 the default. A share is the peer's limit, or what candor peer add --share says.`,
 		Example: "  candor peer reserve 10000",
-		Args:    cobra.ExactArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			amount, err := cli.AmountOf(args[0])
 			if err != nil {
@@ -135,7 +133,6 @@ func peerList(a *cli.App) *cobra.Command {
 not answered, which number the next instruction each way has, whether the peer answers,
 and what was refused. The site's own key, for other operators, stands at the top.`,
 		Example: "  candor peer list\n  candor peer list --json | jq '.peers[] | select(.tries > 0)'\n  candor peer list --json | jq -r .key",
-		Args:    cobra.NoArgs,
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
 			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbPeers, messages.Empty{}, writePeers)
 		}),
@@ -150,7 +147,6 @@ func peerReconcile(a *cli.App) *cobra.Command {
 first number at which they differ. Numbers that only one bank has are in flight. The
 exit code is 1 if the books differ.`,
 		Example: "  candor peer reconcile west",
-		Args:    cobra.ExactArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			reply, err := cli.Call[messages.ReconcileReply](ctx, s, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: args[0]})
 			if err != nil {
@@ -187,7 +183,6 @@ peer took anything in them.`,
   candor withdraw clearing--settlement 120 --reason 'cycle 7, paid'
   candor grant clearing--west 120 --reason 'cycle 7, west has paid'
   candor settle --cycle 8 --correct`,
-		Args: cobra.NoArgs,
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error { return settle(ctx, a, s, cycle, correct) }),
 	}
 	cmd.Flags().BoolVar(&correct, "correct", false, "take back later cycles, closed by mistake")

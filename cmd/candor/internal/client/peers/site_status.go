@@ -39,7 +39,6 @@ goes to and fro, how long the peer's bank took to answer a request just now, wha
 owed, what is not settled and what is retried. The exit code is 1 if a peer has no link
 or its bank does not answer.`,
 		Example: "  candor site status\n  candor site status --json | jq '.links.trips[] | select(.took == 0)'",
-		Args:    cobra.NoArgs,
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
 			bank, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
 			if err != nil {

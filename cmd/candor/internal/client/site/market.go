@@ -22,7 +22,6 @@ func marketCommand(a *cli.App) *cobra.Command {
 		Use:     "market",
 		Short:   "change the markets of a running site",
 		Example: "  candor market apply site.yaml",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(marketApplyCommand(a))
@@ -39,7 +38,6 @@ which only markets is read, or a list of markets alone. Jobs stay in their marke
 market with jobs that have not ended cannot go, nor change its mechanism or classes. What
 was applied outlives the site's configuration file; see candor markets.`,
 		Example: "  candor config check site.yaml && candor market apply site.yaml\n  candor market apply --dry-run site.yaml",
-		Args:    cobra.ExactArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			markets, err := readMarkets(args[0])
 			if err != nil {
@@ -107,7 +105,6 @@ func reservationsCommand(a *cli.App) *cobra.Command {
 		Long: `Show the jobs that were given slots for good, now or for later, in the order of their
 times. Bids are sealed until they are decided on; from then on everybody sees the timetable.`,
 		Example:           "  candor reservations\n  candor reservations night --json | jq '.reservations[].start'",
-		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.CompleteMarkets(),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			if len(args) > 0 {
@@ -137,7 +134,6 @@ func nodeCommand(a *cli.App) *cobra.Command {
 		Use:     "node",
 		Short:   "take a node out of use and back, or let a new one join",
 		Example: "  candor node drain node3\n  candor node resume node3\n  candor node token node7 > node7.token",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(nodeDrainCommand(a), nodeResumeCommand(a), nodeTokenCommand(a), nodeTokensCommand(a))
@@ -155,7 +151,6 @@ says; what has not ended then is ended and run elsewhere, which does not count a
 failed attempt. The owners are told by candor why. --undo has the node take work again,
 as candor node resume does.`,
 		Example: "  candor node drain node3 --notice 10m\n  candor node drain node3 --undo",
-		Args:    cobra.ExactArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r := messages.DrainRequest{Node: args[0], Undo: undo}
 			var err error
@@ -180,7 +175,6 @@ when tasks of several accounts fail there at once that end well on other nodes; 
 nodes says why. It is probed now and then, and comes back by itself when a probe ends
 well.`,
 		Example: "  candor node resume node3",
-		Args:    cobra.ExactArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: args[0], Undo: true}, writeDrained)
 		}),

@@ -36,7 +36,6 @@ func replicaList(a *cli.App) *cobra.Command {
 		Use:     "list [auctioneer|bank]",
 		Short:   "list the replicas, and how many the site can lose",
 		Example: "  candor replica list\n  candor replica list bank --json | jq '.[].spare'",
-		Args:    cobra.MaximumNArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			actors := replicated
 			if len(args) == 1 {
@@ -68,7 +67,6 @@ vote. Until then it costs the group nothing. Where that takes longer than --time
 again to wait for it. --address is where the replica serves its group; the others keep it
 in their log, and need no other configuration.`,
 		Example: "  candor replica add auctioneer rack4 --address 10.0.0.4:7001\n  candor replica add bank rack4 --address 10.0.0.4:7002 --timeout 5m",
-		Args:    cobra.ExactArgs(2),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r.Add = args[1]
 			return regroup(ctx, a, s, args[0], r)
@@ -87,7 +85,6 @@ func replicaRemove(a *cli.App) *cobra.Command {
 others without a majority is refused, and without --force also what would leave the site
 able to lose fewer replicas than now.`,
 		Example: "  candor replica remove auctioneer rack2",
-		Args:    cobra.ExactArgs(2),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r.Remove = args[1]
 			return regroup(ctx, a, s, args[0], r)

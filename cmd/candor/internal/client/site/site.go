@@ -21,7 +21,6 @@ func nodesCommand(a *cli.App) *cobra.Command {
 		Use:     "nodes",
 		Short:   "list the nodes of the site and their slots",
 		Example: "  candor nodes\n  candor nodes --json | jq '.nodes[] | select(.state != \"Up\")'",
-		Args:    cobra.NoArgs,
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
 			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{}, writeNodes)
 		}),
@@ -37,7 +36,6 @@ what all bidders put on it, in credits; where slots are charged by time, what a 
 on one costs), slots, tasks that wait, who would get the next slot that comes free, and
 the largest bidders.`,
 		Example: "  candor markets\n  candor markets --json | jq '.markets[].prices'",
-		Args:    cobra.NoArgs,
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
 			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}, writeMarkets)
 		}),

@@ -21,7 +21,6 @@ func topCommand(a *cli.App) *cobra.Command {
 redrawn in place until q or Ctrl-C. Where the output is not a terminal, and with
 --json, print it once.`,
 		Example: "  candor top\n  candor top --interval 200ms\n  candor top --json | jq '.markets[0].prices'",
-		Args:    cobra.NoArgs,
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
 			if interval < minInterval {
 				return cli.Usagef("--interval %v: must be at least %v", interval, minInterval)

@@ -67,7 +67,6 @@ part of their weight was screened out as fitting no others, the bandwidth of the
 estimated density, and how far the estimate still moves: its divergence from the
 one before, in nats, which is near 0 once more samples tell nothing new.`,
 		Example: "  candor estimate classes\n  candor estimate classes --json | jq '.classes[] | select(.prior > 0)'",
-		Args:    cobra.NoArgs,
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
 			return cli.Ask(ctx, a, s, messages.Estimator, messages.VerbClasses, messages.Empty{}, writeClasses)
 		}),
