@@ -2,13 +2,13 @@ package serve
 
 import (
 	"cmp"
-	"errors"
+	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // single is a command that runs one actor against a NATS server that runs
@@ -76,7 +76,7 @@ first started, into --creds or else the state directory, and finds the server.`,
 // replica is the command of an actor that has replicas.
 func (s *single) replica(short, long, example string) *cobra.Command {
 	cmd := s.command(short, long, example)
-	cmd.Flags().StringVar(&s.settings.keys, "keys", "", "`directory` of the site's keys (default keys in the state directory)")
+	s.settings.keysFlag(cmd.Flags())
 	cmd.Flags().StringVar(&s.certificate, "certificate", "", "`file` with the certificate of this replica")
 	return cmd
 }
@@ -89,9 +89,7 @@ func (s *single) command(short, long, example string) *cobra.Command {
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return prepare(cmd) },
 	}
 	s.settings.fileFlags(cmd.Flags())
-	cmd.Flags().StringVar(&s.settings.metrics, "metrics", "", "`address` that serves Prometheus metrics (default none)")
-	cmd.Flags().BoolVar(&s.settings.profile, "profile", false, "serve pprof at a socket in the state directory")
-	cmd.Flags().StringVar(&s.settings.store, "store", "", "how replicas keep their logs, `wal` or bolt (default wal)")
+	s.settings.runFlags(cmd.Flags())
 	s.logging.flags(cmd.Flags())
 	cmd.Flags().StringVar(&s.server, "server", "", "`URL` of the NATS server, or several with commas")
 	cmd.Flags().StringVar(&s.creds, "creds", "", "NATS credentials `file` of the actor")
@@ -111,29 +109,19 @@ func (s *single) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	log, err := s.logger(cmd)
+	o, door, err := s.options(cmd, &c)
 	if err != nil {
 		return err
 	}
-	door, err := c.MetricsDoor(s.settings.host)
-	if err != nil {
-		return err
-	}
-	site, err := embedded.Start(cmd.Context(), c, embedded.Options{
-		Host: s.settings.host, Metrics: door.Address != "", Log: log, Executor: executor.Self(), LeaveRunning: s.leave,
-		Only: &embedded.Only{Actor: s.actor, Node: s.node, Server: s.server, Creds: s.creds, Certificate: s.certificate},
-	})
+	o.LeaveRunning = s.leave
+	o.Only = &embedded.Only{Actor: s.actor, Node: s.node, Server: s.server, Creds: s.creds, Certificate: s.certificate}
+	site, err := embedded.Start(cmd.Context(), c, o)
 	if err != nil {
 		return unstarted(cmd.Context(), err)
 	}
-	stop, err := observe(door, profileSocket(&c, cmp.Or(s.node, s.actor)), site.Gatherer, log)
-	if err != nil {
-		return errors.Join(err, site.Close())
-	}
-	log.Info("serving")
-	serving()
-	<-cmd.Context().Done()
-	leaving()
-	log.Info("stopping")
-	return ended(errors.Join(stop(), site.Close()))
+	return serve(cmd, served{
+		Gather: site.Gatherer, Metrics: door, Profile: profileSocket(&c, cmp.Or(s.node, s.actor)), Close: site.Close,
+		Announce: func(context.Context, io.Writer) { o.Log.Info("serving") },
+		Stopping: func(io.Writer) { o.Log.Info("stopping") },
+	}, o.Log)
 }

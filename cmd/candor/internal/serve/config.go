@@ -12,13 +12,8 @@ import (
 )
 
 func configCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "check and show configurations",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(checkCommand(), showCommand())
-	return cmd
+	return group("config", "check and show configurations",
+		checkCommand(), showCommand())
 }
 
 func checkCommand() *cobra.Command {
@@ -33,9 +28,8 @@ is wrong with it: file, line, column and a sentence each. Exits 0 if nothing is.
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: nothing is wrong: site %s, %s, %s, %s\n",
+			return say(cmd.OutOrStdout(), "%s: nothing is wrong: site %s, %s, %s, %s\n",
 				args[0], c.Site, count(len(c.Markets), "market"), count(len(c.Nodes), "node"), count(len(c.Accounts), "account"))
-			return err
 		},
 	}
 }

@@ -68,8 +68,7 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	if err := forgetServer(cmd.Context(), b, server); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The servers of site %s have forgotten %s\n", c.Site, server)
-	return err
+	return say(cmd.OutOrStdout(), "The servers of site %s have forgotten %s\n", c.Site, server)
 }
 
 // forgetServer asks the servers of a cluster, as their system account, to go on

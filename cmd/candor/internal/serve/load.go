@@ -36,13 +36,21 @@ func (s *settings) fileFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.host, "host", "", "`name` of the configured host that this process is")
 }
 
-func (s *settings) siteFlags(f *pflag.FlagSet) {
-	s.fileFlags(f)
+func (s *settings) keysFlag(f *pflag.FlagSet) {
 	f.StringVar(&s.keys, "keys", "", "`directory` of the site's keys (default keys in the state directory)")
-	f.StringVar(&s.listen, "listen", "", "`address` for NATS clients; port 0 takes a free one (default 127.0.0.1:4222)")
+}
+
+func (s *settings) runFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.metrics, "metrics", "", "`address` that serves Prometheus metrics (default none)")
 	f.BoolVar(&s.profile, "profile", false, "serve pprof at a socket in the state directory")
 	f.StringVar(&s.store, "store", "", "how replicas keep their logs, `wal` or bolt (default wal)")
+}
+
+func (s *settings) siteFlags(f *pflag.FlagSet) {
+	s.fileFlags(f)
+	s.keysFlag(f)
+	s.runFlags(f)
+	f.StringVar(&s.listen, "listen", "", "`address` for NATS clients; port 0 takes a free one (default 127.0.0.1:4222)")
 	f.IntVar(&s.nodes, "nodes", 0, "`number` of nodes, all like the first (default 4)")
 	f.IntVar(&s.replicas, "replicas", 0, "`number` of replicas of the auctioneer and of the bank (default 3)")
 }
@@ -73,20 +81,15 @@ func (s *settings) load() (embedded.Config, error) {
 }
 
 // read decodes the file, if one is named, over the defaults.
-func (s *settings) read() (embedded.Config, *document, error) {
-	c := embedded.Default()
-	c.State = defaultState()
-	d := &document{File: &yamlfile.File{}}
-	if s.file != "" {
+func (s *settings) read() (c embedded.Config, d *document, err error) {
+	if s.file == "" {
+		c, d = defaults(), &document{File: &yamlfile.File{}}
+	} else {
 		text, err := os.ReadFile(s.file)
 		if err != nil {
 			return c, nil, messages.Errorf(messages.Invalid, "--config: %v", err)
 		}
-		if d, err = parse(s.file, text); err != nil {
-			return c, nil, err
-		}
-		d.decode(&c)
-		if err := d.err(); err != nil {
+		if c, d, err = decoded(s.file, text); err != nil {
 			return c, nil, err
 		}
 	}
@@ -94,6 +97,23 @@ func (s *settings) read() (embedded.Config, *document, error) {
 		addOwnAccount(&c)
 	}
 	return c, d, nil
+}
+
+func defaults() embedded.Config {
+	c := embedded.Default()
+	c.State = defaultState()
+	return c
+}
+
+// decoded is what the text of a configuration file says, over the defaults.
+func decoded(file string, text []byte) (embedded.Config, *document, error) {
+	c := defaults()
+	d, err := parse(file, text)
+	if err != nil {
+		return c, nil, err
+	}
+	d.decode(&c)
+	return c, d, d.err()
 }
 
 // override puts the settings over what the file said. Hosts have addresses and

@@ -2,13 +2,12 @@ package serve
 
 import (
 	"io"
-	"os"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"golang.org/x/term"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -28,7 +27,7 @@ func (l *logging) logger(w io.Writer) (*zap.Logger, error) {
 	}
 	var encoder zapcore.Encoder
 	switch {
-	case l.format == "json", l.format == "auto" && !onTerminal(w):
+	case l.format == "json", l.format == "auto" && !terminal.IsTerminal(w):
 		encoder = zapcore.NewJSONEncoder(jsonLines())
 	case l.format == "text", l.format == "auto":
 		encoder = zapcore.NewConsoleEncoder(textLines())
@@ -49,9 +48,4 @@ func textLines() zapcore.EncoderConfig {
 	c.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
 	c.ConsoleSeparator = "  "
 	return c
-}
-
-func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -49,7 +48,7 @@ within seconds, except for the operator's key, which wants each host started aga
 
 func keysFlags(cmd *cobra.Command, s *settings) {
 	s.fileFlags(cmd.Flags())
-	cmd.Flags().StringVar(&s.keys, "keys", "", "`directory` of the site's keys (default keys in the state directory)")
+	s.keysFlag(cmd.Flags())
 }
 
 func (r *rotate) run(cmd *cobra.Command, key string) error {
@@ -61,26 +60,29 @@ func (r *rotate) run(cmd *cobra.Command, key string) error {
 		if err := authority.Finish(key); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The rotation of key %s has ended\n", key)
-		return err
+		return say(cmd.OutOrStdout(), "The rotation of key %s has ended\n", key)
 	}
 	public, err := authority.Rotate(key)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", public)
-	return err
+	return say(cmd.OutOrStdout(), "%s\n", public)
 }
 
 // authority opens the keys of the configured site, which must be there.
 func (s *settings) authority() (embedded.Config, *identity.Authority, error) {
+	return s.authorityElse("start it once with candor up, or make them with candor site init")
+}
+
+// authorityElse opens the keys of the configured site; where there are none, its error says what to do.
+func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Authority, error) {
 	c, err := s.load()
 	if err != nil {
 		return c, nil, err
 	}
 	authority, err := identity.Open(keysDir(&c))
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil, messages.Errorf(messages.NotFound, "%s: no site has keys there; start it once with candor up, or make them with candor site init", keysDir(&c))
+		return c, nil, messages.Errorf(messages.NotFound, "%s: no site has keys there; %s", keysDir(&c), advice)
 	}
 	return c, authority, err
 }
@@ -135,8 +137,7 @@ func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
 		if err := authority.RevokeKey(key); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "Key %s opens nothing any more\n", key)
-		return err
+		return say(cmd.OutOrStdout(), "Key %s opens nothing any more\n", key)
 	}
 	role, name := r.role(name)
 	// One that an earlier version issued has a key that does not follow from its name.
@@ -146,8 +147,7 @@ func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
 	if err := authority.Revoke(role, name, r.keys...); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "What was issued for %s %s opens nothing any more\n", role, name)
-	return err
+	return say(cmd.OutOrStdout(), "What was issued for %s %s opens nothing any more\n", role, name)
 }
 
 func keyIn(file string) (string, error) {

@@ -1,11 +1,17 @@
 package serve
 
 import (
+	"cmp"
+	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // Commands are the commands that run actors, and what belongs to them.
@@ -25,6 +31,26 @@ func prepare(cmd *cobra.Command) error {
 	return applyAt(cmd)
 }
 
+// applyAt has --at, which all commands inherit, name a site of this machine to
+// those that work on its state directory: the flag that says which is set.
+func applyAt(cmd *cobra.Command) error {
+	at := cmd.InheritedFlags().Lookup("at")
+	if at == nil || !at.Changed {
+		return nil
+	}
+	name, state := at.Value.String(), cmd.Flags().Lookup("state")
+	if state == nil || cmd.Flags().Changed("config") {
+		return messages.Errorf(messages.Invalid, "--at: %s works on what its own flags name, not on a site that runs", cmd.CommandPath())
+	}
+	base := cmp.Or(state.Value.String(), defaultState())
+	for _, dir := range []string{base, filepath.Join(base, sitesDir, name)} {
+		if info, err := embedded.ReadInfo(dir); err == nil && info.Site == name {
+			return cmd.Flags().Set("state", dir)
+		}
+	}
+	return messages.Errorf(messages.NotFound, "--at: no site %q is known in %s; start it with candor up --sites", name, base)
+}
+
 // prepared makes a command's RunE, which fills in flags from the environment and then
 // runs the command.
 func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
@@ -36,18 +62,38 @@ func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []s
 	}
 }
 
+// group is a command that only groups others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// say prints to w.
+func say(w io.Writer, format string, args ...any) error {
+	_, err := fmt.Fprintf(w, format, args...)
+	return err
+}
+
 // common holds the flags of every command that runs actors.
 type common struct {
 	settings settings
 	logging  logging
 }
 
-func (c *common) flags(f *pflag.FlagSet) {
-	c.settings.siteFlags(f)
-	c.logging.flags(f)
+// options are those with which a command starts its actors; the door is that of the metrics.
+func (c *common) options(cmd *cobra.Command, config *embedded.Config) (o embedded.Options, door embedded.MetricsDoor, err error) {
+	log, err := c.logging.logger(cmd.ErrOrStderr())
+	if err != nil {
+		return o, door, err
+	}
+	door, err = config.MetricsDoor(c.settings.host)
+	return embedded.Options{Host: c.settings.host, Metrics: door.Address != "", Log: log, Executor: executor.Self()}, door, err
 }
 
-// logger logs to the command's error output.
-func (c *common) logger(cmd *cobra.Command) (*zap.Logger, error) {
-	return c.logging.logger(cmd.ErrOrStderr())
+func executorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: executor.Argument, Hidden: true, DisableFlagParsing: true, Args: cobra.ArbitraryArgs, Short: "run the tasks of a node, for its agent",
+		RunE: func(_ *cobra.Command, args []string) error { return executor.Main(args) },
+	}
 }

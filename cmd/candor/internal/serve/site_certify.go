@@ -3,7 +3,6 @@ package serve
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -48,8 +47,7 @@ keys of --config or --keys, and opens nothing but the port of that actor's group
 			if err := authority.Issue(args[0], args[1:], time.Now()); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(dir, args[0]+".pem"))
-			return err
+			return say(cmd.OutOrStdout(), "%s\n", filepath.Join(dir, args[0]+".pem"))
 		}),
 	}
 	cmd.Flags().StringVar(&dir, "tls", tlsDir, "`directory` of the site's authority")
@@ -92,8 +90,7 @@ func (r *replicaCertificate) write(w io.Writer, args []string) error {
 	if err := internal.WriteReplica(file, r.actor, host, time.Now()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(w, file)
-	return err
+	return say(w, "%s\n", file)
 }
 
 func natsCommand() *cobra.Command {
@@ -125,8 +122,7 @@ func (l *letters) nats(cmd *cobra.Command, peer messages.Name) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), key)
-		return err
+		return say(cmd.OutOrStdout(), "%s\n", key)
 	}
 	var peers []messages.Name
 	for _, p := range c.Peers {

@@ -82,8 +82,7 @@ func (i *initial) keysOnly(w io.Writer) error {
 	if _, err := identity.Create(keysDir(&c), c.Site); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(w, keysDir(&c))
-	return err
+	return say(w, "%s\n", keysDir(&c))
 }
 
 // whole makes everything in a directory of its own, which must not exist: all of

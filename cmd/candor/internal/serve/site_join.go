@@ -81,9 +81,8 @@ func (l *letters) invite(w io.Writer, peer messages.Name) error {
 	if err := writeLetter(file, letter); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s\nGive it to the operator of %s in private; there: candor site join %s --limit AMOUNT\nThen take the answer here: candor site join %s --config %s --limit AMOUNT\n",
+	return say(w, "%s\nGive it to the operator of %s in private; there: candor site join %s --limit AMOUNT\nThen take the answer here: candor site join %s --config %s --limit AMOUNT\n",
 		file, peer, filepath.Base(file), answerFile(peer, c.Site), l.settings.file)
-	return err
 }
 
 func answerFile(from, to messages.Name) string { return from + "-answers-" + to + ".json" }
@@ -139,8 +138,7 @@ func (l *letters) join(w io.Writer, file string) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(w, "Start this site again to settle with it; candor site status then shows how it stands.\n")
-	return err
+	return say(w, "Start this site again to settle with it; candor site status then shows how it stands.\n")
 }
 
 // admit writes what a letter brings, then makes its site a peer. What the file of
@@ -197,20 +195,12 @@ func (l *letters) answer(w io.Writer, c *embedded.Config, authority *identity.Au
 	if err := writeLetter(file, letter); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s\nGive it to the operator of %s, who takes it with candor site join.\n", file, invitation.Site)
-	return err
+	return say(w, "%s\nGive it to the operator of %s, who takes it with candor site join.\n", file, invitation.Site)
 }
 
 // open reads the configuration and the keys of this site.
 func (l *letters) open() (embedded.Config, *identity.Authority, error) {
-	c, err := l.settings.load()
-	if err != nil {
-		return c, nil, err
-	}
-	authority, err := identity.Open(keysDir(&c))
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil, messages.Errorf(messages.NotFound, "%s: no site has keys there; make them with candor site init", keysDir(&c))
-	}
+	c, authority, err := l.settings.authorityElse("make them with candor site init")
 	if err == nil && authority.Site() != c.Site {
 		err = messages.Errorf(messages.Conflict, "%s: holds the keys of site %s, not of %s", keysDir(&c), authority.Site(), c.Site)
 	}

@@ -53,12 +53,10 @@ func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	if err != nil {
 		return nil, messages.Errorf(messages.Invalid, "--config: %v", err)
 	}
-	d, err := parse(file, text)
+	c, d, err := decoded(file, text)
 	if err != nil {
 		return nil, err
 	}
-	c := embedded.Default()
-	d.decode(&c)
 	if i := slices.IndexFunc(c.Peers, func(known embedded.Peer) bool { return known.Name == p.Name }); i >= 0 {
 		if reflect.DeepEqual(c.Peers[i], p) {
 			return text, nil // only the files beside it are new
@@ -75,14 +73,8 @@ func withPeer(file string, p embedded.Peer) ([]byte, error) {
 // checkText reads a changed configuration again: it must name the peer with its keys and
 // limit, and hold no mistake.
 func checkText(file string, text []byte, p embedded.Peer) error {
-	d, err := parse(file, text)
+	c, d, err := decoded(file, text)
 	if err != nil {
-		return err
-	}
-	c := embedded.Default()
-	c.State = defaultState()
-	d.decode(&c)
-	if err := d.err(); err != nil {
 		return err
 	}
 	i := slices.IndexFunc(c.Peers, func(known embedded.Peer) bool { return known.Name == p.Name })

@@ -1,21 +1,20 @@
 package serve
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
-	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // up is the command that runs a whole site, or one host's share of it.
@@ -56,7 +55,8 @@ with --at.`,
 			return u.run(cmd)
 		}),
 	}
-	u.flags(cmd.Flags())
+	u.settings.siteFlags(cmd.Flags())
+	u.logging.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "leave the tasks to the next start when this one ends")
 	cmd.Flags().BoolVar(&u.asMe, "tasks-as-me", false, "run tasks as this user, able to do all that the site can: for a site of your own alone")
 	cmd.Flags().StringSliceVar(&u.sites, "sites", nil, "run several sites of these `names`, joined to one another")
@@ -69,22 +69,20 @@ func (u *up) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	log, err := u.logger(cmd)
+	o, door, err := u.options(cmd, &c)
 	if err != nil {
 		return err
 	}
-	door, err := c.MetricsDoor(u.settings.host)
-	if err != nil {
-		return err
-	}
-	site, err := embedded.Start(cmd.Context(), c, embedded.Options{
-		Executor: executor.Self(), LeaveRunning: u.leave,
-		Host: u.settings.host, Fresh: u.fresh, Metrics: door.Address != "", Log: log,
-	})
+	o.LeaveRunning, o.Fresh = u.leave, u.fresh
+	site, err := embedded.Start(cmd.Context(), c, o)
 	if err != nil {
 		return unstarted(cmd.Context(), err)
 	}
-	return u.serve(cmd, oneSite(u, site, door), log)
+	c = site.Config()
+	return serve(cmd, served{
+		Gather: site.Gatherer, Metrics: door, Profile: profileSocket(&c, ""), Close: site.Close, Stopping: sayStopping,
+		Announce: func(ctx context.Context, w io.Writer) { u.announce(ctx, w, site) },
+	}, o.Log)
 }
 
 // load makes the configuration of a site, or the first of several.
@@ -99,20 +97,6 @@ func (u *up) load() (embedded.Config, error) {
 	return c, err
 }
 
-// serve prints where the site can be reached, and waits until the command is interrupted.
-func (u *up) serve(cmd *cobra.Command, s served, log *zap.Logger) error {
-	stop, err := observe(s.Metrics, s.Profile, s.Gather, log)
-	if err != nil {
-		return errors.Join(err, s.Close())
-	}
-	s.Announce(cmd.Context(), cmd.OutOrStdout())
-	serving()
-	<-cmd.Context().Done()
-	leaving()
-	fmt.Fprintln(cmd.OutOrStdout(), "stopping")
-	return ended(errors.Join(stop(), s.Close()))
-}
-
 // announce tells the operator what runs and how to use it.
 func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 	c, info := site.Config(), site.Info()
@@ -121,16 +105,12 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 		title += ", host " + u.settings.host
 	}
 	fmt.Fprintf(w, "%s is up\n", title)
-	line := func(what, text string) { fmt.Fprintf(w, "  %-10s %s\n", what, text) }
-	line("NATS", site.URL())
-	line("state", tilde(c.State))
-	line("accounts", accountList(ctx, site))
-	line("operators", strings.Join(c.Operators, ", "))
-	line("markets", marketList(c.Markets))
-	line("nodes", nodeList(c.Nodes))
-	line("tasks", reach(ctx, site))
+	fact(w, "NATS", site.URL())
+	fact(w, "state", tilde(c.State))
+	fact(w, "accounts", accountList(ctx, site))
+	announceFacts(ctx, w, site)
 	if len(c.Peers) > 0 {
-		line("peers", peerList(c.Peers))
+		fact(w, "peers", peerList(c.Peers))
 	}
 	also := u.stateFlag(&c)
 	fmt.Fprintf(w, "\nIn another terminal, as %s:\n", info.DefaultAccount)
@@ -139,28 +119,44 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
 }
 
-// reach says what tasks on the nodes of this process can reach: on the worst of them,
-// if they differ.
-func reach(ctx context.Context, site *embedded.Site) string {
-	ctx, cancel := context.WithTimeout(ctx, balancesWithin)
+// announceFacts tells what sites that run together have in common.
+func announceFacts(ctx context.Context, w io.Writer, site *embedded.Site) {
+	c := site.Config()
+	fact(w, "operators", strings.Join(c.Operators, ", "))
+	fact(w, "markets", marketList(c.Markets))
+	fact(w, "nodes", nodeList(c.Nodes))
+	fact(w, "tasks", reach(ctx, site))
+}
+
+func fact(w io.Writer, what, text string) { fmt.Fprintf(w, "  %-10s %s\n", what, text) }
+
+// ask asks an actor of a site of this process as the operator. The answer only informs: it
+// is not waited for beyond askWithin.
+func ask[Reply any](ctx context.Context, site *embedded.Site, actor, verb string) (reply Reply, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	c := site.Config()
 	b, err := site.Connect(c.Operators[0])
 	if err != nil {
-		return "candor nodes says what they can reach"
+		return reply, err
 	}
 	defer b.Close()
-	nodes, err := bus.Call[messages.NodesReply](ctx, b, messages.Subject(c.Site, messages.Auctioneer, messages.VerbNodes, c.Operators[0]), messages.Empty{})
-	if err != nil || len(nodes.Nodes) == 0 {
+	return bus.Call[Reply](ctx, b, messages.Subject(c.Site, actor, verb, c.Operators[0]), messages.Empty{})
+}
+
+const askWithin = 2 * time.Second
+
+// reach says what tasks on the nodes of this process can reach: on the worst of them,
+// if they differ.
+func reach(ctx context.Context, site *embedded.Site) string {
+	reply, err := ask[messages.NodesReply](ctx, site, messages.Auctioneer, messages.VerbNodes)
+	if err != nil || len(reply.Nodes) == 0 {
 		return "candor nodes says what they can reach"
 	}
-	worst := nodes.Nodes[0].Abilities
-	for _, n := range nodes.Nodes {
-		if messages.Containment(n.Abilities) < messages.Containment(worst) {
-			worst = n.Abilities
-		}
-	}
-	return "can reach " + messages.Reach(worst)
+	worst := slices.MinFunc(reply.Nodes, func(a, b messages.NodeStatus) int {
+		return cmp.Compare(messages.Containment(a.Abilities), messages.Containment(b.Abilities))
+	})
+	return "can reach " + messages.Reach(worst.Abilities)
 }
 
 // stateFlag is the flag with which commands find the site; "" where its state directory
@@ -172,23 +168,14 @@ func (u *up) stateFlag(c *embedded.Config) string {
 	return "--state " + c.State + " "
 }
 
-// balancesWithin bounds the question for balances, which only inform.
-const balancesWithin = 2 * time.Second
-
 // accountList gives the configured accounts with their balances, or without
 // where the bank does not answer.
 func accountList(ctx context.Context, site *embedded.Site) string {
 	c := site.Config()
 	balance := map[messages.Name]messages.Credits{}
-	ctx, cancel := context.WithTimeout(ctx, balancesWithin)
-	defer cancel()
-	if b, err := site.Connect(c.Operators[0]); err == nil {
-		defer b.Close()
-		subject := messages.Subject(c.Site, messages.Bank, messages.VerbAccounts, c.Operators[0])
-		reply, _ := bus.Call[messages.AccountsReply](ctx, b, subject, messages.Empty{})
-		for _, a := range reply.Accounts {
-			balance[a.Account] = a.Available
-		}
+	reply, _ := ask[messages.AccountsReply](ctx, site, messages.Bank, messages.VerbAccounts)
+	for _, a := range reply.Accounts {
+		balance[a.Account] = a.Available
 	}
 	var list []string
 	for _, a := range c.Accounts {

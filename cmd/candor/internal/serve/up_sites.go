@@ -7,14 +7,11 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
-	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // firstLimit is what sites for a first look let one another owe.
@@ -29,27 +26,19 @@ func (u *up) runSites(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	log, err := u.logger(cmd)
+	o, door, err := u.options(cmd, &configs[0])
 	if err != nil {
 		return err
 	}
-	door, err := configs[0].MetricsDoor("")
-	if err != nil {
-		return err
-	}
-	sites, err := embedded.StartSites(cmd.Context(), configs, firstLimit, embedded.Options{
-		Executor: executor.Self(), LeaveRunning: u.leave, Fresh: u.fresh, Metrics: door.Address != "", Log: log,
-	})
+	o.LeaveRunning, o.Fresh = u.leave, u.fresh
+	sites, err := embedded.StartSites(cmd.Context(), configs, firstLimit, o)
 	if err != nil {
 		return unstarted(cmd.Context(), err)
 	}
-	return u.serve(cmd, served{
-		Gather:   sites.Gatherer,
-		Metrics:  door,
-		Profile:  profileSocket(&configs[0], ""),
+	return serve(cmd, served{
+		Gather: sites.Gatherer, Metrics: door, Profile: profileSocket(&configs[0], ""), Close: sites.Close, Stopping: sayStopping,
 		Announce: func(ctx context.Context, w io.Writer) { u.announceSites(ctx, w, sites) },
-		Close:    sites.Close,
-	}, log)
+	}, o.Log)
 }
 
 // several makes the configurations of the named sites from that of one: each has
@@ -109,13 +98,9 @@ func (u *up) announceSites(ctx context.Context, w io.Writer, sites embedded.Site
 	for _, s := range sites {
 		fmt.Fprintf(w, "  %-10s %s  accounts %s\n", s.Config().Site, s.URL(), accountList(ctx, s))
 	}
-	line := func(what, text string) { fmt.Fprintf(w, "  %-10s %s\n", what, text) }
 	fmt.Fprintln(w, "each with")
-	line("operators", strings.Join(c.Operators, ", "))
-	line("markets", marketList(c.Markets))
-	line("nodes", nodeList(c.Nodes))
-	line("tasks", reach(ctx, first))
-	line("state", tilde(c.State)+", and below it in "+sitesDir)
+	announceFacts(ctx, w, first)
+	fact(w, "state", tilde(c.State)+", and below it in "+sitesDir)
 	also := u.stateFlag(&c)
 	last := sites[len(sites)-1].Config().Site
 	fmt.Fprintf(w, "\nIn another terminal, as %s of %s:\n", first.Info().DefaultAccount, c.Site)
@@ -127,21 +112,4 @@ func (u *up) announceSites(ctx context.Context, w io.Writer, sites embedded.Site
 		fmt.Fprintf(w, "  candor %sremit bob@%s 10\n  candor %ssite status\n", also, last, also)
 	}
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
-}
-
-// served is what runs until the command is interrupted.
-type served struct {
-	Gather   func() prometheus.Gatherer
-	Metrics  embedded.MetricsDoor
-	Profile  string // socket for pprof; "": none
-	Announce func(ctx context.Context, w io.Writer)
-	Close    func() error
-}
-
-func oneSite(u *up, site *embedded.Site, door embedded.MetricsDoor) served {
-	c := site.Config()
-	return served{
-		Gather: site.Gatherer, Metrics: door, Profile: profileSocket(&c, ""), Close: site.Close,
-		Announce: func(ctx context.Context, w io.Writer) { u.announce(ctx, w, site) },
-	}
 }

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -12,13 +11,8 @@ import (
 )
 
 func userCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "user",
-		Short: "issue and revoke credentials",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(addCommand(), revokeCommand())
-	return cmd
+	return group("user", "issue and revoke credentials",
+		addCommand(), revokeCommand())
 }
 
 // add issues credentials from the keys of a site on this machine.
@@ -59,8 +53,7 @@ func (a *add) run(cmd *cobra.Command, name messages.Name) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), file)
-	return err
+	return say(cmd.OutOrStdout(), "%s\n", file)
 }
 
 func (a *add) roleFlags(cmd *cobra.Command) {
@@ -93,11 +86,6 @@ func keysDir(c *embedded.Config) string {
 }
 
 func siteCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "site",
-		Short: "make a site, join it to others, and see how it stands with them",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(initCommand(), certifyCommand(), inviteCommand(), joinSiteCommand(), natsCommand(), rotateCommand(), dropCommand())
-	return cmd
+	return group("site", "make a site, join it to others, and see how it stands with them",
+		initCommand(), certifyCommand(), inviteCommand(), joinSiteCommand(), natsCommand(), rotateCommand(), dropCommand())
 }

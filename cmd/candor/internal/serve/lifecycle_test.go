@@ -28,7 +28,8 @@ func TestClosingThatFailsIsTold(t *testing.T) {
 		cmd := &cobra.Command{}
 		cmd.SetContext(interrupted(t))
 		cmd.SetOut(io.Discard)
-		err := new(up).serve(cmd, served{
+		err := serve(cmd, served{
+			Stopping: sayStopping,
 			Announce: func(context.Context, io.Writer) {},
 			Close:    func() error { return closing },
 		}, zap.NewNop())

@@ -1,0 +1,75 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+)
+
+// served is what runs until its command is interrupted.
+type served struct {
+	Gather   func() prometheus.Gatherer
+	Metrics  embedded.MetricsDoor
+	Profile  string // socket for pprof; "": none
+	Announce func(ctx context.Context, w io.Writer)
+	Stopping func(w io.Writer) // says that the end has begun
+	Close    func() error
+}
+
+// serve says where the actors can be reached, and waits until the command is interrupted.
+func serve(cmd *cobra.Command, s served, log *zap.Logger) error {
+	stop, err := observe(s.Metrics, s.Profile, s.Gather, log)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	s.Announce(cmd.Context(), cmd.OutOrStdout())
+	tellManager(daemon.SdNotifyReady)
+	<-cmd.Context().Done()
+	tellManager(daemon.SdNotifyStopping)
+	s.Stopping(cmd.OutOrStdout())
+	return ended(errors.Join(stop(), s.Close()))
+}
+
+func sayStopping(w io.Writer) { fmt.Fprintln(w, "stopping") }
+
+// tellManager tells a service manager that waits for a state, systemd, that the state is
+// reached; without a service manager it does nothing.
+func tellManager(state string) { _, _ = daemon.SdNotify(false, state) }
+
+// ended is how a command that runs until it is interrupted comes out. An error of
+// closing would else be taken for the interruption.
+func ended(closing error) error {
+	if closing == nil {
+		return nil
+	}
+	return disorder{closing}
+}
+
+// unstarted is how it comes out if it did not even start: well, if that was
+// because it was interrupted.
+func unstarted(ctx context.Context, err error) error {
+	switch ctx.Err() {
+	case nil:
+		return err
+	case err:
+		return nil
+	}
+	return ended(err)
+}
+
+// disorder is what went wrong at the end, all of it.
+type disorder struct{ closing error }
+
+func (d disorder) Error() string { return "could not end in order: " + d.closing.Error() }
+
+// ExitCode is that of a failure, not of an interruption: the command was interrupted,
+// but could not end in order.
+func (disorder) ExitCode() int { return 1 }
