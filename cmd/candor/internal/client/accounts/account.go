@@ -90,19 +90,16 @@ What is unspent of a grant that --expires goes back by itself at that time. Jobs
 on what expires first; what is held for a job stays until the job has ended.`,
 		Example: `  candor grant alice 100 --reason 'spring allocation'
   candor grant climate 5000 --expires 2027-01-01`,
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			amount, err := cli.AmountOf(args[1])
-			if err != nil {
-				return err
-			}
+		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			r := messages.GrantRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
+			var err error
 			if r.Expires, err = a.Future("--expires", expires); err != nil {
 				return err
 			}
 			return askKeyed(ctx, a, s, messages.VerbGrant, r.Key, "grant", r, func(p *cli.Page, reply messages.AccountReply) {
 				writeGranted(p, r, reply)
 			})
-		}),
+		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")

@@ -10,54 +10,60 @@ import (
 )
 
 func memberCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use:     "member",
 		Short:   "say who has which part in an account (owners, operators)",
 		Example: "  candor account member add climate alice\n  candor account member remove climate alice",
 		RunE:    cli.OneOf("add or remove"),
-	}
-	cmd.AddCommand(memberAdd(a), memberRemove(a))
-	return cmd
+	}, memberAdd(a), memberRemove(a))
 }
 
 func memberAdd(a *cli.App) *cobra.Command {
 	var role, limit string
-	cmd := &cobra.Command{
+	cmd := changeMember(a, &cobra.Command{
 		Use:     "add PROJECT ACCOUNT",
 		Short:   "give an account a part in a project's (owners, operators)",
 		Long:    "Give an account a part in a project's account: by default it may have credits held for its jobs, without a limit.",
 		Example: "  candor account member add climate alice\n  candor project member add climate bob --role auditor\n  candor project member add climate carol --limit 50",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			r := messages.MemberRequest{Account: args[0], Member: args[1]}
-			if role != "" {
-				if err := setRole(&r, role); err != nil {
-					return err
-				}
+	}, func(r *messages.MemberRequest, _ []string) error {
+		if role != "" {
+			if err := setRole(r, role); err != nil {
+				return err
 			}
-			if limit != "" {
-				if err := setLimit(&r, limit); err != nil {
-					return err
-				}
-			}
-			return ShowAccount(ctx, a, s, messages.VerbMember, r)
-		}),
-		ValidArgsFunction: a.CompleteAccounts(),
-	}
+		}
+		if limit != "" {
+			return setLimit(r, limit)
+		}
+		return nil
+	})
 	cmd.Flags().StringVar(&role, "role", "", "its `role`: member, owner or auditor")
 	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` it may have spent and hold there, or none")
 	return cmd
 }
 
 func memberRemove(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return changeMember(a, &cobra.Command{
 		Use:     "remove PROJECT ACCOUNT",
 		Short:   "take away an account's part in a project's (owners, operators)",
 		Example: "  candor account member remove climate alice",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			return ShowAccount(ctx, a, s, messages.VerbMember, messages.MemberRequest{Account: args[0], Member: args[1], Remove: true})
-		}),
-		ValidArgsFunction: a.CompleteAccounts(),
-	}
+	}, func(r *messages.MemberRequest, _ []string) error {
+		r.Remove = true
+		return nil
+	})
+}
+
+// changeMember completes a command that changes the part of an account, its second
+// argument, in a project, its first.
+func changeMember(a *cli.App, cmd *cobra.Command, change func(r *messages.MemberRequest, args []string) error) *cobra.Command {
+	cmd.ValidArgsFunction = a.CompleteAccounts()
+	cmd.RunE = a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+		r := messages.MemberRequest{Account: args[0], Member: args[1]}
+		if err := change(&r, args); err != nil {
+			return err
+		}
+		return ShowAccount(ctx, a, s, messages.VerbMember, r)
+	})
+	return cmd
 }
 
 func setRole(r *messages.MemberRequest, text string) error {
@@ -116,13 +122,9 @@ func creditCommand(a *cli.App) *cobra.Command {
 		Use:     "credit NAME AMOUNT",
 		Short:   "say how far below zero an account's balance may go (operators)",
 		Example: "  candor account credit climate 500 --reason 'until the grant comes'\n  candor account credit climate 0",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			amount, err := cli.AmountOf(args[1])
-			if err != nil {
-				return err
-			}
+		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			return ShowAccount(ctx, a, s, messages.VerbCredit, messages.CreditRequest{Account: args[0], Credit: amount, Reason: reason})
-		}),
+		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the journal")

@@ -10,7 +10,7 @@ import (
 )
 
 func projectCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use:   "project",
 		Short: "share an account: projects, their members and limits",
 		Long: `A project is an account that several people spend from. Its owners say who takes part,
@@ -22,9 +22,7 @@ as what, and up to which limit; auditors only see its statement.`,
   candor submit --project climate --budget 10 run.sh`,
 		Args: cobra.ArbitraryArgs,
 		RunE: cli.OneOf("create, show, list, member, limit or role"),
-	}
-	cmd.AddCommand(projectCreate(a), projectShow(a), projectList(a), memberCommand(a), projectLimit(a), projectRole(a))
-	return cmd
+	}, projectCreate(a), projectShow(a), projectList(a), memberCommand(a), projectLimit(a), projectRole(a))
 }
 
 func projectCreate(a *cli.App) *cobra.Command {
@@ -76,35 +74,19 @@ func projectList(a *cli.App) *cobra.Command {
 }
 
 func projectLimit(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return changeMember(a, &cobra.Command{
 		Use:     "limit PROJECT ACCOUNT AMOUNT|none",
 		Short:   "bound what a member may have spent and hold (owners, operators)",
 		Long:    "Bound what a member may have spent in a project and hold there, together and ever. To let it spend on, raise the limit.",
 		Example: "  candor project limit climate bob 50\n  candor project limit climate bob none",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			r := messages.MemberRequest{Account: args[0], Member: args[1]}
-			if err := setLimit(&r, args[2]); err != nil {
-				return err
-			}
-			return ShowAccount(ctx, a, s, messages.VerbMember, r)
-		}),
-		ValidArgsFunction: a.CompleteAccounts(),
-	}
+	}, func(r *messages.MemberRequest, args []string) error { return setLimit(r, args[2]) })
 }
 
 func projectRole(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return changeMember(a, &cobra.Command{
 		Use:     "role PROJECT ACCOUNT member|owner|auditor",
 		Short:   "say what a member may do (owners, operators)",
 		Long:    "Members have credits held for their jobs; owners do too, manage the project and transfer from it; auditors only see it.",
 		Example: "  candor project role climate bob owner\n  candor project role climate carol auditor",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			r := messages.MemberRequest{Account: args[0], Member: args[1]}
-			if err := setRole(&r, args[2]); err != nil {
-				return err
-			}
-			return ShowAccount(ctx, a, s, messages.VerbMember, r)
-		}),
-		ValidArgsFunction: a.CompleteAccounts(),
-	}
+	}, func(r *messages.MemberRequest, args []string) error { return setRole(r, args[2]) })
 }

@@ -72,11 +72,7 @@ the amount, for as long as --for says; what is not charged is free again some ti
 that, or when the site has given it up (candor revoke). Jobs that run at other sites do
 this by themselves.`,
 		Example: "  candor authorise east 20 --for 2d\n  candor authorise east 20 --for 12h --json > authorisation.json",
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			amount, err := cli.AmountOf(args[1])
-			if err != nil {
-				return err
-			}
+		RunE: a.Online(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			interval, ok := cli.Span(lasting)
 			if !ok {
 				return cli.Usagef("--for %q: write how long it may be charged, like 12h or 2d", lasting)
@@ -86,7 +82,7 @@ this by themselves.`,
 			return askKeyed(ctx, a, s, messages.VerbAuthorise, r.Key, "authorise", r, func(p *cli.Page, reply messages.SignedAuthorisation) {
 				writeAuthorised(p, reply.Authorisation)
 			})
-		}),
+		})),
 	}
 	cmd.Flags().StringVar(&lasting, "for", "7d", "how `long` it may be charged")
 	m.flags(a, cmd)

@@ -30,16 +30,12 @@ func transferCommand(a *cli.App) *cobra.Command {
 own. Credits that expire keep their expiry. Repeating a transfer with the same --key
 transfers nothing more.`,
 		Example: "  candor transfer bob 5 --reason 'thanks for the data'\n  candor transfer bob 100 --from climate",
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			amount, err := cli.AmountOf(args[1])
-			if err != nil {
-				return err
-			}
+		RunE: a.Online(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			r := messages.PayRequest{Key: cmp.Or(m.key, rand.Text()), From: m.from, To: args[0], Amount: amount, Reason: m.reason}
 			return askKeyed(ctx, a, s, messages.VerbPay, r.Key, "transfer", r, func(p *cli.Page, reply messages.AccountReply) {
 				writeMoved(p, "Transferred", amount, "to "+r.To, reply)
 			})
-		}),
+		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	m.flags(a, cmd)
@@ -53,16 +49,12 @@ func withdrawCommand(a *cli.App) *cobra.Command {
 		Short:   "take credits that are available back from an account (operators)",
 		Long:    "Take credits that are available back from an account. Repeating it with the same --key takes nothing more.",
 		Example: "  candor withdraw climate 20 --reason 'the project ends early'",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			amount, err := cli.AmountOf(args[1])
-			if err != nil {
-				return err
-			}
+		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			r := messages.WithdrawRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
 			return askKeyed(ctx, a, s, messages.VerbWithdraw, r.Key, "withdraw", r, func(p *cli.Page, reply messages.AccountReply) {
 				writeMoved(p, "Withdrew", amount, "from "+r.Account, reply)
 			})
-		}),
+		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")

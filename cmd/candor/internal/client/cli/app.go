@@ -139,6 +139,34 @@ func (a *App) OnlineAs(operator func() bool, do action) func(*cobra.Command, []s
 	}
 }
 
+// Asking makes the RunE of a command that asks an actor of the site one question, always
+// the same, and shows the answer.
+func Asking[Reply any](a *App, as func(action) func(*cobra.Command, []string) error, actor, verb string, words func(*Page, Reply)) func(*cobra.Command, []string) error {
+	return as(func(ctx context.Context, s *Session, _ []string) error {
+		return Ask(ctx, a, s, actor, verb, messages.Empty{}, words)
+	})
+}
+
+// WithAmount is an action whose argument at a position is an amount.
+func WithAmount(position int, do func(ctx context.Context, s *Session, args []string, amount messages.Credits) error) action {
+	return func(ctx context.Context, s *Session, args []string) error {
+		amount, err := AmountOf(args[position])
+		if err != nil {
+			return err
+		}
+		return do(ctx, s, args, amount)
+	}
+}
+
+// Group is a command that only groups others; without a RunE of its own it shows its help.
+func Group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	if cmd.RunE == nil {
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
 // Warn says what does not end a command, on standard error.
 func (a *App) Warn(command string, sentences []string) {
 	for _, sentence := range sentences {

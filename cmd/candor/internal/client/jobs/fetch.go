@@ -60,12 +60,8 @@ everybody's jobs; the site's log says when they did.`,
 
 // fetch lists the outputs that the query selects, and gets them.
 func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error {
-	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: q.job})
+	r, err := newReader(ctx, a, s, q.logsQuery)
 	if err != nil {
-		return err
-	}
-	r := &logReader{app: a, session: s, query: q.logsQuery, job: job}
-	if err := r.selectTasks(); err != nil {
 		return err
 	}
 	all, err := outputsOf(ctx, r)
@@ -73,7 +69,7 @@ func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error 
 		return err
 	}
 	if len(all) == 0 {
-		return nothingLeft(&job)
+		return nothingLeft(&r.job)
 	}
 	if !q.list {
 		if err := fetchAll(ctx, a, r, q, all); err != nil {

@@ -72,12 +72,8 @@ const longPoll = 2 * time.Second
 
 // logs prints the output of the tasks that the query selects.
 func logs(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) error {
-	detail, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: q.job})
+	r, err := newReader(ctx, a, s, q)
 	if err != nil {
-		return err
-	}
-	r := &logReader{app: a, session: s, query: q, job: detail}
-	if err := r.selectTasks(); err != nil {
 		return err
 	}
 	if q.follow {
@@ -100,6 +96,16 @@ type logReader struct {
 
 	mu     sync.Mutex // guards the app's outputs and failed
 	failed error      // the first task that could not be read
+}
+
+// newReader asks for the job of a query and selects its tasks.
+func newReader(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (*logReader, error) {
+	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: q.job})
+	if err != nil {
+		return nil, err
+	}
+	r := &logReader{app: a, session: s, query: q, job: job}
+	return r, r.selectTasks()
 }
 
 // selectTasks finds the stage that the query names and counts its tasks.

@@ -20,7 +20,7 @@ func Commands(a *cli.App) []*cobra.Command {
 }
 
 func peerCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use:   "peer",
 		Short: "settle with the banks of other sites (operators)",
 		Long: `Peers are sites whose users may pay for work here, and whose work users of this site
@@ -34,9 +34,7 @@ Their operators give one another the keys that "candor peer list" shows.`,
   candor peer reconcile west`,
 		Args: cobra.ArbitraryArgs,
 		RunE: cli.OneOf("add, limit, reserve, list or reconcile"),
-	}
-	cmd.AddCommand(peerAdd(a), peerLimit(a), peerReserve(a), peerList(a), peerReconcile(a))
-	return cmd
+	}, peerAdd(a), peerLimit(a), peerReserve(a), peerList(a), peerReconcile(a))
 }
 
 func peerAdd(a *cli.App) *cobra.Command {
@@ -88,11 +86,7 @@ func peerLimit(a *cli.App) *cobra.Command {
 		Short:   "say how much a peer may owe",
 		Long:    "Say how much a peer may owe. A lower limit takes nothing back: it bounds what is new.\nIt leaves the share of the reserve that settles what is owed already.",
 		Example: "  candor peer limit west 8000",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			amount, err := cli.AmountOf(args[1])
-			if err != nil {
-				return err
-			}
+		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			all, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
 			if err != nil {
 				return err
@@ -102,7 +96,7 @@ func peerLimit(a *cli.App) *cobra.Command {
 				return messages.Errorf(messages.NotFound, "site %q is no peer: add it with candor peer add", args[0])
 			}
 			return setPeer(ctx, a, s, messages.PeerRequest{Peer: args[0], Keys: all.Peers[i].Keys, Limit: amount})
-		}),
+		})),
 	}
 }
 
@@ -115,13 +109,9 @@ the banks yet. Where the shares of the peers come to more, each is made smaller 
 proportion, so that none takes what is another's; 0 leaves them as they are, which is
 the default. A share is the peer's limit, or what candor peer add --share says.`,
 		Example: "  candor peer reserve 10000",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			amount, err := cli.AmountOf(args[0])
-			if err != nil {
-				return err
-			}
+		RunE: a.Operating(cli.WithAmount(0, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			return accounts.ShowAccount(ctx, a, s, messages.VerbReserve, messages.ReserveRequest{Limit: amount})
-		}),
+		})),
 	}
 }
 
@@ -133,9 +123,7 @@ func peerList(a *cli.App) *cobra.Command {
 not answered, which number the next instruction each way has, whether the peer answers,
 and what was refused. The site's own key, for other operators, stands at the top.`,
 		Example: "  candor peer list\n  candor peer list --json | jq '.peers[] | select(.tries > 0)'\n  candor peer list --json | jq -r .key",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
-			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbPeers, messages.Empty{}, writePeers)
-		}),
+		RunE:    cli.Asking(a, a.Operating, messages.Bank, messages.VerbPeers, writePeers),
 	}
 }
 

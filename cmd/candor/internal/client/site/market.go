@@ -18,14 +18,11 @@ import (
 )
 
 func marketCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use:     "market",
 		Short:   "change the markets of a running site",
 		Example: "  candor market apply site.yaml",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(marketApplyCommand(a))
-	return cmd
+	}, marketApplyCommand(a))
 }
 
 func marketApplyCommand(a *cli.App) *cobra.Command {
@@ -130,14 +127,11 @@ func writeReservations(p *cli.Page, r messages.ReservationsReply) {
 }
 
 func nodeCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use:     "node",
 		Short:   "take a node out of use and back, or let a new one join",
 		Example: "  candor node drain node3\n  candor node resume node3\n  candor node token node7 > node7.token",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(nodeDrainCommand(a), nodeResumeCommand(a), nodeTokenCommand(a), nodeTokensCommand(a))
-	return cmd
+	}, nodeDrainCommand(a), nodeResumeCommand(a), nodeTokenCommand(a), nodeTokensCommand(a))
 }
 
 func nodeDrainCommand(a *cli.App) *cobra.Command {

@@ -108,9 +108,7 @@ func nodeTokensCommand(a *cli.App) *cobra.Command {
 		Use:     "tokens",
 		Short:   "list the tokens for new nodes, and which were used (operators)",
 		Example: "  candor node tokens\n  candor node tokens --json | jq '.tokens[] | select(.used == null)'",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
-			return cli.Ask(ctx, a, s, messages.Admission, messages.VerbTokens, messages.Empty{}, writeTokens)
-		}),
+		RunE:    cli.Asking(a, a.Operating, messages.Admission, messages.VerbTokens, writeTokens),
 	}
 }
 

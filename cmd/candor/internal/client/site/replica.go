@@ -15,7 +15,7 @@ import (
 var replicated = []string{messages.Auctioneer, messages.Bank}
 
 func replicaCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use:   "replica",
 		Short: "exchange replicas of the auctioneer and of the bank (operators)",
 		Long: `A replica that comes back with an empty disk has no vote until the others have brought it
@@ -26,9 +26,7 @@ up to date. For one that does not come back, start another, under a new name and
   candor replica remove auctioneer rack2`,
 		Args: cobra.ArbitraryArgs,
 		RunE: cli.OneOf("list, add or remove"),
-	}
-	cmd.AddCommand(replicaList(a), replicaAdd(a), replicaRemove(a))
-	return cmd
+	}, replicaList(a), replicaAdd(a), replicaRemove(a))
 }
 
 func replicaList(a *cli.App) *cobra.Command {

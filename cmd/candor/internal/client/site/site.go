@@ -3,8 +3,6 @@
 package site
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
@@ -21,9 +19,7 @@ func nodesCommand(a *cli.App) *cobra.Command {
 		Use:     "nodes",
 		Short:   "list the nodes of the site and their slots",
 		Example: "  candor nodes\n  candor nodes --json | jq '.nodes[] | select(.state != \"Up\")'",
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
-			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbNodes, messages.Empty{}, writeNodes)
-		}),
+		RunE:    cli.Asking(a, a.Online, messages.Auctioneer, messages.VerbNodes, writeNodes),
 	}
 }
 
@@ -36,8 +32,6 @@ what all bidders put on it, in credits; where slots are charged by time, what a 
 on one costs), slots, tasks that wait, who would get the next slot that comes free, and
 the largest bidders.`,
 		Example: "  candor markets\n  candor markets --json | jq '.markets[].prices'",
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
-			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}, writeMarkets)
-		}),
+		RunE:    cli.Asking(a, a.Online, messages.Auctioneer, messages.VerbMarkets, writeMarkets),
 	}
 }

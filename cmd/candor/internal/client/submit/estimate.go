@@ -6,13 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
-	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
 )
 
 func estimateCommand(a *cli.App) *cobra.Command {
-	sub := &submission{options: jobfile.NewOptions(a.Lookup)}
-	cmd := &cobra.Command{
+	cmd, sub := describing(a, &cobra.Command{
 		Use:   "estimate [flags] [FILE|-] [ARGUMENT...]",
 		Short: "say what is expected of a job: its worth, its run time, when it completes",
 		Long: `Say what the site expects of a job, without submitting it: what shares of each class
@@ -26,15 +24,9 @@ commands above all, and on others' where you have none.`,
 		Example: `  candor estimate job.yaml
   candor estimate --json job.yaml | jq .completion.median
   candor estimate classes`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return estimate(cmd.Context(), a, sub, args) },
-	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().AddFlagSet(sub.options.Flags)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return estimate(cmd.Context(), a, sub, args) }
 	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
-	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets())
-	cmd.RegisterFlagCompletionFunc("class", a.CompleteClasses())
-	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts())
 	cmd.AddCommand(estimateClassesCommand(a))
 	return cmd
 }
@@ -67,8 +59,6 @@ part of their weight was screened out as fitting no others, the bandwidth of the
 estimated density, and how far the estimate still moves: its divergence from the
 one before, in nats, which is near 0 once more samples tell nothing new.`,
 		Example: "  candor estimate classes\n  candor estimate classes --json | jq '.classes[] | select(.prior > 0)'",
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
-			return cli.Ask(ctx, a, s, messages.Estimator, messages.VerbClasses, messages.Empty{}, writeClasses)
-		}),
+		RunE:    cli.Asking(a, a.Online, messages.Estimator, messages.VerbClasses, writeClasses),
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
-	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 )
@@ -38,8 +37,7 @@ type draw struct {
 
 // PredictCommand shows what a job would leave of the account that pays.
 func PredictCommand(a *cli.App) *cobra.Command {
-	sub := &submission{options: jobfile.NewOptions(a.Lookup)}
-	cmd := &cobra.Command{
+	cmd, sub := describing(a, &cobra.Command{
 		Use:   "predict [flags] [FILE|-] [ARGUMENT...]",
 		Short: "show what an account would have after a job",
 		Long: `Have the site check a job as "candor submit --dry-run" does, and show what the account
@@ -47,11 +45,8 @@ that pays has now, while the job would run, and after it. Takes what submit take
 Nothing is submitted. The exit code is that of the submission's refusal, if the
 account could not hold its budget as it is now.`,
 		Example: "  candor account predict job.yaml\n  candor account predict --budget 10 -A climate sort.sh input.txt",
-		Args:    cobra.ArbitraryArgs,
-		RunE:    func(cmd *cobra.Command, args []string) error { return predict(cmd.Context(), a, sub, args) },
-	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().AddFlagSet(sub.options.Flags)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return predict(cmd.Context(), a, sub, args) }
 	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
 	return cmd
 }

@@ -9,15 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
-	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 )
 
 func quoteCommand(a *cli.App) *cobra.Command {
-	sub := &submission{options: jobfile.NewOptions(a.Lookup)}
 	var from offersQuery
-	cmd := &cobra.Command{
+	cmd, sub := describing(a, &cobra.Command{
 		Use:   "quote [flags] [FILE|-] [ARGUMENT...]",
 		Short: "ask what completion times a job can have, and at which prices",
 		Long: `Ask a market that sells completion times for the menu of a job, which is described as
@@ -30,15 +28,11 @@ markets that sell them, and of others what is expected, by each site's own estim
 at what it charges now. The one that candor submit --site auto would take is marked. A site
 that does not answer within the time is named.`,
 		Example: "  candor quote job.yaml\n  candor submit --contract q7-3 --budget 12 job.yaml\n  candor quote --sites all --within 1s job.yaml",
-		Args:    cobra.ArbitraryArgs,
-		RunE:    func(cmd *cobra.Command, args []string) error { return quote(cmd.Context(), a, sub, &from, args) },
-	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().AddFlagSet(sub.options.Flags)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return quote(cmd.Context(), a, sub, &from, args) }
 	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
 	cmd.Flags().StringSliceVar(&from.sites, "sites", nil, "ask these `sites`, or all: west,east")
 	cmd.Flags().DurationVar(&from.within, "within", 0, "how `long` to wait for other sites (default 2s)")
-	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets())
 	return cmd
 }
 

@@ -36,8 +36,7 @@ func Commands(a *cli.App) []*cobra.Command {
 }
 
 func submitCommand(a *cli.App) *cobra.Command {
-	sub := &submission{options: jobfile.NewOptions(a.Lookup)}
-	cmd := &cobra.Command{
+	cmd, sub := describing(a, &cobra.Command{
 		Use:   "submit [flags] [FILE|-] [ARGUMENT...]",
 		Short: "submit a job",
 		Long: `Submit a job: a YAML job file, or a script with options in #CANDOR comments before
@@ -63,18 +62,25 @@ when it has ended, as by "candor job N --json".`,
   candor submit --site auto job.yaml
   candor submit -b 25 -a 0-99 -t 10m -A climate run.sh -- --fast
   echo 'hostname; date' | candor submit --budget 1`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return submit(cmd.Context(), a, sub, args) },
-	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().AddFlagSet(sub.options.Flags)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return submit(cmd.Context(), a, sub, args) }
 	cmd.Flags().BoolVar(&sub.dryRun, "dry-run", false, "have the site check everything, and submit nothing")
 	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
 	cmd.Flags().StringVar(&sub.key, "key", "", "idempotency `key` of the submission (default: random)")
+	return cmd
+}
+
+// describing adds to a command what a description of a job has: its options, and a file
+// with arguments.
+func describing(a *cli.App, cmd *cobra.Command) (*cobra.Command, *submission) {
+	sub := &submission{options: jobfile.NewOptions(a.Lookup)}
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.Flags().SortFlags = false
+	cmd.Flags().AddFlagSet(sub.options.Flags)
 	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets())
 	cmd.RegisterFlagCompletionFunc("class", a.CompleteClasses())
 	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts())
-	return cmd
+	return cmd, sub
 }
 
 // submit reads a job, submits it, and follows it if asked to.
