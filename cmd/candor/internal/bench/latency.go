@@ -26,10 +26,11 @@ func latencyFlags(c *cobra.Command) {
 // latency submits one job at a time to an idle site of four nodes, and takes
 // the time from the request to the moment the process has been started.
 func latency(ctx context.Context, c *cobra.Command) (any, error) {
-	jobs, err := c.Flags().GetInt("jobs")
-	if err != nil || jobs < 1 {
-		return nil, messages.Errorf(messages.Invalid, "--jobs: must be at least 1")
+	n, err := positive(c, "jobs")
+	if err != nil {
+		return nil, err
 	}
+	jobs := n[0]
 	started := make(chan time.Time, 1)
 	g, err := open(ctx, 4, 2, func(dir string, node messages.Name) (runner.Runner, error) {
 		real, err := processRunner(dir, node)
@@ -46,12 +47,11 @@ func latency(ctx context.Context, c *cobra.Command) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		select {
-		case at := <-started:
-			ms = append(ms, at.Sub(began).Seconds()*1e3)
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		at, err := receive(ctx, started)
+		if err != nil {
+			return nil, err
 		}
+		ms = append(ms, at.Sub(began).Seconds()*1e3)
 		if _, err := g.done(ctx, id); err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,8 +82,7 @@ func ledger(ctx context.Context, c *cobra.Command) (any, error) {
 		return nil, fmt.Errorf("postgresql: %w", err)
 	}
 	if r.Postgres != nil {
-		ratio := r.Single / *r.Postgres
-		r.Ratio = &ratio
+		r.Ratio = new(r.Single / *r.Postgres)
 	}
 	return r, nil
 }
@@ -167,9 +167,7 @@ func (b *bankBed) startReplica(ctx context.Context, id string, local *mailbox.Lo
 func (b *bankBed) stop() error {
 	b.once.Do(func() {
 		for _, r := range b.replicas {
-			if err := r.Close(); err != nil && b.stopped == nil {
-				b.stopped = err
-			}
+			b.stopped = errors.Join(b.stopped, r.Close())
 		}
 		_ = os.RemoveAll(b.dir)
 	})
@@ -186,24 +184,13 @@ func ask[Reply any](ctx context.Context, b *bankBed, verb string, request any) (
 // each of which sends one request at a time.
 func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, span time.Duration) (float64, error) {
 	var done atomic.Int64
-	var failed atomic.Pointer[error]
-	var running sync.WaitGroup
 	began := time.Now()
-	for client := range clients {
-		running.Go(func() {
-			for i := 0; time.Since(began) < span && failed.Load() == nil; i++ {
-				if err := b.send(ctx, fmt.Sprintf("%s/%d/%d", name, client, i), client, i, batch); err != nil {
-					failed.Store(&err)
-				}
-				done.Add(int64(batch))
-			}
-		})
-	}
-	running.Wait()
-	if err := failed.Load(); err != nil {
-		return 0, *err
-	}
-	return float64(done.Load()) / time.Since(began).Seconds(), nil
+	err := repeat(clients, func(client, i int) (bool, error) {
+		err := b.send(ctx, fmt.Sprintf("%s/%d/%d", name, client, i), client, i, batch)
+		done.Add(int64(batch))
+		return time.Since(began) < span, err
+	})
+	return float64(done.Load()) / time.Since(began).Seconds(), err
 }
 
 // send sends one request of transfers between drawn accounts.

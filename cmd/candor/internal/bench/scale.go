@@ -57,7 +57,7 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	if _, err := g.submit(ctx, agents, "/bin/true"); err != nil {
 		return nil, err
 	}
-	if err := wait(ctx, full); err != nil {
+	if _, err := receive(ctx, full); err != nil {
 		return nil, err
 	}
 	if err := g.pileUp(ctx, jobs, &r); err != nil {
@@ -69,21 +69,12 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	began = time.Now()
 	again := gate.wait(agents)
 	gate.release()
-	if err := wait(ctx, again); err != nil {
+	if _, err := receive(ctx, again); err != nil {
 		return nil, err
 	}
 	r.DispatchedInSample = agents
 	r.TasksPerSecond = float64(agents) / time.Since(began).Seconds()
 	return r, nil
-}
-
-func wait(ctx context.Context, done <-chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // pileUp submits jobs of one task that find no slot, and takes what their
@@ -148,17 +139,10 @@ func (g *grid) submitMany(ctx context.Context, jobs int) error {
 
 // allocation is the mean time of an allocation, in milliseconds.
 func (g *grid) allocation() (float64, error) {
-	families, err := g.Gatherer().Gather()
-	if err != nil {
-		return 0, err
-	}
+	all, err := g.metrics("candor_auctioneer_allocation_seconds")
 	sum, count := 0.0, uint64(0)
-	for _, f := range families {
-		if f.GetName() == "candor_auctioneer_allocation_seconds" {
-			for _, m := range f.GetMetric() {
-				sum, count = sum+m.GetHistogram().GetSampleSum(), count+m.GetHistogram().GetSampleCount()
-			}
-		}
+	for _, m := range all {
+		sum, count = sum+m.GetHistogram().GetSampleSum(), count+m.GetHistogram().GetSampleCount()
 	}
-	return sum / float64(max(count, 1)) * 1e3, nil
+	return sum / float64(max(count, 1)) * 1e3, err
 }

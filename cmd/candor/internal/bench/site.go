@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -52,14 +54,14 @@ func processRunner(dir string, node messages.Name) (runner.Runner, error) {
 // instantRunner starts no process: a task ends at the moment at which it starts.
 func instantRunner(string, messages.Name) (runner.Runner, error) { return runner.Instant{}, nil }
 
-// open starts a site of some nodes with the same slots, whose tasks are run by
-// what run makes; nil: by executors, as those of "candor up" are. The site has
-// the account of the benchmarks, and others.
-func open(ctx context.Context, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
-	return openMarket(ctx, messages.Proportional, nodes, slots, run, others...)
+// open starts a site with a proportional market: see openMarket.
+func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) {
+	return openMarket(ctx, messages.Proportional, nodes, slots, run)
 }
 
-// openMarket starts a site whose market has some mechanism.
+// openMarket starts a site with one market and some nodes of the same slots. Tasks are run
+// by the runners of run; nil: by executors, as those of "candor up" are. The site has
+// the account of the benchmarks, and others.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
@@ -144,30 +146,38 @@ func (g *grid) entries() uint64 {
 	return most
 }
 
-// metric sums a counter over all replicas.
-func (g *grid) metric(name string) (sum float64, err error) {
+// metrics are those of a name, of all replicas.
+func (g *grid) metrics(name string) ([]*dto.Metric, error) {
 	families, err := g.Gatherer().Gather()
-	if err != nil {
-		return 0, err
-	}
 	for _, f := range families {
 		if f.GetName() == name {
-			for _, m := range f.GetMetric() {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
+			return f.GetMetric(), err
 		}
 	}
-	return sum, nil
+	return nil, err
+}
+
+// metric sums a counter over all replicas.
+func (g *grid) metric(name string) (sum float64, err error) {
+	all, err := g.metrics(name)
+	for _, m := range all {
+		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+	}
+	return sum, err
 }
 
 func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+	_, err := receive(ctx, time.After(d))
+	return err
+}
+
+// receive waits for a value, or for the end of a channel.
+func receive[T any](ctx context.Context, from <-chan T) (value T, err error) {
 	select {
+	case value = <-from:
+		return value, nil
 	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
+		return value, ctx.Err()
 	}
 }
 

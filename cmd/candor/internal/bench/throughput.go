@@ -133,12 +133,25 @@ func forkExec(n, parallel int) error {
 // inParallel calls do with the numbers from 1 to n, so many at a time, until one fails.
 func inParallel(n, parallel int, do func(number int) error) error {
 	var next atomic.Int64
+	return repeat(parallel, func(_, _ int) (bool, error) {
+		i := next.Add(1)
+		if i > int64(n) {
+			return false, nil
+		}
+		return true, do(int(i))
+	})
+}
+
+// repeat has so many workers call do, each with its number and how often it called before,
+// until do says that the worker is done, or one worker fails.
+func repeat(workers int, do func(worker, before int) (more bool, err error)) error {
 	var failed atomic.Pointer[error]
 	var running sync.WaitGroup
-	for range parallel {
+	for worker := range workers {
 		running.Go(func() {
-			for i := next.Add(1); i <= int64(n) && failed.Load() == nil; i = next.Add(1) {
-				if err := do(int(i)); err != nil {
+			for i, more := 0, true; more && failed.Load() == nil; i++ {
+				var err error
+				if more, err = do(worker, i); err != nil {
 					failed.Store(&err)
 				}
 			}

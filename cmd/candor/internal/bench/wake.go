@@ -50,10 +50,8 @@ func (g *grid) claimsFor(ctx context.Context, gate *gated, tasks int) (int, erro
 	if err != nil {
 		return 0, err
 	}
-	select {
-	case <-started:
-	case <-ctx.Done():
-		return 0, ctx.Err()
+	if _, err := receive(ctx, started); err != nil {
+		return 0, err
 	}
 	if err := pause(ctx, 500*time.Millisecond); err != nil {
 		return 0, err

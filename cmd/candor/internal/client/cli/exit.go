@@ -48,18 +48,20 @@ func Usagef(format string, args ...any) error {
 }
 
 // coder is an error that knows its exit code.
-type coder interface{ ExitCode() int }
+type coder interface {
+	error
+	ExitCode() int
+}
 
 // HasExitCode reports whether an error knows its exit code.
 func HasExitCode(err error) bool {
-	var c coder
-	return errors.As(err, &c)
+	_, ok := errors.AsType[coder](err)
+	return ok
 }
 
 // ExitCode maps an error to the exit code of the program.
 func ExitCode(err error) int {
-	var c coder
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[coder](err); ok {
 		return c.ExitCode()
 	}
 	if isCobraUsage(err) {
@@ -89,8 +91,7 @@ func isCobraUsage(err error) bool {
 // Explain writes an error for the user, "" if everything was said. The kind
 // stands at the end of the first line; a snippet of a file may follow.
 func Explain(cmd *cobra.Command, err error) string {
-	var status ExitStatus
-	if errors.As(err, &status) {
+	if _, ok := errors.AsType[ExitStatus](err); ok {
 		return ""
 	}
 	return cmd.CommandPath() + ": " + Sentence(err)
@@ -98,8 +99,8 @@ func Explain(cmd *cobra.Command, err error) string {
 
 // Sentence is an error without the operation of the site in which it arose.
 func Sentence(err error) string {
-	var wire *messages.Error
-	if !errors.As(err, &wire) {
+	wire, ok := errors.AsType[*messages.Error](err)
+	if !ok {
 		return err.Error()
 	}
 	head, tail, more := strings.Cut(wire.Message, "\n")
@@ -112,8 +113,7 @@ func Sentence(err error) string {
 
 // Within returns an error with more said before its message, of the same kind.
 func Within(where string, err error) error {
-	var wire *messages.Error
-	if errors.As(err, &wire) {
+	if wire, ok := errors.AsType[*messages.Error](err); ok {
 		return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: where + ": " + wire.Message}
 	}
 	return fmt.Errorf("%s: %w", where, err)
@@ -180,8 +180,8 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 
 // similarFlag suggests the flag that an unknown one may have meant.
 func similarFlag(cmd *cobra.Command, err error) string {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
 		return ""
 	}
 	name, best, distance := unknown.GetSpecifiedName(), "", 3

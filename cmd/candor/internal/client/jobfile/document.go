@@ -124,8 +124,8 @@ func documentError(err error) error {
 	if errors.Is(err, yamlfile.ErrShape) {
 		return messages.Errorf(messages.Invalid, "the document %v", err)
 	}
-	var at yaml.Error
-	if !errors.As(err, &at) {
+	at, ok := errors.AsType[yaml.Error](err)
+	if !ok {
 		return messages.Errorf(messages.Invalid, "%v", err)
 	}
 	if at.GetToken() == nil {

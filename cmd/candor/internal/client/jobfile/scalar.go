@@ -257,8 +257,7 @@ func (a *array) UnmarshalYAML(n ast.Node) error {
 // kind, for use within another.
 func parseArray(s string) (messages.Array, int, error) {
 	ranges, most, err := messages.ParseArray(s)
-	var e *messages.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*messages.Error](err); ok {
 		return nil, 0, errors.New(e.Message)
 	}
 	return ranges, most, err

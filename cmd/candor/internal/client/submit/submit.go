@@ -129,8 +129,8 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 // refused adds to the site's error where in the file the trouble is, or how to
 // ask again without submitting twice.
 func refused(err error, job *jobfile.Job, key string) error {
-	var wire *messages.Error
-	if !errors.As(err, &wire) {
+	wire, ok := errors.AsType[*messages.Error](err)
+	if !ok {
 		return err
 	}
 	message := wire.Message
