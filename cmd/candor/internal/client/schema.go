@@ -46,7 +46,7 @@ func listSchemas(a *cli.App) error {
 		list = append(list, verbView{messages.Subject("SITE", v.Actor, v.Verb, "ACCOUNT"), v.Request, v.Reply})
 	}
 	return a.Show(list, func(p *cli.Page) {
-		t := terminal.NewTable(terminal.Left("SUBJECT"), terminal.Left("REQUEST"), terminal.Left("REPLY"))
+		t := terminal.NewTable("SUBJECT|REQUEST|REPLY")
 		for _, v := range list {
 			t.Row(v.Subject, v.Request, v.Reply)
 		}

@@ -123,8 +123,7 @@ func choose(jobs []messages.JobSummary, rows int) (shown []messages.JobSummary, 
 }
 
 func jobTable(s *snapshot, jobs []messages.JobSummary, style terminal.Style) []string {
-	t := terminal.NewTable(terminal.Right("JOB"), terminal.Left("NAME"), terminal.Left("ACCOUNT"), terminal.Left("STATE"),
-		terminal.Right("TASKS"), terminal.Left("SHARE NOW"), terminal.Right("BUDGET"), terminal.Right("CHARGED"))
+	t := terminal.NewTable(">JOB|NAME|ACCOUNT|STATE|>TASKS|SHARE NOW|>BUDGET|>CHARGED")
 	for _, j := range jobs {
 		charged := ""
 		if j.State.Final() {

@@ -22,9 +22,7 @@ func (r *Report) write(w io.Writer, style terminal.Style) {
 
 func (r *Report) writeJobs(w io.Writer, style terminal.Style) {
 	fmt.Fprintf(w, "\n%s\n", style.Bold("Jobs")+"   (shares of the slots: received / allocated, on average while tasks waited for one)")
-	t := terminal.NewTable(terminal.Right("JOB"), terminal.Left("NAME"), terminal.Left("ACCOUNT"), terminal.Left("STATE"),
-		terminal.Right("TASKS"), terminal.Right("WAIT"), terminal.Right("RESPONSE"), terminal.Right("MAP SHARE"), terminal.Right("REDUCE SHARE"),
-		terminal.Right("BUDGET"), terminal.Right("CHARGE"), terminal.Left("RESULT"))
+	t := terminal.NewTable(">JOB|NAME|ACCOUNT|STATE|>TASKS|>WAIT|>RESPONSE|>MAP SHARE|>REDUCE SHARE|>BUDGET|>CHARGE|RESULT")
 	for _, j := range r.Jobs {
 		result := style.Green("right")
 		if !j.Result.Right {
@@ -54,8 +52,7 @@ func shareOf(shares []messages.ClassShare, class messages.Name) string {
 
 func (r *Report) writeAccounts(w io.Writer, style terminal.Style) {
 	fmt.Fprintf(w, "\n%s\n", style.Bold("Accounts")+"   (in credits, from their statements)")
-	t := terminal.NewTable(terminal.Left("ACCOUNT"), terminal.Right("OPENING"), terminal.Right("HOLDS"), terminal.Right("CHARGES"),
-		terminal.Right("REFUNDS"), terminal.Right("EARNINGS"), terminal.Right("CLOSING"))
+	t := terminal.NewTable("ACCOUNT|>OPENING|>HOLDS|>CHARGES|>REFUNDS|>EARNINGS|>CLOSING")
 	for _, a := range r.Books.Accounts {
 		t.Row(a.Account, a.Opening.String(), a.Holds.String(), a.Charges.String(), a.Refunds.String(), a.Earnings.String(), a.Closing.String())
 	}

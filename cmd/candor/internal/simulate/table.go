@@ -39,7 +39,7 @@ func skipped(r *measure.Report) string {
 }
 
 func results(out io.Writer, style terminal.Style, r *measure.Results) {
-	spreads := terminal.NewTable(terminal.Left(""), terminal.Right("MEAN"), terminal.Right("MEDIAN"), terminal.Right("95 %"), terminal.Right("MAX"))
+	spreads := terminal.NewTable("|>MEAN|>MEDIAN|>95 %|>MAX")
 	for _, n := range []struct {
 		name  string
 		s     measure.Spread
@@ -50,7 +50,7 @@ func results(out io.Writer, style terminal.Style, r *measure.Results) {
 	}
 	spreads.Write(out, style, "  ")
 	fmt.Fprintln(out)
-	facts := terminal.NewTable(terminal.Left(""), terminal.Right(""), terminal.Left(""))
+	facts := terminal.NewTable("|>|")
 	facts.Row("completed", terminal.Count(r.Completed), share(r.Completed, r.Jobs))
 	for _, f := range []struct {
 		name string
@@ -92,8 +92,7 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 	if len(r.Groups) < 2 {
 		return
 	}
-	t := terminal.NewTable(terminal.Left("BY "+r.GroupBy), terminal.Right("JOBS"), terminal.Right("DONE"), terminal.Right("WAIT"), terminal.Right("RESPONSE"),
-		terminal.Right("SLOWDOWN"), terminal.Right("SEVERE"), terminal.Right("PAID"), terminal.Right("RECEIVED"), terminal.Right("WELFARE"))
+	t := terminal.NewTable("BY " + r.GroupBy + "|>JOBS|>DONE|>WAIT|>RESPONSE|>SLOWDOWN|>SEVERE|>PAID|>RECEIVED|>WELFARE")
 	for i := range r.Groups[:min(mostGroups, len(r.Groups))] {
 		g := &r.Groups[i]
 		t.Row(g.Name, terminal.Count(g.Jobs), share(g.Completed, g.Jobs), of(g.Completed, span)(g.Wait.Mean), of(g.Completed, span)(g.Response.Mean),

@@ -5,28 +5,30 @@ import (
 	"strings"
 )
 
-// Column is a column of a table: its title, and whether its cells are
+// column is a column of a table: its title, and whether its cells are
 // aligned to the right, as numbers are.
-type Column struct {
-	Title string
-	Right bool
+type column struct {
+	title string
+	right bool
 }
-
-// Left is a column of text.
-func Left(title string) Column { return Column{Title: title} }
-
-// Right is a column of numbers.
-func Right(title string) Column { return Column{Title: title, Right: true} }
 
 // Table is a table in the making. Columns in which no row has anything are
 // left out.
 type Table struct {
-	columns []Column
+	columns []column
 	rows    [][]string
 }
 
-// NewTable starts a table.
-func NewTable(columns ...Column) *Table { return &Table{columns: columns} }
+// NewTable starts a table with the titles of a header, which a "|" parts; ">" stands
+// before the title of a column of numbers.
+func NewTable(header string) *Table {
+	t := new(Table)
+	for title := range strings.SplitSeq(header, "|") {
+		title, right := strings.CutPrefix(title, ">")
+		t.columns = append(t.columns, column{title, right})
+	}
+	return t
+}
 
 // Row adds a row: a cell for each column.
 func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells[:len(t.columns):len(t.columns)]) }
@@ -40,7 +42,7 @@ func (t *Table) Write(w io.Writer, style Style, indent string) {
 	widths := t.widths()
 	titles := make([]string, len(t.columns))
 	for i, c := range t.columns {
-		titles[i] = c.Title
+		titles[i] = c.title
 	}
 	var b strings.Builder
 	if head := t.line(titles, widths); head != "" {
@@ -60,7 +62,7 @@ func (t *Table) widths() []int {
 			widths[i] = max(widths[i], Width(row[i]))
 		}
 		if widths[i] > 0 {
-			widths[i] = max(widths[i], Width(c.Title))
+			widths[i] = max(widths[i], Width(c.title))
 		}
 	}
 	return widths
@@ -73,7 +75,7 @@ func (t *Table) line(cells []string, widths []int) string {
 			continue
 		}
 		pad := strings.Repeat(" ", widths[i]-Width(cell))
-		if t.columns[i].Right {
+		if t.columns[i].right {
 			parts = append(parts, pad+cell)
 		} else {
 			parts = append(parts, cell+pad)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestTableAlignsAndLeavesOutWhatIsEmpty(t *testing.T) {
-	table := NewTable(Left("NAME"), Right("N"), Left("NOTHING"), Left("STATE"))
+	table := NewTable("NAME|>N|NOTHING|STATE")
 	table.Row("ä", "1", "", Style{Colour: true}.Green("Up"))
 	table.Row("longer", "12345", "", "")
 	var b bytes.Buffer

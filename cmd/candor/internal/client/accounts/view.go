@@ -60,7 +60,7 @@ func writeExpiring(p *cli.Page, list []messages.Expiring) {
 		return
 	}
 	p.Title("Expiring")
-	t := terminal.NewTable(terminal.Left("WHEN"), terminal.Right("IN"), terminal.Right("UNSPENT"), terminal.Right("HELD"), terminal.Left("GRANT"))
+	t := terminal.NewTable("WHEN|>IN|>UNSPENT|>HELD|GRANT")
 	for _, e := range list {
 		held := ""
 		if e.Held != 0 {
@@ -77,7 +77,7 @@ func writeMembers(p *cli.Page, list []messages.Membership) {
 		return
 	}
 	p.Title("Members")
-	t := terminal.NewTable(terminal.Left("ACCOUNT"), terminal.Left("ROLE"), terminal.Right("SPENT"), terminal.Right("HELD"), terminal.Right("LIMIT"), terminal.Right("LEFT"))
+	t := terminal.NewTable("ACCOUNT|ROLE|>SPENT|>HELD|>LIMIT|>LEFT")
 	for _, m := range list {
 		limit, left := "", ""
 		if m.Limit != 0 {
@@ -94,8 +94,7 @@ func writeProjects(p *cli.Page, r messages.AccountsReply) {
 		p.Printf("No projects. An operator makes one with candor project create.\n")
 		return
 	}
-	t := terminal.NewTable(terminal.Left("PROJECT"), terminal.Right("AVAILABLE"), terminal.Right("HELD"), terminal.Right("SPENT"),
-		terminal.Right("MEMBERS"), terminal.Left("STATE"), terminal.Left("TITLE"))
+	t := terminal.NewTable("PROJECT|>AVAILABLE|>HELD|>SPENT|>MEMBERS|STATE|TITLE")
 	for _, a := range r.Accounts {
 		state := ""
 		if a.Frozen != "" {
@@ -112,8 +111,7 @@ func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r me
 }
 
 func writeAccounts(p *cli.Page, r messages.AccountsReply) {
-	t := terminal.NewTable(terminal.Left("ACCOUNT"), terminal.Right("AVAILABLE"), terminal.Right("HELD"), terminal.Right("BALANCE"),
-		terminal.Right("GRANTED"), terminal.Right("SPENT"), terminal.Left("MEMBERS"))
+	t := terminal.NewTable("ACCOUNT|>AVAILABLE|>HELD|>BALANCE|>GRANTED|>SPENT|MEMBERS")
 	for _, a := range r.Accounts {
 		t.Row(a.Account, a.Available.String(), a.Reserved.String(), a.Balance.String(), a.Granted.String(), a.Spent.String(), strings.Join(a.Members, ", "))
 	}
@@ -166,8 +164,7 @@ func entries(p *cli.Page, entries []messages.Entry, facts map[messages.JobID]job
 		p.Printf("  No movements.\n")
 		return false
 	}
-	t := terminal.NewTable(terminal.Right("NO."), terminal.Left("AT"), terminal.Left("WHAT"), terminal.Right("JOB"), terminal.Left("WITH"),
-		terminal.Right("CHANGE"), terminal.Right("HELD"), terminal.Right("BALANCE"), terminal.Right("HELD NOW"), terminal.Left("REASON"))
+	t := terminal.NewTable(">NO.|AT|WHAT|>JOB|WITH|>CHANGE|>HELD|>BALANCE|>HELD NOW|REASON")
 	for _, e := range entries {
 		job := ""
 		if e.Job != 0 {

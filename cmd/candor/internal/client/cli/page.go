@@ -136,8 +136,7 @@ func Change(c messages.Credits) string {
 
 // Prices writes the price, slots and demand of each class.
 func (p *Page) Prices(prices []messages.ClassPrice) {
-	t := terminal.NewTable(terminal.Left("CLASS"), terminal.Right("PRICE"), terminal.Left("SLOTS"), terminal.Right("USED"),
-		terminal.Right("TASKS WAITING"), terminal.Right("BIDDERS"))
+	t := terminal.NewTable("CLASS|>PRICE|SLOTS|>USED|>TASKS WAITING|>BIDDERS")
 	for _, c := range prices {
 		busy := c.Slots - c.Idle
 		t.Row(c.Class, Price(c.Price), terminal.Bar(float64(busy)/float64(max(c.Slots, 1)), 16), fmt.Sprintf("%d/%d", busy, c.Slots),

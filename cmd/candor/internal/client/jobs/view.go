@@ -32,9 +32,7 @@ func writeJobs(p *cli.Page, r messages.JobsReply) {
 		p.Printf("No jobs. Submit one with candor submit.\n")
 		return
 	}
-	t := terminal.NewTable(terminal.Right("JOB"), terminal.Left("NAME"), terminal.Left("ACCOUNT"), terminal.Left("MARKET"),
-		terminal.Left("STATE"), terminal.Right("DONE"), terminal.Right("RUNNING"), terminal.Right("BUDGET"), terminal.Right("CHARGED"),
-		terminal.Left("SUBMITTED"), terminal.Right("WAITED"), terminal.Right("RAN"), terminal.Left("REASON"))
+	t := terminal.NewTable(">JOB|NAME|ACCOUNT|MARKET|STATE|>DONE|>RUNNING|>BUDGET|>CHARGED|SUBMITTED|>WAITED|>RAN|REASON")
 	for _, j := range r.Jobs {
 		t.Row(j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 24), paidBy(ownerOf(j), j.Payer), where(j),
 			p.State(j.State), fmt.Sprintf("%d/%d", j.Done, j.Tasks), cli.Number(j.Running), j.Budget.String(), charged(j),
@@ -183,8 +181,7 @@ func Utility(u *messages.Utility) string {
 
 func writeStages(p *cli.Page, j messages.JobDetail) {
 	p.Title("Stages")
-	t := terminal.NewTable(terminal.Left("STAGE"), terminal.Left("CLASS"), terminal.Left("AFTER"), terminal.Right("TASKS"), terminal.Right("READY"),
-		terminal.Right("RUNNING"), terminal.Right("DONE"), terminal.Right("RETRIED"), terminal.Left("STARTED"), terminal.Right("RAN"), terminal.Right("SLOT TIME"), terminal.Right("CPU"), terminal.Right("MEMORY"))
+	t := terminal.NewTable("STAGE|CLASS|AFTER|>TASKS|>READY|>RUNNING|>DONE|>RETRIED|STARTED|>RAN|>SLOT TIME|>CPU|>MEMORY")
 	for i, s := range j.Stages {
 		after := ""
 		if i < len(j.Spec.Stages) {
@@ -216,7 +213,7 @@ func writeShares(p *cli.Page, shares []messages.ClassShare) {
 		return
 	}
 	p.Title("Shares")
-	t := terminal.NewTable(terminal.Left("CLASS"), terminal.Right("NOW"), terminal.Right("ALLOCATED"), terminal.Right("RECEIVED"), terminal.Right("OVER"))
+	t := terminal.NewTable("CLASS|>NOW|>ALLOCATED|>RECEIVED|>OVER")
 	for _, s := range shares {
 		t.Row(s.Class, terminal.Percent(s.Now), terminal.Percent(s.Allocated), terminal.Percent(s.Received), terminal.Span(s.Over.Std()))
 	}

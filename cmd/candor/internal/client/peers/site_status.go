@@ -115,8 +115,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 		return
 	}
 	p.Title("Peers")
-	t := terminal.NewTable(terminal.Left("PEER"), terminal.Left("LINK"), terminal.Right("ROUND TRIP"), terminal.Right("ITS BANK"), terminal.Right("OWED TO IT"),
-		terminal.Right("OWED BY IT"), terminal.Right("LIMIT"), terminal.Right("IN FLIGHT"), terminal.Right("CREDITS"), terminal.Left("STATE"))
+	t := terminal.NewTable("PEER|LINK|>ROUND TRIP|>ITS BANK|>OWED TO IT|>OWED BY IT|>LIMIT|>IN FLIGHT|>CREDITS|STATE")
 	for _, peer := range r.Bank.Peers {
 		trip := r.trip(peer.Peer)
 		way, rtt := way(p, r.linksTo(peer.Peer))

@@ -28,8 +28,7 @@ func writePeers(p *cli.Page, r messages.PeersReply) {
 		return
 	}
 	p.Title("Peers")
-	t := terminal.NewTable(terminal.Left("PEER"), terminal.Right("OWED TO IT"), terminal.Right("OWED BY IT"), terminal.Right("LIMIT"), terminal.Right("HELD"),
-		terminal.Right("SETTLED"), terminal.Right("SHARE"), terminal.Right("IN FLIGHT"), terminal.Right("CREDITS"), terminal.Right("NEXT OUT"), terminal.Right("NEXT IN"), terminal.Left("HEARD"), terminal.Left("STATE"))
+	t := terminal.NewTable("PEER|>OWED TO IT|>OWED BY IT|>LIMIT|>HELD|>SETTLED|>SHARE|>IN FLIGHT|>CREDITS|>NEXT OUT|>NEXT IN|HEARD|STATE")
 	for _, peer := range r.Peers {
 		t.Row(peer.Peer, max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(), peer.Held.String(), unlessNone(peer.Settled), peer.Share.String(),
 			cli.Number(peer.Outstanding), unlessNone(peer.Waiting), terminal.Count(peer.Sent.Number+uint64(peer.Outstanding)+1),
@@ -164,7 +163,7 @@ func writeNet(p *cli.Page, r messages.NettingReport) {
 		p.Printf("  %s\n", p.Red(terminal.Safe(fault)))
 	}
 	p.Title("Positions")
-	t := terminal.NewTable(terminal.Left("SITE"), terminal.Left("WITH"), terminal.Right("PAID"), terminal.Right("RECEIVED"), terminal.Right("NET"))
+	t := terminal.NewTable("SITE|WITH|>PAID|>RECEIVED|>NET")
 	for _, site := range r.Positions {
 		for _, leg := range site.Legs {
 			t.Row(terminal.Safe(site.Site), terminal.Safe(leg.Peer), leg.Paid.String(), leg.Received.String(), p.Change(leg.Received-leg.Paid))

@@ -118,8 +118,7 @@ func writeReservations(p *cli.Page, r messages.ReservationsReply) {
 		p.Printf("No reservations.\n")
 		return
 	}
-	t := terminal.NewTable(terminal.Left("START"), terminal.Left("END"), terminal.Left("MARKET"), terminal.Right("SLOTS"), terminal.Left("CLASS"),
-		terminal.Right("JOB"), terminal.Left("ACCOUNT"), terminal.Left("STATE"))
+	t := terminal.NewTable("START|END|MARKET|>SLOTS|CLASS|>JOB|ACCOUNT|STATE")
 	for _, e := range r.Reservations {
 		t.Row(p.Exactly(e.Start), p.Exactly(e.End), e.Market, terminal.Count(e.Slots), e.Class, e.Job.String(), e.Account, p.State(e.State))
 	}

@@ -117,7 +117,7 @@ func writeTokens(p *cli.Page, r messages.TokensReply) {
 		p.Printf("No tokens.\n")
 		return
 	}
-	t := terminal.NewTable(terminal.Left("TOKEN"), terminal.Left("NODE"), terminal.Left("STATE"), terminal.Left("EXPIRES"), terminal.Left("BY"), terminal.Left("KEY"))
+	t := terminal.NewTable("TOKEN|NODE|STATE|EXPIRES|BY|KEY")
 	for _, e := range r.Tokens {
 		t.Row(e.ID, e.Node, tokenState(p, &e), p.Exactly(e.Expires), e.By, e.Key)
 	}

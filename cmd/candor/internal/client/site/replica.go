@@ -107,7 +107,7 @@ func checkActor(actor string) error {
 }
 
 func writeReplicas(p *cli.Page, groups ...messages.ReplicasReply) {
-	t := terminal.NewTable(terminal.Left("ACTOR"), terminal.Left("REPLICA"), terminal.Left("STATE"), terminal.Right("BEHIND"), terminal.Left("ADDRESS"))
+	t := terminal.NewTable("ACTOR|REPLICA|STATE|>BEHIND|ADDRESS")
 	for _, g := range groups {
 		for _, r := range g.Replicas {
 			t.Row(g.Actor, r.ID, replicaState(&r), terminal.Count(r.Behind), r.Address)

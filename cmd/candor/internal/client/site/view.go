@@ -14,7 +14,7 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 		p.Printf("No nodes. A site has nodes as soon as a node agent registers.\n")
 		return
 	}
-	t := terminal.NewTable(terminal.Left("NODE"), terminal.Left("STATE"), terminal.Left("USED"), terminal.Left("SINCE"), terminal.Right("FOR"), terminal.Right("FINISHED"), terminal.Right("SUSPENDED"), terminal.Left("CAN"))
+	t := terminal.NewTable("NODE|STATE|USED|SINCE|>FOR|>FINISHED|>SUSPENDED|CAN")
 	for _, n := range r.Nodes {
 		t.Row(n.Node, nodeState(p, n.State), used(n), p.At(n.Since), p.Between(n.Since, 0), terminal.Count(n.Finished), suspended(n), strings.Join(n.Abilities, ", "))
 	}
@@ -135,11 +135,11 @@ func bidding(rate messages.Credits) string {
 
 // writeBidders writes the largest bidders and their share of each class.
 func writeBidders(p *cli.Page, m messages.MarketStatus) {
-	columns := []terminal.Column{terminal.Right("JOB"), terminal.Left("NAME"), terminal.Left("ACCOUNT"), terminal.Right("BUDGET"), terminal.Right("RUNNING"), terminal.Right("WAITING")}
+	header := ">JOB|NAME|ACCOUNT|>BUDGET|>RUNNING|>WAITING"
 	for _, class := range m.Market.Classes {
-		columns = append(columns, terminal.Left(strings.ToUpper(class)))
+		header += "|" + strings.ToUpper(class)
 	}
-	t := terminal.NewTable(columns...)
+	t := terminal.NewTable(header)
 	for _, j := range m.Top {
 		row := []string{j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 20), j.Account, j.Budget.String(), terminal.Count(j.Running), terminal.Count(j.Pending)}
 		for _, class := range m.Market.Classes {

@@ -18,8 +18,7 @@ func writeEstimate(p *cli.Page, spec *messages.JobSpec, r messages.EstimateReply
 	p.Printf("%s\n", p.Bold(terminal.Safe(spec.Name)))
 	p.Fields("Utility", jobs.Utility(&r.Utility.Utility), "from", terminal.Safe(basis))
 	p.Title("Run time of one task")
-	t := terminal.NewTable(terminal.Left("STAGE"), terminal.Right("TASKS"), terminal.Right("LOW"), terminal.Right("MEDIAN"), terminal.Right("HIGH"),
-		terminal.Right("MEAN"), terminal.Right("ROBUST"), terminal.Right("RUNS"), terminal.Left("FROM"))
+	t := terminal.NewTable("STAGE|>TASKS|>LOW|>MEDIAN|>HIGH|>MEAN|>ROBUST|>RUNS|FROM")
 	for i, e := range r.Stages {
 		tasks := ""
 		if i < len(spec.Stages) {
@@ -39,7 +38,7 @@ func writeEstimate(p *cli.Page, spec *messages.JobSpec, r messages.EstimateReply
 // writeCompletion writes how long the job waits and takes.
 func writeCompletion(p *cli.Page, r messages.EstimateReply) {
 	p.Title("Time from submission")
-	t := terminal.NewTable(terminal.Left("TO"), terminal.Right("LOW"), terminal.Right("MEDIAN"), terminal.Right("HIGH"), terminal.Right("MEAN"), terminal.Right("RUNS"))
+	t := terminal.NewTable("TO|>LOW|>MEDIAN|>HIGH|>MEAN|>RUNS")
 	if r.Runs > 0 {
 		t.Row(append(append([]string{"first task"}, spread(p, r.Wait)...), runs(r.Runs))...)
 	}
@@ -64,8 +63,7 @@ func writeClasses(p *cli.Page, r messages.ClassesReply) {
 		p.Printf("No job profile classes. An operator declares them as profiles in the site's configuration.\n")
 		return
 	}
-	t := terminal.NewTable(terminal.Left("CLASS"), terminal.Left("SHAPE"), terminal.Right("SAMPLES"), terminal.Right("OUTSIDE"), terminal.Right("ACCOUNTS"),
-		terminal.Right("SCREENED OUT"), terminal.Right("PRIOR"), terminal.Right("MOVED (NATS)"))
+	t := terminal.NewTable("CLASS|SHAPE|>SAMPLES|>OUTSIDE|>ACCOUNTS|>SCREENED OUT|>PRIOR|>MOVED (NATS)")
 	for _, c := range r.Classes {
 		moved := ""
 		if c.MovedBy > 0 {
@@ -86,7 +84,7 @@ func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 // writeParameters writes what is known of each parameter of a class.
 func writeParameters(p *cli.Page, c messages.ClassEstimate) {
 	p.Title(c.Profile.Name)
-	t := terminal.NewTable(terminal.Left("PARAMETER"), terminal.Right("FROM"), terminal.Right("TO"), terminal.Right("MEAN"), terminal.Right("DEVIATION"), terminal.Right("BANDWIDTH"))
+	t := terminal.NewTable("PARAMETER|>FROM|>TO|>MEAN|>DEVIATION|>BANDWIDTH")
 	at := func(x []float64, j int) string {
 		if j >= len(x) {
 			return ""

@@ -55,8 +55,7 @@ func noOffer(silent []messages.Silent) error {
 }
 
 func writeOffers(p *cli.Page, r messages.OffersReply) {
-	t := terminal.NewTable(terminal.Left(""), terminal.Left("SITE"), terminal.Left("MARKET"), terminal.Left("COMPLETION"), terminal.Right("IN"),
-		terminal.Right("PRICE"), terminal.Right("WORTH"), terminal.Left("CONTRACT"), terminal.Left("BASIS"))
+	t := terminal.NewTable("|SITE|MARKET|COMPLETION|>IN|>PRICE|>WORTH|CONTRACT|BASIS")
 	for i, o := range r.Offers {
 		mark, worth := "", ""
 		if i == r.Best {

@@ -107,7 +107,7 @@ func predictFor(account messages.AccountReply, job messages.SubmitReply, submitt
 // writePrediction shows an account before and after a job.
 func writePrediction(p *cli.Page, r prediction) {
 	p.Printf("%s pays for a job on market %s, which may cost up to %s\n", p.Bold("Account "+r.Account.Account), r.Market, cli.Credits(r.Held))
-	t := terminal.NewTable(terminal.Left(""), terminal.Right("NOW"), terminal.Right("WHILE IT LIVES"), terminal.Right("AFTER IT"))
+	t := terminal.NewTable("|>NOW|>WHILE IT LIVES|>AFTER IT")
 	t.Row("Balance", r.Account.Balance.String(), r.Account.Balance.String(), r.Least.String()+" to "+r.Most.String())
 	t.Row("Held for jobs", r.Account.Reserved.String(), (r.Account.Reserved + r.Held).String(), r.Account.Reserved.String())
 	t.Row("Available", r.Account.Available.String(), r.Available.String(), r.Available.String()+" to "+r.Account.Available.String())
