@@ -5,12 +5,15 @@ package books
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // Command has the bank check its books.
@@ -48,4 +51,56 @@ func writeBooks(p *cli.Page, r messages.BooksReply) {
 		"Accounts", terminal.Count(r.Accounts),
 		"Transfers", terminal.Count(r.Transfers),
 		"Message", terminal.Safe(r.Message))
+}
+
+func proveCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "prove",
+		Short: "have the bank carry out nothing any more that nobody proves to have asked for (operators)",
+		Long: `From now on each replica of the bank carries out only what carries a proof of who
+asked: a signature, or for transfers a mark of a session, made with that one's
+credentials. New sites begin so. A site that was made by an earlier release does so
+with this command, once every replica of the bank and every client runs this release
+and has the site's keys. It cannot be taken back.`,
+		Example: "  candor bank prove",
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
+			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbProve, messages.Empty{}, func(p *cli.Page, reply messages.TrustReply) {
+				p.Printf("Everything is proven from record %d on.\n", reply.From)
+			})
+		}),
+	}
+}
+
+func signCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "sign VERB REQUEST",
+		Short: "prove a request to the bank that another program sends",
+		Long: `Print the header that proves a request to the bank to be yours: that of a VERB, such
+as pay, with exactly the bytes of REQUEST. Another client of NATS sends it beside the
+request, under your credentials, within an hour.`,
+		Example: `  request='{"key":"1","to":"bob","amount":5}'
+  nats request -H "$(candor bank sign pay "$request")" candor.west.bank.pay.alice "$request"`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			t, err := a.Resolve(false)
+			if err != nil {
+				return err
+			}
+			if _, _, _, wants := proof.Wants(messages.Subject(t.Site, messages.Bank, args[0], t.Account)); !wants {
+				return cli.Usagef("%q: is no request to the bank that needs a proof", args[0])
+			}
+			principal, err := bus.ReadPrincipal(t.Creds)
+			if err != nil {
+				return err
+			}
+			signed, err := principal.Sign(t.Site, args[0], t.Account, messages.TimeOf(time.Now()), []byte(args[1]))
+			if err != nil {
+				return err
+			}
+			value, err := proof.EncodeHeader(&signed)
+			if err != nil {
+				return err
+			}
+			return a.Show(map[string]string{proof.Header: value}, func(p *cli.Page) { p.Printf("%s:%s\n", proof.Header, value) })
+		},
+	}
 }
