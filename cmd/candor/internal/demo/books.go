@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -152,16 +153,7 @@ func compareCharges(statements []statement, charged map[messages.JobID]messages.
 	return nil
 }
 
-// compareNames puts the site's own accounts, which begin with "$", last.
+// compareNames puts the site's own accounts, which begin with "$", last: "~" is above all letters.
 func compareNames(a, b messages.Name) int {
-	if (a[0] == '$') != (b[0] == '$') {
-		if a[0] == '$' {
-			return 1
-		}
-		return -1
-	}
-	if a < b {
-		return -1
-	}
-	return 1
+	return strings.Compare(strings.Replace(a, "$", "~", 1), strings.Replace(b, "$", "~", 1))
 }

@@ -51,7 +51,7 @@ func (p *progress) end() {
 // plain is a snapshot in one line.
 func plain(s *snapshot) string {
 	line := fmt.Sprintf("%5.1fs  jobs: %d of %d submitted, %d running, %d ended; tasks: %d of %d",
-		s.elapsed.Seconds(), len(s.jobs), s.planned, s.inState(messages.Running), s.ended(), s.done(), s.tasks)
+		s.elapsed.Seconds(), len(s.jobs), s.planned, s.running(), s.ended(), s.done(), s.tasks)
 	for _, price := range s.prices() {
 		line += fmt.Sprintf("; %s: %d of %d slots busy, price %.2f", price.Class, price.Slots-price.Idle, price.Slots, price.Price)
 	}

@@ -38,14 +38,22 @@ func (g *grid) look(ctx context.Context, mine map[messages.JobID]int) (*snapshot
 	return s, nil
 }
 
-// ended counts the jobs that are over and settled.
-func (s *snapshot) ended() (n int) {
+// count counts the jobs in states of a kind.
+func (s *snapshot) count(is func(messages.State) bool) (n int) {
 	for _, j := range s.jobs {
-		if j.State.Final() {
+		if is(j.State) {
 			n++
 		}
 	}
 	return n
+}
+
+// ended counts the jobs that are over and settled.
+func (s *snapshot) ended() int { return s.count(messages.State.Final) }
+
+// running counts the jobs with tasks that run.
+func (s *snapshot) running() int {
+	return s.count(func(state messages.State) bool { return state == messages.Running })
 }
 
 // over reports whether every job of the workload was submitted and has ended.
@@ -55,16 +63,6 @@ func (s *snapshot) over() bool { return len(s.jobs) == s.planned && s.ended() ==
 func (s *snapshot) done() (n int) {
 	for _, j := range s.jobs {
 		n += j.Done
-	}
-	return n
-}
-
-// inState counts the jobs in a state.
-func (s *snapshot) inState(state messages.State) (n int) {
-	for _, j := range s.jobs {
-		if j.State == state {
-			n++
-		}
 	}
 	return n
 }
