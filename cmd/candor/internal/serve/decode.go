@@ -109,7 +109,7 @@ func custom(v reflect.Value) bool {
 
 func (d *document) structure(n ast.Node, v reflect.Value, path string) {
 	if n.Type() != ast.MappingType && n.Type() != ast.MappingValueType {
-		d.addf(n, "%s: must be a mapping, of %s", orFile(path), strings.Join(keys(v.Type()), ", "))
+		d.addf(n, "%s: must be a mapping, of %s", cmp.Or(path, "the file"), strings.Join(keys(v.Type()), ", "))
 		return
 	}
 	for _, pair := range yamlfile.Pairs(n) {
@@ -123,11 +123,11 @@ func (d *document) structure(n ast.Node, v reflect.Value, path string) {
 }
 
 func (d *document) field(pair *ast.MappingValueNode, key string, v reflect.Value, path string) {
-	if i, ok := fieldIndex(v.Type(), key); ok {
+	known := keys(v.Type())
+	if i := slices.Index(known, key); i >= 0 {
 		d.value(pair.Value, v.Field(i), join(path, key))
 		return
 	}
-	known := keys(v.Type())
 	hint := "it can have " + strings.Join(known, ", ")
 	if near := spelling.Nearest(key, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
@@ -192,11 +192,9 @@ func expectation(v reflect.Value, err error) string {
 	switch {
 	case v.CanInt(), v.CanUint():
 		return "must be a whole number"
-	}
-	switch v.Kind() {
-	case reflect.Float64:
+	case v.CanFloat():
 		return "must be a number"
-	case reflect.Bool:
+	case v.Kind() == reflect.Bool:
 		return "must be true or false"
 	}
 	return "must be a piece of text"
@@ -212,27 +210,11 @@ func keys(t reflect.Type) []string {
 	return names
 }
 
-func fieldIndex(t reflect.Type, key string) (int, bool) {
-	for i, name := range keys(t) {
-		if name == key {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
 func join(path, key string) string {
 	if path == "" {
 		return key
 	}
 	return path + "." + key
-}
-
-func orFile(path string) string {
-	if path == "" {
-		return "the file"
-	}
-	return path
 }
 
 // note adds the problems of a configuration at their places in the file.

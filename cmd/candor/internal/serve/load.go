@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -171,14 +172,10 @@ func addOwnAccount(c *embedded.Config) {
 	if err != nil || u.Username == "root" || !messages.ValidName(u.Username) {
 		return
 	}
-	for _, a := range c.Accounts {
-		if a.Name == u.Username {
-			c.DefaultAccount = a.Name
-			return
-		}
-	}
-	c.Accounts = append(c.Accounts, embedded.Account{Name: u.Username, Grant: 1000 * messages.Credit})
 	c.DefaultAccount = u.Username
+	if !slices.ContainsFunc(c.Accounts, func(a embedded.Account) bool { return a.Name == u.Username }) {
+		c.Accounts = append(c.Accounts, embedded.Account{Name: u.Username, Grant: 1000 * messages.Credit})
+	}
 }
 
 // defaultState is the state directory where none is named: the same for the

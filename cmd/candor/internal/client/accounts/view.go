@@ -65,11 +65,7 @@ func writeExpiring(p *cli.Page, list []messages.Expiring) {
 	p.Title("Expiring")
 	t := terminal.NewTable("WHEN|>IN|>UNSPENT|>HELD|GRANT")
 	for _, e := range list {
-		held := ""
-		if e.Held != 0 {
-			held = e.Held.String()
-		}
-		t.Row(p.Exactly(e.Expires), p.Between(p.Now, e.Expires), e.Free.String(), held, terminal.Safe(e.Grant))
+		t.Row(p.Exactly(e.Expires), p.Between(p.Now, e.Expires), e.Free.String(), cli.OrBlank(e.Held), terminal.Safe(e.Grant))
 	}
 	t.Write(p, p.Style, "  ")
 }
@@ -169,11 +165,7 @@ func entries(p *cli.Page, entries []messages.Entry, facts map[messages.JobID]job
 	}
 	t := terminal.NewTable(">NO.|AT|WHAT|>JOB|WITH|>CHANGE|>HELD|>BALANCE|>HELD NOW|REASON")
 	for _, e := range entries {
-		job := ""
-		if e.Job != 0 {
-			job = e.Job.String()
-		}
-		t.Row(terminal.Count(e.Number), p.Exactly(e.At), e.Kind.String(), job, terminal.Safe(e.Other),
+		t.Row(terminal.Count(e.Number), p.Exactly(e.At), e.Kind.String(), cli.OrBlank(e.Job), terminal.Safe(e.Other),
 			p.Change(e.Change), cli.Change(e.Hold), e.Balance.String(), e.Reserved.String(), terminal.Safe(inWords(e, facts)))
 	}
 	t.Write(p, p.Style, "  ")
@@ -188,12 +180,8 @@ func statementCSV(a *cli.App, r messages.StatementReply, facts map[messages.JobI
 	w.Write([]string{"account", "number", "at", "kind", "transfer", "pending", "job", "market", "mechanism", "with", "member", "by",
 		"change", "held", "balance", "held_now", "reason"})
 	for _, e := range r.Entries {
-		job := ""
-		if e.Job != 0 {
-			job = e.Job.String()
-		}
 		f := facts[e.Job]
-		w.Write([]string{r.Account, fmt.Sprint(e.Number), e.At.String(), e.Kind.String(), export.Cell(e.Transfer), export.Cell(e.Pending), job, export.Cell(f.market), f.mechanism,
+		w.Write([]string{r.Account, fmt.Sprint(e.Number), e.At.String(), e.Kind.String(), export.Cell(e.Transfer), export.Cell(e.Pending), cli.OrBlank(e.Job), export.Cell(f.market), f.mechanism,
 			export.Cell(e.Other), export.Cell(e.Member), export.Cell(e.By), e.Change.String(), e.Hold.String(), e.Balance.String(), e.Reserved.String(), export.Cell(inWords(e, facts))})
 	}
 	w.Flush()

@@ -98,6 +98,17 @@ func (p *Page) Fields(pairs ...string) {
 // Title writes a heading of a part of the page.
 func (p *Page) Title(text string) { p.Printf("\n%s\n", p.Bold(text)) }
 
+// OrBlank writes a value, "" for the zero value.
+func OrBlank[T interface {
+	comparable
+	fmt.Stringer
+}](value T) string {
+	if value == *new(T) {
+		return ""
+	}
+	return value.String()
+}
+
 // Number writes a count, "" for 0.
 func Number(n int) string {
 	if n == 0 {

@@ -1,7 +1,7 @@
 package jobfile
 
 import (
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
@@ -13,7 +13,8 @@ import (
 func (j *Job) AddEnvironment(environment []string) {
 	for _, pair := range environment {
 		key, value, _ := strings.Cut(pair, "=")
-		if validVariable(key) && !strings.HasPrefix(key, "CANDOR_") && !hasVariable(j.Spec.Env, key) {
+		_, set := findVariable(j.Spec.Env, key)
+		if !set && validVariable(key) && !strings.HasPrefix(key, "CANDOR_") {
 			j.Spec.Env = setVariable(j.Spec.Env, key, value)
 		}
 	}
@@ -21,20 +22,17 @@ func (j *Job) AddEnvironment(environment []string) {
 
 // setVariable sets one variable of a set in the order of names.
 func setVariable(e messages.Env, name, value string) messages.Env {
-	i := sort.Search(len(e), func(i int) bool { return e[i].Name >= name })
-	if i < len(e) && e[i].Name == name {
+	i, found := findVariable(e, name)
+	if found {
 		e[i].Value = value
 		return e
 	}
-	e = append(e, messages.Variable{})
-	copy(e[i+1:], e[i:])
-	e[i] = messages.Variable{Name: name, Value: value}
-	return e
+	return slices.Insert(e, i, messages.Variable{Name: name, Value: value})
 }
 
-func hasVariable(e messages.Env, name string) bool {
-	i := sort.Search(len(e), func(i int) bool { return e[i].Name >= name })
-	return i < len(e) && e[i].Name == name
+// findVariable is the place of a variable in a set, or where it would stand.
+func findVariable(e messages.Env, name string) (int, bool) {
+	return slices.BinarySearchFunc(e, name, func(v messages.Variable, name string) int { return strings.Compare(v.Name, name) })
 }
 
 // validVariable accepts what shells can name.

@@ -123,7 +123,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 			way = "" // not known
 		}
 		t.Row(peer.Peer, way, rtt, milliseconds(trip.Took), max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(),
-			cli.Number(peer.Outstanding), unlessNone(peer.Waiting), peerState(p, peer))
+			cli.Number(peer.Outstanding), cli.OrBlank(peer.Waiting), peerState(p, peer))
 	}
 	t.Write(p, p.Style, "  ")
 	for _, peer := range r.Bank.Peers {

@@ -30,19 +30,11 @@ func writePeers(p *cli.Page, r messages.PeersReply) {
 	p.Title("Peers")
 	t := terminal.NewTable("PEER|>OWED TO IT|>OWED BY IT|>LIMIT|>HELD|>SETTLED|>SHARE|>IN FLIGHT|>CREDITS|>NEXT OUT|>NEXT IN|HEARD|STATE")
 	for _, peer := range r.Peers {
-		t.Row(peer.Peer, max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(), peer.Held.String(), unlessNone(peer.Settled), peer.Share.String(),
-			cli.Number(peer.Outstanding), unlessNone(peer.Waiting), terminal.Count(peer.Sent.Number+uint64(peer.Outstanding)+1),
+		t.Row(peer.Peer, max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(), peer.Held.String(), cli.OrBlank(peer.Settled), peer.Share.String(),
+			cli.Number(peer.Outstanding), cli.OrBlank(peer.Waiting), terminal.Count(peer.Sent.Number+uint64(peer.Outstanding)+1),
 			terminal.Count(peer.Received.Number+1), p.At(peer.Heard), peerState(p, peer))
 	}
 	t.Write(p, p.Style, "  ")
-}
-
-// unlessNone writes an amount without its unit, "" for none.
-func unlessNone(c messages.Credits) string {
-	if c == 0 {
-		return ""
-	}
-	return c.String()
 }
 
 // owed says which way a debt goes; "" for none.

@@ -1,7 +1,9 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
@@ -34,12 +36,9 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 
 // writeReach says of the nodes that keep tasks apart least what tasks can reach there.
 func writeReach(p *cli.Page, nodes []messages.NodeStatus) {
-	worst := nodes[0].Abilities
-	for _, n := range nodes {
-		if messages.Containment(n.Abilities) < messages.Containment(worst) {
-			worst = n.Abilities
-		}
-	}
+	worst := slices.MinFunc(nodes, func(a, b messages.NodeStatus) int {
+		return cmp.Compare(messages.Containment(a.Abilities), messages.Containment(b.Abilities))
+	}).Abilities
 	var names []string
 	for _, n := range nodes {
 		if messages.Containment(n.Abilities) == messages.Containment(worst) {
@@ -83,10 +82,8 @@ func suspended(n messages.NodeStatus) string {
 }
 
 func slotsOf(slots []messages.ClassSlots, class messages.Name) int {
-	for _, s := range slots {
-		if s.Class == class {
-			return s.Slots
-		}
+	if i := slices.IndexFunc(slots, func(s messages.ClassSlots) bool { return s.Class == class }); i >= 0 {
+		return slots[i].Slots
 	}
 	return 0
 }
