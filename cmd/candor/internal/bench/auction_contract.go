@@ -145,7 +145,7 @@ func scipySeconds(m, runs int, weights []float64) float64 {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), scipyLimit)
 	defer cancel()
-	// The first python3 of a path need not be the system's, which packages are for.
+	// Packages of the system are for the system's python3, which need not be the first of PATH.
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		c := exec.CommandContext(ctx, python, "-c", scipyScript, strconv.Itoa(m), strconv.Itoa(runs))
 		c.Stdin = bytes.NewReader(matrix.Bytes())

@@ -98,7 +98,7 @@ type bankBed struct {
 	stopped  error
 }
 
-// operator is who asks, site whom.
+// operator is the account that sends all requests, bankSite the site of the bank.
 const (
 	operator = "operator"
 	bankSite = "bench"
@@ -180,8 +180,8 @@ func ask[Reply any](ctx context.Context, b *bankBed, verb string, request any) (
 	return bus.Call[Reply](ctx, b.client, messages.Subject(bankSite, messages.Bank, verb, operator), request)
 }
 
-// measure returns the transfers a second that so many clients get through,
-// each of which sends one request at a time.
+// measure returns the transfers a second of some clients, each of which sends one
+// request at a time.
 func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, span time.Duration) (float64, error) {
 	var done atomic.Int64
 	began := time.Now()

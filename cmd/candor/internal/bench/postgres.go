@@ -37,7 +37,7 @@ END;
 // a socket there, with the settings it comes with (durable commits).
 type cluster struct {
 	dir string
-	as  *syscall.SysProcAttr // as whom it runs: it refuses to be root
+	as  *syscall.SysProcAttr // the user that it runs as: PostgreSQL refuses root
 }
 
 // postgres returns the transactions a second of 64 clients of pgbench, nil
@@ -67,15 +67,15 @@ func postgres(ctx context.Context, span time.Duration) (*float64, error) {
 		return nil, err
 	}
 	rate, err := c.measure(ctx, span)
-	// Its time may be up: stopping has its own.
+	// The server is stopped even if the time of the measurement is over.
 	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer stop()
 	_, stopped := c.run(ending, "pg_ctl", "stop", "-s", "-m", "immediate", "-D", filepath.Join(dir, "data"))
 	return &rate, errors.Join(err, stopped)
 }
 
-// program finds one of PostgreSQL's, "" if it is nowhere: Debian keeps the
-// server's own aside.
+// program finds a program of PostgreSQL, "" if it is not installed. Debian keeps those of
+// the server outside of PATH.
 func program(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
@@ -88,7 +88,7 @@ func program(name string) string {
 	return found[len(found)-1]
 }
 
-// prepare writes the scripts, and finds whom to be if this is root.
+// prepare writes the scripts, and chooses the user of the server if this process is root's.
 func (c *cluster) prepare() error {
 	for name, text := range map[string]string{"schema.sql": schemaSQL, "transfer.sql": transferSQL} {
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {

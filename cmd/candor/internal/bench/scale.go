@@ -77,8 +77,8 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// pileUp submits jobs of one task that find no slot, and takes what their
-// arrival costs.
+// pileUp submits jobs of one task that find no slot, and measures the cost of their
+// arrival.
 func (g *grid) pileUp(ctx context.Context, jobs int, r *scaleResult) error {
 	names := []string{"candor_auctioneer_vector_bytes_total", "candor_auctioneer_vectors_total"}
 	var before, after [2]float64
@@ -104,10 +104,11 @@ func (g *grid) pileUp(ctx context.Context, jobs int, r *scaleResult) error {
 	return err
 }
 
-// crowd is how many jobs an account lets wait: a bank bounds its pending holds.
+// crowd is the number of jobs that one account submits: the bank bounds the pending holds
+// of an account.
 const crowd = 50_000
 
-// crowds are the accounts that let so many jobs wait.
+// crowds are the accounts that are needed to submit so many jobs.
 func crowds(jobs int) (names []messages.Name) {
 	for first := 0; first < jobs; first += crowd {
 		names = append(names, fmt.Sprint(account, "-", len(names)))

@@ -91,13 +91,13 @@ func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, 
 	return g, err
 }
 
-// as is the same site and another of its users.
+// as returns the same site with a connection of another user.
 func (g *grid) as(user messages.Name) (*grid, error) {
 	connection, err := g.Connect(user)
 	return &grid{Site: g.Site, user: user, bus: connection, dir: g.dir, market: g.market}, err
 }
 
-// submit takes a job of so many tasks to the site.
+// submit submits a job of some tasks.
 func (g *grid) submit(ctx context.Context, tasks int, command ...string) (messages.JobID, error) {
 	g.keys++
 	return g.submitKey(ctx, fmt.Sprint(g.keys), tasks, command...)

@@ -38,7 +38,7 @@ func collect(out string) (string, error) {
 	return strings.Join(rows, ""), nil
 }
 
-// leading is the number that a row begins with, infinite if it does not.
+// leading is the number at the beginning of a row; infinity if there is none.
 func leading(row string) float64 {
 	first, _, _ := strings.Cut(strings.TrimSpace(row), " ")
 	number, err := strconv.ParseFloat(first, 64)

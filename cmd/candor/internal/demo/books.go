@@ -43,7 +43,7 @@ func (s *statement) line() (AccountLine, error) {
 	return line, line.check()
 }
 
-// add takes one entry into the sums.
+// add adds an entry to the sums.
 func (l *AccountLine) add(e *messages.Entry) {
 	switch {
 	case e.Kind == messages.Posted && e.Job == 0:

@@ -93,9 +93,8 @@ func demo(ctx context.Context, o *options, noColor bool, out, stderr io.Writer) 
 	return err
 }
 
-// perform runs the workload on a site of its own. The site's state stays where
-// the user wants it, or where something went wrong
-// other than an interrupt.
+// perform runs the workload on a site of its own. The state of the site is kept if the
+// user named its directory, or if something other than an interrupt went wrong.
 func perform(ctx context.Context, o *options, show io.Writer, style terminal.Style) (*Report, error) {
 	if err := checkBooksFile(o.books); err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func table(result string) [][]int64 {
 // column is the c-th number of a row.
 func column(c int) func([]int64) int64 { return func(row []int64) int64 { return row[c] } }
 
-// largest is the row with the largest value, nil of none.
+// largest is the row with the largest value; nil if there are no rows.
 func largest(rows [][]int64, value func([]int64) int64) []int64 {
 	if len(rows) == 0 {
 		return nil

@@ -166,7 +166,8 @@ func whole(v reflect.Value) bool {
 	return slots || !custom(v) && (v.CanInt() || v.CanUint())
 }
 
-// refuseFractions finds what the reader would cut off in silence.
+// refuseFractions refuses numbers with a fraction, which the YAML reader would cut off
+// silently.
 func refuseFractions(n ast.Node) error {
 	for _, pair := range yamlfile.Pairs(n) {
 		if err := refuseFractions(pair.Value); err != nil {

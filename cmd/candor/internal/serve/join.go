@@ -15,7 +15,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// joining is how an agent gets its credentials: by a token, the first time.
+// joining holds the flags of the token with which an agent gets its credentials at its
+// first start.
 type joining struct{ token, file string }
 
 func (j *joining) flags(f *pflag.FlagSet) {
@@ -25,9 +26,9 @@ func (j *joining) flags(f *pflag.FlagSet) {
 
 func (j *joining) given() bool { return j.token != "" || j.file != "" }
 
-// obtain gets the credentials of a node with the token, unless they are there, and
-// fills in where the server is. Without a file named for them they are in the state
-// directory.
+// obtain gets the credentials of a node with the token, unless their file exists, and
+// takes the address of the server from the token where no flag names one. The file is
+// that of --creds, or else in the state directory.
 func (j *joining) obtain(ctx context.Context, s *single, state string) error {
 	if s.creds == "" {
 		s.creds = embedded.CredsFile(state, filepath.Join("nodes", s.node))

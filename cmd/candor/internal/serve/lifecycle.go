@@ -44,8 +44,8 @@ func sayStopping(w io.Writer) { fmt.Fprintln(w, "stopping") }
 // reached; without a service manager it does nothing.
 func tellManager(state string) { _, _ = daemon.SdNotify(false, state) }
 
-// ended is how a command that runs until it is interrupted comes out. An error of
-// closing would else be taken for the interruption.
+// ended is the error of a command that ran until it was interrupted: nil, or the error of
+// closing its actors, marked so that it is not taken for the interruption.
 func ended(closing error) error {
 	if closing == nil {
 		return nil
@@ -53,8 +53,8 @@ func ended(closing error) error {
 	return disorder{closing}
 }
 
-// unstarted is how it comes out if it did not even start: well, if that was
-// because it was interrupted.
+// unstarted is the error of a command whose actors did not start: nil if an interrupt
+// is the reason.
 func unstarted(ctx context.Context, err error) error {
 	switch ctx.Err() {
 	case nil:
@@ -65,7 +65,7 @@ func unstarted(ctx context.Context, err error) error {
 	return ended(err)
 }
 
-// disorder is what went wrong at the end, all of it.
+// disorder holds all errors of closing.
 type disorder struct{ closing error }
 
 func (d disorder) Error() string { return "could not end in order: " + d.closing.Error() }

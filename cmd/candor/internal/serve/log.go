@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// logging is how much is logged, and how.
+// logging holds the flags of the log.
 type logging struct{ level, format string }
 
 func (l *logging) flags(f *pflag.FlagSet) {

@@ -23,8 +23,8 @@ import (
 )
 
 // observe serves the metrics that gather collects at the time of each request, and
-// pprof at a socket; an empty address or name is for neither. The returned function
-// stops both.
+// pprof at a socket; without an address there are no metrics, without a socket no
+// pprof. The returned function stops both.
 func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gatherer, log *zap.Logger) (stop func() error, err error) {
 	var stops []func() error
 	stop = func() (err error) {

@@ -140,7 +140,7 @@ func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
 		return say(cmd.OutOrStdout(), "Key %s opens nothing any more\n", key)
 	}
 	role, name := r.role(name)
-	// One that an earlier version issued has a key that does not follow from its name.
+	// Credentials of an earlier version have a key that does not follow from the name.
 	if key, err := keyIn(embedded.RoleCredsFile(c.State, role, name)); err == nil {
 		r.keys = append(r.keys, key)
 	}

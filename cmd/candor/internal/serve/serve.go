@@ -31,8 +31,8 @@ func prepare(cmd *cobra.Command) error {
 	return applyAt(cmd)
 }
 
-// applyAt has --at, which all commands inherit, name a site of this machine to
-// those that work on its state directory: the flag that says which is set.
+// applyAt sets the flag --state of a command to the state directory of the site that
+// --at names. A command without --state works on no running site, and refuses --at.
 func applyAt(cmd *cobra.Command) error {
 	at := cmd.InheritedFlags().Lookup("at")
 	if at == nil || !at.Changed {

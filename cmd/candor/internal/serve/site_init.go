@@ -49,7 +49,7 @@ process that has none does so at its first start.`,
   candor site init west --hosts rack1=10.0.0.1,rack2=10.0.0.2,rack3=10.0.0.3
   candor site init --config site.yaml --keys ./keys`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// Of the environment, which may speak of another site, not of a new one.
+			// Only flags are refused: variables of the environment are about another site.
 			if f := cmd.Flags(); len(args) > 0 && (f.Changed("config") || f.Changed("keys") || f.Changed("state")) {
 				return messages.Errorf(messages.Invalid, "--config, --keys and --state are for making keys without a name; a new site has all in --dir")
 			}

@@ -74,7 +74,8 @@ func (u *up) several() ([]embedded.Config, error) {
 	return configs, nil
 }
 
-// portAfter is an address with a port so much higher; 0, a free one, stays.
+// portAfter returns an address with its port raised by more. Port 0, which stands for a
+// free port, stays.
 func portAfter(address string, more int) (string, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
