@@ -67,5 +67,3 @@ func lineOr(lines []string, i int) string {
 	}
 	return "(nothing)"
 }
-
-func countLines(text string) int { return strings.Count(text, "\n") }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
@@ -162,7 +163,7 @@ func (r *run) check(i int, s *Submission) (string, Result) {
 		return "", Result{Problem: err.Error()}
 	}
 	difference := firstDifference(got, string(want))
-	return got, Result{Right: difference == "", Rows: countLines(got), Problem: difference}
+	return got, Result{Right: difference == "", Rows: strings.Count(got, "\n"), Problem: difference}
 }
 
 func (r *run) reportBooks(ctx context.Context, report *Report) error {

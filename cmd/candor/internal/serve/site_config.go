@@ -2,12 +2,8 @@ package serve
 
 import (
 	"bytes"
-	"runtime"
 	"text/template"
 )
-
-// processors of this machine, which its node offers.
-func processors() int { return runtime.NumCPU() }
 
 // config is the configuration to start from.
 func (p *plan) config() ([]byte, error) {

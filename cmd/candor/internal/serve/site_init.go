@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -132,7 +133,7 @@ func (i *initial) plan(site messages.Name) (*plan, error) {
 	if !messages.ValidName(site) || len(site) > messages.MaxPeerName {
 		return nil, messages.Errorf(messages.Invalid, "site %q: write a lower-case letter, then lower-case letters, digits, '-' or '_'; at most %d in all", site, messages.MaxPeerName)
 	}
-	p := &plan{Site: site, Listen: i.settings.listen, Plain: i.plain, CPUs: processors()}
+	p := &plan{Site: site, Listen: i.settings.listen, Plain: i.plain, CPUs: runtime.NumCPU()}
 	var err error
 	if p.Dir, err = filepath.Abs(cmp.Or(i.dir, site)); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -79,10 +80,7 @@ func (a *add) role(name messages.Name) (identity.Role, messages.Name) {
 }
 
 func keysDir(c *embedded.Config) string {
-	if c.Keys != "" {
-		return c.Keys
-	}
-	return filepath.Join(c.State, "keys")
+	return cmp.Or(c.Keys, filepath.Join(c.State, "keys"))
 }
 
 func siteCommand() *cobra.Command {

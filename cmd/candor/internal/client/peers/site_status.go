@@ -107,7 +107,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 		"Settled, unpaid", owed(r.Bank.Settled),
 		"Reserve", cli.Amount(r.Bank.Reserve),
 		"Refused", refusals(r.Bank.Refused),
-		"Fault", alarm(p, r.Bank.Fault),
+		"Fault", p.Red(terminal.Safe(r.Bank.Fault)),
 		"Hosts that do not answer", strings.Join(r.Links.Missing, ", "),
 		"Links", r.Failure)
 	if len(r.Bank.Peers) == 0 {

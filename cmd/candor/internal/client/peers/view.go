@@ -22,7 +22,7 @@ func writePeers(p *cli.Page, r messages.PeersReply) {
 		"Settled, unpaid", owed(r.Settled),
 		"Reserve", cli.Amount(r.Reserve),
 		"Refused", refusals(r.Refused),
-		"Fault", alarm(p, r.Fault))
+		"Fault", p.Red(terminal.Safe(r.Fault)))
 	if len(r.Peers) == 0 {
 		p.Printf("No peers. An operator makes one with candor peer add.\n")
 		return
@@ -54,13 +54,6 @@ func refusals(list []messages.RefusalTally) string {
 		words[i] = terminal.Count(r.Count) + " " + terminal.Safe(r.Reason)
 	}
 	return strings.Join(words, ", ")
-}
-
-func alarm(p *cli.Page, text string) string {
-	if text == "" {
-		return ""
-	}
-	return p.Red(terminal.Safe(text))
 }
 
 func peerState(p *cli.Page, r messages.PeerReply) string {

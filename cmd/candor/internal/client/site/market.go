@@ -96,7 +96,7 @@ func writeApplied(p *cli.Page, r messages.ApplyReply, dryRun bool) {
 
 func reservationsCommand(a *cli.App) *cobra.Command {
 	var r messages.ReservationsRequest
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "reservations [MARKET]",
 		Short: "show the timetable: which jobs have slots, and when",
 		Long: `Show the jobs that were given slots for good, now or for later, in the order of their
@@ -110,7 +110,6 @@ times. Bids are sealed until they are decided on; from then on everybody sees th
 			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbReservations, r, writeReservations)
 		}),
 	}
-	return cmd
 }
 
 func writeReservations(p *cli.Page, r messages.ReservationsReply) {
