@@ -113,6 +113,9 @@ func Ask[Reply any](ctx context.Context, a *App, s *Session, actor, verb string,
 	return a.Show(reply, func(p *Page) { words(p, reply) })
 }
 
+// runE is the RunE of a command.
+type runE = func(*cobra.Command, []string) error
+
 // action is what a command does once it is connected.
 type action func(ctx context.Context, s *Session, args []string) error
 
@@ -141,7 +144,7 @@ func (a *App) OnlineAs(operator func() bool, do action) func(*cobra.Command, []s
 
 // Asking makes the RunE of a command that asks an actor of the site one question, always
 // the same, and shows the answer.
-func Asking[Reply any](a *App, as func(action) func(*cobra.Command, []string) error, actor, verb string, words func(*Page, Reply)) func(*cobra.Command, []string) error {
+func Asking[Reply any](a *App, as func(action) runE, actor, verb string, words func(*Page, Reply)) runE {
 	return as(func(ctx context.Context, s *Session, _ []string) error {
 		return Ask(ctx, a, s, actor, verb, messages.Empty{}, words)
 	})

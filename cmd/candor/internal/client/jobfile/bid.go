@@ -90,11 +90,7 @@ func (o *Options) bidOptions() {
 		job.Spec.Length = cmp.Or(length, job.Spec.Length)
 		return err
 	})
-	o.option("deadline", "", "`instant` by which the job must have completed: 2026-01-31T12:00:00Z, or +1h30m", func(job *Job, text string) error {
-		deadline, err := parseDue(text)
-		job.Spec.Deadline, job.DueIn = deadline.at, messages.Duration(deadline.in)
-		return err
-	})
+	o.option("deadline", "", "`instant` by which the job must have completed: 2026-01-31T12:00:00Z, or +1h30m", setDeadline)
 	o.option("contract", "", "take the contract of this `ID`, from candor quote", textOf(func(j *Job) *string { return &j.Spec.Contract }))
 	o.option("after", "", "start when the jobs of these `numbers` have ended: 7 or 7,8", func(job *Job, text string) (err error) {
 		job.Spec.AfterJobs, err = parseJobs(strings.Split(text, ","))
@@ -110,6 +106,12 @@ func (o *Options) bidOptions() {
 		return err
 	}
 	o.Flags.BoolFunc("gang", "start all tasks together, on as many slots at once, or none", o.check("gang"))
+}
+
+func setDeadline(job *Job, text string) error {
+	deadline, err := parseDue(text)
+	job.Spec.Deadline, job.DueIn = deadline.at, messages.Duration(deadline.in)
+	return err
 }
 
 func credits(field func(*messages.JobSpec) *messages.Credits) rule {

@@ -50,13 +50,17 @@ func NewOptions(lookup Lookup) *Options {
 	o := &Options{Flags: pflag.NewFlagSet("options", pflag.ContinueOnError), rules: map[string]rule{}, lookup: lookup}
 	o.Flags.SortFlags = false
 	o.option("array", "a", "one task for each of the `indices`: 0-15, 0-99:2,200, 0-999%4 (at most 4 at once)", setArray)
-	o.option("project", "A", "the `account` of the project that pays (default: your own)", textOf(func(j *Job) *string { return &j.Spec.Project }))
+	o.option("project", "A", "the `account` of the project that pays (default: your own)",
+		textOf(func(j *Job) *string { return &j.Spec.Project }))
 	o.option("budget", "b", "the most the job may cost, in `credits`; set aside until it ends", setBudget)
 	o.option("time", "t", "`limit` of one attempt of a task: 1h30m, 90s, 2:00:00, 1-12; a bare number is minutes (default: the market's)", setTime)
 	o.option("market", "p", "the `market` to bid in (default: the site's first)", textOf(func(j *Job) *string { return &j.Spec.Market }))
-	o.option("site", "", "the `site` that is to run it: a peer of yours, or auto for the best (default: your own)", textOf(func(j *Job) *string { return &j.Site }))
-	o.option("class", "c", "the `class` of slot each task takes (default: the market's first)", textOf(func(j *Job) *string { return &j.Spec.Stages[0].Class }))
-	o.option("tasks", "n", "`number` of tasks (default: one for each index of --array, or 1)", positive(func(s *messages.Stage) *int { return &s.Tasks }))
+	o.option("site", "", "the `site` that is to run it: a peer of yours, or auto for the best (default: your own)",
+		textOf(func(j *Job) *string { return &j.Site }))
+	o.option("class", "c", "the `class` of slot each task takes (default: the market's first)",
+		textOf(func(j *Job) *string { return &j.Spec.Stages[0].Class }))
+	o.option("tasks", "n", "`number` of tasks (default: one for each index of --array, or 1)",
+		positive(func(s *messages.Stage) *int { return &s.Tasks }))
 	o.option("name", "J", "`name` of the job (default: that of the file)", textOf(func(j *Job) *string { return &j.Spec.Name }))
 	o.option("chdir", "D", "working `directory` of the tasks (default: the current one; - for a fresh one for each task)",
 		textOf(func(j *Job) *string { return &j.Spec.Dir }))
@@ -67,7 +71,8 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("memory", "", "what each task may use, a `size` such as 512M or 2G (default: the node's)", setMemory)
 	o.option("input", "", "send a `FILE` along, into each task's own directory, or as FILE=NAME; may be repeated", setInput)
 	o.option("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", setOutput)
-	o.option("attempts", "", "how often a task may be tried, a `number` (default: 3)", positive(func(s *messages.Stage) *int { return &s.Attempts }))
+	o.option("attempts", "", "how often a task may be tried, a `number` (default: 3)",
+		positive(func(s *messages.Stage) *int { return &s.Attempts }))
 	o.Flags.BoolFuncP("wait", "W", "follow the job and exit with its exit code", func(text string) error {
 		o.said = append(o.said, setting{"wait", text})
 		wait, err := strconv.ParseBool(text)
