@@ -1,54 +1,35 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
-	"github.com/candor-grid/candor/deploy/simulated/clock"
 	"github.com/candor-grid/candor/messages"
 )
 
 // runBatchQueue runs a queue first come, first served, whose front job is run or
 // discarded when its slots are free.
 func runBatchQueue(p *Problem) (*Outcome, error) {
-	q := &queue{Problem: p, out: NewOutcome(p), free: p.Work.Nodes, left: make([]int, len(p.Bids)), until: make([]messages.Time, len(p.Bids))}
-	for q.next < len(p.Work.Jobs) || q.ends.Len() > 0 {
-		if err := q.instant(); err != nil {
-			return nil, err
-		}
-	}
-	return q.out, nil
+	q := &queue{course: newCourse[int](p), free: p.Work.Nodes, until: make([]messages.Time, len(p.Bids))}
+	return q.run(q.end, q.arrive, q.decide)
 }
 
 // queue is the state of a run.
 type queue struct {
-	*Problem
-	out     *Outcome
-	next    int // the next job to be submitted
-	free    int // slots
-	waiting []int
-	running []int // jobs, in the order in which they started
-	left    []int // by job: tasks that still run, of one that runs
-	until   []messages.Time
-	ends    clock.Queue[int]
+	course[int]     // the ends of jobs
+	free        int // slots
+	waiting     []int
+	running     []int // jobs, in the order in which they started
+	until       []messages.Time
 }
 
-func (q *queue) instant() error {
-	now := q.ends.Next()
-	if q.next < len(q.Work.Jobs) {
-		if at := micros(q.Work.Jobs[q.next].Submit); q.ends.Len() == 0 || at < now {
-			now = at
-		}
-	}
-	for q.ends.Len() > 0 && q.ends.Next() <= now {
-		q.end(q.ends.Pop())
-	}
-	for ; q.next < len(q.Work.Jobs) && micros(q.Work.Jobs[q.next].Submit) <= now; q.next++ {
-		q.progress(q.next)
-		if j := &q.Work.Jobs[q.next]; j.Runtime == 0 {
-			q.complete(q.out, q.next, j.Submit, j.Submit, 0)
-			continue
-		}
-		q.waiting = append(q.waiting, q.next)
-	}
+func (q *queue) arrive(_ messages.Time, i int) error {
+	q.waiting = append(q.waiting, i)
+	return nil
+}
+
+// decide considers the front job as long as its slots are free.
+func (q *queue) decide(now messages.Time) error {
 	for len(q.waiting) > 0 && q.Work.Jobs[q.waiting[0]].Width <= q.free {
 		if err := q.consider(now); err != nil {
 			return err
@@ -57,14 +38,10 @@ func (q *queue) instant() error {
 	return nil
 }
 
-func (q *queue) end(i int) {
+func (q *queue) end(_ messages.Time, i int) error {
 	q.free += q.Work.Jobs[i].Width
-	for k, job := range q.running {
-		if job == i {
-			q.running = append(q.running[:k], q.running[k+1:]...)
-			break
-		}
-	}
+	q.running = slices.DeleteFunc(q.running, func(job int) bool { return job == i })
+	return nil
 }
 
 // consider runs the front job or discards it, and lets the queue pay.

@@ -1,14 +1,13 @@
 package core
 
 import (
-	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/deploy/simulated/bids"
-	"github.com/candor-grid/candor/deploy/simulated/clock"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
 )
@@ -16,51 +15,23 @@ import (
 // runContract offers each job a menu of contracts when it is submitted, and schedules
 // the job by the contract that its user chooses.
 func runContract(p *Problem) (*Outcome, error) {
-	c := &contracts{Problem: p, out: NewOutcome(p), free: p.Work.Nodes, deals: make([]deal, len(p.Bids))}
-	for c.next < len(p.Work.Jobs) || c.ends.Len() > 0 {
-		if err := c.instant(); err != nil {
-			return nil, err
-		}
-	}
-	return c.out, nil
+	c := &contracts{serial: newSerial(p), deals: make([]deal, len(p.Bids))}
+	return c.run(c.end, c.arrive, c.serve)
 }
 
 // contracts is the state of a run.
 type contracts struct {
-	*Problem
-	out    *Outcome
-	next   int // the next job to be submitted
-	free   int // slots
+	serial
 	deals  []deal
 	active []int // jobs that have not ended
 	solver contract.Solver
-	ends   clock.Queue[int] // of tasks: the job
 }
 
-// deal is the contract that a job's user chose, and the job's progress.
+// deal is the contract that a job's user chose.
 type deal struct {
 	contract  contract.Contract
 	replica   valuation.Curve // by which it pays
 	surrogate valuation.Curve // by which it is scheduled
-	tasks
-}
-
-func (c *contracts) instant() error {
-	now := c.ends.Next()
-	if c.next < len(c.Work.Jobs) {
-		if at := micros(c.Work.Jobs[c.next].Submit); c.ends.Len() == 0 || at < now {
-			now = at
-		}
-	}
-	for c.ends.Len() > 0 && c.ends.Next() <= now {
-		c.end(now, c.ends.Pop())
-	}
-	for ; c.next < len(c.Work.Jobs) && micros(c.Work.Jobs[c.next].Submit) <= now; c.next++ {
-		if err := c.arrive(now, c.next); err != nil {
-			return err
-		}
-	}
-	return c.serve(now)
 }
 
 // arrive makes a job's menu, and chooses the contract that is best for its user.
@@ -69,11 +40,7 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 		c.Progress(i, len(c.Bids)) // a menu takes long
 	}
 	j, b := &c.Work.Jobs[i], &c.Bids[i]
-	if j.Runtime == 0 {
-		c.complete(c.out, i, j.Submit, j.Submit, 0)
-		return nil
-	}
-	c.deals[i].tasks = tasks{j.Width, j.Width}
+	c.enter(i)
 	c.active = append(c.active, i)
 	draw, err := contract.NewDraw(Declared(j, b), c.class(j), c.Market.M, c.DrawSeed()+uint64(j.Number))
 	if err != nil {
@@ -84,11 +51,7 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 		return err
 	}
 	offer, err := contract.NewOffer(&c.solver, draw, func(types []messages.Valuation) ([]float64, error) {
-		p, err := c.plan(now)
-		if err != nil {
-			return nil, err
-		}
-		surrogates := make([]valuation.Curve, len(types))
+		p, surrogates := c.plan(now), make([]valuation.Curve, len(types))
 		for k := range types {
 			if surrogates[k], err = valuation.New(types[k]); err != nil {
 				return nil, err
@@ -181,61 +144,39 @@ func MostOf(c *messages.Contract, lateOnly bool) messages.Credits {
 }
 
 // plan is the scheduler's problem as it stands, the newest job last.
-func (c *contracts) plan(now messages.Time) (*deadlineaware.Problem, error) {
+func (c *contracts) plan(now messages.Time) *deadlineaware.Problem {
 	p := &deadlineaware.Problem{Slots: c.Work.Nodes}
 	for _, i := range c.active {
-		d, length := &c.deals[i], c.Bids[i].Length
-		p.Jobs = append(p.Jobs, deadlineaware.Job{Tasks: d.left, Demand: length * float64(d.left),
-			Elapsed: max(0, seconds(now)-c.Work.Jobs[i].Submit), Valuation: d.surrogate})
+		left := c.jobs[i].left
+		p.Jobs = append(p.Jobs, deadlineaware.Job{Tasks: left, Demand: c.Bids[i].Length * float64(left),
+			Elapsed: max(0, seconds(now)-c.Work.Jobs[i].Submit), Valuation: c.deals[i].surrogate})
 	}
-	return p, nil
+	return p
 }
 
 // serve gives free slots to tasks in the order of the schedule.
 func (c *contracts) serve(now messages.Time) error {
-	pending := false
-	for _, i := range c.active {
-		pending = pending || c.deals[i].pending > 0
-	}
-	if c.free == 0 || !pending {
+	if c.free == 0 || !slices.ContainsFunc(c.active, func(i int) bool { return c.jobs[i].pending > 0 }) {
 		return nil
 	}
-	p, err := c.plan(now)
-	if err != nil {
-		return err
-	}
-	order, err := deadlineaware.Order(p)
+	order, err := deadlineaware.Order(c.plan(now))
 	if err != nil {
 		return err
 	}
 	for _, k := range order {
-		i := c.active[k]
-		for d := &c.deals[i]; d.pending > 0 && c.free > 0; d.pending-- {
-			if math.IsNaN(c.out.Jobs[i].Start) {
-				c.out.Jobs[i].Start = seconds(now)
-			}
-			c.free--
-			c.ends.Push(now+micros(c.Work.Jobs[i].Runtime), i)
+		for i := c.active[k]; c.jobs[i].pending > 0 && c.free > 0; {
+			c.begin(now, i)
 		}
 	}
 	return nil
 }
 
-func (c *contracts) end(now messages.Time, i int) {
-	c.free++
-	j, d, r := &c.Work.Jobs[i], &c.deals[i], &c.out.Jobs[i]
-	if seconds(now) <= c.Bids[i].Deadline {
-		r.InTime += 1 / float64(j.Width)
+// end charges the price with the last task.
+func (c *contracts) end(now messages.Time, i int) error {
+	if c.serial.end(now, i) {
+		c.active = slices.DeleteFunc(c.active, func(job int) bool { return job == i })
+		d, r := &c.deals[i], &c.out.Jobs[i]
+		r.Paid = money(d.contract.Settle(&d.replica, r.Finish-c.Work.Jobs[i].Submit, c.Market.LateOnly))
 	}
-	if d.left--; d.left > 0 {
-		return
-	}
-	for k, job := range c.active {
-		if job == i {
-			c.active = append(c.active[:k], c.active[k+1:]...)
-			break
-		}
-	}
-	r.Finish, r.InTime, r.Used = seconds(now), min(1, r.InTime), j.Work()
-	r.Paid = money(d.contract.Settle(&d.replica, r.Finish-j.Submit, c.Market.LateOnly))
+	return nil
 }

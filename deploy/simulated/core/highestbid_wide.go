@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
-	"github.com/candor-grid/candor/deploy/simulated/clock"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -12,29 +11,21 @@ import (
 // a job's unfinished tasks always the first run. Tasks with the same time left are
 // kept as one group.
 func runWideHighestBid(p *Problem) (*Outcome, error) {
-	w := &wide{Problem: p, out: NewOutcome(p), jobs: make([]split, len(p.Bids)), rule: rule(p.Market)}
+	w := &wide{course: newCourse[end](p), jobs: make([]split, len(p.Bids)), rule: rule(p.Market)}
 	reserve, _ := messages.RoundCredits(*p.Market.Reserve)
 	var err error
 	if w.market, err = highestbid.NewMarket(w.rule, reserve, p.Work.Nodes); err != nil {
 		return nil, err
 	}
-	for w.next < len(p.Work.Jobs) || w.ends.Len() > 0 {
-		if err := w.instant(); err != nil {
-			return nil, err
-		}
-	}
-	return w.out, nil
+	return w.run(w.finish, w.arrive, w.decide)
 }
 
 // wide is the state of a run.
 type wide struct {
-	*Problem
+	course[end]
 	rule   highestbid.Rule
 	market *highestbid.Market
-	out    *Outcome
 	jobs   []split
-	next   int // the next job to be submitted
-	ends   clock.Queue[end]
 }
 
 // split is a job that has not ended: its unfinished tasks, in order.
@@ -55,45 +46,14 @@ type end struct {
 	job, round int32
 }
 
-func micros(seconds float64) messages.Time { return messages.Time(math.Round(seconds * 1e6)) }
-
 // duration converts seconds, at most to the longest duration.
 func duration(seconds float64) messages.Duration {
 	const most = 9e9
 	return messages.Duration(min(seconds, most) * 1e9)
 }
 
-func seconds(t messages.Time) float64 { return float64(t) / 1e6 }
-
-// instant advances to the time of the next event, applies all events of that time,
-// and decides once.
-func (w *wide) instant() error {
-	now := w.ends.Next()
-	if w.next < len(w.jobs) {
-		if at := micros(w.Work.Jobs[w.next].Submit); w.ends.Len() == 0 || at < now {
-			now = at
-		}
-	}
-	for w.ends.Len() > 0 && w.ends.Next() <= now {
-		if err := w.finish(now, w.ends.Pop()); err != nil {
-			return err
-		}
-	}
-	for ; w.next < len(w.jobs) && micros(w.Work.Jobs[w.next].Submit) <= now; w.next++ {
-		if err := w.arrive(now, w.next); err != nil {
-			return err
-		}
-	}
-	return w.decide(now)
-}
-
 func (w *wide) arrive(now messages.Time, i int) error {
-	w.progress(i)
 	j, b := &w.Work.Jobs[i], &w.Bids[i]
-	if j.Runtime == 0 {
-		w.complete(w.out, i, j.Submit, j.Submit, 0)
-		return nil
-	}
 	rate, _ := messages.RoundCredits(b.Rate)
 	length := j.Runtime
 	if w.rule.Algorithm == highestbid.WSEPT {

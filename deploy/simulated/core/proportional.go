@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/candor-grid/candor/deploy/simulated/clock"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
@@ -17,57 +16,19 @@ func runProportional(p *Problem) (*Outcome, error) {
 	if p.Market.SLO > 0 {
 		return runPool(p)
 	}
-	s := &shares{Problem: p, out: NewOutcome(p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids)),
-		rng: rand.New(rand.NewPCG(p.Seed, 0x736861726573))}
-	for s.next < len(p.Work.Jobs) || s.ends.Len() > 0 {
-		if err := s.instant(); err != nil {
-			return nil, err
-		}
-	}
-	return s.out, nil
+	s := &shares{serial: newSerial(p), rng: rand.New(rand.NewPCG(p.Seed, 0x736861726573))}
+	return s.run(s.end, s.arrive, s.serve)
 }
 
 // shares is the state of a run.
 type shares struct {
-	*Problem
-	out  *Outcome
+	serial
 	rng  *rand.Rand
-	next int // the next job to be submitted
-	free int // slots
-	jobs []tasks
 	draw sampler.Sampler
-	ends clock.Queue[int] // of tasks: the job
 }
 
-// tasks counts the tasks of a job that are to be started, and those that have not ended.
-type tasks struct{ pending, left int }
-
-func (s *shares) instant() error {
-	now := s.ends.Next()
-	if s.next < len(s.Work.Jobs) {
-		if at := micros(s.Work.Jobs[s.next].Submit); s.ends.Len() == 0 || at < now {
-			now = at
-		}
-	}
-	for s.ends.Len() > 0 && s.ends.Next() <= now {
-		s.end(now, s.ends.Pop())
-	}
-	for ; s.next < len(s.Work.Jobs) && micros(s.Work.Jobs[s.next].Submit) <= now; s.next++ {
-		s.progress(s.next)
-		if err := s.arrive(s.next); err != nil {
-			return err
-		}
-	}
-	return s.serve(now)
-}
-
-func (s *shares) arrive(i int) error {
-	j := &s.Work.Jobs[i]
-	if j.Runtime == 0 {
-		s.complete(s.out, i, j.Submit, j.Submit, 0)
-		return nil
-	}
-	s.jobs[i] = tasks{j.Width, j.Width}
+func (s *shares) arrive(_ messages.Time, i int) error {
+	s.enter(i)
 	return s.weigh(i, math.Pow(s.Bids[i].Budget, *s.Market.Alpha))
 }
 
@@ -90,25 +51,10 @@ func (s *shares) serve(now messages.Time) error {
 	return nil
 }
 
-// begin starts a task of a job.
-func (s *shares) begin(now messages.Time, i int) {
-	if math.IsNaN(s.out.Jobs[i].Start) {
-		s.out.Jobs[i].Start = seconds(now)
+// end charges the budget with the last task.
+func (s *shares) end(now messages.Time, i int) error {
+	if s.serial.end(now, i) {
+		s.out.Jobs[i].Paid = money(s.Bids[i].Budget)
 	}
-	s.free--
-	s.jobs[i].pending--
-	s.ends.Push(now+micros(s.Work.Jobs[i].Runtime), i)
-}
-
-// end takes note of a task's end, and charges the budget with the last.
-func (s *shares) end(now messages.Time, i int) {
-	s.free++
-	j, r := &s.Work.Jobs[i], &s.out.Jobs[i]
-	if seconds(now) <= s.Bids[i].Deadline {
-		r.InTime += 1 / float64(j.Width)
-	}
-	if s.jobs[i].left--; s.jobs[i].left > 0 {
-		return
-	}
-	r.Finish, r.InTime, r.Used, r.Paid = seconds(now), min(1, r.InTime), j.Work(), money(s.Bids[i].Budget)
+	return nil
 }

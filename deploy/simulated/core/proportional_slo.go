@@ -31,13 +31,10 @@ func runPool(p *Problem) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &pool{shares: &shares{Problem: p, out: NewOutcome(p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids)),
-		rng: rand.New(rand.NewPCG(p.Seed, 0x706f6f6c))}, market: market.New(config, mech)}
+	l := &pool{shares: &shares{serial: newSerial(p), rng: rand.New(rand.NewPCG(p.Seed, 0x706f6f6c))}, market: market.New(config, mech)}
 	l.publisher = market.NewPublisher(1, l.market)
-	for l.next < len(p.Work.Jobs) || l.ends.Len() > 0 {
-		if err := l.instant(); err != nil {
-			return nil, err
-		}
+	if _, err := l.run(l.end, l.arrive, l.share); err != nil {
+		return nil, err
 	}
 	if l.prompt > 0 {
 		l.out.Notes = append(l.out.Notes, fmt.Sprintf("jobs that got all of their slots at once: %d: in no time that they had tasks to start they received no share, and owe nothing", l.prompt))
@@ -45,31 +42,19 @@ func runPool(p *Problem) (*Outcome, error) {
 	return l.out, nil
 }
 
-func (l *pool) instant() error {
-	now := l.ends.Next()
-	if l.next < len(l.Work.Jobs) {
-		if at := micros(l.Work.Jobs[l.next].Submit); l.ends.Len() == 0 || at < now {
-			now = at
-		}
+func (l *pool) arrive(now messages.Time, i int) error {
+	l.enter(i)
+	l.put(now, i)
+	return nil
+}
+
+// end asks the mechanism what a job owes with its last task.
+func (l *pool) end(now messages.Time, i int) error {
+	over := l.serial.end(now, i)
+	if l.put(now, i); over {
+		l.settle(now, i)
 	}
-	for l.ends.Len() > 0 && l.ends.Next() <= now {
-		i := l.ends.Pop()
-		l.end(now, i)
-		if l.put(now, i); l.jobs[i].left == 0 {
-			l.settle(now, i)
-		}
-	}
-	for ; l.next < len(l.Work.Jobs) && micros(l.Work.Jobs[l.next].Submit) <= now; l.next++ {
-		l.progress(l.next)
-		j := &l.Work.Jobs[l.next]
-		if j.Runtime == 0 {
-			l.complete(l.out, l.next, j.Submit, j.Submit, 0)
-			continue
-		}
-		l.jobs[l.next] = tasks{j.Width, j.Width}
-		l.put(now, l.next)
-	}
-	return l.share(now)
+	return nil
 }
 
 // put tells the market how far a job has come.
@@ -123,7 +108,6 @@ func (l *pool) settle(now messages.Time, i int) {
 	for _, c := range got {
 		end.Shares = append(end.Shares, mechanism.Share{Allocated: c.Allocated, Received: c.Received})
 	}
-	l.out.Jobs[i].Paid = 0
 	for _, p := range l.market.Settle(now, job, end) {
 		l.out.Jobs[i].Paid += p.Amount
 	}

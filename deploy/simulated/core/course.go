@@ -1,0 +1,102 @@
+package core
+
+import (
+	"math"
+
+	"github.com/candor-grid/candor/deploy/simulated/clock"
+	"github.com/candor-grid/candor/messages"
+)
+
+// course is a study on its way, instant by instant.
+type course[End any] struct {
+	*Problem
+	out  *Outcome
+	next int // the next job to be submitted
+	ends clock.Queue[End]
+}
+
+func newCourse[End any](p *Problem) course[End] { return course[End]{Problem: p, out: NewOutcome(p)} }
+
+// run goes on until every job is submitted and no end is planned. All events of an
+// instant apply together, ends first, then submissions; one decision follows. A job of
+// no run time is complete as it is submitted, and does not arrive.
+func (c *course[End]) run(end func(now messages.Time, e End) error, arrive func(now messages.Time, job int) error,
+	decide func(now messages.Time) error) (*Outcome, error) {
+	for c.next < len(c.Work.Jobs) || c.ends.Len() > 0 {
+		now := c.instant()
+		for c.ends.Len() > 0 && c.ends.Next() <= now {
+			if err := end(now, c.ends.Pop()); err != nil {
+				return nil, err
+			}
+		}
+		for ; c.next < len(c.Work.Jobs) && micros(c.Work.Jobs[c.next].Submit) <= now; c.next++ {
+			c.progress(c.next)
+			if j := &c.Work.Jobs[c.next]; j.Runtime == 0 {
+				c.complete(c.out, c.next, j.Submit, j.Submit, 0)
+			} else if err := arrive(now, c.next); err != nil {
+				return nil, err
+			}
+		}
+		if err := decide(now); err != nil {
+			return nil, err
+		}
+	}
+	return c.out, nil
+}
+
+// instant is the time of the next event.
+func (c *course[End]) instant() messages.Time {
+	if c.next == len(c.Work.Jobs) {
+		return c.ends.Next()
+	}
+	at := micros(c.Work.Jobs[c.next].Submit)
+	if c.ends.Len() > 0 {
+		at = min(at, c.ends.Next())
+	}
+	return at
+}
+
+func micros(seconds float64) messages.Time { return messages.Time(math.Round(seconds * 1e6)) }
+
+func seconds(t messages.Time) float64 { return float64(t) / 1e6 }
+
+// serial is a course on which the tasks of a job start one by one, as slots come free.
+type serial struct {
+	course[int] // the ends of tasks, by job
+	free        int
+	jobs        []tasks
+}
+
+// tasks counts the tasks of a job that are to be started, and those that have not ended.
+type tasks struct{ pending, left int }
+
+func newSerial(p *Problem) serial {
+	return serial{course: newCourse[int](p), free: p.Work.Nodes, jobs: make([]tasks, len(p.Bids))}
+}
+
+// enter has all tasks of a job wait for slots.
+func (s *serial) enter(i int) { s.jobs[i] = tasks{s.Work.Jobs[i].Width, s.Work.Jobs[i].Width} }
+
+// begin starts a task of a job.
+func (s *serial) begin(now messages.Time, i int) {
+	if math.IsNaN(s.out.Jobs[i].Start) {
+		s.out.Jobs[i].Start = seconds(now)
+	}
+	s.free--
+	s.jobs[i].pending--
+	s.ends.Push(now+micros(s.Work.Jobs[i].Runtime), i)
+}
+
+// end frees the slot of a task that ends, and reports whether the job has ended with it.
+func (s *serial) end(now messages.Time, i int) bool {
+	s.free++
+	j, r := &s.Work.Jobs[i], &s.out.Jobs[i]
+	if seconds(now) <= s.Bids[i].Deadline {
+		r.InTime += 1 / float64(j.Width)
+	}
+	if s.jobs[i].left--; s.jobs[i].left > 0 {
+		return false
+	}
+	r.Finish, r.InTime, r.Used = seconds(now), min(1, r.InTime), j.Work()
+	return true
+}
