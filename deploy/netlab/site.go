@@ -165,7 +165,7 @@ func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string
 // Leader is the rack that leads an actor's group, as the group says.
 func (s *Site) Leader(ctx context.Context, operator bus.Bus, actor string) (*Host, error) {
 	var led *Host
-	err := until(ctx, func(ctx context.Context) error {
+	err := Until(ctx, func(ctx context.Context) error {
 		reply, err := bus.Call[messages.StatusReply](ctx, operator, messages.Subject(s.Name, actor, messages.VerbStatus, Operator), messages.Empty{})
 		if err != nil {
 			return err
@@ -207,7 +207,7 @@ func (s *Site) AwaitBack(ctx context.Context, operator bus.Bus, h *Host, since t
 
 // awaitNodes looks at since when nodes are up until enough is content.
 func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map[messages.Name]messages.Time) error) error {
-	return until(ctx, func(ctx context.Context) error {
+	return Until(ctx, func(ctx context.Context) error {
 		reply, err := bus.Call[messages.NodesReply](ctx, operator, messages.Subject(s.Name, messages.Auctioneer, messages.VerbNodes, Operator), messages.Empty{})
 		if err != nil {
 			return err
@@ -222,11 +222,11 @@ func (s *Site) awaitNodes(ctx context.Context, operator bus.Bus, enough func(map
 	})
 }
 
-// betweenLooks is how long until waits before it looks again.
-const betweenLooks = 50 * time.Millisecond
+// betweenLooks is how long Until waits before it looks again.
+const betweenLooks = 20 * time.Millisecond
 
-// until repeats a look until it finds no error; the last error, if ctx ends before.
-func until(ctx context.Context, look func(context.Context) error) error {
+// Until repeats a look until it finds no error; the last error, if ctx ends before.
+func Until(ctx context.Context, look func(context.Context) error) error {
 	for {
 		err := look(ctx)
 		if err == nil {

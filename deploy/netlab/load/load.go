@@ -22,7 +22,7 @@ type Config struct {
 	Every time.Duration
 	// Jobs is how many each client submits; 0: until the load is stopped.
 	Jobs int
-	// Patience bounds a request with all its repetitions.
+	// Patience bounds a request with all its repetitions, and each wait for requests.
 	Patience time.Duration
 	// Prefix of the keys: loads of one site need different ones.
 	Prefix string
@@ -184,8 +184,10 @@ func (l *Load) AwaitAnswered(ctx context.Context, before time.Time) error {
 }
 
 // await looks, whenever there is news, whether enough has happened; it returns what
-// is missing if ctx ends before.
+// is missing if ctx, or the load's patience, ends before.
 func (l *Load) await(ctx context.Context, missing func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, l.config.Patience)
+	defer cancel()
 	for {
 		l.mu.Lock()
 		err, more := missing(), l.more

@@ -24,8 +24,8 @@ type played struct {
 	entries []messages.Entry
 }
 
-// play serves a played site in memory, and returns a trial that looks at it.
-func play(t *testing.T, p *played) (*trial, *member) {
+// play serves a played site in memory, and returns it as a trial looks at it.
+func play(t *testing.T, p *played) *member {
 	network := bus.NewMemory()
 	serve(t, network, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 		reply.Job = p.numbers[r.Key]
@@ -48,8 +48,8 @@ func play(t *testing.T, p *played) (*trial, *member) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &member{Site: site, operator: network.Connect(netlab.Operator), load: l, result: l.Wait()}
-	return &trial{Options: Options{Log: io.Discard}, Lab: &netlab.Lab{Sites: []*netlab.Site{site}}}, m
+	trial := &trial{Options: Options{Log: io.Discard}, Lab: &netlab.Lab{Sites: []*netlab.Site{site}}}
+	return &member{Site: site, trial: trial, operator: network.Connect(netlab.Operator), load: l, result: l.Wait()}
 }
 
 func serve[Request, Reply any](t *testing.T, network *bus.Network, actor, verb string, answer func(Request) (Reply, error)) {
@@ -92,14 +92,14 @@ func TestCheckWork(t *testing.T) {
 		if plant.with != nil {
 			plant.with(p)
 		}
-		trial, m := play(t, p)
+		m := play(t, p)
 		if plant.with == nil { // after the acknowledgement
 			p.numbers["k-alice-0"] = 7
 		}
-		if err := trial.checkWork(t.Context(), m.Site, m.operator, m.load, m.result.Acks); err != nil {
+		if err := m.checkWork(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if broken := strings.Join(trial.Broken, "; "); broken != "" != (plant.want != "") || !strings.Contains(broken, plant.want) {
+		if broken := strings.Join(m.trial.Broken, "; "); broken != "" != (plant.want != "") || !strings.Contains(broken, plant.want) {
 			t.Errorf("with %s planted, the check says %q, want %q", name, broken, plant.want)
 		}
 	}
@@ -118,8 +118,8 @@ func TestReadStatement(t *testing.T) {
 	} {
 		p := sound()
 		plant.with(p)
-		_, m := play(t, p)
-		jobs, err := load.Jobs(t.Context(), m.operator, m.Name, netlab.Operator)
+		m := play(t, p)
+		jobs, err := m.jobs(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,11 +2,9 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
-	"github.com/candor-grid/candor/deploy/netlab"
-	"github.com/candor-grid/candor/deploy/netlab/load"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -15,16 +13,16 @@ import (
 func (t *trial) compare(ctx context.Context, all []*member) error {
 	for _, m := range all {
 		t.log("asking %s for all that it acknowledged", m.Name)
-		if err := t.checkWork(ctx, m.Site, m.operator, m.load, m.result.Acks); err != nil {
+		if err := m.checkWork(ctx); err != nil {
 			return err
 		}
-		t.given(&m.result)
+		m.givenUp()
 	}
 	if err := t.settleCycle(ctx, all); err != nil {
 		return err
 	}
 	for _, m := range all {
-		if err := t.verify(ctx, m.Site); err != nil {
+		if err := m.verify(ctx); err != nil {
 			return err
 		}
 	}
@@ -37,7 +35,7 @@ func (t *trial) agree(ctx context.Context, all []*member) error {
 		return err
 	}
 	for _, m := range all {
-		if err := t.awaitStatements(ctx, m); err != nil {
+		if err := m.awaitStatements(ctx); err != nil {
 			return err
 		}
 	}
@@ -46,26 +44,21 @@ func (t *trial) agree(ctx context.Context, all []*member) error {
 
 // awaitStatements waits until the statements of all users of a site agree with their
 // jobs: what a job at another site cost comes with that site's next word.
-func (t *trial) awaitStatements(ctx context.Context, m *member) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		read, err := m.readStatements(ctx)
-		if err != nil {
-			return err
+func (m *member) awaitStatements(ctx context.Context) error {
+	var read statements
+	err := within(ctx, patience, func(ctx context.Context) (err error) {
+		if read, err = m.readStatements(ctx); err == nil && len(read.apart) > 0 {
+			err = errors.New(read.apart[0])
 		}
-		if len(read.apart) == 0 {
-			t.count("jobs of "+m.Name+" that ran elsewhere", read.away)
-			t.count("lines of statements of "+m.Name+" that agree", read.lines)
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			t.breaksEach(read.apart)
-			return nil
-		case <-time.After(50 * time.Millisecond):
-		}
+		return err
+	})
+	if len(read.apart) > 0 {
+		m.trial.breaksEach(read.apart)
+		return nil
 	}
+	m.trial.count("jobs of "+m.Name+" that ran elsewhere", read.away)
+	m.trial.count("lines of statements of "+m.Name+" that agree", read.lines)
+	return err
 }
 
 // statements is what the statements of a site's users come to.
@@ -78,7 +71,7 @@ type statements struct {
 // readStatements replays the statement of every user of a site: what each job was
 // charged has to stand there, once, and all lines together to come to the balance.
 func (m *member) readStatements(ctx context.Context) (read statements, err error) {
-	jobs, err := load.Jobs(ctx, m.operator, m.Name, netlab.Operator)
+	jobs, err := m.jobs(ctx)
 	if err != nil {
 		return read, err
 	}
@@ -147,20 +140,18 @@ func (m *member) statement(ctx context.Context, user messages.Name) (all []messa
 // awaitAgreement waits until nothing is in flight between any two banks and each
 // says of the other what that says of it.
 func (t *trial) awaitAgreement(ctx context.Context, all []*member) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		where, err := disagreement(ctx, all)
-		if err != nil || where == "" {
-			return err
+	where := ""
+	err := within(ctx, patience, func(ctx context.Context) (err error) {
+		if where, err = disagreement(ctx, all); where != "" {
+			err = errors.New(where)
 		}
-		select {
-		case <-ctx.Done():
-			t.breaks("the books do not agree after %v: %s", patience, where)
-			return nil
-		case <-time.After(20 * time.Millisecond):
-		}
+		return err
+	})
+	if where != "" {
+		t.breaks("the books do not agree after %v: %s", patience, where)
+		return nil
 	}
+	return err
 }
 
 // disagreement asks all banks where they do not agree yet.
@@ -221,9 +212,9 @@ func (t *trial) settleCycle(ctx context.Context, all []*member) error {
 	for _, p := range report.Positions {
 		net += p.Net
 	}
-	t.add("charged between sites", float64(report.Volume)/float64(messages.Credit), "credits")
-	t.add("paid between sites after netting", float64(report.Multilateral)/float64(messages.Credit), "credits")
-	t.add("sum of the net positions", float64(net)/float64(messages.Credit), "credits")
+	t.add("charged between sites", report.Volume.Float(), "credits")
+	t.add("paid between sites after netting", report.Multilateral.Float(), "credits")
+	t.add("sum of the net positions", net.Float(), "credits")
 	if !report.Balanced || net != 0 || len(report.Positions) != len(all) {
 		t.breaks("the settlement does not net to zero: %+v", report)
 	}
@@ -276,7 +267,7 @@ func (t *trial) checkTotals(ctx context.Context, all []*member) error {
 		}
 		between += peers.Settled
 	}
-	t.add("credits on all accounts of all sites", float64(balances)/float64(messages.Credit), "credits")
+	t.add("credits on all accounts of all sites", balances.Float(), "credits")
 	if balances != granted || between != 0 {
 		t.breaks("all accounts come to %v of %v granted, and what sites owe one another to %v", balances, granted, between)
 	}

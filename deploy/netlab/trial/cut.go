@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/candor-grid/candor/deploy/netlab"
 	"github.com/candor-grid/candor/deploy/netlab/load"
 	"github.com/candor-grid/candor/messages"
 )
@@ -31,18 +30,10 @@ const (
 
 // cut takes one of three sites off the others while users of all submit, and wants it
 // to go on as before, to lose nothing, and to catch up.
-func cut(ctx context.Context, t *trial) error {
-	all, end, err := t.members(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
-	p := long
-	if t.Short {
-		p = short
-	}
+func cut(ctx context.Context, t *trial, all []*member) error {
+	p := either(t, long, short)
 	for _, m := range all {
-		if err := m.begin(ctx, "cut", cutEvery, 0); err != nil {
+		if err := m.begin(ctx, load.Config{Users: federated, Job: roaming(m.Name), Every: cutEvery, Prefix: "cut"}); err != nil {
 			return err
 		}
 	}
@@ -58,7 +49,7 @@ func cut(ctx context.Context, t *trial) error {
 		return err
 	}
 	for _, m := range all {
-		if err := t.reportThroughput(ctx, m, m == victim, cutAt, healed, p); err != nil {
+		if err := m.reportThroughput(ctx, m == victim, cutAt, healed, p); err != nil {
 			return err
 		}
 	}
@@ -92,7 +83,7 @@ func wait(ctx context.Context, d time.Duration) error {
 // catchUp measures how long after the healing everything that waited for it is done,
 // and is written down alike everywhere.
 func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) error {
-	if err := everyone(all, func(m *member) error { _, err := t.settle(ctx, m.Site, m.operator); return err }); err != nil {
+	if err := everyone(all, func(m *member) error { return m.settle(ctx) }); err != nil {
 		return err
 	}
 	t.time("from the healing until all jobs that waited for it have ended", time.Since(healed))
@@ -109,11 +100,12 @@ func (t *trial) catchUp(ctx context.Context, all []*member, healed time.Time) er
 
 // reportThroughput says how many jobs of its own a site completed, before and during
 // the cut, and how long its users waited for answers then.
-func (t *trial) reportThroughput(ctx context.Context, m *member, victim bool, cutAt, healed time.Time, p phases) error {
-	jobs, err := load.Jobs(ctx, m.operator, m.Name, netlab.Operator)
+func (m *member) reportThroughput(ctx context.Context, victim bool, cutAt, healed time.Time, p phases) error {
+	jobs, err := m.jobs(ctx)
 	if err != nil {
 		return err
 	}
+	t := m.trial
 	before := perSecond(jobs, cutAt.Add(-p.before), cutAt)
 	during := perSecond(jobs, cutAt, healed)
 	t.add("own jobs completed by "+m.Name+" before the cut", before, "a second")

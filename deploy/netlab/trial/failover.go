@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/deploy/netlab"
 	"github.com/candor-grid/candor/deploy/netlab/load"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 )
 
 // How often a trial strikes: each victim a third of it.
@@ -28,8 +27,8 @@ type blow struct {
 
 // failover kills hosts under load. A client is served again when it is answered a
 // request that it sent after the death.
-func failover(ctx context.Context, t *trial) error {
-	return t.strikes(ctx, blow{
+func failover(ctx context.Context, _ *trial, all []*member) error {
+	return all[0].strikes(ctx, blow{
 		name:   "killed",
 		strike: func(h *netlab.Host) error { h.Kill(); return nil },
 		mend:   revive,
@@ -38,8 +37,8 @@ func failover(ctx context.Context, t *trial) error {
 
 // isolation takes hosts off the network of their site under load: nobody is told, as
 // a process that dies has its connections closed for it.
-func isolation(ctx context.Context, t *trial) error {
-	return t.strikes(ctx, blow{
+func isolation(ctx context.Context, _ *trial, all []*member) error {
+	return all[0].strikes(ctx, blow{
 		name:   "isolated",
 		strike: (*netlab.Host).Cut,
 		mend:   func(_ context.Context, h *netlab.Host) error { return h.Heal() },
@@ -47,46 +46,35 @@ func isolation(ctx context.Context, t *trial) error {
 }
 
 // strikes strikes the hosts of a site under load, and wants nothing to be lost.
-func (t *trial) strikes(ctx context.Context, b blow) error {
-	s := t.Lab.Sites[0]
-	operator, err := s.Connect(netlab.Operator)
+func (m *member) strikes(ctx context.Context, b blow) error {
+	if err := m.begin(ctx, load.Config{Users: users, Job: quick, Every: 100 * time.Millisecond, Prefix: m.trial.Scenario}); err != nil {
+		return err
+	}
+	n := either(m.trial, blows, blowsShort)
+	waits, err := m.strikeInTurn(ctx, b, n)
+	m.result = m.load.Stop()
 	if err != nil {
 		return err
 	}
-	defer operator.Close()
-	l, err := load.Start(ctx, load.Config{Site: s.Name, Users: users, Connect: s.Connect, Job: quick,
-		Every: 100 * time.Millisecond, Patience: patience, Prefix: t.Scenario})
-	if err != nil {
+	m.trial.reportWaits(b, waits, n)
+	m.reportLoad()
+	if err := m.checkWork(ctx); err != nil {
 		return err
 	}
-	n := blows
-	if t.Short {
-		n = blowsShort
-	}
-	waits, err := t.strikeInTurn(ctx, b, s, operator, l, n)
-	result := l.Stop()
-	if err != nil {
-		return err
-	}
-	t.reportWaits(b, waits, n)
-	t.reportLoad(&result)
-	if err := t.checkWork(ctx, s, operator, l, result.Acks); err != nil {
-		return err
-	}
-	return t.checkBooks(ctx, s, operator)
+	return m.checkBooks(ctx)
 }
 
 // strikeInTurn strikes one victim after another, each when the one before is back and
 // nobody waits for an answer because of it, and returns how long clients were not
 // served, by victim.
-func (t *trial) strikeInTurn(ctx context.Context, b blow, s *netlab.Site, operator bus.Bus, l *load.Load, n int) (map[string][]time.Duration, error) {
+func (m *member) strikeInTurn(ctx context.Context, b blow, n int) (map[string][]time.Duration, error) {
 	waits := map[string][]time.Duration{}
 	for i := range n {
 		what := victims[i%len(victims)]
-		if err := t.calm(ctx, l); err != nil {
+		if err := m.calm(ctx); err != nil {
 			return nil, err
 		}
-		h, err := t.victim(ctx, s, operator, what)
+		h, err := m.victim(ctx, what)
 		if err != nil {
 			return nil, err
 		}
@@ -94,43 +82,17 @@ func (t *trial) strikeInTurn(ctx context.Context, b blow, s *netlab.Site, operat
 		if err := b.strike(h); err != nil {
 			return nil, err
 		}
-		served, err := t.awaitServed(ctx, l, began)
+		served, err := m.load.AwaitServed(ctx, began)
 		if err != nil {
 			return nil, err
 		}
-		t.log("%2d of %d: %s (%s) %s; clients served again after %v", i+1, n, h.Name, what, b.name, rounded(served))
+		m.trial.log("%2d of %d: %s (%s) %s; clients served again after %v", i+1, n, h.Name, what, b.name, rounded(served))
 		waits[what] = append(waits[what], served...)
 		if err := b.mend(ctx, h); err != nil {
 			return nil, err
 		}
 	}
 	return waits, nil
-}
-
-func (t *trial) awaitServed(ctx context.Context, l *load.Load, after time.Time) ([]time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return l.AwaitServed(ctx, after)
-}
-
-// awaitMore waits for further answers to submissions.
-func (t *trial) awaitMore(ctx context.Context, l *load.Load, n int) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return l.AwaitMore(ctx, n)
-}
-
-// calm waits until all is well: until every request that is under way is answered,
-// and every client is served.
-func (t *trial) calm(ctx context.Context, l *load.Load) error {
-	now := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := l.AwaitAnswered(ctx, now); err != nil {
-		return err
-	}
-	_, err := l.AwaitServed(ctx, now)
-	return err
 }
 
 // revive starts a host again and waits until it serves.
@@ -145,14 +107,12 @@ func revive(ctx context.Context, h *netlab.Host) error {
 
 // victim is the host that leads an actor; for a server, one that leads neither if
 // there is one.
-func (t *trial) victim(ctx context.Context, s *netlab.Site, operator bus.Bus, what string) (*netlab.Host, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	auctioneer, err := s.Leader(ctx, operator, messages.Auctioneer)
+func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) {
+	auctioneer, err := m.leads(ctx, messages.Auctioneer)
 	if err != nil {
 		return nil, err
 	}
-	bank, err := s.Leader(ctx, operator, messages.Bank)
+	bank, err := m.leads(ctx, messages.Bank)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +122,7 @@ func (t *trial) victim(ctx context.Context, s *netlab.Site, operator bus.Bus, wh
 	case messages.Bank:
 		return bank, nil
 	}
-	for _, h := range s.Racks {
+	for _, h := range m.Racks {
 		if h != auctioneer && h != bank {
 			return h, nil
 		}
@@ -195,26 +155,4 @@ func (t *trial) reportWaits(b blow, waits map[string][]time.Duration, n int) {
 	for _, what := range victims {
 		t.times(titles[what]+b.name, waits[what])
 	}
-}
-
-// reportLoad says what became of the submissions of a load. None may be given up.
-func (t *trial) reportLoad(result *load.Result) {
-	var answers []time.Duration
-	for _, a := range result.Acks {
-		answers = append(answers, a.Waited())
-	}
-	t.times("answer to a submission", answers)
-	t.count("submitted", result.Sent)
-	t.count("given up", len(result.Failed))
-	t.add("memory of all hosts", float64(t.Memory()>>20), "MiB")
-	t.given(result)
-}
-
-// given notes the requests that were given up.
-func (t *trial) given(result *load.Result) {
-	var sentences []string
-	for _, err := range result.Failed {
-		sentences = append(sentences, err.Error())
-	}
-	t.breaksEach(sentences)
 }

@@ -20,25 +20,17 @@ const (
 )
 
 // quotes asks three sites for offers, and then three of which one does not answer.
-func quotes(ctx context.Context, t *trial) error {
-	all, end, err := t.members(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
+func quotes(ctx context.Context, t *trial, all []*member) error {
 	home := all[0]
 	alice, err := home.Connect("alice")
 	if err != nil {
 		return err
 	}
 	defer alice.Close()
-	if err := t.practise(ctx, all); err != nil {
+	if err := everyone(all, func(m *member) error { return m.practise(ctx) }); err != nil {
 		return err
 	}
-	n := quotesAsked
-	if t.Short {
-		n = quotesShort
-	}
+	n := either(t, quotesAsked, quotesShort)
 	q := &asker{t, alice, home.Name}
 	if err := q.answered(ctx, n); err != nil {
 		return err
@@ -48,18 +40,13 @@ func quotes(ctx context.Context, t *trial) error {
 	return q.silent(ctx, n/5, all[2].Name)
 }
 
-// practise has each site run some jobs, so that its estimator knows what to expect.
-func (t *trial) practise(ctx context.Context, all []*member) error {
-	return everyone(all, func(m *member) (err error) {
-		m.load, err = load.Start(ctx, load.Config{Site: m.Name, Users: users[:1], Connect: m.Connect, Job: quick,
-			Every: 20 * time.Millisecond, Jobs: 20, Patience: patience, Prefix: "practice"})
-		if err != nil {
-			return err
-		}
-		m.load.Wait()
-		_, err = t.settle(ctx, m.Site, m.operator)
+// practise has the site run some jobs, so that its estimator knows what to expect.
+func (m *member) practise(ctx context.Context) error {
+	if err := m.begin(ctx, load.Config{Users: users[:1], Job: quick, Every: 20 * time.Millisecond, Jobs: 20, Prefix: "practice"}); err != nil {
 		return err
-	})
+	}
+	m.load.Wait()
+	return m.settle(ctx)
 }
 
 // asker is a user who asks for offers.

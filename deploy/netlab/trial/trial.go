@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -34,29 +34,23 @@ type trial struct {
 
 // scenario is a trial that can be run.
 type scenario struct {
-	plans func(short bool) []netlab.Plan
+	sites []messages.Name
 	// ready prepares the lab before it starts; nil: nothing.
 	ready func(*netlab.Lab) error
-	run   func(context.Context, *trial) error
+	run   func(ctx context.Context, t *trial, all []*member) error
 }
 
 var scenarios = map[string]scenario{
-	"failover":   {plans: oneSite, run: failover},
-	"isolation":  {plans: oneSite, run: isolation},
-	"upgrade":    {plans: oneSite, ready: leaving, run: upgrade},
-	"federation": {plans: threeSites, ready: joined, run: federation},
-	"cut":        {plans: threeSites, ready: joined, run: cut},
-	"quotes":     {plans: threeSites, ready: joined, run: quotes},
+	"failover":   {sites: siteNames[:1], run: failover},
+	"isolation":  {sites: siteNames[:1], run: isolation},
+	"upgrade":    {sites: siteNames[:1], ready: leaving, run: upgrade},
+	"federation": {sites: siteNames, ready: joined, run: federation},
+	"cut":        {sites: siteNames, ready: joined, run: cut},
+	"quotes":     {sites: siteNames, ready: joined, run: quotes},
 }
 
 // Names lists the scenarios.
-func Names() (names []string) {
-	for name := range scenarios {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
+func Names() []string { return slices.Sorted(maps.Keys(scenarios)) }
 
 // Run runs a scenario. An error says that it could not be run to its end; a promise
 // that was broken is in the report.
@@ -65,7 +59,10 @@ func Run(ctx context.Context, name string, o Options) (Report, error) {
 	if !ok {
 		return Report{}, messages.Errorf(messages.NotFound, "scenario %q: there is none; there are %s", name, strings.Join(Names(), ", "))
 	}
-	plans := s.plans(o.Short)
+	var plans []netlab.Plan
+	for _, site := range s.sites {
+		plans = append(plans, plan(site, len(s.sites) > 1))
+	}
 	t := &trial{Options: o, Report: Report{Scenario: name, Network: o.Network.Kind(), Sites: describe(plans)}, began: time.Now()}
 	var err error
 	if t.Lab, err = netlab.New(o.Dir, o.Binary, o.Network, plans...); err != nil {
@@ -78,7 +75,7 @@ func Run(ctx context.Context, name string, o Options) (Report, error) {
 		err = t.start(ctx)
 	}
 	if err == nil {
-		err = s.run(ctx, t)
+		err = t.run(ctx, s)
 	}
 	err = errors.Join(err, t.Close())
 	t.Seconds = time.Since(t.began).Seconds()
@@ -94,6 +91,31 @@ func (t *trial) start(ctx context.Context) error {
 	t.log("all hosts serve")
 	t.time("start of all sites", time.Since(t.began))
 	return nil
+}
+
+// run runs a scenario on the members that serve.
+func (t *trial) run(ctx context.Context, s scenario) error {
+	all, err := t.members()
+	defer func() {
+		for _, m := range all {
+			_ = m.operator.Close()
+		}
+	}()
+	if err == nil && len(all) > 1 {
+		err = t.awaitLinks(ctx, all)
+	}
+	if err != nil {
+		return err
+	}
+	return s.run(ctx, t, all)
+}
+
+// either is what a trial is to do, in full or in its short version.
+func either[T any](t *trial, full, short T) T {
+	if t.Short {
+		return short
+	}
+	return full
 }
 
 // Bounds of what has to happen sooner or later.
@@ -118,14 +140,22 @@ func describe(plans []netlab.Plan) string {
 	return fmt.Sprintf("%s × (%d replicas + %d agents)", strings.Join(names, ", "), p.Racks, p.Agents)
 }
 
-// users of every site.
-var users = []messages.Name{"alice", "bob", "carol"}
+// siteNames are the sites of a federation; the first is that of trials of one site.
+var siteNames = []messages.Name{"west", "east", "north"}
 
-// oneSite is a site of three replicas and four agents.
-func oneSite(bool) []netlab.Plan { return []netlab.Plan{plan("west")} }
+// users of every site, and federated those of the sites of a federation.
+var (
+	users     = []messages.Name{"alice", "bob", "carol"}
+	federated = append(slices.Clone(users), "dave", "erin")
+)
 
-func plan(name messages.Name) netlab.Plan {
-	return netlab.Plan{Name: name, Racks: 3, Agents: 4, Slots: 4, Users: slices.Clone(users), Grant: startingGrant, Lease: 10 * time.Second}
+// plan is a site of three replicas and four agents.
+func plan(name messages.Name, federation bool) netlab.Plan {
+	p := netlab.Plan{Name: name, Racks: 3, Agents: 4, Slots: 4, Users: users, Grant: startingGrant, Lease: 10 * time.Second}
+	if federation {
+		p.Users = federated
+	}
+	return p
 }
 
 // quick is a job of one short task.

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,45 +11,37 @@ import (
 	"github.com/candor-grid/candor/deploy/netlab"
 	"github.com/candor-grid/candor/deploy/netlab/load"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 )
 
 // upgrade replaces the binary on every host of a site, one host after another, while
 // users submit and every node has a task that runs through all of it.
-func upgrade(ctx context.Context, t *trial) error {
-	s := t.Lab.Sites[0]
-	operator, err := s.Connect(netlab.Operator)
-	if err != nil {
-		return err
-	}
-	defer operator.Close()
+func upgrade(ctx context.Context, _ *trial, all []*member) error {
+	m := all[0]
 	dir, err := openDir()
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	long, err := t.startLong(ctx, s, operator, dir)
+	long, err := m.startLong(ctx, dir)
 	if err != nil {
 		return err
 	}
-	l, err := load.Start(ctx, load.Config{Site: s.Name, Users: users, Connect: s.Connect, Job: quick,
-		Every: 100 * time.Millisecond, Patience: patience, Prefix: "upgrade"})
+	if err := m.begin(ctx, load.Config{Users: users, Job: quick, Every: 100 * time.Millisecond, Prefix: "upgrade"}); err != nil {
+		return err
+	}
+	err = m.replaceAll(ctx)
+	m.result = m.load.Stop()
 	if err != nil {
 		return err
 	}
-	err = t.replaceAll(ctx, s, operator, l)
-	result := l.Stop()
-	if err != nil {
+	m.reportLoad()
+	if err := m.endLong(ctx, long); err != nil {
 		return err
 	}
-	t.reportLoad(&result)
-	if err := long.end(ctx, t, s, operator); err != nil {
+	if err := m.checkWork(ctx); err != nil {
 		return err
 	}
-	if err := t.checkWork(ctx, s, operator, l, result.Acks); err != nil {
-		return err
-	}
-	return t.checkBooks(ctx, s, operator)
+	return m.checkBooks(ctx)
 }
 
 // between is how many submissions are answered between two replacements.
@@ -66,18 +57,17 @@ func leaving(l *netlab.Lab) error {
 
 // replaceAll goes on to the next host when the one before serves and its node has
 // registered anew, as an operator does.
-func (t *trial) replaceAll(ctx context.Context, s *netlab.Site, operator bus.Bus, l *load.Load) error {
-	var replaced []time.Duration
-	hosts := s.Hosts()
+func (m *member) replaceAll(ctx context.Context) error {
+	t, hosts, replaced := m.trial, m.Hosts(), []time.Duration{}
 	slices.Reverse(hosts)
 	for _, h := range hosts {
 		began := time.Now()
-		if err := t.replace(ctx, s, h, operator); err != nil {
+		if err := m.replace(ctx, h); err != nil {
 			return err
 		}
 		replaced = append(replaced, time.Since(began))
 		t.log("%s has the newer build, in %v", h.Name, time.Since(began).Round(time.Millisecond))
-		if err := t.awaitMore(ctx, l, between); err != nil {
+		if err := m.load.AwaitMore(ctx, between); err != nil {
 			return err
 		}
 	}
@@ -86,20 +76,23 @@ func (t *trial) replaceAll(ctx context.Context, s *netlab.Site, operator bus.Bus
 	return nil
 }
 
-func (t *trial) replace(ctx context.Context, s *netlab.Site, h *netlab.Host, operator bus.Bus) error {
+func (m *member) replace(ctx context.Context, h *netlab.Host) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	began := time.Now()
 	if err := h.Stop(); err != nil {
 		return err
 	}
-	h.Run(t.Newer)
+	h.Run(m.trial.Newer)
 	h.Leave(false)
-	if err := errors.Join(h.Start(), h.Await(ctx), s.AwaitBack(ctx, operator, h, began)); err != nil {
+	if err := revive(ctx, h); err != nil {
 		return err
 	}
-	if program, err := h.Program(); err != nil || program != t.Newer {
-		return fmt.Errorf("%s runs %s, %v, want the newer build %s", h.Name, program, err, t.Newer)
+	if err := m.AwaitBack(ctx, m.operator, h, began); err != nil {
+		return err
+	}
+	if program, err := h.Program(); err != nil || program != m.trial.Newer {
+		return fmt.Errorf("%s runs %s, %v, want the newer build %s", h.Name, program, err, m.trial.Newer)
 	}
 	return nil
 }
@@ -113,15 +106,15 @@ type longJob struct {
 
 // startLong starts as many tasks as cannot do without any node, so that each has
 // one, and waits until all of them run in the directory.
-func (t *trial) startLong(ctx context.Context, s *netlab.Site, operator bus.Bus, dir string) (*longJob, error) {
-	p := plan(s.Name)
+func (m *member) startLong(ctx context.Context, dir string) (*longJob, error) {
+	p := plan(m.Name, false)
 	long := &longJob{tasks: (p.Agents-1)*p.Slots + 1, file: filepath.Join(dir, "end")}
-	alice, err := s.Connect("alice")
+	alice, err := m.Connect("alice")
 	if err != nil {
 		return nil, err
 	}
 	defer alice.Close()
-	reply, err := load.Submit(ctx, alice, s.Name, "alice", messages.SubmitRequest{Key: "long", Spec: messages.JobSpec{
+	reply, err := load.Submit(ctx, alice, m.Name, "alice", messages.SubmitRequest{Key: "long", Spec: messages.JobSpec{
 		Name: "long", Budget: messages.Credit, Dir: dir,
 		Stages: []messages.Stage{{Name: "main", Class: "map", Tasks: long.tasks, Script: "while [ ! -e end ]; do sleep 0.2; done"}},
 	}})
@@ -129,20 +122,17 @@ func (t *trial) startLong(ctx context.Context, s *netlab.Site, operator bus.Bus,
 		return nil, err
 	}
 	long.job = reply.Job
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		job, err := bus.Call[messages.JobDetail](ctx, operator, messages.Subject(s.Name, messages.Auctioneer, messages.VerbJob, netlab.Operator), messages.JobRequest{Job: long.job})
-		if err == nil && job.Running == long.tasks {
-			t.log("%d long tasks run", long.tasks)
-			return long, nil
+	err = within(ctx, patience, func(ctx context.Context) error {
+		job, err := ask[messages.JobDetail](ctx, m, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: long.job})
+		if err == nil && job.Running < long.tasks {
+			err = fmt.Errorf("%d of %d long tasks run", job.Running, long.tasks)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%d of %d long tasks run, %v: %w", job.Running, long.tasks, err, ctx.Err())
-		case <-time.After(100 * time.Millisecond):
-		}
+		return err
+	})
+	if err == nil {
+		m.trial.log("%d long tasks run", long.tasks)
 	}
+	return long, err
 }
 
 // openDir makes a working directory that the users of all tasks may enter. It is not
@@ -155,16 +145,15 @@ func openDir() (string, error) {
 	return dir, os.Chmod(dir, 0o777)
 }
 
-// end lets the tasks end, and wants each of them to have run once.
-func (l *longJob) end(ctx context.Context, t *trial, s *netlab.Site, operator bus.Bus) error {
+// endLong lets the tasks end, and wants each of them to have run once.
+func (m *member) endLong(ctx context.Context, l *longJob) error {
 	if err := os.WriteFile(l.file, nil, 0o600); err != nil {
 		return err
 	}
-	if _, err := t.settle(ctx, s, operator); err != nil {
+	if err := m.settle(ctx); err != nil {
 		return err
 	}
-	reply, err := bus.Call[messages.TasksReply](ctx, operator, messages.Subject(s.Name, messages.Auctioneer, messages.VerbTasks, netlab.Operator),
-		messages.TasksRequest{Job: l.job, Limit: l.tasks})
+	reply, err := ask[messages.TasksReply](ctx, m, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: l.job, Limit: l.tasks})
 	if err != nil {
 		return err
 	}
@@ -174,9 +163,9 @@ func (l *longJob) end(ctx context.Context, t *trial, s *netlab.Site, operator bu
 			once++
 		}
 	}
-	t.count("long tasks that ran once through all of it", once)
+	m.trial.count("long tasks that ran once through all of it", once)
 	if once != l.tasks {
-		t.breaks("of %d long tasks, %d ran once and well: %+v", l.tasks, once, reply.Tasks)
+		m.trial.breaks("of %d long tasks, %d ran once and well: %+v", l.tasks, once, reply.Tasks)
 	}
 	return nil
 }

@@ -1,0 +1,128 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// member is a site in a trial, with its operator and its users.
+type member struct {
+	*netlab.Site
+	trial    *trial
+	operator bus.Bus
+	load     *load.Load
+	result   load.Result
+}
+
+// members connects to all sites.
+func (t *trial) members() (all []*member, err error) {
+	for _, s := range t.Lab.Sites {
+		operator, err := s.Connect(netlab.Operator)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, &member{Site: s, trial: t, operator: operator})
+	}
+	return all, nil
+}
+
+// everyone does something with all members at a time.
+func everyone(all []*member, do func(*member) error) error {
+	failed := make([]error, len(all))
+	var busy sync.WaitGroup
+	for i, m := range all {
+		busy.Go(func() { failed[i] = do(m) })
+	}
+	busy.Wait()
+	for i, err := range failed {
+		if err != nil {
+			return fmt.Errorf("%s: %w", all[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// ask sends a request to an actor of the site as its operator.
+func ask[Reply any](ctx context.Context, m *member, actor, verb string, request any) (Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return bus.Call[Reply](ctx, m.operator, messages.Subject(m.Name, actor, verb, netlab.Operator), request)
+}
+
+// jobs lists all jobs of the site.
+func (m *member) jobs(ctx context.Context) (map[messages.JobID]messages.JobSummary, error) {
+	return load.Jobs(ctx, m.operator, m.Name, netlab.Operator)
+}
+
+// begin has users of the site submit as a load says.
+func (m *member) begin(ctx context.Context, c load.Config) (err error) {
+	c.Site, c.Connect, c.Patience = m.Name, m.Connect, patience
+	m.load, err = load.Start(ctx, c)
+	return err
+}
+
+// within looks again and again until nothing is missing; the error is what is missing
+// when the time is over.
+func within(ctx context.Context, d time.Duration, look func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return netlab.Until(ctx, look)
+}
+
+// settle waits until every job of the site has ended.
+func (m *member) settle(ctx context.Context) error {
+	return within(ctx, finishWithin, func(ctx context.Context) error {
+		active, err := ask[messages.JobsReply](ctx, m, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true, Active: true, Limit: 1})
+		if err == nil && len(active.Jobs) > 0 {
+			err = fmt.Errorf("jobs of %s are still active, such as %+v", m.Name, active.Jobs)
+		}
+		return err
+	})
+}
+
+// calm waits until all is well: until every request that is under way is answered,
+// and every client is served.
+func (m *member) calm(ctx context.Context) error {
+	now := time.Now()
+	if err := m.load.AwaitAnswered(ctx, now); err != nil {
+		return err
+	}
+	_, err := m.load.AwaitServed(ctx, now)
+	return err
+}
+
+// leads is the host that leads an actor.
+func (m *member) leads(ctx context.Context, actor string) (*netlab.Host, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return m.Leader(ctx, m.operator, actor)
+}
+
+// reportLoad says what became of the submissions of the load.
+func (m *member) reportLoad() {
+	t, answers := m.trial, []time.Duration{}
+	for _, a := range m.result.Acks {
+		answers = append(answers, a.Waited())
+	}
+	t.times("answer to a submission", answers)
+	t.count("submitted", m.result.Sent)
+	t.count("given up", len(m.result.Failed))
+	t.add("memory of all hosts", float64(t.Memory()>>20), "MiB")
+	m.givenUp()
+}
+
+// givenUp notes the requests that were given up, which none may be.
+func (m *member) givenUp() {
+	var sentences []string
+	for _, err := range m.result.Failed {
+		sentences = append(sentences, err.Error())
+	}
+	m.trial.breaksEach(sentences)
+}
