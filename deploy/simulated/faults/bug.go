@@ -24,6 +24,7 @@ const (
 	BlindToHoles      // 8: the leader does not look at the health of nodes
 
 	ConfirmedEarly      // 5: an effect is confirmed before the bank has answered
+	RoundLate           // 1: a round between jobs reaches the bank after the charge of a job that pays
 	SettlementForgotten // 5: a settlement that was not committed is not proposed again
 	AskForgotten        // 5: what the bank has not answered is never asked again
 	DirectiveOnce       // 9: what a node is to end and to suspend is told once

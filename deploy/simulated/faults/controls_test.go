@@ -32,6 +32,7 @@ var controls = []struct {
 	{"one reserve for all peers", OneReserve, "7", map[string]float64{Lie: 4}, 10},
 	{"a leader that is blind to black holes", BlindToHoles, "8", map[string]float64{BlackHole: 4}, 10},
 	{"an effect confirmed before the bank answers", ConfirmedEarly, "5", nil, 10},
+	{"a round after the charge of a job that pays", RoundLate, "1", nil, 100},
 	{"a settlement forgotten", SettlementForgotten, "5", map[string]float64{SlowDisk: 20}, 50},
 	{"an effect that waits for ever", AskForgotten, "5", nil, 50},
 	{"a directive that is not repeated", DirectiveOnce, "9", nil, 50},

@@ -9,8 +9,8 @@
 // The states are the real ones: packages book, ledger and clearing,
 // nodeagent/state. So is the auctioneer's leader, package desk: each site has a market
 // with another mechanism (proportional, highest-bid preemptive, batch-queue with
-// gangs). Models stand in for the rest: the
-// replicated log is a small Raft, with votes, a disk that loses what was not
+// gangs), which operators apply anew while jobs run. Models stand in for the rest: the
+// estimator answers at random, or not at all; the replicated log is a small Raft, with votes, a disk that loses what was not
 // synced, and snapshots; signatures are sums that cost little; the shells, which
 // have sockets and goroutines in production, are the callbacks of this package.
 // Everything follows from a seed and a list of faults.
@@ -45,7 +45,8 @@
 //  9. A leader does its duties in time, and once: it takes back the claims of silent
 //     nodes, and of no others, disbands late gangs, empties nodes whose time to drain is over,
 //     says one thing about what a job owes, makes one decision at a time, numbers its
-//     vectors upwards, and has nodes do what the book says.
+//     vectors upwards, has nodes do what the book says, and refuses what no agent and no site
+//     may say.
 //
 // For each of them there are planted bugs ([Bug]) that are found soon. See [Run],
 // [Shrink] for the least plan under which a seed fails, and [Tell] for its story.

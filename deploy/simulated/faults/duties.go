@@ -11,6 +11,8 @@ import (
 // duties is what a leader is held to: what it must have done by a time, and what it
 // must not do twice.
 type duties struct {
+	*site
+	r         *replica
 	began     messages.Time // by the world's clock
 	gathering map[messages.JobID]gathered
 	deciding  int           // decisions that are being committed
@@ -27,18 +29,20 @@ const (
 	grace         = 2 * second
 )
 
-func newDuties(s *site) duties { return duties{began: s.now, gathering: map[messages.JobID]gathered{}} }
+func newDuties(r *replica) *duties {
+	return &duties{site: r.site, r: r, began: r.now, gathering: map[messages.JobID]gathered{}}
+}
 
 // proposes holds a leader to what it may propose: one decision at a time, and the
 // loss of a node only when its agent has had time to end its tasks.
-func (l *leader) proposes(c *book.Command) error {
+func (d *duties) proposes(c *book.Command) error {
 	switch {
 	case c.Decide != nil:
-		if l.duties.deciding++; l.duties.deciding > 1 {
+		if d.deciding++; d.deciding > 1 {
 			return fmt.Errorf("invariant 9: market %s decides while its last decision is being committed", c.Decide.Market)
 		}
 	case c.Lost != nil:
-		if silent := l.now.Sub(l.site.heard[c.Lost.Node]); silent < lease+lease/4 {
+		if silent := d.now.Sub(d.heard[c.Lost.Node]); silent < lease+lease/4 {
 			return fmt.Errorf("invariant 9: the claims of node %s are taken back after a silence of %v", c.Lost.Node, silent)
 		}
 	}
@@ -54,12 +58,12 @@ func (d *duties) decided(c *book.Command) {
 
 // published holds the vectors of a site to being numbered upwards, whoever leads. An
 // old leader, which does not know yet that there is another, is let pass.
-func (l *leader) published(v *messages.Vector) error {
-	last := l.site.vector
-	if l.r.term < last.leader {
+func (d *duties) published(v *messages.Vector) error {
+	last := d.vector
+	if d.r.term < last.leader {
 		return nil
 	}
-	l.site.vector = lastVector{l.r.term, v.Term, v.Seq}
+	d.vector = lastVector{d.r.term, v.Term, v.Seq}
 	if v.Term < last.term || v.Term == last.term && v.Seq <= last.seq {
 		return fmt.Errorf("invariant 9: vector %d of term %d is published after vector %d of term %d", v.Seq, v.Term, last.seq, last.term)
 	}
@@ -69,24 +73,23 @@ func (l *leader) published(v *messages.Vector) error {
 // lastVector is the number of the last vector that was published at a site.
 type lastVector struct{ leader, term, seq uint64 }
 
-// duty says what a leader has left undone. One that waits for its log is let pass.
-func (l *leader) duty() error {
-	b := l.book()
+// undone says what a leader has left undone. One that waits for its log is let pass.
+func (d *duties) undone() error {
+	b := d.r.state.(*bookState)
 	for _, n := range b.Nodes() {
-		if err := l.dutyAt(n); err != nil {
+		if err := d.undoneAt(b, n); err != nil {
 			return err
 		}
 	}
-	d := &l.duties
-	for _, j := range jobs(b) {
+	for _, j := range jobs(b.Book) {
 		at, known := d.gathering[j.ID], j.Active() && j.Stages[0].Gathered != 0
 		switch {
 		case !known:
 			delete(d.gathering, j.ID)
 		case at.book != j.Stages[0].Gathered:
-			d.gathering[j.ID] = gathered{j.Stages[0].Gathered, l.now}
-		case d.refused < at.since && l.waits(at.since, mostGathering+l.apart): // what a full log refused comes again later
-			return fmt.Errorf("invariant 9: the gang of job %d gathers for %v", j.ID, l.now.Sub(at.since))
+			d.gathering[j.ID] = gathered{j.Stages[0].Gathered, d.now}
+		case d.refused < at.since && d.waits(at.since, mostGathering+d.apart): // what a full log refused comes again later
+			return fmt.Errorf("invariant 9: the gang of job %d gathers for %v", j.ID, d.now.Sub(at.since))
 		}
 	}
 	return nil
@@ -94,8 +97,8 @@ func (l *leader) duty() error {
 
 // waits says whether something waits for the leader for longer than a time, though
 // nothing is on its way into the log.
-func (l *leader) waits(since messages.Time, most messages.Duration) bool {
-	return l.r.applied == l.r.last() && l.now.Sub(max(since, l.duties.began, l.duties.refused)) > most+grace
+func (d *duties) waits(since messages.Time, most messages.Duration) bool {
+	return d.r.applied == d.r.last() && d.now.Sub(max(since, d.began, d.refused)) > most+grace
 }
 
 // A node heeds what it is told by the second answer, or soon: one may have been on its
@@ -125,16 +128,16 @@ func (a *agent) heeds(l *leader) error {
 	return nil
 }
 
-// dutyAt says what a leader has left undone at a node.
-func (l *leader) dutyAt(n *book.Node) error {
-	if heard := l.site.heard[n.Name]; n.Up && l.waits(heard, lease+lease/2) {
-		return fmt.Errorf("invariant 9: node %s is silent for %v, and its claims are not taken back", n.Name, l.now.Sub(heard))
+// undoneAt says what a leader has left undone at a node.
+func (d *duties) undoneAt(b *bookState, n *book.Node) error {
+	if heard := d.heard[n.Name]; n.Up && d.waits(heard, lease+lease/2) {
+		return fmt.Errorf("invariant 9: node %s is silent for %v, and its claims are not taken back", n.Name, d.now.Sub(heard))
 	}
-	if !n.Up || n.Drain == 0 || !l.waits(n.Drain.Add(-l.r.host.offset), l.apart) {
+	if !n.Up || n.Drain == 0 || !d.waits(n.Drain.Add(-d.r.host.offset), d.apart) {
 		return nil
 	}
 	for _, r := range refs(n.Claims) {
-		if j := l.book().Job(r.Job); j != nil && j.Active() && !n.Claims[r].Leaving {
+		if j := b.Job(r.Job); j != nil && j.Active() && !n.Claims[r].Leaving {
 			return fmt.Errorf("invariant 9: the time to drain %s is over, and task %v is not ended there", n.Name, r)
 		}
 	}

@@ -25,7 +25,8 @@ func (w *World) look() {
 		w.check(s, s.goesOn())
 		for _, r := range s.books.replicas {
 			if r.serving() {
-				w.check(s, r.shell.(*leader).duty())
+				w.check(s, r.shell.(*leader).duties.undone())
+				w.check(s, r.shell.(*leader).mistakes())
 			}
 		}
 	}

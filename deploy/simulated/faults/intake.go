@@ -17,14 +17,15 @@ func (l *leader) submit(who messages.Name, key string, spec *messages.JobSpec, a
 		answer(err)
 		return
 	}
+	version := l.desk.Version + 1
 	hold := "job/" + who + "/" + key
 	t := messages.Transfer{ID: hold, Kind: messages.Hold, Debit: who, Credit: messages.SiteAccount, Amount: spec.Budget, Member: who, Timeout: holdFor}
-	l.transfer(l.r.host.name, l.gone, []messages.Transfer{t}, func(came []messages.TransferResult) {
+	l.transfer(l.r.host.name, l.gone, []messages.Transfer{t}, func(came []messages.TransferResult, _ error) {
 		if err := came[0].Error; err != nil {
 			answer(err)
 			return
 		}
-		s := &book.Submit{Account: who, Key: key, Digest: []byte(key), Payer: who, Spec: spec, Hold: hold, Held: spec.Budget}
+		s := &book.Submit{Account: who, Key: key, Digest: []byte(key), Payer: who, Spec: spec, Hold: hold, Held: spec.Budget, MarketsVersion: version}
 		l.propose(&book.Command{Submit: s}, func(result any) {
 			if receipt, ok := result.(book.Receipt); ok {
 				answer(receipt.Job)
@@ -89,6 +90,9 @@ func (l *leader) reply(x *messages.Exchange, heard desk.Heard, grants []messages
 	if err != nil {
 		answer(nil, err)
 		return
+	}
+	if n := l.book().Node(heard.Node); l.desk.Informs() && n != nil && n.Session == x.Session {
+		l.desk.Inform(heard.Node, n.Slots, &reply)
 	}
 	if l.Bug == DirectiveOnce {
 		reply.Stop, reply.Held, reply.Version = nil, nil, 0

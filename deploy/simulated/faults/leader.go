@@ -2,7 +2,6 @@ package faults
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
@@ -21,11 +20,10 @@ type leader struct {
 	desk    *desk.Desk
 	came    []desk.Input  // since the last step
 	planned messages.Time // the next step, by the world's clock; 0: none
-	duties  duties
+	open    int           // proposals of the desk that are being committed
+	duties  *duties
+	visits  *visits
 	told    map[messages.Name]bool // of a planted bug: nodes that were sent a directive
-
-	visits *federation.Visits
-	polls  []func(late bool) bool // of peers that wait for a change
 }
 
 const (
@@ -40,23 +38,28 @@ const (
 )
 
 func newLeader(s *site, r *replica) *leader {
-	l := &leader{site: s, r: r, visits: federation.NewVisits(r.term), duties: newDuties(s), told: map[messages.Name]bool{}}
+	l := &leader{site: s, r: r, duties: newDuties(r), told: map[messages.Name]bool{}}
+	l.visits = &visits{Visits: federation.NewVisits(r.term), leader: l}
 	l.book().Watch(true)
 	c := desk.Config{Site: s.name, Term: r.term, Markets: []messages.Market{s.market},
-		Lease: lease, HoldFor: holdFor, RoamFor: roamFor, Seed: s.seed, Open: s.openMarket}
+		Lease: lease, HoldFor: holdFor, RoamFor: roamFor, Estimator: true, Seed: s.seed, Open: s.openMarket}
 	switch s.Bug {
 	case LeaseEarly:
 		c.Lease = lease * 2 / 3
 	case VectorBack:
 		c.Term = 1
 	}
-	d, faults := desk.New(c, l, l.instant())
+	l.lead(desk.New(c, l, l.instant()))
+	return l
+}
+
+// lead has a desk lead from now on.
+func (l *leader) lead(d *desk.Desk, faults []error) {
 	for _, err := range faults {
-		s.violate("%v", err)
+		l.violate("%v", err)
 	}
 	l.desk = d
-	l.applied()
-	return l
+	l.plan(gathering)
 }
 
 // openMarket opens a market whose mechanism is held to what is claimed of it.
@@ -88,14 +91,23 @@ func (l *leader) Read(f func(*book.Book)) { f(l.book()) }
 func (l *leader) Changes(f func(*book.Book, book.Changes)) {
 	b := l.book()
 	c := b.TakeChanges()
-	if l.visits.Changed(b, c.Jobs) {
-		l.polls = slices.DeleteFunc(l.polls, func(tell func(bool) bool) bool { return tell(false) })
-	}
+	l.visits.changed(b, c)
 	f(b, c)
 }
 
-// applied has the desk make a step soon; what comes until then goes with it.
-func (l *leader) applied() { l.plan(gathering) }
+// applied has the desk make a step soon; what comes until then goes with it. When other
+// markets were applied, another desk takes over, once the proposals of this one are
+// committed.
+func (l *leader) applied() {
+	if l.outdated() && l.open == 0 {
+		l.book().Watch(true)
+		l.lead(l.desk.Successor(l.instant()))
+	}
+	l.plan(gathering)
+}
+
+// outdated says whether the desk has other markets than the book.
+func (l *leader) outdated() bool { return l.desk.Version != l.book().MarketsVersion() }
 
 // tell gives the desk something in its next step, which is soon.
 func (l *leader) tell(in desk.Input) {
@@ -121,6 +133,9 @@ func (l *leader) plan(wait messages.Duration) {
 }
 
 func (l *leader) step() {
+	if l.outdated() {
+		return
+	}
 	came := l.came
 	l.came = nil
 	l.do(l.desk.Step(l.instant(), came...))
@@ -135,7 +150,7 @@ func (l *leader) do(a desk.Actions) {
 		l.ask(q)
 	}
 	for _, v := range a.Publish {
-		l.check(l.site, l.published(&v))
+		l.check(l.site, l.duties.published(&v))
 		for _, to := range l.agents {
 			l.send(l.r.host.name, to.actor, func() { to.vector(&v) })
 		}
@@ -154,7 +169,9 @@ func (l *leader) do(a desk.Actions) {
 
 // commit has a command of the desk committed, unless the log is full.
 func (l *leader) commit(p desk.Proposal) {
+	l.open++
 	done := func(result any) {
+		l.open--
 		err, _ := result.(error)
 		if l.Bug == SettlementForgotten && p.Command.Settle != nil {
 			err = nil
@@ -166,7 +183,7 @@ func (l *leader) commit(p desk.Proposal) {
 		done(messages.Errorf(messages.Unavailable, "the log is full"))
 		return
 	}
-	l.check(l.site, l.proposes(p.Command))
+	l.check(l.site, l.duties.proposes(p.Command))
 	l.propose(p.Command, func(result any) {
 		l.duties.decided(p.Command)
 		done(result)
@@ -201,6 +218,8 @@ func (l *leader) ask(q desk.Request) {
 		l.askBank(clearing.Command{Charge: &body}, over, answer)
 	case []messages.Observation: // the stream that they are left on is not among the faults
 		l.after(&l.r.host.host, gathering, func() { answer(len(body), nil) })
+	case messages.RuntimeRequest, messages.Empty, messages.SamplesRequest: // of the estimator
+		l.after(&l.r.host.host, gathering, func() { answer(l.estimate(body)) })
 	case *messages.AuthoriseRequest:
 		l.askBank(clearing.Command{Authorise: body}, over, answer)
 	case *messages.RevokeRequest:
@@ -220,9 +239,16 @@ func (l *leader) ask(q desk.Request) {
 
 // transfers asks the bank for transfers.
 func (l *leader) transfers(list []messages.Transfer, over func() bool, answer func(any, error)) {
+	if round := list[0].Linked; round && l.Bug == RoundLate {
+		presume(list, answer)
+		l.queue.Push(l.now.Add(40*second), func() { l.transfer(l.r.host.name, never, list, func([]messages.TransferResult, error) {}) })
+		return
+	}
 	l.impatient(list, over)
-	l.transfer(l.r.host.name, over, l.spoil(list), func(came []messages.TransferResult) {
-		answer(messages.TransferReply{Results: came[:len(list)]}, nil)
+	l.transfer(l.r.host.name, over, l.spoil(list), func(came []messages.TransferResult, err error) {
+		answer(messages.TransferReply{Results: came[:min(len(list), len(came))]}, err)
 	})
-	l.presume(list, answer)
+	if l.Bug == ConfirmedEarly {
+		presume(list, answer)
+	}
 }

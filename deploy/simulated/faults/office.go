@@ -151,8 +151,15 @@ func (o *office) propose(c *clearing.Command, answered func(any)) {
 	o.r.propose(data, answered)
 }
 
+// mostAtOnce is how many transfers that are not linked a bank takes in one request.
+const mostAtOnce = 2
+
 // transfer has the auctioneer's transfers committed.
 func (o *office) transfer(list []messages.Transfer, answer func(any)) {
+	if len(list) > mostAtOnce && !list[0].Linked {
+		answer(messages.Errorf(messages.TooLarge, "%d transfers at once", len(list)))
+		return
+	}
 	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: messages.ServiceIdentity(messages.Auctioneer), Rank: ledger.Service, Transfers: list}
 	data := c.Encode()
 	o.asked[string(data)] = list

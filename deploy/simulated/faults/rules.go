@@ -18,15 +18,27 @@ type auditor struct {
 // watcher is the auditor of a mechanism that decides about changes alone.
 type watcher struct {
 	auditor
-	mechanism.Incremental
-	weights map[messages.JobID][]float64
+	incremental mechanism.Incremental
+	weights     map[messages.JobID][]float64
 }
+
+// believer is the auditor of a mechanism that goes by what jobs are likely to declare.
+type believer struct {
+	auditor
+	believing mechanism.Believing
+}
+
+// Believe tells the mechanism what jobs are likely to declare.
+func (b *believer) Believe(types []messages.QueuedType) { b.believing.Believe(types) }
 
 // audited puts an auditor in front of a mechanism.
 func audited(s *site, m mechanism.Mechanism) mechanism.Mechanism {
 	a := auditor{m, s}
-	if i, ok := m.(mechanism.Incremental); ok {
-		return &watcher{a, i, map[messages.JobID][]float64{}}
+	switch m := m.(type) {
+	case mechanism.Incremental:
+		return &watcher{a, m, map[messages.JobID][]float64{}}
+	case mechanism.Believing:
+		return &believer{a, m}
 	}
 	return &a
 }
@@ -137,12 +149,9 @@ func (a *auditor) payments(job *mechanism.Job, end mechanism.End, list []mechani
 	return nil
 }
 
-// Allocate has the mechanism decide on a whole view.
-func (f *watcher) Allocate(v *mechanism.View) *mechanism.Allocation { return f.auditor.Allocate(v) }
-
 // Update has the mechanism decide about what has changed, and looks at all of it.
 func (f *watcher) Update(v *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
-	c := f.Incremental.Update(v, changed, gone)
+	c := f.incremental.Update(v, changed, gone)
 	f.tilt(c.Weights)
 	for _, id := range gone {
 		delete(f.weights, id)
@@ -158,17 +167,4 @@ func (f *watcher) Update(v *mechanism.View, changed []*mechanism.Job, gone []mes
 		return none
 	}))
 	return c
-}
-
-// Admit checks a bid.
-func (f *watcher) Admit(v *mechanism.View, b *mechanism.Bid) error { return f.auditor.Admit(v, b) }
-
-// Settle has the mechanism say what a job owes.
-func (f *watcher) Settle(v *mechanism.View, j *mechanism.Job, e mechanism.End) []mechanism.Payment {
-	return f.auditor.Settle(v, j, e)
-}
-
-// Explain says why a job is where it is.
-func (f *watcher) Explain(v *mechanism.View, j *mechanism.Job) mechanism.Explanation {
-	return f.auditor.Explain(v, j)
 }

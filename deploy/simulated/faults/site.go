@@ -141,6 +141,9 @@ func (s *site) populate() {
 	if node := s.rng.IntN(3 * len(s.agents)); node < len(s.agents) {
 		s.drain(s.agents[node].name, at)
 	}
+	if s.rng.IntN(2) == 0 {
+		s.queue.Push(s.now.Add(8*second+messages.Duration(s.rng.Int64N(int64(s.plan.Duration)))), s.reform)
+	}
 }
 
 // drain has the operator drain a node from a time on, and give it back some time after
@@ -148,18 +151,37 @@ func (s *site) populate() {
 func (s *site) drain(node messages.Name, at messages.Duration) {
 	within := 1 + messages.Duration(s.rng.Int64N(int64(5*second)))
 	s.queue.Push(s.now.Add(at), func() {
-		s.order(func(now messages.Time) *book.Drain { return &book.Drain{Node: node, Until: now.Add(within)} }, func(any) {
+		s.order(func(l *leader) *book.Command {
+			return &book.Command{Drain: &book.Drain{Node: node, Until: l.r.clock().Add(within)}}
+		}, func(any) {
 			s.queue.Push(s.now.Add(20*second), func() {
-				s.order(func(messages.Time) *book.Drain { return &book.Drain{Node: node} }, func(any) {})
+				s.order(func(*leader) *book.Command { return &book.Command{Drain: &book.Drain{Node: node}} }, func(any) {})
 			})
 		})
 	})
 }
 
-// order has the operator say what becomes of a node.
-func (s *site) order(drain func(now messages.Time) *book.Drain, answered func(any)) {
+// reform has the operator apply the market with another parameter, while jobs run.
+func (s *site) reform() {
+	config, alpha, reserve := s.market, 0.5+s.rng.Float64()/2, 1+messages.Credits(s.rng.Int64N(int64(messages.Credit/20)))
+	switch config.Mechanism {
+	case messages.Proportional:
+		config.Alpha = &alpha
+	case messages.HighestBid:
+		config.Reserve = &reserve
+	case messages.BatchQueue:
+		config.Draws = 8
+	}
+	s.order(func(l *leader) *book.Command {
+		return &book.Command{Apply: &book.Apply{Markets: []messages.Market{config}, MarketsVersion: l.desk.Version + 1}}
+	}, func(any) {})
+}
+
+// order has the operator's command committed.
+func (s *site) order(command func(*leader) *book.Command, answered func(any)) {
 	s.call(s.clients, s.books, never, func(r *replica, answer func(any)) {
-		r.shell.(*leader).propose(&book.Command{Drain: drain(r.clock())}, answer)
+		l := r.shell.(*leader)
+		l.propose(command(l), answer)
 	}, answered)
 }
 

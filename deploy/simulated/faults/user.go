@@ -17,13 +17,14 @@ type user struct {
 	spec *messages.JobSpec
 	job  messages.JobID // 0: not answered yet
 	over bool           // refused
+	asks bool           // for offers, before it says which site is to run the job
 }
 
 func newUser(s *site, i int) *user {
 	u := &user{site: s, name: userName(i), key: fmt.Sprint("j", i), spec: s.spec()}
 	if s.rng.IntN(3) == 0 {
-		u.peer = s.sites[(s.index+1+s.rng.IntN(2))%3]
-		u.spec.Market, u.spec.Stages[0].Gang = u.peer.market.Name, false
+		u.to(s.sites[(s.index+1+s.rng.IntN(2))%3])
+		u.asks = s.rng.IntN(3) == 0
 	}
 	within := func() messages.Duration { return messages.Duration(s.rng.Int64N(int64(20 * second))) }
 	at := 8*second + messages.Duration(s.rng.Int64N(int64(s.plan.Duration)))
@@ -56,6 +57,10 @@ func (u *user) submit() {
 		u.queue.Push(u.now.Add(second), u.submit)
 		return
 	}
+	if u.asks {
+		u.choose()
+		return
+	}
 	u.call(u.clients, u.books, func() bool { return u.over }, func(r *replica, answer func(any)) {
 		if u.peer != nil {
 			r.shell.(*leader).depart(u, answer)
@@ -75,6 +80,34 @@ func (u *user) submit() {
 		default:
 			u.over = true
 		}
+	})
+}
+
+// to has another site run the job, or its own.
+func (u *user) to(s *site) {
+	u.peer, u.spec.Market, u.spec.Stages[0].Gang = s, s.market.Name, false
+	if s == u.site {
+		u.peer = nil
+	}
+}
+
+// choose submits the job to the site whose offer is best for it.
+func (u *user) choose() {
+	asked := *u.spec
+	switch u.rng.IntN(4) {
+	case 0: // as early as can be
+		asked.Value = 0
+	case 1:
+		asked.Valuation = &messages.Valuation{Class: messages.Hard, Max: 4, Deadline: 30}
+	case 2:
+		asked.Length, asked.Deadline = 0, u.now.Add(20*second)
+	}
+	u.call(u.clients, u.books, func() bool { return !u.asks }, func(r *replica, answer func(any)) {
+		r.shell.(*leader).offers(&asked, answer)
+	}, func(reply any) {
+		u.asks = false
+		u.to(reply.(*site))
+		u.submit()
 	})
 }
 

@@ -110,7 +110,7 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 func never() bool { return false }
 
 // transfer asks a site's bank, as its auctioneer, on behalf of whoever is not gone.
-func (s *site) transfer(from string, gone func() bool, list []messages.Transfer, answered func([]messages.TransferResult)) {
+func (s *site) transfer(from string, gone func() bool, list []messages.Transfer, answered func([]messages.TransferResult, error)) {
 	tries := 0
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
 		if s.Bug == WaitsForPeers && r.state.(*bankState).clearing.Outstanding() > 0 {
@@ -121,9 +121,9 @@ func (s *site) transfer(from string, gone func() bool, list []messages.Transfer,
 		}
 		r.shell.(*office).transfer(list, answer)
 	}, func(reply any) {
-		if list, carriedOut := reply.([]messages.TransferResult); carriedOut {
-			answered(list)
-		}
+		list, _ := reply.([]messages.TransferResult)
+		err, _ := reply.(error)
+		answered(list, err)
 	})
 }
 

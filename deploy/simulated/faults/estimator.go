@@ -1,0 +1,34 @@
+package faults
+
+import "github.com/candor-grid/candor/messages"
+
+// estimate is what the site's estimator answers: what a market can use, what makes no
+// sense, or nothing in time.
+func (s *site) estimate(request any) (any, error) {
+	switch r := request.(type) {
+	case messages.RuntimeRequest:
+		var reply messages.RuntimeReply
+		for range s.rng.IntN(2) + len(r.Stages)*s.rng.IntN(2) { // as many as the stages, or more, or fewer
+			e := messages.RuntimeEstimate{Runs: 100 * s.rng.Float64(), Divergence: s.rng.Float64()}
+			for range s.rng.IntN(5) {
+				e.Samples = append(e.Samples, 20*s.rng.Float64())
+			}
+			reply.Stages = append(reply.Stages, e)
+		}
+		return reply, nil
+	case messages.Empty:
+		if s.rng.IntN(4) > 0 {
+			return messages.ClassesReply{Classes: []messages.ClassEstimate{{Samples: float64(s.rng.IntN(80)),
+				Profile: messages.Profile{Name: "types", Class: messages.Queued, Market: s.market.Name}}}}, nil
+		}
+	case messages.SamplesRequest:
+		if s.rng.IntN(4) > 0 {
+			var reply messages.SamplesReply
+			for range 3 * s.rng.IntN(20) {
+				reply.Samples = append(reply.Samples, 10*s.rng.Float64()-1) // some are no types
+			}
+			return reply, nil
+		}
+	}
+	return nil, messages.Errorf(messages.Unavailable, "the estimator is not well")
+}

@@ -1,0 +1,70 @@
+package faults
+
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/auctioneer/federation"
+	"github.com/candor-grid/candor/messages"
+)
+
+// offersWithin is how long a leader waits for the offers of other sites.
+const offersWithin = 2 * second
+
+// offers asks all sites what they expect to make of a job, and answers in time, whoever
+// has not answered, with the site of the best offer; with its own if there is none.
+func (l *leader) offers(spec *messages.JobSpec, answer func(any)) {
+	var all []messages.Offer
+	over := false
+	for _, s := range l.sites {
+		l.call(l.r.host.name, s.books, func() bool { return over || l.gone() }, func(r *replica, answer func(any)) {
+			answer(r.shell.(*leader).expect(spec))
+		}, func(reply any) {
+			all = append(all, federation.Screened(s.name, []messages.Offer{reply.(messages.Offer)})...)
+		})
+	}
+	l.after(&l.r.host.host, offersWithin, func() {
+		over = true
+		best, _ := federation.Choose(spec, l.r.clock(), all)
+		l.check(l.site, bestOf(spec, all, best))
+		if best < 0 {
+			answer(l.site)
+		} else {
+			answer(l.World.site(all[best].Site))
+		}
+	})
+}
+
+// bestOf holds a choice to the budget, and to no other offer being as early and cheaper.
+func bestOf(spec *messages.JobSpec, all []messages.Offer, best int) error {
+	if best < 0 {
+		return nil
+	}
+	b := &all[best]
+	if b.Price > spec.Budget {
+		return fmt.Errorf("invariant 6: the offer of %s costs %v, above the budget of %v", b.Site, b.Price, spec.Budget)
+	}
+	for i := range all {
+		if o := &all[i]; o.Completion != 0 && o.Completion <= b.Completion && o.Price < b.Price && o.Budget <= b.Budget {
+			return fmt.Errorf("invariant 6: the offer of %s is chosen, and that of %s is no later and costs less", b.Site, o.Site)
+		}
+	}
+	return nil
+}
+
+// expect is what the site expects to make of a job: its estimator may know how long the
+// job takes, and its market what a slot costs, or not.
+func (l *leader) expect(spec *messages.JobSpec) messages.Offer {
+	own := *spec
+	own.Market = l.site.market.Name
+	look := &federation.Outlook{Site: l.name, Market: l.desk.Find(own.Market), Now: l.r.clock(), Prices: l.desk.Market(own.Market).Prices()}
+	if n := l.rng.IntN(4); n > 0 {
+		tariff := messages.SlotTariff{Class: class, Price: messages.Credit / 20, OwnBid: n == 1, Length: messages.Duration(n-1) * second}
+		look.Tariffs = []messages.SlotTariff{tariff}
+	}
+	if n := l.rng.IntN(4); n > 0 {
+		takes := messages.Spread{Low: second, Median: messages.Duration(10*n) * second, High: 60 * second, Mean: 20 * second}
+		look.Estimate = &messages.EstimateReply{Wait: takes, Completion: takes, Source: []string{"", "declared", "declared"}[n-1],
+			Stages: []messages.RuntimeEstimate{{Spread: takes}}}
+	}
+	return federation.Expect(&own, look)
+}
