@@ -31,7 +31,7 @@ func study(t *rapid.T, mechanism string, widest int) *Problem {
 		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Submit: float64(at), Runtime: float64(rapid.IntRange(0, 300).Draw(t, "runtime")),
 			Width: rapid.IntRange(1, widest).Draw(t, "width"), User: i % 2})
 	}
-	m := rules.Default(mechanism)
+	m := byDefault(mechanism)
 	switch mechanism {
 	case rules.Reservation:
 		m.Granule, m.T, m.Bids.Deadline.Slack = messages.Duration(60e9), 10, "none"
@@ -271,7 +271,7 @@ func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 func TestNoteOfThoseWhoNeverWaited(t *testing.T) {
 	w := &workload.Workload{Nodes: 2, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{
 		{Number: 1, Runtime: 60, Width: 2}, {Number: 2, Submit: 10, Runtime: 60, Width: 1}}}
-	m := rules.Default(rules.Proportional)
+	m := byDefault(rules.Proportional)
 	m.SLO = 0.1
 	o, err := Run(&Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)})
 	if err != nil || len(o.Notes) != 1 || !strings.HasPrefix(o.Notes[0], "jobs that got all of their slots at once: 1: ") || o.Jobs[0].Paid != 0 {
@@ -283,7 +283,7 @@ func TestNoteOfThoseWhoNeverWaited(t *testing.T) {
 func TestPaymentsBeyondTheLargestAreSaid(t *testing.T) {
 	w := &workload.Workload{Nodes: 1, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{{Number: 1, Runtime: 1e5, Width: 1}}}
 	for rate, notes := range map[float64]int{1e6: 0, 1e9: 1} {
-		m := rules.Default(rules.FIFO)
+		m := byDefault(rules.FIFO)
 		m.Price = rate
 		b := m.Bids.Draw(w, 1)
 		b[0].Budget = 1e15
@@ -303,7 +303,7 @@ func TestFewOrdersPricedAnewAreNoAuction(t *testing.T) {
 		for i := range 12 {
 			w.Jobs = append(w.Jobs, workload.Job{Number: int64(i), Submit: 1, Runtime: float64(60 * (1 + (i*7)%5)), Width: 1 + (i*3)%4})
 		}
-		m := rules.Default(rules.Reservation)
+		m := byDefault(rules.Reservation)
 		m.Granule, m.T, m.Bids.Deadline.Slack, m.Search.Orders, m.Search.Seed = messages.Duration(60e9), 10, "none", 3, seed
 		p := &Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, seed), Seed: seed}
 		for _, pricing := range []string{"exact", "thesis"} {
@@ -329,7 +329,7 @@ func TestFewOrdersPricedAnewAreNoAuction(t *testing.T) {
 }
 
 func TestWhatCannotBeRunIsRefused(t *testing.T) {
-	m := rules.Default(rules.HighestBid)
+	m := byDefault(rules.HighestBid)
 	w := &workload.Workload{Nodes: 4, Parallel: workload.Gang, Users: []int64{1}, Groups: []int64{1},
 		Jobs: []workload.Job{{Number: 1, Runtime: 5, Width: 2}}}
 	p := &Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)}
@@ -340,4 +340,14 @@ func TestWhatCannotBeRunIsRefused(t *testing.T) {
 	if _, err := Run(p); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("no bids: %v", err)
 	}
+}
+
+// byDefault is the market of a mechanism with the defaults of markets and of bids.
+func byDefault(mechanism string) *rules.Market {
+	m, err := rules.Decode("market", []byte("mechanism: "+mechanism))
+	if err != nil {
+		panic(err)
+	}
+	m.Bids = bids.Default()
+	return m
 }

@@ -110,7 +110,7 @@ func TestAllActorsDoWhatTheCoreDoes(t *testing.T) {
 	for name, a := range agreements {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				m := rules.Default(a.name)
+				m := byDefault(a.name)
 				if a.market != nil {
 					a.market(t, m)
 				}

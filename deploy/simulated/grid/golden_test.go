@@ -14,7 +14,7 @@ import (
 // whole period ends some milliseconds late, as it began; what is sold then is the
 // machine all the same.
 func TestAPeriodThatIsSoldOutDoesNotCostTheNext(t *testing.T) {
-	m := rules.Default(rules.Reservation)
+	m := byDefault(rules.Reservation)
 	m.Granule, m.T, m.Bids.Deadline.Slack = messages.Duration(60e9), 10, "none"
 	w := &workload.Workload{Nodes: 1, Parallel: workload.Gang, Users: []int64{1}, Groups: []int64{1}}
 	for i := range 3 {
@@ -34,7 +34,7 @@ func TestAPeriodThatIsSoldOutDoesNotCostTheNext(t *testing.T) {
 
 // TestNothingIsChargedWhereNothingIsOwed: a hold that is freed moves nothing.
 func TestNothingIsChargedWhereNothingIsOwed(t *testing.T) {
-	m := rules.Default(rules.FIFO)
+	m := byDefault(rules.FIFO)
 	m.Price = 0.0
 	w := &workload.Workload{Nodes: 1, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{{Number: 1, Runtime: 5, Width: 1}}}
 	o, traffic, err := Run(&core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)}, Config{})
@@ -55,7 +55,7 @@ func TestRequeuedTasksRunAgain(t *testing.T) {
 		messages.PreemptRequeue: {core.Completed, 150, core.Requeued},
 		messages.PreemptCancel:  {core.Discarded, 40, 0},
 	} {
-		m := rules.Default(rules.HighestBid)
+		m := byDefault(rules.HighestBid)
 		m.Preemption = how
 		w := &workload.Workload{Nodes: 1, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1},
 			Jobs: []workload.Job{{Number: 1, Runtime: 100, Width: 1}, {Number: 2, Submit: 40, Runtime: 10, Width: 1}}}

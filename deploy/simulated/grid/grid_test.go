@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/network"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
@@ -26,7 +27,7 @@ func study(t *rapid.T, mechanism string) *core.Problem {
 		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Submit: float64(at), Runtime: float64(rapid.IntRange(0, 300).Draw(t, "runtime")),
 			Width: rapid.IntRange(1, min(3, w.Nodes)).Draw(t, "width"), User: i % 2})
 	}
-	m := rules.Default(mechanism)
+	m := byDefault(mechanism)
 	switch mechanism {
 	case rules.Proportional:
 		m.Bids.Budget = 1
@@ -155,13 +156,13 @@ func TestAllGoesWellWhateverTheNetwork(t *testing.T) {
 func TestWhatCannotBeRunIsRefused(t *testing.T) {
 	w := &workload.Workload{Nodes: 2, Parallel: workload.Gang, Users: []int64{1}, Groups: []int64{1}, Jobs: []workload.Job{{Number: 1, Runtime: 5, Width: 2}}}
 	for _, name := range []string{rules.HighestBid, rules.FIFO, rules.FairShare, rules.Contract, rules.Deadline, rules.Proportional} {
-		m := rules.Default(name)
+		m := byDefault(name)
 		if _, _, err := Run(&core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)}, Config{}); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	w.Jobs[0].Width = 1
-	m := rules.Default(rules.FIFO)
+	m := byDefault(rules.FIFO)
 	if _, _, err := Run(&core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)}, Config{Network: network.Config{Loss: 2}}); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("loss: %v", err)
 	}
@@ -169,10 +170,20 @@ func TestWhatCannotBeRunIsRefused(t *testing.T) {
 		rules.Deadline: func(m *rules.Market) { m.Rule = "paper" }, rules.BatchQueue: func(m *rules.Market) { m.Mode = "full" },
 		rules.Reservation: func(m *rules.Market) { m.Pricing = "thesis" },
 	} {
-		m := rules.Default(name)
+		m := byDefault(name)
 		change(m)
 		if _, _, err := Run(&core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1)}, Config{}); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// byDefault is the market of a mechanism with the defaults of markets and of bids.
+func byDefault(mechanism string) *rules.Market {
+	m, err := rules.Decode("market", []byte("mechanism: "+mechanism))
+	if err != nil {
+		panic(err)
+	}
+	m.Bids = bids.Default()
+	return m
 }

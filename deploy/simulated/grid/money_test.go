@@ -49,7 +49,7 @@ func TestPartsAreHeldInFull(t *testing.T) {
 	for _, mechanism := range []string{rules.Deadline, rules.BatchQueue} {
 		w := &workload.Workload{Nodes: 8, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1},
 			Jobs: []workload.Job{{Number: 1, Runtime: 5, Width: 7}}}
-		m := rules.Default(mechanism)
+		m := byDefault(mechanism)
 		b := m.Bids.Draw(w, 1)
 		b[0].Budget = 1000.000001
 		for range 7 {

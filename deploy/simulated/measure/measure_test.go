@@ -27,7 +27,7 @@ func run(t *rapid.T, mechanism, worth string) *Study {
 		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i), Submit: float64(at), Runtime: float64(rapid.IntRange(0, 200).Draw(t, "runtime")),
 			Width: rapid.IntRange(1, nodes).Draw(t, "width"), User: i % 2})
 	}
-	m := rules.Default(mechanism)
+	m := byDefault(mechanism)
 	m.Worth = worth
 	if mechanism == rules.Deadline {
 		m.Slot = messages.Duration(10e9)
@@ -133,7 +133,7 @@ func TestSpread(t *testing.T) {
 
 func TestGroupings(t *testing.T) {
 	w := &workload.Workload{Nodes: 1, Users: []int64{5, -1}, Groups: []int64{2}, Jobs: []workload.Job{{Runtime: 5, Width: 1}, {Runtime: 2, Width: 3, User: 1, Queue: 4}}}
-	s := &Study{Market: rules.Default(rules.FIFO), Work: w, Bids: []bids.Bid{{Value: 3, High: true}, {Value: 1, Aggressive: true}}, Outcome: &core.Outcome{Jobs: make([]core.Job, 2)}}
+	s := &Study{Market: byDefault(rules.FIFO), Work: w, Bids: []bids.Bid{{Value: 3, High: true}, {Value: 1, Aggressive: true}}, Outcome: &core.Outcome{Jobs: make([]core.Job, 2)}}
 	for by, want := range map[string]string{"user": "unknown", "group": "group 2", "value": "low value", "shading": "aggressive", "width": "up to 4", "queue": "queue 4"} {
 		name, err := s.namer(by)
 		if err != nil || name(1) != want {
@@ -143,4 +143,14 @@ func TestGroupings(t *testing.T) {
 	if _, err := s.Report("colour"); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("a grouping that is none: %v", err)
 	}
+}
+
+// byDefault is the market of a mechanism with the defaults of markets and of bids.
+func byDefault(mechanism string) *rules.Market {
+	m, err := rules.Decode("market", []byte("mechanism: "+mechanism))
+	if err != nil {
+		panic(err)
+	}
+	m.Bids = bids.Default()
+	return m
 }

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/deploy/simulated/workload"
@@ -26,11 +28,11 @@ func (m *Market) check() error {
 	case HighestBid:
 		return m.checkHighestBid()
 	case Proportional:
-		return first(number("alpha", *m.Alpha, 0, 1), number("slo", m.SLO, 0, 1))
+		return cmp.Or(number("alpha", *m.Alpha, 0, 1), number("slo", m.SLO, 0, 1))
 	case Deadline:
 		return m.checkDeadline()
 	case BatchQueue:
-		return first(choice("mode", m.Mode, "priority", "full"), choice("expectation", m.Expectation, "drawn", "exact"), whole("draws", m.Draws, 0, 1<<24), whole("N", m.N, 0, workload.MostNodes),
+		return cmp.Or(choice("mode", m.Mode, "priority", "full"), choice("expectation", m.Expectation, "drawn", "exact"), whole("draws", m.Draws, 0, 1<<24), whole("N", m.N, 0, workload.MostNodes),
 			choice("sampling", m.Sampling, "stratified", "antithetic", "independent"))
 	case Reservation:
 		return m.checkReservation()
@@ -48,7 +50,7 @@ func (m *Market) checkHighestBid() error {
 	if m.Preemption != "" && m.Algorithm != "HB" {
 		return invalid("preemption", "algorithm %s takes no slot from a running job: leave it out", m.Algorithm)
 	}
-	return first(m.checkPreemption(), choice("algorithm", m.Algorithm, "HB", "NPHB", "WSPT", "WSEPT"), choice("price", price, "first", "kth"),
+	return cmp.Or(m.checkPreemption(), choice("algorithm", m.Algorithm, "HB", "NPHB", "WSPT", "WSEPT"), choice("price", price, "first", "kth"),
 		number("reserve", *m.Reserve, 0, 1e9))
 }
 
@@ -63,7 +65,7 @@ func (m *Market) checkDeadline() error {
 	if m.Slot != 0 && m.Slot < messages.Duration(1e9) {
 		return invalid("slot", "must be at least 1s, is %v", m.Slot)
 	}
-	return first(m.checkPreemption(), whole("C", m.C, 0, workload.MostNodes), number("lambda", *m.Lambda, 0, 1), choice("rule", m.Rule, "paper", "monotone"),
+	return cmp.Or(m.checkPreemption(), whole("C", m.C, 0, workload.MostNodes), number("lambda", *m.Lambda, 0, 1), choice("rule", m.Rule, "paper", "monotone"),
 		number("scale", m.Scale, 0, 1<<20), whole("groups", m.Groups, 1, 1<<20))
 }
 
@@ -74,7 +76,7 @@ func (m *Market) checkReservation() error {
 	if span := float64(m.T) * m.Granule.Seconds(); span > 1e9 {
 		return invalid("T", "%d granules of %v are %.3g s, the longest period is 1e+09", m.T, m.Granule, span)
 	}
-	return first(whole("N", m.N, 0, workload.MostNodes), whole("T", m.T, 1, 1<<20), whole("search.orders", m.Search.Orders, 1, 1<<20),
+	return cmp.Or(whole("N", m.N, 0, workload.MostNodes), whole("T", m.T, 1, 1<<20), whole("search.orders", m.Search.Orders, 1, 1<<20),
 		choice("pricing", m.Pricing, "exact", "thesis"))
 }
 
@@ -107,20 +109,9 @@ func invalid(field, format string, args ...any) error {
 	return messages.Errorf(messages.Invalid, field+": "+format, args...)
 }
 
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func choice(field, is string, of ...string) error {
-	for _, s := range of {
-		if is == s {
-			return nil
-		}
+	if slices.Contains(of, is) {
+		return nil
 	}
 	return invalid(field, "must be %s, is %.64q", strings.Join(of, ", "), is)
 }

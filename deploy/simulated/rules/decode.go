@@ -1,9 +1,11 @@
 package rules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,20 +33,19 @@ func Decode(name string, text []byte) (*Market, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.own(mechanism, m)
+	switch mechanism { // the defaults of its bids that differ from the model's
+	case Proportional:
+		m.Bids.Budget = 1 // which is what a completed job pays
+	case Reservation:
+		m.Bids.Deadline.Slack = "none" // by the end of the period that is sold
+	}
 	if err := d.durations(); err != nil {
 		return nil, err
 	}
 	if err := yamlfile.Strict(text, m); err != nil && !errors.Is(err, io.EOF) {
 		return nil, d.syntax(err)
 	}
-	if err := d.belong(mechanism); err != nil {
-		return nil, err
-	}
-	if err := d.once(); err != nil {
-		return nil, err
-	}
-	if err := d.counts(); err != nil {
+	if err := cmp.Or(d.belong(mechanism), d.once(mechanism), d.counts()); err != nil {
 		return nil, err
 	}
 	m.defaults()
@@ -52,16 +53,6 @@ func Decode(name string, text []byte) (*Market, error) {
 		return nil, d.locate(err)
 	}
 	return m, nil
-}
-
-// own sets the defaults of a mechanism's bids that differ from the model's.
-func (d *document) own(mechanism string, m *Market) {
-	switch mechanism {
-	case Proportional:
-		m.Bids.Budget = 1 // which is what a completed job pays
-	case Reservation:
-		m.Bids.Deadline.Slack = "none" // by the end of the period that is sold
-	}
 }
 
 // document is a parsed file.
@@ -117,8 +108,8 @@ func (d *document) mechanism() (string, error) {
 	return "", messages.Errorf(messages.Invalid, "%s:1:1: mechanism: is missing; it can be %s", d.Name, strings.Join(Mechanisms(), ", "))
 }
 
-// pairs goes through the top level.
-func (d *document) pairs() func(yield func(string, *ast.MappingValueNode) bool) {
+// pairs are the keys of the top level with their values.
+func (d *document) pairs() iter.Seq2[string, *ast.MappingValueNode] {
 	return func(yield func(string, *ast.MappingValueNode) bool) {
 		for _, pair := range yamlfile.Pairs(d.Root) {
 			if !yield(pair.Key.GetToken().Value, pair) {
@@ -153,7 +144,7 @@ func (d *document) locate(err error) error {
 	text := messages.AsError("", err).Message
 	path, rest, _ := strings.Cut(text, ":")
 	for key := range d.pairs() { // it was said by another name
-		if other := twice[key]; other != "" && !d.says(other) && (path == other || path == other+"."+key) {
+		if other := synonyms[key]; other != "" && !d.says(other) && (path == other || path == other+"."+key) {
 			path, text = key, key+":"+rest
 		}
 	}

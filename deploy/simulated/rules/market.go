@@ -110,18 +110,7 @@ func (m *Market) Slots() int { return max(m.C, m.N, m.Nodes) }
 
 // Wide reports whether a mechanism runs gangs. The others run serial tasks.
 func Wide(mechanism string) bool {
-	switch mechanism {
-	case BatchQueue, Reservation, FIFO, FairShare, Backfill:
-		return true
-	}
-	return false
-}
-
-// Default is the market of a document that names the mechanism only.
-func Default(mechanism string) *Market {
-	m := &Market{Name: "main", Mechanism: mechanism, Bids: bids.Default()}
-	m.defaults()
-	return m
+	return slices.Contains([]string{BatchQueue, Reservation, FIFO, FairShare, Backfill}, mechanism)
 }
 
 // defaults fills in what the document leaves out.

@@ -26,16 +26,14 @@ func (d *document) durations() error {
 	return nil
 }
 
-// twice are pairs of parameters that say the same: one of them has to be left out.
-var twice = map[string]string{"orders": "search", "reserve": "price", "mode": "variant"}
+// synonyms are parameters with another name for the same: one of them has to be left out.
+var synonyms = map[string]string{"orders": "search", "reserve": "price", "mode": "variant"}
 
-// once refuses parameters that say the same as another one, which would be
-// ignored. In a highest-bid market reserve is something else than price, and a
-// batch-queue has no variant.
-func (d *document) once() error {
-	mechanism, _ := d.mechanism()
+// once refuses parameters beside their synonyms, which would be ignored. In a highest-bid
+// market reserve is something else than price, and a batch-queue has no variant.
+func (d *document) once(mechanism string) error {
 	for key, pair := range d.pairs() {
-		if other := twice[key]; mechanism != HighestBid && d.says(other) {
+		if other := synonyms[key]; mechanism != HighestBid && d.says(other) {
 			return d.Errorf(pair.Key, "%s: says the same as %s: leave one of them out", key, other)
 		}
 	}
@@ -53,13 +51,8 @@ var positive = []string{"groups", "T", "orders", "M"}
 func (d *document) counts() error {
 	for key, pair := range d.pairs() {
 		inside := []*ast.MappingValueNode{pair}
-		switch m := pair.Value.(type) {
-		case *ast.MappingNode:
-			if key == "search" {
-				inside = m.Values
-			}
-		case *ast.MappingValueNode:
-			inside = []*ast.MappingValueNode{m}
+		if nested := yamlfile.Pairs(pair.Value); key == "search" && nested != nil {
+			inside = nested
 		}
 		for _, p := range inside {
 			_, fraction := p.Value.(*ast.FloatNode)
