@@ -3,11 +3,9 @@
 package audit
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -119,7 +117,9 @@ func (o *options) audit(show *simulate.Progress) (*document, error) {
 	d := &document{Market: p.Market, Trace: o.Trace, Nodes: p.Work.Nodes, Seed: o.Seed, Report: r}
 	d.Notes = append(d.Notes, p.Work.Notes...)
 	if o.plots != "" {
-		return d, draw(o.plots, p.Market.Name+" ("+p.Market.Mechanism+")", r)
+		return d, simulate.Draw(o.plots, p.Market.Name+" ("+p.Market.Mechanism+")", map[string]func() (*chart.Chart, error){
+			"gains": func() (*chart.Chart, error) { return draw(r) },
+		})
 	}
 	return d, nil
 }
@@ -148,9 +148,7 @@ func (o *options) check() error {
 
 func (o *options) present(out io.Writer, d *document) error {
 	if o.json {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(d)
+		return simulate.Print(out, d)
 	}
 	style := terminal.StyleFor(terminal.IsTerminal(out), false, os.Getenv)
 	fmt.Fprintf(out, "%s, a sample of %s, %s of the market, seed %d; gains are parts of a job's value\n\n", style.Bold(d.Trace),
@@ -183,12 +181,8 @@ func part(x float64) string {
 }
 
 // draw draws the mean and the largest gain by kind.
-func draw(dir, title string, r *audit.Report) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return messages.Errorf(messages.Invalid, "--plots: %v", err)
-	}
+func draw(r *audit.Report) (*chart.Chart, error) {
 	c := chart.New("", "gain, part of the job's value")
-	c.Title = title
 	c.Y.Cover(1e-6)
 	var kinds []string
 	mean, largest := chart.Bars{Name: "mean"}, chart.Bars{Name: "largest"}
@@ -196,11 +190,5 @@ func draw(dir, title string, r *audit.Report) error {
 		kinds = append(kinds, r.Kinds[i].Kind)
 		mean.Values, largest.Values = append(mean.Values, r.Kinds[i].Mean), append(largest.Values, r.Kinds[i].Largest)
 	}
-	if err := c.AddBars(kinds, mean, largest); err != nil {
-		return messages.Errorf(messages.Internal, "--plots: %v", err)
-	}
-	if err := c.Save(filepath.Join(dir, "gains.svg")); err != nil {
-		return messages.Errorf(messages.Invalid, "--plots: %v", err)
-	}
-	return nil
+	return c, c.AddBars(kinds, mean, largest)
 }

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -126,9 +125,7 @@ func (o *options) run(out, stderr io.Writer) error {
 		return messages.AsError("simulate", err)
 	}
 	if o.json {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(report)
+		return Print(out, report)
 	}
 	write(out, terminal.StyleFor(terminal.IsTerminal(out), false, os.Getenv), report)
 	return nil

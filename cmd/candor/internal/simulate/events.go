@@ -1,8 +1,8 @@
 package simulate
 
 import (
-	"bufio"
 	"cmp"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +35,10 @@ const (
 	started
 )
 
-var changes = map[core.What]uint8{core.Suspended: suspended, core.Resumed: resumed, core.Requeued: requeued}
+var (
+	changes = map[core.What]uint8{core.Suspended: suspended, core.Resumed: resumed, core.Requeued: requeued}
+	names   = map[uint8]string{suspended: "suspended", requeued: "requeued", submitted: "submitted", resumed: "resumed", started: "started"}
+)
 
 // readBids puts the file of bids over those that were drawn.
 func (s *Source) readBids(p *core.Problem) error {
@@ -80,19 +83,7 @@ func (e event) order(s *measure.Study) uint8 {
 }
 
 func (e event) name(s *measure.Study) string {
-	switch e.what {
-	case submitted:
-		return "submitted"
-	case started:
-		return "started"
-	case suspended:
-		return core.Suspended.String()
-	case resumed:
-		return core.Resumed.String()
-	case requeued:
-		return core.Requeued.String()
-	}
-	return s.Outcome.Jobs[e.job].Fate.String()
+	return cmp.Or(names[e.what], s.Outcome.Jobs[e.job].Fate.String())
 }
 
 // writeEvents writes the events to a file, as CSV.
@@ -106,34 +97,25 @@ func writeEvents(path string, s *measure.Study) (err error) {
 			err = messages.Errorf(messages.Internal, "--events: %v", err)
 		}
 	}()
-	b := bufio.NewWriterSize(file, 1<<16)
-	if err := writeCSV(b, s); err != nil {
-		return err
-	}
-	return b.Flush()
+	return writeCSV(file, s)
 }
 
 func writeCSV(w io.Writer, s *measure.Study) error {
-	if _, err := io.WriteString(w, "time,event,job,line,user,group,slots,value,bid,paid\n"); err != nil {
+	rows := csv.NewWriter(w)
+	if err := rows.Write([]string{"time", "event", "job", "line", "user", "group", "slots", "value", "bid", "paid"}); err != nil {
 		return err
 	}
-	var row []byte
-	number := func(x float64) { row = strconv.AppendFloat(append(row, ','), x, 'f', -1, 64) }
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for _, e := range eventsOf(s) {
 		j, b := &s.Work.Jobs[e.job], &s.Bids[e.job]
-		row = strconv.AppendFloat(row[:0], e.at, 'f', -1, 64)
-		row = append(append(row, ','), e.name(s)...)
-		for _, n := range [...]int64{j.Number, int64(j.Line), s.Work.Users[j.User], s.Work.Groups[j.Group], int64(e.slots)} {
-			row = strconv.AppendInt(append(row, ','), n, 10)
-		}
-		number(b.Value)
-		number(b.Rate)
-		number(paid(s, e))
-		if _, err := w.Write(append(row, '\n')); err != nil {
+		if err := rows.Write([]string{number(e.at), e.name(s), whole(j.Number), whole(int64(j.Line)), whole(s.Work.Users[j.User]),
+			whole(s.Work.Groups[j.Group]), whole(int64(e.slots)), number(b.Value), number(b.Rate), number(paid(s, e))}); err != nil {
 			return err
 		}
 	}
-	return nil
+	rows.Flush()
+	return rows.Error()
 }
 
 // paid is what a job paid, told with its end.

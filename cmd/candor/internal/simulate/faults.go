@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -71,9 +70,7 @@ func (f *faultOptions) run(out, stderr io.Writer, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		if err := e.Encode(report); err != nil {
+		if err := Print(out, report); err != nil {
 			return err
 		}
 	} else {

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,28 +8,17 @@ import (
 	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/measure"
-	"github.com/candor-grid/candor/messages"
 )
 
-// draw draws the figures of a study into a directory, which is made if need be.
+// draw draws the figures of a study into a directory.
 func draw(dir string, s *measure.Study, r *measure.Report) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return messages.Errorf(messages.Invalid, "--plots: %v", err)
-	}
-	figures := map[string]func(*measure.Study, *measure.Report) (*chart.Chart, error){
+	figures := map[string]func() (*chart.Chart, error){}
+	for name, figure := range map[string]func(*measure.Study, *measure.Report) (*chart.Chart, error){
 		"wait": drawWait, "slowdown": drawSlowdown, "utilisation": drawUtilisation, "payments": drawPayments, "groups": drawGroups,
+	} {
+		figures[name] = func() (*chart.Chart, error) { return figure(s, r) }
 	}
-	for name, figure := range figures {
-		c, err := figure(s, r)
-		if err != nil {
-			return messages.Errorf(messages.Internal, "--plots: %s: %v", name, err)
-		}
-		c.Title = r.Market.Name + " (" + r.Market.Mechanism + ") on " + filepath.Base(r.Trace.File)
-		if err := c.Save(filepath.Join(dir, name+".svg")); err != nil {
-			return messages.Errorf(messages.Invalid, "--plots: %v", err)
-		}
-	}
-	return nil
+	return Draw(dir, r.Market.Name+" ("+r.Market.Mechanism+") on "+filepath.Base(r.Trace.File), figures)
 }
 
 // completed collects a number of each completed job, sorted.
