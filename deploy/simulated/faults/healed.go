@@ -25,8 +25,9 @@ func (w *World) look() {
 		w.check(s, s.goesOn())
 		for _, r := range s.books.replicas {
 			if r.serving() {
-				w.check(s, r.shell.(*leader).duties.undone())
-				w.check(s, r.shell.(*leader).mistakes())
+				l := r.shell.(*leader)
+				w.check(s, l.duties.undone())
+				w.check(s, l.refuses())
 			}
 		}
 	}

@@ -48,10 +48,10 @@ func presume(list []messages.Transfer, answer func(any, error)) {
 
 // spoil is a planted bug: part of what is paid goes on to somebody for whom the
 // mechanism did not mean it.
-func (l *leader) spoil(list []messages.Transfer) []messages.Transfer {
+func (w *World) spoil(list []messages.Transfer) []messages.Transfer {
 	out := slices.Clone(list)
 	for _, t := range list {
-		if l.Bug == Skim && t.Kind == messages.Post {
+		if w.Bug == Skim && t.Kind == messages.Post {
 			out = append(out, messages.Transfer{ID: t.ID + "/skim", Debit: t.Credit, Credit: "u0", Amount: 1 + t.Amount/10, Job: t.Job})
 		}
 	}

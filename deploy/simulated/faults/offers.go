@@ -17,7 +17,7 @@ func (l *leader) offers(spec *messages.JobSpec, answer func(any)) {
 	over := false
 	for _, s := range l.sites {
 		l.call(l.r.host.name, s.books, func() bool { return over || l.gone() }, func(r *replica, answer func(any)) {
-			answer(r.shell.(*leader).expect(spec))
+			answer(r.shell.(*leader).visits.expect(spec))
 		}, func(reply any) {
 			all = append(all, federation.Screened(s.name, []messages.Offer{reply.(messages.Offer)})...)
 		})
@@ -53,7 +53,8 @@ func bestOf(spec *messages.JobSpec, all []messages.Offer, best int) error {
 
 // expect is what the site expects to make of a job: its estimator may know how long the
 // job takes, and its market what a slot costs, or not.
-func (l *leader) expect(spec *messages.JobSpec) messages.Offer {
+func (v *visits) expect(spec *messages.JobSpec) messages.Offer {
+	l := v.leader
 	own := *spec
 	own.Market = l.site.market.Name
 	look := &federation.Outlook{Site: l.name, Market: l.desk.Find(own.Market), Now: l.r.clock(), Prices: l.desk.Market(own.Market).Prices()}
