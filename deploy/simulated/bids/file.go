@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,13 @@ type entry struct {
 }
 
 var columns = []string{"job", "value", "bid", "deadline", "length", "budget"}
+
+// numbers are the fields of the columns behind the first, and most what each can be.
+func (e *entry) numbers() [5]**float64 {
+	return [...]**float64{&e.Value, &e.Bid, &e.Deadline, &e.Length, &e.Budget}
+}
+
+var most = [5]float64{Largest, Largest, 1e12, workload.MostTime, 1e12}
 
 // Read puts what a file says into the bids that were drawn for a workload, and
 // returns for how many jobs it said something. A file is CSV with a head line,
@@ -73,19 +81,13 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 
 // wrong names a field that no bid can have, and says what it can be.
 func (e *entry) wrong() string {
-	for i, x := range []*float64{e.Value, e.Bid, e.Deadline, e.Length, e.Budget} {
-		most, zero := float64(Largest), i == 2
-		if i == 2 || i == 4 {
-			most = 1e12
-		} else if i == 3 {
-			most = workload.MostTime
-		}
-		switch {
-		case x == nil || *x > 0 && *x <= most || zero && *x == 0:
-		case zero:
-			return fmt.Sprintf("%s: must be a number from 0 to %g, is %v", columns[i+1], most, *x)
+	for i, x := range e.numbers() {
+		switch x, deadline := *x, columns[i+1] == "deadline"; {
+		case x == nil || *x > 0 && *x <= most[i] || deadline && *x == 0:
+		case deadline:
+			return fmt.Sprintf("deadline: must be a number from 0 to %g, is %v", most[i], *x)
 		default:
-			return fmt.Sprintf("%s: must be a number above 0, at most %g, is %v", columns[i+1], most, *x)
+			return fmt.Sprintf("%s: must be a number above 0, at most %g, is %v", columns[i+1], most[i], *x)
 		}
 	}
 	return ""
@@ -215,11 +217,7 @@ func fieldsOf(name string, head []string) ([]string, error) {
 	seen := map[string]bool{}
 	for k := range head {
 		head[k] = strings.TrimSpace(head[k])
-		known := false
-		for _, c := range columns {
-			known = known || c == head[k]
-		}
-		if !known || seen[head[k]] {
+		if !slices.Contains(columns, head[k]) || seen[head[k]] {
 			return nil, messages.Errorf(messages.Invalid, "%s:1: column %.40q: there is none such, or it stands twice; there are %s", name, head[k], strings.Join(columns, ", "))
 		}
 		seen[head[k]] = true
@@ -240,17 +238,6 @@ func (e *entry) parse(field, cell string) error {
 	if math.IsNaN(x) {
 		return errors.New("not a number")
 	}
-	switch field {
-	case "value":
-		e.Value = &x
-	case "bid":
-		e.Bid = &x
-	case "deadline":
-		e.Deadline = &x
-	case "length":
-		e.Length = &x
-	case "budget":
-		e.Budget = &x
-	}
+	*e.numbers()[slices.Index(columns, field)-1] = &x
 	return err
 }

@@ -3,6 +3,7 @@ package bids
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
@@ -130,20 +131,11 @@ func (m *Model) Check() error {
 		{"length.declared", m.Length.Declared, []string{"exact", "asked", "noisy"}},
 		{"users.by", m.Users.By, []string{"job", "user"}},
 	} {
-		if err := oneOf(f.name, f.is, f.of); err != nil {
-			return err
+		if !slices.Contains(f.of, f.is) {
+			return messages.Errorf(messages.Invalid, "%s: must be one of %v, is %.64q", f.name, f.of, f.is)
 		}
 	}
 	return nil
-}
-
-func oneOf(name, is string, of []string) error {
-	for _, s := range of {
-		if s == is {
-			return nil
-		}
-	}
-	return messages.Errorf(messages.Invalid, "%s: must be one of %v, is %.64q", name, of, is)
 }
 
 // Draw draws a bid for each job of a workload.

@@ -43,13 +43,14 @@ func newAgent(s *site, i int) *agent {
 	a := &agent{site: s, name: fmt.Sprint("n", i), actor: fmt.Sprint(s.name, ".n", i),
 		rng: rand.New(rand.NewPCG(s.seed, uint64(100*s.index+i+100)))}
 	a.down = true
-	a.boot()
+	a.start()
 	return a
 }
 
 func (a *agent) clock() messages.Time { return a.now.Add(a.offset) }
 
-func (a *agent) boot() {
+// start starts it, unless it runs.
+func (a *agent) start() {
 	if !a.down {
 		return
 	}
@@ -62,13 +63,20 @@ func (a *agent) boot() {
 // crash ends all its processes with it.
 func (a *agent) crash() { a.down = true }
 
+// shift sets its clock.
+func (a *agent) shift(by messages.Duration) {
+	a.offset += by
+	a.wake = 0
+	a.act()
+}
+
 func (a *agent) act() {
 	if a.down {
 		return
 	}
 	do := a.state.Act(a.clock())
 	for i := range do.Start {
-		a.start(do.Start[i].Grant.Attempt)
+		a.begin(do.Start[i].Grant.Attempt)
 	}
 	for _, at := range do.Hold {
 		a.hold(at)
@@ -111,7 +119,7 @@ func (a *agent) setTimer() {
 	})
 }
 
-func (a *agent) start(at messages.Attempt) {
+func (a *agent) begin(at messages.Attempt) {
 	if at.Task.Job == 0 || a.hole { // a probe does nothing
 		t := &task{began: a.clock(), left: second / 100, fails: a.hole}
 		a.tasks[at] = t
@@ -241,30 +249,27 @@ func (a *agent) ask(within messages.Duration, do func(l *leader, answer func(fun
 
 // request sends a registration or an exchange.
 func (a *agent) request(q *state.Request) {
+	failed := func(err error) { a.state.Failed(a.clock(), q.ID, err) }
 	a.ask(q.Within, func(l *leader, answer func(func())) {
+		reply := func(err error, take func()) {
+			if err != nil {
+				take = func() { failed(err) }
+			}
+			answer(take)
+		}
 		if q.Register != nil {
 			l.register(a, q.Register, func(r *messages.RegisterReply, err error) {
-				answer(func() {
-					if err != nil {
-						a.state.Failed(a.clock(), q.ID, err)
-					} else {
-						a.state.Registered(a.clock(), q.ID, r)
-					}
-				})
+				reply(err, func() { a.state.Registered(a.clock(), q.ID, r) })
 			})
 			return
 		}
 		l.exchange(a, q.Exchange, func(r *messages.ExchangeReply, err error) {
-			answer(func() {
-				if err != nil {
-					a.state.Failed(a.clock(), q.ID, err)
-				} else {
-					a.state.Answered(a.clock(), q.ID, r)
-					a.after(&a.host, 0, func() { a.check(a.site, a.heeds(l)) })
-				}
+			reply(err, func() {
+				a.state.Answered(a.clock(), q.ID, r)
+				a.after(&a.host, 0, func() { a.check(a.site, a.heeds(l)) })
 			})
 		})
-	}, func(err error) { a.state.Failed(a.clock(), q.ID, err) })
+	}, failed)
 }
 
 // fetch asks for the whole vector.

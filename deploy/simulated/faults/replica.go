@@ -8,6 +8,7 @@ import (
 
 // machine hosts a replica of each group of a site, on one disk and one clock.
 type machine struct {
+	site  *site
 	name  string
 	index int // within its site
 	host

@@ -71,7 +71,7 @@ func newSite(w *World, i int) *site {
 	s.clients = s.name + ".users"
 	s.seen, s.liar = newWitness(s), newLiar(s)
 	for k := range s.machines {
-		s.machines[k] = &machine{name: fmt.Sprint(s.name, ".m", k), index: k}
+		s.machines[k] = &machine{site: s, name: fmt.Sprint(s.name, ".m", k), index: k}
 	}
 	s.books = s.newGroup("the book", func(m *machine) automaton { return newBookState(s, m) }, s.seen.book)
 	s.banks = s.newGroup("the bank", func(*machine) automaton { return newBankState(s) }, s.seenBank)
@@ -201,21 +201,28 @@ func (w *World) site(target string) *site {
 	return nil
 }
 
-// find is the machine or the agent that a target names.
-func (w *World) find(target string) (*machine, *agent) {
+// struck is what faults befall: a machine or an agent.
+type struck interface {
+	crash()
+	start()
+	shift(by messages.Duration) // of its clock
+}
+
+// find is the machine or the agent that a target names; nil: none.
+func (w *World) find(target string) struck {
 	s := w.site(target)
 	if s == nil {
-		return nil, nil
+		return nil
 	}
 	for _, m := range s.machines {
 		if m.name == target {
-			return m, nil
+			return m
 		}
 	}
 	for _, a := range s.agents {
 		if a.actor == target {
-			return nil, a
+			return a
 		}
 	}
-	return nil, nil
+	return nil
 }

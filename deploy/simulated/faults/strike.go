@@ -82,81 +82,66 @@ func (s *site) isolated() bool {
 }
 
 func (w *World) begin(e Event) {
-	m, a := w.find(e.Target)
-	switch {
-	case e.Kind == Lie:
+	switch target := w.find(e.Target); e.Kind {
+	case Lie:
 		w.lie(w.site(e.Target), w.now.Add(e.For))
-	case e.Kind == Power:
-		w.all(e, (*site).off)
-	case e.Kind == Crash && m != nil:
-		w.site(e.Target).off(m)
-	case e.Kind == Crash:
-		a.crash()
-	case e.Kind == SlowDisk && m != nil:
-		m.slow = true
-	case e.Kind == BlackHole:
+	case Power:
+		w.all(e, (*machine).crash)
+	case Crash:
+		target.crash()
+	case SlowDisk:
+		target.(*machine).slow = true
+	case BlackHole:
+		a := target.(*agent)
 		a.hole = true
 		a.hopeless = a.hopeless || !slices.ContainsFunc(a.agents, func(o *agent) bool { return !o.hole })
-	case e.Kind == Skew || e.Kind == Jump:
-		if a != nil { // a leader measures leases by a clock that is never set
+	case Skew, Jump:
+		if a, tasks := target.(*agent); tasks { // a leader measures leases by a clock that is never set
 			a.jumped = true
 		}
-		w.shift(m, a, e.By)
+		target.shift(e.By)
 	}
 }
 
 func (w *World) end(e Event) {
-	m, a := w.find(e.Target)
-	switch {
-	case e.Kind == Power:
-		w.all(e, (*site).on)
-	case e.Kind == Crash && m != nil:
-		w.site(e.Target).on(m)
-	case e.Kind == Crash:
-		a.boot()
-	case e.Kind == SlowDisk && m != nil:
-		m.slow = false
-	case e.Kind == BlackHole:
-		a.hole = slices.ContainsFunc(w.active, func(o Event) bool { return o.Kind == BlackHole && o.Target == e.Target })
-	case e.Kind == Skew:
-		w.shift(m, a, -e.By)
+	switch target := w.find(e.Target); e.Kind {
+	case Power:
+		w.all(e, (*machine).start)
+	case Crash:
+		target.start()
+	case SlowDisk:
+		target.(*machine).slow = false
+	case BlackHole:
+		target.(*agent).hole = slices.ContainsFunc(w.active, func(o Event) bool { return o.Kind == BlackHole && o.Target == e.Target })
+	case Skew:
+		target.shift(-e.By)
 	}
 }
 
 // all does something to all machines that a fault is about.
-func (w *World) all(e Event, do func(*site, *machine)) {
+func (w *World) all(e Event, do func(*machine)) {
 	for _, s := range w.troubled(e) {
 		for _, m := range s.machines {
-			do(s, m)
+			do(m)
 		}
 	}
 }
 
-func (w *World) shift(m *machine, a *agent, by messages.Duration) {
-	if m != nil {
-		m.offset += by
-	} else if a != nil {
-		a.offset += by
-		a.wake = 0
-		a.act()
-	}
-}
+func (m *machine) shift(by messages.Duration) { m.offset += by }
 
-func (s *site) off(m *machine) {
-	if m.down {
-		return
-	}
-	m.down = true
-	s.books.replicas[m.index].crash()
-	s.banks.replicas[m.index].crash()
-}
-
-func (s *site) on(m *machine) {
+func (m *machine) crash() {
 	if !m.down {
-		return
+		m.down = true
+		m.site.books.replicas[m.index].crash()
+		m.site.banks.replicas[m.index].crash()
 	}
-	m.down = false
-	m.life++
-	s.books.replicas[m.index].boot()
-	s.banks.replicas[m.index].boot()
+}
+
+func (m *machine) start() {
+	if m.down {
+		m.down = false
+		m.life++
+		m.site.books.replicas[m.index].boot()
+		m.site.banks.replicas[m.index].boot()
+	}
 }

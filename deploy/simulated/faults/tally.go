@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -131,19 +132,7 @@ func (s *site) seenBank(data []byte, state automaton, result any) error {
 			return err
 		}
 	}
-	if err := s.tally.compare(books); err != nil {
-		return err
-	}
-	if err := s.tally.balanced(); err != nil {
-		return err
-	}
-	if err := s.mirrored(); err != nil {
-		return err
-	}
-	if err := s.bounded(); err != nil {
-		return err
-	}
-	return s.wealth()
+	return cmp.Or(s.tally.compare(books), s.tally.balanced(), s.mirrored(), s.bounded(), s.wealth())
 }
 
 // compare holds a ledger to the tally, account by account, and to itself.
