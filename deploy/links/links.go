@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -167,11 +168,7 @@ func (l *Links) here() ([]messages.Link, error) {
 
 // trips asks every peer's bank something small.
 func (l *Links) trips(ctx context.Context) []messages.PeerTrip {
-	var names []messages.Name
-	for _, name := range l.c.Peers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Values(l.c.Peers))
 	trips := make([]messages.PeerTrip, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,15 +49,20 @@ func New(dir, binary string, network Network, plans ...Plan) (*Lab, error) {
 	return l, nil
 }
 
+// Each does something with all of several things at a time, and returns the errors.
+func Each[T any](all []T, do func(T) error) error {
+	failed := make([]error, len(all))
+	var busy sync.WaitGroup
+	for i, one := range all {
+		busy.Go(func() { failed[i] = do(one) })
+	}
+	busy.Wait()
+	return errors.Join(failed...)
+}
+
 // Start starts all sites and returns when all of them can be used.
 func (l *Lab) Start(ctx context.Context) error {
-	failed := make([]error, len(l.Sites))
-	var all sync.WaitGroup
-	for i, s := range l.Sites {
-		all.Go(func() { failed[i] = s.Start(ctx) })
-	}
-	all.Wait()
-	return errors.Join(failed...)
+	return Each(l.Sites, func(s *Site) error { return s.Start(ctx) })
 }
 
 // Join makes the sites, before they are started, peers of one another: each site's
@@ -136,24 +142,11 @@ func (l *Lab) Memory() (sum int64) {
 // Close stops what runs and ends what it leaves behind. The directory stays. Hosts that
 // stop all at once cannot hand over what they do, and may say so: that is no error.
 func (l *Lab) Close() error {
-	var stopping sync.WaitGroup
-	var mu sync.Mutex
-	var failed []error
+	var running []*Host
 	for _, s := range l.Sites {
-		for _, h := range s.Hosts() {
-			if !h.Runs() {
-				continue
-			}
-			stopping.Go(func() {
-				if err := h.process.end(); err != nil {
-					mu.Lock()
-					failed = append(failed, err)
-					mu.Unlock()
-				}
-			})
-		}
+		running = append(running, slices.DeleteFunc(s.Hosts(), func(h *Host) bool { return !h.Runs() })...)
 	}
-	stopping.Wait()
+	failed := []error{Each(running, func(h *Host) error { return h.process.end() })}
 	for _, link := range l.links {
 		failed = append(failed, link.Close())
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ type Site struct {
 }
 
 // Hosts are all hosts of the site.
-func (s *Site) Hosts() []*Host { return append(s.Racks[:len(s.Racks):len(s.Racks)], s.Agents...) }
+func (s *Site) Hosts() []*Host { return slices.Concat(s.Racks, s.Agents) }
 
 // newSite makes the hosts of a site, its keys and its configuration.
 func newSite(l *Lab, number int, p Plan) (*Site, error) {

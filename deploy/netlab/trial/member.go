@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/candor-grid/candor/deploy/netlab"
@@ -35,18 +34,12 @@ func (t *trial) members() (all []*member, err error) {
 
 // everyone does something with all members at a time.
 func everyone(all []*member, do func(*member) error) error {
-	failed := make([]error, len(all))
-	var busy sync.WaitGroup
-	for i, m := range all {
-		busy.Go(func() { failed[i] = do(m) })
-	}
-	busy.Wait()
-	for i, err := range failed {
-		if err != nil {
-			return fmt.Errorf("%s: %w", all[i].Name, err)
+	return netlab.Each(all, func(m *member) error {
+		if err := do(m); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // ask sends a request to an actor of the site as its operator.

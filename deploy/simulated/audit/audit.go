@@ -1,9 +1,11 @@
 package audit
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
@@ -224,13 +226,12 @@ func mean(x []float64) float64 {
 // returned.
 func inParallel(n int, progress func(done, of int), do func(k int) error) error {
 	errs := make([]error, n)
-	next := make(chan int)
 	var running sync.WaitGroup
 	var mu sync.Mutex
-	done := 0
+	begun, done := atomic.Int64{}, 0
 	for range min(n, runtime.GOMAXPROCS(0)) {
 		running.Go(func() {
-			for k := range next {
+			for k := int(begun.Add(1)) - 1; k < n; k = int(begun.Add(1)) - 1 {
 				errs[k] = do(k)
 				mu.Lock()
 				if done++; progress != nil {
@@ -240,15 +241,6 @@ func inParallel(n int, progress func(done, of int), do func(k int) error) error 
 			}
 		})
 	}
-	for k := range n {
-		next <- k
-	}
-	close(next)
 	running.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }

@@ -30,11 +30,12 @@ type entry struct {
 
 var columns = []string{"job", "value", "bid", "deadline", "length", "budget"}
 
-// numbers are the fields of the columns behind the first, and most what each can be.
+// numbers are the fields of all columns but the first, the job.
 func (e *entry) numbers() [5]**float64 {
 	return [...]**float64{&e.Value, &e.Bid, &e.Deadline, &e.Length, &e.Budget}
 }
 
+// most is how large each of the numbers can be.
 var most = [5]float64{Largest, Largest, 1e12, workload.MostTime, 1e12}
 
 // Read puts what a file says into the bids that were drawn for a workload, and

@@ -23,11 +23,6 @@ const (
 	Requeued              // lost their slots or their nodes, to run again from the beginning
 )
 
-var whats = [...]string{"suspended", "resumed", "requeued"}
-
-// String names the change.
-func (w What) String() string { return whats[w] }
-
 // gap records that a task was suspended at one time and resumed at another.
 func (o *Outcome) gap(p *Problem, job int, lost, again float64) {
 	o.Preemptions++
