@@ -24,28 +24,20 @@ const (
 	mostJobs = 50_000_000
 )
 
-// Job is one job of a log. Times are in seconds, from the log's beginning
-// where they are instants; -1 is unknown.
+// Job is what a line says of a job, without what no study reads. Times are in seconds,
+// from the log's beginning where they are instants; -1 is unknown.
 type Job struct {
-	Line        int // of the file, from 1
-	Number      int64
-	Submit      int64
-	Wait        int64
-	Run         int64
-	Processors  int64 // allocated
-	CPU         float64
-	Memory      int64 // kilobytes of a processor
-	AskedFor    int64 // processors
-	Limit       int64 // run time asked for
-	AskedMemory int64
-	Status      int64
-	User        int64
-	Group       int64
-	Program     int64
-	Queue       int64
-	Partition   int64
-	Preceding   int64
-	ThinkTime   int64
+	Line       int // of the file, from 1
+	Number     int64
+	Submit     int64
+	Wait       int64
+	Run        int64
+	Processors int64 // allocated
+	AskedFor   int64 // processors
+	Limit      int64 // run time asked for
+	User       int64
+	Group      int64
+	Queue      int64
 }
 
 // Width is the number of processors: those allocated, or those asked for where
@@ -203,8 +195,9 @@ func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
 
 // parse reads a job line. Every field but the CPU time is a whole number.
 func (j *Job) parse(line []byte) error {
-	whole := [...]*int64{&j.Number, &j.Submit, &j.Wait, &j.Run, &j.Processors, nil, &j.Memory, &j.AskedFor, &j.Limit,
-		&j.AskedMemory, &j.Status, &j.User, &j.Group, &j.Program, &j.Queue, &j.Partition, &j.Preceding, &j.ThinkTime}
+	var unread int64
+	whole := [...]*int64{&j.Number, &j.Submit, &j.Wait, &j.Run, &j.Processors, nil, &unread, &j.AskedFor, &j.Limit,
+		&unread, &unread, &j.User, &j.Group, &unread, &j.Queue, &unread, &unread, &unread}
 	if bytes.IndexByte(line, '\r') >= 0 {
 		return errors.New("has a carriage return in its middle: lines are to end in a newline")
 	}
@@ -217,7 +210,8 @@ func (j *Job) parse(line []byte) error {
 		}
 		var err error
 		if whole[n] == nil {
-			if j.CPU, err = strconv.ParseFloat(string(field), 64); j.CPU != j.CPU {
+			var cpu float64
+			if cpu, err = strconv.ParseFloat(string(field), 64); cpu != cpu {
 				err = strconv.ErrSyntax
 			}
 		} else {

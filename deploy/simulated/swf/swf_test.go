@@ -33,10 +33,10 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: MaxProcs is %q", name, v)
 		}
 		first, second := log.Jobs[0], log.Jobs[1]
-		if len(log.Jobs) != 2 || first.Submit != 0 || first.Run != 60 || first.CPU != 59.5 || first.User != 7 || first.Width() != 4 {
+		if len(log.Jobs) != 2 || first.Submit != 0 || first.Run != 60 || first.User != 7 || first.Width() != 4 {
 			t.Errorf("%s: read %+v", name, first)
 		}
-		if second.Run != -1 || second.Width() != 8 || second.ThinkTime != -1 {
+		if second.Run != -1 || second.Width() != 8 {
 			t.Errorf("%s: read %+v", name, second)
 		}
 	}
