@@ -122,13 +122,13 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	if kind == Collusion && s.partner >= 0 {
 		liars = append(liars, s.partner)
 	}
-	t := a.truths(liars)
+	t := a.entries(liars)
 	for k := range t {
 		r.value += t[k].bid.Worth(&t[k].job)
 	}
 	told := make([][]float64, 0, 16)
 	var positions []int
-	honest, err := a.payoffs(t, liars, a.entries(liars))
+	honest, err := a.payoffs(t, liars, t)
 	if err != nil {
 		return err
 	}
@@ -161,15 +161,6 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	return nil
 }
 
-func (a *audit) truths(liars []int) []truth {
-	out := make([]truth, len(liars))
-	for k, i := range liars {
-		out[k] = truth{a.Work.Jobs[i], a.Bids[i]}
-		out[k].bid.Rate = out[k].bid.Value
-	}
-	return out
-}
-
 // entries are what honest liars submit: the true value, whatever their bids say.
 func (a *audit) entries(liars []int) []entry {
 	out := make([]entry, len(liars))
@@ -181,7 +172,7 @@ func (a *audit) entries(liars []int) []entry {
 }
 
 // payoffs are those of the liars together, by seed.
-func (a *audit) payoffs(t []truth, liars []int, told []entry) ([]float64, error) {
+func (a *audit) payoffs(t []entry, liars []int, told []entry) ([]float64, error) {
 	q, owner := variant(a.Problem, liars, told)
 	out := make([]float64, len(a.seeds))
 	for k, seed := range a.seeds {

@@ -3,23 +3,15 @@ package audit
 import (
 	"math"
 
-	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/measure"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
-	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
-// truth is what a liar really has.
-type truth struct {
-	job workload.Job
-	bid bids.Bid
-}
-
-// payoff is what an outcome is worth to a liar, less what it pays: over all
-// jobs that it submitted, done with the last. Mechanism deadline hands a result
+// payoff is what an outcome is worth to a liar whose true entry this is, less what it
+// pays: over all jobs that it submitted, done with the last. Mechanism deadline hands a result
 // over at the deadline declared, not sooner.
-func (t *truth) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
+func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
 	whole := core.Job{Start: math.Inf(1), InTime: 1}
 	paid := 0.0
 	for k, who := range owner {
@@ -47,7 +39,7 @@ func (t *truth) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) fl
 
 // worth counts a job that was not completed, by delay, as if it had lost all of
 // its value besides.
-func (t *truth) worth(by string, r *core.Job) float64 {
+func (t *entry) worth(by string, r *core.Job) float64 {
 	if r.Fate != core.Completed && by == rules.ByDelay {
 		return -t.bid.Worth(&t.job) - t.bid.Delay(&t.job)*(r.Finish-t.job.Submit)
 	}

@@ -38,7 +38,7 @@ func runBaseline(p *Problem) (*Outcome, error) {
 	}
 	for i := range o.Jobs {
 		o.Jobs[i].Used = p.Work.Jobs[i].Work()
-		o.Jobs[i].Paid = money(min(price*o.Jobs[i].Used, p.Bids[i].Budget))
+		o.Jobs[i].Paid = Money(min(price*o.Jobs[i].Used, p.Bids[i].Budget))
 	}
 	return o, nil
 }

@@ -176,7 +176,7 @@ func (c *contracts) end(now messages.Time, i int) error {
 	if c.serial.end(now, i) {
 		c.active = slices.DeleteFunc(c.active, func(job int) bool { return job == i })
 		d, r := &c.deals[i], &c.out.Jobs[i]
-		r.Paid = money(d.contract.Settle(&d.replica, r.Finish-c.Work.Jobs[i].Submit, c.Market.LateOnly))
+		r.Paid = Money(d.contract.Settle(&d.replica, r.Finish-c.Work.Jobs[i].Submit, c.Market.LateOnly))
 	}
 	return nil
 }

@@ -150,9 +150,9 @@ const TooLong = "it cannot be complete by its deadline, even if it starts at onc
 // NoOffer is why a job is refused whose user takes no contract.
 const NoOffer = "no contract of its menu is worth its price to it, within its budget"
 
-// money rounds an amount once, half to even, to the microcredit, and cuts it off at
+// Money rounds an amount of credits once, half to even, to the microcredit, and cuts it off at
 // the largest amount of either sign.
-func money(x float64) messages.Credits {
+func Money(x float64) messages.Credits {
 	c, ok := messages.RoundCredits(x)
 	if !ok {
 		return messages.Credits(math.Copysign(float64(messages.MaxCredits), x))

@@ -257,7 +257,7 @@ func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 		o := mustRun(t, p)
 		for i := range o.Jobs {
 			r := &o.Jobs[i]
-			if r.Fate != Completed || r.Paid != 0 && r.Paid != money(p.Bids[i].Budget) {
+			if r.Fate != Completed || r.Paid != 0 && r.Paid != Money(p.Bids[i].Budget) {
 				t.Fatalf("job %d: %+v, budget %v", i, r, p.Bids[i].Budget)
 			}
 		}

@@ -35,7 +35,7 @@ func runDeadline(p *Problem) (*Outcome, error) {
 		}
 		job.Finish = max(job.Finish, finish)
 		o.gaps(p, i, had)
-		job.Paid += money(payments[k])
+		job.Paid += Money(payments[k])
 		if !completed[k] || tooShort(p, i) {
 			job.Fate = Expired
 			job.Used += float64(len(had)) * p.Market.Slot.Seconds()

@@ -31,7 +31,7 @@ func runHighestBid(p *Problem) (*Outcome, error) {
 		for k := 1; k < len(r.Intervals[i]); k++ {
 			o.gap(p, i, r.Intervals[i][k-1][1], r.Intervals[i][k][0])
 		}
-		p.complete(o, i, r.Start[i], r.Finish[i], money(r.Payment[i]))
+		p.complete(o, i, r.Start[i], r.Finish[i], Money(r.Payment[i]))
 	}
 	o.order()
 	return o, nil

@@ -54,7 +54,7 @@ func (s *shares) serve(now messages.Time) error {
 // end charges the budget with the last task.
 func (s *shares) end(now messages.Time, i int) error {
 	if s.serial.end(now, i) {
-		s.out.Jobs[i].Paid = money(s.Bids[i].Budget)
+		s.out.Jobs[i].Paid = Money(s.Bids[i].Budget)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (l *pool) end(now messages.Time, i int) error {
 func (l *pool) put(now messages.Time, i int) {
 	t := &l.jobs[i]
 	l.market.Put(now, func() *mechanism.Bid {
-		return &mechanism.Bid{Job: messages.JobID(i + 1), Arrived: now, Budget: money(l.Bids[i].Budget), Form: messages.Linear,
+		return &mechanism.Bid{Job: messages.JobID(i + 1), Arrived: now, Budget: Money(l.Bids[i].Budget), Form: messages.Linear,
 			Weights: []float64{1}, MinUtility: l.Market.SLO}
 	}, messages.JobID(i+1), market.Progress{Started: now, Pending: []int{t.pending}, Running: []int{t.left - t.pending}})
 }

@@ -59,7 +59,7 @@ func (r *sale) sell(from, until int) error {
 			r.out.Jobs[i].Finish, r.out.Jobs[i].Fate = r.begin, Discarded
 			continue
 		}
-		r.run(i, r.begin+float64(o.Start[k])*r.granule, float64(p.Bids[k].Length)*r.granule, money(o.Payments[k]))
+		r.run(i, r.begin+float64(o.Start[k])*r.granule, float64(p.Bids[k].Length)*r.granule, Money(o.Payments[k]))
 	}
 	r.progress(until)
 	return nil

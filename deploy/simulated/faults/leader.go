@@ -62,13 +62,16 @@ func (l *leader) lead(d *desk.Desk, faults []error) {
 	l.plan(gathering)
 }
 
-// openMarket opens a market whose mechanism is held to what is claimed of it.
+// openMarket opens a market whose mechanism is held to what is claimed of it. The market
+// learns run times, though none of the mechanisms here plans with them.
 func (s *site) openMarket(config messages.Market) (*market.Market, error) {
 	mech, err := market.NewMechanism(config)
 	if err != nil {
 		return nil, err
 	}
-	return market.NewIn(market.MannerOf(config.Mechanism), config, audited(s, mech)), nil
+	manner := market.MannerOf(config.Mechanism)
+	manner.Plans = true
+	return market.NewIn(manner, config, audited(s, mech)), nil
 }
 
 // instant is now, by the machine's clocks. Only the wall clock is ever set.

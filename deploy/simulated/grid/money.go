@@ -55,14 +55,7 @@ func back(unit float64, o *core.Outcome) {
 	o.Notes = append(o.Notes, fmt.Sprintf("budgets come to more than %v credits for one user, so that a credit of the simulated bank stands for %.0f here", messages.MaxCredits, unit))
 	for i := range o.Jobs {
 		j := &o.Jobs[i]
-		paid, ok := messages.RoundCredits(j.Paid.Float() * unit)
-		if !ok {
-			paid = messages.MaxCredits
-			if j.Paid < 0 {
-				paid = -paid
-			}
-		}
-		j.Paid = paid
+		j.Paid = core.Money(j.Paid.Float() * unit)
 	}
 }
 
