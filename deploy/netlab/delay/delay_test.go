@@ -18,7 +18,7 @@ func pair(t *testing.T, g *gate) (sender, receiver net.Conn) {
 	sender, src := net.Pipe()
 	dst, receiver := net.Pipe()
 	done := make(chan struct{})
-	go func() { carry(t.Context(), dst, src, g); close(done) }()
+	go func() { forward(t.Context(), dst, src, g); close(done) }()
 	t.Cleanup(func() { _ = sender.Close(); _ = receiver.Close(); <-done })
 	return sender, receiver
 }

@@ -78,7 +78,7 @@ func (l *Link) join(near net.Conn) {
 	stop := context.AfterFunc(l.ctx, func() { _ = errors.Join(near.Close(), far.Close()) })
 	defer stop()
 	var both sync.WaitGroup
-	both.Go(func() { carry(l.ctx, far, near, l.gate) })
-	both.Go(func() { carry(l.ctx, near, far, l.gate) })
+	both.Go(func() { forward(l.ctx, far, near, l.gate) })
+	both.Go(func() { forward(l.ctx, near, far, l.gate) })
 	both.Wait()
 }

@@ -53,6 +53,6 @@
 //
 // # Cost
 //
-// With the default plan a seed takes some 28,000 steps, 80 simulated seconds at
+// With the default plan a seed takes some 31,000 steps, 80 simulated seconds at
 // least, and about an eighth of a second: a core makes 100,000 seeds in four hours.
 package faults

@@ -18,8 +18,8 @@ const patience = 100 * second
 // lastCycle is the one that is closed when all faults are over.
 const lastCycle = 2
 
-// look is done once a simulated second: invariant 5 is about what must happen
-// in the end, not at a step.
+// look holds the sites and their leaders, once a simulated second, to what they must
+// do in time; invariants 5 and 9 are not about a single step.
 func (w *World) look() {
 	for _, s := range w.sites {
 		w.check(s, s.goesOn())

@@ -57,7 +57,7 @@ func (w *World) lie(s *site, until messages.Time) {
 	to := s.banks.replicas[s.liar.rng.IntN(3)]
 	w.send(south, to.host.name, func() {
 		if to.serving() {
-			to.shell.(*office).hearLie()
+			to.shell.(*bankLeader).hearLie()
 		}
 	})
 	w.queue.Push(w.now.Add(second/20+messages.Duration(s.liar.rng.Int64N(int64(second/2)))), func() { w.lie(s, until) })
@@ -65,7 +65,7 @@ func (w *World) lie(s *site, until messages.Time) {
 
 // hearLie has a bank take something that south signed. South knows all that the
 // bank does.
-func (o *office) hearLie() {
+func (o *bankLeader) hearLie() {
 	p, known := o.peerOf(south)
 	if !known {
 		return
@@ -86,8 +86,8 @@ func (o *office) hearLie() {
 	}
 }
 
-// peerOf is a peer as the bank that an office leads has it.
-func (o *office) peerOf(name messages.Name) (messages.PeerReply, bool) {
+// peerOf is a peer as the bank has it.
+func (o *bankLeader) peerOf(name messages.Name) (messages.PeerReply, bool) {
 	for _, p := range o.state().clearing.Peers().Peers {
 		if p.Peer == name {
 			return p, true
@@ -97,7 +97,7 @@ func (o *office) peerOf(name messages.Name) (messages.PeerReply, bool) {
 }
 
 // some is an amount below all that there is to be had, or far above.
-func (o *office) some() messages.Credits {
+func (o *bankLeader) some() messages.Credits {
 	if o.liar.rng.IntN(8) == 0 {
 		return messages.MaxCredits
 	}
@@ -106,7 +106,7 @@ func (o *office) some() messages.Credits {
 
 // instruction is one message of south: most under the next number and with the
 // right total, so that what it asks for is looked at.
-func (o *office) instruction(p *messages.PeerReply) *messages.SignedInstructions {
+func (o *bankLeader) instruction(p *messages.PeerReply) *messages.SignedInstructions {
 	rng := o.liar.rng
 	m := messages.Instructions{From: south, To: o.name, First: p.Received.Number + 1, Known: p.Received, At: o.now}
 	switch rng.IntN(40) {
@@ -139,7 +139,7 @@ func (o *office) instruction(p *messages.PeerReply) *messages.SignedInstructions
 
 // show is an authorisation of south, new or one that was shown before with other
 // content.
-func (o *office) show() *messages.AcceptRequest {
+func (o *bankLeader) show() *messages.AcceptRequest {
 	rng := o.liar.rng
 	if rng.IntN(3) > 0 {
 		o.liar.shown++
@@ -156,7 +156,7 @@ func (o *office) show() *messages.AcceptRequest {
 
 // answerLie has south answer what the bank asked of it, with what outcomes it
 // likes, and a total that is not always theirs.
-func (o *office) answerLie(p *messages.PeerReply) {
+func (o *bankLeader) answerLie(p *messages.PeerReply) {
 	m, known := o.state().clearing.Outgoing(south, o.now)
 	if !known {
 		return

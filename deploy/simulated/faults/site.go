@@ -76,7 +76,7 @@ func newSite(w *World, i int) *site {
 	s.books = s.newGroup("the book", func(m *machine) automaton { return newBookState(s, m) }, s.seen.book)
 	s.banks = s.newGroup("the bank", func(*machine) automaton { return newBankState(s) }, s.seenBank)
 	s.books.lead = func(r *replica) shell { return newLeader(s, r) }
-	s.banks.lead = func(r *replica) shell { return newOffice(s, r) }
+	s.banks.lead = func(r *replica) shell { return newBankLeader(s, r) }
 	for k := range w.plan.Nodes {
 		s.agents = append(s.agents, newAgent(s, k))
 	}

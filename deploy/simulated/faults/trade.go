@@ -40,7 +40,7 @@ func (t *trade) pay() {
 		t.queue.Push(t.now.Add(2*second), func() {
 			for _, r := range t.banks.replicas {
 				if r.serving() {
-					r.shell.(*office).refund(t.user, t.key)
+					r.shell.(*bankLeader).refund(t.user, t.key)
 				}
 			}
 		})

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// witness remembers what a site's book has said for good.
+// witness remembers what a site's book has said and may never say otherwise.
 type witness struct {
 	*site
 	accepted map[messages.TaskRef]uint32

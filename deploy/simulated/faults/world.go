@@ -57,7 +57,7 @@ func (w *World) violate(format string, args ...any) {
 	}
 }
 
-// check takes the word of a checker.
+// check records what a checker found wrong at a site; nil: nothing.
 func (w *World) check(s *site, err error) {
 	if err != nil {
 		w.violate("%v, at %s", err, s.name)
@@ -78,7 +78,8 @@ func (w *World) send(from, to string, deliver func()) {
 	w.net.Send(w.now, from, to, func(at messages.Time) { w.queue.Push(at, deliver) })
 }
 
-// call asks the leader of a group until it answers; gone ends it.
+// call asks the leader of a group, each second anew, until it answers or gone says that
+// nobody waits for the answer.
 func (w *World) call(from string, to *group, gone func() bool, ask func(r *replica, answer func(any)), answered func(any)) {
 	done, hint := false, 0
 	var try func()
@@ -106,10 +107,11 @@ func (w *World) call(from string, to *group, gone func() bool, ask func(r *repli
 	try()
 }
 
-// never is for what is asked until it is answered.
+// never is the gone of a call that goes on until it is answered.
 func never() bool { return false }
 
-// transfer asks a site's bank, as its auctioneer, on behalf of whoever is not gone.
+// transfer asks a site's bank for transfers, as its auctioneer, until gone. The bank
+// answers with a result for each, or refuses all of them.
 func (s *site) transfer(from string, gone func() bool, list []messages.Transfer, answered func([]messages.TransferResult, error)) {
 	tries := 0
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
@@ -119,7 +121,7 @@ func (s *site) transfer(from string, gone func() bool, list []messages.Transfer,
 		if tries++; s.Bug == DoubleCharge && tries > 1 {
 			list = anew(list, tries)
 		}
-		r.shell.(*office).transfer(list, answer)
+		r.shell.(*bankLeader).transfer(list, answer)
 	}, func(reply any) {
 		list, _ := reply.([]messages.TransferResult)
 		err, _ := reply.(error)
@@ -144,7 +146,7 @@ func (s *site) bank(from string, gone func() bool, by messages.Name, c clearing.
 	s.call(from, s.banks, gone, func(r *replica, answer func(any)) {
 		again := c
 		again.By = by
-		r.shell.(*office).propose(&again, answer)
+		r.shell.(*bankLeader).propose(&again, answer)
 	}, func(reply any) {
 		if result, ok := reply.(clearing.Result); ok {
 			answered(result)

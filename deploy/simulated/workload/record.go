@@ -55,8 +55,8 @@ func (b *builder) machine(log *swf.Log) error {
 	return nil
 }
 
-// take enters a record, or counts why not.
-func (b *builder) take(r *swf.Job) error {
+// add enters a record, or counts why not.
+func (b *builder) add(r *swf.Job) error {
 	switch {
 	case r.Submit == -1:
 		b.Skipped.NoSubmit++

@@ -106,7 +106,7 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 		return nil, err
 	}
 	for i := range log.Jobs {
-		if err := b.take(&log.Jobs[i]); err != nil {
+		if err := b.add(&log.Jobs[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// office is the shell of a leader of the bank: it takes what is asked of the
+// bankLeader is the shell of a leader of the bank: it answers what is asked of the
 // bank, and tells other banks what they have not answered, again and again.
-type office struct {
+type bankLeader struct {
 	*site
 	r     *replica
 	peers map[messages.Name]*correspondent
 }
 
-// correspondent is another bank as an office knows it.
+// correspondent is another bank as a leader of this one knows it.
 type correspondent struct {
 	*site
 	sent messages.Time // by the world's clock, what is not answered; 0: nothing
@@ -24,11 +24,11 @@ type correspondent struct {
 	told uint64        // the last number whose outcome it was told is known
 }
 
-// resend is how long an office waits for an answer before it sends anew.
+// resend is how long a bank waits for an answer before it sends anew.
 const resend = 3 * second / 2
 
-func newOffice(s *site, r *replica) *office {
-	o := &office{site: s, r: r, peers: map[messages.Name]*correspondent{}}
+func newBankLeader(s *site, r *replica) *bankLeader {
+	o := &bankLeader{site: s, r: r, peers: map[messages.Name]*correspondent{}}
 	for _, p := range s.sites {
 		if p != s {
 			o.peers[p.name] = &correspondent{site: p}
@@ -38,11 +38,11 @@ func newOffice(s *site, r *replica) *office {
 	return o
 }
 
-func (o *office) gone() bool { return o.r.shell != o || o.r.host.down }
+func (o *bankLeader) gone() bool { return o.r.shell != o || o.r.host.down }
 
-func (o *office) state() *bankState { return o.r.state.(*bankState) }
+func (o *bankLeader) state() *bankState { return o.r.state.(*bankState) }
 
-func (o *office) turn() {
+func (o *bankLeader) turn() {
 	o.after(&o.r.host.host, second/2, func() {
 		if o.gone() {
 			return
@@ -57,7 +57,7 @@ func (o *office) turn() {
 }
 
 // applied sends to peers what they have not answered.
-func (o *office) applied() {
+func (o *bankLeader) applied() {
 	for _, s := range o.sites {
 		p := o.peers[s.name]
 		if p == nil || p.sent != 0 && o.now.Sub(p.sent) < resend {
@@ -76,7 +76,7 @@ func (o *office) applied() {
 }
 
 // allowed says no to the planted bug of a bank that sends each number once.
-func (o *office) allowed(m *messages.Instructions) bool {
+func (o *bankLeader) allowed(m *messages.Instructions) bool {
 	last := m.First + uint64(len(m.List)) - 1
 	if o.Bug == SentOnce && len(m.List) > 0 && last <= o.once[m.To] {
 		return false
@@ -86,7 +86,7 @@ func (o *office) allowed(m *messages.Instructions) bool {
 }
 
 // instruct sends a message to another bank, and takes its receipt.
-func (o *office) instruct(p *correspondent, m messages.Instructions) {
+func (o *bankLeader) instruct(p *correspondent, m messages.Instructions) {
 	signed, err := clearing.SignInstructions(sealer(o.name), m)
 	if err != nil {
 		o.violate("instructions cannot be signed: %v", err)
@@ -98,7 +98,7 @@ func (o *office) instruct(p *correspondent, m messages.Instructions) {
 		if !to.serving() {
 			return
 		}
-		to.shell.(*office).receive(&signed, func(receipt *messages.SignedReceipt) {
+		to.shell.(*bankLeader).receive(&signed, func(receipt *messages.SignedReceipt) {
 			o.send(to.host.name, o.r.host.name, func() { o.learn(p, receipt) })
 		})
 	})
@@ -106,7 +106,7 @@ func (o *office) instruct(p *correspondent, m messages.Instructions) {
 
 // receive has another bank's instructions carried out; answer is called with
 // the receipt, if there is one.
-func (o *office) receive(m *messages.SignedInstructions, answer func(*messages.SignedReceipt)) {
+func (o *bankLeader) receive(m *messages.SignedInstructions, answer func(*messages.SignedReceipt)) {
 	reply := func(r *messages.Receipt) {
 		signed, err := clearing.SignReceipt(sealer(o.name), *r)
 		if err != nil {
@@ -128,7 +128,7 @@ func (o *office) receive(m *messages.SignedInstructions, answer func(*messages.S
 }
 
 // learn enters the outcomes that a receipt has.
-func (o *office) learn(p *correspondent, r *messages.SignedReceipt) {
+func (o *bankLeader) learn(p *correspondent, r *messages.SignedReceipt) {
 	if o.gone() {
 		return
 	}
@@ -140,7 +140,7 @@ func (o *office) learn(p *correspondent, r *messages.SignedReceipt) {
 }
 
 // propose has a command of the clearing committed.
-func (o *office) propose(c *clearing.Command, answered func(any)) {
+func (o *bankLeader) propose(c *clearing.Command, answered func(any)) {
 	c.At = o.r.clock()
 	data, err := c.Encode()
 	if err != nil {
@@ -155,7 +155,7 @@ func (o *office) propose(c *clearing.Command, answered func(any)) {
 const mostAtOnce = 2
 
 // transfer has the auctioneer's transfers committed.
-func (o *office) transfer(list []messages.Transfer, answer func(any)) {
+func (o *bankLeader) transfer(list []messages.Transfer, answer func(any)) {
 	if len(list) > mostAtOnce && !list[0].Linked {
 		answer(messages.Errorf(messages.TooLarge, "%d transfers at once", len(list)))
 		return
@@ -175,7 +175,7 @@ func (o *office) transfer(list []messages.Transfer, answer func(any)) {
 
 // refund is a planted bug: what was set aside for a payment to another site is
 // freed, because no answer has come.
-func (o *office) refund(by messages.Name, key string) {
+func (o *bankLeader) refund(by messages.Name, key string) {
 	t := messages.Transfer{ID: "refund/" + by + "/" + key, Kind: messages.Void, Pending: fmt.Sprint(clearing.TransferPrefix, "remittance/", by, "/", key)}
 	c := ledger.Command{Verb: ledger.Transfers, At: o.r.clock(), By: "$clearing", Rank: ledger.Clearing, Transfers: []messages.Transfer{t}}
 	o.r.propose(c.Encode(), nil)

@@ -78,9 +78,9 @@ type chunk struct {
 	sent time.Time
 }
 
-// carry delivers what src sends to dst, late, until src ends. It closes both:
+// forward delivers what src sends to dst, late, until src ends. It closes both:
 // an end that is gone is told as late as everything else.
-func carry(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate) {
+func forward(ctx context.Context, dst io.WriteCloser, src io.ReadCloser, g *gate) {
 	under := make(chan chunk, inFlight)
 	var reading sync.WaitGroup
 	reading.Go(func() { read(ctx, src, under) })
