@@ -534,3 +534,39 @@ func TestHoldsAreExtended(t *testing.T) {
 		t.Errorf("%d requests after a quarter of the time", len(s.asked))
 	}
 }
+
+// The claims of a node that registers while its loss is being committed, and then falls
+// silent, are taken back, though other nodes are looked at meanwhile.
+func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
+	s := newSite(t, func(*Config) {})
+	register := func(node messages.Name, session uint64) {
+		s.must(&book.Command{Register: &book.Register{Node: node, Session: session, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}}})
+	}
+	began := s.now
+	// lost steps at a time, and returns the proposal that a node is lost.
+	lost := func(after messages.Duration, node messages.Name, in ...Input) (found Proposal) {
+		s.now = Instant{Wall: began.Wall.Add(after), Mono: began.Mono + after}
+		for _, p := range s.desk.Step(s.now, in...).Propose {
+			if p.Command.Lost != nil && p.Command.Lost.Node == node {
+				found = p
+			}
+		}
+		return found
+	}
+	register("n", 1)
+	lost(0, "n")
+	register("m", 1)
+	lost(10*second, "m")
+	first := lost(46*second, "n")
+	register("n", 2)
+	lost(47*second, "n")
+	other := lost(56*second, "m")
+	if first.Command == nil || other.Command == nil {
+		t.Fatal("silent nodes are not lost")
+	}
+	lost(57*second, "n", Done{ID: other.ID, Result: s.must(other.Command)})
+	lost(58*second, "n", Done{ID: first.ID, Result: s.must(first.Command)})
+	if again := lost(47*second+lease*3/2+second, "n"); again.Command == nil || again.Command.Lost.Session != 2 {
+		t.Errorf("the node came back, fell silent, and is not lost: %+v", again)
+	}
+}

@@ -102,9 +102,11 @@ func (n *nodes) lose(node *book.Node) {
 	n.lost[name] = true
 	n.propose(&book.Command{Lost: &book.Lost{Node: name, Session: node.Session}}, func(tasks any, err error) {
 		delete(n.lost, name)
-		if err != nil { // it is looked at again
-			n.next = min(n.next, n.now.Mono+n.Lease/8)
+		again := n.leaseEnd(name) // of the session in which it may have registered meanwhile
+		if err != nil {
+			again = n.now.Mono + n.Lease/8
 		}
+		n.next = min(n.next, again)
 		n.tell(Lost{name, tasks, err})
 	})
 }
