@@ -28,11 +28,11 @@ type Config struct {
 	// HoldFor is how long the bank keeps a job's credits without a word from
 	// the auctioneer, which extends the holds of jobs that live; default 1 h.
 	HoldFor messages.Duration
-	// RoamFor is how long a job that another site runs has until it must have
+	// RemoteFor is how long a job that another site runs has until it must have
 	// ended there: the bank sets its budget aside for that long, and for the
 	// margin of an authorisation; default 7 days.
-	RoamFor messages.Duration
-	Limits  quota.Rules // of each account; the zero value has none
+	RemoteFor messages.Duration
+	Limits    quota.Rules // of each account; the zero value has none
 	// MostMemory is the most memory that a task of a class may be asked for, in bytes;
 	// of a class that it does not have there is no bound.
 	MostMemory map[messages.Name]int64
@@ -50,7 +50,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("auctioneer: a bus and a mailbox are needed")
 	case len(c.Markets) == 0:
 		return fmt.Errorf("auctioneer: a site needs at least one market")
-	case c.RoamFor != 0 && (c.RoamFor < messages.MinInterval || c.RoamFor > messages.MaxInterval):
+	case c.RemoteFor != 0 && (c.RemoteFor < messages.MinInterval || c.RemoteFor > messages.MaxInterval):
 		return fmt.Errorf("auctioneer: jobs at other sites can be given from %v to %v", messages.MinInterval, messages.MaxInterval)
 	case c.Lease < 0 || c.HoldFor < 0:
 		return fmt.Errorf("auctioneer: lease and hold time cannot be negative")
@@ -71,8 +71,8 @@ func (c *Config) defaults() {
 	if c.HoldFor == 0 {
 		c.HoldFor = messages.Duration(time.Hour)
 	}
-	if c.RoamFor == 0 {
-		c.RoamFor = messages.Duration(7 * 24 * time.Hour)
+	if c.RemoteFor == 0 {
+		c.RemoteFor = messages.Duration(7 * 24 * time.Hour)
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()

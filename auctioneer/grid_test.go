@@ -115,7 +115,7 @@ func (g *grid) exchange(n *node, x messages.Exchange) {
 		}
 	}
 	if r.Version >= n.version {
-		n.held, n.version = r.Held, r.Version
+		n.held, n.version = r.Suspended, r.Version
 	}
 	if len(stopped) > 0 {
 		g.report(n, stopped...)

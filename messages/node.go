@@ -91,11 +91,11 @@ type ExchangeReply struct {
 	Grants   []Grant   `json:"grants"`
 	Programs []Program `json:"programs"` // one for each stage among the grants; see [SharedEnv]
 	Stop     []Attempt `json:"stop"`     // attempts of this node to end now
-	// Held is all attempts of this node that are not to run for now: those under
-	// way are suspended, those not yet begun wait. All others run. Version rises
-	// with every change; an agent ignores what is older than what it obeys.
-	Held    []Attempt `json:"held,omitempty"`
-	Version uint64    `json:"version,omitempty"`
+	// Suspended is all attempts of this node that are not to run until they are left
+	// out again: those under way are suspended, those not yet begun wait. All others run.
+	// Version rises with every change; an agent ignores an older one than it obeys.
+	Suspended []Attempt `json:"held,omitempty"`
+	Version   uint64    `json:"version,omitempty"`
 	// Markets are those that the node serves now, where they are not those of its
 	// registration; nil: as before.
 	Markets []Market `json:"markets,omitempty"`
@@ -151,15 +151,15 @@ func ShareEnv(programs []Program) {
 	}
 }
 
-// Directive tells an agent at once what to end and what to hold; the same comes
+// Directive tells an agent at once what to end and what to suspend; the same comes
 // with the reply to its next exchange, should this be lost.
 type Directive struct {
 	Term uint64    `json:"term"`
 	Stop []Attempt `json:"stop"`
 	// As in [ExchangeReply].
-	Held    []Attempt `json:"held,omitempty"`
-	Version uint64    `json:"version,omitempty"`
-	Markets []Market  `json:"markets,omitempty"`
+	Suspended []Attempt `json:"held,omitempty"`
+	Version   uint64    `json:"version,omitempty"`
+	Markets   []Market  `json:"markets,omitempty"`
 }
 
 // Vector is a market's allocation as agents need it: for each class, the

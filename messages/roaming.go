@@ -141,22 +141,22 @@ func (r *PeerSubmitRequest) Validate() error {
 		return badName("account", r.Account)
 	case a.Member != r.Account:
 		return Errorf(Invalid, "authorisation: was asked for by %q, and the job is of %q", clip(a.Member), clip(r.Account))
-	case a.ID != RoamingAuthorisation(r.Job):
-		return Errorf(Conflict, "authorisation: %q is not that of job %d, %q: every job has one of its own", clip(a.ID), r.Job, RoamingAuthorisation(r.Job))
+	case a.ID != RemoteJobAuthorisation(r.Job):
+		return Errorf(Conflict, "authorisation: %q is not that of job %d, %q: every job has one of its own", clip(a.ID), r.Job, RemoteJobAuthorisation(r.Job))
 	case r.Spec.Budget > a.Amount:
 		return Errorf(Insufficient, "authorisation: is of %v credits, and the budget is %v", a.Amount, r.Spec.Budget)
 	}
 	return cmp.Or(inField("authorisation", r.Authorisation.Validate()), r.Spec.Validate())
 }
 
-// RoamingKey is the key under which the auctioneer has its bank authorise what
-// a job may cost at another site, and RoamingAuthorisation the identifier that
+// RemoteJobKey is the key under which the auctioneer has its bank authorise what
+// a job may cost at another site, and RemoteJobAuthorisation the identifier that
 // the authorisation gets so.
-func RoamingKey(job JobID) string { return fmt.Sprintf("job/%d", job) }
+func RemoteJobKey(job JobID) string { return fmt.Sprintf("job/%d", job) }
 
-// RoamingAuthorisation see [RoamingKey].
-func RoamingAuthorisation(job JobID) string {
-	return ServiceIdentity(Auctioneer) + "/" + RoamingKey(job)
+// RemoteJobAuthorisation see [RemoteJobKey].
+func RemoteJobAuthorisation(job JobID) string {
+	return ServiceIdentity(Auctioneer) + "/" + RemoteJobKey(job)
 }
 
 // PeerSubmitReply is the answer to a job that was taken, now or before.

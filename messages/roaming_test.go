@@ -23,7 +23,7 @@ func TestValidOwner(t *testing.T) {
 func someVisit() PeerSubmitRequest {
 	return PeerSubmitRequest{Job: 17, Account: "alice",
 		Spec: JobSpec{Budget: Credit, Stages: []Stage{{Name: "main", Command: []string{"true"}}}},
-		Authorisation: SignedAuthorisation{Authorisation: Authorisation{Issuer: "west", Peer: "east", ID: RoamingAuthorisation(17), Account: "lab", Member: "alice",
+		Authorisation: SignedAuthorisation{Authorisation: Authorisation{Issuer: "west", Peer: "east", ID: RemoteJobAuthorisation(17), Account: "lab", Member: "alice",
 			Amount: Credit, Issued: 1, Interval: Duration(time.Hour), Margin: MaxClockSkew}}}
 }
 

@@ -122,7 +122,7 @@ type StageStatus struct {
 	Started  Time     `json:"started"`
 	Ended    Time     `json:"ended"`
 	SlotTime Duration `json:"slot_time"` // of accepted attempts, but for when they were suspended
-	// Suspended is how many of Running have had to leave their slots for now.
+	// Suspended is how many of Running have left their slots until they are resumed.
 	Suspended int `json:"suspended,omitempty"`
 	// CPU is the processor time of accepted attempts, MaxRSS the largest memory of
 	// a process among them, in bytes.

@@ -90,7 +90,7 @@ type Stage struct {
 	MaxRSS   int64             // largest memory of a process of theirs, in bytes
 
 	// Of the claims that Running counts:
-	Suspended int // have given up their slot for now
+	Suspended int // have given up their slot until they are resumed
 	Gathering int // have their slot, and wait for the rest of their gang
 	Leaving   int // are to end, to be claimed again; no part of the two above
 

@@ -108,7 +108,7 @@ func Answer(b *book.Book, node messages.Name, x *messages.Exchange, grants []mes
 	}
 	reply = messages.ExchangeReply{Seq: x.Seq, Grants: grants, Programs: market.Programs(b, node, grants)}
 	if current {
-		reply.Stop, reply.Held, reply.Version = stops(n.Stop), n.Halted(), n.Version
+		reply.Stop, reply.Suspended, reply.Version = stops(n.Stop), n.Halted(), n.Version
 	}
 	return reply, nil
 }

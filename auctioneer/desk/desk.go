@@ -18,8 +18,8 @@ type Config struct {
 	Lease messages.Duration
 	// HoldFor is how long the bank keeps a hold without a word; 0: for ever.
 	HoldFor messages.Duration
-	// RoamFor is how long the bank is asked to authorise a remote job for.
-	RoamFor messages.Duration
+	// RemoteFor is how long the bank is asked to authorise a remote job for.
+	RemoteFor messages.Duration
 	// Estimator says that there is an estimator to learn from.
 	Estimator bool
 	Seed      uint64

@@ -17,7 +17,7 @@ type errands struct {
 }
 
 func newErrands(c *core) errands {
-	return errands{core: c, federation: federation.NewErrands(c.RoamFor, c.rng)}
+	return errands{core: c, federation: federation.NewErrands(c.RemoteFor, c.rng)}
 }
 
 func (e *errands) step() {

@@ -10,7 +10,7 @@ import (
 // A remote job goes from phase to phase by what the desk asks, and a peer that is
 // silent is asked again.
 func TestErrandsAreRun(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.RoamFor = 3600 * second })
+	s := newSite(t, func(c *Config) { c.RemoteFor = 3600 * second })
 	id := s.must(&book.Command{EnterRemote: &book.EnterRemote{Account: "ada", Key: "k", Digest: []byte("k"), Payer: "ada", Peer: "east",
 		Spec: &messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Name: "a", Tasks: 1}}}}}).(book.RemoteReceipt).Job
 	s.step()

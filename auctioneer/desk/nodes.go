@@ -53,7 +53,7 @@ func (n *nodes) changed(i uint32, node *book.Node) {
 		return
 	}
 	n.told[i] = node.Version
-	d := messages.Directive{Term: n.Term, Stop: stops(node.Stop), Held: node.Halted(), Version: node.Version}
+	d := messages.Directive{Term: n.Term, Stop: stops(node.Stop), Suspended: node.Halted(), Version: node.Version}
 	if fresh {
 		d.Markets = n.markets.serving(node.Name, node.Slots)
 	}

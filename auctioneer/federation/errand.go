@@ -52,11 +52,11 @@ func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, soug
 	switch {
 	case e == Authorise || e == Release && r.Authorisation == nil && !sought:
 		q.Verb, q.Reply = messages.VerbAuthorise, new(messages.SignedAuthorisation)
-		q.Body = &messages.AuthoriseRequest{Key: messages.RoamingKey(r.ID), Account: r.Payer, Member: r.Account, Peer: r.Peer,
+		q.Body = &messages.AuthoriseRequest{Key: messages.RemoteJobKey(r.ID), Account: r.Payer, Member: r.Account, Peer: r.Peer,
 			Amount: r.Spec.Budget, Interval: authorisedFor, Job: r.ID, Reason: fmt.Sprintf("job %d, %s", r.ID, r.Spec.Title())}
 	case e == Release:
 		q.Verb, q.Reply = messages.VerbRevoke, new(messages.ClearingReply)
-		q.Body = &messages.RevokeRequest{ID: messages.RoamingAuthorisation(r.ID)}
+		q.Body = &messages.RevokeRequest{ID: messages.RemoteJobAuthorisation(r.ID)}
 	case e == Send:
 		q.Verb, q.Reply = messages.VerbPeerSubmit, new(messages.PeerSubmitReply)
 		q.Body = &messages.PeerSubmitRequest{Job: r.ID, Account: r.Account, Spec: *r.Spec, Authorisation: *r.Authorisation}

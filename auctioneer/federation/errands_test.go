@@ -119,7 +119,7 @@ func TestAJobGoesAndEnds(t *testing.T) {
 	tr := newTrip(t)
 	id := tr.sends("east")
 	q := tr.due(messages.VerbAuthorise)[0]
-	if r := q.Body.(*messages.AuthoriseRequest); q.Peer != "" || r.Amount != 5*c || r.Peer != "east" || r.Key != messages.RoamingKey(id) || r.Interval != messages.Duration(time.Hour) {
+	if r := q.Body.(*messages.AuthoriseRequest); q.Peer != "" || r.Amount != 5*c || r.Peer != "east" || r.Key != messages.RemoteJobKey(id) || r.Interval != messages.Duration(time.Hour) {
 		t.Errorf("the bank is asked %+v", r)
 	}
 	tr.due() // it is asked once

@@ -42,9 +42,9 @@ type Config struct {
 	// Lease is how long an agent may run tasks without word from the leader;
 	// after it, its node counts as lost. 0: the auctioneer's default.
 	Lease messages.Duration `json:"lease,omitempty"`
-	// RoamFor is how long a job that another site runs has until it must have
+	// RemoteFor is how long a job that another site runs has until it must have
 	// ended there: its budget is authorised for that long; 0: 7 days.
-	RoamFor messages.Duration `json:"roam_for,omitempty"`
+	RemoteFor messages.Duration `json:"roam_for,omitempty"`
 	// DefaultAccount is the account under which the command line speaks when
 	// it is not told another; empty: the first of Accounts.
 	DefaultAccount messages.Name `json:"default_account,omitempty"`

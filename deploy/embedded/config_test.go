@@ -41,7 +41,7 @@ func TestValidatePaths(t *testing.T) {
 		"store":                  func(c *Config) { c.Store = "" },
 		"replicas":               func(c *Config) { c.Replicas = 2 },
 		"lease":                  func(c *Config) { c.Lease = -1 },
-		"roam_for":               func(c *Config) { c.RoamFor = messages.MaxInterval + 1 },
+		"roam_for":               func(c *Config) { c.RemoteFor = messages.MaxInterval + 1 },
 		"operators":              func(c *Config) { c.Operators = nil },
 		"operators[1]":           func(c *Config) { c.Operators = []messages.Name{"a", "a"} },
 		"accounts[3].name":       func(c *Config) { c.Accounts = append(c.Accounts, Account{Name: "$issuer", Grant: 1}) },

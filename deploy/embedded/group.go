@@ -60,7 +60,7 @@ var auctioneerKind = kind{
 		_, most := c.memoryOf()
 		return auctioneer.Start(ctx, auctioneer.Config{
 			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
-			Operators: c.Operators, Lease: c.Lease, RoamFor: c.RoamFor, Limits: c.Limits, MostMemory: most, Log: r.log, Metrics: r.metrics,
+			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, Limits: c.Limits, MostMemory: most, Log: r.log, Metrics: r.metrics,
 		})
 	},
 }

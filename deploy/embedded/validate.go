@@ -42,7 +42,7 @@ func (c *Config) Validate() error {
 		ps.addf("store", "%q is no kind of log; use %q or %q", clip(c.Store), StoreWAL, StoreBolt)
 	}
 	c.checkReplicas(&ps)
-	if d := c.RoamFor; d != 0 && (d < messages.MinInterval || d > messages.MaxInterval) {
+	if d := c.RemoteFor; d != 0 && (d < messages.MinInterval || d > messages.MaxInterval) {
 		ps.addf("roam_for", "%v is out of range; use %v to %v", d, messages.MinInterval, messages.MaxInterval)
 	}
 	if d := c.Lease.Std(); d != 0 && (d < minLease || d > maxLease) {

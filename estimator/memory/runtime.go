@@ -33,7 +33,7 @@ func newPaces(contexts int) (p paces, err error) {
 	return p, nil
 }
 
-// take learns from a completed job. Numbers that are out of range are passed
+// learn learns from a completed job. Numbers that are out of range are passed
 // over: the predictors refuse them.
 func (p *paces) learn(o *messages.Observation) {
 	if o.State != messages.Completed {
@@ -48,11 +48,11 @@ func (p *paces) learn(o *messages.Observation) {
 		if i < len(o.Work) {
 			work = o.Work[i]
 		}
-		p.takeStage(o, s, &work)
+		p.learnStage(o, s, &work)
 	}
 }
 
-func (p *paces) takeStage(o *messages.Observation, s *messages.StageStatus, work *messages.StageWork) {
+func (p *paces) learnStage(o *messages.Observation, s *messages.StageStatus, work *messages.StageWork) {
 	if s.Done <= 0 {
 		return
 	}

@@ -36,7 +36,7 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 	s.session.renew()
 	s.session.request, s.session.waiting = nil, false
 	s.slots.answered()
-	s.tasks.obey(r.Version, r.Held)
+	s.tasks.obey(r.Version, r.Suspended)
 	s.Serve(now, r.Markets)
 	s.grant(r)
 	s.markets.dryUp(asked, r)
@@ -112,7 +112,7 @@ func (s *State) Directive(d *messages.Directive) {
 		return // of a leader that was replaced
 	}
 	s.session.term = d.Term
-	s.tasks.obey(d.Version, d.Held)
+	s.tasks.obey(d.Version, d.Suspended)
 	for _, a := range d.Stop {
 		s.tasks.stop(a, false)
 	}

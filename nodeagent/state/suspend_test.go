@@ -13,7 +13,7 @@ func (a *agent) tell(version uint64, held ...int) state.Actions {
 	a.t.Helper()
 	d := &messages.Directive{Term: 1, Version: version}
 	for _, i := range held {
-		d.Held = append(d.Held, attempt(i))
+		d.Suspended = append(d.Suspended, attempt(i))
 	}
 	a.Directive(d)
 	return a.act()
@@ -46,7 +46,7 @@ func TestHeldFromTheStart(t *testing.T) {
 	a.vector(1, 1000, 2)
 	r := a.request()
 	reply := grants(r, 0, 2)
-	reply.Held, reply.Version = []messages.Attempt{attempt(0), attempt(1)}, 1
+	reply.Suspended, reply.Version = []messages.Attempt{attempt(0), attempt(1)}, 1
 	a.Answered(a.now, r.ID, reply)
 	if do := a.act(); len(do.Start)+len(do.Hold) != 0 || a.Running() != 2 {
 		t.Fatalf("%+v, want both to wait", do)
@@ -64,7 +64,7 @@ func TestDirectiveBeforeGrant(t *testing.T) {
 	r := a.request()
 	a.tell(7, 0)
 	reply := grants(r, 0, 1)
-	reply.Held, reply.Version = nil, 6
+	reply.Suspended, reply.Version = nil, 6
 	a.Answered(a.now, r.ID, reply)
 	if do := a.act(); len(do.Start) != 0 {
 		t.Fatalf("began %+v though newer orders hold it", do.Start)
@@ -77,11 +77,11 @@ func TestStopWhileHeld(t *testing.T) {
 	a.vector(1, 1000, 2)
 	r := a.request()
 	reply := grants(r, 0, 2)
-	reply.Held, reply.Version = []messages.Attempt{attempt(0)}, 1
+	reply.Suspended, reply.Version = []messages.Attempt{attempt(0)}, 1
 	a.Answered(a.now, r.ID, reply)
 	a.act()
-	a.tell(2, 0, 1)                                                                                        // one has begun, the other has not
-	a.Directive(&messages.Directive{Term: 1, Version: 2, Held: []messages.Attempt{attempt(0), attempt(1)}, // again
+	a.tell(2, 0, 1)                                                                                             // one has begun, the other has not
+	a.Directive(&messages.Directive{Term: 1, Version: 2, Suspended: []messages.Attempt{attempt(0), attempt(1)}, // again
 		Stop: []messages.Attempt{attempt(0), attempt(1)}})
 	do := a.act()
 	if len(do.Stop) != 1 || do.Stop[0].Attempt != attempt(1) {
@@ -128,7 +128,7 @@ func TestAdoptedSuspendedTaskGoesOn(t *testing.T) {
 	a.vector(1, 1000, 2)
 	r := a.request()
 	reply := grants(r, 0, 0)
-	reply.Held, reply.Version = []messages.Attempt{attempt(4)}, 1
+	reply.Suspended, reply.Version = []messages.Attempt{attempt(4)}, 1
 	a.Answered(a.now, r.ID, reply)
 	if do := a.act(); !slices.Equal(do.Resume, []messages.Attempt{attempt(3)}) || len(do.Hold) != 0 || a.Idle() != 1 {
 		t.Fatalf("%+v, %d idle; want task 3 to go on", do, a.Idle())

@@ -95,7 +95,7 @@ func (l *leader) reply(x *messages.Exchange, heard desk.Heard, grants []messages
 		l.desk.Inform(heard.Node, n.Slots, &reply)
 	}
 	if l.Bug == DirectiveOnce {
-		reply.Stop, reply.Held, reply.Version = nil, nil, 0
+		reply.Stop, reply.Suspended, reply.Version = nil, nil, 0
 	}
 	l.site.heard[heard.Node] = max(l.site.heard[heard.Node], epoch.Add(heard.At))
 	l.tell(heard)

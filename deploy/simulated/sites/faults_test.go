@@ -251,7 +251,7 @@ func TestAuthorisationsOfOtherJobs(t *testing.T) {
 	})
 	r.west.submit("k", "east", roamingSpec(1))
 	good := tell[messages.SignedAuthorisation](r.west, "$auctioneer", messages.Bank, messages.VerbAuthorise, messages.AuthoriseRequest{
-		Key: messages.RoamingKey(7), Member: "alice", Peer: "east", Amount: 10 * messages.Credit, Interval: messages.Duration(time.Hour), Job: 7})
+		Key: messages.RemoteJobKey(7), Member: "alice", Peer: "east", Amount: 10 * messages.Credit, Interval: messages.Duration(time.Hour), Job: 7})
 	request := func(change func(*messages.PeerSubmitRequest)) messages.PeerSubmitRequest {
 		q := messages.PeerSubmitRequest{Job: 7, Account: "alice", Spec: roamingSpec(1), Authorisation: good}
 		change(&q)
@@ -298,7 +298,7 @@ func TestAuthorisationsOfOtherJobs(t *testing.T) {
 // it owes by then can still be charged.
 func TestAuthorisationsEnd(t *testing.T) {
 	r := &realm{TB: t, network: bus.NewMemory()}
-	r.west = r.start("west", func(c *auctioneer.Config) { c.RoamFor = messages.Duration(time.Hour) })
+	r.west = r.start("west", func(c *auctioneer.Config) { c.RemoteFor = messages.Duration(time.Hour) })
 	r.east = r.start("east")
 	r.introduce(r.west, r.east)
 	id := r.west.submit("k", "east", roamingSpec(4)).Job
