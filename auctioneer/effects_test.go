@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -130,7 +131,7 @@ func TestObservationsAreTriedAgain(t *testing.T) {
 	id := f.submit("alice", "k", oneStage(1)).Job
 	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
 	await.Until(t, "no effect waits", func() (none bool) {
-		f.replica.read(func(b *book.Book) { none = b.Job(id).State.Final() && len(b.Effects(1)) == 0 })
+		f.replica.read(func(b *book.Book) { none = b.Job(id).State.Final() && len(slices.Collect(b.EachEffect)) == 0 })
 		return none
 	})
 }

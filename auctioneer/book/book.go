@@ -110,13 +110,6 @@ func (b *Book) Watch(on bool) {
 	b.touchEffects()
 }
 
-// Touch counts a job among the changes again.
-func (b *Book) Touch(id messages.JobID) {
-	if b.Job(id) != nil {
-		b.touch(id)
-	}
-}
-
 // Apply carries out a command and returns its result, or a *messages.Error
 // if it is refused, in which case nothing changed but the time.
 func (b *Book) Apply(c *Command) any {

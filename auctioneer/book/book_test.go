@@ -324,7 +324,7 @@ func TestSettledOnceAndWithinTheHold(t *testing.T) {
 	refusal(t, s.apply(Command{Settle: &Settle{Job: id, Charge: -1}}), messages.Invalid)
 	s.apply(Command{Settle: &Settle{Job: id, Charge: 60}})
 	s.apply(Command{Settle: &Settle{Job: id, Charge: 70}})
-	e := s.Effects(10)
+	e := slices.Collect(s.EachEffect)
 	if len(e) != 1 || e[0].Kind != Charge || s.Job(id).Owed != 60 {
 		t.Fatalf("effects %v, owed %v", e, s.Job(id).Owed)
 	}
@@ -333,7 +333,7 @@ func TestSettledOnceAndWithinTheHold(t *testing.T) {
 	if j := s.Job(id); j.State != messages.Cancelled || j.Charged != 60 || s.Active() != 0 {
 		t.Fatalf("job is %v, charged %v, %d active", j.State, j.Charged, s.Active())
 	}
-	if e := s.Effects(10); len(e) != 1 || e[0].Kind != Observe {
+	if e := slices.Collect(s.EachEffect); len(e) != 1 || e[0].Kind != Observe {
 		t.Fatalf("effects after the charge: %v", e)
 	}
 }

@@ -143,12 +143,12 @@ func TestRoundMovesOnlyWhatHoldsCover(t *testing.T) {
 		return Command{Decide: &Decide{Start: []Starting{{Job: a, Order: Order{Class: "map", Slots: 1}, Legs: []Leg{{From: a, To: b, Amount: amount}}}}}}
 	}
 	s.apply(round(101))
-	if s.Job(a).Order == nil || len(s.Effects(9)) != 0 || s.Job(a).Paid != 0 {
+	if s.Job(a).Order == nil || len(slices.Collect(s.EachEffect)) != 0 || s.Job(a).Paid != 0 {
 		t.Fatalf("a payment above the hold was taken: %+v", s.Job(a))
 	}
 	c := s.submit("c", mapStage(1))
 	s.apply(Command{Decide: &Decide{Discard: []Discarding{{Job: c, Reason: "Discarded", Message: "m", Change: []string{"x"}, Legs: []Leg{{From: c, To: b, Amount: 30}}}}}})
-	e := s.Effects(9)
+	e := slices.Collect(s.EachEffect)
 	if len(e) != 1 || e[0].Kind != Round || s.Job(c).Paid != 30 || s.Job(b).Gained != 30 || s.Job(c).Outcome != messages.Discarded {
 		t.Fatalf("effects %v, job %+v", e, s.Job(c))
 	}
@@ -164,7 +164,7 @@ func TestRefusedRoundIsTakenBack(t *testing.T) {
 	s := newSite(t)
 	a, b := s.submit("a", mapStage(1)), s.submit("b", mapStage(1))
 	s.apply(Command{Decide: &Decide{Discard: []Discarding{{Job: a, Reason: "Discarded", Legs: []Leg{{From: a, To: b, Amount: 100}}}}}})
-	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: s.Effects(1)[0].ID, Refused: "no"}}}})
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: slices.Collect(s.EachEffect)[0].ID, Refused: "no"}}}})
 	if j := s.Job(a); j.Paid != 0 || s.Job(b).Gained != 0 || j.HoldID() != "a" {
 		t.Fatalf("paid %v, hold %q", j.Paid, j.HoldID())
 	}

@@ -33,19 +33,8 @@ type effects struct {
 	watch   *watch
 }
 
-// Effects returns up to limit effects that wait, oldest first.
-func (s *effects) Effects(limit int) []Effect {
-	return append([]Effect(nil), s.waiting[:min(limit, len(s.waiting))]...)
-}
-
 // EachEffect calls yield for each effect that waits, oldest first.
-func (s *effects) EachEffect(yield func(Effect) bool) {
-	for _, e := range s.waiting {
-		if !yield(e) {
-			return
-		}
-	}
-}
+func (s *effects) EachEffect(yield func(Effect) bool) { slices.Values(s.waiting)(yield) }
 
 // Names reports whether every job that an effect names is still in the book. If not,
 // the effect has nothing left to do.

@@ -27,7 +27,7 @@ func TestEffectsKeepTheirJobs(t *testing.T) {
 	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 1}}}}) // leaves the observation, 4
 	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 2}, {Effect: 3}}}})
 	var ids []uint64
-	for _, e := range s.Effects(9) {
+	for _, e := range slices.Collect(s.EachEffect) {
 		ids = append(ids, e.ID)
 	}
 	if !slices.Equal(ids, []uint64{4, 5, 6}) || s.Job(1) == nil {
@@ -64,8 +64,8 @@ func TestEffectsOfJobsThatAreGone(t *testing.T) {
 		c.Effects = append(c.Effects, Confirmation{Effect: e.ID, Refused: "its job is gone"})
 	}
 	b.must(t, &Command{Confirm: c})
-	if j := b.Job(1); len(b.Effects(9)) != 0 || j.Paid != 0 || j.Gained != 0 || j.State != messages.Waiting {
-		t.Errorf("left are %v; %+v", b.Effects(9), j)
+	if j := b.Job(1); len(slices.Collect(b.EachEffect)) != 0 || j.Paid != 0 || j.Gained != 0 || j.State != messages.Waiting {
+		t.Errorf("left are %v; %+v", slices.Collect(b.EachEffect), j)
 	}
 }
 

@@ -145,54 +145,40 @@ func (n *Node) image() nodeImage {
 // WriteTo writes the image. Books that applied the same commands write the
 // same bytes.
 func (im *Image) WriteTo(w io.Writer) (int64, error) {
-	counted := &counter{w: w}
-	buffered := bufio.NewWriterSize(counted, 1<<16)
-	if err := im.encode(buffered); err != nil {
-		return counted.n, err
-	}
-	err := buffered.Flush()
-	return counted.n, err
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
+	buffered := bufio.NewWriterSize(w, 1<<16)
+	n, err := im.encode(buffered)
+	return n, errors.Join(err, buffered.Flush())
 }
 
 // Hash is the SHA-256 of the book's image.
 func (b *Book) Hash() [sha256.Size]byte {
 	h := sha256.New()
-	if err := b.Capture().encode(h); err != nil {
+	if _, err := b.Capture().encode(h); err != nil {
 		panic(err) // a hash does not fail, and every field can be encoded
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-func (im *Image) encode(w io.Writer) error {
+// encode writes the image and returns how many bytes that took.
+func (im *Image) encode(w io.Writer) (size int64, err error) {
 	slices.SortFunc(im.Jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(im.RemoteJobs, func(a, b RemoteJob) int { return cmp.Compare(a.ID, b.ID) })
-	if _, err := w.Write([]byte{imageVersion}); err != nil {
-		return err
+	write := func(data []byte) {
+		if err == nil {
+			_, err = w.Write(data)
+			size += int64(len(data))
+		}
 	}
+	write([]byte{imageVersion})
 	for r := range im.records {
-		data, err := messages.Marshal(&r, messages.Msgpack)
-		if err != nil {
-			return err
+		data, failed := messages.Marshal(&r, messages.Msgpack)
+		if err = cmp.Or(err, failed); err != nil {
+			return size, err
 		}
-		if _, err := w.Write(binary.AppendUvarint(nil, uint64(len(data)))); err != nil {
-			return err
-		}
-		if _, err := w.Write(data); err != nil {
-			return err
-		}
+		write(binary.AppendUvarint(nil, uint64(len(data))))
+		write(data)
 	}
-	return nil
+	return size, err
 }
 
 // records calls yield for each record, until yield returns false.
@@ -232,15 +218,11 @@ func (j *Job) records(yield func(Image) bool) bool {
 		return false
 	}
 	for i := range j.Stages {
-		for tasks := range slices.Chunk(j.Stages[i].Tasks, mostTasks) {
-			if !yield(Image{Tasks: []taskImage{{Stage: i, Tasks: tasks}}}) {
-				return false
-			}
-		}
-		for again := range slices.Chunk(j.Stages[i].Again, mostTasks) {
-			if !yield(Image{Tasks: []taskImage{{Stage: i, Again: again}}}) {
-				return false
-			}
+		s := &j.Stages[i]
+		all := eachOf(s.Tasks, mostTasks, func(tasks []Task) bool { return yield(Image{Tasks: []taskImage{{Stage: i, Tasks: tasks}}}) }) &&
+			eachOf(s.Again, mostTasks, func(again []uint32) bool { return yield(Image{Tasks: []taskImage{{Stage: i, Again: again}}}) })
+		if !all {
+			return false
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(j.Doubts), func(x, y [2]uint32) int { return slices.Compare(x[:], y[:]) }) {

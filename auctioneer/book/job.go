@@ -2,6 +2,7 @@ package book
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -197,4 +198,67 @@ func (j *Job) Running(class messages.Name) int {
 		}
 	}
 	return n
+}
+
+// jobs are the jobs that nodes of this site run.
+type jobs struct {
+	byID    map[messages.JobID]*Job
+	ended   []messages.JobID        // those that are remembered, in the order in which they ended
+	ordered map[messages.JobID]*Job // those whose start was ordered for good, and that have not ended
+}
+
+// newJob is the job of a submission.
+func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
+	j := &Job{
+		ID: id, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
+		Assumed: c.Assumed, Hold: c.Hold, Held: c.Held, Submitted: now, Stages: make([]Stage, len(c.Spec.Stages)),
+		Contract: c.Contract, Visit: c.Visit, Deposit: Deposit{Amount: c.Deposit},
+	}
+	for i := range c.Spec.Stages {
+		j.Stages[i] = Stage{Total: c.Spec.Stages[i].TaskCount(), Unmet: len(c.Spec.Stages[i].After)}
+	}
+	return j
+}
+
+// Job returns a job, nil if there is none. It must not be changed.
+func (s *jobs) Job(id messages.JobID) *Job { return s.byID[id] }
+
+// Active is the number of jobs that have not ended.
+func (s *jobs) Active() int { return len(s.byID) - len(s.ended) }
+
+// Jobs calls yield for each job, in no particular order.
+func (s *jobs) Jobs(yield func(*Job) bool) { maps.Values(s.byID)(yield) }
+
+// Ordered calls yield for each job that has not ended and whose start was ordered
+// for good, in no particular order.
+func (s *jobs) Ordered(yield func(*Job) bool) { maps.Values(s.ordered)(yield) }
+
+// Live is the number of jobs of a market that are not final.
+func (s *jobs) Live(market messages.Name) (n int) {
+	for _, j := range s.byID {
+		if j.Spec.Market == market && !j.State.Final() {
+			n++
+		}
+	}
+	return n
+}
+
+// PastShares are the shares that the job was settled on; nil before.
+func (j *Job) PastShares() []messages.ClassShare {
+	var out []messages.ClassShare
+	for _, s := range j.Shares {
+		out = append(out, messages.ClassShare{Class: s.Class, Allocated: float64(s.Allocated) / 1e6, Received: float64(s.Received) / 1e6, Over: s.Over})
+	}
+	return out
+}
+
+// StageStatuses are the job's stages as its owner sees them.
+func (j *Job) StageStatuses() []messages.StageStatus {
+	out := make([]messages.StageStatus, len(j.Stages))
+	for i := range j.Stages {
+		s, spec := &j.Stages[i], &j.Spec.Stages[i]
+		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i), Running: s.Running,
+			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS}
+	}
+	return out
 }

@@ -119,9 +119,6 @@ type remote struct {
 // be changed.
 func (b *remote) Remote(id messages.JobID) *RemoteJob { return b.remoteJobs[id] }
 
-// RemoteJobs calls yield for each job that another site runs, in no particular order.
-func (b *remote) RemoteJobs(yield func(*RemoteJob) bool) { each(b.remoteJobs, yield) }
-
 // Receipt returns the answer to the job's submission.
 func (r *RemoteJob) Receipt() RemoteReceipt {
 	return RemoteReceipt{Job: r.ID, Payer: r.Payer, Held: r.Spec.Budget, Tasks: r.Spec.TaskCount(), Peer: r.Peer, Chosen: r.Chosen}

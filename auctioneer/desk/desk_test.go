@@ -2,6 +2,7 @@ package desk
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -392,8 +393,8 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 		}
 		s.pass(10 * second)
 	}
-	if n := charges["job/k/charge"]; !s.Job(id).State.Final() || len(s.Effects(1)) > 0 || n < 3 || len(charges) != 1 {
-		t.Errorf("%v, %d effects, %v", s.Job(id).State, len(s.Effects(9)), charges)
+	if n := charges["job/k/charge"]; !s.Job(id).State.Final() || len(slices.Collect(s.EachEffect)) > 0 || n < 3 || len(charges) != 1 {
+		t.Errorf("%v, %d effects, %v", s.Job(id).State, len(slices.Collect(s.EachEffect)), charges)
 	}
 }
 
@@ -484,7 +485,7 @@ func TestABatchIsSharedFairly(t *testing.T) {
 		s.pass(10 * second)
 		s.carriesOut()
 	}
-	if n := len(s.Effects(9)); n > 0 {
+	if n := len(slices.Collect(s.EachEffect)); n > 0 {
 		t.Errorf("%d effects are left", n)
 	}
 }

@@ -17,7 +17,6 @@ type Rules struct {
 	Site       messages.Name
 	Operators  []messages.Name         // may see everybody's jobs
 	MostMemory map[messages.Name]int64 // of a task, by class, in bytes; none: any
-	HoldFor    messages.Duration       // how long the bank keeps a hold without a word; 0: for ever
 	Deposit    messages.Credits        // held beside the budget
 	Pending    int                     // jobs of an account that have not ended, at most; 0: any number
 }

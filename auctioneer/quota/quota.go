@@ -115,6 +115,3 @@ func (b *Buckets) sweep(now messages.Time) {
 	}
 	b.next = max(sweepFrom, 2*len(b.full))
 }
-
-// Len is how many accounts are remembered.
-func (b *Buckets) Len() int { return len(b.full) }

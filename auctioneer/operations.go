@@ -1,0 +1,189 @@
+package auctioneer
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// operations does what operators, and the site's admission, ask for.
+type operations struct{ *leader }
+
+// forOperators has f answer operators, and nobody else.
+func forOperators[Request, Reply any](l *operations, to string, f func(context.Context, messages.Name, Request) (Reply, error)) func(context.Context, messages.Name, Request) (Reply, error) {
+	return func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
+		if !slices.Contains(l.Operators, caller) {
+			return reply, messages.Errorf(messages.PermissionDenied, "only operators may %s", to)
+		}
+		return f(ctx, caller, r)
+	}
+}
+
+// drain has a node take no more work.
+func (l *operations) drain(ctx context.Context, caller messages.Name, r messages.DrainRequest) (reply messages.DrainReply, err error) {
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	reply.Node = r.Node
+	if !r.Undo {
+		reply.Until = l.Clock().Add(r.Notice)
+	}
+	if reply.Tasks, err = propose[int](ctx, l.Auctioneer, &book.Command{Drain: &book.Drain{Node: r.Node, Until: reply.Until}}); err != nil {
+		return reply, err
+	}
+	if r.Undo {
+		l.Log.Info("node takes work", zap.String("node", r.Node), zap.String("by", caller))
+		return reply, nil
+	}
+	l.Log.Info("node drains", zap.String("node", r.Node), zap.Stringer("until", reply.Until), zap.Int("tasks", reply.Tasks))
+	return reply, nil
+}
+
+// draining says which of a job's tasks are on nodes that drain, and until when.
+func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
+	for i := range j.Stages {
+		if j.Stages[i].Running == 0 {
+			continue
+		}
+		for k := range j.Stages[i].Tasks {
+			t := &j.Stages[i].Tasks[k]
+			if n := b.Nodes()[t.Node]; t.Phase == book.Claimed && n.Drain != 0 {
+				tasks++
+				if until == 0 || n.Drain < until {
+					until = n.Drain
+				}
+			}
+		}
+	}
+	return tasks, until
+}
+
+// regroup adds a replica of the auctioneer, or removes one.
+func (l *operations) regroup(ctx context.Context, caller messages.Name, r messages.ReplicaRequest) (messages.ReplicasReply, error) {
+	reply, err := mailbox.Regroup(ctx, messages.Auctioneer, l.box, &r)
+	l.Log.Info("replicas", zap.String("by", caller), zap.String("add", r.Add), zap.String("remove", r.Remove), zap.Error(err))
+	return reply, err
+}
+
+// replicas lists them.
+func (l *operations) replicas(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.ReplicasReply, error) {
+	return mailbox.Regroup(ctx, messages.Auctioneer, l.box, nil)
+}
+
+// joinTokens keeps the join tokens of nodes for the site's admission, which alone may
+// ask: a token that is in the log is used once, whichever host it is shown to.
+func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r messages.AdmitRequest) (reply messages.TokensReply, err error) {
+	if caller != messages.ServiceIdentity(messages.Admission) {
+		return reply, messages.Errorf(messages.PermissionDenied, "only the site's admission may ask this; operators use candor node token")
+	}
+	if r.Issue == nil && r.Use == nil && r.Revoke == "" {
+		err := l.look(ctx, func(b *book.Book) error {
+			reply.Tokens = b.Tokens()
+			return nil
+		})
+		return reply, err
+	}
+	if t := r.Issue; t != nil && (!strings.HasPrefix(t.ID, messages.JoinPrefix) || !messages.ValidName(t.Node)) {
+		return reply, messages.Errorf(messages.Invalid, "issue: %q for node %q is no join token", t.ID, t.Node)
+	}
+	token, err := propose[messages.TokenState](ctx, l.Auctioneer, &book.Command{Admit: &book.Admit{Issue: r.Issue, Use: r.Use, Revoke: r.Revoke}})
+	if err != nil {
+		return reply, err
+	}
+	return messages.TokensReply{Tokens: []messages.TokenState{token}}, nil
+}
+
+// apply makes others the markets of the site. The leader begins anew with them,
+// as a new leader would; jobs are in the book, and stay.
+func (l *operations) apply(ctx context.Context, caller messages.Name, r messages.ApplyRequest) (reply messages.ApplyReply, err error) {
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	if i, err := CheckMarkets(r.Markets); err != nil {
+		e := messages.AsError("", err)
+		return reply, messages.Errorf(e.Kind, "markets[%d].%s", i, e.Message)
+	}
+	reply = compare(l.Configs, r.Markets)
+	idle, err := l.spare(&reply, r.Markets)
+	if err != nil {
+		return reply, err
+	}
+	if r.DryRun || len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0 {
+		return reply, nil
+	}
+	if _, err := l.propose(ctx, &book.Command{Apply: &book.Apply{Markets: r.Markets, Idle: idle, MarketsVersion: l.Version + 1}}); err != nil {
+		return reply, err
+	}
+	l.Log.Info("markets applied", zap.String("by", caller), zap.Strings("added", reply.Added),
+		zap.Strings("changed", reply.Changed), zap.Strings("removed", reply.Removed))
+	l.awaitApplied(ctx)
+	return reply, nil
+}
+
+// awaitApplied has the markets that were committed come into force, and waits for
+// that, or until the term or ctx ends: then they do so with the next leader.
+func (l *operations) awaitApplied(ctx context.Context) {
+	inForce := make(chan struct{})
+	select {
+	case l.applied <- inForce:
+	case <-l.over:
+		return
+	}
+	select {
+	case <-inForce:
+	case <-l.over:
+	case <-ctx.Done():
+	}
+}
+
+func compare(was, is []messages.Market) (r messages.ApplyReply) {
+	find := func(in []messages.Market, name messages.Name) int {
+		return slices.IndexFunc(in, func(m messages.Market) bool { return m.Name == name })
+	}
+	for i := range is {
+		switch k := find(was, is[i].Name); {
+		case k < 0:
+			r.Added = append(r.Added, is[i].Name)
+		case !reflect.DeepEqual(was[k], is[i]):
+			r.Changed = append(r.Changed, is[i].Name)
+		}
+	}
+	for i := range was {
+		if find(is, was[i].Name) < 0 {
+			r.Removed = append(r.Removed, was[i].Name)
+		}
+	}
+	return r
+}
+
+// spare refuses changes that would lose jobs, and says which markets must have
+// none for that.
+func (l *operations) spare(r *messages.ApplyReply, markets []messages.Market) (idle []messages.Name, err error) {
+	l.replica.read(func(b *book.Book) {
+		for _, name := range slices.Concat(r.Removed, r.Changed) {
+			n := b.Live(name)
+			i := slices.IndexFunc(markets, func(m messages.Market) bool { return m.Name == name })
+			was := l.Find(name)
+			if i >= 0 && markets[i].Mechanism == was.Mechanism && slices.Equal(markets[i].Classes, was.Classes) {
+				continue
+			}
+			idle = append(idle, name)
+			switch {
+			case n == 0:
+			case i < 0:
+				err = messages.Errorf(messages.Conflict, "markets: %s cannot go: it has %d jobs that have not ended; cancel them or wait", name, n)
+			default:
+				err = messages.Errorf(messages.Conflict, "markets[%d]: %s has %d jobs that bid under mechanism %s for %v; these cannot change before they end",
+					i, name, n, was.Mechanism, was.Classes)
+			}
+		}
+	})
+	return idle, err
+}
