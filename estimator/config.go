@@ -1,6 +1,7 @@
 package estimator
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -21,11 +22,6 @@ type Config struct {
 	Markets []messages.Market
 	// Profiles are the site's job profile classes.
 	Profiles []messages.Profile
-	// Kinds bounds the kinds of job that are remembered; default 100,000. The
-	// kind that was not seen for longest is forgotten first.
-	Kinds int
-	// HalfLife is after how long a run counts half; default 30 days.
-	HalfLife messages.Duration
 	// Dir keeps the snapshot that a restart goes on from; "": none is kept, and
 	// the stream is read from its beginning at each start.
 	Dir string
@@ -59,21 +55,14 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("estimator: Operators has %q, which is not a valid name", name)
 		}
 	}
-	remembered := c.memory()
-	if err := remembered.Validate(); err != nil {
+	if err := memory.CheckProfiles(c.Profiles); err != nil {
 		return fmt.Errorf("estimator: %w", err)
 	}
 	return nil
 }
 
-func (c *Config) memory() memory.Config {
-	return memory.Config{Kinds: c.Kinds, HalfLife: c.HalfLife, Profiles: c.Profiles}
-}
-
 func (c *Config) defaults() {
-	if c.Every == 0 {
-		c.Every = saveEvery
-	}
+	c.Every = cmp.Or(c.Every, saveEvery)
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}

@@ -40,7 +40,7 @@ func Start(ctx context.Context, c Config) (*Estimator, error) {
 	c.defaults()
 	e := &Estimator{config: c, done: make(chan struct{}), doubt: make(chan struct{}, 1)}
 	var err error
-	if e.memory, err = memory.New(c.memory()); err != nil {
+	if e.memory, err = memory.New(c.Profiles); err != nil {
 		return nil, fmt.Errorf("estimator: %w", err)
 	}
 	e.metrics = newMetrics(e)

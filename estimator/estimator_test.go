@@ -391,8 +391,6 @@ func TestConfig(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"site":     func(c *Config) { c.Site = "Not A Name" },
 		"bus":      func(c *Config) { c.Bus = nil },
-		"kinds":    func(c *Config) { c.Kinds = -1 },
-		"life":     func(c *Config) { c.HalfLife = -1 },
 		"every":    func(c *Config) { c.Every = -1 },
 		"profile":  func(c *Config) { c.Profiles = []messages.Profile{{Name: "x", Class: "square"}} },
 		"operator": func(c *Config) { c.Operators = []messages.Name{"$ops"} },

@@ -13,7 +13,12 @@ import (
 
 func (e *Estimator) queries() bus.Service {
 	endpoint := func(verb string, handle bus.Handler) bus.Endpoint {
-		return bus.Endpoint{Name: verb, Subject: messages.Subject(e.config.Site, messages.Estimator, verb, "*"), Handle: handle}
+		timed := func(ctx context.Context, r bus.Request) ([]byte, error) {
+			began := time.Now()
+			defer func() { e.metrics.seconds.WithLabelValues(verb).Observe(time.Since(began).Seconds()) }()
+			return handle(ctx, r)
+		}
+		return bus.Endpoint{Name: verb, Subject: messages.Subject(e.config.Site, messages.Estimator, verb, "*"), Handle: timed}
 	}
 	return bus.Service{
 		Name: "candor-estimator", Version: "1.1.0", Description: "What jobs of site " + e.config.Site + " are worth, and how long they take", Discoverable: true,
@@ -28,7 +33,6 @@ func (e *Estimator) queries() bus.Service {
 }
 
 func (e *Estimator) utility(_ context.Context, caller messages.Name, r messages.UtilityRequest) (reply messages.UtilityReply, err error) {
-	defer e.timed(messages.VerbUtility)()
 	if r.Account, err = e.permit(caller, r.Account); err != nil {
 		return reply, err
 	}
@@ -38,7 +42,6 @@ func (e *Estimator) utility(_ context.Context, caller messages.Name, r messages.
 }
 
 func (e *Estimator) runtime(_ context.Context, caller messages.Name, r messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
-	defer e.timed(messages.VerbRuntime)()
 	if r.Account, err = e.permit(caller, r.Account); err != nil {
 		return reply, err
 	}
@@ -48,7 +51,6 @@ func (e *Estimator) runtime(_ context.Context, caller messages.Name, r messages.
 }
 
 func (e *Estimator) estimate(_ context.Context, caller messages.Name, r messages.EstimateRequest) (reply messages.EstimateReply, err error) {
-	defer e.timed(messages.VerbEstimate)()
 	if r.Account, err = e.permit(caller, r.Account); err != nil {
 		return reply, err
 	}
@@ -94,7 +96,6 @@ func (e *Estimator) complete(spec *messages.JobSpec) error {
 }
 
 func (e *Estimator) classes(context.Context, messages.Name, messages.Empty) (messages.ClassesReply, error) {
-	defer e.timed(messages.VerbClasses)()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.memory.Classes()
@@ -103,7 +104,6 @@ func (e *Estimator) classes(context.Context, messages.Name, messages.Empty) (mes
 // samples are for those who run a mechanism or the site: single types could be
 // guessed at from many draws.
 func (e *Estimator) samples(_ context.Context, caller messages.Name, r messages.SamplesRequest) (reply messages.SamplesReply, err error) {
-	defer e.timed(messages.VerbSamples)()
 	if !e.privileged(caller) {
 		return reply, messages.Errorf(messages.PermissionDenied, "account %q may not draw types of a class; the site's services and operators may", caller)
 	}
@@ -131,10 +131,4 @@ func (e *Estimator) permit(caller, account messages.Name) (messages.Name, error)
 // privileged are the site's services and operators.
 func (e *Estimator) privileged(caller messages.Name) bool {
 	return strings.HasPrefix(caller, "$") || slices.Contains(e.config.Operators, caller)
-}
-
-// timed begins to time an answer; the function it returns ends that.
-func (e *Estimator) timed(verb string) func() {
-	began := time.Now()
-	return func() { e.metrics.seconds.WithLabelValues(verb).Observe(time.Since(began).Seconds()) }
 }

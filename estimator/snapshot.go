@@ -177,7 +177,7 @@ func decode(data []byte, c *Config) (*memory.Memory, uint64, error) {
 		}
 		records = append(records, r)
 	}
-	learned, err := memory.Restore(c.memory(), records)
+	learned, err := memory.Restore(c.Profiles, records)
 	return learned, h.Sequence, err
 }
 

@@ -139,7 +139,7 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 // memory that answers.
 func FuzzDecode(f *testing.F) {
 	c := Config{Site: "here"}
-	m, err := memory.New(c.memory())
+	m, err := memory.New(c.Profiles)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -24,7 +24,10 @@ func Screen(d *Data, accounts []messages.Name, influence float64) (keep []bool, 
 // Influence caps the weights of accounts. An account "" is nobody's: each of its
 // samples counts as from an account of its own.
 func Influence(accounts []messages.Name, weights []float64, multiple float64) ([]float64, error) {
-	if weights != nil && len(weights) != len(accounts) {
+	if weights == nil {
+		weights = ones(len(accounts))
+	}
+	if len(weights) != len(accounts) {
 		return nil, messages.Errorf(messages.Invalid, "accounts: must be one for each of %d samples, there are %d", len(weights), len(accounts))
 	}
 	if err := checkInfluence(multiple); err != nil {

@@ -116,6 +116,17 @@ func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bo
 	return regular, true, nil
 }
 
+// correlations are those of a covariance matrix.
+func correlations(h mat.Symmetric) *mat.SymDense {
+	r := mat.NewSymDense(h.SymmetricDim(), nil)
+	for i := range h.SymmetricDim() {
+		for j := i; j < h.SymmetricDim(); j++ {
+			r.SetSym(i, j, h.At(i, j)/math.Sqrt(h.At(i, i))/math.Sqrt(h.At(j, j)))
+		}
+	}
+	return r
+}
+
 // pivot is the least squared pivot of the Cholesky factor of the correlation
 // matrix of h, 0 if h is not positive definite.
 func pivot(h mat.Symmetric) float64 {
@@ -128,17 +139,13 @@ func pivot(h mat.Symmetric) float64 {
 // no factor, if h is not positive definite.
 func factor(h mat.Symmetric) (lower []float64, least float64) {
 	l := h.SymmetricDim()
-	r := mat.NewSymDense(l, nil) // the correlations: no unit makes it ill-scaled
 	for i := range l {
 		if !(h.At(i, i) > 0) {
 			return nil, 0
 		}
-		for j := i; j < l; j++ {
-			r.SetSym(i, j, h.At(i, j)/math.Sqrt(h.At(i, i))/math.Sqrt(h.At(j, j)))
-		}
 	}
 	var c mat.Cholesky
-	if !c.Factorize(r) {
+	if !c.Factorize(correlations(h)) { // of which no unit makes an ill-scaled matrix
 		return nil, 0
 	}
 	var t mat.TriDense

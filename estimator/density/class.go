@@ -48,7 +48,7 @@ const Refresh = 1.0 / 32
 // 1/32 more of them than it is of. That takes up to O(Kernels²·L); otherwise
 // it is at hand.
 func (c *Class) Estimate() (*Density, error) {
-	if c.store.count-c.builtAt >= max(1, Refresh*c.builtAt) {
+	if c.store.Count-c.builtAt >= max(1, Refresh*c.builtAt) {
 		if err := c.build(); err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func (c *Class) build() error {
 	if err != nil {
 		return err
 	}
-	c.before, c.built, c.builtAt, c.effective = c.built, f, c.store.count, count
+	c.before, c.built, c.builtAt, c.effective = c.built, f, c.store.Count, count
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (c *Class) build() error {
 func (c *Class) kept() (d *Data, count float64) {
 	all, owner := c.store.data()
 	weights := capped(owner, all.Weights, c.config.Influence)
-	keep := screen(all, weights, c.store.count)
+	keep := screen(all, weights, c.store.Count)
 	d = &Data{Dimensions: all.Dimensions, Weights: []float64{}}
 	total := 0.0
 	for k, w := range weights {
@@ -136,16 +136,12 @@ func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
 	} else {
 		h = c.config.Rule.of(covariance, n)
 	}
-	widths := make([]float64, d.Dimensions)
-	for j := range widths {
-		widths[j] = c.config.Bounds.High[j] - c.config.Bounds.Low[j]
-	}
-	h, _, err := Regular(h, widths)
+	h, _, err := Regular(h, c.config.Bounds.widths())
 	return h, err
 }
 
 // Samples is how many were taken in.
-func (c *Class) Samples() float64 { return c.store.count }
+func (c *Class) Samples() float64 { return c.store.Count }
 
 // Effective is what the samples count as after capping and screening, as of the
 // last estimate made.
@@ -173,7 +169,7 @@ func (c *Class) Summary() (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Summary{Samples: c.store.count, Accounts: len(c.store.groups), Kernels: f.Kernels(), Effective: c.effective,
+	s := &Summary{Samples: c.store.Count, Accounts: len(c.store.Groups), Kernels: f.Kernels(), Effective: c.effective,
 		Screened: c.screened, Prior: max(0, 1-c.effective/Sufficient), Bandwidth: f.H()}
 	if c.before != nil {
 		s.Moved, s.MovedBy, err = Divergence(f, c.before, movedDraws, 0)

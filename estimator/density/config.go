@@ -1,6 +1,7 @@
 package density
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 
@@ -19,11 +20,9 @@ type Config struct {
 	// Influence is how many times an even part of the weight an account has at
 	// most, 1 or above; 0: 2.
 	Influence float64
-	// Kernels is how many are kept; 0: 1024. Then samples are merged.
+	// Kernels is how many are kept; 0: 1024. Then samples are merged. Half as many
+	// accounts are told apart; those that come later count as one.
 	Kernels int
-	// Accounts is how many are told apart; those that come later count as one.
-	// 0: half the kernels, the most that there may be.
-	Accounts int
 }
 
 // Limits of a class.
@@ -97,29 +96,13 @@ func (c *Config) checkSizes() error {
 	if c.Kernels != 0 && (c.Kernels < LeastKernels || c.Kernels > MostKernels) {
 		return messages.Errorf(messages.Invalid, "kernels: must be from %d to %d, are %d", LeastKernels, MostKernels, c.Kernels)
 	}
-	most := c.Kernels / 2
-	if c.Kernels == 0 {
-		most = DefaultKernels / 2
-	}
-	if c.Accounts < 0 || c.Accounts > most {
-		return messages.Errorf(messages.Invalid, "accounts: must be from 0 to half the kernels, %d, are %d", most, c.Accounts)
-	}
 	return nil
 }
 
 func (c *Config) defaults() {
-	if c.Rule == "" {
-		c.Rule = ScottFull
-	}
-	if c.Influence == 0 {
-		c.Influence = DefaultInfluence
-	}
-	if c.Kernels == 0 {
-		c.Kernels = DefaultKernels
-	}
-	if c.Accounts == 0 {
-		c.Accounts = c.Kernels / 2
-	}
+	c.Rule = cmp.Or(c.Rule, ScottFull)
+	c.Influence = cmp.Or(c.Influence, DefaultInfluence)
+	c.Kernels = cmp.Or(c.Kernels, DefaultKernels)
 	if c.Prior == nil {
 		c.Prior = evenly(&c.Bounds)
 	}

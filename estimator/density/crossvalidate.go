@@ -55,14 +55,8 @@ func crossValidate(d *Data, n float64, mean []float64, c *mat.SymDense) *mat.Sym
 // the correlations.
 func principal(c *mat.SymDense) *mat.Dense {
 	l := c.SymmetricDim()
-	r := mat.NewSymDense(l, nil)
-	for i := range l {
-		for j := i; j < l; j++ {
-			r.SetSym(i, j, c.At(i, j)/math.Sqrt(c.At(i, i))/math.Sqrt(c.At(j, j)))
-		}
-	}
 	var e mat.EigenSym
-	e.Factorize(r, true)
+	e.Factorize(correlations(c), true)
 	var axes mat.Dense
 	e.VectorsTo(&axes)
 	for a, value := range e.Values(nil) {

@@ -131,9 +131,6 @@ func (f *Density) CheckPoint(index int, x []float64) error {
 	return nil
 }
 
-// At is the density at x, which has L coordinates; 0 where it underflows.
-func (f *Density) At(x []float64) float64 { return math.Exp(f.Log(x)) }
-
 const (
 	// block is how many kernels are evaluated at a time: their exponents stay in
 	// the first-level cache.

@@ -10,7 +10,7 @@
 //   - New makes a Density of Data and H; Bandwidth chooses H by the rules of Scott
 //     and Silverman, full or diagonal, or by cross-validated likelihood; Regular
 //     mends an H that is singular.
-//   - Density.Log and At evaluate it, Draw and DrawWithin draw from it, the latter
+//   - Density.Log evaluates it, Draw and DrawWithin draw from it, the latter
 //     truncated to a template's bounds; Divergence compares two.
 //   - The weight of an account is bounded, and samples that do not fit are screened.
 //   - Class does all of that for samples as they come, in bounded memory, with a

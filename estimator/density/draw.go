@@ -30,6 +30,15 @@ func (b *Bounds) Check(dimensions int) error {
 	return nil
 }
 
+// widths are the distances between the ends.
+func (b *Bounds) widths() []float64 {
+	widths := make([]float64, len(b.Low))
+	for j, low := range b.Low {
+		widths[j] = b.High[j] - low
+	}
+	return widths
+}
+
 // Contains says whether x is within.
 func (b *Bounds) Contains(x []float64) bool {
 	for j, v := range x {

@@ -22,16 +22,12 @@ func checkInfluence(multiple float64) error {
 // capped returns weights for samples of accounts, which owner numbers, such that no
 // account has more than so many times an even part of their sum, multiple being 1 or
 // above. All samples of an account beyond that are weighted down alike; the others
-// keep their weights. weights nil: 1 each.
+// keep their weights.
 func capped(owner []int, weights []float64, multiple float64) []float64 {
 	totals := make([]float64, slices.Max(append([]int{-1}, owner...))+1)
-	out := make([]float64, len(owner))
+	out := slices.Clone(weights)
 	for k, a := range owner {
-		out[k] = 1
-		if weights != nil {
-			out[k] = weights[k]
-		}
-		totals[a] += out[k]
+		totals[a] += weights[k]
 	}
 	most := ceiling(totals, multiple)
 	for k, a := range owner {

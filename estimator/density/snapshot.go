@@ -9,23 +9,22 @@ import (
 // Snapshot is all that a class remembers.
 type Snapshot struct {
 	Count   float64   // samples
-	Widths  []float64 // scale of each coordinate
-	Rescale float64   // count at which it is measured again
+	Widths  []float64 // scale of each coordinate, by which distances are judged
+	Rescale float64   // count at which the scales are measured again
 	Drawn   uint64    // state of the draws
-	Groups  []Group
+	Groups  []Group   // in the order of their first sample
 }
 
 // Snapshot returns a copy of what the class remembers.
-func (c *Class) Snapshot() *Snapshot {
-	s := &Snapshot{Count: c.store.count, Widths: slices.Clone(c.store.widths), Rescale: c.store.rescale, Drawn: c.store.drawn}
-	for _, g := range c.store.groups {
-		s.Groups = append(s.Groups, g.clone())
+func (c *Class) Snapshot() *Snapshot { return new(c.store.clone()) }
+
+func (s Snapshot) clone() Snapshot {
+	s.Widths, s.Groups = slices.Clone(s.Widths), slices.Clone(s.Groups)
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		g.Weights, g.Values = slices.Clone(g.Weights), slices.Clone(g.Values)
 	}
 	return s
-}
-
-func (g *Group) clone() Group {
-	return Group{g.Account, slices.Clone(g.Weights), slices.Clone(g.Values), g.Turn}
 }
 
 // RestoreClass makes a class that goes on from a snapshot, which is copied. One
@@ -38,13 +37,10 @@ func RestoreClass(config Config, s *Snapshot) (*Class, error) {
 	if err := c.check(s); err != nil {
 		return nil, err
 	}
-	c.store.count, c.store.rescale, c.store.drawn = s.Count, s.Rescale, s.Drawn
-	copy(c.store.widths, s.Widths)
+	c.store.Snapshot = s.clone()
 	for i := range s.Groups {
-		g := s.Groups[i].clone()
-		c.store.index[g.Account] = i
-		c.store.used += len(g.Weights)
-		c.store.groups = append(c.store.groups, g)
+		c.store.index[s.Groups[i].Account] = i
+		c.store.used += len(s.Groups[i].Weights)
 	}
 	c.before, c.built = nil, nil
 	return c, c.build()

@@ -20,35 +20,27 @@ type Group struct {
 // where one of them lay, drawn by weight: so each sample is as likely as any
 // other to stand for those around it, and nothing of the spread is lost.
 type store struct {
+	Snapshot
 	dims, kernels, accounts int
 
-	groups  []Group // in the order of their first sample
-	index   map[messages.Name]int
-	used    int       // kernels
-	count   float64   // samples
-	widths  []float64 // scale of each coordinate, by which distances are judged
-	rescale float64   // count at which widths are measured again
-	drawn   uint64    // state of the draws
+	index map[messages.Name]int // of an account's group
+	used  int                   // kernels
 }
 
 func newStore(c *Config) store {
-	s := store{dims: len(c.Bounds.Low), kernels: c.Kernels, accounts: c.Accounts,
-		index: map[messages.Name]int{}, rescale: float64(c.Kernels)}
-	for j, low := range c.Bounds.Low {
-		s.widths = append(s.widths, c.Bounds.High[j]-low)
-	}
-	return s
+	return store{Snapshot: Snapshot{Widths: c.Bounds.widths(), Rescale: float64(c.Kernels)},
+		dims: len(c.Bounds.Low), kernels: c.Kernels, accounts: c.Kernels / 2, index: map[messages.Name]int{}}
 }
 
 func (s *store) add(account messages.Name, x []float64) {
 	g := s.group(account)
-	s.count++
+	s.Count++
 	if s.used < s.kernels {
 		g.put(x)
 		s.used++
 		return
 	}
-	if s.count >= s.rescale {
+	if s.Count >= s.Rescale {
 		s.measure()
 	}
 	if most := s.most(); len(most.Weights) > len(g.Weights) {
@@ -62,36 +54,36 @@ func (s *store) add(account messages.Name, x []float64) {
 // group returns an account's, or that of the accounts beyond the limit.
 func (s *store) group(account messages.Name) *Group {
 	if at, ok := s.index[account]; ok {
-		return &s.groups[at]
+		return &s.Groups[at]
 	}
-	if len(s.groups) >= s.accounts && account != "" {
+	if len(s.Groups) >= s.accounts && account != "" {
 		return s.group("")
 	}
-	s.index[account] = len(s.groups)
-	s.groups = append(s.groups, Group{Account: account})
-	return &s.groups[len(s.groups)-1]
+	s.index[account] = len(s.Groups)
+	s.Groups = append(s.Groups, Group{Account: account})
+	return &s.Groups[len(s.Groups)-1]
 }
 
 // most is the group with most kernels: two or more, as there are fewer groups
 // than kernels.
 func (s *store) most() *Group {
 	at := 0
-	for i := range s.groups {
-		if len(s.groups[i].Weights) > len(s.groups[at].Weights) {
+	for i := range s.Groups {
+		if len(s.Groups[i].Weights) > len(s.Groups[at].Weights) {
 			at = i
 		}
 	}
-	return &s.groups[at]
+	return &s.Groups[at]
 }
 
 // measure takes the scale of each coordinate from the samples: when all kernels
 // are first in use, and whenever their number has doubled.
 func (s *store) measure() {
-	s.rescale *= 2
+	s.Rescale *= 2
 	d, _ := s.data()
-	for j := range s.widths {
+	for j := range s.Widths {
 		if _, deviation := spread(d, d.Weights, j); deviation > 0 {
-			s.widths[j] = deviation
+			s.Widths[j] = deviation
 		}
 	}
 }
@@ -99,8 +91,8 @@ func (s *store) measure() {
 // data returns all kernels as weighted samples, and whose they are.
 func (s *store) data() (d *Data, owner []int) {
 	d = &Data{Dimensions: s.dims, Weights: []float64{}}
-	for a := range s.groups {
-		g := &s.groups[a]
+	for a := range s.Groups {
+		g := &s.Groups[a]
 		d.Values, d.Weights = append(d.Values, g.Values...), append(d.Weights, g.Weights...)
 		for range g.Weights {
 			owner = append(owner, a)
@@ -111,8 +103,8 @@ func (s *store) data() (d *Data, owner []int) {
 
 // chance is true with probability p (splitmix64).
 func (s *store) chance(p float64) bool {
-	s.drawn += 0x9e3779b97f4a7c15
-	x := s.drawn
+	s.Drawn += 0x9e3779b97f4a7c15
+	x := s.Drawn
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return float64((x^x>>31)>>11)/(1<<53) < p
@@ -127,9 +119,9 @@ func (g *Group) put(x []float64) {
 // absorb adds a sample to a group without adding a kernel: into the nearest,
 // or as a kernel of its own if to merge the one whose turn it is costs less.
 func (g *Group) absorb(x []float64, s *store) {
-	into, cost := g.near(x, 1, -1, math.Inf(1), s.widths)
+	into, cost := g.near(x, 1, -1, math.Inf(1), s.Widths)
 	i := g.next()
-	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, cost, s.widths)
+	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, cost, s.Widths)
 	if j < 0 {
 		g.join(into, x, 1, s)
 		return
@@ -142,7 +134,7 @@ func (g *Group) absorb(x []float64, s *store) {
 // give gives up a kernel: the one whose turn it is goes into the nearest.
 func (g *Group) give(s *store) {
 	i, last := g.next(), len(g.Weights)-1
-	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.widths)
+	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.Widths)
 	g.join(j, g.value(i, s.dims), g.Weights[i], s)
 	g.Weights[i] = g.Weights[last]
 	copy(g.value(i, s.dims), g.value(last, s.dims))

@@ -1,47 +1,27 @@
 package memory
 
 import (
+	"time"
+
 	"github.com/candor-grid/candor/estimator/internal/recent"
-	"github.com/candor-grid/candor/estimator/runtime"
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config says how much is remembered, and of what.
-type Config struct {
-	// Kinds bounds the kinds of job remembered; 0: 100,000.
-	Kinds int
-	// Contexts bounds the sets of similar stages and jobs whose times are
-	// remembered; 0: what package runtime takes.
-	Contexts int
-	// HalfLife is after how long a run counts half; 0: 30 days.
-	HalfLife messages.Duration
-	// Profiles are the site's job profile classes.
-	Profiles []messages.Profile
-}
-
 const (
-	defaultKinds    = 100_000
-	day             = messages.Duration(24 * 3600 * 1e9)
-	defaultHalfLife = 30 * day
+	// mostKinds bounds the kinds of job remembered.
+	mostKinds = 100_000
+	// halfLife is after how long a run counts half.
+	halfLife = messages.Duration(30 * 24 * time.Hour)
 )
 
-// Validate reports the first thing that is wrong.
-func (c *Config) Validate() error {
-	if c.Kinds < 0 {
-		return messages.Errorf(messages.Invalid, "kinds: %d cannot be negative", c.Kinds)
-	}
-	if err := (&runtime.Config{Contexts: c.Contexts}).Check(); err != nil {
-		return err
-	}
-	if c.HalfLife < 0 {
-		return messages.Errorf(messages.Invalid, "half_life: %v cannot be negative", c.HalfLife)
-	}
-	if len(c.Profiles) > messages.MaxProfiles {
-		return messages.Errorf(messages.TooLarge, "profiles: %d are more than the limit of %d", len(c.Profiles), messages.MaxProfiles)
+// CheckProfiles reports the first thing that is wrong with a site's job profile classes.
+func CheckProfiles(profiles []messages.Profile) error {
+	if len(profiles) > messages.MaxProfiles {
+		return messages.Errorf(messages.TooLarge, "profiles: %d are more than the limit of %d", len(profiles), messages.MaxProfiles)
 	}
 	names := map[messages.Name]bool{}
-	for i := range c.Profiles {
-		p := &c.Profiles[i]
+	for i := range profiles {
+		p := &profiles[i]
 		if err := p.Validate(); err != nil {
 			return messages.Errorf(messages.KindOf(err), "profiles[%d].%s", i, messages.AsError("", err).Message)
 		}
@@ -55,7 +35,6 @@ func (c *Config) Validate() error {
 
 // Memory is what was learned. It is not safe for concurrent use.
 type Memory struct {
-	config   Config
 	seen     map[messages.Name]*jobSet // by site
 	observed uint64                    // jobs
 	kinds    *recent.Map[kind, *worth]
@@ -64,24 +43,14 @@ type Memory struct {
 	classes []*class // as configured
 }
 
-// New makes a memory that has seen nothing.
-func New(c Config) (*Memory, error) {
-	if err := c.Validate(); err != nil {
+// New makes a memory that has seen nothing, for a site's job profile classes.
+func New(profiles []messages.Profile) (*Memory, error) {
+	if err := CheckProfiles(profiles); err != nil {
 		return nil, err
 	}
-	if c.Kinds == 0 {
-		c.Kinds = defaultKinds
-	}
-	if c.HalfLife == 0 {
-		c.HalfLife = defaultHalfLife
-	}
-	p, err := newPaces(c.Contexts)
-	if err != nil {
-		return nil, err
-	}
-	m := &Memory{config: c, paces: p, seen: map[messages.Name]*jobSet{}, kinds: recent.New[kind, *worth](c.Kinds)}
-	for i := range c.Profiles {
-		class, err := newClass(&c.Profiles[i])
+	m := &Memory{paces: newPaces(), seen: map[messages.Name]*jobSet{}, kinds: recent.New[kind, *worth](mostKinds)}
+	for i := range profiles {
+		class, err := newClass(&profiles[i])
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/candor-grid/candor/estimator/internal/recent"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -39,7 +40,7 @@ func profiles() []messages.Profile {
 
 func remember(tb rapid.TB) *Memory {
 	tb.Helper()
-	m, err := New(Config{Profiles: profiles()})
+	m, err := New(profiles())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -86,8 +87,8 @@ func (m *Memory) ask(tb rapid.TB, account messages.Name) string {
 	c, err := m.Classes()
 	must(tb, err)
 	var out []any
-	for _, p := range m.config.Profiles {
-		draw, err := m.Samples(&messages.SamplesRequest{Class: p.Name, Draws: 20, Seed: 1})
+	for _, p := range m.classes {
+		draw, err := m.Samples(&messages.SamplesRequest{Class: p.profile.Name, Draws: 20, Seed: 1})
 		must(tb, err)
 		s, err := draw()
 		must(tb, err)
@@ -263,18 +264,15 @@ func TestRefuses(t *testing.T) {
 	if !reflect.DeepEqual(m.Snapshot(), before) {
 		t.Error("something changed")
 	}
-	for name, change := range map[string]func(*Config){
-		"kinds":         func(c *Config) { c.Kinds = -1 },
-		"contexts":      func(c *Config) { c.Contexts = 1 },
-		"half_life":     func(c *Config) { c.HalfLife = -1 },
-		"profiles[1].":  func(c *Config) { c.Profiles[1].Name = "due" },
-		"reversed":      func(c *Config) { c.Profiles[0].Bounds[1].Low = 2000 },
-		"not a number":  func(c *Config) { c.Profiles[0].Bounds[1].Low = math.NaN() },
-		"prior outside": func(c *Config) { c.Profiles[2].Prior[0][0] = -1 },
+	for name, change := range map[string]func([]messages.Profile){
+		"profiles[1].":  func(p []messages.Profile) { p[1].Name = "due" },
+		"reversed":      func(p []messages.Profile) { p[0].Bounds[1].Low = 2000 },
+		"not a number":  func(p []messages.Profile) { p[0].Bounds[1].Low = math.NaN() },
+		"prior outside": func(p []messages.Profile) { p[2].Prior[0][0] = -1 },
 	} {
-		c := Config{Profiles: profiles()}
-		change(&c)
-		if _, err := New(c); messages.KindOf(err) != messages.Invalid {
+		p := profiles()
+		change(p)
+		if _, err := New(p); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -294,7 +292,7 @@ func TestSnapshot(t *testing.T) {
 	for job := messages.JobID(1); job <= 200; job++ {
 		m.see(t, observed(r, job*37, fmt.Sprintf("user%d", job%7)))
 	}
-	n, err := Restore(Config{Profiles: profiles()}, m.Snapshot())
+	n, err := Restore(profiles(), m.Snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +310,7 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("restored\n%s\nwant\n%s", b, a)
 	}
 	for _, bad := range []Record{{}, {Class: &ClassRecord{Name: "none"}}, {Times: &TimesRecord{Sort: 9}}, {Kind: &KindRecord{}}} {
-		if _, err := Restore(Config{Profiles: profiles()}, []Record{bad}); err == nil {
+		if _, err := Restore(profiles(), []Record{bad}); err == nil {
 			t.Errorf("%+v was taken", bad)
 		}
 	}
@@ -320,18 +318,15 @@ func TestSnapshot(t *testing.T) {
 
 // TestMemoryIsBounded in the kinds of job.
 func TestMemoryIsBounded(t *testing.T) {
-	m, err := New(Config{Kinds: 10, Contexts: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := rand.New(rand.NewPCG(6, 6))
+	m, r := remember(t), rand.New(rand.NewPCG(6, 6))
+	m.kinds = recent.New[kind, *worth](10)
 	for job := messages.JobID(1); job <= 5000; job++ {
 		o := observed(r, job, "ada")
 		o.Name = fmt.Sprint("job", job)
 		m.see(t, o)
 	}
-	if m.Kinds() != 10 || m.paces.tasks.Contexts() != 100 || m.Observed() != 5000 {
-		t.Errorf("%d kinds, %d contexts", m.Kinds(), m.paces.tasks.Contexts())
+	if m.Kinds() != 10 || m.Observed() != 5000 {
+		t.Errorf("%d kinds", m.Kinds())
 	}
 }
 

@@ -21,16 +21,8 @@ const (
 	slotGrain = 0.5 // slots
 )
 
-func newPaces(contexts int) (p paces, err error) {
-	for _, x := range []struct {
-		into  **runtime.Predictor
-		grain float64
-	}{{&p.tasks, taskGrain}, {&p.waits, waitGrain}, {&p.slots, slotGrain}} {
-		if *x.into, err = runtime.New(runtime.Config{Contexts: contexts, Grain: x.grain}); err != nil {
-			return p, err
-		}
-	}
-	return p, nil
+func newPaces() paces {
+	return paces{tasks: runtime.New(taskGrain), waits: runtime.New(waitGrain), slots: runtime.New(slotGrain)}
 }
 
 // learn learns from a completed job. Numbers that are out of range are passed

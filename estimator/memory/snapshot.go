@@ -69,8 +69,8 @@ func (m *Memory) Snapshot() []Record {
 
 // Restore makes a memory that goes on from a snapshot. One that is damaged, or
 // of other job profile classes, is refused.
-func Restore(c Config, records []Record) (*Memory, error) {
-	m, err := New(c)
+func Restore(profiles []messages.Profile, records []Record) (*Memory, error) {
+	m, err := New(profiles)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (m *Memory) restoreJobs(b *JobBlock) {
 
 func (m *Memory) restoreKind(r *KindRecord) error {
 	s := r.Regression
-	s.HalfLife = m.config.HalfLife
+	s.HalfLife = halfLife
 	g, err := utility.Restore(&s)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func (m *Memory) learnUtility(o *messages.Observation) {
 		return
 	}
 	k := m.kinds.Touch(kindOf(o.Account, o.Name, o.Market, classes), func() *worth {
-		g, err := utility.New(messages.Linear, len(classes), m.config.HalfLife)
+		g, err := utility.New(messages.Linear, len(classes), halfLife)
 		if err != nil {
 			return &worth{} // more classes than a job has stages: unreachable past check
 		}

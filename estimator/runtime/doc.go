@@ -33,7 +33,7 @@
 // # Shapes and units
 //
 // Times are in seconds, from 0 to 1e12, except when a run ended, in microseconds.
-// Anything else that is not negative can be estimated so: Config.Grain is the
+// Anything else that is not negative can be estimated so: the grain is the
 // difference that does not matter, in its unit.
 //
 // # Guarantees

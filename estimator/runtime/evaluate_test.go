@@ -37,11 +37,8 @@ type Evaluation struct {
 
 // Evaluate runs through a log in the order of submission. Jobs without a limit
 // are left out, as there is nothing to compare with.
-func Evaluate(log []Submission, c Config) (*Evaluation, error) {
-	p, err := New(c)
-	if err != nil {
-		return nil, err
-	}
+func Evaluate(log []Submission) (*Evaluation, error) {
+	p := New(tenSeconds)
 	log = slices.Clone(log)
 	log = slices.DeleteFunc(log, func(s Submission) bool { return !(s.Limit > 0) || s.Check() != nil })
 	slices.SortStableFunc(log, func(a, b Submission) int { return cmp.Compare(a.Submitted, b.Submitted) })

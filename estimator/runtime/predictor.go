@@ -5,36 +5,10 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/estimator/internal/recent"
-	"github.com/candor-grid/candor/messages"
 )
 
-// Config bounds a Predictor.
-type Config struct {
-	// Contexts is how many sets of similar jobs are remembered, at most; 0: 50,000.
-	// Each takes up to 2 kB.
-	Contexts int
-	// Grain is below what a difference does not matter, in the unit of what is
-	// predicted; 0: 10, for seconds.
-	Grain float64
-}
-
-const (
-	defaultContexts = 50_000
-	defaultGrain    = 10
-	// least is what there must be room for: the contexts of some jobs.
-	least = 4 * len(levels)
-)
-
-// Check refuses bounds that make no sense.
-func (c *Config) Check() error {
-	if c.Contexts != 0 && c.Contexts < least {
-		return messages.Errorf(messages.Invalid, "contexts: must be %d or more, are %d", least, c.Contexts)
-	}
-	if !(c.Grain >= 0 && c.Grain <= Largest) {
-		return messages.Errorf(messages.Invalid, "grain: must be from 0 to %g, is %g", Largest, c.Grain)
-	}
-	return nil
-}
+// mostContexts is how many sets of similar jobs are remembered. Each takes up to 2 kB.
+const mostContexts = 50_000
 
 // Predictor learns how long jobs run. It is not safe for concurrent use.
 type Predictor struct {
@@ -44,22 +18,11 @@ type Predictor struct {
 	site     trust
 }
 
-// New makes a predictor that has seen nothing.
-func New(c Config) (*Predictor, error) {
-	if err := c.Check(); err != nil {
-		return nil, err
-	}
-	if c.Contexts == 0 {
-		c.Contexts = defaultContexts
-	}
-	if c.Grain == 0 {
-		c.Grain = defaultGrain
-	}
-	return &Predictor{grain: c.Grain, contexts: recent.New[key, *context](c.Contexts), trust: recent.New[string, *trust](c.Contexts)}, nil
+// New makes a predictor that has seen nothing. The grain, above 0, is below what a
+// difference does not matter, in the unit of what is predicted.
+func New(grain float64) *Predictor {
+	return &Predictor{grain: grain, contexts: recent.New[key, *context](mostContexts), trust: recent.New[string, *trust](mostContexts)}
 }
-
-// Contexts is how many are remembered.
-func (p *Predictor) Contexts() int { return p.contexts.Len() }
 
 // Observe takes in a job that ended, at a time in microseconds, and its run time;
 // if it has several tasks, all of theirs, or some chosen evenly, which together

@@ -10,17 +10,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/candor-grid/candor/estimator/internal/recent"
 	"github.com/candor-grid/candor/messages"
 )
 
-func predictor(tb testing.TB) *Predictor {
-	tb.Helper()
-	p, err := New(Config{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return p
-}
+// tenSeconds do not matter to the predictors of these tests.
+const tenSeconds = 10
 
 func (p *Predictor) see(tb testing.TB, j Job, ended int64, runtimes ...float64) {
 	tb.Helper()
@@ -40,7 +35,7 @@ func (p *Predictor) expect(tb testing.TB, j Job) *Distribution {
 
 // TestNothingObserved: the limit is the answer, and without one there is none.
 func TestNothingObserved(t *testing.T) {
-	p := predictor(t)
+	p := New(tenSeconds)
 	if d := p.expect(t, Job{User: "ada"}); d != nil {
 		t.Errorf("%+v", d)
 	}
@@ -52,7 +47,7 @@ func TestNothingObserved(t *testing.T) {
 
 // TestSimilarJobsCountMost: of a user's two commands each is told by its own runs.
 func TestSimilarJobsCountMost(t *testing.T) {
-	p := predictor(t)
+	p := New(tenSeconds)
 	short, long := Job{User: "ada", Command: "short", Limit: 1000}, Job{User: "ada", Command: "long", Limit: 1000}
 	for k := range int64(40) {
 		p.see(t, short, 2*k, 10)
@@ -66,7 +61,7 @@ func TestSimilarJobsCountMost(t *testing.T) {
 // TestOneRunIsDoubted: its robust demand is the limit; that of many equal runs is
 // what they took.
 func TestOneRunIsDoubted(t *testing.T) {
-	p, j := predictor(t), Job{User: "ada", Limit: 3600}
+	p, j := New(tenSeconds), Job{User: "ada", Limit: 3600}
 	p.see(t, j, 0, 10)
 	robust := func() float64 {
 		d := p.expect(t, j)
@@ -119,7 +114,7 @@ func TestNobodyDecidesForOthers(t *testing.T) {
 		fade float64 // of the contexts that users share
 		told bool    // the truth
 	}{"capped": {1, true}, "not": {own, false}} {
-		p := predictor(t)
+		p := New(tenSeconds)
 		ended := int64(0)
 		run := func(user int, seconds float64) {
 			ended++
@@ -194,7 +189,7 @@ func TestRobustIsTheWorstInTheBall(t *testing.T) {
 
 // TestRefuses: bad input is named, and changes nothing.
 func TestRefuses(t *testing.T) {
-	p := predictor(t)
+	p := New(tenSeconds)
 	nan, inf := math.NaN(), math.Inf(1)
 	for name, err := range map[string]error{
 		"no run times":     p.Observe(&Job{}, 0, nil),
@@ -204,8 +199,6 @@ func TestRefuses(t *testing.T) {
 		"limit NaN":        p.Observe(&Job{Limit: nan}, 0, []float64{1}),
 		"limit negative":   p.Observe(&Job{Limit: -1}, 0, []float64{1}),
 		"limit infinite":   p.Observe(&Job{Limit: inf}, 0, []float64{1}),
-		"few contexts":     (&Config{Contexts: 1}).Check(),
-		"grain":            (&Config{Grain: nan}).Check(),
 		"damaged levels":   p.Restore(&Record{Level: 99, Runs: []Run{{Values: []float64{1}}}}),
 		"damaged values":   p.Restore(&Record{Runs: []Run{{Values: []float64{nan}}}}),
 		"damaged order":    p.Restore(&Record{Runs: []Run{{Ended: 2, Values: []float64{1}}, {Ended: 1, Values: []float64{1}}}}),
@@ -216,8 +209,8 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if p.Contexts() != 0 {
-		t.Errorf("%d contexts were made", p.Contexts())
+	if p.contexts.Len() != 0 {
+		t.Errorf("%d contexts were made", p.contexts.Len())
 	}
 	d := &Distribution{atoms: []atom{{1, 1}}}
 	for _, bad := range [][2]float64{{0, 1}, {1, 1}, {nan, 1}, {0.5, -1}, {0.5, nan}, {0.5, inf}} {
@@ -242,12 +235,12 @@ func random(r *rand.Rand) (Job, []float64) {
 
 // TestSnapshot: what is restored answers, and goes on learning, alike.
 func TestSnapshot(t *testing.T) {
-	p, r := predictor(t), rand.New(rand.NewPCG(1, 1))
+	p, r := New(tenSeconds), rand.New(rand.NewPCG(1, 1))
 	for k := range int64(2000) {
 		j, x := random(r)
 		p.see(t, j, k, x...)
 	}
-	q := predictor(t)
+	q := New(tenSeconds)
 	p.Snapshot(func(r *Record) {
 		if err := q.Restore(r); err != nil {
 			t.Fatal(err)
@@ -265,20 +258,18 @@ func TestSnapshot(t *testing.T) {
 
 // TestMemoryIsBounded: in contexts, whatever is observed.
 func TestMemoryIsBounded(t *testing.T) {
-	p, err := New(Config{Contexts: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := New(tenSeconds)
+	p.contexts = recent.New[key, *context](100)
 	for k := range int64(1000) {
 		p.see(t, Job{User: fmt.Sprint(k), Size: k}, k, 1)
 	}
-	if p.Contexts() != 100 {
-		t.Errorf("%d contexts", p.Contexts())
+	if p.contexts.Len() != 100 {
+		t.Errorf("%d contexts", p.contexts.Len())
 	}
 }
 
 func full(b *testing.B) (*Predictor, []Job, [][]float64) {
-	p, r := predictor(b), rand.New(rand.NewPCG(2, 2))
+	p, r := New(tenSeconds), rand.New(rand.NewPCG(2, 2))
 	jobs, times := make([]Job, 4096), make([][]float64, 4096)
 	for k := range jobs {
 		jobs[k], times[k] = random(r)

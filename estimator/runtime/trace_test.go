@@ -77,7 +77,7 @@ func TestTraces(t *testing.T) {
 		if strings.HasPrefix(name, "lublin") || strings.HasPrefix(name, "NASA") {
 			continue // they have no limits
 		}
-		e, err := Evaluate(readLog(t, path), Config{})
+		e, err := Evaluate(readLog(t, path))
 		if err != nil {
 			t.Fatal(err)
 		}

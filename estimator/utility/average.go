@@ -26,55 +26,38 @@ type Segment struct {
 // Average is the average job resource (definition 1): the mean of the shares
 // over the time that they were in force.
 func Average(segments []Segment) ([]float64, error) {
-	var in Integral
+	total, average := 0.0, []float64(nil)
 	for i, s := range segments {
-		if err := in.Add(s.Duration, s.Shares); err != nil {
-			return nil, at("segments["+strconv.Itoa(i)+"]", err)
+		if err := s.check("segments["+strconv.Itoa(i)+"].", len(average)); err != nil {
+			return nil, err
+		}
+		if average == nil {
+			average = make([]float64, len(s.Shares))
+		}
+		total += s.Duration
+		for j, share := range s.Shares {
+			average[j] += s.Duration * share
 		}
 	}
-	return in.Average()
-}
-
-// Integral integrates shares over time as they change, for jobs whose segments
-// are not kept. The zero Integral is ready for use.
-type Integral struct {
-	total  float64
-	shares []float64 // integrated
-}
-
-// Add adds a stretch during which the shares were constant. On an error
-// nothing changes.
-func (in *Integral) Add(duration float64, shares []float64) error {
-	if !(duration >= 0 && duration <= Largest) {
-		return messages.Errorf(messages.Invalid, "duration: must be 0 or above and finite, is %g", duration)
-	}
-	if len(shares) == 0 || len(shares) > MaxResources || in.shares != nil && len(shares) != len(in.shares) {
-		return messages.Errorf(messages.Invalid, "s: must be one share for each resource as before, 1 to %d: there are %d, before %d", MaxResources, len(shares), len(in.shares))
-	}
-	if err := checkShares("s", shares); err != nil {
-		return err
-	}
-	if in.shares == nil {
-		in.shares = make([]float64, len(shares))
-	}
-	in.total += duration
-	for j, s := range shares {
-		in.shares[j] += duration * s
-	}
-	return nil
-}
-
-// Average is the mean of the shares so far. It is refused if no time has
-// passed.
-func (in *Integral) Average() ([]float64, error) {
-	if !(in.total > 0) {
+	if !(total > 0) {
 		return nil, messages.Errorf(messages.Invalid, "segments: last no time: give at least one a positive duration")
 	}
-	average := make([]float64, len(in.shares))
-	for j, s := range in.shares {
-		average[j] = s / in.total
+	for j := range average {
+		average[j] /= total
 	}
 	return average, nil
+}
+
+// check refuses a segment with a number out of range, or that has not as many shares
+// as those before; 0: there are none.
+func (s *Segment) check(place string, before int) error {
+	if !(s.Duration >= 0 && s.Duration <= Largest) {
+		return messages.Errorf(messages.Invalid, "%sduration: must be 0 or above and finite, is %g", place, s.Duration)
+	}
+	if n := len(s.Shares); n == 0 || n > MaxResources || before != 0 && n != before {
+		return messages.Errorf(messages.Invalid, "%ss: must be one share for each resource as before, 1 to %d: there are %d, before %d", place, MaxResources, n, before)
+	}
+	return checkShares(place+"s", s.Shares)
 }
 
 func checkShares(place string, shares []float64) error {
@@ -84,12 +67,6 @@ func checkShares(place string, shares []float64) error {
 		}
 	}
 	return nil
-}
-
-// at puts a place before an error's message.
-func at(place string, err error) error {
-	e := messages.AsError("", err)
-	return messages.Errorf(e.Kind, "%s.%s", place, e.Message)
 }
 
 // features are what the utility is linear in: the average shares, or their

@@ -4,7 +4,7 @@
 // # Model
 //
 // A run l had the average job resource s̄_l, for each of m resources the mean of
-// its share over the time that the run took (Average, Integral), and a utility
+// its share over the time that the run took (Average), and a utility
 // u_l, such as the inverse of that time. Utility is Σ w_j·s̄_lj (linear) or
 // Σ w_j·ln s̄_lj (log). A Regression takes in runs as they end and finds the
 // weights of least squares, without intercept:
