@@ -17,29 +17,13 @@ func (l *leader) ask(ctx context.Context, r *desk.Request) (any, error) {
 		ctx, cancel = context.WithTimeout(ctx, r.Within.Std())
 		defer cancel()
 	}
-	switch {
-	case r.Peer != "":
+	switch r.To {
+	case desk.Observations:
+		return l.observe(ctx, r.Body.([]messages.Observation))
+	case messages.Auctioneer:
 		return r.Reply, l.federated.peers.ask(ctx, r.Peer, r.Verb, r.Body, r.Reply)
-	case r.Reply != nil:
-		return r.Reply, l.federated.peers.askBank(ctx, r.Verb, r.Body, r.Reply)
 	}
-	switch body := r.Body.(type) {
-	case []messages.Observation:
-		return l.observe(ctx, body)
-	case messages.TransferRequest:
-		return answerOf[messages.TransferReply](ctx, l, r)
-	case messages.ChargeRequest:
-		return answerOf[messages.ClearingReply](ctx, l, r)
-	case messages.RuntimeRequest:
-		return answerOf[messages.RuntimeReply](ctx, l, r)
-	case messages.SamplesRequest:
-		return answerOf[messages.SamplesReply](ctx, l, r)
-	}
-	return answerOf[messages.ClassesReply](ctx, l, r)
-}
-
-func answerOf[Reply any](ctx context.Context, l *leader, r *desk.Request) (any, error) {
-	return bus.Call[Reply](ctx, l.Bus, messages.Subject(l.Site, r.To, r.Verb, messages.ServiceIdentity(messages.Auctioneer)), r.Body)
+	return r.Reply, bus.CallInto(ctx, l.Bus, messages.Subject(l.Site, r.To, r.Verb, messages.ServiceIdentity(messages.Auctioneer)), r.Body, r.Reply)
 }
 
 // observe leaves observations in the estimator's stream, and returns how many.

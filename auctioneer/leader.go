@@ -63,10 +63,12 @@ func (r replicated) Read(f func(*book.Book)) { r.read(f) }
 // Changes implements desk.Book.
 func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	changes := r.book.TakeChanges()
-	r.federated.changed(r.book, changes.Jobs)
-	f(r.book, changes)
+	r.mu.Unlock()
+	r.read(func(b *book.Book) {
+		r.federated.changed(b, changes.Jobs)
+		f(b, changes)
+	})
 }
 
 // instant is now. Silence is measured from when this replica was started.

@@ -58,7 +58,7 @@ type Request struct {
 	// the answer is the number that was left, from the first, with an error that is
 	// for the next.
 	Body   any
-	Reply  any               // nil, or a pointer that the answer is read into, and that is the answer
+	Reply  any               // a pointer that the answer is read into, and that is the answer; of Observations nil
 	Within messages.Duration // how long the answer is waited for; 0: as long as it takes
 }
 

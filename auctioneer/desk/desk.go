@@ -128,10 +128,22 @@ func (c *core) propose(command *book.Command, then func(result any, err error)) 
 	c.out.Propose = append(c.out.Propose, Proposal{c.await(then), command})
 }
 
-// ask has another actor asked.
+// ask has another actor asked, whose answer is read into what r.Reply points to.
 func (c *core) ask(r Request, then func(reply any, err error)) {
 	r.ID = c.await(then)
 	c.out.Ask = append(c.out.Ask, r)
+}
+
+// ask has another actor asked for an answer of a type; where there is an error there is none.
+func ask[Reply any](c *core, r Request, then func(*Reply, error)) {
+	r.Reply = new(Reply)
+	c.ask(r, func(reply any, err error) {
+		if err != nil {
+			then(nil, err)
+			return
+		}
+		then(reply.(*Reply), nil)
+	})
 }
 
 func (c *core) await(then func(any, error)) uint64 {

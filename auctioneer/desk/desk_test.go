@@ -138,13 +138,14 @@ func (s *site) carriesOut() {
 		case []messages.Observation:
 			s.answer(len(body), nil)
 		default:
-			s.answer(messages.ClearingReply{}, nil)
+			s.answer(&messages.ClearingReply{}, nil)
 		}
 	}
 }
 
 // moved says that all transfers were made.
-func moved(r messages.TransferRequest) (reply messages.TransferReply) {
+func moved(r messages.TransferRequest) *messages.TransferReply {
+	reply := new(messages.TransferReply)
 	for _, t := range r.Transfers {
 		reply.Results = append(reply.Results, messages.TransferResult{Amount: t.Amount})
 	}
@@ -459,7 +460,7 @@ func TestABatchIsSharedFairly(t *testing.T) {
 				s.answer(nil, messages.Errorf(messages.Exhausted, "the outbox is full"))
 				continue
 			}
-			s.answer(messages.ClearingReply{}, nil)
+			s.answer(&messages.ClearingReply{}, nil)
 		case messages.TransferRequest:
 			s.answer(moved(body), nil)
 		case []messages.Observation:

@@ -60,12 +60,13 @@ func (l *lessons) askRuntimes(m *traded) {
 			continue
 		}
 		l.open++
-		l.ask(Request{To: messages.Estimator, Verb: messages.VerbRuntime, Body: r, Within: LearnWithin}, func(reply any, err error) {
+		asked := Request{To: messages.Estimator, Verb: messages.VerbRuntime, Body: r, Within: LearnWithin}
+		ask(l.core, asked, func(reply *messages.RuntimeReply, err error) {
 			l.open--
 			if err != nil {
 				return
 			}
-			if known := Together(r.Stages, reply.(messages.RuntimeReply).Stages); known != nil {
+			if known := Together(r.Stages, reply.Stages); known != nil {
 				m.Learn(id, known)
 			}
 		})
@@ -114,12 +115,13 @@ func (l *lessons) askTypes() {
 	if !slices.ContainsFunc(l.trading.markets, func(m *traded) bool { return m.Believing() }) {
 		return
 	}
-	l.ask(Request{To: messages.Estimator, Verb: messages.VerbClasses, Body: messages.Empty{}, Within: LearnWithin}, func(reply any, err error) {
+	r := Request{To: messages.Estimator, Verb: messages.VerbClasses, Body: messages.Empty{}, Within: LearnWithin}
+	ask(l.core, r, func(reply *messages.ClassesReply, err error) {
 		if err != nil {
 			return
 		}
 		for _, m := range l.trading.markets {
-			if name := queued(reply.(messages.ClassesReply).Classes, m.Config.Name); m.Believing() && name != "" {
+			if name := queued(reply.Classes, m.Config.Name); m.Believing() && name != "" {
 				l.drawTypes(m, name)
 			}
 		}
@@ -139,12 +141,12 @@ func queued(classes []messages.ClassEstimate, market messages.Name) string {
 }
 
 func (l *lessons) drawTypes(m *traded, class string) {
-	r := messages.SamplesRequest{Class: class, Draws: DrawnTypes}
-	l.ask(Request{To: messages.Estimator, Verb: messages.VerbSamples, Body: r, Within: LearnWithin}, func(reply any, err error) {
+	r := Request{To: messages.Estimator, Verb: messages.VerbSamples, Body: messages.SamplesRequest{Class: class, Draws: DrawnTypes}, Within: LearnWithin}
+	ask(l.core, r, func(reply *messages.SamplesReply, err error) {
 		if err != nil {
 			return
 		}
-		if types := typesOf(reply.(messages.SamplesReply).Samples); len(types) > 0 {
+		if types := typesOf(reply.Samples); len(types) > 0 {
 			m.Believe(types)
 		}
 	})

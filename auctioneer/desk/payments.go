@@ -154,7 +154,7 @@ func forgotten(e book.Effect) book.Confirmation {
 func (p *payments) begin(w *batch) {
 	w.open = 1 + len(w.fees)
 	for _, f := range w.fees {
-		p.ask(Request{To: messages.Bank, Verb: messages.VerbCharge, Body: f.ask}, func(_ any, err error) {
+		ask(p.core, Request{To: messages.Bank, Verb: messages.VerbCharge, Body: f.ask}, func(_ *messages.ClearingReply, err error) {
 			p.collected(w, f, err)
 			p.answered(w)
 		})
@@ -241,16 +241,16 @@ func (p *payments) end(err error) {
 
 // transfer asks the bank for transfers.
 func (c *core) transfer(list []messages.Transfer, then func([]messages.TransferResult, error)) {
-	c.ask(Request{To: messages.Bank, Verb: messages.VerbTransfer, Body: messages.TransferRequest{Transfers: list}}, func(reply any, err error) {
-		if err != nil {
+	r := Request{To: messages.Bank, Verb: messages.VerbTransfer, Body: messages.TransferRequest{Transfers: list}}
+	ask(c, r, func(reply *messages.TransferReply, err error) {
+		switch {
+		case err != nil:
 			then(nil, err)
-			return
+		case len(reply.Results) != len(list):
+			then(nil, messages.Errorf(messages.Internal, "the bank answered %d of %d transfers", len(reply.Results), len(list)))
+		default:
+			then(reply.Results, nil)
 		}
-		results := reply.(messages.TransferReply).Results
-		if len(results) != len(list) {
-			err = messages.Errorf(messages.Internal, "the bank answered %d of %d transfers", len(results), len(list))
-		}
-		then(results, err)
 	})
 }
 

@@ -33,14 +33,14 @@ func newSettlements(c *core) settlements {
 }
 
 // begin settles an ended job, unless that is under way, and says whether it did.
-func (s *settlements) begin(c *change) bool {
-	if s.pending[c.id] {
+func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
+	if s.pending[j.ID] {
 		return false
 	}
-	s.pending[c.id] = true
-	if c.market == nil {
-		s.commit(unsettled{settle: &book.Settle{Job: c.id, Reason: "its market is closed"}})
-	} else if settle := s.dues.Take(s.now.Wall, c.market.Settlement(s.now.Wall, c.ending)); settle != nil {
+	s.pending[j.ID] = true
+	if m == nil {
+		s.commit(unsettled{settle: &book.Settle{Job: j.ID, Reason: "its market is closed"}})
+	} else if settle := s.dues.Take(s.now.Wall, m.Settlement(s.now.Wall, market.EndingOf(b, j))); settle != nil {
 		s.commit(unsettled{settle: settle})
 	}
 	return true

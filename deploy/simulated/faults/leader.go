@@ -249,7 +249,7 @@ func (l *leader) transfers(list []messages.Transfer, over func() bool, answer fu
 	}
 	l.impatient(list, over)
 	l.transfer(l.r.host.name, over, l.spoil(list), func(came []messages.TransferResult, err error) {
-		answer(messages.TransferReply{Results: came[:min(len(list), len(came))]}, err)
+		answer(&messages.TransferReply{Results: came[:min(len(list), len(came))]}, err)
 	})
 	if l.Bug == ConfirmedEarly {
 		presume(list, answer)

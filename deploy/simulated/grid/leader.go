@@ -153,7 +153,7 @@ func (l *leader) ask(r desk.Request) {
 	switch body := r.Body.(type) {
 	case messages.TransferRequest:
 		l.transfer(body.Transfers, func(results []messages.TransferResult) {
-			l.done(r.ID, messages.TransferReply{Results: results}, nil)
+			l.done(r.ID, &messages.TransferReply{Results: results}, nil)
 		})
 	case []messages.Observation:
 		for i := range body {
