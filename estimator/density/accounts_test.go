@@ -30,9 +30,6 @@ func Influence(accounts []messages.Name, weights []float64, multiple float64) ([
 	if len(weights) != len(accounts) {
 		return nil, messages.Errorf(messages.Invalid, "accounts: must be one for each of %d samples, there are %d", len(weights), len(accounts))
 	}
-	if err := checkInfluence(multiple); err != nil {
-		return nil, err
-	}
 	return capped(owners(accounts), weights, multiple), nil
 }
 

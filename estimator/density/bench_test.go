@@ -84,8 +84,8 @@ func fill(tb testing.TB, n int) (*Class, *Data) {
 	c := must[*Class](tb)(NewClass(Config{Bounds: box}))
 	d := normal(4096, 3, 3)
 	for k := range n {
-		if err := c.Add(fmt.Sprintf("user-%d", k%100), d.At(k%4096)); err != nil {
-			tb.Fatal(err)
+		if !c.Add(fmt.Sprintf("user-%d", k%100), d.At(k%4096)) {
+			tb.Fatal("is outside")
 		}
 	}
 	return c, d
@@ -100,8 +100,8 @@ func BenchmarkClassAdd(b *testing.B) {
 		b.Run(fmt.Sprintf("accounts=%d", accounts), func(b *testing.B) {
 			c, d := fill(b, 0)
 			for i := 0; b.Loop(); i++ {
-				if err := c.Add(names[i%accounts], d.At(i%4096)); err != nil {
-					b.Fatal(err)
+				if !c.Add(names[i%accounts], d.At(i%4096)) {
+					b.Fatal("is outside")
 				}
 			}
 		})

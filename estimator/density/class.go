@@ -21,23 +21,19 @@ type Class struct {
 
 // NewClass makes a class without samples.
 func NewClass(c Config) (*Class, error) {
-	if err := c.Check(); err != nil {
-		return nil, err
-	}
 	c.defaults()
 	k := &Class{config: c, store: newStore(&c)}
 	return k, k.build()
 }
 
-// Add takes in the type that an account submitted. One outside the template is
-// refused, and changes nothing. Samples of account "" count as of one account,
-// together with those of accounts beyond Config.Accounts. O(Kernels·L).
-func (c *Class) Add(account messages.Name, x []float64) error {
-	if err := c.config.contains("sample", x); err != nil {
-		return err
+// Add takes in the type that an account submitted, if the type is within the template;
+// one outside changes nothing. Samples of account "" count as of one account, together
+// with those of accounts beyond half the kernels. O(Kernels·L).
+func (c *Class) Add(account messages.Name, x []float64) (within bool) {
+	if within = c.config.Bounds.Contains(x); within {
+		c.store.add(account, x)
 	}
-	c.store.add(account, x)
-	return nil
+	return within
 }
 
 // Refresh is the part by which samples must have grown for Estimate to be made

@@ -75,10 +75,10 @@
 // # Errors
 //
 // Numbers that are not finite or out of range are refused as Invalid, naming
-// the sample and the coordinate; so are bounds that are reversed, a value
-// outside its template, an H that is not positive definite, one sample, from
-// which no rule can choose, and a coordinate that never varies where nothing
-// says on what scale it would. Nothing changes then.
+// the sample and the coordinate; so are an H that is not positive definite, one
+// sample, from which no rule can choose, and a coordinate that never varies where
+// nothing says on what scale it would. Nothing changes then. A Class has no sample
+// outside its template.
 //
 // # Cost
 //

@@ -3,31 +3,12 @@ package density
 import (
 	"math"
 	"math/rand/v2"
-
-	"github.com/candor-grid/candor/messages"
 )
 
 // Bounds are those of a parameter template: coordinate j is in [Low[j],
 // High[j]]. An end may be infinite.
 type Bounds struct {
 	Low, High []float64
-}
-
-// Check refuses bounds that are not L intervals of positive width.
-func (b *Bounds) Check(dimensions int) error {
-	if len(b.Low) != dimensions || len(b.High) != dimensions {
-		return messages.Errorf(messages.Invalid, "bounds: must be %d intervals, are %d lower and %d upper ends", dimensions, len(b.Low), len(b.High))
-	}
-	for j, low := range b.Low {
-		high := b.High[j]
-		switch {
-		case low > high:
-			return messages.Errorf(messages.Invalid, "bounds[%d]: %g to %g is reversed: give the lower end first", j, low, high)
-		case !(low < high):
-			return messages.Errorf(messages.Invalid, "bounds[%d]: %g to %g is no interval: give two different numbers", j, low, high)
-		}
-	}
-	return nil
 }
 
 // widths are the distances between the ends.
@@ -39,8 +20,11 @@ func (b *Bounds) widths() []float64 {
 	return widths
 }
 
-// Contains says whether x is within.
+// Contains says whether x has L coordinates, all within; one that is not a number is not.
 func (b *Bounds) Contains(x []float64) bool {
+	if len(x) != len(b.Low) {
+		return false
+	}
 	for j, v := range x {
 		if !(v >= b.Low[j] && v <= b.High[j]) {
 			return false

@@ -3,21 +3,12 @@ package density
 import (
 	"cmp"
 	"slices"
-
-	"github.com/candor-grid/candor/messages"
 )
 
 // DefaultInfluence is how many times an even part of the total weight an
 // account has at most. With 2, one account in twenty has a tenth of it between
 // them at most, less than it takes to be believed (screen).
 const DefaultInfluence = 2
-
-func checkInfluence(multiple float64) error {
-	if !(multiple >= 1 && multiple <= Largest) {
-		return messages.Errorf(messages.Invalid, "influence: must be 1 or more times an even part, is %g", multiple)
-	}
-	return nil
-}
 
 // capped returns weights for samples of accounts, which owner numbers, such that no
 // account has more than so many times an even part of their sum, multiple being 1 or

@@ -79,7 +79,7 @@ func (g *Group) sound(c *Config) bool {
 		return false
 	}
 	for k, w := range g.Weights {
-		if !(w > 0 && w <= Largest) || c.contains("", g.value(k, l)) != nil {
+		if !(w > 0 && w <= Largest) || !c.Bounds.Contains(g.value(k, l)) {
 			return false
 		}
 	}

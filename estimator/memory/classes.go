@@ -46,7 +46,7 @@ func (m *Memory) learnType(o *messages.Observation) {
 		if !ok {
 			continue
 		}
-		if c.profile.Contains(x) == nil && c.density.Add(o.Account, x) == nil {
+		if c.density.Add(o.Account, x) {
 			return
 		}
 		if near == nil {
