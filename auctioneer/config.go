@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -65,15 +66,9 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) defaults() {
-	if c.Lease == 0 {
-		c.Lease = messages.Duration(30 * time.Second)
-	}
-	if c.HoldFor == 0 {
-		c.HoldFor = messages.Duration(time.Hour)
-	}
-	if c.RemoteFor == 0 {
-		c.RemoteFor = messages.Duration(7 * 24 * time.Hour)
-	}
+	c.Lease = cmp.Or(c.Lease, messages.Duration(30*time.Second))
+	c.HoldFor = cmp.Or(c.HoldFor, messages.Duration(time.Hour))
+	c.RemoteFor = cmp.Or(c.RemoteFor, messages.Duration(7*24*time.Hour))
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}

@@ -127,7 +127,7 @@ func (c *federated) forgive(peer messages.Name) {
 
 // accept has this site's bank take the authorisation of a visiting job.
 func (c *federated) accept(ctx context.Context, a *federation.Arrival) error {
-	err := c.peers.askBank(ctx, messages.VerbAccept, a.Accept(), &messages.ClearingReply{})
+	_, err := askActor[messages.ClearingReply](ctx, c.peers, messages.Bank, messages.VerbAccept, a.Accept())
 	a.Accepted(err)
 	return err
 }
@@ -136,7 +136,7 @@ func (c *federated) accept(ctx context.Context, a *federation.Arrival) error {
 func (c *federated) begin(visit messages.Visit) (end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.locked(func() { c.visits.Taken(visit) }), c.visits.Take(visit)
+	return c.locked(func() { c.visits.End(visit) }), c.visits.Begin(visit)
 }
 
 // poll counts a request of a peer that waits for a change, until its end.

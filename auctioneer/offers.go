@@ -154,8 +154,7 @@ func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *messag
 	if asked.Budget == 0 {
 		asked.Budget = messages.Credit
 	}
-	reply, err := bus.Call[messages.EstimateReply](ctx, o.peers.bus,
-		messages.Subject(o.peers.site, messages.Estimator, messages.VerbEstimate, messages.ServiceIdentity(messages.Auctioneer)), messages.EstimateRequest{Account: owner, Spec: asked})
+	reply, err := askActor[messages.EstimateReply](ctx, o.peers, messages.Estimator, messages.VerbEstimate, messages.EstimateRequest{Account: owner, Spec: asked})
 	if err != nil {
 		return nil
 	}

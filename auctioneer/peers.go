@@ -59,9 +59,9 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
 }
 
-// askBank asks the site's own bank as the auctioneer, until ctx ends.
-func (p *peers) askBank(ctx context.Context, verb string, request, reply any) error {
-	return bus.CallInto(ctx, p.bus, messages.Subject(p.site, messages.Bank, verb, messages.ServiceIdentity(messages.Auctioneer)), request, reply)
+// askActor asks another actor of the site as the auctioneer, until ctx ends.
+func askActor[Reply any](ctx context.Context, p *peers, actor messages.Name, verb string, request any) (Reply, error) {
+	return bus.Call[Reply](ctx, p.bus, messages.Subject(p.site, actor, verb, messages.ServiceIdentity(messages.Auctioneer)), request)
 }
 
 // peerAsk asks a peer within a time.
@@ -83,8 +83,8 @@ func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	var reply messages.PeersReply
-	if err := p.askBank(ctx, messages.VerbPeers, messages.Empty{}, &reply); err != nil {
+	reply, err := askActor[messages.PeersReply](ctx, p, messages.Bank, messages.VerbPeers, messages.Empty{})
+	if err != nil {
 		return nil, err
 	}
 	list := make([]messages.Name, len(reply.Peers))

@@ -19,7 +19,6 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 )
 
 // defaultQuote is how long a menu holds where its market does not say.
@@ -100,8 +99,7 @@ func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec 
 	r := desk.RuntimesOf(account, spec)
 	ctx, cancel := context.WithTimeout(ctx, desk.LearnWithin.Std())
 	defer cancel()
-	subject := messages.Subject(l.Site, messages.Estimator, messages.VerbRuntime, messages.ServiceIdentity(messages.Auctioneer))
-	reply, err := bus.Call[messages.RuntimeReply](ctx, l.Bus, subject, r)
+	reply, err := askActor[messages.RuntimeReply](ctx, l.federated.peers, messages.Estimator, messages.VerbRuntime, r)
 	if err != nil {
 		l.Log.Debug("no run times from the estimator", zap.Error(err))
 		return nil
@@ -153,8 +151,7 @@ func (l *submissions) types(ctx context.Context, m *messages.Market, spec *messa
 }
 
 func (l *submissions) drawTypes(ctx context.Context, declared *messages.Valuation) ([]messages.Valuation, error) {
-	as := messages.ServiceIdentity(messages.Auctioneer)
-	known, err := bus.Call[messages.ClassesReply](ctx, l.Bus, messages.Subject(l.Site, messages.Estimator, messages.VerbClasses, as), messages.Empty{})
+	known, err := askActor[messages.ClassesReply](ctx, l.federated.peers, messages.Estimator, messages.VerbClasses, messages.Empty{})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +160,7 @@ func (l *submissions) drawTypes(ctx context.Context, declared *messages.Valuatio
 		return nil, nil
 	}
 	r := messages.SamplesRequest{Class: known.Classes[i].Profile.Name, Draws: desk.DrawnTypes}
-	reply, err := bus.Call[messages.SamplesReply](ctx, l.Bus, messages.Subject(l.Site, messages.Estimator, messages.VerbSamples, as), r)
+	reply, err := askActor[messages.SamplesReply](ctx, l.federated.peers, messages.Estimator, messages.VerbSamples, r)
 	return slices.DeleteFunc(reply.Valuations, func(v messages.Valuation) bool {
 		return v.Class != declared.Class || v.Validate() != nil
 	}), err

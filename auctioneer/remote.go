@@ -45,8 +45,11 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	}
 	var known *book.RemoteReceipt
 	r.site.replica.read(func(b *book.Book) { known, err = b.KnownRemote(c) })
-	if known != nil || err != nil {
-		return r.answer(ctx, known, err, full == nil)
+	switch {
+	case err != nil:
+		return reply, err
+	case known != nil:
+		return r.answer(ctx, known, full == nil)
 	}
 	done, err := r.intake.within(&submission{Submission: &intake.Submission{Account: account, Key: q.Key}})
 	if err != nil {
@@ -69,13 +72,12 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 		return r.rehearse(ctx, c)
 	}
 	r.federated.forgive(c.Peer)
-	result, err := r.site.propose(ctx, &book.Command{EnterRemote: c})
+	receipt, err := propose[book.RemoteReceipt](ctx, r.site, &book.Command{EnterRemote: c})
 	if err != nil {
 		return reply, err
 	}
 	r.site.metrics.departures.Inc()
-	passage := result.(book.RemoteReceipt)
-	return r.answer(ctx, &passage, nil, full == nil)
+	return r.answer(ctx, &receipt, full == nil)
 }
 
 // stay takes a job of which the choice was that it runs here.
@@ -137,11 +139,8 @@ func (r *remote) rehearse(ctx context.Context, c *book.EnterRemote) (reply messa
 
 // answer answers a job that was committed, at once, or if it may wait as soon as it is
 // known what the peer says, or that it is silent.
-func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, err error, mayWait bool) (reply messages.SubmitReply, _ error) {
-	if err != nil {
-		return reply, err
-	}
-	reply = messages.SubmitReply{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Site: p.Peer, Chosen: p.Chosen}
+func (r *remote) answer(ctx context.Context, p *book.RemoteReceipt, mayWait bool) (messages.SubmitReply, error) {
+	reply := messages.SubmitReply{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Site: p.Peer, Chosen: p.Chosen}
 	if p.Peer == "" { // it is a job of this site
 		return reply, nil
 	}
@@ -192,11 +191,8 @@ func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb 
 }
 
 // job is a remote job as the peer sees it, or what that said last.
-func (r *remote) job(ctx context.Context, j *book.RemoteJob, err error) (reply messages.JobDetail, _ error) {
-	if err == nil {
-		err = r.site.verify(ctx)
-	}
-	if err != nil {
+func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.JobDetail, err error) {
+	if err := r.site.verify(ctx); err != nil {
 		return reply, err
 	}
 	there, err := askAbout[messages.JobDetail](ctx, r.peers, j, messages.VerbPeerJob, messages.JobRequest{Job: j.ID}, lookWithin)
@@ -219,14 +215,11 @@ func (r *remote) job(ctx context.Context, j *book.RemoteJob, err error) (reply m
 	return reply, nil
 }
 
-func (r *remote) tasks(ctx context.Context, j *book.RemoteJob, q messages.TasksRequest, err error) (reply messages.TasksReply, _ error) {
-	if err != nil {
-		return reply, err
-	}
+func (r *remote) tasks(ctx context.Context, j *book.RemoteJob, q messages.TasksRequest) (messages.TasksReply, error) {
 	if j.Known == 0 { // no task can have been claimed
 		return messages.TasksReply{Account: j.Account}, r.site.verify(ctx)
 	}
-	reply, err = askAbout[messages.TasksReply](ctx, r.peers, j, messages.VerbPeerTasks, q, lookWithin)
+	reply, err := askAbout[messages.TasksReply](ctx, r.peers, j, messages.VerbPeerTasks, q, lookWithin)
 	reply.Account = j.Account
 	return reply, silent(j, err)
 }
@@ -258,11 +251,8 @@ func (r *remote) output(ctx context.Context, caller messages.Name, q messages.Ou
 
 // cancel commits that a remote job is to end, and waits until the peer knows. Where
 // that is silent it is told as soon as it answers.
-func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.RemoteJob, err error) (reply messages.CancelReply, _ error) {
-	if err != nil {
-		return reply, err
-	}
-	was, err := r.site.propose(ctx, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
+func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.RemoteJob) (reply messages.CancelReply, err error) {
+	was, err := propose[messages.State](ctx, r.site, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
 	if err != nil {
 		return reply, err
 	}
@@ -274,15 +264,12 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Remot
 	if !now.Told && now.Phase != book.Over && now.Phase != book.Releasing && s.Away.Trouble == "" {
 		s.Away.Trouble = fmt.Sprintf("site %s has not answered yet", j.Peer)
 	}
-	return messages.CancelReply{Job: j.ID, State: was.(messages.State), Away: s.Away}, nil
+	return messages.CancelReply{Job: j.ID, State: was, Away: s.Away}, nil
 }
 
 // why explains a remote job by what the peer says, and by how it came there.
-func (r *remote) why(ctx context.Context, j *book.RemoteJob, err error) (reply messages.WhyReply, _ error) {
-	if err == nil {
-		err = r.site.verify(ctx)
-	}
-	if err != nil {
+func (r *remote) why(ctx context.Context, j *book.RemoteJob) (reply messages.WhyReply, err error) {
+	if err := r.site.verify(ctx); err != nil {
 		return reply, err
 	}
 	s := r.summary(j)

@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 )
 
 // submissions takes jobs, and quotes for them.
@@ -116,9 +115,9 @@ func (l *submissions) secure(ctx context.Context, s *submission) error {
 	if s.visit != nil {
 		return l.federated.accept(ctx, s.visit)
 	}
-	var reply messages.TransferReply
 	request := messages.TransferRequest{Transfers: s.Hold(l.Clock().Add(l.HoldFor))}
-	if err := l.federated.peers.askBank(ctx, messages.VerbTransfer, request, &reply); err != nil {
+	reply, err := askActor[messages.TransferReply](ctx, l.federated.peers, messages.Bank, messages.VerbTransfer, request)
+	if err != nil {
 		return err
 	}
 	return s.Secured(reply.Results)
@@ -126,8 +125,7 @@ func (l *submissions) secure(ctx context.Context, s *submission) error {
 
 // affordable checks for a dry run what a hold would.
 func (l *submissions) affordable(ctx context.Context, s *submission) error {
-	subject := messages.Subject(l.Site, messages.Bank, messages.VerbAccount, messages.ServiceIdentity(messages.Auctioneer))
-	account, err := bus.Call[messages.AccountReply](ctx, l.Bus, subject, messages.AccountRequest{Account: s.Payer})
+	account, err := askActor[messages.AccountReply](ctx, l.federated.peers, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: s.Payer})
 	if err != nil {
 		return err
 	}
@@ -149,12 +147,11 @@ func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *mes
 		close(answer)
 		return answer
 	}
-	subject := messages.Subject(l.Site, messages.Estimator, messages.VerbUtility, messages.ServiceIdentity(messages.Auctioneer))
 	go func() {
 		defer close(answer)
 		ctx, cancel := context.WithTimeout(ctx, estimateWithin)
 		defer cancel()
-		if u, err := bus.Call[messages.UtilityReply](ctx, l.Bus, subject, r); err == nil {
+		if u, err := askActor[messages.UtilityReply](ctx, l.federated.peers, messages.Estimator, messages.VerbUtility, r); err == nil {
 			answer <- &u
 		} else {
 			l.Log.Debug("no estimate", zap.Error(err))
@@ -164,8 +161,11 @@ func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *mes
 }
 
 func (l *submissions) cancel(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
-	if away, err := l.remote.find(caller, r.Job); away != nil || err != nil {
-		return l.remote.cancel(ctx, caller, away, err)
+	switch away, err := l.remote.find(caller, r.Job); {
+	case err != nil:
+		return reply, err
+	case away != nil:
+		return l.remote.cancel(ctx, caller, away)
 	}
 	l.replica.read(func(b *book.Book) { _, err = l.rules.Visible(b, caller, r.Job) })
 	if err != nil {

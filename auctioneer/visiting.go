@@ -30,30 +30,37 @@ type visiting struct {
 func siteServices(at func(verb string, h bus.Handler) bus.Endpoint, v *visiting, r *remote, o *offers) []bus.Service {
 	return []bus.Service{
 		{Name: "candor-auctioneer-peers", Version: "1.0.0", Concurrency: 128, Endpoints: []bus.Endpoint{
-			at(messages.VerbPeerSubmit, bus.Handle(messages.VerbPeerSubmit, v.submit)),
-			at(messages.VerbPeerCancel, bus.Handle(messages.VerbPeerCancel, v.cancel)),
-			at(messages.VerbPeerJob, bus.Handle(messages.VerbPeerJob, v.job)),
-			at(messages.VerbPeerTasks, bus.Handle(messages.VerbPeerTasks, v.tasks)),
-			at(messages.VerbPeerWhy, bus.Handle(messages.VerbPeerWhy, v.why)),
-			at(messages.VerbPeerQuote, bus.Handle(messages.VerbPeerQuote, v.quote)),
+			at(messages.VerbPeerSubmit, forPeers(messages.VerbPeerSubmit, v.submit)),
+			at(messages.VerbPeerCancel, forPeers(messages.VerbPeerCancel, v.cancel)),
+			at(messages.VerbPeerJob, forPeers(messages.VerbPeerJob, v.job)),
+			at(messages.VerbPeerTasks, forPeers(messages.VerbPeerTasks, v.tasks)),
+			at(messages.VerbPeerWhy, forPeers(messages.VerbPeerWhy, v.why)),
+			at(messages.VerbPeerQuote, forPeers(messages.VerbPeerQuote, v.quote)),
 		}},
 		{Name: "candor-auctioneer-news", Version: "1.0.0", Concurrency: 512, Endpoints: []bus.Endpoint{
-			at(messages.VerbPeerJobs, bus.Handle(messages.VerbPeerJobs, v.jobs)),
+			at(messages.VerbPeerJobs, forPeers(messages.VerbPeerJobs, v.jobs)),
 		}},
 		{Name: "candor-auctioneer-output", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
-			at(messages.VerbPeerLogs, bus.Handle(messages.VerbPeerLogs, v.logs)),
+			at(messages.VerbPeerLogs, forPeers(messages.VerbPeerLogs, v.logs)),
 			at(messages.VerbOutput, bus.Handle(messages.VerbOutput, r.output)),
 			at(messages.VerbOffers, bus.Handle(messages.VerbOffers, o.answer)),
 		}},
 	}
 }
 
+// forPeers has f answer the auctioneers of other sites, each by the name of its site.
+func forPeers[Request, Reply any](verb string, f func(ctx context.Context, home messages.Name, r Request) (Reply, error)) bus.Handler {
+	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
+		home, err := federation.HomeOf(caller)
+		if err != nil {
+			return reply, err
+		}
+		return f(ctx, home, r)
+	})
+}
+
 // submit takes a visiting job, which its home site's bank vouches for.
-func (v *visiting) submit(ctx context.Context, caller messages.Name, r messages.PeerSubmitRequest) (reply messages.PeerSubmitReply, err error) {
-	home, err := federation.HomeOf(caller)
-	if err != nil {
-		return reply, err
-	}
+func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.PeerSubmitRequest) (reply messages.PeerSubmitReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
@@ -124,17 +131,13 @@ func (v *visiting) decline(ctx context.Context, a *federation.Arrival, why error
 	if !due {
 		return
 	}
-	if err := v.peers.askBank(ctx, messages.VerbCharge, charge, &messages.ClearingReply{}); err != nil {
+	if _, err := askActor[messages.ClearingReply](ctx, v.peers, messages.Bank, messages.VerbCharge, charge); err != nil {
 		v.site.Log.Debug("authorisation not given back", zap.Stringer("job", a.Visit.Visit), zap.Error(err))
 	}
 }
 
 // jobs answers with what has changed of a peer's visiting jobs, as soon as anything has.
-func (v *visiting) jobs(ctx context.Context, caller messages.Name, r messages.PeerJobsRequest) (reply messages.PeerJobsReply, err error) {
-	home, err := federation.HomeOf(caller)
-	if err != nil {
-		return reply, err
-	}
+func (v *visiting) jobs(ctx context.Context, home messages.Name, r messages.PeerJobsRequest) (reply messages.PeerJobsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
@@ -156,12 +159,8 @@ func (v *visiting) jobs(ctx context.Context, caller messages.Name, r messages.Pe
 }
 
 // visitor finds the visiting job that a peer asks about by its number there.
-func visitor(caller messages.Name, id messages.JobID) finding {
+func visitor(home messages.Name, id messages.JobID) finding {
 	return func(b *book.Book) (*book.Job, error) {
-		home, err := federation.HomeOf(caller)
-		if err != nil {
-			return nil, err
-		}
 		if j := b.Visitor(messages.Visit{Home: home, Job: id}); j != nil {
 			return j, nil
 		}
@@ -169,15 +168,15 @@ func visitor(caller messages.Name, id messages.JobID) finding {
 	}
 }
 
-func (v *visiting) job(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
-	if reply, err = v.reader.detail(ctx, visitor(caller, r.Job)); err == nil {
+func (v *visiting) job(ctx context.Context, home messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
+	if reply, err = v.reader.detail(ctx, visitor(home, r.Job)); err == nil {
 		reply.JobSummary = federation.Outward(reply.JobSummary)
 	}
 	return reply, err
 }
 
-func (v *visiting) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
-	reply, err = v.reader.tasksOf(ctx, visitor(caller, r.Job), r)
+func (v *visiting) tasks(ctx context.Context, home messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
+	reply, err = v.reader.tasksOf(ctx, visitor(home, r.Job), r)
 	for i := range reply.Tasks {
 		reply.Tasks[i].Task.Job = r.Job
 	}
@@ -185,16 +184,16 @@ func (v *visiting) tasks(ctx context.Context, caller messages.Name, r messages.T
 	return reply, err
 }
 
-func (v *visiting) why(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
-	reply, err = v.reader.reasons(ctx, visitor(caller, r.Job))
+func (v *visiting) why(ctx context.Context, home messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
+	reply, err = v.reader.reasons(ctx, visitor(home, r.Job))
 	reply.Job = r.Job
 	return reply, err
 }
 
-func (v *visiting) cancel(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
+func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
 	var c book.Cancel
 	err = v.reader.look(ctx, func(b *book.Book) error {
-		j, err := visitor(caller, r.Job)(b)
+		j, err := visitor(home, r.Job)(b)
 		if err == nil {
 			c = book.Cancel{Job: j.ID, By: j.Account}
 		}
@@ -203,22 +202,19 @@ func (v *visiting) cancel(ctx context.Context, caller messages.Name, r messages.
 	if err != nil {
 		return reply, err
 	}
-	was, err := v.site.propose(ctx, &book.Command{Cancel: &c})
-	if err != nil {
-		return reply, err
-	}
-	return messages.CancelReply{Job: r.Job, State: was.(messages.State)}, nil
+	was, err := propose[messages.State](ctx, v.site, &book.Command{Cancel: &c})
+	return messages.CancelReply{Job: r.Job, State: was}, err
 }
 
 // logs reads the output of a task as the job's owner, whom the node lets: no user
 // here can speak under that name, and the auctioneer may under any.
-func (v *visiting) logs(ctx context.Context, caller messages.Name, r messages.OutputRequest) (reply messages.LogsReply, err error) {
+func (v *visiting) logs(ctx context.Context, home messages.Name, r messages.OutputRequest) (reply messages.LogsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
 	var owner messages.Name
 	err = v.reader.look(ctx, func(b *book.Book) error {
-		j, err := visitor(caller, r.Logs.Attempt.Task.Job)(b)
+		j, err := visitor(home, r.Logs.Attempt.Task.Job)(b)
 		if err != nil {
 			return err
 		}
@@ -237,11 +233,7 @@ func (v *visiting) logs(ctx context.Context, caller messages.Name, r messages.Ou
 }
 
 // quote makes offers to a user of a peer.
-func (v *visiting) quote(ctx context.Context, caller messages.Name, r messages.PeerQuoteRequest) (reply messages.PeerQuoteReply, err error) {
-	home, err := federation.HomeOf(caller)
-	if err != nil {
-		return reply, err
-	}
+func (v *visiting) quote(ctx context.Context, home messages.Name, r messages.PeerQuoteRequest) (reply messages.PeerQuoteReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/candor-grid/candor/estimator/memory"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -54,9 +53,6 @@ func (c *Config) Validate() error {
 		if !messages.ValidName(name) {
 			return fmt.Errorf("estimator: Operators has %q, which is not a valid name", name)
 		}
-	}
-	if err := memory.CheckProfiles(c.Profiles); err != nil {
-		return fmt.Errorf("estimator: %w", err)
 	}
 	return nil
 }

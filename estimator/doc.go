@@ -65,13 +65,10 @@
 //	run time told to a user with runs of it       100 s      100 s          100 s
 //	run time told to a newcomer                   100 s      100 s     1000000 s
 //	types, lies in the template's corner, nats    0.015      0.016          1.325
-//	types, lies 10 σ from the mean                0.015      0.020          0.378
-//	types, lies anywhere                          0.015      0.011          0.877
-//	types, lies 4 σ from the mean                 0.015      0.137          0.253
 //
 // The first line is TestLiarsMoveTheirOwnWeightsOnly; run times are from
 // runtime.TestNobodyDecidesForOthers, where the liars end with a hundred lies in a
 // row; divergences from the truth of the types are from density.TestPoisoning, after
-// 2000 turns. Screened is with the cap on an account's influence and the screening
+// 2000 turns, which package density has for other lies too. Screened is with the cap on an account's influence and the screening
 // of what fits no others, not screened without both.
 package estimator

@@ -185,9 +185,14 @@ func (c *claims) giveBack(r messages.TaskRef, attempt uint32) {
 	}
 	s := &j.Stages[r.Stage]
 	if t := &s.Tasks[r.Index]; t.Phase == Claimed && t.Attempt == attempt {
-		c.again(j, s, r.Index)
-		c.breakGang(j, int(r.Stage))
+		c.lose(j, int(r.Stage), r.Index)
 	}
+}
+
+// lose makes a task pending that has lost its claim, with all of its gang.
+func (c *claims) lose(j *Job, stage int, index uint32) {
+	c.again(j, &j.Stages[stage], index)
+	c.breakGang(j, stage)
 }
 
 // again makes a task pending that has lost its claim.

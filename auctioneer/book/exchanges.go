@@ -1,6 +1,7 @@
 package book
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -90,8 +91,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 		x.health.vouch(j, r, node)
 		x.accept(j, stage, t, f, paused)
 	case f.Outcome == messages.Stopped && j.Active():
-		x.claims.again(j, s, index)
-		x.claims.breakGang(j, stage)
+		x.claims.lose(j, stage, index)
 	default:
 		x.fail(j, stage, index, f, x.health.suspect(j, r, node, f))
 	}
@@ -131,18 +131,13 @@ func (x *exchanges) fail(j *Job, stage int, index uint32, f *messages.Finished, 
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
 	if spared {
-		x.claims.again(j, s, index)
-		x.claims.breakGang(j, stage)
+		x.claims.lose(j, stage, index)
 		return
 	}
 	t.Tries++
-	limit := uint32(j.Spec.Stages[stage].Attempts)
-	if limit == 0 {
-		limit = DefaultAttempt
-	}
+	limit := cmp.Or(uint32(j.Spec.Stages[stage].Attempts), DefaultAttempt)
 	if j.Active() && t.Tries < limit && f.Outcome != messages.TimedOut && f.Outcome != messages.Exceeded {
-		x.claims.again(j, s, index)
-		x.claims.breakGang(j, stage)
+		x.claims.lose(j, stage, index)
 		return
 	}
 	t.Phase, t.Ended = Failed, x.clock.now

@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	maxTaken   = 32  // visiting jobs of one peer that are being taken at once
-	maxPolls   = 4   // requests of one peer that wait for a change
-	pageOfJobs = 256 // in one answer
+	maxEntering = 32  // visiting jobs of one peer that enter at once
+	maxPolls    = 4   // requests of one peer that wait for a change
+	pageOfJobs  = 256 // in one answer
 )
 
-// Visits knows which visiting jobs changed when, and which are being taken. All of
+// Visits knows which visiting jobs changed when, and which enter the book. All of
 // it can be lost: peers that follow their jobs see another epoch, and are told of all.
 type Visits struct {
-	epoch   uint64                                      // of the cursors
-	last    uint64                                      // change
-	changed map[messages.Name]map[messages.JobID]uint64 // by home: a job's last change
-	homes   map[messages.JobID]messages.Name
-	taken   map[messages.Name]map[messages.JobID]bool // being taken, by home and number there
-	polls   map[messages.Name]int
+	epoch    uint64                                      // of the cursors
+	last     uint64                                      // change
+	changed  map[messages.Name]map[messages.JobID]uint64 // by home: a job's last change
+	homes    map[messages.JobID]messages.Name
+	entering map[messages.Name]map[messages.JobID]bool // by home and number there
+	polls    map[messages.Name]int
 }
 
 // NewVisits makes the visits of a leader; no other leader has had its epoch.
 func NewVisits(epoch uint64) *Visits {
 	return &Visits{epoch: epoch, changed: map[messages.Name]map[messages.JobID]uint64{}, homes: map[messages.JobID]messages.Name{},
-		taken: map[messages.Name]map[messages.JobID]bool{}, polls: map[messages.Name]int{}}
+		entering: map[messages.Name]map[messages.JobID]bool{}, polls: map[messages.Name]int{}}
 }
 
 // Changed takes jobs of the book that changed, of any kind, and says whether a
@@ -62,21 +62,21 @@ func put[V any](m map[messages.Name]map[messages.JobID]V, name messages.Name, id
 	m[name][id] = value
 }
 
-// Take lets one request at a time take a visiting job, until [Visits.Taken]: what one
-// request gives back, another may just have had accepted. No peer has all the places
-// of those that are being taken.
-func (v *Visits) Take(visit messages.Visit) error {
-	if v.taken[visit.Home][visit.Job] || len(v.taken[visit.Home]) >= maxTaken {
+// Begin lets one request at a time enter a visiting job, until [Visits.End]: the
+// authorisation that one request gives back, another may just have had accepted. No peer
+// has all the places of the jobs that are being entered.
+func (v *Visits) Begin(visit messages.Visit) error {
+	if v.entering[visit.Home][visit.Job] || len(v.entering[visit.Home]) >= maxEntering {
 		return messages.Errorf(messages.Unavailable, "job %v: is being taken; ask again", visit)
 	}
-	put(v.taken, visit.Home, visit.Job, true)
+	put(v.entering, visit.Home, visit.Job, true)
 	return nil
 }
 
-// Taken ends what Take began.
-func (v *Visits) Taken(visit messages.Visit) {
-	if delete(v.taken[visit.Home], visit.Job); len(v.taken[visit.Home]) == 0 {
-		delete(v.taken, visit.Home)
+// End ends the entry of a visiting job.
+func (v *Visits) End(visit messages.Visit) {
+	if delete(v.entering[visit.Home], visit.Job); len(v.entering[visit.Home]) == 0 {
+		delete(v.entering, visit.Home)
 	}
 }
 
@@ -89,7 +89,7 @@ func (v *Visits) Poll(home messages.Name) error {
 	return nil
 }
 
-// Polled ends what Poll began.
+// Polled ends a request that waits for a change.
 func (v *Visits) Polled(home messages.Name) {
 	if v.polls[home]--; v.polls[home] <= 0 {
 		delete(v.polls, home)

@@ -142,18 +142,18 @@ func TestSince(t *testing.T) {
 // One request at a time takes a job, and no peer has all the places.
 func TestTake(t *testing.T) {
 	v := NewVisits(7)
-	for i := range messages.JobID(maxTaken) {
-		if err := v.Take(messages.Visit{Home: "east", Job: i}); err != nil {
+	for i := range messages.JobID(maxEntering) {
+		if err := v.Begin(messages.Visit{Home: "east", Job: i}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for visit, want := range map[messages.Visit]messages.Kind{{Home: "east", Job: 0}: messages.Unavailable, {Home: "east", Job: 999}: messages.Unavailable, {Home: "north", Job: 0}: messages.KindOf(nil)} {
-		if err := v.Take(visit); messages.KindOf(err) != want {
+		if err := v.Begin(visit); messages.KindOf(err) != want {
 			t.Errorf("%v: %v", visit, err)
 		}
 	}
-	v.Taken(messages.Visit{Home: "east", Job: 0})
-	if err := v.Take(messages.Visit{Home: "east", Job: 0}); err != nil {
+	v.End(messages.Visit{Home: "east", Job: 0})
+	if err := v.Begin(messages.Visit{Home: "east", Job: 0}); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -55,12 +56,7 @@ func (r *Rules) Validate() error {
 
 // Window is within what time from its submission an owner who cancels a job, before
 // it was started, loses its deposit.
-func (r *Rules) Window() messages.Duration {
-	if r.DepositWindow == 0 {
-		return defaultWindow
-	}
-	return r.DepositWindow
-}
+func (r *Rules) Window() messages.Duration { return cmp.Or(r.DepositWindow, defaultWindow) }
 
 // burst is the rules' or its default.
 func (r *Rules) burst() int64 {

@@ -14,8 +14,8 @@ const (
 	halfLife = messages.Duration(30 * 24 * time.Hour)
 )
 
-// CheckProfiles reports the first thing that is wrong with a site's job profile classes.
-func CheckProfiles(profiles []messages.Profile) error {
+// checkProfiles reports the first thing that is wrong with a site's job profile classes.
+func checkProfiles(profiles []messages.Profile) error {
 	if len(profiles) > messages.MaxProfiles {
 		return messages.Errorf(messages.TooLarge, "profiles: %d are more than the limit of %d", len(profiles), messages.MaxProfiles)
 	}
@@ -45,7 +45,7 @@ type Memory struct {
 
 // New makes a memory that has seen nothing, for a site's job profile classes.
 func New(profiles []messages.Profile) (*Memory, error) {
-	if err := CheckProfiles(profiles); err != nil {
+	if err := checkProfiles(profiles); err != nil {
 		return nil, err
 	}
 	m := &Memory{paces: newPaces(), seen: map[messages.Name]*jobSet{}, kinds: recent.New[kind, *worth](mostKinds)}

@@ -89,12 +89,12 @@ func outward(j *book.Job) messages.JobSummary {
 func (v *visits) welcome(home messages.Name, r *messages.PeerSubmitRequest, answer func(any)) {
 	l := v.leader
 	visit := messages.Visit{Home: home, Job: r.Job}
-	if err := v.Take(visit); err != nil {
+	if err := v.Begin(visit); err != nil {
 		answer(err)
 		return
 	}
 	over := func(reply any) {
-		v.Taken(visit)
+		v.End(visit)
 		answer(reply)
 	}
 	known, err := federation.Known(l.book(), home, r, []byte(visit.Job.String()))
