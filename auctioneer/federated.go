@@ -3,6 +3,7 @@ package auctioneer
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,14 +37,11 @@ func newFederated(a *Auctioneer, over <-chan struct{}) *federated {
 }
 
 // changed takes jobs of the book that changed. The caller holds the replica's lock.
-func (c *federated) changed(b *book.Book, ids map[messages.JobID]bool) {
+func (c *federated) changed(b *book.Book, ids []messages.JobID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	news := c.visits.Changed(b, ids)
-	for id := range ids {
-		news = news || b.Remote(id) != nil
-	}
-	if news {
+	if news || slices.ContainsFunc(ids, func(id messages.JobID) bool { return b.Remote(id) != nil }) {
 		c.tell()
 	}
 }

@@ -97,7 +97,7 @@ func (b *Book) Quote(id uint64) *Quote { return b.quotes.find(id, b.now) }
 // Watch starts to collect changes, with everything there is as the first, or
 // stops it. Nobody who does not take them should let them pile up.
 func (b *Book) Watch(on bool) {
-	b.watch = watch{watched: on, changes: newChanges()}
+	b.watch = watch{watched: on}
 	if !on {
 		return
 	}

@@ -1,11 +1,15 @@
 package book
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"slices"
 
-// Changes is what commands touched since it was last taken.
+	"github.com/candor-grid/candor/messages"
+)
+
+// Changes is what commands touched since the changes before were taken.
 type Changes struct {
-	Jobs    map[messages.JobID]bool
-	Nodes   map[uint32]bool
+	Jobs    []messages.JobID // ascending, each once
+	Nodes   []uint32         // ascending, each once
 	Effects bool
 }
 
@@ -15,26 +19,25 @@ type watch struct {
 	changes Changes
 }
 
-func newChanges() Changes {
-	return Changes{Jobs: map[messages.JobID]bool{}, Nodes: map[uint32]bool{}}
-}
-
 // TakeChanges returns what was touched since the last call.
 func (w *watch) TakeChanges() Changes {
 	c := w.changes
-	w.changes = newChanges()
+	w.changes = Changes{}
+	slices.Sort(c.Jobs)
+	slices.Sort(c.Nodes)
+	c.Jobs, c.Nodes = slices.Compact(c.Jobs), slices.Compact(c.Nodes)
 	return c
 }
 
 func (w *watch) touch(job messages.JobID) {
-	if w.watched {
-		w.changes.Jobs[job] = true
+	if n := len(w.changes.Jobs); w.watched && (n == 0 || w.changes.Jobs[n-1] != job) {
+		w.changes.Jobs = append(w.changes.Jobs, job)
 	}
 }
 
 func (w *watch) touchNode(i uint32) {
-	if w.watched {
-		w.changes.Nodes[i] = true
+	if n := len(w.changes.Nodes); w.watched && (n == 0 || w.changes.Nodes[n-1] != i) {
+		w.changes.Nodes = append(w.changes.Nodes, i)
 	}
 }
 

@@ -1,9 +1,6 @@
 package desk
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -16,17 +13,13 @@ func (d *Desk) follow() (effects bool) {
 	d.book.Changes(func(b *book.Book, touched book.Changes) {
 		effects = touched.Effects
 		d.errands.federation.Changed(b, touched.Jobs)
-		for id := range d.settlements.again {
-			touched.Jobs[id] = true
-		}
-		clear(d.settlements.again)
 		var offered []market.NodeSlots
-		for _, i := range slices.Sorted(maps.Keys(touched.Nodes)) {
+		for _, i := range touched.Nodes {
 			offered = append(offered, market.SlotsOf(i, b.Nodes()[i]))
 			d.nodes.changed(i, b.Nodes()[i])
 		}
 		d.trading.setSlots(offered)
-		for _, id := range slices.Sorted(maps.Keys(touched.Jobs)) {
+		for _, id := range d.settlements.withAgain(touched.Jobs) {
 			if j := b.Job(id); j != nil {
 				d.followJob(b, j)
 			}

@@ -1,6 +1,8 @@
 package desk
 
 import (
+	"slices"
+
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
@@ -13,7 +15,7 @@ type settlements struct {
 	*core
 	dues    market.Dues
 	pending map[messages.JobID]bool // worked out, or to be worked out at its time
-	again   map[messages.JobID]bool // to be worked out anew
+	again   []messages.JobID        // to be worked out anew
 	waiting []unsettled
 }
 
@@ -29,7 +31,18 @@ type unsettled struct {
 var retries = backoff.Backoff{First: 50e6, Last: 5e9}
 
 func newSettlements(c *core) settlements {
-	return settlements{core: c, pending: map[messages.JobID]bool{}, again: map[messages.JobID]bool{}}
+	return settlements{core: c, pending: map[messages.JobID]bool{}}
+}
+
+// withAgain adds the jobs that are to be settled anew to jobs in ascending order.
+func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
+	if len(s.again) == 0 {
+		return jobs
+	}
+	jobs = append(jobs, s.again...)
+	s.again = nil
+	slices.Sort(jobs)
+	return slices.Compact(jobs)
 }
 
 // begin settles an ended job, unless that is under way, and says whether it did.
@@ -64,7 +77,7 @@ func (s *settlements) step() {
 			s.wakeIn(u.at - s.now.Mono)
 		case u.anew:
 			delete(s.pending, u.settle.Job)
-			s.again[u.settle.Job] = true
+			s.again = append(s.again, u.settle.Job)
 			s.wakeIn(0)
 		default:
 			s.commit(u)

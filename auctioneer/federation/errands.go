@@ -89,21 +89,16 @@ func (e *Errands) destination(name messages.Name) *destination {
 	return e.destinations[name]
 }
 
-// Changed takes jobs of the book that changed, of any kind.
-func (e *Errands) Changed(b *book.Book, ids map[messages.JobID]bool) {
-	var ours []messages.JobID
-	for id := range ids {
-		if b.Remote(id) != nil {
-			ours = append(ours, id)
+// Changed takes jobs of the book that changed, of any kind, ascending.
+func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
+	for _, id := range ids {
+		if r := b.Remote(id); r != nil {
+			e.note(r)
 		} else if j := b.Job(id); j != nil && j.Visit != nil && j.Active() {
 			e.visiting[id] = true
 		} else {
 			delete(e.visiting, id)
 		}
-	}
-	slices.Sort(ours)
-	for _, id := range ours {
-		e.note(b.Remote(id))
 	}
 }
 

@@ -33,26 +33,21 @@ func NewVisits(epoch uint64) *Visits {
 		entering: map[messages.Name]map[messages.JobID]bool{}, polls: map[messages.Name]int{}}
 }
 
-// Changed takes jobs of the book that changed, of any kind, and says whether a
-// visiting job is among them.
-func (v *Visits) Changed(b *book.Book, ids map[messages.JobID]bool) (visiting bool) {
-	var visitors []*book.Job
-	for id := range ids {
+// Changed takes jobs of the book that changed, of any kind, ascending, and says whether
+// a visiting job is among them.
+func (v *Visits) Changed(b *book.Book, ids []messages.JobID) (visiting bool) {
+	for _, id := range ids {
 		if j := b.Job(id); j == nil {
 			delete(v.changed[v.homes[id]], id)
 			delete(v.homes, id)
 		} else if j.Visit != nil {
-			visitors = append(visitors, j)
+			v.last++
+			v.homes[id] = j.Visit.Home
+			put(v.changed, j.Visit.Home, id, v.last)
+			visiting = true
 		}
 	}
-	slices.SortFunc(visitors, func(x, y *book.Job) int { return cmp.Compare(x.ID, y.ID) })
-	for _, j := range visitors {
-		home := j.Visit.Home
-		v.last++
-		v.homes[j.ID] = home
-		put(v.changed, home, j.ID, v.last)
-	}
-	return len(visitors) > 0
+	return visiting
 }
 
 func put[V any](m map[messages.Name]map[messages.JobID]V, name messages.Name, id messages.JobID, value V) {

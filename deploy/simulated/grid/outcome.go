@@ -1,8 +1,6 @@
 package grid
 
 import (
-	"slices"
-
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/deploy/simulated/core"
@@ -99,16 +97,13 @@ func (l *leader) noteAttempts(what core.What, attempts []messages.Attempt) {
 
 // noteRetries records tasks of the jobs touched that came back to be run again:
 // their slots went to others, or their node was lost.
-func (l *leader) noteRetries(touched map[messages.JobID]bool) {
-	var back []messages.JobID
-	for id := range touched {
-		if j := l.book.Job(id); j != nil && j.Active() && j.Stages[0].Retried > l.retried[id] {
-			back = append(back, id)
+func (l *leader) noteRetries(touched []messages.JobID) {
+	for _, id := range touched {
+		j := l.book.Job(id)
+		if j == nil || !j.Active() || j.Stages[0].Retried <= l.retried[id] {
+			continue
 		}
-	}
-	slices.Sort(back)
-	for _, id := range back {
-		n := l.book.Job(id).Stages[0].Retried - l.retried[id]
+		n := j.Stages[0].Retried - l.retried[id]
 		l.retried[id] += n
 		if l.Market.Preemption == messages.PreemptRequeue {
 			l.out.Preemptions += n
