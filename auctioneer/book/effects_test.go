@@ -73,9 +73,9 @@ func TestEffectsOfJobsThatAreGone(t *testing.T) {
 func TestListsOfJobs(t *testing.T) {
 	b := New()
 	for _, id := range []messages.JobID{1, 2, 3, 5, 8} {
-		b.list("alice", id)
+		b.index.enter("alice", "", id, false)
 	}
-	b.list("bob", 9)
+	b.index.enter("bob", "", 9, false)
 	for _, c := range []struct {
 		gone messages.JobID
 		left []messages.JobID

@@ -21,11 +21,10 @@ type exchanges struct {
 
 // exchange carries out what a node's agent says at a time.
 func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
-	i, known := x.nodes.names[c.Node]
-	if !known || !x.nodes.inOrder[i].Up || x.nodes.inOrder[i].Session != c.Session {
+	i, n := x.nodes.find(c.Node)
+	if n == nil || !n.Up || n.Session != c.Session {
 		return nil, messages.Errorf(messages.Fenced, "session %x of node %s is over; stop its tasks and register again", c.Session, c.Node)
 	}
-	n := x.nodes.inOrder[i]
 	if c.Seq == n.Seq {
 		return n.Grants, nil
 	}
@@ -237,13 +236,13 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 // register begins a session of a node, and returns the attempts that its agent is
 // to stop.
 func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
-	i, known := x.nodes.names[c.Node]
-	if !known {
-		if i, err = x.nodes.add(&Node{Name: c.Node}); err != nil {
+	i, n := x.nodes.find(c.Node)
+	if n == nil {
+		n = &Node{Name: c.Node}
+		if i, err = x.nodes.add(n); err != nil {
 			return nil, err
 		}
 	}
-	n := x.nodes.inOrder[i]
 	x.watch.touchNode(i)
 	if n.Up && n.Session == c.Session {
 		return append(stop, n.Stop...), nil
@@ -293,11 +292,10 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 
 // lost gives back every claim of a session, and returns how many there were.
 func (x *exchanges) lost(c *Lost) int {
-	i, known := x.nodes.names[c.Node]
-	if !known || x.nodes.inOrder[i].Session != c.Session || !x.nodes.inOrder[i].Up {
+	i, n := x.nodes.find(c.Node)
+	if n == nil || n.Session != c.Session || !n.Up {
 		return 0
 	}
-	n := x.nodes.inOrder[i]
 	refs := n.claimed()
 	for _, r := range refs {
 		x.claims.uncount(r, n.Claims[r])
@@ -311,11 +309,10 @@ func (x *exchanges) lost(c *Lost) int {
 
 // drain has a node drain or take work again, and returns how many claims it has.
 func (x *exchanges) drain(c *Drain) (int, error) {
-	i, known := x.nodes.names[c.Node]
-	if !known {
+	i, n := x.nodes.find(c.Node)
+	if n == nil {
 		return 0, messages.Errorf(messages.NotFound, "there is no node %q", c.Node)
 	}
-	n := x.nodes.inOrder[i]
 	x.watch.touchNode(i)
 	if !c.Evict {
 		if n.Drain = c.Until; c.Until == 0 && n.Health.Quarantined != 0 {

@@ -39,7 +39,9 @@ func (x *index) number(account messages.Name, key string) messages.JobID {
 // enter enters a job that has the highest number so far.
 func (x *index) enter(account messages.Name, key string, id messages.JobID, active bool) {
 	x.keys[account+"/"+key] = id
-	x.list(account, id)
+	for _, name := range []messages.Name{account, ""} {
+		x.listed[name] = append(x.listed[name], id)
+	}
 	if active {
 		x.count(account, 1)
 	}
@@ -55,12 +57,6 @@ func (x *index) remove(account messages.Name, key string, id messages.JobID) {
 func (x *index) count(account messages.Name, change int) {
 	if x.pending[account] += change; x.pending[account] == 0 {
 		delete(x.pending, account)
-	}
-}
-
-func (x *index) list(account messages.Name, id messages.JobID) {
-	for _, name := range []messages.Name{account, ""} {
-		x.listed[name] = append(x.listed[name], id)
 	}
 }
 

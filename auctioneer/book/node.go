@@ -166,10 +166,16 @@ func (s *nodes) Nodes() []*Node { return s.inOrder }
 
 // Node returns a node by name, nil if there is none.
 func (s *nodes) Node(name messages.Name) *Node {
+	_, n := s.find(name)
+	return n
+}
+
+// find returns a node and its position; nil if there is none of the name.
+func (s *nodes) find(name messages.Name) (uint32, *Node) {
 	if i, ok := s.names[name]; ok {
-		return s.inOrder[i]
+		return i, s.inOrder[i]
 	}
-	return nil
+	return 0, nil
 }
 
 // add enters a node that is not known yet.

@@ -42,7 +42,7 @@ func (o *observations) step(more bool) {
 	})
 	o.busy, o.effects = true, len(list) == transfersAtOnce
 	if len(list) == 0 {
-		o.confirm(done, nil)
+		o.confirm(done, nil, o.end)
 		return
 	}
 	o.ask(Request{To: Observations, Body: list}, func(reply any, err error) {
@@ -50,20 +50,7 @@ func (o *observations) step(more bool) {
 		for _, id := range ids[:left] {
 			done.Effects = append(done.Effects, book.Confirmation{Effect: id})
 		}
-		o.confirm(done, err)
-	})
-}
-
-func (o *observations) confirm(done *book.Confirm, failed error) {
-	if len(done.Effects) == 0 {
-		o.end(failed)
-		return
-	}
-	o.propose(&book.Command{Confirm: done}, func(_ any, err error) {
-		if failed != nil {
-			err = failed
-		}
-		o.end(err)
+		o.confirm(done, err, o.end)
 	})
 }
 
@@ -74,7 +61,7 @@ func (o *observations) end(err error) {
 		return
 	}
 	o.fails++
-	o.effects, o.retry = true, o.now.Mono+messages.Duration(retries.Wait(o.fails, o.rng.Float64()))
+	o.effects, o.retry = true, o.retryAt(o.fails)
 	o.tell(Waiting{"observations", err})
 }
 

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -210,16 +211,17 @@ func (p *payments) answered(w *batch) {
 	if w.open--; w.open > 0 {
 		return
 	}
-	if len(w.done.Effects) == 0 {
-		p.end(w.failed)
+	p.confirm(&w.done, w.failed, p.end)
+}
+
+// confirm has committed how effects turned out, if any did; then is called with the error
+// for which others did not, or for which that was not committed.
+func (c *core) confirm(done *book.Confirm, failed error, then func(error)) {
+	if len(done.Effects) == 0 {
+		then(failed)
 		return
 	}
-	p.propose(&book.Command{Confirm: &w.done}, func(_ any, err error) {
-		if w.failed != nil {
-			err = w.failed
-		}
-		p.end(err)
-	})
+	c.propose(&book.Command{Confirm: done}, func(_ any, err error) { then(cmp.Or(failed, err)) })
 }
 
 // end ends a batch. Where something of it has to wait, it is tried again later.
@@ -236,7 +238,7 @@ func (p *payments) end(err error) {
 		return
 	}
 	p.fails++
-	p.retry = p.now.Mono + messages.Duration(retries.Wait(p.fails, p.rng.Float64()))
+	p.retry = p.retryAt(p.fails)
 }
 
 // transfer asks the bank for transfers.

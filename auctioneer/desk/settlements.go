@@ -30,6 +30,11 @@ type unsettled struct {
 // retries of what the bank, the log or another actor did not do.
 var retries = backoff.Backoff{First: 50e6, Last: 5e9}
 
+// retryAt is when something is tried again that has failed so often.
+func (c *core) retryAt(fails int) messages.Duration {
+	return c.now.Mono + messages.Duration(retries.Wait(fails, c.rng.Float64()))
+}
+
 func newSettlements(c *core) settlements {
 	return settlements{core: c, pending: map[messages.JobID]bool{}}
 }
@@ -91,7 +96,7 @@ func (s *settlements) commit(u unsettled) {
 			return
 		}
 		u.fails++
-		u.anew, u.at = refused(err), s.now.Mono+messages.Duration(retries.Wait(u.fails, s.rng.Float64()))
+		u.anew, u.at = refused(err), s.retryAt(u.fails)
 		s.waiting = append(s.waiting, u)
 		s.tell(Unsettled{u.settle.Job, err})
 	})

@@ -141,14 +141,12 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	}
 	n := 0
 	for _, id := range slices.Backward(b.Listed(s.Account)) {
-		if j := b.Job(id); j != nil && j.Spec.Market == s.Spec.Market && j.Active() {
-			if n++; n == most {
-				break
-			}
+		if j := b.Job(id); j == nil || j.Spec.Market != s.Spec.Market || !j.Active() {
+			continue
 		}
-	}
-	if n >= most {
-		return messages.Errorf(messages.Exhausted, "market %s takes at most %d jobs of an account at a time, and %s has %d that have not ended; wait for one", s.Spec.Market, most, s.Account, n)
+		if n++; n == most {
+			return messages.Errorf(messages.Exhausted, "market %s takes at most %d jobs of an account at a time, and %s has %d that have not ended; wait for one", s.Spec.Market, most, s.Account, n)
+		}
 	}
 	return nil
 }

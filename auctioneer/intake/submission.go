@@ -114,12 +114,7 @@ func (s *Submission) Assume(u *messages.UtilityReply) {
 func (s *Submission) fits(u *messages.Utility) bool {
 	probe := *s.Spec
 	probe.Utility = u
-	for _, stage := range s.Spec.Stages {
-		if !(u.Weights.Of(stage.Class) > 0) {
-			return false
-		}
-	}
-	return probe.Validate() == nil
+	return checkUtility(&probe, s.Market) == nil && probe.Validate() == nil
 }
 
 func defaultUtility(spec *messages.JobSpec) *messages.Utility {
