@@ -134,15 +134,15 @@ func (c *core) ask(r Request, then func(reply any, err error)) {
 	c.out.Ask = append(c.out.Ask, r)
 }
 
-// ask has another actor asked for an answer of a type; where there is an error there is none.
+// ask has another actor asked for an answer of a type; with an error there may be none.
 func ask[Reply any](c *core, r Request, then func(*Reply, error)) {
 	r.Reply = new(Reply)
 	c.ask(r, func(reply any, err error) {
-		if err != nil {
-			then(nil, err)
-			return
+		said, is := reply.(*Reply)
+		if err == nil && !is {
+			err = messages.Errorf(messages.Internal, "the answer is of another kind: %T", reply)
 		}
-		then(reply.(*Reply), nil)
+		then(said, err)
 	})
 }
 

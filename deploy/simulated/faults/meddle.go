@@ -39,7 +39,7 @@ func (l *leader) onceEach(list []desk.Direction) []desk.Direction {
 
 // presume is a planted bug: the bank's answer is not waited for.
 func presume(list []messages.Transfer, answer func(any, error)) {
-	var reply messages.TransferReply
+	reply := new(messages.TransferReply)
 	for _, t := range list {
 		reply.Results = append(reply.Results, messages.TransferResult{Amount: t.Amount})
 	}
