@@ -23,7 +23,8 @@ func (l *leader) ask(ctx context.Context, r *desk.Request) (any, error) {
 	case messages.Auctioneer:
 		return r.Reply, l.federated.peers.ask(ctx, r.Peer, r.Verb, r.Body, r.Reply)
 	}
-	return r.Reply, bus.CallInto(ctx, l.Bus, messages.Subject(l.Site, r.To, r.Verb, messages.ServiceIdentity(messages.Auctioneer)), r.Body, r.Reply)
+	subject := messages.Subject(l.Site, r.To, r.Verb, messages.ServiceIdentity(messages.Auctioneer))
+	return r.Reply, bus.CallInto(ctx, l.Bus, subject, r.Body, r.Reply)
 }
 
 // observe leaves observations in the estimator's stream, and returns how many.

@@ -154,7 +154,8 @@ func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *messag
 	if asked.Budget == 0 {
 		asked.Budget = messages.Credit
 	}
-	reply, err := askActor[messages.EstimateReply](ctx, o.peers, messages.Estimator, messages.VerbEstimate, messages.EstimateRequest{Account: owner, Spec: asked})
+	r := messages.EstimateRequest{Account: owner, Spec: asked}
+	reply, err := askActor[messages.EstimateReply](ctx, o.peers, messages.Estimator, messages.VerbEstimate, r)
 	if err != nil {
 		return nil
 	}

@@ -10,20 +10,24 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
 // operations does what operators, and the site's admission, ask for.
 type operations struct{ *leader }
 
+// query answers a request of a caller.
+type query[Request, Reply any] func(ctx context.Context, caller messages.Name, r Request) (Reply, error)
+
 // forOperators has f answer operators, and nobody else.
-func forOperators[Request, Reply any](l *operations, to string, f func(context.Context, messages.Name, Request) (Reply, error)) func(context.Context, messages.Name, Request) (Reply, error) {
-	return func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
+func forOperators[Request, Reply any](l *operations, verb, to string, f query[Request, Reply]) bus.Handler {
+	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		if !slices.Contains(l.Operators, caller) {
 			return reply, messages.Errorf(messages.PermissionDenied, "only operators may %s", to)
 		}
 		return f(ctx, caller, r)
-	}
+	})
 }
 
 // drain has a node take no more work.
@@ -93,7 +97,8 @@ func (l *operations) joinTokens(ctx context.Context, caller messages.Name, r mes
 	if t := r.Issue; t != nil && (!strings.HasPrefix(t.ID, messages.JoinPrefix) || !messages.ValidName(t.Node)) {
 		return reply, messages.Errorf(messages.Invalid, "issue: %q for node %q is no join token", t.ID, t.Node)
 	}
-	token, err := propose[messages.TokenState](ctx, l.Auctioneer, &book.Command{Admit: &book.Admit{Issue: r.Issue, Use: r.Use, Revoke: r.Revoke}})
+	admit := &book.Admit{Issue: r.Issue, Use: r.Use, Revoke: r.Revoke}
+	token, err := propose[messages.TokenState](ctx, l.Auctioneer, &book.Command{Admit: admit})
 	if err != nil {
 		return reply, err
 	}

@@ -16,10 +16,10 @@ func (l *leader) services() []bus.Service {
 			at(messages.VerbSubmit, bus.Handle("submit", l.submissions.submit)),
 			at(messages.VerbCancel, bus.Handle("cancel", l.submissions.cancel)),
 			at(messages.VerbQuote, bus.Handle("quote", l.submissions.quote)),
-			at(messages.VerbDrain, bus.Handle("drain", forOperators(operators, "drain a node", operators.drain))),
-			at(messages.VerbApply, bus.Handle("apply", forOperators(operators, "change the markets", operators.apply))),
+			at(messages.VerbDrain, forOperators(operators, "drain", "drain a node", operators.drain)),
+			at(messages.VerbApply, forOperators(operators, "apply", "change the markets", operators.apply)),
 			at(messages.VerbAdmit, bus.Handle("admit", operators.joinTokens)),
-			at(messages.VerbReplica, bus.Handle("replica", forOperators(operators, "change the replicas", operators.regroup))),
+			at(messages.VerbReplica, forOperators(operators, "replica", "change the replicas", operators.regroup)),
 		}},
 		{Name: "candor-auctioneer-agents", Version: "1.0.0", Concurrency: 512, Endpoints: []bus.Endpoint{
 			at(messages.VerbRegister, bus.Handle("register", agents{l}.register)),
@@ -36,7 +36,7 @@ func (l *leader) services() []bus.Service {
 				at(messages.VerbMarkets, bus.Handle("markets", l.queries.listMarkets)),
 				at(messages.VerbReservations, bus.Handle("reservations", l.queries.reservations)),
 				at(messages.VerbStatus, bus.Handle("status", l.queries.status)),
-				at(messages.VerbReplicas, bus.Handle("replicas", forOperators(operators, "list the replicas", operators.replicas))),
+				at(messages.VerbReplicas, forOperators(operators, "replicas", "list the replicas", operators.replicas)),
 			}},
 	}...)
 }

@@ -125,7 +125,8 @@ func (l *submissions) secure(ctx context.Context, s *submission) error {
 
 // affordable checks for a dry run what a hold would.
 func (l *submissions) affordable(ctx context.Context, s *submission) error {
-	account, err := askActor[messages.AccountReply](ctx, l.federated.peers, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: s.Payer})
+	r := messages.AccountRequest{Account: s.Payer}
+	account, err := askActor[messages.AccountReply](ctx, l.federated.peers, messages.Bank, messages.VerbAccount, r)
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,8 @@ func queued(classes []messages.ClassEstimate, market messages.Name) string {
 }
 
 func (l *lessons) drawTypes(m *traded, class string) {
-	r := Request{To: messages.Estimator, Verb: messages.VerbSamples, Body: messages.SamplesRequest{Class: class, Draws: DrawnTypes}, Within: LearnWithin}
+	draws := messages.SamplesRequest{Class: class, Draws: DrawnTypes}
+	r := Request{To: messages.Estimator, Verb: messages.VerbSamples, Body: draws, Within: LearnWithin}
 	ask(l.core, r, func(reply *messages.SamplesReply, err error) {
 		if err != nil {
 			return
