@@ -208,7 +208,7 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 	err = l.look(ctx, func(b *book.Book) error {
 		for _, n := range b.Nodes() {
 			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished, Abilities: without(n.Abilities, messages.AbilitySharedEnv),
-				Suspended: n.Suspended(), MostSuspended: n.Keeps()}
+				Suspended: n.Suspended(), MostSuspended: n.SuspendedLimit()}
 			switch {
 			case n.Up && n.Drain != 0:
 				s.State, s.DrainBy = "Draining", n.Drain

@@ -185,7 +185,7 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	for _, s := range do.Start {
 		a.start(s)
 	}
-	for _, attempt := range do.Hold {
+	for _, attempt := range do.Suspend {
 		a.suspend(attempt, true)
 	}
 	for _, attempt := range do.Resume {

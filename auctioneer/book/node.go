@@ -107,13 +107,13 @@ func (n *Node) leave(next uint64) {
 	n.Left = append(slices.Clone(n.Left[max(0, len(n.Left)+1-keptSessions):]), n.Session)
 }
 
-// DefaultKept is how many suspended tasks a node keeps for each of its slots, unless
-// it says how many it keeps in all. The memory of suspended tasks must fit beside the
+// suspendedPerSlot is how many suspended tasks a node may have for each of its slots,
+// unless it says how many in all. The memory of suspended tasks must fit beside the
 // memory of running ones.
-const DefaultKept = 4
+const suspendedPerSlot = 4
 
-// Keeps is how many suspended tasks the node is to keep at once.
-func (n *Node) Keeps() int {
+// SuspendedLimit is how many suspended tasks the node may have at once.
+func (n *Node) SuspendedLimit() int {
 	if n.MostSuspended > 0 {
 		return n.MostSuspended
 	}
@@ -121,7 +121,7 @@ func (n *Node) Keeps() int {
 	for _, s := range n.Slots {
 		slots += s.Slots
 	}
-	return DefaultKept * slots
+	return suspendedPerSlot * slots
 }
 
 // Suspended is how many suspended tasks the node keeps, without those that are about

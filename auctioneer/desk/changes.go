@@ -2,7 +2,6 @@ package desk
 
 import (
 	"github.com/candor-grid/candor/auctioneer/book"
-	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
@@ -13,12 +12,13 @@ func (d *Desk) follow() (effects bool) {
 	d.book.Changes(func(b *book.Book, touched book.Changes) {
 		effects = touched.Effects
 		d.errands.federation.Changed(b, touched.Jobs)
-		var offered []market.NodeSlots
 		for _, i := range touched.Nodes {
-			offered = append(offered, market.SlotsOf(i, b.Nodes()[i]))
+			d.trading.slots.Set(i, b.Nodes()[i])
 			d.nodes.changed(i, b.Nodes()[i])
 		}
-		d.trading.setSlots(offered)
+		if len(touched.Nodes) > 0 {
+			d.trading.setSlots()
+		}
 		for _, id := range d.settlements.withAgain(touched.Jobs) {
 			if j := b.Job(id); j != nil {
 				d.followJob(b, j)
@@ -32,7 +32,7 @@ func (d *Desk) follow() (effects bool) {
 func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	m := d.trading.market(j.Spec.Market)
 	if m != nil {
-		d.trading.gangs.Put(j.Spec, j.ID, m.GatheringOf(j))
+		d.trading.gangs.Put(m.Market, j)
 	}
 	settling := j.State == messages.Settling && !j.Settled
 	if !settling {

@@ -58,7 +58,7 @@ func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
 	s.pending[j.ID] = true
 	if m == nil {
 		s.commit(unsettled{settle: &book.Settle{Job: j.ID, Reason: "its market is closed"}})
-	} else if settle := s.dues.Take(s.now.Wall, m.Settlement(s.now.Wall, market.EndingOf(b, j))); settle != nil {
+	} else if settle := s.dues.Settle(s.now.Wall, m.Settlement(s.now.Wall, b, j)); settle != nil {
 		s.commit(unsettled{settle: settle})
 	}
 	return true

@@ -39,13 +39,7 @@ func (t *trading) market(name messages.Name) *traded {
 }
 
 // setSlots brings the markets up to date with what nodes offer.
-func (t *trading) setSlots(changed []market.NodeSlots) {
-	if len(changed) == 0 {
-		return
-	}
-	for i := range changed {
-		t.slots.Set(&changed[i])
-	}
+func (t *trading) setSlots() {
 	for i, m := range t.markets {
 		slots, idle := t.slots.Of(i)
 		m.SetSlots(t.now.Wall, slots, idle)
@@ -86,7 +80,7 @@ func (t *trading) decide(m *traded) {
 			t.tell(Undecided{m.Config.Name, err})
 			return
 		}
-		m.Saved()
+		m.Committed()
 		t.tell(Committed{decision})
 	})
 }

@@ -15,7 +15,7 @@ import (
 // committed, nil if there is none. The book is read only if the mechanism is attentive.
 func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book.Decide) {
 	now = asOf(now, m.Wake())
-	if !m.Attentive() {
+	if !m.manner.Attentive {
 		m.Allocate(now)
 		return nil
 	}
@@ -82,7 +82,7 @@ func (p *plan) decide() *book.Decide {
 				Change: []string{"a higher bid, or a market that suspends"}})
 		}
 	}
-	if m.Commits() {
+	if m.manner.Commits {
 		for _, s := range p.start {
 			if j := m.Job(s.Job); j != nil {
 				d.Start = append(d.Start, starting(p.now, m, j, s))
@@ -103,7 +103,7 @@ func (p *plan) decide() *book.Decide {
 func discarding(now messages.Time, m *Market, job *mechanism.Job) book.Discarding {
 	x, _ := m.Explain(now, job.Job)
 	d := book.Discarding{Job: job.Job, Reason: x.Reason, Message: x.Message, Change: x.Change}
-	if m.Commits() {
+	if m.manner.Commits {
 		_, d.Legs = split(job.Job, m.Settle(now, job, mechanism.End{State: messages.Discarded, Tasks: job.Tasks, Done: job.Done}))
 	}
 	return d

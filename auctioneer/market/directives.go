@@ -95,15 +95,6 @@ func (s *directives) direct(now messages.Time) {
 	}
 }
 
-// Directs says whether tasks may be claimed only as the mechanism orders.
-func (s *directives) Directs() bool { return s.manner.Directs }
-
-// Attentive says whether the mechanism decides about all changes.
-func (s *directives) Attentive() bool { return s.manner.Attentive }
-
-// Commits says whether the mechanism's word is final.
-func (s *directives) Commits() bool { return s.manner.Commits }
-
 // Orders are what the last allocation said. They are valid until the next.
 func (s *directives) Orders() Orders { return s.orders }
 

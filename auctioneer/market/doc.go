@@ -15,7 +15,7 @@
 // A site's shell, in production or in virtual time, brings the book and a market
 // together: it opens the market ([Open]), puts in how far jobs have come
 // ([Market.ProgressOf]) and what nodes offer ([Slots]), has it decide into what
-// is to be committed ([Market.Decide]) and says when it is ([Market.Kept]),
+// is to be committed ([Market.Decide]) and says when it is ([Market.Committed]),
 // publishes when a vector is due ([Publisher.Due]), resolves agents' claims ([Market.Resolve]), settles what has
 // ended ([Market.Settlement], [Dues]) and asks the bank for what that comes to
 // ([Charge], [Round]).

@@ -37,19 +37,14 @@ func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.C
 		}
 		jobs = append(jobs, id)
 	}
-	return book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs, Most: m.mosts(jobs, k)}
-}
-
-// mosts is how many claims each of some jobs may come to have; nil: no bound.
-func (m *Market) mosts(jobs []messages.JobID, k int) []int {
-	if !m.Directs() {
-		return nil
+	claim := book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs}
+	if m.manner.Directs {
+		claim.Most = make([]int, len(jobs))
+		for i, id := range jobs {
+			claim.Most[i] = m.most(id, k)
+		}
 	}
-	out := make([]int, len(jobs))
-	for i, id := range jobs {
-		out[i] = m.Most(id, k)
-	}
-	return out
+	return claim
 }
 
 // Substitute draws a job with work pending in class k in proportion to the

@@ -18,38 +18,25 @@ type gang struct {
 	stage uint32
 }
 
-// Gathering is a gang of which some tasks are claimed.
-type Gathering struct {
-	gang
-	since, until messages.Time
-}
+// gathering is when a gang began to gather, and until when it may.
+type gathering struct{ since, until messages.Time }
 
-// GatheringOf says which gangs of a job of the market gather.
-func (m *Market) GatheringOf(j *book.Job) (out []Gathering) {
+// Gangs remembers which gangs gather, of which some tasks are claimed, and until when.
+// Its zero value is ready.
+type Gangs struct{ gather map[gang]gathering }
+
+// Put notes which gangs of a job of a market gather now, of all of its stages.
+func (g *Gangs) Put(m *Market, j *book.Job) {
 	timeout := cmp.Or(m.Config.GangTimeout, defaultGangTimeout)
 	for i := range j.Stages {
-		if at := j.Stages[i].Gathered; at != 0 && j.Active() {
-			out = append(out, Gathering{gang{j.ID, uint32(i)}, at, at.Add(timeout)})
+		k := gang{j.ID, uint32(i)}
+		delete(g.gather, k)
+		if since := j.Stages[i].Gathered; since != 0 && j.Active() {
+			if g.gather == nil {
+				g.gather = map[gang]gathering{}
+			}
+			g.gather[k] = gathering{since, since.Add(timeout)}
 		}
-	}
-	return out
-}
-
-// Gangs remembers which gangs gather, and until when. Its zero value is ready.
-type Gangs struct{ gather map[gang]Gathering }
-
-// Put notes which gangs of a job gather now, of all of its stages.
-func (g *Gangs) Put(job *messages.JobSpec, id messages.JobID, now []Gathering) {
-	for i := range job.Stages {
-		if job.Stages[i].Gang {
-			delete(g.gather, gang{id, uint32(i)})
-		}
-	}
-	for _, n := range now {
-		if g.gather == nil {
-			g.gather = map[gang]Gathering{}
-		}
-		g.gather[n.gang] = n
 	}
 }
 

@@ -65,8 +65,7 @@ func (s *stall) submit(spec messages.JobSpec) messages.JobID {
 func (s *stall) follow() {
 	slots := NewSlots([]messages.Market{s.market.Config})
 	for i, n := range s.book.Nodes() {
-		of := SlotsOf(uint32(i), n)
-		slots.Set(&of)
+		slots.Set(uint32(i), n)
 	}
 	all, idle := slots.Of(0)
 	s.market.SetSlots(s.now, all, idle)
@@ -76,7 +75,7 @@ func (s *stall) follow() {
 		case j.Active():
 			s.market.Put(s.now, func() *mechanism.Bid { return s.market.BidOf(j) }, id, s.market.ProgressOf(j))
 		case s.market.Job(id) != nil:
-			if d := s.dues.Take(s.now, s.market.Settlement(s.now, EndingOf(s.book, j))); d != nil {
+			if d := s.dues.Settle(s.now, s.market.Settlement(s.now, s.book, j)); d != nil {
 				settled = append(settled, d)
 			}
 		}
@@ -132,7 +131,7 @@ func (s *stall) turn() {
 	if s.market.Stale(s.now) {
 		if d := s.market.Decide(s.now, func(read func(*book.Book)) { read(s.book) }); d != nil {
 			s.apply(book.Command{Decide: d})
-			s.market.Saved()
+			s.market.Committed()
 		}
 		s.publisher.Reallocated()
 		s.follow()
@@ -285,7 +284,7 @@ func TestMechanismsOfMarkets(t *testing.T) {
 
 // TestRunTimesAreAskedForAgain once those that are known are old.
 func TestRunTimesAreAskedForAgain(t *testing.T) {
-	m := NewIn(Manner{Plans: true}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
+	m := New(Manner{Plans: true}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, new(byBudget))
 	put(m, 1, 1, 30, 2, 0)
 	put(m, 1, 2, 30, 2, 0)
 	m.Allocate(1)

@@ -20,13 +20,9 @@ type Market struct {
 	draws
 }
 
-// New makes a market for a mechanism that gives weights, empty and without slots.
-func New(config messages.Market, mech mechanism.Mechanism) *Market {
-	return NewIn(Manner{}, config, mech)
-}
-
-// NewIn makes a market for a mechanism that is to be dealt with in some manner.
-func NewIn(manner Manner, config messages.Market, mech mechanism.Mechanism) *Market {
+// New makes a market for a mechanism that is to be dealt with in some manner, empty and
+// without slots.
+func New(manner Manner, config messages.Market, mech mechanism.Mechanism) *Market {
 	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes)}
 	m.directives = directives{manner: manner, roster: &m.roster}
 	m.draws = draws{ahead: make([][]messages.JobID, len(config.Classes)), roster: &m.roster}
@@ -125,34 +121,28 @@ func (m *Market) Wake() messages.Time { return m.wake }
 func (m *Market) Allocate(now messages.Time) {
 	m.view.Now = now
 	if mech, ok := m.mech.(mechanism.Incremental); ok {
-		m.update(now, mech)
+		m.changed = slices.DeleteFunc(m.changed, func(job *mechanism.Job) bool { return m.number[job.Job] == nil })
+		c := mech.Update(&m.view, m.changed, m.gone)
+		for i, job := range c.Jobs {
+			if e := m.number[job.Job]; e != nil {
+				m.enforce(now, e, c.Weights[i])
+			}
+		}
+		copy(m.prices, c.Prices)
+		m.orders = Orders{Directives: c.Directives, Tariffs: c.Tariffs}
+		m.wake = m.permit(now, c.Wake, m.touched())
 	} else {
 		a := m.mech.Allocate(&m.view)
 		for i, e := range m.jobs {
 			m.enforce(now, e, a.Weights[i])
 		}
 		copy(m.prices, a.Prices)
-		m.wake = a.Wake
 		m.orders = Orders{Directives: a.Directives, Tariffs: a.Tariffs}
-		m.wake = m.permit(now, m.wake, m.jobs)
+		m.wake = m.permit(now, a.Wake, m.jobs)
 	}
 	m.stale = false
 	m.roster.forgetChanges()
 	m.draws.clear()
-}
-
-func (m *Market) update(now messages.Time, mech mechanism.Incremental) {
-	m.changed = slices.DeleteFunc(m.changed, func(job *mechanism.Job) bool { return m.number[job.Job] == nil })
-	c := mech.Update(&m.view, m.changed, m.gone)
-	for i, job := range c.Jobs {
-		if e := m.number[job.Job]; e != nil {
-			m.enforce(now, e, c.Weights[i])
-		}
-	}
-	copy(m.prices, c.Prices)
-	m.wake = c.Wake
-	m.orders = Orders{Directives: c.Directives, Tariffs: c.Tariffs}
-	m.wake = m.permit(now, m.wake, m.touched())
 }
 
 // Charge tells the mechanism what jobs owe for their slots so far, and for how
@@ -172,14 +162,6 @@ func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Du
 
 // Stalled has the market decide again at the next occasion.
 func (m *Market) Stalled() { m.stale = true }
-
-// SettleAt is when a job that has ended is to be settled; 0: at once.
-func (m *Market) SettleAt(job *mechanism.Job, end mechanism.End) messages.Time {
-	if d, ok := m.mech.(mechanism.Deferred); ok {
-		return d.SettleAt(job, end)
-	}
-	return 0
-}
 
 // Quote asks a mechanism that sells contracts for the menu of a job.
 func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []messages.Valuation, seed uint64) (*mechanism.Quote, error) {

@@ -18,50 +18,49 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// way is how a mechanism is made and dealt with.
-type way struct {
+// kind is how the markets of a mechanism are made and dealt with.
+type kind struct {
 	make   func(messages.Market) (mechanism.Mechanism, error)
 	manner Manner
 }
 
-// ways are the mechanisms that a market can name.
-var ways = map[messages.Name]way{
-	messages.Proportional: {make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return made(proportional.New(m))
-	}},
-	messages.FIFO: {manner: Manner{Attentive: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return fifo.New(m), nil
-	}},
-	messages.FairShare: {manner: Manner{Attentive: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return fairshare.New(m), nil
-	}},
-	messages.Backfill: {manner: Manner{Attentive: true, Directs: true, Gangs: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return backfill.New(m), nil
-	}},
-	messages.HighestBid: {manner: Manner{Attentive: true, Directs: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return made(highestbid.New(m))
-	}},
-	messages.DeadlineBid: {manner: Manner{Attentive: true, Directs: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return made(deadline.NewMechanism(deadline.Config{Market: m, Slot: m.Slot, Lambda: m.Lambda, Scale: m.Scale}))
-	}},
-	messages.ContractMenu: {manner: Manner{Attentive: true, Plans: true}, make: func(m messages.Market) (mechanism.Mechanism, error) {
-		return made(contract.NewMechanism(contract.Config{Market: m, M: m.Replicas, LateOnly: m.LateOnly, Prior: m.Prior}))
-	}},
-	messages.BatchQueue: {manner: Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Spans: true},
-		make: func(m messages.Market) (mechanism.Mechanism, error) {
-			return made(batchqueue.NewMechanism(batchqueue.Config{Market: m, Draws: m.Draws}))
-		}},
-	messages.Reservation: {manner: Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Spans: true},
-		make: func(m messages.Market) (mechanism.Mechanism, error) {
-			return made(reservation.NewMechanism(reservation.Config{Market: m, Period: m.Cycle, Granule: m.Granule, Candidates: m.Orders}))
-		}},
+// kinds are the mechanisms that a market can name.
+var kinds = map[messages.Name]kind{
+	messages.Proportional: {make: maker(proportional.New)},
+	messages.FIFO:         {manner: Manner{Attentive: true}, make: always(fifo.New)},
+	messages.FairShare:    {manner: Manner{Attentive: true}, make: always(fairshare.New)},
+	messages.Backfill:     {manner: Manner{Attentive: true, Directs: true, Gangs: true}, make: always(backfill.New)},
+	messages.HighestBid:   {manner: Manner{Attentive: true, Directs: true}, make: maker(highestbid.New)},
+	messages.DeadlineBid:  {manner: Manner{Attentive: true, Directs: true}, make: maker(deadline.NewMechanism)},
+	messages.ContractMenu: {manner: Manner{Attentive: true, Plans: true}, make: maker(contract.NewMechanism)},
+	messages.BatchQueue:   {manner: machine, make: maker(batchqueue.NewMechanism)},
+	messages.Reservation:  {manner: machine, make: maker(reservation.NewMechanism)},
+}
+
+// machine is how markets are dealt with that sell one machine to jobs of any width.
+var machine = Manner{Attentive: true, Directs: true, Commits: true, Gangs: true, Spans: true}
+
+// maker has a constructor of a mechanism return an interface, nil where there is an error.
+func maker[M mechanism.Mechanism](make func(messages.Market) (M, error)) func(messages.Market) (mechanism.Mechanism, error) {
+	return func(m messages.Market) (mechanism.Mechanism, error) {
+		made, err := make(m)
+		if err != nil {
+			return nil, err
+		}
+		return made, nil
+	}
+}
+
+// always is maker for a mechanism that can be made of each market.
+func always[M mechanism.Mechanism](make func(messages.Market) M) func(messages.Market) (mechanism.Mechanism, error) {
+	return func(m messages.Market) (mechanism.Mechanism, error) { return make(m), nil }
 }
 
 // Mechanisms lists the mechanisms that a market can name.
-func Mechanisms() []messages.Name { return slices.Sorted(maps.Keys(ways)) }
+func Mechanisms() []messages.Name { return slices.Sorted(maps.Keys(kinds)) }
 
 // MannerOf is how a market deals with a mechanism.
-func MannerOf(mechanism messages.Name) Manner { return ways[mechanism].manner }
+func MannerOf(mechanism messages.Name) Manner { return kinds[mechanism].manner }
 
 // Open makes the market that a configuration describes, empty and without slots.
 func Open(m messages.Market) (*Market, error) {
@@ -69,28 +68,20 @@ func Open(m messages.Market) (*Market, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewIn(MannerOf(m.Mechanism), m, mech), nil
+	return New(MannerOf(m.Mechanism), m, mech), nil
 }
 
-// made makes an interface of a mechanism, nil where there is an error.
-func made[M mechanism.Mechanism](m M, err error) (mechanism.Mechanism, error) {
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-// NewMechanism makes the mechanism that a market names. The error begins with
-// the parameter that is wrong.
+// NewMechanism makes the mechanism that a market names, which is valid in itself. The
+// error begins with the parameter that is wrong.
 func NewMechanism(m messages.Market) (mechanism.Mechanism, error) {
-	w, ok := ways[m.Mechanism]
+	k, ok := kinds[m.Mechanism]
 	if !ok {
 		return nil, messages.Errorf(messages.Invalid, "mechanism: %q is not one that a live market can run; it can name one of %v", m.Mechanism, Mechanisms())
 	}
 	if len(m.Classes) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "classes: name at least one")
 	}
-	mech, err := w.make(m)
+	mech, err := k.make(m)
 	if err != nil {
 		text := strings.TrimPrefix(messages.AsError("", err).Message, "market "+m.Name+": ")
 		return nil, messages.Errorf(messages.KindOf(err), "%s", text)

@@ -33,8 +33,8 @@ func (m *Market) remember(d *book.Decide) *book.Decide {
 	return d
 }
 
-// Saved says that the last decision is in the book.
-func (m *Market) Saved() {
+// Committed says that the last decision is in the book.
+func (m *Market) Committed() {
 	if mech, ok := m.mech.(mechanism.Remembering); ok && mech.Saved() {
 		m.stale = true // the rest of its notes goes with the next decision
 	}
@@ -51,7 +51,7 @@ func (m *Market) Recall(b *book.Book) {
 	for _, n := range b.Notes(m.Config.Name) {
 		notes = append(notes, mechanism.Note{Job: n.Job, Numbers: n.Numbers})
 	}
-	mech.Recall(notes, m.rivals(b), func(id messages.JobID) mechanism.Past { return m.past(b, id) })
+	mech.Recall(notes, rivals(b, m.Config.Name), func(id messages.JobID) mechanism.Past { return m.past(b, id) })
 }
 
 // past is what became of a job; one that is forgotten ended long ago.
@@ -67,9 +67,9 @@ func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	return p
 }
 
-// rivals are the market's jobs that compete or are to be settled, and those that
+// rivals are a market's jobs that compete or are to be settled, and those that
 // were there with one of these, or with one that was, ascending.
-func (m *Market) rivals(b *book.Book) (out []messages.JobID) {
+func rivals(b *book.Book, market messages.Name) (out []messages.JobID) {
 	var settled []*book.Job
 	since := messages.Time(math.MaxInt64)
 	add := func(j *book.Job) {
@@ -77,7 +77,7 @@ func (m *Market) rivals(b *book.Book) (out []messages.JobID) {
 	}
 	for j := range b.Jobs {
 		switch {
-		case j.Spec.Market != m.Config.Name || j.Blocked > 0:
+		case j.Spec.Market != market || j.Blocked > 0:
 		case j.Settled:
 			settled = append(settled, j)
 		default:

@@ -30,7 +30,7 @@ func (f *floor) decide(lost, relieved bool) {
 	d := f.t.Decide(f.now, func(read func(*book.Book)) { read(f.book) })
 	if d != nil && !lost {
 		f.apply(book.Command{Decide: d})
-		f.t.Saved()
+		f.t.Committed()
 	}
 	f.claim() // as the vectors have gone out
 	if !lost && !relieved {
@@ -85,7 +85,7 @@ func TestLeaderLostWithItsNotes(t *testing.T) {
 
 // checkCharge settles a job when it can be, and compares what it owes.
 func (f *floor) checkCharge(id messages.JobID, want messages.Credits) {
-	s := f.t.Settlement(f.now, EndingOf(f.book, f.book.Job(id)))
+	s := f.t.Settlement(f.now, f.book, f.book.Job(id))
 	if s.At > f.now {
 		f.now = s.At
 		f.decide(false, false)

@@ -191,8 +191,8 @@ func (s *roster) Pending(id messages.JobID, k int) int {
 	return 0
 }
 
-// Most is how many claims of class k a job may come to have.
-func (s *roster) Most(id messages.JobID, k int) int {
+// most is how many claims of class k a job may come to have.
+func (s *roster) most(id messages.JobID, k int) int {
 	if e := s.number[id]; e != nil && e.most != nil {
 		return e.most[k]
 	}

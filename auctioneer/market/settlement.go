@@ -8,30 +8,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Ending is a copy of what the book knows of an ended job that is to be settled.
-type Ending struct {
-	job      *book.Job // its immutable parts only
-	outcome  messages.State
-	started  messages.Time
-	ended    messages.Time
-	total    int
-	done     int
-	cost     messages.Credits
-	slotTime messages.Duration
-	left     messages.Credits // of the hold
-	ordered  bool
-	fixed    *book.Fixed
-}
-
-// EndingOf copies what the settlement of an ended job rests on.
-func EndingOf(b *book.Book, j *book.Job) *Ending {
-	total, _, done := j.Count()
-	e := &Ending{job: j, outcome: j.Outcome, started: j.Started, ended: j.Ended, total: total, done: done,
-		left: j.Left(), ordered: j.Order != nil, fixed: j.Fixed}
-	e.cost, e.slotTime = b.Used(j, j.Ended)
-	return e
-}
-
 // Settlement is what an ended job owes, which the mechanism may be able to say
 // only later.
 type Settlement struct {
@@ -40,42 +16,46 @@ type Settlement struct {
 	job    *mechanism.Job
 	end    mechanism.End
 	settle *book.Settle
-	left   messages.Credits
-	said   bool // without the mechanism
+	left   messages.Credits // of the hold
+	said   bool             // without the mechanism
 }
 
-// Settlement takes an ended job out of the market, to be settled.
-func (m *Market) Settlement(now messages.Time, e *Ending) *Settlement {
-	s := &Settlement{market: m, settle: &book.Settle{Job: e.job.ID}, left: e.left}
-	job, shares := m.Remove(now, e.job.ID)
+// Settlement takes an ended job of the book out of the market, to be settled.
+func (m *Market) Settlement(now messages.Time, b *book.Book, j *book.Job) *Settlement {
+	job, shares := m.Remove(now, j.ID)
 	if job == nil { // it ended before this market saw it
-		job = &mechanism.Job{Bid: m.BidOf(e.job), Started: e.started}
+		job = &mechanism.Job{Bid: m.BidOf(j), Started: j.Started}
 		job.Pending, job.Running = make([]int, len(m.Config.Classes)), make([]int, len(m.Config.Classes))
 	}
-	job.Accrued, job.Received = e.cost, e.slotTime
-	s.job, s.end = job, mechanism.End{State: e.outcome, Tasks: e.total, Done: e.done, At: e.ended}
+	job.Accrued, job.Received = b.Used(j, j.Ended)
+	total, _, done := j.Count()
+	s := &Settlement{market: m, settle: &book.Settle{Job: j.ID}, left: j.Left(), job: job,
+		end: mechanism.End{State: j.Outcome, Tasks: total, Done: done, At: j.Ended}}
 	for _, c := range shares {
 		s.end.Shares = append(s.end.Shares, mechanism.Share{Allocated: c.Allocated, Received: c.Received})
 		s.settle.Shares = append(s.settle.Shares, book.Share{Class: c.Class, Allocated: millionths(c.Allocated), Received: millionths(c.Received), Over: c.Over})
 	}
-	if s.said = m.Commits() && e.ordered; s.said {
-		s.settle.Charge, s.settle.Reason = e.settledBefore()
+	if s.said = m.manner.Commits && j.Order != nil; s.said {
+		s.settle.Charge, s.settle.Reason = settledBefore(j)
 		return s
 	}
-	s.At = max(m.SettleAt(job, s.end), e.ended)
+	if d, ok := m.mech.(mechanism.Deferred); ok {
+		s.At = d.SettleAt(job, s.end)
+	}
+	s.At = max(s.At, j.Ended)
 	return s
 }
 
 // settledBefore is what a job owes whose price was decided with its start. A job that
 // could not be started as promised owes nothing.
-func (e *Ending) settledBefore() (messages.Credits, string) {
-	switch f := e.fixed; {
+func settledBefore(j *book.Job) (messages.Credits, string) {
+	switch f := j.Fixed; {
 	case f == nil:
 		return 0, "owes nothing more: the payments of its decision were made then"
-	case e.outcome == messages.Failed && e.started == 0:
+	case j.Outcome == messages.Failed && j.Started == 0:
 		return 0, "owes nothing: its reservation was not honoured"
 	default:
-		return min(f.Amount, e.left), f.Reason
+		return min(f.Amount, j.Left()), f.Reason
 	}
 }
 
@@ -95,8 +75,8 @@ func (s *Settlement) Settle() *book.Settle {
 // Dues are settlements that wait for their time.
 type Dues struct{ waiting []*Settlement }
 
-// Take settles at once what can be, and lets the rest wait; nil: it waits.
-func (d *Dues) Take(now messages.Time, s *Settlement) *book.Settle {
+// Settle settles at once what can be, and lets the rest wait; nil: it waits.
+func (d *Dues) Settle(now messages.Time, s *Settlement) *book.Settle {
 	if s.At > now {
 		d.waiting = append(d.waiting, s)
 		return nil

@@ -7,18 +7,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// NodeSlots is what a node has to offer, copied out of the book.
-type NodeSlots struct {
-	node  uint32
+// offer is what a node has to offer.
+type offer struct {
 	name  messages.Name
 	slots []messages.ClassSlots
 	idle  []int // as slots
 }
 
-// SlotsOf is what the node at a position of the book has to offer. One that
-// drains or is in quarantine offers no more than what it has left.
-func SlotsOf(i uint32, node *book.Node) NodeSlots {
-	n := NodeSlots{node: i, name: node.Name}
+// offerOf is what a node has to offer. A node that drains or is in quarantine offers no
+// more than what it has left.
+func offerOf(node *book.Node) *offer {
+	n := &offer{name: node.Name}
 	if !node.Up {
 		return n
 	}
@@ -38,7 +37,7 @@ func SlotsOf(i uint32, node *book.Node) NodeSlots {
 // Slots sums the slots of all nodes by market and class.
 type Slots struct {
 	markets []marketSlots
-	nodes   map[uint32]*NodeSlots
+	nodes   map[uint32]*offer // by position in the book
 }
 
 type marketSlots struct {
@@ -50,7 +49,7 @@ type marketSlots struct {
 
 // NewSlots counts for these markets, of which the configurations stay as they are.
 func NewSlots(markets []messages.Market) *Slots {
-	s := &Slots{nodes: map[uint32]*NodeSlots{}}
+	s := &Slots{nodes: map[uint32]*offer{}}
 	for i := range markets {
 		m := marketSlots{config: &markets[i], slots: make([]int, len(markets[i].Classes)), idle: make([]int, len(markets[i].Classes))}
 		if len(markets[i].Nodes) > 0 {
@@ -67,16 +66,16 @@ func NewSlots(markets []messages.Market) *Slots {
 // Nodes is how many nodes there are, also those that are down.
 func (s *Slots) Nodes() int { return len(s.nodes) }
 
-// Set replaces what was counted for a node.
-func (s *Slots) Set(n *NodeSlots) {
-	if was := s.nodes[n.node]; was != nil {
+// Set replaces what was counted for the node at a position of the book.
+func (s *Slots) Set(i uint32, node *book.Node) {
+	if was := s.nodes[i]; was != nil {
 		s.add(was, -1)
 	}
-	s.nodes[n.node] = n
-	s.add(n, 1)
+	s.nodes[i] = offerOf(node)
+	s.add(s.nodes[i], 1)
 }
 
-func (s *Slots) add(n *NodeSlots, sign int) {
+func (s *Slots) add(n *offer, sign int) {
 	for i := range s.markets {
 		m := &s.markets[i]
 		if m.nodes != nil && !m.nodes[n.name] {

@@ -14,7 +14,7 @@ const second = messages.Duration(1e9)
 // given back, again after a while should that be lost, and never once it is
 // complete.
 func TestGangsAreLateInTurn(t *testing.T) {
-	m := New(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, GangTimeout: 5 * second}, new(byBudget))
+	m := New(Manner{}, messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, GangTimeout: 5 * second}, new(byBudget))
 	spec := &messages.JobSpec{Stages: []messages.Stage{{Gang: true}, {}, {Gang: true}}}
 	var g Gangs
 	if g.Next() != 0 || g.Late(1e12) != nil {
@@ -25,7 +25,7 @@ func TestGangsAreLateInTurn(t *testing.T) {
 		for i, at := range since {
 			j.Stages[i].Gathered = at
 		}
-		g.Put(spec, id, m.GatheringOf(j))
+		g.Put(m, j)
 	}
 	put(2, 1e6, 0, 2e6)
 	put(1, 1e6)
@@ -64,20 +64,16 @@ func TestSlotsFollowNodes(t *testing.T) {
 			t.Errorf("market %d: %v, %v idle, want %v, %v", market, n, free, slots, idle)
 		}
 	}
-	set := func(i uint32, n *book.Node) {
-		o := SlotsOf(i, n)
-		s.Set(&o)
-	}
-	set(0, node("a", 1))
-	set(1, node("b", 4))
+	s.Set(0, node("a", 1))
+	s.Set(1, node("b", 4))
 	check(0, []int{8, 2}, []int{3, 2})
 	check(1, []int{4}, []int{0})
 	drains := node("b", 3)
 	drains.Drain = 1e6
-	set(1, drains)
+	s.Set(1, drains)
 	check(0, []int{7, 1}, []int{3, 1})
 	check(1, []int{3}, []int{0})
-	set(0, &book.Node{Name: "a"})
+	s.Set(0, &book.Node{Name: "a"})
 	check(0, []int{3, 0}, []int{0, 0})
 	if s.Nodes() != 2 {
 		t.Errorf("%d nodes", s.Nodes())
@@ -90,11 +86,11 @@ func TestDuesWait(t *testing.T) {
 		return &Settlement{At: at, said: true, settle: &book.Settle{Job: id}}
 	}
 	var d Dues
-	if s := d.Take(5, settlement(1, 5)); s == nil || s.Job != 1 || d.Next() != 0 {
+	if s := d.Settle(5, settlement(1, 5)); s == nil || s.Job != 1 || d.Next() != 0 {
 		t.Errorf("%+v", s)
 	}
 	for id, at := range []messages.Time{9, 7, 8} {
-		if s := d.Take(5, settlement(messages.JobID(id), at)); s != nil {
+		if s := d.Settle(5, settlement(messages.JobID(id), at)); s != nil {
 			t.Errorf("settled before its time: %+v", s)
 		}
 	}

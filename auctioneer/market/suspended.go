@@ -9,7 +9,7 @@ import (
 )
 
 // A suspended task keeps its memory, so that each node has a bound on its suspended
-// tasks (book.Node.Keeps). Where a decision would exceed the bound, the suspended tasks
+// tasks (book.Node.SuspendedLimit). Where a decision would exceed the bound, the suspended tasks
 // that have run least since they were claimed are requeued: they end, and run again
 // from their beginning. So every job has the slots and the price that the mechanism
 // decided, and the least work is lost. The owner has paid for that work, as in a market
@@ -29,7 +29,7 @@ func (p *plan) bound() {
 	}
 	for _, node := range p.nodesOf(p.suspend) {
 		n := p.book.Nodes()[node]
-		if over := n.Suspended() + more[node] - n.Keeps(); over > 0 {
+		if over := n.Suspended() + more[node] - n.SuspendedLimit(); over > 0 {
 			p.requeueLeast(node, over)
 		}
 	}

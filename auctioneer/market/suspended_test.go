@@ -30,7 +30,7 @@ func TestNodesKeepNoMoreThanTheirBound(t *testing.T) {
 				f.submit(messages.Credits(rapid.IntRange(1, 9).Draw(rt, "rate")), rapid.IntRange(1, 3).Draw(rt, "tasks"))
 			}
 			f.settle()
-			f.checkKept(rt)
+			f.checkSuspended(rt)
 		}
 		for j := range f.book.Jobs {
 			for i := range j.Stages {
@@ -43,10 +43,10 @@ func TestNodesKeepNoMoreThanTheirBound(t *testing.T) {
 	}
 }
 
-func (f *floor) checkKept(rt *rapid.T) {
+func (f *floor) checkSuspended(rt *rapid.T) {
 	for _, n := range f.book.Nodes() {
-		if n.Suspended() > n.Keeps() {
-			rt.Fatalf("node %s keeps %d suspended tasks, of at most %d", n.Name, n.Suspended(), n.Keeps())
+		if n.Suspended() > n.SuspendedLimit() {
+			rt.Fatalf("node %s keeps %d suspended tasks, of at most %d", n.Name, n.Suspended(), n.SuspendedLimit())
 		}
 	}
 	for _, c := range f.claims(book.Goes) {

@@ -149,9 +149,13 @@ func (f *floor) claim() (any bool) {
 			return any
 		}
 		slices.Sort(jobs)
+		most := make([]int, len(jobs))
+		for i, id := range jobs {
+			most[i] = f.t.most(id, 0)
+		}
 		f.seq[name]++
 		grants := f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name],
-			Claims: []book.Claim{{Class: "cpu", Slots: free, Jobs: jobs, Most: f.t.mosts(jobs, 0)}}}}).([]messages.Grant)
+			Claims: []book.Claim{{Class: "cpu", Slots: free, Jobs: jobs, Most: most}}}}).([]messages.Grant)
 		any = any || len(grants) > 0
 		f.look()
 	}

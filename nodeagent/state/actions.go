@@ -13,8 +13,8 @@ type Actions struct {
 	Start []Start
 	// Stop lists tasks to be ended.
 	Stop []Stop
-	// Hold and Resume list tasks to be suspended, and to go on.
-	Hold, Resume []messages.Attempt
+	// Suspend and Resume list tasks to be suspended, and to go on.
+	Suspend, Resume []messages.Attempt
 	// Reported lists ended tasks that the leader knows of.
 	Reported []messages.Attempt
 	// Markets are those to subscribe to, instead of what was said before; nil:

@@ -22,17 +22,17 @@ func (a *agent) tell(version uint64, held ...int) state.Actions {
 func TestHoldAndResume(t *testing.T) {
 	a := running(t, 2)
 	do := a.tell(1, 0)
-	if !slices.Equal(do.Hold, []messages.Attempt{attempt(0)}) || len(do.Resume)+len(do.Stop) > 0 || a.Idle() != 1 {
+	if !slices.Equal(do.Suspend, []messages.Attempt{attempt(0)}) || len(do.Resume)+len(do.Stop) > 0 || a.Idle() != 1 {
 		t.Fatalf("%+v, %d slots idle; want task 0 held and its slot free", do, a.Idle())
 	}
-	if do := a.tell(1, 0); len(do.Hold) != 0 {
+	if do := a.tell(1, 0); len(do.Suspend) != 0 {
 		t.Fatalf("held twice: %+v", do)
 	}
 	do = a.tell(2, 1)
-	if !slices.Equal(do.Hold, []messages.Attempt{attempt(1)}) || !slices.Equal(do.Resume, []messages.Attempt{attempt(0)}) {
+	if !slices.Equal(do.Suspend, []messages.Attempt{attempt(1)}) || !slices.Equal(do.Resume, []messages.Attempt{attempt(0)}) {
 		t.Fatalf("%+v, want the two to change places", do)
 	}
-	if do := a.tell(1, 0); len(do.Hold)+len(do.Resume) != 0 {
+	if do := a.tell(1, 0); len(do.Suspend)+len(do.Resume) != 0 {
 		t.Fatalf("obeyed what is older: %+v", do)
 	}
 	if do := a.tell(3); !slices.Equal(do.Resume, []messages.Attempt{attempt(1)}) || a.Idle() != 0 || a.Running() != 2 {
@@ -48,7 +48,7 @@ func TestHeldFromTheStart(t *testing.T) {
 	reply := grants(r, 0, 2)
 	reply.Suspended, reply.Version = []messages.Attempt{attempt(0), attempt(1)}, 1
 	a.Answered(a.now, r.ID, reply)
-	if do := a.act(); len(do.Start)+len(do.Hold) != 0 || a.Running() != 2 {
+	if do := a.act(); len(do.Start)+len(do.Suspend) != 0 || a.Running() != 2 {
 		t.Fatalf("%+v, want both to wait", do)
 	}
 	if do := a.tell(2); len(do.Start) != 2 || len(do.Resume) != 0 {
@@ -130,7 +130,7 @@ func TestAdoptedSuspendedTaskGoesOn(t *testing.T) {
 	reply := grants(r, 0, 0)
 	reply.Suspended, reply.Version = []messages.Attempt{attempt(4)}, 1
 	a.Answered(a.now, r.ID, reply)
-	if do := a.act(); !slices.Equal(do.Resume, []messages.Attempt{attempt(3)}) || len(do.Hold) != 0 || a.Idle() != 1 {
+	if do := a.act(); !slices.Equal(do.Resume, []messages.Attempt{attempt(3)}) || len(do.Suspend) != 0 || a.Idle() != 1 {
 		t.Fatalf("%+v, %d idle; want task 3 to go on", do, a.Idle())
 	}
 	if do := a.tell(2); !slices.Equal(do.Resume, []messages.Attempt{attempt(4)}) || a.Idle() != 0 {

@@ -99,7 +99,7 @@ func (k *tasks) turn(a messages.Attempt, t *task) {
 	switch c := &k.slots[t.class]; {
 	case t.suspended:
 		c.tasks--
-		k.out.Hold = append(k.out.Hold, a) // it has begun: others are suspended from the start
+		k.out.Suspend = append(k.out.Suspend, a) // it has begun: others are suspended from the start
 	case t.start != nil:
 		c.tasks++
 		k.begin(t)

@@ -8,17 +8,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// belief is what is thought of jobs before they announce anything.
-type belief struct {
-	seen  []messages.QueuedType // drawn from what others announced before
-	prior []messages.QueuedType // of the market's configuration
-}
-
 // fewest is how many types must be known to go by them.
 const fewest = 20
 
 // Believe implements mechanism.Believing.
-func (c *Mechanism) Believe(types []messages.QueuedType) { c.belief.seen = slices.Clone(types) }
+func (c *Mechanism) Believe(types []messages.QueuedType) { c.seen = slices.Clone(types) }
 
 var _ mechanism.Believing = (*Mechanism)(nil)
 
@@ -27,16 +21,12 @@ var _ mechanism.Believing = (*Mechanism)(nil)
 // those of the view. Where types are known without their widths, these are like
 // those of the queue.
 func (c *Mechanism) priors(view *mechanism.View, q *queue) []Prior {
-	types := c.belief.seen
+	types := c.seen
 	if len(types) < fewest {
-		types = c.belief.prior
+		types = c.config.PriorJobs
 	}
-	switch {
-	case len(types) > 0:
-	case c.mode() == Full:
+	if len(types) == 0 {
 		types = declared(view)
-	default:
-		return common(view, len(q.waiting))
 	}
 	out := make([]Prior, len(q.waiting))
 	front, waiting := c.points(types, q, true), c.points(types, q, false)
@@ -88,4 +78,4 @@ func declared(view *mechanism.View) []messages.QueuedType {
 }
 
 // mode says which part of others' types is taken to be unknown.
-func (c *Mechanism) mode() Mode { return cmp.Or(Mode(c.config.Market.Mode), Priority) }
+func (c *Mechanism) mode() Mode { return cmp.Or(Mode(c.config.Mode), Priority) }

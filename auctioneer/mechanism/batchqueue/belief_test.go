@@ -15,11 +15,8 @@ func queued(value, delay messages.Credits, seconds int) messages.QueuedType {
 // moved is what each of three jobs pays of the decision on the first.
 func moved(t *testing.T, m messages.Market, believe []messages.QueuedType) []messages.Credits {
 	t.Helper()
-	m.Name, m.Mechanism, m.Classes = "batch", "batch-queue", []messages.Name{"cpu"}
-	c, err := NewMechanism(Config{Market: m, Draws: 4096})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m.Draws = 4096
+	c := market(t, m)
 	c.Believe(believe)
 	view := grid(8, waiting(1, 90, 9, 10, 8), waiting(2, 40, 5, 10, 8), waiting(3, 70, 3, 10, 8))
 	net, err := c.net(view, c.queue(view))
@@ -82,9 +79,6 @@ func TestFullWithoutPrior(t *testing.T) {
 	full, priority := moved(t, messages.Market{Mode: "full"}, nil), moved(t, messages.Market{Mode: "priority"}, nil)
 	if slices.Equal(full, make([]messages.Credits, 3)) || len(full) != len(priority) {
 		t.Errorf("full %v, priority %v", full, priority)
-	}
-	if _, err := NewMechanism(Config{Market: messages.Market{Name: "b", Classes: []messages.Name{"cpu"}, Mode: "easy"}}); messages.KindOf(err) != messages.Invalid {
-		t.Errorf("mode easy: %v, want Invalid", err)
 	}
 }
 

@@ -139,19 +139,7 @@ func oneOf(place string, i int, v, d *float64) error {
 }
 
 func fill(v, d, r *float64, n *int) Job {
-	var job Job
-	for _, f := range []struct {
-		to   *float64
-		from *float64
-	}{{&job.Value, v}, {&job.Delay, d}, {&job.Length, r}} {
-		if f.from != nil {
-			*f.to = *f.from
-		}
-	}
-	if n != nil {
-		job.Width = *n
-	}
-	return job
+	return Job{Value: casefile.Or(v, 0), Delay: casefile.Or(d, 0), Length: casefile.Or(r, 0), Width: casefile.Or(n, 0)}
 }
 
 // expectation reads how payments are to be worked out; nil: not at all.
@@ -162,27 +150,16 @@ func (in *input) expectation() (*Expectation, error) {
 		}
 		return nil, nil
 	}
-	e := &Expectation{Mode: Priority, Draws: defaultDraws}
-	if in.Mode != nil {
-		e.Mode = Mode(*in.Mode)
-	}
+	e := &Expectation{Mode: Mode(casefile.Or(in.Mode, string(Priority))), Draws: casefile.Or(in.Draws, defaultDraws),
+		Seed: casefile.Or(in.Seed, 0), Sampling: Sampling(casefile.Or(in.Sampling, ""))}
 	if in.Expectation != nil {
 		if *in.Expectation != "exact" {
 			return nil, casefile.Invalid("expectation", `must be "exact", or left out for one from draws, is %.64q`, *in.Expectation)
 		}
 		e.Exact = true
 	}
-	if in.Draws != nil {
-		if e.Exact {
-			return nil, casefile.Invalid("draws", "an exact expectation draws nothing: give one or the other")
-		}
-		e.Draws = *in.Draws
-	}
-	if in.Seed != nil {
-		e.Seed = *in.Seed
-	}
-	if in.Sampling != nil {
-		e.Sampling = Sampling(*in.Sampling)
+	if e.Exact && in.Draws != nil {
+		return nil, casefile.Invalid("draws", "an exact expectation draws nothing: give one or the other")
 	}
 	return e, in.priors(e)
 }

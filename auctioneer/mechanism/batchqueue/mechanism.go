@@ -9,42 +9,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config describes a live market run by this mechanism.
-type Config struct {
-	Market messages.Market
-	// Prior says what is believed about a waiting job before it announces
-	// anything: values and costs of delay in credits and credits a second. It must
-	// not use the job's own announcement. nil: what Believe says, or else what
-	// Market.PriorJobs does, or else that it is like the jobs that are in the market
-	// now, each as likely.
-	Prior func(view *mechanism.View, job *mechanism.Job, front bool) Prior
-	// Draws of an expectation, at most; 0: 1,000, fewer in a long queue.
-	Draws int
-}
-
-// Validate checks the configuration.
-func (c *Config) Validate() error {
-	if len(c.Market.Classes) != 1 {
-		return messages.Errorf(messages.Invalid, "market %s: classes: a batch queue has one machine: name exactly one class", c.Market.Name)
-	}
-	if m := c.Market.Mode; m != "" && Mode(m) != Priority && Mode(m) != Full {
-		return messages.Errorf(messages.Invalid, "market %s: mode: must be %q or %q, is %.64q", c.Market.Name, Priority, Full, m)
-	}
-	if c.Draws < 0 || c.Draws > MaxDraws {
-		return messages.Errorf(messages.Invalid, "market %s: draws: must be from 0 to %d, is %d", c.Market.Name, MaxDraws, c.Draws)
-	}
-	return nil
-}
-
 // Mechanism runs a live market: a queue by arrival, whose front job is
 // considered when it could start. What was decided of a job is remembered until
 // the job is settled: it is ordered again until it is done, and its round's
 // payments are made when the job has ended.
 type Mechanism struct {
-	config Config
+	config messages.Market
 	rounds map[messages.JobID]*round
 	owed   map[messages.JobID]messages.Credits // by all rounds remembered
-	belief belief
+	seen   []messages.QueuedType               // drawn from what earlier jobs announced; see Believe
 }
 
 // round is what was decided of a front job.
@@ -55,12 +28,12 @@ type round struct {
 	transfers []mechanism.Payment
 }
 
-// NewMechanism makes the mechanism of a market, with what is believed about it.
-func NewMechanism(c Config) (*Mechanism, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
+// NewMechanism makes the mechanism of a market that is valid in itself.
+func NewMechanism(m messages.Market) (*Mechanism, error) {
+	if len(m.Classes) != 1 {
+		return nil, messages.Errorf(messages.Invalid, "market %s: classes: a batch queue has one machine: name exactly one class", m.Name)
 	}
-	return &Mechanism{c, map[messages.JobID]*round{}, map[messages.JobID]messages.Credits{}, belief{prior: c.Market.PriorJobs}}, nil
+	return &Mechanism{config: m, rounds: map[messages.JobID]*round{}, owed: map[messages.JobID]messages.Credits{}}, nil
 }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)

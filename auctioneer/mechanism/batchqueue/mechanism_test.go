@@ -13,9 +13,9 @@ import (
 
 const second = messages.Time(1e6)
 
-func market(t *testing.T, c Config) *Mechanism {
+func market(t *testing.T, c messages.Market) *Mechanism {
 	t.Helper()
-	c.Market = messages.Market{Name: "batch", Mechanism: "batch-queue", Classes: []messages.Name{"cpu"}}
+	c.Name, c.Mechanism, c.Classes = "batch", "batch-queue", []messages.Name{"cpu"}
 	m, err := NewMechanism(c)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func run(view *mechanism.View, job *mechanism.Job) {
 // wait for it; the discarded and the one that ran move money, and only between
 // those who were there.
 func TestTheLifeOfAQueue(t *testing.T) {
-	c := market(t, Config{})
+	c := market(t, messages.Market{})
 	one, two, three := waiting(1, 50, 9, 10, 8), waiting(2, 40, 5, 10, 8), waiting(3, 70, 3, 10, 8)
 	view := grid(8, one, two, three)
 	for _, job := range view.Jobs {
@@ -60,7 +60,7 @@ func TestTheLifeOfAQueue(t *testing.T) {
 	if again := c.Allocate(view); !slices.Equal(again.Directives, want) {
 		t.Errorf("asked again before anything was done: %+v", again.Directives)
 	}
-	for i, reason := range []string{Discarded, Starting, WaitingForSlots} {
+	for i, reason := range []string{Discarded, Starting, mechanism.WaitingForSlots} {
 		if e := c.Explain(view, view.Jobs[i]); e.Reason != reason || e.Message == "" {
 			t.Errorf("job %d: %+v, want %s", i+1, e, reason)
 		}
@@ -69,7 +69,7 @@ func TestTheLifeOfAQueue(t *testing.T) {
 	checkTransfers(t, c.Settle(view, one, mechanism.End{State: messages.Cancelled}), []*mechanism.Job{one, two, three})
 	run(view, two)
 	view.Now += 4 * second
-	if a := c.Allocate(view); len(a.Directives) != 0 || a.Wake != view.Now+6*second || c.Explain(view, two).Reason != Running {
+	if a := c.Allocate(view); len(a.Directives) != 0 || a.Wake != view.Now+6*second || c.Explain(view, two).Reason != mechanism.Running {
 		t.Errorf("while job 2 runs: %+v", a)
 	}
 	view.Jobs, view.Now = view.Jobs[1:], view.Now+6*second
@@ -111,13 +111,7 @@ func checkTransfers(t *testing.T, payments []mechanism.Payment, among []*mechani
 // TestTransfersArePayments: with a prior of single types, payments are known:
 // the transfers between jobs are just those.
 func TestTransfersArePayments(t *testing.T) {
-	prior := func(_ *mechanism.View, _ *mechanism.Job, front bool) Prior {
-		if front {
-			return Prior{Points: []Point{{Job{Value: 100}, 1}}}
-		}
-		return Prior{Points: []Point{{Job{Delay: 2}, 1}}}
-	}
-	c := market(t, Config{Prior: prior, Draws: 3})
+	c := market(t, messages.Market{PriorJobs: []messages.QueuedType{queued(100, 2, 10)}, Draws: 3})
 	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 100, 1, 10, 8), waiting(3, 100, 4, 10, 8)}
 	c.Allocate(grid(8, jobs...))
 	// All profiles run. G = −40, 100−20, 100−20; net = 80+40, 20−80, 20−80.
@@ -132,7 +126,7 @@ func TestTransfersArePayments(t *testing.T) {
 // TestGangsPassEachOther: a job that is too wide now waits, others behind it are
 // considered only when it is too wide for the machine.
 func TestGangsPassEachOther(t *testing.T) {
-	c := market(t, Config{})
+	c := market(t, messages.Market{})
 	busy, front, narrow := waiting(1, 9, 1, 60, 5), waiting(2, 900, 1, 10, 6), waiting(3, 9, 1, 10, 2)
 	view := grid(8, busy, front, narrow)
 	run(view, busy)
@@ -140,14 +134,14 @@ func TestGangsPassEachOther(t *testing.T) {
 	if a := c.Allocate(view); len(a.Directives) != 0 || a.Wake != view.Now+40*second {
 		t.Errorf("%+v", a)
 	}
-	if e := c.Explain(view, narrow); e.Reason != WaitingForTurn || !strings.Contains(e.Message, "1 jobs") {
+	if e := c.Explain(view, narrow); e.Reason != mechanism.WaitingForTurn || !strings.Contains(e.Message, "1 jobs") {
 		t.Errorf("%+v", e)
 	}
 	view.Classes[0].Slots = 5
 	if a := c.Allocate(view); len(a.Directives) != 0 {
 		t.Errorf("%+v", a)
 	}
-	if e := c.Explain(view, front); e.Reason != WaitingForSlots || !strings.Contains(e.Message, "6 slots") {
+	if e := c.Explain(view, front); e.Reason != mechanism.WaitingForSlots || !strings.Contains(e.Message, "6 slots") {
 		t.Errorf("%+v", e)
 	}
 	view.Now += 100 * second // the one that runs has outlived its length
@@ -155,7 +149,7 @@ func TestGangsPassEachOther(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	narrow.Pending[0] = 0
-	if e := c.Explain(view, narrow); e.Reason != WaitingForStage {
+	if e := c.Explain(view, narrow); e.Reason != mechanism.WaitingForStage {
 		t.Errorf("%+v", e)
 	}
 }
@@ -165,7 +159,7 @@ func TestGangsPassEachOther(t *testing.T) {
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	var answers []string
 	for range 2 {
-		c, view := market(t, Config{}), grid(16)
+		c, view := market(t, messages.Market{}), grid(16)
 		for i := range 40 {
 			view.Jobs = append(view.Jobs, waiting(messages.JobID(i+1), messages.Credits(10+i*37%500), messages.Credits(i%4), 1+i%9, 1+i*7%16))
 		}
@@ -181,7 +175,7 @@ func TestANewLeaderDecidesAlike(t *testing.T) {
 }
 
 func TestAdmitRefuses(t *testing.T) {
-	c, view := market(t, Config{}), grid(8)
+	c, view := market(t, messages.Market{}), grid(8)
 	for says, change := range map[string]func(b *mechanism.Bid){
 		"value":  func(b *mechanism.Bid) { b.Value = -1 },
 		"delay":  func(b *mechanism.Bid) { b.Delay = -1 },
@@ -198,12 +192,12 @@ func TestAdmitRefuses(t *testing.T) {
 }
 
 func TestConfigRefuses(t *testing.T) {
-	for _, c := range []Config{{}, {Market: messages.Market{Classes: []messages.Name{"a", "b"}}}, {Market: messages.Market{Classes: []messages.Name{"a"}}, Draws: -1}} {
-		if _, err := NewMechanism(c); messages.KindOf(err) != messages.Invalid {
-			t.Errorf("%+v: %v", c, err)
+	for _, classes := range [][]messages.Name{nil, {"a", "b"}} {
+		if _, err := NewMechanism(messages.Market{Classes: classes}); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%v: %v", classes, err)
 		}
 	}
-	if _, err := NewMechanism(Config{Market: messages.Market{Classes: []messages.Name{"a"}}}); err != nil {
+	if _, err := NewMechanism(messages.Market{Classes: []messages.Name{"a"}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -23,16 +23,7 @@ func (c *Mechanism) round(view *mechanism.View, q *queue, d *Decision) *round {
 
 // net is what each job of the queue pays, in microcredits, in total 0.
 func (c *Mechanism) net(view *mechanism.View, q *queue) ([]messages.Credits, error) {
-	e := &Expectation{Mode: c.mode(), Draws: c.draws(len(q.Jobs)), Seed: uint64(q.waiting[0].Job)}
-	for i, job := range q.waiting {
-		if c.config.Prior != nil {
-			e.Priors = append(e.Priors, c.config.Prior(view, job, i == 0))
-		}
-	}
-	if c.config.Prior == nil {
-		e.Priors = c.priors(view, q)
-	}
-	p, err := Pay(&q.Queue, e)
+	p, err := Pay(&q.Queue, &Expectation{Mode: c.mode(), Draws: c.draws(len(q.Jobs)), Seed: uint64(q.waiting[0].Job), Priors: c.priors(view, q)})
 	if err != nil {
 		return nil, err
 	}
@@ -46,22 +37,6 @@ func (c *Mechanism) draws(jobs int) int {
 		return c.config.Draws
 	}
 	return min(most, max(least, work/jobs))
-}
-
-// common is the prior that every job is like those of the view.
-func common(view *mechanism.View, waiting int) []Prior {
-	values, delays := make([]Point, len(view.Jobs)), make([]Point, len(view.Jobs))
-	for k, job := range view.Jobs {
-		p := 1 / float64(len(view.Jobs))
-		values[k] = Point{Job{Value: job.Value.Float()}, p}
-		delays[k] = Point{Job{Delay: job.Delay.Float()}, p}
-	}
-	out := make([]Prior, waiting)
-	for i := range out {
-		out[i].Points = delays
-	}
-	out[0].Points = values
-	return out
 }
 
 // transfers settles net payments from job to job, both in queue order. A payer

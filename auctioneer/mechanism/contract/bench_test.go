@@ -37,7 +37,7 @@ func BenchmarkSolve(b *testing.B) {
 // BenchmarkMarket: a quote of 100 replicas, and an order, among 1,000 jobs that
 // have contracts.
 func BenchmarkMarket(b *testing.B) {
-	m, view := market(b, Config{}), grid(64, 8)
+	m, view := market(b, messages.Market{}), grid(64, 8)
 	r := rand.New(rand.NewPCG(3, 4))
 	draw := Valid(paperType)
 	for id := range messages.JobID(1000) {

@@ -66,6 +66,7 @@ func (s *Solver) raise(column int, by float64) {
 	}
 }
 
+// unmatch frees all rows and columns.
 func (s *Solver) unmatch() {
 	for i := range s.m {
 		s.rowOf[i], s.colOf[i] = none, none
@@ -78,10 +79,10 @@ func (s *Solver) favourites(row int) (column int, best, second float64) {
 	best, second = math.Inf(-1), math.Inf(-1)
 	peaks := s.peaksOf(row)
 	last := int(s.block[row]) // likely again: looking there first excludes most others
-	column, best, second = s.favouritesOf(row, last, column, best, second)
+	column, best, second = s.betterIn(row, last, column, best, second)
 	for b, floor := range s.floors {
 		if peaks[b]-floor > second && b != last {
-			column, best, second = s.favouritesOf(row, b, column, best, second)
+			column, best, second = s.betterIn(row, b, column, best, second)
 		}
 	}
 	s.block[row] = int32(column >> s.shift)
@@ -91,11 +92,10 @@ func (s *Solver) favourites(row int) (column int, best, second float64) {
 	return column, best, second
 }
 
-// favouritesOf looks for better ones in a block.
-func (s *Solver) favouritesOf(row, block, column int, best, second float64) (int, float64, float64) {
-	from, to := s.columnsOf(block)
-	prices := s.prices[from:to]
-	weights := s.weights[row*s.m+from:][:len(prices)]
+// better looks for columns, numbered from the one given, that a row likes better than
+// the best and the second best known.
+func better(weights, prices []float64, from, column int, best, second float64) (int, float64, float64) {
+	weights = weights[:len(prices)]
 	for t, p := range prices {
 		if x := weights[t] - p; x > second {
 			if x > best {
@@ -106,6 +106,12 @@ func (s *Solver) favouritesOf(row, block, column int, best, second float64) (int
 		}
 	}
 	return column, best, second
+}
+
+// betterIn looks for columns that a row likes better in a block.
+func (s *Solver) betterIn(row, block, column int, best, second float64) (int, float64, float64) {
+	from, to := s.columnsOf(block)
+	return better(s.weights[row*s.m+from:], s.prices[from:to], from, column, best, second)
 }
 
 // keepTight matches the rows whose favourite column nobody else has taken.

@@ -19,8 +19,9 @@
 // p·v(r_j, x)/v(r_j, X_k): either way, or only if late.
 //
 // NewDraw draws, NewOffer makes the menu, Sample shortens it, Contract.Settle
-// says what is owed; Solver is the matching alone. MForBound and MByRule choose
-// M. The black box of the live market is package deadlineaware (DeadlineAware);
+// says what is owed; Solver is the matching alone. For types of L parameters and a loss
+// of value of the order of ε, theorem 4 asks for M = (√L/2)^L·ε^(−L−2) and the paper's
+// rule of thumb for ε^(−L−1). The black box of the live market is package deadlineaware (DeadlineAware);
 // EarliestDeadline is a simple one.
 //
 // A live market (NewMechanism) works as follows.
@@ -102,7 +103,7 @@
 //   - Theorem 4 bounds the value with surrogates from above; it is a bound from
 //     below: at least (1−O(ε)) of the value with declared types. Nothing bounds
 //     it from above: a schedule that ignores the type loses nothing. In M, the
-//     constants of its O and Ω are left open and are 1 in MForBound.
+//     constants of its O and Ω are left open, and are 1 above.
 //
 // # Errors
 //
@@ -132,7 +133,7 @@
 // Z. Huang, S. M. Weinberg, L. Zheng, C. Joe-Wong, M. Chiang, "Discovering
 // valuations and enforcing truthfulness in a deadline-aware scheduler", sections
 // II and III: equation 1 is Solver.Solve, equation 2 Adjust, section III-C's
-// late-only variant AdjustLate, section III-D MForBound, MByRule and Sample. The
+// late-only variant AdjustLate, section III-D Sample. The
 // paper solves M more matchings for the prices, in O(M⁴). R. Jonker, A.
 // Volgenant, "A shortest augmenting path algorithm for dense and sparse linear
 // assignment problems"; D. Bertsekas, "The auction algorithm"; H. Leonard,

@@ -69,7 +69,7 @@ func (a *adjustment) answer(path string, lateOnly *bool) (*adjusted, error) {
 		lateOnly = a.LateOnly
 	}
 	out.Adjusted = out.Always
-	if lateOnly != nil && *lateOnly {
+	if casefile.Or(lateOnly, false) {
 		out.Adjusted = out.LateOnly
 	}
 	return out, finite(path, out.Always)

@@ -34,11 +34,7 @@ func (s *schedule) box() (Scheduler, error) {
 	case s.DeadlineAware != nil:
 		return s.deadlineAware()
 	}
-	slots := 1.0
-	if s.Slots != nil {
-		slots = *s.Slots
-	}
-	return EarliestDeadline(slots, s.Demand, s.Jobs)
+	return EarliestDeadline(casefile.Or(s.Slots, 1), s.Demand, s.Jobs)
 }
 
 func (s *schedule) deadlineAware() (Scheduler, error) {
@@ -50,10 +46,7 @@ func (s *schedule) deadlineAware() (Scheduler, error) {
 	if err != nil {
 		return nil, within(place, err)
 	}
-	job := 0
-	if s.Job != nil {
-		job = *s.Job
-	}
+	job := casefile.Or(s.Job, 0)
 	if job < 0 || job >= len(p.Jobs) {
 		return nil, casefile.Invalid("schedule.job", "must be the index of one of the %d jobs of deadline_aware, is %d", len(p.Jobs), job)
 	}

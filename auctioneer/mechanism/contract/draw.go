@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
@@ -104,32 +103,4 @@ func Weights(replicas []valuation.Curve, completion []float64, into []float64) [
 		}
 	}
 	return into
-}
-
-// MForBound is the number of replicas with which the loss of value is of the
-// order of epsilon for types of so many parameters, by the paper's theorem 4:
-// (√L/2)^L·ε^(−L−2), with the constants that it leaves open taken as 1.
-func MForBound(parameters int, epsilon float64) (int, error) {
-	l := float64(parameters)
-	return atLeast(parameters, epsilon, math.Pow(math.Sqrt(l)/2, l)*math.Pow(epsilon, -l-2))
-}
-
-// MByRule is the number of replicas by the paper's rule of thumb, ε^(−L−1).
-func MByRule(parameters int, epsilon float64) (int, error) {
-	return atLeast(parameters, epsilon, math.Pow(epsilon, -float64(parameters)-1))
-}
-
-func atLeast(parameters int, epsilon, m float64) (int, error) {
-	if parameters < 1 {
-		return 0, messages.Errorf(messages.Invalid, "parameters: a type has at least one, not %d", parameters)
-	}
-	if !(epsilon > 0 && epsilon < 1) {
-		return 0, messages.Errorf(messages.Invalid, "epsilon: must be between 0 and 1, is %v", epsilon)
-	}
-	// 0.05 has no exact double: what is a whole number but for that stays one.
-	m = math.Ceil(m * (1 - 1e-12))
-	if m > MaxM {
-		return 0, messages.Errorf(messages.TooLarge, "M: %.0f is above the limit of %d: allow a larger epsilon than %v", m, MaxM, epsilon)
-	}
-	return max(1, int(m)), nil
 }

@@ -79,37 +79,6 @@ func TestTypesOutOfRangeAreDrawnAgain(t *testing.T) {
 	}
 }
 
-func TestNumberOfReplicas(t *testing.T) {
-	for _, c := range []struct {
-		size       func(int, float64) (int, error)
-		parameters int
-		epsilon    float64
-		want       int
-	}{
-		{MForBound, 1, 0.05, 4000}, // the paper's section III-D
-		{MForBound, 2, 0.1, 5000},  // (√2/2)²·10⁴
-		{MByRule, 1, 0.05, 400},
-		{MByRule, 2, 0.1, 1000},
-		{MByRule, 3, 0.5, 16},
-		{MForBound, 1, 0.99, 1},
-	} {
-		if got, err := c.size(c.parameters, c.epsilon); err != nil || got != c.want {
-			t.Errorf("L = %d, ε = %v: M = %d, %v; want %d", c.parameters, c.epsilon, got, err, c.want)
-		}
-	}
-	for _, bad := range []struct {
-		parameters int
-		epsilon    float64
-		kind       messages.Kind
-	}{{0, 0.1, messages.Invalid}, {1, 0, messages.Invalid}, {1, 1, messages.Invalid}, {1, math.NaN(), messages.Invalid}, {4, 0.05, messages.TooLarge}} {
-		for _, size := range []func(int, float64) (int, error){MForBound, MByRule} {
-			if _, err := size(bad.parameters, bad.epsilon); err == nil || messages.KindOf(err) != bad.kind {
-				t.Errorf("L = %d, ε = %v: %v", bad.parameters, bad.epsilon, err)
-			}
-		}
-	}
-}
-
 func TestEarliestDeadline(t *testing.T) {
 	schedule, err := EarliestDeadline(2, 10, []Other{{Deadline: 300, Demand: 40}, {Deadline: 100, Demand: 20}, {Deadline: 200, Demand: 30}})
 	if err != nil {

@@ -8,14 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The reasons that Explain gives.
-const (
-	Running         = "Running"         // some of its tasks run
-	NextInTurn      = "NextInTurn"      // it is served first: it waits for a slot
-	WaitingForTurn  = "WaitingForTurn"  // others are served before
-	WaitingForStage = "WaitingForStage" // no task can be claimed before an earlier stage is done
-	GivenUp         = "GivenUp"         // it comes too late to be worth anything: all others are served before
-)
+// GivenUp is the reason of a job that comes too late to be worth anything: all others are
+// served before.
+const GivenUp = "GivenUp"
 
 // Explain says where a job stands, what it was promised and what is planned now.
 func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
@@ -23,26 +18,26 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	if c := job.Contract; c != nil {
 		promised = fmt.Sprintf("its contract promises completion by %v for %v credits", c.Completion, c.Price)
 	}
-	s, err := deadlineaware.New(m.problem(view))
+	s, err := deadlineaware.New(problem(view))
 	if err != nil {
-		return explain(WaitingForTurn, promised+"; "+messages.AsError("", err).Message, "fewer jobs")
+		return mechanism.Explain(mechanism.WaitingForTurn, promised+"; "+messages.AsError("", err).Message, "fewer jobs")
 	}
 	ahead, at := before(view, s, job)
 	if at < 0 {
-		return explain(WaitingForTurn, promised+", and is not among the market's jobs", "submitting it")
+		return mechanism.Explain(mechanism.WaitingForTurn, promised+", and is not among the market's jobs", "submitting it")
 	}
-	planned := fmt.Sprintf("%s; it is planned to complete by %v; %s", promised, view.Now.Add(seconds(s.Completion[at])), m.basis(job.Bid))
+	planned := fmt.Sprintf("%s; it is planned to complete by %v; %s", promised, view.Now.Add(seconds(s.Completion[at])), basis(job.Bid))
 	switch {
 	case total(job.Running) > 0:
-		return explain(Running, fmt.Sprintf("%d of its tasks run and %d can start; %s", total(job.Running), job.Pending[0], planned))
+		return mechanism.Explain(mechanism.Running, fmt.Sprintf("%d of its tasks run and %d can start; %s", total(job.Running), job.Pending[0], planned))
 	case job.Pending[0] == 0:
-		return explain(WaitingForStage, "none of its tasks can start before an earlier stage is done; "+planned, "the stages it comes after finishing")
+		return mechanism.Explain(mechanism.WaitingForStage, "none of its tasks can start before an earlier stage is done; "+planned, "the stages it comes after finishing")
 	case s.GivenUp[at]:
-		return explain(GivenUp, "it cannot complete in time to be worth anything as it is scheduled: all others are served before; "+planned, "others completing early", "more slots")
+		return mechanism.Explain(GivenUp, "it cannot complete in time to be worth anything as it is scheduled: all others are served before; "+planned, "others completing early", "more slots")
 	case ahead > 0:
-		return explain(WaitingForTurn, fmt.Sprintf("%d jobs with tasks to start are served before it; %s", ahead, planned), "others completing early", "more slots")
+		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%d jobs with tasks to start are served before it; %s", ahead, planned), "others completing early", "more slots")
 	default:
-		return explain(NextInTurn, "it is served next; "+planned, "a slot coming free")
+		return mechanism.Explain(mechanism.NextInTurn, "it is served next; "+planned, "a slot coming free")
 	}
 }
 
@@ -64,8 +59,4 @@ func before(view *mechanism.View, s *deadlineaware.Schedule, job *mechanism.Job)
 func seconds(x float64) messages.Duration {
 	const century = 100 * 365.25 * 86400
 	return messages.Duration(min(x, century) * 1e9)
-}
-
-func explain(reason, message string, change ...string) mechanism.Explanation {
-	return mechanism.Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
 }

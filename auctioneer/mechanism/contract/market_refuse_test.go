@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -9,29 +8,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-func TestBadConfigurations(t *testing.T) {
-	for says, c := range map[string]Config{
-		"market contracts: classes: must be exactly one": {Market: messages.Market{Name: "contracts"}},
-		"market contracts: M: must be from 1":            {Market: cpu, M: -1},
-		"market contracts: M: must be from 1 to 10000":   {Market: cpu, M: MaxM + 1},
-		"market contracts: show: must be at least 2":     {Market: cpu, Show: 1},
-		"market contracts: refresh: must be at least":    {Market: cpu, Refresh: 1},
-		"market contracts: resolution: must be":          {Market: cpu, Resolution: math.NaN()},
-		"market contracts: quantile: must be":            {Market: cpu, Quantile: 1.5},
-		"market contracts: delta: must be":               {Market: cpu, Delta: -1},
-		"market contracts: prior[1].class":               {Market: cpu, Prior: []messages.Valuation{sigmoid(1, 1, 1), {}}},
-	} {
-		if _, err := NewMechanism(c); messages.KindOf(err) != messages.Invalid || err == nil || !strings.HasPrefix(err.(*messages.Error).Message, says) {
-			t.Errorf("%v, want %q", err, says)
+func TestAMarketOfOneClass(t *testing.T) {
+	for _, classes := range [][]messages.Name{nil, {"cpu", "gpu"}} {
+		_, err := NewMechanism(messages.Market{Name: "contracts", Classes: classes})
+		if messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.AsError("", err).Message, "market contracts: classes: must be exactly one") {
+			t.Errorf("%v: %v", classes, err)
 		}
-	}
-	if m, err := NewMechanism(Config{Market: cpu}); err != nil || m == nil {
-		t.Error(err)
 	}
 }
 
 func TestBadBids(t *testing.T) {
-	m, view := market(t, Config{}), grid(2, 2)
+	m, view := market(t, messages.Market{}), grid(2, 2)
 	good := take(t, quote(t, m, view, bidOf(1, view.Now, 3), 1), bidOf(1, view.Now, 3)).Bid
 	good.Contract.Price, good.Contract.Promised = messages.Credit, 5
 	if err := m.Admit(view, good); err != nil {
@@ -81,12 +68,12 @@ func TestQuotesThatAreRefused(t *testing.T) {
 		if test.spoil != nil {
 			test.spoil(bid)
 		}
-		_, err := market(t, Config{Prior: []messages.Valuation{hard}}).Quote(view, bid, test.class, 1)
+		_, err := market(t, messages.Market{Prior: []messages.Valuation{hard}}).Quote(view, bid, test.class, 1)
 		if err == nil || messages.KindOf(err) != test.kind || !strings.HasPrefix(err.(*messages.Error).Message, test.says) {
 			t.Errorf("%v, want %q", err, test.says)
 		}
 	}
-	if q, err := market(t, Config{Prior: []messages.Valuation{hard, class[1]}}).Quote(view, bidOf(1, 0, 0), nil, 1); err != nil || q.Contracts[0].Surrogate.Class != messages.Sigmoidal {
+	if q, err := market(t, messages.Market{Prior: []messages.Valuation{hard, class[1]}}).Quote(view, bidOf(1, 0, 0), nil, 1); err != nil || q.Contracts[0].Surrogate.Class != messages.Sigmoidal {
 		t.Errorf("with a prior: %+v, %v", q, err)
 	}
 }

@@ -14,11 +14,9 @@ import (
 
 const second = messages.Time(1e6)
 
-var cpu = messages.Market{Name: "contracts", Mechanism: "contract", Classes: []messages.Name{"cpu"}}
-
-func market(t testing.TB, c Config) *Mechanism {
+func market(t testing.TB, c messages.Market) *Mechanism {
 	t.Helper()
-	c.Market = cpu
+	c.Name, c.Classes = "contracts", []messages.Name{"cpu"}
 	m, err := NewMechanism(c)
 	if err != nil {
 		t.Fatal(err)
@@ -63,12 +61,12 @@ func quote(t testing.TB, m *Mechanism, view *mechanism.View, bid *mechanism.Bid,
 // TestTheLifeOfAContract: jobs are quoted, take the contract of their declared
 // type, get slots in the order underneath, and owe what the contract comes to.
 func TestTheLifeOfAContract(t *testing.T) {
-	m := market(t, Config{})
+	m := market(t, messages.Market{})
 	view := grid(4, 4)
 	for id := range messages.JobID(6) {
 		bid := bidOf(id+1, view.Now, 10)
 		q := quote(t, m, view, bid, uint64(id))
-		if len(q.Contracts) != defaultShow || q.Contracts[q.Free].Price != 0 {
+		if len(q.Contracts) != mostShown || q.Contracts[q.Free].Price != 0 {
 			t.Fatalf("%d contracts, the free one at %v", len(q.Contracts), q.Contracts[q.Free].Price)
 		}
 		job := take(t, q, bid)
@@ -78,7 +76,7 @@ func TestTheLifeOfAContract(t *testing.T) {
 		view.Jobs = append(view.Jobs, job)
 	}
 	a := m.Allocate(view)
-	first := m.order(view)[0]
+	first := order(view)[0]
 	if a.Weights[first][0] != 1 || a.Wake != view.Now+10*second {
 		t.Fatalf("%+v, first is %d", a, first)
 	}
@@ -117,16 +115,16 @@ func TestSettlement(t *testing.T) {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 3, Arrived: 1000 * second, Budget: test.budget * messages.Credit, Contract: c}}
 		view := grid(1, 1)
 		view.Now += test.after * second
-		p := market(t, Config{}).Settle(view, job, mechanism.End{State: test.state})[0]
+		p := market(t, messages.Market{}).Settle(view, job, mechanism.End{State: test.state})[0]
 		if p.Amount != test.both || !strings.Contains(p.Reason, test.says) {
 			t.Errorf("after %d s, %v: %+v, want %v, %q", test.after, test.state, p, test.both, test.says)
 		}
-		p = market(t, Config{LateOnly: true}).Settle(view, job, mechanism.End{State: test.state})[0]
+		p = market(t, messages.Market{LateOnly: true}).Settle(view, job, mechanism.End{State: test.state})[0]
 		if p.Amount != test.lateOnly || p.Reason == "" {
 			t.Errorf("late only, after %d s, %v: %+v, want %v", test.after, test.state, p, test.lateOnly)
 		}
 	}
-	p := market(t, Config{}).Settle(grid(1, 1), &mechanism.Job{Bid: &mechanism.Bid{Job: 3}}, mechanism.End{State: messages.Completed})[0]
+	p := market(t, messages.Market{}).Settle(grid(1, 1), &mechanism.Job{Bid: &mechanism.Bid{Job: 3}}, mechanism.End{State: messages.Completed})[0]
 	if p.Amount != 0 || !strings.Contains(p.Reason, "no contract") {
 		t.Errorf("without a contract: %+v", p)
 	}
@@ -138,7 +136,7 @@ func TestSettlement(t *testing.T) {
 func TestExPostRationalityOnTheMarket(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lateOnly := rapid.Bool().Draw(r, "late only")
-		m, view := market(t, Config{M: 20, LateOnly: lateOnly}), grid(2, 1)
+		m, view := market(t, messages.Market{Replicas: 20, LateOnly: lateOnly}), grid(2, 1)
 		for id := range messages.JobID(rapid.IntRange(0, 8).Draw(r, "jobs")) {
 			bid := bidOf(id+1, view.Now, 3)
 			view.Jobs = append(view.Jobs, take(t, quote(t, m, view, bid, uint64(id)), bid))
@@ -170,7 +168,7 @@ func TestExPostRationalityOnTheMarket(t *testing.T) {
 // tasks for.
 func TestAllocationsOfAContractMarket(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		m, view := market(t, Config{M: 5}), grid(rapid.IntRange(0, 5).Draw(r, "slots"), rapid.IntRange(0, 9).Draw(r, "idle"))
+		m, view := market(t, messages.Market{Replicas: 5}), grid(rapid.IntRange(0, 5).Draw(r, "slots"), rapid.IntRange(0, 9).Draw(r, "idle"))
 		pending := 0
 		for id := range messages.JobID(rapid.IntRange(0, 7).Draw(r, "jobs")) {
 			bid := bidOf(id+1, view.Now, 3)
@@ -184,7 +182,7 @@ func TestAllocationsOfAContractMarket(t *testing.T) {
 		if pending > 0 {
 			slots := min(pending, max(1, view.Classes[0].Idle))
 			given := 0
-			for _, i := range m.order(view) {
+			for _, i := range order(view) {
 				for n := 0; n < view.Jobs[i].Pending[0] && given < slots; n++ {
 					want[i] += 1 / float64(slots)
 					given++
@@ -205,22 +203,22 @@ func TestAllocationsOfAContractMarket(t *testing.T) {
 
 // TestMoreJobsThanCanBePlanned are served by what they were promised.
 func TestMoreJobsThanCanBePlanned(t *testing.T) {
-	m, view := market(t, Config{}), grid(1, 1)
+	m, view := market(t, messages.Market{}), grid(1, 1)
 	for id := range messages.JobID(deadlineaware.MostJobs + 1) {
 		c := &messages.Contract{Completion: view.Now + messages.Time(id%1000+1), Surrogate: class[0]}
 		view.Jobs = append(view.Jobs, &mechanism.Job{Bid: &mechanism.Bid{Job: id + 1, Arrived: view.Now, Contract: c}, Pending: []int{1}, Running: []int{0}})
 	}
 	view.Jobs[0].Contract = nil
-	if order := m.order(view); order[0] != 1000 || order[len(order)-1] != 0 {
+	if order := order(view); order[0] != 1000 || order[len(order)-1] != 0 {
 		t.Errorf("from %d to %d", order[0], order[len(order)-1])
 	}
-	if e := m.Explain(view, view.Jobs[5]); e.Reason != WaitingForTurn || !strings.Contains(e.Message, "limit") {
+	if e := m.Explain(view, view.Jobs[5]); e.Reason != mechanism.WaitingForTurn || !strings.Contains(e.Message, "limit") {
 		t.Errorf("%+v", e)
 	}
 }
 
 func TestExplanationsOfAContractMarket(t *testing.T) {
-	m, view := market(t, Config{}), grid(2, 0)
+	m, view := market(t, messages.Market{}), grid(2, 0)
 	for id := range messages.JobID(3) {
 		job := take(t, quote(t, m, view, bidOf(id+1, view.Now, 4), uint64(id)), bidOf(id+1, view.Now, 4))
 		job.Contract.Surrogate = sigmoid(10, 200*float64(id+1), 50)
@@ -232,31 +230,31 @@ func TestExplanationsOfAContractMarket(t *testing.T) {
 	check := func(job *mechanism.Job, reason, says string) {
 		t.Helper()
 		e := m.Explain(view, job)
-		if e.Reason != reason || !strings.Contains(e.Message, says) || !strings.Contains(e.Message, "contract") || (reason != Running && len(e.Change) == 0) {
+		if e.Reason != reason || !strings.Contains(e.Message, says) || !strings.Contains(e.Message, "contract") || (reason != mechanism.Running && len(e.Change) == 0) {
 			t.Errorf("%+v, want %s with %q", e, reason, says)
 		}
 	}
-	check(view.Jobs[0], NextInTurn, "planned to complete by 1970-01-01T00:17:00")
-	check(view.Jobs[2], WaitingForTurn, "2 jobs with tasks to start")
+	check(view.Jobs[0], mechanism.NextInTurn, "planned to complete by 1970-01-01T00:17:00")
+	check(view.Jobs[2], mechanism.WaitingForTurn, "2 jobs with tasks to start")
 	check(hopeless, GivenUp, "cannot complete in time")
 	view.Jobs[1].Running[0], view.Jobs[1].Pending[0] = 1, 3
-	check(view.Jobs[1], Running, "1 of its tasks run and 3 can start")
+	check(view.Jobs[1], mechanism.Running, "1 of its tasks run and 3 can start")
 	view.Jobs[1].Running[0], view.Jobs[1].Pending[0] = 0, 0
-	check(view.Jobs[1], WaitingForStage, "earlier stage")
+	check(view.Jobs[1], mechanism.WaitingForStage, "earlier stage")
 	stranger := &mechanism.Job{Bid: &mechanism.Bid{Job: 77}, Pending: []int{1}, Running: []int{0}}
-	check(stranger, WaitingForTurn, "no contract")
+	check(stranger, mechanism.WaitingForTurn, "no contract")
 }
 
 // TestANewLeaderDecidesAlike: made anew and given the same view, with the same
 // quotes and shares, whatever was asked before.
 func TestANewLeaderDecidesAlike(t *testing.T) {
-	old, view := market(t, Config{M: 40}), grid(3, 2)
+	old, view := market(t, messages.Market{Replicas: 40}), grid(3, 2)
 	for id := range messages.JobID(8) {
 		bid := bidOf(id+1, view.Now, 2+int(id))
 		view.Jobs = append(view.Jobs, take(t, quote(t, old, view, bid, uint64(id)), bid))
 		old.Allocate(view)
 	}
-	fresh, bid := market(t, Config{M: 40}), bidOf(20, view.Now, 5)
+	fresh, bid := market(t, messages.Market{Replicas: 40}), bidOf(20, view.Now, 5)
 	if a, b := quote(t, old, view, bid, 5), quote(t, fresh, view, bid, 5); !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v, made anew %+v", a, b)
 	}

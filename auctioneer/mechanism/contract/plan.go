@@ -14,14 +14,13 @@ import (
 
 // problem is the view as the scheduler underneath sees it, jobs at their
 // positions.
-func (m *Mechanism) problem(view *mechanism.View) *deadlineaware.Problem {
+func problem(view *mechanism.View) *deadlineaware.Problem {
 	p := &deadlineaware.Problem{
-		Slots:      min(max(1, view.Classes[0].Slots), deadlineaware.MostSlots),
-		Jobs:       make([]deadlineaware.Job, len(view.Jobs), len(view.Jobs)+1),
-		Resolution: m.config.Resolution,
+		Slots: min(max(1, view.Classes[0].Slots), deadlineaware.MostSlots),
+		Jobs:  make([]deadlineaware.Job, len(view.Jobs), len(view.Jobs)+1),
 	}
 	for i, job := range view.Jobs {
-		p.Jobs[i] = m.planned(view.Now, job)
+		p.Jobs[i] = planned(view.Now, job)
 		p.Jobs[i].Valuation = curveOf(job.Bid)
 	}
 	return p
@@ -30,8 +29,9 @@ func (m *Mechanism) problem(view *mechanism.View) *deadlineaware.Problem {
 // planned is what is left of a job. Tasks that run are taken to be of a wave
 // that started when they last could have, had all before them taken as long as
 // is planned.
-func (m *Mechanism) planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
-	running, each, age := total(job.Running), m.each(job.Bid), 0.0
+func planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
+	running, age := total(job.Running), 0.0
+	each, _ := planning(job.Bid)
 	if job.Started != 0 && each > 0 {
 		age = math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
 	}
@@ -54,36 +54,23 @@ func total(by []int) (n int) {
 // them; how far they may mislead is in their divergence.
 const fewestRuns = 3
 
-// each is how long a task is planned to take, in seconds.
-func (m *Mechanism) each(bid *mechanism.Bid) float64 {
-	seconds, _ := m.planning(bid)
-	return seconds
-}
-
 // planning is how long a task is planned to take, in seconds, and whether that is
 // from runs that were seen, or else as declared.
-func (m *Mechanism) planning(bid *mechanism.Bid) (seconds float64, seen bool) {
-	samples, delta := []float64(nil), m.config.Delta
-	switch r := bid.Runtimes; {
-	case m.config.Runtimes != nil:
-		samples = m.config.Runtimes(bid)
-	case r != nil && r.Runs >= fewestRuns:
-		samples, delta = r.Seconds, max(delta, r.Divergence)
-	}
-	if seconds, err := deadlineaware.RobustQuantile(samples, delta, m.config.Quantile); err == nil {
-		return seconds, true
+func planning(bid *mechanism.Bid) (seconds float64, seen bool) {
+	if r := bid.Runtimes; r != nil && r.Runs >= fewestRuns {
+		if seconds, err := deadlineaware.RobustQuantile(r.Seconds, max(0, r.Divergence), deadlineaware.DefaultQuantile); err == nil {
+			return seconds, true
+		}
 	}
 	return max(0, bid.Length.Seconds()), false
 }
 
 // basis says how long a task is planned to take, and why.
-func (m *Mechanism) basis(bid *mechanism.Bid) string {
-	seconds, seen := m.planning(bid)
+func basis(bid *mechanism.Bid) string {
+	seconds, seen := planning(bid)
 	switch r := bid.Runtimes; {
-	case seen && r != nil:
-		return fmt.Sprintf("a task is planned with %.3g s, by %.0f runs of such tasks (%.3g s are declared)", seconds, r.Runs, bid.Length.Seconds())
 	case seen:
-		return fmt.Sprintf("a task is planned with %.3g s, by runs of such tasks (%.3g s are declared)", seconds, bid.Length.Seconds())
+		return fmt.Sprintf("a task is planned with %.3g s, by %.0f runs of such tasks (%.3g s are declared)", seconds, r.Runs, bid.Length.Seconds())
 	case r != nil:
 		return fmt.Sprintf("a task is planned with the %.3g s declared, as only %.0f runs of such tasks were seen", seconds, r.Runs)
 	default:
@@ -106,8 +93,8 @@ func curveOf(bid *mechanism.Bid) valuation.Curve {
 
 // order is the positions of the view's jobs, from the first to be served. More
 // jobs than the scheduler underneath takes are served by promised completion.
-func (m *Mechanism) order(view *mechanism.View) []int {
-	if order, err := deadlineaware.Order(m.problem(view)); err == nil {
+func order(view *mechanism.View) []int {
+	if order, err := deadlineaware.Order(problem(view)); err == nil {
 		return order
 	}
 	order := make([]int, len(view.Jobs))

@@ -26,16 +26,16 @@ func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []mess
 	if err != nil {
 		return nil, err
 	}
-	d, err := NewDraw(*bid.Valuation, sampler, m.config.M, seed)
+	d, err := NewDraw(*bid.Valuation, sampler, m.config.Replicas, seed)
 	if err != nil {
 		return nil, err
 	}
-	p, at := m.with(view, bid)
+	p, at := with(view, bid)
 	o, err := NewOffer(&m.solver, d, DeadlineAware(p, at))
 	if err != nil {
 		return nil, err
 	}
-	return o.quote(view.Now, p.Jobs[at].Elapsed, Sample(o.Menu, m.config.Show, seed)), nil
+	return o.quote(view.Now, p.Jobs[at].Elapsed, Sample(o.Menu, mostShown, seed)), nil
 }
 
 // sampler draws from the samples of a class; if there are none, from what is
@@ -58,8 +58,8 @@ func (m *Mechanism) sampler(class messages.ValuationClass, samples []messages.Va
 
 // with returns what is to be scheduled, the job of the bid included, and its
 // index there.
-func (m *Mechanism) with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int) {
-	p := m.problem(view)
+func with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int) {
+	p := problem(view)
 	if at := slices.IndexFunc(view.Jobs, func(job *mechanism.Job) bool { return job.Job == bid.Job }); at >= 0 {
 		return p, at
 	}
@@ -67,7 +67,7 @@ func (m *Mechanism) with(view *mechanism.View, bid *mechanism.Bid) (*deadlineawa
 	if fresh.Arrived == 0 {
 		fresh.Arrived = view.Now
 	}
-	p.Jobs = append(p.Jobs, m.planned(view.Now, &mechanism.Job{Bid: &fresh, Pending: []int{max(1, bid.Tasks)}}))
+	p.Jobs = append(p.Jobs, planned(view.Now, &mechanism.Job{Bid: &fresh, Pending: []int{max(1, bid.Tasks)}}))
 	return p, len(view.Jobs)
 }
 

@@ -60,20 +60,9 @@ func (s *Solver) giveColumns() (matched int) {
 // outbidAs raises the price of the column that a row likes best to where its
 // second choice would do as well, and says which it is and if that is more.
 func (s *Solver) outbidAs(row int) (column int, more bool) {
-	weights := s.row(row)
-	prices := s.prices[:len(weights)]
-	best, second := math.Inf(-1), math.Inf(-1)
-	for c, p := range prices {
-		if x := weights[c] - p; x > second {
-			if x > best {
-				best, second, column = x, best, c
-			} else {
-				second = x
-			}
-		}
-	}
-	if len(weights) > 1 { // else there is no second choice
-		prices[column] += best - second
+	column, best, second := better(s.row(row), s.prices, 0, 0, math.Inf(-1), math.Inf(-1))
+	if s.m > 1 { // else there is no second choice
+		s.prices[column] += best - second
 	}
 	return column, best > second
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
+	"github.com/candor-grid/candor/messages"
 )
 
 // TestPlansWithWhatWasSeen: once there are enough runs a task is planned with
@@ -27,12 +28,12 @@ func TestPlansWithWhatWasSeen(t *testing.T) {
 		{"enough", &mechanism.Runtimes{Seconds: samples, Divergence: 0.1, Runs: 3}, robust, "by 3 runs of such tasks (10 s are declared)"},
 		{"none of any use", &mechanism.Runtimes{Runs: 9}, 10, "10 s declared"},
 	} {
-		m, view := market(t, Config{}), grid(1, 0)
+		m, view := market(t, messages.Market{}), grid(1, 0)
 		bid := bidOf(1, view.Now, 2)
 		bid.Runtimes = c.seen
 		job := take(t, quote(t, m, view, bid, 1), bid)
 		view.Jobs = []*mechanism.Job{job}
-		if got := m.problem(view).Jobs[0].Demand; got != 2*c.want {
+		if got := problem(view).Jobs[0].Demand; got != 2*c.want {
 			t.Errorf("%s: two tasks are planned with %v s, want %v", c.name, got, 2*c.want)
 		}
 		if e := m.Explain(view, job); !strings.Contains(e.Message, c.says) {
@@ -44,7 +45,7 @@ func TestPlansWithWhatWasSeen(t *testing.T) {
 // TestQuotesFollowWhatWasSeen: tasks that are known to take longer than declared
 // are quoted for later.
 func TestQuotesFollowWhatWasSeen(t *testing.T) {
-	m, view := market(t, Config{}), grid(1, 1)
+	m, view := market(t, messages.Market{}), grid(1, 1)
 	first := func(seen *mechanism.Runtimes) float64 {
 		bid := bidOf(1, view.Now, 3)
 		bid.Runtimes = seen

@@ -61,7 +61,8 @@ const none = -1
 // and the lowest competitive price of every surrogate. weights is m×m, replica
 // by replica, and is only read. The matching stays valid until the next call.
 func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
-	if err := s.check(m, weights); err != nil {
+	var err error
+	if s.largest, s.integral, err = check(m, weights); err != nil {
 		return nil, err
 	}
 	s.reset(m)
@@ -81,29 +82,28 @@ func (s *Solver) Solve(m int, weights []float64) (*Matching, error) {
 	return &s.result, nil
 }
 
-// check refuses weights that are no weights, and notes what kind they are.
-func (s *Solver) check(m int, weights []float64) error {
+// check refuses what is no matrix of weights. It returns the largest weight, and whether
+// sums of the weights are exact: they are whole numbers that are small enough.
+func check(m int, weights []float64) (largest float64, integral bool, err error) {
 	if err := sized(m); err != nil {
-		return err
+		return 0, false, err
 	}
 	if len(weights) != m*m {
-		return messages.Errorf(messages.Invalid, "weights: %d replicas need as many surrogates, so %d weights; there are %d", m, m*m, len(weights))
+		return 0, false, messages.Errorf(messages.Invalid, "weights: %d replicas need as many surrogates, so %d weights; there are %d", m, m*m, len(weights))
 	}
-	whole, largest := true, 0.
+	integral = true
 	for i, w := range weights {
 		if !(w >= 0 && w <= MaxWeight) {
-			return messages.Errorf(messages.Invalid, "weights[%d][%d]: must be from 0 to %v, is %v", i/m, i%m, float64(MaxWeight), w)
+			return 0, false, messages.Errorf(messages.Invalid, "weights[%d][%d]: must be from 0 to %v, is %v", i/m, i%m, float64(MaxWeight), w)
 		}
-		if whole && w != math.Trunc(w) {
-			whole = false
+		if integral && w != math.Trunc(w) {
+			integral = false
 		}
 		if w > largest { // the built-in max takes longer for the sake of NaN
 			largest = w
 		}
 	}
-	// Beyond that, sums of whole numbers need not be exact.
-	s.integral, s.largest = whole && largest*float64(m) < 1<<52, largest
-	return nil
+	return largest, integral && largest*float64(m) < 1<<52, nil
 }
 
 // sized refuses a number of replicas.
@@ -203,6 +203,7 @@ func (s *Solver) settleFloor(block int) {
 	s.floors[block] = floor
 }
 
+// match gives a row a column.
 func (s *Solver) match(row, column int) {
 	s.rowOf[column], s.colOf[row] = int32(row), int32(column)
 }

@@ -200,7 +200,7 @@ func utility(t *rapid.T, p *Problem, i int, worth float64) float64 {
 	if !o.Completed[i] {
 		return 0
 	}
-	return worth - o.CriticalValue(i)
+	return worth - o.criticalValue(i)
 }
 
 // TestOutcomeIsFeasible: never more than C slots, only within the time of each
@@ -314,4 +314,12 @@ func TestExtremes(t *testing.T) {
 	if o, err := Run(&Problem{}); err != nil || len(o.Payments()) != 0 {
 		t.Errorf("no tasks: %v", err)
 	}
+}
+
+// criticalValue is what task i alone owes; 0 if it was not completed.
+func (o *Outcome) criticalValue(i int) float64 {
+	if !o.Completed[i] {
+		return 0
+	}
+	return o.threshold(i)
 }

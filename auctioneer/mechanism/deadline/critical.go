@@ -68,15 +68,6 @@ func (o *Outcome) Payments() []float64 {
 	return payments
 }
 
-// CriticalValue returns what task i owes; 0 if it was not completed. It is for
-// one task; Payments shares the work for all.
-func (o *Outcome) CriticalValue(i int) float64 {
-	if !o.Completed[i] {
-		return 0
-	}
-	return o.threshold(i)
-}
-
 // threshold is the critical value of task i, of a monotone rule whether or not
 // it was completed, but at most its value.
 func (o *Outcome) threshold(i int) float64 {

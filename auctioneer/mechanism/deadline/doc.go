@@ -29,7 +29,7 @@
 // # Shapes and units
 //
 // Units are numbered, a and d inclusive. Values are in any one unit of money,
-// from 0 to Largest. A live market's unit is Config.Slot long and starts at a
+// from 0 to Largest. A live market's unit is Market.Slot long and starts at a
 // multiple of it; a job competes from the first that starts after it came, in
 // whole units to its deadline, its length rounded up. Its money is rounded
 // once, when the job is settled, half to even to the microcredit.
@@ -112,10 +112,9 @@
 // without a leader. So what no note says is taken from the jobs in the book: their
 // bids, and how long those that ended have run. In a unit that nobody decided, as far
 // as is known, jobs that were more than the slots count as having met each other, and
-// are settled at their deadlines. What is noted is bounded by Config.History: with more jobs in one go than
-// that, the market begins anew with those present, and prices can be too low from
-// then on; they are never above the job's value. A change of the unit's length does
-// the same.
+// are settled at their deadlines. The notes are of at most 100,000 jobs: with more in one
+// go the market begins anew with those present, and prices can be too low from then on;
+// they are never above the job's value. A change of the unit's length does the same.
 //
 // # Errors
 //

@@ -60,7 +60,7 @@ func (h *history) restart(m *Mechanism, view *mechanism.View, unit int) {
 
 // record takes in the bids of a view and the slots of a unit.
 func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
-	if unit > h.last+linger && h.knows(view.Jobs) == 0 || len(h.tasks) >= m.config.History+len(view.Jobs) {
+	if unit > h.last+linger && h.knows(view.Jobs) == 0 || len(h.tasks) >= mostHistory+len(view.Jobs) {
 		h.restart(m, view, unit)
 	}
 	h.outcome = nil
@@ -69,13 +69,13 @@ func (h *history) record(m *Mechanism, view *mechanism.View, unit int) {
 			h.add(job.Job, m.seats[job.Job].task)
 		}
 	}
-	h.skipped(unit, m.slots)
+	h.skipped(unit, m.ranking.slots)
 	for _, job := range view.Jobs {
 		s, i := m.seats[job.Job], h.index[job.Job]
 		s.met = s.met || h.met[i]
 		h.met[i] = s.met
 	}
-	h.note(unit, m.slots)
+	h.note(unit, m.ranking.slots)
 	h.ranked = len(h.tasks)
 }
 

@@ -1,6 +1,7 @@
 package deadline
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -72,20 +73,10 @@ func (p *Problem) compare(a, b contender) int {
 // compareProducts compares a·b with c·d exactly, short of underflow.
 func compareProducts(a, b, c, d float64) int {
 	ab, cd := a*b, c*d
-	switch {
-	case ab < cd:
-		return -1
-	case ab > cd:
-		return 1
+	if ab != cd {
+		return cmp.Compare(ab, cd)
 	}
-	x, y := math.FMA(a, b, -ab), math.FMA(c, d, -cd) // what rounding took away
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
+	return cmp.Compare(math.FMA(a, b, -ab), math.FMA(c, d, -cd)) // what rounding took away
 }
 
 // The scale that is learned starts as if priorWeight had been seen of it.

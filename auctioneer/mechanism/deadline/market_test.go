@@ -16,8 +16,7 @@ import (
 const second = messages.Duration(1e9)
 
 func live(t interface{ Fatal(...any) }, lambda float64) *Mechanism {
-	m, err := NewMechanism(Config{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}},
-		Slot: 10 * second, Lambda: &lambda, Scale: 4})
+	m, err := NewMechanism(messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Slot: 10 * second, Lambda: &lambda, Scale: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,17 +389,13 @@ func TestSettlingLaterIsNotBeingLate(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	two := 2.0
-	good := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}
-	if _, err := NewMechanism(Config{Market: good}); err != nil {
+	cpu := []messages.Name{"cpu"}
+	if _, err := NewMechanism(messages.Market{Name: "main", Classes: cpu}); err != nil {
 		t.Fatal(err)
 	}
-	for says, c := range map[string]Config{
-		"classes: must be exactly one": {Market: messages.Market{Name: "main"}},
-		"lambda: must be from 0 to 1":  {Market: good, Lambda: &two},
-		"slot: must be at least":       {Market: good, Slot: 1},
-		"scale: must be from 1":        {Market: good, Scale: 0.5},
-		"history: must not":            {Market: good, History: -1},
+	for says, c := range map[string]messages.Market{
+		"classes: must be exactly one": {Name: "main"},
+		"slot: must be at least":       {Name: "main", Classes: cpu, Slot: 1},
 	} {
 		if _, err := NewMechanism(c); !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)

@@ -58,10 +58,10 @@ func (m *Mechanism) remember() {
 // streak keeps since when a job has had its slot without a break.
 func (m *Mechanism) streak(s *seat) {
 	switch {
-	case !m.holds(s):
+	case !m.ranking.holds(s):
 		s.base, s.since = s.done, -1
-	case s.since < 0 || s.base+m.unit-s.since != s.done:
-		s.base, s.since = s.done, m.unit
+	case s.since < 0 || s.base+m.ranking.unit-s.since != s.done:
+		s.base, s.since = s.done, m.ranking.unit
 	}
 }
 
@@ -82,7 +82,7 @@ func (m *Mechanism) noteOf(id messages.JobID) []int64 {
 }
 
 func (m *Mechanism) noteOfMarket() []int64 {
-	out := []int64{noteForm, m.micros(), int64(m.unit), int64(m.past.first)}
+	out := []int64{noteForm, int64(m.units), int64(m.ranking.unit), int64(m.past.first)}
 	for k, slots := range m.past.slots {
 		if k == 0 || slots != m.past.slots[k-1] {
 			out = append(out, int64(slots), 0)
@@ -137,22 +137,22 @@ func (m *Mechanism) recallJobs(notes []mechanism.Note, past func(messages.JobID)
 	}
 	for id := range m.seats {
 		if p := past(id); p.Ended {
-			m.memory.left[id] = m.unitOf(p.At) + 1
+			m.memory.left[id] = m.units.unitOf(p.At) + 1
 			if !p.Completed {
 				m.past.withdrawn(id)
 			}
 		}
 	}
-	m.rank(m.unit, m.past.lastSlots())
+	m.ranking.decide(m.seats, m.ranking.unit, m.past.lastSlots())
 }
 
 // rebuild enters a job of which there is no note, so that it and those that it met
 // are priced as if there were one.
 func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
-	if p.Bid == nil || len(m.past.tasks) >= m.config.History {
+	if p.Bid == nil || len(m.past.tasks) >= mostHistory {
 		return
 	}
-	t := m.taskOf(p.Bid)
+	t := m.units.taskOf(p.Bid)
 	if t.check("") != nil { // of another mechanism, that ran the market before
 		return
 	}
@@ -164,17 +164,18 @@ func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	if !p.Completed {
 		m.past.withdrawn(id)
 	}
-	s := &seat{task: t, done: int((int64(p.Received)/1000 + m.micros() - 1) / m.micros())}
-	by := m.unitOf(p.At) + 1
-	m.past.left(id, by, s.done, m.hopelessAt(s, by))
+	s := &seat{task: t}
+	_, s.done = m.units.whole(p.Received)
+	by := m.units.unitOf(p.At) + 1
+	m.past.left(id, by, s.done, s.hopeless(by))
 }
 
 // recallMarket takes over the market's note; false: it cannot be read.
 func (m *Mechanism) recallMarket(n []int64) bool {
-	if len(n) < marketNumbers+2 || len(n)%2 != 0 || n[0] != noteForm || n[1] != m.micros() {
+	if len(n) < marketNumbers+2 || len(n)%2 != 0 || n[0] != noteForm || n[1] != int64(m.units) {
 		return false
 	}
-	m.unit, m.past.first = int(n[2]), int(n[3])
+	m.ranking.unit, m.past.first = int(n[2]), int(n[3])
 	for pair := n[marketNumbers:]; len(pair) > 0; pair = pair[2:] {
 		m.past.slots = append(m.past.slots, slices.Repeat([]int{int(pair[0])}, int(min(max(pair[1], 0), MostUnits)))...)
 	}
@@ -192,7 +193,7 @@ func (m *Mechanism) recallJob(id messages.JobID, n []int64) {
 	s := &seat{job: &mechanism.Job{Bid: &mechanism.Bid{Job: id}}, task: t, base: int(n[4]), since: int(n[5]), met: n[6] != 0, told: n}
 	s.done = s.base
 	if s.since >= 0 {
-		s.done += m.unit - s.since
+		s.done += m.ranking.unit - s.since
 	}
 	m.seats[id] = s
 }

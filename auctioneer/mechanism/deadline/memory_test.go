@@ -65,13 +65,13 @@ func TestUnreadableNotesAreIgnored(t *testing.T) {
 	} {
 		m := live(t, 0)
 		m.Recall([]mechanism.Note{{Numbers: numbers}, {Job: 1, Numbers: make([]int64, jobNumbers)}}, nil, nil)
-		if m.decided || len(m.seats) != 0 || len(m.past.tasks) != 0 || len(m.past.slots) != 0 {
+		if m.ranking.decided || len(m.seats) != 0 || len(m.past.tasks) != 0 || len(m.past.slots) != 0 {
 			t.Errorf("%s: taken over", what)
 		}
 	}
 	m := live(t, 0)
 	m.Recall([]mechanism.Note{{Numbers: good}}, nil, nil)
-	if !m.decided {
+	if !m.ranking.decided {
 		t.Error("good notes are ignored")
 	}
 }

@@ -171,47 +171,34 @@ func (r *replay) settle(u *unit, kept int) int {
 	return taken
 }
 
-// last is the unchanged task ranked last before pos.
-func (r *replay) last(u *unit) *contender {
-	for k := r.pos - int(u.skip) - 1; k >= 0 && k < len(u.near); k-- {
-		if r.mark[u.near[k].task] == 0 {
-			return &u.near[k]
-		}
+// seek is the first place in near of an unchanged task, from k on upwards or downwards.
+// The replay is lost where the ranks kept do not reach so far.
+func (r *replay) seek(u *unit, k, by int) int {
+	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
+		k += by
 	}
-	r.lost = true
-	return nil
+	r.lost = r.lost || k < 0 || k >= len(u.near)
+	return k
 }
 
-// next is the unchanged task ranked first from pos on.
-func (r *replay) next(u *unit) *contender {
-	for k := r.pos - int(u.skip); k >= 0 && k < len(u.near); k++ {
-		if r.mark[u.near[k].task] == 0 {
-			return &u.near[k]
-		}
+// last is the unchanged task ranked last before pos, if the replay is not lost.
+func (r *replay) last(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip)-1, -1)) }
+
+// next is the unchanged task ranked first from pos on, if the replay is not lost.
+func (r *replay) next(u *unit) *contender { return r.near(u, r.seek(u, r.pos-int(u.skip), 1)) }
+
+func (r *replay) near(u *unit, k int) *contender {
+	if r.lost {
+		return nil
 	}
-	r.lost = true
-	return nil
+	return &u.near[k]
 }
 
 // back moves pos before the last unchanged task before it.
-func (r *replay) back(u *unit) {
-	k := r.pos - int(u.skip) - 1
-	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
-		k--
-	}
-	r.lost = r.lost || k < 0 || k >= len(u.near)
-	r.pos = k + int(u.skip)
-}
+func (r *replay) back(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip)-1, -1) + int(u.skip) }
 
 // forth moves pos after the next unchanged task.
-func (r *replay) forth(u *unit) {
-	k := r.pos - int(u.skip)
-	for k >= 0 && k < len(u.near) && r.mark[u.near[k].task] != 0 {
-		k++
-	}
-	r.lost = r.lost || k < 0 || k >= len(u.near)
-	r.pos = k + 1 + int(u.skip)
-}
+func (r *replay) forth(u *unit) { r.pos = r.seek(u, r.pos-int(u.skip), 1) + 1 + int(u.skip) }
 
 // meet is what the payer meets when so many rivals are served.
 func (r *replay) meet(u *unit, taken int) step {

@@ -14,7 +14,7 @@ import (
 // once: a job that was not completed, or that never met anybody who had to wait.
 func (m *Mechanism) SettleAt(job *mechanism.Job, end mechanism.End) messages.Time {
 	if end.State == messages.Completed {
-		m.past.skipped(m.unitOf(end.At-1)+1, m.past.lastSlots())
+		m.past.skipped(m.units.unitOf(end.At-1)+1, m.past.lastSlots())
 	}
 	if end.State != messages.Completed || m.past.unmet(job.Job) {
 		return 0
@@ -33,7 +33,7 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 		p.Reason = "owes nothing: nobody was without a slot while it competed, so that any value would have been enough"
 	case end.State == messages.Completed:
 		if len(m.past.slots) == 0 { // nothing was decided since another led, and it had one
-			m.past.note(m.unitOf(view.Now), max(1, view.Classes[0].Slots))
+			m.past.note(m.units.unitOf(view.Now), max(1, view.Classes[0].Slots))
 		}
 		p.Amount = m.owed(job)
 		p.Reason = fmt.Sprintf("completed by its deadline: the smallest value, of its %v, that would have been enough", job.Value)
@@ -70,15 +70,15 @@ func (m *Mechanism) owed(job *mechanism.Job) messages.Credits {
 func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	s := m.seats[job.Job]
 	switch {
-	case s == nil || !m.decided || s.rank < 0 && !m.hopeless(s):
-		unit := m.unitOf(view.Now) + 1
+	case s == nil || !m.ranking.decided || s.rank < 0 && !s.hopeless(m.ranking.unit):
+		unit := m.units.unitOf(view.Now) + 1
 		return mechanism.Explanation{Reason: "WaitingForUnit",
-			Message: fmt.Sprintf("slots are given out in units of %v; it competes from the one that starts at %v", m.config.Slot, m.starts(unit))}
-	case m.hopeless(s):
+			Message: fmt.Sprintf("slots are given out in units of %v; it competes from the one that starts at %v", m.config.Slot, m.units.starts(unit))}
+	case s.hopeless(m.ranking.unit):
 		return mechanism.Explanation{Reason: "CannotMakeDeadline",
-			Message: fmt.Sprintf("it still needs %d units of %v and has %d until its deadline", max(1, s.task.Length-s.done), m.config.Slot, max(0, m.left(s, m.unit))),
+			Message: fmt.Sprintf("it still needs %d units of %v and has %d until its deadline", s.needs(), m.config.Slot, max(0, s.left(m.ranking.unit))),
 			Change:  []string{"a later deadline, in a new submission"}}
-	case m.holds(s):
+	case m.ranking.holds(s):
 		return m.explainHolder(s)
 	default:
 		return m.explainOutranked(s)
@@ -86,27 +86,17 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 }
 
 func (m *Mechanism) explainHolder(s *seat) mechanism.Explanation {
-	e := mechanism.Explanation{Reason: "HoldsSlot", Message: fmt.Sprintf("it ranks %d of %d for %d slots, with %d of %d units done; ", s.rank+1, len(m.ranking), m.slots, s.done, s.task.Length)}
-	e.Message += fmt.Sprintf("a value above %v credits would be enough in this unit, and its price so far is %v credits", m.enough(s, m.taken), m.owed(s.job))
+	e := mechanism.Explanation{Reason: "HoldsSlot", Message: fmt.Sprintf("it ranks %d of %d for %d slots, with %d of %d units done; ", s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length)}
+	e.Message += fmt.Sprintf("a value above %v credits would be enough in this unit, and its price so far is %v credits", m.ranking.enough(s, m.ranking.taken), m.owed(s.job))
 	return e
 }
 
 func (m *Mechanism) explainOutranked(s *seat) mechanism.Explanation {
 	e := mechanism.Explanation{Reason: "Outranked", Message: fmt.Sprintf("it ranks %d of %d for %d slots, with %d of %d units done, and can wait %d units more",
-		s.rank+1, len(m.ranking), m.slots, s.done, s.task.Length, m.left(s, m.unit)-max(1, s.task.Length-s.done))}
-	if m.taken > 0 {
-		e.Change = append(e.Change, fmt.Sprintf("a value above %v credits would have been enough in this unit", m.enough(s, m.taken-1)))
+		s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length, s.left(m.ranking.unit)-s.needs())}
+	if m.ranking.taken > 0 {
+		e.Change = append(e.Change, fmt.Sprintf("a value above %v credits would have been enough in this unit", m.ranking.enough(s, m.ranking.taken-1)))
 	}
 	e.Change = append(e.Change, "a later deadline lets it wait longer, in a new submission")
 	return e
-}
-
-// enough is the value with which a job with as much done would rank level with
-// the one of that rank; 0 if there is none.
-func (m *Mechanism) enough(s *seat, rank int) messages.Credits {
-	if rank >= len(m.ranking) || s.level == 0 {
-		return 0
-	}
-	value, _ := messages.RoundCredits(s.task.Value * (m.ranking[rank].level / s.level))
-	return value
 }

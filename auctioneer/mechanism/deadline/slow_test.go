@@ -198,8 +198,8 @@ func same(t *rapid.T, p *Problem) {
 		if len(units[i]) == task.Length {
 			want, _ = slowCritical(p, i).Float64()
 		}
-		if !near(payments[i], want) || payments[i] != o.CriticalValue(i) {
-			t.Fatalf("task %d pays %v (alone %v), want %v\n%+v", i, payments[i], o.CriticalValue(i), want, p)
+		if !near(payments[i], want) || payments[i] != o.criticalValue(i) {
+			t.Fatalf("task %d pays %v (alone %v), want %v\n%+v", i, payments[i], o.criticalValue(i), want, p)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func TestLargerCrowds(t *testing.T) {
 			t.Fatalf("payments %v with all ranks, %v with few", a, b)
 		}
 		for i := range p.Tasks { // and a report on either side of the critical value decides
-			if x := wide.CriticalValue(i); wide.Completed[i] && p.monotone() {
+			if x := wide.criticalValue(i); wide.Completed[i] && p.monotone() {
 				if !completesAt(p, i, x*(1+1e-9)+1e-12) || x > 0 && completesAt(p, i, x*(1-1e-9)) {
 					t.Fatalf("task %d: %v is not its critical value", i, x)
 				}

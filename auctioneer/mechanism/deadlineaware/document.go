@@ -83,7 +83,7 @@ func SolveDocument(data []byte) (any, error) {
 	for i := range p.Jobs {
 		out.Demand[i] = p.Jobs[i].Demand
 	}
-	if in.Runs != nil && *in.Runs {
+	if casefile.Or(in.Runs, false) {
 		if err := fewRuns(p); err != nil {
 			return nil, err
 		}
@@ -115,34 +115,23 @@ func (in *Document) Problem() (*Problem, error) {
 
 // measure returns what makes one number of the samples of a demand.
 func (in *Document) measure() (func(samples []float64) (float64, error), error) {
-	delta, part := 0.0, DefaultQuantile
-	if in.Delta != nil {
-		delta = *in.Delta
-	}
+	delta, part := casefile.Or(in.Delta, 0), casefile.Or(in.Quantile, DefaultQuantile)
 	if err := checkDelta(delta); err != nil {
 		return nil, err
 	}
-	if in.Mean != nil && *in.Mean {
+	if casefile.Or(in.Mean, false) {
 		if in.Quantile != nil {
 			return nil, casefile.Invalid("quantile", "cannot be combined with mean: leave one out")
 		}
 		return func(samples []float64) (float64, error) { return RobustMean(samples, delta) }, nil
 	}
-	if in.Quantile != nil {
-		part = *in.Quantile
-	}
 	return func(samples []float64) (float64, error) { return RobustQuantile(samples, delta, part) }, checkPart(part)
 }
 
 func (in *inputJob) job(place string, measure func([]float64) (float64, error)) (Job, error) {
-	job := Job{Tasks: 1}
-	if in.Tasks != nil {
-		if job.Tasks = *in.Tasks; job.Tasks < 0 || job.Tasks > MostTasks {
-			return job, casefile.Invalid(place+".tasks", "must be from 0 to %d, is %d", MostTasks, job.Tasks)
-		}
-	}
-	if in.Elapsed != nil {
-		job.Elapsed = *in.Elapsed
+	job := Job{Tasks: casefile.Or(in.Tasks, 1), Elapsed: casefile.Or(in.Elapsed, 0)}
+	if job.Tasks < 0 || job.Tasks > MostTasks {
+		return job, casefile.Invalid(place+".tasks", "must be from 0 to %d, is %d", MostTasks, job.Tasks)
 	}
 	var err error
 	if job.Valuation, err = curve(place+".valuation", in.Valuation); err != nil {

@@ -75,8 +75,7 @@
 // It holds for the value alone. Who asks for more nodes or time than needed or
 // gives an earlier deadline loses nothing else than chances in Solve; in Orders
 // and Find these shape the candidates, and a lucky misreport can gain. Nor does
-// it hold against collusion. A search with Stop has the guarantee if Stop does
-// not depend on values: a limit of time does so only as far as time itself does.
+// it hold against collusion.
 //
 // Find's result does not depend on the number of workers. It is no approximation
 // algorithm: the value may be any part of the optimum. Measured: of six bids on

@@ -122,7 +122,7 @@ func (in *input) search(p *Problem) (*output, error) {
 		return nil, err
 	}
 	out := present(&r.Outcome)
-	out.found = &found{BestOrder: r.Best, BestValue: r.Value, Kind: r.Kind, Tried: r.Tried}
+	out.found = &found{BestOrder: r.Best, BestValue: r.Value, Kind: r.Kind, Tried: in.Search.Orders}
 	return out, nil
 }
 

@@ -10,41 +10,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config describes a live market run by this mechanism.
-type Config struct {
-	Market messages.Market
-	// Period is what is sold at once: the bids that arrive in one are scheduled
-	// at the start of the next. Periods are counted from the Unix epoch. 0: a day.
-	Period messages.Duration
-	// Granule is what lengths and deadlines are rounded to. 0: 15 minutes.
-	Granule messages.Duration
-	// Candidates bounds the search for a schedule of bids of different widths; 0:
-	// 2,000.
-	Candidates int
-}
-
-// Validate checks the configuration.
-func (c *Config) Validate() error {
-	if len(c.Market.Classes) != 1 {
-		return messages.Errorf(messages.Invalid, "market %s: classes: reservations are of one machine: name exactly one class", c.Market.Name)
-	}
-	if c.Period < 0 || c.Granule < 0 || c.granule() < time.Millisecond || c.period()%c.granule() != 0 {
-		return messages.Errorf(messages.Invalid, "market %s: period: must be a multiple of the granule, at least a millisecond; they are %v and %v", c.Market.Name, c.Period, c.Granule)
-	}
-	if c.Candidates < 0 || c.Candidates > MaxCandidates {
-		return messages.Errorf(messages.Invalid, "market %s: candidates: must be from 0 to %d, is %d", c.Market.Name, MaxCandidates, c.Candidates)
-	}
-	return nil
-}
-
-func (c *Config) period() time.Duration  { return cmp.Or(c.Period.Std(), 24*time.Hour) }
-func (c *Config) granule() time.Duration { return cmp.Or(c.Granule.Std(), 15*time.Minute) }
+// The defaults of a market's parameters.
+const (
+	defaultPeriod     = 24 * time.Hour
+	defaultGranule    = 15 * time.Minute
+	defaultCandidates = 2000
+)
 
 // Mechanism runs a live market. What was sold is remembered until the job is
 // settled; it is ordered again until it is done.
 type Mechanism struct {
-	config Config
-	rounds map[messages.JobID]*round
+	period     time.Duration // what is sold at once; periods are counted from the Unix epoch
+	granule    time.Duration // what lengths and deadlines are rounded to
+	candidates int           // of the search for a schedule of bids of different widths
+	rounds     map[messages.JobID]*round
 }
 
 // round is what the auction decided about a job.
@@ -56,13 +35,13 @@ type round struct {
 	without float64 // what the schedule would be worth without the job, in credits
 }
 
-// NewMechanism makes the mechanism of a market, with its periods.
-func NewMechanism(c Config) (*Mechanism, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
+// NewMechanism makes the mechanism of a market that is valid in itself.
+func NewMechanism(m messages.Market) (*Mechanism, error) {
+	if len(m.Classes) != 1 {
+		return nil, messages.Errorf(messages.Invalid, "market %s: classes: reservations are of one machine: name exactly one class", m.Name)
 	}
-	c.Candidates = cmp.Or(c.Candidates, 2000)
-	return &Mechanism{c, map[messages.JobID]*round{}}, nil
+	return &Mechanism{period: cmp.Or(m.Cycle.Std(), defaultPeriod), granule: cmp.Or(m.Granule.Std(), defaultGranule),
+		candidates: cmp.Or(m.Orders, defaultCandidates), rounds: map[messages.JobID]*round{}}, nil
 }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
@@ -74,18 +53,18 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	if len(view.Classes) > 0 {
 		slots = view.Classes[0].Slots
 	}
-	next := c.startOf(view.Now) + c.micros(c.config.period())
+	next := c.startOf(view.Now) + c.micros(c.period)
 	switch {
 	case bid.Value <= 0 || bid.Value > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "value: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Value)
 	case bid.Budget < bid.Value || bid.Budget > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "budget: must cover the value, %v, and be at most %v credits, is %v", bid.Value, messages.MaxCredits, bid.Budget)
-	case bid.Length <= 0 || bid.Length.Std() > c.config.period():
-		return messages.Errorf(messages.Invalid, "length: must be above 0 and at most the period, %v, is %v", c.config.period(), bid.Length)
+	case bid.Length <= 0 || bid.Length.Std() > c.period:
+		return messages.Errorf(messages.Invalid, "length: must be above 0 and at most the period, %v, is %v", c.period, bid.Length)
 	case bid.Width < 0 || slots > 0 && bid.Width > slots:
 		return messages.Errorf(messages.Invalid, "width: must be from 1 to the machine's %d slots, is %d", slots, bid.Width)
 	case bid.Deadline != 0 && c.granules(next, bid.Deadline) < c.length(bid):
-		return messages.Errorf(messages.Invalid, "deadline: %v is too soon for %v: what is sold now begins at %v, in granules of %v", bid.Deadline, bid.Length, next, c.config.granule())
+		return messages.Errorf(messages.Invalid, "deadline: %v is too soon for %v: what is sold now begins at %v, in granules of %v", bid.Deadline, bid.Length, next, c.granule)
 	}
 	return nil
 }
@@ -94,18 +73,18 @@ func (c *Mechanism) micros(d time.Duration) messages.Time { return messages.Time
 
 // startOf is the start of the period that an instant is in.
 func (c *Mechanism) startOf(t messages.Time) messages.Time {
-	period := c.micros(c.config.period())
+	period := c.micros(c.period)
 	return t - (t%period+period)%period
 }
 
 // length is a bid's in granules, rounded up: it asks for no less.
 func (c *Mechanism) length(bid *mechanism.Bid) int {
-	return int((bid.Length.Std() + c.config.granule() - 1) / c.config.granule())
+	return int((bid.Length.Std() + c.granule - 1) / c.granule)
 }
 
 // granules is how many whole granules lie between two instants.
 func (c *Mechanism) granules(from, to messages.Time) int {
-	return int(max(0, to-from) / c.micros(c.config.granule()))
+	return int(max(0, to-from) / c.micros(c.granule))
 }
 
 // Allocate holds the auction of the period that has begun, among the bids that
@@ -136,10 +115,10 @@ func (c *Mechanism) bidders(view *mechanism.View) []*mechanism.Job {
 // auction sells what is left of the period, from the next granule on, on the
 // slots that no job has now or was sold before.
 func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
-	granule := c.micros(c.config.granule())
+	granule := c.micros(c.granule)
 	begin := c.startOf(view.Now)
 	begin += (view.Now - begin + granule - 1) / granule * granule
-	end := c.startOf(view.Now) + c.micros(c.config.period())
+	end := c.startOf(view.Now) + c.micros(c.period)
 	p := &Problem{Nodes: c.free(view, begin), Horizon: c.granules(begin, end)}
 	for _, job := range bids {
 		latest := p.Horizon
@@ -172,7 +151,7 @@ func (c *Mechanism) solve(p *Problem, seed uint64) (*Outcome, error) {
 	if !slices.ContainsFunc(p.Bids, func(b Bid) bool { return b.Width < p.Nodes }) {
 		return Solve(p.whole())
 	}
-	r, err := Find(p, Search{Candidates: c.config.Candidates, Seed: seed})
+	r, err := Find(p, Search{Candidates: c.candidates, Seed: seed})
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +192,7 @@ const lateness = messages.Duration(time.Second)
 // over is when the time of a job that runs is over.
 func (c *Mechanism) over(job *mechanism.Job) messages.Time {
 	if r := c.rounds[job.Job]; r != nil && r.won {
-		return r.start + messages.Time(c.length(job.Bid))*c.micros(c.config.granule())
+		return r.start + messages.Time(c.length(job.Bid))*c.micros(c.granule)
 	}
 	return job.Started.Add(job.Length)
 }

@@ -18,7 +18,7 @@ const (
 
 func market(t *testing.T) *Mechanism {
 	t.Helper()
-	m, err := NewMechanism(Config{Market: messages.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"}}})
+	m, err := NewMechanism(messages.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func settleADay(t *testing.T, c *Mechanism, view *mechanism.View, start messages
 		t.Errorf("when job 2 is to start: %+v", a)
 	}
 	two.Started, two.Running, two.Pending = start, []int{two.Width}, []int{0}
-	if a := c.Allocate(view); len(a.Directives) != 1 || c.Explain(view, two).Reason != Running {
+	if a := c.Allocate(view); len(a.Directives) != 1 || c.Explain(view, two).Reason != mechanism.Running {
 		t.Errorf("while job 2 runs: %+v", a)
 	}
 	view.Jobs = view.Jobs[1:]
@@ -128,14 +128,9 @@ func TestAdmitRefuses(t *testing.T) {
 }
 
 func TestConfigRefuses(t *testing.T) {
-	one := messages.Market{Name: "m", Classes: []messages.Name{"cpu"}}
-	for _, c := range []Config{
-		{Market: messages.Market{Name: "m"}},
-		{Market: one, Period: messages.Duration(time.Hour), Granule: messages.Duration(7 * time.Minute)},
-		{Market: one, Period: -1}, {Market: one, Granule: 1}, {Market: one, Candidates: -1},
-	} {
-		if _, err := NewMechanism(c); messages.KindOf(err) != messages.Invalid {
-			t.Errorf("%+v: %v", c, err)
+	for _, classes := range [][]messages.Name{nil, {"cpu", "gpu"}} {
+		if _, err := NewMechanism(messages.Market{Name: "m", Classes: classes}); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%v: %v", classes, err)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"testing"
 )
 
@@ -133,26 +132,6 @@ func TestWorkersDoNotMatter(t *testing.T) {
 		}
 		if fmt.Sprint(r) != fmt.Sprint(first) {
 			t.Errorf("with %d workers another result", workers)
-		}
-	}
-}
-
-// TestStop: a search that is stopped has tried the first candidates, at least
-// one, and is the search of so many.
-func TestStop(t *testing.T) {
-	p := thesis(8, 80, 16, 60, 12)
-	for _, asked := range []int64{0, 1, 20} {
-		var calls atomic.Int64
-		stopped, err := Find(p, Search{Candidates: 1e6, Seed: 3, Workers: 2, Stop: func() bool { return calls.Add(1) > asked }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if stopped.Tried < 1 || stopped.Tried > int(asked)+2 {
-			t.Errorf("%d candidates tried, Stop said no %d times", stopped.Tried, asked)
-		}
-		again, err := Find(p, Search{Candidates: stopped.Tried, Seed: 3})
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(stopped) {
-			t.Errorf("a search of %d candidates gives something else (%v)", stopped.Tried, err)
 		}
 	}
 }

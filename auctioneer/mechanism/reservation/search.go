@@ -13,17 +13,13 @@ import (
 
 // Search says how far to search for a schedule of bids of any width.
 type Search struct {
-	// Candidates is how many candidates to try at most. Each takes about as long
-	// as drawing up the schedule of one order.
+	// Candidates is how many candidates to try. Each takes about as long as drawing up
+	// the schedule of one order.
 	Candidates int
 	Seed       uint64
-	// Workers is how many goroutines to use; 0: one for each processor. They
-	// have ended when the search returns, and do not change its result.
+	// Workers is how many goroutines to use; 0: one for each processor. They do not
+	// change the result.
 	Workers int
-	// Stop, if not nil, is asked before each candidate whether to stop with those
-	// tried so far. It must not depend on values. It is called by several
-	// goroutines at once.
-	Stop func() bool
 }
 
 // MaxCandidates bounds Search.Candidates.
@@ -32,14 +28,13 @@ const MaxCandidates = 1 << 30
 // Result is what a search found.
 type Result struct {
 	Outcome
-	Best  int    // the number of the candidate
-	Kind  string // "order" or "lanes"
-	Tried int    // candidates 0 … Tried−1
+	Best int    // the number of the candidate
+	Kind string // "order" or "lanes"
 }
 
 // Find searches for a schedule of much value among candidates that are fixed
 // before values are looked at, and prices it over these. The more candidates
-// the better, and at least the first is tried.
+// the better.
 func Find(p *Problem, s Search) (*Result, error) {
 	if !p.wide() {
 		return nil, messages.Errorf(messages.Invalid, "N: a search is for bids of any width: give the number of nodes")
@@ -54,7 +49,7 @@ func Find(p *Problem, s Search) (*Result, error) {
 	plan := newPlan(p, s.Seed)
 	f := &finder{problem: p, plan: plan, money: m, search: s}
 	l := f.run()
-	return &Result{Outcome: *newOutcome(m, l.start, l.best, l.without), Best: l.which, Kind: plan.kind(l.which), Tried: f.tried}, nil
+	return &Result{Outcome: *newOutcome(m, l.start, l.best, l.without), Best: l.which, Kind: plan.kind(l.which)}, nil
 }
 
 // finder tries candidates, several at a time.
@@ -63,7 +58,6 @@ type finder struct {
 	plan    *plan
 	money   *money
 	search  Search
-	tried   int
 	trials  []*trial  // by worker
 	worths  [][]worth // by worker: of the candidates made of lanes
 }
@@ -76,10 +70,7 @@ type worth struct {
 
 // run tries the candidates, and prices the best schedule.
 func (f *finder) run() *ledger {
-	workers := f.search.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers := cmp.Or(f.search.Workers, runtime.GOMAXPROCS(0))
 	for range min(workers, f.search.Candidates) {
 		f.trials = append(f.trials, newTrial(f.problem, f.plan, f.money))
 	}
@@ -102,23 +93,16 @@ func (f *finder) each(work func(w int, t *trial)) {
 	group.Wait()
 }
 
-// try tries candidates in their order until they are exhausted or the search is
-// stopped. One that was begun is finished, so that none is left out.
+// try tries the candidates in their order.
 func (f *finder) try() {
 	var next atomic.Int64
-	stop := func() bool { return next.Load() > 0 && f.search.Stop != nil && f.search.Stop() }
 	f.each(func(w int, t *trial) {
-		for !stop() {
-			c := int(next.Add(1) - 1)
-			if c >= f.search.Candidates {
-				return
-			}
+		for c := int(next.Add(1) - 1); c < f.search.Candidates; c = int(next.Add(1) - 1) {
 			if value := t.try(c); !f.plan.isOrder(c) {
 				f.worths[w] = append(f.worths[w], worth{c, value})
 			}
 		}
 	})
-	f.tried = min(int(next.Load()), f.search.Candidates)
 }
 
 // price completes the values without each winner: of orders they are known; a

@@ -11,7 +11,7 @@ import (
 // the jobs whose time has come, and sets when to be asked again: when the next
 // job's time comes, or the next period begins.
 func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
-	a.Wake = c.startOf(view.Now) + c.micros(c.config.period())
+	a.Wake = c.startOf(view.Now) + c.micros(c.period)
 	total := 0
 	for i, job := range view.Jobs {
 		a.Weights[i] = make([]float64, len(view.Classes))
@@ -65,11 +65,9 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 
 // The reasons that Explain gives.
 const (
-	Running           = "Running"           // it has its slots
 	Reserved          = "Reserved"          // it won; its time comes
 	Outbid            = "Outbid"            // it did not win
 	WaitingForAuction = "WaitingForAuction" // its auction is at the start of the next period
-	WaitingForStage   = "WaitingForStage"   // no task can be claimed before an earlier stage is done
 )
 
 // Explain says where a job stands, and what would change it.
@@ -77,18 +75,14 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	r := c.rounds[job.Job]
 	switch {
 	case job.Running[0] > 0:
-		return explain(Running, "it has the slots that it was sold")
+		return mechanism.Explain(mechanism.Running, "it has the slots that it was sold")
 	case r != nil && r.won:
-		return explain(Reserved, fmt.Sprintf("it has %d slots from %v for %v credits; without it, the schedule would be worth %.6g", width(job), r.start, r.price, r.without))
+		return mechanism.Explain(Reserved, fmt.Sprintf("it has %d slots from %v for %v credits; without it, the schedule would be worth %.6g", width(job), r.start, r.price, r.without))
 	case r != nil:
-		return explain(Outbid, fmt.Sprintf("it was not among the winners of %d bids: the schedule is worth %.6g credits without it, and not more with it", r.rivals, r.without),
+		return mechanism.Explain(Outbid, fmt.Sprintf("it was not among the winners of %d bids: the schedule is worth %.6g credits without it, and not more with it", r.rivals, r.without),
 			"bidding again with a higher value, a later deadline, fewer slots or a shorter length")
 	case job.Pending[0] == 0:
-		return explain(WaitingForStage, "none of its tasks can start before an earlier stage is done", "the stages it comes after finishing")
+		return mechanism.ExplainStage()
 	}
-	return explain(WaitingForAuction, fmt.Sprintf("bids are sealed until %v, when the period from then on is sold", c.startOf(view.Now)+c.micros(c.config.period())))
-}
-
-func explain(reason, message string, change ...string) mechanism.Explanation {
-	return mechanism.Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
+	return mechanism.Explain(WaitingForAuction, fmt.Sprintf("bids are sealed until %v, when the period from then on is sold", c.startOf(view.Now)+c.micros(c.period)))
 }

@@ -78,7 +78,7 @@ func (a *agent) act() {
 	for i := range do.Start {
 		a.begin(do.Start[i].Grant.Attempt)
 	}
-	for _, at := range do.Hold {
+	for _, at := range do.Suspend {
 		a.hold(at)
 	}
 	for _, at := range do.Resume {

@@ -71,7 +71,7 @@ func (s *site) openMarket(config messages.Market) (*market.Market, error) {
 	}
 	manner := market.MannerOf(config.Mechanism)
 	manner.Plans = true
-	return market.NewIn(manner, config, audited(s, mech)), nil
+	return market.New(manner, config, audited(s, mech)), nil
 }
 
 // instant is now, by the machine's clocks. Only the wall clock is ever set.

@@ -36,7 +36,7 @@ func (a *agent) act() {
 	for i := range do.Start {
 		a.start(&do.Start[i])
 	}
-	for _, at := range do.Hold {
+	for _, at := range do.Suspend {
 		a.suspend(at)
 	}
 	for _, at := range do.Resume {
