@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
-	"github.com/candor-grid/candor/messages"
 )
 
 // input is the document of `candor solve deadline`: one pool with C, or groups
@@ -139,15 +138,15 @@ func present(p *Problem, o *Grouped) *output {
 func (g *Groups) check(tasks int) error {
 	for k, c := range g.Capacities {
 		if c < 0 || c > mostSlots {
-			return invalid("capacities["+strconv.Itoa(k)+"]", "must be from 0 to %d, is %d", mostSlots, c)
+			return casefile.Invalid("capacities["+strconv.Itoa(k)+"]", "must be from 0 to %d, is %d", mostSlots, c)
 		}
 	}
 	if len(g.Of) != tasks {
-		return messages.Errorf(messages.Invalid, "group_of: must name a group for each of the %d tasks, names %d", tasks, len(g.Of))
+		return casefile.Invalid("group_of", "must name a group for each of the %d tasks, names %d", tasks, len(g.Of))
 	}
 	for i, k := range g.Of {
 		if k < 0 || k >= len(g.Capacities) {
-			return invalid("group_of["+strconv.Itoa(i)+"]", "must be a position in capacities, from 0 to %d, is %d", len(g.Capacities)-1, k)
+			return casefile.Invalid("group_of["+strconv.Itoa(i)+"]", "must be a position in capacities, from 0 to %d, is %d", len(g.Capacities)-1, k)
 		}
 	}
 	return nil

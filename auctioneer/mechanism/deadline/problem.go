@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -61,16 +62,16 @@ type Problem struct {
 // Check refuses a problem that breaks the model, naming the task and the field.
 func (p *Problem) Check() error {
 	if p.Capacity < 0 || p.Capacity > mostSlots {
-		return invalid("C", "must be from 0 to %d, is %d", mostSlots, p.Capacity)
+		return casefile.Invalid("C", "must be from 0 to %d, is %d", mostSlots, p.Capacity)
 	}
 	if !(p.Lambda >= 0 && p.Lambda <= 1) {
-		return invalid("lambda", "must be from 0 to 1, is %v", p.Lambda)
+		return casefile.Invalid("lambda", "must be from 0 to 1, is %v", p.Lambda)
 	}
 	if !(p.Scale == 0 || p.Scale >= 1 && p.Scale <= MostUnits) {
-		return invalid("scale", "must be a length in units from 1 to %d, or absent to have it learned, is %v", MostUnits, p.Scale)
+		return casefile.Invalid("scale", "must be a length in units from 1 to %d, or absent to have it learned, is %v", MostUnits, p.Scale)
 	}
 	if p.Rule > Monotone {
-		return invalid("rule", "must be %q or %q", "paper", "monotone")
+		return casefile.Invalid("rule", "must be %q or %q", "paper", "monotone")
 	}
 	for i, task := range p.Tasks {
 		if err := task.check("tasks[" + strconv.Itoa(i) + "]"); err != nil {
@@ -90,21 +91,17 @@ func (t Task) Impossible() bool { return t.Length > t.Deadline-t.Arrival+1 }
 func (t Task) check(place string) error {
 	switch {
 	case t.Arrival < -mostTime || t.Arrival > mostTime:
-		return invalid(place+".a", "is out of range: %d", t.Arrival)
+		return casefile.Invalid(place+".a", "is out of range: %d", t.Arrival)
 	case t.Deadline < t.Arrival || t.Deadline > mostTime:
-		return invalid(place+".d", "must be a unit not before the arrival %d, is %d", t.Arrival, t.Deadline)
+		return casefile.Invalid(place+".d", "must be a unit not before the arrival %d, is %d", t.Arrival, t.Deadline)
 	case t.Length < 1:
-		return invalid(place+".l", "must be at least 1 unit, is %d", t.Length)
+		return casefile.Invalid(place+".l", "must be at least 1 unit, is %d", t.Length)
 	case t.Length > mostTime:
-		return invalid(place+".l", "is out of range: %d", t.Length)
+		return casefile.Invalid(place+".l", "is out of range: %d", t.Length)
 	case !(t.Value >= 0 && t.Value <= Largest):
-		return invalid(place+".v", "must be from 0 to %g, is %v", Largest, t.Value)
+		return casefile.Invalid(place+".v", "must be from 0 to %g, is %v", Largest, t.Value)
 	}
 	return nil
-}
-
-func invalid(field, format string, args ...any) error {
-	return messages.Errorf(messages.Invalid, field+": "+format, args...)
 }
 
 // span returns the units from the first arrival to the last deadline, half open.

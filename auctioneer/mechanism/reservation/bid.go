@@ -84,14 +84,17 @@ type Outcome struct {
 }
 
 // Winners are the bids met, ascending.
-func (o *Outcome) Winners() []int {
-	winners := []int{}
-	for i, start := range o.Start {
-		if start != Lost {
-			winners = append(winners, i)
+func (o *Outcome) Winners() []int { return met(o.Start) }
+
+// met are the bids that a schedule meets, ascending.
+func met(start []int) []int {
+	bids := []int{}
+	for i, at := range start {
+		if at != Lost {
+			bids = append(bids, i)
 		}
 	}
-	return winners
+	return bids
 }
 
 // newOutcome puts an outcome together. Only of winners does it look at without.

@@ -1,6 +1,7 @@
 package reservation
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/candor-grid/candor/messages"
@@ -30,18 +31,8 @@ func Orders(p *Problem, orders [][]int) (placed []Placement, best int, o *Outcom
 		a.place(order)
 		value := l.value(a.start)
 		l.add(k, value, a.start)
-		placed = append(placed, placement(a.start, m.float(value)))
+		placed = append(placed, Placement{Start: slices.Clone(a.start), Accepted: met(a.start), Value: m.float(value)})
 	}
 	l.settle()
 	return placed, l.which, newOutcome(m, l.start, l.best, l.without), nil
-}
-
-func placement(start []int, value float64) Placement {
-	p := Placement{Start: append([]int{}, start...), Accepted: []int{}, Value: value}
-	for i, at := range start {
-		if at != Lost {
-			p.Accepted = append(p.Accepted, i)
-		}
-	}
-	return p
 }
