@@ -103,7 +103,7 @@ func startWith(t *testing.T, wrap func(bus.Bus) bus.Bus, adjust func(*Config)) *
 			f.log = mailbox.NewMemory(m)
 			return f.log, nil
 		},
-		Markets: []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}},
+		Markets: []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}, Settle: messages.SettleOnCompletion}},
 	}
 	adjust(&c)
 	a, err := Start(t.Context(), c)

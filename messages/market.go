@@ -28,6 +28,9 @@ const (
 	PreemptCancel  = "cancel"  // its job is ended
 )
 
+// SettleOnCompletion has jobs charged when they are completed; see Market.Settle.
+const SettleOnCompletion = "on-completion"
+
 // Market describes one market of a site: a mechanism, its parameters, and the
 // classes of slots it allocates. A parameter that its mechanism has no use for
 // must be left out.
@@ -83,6 +86,10 @@ type Market struct {
 	PriorJobs []QueuedType `json:"prior_jobs,omitempty" msgpack:"-"`
 	// Weights are by account; fairshare. 1 where none is given.
 	Weights Weights `json:"weights,omitempty" msgpack:"-"`
+
+	// Settle is, of proportional, deadline and contract, "on-completion" for the paper's
+	// charge, which a job that is not completed escapes; "": jobs owe for what they had.
+	Settle string `json:"settle,omitempty" msgpack:"-"`
 }
 
 // QueuedType is what a job of a batch queue may declare.
@@ -164,6 +171,7 @@ func (m *Market) validateUse() error {
 		{"price", m.Price != "", []Name{HighestBid}},
 		{"capped", m.Capped, []Name{HighestBid}},
 		{"preemption", m.Preemption != "", preempting},
+		{"settle", m.Settle != "", []Name{Proportional, DeadlineBid, ContractMenu}},
 		{"lambda", m.Lambda != nil, []Name{DeadlineBid}},
 		{"slot", m.Slot != 0, []Name{DeadlineBid}},
 		{"scale", m.Scale != 0, []Name{DeadlineBid}},
@@ -235,6 +243,7 @@ func (m *Market) validateWords() error {
 		{"algorithm", m.Algorithm, []string{"HB", "NPHB", "WSEPT"}},
 		{"price", m.Price, []string{"first", "kth"}},
 		{"preemption", m.Preemption, []string{PreemptSuspend, PreemptRequeue, PreemptCancel}},
+		{"settle", m.Settle, []string{SettleOnCompletion}},
 		{"mode", m.Mode, modes[m.Mechanism]},
 	} {
 		if f.value != "" && !slices.Contains(f.known, f.value) {

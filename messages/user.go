@@ -255,6 +255,9 @@ type SlotTariff struct {
 	Price  Credits  `json:"price"`             // to everybody, where nothing below says otherwise
 	OwnBid bool     `json:"own_bid,omitempty"` // each pays the own bid
 	Length Duration `json:"length,omitempty"`  // the price is that of a job of this length; others pay in proportion
+	// Contention is, of proportional, the part of a slot-second that is contended, in
+	// [0, 1]; there is no price then.
+	Contention *float64 `json:"contention,omitempty"`
 }
 
 // JobShare is a job's share of each class of its market.

@@ -257,7 +257,7 @@ func (b *Book) decide(c *Decide) {
 		b.suspend(a)
 	}
 	for _, a := range c.Requeue {
-		b.requeue(a)
+		b.requeue(a, ofJob)
 	}
 	for _, a := range c.Resume {
 		b.resume(a)

@@ -89,8 +89,9 @@ func (c *claims) stop(a messages.Attempt) {
 }
 
 // requeue ends a claim of a job that has not ended: its task, with all of its gang,
-// is to be claimed again. To requeue a claim twice changes nothing.
-func (c *claims) requeue(a messages.Attempt) {
+// is to be claimed again. The blame says whether the job is to pay for the time it
+// had. To requeue a claim twice changes nothing.
+func (c *claims) requeue(a messages.Attempt, by blame) {
 	node, h, ok := c.claimOf(a)
 	if !ok || h.Leaving || !c.jobs.byID[a.Task.Job].Active() {
 		return
@@ -98,8 +99,18 @@ func (c *claims) requeue(a messages.Attempt) {
 	h.Leaving = true
 	c.turn(node, a.Task, h)
 	c.stop(a)
-	c.breakGang(c.jobs.byID[a.Task.Job], int(a.Task.Stage))
+	c.excuse(a.Task, h, by)
+	c.breakGang(c.jobs.byID[a.Task.Job], int(a.Task.Stage), by)
 }
+
+// blame says whose doing it is that an attempt came to nothing.
+type blame bool
+
+// The kinds of blame.
+const (
+	ofJob  blame = false // the job's own, or its market's: the time is paid for
+	ofSite blame = true  // a lost node, a drain, a failed executor: it is not
+)
 
 // suspend takes a claim's slot away until resume gives one back.
 func (c *claims) suspend(a messages.Attempt) {
@@ -146,7 +157,7 @@ func (c *claims) halt(j *Job, r messages.TaskRef, halt Halt) {
 
 // breakGang starts a gang anew that has lost a member. All its tasks run again, those
 // too that had ended well, as soon as all that run have ended.
-func (c *claims) breakGang(j *Job, stage int) {
+func (c *claims) breakGang(j *Job, stage int, by blame) {
 	s := &j.Stages[stage]
 	if !j.Spec.Stages[stage].Gang || !j.Active() || s.Broken {
 		return
@@ -156,7 +167,7 @@ func (c *claims) breakGang(j *Job, stage int) {
 		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
 		switch t := &s.Tasks[k]; t.Phase {
 		case Claimed:
-			c.requeue(messages.Attempt{Task: r, Number: t.Attempt})
+			c.requeue(messages.Attempt{Task: r, Number: t.Attempt}, by)
 		case Done:
 			s.Done--
 			s.Running++ // which again takes off
@@ -172,27 +183,41 @@ func (c *claims) disband(d *Disband) error {
 		return messages.Errorf(messages.NotFound, "there is no stage %d of job %d", d.Stage, d.Job)
 	}
 	if s := &j.Stages[d.Stage]; d.Since != 0 && s.Gathered == d.Since && s.Gathering > 0 {
-		c.breakGang(j, int(d.Stage))
+		c.breakGang(j, int(d.Stage), ofSite)
 	}
 	return nil
 }
 
-// giveBack makes a claimed task pending again without counting the attempt.
-func (c *claims) giveBack(r messages.TaskRef, attempt uint32) {
+// giveBack makes a task pending again whose node lost the attempt, without counting it.
+func (c *claims) giveBack(r messages.TaskRef, h NodeClaim) {
 	j := c.jobs.byID[r.Job]
 	if j == nil {
 		return
 	}
 	s := &j.Stages[r.Stage]
-	if t := &s.Tasks[r.Index]; t.Phase == Claimed && t.Attempt == attempt {
-		c.lose(j, int(r.Stage), r.Index)
+	if t := &s.Tasks[r.Index]; t.Phase == Claimed && t.Attempt == h.Attempt {
+		c.lose(r, h, ofSite)
 	}
 }
 
-// lose makes a task pending that has lost its claim, with all of its gang.
-func (c *claims) lose(j *Job, stage int, index uint32) {
-	c.again(j, &j.Stages[stage], index)
-	c.breakGang(j, stage)
+// lose makes a task pending whose attempt came to nothing, with all of its gang.
+func (c *claims) lose(r messages.TaskRef, h NodeClaim, by blame) {
+	j := c.jobs.byID[r.Job]
+	if !h.Leaving {
+		c.excuse(r, h, by)
+	}
+	c.again(j, &j.Stages[r.Stage], r.Index)
+	c.breakGang(j, int(r.Stage), by)
+}
+
+// excuse takes the time of an attempt that came to nothing off what its job has had, if
+// that is the site's doing.
+func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
+	if by == ofSite {
+		j := c.jobs.byID[r.Job]
+		c.meters.meter(j, int(r.Stage))
+		c.meters.forgive(j, int(r.Stage), c.clock.now.Sub(j.Stages[r.Stage].Tasks[r.Index].Claimed)-h.PausedBy(c.clock.now))
+	}
 }
 
 // again makes a task pending that has lost its claim.

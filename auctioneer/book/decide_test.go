@@ -218,3 +218,48 @@ func TestQuoteIsTakenOnceByItsAccountInTime(t *testing.T) {
 	}
 	refusal(t, s.apply(Command{Quote: &Quote{Account: "alice", Expires: 1000}}), messages.Exhausted)
 }
+
+// TestWhatTheSiteBrokeIsNotPaid: of two tasks one is lost with its node, drained, given
+// up by its agent, or ends by its own fault and runs again. Only the last is paid for.
+func TestWhatTheSiteBrokeIsNotPaid(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ends  func(s *site, a messages.Attempt)
+		began int
+		paid  bool
+	}{
+		{"lost", func(s *site, _ messages.Attempt) { s.apply(Command{Lost: &Lost{Node: "n2", Session: 8}}) }, 1, false},
+		{"its agent began anew without it", func(s *site, _ messages.Attempt) { s.register("n2", 9, 1) }, 1, false},
+		{"drained", func(s *site, _ messages.Attempt) {
+			s.apply(Command{Drain: &Drain{Node: "n2", Until: 1}})
+			s.apply(Command{Drain: &Drain{Node: "n2", Until: 1, Evict: true}})
+		}, 2, false}, // it has its slot until its agent has ended it
+		{"given up by its agent", func(s *site, a messages.Attempt) { s.finish("n2", 8, 2, messages.Stopped, 0, a) }, 1, false},
+		{"failed", func(s *site, a messages.Attempt) { s.finish("n2", 8, 2, messages.Exited, 1, a) }, 2, true},
+	} {
+		s := newSite(t)
+		stage := mapStage(2)
+		stage.Attempts = 2
+		s.submit("k", stage)
+		s.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 3_000_000}}}})
+		s.register("n1", 7, 1)
+		s.register("n2", 8, 1)
+		s.passTo(1000)
+		s.claim("n1", 7, 1, 1, 1)
+		began := s.at
+		a := s.claim("n2", 8, 1, 1, 1)[0].Attempt
+		s.passTo(1100)
+		c.ends(s, a)
+		slots := 1
+		if c.paid {
+			slots = 2
+		}
+		cost, had := s.Used(s.Job(1), s.at)
+		if least := messages.Duration(slots) * 90_000; had < least || had > least+messages.Duration(slots*30_000) || cost < 3*messages.Credits(had/1000)-3 || cost > 3*messages.Credits(had/1000) {
+			t.Errorf("%s: %v of slots since %v cost %d, want those of %d", c.name, had, began, cost, slots)
+		}
+		if n := s.Job(1).Began(); n != c.began {
+			t.Errorf("%s: %d tasks began, want %d", c.name, n, c.began)
+		}
+	}
+}

@@ -73,11 +73,11 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished) {
 	n.Finished++
 	x.watch.touchNode(node)
 	if j := x.jobs.byID[r.Job]; j != nil {
-		x.finishTask(j, r, node, f, h.PausedBy(x.clock.now))
+		x.finishTask(j, r, node, f, h)
 	}
 }
 
-func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messages.Finished, paused messages.Duration) {
+func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messages.Finished, h NodeClaim) {
 	stage, index := int(r.Stage), r.Index
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
@@ -88,11 +88,13 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 		x.claims.again(j, s, index)
 	case f.Outcome == messages.Exited && f.ExitCode == 0:
 		x.health.vouch(j, r, node)
-		x.accept(j, stage, t, f, paused)
+		x.accept(j, stage, t, f, h.PausedBy(x.clock.now))
 	case f.Outcome == messages.Stopped && j.Active():
-		x.claims.lose(j, stage, index)
+		x.claims.lose(r, h, ofSite) // its agent goes, or it was leaving
+	case x.health.suspect(j, r, node, f):
+		x.claims.lose(r, h, ofSite)
 	default:
-		x.fail(j, stage, index, f, x.health.suspect(j, r, node, f))
+		x.fail(j, r, f, h)
 	}
 }
 
@@ -124,19 +126,15 @@ func (x *exchanges) accept(j *Job, stage int, t *Task, f *messages.Finished, pau
 	}
 }
 
-// fail counts a failed attempt, unless it is spared. The task runs again, unless it
-// has used up its attempts or has exceeded a limit that its user set.
-func (x *exchanges) fail(j *Job, stage int, index uint32, f *messages.Finished, spared bool) {
-	s := &j.Stages[stage]
-	t := &s.Tasks[index]
-	if spared {
-		x.claims.lose(j, stage, index)
-		return
-	}
+// fail counts a failed attempt. The task runs again, unless it has used up its
+// attempts or has exceeded a limit that its user set.
+func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim) {
+	s := &j.Stages[r.Stage]
+	t := &s.Tasks[r.Index]
 	t.Tries++
-	limit := cmp.Or(uint32(j.Spec.Stages[stage].Attempts), DefaultAttempt)
+	limit := cmp.Or(uint32(j.Spec.Stages[r.Stage].Attempts), DefaultAttempt)
 	if j.Active() && t.Tries < limit && f.Outcome != messages.TimedOut && f.Outcome != messages.Exceeded {
-		x.claims.lose(j, stage, index)
+		x.claims.lose(r, h, ofJob)
 		return
 	}
 	t.Phase, t.Ended = Failed, x.clock.now
@@ -271,7 +269,7 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 	for _, r := range n.claimed() {
 		if h := n.Claims[r]; inHand[r] != h.Attempt {
 			x.claims.uncount(r, h)
-			x.claims.giveBack(r, h.Attempt)
+			x.claims.giveBack(r, h)
 			delete(n.Claims, r)
 		}
 	}
@@ -299,7 +297,7 @@ func (x *exchanges) lost(c *Lost) int {
 	refs := n.claimed()
 	for _, r := range refs {
 		x.claims.uncount(r, n.Claims[r])
-		x.claims.giveBack(r, n.Claims[r].Attempt)
+		x.claims.giveBack(r, n.Claims[r])
 	}
 	n.Up, n.Since, n.Claims, n.Stop, n.Grants = false, x.clock.now, nil, nil, nil
 	n.Used = make([]int, len(n.Slots))
@@ -325,7 +323,7 @@ func (x *exchanges) drain(c *Drain) (int, error) {
 		return len(n.Claims), nil
 	}
 	for _, r := range n.claimed() {
-		x.claims.requeue(messages.Attempt{Task: r, Number: n.Claims[r].Attempt})
+		x.claims.requeue(messages.Attempt{Task: r, Number: n.Claims[r].Attempt}, ofSite)
 	}
 	return len(n.Claims), nil
 }

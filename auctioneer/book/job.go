@@ -152,6 +152,19 @@ func (j *Job) Count() (total, running, done int) {
 	return total, running, done
 }
 
+// Began returns how many tasks of the job have had a slot, but for those that run
+// again because the site broke their attempts.
+func (j *Job) Began() (n int) {
+	for i := range j.Stages {
+		for k := range j.Stages[i].Tasks {
+			if t := &j.Stages[i].Tasks[k]; t.Phase != Pending || t.Tries > 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Receipt is what a submission is answered with.
 type Receipt struct {
 	Job    messages.JobID

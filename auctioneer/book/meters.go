@@ -1,6 +1,8 @@
 package book
 
 import (
+	"math"
+	"math/big"
 	"math/bits"
 	"slices"
 
@@ -18,6 +20,9 @@ type Tariff struct {
 	OwnBid bool
 	Length messages.Duration
 	Capped bool // nobody pays above the own bid
+	// Contention: Price is no price, but the part of a slot-second that is contended,
+	// in millionths. An image of version 1 does not have it.
+	Contention bool `msgpack:"-"`
 }
 
 // Meter counts the slot time of a stage, and what it costs.
@@ -121,6 +126,22 @@ func (m *meters) tariff(market, class messages.Name) *Tariff {
 
 // Tariffs are those in force in a market. They must not be changed.
 func (m *meters) Tariffs(market messages.Name) []Tariff { return m.tariffs[market] }
+
+// forgive takes the slot time of an attempt that the site broke off the meter of its
+// stage, with the part of the cost that it is of the time. The meter is up to date.
+func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
+	sum := &j.Stages[stage].Meter
+	micros := min(uint64(max(had, 0))/1000, sum.Micros)
+	if micros == 0 || !j.Active() {
+		return
+	}
+	left := sum.Micros - micros
+	cost := new(big.Int).SetUint64(sum.Hi)
+	cost.Lsh(cost, 64).Add(cost, new(big.Int).SetUint64(sum.Lo))
+	cost.Mul(cost, new(big.Int).SetUint64(left)).Div(cost, new(big.Int).SetUint64(sum.Micros))
+	sum.Micros, sum.Lo = left, new(big.Int).And(cost, new(big.Int).SetUint64(math.MaxUint64)).Uint64()
+	sum.Hi = cost.Rsh(cost, 64).Uint64()
+}
 
 // setTariffs makes tariffs hold from now on.
 func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {

@@ -105,7 +105,10 @@ func (s *Outlook) queue(spec *messages.JobSpec) string {
 func (s *Outlook) price(spec *messages.JobSpec) (messages.Credits, string) {
 	switch s.Market.Mechanism {
 	case messages.Proportional:
-		return spec.Budget, "the price is the budget, on completion"
+		if s.Market.Settle == messages.SettleOnCompletion {
+			return spec.Budget, "the price is the budget, on completion"
+		}
+		return spec.Budget, "the price is at most the budget: it follows how much others compete for its slots"
 	case messages.HighestBid, messages.FIFO, messages.FairShare, messages.Backfill:
 		if cost, known := s.slotCost(spec); known {
 			return cost, "the price is of its slots' time at what they cost now"

@@ -17,7 +17,7 @@ func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book
 	now = asOf(now, m.Wake())
 	if !m.manner.Attentive {
 		m.Allocate(now)
-		return nil
+		return m.retariff(read)
 	}
 	read(func(b *book.Book) {
 		m.Charge(func(id messages.JobID) (messages.Credits, messages.Duration) {
@@ -28,6 +28,20 @@ func (m *Market) Decide(now messages.Time, read func(func(*book.Book))) (d *book
 		})
 		d = m.remember(m.settleOn(b, now))
 		m.view.Charge = nil // the book is not to be read later
+	})
+	return d
+}
+
+// retariff is a decision that tariffs have changed; nil: they have not.
+func (m *Market) retariff(read func(func(*book.Book))) (d *book.Decide) {
+	now := tariffs(m)
+	if slices.Equal(now, m.tariffs) {
+		return nil
+	}
+	read(func(b *book.Book) {
+		if m.tariffs = now; !slices.Equal(now, b.Tariffs(m.Config.Name)) {
+			d = &book.Decide{Market: m.Config.Name, Tariffs: now}
+		}
 	})
 	return d
 }
@@ -146,6 +160,8 @@ func tariffs(m *Market) []book.Tariff {
 		case mechanism.AtLevel:
 			out[k].Price, out[k].Length = g.Rate, g.Length
 			out[k].Capped = m.Config.Capped || m.Config.Algorithm == string(highestbid.NPHB)
+		case mechanism.Contention:
+			out[k].Price, out[k].Contention = g.Rate, true
 		}
 	}
 	return out

@@ -15,6 +15,8 @@ type Market struct {
 	mech   mechanism.Mechanism
 	stale  bool          // the set of bidders or slots changed since the last allocation
 	wake   messages.Time // when to allocate again though nothing changed; 0: not before a change
+	// tariffs are those in force, as far as a mechanism that is not attentive knows.
+	tariffs []book.Tariff
 	roster
 	directives
 	draws
@@ -161,7 +163,7 @@ func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Du
 }
 
 // Stalled has the market decide again at the next occasion.
-func (m *Market) Stalled() { m.stale = true }
+func (m *Market) Stalled() { m.stale, m.tariffs = true, nil }
 
 // Quote asks a mechanism that sells contracts for the menu of a job.
 func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []messages.Valuation, seed uint64) (*mechanism.Quote, error) {

@@ -30,7 +30,7 @@ func (m *Market) Settlement(now messages.Time, b *book.Book, j *book.Job) *Settl
 	job.Accrued, job.Received = b.Used(j, j.Ended)
 	total, _, done := j.Count()
 	s := &Settlement{market: m, settle: &book.Settle{Job: j.ID}, left: j.Left(), job: job,
-		end: mechanism.End{State: j.Outcome, Tasks: total, Done: done, At: j.Ended}}
+		end: mechanism.End{State: j.Outcome, Tasks: total, Done: done, Began: j.Began(), At: j.Ended}}
 	for _, c := range shares {
 		s.end.Shares = append(s.end.Shares, mechanism.Share{Allocated: c.Allocated, Received: c.Received})
 		s.settle.Shares = append(s.settle.Shares, book.Share{Class: c.Class, Allocated: millionths(c.Allocated), Received: millionths(c.Received), Over: c.Over})

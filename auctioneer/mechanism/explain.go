@@ -1,5 +1,7 @@
 package mechanism
 
+import "fmt"
+
 // The reasons of explanations that several mechanisms give.
 const (
 	Running         = "Running"         // some of the job's tasks run
@@ -7,6 +9,7 @@ const (
 	WaitingForSlots = "WaitingForSlots" // no node that is up has the class that the job waits for
 	WaitingForTurn  = "WaitingForTurn"  // other jobs go first
 	NextInTurn      = "NextInTurn"      // no other job goes first: the job waits for a slot
+	BudgetSpent     = "BudgetSpent"     // the job's slots have cost its budget
 )
 
 // Explain makes an explanation; each sentence of change says what would change
@@ -23,4 +26,9 @@ func ExplainStage() Explanation {
 // ExplainSlots explains a job whose classes, as named, no node that is up has.
 func ExplainSlots(classes string) Explanation {
 	return Explain(WaitingForSlots, "no node that is up has a slot of "+classes, "a node with slots of "+classes+" coming up")
+}
+
+// ExplainBudget explains a job whose slots have cost its budget.
+func ExplainBudget(job *Job) Explanation {
+	return Explain(BudgetSpent, fmt.Sprintf("its slots have cost %v credits, and its budget is %v", job.Accrued, job.Budget), "a larger budget")
 }

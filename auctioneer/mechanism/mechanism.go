@@ -133,6 +133,9 @@ const (
 	AtReserve Basis = iota // the market's reserve
 	OwnBid                 // the job's own bid
 	AtLevel                // the level of those who wait
+	// Contention is no price: Rate is the part of a slot-second that is contended, a
+	// credit for all of it.
+	Contention
 )
 
 // Directive orders something for one job. A job without one goes on as it is.
@@ -160,6 +163,7 @@ type End struct {
 	State  messages.State // Completed, Failed or Cancelled
 	Tasks  int
 	Done   int     // tasks that finished well
+	Began  int     // tasks that had a slot, but for those that the site broke
 	Shares []Share // by class
 	// At is when it ended, which may be long before it is settled; 0: view.Now.
 	At messages.Time

@@ -35,7 +35,7 @@ type Past struct {
 	Bid   *Bid // nil: the job is forgotten
 	Ended bool
 	// Of a job that has ended: when, how, and the slot time that it had.
-	At        messages.Time
-	Completed bool
-	Received  messages.Duration
+	At       messages.Time
+	State    messages.State
+	Received messages.Duration
 }

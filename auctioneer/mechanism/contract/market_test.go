@@ -109,17 +109,19 @@ func TestSettlement(t *testing.T) {
 		{130, messages.Completed, 100, 3_750_000, 3_750_000, "6 credits agreed × 5 received / 8 promised = 3.75"},
 		{180, messages.Completed, 100, 0, 0, "0 received"},
 		{10, messages.Completed, 7, 7_000_000, 6_000_000, "no more is charged than its budget"},
-		{10, messages.Failed, 100, 0, 0, "it was not completed"},
-		{10, messages.Cancelled, 100, 0, 0, "it was not completed"},
+		{10, messages.Failed, 100, 3_750_000, 3_000_000, "2 of its 4 tasks had slots"},
+		{10, messages.Cancelled, 100, 3_750_000, 3_000_000, "2 of its 4 tasks had slots"},
 	} {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 3, Arrived: 1000 * second, Budget: test.budget * messages.Credit, Contract: c}}
+		job.Received = 10e9
+		end := mechanism.End{State: test.state, Tasks: 4, Began: 2}
 		view := grid(1, 1)
 		view.Now += test.after * second
-		p := market(t, messages.Market{}).Settle(view, job, mechanism.End{State: test.state})[0]
+		p := market(t, messages.Market{}).Settle(view, job, end)[0]
 		if p.Amount != test.both || !strings.Contains(p.Reason, test.says) {
 			t.Errorf("after %d s, %v: %+v, want %v, %q", test.after, test.state, p, test.both, test.says)
 		}
-		p = market(t, messages.Market{LateOnly: true}).Settle(view, job, mechanism.End{State: test.state})[0]
+		p = market(t, messages.Market{LateOnly: true}).Settle(view, job, end)[0]
 		if p.Amount != test.lateOnly || p.Reason == "" {
 			t.Errorf("late only, after %d s, %v: %+v, want %v", test.after, test.state, p, test.lateOnly)
 		}

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
@@ -10,18 +11,25 @@ import (
 
 // Settle charges a job that completed the price agreed, times the value
 // received over the value promised, by its replica's valuation at view.Now,
-// rounded half to even to the microcredit. A job that did not complete received
-// nothing, and owes nothing.
+// rounded half to even to the microcredit. A job that did not complete owes, for the
+// part of its tasks that had slots, what it would owe if it had completed when it
+// ended.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch c := job.Contract; {
 	case c == nil:
 		p.Reason = "owes nothing: it has no contract"
-	case end.State != messages.Completed:
+	case end.State != messages.Completed && m.config.Settle == messages.SettleOnCompletion:
 		p.Reason = fmt.Sprintf("owes nothing: it was not completed, so that it received nothing of what its contract, at %v credits, promised", c.Price)
+	case end.State != messages.Completed && (end.Began == 0 || job.Received == 0):
+		p.Reason = fmt.Sprintf("owes nothing: none of its tasks had a slot, so that it received nothing of what its contract, at %v credits, promised", c.Price)
 	default:
 		var amount messages.Credits
 		amount, p.Reason = m.owed(c, job.Arrived, view.Now)
+		if end.State != messages.Completed {
+			amount = messages.Credits(math.RoundToEven(float64(amount) * float64(end.Began) / float64(end.Tasks)))
+			p.Reason = fmt.Sprintf("%d of its %d tasks had slots: that part of what it would owe if it had completed then, %s", end.Began, end.Tasks, p.Reason)
+		}
 		if p.Amount = min(amount, job.Budget); p.Amount < amount {
 			p.Reason += "; no more is charged than its budget"
 		}

@@ -19,7 +19,7 @@
 //
 // A task that is completed pays its critical value: the lower end of the
 // interval of reports, containing the one it made, in which it is completed,
-// others fixed; 0 if any positive report would do. Nobody else pays. RunGroups
+// others fixed; 0 if any positive report would do. Nobody else pays, in the model. RunGroups
 // runs pools of slots that have nothing to do with each other. NewMechanism makes the
 // mechanism of a live market, always under rule Monotone with S fixed.
 //
@@ -105,6 +105,16 @@
 // exception, which is settled when the job ends: if in every unit in which it
 // competed all that did had slots, then with any value it would have had the same
 // ones, nobody who comes later can change that, and it owes 0.
+//
+// On a live market it is the owner's program that says whether a job was completed.
+// So a job that had a slot and ended by its deadline owes its critical value
+// however it ended: a run that fails, or is cancelled, at an instant owes what it
+// would owe if it were completed at that instant. A job that ended later owes it
+// too if it had had the time that it declared, so that to be late on purpose does
+// not pay. What it had and did not have the site says, not its owner. A job that
+// lost its slots to others before it had its time owes nothing. What remains open:
+// a job that declares more time than it needs may lose its slots, and have its
+// results. With settle: on-completion only completed jobs owe.
 //
 // What prices go by is noted with the decisions (Notes), in integers, and a market
 // made anew with these notes decides and prices as the one that wrote them would

@@ -135,7 +135,7 @@ func (m *market) replace(by *Mechanism) {
 	m.Mechanism = by
 	m.Recall(notes, jobs, func(id messages.JobID) mechanism.Past {
 		unit, ended := m.over[id]
-		return mechanism.Past{Bid: m.bids[id], Ended: ended, At: at(unit) - 1, Completed: m.gone[id] == messages.Completed,
+		return mechanism.Past{Bid: m.bids[id], Ended: ended, At: at(unit) - 1, State: m.gone[id],
 			Received: messages.Duration(len(m.units[id])) * 10 * second}
 	})
 }
@@ -182,7 +182,7 @@ func (m *market) obey(a *mechanism.Allocation) {
 		case mechanism.Suspend:
 			job.Suspended[0] = 1
 		case mechanism.Discard:
-			m.gone[job.Job] = messages.Failed
+			m.gone[job.Job] = messages.Discarded
 		}
 	}
 }
@@ -354,7 +354,9 @@ func TestSettleChargesOnlySuccess(t *testing.T) {
 		now   int
 		pays  messages.Credits
 	}{
-		{messages.Completed, 3, 4 * messages.Credit}, {messages.Completed, 12, 0}, {messages.Failed, 3, 0}, {messages.Cancelled, 3, 0},
+		{messages.Completed, 3, 4 * messages.Credit}, {messages.Completed, 12, 0}, {messages.Discarded, 3, 0},
+		// whether it ended well is its owner's to say
+		{messages.Failed, 3, 4 * messages.Credit}, {messages.Cancelled, 3, 4 * messages.Credit}, {messages.Failed, 12, 0},
 	} {
 		m := live(t, 0)
 		one := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
@@ -362,9 +364,33 @@ func TestSettleChargesOnlySuccess(t *testing.T) {
 		view := &mechanism.View{Now: at(1), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{one, two}}
 		m.Allocate(view)
 		view.Now, view.Jobs = at(c.now), []*mechanism.Job{two}
+		one.Received = 10 * second // of the 20 declared
 		got := m.Settle(view, one, mechanism.End{State: c.state})
 		if len(got) != 1 || got[0].Amount != c.pays || got[0].From != 1 || got[0].To != 0 || got[0].Reason == "" {
 			t.Errorf("%v at %d: %+v, want %v", c.state, c.now, got, c.pays)
+		}
+	}
+}
+
+// TestBeingLateOnPurpose: a job that had the time it declared by its deadline owes for
+// it, though it ends later, or not well.
+func TestBeingLateOnPurpose(t *testing.T) {
+	for _, settle := range []string{"", messages.SettleOnCompletion} {
+		m := live(t, 0)
+		m.config.Settle = settle
+		one := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
+		two := &mechanism.Job{Bid: bidOf(2, Task{Arrival: 1, Deadline: 9, Length: 4, Value: 8}), Pending: []int{1}, Running: []int{0}}
+		view := &mechanism.View{Now: at(1), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{one, two}}
+		m.Allocate(view)
+		view.Now, view.Jobs, one.Received = at(4), []*mechanism.Job{two}, 20*second
+		want := 4 * messages.Credit
+		if settle != "" {
+			want = 0
+		}
+		for _, state := range []messages.State{messages.Completed, messages.Failed, messages.Cancelled} {
+			if got := m.Settle(view, one, mechanism.End{State: state, At: at(4)}); got[0].Amount != want {
+				t.Errorf("%q, %v late: %+v, want %v", settle, state, got, want)
+			}
 		}
 	}
 }

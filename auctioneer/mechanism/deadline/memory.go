@@ -138,7 +138,7 @@ func (m *Mechanism) recallJobs(notes []mechanism.Note, past func(messages.JobID)
 	for id := range m.seats {
 		if p := past(id); p.Ended {
 			m.memory.left[id] = m.units.unitOf(p.At) + 1
-			if !p.Completed {
+			if !m.served(p.State, p.Received) {
 				m.past.withdrawn(id)
 			}
 		}
@@ -161,7 +161,7 @@ func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	if !p.Ended {
 		return
 	}
-	if !p.Completed {
+	if !m.served(p.State, p.Received) {
 		m.past.withdrawn(id)
 	}
 	s := &seat{task: t}

@@ -11,37 +11,68 @@ import (
 // deadline. Asked earlier, Settle prices the job as if nobody else were to come,
 // which is too little if somebody does, and rewards who asks for more than it
 // is worth so as to be done before. What owes nothing for certain is settled at
-// once: a job that was not completed, or that never met anybody who had to wait.
+// once: a job that was not served, or that never met anybody who had to wait.
 func (m *Mechanism) SettleAt(job *mechanism.Job, end mechanism.End) messages.Time {
-	if end.State == messages.Completed {
+	served := m.served(end.State, job.Received)
+	if served {
 		m.past.skipped(m.units.unitOf(end.At-1)+1, m.past.lastSlots())
 	}
-	if end.State != messages.Completed || m.past.unmet(job.Job) {
+	if !served || m.past.unmet(job.Job) {
 		return 0
 	}
 	return job.Deadline
 }
 
-// Settle charges a job that was completed by its deadline its critical value,
-// rounded half to even to the microcredit, and any other job nothing.
+// served says whether a job is to pay for what it had: one that is completed, and
+// where the market does not settle on completion, one that had a slot and was ended by
+// its owner or by its program. A job that the market discards has lost its slots.
+func (m *Mechanism) served(state messages.State, received messages.Duration) bool {
+	switch state {
+	case messages.Completed:
+		return true
+	case messages.Failed, messages.Cancelled:
+		return m.config.Settle != messages.SettleOnCompletion && received > 0
+	}
+	return false
+}
+
+// Settle charges a job that ended by its deadline its critical value, rounded half to
+// even to the microcredit: whether it ended well makes no difference, for that is
+// its owner's to say. A job that ended later owes the same if it had the time that it
+// declared. Any other job owes nothing.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
-	switch {
-	case end.State == messages.Completed && m.late(view, job, end):
-		p.Reason = "owes nothing: it was completed after its deadline"
-	case end.State == messages.Completed && m.past.unmet(job.Job):
+	late := m.late(view, job, end)
+	switch served := m.served(end.State, job.Received); {
+	case served && late && (m.config.Settle == messages.SettleOnCompletion || job.Received < job.Length):
+		p.Reason = "owes nothing: it ended after its deadline, and did not have the time that it declared"
+	case served && m.past.unmet(job.Job):
 		p.Reason = "owes nothing: nobody was without a slot while it competed, so that any value would have been enough"
-	case end.State == messages.Completed:
+	case served:
 		if len(m.past.slots) == 0 { // nothing was decided since another led, and it had one
 			m.past.note(m.units.unitOf(view.Now), max(1, view.Classes[0].Slots))
 		}
 		p.Amount = m.owed(job)
-		p.Reason = fmt.Sprintf("completed by its deadline: the smallest value, of its %v, that would have been enough", job.Value)
+		p.Reason = fmt.Sprintf("%s: the smallest value, of its %v, that would have been enough", ended(end.State, late), job.Value)
 	default:
-		p.Reason = "owes nothing: it was not completed"
+		p.Reason = "owes nothing: it never had a slot"
+		if m.config.Settle == messages.SettleOnCompletion {
+			p.Reason = "owes nothing: it was not completed"
+		}
 		m.past.withdrawn(job.Job)
 	}
 	return []mechanism.Payment{p}
+}
+
+// ended says how a job ended that had what it asked for.
+func ended(s messages.State, late bool) string {
+	switch {
+	case late:
+		return "it had the time it declared by its deadline"
+	case s == messages.Completed:
+		return "completed by its deadline"
+	}
+	return "had slots until its owner's program or its owner ended it"
 }
 
 // late says whether a job that has ended did so after its deadline: where it is

@@ -62,7 +62,9 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 		}
 	}
 	if len(view.Jobs) > 0 {
-		a.Wake = view.Now.Add(f.period())
+		if next := view.Now.Add(f.period()); a.Wake == 0 || next < a.Wake {
+			a.Wake = next
+		}
 	}
 	return a
 }

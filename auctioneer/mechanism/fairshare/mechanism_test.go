@@ -19,7 +19,7 @@ func newMechanism(change func(*messages.Market)) *Mechanism {
 }
 
 func job(id messages.JobID, account messages.Name, pending, running int) *mechanism.Job {
-	return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Account: account, Arrived: messages.Time(id), Budget: messages.Credits(id) * messages.Credit},
+	return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Account: account, Arrived: messages.Time(id), Budget: 1000 * messages.Credits(id) * messages.Credit},
 		Pending: []int{pending, 0}, Running: []int{running, 0}}
 }
 

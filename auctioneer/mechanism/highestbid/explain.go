@@ -10,14 +10,13 @@ import (
 const (
 	Outbid         = "Outbid"         // others that bid more have all slots
 	WaitingForNode = "WaitingForNode" // no node that is up has the class it waits for
-	BudgetSpent    = "BudgetSpent"    // its slots have cost its budget
 )
 
 // Explain says where a job stands as of the last decision, or if the market decided
 // now for the first time, and what bid would be enough.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	if spent(job) {
-		return mechanism.Explain(BudgetSpent, fmt.Sprintf("its slots have cost %v credits, and its budget is %v", job.Accrued, job.Budget), "a larger budget")
+		return mechanism.ExplainBudget(job)
 	}
 	r := c.roster
 	if r == nil {

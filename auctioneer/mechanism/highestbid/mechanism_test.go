@@ -149,7 +149,7 @@ func TestABudgetThatIsSpentEndsAJob(t *testing.T) {
 	if !slices.Equal(a.Directives, []mechanism.Directive{{Job: 2, Action: mechanism.Discard}}) || a.Tariffs[0].Basis != mechanism.AtReserve {
 		t.Errorf("spent: %+v", a)
 	}
-	if e := c.Explain(v, poor); e.Reason != BudgetSpent {
+	if e := c.Explain(v, poor); e.Reason != mechanism.BudgetSpent {
 		t.Errorf("%+v", e)
 	}
 	poor.Accrued++

@@ -6,7 +6,8 @@
 //
 // A second on a slot costs the market's reserve, whoever runs and whoever
 // waits. A job pays for the slot-seconds it had, however it ended, and at most
-// its budget. What a budget, a utility or a bid says otherwise is of no account.
+// its budget: a job that has spent it is discarded, so that nothing is computed
+// that nobody pays for. What a budget, a utility or a bid says otherwise is of no account.
 //
 // # Shapes and units
 //

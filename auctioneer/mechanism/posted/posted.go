@@ -3,6 +3,7 @@ package posted
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -54,7 +55,8 @@ func (d *Desk) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []
 	return []mechanism.Payment{p}
 }
 
-// Allocation returns an allocation with no weight yet on any job.
+// Allocation returns an allocation with no weight yet on any job, which discards those
+// whose budgets are spent, and asks to be woken when another one is.
 func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	m := len(d.Classes)
 	d.numbers = append(d.numbers[:0], make([]float64, len(view.Jobs)*m)...)
@@ -66,8 +68,37 @@ func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	for j := range a.Prices {
 		a.Prices[j], a.Tariffs[j].Basis = d.price.Float(), mechanism.AtReserve
 	}
+	for _, job := range view.Jobs {
+		if at := d.spent(view.Now, job); at != 0 && at <= view.Now {
+			a.Directives = append(a.Directives, mechanism.Directive{Job: job.Job, Action: mechanism.Discard})
+		} else if at != 0 && (a.Wake == 0 || at < a.Wake) {
+			a.Wake = at
+		}
+	}
 	return a
 }
+
+// spent is when a job's slots will have cost its budget, if it goes on as it does; 0:
+// never.
+func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
+	if overdrawn(job) {
+		return now
+	}
+	running := 0
+	for _, n := range job.Running {
+		running += n
+	}
+	if running == 0 || d.price <= 0 || job.Budget == 0 {
+		return 0
+	}
+	seconds := (job.Budget - job.Accrued).Float() / (d.price.Float() * float64(running))
+	return now + messages.Time(math.Ceil(min(seconds*1e6, never)))
+}
+
+func overdrawn(job *mechanism.Job) bool { return job.Budget > 0 && job.Accrued >= job.Budget }
+
+// never is later than any budget is spent, in microseconds: a thousand years.
+const never = 1000 * 365 * 24 * 3600 * 1e6
 
 // Explain says where a job stands; ahead is how many jobs with work pending in
 // the same classes go before it, by the rule that is named.
@@ -83,6 +114,8 @@ func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule
 	}
 	names := strings.Join(waits, " or ")
 	switch {
+	case overdrawn(job):
+		return mechanism.ExplainBudget(job)
 	case pending == 0 && running == 0:
 		return mechanism.ExplainStage()
 	case running > 0:

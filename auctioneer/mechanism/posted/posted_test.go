@@ -47,7 +47,10 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestAllocationStartsEmpty(t *testing.T) {
-	d, view := desk(), &mechanism.View{Jobs: make([]*mechanism.Job, 3)}
+	d, view := desk(), &mechanism.View{}
+	for range 3 {
+		view.Jobs = append(view.Jobs, &mechanism.Job{Bid: &mechanism.Bid{}})
+	}
 	d.Allocation(view).Weights[1][1] = 1
 	view.Jobs = view.Jobs[:2]
 	a := d.Allocation(view)
@@ -76,7 +79,7 @@ func TestExplain(t *testing.T) {
 		{[]int{1, 1}, []int{0, 0}, 3, mechanism.WaitingForTurn},
 		{[]int{1, 1}, []int{0, 0}, 0, mechanism.NextInTurn},
 	} {
-		e := desk().Explain(view, &mechanism.Job{Pending: c.pending, Running: c.running}, c.ahead, "the rule")
+		e := desk().Explain(view, &mechanism.Job{Bid: &mechanism.Bid{}, Pending: c.pending, Running: c.running}, c.ahead, "the rule")
 		if e.Reason != c.want || e.Message == "" || e.Change == nil {
 			t.Errorf("%+v: %+v", c, e)
 		}
@@ -88,5 +91,24 @@ func TestAReserveOfNothingIsShown(t *testing.T) {
 	m := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Reserve: new(messages.Credits(0))}
 	if a := NewDesk(m).Allocation(&mechanism.View{}); a.Prices[0] != 0 {
 		t.Errorf("shows %v", a.Prices[0])
+	}
+}
+
+// TestBudgetsBind: a job whose slots have cost its budget is discarded, and the market
+// is decided anew when the next one's have.
+func TestBudgetsBind(t *testing.T) {
+	job := func(id messages.JobID, budget, accrued messages.Credits) *mechanism.Job {
+		return &mechanism.Job{Bid: &mechanism.Bid{Job: id, Budget: budget * messages.Credit}, Accrued: accrued * messages.Credit, Pending: []int{0, 0}, Running: []int{1, 1}}
+	}
+	view := &mechanism.View{Now: 1e6, Classes: []mechanism.Class{{Slots: 9}, {Slots: 9}}, Jobs: []*mechanism.Job{job(1, 10, 10), job(2, 10, 2), job(3, 10, 4)}}
+	a := desk().Allocation(view)
+	if len(a.Directives) != 1 || a.Directives[0].Job != 1 || a.Directives[0].Action != mechanism.Discard {
+		t.Errorf("directives %+v, want job 1 discarded", a.Directives)
+	}
+	if want := messages.Time(1e6 + 6e6/4); a.Wake != want { // two slots at 2 credits a second
+		t.Errorf("wakes at %v, want %v", a.Wake, want)
+	}
+	if e := desk().Explain(view, view.Jobs[0], 0, "the rule"); e.Reason != mechanism.BudgetSpent {
+		t.Errorf("%+v", e)
 	}
 }

@@ -18,11 +18,11 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	for i, s := range c.seats {
 		c.weights[i] = s.shares
 	}
-	return &mechanism.Allocation{Weights: c.weights, Prices: c.prices}
+	return &mechanism.Allocation{Weights: c.weights, Prices: c.prices, Tariffs: c.tariffs(view)}
 }
 
 // Update decides, told what has changed.
-func (c *Mechanism) Update(_ *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
+func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	for _, id := range gone {
 		if i, known := c.find(id); known {
 			c.leave(c.seats[i])
@@ -37,7 +37,7 @@ func (c *Mechanism) Update(_ *mechanism.View, changed []*mechanism.Job, gone []m
 		c.refresh(c.seats[i], job)
 	}
 	some := slices.Clone(c.changed)
-	out := &mechanism.Change{Whole: c.decide(), Prices: c.prices}
+	out := &mechanism.Change{Whole: c.decide(), Prices: c.prices, Tariffs: c.tariffs(view)}
 	if out.Whole {
 		some = c.seats
 	}
@@ -82,7 +82,7 @@ func (c *Mechanism) meet(jobs []*mechanism.Job) {
 func (c *Mechanism) newSeat() *seat {
 	m := len(c.classes)
 	numbers := make([]float64, 3*m)
-	return &seat{at: -1, pending: make([]bool, m),
+	return &seat{at: -1, pending: make([]bool, m), parts: make([]part, len(c.contention)),
 		weights: numbers[:m:m], spends: numbers[m : 2*m : 2*m], shares: numbers[2*m:]}
 }
 
@@ -91,6 +91,7 @@ func (c *Mechanism) newSeat() *seat {
 func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	same := s.job != nil
 	s.job = job
+	c.contend(s)
 	for j, n := range job.Pending {
 		same = same && s.pending[j] == (n > 0)
 	}
@@ -143,6 +144,7 @@ func (c *Mechanism) tally(s *seat, by int) {
 
 func (c *Mechanism) leave(s *seat) {
 	c.tally(s, -1)
+	c.withdraw(s)
 	s.bids = false
 	clear(s.pending)
 	c.unplace(s)

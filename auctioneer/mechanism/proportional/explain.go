@@ -22,7 +22,16 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	if !known {
 		return mechanism.Explain(WaitingForShare, "the market has not decided on it yet")
 	}
-	s, running, slots := c.seats[i], 0, 0
+	e := c.explain(view, c.seats[i], job)
+	if c.contention != nil && job.Received > 0 {
+		e.Message += fmt.Sprintf("; its slots were contended for %.0f %% of their time so far, and for its tasks that began it owes that part of the budget",
+			100*min(1, float64(contended(job.Accrued))/float64(job.Received)))
+	}
+	return e
+}
+
+func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) mechanism.Explanation {
+	running, slots := 0, 0
 	for j, n := range job.Running {
 		running += n
 		if s.pending[j] {

@@ -33,6 +33,8 @@ type Mechanism struct {
 	weights [][]float64
 	pooled  bool // the last decision kept jobs out for the sake of a minimum utility
 	lone    bool // some class has too few bidders for the market to share it out
+	// contention is by class; nil: jobs owe their budgets on completion.
+	contention []*Contention
 }
 
 // seat is a job and what it bids.
@@ -45,6 +47,7 @@ type seat struct {
 	weights  []float64 // what it bids on: 0 where it has nothing pending
 	spends   []float64 // by class, sub-budgets
 	shares   []float64 // by class
+	parts    []part    // of the contention, by class
 }
 
 // New makes the mechanism of a market.
@@ -57,8 +60,14 @@ func New(m messages.Market) (*Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Mechanism{classes: m.Classes, market: market, pending: make([]int, n), sharing: make([]int, n),
-		prices: make([]float64, n), faced: make([]float64, n)}, nil
+	mech := &Mechanism{classes: m.Classes, market: market, pending: make([]int, n), sharing: make([]int, n),
+		prices: make([]float64, n), faced: make([]float64, n)}
+	if m.Settle != messages.SettleOnCompletion {
+		for range n {
+			mech.contention = append(mech.contention, NewContention(alpha))
+		}
+	}
+	return mech, nil
 }
 
 var _ mechanism.Incremental = (*Mechanism)(nil)

@@ -147,7 +147,11 @@ func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 	}
 }
 
-func TestSettle(t *testing.T) {
+func TestSettleOnCompletion(t *testing.T) {
+	mech, err := New(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map", "reduce"}, Settle: messages.SettleOnCompletion})
+	if err != nil {
+		t.Fatal(err)
+	}
 	shares := []mechanism.Share{{Allocated: 0.5, Received: 0.4}, {Allocated: 0.25, Received: 0.2}}
 	for _, c := range []struct {
 		name    string
@@ -167,7 +171,7 @@ func TestSettle(t *testing.T) {
 	} {
 		j := job(4, 0, 3, 2, 0, 0)
 		j.Budget, j.MinUtility = c.credits, c.minimum
-		got := live(t, 0.5).Settle(view(), j, c.end)
+		got := mech.Settle(view(), j, c.end)
 		if len(got) != 1 || got[0].Amount != c.want || got[0].From != 4 || !strings.Contains(got[0].Reason, c.says) {
 			t.Errorf("%s: %+v, want %v", c.name, got, c.want)
 		}

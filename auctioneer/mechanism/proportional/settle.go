@@ -2,6 +2,7 @@ package proportional
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"strings"
 
@@ -9,11 +10,35 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settle charges the budget of a job that completed, and of one that failed
-// or was cancelled the part of it that its finished tasks are of all, rounded
-// half to even to the microcredit. A job whose utility at the shares it
-// received stayed below its minimum owes nothing.
+// Settle charges a job for what it had of its slots, however it ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
+	if c.contention == nil {
+		return onCompletion(job, end)
+	}
+	had := Had{Tasks: end.Tasks, Began: end.Began, Time: job.Received, Contended: contended(job.Accrued)}
+	p := mechanism.Payment{From: job.Job, Amount: had.Owed(job.Budget)}
+	switch {
+	case had.Began == 0 || had.Time == 0:
+		p.Reason = "owes nothing: no task of it had a slot"
+	case p.Amount == 0:
+		p.Reason = "owes nothing: no other account waited for slots while it had some"
+	default:
+		p.Reason = fmt.Sprintf("%s: %d of its %d tasks had slots, for %v, with a contention of %.0f %%",
+			strings.ToLower(end.State.String()), had.Began, had.Tasks, had.Time, 100*float64(had.Contended)/float64(had.Time))
+	}
+	return []mechanism.Payment{p}
+}
+
+// contended is the slot time that was metered at the levels of contention.
+func contended(metered messages.Credits) messages.Duration {
+	return messages.Duration(min(metered, math.MaxInt64/1000)) * 1000
+}
+
+// onCompletion is the paper's charge: the budget of a job that completed, and of one
+// that failed or was cancelled the part of it that its finished tasks are of all,
+// rounded half to even to the microcredit. A job whose utility at the shares it
+// received stayed below its minimum owes nothing.
+func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch u := received(job.Bid, end.Shares); {
 	case job.MinUtility != 0 && u < job.MinUtility:

@@ -253,7 +253,7 @@ func TestSharesAreTheMechanisms(t *testing.T) {
 func TestThoseWhoseMinimumIsNotMetPayNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := study(t, rules.Proportional, 4)
-		p.Market.SLO = rapid.SampledFrom([]float64{0.01, 0.3, 0.6, 1}).Draw(t, "slo")
+		p.Market.SLO, p.Market.Settle = rapid.SampledFrom([]float64{0.01, 0.3, 0.6, 1}).Draw(t, "slo"), messages.SettleOnCompletion
 		o := mustRun(t, p)
 		for i := range o.Jobs {
 			r := &o.Jobs[i]

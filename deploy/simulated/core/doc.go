@@ -22,7 +22,8 @@
 //
 //   - highest-bid: each task is a bidder. Prices are in credits for a second.
 //   - proportional: slots draw jobs by their shares when they come free, as agents
-//     do. A job pays its budget on completion, with an slo only if the share that
+//     do. A job pays for what it had, by the contention in its slot time; with
+//     settle: on-completion its budget, and with an slo that only if the share that
 //     it received, of the time it had tasks to start, was as much.
 //   - deadline: time is in units (Slot, else ten seconds, or as many times
 //     that as keep a study below a million units); each task's value is its part of the
@@ -37,7 +38,7 @@
 //   - contract: a user takes the contract worth most to it, by its own valuation,
 //     less the price; nothing on the menu at a loss.
 //   - baselines: a job pays the posted price of its slot-seconds, at most its
-//     budget.
+//     budget. A site ends jobs whose budgets are spent; this core lets them run.
 //
 // Budgets bind under the baselines and under proportional only.
 //

@@ -3,7 +3,9 @@ package core
 import (
 	"math"
 	"math/rand/v2"
+	"strconv"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/sampler"
 )
@@ -16,7 +18,7 @@ func runProportional(p *Problem) (*Outcome, error) {
 	if p.Market.SLO > 0 {
 		return runPool(p)
 	}
-	s := &shares{serial: newSerial(p), rng: rand.New(rand.NewPCG(p.Seed, 0x736861726573))}
+	s := newShares(p, 0x736861726573)
 	return s.run(s.end, s.arrive, s.serve)
 }
 
@@ -25,11 +27,38 @@ type shares struct {
 	serial
 	rng  *rand.Rand
 	draw sampler.Sampler
+
+	contention *proportional.Contention
+	level      float64 // of the contention, in force
+	contended  float64 // seconds that each slot was contended, since the beginning
+	since      messages.Time
+	parts      []float64 // contended slot time by job, in seconds
 }
 
-func (s *shares) arrive(_ messages.Time, i int) error {
-	s.enter(i)
+func newShares(p *Problem, stream uint64) *shares {
+	return &shares{serial: newSerial(p), rng: rand.New(rand.NewPCG(p.Seed, stream)),
+		contention: proportional.NewContention(*p.Market.Alpha), parts: make([]float64, len(p.Bids))}
+}
+
+func (s *shares) arrive(now messages.Time, i int) error {
+	s.enter(now, i)
 	return s.weigh(i, math.Pow(s.Bids[i].Budget, *s.Market.Alpha))
+}
+
+// enter has the tasks of a job wait for slots.
+func (s *shares) enter(now messages.Time, i int) {
+	s.pass(now)
+	s.serial.enter(i)
+	s.contention.Enter(s.account(i), Money(s.Bids[i].Budget))
+	s.contention.Count(s.jobs[i].left)
+}
+
+func (s *shares) account(i int) messages.Name { return strconv.Itoa(s.Work.Jobs[i].User) }
+
+// pass brings the contended time up to now.
+func (s *shares) pass(now messages.Time) {
+	s.contended += s.level * now.Sub(s.since).Seconds()
+	s.since, s.level = now, s.contention.Level(s.Work.Nodes)
 }
 
 // weigh sets the weight of a job.
@@ -39,6 +68,7 @@ func (s *shares) weigh(i int, weight float64) error {
 
 // serve has free slots draw jobs by their weights as long as there are tasks to start.
 func (s *shares) serve(now messages.Time) error {
+	defer s.pass(now)
 	for s.free > 0 && s.draw.Len() > 0 {
 		i := int(s.draw.Sample(s.rng.Float64())) - 1
 		s.out.Decisions++
@@ -51,10 +81,37 @@ func (s *shares) serve(now messages.Time) error {
 	return nil
 }
 
-// end charges the budget with the last task.
+// begin starts a task of a job.
+func (s *shares) begin(now messages.Time, i int) {
+	s.parts[i] -= s.contended
+	s.serial.begin(now, i)
+}
+
+// end charges with the last task.
 func (s *shares) end(now messages.Time, i int) error {
-	if s.serial.end(now, i) {
+	if s.over(now, i) {
 		s.out.Jobs[i].Paid = Money(s.Bids[i].Budget)
+		if s.Market.Settle != messages.SettleOnCompletion {
+			s.out.Jobs[i].Paid = s.had(i).Owed(s.out.Jobs[i].Paid)
+		}
 	}
 	return nil
+}
+
+// over ends a task, and reports whether its job has ended with it.
+func (s *shares) over(now messages.Time, i int) bool {
+	s.pass(now)
+	s.parts[i] += s.contended
+	s.contention.Count(-1)
+	over := s.serial.end(now, i)
+	if over {
+		s.contention.Leave(s.account(i), Money(s.Bids[i].Budget))
+	}
+	return over
+}
+
+// had is what a job had whose tasks have all ended.
+func (s *shares) had(i int) proportional.Had {
+	j := &s.Work.Jobs[i]
+	return proportional.Had{Tasks: j.Width, Began: j.Width, Time: messages.Duration(j.Work() * 1e9), Contended: messages.Duration(s.parts[i] * 1e9)}
 }

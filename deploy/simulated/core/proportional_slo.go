@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -26,12 +25,13 @@ type pool struct {
 // runPool is runProportional where the market has an slo. A job whose utility at
 // the share that it received stays below it pays nothing.
 func runPool(p *Problem) (*Outcome, error) {
-	config := messages.Market{Name: p.Market.Name, Mechanism: p.Market.Mechanism, Classes: []messages.Name{class}, Alpha: p.Market.Alpha}
+	config := messages.Market{Name: p.Market.Name, Mechanism: p.Market.Mechanism, Classes: []messages.Name{class}, Alpha: p.Market.Alpha,
+		Settle: p.Market.Settle}
 	mech, err := proportional.New(config)
 	if err != nil {
 		return nil, err
 	}
-	l := &pool{shares: &shares{serial: newSerial(p), rng: rand.New(rand.NewPCG(p.Seed, 0x706f6f6c))}, market: market.New(market.Manner{}, config, mech)}
+	l := &pool{shares: newShares(p, 0x706f6f6c), market: market.New(market.Manner{}, config, mech)}
 	l.publisher = market.NewPublisher(1, l.market)
 	if _, err := l.run(l.end, l.arrive, l.share); err != nil {
 		return nil, err
@@ -43,14 +43,14 @@ func runPool(p *Problem) (*Outcome, error) {
 }
 
 func (l *pool) arrive(now messages.Time, i int) error {
-	l.enter(i)
+	l.enter(now, i)
 	l.put(now, i)
 	return nil
 }
 
 // end asks the mechanism what a job owes with its last task.
 func (l *pool) end(now messages.Time, i int) error {
-	over := l.serial.end(now, i)
+	over := l.over(now, i)
 	if l.put(now, i); over {
 		l.settle(now, i)
 	}
@@ -61,13 +61,14 @@ func (l *pool) end(now messages.Time, i int) error {
 func (l *pool) put(now messages.Time, i int) {
 	t := &l.jobs[i]
 	l.market.Put(now, func() *mechanism.Bid {
-		return &mechanism.Bid{Job: messages.JobID(i + 1), Arrived: now, Budget: Money(l.Bids[i].Budget), Form: messages.Linear,
+		return &mechanism.Bid{Account: l.account(i), Job: messages.JobID(i + 1), Arrived: now, Budget: Money(l.Bids[i].Budget), Form: messages.Linear,
 			Weights: []float64{1}, MinUtility: l.Market.SLO}
 	}, messages.JobID(i+1), market.Progress{Started: now, Pending: []int{t.pending}, Running: []int{t.left - t.pending}})
 }
 
 // share has each free slot draw a job by the weights that the mechanism has decided.
 func (l *pool) share(now messages.Time) error {
+	defer l.pass(now)
 	for {
 		l.market.SetSlots(now, []int{l.Work.Nodes}, []int{l.free})
 		if l.market.Stale(now) {
@@ -101,7 +102,9 @@ func (l *pool) share(now messages.Time) error {
 // settle asks the mechanism what an ended job owes.
 func (l *pool) settle(now messages.Time, i int) {
 	job, got := l.market.Remove(now, messages.JobID(i+1))
-	end := mechanism.End{State: messages.Completed, Tasks: l.Work.Jobs[i].Width, Done: l.Work.Jobs[i].Width}
+	had := l.had(i)
+	job.Received, job.Accrued = had.Time, Money(had.Contended.Seconds())
+	end := mechanism.End{State: messages.Completed, Tasks: had.Tasks, Done: had.Tasks, Began: had.Began}
 	if len(got) > 0 && got[0].Over == 0 {
 		l.prompt++
 	}

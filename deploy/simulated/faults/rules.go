@@ -143,7 +143,7 @@ func (a *auditor) payments(job *mechanism.Job, end mechanism.End, list []mechani
 			return fmt.Errorf("invariant 6: individual rationality: job %d is to pay %v for slots it bid %v for", job.Job, paid, most)
 		}
 	}
-	if a.market.Mechanism == messages.Proportional && end.Done == 0 && paid != 0 {
+	if a.market.Mechanism == messages.Proportional && (end.Began == 0 || job.Received == 0) && paid != 0 {
 		return fmt.Errorf("invariant 6: individual rationality: job %d is to pay %v for nothing", job.Job, paid)
 	}
 	return nil

@@ -21,7 +21,7 @@ func live(p *core.Problem) (messages.Market, error) {
 	var err error
 	switch m.Mechanism {
 	case rules.Proportional:
-		out.Alpha = m.Alpha
+		out.Alpha, out.Settle = m.Alpha, m.Settle
 	case rules.HighestBid:
 		out.Algorithm, out.Price, out.Capped = m.Algorithm, m.Price.(string), m.Capped
 		if m.Algorithm == string(highestbid.WSPT) { // by the run times, which jobs then declare

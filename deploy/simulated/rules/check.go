@@ -28,7 +28,7 @@ func (m *Market) check() error {
 	case HighestBid:
 		return m.checkHighestBid()
 	case Proportional:
-		return cmp.Or(number("alpha", *m.Alpha, 0, 1), number("slo", m.SLO, 0, 1))
+		return cmp.Or(number("alpha", *m.Alpha, 0, 1), number("slo", m.SLO, 0, 1), choice("settle", m.Settle, "", messages.SettleOnCompletion))
 	case Deadline:
 		return m.checkDeadline()
 	case BatchQueue:

@@ -43,8 +43,9 @@ type Market struct {
 	// deadline: suspend (it goes on later), or with all actors requeue or cancel.
 	Preemption string `json:"preemption,omitempty"`
 
-	Alpha *float64 `json:"alpha,omitempty"` // proportional
-	SLO   float64  `json:"slo,omitempty"`   // proportional: the least utility, a share of the slots, that every job asks for
+	Alpha  *float64 `json:"alpha,omitempty"`  // proportional
+	SLO    float64  `json:"slo,omitempty"`    // proportional: the least utility, a share of the slots, that every job asks for
+	Settle string   `json:"settle,omitempty"` // proportional: on-completion for the paper's charge; absent: for what was had
 
 	C      int               `json:"C,omitempty"`      // deadline: slots; 0: the machine's
 	Lambda *float64          `json:"lambda,omitempty"` // deadline
@@ -86,7 +87,7 @@ var common = []string{"name", "mechanism", "worth", "bids"}
 
 var parameters = map[string][]string{
 	HighestBid:   {"nodes", "algorithm", "price", "capped", "reserve", "preemption"},
-	Proportional: {"nodes", "alpha", "slo"},
+	Proportional: {"nodes", "alpha", "slo", "settle"},
 	Deadline:     {"C", "lambda", "rule", "scale", "groups", "slot", "preemption"},
 	BatchQueue:   {"N", "mode", "expectation", "draws", "seed", "sampling"},
 	Reservation:  {"N", "T", "granule", "search", "orders", "pricing"},

@@ -1,0 +1,129 @@
+package proportional
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+func TestLevel(t *testing.T) {
+	type bidder struct {
+		account messages.Name
+		budget  float64 // credits
+		tasks   int
+	}
+	for _, c := range []struct {
+		name    string
+		alpha   float64
+		bidders []bidder
+		slots   int
+		want    float64
+	}{
+		{"nobody", 0.5, nil, 0, 0},
+		{"a slot for every task", 0.5, []bidder{{"a", 1, 2}, {"b", 1, 2}}, 4, 0},
+		{"one account with many jobs", 0.5, []bidder{{"a", 1, 9}, {"a", 5, 9}}, 4, 0},
+		{"two equal accounts", 0.5, []bidder{{"a", 1, 9}, {"b", 1, 9}}, 4, 0.5},
+		{"two equal accounts, one with two jobs", 1, []bidder{{"a", 2, 9}, {"a", 2, 9}, {"b", 4, 9}}, 4, 0.5},
+		{"ten equal accounts", 0.5, []bidder{{"a", 1, 9}, {"b", 1, 9}, {"c", 1, 9}, {"d", 1, 9}, {"e", 1, 9}, {"f", 1, 9}, {"g", 1, 9}, {"h", 1, 9}, {"i", 1, 9}, {"j", 1, 9}}, 4, 0.9},
+		{"next to nothing bid by another", 0.5, []bidder{{"a", 1, 9}, {"b", 1e-6, 1}}, 4, 0},
+		{"three times the power", 0.5, []bidder{{"a", 9, 9}, {"b", 1, 9}}, 4, 0.4}, // 1 − 10/16 = 0.375
+		{"budgets do not count", 0, []bidder{{"a", 9, 9}, {"b", 1e-6, 9}}, 4, 0.5},
+	} {
+		k := NewContention(c.alpha)
+		for _, b := range c.bidders {
+			budget, _ := messages.RoundCredits(b.budget)
+			k.Enter(b.account, budget)
+			k.Count(b.tasks)
+		}
+		if got := k.Level(c.slots); got != c.want {
+			t.Errorf("%s: level %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Jobs that have come and gone leave nothing behind.
+func TestContentionForgets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type job struct {
+			account messages.Name
+			budget  messages.Credits
+		}
+		alpha := rapid.SampledFrom([]float64{0, 0.3, 0.5, 1}).Draw(t, "alpha")
+		k, fresh := NewContention(alpha), NewContention(alpha)
+		var jobs []job
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			if len(jobs) > 0 && rapid.Bool().Draw(t, "leave") {
+				i := rapid.IntRange(0, len(jobs)-1).Draw(t, "which")
+				k.Leave(jobs[i].account, jobs[i].budget)
+				jobs = append(jobs[:i], jobs[i+1:]...)
+				continue
+			}
+			j := job{fmt.Sprint("u", rapid.IntRange(1, 4).Draw(t, "account")), messages.Credits(rapid.Int64Range(1, int64(messages.MaxCredits)).Draw(t, "budget"))}
+			k.Enter(j.account, j.budget)
+			jobs = append(jobs, j)
+		}
+		for _, j := range jobs {
+			fresh.Enter(j.account, j.budget)
+		}
+		k.Count(1)
+		fresh.Count(1)
+		if k.total != fresh.total || k.hi != fresh.hi || k.lo != fresh.lo || len(k.accounts) != len(fresh.accounts) || k.Level(0) != fresh.Level(0) {
+			t.Fatalf("after %d jobs: %+v, made anew %+v", len(jobs), k, fresh)
+		}
+	})
+}
+
+// What a job owes is between 0 and its budget, is the same however it ends, and grows
+// with the tasks that began and with the contention.
+func TestOwed(t *testing.T) {
+	const s = messages.Duration(1e9)
+	for _, c := range []struct {
+		had  Had
+		want messages.Credits
+	}{
+		{Had{Tasks: 4, Began: 4, Time: 400 * s, Contended: 400 * s}, 1000},
+		{Had{Tasks: 4, Began: 4, Time: 400 * s, Contended: 100 * s}, 250},
+		{Had{Tasks: 4, Began: 1, Time: 400 * s, Contended: 400 * s}, 250},
+		{Had{Tasks: 4, Began: 4, Time: 4 * s, Contended: 4 * s}, 100}, // a second each
+		{Had{Tasks: 4, Began: 4, Time: 400 * s}, 0},
+		{Had{Tasks: 4}, 0},
+		{Had{}, 0},
+	} {
+		if got := c.had.Owed(1000); got != c.want {
+			t.Errorf("%+v: owes %d, want %d", c.had, got, c.want)
+		}
+	}
+	mech := live(t, 0.5)
+	rapid.Check(t, func(t *rapid.T) {
+		budget := messages.Credits(rapid.Int64Range(0, int64(messages.MaxCredits)).Draw(t, "budget"))
+		h := Had{Tasks: rapid.IntRange(1, 1000).Draw(t, "tasks")}
+		h.Began = rapid.IntRange(0, h.Tasks).Draw(t, "began")
+		h.Time = messages.Duration(rapid.Int64Range(0, math.MaxInt64/4).Draw(t, "time"))
+		h.Contended = messages.Duration(rapid.Int64Range(0, int64(h.Time)).Draw(t, "contended"))
+		owed := h.Owed(budget)
+		if owed < 0 || owed > budget {
+			t.Fatalf("%+v owes %d of %d", h, owed, budget)
+		}
+		if more := h; more.Began < more.Tasks {
+			more.Began++
+			if more.Owed(budget) < owed {
+				t.Fatalf("%+v owes less than with a task less", more)
+			}
+		}
+		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 1, Budget: budget}, Received: h.Time, Accrued: messages.Credits(h.Contended / 1000)}
+		var first messages.Credits
+		for i, state := range []messages.State{messages.Completed, messages.Failed, messages.Cancelled} {
+			p := mech.Settle(view(), job, mechanism.End{State: state, Tasks: h.Tasks, Began: h.Began, Done: rapid.IntRange(0, h.Began).Draw(t, "done")})
+			if i == 0 {
+				first = p[0].Amount
+			} else if p[0].Amount != first {
+				t.Fatalf("%v owes %v, completed %v", state, p[0].Amount, first)
+			}
+		}
+	})
+}

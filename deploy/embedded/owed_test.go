@@ -1,0 +1,63 @@
+package embedded
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// TestOwedForWhatWasHad: with the default rule a job owes for the time it had of a slot
+// that others waited for, the same whether its program exits with 0, exits with 1 when
+// its results are there, or its owner cancels it then. On an idle site, and while only
+// jobs of its own account wait, it owes nothing.
+func TestOwedForWhatWasHad(t *testing.T) {
+	c := small(t.TempDir())
+	c.Nodes = NodesAlike(1, Slots{{Class: "map", Slots: 1}})
+	c.Replicas = 1
+	c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map"}}}
+	s := start(t, c)
+	defer closeSite(t, s)
+	alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
+	dir := t.TempDir()
+	one := func(script string, budget messages.Credits) messages.JobSpec {
+		return messages.JobSpec{Name: "one", Budget: budget, Dir: dir,
+			Stages: []messages.Stage{{Name: "map", Class: "map", Tasks: 1, Attempts: 1, Script: script}}}
+	}
+	const budget = 40 * messages.Credit
+
+	if job := alice.final(alice.submit("idle", one("sleep 0.2", budget))); job.Charged != 0 {
+		t.Errorf("alone on the site a job is charged %v", job.Charged)
+	}
+	mine := []messages.JobID{alice.submit("mine", one("sleep 0.2", budget)), alice.submit("mine too", one("sleep 0.2", budget))}
+	for _, id := range mine {
+		if job := alice.final(id); job.Charged != 0 {
+			t.Errorf("among jobs of its own account a job is charged %v", job.Charged)
+		}
+	}
+
+	result := filepath.Join(dir, "result")
+	there := func() bool { _, err := os.Stat(result); return err == nil }
+	rivals := one(":", budget)
+	rivals.Stages[0].Tasks = 100_000 // of which some wait all the time
+	rival := bob.submit("rivals", rivals)
+	for _, end := range []struct{ name, script string }{
+		{"exits with 0", "exit 0"}, {"exits with 1", "exit 1"}, {"is cancelled", "sleep 600"},
+	} {
+		_ = os.Remove(result)
+		id := alice.submit(end.name, one("sleep 1; touch result; "+end.script, budget))
+		await.Until(t, "the result is there", there)
+		if end.name == "is cancelled" {
+			request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: id})
+		}
+		// A second of ten for the whole, half of it contended: 2 credits. More where
+		// processes are slow.
+		if job := alice.final(id); job.Charged < 2*messages.Credit || job.Charged > budget/2 {
+			t.Errorf("a job that %s is charged %v", end.name, job.Charged)
+		}
+	}
+	request[messages.CancelReply](bob, messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: rival})
+	bob.final(rival)
+}
