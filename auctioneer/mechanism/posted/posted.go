@@ -78,8 +78,8 @@ func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	return a
 }
 
-// spent is when a job's slots will have cost its budget, if it goes on as it does; 0:
-// never.
+// spent is when a job's slots will have cost its budget, if it goes on as it does, or
+// when to look again; 0: never.
 func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 	if overdrawn(job) {
 		return now
@@ -92,13 +92,13 @@ func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 		return 0
 	}
 	seconds := (job.Budget - job.Accrued).Float() / (d.price.Float() * float64(running))
-	return now + messages.Time(math.Ceil(min(seconds*1e6, never)))
+	return now + messages.Time(math.Ceil(min(seconds, horizon)*1e6))
 }
 
 func overdrawn(job *mechanism.Job) bool { return job.Budget > 0 && job.Accrued >= job.Budget }
 
-// never is later than any budget is spent, in microseconds: a thousand years.
-const never = 1000 * 365 * 24 * 3600 * 1e6
+// horizon is how far ahead it is foreseen when a budget is spent, in seconds.
+const horizon = 3600
 
 // Explain says where a job stands; ahead is how many jobs with work pending in
 // the same classes go before it, by the rule that is named.
