@@ -87,6 +87,7 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c.binary = built
 	c.Config = Default()
+	c.Markets[0].Settle = messages.SettleOnCompletion
 	c.State = filepath.Join(c.dir, "state")
 	c.Keys = filepath.Join(c.dir, "keys")
 	c.Lease = messages.Duration(2 * time.Second)

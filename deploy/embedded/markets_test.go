@@ -34,7 +34,7 @@ func bazaar(t *testing.T) *Site {
 		{Name: "node2", Slots: slots("batch", 1, "posted", 2)},
 	}
 	c.Markets = []messages.Market{
-		{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"main"}},
+		{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"main"}, Settle: messages.SettleOnCompletion},
 		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}},
 		{Name: "due", Mechanism: messages.DeadlineBid, Classes: []messages.Name{"due"}, Slot: unit, Lambda: &one, Scale: 2},
 		{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"}},

@@ -33,6 +33,7 @@ func small(state string) Config {
 	c.Listen = "127.0.0.1:0"
 	c.Tasks.User = runner.UserSelf // tasks write where the test looks
 	c.Nodes = NodesAlike(2, Slots{{Class: "map", Slots: 2}, {Class: "reduce", Slots: 1}})
+	c.Markets[0].Settle = messages.SettleOnCompletion // charges that a test can foresee
 	return c
 }
 

@@ -83,7 +83,7 @@ func (r *realm) cut(site messages.Name) {
 const realmFunds = 100 * messages.Credit
 
 var realmMarkets = []messages.Market{
-	{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}},
+	{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}, Settle: messages.SettleOnCompletion},
 	{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{"queue"}},
 }
 
