@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
@@ -121,7 +122,19 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 		return
 	}
 	delete(a.tasks, at)
-	a.state.Ended(messages.Finished{Attempt: at, Outcome: how, Ended: a.now})
+	f := messages.Finished{Attempt: at, Outcome: how, Ended: a.now}
+	if j := a.leader.book.Job(at.Task.Job); how == messages.Exited && j != nil {
+		if total, _, done := j.Count(); done == total-1 {
+			switch a.config.Ends[int(a.leader.of[j.ID])] {
+			case messages.Failed:
+				f.ExitCode = 1
+			case messages.Cancelled:
+				a.leader.propose(&book.Command{Cancel: &book.Cancel{Job: j.ID, By: j.Account}})
+				a.leader.kick()
+			}
+		}
+	}
+	a.state.Ended(f)
 }
 
 // request sends a registration or an exchange, and its answer back.

@@ -20,6 +20,10 @@ type Config struct {
 	Network network.Config
 	Lease   messages.Duration // of an agent; 0: six hours
 	Slots   int               // of a node; 0: 1
+	// Ends says how jobs end whose owners have their results, by position in the trace:
+	// Failed, the last task exits with 1; Cancelled, its owner cancels the job in the last
+	// moment; nil, and of other jobs: well.
+	Ends map[int]messages.State
 }
 
 const defaultLease = messages.Duration(6 * 3600 * 1e9)

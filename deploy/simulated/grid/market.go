@@ -18,10 +18,11 @@ func Gangs(mechanism string) bool { return market.MannerOf(mechanism).Gangs }
 func live(p *core.Problem) (messages.Market, error) {
 	m := p.Market
 	out := messages.Market{Name: m.Name, Mechanism: m.Mechanism, Classes: []messages.Name{class}, Preemption: m.Preemption}
+	out.Settle = m.Settle
 	var err error
 	switch m.Mechanism {
 	case rules.Proportional:
-		out.Alpha, out.Settle = m.Alpha, m.Settle
+		out.Alpha = m.Alpha
 	case rules.HighestBid:
 		out.Algorithm, out.Price, out.Capped = m.Algorithm, m.Price.(string), m.Capped
 		if m.Algorithm == string(highestbid.WSPT) { // by the run times, which jobs then declare

@@ -1,0 +1,67 @@
+package grid
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/network"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestNoWayOut: in no market does a job pay less because it fails, or is cancelled,
+// when its owner has the results; the markets that settle on completion are the control.
+func TestNoWayOut(t *testing.T) {
+	control := map[string]bool{} // where it paid less
+	for _, settle := range []string{"", messages.SettleOnCompletion} {
+		for _, mechanism := range rules.Mechanisms() {
+			switch mechanism {
+			case rules.Proportional, rules.Deadline:
+			default:
+				if settle != "" {
+					continue
+				}
+			}
+			t.Run(mechanism+settle, func(t *testing.T) {
+				rapid.Check(t, func(t *rapid.T) {
+					p := study(t, mechanism)
+					p.Market.Settle, p.Record = settle, false
+					i := rapid.IntRange(0, len(p.Work.Jobs)-1).Draw(t, "who")
+					p.Work.Jobs[i].Runtime += 10 // what fails at once may be its node's doing
+					state := rapid.SampledFrom([]messages.State{messages.Failed, messages.Cancelled}).Draw(t, "end")
+					c := Config{Network: network.Config{Delay: ms / 10}}
+					well := run(t, p, c)
+					c.Ends = map[int]messages.State{i: state}
+					// A cancellation comes sooner than the word of an end: by a tenth of a second,
+					// of the ten of which a task owes the whole.
+					tolerance := 0.01 + 0.001*well.Jobs[i].Paid.Float()
+					if mechanism == rules.Proportional {
+						tolerance += 0.02 * p.Bids[i].Budget
+					}
+					if other := run(t, p, c); well.Jobs[i].Fate == core.Completed && other.Jobs[i].Paid.Float() < well.Jobs[i].Paid.Float()-tolerance {
+						if settle != "" {
+							control[mechanism] = true
+							return
+						}
+						t.Fatalf("job %d is %v and pays %v, completed it pays %v", i, state, other.Jobs[i].Paid, well.Jobs[i].Paid)
+					}
+				})
+			})
+		}
+	}
+	for _, mechanism := range []string{rules.Proportional, rules.Deadline} { // contracts of small studies are free
+		if !control[mechanism] {
+			t.Errorf("%s with settle: on-completion: nobody pays less by failing, so that this test has no power", mechanism)
+		}
+	}
+}
+
+func run(t *rapid.T, p *core.Problem, c Config) *core.Outcome {
+	o, _, err := Run(p, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
