@@ -25,6 +25,9 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	default:
 		p.Reason = fmt.Sprintf("%s: %d of its %d tasks had slots, for %v, with a contention of %.0f %%",
 			strings.ToLower(end.State.String()), had.Began, had.Tasks, had.Time, 100*float64(had.Contended)/float64(had.Time))
+		if had.Time < messages.Duration(had.Began)*WholeAfter {
+			p.Reason += fmt.Sprintf(", and of a task's part of the budget it owes what its time is of %v", WholeAfter)
+		}
 	}
 	return []mechanism.Payment{p}
 }

@@ -102,11 +102,12 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 	p.Printf("%s  %s  %d waiting, %d running\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running)
 	p.Prices(m.Prices)
 	for _, t := range m.Tariffs {
-		if t.Contention != nil {
-			p.Printf("  %.0f %% of the competition for %s is between accounts: jobs there owe that part of their budgets\n", 100**t.Contention, t.Class)
-			continue
+		switch {
+		case t.Contention == nil:
+			p.Printf("  a second on a slot of %s costs %s\n", t.Class, tariff(t))
+		case *t.Contention > 0:
+			p.Printf("  %s is contended: for slots that they have now, jobs owe %.0f %% of their budgets\n", t.Class, 100**t.Contention)
 		}
-		p.Printf("  a second on a slot of %s costs %s\n", t.Class, tariff(t))
 	}
 	for _, n := range m.Next {
 		p.Printf("  next for %s: job %v of %s%s\n", n.Class, n.Job, n.Account, bidding(n.Rate))
