@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nkeys"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/bank"
@@ -60,11 +62,28 @@ func (r *recorder) Register(c prometheus.Collector) error {
 		r.labels[m[1]] = labels
 		switch c.(type) {
 		case prometheus.Histogram, *prometheus.HistogramVec:
-			r.labels[m[1]+"_bucket"] = append(labels, "le")
-			r.labels[m[1]+"_sum"], r.labels[m[1]+"_count"] = labels, labels
+			r.addBuckets(m[1])
+		}
+	}
+	if group, ok := c.(prometheus.Gatherer); ok { // a registry is registered as one
+		families, err := group.Gather()
+		if err != nil {
+			return err
+		}
+		for _, f := range families {
+			if f.GetType() == dto.MetricType_HISTOGRAM {
+				r.addBuckets(f.GetName())
+			}
 		}
 	}
 	return r.Registry.Register(c)
+}
+
+// addBuckets adds the series of a histogram.
+func (r *recorder) addBuckets(name string) {
+	labels := r.labels[name]
+	r.labels[name+"_bucket"] = append(slices.Clone(labels), "le")
+	r.labels[name+"_sum"], r.labels[name+"_count"] = labels, labels
 }
 
 func (r *recorder) MustRegister(all ...prometheus.Collector) {
