@@ -34,7 +34,7 @@ type Config struct {
 	// Profile serves pprof at a socket in the state directory, for its owner alone:
 	// what is in the memory of a site would be secret on any port.
 	Profile bool `json:"profile,omitempty"`
-	// Store is how replicas keep their logs: "wal" or "bolt".
+	// Store is how replicas keep their logs: StoreWAL.
 	Store string `json:"store"`
 	// Replicas of the auctioneer and of the bank: odd, at most 7. Without
 	// Hosts they all run here; with Hosts it is their number and not set.
@@ -175,11 +175,9 @@ type Host struct {
 	Metrics string `json:"metrics,omitempty"`
 }
 
-// Stores that can be named in Config.Store.
-const (
-	StoreWAL  = "wal"
-	StoreBolt = "bolt"
-)
+// StoreWAL is a write-ahead log in segments, the one store there is. Configurations and
+// state directories name it since there was another.
+const StoreWAL = "wal"
 
 // Default is a site for a first look, on loopback: three users and an
 // operator, four nodes, one market.

@@ -163,7 +163,7 @@ func (g *group) start1(id string) error {
 // opener joins a replica's state to its group's log.
 func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
 	c := mailbox.Config{
-		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id), Store: g.site.config.Store,
+		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id),
 		Log: g.site.log.WithOptions(zap.IncreaseLevel(g.hush)), Metrics: registry,
 	}
 	return func(m mailbox.Machine) (mailbox.Mailbox, error) {

@@ -111,7 +111,7 @@ func writeAt(f *os.File, s string) error {
 func (l *lock) release() error { return l.file.Close() }
 
 // shape is what a state directory was made for and cannot be used otherwise:
-// the members of a group are written in its log, and a log is of one kind.
+// the members of a group are written in its log, and an earlier release had another store.
 type shape struct {
 	Site     messages.Name `json:"site"`
 	Replicas []string      `json:"replicas"`
@@ -124,7 +124,7 @@ const shapeFile = "shape.json"
 // keepShape remembers the shape of a new state directory, and refuses a
 // configuration that another was made for.
 func keepShape(c *Config) error {
-	want := shape{Site: c.Site, Replicas: c.replicaIDs(), Store: c.Store}
+	want := shape{Site: c.Site, Replicas: c.replicaIDs(), Store: StoreWAL}
 	path := filepath.Join(c.State, shapeFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,9 +140,12 @@ func keepShape(c *Config) error {
 	if err != nil {
 		return fmt.Errorf("state directory: %s: %w", path, err)
 	}
-	if have.Site != want.Site || have.Store != want.Store || !have.sameGroup(&want, len(c.Hosts) > 0) {
-		return messages.Errorf(messages.Conflict, "state directory %s: was made for site %s with replicas %v and store %s, not for site %s with replicas %v and store %s; use those, or another directory",
-			c.State, have.Site, have.Replicas, have.Store, want.Site, want.Replicas, want.Store)
+	if have.Store != want.Store {
+		return messages.Errorf(messages.Conflict, "state directory %s: its logs are of the store %s, which this release does not read; move it away where other hosts have the site's state (see the runbook), else go on with the release before", c.State, clip(have.Store))
+	}
+	if have.Site != want.Site || !have.sameGroup(&want, len(c.Hosts) > 0) {
+		return messages.Errorf(messages.Conflict, "state directory %s: was made for site %s with replicas %v, not for site %s with replicas %v; use those, or another directory",
+			c.State, have.Site, have.Replicas, want.Site, want.Replicas)
 	}
 	return nil
 }

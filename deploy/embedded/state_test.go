@@ -1,10 +1,12 @@
 package embedded
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/deploy/identity"
@@ -116,7 +118,6 @@ func TestStateKeepsItsShape(t *testing.T) {
 	}
 	for what, change := range map[string]func(*Config){
 		"other replicas": func(c *Config) { c.Replicas = 5 },
-		"another store":  func(c *Config) { c.Store = StoreBolt },
 		"another site":   func(c *Config) { c.Site = "east" },
 		"hosts":          func(c *Config) { c.Hosts = three() },
 	} {
@@ -125,5 +126,16 @@ func TestStateKeepsItsShape(t *testing.T) {
 		if err := keepShape(&c); messages.KindOf(err) != messages.Conflict {
 			t.Errorf("%s: %v, want Conflict", what, err)
 		}
+	}
+	path := filepath.Join(made.State, shapeFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte(`"wal"`), []byte(`"bolt"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := keepShape(&made); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), "the release before") {
+		t.Errorf("logs of the dropped store: %v", err)
 	}
 }

@@ -16,12 +16,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Stores of the log.
-const (
-	StoreWAL  = "wal"  // hashicorp/raft-wal: segments, written in place; the default
-	StoreBolt = "bolt" // hashicorp/raft-boltdb: one B+ tree; slower, easier to inspect
-)
-
 // Config says how a replica keeps its log. ID, Dir and an address to listen on
 // are needed; every zero elsewhere stands for the default named.
 type Config struct {
@@ -53,10 +47,7 @@ type Config struct {
 	// It is used only where Dir holds no state. A replica that lost its disk is known
 	// by that to its peers: it has no vote until it has caught up with them.
 	Bootstrap []string
-	// Store is StoreWAL or StoreBolt; default StoreWAL. It stays as it was
-	// when Dir was made.
-	Store string
-	// SegmentBytes is the size of a segment of StoreWAL, reserved on disk in
+	// SegmentBytes is the size of a segment of the log, reserved on disk in
 	// advance; default 64 MiB, at least 64 KiB.
 	SegmentBytes int
 
@@ -126,8 +117,6 @@ func (c *Config) checkIdentity() error {
 		return invalid("Dir is empty; name a directory for the log")
 	case !metricName.MatchString(c.Name):
 		return invalid("Name is %q; use lower-case letters, digits and _", c.Name)
-	case c.Store != StoreWAL && c.Store != StoreBolt:
-		return invalid("Store is %q; use %q or %q", c.Store, StoreWAL, StoreBolt)
 	case len(c.Bootstrap) > 0 && !slices.Contains(c.Bootstrap, c.ID):
 		return invalid("Bootstrap %q does not name this replica, %q", c.Bootstrap, c.ID)
 	}
@@ -196,7 +185,6 @@ func (c *Config) checkLimits() error {
 func (c *Config) withDefaults() *Config {
 	d := *c
 	fill(&d.Name, "mailbox")
-	fill(&d.Store, StoreWAL)
 	fill(&d.SegmentBytes, 64<<20)
 	fill(&d.Timeout, time.Second)
 	fill(&d.limits.command, 1<<20)

@@ -3,6 +3,8 @@ package mailbox
 import (
 	"crypto/tls"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +21,6 @@ func TestConfigIsRefusedByField(t *testing.T) {
 		{"ID", func(c *Config) { c.ID = "" }, "empty"},
 		{"Dir", func(c *Config) { c.Dir = "" }, "empty"},
 		{"Name", func(c *Config) { c.Name = "Bank!" }, "not a metric's name"},
-		{"Store", func(c *Config) { c.Store = "sqlite" }, "unknown"},
 		{"Listen", func(c *Config) { c.Listen = "" }, "no address"},
 		{"Resolve", func(c *Config) { c.Resolve = nil }, "no addresses"},
 		{"Bootstrap", func(c *Config) { c.Bootstrap = []string{"b"} }, "without this replica"},
@@ -58,15 +59,22 @@ func TestDirectoryIsLocked(t *testing.T) {
 	}
 }
 
-func TestStoreStaysAsItWas(t *testing.T) {
-	for first, second := range map[string]string{StoreWAL: StoreBolt, StoreBolt: StoreWAL} {
-		g := newGroup(t, 1, func(c *Config) { c.Store = first })
-		g.start("r1")
-		g.stop("r1")
-		c := g.config("r1")
-		c.Store = second
-		if _, err := OpenRaft(c, newTally()); !errors.Is(err, &messages.Error{Kind: messages.Invalid}) {
-			t.Errorf("%s opened as %s: %v", first, second, err)
-		}
+// TestLogOfTheDroppedStoreIsRefused: a directory that an earlier release wrote with bolt
+// stays as it is, and the refusal says what to do.
+func TestLogOfTheDroppedStoreIsRefused(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	old := filepath.Join(g.dirs["r1"], boltFile)
+	if err := errors.Join(os.MkdirAll(g.dirs["r1"], 0o700), os.WriteFile(old, []byte("a log"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := OpenRaft(g.config("r1"), newTally())
+	if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), old) || !strings.Contains(err.Error(), "the release before") {
+		t.Errorf("opened: %v", err)
+	}
+	if text, err := os.ReadFile(old); string(text) != "a log" {
+		t.Errorf("the log is %q, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(g.dirs["r1"], walDir)); err == nil {
+		t.Error("another log was begun beside it")
 	}
 }

@@ -43,11 +43,6 @@ func (f *faultyLog) fail(err error) {
 	f.err.Store(&err)
 }
 
-func (f *faultyLog) IsMonotonic() bool {
-	m, ok := f.LogStore.(raft.MonotonicLogStore)
-	return ok && m.IsMonotonic()
-}
-
 // faultyGroup is a group whose logs can be made to fail; stuck gets what
 // faults.stuck is told.
 func faultyGroup(t *testing.T, n int) (g *group, logs map[string]*faultyLog, stuck chan error) {

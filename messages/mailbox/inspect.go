@@ -176,7 +176,7 @@ func (d *disk) check(c *Config) error {
 		snapshot, snapshotTerm = usable.Index, usable.Term
 	}
 	log := &sealedLog{LogStore: d.store, place: c.Dir, promises: d.promises}
-	last, first, err := log.scan(snapshot)
+	last, first, err := log.scan()
 	if err != nil {
 		return broken(err)
 	}
@@ -211,9 +211,9 @@ func orNone(err error) error {
 	return errors.New("there is none")
 }
 
-// scan reads the whole log and checks every entry, and that each above the snapshot
-// is there and follows the one before.
-func (s *sealedLog) scan(snapshot uint64) (last tail, first uint64, err error) {
+// scan reads the whole log and checks that every entry is there, and follows the entry
+// before.
+func (s *sealedLog) scan() (last tail, first uint64, err error) {
 	var end uint64
 	err = safely(func() (err error) {
 		if first, err = s.LogStore.FirstIndex(); err == nil {
@@ -227,9 +227,6 @@ func (s *sealedLog) scan(snapshot uint64) (last tail, first uint64, err error) {
 	for index := first; index <= end; index++ {
 		var l raft.Log
 		err := s.read(index, &l)
-		if errors.Is(err, raft.ErrLogNotFound) && index <= snapshot {
-			continue // the other store keeps what a snapshot has made old
-		}
 		if errors.Is(err, raft.ErrLogNotFound) {
 			return last, first, damagedEntry(s.place, index, err)
 		}
@@ -357,7 +354,7 @@ func (d *disk) putAside(c *Config) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("mailbox: cannot put damaged state aside: %w", err)
 	}
-	for _, name := range []string{walDir, boltFile, snapshotsDir} {
+	for _, name := range []string{walDir, snapshotsDir} {
 		err := os.Rename(filepath.Join(c.Dir, name), filepath.Join(aside, name))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", fmt.Errorf("mailbox: cannot put damaged state aside: %w", err)

@@ -72,11 +72,12 @@ func (g *group) silent(id string) {
 // that is lost. It gets what the log no longer has from a snapshot, serves where no
 // configuration of the others says, and then counts.
 func TestReplaceADeadReplica(t *testing.T) {
-	// The other store still reads entries that it has cut off, in its last segment.
-	g := newSecureGroup(t, 3, func(c *Config) { c.TrailingEntries, c.Store = 1, StoreBolt })
+	// Entries that were cut off can be read until their segment is full: the segments are
+	// small, and the commands large.
+	g := newSecureGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
 	g.start(g.ids...)
 	for i := range 40 {
-		g.propose(fmt.Sprint(i))
+		g.propose(fmt.Sprintf("%4000d", i))
 	}
 	for range 2 { // the log goes back to the older one
 		if err := g.leader().raft.Snapshot().Error(); err != nil {

@@ -17,21 +17,17 @@ import (
 )
 
 func TestReplicasAgree(t *testing.T) {
-	for _, store := range []string{StoreWAL, StoreBolt} {
-		t.Run(store, func(t *testing.T) {
-			g := newGroup(t, 3, func(c *Config) { c.Store = store })
-			g.start(g.ids...)
-			const callers, each = 50, 40
-			checkResults(t, g, callers, each)
-			g.agree(callers * each)
-			status := g.leader().Status()
-			if status.Commands < callers*each || status.Entries >= status.Commands {
-				t.Errorf("%d commands took %d entries", status.Commands, status.Entries)
-			}
-			if !slices.Equal(slices.Sorted(slices.Values(status.Replicas)), g.ids) || status.Leader != status.ID {
-				t.Errorf("status is %+v", status)
-			}
-		})
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	const callers, each = 50, 40
+	checkResults(t, g, callers, each)
+	g.agree(callers * each)
+	status := g.leader().Status()
+	if status.Commands < callers*each || status.Entries >= status.Commands {
+		t.Errorf("%d commands took %d entries", status.Commands, status.Entries)
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(status.Replicas)), g.ids) || status.Leader != status.ID {
+		t.Errorf("status is %+v", status)
 	}
 }
 
@@ -123,70 +119,62 @@ func checkAnswered(t *testing.T, g *group, answered *sync.Map) {
 }
 
 func TestStateSurvivesRestart(t *testing.T) {
-	for _, store := range []string{StoreWAL, StoreBolt} {
-		t.Run(store, func(t *testing.T) {
-			g := newGroup(t, 3, func(c *Config) { c.Store = store })
-			g.start(g.ids...)
-			for i := range 200 {
-				g.propose(fmt.Sprint(i))
-			}
-			before := g.agree(200)
-			g.stop(g.ids...)
-			g.start(g.ids...)
-			if after := g.agree(200); after != before {
-				t.Errorf("the state's hash was %x, is %x", before, after)
-			}
-		})
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	for i := range 200 {
+		g.propose(fmt.Sprint(i))
+	}
+	before := g.agree(200)
+	g.stop(g.ids...)
+	g.start(g.ids...)
+	if after := g.agree(200); after != before {
+		t.Errorf("the state's hash was %x, is %x", before, after)
 	}
 }
 
 // TestSnapshotReachesWhoLagged cuts the log past what a stopped replica has, so
 // that only a snapshot can bring it up to date.
 func TestSnapshotReachesWhoLagged(t *testing.T) {
-	for _, store := range []string{StoreWAL, StoreBolt} {
-		t.Run(store, func(t *testing.T) {
-			// Segments of the log go as a whole, so they are small and the commands large.
-			g := newGroup(t, 3, func(c *Config) { c.Store, c.TrailingEntries, c.SegmentBytes = store, 1, 64<<10 })
-			g.start(g.ids...)
-			g.propose("seen by all")
-			g.agree(1)
-			lagging := g.follower().config.ID
-			g.stop(lagging)
-			for i := range 100 {
-				g.propose(fmt.Sprintf("%4000d", i))
-			}
-			g.agree(101)
-			for id, box := range g.running() {
-				if err := box.raft.Snapshot().Error(); err != nil {
-					t.Fatalf("snapshot of %s: %v", id, err)
-				}
-				if first, err := box.disk.logs.FirstIndex(); err != nil || first != 1 {
-					t.Fatalf("the log of %s starts at %d, %v, with a single snapshot", id, first, err)
-				}
-			}
-			g.propose("between two snapshots")
-			g.agree(102)
-			for id, box := range g.running() {
-				if err := box.raft.Snapshot().Error(); err != nil {
-					t.Fatalf("snapshot of %s: %v", id, err)
-				}
-				if first, err := box.disk.logs.FirstIndex(); err != nil || first < 50 {
-					t.Fatalf("the log of %s still starts at %d, %v", id, first, err)
-				}
-			}
-			g.start(lagging)
-			g.propose("after")
-			before := g.agree(103)
-			box := g.running()[lagging]
-			if box.Status().Commands > 50 || box.applier.index.Load() < 103 {
-				t.Errorf("the replica that lagged applied %d commands, up to %d", box.Status().Commands, box.Status().Applied)
-			}
-			g.stop(g.ids...)
-			g.start(g.ids...)
-			if after := g.agree(103); after != before {
-				t.Errorf("from snapshots and logs the state's hash is %x, was %x", after, before)
-			}
-		})
+	// Segments of the log go as a whole, so they are small and the commands large.
+	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
+	g.start(g.ids...)
+	g.propose("seen by all")
+	g.agree(1)
+	lagging := g.follower().config.ID
+	g.stop(lagging)
+	for i := range 100 {
+		g.propose(fmt.Sprintf("%4000d", i))
+	}
+	g.agree(101)
+	for id, box := range g.running() {
+		if err := box.raft.Snapshot().Error(); err != nil {
+			t.Fatalf("snapshot of %s: %v", id, err)
+		}
+		if first, err := box.disk.logs.FirstIndex(); err != nil || first != 1 {
+			t.Fatalf("the log of %s starts at %d, %v, with a single snapshot", id, first, err)
+		}
+	}
+	g.propose("between two snapshots")
+	g.agree(102)
+	for id, box := range g.running() {
+		if err := box.raft.Snapshot().Error(); err != nil {
+			t.Fatalf("snapshot of %s: %v", id, err)
+		}
+		if first, err := box.disk.logs.FirstIndex(); err != nil || first < 50 {
+			t.Fatalf("the log of %s still starts at %d, %v", id, first, err)
+		}
+	}
+	g.start(lagging)
+	g.propose("after")
+	before := g.agree(103)
+	box := g.running()[lagging]
+	if box.Status().Commands > 50 || box.applier.index.Load() < 103 {
+		t.Errorf("the replica that lagged applied %d commands, up to %d", box.Status().Commands, box.Status().Applied)
+	}
+	g.stop(g.ids...)
+	g.start(g.ids...)
+	if after := g.agree(103); after != before {
+		t.Errorf("from snapshots and logs the state's hash is %x, was %x", after, before)
 	}
 }
 

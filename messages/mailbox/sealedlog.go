@@ -152,13 +152,10 @@ func (s *sealedLog) end() (index, term uint64) {
 	return last.index, last.term
 }
 
-// IsMonotonic says whether the store refuses gaps.
-func (s *sealedLog) IsMonotonic() bool {
-	m, ok := s.LogStore.(raft.MonotonicLogStore)
-	return ok && m.IsMonotonic()
-}
+// IsMonotonic says that the store refuses gaps.
+func (s *sealedLog) IsMonotonic() bool { return true }
 
-// safely runs f on files that may be damaged: the stores' libraries panic on some
+// safely runs f on files that may be damaged: the store's library panics on some
 // broken pages and lengths, and fault where a mapped file is shorter than it says.
 func safely(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

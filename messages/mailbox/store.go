@@ -3,29 +3,20 @@ package mailbox
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
-	boltdb "github.com/hashicorp/raft-boltdb/v2"
 	wal "github.com/hashicorp/raft-wal"
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
 )
 
-// logStore is what both kinds of store are: the log, and Raft's votes.
-type logStore interface {
-	raft.LogStore
-	raft.StableStore
-	io.Closer
-}
-
 // disk is the durable state of a replica, in one directory.
 type disk struct {
 	lock      *os.File
-	store     logStore
+	store     *wal.WAL // the log, and Raft's votes
 	logs      raft.LogStore
 	stable    *guardedStable
 	snapshots *sealedSnapshots
@@ -74,26 +65,15 @@ func (d *disk) open(c *Config, g *guard) (err error) {
 	return nil
 }
 
-// Where the log is, by store.
 const (
 	walDir   = "wal"
-	boltFile = "log.bolt"
+	boltFile = "log.bolt" // where releases that could use bolt as a store had the log
 )
 
-func openStore(c *Config) (logStore, error) {
-	segments, tree := filepath.Join(c.Dir, walDir), filepath.Join(c.Dir, boltFile)
-	other, kind := tree, StoreBolt
-	if c.Store == StoreBolt {
-		other, kind = segments, StoreWAL
-	}
-	if _, err := os.Stat(other); err == nil {
-		return nil, messages.Errorf(messages.Invalid, "mailbox config: %s holds a log of Store %q; use that, or another Dir", c.Dir, kind)
-	}
-	if c.Store == StoreBolt {
-		if err := checkTree(tree); err != nil {
-			return nil, fmt.Errorf("its structure is broken: %w", err)
-		}
-		return boltdb.New(boltdb.Options{Path: tree, MsgpackUseNewTimeFormat: true})
+func openStore(c *Config) (*wal.WAL, error) {
+	segments, old := filepath.Join(c.Dir, walDir), filepath.Join(c.Dir, boltFile)
+	if _, err := os.Stat(old); err == nil {
+		return nil, messages.Errorf(messages.Invalid, "%s: is a log of the store bolt, which this release does not read; where a majority of the group has logs of the store wal, move %s away, and this replica gets all from them, else go on with the release before", old, c.Dir)
 	}
 	if err := os.MkdirAll(segments, 0o700); err != nil {
 		return nil, fmt.Errorf("mailbox: cannot make the log's directory: %w", err)

@@ -24,7 +24,6 @@ type settings struct {
 	keys     string
 	listen   string
 	metrics  string
-	store    string
 	host     string
 	nodes    int
 	replicas int
@@ -44,7 +43,6 @@ func (s *settings) keysFlag(f *pflag.FlagSet) {
 func (s *settings) runFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.metrics, "metrics", "", "`address` that serves Prometheus metrics (default none)")
 	f.BoolVar(&s.profile, "profile", false, "serve pprof at a socket in the state directory")
-	f.StringVar(&s.store, "store", "", "how replicas keep their logs, `wal` or bolt (default wal)")
 }
 
 func (s *settings) siteFlags(f *pflag.FlagSet) {
@@ -124,7 +122,6 @@ func (s *settings) override(c *embedded.Config) {
 	set(&c.Keys, s.keys)
 	set(&c.Listen, s.listen)
 	set(&c.Metrics, s.metrics)
-	set(&c.Store, s.store)
 	set(&c.Replicas, s.replicas)
 	set(&c.Profile, s.profile)
 	if s.nodes != 0 && len(c.Nodes) > 0 {

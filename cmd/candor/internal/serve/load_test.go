@@ -29,7 +29,7 @@ func run(t *testing.T, args ...string) (string, error) {
 // flags > environment > file > defaults, told apart by the listen address.
 func TestPrecedence(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
-	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:2000\nstore: bolt\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:2000\nreplicas: 5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	variables := map[string]string{"CANDOR_LISTEN": "127.0.0.1:3000", "CANDOR_CONFIG": file}
@@ -37,13 +37,13 @@ func TestPrecedence(t *testing.T) {
 		variables map[string]string
 		args      []string
 		listen    string
-		store     string
+		replicas  int
 	}{
-		{nil, nil, "127.0.0.1:4222", "wal"},
-		{nil, []string{"--config", file}, "127.0.0.1:2000", "bolt"},
-		{variables, nil, "127.0.0.1:3000", "bolt"},
-		{variables, []string{"--listen", "127.0.0.1:4000"}, "127.0.0.1:4000", "bolt"},
-		{variables, []string{"--store", "wal"}, "127.0.0.1:3000", "wal"},
+		{nil, nil, "127.0.0.1:4222", 3},
+		{nil, []string{"--config", file}, "127.0.0.1:2000", 5},
+		{variables, nil, "127.0.0.1:3000", 5},
+		{variables, []string{"--listen", "127.0.0.1:4000"}, "127.0.0.1:4000", 5},
+		{variables, []string{"--replicas", "1"}, "127.0.0.1:3000", 1},
 	}
 	for _, c := range cases {
 		s := &settings{}
@@ -59,8 +59,8 @@ func TestPrecedence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Listen != c.listen || got.Store != c.store {
-			t.Errorf("variables %v, flags %v: listen %s, store %s; want %s, %s", c.variables, c.args, got.Listen, got.Store, c.listen, c.store)
+		if got.Listen != c.listen || got.Replicas != c.replicas {
+			t.Errorf("variables %v, flags %v: listen %s, %d replicas; want %s, %d", c.variables, c.args, got.Listen, got.Replicas, c.listen, c.replicas)
 		}
 	}
 }
@@ -101,7 +101,6 @@ func TestFlagsAreChecked(t *testing.T) {
 		{"--nodes", "-1", "nodes: is empty"},
 		{"--replicas", "4", "replicas: 4 is not possible"},
 		{"--listen", "4222", `listen: "4222" is not an address`},
-		{"--store", "etcd", `store: "etcd"`},
 		{"--config", "/does/not/exist", "no such file"},
 	} {
 		_, err := run(t, "config", "show", c.flag, c.value)

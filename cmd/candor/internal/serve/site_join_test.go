@@ -194,7 +194,7 @@ func TestPeersAreInserted(t *testing.T) {
 		"none":              {"site: west # ours\nlisten_leaf: 127.0.0.1:1\n", true},
 		"no newline":        {"site: west", true},
 		"empty":             {"", true},
-		"one":               {"site: west\npeers:\n  # a comment\n  - {name: north, keys: [C], limit: 1, urls: [\"tls://n:1\"], creds: c}\nstore: bolt\n", true},
+		"one":               {"site: west\npeers:\n  # a comment\n  - {name: north, keys: [C], limit: 1, urls: [\"tls://n:1\"], creds: c}\nstore: wal\n", true},
 		"not indented":      {"peers:\n- name: north\n  keys: [C]\n  urls: [\"tls://n:1\"]\n  creds: c\n  limit: 1\nsite: west\n", true},
 		"in braces":         {"peers: [{name: north, keys: [C], urls: [\"tls://n:1\"], creds: c, limit: 1}]\n", false},
 		"an empty list":     {"peers: []\n", false},
