@@ -21,7 +21,9 @@ func (m *replicated) stop() error {
 	}
 	close(m.stopping)
 	m.queue.close(ErrClosed)
-	stopped := awaitFor(m.halt(), m.config.limits.stuckAfter) == nil
+	halted := m.halt()
+	cut := m.transport.Close() // Raft waits for no peer that does not answer
+	stopped := awaitFor(halted, m.config.limits.stuckAfter) == nil
 	close(m.gone)
 	m.abandon()
 	<-m.collected
@@ -29,9 +31,9 @@ func (m *replicated) stop() error {
 	m.running.Wait()
 	if !stopped {
 		// Raft may still be writing: the files stay open and locked.
-		return errors.Join(fmt.Errorf("mailbox: the log in %s does not stop; its disk may hang", m.config.Dir), m.stream.Close())
+		return errors.Join(fmt.Errorf("mailbox: the log in %s does not stop; its disk may hang", m.config.Dir), cut)
 	}
-	return m.release()
+	return errors.Join(cut, m.release())
 }
 
 // release gives back what open acquired. Raft has stopped.

@@ -1,0 +1,58 @@
+package mailbox
+
+import (
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// pipeline sends entries to a replica without waiting for the answer to each. Raft reads
+// no answer after a refusal, but may go on sending, and its own pipeline then blocks the
+// sender for ever: nothing more reaches the replica, and Raft cannot stop. So a pipeline
+// ends with the first refusal.
+type pipeline struct {
+	raft.AppendPipeline
+	answers chan raft.AppendFuture
+	closed  chan struct{}
+	once    sync.Once
+}
+
+// AppendEntriesPipeline begins to send a replica entries.
+func (g *gate) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (raft.AppendPipeline, error) {
+	below, err := g.below.AppendEntriesPipeline(id, to)
+	if err != nil {
+		return nil, err
+	}
+	p := &pipeline{AppendPipeline: below, answers: make(chan raft.AppendFuture), closed: make(chan struct{})}
+	go p.pass()
+	return p, nil
+}
+
+// Consumer gives Raft the answers.
+func (p *pipeline) Consumer() <-chan raft.AppendFuture { return p.answers }
+
+// Close ends the pipeline; closing again does nothing.
+func (p *pipeline) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return p.AppendPipeline.Close()
+}
+
+// pass passes the answers on. What Raft takes for a refusal is also an answer that failed,
+// and one of a later term.
+func (p *pipeline) pass() {
+	for {
+		select {
+		case f := <-p.AppendPipeline.Consumer():
+			if r := f.Response(); !r.Success || r.Term > f.Request().Term {
+				_ = p.AppendPipeline.Close()
+			}
+			select {
+			case p.answers <- f:
+			case <-p.closed:
+				return
+			}
+		case <-p.closed:
+			return
+		}
+	}
+}
