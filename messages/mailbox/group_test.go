@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	waiting "github.com/candor-grid/candor/messages/await"
 )
 
@@ -285,6 +287,16 @@ func (g *group) agree(atLeast uint64) uint64 {
 		return len(states) == 1
 	})
 	return hash
+}
+
+// handOver has a leader give its leadership away. A transfer that fails, as under load, is
+// tried again; one that timed out may have had its effect all the same.
+func (g *group) handOver(transfer func() raft.Future) {
+	g.t.Helper()
+	eventually(g.t, "leadership handed over", func() bool {
+		err := transfer().Error()
+		return err == nil || errors.Is(err, raft.ErrNotLeader)
+	})
 }
 
 // another waits for a leader that is not old.

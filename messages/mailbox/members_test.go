@@ -241,9 +241,7 @@ func TestReplicaIsAddedOverTLS(t *testing.T) {
 	if !first.stream.isMember("r2") || first.stream.isMember("r3") {
 		t.Error("the new replica is no member, or a stranger is")
 	}
-	if err := first.raft.LeadershipTransfer().Error(); err != nil {
-		t.Fatal(err)
-	}
+	g.handOver(first.raft.LeadershipTransfer)
 	if now := g.another(first).config.ID; now != "r2" {
 		t.Errorf("%s leads", now)
 	}

@@ -330,9 +330,7 @@ func TestLeadershipIsAnnouncedAfterTheBarrier(t *testing.T) {
 		}
 		old := g.leader()
 		total, _ := g.machines[old.config.ID].state()
-		if err := old.raft.LeadershipTransfer().Error(); err != nil {
-			t.Fatal(err)
-		}
+		g.handOver(old.raft.LeadershipTransfer)
 		next := g.another(old)
 		gained := drain(t, next.Leadership(), func(l Leadership) bool { return l.Leads })
 		if now, _ := g.machines[next.config.ID].state(); now < total {
@@ -356,9 +354,7 @@ func TestNoLeadershipBeforeTheBarrier(t *testing.T) {
 	defer release()
 	g.propose("x")
 	id := raft.ServerID(next.config.ID)
-	if err := old.raft.LeadershipTransferToServer(id, raft.ServerAddress(id)).Error(); err != nil {
-		t.Fatal(err)
-	}
+	g.handOver(func() raft.Future { return old.raft.LeadershipTransferToServer(id, raft.ServerAddress(id)) })
 	eventually(t, "the election", func() bool { return next.raft.State() == raft.Leader })
 	if err := next.Verify(context.Background()); !errors.Is(err, ErrNotLeader) || machine.count("x") != 0 {
 		t.Errorf("verify before the barrier: %v", err)
