@@ -8,6 +8,8 @@ FUZZTIME ?= 10s
 SOAK ?= 10
 # How many histories under faults "make soak" runs: on 2 cores they take about half a night.
 SEEDS ?= 100000
+# Raft counts with hashicorp/go-metrics; without the tag, with armon/go-metrics, which it replaced.
+TAGS = hashicorpmetrics
 HELM ?= helm.sh/helm/v3/cmd/helm@v3.19.0
 # What "make lab" tries: all, or names with commas, as deploy/netlab/README.md has them.
 SCENARIO ?= all
@@ -33,7 +35,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the one binary, bin/candor, and state its size
-	$(GO) build -trimpath -o bin/candor ./cmd/candor
+	$(GO) build -trimpath -tags $(TAGS) -o bin/candor ./cmd/candor
 	@wc -c bin/candor | awk '{printf "%s: %.1f MB\n", $$2, $$1 / 1e6}'
 
 run: build ## start a whole site here, run a real workload on it, check everything

@@ -217,6 +217,24 @@ func TestSimulatorsHaveNoLeader(t *testing.T) {
 	}
 }
 
+// TestProgramHasNoOldParts: the program that "make build" makes, and that containers have,
+// links no library that nobody mends any more. What raft-wal still needs of coreos/etcd,
+// to reserve a file's space, stays until raft-wal's next release.
+func TestProgramHasNoOldParts(t *testing.T) {
+	const tag = "hashicorpmetrics"
+	old := regexp.MustCompile(`^github\.com/(boltdb|armon|hashicorp/raft-boltdb|coreos/etcd)(/|$)`)
+	for _, d := range list(t, "-tags", tag, "-deps", "./cmd/candor") {
+		if old.MatchString(d.ImportPath) && d.ImportPath != "github.com/coreos/etcd/pkg/fileutil" {
+			t.Errorf("the program links %s", d.ImportPath)
+		}
+	}
+	for file, with := range map[string]string{"../Makefile": "TAGS = " + tag, "container/Containerfile": "-tags " + tag} {
+		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), with) {
+			t.Errorf("%s builds without the tag %s: %v", file, tag, err)
+		}
+	}
+}
+
 // sources are the files below a directory of the module, without its tests.
 func sources(t *testing.T, directory string) map[string]string {
 	t.Helper()
