@@ -53,6 +53,20 @@ func TestMemoryHogIsReported(t *testing.T) {
 	}
 }
 
+// TestTheMostMemoryBoundsWhoAsksForNone: the most of a class bounds a task of which
+// neither its stage, its class nor its node says how much memory it has.
+func TestTheMostMemoryBoundsWhoAsksForNone(t *testing.T) {
+	b := newBench(t, func(c *runner.Config) { c.MostMemory = map[messages.Name]int64{"cpu": 32 << 20} })
+	if !b.can(messages.AbilityMemory) {
+		return
+	}
+	hog := sh("set -e; head -c 300000000 /dev/zero | tail -c 200000000 >/dev/null")
+	hog.Class = "cpu"
+	if f := b.start(hog).wait(); f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "more than its 32 MiB") {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestDirectoryIsBounded(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 1<<20, 10*time.Millisecond })
 	s := b.start(sh("mkdir sub; head -c 4000000 /dev/urandom >sub/file; exec sleep 1000"))

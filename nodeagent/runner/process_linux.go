@@ -179,8 +179,8 @@ func (t *process) limits() cell.Limits {
 	if p.Memory > 0 {
 		l.Memory = p.Memory
 	}
-	if most := c.MostMemory[p.Class]; most > 0 {
-		l.Memory = min(l.Memory, most)
+	if most := c.MostMemory[p.Class]; most > 0 && (l.Memory == 0 || l.Memory > most) { // 0: not bounded
+		l.Memory = most
 	}
 	return l
 }
