@@ -1,0 +1,126 @@
+package tree
+
+import (
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Usage is what was measured.
+type Usage struct {
+	Bytes int64
+	// Unread is the first error at what could not be read and is not in Bytes: directories
+	// whose owner, who measures, took its own rights away, or that were moved meanwhile.
+	Unread error
+}
+
+// Meter adds up what files cost.
+type Meter struct {
+	most    int64
+	goOn    func() bool
+	bytes   int64
+	least   int64  // what a file costs if it has no blocks
+	dev     uint64 // of the first tree
+	counted map[file]struct{}
+	failed  failures
+}
+
+type file struct{ dev, ino uint64 }
+
+// maxLinked bounds the files with several names, or with none, that a meter remembers.
+const maxLinked = 1 << 20
+
+// NewMeter returns a meter that stops when it has more than most, or when goOn
+// reports false.
+func NewMeter(most int64, goOn func() bool) *Meter {
+	return &Meter{most: most, goOn: goOn, counted: map[file]struct{}{}}
+}
+
+// Usage returns what was measured so far.
+func (m *Meter) Usage() Usage { return Usage{m.bytes, m.failed.err()} }
+
+// Add adds a directory and what is below it.
+func (m *Meter) Add(path string) {
+	top, err := openDir(unix.AT_FDCWD, path)
+	if err != nil {
+		m.failed.add(err)
+		return
+	}
+	var info unix.Stat_t
+	if err := unix.Fstat(top, &info); err != nil {
+		m.failed.add(err)
+	}
+	m.least = inodeShare(top)
+	if m.dev == 0 {
+		m.dev = info.Dev
+	}
+	m.count(&info)
+	w := walk{visitor: m}
+	w.run(top)
+	m.failed.add(w.failed.err())
+}
+
+// AddOpen adds the files of the first tree's file system that a process has open and that
+// have no name any more. What cannot be looked at is of a process that ended meanwhile,
+// or of another user.
+func (m *Meter) AddOpen(process int) {
+	dir, err := openDir(unix.AT_FDCWD, "/proc/"+strconv.Itoa(process)+"/fd")
+	if err != nil {
+		return
+	}
+	w := walk{visitor: openFiles{m}}
+	w.run(dir)
+}
+
+// count adds a file, of several names or none once.
+func (m *Meter) count(info *unix.Stat_t) {
+	isDir := info.Mode&unix.S_IFMT == unix.S_IFDIR
+	if info.Nlink != 1 && !isDir {
+		f := file{info.Dev, info.Ino}
+		if _, before := m.counted[f]; before {
+			return
+		}
+		if len(m.counted) < maxLinked {
+			m.counted[f] = struct{}{}
+		}
+	}
+	const block = 512 // of st_blocks, on every file system
+	m.bytes += max(info.Blocks*block, m.least)
+}
+
+func (m *Meter) open(dir int, name string) (int, error) { return openDir(dir, name) }
+func (m *Meter) left(int, string) error                 { return nil }
+func (m *Meter) more() bool                             { return m.bytes <= m.most && m.goOn() }
+
+func (m *Meter) found(dir int, e entry) (in bool, err error) {
+	var info unix.Stat_t
+	if err := unix.Fstatat(dir, e.name, &info, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return false, err
+	}
+	m.count(&info)
+	return info.Mode&unix.S_IFMT == unix.S_IFDIR, nil
+}
+
+// openFiles visits the open files of a process.
+type openFiles struct{ *Meter }
+
+func (o openFiles) found(dir int, e entry) (in bool, err error) {
+	var info unix.Stat_t
+	if unix.Fstatat(dir, e.name, &info, 0) == nil && info.Nlink == 0 && info.Dev == o.dev && info.Mode&unix.S_IFMT == unix.S_IFREG {
+		o.count(&info)
+	}
+	return false, nil
+}
+
+// inodeShare is what one inode of a directory's file system stands for, in bytes. A file
+// system that has as many inodes as fit tells none; there an inode costs a block. No
+// inode costs more than mostShare: what some file systems tell is not their own.
+func inodeShare(dir int) int64 {
+	const mostShare = 64 << 10
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(dir, &fs); err != nil || fs.Files == 0 {
+		return int64(os.Getpagesize())
+	}
+	return min(int64(fs.Blocks*uint64(fs.Frsize)/fs.Files), mostShare)
+}

@@ -1,0 +1,287 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// must ends a test that cannot build what it attacks with.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const big = 1 << 20 // what the file takes that a tree hides
+
+// writeAt writes a big file in an open directory.
+func writeAt(t *testing.T, dir int) {
+	t.Helper()
+	fd, err := unix.Openat(dir, "big", unix.O_CREAT|unix.O_WRONLY, 0o600)
+	must(t, err)
+	must(t, unix.Fallocate(fd, 0, 0, big))
+	must(t, unix.Close(fd))
+}
+
+// chain makes directories in one another, and a big file in the last.
+func chain(t *testing.T, dir, name string, depth int) {
+	t.Helper()
+	at, err := unix.Open(dir, unix.O_RDONLY, 0)
+	must(t, err)
+	for range depth {
+		must(t, unix.Mkdirat(at, name, 0o700))
+		below, err := openDir(at, name)
+		must(t, err)
+		must(t, unix.Close(at))
+		at = below
+	}
+	writeAt(t, at)
+	must(t, unix.Close(at))
+}
+
+// hostile are trees, and how many files each has below its top; one is big.
+var hostile = []struct {
+	name  string
+	make  func(t *testing.T, dir string)
+	files int64
+}{
+	{"empty files", func(t *testing.T, dir string) {
+		fd, err := unix.Open(dir, unix.O_RDONLY, 0)
+		must(t, err)
+		for i := range 100_000 {
+			must(t, unix.Mknodat(fd, strconv.Itoa(i), unix.S_IFREG|0o600, 0))
+		}
+		writeAt(t, fd)
+		must(t, unix.Close(fd))
+	}, 100_001},
+	{"a path beyond PATH_MAX before the rest", func(t *testing.T, dir string) {
+		chain(t, dir, strings.Repeat("d", 250), 40)
+		for i := range 300 {
+			must(t, os.Mkdir(filepath.Join(dir, strconv.Itoa(i)), 0o700))
+		}
+	}, 341},
+	{"12000 deep", func(t *testing.T, dir string) { chain(t, dir, "d", 12_000) }, 12_001},
+	{"a comb of deep teeth", func(t *testing.T, dir string) {
+		for i := range 50 {
+			must(t, os.MkdirAll(filepath.Join(dir, strconv.Itoa(i), strings.Repeat("d/", 3*window)), 0o700))
+		}
+		must(t, os.Mkdir(filepath.Join(dir, "last"), 0o700))
+		chain(t, filepath.Join(dir, "last"), "d", 10)
+	}, 50*(3*window+1) + 12},
+	{"names of any bytes", func(t *testing.T, dir string) {
+		at := dir
+		for _, name := range []string{"\xff\xfe", "\n", "*", " ", "-rf", "\x1b[2J", "...", strings.Repeat("\x80", 255)} {
+			at = filepath.Join(at, name)
+			must(t, os.Mkdir(at, 0o700))
+			must(t, unix.Mkfifo(at+"/p\xff", 0o600))
+		}
+		chain(t, at, "d", 1)
+	}, 18},
+}
+
+// few runs f while this process may open a few files more than it has.
+func few(t *testing.T, f func()) {
+	t.Helper()
+	var before unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
+	highest := 0
+	fds, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	for _, e := range fds {
+		n, _ := strconv.Atoi(e.Name())
+		highest = max(highest, n)
+	}
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(highest + window + 8), Max: before.Max}))
+	defer func() { must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) }()
+	f()
+}
+
+// TestNoTreeHidesWhatItHolds: whatever the form of a tree, all of it is measured and
+// removed, with a few descriptors.
+func TestNoTreeHidesWhatItHolds(t *testing.T) {
+	for _, c := range hostile {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "dir")
+			must(t, os.Mkdir(dir, 0o700))
+			t.Cleanup(func() { must(t, Remove(dir)) })
+			c.make(t, dir)
+			share := shareOf(t, dir)
+			few(t, func() {
+				u := measure(dir)
+				if least := big + c.files*share; u.Unread != nil || u.Bytes < least || u.Bytes > 2*least {
+					t.Errorf("measured %+v, want some %d", u, least)
+				}
+				if err := Remove(dir); err != nil {
+					t.Error(err)
+				}
+			})
+			if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+				t.Errorf("is still there: %v", err)
+			}
+		})
+	}
+}
+
+func measure(dir string) Usage {
+	m := NewMeter(1<<62, func() bool { return true })
+	m.Add(dir)
+	return m.Usage()
+}
+
+func shareOf(t *testing.T, dir string) int64 {
+	fd, err := openDir(unix.AT_FDCWD, dir)
+	must(t, err)
+	defer unix.Close(fd)
+	return inodeShare(fd)
+}
+
+// TestMeterStopsAtTheMost: a task that has too much is not measured to the end.
+func TestMeterStopsAtTheMost(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 1000 {
+		must(t, os.Mkdir(filepath.Join(dir, strconv.Itoa(i)), 0o700))
+	}
+	asked := 0
+	m := NewMeter(1, func() bool { asked++; return true })
+	m.Add(dir)
+	if u := m.Usage(); u.Bytes <= 1 || asked > 1 {
+		t.Errorf("%+v after %d questions", u, asked)
+	}
+}
+
+// TestLinkedFilesCountOnce, and what a link leads to does not.
+func TestLinkedFilesCountOnce(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	chain(t, outside, "d", 1)
+	must(t, os.Symlink(outside, filepath.Join(dir, "link")))
+	chain(t, dir, "d", 1)
+	for i := range 100 {
+		must(t, os.Link(filepath.Join(dir, "d", "big"), filepath.Join(dir, strconv.Itoa(i))))
+	}
+	if u := measure(dir); u.Unread != nil || u.Bytes < big || u.Bytes >= 2*big {
+		t.Errorf("%+v", u)
+	}
+	must(t, Remove(dir))
+	if _, err := os.Stat(filepath.Join(outside, "d", "big")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFilesWithoutANameCount while somebody has them open, once.
+func TestFilesWithoutANameCount(t *testing.T) {
+	dir := t.TempDir()
+	chain(t, dir, "d", 1)
+	for range 2 {
+		f, err := os.Open(filepath.Join(dir, "d", "big"))
+		must(t, err)
+		defer f.Close()
+	}
+	must(t, os.Remove(filepath.Join(dir, "d", "big")))
+	m := NewMeter(1<<62, func() bool { return true })
+	m.Add(dir)
+	before := m.Usage().Bytes
+	m.AddOpen(os.Getpid())
+	if got := m.Usage().Bytes - before; got < big || got >= 2*big {
+		t.Errorf("%d bytes in nameless files", got)
+	}
+}
+
+// asOrdinary runs f with the rights of an ordinary user on files. The thread of f ends
+// with it where they were root's.
+func asOrdinary(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if os.Getuid() == 0 {
+			runtime.LockOSThread()
+			_ = unix.Setfsuid(65534) // which takes root's rights on files away, too
+		}
+		f()
+	}()
+	<-done
+}
+
+// TestClosedDirectories: what an ordinary user's task closed to itself is told apart as it is
+// measured, does not hide the rest, and is removed.
+func TestClosedDirectories(t *testing.T) {
+	base, err := os.MkdirTemp("/var/tmp", "tree") // which others may pass
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(base) })
+	must(t, os.Chmod(base, 0o777))
+	dir := filepath.Join(base, "dir")
+	asOrdinary(func() {
+		must(t, os.Mkdir(dir, 0o700))
+		for i, mode := range []os.FileMode{0, 0o100, 0o200, 0o400, 0o500} {
+			closed := filepath.Join(dir, strconv.Itoa(i))
+			must(t, os.Mkdir(closed, 0o700))
+			chain(t, closed, "d", 3)
+			must(t, os.Chmod(closed, mode))
+		}
+		must(t, os.Mkdir(filepath.Join(dir, "last"), 0o700))
+		chain(t, filepath.Join(dir, "last"), "d", 1)
+		u := measure(dir)
+		if !errors.Is(u.Unread, unix.EACCES) || !strings.Contains(u.Unread.Error(), "of 4 errors") || u.Bytes < 2*big {
+			t.Errorf("%+v", u)
+		}
+		must(t, os.Chmod(dir, 0))
+		if err := Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// mover moves a directory away when a walk is far below it.
+type mover struct {
+	visitor
+	at   int
+	move func()
+}
+
+func (m *mover) found(dir int, e entry) (bool, error) {
+	if m.at--; m.at == 0 {
+		m.move()
+	}
+	return m.visitor.found(dir, e)
+}
+
+// TestTheWayBackIsNoOthers: a walk below a directory that was moved does not go on
+// where that is now.
+func TestTheWayBackIsNoOthers(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	chain(t, dir, "d", 3*window)
+	must(t, os.WriteFile(filepath.Join(elsewhere, "others"), nil, 0o600))
+	fd, err := openDir(unix.AT_FDCWD, dir)
+	must(t, err)
+	w := walk{visitor: &mover{&removal{until: farOff()}, 3 * window, func() {
+		must(t, os.Rename(filepath.Join(dir, "d", "d"), filepath.Join(elsewhere, "d")))
+	}}}
+	w.run(fd)
+	if !errors.Is(w.failed.err(), errMoved) {
+		t.Errorf("%v", w.failed.err())
+	}
+	if _, err := os.Stat(filepath.Join(elsewhere, "others")); err != nil {
+		t.Error(err)
+	}
+	if fds := len(open(t)); fds > 20 {
+		t.Errorf("%d descriptors are left open", fds)
+	}
+}
+
+func open(t *testing.T) (names []string) {
+	fds, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	for _, e := range fds {
+		to, _ := os.Readlink("/proc/self/fd/" + e.Name())
+		names = append(names, fmt.Sprint(e.Name(), " ", to))
+	}
+	return names
+}

@@ -1,0 +1,267 @@
+package tree
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sys/unix"
+)
+
+// window is how many directories a walk holds open at most, but for one more for a moment.
+// A directory is opened again only after the walk was as many levels below it, so that
+// opening again costs little, whatever the form of a tree.
+const window = 16
+
+// visitor is what a walk is for.
+type visitor interface {
+	// open opens an entry that is a directory.
+	open(dir int, name string) (fd int, err error)
+	// found visits an entry of a directory, and reports whether the walk goes in.
+	found(dir int, e entry) (in bool, err error)
+	// left is called when the walk comes out of a directory.
+	left(dir int, name string) error
+	// more reports whether the walk goes on; called once for each piece of a listing.
+	more() bool
+}
+
+// entry is a name in a directory.
+type entry struct {
+	name string
+	kind byte // unix.DT_DIR and so on
+	ino  uint64
+}
+
+// walk is under way in the tree below a directory.
+type walk struct {
+	visitor
+	path     []place    // from the top to the directory in which the walk is
+	listings []*listing // of the last places
+	spare    []*listing
+	failed   failures
+}
+
+// place is a directory of the path. If the directory is closed: where in its listing
+// the entry begins and ends in which the walk is.
+type place struct {
+	dev, ino   uint64
+	begin, end int64
+}
+
+// failures are errors at single files. What is gone is no failure: a program may remove
+// its files at any time.
+type failures struct {
+	first error
+	count int
+}
+
+func (f *failures) add(err error) {
+	if err == nil || errors.Is(err, unix.ENOENT) {
+		return
+	}
+	if f.count++; f.first == nil {
+		f.first = err
+	}
+}
+
+func (f *failures) err() error {
+	if f.count > 1 {
+		return fmt.Errorf("%w (the first of %d errors)", f.first, f.count)
+	}
+	return f.first
+}
+
+var errMoved = errors.New("a directory was moved meanwhile")
+
+// run walks through what is below a directory, and closes it.
+func (w *walk) run(top int) {
+	w.push(top)
+	for len(w.path) > 0 && w.step() {
+	}
+	for _, l := range w.listings {
+		_ = unix.Close(l.fd)
+	}
+}
+
+// step goes to the next entry; false: the walk is over early.
+func (w *walk) step() bool {
+	l := w.listings[len(w.listings)-1]
+	if len(l.rest) == 0 && !w.more() {
+		return false
+	}
+	e, err := l.next()
+	if err != nil {
+		if err != io.EOF {
+			w.failed.add(err)
+		}
+		return w.leave()
+	}
+	in, err := w.found(l.fd, e)
+	w.failed.add(err)
+	if !in {
+		return true
+	}
+	fd, err := w.open(l.fd, e.name)
+	if err != nil {
+		w.failed.add(err)
+		return true
+	}
+	w.push(fd)
+	return true
+}
+
+// push goes into an open directory.
+func (w *walk) push(fd int) {
+	var info unix.Stat_t
+	if err := unix.Fstat(fd, &info); err != nil {
+		_ = unix.Close(fd)
+		w.failed.add(err)
+		return
+	}
+	if len(w.listings) == window {
+		oldest := w.listings[0]
+		p := &w.path[len(w.path)-window]
+		p.begin, p.end = oldest.begin, oldest.end
+		w.close(oldest)
+		w.listings = append(w.listings[:0], w.listings[1:]...)
+	}
+	w.path = append(w.path, place{dev: info.Dev, ino: info.Ino})
+	w.listings = append(w.listings, w.listing(fd))
+}
+
+// leave comes out of a directory; false: the way back is lost.
+func (w *walk) leave() bool {
+	last, from := len(w.path)-1, w.listings[len(w.listings)-1]
+	child := w.path[last]
+	w.path, w.listings = w.path[:last], w.listings[:len(w.listings)-1]
+	defer w.close(from)
+	if last == 0 {
+		return true
+	}
+	if len(w.listings) == 0 {
+		l, err := w.reopen(from.fd, w.path[last-1], child.ino)
+		if err != nil {
+			w.failed.add(err)
+			return false
+		}
+		w.listings = append(w.listings, l)
+	}
+	if l := w.listings[len(w.listings)-1]; l.name != "" {
+		w.failed.add(w.left(l.fd, l.name))
+	}
+	return true
+}
+
+// reopen opens the directory above one, behind the entry by which the walk went down. If
+// that entry is not there any more, it has no name.
+func (w *walk) reopen(below int, p place, child uint64) (*listing, error) {
+	fd, err := openDir(below, "..")
+	if err != nil {
+		return nil, errors.Join(errMoved, err)
+	}
+	l := w.listing(fd)
+	var info unix.Stat_t
+	if err := unix.Fstat(fd, &info); err != nil || info.Dev != p.dev || info.Ino != p.ino {
+		w.close(l)
+		return nil, errMoved
+	}
+	if err := l.seek(p.begin); err != nil {
+		w.close(l)
+		return nil, err
+	}
+	if e, err := l.next(); err == nil && e.ino == child {
+		return l, nil
+	}
+	if err := l.seek(p.end); err != nil {
+		w.close(l)
+		return nil, err
+	}
+	return l, nil
+}
+
+func (w *walk) listing(fd int) *listing {
+	l := new(listing)
+	if n := len(w.spare); n > 0 {
+		l, w.spare = w.spare[n-1], w.spare[:n-1]
+	}
+	l.fd, l.rest, l.name, l.begin, l.end = fd, nil, "", 0, 0
+	return l
+}
+
+func (w *walk) close(l *listing) {
+	_ = unix.Close(l.fd)
+	w.spare = append(w.spare, l)
+}
+
+// listing reads an open directory.
+type listing struct {
+	fd         int
+	buffer     [8 << 10]byte
+	rest       []byte // of the buffer, what was not returned yet
+	name       string // of the entry that was returned last
+	begin, end int64  // where in the directory that entry begins and ends
+}
+
+// next returns the next entry; io.EOF: there is none.
+func (l *listing) next() (entry, error) {
+	for {
+		if len(l.rest) == 0 {
+			n, err := again(func() (int, error) { return unix.ReadDirent(l.fd, l.buffer[:]) })
+			if err != nil {
+				return entry{}, err
+			}
+			if n <= 0 {
+				return entry{}, io.EOF
+			}
+			l.rest = l.buffer[:n]
+		}
+		if e := l.take(); e.name != "." && e.name != ".." {
+			l.name = e.name
+			return e, nil
+		}
+	}
+}
+
+// take takes an entry from the buffer, in which the kernel puts whole entries: inode number,
+// position of the next entry, length, kind, and the name with a zero byte behind it.
+func (l *listing) take() entry {
+	const endAt, lengthAt, kindAt, nameAt = 8, 16, 18, 19
+	record := l.rest[:binary.NativeEndian.Uint16(l.rest[lengthAt:])]
+	l.rest = l.rest[len(record):]
+	l.begin, l.end = l.end, int64(binary.NativeEndian.Uint64(record[endAt:]))
+	return entry{unix.ByteSliceToString(record[nameAt:]), record[kindAt], binary.NativeEndian.Uint64(record)}
+}
+
+// seek has the entry read next that begins at a position.
+func (l *listing) seek(to int64) error {
+	_, err := unix.Seek(l.fd, to, unix.SEEK_SET)
+	l.rest, l.name, l.end = nil, "", to
+	return err
+}
+
+// openDir opens a directory for reading, and no link to one.
+func openDir(dir int, name string) (int, error) {
+	return again(func() (int, error) {
+		return unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+}
+
+// again repeats a system call that a signal interrupted.
+func again(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+// isDir reports whether an entry is a directory, of which some file systems say nothing.
+func isDir(dir int, e entry) bool {
+	if e.kind != unix.DT_UNKNOWN {
+		return e.kind == unix.DT_DIR
+	}
+	var info unix.Stat_t
+	return unix.Fstatat(dir, e.name, &info, unix.AT_SYMLINK_NOFOLLOW) == nil && info.Mode&unix.S_IFMT == unix.S_IFDIR
+}
