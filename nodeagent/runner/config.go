@@ -23,8 +23,9 @@ type Config struct {
 	// as long as CheckEvery.
 	OutputLimit int64
 	// DirLimit bounds what a task may keep in a working directory of its own, in
-	// bytes; beyond it the task is ended. Default 10 GiB. The directory is looked at
-	// every CheckEvery.
+	// bytes, as package tree counts them; beyond it the task is ended, and what it kept
+	// is removed. Default 10 GiB. The directory is looked at every CheckEvery, less often if
+	// that takes long, and at the end.
 	DirLimit int64
 	// CheckEvery is how often the output and memory of running tasks are
 	// looked at; default 500 ms.

@@ -78,6 +78,37 @@ func TestDirectoryIsBounded(t *testing.T) {
 	}
 }
 
+// TestDirectoryLimitIsNotFooled: no form of a directory hides what is in it, nor does a file
+// without a name, a directory that the task closed, or an end before anybody looks.
+func TestDirectoryLimitIsNotFooled(t *testing.T) {
+	const fill = "head -c 3000000 /dev/zero"
+	for name, c := range map[string]struct {
+		script string
+		unseen bool // nobody looks while it runs
+	}{
+		"a path beyond PATH_MAX": {script: "n=$(printf '%0250d' 0); (for i in $(seq 30); do mkdir $n && cd -P $n; done) 2>/dev/null; mkdir z; " + fill + " >z/file; exec sleep 1000"},
+		"many empty files":       {script: "for i in $(seq 30); do mkdir $i; touch $i/$(seq -s \" $i/\" 30 | tr -d '\"'); done; exec sleep 1000"},
+		"a nameless file":        {script: "exec 3>file; rm file; " + fill + " >&3; exec sleep 1000"},
+		"a closed directory":     {script: "mkdir d; " + fill + " >d/file; chmod 0 d; exec sleep 1000"},
+		"an early end":           {script: "mkdir d; " + fill + " >d/file", unseen: true},
+		"a closed, early end":    {script: "mkdir d; " + fill + " >d/file; chmod 0 d", unseen: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 2<<20, 10*time.Millisecond })
+			if c.unseen {
+				b = newBench(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 2<<20, time.Hour })
+			}
+			s := b.start(sh(c.script))
+			if f := s.wait(); f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "its directory") {
+				t.Errorf("%+v %s", f, b.read(s, true))
+			}
+			if left, err := os.Stat(runner.KeptDir(b.dir, s.attempt)); err == nil {
+				t.Errorf("is kept: %v", left)
+			}
+		})
+	}
+}
+
 // TestEscapeeEndsWithItsTask: neither another session nor the death of its
 // parents takes a process out of its task.
 func TestEscapeeEndsWithItsTask(t *testing.T) {

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"bufio"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
 // lane is an output file each for .out and .err and a working directory, which
@@ -137,7 +137,7 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 	}
 	err := unix.Mkdir(dir, privateDirs)
 	if err == unix.EEXIST { // from before a restart
-		if err = os.RemoveAll(dir); err == nil {
+		if err = tree.Remove(dir); err == nil {
 			err = os.Mkdir(dir, privateDirs)
 		}
 	}
@@ -150,35 +150,24 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 }
 
 // keepDir gives the lane's directory the name of the attempt that used it from
-// an instant of [coarse] on, if there is anything in it.
-func (l *lane) keepDir(base string, from unix.Timespec) {
+// an instant of [coarse] on, if there is anything in it, and reports whether it did.
+func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	if !l.dir {
-		return
+		return false
 	}
 	// Nothing came or went since, if the last change is of before: nobody can set
 	// the time of a change, and the kernel's only goes back when its clock does.
 	dir := l.base + dirEnding
 	if at := changed(dir); at == l.since && at.Nano() < from.Nano() {
-		return
+		return false
 	}
 	if isEmpty(dir) {
 		l.since = changed(dir)
-		return
+		return false
 	}
 	l.dir = false
-	os.RemoveAll(base + dirEnding)
-	unix.Rename(dir, base+dirEnding)
-}
-
-// takeOver gives what a task left to this process's user: the agent, which is in no
-// namespace, stores it. Nothing of the task is left that could change it.
-func takeOver(dir string) {
-	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err == nil {
-			_ = os.Lchown(path, os.Getuid(), os.Getgid())
-		}
-		return nil
-	})
+	_ = tree.Remove(base + dirEnding) // of an earlier life of the site
+	return unix.Rename(dir, base+dirEnding) == nil
 }
 
 // changed is when something in a directory last changed; zero if it is gone.
@@ -223,7 +212,7 @@ func openFile(path string, flags int) (int, error) {
 func (t *process) settle() {
 	for i := range endings {
 		var info unix.Stat_t
-		if t.lane == nil || t.measure(i, &info) != nil {
+		if t.lane == nil || t.measureOutput(i, &info) != nil {
 			continue
 		}
 		if limit := t.runner.config.OutputLimit; info.Size > limit {
@@ -235,8 +224,8 @@ func (t *process) settle() {
 	}
 }
 
-// measure looks at the task's output. t.mu is held.
-func (t *process) measure(i int, info *unix.Stat_t) error {
+// measureOutput looks at the task's output. t.mu is held.
+func (t *process) measureOutput(i int, info *unix.Stat_t) error {
 	if fd := t.lane.files[i]; fd >= 0 {
 		return unix.Fstat(fd, info)
 	}
@@ -266,15 +255,13 @@ func (t *process) enterLane(j *job) {
 	t.lane = l
 }
 
-// leaveLane gives what the task wrote its own name, and the lane back.
-func (t *process) leaveLane(j *job) {
+// leaveLane gives what the task wrote its own name, and the lane back. It reports whether
+// the task left anything in a directory of its own.
+func (t *process) leaveLane(j *job) (left bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.settle()
-	t.lane.keepDir(t.base, t.from)
-	if t.runner.config.Mapped == MappedRange && !t.lane.dir {
-		takeOver(t.base + dirEnding)
-	}
+	left = t.lane.keepDir(t.base, t.from)
 	t.lane.fresh = false
 	if !t.named[0] && !t.named[1] {
 		j.note(filepath.Base(t.base)) // if it fails, an empty output is reported as not found
@@ -284,4 +271,5 @@ func (t *process) leaveLane(j *job) {
 	}
 	j.leaveLane(t.lane)
 	t.lane = nil
+	return left
 }

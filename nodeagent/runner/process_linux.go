@@ -39,14 +39,19 @@ type process struct {
 	kill      *time.Timer // kills it when the grace is over
 	killAt    time.Time
 	exceeds   string // what it has too much of
-	peak      int64  // largest memory seen by check, bytes
+	measuring measuring
+	peak      int64 // largest memory seen by check, bytes
 }
 
 // run starts the task and returns when nothing of it is left.
-func (t *process) run(j *job) messages.Finished {
-	f := messages.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
+func (t *process) run(j *job) (f messages.Finished) {
+	f = messages.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
 	t.enterLane(j)
-	defer t.leaveLane(j)
+	defer func() {
+		if t.leaveLane(j) {
+			t.settleDir(&f)
+		}
+	}()
 	program, err := t.runner.store.program(j, t.task.Program)
 	if err != nil {
 		return t.refuse(f, detail(err))

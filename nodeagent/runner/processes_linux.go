@@ -110,7 +110,7 @@ func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
 	go func() {
 		defer p.tasks.Done()
 		j := p.store.acquire(task.Attempt.Task.Job)
-		defer p.store.release(j) // what could not be removed is tried again at the next start
+		defer p.store.release(j)
 		f := t.run(j)
 		p.leave(t)
 		done(f)

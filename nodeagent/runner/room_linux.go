@@ -17,6 +17,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
 // room is namespaces that the tasks of one account share, or of one job where
@@ -64,7 +65,7 @@ func (c *Config) spaces() (names []string, flags uintptr) {
 // openRooms finds out whether rooms can be had here, by making one.
 func openRooms(c *Config) (*rooms, error) {
 	r := &rooms{config: c, open: map[string]*room{}}
-	if err := os.RemoveAll(r.tempDir()); err != nil { // of an earlier run
+	if err := tree.Remove(r.tempDir()); err != nil { // of an earlier run
 		return nil, err
 	}
 	trial, err := r.take("trial", nil, nil)
@@ -197,7 +198,7 @@ func (r *rooms) close() error {
 	for _, one := range all {
 		one.close()
 	}
-	return os.RemoveAll(r.tempDir())
+	return tree.Remove(r.tempDir())
 }
 
 func (r *rooms) tempDir() string { return filepath.Join(r.config.Dir, "rooms") }
@@ -267,6 +268,6 @@ func (r *room) close() {
 	}
 	_ = closeAll(r.spaces)
 	if r.temp != "" {
-		_ = os.RemoveAll(r.temp) // the next run removes what is left
+		_ = tree.Remove(r.temp) // the next run removes what is left
 	}
 }

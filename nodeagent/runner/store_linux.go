@@ -11,8 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
 // store keeps the directories of jobs: it makes one when the first task of a
@@ -22,9 +24,10 @@ type store struct {
 	config *Config
 	dir    string // <state directory>/jobs
 
-	mu   sync.Mutex
-	jobs map[messages.JobID]*job
-	idle *list.List // of *job, without a running task, longest idle first
+	mu    sync.Mutex
+	jobs  map[messages.JobID]*job
+	idle  *list.List // of *job, without a running task, longest idle first
+	moved []string   // directories out of the way, which are to be removed
 }
 
 // job is the directory of a job.
@@ -42,7 +45,7 @@ type job struct {
 	silent   *os.File            // see note; nil while no task runs
 }
 
-// removedPrefix marks a directory that is being removed.
+// removedPrefix marks a directory that is to be removed, or is being removed.
 const removedPrefix = ".removed-"
 
 // openStore takes stock of the directories that are there, and finishes the
@@ -60,7 +63,9 @@ func openStore(c *Config) (*store, error) {
 		j := s.add(found)
 		j.idle = s.idle.PushBack(j)
 	}
-	return s, s.removeAll(s.surplus())
+	s.surplus()
+	s.removeMoved()
+	return s, nil
 }
 
 // known returns the jobs that have a directory, longest unchanged first.
@@ -69,7 +74,7 @@ func (s *store) known(entries []fs.DirEntry) []messages.JobID {
 	var ids []messages.JobID
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), removedPrefix) {
-			os.RemoveAll(filepath.Join(s.dir, e.Name())) // again at the next start if it fails
+			s.moved = append(s.moved, filepath.Join(s.dir, e.Name()))
 			continue
 		}
 		id, err := strconv.ParseUint(e.Name(), 10, 64)
@@ -108,39 +113,58 @@ func (s *store) acquire(id messages.JobID) *job {
 }
 
 // release lets a job's directory go, and removes what is beyond the bound.
-func (s *store) release(j *job) error {
+func (s *store) release(j *job) {
 	s.mu.Lock()
-	var surplus []string
 	if j.active--; j.active == 0 {
 		j.rest()
 		j.idle = s.idle.PushBack(j)
-		surplus = s.surplus()
+		s.surplus()
 	}
 	s.mu.Unlock()
-	return s.removeAll(surplus)
+	s.removeMoved()
 }
 
 // surplus forgets the jobs beyond the bound and moves their directories out
-// of the way, so that they can be removed without the lock. s.mu is held.
-func (s *store) surplus() (moved []string) {
+// of the way. s.mu is held.
+func (s *store) surplus() {
 	for s.idle.Len() > s.config.KeepJobs {
 		j := s.idle.Remove(s.idle.Front()).(*job)
 		j.idle = nil
 		delete(s.jobs, j.id)
-		to := filepath.Join(s.dir, removedPrefix+j.id.String())
-		os.RemoveAll(to)
-		if os.Rename(j.dir, to) == nil {
-			moved = append(moved, to)
-		}
+		s.move(j.dir)
 	}
-	return moved
 }
 
-func (s *store) removeAll(dirs []string) (err error) {
-	for _, dir := range dirs {
-		err = errors.Join(err, os.RemoveAll(dir))
+// move gives a directory a name under which it can be removed without the lock. s.mu is held.
+func (s *store) move(dir string) {
+	to := filepath.Join(s.dir, removedPrefix+strconv.FormatInt(time.Now().UnixNano(), 36)+"-"+filepath.Base(dir))
+	if os.Rename(dir, to) == nil {
+		s.moved = append(s.moved, to)
 	}
-	return err
+}
+
+// discard has a directory removed, at the latest when the job is released.
+func (s *store) discard(dir string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.move(dir)
+}
+
+// removeMoved removes what was moved out of the way. What cannot be removed is tried again
+// the next time.
+func (s *store) removeMoved() {
+	s.mu.Lock()
+	dirs := s.moved
+	s.moved = nil
+	s.mu.Unlock()
+	for _, dir := range dirs {
+		if tree.Remove(dir) == nil {
+			continue
+		}
+		s.mu.Lock()
+		s.moved = append(s.moved, dir)
+		s.mu.Unlock()
+	}
 }
 
 // program makes the job's directory and works the program out, once. A
@@ -172,7 +196,7 @@ func (j *job) makeDir(c *Config, account messages.Name) error {
 	if b, err := os.ReadFile(owner); err == nil && string(b) == account {
 		return nil
 	}
-	if err := os.RemoveAll(j.dir); err != nil {
+	if err := tree.Remove(j.dir); err != nil {
 		return err
 	}
 	if err := c.makeDir(j.dir); err != nil {

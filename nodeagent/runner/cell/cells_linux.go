@@ -62,7 +62,7 @@ type group interface {
 	freeze(bool) error
 	kill() error // everything but this process
 	empty() bool
-	count() int     // of processes
+	processes() []int
 	killed() uint64 // how many processes the memory limit has ended
 	remove() error
 }
@@ -293,12 +293,12 @@ func (c *Cell) Kill() error {
 	return c.group.kill()
 }
 
-// Count returns the number of processes in the cell, 0 where it is not known.
-func (c *Cell) Count() int {
+// Processes lists the processes in the cell; known: the machine tells.
+func (c *Cell) Processes() (numbers []int, known bool) {
 	if c.group == nil {
-		return 0
+		return nil, false
 	}
-	return c.group.count()
+	return c.group.processes(), true
 }
 
 // OutOfMemory reports whether the memory limit ended a process of the task.

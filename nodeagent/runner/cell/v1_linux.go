@@ -305,8 +305,6 @@ func (g *v1Group) kill() error {
 	return errNotEnding
 }
 
-func (g *v1Group) count() int { return len(g.processes()) }
-
 func (g *v1Group) killed() uint64 {
 	if g.oom == nil {
 		return 0

@@ -1,7 +1,6 @@
 package cell
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rand"
 	"errors"
@@ -10,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -220,9 +221,14 @@ func (g *v2Group) empty() bool {
 	return number(g.events, "populated ") == 0
 }
 
-func (g *v2Group) count() int {
+func (g *v2Group) processes() (pids []int) {
 	b, _ := os.ReadFile(filepath.Join(g.dir.Name(), "cgroup.procs"))
-	return bytes.Count(b, []byte("\n"))
+	for _, line := range strings.Fields(string(b)) {
+		if pid, err := strconv.Atoi(line); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 func (g *v2Group) killed() uint64 {

@@ -17,6 +17,10 @@ type Usage struct {
 
 // Meter adds up what files cost.
 type Meter struct {
+	// Mend has the owners of directories given back rights that they took from
+	// themselves and without which a directory cannot be read.
+	Mend bool
+
 	most    int64
 	goOn    func() bool
 	bytes   int64
@@ -42,7 +46,7 @@ func (m *Meter) Usage() Usage { return Usage{m.bytes, m.failed.err()} }
 
 // Add adds a directory and what is below it.
 func (m *Meter) Add(path string) {
-	top, err := openDir(unix.AT_FDCWD, path)
+	top, err := m.open(unix.AT_FDCWD, path)
 	if err != nil {
 		m.failed.add(err)
 		return
@@ -89,9 +93,15 @@ func (m *Meter) count(info *unix.Stat_t) {
 	m.bytes += max(info.Blocks*block, m.least)
 }
 
-func (m *Meter) open(dir int, name string) (int, error) { return openDir(dir, name) }
-func (m *Meter) left(int, string) error                 { return nil }
-func (m *Meter) more() bool                             { return m.bytes <= m.most && m.goOn() }
+func (m *Meter) open(dir int, name string) (int, error) {
+	if m.Mend {
+		return openMended(dir, name)
+	}
+	return openDir(dir, name)
+}
+
+func (m *Meter) left(int, string) error { return nil }
+func (m *Meter) more() bool             { return m.bytes <= m.most && m.goOn() }
 
 func (m *Meter) found(dir int, e entry) (in bool, err error) {
 	var info unix.Stat_t

@@ -2,7 +2,6 @@ package tree
 
 import (
 	"os"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,11 +65,7 @@ func (r *removal) more() bool { return time.Now().Before(r.until) }
 // open opens a directory with all rights, which its owner may have taken away, and takes
 // them from another owner: that owner's programs make nothing more there.
 func (r *removal) open(dir int, name string) (int, error) {
-	fd, err := openDir(dir, name)
-	if err == unix.EACCES {
-		permit(dir, name)
-		fd, err = openDir(dir, name)
-	}
+	fd, err := openMended(dir, name)
 	if err != nil {
 		return -1, err
 	}
@@ -80,17 +75,6 @@ func (r *removal) open(dir int, name string) (int, error) {
 		_ = unix.Fchmod(fd, unix.S_IRWXU)
 	}
 	return fd, nil
-}
-
-// permit gives the owner of a directory all rights on it. A descriptor that opens nothing
-// keeps a link from being followed.
-func permit(dir int, name string) {
-	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return
-	}
-	defer unix.Close(fd)
-	_ = unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), unix.S_IRWXU)
 }
 
 func (r *removal) found(dir int, e entry) (in bool, err error) {

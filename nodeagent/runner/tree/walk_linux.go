@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -245,6 +246,32 @@ func openDir(dir int, name string) (int, error) {
 	return again(func() (int, error) {
 		return unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
+}
+
+// openMended opens a directory as [openDir] does, and gives its owner all rights on it where
+// those to read it are missing.
+func openMended(dir int, name string) (int, error) {
+	fd, err := openDir(dir, name)
+	if err == unix.EACCES {
+		permit(dir, name)
+		return openDir(dir, name)
+	}
+	var info unix.Stat_t
+	if err == nil && unix.Fstat(fd, &info) == nil && info.Mode&unix.S_IXUSR == 0 {
+		_ = unix.Fchmod(fd, unix.S_IRWXU)
+	}
+	return fd, err
+}
+
+// permit gives the owner of a directory all rights on it. A descriptor that opens nothing
+// keeps a link from being followed.
+func permit(dir int, name string) {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	_ = unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), unix.S_IRWXU)
 }
 
 // again repeats a system call that a signal interrupted.

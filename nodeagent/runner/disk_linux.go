@@ -1,0 +1,106 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/tree"
+)
+
+// measuring is how far the measuring is of what a running task keeps on the disk.
+type measuring struct {
+	underWay bool
+	next     time.Time // not before
+	unread   bool      // the last measure did not see everything
+}
+
+// measureShare is the part of the time for which a task is measured at most: one in as many.
+const measureShare = 5
+
+// startMeasuring has the task's directory measured, by a goroutine of its own: a large one
+// is not to delay what bounds other tasks. t.mu is held.
+func (t *process) startMeasuring() {
+	m := &t.measuring
+	if t.lane == nil || !t.lane.dir || t.task.Program.Dir != "" || m.underWay || time.Now().Before(m.next) {
+		return
+	}
+	m.underWay = true
+	go t.measure(t.lane.base+dirEnding, t.processes())
+}
+
+// measure measures what a running task keeps on the disk, and ends the task if that is too much.
+func (t *process) measure(dir string, processes []int) {
+	began := time.Now()
+	meter := tree.NewMeter(t.runner.config.DirLimit, t.runs)
+	meter.Add(dir)
+	for _, p := range processes {
+		meter.AddOpen(p)
+	}
+	if t.judge(meter.Usage(), time.Since(began)) {
+		t.end(messages.Exceeded, t.runner.config.Grace)
+	}
+}
+
+// runs reports whether the task has not been forgotten.
+func (t *process) runs() bool {
+	select {
+	case <-t.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// judge notes what was measured in a time, and reports whether that is too much. What cannot be
+// read is too much at the second time in a row: at the first, the task may be moving it.
+func (t *process) judge(u tree.Usage, took time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.measuring.unread
+	t.measuring = measuring{next: time.Now().Add((measureShare - 1) * took), unread: u.Unread != nil}
+	if t.over || t.exceeds != "" {
+		return false
+	}
+	if u.Bytes > t.runner.config.DirLimit || before && u.Unread != nil {
+		t.exceeds = t.tooMuch(u)
+	}
+	return t.exceeds != ""
+}
+
+func (t *process) tooMuch(u tree.Usage) string {
+	if limit := t.runner.config.DirLimit; u.Bytes > limit {
+		return fmt.Sprintf("ended for filling its directory with more than %d MiB", limit>>20)
+	}
+	return "ended because what is in its directory cannot be measured: " + u.Unread.Error()
+}
+
+// settleDir bounds what an ended task left in its directory: nothing is kept of what is
+// too much, or cannot be measured though the directory's owner was given all rights on it.
+func (t *process) settleDir(f *messages.Finished) {
+	dir := t.base + dirEnding
+	meter := tree.NewMeter(t.runner.config.DirLimit, func() bool { return true })
+	meter.Mend = true
+	meter.Add(dir)
+	u := meter.Usage()
+	if u.Bytes <= t.runner.config.DirLimit && u.Unread == nil {
+		if t.runner.config.Mapped == MappedRange { // the agent, which is in no namespace, stores it
+			_ = tree.Give(dir, os.Getuid(), os.Getgid())
+		}
+		return
+	}
+	t.runner.store.discard(dir)
+	if f.Outcome == messages.Exited {
+		f.Outcome, f.Detail = messages.Exceeded, t.tooMuch(u)
+	}
+}
+
+// processes lists the task's processes; where the machine has no control groups, the first
+// one alone: to find the others would mean to look at all processes each time. t.mu is held.
+func (t *process) processes() []int {
+	if inside, known := t.cell.Processes(); known {
+		return inside
+	}
+	return []int{t.child.pid}
+}
