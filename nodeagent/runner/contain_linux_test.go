@@ -250,6 +250,35 @@ func TestAccountsAreApart(t *testing.T) {
 	ann.wait()
 }
 
+// TestTheNodesEnvironmentIsNoTasks: a task of another user finds nothing of the
+// environment that the node was started with, neither its home, user and path nor what else
+// is in there.
+func TestTheNodesEnvironmentIsNoTasks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	for _, name := range []string{"HOME", "USER", "LOGNAME", "MAIL", "LANG", "SHELL", "PWD", "OLDPWD", "XDG_RUNTIME_DIR", "SUDO_USER"} {
+		t.Setenv(name, "/var/tmp/of-the-node")
+	}
+	t.Setenv("PATH", "/of-the-node:"+os.Getenv("PATH"))
+	for _, user := range []string{"100000-165535", "nobody", "account"} {
+		dir, err := os.MkdirTemp("/var/tmp", "candor") // which others may pass through
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		b := newBench(t, func(c *runner.Config) { c.User, c.Dir = user, dir })
+		s := b.start(of("nobody", 7, sh("env")))
+		if f := s.wait(); f.ExitCode != 0 || f.Outcome != messages.Exited {
+			t.Fatalf("%s: %+v", user, f)
+		}
+		got := b.read(s, false)
+		if strings.Contains(got, "of-the-node") || strings.Contains(got, "HOME=/root\n") || !strings.Contains(got, "\nUSER=nobody\n") && !strings.HasPrefix(got, "USER=nobody\n") {
+			t.Errorf("%s: %s", user, got)
+		}
+	}
+}
+
 // TestWorkingDirectoriesAreTheirOwners: a directory below one that is root's alone is
 // used by the account that its access list names, and by nobody else; the site's state
 // by nobody.
