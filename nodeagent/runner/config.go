@@ -25,7 +25,8 @@ type Config struct {
 	// DirLimit bounds what a task may keep in a working directory of its own, in
 	// bytes, as package tree counts them; beyond it the task is ended, and what it kept
 	// is removed. Default 10 GiB. The directory is looked at every CheckEvery, less often if
-	// that takes long, and at the end.
+	// that takes long, and at the end. The temporary directories that the tasks of an
+	// account share have the same limit; beyond it, all who share them are ended.
 	DirLimit int64
 	// CheckEvery is how often the output and memory of running tasks are
 	// looked at; default 500 ms.

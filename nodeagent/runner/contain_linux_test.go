@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -248,6 +249,37 @@ func TestAccountsAreApart(t *testing.T) {
 	}
 	ann.Stop(0)
 	ann.wait()
+}
+
+// TestTemporaryDirectoriesAreBounded: what a task keeps in /tmp ends it, and who shares
+// that with it, and nobody else; the account's next task finds an empty one.
+func TestTemporaryDirectoriesAreBounded(t *testing.T) {
+	b := strangers(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 2<<20, 10*time.Millisecond })
+	work, err := os.MkdirTemp("/var/tmp", "candor") // which others may pass through
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(work) })
+	if err := os.Chmod(work, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for i, script := range []string{"head -c 3000000 /dev/zero >/tmp/file", "exec 3>/var/tmp/file; rm /var/tmp/file; head -c 3000000 /dev/zero >&3"} {
+		other := b.start(of("bob", 8, sh("exec sleep 1000")))
+		fills := of("ann", messages.JobID(20+i), sh(script+"; exec sleep 1000"))
+		fills.Dir = work
+		if f := b.start(fills).wait(); f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "temporary") {
+			t.Errorf("%+v", f)
+		}
+		next := b.start(of("ann", messages.JobID(30+i), sh("! [ -e /tmp/file ] && sleep 0.1")))
+		if f := next.wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+			t.Errorf("%+v", f)
+		}
+		if len(other.done) != 0 {
+			t.Errorf("another account's task was ended: %+v", <-other.done)
+		}
+		other.Stop(0)
+		other.wait()
+	}
 }
 
 // TestTheNodesEnvironmentIsNoTasks: a task of another user finds nothing of the

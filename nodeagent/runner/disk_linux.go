@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -19,26 +20,38 @@ type measuring struct {
 // measureShare is the part of the time for which a task is measured at most: one in as many.
 const measureShare = 5
 
-// startMeasuring has the task's directory measured, by a goroutine of its own: a large one
-// is not to delay what bounds other tasks. t.mu is held.
+// startMeasuring has the task's directories measured, by a goroutine of its own: large ones
+// are not to delay what bounds other tasks. t.mu is held.
 func (t *process) startMeasuring() {
-	m := &t.measuring
-	if t.lane == nil || !t.lane.dir || t.task.Program.Dir != "" || m.underWay || time.Now().Before(m.next) {
+	m, dir := &t.measuring, ""
+	if t.lane != nil && t.lane.dir && t.task.Program.Dir == "" {
+		dir = t.lane.base + dirEnding
+	}
+	if dir == "" && t.room == nil || m.underWay || time.Now().Before(m.next) {
 		return
 	}
 	m.underWay = true
-	go t.measure(t.lane.base+dirEnding, t.processes())
+	go t.measure(dir, t.processes())
 }
 
-// measure measures what a running task keeps on the disk, and ends the task if that is too much.
+// measure measures what a running task keeps on the disk, in a directory of its own if it has
+// one and in those of its room, and ends the task if that is too much.
 func (t *process) measure(dir string, processes []int) {
 	began := time.Now()
-	meter := tree.NewMeter(t.runner.config.DirLimit, t.runs)
-	meter.Add(dir)
-	for _, p := range processes {
-		meter.AddOpen(p)
+	own := tree.NewMeter(t.runner.config.DirLimit, t.runs)
+	shared := tree.NewMeter(t.runner.config.DirLimit, t.runs)
+	if t.room != nil {
+		shared.Add(t.room.temp)
 	}
-	if t.judge(meter.Usage(), time.Since(began)) {
+	nameless := shared
+	if dir != "" {
+		own.Add(dir)
+		nameless = own
+	}
+	for _, p := range processes {
+		nameless.AddOpen(p)
+	}
+	if t.judge(own.Usage(), shared.Usage(), time.Since(began)) {
 		t.end(messages.Exceeded, t.runner.config.Grace)
 	}
 }
@@ -55,16 +68,22 @@ func (t *process) runs() bool {
 
 // judge notes what was measured in a time, and reports whether that is too much. What cannot be
 // read is too much at the second time in a row: at the first, the task may be moving it.
-func (t *process) judge(u tree.Usage, took time.Duration) bool {
+func (t *process) judge(own, shared tree.Usage, took time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.measuring.unread
-	t.measuring = measuring{next: time.Now().Add((measureShare - 1) * took), unread: u.Unread != nil}
-	if t.over || t.exceeds != "" {
+	before, limit := t.measuring.unread, t.runner.config.DirLimit
+	unread := errors.Join(own.Unread, shared.Unread)
+	t.measuring = measuring{next: time.Now().Add((measureShare - 1) * took), unread: unread != nil}
+	switch {
+	case t.over || t.exceeds != "":
 		return false
-	}
-	if u.Bytes > t.runner.config.DirLimit || before && u.Unread != nil {
-		t.exceeds = t.tooMuch(u)
+	case own.Bytes > limit:
+		t.exceeds = t.tooMuch(own)
+	case shared.Bytes > limit:
+		t.runner.rooms.replace(t.room)
+		t.exceeds = fmt.Sprintf("ended because the temporary directories that it shares hold more than %d MiB", limit>>20)
+	case before && unread != nil:
+		t.exceeds = t.tooMuch(tree.Usage{Unread: unread})
 	}
 	return t.exceeds != ""
 }

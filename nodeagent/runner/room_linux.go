@@ -47,6 +47,8 @@ type rooms struct {
 
 	mu   sync.Mutex
 	open map[string]*room
+
+	closing sync.WaitGroup // of rooms that went with their last task
 }
 
 // linger is how long a room stays without a task: making one takes some milliseconds.
@@ -158,12 +160,26 @@ func (r *room) ended() bool {
 	}
 }
 
-// leave gives a room back. Without a task it stays a while.
+// leave gives a room back. Without a task it stays a while, unless another took its place.
 func (r *rooms) leave(left *room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if left.users--; left.users == 0 && r.open[left.key] == left {
+	left.users--
+	switch {
+	case left.users > 0:
+	case r.open[left.key] == left:
 		left.idle = time.AfterFunc(linger, func() { r.retire(left) })
+	default:
+		r.closing.Go(left.close)
+	}
+}
+
+// replace has the next task of the room's key find a new room. This one goes with its last task.
+func (r *rooms) replace(full *room) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open[full.key] == full {
+		delete(r.open, full.key)
 	}
 }
 
@@ -198,6 +214,7 @@ func (r *rooms) close() error {
 	for _, one := range all {
 		one.close()
 	}
+	r.closing.Wait()
 	return tree.Remove(r.tempDir())
 }
 
