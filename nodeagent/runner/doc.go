@@ -38,9 +38,10 @@
 // # Limits and suspension
 //
 // Memory, processes and processor time are bounded where the machine can; what
-// ran out is said in the attempt's Detail. A suspended task is frozen with all
-// its processes, or stopped by signals where there is no freezer; its time limit does not
-// run meanwhile.
+// ran out is said in the attempt's Detail. What a task keeps on the disk is bounded
+// everywhere: package tree measures it while the task runs and when it has ended. A suspended
+// task is frozen with all its processes, or stopped by signals where there is no freezer; its
+// time limit does not run meanwhile.
 //
 // # What a task cannot reach
 //
@@ -63,6 +64,7 @@
 //	jobs/<job>/<stage>.<task>.<attempt>.dir   what is left in its own working directory
 //	jobs/<job>/silent                         the attempts without any output, one on a line
 //	jobs/<job>/lane<n>.{out,err,dir}          of running tasks, while they are empty
+//	jobs/.removed-*                           what is to be removed
 //
 //	inputs/<digest>                           inputs, put there by the agent
 //	running                                   the sessions of running tasks

@@ -20,7 +20,11 @@
 // inodes and no more. A directory costs what a file does. A file of several names is counted
 // once, as long as there are at most [maxLinked] such files; beyond, each name is counted.
 // A file that has no name left is counted if a process of the task has it open.
-// What could not be read is told apart: see [Usage].
+// What could not be read is told apart: see [Usage]. Out of sight are files without a name that
+// are only mapped into memory or under way through a socket.
+//
+// Quotas of file systems for projects do not serve instead: the owner of a file may move it
+// to another project, and the common file systems are made without.
 //
 // # The removal
 //

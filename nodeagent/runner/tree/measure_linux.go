@@ -32,8 +32,11 @@ type Meter struct {
 
 type file struct{ dev, ino uint64 }
 
-// maxLinked bounds the files with several names, or with none, that a meter remembers.
+// maxLinked bounds the files that a meter remembers: those of several names, without a name,
+// and large ones.
 const maxLinked = 1 << 20
+
+const large = 1 << 20
 
 // NewMeter returns a meter that stops when it has more than most, or when goOn
 // reports false.
@@ -77,10 +80,12 @@ func (m *Meter) AddOpen(process int) {
 	w.run(dir)
 }
 
-// count adds a file, of several names or none once.
+// count adds a file, of several names or none once. So is a large file, which may get another
+// name, or lose its own, between two looks.
 func (m *Meter) count(info *unix.Stat_t) {
-	isDir := info.Mode&unix.S_IFMT == unix.S_IFDIR
-	if info.Nlink != 1 && !isDir {
+	const block = 512 // of st_blocks, on every file system
+	cost := max(info.Blocks*block, m.least)
+	if isDir := info.Mode&unix.S_IFMT == unix.S_IFDIR; !isDir && (info.Nlink != 1 || cost >= large) {
 		f := file{info.Dev, info.Ino}
 		if _, before := m.counted[f]; before {
 			return
@@ -89,8 +94,7 @@ func (m *Meter) count(info *unix.Stat_t) {
 			m.counted[f] = struct{}{}
 		}
 	}
-	const block = 512 // of st_blocks, on every file system
-	m.bytes += max(info.Blocks*block, m.least)
+	m.bytes += cost
 }
 
 func (m *Meter) open(dir int, name string) (int, error) {

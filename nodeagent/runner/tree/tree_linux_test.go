@@ -195,6 +195,22 @@ func TestFilesWithoutANameCount(t *testing.T) {
 	}
 }
 
+// TestALargeFileThatLosesItsNameCountsOnce, if that is while the tree is measured.
+func TestALargeFileThatLosesItsNameCountsOnce(t *testing.T) {
+	dir := t.TempDir()
+	chain(t, dir, "d", 1)
+	f, err := os.Open(filepath.Join(dir, "d", "big"))
+	must(t, err)
+	defer f.Close()
+	m := NewMeter(1<<62, func() bool { return true })
+	m.Add(dir)
+	must(t, os.Remove(filepath.Join(dir, "d", "big")))
+	m.AddOpen(os.Getpid())
+	if u := m.Usage(); u.Bytes >= 2*big {
+		t.Errorf("%+v", u)
+	}
+}
+
 // asOrdinary runs f with the rights of an ordinary user on files. The thread of f ends
 // with it where they were root's.
 func asOrdinary(f func()) {
