@@ -85,5 +85,5 @@ func ServiceIdentity(actor string) Name { return "$" + actor }
 
 // InboxPrefix is where the replies to the requests of a connection arrive:
 // below a token with its own name, which its credentials alone may subscribe
-// to. Nobody but a service may subscribe more widely.
+// to. Nobody but a service may subscribe more widely. Services reply nowhere else.
 func InboxPrefix(name Name) string { return "_INBOX_" + name }

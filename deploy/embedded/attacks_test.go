@@ -48,7 +48,7 @@ func TestAttacks(t *testing.T) {
 	}{
 		{"another's name", fort.anothersName}, {"a forged account", fort.forgedAccount}, {"listening", fort.listening},
 		{"a node without a token", fort.nodeWithoutToken}, {"a token again", fort.tokenAgain},
-		{"a flood of bids", fort.flood}, {"leaked credentials", fort.leaked},
+		{"answers elsewhere", fort.reflection}, {"a flood of bids", fort.flood}, {"leaked credentials", fort.leaked},
 	} {
 		t.Run(attack.name, func(t *testing.T) { attack.do(fort{t, s}) })
 	}

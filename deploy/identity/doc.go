@@ -14,6 +14,8 @@
 //   - Replies arrive below [messages.InboxPrefix] of the requester, which
 //     nobody else may subscribe to; nor may anyone but a service subscribe to a
 //     subject that carries requests.
+//   - A service answers a request only below its caller's inbox, which package bus
+//     sees to: NATS lets a client name any reply subject.
 //   - Users and nodes share the subject's last token, not their rights: a user
 //     called like a node or a market cannot register, exchange, publish a
 //     vector or a directive.

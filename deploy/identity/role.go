@@ -51,6 +51,10 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 		return joinerPermissions(site)
 	case Service:
 		return jwt.Permissions{Pub: jwt.Permission{Allow: jwt.StringList{">"}}, Sub: jwt.Permission{Allow: jwt.StringList{">"}}}
+	case Operator:
+		p := userPermissions()
+		p.Pub.Allow.Add("$SRV.>") // discovery of services
+		return p
 	default:
 		return userPermissions()
 	}
@@ -76,7 +80,6 @@ func userPermissions() jwt.Permissions {
 			Allow: jwt.StringList{
 				messages.Subject("*", "*", "*", name),
 				messages.LogsSubject("*", "*", name),
-				"$SRV.>", // discovery of services
 			},
 			Deny: deny,
 		},
@@ -108,7 +111,6 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 			messages.DirectiveSubject(site, name),
 			messages.LogsSubject(site, name, "*"),
 			messages.InboxPrefix(name) + ".>",
-			"$SRV.>",
 		}},
 		Resp: &jwt.ResponsePermission{MaxMsgs: 1, Expires: replyWithin},
 	}

@@ -45,10 +45,10 @@ type Bus interface {
 // runs any more, or after a bounded wait.
 type Subscription interface{ Stop() error }
 
-// Service is a set of endpoints that an actor answers. With Discoverable it
-// is announced through the NATS micro framework (ping, info, stats): queries.
-// Without, it is a plain queue subscription: commands, which only the leader
-// serves.
+// Service is a set of endpoints that an actor answers, each only at reply subjects
+// in the inbox of its caller. With Discoverable the service answers questions of
+// NATS micro clients (ping, info, stats) too: queries. Without, it serves commands,
+// which only the leader answers.
 type Service struct {
 	Name         string // e.g. candor-auctioneer
 	Version      string // semantic version

@@ -11,7 +11,7 @@ import (
 // metrics count what goes wrong between a connection and NATS. The connections
 // of one process that share a registry share the counters.
 type metrics struct {
-	reconnects, slow, denied, errors prometheus.Counter
+	reconnects, slow, denied, misdirected, errors prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
@@ -23,6 +23,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		{&m.reconnects, "candor_bus_reconnects_total", "Connections to NATS that were restored."},
 		{&m.slow, "candor_bus_slow_subscriptions_total", "Times a subscription was too slow and began to lose messages."},
 		{&m.denied, "candor_bus_denied_total", "Messages and subscriptions that NATS permissions refused."},
+		{&m.misdirected, "candor_bus_misdirected_total", "Requests that were not carried out, because their reply subject is not in their caller's inbox."},
 		{&m.errors, "candor_bus_errors_total", "Other errors of connections to NATS."},
 	} {
 		counter := prometheus.NewCounter(prometheus.CounterOpts{Name: c.name, Help: c.help})

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/candor-grid/candor/messages"
 	proving "github.com/candor-grid/candor/messages/proof"
@@ -24,6 +25,7 @@ type natsBus struct {
 	js       jetstream.JetStream
 	replicas int
 	log      *zap.Logger
+	sampled  *zap.Logger // of equal lines, one each second
 	metrics  *metrics
 	proves   *Identity // nil: without credentials
 	watch    watch
@@ -41,6 +43,9 @@ func Connect(c Config) (Bus, error) {
 	if b.log == nil {
 		b.log = zap.NewNop()
 	}
+	b.sampled = b.log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(c, time.Second, 1, 0)
+	}))
 	b.proves = principalOf(&c)
 	var err error
 	if b.metrics, err = newMetrics(c.Metrics); err != nil {

@@ -23,8 +23,7 @@ const (
 type natsService struct {
 	bus    *natsBus
 	server *server
-	subs   []*nats.Subscription // without micro
-	micro  micro.Service        // nil without
+	subs   []*nats.Subscription
 }
 
 // Serve implements [Bus].
@@ -33,12 +32,13 @@ func (b *natsBus) Serve(s Service) (Subscription, error) {
 		return nil, err
 	}
 	service := &natsService{bus: b, server: newServer(s, b.log)}
-	listen := service.subscribe
-	if s.Discoverable {
-		listen = func() error { return service.announce(s) }
-	}
-	if err := listen(); err != nil {
+	if err := service.subscribe(); err != nil {
 		return nil, errors.Join(err, service.Stop())
+	}
+	if s.Discoverable {
+		if err := service.announce(s); err != nil {
+			return nil, errors.Join(err, service.Stop())
+		}
 	}
 	for _, e := range s.Endpoints {
 		if err := b.settle(e.Subject); err != nil {
@@ -48,12 +48,10 @@ func (b *natsBus) Serve(s Service) (Subscription, error) {
 	return b.register(service)
 }
 
-// subscribe listens to the endpoints without announcing them.
+// subscribe listens to the endpoints.
 func (s *natsService) subscribe() error {
 	for _, e := range s.server.endpoints {
-		sub, err := s.bus.conn.QueueSubscribe(e.Subject, micro.DefaultQueueGroup, func(m *nats.Msg) {
-			s.receive(e, m.Subject, m.Reply, m.Header.Get(contentType), m.Header.Get(proof.Header), m.Data)
-		})
+		sub, err := s.bus.conn.QueueSubscribe(e.Subject, micro.DefaultQueueGroup, func(m *nats.Msg) { s.receive(e, m) })
 		if err != nil {
 			return sendError(e.Subject, err)
 		}
@@ -62,70 +60,31 @@ func (s *natsService) subscribe() error {
 	return nil
 }
 
-// announce listens to the endpoints as a service of the micro framework. The
-// framework counts as a request's time only how long receive takes, so the true
-// figures go into the data of its statistics.
-func (s *natsService) announce(service Service) (err error) {
-	s.micro, err = micro.AddService(s.bus.conn, micro.Config{
-		Name: service.Name, Version: service.Version, Description: service.Description,
-		StatsHandler: func(e *micro.Endpoint) any { return s.stats(e.Name) },
-	})
-	if err != nil {
-		return announceError(service.Name, err)
-	}
-	for _, e := range s.server.endpoints {
-		handle := func(r micro.Request) {
-			s.receive(e, r.Subject(), r.Reply(), r.Headers().Get(contentType), r.Headers().Get(proof.Header), r.Data())
-		}
-		if err := s.micro.AddEndpoint(e.Name, micro.HandlerFunc(handle), micro.WithEndpointSubject(e.Subject)); err != nil {
-			return announceError(service.Name, err)
-		}
-	}
-	return nil
-}
-
-func announceError(name string, err error) error {
-	if errors.Is(err, micro.ErrConfigValidation) {
-		return messages.Errorf(messages.Invalid, "service %s: %v", clip(name), err)
-	}
-	return sendError(name, err)
-}
-
-// serviceStats is what an endpoint did, in the statistics of the micro framework.
-type serviceStats struct {
-	Requests       int64 `json:"requests"`
-	Errors         int64 `json:"errors"`
-	ProcessingTime int64 `json:"processing_time"` // nanoseconds, waiting included
-}
-
-func (s *natsService) stats(endpoint string) serviceStats {
-	for _, e := range s.server.endpoints {
-		if e.Name == endpoint {
-			return serviceStats{e.requests.Load(), e.errors.Load(), e.nanoseconds.Load()}
-		}
-	}
-	return serviceStats{}
-}
-
-// receive answers a request. A message without a subject to reply to is not carried
-// out: nobody would learn its outcome.
-func (s *natsService) receive(e *endpoint, subject, reply, content, proven string, payload []byte) {
-	if reply == "" {
-		s.bus.metrics.errors.Inc()
+// receive answers a request. A message is not carried out without a reply subject, for
+// nobody would learn its outcome; nor with one at which its caller does not listen.
+func (s *natsService) receive(e *endpoint, m *nats.Msg) {
+	caller := messages.Caller(m.Subject)
+	if !listensAt(caller, m.Reply) {
+		s.bus.refuseReply(m)
 		return
 	}
-	r := Request{Subject: subject, Caller: messages.Caller(subject), Payload: payload, Format: messages.Detect(payload, content)}
-	if proven != "" {
+	r := Request{Subject: m.Subject, Caller: caller, Payload: m.Data, Format: messages.Detect(m.Data, m.Header.Get(contentType))}
+	if proven := m.Header.Get(proof.Header); proven != "" {
 		r.Proof, _ = proof.DecodeHeader(proven) // one that cannot be read proves nothing
 	}
 	e.answer(r, func(data []byte, err *messages.Error) {
 		if int64(len(data)) > s.bus.conn.MaxPayload() {
 			err = messages.Errorf(messages.TooLarge, "the answer of %d bytes is above the %d that NATS carries; ask for less at a time", len(data), s.bus.conn.MaxPayload())
 		}
-		if failed := s.bus.conn.PublishMsg(replyTo(reply, r.Format, data, err)); failed != nil {
-			s.bus.log.Warn("cannot reply", zap.String("subject", subject), zap.Error(failed))
-		}
+		s.bus.reply(m.Subject, replyTo(m.Reply, r.Format, data, err))
 	})
+}
+
+// reply sends an answer to a request on a subject.
+func (b *natsBus) reply(subject string, answer *nats.Msg) {
+	if err := b.conn.PublishMsg(answer); err != nil {
+		b.log.Warn("cannot reply", zap.String("subject", subject), zap.Error(err))
+	}
 }
 
 func replyTo(reply string, f messages.Format, data []byte, err *messages.Error) *nats.Msg {
@@ -152,9 +111,6 @@ func (s *natsService) Stop() error {
 	var errs []error
 	for _, sub := range s.subs {
 		errs = append(errs, ignoreClosed(sub.Drain()))
-	}
-	if s.micro != nil {
-		errs = append(errs, ignoreClosed(s.micro.Stop()))
 	}
 	return errors.Join(append(errs, s.server.stop())...)
 }

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/jwt/v2"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
 	"github.com/nats-io/nkeys"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -93,11 +95,17 @@ func TestDiscovery(t *testing.T) {
 	if info.Name != service.Name || info.Version != "1.2.3" || len(info.Endpoints) != 1 || info.Endpoints[0].Subject != "jobs.*" {
 		t.Errorf("got %+v", info)
 	}
-	var stats struct{ Endpoints []struct{ Data serviceStats } }
+	var stats micro.Stats
 	ask(t, nc, "$SRV.STATS.candor-auctioneer", &stats)
-	if d := stats.Endpoints[0].Data; d.Requests != 3 || d.Errors != 0 || d.ProcessingTime <= 0 {
+	if d := stats.Endpoints[0]; d.NumRequests != 3 || d.NumErrors != 0 || d.ProcessingTime <= 0 {
 		t.Errorf("got %+v", d)
 	}
+	var ping micro.Ping
+	ask(t, nc, "$SRV.PING", &ping)
+	if ping.Name != service.Name || ping.ID != stats.ID {
+		t.Errorf("got %+v", ping)
+	}
+	ask(t, nc, "$SRV.PING.candor-auctioneer."+ping.ID, &ping)
 	if err := sub.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -133,6 +141,54 @@ func TestRepliesGoToTheAccountsOwnInbox(t *testing.T) {
 	}
 	_, err := natsGrid(s, false)(t, "eve").Subscribe("_INBOX_alice.>", func(string, []byte) {})
 	wantKind(t, err, messages.PermissionDenied)
+}
+
+// TestRepliesGoToNobodyElse: a request whose reply subject is not in its caller's inbox
+// is not carried out, and nothing is sent there.
+func TestRepliesGoToNobodyElse(t *testing.T) {
+	s := startServer(t, nil)
+	b := natsGrid(s, false)(t, "$auctioneer")
+	var carriedOut atomic.Int64
+	service := one("jobs.*", func(context.Context, Request) ([]byte, error) {
+		carriedOut.Add(1)
+		return nil, nil
+	})
+	service.Name, service.Version, service.Discoverable = "candor-auctioneer", "1.0.0", true
+	if _, err := b.Serve(service); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan string, 100)
+	if _, err := b.Subscribe(">", func(subject string, _ []byte) {
+		if !strings.HasPrefix(subject, "jobs.") && !strings.HasPrefix(subject, "$SRV.") {
+			heard <- subject
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	alice, refused := plain(t, s, "alice"), counted(t, b.(*natsBus).metrics.misdirected)
+	elsewhere := []string{"objects.FILES.x", "candor.west.auctioneer.vectors.main", "$JS.API.STREAM.DELETE.X", "_INBOX_bob.x", "_INBOX_alicea.x", "_INBOX_alice", "_INBOX.x", "_inbox_alice.x"}
+	for _, reply := range elsewhere {
+		if err := alice.PublishRequest("jobs.alice", reply, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	about := []string{"objects.FILES.x", "_INBOX_$bank.x", "_INBOX_.x", "_INBOX_bob"}
+	for _, reply := range about {
+		for _, question := range []string{"PING", "INFO", "STATS.candor-auctioneer"} {
+			if err := alice.PublishRequest("$SRV."+question, reply, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	await.Until(t, "the requests are refused", func() bool {
+		return counted(t, b.(*natsBus).metrics.misdirected) == refused+float64(len(elsewhere)+3*len(about))
+	})
+	if _, err := alice.Request("jobs.alice", nil, patience); err != nil {
+		t.Fatal(err)
+	}
+	if n, first := carriedOut.Load(), <-heard; n != 1 || !strings.HasPrefix(first, "_INBOX_alice.") {
+		t.Errorf("%d requests were carried out, and the first answer came at %s", n, first)
+	}
 }
 
 func TestTooLargeForTheServer(t *testing.T) {

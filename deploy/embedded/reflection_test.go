@@ -1,0 +1,95 @@
+package embedded
+
+import (
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// reflection: requests whose answers are to go where the attacker may not publish: into
+// another's files and inbox, the estimator's observations, to agents, to JetStream and,
+// as a request in another's name, to the auctioneer.
+func (f fort) reflection() {
+	alice, mallory := f.as("alice"), f.raw("bob")
+	file, _ := alice.send("kept", []byte("what alice keeps"))
+	targets := []string{"objects.FILES_WEST_5_alice." + file.Digest, messages.ObservationSubject("west"), messages.VectorSubject("west", "main"),
+		messages.DirectiveSubject("west", f.config.Nodes[0].Name), messages.InboxPrefix("alice") + ".x.1", "$JS.API.STREAM.PURGE.FILES_WEST_5_alice",
+		messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), messages.Subject("west", messages.Bank, messages.VerbTransfer, "$auctioneer")}
+	reached := f.watch(targets)
+	asked := 0
+	ask := func(subject, reply string) {
+		if err := mallory.PublishRequest(subject, reply, []byte("no request")); err != nil {
+			f.Fatal(err)
+		}
+		asked++
+	}
+	services := []string{messages.LogsSubject("west", f.config.Nodes[0].Name, "bob")}
+	for actor, verb := range map[string]string{messages.Auctioneer: messages.VerbJobs, messages.Bank: messages.VerbAccount, messages.Depot: messages.VerbGet,
+		messages.Estimator: messages.VerbUtility, messages.Admission: messages.VerbToken} {
+		services = append(services, messages.Subject("west", actor, verb, "bob"))
+	}
+	services = append(services, messages.Subject("west", messages.Auctioneer, messages.VerbCancel, "bob"), messages.Subject("west", messages.Bank, messages.VerbMember, "bob"))
+	before := f.counted("candor_bus_misdirected_total", "")
+	for _, reply := range targets {
+		for _, subject := range services {
+			ask(subject, reply)
+		}
+	}
+	for range 700 {
+		ask(messages.Subject("west", messages.Auctioneer, messages.VerbJobs, "bob"), messages.ObservationSubject("west"))
+	}
+	f.grows("candor_nats_refused_total", "what=publish", func() {
+		for _, question := range []string{"$SRV.PING", "$SRV.INFO", "$SRV.STATS"} {
+			if err := mallory.PublishRequest(question, targets[0], nil); err != nil {
+				f.Fatal(err)
+			}
+		}
+	})
+	for _, subject := range services {
+		if _, err := mallory.Request(subject, nil, patience); err != nil {
+			f.Errorf("%s after the attack: %v", subject, err)
+		}
+	}
+	for subject, n := range reached() {
+		f.Errorf("%d answers reached %s", n, subject)
+	}
+	if kept, err := alice.receive(file); err != nil || kept != "what alice keeps" {
+		f.Errorf("alice's file is %q, %v", kept, err)
+	}
+	await.Until(f.T, "each of the requests is counted", func() bool {
+		return f.counted("candor_bus_misdirected_total", "") == before+float64(asked)
+	})
+}
+
+// watch counts what arrives at subjects and is the answer of a service with an error.
+func (f fort) watch(subjects []string) (reached func() map[string]int) {
+	f.Helper()
+	conn := insider(f.T, f.Site)
+	var mu sync.Mutex
+	count := map[string]int{}
+	for _, subject := range subjects {
+		if _, err := conn.Subscribe(subject, func(m *nats.Msg) {
+			mu.Lock()
+			defer mu.Unlock()
+			if m.Header.Get("Nats-Service-Error-Code") != "" {
+				count[m.Subject]++
+			}
+		}); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := conn.FlushTimeout(patience); err != nil {
+		f.Fatal(err)
+	}
+	return func() map[string]int {
+		if err := conn.FlushTimeout(patience); err != nil {
+			f.Fatal(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return count
+	}
+}

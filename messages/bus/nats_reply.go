@@ -1,0 +1,37 @@
+package bus
+
+import (
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// importedReply begins the reply subjects that a NATS server makes for requests from
+// another account: it passes the answers on to that account. Servers refuse a message
+// of a client with such a reply subject.
+const importedReply = "_R_."
+
+// listensAt reports whether a reply subject is where the answers to a caller go: the
+// caller's own inbox, or the server's own subject for a request of another account.
+// NATS lets a client name any reply subject, and a service publishes under the
+// service's permissions, which the caller does not have.
+func listensAt(caller messages.Name, reply string) bool {
+	return strings.HasPrefix(reply, messages.InboxPrefix(caller)+".") || strings.HasPrefix(reply, importedReply)
+}
+
+// isInbox reports whether a reply subject is in the inbox of some user.
+func isInbox(reply string) bool {
+	first, _, below := strings.Cut(reply, ".")
+	name, is := strings.CutPrefix(first, messages.InboxPrefix(""))
+	return below && is && messages.ValidName(name)
+}
+
+// refuseReply counts a request that is not carried out because of its reply subject.
+// The log has at most one such request each second.
+func (b *natsBus) refuseReply(m *nats.Msg) {
+	b.metrics.misdirected.Inc()
+	b.sampled.Warn("request with a reply subject outside its caller's inbox", zap.String("subject", clip(m.Subject)), zap.String("reply", clip(m.Reply)))
+}
