@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ const settleTimeout = 2 * time.Second
 
 // natsBus is a connection to NATS.
 type natsBus struct {
+	name     messages.Name
 	conn     *nats.Conn
 	js       jetstream.JetStream
 	replicas int
@@ -39,7 +41,7 @@ func Connect(c Config) (Bus, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	b := &natsBus{log: c.Log, replicas: max(1, c.StreamReplicas), ended: make(chan struct{})}
+	b := &natsBus{name: c.Name, log: c.Log, replicas: max(1, c.StreamReplicas), ended: make(chan struct{})}
 	if b.log == nil {
 		b.log = zap.NewNop()
 	}
@@ -136,11 +138,30 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 		}
 		out.Header = nats.Header{proving.Header: {value}}
 	}
-	m, err := b.conn.RequestMsgWithContext(ctx, out)
+	m, err := b.ask(ctx, out)
 	if err != nil {
 		return nil, requestError(ctx, subject, err)
 	}
 	return readReply(m)
+}
+
+// ask sends a request and waits for the answer. A service that asks in another's name
+// hears the answer in the inbox of that name, where it may listen.
+func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
+	caller := messages.Caller(out.Subject)
+	if caller == b.name || !strings.HasPrefix(b.name, "$") {
+		return b.conn.RequestMsgWithContext(ctx, out)
+	}
+	out.Reply = messages.InboxPrefix(caller) + "." + rand.Text()
+	answers, err := b.conn.SubscribeSync(out.Reply)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answers.Unsubscribe() }() // fails only with the connection, and ends with it
+	if err := b.conn.PublishMsg(out); err != nil {
+		return nil, err
+	}
+	return answers.NextMsgWithContext(ctx)
 }
 
 func (b *natsBus) identity() *Identity { return b.proves }

@@ -133,7 +133,7 @@ func TestRepliesGoToTheAccountsOwnInbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	nc.Flush()
-	if _, err := natsGrid(s, false)(t, "$auctioneer").Request(within(t), "v.x", nil); err != nil {
+	if _, err := natsGrid(s, false)(t, "$auctioneer").Request(within(t), "v.$auctioneer", nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, replies, 1)[0]; !strings.HasPrefix(got, "_INBOX_$auctioneer.") {
@@ -189,6 +189,22 @@ func TestRepliesGoToNobodyElse(t *testing.T) {
 	if n, first := carriedOut.Load(), <-heard; n != 1 || !strings.HasPrefix(first, "_INBOX_alice.") {
 		t.Errorf("%d requests were carried out, and the first answer came at %s", n, first)
 	}
+}
+
+// A service may ask in another's name; users may not.
+func TestServicesAskInAnothersName(t *testing.T) {
+	s := startServer(t, nil)
+	asking := natsGrid(s, false)(t, "$auctioneer")
+	_, err := asking.Request(within(t), "v.alice@west", nil)
+	wantKind(t, err, messages.Unavailable)
+	serve(t, natsGrid(s, false)(t, "bob"), one("v.*", echo))
+	if reply, err := asking.Request(within(t), "v.alice@west", nil); err != nil || !strings.HasPrefix(string(reply), "v.alice@west|alice@west|") {
+		t.Errorf("got %s, %v", reply, err)
+	}
+	ctx, cancel := context.WithCancel(within(t))
+	cancel()
+	_, err = asking.Request(ctx, "nobody.alice", nil)
+	wantKind(t, err, messages.Unavailable)
 }
 
 func TestTooLargeForTheServer(t *testing.T) {
