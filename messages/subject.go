@@ -87,3 +87,22 @@ func ServiceIdentity(actor string) Name { return "$" + actor }
 // below a token with its own name, which its credentials alone may subscribe
 // to. Nobody but a service may subscribe more widely. Services reply nowhere else.
 func InboxPrefix(name Name) string { return "_INBOX_" + name }
+
+// LogsReplyPrefix is where a node's replies to an account's requests for logs arrive:
+// the node may publish below its own name alone, and the account listen below its own.
+func LogsReplyPrefix(node, account Name) string {
+	return strings.Join([]string{"_LOGS", node, account}, ".")
+}
+
+// ReplyPrefix is where the reply to a request on a subject arrives.
+func ReplyPrefix(subject string) string {
+	if strings.Count(subject, ".") == logsTokens-1 {
+		if tokens := strings.Split(subject, "."); tokens[2] == NodeAgent && tokens[3] == VerbLogs {
+			return LogsReplyPrefix(tokens[4], tokens[5])
+		}
+	}
+	return InboxPrefix(Caller(subject))
+}
+
+// logsTokens is how many tokens a [LogsSubject] has.
+const logsTokens = 6

@@ -49,7 +49,7 @@ func (f fort) reflection() {
 		}
 	})
 	for _, subject := range services {
-		if _, err := mallory.Request(subject, nil, patience); err != nil {
+		if _, err := f.as("bob").bus.Request(within(f.T), subject, nil); messages.KindOf(err) == messages.Unavailable {
 			f.Errorf("%s after the attack: %v", subject, err)
 		}
 	}

@@ -15,7 +15,8 @@
 //     nobody else may subscribe to; nor may anyone but a service subscribe to a
 //     subject that carries requests.
 //   - A service answers a request only below its caller's inbox, which package bus
-//     sees to: NATS lets a client name any reply subject.
+//     sees to: NATS lets a client name any reply subject. A node's agent answers
+//     below [messages.LogsReplyPrefix], where NATS lets no other node publish.
 //   - Users and nodes share the subject's last token, not their rights: a user
 //     called like a node or a market cannot register, exchange, publish a
 //     vector or a directive.

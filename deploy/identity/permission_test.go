@@ -215,29 +215,45 @@ func TestSubscribePermissions(t *testing.T) {
 	}
 }
 
-// An agent answers who asked it, once, and can write into nobody's inbox
-// otherwise.
+// An agent answers requests for its logs where answers to those arrive, and nowhere
+// else: not even where a user who is in league with it wants the answer.
 func TestNodeRepliesOnlyWhereItWasAsked(t *testing.T) {
 	s := newSite(t)
-	node := s.connect(Node, "node1")
-	inbox := make(chan string, 1)
-	_, err := node.Subscribe(messages.LogsSubject("west", "node1", "*"), func(m *nats.Msg) {
-		_ = m.Respond([]byte("output"))
-		inbox <- m.Reply
-	})
-	if err != nil || node.violation(t) {
-		t.Fatalf("the agent cannot serve its logs: %v", err)
+	subject := messages.LogsSubject("west", "node1", "alice")
+	own := messages.ReplyPrefix(subject) + ".x"
+	for _, reply := range []string{own, messages.InboxPrefix("alice") + ".x", messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "bob"),
+		messages.LogsReplyPrefix("node2", "alice") + ".x", "objects.FILES_WEST_3_bob.x", "$JS.API.STREAM.NAMES"} {
+		node, alice := s.connect(Node, "node1"), s.connect(User, "alice")
+		asked := make(chan *nats.Msg, 1)
+		sub, err := node.ChanSubscribe(messages.LogsSubject("west", "node1", "*"), asked)
+		if err != nil || node.violation(t) {
+			t.Fatalf("the agent cannot serve its logs: %v", err)
+		}
+		answers, err := alice.SubscribeSync(own)
+		if err != nil || alice.violation(t) {
+			t.Fatalf("alice cannot hear the answers: %v", err)
+		}
+		if err := alice.PublishRequest(subject, reply, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := (<-asked).Respond([]byte("output")); err != nil {
+			t.Fatal(err)
+		}
+		if refused := node.violation(t); refused == (reply == own) {
+			t.Errorf("an answer at %s is refused: %v", reply, refused)
+		}
+		if reply == own {
+			if m, err := answers.NextMsg(patience); err != nil || string(m.Data) != "output" {
+				t.Errorf("alice hears %v, %v", m, err)
+			}
+		}
+		if err := sub.Unsubscribe(); err != nil {
+			t.Error(err)
+		}
 	}
-	alice := s.connect(User, "alice")
-	reply, err := alice.Request(messages.LogsSubject("west", "node1", "alice"), nil, patience)
-	if err != nil || string(reply.Data) != "output" {
-		t.Fatalf("logs: %v, %v", reply, err)
-	}
-	if err := node.Publish(<-inbox, []byte("again")); err != nil {
-		t.Fatal(err)
-	}
-	if !node.violation(t) {
-		t.Error("a second reply to one request was allowed")
+	bob := s.connect(User, "bob")
+	if _, err := bob.SubscribeSync(own); err != nil || !bob.violation(t) {
+		t.Errorf("bob may listen to the answers: %v", err)
 	}
 }
 

@@ -3,7 +3,6 @@ package identity
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/nats-io/jwt/v2"
 
@@ -35,10 +34,6 @@ func isDerived(r Role) bool { return !slices.Contains(roles, r) }
 
 // name stands for the name in the credentials, where the server fills a template in.
 const name = "{{name()}}"
-
-// replyWithin bounds how long an agent may take to answer a request: longer
-// than any wait that a reader of logs can ask for.
-const replyWithin = time.Minute
 
 // permissions returns the template of a role on a site.
 func permissions(role Role, site messages.Name) jwt.Permissions {
@@ -83,7 +78,7 @@ func userPermissions() jwt.Permissions {
 			},
 			Deny: deny,
 		},
-		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>"}},
+		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>", messages.LogsReplyPrefix("*", name) + ".*"}},
 	}
 }
 
@@ -94,10 +89,11 @@ var nodeVerbs = []string{messages.VerbRegister, messages.VerbExchange, messages.
 var fileVerbs = []string{messages.VerbTake, messages.VerbGive, messages.VerbDeliver}
 
 // nodePermissions lets an agent speak to its own site's auctioneer and depot, hear
-// the vectors and its own directives, and answer requests for its logs; it may
-// publish a reply only where it was asked.
+// the vectors and its own directives, and answer requests for its logs. NATS could
+// allow an agent to reply wherever it was asked; but then an agent and a user who
+// names the reply subject could together publish anything.
 func nodePermissions(site messages.Name) jwt.Permissions {
-	publish := jwt.StringList{}
+	publish := jwt.StringList{messages.LogsReplyPrefix(name, "*") + ".*"}
 	for _, verb := range nodeVerbs {
 		publish = append(publish, messages.Subject(site, messages.Auctioneer, verb, name))
 	}
@@ -112,7 +108,6 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 			messages.LogsSubject(site, name, "*"),
 			messages.InboxPrefix(name) + ".>",
 		}},
-		Resp: &jwt.ResponsePermission{MaxMsgs: 1, Expires: replyWithin},
 	}
 }
 

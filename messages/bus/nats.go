@@ -146,13 +146,15 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 }
 
 // ask sends a request and waits for the answer. A service that asks in another's name
-// hears the answer in the inbox of that name, where it may listen.
+// hears the answer in the inbox of that name, where it may listen; and a node answers
+// in no inbox.
 func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
-	caller := messages.Caller(out.Subject)
-	if caller == b.name || !strings.HasPrefix(b.name, "$") {
+	caller, prefix := messages.Caller(out.Subject), messages.ReplyPrefix(out.Subject)
+	inInbox, isService := prefix == messages.InboxPrefix(caller), strings.HasPrefix(b.name, "$")
+	if inInbox && (caller == b.name || !isService) {
 		return b.conn.RequestMsgWithContext(ctx, out)
 	}
-	out.Reply = messages.InboxPrefix(caller) + "." + rand.Text()
+	out.Reply = prefix + "." + rand.Text()
 	answers, err := b.conn.SubscribeSync(out.Reply)
 	if err != nil {
 		return nil, err

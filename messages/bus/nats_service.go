@@ -63,12 +63,11 @@ func (s *natsService) subscribe() error {
 // receive answers a request. A message is not carried out without a reply subject, for
 // nobody would learn its outcome; nor with one at which its caller does not listen.
 func (s *natsService) receive(e *endpoint, m *nats.Msg) {
-	caller := messages.Caller(m.Subject)
-	if !listensAt(caller, m.Reply) {
+	if !listensAt(m.Subject, m.Reply) {
 		s.bus.refuseReply(m)
 		return
 	}
-	r := Request{Subject: m.Subject, Caller: caller, Payload: m.Data, Format: messages.Detect(m.Data, m.Header.Get(contentType))}
+	r := Request{Subject: m.Subject, Caller: messages.Caller(m.Subject), Payload: m.Data, Format: messages.Detect(m.Data, m.Header.Get(contentType))}
 	if proven := m.Header.Get(proof.Header); proven != "" {
 		r.Proof, _ = proof.DecodeHeader(proven) // one that cannot be read proves nothing
 	}
