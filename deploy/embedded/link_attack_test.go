@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"fmt"
 	"net/url"
 	"os"
@@ -10,8 +11,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -95,14 +98,35 @@ func listen(t *testing.T, conn *nats.Conn) *seen {
 	return s
 }
 
-// insider is a connection that sees and may say everything in a site's account.
+// insider is a connection that sees and may say everything in a site's account: of
+// somebody who has the account's key.
 func insider(t *testing.T, s *Site) *nats.Conn {
 	t.Helper()
-	creds, err := s.authority.Issue(identity.Service, "$bank")
+	text, err := os.ReadFile(filepath.Join(s.config.keysDir(), "account.nk"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := nats.Connect(s.URL(), nats.UserCredentialBytes(creds))
+	account, err := nkeys.FromSeed(bytes.TrimSpace(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := user.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := jwt.NewUserClaims(key).Encode(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := user.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := nats.Connect(s.URL(), nats.UserJWTAndSeed(token, string(seed)))
 	if err != nil {
 		t.Fatal(err)
 	}

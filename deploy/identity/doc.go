@@ -17,6 +17,9 @@
 //   - A service answers a request only below its caller's inbox, which package bus
 //     sees to: NATS lets a client name any reply subject. A node's agent answers
 //     below [messages.LogsReplyPrefix], where NATS lets no other node publish.
+//   - A service asks under its own name and its site's, publishes to agents and into
+//     the site's streams, and otherwise only answers. All services have the same
+//     permissions, so that one could publish for another into a stream or to agents.
 //   - Users and nodes share the subject's last token, not their rights: a user
 //     called like a node or a market cannot register, exchange, publish a
 //     vector or a directive.

@@ -17,7 +17,7 @@ const (
 	User     Role = "user"     // submits work and pays for it
 	Operator Role = "operator" // a user whom the actors let do more, by name
 	Node     Role = "node"     // a node's agent
-	Service  Role = "service"  // an actor of the site: everything in the account
+	Service  Role = "service"  // an actor of the site
 	Peer     Role = "peer"     // the bank of another site, which settles with this one's
 	Joiner   Role = "joiner"   // an agent with a join token, that has no credentials yet
 )
@@ -45,13 +45,43 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 	case Joiner:
 		return joinerPermissions(site)
 	case Service:
-		return jwt.Permissions{Pub: jwt.Permission{Allow: jwt.StringList{">"}}, Sub: jwt.Permission{Allow: jwt.StringList{">"}}}
+		return servicePermissions(site)
 	case Operator:
 		p := userPermissions()
 		p.Pub.Allow.Add("$SRV.>") // discovery of services
 		return p
 	default:
 		return userPermissions()
+	}
+}
+
+// servicePermissions lets an actor hear everything, answer, ask under its own name and
+// its site's, publish to agents, and use the site's streams. Answers are told from all
+// else by their two or three tokens, for no pattern matches the inboxes alone. In
+// others' names the depot asks about tasks, and the auctioneer reads the output of
+// visiting jobs.
+func servicePermissions(site messages.Name) jwt.Permissions {
+	publish := jwt.StringList{
+		"*.*", "*.*.*",
+		messages.Subject("*", "*", "*", name),
+		messages.Subject(site, messages.Auctioneer, messages.VerbTasks, "*"),
+		messages.Subject(site, messages.Auctioneer, messages.VerbJob, "*"),
+		messages.LogsSubject(site, "*", "*"),
+		messages.VectorSubject(site, "*"),
+		messages.DirectiveSubject(site, "*"),
+		messages.ObservationSubject(site),
+		"objects.>",
+	}
+	for _, verb := range messages.PeerVerbs() {
+		publish = append(publish, verb.Subject(site, "*"))
+	}
+	for _, operation := range []string{"STREAM.CREATE", "STREAM.UPDATE", "STREAM.INFO", "STREAM.MSG.GET",
+		"CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.MSG.NEXT", "CONSUMER.DELETE"} {
+		publish = append(publish, "$JS.API."+operation+".>")
+	}
+	return jwt.Permissions{
+		Pub: jwt.Permission{Allow: publish, Deny: jwt.StringList{"$JS.API.INFO", "$SYS.>", "$SRV.>"}},
+		Sub: jwt.Permission{Allow: jwt.StringList{">"}},
 	}
 }
 
@@ -78,7 +108,7 @@ func userPermissions() jwt.Permissions {
 			},
 			Deny: deny,
 		},
-		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>", messages.LogsReplyPrefix("*", name) + ".*"}},
+		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>", messages.LogsReplyPrefix("*", name) + ".>"}},
 	}
 }
 
@@ -93,7 +123,7 @@ var fileVerbs = []string{messages.VerbTake, messages.VerbGive, messages.VerbDeli
 // allow an agent to reply wherever it was asked; but then an agent and a user who
 // names the reply subject could together publish anything.
 func nodePermissions(site messages.Name) jwt.Permissions {
-	publish := jwt.StringList{messages.LogsReplyPrefix(name, "*") + ".*"}
+	publish := jwt.StringList{messages.LogsReplyPrefix(name, "*") + ".>"}
 	for _, verb := range nodeVerbs {
 		publish = append(publish, messages.Subject(site, messages.Auctioneer, verb, name))
 	}

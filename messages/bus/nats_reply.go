@@ -14,12 +14,13 @@ import (
 // of a client with such a reply subject.
 const importedReply = "_R_."
 
-// listensAt reports whether the caller of a request listens at a reply subject: below
-// the request's reply prefix, or, for a request of another account, at the server's own
-// subject. NATS lets a client name any reply subject, and a service publishes under the
-// service's permissions, which the caller does not have.
+// listensAt reports whether the caller of a request listens at a reply subject: one or
+// two tokens below the request's reply prefix, or, for a request of another account, at
+// the server's own subject. NATS lets a client name any reply subject, and a service
+// publishes under the service's permissions, which the caller does not have.
 func listensAt(subject, reply string) bool {
-	return strings.HasPrefix(reply, messages.ReplyPrefix(subject)+".") || strings.HasPrefix(reply, importedReply)
+	below, own := strings.CutPrefix(reply, messages.ReplyPrefix(subject)+".")
+	return own && strings.Count(below, ".") <= 1 || strings.HasPrefix(reply, importedReply)
 }
 
 // isInbox reports whether a reply subject is in the inbox of some user.

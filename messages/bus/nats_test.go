@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -166,7 +167,7 @@ func TestRepliesGoToNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	alice, refused := plain(t, s, "alice"), counted(t, b.(*natsBus).metrics.misdirected)
-	elsewhere := []string{"objects.FILES.x", "candor.west.auctioneer.vectors.main", "$JS.API.STREAM.DELETE.X", "_INBOX_bob.x", "_INBOX_alicea.x", "_INBOX_alice", "_INBOX.x", "_inbox_alice.x"}
+	elsewhere := []string{"objects.FILES.x", "candor.west.auctioneer.vectors.main", "$JS.API.STREAM.DELETE.X", "_INBOX_bob.x", "_INBOX_alicea.x", "_INBOX_alice", "_INBOX.x", "_inbox_alice.x", "_INBOX_alice.x.y.z"}
 	for _, reply := range elsewhere {
 		if err := alice.PublishRequest("jobs.alice", reply, nil); err != nil {
 			t.Fatal(err)
@@ -321,6 +322,22 @@ func TestMetricsCountWhatGoesWrong(t *testing.T) {
 	}
 	if other.(*natsBus).metrics.denied != m.denied {
 		t.Error("connections of one registry count apart")
+	}
+}
+
+// A report that an answer was refused ends no request under way; one that this
+// connection may not listen to its inbox ends all.
+func TestRefusedAnswersEndNoRequests(t *testing.T) {
+	var w watch
+	ctx, end := w.begin(t.Context(), "v.alice")
+	defer end()
+	w.denied(errors.New(`permissions violation: Permissions Violation for Publish to "_INBOX_bob.a.b.c"`))
+	if ctx.Err() != nil {
+		t.Error("a refused answer ended a request")
+	}
+	w.denied(errors.New(`permissions violation: Permissions Violation for Subscription to "_INBOX_alice.a.*"`))
+	if ctx.Err() == nil {
+		t.Error("without an inbox a request goes on")
 	}
 }
 

@@ -54,10 +54,11 @@ func watchKey(subject string) string {
 // if the server refuses to let this connection listen to replies.
 func (w *watch) denied(report error) {
 	subject := deniedSubject(report)
+	listening := strings.Contains(report.Error(), "Violation for Subscription")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for r := range w.waiting {
-		if strings.HasPrefix(subject, "_INBOX") {
+		if listening && strings.HasPrefix(subject, "_INBOX") {
 			r.cancel(deniedListen(subject))
 		} else if r.subject == watchKey(subject) {
 			r.cancel(deniedSend(subject))
