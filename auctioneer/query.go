@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -41,7 +42,7 @@ func (l *queries) listJobs(ctx context.Context, caller messages.Name, r messages
 		return reply, err
 	}
 	account := cmp.Or(r.Account, caller)
-	if (r.All || account != caller) && !slices.Contains(l.Operators, caller) {
+	if (r.All || account != caller) && !l.operates(caller) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
 	}
 	err = l.look(ctx, func(b *book.Book) error {
@@ -236,14 +237,19 @@ func without(names []messages.Name, name messages.Name) []messages.Name {
 	return slices.DeleteFunc(slices.Clone(names), func(n messages.Name) bool { return n == name })
 }
 
-func (l *queries) listMarkets(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.MarketsReply, err error) {
+// operates says whether an account is an operator's, who may see everything.
+func (a *Auctioneer) operates(account messages.Name) bool {
+	return slices.Contains(a.Operators, account)
+}
+
+func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.MarketsReply, err error) {
 	if err := l.verify(ctx); err != nil {
 		return reply, err
 	}
 	charged := map[messages.Name]bool{} // by time
 	l.with(func(d *desk.Desk) {
 		for _, config := range d.Configs {
-			m := d.Market(config.Name)
+			m := d.Market(config.Name).SeenBy(caller, l.operates(caller))
 			s := messages.MarketStatus{Market: config, Prices: m.Prices(), Term: l.term, Seq: d.Published(config.Name), Top: m.Top(l.Clock(), mostTop)}
 			s.Running = m.Started()
 			s.Waiting = m.Jobs() - s.Running
@@ -255,11 +261,11 @@ func (l *queries) listMarkets(ctx context.Context, _ messages.Name, _ messages.E
 	l.replica.read(func(b *book.Book) {
 		for i := range reply.Markets {
 			if charged[reply.Markets[i].Market.Name] { // those of an earlier mechanism are not told
-				reply.Markets[i].Tariffs = tariffs(b, reply.Markets[i].Market.Name)
+				reply.Markets[i].Tariffs = market.SealTariffs(tariffs(b, reply.Markets[i].Market.Name), reply.Markets[i].Prices)
 			}
 			for k := range reply.Markets[i].Top {
 				top := &reply.Markets[i].Top[k]
-				if j := b.Job(top.Job); j != nil {
+				if j := b.Job(top.Job); j != nil && (top.Account == caller || l.operates(caller)) {
 					top.Name = j.Spec.Name
 				}
 			}
@@ -286,15 +292,19 @@ func (l *queries) status(context.Context, messages.Name, messages.Empty) (messag
 }
 
 // reservations lists the timetable: the jobs whose start was ordered for good.
-func (l *queries) reservations(ctx context.Context, _ messages.Name, r messages.ReservationsRequest) (reply messages.ReservationsReply, err error) {
+func (l *queries) reservations(ctx context.Context, caller messages.Name, r messages.ReservationsRequest) (reply messages.ReservationsReply, err error) {
 	if r.Market != "" && l.Find(r.Market) == nil {
 		return reply, l.Missing("market: ", r.Market)
 	}
 	err = l.look(ctx, func(b *book.Book) error {
 		for j := range b.Ordered {
 			if o := j.Order; r.Market == "" || j.Spec.Market == r.Market {
-				reply.Reservations = append(reply.Reservations, messages.ReservedSlots{Job: j.ID, Account: j.Account, Market: j.Spec.Market,
-					Class: o.Class, Slots: o.Slots, Start: o.At, End: o.At.Add(j.Spec.Length), State: j.State})
+				place := messages.ReservedSlots{Market: j.Spec.Market,
+					Class: o.Class, Slots: o.Slots, Start: o.At, End: o.At.Add(j.Spec.Length), State: j.State}
+				if j.Account == caller || l.operates(caller) {
+					place.Job, place.Account = j.ID, j.Account
+				}
+				reply.Reservations = append(reply.Reservations, place)
 			}
 		}
 		return nil

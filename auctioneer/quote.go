@@ -115,11 +115,11 @@ func (l *submissions) outlook(owner messages.Name, spec *messages.JobSpec) (*fed
 	}
 	outlook, charged := &federation.Outlook{Market: m}, false
 	l.with(func(d *desk.Desk) {
-		live := d.Market(m.Name)
+		live := d.Market(m.Name).SeenBy(owner, l.operates(owner))
 		outlook.Prices, charged = live.Prices(), len(live.Orders().Tariffs) > 0
 	})
 	if charged {
-		l.replica.read(func(b *book.Book) { outlook.Tariffs = tariffs(b, m.Name) })
+		l.replica.read(func(b *book.Book) { outlook.Tariffs = market.SealTariffs(tariffs(b, m.Name), outlook.Prices) })
 	}
 	return outlook, nil
 }

@@ -185,7 +185,7 @@ func (v *visiting) tasks(ctx context.Context, home messages.Name, r messages.Tas
 }
 
 func (v *visiting) why(ctx context.Context, home messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
-	reply, err = v.reader.reasons(ctx, visitor(home, r.Job))
+	reply, err = v.reader.reasons(ctx, visitor(home, r.Job), false)
 	reply.Job = r.Job
 	return reply, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/federation"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -74,11 +75,12 @@ func (l *queries) why(ctx context.Context, caller messages.Name, r messages.JobR
 	case away != nil:
 		return l.remote.why(ctx, away)
 	}
-	return l.reasons(ctx, l.seenBy(caller, r.Job))
+	return l.reasons(ctx, l.seenBy(caller, r.Job), l.operates(caller))
 }
 
-func (l *queries) reasons(ctx context.Context, find finding) (reply messages.WhyReply, err error) {
-	var market messages.Name
+// reasons explains a job to its owner or to an operator.
+func (l *queries) reasons(ctx context.Context, find finding, operator bool) (reply messages.WhyReply, err error) {
+	var market, owner messages.Name
 	var assumed, notice string
 	var cost messages.Credits
 	var slotTime messages.Duration
@@ -88,7 +90,7 @@ func (l *queries) reasons(ctx context.Context, find finding) (reply messages.Why
 		if err != nil {
 			return err
 		}
-		market, assumed = j.Spec.Market, j.Assumed
+		market, owner, assumed = j.Spec.Market, j.Account, j.Assumed
 		reply = messages.WhyReply{Job: j.ID, State: j.State, Reason: reason(j), Shares: j.PastShares()}
 		if !j.Active() {
 			reply.Message = epilogue(j)
@@ -109,7 +111,11 @@ func (l *queries) reasons(ctx context.Context, find finding) (reply messages.Why
 		return nil
 	})
 	if err == nil && reply.Message == "" {
-		l.explain(now, &reply, market, cost, slotTime)
+		if m := l.Market(market); m != nil {
+			l.explain(now, &reply, m.SeenBy(owner, operator), cost, slotTime)
+		} else {
+			reply.Reason, reply.Message = "MarketClosed", "the market "+market+" is not there any more"
+		}
 	}
 	if notice != "" {
 		reply.Message += "; " + notice
@@ -121,12 +127,7 @@ func (l *queries) reasons(ctx context.Context, find finding) (reply messages.Why
 }
 
 // explain adds what the market knows of a live job, which owes some cost by now.
-func (l *queries) explain(now messages.Time, reply *messages.WhyReply, market messages.Name, cost messages.Credits, slotTime messages.Duration) {
-	m := l.Market(market)
-	if m == nil {
-		reply.Reason, reply.Message = "MarketClosed", "the market "+market+" is not there any more"
-		return
-	}
+func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.Seen, cost messages.Credits, slotTime messages.Duration) {
 	l.with(func(*desk.Desk) {
 		m.Charged(reply.Job, cost, slotTime)
 		reply.Shares, reply.Prices = m.Shares(now, reply.Job), m.Prices()

@@ -172,24 +172,25 @@ type ClassesReply struct {
 	Classes []ClassEstimate `json:"classes"`
 }
 
-// ClassEstimate is what is known of a job profile class.
+// ClassEstimate is what is known of a job profile class. Users are told the profile, how
+// many samples of how many accounts there are, and the prior's part.
 type ClassEstimate struct {
 	Profile   Profile `json:"profile"`
-	Samples   float64 `json:"samples"` // taken in
-	Outside   uint64  `json:"outside"` // refused: not within the template's bounds
+	Samples   float64 `json:"samples"`           // taken in
+	Outside   uint64  `json:"outside,omitempty"` // refused: not within the template's bounds
 	Accounts  int     `json:"accounts"`
-	Kernels   int     `json:"kernels"`
-	Effective float64 `json:"effective"` // what the samples count as, capped and screened
-	Screened  float64 `json:"screened"`  // part of the influence that was screened out
-	Prior     float64 `json:"prior"`     // part of the estimate that is the prior's
+	Kernels   int     `json:"kernels,omitempty"`
+	Effective float64 `json:"effective,omitempty"` // what the samples count as, capped and screened
+	Screened  float64 `json:"screened,omitempty"`  // part of the influence that was screened out
+	Prior     float64 `json:"prior"`               // part of the estimate that is the prior's
 	// Bandwidth is the standard deviation of a kernel along each parameter.
-	Bandwidth []float64 `json:"bandwidth"`
-	Mean      []float64 `json:"mean"`      // of each parameter
-	Deviation []float64 `json:"deviation"` // of each parameter
+	Bandwidth []float64 `json:"bandwidth,omitempty"`
+	Mean      []float64 `json:"mean,omitempty"`      // of each parameter
+	Deviation []float64 `json:"deviation,omitempty"` // of each parameter
 	// Moved is the divergence of the estimate from the one before it, in nats,
 	// and MovedBy the standard error of that; 0 before there are two.
-	Moved   float64 `json:"moved"`
-	MovedBy float64 `json:"moved_by"`
+	Moved   float64 `json:"moved,omitempty"`
+	MovedBy float64 `json:"moved_by,omitempty"`
 }
 
 // SamplesRequest asks for types drawn from a job profile class.

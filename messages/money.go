@@ -194,9 +194,9 @@ type Entry struct {
 // BooksReply is the bank's own check of its books.
 type BooksReply struct {
 	Issued    Credits `json:"issued"`
-	Balances  Credits `json:"balances"` // sum over all accounts but the issuer
-	Held      Credits `json:"held"`     // part of Balances that is set aside
-	Holds     int     `json:"holds"`
+	Balances  Credits `json:"balances"`        // sum over all accounts but the issuer
+	Held      Credits `json:"held,omitempty"`  // part of Balances that is set aside
+	Holds     int     `json:"holds,omitempty"` // with Held told to operators: a new hold is the budget of a bid
 	Accounts  int     `json:"accounts"`
 	Transfers uint64  `json:"transfers"`
 	Balanced  bool    `json:"balanced"` // Balances = Issued, no limit broken, every hold backed

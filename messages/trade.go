@@ -57,15 +57,16 @@ type ReservationsRequest struct {
 }
 
 // ReservationsReply lists the jobs that have a place in the timetable and have
-// not ended, by start. Everybody may see it; bids and prices are not in it.
+// not ended, by start. Everybody may see when how many slots are taken; whose they are is
+// told to their owners and to operators.
 type ReservationsReply struct {
 	Reservations []ReservedSlots `json:"reservations"`
 }
 
 // ReservedSlots is a job's place in the timetable.
 type ReservedSlots struct {
-	Job     JobID `json:"job"`
-	Account Name  `json:"account"`
+	Job     JobID `json:"job,omitempty"`
+	Account Name  `json:"account,omitempty"`
 	Market  Name  `json:"market"`
 	Class   Name  `json:"class"`
 	Slots   int   `json:"slots"`

@@ -184,11 +184,13 @@ type ClassPrice struct {
 	Class Name `json:"class"`
 	// Price of the whole class to all bidders together: the sum of the
 	// sub-budgets bid for it, in credits.
-	Price   float64 `json:"price"`
+	Price   float64 `json:"price,omitempty"`
 	Slots   int     `json:"slots"`
 	Idle    int     `json:"idle"`
-	Pending int     `json:"pending"`
+	Pending int     `json:"pending,omitempty"`
 	Bidders int     `json:"bidders"`
+	// Sealed: Price and Pending are not told, as they would tell what others bid.
+	Sealed bool `json:"sealed,omitempty"`
 }
 
 // Empty is the payload of a request without parameters.
@@ -225,7 +227,8 @@ type MarketsReply struct {
 	Markets []MarketStatus `json:"markets"`
 }
 
-// MarketStatus is a market at this moment, with its largest bidders.
+// MarketStatus is a market at this moment, as whoever asks may see it: an operator
+// whole, a user with the own jobs and what the mechanism tells of others.
 type MarketStatus struct {
 	Market  Market       `json:"market"`
 	Prices  []ClassPrice `json:"prices"`
@@ -233,9 +236,9 @@ type MarketStatus struct {
 	Running int          `json:"running"`
 	Term    uint64       `json:"term"`
 	Seq     uint64       `json:"seq"`
-	Top     []JobShare   `json:"top"` // at most 20, largest budget first
+	Top     []JobShare   `json:"top"` // at most 20, largest budget first where budgets are told
 	// Next are the jobs that would get the next slot of each class that comes
-	// free, one for each class that anybody waits for; where prices are by time,
+	// free, at most one for each class that anybody waits for; where prices are by time,
 	// Tariffs says what a slot-second costs.
 	Next    []NextJob    `json:"next,omitempty"`
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
@@ -252,20 +255,23 @@ type NextJob struct {
 // SlotTariff is what a second on a slot of a class costs.
 type SlotTariff struct {
 	Class  Name     `json:"class"`
-	Price  Credits  `json:"price"`             // to everybody, where nothing below says otherwise
+	Price  Credits  `json:"price,omitempty"`   // to everybody, where nothing below says otherwise
 	OwnBid bool     `json:"own_bid,omitempty"` // each pays the own bid
 	Length Duration `json:"length,omitempty"`  // the price is that of a job of this length; others pay in proportion
 	// Contention is, of proportional, the part of a slot-second that is contended, in
 	// [0, 1]; there is no price then.
 	Contention *float64 `json:"contention,omitempty"`
+	// Sealed: the price is not told, as it is made of the bids of one other account.
+	Sealed bool `json:"sealed,omitempty"`
 }
 
-// JobShare is a job's share of each class of its market.
+// JobShare is a job's share of each class of its market. The name and the budget are
+// told to its owner and to operators.
 type JobShare struct {
 	Job     JobID        `json:"job"`
-	Name    string       `json:"name"`
+	Name    string       `json:"name,omitempty"`
 	Account Name         `json:"account"`
-	Budget  Credits      `json:"budget"`
+	Budget  Credits      `json:"budget,omitempty"`
 	Shares  []ClassShare `json:"shares"`
 	Pending int          `json:"pending"`
 	Running int          `json:"running"`

@@ -66,7 +66,7 @@ func (s *Outlook) room(spec *messages.JobSpec) bool {
 	}
 	for class, tasks := range need {
 		p := s.class(class)
-		if p == nil || p.Pending > 0 || p.Idle < tasks {
+		if p == nil || p.Pending > 0 || p.Bidders > 0 || p.Idle < tasks {
 			return false
 		}
 	}
@@ -92,7 +92,10 @@ func (s *Outlook) queue(spec *messages.JobSpec) string {
 		if text != "" {
 			text += ", "
 		}
-		text += fmt.Sprintf("%d of %d slots of %s idle and %d tasks waiting", p.Idle, p.Slots, p.Class, p.Pending)
+		text += fmt.Sprintf("%d of %d slots of %s idle", p.Idle, p.Slots, p.Class)
+		if !p.Sealed {
+			text += fmt.Sprintf(" and %d tasks waiting", p.Pending)
+		}
 	}
 	if text == "" {
 		return "no slots now"
@@ -111,6 +114,9 @@ func (s *Outlook) price(spec *messages.JobSpec) (messages.Credits, string) {
 		return spec.Budget, "the price is at most the budget: it follows how much others compete for its slots"
 	case messages.HighestBid, messages.FIFO, messages.FairShare, messages.Backfill:
 		if cost, known := s.slotCost(spec); known {
+			if slices.ContainsFunc(s.Tariffs, func(t messages.SlotTariff) bool { return t.Sealed }) {
+				return cost, "the price is of its slots' time at its own bid: what they cost now is sealed"
+			}
 			return cost, "the price is of its slots' time at what they cost now"
 		}
 		return spec.Budget, "the price is at most the budget: how long it runs is not known"
@@ -160,7 +166,7 @@ func (s *Outlook) rate(spec *messages.JobSpec, class messages.Name) float64 {
 		return s.Market.ReservePrice().Float()
 	}
 	switch t := &s.Tariffs[i]; {
-	case t.OwnBid:
+	case t.OwnBid, t.Sealed:
 		return spec.Rate.Float()
 	case t.Length > 0 && spec.Length > 0:
 		return t.Price.Float() * float64(spec.Length) / float64(t.Length)

@@ -219,14 +219,14 @@ func TestReports(t *testing.T) {
 		t.Errorf("%d jobs, %d have begun, %d tasks can be claimed", m.Jobs(), m.Started(), m.Claimable())
 	}
 	m.Allocate(0)
-	if p := m.Prices(); len(p) != 1 || p[0] != (messages.ClassPrice{Class: "cpu", Price: 40, Slots: 10, Idle: 10, Pending: 3, Bidders: 2}) {
+	if p := m.SeenBy("", true).Prices(); len(p) != 1 || p[0] != (messages.ClassPrice{Class: "cpu", Price: 40, Slots: 10, Idle: 10, Pending: 3, Bidders: 2}) {
 		t.Errorf("prices %+v", p)
 	}
-	if next := m.Next(); len(next) != 1 || next[0].Job != 1 {
+	if next := m.SeenBy("", true).Next(); len(next) != 1 || next[0].Job != 1 {
 		t.Errorf("the next slot goes to %+v", next)
 	}
 	put(m, 1e6, 1, 30, 1, 5) // half of the slots for what is three quarters of the budgets
-	top := m.Top(2e6, 1)
+	top := m.SeenBy("", true).Top(2e6, 1)
 	if len(top) != 1 || top[0].Job != 1 || top[0].Running != 5 || top[0].Pending != 1 {
 		t.Errorf("the largest budget has %+v", top)
 	}

@@ -22,15 +22,16 @@ import (
 type kind struct {
 	make   func(messages.Market) (mechanism.Mechanism, error)
 	manner Manner
+	tells  Disclosure
 }
 
 // kinds are the mechanisms that a market can name.
 var kinds = map[messages.Name]kind{
-	messages.Proportional: {make: maker(proportional.New)},
-	messages.FIFO:         {manner: Manner{Attentive: true}, make: always(fifo.New)},
-	messages.FairShare:    {manner: Manner{Attentive: true}, make: always(fairshare.New)},
-	messages.Backfill:     {manner: Manner{Attentive: true, Directs: true, Gangs: true}, make: always(backfill.New)},
-	messages.HighestBid:   {manner: Manner{Attentive: true, Directs: true}, make: maker(highestbid.New)},
+	messages.Proportional: {tells: Prices, make: maker(proportional.New)},
+	messages.FIFO:         {tells: Queue, manner: Manner{Attentive: true}, make: always(fifo.New)},
+	messages.FairShare:    {tells: Queue, manner: Manner{Attentive: true}, make: always(fairshare.New)},
+	messages.Backfill:     {tells: Queue, manner: Manner{Attentive: true, Directs: true, Gangs: true}, make: always(backfill.New)},
+	messages.HighestBid:   {tells: Prices, manner: Manner{Attentive: true, Directs: true}, make: maker(highestbid.New)},
 	messages.DeadlineBid:  {manner: Manner{Attentive: true, Directs: true}, make: maker(deadline.NewMechanism)},
 	messages.ContractMenu: {manner: Manner{Attentive: true, Plans: true}, make: maker(contract.NewMechanism)},
 	messages.BatchQueue:   {manner: machine, make: maker(batchqueue.NewMechanism)},

@@ -239,40 +239,6 @@ func (s *roster) Shares(now messages.Time, id messages.JobID) []messages.ClassSh
 	return s.shares(e)
 }
 
-// Prices says for each class what it costs and who is after it.
-func (s *roster) Prices() []messages.ClassPrice {
-	out := make([]messages.ClassPrice, len(s.view.Classes))
-	for k, c := range s.view.Classes {
-		out[k] = messages.ClassPrice{Class: c.Name, Price: s.prices[k], Slots: c.Slots, Idle: c.Idle}
-	}
-	for _, e := range s.jobs {
-		for k, n := range e.Pending {
-			out[k].Pending += n
-			if n > 0 {
-				out[k].Bidders++
-			}
-		}
-	}
-	return out
-}
-
-// Top returns the jobs with the largest budgets, at most limit.
-func (s *roster) Top(now messages.Time, limit int) []messages.JobShare {
-	largest := slices.Clone(s.jobs)
-	slices.SortStableFunc(largest, func(a, b *entry) int { return cmp.Compare(b.job.Budget, a.job.Budget) })
-	out := []messages.JobShare{}
-	for _, e := range largest[:min(limit, len(largest))] {
-		s.integrate(e, now)
-		one := messages.JobShare{Job: e.job.Job, Account: e.job.Account, Budget: e.job.Budget, Shares: s.shares(e)}
-		for k := range e.job.Pending {
-			one.Pending += e.Pending[k]
-			one.Running += e.Running[k]
-		}
-		out = append(out, one)
-	}
-	return out
-}
-
 // Claimable is the number of tasks pending in classes that have idle slots.
 func (s *roster) Claimable() int {
 	n := 0
@@ -282,21 +248,4 @@ func (s *roster) Claimable() int {
 		}
 	}
 	return n
-}
-
-// Next says for each class who would get the next slot that comes free: of
-// those with tasks waiting, the one with the largest weight.
-func (s *roster) Next() (out []messages.NextJob) {
-	for k, c := range s.classes {
-		var best *entry
-		for _, e := range s.jobs {
-			if e.Pending[k] > 0 && (best == nil || e.share[k] > best.share[k]) {
-				best = e
-			}
-		}
-		if best != nil && best.share[k] > 0 {
-			out = append(out, messages.NextJob{Class: c, Job: best.job.Job, Account: best.job.Account, Rate: best.job.Rate})
-		}
-	}
-	return out
 }

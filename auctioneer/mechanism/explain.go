@@ -32,3 +32,19 @@ func ExplainSlots(classes string) Explanation {
 func ExplainBudget(job *Job) Explanation {
 	return Explain(BudgetSpent, fmt.Sprintf("its slots have cost %v credits, and its budget is %v", job.Accrued, job.Budget), "a larger budget")
 }
+
+// OneRival says whether all jobs of others in a view are one account's: what is made of
+// the bids of others, such as a bid that would be enough, tells that account's bid then.
+func OneRival(view *View, job *Job) bool {
+	var rival *Job
+	for _, other := range view.Jobs {
+		switch {
+		case other.Account == job.Account:
+		case rival == nil:
+			rival = other
+		case other.Account != rival.Account:
+			return false
+		}
+	}
+	return rival != nil
+}

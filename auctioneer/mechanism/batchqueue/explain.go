@@ -13,17 +13,18 @@ const (
 	Discarded = "Discarded" // it is worth less than its run would cost the others
 )
 
-// Explain says where a job stands, and what would change it.
+// Explain says where a job stands, and what would change it. What its run costs the
+// others is not told where they are one account.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {
 	case job.Running[0] > 0:
 		return mechanism.Explain(mechanism.Running, "it runs: it was worth what its run costs the others by delay")
 	case r != nil && r.runs:
-		return mechanism.Explain(Starting, fmt.Sprintf("its value of %.6g credits reached the %.6g that its run costs the others by delay; its slots are being claimed", r.value, r.threshold))
+		return mechanism.Explain(Starting, fmt.Sprintf("its value of %.6g credits reached what its run costs the others by delay%s; its slots are being claimed", r.value, told(view, job, r.threshold)))
 	case r != nil:
-		return mechanism.Explain(Discarded, fmt.Sprintf("its run would have cost the others %.6g credits by delay, and it is worth %.6g", r.threshold, r.value),
-			fmt.Sprintf("submitting it again with a value of at least %.6g credits, or when fewer wait", r.threshold))
+		return mechanism.Explain(Discarded, fmt.Sprintf("its run would have cost the others more by delay%s than the %.6g credits that it is worth", told(view, job, r.threshold), r.value),
+			"submitting it again with a higher value"+told(view, job, r.threshold)+", or when fewer wait")
 	case job.Pending[0] == 0:
 		return mechanism.ExplainStage()
 	}
@@ -44,8 +45,17 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 	change := []string{}
 	if !d.Runs {
-		change = append(change, fmt.Sprintf("a value of at least %.6g credits: now it would be discarded", d.Threshold))
+		change = append(change, "a higher value"+told(view, job, d.Threshold)+": now it would be discarded")
 	}
-	return mechanism.Explain(mechanism.WaitingForSlots, fmt.Sprintf("it is next, in about %.0f s; its run would cost the others %.6g credits by delay, and it is worth %.6g",
-		d.With[0], d.Threshold, q.Jobs[0].Value), change...)
+	return mechanism.Explain(mechanism.WaitingForSlots, fmt.Sprintf("it is next, in about %.0f s; it is worth %.6g credits, and runs if its run costs the others no more by delay%s",
+		d.With[0], q.Jobs[0].Value, told(view, job, d.Threshold)), change...)
+}
+
+// told is an amount that is made of the bids of others, in brackets, but not where they
+// are one account's.
+func told(view *mechanism.View, job *mechanism.Job, credits float64) string {
+	if mechanism.OneRival(view, job) {
+		return ""
+	}
+	return fmt.Sprintf(" (%.6g credits)", credits)
 }

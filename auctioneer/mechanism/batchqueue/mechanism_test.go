@@ -65,6 +65,13 @@ func TestTheLifeOfAQueue(t *testing.T) {
 			t.Errorf("job %d: %+v, want %s", i+1, e, reason)
 		}
 	}
+	if e := c.Explain(view, one); !strings.Contains(e.Change[0], "80 credits") {
+		t.Errorf("what value would have been enough is not told: %+v", e)
+	}
+	one.Account = "alone"
+	if e := c.Explain(view, one); strings.Contains(e.Message+e.Change[0], "80 credits") {
+		t.Errorf("tells what the delay of the only other account costs: %+v", e)
+	}
 	view.Jobs = view.Jobs[1:]
 	checkTransfers(t, c.Settle(view, one, mechanism.End{State: messages.Cancelled}), []*mechanism.Job{one, two, three})
 	run(view, two)

@@ -338,6 +338,12 @@ func TestExplain(t *testing.T) {
 	if e := m.Explain(view, poor); !strings.Contains(strings.Join(e.Change, "\n"), "a value above 40 credits would have been enough") {
 		t.Errorf("%+v", e)
 	}
+	rich.Account = "rival"
+	for _, job := range []*mechanism.Job{rich, poor} {
+		if e := m.Explain(view, job); strings.Contains(e.Message+strings.Join(e.Change, "\n"), "credits") {
+			t.Errorf("tells the bid of the only rival: %+v", e)
+		}
+	}
 	view.Now = at(7)
 	a = m.Allocate(view)
 	if e := m.Explain(view, poor); e.Reason != "CannotMakeDeadline" || !slices.ContainsFunc(a.Directives, func(d mechanism.Directive) bool {

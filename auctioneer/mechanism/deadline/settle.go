@@ -97,7 +97,8 @@ func (m *Mechanism) owed(job *mechanism.Job) messages.Credits {
 }
 
 // Explain says why a job has a slot or not, what value would change it, and
-// what it would owe as things stand.
+// what it would owe as things stand. Neither is told where one
+// other account competes, whose bid it would tell.
 func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	s := m.seats[job.Job]
 	switch {
@@ -110,22 +111,27 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 			Message: fmt.Sprintf("it still needs %d units of %v and has %d until its deadline", s.needs(), m.config.Slot, max(0, s.left(m.ranking.unit))),
 			Change:  []string{"a later deadline, in a new submission"}}
 	case m.ranking.holds(s):
-		return m.explainHolder(s)
+		return m.explainHolder(s, !mechanism.OneRival(view, job))
 	default:
-		return m.explainOutranked(s)
+		return m.explainOutranked(s, !mechanism.OneRival(view, job))
 	}
 }
 
-func (m *Mechanism) explainHolder(s *seat) mechanism.Explanation {
-	e := mechanism.Explanation{Reason: "HoldsSlot", Message: fmt.Sprintf("it ranks %d of %d for %d slots, with %d of %d units done; ", s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length)}
-	e.Message += fmt.Sprintf("a value above %v credits would be enough in this unit, and its price so far is %v credits", m.ranking.enough(s, m.ranking.taken), m.owed(s.job))
+func (m *Mechanism) explainHolder(s *seat, tells bool) mechanism.Explanation {
+	e := mechanism.Explanation{Reason: "HoldsSlot", Message: fmt.Sprintf("it ranks %d of %d for %d slots, with %d of %d units done", s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length)}
+	if tells {
+		e.Message += fmt.Sprintf("; a value above %v credits would be enough in this unit, and its price so far is %v credits", m.ranking.enough(s, m.ranking.taken), m.owed(s.job))
+	}
 	return e
 }
 
-func (m *Mechanism) explainOutranked(s *seat) mechanism.Explanation {
+func (m *Mechanism) explainOutranked(s *seat, tells bool) mechanism.Explanation {
 	e := mechanism.Explanation{Reason: "Outranked", Message: fmt.Sprintf("it ranks %d of %d for %d slots, with %d of %d units done, and can wait %d units more",
 		s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length, s.left(m.ranking.unit)-s.needs())}
-	if m.ranking.taken > 0 {
+	switch {
+	case m.ranking.taken > 0 && !tells:
+		e.Change = append(e.Change, "a higher value")
+	case m.ranking.taken > 0:
 		e.Change = append(e.Change, fmt.Sprintf("a value above %v credits would have been enough in this unit", m.ranking.enough(s, m.ranking.taken-1)))
 	}
 	e.Change = append(e.Change, "a later deadline lets it wait longer, in a new submission")

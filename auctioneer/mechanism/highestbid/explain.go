@@ -30,30 +30,32 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		return mechanism.Explain(Outbid, "the market has not decided on it yet")
 	}
 	e := mechanism.ExplainStage()
-	for j, s := range r.classes {
+	for _, s := range r.classes {
 		b := &s.auction.bidders[at]
 		switch {
 		case b.running > 0:
-			return s.runs(job, b, view.Classes[j])
+			return s.runs(view, job, b)
 		case b.waiting > 0:
-			e = s.waits(job, at, view.Classes[j])
+			e = s.waits(view, job, at)
 		}
 	}
 	return e
 }
 
-func (s *standing) runs(job *mechanism.Job, b *bidder, class mechanism.Class) mechanism.Explanation {
+func (s *standing) runs(view *mechanism.View, job *mechanism.Job, b *bidder) mechanism.Explanation {
+	class := view.Classes[s.class]
 	price := s.rule.PriceOf(s.tariff(), s.reserve, job.Rate, job.Length)
 	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %v is good for %d slots of %s, at %.6g credits a slot-second now; it owes %v by now",
 		job.Rate, b.running, class.Name, price, job.Accrued))
 	if b.waiting > 0 {
 		e.Message += fmt.Sprintf("; %d more of its tasks wait", b.waiting)
-		e.Change = append(e.Change, s.enough(job)...)
+		e.Change = append(e.Change, s.enough(view, job)...)
 	}
 	return e
 }
 
-func (s *standing) waits(job *mechanism.Job, at int32, class mechanism.Class) mechanism.Explanation {
+func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mechanism.Explanation {
+	class := view.Classes[s.class]
 	if class.Slots == 0 {
 		return mechanism.Explain(WaitingForNode, fmt.Sprintf("no node that is up has a slot of %s", class.Name), fmt.Sprintf("a node with slots of %s coming up", class.Name))
 	}
@@ -65,19 +67,22 @@ func (s *standing) waits(job *mechanism.Job, at int32, class mechanism.Class) me
 	}
 	e := mechanism.Explain(Outbid, fmt.Sprintf("all %d slots of %s go to others, and %d tasks that bid more, or as much and earlier, wait before it", class.Slots, class.Name, ahead),
 		fmt.Sprintf("%d slots of %s coming free", ahead+1, class.Name))
-	e.Change = append(e.Change, s.enough(job)...)
+	e.Change = append(e.Change, s.enough(view, job)...)
 	return e
 }
 
 // enough says what bid would get a job a slot: with preemption, at once; else
-// the next.
-func (s *standing) enough(job *mechanism.Job) []string {
+// the next. The bid of the only other account is not told.
+func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
 	others, gets := &s.auction.waiting, "would get it the next slot that comes free"
 	if s.auction.preempt {
 		others, gets = &s.auction.running, "would get it a slot now"
 	}
 	if others.empty() || s.seats[others.first()].job.Job == job.Job {
 		return nil
+	}
+	if mechanism.OneRival(view, job) {
+		return []string{"a higher bid " + gets}
 	}
 	other := others.first()
 	rate := s.auction.bidders[other].key * float64(s.rule.microseconds(job.Length)) / 1e6

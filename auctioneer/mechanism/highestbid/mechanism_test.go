@@ -216,7 +216,12 @@ func TestExplain(t *testing.T) {
 			t.Errorf("job %d: %+v, want %+v", want.job.Job, e, want)
 		}
 	}
+	runs.Account = "rival"
+	if e := c.Explain(v, waits); strings.Contains(strings.Join(e.Change, ";"), "credits") {
+		t.Errorf("tells the bid of the only rival: %+v", e)
+	}
 	np := live(t, Rule{WSEPT, Kth, false}, "cpu")
+	runs.Account = waits.Account
 	if e := np.Explain(v, later); !strings.Contains(strings.Join(e.Change, ";"), "a bid above 2 credits a slot-second would get it the next slot") {
 		t.Errorf("%+v", e)
 	}

@@ -28,11 +28,10 @@ type Mechanism struct {
 
 // round is what the auction decided about a job.
 type round struct {
-	won     bool
-	start   messages.Time
-	price   messages.Credits
-	rivals  int     // bids in the auction
-	without float64 // what the schedule would be worth without the job, in credits
+	won    bool
+	start  messages.Time
+	price  messages.Credits
+	rivals int // bids in the auction
 }
 
 // NewMechanism makes the mechanism of a market that is valid in itself.
@@ -133,9 +132,6 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 		if err == nil && o.Start[i] != Lost {
 			price, _ := messages.RoundCredits(o.Payments[i])
 			r.won, r.start, r.price = true, begin+messages.Time(o.Start[i])*granule, min(price, job.Value)
-		}
-		if err == nil {
-			r.without = o.Without[i]
 		}
 		c.rounds[job.Job] = r
 	}

@@ -70,16 +70,17 @@ const (
 	WaitingForAuction = "WaitingForAuction" // its auction is at the start of the next period
 )
 
-// Explain says where a job stands, and what would change it.
+// Explain says where a job stands, and what would change it, without a number that is
+// made of the bids of others, but for the price that the job pays.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	r := c.rounds[job.Job]
 	switch {
 	case job.Running[0] > 0:
 		return mechanism.Explain(mechanism.Running, "it has the slots that it was sold")
 	case r != nil && r.won:
-		return mechanism.Explain(Reserved, fmt.Sprintf("it has %d slots from %v for %v credits; without it, the schedule would be worth %.6g", width(job), r.start, r.price, r.without))
+		return mechanism.Explain(Reserved, fmt.Sprintf("it has %d slots from %v for %v credits", width(job), r.start, r.price))
 	case r != nil:
-		return mechanism.Explain(Outbid, fmt.Sprintf("it was not among the winners of %d bids: the schedule is worth %.6g credits without it, and not more with it", r.rivals, r.without),
+		return mechanism.Explain(Outbid, fmt.Sprintf("it was not among the winners of %d bids: no schedule with it is worth more than the one that was chosen", r.rivals),
 			"bidding again with a higher value, a later deadline, fewer slots or a shorter length")
 	case job.Pending[0] == 0:
 		return mechanism.ExplainStage()

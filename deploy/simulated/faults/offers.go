@@ -57,7 +57,7 @@ func (v *visits) expect(spec *messages.JobSpec) messages.Offer {
 	l := v.leader
 	own := *spec
 	own.Market = l.site.market.Name
-	look := &federation.Outlook{Site: l.name, Market: l.desk.Find(own.Market), Now: l.r.clock(), Prices: l.desk.Market(own.Market).Prices()}
+	look := &federation.Outlook{Site: l.name, Market: l.desk.Find(own.Market), Now: l.r.clock(), Prices: l.desk.Market(own.Market).SeenBy("", true).Prices()}
 	if n := l.rng.IntN(4); n > 0 {
 		tariff := messages.SlotTariff{Class: class, Price: messages.Credit / 20, OwnBid: n == 1, Length: messages.Duration(n-1) * second}
 		look.Tariffs = []messages.SlotTariff{tariff}

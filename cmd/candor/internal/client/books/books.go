@@ -44,10 +44,14 @@ func writeBooks(p *cli.Page, r messages.BooksReply) {
 		verdict = p.Red("The books do NOT balance")
 	}
 	p.Printf("%s\n", verdict)
+	held := ""
+	if r.Holds > 0 { // not told to users
+		held = cli.Credits(r.Held) + " in " + terminal.Plural(r.Holds, "hold")
+	}
 	p.Fields(
 		"Issued", cli.Credits(r.Issued),
 		"On accounts", cli.Credits(r.Balances),
-		"Of that held", cli.Credits(r.Held)+" in "+terminal.Plural(r.Holds, "hold"),
+		"Of that held", held,
 		"Accounts", terminal.Count(r.Accounts),
 		"Transfers", terminal.Count(r.Transfers),
 		"Message", terminal.Safe(r.Message))

@@ -145,13 +145,16 @@ func Change(c messages.Credits) string {
 	return c.String()
 }
 
-// Prices writes the price, slots and demand of each class.
+// Prices writes the price, slots and demand of each class, as far as they are told.
 func (p *Page) Prices(prices []messages.ClassPrice) {
 	t := terminal.NewTable("CLASS|>PRICE|SLOTS|>USED|>TASKS WAITING|>BIDDERS")
 	for _, c := range prices {
-		busy := c.Slots - c.Idle
-		t.Row(c.Class, Price(c.Price), terminal.Bar(float64(busy)/float64(max(c.Slots, 1)), 16), fmt.Sprintf("%d/%d", busy, c.Slots),
-			terminal.Count(c.Pending), terminal.Count(c.Bidders))
+		busy, price, waiting := c.Slots-c.Idle, Price(c.Price), terminal.Count(c.Pending)
+		if c.Sealed {
+			price, waiting = "sealed", "sealed"
+		}
+		t.Row(c.Class, price, terminal.Bar(float64(busy)/float64(max(c.Slots, 1)), 16), fmt.Sprintf("%d/%d", busy, c.Slots),
+			waiting, terminal.Count(c.Bidders))
 	}
 	t.Write(p, p.Style, "  ")
 }

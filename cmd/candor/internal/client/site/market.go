@@ -100,7 +100,8 @@ func reservationsCommand(a *cli.App) *cobra.Command {
 		Use:   "reservations [MARKET]",
 		Short: "show the timetable: which jobs have slots, and when",
 		Long: `Show the jobs that were given slots for good, now or for later, in the order of their
-times. Bids are sealed until they are decided on; from then on everybody sees the timetable.`,
+times. Bids are sealed until they are decided on; from then on everybody sees what is taken,
+and owners and operators whose it is.`,
 		Example:           "  candor reservations\n  candor reservations night --json | jq '.reservations[].start'",
 		ValidArgsFunction: a.CompleteMarkets(),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -119,7 +120,7 @@ func writeReservations(p *cli.Page, r messages.ReservationsReply) {
 	}
 	t := terminal.NewTable("START|END|MARKET|>SLOTS|CLASS|>JOB|ACCOUNT|STATE")
 	for _, e := range r.Reservations {
-		t.Row(p.Exactly(e.Start), p.Exactly(e.End), e.Market, terminal.Count(e.Slots), e.Class, e.Job.String(), e.Account, p.State(e.State))
+		t.Row(p.Exactly(e.Start), p.Exactly(e.End), e.Market, terminal.Count(e.Slots), e.Class, cli.OrBlank(e.Job), e.Account, p.State(e.State))
 	}
 	t.Write(p, p.Style, "")
 }

@@ -120,6 +120,8 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 
 func tariff(t messages.SlotTariff) string {
 	switch {
+	case t.Sealed:
+		return "what is sealed while one other account bids"
 	case t.OwnBid:
 		return "what each bids"
 	case t.Length > 0:
@@ -135,7 +137,7 @@ func bidding(rate messages.Credits) string {
 	return fmt.Sprintf(", which bids %v", rate)
 }
 
-// writeBidders writes the largest bidders and their share of each class.
+// writeBidders writes the jobs that are told, and their share of each class.
 func writeBidders(p *cli.Page, m messages.MarketStatus) {
 	header := ">JOB|NAME|ACCOUNT|>BUDGET|>RUNNING|>WAITING"
 	for _, class := range m.Market.Classes {
@@ -143,7 +145,7 @@ func writeBidders(p *cli.Page, m messages.MarketStatus) {
 	}
 	t := terminal.NewTable(header)
 	for _, j := range m.Top {
-		row := []string{j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 20), j.Account, j.Budget.String(), terminal.Count(j.Running), terminal.Count(j.Pending)}
+		row := []string{j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 20), j.Account, cli.OrBlank(j.Budget), terminal.Count(j.Running), terminal.Count(j.Pending)}
 		for _, class := range m.Market.Classes {
 			row = append(row, shareBar(p, j.Shares, class))
 		}

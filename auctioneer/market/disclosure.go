@@ -1,0 +1,158 @@
+package market
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Disclosure is what a market tells users of the jobs of others. An operator is told
+// everything, and everybody everything of the own jobs, slots and how many jobs there
+// are. The reasons stand with each mechanism.
+type Disclosure uint8
+
+// The disclosures. Where nothing is said, nothing is told.
+const (
+	// Secret: nothing else, as nobody needs to know the bids of others to bid well.
+	Secret Disclosure = iota
+	// Prices: also the price and how many tasks wait, but not while the bids of exactly
+	// one other account make them.
+	Prices
+	// Queue: also who waits and runs, with its tasks and shares, and who is next, as
+	// no bid decides these.
+	Queue
+)
+
+// Seen is a market as one account sees it.
+type Seen struct {
+	*Market
+	account messages.Name
+	tells   Disclosure
+	all     bool
+}
+
+// SeenBy is the market as an account sees it.
+func (m *Market) SeenBy(account messages.Name, operator bool) Seen {
+	return Seen{Market: m, account: account, tells: kinds[m.Config.Mechanism].tells, all: operator}
+}
+
+// own says whether a job may be told about in full.
+func (s Seen) own(e *entry) bool { return s.all || e.job.Account == s.account }
+
+// listed says whether a job may be told about at all.
+func (s Seen) listed(e *entry) bool { return s.tells == Queue || s.own(e) }
+
+// Prices says for each class what it costs and who is after it.
+func (s Seen) Prices() []messages.ClassPrice {
+	out := make([]messages.ClassPrice, len(s.view.Classes))
+	for k, c := range s.view.Classes {
+		out[k] = messages.ClassPrice{Class: c.Name, Slots: c.Slots, Idle: c.Idle, Sealed: s.sealed(k)}
+		if !out[k].Sealed {
+			out[k].Price = s.prices[k]
+		}
+	}
+	for _, e := range s.jobs {
+		for k, n := range e.Pending {
+			if n > 0 {
+				out[k].Bidders++
+			}
+			if !out[k].Sealed {
+				out[k].Pending += n
+			}
+		}
+	}
+	return out
+}
+
+// sealed says whether the price of a class, or its demand, would tell what one other
+// account bids. Those who wait make the price, or where each pays the own bid, those who run.
+func (s Seen) sealed(k int) bool {
+	if s.all || s.tells == Queue {
+		return false
+	}
+	waiting, running := s.others(k)
+	ownBid := k < len(s.orders.Tariffs) && s.orders.Tariffs[k].Basis == mechanism.OwnBid
+	return s.tells == Secret || waiting == 1 || ownBid && running == 1
+}
+
+// others counts the other accounts that wait in a class and that run there, up to two.
+func (s Seen) others(k int) (waiting, running int) {
+	var waits, runs messages.Name
+	for _, e := range s.jobs {
+		who := e.job.Account
+		if who == s.account {
+			continue
+		}
+		if e.Pending[k]+suspended(e, k) > 0 && who != waits {
+			waits, waiting = who, min(waiting+1, 2)
+		}
+		if e.Running[k] > 0 && who != runs {
+			runs, running = who, min(running+1, 2)
+		}
+	}
+	return waiting, running
+}
+
+func suspended(e *entry, k int) int {
+	if e.Suspended == nil {
+		return 0
+	}
+	return e.Suspended[k]
+}
+
+// Top returns jobs with their shares, at most limit: the largest budgets first, or where
+// budgets are not told, the first that came.
+func (s Seen) Top(now messages.Time, limit int) []messages.JobShare {
+	listed := slices.DeleteFunc(slices.Clone(s.jobs), func(e *entry) bool { return !s.listed(e) })
+	if s.all || s.tells != Queue {
+		slices.SortStableFunc(listed, func(a, b *entry) int { return cmp.Compare(b.job.Budget, a.job.Budget) })
+	}
+	out := []messages.JobShare{}
+	for _, e := range listed[:min(limit, len(listed))] {
+		s.integrate(e, now)
+		one := messages.JobShare{Job: e.job.Job, Account: e.job.Account, Shares: s.shares(e)}
+		if s.own(e) {
+			one.Budget = e.job.Budget
+		}
+		for k := range e.job.Pending {
+			one.Pending += e.Pending[k]
+			one.Running += e.Running[k]
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// Next says for each class who would get the next slot that comes free: of
+// those with tasks waiting, the one with the largest weight.
+func (s Seen) Next() (out []messages.NextJob) {
+	for k, c := range s.classes {
+		var best *entry
+		for _, e := range s.jobs {
+			if e.Pending[k] > 0 && (best == nil || e.share[k] > best.share[k]) {
+				best = e
+			}
+		}
+		if best == nil || best.share[k] <= 0 || !s.listed(best) {
+			continue
+		}
+		next := messages.NextJob{Class: c, Job: best.job.Job, Account: best.job.Account}
+		if s.own(best) {
+			next.Rate = best.job.Rate
+		}
+		out = append(out, next)
+	}
+	return out
+}
+
+// SealTariffs leaves out of tariffs what prices, of the same market, do not tell.
+func SealTariffs(tariffs []messages.SlotTariff, prices []messages.ClassPrice) []messages.SlotTariff {
+	for i, t := range tariffs {
+		if !t.OwnBid && slices.ContainsFunc(prices, func(p messages.ClassPrice) bool { return p.Class == t.Class && p.Sealed }) {
+			tariffs[i] = messages.SlotTariff{Class: t.Class, Sealed: true}
+		}
+	}
+	return tariffs
+}
