@@ -97,7 +97,8 @@ func (q *queries) accounts(ctx context.Context, caller messages.Name, r messages
 	return reply, err
 }
 
-// books tells the running totals to anybody. To recompute them from the first
+// books tells the running totals to anybody, but not what is held: by how much that grows
+// when a job comes is what the job bids. To recompute them from the first
 // record reads everything, so that is for operators.
 func (q *queries) books(ctx context.Context, caller messages.Name, r messages.BooksRequest) (reply messages.BooksReply, err error) {
 	if r.Full {
@@ -111,7 +112,11 @@ func (q *queries) books(ctx context.Context, caller messages.Name, r messages.Bo
 	if r.Full {
 		return q.auditor.audit(ctx, q.machine)
 	}
-	return read(q.machine, (*ledger.Ledger).Books), nil
+	reply = read(q.machine, (*ledger.Ledger).Books)
+	if !q.callers.seesAll(caller) {
+		reply.Held, reply.Holds = 0, 0
+	}
+	return reply, nil
 }
 
 func (q *queries) status(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.StatusReply, error) {

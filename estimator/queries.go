@@ -95,10 +95,18 @@ func (e *Estimator) complete(spec *messages.JobSpec) error {
 	return nil
 }
 
-func (e *Estimator) classes(context.Context, messages.Name, messages.Empty) (messages.ClassesReply, error) {
+// classes tells what is known of each class. What is made of the types that were declared
+// is for those whom samples are for: by how much a mean moves when a job ends is its type.
+func (e *Estimator) classes(_ context.Context, caller messages.Name, _ messages.Empty) (reply messages.ClassesReply, err error) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.memory.Classes()
+	reply, err = e.memory.Classes()
+	e.mu.Unlock()
+	if !e.privileged(caller) {
+		for i, c := range reply.Classes {
+			reply.Classes[i] = messages.ClassEstimate{Profile: c.Profile, Samples: c.Samples, Accounts: c.Accounts, Prior: c.Prior}
+		}
+	}
+	return reply, err
 }
 
 // samples are for those who run a mechanism or the site: single types could be
