@@ -50,6 +50,10 @@
 // window can be kept for them, and they hold their nodes for an instant that no
 // plan counts.
 //
+// # Disclosure
+//
+// That of package posted.
+//
 // # Errors
 //
 // Those of packages rigid and posted; a variant that is neither is Invalid.

@@ -59,6 +59,19 @@
 // With draws this holds up to their error. A live market limits payments to
 // budgets; then those last in the queue receive less, and the sum stays zero.
 //
+// # Disclosure
+//
+//	what another account may learn                                      before the decision on a job          after it
+//	names, values, costs of delay, lengths, widths, budgets, the price  no                                    no
+//	how many jobs there are, slots and idle slots                       yes                                   yes
+//	how many slots are taken, from when until when                      no                                    yes, not by whom
+//	what its run costs the others, to the front job's owner             unless one other account alone waits  the same
+//	who paid it and whom it paid, to the owner                          no                                    yes
+//
+// Owners see all of their own jobs, operators all. Honesty is best in expectation
+// over what is believed of others: who knew what they announced could do better by a
+// lie.
+//
 // # Errors
 //
 // A number that is negative, not finite or above Largest, a job wider than the

@@ -107,6 +107,17 @@
 //     it from above: a schedule that ignores the type loses nothing. In M, the
 //     constants of its O and Ω are left open, and are 1 above.
 //
+// # Disclosure
+//
+//	what another account may learn                           before completion  after it
+//	names, valuations, contracts, budgets, prices of others  no                 no
+//	how many jobs there are, slots and idle slots            yes                yes
+//	the completion times that are left, as a quote           yes                yes
+//
+// Owners see all of their own jobs, operators all. A menu is made for the declared
+// type, of types drawn from a class and of the schedule. Draws and means of a class
+// are for services and operators: they move with each type that is declared.
+//
 // # Errors
 //
 // Admit and Quote refuse a bid without a contract or a valuation, and one that

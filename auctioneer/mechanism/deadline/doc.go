@@ -126,6 +126,17 @@
 // go the market begins anew with those present, and prices can be too low from then on;
 // they are never above the job's value. A change of the unit's length does the same.
 //
+// # Disclosure
+//
+//	what another account may learn                                    before the deadline                                after it
+//	names, values, lengths, deadlines, budgets, the price of a unit   no                                                 no
+//	how many jobs there are, slots and idle slots                     yes                                                yes
+//	the own rank, and what value would be enough, to the job's owner  the value unless one other account alone competes  the own price
+//
+// Owners see all of their own jobs, operators all. To report the truth is best
+// whatever the others report, so that nobody needs to know it; a rival who did could
+// only harm. The price that is paid is made of what others reported, as it must be.
+//
 // # Errors
 //
 // Numbers that are negative, not finite or out of range, a deadline before the

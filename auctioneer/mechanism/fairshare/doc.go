@@ -47,6 +47,10 @@
 // fades with the half-life. Use is measured at decisions, so that it is right to
 // within what changed between two of them.
 //
+// # Disclosure
+//
+// That of package posted.
+//
 // # Errors
 //
 // Those of packages rigid and posted.

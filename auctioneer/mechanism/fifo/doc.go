@@ -24,6 +24,10 @@
 // job that fits is at the front. Runtimes, estimates, budgets and users change
 // nobody's place.
 //
+// # Disclosure
+//
+// That of package posted.
+//
 // # Errors
 //
 // Those of package rigid, and of package posted on a live market.

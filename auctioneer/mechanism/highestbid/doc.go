@@ -72,6 +72,20 @@
 // decision: a job of 10 s worth 3 a second, with one node and a job of 1 s that
 // bids 2, loses 50 honestly and 43 bidding 1, after the short one and at the reserve.
 //
+// # Disclosure
+//
+//	what another account may learn                 before a job ends                        after it
+//	names, budgets, bids, lengths, who is next     no                                       no
+//	how many jobs there are, slots and idle slots  yes                                      yes
+//	the price, and how many tasks wait             unless one other account alone waits     the same
+//	what bid would be enough, to who waits         unless one other account alone competes  no
+//
+// Owners see all of their own jobs, operators all. The price must be known to who
+// pays it. It is somebody's bid at the k-th price, so that it is told where two
+// others wait, and never whose it is: nobody can shade the own bid by one rival's.
+// At the first price it is the highest bid of those who run, and told where they are
+// two others.
+//
 // # Errors
 //
 // Numbers that are negative, not finite or out of range, an unknown algorithm or

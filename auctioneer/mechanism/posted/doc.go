@@ -19,6 +19,18 @@
 // Nobody is paid anything, nobody pays more than the budget, and no report
 // changes what a slot-second costs.
 //
+// # Disclosure
+//
+//	what another account may learn                                  before a job ends  after it
+//	the price, how many jobs and tasks there are                    yes                yes
+//	who waits and runs, with its tasks and shares, and who is next  yes                no
+//	names of jobs, budgets, lengths                                 no                 no
+//
+// Owners see all of their own jobs, operators all. No report changes the price or,
+// but for a length in backfill, anybody's place: to know who is before one helps to
+// choose a market, and nobody to lie. A budget is only told to who could pay with
+// it.
+//
 // # Errors
 //
 // Admit refuses as Invalid a budget that is not positive, a length or deadline

@@ -95,6 +95,19 @@
 // part of its finished tasks: a job that prints its results and then fails pays
 // next to nothing there.
 //
+// # Disclosure
+//
+//	what another account may learn                            before a job ends                           after it
+//	who bids, names, budgets, weights, shares, who is next    no                                          no
+//	how many jobs there are, slots and idle slots             yes                                         yes
+//	the price, tasks that wait and the contention of a class  unless one other account alone waits there  the same
+//
+// Owners see all of their own jobs, operators all. Price and contention are sums
+// over accounts, so that of two or more nobody's part is told; who watches them sees
+// by how much each arrival moves them. That gains little: the split answers the bids
+// of all others already, and a lie gains as little as said above. The own share
+// tells the only rival what the rival bids; it is what the job got.
+//
 // # Errors
 //
 // Numbers that are negative, not finite or out of range are refused as Invalid,

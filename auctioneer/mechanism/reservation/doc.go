@@ -85,6 +85,20 @@
 // large ones are worth more, 1,000 candidates can fall short of 10,000 random
 // orders, by up to 5 % in what was tried.
 //
+// # Disclosure
+//
+//	what another account may learn                      before the period begins  after it
+//	names, values, lengths, deadlines, widths, budgets  no                        no
+//	how many bids there are, slots and idle slots       yes                       yes
+//	how many slots are sold, from when until when       no                        yes, not to whom
+//	the price                                           no                        the own alone
+//
+// Owners see all of their own jobs, operators all. Truth is best for the value
+// whatever others bid, and no reply before the cut-off depends on a bid but for how
+// many there are. Widths and lengths shape the candidates, so that to know those of
+// rivals could help a liar. A price is made of losing bids, which are never told
+// otherwise; who has paid with one rival knows its bid.
+//
 // # Errors
 //
 // A negative, infinite or oversized number is refused as Invalid, naming the bid
