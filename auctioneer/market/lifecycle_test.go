@@ -336,3 +336,40 @@ func TestVectorsGoOut(t *testing.T) {
 		t.Errorf("after one that is of no use comes %+v", v)
 	}
 }
+
+// TestAPriceOfOneBidIsSealed: it is told to an operator, and to its bidder; to others from
+// two bidders on, whose names are not.
+func TestAPriceOfOneBidIsSealed(t *testing.T) {
+	m := newMarket()
+	m.Config.Mechanism = messages.Proportional
+	bid := func(id messages.JobID, account messages.Name, budget messages.Credits) {
+		put(m, 0, id, budget, 1, 0)
+		m.Job(id).Account = account
+		m.Allocate(0)
+	}
+	bid(1, "alice", 31)
+	for account, sealed := range map[messages.Name]bool{"alice": false, "bob": true, "eve": true} {
+		s := m.SeenBy(account, false)
+		p := s.Prices()[0]
+		if p.Sealed != sealed || sealed && (p.Price != 0 || p.Pending != 0) || !sealed && p.Price != 31 {
+			t.Errorf("%s sees %+v", account, p)
+		}
+		if own := account == "alice"; len(s.Top(0, 9)) == 1 != own || len(s.Next()) == 1 != own {
+			t.Errorf("%s sees %+v, %+v", account, s.Top(0, 9), s.Next())
+		}
+		tariffs := SealTariffs([]messages.SlotTariff{{Class: "cpu", Price: 31}}, s.Prices())
+		if tariffs[0].Sealed != sealed || (tariffs[0].Price == 31) == sealed {
+			t.Errorf("%s is charged %+v", account, tariffs)
+		}
+	}
+	if p := m.SeenBy("ops", true).Prices()[0]; p.Price != 31 || p.Sealed {
+		t.Errorf("an operator sees %+v", p)
+	}
+	bid(2, "bob", 10)
+	if p := m.SeenBy("alice", false).Prices()[0]; !p.Sealed {
+		t.Errorf("the only rival's bid is the price less one's own: %+v", p)
+	}
+	if s := m.SeenBy("eve", false); s.Prices()[0].Price != 41 || len(s.Top(0, 9))+len(s.Next()) != 0 {
+		t.Errorf("Eve sees %+v %+v %+v", s.Prices(), s.Top(0, 9), s.Next())
+	}
+}

@@ -1,0 +1,79 @@
+package embedded
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// TestSealedBidOnALiveSite: Alice's bid for a reservation waits, and Carol asks the
+// auctioneer, the bank and the estimator all that may have to do with it.
+func TestSealedBidOnALiveSite(t *testing.T) {
+	c := small(t.TempDir())
+	c.Replicas = 1
+	c.Markets = []messages.Market{{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"map"}, Cycle: messages.Duration(24 * time.Hour)}}
+	s := start(t, c)
+	defer closeSite(t, s)
+	alice, carol := connect(t, s, "alice"), connect(t, s, "carol")
+	bid := messages.JobSpec{Name: "quarryname", Budget: 37_917_017, Value: 31_713_331, Length: messages.Duration(4751 * time.Second),
+		Stages: []messages.Stage{{Name: "main", Class: "map", Tasks: 1, Script: "true"}}}
+	id := alice.submit("sealed", bid)
+	for operator, seen := range map[messages.Name]bool{"operator": true, "carol": false} {
+		u := connect(t, s, operator)
+		u.await("the market knows the bid", func() bool {
+			return request[messages.MarketsReply](u, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 1
+		})
+		if data, _ := json.Marshal(request[messages.MarketsReply](u, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})); strings.Contains(string(data), "quarryname") != seen {
+			t.Errorf("%s sees %s", operator, data)
+		}
+	}
+	own := bid
+	own.Name, own.Budget, own.Value, own.Length = "mine", 5*messages.Credit, messages.Credit, messages.Duration(time.Hour)
+	job := messages.JobRequest{Job: id}
+	for _, asked := range []struct {
+		actor, verb string
+		request     any
+	}{
+		{messages.Auctioneer, messages.VerbMarkets, messages.Empty{}}, {messages.Auctioneer, messages.VerbNodes, messages.Empty{}},
+		{messages.Auctioneer, messages.VerbReservations, messages.ReservationsRequest{}}, {messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}},
+		{messages.Auctioneer, messages.VerbJob, job}, {messages.Auctioneer, messages.VerbWhy, job}, {messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: id}},
+		{messages.Auctioneer, messages.VerbOffers, messages.OffersRequest{Spec: own}}, {messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: own}},
+		{messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "dry", Spec: own, DryRun: true}},
+		{messages.Bank, messages.VerbBooks, messages.BooksRequest{}}, {messages.Bank, messages.VerbAccounts, messages.AccountsRequest{}},
+		{messages.Bank, messages.VerbStatement, messages.StatementRequest{}}, {messages.Bank, messages.VerbJournal, messages.JournalRequest{}},
+		{messages.Estimator, messages.VerbEstimate, messages.EstimateRequest{Spec: own}}, {messages.Estimator, messages.VerbClasses, messages.Empty{}},
+	} {
+		payload, err := json.Marshal(asked.request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := inJSON(t, s, "carol", asked.actor, asked.verb, payload)
+		for _, secret := range []string{"alice", "quarryname", "37.9", "37917", "31.7", "31713", "4751", "1h19m"} {
+			if strings.Contains(reply, secret) {
+				t.Errorf("%s %s tells %q: %s", asked.actor, asked.verb, secret, reply)
+			}
+		}
+	}
+	_, err := bus.Call[messages.Vector](within(t), carol.bus, messages.Subject("west", messages.Auctioneer, messages.VerbVector, "carol"), messages.VectorRequest{Market: "night"})
+	if messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("a user asks for a vector: %v", err)
+	}
+}
+
+// inJSON is what an actor answers a user in JSON, with the error if it is one.
+func inJSON(t *testing.T, s *Site, who messages.Name, actor, verb string, payload []byte) string {
+	t.Helper()
+	nc := fort{t, s}.raw(who)
+	m := &nats.Msg{Subject: messages.Subject("west", actor, verb, who), Header: nats.Header{"Content-Type": {"application/json"}}, Data: payload}
+	reply, err := nc.RequestMsg(m, patience)
+	if err != nil {
+		t.Fatalf("%s %s: %v", actor, verb, err)
+	}
+	return string(reply.Data) + reply.Header.Get("Nats-Service-Error") + reply.Header.Get("Nats-Service-Error-Code")
+}
