@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"maps"
 	"os"
 	"path/filepath"
@@ -212,8 +213,10 @@ func TestJournalIsNotForEverybody(t *testing.T) {
 	b.refused(messages.Invalid, "ops", messages.VerbSegment, messages.SegmentRequest{})
 	b.refused(messages.NotFound, "ops", messages.VerbSegment, messages.SegmentRequest{First: 1})
 	b.refused(messages.NotFound, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{Sign: true})
-	if r := must[messages.JournalReply](b, "ops", messages.VerbJournal, messages.JournalRequest{After: 1000}); len(r.Records) != 0 || r.More {
-		t.Errorf("beyond the end: %+v", r)
+	for _, after := range []uint64{2, 1000, math.MaxUint64 - 1, math.MaxUint64} {
+		if r := must[messages.JournalReply](b, "ops", messages.VerbJournal, messages.JournalRequest{After: after}); len(r.Records) != 0 || r.More {
+			t.Errorf("beyond the end: %+v", r)
+		}
 	}
 }
 

@@ -40,7 +40,8 @@ const maxStandings = 4000
 func page(reply *messages.JournalReply, h *ledger.History, r messages.JournalRequest) error {
 	reply.Records = []messages.JournalRecord{}
 	size := 0
-	for number := r.After + 1; number <= reply.Count; number++ {
+	for after := r.After; after < reply.Count; after++ { // nothing is added to the last of all numbers
+		number := after + 1
 		record, err := h.Record(number)
 		if err != nil {
 			return messages.Errorf(messages.Internal, "%v", err)
