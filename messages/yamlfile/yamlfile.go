@@ -2,9 +2,9 @@
 // too, and says where in a file a value stands. A file holds one document. What a
 // document may say, and in which words it is refused, is the caller's.
 //
-// The YAML library panics on some documents, such as "stages: ! &a {b: {c}}". All
-// calls of the library that read a stranger's text stand in this package, which
-// returns an error then.
+// The YAML library panics on some documents, such as "stages: ! &a {b: {c}}", and takes
+// memory without bound for others, such as 20,000 opening brackets. All calls of the
+// library that read a stranger's text stand in this package, which returns an error then.
 package yamlfile
 
 import (
@@ -16,7 +16,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -32,8 +31,7 @@ type File struct {
 // Parse reads a file. The error is Invalid and begins with name:line:column.
 func Parse(name string, text []byte) (*File, error) {
 	f := &File{Name: name, anchors: map[string]ast.Node{}}
-	var file *ast.File
-	err := guard(func() (err error) { file, err = parser.ParseBytes(text, 0); return err })
+	file, err := parse(text)
 	if err != nil {
 		return nil, f.Misread(err)
 	}
@@ -147,13 +145,26 @@ func Pairs(n ast.Node) []*ast.MappingValueNode {
 }
 
 // Strict decodes the first document of a text, whose keys must all be known.
-func Strict(text []byte, v any) error {
-	return Decode(yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()), v)
+func Strict(text []byte, v any) error { return NewDecoder(text).Decode(v) }
+
+// Decoder decodes the documents of a text one after another.
+type Decoder struct {
+	documents *yaml.Decoder
+	unread    error // why the text is not decoded; nil: the text is within the bounds
 }
 
-// Decode decodes the next document of a decoder.
-func Decode(d *yaml.Decoder, v any) error {
-	return guard(func() error { return d.Decode(v) })
+// NewDecoder makes a decoder that refuses unknown keys.
+func NewDecoder(text []byte) *Decoder {
+	_, err := parse(text)
+	return &Decoder{documents: yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()), unread: err}
+}
+
+// Decode decodes the next document; io.EOF: there is none.
+func (d *Decoder) Decode(v any) error {
+	if d.unread != nil {
+		return d.unread
+	}
+	return guard(func() error { return d.documents.Decode(v) })
 }
 
 // Value decodes a node.
@@ -163,6 +174,9 @@ func Value(n ast.Node, v any) error {
 
 // JSON is a text of YAML as JSON.
 func JSON(text []byte) (out []byte, err error) {
+	if _, err := parse(text); err != nil {
+		return nil, err
+	}
 	err = guard(func() error { out, err = yaml.YAMLToJSON(text); return err })
 	return out, err
 }

@@ -1,7 +1,6 @@
 package jobfile
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"reflect"
@@ -100,11 +99,11 @@ type Job struct {
 // ParseDocument reads a YAML or JSON document. Its errors are Invalid.
 func ParseDocument(source []byte) (*Job, error) {
 	var d document
-	decoder := yaml.NewDecoder(bytes.NewReader(source), yaml.Strict())
-	if err := yamlfile.Decode(decoder, &d); err != nil {
+	decoder := yamlfile.NewDecoder(source)
+	if err := decoder.Decode(&d); err != nil {
 		return nil, documentError(err)
 	}
-	if yamlfile.Decode(decoder, new(any)) != io.EOF {
+	if decoder.Decode(new(any)) != io.EOF {
 		return nil, messages.Errorf(messages.Invalid, "the file holds several documents: submit one job at a time")
 	}
 	spec, err := d.spec()

@@ -1,0 +1,141 @@
+package yamlfile
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Bounds of a text, above any file that people write. The YAML library keeps with each
+// value the keys that lead to the value, so its memory grows with the product of values,
+// depth and length of keys; an alias is decoded wherever it stands.
+const (
+	maxBytes     = 8 << 20
+	maxTokens    = 300_000
+	maxDepth     = 64
+	maxDocuments = 64
+	maxPaths     = 256 << 20 // bytes of the keys that lead to all values
+	maxNodes     = 300_000   // with each alias replaced by what it stands for
+)
+
+func tooLarge(what string, is, most int) error {
+	return fmt.Errorf("the text has %s %d; at most %d can be read", what, is, most)
+}
+
+// parse parses a text within the bounds.
+func parse(text []byte) (file *ast.File, err error) {
+	err = guard(func() error {
+		if err := bounded(text); err != nil {
+			return err
+		}
+		if file, err = parser.ParseBytes(text, 0); err != nil {
+			return err
+		}
+		return expanded(file)
+	})
+	return file, err
+}
+
+// bounded refuses a text that would take too much memory to parse.
+func bounded(text []byte) error {
+	if len(text) > maxBytes {
+		return tooLarge("bytes:", len(text), maxBytes)
+	}
+	tokens := lexer.Tokenize(string(text))
+	if len(tokens) > maxTokens {
+		return tooLarge("values and marks:", len(tokens), maxTokens)
+	}
+	depth, key, documents := measure(tokens)
+	switch paths := len(tokens) * depth * key; {
+	case depth > maxDepth:
+		return tooLarge("lists and mappings in one another:", depth, maxDepth)
+	case documents > maxDocuments:
+		return tooLarge("documents:", documents, maxDocuments)
+	case paths > maxPaths:
+		return tooLarge("keys too long for its values and depth; bytes of keys before all values:", paths, maxPaths)
+	}
+	return nil
+}
+
+// measure returns how deep lists and mappings of a text are nested at most, the length
+// of its longest key, and the number of documents. In block style each level has a
+// column of its own.
+func measure(tokens token.Tokens) (depth, key, documents int) {
+	flow, line := 0, 0
+	var columns []int
+	for i, t := range tokens {
+		switch t.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			flow++
+		case token.MappingEndType, token.SequenceEndType:
+			flow = max(flow-1, 0)
+		case token.DocumentHeaderType:
+			documents++
+		case token.MappingValueType:
+			if i > 0 {
+				key = max(key, len(tokens[i-1].Value))
+			}
+		}
+		at := t.Position.Column
+		if opens := t.Type == token.SequenceEntryType || t.Type == token.MappingKeyType || t.Position.Line != line; opens && flow == 0 {
+			for len(columns) > 0 && columns[len(columns)-1] >= at {
+				columns = columns[:len(columns)-1]
+			}
+			columns = append(columns, at)
+		}
+		line = t.Position.Line
+		depth = max(depth, flow+len(columns))
+	}
+	return depth, key + 8, documents // an index such as [123456] leads to a value, too
+}
+
+// expanded refuses documents whose aliases stand for too much, or for themselves.
+func expanded(file *ast.File) error {
+	e := expansion{sizes: map[string]int{}}
+	for _, doc := range file.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if n := e.nodes(doc.Body); n > maxNodes {
+			return fmt.Errorf("the text has more than %d values where each alias counts as what it stands for", maxNodes)
+		}
+	}
+	return nil
+}
+
+// expansion counts the nodes of documents. An anchor that is being counted has the size
+// of too much: an alias in it stands for itself.
+type expansion struct{ sizes map[string]int }
+
+func (e *expansion) nodes(n ast.Node) int {
+	sum := 1
+	add := func(n ast.Node) { sum = min(sum+e.nodes(n), maxNodes+1) }
+	switch v := n.(type) {
+	case *ast.AnchorNode:
+		name := v.Name.GetToken().Value
+		e.sizes[name] = maxNodes + 1
+		add(v.Value)
+		e.sizes[name] = sum
+	case *ast.AliasNode:
+		sum += e.sizes[v.Value.GetToken().Value]
+	case *ast.TagNode:
+		add(v.Value)
+	case *ast.MappingNode:
+		for _, pair := range v.Values {
+			add(pair)
+		}
+	case *ast.MappingValueNode:
+		add(v.Key)
+		add(v.Value)
+	case *ast.MappingKeyNode:
+		add(v.Value)
+	case *ast.SequenceNode:
+		for _, item := range v.Values {
+			add(item)
+		}
+	}
+	return min(sum, maxNodes+1)
+}
