@@ -1,6 +1,7 @@
 // Package swf reads job logs in the Standard Workload Format, version 2, of the
 // Parallel Workloads Archive: a line of 18 numbers for each job, after header
-// lines that begin with ';'. A log may be gzipped.
+// lines that begin with ';'. A log may be gzipped, within a bound of what it becomes, and
+// has at most 10,000,000 jobs.
 //
 // Unknown fields are -1, and stay so. Headers are kept as text, since they often
 // lie: nothing of the jobs is derived from them. Jobs stay in the order of the
@@ -19,10 +20,47 @@ import (
 )
 
 const (
-	fields   = 18
-	maxLine  = 1 << 16
-	mostJobs = 50_000_000
+	fields     = 18
+	maxLine    = 1 << 16
+	mostJobs   = 10_000_000
+	mostHeader = 10_000 // lines
 )
+
+// What a gzipped log may become: the greater of a floor and a multiple of its size. Logs
+// of the archive become 6 to 13 times their size.
+const (
+	unpackedFloor = 16 << 20
+	unpackedTimes = 32
+)
+
+var errUnpacked = fmt.Errorf("the gzipped log becomes more than %d times its size and more than %d MiB: unpack it first if it is one to trust", unpackedTimes, unpackedFloor>>20)
+
+// unpacking reads what a gzipped log becomes, within the bounds.
+type unpacking struct {
+	packed   *counting
+	text     io.Reader
+	unpacked int64
+}
+
+func (u *unpacking) Read(p []byte) (int, error) {
+	n, err := u.text.Read(p)
+	if u.unpacked += int64(n); u.unpacked > max(unpackedFloor, unpackedTimes*u.packed.bytes) {
+		return 0, errUnpacked
+	}
+	return n, err
+}
+
+// counting counts what is read.
+type counting struct {
+	r     io.Reader
+	bytes int64
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.bytes += int64(n)
+	return n, err
+}
 
 // Job is what a line says of a job, without what no study reads. Times are in seconds,
 // from the log's beginning where they are instants; -1 is unknown.
@@ -99,13 +137,14 @@ func Read(r io.Reader) (*Log, error) { return open(r, false) }
 func ReadSkipping(r io.Reader) (*Log, error) { return open(r, true) }
 
 func open(r io.Reader, skip bool) (*Log, error) {
-	b := bufio.NewReaderSize(r, 1<<16)
+	packed := &counting{r: r}
+	b := bufio.NewReaderSize(packed, 1<<16)
 	if magic, err := b.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(b)
 		if err != nil {
 			return nil, fmt.Errorf("the log is not sound gzip: %w", err)
 		}
-		b = bufio.NewReaderSize(z, 1<<16)
+		b = bufio.NewReaderSize(&unpacking{packed: packed, text: z}, 1<<16)
 		if magic, err := b.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 			return nil, errors.New("the log is gzipped twice: unpack it once")
 		}
@@ -144,6 +183,9 @@ func read(r io.Reader, skip bool) (*Log, error) {
 		switch {
 		case len(line) == 0:
 		case line[0] == ';' && bytes.IndexByte(line, '\r') < 0:
+			if len(log.Header) == mostHeader {
+				return nil, fmt.Errorf("line %d: the log has more than %d header lines", number, mostHeader)
+			}
 			log.Header = append(log.Header, string(bytes.TrimSpace(line[1:])))
 		default:
 			if len(log.Jobs) == mostJobs {
@@ -171,6 +213,8 @@ func read(r io.Reader, skip bool) (*Log, error) {
 func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
 	if err != nil {
 		switch {
+		case errors.Is(err, errUnpacked):
+			return nil, fmt.Errorf("after line %d: %w", lines, err)
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			err = errors.New("the file is cut: its gzip stream has no end")
 		case errors.Is(err, bufio.ErrTooLong):

@@ -3,6 +3,7 @@ package swf
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -148,4 +149,44 @@ func FuzzRead(f *testing.F) {
 			t.Fatal("a log without jobs was read")
 		}
 	})
+}
+
+// endless repeats a text up to a number of bytes.
+type endless struct {
+	text       string
+	read, most int64
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.read >= e.most {
+		return 0, io.EOF
+	}
+	n := copy(p, e.text[e.read%int64(len(e.text)):])
+	e.read += int64(n)
+	return n, nil
+}
+
+// TestWhatAGzippedLogBecomesIsBounded: a log of a few hundred kilobytes that becomes
+// hundreds of megabytes is refused before they are read, whatever its lines are.
+func TestWhatAGzippedLogBecomesIsBounded(t *testing.T) {
+	for name, line := range map[string]string{
+		"jobs":    "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n",
+		"headers": ";\n",
+		"empty":   "\n",
+	} {
+		for how, read := range map[string]func(io.Reader) (*Log, error){"Read": Read, "ReadSkipping": ReadSkipping} {
+			unpacked := &endless{text: line, most: 1 << 30}
+			r, w := io.Pipe()
+			go func() {
+				z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+				_, err := io.Copy(z, unpacked)
+				_ = w.CloseWithError(errors.Join(err, z.Close()))
+			}()
+			_, err := read(r)
+			_ = r.Close()
+			if err == nil || unpacked.read > 64<<20 || name != "headers" && !errors.Is(err, errUnpacked) {
+				t.Errorf("%s by %s: %d MiB were read: %v", name, how, unpacked.read>>20, err)
+			}
+		}
+	}
 }
