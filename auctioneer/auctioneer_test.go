@@ -3,9 +3,11 @@ package auctioneer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
@@ -265,10 +267,29 @@ func TestBadSubmissionsChangeNothing(t *testing.T) {
 
 func TestOthersJobsAreNotYours(t *testing.T) {
 	f := start(t)
-	id := messages.JobRequest{Job: f.submit("alice", "k1", oneStage(1)).Job}
-	for _, verb := range []string{messages.VerbJob, messages.VerbWhy, messages.VerbCancel, messages.VerbTasks} {
-		_, err := call[messages.Empty](f, "bob", verb, id)
-		wantKind(t, err, messages.PermissionDenied)
+	id := f.submit("alice", "k1", oneStage(1)).Job
+	for verb, about := range map[string]func(messages.JobID) any{
+		messages.VerbJob:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbWhy:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbCancel: func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbTasks:  func(id messages.JobID) any { return messages.TasksRequest{Job: id} },
+		messages.VerbOutput: func(id messages.JobID) any {
+			return messages.OutputRequest{Node: "n1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}}}
+		},
+		messages.VerbSubmit: func(id messages.JobID) any {
+			spec := oneStage(1)
+			spec.AfterJobs = []messages.JobID{id}
+			return messages.SubmitRequest{Key: "after", Spec: spec}
+		},
+	} {
+		answer := func(id messages.JobID) string {
+			_, err := call[messages.Empty](f, "bob", verb, about(id))
+			wantKind(t, err, messages.NotFound)
+			return strings.ReplaceAll(fmt.Sprint(err), fmt.Sprint(id), "N")
+		}
+		if others, none := answer(id), answer(987654); others != none {
+			t.Errorf("%s: of another's job %q, of none %q", verb, others, none)
+		}
 	}
 	_, err := call[messages.JobsReply](f, "bob", messages.VerbJobs, messages.JobsRequest{Account: "alice"})
 	wantKind(t, err, messages.PermissionDenied)

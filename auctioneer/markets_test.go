@@ -209,7 +209,7 @@ func TestDependencies(t *testing.T) {
 	}
 	spec := bids(1, func(s *messages.JobSpec) { s.Rate, s.AfterJobs = messages.Credit, []messages.JobID{after} })
 	_, err := call[messages.SubmitReply](g.fixture, "bob", messages.VerbSubmit, messages.SubmitRequest{Key: "x", Spec: spec})
-	wantKind(t, err, messages.PermissionDenied)
+	wantKind(t, err, messages.NotFound)
 }
 
 func sold(change func(*messages.Market)) messages.Market {
@@ -238,7 +238,7 @@ func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	chosen := menu.Contracts[declared]
 	spec.Contract, spec.Budget = chosen.ID, chosen.Budget
 	_, err := call[messages.SubmitReply](g.fixture, "bob", messages.VerbSubmit, messages.SubmitRequest{Key: "b", Spec: spec})
-	wantKind(t, err, messages.PermissionDenied)
+	wantKind(t, err, messages.Expired)
 	other := spec
 	other.Length = 20 * second
 	_, err = call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "o", Spec: other})

@@ -104,10 +104,7 @@ func summary(j *book.Job) messages.JobSummary {
 }
 
 func (l *queries) job(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
-	switch away, err := l.remote.find(caller, r.Job); {
-	case err != nil:
-		return reply, err
-	case away != nil:
+	if away := l.remote.find(caller, r.Job); away != nil {
 		return l.remote.job(ctx, away)
 	}
 	return l.detail(ctx, l.seenBy(caller, r.Job))
@@ -146,10 +143,7 @@ func (l *queries) shares(market messages.Name, id messages.JobID) (out []message
 }
 
 func (l *queries) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
-	switch away, err := l.remote.find(caller, r.Job); {
-	case err != nil:
-		return reply, err
-	case away != nil:
+	if away := l.remote.find(caller, r.Job); away != nil {
 		return l.remote.tasks(ctx, away, r)
 	}
 	return l.tasksOf(ctx, l.seenBy(caller, r.Job), r)

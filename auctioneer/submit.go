@@ -162,10 +162,7 @@ func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *mes
 }
 
 func (l *submissions) cancel(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
-	switch away, err := l.remote.find(caller, r.Job); {
-	case err != nil:
-		return reply, err
-	case away != nil:
+	if away := l.remote.find(caller, r.Job); away != nil {
 		return l.remote.cancel(ctx, caller, away)
 	}
 	l.replica.read(func(b *book.Book) { _, err = l.rules.Visible(b, caller, r.Job) })

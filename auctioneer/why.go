@@ -69,10 +69,7 @@ func terms(n int, one, many string) string {
 
 // why explains a job: an ended one from the book, a live one from its market.
 func (l *queries) why(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
-	switch away, err := l.remote.find(caller, r.Job); {
-	case err != nil:
-		return reply, err
-	case away != nil:
+	if away := l.remote.find(caller, r.Job); away != nil {
 		return l.remote.why(ctx, away)
 	}
 	return l.reasons(ctx, l.seenBy(caller, r.Job), l.operates(caller))

@@ -104,7 +104,7 @@ func TestLogsAreForTheOwner(t *testing.T) {
 	}{
 		{as: "ann", job: job, data: "hello\n"},
 		{as: "root", job: job, data: "hello\n"},
-		{as: "bob", job: job, kind: messages.PermissionDenied},
+		{as: "bob", job: job, kind: messages.NotFound},
 		{as: "ann", job: 99, kind: messages.NotFound},
 	} {
 		request.Attempt.Task.Job = c.job

@@ -69,14 +69,15 @@ func (a *Agent) logService(logs runner.Logs) bus.Service {
 	}
 }
 
-// mayRead refuses whoever is neither the owner of the job nor an operator.
+// mayRead refuses whoever is neither the owner of the job nor an operator, as if the job
+// had never been here.
 func (a *Agent) mayRead(logs runner.Logs, caller messages.Name, of messages.Attempt) error {
 	owner, err := logs.Owner(of.Task.Job)
 	if err != nil {
 		return err
 	}
 	if caller != owner && !slices.Contains(a.c.Operators, caller) {
-		return messages.Errorf(messages.PermissionDenied, "job %v belongs to another account: only its owner and operators may read its output", of.Task.Job)
+		return runner.NoOutput(of.Task.Job)
 	}
 	return nil
 }

@@ -200,7 +200,7 @@ func TestQuoteIsTakenOnceByItsAccountInTime(t *testing.T) {
 		return s.apply(Command{Submit: &Submit{Account: who, Key: key, Quote: id, Spec: &messages.JobSpec{Market: "main", Stages: []messages.Stage{mapStage(1)}}}})
 	}
 	first := quote()
-	refusal(t, take("bob", "b", first), messages.PermissionDenied)
+	refusal(t, take("bob", "b", first), messages.Expired) // as of a quote that never was
 	if _, ok := take("alice", "a", first).(Receipt); !ok {
 		t.Fatal("refused")
 	}

@@ -77,10 +77,8 @@ func (s *quotes) accepted(c *Submit, now messages.Time) (*Quote, error) {
 	}
 	q := s.find(c.Quote, now)
 	switch {
-	case q == nil:
+	case q == nil || q.Account != c.Account:
 		return nil, messages.Errorf(messages.Expired, "contract: its quote does not hold any more; ask for another")
-	case q.Account != c.Account:
-		return nil, messages.Errorf(messages.PermissionDenied, "contract: it was quoted to another account; ask for a quote of your own")
 	case q.Job != 0:
 		return nil, messages.Errorf(messages.Conflict, "contract: job %d has taken one of this quote; ask for another", q.Job)
 	}

@@ -99,7 +99,7 @@ func TestKnown(t *testing.T) {
 	}
 	after := request("k2")
 	after.Spec.AfterJobs = []messages.JobID{first.Job}
-	if _, err := r.Known(b, prepared(t, "bob", after)); messages.KindOf(err) != messages.PermissionDenied {
+	if _, err := r.Known(b, prepared(t, "bob", after)); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("after another account's job: %v", err)
 	}
 	entered(t, b, prepared(t, "alice", request("k2")))
@@ -149,12 +149,15 @@ func TestAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, err := range map[messages.Kind]error{
-		messages.Expired: agree("alice", "q1-1", epoch+11, 1), messages.PermissionDenied: agree("bob", "q1-1", epoch, 1),
+		messages.Expired:  agree("alice", "q1-1", epoch+11, 1),
 		messages.NotFound: agree("alice", "q1-2", epoch, 1), messages.Invalid: agree("alice", "q1-1", epoch, 2),
 	} {
 		if messages.KindOf(err) != want {
 			t.Errorf("%v, want %v", err, want)
 		}
+	}
+	if err := agree("bob", "q1-1", epoch, 1); messages.KindOf(err) != messages.Expired {
+		t.Errorf("another account's quote: %v, want what is said of none", err)
 	}
 	if err := agree("alice", "1", epoch, 1); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("no contract at all: %v", err)

@@ -151,17 +151,15 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Visible returns a job that the caller may see and cancel.
+// Visible returns a job that the caller may see and cancel. Whoever may not see a job is
+// told what is told of a job that does not exist.
 func (r *Rules) Visible(b *book.Book, caller messages.Name, id messages.JobID) (*book.Job, error) {
 	j := b.Job(id)
 	if away := b.Remote(id); away != nil && (away.Account == caller || slices.Contains(r.Operators, caller)) {
 		return nil, messages.Errorf(messages.Invalid, "job %d runs at site %s; only jobs of this site can be named here", id, away.Peer)
 	}
-	if j == nil {
+	if j == nil || j.Account != caller && !slices.Contains(r.Operators, caller) {
 		return nil, messages.Errorf(messages.NotFound, "there is no job %d", id)
-	}
-	if j.Account != caller && !slices.Contains(r.Operators, caller) {
-		return nil, messages.Errorf(messages.PermissionDenied, "job %d belongs to another account", id)
 	}
 	return j, nil
 }

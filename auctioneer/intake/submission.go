@@ -150,10 +150,8 @@ func (s *Submission) Agree(b *book.Book, now messages.Time) error {
 	}
 	q := b.Quote(number)
 	switch {
-	case q == nil || q.Expires < now:
+	case q == nil || q.Expires < now || q.Account != s.Account:
 		return messages.Errorf(messages.Expired, "contract: quote q%d does not hold any more, or never did; ask for another", number)
-	case q.Account != s.Account:
-		return messages.Errorf(messages.PermissionDenied, "contract: %s was quoted to another account; ask for a quote of your own", id)
 	case at < 1 || at > len(q.Contracts):
 		return messages.Errorf(messages.NotFound, "contract: quote q%d has contracts 1 to %d", number, len(q.Contracts))
 	case q.Market != s.Spec.Market || !slices.Equal(q.Work, WorkOf(s.Spec)):

@@ -49,6 +49,12 @@ type Logs interface {
 	ReadLog(ctx context.Context, request messages.LogsRequest) (messages.LogsReply, error)
 }
 
+// NoOutput is the answer about a job that never ran here, whose output was removed, or
+// that whoever asks may not know of.
+func NoOutput(job messages.JobID) error {
+	return messages.Errorf(messages.NotFound, "job %v: no output of it that you may read is on this node; it never ran here, or its output was removed for later jobs", job)
+}
+
 // Adopted is a task that an earlier agent of this node began.
 type Adopted struct {
 	Attempt   messages.Attempt

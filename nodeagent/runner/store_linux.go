@@ -237,9 +237,7 @@ func baseOf(jobs string, a messages.Attempt) string {
 func (s *store) owner(id messages.JobID) (messages.Name, error) {
 	b, err := os.ReadFile(filepath.Join(s.dir, id.String(), ownerFile))
 	if err != nil || len(b) == 0 {
-		return "", messages.Errorf(messages.NotFound,
-			"job %v: nothing of it is on this node; it never ran here, or its output was removed after %d later jobs",
-			id, s.config.KeepJobs)
+		return "", NoOutput(id)
 	}
 	return string(b), nil
 }
