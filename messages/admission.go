@@ -3,12 +3,13 @@ package messages
 // Admission is the part of a site that lets new nodes in.
 const Admission = "admission"
 
-// Verbs of the admission. All but enrol are of operators.
+// Verbs of the admission. All but enrol and renew are of operators.
 const (
 	VerbToken  = "token"  // TokenRequest → TokenReply
 	VerbTokens = "tokens" // Empty → TokensReply
 	VerbForget = "forget" // TokenUse → TokenState
 	VerbEnrol  = "enrol"  // EnrolRequest → EnrolReply; the account is "$" and the token's identifier
+	VerbRenew  = "renew"  // RenewRequest → RenewReply; of users and operators
 )
 
 // Verb of the auctioneer, in whose log tokens are: only the admission asks it.
@@ -88,5 +89,16 @@ type EnrolRequest struct {
 // EnrolReply is the signed claim that the key is the node's.
 type EnrolReply struct {
 	Node  Name   `json:"node"`
+	Claim string `json:"claim"`
+}
+
+// RenewRequest asks for a claim that ends later, by the claim in present credentials. It
+// holds no secret.
+type RenewRequest struct {
+	Claim string `json:"claim"`
+}
+
+// RenewReply is a claim for the same key.
+type RenewReply struct {
 	Claim string `json:"claim"`
 }

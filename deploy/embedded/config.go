@@ -45,6 +45,9 @@ type Config struct {
 	// RemoteFor is how long a job that another site runs has until it must have
 	// ended there: its budget is authorised for that long; 0: 7 days.
 	RemoteFor messages.Duration `json:"roam_for,omitempty"`
+	// CredentialsFor is how long credentials of users and operators are good, which
+	// clients renew before; 0: 90 days.
+	CredentialsFor messages.Duration `json:"credentials_for,omitempty"`
 	// DefaultAccount is the account under which the command line speaks when
 	// it is not told another; empty: the first of Accounts.
 	DefaultAccount messages.Name `json:"default_account,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -12,7 +13,7 @@ import (
 
 // writeCredentials sees to it that each operator and account has a credentials
 // file that the site's keys issued, in the role the configuration gives it now.
-// Files that are right are left as they are.
+// Files that are right, and good for long enough, are left as they are.
 func writeCredentials(c *Config, authority *identity.Authority) error {
 	role := map[messages.Name]identity.Role{}
 	names := []messages.Name{}
@@ -38,7 +39,7 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) (file string, err error) {
 	file = RoleCredsFile(state, role, name)
 	if held, err := os.ReadFile(file); err == nil {
-		if r, n, err := authority.Issued(held); err == nil && r == role && n == name {
+		if r, n, err := authority.Issued(held); err == nil && r == role && n == name && identity.Lasting(role, held, time.Now()) {
 			return file, nil
 		}
 	}

@@ -13,12 +13,17 @@ import (
 // rekeyEvery is how often a running site looks whether its keys have changed.
 const rekeyEvery = time.Second
 
+// renewEvery is how often a running site looks whether credentials in its state directory
+// are about to end.
+const renewEvery = time.Hour
+
 // watchKeys follows the keys directory while the site runs: what is rotated or
 // revoked there is in force within moments, without a start.
 func (s *share) watchKeys(o *server.Options) {
 	tick := time.NewTicker(rekeyEvery)
 	defer tick.Stop()
 	late, told := false, "" // what was read is not in force, and why
+	renewed := time.Now()
 	for {
 		select {
 		case <-s.ctx.Done():
@@ -29,6 +34,8 @@ func (s *share) watchKeys(o *server.Options) {
 		if err == nil && (changed || late) {
 			err = s.rekey(o)
 			late = err != nil
+		} else if err == nil && time.Since(renewed) > renewEvery {
+			renewed, err = time.Now(), writeCredentials(&s.config, s.authority)
 		}
 		switch {
 		case err == nil:

@@ -180,6 +180,7 @@ func (s *share) prepare() (err error) {
 	if s.authority, err = identity.OpenOrCreate(s.config.keysDir(), s.config.Site); err != nil {
 		return err
 	}
+	s.authority.SetLife(s.config.CredentialsFor.Std())
 	return writeCredentials(&s.config, s.authority)
 }
 

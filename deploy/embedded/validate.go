@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer"
+	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -44,6 +45,9 @@ func (c *Config) Validate() error {
 	c.checkReplicas(&ps)
 	if d := c.RemoteFor; d != 0 && (d < messages.MinInterval || d > messages.MaxInterval) {
 		ps.addf("roam_for", "%v is out of range; use %v to %v", d, messages.MinInterval, messages.MaxInterval)
+	}
+	if d := c.CredentialsFor.Std(); d != 0 && (d < identity.MinLife || d > identity.MaxLife) {
+		ps.addf("credentials_for", "%v is out of range; use %v to %v", c.CredentialsFor, messages.Duration(identity.MinLife), messages.Duration(identity.MaxLife))
 	}
 	if d := c.Lease.Std(); d != 0 && (d < minLease || d > maxLease) {
 		ps.addf("lease", "%v is out of range; use %v to %v", c.Lease, minLease, maxLease)

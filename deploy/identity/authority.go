@@ -28,6 +28,9 @@ type directory struct {
 	site messages.Name
 	dir  string
 	held atomic.Pointer[keys] // replaced as a whole by Reload
+	// life is how long credentials of users and operators are good, in nanoseconds; 0:
+	// DefaultLife.
+	life atomic.Int64
 }
 
 // Create makes the keys of a site in dir, which must not exist: all of them

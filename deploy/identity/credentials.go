@@ -35,7 +35,7 @@ func (a *Authority) Credentials(role Role, n messages.Name) (Credentials, error)
 	if err != nil {
 		return Credentials{}, err
 	}
-	token, err := k.claim(role, n, publicKey(user), time.Time{})
+	token, err := k.claim(role, n, publicKey(user), a.expiry(role))
 	if err != nil {
 		return Credentials{}, err
 	}

@@ -44,6 +44,10 @@
 // revoked without a record of what was issued. Only agents that join by a token
 // (package admission) have keys that are nobody else's.
 //
+// Credentials of users and operators end, after 90 days if the site says nothing else,
+// and their holders renew them before ([Authority.Renew]). Those of nodes, services and
+// peers have no end.
+//
 // A rotation has two steps, [Authority.Rotate] and [Authority.Finish], between
 // which two keys are good, and [Authority.Revoke] takes credentials back. Servers
 // that run follow with [Authority.Refresh]: what is admitted no more is cut off.

@@ -85,6 +85,7 @@ var verbs = []Verb{
 	{messages.Admission, messages.VerbTokens, "Empty", "TokensReply"},
 	{messages.Admission, messages.VerbForget, "TokenUse", "TokenState"},
 	{messages.Admission, messages.VerbEnrol, "EnrolRequest", "EnrolReply"},
+	{messages.Admission, messages.VerbRenew, "RenewRequest", "RenewReply"},
 	{messages.Links, messages.VerbStatus, "Empty", "LinksReply"},
 	{messages.Depot, messages.VerbPut, "PutRequest", "PutReply"},
 	{messages.Depot, messages.VerbGet, "GetRequest", "GetReply"},

@@ -21,6 +21,7 @@ import (
 type Issuer interface {
 	JoinCredentials(id string, expires time.Time) (identity.Credentials, error)
 	Enrol(role identity.Role, n messages.Name, key string) (token string, err error)
+	Renew(n messages.Name, token string) (string, error)
 }
 
 // Config configures an [Admission]. Site, Bus, Issuer and Operators are needed.
@@ -63,12 +64,13 @@ func Start(c Config) (*Admission, error) {
 	}
 	var err error
 	a.service, err = c.Bus.Serve(bus.Service{
-		Name: "candor-admission", Version: "1.0.0", Description: "lets new nodes into site " + c.Site, Discoverable: true,
+		Name: "candor-admission", Version: "1.0.0", Description: "lets new nodes into, and renews credentials of, site " + c.Site, Discoverable: true,
 		Endpoints: []bus.Endpoint{
 			at(messages.VerbToken, bus.Handle("token", a.token)),
 			at(messages.VerbTokens, bus.Handle("tokens", a.tokens)),
 			at(messages.VerbForget, bus.Handle("forget", a.forget)),
 			at(messages.VerbEnrol, bus.Handle("enrol", a.enrol)),
+			at(messages.VerbRenew, bus.Handle("renew", a.renew)),
 		},
 	})
 	if err != nil {
@@ -161,6 +163,15 @@ func (a *Admission) enrol(ctx context.Context, caller messages.Name, r messages.
 	a.metrics.enrolled.Inc()
 	a.c.Log.Info("node enrolled", zap.String("node", state.Node), zap.String("token", id), zap.String("key", r.Key))
 	return reply, nil
+}
+
+// renew signs a user's claim anew. NATS has checked that the caller has the key of the
+// claim's name.
+func (a *Admission) renew(_ context.Context, caller messages.Name, r messages.RenewRequest) (reply messages.RenewReply, err error) {
+	if reply.Claim, err = a.c.Issuer.Renew(caller, r.Claim); err == nil {
+		a.c.Log.Info("credentials renewed", zap.String("account", caller))
+	}
+	return reply, err
 }
 
 func (a *Admission) operators(caller messages.Name) error {

@@ -26,6 +26,7 @@ func at(seconds float64) messages.Time {
 
 // fakeSite answers requests on a bus in memory, as a test tells it to.
 type fakeSite struct {
+	now     time.Time // of commands
 	t       *testing.T
 	net     *bus.Network
 	conn    bus.Bus
@@ -41,7 +42,7 @@ type fakeSite struct {
 }
 
 func newSite(t *testing.T) *fakeSite {
-	s := &fakeSite{t: t, net: bus.NewMemory(), dir: t.TempDir()}
+	s := &fakeSite{t: t, net: bus.NewMemory(), dir: t.TempDir(), now: noon.Add(time.Hour)}
 	s.conn = s.net.Connect("site")
 	t.Cleanup(func() { s.conn.Close() })
 	s.env = map[string]string{"CANDOR_STATE": filepath.Join(s.dir, "state"), "LANG": "C"}
@@ -120,7 +121,7 @@ func (s *fakeSite) runIn(ctx context.Context, args ...string) result {
 		In: strings.NewReader(s.in), Out: &out, Err: &errs,
 		Lookup:  func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
 		Environ: s.environ, Workdir: func() (string, error) { return s.dir, nil },
-		Now: func() time.Time { return noon.Add(time.Hour) }, Zone: time.UTC,
+		Now: func() time.Time { return s.now }, Zone: time.UTC,
 		Pause:   func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 		Connect: s.dial,
 	}

@@ -84,6 +84,9 @@ func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Auth
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil, messages.Errorf(messages.NotFound, "%s: no site has keys there; %s", keysDir(&c), advice)
 	}
+	if err == nil {
+		authority.SetLife(c.CredentialsFor.Std())
+	}
 	return c, authority, err
 }
 

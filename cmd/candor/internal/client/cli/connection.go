@@ -180,10 +180,15 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 	if a.Flags.timeout <= 0 {
 		return nil, Usagef("--timeout %v: must be above 0, like 10s", a.Flags.timeout)
 	}
+	issued, expires, err := a.validity(t)
+	if err != nil {
+		return nil, err
+	}
 	b, err := a.Connect(t)
 	if err != nil {
 		return nil, unreachable(t, err)
 	}
+	a.renew(t, b, issued, expires)
 	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, pause: a.Pause}, nil
 }
 

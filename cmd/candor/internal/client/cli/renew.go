@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// renewWithin bounds what a command waits for the renewal of its credentials.
+const renewWithin = 2 * time.Second
+
+// validity is from when to when the credentials in a file are good; zero for those that
+// cannot be read, of which the connection says more. Credentials that have expired are an
+// error that says what to do.
+func (a *App) validity(t Target) (issued, expires time.Time, err error) {
+	p, err := bus.ReadPrincipal(t.Creds)
+	if err != nil {
+		return issued, expires, nil
+	}
+	if issued, expires, err = identity.Validity(p.Token); err != nil || expires.IsZero() || a.Now().Before(expires) {
+		return issued, expires, nil
+	}
+	return issued, expires, messages.Errorf(messages.PermissionDenied,
+		"the credentials of %s in %s expired on %s: ask an operator of site %s for new ones (candor user add %s)",
+		t.Account, t.Creds, expires.In(a.Zone).Format(time.DateOnly), t.Site, t.Account)
+}
+
+// renew replaces credentials of which less than a third of their life is left. Where that
+// fails the command goes on, and the user is told.
+func (a *App) renew(t Target, b bus.Bus, issued, expires time.Time) {
+	if !identity.Due(issued, expires, a.Now()) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(renewWithin, a.Flags.timeout))
+	defer cancel()
+	if err := renewFile(ctx, t, b); err != nil {
+		fmt.Fprintf(a.Err, "The credentials in %s expire on %s and could not be renewed: %v\n",
+			t.Creds, expires.In(a.Zone).Format(time.DateOnly), err)
+	}
+}
+
+// renewFile asks the site for a later claim and writes the file anew.
+func renewFile(ctx context.Context, t Target, b bus.Bus) error {
+	p, err := bus.ReadPrincipal(t.Creds)
+	if err != nil {
+		return err
+	}
+	reply, err := bus.Call[messages.RenewReply](ctx, b, messages.Subject(t.Site, messages.Admission, messages.VerbRenew, t.Account),
+		messages.RenewRequest{Claim: p.Token})
+	if err != nil {
+		return err
+	}
+	creds, err := jwt.FormatUserConfig(reply.Claim, []byte(p.Seed))
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "the site's answer: %v", err)
+	}
+	return replaceSecret(t.Creds, creds)
+}
+
+// replaceSecret puts a whole new file, its owner's alone, in place of an old one of the
+// same owner.
+func replaceSecret(path string, data []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	aside, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(aside.Name())
+	_, err = aside.Write(data)
+	if err = errors.Join(err, sameOwner(path, aside), aside.Sync(), aside.Close()); err != nil {
+		return err
+	}
+	return os.Rename(aside.Name(), path)
+}
+
+// sameOwner gives a file to the owner of another, as the super-user may.
+func sameOwner(of string, f *os.File) error {
+	info, err := os.Stat(of)
+	if err != nil {
+		return err
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Geteuid() {
+		return f.Chown(int(s.Uid), int(s.Gid))
+	}
+	return nil
+}

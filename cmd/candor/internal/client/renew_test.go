@@ -1,0 +1,85 @@
+package client
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+const day = 24 * time.Hour
+
+// certified is a site whose user alice was given credentials for 90 days some days ago.
+func certified(t *testing.T, ago time.Duration) (s *fakeSite, authority *identity.Authority, file string) {
+	t.Helper()
+	s = newSite(t)
+	s.now = time.Now().Add(ago)
+	authority, err := identity.Create(filepath.Join(s.dir, "keys"), "west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds, err := authority.Issue(identity.User, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write("state/creds/alice.creds", string(creds))
+	submissions(s)
+	s.in = "date"
+	return s, authority, filepath.Join(s.dir, "state/creds/alice.creds")
+}
+
+// endOf is when the credentials in a file end.
+func endOf(t *testing.T, file string) time.Time {
+	t.Helper()
+	p, err := bus.ReadPrincipal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, expires, err := identity.Validity(p.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return expires
+}
+
+// TestCredentialsAreRenewedByTheClient in the last third of their life, in a file that is
+// the user's alone.
+func TestCredentialsAreRenewedByTheClient(t *testing.T) {
+	for ago, renewed := range map[time.Duration]bool{59 * day: false, 61 * day: true} {
+		s, authority, file := certified(t, ago)
+		answer(s, messages.Admission, messages.VerbRenew, func(r messages.RenewRequest) (reply messages.RenewReply, err error) {
+			reply.Claim, err = authority.Renew("alice", r.Claim)
+			return reply, err
+		})
+		authority.SetLife(300 * day)
+		before := endOf(t, file)
+		if r := s.run("submit", "-b", "1"); r.code != 0 || r.err != "" {
+			t.Errorf("%+v", r)
+		}
+		info, err := os.Stat(file)
+		if err != nil || info.Mode().Perm() != 0o600 || endOf(t, file).After(before.Add(200*day)) != renewed {
+			t.Errorf("after %v: good until %v, was %v: %v %v", ago, endOf(t, file), before, info.Mode(), err)
+		}
+	}
+}
+
+// TestCredentialsThatCannotBeRenewed are used as long as they are good, and the user is
+// told.
+func TestCredentialsThatCannotBeRenewed(t *testing.T) {
+	s, _, _ := certified(t, 89*day)
+	refuse[messages.RenewRequest](s, messages.Admission, messages.VerbRenew, messages.Errorf(messages.PermissionDenied, "no"))
+	s.run("submit", "-b", "1").expect(t, 0, "17", "could not be renewed")
+}
+
+// TestExpiredCredentials: a clear sentence, and nothing is asked.
+func TestExpiredCredentials(t *testing.T) {
+	s, _, _ := certified(t, 91*day)
+	s.run("submit", "-b", "1").expect(t, 4, "", "candor user add alice")
+	if len(s.callers) != 0 {
+		t.Errorf("asked as %v", s.callers)
+	}
+}

@@ -1,0 +1,97 @@
+package identity
+
+import (
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Bounds of the life of credentials of users and operators. The agent of a node may be
+// away for longer, and the site's own parts are given credentials when they connect:
+// their credentials have no end, and are revoked.
+const (
+	DefaultLife = 90 * 24 * time.Hour
+	MinLife     = time.Minute
+	MaxLife     = 10 * 365 * 24 * time.Hour
+)
+
+// SetLife says how long credentials of users and operators are good that are issued
+// from now on; 0: DefaultLife.
+func (d *directory) SetLife(life time.Duration) { d.life.Store(int64(life)) }
+
+// expiry is when credentials of a role end that are issued now; the zero time: never.
+func (d *directory) expiry(role Role) time.Time {
+	if role != User && role != Operator {
+		return time.Time{}
+	}
+	life := time.Duration(d.life.Load())
+	if life == 0 {
+		life = DefaultLife
+	}
+	return time.Now().Add(life)
+}
+
+// Renew signs anew a claim of a user or operator who still has a good one, for the same
+// key. Only keys that a revocation of the name finds are renewed: those of the present
+// key of the role.
+func (a *Authority) Renew(n messages.Name, token string) (string, error) {
+	refused := func(why string) (string, error) {
+		return "", messages.Errorf(messages.PermissionDenied, "credentials of %q: %s; ask an operator of the site for new ones (candor user add)", n, why)
+	}
+	claims, err := jwt.DecodeUserClaims(token)
+	if err != nil {
+		return "", messages.Errorf(messages.Invalid, "credentials: %v", err)
+	}
+	if claims.Name != n {
+		return refused("the claim to renew is of another name")
+	}
+	if claims.Expires != 0 && claims.Expires <= time.Now().Unix() {
+		return refused("they have expired")
+	}
+	k := a.held.Load()
+	for _, role := range []Role{User, Operator} {
+		if claims.Issuer != publicKey(k.signers[role]) {
+			continue
+		}
+		user, err := userKey(k.signers[role], role, n, k.revoked.generation(role, n))
+		if err != nil {
+			return "", err
+		}
+		if claims.Subject != publicKey(user) || k.revoked.list.IsRevoked(claims.Subject, time.Now()) {
+			return refused("they were revoked")
+		}
+		return k.claim(role, n, claims.Subject, a.expiry(role))
+	}
+	return refused("no present key of the site signed them for a user")
+}
+
+// Validity is from when to when credentials are good; the zero time: without an end.
+func Validity(token string) (issued, expires time.Time, err error) {
+	claims, err := jwt.DecodeUserClaims(token)
+	if err != nil {
+		return issued, expires, messages.Errorf(messages.Invalid, "credentials: %v", err)
+	}
+	if claims.Expires != 0 {
+		expires = time.Unix(claims.Expires, 0)
+	}
+	return time.Unix(claims.IssuedAt, 0), expires, nil
+}
+
+// Due says that less than a third is left of the life of credentials that end.
+func Due(issued, expires, now time.Time) bool {
+	return !expires.IsZero() && expires.Sub(now) < expires.Sub(issued)/3
+}
+
+// Lasting says that credentials need not be issued anew yet. Those of users and operators
+// from before credentials had an end are replaced by such with one.
+func Lasting(role Role, creds []byte, now time.Time) bool {
+	token, err := jwt.ParseDecoratedJWT(creds)
+	if err != nil {
+		return false
+	}
+	issued, expires, err := Validity(token)
+	ends := role == User || role == Operator
+	return err == nil && ends == !expires.IsZero() && !Due(issued, expires, now)
+}

@@ -1,0 +1,101 @@
+package identity
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func opened(t *testing.T) *Authority {
+	a, _ := create(t)
+	return a
+}
+
+// claimOf issues credentials, and returns the claim.
+func claimOf(t *testing.T, a *Authority, role Role, n messages.Name) string {
+	t.Helper()
+	c, err := a.Credentials(role, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Token
+}
+
+// TestCredentialsOfUsersEnd, and those of operators; the others' do not.
+func TestCredentialsOfUsersEnd(t *testing.T) {
+	a := opened(t)
+	for role, c := range map[Role]struct {
+		name messages.Name
+		life time.Duration
+	}{User: {"alice", DefaultLife}, Operator: {"ops", DefaultLife}, Node: {"n1", 0}, Service: {"$bank", 0}, Peer: {"$east", 0}} {
+		issued, expires, err := Validity(claimOf(t, a, role, c.name))
+		if err != nil || expires.IsZero() != (c.life == 0) || c.life != 0 && expires.Sub(issued).Round(time.Minute) != c.life {
+			t.Errorf("%s: from %v to %v, %v", role, issued, expires, err)
+		}
+	}
+}
+
+// TestRenewal: who has good credentials gets such that end later, for the same key and in
+// the same role, and nothing else.
+func TestRenewal(t *testing.T) {
+	a := opened(t)
+	for role, n := range map[Role]messages.Name{User: "alice", Operator: "ops"} {
+		a.SetLife(time.Hour)
+		old := claimOf(t, a, role, n)
+		a.SetLife(2 * time.Hour)
+		renewed, err := a.Renew(n, old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, err := jwt.DecodeUserClaims(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := jwt.DecodeUserClaims(renewed)
+		if err != nil || is.Subject != was.Subject || is.Issuer != was.Issuer || is.Name != n || is.Expires < was.Expires+3599 {
+			t.Errorf("%s: renewed as %+v", role, is)
+		}
+	}
+	refused := func(what string, n messages.Name, claim string) {
+		t.Helper()
+		if renewed, err := a.Renew(n, claim); messages.KindOf(err) != messages.PermissionDenied || renewed != "" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	alice := claimOf(t, a, User, "alice")
+	refused("another's", "bob", alice)
+	refused("a node's", "n1", claimOf(t, a, Node, "n1"))
+	refused("another site's", "alice", claimOf(t, opened(t), User, "alice"))
+	a.SetLife(-time.Second)
+	refused("expired", "alice", claimOf(t, a, User, "alice"))
+	a.SetLife(0)
+	if err := a.Revoke(User, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	refused("revoked", "alice", alice)
+	ops := claimOf(t, a, User, "carol")
+	if _, err := a.Rotate("user-role"); err != nil {
+		t.Fatal(err)
+	}
+	refused("of a key that was rotated, which no revocation would find", "carol", ops)
+	if _, err := a.Renew("alice", "no claim"); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("no claim: %v", err)
+	}
+}
+
+// TestLastThird: credentials are renewed in the last third of their life.
+func TestLastThird(t *testing.T) {
+	issued := time.Unix(1_000_000, 0)
+	expires := issued.Add(90 * time.Hour)
+	for after, due := range map[time.Duration]bool{0: false, 59 * time.Hour: false, 61 * time.Hour: true, 91 * time.Hour: true} {
+		if Due(issued, expires, issued.Add(after)) != due {
+			t.Errorf("after %v: due is %v", after, !due)
+		}
+	}
+	if Due(issued, time.Time{}, expires) {
+		t.Error("credentials without an end are due")
+	}
+}
