@@ -100,6 +100,7 @@ func TestTokenCommands(t *testing.T) {
 	})
 	got := s.run("node", "token", "node7", "--expires", "2h")
 	got.expect(t, cli.CodeOK, "", "Token join-open lets one agent of node node7 in, once, until 2026-03-01 14:00:00")
+	got.expect(t, cli.CodeOK, "", "--output writes a file that nobody else can read") // it is printed to no terminal
 	if want := (messages.TokenRequest{Node: "node7", Expires: messages.Duration(2 * time.Hour)}); got.out != "candor1-secret\n" || asked != want {
 		t.Errorf("printed %q, asked %+v", got.out, asked)
 	}

@@ -75,6 +75,9 @@ func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Na
 	if output != "" {
 		return nil
 	}
+	if !terminal.IsTerminal(a.Out) {
+		fmt.Fprintln(a.Err, "The token is a secret: if it goes into a file, others may be able to read that; --output writes a file that nobody else can read")
+	}
 	return a.Show(reply, func(p *cli.Page) { p.Printf("%s\n", reply.Token) })
 }
 
