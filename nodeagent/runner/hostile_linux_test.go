@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
@@ -121,6 +124,21 @@ func TestEscapeeEndsWithItsTask(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	ends(t, pidOf(t, b.read(s, false)))
+}
+
+// TestTasksInheritNoFiles: what whoever started the node has open is not open to tasks.
+func TestTasksInheritNoFiles(t *testing.T) {
+	fd, err := unix.Open("/proc/self/status", unix.O_RDONLY, 0) // stays open at exec
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	b := newBench(t, nil)
+	s := b.start(sh(fmt.Sprintf("cat <&%d || echo closed", fd)))
+	s.wait()
+	if got := b.read(s, false); got != "closed\n" {
+		t.Errorf("a task reads from descriptor %d: %.100q", fd, got)
+	}
 }
 
 func TestTasksRunAsOthersWhoseFilesTheyCannotRead(t *testing.T) {

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
@@ -38,6 +42,9 @@ func NewProcesses(c Config) (*Processes, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	if err := keepInherited(); err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
+	}
 	p := &Processes{config: c, running: map[messages.Attempt]*process{}}
 	var err error
 	if p.store, err = openStore(&p.config); err != nil {
@@ -61,6 +68,22 @@ func NewProcesses(c Config) (*Processes, error) {
 	p.forge = newForge()
 	p.cells = cell.Open(cellsName(&p.config))
 	return p, nil
+}
+
+// keepInherited keeps open files that this process has of whoever started it from every
+// process that it starts: a descriptor opens what its holder's user may not.
+func keepInherited() error {
+	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	if err == nil {
+		return nil
+	}
+	entries, err := os.ReadDir("/proc/self/fd") // the kernel is older than 5.11
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return err
 }
 
 // Lacks says why tasks start without namespaces of their own though they were to have

@@ -228,6 +228,5 @@ func Main(args []string) error {
 	if err != nil {
 		return messages.Errorf(messages.Invalid, "executor: is started by an agent, not by hand (%v)", err)
 	}
-	unix.CloseOnExec(4) // the lock: this process's as long as it lives, and no task's
 	return errors.Join(socket.Close(), Serve(listener, c))
 }
