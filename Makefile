@@ -29,7 +29,7 @@ NEVER = awk 'NR > 1 {split($$1, at, ":"); file = at[1]; sub("github.com/candor-g
 CONCURRENT ?= ./auctioneer ./bank ./bank/clearing/courier ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race vet lint lint-deploy fuzz soak bench lab figures clean
+.PHONY: help build run test race vet lint lint-deploy fuzz attack soak bench lab figures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ fuzz: ## fuzz each decoder for FUZZTIME (10s)
 			fi; \
 		done; \
 	done
+
+attack: ## attack a site as its users and their tasks can, and print what refused each attempt
+	$(GO) test -count 1 -v -run TestAttack ./deploy/attack
 
 soak: ## run the tests of what is concurrent and those on random cases SOAK (10) times over, shuffled
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}')

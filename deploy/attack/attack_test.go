@@ -1,0 +1,61 @@
+package attack
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestAttack attacks the stock site with its defaults, from within a task and with the
+// credentials of a user.
+func TestAttack(t *testing.T) {
+	t.Parallel()
+	attack(t, up(t))
+}
+
+// TestAttackOfOrdinaryUser attacks a site that was started by a user without powers.
+func TestAttackOfOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("every test here is that")
+	}
+	t.Parallel()
+	attack(t, upAs(t, &syscall.Credential{Uid: 65534, Gid: 65534}))
+}
+
+func attack(t *testing.T, s *site) {
+	t.Helper()
+	attempts := append(fromInside(t, s), fromOutside(t, s, "bob")...)
+	var table strings.Builder
+	effects := report(&table, attempts, s.containment())
+	fmt.Printf("\nTasks can reach %s.\n%s", messages.Reach(s.abilities()), &table)
+	for _, e := range effects {
+		t.Errorf("%s: %s", e.What, e.Effect)
+	}
+	s.sound()
+}
+
+// TestAttackFindsOpenDoors is the control: tasks have the user of the site, and the
+// attacker has an operator's credentials. Both must have effects, or the attempts
+// try nothing.
+func TestAttackFindsOpenDoors(t *testing.T) {
+	t.Parallel()
+	s := up(t, "--tasks-as-me")
+	all := 4
+	if inside := report(io.Discard, fromInside(t, s), all); s.containment() != 0 || len(inside) < 5 {
+		t.Errorf("tasks of the site's own user effected no more than %v", inside)
+	}
+	effects := map[string]bool{}
+	for _, e := range report(io.Discard, fromOutside(t, s, "operator"), all) {
+		effects[e.What] = true
+	}
+	for _, what := range []string{"a user asks what operators, services, nodes and peers may", "a user moves others' credits, or makes some", "a user reads others' jobs, accounts and files"} {
+		if !effects[what] {
+			t.Errorf("an operator's credentials are refused too: %s; effects: %v", what, effects)
+		}
+	}
+}

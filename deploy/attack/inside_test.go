@@ -1,0 +1,502 @@
+package attack
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
+)
+
+// insideEnv names the variable that has this program attack from within a task.
+const insideEnv = "CANDOR_ATTACK"
+
+// instructions tell the program in a task where the site is.
+type instructions struct {
+	State  string   // the site's state directory
+	Pid    int      // the site's process
+	Ports  []string // addresses on which the site's processes listen
+	NATS   string   // of these, the one for users
+	Victim string   // a word that only another account's job knows
+	Mark   string   // a variable of the environment by which what the attack leaves is found
+	// Namespaces are those of who started the site. In these, where a task of the control
+	// is, nothing is done that would harm the machine if it succeeded.
+	Namespaces map[string]string
+}
+
+// shares reports whether the task is in a namespace of who started the site.
+func (in *instructions) shares(kind string) bool { return namespace(kind) == in.Namespaces[kind] }
+
+func namespace(kind string) string {
+	link, _ := os.Readlink("/proc/self/ns/" + kind)
+	return link
+}
+
+// attackFromInside makes the attempts and prints each as JSON.
+func attackFromInside(text string) {
+	var in instructions
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		panic(err)
+	}
+	out := json.NewEncoder(os.Stdout)
+	for _, try := range insideAttempts {
+		a := attempt{What: "a task " + try.what, Needs: try.needs}
+		effect, err := try.do(&in)
+		a.Effect = effect
+		if err != nil {
+			a.Refusal = err.Error()
+		}
+		_ = out.Encode(a)
+	}
+}
+
+// insideAttempts are tried by a task, the last ones after all that they could harm.
+// The functions return what an attempt effected, and else what refused it.
+var insideAttempts = []struct {
+	what  string
+	needs int
+	do    func(*instructions) (effect string, refusal error)
+}{
+	{"reads the site's credentials and keys", 1, reads("creds", "keys")},
+	{"reads the logs of the bank and the auctioneer", 1, reads("bank", "auctioneer", "nats")},
+	{"reads other files of the site's state", 1, reads("users", "shape.json", "nodes")},
+	{"writes into the site's state", 1, writesState},
+	{"finds the word of another account's job in its files", 1, findsWord},
+	{"finds the word in command lines and environments", 1, findsInProcesses},
+	{"finds the word in shared memory or temporary files", 1, findsShared},
+	{"reads the memory of a process that is not its own", 1, readsMemory},
+	{"traces a process that is not its own", 1, traces},
+	{"ends the site's process", 1, signals},
+	{"sends entries by Raft's transport to each port of the site", 0, forgesEntries},
+	{"connects to the site's NATS without credentials", 0, connectsBare},
+	{"asks the ports of the site for metrics and profiles", 0, asksHTTP},
+	{"speaks to its node's executor", 1, speaksToExecutor},
+	{"unmounts what hides the site", 1, unmounts},
+	{"makes namespaces of its own", 1, makesNamespaces},
+	{"has capabilities", 1, hasCapabilities},
+	{"becomes the super-user by a set-user-ID program", 2, becomesRoot},
+	{"changes its user to root", 1, setsUser},
+	{"inherits open files of the site", 0, inheritsFiles},
+	{"has the environment of who runs the site", 2, hasEnvironment},
+	{"writes control groups", 1, writesGroups},
+	{"opens the machine's memory or settings", 1, opensDevices},
+	{"leaves a process that outlives it", 1, leavesProcess},
+}
+
+// reads tries every file below some paths of the state.
+func reads(paths ...string) func(*instructions) (string, error) {
+	return func(in *instructions) (effect string, refusal error) {
+		for _, p := range paths {
+			err := filepath.WalkDir(filepath.Join(in.State, p), func(path string, d fs.DirEntry, err error) error {
+				if err != nil {
+					refusal = err
+					return nil
+				}
+				if own, err := os.Getwd(); err == nil && path == filepath.Dir(own) {
+					return fs.SkipDir // of its own job
+				}
+				if d.Type().IsRegular() {
+					if _, err := os.ReadFile(path); err == nil {
+						effect = "read " + path
+						return fs.SkipAll
+					} else {
+						refusal = err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				refusal = err
+			}
+		}
+		return effect, refusal
+	}
+}
+
+// writesState leaves files; whether they are in the state, or in what covers that, is
+// seen from outside.
+func writesState(in *instructions) (effect string, refusal error) {
+	for _, dir := range []string{"", "creds", "keys", "nodes", "bank"} {
+		refusal = os.WriteFile(filepath.Join(in.State, dir, in.Mark), []byte("x"), 0o600)
+	}
+	return "", refusal
+}
+
+// finds looks for the victim's word in the files below some directories.
+func finds(word string, directories ...string) (effect string, refusal error) {
+	for _, dir := range directories {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				refusal = err
+				return nil
+			}
+			if !d.Type().IsRegular() {
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				refusal = err
+			} else if bytes.Contains(text, []byte(word)) && !bytes.Contains(text, []byte(insideEnv)) {
+				effect = "read " + path
+			}
+			return nil
+		})
+	}
+	return effect, refusal
+}
+
+func findsWord(in *instructions) (string, error) {
+	return finds(in.Victim, filepath.Join(in.State, "nodes"))
+}
+
+// findsShared looks at names alone: whoever sees one can read or guess more.
+func findsShared(in *instructions) (effect string, refusal error) {
+	for _, dir := range []string{"/dev/shm", "/tmp", "/var/tmp"} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			refusal = err
+		}
+		for _, e := range entries {
+			if strings.Contains(e.Name(), in.Victim) {
+				effect = "saw " + filepath.Join(dir, e.Name())
+			}
+		}
+	}
+	return effect, refusal
+}
+
+// others are the processes that the task sees besides itself and its ancestors.
+func others() (pids []int) {
+	own := map[int]bool{}
+	for pid := os.Getpid(); pid > 0; {
+		own[pid] = true
+		pid = parent(pid)
+	}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && !own[pid] {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func parent(pid int) int {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	ppid, _ := strconv.Atoi(fields[1])
+	return ppid
+}
+
+func findsInProcesses(in *instructions) (effect string, refusal error) {
+	for _, pid := range others() {
+		for _, file := range []string{"cmdline", "environ", "cwd", "root"} {
+			path := fmt.Sprintf("/proc/%d/%s", pid, file)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				refusal = err
+			}
+			if bytes.Contains(text, []byte(in.Victim)) && !bytes.Contains(text, []byte(insideEnv)) {
+				effect = "read " + path
+			}
+		}
+	}
+	return effect, refusal
+}
+
+// targets are processes to look into: of the machine's, only the site's own.
+func (in *instructions) targets() []int {
+	if in.shares("pid") {
+		return []int{in.Pid, os.Getppid()}
+	}
+	return append(others(), in.Pid, os.Getppid(), 1)
+}
+
+func readsMemory(in *instructions) (effect string, refusal error) {
+	for _, pid := range in.targets() {
+		f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+		if err == nil {
+			effect = "opened the memory of process " + name(pid)
+			_ = f.Close()
+		} else {
+			refusal = err
+		}
+		local := []unix.Iovec{{Base: new(byte), Len: 1}}
+		if _, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: 0x400000, Len: 1}}, 0); err == nil || err == unix.EFAULT {
+			effect = "may read the memory of process " + name(pid)
+		}
+	}
+	return effect, refusal
+}
+
+// name says which process a number is.
+func name(pid int) string {
+	comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return fmt.Sprintf("%d (%s)", pid, strings.TrimSpace(string(comm)))
+}
+
+func traces(in *instructions) (effect string, refusal error) {
+	for _, pid := range in.targets() {
+		if err := unix.PtraceSeize(pid); err == nil {
+			return "traces process " + name(pid), nil
+		} else {
+			refusal = err
+		}
+	}
+	return "", refusal
+}
+
+func signals(in *instructions) (effect string, refusal error) {
+	if refusal = unix.Kill(in.Pid, 0); refusal == nil {
+		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", in.Pid))
+		if strings.HasPrefix(string(comm), "candor") { // and no process of its own with that number
+			return "may end process " + name(in.Pid), nil
+		}
+	}
+	return "", refusal
+}
+
+// intruder is a Raft transport of somebody who is not of the group.
+type intruder struct{ net.Listener }
+
+func (intruder) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (intruder) Close() error              { return nil }
+func (intruder) Addr() net.Addr            { return &net.TCPAddr{} }
+func (intruder) Dial(to raft.ServerAddress, within time.Duration) (net.Conn, error) {
+	return net.DialTimeout("tcp", string(to), within)
+}
+
+// forgesEntries speaks to each port as a leader of a high term does.
+func forgesEntries(in *instructions) (effect string, refusal error) {
+	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: intruder{}, MaxPool: 1, Timeout: time.Second, Logger: hclog.NewNullLogger(), MsgpackUseNewTimeFormat: true})
+	defer transport.Close()
+	leader := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("1"), Addr: []byte("1")}
+	request := raft.AppendEntriesRequest{RPCHeader: leader, Term: 1 << 40,
+		Entries: []*raft.Log{{Index: 1, Term: 1 << 40, Type: raft.LogCommand, Data: []byte("a forged grant")}}, LeaderCommitIndex: 1}
+	for _, port := range in.Ports {
+		var answer raft.AppendEntriesResponse
+		if refusal = transport.AppendEntries("1", raft.ServerAddress(port), &request, &answer); refusal == nil {
+			return fmt.Sprintf("%s answered with term %d", port, answer.Term), nil
+		}
+	}
+	return "", refusal
+}
+
+func connectsBare(in *instructions) (string, error) {
+	for _, option := range []nats.Option{nats.Name("anybody"), nats.UserInfo("operator", "operator"), nats.Token("operator")} {
+		nc, err := nats.Connect(in.NATS, option, nats.NoReconnect())
+		if err == nil {
+			nc.Close()
+			return "connected", nil
+		}
+		if option = nil; err != nil && !strings.Contains(err.Error(), "uthorization") {
+			return "", err
+		}
+	}
+	return "", nats.ErrAuthorization
+}
+
+func asksHTTP(in *instructions) (effect string, refusal error) {
+	client := http.Client{Timeout: time.Second}
+	for _, port := range in.Ports {
+		for _, path := range []string{"/metrics", "/debug/pprof/heap", "/varz", "/"} {
+			reply, err := client.Get("http://" + port + path)
+			if err != nil {
+				refusal = err
+				continue
+			}
+			_ = reply.Body.Close()
+			if refusal = fmt.Errorf("%s%s: %s", port, path, reply.Status); reply.StatusCode == http.StatusOK {
+				effect = port + path + " answers"
+			}
+		}
+	}
+	return effect, refusal
+}
+
+func speaksToExecutor(in *instructions) (effect string, refusal error) {
+	sockets, _ := filepath.Glob(filepath.Join(in.State, "nodes", "*", "executor.sock"))
+	for node := 1; node <= 4; node++ {
+		sockets = append(sockets, filepath.Join(in.State, "nodes", fmt.Sprint("node", node), "executor.sock"))
+	}
+	table, _ := os.ReadFile("/proc/net/unix")
+	for _, row := range strings.Split(string(table), "\n") {
+		if f := strings.Fields(row); len(f) == 8 && (strings.Contains(f[7], "candor") || strings.Contains(f[7], in.State)) {
+			sockets = append(sockets, f[7])
+		}
+	}
+	for _, socket := range sockets {
+		c, err := net.DialTimeout("unix", socket, time.Second)
+		if refusal = err; err == nil {
+			_ = c.Close()
+			return "connected to " + socket, nil
+		}
+	}
+	return "", refusal
+}
+
+func unmounts(in *instructions) (effect string, refusal error) {
+	if in.shares("mnt") {
+		if os.Geteuid() == 0 {
+			return "has the mounts of the machine, and is user 0", nil
+		}
+		return "", fmt.Errorf("is in no namespace in which anything is hidden")
+	}
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	for _, row := range strings.Split(string(table), "\n") {
+		f := strings.Fields(row)
+		if len(f) < 5 {
+			continue
+		}
+		hides := f[4] == in.State || strings.HasPrefix(in.State, f[4]+"/") || f[4] == "/tmp" || f[4] == "/proc"
+		if !hides {
+			continue
+		}
+		if refusal = unix.Unmount(f[4], unix.MNT_DETACH); refusal == nil {
+			effect = "unmounted " + f[4]
+		}
+	}
+	if refusal == nil && effect == "" {
+		refusal = unix.Unmount("/", unix.MNT_DETACH)
+	}
+	return effect, refusal
+}
+
+func makesNamespaces(*instructions) (string, error) {
+	var refusal error
+	for what, flags := range map[string]uintptr{"user": unix.CLONE_NEWUSER, "user and mount": unix.CLONE_NEWUSER | unix.CLONE_NEWNS, "mount": unix.CLONE_NEWNS, "pid": unix.CLONE_NEWPID} {
+		command := exec.Command("/bin/true")
+		command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+		if refusal = command.Run(); refusal == nil {
+			return "made a " + what + " namespace", nil
+		}
+	}
+	return "", refusal
+}
+
+func hasCapabilities(*instructions) (effect string, refusal error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return "", err
+	}
+	for _, row := range strings.Split(string(status), "\n") {
+		switch f := strings.Fields(row); {
+		case len(f) == 2 && strings.HasPrefix(f[0], "Cap") && strings.Trim(f[1], "0") != "":
+			effect = row
+		case row == "NoNewPrivs:\t0":
+			effect = "may gain privileges"
+		}
+	}
+	return effect, fmt.Errorf("none in any set")
+}
+
+// becomesRoot runs set-user-ID programs that say who they are, as far as there are any.
+func becomesRoot(*instructions) (string, error) {
+	for _, try := range [][]string{{"su", "-c", "id -u"}, {"sudo", "-n", "id", "-u"}, {"pkexec", "id", "-u"}} {
+		command := exec.Command(try[0], try[1:]...)
+		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal to ask for a password
+		out, err := command.Output()
+		if err == nil && strings.TrimSpace(string(out)) == "0" {
+			return try[0] + " gives a shell of user 0", nil
+		}
+	}
+	return "", fmt.Errorf("no new privileges")
+}
+
+func setsUser(*instructions) (string, error) {
+	if os.Geteuid() == 0 {
+		return "is user 0", nil
+	}
+	if err := syscall.Setresuid(0, 0, 0); err != nil {
+		return "", err
+	}
+	return "became user 0", nil
+}
+
+func inheritsFiles(in *instructions) (effect string, refusal error) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		target, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if fd, _ := strconv.Atoi(e.Name()); err == nil && fd > 2 && !strings.HasPrefix(target, "anon_inode") && !strings.HasPrefix(target, "/proc/") && !strings.HasPrefix(target, "/sys/fs/cgroup/") {
+			effect += e.Name() + " is " + target + "; "
+		}
+	}
+	return effect, fmt.Errorf("standard input, output and error alone")
+}
+
+func hasEnvironment(*instructions) (effect string, refusal error) {
+	for _, variable := range os.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		secret := strings.Contains(name, "SECRET") && strings.Contains(value, "of-who-runs-the-site")
+		if secret || name == "HOME" && value == "/root" || (name == "USER" || name == "LOGNAME") && value == "root" {
+			effect = variable
+		}
+	}
+	return effect, fmt.Errorf("a task has HOME, USER and PATH of its own")
+}
+
+func writesGroups(*instructions) (effect string, refusal error) {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	for _, row := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		parts := strings.SplitN(row, ":", 3)
+		dir := filepath.Join("/sys/fs/cgroup", parts[1], parts[2])
+		for _, file := range []string{"memory.max", "memory.limit_in_bytes", "pids.max", "cgroup.procs", "cgroup.kill", "cgroup.freeze"} {
+			f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
+			if err == nil {
+				_ = f.Close()
+				return "may write " + filepath.Join(dir, file), nil
+			}
+			refusal = err
+		}
+	}
+	return "", refusal
+}
+
+func opensDevices(*instructions) (effect string, refusal error) {
+	for _, path := range []string{"/dev/mem", "/dev/kmem", "/proc/kcore", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/etc/passwd", "/dev/kmsg"} {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if refusal = err; err == nil {
+			_ = f.Close()
+			return "may write " + path, nil
+		}
+	}
+	return "", refusal
+}
+
+// leavesProcess starts a process of its own session; whether it lives after the task
+// is seen from outside.
+func leavesProcess(in *instructions) (string, error) {
+	command := exec.Command("/bin/sh", "-c", "trap '' HUP TERM INT; sleep 600 & wait; sleep 600")
+	command.Env = append(os.Environ(), in.Mark+"=1")
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := command.Start(); err != nil {
+		return "", err
+	}
+	return "", fmt.Errorf("ended with its task")
+}

@@ -1,0 +1,521 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/schema"
+)
+
+// attacker attacks with the credentials of a name, from outside the site.
+type attacker struct {
+	*site
+	name    messages.Name
+	creds   string
+	refused chan error // by the server, asynchronously
+	nc      *nats.Conn
+	bus     bus.Bus
+	victim  messages.JobID // of alice's
+}
+
+// fromOutside tries everything over NATS with the credentials of a name.
+func fromOutside(t *testing.T, s *site, name messages.Name) (attempts []attempt) {
+	t.Helper()
+	a := &attacker{site: s, name: name, creds: s.creds(name), refused: make(chan error, 10_000)}
+	a.nc = s.conn(name, a.creds, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		select {
+		case a.refused <- err:
+		default:
+		}
+	}))
+	a.bus = s.client(name)
+	a.victim = ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "victim",
+		Spec: messages.JobSpec{Name: "secret", Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "echo secret"}}}}).Job
+	s.job("alice", a.victim, func(j messages.JobDetail) bool { return j.State == messages.Completed })
+	for _, try := range outsideAttempts {
+		effect, err := try.do(a)
+		done := attempt{What: "a user " + try.what, Effect: effect}
+		if err != nil {
+			done.Refusal = err.Error()
+		}
+		attempts = append(attempts, done)
+	}
+	return append(attempts, a.aftermath()...)
+}
+
+var outsideAttempts = []struct {
+	what string
+	do   func(*attacker) (effect string, refusal error)
+}{
+	{"speaks in others' names, every verb", (*attacker).speaksAsOthers},
+	{"asks what operators, services, nodes and peers may", (*attacker).asksAboveRank},
+	{"moves others' credits, or makes some", (*attacker).movesCredits},
+	{"reads others' jobs, accounts and files", (*attacker).readsOthers},
+	{"tells others' jobs from jobs that are not", (*attacker).tellsJobs},
+	{"listens to others", (*attacker).listens},
+	{"writes into inboxes, vectors, directives and JetStream", (*attacker).publishes},
+	{"has answers sent to others, by reply subjects", (*attacker).reflects},
+	{"connects without credentials, or with another site's", (*attacker).connects},
+	{"sends malformed requests", (*attacker).malforms},
+	{"sends messages above any request", (*attacker).oversends},
+	{"subscribes without end", (*attacker).subscribes},
+	{"has the site's state as its working directory", (*attacker).worksInState},
+	{"computes and then fails, or cancels, to owe nothing", (*attacker).fails},
+	{"floods the site with requests", (*attacker).floods},
+}
+
+// call makes a request that is to be refused, and says what it effected.
+func (a *attacker) call(actor, verb string, as messages.Name, request any) (effect string, refusal error) {
+	ctx, cancel := context.WithTimeout(a.Context(), 5*time.Second)
+	defer cancel()
+	payload, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		return "", err
+	}
+	if _, err = a.bus.Request(ctx, messages.Subject(a.site.name, actor, verb, as), payload); err == nil {
+		return fmt.Sprintf("%s %s was answered", actor, verb), nil
+	}
+	return "", err
+}
+
+// all makes attempts until one has an effect.
+func all(attempts ...func() (string, error)) (effect string, refusal error) {
+	for _, try := range attempts {
+		if effect, refusal = try(); effect != "" {
+			return effect, nil
+		}
+	}
+	return "", refusal
+}
+
+// publishedWithout sends plain messages and says which of them the server let pass:
+// all that it does not report as refused.
+func (a *attacker) publishedWithout(subjects []string, reply string) (effect string, refusal error) {
+	for _, subject := range subjects {
+		for len(a.refused) > 0 {
+			<-a.refused
+		}
+		m := &nats.Msg{Subject: subject, Reply: reply, Data: []byte(`{}`)}
+		if err := a.nc.PublishMsg(m); err != nil {
+			return "", err
+		}
+		if err := a.nc.FlushTimeout(patience); err != nil {
+			return "", err
+		}
+		select {
+		case refusal = <-a.refused:
+		case <-time.After(2 * time.Second): // the error comes before the answer to the flush
+			effect += subject + " "
+		}
+	}
+	return effect, refusal
+}
+
+func (a *attacker) speaksAsOthers() (string, error) {
+	var subjects []string
+	for _, v := range schema.Verbs() {
+		for _, name := range []messages.Name{"alice", "operator", "$bank", "$auctioneer", "node1", "$east"} {
+			if name != a.name {
+				subjects = append(subjects, messages.Subject(a.site.name, v.Actor, v.Verb, name))
+			}
+		}
+	}
+	return a.publishedWithout(subjects, a.nc.NewInbox())
+}
+
+// asksAboveRank asks, under the own name, what is for others alone.
+func (a *attacker) asksAboveRank() (string, error) {
+	type request struct {
+		actor, verb string
+		request     any
+	}
+	me := a.name
+	var tries []func() (string, error)
+	for _, r := range []request{
+		{messages.Auctioneer, messages.VerbRegister, messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: 100}}}},
+		{messages.Auctioneer, messages.VerbExchange, messages.Exchange{}},
+		{messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: "node1"}},
+		{messages.Auctioneer, messages.VerbAdmit, messages.AdmitRequest{Revoke: "x"}},
+		{messages.Auctioneer, messages.VerbReplica, messages.ReplicaRequest{}},
+		{messages.Auctioneer, messages.VerbReplicas, messages.Empty{}},
+		{messages.Auctioneer, messages.VerbPeerJobs, messages.PeerJobsRequest{}},
+		{messages.Auctioneer, messages.VerbPeerLogs, messages.OutputRequest{Node: "node1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: a.victim}, Number: 1}}}},
+		{messages.Bank, messages.VerbReplica, messages.ReplicaRequest{}},
+		{messages.Bank, messages.VerbJournal, messages.JournalRequest{}},
+		{messages.Bank, messages.VerbSegment, messages.SegmentRequest{First: 1}},
+		{messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: "east", Limit: messages.Credit}},
+		{messages.Bank, messages.VerbFreeze, messages.FreezeRequest{Account: "carol", Frozen: true}},
+		{messages.Bank, messages.VerbLines, messages.LinesRequest{Sender: "east"}},
+		{messages.Admission, messages.VerbToken, messages.TokenRequest{Node: "node9", Expires: messages.Duration(time.Hour)}},
+		{messages.Admission, messages.VerbTokens, messages.Empty{}},
+		{messages.Admission, messages.VerbEnrol, messages.EnrolRequest{Key: "UA"}},
+		{messages.Depot, messages.VerbTake, messages.GetRequest{Digest: strings.Repeat("0", 64)}},
+		{messages.Depot, messages.VerbDeliver, messages.DeliverRequest{}},
+		{messages.Links, messages.VerbStatus, messages.Empty{}},
+	} {
+		tries = append(tries, func() (string, error) { return a.call(r.actor, r.verb, me, r.request) })
+	}
+	return all(tries...)
+}
+
+func (a *attacker) movesCredits() (string, error) {
+	me, alice := a.name, messages.Name("alice")
+	var tries []func() (string, error)
+	for verb, request := range map[string]any{
+		messages.VerbGrant:    messages.GrantRequest{Key: "g", Account: me, Amount: 12345 * messages.Credit},
+		messages.VerbPay:      messages.PayRequest{Key: "p", From: alice, To: me, Amount: messages.Credit},
+		messages.VerbWithdraw: messages.WithdrawRequest{Key: "w", Account: alice, Amount: messages.Credit, Reason: "x"},
+		messages.VerbCredit:   messages.CreditRequest{Account: me, Credit: 1000 * messages.Credit},
+		messages.VerbMember:   messages.MemberRequest{Account: alice, Member: me},
+		messages.VerbCorrect:  messages.CorrectRequest{Transfer: "t", Reason: "x"},
+		messages.VerbTransfer: messages.TransferRequest{Transfers: []messages.Transfer{{Amount: messages.Credit}}},
+		messages.VerbRemit:    messages.RemitRequest{Key: "r", Account: alice, Peer: "east", Payee: me, Amount: messages.Credit},
+		messages.VerbCharge:   messages.ChargeRequest{Issuer: "east", ID: "x", Amount: messages.Credit, Payee: me},
+		messages.VerbReserve:  messages.ReserveRequest{Limit: messages.Credit},
+	} {
+		tries = append(tries, func() (string, error) { return a.call(messages.Bank, verb, me, request) })
+	}
+	tries = append(tries, func() (string, error) {
+		return a.call(messages.Bank, messages.VerbPay, me, messages.PayRequest{Key: "n", To: alice, Amount: -messages.Credit})
+	}, func() (string, error) {
+		return a.call(messages.Auctioneer, messages.VerbSubmit, me, messages.SubmitRequest{Key: "s", Spec: messages.JobSpec{Project: alice, Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true"}}}})
+	})
+	return all(tries...)
+}
+
+func (a *attacker) readsOthers() (string, error) {
+	me, alice, digest := a.name, messages.Name("alice"), strings.Repeat("a", 64)
+	try := func(actor, verb string, request any) func() (string, error) {
+		return func() (string, error) { return a.call(actor, verb, me, request) }
+	}
+	return all(
+		try(messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: alice}),
+		try(messages.Bank, messages.VerbStatement, messages.StatementRequest{Account: alice}),
+		try(messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Account: alice}),
+		try(messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{Node: "node1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: a.victim}, Number: 1}}}),
+		try(messages.Depot, messages.VerbOutputs, messages.OutputsRequest{Job: a.victim, Account: alice}),
+		try(messages.Depot, messages.VerbGet, messages.GetRequest{Digest: digest, Account: alice}),
+		func() (string, error) {
+			text, err := a.candor(me, "logs", a.victim.String())
+			if strings.Contains(text, "secret\n") {
+				return "read the output of alice's job", nil
+			}
+			return "", err
+		},
+	)
+}
+
+// tellsJobs compares the answers for a job of alice's and for one that never was.
+func (a *attacker) tellsJobs() (string, error) {
+	for verb, request := range map[string]func(messages.JobID) any{
+		messages.VerbJob:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbCancel: func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbTasks:  func(id messages.JobID) any { return messages.TasksRequest{Job: id} },
+		messages.VerbWhy:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+	} {
+		_, hers := a.call(messages.Auctioneer, verb, a.name, request(a.victim))
+		_, none := a.call(messages.Auctioneer, verb, a.name, request(9999))
+		if messages.KindOf(hers) != messages.KindOf(none) {
+			return fmt.Sprintf("%s: %v, and of none %v", verb, hers, none), nil
+		}
+	}
+	return "", fmt.Errorf("the answers are of one kind")
+}
+
+func (a *attacker) listens() (string, error) {
+	var heard atomic.Pointer[string]
+	for _, subject := range []string{"_INBOX.>", messages.InboxPrefix("alice") + ".>", messages.InboxPrefix("*") + ".>", "candor.>", ">", "*.*.*.*.alice",
+		messages.VectorSubject(a.site.name, "main"), messages.DirectiveSubject(a.site.name, "*"), messages.ObservationSubject(a.site.name), "$JS.>", "$SYS.>", "$SRV.>"} {
+		sub, err := a.nc.Subscribe(subject, func(m *nats.Msg) { heard.Store(&m.Subject) })
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = sub.Unsubscribe() }()
+	}
+	if err := a.nc.FlushTimeout(patience); err != nil {
+		return "", err
+	}
+	ask[messages.JobsReply](a.site, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{})
+	id := ask[messages.SubmitReply](a.site, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "overheard",
+		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true"}}}}).Job
+	a.job("alice", id, func(j messages.JobDetail) bool { return j.State == messages.Completed })
+	if err := a.nc.FlushTimeout(patience); err != nil {
+		return "", err
+	}
+	if subject := heard.Load(); subject != nil {
+		return "heard " + *subject, nil
+	}
+	return "", a.nc.LastError()
+}
+
+// forgeable are subjects on which only parts of the site speak.
+func (a *attacker) forgeable() []string {
+	site := a.site.name
+	return []string{messages.InboxPrefix("alice") + ".x", messages.InboxPrefix("$bank") + ".x", "_INBOX.x", messages.VectorSubject(site, "main"),
+		messages.DirectiveSubject(site, "node1"), messages.ObservationSubject(site), "$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.DELETE.OBSERVATIONS_WEST",
+		"$O.FILES.M.x", "$KV.x.y", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "candor." + site + ".x"}
+}
+
+func (a *attacker) publishes() (string, error) {
+	return a.publishedWithout(a.forgeable(), "")
+}
+
+// reflects asks with others' subjects to reply to, and a witness who hears everything in
+// the site's account says where answers went.
+func (a *attacker) reflects() (string, error) {
+	witness := a.conn("$bank", a.issued(identity.Service, "$bank"))
+	defer witness.Close()
+	marked := make(chan string, 1000)
+	forged := a.forgeable()
+	if _, err := witness.Subscribe(">", func(m *nats.Msg) {
+		if slices.Contains(forged, m.Subject) && strings.Contains(string(m.Data), "mark-of-"+a.name) {
+			marked <- m.Subject
+		}
+	}); err != nil {
+		return "", err
+	}
+	if err := witness.FlushTimeout(patience); err != nil {
+		return "", err
+	}
+	// An error names the field that it is about, and so carries a word of the attacker's.
+	payload := fmt.Sprintf(`{"mark-of-%s":1}`, a.name)
+	for _, target := range forged {
+		for _, v := range []messages.PeerVerb{{Actor: messages.Bank, Verb: messages.VerbAccount}, {Actor: messages.Auctioneer, Verb: messages.VerbJobs},
+			{Actor: messages.Auctioneer, Verb: messages.VerbSubmit}, {Actor: messages.Depot, Verb: messages.VerbOutputs}, {Actor: messages.Estimator, Verb: messages.VerbUtility}} {
+			m := &nats.Msg{Subject: messages.Subject(a.site.name, v.Actor, v.Verb, a.name), Reply: target, Data: []byte(payload), Header: nats.Header{"Content-Type": {"application/json"}}}
+			if err := a.nc.PublishMsg(m); err != nil {
+				return "", err
+			}
+		}
+	}
+	for range 3 { // services answer callers in turn: later requests of the same caller are answered after these
+		for _, actor := range []string{messages.Bank, messages.Auctioneer} {
+			_, _ = a.call(actor, messages.VerbStatus, a.name, messages.Empty{})
+		}
+	}
+	select {
+	case subject := <-marked:
+		return "an answer went to " + subject, nil
+	case <-time.After(time.Second):
+		return "", fmt.Errorf("no answer went elsewhere")
+	}
+}
+
+func (a *attacker) connects() (string, error) {
+	dir := a.TempDir()
+	other, err := identity.Create(filepath.Join(dir, "keys"), a.site.name)
+	if err != nil {
+		return "", err
+	}
+	foreign, err := other.Issue(identity.Operator, "operator")
+	if err != nil {
+		return "", err
+	}
+	own, err := os.ReadFile(a.creds)
+	if err != nil {
+		return "", err
+	}
+	for _, option := range []nats.Option{nats.Name("anybody"), nats.UserInfo("operator", "operator"), nats.Token("x"), nats.UserCredentialBytes(foreign),
+		nats.UserCredentialBytes([]byte(strings.Replace(string(own), "eyJ", "eyK", 1)))} {
+		nc, err := nats.Connect(a.url, option)
+		if err == nil {
+			nc.Close()
+			return "connected", nil
+		}
+		a.refused <- err
+	}
+	return "", <-a.refused
+}
+
+func (a *attacker) malforms() (effect string, refusal error) {
+	inputs := [][]byte{nil, {0xc1}, {0xdf, 0xff, 0xff, 0xff, 0xff}, {0xdd, 0xff, 0xff, 0xff, 0xff}, []byte(strings.Repeat("\x91", 100_000)), []byte(strings.Repeat("[", 100_000)),
+		[]byte(`{"job":18446744073709551616}`), []byte(`{"limit":-1,"after":18446744073709551615}`), []byte("null"), []byte(strings.Repeat(`{"spec":`, 5000)), make([]byte, 1<<20)}
+	for _, v := range schema.Verbs() {
+		if v.Actor == messages.NodeAgent {
+			continue
+		}
+		subject := messages.Subject(a.site.name, v.Actor, v.Verb, a.name)
+		if a.denied(subject) {
+			continue
+		}
+		for _, input := range inputs {
+			reply, err := a.nc.Request(subject, input, 20*time.Second)
+			if err == nats.ErrNoResponders {
+				break
+			}
+			if err != nil {
+				return fmt.Sprintf("%s does not answer %.20q: %v", subject, input, err), nil
+			}
+			if kind := reply.Header.Get("Nats-Service-Error-Code"); kind == messages.Internal.String() || kind == "" && reply.Header.Get("Nats-Service-Error") != "" {
+				return fmt.Sprintf("%s answers %.20q by %q: %.200q", subject, input, kind, reply.Data), nil
+			} else if kind != "" {
+				refusal = fmt.Errorf("an error of kind %s", kind)
+			}
+		}
+	}
+	return "", refusal
+}
+
+// denied reports whether the server lets no request pass on a subject.
+func (a *attacker) denied(subject string) bool {
+	ctx, cancel := context.WithTimeout(a.Context(), patience)
+	defer cancel()
+	_, err := a.bus.Request(ctx, subject, []byte{0xc1})
+	return messages.KindOf(err) == messages.PermissionDenied && strings.Contains(err.Error(), "credentials")
+}
+
+func (a *attacker) oversends() (string, error) {
+	nc := a.conn(a.name, a.creds, nats.NoReconnect())
+	for _, size := range []int{2<<20 + 1, 16 << 20} {
+		if _, err := nc.Request(messages.Subject(a.site.name, messages.Bank, messages.VerbAccount, a.name), make([]byte, size), 5*time.Second); err == nil {
+			return fmt.Sprintf("%d bytes were answered", size), nil
+		} else if a.gone() {
+			return "the site ended", nil
+		} else if size == 16<<20 {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+func (a *attacker) subscribes() (string, error) {
+	refused := make(chan error, 1)
+	nc := a.conn(a.name, a.creds, nats.NoReconnect(), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		select {
+		case refused <- err:
+		default:
+		}
+	}))
+	for i := range 2000 {
+		if _, err := nc.Subscribe(fmt.Sprint(messages.InboxPrefix(a.name), ".", i), func(*nats.Msg) {}); err != nil {
+			return "", err
+		}
+	}
+	_ = nc.FlushTimeout(patience)
+	select {
+	case err := <-refused:
+		return "", err
+	case <-time.After(5 * time.Second):
+		return "2000 subscriptions of one connection", nil
+	}
+}
+
+// run has a job of the attacker's end, and returns it.
+func (a *attacker) run(key string, spec messages.JobSpec) (messages.JobDetail, error) {
+	reply, err := bus.Call[messages.SubmitReply](a.within(), a.bus, messages.Subject(a.site.name, messages.Auctioneer, messages.VerbSubmit, a.name), messages.SubmitRequest{Key: key, Spec: spec})
+	if err != nil {
+		return messages.JobDetail{}, err
+	}
+	return a.job(a.name, reply.Job, func(j messages.JobDetail) bool { return j.State.Final() }), nil
+}
+
+func (a *attacker) worksInState() (effect string, refusal error) {
+	for i, dir := range []string{a.state, filepath.Join(a.state, "creds"), filepath.Join(a.state, "nodes", "node1", "jobs", "1")} {
+		j, err := a.run(fmt.Sprint("dir", i), messages.JobSpec{Dir: dir, Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "ls; test -n \"$(ls)\"", Attempts: 1}}})
+		if err == nil && j.State == messages.Completed && a.containment() > 0 {
+			return "a task ran in " + dir, nil
+		}
+		if refusal = err; err == nil {
+			refusal = fmt.Errorf("the job ended %v", j.State)
+		}
+	}
+	return "", refusal
+}
+
+// fails has a job compute for a second and exit with 1, while alice has tasks that wait.
+func (a *attacker) fails() (string, error) {
+	ask[messages.SubmitReply](a.site, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "competes",
+		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: 30, Script: "sleep 1"}}}})
+	spec := messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "sleep 1; exit 1", Attempts: 1}}}
+	j, err := a.run("fails", spec)
+	if err != nil {
+		return "", err
+	}
+	await.Until(a.T, "what the attacker owes is settled", func() bool {
+		return ask[messages.AccountReply](a.site, a.name, messages.Bank, messages.VerbAccount, messages.AccountRequest{}).Holds == 0
+	})
+	if j = a.job(a.name, j.Job, func(messages.JobDetail) bool { return true }); j.Charged == 0 {
+		return "a second on a slot cost nothing, after exit code 1", nil
+	}
+	return "", fmt.Errorf("%v credits were charged", j.Charged)
+}
+
+// floods asks much at once, while alice asks a little.
+func (a *attacker) floods() (string, error) {
+	var flood sync.WaitGroup
+	stop := make(chan struct{})
+	subject := messages.Subject(a.site.name, messages.Auctioneer, messages.VerbJobs, a.name)
+	for range 64 {
+		flood.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_, _ = a.nc.Request(subject, nil, time.Second)
+				}
+			}
+		})
+	}
+	slowest := time.Duration(0)
+	alice := a.client("alice")
+	defer alice.Close()
+	for range 20 {
+		asked := time.Now()
+		if _, err := bus.Call[messages.AccountReply](a.within(), alice, messages.Subject(a.site.name, messages.Bank, messages.VerbAccount, "alice"), messages.AccountRequest{}); err != nil {
+			slowest = math.MaxInt64
+		}
+		slowest = max(slowest, time.Since(asked))
+	}
+	close(stop)
+	flood.Wait()
+	if slowest > 10*time.Second {
+		return fmt.Sprintf("alice waited %v", slowest), nil
+	}
+	return "", fmt.Errorf("alice waited %v at most", slowest.Round(time.Millisecond))
+}
+
+// aftermath is what all attempts together may have brought about.
+func (a *attacker) aftermath() (attempts []attempt) {
+	add := func(what, effect, refusal string) {
+		attempts = append(attempts, attempt{What: "after all that, " + what, Effect: effect, Refusal: refusal})
+	}
+	wrong := func(is bool, effect string) string {
+		if is {
+			return effect
+		}
+		return ""
+	}
+	alice := ask[messages.AccountReply](a.site, "alice", messages.Bank, messages.VerbAccount, messages.AccountRequest{})
+	spent := ask[messages.JobsReply](a.site, "alice", messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{})
+	add("alice has her credits", wrong(alice.Balance < 980*messages.Credit || alice.Balance > 1000*messages.Credit || alice.Frozen != "", fmt.Sprintf("alice has %v", alice.Balance)), alice.Balance.String())
+	add("alice has her jobs alone", wrong(len(spent.Jobs) > 4, fmt.Sprintf("%d jobs", len(spent.Jobs))), "")
+	me := ask[messages.AccountReply](a.site, a.name, messages.Bank, messages.VerbAccount, messages.AccountRequest{})
+	add("the attacker has no more", wrong(me.Balance > 1000*messages.Credit || me.Credit != 0, fmt.Sprintf("%v, credit %v", me.Balance, me.Credit)), me.Balance.String())
+	books := ask[messages.BooksReply](a.site, "operator", messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true})
+	add("the books balance", wrong(!books.Balanced, books.Message), "")
+	nodes := ask[messages.NodesReply](a.site, "alice", messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+	add("the nodes are the site's", wrong(len(nodes.Nodes) != 4, fmt.Sprint(len(nodes.Nodes))), "")
+	text, err := a.candor("operator", "bank", "verify", "--from-genesis")
+	add("every record is proven", wrong(err != nil, text), line(text))
+	return attempts
+}

@@ -1,0 +1,277 @@
+package attack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// patience bounds every wait for the site.
+const patience = time.Minute
+
+// binary is the path of the operators' binary, built once; CANDOR_BINARY names another.
+var binary = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("CANDOR_BINARY"); path != "" {
+		return path, nil
+	}
+	path := filepath.Join(scratch, "candor")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/candor-grid/candor/cmd/candor").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+// scratch is a directory for what all tests of this package use, removed at their end.
+var scratch string
+
+// TestMain runs the tests; or, within a task of the attacked site, the attempts.
+func TestMain(m *testing.M) {
+	if instructions := os.Getenv(insideEnv); instructions != "" {
+		attackFromInside(instructions)
+		return
+	}
+	var err error
+	if scratch, err = os.MkdirTemp("", "attack"); err != nil {
+		panic(err)
+	}
+	_ = os.Chmod(scratch, 0o755) // for sites of other users
+	code := m.Run()
+	_ = os.RemoveAll(scratch)
+	os.Exit(code)
+}
+
+// site is a running site: a child process, as an operator starts it.
+type site struct {
+	*testing.T
+	name    messages.Name
+	state   string
+	url     string
+	process *os.Process
+	log     *output
+	ended   chan error
+}
+
+// output is what a process has written so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// stateDir is a new directory where services of the machine keep theirs, or one for
+// temporary files if this user may not.
+func stateDir(t *testing.T, owner *syscall.Credential) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/lib", "candor-attack-")
+	if err != nil {
+		return filepath.Join(t.TempDir(), "state")
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	err = os.Chmod(dir, 0o755) // as the directory above an operator's is
+	if owner != nil && err == nil {
+		err = os.Chown(dir, int(owner.Uid), int(owner.Gid))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "state")
+}
+
+// up starts a site with "candor up" and more arguments.
+func up(t *testing.T, arguments ...string) *site {
+	t.Helper()
+	return upAs(t, nil, arguments...)
+}
+
+// upAs starts a site as another user; nil: as the user of this process.
+func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{T: t, state: stateDir(t, user), log: &output{}, ended: make(chan error, 1)}
+	command := exec.Command(path, append([]string{"up", "--state", s.state, "--listen", "127.0.0.1:0"}, arguments...)...)
+	command.Stdout, command.Stderr = s.log, s.log
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: user}
+	if user != nil {
+		command.Dir, command.Env = filepath.Dir(s.state), append(os.Environ(), "HOME="+filepath.Dir(s.state))
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.process = command.Process
+	go func() { s.ended <- command.Wait() }()
+	t.Cleanup(s.stop)
+	await.Until(t, "the site is up", func() bool { return strings.Contains(s.log.String(), "Stop with") || s.gone() })
+	if s.gone() {
+		t.Fatalf("the site ended:\n%s", s.log)
+	}
+	text, err := os.ReadFile(filepath.Join(s.state, "site.json"))
+	var info struct {
+		Site   messages.Name `json:"site"`
+		Server string        `json:"server"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &info)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.name, s.url = info.Site, info.Server
+	return s
+}
+
+// gone reports whether the site's process has ended.
+func (s *site) gone() bool {
+	select {
+	case err := <-s.ended:
+		s.ended <- err
+		return true
+	default:
+		return false
+	}
+}
+
+// stop interrupts the site and waits for its end.
+func (s *site) stop() {
+	_ = s.process.Signal(syscall.SIGINT)
+	select {
+	case err := <-s.ended:
+		s.ended <- err
+	case <-time.After(patience):
+		_ = s.process.Kill()
+		s.Error("the site does not end")
+	}
+}
+
+// sound wants of a site that its process lives and has logged no panic.
+func (s *site) sound() {
+	s.Helper()
+	if s.gone() {
+		s.Errorf("the site's process has ended:\n%s", tail(s.log.String()))
+	}
+	if at := strings.Index(s.log.String(), "panic"); at >= 0 {
+		s.Errorf("the site's log has a panic:\n%.4000s", s.log.String()[max(0, at-500):])
+	}
+}
+
+func tail(text string) string { return text[max(0, len(text)-4000):] }
+
+var residentLine = regexp.MustCompile(`VmRSS:\s*(\d+) kB`)
+
+// resident is the memory of the site's process, in MiB; 0 if nobody says.
+func (s *site) resident() int {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Pid))
+	if found := residentLine.FindSubmatch(status); found != nil {
+		kib, _ := strconv.Atoi(string(found[1]))
+		return kib >> 10
+	}
+	return 0
+}
+
+func (s *site) within() context.Context {
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	s.Cleanup(cancel)
+	return ctx
+}
+
+// creds is the credentials file of an account.
+func (s *site) creds(name messages.Name) string {
+	return filepath.Join(s.state, "creds", name+".creds")
+}
+
+// issued writes new credentials of a role, made with the site's keys.
+func (s *site) issued(role identity.Role, name messages.Name) string {
+	s.Helper()
+	authority, err := identity.Open(filepath.Join(s.state, "keys"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	text, err := authority.Issue(role, name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	file := filepath.Join(s.TempDir(), "issued.creds")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		s.Fatal(err)
+	}
+	return file
+}
+
+// conn is a plain connection to NATS with credentials.
+func (s *site) conn(name messages.Name, creds string, options ...nats.Option) *nats.Conn {
+	s.Helper()
+	options = append([]nats.Option{nats.UserCredentials(creds), nats.CustomInboxPrefix(messages.InboxPrefix(name)),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}, options...)
+	nc, err := nats.Connect(s.url, options...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(nc.Close)
+	return nc
+}
+
+// client is an account's own client, which proves its requests.
+func (s *site) client(name messages.Name) bus.Bus {
+	s.Helper()
+	b, err := bus.Connect(bus.Config{URL: s.url, Name: name, CredsFile: s.creds(name)})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+// ask makes a request of an account that must succeed.
+func ask[Reply any](s *site, name messages.Name, actor, verb string, request any) Reply {
+	s.Helper()
+	b := s.client(name)
+	defer b.Close()
+	reply, err := bus.Call[Reply](s.within(), b, messages.Subject(s.name, actor, verb, name), request)
+	if err != nil {
+		s.Fatalf("%s %s of %s: %v", actor, verb, name, err)
+	}
+	return reply
+}
+
+// candor runs a command of the same binary as an account and returns what it printed.
+func (s *site) candor(account messages.Name, arguments ...string) (string, error) {
+	path, err := binary()
+	if err != nil {
+		return "", err
+	}
+	command := exec.CommandContext(s.within(), path, append(arguments, "--state", s.state, "--account", account)...)
+	text, err := command.CombinedOutput()
+	return string(text), err
+}

@@ -1,0 +1,170 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// abilities are those that every node of the site has.
+func (s *site) abilities() (all []messages.Name) {
+	s.Helper()
+	for i, n := range ask[messages.NodesReply](s, "alice", messages.Auctioneer, messages.VerbNodes, messages.Empty{}).Nodes {
+		if i == 0 {
+			all = n.Abilities
+		}
+		all = slices.DeleteFunc(all, func(a messages.Name) bool { return !slices.Contains(n.Abilities, a) })
+	}
+	return all
+}
+
+// containment is how well the site's nodes say that tasks are contained.
+func (s *site) containment() int {
+	s.Helper()
+	return messages.Containment(s.abilities())
+}
+
+// job waits for a state of a job.
+func (s *site) job(of messages.Name, id messages.JobID, wanted func(messages.JobDetail) bool) (j messages.JobDetail) {
+	s.Helper()
+	await.Until(s.T, fmt.Sprintf("job %d goes on", id), func() bool {
+		j = ask[messages.JobDetail](s, of, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: id})
+		return wanted(j)
+	})
+	return j
+}
+
+// victim starts a job of alice's that knows a word, in all places in which a program
+// may keep one, and returns the job once its task runs.
+func (s *site) victim(word string) messages.JobID {
+	s.Helper()
+	script := fmt.Sprintf(`umask 0; for d in . /dev/shm /tmp /var/tmp; do echo %[1]s > $d/%[1]s; done; echo %[1]s; touch started
+SECRET=%[1]s sh -c 'while :; do sleep 1; done' %[1]s`, word)
+	reply := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: word,
+		Spec: messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Script: script}}}})
+	await.Until(s.T, "alice's task runs", func() bool {
+		files, _ := filepath.Glob(filepath.Join(s.state, "nodes", "*", "jobs", reply.Job.String(), "*", "started"))
+		more, _ := filepath.Glob(filepath.Join(s.state, "nodes", "*", "jobs", reply.Job.String(), "*", "*", "started"))
+		return len(files)+len(more) > 0
+	})
+	return reply.Job
+}
+
+// fromInside has a task of bob's make the attempts against a site on which alice's
+// job runs.
+func fromInside(t *testing.T, s *site) (attempts []attempt) {
+	t.Helper()
+	word, mark := fmt.Sprintf("word-%d-of-alice", s.process.Pid), fmt.Sprintf("CANDOR_MARK_%d", s.process.Pid)
+	alices := s.victim(word)
+	text, err := json.Marshal(instructions{State: s.state, Pid: s.process.Pid, Ports: s.ports(), NATS: s.url, Victim: word, Mark: mark,
+		Namespaces: map[string]string{"pid": namespace("pid"), "mnt": namespace("mnt")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(t.TempDir(), "attack.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec ./attacker\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.candor("bob", "submit", "--script", "--budget", "5", "--chdir", "-", "--input", self+"=attacker", "--attempts", "1",
+		"--env", insideEnv+"="+string(text), "--wait", script)
+	if err != nil {
+		t.Fatalf("bob's attack: %v\n%s\n%s", err, out, tail(s.log.String()))
+	}
+	if out, err = s.candor("bob", "logs", "2"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, row := range strings.Split(out, "\n") {
+		if at := strings.Index(row, `{"What"`); at >= 0 {
+			var a attempt
+			if err := json.Unmarshal([]byte(row[at:]), &a); err != nil {
+				t.Fatalf("%v in %q", err, row)
+			}
+			if pid := marked(mark); pid != 0 && strings.Contains(a.What, "outlives") {
+				if !slices.Contains(s.abilities(), messages.AbilityFreeze) {
+					a.Needs = 5 // no control groups: a session is all that holds a task together
+				}
+				a.Effect = fmt.Sprintf("process %d still runs", pid)
+				_ = syscall.Kill(-pid, syscall.SIGKILL)
+			}
+			if strings.Contains(a.What, "writes into the site's state") {
+				a.Effect = s.planted(mark)
+			}
+			attempts = append(attempts, a)
+		}
+	}
+	if len(attempts) != len(insideAttempts) {
+		t.Fatalf("of %d attempts %d were made:\n%s", len(insideAttempts), len(attempts), out)
+	}
+	if j := s.job("alice", alices, func(messages.JobDetail) bool { return true }); j.State != messages.Running {
+		attempts = append(attempts, attempt{What: "a task harms another account's job", Effect: fmt.Sprintf("it is %v", j.State)})
+	}
+	ask[messages.CancelReply](s, "alice", messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: alices})
+	return attempts
+}
+
+// planted says which files of a name lie in the site's state.
+func (s *site) planted(name string) string {
+	files, _ := filepath.Glob(filepath.Join(s.state, name))
+	more, _ := filepath.Glob(filepath.Join(s.state, "*", name))
+	return strings.Join(append(files, more...), " ")
+}
+
+// marked is a process that has a variable in its environment, 0 if there is none.
+func marked(variable string) int {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil && strings.Contains(string(text), "\x00"+variable+"=") {
+			var pid int
+			_, _ = fmt.Sscanf(file, "/proc/%d/environ", &pid)
+			return pid
+		}
+	}
+	return 0
+}
+
+// ports are the addresses on which the site's processes listen; of what this user may
+// not see, the one for users.
+func (s *site) ports() (addresses []string) {
+	inodes := map[string]bool{}
+	files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, file := range files {
+		var pid int
+		_, _ = fmt.Sscanf(file, "/proc/%d/fd/", &pid)
+		if pid != s.process.Pid && parent(pid) != s.process.Pid {
+			continue
+		}
+		if target, err := os.Readlink(file); err == nil && strings.HasPrefix(target, "socket:[") {
+			inodes[strings.Trim(target, "socket:[]")] = true
+		}
+	}
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		text, _ := os.ReadFile(table)
+		for _, row := range strings.Split(string(text), "\n") {
+			f := strings.Fields(row)
+			if len(f) < 10 || f[3] != "0A" || !inodes[f[9]] {
+				continue
+			}
+			_, hex, _ := strings.Cut(f[1], ":")
+			var port int
+			_, _ = fmt.Sscanf(hex, "%X", &port)
+			addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
+		}
+	}
+	if len(addresses) == 0 {
+		addresses = append(addresses, strings.TrimPrefix(s.url, "nats://"))
+	}
+	return addresses
+}
