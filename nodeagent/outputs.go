@@ -62,7 +62,7 @@ func (f *files) store(ctx context.Context, attempt messages.Attempt, dir string,
 // storeAll stores the files of a directory that match. All are looked at before
 // the first is sent.
 func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) ([]messages.File, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := runner.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // the task wrote nothing
 	}
@@ -162,7 +162,7 @@ func open(root *os.Root, name string) (*os.File, error) {
 // removeInputs takes away what a task was given, and its directory if nothing else
 // is left there. What cannot be removed goes with the job's directory.
 func removeInputs(dir string, inputs []messages.File) {
-	root, err := os.OpenRoot(dir)
+	root, err := runner.OpenRoot(dir)
 	if err != nil {
 		return
 	}

@@ -126,6 +126,35 @@ func TestEscapeeEndsWithItsTask(t *testing.T) {
 	ends(t, pidOf(t, b.read(s, false)))
 }
 
+// TestLinksInPlaceOfOutputAreNotFollowed: a task that has the node's user puts links to
+// another file in place of its output and its directory, and the node reads and writes
+// no such file for it.
+func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
+	outside := t.TempDir()
+	secret := filepath.Join(outside, "secret")
+	if err := os.WriteFile(secret, []byte("the secret of the site"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, func(c *runner.Config) { c.OutputLimit = 4 })
+	s := b.start(sh("echo said; for f in ../*.out; do ln -sf " + secret + " $f; done; for i in 0 1 2; do ln -sf " + secret + " ../$i.script; done; ln -s " + outside + " ../out"))
+	s.wait()
+	for range 2 { // what the first task left is where the second finds its lane
+		reply, err := b.ReadLog(t.Context(), messages.LogsRequest{Attempt: s.attempt})
+		if strings.Contains(string(reply.Data), "secret") {
+			t.Errorf("the log is %q: %v", reply.Data, err)
+		}
+		s = b.start(sh("echo more than four bytes"))
+		s.wait()
+	}
+	if root, err := runner.OpenRoot(filepath.Join(b.dir, "jobs", "7", "out")); err == nil {
+		root.Close()
+		t.Error("a link to a directory elsewhere was opened")
+	}
+	if text, err := os.ReadFile(secret); err != nil || string(text) != "the secret of the site" {
+		t.Errorf("the file outside is %q: %v", text, err)
+	}
+}
+
 // TestTasksInheritNoFiles: what whoever started the node has open is not open to tasks.
 func TestTasksInheritNoFiles(t *testing.T) {
 	fd, err := unix.Open("/proc/self/status", unix.O_RDONLY, 0) // stays open at exec

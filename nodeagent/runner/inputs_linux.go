@@ -17,7 +17,7 @@ func (t *process) placeInputs(dir string, as *syscall.Credential) error {
 	if t.task.Program.Dir != "" {
 		return messages.Errorf(messages.Invalid, "files need a working directory of the task's own, not %s", t.task.Program.Dir)
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := OpenRoot(dir)
 	if err != nil {
 		return err
 	}

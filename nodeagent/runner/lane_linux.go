@@ -62,7 +62,7 @@ func (j *job) note(name string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.silent == nil {
-		fd, err := openFile(filepath.Join(j.dir, silentFile), unix.O_CREAT)
+		fd, err := openFile(filepath.Join(j.dir, silentFile), unix.O_CREAT|unix.O_WRONLY|unix.O_APPEND)
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ const silentFile = "silent"
 
 // wasSilent reports whether an attempt ran here and left no output at all.
 func (s *store) wasSilent(a messages.Attempt) bool {
-	file, err := os.Open(filepath.Join(s.dir, a.Task.Job.String(), silentFile))
+	file, err := openToRead(filepath.Join(s.dir, a.Task.Job.String(), silentFile))
 	if err != nil {
 		return false
 	}
@@ -114,7 +114,7 @@ func (l *lane) open(i int) (fd int, err error) {
 	if l.fresh { // there may be one from before a restart
 		flags |= unix.O_TRUNC
 	}
-	l.files[i], err = openFile(l.base+endings[i], flags)
+	l.files[i], err = openFile(l.base+endings[i], flags|unix.O_WRONLY|unix.O_APPEND)
 	return l.files[i], err
 }
 
@@ -198,12 +198,54 @@ func isEmpty(dir string) bool {
 	return names == 0
 }
 
+// openFile opens a file of a job's directory. Where the task's user is the node's, the
+// task may put something else in its place: a link is not followed, and nothing but a
+// plain file is opened.
 func openFile(path string, flags int) (int, error) {
 	for {
-		fd, err := unix.Open(path, flags|unix.O_WRONLY|unix.O_APPEND|unix.O_CLOEXEC, privateFiles)
-		if err != unix.EINTR {
-			return fd, err
+		fd, err := unix.Open(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, privateFiles)
+		if err == unix.EINTR {
+			continue
 		}
+		var info unix.Stat_t
+		if err == nil {
+			if err = unix.Fstat(fd, &info); err == nil && info.Mode&unix.S_IFMT != unix.S_IFREG {
+				err = unix.ELOOP
+			}
+			if err != nil {
+				_ = unix.Close(fd)
+				return -1, err
+			}
+		}
+		return fd, err
+	}
+}
+
+// openToRead opens a file of a job's directory for reading.
+func openToRead(path string) (*os.File, error) {
+	fd, err := openFile(path, unix.O_RDONLY)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// OpenRoot opens a directory within that of a job. A link in its place that leads out of
+// the job's directory is refused.
+func OpenRoot(dir string) (*os.Root, error) {
+	job, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer job.Close()
+	return job.OpenRoot(filepath.Base(dir))
+}
+
+// truncate shortens a file of a job's directory.
+func truncate(path string, size int64) {
+	if fd, err := openFile(path, unix.O_WRONLY); err == nil {
+		_ = unix.Ftruncate(fd, size)
+		_ = unix.Close(fd)
 	}
 }
 
@@ -216,7 +258,7 @@ func (t *process) settle() {
 			continue
 		}
 		if limit := t.runner.config.OutputLimit; info.Size > limit {
-			unix.Truncate(t.output(i), limit) // at the next check if it fails
+			truncate(t.output(i), limit) // at the next check if it fails
 		}
 		if info.Size > 0 && !t.named[i] {
 			t.named[i] = unix.Rename(t.lane.base+endings[i], t.base+endings[i]) == nil
@@ -229,7 +271,7 @@ func (t *process) measureOutput(i int, info *unix.Stat_t) error {
 	if fd := t.lane.files[i]; fd >= 0 {
 		return unix.Fstat(fd, info)
 	}
-	return unix.Stat(t.output(i), info)
+	return unix.Lstat(t.output(i), info)
 }
 
 // output returns the path of the task's output at the moment. t.mu is held.
@@ -245,7 +287,7 @@ func (t *process) output(i int) string {
 func (t *process) openOutput(i int) (*os.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return os.Open(t.output(i))
+	return openToRead(t.output(i))
 }
 
 func (t *process) enterLane(j *job) {

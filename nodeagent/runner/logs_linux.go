@@ -83,7 +83,7 @@ func (p *Processes) readLog(r *messages.LogsRequest) (reply messages.LogsReply, 
 	if task = p.lookup(r.Attempt); task != nil {
 		file, err = task.openOutput(which(r))
 	} else {
-		file, err = os.Open(p.store.base(r.Attempt) + endings[which(r)])
+		file, err = openToRead(p.store.base(r.Attempt) + endings[which(r)])
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		if task != nil || p.ranHere(r.Attempt) {

@@ -92,7 +92,12 @@ func writeExecutable(file, text string) error {
 	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	return os.WriteFile(file, []byte(text), privateDirs)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, privateDirs) // no link that a task made
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // lookUp finds a command in the PATH of an environment. A name with a slash
