@@ -49,6 +49,7 @@ func TestAttackFindsOpenDoors(t *testing.T) {
 	if inside := report(io.Discard, fromInside(t, s), all); s.containment() != 0 || len(inside) < 5 {
 		t.Errorf("tasks of the site's own user effected no more than %v", inside)
 	}
+	ask[messages.AccountReply](s, "operator", messages.Bank, messages.VerbGrant, messages.GrantRequest{Key: "own", Account: "operator", Amount: 100 * messages.Credit})
 	effects := map[string]bool{}
 	for _, e := range report(io.Discard, fromOutside(t, s, "operator"), all) {
 		effects[e.What] = true

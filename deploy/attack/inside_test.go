@@ -3,8 +3,10 @@ package attack
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -93,6 +95,9 @@ var insideAttempts = []struct {
 	{"has the environment of who runs the site", 2, hasEnvironment},
 	{"writes control groups", 1, writesGroups},
 	{"opens the machine's memory or settings", 1, opensDevices},
+	{"overwrites the program that started it", 2, overwritesProgram},
+	{"makes system calls that change the kernel", 1, makesCalls},
+	{"ends every process that it may", 1, endsAll},
 	{"leaves a process that outlives it", 1, leavesProcess},
 }
 
@@ -487,6 +492,41 @@ func opensDevices(*instructions) (effect string, refusal error) {
 		}
 	}
 	return "", refusal
+}
+
+func overwritesProgram(in *instructions) (effect string, refusal error) {
+	for _, pid := range append(in.targets(), os.Getppid()) {
+		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/exe", pid), os.O_WRONLY, 0)
+		if refusal = err; err == nil || errors.Is(err, unix.ETXTBSY) { // which only who may write is told
+			if err == nil {
+				_ = f.Close()
+			}
+			return "may write the program of " + name(pid), nil
+		}
+	}
+	return "", refusal
+}
+
+// makesCalls makes system calls with arguments that no call accepts: the refusal says
+// whether the kernel looked at these.
+func makesCalls(*instructions) (effect string, refusal error) {
+	for what, number := range map[string]uintptr{"bpf": unix.SYS_BPF, "perf_event_open": unix.SYS_PERF_EVENT_OPEN, "init_module": unix.SYS_INIT_MODULE,
+		"kexec_load": unix.SYS_KEXEC_LOAD, "mount": unix.SYS_MOUNT, "add_key": unix.SYS_ADD_KEY, "keyctl": unix.SYS_KEYCTL, "pivot_root": unix.SYS_PIVOT_ROOT} {
+		_, _, errno := unix.Syscall6(number, math.MaxUint32, 0, 0, 0, 0, 0)
+		if errno != unix.EPERM && errno != unix.ENOSYS && errno != unix.EACCES {
+			effect += fmt.Sprintf("%s: %v; ", what, errno)
+		}
+		refusal = errno
+	}
+	return effect, refusal
+}
+
+// endsAll ends all processes but its own, where none is the machine's.
+func endsAll(in *instructions) (string, error) {
+	if in.shares("pid") {
+		return "", fmt.Errorf("not tried where the machine's processes are")
+	}
+	return "", unix.Kill(-1, unix.SIGKILL) // whether another account's task ended is seen from outside
 }
 
 // leavesProcess starts a process of its own session; whether it lives after the task

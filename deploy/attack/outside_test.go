@@ -75,6 +75,7 @@ var outsideAttempts = []struct {
 	{"sends messages above any request", (*attacker).oversends},
 	{"subscribes without end", (*attacker).subscribes},
 	{"has the site's state as its working directory", (*attacker).worksInState},
+	{"has the site fetch others' files, by links among a task's outputs", (*attacker).fetchesLinks},
 	{"computes and then fails, or cancels, to owe nothing", (*attacker).fails},
 	{"floods the site with requests", (*attacker).floods},
 }
@@ -439,6 +440,26 @@ func (a *attacker) worksInState() (effect string, refusal error) {
 		}
 	}
 	return "", refusal
+}
+
+// fetchesLinks has a task leave links to what it cannot read, in place of outputs and of
+// its log, which the node reads with its own powers.
+func (a *attacker) fetchesLinks() (string, error) {
+	const secret = "BEGIN USER NKEY SEED"
+	script := fmt.Sprintf(`echo here; ln -s %[1]s/creds/operator.creds out; ln -s %[1]s/creds dir; ln %[1]s/creds/operator.creds hard
+for log in ../0.out ../*.out; do rm -f $log; ln -s %[1]s/creds/operator.creds $log; done; mv ../lane* ../aside; ln -s %[1]s/creds ../lane1.dir; exit 0`, a.state)
+	j, err := a.run("links", messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: script, Attempts: 1, Outputs: []string{"out", "dir/*", "hard"}}}})
+	if err != nil {
+		return "", err
+	}
+	into := a.TempDir()
+	text, refusal := a.candor(a.name, "fetch", j.Job.String(), "--output-dir", into)
+	effect, _ := finds(secret, into)
+	logs, _ := a.candor(a.name, "logs", j.Job.String())
+	if strings.Contains(text+logs, secret) {
+		effect = "read it in the logs"
+	}
+	return effect, fmt.Errorf("the job ended %v; %s %s %v", j.State, line(text), line(logs), refusal)
 }
 
 // fails has a job compute for a second and exit with 1, while alice has tasks that wait.
