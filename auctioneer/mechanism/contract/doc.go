@@ -43,7 +43,7 @@
 //     which. What was seen does not depend on what the bidder declares now, so
 //     that a false length moves nothing once enough is known.
 //   - Settle scales the price by what was received, and says how in the reason. A
-//     job that fails or is cancelled owes, for the part of its tasks that had slots,
+//     job that fails or is cancelled, and had slots, owes
 //     what it would owe if it had completed then: to fail, or to be cancelled, when
 //     the results are there does not pay. With settle: on-completion it owes nothing.
 //

@@ -109,8 +109,8 @@ func TestSettlement(t *testing.T) {
 		{130, messages.Completed, 100, 3_750_000, 3_750_000, "6 credits agreed × 5 received / 8 promised = 3.75"},
 		{180, messages.Completed, 100, 0, 0, "0 received"},
 		{10, messages.Completed, 7, 7_000_000, 6_000_000, "no more is charged than its budget"},
-		{10, messages.Failed, 100, 3_750_000, 3_000_000, "2 of its 4 tasks had slots"},
-		{10, messages.Cancelled, 100, 3_750_000, 3_000_000, "2 of its 4 tasks had slots"},
+		{10, messages.Failed, 100, 7_500_000, 6_000_000, "if it had completed when it ended"},
+		{10, messages.Cancelled, 100, 7_500_000, 6_000_000, "if it had completed when it ended"},
 	} {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 3, Arrived: 1000 * second, Budget: test.budget * messages.Credit, Contract: c}}
 		job.Received = 10e9

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
@@ -11,9 +10,8 @@ import (
 
 // Settle charges a job that completed the price agreed, times the value
 // received over the value promised, by its replica's valuation at view.Now,
-// rounded half to even to the microcredit. A job that did not complete owes, for the
-// part of its tasks that had slots, what it would owe if it had completed when it
-// ended.
+// rounded half to even to the microcredit. A job that did not complete, and had
+// slots, owes what it would owe if it had completed when it ended.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch c := job.Contract; {
@@ -27,8 +25,7 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 		var amount messages.Credits
 		amount, p.Reason = m.owed(c, job.Arrived, view.Now)
 		if end.State != messages.Completed {
-			amount = messages.Credits(math.RoundToEven(float64(amount) * float64(end.Began) / float64(end.Tasks)))
-			p.Reason = fmt.Sprintf("%d of its %d tasks had slots: that part of what it would owe if it had completed then, %s", end.Began, end.Tasks, p.Reason)
+			p.Reason = "what it would owe if it had completed when it ended: " + p.Reason
 		}
 		if p.Amount = min(amount, job.Budget); p.Amount < amount {
 			p.Reason += "; no more is charged than its budget"

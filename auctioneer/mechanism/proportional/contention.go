@@ -77,27 +77,25 @@ func (c *Contention) Level(slots int) float64 {
 	return math.Round(max(0, 1-same)*steps) / steps
 }
 
-// WholeAfter is the slot time after which a task owes its whole part of the budget:
-// a task that ends sooner owes less, in proportion.
+// WholeAfter is the slot time after which a job owes for its whole budget: a job that
+// had less owes less, in proportion.
 const WholeAfter = messages.Duration(10e9)
 
 // Had is what a job had of its slots.
 type Had struct {
-	Tasks     int // of the job
-	Began     int // tasks that had a slot, but for those that the site broke
 	Time      messages.Duration
 	Contended messages.Duration // Time, each moment times the level of contention
 }
 
-// Owed is what a job with a budget owes for what it had: for each task that began its
-// part of the budget, times the mean contention in its slot time, and less if its
-// tasks were short. How the job ended makes no difference.
+// Owed is what a job with a budget owes for what it had: the budget times the mean
+// contention in its slot time, and less if it had little. How the job ended makes no
+// difference, nor of how many tasks it is: tasks that do nothing would make all of them cheap.
 func (h Had) Owed(budget messages.Credits) messages.Credits {
-	if h.Tasks <= 0 || h.Time <= 0 || h.Contended <= 0 {
+	if h.Time <= 0 || h.Contended <= 0 {
 		return 0
 	}
 	level := min(1, float64(h.Contended)/float64(h.Time))
-	part := min(float64(h.Began)/float64(h.Tasks), float64(h.Time)/(float64(h.Tasks)*float64(WholeAfter)), 1)
+	part := min(1, float64(h.Time)/float64(WholeAfter))
 	return min(budget, messages.Credits(math.RoundToEven(float64(budget)*part*level)))
 }
 

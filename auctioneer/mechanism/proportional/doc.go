@@ -70,20 +70,22 @@
 //
 // # What a job owes
 //
-// A job owes B · a · c of its budget B. The part a is of its work: the tasks that
-// began as a part of all, and less if its tasks are short, its slot time over ten
-// seconds a task ([WholeAfter]). The contention c in [0, 1] is the mean, over its slot
+// A job owes B · a · c of its budget B. The part a is its slot time over ten seconds,
+// and 1 from then on ([WholeAfter]). The contention c in [0, 1] is the mean, over its slot
 // time, of the level of the class ([Contention.Level]): 0 while there is a slot for every
 // task that could run, else the chance that two draws of accounts, each in proportion
 // to the powers of their jobs' budgets, fall on different ones. So a job on an idle
 // site, or among jobs of its own account, owes nothing; among many accounts it owes
 // what it named. Levels are committed, and metered in integers.
 //
-// No way out: a and c depend on which tasks had a slot, when, and who else had tasks
+// No way out: a and c depend on when the job had slots, and who else had tasks
 // then. They do not depend on how the job or a task ended. Let one run of a job print
 // its results and then fail, be cancelled, or be completed at the same moment: it owes
 // the same in each. An attempt that the site broke (a lost node, a drain, an executor
-// that failed, a node in doubt) is taken off a and off the slot time.
+// that failed, a node in doubt) is taken off the slot time. The number of tasks does not
+// count: a job of many tasks that do nothing, and one that works, would pay next to
+// nothing if each task had its part of the budget. So a job that ends early owes as one
+// that was completed then.
 //
 // What is outside of it: a task that keeps its slot after its work is done, while nobody
 // waits, lowers the mean c; it keeps nobody from a slot by that. Two accounts of one

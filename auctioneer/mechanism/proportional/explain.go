@@ -24,7 +24,7 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 	e := c.explain(view, c.seats[i], job)
 	if c.contention != nil && job.Received > 0 {
-		e.Message += fmt.Sprintf("; its slots were contended for %.0f %% of their time so far, and for its tasks that began it owes that part of the budget",
+		e.Message += fmt.Sprintf("; its slots were contended for %.0f %% of their time so far, and it owes that part of the budget",
 			100*min(1, float64(contended(job.Accrued))/float64(job.Received)))
 	}
 	return e

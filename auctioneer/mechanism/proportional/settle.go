@@ -15,18 +15,18 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	if c.contention == nil {
 		return onCompletion(job, end)
 	}
-	had := Had{Tasks: end.Tasks, Began: end.Began, Time: job.Received, Contended: contended(job.Accrued)}
+	had := Had{Time: job.Received, Contended: contended(job.Accrued)}
 	p := mechanism.Payment{From: job.Job, Amount: had.Owed(job.Budget)}
 	switch {
-	case had.Began == 0 || had.Time == 0:
+	case had.Time == 0:
 		p.Reason = "owes nothing: no task of it had a slot"
 	case p.Amount == 0:
 		p.Reason = "owes nothing: no other account waited for slots while it had some"
 	default:
 		p.Reason = fmt.Sprintf("%s: %d of its %d tasks had slots, for %v, with a contention of %.0f %%",
-			strings.ToLower(end.State.String()), had.Began, had.Tasks, had.Time, 100*float64(had.Contended)/float64(had.Time))
-		if had.Time < messages.Duration(had.Began)*WholeAfter {
-			p.Reason += fmt.Sprintf(", and of a task's part of the budget it owes what its time is of %v", WholeAfter)
+			strings.ToLower(end.State.String()), end.Began, end.Tasks, had.Time, 100*float64(had.Contended)/float64(had.Time))
+		if had.Time < WholeAfter {
+			p.Reason += fmt.Sprintf(", and of its budget it owes what its time is of %v", WholeAfter)
 		}
 	}
 	return []mechanism.Payment{p}

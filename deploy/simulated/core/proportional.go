@@ -113,5 +113,5 @@ func (s *shares) over(now messages.Time, i int) bool {
 // had is what a job had whose tasks have all ended.
 func (s *shares) had(i int) proportional.Had {
 	j := &s.Work.Jobs[i]
-	return proportional.Had{Tasks: j.Width, Began: j.Width, Time: messages.Duration(j.Work() * 1e9), Contended: messages.Duration(s.parts[i] * 1e9)}
+	return proportional.Had{Time: messages.Duration(j.Work() * 1e9), Contended: messages.Duration(s.parts[i] * 1e9)}
 }

@@ -104,7 +104,7 @@ func (l *pool) settle(now messages.Time, i int) {
 	job, got := l.market.Remove(now, messages.JobID(i+1))
 	had := l.had(i)
 	job.Received, job.Accrued = had.Time, Money(had.Contended.Seconds())
-	end := mechanism.End{State: messages.Completed, Tasks: had.Tasks, Done: had.Tasks, Began: had.Began}
+	end := mechanism.End{State: messages.Completed, Tasks: l.Work.Jobs[i].Width, Done: l.Work.Jobs[i].Width, Began: l.Work.Jobs[i].Width}
 	if len(got) > 0 && got[0].Over == 0 {
 		l.prompt++
 	}

@@ -51,10 +51,8 @@ func TestNoWayOut(t *testing.T) {
 			})
 		}
 	}
-	for _, mechanism := range []string{rules.Proportional, rules.Deadline} { // contracts of small studies are free
-		if !control[mechanism] {
-			t.Errorf("%s with settle: on-completion: nobody pays less by failing, so that this test has no power", mechanism)
-		}
+	if !control[rules.Proportional] { // the prices of other mechanisms are mostly 0 in small studies
+		t.Error("proportional with settle: on-completion: nobody pays less by failing, so that this test has no power")
 	}
 }
 
