@@ -71,7 +71,7 @@ func (b *Book) clear() {
 		effects:      effects{jobs: &b.jobs, watch: &b.watch},
 		endings: endings{jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
 			meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
-		health: health{jobs: &b.jobs, nodes: &b.nodes, watch: &b.watch, clock: &b.clock},
+		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
 		exchanges: exchanges{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
 			health: &b.health, watch: &b.watch, clock: &b.clock},
 	}

@@ -216,8 +216,20 @@ func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	if by == ofSite {
 		j := c.jobs.byID[r.Job]
 		c.meters.meter(j, int(r.Stage))
-		c.meters.forgive(j, int(r.Stage), c.clock.now.Sub(j.Stages[r.Stage].Tasks[r.Index].Claimed)-h.PausedBy(c.clock.now))
+		c.meters.forgive(j, int(r.Stage), c.had(r, h))
 	}
+}
+
+// owes is the slot time of an attempt that ends now, 0 if that was taken off before.
+func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
+	if h.Leaving {
+		return 0
+	}
+	return c.had(r, h)
+}
+
+func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
+	return c.clock.now.Sub(c.jobs.byID[r.Job].Stages[r.Stage].Tasks[r.Index].Claimed) - h.PausedBy(c.clock.now)
 }
 
 // again makes a task pending that has lost its claim.

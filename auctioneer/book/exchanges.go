@@ -91,7 +91,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 		x.accept(j, stage, t, f, h.PausedBy(x.clock.now))
 	case f.Outcome == messages.Stopped && j.Active():
 		x.claims.lose(r, h, ofSite) // its agent goes, or it was leaving
-	case x.health.suspect(j, r, node, f):
+	case x.health.suspect(j, r, node, f, x.claims.owes(r, h)):
 		x.claims.lose(r, h, ofSite)
 	default:
 		x.fail(j, r, f, h)

@@ -77,6 +77,9 @@ type Failure struct {
 	Class     messages.Name
 	At        messages.Time
 	Elsewhere bool // it ended well on another node since
+	// Had is the slot time that its job is to pay for it, unless it turns out to be the
+	// node's fault.
+	Had messages.Duration `msgpack:"-"`
 }
 
 // WellEnd is when a task of a class last ended well on a node.
@@ -160,6 +163,7 @@ type health struct {
 	careful bool // the exchange that is being applied looks at health
 	jobs    *jobs
 	nodes   *nodes
+	meters  *meters
 	watch   *watch
 	clock   *clock
 }
@@ -238,7 +242,7 @@ func (s *health) quarantine(i uint32, reason string) {
 	if h.Quarantined == 0 {
 		h.Quarantined = s.clock.now
 		for k := range h.Failures {
-			s.forgive(h.Failures[k].Task)
+			s.forgive(&h.Failures[k])
 		}
 	}
 	h.Reason, h.Retry = reason, s.clock.now.Add(min(firstRetry<<min(h.Level, 10), lastRetry))
@@ -250,12 +254,16 @@ func (s *health) quarantine(i uint32, reason string) {
 	s.watch.touchNode(i)
 }
 
-// forgive no longer counts a failed attempt of a task that has not ended.
-func (s *health) forgive(r messages.TaskRef) {
+// forgive takes the time of a failed attempt off what its job has had, and no longer
+// counts it if its task has not ended.
+func (s *health) forgive(f *Failure) {
+	r := f.Task
 	j := s.jobs.byID[r.Job]
 	if j == nil || !j.Active() {
 		return
 	}
+	s.meters.meter(j, int(r.Stage))
+	s.meters.forgive(j, int(r.Stage), f.Had)
 	t, d := &j.Stages[r.Stage].Tasks[r.Index], j.Doubts[place(r)]
 	if d != nil && t.Tries > 0 && d.Spared < mostSpared && (t.Phase == Pending || t.Phase == Claimed) {
 		t.Tries--
@@ -279,8 +287,9 @@ func quick(f *messages.Finished) bool {
 
 // suspect notes that a task failed at once on a node. It reports whether the attempt
 // is spared, which is not to be counted: another node can run the task, and either
-// the node is in doubt or the task never began.
-func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finished) (spared bool) {
+// the node is in doubt or the task never began. An attempt that is not spared is paid
+// for the time it had, until the node is in quarantine.
+func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finished, had messages.Duration) (spared bool) {
 	if !s.careful || !quick(f) || !j.Active() {
 		return false
 	}
@@ -289,7 +298,7 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finis
 	if len(h.Failures) >= mostFailures {
 		h.Failures = h.Failures[1:]
 	}
-	h.Failures = append(slices.Clone(h.Failures), Failure{Task: r, Account: j.Account, Payer: j.Payer, Class: class, At: s.clock.now})
+	h.Failures = append(slices.Clone(h.Failures), Failure{Task: r, Account: j.Account, Payer: j.Payer, Class: class, At: s.clock.now, Had: had})
 	d := j.Doubts[place(r)]
 	if d == nil {
 		if j.Doubts == nil {
@@ -305,6 +314,7 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finis
 		return false
 	}
 	d.Spared++
+	h.Failures[len(h.Failures)-1].Had = 0
 	return true
 }
 

@@ -151,6 +151,29 @@ func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
 }
 
 // TestBadJobQuarantinesNobody: a job that fails everywhere is a bad job.
+// TestBrokenNodesTimeIsNotPaid: the time of tasks that failed at once is the site's own
+// once their node is in quarantine.
+func TestBrokenNodesTimeIsNotPaid(t *testing.T) {
+	w := newWard(t, 1)
+	w.nodes[0].broken = true
+	id := w.enter("alice", 2, 8)
+	var paid messages.Duration
+	w.turns(10, "quarantine", func() bool {
+		_, had := w.Used(w.Job(id), w.at)
+		paid = max(paid, had)
+		return len(w.quarantined()) > 0
+	})
+	if paid == 0 {
+		t.Error("nothing was to be paid before the quarantine either: this test has no power")
+	}
+	if _, had := w.Used(w.Job(id), w.at); had != 0 {
+		t.Errorf("%v on the broken node are to be paid", had)
+	}
+	if n := w.Job(id).Began(); n != 0 {
+		t.Errorf("%d tasks began", n)
+	}
+}
+
 func TestBadJobQuarantinesNobody(t *testing.T) {
 	w := newWard(t, 3)
 	w.bad = func(account messages.Name, _ string) bool { return account == "mallory" || account == "trudy" }

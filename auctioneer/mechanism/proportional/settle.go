@@ -16,6 +16,9 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		return onCompletion(job, end)
 	}
 	had := Had{Time: job.Received, Contended: contended(job.Accrued)}
+	if end.Began == 0 {
+		had = Had{} // a gang that the site broke keeps the time of members that had ended well
+	}
 	p := mechanism.Payment{From: job.Job, Amount: had.Owed(job.Budget)}
 	switch {
 	case had.Time == 0:
