@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -76,8 +77,9 @@ func (a *Auctioneer) instant() desk.Instant {
 	return desk.Instant{Wall: a.Clock(), Mono: messages.Duration(time.Since(a.began))}
 }
 
-// Steps are coalesced: the first change is acted on at once, the next ones no
-// sooner than a few times what the last step took.
+// Steps are coalesced: the first change is acted on at once. A step earns the next ones
+// a rest of a few times what it took, and one in which a market decided or published
+// a rest of at least coalesce. Rests are taken when they come to that much.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
@@ -87,11 +89,19 @@ const (
 
 // run steps whenever the book has changed, something was answered, or it is time.
 func (l *leader) run(ctx context.Context) {
+	var rest time.Duration
 	for {
 		began := time.Now()
-		next := l.step(ctx)
-		if !sleep(ctx, max(coalesce, coalesceTimes*time.Since(began))) {
-			return
+		next, traded := l.step(ctx)
+		rest += coalesceTimes * time.Since(began)
+		if traded {
+			rest = max(rest, coalesce)
+		}
+		if rest >= coalesce {
+			if !sleep(ctx, rest) {
+				return
+			}
+			rest = 0
 		}
 		timer := time.NewTimer(next)
 		select {
@@ -116,8 +126,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// step returns how long the next one can wait if nothing happens.
-func (l *leader) step(ctx context.Context) time.Duration {
+// step returns how long the next one can wait if nothing happens, and whether a market
+// decided or published in this one.
+func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	in := l.inputs.drain()
 	began := time.Now()
 	l.mu.Lock()
@@ -136,10 +147,11 @@ func (l *leader) step(ctx context.Context) time.Duration {
 	for _, r := range out.Ask {
 		l.do(ctx, r.ID, func() (any, error) { return l.ask(ctx, &r) })
 	}
+	traded = len(out.Publish) > 0 || slices.ContainsFunc(out.Events, func(e any) bool { _, is := e.(desk.Decided); return is })
 	if out.Next < 0 {
-		return idle
+		return idle, traded
 	}
-	return min(idle, out.Next.Std())
+	return min(idle, out.Next.Std()), traded
 }
 
 // do does something that takes a while, and has the desk know what came of it.
