@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/siteclock"
 )
 
 // Auctioneer is one replica of the actor.
@@ -35,6 +36,8 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 	}
 	c.defaults()
 	a := &Auctioneer{Config: c, replica: newReplica(), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1), began: time.Now()}
+	a.replica.time = siteclock.NewSteady(c.Clock, c.Mono)
+	a.Clock = a.replica.time.Now
 	a.gate = &gate{rules: c.Limits, metrics: a.metrics}
 	box, err := c.Open(a.replica)
 	if err != nil {

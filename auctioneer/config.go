@@ -39,7 +39,8 @@ type Config struct {
 	MostMemory map[messages.Name]int64
 	Log        *zap.Logger
 	Metrics    prometheus.Registerer
-	Clock      func() messages.Time // default: the wall clock
+	Clock      func() messages.Time     // default: the wall clock
+	Mono       func() messages.Duration // a clock that nobody sets; default: the process's
 }
 
 // Validate reports the first thing that is wrong or missing.

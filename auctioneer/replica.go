@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/siteclock"
 )
 
 // replica guards the book: the mailbox applies commands to it while the leader
@@ -13,6 +14,7 @@ import (
 type replica struct {
 	mu   sync.RWMutex
 	book *book.Book
+	time *siteclock.Steady
 	kick chan struct{} // something was applied
 }
 
@@ -36,6 +38,7 @@ func (r *replica) Apply(_ uint64, commands [][]byte) []any {
 			results[i] = r.book.Apply(c)
 		}
 	}
+	r.time.Reached(r.book.Now())
 	r.mu.Unlock()
 	r.wake()
 	return results
@@ -53,7 +56,9 @@ func (r *replica) Restore(from io.Reader) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer r.wake()
-	return r.book.Restore(from)
+	err := r.book.Restore(from)
+	r.time.Reached(r.book.Now())
+	return err
 }
 
 // read calls f with the book, which f must not change or keep.

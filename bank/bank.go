@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/siteclock"
 )
 
 // Bank is one replica of the actor.
@@ -75,7 +76,9 @@ func (b *Bank) assemble() (err error) {
 	if err != nil {
 		return err
 	}
-	b.machine = newMachine(c, b.metrics, b.archive, root)
+	steady := siteclock.NewSteady(c.Clock, c.Mono)
+	c.Clock = steady.Now
+	b.machine = newMachine(c, b.metrics, b.archive, root, steady)
 	b.archive.machine = b.machine
 	b.group = &group{config: c, machine: b.machine}
 	b.keys = &keys{config: c, group: b.group, machine: b.machine}

@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/siteclock"
 )
 
 // TestTwoSites has jobs of east's ada run at west: while both can be reached,
@@ -243,7 +244,7 @@ func TestImagesOfBoth(t *testing.T) {
 	b := startWith(t, func(c *Config) { c.Signer = keys })
 	b.grant("g", "ada", 100*c)
 	fresh := func() *machine {
-		m := &machine{site: "here", metrics: newMetrics(), archive: b.bank.archive}
+		m := &machine{site: "here", metrics: newMetrics(), archive: b.bank.archive, time: siteclock.NewSteady(b.clock, still)}
 		m.ledger, m.clearing = m.open()
 		return m
 	}

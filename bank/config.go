@@ -56,6 +56,8 @@ type Config struct {
 	Log      *zap.Logger           // default: none
 	Metrics  prometheus.Registerer // default: nowhere; replicas in one process need a label each
 	Clock    func() messages.Time  // default: the wall clock
+	// Mono is a clock that nobody sets; default: the process's.
+	Mono func() messages.Duration
 }
 
 // Validate reports the first thing that is wrong or missing.

@@ -58,7 +58,7 @@ func newTrio(t *testing.T, buggy bool) *trio {
 	for i := range 3 {
 		bank, err := Start(context.Background(), Config{
 			Site: "here", Replica: fmt.Sprint(i), Bus: network.Connect("bank"), Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"},
-			Clock: func() messages.Time { return 1000 },
+			Clock: func() messages.Time { return 1000 }, Mono: still,
 			Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
 				r := &replica{group: g, machine: m}
 				r.box = mailbox.NewMemory(r)

@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/siteclock"
 )
 
 // machine is the ledger and the clearing, one replicated state, as the mailbox
@@ -19,7 +20,8 @@ type machine struct {
 	metrics *metrics
 	archive *archive
 	root    *ledger.Root // against which proofs are checked; nil: none
-	broken  func(error)  // told when the ledger can do nothing any more
+	time    *siteclock.Steady
+	broken  func(error) // told when the ledger can do nothing any more
 
 	mu       sync.RWMutex
 	ledger   *ledger.Ledger
@@ -28,8 +30,8 @@ type machine struct {
 
 var _ mailbox.Machine = (*machine)(nil)
 
-func newMachine(c *Config, m *metrics, a *archive, root *ledger.Root) *machine {
-	made := &machine{site: c.Site, metrics: m, archive: a, root: root, broken: c.OnBroken}
+func newMachine(c *Config, m *metrics, a *archive, root *ledger.Root, time *siteclock.Steady) *machine {
+	made := &machine{site: c.Site, metrics: m, archive: a, root: root, broken: c.OnBroken, time: time}
 	made.ledger, made.clearing = made.open()
 	return made
 }
@@ -50,6 +52,7 @@ func (m *machine) Apply(_ uint64, commands [][]byte) []any {
 	for i, command := range commands {
 		results[i] = m.apply(command)
 	}
+	m.time.Reached(m.ledger.Now())
 	if err := m.ledger.Err(); err != nil {
 		m.broken(err)
 	}
@@ -120,6 +123,7 @@ func (m *machine) Restore(r io.Reader) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ledger, m.clearing = freshLedger, freshClearing
+	m.time.Reached(m.ledger.Now())
 	return nil
 }
 

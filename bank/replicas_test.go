@@ -55,7 +55,7 @@ func (g *cluster) start(id string) {
 	g.Helper()
 	config := Config{
 		Site: g.site, Replica: id, Bus: g.network.Connect("bank"), Metrics: prometheus.NewRegistry(),
-		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"}, Clock: g.clock,
+		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"}, Clock: g.clock, Mono: still,
 	}
 	log := mailbox.Config{
 		ID: id, Name: "bank", Dir: filepath.Join(g.dir, id), Local: g.log,

@@ -70,6 +70,16 @@ func LogsSubject(site, node, account Name) string {
 	return strings.Join([]string{"candor", site, NodeAgent, VerbLogs, node, account}, ".")
 }
 
+// ClockSubject is where a host of the site tells the others what its clock shows.
+func ClockSubject(site, host Name) string {
+	return strings.Join([]string{"candor", site, "clock", host}, ".")
+}
+
+// ClockReading is what the wall clock of a host showed when it was sent.
+type ClockReading struct {
+	At Time `json:"at"`
+}
+
 // ObservationSubject is where the auctioneer leaves observations, in the
 // stream that ObservationStream names.
 func ObservationSubject(site Name) string {

@@ -51,6 +51,7 @@ type seat struct {
 	keys    bank.Keys      // the site's; nil likewise
 	log     *zap.Logger
 	metrics prometheus.Registerer
+	clock   func() messages.Time
 }
 
 var auctioneerKind = kind{
@@ -60,7 +61,7 @@ var auctioneerKind = kind{
 		_, most := c.memoryOf()
 		return auctioneer.Start(ctx, auctioneer.Config{
 			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
-			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, Limits: c.Limits, MostMemory: most, Log: r.log, Metrics: r.metrics,
+			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, Limits: c.Limits, MostMemory: most, Clock: r.clock, Log: r.log, Metrics: r.metrics,
 		})
 	},
 }
@@ -77,7 +78,7 @@ var bankKind = kind{
 			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, History: journal, Signer: r.signer, Keys: r.keys,
 			Operators: c.Operators, Services: []messages.Name{messages.ServiceIdentity(messages.Auctioneer)},
 			Attempt: peerAttempt, LastBackoff: peerBackoff, LeastVisit: c.LeastVisit,
-			Log: r.log, Metrics: r.metrics,
+			Clock: r.clock, Log: r.log, Metrics: r.metrics,
 		})
 	},
 }
@@ -110,6 +111,7 @@ type running struct {
 	replicated
 	bus     bus.Bus
 	metrics *prometheus.Registry
+	cancel  context.CancelFunc // ends what goes on beside it
 }
 
 func newGroup(s *share, k kind) *group {
@@ -148,14 +150,18 @@ func (g *group) start1(id string) error {
 	registry := g.site.metrics.add()
 	replica, err := g.kind.start(g.site.ctx, &g.site.config, seat{
 		replica: id, bus: b, open: g.opener(id, registry), dir: g.dir(id), signer: g.site.signer(), keys: g.site.provingKeys(),
-		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id),
+		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id), clock: g.site.clock.Now,
 	})
 	if err != nil {
 		g.site.metrics.remove(registry)
 		return errors.Join(fmt.Errorf("%s replica %s: %w", g.actor, id, err), b.Close())
 	}
+	ctx, cancel := context.WithCancel(g.site.ctx)
+	if err := g.site.tellClock(ctx, b); err != nil {
+		g.site.log.Warn("this host does not hear the clocks of others", zap.Error(err))
+	}
 	g.mu.Lock()
-	g.running[id] = &running{replica, b, registry}
+	g.running[id] = &running{replica, b, registry, cancel}
 	g.mu.Unlock()
 	return nil
 }
@@ -256,6 +262,7 @@ func (g *group) stop1(id string) error {
 	if !ok {
 		return messages.Errorf(messages.NotFound, "%s replica %s: does not run here", g.actor, id)
 	}
+	r.cancel()
 	err := errors.Join(r.Close(), r.bus.Close())
 	g.site.metrics.remove(r.metrics)
 	return err

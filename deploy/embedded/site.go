@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/siteclock"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -38,6 +39,8 @@ type Options struct {
 	Executor []string
 	// LeaveRunning leaves tasks running when the site is closed, with an Executor.
 	LeaveRunning bool
+	// wall is the clock of this host; nil: the machine's.
+	wall func() messages.Time
 	// usersFile is where accounts have their users; empty: in the state directory.
 	usersFile string
 	// Only starts one actor alone, against a server that runs elsewhere; nil:
@@ -79,6 +82,7 @@ type share struct {
 	metrics   *metrics
 	lock      *lock
 	authority *identity.Authority
+	clock     *siteclock.Host
 	server    *server.Server
 	info      Info
 	tasks     runner.Config // how the nodes run tasks
@@ -145,6 +149,7 @@ func newSite(c Config, o Options) (*Site, error) {
 	}
 	s.metrics = newMetrics(o.Metrics)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.openClock()
 	return &Site{share: s, operator: &operator{share: s}}, nil
 }
 

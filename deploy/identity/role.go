@@ -70,6 +70,7 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 		messages.VectorSubject(site, "*"),
 		messages.DirectiveSubject(site, "*"),
 		messages.ObservationSubject(site),
+		messages.ClockSubject(site, "*"),
 		"objects.>",
 	}
 	for _, verb := range messages.PeerVerbs() {

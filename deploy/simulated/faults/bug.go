@@ -30,6 +30,7 @@ const (
 	DirectiveOnce       // 9: what a node is to end and to suspend is told once
 	LeaseEarly          // 9: claims are taken back when the agent's lease ends, while it still ends its tasks
 	WallLease           // 9: silence is measured by the clock that is set
+	BareClock           // 5: a leader goes by its machine's clock, whatever the others show
 	LeaseForever        // 9: the claims of a silent node are never taken back
 	GangForever         // 9: a gang that does not come together keeps its slots
 	EvictionForgotten   // 9: what is left on a node when its time to drain is over stays there

@@ -38,6 +38,7 @@ var controls = []struct {
 	{"a directive that is not repeated", DirectiveOnce, "9", nil, 50},
 	{"a lease taken back too early", LeaseEarly, "9", nil, 5},
 	{"a lease by the clock on the wall", WallLease, "9", map[string]float64{Jump: 4, Skew: 4}, 10},
+	{"a leader by its machine's clock", BareClock, "5", map[string]float64{Jump: 0, Skew: 10}, 10},
 	{"a lease never taken back", LeaseForever, "9", nil, 10},
 	{"a gang never disbanded", GangForever, "9", map[string]float64{Jump: 0, Skew: 0}, 50},
 	{"an eviction forgotten", EvictionForgotten, "9", map[string]float64{Jump: 0, Skew: 0}, 40},

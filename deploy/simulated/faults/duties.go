@@ -88,7 +88,7 @@ func (d *duties) undone() error {
 			delete(d.gathering, j.ID)
 		case at.book != j.Stages[0].Gathered:
 			d.gathering[j.ID] = gathered{j.Stages[0].Gathered, d.now}
-		case d.refused < at.since && d.waits(at.since, mostGathering+d.apart): // what a full log refused comes again later
+		case d.refused < at.since && d.waits(at.since, mostGathering+d.apart()): // what a full log refused comes again later
 			return fmt.Errorf("invariant 9: the gang of job %d gathers for %v", j.ID, d.now.Sub(at.since))
 		}
 	}
@@ -133,7 +133,7 @@ func (d *duties) undoneAt(b *bookState, n *book.Node) error {
 	if heard := d.heard[n.Name]; n.Up && d.waits(heard, lease+lease/2) {
 		return fmt.Errorf("invariant 9: node %s is silent for %v, and its claims are not taken back", n.Name, d.now.Sub(heard))
 	}
-	if !n.Up || n.Drain == 0 || !d.waits(n.Drain.Add(-d.r.host.offset), d.apart) {
+	if !n.Up || n.Drain == 0 || !d.waits(n.Drain.Add(d.now.Sub(d.r.clock())), d.apart()) {
 		return nil
 	}
 	for _, r := range refs(n.Claims) {

@@ -37,7 +37,7 @@ func (w *World) look() {
 // ended and charged what was submitted before, whether others can be reached or
 // not.
 func (s *site) goesOn() error {
-	patience := patience + s.apart
+	patience := patience + s.apart()
 	if s.troubles > 0 || s.now.Sub(s.wellSince) < patience {
 		return nil
 	}

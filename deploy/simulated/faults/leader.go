@@ -77,7 +77,7 @@ func (s *site) openMarket(config messages.Market) (*market.Market, error) {
 // instant is now, by the machine's clocks. Only the wall clock is ever set.
 func (l *leader) instant() desk.Instant {
 	if l.Bug == WallLease {
-		return desk.Instant{Wall: l.r.clock(), Mono: l.r.clock().Sub(epoch)}
+		return desk.Instant{Wall: l.r.clock(), Mono: l.r.host.wall().Sub(epoch)}
 	}
 	return desk.Instant{Wall: l.r.clock(), Mono: l.now.Sub(epoch)}
 }

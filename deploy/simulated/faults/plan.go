@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 
@@ -192,7 +193,9 @@ func (p *Plan) drawOne(kind string, rng *rand.Rand) Event {
 	case Loss, Repeat:
 		e.Part = 0.1 + 0.4*rng.Float64()
 	case Skew, Jump:
-		e.By = span(-30*second, 60*second)
+		if e.By = span(-30*second, 60*second); strings.HasSuffix(e.Target, wrongest) {
+			e.By *= 120 // an hour
+		}
 	case Isolate:
 		if rng.IntN(2) == 0 { // until long after all else is well
 			e.For = span(p.Duration+patience, 30*second)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/siteclock"
 )
 
 // machine hosts a replica of each group of a site, on one disk and one clock.
@@ -13,6 +14,7 @@ type machine struct {
 	index int // within its site
 	host
 	slow bool
+	time *siteclock.Host
 }
 
 // host is what has a clock, and can be off.
@@ -82,6 +84,7 @@ type replica struct {
 	syncing bool
 	begun   uint64 // a leader's first entry
 	shell   shell  // of a leader that has applied that
+	steady  *siteclock.Steady
 }
 
 func (r *replica) last() uint64 { return r.base + uint64(len(r.log)) }
@@ -97,6 +100,7 @@ func (r *replica) termAt(i uint64) uint64 {
 func (r *replica) boot() {
 	r.role, r.commit, r.applied, r.matched, r.syncing, r.shell = follower, r.base, r.base, 0, false, nil
 	r.waiting, r.state = map[uint64]func(any){}, r.fresh()
+	r.keepTime()
 	if r.image != nil {
 		if err := r.state.restore(r.image); err != nil {
 			r.violate("invariant 4: an image of %s cannot be read: %v", r.name, err)
@@ -104,6 +108,7 @@ func (r *replica) boot() {
 			r.violate("invariant 4: an image of %s restores to another state", r.name)
 		}
 	}
+	r.steady.Reached(r.state.at())
 	r.rest()
 	r.tick()
 }
@@ -203,6 +208,7 @@ func (r *replica) advance() {
 func (r *replica) applyAt(i uint64, e entry) any {
 	g := r.group
 	result := r.state.apply(e.data)
+	r.steady.Reached(r.state.at())
 	if i == uint64(len(g.history))+1 {
 		g.history, g.hashes = append(g.history, e), append(g.hashes, r.state.hash())
 		g.committed(e.data, result)

@@ -67,7 +67,7 @@ func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 func (w *World) patience() messages.Duration {
 	most := messages.Duration(0)
 	for _, s := range w.sites {
-		most = max(most, s.apart)
+		most = max(most, s.apart())
 	}
 	return patience + most
 }

@@ -59,7 +59,7 @@ type site struct {
 	hopeless  bool // all its agents were black holes at once
 	troubles  int  // faults under way within it
 	wellSince messages.Time
-	apart     messages.Duration               // its clocks, at most
+	wrong     map[*machine]messages.Duration  // how far clocks are set, at most
 	heard     map[messages.Name]messages.Time // when a leader last heard of each node
 	vector    lastVector
 	once      map[messages.Name]uint64 // of a planted bug: numbers that were sent to a peer
@@ -67,11 +67,14 @@ type site struct {
 
 func newSite(w *World, i int) *site {
 	s := &site{World: w, index: i, name: siteNames[i], market: markets()[i], wellSince: w.now,
-		exits: map[messages.Attempt]bool{}, tally: newTally(), once: map[messages.Name]uint64{}, heard: map[messages.Name]messages.Time{}}
+		exits: map[messages.Attempt]bool{}, tally: newTally(), once: map[messages.Name]uint64{}, heard: map[messages.Name]messages.Time{}, wrong: map[*machine]messages.Duration{}}
 	s.clients = s.name + ".users"
 	s.seen, s.liar = newWitness(s), newLiar(s)
 	for k := range s.machines {
 		s.machines[k] = &machine{site: s, name: fmt.Sprint(s.name, ".m", k), index: k}
+	}
+	for _, m := range s.machines {
+		m.keepTime()
 	}
 	s.books = s.newGroup("the book", func(m *machine) automaton { return newBookState(s, m) }, s.seen.book)
 	s.banks = s.newGroup("the bank", func(*machine) automaton { return newBankState(s) }, s.seenBank)

@@ -17,6 +17,7 @@ type automaton interface {
 	capture() []byte
 	restore([]byte) error
 	hash() [32]byte
+	at() messages.Time // the latest time of its commands
 }
 
 // bookState is a replica's book.
@@ -157,3 +158,7 @@ func (s sealer) Sign(data []byte) ([]byte, error) {
 	h := sha256.Sum256(append([]byte(s+"\x00"), data...))
 	return h[:8], nil
 }
+
+func (b *bookState) at() messages.Time { return b.Book.Now() }
+
+func (b *bankState) at() messages.Time { return b.ledger.Now() }

@@ -40,7 +40,9 @@ func (w *World) relay() {
 func (w *World) strike(e Event) {
 	where, _, _ := strings.Cut(e.Target, ".")
 	if s := w.site(e.Target); s != nil {
-		s.apart += max(e.By, -e.By)
+		if m, is := w.find(e.Target).(*machine); is && e.By != 0 {
+			s.wrong[m] += max(e.By, -e.By)
+		}
 	}
 	w.queue.Push(epoch.Add(e.At), func() {
 		w.active = append(w.active, e)
@@ -141,6 +143,7 @@ func (m *machine) start() {
 	if m.down {
 		m.down = false
 		m.life++
+		m.keepTime()
 		m.site.books.replicas[m.index].boot()
 		m.site.banks.replicas[m.index].boot()
 	}

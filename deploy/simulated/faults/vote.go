@@ -69,9 +69,6 @@ func (r *replica) vote(of *replica, term, last, lastTerm uint64) {
 // serving says whether the replica is a leader that knows all that was acknowledged.
 func (r *replica) serving() bool { return !r.host.down && r.shell != nil }
 
-// clock is that of the replica's machine.
-func (r *replica) clock() messages.Time { return r.now.Add(r.host.offset) }
-
 // follow gives up to lead.
 func (r *replica) follow() { r.role, r.shell = follower, nil }
 

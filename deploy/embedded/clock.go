@@ -1,0 +1,85 @@
+package embedded
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/siteclock"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
+)
+
+// openClock makes the clock of this process's host, which is watched until the site is
+// closed.
+func (s *share) openClock() {
+	wall := s.options.wall
+	if wall == nil {
+		wall = func() messages.Time { return messages.TimeOf(time.Now()) }
+	}
+	s.clock = siteclock.NewHost(max(1, len(s.config.Hosts)), wall, func() messages.Duration { return messages.Duration(boottime.Now()) })
+	s.metrics.shared.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "candor_clock_ahead_seconds",
+		Help: "How far the clock of this host is ahead of the site's time, in seconds; below 0: behind it.",
+	}, func() float64 { return s.clock.Ahead().Seconds() }))
+	go each(s.ctx, siteclock.ReadEvery, s.watchClock())
+}
+
+// each calls f now and after each interval, until ctx ends.
+func each(ctx context.Context, interval messages.Duration, f func()) {
+	ticks := time.NewTicker(interval.Std())
+	defer ticks.Stop()
+	for {
+		f()
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watchClock says in the log when this host's clock begins to be off, and when it is
+// right again.
+func (s *share) watchClock() func() {
+	was := false
+	return func() {
+		ahead := s.clock.Ahead()
+		switch off := max(ahead, -ahead) > siteclock.Bound; {
+		case off && !was:
+			was = true
+			s.log.Warn("the clock of this host was set, or is wrong: the site goes on by the time it had; set the clock", zap.Duration("ahead", ahead.Std()))
+		case was && !off:
+			was = false
+			s.log.Info("the clock of this host and the site's time agree again")
+		}
+	}
+}
+
+// tellClock has this host and the others of the site know one another's clocks, by the
+// connection of a replica, until ctx ends.
+func (s *share) tellClock(ctx context.Context, b bus.Bus) error {
+	if s.host == nil || len(s.config.Hosts) == 1 {
+		return nil
+	}
+	_, err := b.Subscribe(messages.ClockSubject(s.config.Site, "*"), func(subject string, payload []byte) {
+		var r messages.ClockReading
+		host := s.config.host(subject[strings.LastIndexByte(subject, '.')+1:])
+		if messages.Unmarshal(payload, messages.Msgpack, &r) == nil && host != nil && host != s.host {
+			s.clock.Hear(host.Name, r.At)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	go each(ctx, siteclock.ReadEvery, func() {
+		if payload, err := messages.Marshal(messages.ClockReading{At: s.clock.Wall()}, messages.Msgpack); err == nil {
+			_ = b.Publish(messages.ClockSubject(s.config.Site, s.host.Name), payload) // the next reading follows
+		}
+	})
+	return nil
+}

@@ -1,0 +1,61 @@
+package faults
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/siteclock"
+)
+
+// wrongest is the machine of a site of which the clock is off by up to an hour, while
+// those of the others are by up to half a minute.
+const wrongest = ".m0"
+
+// mono is a clock that nobody sets.
+func (w *World) mono() messages.Duration { return w.now.Sub(epoch) + second }
+
+// wall is what the machine's clock shows.
+func (m *machine) wall() messages.Time { return m.site.now.Add(m.offset) }
+
+// keepTime begins a life's clock of the site's time, which tells the others what the
+// machine's clock shows.
+func (m *machine) keepTime() {
+	m.time = siteclock.NewHost(len(m.site.machines), m.wall, m.site.mono)
+	m.tellTime()
+}
+
+func (m *machine) tellTime() {
+	for _, o := range m.site.machines {
+		if wall := m.wall(); o != m {
+			m.site.send(m.name, o.name, func() {
+				if !o.down {
+					o.time.Hear(m.name, wall)
+				}
+			})
+		}
+	}
+	m.time.Now() // it is asked for all the time
+	m.site.after(&m.host, siteclock.ReadEvery, m.tellTime)
+}
+
+// clock is the time by which the replica's commands are made.
+func (r *replica) clock() messages.Time {
+	if r.Bug == BareClock {
+		return r.host.wall()
+	}
+	return r.steady.Now()
+}
+
+// keepTime begins the time of the state of a replica.
+func (r *replica) keepTime() { r.steady = siteclock.NewSteady(r.host.time.Now, r.mono) }
+
+// apart is how far apart the times of a site's machines can be: the median of three
+// clocks is between the two that are wrong by the least.
+func (s *site) apart() messages.Duration {
+	if len(s.wrong) <= 1 {
+		return 0
+	}
+	by := slices.Sorted(maps.Values(s.wrong))
+	return 2 * by[len(by)-2]
+}

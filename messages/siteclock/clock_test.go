@@ -1,0 +1,181 @@
+package siteclock
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	second = messages.Duration(1e9)
+	minute = 60 * second
+	hour   = 60 * minute
+	epoch  = messages.Time(1_700_000_000_000_000)
+)
+
+// bench has hosts whose clocks can be set, in a time of its own.
+type bench struct {
+	mono  messages.Duration
+	set   []messages.Duration // by host: how far its clock is ahead
+	hosts []*Host
+}
+
+func newBench(n int) *bench {
+	b := &bench{mono: second, set: make([]messages.Duration, n)}
+	for i := range n {
+		b.hosts = append(b.hosts, NewHost(n, func() messages.Time { return b.now().Add(b.set[i]) }, func() messages.Duration { return b.mono }))
+	}
+	return b
+}
+
+// now is the true time.
+func (b *bench) now() messages.Time { return epoch.Add(b.mono) }
+
+// pass lets time pass, in which hosts hear one another but for those that are cut off.
+func (b *bench) pass(d messages.Duration, cut ...int) {
+	for end := b.mono + d; b.mono < end; {
+		b.mono = min(end, b.mono+ReadEvery)
+		for i, h := range b.hosts {
+			for k, other := range b.hosts {
+				if i != k && !contains(cut, i) && !contains(cut, k) {
+					h.Hear(string(rune('a'+k)), other.Wall())
+				}
+			}
+			h.Now()
+		}
+	}
+}
+
+func contains(list []int, i int) bool {
+	for _, k := range list {
+		if k == i {
+			return true
+		}
+	}
+	return false
+}
+
+// off is how far a host's time is from the true one.
+func (b *bench) off(host int) messages.Duration { return b.hosts[host].Now().Sub(b.now()) }
+
+// TestOneWrongClockChangesNothing: of three hosts one is set by up to an hour either
+// way, for good or for a while; the time of each stays right, also of one that is cut
+// off while it is set.
+func TestOneWrongClockChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := newBench(3)
+		b.pass(5 * second)
+		b.set[0] = messages.Duration(rapid.Int64Range(-int64(hour), int64(hour)).Draw(t, "set"))
+		var cut []int
+		if rapid.Bool().Draw(t, "cut off") {
+			cut = []int{0}
+		}
+		for range rapid.IntRange(1, 50).Draw(t, "seconds") {
+			b.pass(second, cut...)
+			for i := range b.hosts {
+				if off := b.off(i); off > 2*Bound || off < -2*Bound {
+					t.Fatalf("host %d is off by %v", i, off)
+				}
+			}
+		}
+	})
+}
+
+// TestMajorityIsBelieved: where two of three clocks are set, the third follows at once.
+func TestMajorityIsBelieved(t *testing.T) {
+	b := newBench(3)
+	b.pass(5 * second)
+	b.set[0], b.set[1] = hour, hour
+	b.pass(10 * second)
+	for i := range b.hosts {
+		if off := b.off(i); off != hour {
+			t.Errorf("host %d is off by %v", i, off)
+		}
+	}
+}
+
+// TestOneHostHasPatience: a single clock that is set for a while changes nothing, one
+// that is set for good is believed, and small changes are followed at once.
+func TestOneHostHasPatience(t *testing.T) {
+	b := newBench(1)
+	b.hosts[0].Now()
+	b.set[0] = 10 * minute
+	b.pass(6 * second)
+	if off := b.off(0); off != 0 {
+		t.Errorf("after six seconds: off by %v", off)
+	}
+	b.set[0] = 0
+	b.pass(2 * minute)
+	if off := b.off(0); off != 0 {
+		t.Errorf("set right again: off by %v", off)
+	}
+	b.set[0] = -hour
+	b.pass(Patience + 2*second)
+	if off := b.off(0); off != -hour {
+		t.Errorf("after a minute: off by %v", off)
+	}
+	b.set[0] += Bound / 2
+	if off := b.off(0); off != b.set[0] {
+		t.Errorf("a small change: off by %v", off)
+	}
+}
+
+// TestWrongClockAtTheStart: a host that starts with a wrong clock has the right time as
+// soon as it has heard the others.
+func TestWrongClockAtTheStart(t *testing.T) {
+	b := newBench(3)
+	b.set[2] = hour
+	if off := b.off(2); off != hour {
+		t.Errorf("alone: off by %v", off)
+	}
+	b.pass(second)
+	if off := b.off(2); off != 0 {
+		t.Errorf("off by %v", off)
+	}
+	if ahead := b.hosts[2].Ahead(); ahead != hour {
+		t.Errorf("its own clock is ahead by %v", ahead)
+	}
+}
+
+// TestTimeOfAStateIsSteady: whatever the clock shows, the time never goes back behind
+// what was committed, and passes at least at fifteen sixteenths of its pace.
+func TestTimeOfAStateIsSteady(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		mono, set := second, messages.Duration(0)
+		s := NewSteady(func() messages.Time { return epoch.Add(mono + set) }, func() messages.Duration { return mono })
+		s.Reached(s.Now())
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			before := s.Now()
+			s.Reached(before)
+			passed := messages.Duration(rapid.Int64Range(0, int64(minute)).Draw(t, "passed")).Std().Truncate(1000)
+			mono += messages.Duration(passed)
+			if rapid.IntRange(0, 3).Draw(t, "sets") == 0 {
+				set = messages.Duration(rapid.Int64Range(-int64(hour), int64(hour)).Draw(t, "set"))
+			}
+			if least := messages.Duration(passed)*15/16 - 2000; s.Now().Sub(before) < least { // it counts in microseconds
+				t.Fatalf("in %v only %v passed", passed, s.Now().Sub(before))
+			}
+		}
+	})
+}
+
+// TestTimeAheadIsCaughtUpWith: a state that is ten minutes ahead of the clock goes on,
+// and agrees with the clock after sixteen times that.
+func TestTimeAheadIsCaughtUpWith(t *testing.T) {
+	mono := second
+	s := NewSteady(func() messages.Time { return epoch.Add(mono) }, func() messages.Duration { return mono })
+	s.Reached(epoch.Add(mono + 10*minute))
+	for range 161 {
+		if s.Ahead() == 0 {
+			t.Fatalf("after %v it is not ahead any more", mono)
+		}
+		mono += minute - second // the last of them reach further
+		s.Reached(s.Now())
+	}
+	mono += 5 * minute
+	if ahead := s.Ahead(); ahead != 0 {
+		t.Errorf("still ahead by %v after %v", ahead, mono)
+	}
+}

@@ -1,0 +1,19 @@
+// Package siteclock tells a site's time, though the clock of a host may be wrong or may be
+// set while the site runs.
+//
+// Two rules make the time of a replicated actor:
+//
+//   - [Host] is the time of a site as one host tells it: the wall clock's, as long as
+//     the hosts of the site agree with it. Hosts tell one another their wall clocks.
+//     The median is believed; between two readings time passes at the pace of the
+//     monotonic clock. So a clock that is set on one host of three changes nothing. Where
+//     no majority of hosts agrees, as on a site of one host, a new time is believed
+//     after it has lasted for [Patience]: a step back and forth changes nothing either.
+//   - [Steady] is the time of one replicated state: it never goes back behind what was
+//     committed, and it never stands still. Where a log holds times that are ahead, time
+//     goes on from there, a sixteenth more slowly until the clocks have caught up. So
+//     nothing of the site waits for the clocks.
+//
+// Both are pure but for the clocks that they are given, so that simulations have the
+// same rules.
+package siteclock
