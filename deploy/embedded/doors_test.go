@@ -98,7 +98,7 @@ func hosted(t *testing.T) (Sites, *identity.Authority) {
 }
 
 // startHosts starts a site of several hosts, each with a state directory below dir.
-func startHosts(t *testing.T, base Config, dir string) Sites {
+func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o *Options)) Sites {
 	t.Helper()
 	sites := make(Sites, len(base.Hosts))
 	var starts []func() error
@@ -107,7 +107,11 @@ func startHosts(t *testing.T, base Config, dir string) Sites {
 		c.State = filepath.Join(dir, h.Name)
 		ctx := within(t)
 		starts = append(starts, func() (err error) {
-			sites[i], err = Start(ctx, c, Options{Host: h.Name})
+			o := Options{Host: h.Name}
+			for _, f := range tune {
+				f(i, &o)
+			}
+			sites[i], err = Start(ctx, c, o)
 			return err
 		})
 	}
