@@ -81,7 +81,8 @@ type limits struct {
 	batchBytes  int           // of the commands of a log entry; a larger command makes an entry of its own
 	queueBytes  int           // of the commands that wait for the log; Propose waits for room beyond
 	markEntries uint64        // that lie at least between two comparisons of the replicas' states
-	stuckAfter  time.Duration // how long a write or sync may take
+	slowAfter   time.Duration // how long a write or sync of a leader may take
+	stuckAfter  time.Duration // after how long a write or sync ends the process
 }
 
 // faults are what tests put between this package and the system.
@@ -191,6 +192,7 @@ func (c *Config) withDefaults() *Config {
 	fill(&d.limits.batchBytes, 256<<10)
 	fill(&d.limits.queueBytes, 32<<20)
 	fill(&d.limits.markEntries, 1024)
+	fill(&d.limits.slowAfter, 2*time.Second)
 	fill(&d.limits.stuckAfter, 20*time.Second)
 	fill(&d.SnapshotBytes, 64<<20)
 	fill(&d.TrailingEntries, 1024)

@@ -27,12 +27,15 @@
 // # Disks
 //
 // A leader whose disk hangs would still send heartbeats and never commit. So a watchdog
-// times every write and sync, probes the disk when it is idle, and ends the process
-// when a write hangs or fails. After a failed write nothing more is written: the
+// times every write and sync, and probes the disk when it is idle. After two seconds
+// without an end of a write a leader sends no heartbeats any more, so that the others
+// elect another; after twenty, and when a write fails, the process ends. After a failed write nothing more is written: the
 // memory pages that a failed sync leaves behind cannot be trusted, while the files can be
 // trusted once a new process has read them. When the disk runs low, proposals are
 // refused (ErrNoSpace) while there is still room for the accepted ones, and accepted
-// again once there is space.
+// again once there is space. A leader that is low on space hands its lead to a replica
+// that is not, and lets others campaign before it leads again. So proposals are refused
+// only where all disks that could serve are low.
 //
 // # Exchanging replicas
 //

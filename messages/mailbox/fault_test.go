@@ -230,14 +230,14 @@ func TestHangingProbeIsOverdue(t *testing.T) {
 	guard := newGuard(&Config{limits: limits{stuckAfter: time.Minute}}, nil)
 	end := guard.begin("probe")
 	now := time.Now()
-	if err := guard.overdue(now.Add(time.Minute / 2)); err != nil {
+	if err := guard.overdue(now.Add(time.Minute/2), time.Minute); err != nil {
 		t.Errorf("too early: %v", err)
 	}
-	if err := guard.overdue(now.Add(2 * time.Minute)); err == nil {
+	if err := guard.overdue(now.Add(2*time.Minute), time.Minute); err == nil {
 		t.Error("not overdue after two minutes of one")
 	}
 	end()
-	if err := guard.overdue(now.Add(2 * time.Minute)); err != nil {
+	if err := guard.overdue(now.Add(2*time.Minute), time.Minute); err != nil {
 		t.Errorf("overdue although it returned: %v", err)
 	}
 }

@@ -29,6 +29,7 @@ type gate struct {
 	*engine
 	leadership *leadership
 	standing   *standing
+	yielder    *yielder
 	applier    *applier
 	log        *sealedLog
 
@@ -124,7 +125,11 @@ func (g *gate) signed(response any) any {
 
 func (g *gate) report() standingReport {
 	last, term := g.end()
-	return g.standing.report(last, term, g.applier.mark.Load())
+	q := g.standing.report(last, term, g.applier.mark.Load())
+	if err := g.weak(); err != nil {
+		q.Weak = err.Error()
+	}
+	return q
 }
 
 // end is the end of this replica's log, both for its reports and for its promises.
@@ -163,7 +168,15 @@ func (g *gate) header() raft.RPCHeader {
 
 func (g *gate) mayCampaign() error {
 	last, _ := g.end()
-	return g.standing.mayCampaign(last)
+	return g.mayAsk(last)
+}
+
+// mayAsk returns an error if this replica, whose log ends at last, may not ask for votes.
+func (g *gate) mayAsk(last uint64) error {
+	if err := g.standing.mayCampaign(last); err != nil {
+		return err
+	}
+	return g.yielder.mayCampaign()
 }
 
 func (g *gate) passesVote(rpc raft.RPC, refusal error, answer any) bool {
@@ -220,10 +233,13 @@ type reportError struct {
 func (e *reportError) Error() string { return e.error.Error() + string(e.report) }
 
 // AppendEntries sends a heartbeat or entries with the leader's notice, and notes the
-// report in the answer.
+// report in the answer. While this leader's disk hangs, nothing is sent.
 func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
 	if !g.open.Load() {
 		return errNotRunning
+	}
+	if err := g.hangs(); err != nil {
+		return err
 	}
 	sent := *q
 	sent.Leader = attach(g.notice(string(id)))
@@ -257,7 +273,7 @@ func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Requ
 	if !g.open.Load() {
 		return errNotRunning
 	}
-	if err := g.standing.mayCampaign(q.LastLogIndex); err != nil {
+	if err := g.mayAsk(q.LastLogIndex); err != nil {
 		return g.refuse(err)
 	}
 	sent := *q
@@ -267,7 +283,7 @@ func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Requ
 
 // RequestPreVote asks whether a vote would be given.
 func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestPreVoteRequest, p *raft.RequestPreVoteResponse) error {
-	if err := g.standing.mayCampaign(q.LastLogIndex); err != nil {
+	if err := g.mayAsk(q.LastLogIndex); err != nil {
 		return g.refuse(err)
 	}
 	return g.below.RequestPreVote(id, to, q, p)

@@ -57,12 +57,12 @@ func (g *guard) begin(name string) (end func()) {
 	}
 }
 
-// overdue returns an error if a write has been under way for too long.
-func (g *guard) overdue(now time.Time) error {
+// overdue returns an error if a write has been under way for longer than most.
+func (g *guard) overdue(now time.Time, most time.Duration) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, op := range g.ops {
-		if took := now.Sub(op.start); took > g.config.limits.stuckAfter {
+		if took := now.Sub(op.start); took > most {
 			return fmt.Errorf("mailbox: %s in %s has not returned for %s", op.name, g.config.Dir, took.Round(time.Millisecond))
 		}
 	}
@@ -113,7 +113,7 @@ func (g *guard) watch(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case now := <-tick.C:
-			if err := g.overdue(now); err != nil {
+			if err := g.overdue(now, g.config.limits.stuckAfter); err != nil {
 				g.fail(err)
 				return
 			}

@@ -12,6 +12,7 @@ import (
 // ends with the first refusal.
 type pipeline struct {
 	raft.AppendPipeline
+	gate    *gate
 	answers chan raft.AppendFuture
 	closed  chan struct{}
 	once    sync.Once
@@ -23,9 +24,17 @@ func (g *gate) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (r
 	if err != nil {
 		return nil, err
 	}
-	p := &pipeline{AppendPipeline: below, answers: make(chan raft.AppendFuture), closed: make(chan struct{})}
+	p := &pipeline{AppendPipeline: below, gate: g, answers: make(chan raft.AppendFuture), closed: make(chan struct{})}
 	go p.pass()
 	return p, nil
+}
+
+// AppendEntries sends entries, or none. While this leader's disk hangs, nothing is sent.
+func (p *pipeline) AppendEntries(q *raft.AppendEntriesRequest, r *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	if err := p.gate.hangs(); err != nil {
+		return nil, err
+	}
+	return p.AppendPipeline.AppendEntries(q, r)
 }
 
 // Consumer gives Raft the answers.

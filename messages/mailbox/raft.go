@@ -76,6 +76,7 @@ func (m *replicated) open() (err error) {
 	m.leadership = newLeadership(m.engine, m.applier)
 	m.gate = newGate(m.transport)
 	m.gate.engine, m.gate.leadership, m.gate.standing, m.gate.applier, m.gate.log = m.engine, m.leadership, m.standing, m.applier, m.disk.sealed
+	m.gate.yielder = &yielder{engine: m.engine, leadership: m.leadership, standing: m.standing, began: time.Now()}
 	m.leadership.gained = func() {
 		m.standing.leads()
 		m.gate.catching.Clear()
@@ -160,7 +161,7 @@ func (m *replicated) start() {
 	go m.collect()
 	h := &healer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, gate: m.gate}
 	c := &comparer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, applier: m.applier}
-	for _, run := range []func(){m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, func() { m.guard.watch(m.gone) }} {
+	for _, run := range []func(){m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.gate.yielder.yield, func() { m.guard.watch(m.gone) }} {
 		m.running.Go(run)
 	}
 	go m.guard.probe(m.gone) // not waited for: it may hang with the disk

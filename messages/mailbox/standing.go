@@ -26,14 +26,15 @@ type standing struct {
 	fail     func(error)
 
 	mu       sync.Mutex
-	outTerm  uint64                  // the term whose leader has taken this replica's vote away
-	doubtful map[string]doubtfulPeer // by ID: the doubtful replicas that reported to this leader
-	marks    map[string]mark         // by ID: the latest state hash each replica has told
-	kick     chan struct{}           // signalled, without waiting, when doubtful or marks grow
+	outTerm  uint64                // the term whose leader has taken this replica's vote away
+	doubtful map[string]toldReport // by ID: the doubtful replicas that reported to this leader
+	marks    map[string]mark       // by ID: the latest state hash each replica has told
+	heard    map[string]toldReport // by ID: the latest report
+	kick     chan struct{}         // signalled, without waiting, when doubtful or marks grow
 }
 
-// doubtfulPeer is a report of a doubtful replica, with the time of its arrival.
-type doubtfulPeer struct {
+// toldReport is a report with the time of its arrival.
+type toldReport struct {
 	standingReport
 	at time.Time
 }
@@ -53,7 +54,8 @@ type standingReport struct {
 	Version        uint64
 	Why            string `json:",omitempty"`
 	Last, LastTerm uint64
-	Mark           *mark `json:",omitempty"`
+	Mark           *mark  `json:",omitempty"`
+	Weak           string `json:",omitempty"` // why the replica should not lead
 }
 
 // written is the prefix of what replicas attach to fields of Raft's messages that Raft
@@ -76,7 +78,7 @@ func attached[T any](field string) (v T, ok bool) {
 
 func newStanding(c *Config, p *promises, fail func(error)) *standing {
 	return &standing{id: c.ID, promises: p, log: c.Log, fail: fail,
-		doubtful: map[string]doubtfulPeer{}, marks: map[string]mark{}, kick: make(chan struct{}, 1)}
+		doubtful: map[string]toldReport{}, marks: map[string]mark{}, heard: map[string]toldReport{}, kick: make(chan struct{}, 1)}
 }
 
 // keep changes the promises, and reports whether they could be written; if not, the
@@ -212,11 +214,12 @@ func (s *standing) report(last, lastTerm uint64, m *mark) standingReport {
 // noteReport notes a report that a replica made to this replica, which leads a term and
 // has committed that many entries.
 func (s *standing) noteReport(id string, q standingReport, term, committed uint64) {
+	s.mu.Lock()
+	s.heard[id] = toldReport{q, time.Now()}
 	if q.Mark != nil {
-		s.mu.Lock()
 		s.marks[id] = *q.Mark
-		s.mu.Unlock()
 	}
+	s.mu.Unlock()
 	r := s.promises.now()
 	known, has := r.known(id)
 	switch {
@@ -253,7 +256,7 @@ func (s *standing) noteDoubtful(id string, q standingReport) {
 	if _, before := s.doubtful[id]; !before {
 		s.log.Warn("a replica is to be brought up to date before it votes", zap.String("peer", id), zap.String("why", q.Why))
 	}
-	s.doubtful[id] = doubtfulPeer{q, time.Now()}
+	s.doubtful[id] = toldReport{q, time.Now()}
 	s.mu.Unlock()
 	select {
 	case s.kick <- struct{}{}:
@@ -263,10 +266,19 @@ func (s *standing) noteDoubtful(id string, q standingReport) {
 
 // doubtfulPeers returns the reports of doubtful replicas that came lately.
 func (s *standing) doubtfulPeers(lately time.Duration) map[string]standingReport {
+	return s.since(s.doubtful, lately)
+}
+
+// reports returns the reports of all replicas that came lately.
+func (s *standing) reports(lately time.Duration) map[string]standingReport {
+	return s.since(s.heard, lately)
+}
+
+func (s *standing) since(told map[string]toldReport, lately time.Duration) map[string]standingReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := map[string]standingReport{}
-	for id, one := range s.doubtful {
+	for id, one := range told {
 		if time.Since(one.at) < lately {
 			all[id] = one.standingReport
 		}

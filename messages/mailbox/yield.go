@@ -1,0 +1,103 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+)
+
+// A replica whose disk has no room, or whose writes hang, is a bad leader: the group
+// refuses everything, or waits, while others could go on. Such a replica is weak. It
+// hands its lead to a replica that is not weak, and lets others campaign first. A
+// leader whose writes hang cannot even hand over, since Raft itself waits for the disk.
+// It sends no heartbeats, so that the others elect another leader.
+
+// yieldFor is for how many timeouts without a leader a replica without room lets others
+// campaign: where no disk has room, one of them leads, to answer queries.
+const yieldFor = 5
+
+// weak returns why this replica should not lead; nil: it may.
+func (e *engine) weak() error {
+	if err := e.hangs(); err != nil {
+		return err
+	}
+	if e.guard.low.Load() {
+		return fmt.Errorf("mailbox: the disk of replica %s has too little room", e.config.ID)
+	}
+	return nil
+}
+
+// hangs returns an error while a write has not returned for too long for a leader.
+func (e *engine) hangs() error { return e.guard.overdue(time.Now(), e.config.limits.slowAfter) }
+
+// yielder hands the lead over while this replica is weak.
+type yielder struct {
+	*engine
+	leadership *leadership
+	standing   *standing
+	began      time.Time
+}
+
+// yield looks after the lead until the replica stops.
+func (y *yielder) yield() {
+	tick := time.NewTicker(y.config.Timeout / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-y.gone:
+			return
+		case <-tick.C:
+		}
+		if o := y.leadership.current.Load(); o != nil {
+			y.handOver(y.weak())
+		}
+	}
+}
+
+// handOver hands the lead to another replica because of what is wrong with this one.
+func (y *yielder) handOver(why error) {
+	if why == nil || y.hangs() != nil {
+		return
+	}
+	to, found := y.strongest()
+	if !found {
+		return
+	}
+	err := awaitFor(y.raft.LeadershipTransferToServer(to.ID, to.Address), 2*y.config.Timeout)
+	if err == nil || errors.Is(err, raft.ErrNotLeader) {
+		y.config.Log.Warn("handed the lead over", zap.String("to", string(to.ID)), zap.NamedError("why", why))
+		return
+	}
+	y.config.Log.Warn("cannot hand the lead over", zap.String("to", string(to.ID)), zap.NamedError("why", why), zap.Error(err))
+}
+
+// strongest is the replica with a vote that is not weak and has most of the log, by what
+// it reported lately.
+func (y *yielder) strongest() (to raft.Server, found bool) {
+	reports, most := y.standing.reports(2*y.config.Timeout), uint64(0)
+	for _, s := range y.servers() {
+		q, told := reports[string(s.ID)]
+		if s.Suffrage == raft.Voter && told && q.Weak == "" && q.Standing == standingWhole && q.Last >= most {
+			to, found, most = s, true, q.Last
+		}
+	}
+	return to, found
+}
+
+// mayCampaign returns an error while this replica lets others campaign.
+func (y *yielder) mayCampaign() error {
+	if err := y.hangs(); err != nil {
+		return err
+	}
+	since := y.began
+	if heard := y.raft.LastContact(); heard.After(since) {
+		since = heard
+	}
+	if time.Since(since) < yieldFor*y.config.Timeout {
+		return y.weak()
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package mailbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// TestFullDiskHandsOver: a leader whose disk has too little room hands over to a replica
+// that has room, and does not lead again while others can. Where no disk has room,
+// commands are refused; with room again they are accepted, whoever leads.
+func TestFullDiskHandsOver(t *testing.T) {
+	free := map[string]*atomic.Uint64{}
+	g := newGroup(t, 3, func(c *Config) {
+		mine := new(atomic.Uint64)
+		mine.Store(1 << 30)
+		free[c.ID] = mine
+		c.MinFreeBytes = 1 << 20
+		c.faults.free = func(string) (uint64, error) { return mine.Load(), nil }
+	})
+	g.start(g.ids...)
+	full := map[string]bool{}
+	for range 2 {
+		old := g.leader()
+		g.propose("before")
+		full[old.config.ID] = true
+		free[old.config.ID].Store(0)
+		eventually(t, "another leads that has room", func() bool {
+			_, id := old.raft.LeaderWithID()
+			return id != "" && !full[string(id)]
+		})
+		g.propose("after")
+	}
+	last := g.leader()
+	free[last.config.ID].Store(0)
+	eventually(t, "commands refused", func() bool {
+		_, err := last.Propose(context.Background(), []byte("x"))
+		return errors.Is(err, ErrNoSpace)
+	})
+	if err := last.Verify(context.Background()); err != nil {
+		t.Errorf("a query while no disk has room: %v", err)
+	}
+	for _, f := range free {
+		f.Store(1 << 30)
+	}
+	eventually(t, "commands accepted", func() bool {
+		_, err := g.leader().Propose(context.Background(), []byte("room"))
+		return err == nil
+	})
+}
+
+// TestAllDisksFullAtTheStart: somebody leads, to answer queries.
+func TestAllDisksFullAtTheStart(t *testing.T) {
+	g := newGroup(t, 3, func(c *Config) {
+		c.MinFreeBytes = 1 << 20
+		c.faults.free = func(string) (uint64, error) { return 0, nil }
+	})
+	g.start(g.ids...)
+	leader := g.leader()
+	if err := leader.Verify(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if _, err := leader.Propose(context.Background(), []byte("x")); !errors.Is(err, ErrNoSpace) {
+		t.Errorf("propose: %v", err)
+	}
+}
+
+// TestHangingWritesLoseTheLead: while a leader's writes hang another is elected, soon, and
+// once they return the old leader follows. Nothing that was answered is lost.
+func TestHangingWritesLoseTheLead(t *testing.T) {
+	logs := map[string]*faultyLog{}
+	g := newGroup(t, 3, func(c *Config) {
+		id := c.ID
+		c.limits.slowAfter, c.limits.stuckAfter = 300*time.Millisecond, time.Minute
+		c.faults.stuck = func(err error) { t.Errorf("the process would have ended: %v", err) }
+		c.faults.wrap = func(s raft.LogStore) raft.LogStore {
+			logs[id] = &faultyLog{LogStore: s}
+			return logs[id]
+		}
+	})
+	g.start(g.ids...)
+	for i := range 20 {
+		g.propose(fmt.Sprint(i))
+	}
+	old := g.leader()
+	gate := make(chan struct{})
+	logs[old.config.ID].hang.Store(&gate)
+	outcome := make(chan error, 1)
+	go func() {
+		_, err := old.Propose(context.Background(), []byte("during"))
+		outcome <- err
+	}()
+	next := g.another(old)
+	for i := range 20 {
+		if _, err := next.Propose(context.Background(), []byte(fmt.Sprint(20+i))); err != nil {
+			t.Fatalf("propose at the next leader: %v", err)
+		}
+	}
+	logs[old.config.ID].hang.Store(nil)
+	close(gate)
+	if err := <-outcome; err == nil {
+		t.Error("a command of the old leader was answered as committed")
+	}
+	eventually(t, "the old leader has what was committed since", func() bool { return old.Status().Applied >= next.Status().Applied })
+	g.agree(40)
+}
