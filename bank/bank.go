@@ -28,6 +28,7 @@ type Bank struct {
 	queries  *queries
 	courier  *courier.Courier // nil without a key to sign with
 	pace     *pace
+	founding *founding
 	metrics  *metrics
 
 	cancel context.CancelFunc
@@ -83,7 +84,8 @@ func (b *Bank) assemble() (err error) {
 	b.group = &group{config: c, machine: b.machine}
 	b.keys = &keys{config: c, group: b.group, machine: b.machine}
 	b.callers = &callers{operators: c.Operators, services: c.Services}
-	b.commands = &commands{config: c, metrics: b.metrics, callers: b.callers, group: b.group, keys: b.keys}
+	b.founding = &founding{accounts: c.Opening, machine: b.machine, callers: b.callers}
+	b.commands = &commands{config: c, founding: b.founding, metrics: b.metrics, callers: b.callers, group: b.group, keys: b.keys}
 	b.queries = &queries{config: c, metrics: b.metrics, machine: b.machine, archive: b.archive, callers: b.callers, group: b.group, keys: b.keys, auditor: auditor{turn: make(chan struct{}, 1)}}
 	b.pace = &pace{config: c, metrics: b.metrics, callers: b.callers}
 	return nil
@@ -166,7 +168,7 @@ func (b *Bank) serve() error {
 		services = append(services, b.courier.Services()...)
 	}
 	for _, s := range services {
-		served, err := b.config.Bus.Serve(b.pace.bound(s))
+		served, err := b.config.Bus.Serve(b.founding.bound(b.pace.bound(s)))
 		if err != nil {
 			return err
 		}

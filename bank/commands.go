@@ -21,11 +21,12 @@ const commandConcurrency = 1024
 
 // commands are what the leader alone may answer.
 type commands struct {
-	config  *Config
-	metrics *metrics
-	callers *callers
-	group   *group
-	keys    *keys
+	config   *Config
+	metrics  *metrics
+	callers  *callers
+	founding *founding
+	group    *group
+	keys     *keys
 }
 
 // service is the service of commands.

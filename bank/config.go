@@ -49,6 +49,8 @@ type Config struct {
 	// LeastVisit is the least that another site must authorise for a job; default
 	// 0.01 credits.
 	LeastVisit messages.Credits
+	// Opening are the accounts that the site opens by itself when it is new.
+	Opening []messages.Name
 	// OnBroken is called when the journal cannot be written or read any more.
 	// The default logs the error and ends the process with status 1: a replica
 	// that starts again finds what it needs in its snapshot and log.

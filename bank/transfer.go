@@ -16,6 +16,9 @@ func (cs *commands) transfer(ctx context.Context, caller messages.Name, r messag
 	if rank == ledger.User {
 		return messages.TransferReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not transfer: only services of the site and operators may", caller)
 	}
+	if err := cs.founding.await(parties(r.Transfers)...); err != nil {
+		return messages.TransferReply{}, err
+	}
 	var off map[int]*messages.Error
 	if cs.group.provenFrom() == 0 {
 		off = guardTransfers(r.Transfers) // the ledger does it where transfers are proven

@@ -70,6 +70,16 @@ func (o *operator) openAccounts(ctx context.Context) error {
 	return err
 }
 
+// opening are the accounts that the site opens by itself.
+func (c *Config) opening() (names []messages.Name) {
+	for _, a := range c.Accounts {
+		if a.Grant > 0 {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
 func (o *operator) openAccount(ctx context.Context, a Account) error {
 	_, err := ask[messages.AccountReply](ctx, o, messages.Bank, messages.VerbGrant, messages.GrantRequest{
 		Key: "opening-" + a.Name, Account: a.Name, Amount: a.Grant, Reason: "opening grant",

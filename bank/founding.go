@@ -1,0 +1,70 @@
+package bank
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// founding knows the accounts that the site opens by itself when it is new. Until one of
+// them is open, what asks for it is to wait: "there is no such account" would be taken for
+// the last word, and remembered.
+type founding struct {
+	accounts []messages.Name
+	machine  *machine
+	callers  *callers
+	over     atomic.Bool // all are open
+}
+
+// await returns Unavailable if one of some accounts is still to be opened.
+func (f *founding) await(names ...messages.Name) error {
+	if f.over.Load() {
+		return nil
+	}
+	missing := read(f.machine, func(l *ledger.Ledger) (missing []messages.Name) {
+		for _, name := range f.accounts {
+			if _, err := l.Account(name); err != nil {
+				missing = append(missing, name)
+			}
+		}
+		return missing
+	})
+	if len(missing) == 0 {
+		f.over.Store(true)
+		return nil
+	}
+	for _, name := range names {
+		if slices.Contains(missing, name) {
+			return messages.Errorf(messages.Unavailable, "the site is opening its accounts, and that of %q is not open yet: ask again in a moment", name)
+		}
+	}
+	return nil
+}
+
+// bound has the users of a service wait for their accounts. Operators open them.
+func (f *founding) bound(s bus.Service) bus.Service {
+	for i := range s.Endpoints {
+		handle := s.Endpoints[i].Handle
+		s.Endpoints[i].Handle = func(ctx context.Context, r bus.Request) ([]byte, error) {
+			if !f.callers.isOperator(r.Caller) {
+				if err := f.await(r.Caller); err != nil {
+					return nil, err
+				}
+			}
+			return handle(ctx, r)
+		}
+	}
+	return s
+}
+
+// parties are the accounts of transfers.
+func parties(list []messages.Transfer) (names []messages.Name) {
+	for i := range list {
+		names = append(names, list[i].Debit, list[i].Member)
+	}
+	return names
+}
