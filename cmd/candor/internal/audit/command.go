@@ -153,7 +153,7 @@ func (o *options) present(out io.Writer, d *document) error {
 	style := terminal.StyleFor(terminal.IsTerminal(out), false, os.Getenv)
 	fmt.Fprintf(out, "%s, a sample of %s, %s of the market, seed %d; gains are parts of a job's value\n\n", style.Bold(d.Trace),
 		terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Runs, "run"), d.Seed)
-	t := terminal.NewTable("LIE ABOUT|>JOBS|>LIES|>GAIN BY IT|>MEAN GAIN|>95 %|>LARGEST|>CREDITS|>JOB")
+	t := terminal.NewTable("~LIE ABOUT|>JOBS|>LIES|>GAIN BY IT|>MEAN GAIN|>95 %|>LARGEST|>CREDITS|>JOB").Spare("JOB|CREDITS|95 %")
 	for i := range d.Kinds {
 		f := &d.Kinds[i]
 		row := []string{f.Kind, terminal.Count(f.Jobs), terminal.Count(f.Lies), terminal.Count(f.Gainers), part(f.Mean),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +36,7 @@ type fakeSite struct {
 	in      string // standard input
 	nats    bool
 	further []Group
+	width   int        // of the user's terminal; 0: there is none
 	last    cli.Target // of the last connection
 
 	mu      sync.Mutex
@@ -123,7 +125,7 @@ func (s *fakeSite) runIn(ctx context.Context, args ...string) result {
 		Environ: s.environ, Workdir: func() (string, error) { return s.dir, nil },
 		Now: func() time.Time { return s.now }, Zone: time.UTC,
 		Pause:   func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
-		Connect: s.dial,
+		Connect: s.dial, Width: func(io.Writer) int { return s.width },
 	}
 	code := run(ctx, a, args, s.further)
 	return result{code, out.String(), errs.String()}

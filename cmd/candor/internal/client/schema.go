@@ -13,7 +13,7 @@ import (
 )
 
 func schemaCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return a.Tabled(&cobra.Command{
 		Use:   "schema [NAME]",
 		Short: "print the JSON schema of a request or reply",
 		Long: `Print the JSON schema of a message, or without a name list the requests, each
@@ -30,7 +30,7 @@ with the subject it goes to and its reply. Any NATS client can send them.`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return schema.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
-	}
+	})
 }
 
 // verbView is a line of the list of requests.
@@ -46,11 +46,11 @@ func listSchemas(a *cli.App) error {
 		list = append(list, verbView{messages.Subject("SITE", v.Actor, v.Verb, "ACCOUNT"), v.Request, v.Reply})
 	}
 	return a.Show(list, func(p *cli.Page) {
-		t := terminal.NewTable("SUBJECT|REQUEST|REPLY")
+		t := terminal.NewTable("~SUBJECT|~REQUEST|~REPLY")
 		for _, v := range list {
 			t.Row(v.Subject, v.Request, v.Reply)
 		}
-		t.Write(p, p.Style, "")
+		p.Table(t, "")
 	})
 }
 

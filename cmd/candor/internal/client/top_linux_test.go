@@ -67,7 +67,7 @@ func (s *fakeSite) onTerminal(tty *os.File, args ...string) <-chan int {
 		Environ: s.environ, Workdir: func() (string, error) { return s.dir, nil },
 		Now: func() time.Time { return noon.Add(time.Hour) }, Zone: time.UTC,
 		Pause:   func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
-		Connect: func(t cli.Target) (bus.Bus, error) { return s.net.Connect(t.Account), nil },
+		Connect: func(t cli.Target) (bus.Bus, error) { return s.net.Connect(t.Account), nil }, Width: terminal.Columns,
 	}
 	code := make(chan int, 1)
 	go func() { code <- run(s.t.Context(), a, args, nil) }()
@@ -129,6 +129,7 @@ func TestWaitOnATerminal(t *testing.T) {
 // is under them the same text.
 func TestColoursLeaveTheTextAlone(t *testing.T) {
 	s := fullSite(t)
+	s.width = 100 // as the terminal has
 	for _, line := range []string{"jobs", "why 104", "markets", "statement"} {
 		user, tty := openTerminal(t)
 		code := s.onTerminal(tty, strings.Fields(line)...)

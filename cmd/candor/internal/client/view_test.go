@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -107,7 +108,25 @@ func checkViews(t *testing.T, views map[string]view) {
 			t.Errorf("%s: %s", v.line, got.err)
 		}
 		golden(t, name+".txt", got.out)
+		checkFits(t, s, strings.Fields(strings.ReplaceAll(v.line, "$DIR", s.dir)), got)
 	}
+}
+
+// checkFits holds that on a terminal of 80 and of 200 columns no line is wider, and that
+// nothing is cut where there is no terminal or the user asks for all.
+func checkFits(t *testing.T, s *fakeSite, line []string, full result) {
+	t.Helper()
+	for _, s.width = range []int{80, 200} {
+		for text := range strings.SplitSeq(s.run(line...).out, "\n") {
+			if n := terminal.Width(text); n > s.width && strings.Contains(strings.TrimSpace(text), " ") {
+				t.Errorf("%v: %d columns on a terminal of %d: %s", line, n, s.width, text)
+			}
+		}
+	}
+	if got := s.run(append(line, "-o", "wide")...); got.code == full.code && got.out != full.out {
+		t.Errorf("%v -o wide: %s", line, difference(got.out, full.out))
+	}
+	s.width = 0
 }
 
 func TestViews(t *testing.T) {

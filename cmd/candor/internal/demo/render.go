@@ -22,7 +22,7 @@ func (r *Report) write(w io.Writer, style terminal.Style) {
 
 func (r *Report) writeJobs(w io.Writer, style terminal.Style) {
 	fmt.Fprintf(w, "\n%s\n", style.Bold("Jobs")+"   (shares of the slots: received / allocated, on average while tasks waited for one)")
-	t := terminal.NewTable(">JOB|NAME|ACCOUNT|STATE|>TASKS|>WAIT|>RESPONSE|>MAP SHARE|>REDUCE SHARE|>BUDGET|>CHARGE|RESULT")
+	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|STATE|>TASKS|>WAIT|>RESPONSE|>MAP SHARE|>REDUCE SHARE|>BUDGET|>CHARGE|~RESULT").Spare("ACCOUNT|TASKS|WAIT|REDUCE SHARE|MAP SHARE")
 	for _, j := range r.Jobs {
 		result := style.Green("right")
 		if !j.Result.Right {
@@ -52,7 +52,7 @@ func shareOf(shares []messages.ClassShare, class messages.Name) string {
 
 func (r *Report) writeAccounts(w io.Writer, style terminal.Style) {
 	fmt.Fprintf(w, "\n%s\n", style.Bold("Accounts")+"   (in credits, from their statements)")
-	t := terminal.NewTable("ACCOUNT|>OPENING|>HOLDS|>CHARGES|>REFUNDS|>EARNINGS|>CLOSING")
+	t := terminal.NewTable("~ACCOUNT|>OPENING|>HOLDS|>CHARGES|>REFUNDS|>EARNINGS|>CLOSING")
 	for _, a := range r.Books.Accounts {
 		t.Row(a.Account, a.Opening.String(), a.Holds.String(), a.Charges.String(), a.Refunds.String(), a.Earnings.String(), a.Closing.String())
 	}

@@ -92,7 +92,7 @@ func groups(out io.Writer, style terminal.Style, r *measure.Report) {
 	if len(r.Groups) < 2 {
 		return
 	}
-	t := terminal.NewTable("BY " + r.GroupBy + "|>JOBS|>DONE|>WAIT|>RESPONSE|>SLOWDOWN|>SEVERE|>PAID|>RECEIVED|>WELFARE")
+	t := terminal.NewTable("~BY " + r.GroupBy + "|>JOBS|>DONE|>WAIT|>RESPONSE|>SLOWDOWN|>SEVERE|>PAID|>RECEIVED|>WELFARE").Spare("SEVERE|SLOWDOWN|RECEIVED")
 	for i := range r.Groups[:min(mostGroups, len(r.Groups))] {
 		g := &r.Groups[i]
 		t.Row(g.Name, terminal.Count(g.Jobs), share(g.Completed, g.Jobs), of(g.Completed, span)(g.Wait.Mean), of(g.Completed, span)(g.Response.Mean),

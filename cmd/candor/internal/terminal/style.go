@@ -1,8 +1,10 @@
 package terminal
 
 import (
+	"io"
 	"os"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -33,6 +35,16 @@ func Size(f any) (columns, rows int) {
 	return 80, 24
 }
 
+// Columns is the width of the terminal w, 0 where w is none: what goes to a file or a
+// program is written in full.
+func Columns(w io.Writer) int {
+	if !IsTerminal(w) {
+		return 0
+	}
+	columns, _ := Size(w)
+	return columns
+}
+
 func (s Style) paint(code, text string) string {
 	if !s.Colour || text == "" {
 		return text
@@ -58,7 +70,7 @@ func (s Style) Yellow(text string) string { return s.paint("33", text) }
 // Cyan is for what is under way.
 func (s Style) Cyan(text string) string { return s.paint("36", text) }
 
-// Width is the number of columns that text takes: its runes, without the
+// Width is the number of columns that text takes on a terminal, without the
 // escape sequences of colours.
 func Width(text string) int {
 	n := 0
@@ -67,10 +79,27 @@ func Width(text string) int {
 			text = rest
 			continue
 		}
-		_, size := utf8.DecodeRuneInString(text)
-		text, n = text[size:], n+1
+		r, size := utf8.DecodeRuneInString(text)
+		text, n = text[size:], n+runeWidth(r)
 	}
 	return n
+}
+
+// wide are the runes that take two columns: those of East Asian scripts, and pictures.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{{0x1100, 0x115f, 1}, {0x2e80, 0x303e, 1}, {0x3041, 0xa4cf, 1}, {0xac00, 0xd7a3, 1},
+		{0xf900, 0xfaff, 1}, {0xfe30, 0xfe6f, 1}, {0xff00, 0xff60, 1}, {0xffe0, 0xffe6, 1}},
+	R32: []unicode.Range32{{0x1f300, 0x1faff, 1}, {0x20000, 0x3fffd, 1}},
+}
+
+func runeWidth(r rune) int {
+	switch {
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case unicode.Is(wide, r):
+		return 2
+	}
+	return 1
 }
 
 // Clip shortens a line to at most width columns, so that it does not wrap.
@@ -80,20 +109,38 @@ func Clip(line string, width int) string {
 	}
 	var b strings.Builder
 	coloured := false
-	for n := 0; line != "" && n < width-1; {
+	for n := 0; line != ""; {
 		if rest, ok := cutEscape(line); ok {
 			b.WriteString(line[:len(line)-len(rest)])
 			line, coloured = rest, true
 			continue
 		}
-		_, size := utf8.DecodeRuneInString(line)
+		r, size := utf8.DecodeRuneInString(line)
+		if n += runeWidth(r); n >= width {
+			break
+		}
 		b.WriteString(line[:size])
-		line, n = line[size:], n+1
+		line = line[size:]
 	}
 	if coloured {
 		b.WriteString("\x1b[0m")
 	}
 	return b.String() + "…"
+}
+
+// Plain is text without the escape sequences of colours.
+func Plain(text string) string {
+	var b strings.Builder
+	for text != "" {
+		if rest, ok := cutEscape(text); ok {
+			text = rest
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(text)
+		b.WriteString(text[:size])
+		text = text[size:]
+	}
+	return b.String()
 }
 
 // cutEscape removes one colour sequence from the front of text.
@@ -109,10 +156,11 @@ func cutEscape(text string) (rest string, ok bool) {
 }
 
 // Safe replaces control characters, so that a name or message that a stranger
-// chose cannot move the cursor, recolour the terminal or break a table.
+// chose cannot move the cursor, recolour the terminal, break a table or turn the
+// direction of what follows.
 func Safe(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
 			return '·'
 		}
 		return r

@@ -2,30 +2,53 @@ package terminal
 
 import (
 	"io"
+	"slices"
 	"strings"
+	"unicode"
 )
 
-// column is a column of a table: its title, and whether its cells are
-// aligned to the right, as numbers are.
+// column is a column of a table.
 type column struct {
 	title string
-	right bool
+	right bool // aligned to the right, as numbers are
+	short bool // its cells may be shortened
 }
 
 // Table is a table in the making. Columns in which no row has anything are
-// left out.
+// left out, and where the terminal is narrow also those that are spare.
 type Table struct {
 	columns []column
 	rows    [][]string
+	spare   []int // columns, the first to be left out first
+}
+
+// Layout says how a table is written. The zero value writes all of the table.
+type Layout struct {
+	Width   int      // of the terminal in columns; 0: there is no bound
+	Names   bool     // only the first cell of each row, without titles
+	Columns []string // only these, in this order
 }
 
 // NewTable starts a table with the titles of a header, which a "|" parts; ">" stands
-// before the title of a column of numbers.
+// before the title of a column of numbers, "~" before that of a column whose cells may be
+// shortened.
 func NewTable(header string) *Table {
 	t := new(Table)
 	for title := range strings.SplitSeq(header, "|") {
 		title, right := strings.CutPrefix(title, ">")
-		t.columns = append(t.columns, column{title, right})
+		title, short := strings.CutPrefix(title, "~")
+		t.columns = append(t.columns, column{title, right, short})
+	}
+	return t
+}
+
+// Spare names the columns, as a header does, that a narrow terminal does without: the
+// first is left out first.
+func (t *Table) Spare(titles string) *Table {
+	for title := range strings.SplitSeq(titles, "|") {
+		if i := t.find(title); i >= 0 {
+			t.spare = append(t.spare, i)
+		}
 	}
 	return t
 }
@@ -36,44 +59,146 @@ func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells[:len(t.colu
 // Len is the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Write writes the table, each column as wide as its widest cell, two spaces
-// apart, each line after indent.
-func (t *Table) Write(w io.Writer, style Style, indent string) {
-	widths := t.widths()
+// Titles are the titles of all columns.
+func (t *Table) Titles() []string {
 	titles := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		titles[i] = c.title
 	}
+	return titles
+}
+
+// Has reports whether the table has a column of a title, as users write titles.
+func (t *Table) Has(title string) bool { return t.find(title) >= 0 }
+
+// find is the column of a title, -1 if there is none: case, spaces and signs do not count.
+func (t *Table) find(title string) int {
+	plain := plainTitle(title)
+	return slices.IndexFunc(t.columns, func(c column) bool { return plain != "" && plainTitle(c.title) == plain })
+}
+
+func plainTitle(title string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '%' {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, title)
+}
+
+// Write writes the table, as wide as w where that is a terminal.
+func (t *Table) Write(w io.Writer, style Style, indent string) {
+	t.WriteAs(w, style, indent, Layout{Width: Columns(w)})
+}
+
+// WriteAs writes the table as a layout says, each column as wide as its widest cell, two
+// spaces apart, each line after indent. No line is wider than the layout.
+func (t *Table) WriteAs(w io.Writer, style Style, indent string, l Layout) {
+	if l.Names {
+		t.writeNames(w)
+		return
+	}
+	shown := t.chosen(l.Columns)
+	if len(shown) == 0 {
+		return
+	}
+	shown, widths := t.fit(shown, len(indent), l)
 	var b strings.Builder
-	if head := t.line(titles, widths); head != "" {
-		b.WriteString(indent + style.Dim(head) + "\n")
+	write := func(line string) {
+		if line = strings.TrimRight(indent+line, " "); l.Width > 0 {
+			line = Clip(line, l.Width)
+		}
+		b.WriteString(line + "\n")
+	}
+	if head := t.line(t.Titles(), shown, widths); head != "" {
+		write(style.Dim(head))
 	}
 	for _, row := range t.rows {
-		b.WriteString(strings.TrimRight(indent+t.line(row, widths), " ") + "\n")
+		write(t.line(row, shown, widths))
 	}
 	io.WriteString(w, b.String())
 }
 
-// widths returns each column's width, 0 for those to be left out.
+func (t *Table) writeNames(w io.Writer) {
+	for _, row := range t.rows {
+		io.WriteString(w, Plain(row[0])+"\n")
+	}
+}
+
+// chosen are the columns of the titles, and without titles those in which a row has anything.
+func (t *Table) chosen(titles []string) (shown []int) {
+	for _, title := range titles {
+		if i := t.find(title); i >= 0 {
+			shown = append(shown, i)
+		}
+	}
+	if len(titles) > 0 {
+		return shown
+	}
+	for i := range t.columns {
+		if slices.ContainsFunc(t.rows, func(row []string) bool { return Width(row[i]) > 0 }) {
+			shown = append(shown, i)
+		}
+	}
+	return shown
+}
+
+// fit returns the columns that the width has room for, and how wide each is. Cells are
+// shortened first; where that is not enough, columns are left out. Columns that the user
+// named all stay.
+func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
+	natural := t.widths()
+	for spare := t.spare; ; spare = spare[1:] {
+		widths := slices.Clone(natural)
+		over := indent + 2*(len(shown)-1) - l.Width
+		for _, i := range shown {
+			over += widths[i]
+		}
+		if l.Width == 0 || t.shorten(shown, widths, over) || len(spare) == 0 || len(l.Columns) > 0 {
+			return shown, widths
+		}
+		shown = slices.DeleteFunc(shown, func(i int) bool { return i == spare[0] })
+	}
+}
+
+// leastCell is the width under which no cell is shortened.
+const leastCell = 12
+
+// shorten takes over columns from the widths of the columns shown, from the widest first,
+// and reports whether they had as many to give.
+func (t *Table) shorten(shown, widths []int, over int) bool {
+	for ; over > 0; over-- {
+		widest := -1
+		for _, i := range shown {
+			c := t.columns[i]
+			if c.short && widths[i] > max(leastCell, Width(c.title)) && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return false
+		}
+		widths[widest]--
+	}
+	return true
+}
+
+// widths returns the width of each column's widest cell or title.
 func (t *Table) widths() []int {
 	widths := make([]int, len(t.columns))
 	for i, c := range t.columns {
+		widths[i] = Width(c.title)
 		for _, row := range t.rows {
 			widths[i] = max(widths[i], Width(row[i]))
-		}
-		if widths[i] > 0 {
-			widths[i] = max(widths[i], Width(c.title))
 		}
 	}
 	return widths
 }
 
-func (t *Table) line(cells []string, widths []int) string {
+func (t *Table) line(cells []string, shown, widths []int) string {
 	var parts []string
-	for i, cell := range cells {
-		if widths[i] == 0 {
-			continue
-		}
+	for _, i := range shown {
+		cell := Clip(cells[i], widths[i])
 		pad := strings.Repeat(" ", widths[i]-Width(cell))
 		if t.columns[i].right {
 			parts = append(parts, pad+cell)

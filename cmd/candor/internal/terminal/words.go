@@ -73,3 +73,38 @@ func Bar(fraction float64, width int) string {
 	}
 	return bar + strings.Repeat("░", width-Width(bar))
 }
+
+// Wrap breaks the lines of text that are wider than width between words; what follows of
+// a line stands as far in as the line. A word that is wider alone stays whole.
+func Wrap(text string, width int) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if Width(line) > width {
+			lines[i] = wrapLine(line, width)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func wrapLine(line string, width int) string {
+	body := strings.TrimLeft(line, " ")
+	indent := line[:len(line)-len(body)]
+	var b strings.Builder
+	at := 0 // columns taken of the present line
+	for i, word := range strings.Split(body, " ") {
+		switch {
+		case i == 0:
+			b.WriteString(indent)
+			at = len(indent)
+		case at+1+Width(word) > width && at > len(indent):
+			b.WriteString("\n" + indent)
+			at = len(indent)
+		default:
+			b.WriteString(" ")
+			at++
+		}
+		b.WriteString(word)
+		at += Width(word)
+	}
+	return b.String()
+}

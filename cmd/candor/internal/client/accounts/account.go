@@ -17,7 +17,7 @@ import (
 // Commands are the commands about accounts and what moves credits between
 // them; predict becomes one of those below "account".
 func Commands(a *cli.App, predict *cobra.Command) []*cobra.Command {
-	return []*cobra.Command{accountCommand(a, predict), statementCommand(a), projectCommand(a), transferCommand(a), grantCommand(a),
+	return []*cobra.Command{a.Tabled(accountCommand(a, predict)), a.Tabled(statementCommand(a)), projectCommand(a), transferCommand(a), grantCommand(a),
 		withdrawCommand(a), correctCommand(a), remitCommand(a), authoriseCommand(a), revokeCommand(a)}
 }
 

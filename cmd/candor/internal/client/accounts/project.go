@@ -22,7 +22,7 @@ as what, and up to which limit; auditors only see its statement.`,
   candor submit --project climate --budget 10 run.sh`,
 		Args: cobra.ArbitraryArgs,
 		RunE: cli.OneOf("create, show, list, member, limit or role"),
-	}, projectCreate(a), projectShow(a), projectList(a), memberCommand(a), projectLimit(a), projectRole(a))
+	}, projectCreate(a), a.Tabled(projectShow(a)), a.Tabled(projectList(a)), memberCommand(a), projectLimit(a), projectRole(a))
 }
 
 func projectCreate(a *cli.App) *cobra.Command {

@@ -63,11 +63,11 @@ func writeExpiring(p *cli.Page, list []messages.Expiring) {
 		return
 	}
 	p.Title("Expiring")
-	t := terminal.NewTable("WHEN|>IN|>UNSPENT|>HELD|GRANT")
+	t := terminal.NewTable("WHEN|>IN|>UNSPENT|>HELD|~GRANT")
 	for _, e := range list {
 		t.Row(p.Exactly(e.Expires), p.Between(p.Now, e.Expires), e.Free.String(), cli.OrBlank(e.Held), terminal.Safe(e.Grant))
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 }
 
 // writeMembers lists the parts in a project.
@@ -76,7 +76,7 @@ func writeMembers(p *cli.Page, list []messages.Membership) {
 		return
 	}
 	p.Title("Members")
-	t := terminal.NewTable("ACCOUNT|ROLE|>SPENT|>HELD|>LIMIT|>LEFT")
+	t := terminal.NewTable("~ACCOUNT|ROLE|>SPENT|>HELD|>LIMIT|>LEFT")
 	for _, m := range list {
 		limit, left := "", ""
 		if m.Limit != 0 {
@@ -84,7 +84,7 @@ func writeMembers(p *cli.Page, list []messages.Membership) {
 		}
 		t.Row(terminal.Safe(m.Member), m.Role.String(), m.Spent.String(), m.Held.String(), limit, left)
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 }
 
 // writeProjects lists projects in a line each.
@@ -93,7 +93,7 @@ func writeProjects(p *cli.Page, r messages.AccountsReply) {
 		p.Printf("No projects. An operator makes one with candor project create.\n")
 		return
 	}
-	t := terminal.NewTable("PROJECT|>AVAILABLE|>HELD|>SPENT|>MEMBERS|STATE|TITLE")
+	t := terminal.NewTable("~PROJECT|>AVAILABLE|>HELD|>SPENT|>MEMBERS|STATE|~TITLE")
 	for _, a := range r.Accounts {
 		state := ""
 		if a.Frozen != "" {
@@ -101,7 +101,7 @@ func writeProjects(p *cli.Page, r messages.AccountsReply) {
 		}
 		t.Row(a.Account, a.Available.String(), a.Reserved.String(), a.Spent.String(), terminal.Count(len(a.Roles)), state, terminal.Safe(a.Title))
 	}
-	t.Write(p, p.Style, "")
+	p.Table(t, "")
 }
 
 // writeMoved says what was moved, and what an account has after it.
@@ -110,11 +110,11 @@ func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r me
 }
 
 func writeAccounts(p *cli.Page, r messages.AccountsReply) {
-	t := terminal.NewTable("ACCOUNT|>AVAILABLE|>HELD|>BALANCE|>GRANTED|>SPENT|MEMBERS")
+	t := terminal.NewTable("~ACCOUNT|>AVAILABLE|>HELD|>BALANCE|>GRANTED|>SPENT|~MEMBERS").Spare("GRANTED")
 	for _, a := range r.Accounts {
 		t.Row(a.Account, a.Available.String(), a.Reserved.String(), a.Balance.String(), a.Granted.String(), a.Spent.String(), strings.Join(a.Members, ", "))
 	}
-	t.Write(p, p.Style, "")
+	p.Table(t, "")
 }
 
 func writeGranted(p *cli.Page, q messages.GrantRequest, r messages.AccountReply) {
@@ -163,12 +163,12 @@ func entries(p *cli.Page, entries []messages.Entry, facts map[messages.JobID]job
 		p.Printf("  No movements.\n")
 		return false
 	}
-	t := terminal.NewTable(">NO.|AT|WHAT|>JOB|WITH|>CHANGE|>HELD|>BALANCE|>HELD NOW|REASON")
+	t := terminal.NewTable(">NO.|AT|WHAT|>JOB|~WITH|>CHANGE|>HELD|>BALANCE|>HELD NOW|~REASON").Spare("HELD NOW|WITH|HELD|NO.|WHAT")
 	for _, e := range entries {
 		t.Row(terminal.Count(e.Number), p.Exactly(e.At), e.Kind.String(), cli.OrBlank(e.Job), terminal.Safe(e.Other),
 			p.Change(e.Change), cli.Change(e.Hold), e.Balance.String(), e.Reserved.String(), terminal.Safe(inWords(e, facts)))
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 	return true
 }
 

@@ -6,6 +6,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -33,6 +34,8 @@ type App struct {
 	// early, with ctx's error, when ctx ends.
 	Pause   func(ctx context.Context, d time.Duration) error
 	Connect func(Target) (bus.Bus, error)
+	// Width is the width of the terminal that an output is, 0 if it is none.
+	Width func(w io.Writer) int
 
 	Flags connection
 }
@@ -42,7 +45,7 @@ func New() *App {
 	return &App{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Lookup: os.LookupEnv, Environ: os.Environ, Workdir: os.Getwd,
-		Now: time.Now, Zone: time.Local, Pause: pause, Connect: ConnectNATS,
+		Now: time.Now, Zone: time.Local, Pause: pause, Connect: ConnectNATS, Width: terminal.Columns,
 	}
 }
 
@@ -70,8 +73,12 @@ func (a *App) Style(w io.Writer) terminal.Style {
 
 // Page starts a page of output for w.
 func (a *App) Page(w io.Writer) *Page {
-	columns, _ := terminal.Size(w)
-	return &Page{Style: a.Style(w), Now: messages.TimeOf(a.Now()), Zone: a.Zone, Columns: columns}
+	columns := a.Width(w)
+	layout := terminal.Layout{Width: columns, Names: a.Flags.form == formNames, Columns: a.Flags.columns}
+	if a.Flags.form == formWide {
+		layout.Width = 0
+	}
+	return &Page{Style: a.Style(w), Now: messages.TimeOf(a.Now()), Zone: a.Zone, Columns: cmp.Or(columns, 80), Layout: layout}
 }
 
 // Show prints a reply: as the site sent it with --json, else in words.
@@ -81,7 +88,25 @@ func (a *App) Show(reply any, words func(*Page)) error {
 	}
 	p := a.Page(a.Out)
 	words(p)
-	_, err := a.Out.Write(p.Bytes())
+	return a.print(p)
+}
+
+// print prints a page. Where the user asked for names or columns alone, what else is to
+// be said, such as that there is nothing, goes to standard error.
+func (a *App) print(p *Page) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	out, text := a.Out, p.Bytes()
+	if p.alone() {
+		if text = p.listed.Bytes(); len(p.tables) == 0 {
+			out, text = a.Err, p.Bytes()
+		}
+	}
+	if p.Layout.Width > 0 {
+		text = []byte(terminal.Wrap(string(text), p.Layout.Width))
+	}
+	_, err := out.Write(text)
 	return err
 }
 

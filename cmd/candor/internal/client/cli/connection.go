@@ -25,6 +25,8 @@ type connection struct {
 	server, Site, account, creds, state, ca, at string
 	timeout                                     time.Duration
 	JSON, noColor                               bool
+	form                                        string   // wide, name or json; "" for the usual one
+	columns                                     []string // of tables, "" for all
 	// Destination is the site that a job is for, which --site then names: where no
 	// other is known, it is the one to connect to as well.
 	Destination messages.Name

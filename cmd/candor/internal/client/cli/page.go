@@ -3,7 +3,9 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
@@ -17,7 +19,45 @@ type Page struct {
 	terminal.Style
 	Now     messages.Time
 	Zone    *time.Location
-	Columns int
+	Columns int // of the terminal, 80 where there is none
+	// Layout says how tables are written.
+	Layout terminal.Layout
+	tables []*terminal.Table
+	listed bytes.Buffer // what Layout asks for alone: names, or columns
+}
+
+// Table writes a table, which fits the terminal where the page goes to one.
+func (p *Page) Table(t *terminal.Table, indent string) {
+	p.tables = append(p.tables, t)
+	if p.alone() {
+		if !p.Layout.Names || p.listed.Len() == 0 { // the first table is what the command lists
+			t.WriteAs(&p.listed, p.Style, "", p.Layout)
+		}
+		return
+	}
+	t.WriteAs(p, p.Style, indent, p.Layout)
+}
+
+// alone reports whether the user asked for nothing but tables.
+func (p *Page) alone() bool { return p.Layout.Names || len(p.Layout.Columns) > 0 }
+
+// check refuses the name of a column that no table of the page has.
+func (p *Page) check() error {
+	for _, title := range p.Layout.Columns {
+		if len(p.tables) == 0 || slices.ContainsFunc(p.tables, func(t *terminal.Table) bool { return t.Has(title) }) {
+			continue
+		}
+		var there []string
+		for _, t := range p.tables {
+			for _, known := range t.Titles() {
+				if t.Has(known) && !slices.Contains(there, known) {
+					there = append(there, known)
+				}
+			}
+		}
+		return Usagef("--columns: there is no column %q: there are %s", title, strings.Join(there, ", "))
+	}
+	return nil
 }
 
 // Printf writes on the page.
@@ -147,7 +187,7 @@ func Change(c messages.Credits) string {
 
 // Prices writes the price, slots and demand of each class, as far as they are told.
 func (p *Page) Prices(prices []messages.ClassPrice) {
-	t := terminal.NewTable("CLASS|>PRICE|SLOTS|>USED|>TASKS WAITING|>BIDDERS")
+	t := terminal.NewTable("~CLASS|>PRICE|SLOTS|>USED|>TASKS WAITING|>BIDDERS").Spare("SLOTS")
 	for _, c := range prices {
 		busy, price, waiting := c.Slots-c.Idle, Price(c.Price), terminal.Count(c.Pending)
 		if c.Sealed {
@@ -156,7 +196,7 @@ func (p *Page) Prices(prices []messages.ClassPrice) {
 		t.Row(c.Class, price, terminal.Bar(float64(busy)/float64(max(c.Slots, 1)), 16), fmt.Sprintf("%d/%d", busy, c.Slots),
 			waiting, terminal.Count(c.Bidders))
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 }
 
 // Change is [Change] in the colour of a gain or a loss.

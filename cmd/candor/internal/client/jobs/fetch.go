@@ -194,11 +194,11 @@ func sameFile(root *os.Root, name string, f messages.File) (bool, error) {
 
 // writeOutputs lists files under their local names.
 func writeOutputs(p *cli.Page, r *logReader, all []messages.TaskOutputs) {
-	t := terminal.NewTable("FILE|>BYTES|TASK|SHA-256")
+	t := terminal.NewTable("~FILE|>BYTES|~TASK|~SHA-256")
 	for _, task := range all {
 		for _, f := range task.Files {
 			t.Row(r.local(task.Attempt.Task, f), fmt.Sprint(f.Size), r.name(task.Attempt.Task), f.Digest)
 		}
 	}
-	t.Write(p, p.Style, "")
+	p.Table(t, "")
 }

@@ -32,13 +32,13 @@ func writeJobs(p *cli.Page, r messages.JobsReply) {
 		p.Printf("No jobs. Submit one with candor submit.\n")
 		return
 	}
-	t := terminal.NewTable(">JOB|NAME|ACCOUNT|MARKET|STATE|>DONE|>RUNNING|>BUDGET|>CHARGED|SUBMITTED|>WAITED|>RAN|REASON")
+	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|~MARKET|STATE|>DONE|>RUNNING|>BUDGET|>CHARGED|SUBMITTED|>WAITED|>RAN|~REASON").Spare("MARKET|SUBMITTED|WAITED|RUNNING|CHARGED|BUDGET|RAN|ACCOUNT")
 	for _, j := range r.Jobs {
-		t.Row(j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 24), paidBy(ownerOf(j), j.Payer), where(j),
+		t.Row(j.Job.String(), terminal.Safe(j.Name), paidBy(ownerOf(j), j.Payer), where(j),
 			p.State(j.State), fmt.Sprintf("%d/%d", j.Done, j.Tasks), cli.Number(j.Running), j.Budget.String(), charged(j),
 			p.At(j.Submitted), waited(p, j), p.Between(j.Started, j.Ended), reason(j))
 	}
-	t.Write(p, p.Style, "")
+	p.Table(t, "")
 	if r.More {
 		p.Printf("%s\n", p.Dim("There are older jobs: see them with --limit."))
 	}
@@ -181,7 +181,7 @@ func Utility(u *messages.Utility) string {
 
 func writeStages(p *cli.Page, j messages.JobDetail) {
 	p.Title("Stages")
-	t := terminal.NewTable("STAGE|CLASS|AFTER|>TASKS|>READY|>RUNNING|>DONE|>RETRIED|STARTED|>RAN|>SLOT TIME|>CPU|>MEMORY")
+	t := terminal.NewTable("~STAGE|~CLASS|~AFTER|>TASKS|>READY|>RUNNING|>DONE|>RETRIED|STARTED|>RAN|>SLOT TIME|>CPU|>MEMORY").Spare("STARTED|SLOT TIME|AFTER|CPU|RETRIED|MEMORY")
 	for i, s := range j.Stages {
 		after := ""
 		if i < len(j.Spec.Stages) {
@@ -190,7 +190,7 @@ func writeStages(p *cli.Page, j messages.JobDetail) {
 		t.Row(s.Name, s.Class, after, terminal.Count(s.Tasks), cli.Number(s.Pending), cli.Number(s.Running), terminal.Count(s.Done), cli.Number(s.Retried),
 			p.At(s.Started), p.Between(s.Started, s.Ended), terminal.Span(s.SlotTime.Std()), processor(s.CPU), memory(s.MaxRSS))
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 }
 
 func processor(d messages.Duration) string {
@@ -213,11 +213,11 @@ func writeShares(p *cli.Page, shares []messages.ClassShare) {
 		return
 	}
 	p.Title("Shares")
-	t := terminal.NewTable("CLASS|>NOW|>ALLOCATED|>RECEIVED|>OVER")
+	t := terminal.NewTable("~CLASS|>NOW|>ALLOCATED|>RECEIVED|>OVER")
 	for _, s := range shares {
 		t.Row(s.Class, terminal.Percent(s.Now), terminal.Percent(s.Allocated), terminal.Percent(s.Received), terminal.Span(s.Over.Std()))
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 }
 
 func writeWhy(p *cli.Page, r messages.WhyReply) {

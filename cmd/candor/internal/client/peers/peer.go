@@ -34,7 +34,7 @@ Their operators give one another the keys that "candor peer list" shows.`,
   candor peer reconcile west`,
 		Args: cobra.ArbitraryArgs,
 		RunE: cli.OneOf("add, limit, reserve, list or reconcile"),
-	}, peerAdd(a), peerLimit(a), peerReserve(a), peerList(a), peerReconcile(a))
+	}, peerAdd(a), peerLimit(a), peerReserve(a), a.Tabled(peerList(a)), peerReconcile(a))
 }
 
 func peerAdd(a *cli.App) *cobra.Command {

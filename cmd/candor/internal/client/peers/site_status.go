@@ -31,7 +31,7 @@ type siteStatus struct {
 }
 
 func siteStatusCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return a.Tabled(&cobra.Command{
 		Use:   "status",
 		Short: "show the links to other sites, how fast they are, and what is owed and retried (operators)",
 		Long: `Show for each peer the connections between its servers and this site's, how long one
@@ -50,7 +50,7 @@ or its bank does not answer.`,
 			}
 			return a.Verdict(r, r.sound(), func(p *cli.Page) { writeSiteStatus(p, r) })
 		}),
-	}
+	})
 }
 
 // linksTimeout is how long the service of links may be silent: it answers within
@@ -115,7 +115,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 		return
 	}
 	p.Title("Peers")
-	t := terminal.NewTable("PEER|LINK|>ROUND TRIP|>ITS BANK|>OWED TO IT|>OWED BY IT|>LIMIT|>IN FLIGHT|>CREDITS|STATE")
+	t := terminal.NewTable("~PEER|~LINK|>ROUND TRIP|>ITS BANK|>OWED TO IT|>OWED BY IT|>LIMIT|>IN FLIGHT|>CREDITS|~STATE").Spare("CREDITS|IN FLIGHT|LIMIT|ITS BANK|ROUND TRIP")
 	for _, peer := range r.Bank.Peers {
 		trip := r.trip(peer.Peer)
 		way, rtt := way(p, r.linksTo(peer.Peer))
@@ -125,7 +125,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 		t.Row(peer.Peer, way, rtt, milliseconds(trip.Took), max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(),
 			cli.Number(peer.Outstanding), cli.OrBlank(peer.Waiting), peerState(p, peer))
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 	for _, peer := range r.Bank.Peers {
 		if trip := r.trip(peer.Peer); trip.Took == 0 && r.Failure == "" {
 			p.Printf("  %s\n", p.Yellow("The bank of "+peer.Peer+" did not answer just now: "+terminal.Safe(trip.Failure)))

@@ -28,13 +28,13 @@ func writePeers(p *cli.Page, r messages.PeersReply) {
 		return
 	}
 	p.Title("Peers")
-	t := terminal.NewTable("PEER|>OWED TO IT|>OWED BY IT|>LIMIT|>HELD|>SETTLED|>SHARE|>IN FLIGHT|>CREDITS|>NEXT OUT|>NEXT IN|HEARD|STATE")
+	t := terminal.NewTable("~PEER|>OWED TO IT|>OWED BY IT|>LIMIT|>HELD|>SETTLED|>SHARE|>IN FLIGHT|>CREDITS|>NEXT OUT|>NEXT IN|HEARD|~STATE").Spare("NEXT OUT|NEXT IN|SHARE|HEARD|SETTLED|CREDITS|IN FLIGHT|HELD")
 	for _, peer := range r.Peers {
 		t.Row(peer.Peer, max(peer.Owed, 0).String(), max(-peer.Owed, 0).String(), peer.Limit.String(), peer.Held.String(), cli.OrBlank(peer.Settled), peer.Share.String(),
 			cli.Number(peer.Outstanding), cli.OrBlank(peer.Waiting), terminal.Count(peer.Sent.Number+uint64(peer.Outstanding)+1),
 			terminal.Count(peer.Received.Number+1), p.At(peer.Heard), peerState(p, peer))
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 }
 
 // owed says which way a debt goes; "" for none.
@@ -148,14 +148,14 @@ func writeNet(p *cli.Page, r messages.NettingReport) {
 		p.Printf("  %s\n", p.Red(terminal.Safe(fault)))
 	}
 	p.Title("Positions")
-	t := terminal.NewTable("SITE|WITH|>PAID|>RECEIVED|>NET")
+	t := terminal.NewTable("~SITE|~WITH|>PAID|>RECEIVED|>NET")
 	for _, site := range r.Positions {
 		for _, leg := range site.Legs {
 			t.Row(terminal.Safe(site.Site), terminal.Safe(leg.Peer), leg.Paid.String(), leg.Received.String(), p.Change(leg.Received-leg.Paid))
 		}
 		t.Row(terminal.Safe(site.Site), "all", "", "", p.Change(site.Net))
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 	if len(r.Payments) > 0 {
 		p.Title("To be paid outside the banks")
 	}

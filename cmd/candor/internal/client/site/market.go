@@ -118,11 +118,11 @@ func writeReservations(p *cli.Page, r messages.ReservationsReply) {
 		p.Printf("No reservations.\n")
 		return
 	}
-	t := terminal.NewTable("START|END|MARKET|>SLOTS|CLASS|>JOB|ACCOUNT|STATE")
+	t := terminal.NewTable("START|END|~MARKET|>SLOTS|~CLASS|>JOB|~ACCOUNT|STATE").Spare("CLASS|MARKET")
 	for _, e := range r.Reservations {
 		t.Row(p.Exactly(e.Start), p.Exactly(e.End), e.Market, terminal.Count(e.Slots), e.Class, cli.OrBlank(e.Job), e.Account, p.State(e.State))
 	}
-	t.Write(p, p.Style, "")
+	p.Table(t, "")
 }
 
 func nodeCommand(a *cli.App) *cobra.Command {
@@ -130,7 +130,7 @@ func nodeCommand(a *cli.App) *cobra.Command {
 		Use:     "node",
 		Short:   "take a node out of use and back, or let a new one join",
 		Example: "  candor node drain node3\n  candor node resume node3\n  candor node token node7 > node7.token",
-	}, nodeDrainCommand(a), nodeResumeCommand(a), nodeTokenCommand(a), nodeTokensCommand(a))
+	}, nodeDrainCommand(a), nodeResumeCommand(a), nodeTokenCommand(a), a.Tabled(nodeTokensCommand(a)))
 }
 
 func nodeDrainCommand(a *cli.App) *cobra.Command {

@@ -120,11 +120,11 @@ func writeTokens(p *cli.Page, r messages.TokensReply) {
 		p.Printf("No tokens.\n")
 		return
 	}
-	t := terminal.NewTable("TOKEN|NODE|STATE|EXPIRES|BY|KEY")
+	t := terminal.NewTable("TOKEN|~NODE|STATE|EXPIRES|~BY|~KEY").Spare("KEY")
 	for _, e := range r.Tokens {
 		t.Row(e.ID, e.Node, tokenState(p, &e), p.Exactly(e.Expires), e.By, e.Key)
 	}
-	t.Write(p, p.Style, "")
+	p.Table(t, "")
 }
 
 // tokenState names the state of a token: Open, Used, Expired, Revoked, or Revoked and

@@ -26,7 +26,7 @@ up to date. For one that does not come back, start another, under a new name and
   candor replica remove auctioneer rack2`,
 		Args: cobra.ArbitraryArgs,
 		RunE: cli.OneOf("list, add or remove"),
-	}, replicaList(a), replicaAdd(a), replicaRemove(a))
+	}, a.Tabled(replicaList(a)), replicaAdd(a), replicaRemove(a))
 }
 
 func replicaList(a *cli.App) *cobra.Command {
@@ -107,13 +107,13 @@ func checkActor(actor string) error {
 }
 
 func writeReplicas(p *cli.Page, groups ...messages.ReplicasReply) {
-	t := terminal.NewTable("ACTOR|REPLICA|STATE|>BEHIND|ADDRESS")
+	t := terminal.NewTable("ACTOR|~REPLICA|STATE|>BEHIND|~ADDRESS")
 	for _, g := range groups {
 		for _, r := range g.Replicas {
 			t.Row(g.Actor, r.ID, replicaState(&r), terminal.Count(r.Behind), r.Address)
 		}
 	}
-	t.Write(p, p.Style, "")
+	p.Table(t, "")
 	for _, g := range groups {
 		p.Printf("The %s can lose %s more\n", g.Actor, terminal.Plural(max(g.Spare, 0), "replica"))
 	}

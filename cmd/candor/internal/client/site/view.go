@@ -16,11 +16,11 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 		p.Printf("No nodes. A site has nodes as soon as a node agent registers.\n")
 		return
 	}
-	t := terminal.NewTable("NODE|STATE|USED|SINCE|>FOR|>FINISHED|>SUSPENDED|CAN")
+	t := terminal.NewTable("~NODE|STATE|~USED|SINCE|>FOR|>FINISHED|>SUSPENDED|~CAN").Spare("SINCE|FINISHED|SUSPENDED|FOR")
 	for _, n := range r.Nodes {
 		t.Row(n.Node, nodeState(p, n.State), used(n), p.At(n.Since), p.Between(n.Since, 0), terminal.Count(n.Finished), suspended(n), strings.Join(n.Abilities, ", "))
 	}
-	t.Write(p, p.Style, "")
+	p.Table(t, "")
 	for _, n := range r.Nodes {
 		if n.Reason == "" {
 			continue
@@ -89,6 +89,14 @@ func slotsOf(slots []messages.ClassSlots, class messages.Name) int {
 }
 
 func writeMarkets(p *cli.Page, r messages.MarketsReply) {
+	if p.Layout.Names {
+		t := terminal.NewTable("MARKET")
+		for _, m := range r.Markets {
+			t.Row(m.Market.Name)
+		}
+		p.Table(t, "")
+		return
+	}
 	for i, m := range r.Markets {
 		if i > 0 {
 			p.Printf("\n")
@@ -139,19 +147,19 @@ func bidding(rate messages.Credits) string {
 
 // writeBidders writes the jobs that are told, and their share of each class.
 func writeBidders(p *cli.Page, m messages.MarketStatus) {
-	header := ">JOB|NAME|ACCOUNT|>BUDGET|>RUNNING|>WAITING"
+	header := ">JOB|~NAME|~ACCOUNT|>BUDGET|>RUNNING|>WAITING"
 	for _, class := range m.Market.Classes {
 		header += "|" + strings.ToUpper(class)
 	}
-	t := terminal.NewTable(header)
+	t := terminal.NewTable(header).Spare("WAITING|BUDGET|RUNNING")
 	for _, j := range m.Top {
-		row := []string{j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 20), j.Account, cli.OrBlank(j.Budget), terminal.Count(j.Running), terminal.Count(j.Pending)}
+		row := []string{j.Job.String(), terminal.Safe(j.Name), j.Account, cli.OrBlank(j.Budget), terminal.Count(j.Running), terminal.Count(j.Pending)}
 		for _, class := range m.Market.Classes {
 			row = append(row, shareBar(p, j.Shares, class))
 		}
 		t.Row(row...)
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 }
 
 // shareBar draws a job's present share of a class, "" where it has none.

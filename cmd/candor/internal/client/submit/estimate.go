@@ -27,7 +27,7 @@ commands above all, and on others' where you have none.`,
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return estimate(cmd.Context(), a, sub, args) }
 	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
-	cmd.AddCommand(estimateClassesCommand(a))
+	cmd.AddCommand(a.Tabled(estimateClassesCommand(a)))
 	return cmd
 }
 

@@ -18,7 +18,7 @@ func writeEstimate(p *cli.Page, spec *messages.JobSpec, r messages.EstimateReply
 	p.Printf("%s\n", p.Bold(terminal.Safe(spec.Name)))
 	p.Fields("Utility", jobs.Utility(&r.Utility.Utility), "from", terminal.Safe(basis))
 	p.Title("Run time of one task")
-	t := terminal.NewTable("STAGE|>TASKS|>LOW|>MEDIAN|>HIGH|>MEAN|>ROBUST|>RUNS|FROM")
+	t := terminal.NewTable("~STAGE|>TASKS|>LOW|>MEDIAN|>HIGH|>MEAN|>ROBUST|>RUNS|~FROM").Spare("RUNS|ROBUST|MEAN")
 	for i, e := range r.Stages {
 		tasks := ""
 		if i < len(spec.Stages) {
@@ -31,7 +31,7 @@ func writeEstimate(p *cli.Page, spec *messages.JobSpec, r messages.EstimateReply
 		}
 		t.Row(row...)
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 	writeCompletion(p, r)
 }
 
@@ -46,7 +46,7 @@ func writeCompletion(p *cli.Page, r messages.EstimateReply) {
 		t.Row(append(append([]string{"completion"}, spread(p, r.Completion)...), runs(r.Runs))...)
 	}
 	if t.Len() > 0 {
-		t.Write(p, p.Style, "  ")
+		p.Table(t, "  ")
 	}
 	p.Printf("  %s\n", p.Dim("from "+terminal.Safe(r.Source)))
 }
@@ -63,7 +63,7 @@ func writeClasses(p *cli.Page, r messages.ClassesReply) {
 		p.Printf("No job profile classes. An operator declares them as profiles in the site's configuration.\n")
 		return
 	}
-	t := terminal.NewTable("CLASS|SHAPE|>SAMPLES|>OUTSIDE|>ACCOUNTS|>SCREENED OUT|>PRIOR|>MOVED (NATS)")
+	t := terminal.NewTable("~CLASS|~SHAPE|>SAMPLES|>OUTSIDE|>ACCOUNTS|>SCREENED OUT|>PRIOR|>MOVED (NATS)").Spare("SHAPE|OUTSIDE|MOVED (NATS)")
 	for _, c := range r.Classes {
 		moved := ""
 		if c.MovedBy > 0 {
@@ -72,7 +72,7 @@ func writeClasses(p *cli.Page, r messages.ClassesReply) {
 		t.Row(c.Profile.Name, string(c.Profile.Class), plain(c.Samples), cli.Number(int(c.Outside)), cli.Number(c.Accounts),
 			terminal.Percent(c.Screened), terminal.Percent(c.Prior), moved)
 	}
-	t.Write(p, p.Style, "")
+	p.Table(t, "")
 	for _, c := range r.Classes {
 		writeParameters(p, c)
 	}
@@ -84,7 +84,7 @@ func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 // writeParameters writes what is known of each parameter of a class.
 func writeParameters(p *cli.Page, c messages.ClassEstimate) {
 	p.Title(c.Profile.Name)
-	t := terminal.NewTable("PARAMETER|>FROM|>TO|>MEAN|>DEVIATION|>BANDWIDTH")
+	t := terminal.NewTable("~PARAMETER|>FROM|>TO|>MEAN|>DEVIATION|>BANDWIDTH")
 	at := func(x []float64, j int) string {
 		if j >= len(x) {
 			return ""
@@ -94,5 +94,5 @@ func writeParameters(p *cli.Page, c messages.ClassEstimate) {
 	for j, b := range c.Profile.Bounds {
 		t.Row(terminal.Safe(b.Parameter), plain(b.Low), plain(b.High), at(c.Mean, j), at(c.Deviation, j), at(c.Bandwidth, j))
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 }

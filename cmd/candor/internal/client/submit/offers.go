@@ -55,7 +55,7 @@ func noOffer(silent []messages.Silent) error {
 }
 
 func writeOffers(p *cli.Page, r messages.OffersReply) {
-	t := terminal.NewTable("|SITE|MARKET|COMPLETION|>IN|>PRICE|>WORTH|CONTRACT|BASIS")
+	t := terminal.NewTable("|~SITE|~MARKET|COMPLETION|>IN|>PRICE|>WORTH|CONTRACT|~BASIS").Spare("IN|BASIS|WORTH")
 	for i, o := range r.Offers {
 		mark, worth := "", ""
 		if i == r.Best {
@@ -71,7 +71,7 @@ func writeOffers(p *cli.Page, r messages.OffersReply) {
 		t.Row(mark, o.Site, o.Market, when, in, o.Price.String(), worth, o.Contract, terminal.Safe(o.Basis))
 	}
 	if len(r.Offers) > 0 {
-		t.Write(p, p.Style, "")
+		p.Table(t, "")
 	}
 	for _, s := range r.Silent {
 		p.Printf("%s: %s\n", p.Yellow(cmp.Or(s.Site, "other sites")), terminal.Safe(cli.Sentence(s.Error)))

@@ -111,7 +111,7 @@ func writePrediction(p *cli.Page, r prediction) {
 	t.Row("Balance", r.Account.Balance.String(), r.Account.Balance.String(), r.Least.String()+" to "+r.Most.String())
 	t.Row("Held for jobs", r.Account.Reserved.String(), (r.Account.Reserved + r.Held).String(), r.Account.Reserved.String())
 	t.Row("Available", r.Account.Available.String(), r.Available.String(), r.Available.String()+" to "+r.Account.Available.String())
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 	for _, d := range r.Draws {
 		p.Printf("  %s of what it holds expire on %s\n", cli.Credits(d.Amount), p.Exactly(d.Expires))
 	}

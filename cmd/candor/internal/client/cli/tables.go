@@ -1,0 +1,30 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// The forms of tables that --output names.
+const (
+	formWide  = "wide"
+	formNames = "name"
+	formJSON  = "json"
+)
+
+// Tabled adds to a command that prints tables the flags that say how.
+func (a *App) Tabled(cmd *cobra.Command) *cobra.Command {
+	f := cmd.Flags()
+	f.StringSliceVar(&a.Flags.columns, "columns", nil, "only these `columns` of the table, in this order: job,state")
+	f.FuncP("output", "o", "`form` of the table: wide (nothing is cut), name (only the first column) or json", func(text string) error {
+		switch text {
+		case formJSON:
+			a.Flags.JSON = true
+		case formWide, formNames:
+		default:
+			return Usagef("use wide, name or json")
+		}
+		a.Flags.form = text
+		return nil
+	})
+	cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formWide, formNames, formJSON}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("columns", cobra.NoFileCompletions)
+	return cmd
+}

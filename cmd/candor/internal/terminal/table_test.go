@@ -1,0 +1,77 @@
+package terminal
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// wideTable is a table that needs more than 80 columns.
+func wideTable() *Table {
+	t := NewTable(">JOB|~NAME|STATE|SUBMITTED|>BUDGET|~REASON").Spare("SUBMITTED|BUDGET")
+	t.Row("1", "a name that is longer than most", "Waiting", "2026-03-01 12:00:00", "12.5", "other jobs have a larger share")
+	t.Row("23", "日本語の名前", "Running", "2026-03-01 12:00:00", "1", "")
+	return t
+}
+
+func written(t *Table, l Layout) string {
+	var b bytes.Buffer
+	t.WriteAs(&b, Style{}, "  ", l)
+	return b.String()
+}
+
+func TestANarrowTerminalShowsWhatMattersMost(t *testing.T) {
+	for width, titles := range map[int]string{
+		0: "JOB NAME STATE SUBMITTED BUDGET REASON", 200: "JOB NAME STATE SUBMITTED BUDGET REASON",
+		78: "JOB NAME STATE SUBMITTED BUDGET REASON", 60: "JOB NAME STATE BUDGET REASON", 45: "JOB NAME STATE REASON",
+	} {
+		got := written(wideTable(), Layout{Width: width})
+		if head, _, _ := strings.Cut(got, "\n"); strings.Join(strings.Fields(head), " ") != titles {
+			t.Errorf("width %d, want %s:\n%s", width, titles, got)
+		}
+		if cut := strings.Contains(got, "…"); cut != (width > 0 && width < 200) {
+			t.Errorf("width %d:\n%s", width, got)
+		}
+	}
+}
+
+func TestNamedColumnsAreAllShownInTheirOrder(t *testing.T) {
+	got := written(wideTable(), Layout{Width: 24, Columns: []string{"budget", "Job", "nothing"}})
+	if want := "  BUDGET  JOB\n    12.5    1\n       1   23\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := written(wideTable(), Layout{Names: true}); got != "1\n23\n" {
+		t.Errorf("names: %q", got)
+	}
+}
+
+// Whatever the cells, no line is wider than the terminal.
+func TestNoTableIsWiderThanTheTerminal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table := NewTable("~A|B|>C|~D").Spare("C|B")
+		for range rapid.IntRange(1, 4).Draw(t, "rows") {
+			var cells []string
+			for range 4 {
+				cells = append(cells, Safe(rapid.StringN(0, 60, -1).Draw(t, "cell")))
+			}
+			table.Row(cells...)
+		}
+		width := rapid.IntRange(1, 120).Draw(t, "width")
+		for line := range strings.SplitSeq(written(table, Layout{Width: width}), "\n") {
+			if Width(line) > width {
+				t.Fatalf("%d columns, want at most %d: %q", Width(line), width, line)
+			}
+		}
+	})
+}
+
+func TestWrapBreaksBetweenWords(t *testing.T) {
+	if got, want := Wrap("short\n  - a sentence of seven words here", 16), "short\n  - a sentence\n  of seven words\n  here"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := Wrap("averylongwordthatstayswhole and", 10); got != "averylongwordthatstayswhole\nand" {
+		t.Errorf("got %q", got)
+	}
+}
