@@ -88,7 +88,7 @@ func TestTopOnATerminal(t *testing.T) {
 			if !strings.Contains(frame, "\x1b[?1049h") || !strings.Contains(frame, "proportional") || !strings.Contains(frame, "\x1b[1m") {
 				t.Errorf("the screen shows %q", frame)
 			}
-			for line := range strings.SplitSeq(frame, "\r\n") {
+			for line := range strings.SplitSeq(strings.ReplaceAll(frame, "\x1b[H", "\r\n"), "\r\n") {
 				if terminal.Width(strings.NewReplacer("\x1b[K", "", "\x1b[H", "", "\x1b[J", "", "\x1b[?1049h", "", "\x1b[?25l", "").Replace(line)) > 100 {
 					t.Errorf("a line is wider than the terminal: %q", line)
 				}
@@ -105,6 +105,31 @@ func TestTopOnATerminal(t *testing.T) {
 				t.Errorf("the terminal was not given back as it was: %v", err)
 			}
 		})
+	}
+}
+
+// Arrow keys begin with the byte of Escape, and scroll; another size shows at once.
+func TestTopScrollsAndSorts(t *testing.T) {
+	s := fullSite(t)
+	user, tty := openTerminal(t)
+	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 8, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	code := s.onTerminal(tty, "top", "--interval", "1h")
+	readUntil(t, user, "proportional")
+	for _, step := range []struct{ keys, mark string }{
+		{"\x1b[6~\x1b[B", "BUDGET"}, {"s", "sorts (budget)"}, {"\x1b[H", "proportional"},
+	} {
+		if _, err := user.WriteString(step.keys); err != nil {
+			t.Fatal(err)
+		}
+		readUntil(t, user, step.mark)
+	}
+	if _, err := user.WriteString("q"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-code; got != cli.CodeOK {
+		t.Errorf("exit code %d", got)
 	}
 }
 

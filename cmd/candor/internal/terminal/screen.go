@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -45,7 +48,8 @@ func (b *Block) erase() string {
 type Screen struct {
 	in, out *os.File
 	saved   *term.State
-	keys    chan byte
+	keys    chan Key
+	closed  chan struct{}
 }
 
 // OpenScreen takes over the terminal whose two sides are in and out.
@@ -54,27 +58,76 @@ func OpenScreen(in, out *os.File) (*Screen, error) {
 	if err != nil {
 		return nil, fmt.Errorf("terminal: %w", err)
 	}
-	s := &Screen{in: in, out: out, saved: saved, keys: make(chan byte)}
+	s := &Screen{in: in, out: out, saved: saved, keys: make(chan Key), closed: make(chan struct{})}
 	io.WriteString(out, "\x1b[?1049h\x1b[?25l")
-	go s.readKeys()
+	pieces := make(chan []byte)
+	go s.read(pieces)
+	go s.decode(pieces)
 	return s, nil
 }
 
-// readKeys hands over what is typed. It ends with the input, or stays in its
+// read hands over what is typed. It ends with the input, or stays in its
 // read until the process ends, as a read of a terminal cannot be interrupted.
-func (s *Screen) readKeys() {
-	defer close(s.keys)
-	key := make([]byte, 1)
+func (s *Screen) read(pieces chan<- []byte) {
+	defer close(pieces)
 	for {
-		if n, err := s.in.Read(key); n == 0 || err != nil {
+		piece := make([]byte, 256)
+		n, err := s.in.Read(piece)
+		if n == 0 || err != nil {
 			return
 		}
-		s.keys <- key[0]
+		select {
+		case pieces <- piece[:n]:
+		case <-s.closed:
+			return
+		}
+	}
+}
+
+// escapeWait is how long after Escape the rest of a longer sequence may take to come.
+const escapeWait = 50 * time.Millisecond
+
+// decode makes keys of what is typed, and of changes of the terminal's size.
+func (s *Screen) decode(pieces <-chan []byte) {
+	defer close(s.keys)
+	sizes := make(chan os.Signal, 1)
+	signal.Notify(sizes, syscall.SIGWINCH)
+	defer signal.Stop(sizes)
+	var open Keys
+	for {
+		var late <-chan time.Time
+		if open.Waiting() {
+			late = time.After(escapeWait)
+		}
+		var keys []Key
+		select {
+		case piece, more := <-pieces:
+			if !more {
+				return
+			}
+			keys = open.Feed(piece)
+		case <-late:
+			keys = open.Flush()
+		case <-sizes:
+			keys = []Key{Resize}
+		case <-s.closed:
+			return
+		}
+		for _, key := range keys {
+			select {
+			case s.keys <- key:
+			case <-s.closed:
+				return
+			}
+		}
 	}
 }
 
 // Keys gives the keys as they are typed; closed at the end of the input.
-func (s *Screen) Keys() <-chan byte { return s.keys }
+func (s *Screen) Keys() <-chan Key { return s.keys }
+
+// Size returns the columns and rows of the screen.
+func (s *Screen) Size() (columns, rows int) { return Size(s.out) }
 
 // Draw shows text from the top left corner on, cut to the terminal's size.
 func (s *Screen) Draw(text string) {
@@ -95,6 +148,7 @@ func (s *Screen) Draw(text string) {
 
 // Close gives the terminal back as it was.
 func (s *Screen) Close() error {
+	close(s.closed)
 	io.WriteString(s.out, "\x1b[?25h\x1b[?1049l")
 	return term.Restore(int(s.in.Fd()), s.saved)
 }

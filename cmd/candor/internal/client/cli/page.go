@@ -26,6 +26,11 @@ type Page struct {
 	listed bytes.Buffer // what Layout asks for alone: names, or columns
 }
 
+// Part is an empty page that looks like p.
+func (p *Page) Part() *Page {
+	return &Page{Style: p.Style, Now: p.Now, Zone: p.Zone, Columns: p.Columns, Layout: p.Layout}
+}
+
 // Table writes a table, which fits the terminal where the page goes to one.
 func (p *Page) Table(t *terminal.Table, indent string) {
 	p.tables = append(p.tables, t)

@@ -18,8 +18,9 @@ func topCommand(a *cli.App) *cobra.Command {
 		Use:   "top",
 		Short: "watch shares, prices and slots as they change",
 		Long: `Watch the markets of the site: prices, slots and the shares of the largest bidders,
-redrawn in place until q or Ctrl-C. Where the output is not a terminal, and with
---json, print it once.`,
+redrawn in place until q or Ctrl-C. The arrow keys, Page Up and Page Down scroll; s sorts
+the bidders by the next column, r turns the order round. Where the output is not a
+terminal, and with --json, print it once.`,
 		Example: "  candor top\n  candor top --interval 200ms\n  candor top --json | jq '.markets[0].prices'",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
 			if interval < minInterval {
@@ -62,7 +63,8 @@ func survey(ctx context.Context, s *cli.Session) (o overview, err error) {
 	return overview{Site: s.Site, Account: account, Nodes: nodes.Nodes, Markets: markets.Markets}, nil
 }
 
-// watchTop redraws the overview until the user has enough.
+// watchTop redraws the overview until the user has enough. The site is asked beside
+// the keys, so that they work while it does not answer.
 func watchTop(ctx context.Context, a *cli.App, s *cli.Session, interval time.Duration) error {
 	in, out := a.In.(*os.File), a.Out.(*os.File)
 	screen, err := terminal.OpenScreen(in, out)
@@ -70,37 +72,41 @@ func watchTop(ctx context.Context, a *cli.App, s *cli.Session, interval time.Dur
 		return err
 	}
 	defer screen.Close()
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	looks := make(chan look)
+	go watch(ctx, s, interval, looks)
+	v := topView{}
 	for {
-		screen.Draw(topFrame(ctx, a, s))
+		_, rows := screen.Size()
+		screen.Draw(v.frame(a.Page(a.Out), rows))
 		select {
-		case <-ticker.C:
+		case v.look = <-looks:
 		case <-ctx.Done():
 			return nil
 		case key, ok := <-screen.Keys():
-			if !ok || key == 'q' || key == 'Q' || key == keyInterrupt || key == keyEscape {
+			if !ok || v.press(key, rows) {
 				return nil
 			}
 		}
 	}
 }
 
-// What a terminal in raw mode sends for Ctrl-C and Escape.
-const (
-	keyInterrupt = 0x03
-	keyEscape    = 0x1b
-)
-
-// topFrame is one picture; a site that does not answer is one too.
-func topFrame(ctx context.Context, a *cli.App, s *cli.Session) string {
-	p := a.Page(a.Out)
-	o, err := survey(ctx, s)
-	if err != nil {
-		p.Printf("%s\n\n%s\n", p.Bold("candor top"), p.Yellow("The site does not answer: "+terminal.Safe(cli.Sentence(err))))
-	} else {
-		writeTop(p, o)
+// watch looks at the site again and again.
+func watch(ctx context.Context, s *cli.Session, interval time.Duration, looks chan<- look) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		o, err := survey(ctx, s)
+		select {
+		case looks <- look{&o, err}:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
 	}
-	p.Printf("\n%s\n", p.Dim("q quits"))
-	return p.String()
 }

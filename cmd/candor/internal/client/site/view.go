@@ -181,13 +181,18 @@ type overview struct {
 }
 
 func writeTop(p *cli.Page, o overview) {
+	p.Printf("%s\n\n", topHead(p, o))
+	writeMarkets(p, messages.MarketsReply{Markets: o.Markets})
+}
+
+// topHead sums up a site and the user's account in a line.
+func topHead(p *cli.Page, o overview) string {
 	up := 0
 	for _, n := range o.Nodes {
 		if n.State == "Up" {
 			up++
 		}
 	}
-	p.Printf("%s  %s  %d of %s up  %s: %s available, %v held\n\n", p.Bold("candor top"), p.Exactly(p.Now)+"  "+o.Site,
+	return fmt.Sprintf("%s  %s  %d of %s up  %s: %s available, %v held", p.Bold("candor top"), p.Exactly(p.Now)+"  "+o.Site,
 		up, terminal.Plural(len(o.Nodes), "node"), o.Account.Account, cli.Credits(o.Account.Available), o.Account.Reserved)
-	writeMarkets(p, messages.MarketsReply{Markets: o.Markets})
 }

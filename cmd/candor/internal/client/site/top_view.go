@@ -1,0 +1,116 @@
+package site
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// look is what the site has answered; neither: it has not answered yet.
+type look struct {
+	overview *overview
+	err      error
+}
+
+// topView is what the user has made of the overview: how far it is scrolled, and how
+// sorted.
+type topView struct {
+	look     look
+	offset   int // of the first line shown below the head
+	by       int // in orders
+	reversed bool
+}
+
+// order is a column by which bidders are sorted.
+type order struct {
+	name    string
+	compare func(a, b messages.JobShare) int
+}
+
+// orders are the columns by which bidders are sorted: the site's order first.
+var orders = []order{
+	{"share", func(a, b messages.JobShare) int { return 0 }},
+	{"budget", func(a, b messages.JobShare) int { return cmp.Compare(b.Budget, a.Budget) }},
+	{"running", func(a, b messages.JobShare) int { return cmp.Compare(b.Running, a.Running) }},
+	{"waiting", func(a, b messages.JobShare) int { return cmp.Compare(b.Pending, a.Pending) }},
+	{"account", func(a, b messages.JobShare) int { return cmp.Compare(a.Account, b.Account) }},
+	{"job", func(a, b messages.JobShare) int { return cmp.Compare(a.Job, b.Job) }},
+}
+
+// around are the lines of a frame that do not scroll: head, blank, blank and keys.
+const around = 4
+
+// press does what a key asks for, and reports whether the user has enough.
+func (v *topView) press(key terminal.Key, rows int) (enough bool) {
+	page := max(1, rows-around)
+	switch key {
+	case 'q', 'Q', terminal.Interrupt, terminal.Escape:
+		return true
+	case 's':
+		v.by = (v.by + 1) % len(orders)
+	case 'S':
+		v.by = (v.by + len(orders) - 1) % len(orders)
+	case 'r':
+		v.reversed = !v.reversed
+	case terminal.Up, 'k':
+		v.offset--
+	case terminal.Down, 'j':
+		v.offset++
+	case terminal.PageUp, 'b':
+		v.offset -= page
+	case terminal.PageDown, ' ':
+		v.offset += page
+	case terminal.Home, 'g':
+		v.offset = 0
+	case terminal.End, 'G':
+		v.offset = math.MaxInt32
+	}
+	v.offset = max(0, v.offset)
+	return false
+}
+
+// frame is one picture of at most as many rows; a site that does not answer is one too.
+func (v *topView) frame(p *cli.Page, rows int) string {
+	head := p.Bold("candor top")
+	if v.look == (look{}) {
+		return head + "\n\n" + p.Dim("asking the site ...") + "\n"
+	}
+	if o := v.look.overview; o != nil && v.look.err == nil {
+		head = topHead(p, *o)
+	}
+	body := v.body(p)
+	v.offset = min(v.offset, max(0, len(body)-max(1, rows-around)))
+	body = body[v.offset:]
+	body = body[:min(len(body), max(1, rows-around))]
+	keys := "q quits  ↑↓ scroll  s sorts (" + orders[v.by].name + ")  r turns round"
+	return head + "\n\n" + strings.Join(body, "\n") + "\n\n" + p.Dim(keys) + "\n"
+}
+
+// body is what scrolls.
+func (v *topView) body(p *cli.Page) []string {
+	if v.look.err != nil {
+		return []string{p.Yellow("The site does not answer: " + terminal.Safe(cli.Sentence(v.look.err)))}
+	}
+	part := p.Part()
+	writeMarkets(part, messages.MarketsReply{Markets: v.sorted(v.look.overview.Markets)})
+	return strings.Split(strings.TrimRight(part.String(), "\n"), "\n")
+}
+
+// sorted sorts the bidders of each market as the user asks.
+func (v *topView) sorted(markets []messages.MarketStatus) []messages.MarketStatus {
+	markets = slices.Clone(markets)
+	for i := range markets {
+		top := slices.Clone(markets[i].Top)
+		slices.SortStableFunc(top, orders[v.by].compare)
+		if v.reversed {
+			slices.Reverse(top)
+		}
+		markets[i].Top = top
+	}
+	return markets
+}
