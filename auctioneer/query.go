@@ -97,6 +97,9 @@ func summary(j *book.Job) messages.JobSummary {
 		Budget: j.Spec.Budget, Charged: j.Cost(), Tasks: total, Running: running, Done: done,
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.ExitCode,
 	}
+	for i := range j.Stages {
+		s.Suspended += j.Stages[i].Suspended
+	}
 	if j.Visit != nil {
 		s.Visit = &j.Visit.Visit
 	}

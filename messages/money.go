@@ -163,6 +163,10 @@ type StatementRequest struct {
 	To      Time   `json:"to,omitempty"`
 	After   uint64 `json:"after,omitempty"` // only entries with a larger number, to page on
 	Limit   int    `json:"limit,omitempty"` // default 100, at most 1000
+	// Newest asks for the last entries instead of the first; More then says that there
+	// are older ones. Before: only entries with a smaller number, to page back.
+	Newest bool   `json:"newest,omitempty"`
+	Before uint64 `json:"before,omitempty"`
 }
 
 // StatementReply is a page of an account's history.

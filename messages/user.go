@@ -100,6 +100,8 @@ type JobSummary struct {
 	ExitCode  int     `json:"exit_code"`       // of the first task that failed for good
 	Away      *Away   `json:"away,omitempty"`  // another site runs it
 	Visit     *Visit  `json:"visit,omitempty"` // it is run for another site
+	// Suspended is how many of Running have left their slots until they are resumed.
+	Suspended int `json:"suspended,omitempty"`
 }
 
 // JobDetail is everything a user may want to know of a job.
@@ -274,7 +276,9 @@ type JobShare struct {
 	Budget  Credits      `json:"budget,omitempty"`
 	Shares  []ClassShare `json:"shares"`
 	Pending int          `json:"pending"`
-	Running int          `json:"running"`
+	Running int          `json:"running"` // on slots
+	// Suspended tasks have left their slots until they are resumed.
+	Suspended int `json:"suspended,omitempty"`
 }
 
 // StatusReply is how a replica of an actor sees its group.

@@ -119,6 +119,9 @@ func (s Seen) Top(now messages.Time, limit int) []messages.JobShare {
 		for k := range e.job.Pending {
 			one.Pending += e.Pending[k]
 			one.Running += e.Running[k]
+			if e.Suspended != nil {
+				one.Suspended += e.Suspended[k]
+			}
 		}
 		out = append(out, one)
 	}

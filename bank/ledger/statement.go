@@ -9,8 +9,8 @@ const (
 )
 
 // Statement returns a page of an account's history: the entries numbered
-// above After and made in [From, To), oldest first; To = 0 is no end. It costs
-// the logarithm of the history and the length of the page.
+// above After and made in [From, To), oldest first, or the last of these with
+// Newest; To = 0 is no end. It costs the logarithm of the history and the length of the page.
 func (l *Ledger) Statement(q messages.StatementRequest) (messages.StatementReply, error) {
 	a, refusal := l.accounts.find(q.Account)
 	if refusal != nil {
@@ -46,6 +46,12 @@ func (s *statement) page(q messages.StatementRequest) (messages.StatementReply, 
 	if first == nil {
 		return reply, s.opening(s.account.trail.last(), &reply)
 	}
+	older := false
+	if q.Newest {
+		if first, older, err = s.newest(first, q); err != nil {
+			return reply, err
+		}
+	}
 	if err := s.opening(first.before(s.account.name), &reply); err != nil {
 		return reply, err
 	}
@@ -55,7 +61,7 @@ func (s *statement) page(q messages.StatementRequest) (messages.StatementReply, 
 	}
 	for i := range entries {
 		e := &entries[i]
-		if q.To != 0 && e.at >= q.To {
+		if past(q, e) {
 			break
 		}
 		if len(reply.Entries) == q.Limit {
@@ -64,7 +70,33 @@ func (s *statement) page(q messages.StatementRequest) (messages.StatementReply, 
 		}
 		reply.Entries = append(reply.Entries, e.entry(s.account.name, e.number))
 	}
+	if q.Newest {
+		reply.More = older
+	}
 	return reply, s.explain(reply.Entries)
+}
+
+// newest returns the first of the last entries that a request asks for, none of which is
+// older than first, and reports whether there are older ones.
+func (s *statement) newest(first *entry, q messages.StatementRequest) (*entry, bool, error) {
+	name := s.account.name
+	end := s.account.trail.count
+	after, err := s.oldest(func(e *entry) bool { return past(q, e) })
+	if err != nil {
+		return nil, false, err
+	}
+	if after != nil {
+		end = after.linkOf(name).ordinal - 1
+	}
+	least := first.linkOf(name).ordinal
+	from := max(least, end+1-min(uint64(q.Limit), end))
+	e, err := s.oldest(func(e *entry) bool { return e.linkOf(name).ordinal >= from })
+	return e, from > least, err
+}
+
+// past reports whether an entry is later than those that a request asks for.
+func past(q messages.StatementRequest, e *entry) bool {
+	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
 
 // opening notes the balance after an entry, if there is one.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
@@ -129,5 +130,42 @@ func TestStatementRefusals(t *testing.T) {
 	}
 	if _, err := b.Statement(messages.StatementRequest{Account: "nobody"}); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("nobody's: %v", err)
+	}
+}
+
+// The newest entries are the last ones of the whole statement, in the same order, and
+// paging back by Before comes to the first.
+func TestStatementOfTheNewest(t *testing.T) {
+	b := paged(t)
+	all, err := b.Statement(messages.StatementRequest{Account: "ada", Limit: MaxPage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int{1, 3, 249, 250, 251} {
+		q := messages.StatementRequest{Account: "ada", Limit: limit, Newest: true}
+		end := len(all.Entries)
+		for more := true; more; {
+			s, err := b.Statement(q)
+			if err != nil || len(s.Entries) == 0 {
+				t.Fatalf("limit %d before %d: %+v %v", limit, q.Before, s, err)
+			}
+			from := max(0, end-limit)
+			if !slices.Equal(s.Entries, all.Entries[from:end]) || s.More != (from > 0) || s.Opening != s.Entries[0].Balance-s.Entries[0].Change {
+				t.Fatalf("limit %d before %d: %d entries from %d on, more %v, opening %v", limit, q.Before, len(s.Entries), s.Entries[0].Number, s.More, s.Opening)
+			}
+			end, more, q.Before = from, s.More, s.Entries[0].Number
+		}
+	}
+	s, err := b.Statement(messages.StatementRequest{Account: "ada", Limit: 2, Newest: true, To: all.Entries[9].At})
+	if err != nil || len(s.Entries) != 2 || s.Entries[1].At >= all.Entries[9].At || !s.More {
+		t.Errorf("before an instant: %+v %v", s, err)
+	}
+	s, err = b.Statement(messages.StatementRequest{Account: "ada", Newest: true, From: all.Entries[249].At + 1})
+	if err != nil || len(s.Entries) != 0 {
+		t.Errorf("after the last: %+v %v", s, err)
+	}
+	s, err = b.Statement(messages.StatementRequest{Account: "ada", Newest: true, To: all.Entries[0].At})
+	if err != nil || len(s.Entries) != 0 || s.More {
+		t.Errorf("before the first: %+v %v", s, err)
 	}
 }

@@ -61,11 +61,22 @@ func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	var parts []string
 	for j, pending := range s.pending {
 		if pending {
-			parts = append(parts, fmt.Sprintf("%.3g%% of the %d slots of %s for a sub-budget of %.6g credits, among %d jobs",
-				100*s.shares[j], view.Classes[j].Slots, view.Classes[j].Name, s.spends[j], c.pending[j]))
+			parts = append(parts, fmt.Sprintf("%.3g%% of the %d slots of %s for a sub-budget of %.6g credits, %s",
+				100*s.shares[j], view.Classes[j].Slots, view.Classes[j].Name, s.spends[j], rivals(c.pending[j]-1)))
 		}
 	}
 	return "its share is " + strings.Join(parts, ", and ")
+}
+
+// rivals says how many other jobs want slots of a class.
+func rivals(n int) string {
+	switch {
+	case n <= 0:
+		return "beside no other job"
+	case n == 1:
+		return "beside 1 other job"
+	}
+	return fmt.Sprintf("beside %d other jobs", n)
 }
 
 // doubling says, class by class, about how much more budget would double the

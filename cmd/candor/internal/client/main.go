@@ -52,7 +52,7 @@ func run(ctx context.Context, a *cli.App, args []string, groups []Group) int {
 		return cli.CodeInterrupted
 	}
 	if text := cli.Explain(cmd, err); text != "" {
-		fmt.Fprintln(a.Err, text)
+		fmt.Fprintln(a.Err, cli.LocalTimes(text, a.Zone))
 	}
 	return cli.ExitCode(err)
 }

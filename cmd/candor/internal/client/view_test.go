@@ -160,3 +160,18 @@ func TestViews(t *testing.T) {
 		"books_broken":    {"books", gives[messages.BooksRequest](b, messages.VerbBooks, messages.BooksReply{Issued: 300 * credit, Balances: 299 * credit, Message: "1 credit is missing"})},
 	})
 }
+
+// Suspended tasks run nowhere, a stage of an ended job does not run on, and a state is not
+// its own reason.
+func TestWhatDoesNotRunIsNotShownAsRunning(t *testing.T) {
+	s := newSite(t)
+	job := someJob()
+	job.State, job.Reason, job.Ended, job.Running, job.Suspended = messages.Running, "Running", 0, 5, 3
+	job.Stages[1].Running, job.Stages[1].Suspended = 5, 3
+	gives[messages.JobRequest](messages.Auctioneer, messages.VerbJob, job)(s)
+	gives[messages.JobsRequest](messages.Auctioneer, messages.VerbJobs, messages.JobsReply{Jobs: []messages.JobSummary{job.JobSummary}})(s)
+	gives[messages.JobRequest](messages.Auctioneer, messages.VerbWhy, messages.WhyReply{Job: 103, State: messages.Running, Reason: "Running"})(s)
+	s.run("job", "103", "--columns", "stage,running,suspended").expect(t, 0, "total        2          3", "")
+	s.run("jobs", "-n", "1", "--columns", "running,suspended,reason").expect(t, 0, "      2          3\n", "")
+	s.run("why", "103").expect(t, 0, "Job 103 is Running\n", "")
+}

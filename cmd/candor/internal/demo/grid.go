@@ -69,7 +69,7 @@ func (g *grid) statements(ctx context.Context) ([]statement, error) {
 	}
 	var all []statement
 	for _, a := range list.Accounts {
-		whole, err := accounts.FullStatement(ctx, g.operator, messages.StatementRequest{Account: a.Account}, 0)
+		whole, err := accounts.FullStatement(ctx, g.operator, messages.StatementRequest{Account: a.Account})
 		if err != nil {
 			return nil, err
 		}

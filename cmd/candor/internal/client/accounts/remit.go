@@ -90,8 +90,8 @@ this by themselves.`,
 }
 
 func writeAuthorised(p *cli.Page, r messages.Authorisation) {
-	p.Printf("Site %s may charge %s once, up to %s, until %s\n", r.Peer, r.Account, cli.Credits(r.Amount), p.Exactly(r.Ends()))
-	p.Fields("Authorisation", r.ID, "Free again", p.Exactly(r.Frees())+" at the latest")
+	p.Printf("Site %s may charge %s once, up to %s, until %s\n", r.Peer, r.Account, cli.Credits(r.Amount), p.At(r.Ends()))
+	p.Fields("Authorisation", r.ID, "Free again", p.At(r.Frees())+" at the latest")
 }
 
 func revokeCommand(a *cli.App) *cobra.Command {

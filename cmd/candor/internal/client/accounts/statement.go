@@ -3,7 +3,6 @@ package accounts
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -24,6 +23,7 @@ With --project, show only what was held and charged on your own word there.`,
 		Example: `  candor statement
   candor statement climate --from 2026-01-01 --to 2026-02-01
   candor statement --project climate --from '7 days ago'
+  candor statement -n 10
   candor statement --from 24h --json | jq '.entries[].change'
   candor statement --csv > statement.csv`,
 		RunE:              a.Online(func(ctx context.Context, s *cli.Session, args []string) error { return statement(ctx, a, s, &o, args) }),
@@ -33,7 +33,7 @@ With --project, show only what was held and charged on your own word there.`,
 	cmd.Flags().StringVar(&o.to, "to", "", "before this `time`")
 	cmd.Flags().StringVar(&o.project, "project", "", "the statement of this `project`, as far as it was on your word")
 	cmd.Flags().BoolVar(&o.csv, "csv", false, "print a table of comma-separated values")
-	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "at most this `number` of entries (default: all)")
+	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "only the newest, at most this `number` of entries (default: all)")
 	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts())
 	return cmd
 }
@@ -60,7 +60,10 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	case o.csv && a.Flags.JSON:
 		return cli.Usagef("--csv: cannot go with --json: choose one")
 	}
-	reply, err := FullStatement(ctx, s, r, o.limit)
+	if o.limit < 0 {
+		return cli.Usagef("--limit %d: must be a whole number from 1 on", o.limit)
+	}
+	reply, err := statementOf(ctx, s, r, o.limit)
 	if err != nil {
 		return err
 	}
@@ -84,17 +87,31 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	})
 }
 
-// FullStatement reads page after page and joins them; limit 0 reads all.
-func FullStatement(ctx context.Context, s *cli.Session, r messages.StatementRequest, limit int) (messages.StatementReply, error) {
-	if limit < 0 {
-		return messages.StatementReply{}, cli.Usagef("--limit %d: must be a whole number from 1 on", limit)
-	}
+// statementOf reads the newest entries, at most limit; 0: all.
+func statementOf(ctx context.Context, s *cli.Session, r messages.StatementRequest, limit int) (all messages.StatementReply, err error) {
 	if limit == 0 {
-		limit = math.MaxInt
+		return FullStatement(ctx, s, r)
 	}
-	var all messages.StatementReply
-	for {
+	for r.Newest = true; ; {
 		r.Limit = min(limit-len(all.Entries), cli.MaxPage)
+		reply, err := cli.Call[messages.StatementReply](ctx, s, messages.Bank, messages.VerbStatement, r)
+		if err != nil {
+			return all, err
+		}
+		reply.Entries, reply.Account = append(reply.Entries, all.Entries...), cmp.Or(reply.Account, all.Account)
+		done := !reply.More || len(reply.Entries) == len(all.Entries) || len(reply.Entries) >= limit
+		all = reply
+		if done {
+			return all, nil
+		}
+		r.Before = all.Entries[0].Number
+	}
+}
+
+// FullStatement reads page after page and joins them.
+func FullStatement(ctx context.Context, s *cli.Session, r messages.StatementRequest) (messages.StatementReply, error) {
+	var all messages.StatementReply
+	for r.Limit = cli.MaxPage; ; {
 		reply, err := cli.Call[messages.StatementReply](ctx, s, messages.Bank, messages.VerbStatement, r)
 		if err != nil {
 			return all, err
@@ -102,8 +119,8 @@ func FullStatement(ctx context.Context, s *cli.Session, r messages.StatementRequ
 		if r.After == 0 {
 			all.Account, all.Opening = reply.Account, reply.Opening
 		}
-		all.Entries, all.More = append(all.Entries, reply.Entries...), reply.More
-		if !reply.More || len(reply.Entries) == 0 || len(all.Entries) >= limit {
+		all.Entries = append(all.Entries, reply.Entries...)
+		if !reply.More || len(reply.Entries) == 0 {
 			return all, nil
 		}
 		r.After = reply.Entries[len(reply.Entries)-1].Number

@@ -44,7 +44,7 @@ func frozen(p *cli.Page, r messages.AccountReply) string {
 	}
 	text := "by " + terminal.Safe(r.Frozen)
 	if r.Why != "" {
-		text += ": " + terminal.Safe(r.Why)
+		text += ": " + p.Said(r.Why)
 	}
 	return p.Red(text)
 }
@@ -65,7 +65,7 @@ func writeExpiring(p *cli.Page, list []messages.Expiring) {
 	p.Title("Expiring")
 	t := terminal.NewTable("WHEN|>IN|>UNSPENT|>HELD|~GRANT")
 	for _, e := range list {
-		t.Row(p.Exactly(e.Expires), p.Between(p.Now, e.Expires), e.Free.String(), cli.OrBlank(e.Held), terminal.Safe(e.Grant))
+		t.Row(p.At(e.Expires), p.Between(p.Now, e.Expires), e.Free.String(), cli.OrBlank(e.Held), terminal.Safe(e.Grant))
 	}
 	p.Table(t, "  ")
 }
@@ -120,7 +120,7 @@ func writeAccounts(p *cli.Page, r messages.AccountsReply) {
 func writeGranted(p *cli.Page, q messages.GrantRequest, r messages.AccountReply) {
 	until := ""
 	if q.Expires != 0 {
-		until = " until " + p.Exactly(q.Expires)
+		until = " until " + p.At(q.Expires)
 	}
 	p.Printf("Granted %s to %s%s, which now has %s available\n", cli.Credits(q.Amount), r.Account, until, cli.Credits(r.Available))
 }
@@ -133,7 +133,7 @@ func writeStatement(p *cli.Page, r messages.StatementReply, facts map[messages.J
 	}
 	last := r.Entries[len(r.Entries)-1]
 	p.Printf("%s balance %s, %v held, %v available\n", p.Bold("Closing"), cli.Credits(last.Balance), last.Reserved, last.Balance-last.Reserved)
-	writeLater(p, r.More)
+	writeOlder(p, r.More)
 }
 
 // writePart writes those entries of a project that were on one member's word.
@@ -148,12 +148,12 @@ func writePart(p *cli.Page, r messages.StatementReply, member messages.Name, fac
 		held += e.Hold
 	}
 	p.Printf("%s %s charged, %v more held than before\n", p.Bold("Together"), cli.Credits(-moved), held)
-	writeLater(p, r.More)
+	writeOlder(p, r.More)
 }
 
-func writeLater(p *cli.Page, more bool) {
+func writeOlder(p *cli.Page, more bool) {
 	if more {
-		p.Printf("%s\n", p.Dim("There are later entries: see them with --limit."))
+		p.Printf("%s\n", p.Dim("There are older entries: see them with a larger --limit."))
 	}
 }
 
@@ -165,8 +165,8 @@ func entries(p *cli.Page, entries []messages.Entry, facts map[messages.JobID]job
 	}
 	t := terminal.NewTable(">NO.|AT|WHAT|>JOB|~WITH|>CHANGE|>HELD|>BALANCE|>HELD NOW|~REASON").Spare("HELD NOW|WITH|HELD|NO.|WHAT")
 	for _, e := range entries {
-		t.Row(terminal.Count(e.Number), p.Exactly(e.At), e.Kind.String(), cli.OrBlank(e.Job), terminal.Safe(e.Other),
-			p.Change(e.Change), cli.Change(e.Hold), e.Balance.String(), e.Reserved.String(), terminal.Safe(inWords(e, facts)))
+		t.Row(terminal.Count(e.Number), p.At(e.At), e.Kind.String(), cli.OrBlank(e.Job), terminal.Safe(e.Other),
+			p.Change(e.Change), cli.Change(e.Hold), e.Balance.String(), e.Reserved.String(), p.Said(inWords(e, facts)))
 	}
 	p.Table(t, "  ")
 	return true

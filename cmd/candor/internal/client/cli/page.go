@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,22 +84,33 @@ func (p *Page) State(s messages.State) string {
 	return s.String()
 }
 
-// At writes an instant in the page's Zone: the time alone if it was within
-// the last twelve hours.
+// instants is how instants are written in text, in the zone of the user.
+const instants = "2006-01-02 15:04:05"
+
+// At writes an instant, "" for none.
 func (p *Page) At(t messages.Time) string {
 	if t == 0 {
 		return ""
 	}
-	layout := "2006-01-02 15:04"
-	if age := p.Now.Sub(t).Std(); age >= 0 && age < 12*time.Hour {
-		layout = "15:04:05"
-	}
-	return t.Std().In(p.Zone).Format(layout)
+	return t.Std().In(p.Zone).Format(instants)
 }
 
-// Exactly writes an instant in full.
-func (p *Page) Exactly(t messages.Time) string {
-	return t.Std().In(p.Zone).Format("2006-01-02 15:04:05")
+// Said writes what the site or another user has said: with control characters replaced, and
+// instants as the page writes them.
+func (p *Page) Said(text string) string { return LocalTimes(terminal.Safe(text), p.Zone) }
+
+// written matches an instant as the site writes instants in its sentences.
+var written = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+
+// LocalTimes writes the instants of a sentence in a zone.
+func LocalTimes(text string, zone *time.Location) string {
+	return written.ReplaceAllStringFunc(text, func(instant string) string {
+		t, err := time.Parse(time.RFC3339Nano, instant)
+		if err != nil {
+			return instant
+		}
+		return t.In(zone).Format(instants)
+	})
 }
 
 // Between writes the span between two instants, up to now where the second

@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
@@ -32,10 +34,10 @@ func writeJobs(p *cli.Page, r messages.JobsReply) {
 		p.Printf("No jobs. Submit one with candor submit.\n")
 		return
 	}
-	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|~MARKET|STATE|>DONE|>RUNNING|>BUDGET|>CHARGED|SUBMITTED|>WAITED|>RAN|~REASON").Spare("MARKET|SUBMITTED|WAITED|RUNNING|CHARGED|BUDGET|RAN|ACCOUNT")
+	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|~MARKET|STATE|>DONE|>RUNNING|>SUSPENDED|>BUDGET|>CHARGED|SUBMITTED|>WAITED|>RAN|~REASON").Spare("MARKET|SUBMITTED|WAITED|RUNNING|CHARGED|BUDGET|RAN|ACCOUNT")
 	for _, j := range r.Jobs {
 		t.Row(j.Job.String(), terminal.Safe(j.Name), paidBy(ownerOf(j), j.Payer), where(j),
-			p.State(j.State), fmt.Sprintf("%d/%d", j.Done, j.Tasks), cli.Number(j.Running), j.Budget.String(), charged(j),
+			p.State(j.State), fmt.Sprintf("%d/%d", j.Done, j.Tasks), cli.Number(j.Running-j.Suspended), cli.Number(j.Suspended), j.Budget.String(), charged(j),
 			p.At(j.Submitted), waited(p, j), p.Between(j.Started, j.Ended), reason(j))
 	}
 	p.Table(t, "")
@@ -107,7 +109,7 @@ func waited(p *cli.Page, j messages.JobSummary) string {
 // reason tells why a job is not done, where that needs telling.
 func reason(j messages.JobSummary) string {
 	switch {
-	case j.State == messages.Completed:
+	case j.Reason == j.State.String(): // says no more than the state
 		return ""
 	case j.State == messages.Failed && j.ExitCode != 0:
 		return strings.TrimSpace(fmt.Sprintf("%s (exit %d)", terminal.Safe(j.Reason), j.ExitCode))
@@ -123,11 +125,11 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 	}
 	p.Fields(
 		"Account", ownerOf(j.JobSummary), "Paid by", j.Payer, "Market", where(j.JobSummary), "At site", away(p, j.JobSummary), "Because", because(j.JobSummary),
-		"Reason", terminal.Safe(j.Reason), "Exit code", exit,
+		"Reason", p.Said(reason(j.JobSummary)), "Exit code", exit,
 		"Budget", cli.Credits(j.Budget), "Charged", charge(p, j.JobSummary),
 		"Utility", Utility(j.Spec.Utility),
 		"Directory", terminal.Safe(j.Spec.Dir),
-		"Submitted", p.Exactly(j.Submitted),
+		"Submitted", p.At(j.Submitted),
 		"Waited", waited(p, j.JobSummary),
 		"Ran", p.Between(j.Started, j.Ended),
 		"Response", response(p, j.JobSummary))
@@ -181,14 +183,14 @@ func Utility(u *messages.Utility) string {
 
 func writeStages(p *cli.Page, j messages.JobDetail) {
 	p.Title("Stages")
-	t := terminal.NewTable("~STAGE|~CLASS|~AFTER|>TASKS|>READY|>RUNNING|>DONE|>RETRIED|STARTED|>RAN|>SLOT TIME|>CPU|>MEMORY").Spare("STARTED|SLOT TIME|AFTER|CPU|RETRIED|MEMORY")
+	t := terminal.NewTable("~STAGE|~CLASS|~AFTER|>TASKS|>READY|>RUNNING|>SUSPENDED|>DONE|>RETRIED|STARTED|>RAN|>SLOT TIME|>CPU|>MEMORY").Spare("STARTED|SLOT TIME|AFTER|CPU|RETRIED|MEMORY")
 	for i, s := range j.Stages {
 		after := ""
 		if i < len(j.Spec.Stages) {
 			after = strings.Join(j.Spec.Stages[i].After, ", ")
 		}
-		t.Row(s.Name, s.Class, after, terminal.Count(s.Tasks), cli.Number(s.Pending), cli.Number(s.Running), terminal.Count(s.Done), cli.Number(s.Retried),
-			p.At(s.Started), p.Between(s.Started, s.Ended), terminal.Span(s.SlotTime.Std()), processor(s.CPU), memory(s.MaxRSS))
+		t.Row(s.Name, s.Class, after, terminal.Count(s.Tasks), cli.Number(s.Pending), cli.Number(s.Running-s.Suspended), cli.Number(s.Suspended), terminal.Count(s.Done), cli.Number(s.Retried),
+			p.At(s.Started), p.Between(s.Started, cmp.Or(s.Ended, j.Ended)), terminal.Span(s.SlotTime.Std()), processor(s.CPU), memory(s.MaxRSS))
 	}
 	p.Table(t, "  ")
 }
@@ -208,6 +210,9 @@ func memory(bytes int64) string {
 	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 }
 
+// leastOver is the time under which an average of shares means nothing.
+const leastOver = messages.Duration(time.Second)
+
 func writeShares(p *cli.Page, shares []messages.ClassShare) {
 	if len(shares) == 0 {
 		return
@@ -215,15 +220,23 @@ func writeShares(p *cli.Page, shares []messages.ClassShare) {
 	p.Title("Shares")
 	t := terminal.NewTable("~CLASS|>NOW|>ALLOCATED|>RECEIVED|>OVER")
 	for _, s := range shares {
-		t.Row(s.Class, terminal.Percent(s.Now), terminal.Percent(s.Allocated), terminal.Percent(s.Received), terminal.Span(s.Over.Std()))
+		row := []string{s.Class, terminal.Percent(s.Now), "", "", ""}
+		if s.Over >= leastOver {
+			row = []string{s.Class, terminal.Percent(s.Now), terminal.Percent(s.Allocated), terminal.Percent(s.Received), terminal.Span(s.Over.Std())}
+		}
+		t.Row(row...)
 	}
 	p.Table(t, "  ")
 }
 
 func writeWhy(p *cli.Page, r messages.WhyReply) {
-	p.Printf("%s is %s: %s\n", p.Bold("Job "+r.Job.String()), p.State(r.State), p.Bold(terminal.Safe(r.Reason)))
+	p.Printf("%s is %s", p.Bold("Job "+r.Job.String()), p.State(r.State))
+	if r.Reason != r.State.String() {
+		p.Printf(": %s", p.Bold(p.Said(r.Reason)))
+	}
+	p.Printf("\n")
 	if r.Message != "" {
-		p.Printf("  %s\n", terminal.Safe(r.Message))
+		p.Printf("  %s\n", p.Said(r.Message))
 	}
 	writeShares(p, r.Shares)
 	if len(r.Prices) > 0 {
@@ -233,7 +246,7 @@ func writeWhy(p *cli.Page, r messages.WhyReply) {
 	if len(r.Change) > 0 {
 		p.Title("What would change it")
 		for _, sentence := range r.Change {
-			p.Printf("  - %s\n", terminal.Safe(sentence))
+			p.Printf("  - %s\n", p.Said(sentence))
 		}
 	}
 }
@@ -252,8 +265,11 @@ func progressLines(p *cli.Page, j messages.JobDetail) []string {
 	}
 	for _, s := range j.Stages {
 		running := ""
-		if s.Running > 0 {
-			running = p.Cyan(fmt.Sprintf("%d running", s.Running))
+		if s.Running > s.Suspended {
+			running = p.Cyan(fmt.Sprintf("%d running", s.Running-s.Suspended))
+		}
+		if s.Suspended > 0 {
+			running += fmt.Sprintf("  %d suspended", s.Suspended)
 		}
 		done := float64(s.Done) / float64(max(s.Tasks, 1))
 		lines = append(lines, fmt.Sprintf("  %-*s  %s  %d/%d  %s", width, s.Name, terminal.Bar(done, 24), s.Done, s.Tasks, running))

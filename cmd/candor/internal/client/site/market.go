@@ -120,7 +120,7 @@ func writeReservations(p *cli.Page, r messages.ReservationsReply) {
 	}
 	t := terminal.NewTable("START|END|~MARKET|>SLOTS|~CLASS|>JOB|~ACCOUNT|STATE").Spare("CLASS|MARKET")
 	for _, e := range r.Reservations {
-		t.Row(p.Exactly(e.Start), p.Exactly(e.End), e.Market, terminal.Count(e.Slots), e.Class, cli.OrBlank(e.Job), e.Account, p.State(e.State))
+		t.Row(p.At(e.Start), p.At(e.End), e.Market, terminal.Count(e.Slots), e.Class, cli.OrBlank(e.Job), e.Account, p.State(e.State))
 	}
 	p.Table(t, "")
 }
@@ -179,5 +179,5 @@ func writeDrained(p *cli.Page, r messages.DrainReply) {
 		p.Printf("Node %s takes work again\n", r.Node)
 		return
 	}
-	p.Printf("Node %s takes no more work; %s may go on there until %s\n", r.Node, terminal.Plural(r.Tasks, "task"), p.Exactly(r.Until))
+	p.Printf("Node %s takes no more work; %s may go on there until %s\n", r.Node, terminal.Plural(r.Tasks, "task"), p.At(r.Until))
 }

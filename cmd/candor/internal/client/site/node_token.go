@@ -70,7 +70,7 @@ func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Na
 	}
 	if !a.Flags.JSON {
 		p := a.Page(a.Err)
-		fmt.Fprintf(a.Err, "Token %s lets one agent of node %s in, once, until %s\n", reply.State.ID, node, p.Exactly(reply.State.Expires))
+		fmt.Fprintf(a.Err, "Token %s lets one agent of node %s in, once, until %s\n", reply.State.ID, node, p.At(reply.State.Expires))
 	}
 	if output != "" {
 		return nil
@@ -101,7 +101,7 @@ func revokeToken(ctx context.Context, a *cli.App, s *cli.Session, id string) err
 	return a.Show(state, func(p *cli.Page) {
 		p.Printf("Token %s of node %s opens nothing any more\n", state.ID, state.Node)
 		if state.Used != 0 {
-			p.Printf("It was used at %s: candor user revoke %s --node --key %s, with the site's keys, ends what it was used for\n", p.Exactly(state.Used), state.Node, state.Key)
+			p.Printf("It was used at %s: candor user revoke %s --node --key %s, with the site's keys, ends what it was used for\n", p.At(state.Used), state.Node, state.Key)
 		}
 	})
 }
@@ -122,7 +122,7 @@ func writeTokens(p *cli.Page, r messages.TokensReply) {
 	}
 	t := terminal.NewTable("TOKEN|~NODE|STATE|EXPIRES|~BY|~KEY").Spare("KEY")
 	for _, e := range r.Tokens {
-		t.Row(e.ID, e.Node, tokenState(p, &e), p.Exactly(e.Expires), e.By, e.Key)
+		t.Row(e.ID, e.Node, tokenState(p, &e), p.At(e.Expires), e.By, e.Key)
 	}
 	p.Table(t, "")
 }

@@ -25,9 +25,9 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 		if n.Reason == "" {
 			continue
 		}
-		p.Printf("\n%s: %s", n.Node, terminal.Safe(n.Reason))
+		p.Printf("\n%s: %s", n.Node, p.Said(n.Reason))
 		if n.ProbeAt != 0 {
-			p.Printf("; next probe %s", p.Exactly(n.ProbeAt))
+			p.Printf("; next probe %s", p.At(n.ProbeAt))
 		}
 		p.Printf("\n")
 	}
@@ -147,13 +147,13 @@ func bidding(rate messages.Credits) string {
 
 // writeBidders writes the jobs that are told, and their share of each class.
 func writeBidders(p *cli.Page, m messages.MarketStatus) {
-	header := ">JOB|~NAME|~ACCOUNT|>BUDGET|>RUNNING|>WAITING"
+	header := ">JOB|~NAME|~ACCOUNT|>BUDGET|>RUNNING|>SUSPENDED|>WAITING"
 	for _, class := range m.Market.Classes {
 		header += "|" + strings.ToUpper(class)
 	}
 	t := terminal.NewTable(header).Spare("WAITING|BUDGET|RUNNING")
 	for _, j := range m.Top {
-		row := []string{j.Job.String(), terminal.Safe(j.Name), j.Account, cli.OrBlank(j.Budget), terminal.Count(j.Running), terminal.Count(j.Pending)}
+		row := []string{j.Job.String(), terminal.Safe(j.Name), j.Account, cli.OrBlank(j.Budget), terminal.Count(j.Running), cli.Number(j.Suspended), terminal.Count(j.Pending)}
 		for _, class := range m.Market.Classes {
 			row = append(row, shareBar(p, j.Shares, class))
 		}
@@ -193,6 +193,6 @@ func topHead(p *cli.Page, o overview) string {
 			up++
 		}
 	}
-	return fmt.Sprintf("%s  %s  %d of %s up  %s: %s available, %v held", p.Bold("candor top"), p.Exactly(p.Now)+"  "+o.Site,
+	return fmt.Sprintf("%s  %s  %d of %s up  %s: %s available, %v held", p.Bold("candor top"), p.At(p.Now)+"  "+o.Site,
 		up, terminal.Plural(len(o.Nodes), "node"), o.Account.Account, cli.Credits(o.Account.Available), o.Account.Reserved)
 }

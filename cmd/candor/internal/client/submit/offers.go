@@ -66,19 +66,19 @@ func writeOffers(p *cli.Page, r messages.OffersReply) {
 		}
 		when, in := "not known", ""
 		if o.Completion != 0 {
-			when, in = p.Exactly(o.Completion), p.Between(p.Now, o.Completion)
+			when, in = p.At(o.Completion), p.Between(p.Now, o.Completion)
 		}
-		t.Row(mark, o.Site, o.Market, when, in, o.Price.String(), worth, o.Contract, terminal.Safe(o.Basis))
+		t.Row(mark, o.Site, o.Market, when, in, o.Price.String(), worth, o.Contract, p.Said(o.Basis))
 	}
 	if len(r.Offers) > 0 {
 		p.Table(t, "")
 	}
 	for _, s := range r.Silent {
-		p.Printf("%s: %s\n", p.Yellow(cmp.Or(s.Site, "other sites")), terminal.Safe(cli.Sentence(s.Error)))
+		p.Printf("%s: %s\n", p.Yellow(cmp.Or(s.Site, "other sites")), p.Said(cli.Sentence(s.Error)))
 	}
 	if r.Best >= 0 {
-		p.Printf("* is what candor submit --site auto would take: %s\n", terminal.Safe(r.Why))
+		p.Printf("* is what candor submit --site auto would take: %s\n", p.Said(r.Why))
 		return
 	}
-	p.Printf("candor submit --site auto would take none: %s\n", terminal.Safe(r.Why))
+	p.Printf("candor submit --site auto would take none: %s\n", p.Said(r.Why))
 }

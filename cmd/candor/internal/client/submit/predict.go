@@ -113,7 +113,7 @@ func writePrediction(p *cli.Page, r prediction) {
 	t.Row("Available", r.Account.Available.String(), r.Available.String(), r.Available.String()+" to "+r.Account.Available.String())
 	p.Table(t, "  ")
 	for _, d := range r.Draws {
-		p.Printf("  %s of what it holds expire on %s\n", cli.Credits(d.Amount), p.Exactly(d.Expires))
+		p.Printf("  %s of what it holds expire on %s\n", cli.Credits(d.Amount), p.At(d.Expires))
 	}
 	if r.Limited {
 		p.Printf("  of your limit in it, %s are left while the job lives\n", cli.Credits(max(r.Left, 0)))

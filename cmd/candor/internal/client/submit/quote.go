@@ -66,10 +66,10 @@ func quote(ctx context.Context, a *cli.App, sub *submission, from *offersQuery, 
 }
 
 func writeMenu(p *cli.Page, r messages.QuoteReply, chart bool) {
-	p.Printf("%s of market %s, until %s\n", p.Bold("Quote "+r.Quote), r.Market, p.Exactly(r.Expires))
+	p.Printf("%s of market %s, until %s\n", p.Bold("Quote "+r.Quote), r.Market, p.At(r.Expires))
 	t := terminal.NewTable("CONTRACT|COMPLETION|>IN|>PRICE|>BUDGET|>PROMISED|~").Spare("IN|PROMISED")
 	for _, c := range r.Contracts {
-		t.Row(c.ID, p.Exactly(c.Completion), p.Between(p.Now, c.Completion), c.Price.String(), c.Budget.String(), cli.Price(c.Promised), remarks(c))
+		t.Row(c.ID, p.At(c.Completion), p.Between(p.Now, c.Completion), c.Price.String(), c.Budget.String(), cli.Price(c.Promised), remarks(c))
 	}
 	p.Table(t, "  ")
 	if chart {

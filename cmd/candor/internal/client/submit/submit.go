@@ -278,6 +278,6 @@ func writeSubmitted(p *cli.Page, r messages.SubmitReply, dryRun bool) {
 		p.Printf("Submitted job %v (%s held from %s)\n", r.Job, cli.Credits(r.Held), r.Payer)
 	}
 	if r.Chosen != "" {
-		p.Printf("  %s: %s\n", p.Bold(cmp.Or(r.Site, "here")), terminal.Safe(r.Chosen))
+		p.Printf("  %s: %s\n", p.Bold(cmp.Or(r.Site, "here")), p.Said(r.Chosen))
 	}
 }
