@@ -12,6 +12,10 @@ import (
 type agents struct{ *leader }
 
 func (a agents) register(ctx context.Context, node messages.Name, r messages.RegisterRequest) (reply messages.RegisterReply, err error) {
+	if r.Leaving {
+		_, err = propose[int](ctx, a.Auctioneer, &book.Command{Lost: &book.Lost{Node: node, Session: r.Session, Stopped: true}})
+		return reply, err
+	}
 	var command *book.Command
 	a.with(func(d *desk.Desk) { command, err = d.Register(node, &r) })
 	if err != nil {

@@ -289,6 +289,32 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	g.until(third)
 }
 
+// TestANodeSaysGoodbye: a node whose agent stops is shown as stopped at once, its task is
+// run elsewhere, and an operator takes the node off the list.
+func TestANodeSaysGoodbye(t *testing.T) {
+	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	id := g.enter("alice", "a", 1, rate(2))
+	g.until(id)
+	remove := messages.DrainRequest{Node: "n1", Remove: true}
+	_, err := call[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, remove)
+	wantKind(t, err, messages.Conflict)
+	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, messages.DrainRequest{Node: "n1", Notice: second, Reason: "new disk"})
+	if n := must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.Reason != "new disk" || n.State != "Draining" {
+		t.Errorf("%+v", n)
+	}
+	must[messages.RegisterReply](g.fixture, "n1", messages.VerbRegister, messages.RegisterRequest{Session: g.node.session(), Leaving: true})
+	if n := must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.State != "Stopped" {
+		t.Errorf("%+v", n)
+	}
+	if j := must[messages.JobDetail](g.fixture, "alice", messages.VerbJob, messages.JobRequest{Job: id}); j.Running != 0 || j.Stages[0].Pending != 1 {
+		t.Errorf("%+v", j)
+	}
+	must[messages.DrainReply](g.fixture, "operator", messages.VerbDrain, remove)
+	if r := must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}); len(r.Nodes) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestMarketsAreAppliedToARunningSite: a market comes, another changes; the jobs
 // there stay and run; one with jobs cannot go.
 func TestMarketsAreAppliedToARunningSite(t *testing.T) {

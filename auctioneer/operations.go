@@ -36,17 +36,24 @@ func (l *operations) drain(ctx context.Context, caller messages.Name, r messages
 		return reply, err
 	}
 	reply.Node = r.Node
+	if r.Remove {
+		_, err = propose[int](ctx, l.Auctioneer, &book.Command{Drain: &book.Drain{Node: r.Node, Remove: true}})
+		if err == nil {
+			l.Log.Info("node is removed", zap.String("node", r.Node), zap.String("by", caller))
+		}
+		return reply, err
+	}
 	if !r.Undo {
 		reply.Until = l.Clock().Add(r.Notice)
 	}
-	if reply.Tasks, err = propose[int](ctx, l.Auctioneer, &book.Command{Drain: &book.Drain{Node: r.Node, Until: reply.Until}}); err != nil {
+	if reply.Tasks, err = propose[int](ctx, l.Auctioneer, &book.Command{Drain: &book.Drain{Node: r.Node, Until: reply.Until, Reason: r.Reason}}); err != nil {
 		return reply, err
 	}
 	if r.Undo {
 		l.Log.Info("node takes work", zap.String("node", r.Node), zap.String("by", caller))
 		return reply, nil
 	}
-	l.Log.Info("node drains", zap.String("node", r.Node), zap.Stringer("until", reply.Until), zap.Int("tasks", reply.Tasks))
+	l.Log.Info("node drains", zap.String("node", r.Node), zap.Stringer("until", reply.Until), zap.Int("tasks", reply.Tasks), zap.String("reason", r.Reason), zap.String("by", caller))
 	return reply, nil
 }
 

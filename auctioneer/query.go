@@ -205,6 +205,9 @@ func taskState(b *book.Book, r messages.TaskRef, t *book.Task) string {
 func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.NodesReply, err error) {
 	err = l.look(ctx, func(b *book.Book) error {
 		for _, n := range b.Nodes() {
+			if n.Removed {
+				continue
+			}
 			s := messages.NodeStatus{Node: n.Name, State: "Lost", Slots: n.Slots, Since: n.Since, Finished: n.Finished, Abilities: without(n.Abilities, messages.AbilitySharedEnv),
 				Suspended: n.Suspended(), MostSuspended: n.SuspendedLimit()}
 			switch {
@@ -215,8 +218,13 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 			case n.Up:
 				s.State = "Up"
 			}
-			if n.Up {
+			switch {
+			case n.Up && n.Drain != 0:
+				s.Reason = cmp.Or(n.DrainReason, n.Health.Reason)
+			case n.Up:
 				s.Reason = n.Health.Reason
+			case n.Stopped:
+				s.State = "Stopped"
 			}
 			for i, c := range n.Slots {
 				s.Used = append(s.Used, messages.ClassSlots{Class: c.Class, Slots: n.Used[i]})

@@ -14,6 +14,9 @@ type RegisterRequest struct {
 	// MostSuspended is how many suspended tasks the node keeps at once; 0: four for
 	// each slot.
 	MostSuspended int `json:"most_suspended,omitempty"`
+	// Leaving says that the agent ends: nothing runs there any more. It ends the session
+	// instead of beginning one.
+	Leaving bool `json:"leaving,omitempty"`
 }
 
 // MaxSuspended bounds how many suspended tasks a node can keep.

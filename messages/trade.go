@@ -1,5 +1,7 @@
 package messages
 
+import "unicode/utf8"
+
 // Further verbs of the auctioneer. Quote, apply and drain are commands of the
 // leader; reservations is a query.
 const (
@@ -104,12 +106,18 @@ type ApplyReply struct {
 }
 
 // DrainRequest has a node take no more work. What still runs there after Notice
-// is moved by the rule of its market. Undo has it take work again.
+// is moved by the rule of its market. Undo has it take work again. Remove takes a node
+// that is down off the list.
 type DrainRequest struct {
 	Node   Name     `json:"node"`
 	Notice Duration `json:"notice"`
 	Undo   bool     `json:"undo,omitempty"`
+	Reason string   `json:"reason,omitempty"` // for operators and users to read
+	Remove bool     `json:"remove,omitempty"`
 }
+
+// MaxDrainReason bounds the reason for a drain, in bytes.
+const MaxDrainReason = 512
 
 // Validate reports the first thing wrong with a request.
 func (r *DrainRequest) Validate() error {
@@ -118,6 +126,12 @@ func (r *DrainRequest) Validate() error {
 	}
 	if r.Notice < 0 {
 		return Errorf(Invalid, "notice: %v must not be negative", r.Notice)
+	}
+	if len(r.Reason) > MaxDrainReason || !utf8.ValidString(r.Reason) {
+		return Errorf(Invalid, "reason: must be at most %d bytes of text", MaxDrainReason)
+	}
+	if r.Remove && r.Undo {
+		return Errorf(Invalid, "remove: a node is removed or takes work again, not both")
 	}
 	return nil
 }

@@ -206,7 +206,7 @@ type NodesReply struct {
 // NodeStatus is a node as the auctioneer sees it.
 type NodeStatus struct {
 	Node     Name         `json:"node"`
-	State    string       `json:"state"` // Up, Lost, Draining, Quarantined
+	State    string       `json:"state"` // Up, Lost, Stopped, Draining, Quarantined
 	Slots    []ClassSlots `json:"slots"`
 	Used     []ClassSlots `json:"used"`
 	Since    Time         `json:"since"`
@@ -219,7 +219,7 @@ type NodeStatus struct {
 	Suspended     int `json:"suspended,omitempty"`
 	MostSuspended int `json:"most_suspended,omitempty"`
 	// Reason says why the node is in quarantine, or why it is not though tasks fail
-	// there; ProbeAt is when it is probed next.
+	// there, or why it drains; ProbeAt is when it is probed next.
 	Reason  string `json:"reason,omitempty"`
 	ProbeAt Time   `json:"probe_at,omitempty"`
 }

@@ -106,9 +106,27 @@ func (a *Agent) Close() error {
 		}
 		a.die()
 		<-a.ended
+		a.sayGoodbye()
 		a.closed = a.release()
 	})
 	return a.closed
+}
+
+// goodbyeWithin is how long an agent that ends waits for the leader to hear of the end.
+const goodbyeWithin = time.Second
+
+// sayGoodbye tells the leader that nothing runs here any more, so that the node is not
+// taken for lost after a lease. An agent whose tasks run on says nothing.
+func (a *Agent) sayGoodbye() {
+	if a.c.LeaveRunning || a.state.Session() == 0 || a.state.Running() > 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeWithin)
+	defer cancel()
+	_, err := ask[messages.RegisterReply](ctx, a, messages.VerbRegister, &messages.RegisterRequest{Session: a.state.Session(), Leaving: true})
+	if err != nil {
+		a.c.Log.Log(levelOf(err), "the leader did not hear that this node stops", zap.Error(err))
+	}
 }
 
 // leave begins to close the agent: the tasks are left to the next agent, or ended.

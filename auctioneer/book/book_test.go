@@ -215,6 +215,30 @@ func TestRepeatedExchangeHasTheFirstAnswer(t *testing.T) {
 	refusal(t, s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 8, Seq: 2}}), messages.Fenced)
 }
 
+// A node that is up stays; one that is down can be removed, and its agent brings it back.
+func TestANodeThatIsDownCanBeRemoved(t *testing.T) {
+	s := newSite(t)
+	s.register("n1", 7, 1)
+	remove := Command{Drain: &Drain{Node: "n1", Remove: true}}
+	refusal(t, s.apply(remove), messages.Conflict)
+	s.apply(Command{Drain: &Drain{Node: "n1", Until: 9, Reason: "new disk"}})
+	s.apply(Command{Lost: &Lost{Node: "n1", Session: 8, Stopped: true}}) // of another session
+	if n := s.Node("n1"); !n.Up || n.Stopped || n.DrainReason != "new disk" {
+		t.Fatalf("%+v", n)
+	}
+	s.apply(Command{Lost: &Lost{Node: "n1", Session: 7, Stopped: true}})
+	if n := s.Node("n1"); n.Up || !n.Stopped {
+		t.Fatalf("%+v", n)
+	}
+	s.apply(remove)
+	refusal(t, s.apply(remove), messages.NotFound)
+	refusal(t, s.apply(Command{Drain: &Drain{Node: "n1", Until: 9}}), messages.NotFound)
+	s.register("n1", 8, 1)
+	if n := s.Node("n1"); !n.Up || n.Removed || n.Stopped || n.Drain != 0 || n.DrainReason != "" || len(s.Nodes()) != 1 {
+		t.Fatalf("%+v", n)
+	}
+}
+
 func TestLostNodeGivesBackWithoutCountingTheAttempt(t *testing.T) {
 	s := newSite(t)
 	stage := mapStage(1)

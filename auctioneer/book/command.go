@@ -106,6 +106,7 @@ type Claim struct {
 type Lost struct {
 	Node    messages.Name
 	Session uint64
+	Stopped bool // the agent said itself that it ends
 }
 
 // Settle says what an ended job owes to the site. Result: nil.
@@ -152,6 +153,10 @@ type Drain struct {
 	Node  messages.Name
 	Until messages.Time
 	Evict bool // it is Until
+	// Reason is why, in an operator's words. Remove takes the node off the list instead; it
+	// must be down.
+	Reason string
+	Remove bool
 }
 
 // Decide is what a market decided: it is carried out as one. What it says of

@@ -252,6 +252,7 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 	n.resetHealth(x.clock.now)
 	stop = x.rejoin(n, c)
 	n.Session, n.Up, n.Since, n.Seq, n.Grants, n.Stop = c.Session, true, x.clock.now, 0, nil, stop
+	n.Stopped, n.Removed = false, false
 	return slices.Clone(stop), nil
 }
 
@@ -300,19 +301,32 @@ func (x *exchanges) lost(c *Lost) int {
 		x.claims.giveBack(r, n.Claims[r])
 	}
 	n.Up, n.Since, n.Claims, n.Stop, n.Grants = false, x.clock.now, nil, nil, nil
-	n.Used = make([]int, len(n.Slots))
+	n.Used, n.Stopped = make([]int, len(n.Slots)), c.Stopped
 	x.watch.touchNode(i)
 	return len(refs)
 }
 
-// drain has a node drain or take work again, and returns how many claims it has.
+// remove takes a node that is down off the list.
+func (n *Node) remove() error {
+	if n.Up {
+		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain it to keep work from it", n.Name)
+	}
+	n.Removed, n.Drain, n.DrainReason = true, 0, ""
+	return nil
+}
+
+// drain has a node drain or take work again, or removes it, and returns how many claims it has.
 func (x *exchanges) drain(c *Drain) (int, error) {
 	i, n := x.nodes.find(c.Node)
-	if n == nil {
+	if n == nil || n.Removed {
 		return 0, messages.Errorf(messages.NotFound, "there is no node %q", c.Node)
 	}
 	x.watch.touchNode(i)
+	if c.Remove {
+		return 0, n.remove()
+	}
 	if !c.Evict {
+		n.DrainReason = c.Reason
 		if n.Drain = c.Until; c.Until == 0 && n.Health.Quarantined != 0 {
 			n.lift(x.clock.now)
 			n.Health.Level = 0

@@ -33,6 +33,13 @@ type Node struct {
 	// them is late.
 	Left   []uint64 `msgpack:"-"`
 	Health Health   `msgpack:"-"`
+	// DrainReason is why an operator drains the node.
+	DrainReason string `msgpack:"-"`
+	// Stopped says that the agent ended its last session itself: the node is not lost.
+	Stopped bool `msgpack:"-"`
+	// Removed says that an operator removed the node after it was down. Its place stays,
+	// as tasks name the place; a registration brings the node back.
+	Removed bool `msgpack:"-"`
 }
 
 // keptSessions is how many sessions of a node are remembered that it has left.

@@ -226,7 +226,7 @@ func (w *twins) command() Command {
 		return Command{Register: w.registration()}
 	case n < 26:
 		i := w.rng.IntN(3)
-		return Command{Lost: &Lost{Node: fmt.Sprint("n", i), Session: w.session(i)}}
+		return Command{Lost: &Lost{Node: fmt.Sprint("n", i), Session: w.session(i), Stopped: w.chance(2)}}
 	case n < 36:
 		return Command{Settle: w.settlement()}
 	case n < 48:
@@ -236,7 +236,7 @@ func (w *twins) command() Command {
 	case n < 61:
 		return Command{Disband: &Disband{Job: w.job(), Stage: w.rng.Uint32N(2), Since: w.at - messages.Time(w.rng.IntN(6))}}
 	case n < 63:
-		return Command{Drain: &Drain{Node: fmt.Sprint("n", w.rng.IntN(4)), Until: messages.Time(w.rng.IntN(2)), Evict: w.chance(2)}}
+		return Command{Drain: &Drain{Node: fmt.Sprint("n", w.rng.IntN(4)), Until: messages.Time(w.rng.IntN(2)), Evict: w.chance(2), Reason: pick(w.rng, "", "new disk"), Remove: w.chance(4)}}
 	case n < 65:
 		return Command{Quote: &Quote{Account: w.account(), Market: w.market(), Contracts: make([]messages.Contract, 1), Expires: w.at + messages.Time(w.rng.IntN(30))}}
 	case n < 66:

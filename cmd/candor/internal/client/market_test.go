@@ -117,6 +117,14 @@ func TestNodeDrain(t *testing.T) {
 	if r := asked["drain"].(messages.DrainRequest); r.Notice != messages.Duration(5*time.Minute) {
 		t.Errorf("asked %+v", r)
 	}
+	s.run("node", "drain", "n3", "--reason", "new disk").expect(t, cli.CodeOK, "", "")
+	if r := asked["drain"].(messages.DrainRequest); r.Reason != "new disk" {
+		t.Errorf("asked %+v", r)
+	}
+	s.run("node", "remove", "n3").expect(t, cli.CodeOK, "Node n3 is removed\n", "")
+	if r := asked["drain"].(messages.DrainRequest); !r.Remove {
+		t.Errorf("asked %+v", r)
+	}
 	s.run("node", "drain", "n3", "--undo").expect(t, cli.CodeOK, "Node n3 takes work again\n", "")
 	s.run("node", "drain", "n3", "--notice", "soon").expect(t, cli.CodeUsage, "", "--notice")
 }

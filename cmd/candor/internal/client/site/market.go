@@ -130,11 +130,11 @@ func nodeCommand(a *cli.App) *cobra.Command {
 		Use:     "node",
 		Short:   "take a node out of use and back, or let a new one join",
 		Example: "  candor node drain node3\n  candor node resume node3\n  candor node token node7 > node7.token",
-	}, nodeDrainCommand(a), nodeResumeCommand(a), nodeTokenCommand(a), a.Tabled(nodeTokensCommand(a)))
+	}, nodeDrainCommand(a), nodeResumeCommand(a), nodeRemoveCommand(a), nodeTokenCommand(a), a.Tabled(nodeTokensCommand(a)))
 }
 
 func nodeDrainCommand(a *cli.App) *cobra.Command {
-	var notice string
+	var notice, reason string
 	var undo bool
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
@@ -143,9 +143,9 @@ func nodeDrainCommand(a *cli.App) *cobra.Command {
 says; what has not ended then is ended and run elsewhere, which does not count as a
 failed attempt. The owners are told by candor why. --undo has the node take work again,
 as candor node resume does.`,
-		Example: "  candor node drain node3 --notice 10m\n  candor node drain node3 --undo",
+		Example: "  candor node drain node3 --notice 10m --reason 'new disk'\n  candor node drain node3 --undo",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			r := messages.DrainRequest{Node: args[0], Undo: undo}
+			r := messages.DrainRequest{Node: args[0], Undo: undo, Reason: reason}
 			var err error
 			if r.Notice, err = messages.ParseDuration(notice); err != nil {
 				return cli.Usagef("--notice: %v", err)
@@ -154,6 +154,7 @@ as candor node resume does.`,
 		}),
 	}
 	cmd.Flags().StringVar(&notice, "notice", "10m", "how long its tasks may go on, a `span`")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for candor nodes, in `words`")
 	cmd.Flags().BoolVar(&undo, "undo", false, "have it take work again")
 	return cmd
 }
@@ -170,6 +171,23 @@ well.`,
 		Example: "  candor node resume node3",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: args[0], Undo: true}, writeDrained)
+		}),
+	}
+}
+
+func nodeRemoveCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NODE",
+		Short: "take a node that is lost or stopped off the list",
+		Long: `Take a node that does not come back off the list of nodes. A node that is up is not
+removed: stop its agent first. An agent that starts under the name brings the node back; to
+keep it out, revoke its credentials with candor user revoke NODE --node.`,
+		Example: "  candor node remove node3",
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			r := messages.DrainRequest{Node: args[0], Remove: true}
+			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, r, func(p *cli.Page, r messages.DrainReply) {
+				p.Printf("Node %s is removed\n", r.Node)
+			})
 		}),
 	}
 }

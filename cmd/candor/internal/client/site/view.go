@@ -22,16 +22,26 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 	}
 	p.Table(t, "")
 	for _, n := range r.Nodes {
-		if n.Reason == "" {
-			continue
+		if said := remark(p, n); said != "" {
+			p.Printf("\n%s: %s\n", n.Node, said)
 		}
-		p.Printf("\n%s: %s", n.Node, p.Said(n.Reason))
-		if n.ProbeAt != 0 {
-			p.Printf("; next probe %s", p.At(n.ProbeAt))
-		}
-		p.Printf("\n")
 	}
 	writeReach(p, r.Nodes)
+}
+
+// remark says why a node is as it is, and until when.
+func remark(p *cli.Page, n messages.NodeStatus) string {
+	var parts []string
+	if n.Reason != "" {
+		parts = append(parts, p.Said(n.Reason))
+	}
+	if n.DrainBy != 0 {
+		parts = append(parts, "drains: what runs there at "+p.At(n.DrainBy)+" is moved")
+	}
+	if n.ProbeAt != 0 {
+		parts = append(parts, "next probe "+p.At(n.ProbeAt))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // writeReach says of the nodes that keep tasks apart least what tasks can reach there.
@@ -58,7 +68,7 @@ func nodeState(p *cli.Page, state string) string {
 	switch state {
 	case "Up":
 		return p.Green(state)
-	case "Draining":
+	case "Draining", "Stopped":
 		return p.Yellow(state)
 	}
 	return p.Red(terminal.Safe(state))
