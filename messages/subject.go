@@ -98,6 +98,10 @@ func ServiceIdentity(actor string) Name { return "$" + actor }
 // to. Nobody but a service may subscribe more widely. Services reply nowhere else.
 func InboxPrefix(name Name) string { return "_INBOX_" + name }
 
+// RefusalSubject is where the site tells the connections of a name which of them it is
+// about to cut, and why.
+func RefusalSubject(name Name) string { return InboxPrefix(name) + ".refused" }
+
 // LogsReplyPrefix is where a node's replies to an account's requests for logs arrive:
 // the node may publish below its own name alone, and the account listen below its own.
 func LogsReplyPrefix(node, account Name) string {

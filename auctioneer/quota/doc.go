@@ -41,4 +41,9 @@
 // After Window a cancellation is free again: a user who waited in vain is no flood.
 // A flood that waits it out can have at most the pending jobs at a time, for at
 // least as long each.
+//
+// # Connections
+//
+// How many connections an account has open concerns no job, and is nothing that the
+// auctioneer sees: package deploy/identity/connections bounds that.
 package quota

@@ -23,6 +23,9 @@ type Rules struct {
 	// minutes.
 	Deposit       messages.Credits  `json:"deposit,omitempty"`
 	DepositWindow messages.Duration `json:"deposit_window,omitempty"`
+	// Connections is how many connections to NATS an account may have open at once; an
+	// operator may have four times as many. 0: DefaultConnections.
+	Connections int `json:"connections,omitempty"`
 }
 
 // Bounds of the rules.
@@ -33,6 +36,11 @@ const (
 	maxDeposit    = 1_000_000 * messages.Credit
 	defaultWindow = messages.Duration(10 * time.Minute)
 	maxWindow     = messages.Duration(30 * 24 * time.Hour)
+
+	// DefaultConnections leave room for a loop that starts a hundred commands at once.
+	DefaultConnections = 128
+	minConnections     = 4
+	maxConnections     = 1_000_000
 )
 
 // Validate reports the first rule that cannot be: the message begins with its name.
@@ -50,6 +58,8 @@ func (r *Rules) Validate() error {
 		return messages.Errorf(messages.Invalid, "deposit: %v is out of range; use 0 to %v", r.Deposit, maxDeposit)
 	case r.DepositWindow < 0 || r.DepositWindow > maxWindow:
 		return messages.Errorf(messages.Invalid, "deposit_window: %v is out of range; use up to %v", r.DepositWindow, maxWindow)
+	case r.Connections != 0 && (r.Connections < minConnections || r.Connections > maxConnections):
+		return messages.Errorf(messages.Invalid, "connections: %d is out of range; use %d to %d", r.Connections, minConnections, maxConnections)
 	}
 	return nil
 }

@@ -13,15 +13,14 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Each actor alone, with the credentials of its role against a server that
-// knows nothing of them, makes the same site as all in one process.
-func TestActorsAlone(t *testing.T) {
-	c := small(t.TempDir())
+// alone starts the NATS server of a site that has keys and credentials, and no actor.
+func alone(t *testing.T, c *Config) (*identity.Authority, string) {
+	t.Helper()
 	authority, err := identity.Create(filepath.Join(c.State, "keys"), c.Site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, err := serverOptions(&c, nil, authority)
+	options, err := serverOptions(c, nil, authority)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,10 +28,19 @@ func TestActorsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Shutdown()
-	if err := writeCredentials(&c, authority); err != nil {
+	t.Cleanup(server.Shutdown)
+	if err := writeCredentials(c, authority); err != nil {
 		t.Fatal(err)
 	}
+	return authority, server.ClientURL()
+}
+
+// Each actor alone, with the credentials of its role against a server that
+// knows nothing of them, makes the same site as all in one process.
+func TestActorsAlone(t *testing.T) {
+	c := small(t.TempDir())
+	authority, url := alone(t, &c)
+	var err error
 	for _, only := range []Only{
 		{Actor: messages.Bank}, {Actor: messages.Auctioneer}, {Actor: messages.Estimator}, {Actor: messages.NodeAgent, Node: "node1"},
 	} {
@@ -43,7 +51,7 @@ func TestActorsAlone(t *testing.T) {
 		if only.Creds, err = WriteCredentials(c.State, authority, role, name); err != nil {
 			t.Fatal(err)
 		}
-		only.Server = server.ClientURL()
+		only.Server = url
 		s, err := Start(within(t), c, Options{Only: &only})
 		if err != nil {
 			t.Fatalf("%s: %v", only.Actor, err)
@@ -51,7 +59,7 @@ func TestActorsAlone(t *testing.T) {
 		defer closeSite(t, s)
 	}
 	as := func(name messages.Name) user {
-		b, err := bus.Connect(bus.Config{URL: server.ClientURL(), Name: name, CredsFile: CredsFile(c.State, name)})
+		b, err := bus.Connect(bus.Config{URL: url, Name: name, CredsFile: CredsFile(c.State, name)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -234,7 +234,7 @@ func (s *Site) startActors(ctx context.Context) error {
 	if err := s.openStream(ctx); err != nil {
 		return err
 	}
-	starts := append(s.starting(startEstimator, startDepot, startAdmission, startLinks), s.auctioneers.startAll, s.banks.startAll)
+	starts := append(s.starting(startEstimator, startDepot, startAdmission, startConnections, startLinks), s.auctioneers.startAll, s.banks.startAll)
 	if err := together(starts); err != nil {
 		return err
 	}
@@ -304,7 +304,10 @@ func (s *Site) startOnly() error {
 	case messages.Auctioneer: // whom the depot asks
 		return together(append(s.starting(startDepot), s.auctioneers.startAll))
 	case messages.Bank:
-		return s.banks.startAll()
+		if s.authority == nil {
+			return s.banks.startAll()
+		}
+		return together(append(s.starting(startConnections), s.banks.startAll))
 	case messages.Estimator:
 		return together(s.starting(startEstimator))
 	case messages.NodeAgent:

@@ -24,7 +24,8 @@
 //     called like a node or a market cannot register, exchange, publish a
 //     vector or a directive.
 //   - A connection of a user has bounds of its own: the size of a message and the
-//     number of subscriptions.
+//     number of subscriptions. How many connections a name has is bounded by package
+//     connections.
 //
 // # Keys
 //

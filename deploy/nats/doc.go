@@ -22,6 +22,10 @@
 // "candor site invite" writes, and after "candor site join" in peers/NAME.creds
 // beside the peer's configuration: leaf.conf wants them as peer.creds.
 //
+// The bounds of how many connections an account may have open (limits.connections of
+// the site's configuration) are kept by the process of the bank, "candor bank", where
+// it has the site's keys; for all servers, in whose system account it listens.
+//
 // Sites of different owners share nothing but an account for the two of them. Into
 // it each site lets the requests of [messages.PeerVerbs], and nothing else, so that
 // neither side can speak as one of the other's users, hear their replies, or reach

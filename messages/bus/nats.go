@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,6 +33,7 @@ type natsBus struct {
 	proves   *Identity // nil: without credentials
 	watch    watch
 	ended    chan struct{} // closed once the connection is
+	refusal  atomic.Pointer[messages.Error]
 	subscriptions
 }
 
@@ -59,6 +61,10 @@ func Connect(c Config) (Bus, error) {
 	if b.js, err = jetstream.New(b.conn); err != nil {
 		b.conn.Close()
 		return nil, messages.Errorf(messages.Internal, "bus: %v", err)
+	}
+	if err := b.hearRefusals(); err != nil {
+		b.conn.Close()
+		return nil, messages.Errorf(messages.Unavailable, "bus: %v", err)
 	}
 	return b, nil
 }
@@ -103,6 +109,9 @@ func (b *natsBus) Publish(subject string, payload []byte) error {
 	if err := checkSubject(subject); err != nil {
 		return err
 	}
+	if err := b.refused(); err != nil {
+		return err
+	}
 	return sendError(subject, b.conn.Publish(subject, payload))
 }
 
@@ -126,6 +135,9 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	}
 	ctx, unwatch := b.watch.begin(ctx, subject)
 	defer unwatch()
+	if err := b.refused(); err != nil { // after it began: nothing is missed
+		return nil, err
+	}
 	proof, err := b.proves.sign(subject, payload)
 	if err != nil {
 		return nil, err
@@ -184,6 +196,9 @@ func requestError(ctx context.Context, subject string, err error) error {
 // Subscribe implements [Bus].
 func (b *natsBus) Subscribe(pattern string, handle func(string, []byte)) (Subscription, error) {
 	if err := checkPattern(pattern); err != nil {
+		return nil, err
+	}
+	if err := b.refused(); err != nil {
 		return nil, err
 	}
 	sub, err := b.conn.Subscribe(pattern, func(m *nats.Msg) { handle(m.Subject, m.Data) })

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -44,7 +45,7 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	if err != nil {
 		return err
 	}
-	creds, err := authority.SystemCredentials()
+	creds, err := authority.SystemCredentials(identity.ForCommand)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,71 @@
+package embedded
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/candor-grid/candor/auctioneer/quota"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/connections"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// guard bounds the connections of each account, beside a service as which it speaks.
+type guard struct {
+	*connections.Guard
+	system bus.Bus
+}
+
+// startGuard starts it in a process that has the site's keys. With a server of its own
+// it cuts connections of that server alone, as the other hosts do with theirs.
+func startGuard(s *share, speaks bus.Bus) (*guard, error) {
+	c, err := s.busConfig("operator")
+	if err != nil {
+		return nil, err
+	}
+	c.Metrics = nil
+	c.Renew = func() (string, string, error) {
+		creds, err := s.authority.SystemCredentials(identity.ForService)
+		return creds.Token, creds.Seed, err
+	}
+	own := ""
+	if s.server == nil {
+		c.Retry = true
+	} else if own = s.server.ID(); s.config.TLS == nil {
+		c.InProcess = s.server
+	}
+	system, err := bus.Connect(c)
+	if err != nil {
+		return nil, err
+	}
+	started, err := connections.Start(connections.Config{
+		System: system, Bus: speaks, Account: s.authority.AccountKey(), Role: s.authority.RoleOf, Server: own,
+		Most: cmp.Or(s.config.Limits.Connections, quota.DefaultConnections), Log: s.log.Named("connections"), Metrics: s.metrics.shared,
+	})
+	if err != nil {
+		return nil, errors.Join(err, system.Close())
+	}
+	return &guard{started, system}, nil
+}
+
+// Close ends the guard and its connection.
+func (g *guard) Close() error { return errors.Join(g.Guard.Close(), g.system.Close()) }
+
+// startConnections starts a guard with a connection of its own: as the admission, or as
+// the actor that runs alone.
+func startConnections(s *share) (*service, error) {
+	actor := messages.Admission
+	if s.options.Only != nil {
+		actor = s.options.Only.Actor
+	}
+	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(actor))
+	if err != nil {
+		return nil, err
+	}
+	g, err := startGuard(s, b)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return &service{g, b}, nil
+}

@@ -1,0 +1,113 @@
+package embedded
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// isOpen says which of some connections work.
+func isOpen(all []*nats.Conn) (n int) {
+	for _, nc := range all {
+		if nc.IsConnected() && nc.FlushTimeout(patience) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// TestConnectionsOfAnAccountAreBounded: whoever opens more than an account may have is
+// told so, or cut; other accounts notice nothing; and with one closed another opens.
+func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
+	c := small(t.TempDir())
+	c.Replicas, c.Limits.Connections = 1, 4
+	s, err := Start(within(t), c, Options{Metrics: true, Log: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSite(t, s)
+	f := fort{t, s}
+	held := make([]user, 4)
+	for i := range held {
+		held[i] = connect(t, s, "alice")
+		held[i].account()
+	}
+	over := connect(t, s, "alice")
+	subject := messages.Subject(c.Site, messages.Bank, messages.VerbAccount, "alice")
+	f.grows("candor_connections_refused_total", "role=user", func() {
+		await.Until(t, "the fifth is refused", func() bool {
+			_, err := bus.Call[messages.AccountReply](within(t), over.bus, subject, messages.AccountRequest{})
+			return messages.KindOf(err) == messages.Exhausted && strings.Contains(err.Error(), "account alice has 4 connections open")
+		})
+	})
+	var flood []*nats.Conn
+	f.grows("candor_connections_refused_total", "role=user", func() {
+		for range 40 {
+			nc, err := nats.Connect(s.URL(), nats.UserCredentials(s.CredsFile("alice")), nats.NoReconnect(), nats.Name("bob"))
+			if err != nil {
+				continue // it was cut at once
+			}
+			defer nc.Close()
+			flood = append(flood, nc)
+		}
+	})
+	await.Until(t, "the flood is cut", func() bool { return isOpen(flood) == 0 })
+	for i := range held {
+		held[i].account()
+	}
+	if bob := connect(t, s, "bob"); bob.account().Balance == 0 {
+		t.Error("bob has nothing")
+	}
+	_ = held[0].bus.Close()
+	again := connect(t, s, "alice")
+	f.stays(again)
+}
+
+// stays wants a connection of a user to be there when it would have been cut.
+func (f fort) stays(u user) {
+	f.Helper()
+	before := f.counted("candor_connections_refused_total", "")
+	mallory, err := nats.Connect(f.URL(), nats.UserCredentials(f.CredsFile("alice")), nats.NoReconnect())
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer mallory.Close()
+	await.Until(f.T, "a later connection is cut", func() bool { return !mallory.IsConnected() })
+	u.account()
+	await.Until(f.T, "it is counted", func() bool { return f.counted("candor_connections_refused_total", "") == before+1 })
+}
+
+// TestConnectionsAtServersOfTheirOwn: the same, where the NATS server is no part of the
+// site, by the process of the bank; also for connections from before it started.
+func TestConnectionsAtServersOfTheirOwn(t *testing.T) {
+	c := small(t.TempDir())
+	c.Limits.Connections = 4
+	authority, server := alone(t, &c)
+	var flood []*nats.Conn
+	for range 6 {
+		nc, err := nats.Connect(server, nats.UserCredentials(CredsFile(c.State, "alice")), nats.NoReconnect())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		flood = append(flood, nc)
+	}
+	creds, err := WriteCredentials(c.State, authority, identity.Service, messages.ServiceIdentity(messages.Bank))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Start(within(t), c, Options{Only: &Only{Actor: messages.Bank, Server: server, Creds: creds}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSite(t, s)
+	await.Until(t, "the newest two are cut", func() bool { return isOpen(flood[:4]) == 4 && isOpen(flood[4:]) == 0 })
+}

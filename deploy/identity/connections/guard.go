@@ -1,0 +1,313 @@
+package connections
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Config configures a [Guard]. System, Bus, Account, Role and Most are needed.
+type Config struct {
+	System  bus.Bus                           // in the system account of the site's servers
+	Bus     bus.Bus                           // as a service, to say why
+	Account string                            // public key of the account of the connections
+	Role    func(issuer string) identity.Role // whose credentials a key signs; "": none
+	// Most is how many connections a user may have open; an operator may have
+	// operatorTimes as many.
+	Most int
+	// Server is the server of whose connections the guard cuts those that are too many;
+	// empty: of any.
+	Server  string
+	Log     *zap.Logger           // nil: none
+	Metrics prometheus.Registerer // nil: none
+}
+
+// operatorTimes is how many times as many connections an operator may have as a user.
+const operatorTimes = 4
+
+// mostOthers bounds the connections of a node, and of the holder of a token: each needs
+// one, and one more while the last is missed.
+const mostOthers = 16
+
+// Times of a guard.
+const (
+	grace     = 500 * time.Millisecond // from when a connection is too many until it is told
+	farewell  = 200 * time.Millisecond // from then until it is cut
+	lookEvery = time.Second
+	listEvery = 5 * time.Minute
+	silence   = 45 * time.Second // servers speak every ten seconds
+	askWithin = 5 * time.Second
+)
+
+// Guard cuts what is over the bounds.
+type Guard struct {
+	c       Config
+	refused *prometheus.CounterVec
+	subs    []bus.Subscription
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wake    chan struct{} // a server was heard of first
+	work    sync.WaitGroup
+
+	mu     sync.Mutex
+	census *census
+}
+
+// Start starts to guard.
+func Start(c Config) (*Guard, error) {
+	if c.System == nil || c.Bus == nil || c.Account == "" || c.Role == nil || c.Most <= 0 {
+		return nil, messages.Errorf(messages.Invalid, "connections: System, Bus, Account, Role and Most must be set")
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	c.Log = c.Log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, time.Second, 1, 0) // a client must not fill the disk
+	}))
+	g := &Guard{c: c, census: newCensus(), wake: make(chan struct{}, 1), refused: newRefused(c.Metrics)}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	for pattern, handle := range map[string]func(string, []byte){
+		"$SYS.ACCOUNT." + c.Account + ".*": g.event, // one subscription: what a server says stays in order
+		"$SYS.SERVER.*.STATSZ":             g.alive,
+	} {
+		sub, err := c.System.Subscribe(pattern, handle)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("connections: %w", err), g.Close())
+		}
+		g.subs = append(g.subs, sub)
+	}
+	if c.Server != "" {
+		g.census.hear(c.Server, time.Now())
+	}
+	g.work.Go(g.watch)
+	return g, nil
+}
+
+func newRefused(r prometheus.Registerer) *prometheus.CounterVec {
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_connections_refused_total",
+		Help: "Connections to NATS that were cut, as their name had too many open, by the role of the name."}, []string{"role"})
+	for _, role := range []identity.Role{identity.User, identity.Operator, identity.Node, identity.Joiner, identity.Peer} {
+		refused.WithLabelValues(string(role))
+	}
+	if r != nil {
+		r.MustRegister(refused)
+	}
+	return refused
+}
+
+// Close ends the guarding.
+func (g *Guard) Close() error {
+	g.cancel()
+	var failed []error
+	for _, sub := range g.subs {
+		failed = append(failed, sub.Stop())
+	}
+	g.work.Wait()
+	return errors.Join(failed...)
+}
+
+// most is how many connections a holder may have; 0: any number.
+func (g *Guard) most(by holder) int {
+	switch by.role {
+	case identity.User, identity.Peer:
+		return g.c.Most
+	case identity.Operator:
+		return g.c.Most * operatorTimes
+	case identity.Node, identity.Joiner:
+		return mostOthers
+	}
+	return 0
+}
+
+// event of a server: a connection was opened or closed.
+func (g *Guard) event(subject string, data []byte) {
+	var e struct {
+		Server struct{ ID string }
+		Client struct {
+			ID  uint64
+			JWT string
+		}
+	}
+	if json.Unmarshal(data, &e) != nil || e.Server.ID == "" {
+		return
+	}
+	at := connection{e.Server.ID, e.Client.ID}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	isNew := g.census.servers[at.server] == nil
+	switch subject[strings.LastIndexByte(subject, '.')+1:] {
+	case "DISCONNECT":
+		g.census.closed(at, time.Now())
+	case "CONNECT":
+		by := g.holder(e.Client.JWT)
+		g.census.opened(at, by, time.Now())
+		g.weigh(at, by)
+	}
+	if isNew {
+		g.look()
+	}
+}
+
+// holder is who a claim is of, which the server has checked; none of those that have a
+// bound, if it is of the site's own.
+func (g *Guard) holder(claim string) holder {
+	part := strings.Split(claim, ".")
+	if len(part) != 3 {
+		return holder{}
+	}
+	var says struct {
+		Name messages.Name `json:"name"`
+		By   string        `json:"iss"`
+	}
+	text, err := base64.RawURLEncoding.DecodeString(part[1])
+	if err != nil || json.Unmarshal(text, &says) != nil {
+		return holder{}
+	}
+	return holder{g.c.Role(says.By), says.Name}
+}
+
+// alive notes that a server is there.
+func (g *Guard) alive(subject string, _ []byte) {
+	part := strings.Split(subject, ".")
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	isNew := g.census.servers[part[2]] == nil
+	g.census.hear(part[2], time.Now())
+	if isNew {
+		g.look()
+	}
+}
+
+// look has [Guard.watch] look at once.
+func (g *Guard) look() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watch asks servers for their connections and forgets those that are gone.
+func (g *Guard) watch() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-g.ctx.Done():
+			return
+		case <-tick.C:
+		case <-g.wake:
+		}
+		now := time.Now()
+		g.mu.Lock()
+		g.census.forget(now.Add(-silence))
+		due := g.census.due(now.Add(-listEvery))
+		g.mu.Unlock()
+		for _, id := range due {
+			g.list(id)
+		}
+	}
+}
+
+// list asks a server for its connections, and weighs them.
+func (g *Guard) list(id string) {
+	g.mu.Lock()
+	g.census.asking(id)
+	g.mu.Unlock()
+	all, err := g.ask(id)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.census.list(id, all, time.Now())
+	if err != nil {
+		if g.ctx.Err() == nil {
+			g.c.Log.Info("a NATS server does not say what connections it has", zap.String("server", id), zap.Error(err))
+		}
+		return
+	}
+	if g.cuts(id) {
+		for _, at := range g.census.newest(id, g.most) {
+			g.weigh(at, g.census.servers[id].connections[at.id])
+		}
+	}
+}
+
+func (g *Guard) cuts(server string) bool { return g.c.Server == "" || g.c.Server == server }
+
+// weigh has a connection cut if its holder has too many, which it makes known to the
+// others that are weighed meanwhile.
+func (g *Guard) weigh(at connection, by holder) {
+	most := g.most(by)
+	if most == 0 || !g.cuts(at.server) || g.census.excess(by, most) <= 0 || !g.census.leaves(at) {
+		return
+	}
+	flood := g.census.open[by] > 2*most
+	g.work.Go(func() { g.refuse(at, by, most, flood) })
+}
+
+// refuse cuts a connection; in a flood at once, else once it was told why, and unless
+// the holder has closed another meanwhile.
+func (g *Guard) refuse(at connection, by holder, most int, flood bool) {
+	if !flood {
+		if !g.pause(grace) || !g.still(at, by, most) {
+			return
+		}
+		reason := bus.Refusal{Server: at.server, Connection: at.id, Reason: by.tooMany(most)}
+		if err := bus.Refuse(g.c.Bus, by.name, reason); err != nil {
+			g.c.Log.Info("a client cannot be told why it is cut", zap.Error(err))
+		}
+		if !g.pause(farewell) {
+			return
+		}
+	}
+	// The client may have gone by itself, once it was told.
+	g.refused.WithLabelValues(string(by.role)).Inc()
+	g.c.Log.Warn("a connection was refused: "+by.tooMany(most), zap.String("server", at.server))
+	if err := g.cut(at); err != nil && g.ctx.Err() == nil {
+		g.c.Log.Info("a connection was not cut", zap.Error(err))
+	}
+}
+
+// tooMany says why to the holder.
+func (h holder) tooMany(most int) string {
+	who := "account"
+	if h.role == identity.Node {
+		who = "node"
+	}
+	return fmt.Sprintf("%s %s has %d connections open, and may not have more: end a command that runs, or have an operator raise limits.connections of the site", who, h.name, most)
+}
+
+// pause waits; false if the guard ends.
+func (g *Guard) pause(d time.Duration) bool {
+	select {
+	case <-g.ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// still says that a connection is one too many, or else lets it stay.
+func (g *Guard) still(at connection, by holder, most int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.census.leaving[at] {
+		return false
+	}
+	if g.census.excess(by, most) < 0 {
+		g.census.stays(at)
+		return false
+	}
+	return true
+}

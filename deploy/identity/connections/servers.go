@@ -1,0 +1,74 @@
+package connections
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// page is how many connections a server lists at a time.
+const page = 1000
+
+// answer is what a server says to a request of the system account.
+type answer[T any] struct {
+	Data  T `json:"data"`
+	Error *struct {
+		Description string `json:"description"`
+	} `json:"error"`
+}
+
+// ask asks a server what connections it has.
+func (g *Guard) ask(id string) (map[uint64]holder, error) {
+	all := map[uint64]holder{}
+	for offset := 0; ; offset += page {
+		type listed struct {
+			Connections []struct {
+				ID  uint64 `json:"cid"`
+				JWT string `json:"jwt"`
+			} `json:"connections"`
+			Total int `json:"total"`
+		}
+		got, err := request[listed](g, id, "CONNZ", map[string]any{"auth": true, "acc": g.c.Account, "offset": offset, "limit": page})
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range got.Connections {
+			all[c.ID] = g.holder(c.JWT)
+		}
+		if len(got.Connections) == 0 || offset+page >= got.Total {
+			return all, nil
+		}
+	}
+}
+
+// cut has a server close a connection.
+func (g *Guard) cut(at connection) error {
+	_, err := request[json.RawMessage](g, at.server, "KICK", map[string]uint64{"cid": at.id})
+	if messages.KindOf(err) == messages.NotFound {
+		return nil // it closed itself
+	}
+	return err
+}
+
+// request asks one thing of one server.
+func request[T any](g *Guard, id, what string, content any) (none T, err error) {
+	data, err := json.Marshal(content)
+	if err != nil {
+		return none, err
+	}
+	ctx, cancel := context.WithTimeout(g.ctx, askWithin)
+	defer cancel()
+	text, err := g.c.System.Request(ctx, "$SYS.REQ.SERVER."+id+"."+what, data)
+	if err != nil {
+		return none, err
+	}
+	var a answer[T]
+	if err := json.Unmarshal(text, &a); err != nil {
+		return none, messages.Errorf(messages.Internal, "server %s: %s: %v", id, what, err)
+	}
+	if a.Error != nil {
+		return none, messages.Errorf(messages.NotFound, "server %s: %s: %s", id, what, a.Error.Description)
+	}
+	return a.Data, nil
+}

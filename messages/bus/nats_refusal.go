@@ -1,0 +1,64 @@
+package bus
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Refusal says which connection of a name the site is about to cut, and why. NATS
+// itself cuts without a word.
+type Refusal struct {
+	Server     string `json:"server"`     // the NATS server that has the connection
+	Connection uint64 `json:"connection"` // its number there
+	Reason     string `json:"reason"`
+}
+
+// Refuse tells the connections of a name of a refusal. The one that is meant closes
+// itself.
+func Refuse(b Bus, name messages.Name, r Refusal) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return b.Publish(messages.RefusalSubject(name), data)
+}
+
+// hearRefusals listens to what the site says of the connections of this name. Services
+// are never refused.
+func (b *natsBus) hearRefusals() error {
+	if b.proves == nil || strings.HasPrefix(b.name, "$") {
+		return nil
+	}
+	_, err := b.conn.Subscribe(messages.RefusalSubject(b.name), b.onRefusal)
+	return err
+}
+
+// onRefusal closes this connection if it is the one that is meant: NATS would connect
+// again and again.
+func (b *natsBus) onRefusal(m *nats.Msg) {
+	var r Refusal
+	if json.Unmarshal(m.Data, &r) != nil || r.Reason == "" || r.Server != b.conn.ConnectedServerId() {
+		return
+	}
+	if own, err := b.conn.GetClientID(); err != nil || own != r.Connection {
+		return
+	}
+	why := messages.Errorf(messages.Exhausted, "%s", r.Reason)
+	b.refusal.Store(why)
+	b.log.Warn("the site refused this connection", zap.String("reason", r.Reason))
+	b.watch.end(why)
+	b.conn.Close()
+}
+
+// refused is why the site closed this connection; nil if it did not.
+func (b *natsBus) refused() error {
+	if why := b.refusal.Load(); why != nil {
+		return why
+	}
+	return nil
+}
