@@ -14,6 +14,10 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
+// StartsTasks marks, as an annotation, the commands of a program whose process starts
+// tasks or executors: [Config.Contain] comes before [NoDumps] there.
+const StartsTasks = "starts tasks"
+
 // NoDumps keeps what this process has in memory from others of its user: they may not
 // trace it, and it leaves no core.
 func NoDumps() error {

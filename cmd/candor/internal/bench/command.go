@@ -11,6 +11,7 @@ import (
 	"runtime/pprof"
 	"strings"
 
+	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/spf13/cobra"
 )
 
@@ -34,8 +35,9 @@ var measurements = []measurement{
 // Command returns `candor bench`.
 func Command() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "bench",
-		Short: "measure Candor on this machine",
+		Use:         "bench",
+		Annotations: map[string]string{runner.StartsTasks: ""},
+		Short:       "measure Candor on this machine",
 		Long: "Measure Candor on this machine: a whole site in one process, three durable replicas of each actor.\n" +
 			"Figures vary with what else the machine does; compare ratios, or runs side by side.",
 		Example: "  candor bench latency\n  candor bench dispatch --json",

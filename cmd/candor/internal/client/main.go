@@ -19,6 +19,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/site"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // Group is a set of further commands, under a title of the root's help.
@@ -37,7 +38,31 @@ func Main(args []string, groups ...Group) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	a := cli.New()
+	if err := protect(root(a, groups), args); err != nil {
+		fmt.Fprintln(a.Err, "candor:", err)
+		return cli.ExitCode(err)
+	}
 	return run(ctx, a, args, groups)
+}
+
+// protect keeps what a command will have in memory, credentials and keys, from other
+// processes of the same user and from cores, before it reads anything. Commands marked
+// [runner.StartsTasks] make namespaces first, which a protected process cannot, and
+// protect themselves then.
+func protect(root *cobra.Command, args []string) error {
+	if cmd, _, err := root.Find(args); err == nil && !isProtected(cmd) {
+		return nil
+	}
+	return runner.NoDumps()
+}
+
+func isProtected(cmd *cobra.Command) bool {
+	for ; cmd != nil; cmd = cmd.Parent() {
+		if _, starts := cmd.Annotations[runner.StartsTasks]; starts {
+			return false
+		}
+	}
+	return true
 }
 
 // run executes one command line.

@@ -32,8 +32,9 @@ type options struct {
 func Command() *cobra.Command {
 	var o options
 	c := &cobra.Command{
-		Use:   "demo",
-		Short: "run a real workload on a whole site in this process, and check it",
+		Use:         "demo",
+		Annotations: map[string]string{runner.StartsTasks: ""},
+		Short:       "run a real workload on a whole site in this process, and check it",
 		Long: `Starts a whole site in this process: a NATS server, three replicas of the
 auctioneer and of the bank, an estimator and four nodes. Three people then submit
 jobs that analyse a year of a real machine's log, and compete for the nodes. When

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // single is a command that runs one actor against a NATS server that runs
@@ -66,6 +67,7 @@ first started, into --creds or else the state directory, and finds the server.`,
 		`  candor nodeagent --config site.yaml --node node7 --join-file node7.token
   candor nodeagent --config site.yaml --node node7 \
       --server nats://10.0.0.1:4222 --creds node7.creds`)
+	cmd.Annotations = map[string]string{runner.StartsTasks: ""}
 	s.join.flags(cmd.Flags())
 	cmd.Flags().StringVar(&s.node, "node", "", "`name` of the configured node that this is")
 	cmd.Flags().BoolVar(&s.leave, "leave-running", false, "leave the tasks to the next agent of the node when this one ends")

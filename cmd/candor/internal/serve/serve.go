@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -93,7 +94,7 @@ func (c *common) options(cmd *cobra.Command, config *embedded.Config) (o embedde
 
 func executorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: executor.Argument, Hidden: true, DisableFlagParsing: true, Args: cobra.ArbitraryArgs, Short: "run the tasks of a node, for its agent",
+		Use: executor.Argument, Hidden: true, Annotations: map[string]string{runner.StartsTasks: ""}, DisableFlagParsing: true, Args: cobra.ArbitraryArgs, Short: "run the tasks of a node, for its agent",
 		RunE: func(_ *cobra.Command, args []string) error { return executor.Main(args) },
 	}
 }

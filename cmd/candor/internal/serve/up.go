@@ -29,8 +29,9 @@ type up struct {
 func upCommand() *cobra.Command {
 	u := &up{}
 	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "run a whole site in one process",
+		Use:         "up",
+		Annotations: map[string]string{runner.StartsTasks: ""},
+		Short:       "run a whole site in one process",
 		Long: `Runs a site until it is interrupted: a NATS server, three replicas each of the
 auctioneer and of the bank, an estimator, and the agents of its nodes. Without a
 configuration it is a site for a first look, on loopback, with the accounts

@@ -17,7 +17,6 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
-	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
 // connection holds the flags that every command has.
@@ -172,9 +171,6 @@ type Session struct {
 
 // Dial connects to the site.
 func (a *App) Dial(asOperator bool) (*Session, error) {
-	if err := runner.NoDumps(); err != nil { // credentials are read next
-		return nil, err
-	}
 	t, err := a.Resolve(asOperator)
 	if err != nil {
 		return nil, err
